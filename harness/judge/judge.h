@@ -1,0 +1,88 @@
+// Verdicts. One predicate, `!(error <= limit)`, decides; NaN never passes. What is decided how: docs/judging.md.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/judge/contract.h"
+#include "harness/measure/outcome.h"
+
+namespace plumbline {
+
+enum class Verdict {
+  pass,
+  improved,
+  fresh,
+  unsupported,
+  changed,  // fine ("fresh" is spelled "new")
+  fail,
+  regressed,
+  crashed,
+  timeout,
+  out_of_memory,
+  error,
+  support_mismatch,
+  mistrusted,  // exit 1
+  ambiguous,   // exit 5
+};
+std::string_view name(Verdict verdict);
+std::optional<Verdict> parse_verdict(std::string_view text);
+bool is_failure(Verdict verdict);
+
+// The only place that decides an element or a statistic: false when `value` is NaN.
+inline bool within(double value, double limit) { return value <= limit; }
+
+// The past of a case on the same machine class, at the same judge_version and reference_version; filled by the store.
+struct Baseline {
+  std::string run_id;
+  std::string verdict;
+  std::string output_digest;
+  std::string build_id;
+  double rms = 0;
+  std::int64_t elements = 0;
+  bool deterministic = false;  // promised and confirmed
+};
+struct TimeHistory {
+  std::vector<double> ratios;  // time_ratio of recent accepted runs, newest first, at most 30
+};
+
+struct Finding {
+  std::string statistic;  // "peak", "rms", "nan", "spec", "digest", "drift", "time", "support", …
+  double value = 0, limit = 0;
+  std::string text;  // a sentence
+};
+
+struct Judgement {
+  Verdict verdict = Verdict::error;
+  std::vector<Finding> findings;  // why; empty for a plain pass
+  double percent_of_limit = 0;    // the statistic nearest to its limit; > 100 fails
+  std::string nearest_statistic;
+  std::vector<std::string> notes;  // "lse=absent: denominator and exp2 errors could not be seen"
+};
+
+struct JudgeInputs {
+  const Outcome* outcome = nullptr;
+  const Contracts* contracts = nullptr;
+  const SupportTable* support = nullptr;  // nullptr: support is not judged
+  const Baseline* baseline = nullptr;     // nullptr: no past
+  const TimeHistory* times = nullptr;
+};
+Judgement judge(const JudgeInputs& inputs);
+Judgement judge_diff(const DiffOutcome& outcome);
+
+// Statistics over a suite, per kernel and dtype (JUDGING.md: shrink, temperature; and the drift of the median).
+struct SuiteScore {
+  std::string suite, kernel, dtype, statistic;  // "shrink", "temperature", "drift of the median"
+  int cases = 0;
+  double value = 0, limit = 0;
+  std::string status;  // "pass", "fail", "not judged: …"
+};
+// `expected_cases` per suite: a partial suite is not judged. `baselines[i]` belongs to `outcomes[i]` (nullptr = none).
+std::vector<SuiteScore> judge_suites(const std::vector<const Outcome*>& outcomes, const Contracts& contracts,
+                                     const std::vector<const Baseline*>& baselines, bool complete);
+
+// JUDGING.md: 0 fine, 1 failure, 3 infrastructure, 4 nothing measured, 5 ambiguous, 6 baseline not comparable.
+int exit_code(const std::vector<Verdict>& verdicts, const std::vector<SuiteScore>& scores);
+
+}  // namespace plumbline

@@ -1,0 +1,39 @@
+// Number formats: sizes, names, unit roundoffs, exact rounding and conversion.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace plumbline {
+
+// Values equal plumbline_dtype of the provider ABI.
+enum class DType : std::uint32_t { none = 0, f32 = 1, f16 = 2, bf16 = 3, e4m3 = 4, e5m2 = 5, tf32 = 6, f64 = 7, i32 = 8 };
+
+std::string_view name(DType dtype);  // "fp32", "fp16", "bf16", "e4m3", "e5m2", "tf32", "fp64", "int32", "none"
+std::optional<DType> parse_dtype(std::string_view text);
+std::size_t size_in_bytes(DType dtype);  // 0 for none; 4 for tf32
+
+// Unit roundoff u = 2^-(p) for p significand bits: fp16 and tf32 2^-11, bf16 2^-8, e4m3 2^-4, e5m2 2^-3, fp32 2^-24.
+double unit_roundoff(DType dtype);
+// Significand bits including the hidden one: fp16 and tf32 11, bf16 8, e4m3 4, e5m2 3, fp32 24.
+int significand_bits(DType dtype);
+// Half the smallest subnormal (the absolute rounding error near zero): fp16 2^-25, e4m3 2^-10, e5m2 2^-17; bf16, fp32, tf32 their own
+// tiny values (bf16 2^-134, fp32 2^-150).
+double half_smallest_subnormal(DType dtype);
+double largest_finite(DType dtype);
+// Spacing of the format's numbers at |value|, floored at the smallest subnormal. value == 0 gives the smallest subnormal.
+double ulp(double value, DType dtype);
+// Nearest representable value, ties to even; overflow gives infinity (e4m3: NaN). Exact from any double; NaN stays NaN.
+double round_to(double value, DType dtype);
+
+// Array conversion, ties to even. `encoded` has size_in_bytes(dtype) * values.size() bytes.
+void encode(DType dtype, std::span<const float> values, void* encoded);
+void decode(DType dtype, const void* encoded, std::span<float> values);
+void decode(DType dtype, const void* encoded, std::span<double> values);
+// One element at `index`.
+double decode_at(DType dtype, const void* encoded, std::size_t index);
+
+}  // namespace plumbline

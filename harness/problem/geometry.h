@@ -1,0 +1,66 @@
+// Where everything of a problem lies: lengths, index arrays, extents, strides, and which keys a row sees.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "harness/problem/problem.h"
+
+namespace plumbline {
+
+// Shape of one tensor; strides in elements. `elements` is the span from the first to one past the last element.
+struct TensorShape {
+  DType dtype = DType::none;
+  int rank = 0;  // 0 = absent
+  std::array<std::int64_t, 4> extent{};
+  std::array<std::int64_t, 4> stride{};
+  std::int64_t elements = 0;
+  std::size_t bytes() const { return static_cast<std::size_t>(elements) * size_in_bytes(dtype); }
+};
+
+// Half-open range of keys, relative to the sample's first valid key.
+struct KeyRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t size() const { return end > begin ? end - begin : 0; }
+  bool operator==(const KeyRange&) const = default;
+};
+
+// Rows and keys are addressed by (sample, row within the sample's valid rows, head). All offsets are in elements from a tensor's first.
+class Geometry {
+ public:
+  explicit Geometry(const Problem& problem);
+
+  const Problem& problem() const { return problem_; }
+  std::int64_t length_q(std::int64_t sample) const { return seqlens_q[static_cast<std::size_t>(sample)]; }
+  std::int64_t length_kv(std::int64_t sample) const { return seqlens_kv[static_cast<std::size_t>(sample)]; }
+  std::int64_t total_q() const { return cu_seqlens_q.back(); }
+  std::int64_t total_kv() const { return cu_seqlens_kv.back(); }
+  std::int64_t page_count() const { return page_count_; }
+
+  // Offset of element 0 of the row's vector. `row` counts valid rows from 0. head dimension stride is 1.
+  std::int64_t q_offset(std::int64_t sample, std::int64_t row, std::int64_t head) const;
+  std::int64_t out_offset(std::int64_t sample, std::int64_t row, std::int64_t head) const;
+  std::int64_t lse_offset(std::int64_t sample, std::int64_t row, std::int64_t head) const;
+  std::int64_t k_offset(std::int64_t sample, std::int64_t key, std::int64_t head_kv) const;
+  std::int64_t v_offset(std::int64_t sample, std::int64_t key, std::int64_t head_kv) const;
+  // Padded layouts: offsets by the padded row index in [0, seq_q), and whether that row is valid.
+  std::int64_t padded_out_offset(std::int64_t sample, std::int64_t padded_row, std::int64_t head) const;
+  bool padded_row_is_valid(std::int64_t sample, std::int64_t padded_row) const;
+
+  // Keys that query `row` of `sample` sees: mask and window over the sample's own lengths (never over its padding).
+  KeyRange visible_keys(std::int64_t sample, std::int64_t row) const;
+
+  TensorShape q, k, v, out, lse;
+  std::vector<std::int32_t> cu_seqlens_q, cu_seqlens_kv;  // batch + 1
+  std::vector<std::int32_t> seqlens_q, seqlens_kv;        // batch
+  std::vector<std::int32_t> page_table;                   // [batch, pages_per_sample], -1 = unused; empty unless paged
+  std::int64_t pages_per_sample = 0;
+
+ private:
+  Problem problem_;
+  std::int64_t page_count_ = 0;
+};
+
+}  // namespace plumbline

@@ -1,0 +1,114 @@
+// What is asked of a kernel: shapes, dtypes, mask, layout, input law, seed. A Problem is a value; its id is a readable path that parses
+// back to it and leaves out every dimension at its default, so that a new dimension renames nothing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/problem/dtype.h"
+#include "harness/problem/error.h"
+
+namespace plumbline {
+
+// Values equal plumbline_layout, plumbline_mask and plumbline_padding of the provider ABI.
+enum class Layout : std::uint32_t { padded_bshd = 0, padded_bhsd = 1, ragged = 2, paged_nhd = 3, paged_hnd = 4 };
+enum class Mask : std::uint32_t { none = 0, causal_top_left = 1, causal_bottom_right = 2 };
+enum class Padding : std::uint32_t { right = 0, left = 1 };
+
+// How the lengths of the samples are drawn (deterministically from the seed). `seq_q`, `seq_kv` are the maxima.
+//   full        every sample has the full length
+//   random      uniform in [1, seq]; at least one sample has the full length
+//   near_full   uniform in [max(1, seq - 20), seq]                      (FlashAttention's "random")
+//   third       uniform in [max(1, seq / 3), seq]                       (FlashAttention's "third")
+//   one_long    sample 0 has the full length, the others [1, max(1, seq / 16)]
+//   with_zero   as random, but the last sample has no keys, and from batch 3 on sample 1 has no queries and no keys
+// seq_q == seq_kv: a sample's query length is its key length. seq_q == 1: every query length is 1 (decode). Otherwise the query length is
+// drawn on its own by the same law from [.., seq_q].
+enum class Lengths { full, random, near_full, third, one_long, with_zero };
+
+// What lies in padding rows, page tails and unused pages of the inputs. A kernel that reads them shows it.
+enum class Fill { garbage, zeros, nan };
+
+// Laws of Q and K (and of V unless v_law says otherwise). harness/problem/inputs.h defines each.
+enum class Law { normal, uniform, llm, peaky, near_uniform, sink, needle, exact };
+enum class VLaw { normal, uniform, large_mean, constant, grid, band };
+
+struct Problem {
+  DType dtype = DType::bf16;      // of Q
+  DType kv_dtype = DType::none;   // none = that of Q
+  DType out_dtype = DType::none;  // none = that of Q
+  std::int64_t batch = 1;
+  std::int64_t heads_q = 1;
+  std::int64_t heads_kv = 1;
+  std::int64_t seq_q = 1;
+  std::int64_t seq_kv = 1;
+  std::int64_t head_dim_qk = 64;
+  std::int64_t head_dim_vo = 64;
+  Mask mask = Mask::none;
+  std::int64_t window_left = -1;  // -1 = unlimited
+  std::int64_t window_right = -1;
+  Layout layout = Layout::padded_bshd;
+  Lengths lengths = Lengths::full;
+  Padding padding = Padding::right;
+  std::int64_t page_size = 16;
+  Fill fill = Fill::garbage;
+  Law law = Law::normal;
+  VLaw v_law = VLaw::normal;
+  double k_scale = 1;  // multiplies the generated K before rounding; 0 makes K zero (S2's original)
+  double v_scale = 1;  // multiplies the generated V before rounding
+  double scale = 0;    // softmax scale; 0 = 1/sqrt(head_dim_qk)
+  double softcap = 0;  // 0 = off; reserved, not accepted yet
+  bool lse = true;     // whether LSE is asked for
+  std::uint64_t seed = 1;
+
+  bool operator==(const Problem&) const = default;
+
+  DType kv() const { return kv_dtype == DType::none ? dtype : kv_dtype; }
+  DType out() const { return out_dtype == DType::none ? dtype : out_dtype; }
+  double softmax_scale() const;
+  bool is_padded() const { return layout == Layout::padded_bshd || layout == Layout::padded_bhsd; }
+  bool is_paged() const { return layout == Layout::paged_nhd || layout == Layout::paged_hnd; }
+  std::int64_t group() const { return heads_q / heads_kv; }  // query heads per key head
+};
+
+std::string_view name(Layout);
+std::string_view name(Mask);
+std::string_view name(Padding);
+std::string_view name(Lengths);
+std::string_view name(Fill);
+std::string_view name(Law);
+std::string_view name(VLaw);
+
+// The id of a problem, for example
+//   bf16/b2-h8x2-s128x512-d64/mask=causal_bottom_right/layout=paged_nhd/lengths=random/seed=3
+// First the dtype, then the shape (h8x8 is written h8, s128x128 s128, d64x64 d64), then key=value segments in a fixed order, defaults
+// left out. Keys: out, kv, mask, window (l,r), layout, lengths, padding, page, fill, law, v, k_scale, v_scale, scale, lse, seed.
+std::string problem_id(const Problem& problem);
+Result<Problem> parse_problem_id(std::string_view id);
+
+// Sets one field by its suite key (the Problem field names: dtype, seq_q, mask, …; also `heads` = both head counts, `seq` = both
+// lengths, `head_dim` = both dimensions, `window` = "l,r") from text. Returns a message naming the value and what is allowed, or nullopt.
+std::optional<std::string> set_field(Problem& problem, std::string_view key, std::string_view value);
+// All suite keys set_field accepts, in canonical order.
+std::span<const std::string_view> field_names();
+
+// Everything wrong with a problem, in words (heads_kv must divide heads_q, sizes positive, fp8 not yet, …); empty = valid.
+std::vector<std::string> validate(const Problem& problem);
+
+// A case: a problem x a kernel x a device. Its id is "provider/kernel/" + problem_id, with "device=…" appended when it is not "cpu".
+struct Case {
+  std::string kernel;          // "cpu/flash"
+  std::string device = "cpu";  // "cpu", "cuda:0", "emulated:sm_90"
+  Problem problem;
+  bool operator==(const Case&) const = default;
+};
+std::string case_id(const Case& c);
+Result<Case> parse_case_id(std::string_view id);
+// 1-based shard of n that a case id belongs to; by a hash of the id, so it depends on nothing else.
+int shard_of(std::string_view case_id, int n);
+
+}  // namespace plumbline

@@ -1,0 +1,54 @@
+// What a kernel rounds: the facts from which its legal error follows. Fields mirror plumbline_rounding_spec of the provider ABI.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/problem/problem.h"
+
+namespace plumbline {
+
+// How a matrix product accumulates: steps of products_per_step terms, each aligned to the largest and kept to fraction_bits.
+struct Accumulator {
+  DType dtype = DType::f32;  // f32 or f16
+  bool toward_zero = false;
+  int fraction_bits = 24;
+  int products_per_step = 1;
+  bool operator==(const Accumulator&) const = default;
+};
+inline constexpr Accumulator fma_accumulator{DType::f32, false, 24, 1};
+inline constexpr Accumulator tensor_core_accumulator{DType::f32, true, 24, 8};  // Ampere to Hopper, 16-bit inputs
+
+struct RoundingSpec {
+  DType p_dtype = DType::f32;
+  double p_prescale = 1;
+  bool denominator_from_rounded_p = false;
+  DType s_rounded = DType::none;
+  DType q_prescaled = DType::none;
+  DType split_partial_dtype = DType::f32;
+  Accumulator qk_accumulator;
+  Accumulator pv_accumulator;
+  double exp2_rel_error = 0;  // 0 = within 2 ulp of fp32
+  double tanh_rel_error = 0;
+  DType kv_dequantized_to = DType::none;
+  DType out_dtype = DType::f32;
+  int lse_base = 0;  // 0 = e, 2
+  bool lse_includes_sink = true;
+  bool operator==(const RoundingSpec&) const = default;
+};
+
+// The spec a kernel without a contract is held to: P in the dtype of Q (fp32: not rounded), tensor-core accumulators for 16-bit inputs
+// (nearest fp32 for fp32), nothing else rounded, output in the problem's output dtype.
+RoundingSpec strict_spec(const Problem& problem);
+
+// Names of the fields in which `declared` permits more error than `pinned` ("p_dtype: e4m3 is coarser than bf16"); empty = not looser.
+std::vector<std::string> looser_fields(const RoundingSpec& declared, const RoundingSpec& pinned);
+
+// One line naming only the fields that differ from the strict spec of `problem`, "strict" if none do.
+std::string describe(const RoundingSpec& spec, const Problem& problem);
+// Canonical text of all fields: the key of caches and of the store; parses back.
+std::string spec_text(const RoundingSpec& spec);
+Result<RoundingSpec> parse_spec_text(std::string_view text);
+
+}  // namespace plumbline

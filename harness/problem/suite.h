@@ -1,0 +1,97 @@
+// Suites: case files in TOML, and their expansion into cases.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/problem/config.h"
+#include "harness/problem/problem.h"
+
+namespace plumbline {
+
+enum class Tier { smoke = 0, pr = 1, nightly = 2, full = 3 };
+std::string_view name(Tier tier);
+std::optional<Tier> parse_tier(std::string_view text);
+
+// A case as a suite states it, before kernels are known: `kernel_pattern` is a glob such as "cpu/flash" or "cpu/*".
+struct SuiteCase {
+  std::string suite;  // name of the suite
+  std::string group;  // name of the group
+  std::string reason;
+  Tier tier = Tier::smoke;
+  std::string kernel_pattern;
+  std::string device = "cpu";
+  Problem problem;
+  bool timed = false;
+  std::string file;  // where the group stands
+  int line = 0;
+};
+
+// Two cases whose outputs are compared row by row: rows correspond by (sample, head, position from the end of the sample's keys), so the
+// last row of a prefill meets the one row of a decode. Stands for the stories: does what both declare explain the difference?
+enum class DiffExpect {
+  rounding,  // |a - b| must be explained by the two sigmas (limit 6.5, floored as JUDGING.md's peak)
+  bitwise,   // must be equal
+  report,    // printed and stored, never judged (for example fp32 against the cast to bf16)
+};
+struct SuiteDiff {
+  std::string suite;
+  std::string name;
+  std::string reason;
+  Tier tier = Tier::smoke;
+  SuiteCase a, b;
+  DiffExpect expect = DiffExpect::rounding;
+  std::string file;
+  int line = 0;
+};
+
+struct Suite {
+  std::string name;
+  std::string description;
+  std::vector<SuiteCase> cases;  // expanded, in file order, without duplicates (same kernel pattern, device and problem)
+  std::vector<SuiteDiff> diffs;
+  std::vector<std::string> files;  // the suite file and everything it includes
+};
+
+// Reads and expands a suite with its includes. All semantic errors of all files come at once, each with file, line and remedy:
+// unknown keys, bad values, zipped lists of unequal length, missing reason, invalid problems, include cycles, a group that expands to
+// nothing.
+//
+//   schema = 1
+//   name = "smoke"                       description = "…"
+//   include = ["../models/llama3.toml"]  # relative to this file: its groups and diffs are taken as they are
+//   defaults = { seed = 1 }              # problem fields for every group and diff of this file
+//
+//   [[group]]
+//   name = "causal"
+//   reason = "why this group exists"
+//   tier = "smoke"                       # default of the file: top-level `tier`, else "smoke"
+//   kernels = ["cpu/flash", "cpu/*"]
+//   devices = ["cpu"]                    # optional
+//   timed = false
+//   set = { heads = 4 }                  # single values
+//   product = { dtype = ["fp16", "bf16"], seq = [64, 128] }              # cartesian
+//   zip = { seq_q = [1, 16], seq_kv = [512, 300] }                       # lists of one length, advanced together
+//   pairwise = { mask = ["none", "causal_top_left"], lengths = [...] }   # every pair of values at least once, few cases, deterministic
+//   exclude = [{ dtype = "fp32", layout = "ragged" }]                    # drops cases that match all fields of one table
+//
+//   [[diff]]
+//   name = "…"  reason = "…"  tier = "smoke"  expect = "rounding"
+//   set = {…}  product = {…}  zip = {…}  # the common problem, expanded as in a group
+//   timed = false                        # true: both sides are timed, and the ratio is reported
+//   a = { kernel = "cpu/flash", seq_q = 512 }     # kernel (no glob) and fields that differ
+//   b = { kernel = "cpu/split_kv", seq_q = 1 }
+Result<Suite> read_suite(const std::filesystem::path& path);
+
+struct CaseFilter {
+  std::vector<std::string> match;    // globs over the case id with its suite and group: "*bf16*"; any may match; empty = all
+  std::vector<std::string> exclude;  // any match drops the case
+  std::optional<Tier> tier;          // keeps cases of this tier and lower ones
+  int shard = 1, shards = 1;         // 1-based
+};
+// fnmatch-like: * and ? match any characters including '/'.
+bool glob_match(std::string_view pattern, std::string_view text);
+
+}  // namespace plumbline

@@ -1,0 +1,108 @@
+// Worker processes: a kernel runs in a process of its own, so that whatever it does becomes that case's status and the run goes on.
+//
+// plumbline starts `plumbline-worker` with posix_spawn; requests and replies are JSON lines on file descriptors 3 and 4, tensors lie in
+// the shared arena (descriptor 5). stdout and stderr of the worker go to a log that is quoted when it dies. docs/worker-protocol.md.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/problem/geometry.h"
+#include "harness/problem/rounding_spec.h"
+#include "harness/provider/arena.h"
+
+namespace plumbline {
+
+enum class Status { ok, unsupported, crashed, timeout, out_of_memory, error };
+std::string_view name(Status);
+std::optional<Status> parse_status(std::string_view);
+
+// Mirrors of the ABI's words.
+enum class PaddingPolicy { zeros = 0, untouched = 1, attended = 2 };
+std::string_view name(PaddingPolicy);
+enum class Promise { none = 0, rounding = 1, bitwise = 2 };
+std::string_view name(Promise);
+struct Promises {
+  Promise run_to_run = Promise::none, batch = Promise::none, layout = Promise::none, page = Promise::none, split = Promise::none,
+          prefill_decode = Promise::none, lse = Promise::none;
+  bool operator==(const Promises&) const = default;
+};
+
+// What a kernel says about what it launched.
+struct Description {
+  std::string launched;
+  std::string build_id;
+  std::string tensor_cores = "none";  // on, off, none
+  PaddingPolicy padding_policy = PaddingPolicy::zeros;
+  RoundingSpec spec;
+  Promises promises;
+  int registers_per_thread = -1;
+  int spill_bytes_per_thread = -1;
+  std::int64_t shared_memory_bytes = -1;
+  std::int64_t stack_bytes_per_thread = -1;
+};
+
+struct Hello {
+  std::string provider;  // "cpu"
+  std::string version;
+  std::vector<std::string> kernels;  // full names, "cpu/flash"
+};
+
+struct WorkerOptions {
+  std::filesystem::path executable;  // empty: plumbline-worker beside this program, then in ../libexec/plumbline, then PLUMBLINE_WORKER
+  std::string provider;              // "path/to/lib.so" or "path/to/lib.so:options"
+  std::uint64_t memory_limit_bytes = std::uint64_t{8} << 30;  // RLIMIT_DATA of the worker; 0 = none
+  std::chrono::milliseconds timeout{60'000};                  // of one request
+};
+
+// How long a case took, one entry per repetition; the sentinel is a fixed piece of work timed in turn with the kernel, so that their
+// ratio survives a change of clock.
+struct Timing {
+  std::vector<double> kernel_ns;
+  std::vector<double> sentinel_ns;
+};
+
+struct RunRequest {
+  std::string kernel;  // full name
+  std::string device = "cpu";
+  const Geometry* geometry = nullptr;
+  // Arena slots by tensor; -1 = absent. q, k, v, out, lse and the index arrays.
+  int q = -1, k = -1, v = -1, out = -1, lse = -1, cu_seqlens_q = -1, cu_seqlens_kv = -1, seqlens_q = -1, seqlens_kv = -1, page_table = -1;
+  int timed_repetitions = 0;  // 0: run once, untimed. Else: Google Benchmark measures this many repetitions
+};
+
+struct RunReply {
+  Status status = Status::error;
+  std::string reason;  // always filled unless ok
+  Description description;
+  std::uint64_t workspace_bytes = 0;
+  std::string workspace_fault;  // "" or where the kernel wrote outside its workspace
+  Timing timing;
+};
+
+// One worker process and its arena. Not thread safe: one thread drives one Worker. A dead worker is restarted by the next call.
+class Worker {
+ public:
+  static Result<std::unique_ptr<Worker>> create(WorkerOptions options);
+  virtual ~Worker() = default;
+
+  // Starts the process if needed. Errors: library not found, symbol missing, wrong ABI version (names both), crash while loading.
+  virtual Result<Hello> hello() = 0;
+  virtual Arena& arena() = 0;
+  // Never fails: whatever happens is a Status. After crashed, timeout or out_of_memory the process is gone and will be restarted.
+  virtual RunReply run(const RunRequest& request) = 0;
+  // What the worker last wrote to stdout and stderr (at most 4 KiB).
+  virtual std::string log_tail() = 0;
+};
+
+// Places all tensors of a geometry in the arena (inputs read-only, out and lse writable), copies the index arrays, and returns a request
+// that names them. Inputs are not filled and outputs not poisoned yet.
+Result<RunRequest> place_tensors(Arena& arena, const Geometry& geometry);
+
+}  // namespace plumbline

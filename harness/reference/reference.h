@@ -1,0 +1,96 @@
+// The fp64 answer and the scales of legal error. Shares no code with any kernel.
+//
+// Formulas and symbols: research note "Model v3", sections 2 to 5, restated in docs/judging.md. For a row with visible keys k and output
+// column j: o_j = sum_k p_k v_kj; sigma^2 = spre^2 + ulp_out(o_j)^2 / 12 with
+//   spre^2 = TP (P rounding, with ties) + TL (logit error) + TS (S rounding, tanh) + TE (exp2) + TA (accumulation) + TR (split partials).
+// q_prescaled is not a term: the reference then uses the rounded Q.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "harness/problem/geometry.h"
+#include "harness/problem/rounding_spec.h"
+
+namespace plumbline {
+
+inline constexpr int reference_version = 1;
+
+// The stored inputs a kernel saw.
+struct InputView {
+  const void* q = nullptr;
+  const void* k = nullptr;
+  const void* v = nullptr;
+};
+
+struct RowId {
+  std::int32_t sample = 0;
+  std::int32_t head = 0;  // query head
+  std::int32_t row = 0;   // valid row of the sample
+  bool operator==(const RowId&) const = default;
+};
+
+// Which rows the reference computes. All if their cost (sum over rows of visible keys * (head_dim_qk + head_dim_vo)) is at most
+// `cost_limit`; else the rows that break kernels first: first and last row, both sides of every tile edge (multiples of 64 and 128), the
+// rows at the mask boundary (first row with a key, first with all), the last page's rows, then random ones (by the problem's seed) until
+// the limit is reached; at least one row of every (sample, head).
+struct RowSelection {
+  std::vector<RowId> rows;  // ordered by (sample, head, row)
+  bool sampled = false;     // not all rows
+  std::int64_t rows_total = 0;
+};
+RowSelection select_rows(const Geometry& geometry, double cost_limit);
+
+// Result for R rows and D = head_dim_vo columns; matrices are row major [R, D]. Rows without visible keys have visible == 0, o = 0,
+// lse = -inf and zero scales.
+struct Reference {
+  RowSelection selection;
+  std::int64_t columns = 0;
+  std::vector<double> o;              // [R, D]
+  std::vector<float> spre;            // [R, D] standard deviation before output rounding
+  std::vector<float> sigma;           // [R, D] with output rounding
+  std::vector<float> bound;           // [R, D] worst-case bound (informs, never decides)
+  std::vector<double> lse;            // [R] natural logarithm
+  std::vector<float> lse_sigma;       // [R]
+  std::vector<std::int32_t> visible;  // [R] number of visible keys
+  // Suite scores (research note "judging-error", section 1, bias and tau): only where requested, else empty.
+  std::vector<float> gradient;              // [R, D] G_j = d o_j / d log scale
+  std::vector<float> shrink_variance;       // [R] V_i of sum_j e_j o_j / sigma_j^2
+  std::vector<float> temperature_variance;  // [R] V_i of sum_j e_j G_j / sigma_j^2
+};
+
+struct ReferenceOptions {
+  bool suite_scores = false;
+};
+// Runs in the calling oneTBB arena; the same result for every thread count.
+Reference compute_reference(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, const RowSelection& rows,
+                            const ReferenceOptions& options = {});
+
+// As compute_reference, through a directory of files keyed by problem digest, spec, rows, options and reference_version. An unreadable,
+// truncated or foreign file is recomputed and replaced; files are written atomically.
+Reference cached_reference(const std::filesystem::path& directory, const Geometry& geometry, const InputView& inputs,
+                           const RoundingSpec& spec, const RowSelection& rows, const ReferenceOptions& options = {});
+
+// The explanation of one element: which rounding contributes how much of sigma^2. Shares sum to 1.
+enum class Rounding { p, logit, s, exp2, accumulation, split_partials, output };
+inline constexpr int rounding_count = 7;
+std::string_view name(Rounding);  // "P rounding", "logit error", "S rounding", "exp2", "accumulation", "split partials", "output rounding"
+struct Explanation {
+  double o = 0, spre = 0, sigma = 0;
+  std::array<double, rounding_count> share{};
+};
+Explanation explain(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, RowId row, std::int64_t column);
+
+// Everything about one row in fp64, for locating a fault: logits (natural units), probabilities (sum 1) over the visible keys, and o.
+struct RowDetail {
+  KeyRange keys;
+  std::vector<double> s, p;
+  std::vector<double> o;
+  double lse = 0;
+};
+RowDetail reference_row(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, RowId row);
+
+}  // namespace plumbline
