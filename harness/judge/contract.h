@@ -20,15 +20,23 @@ struct Limits {
   bool suite_judged = true;
   bool operator==(const Limits&) const = default;
 };
-// JUDGING.md's table for a spec and problem, including growth of peak's limit beyond 1e7 elements.
+// The table of docs/judging.md for a spec and problem, including growth of the maxima's limits (peak, beyond_output) beyond 1e7 elements.
 Limits default_limits(const RoundingSpec& spec, const Problem& problem, std::int64_t elements);
+// sqrt(limit^2 + 2 ln(elements / 1e7)) beyond 1e7 elements, else `limit`: the false-alarm rate of a maximum then stays where it was.
+double grown_limit(double limit, std::int64_t elements);
+// Whether shrink and temperature of a case count in a suite's sum, as far as its problem says: no law with tied logits or constant V.
+// (default_limits().suite_judged says what the spec has to say; the number of rows is for judge_suites.)
+bool has_tie_law(const Problem& problem);
 
 struct Contract {
   std::string kernel;  // glob
   std::string reason;
+  std::string proof;  // where it can be seen that the kernel needs what loosens its limits; "" unless it pins such a thing
   std::optional<PaddingPolicy> padding_policy;
-  // Spec fields pinned; the others are the strict default. "input" as a dtype stands for the dtype of Q, so one contract serves all.
+  // Spec fields pinned; the others are the strict default. Texts as harness/judge/spec_fields.h has them: "input" as a dtype stands for
+  // the dtype of Q and "output" for that of the output, so one contract serves all.
   std::vector<std::pair<std::string, std::string>> spec_fields;
+  // Limits up to 1e7 elements; without a proof they only tighten the default.
   std::optional<double> peak, beyond_output, rms, lse;
   Promises promises;
   std::string file;
@@ -41,7 +49,7 @@ class Contracts {
   static Result<Contracts> read(const std::filesystem::path& path);
   // The first contract whose glob matches, or nullptr: strict default.
   const Contract* find(std::string_view kernel) const;
-  // The spec outputs of `kernel` are judged by: strict, with the contract's fields.
+  // The spec that outputs of `kernel` are judged by: strict, with the contract's fields.
   RoundingSpec pinned_spec(std::string_view kernel, const Problem& problem) const;
   Limits limits(std::string_view kernel, const Problem& problem, std::int64_t elements) const;
 

@@ -28,7 +28,10 @@ enum class Verdict {
 };
 std::string_view name(Verdict verdict);
 std::optional<Verdict> parse_verdict(std::string_view text);
-bool is_failure(Verdict verdict);
+bool is_failure(Verdict verdict);  // counts as exit 1
+// The one that stands when both apply: how a case ended, fail, support_mismatch, mistrusted, regressed, ambiguous, changed, improved,
+// fresh, unsupported, pass; the first of this order wins.
+Verdict worse_of(Verdict a, Verdict b);
 
 // The only place that decides an element or a statistic: false when `value` is NaN.
 inline bool within(double value, double limit) { return value <= limit; }
@@ -73,16 +76,19 @@ Judgement judge_diff(const DiffOutcome& outcome);
 
 // Statistics over a suite, per kernel and dtype (JUDGING.md: shrink, temperature; and the drift of the median).
 struct SuiteScore {
-  std::string suite, kernel, dtype, statistic;  // "shrink", "temperature", "drift of the median"
+  std::string suite, kernel, dtype;  // "*" in suite and dtype: over all of the kernel's cases
+  std::string statistic;             // "shrink", "temperature", "drift of the median"
   int cases = 0;
   double value = 0, limit = 0;
   std::string status;  // "pass", "fail", "not judged: …"
 };
-// `expected_cases` per suite: a partial suite is not judged. `baselines[i]` belongs to `outcomes[i]` (nullptr = none).
+// `complete` false: a filter, a shard or an interruption left cases out, and nothing is judged. `baselines[i]` belongs to `outcomes[i]`
+// (nullptr = none).
 std::vector<SuiteScore> judge_suites(const std::vector<const Outcome*>& outcomes, const Contracts& contracts,
                                      const std::vector<const Baseline*>& baselines, bool complete);
 
-// JUDGING.md: 0 fine, 1 failure, 3 infrastructure, 4 nothing measured, 5 ambiguous, 6 baseline not comparable.
+// docs/judging.md: 0 fine, 1 failure, 4 nothing measured (no verdict but `unsupported`), 5 ambiguous. The command itself adds 2 (usage),
+// 3 (infrastructure) and 6 (baseline not comparable).
 int exit_code(const std::vector<Verdict>& verdicts, const std::vector<SuiteScore>& scores);
 
 }  // namespace plumbline

@@ -49,16 +49,20 @@ class Geometry {
   std::int64_t padded_out_offset(std::int64_t sample, std::int64_t padded_row, std::int64_t head) const;
   bool padded_row_is_valid(std::int64_t sample, std::int64_t padded_row) const;
 
-  // Keys that query `row` of `sample` sees: mask and window over the sample's own lengths (never over its padding).
+  // Keys that query `row` of `sample` sees: mask and window over the sample's own lengths (never over its padding). {0, 0} if none.
   KeyRange visible_keys(std::int64_t sample, std::int64_t row) const;
 
-  TensorShape q, k, v, out, lse;
+  TensorShape q, k, v, out, lse;                          // lse has rank 0 where it is not asked for
   std::vector<std::int32_t> cu_seqlens_q, cu_seqlens_kv;  // batch + 1
   std::vector<std::int32_t> seqlens_q, seqlens_kv;        // batch
   std::vector<std::int32_t> page_table;                   // [batch, pages_per_sample], -1 = unused; empty unless paged
   std::int64_t pages_per_sample = 0;
 
  private:
+  void lay_out_pages();
+  std::int64_t query_offset(const TensorShape& shape, std::int64_t sample, std::int64_t row, std::int64_t head) const;
+  std::int64_t key_offset(const TensorShape& shape, std::int64_t sample, std::int64_t key, std::int64_t head_kv) const;
+
   Problem problem_;
   std::int64_t page_count_ = 0;
 };

@@ -75,6 +75,10 @@ struct Problem {
   std::int64_t group() const { return heads_q / heads_kv; }  // query heads per key head
 };
 
+// The one spelling of problems that ask the same: out and kv dtypes equal to that of Q become none; page_size of a layout without pages
+// and window_right under a causal mask (always 0 there) become their defaults; -0 becomes 0.
+Problem canonical(const Problem& problem);
+
 std::string_view name(Layout);
 std::string_view name(Mask);
 std::string_view name(Padding);
@@ -86,14 +90,18 @@ std::string_view name(VLaw);
 // The id of a problem, for example
 //   bf16/b2-h8x2-s128x512-d64/mask=causal_bottom_right/layout=paged_nhd/lengths=random/seed=3
 // First the dtype, then the shape (h8x8 is written h8, s128x128 s128, d64x64 d64), then key=value segments in a fixed order, defaults
-// left out. Keys: out, kv, mask, window (l,r), layout, lengths, padding, page, fill, law, v, k_scale, v_scale, scale, lse, seed.
+// left out. Keys: out, kv, mask, window (l,r), layout, lengths, padding, page, fill, law, v, k_scale, v_scale, scale, softcap, lse, seed.
+// Problems with the same canonical form have the same id, and parsing gives that form.
 std::string problem_id(const Problem& problem);
 Result<Problem> parse_problem_id(std::string_view id);
 
 // Sets one field by its suite key (the Problem field names: dtype, seq_q, mask, …; also `heads` = both head counts, `seq` = both
 // lengths, `head_dim` = both dimensions, `window` = "l,r") from text. Returns a message naming the value and what is allowed, or nullopt.
 std::optional<std::string> set_field(Problem& problem, std::string_view key, std::string_view value);
-// All suite keys set_field accepts, in canonical order.
+// Whether a field of the problem has this value: a dtype left at none counts as that of Q, `heads` needs both head counts. False for
+// what set_field rejects.
+bool has_field(const Problem& problem, std::string_view key, std::string_view value);
+// All suite keys set_field accepts, in canonical order: of two keys that set the same member the broader comes first.
 std::span<const std::string_view> field_names();
 
 // Everything wrong with a problem, in words (heads_kv must divide heads_q, sizes positive, fp8 not yet, …); empty = valid.

@@ -42,12 +42,14 @@ struct RoundingSpec {
 // (nearest fp32 for fp32), nothing else rounded, output in the problem's output dtype.
 RoundingSpec strict_spec(const Problem& problem);
 
-// Names of the fields in which `declared` permits more error than `pinned` ("p_dtype: e4m3 is coarser than bf16"); empty = not looser.
+// The fields in which `declared` permits more error than `pinned`, or means something else (lse_base, lse_includes_sink), one sentence
+// each ("p_dtype: e4m3 is coarser than bf16"); empty = not looser. `declared` may hold anything: NaN and unknown dtypes are looser.
 std::vector<std::string> looser_fields(const RoundingSpec& declared, const RoundingSpec& pinned);
 
-// One line naming only the fields that differ from the strict spec of `problem`, "strict" if none do.
+// One line naming only the fields that differ from the strict spec of `problem` ("p_dtype=e4m3 p_prescale=256"), "strict" if none do.
 std::string describe(const RoundingSpec& spec, const Problem& problem);
-// Canonical text of all fields: the key of caches and of the store; parses back.
+// Canonical text of all fields: the key of caches and of the store; parses back. Fields by name in the order of the struct, separated by
+// spaces; accumulators as "fp32/toward_zero/24/8" (dtype, direction, fraction bits, products per step); lse_base is e or 2.
 std::string spec_text(const RoundingSpec& spec);
 Result<RoundingSpec> parse_spec_text(std::string_view text);
 

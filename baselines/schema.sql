@@ -1,0 +1,290 @@
+-- Schema 1 of the database of runs. Tables are private and may change; the views of views.sql are the public interface (README.md).
+--
+-- Keys of 16 bytes are XXH3-128 of a canonical text of what they name, so that shards from many machines merge in any order into the same
+-- rows. Nothing that a user sees is numbered. Tables are STRICT: SQLite turns NaN into NULL, and NOT NULL or CHECK then refuses it, so a
+-- NaN statistic is stored as +Inf (9e999) beside the fault counts that tell. NULL means "not measured", never "failed".
+
+CREATE TABLE meta(
+  key TEXT NOT NULL PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- The program's own words: filled from its enumerators when a file is opened, so that SQL never spells out which verdicts fail.
+CREATE TABLE verdict(
+  verdict TEXT NOT NULL PRIMARY KEY,
+  is_failure INTEGER NOT NULL,
+  is_baseline INTEGER NOT NULL  -- an outcome with this verdict may be compared with later
+) STRICT, WITHOUT ROWID;
+
+-- Declared identity of a kind of machine: half of a series' key.
+CREATE TABLE machine_class(
+  machine_key BLOB NOT NULL PRIMARY KEY CHECK (length(machine_key) = 16),
+  device_kind TEXT NOT NULL,
+  machine_arch TEXT NOT NULL,
+  model TEXT NOT NULL,
+  memory_bytes INTEGER NOT NULL,
+  clock_policy TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- A problem x a kernel x a device: the other half. Names follow harness/problem/problem.h; kv_dtype and out_dtype are resolved.
+CREATE TABLE attention_case(
+  case_key BLOB NOT NULL PRIMARY KEY CHECK (length(case_key) = 16),
+  case_id TEXT NOT NULL UNIQUE,
+  kernel TEXT NOT NULL,
+  device TEXT NOT NULL,
+  dtype TEXT NOT NULL,
+  kv_dtype TEXT NOT NULL,
+  out_dtype TEXT NOT NULL,
+  layout TEXT NOT NULL,
+  mask TEXT NOT NULL,
+  window_left INTEGER NOT NULL,
+  window_right INTEGER NOT NULL,
+  lengths TEXT NOT NULL,
+  padding TEXT NOT NULL,
+  page_size INTEGER NOT NULL,
+  fill TEXT NOT NULL,
+  law TEXT NOT NULL,
+  v_law TEXT NOT NULL,
+  batch INTEGER NOT NULL,
+  heads_q INTEGER NOT NULL,
+  heads_kv INTEGER NOT NULL,
+  seq_q INTEGER NOT NULL,
+  seq_kv INTEGER NOT NULL,
+  head_dim_qk INTEGER NOT NULL,
+  head_dim_vo INTEGER NOT NULL,
+  k_scale REAL NOT NULL,
+  v_scale REAL NOT NULL,
+  scale REAL NOT NULL,
+  softcap REAL NOT NULL,
+  lse INTEGER NOT NULL,
+  seed INTEGER NOT NULL  -- the 64 bits of an unsigned number
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE build(
+  build_key BLOB NOT NULL PRIMARY KEY CHECK (length(build_key) = 16),
+  build_kernel TEXT NOT NULL,
+  build_id TEXT NOT NULL,
+  launched TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE rounding_spec(
+  spec_key BLOB NOT NULL PRIMARY KEY CHECK (length(spec_key) = 16),
+  spec TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE run(
+  run_id TEXT NOT NULL PRIMARY KEY,
+  run_order TEXT NOT NULL,  -- sorts runs by start, then by the moment they were recorded
+  started_at TEXT NOT NULL,
+  finished_at TEXT,
+  exit_code INTEGER,
+  complete INTEGER CHECK ((complete IS NULL) = (finished_at IS NULL)),
+  machine_key BLOB NOT NULL REFERENCES machine_class(machine_key),
+  code_commit TEXT NOT NULL,
+  host TEXT NOT NULL,
+  compiler TEXT NOT NULL,
+  flags TEXT NOT NULL,
+  versions_json TEXT NOT NULL CHECK (versions_json = '' OR json_valid(versions_json)),
+  command_line TEXT NOT NULL,
+  shard TEXT NOT NULL,
+  purpose TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX run_by_order ON run(run_order);
+CREATE INDEX run_by_machine ON run(machine_key, run_order);
+
+-- One wide row an outcome: 20,000 in 0.13 s where a row per metric takes 1.6 s. Groups of columns that were not measured are NULL together.
+CREATE TABLE outcome(
+  run_id TEXT NOT NULL REFERENCES run(run_id),
+  case_key BLOB NOT NULL REFERENCES attention_case(case_key),
+  suite TEXT NOT NULL,
+  build_key BLOB NOT NULL REFERENCES build(build_key),
+  declared_spec_key BLOB NOT NULL REFERENCES rounding_spec(spec_key),
+  judged_spec_key BLOB NOT NULL REFERENCES rounding_spec(spec_key),
+  arch TEXT NOT NULL,
+  judge_version INTEGER NOT NULL,  -- of the measurement; judging again does not change it
+  reference_version INTEGER NOT NULL,
+  inputs_version INTEGER NOT NULL,
+  head_rms_max REAL CHECK ((head_rms_max IS NULL) = (length(head_rms) = 0)),
+  head_rms_max_sample INTEGER CHECK ((head_rms_max_sample IS NULL) = (length(head_rms) = 0)),
+  head_rms_max_head INTEGER CHECK ((head_rms_max_head IS NULL) = (length(head_rms) = 0)),
+
+  case_group TEXT NOT NULL,
+  tier TEXT NOT NULL,
+  problem_digest TEXT NOT NULL,
+  status TEXT NOT NULL CHECK (status IN ('ok', 'unsupported', 'crashed', 'timeout', 'out_of_memory', 'error')),
+  reason TEXT NOT NULL,
+  tensor_cores TEXT NOT NULL,
+  padding_policy TEXT NOT NULL,
+  promise_run_to_run TEXT NOT NULL,
+  promise_batch TEXT NOT NULL,
+  promise_layout TEXT NOT NULL,
+  promise_page TEXT NOT NULL,
+  promise_split TEXT NOT NULL,
+  promise_prefill_decode TEXT NOT NULL,
+  promise_lse TEXT NOT NULL,
+  registers_per_thread INTEGER,
+  spill_bytes_per_thread INTEGER,
+  shared_memory_bytes INTEGER,
+  stack_bytes_per_thread INTEGER,
+  workspace_bytes INTEGER NOT NULL,
+  -- errors, in units of sigma unless the name says otherwise; NULL unless status is ok
+  elements INTEGER CHECK ((elements IS NOT NULL) = (status = 'ok')),
+  peak REAL CHECK ((peak IS NOT NULL) = (status = 'ok')),
+  beyond_output REAL CHECK ((beyond_output IS NOT NULL) = (status = 'ok')),
+  rms REAL CHECK ((rms IS NOT NULL) = (status = 'ok')),
+  bound REAL CHECK ((bound IS NOT NULL) = (status = 'ok')),
+  max_abs REAL CHECK ((max_abs IS NOT NULL) = (status = 'ok')),
+  max_rel REAL CHECK ((max_rel IS NOT NULL) = (status = 'ok')),
+  mean_abs REAL CHECK ((mean_abs IS NOT NULL) = (status = 'ok')),
+  max_ulp REAL CHECK ((max_ulp IS NOT NULL) = (status = 'ok')),
+  outside_allclose_1e3 REAL CHECK ((outside_allclose_1e3 IS NOT NULL) = (status = 'ok')),
+  outside_allclose_1e2 REAL CHECK ((outside_allclose_1e2 IS NOT NULL) = (status = 'ok')),
+  has_lse INTEGER NOT NULL,
+  lse_z REAL CHECK ((lse_z IS NOT NULL) = has_lse),
+  lse_max_abs REAL CHECK ((lse_max_abs IS NOT NULL) = has_lse),
+  has_suite_scores INTEGER NOT NULL,
+  shrink_z REAL CHECK ((shrink_z IS NOT NULL) = has_suite_scores),
+  temperature_z REAL CHECK ((temperature_z IS NOT NULL) = has_suite_scores),
+  faults_nan INTEGER NOT NULL,
+  faults_inf INTEGER NOT NULL,
+  faults_unwritten INTEGER NOT NULL,
+  faults_out_of_range INTEGER NOT NULL,
+  faults_padded_rows INTEGER NOT NULL,
+  faults_empty_rows INTEGER NOT NULL,
+  faults_inexact INTEGER NOT NULL,
+  faults_fence_bytes INTEGER NOT NULL,
+  faults_detail TEXT NOT NULL,
+  worst_statistic TEXT NOT NULL,
+  has_worst INTEGER NOT NULL,
+  worst_sample INTEGER CHECK ((worst_sample IS NOT NULL) = has_worst),
+  worst_head INTEGER CHECK ((worst_head IS NOT NULL) = has_worst),
+  worst_row INTEGER CHECK ((worst_row IS NOT NULL) = has_worst),
+  worst_column INTEGER CHECK ((worst_column IS NOT NULL) = has_worst),
+  worst_got_is_nan INTEGER CHECK ((worst_got_is_nan IS NOT NULL) = has_worst),
+  worst_got REAL CHECK ((worst_got IS NOT NULL) = has_worst),
+  worst_expected REAL CHECK ((worst_expected IS NOT NULL) = has_worst),
+  worst_sigma REAL CHECK ((worst_sigma IS NOT NULL) = has_worst),
+  worst_ulp REAL CHECK ((worst_ulp IS NOT NULL) = has_worst),
+  worst_share_p REAL CHECK ((worst_share_p IS NOT NULL) = has_worst),
+  worst_share_logit REAL CHECK ((worst_share_logit IS NOT NULL) = has_worst),
+  worst_share_s REAL CHECK ((worst_share_s IS NOT NULL) = has_worst),
+  worst_share_exp2 REAL CHECK ((worst_share_exp2 IS NOT NULL) = has_worst),
+  worst_share_accumulation REAL CHECK ((worst_share_accumulation IS NOT NULL) = has_worst),
+  worst_share_split_partials REAL CHECK ((worst_share_split_partials IS NOT NULL) = has_worst),
+  worst_share_output REAL CHECK ((worst_share_output IS NOT NULL) = has_worst),
+  worst_visible_keys INTEGER CHECK ((worst_visible_keys IS NOT NULL) = has_worst),
+  location_kind TEXT NOT NULL,
+  location_description TEXT NOT NULL,
+  location_z REAL NOT NULL,
+  head_rms BLOB NOT NULL CHECK (length(head_rms) % 4 = 0),  -- little-endian float32, (sample, head) row major
+  reference_rows INTEGER NOT NULL,
+  rows_total INTEGER NOT NULL,
+  widening REAL NOT NULL,
+  output_digest TEXT NOT NULL,
+  repeat_checked INTEGER NOT NULL,
+  repeat_equal INTEGER NOT NULL,
+  timed INTEGER NOT NULL,
+  time_ns REAL CHECK ((time_ns IS NOT NULL) = timed),
+  time_mad_ns REAL CHECK ((time_mad_ns IS NOT NULL) = timed),
+  time_ratio REAL CHECK ((time_ratio IS NOT NULL) = timed),
+  wall_ms REAL NOT NULL,
+  saved_to TEXT NOT NULL,
+  verdict TEXT NOT NULL REFERENCES verdict(verdict),
+  percent_of_limit REAL NOT NULL,
+  nearest_statistic TEXT NOT NULL,
+  findings TEXT NOT NULL CHECK (json_valid(findings)),
+  notes TEXT NOT NULL CHECK (json_valid(notes)),
+
+  faults_total INTEGER NOT NULL AS (faults_nan + faults_inf + faults_unwritten + faults_out_of_range + faults_padded_rows +
+                                    faults_empty_rows + faults_inexact + faults_fence_bytes),
+  UNIQUE (case_key, run_id, suite)
+) STRICT;
+CREATE INDEX outcome_by_run ON outcome(run_id);
+CREATE INDEX outcome_by_verdict ON outcome(verdict);
+
+CREATE TABLE diff(
+  run_id TEXT NOT NULL REFERENCES run(run_id),
+  judge_version INTEGER NOT NULL,
+  reference_version INTEGER NOT NULL,
+  inputs_version INTEGER NOT NULL,
+  suite TEXT NOT NULL,
+  name TEXT NOT NULL,
+  tier TEXT NOT NULL,
+  expect TEXT NOT NULL,
+  case_a TEXT NOT NULL,
+  case_b TEXT NOT NULL,
+  status TEXT NOT NULL CHECK (status IN ('ok', 'unsupported', 'crashed', 'timeout', 'out_of_memory', 'error')),
+  reason TEXT NOT NULL,
+  compared_rows INTEGER CHECK ((compared_rows IS NOT NULL) = (status = 'ok')),
+  elements INTEGER CHECK ((elements IS NOT NULL) = (status = 'ok')),
+  max_abs REAL CHECK ((max_abs IS NOT NULL) = (status = 'ok')),
+  mean_abs REAL CHECK ((mean_abs IS NOT NULL) = (status = 'ok')),
+  max_rel REAL CHECK ((max_rel IS NOT NULL) = (status = 'ok')),
+  mean_rel REAL CHECK ((mean_rel IS NOT NULL) = (status = 'ok')),
+  max_sigma REAL CHECK ((max_sigma IS NOT NULL) = (status = 'ok')),
+  max_ulp REAL CHECK ((max_ulp IS NOT NULL) = (status = 'ok')),
+  max_rel_expected REAL CHECK ((max_rel_expected IS NOT NULL) = (status = 'ok')),
+  rms_output REAL CHECK ((rms_output IS NOT NULL) = (status = 'ok')),
+  max_abs_sample INTEGER CHECK ((max_abs_sample IS NOT NULL) = (status = 'ok')),
+  max_abs_head INTEGER CHECK ((max_abs_head IS NOT NULL) = (status = 'ok')),
+  max_abs_row INTEGER CHECK ((max_abs_row IS NOT NULL) = (status = 'ok')),
+  max_abs_column INTEGER CHECK ((max_abs_column IS NOT NULL) = (status = 'ok')),
+  max_rel_sample INTEGER CHECK ((max_rel_sample IS NOT NULL) = (status = 'ok')),
+  max_rel_head INTEGER CHECK ((max_rel_head IS NOT NULL) = (status = 'ok')),
+  max_rel_row INTEGER CHECK ((max_rel_row IS NOT NULL) = (status = 'ok')),
+  max_rel_column INTEGER CHECK ((max_rel_column IS NOT NULL) = (status = 'ok')),
+  bit_equal_share REAL CHECK ((bit_equal_share IS NOT NULL) = (status = 'ok')),
+  heads INTEGER CHECK ((heads IS NOT NULL) = (status = 'ok')),
+  heads_bit_equal INTEGER CHECK ((heads_bit_equal IS NOT NULL) = (status = 'ok')),
+  rms_a REAL CHECK ((rms_a IS NOT NULL) = (status = 'ok')),
+  rms_b REAL CHECK ((rms_b IS NOT NULL) = (status = 'ok')),
+  per_head TEXT NOT NULL CHECK (json_valid(per_head)),  -- [[sample, head, mean_abs, max_abs, bit_equal], …]
+  time_ns_a REAL NOT NULL,                              -- 0 unless timed
+  time_ns_b REAL NOT NULL,
+  verdict TEXT NOT NULL REFERENCES verdict(verdict),
+  percent_of_limit REAL NOT NULL,
+  nearest_statistic TEXT NOT NULL,
+  findings TEXT NOT NULL CHECK (json_valid(findings)),
+  notes TEXT NOT NULL CHECK (json_valid(notes)),
+  UNIQUE (run_id, suite, name, case_a, case_b)
+) STRICT;
+
+-- Statistics over a suite, per kernel and dtype.
+CREATE TABLE suite_score(
+  run_id TEXT NOT NULL REFERENCES run(run_id),
+  suite TEXT NOT NULL,
+  kernel TEXT NOT NULL,
+  dtype TEXT NOT NULL,
+  statistic TEXT NOT NULL,
+  cases INTEGER NOT NULL,
+  value REAL NOT NULL,
+  limit_value REAL NOT NULL,
+  status TEXT NOT NULL,
+  UNIQUE (run_id, suite, kernel, dtype, statistic)
+) STRICT;
+
+-- Re-baselining is explicit and append-only. accepted_case holds what the glob matched when the row was written.
+CREATE TABLE accept(
+  accept_key BLOB NOT NULL PRIMARY KEY CHECK (length(accept_key) = 16),
+  run_id TEXT NOT NULL REFERENCES run(run_id),
+  case_glob TEXT NOT NULL,
+  accepted_by TEXT NOT NULL CHECK (accepted_by <> ''),
+  reason TEXT NOT NULL CHECK (reason <> ''),
+  accepted_at TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE accepted_case(
+  run_id TEXT NOT NULL,
+  case_key BLOB NOT NULL REFERENCES attention_case(case_key),
+  accept_key BLOB NOT NULL REFERENCES accept(accept_key),
+  PRIMARY KEY (run_id, case_key, accept_key)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER accept_is_never_changed BEFORE UPDATE ON accept
+BEGIN SELECT RAISE(ABORT, 'accept rows are append-only'); END;
+CREATE TRIGGER accept_is_never_deleted BEFORE DELETE ON accept
+BEGIN SELECT RAISE(ABORT, 'accept rows are append-only'); END;
+CREATE TRIGGER accepted_case_is_never_changed BEFORE UPDATE ON accepted_case
+BEGIN SELECT RAISE(ABORT, 'accept rows are append-only'); END;
+CREATE TRIGGER accepted_case_is_never_deleted BEFORE DELETE ON accepted_case
+BEGIN SELECT RAISE(ABORT, 'accept rows are append-only'); END;

@@ -1,0 +1,163 @@
+-- The public interface of the database of runs; README.md documents every column. Created again whenever this text changes, so a view may
+-- gain columns without a migration. Views named v_… belong to plumbline; any other view of yours is left alone.
+
+-- Runs, newest last by run_order.
+CREATE VIEW v_runs AS
+SELECT
+  r.run_id, r.run_order, r.started_at, r.finished_at, r.finished_at IS NOT NULL AS finished, r.complete, r.exit_code,
+  r.purpose, r.shard, r.code_commit, r.host,
+  m.device_kind || ' ' || m.machine_arch || ' ' || m.model AS machine, lower(hex(m.machine_key)) AS machine_class,
+  m.device_kind, m.machine_arch, m.model, m.memory_bytes, m.clock_policy,
+  r.compiler, r.flags, r.versions_json, r.command_line,
+  (SELECT count(*) FROM outcome AS o WHERE o.run_id = r.run_id) AS outcomes,
+  (SELECT count(*) FROM outcome AS o JOIN verdict AS v USING (verdict) WHERE o.run_id = r.run_id AND v.is_failure) AS failures,
+  (SELECT count(*) FROM diff AS d WHERE d.run_id = r.run_id) AS diffs,
+  (SELECT count(*) FROM diff AS d JOIN verdict AS v USING (verdict) WHERE d.run_id = r.run_id AND v.is_failure) AS diff_failures
+FROM run AS r JOIN machine_class AS m USING (machine_key);
+
+-- Every outcome with its run, case, build and verdict.
+CREATE VIEW v_history AS
+SELECT
+  -- series and run
+  c.case_id, m.device_kind || ' ' || m.machine_arch || ' ' || m.model AS machine, lower(hex(m.machine_key)) AS machine_class,
+  r.run_id, r.run_order, r.started_at, r.finished_at IS NOT NULL AS finished, r.purpose, r.code_commit,
+  o.judge_version, o.reference_version, o.inputs_version,
+  -- case
+  o.suite, o.case_group, o.tier, c.kernel, c.device, o.arch, o.tensor_cores, c.dtype, c.kv_dtype, c.out_dtype, c.layout, c.mask,
+  c.window_left, c.window_right, c.lengths, c.padding, c.page_size, c.fill, c.law, c.v_law, c.batch, c.heads_q, c.heads_kv, c.seq_q,
+  c.seq_kv, c.head_dim_qk, c.head_dim_vo, c.k_scale, c.v_scale, c.scale, c.softcap, c.lse, c.seed, o.problem_digest,
+  -- what happened, and what is concluded
+  o.status, o.verdict, v.is_failure,
+  o.status = 'ok' AND (v.is_baseline AND r.finished_at IS NOT NULL
+    OR EXISTS (SELECT 1 FROM accepted_case AS a WHERE a.run_id = o.run_id AND a.case_key = o.case_key)) AS accepted,
+  o.reason, o.percent_of_limit, o.nearest_statistic, o.findings, o.notes,
+  -- errors
+  o.elements, o.peak, o.beyond_output, o.rms, o.bound, o.max_abs, o.max_rel, o.mean_abs, o.max_ulp, o.lse_z, o.lse_max_abs, o.shrink_z,
+  o.temperature_z, o.outside_allclose_1e3, o.outside_allclose_1e2, o.reference_rows, o.rows_total, o.widening, js.spec AS judged_spec,
+  -- faults
+  o.faults_total, o.faults_nan, o.faults_inf, o.faults_unwritten, o.faults_out_of_range, o.faults_padded_rows, o.faults_empty_rows,
+  o.faults_inexact, o.faults_fence_bytes, o.faults_detail,
+  -- the worst element, and where a fault sits
+  o.worst_statistic, o.worst_sample, o.worst_head, o.worst_row, o.worst_column, o.worst_got, o.worst_got_is_nan, o.worst_expected,
+  o.worst_sigma, o.worst_ulp, o.worst_visible_keys, o.worst_share_p, o.worst_share_logit, o.worst_share_s, o.worst_share_exp2,
+  o.worst_share_accumulation, o.worst_share_split_partials, o.worst_share_output,
+  o.location_kind, o.location_description, o.location_z, o.head_rms, o.head_rms_max, o.head_rms_max_sample, o.head_rms_max_head,
+  -- bits
+  o.output_digest, o.repeat_checked, o.repeat_equal,
+  -- time and resources
+  o.time_ns, o.time_mad_ns, o.time_ratio, o.wall_ms, o.workspace_bytes, o.registers_per_thread, o.spill_bytes_per_thread,
+  o.shared_memory_bytes, o.stack_bytes_per_thread,
+  -- what ran
+  b.build_id, b.launched, ds.spec AS declared_spec, o.padding_policy, o.promise_run_to_run, o.promise_batch, o.promise_layout,
+  o.promise_page, o.promise_split, o.promise_prefill_decode, o.promise_lse, o.saved_to
+FROM outcome AS o
+JOIN run AS r USING (run_id)
+JOIN machine_class AS m USING (machine_key)
+JOIN attention_case AS c USING (case_key)
+JOIN build AS b USING (build_key)
+JOIN rounding_spec AS ds ON ds.spec_key = o.declared_spec_key
+JOIN rounding_spec AS js ON js.spec_key = o.judged_spec_key
+JOIN verdict AS v USING (verdict);
+
+-- The newest outcome of every case on every machine class; columns of v_history. (max() makes SQLite take the other columns from its row.)
+CREATE VIEW v_latest AS
+WITH newest AS MATERIALIZED (
+  SELECT c.case_id AS newest_case, o.run_id AS newest_run, o.suite AS newest_suite, max(r.run_order || ' ' || o.suite)
+  FROM outcome AS o JOIN run AS r USING (run_id) JOIN attention_case AS c USING (case_key)
+  GROUP BY o.case_key, r.machine_key)
+SELECT h.* FROM newest CROSS JOIN v_history AS h
+WHERE h.case_id = newest_case AND h.run_id = newest_run AND h.suite = newest_suite;
+
+-- Every failure, with the accepted outcome of the same series that came before it and the first failure since then.
+CREATE VIEW v_regressions AS
+WITH failure AS (
+  SELECT
+    o.rowid AS failed,
+    (SELECT p.rowid
+     FROM outcome AS p JOIN run AS pr ON pr.run_id = p.run_id JOIN verdict AS pv ON pv.verdict = p.verdict
+     WHERE p.case_key = o.case_key AND pr.machine_key = r.machine_key AND pr.run_order < r.run_order AND p.status = 'ok'
+       AND p.judge_version = o.judge_version AND p.reference_version = o.reference_version AND p.inputs_version = o.inputs_version
+       AND (pv.is_baseline AND pr.finished_at IS NOT NULL
+         OR EXISTS (SELECT 1 FROM accepted_case AS a WHERE a.run_id = p.run_id AND a.case_key = p.case_key))
+     ORDER BY pr.run_order DESC, p.suite LIMIT 1) AS previous
+  FROM outcome AS o JOIN run AS r USING (run_id) JOIN verdict AS v ON v.verdict = o.verdict
+  WHERE v.is_failure)
+SELECT
+  c.case_id, m.device_kind || ' ' || m.machine_arch || ' ' || m.model AS machine, lower(hex(m.machine_key)) AS machine_class,
+  r.run_id, r.run_order, r.started_at, r.code_commit, o.suite, o.case_group, o.tier, c.kernel, c.dtype, c.layout, c.mask, o.arch,
+  o.status, o.verdict, EXISTS (SELECT 1 FROM accepted_case AS a WHERE a.run_id = o.run_id AND a.case_key = o.case_key) AS accepted,
+  o.reason, o.findings, o.percent_of_limit, o.nearest_statistic, o.rms, o.peak, o.time_ratio, o.output_digest, b.build_id,
+  o.location_description,
+  pr.run_id AS previous_run_id, pr.started_at AS previous_started_at, pr.code_commit AS previous_commit, p.verdict AS previous_verdict,
+  p.percent_of_limit AS previous_percent_of_limit, p.rms AS previous_rms, p.peak AS previous_peak, p.time_ratio AS previous_time_ratio,
+  p.output_digest AS previous_output_digest, pb.build_id AS previous_build_id,
+  (SELECT min(fr.run_order) FROM outcome AS f JOIN run AS fr ON fr.run_id = f.run_id JOIN verdict AS fv ON fv.verdict = f.verdict
+   WHERE f.case_key = o.case_key AND fr.machine_key = r.machine_key AND fv.is_failure AND fr.run_order <= r.run_order
+     AND fr.run_order > coalesce(pr.run_order, '')) AS failing_since
+FROM failure
+JOIN outcome AS o ON o.rowid = failed
+JOIN run AS r ON r.run_id = o.run_id
+JOIN machine_class AS m ON m.machine_key = r.machine_key
+JOIN attention_case AS c ON c.case_key = o.case_key
+JOIN build AS b ON b.build_key = o.build_key
+LEFT JOIN outcome AS p ON p.rowid = previous
+LEFT JOIN run AS pr ON pr.run_id = p.run_id
+LEFT JOIN build AS pb ON pb.build_key = p.build_key;
+
+-- What has been run: cases by suite, kernel and dimension, with the verdicts of their newest outcomes.
+CREATE VIEW v_coverage AS
+WITH newest AS MATERIALIZED (
+  SELECT o.case_key AS newest_case, o.run_id AS newest_run, o.suite AS newest_suite, max(r.run_order)
+  FROM outcome AS o JOIN run AS r USING (run_id)
+  GROUP BY o.case_key, r.machine_key, o.suite)
+SELECT
+  o.suite, c.kernel, o.arch, c.dtype, c.mask, c.layout,
+  count(DISTINCT o.case_key) AS cases, count(*) AS outcomes,
+  sum(NOT v.is_failure AND o.verdict NOT IN ('unsupported', 'ambiguous')) AS fine,
+  sum(v.is_failure) AS failures,
+  sum(o.verdict = 'unsupported') AS unsupported,
+  sum(o.verdict = 'ambiguous') AS ambiguous,
+  sum(o.timed) AS timed,
+  max(r.started_at) AS last_started_at
+FROM newest
+CROSS JOIN outcome AS o ON o.case_key = newest_case AND o.run_id = newest_run AND o.suite = newest_suite
+JOIN run AS r ON r.run_id = o.run_id
+JOIN attention_case AS c ON c.case_key = o.case_key
+JOIN verdict AS v ON v.verdict = o.verdict
+GROUP BY o.suite, c.kernel, o.arch, c.dtype, c.mask, c.layout;
+
+-- What each kernel takes, by the newest outcomes. A kernel that crashes on a problem has not refused it.
+CREATE VIEW v_support AS
+SELECT
+  kernel, arch, dtype, kv_dtype, out_dtype, layout, mask,
+  CASE sum(status = 'unsupported') WHEN 0 THEN 'supported' WHEN count(*) THEN 'unsupported' ELSE 'mixed' END AS support,
+  sum(status <> 'unsupported') AS cases_supported,
+  sum(status = 'unsupported') AS cases_unsupported,
+  group_concat(DISTINCT CASE WHEN status = 'unsupported' THEN reason END) AS reasons
+FROM v_latest
+GROUP BY kernel, arch, dtype, kv_dtype, out_dtype, layout, mask;
+
+-- Every comparison of two cases. per_head is JSON: [[sample, head, mean_abs, max_abs, bit_equal], …].
+CREATE VIEW v_diffs AS
+SELECT
+  d.run_id, r.run_order, r.started_at, r.code_commit, m.device_kind || ' ' || m.machine_arch || ' ' || m.model AS machine,
+  lower(hex(m.machine_key)) AS machine_class, d.judge_version, d.reference_version, d.inputs_version,
+  d.suite, d.name, d.tier, d.expect, d.case_a, d.case_b, d.status, d.verdict, v.is_failure, d.reason, d.percent_of_limit,
+  d.nearest_statistic, d.findings, d.notes, d.compared_rows, d.elements, d.max_abs, d.mean_abs, d.max_rel, d.mean_rel, d.max_sigma,
+  d.max_ulp, d.max_rel_expected, d.rms_output, d.max_abs_sample, d.max_abs_head, d.max_abs_row, d.max_abs_column, d.max_rel_sample,
+  d.max_rel_head, d.max_rel_row, d.max_rel_column, d.bit_equal_share, d.heads, d.heads_bit_equal, d.per_head, d.rms_a, d.rms_b,
+  nullif(d.time_ns_a, 0.0) AS time_ns_a, nullif(d.time_ns_b, 0.0) AS time_ns_b
+FROM diff AS d
+JOIN run AS r USING (run_id)
+JOIN machine_class AS m USING (machine_key)
+JOIN verdict AS v USING (verdict);
+
+-- Statistics over a suite (shrink, temperature, drift of the median) per kernel and dtype.
+CREATE VIEW v_suite_scores AS
+SELECT s.run_id, r.run_order, r.started_at, r.code_commit, s.suite, s.kernel, s.dtype, s.statistic, s.cases, s.value, s.limit_value, s.status
+FROM suite_score AS s JOIN run AS r USING (run_id);
+
+-- Who accepted which outcomes as baselines, when and why.
+CREATE VIEW v_accepts AS
+SELECT a.run_id, a.case_glob, a.accepted_by, a.reason, a.accepted_at, c.case_id
+FROM accept AS a JOIN accepted_case AS k USING (accept_key) JOIN attention_case AS c USING (case_key);

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# What to run before a commit: format, include directions, lint, build, tests.
+#   ci/check.sh          about as long as a build and the tests
+#   ci/check.sh --full   adds clang-tidy over everything, the sanitizer presets and coverage
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+full=0
+case "${1:-}" in
+  --full) full=1 ;;
+  -h | --help) sed -n '2,4p' "$0" | cut -c3-; exit 0 ;;
+  "") ;;
+  *) echo "ci/check.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
+esac
+ci/setup.sh
+
+mapfile -t sources < <(git ls-files '*.cc' '*.h' '*.cu' '*.cuh')
+clang-format --dry-run --Werror "${sources[@]}"
+python3 ci/check_sources.py
+cmake --preset "$preset" >/dev/null
+cmake --build --preset "$preset"
+
+# clang-tidy 14 takes seconds a file: the files that differ from the last commit, or all with --full.
+if ((full)); then
+  mapfile -t lint < <(git ls-files 'harness/*.cc' 'kernels/cpu/*.cc')
+else
+  mapfile -t lint < <(git diff --name-only --diff-filter=d HEAD -- 'harness/*.cc' 'kernels/cpu/*.cc')
+fi
+((${#lint[@]} == 0)) || printf '%s\n' "${lint[@]}" | xargs -P 2 -n 1 clang-tidy -p "$build_directory" --quiet --warnings-as-errors='*'
+
+ctest --preset "$preset"
+if ((full)); then
+  cmake --workflow --preset asan
+  cmake --workflow --preset tsan
+  ci/coverage.sh
+fi

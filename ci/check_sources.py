@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Checks that need no compiler: include directions (DESIGN: one way of the data), line lengths, file sizes, places left open."""
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# A folder of harness/ may include headers of these folders. OUTCOME is harness/measure/outcome.h alone.
+OUTCOME = "measure/outcome.h"
+MAY_INCLUDE = {
+    "problem": {"problem"},
+    "reference": {"problem", "reference"},
+    "provider": {"problem", "provider"},
+    "measure": {"problem", "reference", "provider", "judge", "measure"},
+    "judge": {"problem", "provider", "judge", OUTCOME},
+    "store": {"problem", "provider", "reference", "judge", "store", OUTCOME},
+    "report": {"problem", "provider", "judge", "store", "report", OUTCOME},
+    "cli": {"problem", "reference", "provider", "measure", "judge", "store", "report", "cli"},
+}
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+LINE_LIMIT = 140
+FILE_LIMIT = 500
+
+
+def include_error(path, target):
+    parts = path.parts
+    if parts[0] == "kernels":
+        if target.startswith("harness/") and target != "harness/provider/plumbline_provider.h":
+            return "kernels include only harness/provider/plumbline_provider.h of the harness"
+    if parts[0] == "harness":
+        if target.startswith(("kernels/", "tests/")):
+            return "the harness includes neither kernels nor tests"
+        if target.startswith("harness/"):
+            inner = target.removeprefix("harness/")
+            allowed = MAY_INCLUDE[parts[1]]
+            if inner not in allowed and inner.split("/")[0] not in allowed:
+                return f"harness/{parts[1]} may include {', '.join(sorted(allowed))}"
+    return None
+
+
+def check(path):
+    errors = []
+    lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
+    if len(lines) > FILE_LIMIT:
+        errors.append((len(lines), f"{len(lines)} lines: past {FILE_LIMIT} a file has two jobs"))
+    for number, line in enumerate(lines, 1):
+        if len(line) > LINE_LIMIT:
+            errors.append((number, f"{len(line)} columns, more than {LINE_LIMIT}"))
+        if re.search(r"\b(TODO|FIXME|XXX)\b", line):
+            errors.append((number, "an open place: track it in an issue"))
+        match = INCLUDE.match(line)
+        if match and (error := include_error(path, match.group(1))):
+            errors.append((number, f'"{match.group(1)}": {error}'))
+    return errors
+
+
+def main():
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "*.cc", "*.h", "*.cu", "*.cuh", "*.c"], cwd=ROOT, check=True,
+                            capture_output=True, text=True).stdout.split()
+    found = 0
+    for name in listed:
+        if not (ROOT / name).exists():
+            continue
+        for line, error in check(pathlib.Path(name)):
+            print(f"{name}:{line}: {error}")
+            found += 1
+    print(f"{len(listed)} files, {found} errors")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Builds with coverage, runs the tests, writes build/coverage/html/index.html and fails below 90 % of the lines of harness/.
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+[[ "${1:-}" == -h || "${1:-}" == --help ]] && { sed -n '2p' "$0" | cut -c3-; exit 0; }
+ci/setup.sh
+find build/coverage -name '*.gcda' -delete 2>/dev/null || true
+cmake --workflow --preset coverage
+mkdir -p build/coverage/html
+gcovr --root . --filter 'harness/' --exclude-throw-branches --exclude-unreachable-branches -j 2 \
+  --html-details build/coverage/html/index.html --txt build/coverage/coverage.txt --fail-under-line 90 --print-summary build/coverage

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Sets up, builds and runs all tests of this machine's preset. The last lines are CTest's own.
+#   ci/test.sh            PLUMBLINE_PRESET=asan ci/test.sh for another preset
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+[[ "${1:-}" == -h || "${1:-}" == --help ]] && { sed -n '2,3p' "$0" | cut -c3-; exit 0; }
+ci/setup.sh
+exec cmake --workflow --preset "$preset"

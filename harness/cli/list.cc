@@ -1,0 +1,85 @@
+// plumbline list: what a run would do, without running a kernel.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/session.h"
+
+namespace plumbline::cli {
+namespace {
+
+struct ListOptions {
+  ProviderOptions providers;
+  CaseOptions cases;
+  bool kernels = false, count = false;
+  std::string format = "text";
+};
+
+std::string counts(const Plan& plan) {
+  std::map<std::string, int> groups;
+  for (const auto& c : plan.cases) ++groups[c.suite + "/" + c.group];
+  for (const auto& d : plan.diffs) groups[d.suite + "/" + d.name] += 1;
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [group, n] : groups) rows.push_back({group, std::to_string(n)});
+  rows.push_back({"total", std::to_string(plan.size())});
+  return render_table({"suite/group", "cases"}, rows, output_style());
+}
+
+std::string as_json(const Plan& plan) {
+  nlohmann::ordered_json cases = nlohmann::json::array(), diffs = nlohmann::json::array();
+  for (const auto& c : plan.cases) {
+    cases.push_back({{"suite", c.suite}, {"group", c.group}, {"tier", name(c.tier)}, {"case", c.case_id}, {"timed", c.timed}, {"reason", c.reason}});
+  }
+  for (const auto& d : plan.diffs) {
+    diffs.push_back({{"suite", d.suite}, {"name", d.name}, {"tier", name(d.tier)}, {"a", d.a.case_id}, {"b", d.b.case_id}, {"reason", d.reason}});
+  }
+  return nlohmann::ordered_json{{"cases", cases}, {"diffs", diffs}}.dump(1) + "\n";
+}
+
+std::string as_text(const Plan& plan) {
+  std::string text;
+  for (const auto& c : plan.cases) text += fmt::format("{}/{}/{}{}\n", c.suite, c.group, c.case_id, c.timed ? "  (timed)" : "");
+  for (const auto& d : plan.diffs) text += fmt::format("{}/{}  diff {}  and  {}\n", d.suite, d.name, d.a.case_id, d.b.case_id);
+  return text;
+}
+
+int list(ListOptions& options) {
+  MeasureOptions measure;
+  measure.providers = options.providers.libraries();
+  auto providers = discover(measure);
+  if (!providers) return report_errors(providers.error(), exit_infrastructure);
+  if (options.kernels) {
+    for (const auto& p : *providers) fmt::print("{}  (provider {} {}, {})\n", fmt::join(p.hello.kernels, "\n"), p.hello.provider, p.hello.version, p.library);
+    return exit_fine;
+  }
+  if (options.cases.suites.empty()) return report_errors({{"", 0, "name suite files, or --kernels", "for example plumbline list cases/smoke.toml"}}, exit_usage);
+  auto suites = options.cases.read();
+  if (!suites) return report_errors(suites.error(), exit_usage);
+  auto plan = make_plan(*suites, kernel_names(*providers), options.cases.filter);
+  if (!plan) return report_errors(plan.error(), exit_usage);
+  if (options.count) {
+    fmt::print("{}", counts(*plan));
+  } else {
+    fmt::print("{}", options.format == "json" ? as_json(*plan) : as_text(*plan));
+  }
+  return exit_fine;
+}
+
+}  // namespace
+
+void add_list(CLI::App& app, int& exit_code) {
+  auto* command = app.add_subcommand("list", "List the cases of suites, or the kernels of providers");
+  auto options = std::make_shared<ListOptions>();
+  options->cases.add_to(*command);
+  options->providers.add_to(*command);
+  command->add_flag("--kernels", options->kernels, "List kernels instead");
+  command->add_flag("--count", options->count, "Count cases by suite and group");
+  command->add_option("--format", options->format)->check(CLI::IsMember({"text", "json"}))->capture_default_str();
+  command->footer("Examples:\n  plumbline list cases/smoke.toml\n  plumbline list cases/nightly.toml --count\n  plumbline list --kernels");
+  command->callback([options, &exit_code] { exit_code = list(*options); });
+}
+
+}  // namespace plumbline::cli

@@ -1,0 +1,43 @@
+// plumbline: two attention kernels disagree; is it rounding, or is it a bug?
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "harness/cli/commands.h"
+
+int main(int argc, char** argv) {
+  CLI::App app{"plumbline: numerical conformance of attention kernels.\n"
+               "Runs kernels over a matrix of cases, judges each output against an fp64 reference in units of the\n"
+               "rounding error the kernel is allowed to make, stores every result and flags regressions.",
+               "plumbline"};
+  app.set_version_flag("--version", plumbline::cli::version());
+  app.require_subcommand(1);
+  app.footer("Examples:\n"
+             "  plumbline run cases/smoke.toml\n"
+             "  plumbline run cases/smoke.toml --provider ./libmine.so --junit out/junit.xml\n"
+             "  plumbline show latest\n"
+             "Exit codes: 0 fine, 1 failure or regression, 2 usage, 3 infrastructure, 4 nothing measured, 5 ambiguous, 6 not comparable.");
+
+  int exit_code = 0;
+  plumbline::cli::add_list(app, exit_code);
+  plumbline::cli::add_run(app, exit_code);
+  plumbline::cli::add_judge(app, exit_code);
+  plumbline::cli::add_show(app, exit_code);
+  plumbline::cli::add_compare(app, exit_code);
+  plumbline::cli::add_history(app, exit_code);
+  plumbline::cli::add_baseline(app, exit_code);
+  plumbline::cli::add_query(app, exit_code);
+  plumbline::cli::add_doctor(app, exit_code);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    app.exit(error);
+    return plumbline::cli::exit_usage;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "plumbline: internal error: %s\n", error.what());
+    return plumbline::cli::exit_infrastructure;
+  }
+  return exit_code;
+}

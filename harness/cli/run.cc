@@ -1,0 +1,163 @@
+// plumbline run: measures suites or single cases, judges, stores and reports.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <csignal>
+#include <fstream>
+#include <thread>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/progress.h"
+#include "harness/cli/run_session.h"
+
+namespace plumbline::cli {
+namespace {
+
+std::atomic<bool> stop_requested{false};
+void request_stop(int) { stop_requested = true; }
+
+struct RunOptions {
+  ProviderOptions providers;
+  CaseOptions cases;
+  DatabaseOption database;
+  MeasureOptions measure;
+  std::vector<std::string> case_ids;
+  bool timed = false, no_store = false, quiet = false;
+  int jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  double timeout_s = 60;
+  std::uint64_t memory_limit_mib = 8192;
+  std::string purpose = "run", format = "text";
+  std::filesystem::path junit, markdown;
+  std::string command_line;
+  bool database_given = false;
+};
+
+// `--case` without suites: each id becomes a planned case of the suite "case".
+Result<Plan> plan_of_ids(const std::vector<std::string>& ids, bool timed) {
+  Plan plan;
+  plan.partial = true;
+  Errors errors;
+  for (const auto& id : ids) {
+    auto c = parse_case_id(id);
+    if (!c) {
+      errors.insert(errors.end(), c.error().begin(), c.error().end());
+      continue;
+    }
+    for (const auto& message : validate(c->problem)) errors.push_back({"", 0, fmt::format("{}: {}", id, message), ""});
+    plan.cases.push_back({"case", "case", "named on the command line", Tier::smoke, *c, case_id(*c), timed});
+  }
+  if (!errors.empty()) return tl::unexpected(errors);
+  return plan;
+}
+
+Result<Plan> make_plan(RunOptions& options, const std::vector<ProviderInfo>& providers) {
+  if (!options.case_ids.empty()) return plan_of_ids(options.case_ids, options.timed);
+  auto suites = options.cases.read();
+  if (!suites) return tl::unexpected(suites.error());
+  return plumbline::make_plan(*suites, kernel_names(providers), options.cases.filter);
+}
+
+Result<void> write_text(const std::filesystem::path& path, const std::string& text) {
+  std::error_code ignored;
+  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ignored);
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  if (!file) return fail(Error{path.string(), 0, "cannot write the report", "check the path and the free space"});
+  return {};
+}
+
+std::string reproduce_command(const RunOptions& options) {
+  std::string command = "plumbline run";
+  for (const auto& provider : options.providers.providers) command += fmt::format(" --provider '{}'", provider);
+  if (options.providers.no_default_provider) command += " --no-default-provider";
+  return command;
+}
+
+int report(const RunOptions& options, const RunSession& session) {
+  Errors errors;
+  const auto write = [&](const std::filesystem::path& path, const std::string& text) {
+    if (auto written = write_text(path, text); !written) errors.insert(errors.end(), written.error().begin(), written.error().end());
+  };
+  const RunReport content{&session.info(), &session.outcomes(), &session.diffs(), &session.scores(), session.exit_code(), reproduce_command(options)};
+  if (!options.junit.empty()) write(options.junit, render_junit(content));
+  if (!options.markdown.empty()) write(options.markdown, render_markdown(content));
+  fmt::print("{}", options.format == "json" ? render_json(content) : render_text(content, output_style()));
+  return errors.empty() ? session.exit_code() : report_errors(errors, exit_infrastructure);
+}
+
+int run(RunOptions& options) {
+  if (options.case_ids.empty() == options.cases.suites.empty()) {
+    return report_errors({{"", 0, "name suite files or --case ids, one or the other", "for example plumbline run cases/smoke.toml"}}, exit_usage);
+  }
+  auto text = options.providers.reviewed_text();
+  if (!text) return report_errors(text.error(), exit_usage);
+  options.measure.providers = options.providers.libraries();
+  options.measure.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(options.timeout_s * 1000));
+  options.measure.memory_limit_bytes = options.memory_limit_mib << 20;
+  auto providers = discover(options.measure);
+  if (!providers) return report_errors(providers.error(), exit_infrastructure);
+  auto plan = make_plan(options, *providers);
+  if (!plan) return report_errors(plan.error(), exit_usage);
+
+  std::unique_ptr<Store> store;
+  const bool stores = !options.no_store && (options.case_ids.empty() || options.database_given);
+  if (stores) {
+    auto opened = options.database.open(false);
+    if (!opened) return report_errors(opened.error(), exit_infrastructure);
+    store = std::move(*opened);
+  }
+  std::signal(SIGINT, request_stop);
+  std::signal(SIGTERM, request_stop);
+  const Runner runner{options.measure, *providers, text->contracts, options.jobs, &stop_requested};
+  RunSession session(this_run(options.purpose, options.cases.shard, options.command_line), runner, *text, store.get());
+  {
+    Progress progress(plan->size(), options.quiet);
+    auto done = session.execute(*plan, !plan->partial, [&progress] { progress.step(); });
+    if (!done) {
+      report(options, session);
+      return report_errors(done.error(), exit_infrastructure);
+    }
+  }
+  const int code = report(options, session);
+  if (stop_requested) return report_errors({{"", 0, "stopped by a signal: the run is incomplete", "run it again"}}, exit_infrastructure);
+  return code;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, int& exit_code) {
+  auto* command = app.add_subcommand("run", "Run suites or single cases: measure, judge, store, report");
+  auto options = std::make_shared<RunOptions>();
+  options->cases.add_to(*command);
+  options->providers.add_to(*command);
+  options->database.add_to(*command);
+  command->add_option("--case", options->case_ids, "Run this case id (as printed after 'reproduce:'); stored only with --db");
+  command->add_flag("--timed", options->timed, "With --case: also time it");
+  command->add_flag("--no-store", options->no_store, "Store nothing, compare with nothing");
+  command->add_option("--jobs,-j", options->jobs, "Cases measured at once (timed cases always run alone)")->capture_default_str()->check(CLI::Range(1, 256));
+  command->add_option("--timeout", options->timeout_s, "Seconds one case may take in its worker")->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_option("--memory-limit", options->memory_limit_mib, "MiB a worker may allocate; 0 = no limit")->capture_default_str();
+  command->add_option("--repetitions", options->measure.time_repetitions, "Repetitions of a timed case")->capture_default_str()->check(CLI::Range(3, 1000));
+  command->add_option("--reference-cost", options->measure.reference_cost_limit, "Multiply-adds of the reference beyond which it samples rows")
+      ->capture_default_str();
+  command->add_option("--reference-cache", options->measure.reference_cache, "Keep fp64 references in this directory")->type_name("DIR");
+  command->add_option("--save-failures", options->measure.save_failures, "Write tensors of each failure as safetensors")->type_name("DIR");
+  command->add_option("--junit", options->junit, "Write JUnit XML")->type_name("FILE");
+  command->add_option("--markdown", options->markdown, "Write a Markdown summary")->type_name("FILE");
+  command->add_option("--format", options->format, "What goes to stdout")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
+  command->add_option("--purpose", options->purpose, "Stored with the run")->check(CLI::IsMember({"run", "nightly", "confirm", "test"}))->capture_default_str();
+  command->add_flag("--quiet,-q", options->quiet, "No progress");
+  command->footer("Examples:\n"
+                  "  plumbline run cases/smoke.toml\n"
+                  "  plumbline run cases/nightly.toml --match '*bf16*' --junit out/junit.xml --save-failures out/failures\n"
+                  "  plumbline run --case 'cpu/flash/bf16/b2-h4-s128-d64/mask=causal_top_left'");
+  command->callback([command, options, &exit_code] {
+    options->database_given = command->count("--db") > 0;
+    for (const auto* root = command; root != nullptr; root = root->get_parent()) options->command_line = root->get_name() + " " + options->command_line;
+    options->command_line += fmt::format("{} {}", fmt::join(options->cases.suites, " "), fmt::join(options->case_ids, " "));
+    exit_code = run(*options);
+  });
+}
+
+}  // namespace plumbline::cli

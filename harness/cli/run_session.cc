@@ -1,0 +1,105 @@
+#include "harness/cli/run_session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace plumbline::cli {
+
+RunSession::RunSession(RunInfo run, const Runner& runner, const ReviewedText& text, Store* store)
+    : run_(std::move(run)), runner_(runner), text_(text), store_(store) {}
+
+Result<void> RunSession::execute(const Plan& plan, bool complete, const std::function<void()>& progress) {
+  if (store_ != nullptr) keep(store_->begin_run(run_));
+  if (!store_errors_.empty()) return tl::unexpected(store_errors_);
+  runner_.run(plan, {[this](Outcome o) { take(std::move(o)); }, [this](DiffOutcome d) { take(std::move(d)); }, progress});
+  confirm_regressions(plan);
+
+  const bool stopped = runner_.stop != nullptr && runner_.stop->load();
+  std::vector<const Outcome*> outcomes;
+  std::vector<const Baseline*> baselines;
+  for (const auto& stored : outcomes_) {
+    outcomes.push_back(&stored.outcome);
+    const auto& past = past_[stored.outcome.case_id];
+    baselines.push_back(past.baseline ? &*past.baseline : nullptr);
+  }
+  scores_ = judge_suites(outcomes, text_.contracts, baselines, complete && !stopped);
+  if (store_ != nullptr) {
+    keep(store_->add_suite_scores(run_.run_id, scores_));
+    keep(store_->finish_run(run_.run_id, exit_code(), complete && !stopped));
+  }
+  if (!store_errors_.empty()) return tl::unexpected(store_errors_);
+  return {};
+}
+
+int RunSession::exit_code() const {
+  std::vector<Verdict> verdicts;
+  for (const auto& stored : outcomes_) verdicts.push_back(stored.judgement.verdict);
+  for (const auto& stored : diffs_) verdicts.push_back(stored.judgement.verdict);
+  return plumbline::exit_code(verdicts, scores_);
+}
+
+RunSession::Past RunSession::past_of(const std::string& case_id) {
+  Past past;
+  if (store_ == nullptr) return past;
+  if (auto baseline = store_->baseline(case_id, run_.machine, run_.run_id)) {
+    past.baseline = std::move(*baseline);
+  } else {
+    keep(tl::unexpected(baseline.error()));
+  }
+  if (auto times = store_->time_history(case_id, run_.machine, run_.run_id)) {
+    past.times = std::move(*times);
+  } else {
+    keep(tl::unexpected(times.error()));
+  }
+  return past;
+}
+
+Judgement RunSession::judge_with_past(const Outcome& outcome, const Past& past) const {
+  return judge({&outcome, &text_.contracts, &text_.support, past.baseline ? &*past.baseline : nullptr, &past.times});
+}
+
+void RunSession::take(Outcome outcome) {
+  const auto [past, fresh] = past_.try_emplace(outcome.case_id);
+  if (fresh) past->second = past_of(outcome.case_id);
+  StoredOutcome stored{std::move(outcome), {}};
+  stored.judgement = judge_with_past(stored.outcome, past->second);
+  if (store_ != nullptr) keep(store_->add(run_.run_id, stored));
+  outcomes_.push_back(std::move(stored));
+}
+
+void RunSession::take(DiffOutcome outcome) {
+  StoredDiff stored{std::move(outcome), {}};
+  stored.judgement = judge_diff(stored.outcome);
+  if (store_ != nullptr) keep(store_->add(run_.run_id, stored));
+  diffs_.push_back(std::move(stored));
+}
+
+// A regression must show again in a fresh process; one that does not is ambiguous (JUDGING: confirmed in a fresh process).
+void RunSession::confirm_regressions(const Plan& plan) {
+  std::map<std::pair<std::string, std::string>, const PlannedCase*> planned;
+  for (const auto& c : plan.cases) planned[{c.suite, c.case_id}] = &c;
+  for (const auto& d : plan.diffs) {
+    for (const auto* side : {&d.a, &d.b}) planned.try_emplace({side->suite, side->case_id}, side);
+  }
+  for (auto& stored : outcomes_) {
+    if (stored.judgement.verdict != Verdict::regressed) continue;
+    const auto found = planned.find({stored.outcome.suite, stored.outcome.case_id});
+    if (found == planned.end()) continue;
+    StoredOutcome again{runner_.run_fresh(*found->second), {}};
+    again.judgement = judge_with_past(again.outcome, past_[stored.outcome.case_id]);
+    if (again.judgement.verdict == Verdict::regressed) {
+      stored.judgement.notes.push_back("confirmed in a fresh process");
+    } else {
+      stored.judgement.verdict = Verdict::ambiguous;
+      stored.judgement.notes.push_back(fmt::format("a fresh process says {}", name(again.judgement.verdict)));
+    }
+    if (store_ != nullptr) keep(store_->add(run_.run_id, stored));
+  }
+}
+
+void RunSession::keep(Result<void> result) {
+  if (!result) store_errors_.insert(store_errors_.end(), result.error().begin(), result.error().end());
+}
+
+}  // namespace plumbline::cli

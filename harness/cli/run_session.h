@@ -1,0 +1,54 @@
+// One run: measure the plan, judge each outcome against contract and past, store it, confirm regressions, judge the suites.
+// Shared by `plumbline run` and the CTest program.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/cli/session.h"
+#include "harness/measure/runner.h"
+
+namespace plumbline::cli {
+
+class RunSession {
+ public:
+  // `store` may be null: nothing is stored and nothing is compared with the past.
+  RunSession(RunInfo run, const Runner& runner, const ReviewedText& text, Store* store);
+
+  // Measures, judges and stores the plan. `complete`: the plan is all of its suites, so that suite statistics are judged.
+  Result<void> execute(const Plan& plan, bool complete, const std::function<void()>& progress);
+
+  const std::vector<StoredOutcome>& outcomes() const { return outcomes_; }
+  const std::vector<StoredDiff>& diffs() const { return diffs_; }
+  const std::vector<SuiteScore>& scores() const { return scores_; }
+  const RunInfo& info() const { return run_; }
+  int exit_code() const;
+
+ private:
+  struct Past {
+    std::optional<Baseline> baseline;
+    TimeHistory times;
+  };
+  Past past_of(const std::string& case_id);
+  Judgement judge_with_past(const Outcome& outcome, const Past& past) const;
+  void take(Outcome outcome);
+  void take(DiffOutcome outcome);
+  void confirm_regressions(const Plan& plan);
+  void keep(Result<void> result);
+
+  RunInfo run_;
+  const Runner& runner_;
+  const ReviewedText& text_;
+  Store* store_;
+  std::vector<StoredOutcome> outcomes_;
+  std::vector<StoredDiff> diffs_;
+  std::vector<SuiteScore> scores_;
+  std::map<std::string, Past> past_;  // by case id
+  Errors store_errors_;
+};
+
+}  // namespace plumbline::cli

@@ -1,0 +1,160 @@
+#include "harness/cli/session.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <sys/sysinfo.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <random>
+#include <nlohmann/json.hpp>
+
+#include "harness/cli/build_info.h"
+#include "harness/cli/commands.h"
+
+namespace plumbline::cli {
+namespace {
+
+std::filesystem::path executable_directory() { return std::filesystem::canonical("/proc/self/exe").parent_path(); }
+
+std::string cpu_model() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
+  }
+  return "unknown";
+}
+
+std::string uuid() {
+  std::random_device device;
+  std::array<std::uint32_t, 4> words{device(), device(), device(), device()};
+  words[1] = (words[1] & 0xFFFF0FFFU) | 0x4000U;       // version 4
+  words[2] = (words[2] & 0x3FFFFFFFU) | 0x80000000U;   // variant
+  return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:04x}{:08x}", words[0], words[1] >> 16, words[1] & 0xFFFF, words[2] >> 16, words[2] & 0xFFFF,
+                     words[3]);
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::int64_t memory_in_whole_gib() {
+  struct sysinfo info {};
+  ::sysinfo(&info);
+  const auto bytes = static_cast<std::uint64_t>(info.totalram) * info.mem_unit;
+  return static_cast<std::int64_t>((bytes + (1ULL << 29)) >> 30 << 30);
+}
+
+}  // namespace
+
+std::string version() { return fmt::format("plumbline {} (judge {}, reference {}, schema {})", build::version, judge_version, reference_version, schema_version); }
+
+int report_errors(const Errors& errors, int code) {
+  fmt::print(stderr, "{}\n", to_string(errors));
+  return code;
+}
+
+std::filesystem::path home_directory() {
+  if (const auto home = environment("PLUMBLINE_HOME"); !home.empty()) return home;
+  const auto installed = executable_directory().parent_path() / "share" / "plumbline";
+  return std::filesystem::exists(installed / "baselines") ? installed : std::filesystem::path(build::source_directory);
+}
+
+Style output_style() {
+  Style style{false, 120};
+  if (::isatty(STDOUT_FILENO) == 0) return style;
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) style.width = size.ws_col;
+  style.colour = environment("NO_COLOR").empty() && environment("TERM") != "dumb";
+  return style;
+}
+
+void ProviderOptions::add_to(CLI::App& command) {
+  command.add_option("--provider", providers, "Provider library, LIBRARY[:OPTIONS]; repeat for more. Replaces a provider of the same name")
+      ->type_name("FILE");
+  command.add_flag("--no-default-provider", no_default_provider, "Do not load the CPU kernels that come with plumbline");
+  command.add_option("--baselines", baselines, "Directory with contracts.toml and support.toml (default: plumbline's own)")->type_name("DIR");
+}
+
+std::vector<std::string> ProviderOptions::libraries() const {
+  std::vector<std::string> all;
+  if (!no_default_provider) all.push_back((executable_directory().parent_path() / "lib" / "plumbline" / "plumbline_cpu.so").string());
+  all.insert(all.end(), providers.begin(), providers.end());
+  return all;
+}
+
+Result<ReviewedText> ProviderOptions::reviewed_text() const {
+  const auto directory = baselines.empty() ? home_directory() / "baselines" : baselines;
+  auto contracts = Contracts::read(directory / "contracts.toml");
+  auto support = SupportTable::read(directory / "support.toml");
+  Errors errors;
+  if (!contracts) errors = contracts.error();
+  if (!support) errors.insert(errors.end(), support.error().begin(), support.error().end());
+  if (!errors.empty()) return tl::unexpected(errors);
+  return ReviewedText{std::move(*contracts), std::move(*support)};
+}
+
+void CaseOptions::add_to(CLI::App& command) {
+  command.add_option("suites", suites, "Suite files (TOML)")->type_name("SUITE.toml");
+  command.add_option("--match", filter.match, "Only cases that match this glob, on 'suite/group/case id' or the case id; repeat for more");
+  command.add_option("--exclude", filter.exclude, "No cases that match this glob");
+  command.add_option("--tier", tier, "Only cases of this tier and lower ones: smoke, pr, nightly, full");
+  command.add_option("--shard", shard, "Part I of N of the cases, by a hash of their ids")->type_name("I/N");
+}
+
+Result<std::vector<Suite>> CaseOptions::read() {
+  Errors errors;
+  if (!tier.empty()) {
+    filter.tier = parse_tier(tier);
+    if (!filter.tier) errors.push_back({"", 0, fmt::format("--tier \"{}\" is not a tier", tier), "use smoke, pr, nightly or full"});
+  }
+  if (!shard.empty()) {
+    char rest = 0;
+    const bool parsed = std::sscanf(shard.c_str(), "%d/%d%c", &filter.shard, &filter.shards, &rest) == 2;
+    if (!parsed || filter.shards < 1 || filter.shard < 1 || filter.shard > filter.shards) {
+      errors.push_back({"", 0, fmt::format("--shard \"{}\" is not I/N with 1 <= I <= N", shard), "for example --shard 1/4"});
+    }
+  }
+  std::vector<Suite> read_suites;
+  for (const auto& path : suites) {
+    auto suite = read_suite(path);
+    if (suite) {
+      read_suites.push_back(std::move(*suite));
+    } else {
+      errors.insert(errors.end(), suite.error().begin(), suite.error().end());
+    }
+  }
+  if (!errors.empty()) return tl::unexpected(errors);
+  return read_suites;
+}
+
+void DatabaseOption::add_to(CLI::App& command) {
+  command.add_option("--db", path, "Database of runs")->type_name("FILE")->capture_default_str();
+}
+
+Result<std::unique_ptr<Store>> DatabaseOption::open(bool read_only) const { return Store::open(path, read_only); }
+
+RunInfo this_run(const std::string& purpose, const std::string& shard, const std::string& command_line) {
+  RunInfo run;
+  run.run_id = uuid();
+  run.started_at = fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)));
+  run.machine = {"cpu", "x86-64-v3", cpu_model(), memory_in_whole_gib(), environment("PLUMBLINE_CLOCK_POLICY")};
+  utsname host{};
+  ::uname(&host);
+  run.host = host.nodename;
+  run.commit = environment("PLUMBLINE_COMMIT").empty() ? environment("GITHUB_SHA") : environment("PLUMBLINE_COMMIT");
+  run.compiler = build::compiler;
+  run.flags = build::flags;
+  run.versions_json = nlohmann::json{{"plumbline", build::version}, {"kernel", host.release}}.dump();
+  run.command_line = command_line;
+  run.shard = shard.empty() ? "1/1" : shard;
+  run.purpose = purpose;
+  return run;
+}
+
+}  // namespace plumbline::cli

@@ -1,0 +1,61 @@
+// What several subcommands share: where files are found, options with the same meaning, and how errors are printed.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/judge/contract.h"
+#include "harness/measure/measurer.h"
+#include "harness/report/report.h"
+#include "harness/store/store.h"
+
+namespace plumbline::cli {
+
+// Prints errors to stderr and returns the exit code.
+int report_errors(const Errors& errors, int code);
+
+// Directory of this program's files: <exe>/../share/plumbline where installed, the source tree where built in one. PLUMBLINE_HOME overrides.
+std::filesystem::path home_directory();
+
+// Whether to colour, and how wide: a terminal's width, else 120; NO_COLOR is respected.
+Style output_style();
+
+struct ReviewedText {
+  Contracts contracts;
+  SupportTable support;
+};
+
+// Options of commands that load providers and reviewed text.
+struct ProviderOptions {
+  std::vector<std::string> providers;
+  std::filesystem::path baselines;  // directory with contracts.toml and support.toml
+  bool no_default_provider = false;
+  void add_to(CLI::App& command);
+  // The CPU provider that comes with plumbline (unless switched off), then those named.
+  std::vector<std::string> libraries() const;
+  Result<ReviewedText> reviewed_text() const;
+};
+
+// Options that choose cases.
+struct CaseOptions {
+  std::vector<std::string> suites;
+  CaseFilter filter;
+  std::string tier, shard;
+  void add_to(CLI::App& command);
+  // Reads the suites and parses tier and shard.
+  Result<std::vector<Suite>> read();
+};
+
+struct DatabaseOption {
+  std::filesystem::path path = "plumbline.db";
+  void add_to(CLI::App& command);
+  Result<std::unique_ptr<Store>> open(bool read_only) const;
+};
+
+// This machine as a machine class and the facts that accompany a run.
+RunInfo this_run(const std::string& purpose, const std::string& shard, const std::string& command_line);
+
+}  // namespace plumbline::cli

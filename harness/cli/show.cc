@@ -1,0 +1,77 @@
+// plumbline show: a stored run, or one of its cases in full.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/session.h"
+
+namespace plumbline::cli {
+namespace {
+
+struct ShowOptions {
+  DatabaseOption database;
+  std::string run = "latest", format = "text";
+  std::vector<std::string> cases;
+};
+
+Result<std::string> show(const ShowOptions& options, Store& store) {
+  auto run_id = store.resolve_run(options.run);
+  if (!run_id) return tl::unexpected(run_id.error());
+  auto runs = store.runs(1'000'000);
+  auto outcomes = store.outcomes(*run_id);
+  auto diffs = store.diffs(*run_id);
+  auto scores = store.suite_scores(*run_id);
+  if (!runs) return tl::unexpected(runs.error());
+  if (!outcomes) return tl::unexpected(outcomes.error());
+  if (!diffs) return tl::unexpected(diffs.error());
+  if (!scores) return tl::unexpected(scores.error());
+  const auto run = std::find_if(runs->begin(), runs->end(), [&](const RunInfo& info) { return info.run_id == *run_id; });
+  if (!options.cases.empty()) {
+    std::erase_if(*outcomes, [&](const StoredOutcome& stored) {
+      return std::none_of(options.cases.begin(), options.cases.end(), [&](const auto& glob) { return glob_match(glob, stored.outcome.case_id); });
+    });
+    std::erase_if(*diffs, [&](const StoredDiff& stored) {
+      return std::none_of(options.cases.begin(), options.cases.end(), [&](const auto& glob) { return glob_match(glob, stored.outcome.name); });
+    });
+    if (outcomes->empty() && diffs->empty()) return fail(fmt::format("no case of run {} matches", *run_id), "see `plumbline show` without a case");
+    if (options.format == "text") {
+      std::string text;
+      for (const auto& stored : *outcomes) text += render_case(stored, "plumbline run", output_style());
+      for (const auto& stored : *diffs) text += render_diff(stored, output_style());
+      return text;
+    }
+  }
+  std::vector<Verdict> verdicts;
+  for (const auto& stored : *outcomes) verdicts.push_back(stored.judgement.verdict);
+  for (const auto& stored : *diffs) verdicts.push_back(stored.judgement.verdict);
+  const RunReport content{&*run, &*outcomes, &*diffs, &*scores, exit_code(verdicts, *scores), "plumbline run"};
+  if (options.format == "json") return render_json(content);
+  if (options.format == "markdown") return render_markdown(content);
+  if (options.format == "junit") return render_junit(content);
+  return render_text(content, output_style());
+}
+
+int show_command(const ShowOptions& options) {
+  auto store = options.database.open(true);
+  if (!store) return report_errors(store.error(), exit_infrastructure);
+  auto text = show(options, **store);
+  if (!text) return report_errors(text.error(), exit_usage);
+  fmt::print("{}", *text);
+  return exit_fine;
+}
+
+}  // namespace
+
+void add_show(CLI::App& app, int& exit_code) {
+  auto* command = app.add_subcommand("show", "Show a stored run, or cases of it in full");
+  auto options = std::make_shared<ShowOptions>();
+  command->add_option("run", options->run, "Run id, unique prefix, latest or latest~N")->capture_default_str();
+  command->add_option("case", options->cases, "Globs over case ids: show these in full");
+  options->database.add_to(*command);
+  command->add_option("--format", options->format)->check(CLI::IsMember({"text", "json", "markdown", "junit"}))->capture_default_str();
+  command->footer("Examples:\n  plumbline show\n  plumbline show latest '*split_kv*'\n  plumbline show latest~1 --format json");
+  command->callback([options, &exit_code] { exit_code = show_command(*options); });
+}
+
+}  // namespace plumbline::cli

@@ -1,0 +1,43 @@
+#include "harness/judge/contract.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "harness/judge/spec_fields.h"
+#include "harness/problem/suite.h"
+
+namespace plumbline {
+
+const Contract* Contracts::find(std::string_view kernel) const {
+  const auto found =
+      std::find_if(contracts.begin(), contracts.end(), [&](const Contract& contract) { return glob_match(contract.kernel, kernel); });
+  return found == contracts.end() ? nullptr : &*found;
+}
+
+RoundingSpec Contracts::pinned_spec(std::string_view kernel, const Problem& problem) const {
+  RoundingSpec spec = strict_spec(problem);
+  if (const Contract* contract = find(kernel)) {
+    for (const auto& [field, text] : contract->spec_fields) {
+      [[maybe_unused]] const auto complaint = set_spec_field(spec, field, text, problem);
+      assert(!complaint);  // read() has refused what is not allowed
+    }
+  }
+  return spec;
+}
+
+Limits Contracts::limits(std::string_view kernel, const Problem& problem, std::int64_t elements) const {
+  Limits limits = default_limits(pinned_spec(kernel, problem), problem, elements);
+  const Contract* contract = find(kernel);
+  if (contract == nullptr) return limits;
+  const auto pin = [&](double& limit, std::optional<double> pinned) {
+    if (pinned) limit = contract->proof.empty() ? std::min(limit, *pinned) : *pinned;
+  };
+  const auto grown = [&](std::optional<double> pinned) { return pinned ? std::optional(grown_limit(*pinned, elements)) : std::nullopt; };
+  pin(limits.peak, grown(contract->peak));
+  pin(limits.beyond_output, grown(contract->beyond_output));
+  pin(limits.rms, contract->rms);
+  pin(limits.lse, contract->lse);
+  return limits;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,45 @@
+// Collects what speaks against an outcome; the worst of it is the verdict.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "harness/judge/judge.h"
+
+namespace plumbline {
+
+class Finder {
+ public:
+  // A verdict that stands unless something worse is found, without being a finding.
+  void at_least(Verdict verdict) { judgement_.verdict = worse_of(judgement_.verdict, verdict); }
+
+  void find(Verdict verdict, Finding finding) {
+    at_least(verdict);
+    judgement_.findings.push_back(std::move(finding));
+  }
+
+  void note(std::string text) { judgement_.notes.push_back(std::move(text)); }
+
+  // Records how near a statistic is to its limit; true if it is within.
+  bool measure(const std::string& statistic, double value, double limit) {
+    const double percent = std::isnan(value) ? std::numeric_limits<double>::infinity() : 100 * value / limit;
+    if (judgement_.nearest_statistic.empty() || percent > judgement_.percent_of_limit) {
+      judgement_.percent_of_limit = percent;
+      judgement_.nearest_statistic = statistic;
+    }
+    return within(value, limit);
+  }
+
+  Verdict verdict() const { return judgement_.verdict; }
+  Judgement finish() { return std::move(judgement_); }
+
+ private:
+  Judgement judgement_{.verdict = Verdict::pass, .findings = {}, .percent_of_limit = 0, .nearest_statistic = {}, .notes = {}};
+};
+
+// The verdict of a case that did not end well: crashed, timeout, out_of_memory, error.
+Verdict verdict_of(Status status);
+
+}  // namespace plumbline

@@ -1,0 +1,243 @@
+// One case: what is looked at, in which order. docs/judging.md.
+#include "harness/judge/judge.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <cmath>
+
+#include "harness/judge/finder.h"
+#include "harness/judge/past.h"
+
+namespace plumbline {
+namespace {
+
+struct FaultKind {
+  std::int64_t Faults::*count;
+  std::string_view statistic;
+  std::string_view what;
+};
+constexpr std::array fault_kinds{
+    FaultKind{&Faults::nan, "nan", "NaN where the reference is finite"},
+    FaultKind{&Faults::inf, "inf", "infinities where the reference is finite"},
+    FaultKind{&Faults::unwritten, "unwritten", "elements never written"},
+    FaultKind{&Faults::out_of_range, "out_of_range", "elements outside the range of the values they average"},
+    FaultKind{&Faults::padded_rows, "padded_rows", "elements of padded rows against the padding policy"},
+    FaultKind{&Faults::empty_rows, "empty_rows", "elements of rows without a visible key that are not exactly 0, or whose LSE is not -inf"},
+    FaultKind{&Faults::inexact, "inexact", "elements that differ from the reference where the inputs demand equality"},
+    FaultKind{&Faults::fence_bytes, "fence", "bytes changed around out, lse or workspace"},
+};
+
+struct PromiseKind {
+  Promise Promises::*promise;
+  std::string_view what;
+};
+constexpr std::array promise_kinds{
+    PromiseKind{&Promises::run_to_run, "run_to_run"}, PromiseKind{&Promises::batch, "batch"},
+    PromiseKind{&Promises::layout, "layout"},         PromiseKind{&Promises::page, "page"},
+    PromiseKind{&Promises::split, "split"},           PromiseKind{&Promises::prefill_decode, "prefill_decode"},
+    PromiseKind{&Promises::lse, "lse"},
+};
+
+bool any_row_sees_a_key(const Problem& problem) {
+  const Geometry geometry(problem);
+  for (std::int64_t sample = 0; sample < problem.batch; ++sample) {
+    for (std::int64_t row = 0; row < geometry.length_q(sample); ++row) {
+      if (geometry.visible_keys(sample, row).size() > 0) return true;
+    }
+  }
+  return false;
+}
+
+class CaseJudge {
+ public:
+  explicit CaseJudge(const JudgeInputs& inputs)
+      : inputs_(inputs),
+        outcome_(*inputs.outcome),
+        contracts_(inputs.contracts != nullptr ? *inputs.contracts : no_contracts()),
+        contract_(contracts_.find(outcome_.c.kernel)),
+        pinned_(contracts_.pinned_spec(outcome_.c.kernel, outcome_.c.problem)) {}
+
+  Judgement run() {
+    if (!judge_status()) return finder_.finish();
+    judge_spec();
+    judge_policy();
+    judge_faults();
+    judge_errors();
+    judge_promises();
+    judge_history();
+    add_notes();
+    return finder_.finish();
+  }
+
+ private:
+  static const Contracts& no_contracts() {
+    static const Contracts none;
+    return none;
+  }
+
+  // Whether there is an output to judge. Ended badly beats the support table: what must be refused and crashes has crashed.
+  bool judge_status() {
+    const auto refusal = inputs_.support != nullptr ? inputs_.support->unsupported(outcome_.c.kernel, outcome_.c.problem) : std::nullopt;
+    if (outcome_.status == Status::ok) {
+      if (refusal) find(Verdict::support_mismatch, "support", fmt::format("ran, where the support table says: {}", *refusal));
+      return true;
+    }
+    if (outcome_.status != Status::unsupported) {
+      find(verdict_of(outcome_.status), "status", outcome_.reason.empty() ? "without a reason" : outcome_.reason);
+      if (refusal) finder_.note(fmt::format("the support table says that the kernel refuses this: {}", *refusal));
+    } else if (inputs_.support == nullptr || refusal) {
+      finder_.at_least(Verdict::unsupported);
+      finder_.note(fmt::format("unsupported: {}", outcome_.reason));
+    } else {
+      find(Verdict::support_mismatch, "support",
+           fmt::format("refused (\"{}\"), and the support table does not say so", outcome_.reason));
+    }
+    return false;
+  }
+
+  void judge_spec() {
+    const auto looser = looser_fields(outcome_.description.spec, pinned_);
+    if (!looser.empty()) {
+      find(Verdict::fail, "spec", fmt::format("spec is looser than its contract: {}", fmt::join(looser, "; ")));
+    }
+    // Judged again under another contract, the stored statistics are in another unit than the limits.
+    if (!outcome_.spec_judged.empty() && outcome_.spec_judged != spec_text(pinned_)) {
+      find(Verdict::mistrusted, "contract", "measured in the sigma of another spec than the contract pins now: measure again");
+    }
+  }
+
+  void judge_policy() {
+    const auto declared = outcome_.description.padding_policy;
+    if (contract_ == nullptr || !contract_->padding_policy || !outcome_.c.problem.is_padded()) return;
+    if (declared == *contract_->padding_policy) return;
+    find(Verdict::fail, "padding_policy",
+         fmt::format("declares padded rows as {}, its contract pins {}", name(declared), name(*contract_->padding_policy)));
+  }
+
+  void judge_faults() {
+    const std::string detail = outcome_.faults.detail.empty() ? "" : fmt::format(" (first fault: {})", outcome_.faults.detail);
+    for (const FaultKind& kind : fault_kinds) {
+      const std::int64_t count = outcome_.faults.*kind.count;
+      if (count == 0) continue;
+      finder_.find(Verdict::fail,
+                   {std::string(kind.statistic), static_cast<double>(count), 0, fmt::format("{} {}{}", count, kind.what, detail)});
+    }
+  }
+
+  void judge_errors() {
+    const ErrorStatistics& errors = outcome_.errors;
+    if (errors.elements <= 0) return judge_nothing_compared();
+    const Limits limits = contracts_.limits(outcome_.c.kernel, outcome_.c.problem, errors.elements);
+    judge_statistic("peak", errors.peak, limits.peak);
+    judge_statistic("beyond output rounding", errors.beyond_output, limits.beyond_output);
+    judge_statistic("rms", errors.rms, limits.rms);
+    if (errors.has_lse) {
+      judge_statistic("lse", errors.lse_z, limits.lse);
+    } else {
+      finder_.note("lse=absent: denominator and exp2 errors could not be seen");
+    }
+  }
+
+  void judge_nothing_compared() {
+    if (any_row_sees_a_key(outcome_.c.problem)) {
+      find(Verdict::mistrusted, "elements",
+           fmt::format("nothing was compared: no element of {} rows met the reference", outcome_.rows_total));
+    } else {
+      finder_.note("no row sees a key: there is nothing to compare, only faults were looked for");
+    }
+  }
+
+  void judge_statistic(const std::string& statistic, double value, double limit) {
+    if (finder_.measure(statistic, value, limit)) return;
+    std::string text = fmt::format("{} is {:.4g}, its limit {:.4g}", statistic, value, limit);
+    if (outcome_.worst && outcome_.worst_statistic == statistic) {
+      const auto& [element, got, expected, sigma, ulp, share, visible_keys] = *outcome_.worst;
+      text += fmt::format(": got {:.9g}, expected {:.9g}, sigma {:.3g} at sample {} head {} row {} column {} ({} visible keys)", got, expected,
+                          sigma, element.sample, element.head, element.row, element.column, visible_keys);
+    }
+    finder_.find(Verdict::fail, {statistic, value, limit, std::move(text)});
+  }
+
+  bool determinism_promised() const {
+    return outcome_.description.promises.run_to_run == Promise::bitwise ||
+           (contract_ != nullptr && contract_->promises.run_to_run == Promise::bitwise);
+  }
+
+  void judge_promises() {
+    for (const PromiseKind& kind : promise_kinds) {
+      const Promise declared = outcome_.description.promises.*kind.promise;
+      const Promise pinned = contract_ != nullptr ? contract_->promises.*kind.promise : Promise::none;
+      if (declared >= pinned) continue;
+      find(Verdict::fail, "promise", fmt::format("promises {} {}, its contract pins {}", kind.what, name(declared), name(pinned)));
+    }
+    if (!outcome_.repeat_checked || outcome_.repeat_equal) return;
+    if (determinism_promised()) {
+      find(Verdict::fail, "run_to_run", "a second run gave other bits, though the same bits are promised");
+    } else {
+      finder_.note("a second run gave other bits; the kernel does not promise the same");
+    }
+  }
+
+  void judge_history() {
+    if (inputs_.baseline != nullptr) {
+      judge_past(outcome_, *inputs_.baseline, determinism_promised(), finder_);
+    } else {
+      finder_.at_least(Verdict::fresh);
+    }
+    if (!outcome_.timed) return;
+    if (!(outcome_.time_ratio > 0) || std::isinf(outcome_.time_ratio)) {
+      find(Verdict::mistrusted, "time", "timed, but without a ratio to the sentinel");
+    } else if (inputs_.times != nullptr) {
+      judge_time(outcome_, *inputs_.times, finder_);
+    }
+  }
+
+  // What a reader has to know to trust the verdict.
+  void add_notes() {
+    if (outcome_.reference_rows < outcome_.rows_total) {
+      finder_.note(fmt::format("{} of {} rows were compared with the reference; faults were looked for in all", outcome_.reference_rows,
+                               outcome_.rows_total));
+    }
+    const bool widened = !(std::abs(outcome_.widening - 1) < 0.005);
+    if (widened || is_failure(finder_.verdict())) {
+      finder_.note(fmt::format("sigma is {:.3g} times that of the strict spec ({})", outcome_.widening,
+                               describe(pinned_, outcome_.c.problem)));
+    }
+  }
+
+  void find(Verdict verdict, std::string statistic, std::string text) {
+    finder_.find(verdict, {std::move(statistic), 0, 0, std::move(text)});
+  }
+
+  const JudgeInputs& inputs_;
+  const Outcome& outcome_;
+  const Contracts& contracts_;
+  const Contract* contract_;  // nullptr: strict default
+  RoundingSpec pinned_;
+  Finder finder_;
+};
+
+}  // namespace
+
+Verdict verdict_of(Status status) {
+  switch (status) {
+    case Status::crashed:
+      return Verdict::crashed;
+    case Status::timeout:
+      return Verdict::timeout;
+    case Status::out_of_memory:
+      return Verdict::out_of_memory;
+    case Status::unsupported:
+      return Verdict::unsupported;
+    case Status::ok:
+    case Status::error:
+      break;
+  }
+  return Verdict::error;
+}
+
+Judgement judge(const JudgeInputs& inputs) { return CaseJudge(inputs).run(); }
+
+}  // namespace plumbline

@@ -1,0 +1,191 @@
+#include "harness/measure/faults.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "harness/problem/inputs.h"
+
+namespace plumbline {
+namespace {
+
+// Poison has every bit set (Arena::poison); in every float format that is a NaN no kernel computes.
+bool is_poison(DType dtype, const void* base, std::int64_t index) {
+  const auto size = size_in_bytes(dtype);
+  const auto* bytes = static_cast<const unsigned char*>(base) + static_cast<std::size_t>(index) * size;
+  return std::all_of(bytes, bytes + size, [](unsigned char b) { return b == 0xFF; });
+}
+
+class Finder {
+ public:
+  explicit Finder(const FaultInputs& inputs)
+      : in_(inputs), geometry_(*inputs.geometry), problem_(geometry_.problem()), dtype_(problem_.out()) {
+    got_.resize(static_cast<std::size_t>(problem_.head_dim_vo));
+  }
+
+  Faults run() {
+    for (std::int64_t b = 0; b < problem_.batch; ++b) {
+      for (std::int64_t i = 0; i < geometry_.length_q(b); ++i) {
+        const bool empty = geometry_.visible_keys(b, i).size() == 0;
+        for (std::int64_t h = 0; h < problem_.heads_q; ++h) valid_row(b, i, h, empty);
+      }
+      if (problem_.is_padded()) padded_rows(b);
+    }
+    if (in_.reference != nullptr) exact_rows();
+    return std::move(faults_);
+  }
+
+ private:
+  void report(std::int64_t& count, std::int64_t b, std::int64_t h, std::int64_t row, std::int64_t column, std::string_view what) {
+    if (faults_.total() == 0) faults_.detail = fmt::format("{} at sample {}, head {}, row {}, column {}", what, b, h, row, column);
+    ++count;
+  }
+
+  void load(std::int64_t offset) {
+    decode(dtype_, static_cast<const std::byte*>(in_.outputs.out) + static_cast<std::size_t>(offset) * size_in_bytes(dtype_), got_);
+  }
+
+  void valid_row(std::int64_t b, std::int64_t i, std::int64_t h, bool empty) {
+    const auto offset = geometry_.out_offset(b, i, h);
+    load(offset);
+    for (std::int64_t j = 0; j < problem_.head_dim_vo; ++j) {
+      const double value = got_[static_cast<std::size_t>(j)];
+      if (std::isnan(value) && is_poison(dtype_, in_.outputs.out, offset + j)) {
+        report(faults_.unwritten, b, h, i, j, "unwritten element");
+      } else if (empty) {
+        if (value != 0) report(faults_.empty_rows, b, h, i, j, fmt::format("{} in a row without visible keys", value));
+      } else if (std::isnan(value)) {
+        report(faults_.nan, b, h, i, j, "NaN");
+      } else if (std::isinf(value)) {
+        report(faults_.inf, b, h, i, j, "infinity");
+      } else {
+        check_range(b, i, h, j, value);
+      }
+    }
+    if (in_.outputs.lse != nullptr) lse(b, i, h, empty);
+  }
+
+  void lse(std::int64_t b, std::int64_t i, std::int64_t h, bool empty) {
+    const auto offset = geometry_.lse_offset(b, i, h);
+    const double value = decode_at(DType::f32, in_.outputs.lse, static_cast<std::size_t>(offset));
+    if (std::isnan(value) && is_poison(DType::f32, in_.outputs.lse, offset)) {
+      report(faults_.unwritten, b, h, i, -1, "unwritten LSE");
+    } else if (empty) {
+      if (value != -std::numeric_limits<double>::infinity()) {
+        report(faults_.empty_rows, b, h, i, -1, fmt::format("LSE {} in a row without visible keys", value));
+      }
+    } else if (std::isnan(value)) {
+      report(faults_.nan, b, h, i, -1, "NaN in the LSE");
+    } else if (std::isinf(value)) {
+      report(faults_.inf, b, h, i, -1, "infinite LSE");
+    }
+  }
+
+  // A convex combination of the key head's v, up to the rounding of P (weights need not sum to 1), of the accumulation and of the output.
+  void check_range(std::int64_t b, std::int64_t i, std::int64_t h, std::int64_t j, double value) {
+    const auto kv = h / problem_.group();
+    const auto at = static_cast<std::size_t>((b * problem_.heads_kv + kv) * problem_.head_dim_vo + j);
+    const double lowest = in_.range->lowest[at], highest = in_.range->highest[at];
+    const double slack = range_slack(b, std::max(std::abs(lowest), std::abs(highest)));
+    if (!(value >= lowest - slack && value <= highest + slack)) {
+      report(faults_.out_of_range, b, h, i, j, fmt::format("{} outside the range [{}, {}] of its values", value, lowest, highest));
+    }
+  }
+
+  double range_slack(std::int64_t b, double magnitude) const {
+    constexpr double u32 = 0x1p-24;
+    const auto& spec = *in_.spec;
+    const auto keys = static_cast<double>(geometry_.length_kv(b));
+    const double p = 2 * unit_roundoff(spec.p_dtype) + keys * half_smallest_subnormal(spec.p_dtype) / spec.p_prescale;
+    const double partial = 2 * unit_roundoff(spec.split_partial_dtype);
+    const double accumulation = (keys + 16) * std::max(4 * u32, std::ldexp(1.0, 1 - spec.pv_accumulator.fraction_bits));
+    return magnitude * (p + partial + accumulation) + ulp(magnitude, dtype_);
+  }
+
+  void padded_rows(std::int64_t b) {
+    for (std::int64_t i = 0; i < problem_.seq_q; ++i) {
+      if (geometry_.padded_row_is_valid(b, i)) continue;
+      for (std::int64_t h = 0; h < problem_.heads_q; ++h) padded_row(b, i, h);
+    }
+  }
+
+  void padded_row(std::int64_t b, std::int64_t i, std::int64_t h) {
+    const auto offset = geometry_.padded_out_offset(b, i, h);
+    load(offset);
+    for (std::int64_t j = 0; j < problem_.head_dim_vo; ++j) {
+      const double value = got_[static_cast<std::size_t>(j)];
+      if (!padded_value_is_legal(b, h, j, value, offset + j)) {
+        report(faults_.padded_rows, b, h, i, j, fmt::format("{} in a padded row, where the policy is \"{}\"", value, name(in_.policy)));
+      }
+    }
+  }
+
+  bool padded_value_is_legal(std::int64_t b, std::int64_t h, std::int64_t j, double value, std::int64_t index) const {
+    switch (in_.policy) {
+      case PaddingPolicy::zeros: return value == 0;
+      case PaddingPolicy::untouched: return is_poison(dtype_, in_.outputs.out, index);
+      case PaddingPolicy::attended: break;
+    }
+    if (value == 0) return true;  // a padded row may see no key under a causal mask
+    const auto at = static_cast<std::size_t>((b * problem_.heads_kv + h / problem_.group()) * problem_.head_dim_vo + j);
+    const double lowest = in_.range->lowest[at], highest = in_.range->highest[at];
+    const double slack = range_slack(b, std::max(std::abs(lowest), std::abs(highest)));
+    return value >= lowest - slack && value <= highest + slack;
+  }
+
+  // Laws whose answer is exact: every output whose fp64 value the output dtype holds must be that value.
+  void exact_rows() {
+    const auto& reference = *in_.reference;
+    for (std::size_t r = 0; r < reference.selection.rows.size(); ++r) {
+      if (!row_is_exact(problem_, reference.visible[r])) continue;
+      const auto& id = reference.selection.rows[r];
+      load(geometry_.out_offset(id.sample, id.row, id.head));
+      for (std::int64_t j = 0; j < problem_.head_dim_vo; ++j) {
+        const double expected = reference.o[r * static_cast<std::size_t>(problem_.head_dim_vo) + static_cast<std::size_t>(j)];
+        const double value = got_[static_cast<std::size_t>(j)];
+        if (round_to(expected, dtype_) == expected && !(value == expected)) {
+          report(faults_.inexact, id.sample, id.head, id.row, j, fmt::format("{} where {} is exact", value, expected));
+        }
+      }
+    }
+  }
+
+  const FaultInputs& in_;
+  const Geometry& geometry_;
+  const Problem& problem_;
+  DType dtype_;
+  Faults faults_;
+  std::vector<double> got_;
+};
+
+}  // namespace
+
+ValueRange value_range(const Geometry& geometry, const void* v) {
+  const auto& problem = geometry.problem();
+  const auto columns = static_cast<std::size_t>(problem.head_dim_vo);
+  const auto size = static_cast<std::size_t>(problem.batch * problem.heads_kv) * columns;
+  ValueRange range{std::vector<float>(size, std::numeric_limits<float>::infinity()),
+                   std::vector<float>(size, -std::numeric_limits<float>::infinity())};
+  std::vector<float> row(columns);
+  for (std::int64_t b = 0; b < problem.batch; ++b) {
+    for (std::int64_t h = 0; h < problem.heads_kv; ++h) {
+      const auto base = static_cast<std::size_t>(b * problem.heads_kv + h) * columns;
+      for (std::int64_t key = 0; key < geometry.length_kv(b); ++key) {
+        const auto offset = static_cast<std::size_t>(geometry.v_offset(b, key, h)) * size_in_bytes(problem.kv());
+        decode(problem.kv(), static_cast<const std::byte*>(v) + offset, row);
+        for (std::size_t j = 0; j < columns; ++j) {
+          range.lowest[base + j] = std::min(range.lowest[base + j], row[j]);
+          range.highest[base + j] = std::max(range.highest[base + j], row[j]);
+        }
+      }
+    }
+  }
+  return range;
+}
+
+Faults find_faults(const FaultInputs& inputs) { return Finder(inputs).run(); }
+
+}  // namespace plumbline

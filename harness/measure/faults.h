@@ -1,0 +1,28 @@
+// Faults that need no limit, looked for on all elements, also where the reference samples rows.
+#pragma once
+
+#include <vector>
+
+#include "harness/measure/outcome.h"
+#include "harness/measure/outputs.h"
+#include "harness/reference/reference.h"
+
+namespace plumbline {
+
+// Smallest and largest v of each column over all keys of one (sample, key head); empty samples have lowest > highest.
+struct ValueRange {
+  std::vector<float> lowest, highest;  // [batch * heads_kv * head_dim_vo]
+};
+ValueRange value_range(const Geometry& geometry, const void* v);
+
+struct FaultInputs {
+  const Geometry* geometry = nullptr;
+  OutputView outputs;
+  const ValueRange* range = nullptr;
+  const RoundingSpec* spec = nullptr;  // the one judged by: gives the range its rounding
+  PaddingPolicy policy = PaddingPolicy::zeros;
+  const Reference* reference = nullptr;  // for rows on which the law demands equality
+};
+Faults find_faults(const FaultInputs& inputs);
+
+}  // namespace plumbline

@@ -1,0 +1,301 @@
+#include "harness/measure/measurer.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "harness/judge/judge.h"
+#include "harness/measure/faults.h"
+#include "harness/measure/locate.h"
+#include "harness/measure/save_failure.h"
+#include "harness/problem/inputs.h"
+
+namespace plumbline {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::string provider_of(const std::string& kernel) { return kernel.substr(0, kernel.find('/')); }
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+void summarise(const Timing& timing, Outcome& outcome) {
+  if (timing.kernel_ns.empty()) return;
+  outcome.timed = true;
+  outcome.time_ns = median(timing.kernel_ns);
+  std::vector<double> deviation, ratio;
+  for (const double ns : timing.kernel_ns) deviation.push_back(std::abs(ns - outcome.time_ns));
+  outcome.time_mad_ns = median(std::move(deviation));
+  const auto pairs = std::min(timing.kernel_ns.size(), timing.sentinel_ns.size());
+  for (std::size_t i = 0; i < pairs; ++i) ratio.push_back(timing.kernel_ns[i] / timing.sentinel_ns[i]);
+  outcome.time_ratio = median(std::move(ratio));
+}
+
+// XXH3-128 of the whole out and lse storage (poison included, which is the same in every run).
+std::string output_digest(const Arena& arena, const RunRequest& request) {
+  XXH3_state_t* state = XXH3_createState();
+  XXH3_128bits_reset(state);
+  for (const int slot : {request.out, request.lse}) {
+    if (slot < 0) continue;
+    const auto index = static_cast<std::size_t>(slot);
+    XXH3_128bits_update(state, arena.data(index), arena.slot(index).bytes);
+  }
+  const XXH128_hash_t hash = XXH3_128bits_digest(state);
+  XXH3_freeState(state);
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
+
+// Laws whose rows put many keys into one rounding cell; suite sums are not defined on them (research note v3, section 8).
+bool is_tie_law(const Problem& problem) {
+  return problem.law == Law::near_uniform || problem.law == Law::sink || problem.law == Law::exact || problem.v_law == VLaw::constant ||
+         problem.k_scale == 0;
+}
+
+double rms(const std::vector<float>& values) {
+  const double sum = std::accumulate(values.begin(), values.end(), 0.0, [](double s, float x) { return s + double{x} * double{x}; });
+  return values.empty() ? 0 : std::sqrt(sum / static_cast<double>(values.size()));
+}
+
+bool beyond_limits(const ErrorStatistics& s, const Limits& limits) {
+  return !within(s.peak, limits.peak) || !within(s.beyond_output, limits.beyond_output) || !within(s.rms, limits.rms) ||
+         (s.has_lse && !within(s.lse_z, limits.lse));
+}
+
+// Which maximum is nearest to its limit; a NaN is nearest of all.
+std::pair<std::string, Maximum> nearest(const Comparison& comparison, const Limits& limits) {
+  const auto& s = comparison.statistics;
+  const std::array<std::tuple<const char*, double, Maximum>, 3> candidates{{
+      {"peak", s.peak / limits.peak, comparison.peak},
+      {"beyond output rounding", s.beyond_output / limits.beyond_output, comparison.beyond_output},
+      {"lse", s.has_lse ? s.lse_z / limits.lse : 0, comparison.lse},
+  }};
+  const auto* best = &candidates[0];
+  for (const auto& candidate : candidates) {
+    if (std::isnan(std::get<1>(candidate)) || std::get<1>(candidate) > std::get<1>(*best)) best = &candidate;
+    if (std::isnan(std::get<1>(*best))) break;
+  }
+  return {std::get<0>(*best), std::get<2>(*best)};
+}
+
+}  // namespace
+
+Result<std::vector<ProviderInfo>> discover(const MeasureOptions& options) {
+  std::vector<ProviderInfo> providers;
+  Errors errors;
+  for (const std::string& library : options.providers) {
+    auto worker = Worker::create({options.worker_executable, library, options.memory_limit_bytes, options.timeout});
+    auto hello = worker ? (*worker)->hello() : tl::unexpected(worker.error());
+    if (!hello) {
+      errors.insert(errors.end(), hello.error().begin(), hello.error().end());
+      continue;
+    }
+    std::erase_if(providers, [&](const ProviderInfo& p) { return p.hello.provider == hello->provider; });
+    providers.push_back({library, *hello});
+  }
+  if (!errors.empty()) return tl::unexpected(errors);
+  return providers;
+}
+
+std::vector<std::string> kernel_names(const std::vector<ProviderInfo>& providers) {
+  std::vector<std::string> names;
+  for (const auto& p : providers) names.insert(names.end(), p.hello.kernels.begin(), p.hello.kernels.end());
+  return names;
+}
+
+// What the cases of one problem share.
+struct Measurer::ProblemState {
+  std::shared_ptr<const Geometry> geometry;
+  std::optional<RowSelection> rows;
+  std::optional<ValueRange> range;
+  std::map<std::string, std::shared_ptr<const Reference>> references;  // by spec text and options
+  std::map<Worker*, RunRequest> requests;                              // workers whose arena holds the inputs
+};
+
+Measurer::Measurer(const MeasureOptions& options, const std::vector<ProviderInfo>& providers, const Contracts& contracts)
+    : options_(options), providers_(providers), contracts_(contracts) {}
+
+Result<Worker*> Measurer::worker_for(const std::string& kernel) {
+  auto& worker = workers_[provider_of(kernel)];
+  if (worker == nullptr) {
+    const auto provider =
+        std::find_if(providers_.begin(), providers_.end(), [&](const ProviderInfo& p) { return p.hello.provider == provider_of(kernel); });
+    if (provider == providers_.end()) {
+      return fail(fmt::format("no loaded provider is called \"{}\"", provider_of(kernel)), "name its library with --provider");
+    }
+    auto created = Worker::create({options_.worker_executable, provider->library, options_.memory_limit_bytes, options_.timeout});
+    if (!created) return tl::unexpected(created.error());
+    worker = std::move(*created);
+  }
+  return worker.get();
+}
+
+void Measurer::measure(const std::vector<const PlannedCase*>& cases, const std::function<void(Measurement)>& done) {
+  if (cases.empty()) return;
+  ProblemState state;
+  state.geometry = std::make_shared<const Geometry>(cases.front()->c.problem);
+  for (const PlannedCase* planned : cases) done(measure_case(*planned, state));
+}
+
+DiffOutcome Measurer::measure(const PlannedDiff& diff, const std::function<void(Measurement)>& done) {
+  std::array<Measurement, 2> sides;
+  const auto keep = [&](int side) { return [&sides, side](Measurement m) { sides[static_cast<std::size_t>(side)] = std::move(m); }; };
+  measure({&diff.a}, keep(0));
+  measure({&diff.b}, keep(1));
+  DiffOutcome outcome = compare_measurements(diff, sides[0], sides[1]);
+  for (auto& side : sides) done(std::move(side));
+  return outcome;
+}
+
+Measurement Measurer::measure_case(const PlannedCase& planned, ProblemState& state) {
+  const auto start = Clock::now();
+  Measurement measurement;
+  measurement.geometry = state.geometry;
+  Outcome& outcome = measurement.outcome;
+  outcome.suite = planned.suite;
+  outcome.group = planned.group;
+  outcome.tier = name(planned.tier);
+  outcome.c = planned.c;
+  outcome.case_id = planned.case_id;
+  outcome.problem_digest = problem_digest(planned.c.problem);
+  if (auto worker = worker_for(planned.c.kernel)) {
+    run_kernel(planned, state, **worker, outcome, measurement);
+  } else {
+    outcome.reason = to_string(worker.error());
+  }
+  outcome.wall_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  return measurement;
+}
+
+void Measurer::run_kernel(const PlannedCase& planned, ProblemState& state, Worker& worker, Outcome& outcome, Measurement& measurement) {
+  auto at = state.requests.find(&worker);
+  if (at == state.requests.end()) {
+    auto request = place_tensors(worker.arena(), *state.geometry);
+    if (!request) {
+      outcome.status = Status::out_of_memory;
+      outcome.reason = to_string(request.error());
+      return;
+    }
+    Arena& arena = worker.arena();
+    fill_inputs(*state.geometry, arena.data(static_cast<std::size_t>(request->q)), arena.data(static_cast<std::size_t>(request->k)),
+                arena.data(static_cast<std::size_t>(request->v)));
+    at = state.requests.emplace(&worker, *request).first;
+  }
+  RunRequest request = at->second;
+  request.kernel = planned.c.kernel;
+  request.device = planned.c.device;
+  request.timed_repetitions = planned.timed ? options_.time_repetitions : 0;
+  const auto poison = [&] {
+    for (const int slot : {request.out, request.lse}) {
+      if (slot >= 0) worker.arena().poison(static_cast<std::size_t>(slot));
+    }
+  };
+
+  poison();
+  const RunReply reply = worker.run(request);
+  outcome.status = reply.status;
+  outcome.reason = reply.reason;
+  outcome.description = reply.description;
+  outcome.workspace_bytes = reply.workspace_bytes;
+  if (reply.status != Status::ok) return;
+  summarise(reply.timing, outcome);
+  outcome.output_digest = output_digest(worker.arena(), request);
+  if (!reply.workspace_fault.empty()) {
+    outcome.faults.fence_bytes = 1;
+    outcome.faults.detail = reply.workspace_fault;
+  }
+  judge_outputs(state, worker, request, measurement);
+
+  poison();
+  request.timed_repetitions = 0;
+  const RunReply again = worker.run(request);
+  if (again.status != Status::ok) {
+    outcome.status = again.status;
+    outcome.reason = "on the second run of the same call: " + again.reason;
+    return;
+  }
+  outcome.repeat_checked = true;
+  outcome.repeat_equal = output_digest(worker.arena(), request) == outcome.output_digest;
+}
+
+std::shared_ptr<const Reference> Measurer::reference(ProblemState& state, const RoundingSpec& spec, const InputView& inputs, bool suite_scores) {
+  auto& entry = state.references[spec_text(spec) + (suite_scores ? "+scores" : "")];
+  if (entry == nullptr) {
+    const ReferenceOptions options{suite_scores};
+    entry = std::make_shared<const Reference>(
+        options_.reference_cache.empty()
+            ? compute_reference(*state.geometry, inputs, spec, *state.rows, options)
+            : cached_reference(options_.reference_cache, *state.geometry, inputs, spec, *state.rows, options));
+  }
+  return entry;
+}
+
+void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunRequest& request, Measurement& measurement) {
+  Outcome& outcome = measurement.outcome;
+  const Geometry& geometry = *state.geometry;
+  const Problem& problem = geometry.problem();
+  Arena& arena = worker.arena();
+  const auto data = [&](int slot) { return arena.data(static_cast<std::size_t>(slot)); };
+  const InputView inputs{data(request.q), data(request.k), data(request.v)};
+  const RoundingSpec spec = contracts_.pinned_spec(outcome.c.kernel, problem);
+  const OutputView outputs{data(request.out), request.lse >= 0 ? data(request.lse) : nullptr, spec.lse_base};
+  outcome.spec_judged = spec_text(spec);
+
+  if (!state.rows) state.rows = select_rows(geometry, options_.reference_cost_limit);
+  if (!state.range) state.range = value_range(geometry, inputs.v);
+  const bool suite_scores = contracts_.limits(outcome.c.kernel, problem, 0).suite_judged && geometry.total_q() <= 150 && !is_tie_law(problem);
+  const auto ref = reference(state, spec, inputs, suite_scores);
+  measurement.reference = ref;
+  outcome.reference_rows = static_cast<std::int64_t>(ref->selection.rows.size());
+  outcome.rows_total = ref->selection.rows_total;
+
+  Comparison comparison = compare(geometry, outputs, *ref);
+  outcome.errors = comparison.statistics;
+  outcome.head_rms = comparison.head_rms;
+  outcome.head_rms.resize(std::min<std::size_t>(outcome.head_rms.size(), 4096));
+  measurement.rows = rows_of(geometry, outputs, *ref);
+
+  const Contract* contract = contracts_.find(outcome.c.kernel);
+  const PaddingPolicy policy =
+      contract != nullptr && contract->padding_policy ? *contract->padding_policy : outcome.description.padding_policy;
+  const Faults before = outcome.faults;
+  outcome.faults = find_faults({&geometry, outputs, &*state.range, &spec, policy, ref.get()});
+  outcome.faults.fence_bytes = before.fence_bytes;
+  if (!before.detail.empty()) outcome.faults.detail = before.detail;
+  for (const int slot : {request.out, request.lse}) {
+    if (slot < 0) continue;
+    const auto broken = arena.broken_fence_bytes(static_cast<std::size_t>(slot));
+    if (broken.empty()) continue;
+    if (outcome.faults.fence_bytes == 0) {
+      outcome.faults.detail = fmt::format("{} bytes written outside {}, first at offset {} {} it", broken.size(),
+                                          arena.slot(static_cast<std::size_t>(slot)).name, std::abs(broken.front()),
+                                          broken.front() < 0 ? "before" : "behind");
+    }
+    outcome.faults.fence_bytes += static_cast<std::int64_t>(broken.size());
+  }
+
+  const Limits limits = contracts_.limits(outcome.c.kernel, problem, outcome.errors.elements);
+  const auto [statistic, maximum] = nearest(comparison, limits);
+  if (maximum.row >= 0) {
+    outcome.worst_statistic = statistic;
+    outcome.worst = describe_worst(geometry, inputs, outputs, spec, *ref, statistic, maximum);
+  }
+  if (!beyond_limits(outcome.errors, limits) && outcome.faults.total() == 0) return;
+
+  const auto strict = reference(state, strict_spec(problem), inputs, false);
+  outcome.widening = rms(strict->sigma) > 0 ? rms(ref->sigma) / rms(strict->sigma) : 1;
+  outcome.location = locate({&geometry, inputs, &spec, ref.get(), &comparison});
+  if (!options_.save_failures.empty()) {
+    auto saved = save_failure(options_.save_failures, outcome, geometry, inputs, outputs);
+    outcome.saved_to = saved ? *saved : "not saved: " + to_string(saved.error());
+  }
+}
+
+}  // namespace plumbline

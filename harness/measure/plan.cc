@@ -1,0 +1,84 @@
+#include "harness/measure/plan.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+namespace plumbline {
+namespace {
+
+bool any_match(const std::vector<std::string>& patterns, const std::vector<std::string>& texts) {
+  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
+    return std::any_of(texts.begin(), texts.end(), [&](const std::string& text) { return glob_match(pattern, text); });
+  });
+}
+
+bool keeps(const CaseFilter& filter, Tier tier, const std::vector<std::string>& texts, std::string_view shard_key) {
+  if (filter.tier && static_cast<int>(tier) > static_cast<int>(*filter.tier)) return false;
+  if (!filter.match.empty() && !any_match(filter.match, texts)) return false;
+  if (any_match(filter.exclude, texts)) return false;
+  return filter.shards == 1 || shard_of(shard_key, filter.shards) == filter.shard;
+}
+
+PlannedCase planned(const SuiteCase& from, const std::string& kernel) {
+  PlannedCase to{from.suite, from.group, from.reason, from.tier, Case{kernel, from.device, from.problem}, "", from.timed};
+  to.case_id = case_id(to.c);
+  return to;
+}
+
+std::vector<std::string> matching(const std::vector<std::string>& kernels, const std::string& pattern) {
+  std::vector<std::string> found;
+  std::copy_if(kernels.begin(), kernels.end(), std::back_inserter(found), [&](const std::string& k) { return glob_match(pattern, k); });
+  return found;
+}
+
+Error no_kernel(const SuiteCase& c, const std::vector<std::string>& kernels) {
+  return {c.file, c.line, fmt::format("no kernel matches \"{}\"", c.kernel_pattern),
+          fmt::format("kernels of the loaded providers: {}; add a provider with --provider", fmt::join(kernels, ", "))};
+}
+
+}  // namespace
+
+Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<std::string>& kernels, const CaseFilter& filter) {
+  Plan plan;
+  Errors errors;
+  std::set<std::pair<std::string, std::string>> seen;  // (suite, case id)
+  std::set<std::pair<int, std::string>> reported;      // a pattern is reported once a group
+  const auto report = [&](const SuiteCase& c) {
+    if (reported.insert({c.line, c.kernel_pattern}).second) errors.push_back(no_kernel(c, kernels));
+  };
+  for (const Suite& suite : suites) {
+    for (const SuiteCase& c : suite.cases) {
+      const auto found = matching(kernels, c.kernel_pattern);
+      if (found.empty()) report(c);
+      for (const std::string& kernel : found) {
+        PlannedCase p = planned(c, kernel);
+        if (!seen.insert({p.suite, p.case_id}).second) continue;
+        if (keeps(filter, p.tier, {p.suite + "/" + p.group + "/" + p.case_id, p.case_id}, p.case_id)) {
+          plan.cases.push_back(std::move(p));
+        } else {
+          plan.partial = true;
+        }
+      }
+    }
+    for (const SuiteDiff& d : suite.diffs) {
+      const bool known_a = !matching(kernels, d.a.kernel_pattern).empty(), known_b = !matching(kernels, d.b.kernel_pattern).empty();
+      if (!known_a) report(d.a);
+      if (!known_b) report(d.b);
+      if (!known_a || !known_b) continue;
+      PlannedDiff p{d.suite, d.name, d.reason, d.tier, d.expect, planned(d.a, d.a.kernel_pattern), planned(d.b, d.b.kernel_pattern)};
+      if (keeps(filter, p.tier, {p.suite + "/" + p.name, p.a.case_id, p.b.case_id}, p.a.case_id)) {
+        plan.diffs.push_back(std::move(p));
+      } else {
+        plan.partial = true;
+      }
+    }
+  }
+  if (!errors.empty()) return tl::unexpected(errors);
+  if (plan.size() == 0) return fail("the filters leave no case", "see `plumbline list` for what there is");
+  return plan;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,18 @@
+// --save-failures: inputs, output and problem of a failing case in one safetensors file.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "harness/measure/outcome.h"
+#include "harness/measure/outputs.h"
+#include "harness/reference/reference.h"
+
+namespace plumbline {
+
+// Tensors q, k, v, out, lse in their storage order, the index arrays, and as metadata case_id and what the kernel said it launched.
+// Returns the file's path: DIRECTORY/<XXH3-64 of the case id>-<kernel>.safetensors.
+Result<std::string> save_failure(const std::filesystem::path& directory, const Outcome& outcome, const Geometry& geometry,
+                                 const InputView& inputs, const OutputView& outputs);
+
+}  // namespace plumbline

@@ -1,0 +1,185 @@
+#include "harness/measure/statistics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+namespace plumbline {
+namespace {
+
+constexpr double suite_clip_variance_floor = 1e-300;
+
+// Running sums of one row block.
+struct Sums {
+  double z2 = 0, abs_error = 0;
+  std::int64_t outside_1e3 = 0, outside_1e2 = 0;
+};
+
+class Comparer {
+ public:
+  Comparer(const Geometry& geometry, const OutputView& outputs, const Reference& reference)
+      : geometry_(geometry), outputs_(outputs), reference_(reference), columns_(reference.columns) {
+    const auto& problem = geometry.problem();
+    result_.z.assign(static_cast<std::size_t>(reference.columns) * reference.selection.rows.size(), 0.0F);
+    result_.head_rms.assign(static_cast<std::size_t>(problem.batch * problem.heads_q), 0.0F);
+    head_rows_.assign(result_.head_rms.size(), 0);
+    result_.statistics.has_lse = outputs.lse != nullptr;
+    result_.statistics.has_suite_scores = !reference.gradient.empty();
+    got_.resize(static_cast<std::size_t>(columns_));
+  }
+
+  Comparison run() {
+    for (std::size_t r = 0; r < reference_.selection.rows.size(); ++r) {
+      if (reference_.visible[r] == 0) continue;
+      compare_row(static_cast<std::int64_t>(r));
+      if (outputs_.lse != nullptr) compare_lse(static_cast<std::int64_t>(r));
+    }
+    finish();
+    return std::move(result_);
+  }
+
+ private:
+  void compare_row(std::int64_t r) {
+    const auto& id = reference_.selection.rows[static_cast<std::size_t>(r)];
+    const DType dtype = geometry_.problem().out();
+    const auto offset = static_cast<std::size_t>(geometry_.out_offset(id.sample, id.row, id.head));
+    decode(dtype, static_cast<const std::byte*>(outputs_.out) + offset * size_in_bytes(dtype), got_);
+    const Sums before = sums_;
+    double shrink = 0, temperature = 0;
+    for (std::int64_t j = 0; j < columns_; ++j) {
+      const auto at = static_cast<std::size_t>(r * columns_ + j);
+      const double expected = reference_.o[at];
+      const double error = got_[static_cast<std::size_t>(j)] - expected;
+      const double sigma = reference_.sigma[at];
+      element(r, j, at, expected, error, sigma, dtype);
+      if (!result_.statistics.has_suite_scores) continue;
+      shrink += error * expected / (sigma * sigma);
+      temperature += error * reference_.gradient[at] / (sigma * sigma);
+    }
+    if (result_.statistics.has_suite_scores) {
+      shrink_ += shrink;
+      temperature_ += temperature;
+      shrink_variance_ += reference_.shrink_variance[static_cast<std::size_t>(r)];
+      temperature_variance_ += reference_.temperature_variance[static_cast<std::size_t>(r)];
+    }
+    const auto head = static_cast<std::size_t>(id.sample * geometry_.problem().heads_q + id.head);
+    result_.head_rms[head] += static_cast<float>(sums_.z2 - before.z2);
+    ++head_rows_[head];
+  }
+
+  void element(std::int64_t r, std::int64_t j, std::size_t at, double expected, double error, double sigma, DType dtype) {
+    auto& s = result_.statistics;
+    const double magnitude = std::abs(error);
+    const double unit = ulp(expected * (1 + 2 * unit_roundoff(dtype)), dtype);
+    const double z = magnitude / sigma;
+    // NaN - unit/2 stays NaN; std::max(0, NaN) would not.
+    const double excess = magnitude - unit / 2 <= 0 ? 0 : (magnitude - unit / 2) / reference_.spre[at];
+    result_.z[at] = static_cast<float>(error / sigma);
+    if (exceeds(z, s.peak)) s.peak = z, result_.peak = {r, j};
+    if (exceeds(excess, s.beyond_output)) s.beyond_output = excess, result_.beyond_output = {r, j};
+    const double bound = magnitude / reference_.bound[at];
+    if (exceeds(bound, s.bound)) s.bound = bound;
+    if (exceeds(magnitude, s.max_abs)) s.max_abs = magnitude;
+    const double relative = magnitude == 0 ? 0 : magnitude / std::abs(expected);
+    if (exceeds(relative, s.max_rel)) s.max_rel = relative;
+    const double ulps = magnitude / ulp(expected, dtype);
+    if (exceeds(ulps, s.max_ulp)) s.max_ulp = ulps;
+    sums_.z2 += z * z;
+    sums_.abs_error += magnitude;
+    sums_.outside_1e3 += !(magnitude <= 1e-3 + 1e-3 * std::abs(expected));
+    sums_.outside_1e2 += !(magnitude <= 1e-2 + 1e-2 * std::abs(expected));
+    ++s.elements;
+  }
+
+  void compare_lse(std::int64_t r) {
+    auto& s = result_.statistics;
+    const auto& id = reference_.selection.rows[static_cast<std::size_t>(r)];
+    const auto offset = static_cast<std::size_t>(geometry_.lse_offset(id.sample, id.row, id.head));
+    double got = decode_at(DType::f32, outputs_.lse, offset);
+    if (outputs_.lse_base == 2) got *= std::numbers::ln2;
+    const double error = std::abs(got - reference_.lse[static_cast<std::size_t>(r)]);
+    const double z = error / reference_.lse_sigma[static_cast<std::size_t>(r)];
+    if (exceeds(z, s.lse_z)) s.lse_z = z, result_.lse = {r, 0};
+    if (exceeds(error, s.lse_max_abs)) s.lse_max_abs = error;
+  }
+
+  void finish() {
+    auto& s = result_.statistics;
+    for (std::size_t h = 0; h < head_rows_.size(); ++h) {
+      if (head_rows_[h] > 0) result_.head_rms[h] = std::sqrt(result_.head_rms[h] / static_cast<float>(head_rows_[h] * columns_));
+    }
+    if (s.elements == 0) return;
+    const auto n = static_cast<double>(s.elements);
+    s.rms = std::sqrt(sums_.z2 / n);
+    s.mean_abs = sums_.abs_error / n;
+    s.outside_allclose_1e3 = static_cast<double>(sums_.outside_1e3) / n;
+    s.outside_allclose_1e2 = static_cast<double>(sums_.outside_1e2) / n;
+    s.shrink_z = shrink_ / std::sqrt(std::max(shrink_variance_, suite_clip_variance_floor));
+    s.temperature_z = temperature_ / std::sqrt(std::max(temperature_variance_, suite_clip_variance_floor));
+  }
+
+  const Geometry& geometry_;
+  const OutputView& outputs_;
+  const Reference& reference_;
+  std::int64_t columns_;
+  Comparison result_;
+  Sums sums_;
+  std::vector<double> got_;
+  std::vector<std::int64_t> head_rows_;
+  double shrink_ = 0, temperature_ = 0, shrink_variance_ = 0, temperature_variance_ = 0;
+};
+
+}  // namespace
+
+bool exceeds(double value, double best) { return std::isnan(value) ? !std::isnan(best) : value > best; }
+
+Comparison compare(const Geometry& geometry, const OutputView& outputs, const Reference& reference) {
+  return Comparer(geometry, outputs, reference).run();
+}
+
+ElementId element_of(const Reference& reference, const Maximum& maximum) {
+  if (maximum.row < 0) return {};
+  const auto& id = reference.selection.rows[static_cast<std::size_t>(maximum.row)];
+  return {id.sample, id.head, id.row, maximum.column};
+}
+
+std::vector<double> rows_of(const Geometry& geometry, const OutputView& outputs, const Reference& reference) {
+  const auto columns = static_cast<std::size_t>(reference.columns);
+  const DType dtype = geometry.problem().out();
+  std::vector<double> rows(reference.selection.rows.size() * columns);
+  for (std::size_t r = 0; r < reference.selection.rows.size(); ++r) {
+    const auto& id = reference.selection.rows[r];
+    const auto offset = static_cast<std::size_t>(geometry.out_offset(id.sample, id.row, id.head)) * size_in_bytes(dtype);
+    decode(dtype, static_cast<const std::byte*>(outputs.out) + offset, std::span<double>(rows).subspan(r * columns, columns));
+  }
+  return rows;
+}
+
+WorstElement describe_worst(const Geometry& geometry, const InputView& inputs, const OutputView& outputs, const RoundingSpec& spec,
+                            const Reference& reference, const std::string& statistic, const Maximum& maximum) {
+  WorstElement worst;
+  worst.element = element_of(reference, maximum);
+  const auto r = static_cast<std::size_t>(maximum.row);
+  const RowId& id = reference.selection.rows[r];
+  worst.visible_keys = reference.visible[r];
+  if (statistic == "lse") {
+    worst.element.column = -1;
+    worst.got = decode_at(DType::f32, outputs.lse, static_cast<std::size_t>(geometry.lse_offset(id.sample, id.row, id.head)));
+    if (outputs.lse_base == 2) worst.got *= std::numbers::ln2;
+    worst.expected = reference.lse[r];
+    worst.sigma = reference.lse_sigma[r];
+    worst.ulp = ulp(worst.expected, DType::f32);
+    return worst;
+  }
+  const DType dtype = geometry.problem().out();
+  const auto at = r * static_cast<std::size_t>(reference.columns) + static_cast<std::size_t>(maximum.column);
+  worst.got = decode_at(dtype, outputs.out, static_cast<std::size_t>(geometry.out_offset(id.sample, id.row, id.head) + maximum.column));
+  worst.expected = reference.o[at];
+  worst.sigma = reference.sigma[at];
+  worst.ulp = ulp(worst.expected, dtype);
+  worst.share = explain(geometry, inputs, spec, id, maximum.column).share;
+  return worst;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,43 @@
+// Error of an output in units of the legal standard deviation. docs/judging.md has the definitions.
+#pragma once
+
+#include <vector>
+
+#include "harness/measure/outcome.h"
+#include "harness/measure/outputs.h"
+#include "harness/reference/reference.h"
+
+namespace plumbline {
+
+// Whether `value` takes the place of the maximum `best`. A NaN does, and stays: std::max would drop it.
+bool exceeds(double value, double best);
+
+// Where the maxima of ErrorStatistics were met; row indexes reference.selection.rows. row < 0: nowhere.
+struct Maximum {
+  std::int64_t row = -1;
+  std::int64_t column = 0;
+};
+
+struct Comparison {
+  ErrorStatistics statistics;
+  Maximum peak, beyond_output, lse;
+  std::vector<float> head_rms;  // rms of e/sigma per (sample, head), sample-major
+  // e / sigma per reference row and column, [R, D]; 0 in rows without visible keys. Kept for locating a fault.
+  std::vector<float> z;
+};
+
+// Compares the reference's rows. A NaN output makes every maximum NaN (it is never dropped); rows without visible keys are skipped.
+Comparison compare(const Geometry& geometry, const OutputView& outputs, const Reference& reference);
+
+// The element as a person looks for it.
+ElementId element_of(const Reference& reference, const Maximum& maximum);
+
+// The output at the reference's rows, [R, D].
+std::vector<double> rows_of(const Geometry& geometry, const OutputView& outputs, const Reference& reference);
+
+// What the worst element of a statistic ("peak", "beyond output rounding", "lse") holds, and which roundings make its sigma.
+// For "lse" the values are logarithms and column is -1.
+WorstElement describe_worst(const Geometry& geometry, const InputView& inputs, const OutputView& outputs, const RoundingSpec& spec,
+                            const Reference& reference, const std::string& statistic, const Maximum& maximum);
+
+}  // namespace plumbline

@@ -1,0 +1,174 @@
+#include "harness/problem/geometry.h"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+
+#include "harness/problem/counter_hash.h"
+#include "harness/problem/lengths.h"
+
+namespace plumbline {
+namespace {
+
+// Pages of the pool that no sample uses, so that a wrong page number reads something that is not a neighbour's page only.
+constexpr std::int64_t spare_pages = 3;
+
+std::vector<std::int32_t> prefix_sums(const std::vector<std::int32_t>& lengths) {
+  std::vector<std::int32_t> sums(lengths.size() + 1, 0);
+  std::partial_sum(lengths.begin(), lengths.end(), sums.begin() + 1);
+  return sums;
+}
+
+std::int64_t pages_for(std::int64_t length, std::int64_t page_size) { return (length + page_size - 1) / page_size; }
+
+// A tensor without gaps whose dimensions lie in memory in `order`, outermost first.
+TensorShape packed(DType dtype, std::initializer_list<std::int64_t> extent, std::initializer_list<int> order) {
+  TensorShape shape;
+  shape.dtype = dtype;
+  shape.rank = static_cast<int>(extent.size());
+  std::copy(extent.begin(), extent.end(), shape.extent.begin());
+  std::int64_t stride = 1;
+  for (auto dimension = std::rbegin(order); dimension != std::rend(order); ++dimension) {
+    shape.stride[static_cast<std::size_t>(*dimension)] = stride;
+    stride *= shape.extent[static_cast<std::size_t>(*dimension)];
+  }
+  shape.elements = stride;
+  return shape;
+}
+
+// Rank 4: [batch, seq, heads, dim]; in memory (b, s, h, d) or (b, h, s, d).
+TensorShape padded_shape(DType dtype, const Problem& problem, std::int64_t seq, std::int64_t heads, std::int64_t dim) {
+  if (problem.layout == Layout::padded_bhsd) return packed(dtype, {problem.batch, seq, heads, dim}, {0, 2, 1, 3});
+  return packed(dtype, {problem.batch, seq, heads, dim}, {0, 1, 2, 3});
+}
+
+// Rank 4: [page, token, heads, dim]; in memory (p, t, h, d) or (p, h, t, d).
+TensorShape paged_shape(DType dtype, const Problem& problem, std::int64_t pages, std::int64_t dim) {
+  if (problem.layout == Layout::paged_hnd) return packed(dtype, {pages, problem.page_size, problem.heads_kv, dim}, {0, 2, 1, 3});
+  return packed(dtype, {pages, problem.page_size, problem.heads_kv, dim}, {0, 1, 2, 3});
+}
+
+std::vector<std::int32_t> shuffled_pages(std::int64_t count, std::uint64_t seed) {
+  std::vector<std::int32_t> pages(static_cast<std::size_t>(count));
+  std::iota(pages.begin(), pages.end(), 0);
+  for (std::int64_t i = count - 1; i > 0; --i) {  // Fisher-Yates
+    const auto bits = counter_hash(seed, static_cast<std::uint64_t>(HashPurpose::page_order), static_cast<std::uint64_t>(i));
+    std::swap(pages[static_cast<std::size_t>(i)], pages[static_cast<std::size_t>(uniform_in(bits, 0, i))]);
+  }
+  return pages;
+}
+
+// Offset of [row, head, 0] in a rank 3 tensor and of [outer, row, head, 0] in a rank 4 one.
+std::int64_t offset3(const TensorShape& shape, std::int64_t row, std::int64_t head) {
+  return row * shape.stride[0] + head * shape.stride[1];
+}
+std::int64_t offset4(const TensorShape& shape, std::int64_t outer, std::int64_t row, std::int64_t head) {
+  return outer * shape.stride[0] + row * shape.stride[1] + head * shape.stride[2];
+}
+
+std::int64_t first_valid_row(const Problem& problem, std::int64_t seq, std::int64_t length) {
+  return problem.padding == Padding::left ? seq - length : 0;
+}
+
+}  // namespace
+
+Geometry::Geometry(const Problem& problem) : problem_(problem) {
+  assert(validate(problem).empty());
+  SampleLengths lengths = draw_lengths(problem);
+  seqlens_q = std::move(lengths.q);
+  seqlens_kv = std::move(lengths.kv);
+  cu_seqlens_q = prefix_sums(seqlens_q);
+  cu_seqlens_kv = prefix_sums(seqlens_kv);
+
+  const DType kv = problem.kv();
+  if (problem.is_padded()) {
+    q = padded_shape(problem.dtype, problem, problem.seq_q, problem.heads_q, problem.head_dim_qk);
+    out = padded_shape(problem.out(), problem, problem.seq_q, problem.heads_q, problem.head_dim_vo);
+    k = padded_shape(kv, problem, problem.seq_kv, problem.heads_kv, problem.head_dim_qk);
+    v = padded_shape(kv, problem, problem.seq_kv, problem.heads_kv, problem.head_dim_vo);
+    lse = packed(DType::f32, {problem.batch, problem.seq_q, problem.heads_q}, {0, 1, 2});
+  } else {
+    q = packed(problem.dtype, {total_q(), problem.heads_q, problem.head_dim_qk}, {0, 1, 2});
+    out = packed(problem.out(), {total_q(), problem.heads_q, problem.head_dim_vo}, {0, 1, 2});
+    k = packed(kv, {total_kv(), problem.heads_kv, problem.head_dim_qk}, {0, 1, 2});
+    v = packed(kv, {total_kv(), problem.heads_kv, problem.head_dim_vo}, {0, 1, 2});
+    lse = packed(DType::f32, {total_q(), problem.heads_q}, {0, 1});
+  }
+  if (problem.is_paged()) lay_out_pages();
+  if (!problem.lse) lse.rank = 0, lse.elements = 0;
+}
+
+void Geometry::lay_out_pages() {
+  std::int64_t used = 0;
+  pages_per_sample = 1;  // at least one column even if no sample has keys
+  for (const std::int32_t length : seqlens_kv) {
+    const std::int64_t pages = pages_for(length, problem_.page_size);
+    used += pages;
+    pages_per_sample = std::max(pages_per_sample, pages);
+  }
+  page_count_ = used + spare_pages;
+  const std::vector<std::int32_t> order = shuffled_pages(page_count_, problem_.seed);
+
+  page_table.assign(static_cast<std::size_t>(problem_.batch * pages_per_sample), -1);
+  auto next = order.begin();
+  for (std::int64_t sample = 0; sample < problem_.batch; ++sample) {
+    const std::int64_t pages = pages_for(length_kv(sample), problem_.page_size);
+    std::copy_n(next, pages, page_table.begin() + sample * pages_per_sample);
+    next += pages;
+  }
+  k = paged_shape(problem_.kv(), problem_, page_count_, problem_.head_dim_qk);
+  v = paged_shape(problem_.kv(), problem_, page_count_, problem_.head_dim_vo);
+}
+
+std::int64_t Geometry::query_offset(const TensorShape& shape, std::int64_t sample, std::int64_t row, std::int64_t head) const {
+  if (!problem_.is_padded()) return offset3(shape, cu_seqlens_q[static_cast<std::size_t>(sample)] + row, head);
+  return offset4(shape, sample, first_valid_row(problem_, problem_.seq_q, length_q(sample)) + row, head);
+}
+
+std::int64_t Geometry::key_offset(const TensorShape& shape, std::int64_t sample, std::int64_t key, std::int64_t head_kv) const {
+  if (problem_.is_paged()) {
+    const std::int64_t column = key / problem_.page_size;
+    const std::int64_t page = page_table[static_cast<std::size_t>(sample * pages_per_sample + column)];
+    return offset4(shape, page, key % problem_.page_size, head_kv);
+  }
+  if (!problem_.is_padded()) return offset3(shape, cu_seqlens_kv[static_cast<std::size_t>(sample)] + key, head_kv);
+  return offset4(shape, sample, first_valid_row(problem_, problem_.seq_kv, length_kv(sample)) + key, head_kv);
+}
+
+std::int64_t Geometry::q_offset(std::int64_t sample, std::int64_t row, std::int64_t head) const {
+  return query_offset(q, sample, row, head);
+}
+std::int64_t Geometry::out_offset(std::int64_t sample, std::int64_t row, std::int64_t head) const {
+  return query_offset(out, sample, row, head);
+}
+std::int64_t Geometry::lse_offset(std::int64_t sample, std::int64_t row, std::int64_t head) const {
+  return query_offset(lse, sample, row, head);
+}
+std::int64_t Geometry::k_offset(std::int64_t sample, std::int64_t key, std::int64_t head_kv) const {
+  return key_offset(k, sample, key, head_kv);
+}
+std::int64_t Geometry::v_offset(std::int64_t sample, std::int64_t key, std::int64_t head_kv) const {
+  return key_offset(v, sample, key, head_kv);
+}
+
+std::int64_t Geometry::padded_out_offset(std::int64_t sample, std::int64_t padded_row, std::int64_t head) const {
+  assert(problem_.is_padded());
+  return offset4(out, sample, padded_row, head);
+}
+
+bool Geometry::padded_row_is_valid(std::int64_t sample, std::int64_t padded_row) const {
+  assert(problem_.is_padded());
+  const std::int64_t first = first_valid_row(problem_, problem_.seq_q, length_q(sample));
+  return padded_row >= first && padded_row < first + length_q(sample);
+}
+
+KeyRange Geometry::visible_keys(std::int64_t sample, std::int64_t row) const {
+  const std::int64_t keys = length_kv(sample);
+  const std::int64_t diagonal = problem_.mask == Mask::causal_top_left ? row : row + keys - length_q(sample);
+  const std::int64_t right = problem_.mask == Mask::none ? problem_.window_right : 0;
+  const std::int64_t begin = problem_.window_left < 0 ? 0 : std::max<std::int64_t>(0, diagonal - problem_.window_left);
+  const std::int64_t end = right < 0 ? keys : std::min(keys, diagonal + right + 1);
+  return end > begin ? KeyRange{begin, end} : KeyRange{};
+}
+
+}  // namespace plumbline

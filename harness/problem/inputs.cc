@@ -1,0 +1,138 @@
+#include "harness/problem/inputs.h"
+
+#include <fmt/format.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <xxhash.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "harness/problem/laws.h"
+
+namespace plumbline {
+namespace {
+
+// Positions that one task fills, for all heads: the law of a head is built once for them.
+constexpr std::int64_t rows_per_task = 64;
+
+// Not a multiple of any row length, so that two padding rows differ.
+constexpr std::size_t fill_period = 4093;
+
+struct Tensor {
+  Stream stream;
+  const TensorShape& shape;
+  std::byte* data;
+  std::int64_t dims;
+  float scale;
+
+  // Rounds `values` (the first dims of them) to the dtype and stores them from element `offset` on.
+  void store(std::span<const float> values, std::int64_t offset) const {
+    encode(shape.dtype, values.first(static_cast<std::size_t>(dims)), data + static_cast<std::size_t>(offset) * size_in_bytes(shape.dtype));
+  }
+};
+
+std::vector<float> fill_pattern(Fill fill, std::uint64_t seed, Stream tensor) {
+  std::vector<float> pattern(padded_dims(fill_period), 0.0F);
+  if (fill == Fill::nan) std::fill(pattern.begin(), pattern.end(), std::numeric_limits<float>::quiet_NaN());
+  if (fill == Fill::garbage) {
+    noise_row(Noise::uniform, {seed, Stream::fill, 0, static_cast<std::int64_t>(tensor), 0}, pattern);
+    for (float& value : pattern) value = std::copysign(250.0F + 100.0F * std::fabs(value), value);
+  }
+  pattern.resize(fill_period);
+  return pattern;
+}
+
+// Covers the whole storage; valid rows are written over it.
+void fill_storage(const Tensor& tensor, Fill fill, std::uint64_t seed) {
+  const std::size_t total = tensor.shape.bytes();
+  std::vector<std::byte> encoded(fill_period * size_in_bytes(tensor.shape.dtype));
+  encode(tensor.shape.dtype, fill_pattern(fill, seed, tensor.stream), encoded.data());
+  tbb::parallel_for(std::size_t{0}, (total + encoded.size() - 1) / encoded.size(), [&](std::size_t repeat) {
+    const std::size_t begin = repeat * encoded.size();
+    std::memcpy(tensor.data + begin, encoded.data(), std::min(encoded.size(), total - begin));
+  });
+}
+
+// Calls body(sample, first row, past the last row) for pieces of all rows of all samples, in parallel. `length` gives a sample's rows.
+void for_each_piece(const Geometry& geometry, const std::function<std::int64_t(std::int64_t)>& length,
+                    const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& body) {
+  tbb::parallel_for(std::int64_t{0}, geometry.problem().batch, [&](std::int64_t sample) {
+    const std::int64_t rows = length(sample);
+    tbb::parallel_for(std::int64_t{0}, (rows + rows_per_task - 1) / rows_per_task,
+                      [&](std::int64_t piece) { body(sample, piece * rows_per_task, std::min(rows, (piece + 1) * rows_per_task)); });
+  });
+}
+
+void fill_queries(const Geometry& geometry, const Tensor& q) {
+  const Problem& problem = geometry.problem();
+  const auto length = [&](std::int64_t sample) { return geometry.length_q(sample); };
+  for_each_piece(geometry, length, [&](std::int64_t sample, std::int64_t begin, std::int64_t end) {
+    std::vector<float> values(padded_dims(q.dims));
+    const std::int64_t first_position = geometry.length_kv(sample) - geometry.length_q(sample);
+    for (std::int64_t head_kv = 0; head_kv < problem.heads_kv; ++head_kv) {
+      const HeadLaw law = head_law(problem, sample, head_kv, geometry.length_kv(sample));
+      for (std::int64_t head = head_kv * problem.group(); head < (head_kv + 1) * problem.group(); ++head) {
+        for (std::int64_t row = begin; row < end; ++row) {
+          generate_row(law.q, {problem.seed, q.stream, sample, head, first_position + row}, q.scale, values);
+          q.store(values, geometry.q_offset(sample, row, head));
+        }
+      }
+    }
+  });
+}
+
+void fill_keys_and_values(const Geometry& geometry, const Tensor& k, const Tensor& v) {
+  const Problem& problem = geometry.problem();
+  const auto length = [&](std::int64_t sample) { return geometry.length_kv(sample); };
+  for_each_piece(geometry, length, [&](std::int64_t sample, std::int64_t begin, std::int64_t end) {
+    std::vector<float> key_values(padded_dims(k.dims)), values(padded_dims(v.dims));
+    for (std::int64_t head = 0; head < problem.heads_kv; ++head) {
+      const HeadLaw law = head_law(problem, sample, head, geometry.length_kv(sample));
+      AffineRow special(law.k.noise, k.dims, 0);
+      if (law.special.period > 0) special.offset = law.special.vector;
+      for (std::int64_t key = begin; key < end; ++key) {
+        generate_row(law.special.contains(key) ? special : law.k, {problem.seed, k.stream, sample, head, key}, k.scale, key_values);
+        k.store(key_values, geometry.k_offset(sample, key, head));
+        generate_row(law.v, {problem.seed, v.stream, sample, head, key}, v.scale, values);
+        v.store(values, geometry.v_offset(sample, key, head));
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void fill_inputs(const Geometry& geometry, void* q, void* k, void* v) {
+  const Problem& problem = geometry.problem();
+  const Tensor query{Stream::q, geometry.q, static_cast<std::byte*>(q), problem.head_dim_qk, 1.0F};
+  const Tensor key{Stream::k, geometry.k, static_cast<std::byte*>(k), problem.head_dim_qk, static_cast<float>(problem.k_scale)};
+  const Tensor value{Stream::v, geometry.v, static_cast<std::byte*>(v), problem.head_dim_vo, static_cast<float>(problem.v_scale)};
+  const auto fill_gaps = [&](const Tensor& tensor, std::int64_t rows, std::int64_t heads) {
+    if (tensor.shape.elements != rows * heads * tensor.dims) fill_storage(tensor, problem.fill, problem.seed);
+  };
+  fill_gaps(query, geometry.total_q(), problem.heads_q);
+  fill_gaps(key, geometry.total_kv(), problem.heads_kv);
+  fill_gaps(value, geometry.total_kv(), problem.heads_kv);
+  fill_queries(geometry, query);
+  fill_keys_and_values(geometry, key, value);
+}
+
+bool row_is_exact(const Problem& problem, std::int64_t visible) {
+  const bool laws = problem.law == Law::exact && problem.v_law == VLaw::grid;
+  const bool plain = problem.k_scale == 1 && problem.v_scale == 1 && problem.scale == 0 && problem.softcap == 0;
+  const std::int64_t fewest = size_in_bytes(problem.out()) < 4 ? 1 : 2;
+  return laws && plain && visible >= fewest && visible <= 4096 && std::has_single_bit(static_cast<std::uint64_t>(visible));
+}
+
+std::string problem_digest(const Problem& problem) {
+  const std::string text = fmt::format("{}/inputs={}", problem_id(problem), inputs_version);
+  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
+
+}  // namespace plumbline

@@ -1,0 +1,154 @@
+#include "harness/problem/laws.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cmath>
+
+namespace plumbline {
+namespace {
+
+constexpr float ln_2 = 0.69314718F;
+
+RowAddress head_address(const Problem& problem, Stream stream, std::int64_t sample, std::int64_t head_kv) {
+  return {problem.seed, stream, sample, head_kv, 0};
+}
+
+// Real models have a few channels whose K is an order of magnitude larger in every token (KVQuant and SmoothQuant show such channels).
+void set_llm(const Problem& problem, std::int64_t head_kv, HeadLaw& law) {
+  const auto dims = static_cast<std::size_t>(problem.head_dim_qk);
+  const std::size_t outliers = std::max<std::size_t>(1, (3 * dims + 50) / 100);
+  const RowAddress address = head_address(problem, Stream::outliers, 0, head_kv);
+  std::vector<bool> taken(dims, false);
+  for (std::size_t i = 0; i < outliers; ++i) {
+    const WordGroup words = random_words(address, i * row_group);
+    std::size_t dim = words[0] % dims;
+    while (taken[dim]) dim = (dim + 1) % dims;
+    taken[dim] = true;
+    law.k.gain[dim] = 8.0F + 12.0F * static_cast<float>(words[1] >> 8) * 0x1p-24F;
+    law.q.gain[dim] = 2.5F;
+  }
+}
+
+// The logit that gives one key e^margin times the weight of all `length_kv` others together if those have logit 0, within a factor of 2.
+float dominant_logit(std::int64_t length_kv, float margin) {
+  return ln_2 * static_cast<float>(std::bit_width(static_cast<std::uint64_t>(length_kv))) + margin;
+}
+
+// Key 0 has the same logit for every query; the others are near ties.
+void set_sink(const Problem& problem, std::int64_t length_kv, HeadLaw& law) {
+  const auto dims = static_cast<std::size_t>(problem.head_dim_qk);
+  const std::size_t shared = std::min<std::size_t>(4, dims);
+  const float weight = dominant_logit(length_kv, 2.5F) * std::sqrt(static_cast<float>(dims)) / static_cast<float>(shared);
+  std::fill(law.k.gain.begin(), law.k.gain.end(), 0.05F);
+  law.special = {std::max<std::int64_t>(1, length_kv), 0, std::vector<float>(law.k.gain.size(), 0.0F)};
+  for (std::size_t dim = 0; dim < shared; ++dim) {
+    law.q.gain[dim] = 0;
+    law.q.offset[dim] = 1;
+    law.special.vector[dim] = weight;
+  }
+}
+
+// One key of random position lies along a direction of signs that every query of the group carries.
+void set_needle(const Problem& problem, std::int64_t sample, std::int64_t head_kv, std::int64_t length_kv, HeadLaw& law) {
+  const auto dims = static_cast<std::size_t>(problem.head_dim_qk);
+  std::vector<float> direction(law.q.gain.size());
+  RowAddress address = head_address(problem, Stream::needle, sample, head_kv);
+  noise_row(Noise::uniform, address, direction);
+  address.position = 1;
+  const auto keys = static_cast<std::uint32_t>(std::max<std::int64_t>(1, length_kv));
+  const std::uint32_t needle = random_words(address, 0)[0] % keys;
+
+  const float weight = dominant_logit(length_kv, 4.0F) / std::sqrt(static_cast<float>(dims));
+  std::fill(law.q.gain.begin(), law.q.gain.end(), 0.5F);
+  std::fill(law.k.gain.begin(), law.k.gain.end(), 0.5F);
+  law.special = {keys, needle, std::vector<float>(direction.size())};
+  for (std::size_t dim = 0; dim < dims; ++dim) {
+    law.q.offset[dim] = std::copysign(1.0F, direction[dim]);
+    law.special.vector[dim] = law.q.offset[dim] * weight;
+  }
+}
+
+// Even keys are alike and have logit at most 1 / sqrt(head_dim_qk) in size; odd keys lie 4096 / sqrt(head_dim_qk) below them, so that
+// their weight underflows to zero. Every product is a power of two, so a logit is the same number in whatever order it is summed. It is
+// below ln 2: exp2(fma(s, c, -round(m c))) still rounds to 1 in fp32.
+void set_exact(const Problem& problem, std::int64_t sample, std::int64_t head_kv, HeadLaw& law) {
+  const auto dims = static_cast<std::size_t>(problem.head_dim_qk);
+  const WordGroup words = random_words(head_address(problem, Stream::exact, sample, head_kv), 0);
+  const std::size_t below = words[0] % dims;
+  std::fill(law.k.gain.begin(), law.k.gain.end(), 0.0F);
+  for (const std::size_t step : {std::size_t{1}, std::size_t{2}})
+    law.k.offset[(below + step) % dims] = (words[step] & 1U) != 0 ? 0.5F : -0.5F;
+  law.k.offset[below] = 0;
+  law.q.gain[below] = 0;
+  law.q.offset[below] = 16;
+  law.special = {2, 1, law.k.offset};
+  law.special.vector[below] = -256;
+}
+
+AffineRow value_law(const Problem& problem, std::int64_t sample, std::int64_t head_kv) {
+  const std::int64_t dims = problem.head_dim_vo;
+  switch (problem.v_law) {
+    case VLaw::normal:
+      return {Noise::normal, dims, 1};
+    case VLaw::uniform:
+      return {Noise::uniform, dims, 1};
+    case VLaw::large_mean:
+      return {Noise::normal, dims, 1, 10};
+    case VLaw::grid:
+      return {Noise::eighths, dims, 1};
+    case VLaw::band:
+      return {Noise::uniform, dims, 4, 24};
+    case VLaw::constant:
+      break;
+  }
+  AffineRow law(Noise::uniform, dims, 0);
+  noise_row(Noise::normal, head_address(problem, Stream::columns, sample, head_kv), law.offset);
+  return law;
+}
+
+}  // namespace
+
+AffineRow::AffineRow(Noise noise_kind, std::int64_t dims, float all_gain, float all_offset)
+    : noise(noise_kind), gain(padded_dims(dims), all_gain), offset(padded_dims(dims), all_offset) {}
+
+void generate_row(const AffineRow& law, const RowAddress& address, float scale, std::span<float> values) {
+  assert(law.gain.size() == values.size() && law.offset.size() == values.size());
+  noise_row(law.noise, address, values);
+  // Adding 0 turns the -0 of a zero scale into +0 and changes nothing else.
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::fma(law.gain[i], values[i], law.offset[i]) * scale + 0.0F;
+}
+
+HeadLaw head_law(const Problem& problem, std::int64_t sample, std::int64_t head_kv, std::int64_t length_kv) {
+  const std::int64_t dims = problem.head_dim_qk;
+  const auto qk = [&](Noise noise, float q_gain, float k_gain) {
+    return HeadLaw{{noise, dims, q_gain}, {noise, dims, k_gain}, value_law(problem, sample, head_kv), {}};
+  };
+  HeadLaw law = qk(Noise::normal, 1, 1);
+  switch (problem.law) {
+    case Law::normal:
+      break;
+    case Law::uniform:
+      return qk(Noise::uniform, 1, 1);
+    case Law::peaky:
+      return qk(Noise::normal, 16, 1);
+    case Law::near_uniform:
+      return qk(Noise::normal, 0.02F, 0.02F);
+    case Law::llm:
+      set_llm(problem, head_kv, law);
+      break;
+    case Law::sink:
+      set_sink(problem, length_kv, law);
+      break;
+    case Law::needle:
+      set_needle(problem, sample, head_kv, length_kv, law);
+      break;
+    case Law::exact:
+      law = qk(Noise::powers, 1, 1);
+      set_exact(problem, sample, head_kv, law);
+      break;
+  }
+  return law;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,70 @@
+#include "harness/problem/lengths.h"
+
+#include <algorithm>
+
+#include "harness/problem/counter_hash.h"
+
+namespace plumbline {
+namespace {
+
+struct Range {
+  std::int64_t low, high;
+};
+
+Range range_of(Lengths law, std::int64_t sample, std::int64_t full) {
+  switch (law) {
+    case Lengths::full:
+      return {full, full};
+    case Lengths::random:
+    case Lengths::with_zero:
+      return {1, full};
+    case Lengths::near_full:
+      return {std::max<std::int64_t>(1, full - 20), full};
+    case Lengths::third:
+      return {std::max<std::int64_t>(1, full / 3), full};
+    case Lengths::one_long:
+      return sample == 0 ? Range{full, full} : Range{1, std::max<std::int64_t>(1, full / 16)};
+  }
+  return {full, full};
+}
+
+// The sample that `random` and `with_zero` give the full length: any for `random`; for `with_zero` one that keeps its keys.
+std::int64_t full_sample(const Problem& problem, HashPurpose purpose) {
+  const std::uint64_t bits = counter_hash(problem.seed, static_cast<std::uint64_t>(purpose), 0);
+  if (problem.lengths == Lengths::random) return uniform_in(bits, 0, problem.batch - 1);
+  if (problem.batch <= 3) return 0;
+  const std::int64_t choice = uniform_in(bits, 0, problem.batch - 3);  // neither sample 1 nor the last
+  return choice == 0 ? 0 : choice + 1;
+}
+
+std::vector<std::int32_t> draw(const Problem& problem, std::int64_t full, HashPurpose purpose, HashPurpose full_purpose) {
+  std::vector<std::int32_t> lengths;
+  for (std::int64_t sample = 0; sample < problem.batch; ++sample) {
+    const Range range = range_of(problem.lengths, sample, full);
+    const std::uint64_t bits = counter_hash(problem.seed, static_cast<std::uint64_t>(purpose), static_cast<std::uint64_t>(sample));
+    lengths.push_back(static_cast<std::int32_t>(uniform_in(bits, range.low, range.high)));
+  }
+  if (problem.lengths == Lengths::random || problem.lengths == Lengths::with_zero) {
+    lengths[static_cast<std::size_t>(full_sample(problem, full_purpose))] = static_cast<std::int32_t>(full);
+  }
+  return lengths;
+}
+
+}  // namespace
+
+SampleLengths draw_lengths(const Problem& problem) {
+  SampleLengths lengths;
+  lengths.kv = draw(problem, problem.seq_kv, HashPurpose::length_kv, HashPurpose::full_sample_kv);
+  if (problem.seq_q == problem.seq_kv) {
+    lengths.q = lengths.kv;
+  } else {
+    lengths.q = draw(problem, problem.seq_q, HashPurpose::length_q, HashPurpose::full_sample_q);
+  }
+  if (problem.lengths == Lengths::with_zero) {
+    lengths.kv.back() = 0;  // its queries stay: rows that see no key
+    if (problem.batch >= 3) lengths.q[1] = lengths.kv[1] = 0;
+  }
+  return lengths;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,21 @@
+// The length of every sample of a problem.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "harness/problem/problem.h"
+
+namespace plumbline {
+
+struct SampleLengths {
+  std::vector<std::int32_t> q, kv;  // batch each
+};
+
+// Draws the lengths by problem.lengths from problem.seed; the laws are described at Lengths (problem.h).
+SampleLengths draw_lengths(const Problem& problem);
+
+// Purposes of counter_hash in this layer: one stream each, so that choices do not depend on each other.
+enum class HashPurpose : std::uint64_t { length_kv = 1, length_q = 2, full_sample_kv = 3, full_sample_q = 4, page_order = 5 };
+
+}  // namespace plumbline

@@ -1,0 +1,185 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <xxhash.h>
+
+#include <array>
+#include <cassert>
+
+#include "harness/problem/problem.h"
+#include "harness/problem/text.h"
+
+namespace plumbline {
+namespace {
+
+using namespace std::string_view_literals;
+
+// Segment keys in the order in which an id lists them, and the suite key each stands for.
+struct Segment {
+  std::string_view key;
+  std::string_view field;
+};
+constexpr std::array<Segment, 17> segments{{
+    {"out", "out_dtype"},
+    {"kv", "kv_dtype"},
+    {"mask", "mask"},
+    {"window", "window"},
+    {"layout", "layout"},
+    {"lengths", "lengths"},
+    {"padding", "padding"},
+    {"page", "page_size"},
+    {"fill", "fill"},
+    {"law", "law"},
+    {"v", "v_law"},
+    {"k_scale", "k_scale"},
+    {"v_scale", "v_scale"},
+    {"scale", "scale"},
+    {"softcap", "softcap"},
+    {"lse", "lse"},
+    {"seed", "seed"},
+}};
+
+std::string segment_value(const Problem& p, std::string_view key) {
+  if (key == "out") return std::string(name(p.out_dtype));
+  if (key == "kv") return std::string(name(p.kv_dtype));
+  if (key == "mask") return std::string(name(p.mask));
+  if (key == "window") return fmt::format("{},{}", p.window_left, p.window_right);
+  if (key == "layout") return std::string(name(p.layout));
+  if (key == "lengths") return std::string(name(p.lengths));
+  if (key == "padding") return std::string(name(p.padding));
+  if (key == "page") return fmt::format("{}", p.page_size);
+  if (key == "fill") return std::string(name(p.fill));
+  if (key == "law") return std::string(name(p.law));
+  if (key == "v") return std::string(name(p.v_law));
+  if (key == "k_scale") return fmt::format("{}", p.k_scale);  // shortest text that parses back to the same double
+  if (key == "v_scale") return fmt::format("{}", p.v_scale);
+  if (key == "scale") return fmt::format("{}", p.scale);
+  if (key == "softcap") return fmt::format("{}", p.softcap);
+  if (key == "lse") return p.lse ? "true" : "false";
+  assert(key == "seed");
+  return fmt::format("{}", p.seed);
+}
+
+// "h8" for equal values, "h8x2" for a pair.
+std::string extent_text(char letter, std::int64_t first, std::int64_t second) {
+  return first == second ? fmt::format("{}{}", letter, first) : fmt::format("{}{}x{}", letter, first, second);
+}
+
+struct ShapePart {
+  char letter;
+  std::string_view first, second;  // field names; equal where the part is one number
+};
+constexpr std::array<ShapePart, 4> shape_parts{
+    {{'b', "batch", "batch"}, {'h', "heads_q", "heads_kv"}, {'s', "seq_q", "seq_kv"}, {'d', "head_dim_qk", "head_dim_vo"}}};
+
+// Reads one of "b2", "h8x2", "s128x512", "d64". Nullopt = good.
+std::optional<std::string> parse_shape_part(Problem& problem, const ShapePart& part, std::string_view text) {
+  if (text.empty() || text.front() != part.letter) {
+    return fmt::format("\"{}\" stands where \"{}<{}>\" is expected", text, part.letter, part.first);
+  }
+  const auto numbers = split(text.substr(1), 'x');
+  if (numbers.size() > (part.first == part.second ? 1u : 2u)) return fmt::format("\"{}\" has too many numbers", text);
+  if (auto message = set_field(problem, part.first, numbers.front())) return message;
+  return set_field(problem, part.second, numbers.back());
+}
+
+void parse_shape(Problem& problem, std::string_view text, Errors& errors) {
+  const auto parts = split(text, '-');
+  if (parts.size() != shape_parts.size()) {
+    errors.push_back({"", 0, fmt::format("\"{}\" is not a shape", text), "write it as b2-h8x2-s128x512-d64"});
+    return;
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (const auto message = parse_shape_part(problem, shape_parts[i], parts[i])) {
+      errors.push_back({"", 0, fmt::format("in shape \"{}\": {}", text, *message), "write it as b2-h8x2-s128x512-d64"});
+    }
+  }
+}
+
+std::string segment_suggestion(std::string_view key) {
+  std::array<std::string_view, segments.size()> keys;
+  for (std::size_t i = 0; i < segments.size(); ++i) keys[i] = segments[i].key;
+  return suggestion(key, keys);
+}
+
+void parse_segment(Problem& problem, std::string_view text, std::vector<std::string_view>& seen, Errors& errors) {
+  const std::size_t equals = text.find('=');
+  const std::string_view key = text.substr(0, equals);
+  if (equals == std::string_view::npos) {
+    errors.push_back({"", 0, fmt::format("\"{}\" is not key=value", text), segment_suggestion(key)});
+    return;
+  }
+  for (const Segment& segment : segments) {
+    if (segment.key != key) continue;
+    for (const std::string_view earlier : seen) {
+      if (earlier == key) errors.push_back({"", 0, fmt::format("\"{}\" is given twice", key), "keep one"});
+    }
+    seen.push_back(key);
+    if (const auto message = set_field(problem, segment.field, text.substr(equals + 1))) errors.push_back({"", 0, *message, ""});
+    return;
+  }
+  errors.push_back({"", 0, fmt::format("unknown key \"{}\" in \"{}\"", key, text), segment_suggestion(key)});
+}
+
+}  // namespace
+
+std::string problem_id(const Problem& problem) {
+  const Problem p = canonical(problem), defaults;
+  std::string id = fmt::format("{}/b{}-{}-{}-{}", name(p.dtype), p.batch, extent_text('h', p.heads_q, p.heads_kv),
+                               extent_text('s', p.seq_q, p.seq_kv), extent_text('d', p.head_dim_qk, p.head_dim_vo));
+  for (const Segment& segment : segments) {
+    const std::string value = segment_value(p, segment.key);
+    if (value != segment_value(defaults, segment.key)) id += fmt::format("/{}={}", segment.key, value);
+  }
+  return id;
+}
+
+Result<Problem> parse_problem_id(std::string_view id) {
+  const auto parts = split(id, '/');
+  if (parts.size() < 2) {
+    return fail(fmt::format("\"{}\" is not a problem id", id), "write it as bf16/b1-h8x2-s128-d64/mask=causal_bottom_right");
+  }
+  Problem problem;
+  Errors errors;
+  if (const auto message = set_field(problem, "dtype", parts[0])) errors.push_back({"", 0, *message, ""});
+  parse_shape(problem, parts[1], errors);
+  std::vector<std::string_view> seen;
+  for (std::size_t i = 2; i < parts.size(); ++i) parse_segment(problem, parts[i], seen, errors);
+  if (!errors.empty()) return tl::unexpected(std::move(errors));
+  return canonical(problem);
+}
+
+std::string case_id(const Case& c) {
+  const std::string id = fmt::format("{}/{}", c.kernel, problem_id(c.problem));
+  return c.device == "cpu" ? id : fmt::format("{}/device={}", id, c.device);
+}
+
+Result<Case> parse_case_id(std::string_view id) {
+  constexpr std::string_view device_segment = "/device=";
+  Case result;
+  std::string_view rest = id;
+  if (const std::size_t at = rest.rfind(device_segment); at != std::string_view::npos) {
+    result.device = rest.substr(at + device_segment.size());
+    rest = rest.substr(0, at);
+  }
+  const std::size_t provider = rest.find('/');
+  const std::size_t kernel = provider == std::string_view::npos ? provider : rest.find('/', provider + 1);
+  if (kernel == std::string_view::npos || provider == 0 || kernel == provider + 1) {
+    return fail(fmt::format("\"{}\" is not a case id", id), "write it as provider/kernel/bf16/b1-h8-s128-d64");
+  }
+  if (result.device.empty() || result.device.find('/') != std::string::npos) {
+    return fail(fmt::format("\"{}\" names no device after \"/device=\"", id),
+                "devices are cpu, cuda:0, emulated:sm_90; device= comes last");
+  }
+  result.kernel = rest.substr(0, kernel);
+  const auto problem = parse_problem_id(rest.substr(kernel + 1));
+  if (!problem) return tl::unexpected(problem.error());
+  result.problem = *problem;
+  return result;
+}
+
+int shard_of(std::string_view case_id, int n) {
+  assert(n >= 1);
+  return 1 + static_cast<int>(XXH3_64bits(case_id.data(), case_id.size()) % static_cast<std::uint64_t>(n));
+}
+
+}  // namespace plumbline

@@ -1,0 +1,44 @@
+#include "harness/provider/protocol.h"
+
+#include <algorithm>
+
+namespace {
+
+template <std::size_t n>
+void copy_text(const std::string& text, char (&field)[n]) {
+  const std::size_t size = std::min(text.size(), n - 1);
+  std::copy_n(text.data(), size, field);
+  field[size] = '\0';
+}
+
+}  // namespace
+
+void to_json(nlohmann::json& json, const plumbline_description& d) {
+  json = {{"launched", d.launched},
+          {"build_id", d.build_id},
+          {"tensor_cores", d.tensor_cores},
+          {"padding_policy", d.padding_policy},
+          {"spec", d.spec},
+          {"promises", d.promises},
+          {"registers_per_thread", d.registers_per_thread},
+          {"spill_bytes_per_thread", d.spill_bytes_per_thread},
+          {"shared_memory_bytes", d.shared_memory_bytes},
+          {"stack_bytes_per_thread", d.stack_bytes_per_thread}};
+}
+
+void from_json(const nlohmann::json& json, plumbline_description& d) {
+  d = {};
+  d.struct_size = sizeof d;
+  copy_text(json.at("launched"), d.launched);
+  copy_text(json.at("build_id"), d.build_id);
+  copy_text(json.at("tensor_cores"), d.tensor_cores);
+  json.at("padding_policy").get_to(d.padding_policy);
+  json.at("spec").get_to(d.spec);
+  json.at("promises").get_to(d.promises);
+  d.spec.struct_size = sizeof d.spec;
+  d.promises.struct_size = sizeof d.promises;
+  json.at("registers_per_thread").get_to(d.registers_per_thread);
+  json.at("spill_bytes_per_thread").get_to(d.spill_bytes_per_thread);
+  json.at("shared_memory_bytes").get_to(d.shared_memory_bytes);
+  json.at("stack_bytes_per_thread").get_to(d.stack_bytes_per_thread);
+}

@@ -1,0 +1,125 @@
+// The messages between plumbline and a worker, one JSON object a line (docs/worker-protocol.md). Numbers of dtypes, layouts and masks are
+// those of plumbline_provider.h. Each struct here is one message or a part of one; the macros define its JSON form.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/provider/plumbline_provider.h"
+
+// The ABI's structs travel with their own field names; struct_size is set on arrival, not sent.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plumbline_problem, dtype_q, dtype_kv, dtype_out, layout, mask, padding, lse_wanted, batch, heads_q,
+                                   heads_kv, seq_q, seq_kv, head_dim_qk, head_dim_vo, total_q, total_kv, page_size, page_count, window_left,
+                                   window_right, scale, softcap, has_alibi, has_sink)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plumbline_accumulator, dtype, toward_zero, fraction_bits, products_per_step)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plumbline_rounding_spec, p_dtype, p_prescale, denominator_from_rounded_p, s_rounded, q_prescaled,
+                                   split_partial_dtype, qk_accumulator, pv_accumulator, exp2_rel_error, tanh_rel_error, kv_dequantized_to,
+                                   out_dtype, lse_base, lse_excludes_sink)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plumbline_promises, run_to_run, batch, layout, page, split, prefill_decode, lse)
+// Text longer than its field is cut.
+void to_json(nlohmann::json& json, const plumbline_description& description);
+void from_json(const nlohmann::json& json, plumbline_description& description);
+
+namespace plumbline::protocol {
+
+inline constexpr int version = 1;
+// Descriptors that a worker inherits.
+inline constexpr int request_descriptor = 3;
+inline constexpr int reply_descriptor = 4;
+inline constexpr int arena_descriptor = 5;
+
+struct HelloRequest {
+  std::string request = "hello";
+  std::uint64_t id = 0;  // repeated in the reply
+  int protocol = version;
+  std::uint32_t abi = PLUMBLINE_ABI_VERSION;
+  std::string provider;  // path of the shared library
+  std::string options;   // for plumbline_get_provider
+  std::uint64_t memory_limit_bytes = 0;
+  double timeout_s = 0;  // a worker whose parent died ends itself some time after this
+};
+
+struct HelloReply {
+  std::string reply = "hello";
+  std::uint64_t id = 0;
+  std::string error;  // not empty: the provider cannot be used
+  std::string remedy;
+  int protocol = version;
+  std::uint32_t abi = 0;
+  std::string provider;
+  std::string version;
+  std::vector<std::string> kernels;  // without the provider's name
+};
+
+struct Device {
+  std::string name;                // "cuda:0"
+  std::uint32_t memory_space = 0;  // plumbline_memory_space
+  std::int32_t ordinal = 0;
+  std::string arch;  // "" where plumbline does not know it
+};
+
+struct Tensor {
+  std::string name;
+  std::uint32_t dtype = 0;
+  std::vector<std::int64_t> extent, stride;  // one entry a dimension, in elements
+  std::uint64_t offset = 0, bytes = 0;       // of the data, in the arena
+  std::uint64_t page_begin = 0, page_end = 0;
+  std::string access;  // "read" or "write"
+};
+
+struct RunRequest {
+  std::string request = "run";
+  std::uint64_t id = 0;
+  std::string kernel;  // without the provider's name
+  Device device;
+  plumbline_problem problem{};
+  std::uint64_t arena_bytes = 0;
+  std::vector<Tensor> tensors;
+  int timed_repetitions = 0;
+  double timeout_s = 0;
+};
+
+struct RunReply {
+  std::string reply = "run";
+  std::uint64_t id = 0;
+  std::string status = "error";
+  std::string reason;
+  nlohmann::json description;  // of plumbline_description; null unless status is ok
+  std::uint64_t workspace_bytes = 0;
+  std::string workspace_fault;
+  std::vector<double> kernel_ns, sentinel_ns;
+};
+
+// The last words of a worker, written by its signal handler.
+struct CrashReply {
+  std::string reply = "crash";
+  std::uint64_t id = 0;
+  std::string signal;  // "SIGSEGV"
+  std::string phase;   // "run"
+  std::string where;   // "write 4096 bytes behind out"; "" if no address belongs to the signal
+};
+
+struct QuitRequest {
+  std::string request = "quit";
+};
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HelloRequest, request, id, protocol, abi, provider, options, memory_limit_bytes, timeout_s)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HelloReply, reply, id, error, remedy, protocol, abi, provider, version, kernels)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Device, name, memory_space, ordinal, arch)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Tensor, name, dtype, extent, stride, offset, bytes, page_begin, page_end, access)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunRequest, request, id, kernel, device, problem, arena_bytes, tensors, timed_repetitions, timeout_s)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunReply, reply, id, status, reason, description, workspace_bytes, workspace_fault, kernel_ns,
+                                   sentinel_ns)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CrashReply, reply, id, signal, phase, where)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(QuitRequest, request)
+
+// One line with its '\n'. Bytes that are not UTF-8 (a kernel's reason may hold anything) become U+FFFD.
+template <class Message>
+std::string to_line(const Message& message) {
+  return nlohmann::json(message).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace plumbline::protocol

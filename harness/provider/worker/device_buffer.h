@@ -1,0 +1,49 @@
+// A tensor's image in device memory, between two fences. All functions throw Stop where the provider's memory functions fail.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "harness/provider/plumbline_provider.h"
+
+namespace plumbline {
+
+// A provider's memory functions for one device.
+struct DeviceMemory {
+  const plumbline_device_memory* functions;
+  const plumbline_device* device;
+
+  void synchronize() const;
+};
+
+class DeviceBuffer {
+ public:
+  DeviceBuffer(const DeviceMemory& memory, std::string name, std::size_t bytes);
+  ~DeviceBuffer();
+  DeviceBuffer(DeviceBuffer&&) noexcept;
+  DeviceBuffer& operator=(DeviceBuffer&&) = delete;
+
+  void* data() const { return data_; }  // of the image, in device memory
+  void upload(const std::byte* host);
+  void poison();
+  void download(std::byte* host) const;
+  // The first byte in which the image differs from `host`.
+  std::optional<std::size_t> first_difference(const std::byte* host) const;
+  // "" or which fence was written to.
+  std::string fence_fault() const;
+
+ private:
+  void to_device(std::byte* device_to, const std::byte* host_from, std::size_t bytes) const;
+  void to_host(std::byte* host_to, const std::byte* device_from, std::size_t bytes) const;
+
+  DeviceMemory memory_;
+  std::string name_;
+  std::size_t bytes_;
+  std::byte* allocation_ = nullptr;
+  std::byte* data_ = nullptr;
+};
+
+}  // namespace plumbline

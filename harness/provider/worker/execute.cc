@@ -1,0 +1,246 @@
+#include "harness/provider/worker/execute.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "harness/provider/description.h"
+#include "harness/provider/pages.h"
+#include "harness/provider/worker/call.h"
+#include "harness/provider/worker/device_buffer.h"
+#include "harness/provider/worker/mapping.h"
+#include "harness/provider/worker/timing.h"
+#include "harness/provider/worker/workspace.h"
+
+namespace plumbline {
+
+namespace {
+
+std::uint32_t kernel_index(const ProviderLibrary& library, const std::string& kernel) {
+  const auto at = std::find(library.kernels.begin(), library.kernels.end(), kernel);
+  if (at == library.kernels.end()) throw Stop{Status::error, fmt::format("provider {} has no kernel \"{}\"", library.name, kernel)};
+  return static_cast<std::uint32_t>(at - library.kernels.begin());
+}
+
+plumbline_device to_device(const protocol::Device& d) {
+  plumbline_device device{};
+  device.struct_size = sizeof device;
+  device.memory_space = d.memory_space;
+  device.ordinal = d.ordinal;
+  std::copy_n(d.arch.data(), std::min(d.arch.size(), sizeof device.arch - 1), device.arch);
+  return device;
+}
+
+plumbline_tensor* field(plumbline_tensors& tensors, std::string_view name) {
+  if (name == "q") return &tensors.q;
+  if (name == "k") return &tensors.k;
+  if (name == "v") return &tensors.v;
+  if (name == "out") return &tensors.out;
+  if (name == "lse") return &tensors.lse;
+  if (name == "cu_seqlens_q") return &tensors.cu_seqlens_q;
+  if (name == "cu_seqlens_kv") return &tensors.cu_seqlens_kv;
+  if (name == "seqlens_q") return &tensors.seqlens_q;
+  if (name == "seqlens_kv") return &tensors.seqlens_kv;
+  if (name == "page_table") return &tensors.page_table;
+  throw Stop{Status::error, fmt::format("no tensor is called {}", name)};
+}
+
+plumbline_tensor to_tensor(const protocol::Tensor& t, void* data) {
+  plumbline_tensor tensor{};
+  tensor.struct_size = sizeof tensor;
+  tensor.dtype = t.dtype;
+  tensor.rank = static_cast<std::uint32_t>(t.extent.size());
+  if (t.extent.size() > 4 || t.stride.size() != t.extent.size()) throw Stop{Status::error, fmt::format("tensor {} has a bad rank", t.name)};
+  std::copy(t.extent.begin(), t.extent.end(), tensor.extent);
+  std::copy(t.stride.begin(), t.stride.end(), tensor.stride);
+  tensor.data = data;
+  tensor.bytes = t.bytes;
+  return tensor;
+}
+
+// Index arrays lie in host memory whatever the device is.
+bool lives_on_device(std::string_view name) { return name == "q" || name == "k" || name == "v" || name == "out" || name == "lse"; }
+
+class Execution {
+ public:
+  Execution(const ProviderLibrary& library, const protocol::RunRequest& request)
+      : provider_(*library.provider),
+        request_(request),
+        kernel_(kernel_index(library, request.kernel)),
+        device_(to_device(request.device)),
+        problem_(request.problem),
+        arena_(protocol::arena_descriptor, request.arena_bytes, request.tensors) {
+    problem_.struct_size = sizeof problem_;
+    tensors_.struct_size = sizeof tensors_;
+  }
+  ~Execution() {
+    if (plan_ == nullptr) return;
+    try {
+      destroy();
+    } catch (const Stop&) {  // a request that already failed keeps its first reason
+    }
+  }
+  Execution(const Execution&) = delete;
+  Execution& operator=(const Execution&) = delete;
+
+  void perform(protocol::RunReply& reply) {
+    query();
+    place_tensors();
+    reply.workspace_bytes = prepare();
+    place_workspace(reply.workspace_bytes);
+    run(1);
+    if (request_.timed_repetitions > 0) {
+      TimesInTurn times = time_in_turn([this](std::int64_t calls) { run(calls); }, request_.timed_repetitions);
+      reply.kernel_ns = std::move(times.kernel_ns);
+      reply.sentinel_ns = std::move(times.sentinel_ns);
+    }
+    reply.description = describe();
+    destroy();
+    collect(reply);
+  }
+
+ private:
+  bool on_device() const { return device_.memory_space == PLUMBLINE_CUDA; }
+  DeviceMemory memory() const { return {provider_.memory, &device_}; }
+
+  void query() {
+    call_provider("query",
+                  [&](char* reason, std::size_t bytes) { return provider_.query(kernel_, &problem_, &device_, reason, bytes); });
+    if (on_device() && provider_.memory == nullptr) {
+      throw Stop{Status::error, fmt::format("provider {} supports {} but offers no device memory", provider_.name, request_.device.name)};
+    }
+  }
+
+  void place_tensors() {
+    images_.reserve(request_.tensors.size());  // a DeviceBuffer's owner is only ever moved before it is used
+    for (const protocol::Tensor& t : request_.tensors) {
+      plumbline_tensor tensor = to_tensor(t, arena_.data(t));
+      if (lives_on_device(t.name)) {
+        tensor.memory_space = device_.memory_space;
+        tensor.device = device_.ordinal;
+      }
+      if (on_device() && lives_on_device(t.name)) {
+        DeviceBuffer& image = images_.emplace_back(Image{&t, DeviceBuffer(memory(), t.name, t.page_end - t.page_begin)}).buffer;
+        image.upload(arena_.pages(t));
+        tensor.data = static_cast<std::byte*>(image.data()) + (t.offset - t.page_begin);
+      }
+      *field(tensors_, t.name) = tensor;
+    }
+  }
+
+  std::uint64_t prepare() {
+    std::uint64_t workspace_bytes = 0;
+    call_provider("prepare", [&](char* reason, std::size_t bytes) {
+      return provider_.prepare(kernel_, &problem_, &tensors_, &device_, &plan_, &workspace_bytes, reason, bytes);
+    });
+    if (plan_ == nullptr) throw Stop{Status::error, "prepare gave no plan"};
+    return workspace_bytes;
+  }
+
+  void place_workspace(std::uint64_t bytes) {
+    if (bytes == 0) return;
+    plumbline_tensor& workspace = tensors_.workspace;
+    workspace.struct_size = sizeof workspace;
+    workspace.memory_space = device_.memory_space;
+    workspace.device = device_.ordinal;
+    workspace.rank = 1;
+    workspace.extent[0] = static_cast<std::int64_t>(bytes);
+    workspace.stride[0] = 1;
+    workspace.bytes = bytes;
+    if (on_device()) {
+      device_workspace_.emplace(memory(), "workspace", bytes);
+      device_workspace_->poison();
+      workspace.data = device_workspace_->data();
+    } else {
+      host_workspace_.emplace(bytes);
+      workspace.data = host_workspace_->data();
+    }
+  }
+
+  void run(std::int64_t calls) {
+    for (std::int64_t i = 0; i < calls; ++i) {
+      call_provider("run", [&](char* reason, std::size_t bytes) { return provider_.run(plan_, &tensors_, nullptr, reason, bytes); });
+    }
+    if (on_device()) memory().synchronize();
+  }
+
+  nlohmann::json describe() {
+    plumbline_description description{};
+    description.struct_size = sizeof description;
+    description.spec.struct_size = sizeof description.spec;
+    description.promises.struct_size = sizeof description.promises;
+    call_provider("describe", [&](char*, std::size_t) { return provider_.describe(plan_, &description); });
+    if (std::string fault = description_fault(description); !fault.empty()) throw Stop{Status::error, std::move(fault)};
+    return description;
+  }
+
+  void destroy() {
+    call_provider("destroy", [&](char*, std::size_t) {
+      provider_.destroy(std::exchange(plan_, nullptr));
+      return PLUMBLINE_OK;
+    });
+  }
+
+  // Brings results back from the device, and looks for writes where there should be none.
+  void collect(protocol::RunReply& reply) {
+    const auto note = [&](std::string fault) {
+      if (reply.workspace_fault.empty()) reply.workspace_fault = std::move(fault);
+    };
+    if (host_workspace_) note(host_workspace_->fault());
+    if (device_workspace_) note(device_workspace_->fence_fault());
+    for (const Image& image : images_) {
+      note(image.buffer.fence_fault());
+      if (image.tensor->access == "write") {
+        image.buffer.download(arena_.pages(*image.tensor));
+      } else if (const auto at = image.buffer.first_difference(arena_.pages(*image.tensor))) {
+        note(fmt::format("input {} was written to in device memory, first at byte {}", image.tensor->name,
+                         static_cast<std::int64_t>(*at + image.tensor->page_begin - image.tensor->offset)));
+      }
+    }
+  }
+
+  // The image of a tensor's pages, its arena fences included.
+  struct Image {
+    const protocol::Tensor* tensor;
+    DeviceBuffer buffer;
+  };
+
+  const plumbline_provider& provider_;
+  const protocol::RunRequest& request_;
+  std::uint32_t kernel_;
+  plumbline_device device_;
+  plumbline_problem problem_;
+  plumbline_tensors tensors_{};
+  MappedArena arena_;
+  std::vector<Image> images_;
+  std::optional<HostWorkspace> host_workspace_;
+  std::optional<DeviceBuffer> device_workspace_;
+  plumbline_plan* plan_ = nullptr;
+};
+
+}  // namespace
+
+protocol::RunReply execute(const ProviderLibrary& library, const protocol::RunRequest& request) {
+  protocol::RunReply reply;
+  const auto end = [&](Status status, std::string reason) {
+    reply.status = name(status);
+    reply.reason = std::move(reason);
+  };
+  try {
+    Execution(library, request).perform(reply);
+    end(Status::ok, "");
+  } catch (const Stop& stop) {
+    end(stop.status, stop.reason);
+  } catch (const std::bad_alloc&) {
+    end(Status::out_of_memory, "the worker itself could not get memory");
+  }
+  return reply;
+}
+
+}  // namespace plumbline

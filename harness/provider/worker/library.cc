@@ -1,0 +1,93 @@
+#include "harness/provider/worker/library.h"
+
+#include <dlfcn.h>
+#include <fmt/core.h>
+
+#include "harness/provider/worker/call.h"
+
+namespace plumbline {
+
+namespace {
+
+plumbline_get_provider_function entry_point(const std::string& path) {
+  void* library = nullptr;
+  std::string problem;
+  call_provider("loading", [&](char*, std::size_t) {
+    library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) problem = dlerror();
+    return PLUMBLINE_OK;
+  });
+  if (library == nullptr) throw Stop{Status::error, fmt::format("cannot load provider: {}", problem)};
+  void* symbol = dlsym(library, "plumbline_get_provider");
+  if (symbol == nullptr) throw Stop{Status::error, fmt::format("{} does not export plumbline_get_provider", path)};
+  return reinterpret_cast<plumbline_get_provider_function>(symbol);
+}
+
+// Versions first: in another version the fields behind them may mean something else.
+void check_version(const std::string& path, const plumbline_provider& p) {
+  if (p.abi_version != PLUMBLINE_ABI_VERSION) {
+    throw Stop{Status::error,
+               fmt::format("{} was built for ABI version {}, this plumbline speaks version {}", path, p.abi_version, PLUMBLINE_ABI_VERSION)};
+  }
+  if (p.struct_size < sizeof p) {
+    throw Stop{Status::error, fmt::format("{}: its plumbline_provider has {} bytes, this plumbline needs {}", path, p.struct_size, sizeof p)};
+  }
+}
+
+void check_fields(const std::string& path, const plumbline_provider& p) {
+  const bool complete = p.name != nullptr && p.version != nullptr && p.kernel_name != nullptr && p.query != nullptr && p.prepare != nullptr &&
+                        p.run != nullptr && p.describe != nullptr && p.destroy != nullptr;
+  if (!complete) throw Stop{Status::error, fmt::format("{}: a field of its plumbline_provider is null", path)};
+  if (std::string_view(p.name).empty() || std::string_view(p.name).find('/') != std::string_view::npos) {
+    throw Stop{Status::error, fmt::format("{}: \"{}\" is no name for a provider", path, p.name)};
+  }
+  if (const auto* m = p.memory; m != nullptr) {
+    if (m->struct_size < sizeof *m) {
+      throw Stop{Status::error,
+                 fmt::format("{}: its plumbline_device_memory has {} bytes, this plumbline needs {}", path, m->struct_size, sizeof *m)};
+    }
+    if (m->allocate == nullptr || m->release == nullptr || m->copy_to_device == nullptr || m->copy_to_host == nullptr ||
+        m->synchronize == nullptr) {
+      throw Stop{Status::error, fmt::format("{}: a function of its plumbline_device_memory is null", path)};
+    }
+  }
+}
+
+std::vector<std::string> kernel_names(const std::string& path, const plumbline_provider& p) {
+  std::vector<std::string> names;
+  for (std::uint32_t i = 0; i < p.kernel_count; ++i) {
+    const char* const kernel = p.kernel_name(i);
+    if (kernel == nullptr || *kernel == '\0' || std::string_view(kernel).find('/') != std::string_view::npos) {
+      throw Stop{Status::error, fmt::format("{}: kernel {} has no usable name", path, i)};
+    }
+    names.emplace_back(kernel);
+  }
+  return names;
+}
+
+}  // namespace
+
+ProviderLibrary load_provider(const std::string& path, const std::string& options) {
+  const auto get_provider = entry_point(path);
+  ProviderLibrary library;
+  call_provider("loading", [&](char*, std::size_t) {
+    library.provider = get_provider(PLUMBLINE_ABI_VERSION, options.c_str());
+    return PLUMBLINE_OK;
+  });
+  if (library.provider == nullptr) {
+    throw Stop{Status::error, fmt::format("{} cannot serve ABI version {} with options \"{}\" (plumbline_get_provider returned null)", path,
+                                          PLUMBLINE_ABI_VERSION, options)};
+  }
+  const plumbline_provider& p = *library.provider;
+  check_version(path, p);
+  check_fields(path, p);
+  call_provider("loading", [&](char*, std::size_t) {
+    library.name = p.name;
+    library.version = p.version;
+    library.kernels = kernel_names(path, p);
+    return PLUMBLINE_OK;
+  });
+  return library;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,23 @@
+// A provider's shared library, loaded and checked.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/provider/plumbline_provider.h"
+
+namespace plumbline {
+
+struct ProviderLibrary {
+  const plumbline_provider* provider = nullptr;
+  std::string name;
+  std::string version;
+  std::vector<std::string> kernels;
+};
+
+// Throws Stop with what is wrong: library not found, symbol missing, wrong ABI version or struct size (both numbers named), fields
+// missing. The library is never unloaded: providers leave threads and handlers behind.
+ProviderLibrary load_provider(const std::string& path, const std::string& options);
+
+}  // namespace plumbline

@@ -1,0 +1,66 @@
+#include "harness/provider/worker/workspace.h"
+
+#include <fmt/core.h>
+#include <sys/mman.h>
+
+#include <cstring>
+
+#include "harness/provider/pages.h"
+#include "harness/provider/worker/call.h"
+#include "harness/provider/worker/crash_report.h"
+
+namespace plumbline {
+
+std::string fence_fault(const char* name, const std::byte* before, std::size_t before_bytes, const std::byte* behind,
+                        std::size_t behind_bytes) {
+  std::size_t count_before = 0, nearest_before = 0, count_behind = 0, nearest_behind = 0;
+  for (std::size_t i = 0; i < before_bytes; ++i) {
+    if (before[i] == std::byte{fence_byte}) continue;
+    ++count_before;
+    nearest_before = before_bytes - i;
+  }
+  for (std::size_t i = behind_bytes; i-- > 0;) {
+    if (behind[i] == std::byte{fence_byte}) continue;
+    ++count_behind;
+    nearest_behind = i + 1;
+  }
+  if (count_before > 0) return fmt::format("{} bytes before {} were written to, the nearest {} away", count_before, name, nearest_before);
+  if (count_behind > 0) return fmt::format("{} bytes behind {} were written to, the nearest {} away", count_behind, name, nearest_behind);
+  return "";
+}
+
+HostWorkspace::HostWorkspace(std::size_t bytes) : bytes_(bytes) {
+  if (bytes == 0) return;
+  const Stop no_memory{Status::out_of_memory, fmt::format("no memory for a workspace of {} bytes", bytes)};
+  // One byte more, so that there is always a fence behind; the slack before the data is the other fence.
+  const std::size_t inner_bytes = round_up(bytes + 1, page_bytes);
+  if (inner_bytes < bytes || inner_bytes + 2 * page_bytes < inner_bytes) throw no_memory;
+  mapping_bytes_ = inner_bytes + 2 * page_bytes;
+  void* mapping = mmap(nullptr, mapping_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapping == MAP_FAILED) throw no_memory;
+  mapping_ = static_cast<std::byte*>(mapping);
+  std::byte* const inner = mapping_ + page_bytes;
+  if (mprotect(inner, inner_bytes, PROT_READ | PROT_WRITE) != 0) {
+    munmap(mapping_, mapping_bytes_);
+    throw no_memory;
+  }
+  data_ = inner + round_down(inner_bytes - bytes, workspace_alignment);
+  std::memset(inner, fence_byte, static_cast<std::size_t>(data_ - inner));
+  std::memset(data_, poison_byte, bytes);
+  std::memset(data_ + bytes, fence_byte, static_cast<std::size_t>(inner + inner_bytes - (data_ + bytes)));
+  watch_memory("workspace", data_, bytes, true);
+}
+
+HostWorkspace::~HostWorkspace() {
+  if (mapping_ != nullptr) munmap(mapping_, mapping_bytes_);
+}
+
+std::string HostWorkspace::fault() const {
+  if (data_ == nullptr) return "";
+  const std::byte* const first = mapping_ + page_bytes;
+  const std::byte* const last = mapping_ + mapping_bytes_ - page_bytes;
+  return fence_fault("workspace", first, static_cast<std::size_t>(data_ - first), data_ + bytes_,
+                     static_cast<std::size_t>(last - (data_ + bytes_)));
+}
+
+}  // namespace plumbline

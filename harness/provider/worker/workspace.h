@@ -1,0 +1,32 @@
+// The workspace of a kernel on the host: poisoned, fenced, between unmapped pages.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace plumbline {
+
+class HostWorkspace {
+ public:
+  // Throws Stop (out of memory). `bytes` may be 0: data() is then null.
+  explicit HostWorkspace(std::size_t bytes);
+  ~HostWorkspace();
+  HostWorkspace(const HostWorkspace&) = delete;
+  HostWorkspace& operator=(const HostWorkspace&) = delete;
+
+  void* data() const { return data_; }  // 256-byte aligned
+  // "" or which of its fences was written to.
+  std::string fault() const;
+
+ private:
+  std::byte* mapping_ = nullptr;
+  std::size_t mapping_bytes_ = 0;
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+// "" or "3 bytes before NAME were written to, the nearest 8 bytes away": compares two fences with their pattern.
+std::string fence_fault(const char* name, const std::byte* before, std::size_t before_bytes, const std::byte* behind,
+                        std::size_t behind_bytes);
+
+}  // namespace plumbline

@@ -1,0 +1,54 @@
+// Cells: keys whose roundings are one and the same draw, because their values lie so close that they round alike. Errors inside a cell
+// add linearly, between cells in quadrature.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "harness/reference/model.h"
+
+namespace plumbline {
+
+// Keys sorted by cell: cell c holds keys[offsets[c]] .. keys[offsets[c + 1] - 1], in key order.
+struct Cells {
+  std::vector<std::int32_t> keys;
+  std::vector<std::int32_t> offsets{0};
+  std::int64_t count() const { return static_cast<std::int64_t>(offsets.size()) - 1; }
+  bool empty() const { return keys.empty(); }
+};
+
+enum class KeepCells { all, multi_key };  // multi_key: cells of one key are dropped
+
+// Groups equal labels; cells are ordered by their first key. Holds the hash table between calls.
+class CellBuilder {
+ public:
+  // labels[i] belongs to key first_key + i.
+  void build(std::span<const std::uint64_t> labels, std::int64_t first_key, KeepCells keep, Cells& cells);
+
+ private:
+  std::vector<std::int32_t> slots_;       // hash table of groups, -1 = free
+  std::vector<std::uint64_t> label_of_;   // per group
+  std::vector<std::int32_t> size_of_;     // per group
+  std::vector<std::int32_t> group_of_;    // per label
+  std::vector<std::int32_t> position_of_; // per group: where its next key goes; -1 = dropped
+  std::int32_t find_or_add(std::uint64_t label);
+};
+
+// The cell of an unnormalised P value t = exp(s - m): one cell below eta; steps of eta/4 where P is subnormal; above, t rounded to
+// p_cell_bits significand bits.
+std::uint64_t p_cell(double t, const Model& model);
+// The cell of a logit that is rounded to S's dtype: truncated, not rounded, to s_cell_bits, so that the edges of cells lie on the
+// boundaries of rounding.
+std::uint64_t s_cell(double s, const Model& model);
+// The eighth of a binade in which s - m lies: where a polynomial exp2 makes one and the same relative error.
+std::uint64_t exp2_phase(double s_minus_max);
+
+// sum over cells of (sum_k w_k)^2, and sum over the same keys of w_k^2; weights are indexed by key.
+struct CellSums {
+  double coherent = 0, independent = 0;
+  double excess() const { return coherent > independent ? coherent - independent : 0; }
+};
+CellSums cell_sums(const Cells& cells, const double* weights);
+
+}  // namespace plumbline

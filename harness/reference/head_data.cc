@@ -1,0 +1,78 @@
+#include "harness/reference/head_data.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+namespace plumbline {
+namespace {
+
+void decode_row(DType dtype, const void* tensor, std::int64_t offset, double* row, std::int64_t dims) {
+  const auto* at = static_cast<const std::byte*>(tensor) + static_cast<std::size_t>(offset) * size_in_bytes(dtype);
+  decode(dtype, at, std::span<double>(row, static_cast<std::size_t>(dims)));
+}
+
+// Power of two u with max |v| / u in [1/2, 1); 1 for all zeros and for V with Inf or NaN.
+void choose_unit(HeadData& head) {
+  double largest = 0;
+  for (const double v : head.v) {
+    head.finite = head.finite && std::isfinite(v);
+    largest = std::max(largest, std::abs(v));
+  }
+  int exponent = 0;
+  if (head.finite && largest > 0) std::frexp(largest, &exponent);
+  head.v_unit = std::ldexp(1.0, exponent);
+}
+
+void find_center(HeadData& head) {
+  head.center.assign(static_cast<std::size_t>(head.dim_vo), 0);
+  for (std::int64_t k = 0; k < head.keys; ++k) {
+    for (std::int64_t j = 0; j < head.dim_vo; ++j) head.center[static_cast<std::size_t>(j)] += head.v.data()[k * head.dim_vo + j];
+  }
+  for (double& c : head.center) c /= static_cast<double>(head.keys) * head.v_unit;
+}
+
+void fill_float_forms(HeadData& head) {
+  const auto size = static_cast<std::size_t>(head.keys * head.ld);
+  for (auto* form : {&head.v32, &head.v_abs, &head.v_squared, &head.v_centered, &head.v_centered_squared}) form->assign(size, 0);
+  for (std::int64_t k = 0; k < head.keys; ++k) {
+    const double* v = head.v.data() + k * head.dim_vo;
+    const std::int64_t row = k * head.ld;
+    for (std::int64_t j = 0; j < head.dim_vo; ++j) {
+      const double value = v[j] / head.v_unit;
+      const double centered = value - head.center[static_cast<std::size_t>(j)];
+      head.v32.data()[row + j] = static_cast<float>(value);
+      head.v_abs.data()[row + j] = static_cast<float>(std::abs(value));
+      head.v_squared.data()[row + j] = static_cast<float>(value * value);
+      head.v_centered.data()[row + j] = static_cast<float>(centered);
+      head.v_centered_squared.data()[row + j] = static_cast<float>(centered * centered);
+    }
+  }
+}
+
+}  // namespace
+
+HeadData gather_head(const Geometry& geometry, const InputView& inputs, std::int64_t sample, std::int64_t head_kv, KeyRange keys) {
+  const Problem& problem = geometry.problem();
+  HeadData head;
+  head.first_key = keys.begin;
+  head.keys = keys.size();
+  head.dim_qk = problem.head_dim_qk;
+  head.dim_vo = problem.head_dim_vo;
+  head.ld = round_up(head.dim_vo, column_tile);
+  head.k.resize(static_cast<std::size_t>(head.keys * head.dim_qk));
+  head.v.resize(static_cast<std::size_t>(head.keys * head.dim_vo));
+  for (std::int64_t k = 0; k < head.keys; ++k) {
+    const std::int64_t key = keys.begin + k;
+    decode_row(geometry.k.dtype, inputs.k, geometry.k_offset(sample, key, head_kv), head.k.data() + k * head.dim_qk, head.dim_qk);
+    decode_row(geometry.v.dtype, inputs.v, geometry.v_offset(sample, key, head_kv), head.v.data() + k * head.dim_vo, head.dim_vo);
+  }
+  head.k_squared.resize(head.k.size());
+  std::transform(head.k.begin(), head.k.end(), head.k_squared.begin(), [](double k) { return static_cast<float>(k * k); });
+  choose_unit(head);
+  find_center(head);
+  fill_float_forms(head);
+  return head;
+}
+
+}  // namespace plumbline

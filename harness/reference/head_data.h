@@ -1,0 +1,38 @@
+// K and V of one (sample, key head), gathered once from whatever layout they lie in, in the forms that the products need.
+#pragma once
+
+#include <tbb/cache_aligned_allocator.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "harness/problem/geometry.h"
+#include "harness/reference/reference.h"
+
+namespace plumbline {
+
+template <class T>
+using Buffer = std::vector<T, tbb::cache_aligned_allocator<T>>;
+
+// Row stride of float matrices over columns: a multiple of this, padded with zeros.
+inline constexpr std::int64_t column_tile = 32;
+inline std::int64_t round_up(std::int64_t value, std::int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+// N keys, key 0 being the sample's `first_key`. Float forms of V are divided by `v_unit`, a power of two near max |v|, so that squares
+// neither overflow nor vanish; `center` (the mean of each column, in the same units) is subtracted where moments about O are formed,
+// which would cancel otherwise.
+struct HeadData {
+  std::int64_t first_key = 0, keys = 0, dim_qk = 0, dim_vo = 0;
+  std::int64_t ld = 0;  // row stride of the float forms of V
+  bool finite = true;   // no Inf or NaN among V: 0 * NaN would leak from invisible keys
+  double v_unit = 1;
+  Buffer<double> k, v;                          // [N, dim_qk], [N, dim_vo]
+  Buffer<float> k_squared;                      // [N, dim_qk]
+  Buffer<float> v32, v_abs, v_squared;          // [N, ld]
+  Buffer<float> v_centered, v_centered_squared; // [N, ld]
+  std::vector<double> center;                   // [dim_vo]
+};
+
+HeadData gather_head(const Geometry& geometry, const InputView& inputs, std::int64_t sample, std::int64_t head_kv, KeyRange keys);
+
+}  // namespace plumbline

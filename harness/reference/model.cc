@@ -1,0 +1,56 @@
+#include "harness/reference/model.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace plumbline {
+namespace {
+
+// Cells are an eighth to a quarter of a rounding interval wide: three bits more than the format has.
+constexpr int cell_extra_bits = 3;
+// P kept in fp32 is not rounded, and only exact ties add up. Equal logits may differ by the summation order of the fp64 product, so that
+// exact means equal to this many bits.
+constexpr int exact_tie_bits = 36;
+
+bool is_rounded(DType dtype) { return dtype != DType::none && dtype != DType::f32 && dtype != DType::f64; }
+
+// Formats with the exponent range of fp32 do not round absolutely anywhere that matters.
+double eta(DType dtype) {
+  const bool narrow = dtype == DType::f16 || dtype == DType::e4m3 || dtype == DType::e5m2;
+  return narrow ? half_smallest_subnormal(dtype) : 0;
+}
+
+double roundoff(DType dtype) { return is_rounded(dtype) ? unit_roundoff(dtype) : 0; }
+
+}  // namespace
+
+AccumulationModel::AccumulationModel(const Accumulator& accumulator) {
+  if (accumulator.dtype == DType::f16) {
+    u = unit_roundoff(DType::f16);
+    return;
+  }
+  toward_zero = accumulator.toward_zero;
+  f = std::ldexp(1.0, -accumulator.fraction_bits);
+  f_out = std::ldexp(1.0, -std::min(accumulator.fraction_bits, 23));
+  step = std::max(accumulator.products_per_step, 1);
+}
+
+Model::Model(const RoundingSpec& spec)
+    : denominator_from_rounded_p(spec.denominator_from_rounded_p),
+      u_s(roundoff(spec.s_rounded)),
+      u_split(roundoff(spec.split_partial_dtype)),
+      eta_split(eta(spec.split_partial_dtype)),
+      exp2_error(spec.exp2_rel_error),
+      q_prescaled(is_rounded(spec.q_prescaled) ? spec.q_prescaled : DType::none),
+      out(spec.out_dtype),
+      qk(spec.qk_accumulator),
+      pv(spec.pv_accumulator) {
+  const bool p_rounded = is_rounded(spec.p_dtype);
+  u_p = p_rounded ? unit_roundoff(spec.p_dtype) : 2 * u32;
+  eta_p = eta(spec.p_dtype) / spec.p_prescale;
+  p_normal = std::ldexp(eta_p, significand_bits(spec.p_dtype));
+  p_cell_bits = p_rounded ? significand_bits(spec.p_dtype) + cell_extra_bits : exact_tie_bits;
+  if (u_s > 0) s_cell_bits = significand_bits(spec.s_rounded) + cell_extra_bits;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,116 @@
+#include "harness/reference/row_block.h"
+
+#include <cblas.h>
+#include <immintrin.h>
+#include <sleef.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+namespace plumbline {
+namespace {
+
+constexpr std::int64_t lanes = 4;  // doubles in an AVX register
+constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
+
+double sum_of(__m256d v) {
+  alignas(32) double lane[lanes];
+  _mm256_store_pd(lane, v);
+  return (lane[0] + lane[1]) + (lane[2] + lane[3]);
+}
+
+// p[i] = exp(s[i] - m) for i < count, a multiple of 4; returns the sum.
+double exp_and_sum(const double* s, double m, double* p, std::int64_t count) {
+  const __m256d maximum = _mm256_set1_pd(m);
+  __m256d sum = _mm256_setzero_pd();
+  for (std::int64_t i = 0; i < count; i += lanes) {
+    const __m256d e = Sleef_expd4_u10avx2(_mm256_sub_pd(_mm256_loadu_pd(s + i), maximum));
+    _mm256_storeu_pd(p + i, e);
+    sum = _mm256_add_pd(sum, e);
+  }
+  return sum_of(sum);
+}
+
+}  // namespace
+
+void RowBlock::compute(const Geometry& geometry, const InputView& inputs, const Model& model, const HeadData& head_data,
+                       std::span<const RowId> ids) {
+  set_shape(geometry, head_data, ids);
+  load_q(geometry, inputs, model.q_prescaled, ids);
+
+  // S = Q K^T
+  const double* k = head->k.data() + first_key * head->dim_qk;
+  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(rows), static_cast<int>(keys), static_cast<int>(head->dim_qk), 1,
+              q.data(), static_cast<int>(head->dim_qk), k, static_cast<int>(head->dim_qk), 0, s.data(), static_cast<int>(stride));
+  for (std::int64_t r = 0; r < rows; ++r) softmax(r);
+
+  // O = P V
+  const double* v = head->v.data() + first_key * head->dim_vo;
+  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(rows), static_cast<int>(head->dim_vo), static_cast<int>(keys), 1,
+              p.data(), static_cast<int>(stride), v, static_cast<int>(head->dim_vo), 0, o.data(), static_cast<int>(head->dim_vo));
+}
+
+void RowBlock::set_shape(const Geometry& geometry, const HeadData& head_data, std::span<const RowId> ids) {
+  head = &head_data;
+  rows = static_cast<std::int64_t>(ids.size());
+  visible.clear();
+  KeyRange all{std::numeric_limits<std::int64_t>::max(), 0};
+  for (const RowId& id : ids) {
+    visible.push_back(geometry.visible_keys(id.sample, id.row));
+    all = {std::min(all.begin, visible.back().begin), std::max(all.end, visible.back().end)};
+  }
+  for (KeyRange& range : visible) range = {range.begin - all.begin, range.end - all.begin};
+  first_key = all.begin - head->first_key;
+  keys = all.size();
+  stride = round_up(keys, 8);
+  q.resize(static_cast<std::size_t>(rows * head->dim_qk));
+  s.resize(static_cast<std::size_t>(rows * stride));
+  p.resize(static_cast<std::size_t>(rows * stride));
+  o.resize(static_cast<std::size_t>(rows * head->dim_vo));
+  for (auto* per_row : {&row_max, &total, &lse}) per_row->resize(static_cast<std::size_t>(rows));
+}
+
+void RowBlock::load_q(const Geometry& geometry, const InputView& inputs, DType prescaled, std::span<const RowId> ids) {
+  const DType dtype = geometry.q.dtype;
+  scale = geometry.problem().softmax_scale();
+  double* row = q.data();
+  for (const RowId& id : ids) {
+    const auto offset = static_cast<std::size_t>(geometry.q_offset(id.sample, id.row, id.head)) * size_in_bytes(dtype);
+    decode(dtype, static_cast<const std::byte*>(inputs.q) + offset, std::span<double>(row, static_cast<std::size_t>(head->dim_qk)));
+    row += head->dim_qk;
+  }
+  if (prescaled == DType::none) return;
+  // The kernel's own Q, exactly: it multiplies K in base 2.
+  for (double& value : q) value = round_to(value * (scale * std::numbers::log2e), prescaled);
+  scale = std::numbers::ln2;
+}
+
+void RowBlock::softmax(std::int64_t row) {
+  double* s_row = s.data() + row * stride;
+  double* p_row = p.data() + row * stride;
+  const auto [begin, end] = visible[static_cast<std::size_t>(row)];
+  std::fill(s_row, s_row + begin, minus_infinity);
+  std::fill(s_row + end, s_row + stride, minus_infinity);
+
+  // NaN logits are dropped by this maximum and come back through exp.
+  double m = minus_infinity;
+#pragma omp simd reduction(max : m)
+  for (std::int64_t k = begin; k < end; ++k) {
+    s_row[k] *= scale;
+    m = std::max(m, s_row[k]);
+  }
+  const std::int64_t first = begin / lanes * lanes, last = round_up(end, lanes);
+  std::fill(p_row, p_row + first, 0.0);
+  std::fill(p_row + last, p_row + stride, 0.0);
+  const double sum = exp_and_sum(s_row + first, m, p_row + first, last - first);
+  for (std::int64_t k = first; k < last; ++k) p_row[k] /= sum;
+
+  const auto r = static_cast<std::size_t>(row);
+  row_max[r] = m;
+  total[r] = sum;
+  lse[r] = m + std::log(sum);
+}
+
+}  // namespace plumbline

@@ -1,0 +1,215 @@
+#include "harness/store/connection.h"
+
+#include <SQLiteCpp/Statement.h>
+#include <SQLiteCpp/Transaction.h>
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <array>
+#include <chrono>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "embedded_sql.h"
+#include "harness/store/keys.h"
+#include "harness/store/store.h"
+
+namespace plumbline {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Forward only; each step runs in one transaction that also raises user_version. A step is never edited once it has been released.
+struct Migration {
+  int version;
+  std::string_view sql;
+};
+constexpr std::array migrations{Migration{1, schema_1_sql}};
+static_assert(migrations.back().version == schema_version);
+
+Error error_at(const fs::path& path, std::string message, std::string remedy) {
+  return {path.string(), 0, std::move(message), std::move(remedy)};
+}
+
+std::optional<Error> refuse_identity(const fs::path& path, std::uint32_t file_application_id, std::int64_t user_version) {
+  if (file_application_id != 0 && file_application_id != static_cast<std::uint32_t>(application_id)) {
+    return error_at(
+        path,
+        fmt::format("belongs to another program (application_id 0x{:08x}, plumbline's is 0x{:08x})", file_application_id, application_id),
+        "name another file");
+  }
+  if (user_version > schema_version) {
+    return error_at(path, fmt::format("written by a newer plumbline (schema {}, this one knows {})", user_version, schema_version),
+                    "upgrade plumbline");
+  }
+  return std::nullopt;
+}
+
+// What can be told without SQLite, which might otherwise create, recover or checkpoint something beside a file that is not ours.
+std::optional<Error> refuse_file(const fs::path& path, bool read_only) {
+  std::error_code ignored;
+  const fs::path directory = path.parent_path();
+  if (!fs::is_directory(directory, ignored)) {
+    return error_at(path, fmt::format("directory {} does not exist or cannot be entered", directory.string()),
+                    fmt::format("mkdir -p {}", directory.string()));
+  }
+  const fs::file_status status = fs::status(path, ignored);
+  if (fs::is_directory(status))
+    return error_at(path, "is a directory", "name a file in it, for example " + (path / "plumbline.db").string());
+  const bool empty = !fs::exists(status) || (fs::is_regular_file(status) && fs::file_size(path, ignored) == 0);
+  if (empty && !read_only) return std::nullopt;
+  if (empty) return error_at(path, "there is no database of runs here", "`plumbline run --db` writes one");
+  if (!std::ifstream(path)) return error_at(path, "no permission to read the file", "make it readable for this user");
+  try {
+    const SQLite::Header header = SQLite::Database::getHeaderInfo(path.string());
+    return refuse_identity(path, static_cast<std::uint32_t>(header.applicationId), static_cast<std::int64_t>(header.userVersion));
+  } catch (const SQLite::Exception&) {
+    return error_at(path, "is not an SQLite database", "name another file");
+  }
+}
+
+std::int64_t pragma(SQLite::Database& db, const std::string& name) { return db.execAndGet("PRAGMA " + name).getInt64(); }
+
+// The same again through SQLite, which also sees what still stands in the write-ahead log.
+std::optional<Error> refuse_contents(const fs::path& path, SQLite::Database& db, bool read_only) {
+  const auto id = static_cast<std::uint32_t>(pragma(db, "application_id"));
+  const std::int64_t version = pragma(db, "user_version");
+  if (auto refused = refuse_identity(path, id, version)) return refused;
+  if (id == 0 && db.execAndGet("SELECT count(*) FROM sqlite_schema").getInt64() > 0) {
+    return error_at(path, "is an SQLite database of another program (no application_id, but tables)", "name another file");
+  }
+  if (!read_only && sqlite3_db_readonly(db.getHandle(), "main") == 1) {
+    return error_at(path, "no permission to write the file",
+                    "make the file and its directory writable for this user, or open it for reading");
+  }
+  if (read_only && version < schema_version) {
+    return error_at(path, fmt::format("has schema {}, this plumbline reads {}", version, schema_version),
+                    "open it once for writing: that migrates it");
+  }
+  return std::nullopt;
+}
+
+void migrate(SQLite::Database& db) {
+  for (const Migration& migration : migrations) {
+    if (pragma(db, "user_version") >= migration.version) continue;
+    SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
+    if (pragma(db, "user_version") >= migration.version) continue;  // another process was faster
+    db.exec(std::string(migration.sql));
+    db.exec(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", application_id, migration.version));
+    transaction.commit();
+  }
+}
+
+// Changing to WAL takes a lock that SQLite does not wait for in every case when several processes open a new file at once.
+void use_write_ahead_log(SQLite::Database& db) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(busy_timeout_ms);
+  while (true) {
+    try {
+      if (db.execAndGet("PRAGMA journal_mode").getString() != "wal") db.exec("PRAGMA journal_mode = wal");
+      return;
+    } catch (const SQLite::Exception& exception) {
+      const int code = exception.getErrorCode() & 0xFF;
+      if ((code != SQLITE_BUSY && code != SQLITE_LOCKED) || std::chrono::steady_clock::now() > deadline) throw;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }
+}
+
+std::string views_fingerprint() {
+  std::string text(views_sql);
+  for (int i = 0; i <= static_cast<int>(Verdict::ambiguous); ++i) {
+    const auto verdict = static_cast<Verdict>(i);
+    text += fmt::format("{} {} {}\n", name(verdict), is_failure(verdict), can_be_baseline(verdict));
+  }
+  return hex(key_of(text));
+}
+
+void store_verdicts(SQLite::Database& db) {
+  SQLite::Statement insert(db, "INSERT OR REPLACE INTO verdict(verdict, is_failure, is_baseline) VALUES (?, ?, ?)");
+  for (int i = 0; i <= static_cast<int>(Verdict::ambiguous); ++i) {
+    const auto verdict = static_cast<Verdict>(i);
+    insert.bind(1, std::string(name(verdict)));
+    insert.bind(2, is_failure(verdict));
+    insert.bind(3, can_be_baseline(verdict));
+    insert.exec();
+    insert.reset();
+  }
+}
+
+void drop_own_views(SQLite::Database& db) {
+  std::string drops;
+  SQLite::Statement views(db, R"(SELECT format('DROP VIEW "%w";', name) FROM sqlite_schema WHERE type = 'view' AND name GLOB 'v_*')");
+  while (views.executeStep()) drops += views.getColumn(0).getString();
+  views.reset();
+  db.exec(drops);
+}
+
+// Views and verdicts belong to the program, not to the schema: they are written anew when they differ from this program's.
+void refresh_views(SQLite::Database& db) {
+  const std::string fingerprint = views_fingerprint();
+  const auto is_current = [&] {
+    SQLite::Statement stored(db, "SELECT value FROM meta WHERE key = 'views'");
+    return stored.executeStep() && stored.getColumn(0).getString() == fingerprint;
+  };
+  if (is_current()) return;
+  SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
+  if (is_current()) return;
+  drop_own_views(db);
+  db.exec(std::string(views_sql));
+  store_verdicts(db);
+  SQLite::Statement remember(db, "INSERT OR REPLACE INTO meta(key, value) VALUES ('views', ?)");
+  remember.bind(1, fingerprint);
+  remember.exec();
+  transaction.commit();
+}
+
+std::string remedy_for(int code, const fs::path& path) {
+  switch (code & 0xFF) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return fmt::format("another process has been writing for {} s: try again when it is done", busy_timeout_ms / 1000);
+    case SQLITE_FULL:
+    case SQLITE_IOERR:
+      return "check space, quota and health of that disk, then run again; rows stored before are intact";
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_CANTOPEN:
+      return "make the file and its directory writable for this user (SQLite keeps a -wal and a -shm file beside it)";
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return fmt::format("restore it from a backup, or save what can be read: sqlite3 {} .recover", path.string());
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+bool can_be_baseline(Verdict verdict) {
+  return verdict == Verdict::pass || verdict == Verdict::improved || verdict == Verdict::fresh || verdict == Verdict::changed;
+}
+
+Error database_error(const fs::path& path, std::string_view doing, const SQLite::Exception& exception) {
+  return error_at(path, fmt::format("{}: {}", doing, exception.what()), remedy_for(exception.getErrorCode(), path));
+}
+
+Result<std::unique_ptr<SQLite::Database>> open_database(const fs::path& given, bool read_only) {
+  const fs::path path = fs::absolute(given);  // also keeps SQLite from reading a meaning into "file:" or ":memory:"
+  if (auto refused = refuse_file(path, read_only)) return fail(*refused);
+  return guarded(path, "opening the database", [&]() -> Result<std::unique_ptr<SQLite::Database>> {
+    const int flags = read_only ? SQLite::OPEN_READONLY : SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE;
+    auto db = std::make_unique<SQLite::Database>(path.string(), flags, busy_timeout_ms);
+    if (auto refused = refuse_contents(path, *db, read_only)) return fail(*refused);
+    db->exec("PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY");
+    if (read_only) return db;
+    migrate(*db);  // before the change to WAL, so that the file's own header says at once whose it is
+    use_write_ahead_log(*db);
+    db->exec("PRAGMA synchronous = NORMAL");
+    refresh_views(*db);
+    return db;
+  });
+}
+
+}  // namespace plumbline

@@ -1,0 +1,41 @@
+// Opening a database of runs: what it refuses, how it migrates, and how SQLite's errors become ours.
+#pragma once
+
+#include <SQLiteCpp/Database.h>
+#include <SQLiteCpp/Exception.h>
+
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <string_view>
+
+#include "harness/judge/judge.h"
+#include "harness/problem/error.h"
+
+namespace plumbline {
+
+inline constexpr int busy_timeout_ms = 20'000;  // a merge of a million rows holds the write lock for about 5 s
+
+// An open connection with our pragmas, migrated and with the current views unless `read_only`. See Store::open for what is refused.
+Result<std::unique_ptr<SQLite::Database>> open_database(const std::filesystem::path& path, bool read_only);
+
+// Whether a later outcome may be compared with one of this verdict.
+bool can_be_baseline(Verdict verdict);
+
+// "storing outcomes: database or disk is full", the file, and what to do.
+Error database_error(const std::filesystem::path& path, std::string_view doing, const SQLite::Exception& exception);
+
+// Runs `body`, which returns a Result, and turns what it throws into an error.
+template <class Body>
+auto guarded(const std::filesystem::path& path, std::string_view doing, Body&& body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const SQLite::Exception& exception) {
+    return fail(database_error(path, doing, exception));
+  } catch (const std::exception& exception) {
+    return fail(Error{path.string(), 0, std::string(doing) + ": " + exception.what(),
+                      "the file was written by another version of plumbline, or is damaged"});
+  }
+}
+
+}  // namespace plumbline

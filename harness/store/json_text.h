@@ -1,0 +1,20 @@
+// Lists inside a row, as JSON text that SQL can take apart with json_each. A number that JSON does not know is "Infinity", "-Infinity" or
+// "NaN". The parsers throw std::runtime_error on text that these functions did not write.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/judge/judge.h"
+#include "harness/measure/outcome.h"
+
+namespace plumbline {
+
+std::string findings_text(const std::vector<Finding>& findings);  // [{"statistic":…,"value":…,"limit":…,"text":…}, …]
+std::vector<Finding> parse_findings(const std::string& text);
+std::string notes_text(const std::vector<std::string>& notes);  // ["…", …]
+std::vector<std::string> parse_notes(const std::string& text);
+std::string per_head_text(const std::vector<DiffHead>& heads);  // [[sample, head, mean_abs, max_abs, bit_equal], …]
+std::vector<DiffHead> parse_per_head(const std::string& text);
+
+}  // namespace plumbline

@@ -1,0 +1,22 @@
+// Content-addressed keys: XXH3-128 of a canonical text, so that the same thing has the same key on every machine.
+#pragma once
+
+#include <array>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace plumbline {
+
+struct MachineClass;
+
+using Key = std::array<unsigned char, 16>;
+
+Key key_of(std::string_view canonical_text);
+std::string hex(const Key& key);  // 32 lower-case digits
+
+// "5:hello0:2:ab": every field with its length in front, so that no two lists of fields share a text.
+std::string canonical_text(std::initializer_list<std::string_view> fields);
+Key machine_key(const MachineClass& machine);
+
+}  // namespace plumbline

@@ -1,0 +1,111 @@
+#include "harness/store/read_query.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <array>
+#include <memory>
+#include <string_view>
+
+#include "harness/store/connection.h"
+#include "harness/store/text.h"
+
+namespace plumbline {
+namespace {
+
+struct Finalize {
+  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+};
+using StatementPointer = std::unique_ptr<sqlite3_stmt, Finalize>;
+
+// A read-only connection alone would still permit ATTACH of other files and changes of its own settings.
+int authorize_reads(void*, int action, const char* first, const char*, const char*, const char*) {
+  constexpr std::array<std::string_view, 6> describing{"table_info", "table_xinfo", "table_list",
+                                                       "index_list", "index_info",  "user_version"};
+  switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_READ:
+    case SQLITE_FUNCTION:
+    case SQLITE_RECURSIVE:
+      return SQLITE_OK;
+    case SQLITE_PRAGMA:
+      for (std::string_view name : describing) {
+        if (first != nullptr && name == first) return SQLITE_OK;
+      }
+      return SQLITE_DENY;
+    default:
+      return SQLITE_DENY;
+  }
+}
+
+Error query_error(sqlite3* handle, int code) {
+  if (code == SQLITE_AUTH)
+    return {"", 0, fmt::format("the query would do more than read ({})", sqlite3_errmsg(handle)), "only SELECT is permitted"};
+  return {"", 0, fmt::format("the query failed: {}", sqlite3_errmsg(handle)), "baselines/README.md describes the views and their columns"};
+}
+
+// The first statement of `sql`, which is cut off; null at the end or where only comments are left.
+Result<StatementPointer> prepare_next(sqlite3* handle, std::string_view& sql) {
+  sqlite3_stmt* statement = nullptr;
+  const char* rest = nullptr;
+  const int code = sqlite3_prepare_v2(handle, sql.data(), static_cast<int>(sql.size()), &statement, &rest);
+  if (code != SQLITE_OK) return fail(query_error(handle, code));
+  sql.remove_prefix(static_cast<std::size_t>(rest - sql.data()));
+  return StatementPointer(statement);
+}
+
+Result<StatementPointer> prepare_only_statement(sqlite3* handle, std::string_view sql) {
+  StatementPointer only;
+  while (!sql.empty()) {
+    auto next = prepare_next(handle, sql);
+    if (!next) {
+      if (only) return fail("the query has more than one statement", "run them one by one");
+      return tl::unexpected(next.error());
+    }
+    if (!*next) continue;
+    if (only) return fail("the query has more than one statement", "run them one by one");
+    only = std::move(*next);
+  }
+  if (!only) return fail("the query is empty", "for example: SELECT * FROM v_latest");
+  if (sqlite3_stmt_readonly(only.get()) == 0) return fail("the query would write", "only SELECT is permitted");
+  return only;
+}
+
+std::optional<std::string> value_text(sqlite3_stmt* statement, int column) {
+  const int type = sqlite3_column_type(statement, column);
+  if (type == SQLITE_NULL) return std::nullopt;
+  if (type == SQLITE_BLOB) {
+    const auto* bytes = static_cast<const unsigned char*>(sqlite3_column_blob(statement, column));
+    return fmt::format("x'{:02x}'", fmt::join(bytes, bytes + sqlite3_column_bytes(statement, column), ""));
+  }
+  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, column));
+  return std::string(text, static_cast<std::size_t>(sqlite3_column_bytes(statement, column)));
+}
+
+Result<Store::Table> run(sqlite3* handle, sqlite3_stmt* statement) {
+  Store::Table table;
+  const int columns = sqlite3_column_count(statement);
+  for (int i = 0; i < columns; ++i) table.columns.emplace_back(sqlite3_column_name(statement, i));
+  while (true) {
+    const int code = sqlite3_step(statement);
+    if (code == SQLITE_DONE) return table;
+    if (code != SQLITE_ROW) return fail(query_error(handle, code));
+    auto& row = table.rows.emplace_back();
+    for (int i = 0; i < columns; ++i) row.push_back(value_text(statement, i));
+  }
+}
+
+}  // namespace
+
+Result<Store::Table> read_query(const std::filesystem::path& path, const std::string& sql) {
+  if (!is_storable_text(sql)) return fail("the query is not UTF-8 without NUL", "check how it was written to its file");
+  auto db = open_database(path, true);
+  if (!db) return tl::unexpected(db.error());
+  sqlite3* handle = (*db)->getHandle();
+  sqlite3_set_authorizer(handle, authorize_reads, nullptr);
+  auto statement = prepare_only_statement(handle, sql);
+  if (!statement) return tl::unexpected(statement.error());
+  return run(handle, statement->get());
+}
+
+}  // namespace plumbline

@@ -1,0 +1,280 @@
+// The columns of baselines/schema.sql, table by table, in the order in which statements name them. `Columns` is ColumnNames, Binder or
+// Loader (columns.h); a row is const except for Loader.
+#pragma once
+
+#include <limits>
+#include <string>
+#include <type_traits>
+
+#include "harness/store/columns.h"
+#include "harness/store/json_text.h"
+#include "harness/store/store.h"
+
+namespace plumbline {
+
+template <class Columns, class Row>
+void machine_columns(Columns& columns, Row& machine) {
+  columns("device_kind", machine.device_kind);
+  columns("machine_arch", machine.arch);
+  columns("model", machine.model);
+  columns("memory_bytes", machine.memory_bytes);
+  columns("clock_policy", machine.clock_policy);
+}
+
+template <class Columns, class Row>
+void run_columns(Columns& columns, Row& run) {
+  columns("run_id", run.run_id);
+  columns("started_at", run.started_at);
+  columns("code_commit", run.commit);
+  columns("host", run.host);
+  columns("compiler", run.compiler);
+  columns("flags", run.flags);
+  columns("versions_json", run.versions_json);
+  columns("command_line", run.command_line);
+  columns("shard", run.shard);
+  columns("purpose", run.purpose);
+}
+
+template <class Columns, class Row>
+void case_columns(Columns& columns, Row& c) {
+  columns("kernel", c.kernel);
+  columns("device", c.device);
+  auto& p = c.problem;
+  columns("dtype", p.dtype);
+  // Resolved, so that SQL need not know the default; loaded back as the default where they equal Q's.
+  DType kv_dtype = p.kv(), out_dtype = p.out();
+  columns("kv_dtype", kv_dtype);
+  columns("out_dtype", out_dtype);
+  if constexpr (Columns::loading) {
+    p.kv_dtype = kv_dtype == p.dtype ? DType::none : kv_dtype;
+    p.out_dtype = out_dtype == p.dtype ? DType::none : out_dtype;
+  }
+  columns("layout", p.layout);
+  columns("mask", p.mask);
+  columns("window_left", p.window_left);
+  columns("window_right", p.window_right);
+  columns("lengths", p.lengths);
+  columns("padding", p.padding);
+  columns("page_size", p.page_size);
+  columns("fill", p.fill);
+  columns("law", p.law);
+  columns("v_law", p.v_law);
+  columns("batch", p.batch);
+  columns("heads_q", p.heads_q);
+  columns("heads_kv", p.heads_kv);
+  columns("seq_q", p.seq_q);
+  columns("seq_kv", p.seq_kv);
+  columns("head_dim_qk", p.head_dim_qk);
+  columns("head_dim_vo", p.head_dim_vo);
+  columns("k_scale", p.k_scale);
+  columns("v_scale", p.v_scale);
+  columns("scale", p.scale);
+  columns("softcap", p.softcap);
+  columns("lse", p.lse);
+  columns("seed", p.seed);
+}
+
+template <class Columns, class Row>
+void description_columns(Columns& columns, Row& description) {
+  columns("tensor_cores", description.tensor_cores);
+  columns("padding_policy", description.padding_policy);
+  auto& promises = description.promises;
+  columns("promise_run_to_run", promises.run_to_run);
+  columns("promise_batch", promises.batch);
+  columns("promise_layout", promises.layout);
+  columns("promise_page", promises.page);
+  columns("promise_split", promises.split);
+  columns("promise_prefill_decode", promises.prefill_decode);
+  columns("promise_lse", promises.lse);
+  columns.unless_minus_one("registers_per_thread", description.registers_per_thread);
+  columns.unless_minus_one("spill_bytes_per_thread", description.spill_bytes_per_thread);
+  columns.unless_minus_one("shared_memory_bytes", description.shared_memory_bytes);
+  columns.unless_minus_one("stack_bytes_per_thread", description.stack_bytes_per_thread);
+}
+
+template <class Columns, class Row>
+void error_columns(Columns& columns, Row& errors, Status status) {
+  columns.measured(status == Status::ok);
+  columns("elements", errors.elements);
+  columns("peak", errors.peak);
+  columns("beyond_output", errors.beyond_output);
+  columns("rms", errors.rms);
+  columns("bound", errors.bound);
+  columns("max_abs", errors.max_abs);
+  columns("max_rel", errors.max_rel);
+  columns("mean_abs", errors.mean_abs);
+  columns("max_ulp", errors.max_ulp);
+  columns("outside_allclose_1e3", errors.outside_allclose_1e3);
+  columns("outside_allclose_1e2", errors.outside_allclose_1e2);
+  columns.measured(true);
+  columns("has_lse", errors.has_lse);
+  columns.measured(errors.has_lse);
+  columns("lse_z", errors.lse_z);
+  columns("lse_max_abs", errors.lse_max_abs);
+  columns.measured(true);
+  columns("has_suite_scores", errors.has_suite_scores);
+  columns.measured(errors.has_suite_scores);
+  columns("shrink_z", errors.shrink_z);
+  columns("temperature_z", errors.temperature_z);
+  columns.measured(true);
+}
+
+template <class Columns, class Row>
+void fault_columns(Columns& columns, Row& faults) {
+  columns("faults_nan", faults.nan);
+  columns("faults_inf", faults.inf);
+  columns("faults_unwritten", faults.unwritten);
+  columns("faults_out_of_range", faults.out_of_range);
+  columns("faults_padded_rows", faults.padded_rows);
+  columns("faults_empty_rows", faults.empty_rows);
+  columns("faults_inexact", faults.inexact);
+  columns("faults_fence_bytes", faults.fence_bytes);
+  columns("faults_detail", faults.detail);
+}
+
+// `worst` is std::optional<WorstElement>.
+template <class Columns, class Row>
+void worst_columns(Columns& columns, Row& worst) {
+  static constexpr const char* share_columns[] = {"worst_share_p",     "worst_share_logit",        "worst_share_s",
+                                                  "worst_share_exp2",  "worst_share_accumulation", "worst_share_split_partials",
+                                                  "worst_share_output"};
+  static_assert(std::size(share_columns) == rounding_count, "one column for each Rounding, in its order");
+  bool has_worst = worst.has_value();
+  columns("has_worst", has_worst);
+  columns.measured(has_worst);
+  WorstElement w = worst.value_or(WorstElement{});
+  columns("worst_sample", w.element.sample);
+  columns("worst_head", w.element.head);
+  columns("worst_row", w.element.row);
+  columns("worst_column", w.element.column);
+  bool got_is_nan = std::isnan(w.got);  // the one NaN that is a fact about the kernel and not a statistic
+  columns("worst_got_is_nan", got_is_nan);
+  columns("worst_got", w.got);
+  columns("worst_expected", w.expected);
+  columns("worst_sigma", w.sigma);
+  columns("worst_ulp", w.ulp);
+  for (std::size_t i = 0; i < std::size(share_columns); ++i) columns(share_columns[i], w.share[i]);
+  columns("worst_visible_keys", w.visible_keys);
+  columns.measured(true);
+  if constexpr (Columns::loading) {
+    if (got_is_nan) w.got = std::numeric_limits<double>::quiet_NaN();
+    if (has_worst) worst = w;
+  }
+}
+
+template <class Columns, class Row>
+void judgement_columns(Columns& columns, Row& judgement) {
+  columns("verdict", judgement.verdict);
+  columns("percent_of_limit", judgement.percent_of_limit);
+  columns("nearest_statistic", judgement.nearest_statistic);
+  std::string findings = findings_text(judgement.findings), notes = notes_text(judgement.notes);
+  columns("findings", findings);
+  columns("notes", notes);
+  if constexpr (Columns::loading) {
+    judgement.findings = parse_findings(findings);
+    judgement.notes = parse_notes(notes);
+  }
+}
+
+// Everything of an outcome that is a column of its own row: not the case, the build and the specs, which other tables hold.
+template <class Columns, class Row>
+void outcome_columns(Columns& columns, Row& stored) {
+  auto& o = stored.outcome;
+  columns("suite", o.suite);
+  columns("case_group", o.group);
+  columns("tier", o.tier);
+  columns("problem_digest", o.problem_digest);
+  columns("status", o.status);
+  columns("reason", o.reason);
+  description_columns(columns, o.description);
+  columns("workspace_bytes", o.workspace_bytes);
+  error_columns(columns, o.errors, o.status);
+  fault_columns(columns, o.faults);
+  columns("worst_statistic", o.worst_statistic);
+  worst_columns(columns, o.worst);
+  columns("location_kind", o.location.kind);
+  columns("location_description", o.location.description);
+  columns("location_z", o.location.z);
+  columns("head_rms", o.head_rms);
+  columns("reference_rows", o.reference_rows);
+  columns("rows_total", o.rows_total);
+  columns("widening", o.widening);
+  columns("output_digest", o.output_digest);
+  columns("repeat_checked", o.repeat_checked);
+  columns("repeat_equal", o.repeat_equal);
+  columns("timed", o.timed);
+  columns.measured(o.timed);
+  columns("time_ns", o.time_ns);
+  columns("time_mad_ns", o.time_mad_ns);
+  columns("time_ratio", o.time_ratio);
+  columns.measured(true);
+  columns("wall_ms", o.wall_ms);
+  columns("saved_to", o.saved_to);
+  judgement_columns(columns, stored.judgement);
+}
+
+template <class Columns, class Row>
+void diff_columns(Columns& columns, Row& stored) {
+  auto& d = stored.outcome;
+  columns("suite", d.suite);
+  columns("name", d.name);
+  columns("tier", d.tier);
+  columns("expect", d.expect);
+  columns("case_a", d.case_a);
+  columns("case_b", d.case_b);
+  columns("status", d.status);
+  columns("reason", d.reason);
+  columns.measured(d.status == Status::ok);
+  columns("compared_rows", d.rows);
+  columns("elements", d.elements);
+  columns("max_abs", d.max_abs);
+  columns("mean_abs", d.mean_abs);
+  columns("max_rel", d.max_rel);
+  columns("mean_rel", d.mean_rel);
+  columns("max_sigma", d.max_sigma);
+  columns("max_ulp", d.max_ulp);
+  columns("max_rel_expected", d.max_rel_expected);
+  columns("rms_output", d.rms_output);
+  columns("max_abs_sample", d.max_abs_element.sample);
+  columns("max_abs_head", d.max_abs_element.head);
+  columns("max_abs_row", d.max_abs_element.row);
+  columns("max_abs_column", d.max_abs_element.column);
+  columns("max_rel_sample", d.max_rel_element.sample);
+  columns("max_rel_head", d.max_rel_element.head);
+  columns("max_rel_row", d.max_rel_element.row);
+  columns("max_rel_column", d.max_rel_element.column);
+  columns("bit_equal_share", d.bit_equal_share);
+  columns("heads", d.heads);
+  columns("heads_bit_equal", d.heads_bit_equal);
+  columns("rms_a", d.rms_a);
+  columns("rms_b", d.rms_b);
+  columns.measured(true);
+  std::string per_head = per_head_text(d.per_head);
+  columns("per_head", per_head);
+  if constexpr (Columns::loading) d.per_head = parse_per_head(per_head);
+  columns("time_ns_a", d.time_ns_a);
+  columns("time_ns_b", d.time_ns_b);
+  judgement_columns(columns, stored.judgement);
+}
+
+template <class Columns, class Row>
+void suite_score_columns(Columns& columns, Row& score) {
+  columns("suite", score.suite);
+  columns("kernel", score.kernel);
+  columns("dtype", score.dtype);
+  columns("statistic", score.statistic);
+  columns("cases", score.cases);
+  columns("value", score.value);
+  columns("limit_value", score.limit);
+  columns("status", score.status);
+}
+
+// The names that a description gives, for example column_names(outcome_columns<ColumnNames, const StoredOutcome>).
+template <class Row>
+std::vector<std::string> column_names(void (*describe)(ColumnNames&, const Row&)) {
+  ColumnNames columns;
+  describe(columns, Row{});
+  return columns.names;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,323 @@
+#include "harness/store/store.h"
+
+#include <SQLiteCpp/Statement.h>
+#include <SQLiteCpp/Transaction.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "harness/problem/text.h"
+#include "harness/store/batch_writer.h"
+#include "harness/store/connection.h"
+#include "harness/store/keys.h"
+#include "harness/store/read_query.h"
+#include "harness/store/rows.h"
+#include "harness/store/series.h"
+
+namespace plumbline {
+namespace {
+
+std::string list(const std::string& prefix, const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& column : names) text += (text.empty() ? "" : ", ") + prefix + column;
+  return text;
+}
+
+Errors check_run_info(const RunInfo& run) {
+  Errors errors;
+  if (auto error = check_id("run id", run.run_id)) errors.push_back(std::move(*error));
+  if (!sortable_time(run.started_at)) {
+    errors.push_back({"", 0, fmt::format("started_at '{}' is not an ISO 8601 time in UTC", storable_text(run.started_at)),
+                      "for example 2026-01-31T12:00:00.123Z"});
+  }
+  if (!run.versions_json.empty() && (!is_storable_text(run.versions_json) || !nlohmann::json::accept(run.versions_json))) {
+    errors.push_back({"", 0, fmt::format("versions_json is not JSON: {}", storable_text(run.versions_json)), ""});
+  }
+  return errors;
+}
+
+// Text whose order is the order of runs: start, then the moment of recording, so that two runs within one second keep their order, then
+// the id, so that it is unique. It is stored: merged databases agree on it.
+std::string run_order(const RunInfo& run) {
+  const auto recorded = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch());
+  return fmt::format("{} {:020} {}", sortable_time(run.started_at).value(), recorded.count(), run.run_id);
+}
+
+class SqliteStore final : public Store {
+ public:
+  SqliteStore(std::unique_ptr<SQLite::Database> db, std::filesystem::path path, bool read_only)
+      : db_(std::move(db)), path_(std::move(path)) {
+    if (!read_only) writer_.emplace(*db_, path_);
+  }
+  // What cannot be stored any more is lost with the process; callers that want to know call flush.
+  ~SqliteStore() override { static_cast<void>(flush()); }
+
+  Result<void> begin_run(const RunInfo& run) override;
+  Result<void> add(const std::string& run_id, const StoredOutcome& outcome) override {
+    return writer_ ? writer_->add(run_id, outcome) : read_only();
+  }
+  Result<void> add(const std::string& run_id, const StoredDiff& diff) override {
+    return writer_ ? writer_->add(run_id, diff) : read_only();
+  }
+  Result<void> flush() override { return writer_ ? writer_->flush() : Result<void>{}; }
+  Result<void> add_suite_scores(const std::string& run_id, const std::vector<SuiteScore>& scores) override;
+  Result<void> finish_run(const std::string& run_id, int exit_code, bool complete) override;
+  Result<std::optional<Baseline>> baseline(const std::string& case_id, const MachineClass& machine,
+                                           const std::string& before_run) override {
+    return find_baseline(*db_, path_, case_id, machine, before_run);
+  }
+  Result<TimeHistory> time_history(const std::string& case_id, const MachineClass& machine, const std::string& before_run) override {
+    return find_time_history(*db_, path_, case_id, machine, before_run);
+  }
+  Result<void> accept(const std::string& run_id, const std::string& case_glob, const std::string& who, const std::string& why) override;
+  Result<std::vector<RunInfo>> runs(int limit) override;
+  Result<std::string> resolve_run(const std::string& text) override;
+  Result<std::vector<StoredOutcome>> outcomes(const std::string& run_id) override;
+  Result<std::vector<StoredDiff>> diffs(const std::string& run_id) override;
+  Result<std::vector<SuiteScore>> suite_scores(const std::string& run_id) override;
+  Result<void> update_judgement(const std::string& run_id, const std::string& suite, const std::string& case_id,
+                                const Judgement& judgement) override;
+  Result<Table> query(const std::string& sql) override {
+    if (auto flushed = flush(); !flushed) return tl::unexpected(flushed.error());
+    return read_query(path_, sql);
+  }
+
+ private:
+  Error error(std::string message, std::string remedy) const { return {path_.string(), 0, std::move(message), std::move(remedy)}; }
+  tl::unexpected<Errors> read_only() const { return fail(error("was opened for reading only", "open it for writing")); }
+  Result<void> check_run(const std::string& run_id);
+  Result<std::string> resolve_latest(const std::string& text);
+  Result<std::string> resolve_prefix(const std::string& text);
+
+  std::unique_ptr<SQLite::Database> db_;
+  std::filesystem::path path_;
+  std::optional<BatchWriter> writer_;  // unless read-only
+};
+
+// Pending rows are written and the run is known.
+Result<void> SqliteStore::check_run(const std::string& run_id) {
+  if (auto flushed = flush(); !flushed) return flushed;
+  return guarded(path_, "looking up the run", [&]() -> Result<void> {
+    SQLite::Statement find(*db_, "SELECT 1 FROM run WHERE run_id = ?");
+    find.bind(1, run_id);
+    if (find.executeStep()) return {};
+    return fail(error(fmt::format("run '{}' is not in the database", storable_text(run_id)),
+                      "`plumbline query \"SELECT run_id FROM v_runs\"` lists them"));
+  });
+}
+
+Result<void> SqliteStore::begin_run(const RunInfo& run) {
+  if (!writer_) return read_only();
+  if (Errors errors = check_run_info(run); !errors.empty()) return tl::unexpected(std::move(errors));
+  return guarded(path_, "beginning a run", [&]() -> Result<void> {
+    const Key key = machine_key(run.machine);
+    SQLite::Transaction transaction(*db_, SQLite::TransactionBehavior::IMMEDIATE);
+    SQLite::Statement known(*db_, "SELECT 1 FROM run WHERE run_id = ?");
+    known.bind(1, run.run_id);
+    if (known.executeStep()) return fail(error(fmt::format("run '{}' was begun before", run.run_id), "give every run an id of its own"));
+
+    const auto machine_names = column_names<MachineClass>(machine_columns);
+    SQLite::Statement machine(
+        *db_, fmt::format("INSERT OR IGNORE INTO machine_class(machine_key, {}) VALUES (?, ?, ?, ?, ?, ?)", list("", machine_names)));
+    machine.bind(1, static_cast<const void*>(key.data()), static_cast<int>(key.size()));
+    Binder bind_machine(machine, 2);
+    machine_columns(bind_machine, run.machine);
+    machine.exec();
+
+    std::vector<std::string> names{"machine_key", "run_order"};
+    for (const std::string& column : column_names<RunInfo>(run_columns)) names.push_back(column);
+    SQLite::Statement insert(*db_, insert_sql("run", names, {"run_id"}, false));
+    insert.bind(1, static_cast<const void*>(key.data()), static_cast<int>(key.size()));
+    insert.bind(2, run_order(run));
+    Binder bind_run(insert, 3);
+    run_columns(bind_run, run);
+    insert.exec();
+    transaction.commit();
+    return {};
+  });
+}
+
+Result<void> SqliteStore::add_suite_scores(const std::string& run_id, const std::vector<SuiteScore>& scores) {
+  if (!writer_) return read_only();
+  if (auto known = check_run(run_id); !known) return known;
+  return guarded(path_, "storing suite scores", [&]() -> Result<void> {
+    SQLite::Transaction transaction(*db_, SQLite::TransactionBehavior::IMMEDIATE);
+    std::vector<std::string> names{"run_id"};
+    for (const std::string& column : column_names<SuiteScore>(suite_score_columns)) names.push_back(column);
+    SQLite::Statement insert(*db_, insert_sql("suite_score", names, {"run_id", "suite", "kernel", "dtype", "statistic"}, true));
+    for (const SuiteScore& score : scores) {
+      insert.bind(1, run_id);
+      Binder binder(insert, 2);
+      suite_score_columns(binder, score);
+      insert.exec();
+      insert.reset();
+    }
+    transaction.commit();
+    return {};
+  });
+}
+
+Result<void> SqliteStore::finish_run(const std::string& run_id, int exit_code, bool complete) {
+  if (!writer_) return read_only();
+  if (auto known = check_run(run_id); !known) return known;
+  return guarded(path_, "finishing the run", [&]() -> Result<void> {
+    SQLite::Statement update(*db_, "UPDATE run SET finished_at = ?, exit_code = ?, complete = ? WHERE run_id = ?");
+    update.bind(1, iso_time(std::chrono::system_clock::now()));
+    update.bind(2, exit_code);
+    update.bind(3, complete);
+    update.bind(4, run_id);
+    update.exec();
+    return {};
+  });
+}
+
+Result<void> SqliteStore::accept(const std::string& run_id, const std::string& case_glob, const std::string& who, const std::string& why) {
+  if (!writer_) return read_only();
+  if (auto known = check_run(run_id); !known) return known;
+  return accept_outcomes(*db_, path_, run_id, case_glob, who, why);
+}
+
+Result<std::vector<RunInfo>> SqliteStore::runs(int limit) {
+  return guarded(path_, "reading runs", [&]() -> Result<std::vector<RunInfo>> {
+    SQLite::Statement select(
+        *db_, fmt::format("SELECT {}, {} FROM run JOIN machine_class USING (machine_key) ORDER BY run_order DESC LIMIT ?",
+                          list("", column_names<RunInfo>(run_columns)), list("", column_names<MachineClass>(machine_columns))));
+    select.bind(1, limit > 0 ? limit : -1);
+    std::vector<RunInfo> runs;
+    while (select.executeStep()) {
+      Loader load(select);
+      RunInfo& run = runs.emplace_back();
+      run_columns(load, run);
+      machine_columns(load, run.machine);
+    }
+    return runs;
+  });
+}
+
+Result<std::string> SqliteStore::resolve_run(const std::string& text) {
+  return guarded(path_, "looking up the run", [&] { return text.starts_with("latest") ? resolve_latest(text) : resolve_prefix(text); });
+}
+
+Result<std::string> SqliteStore::resolve_latest(const std::string& text) {
+  constexpr std::string_view word = "latest";
+  std::optional<std::int64_t> back = text == word ? 0 : std::optional<std::int64_t>{};
+  if (text.size() > word.size() + 1 && text[word.size()] == '~') back = parse_integer(std::string_view(text).substr(word.size() + 1));
+  if (!back || *back < 0)
+    return fail(error(fmt::format("'{}' names no run", storable_text(text)), "write latest, latest~1 (the one before), … or a run id"));
+  SQLite::Statement select(*db_, "SELECT run_id FROM run ORDER BY run_order DESC LIMIT 1 OFFSET ?");
+  select.bind(1, *back);
+  if (select.executeStep()) return select.getColumn(0).getString();
+  const int stored = db_->execAndGet("SELECT count(*) FROM run").getInt();
+  return fail(error(fmt::format("'{}' goes back further than the {} runs of the database", text, stored),
+                    "`plumbline query \"SELECT run_id FROM v_runs\"` lists them"));
+}
+
+Result<std::string> SqliteStore::resolve_prefix(const std::string& text) {
+  SQLite::Statement select(
+      *db_, "SELECT run_id FROM run WHERE substr(run_id, 1, length(?1)) = ?1 AND ?1 <> '' ORDER BY run_id <> ?1, run_order DESC LIMIT 4");
+  select.bind(1, text);
+  std::vector<std::string> found;
+  while (select.executeStep()) found.push_back(select.getColumn(0).getString());
+  if (found.empty())
+    return fail(
+        error(fmt::format("no run's id begins with '{}'", storable_text(text)), "write latest, latest~1, … or the beginning of a run id"));
+  if (found.size() == 1 || found.front() == text) return found.front();
+  return fail(error(fmt::format("several runs' ids begin with '{}': {}", text, fmt::join(found, ", ")), "write more of the id"));
+}
+
+Result<std::vector<StoredOutcome>> SqliteStore::outcomes(const std::string& run_id) {
+  if (auto known = check_run(run_id); !known) return tl::unexpected(known.error());
+  return guarded(path_, "reading outcomes", [&]() -> Result<std::vector<StoredOutcome>> {
+    SQLite::Statement select(
+        *db_, fmt::format("SELECT c.case_id, b.build_id, b.launched, ds.spec, js.spec, {}, {} FROM outcome AS o "
+                          "JOIN attention_case AS c USING (case_key) JOIN build AS b USING (build_key) "
+                          "JOIN rounding_spec AS ds ON ds.spec_key = o.declared_spec_key "
+                          "JOIN rounding_spec AS js ON js.spec_key = o.judged_spec_key WHERE o.run_id = ? ORDER BY o.rowid",
+                          list("c.", column_names<Case>(case_columns)), list("o.", column_names<StoredOutcome>(outcome_columns))));
+    select.bind(1, run_id);
+    std::vector<StoredOutcome> rows;
+    while (select.executeStep()) {
+      StoredOutcome& stored = rows.emplace_back();
+      Outcome& outcome = stored.outcome;
+      Loader load(select);
+      load("case_id", outcome.case_id);
+      load("build_id", outcome.description.build_id);
+      load("launched", outcome.description.launched);
+      std::string declared;
+      load("declared_spec", declared);
+      load("judged_spec", outcome.spec_judged);
+      const auto spec = parse_spec_text(declared);
+      if (!spec) return tl::unexpected(spec.error());
+      outcome.description.spec = *spec;
+      case_columns(load, outcome.c);
+      outcome_columns(load, stored);
+    }
+    return rows;
+  });
+}
+
+Result<std::vector<StoredDiff>> SqliteStore::diffs(const std::string& run_id) {
+  if (auto known = check_run(run_id); !known) return tl::unexpected(known.error());
+  return guarded(path_, "reading diffs", [&]() -> Result<std::vector<StoredDiff>> {
+    SQLite::Statement select(
+        *db_, fmt::format("SELECT {} FROM diff WHERE run_id = ? ORDER BY rowid", list("", column_names<StoredDiff>(diff_columns))));
+    select.bind(1, run_id);
+    std::vector<StoredDiff> rows;
+    while (select.executeStep()) {
+      Loader load(select);
+      diff_columns(load, rows.emplace_back());
+    }
+    return rows;
+  });
+}
+
+Result<std::vector<SuiteScore>> SqliteStore::suite_scores(const std::string& run_id) {
+  if (auto known = check_run(run_id); !known) return tl::unexpected(known.error());
+  return guarded(path_, "reading suite scores", [&]() -> Result<std::vector<SuiteScore>> {
+    SQLite::Statement select(*db_, fmt::format("SELECT {} FROM suite_score WHERE run_id = ? ORDER BY rowid",
+                                               list("", column_names<SuiteScore>(suite_score_columns))));
+    select.bind(1, run_id);
+    std::vector<SuiteScore> rows;
+    while (select.executeStep()) {
+      Loader load(select);
+      suite_score_columns(load, rows.emplace_back());
+    }
+    return rows;
+  });
+}
+
+Result<void> SqliteStore::update_judgement(const std::string& run_id, const std::string& suite, const std::string& case_id,
+                                           const Judgement& judgement) {
+  if (!writer_) return read_only();
+  if (auto known = check_run(run_id); !known) return known;
+  return guarded(path_, "storing a judgement", [&]() -> Result<void> {
+    const auto names = column_names<Judgement>(judgement_columns);
+    SQLite::Statement update(
+        *db_, fmt::format("UPDATE outcome SET {} = ? WHERE run_id = ? AND suite = ? AND case_key = ?", fmt::join(names, " = ?, ")));
+    Binder binder(update);
+    judgement_columns(binder, judgement);
+    const int next = static_cast<int>(names.size()) + 1;
+    const Key key = key_of(case_id);
+    update.bind(next, run_id);
+    update.bind(next + 1, suite);
+    update.bind(next + 2, static_cast<const void*>(key.data()), static_cast<int>(key.size()));
+    if (update.exec() == 1) return {};
+    return fail(
+        error(fmt::format("run '{}' has no outcome of case '{}' in suite '{}'", run_id, storable_text(case_id), storable_text(suite)),
+              "see v_history"));
+  });
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> Store::open(const std::filesystem::path& path, bool read_only) {
+  auto db = open_database(path, read_only);
+  if (!db) return tl::unexpected(db.error());
+  return guarded(path, "opening the database", [&]() -> Result<std::unique_ptr<Store>> {
+    return std::unique_ptr<Store>(std::make_unique<SqliteStore>(std::move(*db), std::filesystem::absolute(path), read_only));
+  });
+}
+
+}  // namespace plumbline

@@ -1,0 +1,79 @@
+// Outcomes to judge: one that passes, for tests to spoil in one place.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "harness/judge/judge.h"
+
+namespace plumbline {
+
+inline constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
+
+inline Problem small_problem() {
+  Problem problem;
+  problem.seq_q = 16;
+  problem.seq_kv = 64;
+  return problem;
+}
+
+// A bf16 case of a kernel without contract, half way to each limit.
+inline Outcome passing() {
+  Outcome outcome;
+  outcome.suite = "smoke";
+  outcome.c = {"mine/kernel", "cpu", small_problem()};
+  outcome.status = Status::ok;
+  outcome.description.build_id = "build-1";
+  outcome.description.spec = strict_spec(outcome.c.problem);
+  outcome.description.promises.run_to_run = Promise::bitwise;
+  outcome.errors.elements = 10'000;
+  outcome.errors.peak = 3.25;
+  outcome.errors.beyond_output = 3;
+  outcome.errors.rms = 0.6;
+  outcome.errors.has_lse = true;
+  outcome.errors.lse_z = 2;
+  outcome.reference_rows = outcome.rows_total = 16;
+  outcome.spec_judged = spec_text(outcome.description.spec);
+  outcome.output_digest = std::string(32, 'a');
+  outcome.repeat_checked = outcome.repeat_equal = true;
+  return outcome;
+}
+
+// The past in which `passing()` was accepted.
+inline Baseline past_of(const Outcome& outcome) {
+  Baseline baseline;
+  baseline.run_id = "last-night";
+  baseline.verdict = "pass";
+  baseline.output_digest = outcome.output_digest;
+  baseline.build_id = outcome.description.build_id;
+  baseline.rms = outcome.errors.rms;
+  baseline.elements = outcome.errors.elements;
+  baseline.deterministic = true;
+  return baseline;
+}
+
+// Judged with the past of `passing()`, so that nothing is new.
+inline Judgement judge_with_past(const Outcome& outcome, const Contracts* contracts = nullptr, const SupportTable* support = nullptr) {
+  const Baseline baseline = past_of(passing());
+  return judge({&outcome, contracts, support, &baseline, nullptr});
+}
+
+inline Judgement judge_against(const Outcome& outcome, const Baseline& baseline) {
+  return judge({&outcome, nullptr, nullptr, &baseline, nullptr});
+}
+
+inline std::vector<std::string> statistics(const Judgement& judgement) {
+  std::vector<std::string> result;
+  for (const Finding& finding : judgement.findings) result.push_back(finding.statistic);
+  return result;
+}
+
+inline std::ostream& operator<<(std::ostream& out, Verdict verdict) { return out << name(verdict); }
+
+}  // namespace plumbline

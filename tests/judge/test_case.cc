@@ -1,0 +1,310 @@
+// One case, everything but its past: status, support, spec, policy, faults, limits, promises.
+#include "tests/judge/outcomes.h"
+
+namespace plumbline {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Contracts contract_of_mine(Contract contract) {
+  contract.kernel = "mine/*";
+  Contracts contracts;
+  contracts.contracts.push_back(std::move(contract));
+  return contracts;
+}
+
+TEST(JudgeCase, PlainPassHasNoFindings) {
+  const Judgement judgement = judge_with_past(passing());
+  EXPECT_EQ(judgement.verdict, Verdict::pass);
+  EXPECT_THAT(judgement.findings, IsEmpty());
+  EXPECT_THAT(judgement.notes, IsEmpty());
+  EXPECT_EQ(judgement.percent_of_limit, 50);  // peak: 3.25 of 6.5
+  EXPECT_EQ(judgement.nearest_statistic, "peak");
+}
+
+TEST(JudgeCase, WithoutAPastIsNew) {
+  const Outcome outcome = passing();
+  EXPECT_EQ(judge({&outcome}).verdict, Verdict::fresh);
+  Outcome bad = passing();
+  bad.errors.peak = 7;
+  EXPECT_EQ(judge({&bad}).verdict, Verdict::fail);
+}
+
+struct Statistic {
+  std::string name;
+  double ErrorStatistics::*member;
+  double limit;
+};
+const Statistic limited[] = {{"peak", &ErrorStatistics::peak, 6.5},
+                             {"beyond output rounding", &ErrorStatistics::beyond_output, 6.5},
+                             {"rms", &ErrorStatistics::rms, 1.35},
+                             {"lse", &ErrorStatistics::lse_z, 6}};
+
+TEST(JudgeCase, TheLimitItselfPassesAndTheNextNumberFails) {
+  for (const Statistic& statistic : limited) {
+    Outcome outcome = passing();
+    outcome.errors.*statistic.member = statistic.limit;
+    Judgement judgement = judge_with_past(outcome);
+    EXPECT_EQ(judgement.verdict, Verdict::pass) << statistic.name;
+    EXPECT_EQ(judgement.percent_of_limit, 100) << statistic.name;
+    EXPECT_EQ(judgement.nearest_statistic, statistic.name);
+
+    outcome.errors.*statistic.member = std::nextafter(statistic.limit, infinity);
+    judgement = judge_with_past(outcome);
+    EXPECT_EQ(judgement.verdict, Verdict::fail) << statistic.name;
+    ASSERT_THAT(statistics(judgement), ElementsAre(statistic.name));
+    EXPECT_EQ(judgement.findings[0].limit, statistic.limit);
+  }
+}
+
+TEST(JudgeCase, NanAndInfinityFailEverywhere) {
+  for (const Statistic& statistic : limited) {
+    for (const double value : {nan_value, infinity}) {
+      Outcome outcome = passing();
+      outcome.errors.*statistic.member = value;
+      const Judgement judgement = judge_with_past(outcome);
+      EXPECT_EQ(judgement.verdict, Verdict::fail) << statistic.name << " " << value;
+      EXPECT_EQ(judgement.percent_of_limit, infinity) << statistic.name << " " << value;
+      EXPECT_EQ(judgement.nearest_statistic, statistic.name);
+      EXPECT_THAT(statistics(judgement), ElementsAre(statistic.name));
+    }
+  }
+}
+
+TEST(JudgeCase, NamesTheWorstElement) {
+  Outcome outcome = passing();
+  outcome.errors.peak = 9;
+  outcome.worst_statistic = "peak";
+  outcome.worst = WorstElement{{1, 2, 3, 4}, 0.5, 0.25, 0.027, 0.001, {}, 64};
+  const Judgement judgement = judge_with_past(outcome);
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  EXPECT_EQ(judgement.findings[0].text,
+            "peak is 9, its limit 6.5: got 0.5, expected 0.25, sigma 0.027 at sample 1 head 2 row 3 column 4 (64 visible keys)");
+}
+
+TEST(JudgeCase, ManyElementsRaiseTheLimitOfThePeak) {
+  Outcome outcome = passing();
+  outcome.errors.peak = 6.8;
+  EXPECT_EQ(judge_with_past(outcome).verdict, Verdict::fail);
+  outcome.errors.elements = 100'000'000;  // limit 6.85
+  EXPECT_EQ(judge_with_past(outcome).verdict, Verdict::pass);
+}
+
+TEST(JudgeCase, NothingComparedIsMistrusted) {
+  Outcome outcome = passing();
+  outcome.errors = {};
+  const Judgement judgement = judge_with_past(outcome);
+  EXPECT_EQ(judgement.verdict, Verdict::mistrusted);
+  EXPECT_THAT(judgement.findings.at(0).text, HasSubstr("nothing was compared"));
+  outcome.rows_total = outcome.reference_rows = 0;  // the problem has rows, whatever the outcome says
+  EXPECT_EQ(judge_with_past(outcome).verdict, Verdict::mistrusted);
+}
+
+TEST(JudgeCase, NothingToCompareIsAPassWithANote) {
+  Outcome outcome = passing();
+  outcome.c.problem.lengths = Lengths::with_zero;  // one sample, and it has no keys
+  outcome.errors = {};
+  const Judgement judgement = judge_with_past(outcome);
+  EXPECT_EQ(judgement.verdict, Verdict::pass);
+  EXPECT_THAT(judgement.notes, ElementsAre(HasSubstr("no row sees a key")));
+  outcome.faults.empty_rows = 1;
+  EXPECT_EQ(judge_with_past(outcome).verdict, Verdict::fail);
+}
+
+TEST(JudgeCase, EachFaultFails) {
+  struct Kind {
+    std::string name;
+    std::int64_t Faults::*count;
+  };
+  const Kind kinds[] = {{"nan", &Faults::nan},
+                        {"inf", &Faults::inf},
+                        {"unwritten", &Faults::unwritten},
+                        {"out_of_range", &Faults::out_of_range},
+                        {"padded_rows", &Faults::padded_rows},
+                        {"empty_rows", &Faults::empty_rows},
+                        {"inexact", &Faults::inexact},
+                        {"fence", &Faults::fence_bytes}};
+  Outcome all = passing();
+  for (const Kind& kind : kinds) {
+    Outcome outcome = passing();
+    outcome.faults.*kind.count = all.faults.*kind.count = 3;
+    outcome.faults.detail = "the first one";
+    const Judgement judgement = judge_with_past(outcome);
+    EXPECT_EQ(judgement.verdict, Verdict::fail) << kind.name;
+    ASSERT_THAT(statistics(judgement), ElementsAre(kind.name));
+    EXPECT_EQ(judgement.findings[0].value, 3);
+    EXPECT_THAT(judgement.findings[0].text, testing::AllOf(HasSubstr("3 "), HasSubstr("the first one")));
+  }
+  EXPECT_EQ(judge_with_past(all).findings.size(), std::size(kinds));
+}
+
+TEST(JudgeCase, BadEndsAreTheirOwnVerdicts) {
+  const std::pair<Status, Verdict> ends[] = {{Status::crashed, Verdict::crashed},
+                                             {Status::timeout, Verdict::timeout},
+                                             {Status::out_of_memory, Verdict::out_of_memory},
+                                             {Status::error, Verdict::error}};
+  for (const auto& [status, verdict] : ends) {
+    Outcome outcome = passing();
+    outcome.status = status;
+    outcome.reason = "signal 11";
+    const Judgement judgement = judge_with_past(outcome);
+    EXPECT_EQ(judgement.verdict, verdict);
+    ASSERT_THAT(statistics(judgement), ElementsAre("status"));
+    EXPECT_EQ(judgement.findings[0].text, "signal 11");
+  }
+}
+
+SupportTable refuses_bf16() {
+  SupportTable table;
+  table.entries.push_back({"mine/*", {{"dtype", {"bf16"}}}, "takes no bf16", "support.toml", 1});
+  return table;
+}
+
+TEST(JudgeCase, RefusalIsComparedWithTheSupportTable) {
+  const SupportTable refuses = refuses_bf16(), accepts;
+  Outcome refused = passing();
+  refused.status = Status::unsupported;
+  refused.reason = "no bf16";
+  EXPECT_EQ(judge_with_past(refused, nullptr, &refuses).verdict, Verdict::unsupported);
+  EXPECT_THAT(judge_with_past(refused, nullptr, &refuses).notes, ElementsAre("unsupported: no bf16"));
+  EXPECT_EQ(judge_with_past(refused).verdict, Verdict::unsupported);  // support is not judged
+  const Judgement mismatch = judge_with_past(refused, nullptr, &accepts);
+  EXPECT_EQ(mismatch.verdict, Verdict::support_mismatch);
+  EXPECT_THAT(mismatch.findings.at(0).text, HasSubstr("no bf16"));
+
+  EXPECT_EQ(judge_with_past(passing(), nullptr, &accepts).verdict, Verdict::pass);
+  EXPECT_EQ(judge_with_past(passing(), nullptr, &refuses).verdict, Verdict::support_mismatch);
+}
+
+TEST(JudgeCase, CrashBeatsTheSupportTable) {
+  const SupportTable refuses = refuses_bf16();
+  Outcome crashed = passing();
+  crashed.status = Status::crashed;
+  const Judgement judgement = judge_with_past(crashed, nullptr, &refuses);
+  EXPECT_EQ(judgement.verdict, Verdict::crashed);
+  EXPECT_THAT(judgement.notes, ElementsAre(HasSubstr("takes no bf16")));
+}
+
+TEST(JudgeCase, FailureBeatsTheSupportTable) {
+  const SupportTable refuses = refuses_bf16();
+  Outcome outcome = passing();
+  outcome.errors.peak = 7;
+  const Judgement judgement = judge_with_past(outcome, nullptr, &refuses);
+  EXPECT_EQ(judgement.verdict, Verdict::fail);
+  EXPECT_THAT(statistics(judgement), ElementsAre("support", "peak"));
+}
+
+TEST(JudgeCase, LooserSpecFailsAndIsNamed) {
+  Outcome outcome = passing();
+  outcome.description.spec.s_rounded = DType::bf16;
+  outcome.description.spec.denominator_from_rounded_p = true;
+  const Judgement judgement = judge_with_past(outcome);
+  EXPECT_EQ(judgement.verdict, Verdict::fail);
+  ASSERT_THAT(statistics(judgement), ElementsAre("spec"));
+  EXPECT_THAT(judgement.findings[0].text, testing::AllOf(HasSubstr("spec is looser than its contract"), HasSubstr("s_rounded"),
+                                                         HasSubstr("denominator_from_rounded_p")));
+}
+
+TEST(JudgeCase, ContractAllowsWhatItPins) {
+  Contract contract;
+  contract.spec_fields = {{"s_rounded", "input"}};
+  const Contracts contracts = contract_of_mine(contract);
+  Outcome outcome = passing();
+  outcome.description.spec.s_rounded = DType::bf16;
+  outcome.spec_judged = spec_text(outcome.description.spec);
+  outcome.widening = 24;
+  outcome.errors.peak = 7.5;  // the naive tier's limit is 8
+  const Judgement judgement = judge_with_past(outcome, &contracts);
+  EXPECT_EQ(judgement.verdict, Verdict::pass);
+  EXPECT_THAT(judgement.notes, ElementsAre("sigma is 24 times that of the strict spec (s_rounded=bf16)"));
+}
+
+TEST(JudgeCase, SigmaOfAnotherSpecIsMistrusted) {
+  Contract contract;
+  contract.spec_fields = {{"denominator_from_rounded_p", "true"}};
+  const Contracts contracts = contract_of_mine(contract);
+  const Judgement judgement = judge_with_past(passing(), &contracts);  // measured when the strict spec was pinned
+  EXPECT_EQ(judgement.verdict, Verdict::mistrusted);
+  EXPECT_THAT(statistics(judgement), ElementsAre("contract"));
+}
+
+TEST(JudgeCase, FailureSaysHowMuchTheSpecWidens) {
+  Outcome outcome = passing();
+  outcome.errors.peak = 7;
+  EXPECT_THAT(judge_with_past(outcome).notes, ElementsAre("sigma is 1 times that of the strict spec (strict)"));
+}
+
+TEST(JudgeCase, ContractsLimitsCount) {
+  Contract contract;
+  contract.peak = 3;
+  const Contracts contracts = contract_of_mine(contract);
+  EXPECT_EQ(judge_with_past(passing(), &contracts).verdict, Verdict::fail);
+}
+
+TEST(JudgeCase, PaddingPolicyIsPinnedForPaddedLayouts) {
+  Contract contract;
+  contract.padding_policy = PaddingPolicy::zeros;
+  const Contracts contracts = contract_of_mine(contract);
+  Outcome outcome = passing();
+  EXPECT_EQ(judge_with_past(outcome, &contracts).verdict, Verdict::pass);
+  outcome.description.padding_policy = PaddingPolicy::attended;
+  const Judgement judgement = judge_with_past(outcome, &contracts);
+  EXPECT_EQ(judgement.verdict, Verdict::fail);
+  EXPECT_EQ(judgement.findings.at(0).text, "declares padded rows as attended, its contract pins zeros");
+  outcome.c.problem.layout = Layout::ragged;
+  EXPECT_EQ(judge_with_past(outcome, &contracts).verdict, Verdict::pass);
+}
+
+TEST(JudgeCase, PromiseBelowTheContractFails) {
+  Contract contract;
+  contract.promises.batch = Promise::bitwise;
+  const Contracts contracts = contract_of_mine(contract);
+  Outcome outcome = passing();
+  outcome.description.promises.batch = Promise::rounding;
+  const Judgement judgement = judge_with_past(outcome, &contracts);
+  EXPECT_EQ(judgement.verdict, Verdict::fail);
+  EXPECT_EQ(judgement.findings.at(0).text, "promises batch rounding, its contract pins bitwise");
+  outcome.description.promises.batch = Promise::bitwise;
+  EXPECT_EQ(judge_with_past(outcome, &contracts).verdict, Verdict::pass);
+}
+
+TEST(JudgeCase, RepeatMustGiveTheSameBitsWherePromised) {
+  Outcome outcome = passing();
+  outcome.repeat_equal = false;
+  EXPECT_THAT(statistics(judge_with_past(outcome)), ElementsAre("run_to_run"));
+  EXPECT_EQ(judge_with_past(outcome).verdict, Verdict::fail);
+  outcome.description.promises.run_to_run = Promise::rounding;
+  EXPECT_EQ(judge_with_past(outcome).verdict, Verdict::pass);
+  EXPECT_THAT(judge_with_past(outcome).notes, ElementsAre(HasSubstr("other bits")));
+  Contract contract;
+  contract.promises.run_to_run = Promise::bitwise;  // the contract's promise binds a kernel that says less
+  const Contracts contracts = contract_of_mine(contract);
+  EXPECT_THAT(statistics(judge_with_past(outcome, &contracts)), ElementsAre("promise", "run_to_run"));
+  outcome = passing();
+  outcome.repeat_checked = outcome.repeat_equal = false;
+  EXPECT_EQ(judge_with_past(outcome).verdict, Verdict::pass);
+}
+
+TEST(JudgeCase, NotesSayWhatCouldNotBeSeen) {
+  Outcome outcome = passing();
+  outcome.errors.has_lse = false;
+  outcome.errors.lse_z = nan_value;  // must not count
+  outcome.reference_rows = 12;
+  const Judgement judgement = judge_with_past(outcome);
+  EXPECT_EQ(judgement.verdict, Verdict::pass);
+  EXPECT_THAT(judgement.notes, ElementsAre("lse=absent: denominator and exp2 errors could not be seen", HasSubstr("12 of 16 rows")));
+}
+
+TEST(JudgeCase, IsAPureFunction) {
+  Outcome outcome = passing();
+  outcome.errors.peak = 7;
+  const Judgement first = judge_with_past(outcome), second = judge_with_past(outcome);
+  EXPECT_EQ(first.verdict, second.verdict);
+  EXPECT_EQ(first.findings.at(0).text, second.findings.at(0).text);
+  EXPECT_EQ(first.percent_of_limit, second.percent_of_limit);
+}
+
+}  // namespace
+}  // namespace plumbline

@@ -1,0 +1,202 @@
+#include <deque>
+
+#include "tests/judge/outcomes.h"
+
+namespace plumbline {
+namespace {
+
+// Outcomes with the same score in each, seed by seed.
+std::deque<Outcome> scored(int cases, double shrink, double temperature = 0) {
+  std::deque<Outcome> outcomes;
+  for (int i = 0; i < cases; ++i) {
+    Outcome outcome = passing();
+    outcome.c.problem.seed = static_cast<std::uint64_t>(i + 1);
+    outcome.errors.has_suite_scores = true;
+    outcome.errors.shrink_z = shrink;
+    outcome.errors.temperature_z = temperature;
+    outcomes.push_back(outcome);
+  }
+  return outcomes;
+}
+
+std::vector<SuiteScore> judge_all(const std::deque<Outcome>& outcomes, bool complete = true, const Contracts& contracts = {}) {
+  std::vector<const Outcome*> pointers;
+  for (const Outcome& outcome : outcomes) pointers.push_back(&outcome);
+  return judge_suites(pointers, contracts, std::vector<const Baseline*>(pointers.size()), complete);
+}
+
+SuiteScore shrink_of(const std::deque<Outcome>& outcomes) { return judge_all(outcomes).at(0); }
+
+TEST(SuiteSums, AreNormedByTheSquareRootOfTheirNumber) {
+  const auto scores = judge_all(scored(4, 1.75, -1.7501));
+  ASSERT_EQ(scores.size(), 2U);
+  EXPECT_EQ(scores[0].suite, "smoke");
+  EXPECT_EQ(scores[0].kernel, "mine/kernel");
+  EXPECT_EQ(scores[0].dtype, "bf16");
+  EXPECT_EQ(scores[0].statistic, "shrink");
+  EXPECT_EQ(scores[0].cases, 4);
+  EXPECT_EQ(scores[0].value, 3.5);
+  EXPECT_EQ(scores[0].limit, 3.5);
+  EXPECT_EQ(scores[0].status, "pass");
+  EXPECT_EQ(scores[1].statistic, "temperature");
+  EXPECT_DOUBLE_EQ(scores[1].value, 3.5002);
+  EXPECT_EQ(scores[1].status, "fail");
+}
+
+TEST(SuiteSums, KeepTheSign) {
+  auto outcomes = scored(4, 5);
+  outcomes[0].errors.shrink_z = outcomes[1].errors.shrink_z = -5;
+  EXPECT_EQ(shrink_of(outcomes).value, 0);
+}
+
+TEST(SuiteSums, ClipEachCase) {
+  auto outcomes = scored(16, 0);
+  outcomes[3].errors.shrink_z = 1000;
+  EXPECT_EQ(shrink_of(outcomes).value, 1.5);  // 6 / sqrt(16)
+  outcomes[3].errors.shrink_z = -1000;
+  EXPECT_EQ(shrink_of(outcomes).value, 1.5);
+}
+
+TEST(SuiteSums, NanFails) {
+  auto outcomes = scored(16, 0);
+  outcomes[3].errors.shrink_z = nan_value;
+  EXPECT_EQ(shrink_of(outcomes).status, "fail");
+}
+
+TEST(SuiteSums, NeedFourCasesAndAWholeSuite) {
+  EXPECT_EQ(shrink_of(scored(3, 9)).status, "not judged: too few cases");
+  for (const SuiteScore& score : judge_all(scored(12, 9), false)) EXPECT_EQ(score.status, "not judged: partial suite");
+}
+
+TEST(SuiteSums, AreMadePerSuiteKernelAndDtype) {
+  auto outcomes = scored(16, 1);
+  for (int i = 0; i < 4; ++i) outcomes[static_cast<std::size_t>(i)].suite = "nightly";
+  for (int i = 4; i < 8; ++i) outcomes[static_cast<std::size_t>(i)].c.kernel = "mine/other";
+  for (int i = 8; i < 12; ++i) {
+    Outcome& outcome = outcomes[static_cast<std::size_t>(i)];
+    outcome.c.problem.dtype = DType::f16;
+  }
+  const auto scores = judge_all(outcomes);
+  ASSERT_EQ(scores.size(), 8U);
+  for (const SuiteScore& score : scores) EXPECT_EQ(score.cases, 4);
+}
+
+TEST(SuiteSums, LeaveOutWhatTheirVarianceDoesNotKnow) {
+  const std::pair<const char*, void (*)(Outcome&)> changes[] = {
+      {"many rows", [](Outcome& o) { o.rows_total = o.reference_rows = 151; }},
+      {"sampled rows", [](Outcome& o) { o.reference_rows = 15; }},
+      {"tie law", [](Outcome& o) { o.c.problem.law = Law::sink; }},
+      {"constant V", [](Outcome& o) { o.c.problem.v_law = VLaw::constant; }},
+      {"no scores", [](Outcome& o) { o.errors.has_suite_scores = false; }},
+      {"fp32 output", [](Outcome& o) { o.c.problem.out_dtype = DType::f32; }},
+      {"crashed", [](Outcome& o) { o.status = Status::crashed; }},
+  };
+  for (const auto& [what, change] : changes) {
+    auto outcomes = scored(5, 1);
+    change(outcomes[2]);
+    EXPECT_EQ(shrink_of(outcomes).cases, 4) << what;
+  }
+  auto outcomes = scored(5, 1);
+  outcomes[2].rows_total = outcomes[2].reference_rows = 150;
+  EXPECT_EQ(shrink_of(outcomes).cases, 5);
+}
+
+TEST(SuiteSums, AreNotMadeForSpecsWithoutThem) {
+  auto outcomes = scored(8, 9);
+  Contracts contracts;
+  contracts.contracts.push_back({.kernel = "mine/*", .reason = "", .proof = "p", .padding_policy = {}, .spec_fields = {{"s_rounded", "input"}},
+                                 .peak = {}, .beyond_output = {}, .rms = {}, .lse = {}, .promises = {}, .file = "", .line = 0});
+  EXPECT_TRUE(judge_all(outcomes, true, contracts).empty());
+  for (Outcome& outcome : outcomes) outcome.c.problem.dtype = DType::f32;
+  EXPECT_TRUE(judge_all(outcomes).empty());
+}
+
+// Cases whose rms is `ratio` times that of their past; `worse` of them, the others the inverse.
+struct Night {
+  std::deque<Outcome> outcomes;
+  std::deque<Baseline> baselines;
+
+  Night(int cases, int worse, double ratio) {
+    for (int i = 0; i < cases; ++i) {
+      Outcome outcome = passing();
+      outcome.c.problem.seed = static_cast<std::uint64_t>(i + 1);
+      Baseline baseline = past_of(outcome);
+      baseline.rms = i < worse ? outcome.errors.rms / ratio : outcome.errors.rms * ratio;
+      outcome.output_digest = std::string(32, 'b');
+      outcomes.push_back(outcome);
+      baselines.push_back(baseline);
+    }
+  }
+
+  // The score of the drift, or nothing.
+  std::optional<SuiteScore> drift(bool complete = true) const {
+    std::vector<const Outcome*> o;
+    std::vector<const Baseline*> b;
+    for (const Outcome& outcome : outcomes) o.push_back(&outcome);
+    for (const Baseline& baseline : baselines) b.push_back(baseline.elements > 0 ? &baseline : nullptr);
+    for (const SuiteScore& score : judge_suites(o, Contracts{}, b, complete)) {
+      if (score.statistic == "drift of the median") return score;
+    }
+    return std::nullopt;
+  }
+};
+
+TEST(DriftOfTheMedian, FailsWhereAllCasesWorsen) {
+  const auto score = Night(30, 30, 1.06).drift();
+  ASSERT_TRUE(score);
+  EXPECT_EQ(score->kernel, "mine/kernel");
+  EXPECT_EQ(score->suite, "*");
+  EXPECT_EQ(score->cases, 30);
+  EXPECT_NEAR(score->value, 1.06, 1e-12);
+  EXPECT_EQ(score->limit, 1.05);
+  EXPECT_EQ(score->status, "fail");
+}
+
+TEST(DriftOfTheMedian, AllowsFivePercentAndImprovements) {
+  EXPECT_EQ(Night(60, 60, 1.04).drift()->status, "pass");
+  EXPECT_EQ(Night(60, 0, 1.5).drift()->status, "pass");
+}
+
+// P(at least 28 of 30) = 466 / 2^30 = 4.3e-7, P(at least 27 of 30) = 4526 / 2^30 = 4.2e-6.
+TEST(DriftOfTheMedian, NeedsTheSignTest) {
+  EXPECT_EQ(Night(30, 28, 1.2).drift()->status, "fail");
+  EXPECT_EQ(Night(30, 27, 1.2).drift()->status, "pass");
+}
+
+TEST(DriftOfTheMedian, CountsNoTies) {
+  Night night(40, 40, 1.2);
+  for (std::size_t i = 0; i < 19; ++i) night.outcomes[i].errors.rms = night.baselines[i].rms = 0.1;  // both at the floor
+  EXPECT_EQ(night.drift()->status, "fail");                                                          // 21 of 21: 4.8e-7
+  night.outcomes[19].errors.rms = night.baselines[19].rms = 0.1;
+  EXPECT_EQ(night.drift()->status, "pass");  // the median lies between a tie and 1.2, but 20 of 20 is 9.5e-7 ...
+}
+
+TEST(DriftOfTheMedian, NeedsThirtyChangedCasesOfAWholeRun) {
+  EXPECT_EQ(Night(29, 29, 1.5).drift()->status, "not judged: too few cases");
+  EXPECT_EQ(Night(30, 30, 1.5).drift(false)->status, "not judged: partial suite");
+  Night night(31, 31, 1.5);
+  night.baselines[0].elements = 0;  // no past
+  EXPECT_EQ(night.drift()->cases, 30);
+  night.outcomes[1].output_digest = night.baselines[1].output_digest;  // same bits
+  EXPECT_EQ(night.drift()->status, "not judged: too few cases");
+  for (Outcome& outcome : night.outcomes) outcome.output_digest = std::string(32, 'a');
+  EXPECT_FALSE(night.drift());
+}
+
+TEST(DriftOfTheMedian, CountsACaseOfTwoSuitesOnce) {
+  Night night(30, 30, 1.5);
+  night.outcomes[29].c = night.outcomes[28].c;
+  night.outcomes[29].suite = "other";
+  EXPECT_EQ(night.drift()->cases, 29);
+}
+
+TEST(DriftOfTheMedian, NanIsNoImprovement) {
+  Night night(30, 0, 1.2);
+  for (std::size_t i = 0; i < 28; ++i) night.outcomes[i].errors.rms = nan_value;
+  EXPECT_EQ(night.drift()->status, "fail");
+}
+
+TEST(DriftOfTheMedian, HoldsForManyCases) { EXPECT_EQ(Night(5000, 5000, 1.06).drift()->status, "fail"); }
+
+}  // namespace
+}  // namespace plumbline

@@ -1,0 +1,94 @@
+#include <algorithm>
+#include <random>
+
+#include "tests/judge/outcomes.h"
+
+namespace plumbline {
+namespace {
+
+constexpr Verdict all_verdicts[] = {Verdict::pass,          Verdict::improved, Verdict::fresh,            Verdict::unsupported, Verdict::changed,
+                                    Verdict::fail,          Verdict::regressed, Verdict::crashed,         Verdict::timeout,
+                                    Verdict::out_of_memory, Verdict::error,    Verdict::support_mismatch, Verdict::mistrusted,
+                                    Verdict::ambiguous};
+
+TEST(Verdicts, HaveNamesThatParseBack) {
+  for (const Verdict verdict : all_verdicts) EXPECT_EQ(parse_verdict(name(verdict)), verdict);
+  EXPECT_EQ(name(Verdict::fresh), "new");
+  EXPECT_EQ(name(Verdict::support_mismatch), "support_mismatch");
+  EXPECT_EQ(parse_verdict("fresh"), std::nullopt);
+  EXPECT_EQ(parse_verdict(""), std::nullopt);
+}
+
+TEST(Verdicts, TheWorseOneStands) {
+  constexpr Verdict worst_first[] = {Verdict::crashed, Verdict::timeout,    Verdict::out_of_memory, Verdict::error,   Verdict::fail,
+                                     Verdict::support_mismatch, Verdict::mistrusted, Verdict::regressed, Verdict::ambiguous,
+                                     Verdict::changed, Verdict::improved,   Verdict::fresh,         Verdict::unsupported, Verdict::pass};
+  for (std::size_t i = 0; i < std::size(worst_first); ++i) {
+    for (std::size_t j = i; j < std::size(worst_first); ++j) {
+      EXPECT_EQ(worse_of(worst_first[i], worst_first[j]), worst_first[i]);
+      EXPECT_EQ(worse_of(worst_first[j], worst_first[i]), worst_first[i]);
+    }
+  }
+}
+
+TEST(ExitCode, OfEachVerdictAlone) {
+  const auto of = [](Verdict verdict) { return exit_code({verdict}, {}); };
+  for (const Verdict fine : {Verdict::pass, Verdict::improved, Verdict::fresh, Verdict::changed}) EXPECT_EQ(of(fine), 0) << fine;
+  for (const Verdict failure : {Verdict::fail, Verdict::regressed, Verdict::crashed, Verdict::timeout, Verdict::out_of_memory,
+                                Verdict::error, Verdict::support_mismatch, Verdict::mistrusted}) {
+    EXPECT_EQ(of(failure), 1) << failure;
+    EXPECT_TRUE(is_failure(failure));
+  }
+  EXPECT_EQ(of(Verdict::ambiguous), 5);
+  EXPECT_FALSE(is_failure(Verdict::ambiguous));
+  EXPECT_EQ(of(Verdict::unsupported), 4);  // nothing was measured
+}
+
+TEST(ExitCode, OfMany) {
+  EXPECT_EQ(exit_code({}, {}), 4);
+  EXPECT_EQ(exit_code({Verdict::unsupported, Verdict::unsupported}, {}), 4);
+  EXPECT_EQ(exit_code({Verdict::unsupported, Verdict::pass}, {}), 0);
+  EXPECT_EQ(exit_code({Verdict::pass, Verdict::ambiguous}, {}), 5);
+  EXPECT_EQ(exit_code({Verdict::ambiguous, Verdict::fail}, {}), 1);
+  EXPECT_EQ(exit_code({Verdict::unsupported, Verdict::crashed}, {}), 1);
+}
+
+TEST(ExitCode, CountsSuiteScores) {
+  const auto score = [](std::string status) { return std::vector<SuiteScore>{{"smoke", "cpu/flash", "bf16", "shrink", 9, 4, 3.5, status}}; };
+  EXPECT_EQ(exit_code({Verdict::pass}, score("fail")), 1);
+  EXPECT_EQ(exit_code({Verdict::pass}, score("pass")), 0);
+  EXPECT_EQ(exit_code({Verdict::pass}, score("not judged: partial suite")), 0);
+}
+
+// However much worse an error statistic becomes, what failed stays failed.
+TEST(Verdicts, LargerErrorsNeverTurnAFailureIntoAPass) {
+  std::mt19937 random(7);
+  std::uniform_real_distribution<double> times_limit(0, 2);
+  const auto draw = [&](double limit) {
+    const double value = times_limit(random) * limit;
+    return value > 1.9 * limit ? nan_value : value;
+  };
+  int failures = 0;
+  for (int trial = 0; trial < 2000; ++trial) {
+    Outcome outcome = passing();
+    outcome.output_digest = std::string(32, 'b');
+    outcome.description.build_id = "build-2";
+    ErrorStatistics& errors = outcome.errors;
+    errors.peak = draw(6.5), errors.beyond_output = draw(6.5), errors.rms = draw(1.35), errors.lse_z = draw(6);
+    if (!is_failure(judge_with_past(outcome).verdict)) continue;
+    ++failures;
+    for (double ErrorStatistics::*statistic :
+         {&ErrorStatistics::peak, &ErrorStatistics::beyond_output, &ErrorStatistics::rms, &ErrorStatistics::lse_z}) {
+      for (const double wider : {std::nextafter(errors.*statistic, infinity), errors.*statistic * 1.5 + 1, infinity, nan_value}) {
+        Outcome widened = outcome;
+        widened.errors.*statistic = wider;
+        EXPECT_TRUE(is_failure(judge_with_past(widened).verdict)) << wider;
+      }
+    }
+  }
+  EXPECT_GT(failures, 500);
+  EXPECT_LT(failures, 2000);
+}
+
+}  // namespace
+}  // namespace plumbline
