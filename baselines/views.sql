@@ -45,7 +45,7 @@ SELECT
   -- bits
   o.output_digest, o.repeat_checked, o.repeat_equal,
   -- time and resources
-  o.time_ns, o.time_mad_ns, o.time_ratio, o.wall_ms, o.workspace_bytes, o.registers_per_thread, o.spill_bytes_per_thread,
+  o.timed, o.time_ns, o.time_mad_ns, o.time_ratio, o.wall_ms, o.workspace_bytes, o.registers_per_thread, o.spill_bytes_per_thread,
   o.shared_memory_bytes, o.stack_bytes_per_thread,
   -- what ran
   b.build_id, b.launched, ds.spec AS declared_spec, o.padding_policy, o.promise_run_to_run, o.promise_batch, o.promise_layout,
@@ -158,6 +158,6 @@ SELECT s.run_id, r.run_order, r.started_at, r.code_commit, s.suite, s.kernel, s.
 FROM suite_score AS s JOIN run AS r USING (run_id);
 
 -- Who accepted which outcomes as baselines, when and why.
-CREATE VIEW v_accepts AS
+CREATE VIEW v_accepted AS
 SELECT a.run_id, a.case_glob, a.accepted_by, a.reason, a.accepted_at, c.case_id
 FROM accept AS a JOIN accepted_case AS k USING (accept_key) JOIN attention_case AS c USING (case_key);

@@ -1,10 +1,14 @@
 // baselines/contracts.toml: reading, and the rules a reviewed contract has to keep.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
 
 #include "harness/judge/contract.h"
+#include "harness/judge/reviewed_file.h"
 #include "harness/judge/spec_fields.h"
-#include "harness/judge/table_reader.h"
 #include "harness/problem/suite.h"
+#include "harness/problem/table_reader.h"
 
 namespace plumbline {
 namespace {
@@ -33,66 +37,62 @@ class ContractReader {
 
   Contract read() {
     reject_unknown_keys(table_, contract_keys, errors_);
-    TableReader reader(table_, "contract", errors_);
+    TableReader reader(table_, errors_);
     contract_.file = table_.file;
     contract_.line = table_.line;
-    contract_.kernel = reader.required_text("kernel", "provider/kernel");
-    contract_.reason = reader.required_text("reason", "why the kernel is judged like this");
-    contract_.proof = reader.optional_text("proof");
-    contract_.padding_policy =
-        reader.optional_word("padding_policy", {PaddingPolicy::zeros, PaddingPolicy::untouched, PaddingPolicy::attended});
-    if (const ConfigNode* spec = reader.optional_table("spec")) read_spec(*spec);
-    if (const ConfigNode* promises = reader.optional_table("promises")) read_promises(*promises);
-    if (const ConfigNode* limits = reader.optional_table("limits")) read_limits(*limits);
+    contract_.kernel = reader.text("kernel", true);
+    contract_.reason = reader.text("reason", true);
+    contract_.proof = reader.text("proof");
+    if (table_.find("padding_policy") != nullptr) {
+      contract_.padding_policy = static_cast<PaddingPolicy>(reader.word("padding_policy", policies_, 0));
+    }
+    if (const ConfigNode* spec = sub_table(table_, "spec", errors_)) read_spec(*spec);
+    if (const ConfigNode* promises = sub_table(table_, "promises", errors_)) read_promises(*promises);
+    if (const ConfigNode* limits = sub_table(table_, "limits", errors_)) read_limits(*limits);
     return contract_;
   }
 
  private:
-  std::string of_kernel(std::string_view what) const { return fmt::format("{} of {}", what, contract_.kernel); }
+  void complain(const ConfigNode& at, const std::string& message, std::string_view remedy = "") {
+    errors_.push_back(at.error(fmt::format("contract of {}: {}", contract_.kernel, message), std::string(remedy)));
+  }
 
   void read_spec(const ConfigNode& spec) {
-    reject_unknown_keys(spec, spec_field_names(), errors_);
-    TableReader reader(spec, of_kernel("spec"), errors_);
+    const auto known = spec_field_names();
+    reject_unknown_keys(spec, known, errors_);
     for (const auto& [field, node] : spec.members) {
-      const auto known = spec_field_names();
-      if (std::find(known.begin(), known.end(), field) == known.end()) continue;
-      if (node.kind == ConfigNode::Kind::array) {
-        reader.complain(node, fmt::format("{} must be one value", field));
-        continue;
-      }
-      const std::string text = node.kind == ConfigNode::Kind::table ? accumulator_text(node, errors_) : node.text;
-      if (const auto complaint = set_spec_field(spec_, field, text, Problem{})) {
-        reader.complain(node, *complaint);
-        continue;
-      }
-      if (needs_proof(field, text) && contract_.proof.empty()) {
-        reader.complain(node, fmt::format("{} = {} widens sigma or the LSE scale by orders of magnitude and cites no proof", field, text),
-                        std::string(proof_remedy));
-      }
-      contract_.spec_fields.emplace_back(field, text);
+      if (std::find(known.begin(), known.end(), field) != known.end()) read_spec_field(field, node);
     }
+  }
+
+  void read_spec_field(const std::string& field, const ConfigNode& node) {
+    if (node.kind == ConfigNode::Kind::array) return complain(node, fmt::format("{} is not one value", field));
+    const std::string text = node.kind == ConfigNode::Kind::table ? accumulator_text(node, errors_) : node.text;
+    if (const auto complaint = set_spec_field(spec_, field, text, Problem{})) return complain(node, *complaint);
+    if (needs_proof(field, text) && contract_.proof.empty()) {
+      complain(node, fmt::format("{} = {} widens sigma or the LSE scale by orders of magnitude and cites no proof", field, text),
+               proof_remedy);
+    }
+    contract_.spec_fields.emplace_back(field, text);
   }
 
   void read_promises(const ConfigNode& promises) {
     reject_unknown_keys(promises, promise_keys, errors_);
-    TableReader reader(promises, of_kernel("promises"), errors_);
-    const auto promise = [&](std::string_view key) {
-      return reader.optional_word(key, {Promise::none, Promise::rounding, Promise::bitwise}).value_or(Promise::none);
-    };
-    contract_.promises = {promise("run_to_run"), promise("batch"), promise("layout"), promise("page"),
-                          promise("split"), promise("prefill_decode"), promise("lse")};
+    TableReader reader(promises, errors_);
+    const auto promise = [&](std::string_view key) { return static_cast<Promise>(reader.word(key, promises_, 0)); };
+    contract_.promises = {promise("run_to_run"), promise("batch"),          promise("layout"), promise("page"),
+                          promise("split"),      promise("prefill_decode"), promise("lse")};
   }
 
   void read_limits(const ConfigNode& limits) {
     reject_unknown_keys(limits, limit_keys, errors_);
-    TableReader reader(limits, of_kernel("limits"), errors_);
-    // The strictest column that the pinned spec can meet: what is above it is looser for some problem.
+    // Those of a bf16 problem, the tightest of the table: what is above them is looser for some problem.
     const Limits defaults = default_limits(spec_, Problem{}, 0);
     const auto limit = [&](std::string_view key, double default_limit) {
-      const auto value = reader.optional_positive(key);
+      const auto value = positive_number(limits, key, errors_);
       if (value && *value > default_limit && contract_.proof.empty()) {
-        reader.complain(*limits.find(key), fmt::format("{} = {} is looser than the default {} and cites no proof", key, *value, default_limit),
-                        std::string(proof_remedy));
+        complain(*limits.find(key), fmt::format("{} = {} is looser than the default {} and cites no proof", key, *value, default_limit),
+                 proof_remedy);
       }
       return value;
     };
@@ -106,6 +106,9 @@ class ContractReader {
   Errors& errors_;
   Contract contract_;
   RoundingSpec spec_ = strict_spec(Problem{});  // the pinned spec for a bf16 problem
+  const std::array<std::string_view, 3> policies_{name(PaddingPolicy::zeros), name(PaddingPolicy::untouched),
+                                                  name(PaddingPolicy::attended)};
+  const std::array<std::string_view, 3> promises_{name(Promise::none), name(Promise::rounding), name(Promise::bitwise)};
 };
 
 // A contract behind one that matches its kernel would never be used.
@@ -116,9 +119,10 @@ void reject_shadowed(const std::vector<Contract>& contracts, Errors& errors) {
     for (std::size_t earlier = 0; earlier < later; ++earlier) {
       const Contract& first = contracts[earlier];
       if (contract.kernel.empty() || !(is_glob ? first.kernel == contract.kernel : glob_match(first.kernel, contract.kernel))) continue;
-      errors.push_back({contract.file, contract.line,
-                        fmt::format("the contract of {} is never used: \"{}\" on line {} matches first", contract.kernel, first.kernel, first.line),
-                        "the first contract that matches counts: put the narrower one first"});
+      errors.push_back(
+          {contract.file, contract.line,
+           fmt::format("the contract of {} is never used: \"{}\" on line {} matches first", contract.kernel, first.kernel, first.line),
+           "the first contract that matches counts: put the narrower one first"});
       break;
     }
   }
@@ -131,8 +135,9 @@ Result<Contracts> Contracts::read(const std::filesystem::path& path) {
   if (!file) return tl::unexpected(file.error());
   Contracts result;
   Errors errors;
-  for_each_table(*file, "contract", errors,
-                 [&](const ConfigNode& table) { result.contracts.push_back(ContractReader(table, errors).read()); });
+  for (const ConfigNode* table : reviewed_tables(*file, "contract", errors)) {
+    result.contracts.push_back(ContractReader(*table, errors).read());
+  }
   reject_shadowed(result.contracts, errors);
   if (!errors.empty()) return tl::unexpected(errors);
   return result;

@@ -17,14 +17,16 @@ std::string largest_relative(const DiffOutcome& diff) {
 void judge_rounding(const DiffOutcome& diff, Finder& finder) {
   const double limit = grown_limit(Limits{}.peak, diff.elements);
   if (finder.measure("difference", diff.max_sigma, limit)) {
-    finder.note(fmt::format("the difference is explained by what both declare: at most {:.3g} of its standard deviations, {:.3g} are legal; {}",
-                            diff.max_sigma, limit, largest_relative(diff)));
+    finder.note(
+        fmt::format("the difference is explained by what both declare: at most {:.3g} of its standard deviations, {:.3g} are legal; {}",
+                    diff.max_sigma, limit, largest_relative(diff)));
   } else {
-    finder.find(Verdict::fail, {"difference", diff.max_sigma, limit,
-                                fmt::format("what both declare does not explain the difference: {:.4g} of its standard deviations, {:.3g} are "
-                                            "legal; the largest difference is {:.4g} at sample {} head {} row {} column {}",
-                                            diff.max_sigma, limit, diff.max_abs, diff.max_abs_element.sample, diff.max_abs_element.head,
-                                            diff.max_abs_element.row, diff.max_abs_element.column)});
+    finder.find(Verdict::fail,
+                {"difference", diff.max_sigma, limit,
+                 fmt::format("what both declare does not explain the difference: {:.4g} of its standard deviations, {:.3g} are "
+                             "legal; the largest difference is {:.4g} at sample {} head {} row {} column {}",
+                             diff.max_sigma, limit, diff.max_abs, diff.max_abs_element.sample, diff.max_abs_element.head,
+                             diff.max_abs_element.row, diff.max_abs_element.column)});
   }
 }
 
@@ -32,10 +34,11 @@ void judge_bitwise(const DiffOutcome& diff, Finder& finder) {
   // Bits may agree in a NaN: max_abs is NaN then, and no agreement.
   const bool all_equal = diff.bit_equal_share >= 1 && diff.heads_bit_equal == diff.heads && within(diff.max_abs, 0);
   if (all_equal) return;
-  finder.find(Verdict::fail, {"bitwise", diff.bit_equal_share, 1,
-                              fmt::format("{:.6g} % of the elements have the same bits, in all of {} of {} heads; the largest difference is "
-                                          "{:.4g} ({:.3g} standard deviations)",
-                                          100 * diff.bit_equal_share, diff.heads_bit_equal, diff.heads, diff.max_abs, diff.max_sigma)});
+  finder.find(Verdict::fail,
+              {"bitwise", diff.bit_equal_share, 1,
+               fmt::format("{:.6g} % of the elements have the same bits, in all of {} of {} heads; the largest difference is "
+                           "{:.4g} ({:.3g} standard deviations)",
+                           100 * diff.bit_equal_share, diff.heads_bit_equal, diff.heads, diff.max_abs, diff.max_sigma)});
 }
 
 }  // namespace

@@ -34,9 +34,12 @@ struct PromiseKind {
   std::string_view what;
 };
 constexpr std::array promise_kinds{
-    PromiseKind{&Promises::run_to_run, "run_to_run"}, PromiseKind{&Promises::batch, "batch"},
-    PromiseKind{&Promises::layout, "layout"},         PromiseKind{&Promises::page, "page"},
-    PromiseKind{&Promises::split, "split"},           PromiseKind{&Promises::prefill_decode, "prefill_decode"},
+    PromiseKind{&Promises::run_to_run, "run_to_run"},
+    PromiseKind{&Promises::batch, "batch"},
+    PromiseKind{&Promises::layout, "layout"},
+    PromiseKind{&Promises::page, "page"},
+    PromiseKind{&Promises::split, "split"},
+    PromiseKind{&Promises::prefill_decode, "prefill_decode"},
     PromiseKind{&Promises::lse, "lse"},
 };
 
@@ -91,8 +94,7 @@ class CaseJudge {
       finder_.at_least(Verdict::unsupported);
       finder_.note(fmt::format("unsupported: {}", outcome_.reason));
     } else {
-      find(Verdict::support_mismatch, "support",
-           fmt::format("refused (\"{}\"), and the support table does not say so", outcome_.reason));
+      find(Verdict::support_mismatch, "support", fmt::format("refused (\"{}\"), and the support table does not say so", outcome_.reason));
     }
     return false;
   }
@@ -154,8 +156,8 @@ class CaseJudge {
     std::string text = fmt::format("{} is {:.4g}, its limit {:.4g}", statistic, value, limit);
     if (outcome_.worst && outcome_.worst_statistic == statistic) {
       const auto& [element, got, expected, sigma, ulp, share, visible_keys] = *outcome_.worst;
-      text += fmt::format(": got {:.9g}, expected {:.9g}, sigma {:.3g} at sample {} head {} row {} column {} ({} visible keys)", got, expected,
-                          sigma, element.sample, element.head, element.row, element.column, visible_keys);
+      text += fmt::format(": got {:.9g}, expected {:.9g}, sigma {:.3g} at sample {} head {} row {} column {} ({} visible keys)", got,
+                          expected, sigma, element.sample, element.head, element.row, element.column, visible_keys);
     }
     finder_.find(Verdict::fail, {statistic, value, limit, std::move(text)});
   }
@@ -202,8 +204,8 @@ class CaseJudge {
     }
     const bool widened = !(std::abs(outcome_.widening - 1) < 0.005);
     if (widened || is_failure(finder_.verdict())) {
-      finder_.note(fmt::format("sigma is {:.3g} times that of the strict spec ({})", outcome_.widening,
-                               describe(pinned_, outcome_.c.problem)));
+      finder_.note(
+          fmt::format("sigma is {:.3g} times that of the strict spec ({})", outcome_.widening, describe(pinned_, outcome_.c.problem)));
     }
   }
 

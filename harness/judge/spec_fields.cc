@@ -102,8 +102,9 @@ template <Accumulator RoundingSpec::*field>
 Complaint set_accumulator(RoundingSpec& spec, std::string_view text, const Problem&) {
   const auto accumulator = parse_accumulator(text);
   if (!accumulator) {
-    return fmt::format("{} with dtype fp32 or fp16, toward_zero true or false, fraction_bits from 1 to 52, products_per_step from 1 to 4096",
-                       not_allowed(text, accumulator_words));
+    return fmt::format(
+        "{} with dtype fp32 or fp16, toward_zero true or false, fraction_bits from 1 to 52, products_per_step from 1 to 4096",
+        not_allowed(text, accumulator_words));
   }
   spec.*field = *accumulator;
   return std::nullopt;

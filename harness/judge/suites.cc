@@ -15,8 +15,6 @@
 namespace plumbline {
 namespace {
 
-// Beyond, rows that share keys share the error of P, which the variance of a score does not know (v = 15 was seen at 2048 rows).
-constexpr std::int64_t most_rows = 150;
 constexpr std::size_t least_scored_cases = 4;
 constexpr double score_clip = 6;
 
@@ -34,12 +32,13 @@ struct Scores {
 };
 
 bool is_scored(const Outcome& outcome) {
-  return outcome.errors.has_suite_scores && outcome.rows_total <= most_rows && outcome.reference_rows == outcome.rows_total &&
+  return outcome.errors.has_suite_scores && outcome.rows_total <= suite_score_rows && outcome.reference_rows == outcome.rows_total &&
          !has_tie_law(outcome.c.problem);
 }
 
 SuiteScore summed(const Key& key, std::string statistic, const std::vector<double>& scores, double limit, bool complete) {
-  SuiteScore score{std::get<0>(key), std::get<1>(key), std::get<2>(key), std::move(statistic), static_cast<int>(scores.size()), 0, limit, ""};
+  SuiteScore score{
+      std::get<0>(key), std::get<1>(key), std::get<2>(key), std::move(statistic), static_cast<int>(scores.size()), 0, limit, ""};
   double sum = 0;
   for (const double z : scores) sum += std::clamp(z, -score_clip, score_clip);  // NaN stays NaN
   if (!scores.empty()) score.value = std::abs(sum) / std::sqrt(static_cast<double>(scores.size()));

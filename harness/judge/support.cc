@@ -1,10 +1,14 @@
 // baselines/support.toml: what kernels are known not to take.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "harness/judge/contract.h"
-#include "harness/judge/table_reader.h"
+#include "harness/judge/reviewed_file.h"
 #include "harness/problem/suite.h"
+#include "harness/problem/table_reader.h"
 
 namespace plumbline {
 namespace {
@@ -13,45 +17,58 @@ constexpr std::array<std::string_view, 3> support_keys{"kernel", "where", "reaso
 
 using Condition = std::pair<std::string, std::vector<std::string>>;
 
-Condition read_condition(const std::string& field, const ConfigNode& node, TableReader& reader) {
-  Condition condition{field, {}};
-  const auto add = [&](const ConfigNode& value) {
-    Problem problem;
-    if (!value.is_scalar()) {
-      reader.complain(value, fmt::format("{} must be a value or a list of values", field));
-    } else if (const auto complaint = set_field(problem, field, value.text)) {
-      reader.complain(value, *complaint);
-    } else {
-      condition.second.push_back(value.text);
-    }
-  };
-  if (node.kind != ConfigNode::Kind::array) {
-    add(node);
-    return condition;
-  }
-  if (node.items.empty()) reader.complain(node, fmt::format("{} = [] matches nothing", field));
-  for (const ConfigNode& value : node.items) add(value);
-  return condition;
-}
+class EntryReader {
+ public:
+  EntryReader(const ConfigNode& table, Errors& errors) : table_(table), errors_(errors) {}
 
-SupportTable::Entry read_entry(const ConfigNode& table, Errors& errors) {
-  reject_unknown_keys(table, support_keys, errors);
-  TableReader reader(table, "unsupported", errors);
-  SupportTable::Entry entry;
-  entry.file = table.file;
-  entry.line = table.line;
-  entry.kernel = reader.required_text("kernel", "provider/kernel");
-  entry.reason = reader.required_text("reason", "what the kernel does not take, as its user would say it");
-  const ConfigNode* where = reader.optional_table("where");
-  if (where == nullptr) return entry;  // without `where` the kernel takes nothing
-  reject_unknown_keys(*where, field_names(), errors);
-  TableReader where_reader(*where, "where of " + entry.kernel, errors);
-  for (const auto& [field, node] : where->members) {
-    const auto known = field_names();
-    if (std::find(known.begin(), known.end(), field) != known.end()) entry.where.push_back(read_condition(field, node, where_reader));
+  SupportTable::Entry read() {
+    reject_unknown_keys(table_, support_keys, errors_);
+    TableReader reader(table_, errors_);
+    SupportTable::Entry entry;
+    entry.file = table_.file;
+    entry.line = table_.line;
+    entry.kernel = reader.text("kernel", true);
+    entry.reason = reader.text("reason", true);
+    // Without `where` the kernel takes nothing.
+    if (const ConfigNode* where = sub_table(table_, "where", errors_)) entry.where = conditions(*where);
+    return entry;
   }
-  return entry;
-}
+
+ private:
+  std::vector<Condition> conditions(const ConfigNode& where) {
+    const auto known = field_names();
+    reject_unknown_keys(where, known, errors_);
+    std::vector<Condition> result;
+    for (const auto& [field, node] : where.members) {
+      if (std::find(known.begin(), known.end(), field) != known.end()) result.emplace_back(field, values(field, node));
+    }
+    return result;
+  }
+
+  std::vector<std::string> values(const std::string& field, const ConfigNode& node) {
+    if (node.kind != ConfigNode::Kind::array) return values(field, std::span(&node, 1));
+    if (node.items.empty()) errors_.push_back(node.error(fmt::format("{} = [] matches nothing", field)));
+    return values(field, node.items);
+  }
+
+  std::vector<std::string> values(const std::string& field, std::span<const ConfigNode> nodes) {
+    std::vector<std::string> result;
+    for (const ConfigNode& node : nodes) {
+      Problem problem;
+      if (!node.is_scalar()) {
+        errors_.push_back(node.error(fmt::format("{} is not a value or a list of values", field)));
+      } else if (const auto complaint = set_field(problem, field, node.text)) {
+        errors_.push_back(node.error(*complaint));
+      } else {
+        result.push_back(node.text);
+      }
+    }
+    return result;
+  }
+
+  const ConfigNode& table_;
+  Errors& errors_;
+};
 
 }  // namespace
 
@@ -60,7 +77,9 @@ Result<SupportTable> SupportTable::read(const std::filesystem::path& path) {
   if (!file) return tl::unexpected(file.error());
   SupportTable result;
   Errors errors;
-  for_each_table(*file, "unsupported", errors, [&](const ConfigNode& table) { result.entries.push_back(read_entry(table, errors)); });
+  for (const ConfigNode* table : reviewed_tables(*file, "unsupported", errors)) {
+    result.entries.push_back(EntryReader(*table, errors).read());
+  }
   if (!errors.empty()) return tl::unexpected(errors);
   return result;
 }

@@ -230,9 +230,11 @@ std::optional<std::string> set_field(Problem& problem, std::string_view key, std
   if (key == "seed") return set_seed(problem, value);
   if (const auto* field = find_field(integer_fields, key)) return set_integer(problem, *field, value);
   if (const auto* field = find_field(real_fields, key)) return set_real(problem, *field, value);
-  if (const auto* field = find_field(pair_fields, key)) {
-    if (auto message = set_field(problem, field->first, value)) return message;
-    return set_field(problem, field->second, value);
+  if (const auto* pair = find_field(pair_fields, key)) {
+    IntegerField both = *find_field(integer_fields, pair->first);
+    both.key = key;  // messages name what the user wrote
+    if (auto message = set_integer(problem, both, value)) return message;
+    return set_field(problem, pair->second, value);
   }
   return fmt::format("\"{}\" is not a problem field; {}", key, suggestion(key, all_fields));
 }

@@ -57,11 +57,16 @@ struct Suite {
 
 // Reads and expands a suite with its includes. All semantic errors of all files come at once, each with file, line and remedy:
 // unknown keys, bad values, zipped lists of unequal length, missing reason, invalid problems, include cycles, a group that expands to
-// nothing.
+// nothing, a listed value that no case has.
+//
+// Order: kernels, devices, then product (its last field fastest), zip, pairwise; fields in the order of field_names(), never of the file.
+// Fields of `defaults` are set first; those of set, product, zip and pairwise then in the order of field_names(), so that
+// set = { heads_kv = 2 } narrows product = { heads = [4, 8] }. Invalid combinations within pairwise are passed over; elsewhere they are
+// errors unless excluded. A case that comes again is dropped, but makes the first one timed and lowers its tier if it was so itself.
 //
 //   schema = 1
 //   name = "smoke"                       description = "…"
-//   include = ["../models/llama3.toml"]  # relative to this file: its groups and diffs are taken as they are
+//   include = ["../models/llama3.toml"]  # relative to this file: its groups and diffs are taken as they are, under its own suite name
 //   defaults = { seed = 1 }              # problem fields for every group and diff of this file
 //
 //   [[group]]
@@ -75,7 +80,8 @@ struct Suite {
 //   product = { dtype = ["fp16", "bf16"], seq = [64, 128] }              # cartesian
 //   zip = { seq_q = [1, 16], seq_kv = [512, 300] }                       # lists of one length, advanced together
 //   pairwise = { mask = ["none", "causal_top_left"], lengths = [...] }   # every pair of values at least once, few cases, deterministic
-//   exclude = [{ dtype = "fp32", layout = "ragged" }]                    # drops cases that match all fields of one table
+//   exclude = [{ dtype = "fp32", layout = "ragged" }]                    # drops cases that match all fields of one table; a list
+//                                                                        # means any of; `kernel` is a glob over an entry of kernels
 //
 //   [[diff]]
 //   name = "…"  reason = "…"  tier = "smoke"  expect = "rounding"
@@ -91,6 +97,10 @@ struct CaseFilter {
   std::optional<Tier> tier;          // keeps cases of this tier and lower ones
   int shard = 1, shards = 1;         // 1-based
 };
+// Whether a case whose kernel is known (kernel_pattern without * or ?) passes the filter. Patterns are compared with the case id and with
+// "suite/group/" + case id; the shard depends on the case id only.
+bool selects(const CaseFilter& filter, const SuiteCase& c);
+std::vector<SuiteCase> filter_cases(std::vector<SuiteCase> cases, const CaseFilter& filter);
 // fnmatch-like: * and ? match any characters including '/'.
 bool glob_match(std::string_view pattern, std::string_view text);
 

@@ -25,7 +25,7 @@ void from_json(const nlohmann::json& json, plumbline_description& description);
 
 namespace plumbline::protocol {
 
-inline constexpr int version = 1;
+inline constexpr int protocol_version = 1;
 // Descriptors that a worker inherits.
 inline constexpr int request_descriptor = 3;
 inline constexpr int reply_descriptor = 4;
@@ -34,7 +34,7 @@ inline constexpr int arena_descriptor = 5;
 struct HelloRequest {
   std::string request = "hello";
   std::uint64_t id = 0;  // repeated in the reply
-  int protocol = version;
+  int protocol = protocol_version;
   std::uint32_t abi = PLUMBLINE_ABI_VERSION;
   std::string provider;  // path of the shared library
   std::string options;   // for plumbline_get_provider
@@ -47,7 +47,7 @@ struct HelloReply {
   std::uint64_t id = 0;
   std::string error;  // not empty: the provider cannot be used
   std::string remedy;
-  int protocol = version;
+  int protocol = protocol_version;
   std::uint32_t abi = 0;
   std::string provider;
   std::string version;

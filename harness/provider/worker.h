@@ -56,9 +56,10 @@ struct Hello {
 
 struct WorkerOptions {
   std::filesystem::path executable;  // empty: plumbline-worker beside this program, then in ../libexec/plumbline, then PLUMBLINE_WORKER
+                                     // (an environment variable); else any program that speaks the protocol
   std::string provider;              // "path/to/lib.so" or "path/to/lib.so:options"
-  std::uint64_t memory_limit_bytes = std::uint64_t{8} << 30;  // RLIMIT_DATA of the worker; 0 = none
-  std::chrono::milliseconds timeout{60'000};                  // of one request
+  std::uint64_t memory_limit_bytes = std::uint64_t{8} << 30;  // beyond what it has at start (RLIMIT_DATA); 0 = no limit
+  std::chrono::milliseconds timeout{60'000};                  // of one run request; loading a provider may take 60 s at least
 };
 
 // How long a case took, one entry per repetition; the sentinel is a fixed piece of work timed in turn with the kernel, so that their
@@ -82,7 +83,7 @@ struct RunReply {
   std::string reason;  // always filled unless ok
   Description description;
   std::uint64_t workspace_bytes = 0;
-  std::string workspace_fault;  // "" or where the kernel wrote outside its workspace
+  std::string workspace_fault;  // "" or where the kernel wrote outside its workspace; on a GPU also: outside a tensor, or to an input
   Timing timing;
 };
 
@@ -95,14 +96,16 @@ class Worker {
   // Starts the process if needed. Errors: library not found, symbol missing, wrong ABI version (names both), crash while loading.
   virtual Result<Hello> hello() = 0;
   virtual Arena& arena() = 0;
-  // Never fails: whatever happens is a Status. After crashed, timeout or out_of_memory the process is gone and will be restarted.
+  // Never fails: whatever happens is a Status. After crashed, timeout or out_of_memory, and after an error on a GPU (which may be
+  // sticky), the process is gone and will be restarted. Only the slots that the request names are visible to the kernel.
   virtual RunReply run(const RunRequest& request) = 0;
-  // What the worker last wrote to stdout and stderr (at most 4 KiB).
+  // What the worker wrote to stdout and stderr during the last request (the last 4 KiB of it).
   virtual std::string log_tail() = 0;
 };
 
 // Places all tensors of a geometry in the arena (inputs read-only, out and lse writable), copies the index arrays, and returns a request
-// that names them. Inputs are not filled and outputs not poisoned yet.
+// that names them. Inputs are not filled and outputs not poisoned yet. Does not reset the arena: several cases may lie in it at once.
+// The request refers to `geometry`, which must outlive it.
 Result<RunRequest> place_tensors(Arena& arena, const Geometry& geometry);
 
 }  // namespace plumbline

@@ -95,9 +95,9 @@ protocol::HelloReply greet(const protocol::HelloRequest& request, ProviderLibrar
   const Deadline deadline(request.timeout_s);
   protocol::HelloReply reply;
   reply.id = request.id;
-  if (request.protocol != protocol::version || request.abi != PLUMBLINE_ABI_VERSION) {
-    reply.error = fmt::format("plumbline-worker speaks protocol {} and ABI {}, plumbline protocol {} and ABI {}", protocol::version,
-                              PLUMBLINE_ABI_VERSION, request.protocol, request.abi);
+  if (request.protocol != protocol::protocol_version || request.abi != PLUMBLINE_ABI_VERSION) {
+    reply.error = fmt::format("plumbline-worker speaks protocol {} and ABI {}, plumbline protocol {} and ABI {}",
+                              protocol::protocol_version, PLUMBLINE_ABI_VERSION, request.protocol, request.abi);
     reply.remedy = "use the plumbline-worker that was built with this plumbline";
     return reply;
   }

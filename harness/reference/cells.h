@@ -2,7 +2,10 @@
 // add linearly, between cells in quadrature.
 #pragma once
 
+#include <bit>
+#include <cmath>
 #include <cstdint>
+#include <numbers>
 #include <span>
 #include <vector>
 
@@ -27,27 +30,47 @@ class CellBuilder {
   void build(std::span<const std::uint64_t> labels, std::int64_t first_key, KeepCells keep, Cells& cells);
 
  private:
-  std::vector<std::int32_t> slots_;       // hash table of groups, -1 = free
-  std::vector<std::uint64_t> label_of_;   // per group
-  std::vector<std::int32_t> size_of_;     // per group
-  std::vector<std::int32_t> group_of_;    // per label
-  std::vector<std::int32_t> position_of_; // per group: where its next key goes; -1 = dropped
+  struct Slot {
+    std::uint64_t label = 0;
+    std::uint32_t build = 0;  // free unless of the current build: clearing would cost more than filling
+    std::int32_t group = 0;
+  };
+  std::vector<Slot> slots_;  // open addressing, a power of two, at most a quarter full
+  std::uint32_t build_ = 0;
+  std::int32_t groups_ = 0;
+  std::vector<std::int32_t> size_of_;      // per group
+  std::vector<std::int32_t> group_of_;     // per label
+  std::vector<std::int32_t> position_of_;  // per group: where its next key goes; -1 = dropped
+
+  void start_build(std::size_t labels);
   std::int32_t find_or_add(std::uint64_t label);
 };
 
 // The cell of an unnormalised P value t = exp(s - m): one cell below eta; steps of eta/4 where P is subnormal; above, t rounded to
 // p_cell_bits significand bits.
-std::uint64_t p_cell(double t, const Model& model);
+inline std::uint64_t p_cell(double t, const Model& model) {
+  constexpr std::uint64_t subnormal = std::uint64_t{1} << 63;  // the sign bit, free because t >= 0
+  if (t < model.eta_p) return subnormal;
+  if (t < model.p_normal) return subnormal + static_cast<std::uint64_t>(std::nearbyint(t / (model.eta_p / 4)));
+  const int dropped = 53 - model.p_cell_bits;
+  return (std::bit_cast<std::uint64_t>(t) + (std::uint64_t{1} << (dropped - 1))) >> dropped;
+}
 // The cell of a logit that is rounded to S's dtype: truncated, not rounded, to s_cell_bits, so that the edges of cells lie on the
 // boundaries of rounding.
-std::uint64_t s_cell(double s, const Model& model);
+inline std::uint64_t s_cell(double s, const Model& model) {
+  return std::bit_cast<std::uint64_t>(s + 0.0) >> (53 - model.s_cell_bits);  // + 0.0: both zeros are one cell
+}
 // The eighth of a binade in which s - m lies: where a polynomial exp2 makes one and the same relative error.
-std::uint64_t exp2_phase(double s_minus_max);
+inline std::uint64_t exp2_phase(double s_minus_max) {
+  const double binades = s_minus_max * std::numbers::log2e;
+  const double fraction = binades - std::floor(binades);
+  return fraction >= 0 ? static_cast<std::uint64_t>(fraction * 8) : 0;  // NaN: -inf or NaN logits
+}
 
 // sum over cells of (sum_k w_k)^2, and sum over the same keys of w_k^2; weights are indexed by key.
 struct CellSums {
   double coherent = 0, independent = 0;
-  double excess() const { return coherent > independent ? coherent - independent : 0; }
+  double excess() const { return coherent <= independent ? 0 : coherent - independent; }
 };
 CellSums cell_sums(const Cells& cells, const double* weights);
 

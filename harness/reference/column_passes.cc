@@ -39,21 +39,24 @@ inline void extend_prefix(PrefixState& state, const float* p, const float* v, st
   }
 }
 
+// One row's sums over keys whose t is q nearly everywhere, and the exact t of the others.
 struct TruncationState {
-  Tile limit, signed_sum, square_sum;
+  Tile limit, signed_sum, square_sum;  // q_j, sum sign(v) t, sum t^2
 };
 
-inline void extend_truncation(TruncationState& state, const float* p, const float* v, std::int64_t ld, std::int64_t begin,
-                              std::int64_t end) {
-  const __m256 sign_bit = _mm256_set1_ps(-0.0F);
-  for (std::int64_t k = begin; k < end; ++k) {
-    const __m256 weight = _mm256_broadcast_ss(p + k);
-    for (int i = 0; i < width; ++i) {
-      const __m256 product = _mm256_mul_ps(weight, _mm256_loadu_ps(v + k * ld + i * lanes));
-      const __m256 t = _mm256_min_ps(state.limit.part[i], _mm256_andnot_ps(sign_bit, product));
-      state.square_sum.part[i] = _mm256_fmadd_ps(t, t, state.square_sum.part[i]);
-      state.signed_sum.part[i] = _mm256_add_ps(state.signed_sum.part[i], _mm256_or_ps(t, _mm256_and_ps(sign_bit, product)));
-    }
+enum class Visit { add, correct };  // correct: the key was counted with t = q
+
+template <Visit visit>
+inline void truncate_key(TruncationState& state, float p, const float* v) {
+  const __m256 sign_bit = _mm256_set1_ps(-0.0F), zero = _mm256_setzero_ps(), weight = _mm256_set1_ps(p);
+  for (int i = 0; i < width; ++i) {
+    const __m256 value = _mm256_loadu_ps(v + i * lanes), product = _mm256_mul_ps(weight, value), q = state.limit.part[i];
+    const __m256 t = _mm256_min_ps(q, _mm256_andnot_ps(sign_bit, product));
+    __m256 signed_t = visit == Visit::add ? t : _mm256_and_ps(_mm256_sub_ps(t, q), _mm256_cmp_ps(value, zero, _CMP_NEQ_OQ));
+    signed_t = _mm256_xor_ps(signed_t, _mm256_and_ps(sign_bit, value));
+    state.signed_sum.part[i] = _mm256_add_ps(state.signed_sum.part[i], signed_t);
+    if (visit == Visit::correct) state.square_sum.part[i] = _mm256_fnmadd_ps(q, q, state.square_sum.part[i]);
+    state.square_sum.part[i] = _mm256_fmadd_ps(t, t, state.square_sum.part[i]);
   }
 }
 
@@ -87,28 +90,52 @@ void prefix_ranges(const RowBlock& block, const Buffer<float>& p, Buffer<float>&
   for (std::int64_t i = 0; i < size; ++i) range.data()[i] = highs[i] - lows[i];
 }
 
+// Where every product of a key exceeds q, its t is q whatever the column: those keys are counted from the sums of signs, and only the
+// others, few in most rows, are visited.
 void truncation_sums(const RowBlock& block, const Buffer<float>& p, const Buffer<float>& range, float f, Buffer<float>& signed_sum,
                      Buffer<float>& square_sum) {
-  const std::int64_t ld = block.head->ld, size = block.rows * ld;
-  const float* v = block.head->v32.data() + block.first_key * ld;
-  signed_sum.assign(static_cast<std::size_t>(size), 0.0F);
-  square_sum.assign(static_cast<std::size_t>(size), 0.0F);
-  const __m256 weight_of_last_bit = _mm256_set1_ps(f);
-  for_chunks(block, [&](std::int64_t r, std::int64_t begin, std::int64_t end) {
+  const HeadData& head = *block.head;
+  const std::int64_t ld = head.ld;
+  signed_sum.resize(static_cast<std::size_t>(block.rows * ld));
+  square_sum.resize(static_cast<std::size_t>(block.rows * ld));
+  std::vector<std::int64_t> small_keys;
+  for (std::int64_t r = 0; r < block.rows; ++r) {
+    const auto [begin, end] = block.visible[static_cast<std::size_t>(r)];
+    const float* weights = p.data() + r * block.stride;
+    const float largest_q = f * *std::max_element(range.data() + r * ld, range.data() + (r + 1) * ld);
+    small_keys.clear();
+    for (std::int64_t k = begin; k < end; ++k) {
+      if (!(weights[k] * head.key_min.data()[block.first_key + k] >= largest_q)) small_keys.push_back(k);
+    }
+    const bool visit_all = 2 * static_cast<std::int64_t>(small_keys.size()) > end - begin;
+    const float* signs_begin = head.sign_sums.data() + (block.first_key + begin) * ld;
+    const float* signs_end = head.sign_sums.data() + (block.first_key + end) * ld;
+    const float* v = head.v32.data() + block.first_key * ld;
     for (std::int64_t at = r * ld, j = 0; j < ld; at += column_tile, j += column_tile) {
-      TruncationState state{load(range.data() + at), load(signed_sum.data() + at), load(square_sum.data() + at)};
-      for (__m256& limit : state.limit.part) limit = _mm256_mul_ps(limit, weight_of_last_bit);
-      extend_truncation(state, p.data() + r * block.stride, v + j, ld, begin, end);
+      TruncationState state{load(range.data() + at), {}, {}};
+      for (__m256& limit : state.limit.part) limit = _mm256_mul_ps(limit, _mm256_set1_ps(f));
+      if (visit_all) {
+        for (std::int64_t k = begin; k < end; ++k) truncate_key<Visit::add>(state, weights[k], v + k * ld + j);
+      } else {
+        const Tile before = load(signs_begin + j), after = load(signs_end + j);
+        const __m256 count = _mm256_set1_ps(static_cast<float>(end - begin));
+        for (int i = 0; i < width; ++i) {
+          const __m256 q = state.limit.part[i];
+          state.signed_sum.part[i] = _mm256_mul_ps(q, _mm256_sub_ps(after.part[i], before.part[i]));
+          state.square_sum.part[i] = _mm256_mul_ps(count, _mm256_mul_ps(q, q));
+        }
+        for (const std::int64_t k : small_keys) truncate_key<Visit::correct>(state, weights[k], v + k * ld + j);
+      }
       store(state.signed_sum, signed_sum.data() + at), store(state.square_sum, square_sum.data() + at);
     }
-  });
+  }
 }
 
-void cell_moments(const Cells& cells, const float* weights, const float* v, std::int64_t ld, const float* shift, float* coherent,
+void cell_moments(const Cells& cells, const float* weights, const float* v, std::int64_t ld, const Shift& shift, float* coherent,
                   float* independent) {
   const std::int32_t* offsets = cells.offsets.data();
   for (std::int64_t j = 0; j < ld; j += column_tile) {
-    const Tile shifts = load(shift + j);
+    const Tile high = load(shift.high.data() + j), low = load(shift.low.data() + j);
     Tile coherent_sum{}, independent_sum{};
     for (std::int64_t c = 0; c < cells.count(); ++c) {
       Tile cell{};
@@ -116,7 +143,8 @@ void cell_moments(const Cells& cells, const float* weights, const float* v, std:
         const std::int64_t key = cells.keys.data()[i];
         const __m256 weight = _mm256_broadcast_ss(weights + key);
         for (int t = 0; t < width; ++t) {
-          const __m256 x = _mm256_sub_ps(_mm256_loadu_ps(v + key * ld + j + t * lanes), shifts.part[t]);
+          const __m256 value = _mm256_loadu_ps(v + key * ld + j + t * lanes);
+          const __m256 x = _mm256_sub_ps(_mm256_sub_ps(value, high.part[t]), low.part[t]);
           const __m256 wx = _mm256_mul_ps(weight, x);
           cell.part[t] = _mm256_add_ps(cell.part[t], wx);
           independent_sum.part[t] = _mm256_fmadd_ps(wx, wx, independent_sum.part[t]);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 
 namespace plumbline {
@@ -29,7 +30,10 @@ void find_center(HeadData& head) {
   for (std::int64_t k = 0; k < head.keys; ++k) {
     for (std::int64_t j = 0; j < head.dim_vo; ++j) head.center[static_cast<std::size_t>(j)] += head.v.data()[k * head.dim_vo + j];
   }
-  for (double& c : head.center) c /= static_cast<double>(head.keys) * head.v_unit;
+  for (double& c : head.center) {
+    c /= static_cast<double>(head.keys) * head.v_unit;
+    if (!std::isfinite(c)) c = 0;  // a column with Inf or NaN: rows that do not see it still count
+  }
 }
 
 void fill_float_forms(HeadData& head) {
@@ -46,6 +50,24 @@ void fill_float_forms(HeadData& head) {
       head.v_squared.data()[row + j] = static_cast<float>(value * value);
       head.v_centered.data()[row + j] = static_cast<float>(centered);
       head.v_centered_squared.data()[row + j] = static_cast<float>(centered * centered);
+    }
+  }
+}
+
+void find_extremes(HeadData& head) {
+  head.column_max.assign(static_cast<std::size_t>(head.dim_vo), 0);
+  head.key_min.assign(static_cast<std::size_t>(head.keys), std::numeric_limits<float>::infinity());
+  head.sign_sums.assign(static_cast<std::size_t>((head.keys + 1) * head.ld), 0);
+  for (std::int64_t k = 0; k < head.keys; ++k) {
+    const float* v = head.v32.data() + k * head.ld;
+    const float* sums = head.sign_sums.data() + k * head.ld;
+    float* next = head.sign_sums.data() + (k + 1) * head.ld;
+    float& smallest = head.key_min[static_cast<std::size_t>(k)];
+    for (std::int64_t j = 0; j < head.dim_vo; ++j) {
+      const float magnitude = std::abs(v[j]);
+      smallest = std::min(smallest, magnitude);
+      head.column_max.data()[j] = std::max<double>(head.column_max.data()[j], magnitude);
+      next[j] = sums[j] + static_cast<float>(v[j] > 0) - static_cast<float>(v[j] < 0);
     }
   }
 }
@@ -72,6 +94,7 @@ HeadData gather_head(const Geometry& geometry, const InputView& inputs, std::int
   choose_unit(head);
   find_center(head);
   fill_float_forms(head);
+  find_extremes(head);
   return head;
 }
 

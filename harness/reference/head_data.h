@@ -26,11 +26,14 @@ struct HeadData {
   std::int64_t ld = 0;  // row stride of the float forms of V
   bool finite = true;   // no Inf or NaN among V: 0 * NaN would leak from invisible keys
   double v_unit = 1;
-  Buffer<double> k, v;                          // [N, dim_qk], [N, dim_vo]
-  Buffer<float> k_squared;                      // [N, dim_qk]
-  Buffer<float> v32, v_abs, v_squared;          // [N, ld]
-  Buffer<float> v_centered, v_centered_squared; // [N, ld]
-  std::vector<double> center;                   // [dim_vo]
+  Buffer<double> k, v;                           // [N, dim_qk], [N, dim_vo]
+  Buffer<float> k_squared;                       // [N, dim_qk]
+  Buffer<float> v32, v_abs, v_squared;           // [N, ld]
+  Buffer<float> v_centered, v_centered_squared;  // [N, ld]
+  std::vector<double> center;                    // [dim_vo]
+  std::vector<double> column_max;                // [dim_vo] max_k |v_kj| / v_unit
+  std::vector<float> key_min;                    // [N] min_j |v_kj| / v_unit
+  Buffer<float> sign_sums;                       // [N + 1, ld] sums of sign(v_kj) over the keys before
 };
 
 HeadData gather_head(const Geometry& geometry, const InputView& inputs, std::int64_t sample, std::int64_t head_kv, KeyRange keys);

@@ -16,12 +16,13 @@ inline constexpr double kappa_coherent = 0.55;
 struct AccumulationModel {
   explicit AccumulationModel(const Accumulator& accumulator);
 
-  double u = u32;           // unit roundoff of one addition: fp32's, or fp16's for fp16 accumulators, which round to nearest
+  double u = u32;  // unit roundoff of one addition: fp32's, or fp16's for fp16 accumulators, which round to nearest
   bool toward_zero = false;
   double f = 0, f_out = 0;  // weight of the last bit kept inside a step, and of the step's fp32 result
   double step = 1;          // products per step
 };
 
+// kv_dequantized_to and tanh_rel_error have no term yet: problems with fp8 keys or a softcap are not accepted (Problem, validate()).
 struct Model {
   explicit Model(const RoundingSpec& spec);
 

@@ -7,8 +7,8 @@
 namespace plumbline {
 namespace {
 
-// A key with more than this share of its row's weight is heavy: at most 16 a row.
-constexpr double heavy_share = 1.0 / 16;
+// A key with more than this share of its row's weight is heavy: at most 64 a row.
+constexpr double heavy_share = 1.0 / 64;
 
 }  // namespace
 
@@ -49,7 +49,7 @@ void CenteredMoment::compute(const RowBlock& block, Weights& weights, Buffer<dou
       const double shift = block.o.data()[r * head.dim_vo + j] * unit - head.center[static_cast<std::size_t>(j)];
       const std::int64_t at = r * head.ld + j;
       const double moment = second_.data()[at] - shift * (2 * first_.data()[at] - shift * weight);
-      result.data()[at] = moment > 0 ? moment : 0;
+      result.data()[at] = moment < 0 ? 0 : moment;
     }
   }
   for (const HeavyKey& key : heavy_) {

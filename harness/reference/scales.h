@@ -1,47 +1,56 @@
-// The variances of legal error of a block of rows: one per kind of rounding and element, and the scale of the LSE.
-// Formulas: docs/judging.md, "sigma"; the names there (TP, TL, ...) stand beside each function.
+// The variances of legal error of a block of rows: one per kind of rounding and element, and that of the LSE.
+// Formulas: docs/judging.md, "sigma"; their names there (TP, TL, ...) stand beside each function.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
-#include "harness/reference/cells.h"
+#include "harness/reference/column_passes.h"
 #include "harness/reference/moments.h"
 #include "harness/reference/reference.h"
 
 namespace plumbline {
 
-// All matrices over columns are [R, ld]. Results are in the units of V and of natural logarithms.
+// Rounding of one row's P in units of u_P: e_k = min(eta_P / l, p_k) near zero, and the weight of a key among independent errors
+// (squared) and among those that a cell shares (w_k).
+struct PWeights {
+  double near_zero_limit = 0;  // eta_P / l / u_P
+  double one = 1;              // 1 / u_P
+
+  double near_zero(double p) const { return std::min(near_zero_limit, p * one); }
+  double independent(double p) const { return kappa * p * p + near_zero(p) * near_zero(p) / 3; }
+  double coherent(double p) const { return root_kappa_coherent * std::max(p, near_zero(p)); }
+
+  static constexpr double root_kappa_coherent = 0.7416198487095663;  // sqrt(kappa_coherent)
+};
+
+// Per-row and per-element results, in the units of V and of natural logarithms. Reused for many blocks, to keep its memory.
 class BlockScales {
  public:
   explicit BlockScales(const Model& model) : model_(model) {}
 
   void compute(const RowBlock& block);
 
-  // Variance of the error of O from one kind of rounding. Output rounding is left to the caller.
-  double variance(Rounding rounding, std::int64_t row, std::int64_t column) const {
-    return variance_[static_cast<std::size_t>(rounding)].data()[row * block_->head->ld + column];
-  }
-  // Sum over all kinds but output rounding.
+  // Variance of O's error from one kind of rounding, and from all of them but that of the output, which is the caller's.
+  double variance(Rounding rounding, std::int64_t row, std::int64_t column) const;
   double variance(std::int64_t row, std::int64_t column) const;
   // Worst case of |error| before output rounding.
-  double worst_case(std::int64_t row, std::int64_t column) const { return worst_case_.data()[row * block_->head->ld + column]; }
+  double worst_case(std::int64_t row, std::int64_t column) const { return worst_case_.data()[row * ld_ + column]; }
   double lse_variance(std::int64_t row) const { return lse_variance_.data()[row]; }
 
   const Model& model() const { return model_; }
   const RowBlock& block() const { return *block_; }
-  const Cells& p_cells(std::int64_t row) const { return p_cells_[static_cast<std::size_t>(row)]; }  // of two and more keys
-  // e_k = min(eta_P / l, p_k), the absolute rounding error of P near zero.
-  double near_zero(std::int64_t row, double p) const;
-  // Weight of a key in the errors of P that are independent, and w_k in those that a cell shares; both in units of u_P (squared).
-  double independent_p_weight(std::int64_t row, double p) const;
-  double coherent_p_weight(std::int64_t row, double p) const;
+  const Cells& p_cells(std::int64_t row) const { return p_cells_[static_cast<std::size_t>(row)]; }  // only those of several keys
+  PWeights p_weights(std::int64_t row) const;
 
  private:
   void set_shape(const RowBlock& block);
-  void logit_errors();
-  void logit_errors(std::int64_t row);
-  void find_cells();
+  void find_logit_errors();
+  void find_logit_errors(std::int64_t row);
+  void find_p_cells();
+  void find_s_cells(std::int64_t row);
+  void find_phases(std::int64_t row);
   void p_rounding();
   void logit_error();
   void s_rounding();
@@ -49,38 +58,47 @@ class BlockScales {
   void accumulation();
   void split_partials();
   void find_worst_case();
-  void lse_error();
-  double lse_cells(std::int64_t row);
-  double s_error(std::int64_t row, std::int64_t key) const;
-  void add_cell_excess(std::int64_t row, double unit_squared, bool about_o, Rounding rounding);
+  void lse_error(std::int64_t row);
+  void use_units_of_v();
+
+  template <class Weight>
+  void set_weights(Weight weight);  // weights_[r, k] = weight(r, k) for visible keys, else 0
+  template <class Weight>
+  void set_row_weights(std::int64_t row, Weight weight);  // row_weights_[k] = weight(k) for visible keys
   void cell_columns(const Cells& cells, std::int64_t row, bool about_o);
-  void set_row_weights(std::int64_t row, auto weight);
+  bool cell_excess_is_negligible(std::int64_t row, double unit_squared) const;
+  void add_cell_excess(std::int64_t row, double unit_squared, bool about_o, Rounding rounding);
   Buffer<double>& of(Rounding rounding) { return variance_[static_cast<std::size_t>(rounding)]; }
-  double o_in_units(std::int64_t row, std::int64_t column) const;
+  KeyRange visible(std::int64_t row) const { return block_->visible[static_cast<std::size_t>(row)]; }
+  double o(std::int64_t row, std::int64_t column) const;  // in units of v_unit
 
   const Model& model_;
   const RowBlock* block_ = nullptr;
-  // Until finish() the variances are in units of v_unit^2.
+  std::int64_t rows_ = 0, columns_ = 0, stride_ = 0, ld_ = 0;
+
+  // Results, matrices [R, ld]. Until use_units_of_v() they count in v_unit.
   std::array<Buffer<double>, rounding_count> variance_;
   Buffer<double> worst_case_;
   std::vector<double> lse_variance_;
-  // Per key, [R, stride].
+
+  // Per row and key, [R, stride]: p_k, the standard deviation sd_k of the logit, weights of the sum at hand.
   Weights p_, sd_, weights_;
-  Buffer<float> qk_squared_;              // sum_d (q_d k_kd)^2
-  std::vector<double> sd_max_, mean_bias_;  // [R]: max sd_k; sum p_k beta_k
-  std::vector<Cells> p_cells_;
-  Cells other_cells_;
+  Buffer<float> q_squared_, qk_squared_;  // [R, dim_qk]; sum_d (q_d k_kd)^2, [R, stride]
+  std::vector<double> sd_max_;            // [R]
+  std::vector<double> mean_bias_;         // [R] sum p_k beta_k, the systematic part of the logit error
+  std::vector<double> mean_sd_;           // [R] sum p_k sd_k
+  std::vector<Cells> p_cells_;            // [R]
+  Cells s_cells_, phases_;
   CellBuilder cell_builder_;
-  std::vector<std::uint64_t> labels_;
-  std::vector<double> row_doubles_;  // [N]
-  std::vector<float> row_floats_;    // [N]
-  // Per column.
-  Buffer<float> p_squared_moment_;  // sum p_k^2 v_kj^2, [R, ld]
-  Buffer<float> range_;             // R_j, [R, ld]
-  Buffer<float> scratch_a_, scratch_b_;
-  Buffer<float> shift_, zeros_, coherent_, independent_;  // [ld]
+  std::vector<std::uint64_t> labels_;  // [N]
+  std::vector<double> row_weights_;    // [N]
+  Buffer<float> row_weights32_;        // [N]
+
+  // Per row and column, [R, ld]: sum p_k^2 v_kj^2, R_j, and scratch.
+  Buffer<float> p_squared_moment_, range_, first_, second_;
+  Shift shift_;
+  Buffer<float> coherent_, independent_;  // [ld]
   CenteredMoment centered_moment_;
-  Buffer<float> q_squared_;
 };
 
 }  // namespace plumbline

@@ -65,6 +65,8 @@ void bind_largest_head(SQLite::Statement& statement, int first, const Outcome& o
   statement.bind(first + 2, index % heads);
 }
 
+Key spec_key(const std::string& spec) { return key_of(canonical_text({"rounding spec", spec})); }
+
 Errors check_ids(std::initializer_list<std::pair<std::string_view, std::string_view>> ids) {
   Errors errors;
   for (const auto& [what, id] : ids) {
@@ -103,6 +105,7 @@ BatchWriter::BatchWriter(SQLite::Database& db, std::filesystem::path path)
 Result<void> BatchWriter::add(const std::string& run_id, const StoredOutcome& outcome) {
   const Outcome& o = outcome.outcome;
   Errors errors = check_ids({{"case id", o.case_id}, {"kernel", o.c.kernel}, {"device", o.c.device}, {"suite", o.suite}});
+  if (auto error = check_spec(spec_text(o.description.spec), o.case_id)) errors.push_back(std::move(*error));
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   return keep({run_id, outcome});
 }
@@ -112,6 +115,15 @@ Result<void> BatchWriter::add(const std::string& run_id, const StoredDiff& diff)
   Errors errors = check_ids({{"case id", d.case_a}, {"case id", d.case_b}, {"diff", d.name}, {"suite", d.suite}});
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   return keep({run_id, diff});
+}
+
+// A declared spec with a NaN in it would be stored and never be read again.
+std::optional<Error> BatchWriter::check_spec(const std::string& spec, const std::string& case_id) {
+  if (known_.contains(spec_key(spec))) return std::nullopt;
+  const auto parsed = parse_spec_text(spec);
+  if (parsed) return std::nullopt;
+  return Error{"", 0, fmt::format("case {} declares a rounding spec that cannot be read back: {}", case_id, to_string(parsed.error())),
+               "correct the kernel's describe()"};
 }
 
 Result<void> BatchWriter::keep(Pending pending) {
@@ -165,7 +177,8 @@ void BatchWriter::write_case(const Key& key, const Outcome& outcome) {
   bind_key(insert_case_, 1, key);
   insert_case_.bind(2, outcome.case_id);
   Binder binder(insert_case_, 3);
-  case_columns(binder, outcome.c);
+  const Case c{outcome.c.kernel, outcome.c.device, canonical(outcome.c.problem)};  // one id, one row, whoever stores it first
+  case_columns(binder, c);
   execute(insert_case_);
 }
 
@@ -183,7 +196,7 @@ Key BatchWriter::write_build(const Outcome& outcome) {
 }
 
 Key BatchWriter::write_spec(const std::string& spec) {
-  const Key key = key_of(canonical_text({"rounding spec", spec}));
+  const Key key = spec_key(spec);
   if (!is_new(key)) return key;
   bind_key(insert_spec_, 1, key);
   Binder binder(insert_spec_, 2);

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <variant>
@@ -35,6 +36,7 @@ class BatchWriter {
   };
   Result<void> keep(Pending pending);
   Result<void> check_run(const std::string& run_id);
+  std::optional<Error> check_spec(const std::string& spec, const std::string& case_id);
   void write(const std::string& run_id, const StoredOutcome& stored);
   void write(const std::string& run_id, const StoredDiff& stored);
   bool is_new(const Key& key) { return known_.insert(key).second; }

@@ -2,6 +2,7 @@
 // names, binds their values to a statement, or loads them from one. So what is stored is what is loaded.
 #pragma once
 
+#include <SQLiteCpp/Column.h>
 #include <SQLiteCpp/Statement.h>
 #include <fmt/format.h>
 

@@ -2,10 +2,13 @@
 
 #include <SQLiteCpp/Statement.h>
 #include <SQLiteCpp/Transaction.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <array>
+#include <cctype>
 #include <chrono>
 #include <fstream>
 #include <optional>
@@ -74,21 +77,36 @@ std::int64_t pragma(SQLite::Database& db, const std::string& name) { return db.e
 
 // The same again through SQLite, which also sees what still stands in the write-ahead log.
 std::optional<Error> refuse_contents(const fs::path& path, SQLite::Database& db, bool read_only) {
+  if (!read_only && sqlite3_db_readonly(db.getHandle(), "main") == 1) {
+    return error_at(path, "no permission to write the file",
+                    "make the file and its directory writable for this user, or open it for reading");
+  }
   const auto id = static_cast<std::uint32_t>(pragma(db, "application_id"));
   const std::int64_t version = pragma(db, "user_version");
   if (auto refused = refuse_identity(path, id, version)) return refused;
   if (id == 0 && db.execAndGet("SELECT count(*) FROM sqlite_schema").getInt64() > 0) {
     return error_at(path, "is an SQLite database of another program (no application_id, but tables)", "name another file");
   }
-  if (!read_only && sqlite3_db_readonly(db.getHandle(), "main") == 1) {
-    return error_at(path, "no permission to write the file",
-                    "make the file and its directory writable for this user, or open it for reading");
-  }
   if (read_only && version < schema_version) {
     return error_at(path, fmt::format("has schema {}, this plumbline reads {}", version, schema_version),
                     "open it once for writing: that migrates it");
   }
   return std::nullopt;
+}
+
+// A reader of a WAL database writes its -shm file, which it cannot where the directory is not its own (a shared disk, a CI artefact). There
+// the file is opened as immutable, if no log stands beside it: nobody is writing then, or what he writes is not yet in the file.
+std::unique_ptr<SQLite::Database> connect_for_reading(const fs::path& path) {
+  const bool can_write_beside = faccessat(AT_FDCWD, path.parent_path().c_str(), W_OK, AT_EACCESS) == 0;
+  if (can_write_beside || fs::exists(path.string() + "-wal")) {
+    return std::make_unique<SQLite::Database>(path.string(), SQLite::OPEN_READONLY, busy_timeout_ms);
+  }
+  std::string uri = "file:";
+  for (const char c : path.string()) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '/' || c == '.' || c == '-' || c == '_';
+    uri += plain ? std::string(1, c) : fmt::format("%{:02x}", static_cast<unsigned char>(c));
+  }
+  return std::make_unique<SQLite::Database>(uri + "?immutable=1", SQLite::OPEN_READONLY | SQLite::OPEN_URI, busy_timeout_ms);
 }
 
 void migrate(SQLite::Database& db) {
@@ -199,8 +217,8 @@ Result<std::unique_ptr<SQLite::Database>> open_database(const fs::path& given, b
   const fs::path path = fs::absolute(given);  // also keeps SQLite from reading a meaning into "file:" or ":memory:"
   if (auto refused = refuse_file(path, read_only)) return fail(*refused);
   return guarded(path, "opening the database", [&]() -> Result<std::unique_ptr<SQLite::Database>> {
-    const int flags = read_only ? SQLite::OPEN_READONLY : SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE;
-    auto db = std::make_unique<SQLite::Database>(path.string(), flags, busy_timeout_ms);
+    auto db = read_only ? connect_for_reading(path)
+                        : std::make_unique<SQLite::Database>(path.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, busy_timeout_ms);
     if (auto refused = refuse_contents(path, *db, read_only)) return fail(*refused);
     db->exec("PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY");
     if (read_only) return db;

@@ -41,13 +41,13 @@ void case_columns(Columns& columns, Row& c) {
   columns("device", c.device);
   auto& p = c.problem;
   columns("dtype", p.dtype);
-  // Resolved, so that SQL need not know the default; loaded back as the default where they equal Q's.
+  // Resolved, so that SQL need not know the default; loaded back in canonical form.
   DType kv_dtype = p.kv(), out_dtype = p.out();
   columns("kv_dtype", kv_dtype);
   columns("out_dtype", out_dtype);
   if constexpr (Columns::loading) {
-    p.kv_dtype = kv_dtype == p.dtype ? DType::none : kv_dtype;
-    p.out_dtype = out_dtype == p.dtype ? DType::none : out_dtype;
+    p.kv_dtype = kv_dtype;
+    p.out_dtype = out_dtype;
   }
   columns("layout", p.layout);
   columns("mask", p.mask);
@@ -72,6 +72,7 @@ void case_columns(Columns& columns, Row& c) {
   columns("softcap", p.softcap);
   columns("lse", p.lse);
   columns("seed", p.seed);
+  if constexpr (Columns::loading) p = canonical(p);
 }
 
 template <class Columns, class Row>

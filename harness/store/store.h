@@ -47,6 +47,9 @@ struct StoredDiff {
   Judgement judgement;
 };
 
+// One thread drives one Store; any number of Stores, in any processes of one host, may have the same file open. A failed write leaves
+// what was stored before intact and names the file, what SQLite says and a remedy. Ids are stored as they are, or refused where they are
+// not UTF-8 without NUL; other words are repaired.
 class Store {
  public:
   // Opens or creates. Errors (each leaves the file untouched): not a database, another program's application_id, a newer schema,
@@ -55,7 +58,9 @@ class Store {
   virtual ~Store() = default;
 
   virtual Result<void> begin_run(const RunInfo& run) = 0;
-  // Batches rows; flushed every 100 rows or 2 seconds, by flush() and by finish_run. BEGIN IMMEDIATE with a busy timeout of 20 s.
+  // Batches rows; flushed when 100 are waiting or, by the next add, 2 seconds after the last flush; by flush(), by finish_run, by whatever
+  // reads rows, and when the Store goes away. BEGIN IMMEDIATE with a busy timeout of 20 s. NaN statistics are stored as +Inf; errors of an
+  // outcome that is not ok, and times of an untimed one, are not stored.
   // An outcome of the same run, case and suite replaces the earlier one.
   virtual Result<void> add(const std::string& run_id, const StoredOutcome& outcome) = 0;
   virtual Result<void> add(const std::string& run_id, const StoredDiff& diff) = 0;
@@ -64,15 +69,16 @@ class Store {
   virtual Result<void> finish_run(const std::string& run_id, int exit_code, bool complete) = 0;
 
   // The last accepted passing outcome of a case on a machine class before `before_run` ("" = now): a verdict of pass, improved, new or
-  // changed in a finished run; or the outcome that an accept row names. Same judge_version and reference_version.
+  // changed in a finished run; or the outcome of status ok that an accept row names. Same judge_version, reference_version and
+  // inputs_version.
   virtual Result<std::optional<Baseline>> baseline(const std::string& case_id, const MachineClass& machine,
                                                    const std::string& before_run) = 0;
   virtual Result<TimeHistory> time_history(const std::string& case_id, const MachineClass& machine, const std::string& before_run) = 0;
 
-  // An explicit re-baselining: who, when, why.
+  // An explicit re-baselining: who, when, why. Concerns the run's outcomes of status ok that the glob matches now; an error if none does.
   virtual Result<void> accept(const std::string& run_id, const std::string& case_glob, const std::string& who, const std::string& why) = 0;
 
-  virtual Result<std::vector<RunInfo>> runs(int limit) = 0;              // newest first
+  virtual Result<std::vector<RunInfo>> runs(int limit) = 0;              // newest first; all if limit <= 0
   virtual Result<std::string> resolve_run(const std::string& text) = 0;  // "latest", "latest~1", a unique prefix of a run id
   virtual Result<std::vector<StoredOutcome>> outcomes(const std::string& run_id) = 0;
   virtual Result<std::vector<StoredDiff>> diffs(const std::string& run_id) = 0;

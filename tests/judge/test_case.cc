@@ -228,6 +228,9 @@ TEST(JudgeCase, SigmaOfAnotherSpecIsMistrusted) {
   const Judgement judgement = judge_with_past(passing(), &contracts);  // measured when the strict spec was pinned
   EXPECT_EQ(judgement.verdict, Verdict::mistrusted);
   EXPECT_THAT(statistics(judgement), ElementsAre("contract"));
+  Outcome unrecorded = passing();
+  unrecorded.spec_judged = "";
+  EXPECT_EQ(judge_with_past(unrecorded, &contracts).verdict, Verdict::pass);
 }
 
 TEST(JudgeCase, FailureSaysHowMuchTheSpecWidens) {
@@ -239,8 +242,16 @@ TEST(JudgeCase, FailureSaysHowMuchTheSpecWidens) {
 TEST(JudgeCase, ContractsLimitsCount) {
   Contract contract;
   contract.peak = 3;
-  const Contracts contracts = contract_of_mine(contract);
-  EXPECT_EQ(judge_with_past(passing(), &contracts).verdict, Verdict::fail);
+  const Contracts tight = contract_of_mine(contract);
+  EXPECT_EQ(judge_with_past(passing(), &tight).verdict, Verdict::fail);
+  contract.peak = 9;
+  Outcome outcome = passing();
+  outcome.errors.peak = 7;
+  const Contracts loose = contract_of_mine(contract);
+  EXPECT_EQ(judge_with_past(outcome, &loose).verdict, Verdict::fail);  // without a proof a limit only tightens
+  contract.proof = "measured";
+  const Contracts proven = contract_of_mine(contract);
+  EXPECT_EQ(judge_with_past(outcome, &proven).verdict, Verdict::pass);
 }
 
 TEST(JudgeCase, PaddingPolicyIsPinnedForPaddedLayouts) {

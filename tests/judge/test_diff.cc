@@ -35,9 +35,10 @@ TEST(JudgeDiff, RoundingExplains) {
   const Judgement judgement = judge_diff(close("rounding"));
   EXPECT_EQ(judgement.verdict, Verdict::pass);
   EXPECT_EQ(judgement.percent_of_limit, 50);
-  EXPECT_THAT(judgement.notes,
-              ElementsAre("the difference is explained by what both declare: at most 3.25 of its standard deviations, 6.5 are legal; the largest "
-                          "relative difference is 1.58, where |expected| is 1e-05 of the output's rms"));
+  EXPECT_THAT(
+      judgement.notes,
+      ElementsAre("the difference is explained by what both declare: at most 3.25 of its standard deviations, 6.5 are legal; the largest "
+                  "relative difference is 1.58, where |expected| is 1e-05 of the output's rms"));
 }
 
 TEST(JudgeDiff, RoundingHasTheLimitOfThePeak) {

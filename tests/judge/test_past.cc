@@ -56,6 +56,9 @@ TEST(Digest, CountsOnlyWhereDeterminismIsPromisedAndConfirmed) {
   EXPECT_EQ(judge_against(outcome, baseline).verdict, Verdict::pass);  // promised, never confirmed
   outcome.repeat_checked = outcome.repeat_equal = true;
   EXPECT_EQ(judge_against(outcome, baseline).verdict, Verdict::fail);
+  baseline.deterministic = true;
+  outcome.repeat_checked = outcome.repeat_equal = false;
+  EXPECT_EQ(judge_against(outcome, baseline).verdict, Verdict::fail);  // confirmed then
   outcome.description.promises.run_to_run = Promise::rounding;
   EXPECT_EQ(judge_against(outcome, baseline).verdict, Verdict::pass);  // not promised
 }

@@ -104,8 +104,18 @@ TEST(SuiteSums, LeaveOutWhatTheirVarianceDoesNotKnow) {
 TEST(SuiteSums, AreNotMadeForSpecsWithoutThem) {
   auto outcomes = scored(8, 9);
   Contracts contracts;
-  contracts.contracts.push_back({.kernel = "mine/*", .reason = "", .proof = "p", .padding_policy = {}, .spec_fields = {{"s_rounded", "input"}},
-                                 .peak = {}, .beyond_output = {}, .rms = {}, .lse = {}, .promises = {}, .file = "", .line = 0});
+  contracts.contracts.push_back({.kernel = "mine/*",
+                                 .reason = "",
+                                 .proof = "p",
+                                 .padding_policy = {},
+                                 .spec_fields = {{"s_rounded", "input"}},
+                                 .peak = {},
+                                 .beyond_output = {},
+                                 .rms = {},
+                                 .lse = {},
+                                 .promises = {},
+                                 .file = "",
+                                 .line = 0});
   EXPECT_TRUE(judge_all(outcomes, true, contracts).empty());
   for (Outcome& outcome : outcomes) outcome.c.problem.dtype = DType::f32;
   EXPECT_TRUE(judge_all(outcomes).empty());
@@ -163,12 +173,15 @@ TEST(DriftOfTheMedian, NeedsTheSignTest) {
   EXPECT_EQ(Night(30, 27, 1.2).drift()->status, "pass");
 }
 
+// Cases at the floor on both nights have a ratio of 1, which is no coin that fell.
 TEST(DriftOfTheMedian, CountsNoTies) {
-  Night night(40, 40, 1.2);
-  for (std::size_t i = 0; i < 19; ++i) night.outcomes[i].errors.rms = night.baselines[i].rms = 0.1;  // both at the floor
-  EXPECT_EQ(night.drift()->status, "fail");                                                          // 21 of 21: 4.8e-7
-  night.outcomes[19].errors.rms = night.baselines[19].rms = 0.1;
-  EXPECT_EQ(night.drift()->status, "pass");  // the median lies between a tie and 1.2, but 20 of 20 is 9.5e-7 ...
+  const auto with_ties = [](std::size_t ties) {
+    Night night(30, 30, 1.2);
+    for (std::size_t i = 0; i < ties; ++i) night.outcomes[i].errors.rms = night.baselines[i].rms = 0.1;
+    return night.drift()->status;
+  };
+  EXPECT_EQ(with_ties(10), "fail");  // 20 of 20: 9.5e-7; 20 of 30 would be chance
+  EXPECT_EQ(with_ties(11), "pass");  // 19 of 19: 1.9e-6
 }
 
 TEST(DriftOfTheMedian, NeedsThirtyChangedCasesOfAWholeRun) {

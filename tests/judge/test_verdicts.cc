@@ -6,10 +6,10 @@
 namespace plumbline {
 namespace {
 
-constexpr Verdict all_verdicts[] = {Verdict::pass,          Verdict::improved, Verdict::fresh,            Verdict::unsupported, Verdict::changed,
-                                    Verdict::fail,          Verdict::regressed, Verdict::crashed,         Verdict::timeout,
-                                    Verdict::out_of_memory, Verdict::error,    Verdict::support_mismatch, Verdict::mistrusted,
-                                    Verdict::ambiguous};
+constexpr Verdict all_verdicts[] = {Verdict::pass,       Verdict::improved,      Verdict::fresh,     Verdict::unsupported,
+                                    Verdict::changed,    Verdict::fail,          Verdict::regressed, Verdict::crashed,
+                                    Verdict::timeout,    Verdict::out_of_memory, Verdict::error,     Verdict::support_mismatch,
+                                    Verdict::mistrusted, Verdict::ambiguous};
 
 TEST(Verdicts, HaveNamesThatParseBack) {
   for (const Verdict verdict : all_verdicts) EXPECT_EQ(parse_verdict(name(verdict)), verdict);
@@ -20,9 +20,10 @@ TEST(Verdicts, HaveNamesThatParseBack) {
 }
 
 TEST(Verdicts, TheWorseOneStands) {
-  constexpr Verdict worst_first[] = {Verdict::crashed, Verdict::timeout,    Verdict::out_of_memory, Verdict::error,   Verdict::fail,
-                                     Verdict::support_mismatch, Verdict::mistrusted, Verdict::regressed, Verdict::ambiguous,
-                                     Verdict::changed, Verdict::improved,   Verdict::fresh,         Verdict::unsupported, Verdict::pass};
+  constexpr Verdict worst_first[] = {
+      Verdict::crashed,          Verdict::timeout,    Verdict::out_of_memory, Verdict::error,     Verdict::fail,
+      Verdict::support_mismatch, Verdict::mistrusted, Verdict::regressed,     Verdict::ambiguous, Verdict::changed,
+      Verdict::improved,         Verdict::fresh,      Verdict::unsupported,   Verdict::pass};
   for (std::size_t i = 0; i < std::size(worst_first); ++i) {
     for (std::size_t j = i; j < std::size(worst_first); ++j) {
       EXPECT_EQ(worse_of(worst_first[i], worst_first[j]), worst_first[i]);
@@ -54,7 +55,9 @@ TEST(ExitCode, OfMany) {
 }
 
 TEST(ExitCode, CountsSuiteScores) {
-  const auto score = [](std::string status) { return std::vector<SuiteScore>{{"smoke", "cpu/flash", "bf16", "shrink", 9, 4, 3.5, status}}; };
+  const auto score = [](std::string status) {
+    return std::vector<SuiteScore>{{"smoke", "cpu/flash", "bf16", "shrink", 9, 4, 3.5, status}};
+  };
   EXPECT_EQ(exit_code({Verdict::pass}, score("fail")), 1);
   EXPECT_EQ(exit_code({Verdict::pass}, score("pass")), 0);
   EXPECT_EQ(exit_code({Verdict::pass}, score("not judged: partial suite")), 0);

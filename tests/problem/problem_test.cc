@@ -215,7 +215,7 @@ TEST(SetFieldTest, SaysWhatIsAllowed) {
   Problem problem;
   EXPECT_THAT(set_field(problem, "batch", "2 "), Optional(HasSubstr("batch: \"2 \" is not an integer from 1 to 65536")));
   EXPECT_THAT(set_field(problem, "batch", "0x2"), Optional(HasSubstr("is not an integer")));
-  EXPECT_THAT(set_field(problem, "head_dim", "1025"), Optional(HasSubstr("from 1 to 1024")));
+  EXPECT_THAT(set_field(problem, "head_dim", "1025"), Optional(HasSubstr("head_dim: \"1025\" is not an integer from 1 to 1024")));
   EXPECT_THAT(set_field(problem, "window_left", "-2"), Optional(HasSubstr("from -1 to")));
   EXPECT_THAT(set_field(problem, "window", "3"), Optional(HasSubstr("two integers \"left,right\"")));
   EXPECT_THAT(set_field(problem, "mask", "causal"), Optional(HasSubstr("none, causal_top_left, causal_bottom_right")));

@@ -14,11 +14,16 @@ namespace {
 
 Status to_status(const char* phase, int status) {
   switch (status) {
-    case PLUMBLINE_OK: return Status::ok;
-    case PLUMBLINE_UNSUPPORTED: return Status::unsupported;
-    case PLUMBLINE_OUT_OF_MEMORY: return Status::out_of_memory;
-    case PLUMBLINE_ERROR: return Status::error;
-    default: throw Stop{Status::error, fmt::format("{} returned {}, which is no plumbline_status", phase, status)};
+    case PLUMBLINE_OK:
+      return Status::ok;
+    case PLUMBLINE_UNSUPPORTED:
+      return Status::unsupported;
+    case PLUMBLINE_OUT_OF_MEMORY:
+      return Status::out_of_memory;
+    case PLUMBLINE_ERROR:
+      return Status::error;
+    default:
+      throw Stop{Status::error, fmt::format("{} returned {}, which is no plumbline_status", phase, status)};
   }
 }
 
@@ -38,7 +43,8 @@ int call_without_exceptions(const char* phase, const ReasonedCall& call, char* r
 }  // namespace
 
 void call_provider(const char* phase, const ReasonedCall& call) {
-  std::array<char, 1024> reason{};
+  std::array<char, 1024> reason;
+  reason.front() = '\0';  // the rest stays as it is: this function is also on the path that is timed
   const CrashPhase in_phase(phase);
   const Status status = to_status(phase, call_without_exceptions(phase, call, reason.data(), reason.size()));
   if (status == Status::ok) return;

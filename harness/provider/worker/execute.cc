@@ -110,8 +110,7 @@ class Execution {
   DeviceMemory memory() const { return {provider_.memory, &device_}; }
 
   void query() {
-    call_provider("query",
-                  [&](char* reason, std::size_t bytes) { return provider_.query(kernel_, &problem_, &device_, reason, bytes); });
+    call_provider("query", [&](char* reason, std::size_t bytes) { return provider_.query(kernel_, &problem_, &device_, reason, bytes); });
     if (on_device() && provider_.memory == nullptr) {
       throw Stop{Status::error, fmt::format("provider {} supports {} but offers no device memory", provider_.name, request_.device.name)};
     }

@@ -26,17 +26,18 @@ plumbline_get_provider_function entry_point(const std::string& path) {
 // Versions first: in another version the fields behind them may mean something else.
 void check_version(const std::string& path, const plumbline_provider& p) {
   if (p.abi_version != PLUMBLINE_ABI_VERSION) {
-    throw Stop{Status::error,
-               fmt::format("{} was built for ABI version {}, this plumbline speaks version {}", path, p.abi_version, PLUMBLINE_ABI_VERSION)};
+    throw Stop{Status::error, fmt::format("{} was built for ABI version {}, this plumbline speaks version {}", path, p.abi_version,
+                                          PLUMBLINE_ABI_VERSION)};
   }
   if (p.struct_size < sizeof p) {
-    throw Stop{Status::error, fmt::format("{}: its plumbline_provider has {} bytes, this plumbline needs {}", path, p.struct_size, sizeof p)};
+    throw Stop{Status::error,
+               fmt::format("{}: its plumbline_provider has {} bytes, this plumbline needs {}", path, p.struct_size, sizeof p)};
   }
 }
 
 void check_fields(const std::string& path, const plumbline_provider& p) {
-  const bool complete = p.name != nullptr && p.version != nullptr && p.kernel_name != nullptr && p.query != nullptr && p.prepare != nullptr &&
-                        p.run != nullptr && p.describe != nullptr && p.destroy != nullptr;
+  const bool complete = p.name != nullptr && p.version != nullptr && p.kernel_name != nullptr && p.query != nullptr &&
+                        p.prepare != nullptr && p.run != nullptr && p.describe != nullptr && p.destroy != nullptr;
   if (!complete) throw Stop{Status::error, fmt::format("{}: a field of its plumbline_provider is null", path)};
   if (std::string_view(p.name).empty() || std::string_view(p.name).find('/') != std::string_view::npos) {
     throw Stop{Status::error, fmt::format("{}: \"{}\" is no name for a provider", path, p.name)};

@@ -1,0 +1,21 @@
+// What the readers of baselines/*.toml share, beyond harness/problem/table_reader.h.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "harness/problem/config.h"
+
+namespace plumbline {
+
+// The [[key]] tables of a file that may hold nothing else but `schema = 1`.
+std::vector<const ConfigNode*> reviewed_tables(const ConfigNode& file, std::string_view key, Errors& errors);
+
+// A member that must be a table if it is there; nullptr if it is not.
+const ConfigNode* sub_table(const ConfigNode& table, std::string_view key, Errors& errors);
+
+// A member that must be a finite number above 0 if it is there.
+std::optional<double> positive_number(const ConfigNode& table, std::string_view key, Errors& errors);
+
+}  // namespace plumbline

@@ -1,0 +1,58 @@
+#include <cstring>
+#include <span>
+
+#include "harness/provider/worker.h"
+
+namespace plumbline {
+
+namespace {
+
+// Places tensors until one does not fit.
+class Placer {
+ public:
+  explicit Placer(Arena& arena) : arena_(arena) {}
+  Errors errors;
+
+  int place(const char* name, std::size_t bytes, Access access) {
+    if (!errors.empty()) return -1;
+    auto index = arena_.place(name, bytes, access);
+    if (!index) {
+      errors = index.error();
+      return -1;
+    }
+    return static_cast<int>(*index);
+  }
+  int tensor(const char* name, const TensorShape& shape, Access access) {
+    return shape.rank == 0 ? -1 : place(name, shape.bytes(), access);
+  }
+  int indices(const char* name, std::span<const std::int32_t> values) {
+    const int slot = place(name, values.size_bytes(), Access::read);
+    if (slot >= 0 && !values.empty()) std::memcpy(arena_.data(static_cast<std::size_t>(slot)), values.data(), values.size_bytes());
+    return slot;
+  }
+
+ private:
+  Arena& arena_;
+};
+
+}  // namespace
+
+Result<RunRequest> place_tensors(Arena& arena, const Geometry& geometry) {
+  RunRequest request;
+  request.geometry = &geometry;
+  Placer placer(arena);
+  request.q = placer.tensor("q", geometry.q, Access::read);
+  request.k = placer.tensor("k", geometry.k, Access::read);
+  request.v = placer.tensor("v", geometry.v, Access::read);
+  request.out = placer.tensor("out", geometry.out, Access::write);
+  request.lse = placer.tensor("lse", geometry.lse, Access::write);
+  request.cu_seqlens_q = placer.indices("cu_seqlens_q", geometry.cu_seqlens_q);
+  request.cu_seqlens_kv = placer.indices("cu_seqlens_kv", geometry.cu_seqlens_kv);
+  request.seqlens_q = placer.indices("seqlens_q", geometry.seqlens_q);
+  request.seqlens_kv = placer.indices("seqlens_kv", geometry.seqlens_kv);
+  if (geometry.problem().is_paged()) request.page_table = placer.indices("page_table", geometry.page_table);
+  if (!placer.errors.empty()) return tl::unexpected(placer.errors);
+  return request;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,65 @@
+#include <cassert>
+#include <cmath>
+#include <limits>
+
+#include "harness/reference/block_worker.h"
+
+namespace plumbline {
+namespace {
+
+std::size_t index(Rounding rounding) { return static_cast<std::size_t>(rounding); }
+
+}  // namespace
+
+std::string_view name(Rounding rounding) {
+  static constexpr std::array<std::string_view, rounding_count> names{"P rounding",   "logit error",    "S rounding",     "exp2",
+                                                                      "accumulation", "split partials", "output rounding"};
+  return names[index(rounding)];
+}
+
+void compute_single_row(const Geometry& geometry, const InputView& inputs, const Model& model, RowId row, HeadData& head, RowBlock& block) {
+  use_one_blas_thread();
+  const std::array<RowId, 1> rows{row};
+  head = gather_head(geometry, inputs, row.sample, row.head / geometry.problem().group(), visible_union(geometry, rows));
+  block.compute(geometry, inputs, model, head, rows);
+}
+
+Explanation explain(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, RowId row, std::int64_t column) {
+  assert(column >= 0 && column < geometry.problem().head_dim_vo);
+  if (geometry.visible_keys(row.sample, row.row).size() == 0) return {};  // nothing is rounded
+  const Model model(spec);
+  HeadData head;
+  BlockWorker worker(model);
+  compute_single_row(geometry, inputs, model, row, head, worker.block);
+  worker.scales.compute(worker.block);
+
+  Explanation explanation;
+  explanation.o = worker.block.o.data()[column];
+  const double unit = output_unit(explanation.o, model.out), before = worker.scales.variance(0, column), after = before + unit * unit / 12;
+  explanation.spre = std::sqrt(before);
+  explanation.sigma = std::sqrt(after);
+  for (int i = 0; i < rounding_count; ++i) {
+    const auto rounding = static_cast<Rounding>(i);
+    explanation.share[index(rounding)] = worker.scales.variance(rounding, 0, column) / after;
+  }
+  explanation.share[index(Rounding::output)] = unit * unit / 12 / after;
+  return explanation;
+}
+
+RowDetail reference_row(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, RowId row) {
+  RowDetail detail;
+  detail.keys = geometry.visible_keys(row.sample, row.row);
+  detail.o.assign(static_cast<std::size_t>(geometry.problem().head_dim_vo), 0);
+  detail.lse = -std::numeric_limits<double>::infinity();
+  if (detail.keys.size() == 0) return detail;
+  HeadData head;
+  RowBlock block;
+  compute_single_row(geometry, inputs, Model(spec), row, head, block);
+  detail.s.assign(block.s.begin(), block.s.begin() + detail.keys.size());
+  detail.p.assign(block.p.begin(), block.p.begin() + detail.keys.size());
+  detail.o.assign(block.o.begin(), block.o.end());
+  detail.lse = block.lse.front();
+  return detail;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,185 @@
+#include "harness/reference/reference.h"
+
+#include <cblas.h>
+#include <tbb/enumerable_thread_specific.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <numeric>
+
+#include "harness/reference/block_worker.h"
+
+namespace plumbline {
+namespace {
+
+// Rows of a block: enough for the products to be efficient, few enough for its matrices over keys to stay in the cache.
+constexpr std::int64_t most_rows = 128, fewest_rows = 16, most_elements = 1 << 18;
+
+// Rows (indices into the selection) of one (sample, key head), cut into blocks.
+struct HeadPlan {
+  std::int64_t sample = 0, head_kv = 0;
+  std::vector<std::size_t> rows;
+  std::vector<std::pair<std::size_t, std::size_t>> blocks;  // half-open ranges of `rows`
+};
+
+class Computation {
+ public:
+  Computation(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, const RowSelection& selection,
+              const ReferenceOptions& options)
+      : geometry_(geometry), inputs_(inputs), model_(spec), options_(options), workers_([this] { return BlockWorker(model_); }) {
+    allocate(selection);
+  }
+
+  Reference run() {
+    std::vector<HeadPlan> plans = plan_heads();
+    tbb::parallel_for(std::size_t{0}, plans.size(), [&](std::size_t i) { run_head(plans[i]); });
+    return std::move(result_);
+  }
+
+ private:
+  void allocate(const RowSelection& selection) {
+    result_.selection = selection;
+    result_.columns = geometry_.problem().head_dim_vo;
+    const std::size_t rows = selection.rows.size(), elements = rows * static_cast<std::size_t>(result_.columns);
+    result_.o.assign(elements, 0);
+    for (auto* matrix : {&result_.spre, &result_.sigma, &result_.bound}) matrix->assign(elements, 0);
+    result_.lse.assign(rows, -std::numeric_limits<double>::infinity());
+    result_.lse_sigma.assign(rows, 0);
+    result_.visible.assign(rows, 0);
+    if (!options_.suite_scores) return;
+    result_.gradient.assign(elements, 0);
+    for (auto* variance : {&result_.shrink_variance, &result_.temperature_variance}) variance->assign(rows, 0);
+  }
+
+  // Rows without visible keys keep what allocate() gave them.
+  std::vector<HeadPlan> plan_heads() {
+    const auto& rows = result_.selection.rows;
+    const std::int64_t group = geometry_.problem().group();
+    std::vector<std::size_t> order(rows.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto key = [&](std::size_t i) { return std::tuple(rows[i].sample, rows[i].head, rows[i].row); };
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+
+    std::vector<HeadPlan> plans;
+    for (const std::size_t i : order) {
+      const RowId& id = rows[i];
+      result_.visible[i] = static_cast<std::int32_t>(geometry_.visible_keys(id.sample, id.row).size());
+      if (result_.visible[i] == 0) continue;
+      const std::int64_t head_kv = id.head / group;
+      if (plans.empty() || plans.back().sample != id.sample || plans.back().head_kv != head_kv)
+        plans.push_back({id.sample, head_kv, {}, {}});
+      plans.back().rows.push_back(i);
+    }
+    return plans;
+  }
+
+  // A block's products run over the union of what its rows see; rows that see little of it start a block of their own.
+  void cut_blocks(HeadPlan& plan, bool one_row_each) const {
+    std::size_t begin = 0;
+    KeyRange all;
+    std::int64_t largest = 0;
+    for (std::size_t i = 0; i < plan.rows.size(); ++i) {
+      const RowId& id = result_.selection.rows[plan.rows[i]];
+      const KeyRange seen = geometry_.visible_keys(id.sample, id.row);
+      const KeyRange joined = i == begin ? seen : KeyRange{std::min(all.begin, seen.begin), std::max(all.end, seen.end)};
+      const std::int64_t limit = std::clamp(most_elements / joined.size(), fewest_rows, most_rows);
+      const bool wide = joined.size() > 2 * std::max(largest, seen.size()) + most_rows;
+      if (i > begin && (one_row_each || wide || static_cast<std::int64_t>(i - begin) >= limit)) {
+        plan.blocks.emplace_back(begin, i);
+        begin = i;
+        all = seen;
+        largest = seen.size();
+      } else {
+        all = joined;
+        largest = std::max(largest, seen.size());
+      }
+    }
+    plan.blocks.emplace_back(begin, plan.rows.size());
+  }
+
+  void run_head(HeadPlan& plan) {
+    std::vector<RowId> ids;
+    for (const std::size_t i : plan.rows) ids.push_back(result_.selection.rows[i]);
+    const HeadData head = gather_head(geometry_, inputs_, plan.sample, plan.head_kv, visible_union(geometry_, ids));
+    cut_blocks(plan, !head.finite);
+    // Isolated: a thread that waits here must not start another head and gather its K and V, too.
+    tbb::this_task_arena::isolate([&] {
+      tbb::parallel_for(std::size_t{0}, plan.blocks.size(), [&](std::size_t b) {
+        const auto [begin, end] = plan.blocks[b];
+        run_block(head, std::span(ids).subspan(begin, end - begin), std::span(plan.rows).subspan(begin, end - begin));
+      });
+    });
+  }
+
+  void run_block(const HeadData& head, std::span<const RowId> ids, std::span<const std::size_t> rows) {
+    BlockWorker& worker = workers_.local();
+    worker.block.compute(geometry_, inputs_, model_, head, ids);
+    worker.scales.compute(worker.block);
+    worker.sigma_squared.resize(rows.size() * static_cast<std::size_t>(result_.columns));
+    for (std::size_t r = 0; r < rows.size(); ++r) store_row(worker, static_cast<std::int64_t>(r), rows[r]);
+    if (!options_.suite_scores) return;
+    worker.scores.compute(worker.scales, worker.sigma_squared);
+    for (std::size_t r = 0; r < rows.size(); ++r) store_scores(worker.scores, static_cast<std::int64_t>(r), rows[r]);
+  }
+
+  void store_row(BlockWorker& worker, std::int64_t r, std::size_t row) {
+    const std::int64_t columns = result_.columns;
+    for (std::int64_t j = 0; j < columns; ++j) {
+      const std::size_t at = row * static_cast<std::size_t>(columns) + static_cast<std::size_t>(j);
+      const double o = worker.block.o.data()[r * columns + j];
+      const double unit = output_unit(o, model_.out), variance = worker.scales.variance(r, j);
+      const double with_output = variance + unit * unit / 12;
+      worker.sigma_squared.data()[r * columns + j] = with_output;
+      result_.o[at] = o;
+      result_.spre[at] = static_cast<float>(std::sqrt(variance));
+      result_.sigma[at] = static_cast<float>(std::sqrt(with_output));
+      result_.bound[at] = static_cast<float>(worker.scales.worst_case(r, j) + unit / 2);
+    }
+    result_.lse[row] = worker.block.lse.data()[r];
+    result_.lse_sigma[row] = static_cast<float>(std::sqrt(worker.scales.lse_variance(r)));
+  }
+
+  void store_scores(const SuiteScores& scores, std::int64_t r, std::size_t row) {
+    const std::int64_t columns = result_.columns;
+    for (std::int64_t j = 0; j < columns; ++j) {
+      result_.gradient[row * static_cast<std::size_t>(columns) + static_cast<std::size_t>(j)] = static_cast<float>(scores.gradient(r, j));
+    }
+    result_.shrink_variance[row] = static_cast<float>(scores.shrink_variance(r));
+    result_.temperature_variance[row] = static_cast<float>(scores.temperature_variance(r));
+  }
+
+  const Geometry& geometry_;
+  const InputView& inputs_;
+  const Model model_;
+  const ReferenceOptions options_;
+  tbb::enumerable_thread_specific<BlockWorker> workers_;
+  Reference result_;
+};
+
+}  // namespace
+
+KeyRange visible_union(const Geometry& geometry, std::span<const RowId> rows) {
+  KeyRange all{std::numeric_limits<std::int64_t>::max(), 0};
+  for (const RowId& id : rows) {
+    const KeyRange seen = geometry.visible_keys(id.sample, id.row);
+    all = {std::min(all.begin, seen.begin), std::max(all.end, seen.end)};
+  }
+  return all;
+}
+
+void use_one_blas_thread() {
+  static std::once_flag once;
+  std::call_once(once, [] { openblas_set_num_threads(1); });
+}
+
+Reference compute_reference(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, const RowSelection& rows,
+                            const ReferenceOptions& options) {
+  use_one_blas_thread();
+  return Computation(geometry, inputs, spec, rows, options).run();
+}
+
+}  // namespace plumbline

@@ -1,0 +1,42 @@
+// What the suite tests "shrink" and "temperature" need: the gradient G of O by the logarithm of the softmax scale, and the variances of
+// sum_j e_j o_j / sigma_j^2 and sum_j e_j G_j / sigma_j^2 of a row.
+#pragma once
+
+#include <vector>
+
+#include "harness/reference/scales.h"
+
+namespace plumbline {
+
+class SuiteScores {
+ public:
+  // sigma_squared is [R, dim_vo], with output rounding.
+  void compute(const BlockScales& scales, const Buffer<double>& sigma_squared);
+
+  double gradient(std::int64_t row, std::int64_t column) const { return gradient_.data()[row * columns_ + column]; }
+  double shrink_variance(std::int64_t row) const { return shrink_.data()[row]; }
+  double temperature_variance(std::int64_t row) const { return temperature_.data()[row]; }
+
+ private:
+  struct LogitSpread {
+    double mean = 0, deviation = 0;  // of s under p
+  };
+  LogitSpread logit_spread(std::int64_t row) const;
+  void find_gradient();
+  void project(const Buffer<double>& direction, const Buffer<double>& sigma_squared);
+  double p_rounding_variance(std::int64_t row);
+
+  const BlockScales* scales_ = nullptr;
+  const RowBlock* block_ = nullptr;
+  std::int64_t columns_ = 0;
+  Buffer<double> gradient_;                   // [R, dim_vo]
+  std::vector<double> shrink_, temperature_;  // [R]
+  std::vector<LogitSpread> spread_;           // [R]
+  std::vector<double> norm_;                  // [R] <g, g>_w of the direction g, w = 1 / sigma^2
+  std::vector<double> offset_;                // [R] part of <x_k, g>_w that all keys share
+  Weights weights_;
+  Buffer<float> weighted_direction_, product_, projection_;  // [R, ld], [R, ld], [R, stride]
+  std::vector<double> row_weights_;
+};
+
+}  // namespace plumbline

@@ -1,0 +1,152 @@
+// One outcome or diff in full.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "harness/report/format.h"
+#include "harness/report/report.h"
+
+namespace plumbline {
+namespace {
+
+constexpr std::size_t label_width = 11;
+
+// "  worst      text", wrapped behind the label.
+std::string labelled(std::string_view label, const std::string& text, const Style& style) {
+  return fmt::format("  {:<{}}{}\n", label, label_width, wrapped(text, label_width + 2, style));
+}
+
+std::string shell_quoted(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
+// "P rounding 71 %, output rounding 25 %": the shares of sigma^2 from 1 % on, largest first.
+std::string shares(const std::array<double, rounding_count>& share) {
+  std::vector<std::pair<double, Rounding>> parts;
+  for (int i = 0; i < rounding_count; ++i) parts.emplace_back(share[static_cast<std::size_t>(i)], static_cast<Rounding>(i));
+  std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string text;
+  for (const auto& [part, rounding] : parts) {
+    if (part >= 0.01) text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : ", ", name(rounding), 100 * part);
+  }
+  return text;
+}
+
+std::string nearest(const Judgement& judgement) {
+  if (judgement.nearest_statistic.empty()) return "";
+  return fmt::format("{} of the limit ({})", percent(judgement.percent_of_limit), judgement.nearest_statistic);
+}
+
+std::string worst_lines(const Outcome& outcome, const Style& style) {
+  const WorstElement& worst = *outcome.worst;
+  const double error = worst.got - worst.expected;
+  std::string text = labelled("worst",
+                              fmt::format("{}: {}, {}", outcome.worst_statistic, at(worst.element),
+                                          plural(static_cast<std::size_t>(worst.visible_keys), "visible key")),
+                              style);
+  text += labelled("",
+                   fmt::format("got {:.9g}, expected {:.9g}, error {:.4g}: {:.3g} sigma, {:.3g} ulp", worst.got, worst.expected, error,
+                               error / worst.sigma, error / worst.ulp),
+                   style);
+  return text + labelled("sigma", fmt::format("{:.3g} there: {}", worst.sigma, shares(worst.share)), style);
+}
+
+std::string error_line(const Outcome& outcome, const Style& style) {
+  const ErrorStatistics& errors = outcome.errors;
+  std::string text =
+      fmt::format("peak {}, beyond output rounding {}, rms {}", number(errors.peak), number(errors.beyond_output), number(errors.rms));
+  if (errors.has_lse) text += fmt::format(", lse {}", number(errors.lse_z));
+  text += fmt::format("; largest {} ({} ulp), mean {}; {} elements, {} of {} rows", number(errors.max_abs), number(errors.max_ulp),
+                      number(errors.mean_abs), errors.elements, outcome.reference_rows, outcome.rows_total);
+  return labelled("error", text, style);
+}
+
+std::string launched_line(const Description& description, const Style& style) {
+  std::string text = description.launched;
+  if (!description.build_id.empty()) text += fmt::format(" (build {})", description.build_id);
+  text += fmt::format(", tensor cores {}", description.tensor_cores);
+  if (description.registers_per_thread >= 0) text += fmt::format(", {} registers", description.registers_per_thread);
+  if (description.spill_bytes_per_thread > 0) text += fmt::format(", {} bytes spilled", description.spill_bytes_per_thread);
+  if (description.shared_memory_bytes >= 0) {
+    text += fmt::format(", {:.2f} KB shared memory", static_cast<double>(description.shared_memory_bytes) / 1000);
+  }
+  return labelled("launched", text, style);
+}
+
+std::string measured_lines(const StoredOutcome& stored, const Style& style) {
+  const Outcome& outcome = stored.outcome;
+  std::string text;
+  if (const std::string near = nearest(stored.judgement); !near.empty()) text += labelled("judged", near, style);
+  if (outcome.worst && is_failure(stored.judgement.verdict)) text += worst_lines(outcome, style);
+  text += error_line(outcome, style);
+  text += labelled("spec", fmt::format("sigma is {} times the strict spec's", number(outcome.widening)), style);
+  if (!outcome.location.kind.empty()) text += labelled("where", outcome.location.description, style);
+  if (outcome.timed) {
+    text += labelled("time",
+                     fmt::format("{} (MAD {}), {} of the sentinel", duration(outcome.time_ns), duration(outcome.time_mad_ns),
+                                 number(outcome.time_ratio)),
+                     style);
+  }
+  return text;
+}
+
+std::string judgement_lines(const Judgement& judgement, const Style& style) {
+  std::string text;
+  for (const Finding& finding : judgement.findings) text += labelled(finding.statistic, finding.text, style);
+  for (const std::string& note : judgement.notes) text += labelled("note", note, style);
+  return text;
+}
+
+std::string difference_lines(const DiffOutcome& diff, const Style& style) {
+  std::string text = labelled("largest",
+                              fmt::format("{}, {} ulp at {}; mean {}; {} of the legal standard deviations at most", number(diff.max_abs),
+                                          number(diff.max_ulp), at(diff.max_abs_element), number(diff.mean_abs), number(diff.max_sigma)),
+                              style);
+  text += labelled("relative",
+                   fmt::format("{} at most, where |expected| is {} and the output's rms {}; mean {}", number(diff.max_rel),
+                               number(diff.max_rel_expected), number(diff.rms_output), number(diff.mean_rel)),
+                   style);
+  text += labelled("bits",
+                   fmt::format("{:.4g} % of {} elements equal, {} of {} heads entirely", 100 * diff.bit_equal_share, diff.elements,
+                               diff.heads_bit_equal, diff.heads),
+                   style);
+  text += labelled("fp64", fmt::format("rms error of a {}, of b {}", number(diff.rms_a), number(diff.rms_b)), style);
+  if (diff.time_ns_a > 0 && diff.time_ns_b > 0) {
+    text += labelled("time",
+                     fmt::format("a {}, b {}: a takes {:.3f} times as long", duration(diff.time_ns_a), duration(diff.time_ns_b),
+                                 diff.time_ns_a / diff.time_ns_b),
+                     style);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string render_case(const StoredOutcome& stored, const std::string& reproduce_command, const Style& style) {
+  const auto& [outcome, judgement] = stored;
+  const bool failed = is_failure(judgement.verdict);
+  std::string text = fmt::format("{}  {}\n", coloured(name(judgement.verdict), judgement.verdict, style), outcome.case_id);
+  text += labelled("suite", fmt::format("{}/{}", outcome.suite, outcome.group), style);
+  text += judgement_lines(judgement, style);
+  if (outcome.status == Status::ok) text += measured_lines(stored, style);
+  if (!outcome.description.launched.empty()) text += launched_line(outcome.description, style);
+  if (!outcome.saved_to.empty()) text += labelled("saved to", outcome.saved_to, style);
+  if (failed || judgement.verdict == Verdict::ambiguous) {
+    text += fmt::format("reproduce: {} --case {}\n", reproduce_command, shell_quoted(outcome.case_id));
+  }
+  return text + "\n";
+}
+
+std::string render_diff(const StoredDiff& stored, const Style& style) {
+  const auto& [diff, judgement] = stored;
+  std::string text = fmt::format("{}  {}/{}\n", coloured(name(judgement.verdict), judgement.verdict, style), diff.suite, diff.name);
+  text += labelled("a", diff.case_a, style) + labelled("b", diff.case_b, style);
+  text += judgement_lines(judgement, style);
+  if (diff.status == Status::ok) text += difference_lines(diff, style);
+  return text + "\n";
+}
+
+}  // namespace plumbline

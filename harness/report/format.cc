@@ -1,0 +1,77 @@
+#include "harness/report/format.h"
+
+#include <fmt/color.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace plumbline {
+
+std::string number(double value) { return fmt::format("{:.4g}", value); }
+
+std::string percent(double value) { return value > 9999 ? "> 9999 %" : fmt::format("{:.0f} %", value); }
+
+std::string duration(double time_ns) {
+  if (time_ns < 1e3) return fmt::format("{:.4g} ns", time_ns);
+  if (time_ns < 1e6) return fmt::format("{:.4g} us", time_ns / 1e3);
+  if (time_ns < 1e9) return fmt::format("{:.4g} ms", time_ns / 1e6);
+  return fmt::format("{:.4g} s", time_ns / 1e9);
+}
+
+std::string plural(std::size_t count, std::string_view noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
+
+std::string at(const ElementId& element) {
+  return fmt::format("sample {} head {} row {} column {}", element.sample, element.head, element.row, element.column);
+}
+
+std::size_t display_width(std::string_view text) {
+  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; };
+  return text.size() - static_cast<std::size_t>(std::count_if(text.begin(), text.end(), continues));
+}
+
+std::string coloured(std::string_view text, Verdict verdict, const Style& style) {
+  if (!style.colour) return std::string(text);
+  const bool wants_a_look = verdict == Verdict::ambiguous || verdict == Verdict::changed || verdict == Verdict::unsupported;
+  const auto colour = is_failure(verdict) ? fmt::terminal_color::red
+                      : wants_a_look      ? fmt::terminal_color::yellow
+                                          : fmt::terminal_color::green;
+  return fmt::format(fmt::fg(colour), "{}", text);
+}
+
+std::string wrapped(std::string_view text, std::size_t indent, const Style& style) {
+  const std::string line_break = "\n" + std::string(indent, ' ');
+  std::string out;
+  std::size_t column = indent;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find_first_of(" \n"), text.size());
+    const std::string_view word = text.substr(0, end);
+    const std::size_t width = display_width(word);
+    const bool starts_line = column == indent;
+    if (!starts_line && style.width > 0 && column + 1 + width > static_cast<std::size_t>(style.width)) {
+      out += line_break;
+      column = indent;
+    } else if (!starts_line) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += width;
+    if (end < text.size() && text[end] == '\n') {
+      out += line_break;
+      column = indent;
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+std::string why(const Judgement& judgement) {
+  std::string sentence;
+  const auto add = [&](const std::string& text) { sentence += (sentence.empty() ? "" : "; ") + text; };
+  for (const Finding& finding : judgement.findings) add(finding.text);
+  if (judgement.findings.empty()) std::for_each(judgement.notes.begin(), judgement.notes.end(), add);
+  return sentence;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,30 @@
+// Small pieces of text that the renderers share.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "harness/judge/judge.h"
+#include "harness/report/report.h"
+
+namespace plumbline {
+
+std::string number(double value);                              // four digits: "0.1234", "1.23e-05", "nan"
+std::string percent(double value);                             // "62 %"; above 9999 "> 9999 %", so that a column stays narrow
+std::string duration(double time_ns);                          // "1.276 ms"
+std::string plural(std::size_t count, std::string_view noun);  // "1 case", "2 cases"
+std::string at(const ElementId& element);                      // "sample 0 head 1 row 2 column 3"
+
+// Columns that UTF-8 text takes on a terminal, one per code point.
+std::size_t display_width(std::string_view text);
+// The verdict's colour around `text`: red for failures, yellow for what wants a look, green else; unchanged where the style has no colour.
+std::string coloured(std::string_view text, Verdict verdict, const Style& style);
+// Breaks at blanks so that no line exceeds the width where that is possible; lines after the first start with `indent` blanks. The first
+// is taken to start at column `indent`. Line breaks of the text are kept.
+std::string wrapped(std::string_view text, std::size_t indent, const Style& style);
+
+// The sentence behind a verdict: the texts of its findings, else its notes, joined by "; ".
+std::string why(const Judgement& judgement);
+
+}  // namespace plumbline

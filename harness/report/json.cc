@@ -1,0 +1,205 @@
+// A run as JSON.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "harness/report/report.h"
+
+namespace plumbline {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json value(double x) {
+  if (std::isfinite(x)) return x;
+  return std::isnan(x) ? "NaN" : x > 0 ? "Infinity" : "-Infinity";
+}
+
+Json element_json(const ElementId& element) {
+  return {{"sample", element.sample}, {"head", element.head}, {"row", element.row}, {"column", element.column}};
+}
+
+Json run_json(const RunInfo& run) {
+  return {{"run_id", run.run_id},
+          {"started_at", run.started_at},
+          {"device_kind", run.machine.device_kind},
+          {"arch", run.machine.arch},
+          {"model", run.machine.model},
+          {"memory_bytes", run.machine.memory_bytes},
+          {"clock_policy", run.machine.clock_policy},
+          {"commit", run.commit},
+          {"host", run.host},
+          {"compiler", run.compiler},
+          {"flags", run.flags},
+          {"command_line", run.command_line},
+          {"shard", run.shard},
+          {"purpose", run.purpose}};
+}
+
+void add_judgement(Json& object, const Judgement& judgement) {
+  object["verdict"] = name(judgement.verdict);
+  object["percent_of_limit"] = value(judgement.percent_of_limit);
+  object["nearest_statistic"] = judgement.nearest_statistic;
+  object["findings"] = Json::array();
+  for (const Finding& finding : judgement.findings) {
+    object["findings"].push_back(
+        {{"statistic", finding.statistic}, {"value", value(finding.value)}, {"limit", value(finding.limit)}, {"text", finding.text}});
+  }
+  object["notes"] = judgement.notes;
+}
+
+Json errors_json(const ErrorStatistics& errors) {
+  Json object = {{"elements", errors.elements},
+                 {"peak", value(errors.peak)},
+                 {"beyond_output", value(errors.beyond_output)},
+                 {"rms", value(errors.rms)},
+                 {"bound", value(errors.bound)},
+                 {"max_abs", value(errors.max_abs)},
+                 {"max_rel", value(errors.max_rel)},
+                 {"mean_abs", value(errors.mean_abs)},
+                 {"max_ulp", value(errors.max_ulp)},
+                 {"outside_allclose_1e3", value(errors.outside_allclose_1e3)},
+                 {"outside_allclose_1e2", value(errors.outside_allclose_1e2)}};
+  if (errors.has_lse) {
+    object["lse_z"] = value(errors.lse_z);
+    object["lse_max_abs"] = value(errors.lse_max_abs);
+  }
+  if (errors.has_suite_scores) {
+    object["shrink_z"] = value(errors.shrink_z);
+    object["temperature_z"] = value(errors.temperature_z);
+  }
+  return object;
+}
+
+Json faults_json(const Faults& faults) {
+  return {{"nan", faults.nan},
+          {"inf", faults.inf},
+          {"unwritten", faults.unwritten},
+          {"out_of_range", faults.out_of_range},
+          {"padded_rows", faults.padded_rows},
+          {"empty_rows", faults.empty_rows},
+          {"inexact", faults.inexact},
+          {"fence_bytes", faults.fence_bytes},
+          {"detail", faults.detail}};
+}
+
+Json worst_json(const Outcome& outcome) {
+  const WorstElement& worst = *outcome.worst;
+  Json object = {{"statistic", outcome.worst_statistic},
+                 {"element", element_json(worst.element)},
+                 {"got", value(worst.got)},
+                 {"expected", value(worst.expected)},
+                 {"sigma", value(worst.sigma)},
+                 {"ulp", value(worst.ulp)},
+                 {"visible_keys", worst.visible_keys}};
+  for (int i = 0; i < rounding_count; ++i) {
+    object["share"][std::string(name(static_cast<Rounding>(i)))] = value(worst.share[static_cast<std::size_t>(i)]);
+  }
+  return object;
+}
+
+Json launched_json(const Outcome& outcome) {
+  const Description& description = outcome.description;
+  return {{"launched", description.launched},
+          {"build_id", description.build_id},
+          {"tensor_cores", description.tensor_cores},
+          {"padding_policy", name(description.padding_policy)},
+          {"spec", spec_text(description.spec)},
+          {"registers_per_thread", description.registers_per_thread},
+          {"spill_bytes_per_thread", description.spill_bytes_per_thread},
+          {"shared_memory_bytes", description.shared_memory_bytes},
+          {"stack_bytes_per_thread", description.stack_bytes_per_thread},
+          {"workspace_bytes", outcome.workspace_bytes}};
+}
+
+// What only an outcome with output has.
+void add_measurement(Json& object, const Outcome& outcome) {
+  object["errors"] = errors_json(outcome.errors);
+  object["faults"] = faults_json(outcome.faults);
+  if (outcome.worst) object["worst"] = worst_json(outcome);
+  if (!outcome.location.kind.empty()) {
+    object["location"] = {{"kind", outcome.location.kind}, {"description", outcome.location.description}, {"z", value(outcome.location.z)}};
+  }
+  object["reference_rows"] = outcome.reference_rows;
+  object["rows_total"] = outcome.rows_total;
+  object["widening"] = value(outcome.widening);
+  object["spec_judged"] = outcome.spec_judged;
+  object["output_digest"] = outcome.output_digest;
+  if (outcome.repeat_checked) object["repeat_equal"] = outcome.repeat_equal;
+  if (outcome.timed) {
+    object["time_ns"] = value(outcome.time_ns);
+    object["time_mad_ns"] = value(outcome.time_mad_ns);
+    object["time_ratio"] = value(outcome.time_ratio);
+  }
+}
+
+Json outcome_json(const StoredOutcome& stored) {
+  const Outcome& outcome = stored.outcome;
+  Json object = {{"suite", outcome.suite},
+                 {"group", outcome.group},
+                 {"tier", outcome.tier},
+                 {"case", outcome.case_id},
+                 {"kernel", outcome.c.kernel},
+                 {"device", outcome.c.device},
+                 {"problem", problem_id(outcome.c.problem)},
+                 {"problem_digest", outcome.problem_digest}};
+  add_judgement(object, stored.judgement);
+  object["status"] = name(outcome.status);
+  object["reason"] = outcome.reason;
+  object["description"] = launched_json(outcome);
+  if (outcome.status == Status::ok) add_measurement(object, outcome);
+  object["wall_ms"] = value(outcome.wall_ms);
+  if (!outcome.saved_to.empty()) object["saved_to"] = outcome.saved_to;
+  return object;
+}
+
+Json diff_json(const StoredDiff& stored) {
+  const DiffOutcome& diff = stored.outcome;
+  Json object = {{"suite", diff.suite},   {"name", diff.name}, {"tier", diff.tier},
+                 {"expect", diff.expect}, {"a", diff.case_a},  {"b", diff.case_b}};
+  add_judgement(object, stored.judgement);
+  object["status"] = name(diff.status);
+  object["reason"] = diff.reason;
+  if (diff.status != Status::ok) return object;
+  const Json measured = {{"rows", diff.rows},
+                         {"elements", diff.elements},
+                         {"max_abs", value(diff.max_abs)},
+                         {"mean_abs", value(diff.mean_abs)},
+                         {"max_rel", value(diff.max_rel)},
+                         {"mean_rel", value(diff.mean_rel)},
+                         {"max_sigma", value(diff.max_sigma)},
+                         {"max_ulp", value(diff.max_ulp)},
+                         {"max_rel_expected", value(diff.max_rel_expected)},
+                         {"rms_output", value(diff.rms_output)},
+                         {"max_abs_element", element_json(diff.max_abs_element)},
+                         {"max_rel_element", element_json(diff.max_rel_element)},
+                         {"bit_equal_share", value(diff.bit_equal_share)},
+                         {"heads", diff.heads},
+                         {"heads_bit_equal", diff.heads_bit_equal},
+                         {"rms_a", value(diff.rms_a)},
+                         {"rms_b", value(diff.rms_b)},
+                         {"time_ns_a", value(diff.time_ns_a)},
+                         {"time_ns_b", value(diff.time_ns_b)}};
+  object.update(measured);
+  return object;
+}
+
+Json score_json(const SuiteScore& score) {
+  return {{"suite", score.suite}, {"kernel", score.kernel},      {"dtype", score.dtype},        {"statistic", score.statistic},
+          {"cases", score.cases}, {"value", value(score.value)}, {"limit", value(score.limit)}, {"status", score.status}};
+}
+
+}  // namespace
+
+std::string render_json(const RunReport& report) {
+  Json root = {{"run", run_json(*report.run)},
+               {"exit_code", report.exit_code},
+               {"outcomes", Json::array()},
+               {"diffs", Json::array()},
+               {"suite_scores", Json::array()}};
+  for (const StoredOutcome& stored : *report.outcomes) root["outcomes"].push_back(outcome_json(stored));
+  for (const StoredDiff& stored : *report.diffs) root["diffs"].push_back(diff_json(stored));
+  for (const SuiteScore& score : *report.scores) root["suite_scores"].push_back(score_json(score));
+  return root.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace plumbline

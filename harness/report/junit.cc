@@ -1,0 +1,159 @@
+// JUnit XML as Jenkins, GitLab and GitHub actions read it: testsuites / testsuite / testcase with failure, error or skipped.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "harness/report/format.h"
+#include "harness/report/report.h"
+
+namespace plumbline {
+namespace {
+
+constexpr std::string_view replacement = "\xEF\xBF\xBD";  // U+FFFD
+
+// Bytes of the UTF-8 code point at the start of `text`; 0 where it is not one that XML 1.0 allows.
+std::size_t valid_code_point(std::string_view text) {
+  const auto byte = [&](std::size_t i) -> std::uint32_t { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0; };
+  const auto continues = [&](std::size_t i) { return (byte(i) & 0xC0U) == 0x80U; };
+  const std::uint32_t first = byte(0);
+  if (first < 0x80) return first >= 0x20 || first == '\t' || first == '\n' || first == '\r' ? 1 : 0;
+  if (first >= 0xC2 && first <= 0xDF) return continues(1) ? 2 : 0;
+  if (first >= 0xE0 && first <= 0xEF && continues(1) && continues(2)) {
+    const std::uint32_t point = (first & 0xFU) << 12 | (byte(1) & 0x3FU) << 6 | (byte(2) & 0x3FU);
+    const bool surrogate = point >= 0xD800 && point <= 0xDFFF;
+    return point >= 0x800 && !surrogate && point < 0xFFFE ? 3 : 0;
+  }
+  if (first >= 0xF0 && first <= 0xF4 && continues(1) && continues(2) && continues(3)) {
+    const std::uint32_t point = (first & 0x7U) << 18 | (byte(1) & 0x3FU) << 12 | (byte(2) & 0x3FU) << 6 | (byte(3) & 0x3FU);
+    return point >= 0x10000 && point <= 0x10FFFF ? 4 : 0;
+  }
+  return 0;
+}
+
+// For text and for attributes in double quotes; there a line break would be read as a blank unless it is a reference.
+std::string xml(std::string_view text) {
+  std::string escaped;
+  while (!text.empty()) {
+    const std::size_t size = valid_code_point(text);
+    const char c = text[0];
+    if (size == 0)
+      escaped += replacement;
+    else if (c == '&')
+      escaped += "&amp;";
+    else if (c == '<')
+      escaped += "&lt;";
+    else if (c == '>')
+      escaped += "&gt;";
+    else if (c == '"')
+      escaped += "&quot;";
+    else if (c == '\n' || c == '\r' || c == '\t')
+      escaped += fmt::format("&#{};", static_cast<int>(c));
+    else
+      escaped += text.substr(0, size);
+    text.remove_prefix(std::max<std::size_t>(size, 1));
+  }
+  return escaped;
+}
+
+// Inside an element line breaks stay as they are.
+std::string xml_text(std::string_view text) {
+  std::string escaped;
+  while (true) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    escaped += xml(text.substr(0, end));
+    if (end == text.size()) return escaped;
+    escaped += '\n';
+    text.remove_prefix(end + 1);
+  }
+}
+
+enum class Kind { passed, failure, error, skipped };
+
+Kind kind_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::crashed:
+    case Verdict::timeout:
+    case Verdict::out_of_memory:
+    case Verdict::error:
+      return Kind::error;
+    case Verdict::unsupported:
+    case Verdict::ambiguous:
+      return Kind::skipped;
+    default:
+      return is_failure(verdict) ? Kind::failure : Kind::passed;
+  }
+}
+
+struct TestCase {
+  std::string suite, class_name, name;
+  double seconds = 0;
+  Kind kind = Kind::passed;
+  std::string type, message, text;
+};
+
+std::vector<TestCase> test_cases(const RunReport& report) {
+  const Style plain{false, 0};
+  std::vector<TestCase> cases;
+  for (const auto& stored : *report.outcomes) {
+    const auto& [outcome, judgement] = stored;
+    cases.push_back({outcome.suite, outcome.suite + "." + outcome.group, outcome.case_id, outcome.wall_ms / 1e3, kind_of(judgement.verdict),
+                     std::string(name(judgement.verdict)), why(judgement), render_case(stored, report.reproduce_command, plain)});
+  }
+  for (const auto& stored : *report.diffs) {
+    const auto& [diff, judgement] = stored;
+    cases.push_back({diff.suite, diff.suite + ".diff", diff.name, 0, kind_of(judgement.verdict), std::string(name(judgement.verdict)),
+                     why(judgement), render_diff(stored, plain)});
+  }
+  for (const SuiteScore& score : *report.scores) {
+    const std::string message = fmt::format("{}: {} of {}, {} over {}", score.status, number(score.value), number(score.limit),
+                                            score.statistic, plural(static_cast<std::size_t>(score.cases), "case"));
+    const Kind kind = score.status == "pass" ? Kind::passed : score.status == "fail" ? Kind::failure : Kind::skipped;
+    cases.push_back({score.suite, score.suite + ".statistics", fmt::format("{} {} {}", score.statistic, score.kernel, score.dtype), 0, kind,
+                     "fail", message, message});
+  }
+  return cases;
+}
+
+std::string element(const TestCase& test) {
+  std::string text =
+      fmt::format("    <testcase classname=\"{}\" name=\"{}\" time=\"{:.3f}\"", xml(test.class_name), xml(test.name), test.seconds);
+  if (test.kind == Kind::passed) return text + "/>\n";
+  if (test.kind == Kind::skipped) return text + fmt::format(">\n      <skipped message=\"{}\"/>\n    </testcase>\n", xml(test.message));
+  const char* tag = test.kind == Kind::failure ? "failure" : "error";
+  return text + fmt::format(">\n      <{} type=\"{}\" message=\"{}\">{}</{}>\n    </testcase>\n", tag, xml(test.type), xml(test.message),
+                            xml_text(test.text), tag);
+}
+
+// The counts that a suite and the whole carry alike.
+std::string attributes(const std::vector<TestCase>& cases) {
+  const auto count = [&](Kind kind) {
+    return std::count_if(cases.begin(), cases.end(), [&](const TestCase& t) { return t.kind == kind; });
+  };
+  double seconds = 0;
+  for (const TestCase& test : cases) seconds += test.seconds;
+  return fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{:.3f}\"", cases.size(), count(Kind::failure),
+                     count(Kind::error), count(Kind::skipped), seconds);
+}
+
+}  // namespace
+
+std::string render_junit(const RunReport& report) {
+  const std::vector<TestCase> all = test_cases(report);
+  std::vector<std::string> suites;
+  for (const TestCase& test : all) {
+    if (std::find(suites.begin(), suites.end(), test.suite) == suites.end()) suites.push_back(test.suite);
+  }
+  std::string text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+  text += fmt::format("<testsuites name=\"plumbline {}\" {}>\n", xml(report.run->run_id), attributes(all));
+  for (const std::string& suite : suites) {
+    std::vector<TestCase> cases;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(cases), [&](const TestCase& test) { return test.suite == suite; });
+    text += fmt::format("  <testsuite name=\"{}\" {} timestamp=\"{}\" hostname=\"{}\">\n", xml(suite), attributes(cases),
+                        xml(report.run->started_at), xml(report.run->host));
+    for (const TestCase& test : cases) text += element(test);
+    text += "  </testsuite>\n";
+  }
+  return text + "</testsuites>\n";
+}
+
+}  // namespace plumbline

@@ -1,0 +1,51 @@
+// Renderers: stored results to text. They return strings and decide nothing; the command prints.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/judge/judge.h"
+#include "harness/store/store.h"
+
+namespace plumbline {
+
+struct Style {
+  bool colour = false;
+  int width = 120;  // of a line in columns; 0 = unlimited
+};
+
+// A run with all that was concluded from it. The pointers are not owned and never null.
+struct RunReport {
+  const RunInfo* run = nullptr;
+  const std::vector<StoredOutcome>* outcomes = nullptr;
+  const std::vector<StoredDiff>* diffs = nullptr;
+  const std::vector<SuiteScore>* scores = nullptr;
+  int exit_code = 0;
+  std::string reproduce_command;  // "plumbline run --provider ./mine.so": the start of each reproduce line
+};
+
+// Columns side by side, two blanks apart. A column of numbers is right-aligned; where the table is wider than the style, text is broken
+// at '/' and blanks. Cells of a column "verdict" are coloured.
+std::string render_table(const std::vector<std::string>& columns, const std::vector<std::vector<std::string>>& rows, const Style& style);
+
+// One outcome in full: verdict and case id, findings, worst element with the roundings that explain its sigma, where the fault sits,
+// what was launched; the last line says how to repeat it.
+std::string render_case(const StoredOutcome& stored, const std::string& reproduce_command, const Style& style);
+// One diff in full.
+std::string render_diff(const StoredDiff& stored, const Style& style);
+
+// For a terminal: failures in full, then diffs, timed cases, the table of suites and kernels, suite statistics, totals.
+std::string render_text(const RunReport& report, const Style& style);
+// For the summary page of a CI job: headline, a table per suite, what failed, regressed or changed. GitHub-flavoured Markdown.
+std::string render_markdown(const RunReport& report);
+// JUnit XML: a test suite per suite, a test case per case, diff and suite statistic. Unsupported, ambiguous and not judged are skipped.
+std::string render_junit(const RunReport& report);
+// Everything, for programs. Numbers JSON lacks are the strings "NaN", "Infinity" and "-Infinity".
+std::string render_json(const RunReport& report);
+
+// A result of SQL as a table, as JSON (a list of objects with the cells' text or null), as CSV (RFC 4180; null is an empty cell).
+std::string render_query(const Store::Table& table, const Style& style);
+std::string render_query_json(const Store::Table& table);
+std::string render_query_csv(const Store::Table& table);
+
+}  // namespace plumbline

@@ -1,0 +1,98 @@
+// A run for a terminal. What matters most stands last, where the eye is.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "harness/report/format.h"
+#include "harness/report/tally.h"
+
+namespace plumbline {
+namespace {
+
+// Failures beyond these are named, not explained: a broken kernel fails a thousand times for one reason.
+constexpr std::size_t most_full_failures = 20;
+
+bool wants_attention(Verdict verdict) { return is_failure(verdict) || verdict == Verdict::ambiguous; }
+
+std::string failures(const RunReport& report, const Style& style) {
+  std::string text;
+  std::vector<std::vector<std::string>> rest;
+  std::size_t shown = 0;
+  for (const StoredOutcome& stored : *report.outcomes) {
+    if (!wants_attention(stored.judgement.verdict)) continue;
+    if (shown++ < most_full_failures) {
+      text += render_case(stored, report.reproduce_command, style);
+    } else {
+      rest.push_back({std::string(name(stored.judgement.verdict)), stored.outcome.case_id});
+    }
+  }
+  if (!rest.empty()) text += fmt::format("and {} more:\n{}\n", rest.size(), render_table({"verdict", "case"}, rest, style));
+  return text;
+}
+
+std::string diff_section(const std::vector<StoredDiff>& diffs, const Style& style) {
+  if (diffs.empty()) return "";
+  std::vector<std::vector<std::string>> rows;
+  std::string sentences;
+  for (const auto& [diff, judgement] : diffs) {
+    const std::string diff_name = diff.suite + "/" + diff.name, verdict(name(judgement.verdict));
+    if (diff.status == Status::ok) {
+      rows.push_back({diff_name, verdict, number(diff.max_abs), number(diff.max_ulp), number(diff.max_sigma), number(diff.max_rel),
+                      number(diff.max_rel_expected), fmt::format("{} of {}", diff.heads_bit_equal, diff.heads)});
+    } else {
+      rows.push_back({diff_name, verdict, "", "", "", "", "", ""});
+    }
+    if (const std::string reason = why(judgement); !reason.empty())
+      sentences += fmt::format("  {}: {}\n", diff.name, wrapped(reason, 4, style));
+  }
+  return render_table({"diff", "verdict", "max abs", "ulp", "sigma", "max rel", "at |expected|", "equal heads"}, rows, style) + sentences +
+         "\n";
+}
+
+std::string timed_section(const std::vector<StoredOutcome>& outcomes, const Style& style) {
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [outcome, judgement] : outcomes) {
+    if (!outcome.timed || outcome.status != Status::ok) continue;
+    rows.push_back({outcome.case_id, duration(outcome.time_ns), duration(outcome.time_mad_ns), number(outcome.time_ratio)});
+  }
+  return rows.empty() ? "" : render_table({"timed case", "median", "MAD", "/ sentinel"}, rows, style) + "\n";
+}
+
+std::string score_section(const std::vector<SuiteScore>& scores, const Style& style) {
+  std::vector<std::vector<std::string>> rows;
+  for (const SuiteScore& score : scores) {
+    rows.push_back({score.suite, score.kernel, score.dtype, score.statistic, std::to_string(score.cases), number(score.value),
+                    number(score.limit), score.status});
+  }
+  if (rows.empty()) return "";
+  return render_table({"suite", "kernel", "dtype", "statistic", "cases", "value", "limit", "verdict"}, rows, style) + "\n";
+}
+
+// A new build that changes bits changes them in every case: one line per kernel.
+std::string changed_section(const std::vector<StoredOutcome>& outcomes) {
+  std::string text;
+  for (const auto& [kernel, count] : changed_cases(outcomes))
+    text += fmt::format("changed: other bits in {} of {}\n", plural(count, "case"), kernel);
+  return text;
+}
+
+std::string totals(const RunReport& report) {
+  double wall_ms = 0;
+  for (const StoredOutcome& stored : *report.outcomes) wall_ms += stored.outcome.wall_ms;
+  std::string text = fmt::format("run {}: {}", report.run->run_id.substr(0, 8), plural(report.outcomes->size(), "case"));
+  if (!report.diffs->empty()) text += ", " + plural(report.diffs->size(), "diff");
+  return text + fmt::format(": {} ({} of measuring), exit code {}\n", counts_text(verdict_counts(report)), duration(wall_ms * 1e6),
+                            report.exit_code);
+}
+
+}  // namespace
+
+std::string render_text(const RunReport& report, const Style& style) {
+  const TallyTable table = tally_table(tallies(*report.outcomes), true);
+  std::string text = failures(report, style) + diff_section(*report.diffs, style) + timed_section(*report.outcomes, style) +
+                     score_section(*report.scores, style);
+  if (!table.rows.empty()) text += render_table(table.columns, table.rows, style) + "\n";
+  return text + changed_section(*report.outcomes) + totals(report);
+}
+
+}  // namespace plumbline

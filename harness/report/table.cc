@@ -1,0 +1,132 @@
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+
+#include "harness/report/format.h"
+#include "harness/report/report.h"
+
+namespace plumbline {
+namespace {
+
+constexpr std::size_t gap = 2;           // blanks between columns
+constexpr std::size_t least_width = 12;  // a column of text is not broken below this
+using Lines = std::vector<std::string>;  // of one cell
+
+// "62 %", "1.276 ms", "-3e-05", "nan" and "" are numbers; "12-34" and "3 of 4" are not.
+bool is_number(const std::string& cell) {
+  if (cell.empty()) return true;
+  const std::size_t start = cell.starts_with("> ") ? 2 : 0;
+  double value = 0;
+  const auto [end, error] = std::from_chars(cell.data() + start, cell.data() + cell.size(), value);
+  const std::string unit(end, static_cast<std::size_t>(cell.data() + cell.size() - end));
+  return error == std::errc() && (unit.empty() || (unit.size() <= 4 && unit[0] == ' ' && unit.find(' ', 1) == std::string::npos));
+}
+
+// Pieces of at most `width`, broken behind the last '/' or blank that fits, else in the middle of a word.
+Lines broken(const std::string& cell, std::size_t width) {
+  Lines lines;
+  std::string rest = cell;
+  while (display_width(rest) > width) {
+    std::size_t end = 0, columns = 0, good_end = 0;
+    while (end < rest.size()) {
+      std::size_t next = end + 1;
+      while (next < rest.size() && (static_cast<unsigned char>(rest[next]) & 0xC0U) == 0x80U) ++next;
+      if (++columns > width) break;
+      end = next;
+      if (rest[end - 1] == '/' || rest[end - 1] == ' ') good_end = end;
+    }
+    const std::size_t cut = good_end > 0 ? good_end : end;
+    lines.push_back(rest.substr(0, cut));
+    while (lines.back().ends_with(' ')) lines.back().pop_back();
+    rest.erase(0, cut);
+  }
+  lines.push_back(rest);
+  return lines;
+}
+
+class TableText {
+ public:
+  TableText(const std::vector<std::string>& columns, const std::vector<std::vector<std::string>>& rows, const Style& style)
+      : columns_(columns), style_(style) {
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      std::size_t width = display_width(columns[c]);
+      bool right = !rows.empty();
+      for (const auto& row : rows) {
+        width = std::max(width, display_width(row.at(c)));
+        right = right && is_number(row.at(c));
+      }
+      widths_.push_back(width);
+      right_.push_back(right);
+    }
+    fit();
+  }
+
+  void add_row(const std::vector<std::string>& cells, bool is_header) {
+    std::vector<Lines> parts;
+    std::size_t height = 1;
+    for (std::size_t c = 0; c < cells.size(); ++c) {
+      parts.push_back(right_[c] ? Lines{cells[c]} : broken(cells[c], widths_[c]));
+      height = std::max(height, parts.back().size());
+    }
+    for (std::size_t line = 0; line < height; ++line) {
+      std::string text;
+      for (std::size_t c = 0; c < cells.size(); ++c) {
+        const std::string cell = line < parts[c].size() ? parts[c][line] : "";
+        const std::string blanks(widths_[c] - std::min(widths_[c], display_width(cell)), ' ');
+        const std::string shown = is_header ? cell : with_colour(cell, c);
+        text += (right_[c] ? blanks + shown : shown + blanks) + std::string(gap, ' ');
+      }
+      text.erase(text.find_last_not_of(' ') + 1);
+      text_ += text + "\n";
+    }
+  }
+
+  void add_rule() {
+    std::string text;
+    for (const std::size_t width : widths_) text += std::string(width, '-') + std::string(gap, ' ');
+    text.erase(text.find_last_not_of(' ') + 1);
+    text_ += text + "\n";
+  }
+
+  const std::string& text() const { return text_; }
+
+ private:
+  // Takes columns from the widest text column until the table fits or nothing can give.
+  void fit() {
+    if (style_.width <= 0 || widths_.empty()) return;
+    std::size_t total = std::accumulate(widths_.begin(), widths_.end(), gap * (widths_.size() - 1));
+    while (total > static_cast<std::size_t>(style_.width)) {
+      std::size_t* widest = nullptr;
+      for (std::size_t c = 0; c < widths_.size(); ++c) {
+        if (!right_[c] && (widest == nullptr || widths_[c] > *widest)) widest = &widths_[c];
+      }
+      if (widest == nullptr || *widest <= least_width) return;
+      --*widest;
+      --total;
+    }
+  }
+
+  std::string with_colour(const std::string& cell, std::size_t column) const {
+    const auto verdict = columns_[column] == "verdict" ? parse_verdict(cell) : std::nullopt;
+    return verdict ? coloured(cell, *verdict, style_) : cell;
+  }
+
+  const std::vector<std::string>& columns_;
+  const Style& style_;
+  std::vector<std::size_t> widths_;
+  std::vector<bool> right_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string render_table(const std::vector<std::string>& columns, const std::vector<std::vector<std::string>>& rows, const Style& style) {
+  TableText table(columns, rows, style);
+  table.add_row(columns, true);
+  table.add_rule();
+  for (const auto& row : rows) table.add_row(row, false);
+  return table.text();
+}
+
+}  // namespace plumbline

@@ -1,0 +1,86 @@
+#include "harness/report/tally.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "harness/report/format.h"
+
+namespace plumbline {
+namespace {
+
+// NaN is the worst of all.
+double worse(double a, double b) { return std::isnan(a) || b <= a ? a : b; }
+
+}  // namespace
+
+std::vector<Tally> tallies(const std::vector<StoredOutcome>& outcomes) {
+  std::vector<Tally> result;
+  for (const auto& [outcome, judgement] : outcomes) {
+    const std::string &suite = outcome.suite, &kernel = outcome.c.kernel;
+    auto found = std::find_if(result.begin(), result.end(), [&](const Tally& t) { return t.suite == suite && t.kernel == kernel; });
+    if (found == result.end()) found = result.insert(found, Tally{suite, kernel, 0, 0, {}, 0, 0});
+    ++found->cases;
+    found->ran += outcome.status == Status::ok ? 1 : 0;
+    ++found->verdicts[judgement.verdict];
+    found->worst_percent = worse(found->worst_percent, judgement.percent_of_limit);
+    found->wall_ms += outcome.wall_ms;
+  }
+  return result;
+}
+
+std::vector<Verdict> verdicts_of(const std::vector<Tally>& tallies) {
+  std::map<Verdict, bool> occurring;
+  for (const Tally& tally : tallies) {
+    for (const auto& [verdict, count] : tally.verdicts) occurring[verdict] = true;
+  }
+  std::vector<Verdict> verdicts;
+  for (const auto& [verdict, occurs] : occurring) verdicts.push_back(verdict);
+  return verdicts;
+}
+
+std::map<Verdict, std::size_t> verdict_counts(const RunReport& report) {
+  std::map<Verdict, std::size_t> counts;
+  for (const StoredOutcome& stored : *report.outcomes) ++counts[stored.judgement.verdict];
+  for (const StoredDiff& stored : *report.diffs) ++counts[stored.judgement.verdict];
+  return counts;
+}
+
+std::map<std::string, std::size_t> changed_cases(const std::vector<StoredOutcome>& outcomes) {
+  std::map<std::string, std::size_t> cases;
+  for (const StoredOutcome& stored : outcomes) {
+    if (stored.judgement.verdict == Verdict::changed) ++cases[stored.outcome.c.kernel];
+  }
+  return cases;
+}
+
+std::string counts_text(const std::map<Verdict, std::size_t>& counts) {
+  std::string text;
+  for (const auto& [verdict, count] : counts) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, name(verdict));
+  return text.empty() ? "nothing measured" : text;
+}
+
+TallyTable tally_table(const std::vector<Tally>& tallies, bool with_suite) {
+  const std::vector<Verdict> verdicts = verdicts_of(tallies);
+  TallyTable table;
+  if (with_suite) table.columns.push_back("suite");
+  for (const char* column : {"kernel", "cases"}) table.columns.emplace_back(column);
+  for (const Verdict verdict : verdicts) table.columns.emplace_back(name(verdict));
+  for (const char* column : {"of the limit", "time"}) table.columns.emplace_back(column);
+  for (const Tally& tally : tallies) {
+    auto& row = table.rows.emplace_back();
+    if (with_suite) row.push_back(tally.suite);
+    row.push_back(tally.kernel);
+    row.push_back(std::to_string(tally.cases));
+    for (const Verdict verdict : verdicts) {
+      const auto found = tally.verdicts.find(verdict);
+      row.push_back(found == tally.verdicts.end() ? "" : std::to_string(found->second));
+    }
+    row.push_back(tally.ran > 0 ? percent(tally.worst_percent) : "");
+    row.push_back(duration(tally.wall_ms * 1e6));
+  }
+  return table;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,39 @@
+// Counts over outcomes, for summaries.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/report/report.h"
+
+namespace plumbline {
+
+struct Tally {
+  std::string suite, kernel;
+  std::size_t cases = 0;
+  std::size_t ran = 0;  // status ok
+  std::map<Verdict, std::size_t> verdicts;
+  double worst_percent = 0;  // of a limit; NaN if any is NaN
+  double wall_ms = 0;        // of measuring, summed
+};
+
+// One tally per (suite, kernel), in the order in which they first appear.
+std::vector<Tally> tallies(const std::vector<StoredOutcome>& outcomes);
+// Verdicts that occur in outcomes, in the order of enum Verdict.
+std::vector<Verdict> verdicts_of(const std::vector<Tally>& tallies);
+// Verdicts of outcomes and diffs together.
+std::map<Verdict, std::size_t> verdict_counts(const RunReport& report);
+// Cases with verdict `changed` by kernel: a new build that changes bits changes them in many cases, which is one piece of news.
+std::map<std::string, std::size_t> changed_cases(const std::vector<StoredOutcome>& outcomes);
+// "139 pass, 2 fail"
+std::string counts_text(const std::map<Verdict, std::size_t>& counts);
+
+// Table of tallies; the suite is a column where `with_suite`.
+struct TallyTable {
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;
+};
+TallyTable tally_table(const std::vector<Tally>& tallies, bool with_suite);
+
+}  // namespace plumbline

@@ -1,0 +1,182 @@
+#include "kernels/cpu/kernels.h"
+
+#include <array>
+#include <cstdio>
+
+namespace plumbline::cpu {
+namespace {
+
+constexpr Algorithm whole_row{naive_workspace, naive};
+constexpr Algorithm tiled{online_softmax_workspace, online_softmax};
+constexpr Algorithm unpadded{unpad_workspace, unpad};
+
+constexpr const char* flash_16_bit = "FlashAttention only supports fp16 and bf16";
+constexpr const char* naive_16_bit = "cpu/naive rounds S and P to the input dtype and only supports fp16 and bf16";
+constexpr const char* partials_16_bit = "cpu/split_kv_16 stores split partials in 16 bits and only supports fp16 and bf16";
+
+constexpr std::array<Kernel, 11> make_kernels() {
+  Variant rounded_s;
+  rounded_s.s_rounded = true;
+  Variant p32;
+  p32.p_dtype = PLUMBLINE_F32;
+  Variant split;
+  split.splits = 0;
+  Variant split_16 = split;
+  split_16.partials_in_16_bits = true;
+  Variant denominator;
+  denominator.denominator_from_rounded_p = true;
+  Variant attended;
+  attended.padded_rows = PLUMBLINE_PADDED_ROWS_ATTENDED;
+  Variant tile_32;
+  tile_32.tile_kv = 32;
+  Variant tile_128;
+  tile_128.tile_kv = 128;
+  Variant lazy;
+  lazy.lazy_rescale = true;
+  return {{{"naive", &whole_row, rounded_s, naive_16_bit, false},
+           {"flash", &tiled, {}, flash_16_bit, false},
+           {"flash_p32", &tiled, p32, nullptr, false},
+           {"split_kv", &tiled, split, nullptr, false},
+           {"flash_unpad", &unpadded, {}, flash_16_bit, true},
+           {"flash_attended", &tiled, attended, flash_16_bit, false},
+           {"flash_denominator", &tiled, denominator, flash_16_bit, false},
+           {"split_kv_16", &tiled, split_16, partials_16_bit, false},
+           {"flash_tile32", &tiled, tile_32, flash_16_bit, false},
+           {"flash_tile128", &tiled, tile_128, flash_16_bit, false},
+           {"flash_lazy", &tiled, lazy, flash_16_bit, false}}};
+}
+constexpr std::array<Kernel, 11> all_kernels = make_kernels();
+
+bool is_stored(std::uint32_t dtype) { return dtype == PLUMBLINE_F32 || is_16_bit(dtype); }
+
+std::string refuse_dtypes(const Kernel& kernel, const plumbline_problem& problem) {
+  const std::string got = name(problem.dtype_q);
+  if (!is_stored(problem.dtype_q)) return "the cpu kernels support fp32, fp16 and bf16 (got " + got + ")";
+  if (problem.dtype_kv != problem.dtype_q) {
+    return "the cpu kernels need K and V in the dtype of Q (got " + got + " with " + name(problem.dtype_kv) + ")";
+  }
+  if (problem.dtype_out != problem.dtype_q && problem.dtype_out != PLUMBLINE_F32) {
+    return "the cpu kernels write the dtype of Q or fp32 (got " + got + ", asked for " + name(problem.dtype_out) + ")";
+  }
+  if (kernel.why_not_fp32 != nullptr && problem.dtype_q == PLUMBLINE_F32) return std::string(kernel.why_not_fp32) + " (got fp32)";
+  return "";
+}
+
+std::string refuse_features(const Kernel& kernel, const plumbline_problem& problem) {
+  if (problem.layout > PLUMBLINE_PAGED_HND) return "unknown layout " + std::to_string(problem.layout);
+  if (kernel.padded_only && !is_padded(problem.layout)) return "flash_unpad takes padded layouts only: there is no padding to remove";
+  if (problem.mask > PLUMBLINE_MASK_CAUSAL_BOTTOM_RIGHT) return "custom masks are not supported";
+  if (problem.softcap != 0) return "softcap is not supported";
+  if (problem.has_alibi != 0) return "ALiBi is not supported";
+  if (problem.has_sink != 0) return "attention sinks are not supported";
+  return "";
+}
+
+std::string refuse_cpu(const CpuFeatures& cpu) {
+  std::string missing;
+  if (!cpu.avx2) missing += " AVX2";
+  if (!cpu.fma) missing += " FMA";
+  if (!cpu.f16c) missing += " F16C";
+  return missing.empty() ? "" : "the cpu kernels need an x86-64-v3 CPU; this one lacks" + missing;
+}
+
+std::uint32_t partial_dtype(const Variant& variant, const plumbline_problem& problem) {
+  if (!variant.partials_in_16_bits || variant.splits == 1) return PLUMBLINE_F32;
+  return is_16_bit(problem.dtype_out) ? problem.dtype_out : problem.dtype_q;
+}
+
+plumbline_rounding_spec spec_of(const Variant& variant, const plumbline_problem& problem) {
+  constexpr plumbline_accumulator fp32_fma{PLUMBLINE_F32, 0, 24, 1};
+  plumbline_rounding_spec spec{};
+  spec.struct_size = sizeof spec;
+  spec.p_dtype = variant.p_dtype;
+  spec.p_prescale = 1;
+  spec.denominator_from_rounded_p = variant.denominator_from_rounded_p ? 1 : 0;
+  spec.s_rounded = variant.s_rounded ? problem.dtype_q : static_cast<std::uint32_t>(PLUMBLINE_DTYPE_NONE);
+  spec.q_prescaled = PLUMBLINE_DTYPE_NONE;
+  spec.split_partial_dtype = partial_dtype(variant, problem);
+  spec.qk_accumulator = fp32_fma;
+  spec.pv_accumulator = fp32_fma;
+  spec.kv_dequantized_to = PLUMBLINE_DTYPE_NONE;
+  spec.out_dtype = problem.dtype_out;
+  return spec;
+}
+
+// Every sample is computed alone, in key order, from tiles that start at multiples of tile_kv: most transformations change no bit.
+// Where K and V are split, the number of splits depends on the number of keys, so a decode may be split otherwise than the prefill.
+plumbline_promises promises_of(const Variant& variant) {
+  plumbline_promises promises{};
+  promises.struct_size = sizeof promises;
+  promises.run_to_run = PLUMBLINE_PROMISE_BITWISE;
+  promises.batch = PLUMBLINE_PROMISE_BITWISE;
+  promises.layout = PLUMBLINE_PROMISE_BITWISE;
+  promises.page = PLUMBLINE_PROMISE_BITWISE;
+  promises.split = PLUMBLINE_PROMISE_ROUNDING;
+  promises.prefill_decode = variant.splits == 1 ? PLUMBLINE_PROMISE_BITWISE : PLUMBLINE_PROMISE_ROUNDING;
+  promises.lse = PLUMBLINE_PROMISE_BITWISE;
+  return promises;
+}
+
+// Of the sources and the options, not of the compiler: the order of operations is fixed, so another compiler must give the same bits.
+std::string build_id(const Options& options) {
+  const std::string sources = PLUMBLINE_CPU_SOURCE_HASH;
+  if (options.items.empty()) return sources;
+  std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
+  for (const char c : options.text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  std::array<char, 17> digits{};
+  std::snprintf(digits.data(), digits.size(), "%016llx", static_cast<unsigned long long>(hash));
+  return sources + "+" + digits.data();
+}
+
+std::string launched(const Kernel& kernel, const Variant& variant, const Options& options) {
+  std::string text = std::string("cpu/") + kernel.name + " tile " + std::to_string(variant.tile_q) + "x" + std::to_string(variant.tile_kv);
+  text += " fp32 accumulate";
+  if (variant.splits == 0) text += ", splits by length";
+  if (variant.splits > 1) text += ", " + std::to_string(variant.splits) + " splits";
+  if (!options.items.empty()) text += ", options " + options.text;
+  return text;
+}
+
+template <std::size_t Size>
+void copy_text(const std::string& text, char (&to)[Size]) {
+  std::snprintf(to, Size, "%s", text.c_str());
+}
+
+}  // namespace
+
+std::span<const Kernel> kernels() { return all_kernels; }
+
+Variant variant_of(const Kernel& kernel, const Options& options, const plumbline_problem& problem) {
+  Variant variant = apply(kernel.variant, options);
+  if (variant.p_dtype == PLUMBLINE_DTYPE_NONE) variant.p_dtype = problem.dtype_q;
+  return variant;
+}
+
+CpuFeatures cpu_features() {
+  __builtin_cpu_init();
+  return {__builtin_cpu_supports("avx2") != 0, __builtin_cpu_supports("fma") != 0, __builtin_cpu_supports("f16c") != 0};
+}
+
+std::string refusal(const Kernel& kernel, const plumbline_problem& problem, const plumbline_device& device, const CpuFeatures& cpu) {
+  if (device.memory_space != PLUMBLINE_HOST) return "the cpu kernels run on device cpu only";
+  if (std::string reason = refuse_cpu(cpu); !reason.empty()) return reason;
+  if (std::string reason = refuse_dtypes(kernel, problem); !reason.empty()) return reason;
+  return refuse_features(kernel, problem);
+}
+
+void describe(const Kernel& kernel, const Variant& variant, const Options& options, const plumbline_problem& problem,
+              plumbline_description& description) {
+  const Variant declared = variant.undeclared ? variant_of(kernel, Options{}, problem) : variant;
+  description.padding_policy = declared.padded_rows;
+  copy_text(launched(kernel, variant, options), description.launched);
+  copy_text(build_id(options), description.build_id);
+  copy_text("none", description.tensor_cores);
+  description.spec = spec_of(declared, problem);
+  description.promises = promises_of(declared);
+  description.registers_per_thread = -1;
+  description.spill_bytes_per_thread = -1;
+  description.shared_memory_bytes = -1;
+  description.stack_bytes_per_thread = -1;
+}
+
+}  // namespace plumbline::cpu

@@ -1,0 +1,41 @@
+// The kernels of this provider: what each is called, which Variant of which algorithm it is, what it refuses, and what it declares.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "kernels/cpu/attention.h"
+
+namespace plumbline::cpu {
+
+struct Algorithm {
+  std::uint64_t (*workspace)(const plumbline_problem& problem, const Variant& variant);
+  void (*run)(const Attention& attention, const Variant& variant, std::byte* workspace);
+};
+
+struct Kernel {
+  const char* name;
+  const Algorithm* algorithm;
+  Variant variant;
+  const char* why_not_fp32;  // nullptr: fp32 is supported. Otherwise the reason, completed by " (got fp32)"
+  bool padded_only;
+};
+std::span<const Kernel> kernels();
+
+// The kernel's Variant with the options, and with P's dtype filled in.
+Variant variant_of(const Kernel& kernel, const Options& options, const plumbline_problem& problem);
+
+// What these kernels need of the CPU, and whether it has it.
+struct CpuFeatures {
+  bool avx2, fma, f16c;
+};
+CpuFeatures cpu_features();
+
+// Why the kernel does not take the problem on that device; empty if it does.
+std::string refusal(const Kernel& kernel, const plumbline_problem& problem, const plumbline_device& device, const CpuFeatures& cpu);
+
+// Rounding spec, promises, padding policy, build id and what is launched, into `description`. `variant` is what runs.
+void describe(const Kernel& kernel, const Variant& variant, const Options& options, const plumbline_problem& problem,
+              plumbline_description& description);
+
+}  // namespace plumbline::cpu

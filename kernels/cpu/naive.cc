@@ -1,0 +1,98 @@
+// Attention with a whole row of S in memory, as plain PyTorch does it: S is rounded to the input dtype before the softmax, P before P V.
+//
+//   S = round(scale Q K^T)      [rows, seq_kv]
+//   P = exp(S - row max),  l = row sum of P
+//   out = (round(P) V) / l,  LSE = row max + ln l
+//
+// P is rounded before it is divided by l: that is what the rounding spec can express, and small weights of long rows then keep their bits.
+#include "kernels/cpu/attention.h"
+#include "kernels/cpu/matmul.h"
+#include "kernels/cpu/softmax.h"
+#include "kernels/cpu/tiles.h"
+
+namespace plumbline::cpu {
+namespace {
+
+struct Scratch {
+  Tiles tiles;
+  std::int64_t width;  // seq_kv, rounded up to whole tiles
+  float* s;            // [tile_q, width]  S, then P
+  float* l;            // [tile_q]
+
+  Scratch(const plumbline_problem& problem, const Variant& variant, Workspace& workspace)
+      : tiles(problem, variant, workspace),
+        width(round_up(problem.seq_kv, variant.tile_kv)),
+        s(workspace.take<float>(variant.tile_q * width)),
+        l(workspace.take<float>(variant.tile_q)) {}
+};
+
+// Row by row: S to P in place, l, and log2 of the row's sum of exp.
+void softmax_rows(const Attention& attention, const Variant& variant, const RowBlock& block, const Scratch& scratch) {
+  const auto scale = static_cast<float>(attention.problem.scale * variant.scale_factor);
+  const std::int64_t width = round_up(attention.lengths_kv[block.sample], 8);
+  for (std::int64_t row = 0; row < block.rows; ++row) {
+    float* s = scratch.s + row * scratch.width;
+    const Range visible = scratch.tiles.visible[row];
+    scratch.l[row] = 0;
+    scratch.tiles.log2_sum[row] = minus_infinity;
+    if (visible.size() == 0) {
+      std::fill_n(s, width, 0.0F);
+      continue;
+    }
+    scale_row(s, width, scale);
+    if (variant.s_rounded) round_to(attention.problem.dtype_q, s, width);
+    mask_row(s, width, visible);
+    const float m = max_of_row(s, width, minus_infinity);
+    exp2_row(s, width, m, static_cast<float>(log2_e));
+    const float exact_sum = sum_of_row(s, width);
+    round_p(s, width, 0, variant.p_dtype, variant.double_round_p);
+    scratch.l[row] = variant.denominator_from_rounded_p ? sum_of_row(s, width) : exact_sum;
+    scratch.tiles.log2_sum[row] = m * log2_e + log2(scratch.l[row]);
+  }
+}
+
+void run_block(const Attention& attention, const Variant& variant, const RowBlock& block, const Scratch& scratch) {
+  const Tiles& tiles = scratch.tiles;
+  const std::int64_t length_kv = attention.lengths_kv[block.sample];
+  load_queries(attention, variant, block, tiles);
+  // S = Q K^T
+  for (std::int64_t key = 0; key < length_kv; key += variant.tile_kv) {
+    const Range keys{key, std::min(key + variant.tile_kv, length_kv)};
+    load_keys(attention, block, keys, tiles);
+    multiply(block.rows, round_up(keys.size(), 8), attention.problem.head_dim_qk, {tiles.q, tiles.width_qk}, {tiles.k_t, tiles.width_kv},
+             scratch.s + key, scratch.width);
+  }
+  softmax_rows(attention, variant, block, scratch);
+  // O = P V
+  std::fill_n(tiles.out, block.rows * tiles.width_vo, 0.0F);
+  for (std::int64_t key = 0; key < length_kv; key += variant.tile_kv) {
+    const Range keys{key, std::min(key + variant.tile_kv, length_kv)};
+    load_values(attention, block, keys, tiles);
+    multiply(block.rows, tiles.width_vo, keys.size(), {scratch.s + key, scratch.width}, {tiles.v, tiles.width_vo}, tiles.product,
+             tiles.width_vo);
+    for (std::int64_t i = 0; i < block.rows * tiles.width_vo; ++i) tiles.out[i] += tiles.product[i];
+  }
+  // out = O / l
+  for (std::int64_t row = 0; row < block.rows; ++row) {
+    if (scratch.l[row] == 0) continue;
+    for (std::int64_t d = 0; d < tiles.width_vo; ++d) tiles.out[row * tiles.width_vo + d] /= scratch.l[row];
+  }
+  store_rows(attention, block, tiles);
+}
+
+}  // namespace
+
+std::uint64_t naive_workspace(const plumbline_problem& problem, const Variant& variant) {
+  Workspace count(nullptr);
+  const Scratch scratch(problem, variant, count);
+  return count.used();
+}
+
+void naive(const Attention& attention, const Variant& variant, std::byte* memory) {
+  Workspace workspace(memory);
+  const Scratch scratch(attention.problem, variant, workspace);
+  for_each_block(attention, variant, [&](const RowBlock& block) { run_block(attention, variant, block, scratch); });
+  if (is_padded(attention.problem.layout) && variant.padded_rows == PLUMBLINE_PADDED_ROWS_ZEROS) clear_padded_rows(attention);
+}
+
+}  // namespace plumbline::cpu

@@ -1,0 +1,111 @@
+#include "kernels/cpu/sequences.h"
+
+#include <cmath>
+#include <numeric>
+
+#include "kernels/cpu/numbers.h"
+
+namespace plumbline::cpu {
+namespace {
+
+const std::int32_t* indices(const plumbline_tensor& tensor) { return static_cast<const std::int32_t*>(tensor.data); }
+
+// The map of a tensor whose dimensions are [outer,] token, head [, element]; lse has no element dimension.
+TokenTensor map_tensor(const plumbline_tensor& tensor, bool has_outer, bool has_element) {
+  TokenTensor map;
+  if (tensor.rank == 0) return map;
+  const int token = has_outer ? 1 : 0;
+  map.data = static_cast<std::byte*>(tensor.data);
+  map.dtype = tensor.dtype;
+  map.outer_stride = has_outer ? tensor.stride[0] : 0;
+  map.token_stride = tensor.stride[token];
+  map.head_stride = tensor.stride[token + 1];
+  map.element_stride = has_element ? tensor.stride[token + 2] : 1;
+  map.extent = tensor.extent[token];
+  return map;
+}
+
+TokenTensor map_queries(const plumbline_problem& problem, const plumbline_tensors& tensors, const plumbline_tensor& tensor) {
+  const bool padded = is_padded(problem.layout);
+  TokenTensor map = map_tensor(tensor, padded, &tensor != &tensors.lse);
+  map.padded_left = padded && problem.padding == PLUMBLINE_PADDING_LEFT;
+  map.lengths = indices(tensors.seqlens_q);
+  if (!padded) map.cu_seqlens = indices(tensors.cu_seqlens_q);
+  return map;
+}
+
+TokenTensor map_keys(const plumbline_problem& problem, const plumbline_tensors& tensors, const plumbline_tensor& tensor) {
+  const bool padded = is_padded(problem.layout);
+  const bool paged = is_paged(problem.layout);
+  TokenTensor map = map_tensor(tensor, padded || paged, true);
+  map.padded_left = padded && problem.padding == PLUMBLINE_PADDING_LEFT;
+  map.lengths = indices(tensors.seqlens_kv);
+  if (paged) {
+    map.page_table = indices(tensors.page_table);
+    map.pages_per_sample = tensors.page_table.stride[0];
+    map.page_size = problem.page_size;
+  } else if (!padded) {
+    map.cu_seqlens = indices(tensors.cu_seqlens_kv);
+  }
+  return map;
+}
+
+}  // namespace
+
+Attention bind(const plumbline_problem& problem, const plumbline_tensors& tensors) {
+  Attention attention;
+  attention.problem = problem;
+  attention.q = map_queries(problem, tensors, tensors.q);
+  attention.k = map_keys(problem, tensors, tensors.k);
+  attention.v = map_keys(problem, tensors, tensors.v);
+  attention.out = map_queries(problem, tensors, tensors.out);
+  if (problem.lse_wanted != 0) attention.lse = map_queries(problem, tensors, tensors.lse);
+  attention.lengths_q = indices(tensors.seqlens_q);
+  attention.lengths_kv = indices(tensors.seqlens_kv);
+  const auto total = [&](const std::int32_t* lengths) { return std::accumulate(lengths, lengths + problem.batch, std::int64_t{0}); };
+  attention.problem.total_q = total(attention.lengths_q);
+  attention.problem.total_kv = total(attention.lengths_kv);
+  return attention;
+}
+
+Range visible_keys(const plumbline_problem& problem, const Variant& variant, std::int64_t length_q, std::int64_t length_kv,
+                   std::int64_t token) {
+  const bool causal = problem.mask != PLUMBLINE_MASK_NONE;
+  // Key on the diagonal of this row: its own position (top left), or with the last query on the last key (bottom right).
+  const std::int64_t diagonal = problem.mask == PLUMBLINE_MASK_CAUSAL_TOP_LEFT ? token : token + length_kv - length_q;
+  Range keys{0, length_kv};
+  if (problem.window_left >= 0) keys.begin = std::max<std::int64_t>(0, diagonal - problem.window_left);
+  if (problem.window_right >= 0) keys.end = std::min(keys.end, diagonal + problem.window_right + 1);
+  if (causal) keys.end = std::min(keys.end, diagonal + 1);
+
+  if (causal && keys.end > keys.begin) keys.end = std::min(keys.end + variant.extra_keys, length_kv);
+  if (variant.drop_last_key) keys.end = std::min(keys.end, length_kv - 1);
+  return keys.end > keys.begin ? keys : Range{};
+}
+
+Range computed_tokens(const Attention& attention, const Variant& variant, std::int64_t sample) {
+  if (!is_padded(attention.problem.layout) || variant.padded_rows != PLUMBLINE_PADDED_ROWS_ATTENDED) {
+    return {0, attention.lengths_q[sample]};
+  }
+  const std::int64_t first = attention.q.first(sample);
+  return {-first, attention.q.extent - first};
+}
+
+void clear_padded_rows(const Attention& attention) {
+  const plumbline_problem& problem = attention.problem;
+  const auto clear = [&](std::int64_t sample, std::int64_t token, std::int64_t head) {
+    std::byte* row = attention.out.at(sample, token, head);
+    const std::int64_t step = attention.out.element_stride * size_in_bytes(attention.out.dtype);
+    for (std::int64_t d = 0; d < problem.head_dim_vo; ++d) encode_one(attention.out.dtype, 0.0F, row + d * step);
+    if (attention.lse.data != nullptr) encode_one(PLUMBLINE_F32, -HUGE_VALF, attention.lse.at(sample, token, head));
+  };
+  for (std::int64_t sample = 0; sample < problem.batch; ++sample) {
+    const std::int64_t first = attention.out.first(sample);
+    for (std::int64_t token = -first; token < attention.out.extent - first; ++token) {
+      if (token >= 0 && token < attention.lengths_q[sample]) continue;
+      for (std::int64_t head = 0; head < problem.heads_q; ++head) clear(sample, token, head);
+    }
+  }
+}
+
+}  // namespace plumbline::cpu

@@ -1,0 +1,80 @@
+// Where the tokens of a problem lie, and which keys a query sees: one address map for padded, ragged and paged layouts.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "harness/provider/plumbline_provider.h"
+#include "kernels/cpu/dtype.h"
+#include "kernels/cpu/variants.h"
+
+namespace plumbline::cpu {
+
+inline bool is_padded(std::uint32_t layout) { return layout == PLUMBLINE_PADDED_BSHD || layout == PLUMBLINE_PADDED_BHSD; }
+inline bool is_paged(std::uint32_t layout) { return layout == PLUMBLINE_PAGED_NHD || layout == PLUMBLINE_PAGED_HND; }
+
+// One tensor, addressed by (sample, token, head). `token` counts the sample's valid tokens from 0; in a padded layout the padded tokens are
+// those below 0 and from the sample's length on. Strides in elements.
+//   padded   [sample, first(sample) + token, head]   first = 0, or extent - length where the padding is on the left
+//   ragged   [cu_seqlens[sample] + token, head]
+//   paged    [page_table[sample, token / page_size], token % page_size, head]
+struct TokenTensor {
+  std::byte* data = nullptr;
+  std::uint32_t dtype = PLUMBLINE_DTYPE_NONE;
+  std::int64_t outer_stride = 0;  // sample or page; 0 when ragged
+  std::int64_t token_stride = 0;
+  std::int64_t head_stride = 0;
+  std::int64_t element_stride = 1;
+  std::int64_t extent = 0;                   // padded: tokens of a sample with its padding
+  bool padded_left = false;                  // padded
+  const std::int32_t* lengths = nullptr;     // [batch]
+  const std::int32_t* cu_seqlens = nullptr;  // ragged: [batch + 1]
+  const std::int32_t* page_table = nullptr;  // paged: [batch, pages_per_sample]
+  std::int64_t pages_per_sample = 0;
+  std::int64_t page_size = 0;
+
+  std::int64_t first(std::int64_t sample) const { return padded_left ? extent - lengths[sample] : 0; }
+  std::int64_t offset(std::int64_t sample, std::int64_t token, std::int64_t head) const {
+    const std::int64_t in_head = head * head_stride;
+    if (page_table != nullptr) {
+      const std::int64_t page = page_table[sample * pages_per_sample + token / page_size];
+      return page * outer_stride + token % page_size * token_stride + in_head;
+    }
+    if (cu_seqlens != nullptr) return (cu_seqlens[sample] + token) * token_stride + in_head;
+    return sample * outer_stride + (first(sample) + token) * token_stride + in_head;
+  }
+  std::byte* at(std::int64_t sample, std::int64_t token, std::int64_t head) const {
+    return data + offset(sample, token, head) * size_in_bytes(dtype);
+  }
+};
+
+// A problem with its tensors; total_q and total_kv are filled in for every layout. lse.data is nullptr where LSE is not asked for.
+struct Attention {
+  plumbline_problem problem{};
+  TokenTensor q, k, v, out, lse;
+  const std::int32_t* lengths_q = nullptr;                                   // [batch]
+  const std::int32_t* lengths_kv = nullptr;                                  // [batch]
+  std::int64_t group() const { return problem.heads_q / problem.heads_kv; }  // query heads that share a key head
+};
+
+Attention bind(const plumbline_problem& problem, const plumbline_tensors& tensors);
+
+// Half-open. Tokens or keys of one sample.
+struct Range {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t size() const { return std::max<std::int64_t>(0, end - begin); }
+};
+
+// Keys that query `token` of a sample with these lengths sees; empty ranges are {0, 0}.
+Range visible_keys(const plumbline_problem& problem, const Variant& variant, std::int64_t length_q, std::int64_t length_kv,
+                   std::int64_t token);
+
+// Query tokens that are computed: the valid ones, and the padded ones too where they attend.
+Range computed_tokens(const Attention& attention, const Variant& variant, std::int64_t sample);
+
+// Zeros, and LSE -infinity, in all padded rows of a padded layout.
+void clear_padded_rows(const Attention& attention);
+
+}  // namespace plumbline::cpu

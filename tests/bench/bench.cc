@@ -1,0 +1,108 @@
+// Speed as ratios within one run: each benchmark stands beside the peer it is compared with. `ci/bench.sh` runs it.
+#include <benchmark/benchmark.h>
+#include <cblas.h>
+#include <tbb/task_arena.h>
+
+#include <filesystem>
+#include <vector>
+
+#include "harness/measure/measurer.h"
+#include "harness/problem/inputs.h"
+#include "harness/reference/reference.h"
+#include "harness/store/store.h"
+
+namespace plumbline {
+namespace {
+
+Problem prefill(std::int64_t seq) {
+  Problem problem;
+  problem.dtype = DType::bf16;
+  problem.heads_q = problem.heads_kv = 2;
+  problem.seq_q = problem.seq_kv = seq;
+  problem.head_dim_qk = problem.head_dim_vo = 128;
+  return problem;
+}
+
+// The two fp64 products that any reference of this problem needs, on one thread: S = Q K^T and O = P V for every head.
+void two_dgemms(benchmark::State& state) {
+  const auto seq = static_cast<int>(state.range(0));
+  const auto size = static_cast<std::size_t>(seq) * 128;
+  const std::vector<double> q(size, 0.5), k(size, 0.25), v(size, 0.125);
+  std::vector<double> s(static_cast<std::size_t>(seq) * static_cast<std::size_t>(seq)), o(size);
+  openblas_set_num_threads(1);
+  for (auto _ : state) {
+    for (int head = 0; head < 2; ++head) {
+      cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, seq, seq, 128, 1, q.data(), 128, k.data(), 128, 0, s.data(), seq);
+      cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, seq, 128, seq, 1, s.data(), seq, v.data(), 128, 0, o.data(), 128);
+    }
+    benchmark::DoNotOptimize(o.data());
+  }
+}
+BENCHMARK(two_dgemms)->Arg(1024)->Unit(benchmark::kMillisecond);
+
+// The reference with sigma, spre, LSE and bound, on one thread; argument 1: with suite scores.
+void reference(benchmark::State& state) {
+  const Geometry geometry(prefill(state.range(0)));
+  std::vector<std::byte> q(geometry.q.bytes()), k(geometry.k.bytes()), v(geometry.v.bytes());
+  fill_inputs(geometry, q.data(), k.data(), v.data());
+  const auto rows = select_rows(geometry, 1e15);
+  tbb::task_arena one_thread(1);
+  for (auto _ : state) {
+    one_thread.execute([&] {
+      auto result = compute_reference(geometry, {q.data(), k.data(), v.data()}, strict_spec(geometry.problem()), rows, {state.range(1) != 0});
+      benchmark::DoNotOptimize(result.sigma.data());
+    });
+  }
+}
+BENCHMARK(reference)->Args({1024, 0})->Args({1024, 1})->Unit(benchmark::kMillisecond);
+
+// A small case end to end: inputs, worker, reference, statistics, faults, repeat run.
+void small_case(benchmark::State& state) {
+  MeasureOptions options;
+  options.worker_executable = PLUMBLINE_BINARY_DIRECTORY "/bin/plumbline-worker";
+  options.providers = {PLUMBLINE_BINARY_DIRECTORY "/lib/plumbline/plumbline_cpu.so"};
+  const auto providers = discover(options);
+  const auto contracts = Contracts::read(PLUMBLINE_SOURCE_DIRECTORY "/baselines/contracts.toml");
+  if (!providers || !contracts) {
+    state.SkipWithError("provider or contracts missing");
+    return;
+  }
+  PlannedCase planned;
+  planned.c.kernel = "cpu/flash";
+  planned.c.problem.heads_q = planned.c.problem.heads_kv = 4;
+  planned.c.problem.seq_q = planned.c.problem.seq_kv = 32;
+  planned.case_id = case_id(planned.c);
+  Measurer measurer(options, *providers, *contracts);
+  for (auto _ : state) {
+    measurer.measure({&planned}, [](Measurement m) { benchmark::DoNotOptimize(m.outcome.errors.peak); });
+  }
+}
+BENCHMARK(small_case)->Unit(benchmark::kMicrosecond)->UseRealTime();
+
+void store_outcomes(benchmark::State& state) {
+  const auto path = std::filesystem::temp_directory_path() / ("plumbline_bench_" + std::to_string(::getpid()) + ".db");
+  for (auto _ : state) {
+    std::filesystem::remove(path);
+    auto store = Store::open(path);
+    RunInfo run;
+    run.run_id = "00000000-0000-4000-8000-000000000000";
+    run.started_at = "2026-01-01T00:00:00Z";
+    if (!store || !(*store)->begin_run(run)) state.SkipWithError("cannot store");
+    for (int i = 0; i < state.range(0); ++i) {
+      StoredOutcome stored;
+      stored.outcome.c.kernel = "cpu/flash";
+      stored.outcome.c.problem.seed = static_cast<std::uint64_t>(i);
+      stored.outcome.case_id = case_id(stored.outcome.c);
+      stored.outcome.suite = "bench";
+      if (!(*store)->add(run.run_id, stored)) state.SkipWithError("cannot store");
+    }
+    if (!(*store)->flush()) state.SkipWithError("cannot store");
+  }
+  std::filesystem::remove(path);
+}
+BENCHMARK(store_outcomes)->Arg(20'000)->Unit(benchmark::kMillisecond)->UseRealTime()->Iterations(1);
+
+}  // namespace
+}  // namespace plumbline
+
+BENCHMARK_MAIN();

@@ -1,0 +1,170 @@
+// `plumbline run` from a suite to a verdict in SQLite, and what it says about planted errors.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command.h"
+
+namespace plumbline {
+namespace {
+
+using test::cpu_provider;
+using testing::AnyOf;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::Not;
+
+using Run = test::CommandTest;
+
+const char* const small_suite = R"(
+schema = 1
+name = "small"
+[[group]]
+name = "g"
+reason = "a few quick cases"
+kernels = ["cpu/flash"]
+set = { heads_q = 4, heads_kv = 2, seq_q = 17, seq_kv = 100, mask = "causal_bottom_right" }
+product = { dtype = ["fp16", "bf16"] }
+)";
+
+TEST_F(Run, SmokePassesTwiceAndLeavesReports) {
+  const auto first = plumbline("run " + suite("smoke.toml") + " --db a.db --junit j.xml --markdown m.md -q");
+  EXPECT_EQ(first.code, 0) << first.text;
+  EXPECT_THAT(read("j.xml"), HasSubstr("<testsuite "));
+  EXPECT_THAT(read("m.md"), HasSubstr("smoke"));
+  const auto second = plumbline("run " + suite("smoke.toml") + " --db a.db --format json -q");
+  EXPECT_EQ(second.code, 0);
+  const auto json = nlohmann::json::parse(second.text);
+  EXPECT_EQ(json["exit_code"], 0);
+  const auto verdicts = plumbline("query \"SELECT DISTINCT verdict FROM v_latest ORDER BY 1\" --db a.db --format csv");
+  EXPECT_THAT(verdicts.text, HasSubstr("pass"));
+  EXPECT_THAT(verdicts.text, Not(HasSubstr("new")));  // the second run has a past
+}
+
+TEST_F(Run, ScaleOffByOneInAThousandFailsInFp16) {
+  const auto run = plumbline("run " + suite("smoke.toml") + " --no-store -q --match '*/fp16/*' --provider '" + cpu_provider("scale=1.001") + "'");
+  EXPECT_EQ(run.code, 1) << run.text;
+  EXPECT_THAT(run.text, HasSubstr("scale: the logits are too large"));
+}
+
+TEST_F(Run, CausalOffByOneIsLocatedAtTheEdge) {
+  const auto run = plumbline("run " + suite("smoke.toml") + " --no-store -q --provider '" + cpu_provider("mask=off_by_one") + "'");
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.text, HasSubstr("edge: the key behind the last visible one is seen"));
+}
+
+TEST_F(Run, DroppedLastKeyIsLocatedAtTheEdge) {
+  const auto run = plumbline("run " + suite("smoke.toml") + " --no-store -q --provider '" + cpu_provider("drop_last_key=1") + "'");
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.text, HasSubstr("edge: the last visible key weighs too little"));
+}
+
+TEST_F(Run, AFailureTellsWhereHowMuchAndHowToRepeatIt) {
+  write("s.toml", small_suite);
+  const auto run = plumbline("run s.toml --no-store -q --match '*/fp16/*' --save-failures saved --provider '" + cpu_provider("drop_last_key=1") + "'");
+  EXPECT_EQ(run.code, 1);
+  EXPECT_THAT(run.text, HasSubstr("sample"));
+  EXPECT_THAT(run.text, HasSubstr("P rounding"));
+  EXPECT_THAT(run.text, HasSubstr("sigma"));
+  EXPECT_THAT(run.text, HasSubstr("ulp"));
+  const auto at = run.text.find("reproduce: plumbline ");
+  ASSERT_NE(at, std::string::npos) << run.text;
+  const auto line = run.text.substr(at, run.text.find('\n', at) - at);
+  const auto again = plumbline(line.substr(std::string("reproduce: plumbline ").size()));
+  EXPECT_EQ(again.code, 1) << line << "\n" << again.text;
+  EXPECT_THAT(again.text, HasSubstr("last visible key"));
+
+  const auto saved = shell("ls saved/*.safetensors | wc -l");
+  EXPECT_EQ(std::stoi(saved.text), 1);
+}
+
+TEST_F(Run, LooserSpecThanTheContractFails) {
+  write("s.toml", small_suite);
+  const auto pinned = plumbline("run s.toml --no-store -q --provider '" + cpu_provider("p_dtype=e4m3") + "'");
+  EXPECT_EQ(pinned.code, 1);
+  EXPECT_THAT(pinned.text, HasSubstr("spec is looser than its contract"));
+
+  write("reviewed/contracts.toml", "schema = 1\n");
+  write("reviewed/support.toml", "schema = 1\n");
+  const auto strict = plumbline("run s.toml --no-store -q --baselines reviewed --provider '" + cpu_provider("p_dtype=e4m3") + "'");
+  EXPECT_EQ(strict.code, 1);
+  EXPECT_THAT(strict.text, HasSubstr("looser"));
+}
+
+TEST_F(Run, LegalTwinsPassOnlyWhenTheirContractSaysSo) {
+  write("s.toml", std::string(small_suite));
+  const auto undeclared = plumbline("run s.toml --no-store -q --provider '" + cpu_provider("denominator=rounded,undeclared=1") + "'");
+  EXPECT_EQ(undeclared.code, 1);
+  EXPECT_THAT(undeclared.text, HasSubstr("lse"));
+  for (const char* kernel : {"cpu/flash_denominator", "cpu/split_kv_16"}) {
+    const std::string id = std::string(kernel) + "/bf16/b1-h4x2-s17x400-d64/mask=causal_bottom_right";
+    EXPECT_EQ(plumbline("run --case '" + id + "' -q").code, 0) << kernel;
+    write("strict/contracts.toml", "schema = 1\n");
+    write("strict/support.toml", "schema = 1\n");
+    EXPECT_EQ(plumbline("run --case '" + id + "' -q --baselines strict").code, 1) << kernel;
+  }
+}
+
+TEST_F(Run, SupportTableDecidesAboutUnsupported) {
+  write("s.toml", R"(
+schema = 1
+name = "fp32"
+[[group]]
+name = "g"
+reason = "S5"
+kernels = ["cpu/flash"]
+set = { dtype = "fp32", seq = 32 }
+)");
+  const auto listed = plumbline("run s.toml --no-store -q");
+  EXPECT_EQ(listed.code, 0) << listed.text;
+  EXPECT_THAT(listed.text, HasSubstr("unsupported"));
+  EXPECT_EQ(shell("mkdir r && cp '" + (test::source_directory / "baselines/contracts.toml").string() + "' r/").code, 0);
+  write("r/support.toml", "schema = 1\n");
+  const auto unlisted = plumbline("run s.toml --no-store -q --baselines r");
+  EXPECT_EQ(unlisted.code, 1) << unlisted.text;
+  EXPECT_THAT(unlisted.text, HasSubstr("FlashAttention only supports fp16 and bf16"));
+}
+
+TEST_F(Run, BadInputNamesFileLineAndRemedy) {
+  write("bad.toml", "schema = 1\nname = \"bad\"\n[[group]]\nname = \"g\"\nreason = \"r\"\nkernels = [\"cpu/flash\"]\nset = { dtyp = \"fp16\" }\n");
+  const auto run = plumbline("run bad.toml --db a.db -q");
+  EXPECT_EQ(run.code, 2);
+  EXPECT_THAT(run.text, HasSubstr("bad.toml:7"));
+  EXPECT_THAT(run.text, HasSubstr("dtype"));
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "a.db"));
+}
+
+TEST_F(Run, UsageErrors) {
+  EXPECT_EQ(plumbline("run").code, 2);
+  EXPECT_EQ(plumbline("run missing.toml").code, 2);
+  EXPECT_EQ(plumbline("run --case 'cpu/flash/fp17/b1'").code, 2);
+  EXPECT_EQ(plumbline("run --no-such-option").code, 2);
+  EXPECT_EQ(plumbline("").code, 2);
+  EXPECT_EQ(plumbline("run " + suite("smoke.toml") + " --shard 3/2").code, 2);
+  EXPECT_EQ(plumbline("run " + suite("smoke.toml") + " --provider ./none.so").code, 3);
+  write("text.db", "this is not a database, it only has the name of one");
+  const auto run = plumbline("run " + suite("smoke.toml") + " --db text.db -q");
+  EXPECT_EQ(run.code, 3);
+  EXPECT_EQ(read("text.db"), "this is not a database, it only has the name of one");
+}
+
+TEST_F(Run, ShardsTogetherAreTheWhole) {
+  write("s.toml", small_suite);
+  for (const char* shard : {"1/2", "2/2"}) {
+    const auto run = plumbline("run s.toml --db a.db -q --shard " + std::string(shard));
+    EXPECT_THAT(run.code, AnyOf(0, 2)) << run.text;  // 2: this shard has no case
+  }
+  const auto count = plumbline("query \"SELECT count(DISTINCT case_id) FROM v_history\" --db a.db --format csv");
+  EXPECT_THAT(count.text, ContainsRegex("\n2"));
+}
+
+TEST_F(Run, HelpHasExamples) {
+  for (const char* command : {"list", "run", "judge", "show", "compare", "history", "baseline", "query", "doctor"}) {
+    const auto help = plumbline(std::string(command) + " --help");
+    EXPECT_EQ(help.code, 0) << command;
+    EXPECT_THAT(help.text, HasSubstr("Example")) << command;
+  }
+}
+
+}  // namespace
+}  // namespace plumbline

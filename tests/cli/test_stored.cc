@@ -1,0 +1,113 @@
+// The commands that read what runs stored.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command.h"
+
+namespace plumbline {
+namespace {
+
+using test::cpu_provider;
+using testing::HasSubstr;
+
+class Stored : public test::CommandTest {
+ protected:
+  void SetUp() override {
+    test::CommandTest::SetUp();
+    write("s.toml", R"(
+schema = 1
+name = "s"
+[[group]]
+name = "g"
+reason = "two runs of the same cases"
+kernels = ["cpu/flash", "cpu/flash_p32"]
+product = { dtype = ["fp16", "bf16"], seq = [16, 65] }
+[[diff]]
+name = "d"
+reason = "two kernels"
+set = { seq = 65 }
+a = { kernel = "cpu/flash" }
+b = { kernel = "cpu/flash_p32" }
+)");
+    ASSERT_EQ(plumbline("run s.toml -q").code, 0);
+  }
+};
+
+TEST_F(Stored, ShowTellsTheRunAndACase) {
+  EXPECT_THAT(plumbline("show").text, HasSubstr("cpu/flash_p32"));
+  const auto one = plumbline("show latest 'cpu/flash/bf16*s65*'");
+  EXPECT_EQ(one.code, 0);
+  EXPECT_THAT(one.text, HasSubstr("cpu/flash/bf16"));
+  EXPECT_EQ(plumbline("show latest 'nothing'").code, 2);
+  EXPECT_EQ(plumbline("show feedface").code, 2);
+  EXPECT_NO_THROW(static_cast<void>(nlohmann::json::parse(plumbline("show --format json").text)));
+  EXPECT_THAT(plumbline("show --format junit").text, HasSubstr("<testsuite"));
+  EXPECT_THAT(plumbline("show latest d").text, HasSubstr("cpu/flash_p32"));
+}
+
+TEST_F(Stored, CompareTellsWhatChanged) {
+  ASSERT_EQ(plumbline("run s.toml -q").code, 0);
+  const auto same = plumbline("compare");
+  EXPECT_EQ(same.code, 0);
+  EXPECT_THAT(same.text, HasSubstr("0 only in"));
+  ASSERT_EQ(plumbline("run s.toml -q --provider '" + cpu_provider("drop_last_key=1") + "'").code, 1);
+  const auto worse = plumbline("compare latest~1 latest");
+  EXPECT_EQ(worse.code, 1);
+  EXPECT_THAT(worse.text, HasSubstr("pass -> fail"));
+  const auto json = nlohmann::json::parse(plumbline("compare latest~1 latest --format json").text);
+  EXPECT_EQ(json["only_before"], 0);
+}
+
+TEST_F(Stored, NewBuildWithOtherBitsIsChangedAndCanBeAccepted) {
+  const auto changed = plumbline("run s.toml -q --provider '" + cpu_provider("tile_kv=24") + "'");
+  EXPECT_EQ(changed.code, 0) << changed.text;
+  EXPECT_THAT(plumbline("query \"SELECT verdict FROM v_latest\" --format csv").text, HasSubstr("changed"));
+  EXPECT_EQ(plumbline("baseline accept latest --cases 'cpu/*' --who me --why 'tile size reviewed'").code, 0);
+  EXPECT_THAT(plumbline("baseline list").text, HasSubstr("tile size reviewed"));
+  EXPECT_EQ(plumbline("baseline accept latest --why ''").code, 2);
+  EXPECT_EQ(plumbline("baseline accept latest").code, 2);
+}
+
+TEST_F(Stored, HistoryAndQuery) {
+  const auto history = plumbline("history 'cpu/flash/bf16*'");
+  EXPECT_EQ(history.code, 0) << history.text;
+  EXPECT_THAT(history.text, HasSubstr("new"));
+  EXPECT_EQ(plumbline("history \"it's not there\"").code, 4);
+  EXPECT_EQ(plumbline("query \"DELETE FROM outcome\"").code, 2);
+  EXPECT_EQ(plumbline("query \"SELECT nonsense\"").code, 2);
+  EXPECT_EQ(plumbline("query").code, 2);
+  const auto list = plumbline("query --list");
+  EXPECT_EQ(list.code, 0);
+  EXPECT_NO_THROW(static_cast<void>(nlohmann::json::parse(plumbline("query \"SELECT case_id FROM v_latest\" --format json").text)));
+}
+
+TEST_F(Stored, JudgeAgainGivesTheSameVerdicts) {
+  const auto before = plumbline("query \"SELECT case_id, verdict FROM v_latest ORDER BY 1\" --format csv").text;
+  const auto judged = plumbline("judge latest");
+  EXPECT_EQ(judged.code, 0) << judged.text;
+  EXPECT_EQ(plumbline("query \"SELECT case_id, verdict FROM v_latest ORDER BY 1\" --format csv").text, before);
+  EXPECT_EQ(plumbline("judge latest --format json --partial").code, 0);
+  EXPECT_EQ(plumbline("judge nothing").code, 3);
+}
+
+TEST_F(Stored, ListAndDoctor) {
+  EXPECT_THAT(plumbline("list s.toml").text, HasSubstr("s/g/cpu/flash/fp16"));
+  EXPECT_THAT(plumbline("list s.toml --count").text, HasSubstr("total"));
+  EXPECT_EQ(nlohmann::json::parse(plumbline("list s.toml --format json").text)["cases"].size(), 8U);
+  EXPECT_THAT(plumbline("list --kernels").text, HasSubstr("cpu/split_kv"));
+  EXPECT_EQ(plumbline("list").code, 2);
+  const auto doctor = plumbline("doctor");
+  EXPECT_EQ(doctor.code, 0) << doctor.text;
+  EXPECT_EQ(plumbline("doctor --provider ./none.so").code, 3);
+  EXPECT_NO_THROW(static_cast<void>(nlohmann::json::parse(plumbline("doctor --format json").text)));
+}
+
+TEST_F(Stored, AMissingDatabaseIsSaid) {
+  for (const char* command : {"show --db no/where.db", "history x --db no/where.db", "compare --db no/where.db"}) {
+    EXPECT_EQ(plumbline(command).code, 3) << command;
+  }
+}
+
+}  // namespace
+}  // namespace plumbline

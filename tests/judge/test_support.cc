@@ -1,0 +1,92 @@
+#include "tests/judge/files.h"
+#include "tests/judge/outcomes.h"
+
+namespace plumbline {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Result<SupportTable> read(const std::string& text) { return SupportTable::read(TemporaryFile(text).path()); }
+
+TEST(Support, AllFieldsMustMatchAndAListMeansAnyOf) {
+  const auto table = read(R"(
+[[unsupported]]
+kernel = "mine/*"
+where = { dtype = ["fp16", "bf16"], head_dim_qk = 64, window = "8,0" }
+reason = "first"
+[[unsupported]]
+kernel = "mine/none"
+reason = "nothing at all"
+)");
+  ASSERT_TRUE(table) << to_string(table.error());
+  Problem problem;
+  problem.window_left = 8;
+  problem.window_right = 0;
+  EXPECT_EQ(table->unsupported("mine/k", problem), "first");
+  problem.dtype = DType::f16;
+  EXPECT_EQ(table->unsupported("mine/k", problem), "first");
+  EXPECT_EQ(table->unsupported("yours/k", problem), std::nullopt);
+  Problem other = problem;
+  other.dtype = DType::f32;
+  EXPECT_EQ(table->unsupported("mine/k", other), std::nullopt);
+  EXPECT_EQ(table->unsupported("mine/none", other), "nothing at all");
+  other = problem;
+  other.head_dim_qk = 128;
+  EXPECT_EQ(table->unsupported("mine/k", other), std::nullopt);
+  other = problem;
+  other.window_right = 1;
+  EXPECT_EQ(table->unsupported("mine/k", other), std::nullopt);
+}
+
+TEST(Support, KnowsThatDtypesFollowThatOfQ) {
+  const auto table = read("[[unsupported]]\nkernel = \"k\"\nreason = \"r\"\nwhere = { out_dtype = \"fp32\" }\n");
+  ASSERT_TRUE(table) << to_string(table.error());
+  Problem problem;
+  EXPECT_FALSE(table->unsupported("k", problem));
+  problem.out_dtype = DType::f32;
+  EXPECT_TRUE(table->unsupported("k", problem));
+  problem.dtype = DType::f32;
+  problem.out_dtype = DType::none;
+  EXPECT_TRUE(table->unsupported("k", problem));
+}
+
+TEST(Support, AllErrorsComeAtOnce) {
+  const auto table = read(R"([[unsupported]]
+kernel = "k"
+where = { dtype = ["fp32", "fp31"], layout = [], dtyp = "fp16", seq_q = { from = 3 } }
+[[unsupported]]
+reason = "r"
+where = 7
+wher = {}
+)");
+  ASSERT_FALSE(table);
+  EXPECT_THAT(lines_and_messages(table.error()),
+              testing::UnorderedElementsAre("1: reason is missing", HasSubstr("fp31"), "3: layout = [] matches nothing", HasSubstr("dtyp"),
+                                            "3: seq_q is not a value or a list of values", "4: kernel is missing",
+                                            "6: where is not a table", HasSubstr("wher")));
+}
+
+TEST(ReviewedSupport, OfTheCpuKernels) {
+  const auto table = SupportTable::read(std::filesystem::path(PLUMBLINE_SOURCE_DIR) / "baselines/support.toml");
+  ASSERT_TRUE(table) << to_string(table.error());
+  Problem fp32, bf16, ragged;
+  fp32.dtype = DType::f32;
+  ragged.layout = Layout::ragged;
+  for (const char* kernel : {"cpu/naive", "cpu/flash", "cpu/flash_unpad", "cpu/flash_attended", "cpu/flash_denominator", "cpu/split_kv_16",
+                             "cpu/flash_tile32", "cpu/flash_tile128", "cpu/flash_lazy"}) {
+    EXPECT_TRUE(table->unsupported(kernel, fp32)) << kernel;
+    EXPECT_FALSE(table->unsupported(kernel, bf16)) << kernel;
+  }
+  EXPECT_FALSE(table->unsupported("cpu/flash_p32", fp32));
+  EXPECT_FALSE(table->unsupported("cpu/split_kv", fp32));
+  EXPECT_EQ(table->unsupported("cpu/flash", fp32), "FlashAttention only supports fp16 and bf16");
+  for (const char* kernel :
+       {"cpu/naive", "cpu/flash", "cpu/flash_p32", "cpu/split_kv", "cpu/split_kv_16", "cpu/flash_denominator", "cpu/flash_attended"}) {
+    EXPECT_FALSE(table->unsupported(kernel, ragged)) << kernel;
+  }
+  EXPECT_TRUE(table->unsupported("cpu/flash_unpad", ragged));
+}
+
+}  // namespace
+}  // namespace plumbline

@@ -1,0 +1,185 @@
+// Every kernel against plain attention in double precision: masks x windows x layouts x dtypes x shapes.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/kernels/exact.h"
+
+namespace plumbline::testing {
+namespace {
+
+constexpr const char* kernel_names[] = {"naive",        "flash",          "flash_p32",         "split_kv",
+                                        "flash_unpad",  "flash_attended", "flash_denominator", "split_kv_16",
+                                        "flash_tile32", "flash_tile128",  "flash_lazy"};
+
+Roundoffs roundoffs_of(const plumbline_rounding_spec& spec) {
+  Roundoffs roundoffs;
+  roundoffs.p = unit_roundoff(static_cast<DType>(spec.p_dtype));
+  if (spec.split_partial_dtype != PLUMBLINE_F32) roundoffs.p *= 2;
+  if (spec.s_rounded != PLUMBLINE_DTYPE_NONE) roundoffs.s = unit_roundoff(static_cast<DType>(spec.s_rounded));
+  return roundoffs;
+}
+
+// All valid rows within 7 standard deviations (8 where S is rounded), plus what fp32 arithmetic adds.
+void expect_exact(const std::string& kernel, const Problem& problem, const CallSetup& setup = {}) {
+  const Geometry geometry(problem);
+  const Inputs inputs = make_inputs(geometry);
+  const Answer answer = setup.stretch == 1 ? call(kernel, geometry, inputs, setup) : call(kernel, problem, setup);
+  ASSERT_EQ(answer.status, PLUMBLINE_OK) << answer.reason;
+  const Roundoffs roundoffs = roundoffs_of(answer.description.spec);
+  const RowIndex index(geometry);
+  ASSERT_EQ(answer.out.size(), index.rows() * static_cast<std::size_t>(problem.head_dim_vo));
+  int bad = 0;
+  for (std::int64_t b = 0; b < problem.batch; ++b) {
+    for (std::int64_t h = 0; h < problem.heads_q; ++h) {
+      for (std::int64_t i = 0; i < geometry.length_q(b); ++i) {
+        const ExactRow exact = exact_row(geometry, inputs, b, h, i);
+        const std::size_t row = index.row(b, h, i);
+        for (std::size_t j = 0; j < exact.out.size(); ++j) {
+          const double limit = 8 * error_scale(exact, j, roundoffs, problem.out()) + 2e-6 * (1 + exact.largest_logit) * exact.p_scale[j];
+          const double got = answer.out[row * exact.out.size() + j];
+          const double value = std::isinf(exact.lse) ? 0 : exact.out[j];
+          const bool close = std::isinf(exact.lse) ? got == 0 : std::abs(got - value) <= limit;
+          if (!close && ++bad < 4)
+            ADD_FAILURE() << "sample " << b << " head " << h << " row " << i << " d " << j << ": " << got << " for " << value << ", limit "
+                          << limit;
+        }
+        if (!problem.lse) continue;
+        const double limit = 2e-6 * (4 + exact.largest_logit) + 2 * roundoffs.s * exact.largest_logit +
+                             (answer.description.spec.denominator_from_rounded_p != 0 ? roundoffs.p : 0);
+        const double got = answer.lse[row];
+        const bool close = std::isinf(exact.lse) ? got == exact.lse : std::abs(got - exact.lse) <= limit;
+        if (!close && ++bad < 4)
+          ADD_FAILURE() << "sample " << b << " head " << h << " row " << i << ": LSE " << got << " for " << exact.lse << ", limit "
+                        << limit;
+      }
+    }
+  }
+  EXPECT_EQ(bad, 0) << kernel << "/" << problem_id(problem);
+}
+
+bool supports(const std::string& kernel, const Problem& problem) {
+  const bool padded_only = kernel == "flash_unpad";
+  const bool fp32 = kernel == "flash_p32" || kernel == "split_kv";
+  return (problem.is_padded() || !padded_only) && (problem.dtype != DType::f32 || fp32);
+}
+
+Problem small_problem(DType dtype) {
+  Problem problem;
+  problem.dtype = dtype;
+  problem.batch = 4;
+  problem.heads_q = 4;
+  problem.heads_kv = 2;
+  problem.seq_q = 21;
+  problem.seq_kv = 75;
+  problem.head_dim_qk = problem.head_dim_vo = 16;
+  problem.lengths = Lengths::with_zero;
+  return problem;
+}
+
+class EveryKernel : public ::testing::TestWithParam<std::tuple<const char*, DType>> {
+ protected:
+  std::string kernel() const { return std::get<0>(GetParam()); }
+  DType dtype() const { return std::get<1>(GetParam()); }
+  void check(const Problem& problem, const CallSetup& setup = {}) const {
+    if (supports(kernel(), problem)) {
+      expect_exact(kernel(), problem, setup);
+    } else {
+      EXPECT_EQ(call(kernel(), problem, setup).status, PLUMBLINE_UNSUPPORTED);
+    }
+  }
+};
+
+TEST_P(EveryKernel, MasksAndWindowsInEveryLayout) {
+  for (const Layout layout : {Layout::padded_bshd, Layout::padded_bhsd, Layout::ragged, Layout::paged_nhd, Layout::paged_hnd}) {
+    for (const Mask mask : {Mask::none, Mask::causal_top_left, Mask::causal_bottom_right}) {
+      for (const auto& [left, right] : {std::pair{-1, -1}, {7, -1}, {9, 2}, {-1, 3}, {0, 0}}) {
+        Problem problem = small_problem(dtype());
+        problem.layout = layout;
+        problem.mask = mask;
+        problem.window_left = left;
+        if (mask == Mask::none) problem.window_right = right;
+        if (problem.is_padded() && left == 7) problem.padding = Padding::left;
+        problem.page_size = left == 9 ? 1 : 16;
+        check(problem);
+      }
+    }
+  }
+}
+
+TEST_P(EveryKernel, HeadDimensionsAndGroups) {
+  for (const auto& [qk, vo] : {std::pair{64, 64}, {59, 59}, {80, 111}, {203, 24}, {1, 1}, {128, 128}, {192, 128}}) {
+    for (const auto& [heads_q, heads_kv] : {std::pair{1, 1}, {6, 2}, {8, 1}}) {
+      Problem problem = small_problem(dtype());
+      problem.head_dim_qk = qk;
+      problem.head_dim_vo = vo;
+      problem.heads_q = heads_q;
+      problem.heads_kv = heads_kv;
+      problem.batch = 2;
+      problem.seq_q = 5;
+      problem.seq_kv = 40;
+      problem.mask = Mask::causal_bottom_right;
+      check(problem);
+    }
+  }
+}
+
+TEST_P(EveryKernel, MoreQueriesThanKeysLeaveRowsWithoutKeys) {
+  for (const Mask mask : {Mask::none, Mask::causal_top_left, Mask::causal_bottom_right}) {
+    Problem problem = small_problem(dtype());
+    problem.seq_q = 50;
+    problem.seq_kv = 20;
+    problem.mask = mask;
+    problem.window_left = 3;
+    check(problem);
+  }
+}
+
+TEST_P(EveryKernel, DecodeOverManyTilesAndSplits) {
+  Problem problem = small_problem(dtype());
+  problem.seq_q = 1;
+  problem.seq_kv = 1500;
+  problem.layout = Layout::paged_nhd;
+  problem.lengths = Lengths::random;
+  check(problem);
+  problem.layout = Layout::padded_bshd;
+  problem.window_left = 300;
+  check(problem);
+}
+
+TEST_P(EveryKernel, OutputsInFp32) {
+  Problem problem = small_problem(dtype());
+  problem.out_dtype = DType::f32;
+  problem.seq_kv = 300;
+  check(problem);
+}
+
+TEST_P(EveryKernel, StridedViews) {
+  Problem problem = small_problem(dtype());
+  problem.mask = Mask::causal_bottom_right;
+  check(problem, {.stretch = 3});
+}
+
+TEST_P(EveryKernel, SmallAndLargeScales) {
+  for (const double scale : {1e-3, 3.0}) {
+    Problem problem = small_problem(dtype());
+    problem.scale = scale;
+    check(problem);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cpu, EveryKernel,
+                         ::testing::Combine(::testing::ValuesIn(kernel_names), ::testing::Values(DType::f32, DType::f16, DType::bf16)),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param)) + "_" + std::string(name(std::get<1>(test.param)));
+                         });
+
+TEST(KernelNames, AreAllTested) {
+  const plumbline_provider& provider = *cpu_library().provider();
+  ASSERT_EQ(provider.kernel_count, std::size(kernel_names));
+  for (const char* kernel : kernel_names) EXPECT_STREQ(provider.kernel_name(kernel_index(provider, kernel)), kernel);
+  EXPECT_EQ(provider.kernel_name(provider.kernel_count), nullptr);
+}
+
+}  // namespace
+}  // namespace plumbline::testing

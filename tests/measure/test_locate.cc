@@ -1,0 +1,95 @@
+#include "harness/measure/locate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/measure/filled_problem.h"
+
+namespace plumbline {
+namespace {
+
+using test::FilledProblem;
+using test::small_problem;
+using testing::HasSubstr;
+
+Location location_of(const FilledProblem& filled) {
+  const auto comparison = compare(filled.geometry, filled.outputs(), filled.reference);
+  return locate({&filled.geometry, filled.inputs(), &filled.spec, &filled.reference, &comparison});
+}
+
+std::vector<double> value(const FilledProblem& filled, const RowId& id, std::int64_t key) {
+  std::vector<double> v(16);
+  decode(DType::f16, filled.v.data() + static_cast<std::size_t>(filled.geometry.v_offset(id.sample, key, id.head / 2)) * 2, v);
+  return v;
+}
+
+// Multiplies the weight of one key of each row (chosen by `key`, relative to the visible ones) by `factor` and renormalises.
+template <class Choose>
+void reweigh(FilledProblem& filled, double factor, Choose choose) {
+  for (const auto& id : filled.reference.selection.rows) {
+    const auto detail = reference_row(filled.geometry, filled.inputs(), filled.spec, id);
+    const std::int64_t key = choose(id, detail.keys);
+    if (key < 0) continue;
+    const double p = detail.p[static_cast<std::size_t>(key - detail.keys.begin)];
+    const double change = p * (factor - 1) / (1 + p * (factor - 1));
+    const auto v = value(filled, id, key);
+    for (std::size_t j = 0; j < 16; ++j) filled.set(id, static_cast<std::int64_t>(j), detail.o[j] + change * (v[j] - detail.o[j]));
+  }
+}
+
+Problem causal() {
+  auto problem = small_problem();
+  problem.mask = Mask::causal_bottom_right;
+  return problem;
+}
+
+TEST(Locate, NothingInALegalOutput) { EXPECT_EQ(location_of(FilledProblem(small_problem())).kind, ""); }
+
+TEST(Locate, LastVisibleKeyDropped) {
+  FilledProblem filled(causal());
+  reweigh(filled, 0, [](const RowId&, const KeyRange& keys) { return keys.end - 1; });
+  const auto location = location_of(filled);
+  EXPECT_EQ(location.kind, "edge");
+  EXPECT_THAT(location.description, HasSubstr("the last visible key weighs too little"));
+}
+
+TEST(Locate, OneKeyOfOneHead) {
+  FilledProblem filled(causal());
+  reweigh(filled, 0.5, [](const RowId& id, const KeyRange&) { return id.sample == 1 && id.head == 2 ? 7 : -1; });
+  const auto location = location_of(filled);
+  EXPECT_EQ(location.kind, "key");
+  EXPECT_THAT(location.description, HasSubstr("key 7 of key head 1 in sample 1 weighs too little"));
+  EXPECT_THAT(location.description, HasSubstr("in head 2 of sample 1"));
+}
+
+TEST(Locate, WrongSoftmaxScale) {
+  auto problem = small_problem();
+  FilledProblem filled(problem);
+  problem.scale = 1.02 * problem.softmax_scale();
+  const FilledProblem hot(problem);
+  filled.out = hot.out;
+  const auto location = location_of(filled);
+  EXPECT_EQ(location.kind, "scale");
+  EXPECT_THAT(location.description, HasSubstr("too large"));
+}
+
+TEST(Locate, WrongDenominator) {
+  FilledProblem filled(small_problem());
+  for (std::size_t r = 0; r < filled.reference.selection.rows.size(); ++r) {
+    for (std::size_t j = 0; j < 16; ++j) filled.set(filled.reference.selection.rows[r], static_cast<std::int64_t>(j), 0.97 * filled.expected(r, j));
+  }
+  EXPECT_EQ(location_of(filled).kind, "denominator");
+}
+
+TEST(Locate, ColumnIsNamed) {
+  FilledProblem filled(small_problem());
+  for (std::size_t r = 0; r < filled.reference.selection.rows.size(); ++r) {
+    filled.set(filled.reference.selection.rows[r], 9, filled.expected(r, 9) * 0.5);
+  }
+  EXPECT_THAT(location_of(filled).description, HasSubstr("in column 9"));
+}
+
+}  // namespace
+}  // namespace plumbline

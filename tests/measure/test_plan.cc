@@ -1,0 +1,100 @@
+#include "harness/measure/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+namespace plumbline {
+namespace {
+
+const std::vector<std::string> kernels{"cpu/flash", "cpu/flash_p32", "mine/fast"};
+
+Suite suite_from(const std::string& text) {
+  const auto path = std::filesystem::temp_directory_path() / ("plan_test_" + std::to_string(::getpid()) + ".toml");
+  std::ofstream(path) << text;
+  auto suite = read_suite(path);
+  std::filesystem::remove(path);
+  EXPECT_TRUE(suite) << to_string(suite.error());
+  return suite ? *suite : Suite{};
+}
+
+Suite two_groups() {
+  return suite_from(R"(
+schema = 1
+name = "s"
+[[group]]
+name = "a"
+reason = "r"
+kernels = ["cpu/*"]
+product = { dtype = ["fp16", "bf16"], seq = [8, 16, 32] }
+[[group]]
+name = "b"
+reason = "r"
+tier = "nightly"
+kernels = ["mine/fast", "cpu/flash"]
+set = { seq = 8 }
+[[diff]]
+name = "d"
+reason = "r"
+set = { seq = 8 }
+a = { kernel = "cpu/flash" }
+b = { kernel = "mine/fast" }
+)");
+}
+
+TEST(Plan, ExpandsKernelGlobs) {
+  const auto plan = make_plan({two_groups()}, kernels, {});
+  ASSERT_TRUE(plan) << to_string(plan.error());
+  EXPECT_EQ(plan->diffs.size(), 1U);
+  EXPECT_FALSE(plan->partial);
+  // 2 kernels x 6 problems, and mine/fast; cpu/flash bf16 seq 8 stands in both groups and is kept once.
+  EXPECT_EQ(plan->cases.size(), 13U);
+}
+
+TEST(Plan, ShardsPartitionTheCases) {
+  std::set<std::string> seen;
+  std::size_t total = 0;
+  for (int shard = 1; shard <= 3; ++shard) {
+    CaseFilter filter;
+    filter.shard = shard;
+    filter.shards = 3;
+    const auto plan = make_plan({two_groups()}, kernels, filter);
+    ASSERT_TRUE(plan);
+    EXPECT_TRUE(plan->partial);
+    for (const auto& c : plan->cases) seen.insert(c.case_id);
+    total += plan->cases.size();
+  }
+  EXPECT_EQ(total, 13U);
+  EXPECT_EQ(seen.size(), 13U);
+}
+
+TEST(Plan, FiltersByTierAndGlob) {
+  CaseFilter smoke;
+  smoke.tier = Tier::smoke;
+  EXPECT_EQ(make_plan({two_groups()}, kernels, smoke)->cases.size(), 12U);
+  CaseFilter match;
+  match.match = {"s/a/*bf16*"};
+  EXPECT_EQ(make_plan({two_groups()}, kernels, match)->cases.size(), 6U);
+  match.exclude = {"cpu/flash_p32/*"};
+  EXPECT_EQ(make_plan({two_groups()}, kernels, match)->cases.size(), 3U);
+}
+
+TEST(Plan, AnUnknownKernelNamesTheLineAndWhatThereIs) {
+  const auto plan = make_plan({two_groups()}, {"cpu/flash"}, {});
+  ASSERT_FALSE(plan);
+  EXPECT_THAT(to_string(plan.error()), testing::HasSubstr("no kernel matches \"mine/fast\""));
+  EXPECT_THAT(to_string(plan.error()), testing::HasSubstr("cpu/flash"));
+  EXPECT_GT(plan.error().front().line, 0);
+}
+
+TEST(Plan, NothingLeftIsAnError) {
+  CaseFilter filter;
+  filter.match = {"no such case"};
+  EXPECT_FALSE(make_plan({two_groups()}, kernels, filter));
+}
+
+}  // namespace
+}  // namespace plumbline

@@ -1,0 +1,123 @@
+#include "harness/measure/statistics.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "tests/measure/filled_problem.h"
+
+namespace plumbline {
+namespace {
+
+using test::FilledProblem;
+using test::small_problem;
+
+TEST(Statistics, TheRoundedAnswerIsWithinHalfAnUlp) {
+  const FilledProblem filled(small_problem());
+  const auto comparison = compare(filled.geometry, filled.outputs(), filled.reference);
+  EXPECT_EQ(comparison.statistics.elements, 2 * 4 * 6 * 16);
+  EXPECT_GT(comparison.statistics.peak, 0);
+  EXPECT_LT(comparison.statistics.peak, 1.8);  // half an ulp over at least ulp / sqrt(12)
+  EXPECT_LE(comparison.statistics.max_ulp, 0.5001);
+  EXPECT_EQ(comparison.statistics.beyond_output, 0);
+  EXPECT_LT(comparison.statistics.lse_z, 1);
+}
+
+TEST(Statistics, FindsThePlantedElement) {
+  FilledProblem filled(small_problem());
+  const std::size_t row = 17;
+  const double sigma = filled.reference.sigma[row * 16 + 5];
+  filled.set(filled.reference.selection.rows[row], 5, filled.expected(row, 5) + 40 * sigma);
+  const auto comparison = compare(filled.geometry, filled.outputs(), filled.reference);
+  EXPECT_NEAR(comparison.statistics.peak, 40, 2);
+  EXPECT_EQ(comparison.peak.row, 17);
+  EXPECT_EQ(comparison.peak.column, 5);
+  EXPECT_GT(comparison.statistics.beyond_output, 20);
+  const auto& id = filled.reference.selection.rows[row];
+  EXPECT_EQ(element_of(filled.reference, comparison.peak), (ElementId{id.sample, id.head, id.row, 5}));
+  const auto worst =
+      describe_worst(filled.geometry, filled.inputs(), filled.outputs(), filled.spec, filled.reference, "peak", comparison.peak);
+  EXPECT_NEAR((worst.got - worst.expected) / worst.sigma, 40, 2);
+  double shares = 0;
+  for (const double share : worst.share) shares += share;
+  EXPECT_NEAR(shares, 1, 1e-6);
+}
+
+TEST(Statistics, NaNIsNeverDropped) {
+  for (const std::size_t row : {std::size_t{0}, std::size_t{20}, std::size_t{47}}) {
+    FilledProblem filled(small_problem());
+    filled.set(filled.reference.selection.rows[row], 3, std::numeric_limits<double>::quiet_NaN());
+    const auto comparison = compare(filled.geometry, filled.outputs(), filled.reference);
+    EXPECT_TRUE(std::isnan(comparison.statistics.peak)) << row;
+    EXPECT_TRUE(std::isnan(comparison.statistics.rms)) << row;
+    EXPECT_TRUE(std::isnan(comparison.statistics.beyond_output)) << row;
+    EXPECT_EQ(comparison.peak.row, static_cast<std::int64_t>(row));
+  }
+}
+
+TEST(Statistics, LseInBaseTwo) {
+  FilledProblem filled(small_problem());
+  for (std::size_t r = 0; r < filled.reference.selection.rows.size(); ++r) {
+    filled.set_lse(filled.reference.selection.rows[r], filled.reference.lse[r] / std::numbers::ln2);
+  }
+  auto outputs = filled.outputs();
+  EXPECT_GT(compare(filled.geometry, outputs, filled.reference).statistics.lse_z, 1000);
+  outputs.lse_base = 2;
+  EXPECT_LT(compare(filled.geometry, outputs, filled.reference).statistics.lse_z, 1);
+}
+
+TEST(Statistics, WithoutLseItIsAbsent) {
+  const FilledProblem filled(small_problem());
+  auto outputs = filled.outputs();
+  outputs.lse = nullptr;
+  const auto comparison = compare(filled.geometry, outputs, filled.reference);
+  EXPECT_FALSE(comparison.statistics.has_lse);
+  EXPECT_EQ(comparison.lse.row, -1);
+}
+
+TEST(Statistics, HeadsAreTold) {
+  FilledProblem filled(small_problem());
+  for (std::size_t r = 0; r < filled.reference.selection.rows.size(); ++r) {
+    const auto& id = filled.reference.selection.rows[r];
+    if (id.sample != 1 || id.head != 2) continue;
+    for (std::int64_t j = 0; j < 16; ++j) filled.set(id, j, filled.expected(r, static_cast<std::size_t>(j)) * 1.5);
+  }
+  const auto comparison = compare(filled.geometry, filled.outputs(), filled.reference);
+  ASSERT_EQ(comparison.head_rms.size(), 8U);
+  for (std::size_t h = 0; h < 8; ++h) {
+    if (h == 6) {
+      EXPECT_GT(comparison.head_rms[h], 10);
+    } else {
+      EXPECT_LT(comparison.head_rms[h], 1);
+    }
+  }
+}
+
+TEST(Statistics, SuiteScoresSeeAScaledOutput) {
+  FilledProblem filled(small_problem());
+  filled.reference = compute_reference(filled.geometry, filled.inputs(), filled.spec, select_rows(filled.geometry, 1e12), {true});
+  const auto exact = compare(filled.geometry, filled.outputs(), filled.reference).statistics;
+  ASSERT_TRUE(exact.has_suite_scores);
+  EXPECT_LT(std::abs(exact.shrink_z), 3);
+  EXPECT_LT(std::abs(exact.temperature_z), 3);
+  for (std::size_t r = 0; r < filled.reference.selection.rows.size(); ++r) {
+    for (std::int64_t j = 0; j < 16; ++j) {
+      filled.set(filled.reference.selection.rows[r], j, filled.expected(r, static_cast<std::size_t>(j)) * (1 - 0x1p-9));
+    }
+  }
+  EXPECT_LT(compare(filled.geometry, filled.outputs(), filled.reference).statistics.shrink_z, -10);
+}
+
+TEST(Statistics, FixedTolerancesAreRecorded) {
+  FilledProblem filled(small_problem());
+  const auto& row = filled.reference.selection.rows[0];
+  filled.set(row, 0, filled.expected(0, 0) + 5e-3 * (1 + std::abs(filled.expected(0, 0))));
+  const auto s = compare(filled.geometry, filled.outputs(), filled.reference).statistics;
+  EXPECT_NEAR(s.outside_allclose_1e3 * static_cast<double>(s.elements), 1, 1e-9);
+  EXPECT_EQ(s.outside_allclose_1e2, 0);
+}
+
+}  // namespace
+}  // namespace plumbline

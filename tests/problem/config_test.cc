@@ -1,0 +1,99 @@
+// TOML files as a tree: order, lines, canonical texts, errors.
+#include "harness/problem/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <filesystem>
+
+namespace plumbline {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Kind = ConfigNode::Kind;
+
+ConfigNode parse(std::string_view text) {
+  auto parsed = parse_config(text, "test.toml");
+  EXPECT_TRUE(parsed.has_value()) << (parsed ? "" : to_string(parsed.error()));
+  return parsed.value_or(ConfigNode{});
+}
+
+std::vector<std::string> keys(const ConfigNode& table) {
+  std::vector<std::string> names;
+  for (const auto& member : table.members) names.push_back(member.first);
+  return names;
+}
+
+TEST(ConfigTest, MembersKeepTheOrderOfTheFile) {
+  const ConfigNode root = parse("zebra = 1\napple = { z = 1, a = 2, m = 3 }\n[mango]\ny = 1\nb = 2\n");
+  EXPECT_THAT(keys(root), ElementsAre("zebra", "apple", "mango"));
+  EXPECT_THAT(keys(*root.find("apple")), ElementsAre("z", "a", "m"));
+  EXPECT_THAT(keys(*root.find("mango")), ElementsAre("y", "b"));
+}
+
+TEST(ConfigTest, LinesAndFile) {
+  const ConfigNode root = parse("a = 1\n\n[[group]]\nname = \"x\"\n\n[[group]]\nlist = [1,\n  2]\nb.c = 1\n");
+  EXPECT_EQ(root.find("a")->line, 1);
+  const ConfigNode& groups = *root.find("group");
+  ASSERT_EQ(groups.kind, Kind::array);
+  ASSERT_EQ(groups.items.size(), 2u);
+  EXPECT_EQ(groups.items[0].line, 3);
+  EXPECT_EQ(groups.items[0].find("name")->line, 4);
+  EXPECT_EQ(groups.items[1].line, 6);
+  EXPECT_EQ(groups.items[1].find("list")->items[1].line, 8);
+  EXPECT_EQ(groups.items[1].find("b")->line, 9);
+  EXPECT_EQ(groups.items[1].find("b")->find("c")->file, "test.toml");
+}
+
+TEST(ConfigTest, ScalarsHaveCanonicalTexts) {
+  const ConfigNode root = parse("s = \"text\"\ni = 1_000\nh = 0x10\nr = 0.50\ne = 1e-5\nt = true\nf = false\n");
+  EXPECT_EQ(root.find("s")->text, "text");
+  EXPECT_EQ(root.find("s")->kind, Kind::string);
+  EXPECT_EQ(root.find("i")->text, "1000");
+  EXPECT_EQ(root.find("i")->number, 1000);
+  EXPECT_EQ(root.find("h")->text, "16");
+  EXPECT_EQ(root.find("r")->text, "0.5");
+  EXPECT_EQ(root.find("r")->kind, Kind::real);
+  EXPECT_EQ(root.find("e")->text, "1e-05");
+  EXPECT_EQ(root.find("t")->text, "true");
+  EXPECT_TRUE(root.find("t")->boolean);
+  EXPECT_EQ(root.find("f")->kind, Kind::boolean);
+  EXPECT_EQ(root.find("missing"), nullptr);
+}
+
+TEST(ConfigTest, SyntaxErrorsNameTheLine) {
+  const auto parsed = parse_config("a = 1\nb = = 2\n", "bad.toml");
+  ASSERT_FALSE(parsed.has_value());
+  EXPECT_THAT(parsed.error()[0].to_string(), HasSubstr("bad.toml:2: "));
+  EXPECT_FALSE(parse_config("a = 1\na = 2\n", "twice.toml").has_value());
+}
+
+TEST(ConfigTest, DatesAreErrorsAllAtOnce) {
+  const auto parsed = parse_config("a = 1979-05-27\nb = [07:32:00]\n", "dates.toml");
+  ASSERT_FALSE(parsed.has_value());
+  ASSERT_EQ(parsed.error().size(), 2u);
+  EXPECT_EQ(parsed.error()[1].line, 2);
+}
+
+TEST(ConfigTest, MissingFilesAreNamed) {
+  for (const auto& path : {std::filesystem::path("/does/not/exist.toml"), std::filesystem::temp_directory_path()}) {
+    const auto parsed = read_config(path);
+    ASSERT_FALSE(parsed.has_value());
+    EXPECT_THAT(parsed.error()[0].to_string(), HasSubstr(path.string()));
+    EXPECT_THAT(parsed.error()[0].to_string(), HasSubstr("cannot be read"));
+  }
+}
+
+TEST(ConfigTest, UnknownKeys) {
+  constexpr std::array<std::string_view, 2> known{"name", "reason"};
+  Errors errors;
+  reject_unknown_keys(parse("name = 1\nraeson = 2\nxyz = 3\n"), known, errors);
+  ASSERT_EQ(errors.size(), 2u);
+  EXPECT_EQ(errors[0].to_string(), "test.toml:2: unknown key \"raeson\"\n  remedy: did you mean reason?");
+  EXPECT_EQ(errors[1].to_string(), "test.toml:3: unknown key \"xyz\"\n  remedy: known are name, reason");
+}
+
+}  // namespace
+}  // namespace plumbline

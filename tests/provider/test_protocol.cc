@@ -1,0 +1,180 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <limits>
+
+#include "harness/provider/description.h"
+#include "harness/provider/device_name.h"
+#include "harness/provider/protocol.h"
+#include "harness/provider/worker.h"
+
+namespace plumbline {
+namespace {
+
+using testing::HasSubstr;
+
+plumbline_description valid_description() {
+  plumbline_description d{};
+  std::strcpy(d.launched, "flash<64, 128> x 12");
+  std::strcpy(d.build_id, "0123abcd");
+  std::strcpy(d.tensor_cores, "on");
+  d.padding_policy = PLUMBLINE_PADDED_ROWS_ATTENDED;
+  d.spec.p_dtype = PLUMBLINE_BF16;
+  d.spec.p_prescale = 0x1p8;
+  d.spec.denominator_from_rounded_p = 1;
+  d.spec.s_rounded = PLUMBLINE_F16;
+  d.spec.q_prescaled = PLUMBLINE_BF16;
+  d.spec.split_partial_dtype = PLUMBLINE_F16;
+  d.spec.qk_accumulator = {PLUMBLINE_F32, 1, 25, 16};
+  d.spec.pv_accumulator = {PLUMBLINE_F16, 0, 11, 4};
+  d.spec.exp2_rel_error = 0.1;
+  d.spec.tanh_rel_error = 1e-3;
+  d.spec.kv_dequantized_to = PLUMBLINE_F16;
+  d.spec.out_dtype = PLUMBLINE_BF16;
+  d.spec.lse_base = 2;
+  d.spec.lse_excludes_sink = 1;
+  d.promises = {0, 2, 1, 0, 2, 1, 0, 2};
+  d.registers_per_thread = 168;
+  d.spill_bytes_per_thread = 0;
+  d.shared_memory_bytes = std::int64_t{1} << 33;
+  d.stack_bytes_per_thread = -1;
+  return d;
+}
+
+TEST(Protocol, ADescriptionSurvivesTheWire) {
+  const plumbline_description sent = valid_description();
+  ASSERT_EQ(description_fault(sent), "");
+  const auto arrived = nlohmann::json::parse(nlohmann::json(sent).dump()).get<plumbline_description>();
+  const Description d = to_description(arrived);
+  EXPECT_EQ(d.launched, "flash<64, 128> x 12");
+  EXPECT_EQ(d.build_id, "0123abcd");
+  EXPECT_EQ(d.tensor_cores, "on");
+  EXPECT_EQ(d.padding_policy, PaddingPolicy::attended);
+  RoundingSpec spec;
+  spec.p_dtype = DType::bf16;
+  spec.p_prescale = 256;
+  spec.denominator_from_rounded_p = true;
+  spec.s_rounded = DType::f16;
+  spec.q_prescaled = DType::bf16;
+  spec.split_partial_dtype = DType::f16;
+  spec.qk_accumulator = {DType::f32, true, 25, 16};
+  spec.pv_accumulator = {DType::f16, false, 11, 4};
+  spec.exp2_rel_error = 0.1;
+  spec.tanh_rel_error = 1e-3;
+  spec.kv_dequantized_to = DType::f16;
+  spec.out_dtype = DType::bf16;
+  spec.lse_base = 2;
+  spec.lse_includes_sink = false;
+  EXPECT_EQ(d.spec, spec);
+  EXPECT_EQ(d.promises, (Promises{Promise::bitwise, Promise::rounding, Promise::none, Promise::bitwise, Promise::rounding, Promise::none,
+                                  Promise::bitwise}));
+  EXPECT_EQ(d.registers_per_thread, 168);
+  EXPECT_EQ(d.spill_bytes_per_thread, 0);
+  EXPECT_EQ(d.shared_memory_bytes, std::int64_t{1} << 33);
+  EXPECT_EQ(d.stack_bytes_per_thread, -1);
+}
+
+struct BadField {
+  const char* message;
+  std::function<void(plumbline_description&)> spoil;
+};
+
+TEST(Protocol, EveryFieldOfADescriptionIsChecked) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<BadField> bad{
+      {"launched does not end with a NUL", [](auto& d) { std::memset(d.launched, 'x', sizeof d.launched); }},
+      {"build_id does not end with a NUL", [](auto& d) { std::memset(d.build_id, 'x', sizeof d.build_id); }},
+      {"tensor_cores does not end with a NUL", [](auto& d) { std::memset(d.tensor_cores, 'x', sizeof d.tensor_cores); }},
+      {"tensor_cores is \"maybe\"", [](auto& d) { std::strcpy(d.tensor_cores, "maybe"); }},
+      {"tensor_cores is \"\"", [](auto& d) { d.tensor_cores[0] = '\0'; }},
+      {"padding_policy has no meaning 3", [](auto& d) { d.padding_policy = 3; }},
+      {"p_dtype has no meaning 77", [](auto& d) { d.spec.p_dtype = 77; }},
+      {"p_dtype has no meaning 0", [](auto& d) { d.spec.p_dtype = PLUMBLINE_DTYPE_NONE; }},
+      {"p_dtype has no meaning 8", [](auto& d) { d.spec.p_dtype = PLUMBLINE_I32; }},
+      {"p_prescale is 3", [](auto& d) { d.spec.p_prescale = 3; }},
+      {"p_prescale is 0", [](auto& d) { d.spec.p_prescale = 0; }},
+      {"p_prescale is nan", [=](auto& d) { d.spec.p_prescale = nan; }},
+      {"denominator_from_rounded_p has no meaning 2", [](auto& d) { d.spec.denominator_from_rounded_p = 2; }},
+      {"s_rounded has no meaning 9", [](auto& d) { d.spec.s_rounded = 9; }},
+      {"q_prescaled has no meaning 9", [](auto& d) { d.spec.q_prescaled = 9; }},
+      {"split_partial_dtype has no meaning 0", [](auto& d) { d.spec.split_partial_dtype = 0; }},
+      {"qk_accumulator.dtype has no meaning 3", [](auto& d) { d.spec.qk_accumulator.dtype = PLUMBLINE_BF16; }},
+      {"qk_accumulator.toward_zero has no meaning 2", [](auto& d) { d.spec.qk_accumulator.toward_zero = 2; }},
+      {"pv_accumulator.fraction_bits is 0", [](auto& d) { d.spec.pv_accumulator.fraction_bits = 0; }},
+      {"pv_accumulator.products_per_step is 0", [](auto& d) { d.spec.pv_accumulator.products_per_step = 0; }},
+      {"exp2_rel_error is nan", [=](auto& d) { d.spec.exp2_rel_error = nan; }},
+      {"exp2_rel_error is -1", [](auto& d) { d.spec.exp2_rel_error = -1; }},
+      {"tanh_rel_error is inf", [](auto& d) { d.spec.tanh_rel_error = std::numeric_limits<double>::infinity(); }},
+      {"kv_dequantized_to has no meaning 8", [](auto& d) { d.spec.kv_dequantized_to = PLUMBLINE_I32; }},
+      {"out_dtype has no meaning 0", [](auto& d) { d.spec.out_dtype = 0; }},
+      {"lse_base has no meaning 10", [](auto& d) { d.spec.lse_base = 10; }},
+      {"lse_excludes_sink has no meaning 2", [](auto& d) { d.spec.lse_excludes_sink = 2; }},
+      {"promises.run_to_run has no meaning 3", [](auto& d) { d.promises.run_to_run = 3; }},
+      {"promises.lse has no meaning 4", [](auto& d) { d.promises.lse = 4; }},
+      {"registers_per_thread is -2", [](auto& d) { d.registers_per_thread = -2; }},
+      {"shared_memory_bytes is -5", [](auto& d) { d.shared_memory_bytes = -5; }},
+  };
+  for (const BadField& field : bad) {
+    plumbline_description d = valid_description();
+    field.spoil(d);
+    EXPECT_THAT(description_fault(d), HasSubstr(std::string("description: ") + field.message));
+  }
+}
+
+TEST(Protocol, ALineHoldsAnyReason) {
+  protocol::RunReply reply;
+  reply.reason = "two\nlines, \"quotes\" and \xff";
+  const std::string line = protocol::to_line(reply);
+  EXPECT_EQ(line.find('\n'), line.size() - 1);
+  EXPECT_EQ(nlohmann::json::parse(line).at("reason"), "two\nlines, \"quotes\" and \xEF\xBF\xBD");
+}
+
+TEST(Protocol, AProblemKeepsItsBits) {
+  plumbline_problem p{};
+  p.scale = 1 / std::sqrt(80.0);
+  p.window_left = -1;
+  p.total_kv = std::int64_t{1} << 40;
+  const auto arrived = nlohmann::json::parse(nlohmann::json(p).dump()).get<plumbline_problem>();
+  EXPECT_EQ(arrived.scale, p.scale);
+  EXPECT_EQ(arrived.window_left, -1);
+  EXPECT_EQ(arrived.total_kv, p.total_kv);
+}
+
+TEST(DeviceName, Parses) {
+  const auto cpu = parse_device("cpu");
+  ASSERT_TRUE(cpu);
+  EXPECT_EQ(cpu->memory_space, PLUMBLINE_HOST);
+  EXPECT_EQ(cpu->arch, "x86-64-v3");
+  const auto cuda = parse_device("cuda:12");
+  ASSERT_TRUE(cuda);
+  EXPECT_EQ(cuda->memory_space, PLUMBLINE_CUDA);
+  EXPECT_EQ(cuda->ordinal, 12);
+  const auto emulated = parse_device("emulated:sm_90");
+  ASSERT_TRUE(emulated);
+  EXPECT_EQ(emulated->memory_space, PLUMBLINE_EMULATED);
+  EXPECT_EQ(emulated->arch, "emulated:sm_90");
+}
+
+TEST(DeviceName, RefusesTheRest) {
+  for (const char* name : {"", "gpu", "cuda", "cuda:", "cuda:x", "cuda:-1", "cuda:1x", "cpu:0", "emulated",
+                           "emulated:", "emulated:an_architecture_with_a_long_name"}) {
+    EXPECT_FALSE(parse_device(name)) << name;
+  }
+}
+
+TEST(Words, StatusesParseBack) {
+  for (const Status status : {Status::ok, Status::unsupported, Status::crashed, Status::timeout, Status::out_of_memory, Status::error}) {
+    EXPECT_EQ(parse_status(name(status)), status);
+  }
+  EXPECT_EQ(name(Status::out_of_memory), "out_of_memory");
+  EXPECT_FALSE(parse_status("fine"));
+  EXPECT_EQ(name(PaddingPolicy::untouched), "untouched");
+  EXPECT_EQ(name(Promise::rounding), "rounding");
+}
+
+}  // namespace
+}  // namespace plumbline

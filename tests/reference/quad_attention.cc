@@ -1,0 +1,335 @@
+#include "tests/reference/quad_attention.h"
+
+#include <quadmath.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace plumbline {
+namespace {
+
+__extension__ using quad = __float128;
+using Column = std::vector<double>;  // one value a visible key
+
+double sq(double x) { return x * x; }
+
+// Names as in the formulas.
+struct Constants {
+  double u32 = std::pow(2.0, -24), kappa = 0.18, kappa_t = 0.55;
+  double u_P, eta_P, u_S, u_sp, eta_sp, u_qk, u_pv;
+  bool qk_rz, pv_rz;
+
+  explicit Constants(const RoundingSpec& spec) {
+    const bool p_is_fp32 = spec.p_dtype == DType::f32;
+    u_P = p_is_fp32 ? 2 * u32 : unit_roundoff(spec.p_dtype);
+    eta_P = eta(spec.p_dtype) / spec.p_prescale;
+    u_S = rounds(spec.s_rounded) ? unit_roundoff(spec.s_rounded) : 0;
+    u_sp = rounds(spec.split_partial_dtype) ? unit_roundoff(spec.split_partial_dtype) : 0;
+    eta_sp = eta(spec.split_partial_dtype);
+    u_qk = spec.qk_accumulator.dtype == DType::f16 ? std::pow(2.0, -11) : u32;
+    u_pv = spec.pv_accumulator.dtype == DType::f16 ? std::pow(2.0, -11) : u32;
+    qk_rz = spec.qk_accumulator.toward_zero && spec.qk_accumulator.dtype == DType::f32;
+    pv_rz = spec.pv_accumulator.toward_zero && spec.pv_accumulator.dtype == DType::f32;
+  }
+  static bool rounds(DType dtype) { return dtype != DType::none && dtype != DType::f32; }
+  static double eta(DType dtype) {
+    if (dtype == DType::f16) return std::pow(2.0, -25);
+    if (dtype == DType::e4m3) return std::pow(2.0, -10);
+    if (dtype == DType::e5m2) return std::pow(2.0, -17);
+    return 0;
+  }
+};
+
+class Row {
+ public:
+  Row(const Geometry& geometry, const QuadInputs& inputs, const RoundingSpec& spec, std::int64_t sample, std::int64_t head,
+      std::int64_t row)
+      : spec_(spec), c_(spec), D_(geometry.problem().head_dim_qk), columns_(geometry.problem().head_dim_vo) {
+    load(geometry, inputs, sample, head, row);
+    softmax();
+    logit_errors();
+    cells_of_p_ = cells([this](std::size_t k) { return p_cell(k); });
+  }
+
+  QuadRow result() {
+    QuadRow result;
+    for (std::int64_t j = 0; j < columns_; ++j) {
+      const auto terms = column_terms(j);
+      double variance = 0;
+      for (const double term : terms) variance += term;
+      result.o.push_back(o_);
+      result.terms.push_back(terms);
+      result.spre.push_back(std::sqrt(variance));
+      result.sigma.push_back(std::sqrt(variance + sq(ulp(o_ * (1 + 1e-12), spec_.out_dtype)) / 12));
+      result.gradient.push_back(gradient(j));
+    }
+    result.lse = static_cast<double>(lse_);
+    result.lse_sigma = std::sqrt(lse_variance());
+    for (const auto& v : v_) {
+      for (const quad x : v) result.largest_v = std::max(result.largest_v, std::abs(static_cast<double>(x)));
+    }
+    add_score_variances(result);
+    return result;
+  }
+
+ private:
+  using Label = std::pair<std::string, double>;
+  using Cells = std::map<Label, std::vector<std::size_t>>;
+
+  void load(const Geometry& geometry, const QuadInputs& inputs, std::int64_t sample, std::int64_t head, std::int64_t row) {
+    const Problem& problem = geometry.problem();
+    const double scale = problem.softmax_scale();
+    a_ = scale;
+    for (std::int64_t d = 0; d < D_; ++d) {
+      const double q = decode_at(problem.dtype, inputs.q, static_cast<std::size_t>(geometry.q_offset(sample, row, head) + d));
+      q_.push_back(q);
+      // Q' = round(Q scale log2 e) / (scale log2 e)
+      if (Constants::rounds(spec_.q_prescaled))
+        q_.back() = round_to(q * (scale * M_LOG2E), spec_.q_prescaled) / (quad{scale} / logq(quad{2}));
+    }
+    const std::int64_t head_kv = head / problem.group();
+    const KeyRange keys = geometry.visible_keys(sample, row);
+    for (std::int64_t key = keys.begin; key < keys.end; ++key) {
+      k_.emplace_back();
+      v_.emplace_back();
+      for (std::int64_t d = 0; d < D_; ++d) {
+        k_.back().push_back(decode_at(problem.kv(), inputs.k, static_cast<std::size_t>(geometry.k_offset(sample, key, head_kv) + d)));
+      }
+      for (std::int64_t j = 0; j < columns_; ++j) {
+        v_.back().push_back(decode_at(problem.kv(), inputs.v, static_cast<std::size_t>(geometry.v_offset(sample, key, head_kv) + j)));
+      }
+    }
+    n_ = k_.size();
+  }
+
+  void softmax() {
+    std::vector<quad> s;
+    for (std::size_t k = 0; k < n_; ++k) {
+      quad raw = 0, n2 = 0;
+      for (std::size_t d = 0; d < q_.size(); ++d) raw += q_[d] * k_[k][d], n2 += q_[d] * k_[k][d] * q_[d] * k_[k][d];
+      s.push_back(a_ * raw);
+      raw_.push_back(static_cast<double>(raw));
+      n2_.push_back(static_cast<double>(n2));
+    }
+    m_ = *std::max_element(s.begin(), s.end());
+    quad lt = 0;
+    for (const quad x : s) lt += expq(x - m_);
+    for (const quad x : s) {
+      t_.push_back(static_cast<double>(expq(x - m_)));
+      p_exact_.push_back(expq(x - m_) / lt);
+      p_.push_back(static_cast<double>(p_exact_.back()));
+      s_.push_back(static_cast<double>(x));
+      below_max_.push_back(static_cast<double>(x - m_));
+    }
+    lt_ = static_cast<double>(lt);
+    lse_ = m_ + logq(lt);
+    s_exact_ = std::move(s);
+  }
+
+  void logit_errors() {
+    const double D = static_cast<double>(D_);
+    const double f = std::pow(2.0, -spec_.qk_accumulator.fraction_bits);
+    const double fa = std::pow(2.0, -std::min(spec_.qk_accumulator.fraction_bits, 23));
+    const double steps = std::ceil(D / spec_.qk_accumulator.products_per_step);
+    for (std::size_t k = 0; k < n_; ++k) {
+      const double c = a_;
+      const double e0 = c_.u_qk * (0.5 * c * std::sqrt(D * n2_[k]) + 4 * std::abs(s_[k])) + c_.u32;
+      double variance = sq(e0), beta = 0;
+      if (c_.qk_rz && n2_[k] > 0) {
+        const double M = (std::abs(raw_[k]) + std::sqrt(n2_[k])) * c;
+        beta = M * (f * std::sqrt(D) * std::abs(raw_[k]) / (6 * std::sqrt(n2_[k])) + steps * fa / 12);
+        variance += sq(beta) + sq(M) * sq(f) * D / 6;
+      }
+      sd_.push_back(std::sqrt(variance));
+      beta_.push_back(beta);
+    }
+  }
+
+  // ---- cells
+  static Label significant(double x, int bits, bool truncate) {
+    int exponent = 0;
+    const double scaled = std::ldexp(std::frexp(x, &exponent), bits);
+    return {"", std::ldexp(truncate ? std::trunc(scaled) : std::round(scaled), exponent - bits)};
+  }
+  Label p_cell(std::size_t k) const {
+    const double t = t_[k];
+    if (spec_.p_dtype == DType::f32) return significant(t, 36, false);  // exact ties, but for fp64 noise
+    if (t < c_.eta_P) return {"flushed", 0};
+    const int bits = significand_bits(spec_.p_dtype);
+    if (t < c_.eta_P * std::pow(2.0, bits)) return {"subnormal", std::round(t / (c_.eta_P / 4))};
+    return significant(t, bits + 3, false);
+  }
+  Cells cells(const std::function<Label(std::size_t)>& label) const {
+    Cells result;
+    for (std::size_t k = 0; k < n_; ++k) result[label(k)].push_back(k);
+    return result;
+  }
+  Cells cells_of_s() const {
+    return cells([this](std::size_t k) { return significant(s_[k], significand_bits(spec_.s_rounded) + 3, true); });
+  }
+  Cells phases() const {
+    return cells([this](std::size_t k) {
+      const double x = below_max_[k] / M_LN2;
+      return Label{"phase", std::floor(8 * (x - std::floor(x)))};
+    });
+  }
+  static double sum_of_squared_sums(const Cells& cells, const Column& error) {
+    double total = 0;
+    for (const auto& [label, members] : cells) {
+      double sum = 0;
+      for (const std::size_t k : members) sum += error[k];
+      total += sq(sum);
+    }
+    return total;
+  }
+  // max(0, sum over cells of two and more keys of (sum e)^2 - sum e^2)
+  double excess(const Column& error) const {
+    double total = 0;
+    for (const auto& [label, members] : cells_of_p_) {
+      if (members.size() < 2) continue;
+      double sum = 0;
+      for (const std::size_t k : members) sum += error[k], total -= sq(error[k]);
+      total += sq(sum);
+    }
+    return std::max(0.0, total);
+  }
+  static double sum_of_squares(const Column& error) {
+    double total = 0;
+    for (const double e : error) total += sq(e);
+    return total;
+  }
+  Column column(const std::function<double(std::size_t)>& value) const {
+    Column result;
+    for (std::size_t k = 0; k < n_; ++k) result.push_back(value(k));
+    return result;
+  }
+
+  // ---- one column of O
+  double e(std::size_t k) const { return std::min(c_.eta_P / lt_, p_[k]); }
+  double w(std::size_t k) const { return std::sqrt(c_.kappa_t) * std::max(c_.u_P * p_[k], e(k)); }
+  double sS(std::size_t k) const { return std::sqrt(c_.kappa_t) * c_.u_S * std::abs(s_[k]); }
+  double p_variance(const Column& x) const {
+    double independent = 0;
+    for (std::size_t k = 0; k < n_; ++k) independent += (c_.kappa * sq(c_.u_P * p_[k]) + sq(e(k)) / 3) * sq(x[k]);
+    return independent + excess(column([&](std::size_t k) { return w(k) * x[k]; }));
+  }
+
+  std::array<double, 6> column_terms(std::int64_t j) {
+    quad o = 0;
+    for (std::size_t k = 0; k < n_; ++k) o += p_exact_[k] * v_[k][static_cast<std::size_t>(j)];
+    o_ = static_cast<double>(o);
+    const Column v = column([&](std::size_t k) { return static_cast<double>(v_[k][static_cast<std::size_t>(j)]); });
+    const Column y = column([&](std::size_t k) { return static_cast<double>(v_[k][static_cast<std::size_t>(j)] - o); });
+
+    const Column logit = column([&](std::size_t k) { return p_[k] * sd_[k] * y[k]; });
+    const Column s = column([&](std::size_t k) { return p_[k] * sS(k) * y[k]; });
+    const Column py = column([&](std::size_t k) { return p_[k] * y[k]; });
+    const double TP = p_variance(spec_.denominator_from_rounded_p ? y : v);
+    const double TL = sum_of_squares(logit) + excess(logit);
+    const double TS = c_.u_S == 0 ? 0 : std::max(sum_of_squares(s), sum_of_squared_sums(cells_of_s(), s));
+    const double TE = sq(spec_.exp2_rel_error) / 2 * sum_of_squared_sums(phases(), py);
+    return {TP, TL, TS, TE, accumulation(v), split(v)};
+  }
+
+  double range(const Column& v) const {  // R_j
+    double sum = 0, low = 0, high = 0;
+    for (std::size_t k = 0; k < n_; ++k) sum += p_[k] * v[k], low = std::min(low, sum), high = std::max(high, sum);
+    return high - low;
+  }
+  double p2v(const Column& v) const {
+    return sum_of_squares(column([&](std::size_t k) { return p_[k] * v[k]; }));
+  }
+  double accumulation(const Column& v) const {
+    const double n = static_cast<double>(n_), R = range(v);
+    double ties = 0;
+    for (const auto& [label, members] : cells_of_p_) ties += members.size() >= 2 ? static_cast<double>(members.size()) : 0;
+    double TA = sq(c_.u_pv) * (n / 3 + 4) * (0.3 * sq(o_) + p2v(v)) + sq(0.3 * c_.u_pv * ties * R);
+    if (!c_.pv_rz) return TA;
+    const double f = std::pow(2.0, -spec_.pv_accumulator.fraction_bits);
+    const double fa = std::pow(2.0, -std::min(spec_.pv_accumulator.fraction_bits, 23));
+    double signed_sum = 0;
+    for (std::size_t k = 0; k < n_; ++k) {
+      const double t = std::min(f * R, p_[k] * std::abs(v[k]));
+      signed_sum += v[k] < 0 ? -t / 2 : t / 2;
+      TA += sq(t) / 6;
+    }
+    return TA + sq((std::abs(signed_sum) + std::ceil(n / spec_.pv_accumulator.products_per_step) * fa * R / 2) / 3);
+  }
+  double split(const Column& v) const {
+    if (c_.u_sp == 0) return 0;
+    return c_.kappa * sq(c_.u_sp) * std::max(sq(range(v)), sq(o_) + p2v(v)) + sq(c_.eta_sp) / 3;
+  }
+
+  // ---- LSE
+  double lse_variance() const {
+    const double n = static_cast<double>(n_);
+    const Column logit = column([&](std::size_t k) { return p_[k] * sd_[k]; });
+    double bias = 0;
+    for (std::size_t k = 0; k < n_; ++k) bias += p_[k] * beta_[k];
+    double variance = sum_of_squares(logit) + excess(logit) + sq(bias);
+    variance += sq(c_.u32 * (4 + std::abs(static_cast<double>(lse_)) + 2 * std::sqrt(n)));
+    if (c_.u_S > 0) {
+      const Column s = column([&](std::size_t k) { return p_[k] * sS(k); });
+      variance += std::max(sum_of_squares(s), sum_of_squared_sums(cells_of_s(), s));
+    }
+    variance += sq(spec_.exp2_rel_error) / 2 * sum_of_squared_sums(phases(), p_);
+    if (spec_.denominator_from_rounded_p) {
+      variance += sum_of_squared_sums(cells_of_p_, column([&](std::size_t k) { return w(k); }));
+    }
+    return variance;
+  }
+
+  // ---- suite scores
+  double gradient(std::int64_t j) const {
+    quad mean = 0, sum = 0;
+    for (std::size_t k = 0; k < n_; ++k) mean += p_exact_[k] * s_exact_[k];
+    for (std::size_t k = 0; k < n_; ++k) sum += p_exact_[k] * (s_exact_[k] - mean) * v_[k][static_cast<std::size_t>(j)];
+    return static_cast<double>(sum);
+  }
+  double score_variance(const QuadRow& row, const Column& direction, double correlated) const {
+    double S = 0;
+    for (std::size_t j = 0; j < direction.size(); ++j) S += sq(direction[j] / row.sigma[j]);
+    const Column projection = column([&](std::size_t k) {
+      double sum = 0;
+      for (std::size_t j = 0; j < direction.size(); ++j) {
+        const double x = static_cast<double>(v_[k][j]) - (spec_.denominator_from_rounded_p ? row.o[j] : 0);
+        sum += x * direction[j] / sq(row.sigma[j]);
+      }
+      return sum;
+    });
+    return S + p_variance(projection) + sq(S * correlated);
+  }
+  void add_score_variances(QuadRow& row) const {
+    quad mean = 0, variance = 0;
+    for (std::size_t k = 0; k < n_; ++k) mean += p_exact_[k] * s_exact_[k];
+    for (std::size_t k = 0; k < n_; ++k) variance += p_exact_[k] * (s_exact_[k] - mean) * (s_exact_[k] - mean);
+    const double deviation = std::sqrt(static_cast<double>(variance));
+    const double shared = c_.u_P / (1 + deviation / c_.u_P);
+    row.shrink_variance = score_variance(row, row.o, 4 * c_.u32 + 0.6 * shared);
+    row.temperature_variance = score_variance(row, row.gradient, deviation > 0 ? 0.3 * shared / deviation : 0);
+  }
+
+  const RoundingSpec& spec_;
+  const Constants c_;
+  std::int64_t D_, columns_;
+  double a_ = 0, lt_ = 0, o_ = 0;
+  quad m_ = 0, lse_ = 0;
+  std::size_t n_ = 0;
+  std::vector<quad> q_, s_exact_, p_exact_;
+  std::vector<std::vector<quad>> k_, v_;
+  Column raw_, n2_, s_, below_max_, t_, p_, sd_, beta_;
+  Cells cells_of_p_;
+};
+
+}  // namespace
+
+QuadRow quad_attention(const Geometry& geometry, const QuadInputs& inputs, const RoundingSpec& spec, std::int64_t sample, std::int64_t head,
+                       std::int64_t row) {
+  return Row(geometry, inputs, spec, sample, head, row).result();
+}
+
+}  // namespace plumbline

@@ -1,0 +1,98 @@
+#include "tests/reference/quad_cases.h"
+
+#include <functional>
+
+namespace plumbline {
+namespace {
+
+Problem small() {
+  Problem problem;
+  problem.batch = 2;
+  problem.heads_q = 4;
+  problem.heads_kv = 2;
+  problem.seq_q = 17;
+  problem.seq_kv = 33;
+  problem.head_dim_qk = 24;
+  problem.head_dim_vo = 40;
+  problem.page_size = 8;
+  return problem;
+}
+
+Problem with(const std::function<void(Problem&)>& change) {
+  Problem problem = small();
+  change(problem);
+  return problem;
+}
+
+void add_masks(std::vector<Problem>& problems) {
+  for (const Mask mask : {Mask::none, Mask::causal_top_left, Mask::causal_bottom_right}) {
+    for (const auto& [seq_q, seq_kv] : {std::pair{9, 40}, std::pair{24, 24}, std::pair{40, 9}}) {
+      problems.push_back(with([&, q = seq_q, kv = seq_kv](Problem& p) { p.mask = mask, p.seq_q = q, p.seq_kv = kv, p.batch = 1; }));
+    }
+  }
+  problems.push_back(with([](Problem& p) { p.window_left = 5, p.window_right = 3; }));
+  problems.push_back(with([](Problem& p) { p.window_left = 0, p.window_right = 0, p.seq_q = 33; }));
+  problems.push_back(with([](Problem& p) { p.mask = Mask::causal_bottom_right, p.window_left = 6, p.seq_q = 50; }));
+}
+
+void add_layouts(std::vector<Problem>& problems) {
+  for (const Layout layout : {Layout::padded_bshd, Layout::padded_bhsd, Layout::ragged, Layout::paged_nhd, Layout::paged_hnd}) {
+    problems.push_back(with([&](Problem& p) {
+      p.layout = layout, p.lengths = Lengths::with_zero, p.batch = 3, p.mask = Mask::causal_bottom_right, p.dtype = DType::f16;
+    }));
+  }
+  problems.push_back(with([](Problem& p) { p.padding = Padding::left, p.lengths = Lengths::random, p.fill = Fill::nan; }));
+  problems.push_back(with([](Problem& p) { p.layout = Layout::paged_nhd, p.lengths = Lengths::random, p.seq_q = 1, p.fill = Fill::nan; }));
+}
+
+void add_laws(std::vector<Problem>& problems) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    for (const Law law : {Law::uniform, Law::llm, Law::peaky, Law::near_uniform, Law::sink, Law::needle, Law::exact}) {
+      problems.push_back(with([&](Problem& p) { p.dtype = dtype, p.law = law, p.batch = 1, p.seq_q = 6, p.seq_kv = 70; }));
+    }
+    for (const VLaw v_law : {VLaw::uniform, VLaw::large_mean, VLaw::constant, VLaw::grid, VLaw::band}) {
+      problems.push_back(with([&](Problem& p) { p.dtype = dtype, p.v_law = v_law, p.batch = 1, p.seq_q = 6, p.seq_kv = 70; }));
+    }
+    problems.push_back(with([&](Problem& p) { p.dtype = dtype, p.k_scale = 0, p.out_dtype = DType::f32; }));
+    problems.push_back(with([&](Problem& p) { p.dtype = dtype, p.v_scale = 0x1p-13, p.seq_kv = 1, p.head_dim_vo = 8; }));
+  }
+}
+
+}  // namespace
+
+std::vector<Problem> quad_problems() {
+  std::vector<Problem> problems;
+  add_masks(problems);
+  add_layouts(problems);
+  add_laws(problems);
+  return problems;
+}
+
+std::vector<NamedSpec> quad_specs(const Problem& problem) {
+  const RoundingSpec strict = strict_spec(problem);
+  std::vector<NamedSpec> specs{{"strict", strict}};
+  const auto add = [&](std::string name, const std::function<void(RoundingSpec&)>& change) {
+    specs.push_back({std::move(name), strict});
+    change(specs.back().spec);
+  };
+  add("denominator", [](RoundingSpec& s) { s.denominator_from_rounded_p = true; });
+  add("s_fp16", [](RoundingSpec& s) { s.s_rounded = DType::f16; });
+  add("s_bf16_split_bf16", [](RoundingSpec& s) { s.s_rounded = DType::bf16, s.split_partial_dtype = DType::bf16; });
+  add("split_fp16", [](RoundingSpec& s) { s.split_partial_dtype = DType::f16; });
+  add("exp2", [](RoundingSpec& s) { s.exp2_rel_error = 9e-5; });
+  add("q_prescaled", [](RoundingSpec& s) { s.q_prescaled = DType::f16; });
+  add("p_fp32_nearest", [](RoundingSpec& s) { s.p_dtype = DType::f32, s.qk_accumulator = s.pv_accumulator = fma_accumulator; });
+  add("p_e4m3", [](RoundingSpec& s) { s.p_dtype = DType::e4m3, s.p_prescale = 256; });
+  add("p_e4m3_denominator_short", [](RoundingSpec& s) {
+    s.p_dtype = DType::e4m3, s.denominator_from_rounded_p = true;
+    s.qk_accumulator = s.pv_accumulator = {DType::f32, true, 13, 32};
+  });
+  add("accumulate_fp16", [](RoundingSpec& s) { s.qk_accumulator = s.pv_accumulator = {DType::f16, true, 24, 8}; });
+  add("p_fp16_truncating", [](RoundingSpec& s) {
+    s.p_dtype = DType::f16;
+    s.qk_accumulator = s.pv_accumulator = {DType::f32, true, 25, 16};
+  });
+  return specs;
+}
+
+}  // namespace plumbline

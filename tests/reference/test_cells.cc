@@ -1,0 +1,92 @@
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "harness/reference/cells.h"
+
+namespace plumbline {
+namespace {
+
+using testing::ElementsAre;
+
+Model model_of(DType p_dtype, double prescale = 1) {
+  RoundingSpec spec;
+  spec.p_dtype = p_dtype;
+  spec.p_prescale = prescale;
+  return Model(spec);
+}
+
+TEST(Cells, GroupsEqualLabelsInOrderOfTheirFirstKey) {
+  const std::vector<std::uint64_t> labels{7, 3, 7, 9, 3, 7};
+  CellBuilder builder;
+  Cells cells;
+  builder.build(labels, 100, KeepCells::all, cells);
+  EXPECT_THAT(cells.keys, ElementsAre(100, 102, 105, 101, 104, 103));
+  EXPECT_THAT(cells.offsets, ElementsAre(0, 3, 5, 6));
+  builder.build(labels, 0, KeepCells::multi_key, cells);
+  EXPECT_THAT(cells.keys, ElementsAre(0, 2, 5, 1, 4));
+  EXPECT_THAT(cells.offsets, ElementsAre(0, 3, 5));
+  builder.build({}, 0, KeepCells::all, cells);
+  EXPECT_TRUE(cells.empty());
+}
+
+TEST(Cells, ManyLabelsThatShareTheirLowBits) {
+  std::vector<std::uint64_t> labels;
+  for (std::uint64_t i = 0; i < 5000; ++i) labels.push_back((i % 1000) << 50);
+  CellBuilder builder;
+  Cells cells;
+  builder.build(labels, 0, KeepCells::multi_key, cells);
+  EXPECT_EQ(cells.count(), 1000);
+  EXPECT_EQ(cells.keys.size(), 5000U);
+}
+
+TEST(Cells, PSharesACellWithinAnEighthOfARoundingInterval) {
+  const Model bf16 = model_of(DType::bf16);
+  EXPECT_EQ(p_cell(0.75, bf16), p_cell(0.75 * (1 + 0x1p-12), bf16));
+  EXPECT_NE(p_cell(0.75, bf16), p_cell(0.75 * (1 + 0x1p-9), bf16));
+  EXPECT_EQ(p_cell(1, bf16), p_cell(1 - 0x1p-53, bf16));
+  const Model fp32 = model_of(DType::f32);
+  EXPECT_NE(p_cell(0.75, fp32), p_cell(0.75 * (1 + 0x1p-24), fp32));
+  EXPECT_EQ(p_cell(0.75, fp32), p_cell(0.75 * (1 + 0x1p-50), fp32));
+}
+
+TEST(Cells, SmallPIsAlmostFlushedTogether) {
+  const Model e4m3 = model_of(DType::e4m3), scaled = model_of(DType::e4m3, 256);
+  EXPECT_EQ(p_cell(0x1p-11, e4m3), p_cell(0x1p-30, e4m3));
+  EXPECT_NE(p_cell(0x1p-11, scaled), p_cell(0x1p-30, scaled));
+  // Subnormal steps of eta / 4, and no clash with the flushed cell or the normal ones.
+  EXPECT_EQ(p_cell(0x1p-9, e4m3), p_cell(0x1p-9 + 0x1p-14, e4m3));
+  EXPECT_NE(p_cell(0x1p-9, e4m3), p_cell(0x1p-9 + 0x1p-11, e4m3));
+  EXPECT_NE(p_cell(0x1p-9, e4m3), p_cell(0x1p-11, e4m3));
+}
+
+TEST(Cells, SIsTruncatedWithItsSign) {
+  RoundingSpec spec;
+  spec.s_rounded = DType::bf16;
+  const Model model(spec);
+  EXPECT_EQ(s_cell(5.0, model), s_cell(5.0 * (1 + 0x1p-12), model));
+  EXPECT_NE(s_cell(5.0, model), s_cell(5.0 * (1 - 0x1p-40), model));
+  EXPECT_NE(s_cell(5.0, model), s_cell(-5.0, model));
+  EXPECT_EQ(s_cell(0.0, model), s_cell(-0.0, model));
+}
+
+TEST(Cells, PhaseIsTheEighthOfABinade) {
+  EXPECT_EQ(exp2_phase(0), 0U);
+  EXPECT_EQ(exp2_phase(-0.99 * std::log(2.0)), 0U);
+  EXPECT_EQ(exp2_phase(-0.01 * std::log(2.0)), 7U);
+  EXPECT_EQ(exp2_phase(-5.5 * std::log(2.0) + 1e-9), 4U);
+}
+
+TEST(Cells, SumsInsideAddLinearly) {
+  Cells cells;
+  cells.keys = {0, 2, 1, 3};
+  cells.offsets = {0, 2, 4};
+  const std::vector<double> weights{1, 3, 2, -3};
+  const CellSums sums = cell_sums(cells, weights.data());
+  EXPECT_EQ(sums.coherent, 9);  // (1 + 2)^2 + (3 - 3)^2
+  EXPECT_EQ(sums.independent, 23);
+  EXPECT_EQ(sums.excess(), 0);  // never negative
+}
+
+}  // namespace
+}  // namespace plumbline

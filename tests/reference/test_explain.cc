@@ -1,0 +1,99 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "tests/reference/filled_problem.h"
+
+namespace plumbline {
+namespace {
+
+Problem question() {
+  Problem problem;
+  problem.dtype = DType::bf16;
+  problem.heads_q = 2;
+  problem.heads_kv = 1;
+  problem.seq_q = 20;
+  problem.seq_kv = 90;
+  problem.head_dim_qk = problem.head_dim_vo = 16;
+  return problem;
+}
+
+double share(const Explanation& explanation, Rounding rounding) { return explanation.share[static_cast<std::size_t>(rounding)]; }
+
+TEST(Explain, SharesSumToOneAndSigmaIsTheReferences) {
+  const FilledProblem filled(question());
+  RoundingSpec spec = strict_spec(question());
+  spec.split_partial_dtype = DType::bf16;
+  spec.exp2_rel_error = 1e-3;
+  spec.s_rounded = DType::bf16;
+  const Reference reference = compute_reference(filled.geometry, filled.view(), spec, filled.all_rows());
+  for (const std::size_t r : {std::size_t{0}, std::size_t{7}, std::size_t{39}}) {
+    const Explanation explanation = explain(filled.geometry, filled.view(), spec, reference.selection.rows[r], 5);
+    const std::size_t at = r * 16 + 5;
+    EXPECT_NEAR(explanation.o, reference.o[at], 1e-14);
+    EXPECT_NEAR(explanation.sigma, reference.sigma[at], 1e-5 * reference.sigma[at]);
+    EXPECT_NEAR(explanation.spre, reference.spre[at], 1e-5 * reference.spre[at]);
+    EXPECT_NEAR(std::accumulate(explanation.share.begin(), explanation.share.end(), 0.0), 1, 1e-12);
+    for (const double part : explanation.share) EXPECT_GT(part, 0);
+  }
+}
+
+TEST(Explain, NamesTheRoundingThatDominates) {
+  Problem fp32_out = question();
+  fp32_out.out_dtype = DType::f32;
+  const FilledProblem filled(fp32_out);
+  const RoundingSpec strict = strict_spec(fp32_out);
+  const RowId row{0, 1, 3};
+  EXPECT_GT(share(explain(filled.geometry, filled.view(), strict, row, 0), Rounding::p), 0.9);
+
+  RoundingSpec fp32_p = strict;
+  fp32_p.p_dtype = DType::f32;
+  fp32_p.out_dtype = DType::bf16;
+  EXPECT_GT(share(explain(filled.geometry, filled.view(), fp32_p, row, 0), Rounding::output), 0.9);
+
+  RoundingSpec split = fp32_p;
+  split.out_dtype = DType::f32;
+  split.split_partial_dtype = DType::bf16;
+  EXPECT_GT(share(explain(filled.geometry, filled.view(), split, row, 0), Rounding::split_partials), 0.9);
+
+  RoundingSpec exp2 = fp32_p;
+  exp2.out_dtype = DType::f32;
+  exp2.exp2_rel_error = 1e-2;
+  EXPECT_GT(share(explain(filled.geometry, filled.view(), exp2, row, 0), Rounding::exp2), 0.9);
+  EXPECT_EQ(share(explain(filled.geometry, filled.view(), exp2, row, 0), Rounding::s), 0);
+}
+
+TEST(Explain, NamesAreDistinct) {
+  EXPECT_EQ(name(Rounding::p), "P rounding");
+  EXPECT_EQ(name(Rounding::split_partials), "split partials");
+  EXPECT_EQ(name(Rounding::output), "output rounding");
+}
+
+TEST(Explain, RowDetailIsTheRow) {
+  const FilledProblem filled(question());
+  const RoundingSpec spec = strict_spec(question());
+  const Reference reference = compute_reference(filled.geometry, filled.view(), spec, filled.all_rows());
+  const RowDetail detail = reference_row(filled.geometry, filled.view(), spec, {0, 1, 4});
+  ASSERT_EQ(detail.s.size(), 90U);
+  EXPECT_NEAR(std::accumulate(detail.p.begin(), detail.p.end(), 0.0), 1, 1e-14);
+  EXPECT_NEAR(detail.lse, reference.lse[24], 1e-14);
+  EXPECT_NEAR(std::log(detail.p[10]), detail.s[10] - detail.lse, 1e-13);
+  for (std::size_t j = 0; j < 16; ++j) EXPECT_NEAR(detail.o[j], reference.o[24 * 16 + j], 1e-14);
+}
+
+TEST(Explain, RowWithoutKeys) {
+  Problem problem = question();
+  problem.mask = Mask::causal_bottom_right;
+  problem.seq_q = 100;
+  const FilledProblem filled(problem);
+  const Explanation explanation = explain(filled.geometry, filled.view(), strict_spec(problem), {0, 0, 2}, 1);
+  EXPECT_EQ(explanation.sigma, 0);
+  const RowDetail detail = reference_row(filled.geometry, filled.view(), strict_spec(problem), {0, 0, 2});
+  EXPECT_TRUE(detail.p.empty());
+  EXPECT_EQ(detail.o, std::vector<double>(16, 0.0));
+  EXPECT_EQ(detail.lse, -std::numeric_limits<double>::infinity());
+}
+
+}  // namespace
+}  // namespace plumbline

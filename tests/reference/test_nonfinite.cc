@@ -1,0 +1,61 @@
+// Inf and NaN among the inputs reach exactly the rows that see them.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/reference/filled_problem.h"
+
+namespace plumbline {
+namespace {
+
+Problem causal() {
+  Problem problem;
+  problem.dtype = DType::f32;
+  problem.seq_q = problem.seq_kv = 20;
+  problem.head_dim_qk = problem.head_dim_vo = 8;
+  problem.mask = Mask::causal_top_left;
+  return problem;
+}
+
+constexpr std::int64_t spoilt_key = 7;
+
+// Rows before the spoilt key are the same as without it; all later rows are NaN where it reaches.
+void expect_contained(FilledProblem& spoilt, bool every_column) {
+  const FilledProblem clean(causal());
+  const RoundingSpec spec = strict_spec(causal());
+  const Reference expected = compute_reference(clean.geometry, clean.view(), spec, clean.all_rows());
+  const Reference got = compute_reference(spoilt.geometry, spoilt.view(), spec, spoilt.all_rows());
+  const auto columns = static_cast<std::size_t>(got.columns);
+  for (std::size_t at = 0; at < got.o.size(); ++at) {
+    const auto row = static_cast<std::int64_t>(at / columns);
+    const bool reached = row >= spoilt_key && (every_column || at % columns == 0);
+    EXPECT_EQ(std::isfinite(got.o[at]), !reached) << row;
+    if (reached) continue;
+    EXPECT_NEAR(got.o[at], expected.o[at], 1e-14);
+    EXPECT_NEAR(got.sigma[at], expected.sigma[at], 1e-5 * expected.sigma[at]);
+  }
+}
+
+float& element(std::vector<unsigned char>& tensor, std::int64_t offset) { return reinterpret_cast<float*>(tensor.data())[offset]; }
+
+TEST(NonFinite, NanInV) {
+  FilledProblem spoilt(causal());
+  element(spoilt.v, spoilt.geometry.v_offset(0, spoilt_key, 0)) = std::numeric_limits<float>::quiet_NaN();
+  expect_contained(spoilt, false);
+}
+
+TEST(NonFinite, InfinityInV) {
+  FilledProblem spoilt(causal());
+  element(spoilt.v, spoilt.geometry.v_offset(0, spoilt_key, 0)) = std::numeric_limits<float>::infinity();
+  expect_contained(spoilt, false);
+}
+
+TEST(NonFinite, NanInK) {
+  FilledProblem spoilt(causal());
+  element(spoilt.k, spoilt.geometry.k_offset(0, spoilt_key, 0) + 3) = std::numeric_limits<float>::quiet_NaN();
+  expect_contained(spoilt, true);
+}
+
+}  // namespace
+}  // namespace plumbline

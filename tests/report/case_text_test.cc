@@ -1,0 +1,138 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/report/samples.h"
+
+namespace plumbline {
+namespace {
+
+constexpr Style plain{false, 0};
+
+TEST(RenderCase, Pass) {
+  EXPECT_EQ(render_case(passing_outcome(), "plumbline run", plain), R"(pass  cpu/flash/bf16/b1-h4-s128-d64/mask=causal_top_left
+  suite      smoke/causal
+  judged     62 % of the limit (peak)
+  error      peak 4.03, beyond output rounding 2.5, rms 0.9712, lse 1.2; largest 0.003906 (0.71 ulp), mean 0.000412; 32768 elements, 512 of 512 rows
+  spec       sigma is 1 times the strict spec's
+  launched   flash<64, 64> (build 0123abcd), tensor cores none
+
+)");
+}
+
+TEST(RenderCase, Fail) {
+  EXPECT_EQ(render_case(failing_outcome(), "plumbline run --provider './mine.so'", plain),
+            R"(fail  mutants/bf16_accumulator/bf16/b1-h4-s128-d64/mask=causal_top_left
+  suite      smoke/causal
+  peak       peak is 9.3, its limit 6.5
+  note       sigma is 1.5 times that of the strict spec (p_dtype=bf16)
+  judged     143 % of the limit (peak)
+  worst      peak: sample 0 head 3 row 17 column 5, 18 visible keys
+             got 0.515625, expected 0.5, error 0.01562: 9.3 sigma, 4 ulp
+  sigma      0.00168 there: output rounding 74 %, P rounding 25 %
+  error      peak 9.3, beyond output rounding 2.5, rms 0.9712, lse 1.2; largest 0.003906 (0.71 ulp), mean 0.000412; 32768 elements, 512 of 512 rows
+  spec       sigma is 1.5 times the strict spec's
+  where      head: head 3 carries 81 % of the excess
+  launched   flash<64, 64> (build 0123abcd), tensor cores none
+  saved to   failures/0001.safetensors
+reproduce: plumbline run --provider './mine.so' --case 'mutants/bf16_accumulator/bf16/b1-h4-s128-d64/mask=causal_top_left'
+
+)");
+}
+
+TEST(RenderCase, Unsupported) {
+  EXPECT_EQ(render_case(unsupported_outcome(), "plumbline run", plain), R"(unsupported  cpu/flash/fp32/b1-h1-s1-d64
+  suite      stories/S5
+  note       unsupported: only fp16 and bf16 are supported
+
+)");
+}
+
+TEST(RenderCase, CrashedSaysWhyAndHowToRepeat) {
+  EXPECT_EQ(render_case(crashed_outcome(), "plumbline run", plain), R"(crashed  cpu/flash/fp32/b1-h1-s1-d64
+  suite      stories/S5
+  status     signal 11 (segmentation fault)
+reproduce: plumbline run --case 'cpu/flash/fp32/b1-h1-s1-d64'
+
+)");
+}
+
+TEST(RenderCase, ResourcesAndTimes) {
+  StoredOutcome stored = passing_outcome();
+  stored.outcome.description.tensor_cores = "on";
+  stored.outcome.description.registers_per_thread = 182;
+  stored.outcome.description.shared_memory_bytes = 69630;
+  stored.outcome.timed = true;
+  stored.outcome.time_ns = 1.276e6;
+  stored.outcome.time_mad_ns = 2500;
+  stored.outcome.time_ratio = 0.8123;
+  const std::string text = render_case(stored, "plumbline run", plain);
+  EXPECT_NE(text.find("tensor cores on, 182 registers, 69.63 KB shared memory\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("  time       1.276 ms (MAD 2.5 us), 0.8123 of the sentinel\n"), std::string::npos) << text;
+}
+
+TEST(RenderCase, NewIsSpelledNewAndNanIsVisible) {
+  StoredOutcome stored = passing_outcome();
+  stored.judgement.verdict = Verdict::fresh;
+  stored.judgement.percent_of_limit = std::nan("");
+  const std::string text = render_case(stored, "plumbline run", plain);
+  EXPECT_TRUE(text.starts_with("new  ")) << text;
+  EXPECT_NE(text.find("judged     nan % of the limit"), std::string::npos) << text;
+}
+
+TEST(RenderCase, LongTextIsWrappedButNeverTheCommand) {
+  StoredOutcome stored = failing_outcome();
+  const std::string text = render_case(stored, "plumbline run", Style{false, 60});
+  std::size_t begin = 0;
+  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+    const std::string line = text.substr(begin, end - begin);
+    const bool may_be_long = line.starts_with("reproduce: ") || line.starts_with("fail  ");
+    EXPECT_TRUE(line.size() <= 60 || may_be_long) << line;
+    begin = end + 1;
+  }
+  EXPECT_NE(text.find("reproduce: plumbline run --case 'mutants/bf16_accumulator/bf16/b1-h4-s128-d64/mask=causal_top_left'\n"),
+            std::string::npos);
+}
+
+TEST(RenderCase, QuotesForTheShell) {
+  StoredOutcome stored = crashed_outcome();
+  stored.outcome.case_id = "it's";
+  EXPECT_NE(render_case(stored, "plumbline run", plain).find(R"(--case 'it'\''s')"), std::string::npos);
+}
+
+TEST(RenderCase, ColoursOnlyTheVerdictAndOnlyIfAsked) {
+  const std::string coloured = render_case(failing_outcome(), "plumbline run", Style{true, 0});
+  EXPECT_TRUE(coloured.starts_with("\x1b[31mfail\x1b[0m  mutants/")) << coloured.substr(0, 40);
+  EXPECT_EQ(render_case(failing_outcome(), "plumbline run", plain).find('\x1b'), std::string::npos);
+}
+
+TEST(RenderDiff, Explained) {
+  EXPECT_EQ(render_diff(explained_diff(), plain), R"(pass  stories/S4
+  a          cpu/split_kv/fp16/b57-h32x8-s1x8192-d128/layout=paged_nhd
+  b          cpu/flash/fp16/b57-h32x8-s1x8192-d128/layout=paged_nhd
+  note       the difference is explained by what both declare
+  largest    6.104e-05, 2 ulp at sample 3 head 7 row 0 column 90; mean 4.1e-06; 4.25 of the legal standard deviations at most
+  relative   1.579 at most, where |expected| is 1.9e-07 and the output's rms 0.0181; mean 0.0022
+  bits       71 % of 233472 elements equal, 2 of 1824 heads entirely
+  fp64       rms error of a 4e-06, of b 2e-06
+  time       a 1.276 ms, b 1.595 ms: a takes 0.800 times as long
+
+)");
+}
+
+TEST(RenderDiff, OneSideDidNotRun) {
+  StoredDiff stored = explained_diff();
+  stored.outcome.status = Status::crashed;
+  stored.judgement = {};
+  stored.judgement.verdict = Verdict::crashed;
+  stored.judgement.findings = {{"status", 0, 0, "a: signal 11"}};
+  EXPECT_EQ(render_diff(stored, plain), R"(crashed  stories/S4
+  a          cpu/split_kv/fp16/b57-h32x8-s1x8192-d128/layout=paged_nhd
+  b          cpu/flash/fp16/b57-h32x8-s1x8192-d128/layout=paged_nhd
+  status     a: signal 11
+
+)");
+}
+
+}  // namespace
+}  // namespace plumbline

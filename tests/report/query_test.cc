@@ -1,0 +1,56 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "tests/report/samples.h"
+
+namespace plumbline {
+namespace {
+
+const Store::Table table{{"case", "rms"}, {{"a, \"b\"", "0.5"}, {std::nullopt, "1"}}};
+
+TEST(RenderQuery, Text) { EXPECT_EQ(render_query(table, Style{false, 0}), "case    rms\n------  ---\na, \"b\"  0.5\n          1\n"); }
+TEST(RenderQuery, Csv) { EXPECT_EQ(render_query_csv(table), "case,rms\r\n\"a, \"\"b\"\"\",0.5\r\n,1\r\n"); }
+TEST(RenderQuery, Json) {
+  const auto json = nlohmann::json::parse(render_query_json(table));
+  ASSERT_EQ(json.size(), 2U);
+  EXPECT_EQ(json[0]["case"], "a, \"b\"");
+  EXPECT_TRUE(json[1]["case"].is_null());
+  EXPECT_EQ(json[1]["rms"], "1");
+}
+
+TEST(RenderJson, HasEverything) {
+  const SampleRun sample = mixed_run();
+  const auto json = nlohmann::json::parse(render_json(sample.report(1)));
+  EXPECT_EQ(json["exit_code"], 1);
+  EXPECT_EQ(json["run"]["commit"], "abc1234");
+  ASSERT_EQ(json["outcomes"].size(), 3U);
+  const auto& failed = json["outcomes"][1];
+  EXPECT_EQ(failed["verdict"], "fail");
+  EXPECT_EQ(failed["problem"], problem_id(sample.outcomes[1].outcome.c.problem));
+  EXPECT_EQ(failed["findings"][0]["limit"], 6.5);
+  EXPECT_EQ(failed["errors"]["peak"], 9.3);
+  EXPECT_EQ(failed["worst"]["element"]["column"], 5);
+  EXPECT_EQ(failed["worst"]["share"]["P rounding"], 0.25);
+  EXPECT_EQ(json["outcomes"][2]["status"], "unsupported");
+  EXPECT_FALSE(json["outcomes"][2].contains("errors"));
+  EXPECT_EQ(json["diffs"][0]["max_rel"], 1.579);
+  EXPECT_EQ(json["suite_scores"][0]["status"], "pass");
+}
+
+TEST(RenderJson, NumbersThatJsonLacksAndTextThatIsNotUtf8) {
+  SampleRun sample;
+  sample.outcomes = {passing_outcome()};
+  sample.outcomes[0].outcome.errors.peak = std::nan("");
+  sample.outcomes[0].outcome.errors.max_rel = std::numeric_limits<double>::infinity();
+  sample.outcomes[0].judgement.notes = {"\xFF kernel output"};
+  const auto json = nlohmann::json::parse(render_json(sample.report(0)));
+  EXPECT_EQ(json["outcomes"][0]["errors"]["peak"], "NaN");
+  EXPECT_EQ(json["outcomes"][0]["errors"]["max_rel"], "Infinity");
+  EXPECT_EQ(json["outcomes"][0]["notes"][0], "\xEF\xBF\xBD kernel output");
+}
+
+}  // namespace
+}  // namespace plumbline

@@ -1,0 +1,77 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/report/samples.h"
+
+namespace plumbline {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr Style plain{false, 0};
+
+TEST(RenderText, FailuresThenTablesThenTotals) {
+  const SampleRun sample = mixed_run();
+  EXPECT_EQ(render_text(sample.report(1), plain), render_case(sample.outcomes[1], "plumbline run", plain) +
+                                                      R"(diff        verdict    max abs  ulp  sigma  max rel  at |expected|  equal heads
+----------  -------  ---------  ---  -----  -------  -------------  -----------
+stories/S4  pass     6.104e-05    2   4.25    1.579        1.9e-07  2 of 1824
+  S4: the difference is explained by what both declare
+
+suite  kernel     dtype  statistic  cases  value  limit  verdict
+-----  ---------  -----  ---------  -----  -----  -----  -------
+smoke  cpu/flash  bf16   shrink        12   1.25    3.5  pass
+
+suite    kernel                    cases  pass  unsupported  fail  of the limit     time
+-------  ------------------------  -----  ----  -----------  ----  ------------  -------
+smoke    cpu/flash                     1     1                             62 %  12.5 ms
+smoke    mutants/bf16_accumulator      1                        1         143 %   7.5 ms
+stories  cpu/flash                     1                  1                       250 us
+
+run 7d3f0a52: 3 cases, 1 diff: 2 pass, 1 unsupported, 1 fail (20.25 ms of measuring), exit code 1
+)");
+}
+
+TEST(RenderText, NothingMeasured) {
+  EXPECT_EQ(render_text(SampleRun().report(4), plain), "run 7d3f0a52: 0 cases: nothing measured (0 ns of measuring), exit code 4\n");
+}
+
+TEST(RenderText, ABrokenKernelDoesNotFloodTheTerminal) {
+  SampleRun sample;
+  sample.outcomes.assign(25, failing_outcome());
+  const std::string text = render_text(sample.report(1), plain);
+  std::size_t shown = 0;
+  for (std::size_t at = text.find("reproduce:"); at != std::string::npos; at = text.find("reproduce:", at + 1)) ++shown;
+  EXPECT_EQ(shown, 20U);
+  EXPECT_THAT(text, HasSubstr("and 5 more:\nverdict  case\n"));
+}
+
+TEST(RenderText, ChangedBitsAreOneLineAKernel) {
+  SampleRun sample;
+  sample.outcomes.assign(3, passing_outcome());
+  sample.outcomes[0].judgement.verdict = sample.outcomes[2].judgement.verdict = Verdict::changed;
+  EXPECT_THAT(render_text(sample.report(0), plain), HasSubstr("\nchanged: other bits in 2 cases of cpu/flash\n"));
+}
+
+TEST(RenderText, TimedCases) {
+  SampleRun sample;
+  sample.outcomes = {passing_outcome(), passing_outcome()};
+  EXPECT_THAT(render_text(sample.report(0), plain), Not(HasSubstr("sentinel")));
+  sample.outcomes[1].outcome.timed = true;
+  sample.outcomes[1].outcome.time_ns = 1.5e6;
+  sample.outcomes[1].outcome.time_mad_ns = 1000;
+  sample.outcomes[1].outcome.time_ratio = 0.75;
+  EXPECT_THAT(render_text(sample.report(0), plain),
+              HasSubstr("cpu/flash/bf16/b1-h4-s128-d64/mask=causal_top_left  1.5 ms  1 us        0.75\n"));
+}
+
+TEST(RenderText, AmbiguousCasesAreShown) {
+  SampleRun sample;
+  sample.outcomes = {passing_outcome()};
+  sample.outcomes[0].judgement.verdict = Verdict::ambiguous;
+  EXPECT_THAT(render_text(sample.report(5), plain), HasSubstr("ambiguous  cpu/flash/"));
+}
+
+}  // namespace
+}  // namespace plumbline

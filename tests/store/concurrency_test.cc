@@ -1,0 +1,108 @@
+// Several writers, and disks that fail.
+#include <sys/resource.h>
+
+#include <csignal>
+#include <thread>
+
+#include "tests/store/fixture.h"
+
+namespace plumbline {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class Concurrency : public StoreTest {};
+
+// As processes do: each thread has a connection of its own. All open the file while it does not exist yet.
+TEST_F(Concurrency, WritersLoseNothing) {
+  constexpr int writers = 4, rows = 150;
+  std::vector<std::string> errors(writers);
+  const auto write = [&](int writer) {
+    auto store = Store::open(path_);
+    if (!store) {
+      errors[static_cast<std::size_t>(writer)] = to_string(store.error());
+      return;
+    }
+    const RunInfo run = run_info(writer);
+    const auto keep_error = [&](const Result<void>& result) {
+      if (!result) errors[static_cast<std::size_t>(writer)] += to_string(result.error());
+    };
+    keep_error((*store)->begin_run(run));
+    StoredOutcome outcome = passing();
+    for (int i = 0; i < rows; ++i) {
+      outcome.outcome.c.problem.seed = static_cast<std::uint64_t>(i);  // the same cases in every run
+      outcome.outcome.case_id = case_id(outcome.outcome.c);
+      keep_error((*store)->add(run.run_id, outcome));
+      if (i % 10 == 0) keep_error((*store)->flush());
+    }
+    keep_error((*store)->finish_run(run.run_id, 0, true));
+  };
+  std::vector<std::thread> threads;
+  for (int writer = 0; writer < writers; ++writer) threads.emplace_back(write, writer);
+  for (std::thread& thread : threads) thread.join();
+
+  EXPECT_THAT(errors, testing::Each(""));
+  EXPECT_EQ(raw_sql(path_, "SELECT count(*) FROM outcome")[0][0], std::to_string(writers * rows));
+  EXPECT_EQ(raw_sql(path_, "SELECT count(*) FROM attention_case")[0][0], std::to_string(rows));
+  EXPECT_EQ(raw_sql(path_, "PRAGMA integrity_check")[0][0], "ok");
+}
+
+TEST_F(Concurrency, AReaderSeesFinishedBatchesWhileAWriterWrites) {
+  const auto writer = open();
+  value_of(writer->begin_run(run_info(1)));
+  const auto reader = open(true);
+  EXPECT_EQ(value_of(reader->outcomes(run_info(1).run_id)).size(), 0u);
+  value_of(writer->add(run_info(1).run_id, passing()));
+  EXPECT_EQ(value_of(reader->outcomes(run_info(1).run_id)).size(), 0u);
+  value_of(writer->flush());
+  EXPECT_EQ(value_of(reader->outcomes(run_info(1).run_id)).size(), 1u);
+}
+
+// A file size limit stands for a full disk.
+class FullDisk {
+ public:
+  explicit FullDisk(const std::filesystem::path& path) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    old_handler_ = std::signal(SIGXFSZ, SIG_IGN);
+    rlimit limit = before_;
+    limit.rlim_cur = std::filesystem::file_size(path);
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FullDisk() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, old_handler_);
+  }
+
+ private:
+  rlimit before_{};
+  void (*old_handler_)(int) = nullptr;
+};
+
+TEST_F(Concurrency, AFullDiskIsNamedAndEarlierRowsStay) {
+  const auto store = open();
+  const std::string run_id = run_info(1).run_id;
+  value_of(store->begin_run(run_info(1)));
+  StoredOutcome outcome = passing();
+  value_of(store->add(run_id, outcome));
+  value_of(store->flush());
+  const auto add_large_rows = [&] {
+    for (int i = 0; i < 90; ++i) {
+      outcome.outcome.suite = "large " + std::to_string(i);
+      outcome.outcome.head_rms.assign(4096, 1.0f);
+      value_of(store->add(run_id, outcome));
+    }
+  };
+  {
+    const FullDisk full(path_);
+    add_large_rows();
+    EXPECT_THAT(error_of(store->flush()), AllOf(HasSubstr(path_.string()), HasSubstr("storing 90 rows"), HasSubstr("check space")));
+    EXPECT_EQ(value_of(open(true)->outcomes(run_id)).size(), 1u);
+  }
+  value_of(store->flush());
+  EXPECT_EQ(value_of(store->outcomes(run_id)).size(), 91u) << "the rows were kept until there was room";
+  EXPECT_EQ(raw_sql(path_, "PRAGMA integrity_check")[0][0], "ok");
+}
+
+}  // namespace
+}  // namespace plumbline

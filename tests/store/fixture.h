@@ -1,0 +1,60 @@
+// What the store's tests share: a directory that goes away, runs and outcomes to store, and raw SQL beside the store.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "harness/store/store.h"
+
+namespace plumbline {
+
+// Each test has a directory and a database file name in it.
+class StoreTest : public testing::Test {
+ protected:
+  StoreTest();
+  ~StoreTest() override;
+
+  std::unique_ptr<Store> open(bool read_only = false);
+  // The message of a refused open.
+  std::string refusal(bool read_only = false);
+  // Begins the run, stores the outcomes and finishes it.
+  void store_run(Store& store, const RunInfo& run, const std::vector<StoredOutcome>& outcomes);
+
+  std::filesystem::path directory_;
+  std::filesystem::path path_;
+};
+
+// Run `number` of a machine, started `number` minutes after midnight.
+RunInfo run_info(int number, const std::string& model = "EPYC");
+MachineClass machine_of(const std::string& model = "EPYC");
+
+// A passing outcome of status ok of this problem, with plausible figures.
+StoredOutcome passing(const std::string& problem = "bf16/b1-h4-s128-d64", const std::string& kernel = "cpu/flash");
+StoredOutcome with_verdict(StoredOutcome stored, Verdict verdict);
+// An outcome that did not run: only status, verdict and reason say something.
+StoredOutcome not_run(Status status, Verdict verdict, const std::string& reason, const std::string& problem = "fp32/b1-h4-s128-d64");
+
+// SQL past the store, on a connection of its own: one text per value, NULL as "NULL".
+std::vector<std::vector<std::string>> raw_sql(const std::filesystem::path& path, const std::string& sql);
+std::string read_file(const std::filesystem::path& path);
+
+// A result that must hold a value; its errors otherwise fail the test.
+template <class T>
+T value_of(Result<T> result) {
+  if (!result) {
+    ADD_FAILURE() << to_string(result.error());
+    if constexpr (!std::is_void_v<T>) return T{};
+  } else if constexpr (!std::is_void_v<T>) {
+    return std::move(*result);
+  }
+}
+template <class T>
+std::string error_of(const Result<T>& result) {
+  return result ? "no error" : to_string(result.error());
+}
+
+}  // namespace plumbline

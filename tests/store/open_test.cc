@@ -1,0 +1,249 @@
+// Opening: what is created, migrated and refused; a refused file keeps every byte.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <set>
+
+#include "harness/store/rows.h"
+#include "tests/store/fixture.h"
+
+namespace plumbline {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class Open : public StoreTest {
+ protected:
+  void write(const std::string& bytes) { std::ofstream(path_, std::ios::binary) << bytes; }
+  // The refusal's message, after checking that the file and its directory are as before.
+  std::string refusal_that_leaves_no_trace(bool read_only = false) {
+    const std::string before = read_file(path_);
+    const std::string message = refusal(read_only);
+    EXPECT_EQ(read_file(path_), before);
+    EXPECT_FALSE(std::filesystem::exists(path_.string() + "-wal"));
+    EXPECT_FALSE(std::filesystem::exists(path_.string() + "-shm"));
+    return message;
+  }
+};
+
+TEST_F(Open, CreatesADatabaseThatSaysWhoseItIs) {
+  open();
+  EXPECT_EQ(raw_sql(path_, "PRAGMA application_id")[0][0], std::to_string(0x706C6D62));
+  EXPECT_EQ(raw_sql(path_, "PRAGMA user_version")[0][0], "1");
+  EXPECT_EQ(raw_sql(path_, "PRAGMA journal_mode")[0][0], "wal");
+  EXPECT_EQ(raw_sql(path_, "PRAGMA integrity_check")[0][0], "ok");
+}
+
+TEST_F(Open, TablesOfSchemaOne) {
+  open();
+  EXPECT_THAT(
+      raw_sql(path_,
+              "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name <> 'sqlite_schema' ORDER BY name"),
+      ElementsAre(ElementsAre("accept"), ElementsAre("accepted_case"), ElementsAre("attention_case"), ElementsAre("build"),
+                  ElementsAre("diff"), ElementsAre("machine_class"), ElementsAre("meta"), ElementsAre("outcome"),
+                  ElementsAre("rounding_spec"), ElementsAre("run"), ElementsAre("suite_score"), ElementsAre("verdict")));
+  EXPECT_THAT(
+      raw_sql(path_,
+              "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND NOT strict AND name <> 'sqlite_schema'"),
+      IsEmpty());
+}
+
+// Every column of the wide tables has something that fills it, and the other way round.
+TEST_F(Open, ColumnsOfTheWideTablesAreThoseThatAreStored) {
+  open();
+  const auto stored_columns = [&](const std::string& table) {
+    std::set<std::string> names;
+    for (const auto& row : raw_sql(path_, "SELECT name FROM pragma_table_xinfo('" + table + "')")) names.insert(row[0]);
+    return names;
+  };
+  const auto with = [](const std::vector<std::string>& described, std::set<std::string> names) {
+    names.insert(described.begin(), described.end());
+    return names;
+  };
+  EXPECT_EQ(stored_columns("outcome"),
+            with(column_names<StoredOutcome>(outcome_columns),
+                 {"run_id", "case_key", "build_key", "declared_spec_key", "judged_spec_key", "arch", "judge_version", "reference_version",
+                  "inputs_version", "head_rms_max", "head_rms_max_sample", "head_rms_max_head", "faults_total"}));
+  EXPECT_EQ(stored_columns("diff"),
+            with(column_names<StoredDiff>(diff_columns), {"run_id", "judge_version", "reference_version", "inputs_version"}));
+  EXPECT_EQ(stored_columns("attention_case"), with(column_names<Case>(case_columns), {"case_key", "case_id"}));
+  EXPECT_EQ(stored_columns("machine_class"), with(column_names<MachineClass>(machine_columns), {"machine_key"}));
+  EXPECT_EQ(stored_columns("suite_score"), with(column_names<SuiteScore>(suite_score_columns), {"run_id"}));
+}
+
+// Two files that hold the same things hold the same keys, whoever stored them first.
+TEST_F(Open, KeysAreContentAddressed) {
+  const auto keys = [&] {
+    std::vector<std::vector<std::string>> all;
+    for (const char* sql :
+         {"SELECT hex(case_key), case_id FROM attention_case ORDER BY 1", "SELECT hex(build_key) FROM build ORDER BY 1",
+          "SELECT hex(machine_key), model FROM machine_class ORDER BY 1", "SELECT hex(spec_key) FROM rounding_spec ORDER BY 1"}) {
+      for (auto& row : raw_sql(path_, sql)) all.push_back(std::move(row));
+    }
+    return all;
+  };
+  const StoredOutcome a = passing(), b = passing("fp16/b1-h4-s128-d64");
+  store_run(*open(), run_info(1), {a, b});
+  store_run(*open(), run_info(2, "Xeon"), {b});
+  const auto first = keys();
+  path_ = directory_ / "other.db";
+  store_run(*open(), run_info(2, "Xeon"), {b});
+  store_run(*open(), run_info(1), {b, a});
+  EXPECT_EQ(keys(), first);
+  // Recorded once: another hash or another text would make strangers of all rows stored before.
+  EXPECT_THAT(first, Contains(ElementsAre("DA9110DC7FF4A660917D2207EACAB2A7", "cpu/flash/bf16/b1-h4-s128-d64")));
+  EXPECT_THAT(first, Contains(ElementsAre("A80808A5D979A8721706B25A24A376AD", "EPYC")));
+}
+
+TEST_F(Open, AnEmptyFileAndAnEmptyDatabaseBecomeOurs) {
+  write("");
+  store_run(*open(), run_info(1), {passing()});
+  path_ = directory_ / "empty.db";
+  raw_sql(path_, "CREATE TABLE t(a); DROP TABLE t");  // an SQLite file of version 0 without tables
+  store_run(*open(), run_info(1), {passing()});
+  EXPECT_EQ(raw_sql(path_, "PRAGMA user_version")[0][0], "1");
+}
+
+TEST_F(Open, OpeningAgainChangesNothing) {
+  store_run(*open(), run_info(1), {passing()});
+  const std::string before = read_file(path_);
+  open();
+  open(true);
+  EXPECT_EQ(read_file(path_), before);
+}
+
+TEST_F(Open, ViewsOfAnotherVersionAreWrittenAnewAndForeignViewsStay) {
+  store_run(*open(), run_info(1), {passing()});
+  raw_sql(
+      path_,
+      "DROP VIEW v_latest; CREATE VIEW v_latest AS SELECT 1 AS old; CREATE VIEW v_gone AS SELECT 1; CREATE VIEW mine AS SELECT 2 AS two;"
+      "UPDATE meta SET value = 'of an older plumbline' WHERE key = 'views'; UPDATE verdict SET is_baseline = 0");
+  const auto store = open();
+  EXPECT_EQ(raw_sql(path_, "SELECT case_id FROM v_latest")[0][0], passing().outcome.case_id);
+  EXPECT_EQ(raw_sql(path_, "SELECT two FROM mine")[0][0], "2");
+  EXPECT_EQ(raw_sql(path_, "SELECT count(*) FROM sqlite_schema WHERE name = 'v_gone'")[0][0], "0");
+  EXPECT_TRUE(value_of(store->baseline(passing().outcome.case_id, machine_of(), "")).has_value());
+}
+
+TEST_F(Open, RefusesWhatIsNotADatabase) {
+  write("# my notes\n" + std::string(5000, 'x'));
+  EXPECT_THAT(refusal_that_leaves_no_trace(), AllOf(HasSubstr(path_.string()), HasSubstr("is not an SQLite database")));
+  write("short");
+  EXPECT_THAT(refusal_that_leaves_no_trace(), HasSubstr("is not an SQLite database"));
+}
+
+TEST_F(Open, RefusesOtherPrograms) {
+  raw_sql(path_, "PRAGMA application_id = 1196444487; CREATE TABLE t(a)");
+  EXPECT_THAT(refusal_that_leaves_no_trace(), HasSubstr("belongs to another program (application_id 0x47504b47"));
+  path_ = directory_ / "anonymous.db";
+  raw_sql(path_, "CREATE TABLE t(a)");
+  EXPECT_THAT(refusal_that_leaves_no_trace(), HasSubstr("database of another program"));
+  EXPECT_THAT(refusal_that_leaves_no_trace(true), HasSubstr("database of another program"));
+}
+
+TEST_F(Open, RefusesANewerSchema) {
+  open();
+  raw_sql(path_, "PRAGMA user_version = 7");
+  EXPECT_THAT(refusal_that_leaves_no_trace(),
+              AllOf(HasSubstr("written by a newer plumbline (schema 7, this one knows 1)"), HasSubstr("upgrade")));
+  EXPECT_THAT(refusal_that_leaves_no_trace(true), HasSubstr("written by a newer plumbline"));
+}
+
+TEST_F(Open, RefusesDamage) {
+  store_run(*open(), run_info(1), {passing()});
+  std::string bytes = read_file(path_);
+  std::fill(bytes.begin() + 100, bytes.end(), '\x5a');  // behind the header that says whose file it is
+  write(bytes);
+  const std::string message = refusal();
+  EXPECT_THAT(message, AllOf(HasSubstr("malformed"), HasSubstr("restore it from a backup"), HasSubstr(".recover")));
+  EXPECT_EQ(read_file(path_), bytes);
+}
+
+TEST_F(Open, RefusesPlacesWhereNoFileCanBe) {
+  path_ = directory_ / "no" / "such" / "runs.db";
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("directory " + path_.parent_path().string() + " does not exist"), HasSubstr("mkdir -p")));
+  EXPECT_FALSE(std::filesystem::exists(path_.parent_path()));
+  path_ = directory_;
+  EXPECT_THAT(refusal(), HasSubstr("is a directory"));
+}
+
+TEST_F(Open, ReadingNeedsADatabase) {
+  EXPECT_THAT(refusal(true), HasSubstr("there is no database of runs here"));
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  write("");
+  EXPECT_THAT(refusal_that_leaves_no_trace(true), HasSubstr("there is no database of runs here"));
+}
+
+TEST_F(Open, AReadOnlyStoreRefusesToWrite) {
+  store_run(*open(), run_info(1), {passing()});
+  const auto store = open(true);
+  const std::string run_id = run_info(1).run_id;
+  EXPECT_THAT(error_of(store->begin_run(run_info(2))), HasSubstr("opened for reading only"));
+  EXPECT_THAT(error_of(store->add(run_id, passing())), HasSubstr("opened for reading only"));
+  EXPECT_THAT(error_of(store->add(run_id, StoredDiff{})), HasSubstr("opened for reading only"));
+  EXPECT_THAT(error_of(store->add_suite_scores(run_id, {})), HasSubstr("opened for reading only"));
+  EXPECT_THAT(error_of(store->finish_run(run_id, 0, true)), HasSubstr("opened for reading only"));
+  EXPECT_THAT(error_of(store->accept(run_id, "*", "me", "why")), HasSubstr("opened for reading only"));
+  EXPECT_THAT(error_of(store->update_judgement(run_id, "smoke", passing().outcome.case_id, {})), HasSubstr("opened for reading only"));
+  EXPECT_EQ(value_of(store->outcomes(run_id)).size(), 1u);
+}
+
+// Permissions do not bind root: such a test then runs as another user.
+class AsOrdinaryUser {
+ public:
+  AsOrdinaryUser() {
+    if (geteuid() == 0) changed_ = seteuid(65534) == 0;
+  }
+  ~AsOrdinaryUser() {
+    if (changed_ && seteuid(0) != 0) std::abort();
+  }
+
+ private:
+  bool changed_ = false;
+};
+
+TEST_F(Open, NamesMissingPermissions) {
+  store_run(*open(), run_info(1), {passing()});
+  chmod(directory_.c_str(), 0755);
+  chmod(path_.c_str(), 0444);
+  {
+    const AsOrdinaryUser user;
+    EXPECT_THAT(refusal(), HasSubstr("no permission to write"));
+  }
+  chmod(path_.c_str(), 0000);
+  {
+    const AsOrdinaryUser user;
+    EXPECT_THAT(refusal(), HasSubstr("no permission to read"));
+  }
+  path_ = directory_ / "new.db";
+  chmod(directory_.c_str(), 0555);
+  {
+    const AsOrdinaryUser user;
+    EXPECT_THAT(refusal(), HasSubstr("unable to open database file"));
+  }
+  chmod(directory_.c_str(), 0755);
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST_F(Open, ReadsWhereItMayNotWrite) {
+  path_ = directory_ / "100% of #1?.db";
+  store_run(*open(), run_info(1), {passing()});
+  chmod(path_.c_str(), 0444);
+  chmod(directory_.c_str(), 0555);
+  {
+    const AsOrdinaryUser user;
+    const auto store = open(true);
+    ASSERT_NE(store, nullptr);
+    EXPECT_EQ(value_of(store->outcomes(run_info(1).run_id)).size(), 1u);
+    EXPECT_EQ(value_of(store->query("SELECT count(*) FROM v_latest")).rows.at(0).at(0), "1");
+  }
+  chmod(directory_.c_str(), 0755);
+}
+
+}  // namespace
+}  // namespace plumbline

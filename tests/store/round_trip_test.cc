@@ -1,0 +1,568 @@
+// What is stored is what is loaded. The structured bindings below name every field: a field added to a struct does not compile here until
+// it is compared, and does not compare equal until it is stored.
+#include <sqlite3.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <tuple>
+
+#include "tests/store/fixture.h"
+
+namespace plumbline {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+auto fields(const ErrorStatistics& e) {
+  const auto& [elements, peak, beyond, rms, bound, max_abs, max_rel, mean_abs, max_ulp, has_lse, lse_z, lse_max_abs, has_suite, shrink,
+               temperature, outside_3, outside_2] = e;
+  return std::tuple(elements, peak, beyond, rms, bound, max_abs, max_rel, mean_abs, max_ulp, has_lse, lse_z, lse_max_abs, has_suite, shrink,
+                    temperature, outside_3, outside_2);
+}
+auto fields(const Faults& f) {
+  const auto& [nans, infs, unwritten, out_of_range, padded_rows, empty_rows, inexact, fence_bytes, detail] = f;
+  return std::tuple(nans, infs, unwritten, out_of_range, padded_rows, empty_rows, inexact, fence_bytes, detail);
+}
+auto fields(const WorstElement& w) {
+  const auto& [element, got, expected, sigma, ulp_there, share, visible_keys] = w;
+  const auto& [sample, head, row, column] = element;
+  return std::tuple(sample, head, row, column, got, expected, sigma, ulp_there, share, visible_keys);
+}
+auto fields(const Location& location) {
+  const auto& [kind, description, z] = location;
+  return std::tuple(kind, description, z);
+}
+auto fields(const Description& d) {
+  const auto& [launched, build_id, tensor_cores, padding_policy, spec, promises, registers, spills, shared, stack] = d;
+  return std::tuple(launched, build_id, tensor_cores, padding_policy, spec, promises, registers, spills, shared, stack);
+}
+auto fields(const Finding& finding) {
+  const auto& [statistic, value, limit, text] = finding;
+  return std::tuple(statistic, value, limit, text);
+}
+
+void expect_equal(const Judgement& loaded, const Judgement& stored) {
+  const auto& [verdict, findings, percent, nearest, notes] = loaded;
+  EXPECT_EQ(std::tie(verdict, percent, nearest, notes),
+            std::tie(stored.verdict, stored.percent_of_limit, stored.nearest_statistic, stored.notes));
+  ASSERT_EQ(findings.size(), stored.findings.size());
+  for (std::size_t i = 0; i < findings.size(); ++i) EXPECT_EQ(fields(findings[i]), fields(stored.findings[i]));
+}
+
+void expect_equal(const StoredOutcome& loaded, const StoredOutcome& stored) {
+  const auto& [suite, group, tier, c, id, problem_digest, status, reason, description, workspace_bytes, errors, faults, worst,
+               worst_statistic, location, head_rms, reference_rows, rows_total, widening, spec_judged, output_digest, repeat_checked,
+               repeat_equal, timed, time_ns, time_mad_ns, time_ratio, wall_ms, saved_to] = loaded.outcome;
+  const Outcome& o = stored.outcome;
+  EXPECT_EQ(std::tie(suite, group, tier, id, problem_digest, status, reason),
+            std::tie(o.suite, o.group, o.tier, o.case_id, o.problem_digest, o.status, o.reason));
+  EXPECT_EQ(c, (Case{o.c.kernel, o.c.device, canonical(o.c.problem)}));
+  EXPECT_EQ(fields(description), fields(o.description));
+  EXPECT_EQ(workspace_bytes, o.workspace_bytes);
+  EXPECT_EQ(fields(errors), fields(o.errors));
+  EXPECT_EQ(fields(faults), fields(o.faults));
+  ASSERT_EQ(worst.has_value(), o.worst.has_value());
+  if (worst) {
+    EXPECT_EQ(fields(*worst), fields(*o.worst));
+  }
+  EXPECT_EQ(worst_statistic, o.worst_statistic);
+  EXPECT_EQ(fields(location), fields(o.location));
+  EXPECT_EQ(head_rms, o.head_rms);
+  EXPECT_EQ(std::tie(reference_rows, rows_total, widening, spec_judged, output_digest, repeat_checked, repeat_equal),
+            std::tie(o.reference_rows, o.rows_total, o.widening, o.spec_judged, o.output_digest, o.repeat_checked, o.repeat_equal));
+  EXPECT_EQ(std::tie(timed, time_ns, time_mad_ns, time_ratio, wall_ms, saved_to),
+            std::tie(o.timed, o.time_ns, o.time_mad_ns, o.time_ratio, o.wall_ms, o.saved_to));
+  expect_equal(loaded.judgement, stored.judgement);
+}
+
+void expect_equal(const StoredDiff& loaded, const StoredDiff& stored) {
+  const auto& [suite, name, tier, expect, case_a, case_b, status, reason, rows, elements, max_abs, mean_abs, max_rel, mean_rel, max_sigma,
+               max_ulp, max_rel_expected, rms_output, max_abs_element, max_rel_element, bit_equal_share, heads, heads_bit_equal, per_head,
+               rms_a, rms_b, time_ns_a, time_ns_b] = loaded.outcome;
+  const DiffOutcome& d = stored.outcome;
+  EXPECT_EQ(std::tie(suite, name, tier, expect, case_a, case_b, status, reason),
+            std::tie(d.suite, d.name, d.tier, d.expect, d.case_a, d.case_b, d.status, d.reason));
+  EXPECT_EQ(
+      std::tie(rows, elements, max_abs, mean_abs, max_rel, mean_rel, max_sigma, max_ulp, max_rel_expected, rms_output),
+      std::tie(d.rows, d.elements, d.max_abs, d.mean_abs, d.max_rel, d.mean_rel, d.max_sigma, d.max_ulp, d.max_rel_expected, d.rms_output));
+  EXPECT_EQ(max_abs_element, d.max_abs_element);
+  EXPECT_EQ(max_rel_element, d.max_rel_element);
+  EXPECT_EQ(std::tie(bit_equal_share, heads, heads_bit_equal, rms_a, rms_b, time_ns_a, time_ns_b),
+            std::tie(d.bit_equal_share, d.heads, d.heads_bit_equal, d.rms_a, d.rms_b, d.time_ns_a, d.time_ns_b));
+  ASSERT_EQ(per_head.size(), d.per_head.size());
+  for (std::size_t i = 0; i < per_head.size(); ++i) {
+    const auto& [sample, head, head_mean_abs, head_max_abs, bit_equal] = per_head[i];
+    const DiffHead& h = d.per_head[i];
+    EXPECT_EQ(std::tie(sample, head, head_mean_abs, head_max_abs, bit_equal),
+              std::tie(h.sample, h.head, h.mean_abs, h.max_abs, h.bit_equal));
+  }
+  expect_equal(loaded.judgement, stored.judgement);
+}
+
+// Values from all over a type's range, the awkward ones often.
+class Arbitrary {
+ public:
+  explicit Arbitrary(unsigned seed) : random_(seed) {}
+
+  bool flag() { return below(2) == 1; }
+  std::int64_t below(std::int64_t n) { return std::uniform_int_distribution<std::int64_t>(0, n - 1)(random_); }
+  std::int64_t integer() {
+    constexpr std::int64_t awkward[] = {0, 1, -1, std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
+    return flag() ? awkward[below(5)] : static_cast<std::int64_t>(random_());
+  }
+  double real() {
+    constexpr double awkward[] = {0.0, -0.0, 1.0, 0.1, 5e-324, 1.7976931348623157e308, infinity, -infinity};
+    return flag() ? awkward[below(8)] : std::ldexp(static_cast<double>(below(std::int64_t{1} << 53)), static_cast<int>(below(200)) - 150);
+  }
+  std::string text() {
+    const char* const awkward[] = {"",   "peak", "'; DROP TABLE outcome; --", "two\nlines\tand \"quotes\"", "σ ≤ 6.5 — ✓ 🧮",
+                                   "{}", "NULL"};
+    return awkward[below(7)];
+  }
+  template <class Enum>
+  Enum word(Enum last) {
+    return static_cast<Enum>(below(static_cast<int>(last) + 1));
+  }
+
+  Problem problem() {
+    Problem p;
+    constexpr DType dtypes[] = {DType::f32, DType::f16, DType::bf16};
+    p.dtype = dtypes[below(3)];
+    p.kv_dtype = flag() ? p.dtype : DType::none;
+    p.out_dtype = flag() ? DType::f32 : DType::none;
+    p.batch = 1 + below(64);
+    p.heads_kv = 1 + below(8);
+    p.heads_q = p.heads_kv * (1 + below(8));
+    p.seq_q = 1 + below(8192);
+    p.seq_kv = 1 + below(8192);
+    p.head_dim_qk = 8 + below(256);
+    p.head_dim_vo = 8 + below(256);
+    p.mask = word(Mask::causal_bottom_right);
+    p.window_left = below(100) - 1;
+    p.window_right = below(100) - 1;
+    p.layout = word(Layout::paged_hnd);
+    p.lengths = word(Lengths::with_zero);
+    p.padding = word(Padding::left);
+    p.page_size = 1 + below(128);
+    p.fill = word(Fill::nan);
+    p.law = word(Law::exact);
+    p.v_law = word(VLaw::band);
+    p.k_scale = static_cast<double>(below(1000)) / 7;
+    p.v_scale = static_cast<double>(below(1000)) / 7;
+    p.scale = static_cast<double>(below(1000)) / 7;
+    p.lse = flag();
+    p.seed = random_();
+    return p;
+  }
+
+  Judgement judgement() {
+    Judgement j;
+    j.verdict = word(Verdict::ambiguous);
+    for (std::int64_t i = below(4); i > 0; --i) j.findings.push_back({text(), real(), real(), text()});
+    for (std::int64_t i = below(3); i > 0; --i) j.notes.push_back(text());
+    j.percent_of_limit = real();
+    j.nearest_statistic = text();
+    return j;
+  }
+
+  Description description(const Problem& problem) {
+    Description d;
+    d.launched = text();
+    d.build_id = text();
+    d.tensor_cores = flag() ? "on" : "none";
+    d.padding_policy = word(PaddingPolicy::attended);
+    d.spec = strict_spec(problem);
+    d.spec.split_partial_dtype = flag() ? DType::bf16 : DType::f32;
+    for (Promise* promise : {&d.promises.run_to_run, &d.promises.batch, &d.promises.layout, &d.promises.page, &d.promises.split,
+                             &d.promises.prefill_decode, &d.promises.lse}) {
+      *promise = word(Promise::bitwise);
+    }
+    d.registers_per_thread = static_cast<int>(below(257)) - 1;
+    d.spill_bytes_per_thread = static_cast<int>(below(3)) - 1;
+    d.shared_memory_bytes = below(3) - 1;
+    d.stack_bytes_per_thread = below(3) - 1;
+    return d;
+  }
+
+  ErrorStatistics errors() {
+    ErrorStatistics e;
+    e.elements = integer();
+    for (double* value : {&e.peak, &e.beyond_output, &e.rms, &e.bound, &e.max_abs, &e.max_rel, &e.mean_abs, &e.max_ulp,
+                          &e.outside_allclose_1e3, &e.outside_allclose_1e2}) {
+      *value = real();
+    }
+    if ((e.has_lse = flag())) e.lse_z = real(), e.lse_max_abs = real();
+    if ((e.has_suite_scores = flag())) e.shrink_z = real(), e.temperature_z = real();
+    return e;
+  }
+
+  WorstElement worst() {
+    WorstElement w;
+    w.element = {integer(), integer(), integer(), integer()};
+    for (double* value : {&w.got, &w.expected, &w.sigma, &w.ulp}) *value = real();
+    for (double& share : w.share) share = real();
+    w.visible_keys = integer();
+    return w;
+  }
+
+  StoredOutcome outcome(int number) {
+    StoredOutcome stored;
+    Outcome& o = stored.outcome;
+    o.suite = "suite " + std::to_string(number);  // makes it unique within its run
+    o.group = text();
+    o.tier = text();
+    o.c = {"cpu/flash", flag() ? "cpu" : "emulated:sm_90", problem()};
+    o.case_id = case_id(o.c);
+    o.problem_digest = text();
+    o.status = word(Status::error);
+    o.reason = text();
+    o.description = description(o.c.problem);
+    o.workspace_bytes = random_();
+    if (o.status == Status::ok) o.errors = errors();
+    for (std::int64_t* count : {&o.faults.nan, &o.faults.inf, &o.faults.unwritten, &o.faults.out_of_range, &o.faults.padded_rows,
+                                &o.faults.empty_rows, &o.faults.inexact, &o.faults.fence_bytes}) {
+      *count = below(1'000'000);
+    }
+    o.faults.detail = text();
+    if (flag()) o.worst = worst();
+    o.worst_statistic = text();
+    o.location = {text(), text(), real()};
+    for (std::int64_t i = below(20); i > 0; --i) o.head_rms.push_back(static_cast<float>(real()));
+    o.reference_rows = integer();
+    o.rows_total = integer();
+    o.widening = real();
+    o.spec_judged = text();
+    o.output_digest = text();
+    o.repeat_checked = flag();
+    o.repeat_equal = flag();
+    if ((o.timed = flag())) o.time_ns = real(), o.time_mad_ns = real(), o.time_ratio = real();
+    o.wall_ms = real();
+    o.saved_to = text();
+    stored.judgement = judgement();
+    return stored;
+  }
+
+  StoredDiff diff(int number) {
+    StoredDiff stored;
+    DiffOutcome& d = stored.outcome;
+    d.suite = "stories";
+    d.name = "diff " + std::to_string(number);
+    d.tier = text();
+    d.expect = text();
+    d.case_a = "cpu/flash/a'\"\n";
+    d.case_b = "cpu/flash/b";
+    d.status = word(Status::error);
+    d.reason = text();
+    if (d.status == Status::ok) {
+      for (std::int64_t* value : {&d.rows, &d.elements, &d.heads, &d.heads_bit_equal}) *value = integer();
+      for (double* value : {&d.max_abs, &d.mean_abs, &d.max_rel, &d.mean_rel, &d.max_sigma, &d.max_ulp, &d.max_rel_expected, &d.rms_output,
+                            &d.bit_equal_share, &d.rms_a, &d.rms_b}) {
+        *value = real();
+      }
+      d.max_abs_element = {integer(), integer(), integer(), integer()};
+      d.max_rel_element = {integer(), integer(), integer(), integer()};
+    }
+    for (std::int64_t i = below(5); i > 0; --i) d.per_head.push_back({integer(), integer(), real(), real(), flag()});
+    d.time_ns_a = real();
+    d.time_ns_b = real();
+    stored.judgement = judgement();
+    return stored;
+  }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+class RoundTrip : public StoreTest {};
+
+TEST_F(RoundTrip, EveryFieldOfAnOutcome) {
+  Arbitrary arbitrary(1);
+  std::vector<StoredOutcome> stored;
+  for (int i = 0; i < 500; ++i) stored.push_back(arbitrary.outcome(i));
+  store_run(*open(), run_info(1), stored);
+
+  const auto loaded = value_of(open(true)->outcomes(run_info(1).run_id));
+  ASSERT_EQ(loaded.size(), stored.size());
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    SCOPED_TRACE(i);
+    expect_equal(loaded[i], stored[i]);
+  }
+}
+
+TEST_F(RoundTrip, EveryFieldOfADiff) {
+  Arbitrary arbitrary(2);
+  std::vector<StoredDiff> stored;
+  for (int i = 0; i < 200; ++i) stored.push_back(arbitrary.diff(i));
+  const auto store = open();
+  value_of(store->begin_run(run_info(1)));
+  for (const StoredDiff& diff : stored) value_of(store->add(run_info(1).run_id, diff));
+
+  const auto loaded = value_of(store->diffs(run_info(1).run_id));
+  ASSERT_EQ(loaded.size(), stored.size());
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    SCOPED_TRACE(i);
+    expect_equal(loaded[i], stored[i]);
+  }
+}
+
+TEST_F(RoundTrip, EveryFieldOfARunAndItsMachine) {
+  RunInfo stored = run_info(3);
+  stored.machine = {"cuda", "sm_90", "NVIDIA H200", std::int64_t{139} << 30, "locked 1755 MHz"};
+  stored.shard = "2/3";
+  stored.purpose = "nightly";
+  value_of(open()->begin_run(stored));
+  const auto runs = value_of(open()->runs(10));
+  ASSERT_EQ(runs.size(), 1u);
+  const auto& [run_id, started_at, machine, commit, host, compiler, flags, versions_json, command_line, shard, purpose] = runs[0];
+  EXPECT_EQ(std::tie(run_id, started_at, commit, host, compiler, flags, versions_json, command_line, shard, purpose),
+            std::tie(stored.run_id, stored.started_at, stored.commit, stored.host, stored.compiler, stored.flags, stored.versions_json,
+                     stored.command_line, stored.shard, stored.purpose));
+  const auto& [device_kind, arch, model, memory_bytes, clock_policy] = machine;
+  EXPECT_EQ(std::tie(device_kind, arch, model, memory_bytes, clock_policy),
+            std::tie(stored.machine.device_kind, stored.machine.arch, stored.machine.model, stored.machine.memory_bytes,
+                     stored.machine.clock_policy));
+}
+
+TEST_F(RoundTrip, EveryFieldOfASuiteScoreAndTheNewestWins) {
+  const auto store = open();
+  value_of(store->begin_run(run_info(1)));
+  const SuiteScore first{"smoke", "cpu/flash", "bf16", "shrink", 40, 1.25, 3.5, "pass"};
+  const SuiteScore again{"smoke", "cpu/flash", "bf16", "shrink", 41, -4.5, 3.5, "fail"};
+  const SuiteScore other{"smoke", "cpu/flash", "bf16", "temperature", 40, 0.5, 3.5, "not judged: partial suite"};
+  value_of(store->add_suite_scores(run_info(1).run_id, {first, other}));
+  value_of(store->add_suite_scores(run_info(1).run_id, {again}));
+  const auto loaded = value_of(store->suite_scores(run_info(1).run_id));
+  ASSERT_EQ(loaded.size(), 2u);
+  const auto& [suite, kernel, dtype, statistic, cases, value, limit, status] = loaded[0];
+  EXPECT_EQ(std::tie(suite, kernel, dtype, statistic, cases, value, limit, status),
+            std::tie(again.suite, again.kernel, again.dtype, again.statistic, again.cases, again.value, again.limit, again.status));
+  EXPECT_EQ(loaded[1].status, other.status);
+}
+
+TEST_F(RoundTrip, ANanStatisticIsInfiniteAndNeverNull) {
+  StoredOutcome stored = passing();
+  ErrorStatistics& e = stored.outcome.errors;
+  e.has_lse = e.has_suite_scores = true;
+  for (double* value : {&e.peak, &e.beyond_output, &e.rms, &e.bound, &e.max_abs, &e.max_rel, &e.mean_abs, &e.max_ulp,
+                        &e.outside_allclose_1e3, &e.outside_allclose_1e2, &e.lse_z, &e.lse_max_abs, &e.shrink_z, &e.temperature_z}) {
+    *value = nan;
+  }
+  stored.outcome.faults.nan = 7;
+  stored.outcome.worst = WorstElement{};
+  stored.outcome.worst->got = nan;
+  stored.outcome.worst->sigma = nan;
+  stored.outcome.time_ratio = nan;
+  stored.outcome.head_rms = {0.5f, std::numeric_limits<float>::quiet_NaN(), 99.0f, 1.0f};
+  stored.judgement.percent_of_limit = nan;
+  stored.judgement.findings = {{"nan", nan, infinity, "7 elements"}};
+  store_run(*open(), run_info(1), {stored});
+
+  const auto loaded = value_of(open()->outcomes(run_info(1).run_id));
+  ASSERT_EQ(loaded.size(), 1u);
+  const Outcome& o = loaded[0].outcome;
+  for (double value :
+       {o.errors.peak, o.errors.beyond_output, o.errors.rms, o.errors.bound, o.errors.max_abs, o.errors.max_rel, o.errors.mean_abs,
+        o.errors.max_ulp, o.errors.outside_allclose_1e3, o.errors.outside_allclose_1e2, o.errors.lse_z, o.errors.lse_max_abs,
+        o.errors.shrink_z, o.errors.temperature_z, o.worst->sigma, o.time_ratio, loaded[0].judgement.percent_of_limit}) {
+    EXPECT_EQ(value, infinity);
+  }
+  EXPECT_TRUE(std::isnan(o.worst->got)) << "what the kernel wrote is a fact";
+  EXPECT_TRUE(std::isnan(o.head_rms[1]));
+  EXPECT_TRUE(std::isnan(loaded[0].judgement.findings[0].value));
+  EXPECT_EQ(loaded[0].judgement.findings[0].limit, infinity);
+  EXPECT_EQ(o.faults.nan, 7);
+  EXPECT_THAT(raw_sql(path_, "SELECT peak, faults_total, head_rms_max, head_rms_max_sample, head_rms_max_head FROM v_history"),
+              ElementsAre(ElementsAre("Inf", "7", "Inf", "0", "1")));
+}
+
+TEST_F(RoundTrip, WhatWasNotMeasuredIsNull) {
+  StoredOutcome untimed = passing();
+  untimed.outcome.timed = false;
+  untimed.outcome.head_rms.clear();
+  store_run(*open(), run_info(1), {untimed, not_run(Status::crashed, Verdict::crashed, "signal 11")});
+  EXPECT_THAT(raw_sql(path_,
+                      "SELECT status, peak, elements, lse_z, worst_got, time_ratio, head_rms_max, registers_per_thread, faults_total "
+                      "FROM v_history ORDER BY status"),
+              ElementsAre(ElementsAre("crashed", "NULL", "NULL", "NULL", "NULL", "NULL", "NULL", "NULL", "0"),
+                          ElementsAre("ok", "3.9", "32768", "NULL", "NULL", "NULL", "NULL", "NULL", "0")));
+}
+
+TEST_F(RoundTrip, TheLargestHeadIsNamedBySampleAndHead) {
+  StoredOutcome stored = passing("bf16/b2-h4-s128-d64");
+  stored.outcome.head_rms = {1, 1, 1, 1, 1, 1, 2.5f, 1};  // [2 samples, 4 heads]
+  store_run(*open(), run_info(1), {stored});
+  EXPECT_THAT(raw_sql(path_, "SELECT head_rms_max, head_rms_max_sample, head_rms_max_head FROM v_history"),
+              ElementsAre(ElementsAre("2.5", "1", "2")));
+}
+
+TEST_F(RoundTrip, ArchIsTheMachinesOrTheEmulatedOne) {
+  StoredOutcome emulated = passing();
+  emulated.outcome.c.device = "emulated:sm_90";
+  emulated.outcome.case_id = case_id(emulated.outcome.c);
+  store_run(*open(), run_info(1), {passing(), emulated});
+  EXPECT_THAT(raw_sql(path_, "SELECT device, arch FROM v_history ORDER BY device"),
+              ElementsAre(ElementsAre("cpu", "x86-64-v3"), ElementsAre("emulated:sm_90", "sm_90")));
+}
+
+TEST_F(RoundTrip, TheSameCaseAndSuiteOfARunReplacesTheEarlierOne) {
+  StoredOutcome second = with_verdict(passing(), Verdict::fail);
+  second.outcome.errors.peak = 99;
+  StoredOutcome other_suite = passing();
+  other_suite.outcome.suite = "pr";
+  store_run(*open(), run_info(1), {passing(), second, other_suite});
+  const auto loaded = value_of(open()->outcomes(run_info(1).run_id));
+  ASSERT_EQ(loaded.size(), 2u);
+  expect_equal(loaded[0], second);
+  expect_equal(loaded[1], other_suite);
+}
+
+TEST_F(RoundTrip, UpdateJudgementReplacesOneVerdict) {
+  const auto store = open();
+  store_run(*store, run_info(1), {passing(), passing("fp16/b1-h4-s128-d64")});
+  Judgement judgement;
+  judgement.verdict = Verdict::regressed;
+  judgement.findings = {{"drift", 1.9, 1.5, "rms rose"}};
+  judgement.notes = {"judged again"};
+  value_of(store->update_judgement(run_info(1).run_id, "smoke", passing().outcome.case_id, judgement));
+  const auto loaded = value_of(store->outcomes(run_info(1).run_id));
+  expect_equal(loaded[0].judgement, judgement);
+  EXPECT_EQ(loaded[1].judgement.verdict, Verdict::pass);
+  EXPECT_THAT(error_of(store->update_judgement(run_info(1).run_id, "smoke", "no/such/case", judgement)), HasSubstr("no/such/case"));
+}
+
+TEST_F(RoundTrip, AnIdIsStoredAsItIsOrRefused) {
+  const auto store = open();
+  value_of(store->begin_run(run_info(1)));
+  const std::string run_id = run_info(1).run_id;
+  StoredOutcome odd = passing();
+  odd.outcome.case_id = "cpu/'; DROP TABLE outcome; --\n\t\"%s\" σ/bf16";
+  value_of(store->add(run_id, odd));
+  EXPECT_EQ(value_of(store->outcomes(run_id)).at(0).outcome.case_id, odd.outcome.case_id);
+
+  for (const std::string& bad :
+       {std::string("cpu/\xff/bf16"), std::string("cpu/\0/bf16", 10), std::string("cpu/\xed\xa0\x80"), std::string()}) {
+    StoredOutcome refused = passing();
+    refused.outcome.case_id = bad;
+    EXPECT_THAT(error_of(store->add(run_id, refused)), HasSubstr("case id"));
+  }
+  RunInfo bad_run = run_info(2);
+  bad_run.run_id = "\xc0\x80";
+  EXPECT_THAT(error_of(store->begin_run(bad_run)), HasSubstr("run id '\\xc0\\x80' is not UTF-8"));
+  EXPECT_EQ(value_of(store->outcomes(run_id)).size(), 1u) << "what is refused leaves no trace";
+}
+
+TEST_F(RoundTrip, WordsOfADyingKernelAreMadeReadable) {
+  StoredOutcome stored = not_run(Status::crashed, Verdict::crashed, std::string("log: \xff\xfe\0 core dumped", 20));
+  stored.judgement.notes = {"\x80"};
+  store_run(*open(), run_info(1), {stored});
+  const auto loaded = value_of(open()->outcomes(run_info(1).run_id));
+  ASSERT_EQ(loaded.size(), 1u);
+  EXPECT_EQ(loaded[0].outcome.reason, "log: \xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD core dumped");
+  EXPECT_THAT(loaded[0].judgement.notes, ElementsAre("\xEF\xBF\xBD"));
+}
+
+TEST_F(RoundTrip, ASpecThatCannotBeReadBackIsRefused) {
+  const auto store = open();
+  value_of(store->begin_run(run_info(1)));
+  StoredOutcome stored = passing();
+  stored.outcome.description.spec.exp2_rel_error = nan;
+  EXPECT_THAT(error_of(store->add(run_info(1).run_id, stored)), HasSubstr("rounding spec that cannot be read back"));
+}
+
+TEST_F(RoundTrip, RunsAreNamedByLatestAndByPrefix) {
+  const auto store = open();
+  for (int i : {1, 3, 2}) value_of(store->begin_run(run_info(i)));
+  EXPECT_EQ(value_of(store->resolve_run("latest")), run_info(3).run_id) << "the newest, not the last stored";
+  EXPECT_EQ(value_of(store->resolve_run("latest~2")), run_info(1).run_id);
+  EXPECT_EQ(value_of(store->resolve_run("00000002")), run_info(2).run_id);
+  EXPECT_EQ(value_of(store->resolve_run(run_info(2).run_id)), run_info(2).run_id);
+  EXPECT_THAT(error_of(store->resolve_run("latest~3")), HasSubstr("further than the 3 runs"));
+  EXPECT_THAT(error_of(store->resolve_run("0000000")), HasSubstr(run_info(1).run_id));
+  for (const char* nothing : {"", "latest~", "latest~x", "latest~-1", "latestx", "f00", "%", "'"}) {
+    EXPECT_NE(error_of(store->resolve_run(nothing)), "no error") << nothing;
+  }
+}
+
+TEST_F(RoundTrip, RunsOfOneSecondKeepTheirOrder) {
+  const auto store = open();
+  RunInfo a = run_info(1), b = run_info(1), c = run_info(1);
+  a.run_id = "ffff", b.run_id = "aaaa", c.run_id = "0000";
+  c.started_at = "2026-01-01T00:01:00.5Z";  // half a second later, though 'Z' sorts behind '.'
+  for (const RunInfo& run : {c, a, b}) value_of(store->begin_run(run));
+  EXPECT_EQ(value_of(store->resolve_run("latest")), "0000");
+  EXPECT_EQ(value_of(store->resolve_run("latest~1")), "aaaa");
+  EXPECT_EQ(value_of(store->resolve_run("latest~2")), "ffff");
+}
+
+TEST_F(RoundTrip, WhatIsNotThereIsAnError) {
+  const auto store = open();
+  const StoredOutcome outcome = passing();
+  EXPECT_THAT(error_of(store->add("nobody", outcome)), HasSubstr("'nobody' was not begun"));
+  EXPECT_THAT(error_of(store->finish_run("nobody", 0, true)), HasSubstr("nobody"));
+  EXPECT_THAT(error_of(store->outcomes("nobody")), HasSubstr("nobody"));
+  EXPECT_THAT(error_of(store->diffs("nobody")), HasSubstr("nobody"));
+  EXPECT_THAT(error_of(store->suite_scores("nobody")), HasSubstr("nobody"));
+  EXPECT_THAT(error_of(store->add_suite_scores("nobody", {})), HasSubstr("nobody"));
+  EXPECT_THAT(error_of(store->baseline("case", machine_of(), "nobody")), HasSubstr("nobody"));
+  value_of(store->begin_run(run_info(1)));
+  EXPECT_THAT(error_of(store->begin_run(run_info(1))), HasSubstr("was begun before"));
+  RunInfo yesterday = run_info(2);
+  yesterday.started_at = "yesterday";
+  yesterday.versions_json = "{";
+  EXPECT_THAT(error_of(store->begin_run(yesterday)), testing::AllOf(HasSubstr("'yesterday'"), HasSubstr("versions_json")));
+}
+
+TEST_F(RoundTrip, RowsAreBatchedByHundreds) {
+  const auto store = open();
+  value_of(store->begin_run(run_info(1)));
+  const auto stored_rows = [&] { return raw_sql(path_, "SELECT count(*) FROM outcome")[0][0]; };
+  StoredOutcome outcome = passing();
+  for (int i = 0; i < 99; ++i) {
+    outcome.outcome.suite = std::to_string(i);
+    value_of(store->add(run_info(1).run_id, outcome));
+  }
+  EXPECT_EQ(stored_rows(), "0");
+  outcome.outcome.suite = "the hundredth";
+  value_of(store->add(run_info(1).run_id, outcome));
+  EXPECT_EQ(stored_rows(), "100");
+  outcome.outcome.suite = "one more";
+  value_of(store->add(run_info(1).run_id, outcome));
+  value_of(store->flush());
+  EXPECT_EQ(stored_rows(), "101");
+}
+
+TEST_F(RoundTrip, AStoreThatGoesAwayWritesItsRows) {
+  auto store = open();
+  value_of(store->begin_run(run_info(1)));
+  value_of(store->add(run_info(1).run_id, passing()));
+  store.reset();
+  EXPECT_EQ(raw_sql(path_, "SELECT count(*) FROM outcome")[0][0], "1");
+}
+
+TEST_F(RoundTrip, TwentyThousandOutcomes) {
+  const auto store = open();
+  value_of(store->begin_run(run_info(1)));
+  Arbitrary arbitrary(3);
+  StoredOutcome outcome = passing();
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < 20'000; ++i) {
+    outcome.outcome.c.problem.seed = static_cast<std::uint64_t>(i);
+    outcome.outcome.case_id = case_id(outcome.outcome.c);
+    ASSERT_TRUE(store->add(run_info(1).run_id, outcome));
+  }
+  value_of(store->finish_run(run_info(1).run_id, 0, true));
+  const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
+  RecordProperty("milliseconds_for_20000_outcomes", static_cast<int>(spent.count()));
+  RecordProperty("bytes_per_outcome", static_cast<int>(std::filesystem::file_size(path_) / 20'000));
+  EXPECT_EQ(raw_sql(path_, "SELECT count(*) FROM v_latest")[0][0], "20000");
+}
+
+}  // namespace
+}  // namespace plumbline

@@ -1,0 +1,197 @@
+// Which outcome of the past a case is compared with.
+#include <gtest/gtest-spi.h>
+
+#include "tests/store/fixture.h"
+
+namespace plumbline {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class Series : public StoreTest {
+ protected:
+  // Run `number` with this one outcome, finished.
+  void add_run(int number, const StoredOutcome& outcome, const std::string& model = "EPYC") {
+    store_run(*store_, run_info(number, model), {outcome});
+  }
+  // The run of the baseline as seen from before `before`, "" for none.
+  std::string baseline_run(const std::string& before = "", const std::string& model = "EPYC") {
+    const auto baseline = value_of(store_->baseline(case_, machine_of(model), before));
+    return baseline ? baseline->run_id : "";
+  }
+  std::string id(int number) { return run_info(number).run_id; }
+
+  std::unique_ptr<Store> store_ = open();
+  std::string case_ = passing().outcome.case_id;
+};
+
+TEST_F(Series, NoPastNoBaseline) {
+  EXPECT_EQ(baseline_run(), "");
+  EXPECT_THAT(value_of(store_->time_history(case_, machine_of(), "")).ratios, IsEmpty());
+}
+
+TEST_F(Series, TheBaselineIsTheLastPassingOutcome) {
+  add_run(1, passing());
+  StoredOutcome second = with_verdict(passing(), Verdict::changed);
+  second.outcome.errors.rms = 0.9;
+  second.outcome.output_digest = std::string(32, 'e');
+  second.outcome.description.build_id = "build-2";
+  add_run(2, second);
+
+  const auto baseline = value_of(store_->baseline(case_, machine_of(), ""));
+  ASSERT_TRUE(baseline);
+  const auto& [run_id, verdict, digest, build_id, rms, elements, deterministic] = *baseline;
+  EXPECT_EQ(run_id, id(2));
+  EXPECT_EQ(verdict, "changed");
+  EXPECT_EQ(digest, std::string(32, 'e'));
+  EXPECT_EQ(build_id, "build-2");
+  EXPECT_EQ(rms, 0.9);
+  EXPECT_EQ(elements, 32768);
+  EXPECT_TRUE(deterministic);
+}
+
+TEST_F(Series, DeterministicIsPromisedAndConfirmed) {
+  const auto deterministic = [&] { return value_of(store_->baseline(case_, machine_of(), ""))->deterministic; };
+  StoredOutcome outcome = passing();
+  outcome.outcome.description.promises.run_to_run = Promise::rounding;
+  add_run(1, outcome);
+  EXPECT_FALSE(deterministic()) << "not promised";
+  outcome = passing();
+  outcome.outcome.repeat_checked = outcome.outcome.repeat_equal = false;
+  add_run(2, outcome);
+  EXPECT_FALSE(deterministic()) << "not confirmed";
+  outcome.outcome.repeat_checked = true;
+  add_run(3, outcome);
+  EXPECT_FALSE(deterministic()) << "refuted";
+}
+
+TEST_F(Series, OnlyFineVerdictsBecomeBaselines) {
+  for (int i = 0; i <= static_cast<int>(Verdict::ambiguous); ++i) {
+    const auto verdict = static_cast<Verdict>(i);
+    const bool fine = verdict == Verdict::pass || verdict == Verdict::improved || verdict == Verdict::fresh || verdict == Verdict::changed;
+    add_run(i + 1, with_verdict(passing(), verdict), "machine " + std::string(name(verdict)));
+    EXPECT_EQ(!baseline_run("", "machine " + std::string(name(verdict))).empty(), fine) << name(verdict);
+  }
+}
+
+TEST_F(Series, AFailureIsSteppedOver) {
+  add_run(1, passing());
+  add_run(2, with_verdict(passing(), Verdict::regressed));
+  add_run(3, not_run(Status::crashed, Verdict::crashed, "signal 11", "bf16/b1-h4-s128-d64"));
+  EXPECT_EQ(baseline_run(), id(1));
+}
+
+TEST_F(Series, AnUnfinishedRunIsNoBaseline) {
+  add_run(1, passing());
+  value_of(store_->begin_run(run_info(2)));
+  value_of(store_->add(id(2), passing()));
+  value_of(store_->flush());
+  EXPECT_EQ(baseline_run(), id(1));
+  value_of(store_->finish_run(id(2), 0, true));
+  EXPECT_EQ(baseline_run(), id(2));
+}
+
+TEST_F(Series, BeforeARunMeansByTimeAndNotByStorage) {
+  for (int number : {3, 1, 5, 2}) add_run(number, passing());
+  EXPECT_EQ(baseline_run(), id(5));
+  EXPECT_EQ(baseline_run(id(5)), id(3));
+  EXPECT_EQ(baseline_run(id(3)), id(2));
+  EXPECT_EQ(baseline_run(id(1)), "");
+}
+
+TEST_F(Series, OtherMachinesCasesAndVersionsAreOtherSeries) {
+  add_run(1, passing(), "Xeon");
+  add_run(2, passing("fp16/b1-h4-s128-d64"));
+  EXPECT_EQ(baseline_run(), "");
+  add_run(3, passing());
+  EXPECT_EQ(baseline_run(), id(3));
+  for (const char* version : {"judge_version", "reference_version", "inputs_version"}) {
+    raw_sql(path_, std::string("UPDATE outcome SET ") + version + " = " + version + " + 1");
+    EXPECT_EQ(baseline_run(), "") << version;
+    EXPECT_THAT(value_of(store_->time_history(case_, machine_of(), "")).ratios, IsEmpty()) << version;
+    raw_sql(path_, std::string("UPDATE outcome SET ") + version + " = " + version + " - 1");
+  }
+  EXPECT_EQ(baseline_run(), id(3));
+}
+
+TEST_F(Series, AcceptingMakesAFailedOutcomeTheBaseline) {
+  add_run(1, passing());
+  add_run(2, with_verdict(passing(), Verdict::regressed));
+  add_run(3, with_verdict(passing(), Verdict::regressed));
+  value_of(store_->accept(id(2), "cpu/flash/bf16/*", "Ada", "new tiling, reviewed in change 42"));
+  EXPECT_EQ(baseline_run(), id(2)) << "run 3 was not accepted";
+  EXPECT_EQ(baseline_run(id(2)), id(1)) << "what came before stays compared as it was";
+  EXPECT_THAT(raw_sql(path_, "SELECT run_id, case_glob, accepted_by, reason, case_id FROM v_accepted"),
+              ElementsAre(ElementsAre(id(2), "cpu/flash/bf16/*", "Ada", "new tiling, reviewed in change 42", case_)));
+  add_run(4, passing());
+  EXPECT_EQ(baseline_run(), id(4));
+}
+
+TEST_F(Series, AcceptingConcernsOnlyWhatTheGlobMatches) {
+  const StoredOutcome bf16 = with_verdict(passing(), Verdict::fail), fp16 = with_verdict(passing("fp16/b1-h4-s128-d64"), Verdict::fail);
+  store_run(*store_, run_info(1), {bf16, fp16});
+  value_of(store_->accept(id(1), "*/fp16/*", "Ada", "known"));
+  EXPECT_EQ(baseline_run(), "");
+  EXPECT_TRUE(value_of(store_->baseline(fp16.outcome.case_id, machine_of(), "")).has_value());
+}
+
+TEST_F(Series, AcceptingNeedsAMatchANameAndAReason) {
+  store_run(*store_, run_info(1), {with_verdict(passing(), Verdict::fail), not_run(Status::crashed, Verdict::crashed, "signal 11")});
+  EXPECT_THAT(error_of(store_->accept(id(1), "gpu/*", "Ada", "why")), HasSubstr("no outcome with a result that 'gpu/*' matches"));
+  EXPECT_THAT(error_of(store_->accept(id(1), "*/fp32/*", "Ada", "why")), HasSubstr("status ok")) << "a crash has nothing to compare with";
+  EXPECT_THAT(error_of(store_->accept(id(1), "*", "", "")), testing::AllOf(HasSubstr("name of who accepts is empty"), HasSubstr("reason")));
+  EXPECT_THAT(error_of(store_->accept("nobody", "*", "Ada", "why")), HasSubstr("nobody"));
+  EXPECT_EQ(raw_sql(path_, "SELECT count(*) FROM accept")[0][0], "0");
+}
+
+TEST_F(Series, AcceptsAreAppendOnly) {
+  add_run(1, with_verdict(passing(), Verdict::fail));
+  value_of(store_->accept(id(1), "*", "Ada", "first"));
+  value_of(store_->accept(id(1), "*", "Grace", "second thoughts"));
+  EXPECT_EQ(raw_sql(path_, "SELECT count(*) FROM accept")[0][0], "2");
+  for (const char* change : {"UPDATE accept SET accepted_by = 'x'", "DELETE FROM accept", "DELETE FROM accepted_case",
+                             "UPDATE accepted_case SET run_id = 'x'"}) {
+    EXPECT_NONFATAL_FAILURE(raw_sql(path_, change), "append-only");
+  }
+}
+
+TEST_F(Series, TimesOfAcceptedRunsNewestFirstAtMostThirty) {
+  for (int i = 1; i <= 35; ++i) {
+    StoredOutcome outcome = passing();
+    outcome.outcome.time_ratio = i;
+    if (i == 34) outcome.judgement.verdict = Verdict::regressed;
+    if (i == 33) outcome.outcome.timed = false;
+    add_run(i, outcome);
+  }
+  const auto ratios = value_of(store_->time_history(case_, machine_of(), "")).ratios;
+  ASSERT_THAT(ratios, SizeIs(30));
+  EXPECT_EQ(ratios[0], 35);
+  EXPECT_EQ(ratios[1], 32);
+  EXPECT_EQ(ratios[29], 4);
+  EXPECT_THAT(value_of(store_->time_history(case_, machine_of(), id(4))).ratios, ElementsAre(3, 2, 1));
+}
+
+TEST_F(Series, ACaseInTwoSuitesOfARunCountsOnce) {
+  StoredOutcome smoke = passing(), pr = passing();
+  smoke.outcome.time_ratio = 2;
+  pr.outcome.suite = "pr";
+  pr.outcome.time_ratio = 3;
+  store_run(*store_, run_info(1), {smoke, pr});
+  EXPECT_THAT(value_of(store_->time_history(case_, machine_of(), "")).ratios, ElementsAre(3));
+}
+
+// The lookup must not read the whole past: a night asks once for every case.
+TEST_F(Series, ABaselineIsFoundThroughIndexes) {
+  add_run(1, passing());
+  const auto plan =
+      raw_sql(path_,
+              "EXPLAIN QUERY PLAN SELECT o.rms FROM run AS r CROSS JOIN outcome AS o ON o.case_key = x'00' AND o.run_id = r.run_id "
+              "WHERE r.machine_key = x'00' AND r.run_order < '~' ORDER BY r.run_order DESC LIMIT 1");
+  for (const auto& step : plan) EXPECT_THAT(step[3], testing::StartsWith("SEARCH"));
+}
+
+}  // namespace
+}  // namespace plumbline
