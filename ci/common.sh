@@ -1,5 +1,6 @@
 # Sourced by the scripts of this folder: the source directory, the preset and where its build lies.
 set -euo pipefail
+caller_directory="$PWD"
 source_directory="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 cd "$source_directory"
 
@@ -12,6 +13,9 @@ else
 fi
 build_directory="$source_directory/build/$preset"
 plumbline="$build_directory/bin/plumbline"
+
+# A path the caller gave, absolute: these scripts work in the source directory.
+absolute() { (cd "$caller_directory" && realpath -m -- "$1"); }
 
 build() {
   ci/setup.sh

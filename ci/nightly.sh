@@ -1,25 +1,29 @@
 #!/usr/bin/env bash
 # One night: restores the history, runs nightly and the stories, extends the history and hands it back.
-#   ci/nightly.sh --history FILE [--out DIR] [--strict] [-- more options of `plumbline run`]
+#   ci/nightly.sh --history FILE [--out DIR] [--suite FILE]… [--strict] [-- more options of `plumbline run`]
 #   --history FILE   database of the nights before; created by the first night, replaced by each (never half written)
 #   --out DIR        junit.xml, summary.md, failures/ (default: out/nightly)
+#   --suite FILE     instead of cases/nightly.toml and the stories; repeat for more
 #   --strict         an ambiguous night (exit 5) fails; without it, it warns
 # Exit codes are those of `plumbline run`. Example: ci/nightly.sh --history history.db -- --provider ./libmine.so
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-history="" out=out/nightly strict=0
+history="" out=out/nightly strict=0 suites=()
 while (($#)); do
   case "$1" in
-    --history) history="${2:?--history needs a file}"; shift 2 ;;
-    --out) out="${2:?--out needs a directory}"; shift 2 ;;
+    --history) history="$(absolute "${2:?--history needs a file}")"; shift 2 ;;
+    --out) out="$(absolute "${2:?--out needs a directory}")"; shift 2 ;;
+    --suite) suites+=("$(absolute "${2:?--suite needs a file}")"); shift 2 ;;
     --strict) strict=1; shift ;;
     --) shift; break ;;
-    -h | --help) sed -n '2,7p' "$0" | cut -c3-; exit 0 ;;
+    -h | --help) sed -n '2,8p' "$0" | cut -c3-; exit 0 ;;
     *) echo "ci/nightly.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
   esac
 done
 [[ -n "$history" ]] || { echo "ci/nightly.sh: --history FILE is needed (see --help)" >&2; exit 2; }
-build --target plumbline plumbline_cpu
+((${#suites[@]})) || suites=(cases/nightly.toml cases/stories/*.toml)
+# PLUMBLINE_BINARY names a plumbline that is already built.
+if [[ -n "${PLUMBLINE_BINARY:-}" ]]; then plumbline="$PLUMBLINE_BINARY"; else build --target plumbline plumbline_cpu; fi
 
 mkdir -p "$out" "$(dirname "$history")"
 work="$(mktemp -d "$out/work.XXXXXX")"
@@ -27,11 +31,12 @@ trap 'rm -rf "$work"' EXIT
 [[ -e "$history" ]] && sqlite3 "$history" "VACUUM INTO '$work/night.db'"
 
 code=0
-"$plumbline" run cases/nightly.toml cases/stories/*.toml --tier nightly --purpose nightly --db "$work/night.db" \
+"$plumbline" run "${suites[@]}" --tier nightly --purpose nightly --db "$work/night.db" \
   --junit "$out/junit.xml" --markdown "$out/summary.md" --save-failures "$out/failures" "$@" || code=$?
 
-# What was measured is history, whatever the verdict. The copy is complete before it replaces the file.
-if [[ -e "$work/night.db" ]]; then
+# What was measured is history, whatever the verdict. The copy is complete before it replaces the file; a file that is not plumbline's
+# (application_id "plmb") stays as it was.
+if [[ -e "$work/night.db" && "$(sqlite3 "$work/night.db" 'PRAGMA application_id')" == 1886154082 ]]; then
   sqlite3 "$work/night.db" "VACUUM INTO '$work/handed-back.db'"
   cp "$work/handed-back.db" "$history.new"
   mv "$history.new" "$history"

@@ -75,7 +75,8 @@ void RunSession::take(DiffOutcome outcome) {
   diffs_.push_back(std::move(stored));
 }
 
-// A regression must show again in a fresh process; one that does not is ambiguous (JUDGING: confirmed in a fresh process).
+// A regression must show again in a fresh process; one that does not is ambiguous (JUDGING: confirmed in a fresh process). Any other
+// failure there is what the case is.
 void RunSession::confirm_regressions(const Plan& plan) {
   std::map<std::pair<std::string, std::string>, const PlannedCase*> planned;
   for (const auto& c : plan.cases) planned[{c.suite, c.case_id}] = &c;
@@ -88,7 +89,8 @@ void RunSession::confirm_regressions(const Plan& plan) {
     if (found == planned.end()) continue;
     StoredOutcome again{runner_.run_fresh(*found->second), {}};
     again.judgement = judge_with_past(again.outcome, past_[stored.outcome.case_id]);
-    if (again.judgement.verdict == Verdict::regressed) {
+    if (is_failure(again.judgement.verdict)) {
+      if (again.judgement.verdict != Verdict::regressed) stored = std::move(again);
       stored.judgement.notes.push_back("confirmed in a fresh process");
     } else {
       stored.judgement.verdict = Verdict::ambiguous;

@@ -50,8 +50,7 @@ Verdict worse_of(Verdict a, Verdict b) { return place(a) <= place(b) ? a : b; }
 int exit_code(const std::vector<Verdict>& verdicts_of_run, const std::vector<SuiteScore>& scores) {
   const bool score_failed = std::any_of(scores.begin(), scores.end(), [](const SuiteScore& score) { return score.status == "fail"; });
   if (score_failed || std::any_of(verdicts_of_run.begin(), verdicts_of_run.end(), is_failure)) return 1;
-  const auto is_unsupported = [](Verdict verdict) { return verdict == Verdict::unsupported; };
-  if (std::all_of(verdicts_of_run.begin(), verdicts_of_run.end(), is_unsupported)) return 4;
+  if (verdicts_of_run.empty()) return 4;
   return std::find(verdicts_of_run.begin(), verdicts_of_run.end(), Verdict::ambiguous) != verdicts_of_run.end() ? 5 : 0;
 }
 

@@ -129,6 +129,7 @@ class Finder {
       case PaddingPolicy::untouched: return is_poison(dtype_, in_.outputs.out, index);
       case PaddingPolicy::attended: break;
     }
+    if (problem_.fill == Fill::nan) return !is_poison(dtype_, in_.outputs.out, index);  // the padded query is NaN: so is its answer
     if (value == 0) return true;  // a padded row may see no key under a causal mask
     const auto at = static_cast<std::size_t>((b * problem_.heads_kv + h / problem_.group()) * problem_.head_dim_vo + j);
     const double lowest = in_.range->lowest[at], highest = in_.range->highest[at];

@@ -150,7 +150,8 @@ class Locator {
     for (const auto& [id, fit] : keys_) {
       // One key among many must beat the global hypotheses clearly: the largest of n chance fits grows like sqrt(2 ln n).
       if (std::abs(fit.z()) < 1.1 * std::abs(best.z)) continue;
-      consider("key", fit.z(), fmt::format("key {} of key head {} in sample {} weighs {}", id.key, id.head_kv, id.sample, more(fit.z())));
+      const char* last = id.key + 1 == geometry_.length_kv(id.sample) ? ", the sample's last key," : "";
+      consider("key", fit.z(), fmt::format("key {}{} of key head {} in sample {} weighs {}", id.key, last, id.head_kv, id.sample, more(fit.z())));
     }
     if (std::abs(best.z) < 4) return {};
     return best;

@@ -53,12 +53,6 @@ std::string output_digest(const Arena& arena, const RunRequest& request) {
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
-// Laws whose rows put many keys into one rounding cell; suite sums are not defined on them (research note v3, section 8).
-bool is_tie_law(const Problem& problem) {
-  return problem.law == Law::near_uniform || problem.law == Law::sink || problem.law == Law::exact || problem.v_law == VLaw::constant ||
-         problem.k_scale == 0;
-}
-
 double rms(const std::vector<float>& values) {
   const double sum = std::accumulate(values.begin(), values.end(), 0.0, [](double s, float x) { return s + double{x} * double{x}; });
   return values.empty() ? 0 : std::sqrt(sum / static_cast<double>(values.size()));
@@ -250,7 +244,8 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
 
   if (!state.rows) state.rows = select_rows(geometry, options_.reference_cost_limit);
   if (!state.range) state.range = value_range(geometry, inputs.v);
-  const bool suite_scores = contracts_.limits(outcome.c.kernel, problem, 0).suite_judged && geometry.total_q() <= 150 && !is_tie_law(problem);
+  const bool suite_scores =
+      contracts_.limits(outcome.c.kernel, problem, 0).suite_judged && state.rows->rows_total <= suite_score_rows && !has_tie_law(problem);
   const auto ref = reference(state, spec, inputs, suite_scores);
   measurement.reference = ref;
   outcome.reference_rows = static_cast<std::int64_t>(ref->selection.rows.size());

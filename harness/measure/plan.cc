@@ -15,8 +15,9 @@ bool any_match(const std::vector<std::string>& patterns, const std::vector<std::
   });
 }
 
-bool keeps(const CaseFilter& filter, Tier tier, const std::vector<std::string>& texts, std::string_view shard_key) {
-  if (filter.tier && static_cast<int>(tier) > static_cast<int>(*filter.tier)) return false;
+bool in_tier(const CaseFilter& filter, Tier tier) { return !filter.tier || static_cast<int>(tier) <= static_cast<int>(*filter.tier); }
+
+bool keeps(const CaseFilter& filter, const std::vector<std::string>& texts, std::string_view shard_key) {
   if (!filter.match.empty() && !any_match(filter.match, texts)) return false;
   if (any_match(filter.exclude, texts)) return false;
   return filter.shards == 1 || shard_of(shard_key, filter.shards) == filter.shard;
@@ -55,8 +56,8 @@ Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<std::
       if (found.empty()) report(c);
       for (const std::string& kernel : found) {
         PlannedCase p = planned(c, kernel);
-        if (!seen.insert({p.suite, p.case_id}).second) continue;
-        if (keeps(filter, p.tier, {p.suite + "/" + p.group + "/" + p.case_id, p.case_id}, p.case_id)) {
+        if (!seen.insert({p.suite, p.case_id}).second || !in_tier(filter, p.tier)) continue;
+        if (keeps(filter, {p.suite + "/" + p.group + "/" + p.case_id, p.case_id}, p.case_id)) {
           plan.cases.push_back(std::move(p));
         } else {
           plan.partial = true;
@@ -69,7 +70,8 @@ Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<std::
       if (!known_b) report(d.b);
       if (!known_a || !known_b) continue;
       PlannedDiff p{d.suite, d.name, d.reason, d.tier, d.expect, planned(d.a, d.a.kernel_pattern), planned(d.b, d.b.kernel_pattern)};
-      if (keeps(filter, p.tier, {p.suite + "/" + p.name, p.a.case_id, p.b.case_id}, p.a.case_id)) {
+      if (!in_tier(filter, p.tier)) continue;
+      if (keeps(filter, {p.suite + "/" + p.name, p.a.case_id, p.b.case_id}, p.a.case_id)) {
         plan.diffs.push_back(std::move(p));
       } else {
         plan.partial = true;

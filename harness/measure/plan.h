@@ -26,7 +26,8 @@ struct PlannedDiff {
 struct Plan {
   std::vector<PlannedCase> cases;  // without duplicates within a suite; sides of diffs are not listed here
   std::vector<PlannedDiff> diffs;
-  bool partial = false;            // a filter or a shard left something out: suite statistics are not judged
+  // A glob or a shard left something of the tier out: suite statistics are not judged.
+  bool partial = false;
   std::size_t size() const { return cases.size() + diffs.size(); }
 };
 

@@ -1,18 +1,19 @@
 #include "harness/provider/worker.h"
 
 #include <fmt/core.h>
-#include <signal.h>
-#include <string.h>
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <cstdlib>
+#include <tuple>
+#include <utility>
 
 #include "harness/provider/description.h"
 #include "harness/provider/device_name.h"
 #include "harness/provider/process.h"
 #include "harness/provider/protocol.h"
+#include "harness/provider/to_wire.h"
+#include "harness/provider/trouble.h"
 
 namespace plumbline {
 
@@ -24,13 +25,6 @@ namespace fs = std::filesystem;
 constexpr std::chrono::milliseconds loading_timeout{60'000};
 
 double seconds(std::chrono::milliseconds time) { return std::chrono::duration<double>(time).count(); }
-
-// Why a request has no answer.
-struct Trouble {
-  Status status = Status::error;
-  std::string reason;
-  std::string remedy;
-};
 
 Result<fs::path> find_executable(const fs::path& wanted) {
   std::error_code ignored;
@@ -54,124 +48,6 @@ std::pair<std::string, std::string> split_provider(const std::string& provider) 
   const std::size_t colon = suffix != std::string::npos ? suffix + 3 : provider.ends_with(".so") ? std::string::npos : provider.find(':');
   if (colon == std::string::npos) return {provider, ""};
   return {provider.substr(0, colon), provider.substr(colon + 1)};
-}
-
-plumbline_problem to_wire(const Geometry& geometry) {
-  const Problem& p = geometry.problem();
-  plumbline_problem wire{};
-  wire.struct_size = sizeof wire;
-  wire.dtype_q = static_cast<std::uint32_t>(p.dtype);
-  wire.dtype_kv = static_cast<std::uint32_t>(p.kv());
-  wire.dtype_out = static_cast<std::uint32_t>(p.out());
-  wire.layout = static_cast<std::uint32_t>(p.layout);
-  wire.mask = static_cast<std::uint32_t>(p.mask);
-  wire.padding = static_cast<std::uint32_t>(p.padding);
-  wire.lse_wanted = p.lse ? 1 : 0;
-  wire.batch = p.batch;
-  wire.heads_q = p.heads_q;
-  wire.heads_kv = p.heads_kv;
-  wire.seq_q = p.seq_q;
-  wire.seq_kv = p.seq_kv;
-  wire.head_dim_qk = p.head_dim_qk;
-  wire.head_dim_vo = p.head_dim_vo;
-  wire.total_q = geometry.total_q();
-  wire.total_kv = geometry.total_kv();
-  wire.page_size = p.is_paged() ? p.page_size : 0;
-  wire.page_count = p.is_paged() ? geometry.page_count() : 0;
-  wire.window_left = p.window_left;
-  wire.window_right = p.window_right;
-  wire.scale = p.softmax_scale();
-  wire.softcap = p.softcap;
-  return wire;
-}
-
-protocol::Tensor to_wire(const Slot& slot, const TensorShape& shape) {
-  protocol::Tensor tensor;
-  tensor.name = slot.name;
-  tensor.dtype = static_cast<std::uint32_t>(shape.dtype);
-  tensor.extent.assign(shape.extent.begin(), shape.extent.begin() + shape.rank);
-  tensor.stride.assign(shape.stride.begin(), shape.stride.begin() + shape.rank);
-  tensor.offset = slot.offset;
-  tensor.bytes = slot.bytes;
-  tensor.page_begin = slot.page_begin;
-  tensor.page_end = slot.page_end;
-  tensor.access = slot.access == Access::write ? "write" : "read";
-  return tensor;
-}
-
-TensorShape index_shape(std::int64_t rows, std::int64_t columns = 0) {
-  TensorShape shape;
-  shape.dtype = DType::i32;
-  shape.rank = columns > 0 ? 2 : 1;
-  shape.extent = {rows, columns, 0, 0};
-  shape.stride = {columns > 0 ? columns : 1, columns > 0 ? 1 : 0, 0, 0};
-  return shape;
-}
-
-std::vector<protocol::Tensor> to_wire(const RunRequest& request, const Arena& arena) {
-  const Geometry& g = *request.geometry;
-  const std::int64_t batch = g.problem().batch;
-  const std::array<std::pair<int, TensorShape>, 10> tensors{{{request.q, g.q},
-                                                             {request.k, g.k},
-                                                             {request.v, g.v},
-                                                             {request.out, g.out},
-                                                             {request.lse, g.lse},
-                                                             {request.cu_seqlens_q, index_shape(batch + 1)},
-                                                             {request.cu_seqlens_kv, index_shape(batch + 1)},
-                                                             {request.seqlens_q, index_shape(batch)},
-                                                             {request.seqlens_kv, index_shape(batch)},
-                                                             {request.page_table, index_shape(batch, g.pages_per_sample)}}};
-  std::vector<protocol::Tensor> wire;
-  for (const auto& [slot, shape] : tensors) {
-    if (slot >= 0) wire.push_back(to_wire(arena.slot(static_cast<std::size_t>(slot)), shape));
-  }
-  return wire;
-}
-
-// The end of a log in one line, to be put behind a reason.
-std::string quote(const std::string& log) {
-  constexpr std::size_t longest = 300;
-  std::string line;
-  for (const char c : log.substr(log.size() - std::min(log.size(), longest))) {
-    if (static_cast<unsigned char>(c) >= ' ') {
-      line += c;
-    } else if (!line.empty() && line.back() != ' ') {
-      line += ' ';
-    }
-  }
-  while (!line.empty() && line.back() == ' ') line.pop_back();
-  return line.empty() ? "" : fmt::format("; it last wrote: {}", line);
-}
-
-std::string signal_text(int number) {
-  const char* const abbreviation = sigabbrev_np(number);
-  return abbreviation != nullptr ? fmt::format("SIG{}", abbreviation) : fmt::format("signal {}", number);
-}
-
-// Whether a line is the crash message of a worker's signal handler; if so, what it says.
-std::optional<std::string> crash_text(const std::string& line) {
-  const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
-  if (!json.is_object() || json.value("reply", nlohmann::json()) != "crash") return std::nullopt;
-  try {
-    const auto crash = json.get<protocol::CrashReply>();
-    return fmt::format("{} in {}{}{}", crash.signal, crash.phase, crash.where.empty() ? "" : ": ", crash.where);
-  } catch (const nlohmann::json::exception&) {
-    return std::nullopt;
-  }
-}
-
-Trouble explain(const Death& death, const std::string& log, std::chrono::milliseconds timeout) {
-  const std::string said = quote(log);
-  if (death.deadline) return {Status::timeout, fmt::format("no answer within {} ms{}", timeout.count(), said), ""};
-  if (const auto crash = crash_text(death.last_words)) return {Status::crashed, *crash + said, ""};
-  if (death.mute) return {Status::crashed, fmt::format("closed its reply channel{}", said), ""};
-  if (!death.by_signal) {
-    return {Status::crashed, fmt::format("ended itself with exit status {} in the middle of a request{}", death.code, said), ""};
-  }
-  // We did not send it, so the system did.
-  if (death.code == SIGKILL)
-    return {Status::out_of_memory, fmt::format("killed by SIGKILL, as the system does when memory runs out{}", said), ""};
-  return {Status::crashed, fmt::format("killed by {}{}", signal_text(death.code), said), ""};
 }
 
 class ProcessWorker final : public Worker {
@@ -290,9 +166,9 @@ ProcessWorker::Answer<protocol::RunRequest> ProcessWorker::to_message(const RunR
   message.id = ++last_id_;
   message.kernel = request.kernel.substr(hello_.provider.size() + 1);
   message.device = std::move(*device);
-  message.problem = to_wire(*request.geometry);
+  message.problem = problem_to_wire(*request.geometry);
   message.arena_bytes = arena_.size_bytes();
-  message.tensors = to_wire(request, arena_);
+  message.tensors = tensors_to_wire(request, arena_);
   message.timed_repetitions = request.timed_repetitions;
   message.timeout_s = seconds(options_.timeout);
   return message;

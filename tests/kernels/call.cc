@@ -103,6 +103,33 @@ plumbline_tensors bind_tensors(const Geometry& geometry, const Inputs& inputs, s
   return tensors;
 }
 
+// A tensor moved to the provider's device and back. Does nothing for host-only providers and absent tensors.
+class OnDevice {
+ public:
+  OnDevice(const plumbline_provider& provider, const plumbline_device& device, plumbline_tensor& tensor)
+      : memory_(tensor.rank == 0 ? nullptr : provider.memory), device_(device), host_(tensor.data), bytes_(tensor.bytes) {
+    if (memory_ == nullptr) return;
+    EXPECT_EQ(memory_->allocate(&device_, bytes_, &data_), 0);
+    EXPECT_EQ(memory_->copy_to_device(&device_, data_, host_, bytes_), 0);
+    tensor.data = data_;
+    tensor.memory_space = device.memory_space;
+  }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+  ~OnDevice() {
+    if (memory_ == nullptr) return;
+    EXPECT_EQ(memory_->copy_to_host(&device_, host_, data_, bytes_), 0);
+    EXPECT_EQ(memory_->release(&device_, data_), 0);
+  }
+
+ private:
+  const plumbline_device_memory* memory_;
+  plumbline_device device_;
+  void* host_;
+  std::uint64_t bytes_;
+  void* data_ = nullptr;
+};
+
 // Decodes the outputs, valid rows apart from padded ones.
 void read_outputs(const Geometry& geometry, const std::byte* out, const std::byte* lse, std::int64_t stretch, Answer& answer) {
   const Problem& problem = geometry.problem();
@@ -220,19 +247,20 @@ plumbline_problem abi_problem(const Geometry& geometry) {
   return problem;
 }
 
-plumbline_device host_device() {
+plumbline_device first_device(const plumbline_provider& provider) {
   plumbline_device device{};
   device.struct_size = sizeof device;
-  device.memory_space = PLUMBLINE_HOST;
-  std::strncpy(device.arch, "x86-64-v3", sizeof device.arch - 1);
+  device.memory_space = provider.memory == nullptr ? PLUMBLINE_HOST : PLUMBLINE_CUDA;
+  std::strncpy(device.arch, provider.memory == nullptr ? "x86-64-v3" : "sm_80", sizeof device.arch - 1);
   return device;
 }
 
 Answer call(const std::string& kernel, const Geometry& geometry, const Inputs& inputs, const CallSetup& setup) {
-  const plumbline_provider& provider = *cpu_library().provider(setup.options);
+  const Library& library = setup.library == nullptr ? cpu_library() : *setup.library;
+  const plumbline_provider& provider = *library.provider(setup.options);
   const std::uint32_t index = kernel_index(provider, kernel);
   const plumbline_problem problem = abi_problem(geometry);
-  const plumbline_device device = host_device();
+  const plumbline_device device = first_device(provider);
   const Inputs before = inputs;
 
   Answer answer;
@@ -250,22 +278,28 @@ Answer call(const std::string& kernel, const Geometry& geometry, const Inputs& i
   out.fill(poison);
   lse.fill(poison);
   plumbline_tensors tensors = bind_tensors(geometry, inputs, out.data(), lse.data(), setup.stretch);
+  {
+    const OnDevice q(provider, device, tensors.q), k(provider, device, tensors.k), v(provider, device, tensors.v);
+    const OnDevice device_out(provider, device, tensors.out), device_lse(provider, device, tensors.lse);
+    plumbline_plan* plan = nullptr;
+    std::uint64_t& bytes = answer.workspace_bytes;
+    if (finished(provider.prepare(index, &problem, &tensors, &device, &plan, &bytes, reason.data(), reason.size()))) return answer;
+    Guarded workspace(bytes);
+    workspace.fill(setup.workspace_fill);
+    tensors.workspace.struct_size = sizeof tensors.workspace;
+    tensors.workspace.rank = bytes == 0 ? 0 : 1;
+    tensors.workspace.data = workspace.data();
+    tensors.workspace.bytes = bytes;
+    const OnDevice device_workspace(provider, device, tensors.workspace);
 
-  plumbline_plan* plan = nullptr;
-  std::uint64_t& bytes = answer.workspace_bytes;
-  if (finished(provider.prepare(index, &problem, &tensors, &device, &plan, &bytes, reason.data(), reason.size()))) return answer;
-  Guarded workspace(bytes);
-  workspace.fill(setup.workspace_fill);
-  tensors.workspace.struct_size = sizeof tensors.workspace;
-  tensors.workspace.rank = 1;
-  tensors.workspace.data = workspace.data();
-  tensors.workspace.bytes = bytes;
-
-  finished(provider.run(plan, &tensors, nullptr, reason.data(), reason.size()));
-  answer.description.struct_size = sizeof answer.description;
-  EXPECT_EQ(provider.describe(plan, &answer.description), PLUMBLINE_OK);
-  provider.destroy(plan);
-  EXPECT_TRUE(workspace.intact() && out.intact() && lse.intact()) << kernel << " wrote beyond its memory";
+    finished(provider.run(plan, &tensors, nullptr, reason.data(), reason.size()));
+    if (provider.memory != nullptr) EXPECT_EQ(provider.memory->synchronize(&device, nullptr), 0);
+    answer.description.struct_size = sizeof answer.description;
+    EXPECT_EQ(provider.describe(plan, &answer.description), PLUMBLINE_OK);
+    provider.destroy(plan);
+    EXPECT_TRUE(workspace.intact()) << kernel << " wrote beyond its workspace";
+  }
+  EXPECT_TRUE(out.intact() && lse.intact()) << kernel << " wrote beyond its outputs";
   EXPECT_TRUE(before.q == inputs.q && before.k == inputs.k && before.v == inputs.v) << kernel << " changed its inputs";
   read_outputs(geometry, out.data(), lse.data(), setup.stretch, answer);
   return answer;

@@ -34,6 +34,7 @@ struct Inputs {
 };
 
 struct CallSetup {
+  const Library* library = nullptr;  // cpu_library() if nullptr
   std::string options = {};
   std::vector<std::int64_t> sample_ids = {};  // identity of each sample's tokens; 0, 1, ... if empty
   std::int64_t stretch = 1;                   // multiplies all strides, also that of the last dimension
@@ -68,9 +69,11 @@ class RowIndex {
 
 Inputs make_inputs(const Geometry& geometry, const CallSetup& setup = {});
 plumbline_problem abi_problem(const Geometry& geometry);
-plumbline_device host_device();
+// The first device of the provider: the CPU, or cuda:0 where it has device memory.
+plumbline_device first_device(const plumbline_provider& provider);
 
-// query, prepare, run, describe, destroy. Checks that canaries around the workspace and outputs survive and inputs are not changed.
+// query, prepare, run, describe, destroy, through device memory where the provider has some. Checks that canaries around workspace and
+// outputs survive and that inputs are not changed.
 Answer call(const std::string& kernel, const Geometry& geometry, const Inputs& inputs, const CallSetup& setup = {});
 Answer call(const std::string& kernel, const Problem& problem, const CallSetup& setup = {});
 

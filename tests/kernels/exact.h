@@ -30,4 +30,8 @@ struct Roundoffs {
 };
 double error_scale(const ExactRow& exact, std::size_t column, const Roundoffs& roundoffs, DType out);
 
+// Fails the test unless all valid rows lie within 8 standard deviations of the exact answer, plus what fp32 arithmetic adds, with rows
+// that see no key exactly 0 and -infinity. What the kernel rounds is taken from its description.
+void expect_exact(const std::string& kernel, const Problem& problem, const CallSetup& setup = {});
+
 }  // namespace plumbline::testing

@@ -12,52 +12,6 @@ constexpr const char* kernel_names[] = {"naive",        "flash",          "flash
                                         "flash_unpad",  "flash_attended", "flash_denominator", "split_kv_16",
                                         "flash_tile32", "flash_tile128",  "flash_lazy"};
 
-Roundoffs roundoffs_of(const plumbline_rounding_spec& spec) {
-  Roundoffs roundoffs;
-  roundoffs.p = unit_roundoff(static_cast<DType>(spec.p_dtype));
-  if (spec.split_partial_dtype != PLUMBLINE_F32) roundoffs.p *= 2;
-  if (spec.s_rounded != PLUMBLINE_DTYPE_NONE) roundoffs.s = unit_roundoff(static_cast<DType>(spec.s_rounded));
-  return roundoffs;
-}
-
-// All valid rows within 7 standard deviations (8 where S is rounded), plus what fp32 arithmetic adds.
-void expect_exact(const std::string& kernel, const Problem& problem, const CallSetup& setup = {}) {
-  const Geometry geometry(problem);
-  const Inputs inputs = make_inputs(geometry);
-  const Answer answer = setup.stretch == 1 ? call(kernel, geometry, inputs, setup) : call(kernel, problem, setup);
-  ASSERT_EQ(answer.status, PLUMBLINE_OK) << answer.reason;
-  const Roundoffs roundoffs = roundoffs_of(answer.description.spec);
-  const RowIndex index(geometry);
-  ASSERT_EQ(answer.out.size(), index.rows() * static_cast<std::size_t>(problem.head_dim_vo));
-  int bad = 0;
-  for (std::int64_t b = 0; b < problem.batch; ++b) {
-    for (std::int64_t h = 0; h < problem.heads_q; ++h) {
-      for (std::int64_t i = 0; i < geometry.length_q(b); ++i) {
-        const ExactRow exact = exact_row(geometry, inputs, b, h, i);
-        const std::size_t row = index.row(b, h, i);
-        for (std::size_t j = 0; j < exact.out.size(); ++j) {
-          const double limit = 8 * error_scale(exact, j, roundoffs, problem.out()) + 2e-6 * (1 + exact.largest_logit) * exact.p_scale[j];
-          const double got = answer.out[row * exact.out.size() + j];
-          const double value = std::isinf(exact.lse) ? 0 : exact.out[j];
-          const bool close = std::isinf(exact.lse) ? got == 0 : std::abs(got - value) <= limit;
-          if (!close && ++bad < 4)
-            ADD_FAILURE() << "sample " << b << " head " << h << " row " << i << " d " << j << ": " << got << " for " << value << ", limit "
-                          << limit;
-        }
-        if (!problem.lse) continue;
-        const double limit = 2e-6 * (4 + exact.largest_logit) + 2 * roundoffs.s * exact.largest_logit +
-                             (answer.description.spec.denominator_from_rounded_p != 0 ? roundoffs.p : 0);
-        const double got = answer.lse[row];
-        const bool close = std::isinf(exact.lse) ? got == exact.lse : std::abs(got - exact.lse) <= limit;
-        if (!close && ++bad < 4)
-          ADD_FAILURE() << "sample " << b << " head " << h << " row " << i << ": LSE " << got << " for " << exact.lse << ", limit "
-                        << limit;
-      }
-    }
-  }
-  EXPECT_EQ(bad, 0) << kernel << "/" << problem_id(problem);
-}
-
 bool supports(const std::string& kernel, const Problem& problem) {
   const bool padded_only = kernel == "flash_unpad";
   const bool fp32 = kernel == "flash_p32" || kernel == "split_kv";

@@ -31,7 +31,7 @@ template <class Change>
 std::pair<plumbline_status, std::string> query(const std::string& kernel, const Problem& problem, Change change) {
   const plumbline_provider& provider = *cpu_library().provider();
   plumbline_problem asked = abi_problem(Geometry(problem));
-  plumbline_device device = host_device();
+  plumbline_device device = first_device(provider);
   change(asked, device);
   std::array<char, 200> reason{};
   const plumbline_status status = provider.query(kernel_index(provider, kernel), &asked, &device, reason.data(), reason.size());
@@ -81,7 +81,7 @@ TEST(Provider, RefusesWhatItDoesNotKnowInWords) {
 TEST(Provider, AShorterReasonBufferIsKeptTerminated) {
   const plumbline_provider& provider = *cpu_library().provider();
   const plumbline_problem problem = abi_problem(Geometry(small(DType::f32)));
-  const plumbline_device device = host_device();
+  const plumbline_device device = first_device(provider);
   std::array<char, 8> reason{};
   reason.fill('x');
   EXPECT_EQ(provider.query(kernel_index(provider, "flash"), &problem, &device, reason.data(), 6), PLUMBLINE_UNSUPPORTED);

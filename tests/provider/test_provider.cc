@@ -389,7 +389,7 @@ TEST(Worker, ManyCasesInOneProcessAsTheArenaGrows) {
   }
 }
 
-TEST(Worker, ChunkOfAnotherCaseStaysUnmapped) {
+TEST(Worker, SeveralCasesMayLieInOneArena) {
   auto worker = make_worker();
   PlacedCase first(*worker, mean_problem());
   Geometry geometry(mean_problem());

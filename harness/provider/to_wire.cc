@@ -1,0 +1,84 @@
+#include "harness/provider/to_wire.h"
+
+#include <array>
+#include <utility>
+
+namespace plumbline {
+
+namespace {
+
+protocol::Tensor tensor_to_wire(const Slot& slot, const TensorShape& shape) {
+  protocol::Tensor tensor;
+  tensor.name = slot.name;
+  tensor.dtype = static_cast<std::uint32_t>(shape.dtype);
+  tensor.extent.assign(shape.extent.begin(), shape.extent.begin() + shape.rank);
+  tensor.stride.assign(shape.stride.begin(), shape.stride.begin() + shape.rank);
+  tensor.offset = slot.offset;
+  tensor.bytes = slot.bytes;
+  tensor.page_begin = slot.page_begin;
+  tensor.page_end = slot.page_end;
+  tensor.access = slot.access == Access::write ? "write" : "read";
+  return tensor;
+}
+
+TensorShape index_shape(std::int64_t rows, std::int64_t columns = 0) {
+  TensorShape shape;
+  shape.dtype = DType::i32;
+  shape.rank = columns > 0 ? 2 : 1;
+  shape.extent = {rows, columns, 0, 0};
+  shape.stride = {columns > 0 ? columns : 1, columns > 0 ? 1 : 0, 0, 0};
+  return shape;
+}
+
+}  // namespace
+
+plumbline_problem problem_to_wire(const Geometry& geometry) {
+  const Problem& p = geometry.problem();
+  plumbline_problem wire{};
+  wire.struct_size = sizeof wire;
+  wire.dtype_q = static_cast<std::uint32_t>(p.dtype);
+  wire.dtype_kv = static_cast<std::uint32_t>(p.kv());
+  wire.dtype_out = static_cast<std::uint32_t>(p.out());
+  wire.layout = static_cast<std::uint32_t>(p.layout);
+  wire.mask = static_cast<std::uint32_t>(p.mask);
+  wire.padding = static_cast<std::uint32_t>(p.padding);
+  wire.lse_wanted = p.lse ? 1 : 0;
+  wire.batch = p.batch;
+  wire.heads_q = p.heads_q;
+  wire.heads_kv = p.heads_kv;
+  wire.seq_q = p.seq_q;
+  wire.seq_kv = p.seq_kv;
+  wire.head_dim_qk = p.head_dim_qk;
+  wire.head_dim_vo = p.head_dim_vo;
+  wire.total_q = geometry.total_q();
+  wire.total_kv = geometry.total_kv();
+  wire.page_size = p.is_paged() ? p.page_size : 0;
+  wire.page_count = p.is_paged() ? geometry.page_count() : 0;
+  wire.window_left = p.window_left;
+  wire.window_right = p.window_right;
+  wire.scale = p.softmax_scale();
+  wire.softcap = p.softcap;
+  return wire;
+}
+
+std::vector<protocol::Tensor> tensors_to_wire(const RunRequest& request, const Arena& arena) {
+  const Geometry& g = *request.geometry;
+  const std::int64_t batch = g.problem().batch;
+  const std::array<std::pair<int, TensorShape>, 10> tensors{{{request.q, g.q},
+                                                             {request.k, g.k},
+                                                             {request.v, g.v},
+                                                             {request.out, g.out},
+                                                             {request.lse, g.lse},
+                                                             {request.cu_seqlens_q, index_shape(batch + 1)},
+                                                             {request.cu_seqlens_kv, index_shape(batch + 1)},
+                                                             {request.seqlens_q, index_shape(batch)},
+                                                             {request.seqlens_kv, index_shape(batch)},
+                                                             {request.page_table, index_shape(batch, g.pages_per_sample)}}};
+  std::vector<protocol::Tensor> wire;
+  for (const auto& [slot, shape] : tensors) {
+    if (slot >= 0) wire.push_back(tensor_to_wire(arena.slot(static_cast<std::size_t>(slot)), shape));
+  }
+  return wire;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,66 @@
+// ci/nightly.sh: the history is restored, extended and handed back, also by a night that fails.
+#include <gmock/gmock.h>
+
+#include "tests/cli/command.h"
+
+namespace plumbline {
+namespace {
+
+using test::cpu_provider;
+using testing::HasSubstr;
+
+class Nightly : public test::CommandTest {
+ protected:
+  void SetUp() override {
+    test::CommandTest::SetUp();
+    write("s.toml", R"(
+schema = 1
+name = "night"
+tier = "nightly"
+[[group]]
+name = "g"
+reason = "a short night"
+kernels = ["cpu/flash"]
+set = { seq = 40, heads_q = 2 }
+product = { dtype = ["fp16", "bf16"] }
+)");
+  }
+  CommandResult night(const std::string& arguments) const {
+    const auto script = test::source_directory / "ci" / "nightly.sh";
+    return shell("PLUMBLINE_BINARY='" + program().string() + "' '" + script.string() + "' --suite \"$PWD/s.toml\" --out \"$PWD/out\" " + arguments);
+  }
+  std::string verdicts(const std::string& database) const {
+    return plumbline("query \"SELECT verdict, count(*) FROM v_history GROUP BY verdict ORDER BY 1\" --format csv --db " + database).text;
+  }
+  using CommandResult = test::CommandResult;
+};
+
+TEST_F(Nightly, SecondNightComparesWithTheFirst) {
+  const auto first = night("--history \"$PWD/h.db\"");
+  EXPECT_EQ(first.code, 0) << first.text;
+  EXPECT_THAT(verdicts("h.db"), HasSubstr("new,2"));
+  const auto second = night("--history \"$PWD/h.db\"");
+  EXPECT_EQ(second.code, 0) << second.text;
+  EXPECT_THAT(verdicts("h.db"), HasSubstr("pass,2"));
+  EXPECT_THAT(read("out/summary.md"), HasSubstr("night"));
+  EXPECT_THAT(read("out/junit.xml"), HasSubstr("testsuite"));
+}
+
+TEST_F(Nightly, AFailingNightIsHistoryToo) {
+  ASSERT_EQ(night("--history \"$PWD/h.db\"").code, 0);
+  const auto failing = night("--history \"$PWD/h.db\" -- --provider '" + cpu_provider("drop_last_key=1") + "'");
+  EXPECT_EQ(failing.code, 1) << failing.text;
+  EXPECT_THAT(verdicts("h.db"), HasSubstr("fail,2"));
+  EXPECT_EQ(shell("ls out/failures/*.safetensors | wc -l").text, "2\n");
+}
+
+TEST_F(Nightly, AForeignHistoryIsLeftAlone) {
+  write("h.db", "not a database at all, but somebody's file");
+  EXPECT_NE(night("--history \"$PWD/h.db\"").code, 0);
+  EXPECT_EQ(read("h.db"), "not a database at all, but somebody's file");
+  EXPECT_EQ(night("").code, 2);
+  EXPECT_EQ(night("--nonsense").code, 2);
+}
+
+}  // namespace
+}  // namespace plumbline

@@ -1,0 +1,230 @@
+#include "tests/sigma/simulated_kernel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numbers>
+
+namespace plumbline::test {
+namespace {
+
+constexpr double unit32 = 0x1p-24;
+constexpr double lazy_limit = 8;  // log2: how far a lazy running maximum may lag behind
+
+bool is_narrow(DType dtype) { return dtype != DType::none && dtype != DType::f32; }
+
+// fp32 sum of one step of a tensor core: terms are cut at fraction_bits below the largest one's leading bit, added exactly, and the sum is
+// cut to fp32.
+float tensor_core_step(float sum, const double* products, int count, int fraction_bits) {
+  double largest = std::abs(sum);
+  for (int i = 0; i < count; ++i) largest = std::max(largest, std::abs(products[i]));
+  if (largest == 0) return 0;
+  const double quantum = std::ldexp(1.0, std::ilogb(largest) - fraction_bits);
+  double total = std::trunc(sum / quantum);
+  for (int i = 0; i < count; ++i) total += std::trunc(products[i] / quantum);
+  const double exact = total * quantum;
+  const auto nearest = static_cast<float>(exact);
+  return std::abs(nearest) > std::abs(exact) ? std::nextafter(nearest, 0.0F) : nearest;
+}
+
+class Kernel {
+ public:
+  Kernel(const ExactRow& row, const RoundingSpec& spec, std::mt19937_64& random) : row_(row), spec_(spec), random_(random) {}
+
+  SimulatedRow run() {
+    draw_logits();
+    draw_order();
+    const std::size_t tiles = (logits_.size() + tile_ - 1) / tile_;
+    const std::size_t tiles_per_split = (tiles + splits_ - 1) / splits_;
+    std::vector<SimulatedRow> partials;
+    for (std::size_t first = 0; first < tiles; first += tiles_per_split) {
+      partials.push_back(run_split(first, std::min(tiles, first + tiles_per_split)));
+    }
+    return partials.size() == 1 ? partials.front() : merge(partials);
+  }
+
+ private:
+  double uniform(double low, double high) { return std::uniform_real_distribution<double>(low, high)(random_); }
+  std::size_t below(std::size_t count) { return std::uniform_int_distribution<std::size_t>(0, count - 1)(random_); }
+
+  // In powers of two, as kernels keep them.
+  void draw_logits() {
+    std::normal_distribution<double> normal;
+    std::vector<double> noise(row_.s.size());
+    logits_.resize(row_.s.size());
+    for (std::size_t k = 0; k < logits_.size(); ++k) {
+      noise[k] = row_.twin[k] == k ? normal(random_) : noise[row_.twin[k]];
+      const double s = row_.s[k] + row_.drift[k] + row_.sd[k] * noise[k];
+      logits_[k] = round_to(s, spec_.s_rounded) * std::numbers::log2e;
+    }
+  }
+
+  void draw_order() {
+    tile_ = std::size_t{16} << below(4);
+    reverse_ = below(2) == 1;
+    splits_ = std::size_t{1} << below(3);
+    if (is_narrow(spec_.split_partial_dtype)) {  // always split, where there are keys for it
+      tile_ = 16;
+      splits_ = std::size_t{2} << below(3);
+    }
+    // P stays below 2, or 2^8 times that; e4m3 ends at 448, which 256 must not be scaled beyond.
+    const bool has_headroom = spec_.p_dtype != DType::e4m3;
+    lag_ = uniform(0, has_headroom ? 1 : 0.8);
+    lazy_ = has_headroom && below(2) == 1;
+  }
+
+  SimulatedRow run_split(std::size_t first_tile, std::size_t last_tile) {
+    m_ = -std::numeric_limits<double>::infinity();
+    l_ = 0;
+    o_.fill(0);
+    for (std::size_t i = first_tile; i < last_tile; ++i) {
+      const std::size_t tile = reverse_ ? first_tile + last_tile - 1 - i : i;
+      visit(tile * tile_, std::min(logits_.size(), (tile + 1) * tile_));
+    }
+    for (float& o : o_) o /= l_;
+    return {o_, (m_ - lag_ + std::log2(double{l_})) * std::numbers::ln2};
+  }
+
+  void visit(std::size_t begin, std::size_t end) {
+    double m = *std::max_element(logits_.begin() + static_cast<std::ptrdiff_t>(begin), logits_.begin() + static_cast<std::ptrdiff_t>(end));
+    m = std::max(m, m_);
+    if (lazy_ && m - m_ <= lazy_limit) m = m_;
+    const auto rescale = static_cast<float>(std::exp2(m_ - m));
+    m_ = m;
+    float sum = 0;
+    p_.clear();
+    for (std::size_t k = begin; k < end; ++k) {
+      const float t = exponential(logits_[k] - m + lag_);
+      p_.push_back(rounded_p(t));
+      sum += spec_.denominator_from_rounded_p ? p_.back() : t;
+    }
+    l_ = std::fma(l_, rescale, sum);
+    if (spec_.pv_accumulator.toward_zero) {
+      multiply_on_tensor_core(begin, rescale);
+    } else {
+      multiply(begin, rescale);
+    }
+  }
+
+  // Faithful: one of the two neighbours in fp32, so within one ulp. A declared error is that of a polynomial of degree 3, which
+  // equioscillates five times over an octave.
+  float exponential(double x) {
+    double t = std::exp2(x);
+    if (spec_.exp2_rel_error > 0) {
+      const double y = 2 * (x - std::floor(x)) - 1;
+      t *= 1 + spec_.exp2_rel_error * (8 * y * y * y * y - 8 * y * y + 1);
+    }
+    const auto nearest = static_cast<float>(t);
+    if (double{nearest} == t || below(2) == 0) return nearest;
+    return std::nextafter(nearest, nearest < t ? std::numeric_limits<float>::infinity() : 0.0F);
+  }
+
+  float rounded_p(float t) const {
+    if (!is_narrow(spec_.p_dtype)) return t;
+    return static_cast<float>(round_to(double{t} * spec_.p_prescale, spec_.p_dtype) / spec_.p_prescale);
+  }
+
+  void multiply(std::size_t begin, float rescale) {
+    Columns product{};
+    for (std::size_t k = 0; k < p_.size(); ++k) {
+      const Columns& v = row_.v[begin + k];
+      for (std::size_t j = 0; j < v.size(); ++j) product[j] = std::fma(p_[k], v[j], product[j]);
+    }
+    for (std::size_t j = 0; j < product.size(); ++j) o_[j] = std::fma(o_[j], rescale, product[j]);
+  }
+
+  void multiply_on_tensor_core(std::size_t begin, float rescale) {
+    const auto step = static_cast<std::size_t>(spec_.pv_accumulator.products_per_step);
+    std::vector<double> products(step);
+    for (std::size_t j = 0; j < o_.size(); ++j) {
+      o_[j] *= rescale;
+      for (std::size_t first = 0; first < p_.size(); first += step) {
+        const std::size_t count = std::min(step, p_.size() - first);
+        for (std::size_t i = 0; i < count; ++i) products[i] = double{p_[first + i]} * double{row_.v[begin + first + i][j]};
+        o_[j] = tensor_core_step(o_[j], products.data(), static_cast<int>(count), spec_.pv_accumulator.fraction_bits);
+      }
+    }
+  }
+
+  // o = sum_s w_s o_s / sum_s w_s with w_s = exp(lse_s - max lse), partials in the declared dtype.
+  SimulatedRow merge(const std::vector<SimulatedRow>& partials) const {
+    double top = -std::numeric_limits<double>::infinity();
+    for (const SimulatedRow& partial : partials) top = std::max(top, partial.lse);
+    SimulatedRow merged;
+    float sum = 0;
+    for (const SimulatedRow& partial : partials) {
+      const auto weight = static_cast<float>(std::exp(partial.lse - top));
+      sum += weight;
+      for (std::size_t j = 0; j < merged.o.size(); ++j) {
+        const auto o = static_cast<float>(round_to(partial.o[j], spec_.split_partial_dtype));
+        merged.o[j] = std::fma(weight, o, merged.o[j]);
+      }
+    }
+    for (float& o : merged.o) o /= sum;
+    merged.lse = top + std::log(double{sum});
+    return merged;
+  }
+
+  const ExactRow& row_;
+  const RoundingSpec& spec_;
+  std::mt19937_64& random_;
+  std::vector<double> logits_;
+  std::size_t tile_ = 0, splits_ = 1;
+  bool reverse_ = false, lazy_ = false;
+  double lag_ = 0;         // log2
+  double m_ = 0;                        // running maximum, log2
+  float l_ = 0;
+  Columns o_{};
+  std::vector<float> p_;  // of one tile
+};
+
+// Sizes of research note "Model v3", section 3: nearest, and what truncation adds.
+void set_logit_error(double logit, double norm, double dims, const Accumulator& accumulator, ExactRow& row) {
+  const double magnitude = std::abs(logit);
+  const double nearest = 0.5 * unit32 * std::sqrt(dims) * norm + unit32 * (4 * magnitude + 1);
+  double spread = 0, drift = 0;
+  if (accumulator.toward_zero && norm > 0) {
+    const double f = std::ldexp(1.0, -accumulator.fraction_bits), f_out = std::ldexp(1.0, -std::min(accumulator.fraction_bits, 23));
+    const double m = magnitude + norm;
+    drift = m * (f * std::sqrt(dims) * magnitude / norm / 6 + std::ceil(dims / accumulator.products_per_step) * f_out / 12);
+    spread = m * f * std::sqrt(dims / 6);
+  }
+  row.sd.push_back(std::hypot(nearest, spread));
+  row.drift.push_back(std::copysign(drift, -logit));
+}
+
+}  // namespace
+
+ExactRow exact_row(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, const RowId& id) {
+  const Problem& problem = geometry.problem();
+  const RowDetail detail = reference_row(geometry, inputs, spec, id);
+  const auto dims = static_cast<std::size_t>(problem.head_dim_qk);
+  const auto q = static_cast<std::size_t>(geometry.q_offset(id.sample, id.row, id.head));
+  const std::int64_t head_kv = id.head / problem.group();
+  ExactRow row;
+  row.s = detail.s;
+  std::map<std::vector<double>, std::size_t> first_with;
+  for (std::int64_t key = detail.keys.begin; key < detail.keys.end; ++key) {
+    const auto k = static_cast<std::size_t>(geometry.k_offset(id.sample, key, head_kv));
+    const auto v = static_cast<std::size_t>(geometry.v_offset(id.sample, key, head_kv));
+    std::vector<double> vector(dims);
+    double raw = 0, squares = 0;
+    for (std::size_t d = 0; d < dims; ++d) {
+      vector[d] = decode_at(problem.kv(), inputs.k, k + d);
+      const double product = decode_at(problem.dtype, inputs.q, q + d) * vector[d];
+      raw += product;
+      squares += product * product;
+    }
+    const double scale = problem.softmax_scale();
+    set_logit_error(scale * raw, scale * std::sqrt(squares), static_cast<double>(dims), spec.qk_accumulator, row);
+    row.twin.push_back(first_with.try_emplace(std::move(vector), row.twin.size()).first->second);
+    Columns& columns = row.v.emplace_back();
+    for (std::size_t j = 0; j < columns.size(); ++j) columns[j] = static_cast<float>(decode_at(problem.kv(), inputs.v, v + j));
+  }
+  return row;
+}
+
+SimulatedRow simulate(const ExactRow& row, const RoundingSpec& spec, std::mt19937_64& random) { return Kernel(row, spec, random).run(); }
+
+}  // namespace plumbline::test

@@ -1,0 +1,32 @@
+// A legal kernel in a hundred lines: one row of attention from exact logits, with exactly the roundings that a spec declares. What a spec
+// leaves open (tiles, their order, how far the running maximum lags behind, splits, the signs of fp32 errors) is drawn at random, so that
+// many draws are many legal kernels. Shares no code with the kernels, and none of the reference's formulas but the size of a logit's error.
+#pragma once
+
+#include <array>
+#include <random>
+#include <vector>
+
+#include "harness/reference/reference.h"
+
+namespace plumbline::test {
+
+inline constexpr int simulated_columns = 32;  // head_dim_vo of simulated problems
+using Columns = std::array<float, simulated_columns>;
+
+// What a row sees; all vectors over its visible keys.
+struct ExactRow {
+  std::vector<double> s;          // logits, natural units
+  std::vector<double> sd, drift;  // of a logit's fp32 error: independent standard deviation; systematic part, with its sign
+  std::vector<std::size_t> twin;  // first key with the same K: both have the same logit error
+  std::vector<Columns> v;
+};
+ExactRow exact_row(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, const RowId& id);
+
+struct SimulatedRow {
+  Columns o{};  // before output rounding
+  double lse = 0;
+};
+SimulatedRow simulate(const ExactRow& row, const RoundingSpec& spec, std::mt19937_64& random);
+
+}  // namespace plumbline::test

@@ -1,0 +1,96 @@
+// Legal kernels raise no alarm: the CPU kernels, retiled, through the whole harness, on every law of Q and K, law of V, dtype and output
+// dtype, each judged by its contract.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/sigma/conformance.h"
+
+namespace plumbline::test {
+namespace {
+
+constexpr std::array laws{Law::normal, Law::uniform, Law::llm, Law::peaky, Law::near_uniform, Law::sink, Law::needle, Law::exact};
+constexpr std::array v_laws{VLaw::normal, VLaw::uniform, VLaw::large_mean, VLaw::constant, VLaw::grid, VLaw::band};
+constexpr std::array kernels{"cpu/naive", "cpu/flash", "cpu/flash_p32", "cpu/split_kv", "cpu/flash_denominator", "cpu/split_kv_16"};
+constexpr int kernels_with_fp32 = 2;  // flash_p32 and split_kv
+constexpr int problems_16_bit = 2 * 8 * 6 * 2, problems_fp32 = 8 * 6;
+
+// A legal retiling with the shape and seed it is tried on.
+struct Retiling {
+  const char* name;
+  const char* options;
+  void (*set)(Problem& problem);
+};
+const std::vector<Retiling> retilings{
+    {"plain", "", [](Problem& p) { p.seq_q = 9, p.seq_kv = 130, p.seed = 1; }},
+    {"reversed", "tile_kv=32,reverse=1", [](Problem& p) { p.seq_q = 5, p.seq_kv = 300, p.mask = Mask::causal_bottom_right, p.seed = 2; }},
+    {"lazy", "tile=8x104,lazy=1", [](Problem& p) { p.seq_q = 17, p.seq_kv = 100, p.mask = Mask::causal_bottom_right, p.window_left = 40, p.seed = 3; }},
+    {"split", "tile_kv=16,splits=5", [](Problem& p) { p.seq_q = 1, p.seq_kv = 257, p.batch = 4, p.lengths = Lengths::random, p.layout = Layout::paged_nhd, p.seed = 4; }},
+};
+
+std::vector<Problem> problems(const Retiling& retiling) {
+  std::vector<Problem> all;
+  Problem problem;
+  problem.heads_q = 4;
+  problem.heads_kv = 2;
+  retiling.set(problem);
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
+    for (const DType out : {dtype, DType::f32}) {
+      for (const Law law : laws) {
+        for (const VLaw v_law : v_laws) {
+          problem.dtype = dtype;
+          problem.out_dtype = out;
+          problem.law = law;
+          problem.v_law = v_law;
+          all.push_back(canonical(problem));
+        }
+      }
+      if (dtype == DType::f32) break;
+    }
+  }
+  return all;
+}
+
+Plan plan_of(const Retiling& retiling) {
+  Plan plan;
+  for (const Problem& problem : problems(retiling)) {
+    for (const char* kernel : kernels) {
+      PlannedCase planned;
+      planned.suite = "sigma";
+      planned.group = retiling.name;
+      planned.c = {kernel, "cpu", problem};
+      planned.case_id = case_id(planned.c);
+      plan.cases.push_back(std::move(planned));
+    }
+  }
+  return plan;
+}
+
+class LegalKernels : public testing::TestWithParam<Retiling> {};
+
+TEST_P(LegalKernels, RaiseNoAlarm) {
+  const auto text = reviewed_text();
+  ASSERT_TRUE(text) << to_string(text.error());
+  const MeasureOptions options = cpu_provider(GetParam().options);
+  const auto providers = discover(options);
+  ASSERT_TRUE(providers) << to_string(providers.error());
+  const Runner runner{options, *providers, text->contracts};
+  cli::RunSession session(cli::this_run("test", "", "test_sigma"), runner, *text, nullptr);
+  const auto done = session.execute(plan_of(GetParam()), true, [] {});
+  ASSERT_TRUE(done) << to_string(done.error());
+
+  expect_no_alarm(session, GetParam().name);
+  const int refused = static_cast<int>(kernels.size() - kernels_with_fp32) * problems_fp32;
+  EXPECT_EQ(count(session, Verdict::unsupported), refused);
+  EXPECT_EQ(count(session, Verdict::fresh), static_cast<int>(kernels.size()) * (problems_16_bit + problems_fp32) - refused);
+
+  const auto nearest = std::max_element(session.outcomes().begin(), session.outcomes().end(), [](const auto& a, const auto& b) {
+    return a.judgement.percent_of_limit < b.judgement.percent_of_limit;
+  });
+  fmt::print("nearest to its limit: {} at {:.0f} % of {}'s\n", nearest->outcome.case_id, nearest->judgement.percent_of_limit,
+             nearest->judgement.nearest_statistic);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sigma, LegalKernels, testing::ValuesIn(retilings), [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace plumbline::test
