@@ -38,6 +38,7 @@ class Placer {
 }  // namespace
 
 Result<RunRequest> place_tensors(Arena& arena, const Geometry& geometry) {
+  arena.reset();
   RunRequest request;
   request.geometry = &geometry;
   Placer placer(arena);

@@ -14,6 +14,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -50,20 +51,28 @@ Descriptor lifted(int descriptor) {
   return Descriptor(fcntl(descriptor, F_DUPFD_CLOEXEC, above));
 }
 
-// The worker's environment: ours, and under AddressSanitizer the options that leave signals to the worker's own handler.
+// Options that make a sanitizer leave signals to the worker's own handler and refused memory to the kernel.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr std::string_view sanitizer_variable = "ASAN_OPTIONS=";
+#elif defined(__SANITIZE_THREAD__)
+constexpr std::string_view sanitizer_variable = "TSAN_OPTIONS=";
+#else
+constexpr std::string_view sanitizer_variable = "";
+#endif
+constexpr std::string_view sanitizer_options =
+    "handle_segv=0:handle_abort=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:allocator_may_return_null=1:detect_leaks=0";
+
+// The worker's environment: ours, with those options behind what the user set (the last one counts).
 std::vector<std::string> worker_environment() {
   std::vector<std::string> variables;
   for (char** variable = environ; *variable != nullptr; ++variable) variables.emplace_back(*variable);
-#ifdef __SANITIZE_ADDRESS__
-  constexpr const char* options =
-      "handle_segv=0:handle_abort=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:allocator_may_return_null=1:detect_leaks=0";
-  const auto ours = std::find_if(variables.begin(), variables.end(), [](const auto& v) { return v.starts_with("ASAN_OPTIONS="); });
-  if (ours == variables.end()) {
-    variables.push_back(fmt::format("ASAN_OPTIONS={}", options));
+  if (sanitizer_variable.empty()) return variables;
+  const auto set = std::find_if(variables.begin(), variables.end(), [](const auto& v) { return v.starts_with(sanitizer_variable); });
+  if (set == variables.end()) {
+    variables.push_back(fmt::format("{}{}", sanitizer_variable, sanitizer_options));
   } else {
-    *ours += fmt::format(":{}", options);
+    *set += fmt::format(":{}", sanitizer_options);
   }
-#endif
   return variables;
 }
 

@@ -104,8 +104,8 @@ class Worker {
 };
 
 // Places all tensors of a geometry in the arena (inputs read-only, out and lse writable), copies the index arrays, and returns a request
-// that names them. Inputs are not filled and outputs not poisoned yet. Does not reset the arena: several cases may lie in it at once.
-// The request refers to `geometry`, which must outlive it.
+// that names them. Inputs are not filled and outputs not poisoned yet. An arena holds one case: what was placed before is forgotten, and
+// earlier requests are void. The request refers to `geometry`, which must outlive it.
 Result<RunRequest> place_tensors(Arena& arena, const Geometry& geometry);
 
 }  // namespace plumbline

@@ -61,8 +61,8 @@ inline void truncate_key(TruncationState& state, float p, const float* v) {
 }
 
 // Calls visit(row, begin, end) for every row and chunk of visible keys, chunks outside, so that a chunk of V serves all rows.
-template <class Visit>
-void for_chunks(const RowBlock& block, Visit visit) {
+template <class Callback>
+void for_chunks(const RowBlock& block, Callback visit) {
   for (std::int64_t chunk = 0; chunk < block.keys; chunk += keys_per_chunk) {
     for (std::int64_t r = 0; r < block.rows; ++r) {
       const KeyRange seen = block.visible[static_cast<std::size_t>(r)];

@@ -32,10 +32,6 @@ struct Migration {
 constexpr std::array migrations{Migration{1, schema_1_sql}};
 static_assert(migrations.back().version == schema_version);
 
-Error error_at(const fs::path& path, std::string message, std::string remedy) {
-  return {path.string(), 0, std::move(message), std::move(remedy)};
-}
-
 std::optional<Error> refuse_identity(const fs::path& path, std::uint32_t file_application_id, std::int64_t user_version) {
   if (file_application_id != 0 && file_application_id != static_cast<std::uint32_t>(application_id)) {
     return error_at(
@@ -204,6 +200,10 @@ std::string remedy_for(int code, const fs::path& path) {
 }
 
 }  // namespace
+
+Error error_at(const fs::path& path, std::string message, std::string remedy) {
+  return {path.string(), 0, std::move(message), std::move(remedy)};
+}
 
 bool can_be_baseline(Verdict verdict) {
   return verdict == Verdict::pass || verdict == Verdict::improved || verdict == Verdict::fresh || verdict == Verdict::changed;

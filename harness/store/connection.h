@@ -22,6 +22,7 @@ Result<std::unique_ptr<SQLite::Database>> open_database(const std::filesystem::p
 // Whether a later outcome may be compared with one of this verdict.
 bool can_be_baseline(Verdict verdict);
 
+Error error_at(const std::filesystem::path& path, std::string message, std::string remedy);
 // "storing outcomes: database or disk is full", the file, and what to do.
 Error database_error(const std::filesystem::path& path, std::string_view doing, const SQLite::Exception& exception);
 
@@ -33,8 +34,8 @@ auto guarded(const std::filesystem::path& path, std::string_view doing, Body&& b
   } catch (const SQLite::Exception& exception) {
     return fail(database_error(path, doing, exception));
   } catch (const std::exception& exception) {
-    return fail(Error{path.string(), 0, std::string(doing) + ": " + exception.what(),
-                      "the file was written by another version of plumbline, or is damaged"});
+    return fail(error_at(path, std::string(doing) + ": " + exception.what(),
+                      "the file was written by another version of plumbline, or is damaged"));
   }
 }
 

@@ -33,8 +33,7 @@ Result<std::string> order_before(SQLite::Database& db, const std::filesystem::pa
   SQLite::Statement find(db, "SELECT run_order FROM run WHERE run_id = ?");
   find.bind(1, before_run);
   if (!find.executeStep())
-    return fail(
-        Error{path.string(), 0, fmt::format("run '{}' is not in the database", storable_text(before_run)), "see `plumbline history`"});
+    return fail(error_at(path, fmt::format("run '{}' is not in the database", storable_text(before_run)), "see `plumbline history`"});
   return find.getColumn(0).getString();
 }
 

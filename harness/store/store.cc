@@ -8,22 +8,16 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "harness/problem/text.h"
 #include "harness/store/batch_writer.h"
 #include "harness/store/connection.h"
 #include "harness/store/keys.h"
 #include "harness/store/read_query.h"
+#include "harness/store/read_rows.h"
 #include "harness/store/rows.h"
 #include "harness/store/series.h"
 
 namespace plumbline {
 namespace {
-
-std::string list(const std::string& prefix, const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& column : names) text += (text.empty() ? "" : ", ") + prefix + column;
-  return text;
-}
 
 Errors check_run_info(const RunInfo& run) {
   Errors errors;
@@ -72,11 +66,11 @@ class SqliteStore final : public Store {
     return find_time_history(*db_, path_, case_id, machine, before_run);
   }
   Result<void> accept(const std::string& run_id, const std::string& case_glob, const std::string& who, const std::string& why) override;
-  Result<std::vector<RunInfo>> runs(int limit) override;
-  Result<std::string> resolve_run(const std::string& text) override;
-  Result<std::vector<StoredOutcome>> outcomes(const std::string& run_id) override;
-  Result<std::vector<StoredDiff>> diffs(const std::string& run_id) override;
-  Result<std::vector<SuiteScore>> suite_scores(const std::string& run_id) override;
+  Result<std::vector<RunInfo>> runs(int limit) override { return read_runs(*db_, path_, limit); }
+  Result<std::string> resolve_run(const std::string& text) override { return find_run(*db_, path_, text); }
+  Result<std::vector<StoredOutcome>> outcomes(const std::string& run_id) override { return of_run(run_id, read_outcomes); }
+  Result<std::vector<StoredDiff>> diffs(const std::string& run_id) override { return of_run(run_id, read_diffs); }
+  Result<std::vector<SuiteScore>> suite_scores(const std::string& run_id) override { return of_run(run_id, read_suite_scores); }
   Result<void> update_judgement(const std::string& run_id, const std::string& suite, const std::string& case_id,
                                 const Judgement& judgement) override;
   Result<Table> query(const std::string& sql) override {
@@ -85,11 +79,14 @@ class SqliteStore final : public Store {
   }
 
  private:
-  Error error(std::string message, std::string remedy) const { return {path_.string(), 0, std::move(message), std::move(remedy)}; }
-  tl::unexpected<Errors> read_only() const { return fail(error("was opened for reading only", "open it for writing")); }
+  tl::unexpected<Errors> read_only() const { return fail(error_at(path_, "was opened for reading only", "open it for writing")); }
   Result<void> check_run(const std::string& run_id);
-  Result<std::string> resolve_latest(const std::string& text);
-  Result<std::string> resolve_prefix(const std::string& text);
+  template <class Row>
+  Result<std::vector<Row>> of_run(const std::string& run_id, Result<std::vector<Row>> (*read)(SQLite::Database&, const std::filesystem::path&,
+                                                                                            const std::string&)) {
+    if (auto known = check_run(run_id); !known) return tl::unexpected(known.error());
+    return read(*db_, path_, run_id);
+  }
 
   std::unique_ptr<SQLite::Database> db_;
   std::filesystem::path path_;
@@ -103,7 +100,7 @@ Result<void> SqliteStore::check_run(const std::string& run_id) {
     SQLite::Statement find(*db_, "SELECT 1 FROM run WHERE run_id = ?");
     find.bind(1, run_id);
     if (find.executeStep()) return {};
-    return fail(error(fmt::format("run '{}' is not in the database", storable_text(run_id)),
+    return fail(error_at(path_, fmt::format("run '{}' is not in the database", storable_text(run_id)),
                       "`plumbline query \"SELECT run_id FROM v_runs\"` lists them"));
   });
 }
@@ -116,11 +113,11 @@ Result<void> SqliteStore::begin_run(const RunInfo& run) {
     SQLite::Transaction transaction(*db_, SQLite::TransactionBehavior::IMMEDIATE);
     SQLite::Statement known(*db_, "SELECT 1 FROM run WHERE run_id = ?");
     known.bind(1, run.run_id);
-    if (known.executeStep()) return fail(error(fmt::format("run '{}' was begun before", run.run_id), "give every run an id of its own"));
+    if (known.executeStep()) return fail(error_at(path_, fmt::format("run '{}' was begun before", run.run_id), "give every run an id of its own"));
 
     const auto machine_names = column_names<MachineClass>(machine_columns);
     SQLite::Statement machine(
-        *db_, fmt::format("INSERT OR IGNORE INTO machine_class(machine_key, {}) VALUES (?, ?, ?, ?, ?, ?)", list("", machine_names)));
+        *db_, fmt::format("INSERT OR IGNORE INTO machine_class(machine_key, {}) VALUES (?, ?, ?, ?, ?, ?)", fmt::join(machine_names, ", ")));
     machine.bind(1, static_cast<const void*>(key.data()), static_cast<int>(key.size()));
     Binder bind_machine(machine, 2);
     machine_columns(bind_machine, run.machine);
@@ -177,115 +174,6 @@ Result<void> SqliteStore::accept(const std::string& run_id, const std::string& c
   if (!writer_) return read_only();
   if (auto known = check_run(run_id); !known) return known;
   return accept_outcomes(*db_, path_, run_id, case_glob, who, why);
-}
-
-Result<std::vector<RunInfo>> SqliteStore::runs(int limit) {
-  return guarded(path_, "reading runs", [&]() -> Result<std::vector<RunInfo>> {
-    SQLite::Statement select(
-        *db_, fmt::format("SELECT {}, {} FROM run JOIN machine_class USING (machine_key) ORDER BY run_order DESC LIMIT ?",
-                          list("", column_names<RunInfo>(run_columns)), list("", column_names<MachineClass>(machine_columns))));
-    select.bind(1, limit > 0 ? limit : -1);
-    std::vector<RunInfo> runs;
-    while (select.executeStep()) {
-      Loader load(select);
-      RunInfo& run = runs.emplace_back();
-      run_columns(load, run);
-      machine_columns(load, run.machine);
-    }
-    return runs;
-  });
-}
-
-Result<std::string> SqliteStore::resolve_run(const std::string& text) {
-  return guarded(path_, "looking up the run", [&] { return text.starts_with("latest") ? resolve_latest(text) : resolve_prefix(text); });
-}
-
-Result<std::string> SqliteStore::resolve_latest(const std::string& text) {
-  constexpr std::string_view word = "latest";
-  std::optional<std::int64_t> back = text == word ? 0 : std::optional<std::int64_t>{};
-  if (text.size() > word.size() + 1 && text[word.size()] == '~') back = parse_integer(std::string_view(text).substr(word.size() + 1));
-  if (!back || *back < 0)
-    return fail(error(fmt::format("'{}' names no run", storable_text(text)), "write latest, latest~1 (the one before), … or a run id"));
-  SQLite::Statement select(*db_, "SELECT run_id FROM run ORDER BY run_order DESC LIMIT 1 OFFSET ?");
-  select.bind(1, *back);
-  if (select.executeStep()) return select.getColumn(0).getString();
-  const int stored = db_->execAndGet("SELECT count(*) FROM run").getInt();
-  return fail(error(fmt::format("'{}' goes back further than the {} runs of the database", text, stored),
-                    "`plumbline query \"SELECT run_id FROM v_runs\"` lists them"));
-}
-
-Result<std::string> SqliteStore::resolve_prefix(const std::string& text) {
-  SQLite::Statement select(
-      *db_, "SELECT run_id FROM run WHERE substr(run_id, 1, length(?1)) = ?1 AND ?1 <> '' ORDER BY run_id <> ?1, run_order DESC LIMIT 4");
-  select.bind(1, text);
-  std::vector<std::string> found;
-  while (select.executeStep()) found.push_back(select.getColumn(0).getString());
-  if (found.empty())
-    return fail(
-        error(fmt::format("no run's id begins with '{}'", storable_text(text)), "write latest, latest~1, … or the beginning of a run id"));
-  if (found.size() == 1 || found.front() == text) return found.front();
-  return fail(error(fmt::format("several runs' ids begin with '{}': {}", text, fmt::join(found, ", ")), "write more of the id"));
-}
-
-Result<std::vector<StoredOutcome>> SqliteStore::outcomes(const std::string& run_id) {
-  if (auto known = check_run(run_id); !known) return tl::unexpected(known.error());
-  return guarded(path_, "reading outcomes", [&]() -> Result<std::vector<StoredOutcome>> {
-    SQLite::Statement select(
-        *db_, fmt::format("SELECT c.case_id, b.build_id, b.launched, ds.spec, js.spec, {}, {} FROM outcome AS o "
-                          "JOIN attention_case AS c USING (case_key) JOIN build AS b USING (build_key) "
-                          "JOIN rounding_spec AS ds ON ds.spec_key = o.declared_spec_key "
-                          "JOIN rounding_spec AS js ON js.spec_key = o.judged_spec_key WHERE o.run_id = ? ORDER BY o.rowid",
-                          list("c.", column_names<Case>(case_columns)), list("o.", column_names<StoredOutcome>(outcome_columns))));
-    select.bind(1, run_id);
-    std::vector<StoredOutcome> rows;
-    while (select.executeStep()) {
-      StoredOutcome& stored = rows.emplace_back();
-      Outcome& outcome = stored.outcome;
-      Loader load(select);
-      load("case_id", outcome.case_id);
-      load("build_id", outcome.description.build_id);
-      load("launched", outcome.description.launched);
-      std::string declared;
-      load("declared_spec", declared);
-      load("judged_spec", outcome.spec_judged);
-      const auto spec = parse_spec_text(declared);
-      if (!spec) return tl::unexpected(spec.error());
-      outcome.description.spec = *spec;
-      case_columns(load, outcome.c);
-      outcome_columns(load, stored);
-    }
-    return rows;
-  });
-}
-
-Result<std::vector<StoredDiff>> SqliteStore::diffs(const std::string& run_id) {
-  if (auto known = check_run(run_id); !known) return tl::unexpected(known.error());
-  return guarded(path_, "reading diffs", [&]() -> Result<std::vector<StoredDiff>> {
-    SQLite::Statement select(
-        *db_, fmt::format("SELECT {} FROM diff WHERE run_id = ? ORDER BY rowid", list("", column_names<StoredDiff>(diff_columns))));
-    select.bind(1, run_id);
-    std::vector<StoredDiff> rows;
-    while (select.executeStep()) {
-      Loader load(select);
-      diff_columns(load, rows.emplace_back());
-    }
-    return rows;
-  });
-}
-
-Result<std::vector<SuiteScore>> SqliteStore::suite_scores(const std::string& run_id) {
-  if (auto known = check_run(run_id); !known) return tl::unexpected(known.error());
-  return guarded(path_, "reading suite scores", [&]() -> Result<std::vector<SuiteScore>> {
-    SQLite::Statement select(*db_, fmt::format("SELECT {} FROM suite_score WHERE run_id = ? ORDER BY rowid",
-                                               list("", column_names<SuiteScore>(suite_score_columns))));
-    select.bind(1, run_id);
-    std::vector<SuiteScore> rows;
-    while (select.executeStep()) {
-      Loader load(select);
-      suite_score_columns(load, rows.emplace_back());
-    }
-    return rows;
-  });
 }
 
 Result<void> SqliteStore::update_judgement(const std::string& run_id, const std::string& suite, const std::string& case_id,

@@ -293,7 +293,7 @@ Answer call(const std::string& kernel, const Geometry& geometry, const Inputs& i
     const OnDevice device_workspace(provider, device, tensors.workspace);
 
     finished(provider.run(plan, &tensors, nullptr, reason.data(), reason.size()));
-    if (provider.memory != nullptr) EXPECT_EQ(provider.memory->synchronize(&device, nullptr), 0);
+    EXPECT_EQ(provider.memory == nullptr ? 0 : provider.memory->synchronize(&device, nullptr), 0);
     answer.description.struct_size = sizeof answer.description;
     EXPECT_EQ(provider.describe(plan, &answer.description), PLUMBLINE_OK);
     provider.destroy(plan);

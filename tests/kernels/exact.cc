@@ -1,10 +1,58 @@
 #include "tests/kernels/exact.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 namespace plumbline::testing {
+namespace {
+
+Roundoffs roundoffs_of(const plumbline_rounding_spec& spec) {
+  Roundoffs roundoffs;
+  roundoffs.p = unit_roundoff(static_cast<DType>(spec.p_dtype));
+  if (spec.split_partial_dtype != PLUMBLINE_F32) roundoffs.p *= 2;
+  if (spec.s_rounded != PLUMBLINE_DTYPE_NONE) roundoffs.s = unit_roundoff(static_cast<DType>(spec.s_rounded));
+  return roundoffs;
+}
+
+// Differences of an answer from the exact one; the first few are printed.
+class Comparison {
+ public:
+  Comparison(const Geometry& geometry, const Answer& answer)
+      : problem_(geometry.problem()), index_(geometry), answer_(answer), roundoffs_(roundoffs_of(answer.description.spec)) {}
+
+  void row(std::int64_t sample, std::int64_t head, std::int64_t row, const ExactRow& exact) {
+    const std::size_t at = index_.row(sample, head, row);
+    const std::string where = "sample " + std::to_string(sample) + " head " + std::to_string(head) + " row " + std::to_string(row);
+    const bool empty = std::isinf(exact.lse);
+    for (std::size_t j = 0; j < exact.out.size(); ++j) {
+      const double fp32 = 2e-6 * (1 + exact.largest_logit) * exact.p_scale[j];
+      const double limit = empty ? 0 : 8 * error_scale(exact, j, roundoffs_, problem_.out()) + fp32;
+      compare(answer_.out[at * exact.out.size() + j], exact.out[j], limit, where + " column " + std::to_string(j));
+    }
+    if (!problem_.lse) return;
+    const bool rounded_sum = answer_.description.spec.denominator_from_rounded_p != 0;
+    const double limit = 2e-6 * (4 + exact.largest_logit) + 2 * roundoffs_.s * exact.largest_logit + (rounded_sum ? roundoffs_.p : 0);
+    compare(answer_.lse[at], exact.lse, limit, where + " LSE");
+  }
+  int differences() const { return differences_; }
+
+ private:
+  void compare(double got, double exact, double limit, const std::string& where) {
+    if (got == exact || std::abs(got - exact) <= limit) return;
+    if (++differences_ < 4) ADD_FAILURE() << where << ": " << got << " for " << exact << ", limit " << limit;
+  }
+
+  const Problem& problem_;
+  const RowIndex index_;
+  const Answer& answer_;
+  const Roundoffs roundoffs_;
+  int differences_ = 0;
+};
+
+}  // namespace
 
 bool sees(const Problem& problem, std::int64_t length_q, std::int64_t length_kv, std::int64_t row, std::int64_t key) {
   const std::int64_t diagonal = problem.mask == Mask::causal_top_left ? row : row + (length_kv - length_q);
@@ -75,6 +123,21 @@ double error_scale(const ExactRow& exact, std::size_t column, const Roundoffs& r
   const double s = 2 * roundoffs.s * exact.logit_scale[column];
   const double output = ulp(exact.out[column], out);
   return std::sqrt(kappa * (p * p + s * s) + output * output / 12);
+}
+
+void expect_exact(const std::string& kernel, const Problem& problem, const CallSetup& setup) {
+  const Geometry geometry(problem);
+  const Inputs inputs = make_inputs(geometry);
+  const Answer answer = setup.stretch == 1 ? call(kernel, geometry, inputs, setup) : call(kernel, problem, setup);
+  ASSERT_EQ(answer.status, PLUMBLINE_OK) << answer.reason;
+  ASSERT_EQ(answer.out.size(), RowIndex(geometry).rows() * static_cast<std::size_t>(problem.head_dim_vo));
+  Comparison comparison(geometry, answer);
+  for (std::int64_t b = 0; b < problem.batch; ++b) {
+    for (std::int64_t h = 0; h < problem.heads_q; ++h) {
+      for (std::int64_t i = 0; i < geometry.length_q(b); ++i) comparison.row(b, h, i, exact_row(geometry, inputs, b, h, i));
+    }
+  }
+  EXPECT_EQ(comparison.differences(), 0) << kernel << "/" << problem_id(problem);
 }
 
 }  // namespace plumbline::testing

@@ -34,7 +34,6 @@ inline Problem mean_problem(DType dtype = DType::f32) {
 class PlacedCase {
  public:
   PlacedCase(Worker& worker, const Problem& problem) : worker_(worker), geometry_(problem) {
-    worker.arena().reset();
     auto placed = place_tensors(worker.arena(), geometry_);
     EXPECT_TRUE(placed) << to_string(placed.error());
     request = *placed;

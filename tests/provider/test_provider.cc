@@ -389,15 +389,29 @@ TEST(Worker, ManyCasesInOneProcessAsTheArenaGrows) {
   }
 }
 
-TEST(Worker, SeveralCasesMayLieInOneArena) {
+TEST(PlaceTensors, AnArenaHoldsOneCase) {
   auto worker = make_worker();
-  PlacedCase first(*worker, mean_problem());
-  Geometry geometry(mean_problem());
-  auto second = place_tensors(worker->arena(), geometry);
-  ASSERT_TRUE(second) << "several cases may lie in one arena";
-  EXPECT_NE(second->q, first.request.q);
-  EXPECT_EQ(first.run("test/ok").status, Status::ok);
-  EXPECT_LE(first.error(), 1e-5);
+  const PlacedCase first(*worker, mean_problem());
+  const std::size_t slots = worker->arena().slot_count(), bytes = worker->arena().size_bytes();
+  for (int i = 0; i < 100; ++i) PlacedCase(*worker, mean_problem());
+  EXPECT_EQ(worker->arena().slot_count(), slots);
+  EXPECT_EQ(worker->arena().size_bytes(), bytes);
+}
+
+TEST(PlaceTensors, NamesAccessAndIndexArrays) {
+  auto worker = make_worker();
+  Problem p = mean_problem();
+  p.layout = Layout::paged_nhd;
+  const PlacedCase c(*worker, p);
+  Arena& arena = worker->arena();
+  const auto slot = [&](int index) -> const Slot& { return arena.slot(static_cast<std::size_t>(index)); };
+  EXPECT_EQ(slot(c.request.k).name, "k");
+  EXPECT_EQ(slot(c.request.k).access, Access::read);
+  EXPECT_EQ(slot(c.request.lse).name, "lse");
+  EXPECT_EQ(slot(c.request.lse).access, Access::write);
+  const auto* lengths = static_cast<const std::int32_t*>(arena.data(static_cast<std::size_t>(c.request.cu_seqlens_kv)));
+  EXPECT_THAT(std::vector<std::int32_t>(lengths, lengths + 3), ElementsAre(0, 5, 10));
+  EXPECT_EQ(slot(c.request.page_table).bytes, c.geometry().page_table.size() * sizeof(std::int32_t));
 }
 
 // ---- Providers that cannot be used ------------------------------------------------------------------------------------------------------

@@ -42,6 +42,7 @@ Problem problem_of(const Situation& situation) {
 
 struct Spread {
   double o = 0, lse = 0;  // root mean squares of e / sigma
+  double of_bound = 0;    // largest |e| / bound
 };
 
 constexpr int draws = 200;
@@ -53,7 +54,7 @@ Spread simulate(const Situation& situation) {
   spec.denominator_from_rounded_p = situation.denominator;
   const Reference reference = compute_reference(filled.geometry, filled.view(), spec, filled.all_rows());
   const auto columns = static_cast<std::size_t>(reference.columns);
-  double o_squares = 0, lse_squares = 0;
+  double o_squares = 0, lse_squares = 0, of_bound = 0;
   for (std::size_t r = 0; r < reference.selection.rows.size(); ++r) {
     const RowId& id = reference.selection.rows[r];
     const RowDetail row = reference_row(filled.geometry, filled.view(), spec, id);
@@ -74,12 +75,13 @@ Spread simulate(const Situation& situation) {
       for (std::size_t j = 0; j < columns; ++j) {
         const double e = round_to(o[j] / denominator, spec.out_dtype) - row.o[j];
         o_squares += e * e / std::pow(reference.sigma[r * columns + j], 2);
+        of_bound = std::max(of_bound, std::abs(e) / reference.bound[r * columns + j]);
       }
       lse_squares += std::pow(std::log(denominator / exact) / reference.lse_sigma[r], 2);
     }
   }
   const double n = static_cast<double>(reference.selection.rows.size()) * draws;
-  return {std::sqrt(o_squares / (n * static_cast<double>(columns))), std::sqrt(lse_squares / n)};
+  return {std::sqrt(o_squares / (n * static_cast<double>(columns))), std::sqrt(lse_squares / n), of_bound};
 }
 
 class LegalErrors : public testing::TestWithParam<Situation> {};
@@ -90,6 +92,7 @@ TEST_P(LegalErrors, SpreadIsSigma) {
   RecordProperty("o", std::to_string(spread.o));
   RecordProperty("lse", std::to_string(spread.lse));
   EXPECT_LE(spread.o, 1.1);
+  EXPECT_LE(spread.of_bound, 1);
   EXPECT_GE(spread.o, situation.least_o);
   EXPECT_LE(spread.lse, 1.1);
   EXPECT_GE(spread.lse, situation.least_lse);

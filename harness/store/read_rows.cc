@@ -1,0 +1,129 @@
+#include "harness/store/read_rows.h"
+
+#include <SQLiteCpp/Statement.h>
+#include <fmt/format.h>
+
+#include "harness/problem/text.h"
+#include "harness/store/connection.h"
+#include "harness/store/rows.h"
+
+namespace plumbline {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string list(const std::string& prefix, const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& column : names) text += (text.empty() ? "" : ", ") + prefix + column;
+  return text;
+}
+
+Result<std::string> find_latest(SQLite::Database& db, const fs::path& path, const std::string& text) {
+  constexpr std::string_view word = "latest";
+  std::optional<std::int64_t> back = text == word ? 0 : std::optional<std::int64_t>{};
+  if (text.size() > word.size() + 1 && text[word.size()] == '~') back = parse_integer(std::string_view(text).substr(word.size() + 1));
+  if (!back || *back < 0)
+    return fail(error_at(path, fmt::format("'{}' names no run", storable_text(text)), "write latest, latest~1 (the one before), … or a run id"));
+  SQLite::Statement select(db, "SELECT run_id FROM run ORDER BY run_order DESC LIMIT 1 OFFSET ?");
+  select.bind(1, *back);
+  if (select.executeStep()) return select.getColumn(0).getString();
+  const int stored = db.execAndGet("SELECT count(*) FROM run").getInt();
+  return fail(error_at(path, fmt::format("'{}' goes back further than the {} runs of the database", text, stored),
+                    "`plumbline query \"SELECT run_id FROM v_runs\"` lists them"));
+}
+
+Result<std::string> find_prefix(SQLite::Database& db, const fs::path& path, const std::string& text) {
+  SQLite::Statement select(
+      db, "SELECT run_id FROM run WHERE substr(run_id, 1, length(?1)) = ?1 AND ?1 <> '' ORDER BY run_id <> ?1, run_order DESC LIMIT 4");
+  select.bind(1, text);
+  std::vector<std::string> found;
+  while (select.executeStep()) found.push_back(select.getColumn(0).getString());
+  if (found.empty())
+    return fail(
+        error(fmt::format("no run's id begins with '{}'", storable_text(text)), "write latest, latest~1, … or the beginning of a run id"));
+  if (found.size() == 1 || found.front() == text) return found.front();
+  return fail(error_at(path, fmt::format("several runs' ids begin with '{}': {}", text, fmt::join(found, ", ")), "write more of the id"));
+}
+
+}  // namespace
+
+Result<std::vector<RunInfo>> read_runs(SQLite::Database& db, const fs::path& path, int limit) {
+  return guarded(path, "reading runs", [&]() -> Result<std::vector<RunInfo>> {
+    SQLite::Statement select(
+        db, fmt::format("SELECT {}, {} FROM run JOIN machine_class USING (machine_key) ORDER BY run_order DESC LIMIT ?",
+                          list("", column_names<RunInfo>(run_columns)), list("", column_names<MachineClass>(machine_columns))));
+    select.bind(1, limit > 0 ? limit : -1);
+    std::vector<RunInfo> runs;
+    while (select.executeStep()) {
+      Loader load(select);
+      RunInfo& run = runs.emplace_back();
+      run_columns(load, run);
+      machine_columns(load, run.machine);
+    }
+    return runs;
+  });
+}
+
+Result<std::string> find_run(SQLite::Database& db, const fs::path& path, const std::string& text) {
+  return guarded(path, "looking up the run", [&] { return text.starts_with("latest") ? find_latest(db, path, text) : find_prefix(db, path, text); });
+}
+
+Result<std::vector<StoredOutcome>> read_outcomes(SQLite::Database& db, const fs::path& path, const std::string& run_id) {
+  return guarded(path, "reading outcomes", [&]() -> Result<std::vector<StoredOutcome>> {
+    SQLite::Statement select(
+        db, fmt::format("SELECT c.case_id, b.build_id, b.launched, ds.spec, js.spec, {}, {} FROM outcome AS o "
+                          "JOIN attention_case AS c USING (case_key) JOIN build AS b USING (build_key) "
+                          "JOIN rounding_spec AS ds ON ds.spec_key = o.declared_spec_key "
+                          "JOIN rounding_spec AS js ON js.spec_key = o.judged_spec_key WHERE o.run_id = ? ORDER BY o.rowid",
+                          list("c.", column_names<Case>(case_columns)), list("o.", column_names<StoredOutcome>(outcome_columns))));
+    select.bind(1, run_id);
+    std::vector<StoredOutcome> rows;
+    while (select.executeStep()) {
+      StoredOutcome& stored = rows.emplace_back();
+      Outcome& outcome = stored.outcome;
+      Loader load(select);
+      load("case_id", outcome.case_id);
+      load("build_id", outcome.description.build_id);
+      load("launched", outcome.description.launched);
+      std::string declared;
+      load("declared_spec", declared);
+      load("judged_spec", outcome.spec_judged);
+      const auto spec = parse_spec_text(declared);
+      if (!spec) return tl::unexpected(spec.error());
+      outcome.description.spec = *spec;
+      case_columns(load, outcome.c);
+      outcome_columns(load, stored);
+    }
+    return rows;
+  });
+}
+
+Result<std::vector<StoredDiff>> read_diffs(SQLite::Database& db, const fs::path& path, const std::string& run_id) {
+  return guarded(path, "reading diffs", [&]() -> Result<std::vector<StoredDiff>> {
+    SQLite::Statement select(
+        db, fmt::format("SELECT {} FROM diff WHERE run_id = ? ORDER BY rowid", list("", column_names<StoredDiff>(diff_columns))));
+    select.bind(1, run_id);
+    std::vector<StoredDiff> rows;
+    while (select.executeStep()) {
+      Loader load(select);
+      diff_columns(load, rows.emplace_back());
+    }
+    return rows;
+  });
+}
+
+Result<std::vector<SuiteScore>> read_suite_scores(SQLite::Database& db, const fs::path& path, const std::string& run_id) {
+  return guarded(path, "reading suite scores", [&]() -> Result<std::vector<SuiteScore>> {
+    SQLite::Statement select(db, fmt::format("SELECT {} FROM suite_score WHERE run_id = ? ORDER BY rowid",
+                                               list("", column_names<SuiteScore>(suite_score_columns))));
+    select.bind(1, run_id);
+    std::vector<SuiteScore> rows;
+    while (select.executeStep()) {
+      Loader load(select);
+      suite_score_columns(load, rows.emplace_back());
+    }
+    return rows;
+  });
+}
+
+}  // namespace plumbline
