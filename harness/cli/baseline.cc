@@ -40,7 +40,9 @@ int list_accepted(const DatabaseOption& database, const std::string& format) {
 void add_baseline(CLI::App& app, int& exit_code) {
   auto* command = app.add_subcommand("baseline", "Accept outcomes as the new baseline, or list what was accepted");
   command->require_subcommand(1);
-  command->footer("Examples:\n  plumbline baseline accept latest --cases 'cpu/flash/*' --why 'tile order changed, reviewed in #12'\n  plumbline baseline list");
+  command->footer(
+      "Examples:\n  plumbline baseline accept latest --cases 'cpu/flash/*' --why 'tile order changed, reviewed in #12'\n  plumbline "
+      "baseline list");
 
   auto* accept_command = command->add_subcommand("accept", "Later runs are compared with these outcomes");
   auto options = std::make_shared<AcceptOptions>();

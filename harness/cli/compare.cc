@@ -59,8 +59,9 @@ Result<RunComparison> compare_runs(const CompareOptions& options, Store& store) 
     }
     --result.only_before;
     const auto& a = found->second;
-    result.changes.push_back({key.second, std::string(name(a.judgement.verdict)), std::string(name(b.judgement.verdict)), a.outcome.errors.rms,
-                              b.outcome.errors.rms, a.outcome.time_ratio, b.outcome.time_ratio, a.outcome.output_digest == b.outcome.output_digest,
+    result.changes.push_back({key.second, std::string(name(a.judgement.verdict)), std::string(name(b.judgement.verdict)),
+                              a.outcome.errors.rms, b.outcome.errors.rms, a.outcome.time_ratio, b.outcome.time_ratio,
+                              a.outcome.output_digest == b.outcome.output_digest,
                               a.outcome.description.build_id == b.outcome.description.build_id});
   }
   return result;
@@ -81,19 +82,31 @@ std::string as_text(const RunComparison& comparison, bool all) {
   }
   std::string text;
   if (!rows.empty()) text = render_table({"case", "verdict", "bits", "rms ratio", "time ratio"}, rows, output_style());
-  return text + fmt::format("{} cases in both runs, {} with equal bits; {} only in {}, {} only in {}\n", comparison.changes.size(), bits_equal,
-                            comparison.only_before, comparison.before.substr(0, 8), comparison.only_after, comparison.after.substr(0, 8));
+  return text + fmt::format("{} cases in both runs, {} with equal bits; {} only in {}, {} only in {}\n", comparison.changes.size(),
+                            bits_equal, comparison.only_before, comparison.before.substr(0, 8), comparison.only_after,
+                            comparison.after.substr(0, 8));
 }
 
 std::string as_json(const RunComparison& comparison) {
   nlohmann::ordered_json cases = nlohmann::json::array();
   for (const auto& c : comparison.changes) {
-    cases.push_back({{"case", c.case_id}, {"verdict_before", c.verdict_before}, {"verdict_after", c.verdict_after}, {"rms_before", c.rms_before},
-                     {"rms_after", c.rms_after}, {"time_ratio_before", c.time_ratio_before}, {"time_ratio_after", c.time_ratio_after},
-                     {"bits_equal", c.bits_equal}, {"build_equal", c.build_equal}});
+    cases.push_back({{"case", c.case_id},
+                     {"verdict_before", c.verdict_before},
+                     {"verdict_after", c.verdict_after},
+                     {"rms_before", c.rms_before},
+                     {"rms_after", c.rms_after},
+                     {"time_ratio_before", c.time_ratio_before},
+                     {"time_ratio_after", c.time_ratio_after},
+                     {"bits_equal", c.bits_equal},
+                     {"build_equal", c.build_equal}});
   }
-  return nlohmann::ordered_json{{"before", comparison.before}, {"after", comparison.after}, {"only_before", comparison.only_before},
-                                {"only_after", comparison.only_after}, {"cases", cases}}.dump(1) + "\n";
+  return nlohmann::ordered_json{{"before", comparison.before},
+                                {"after", comparison.after},
+                                {"only_before", comparison.only_before},
+                                {"only_after", comparison.only_after},
+                                {"cases", cases}}
+             .dump(1) +
+         "\n";
 }
 
 int compare_command(const CompareOptions& options) {
@@ -102,7 +115,8 @@ int compare_command(const CompareOptions& options) {
   auto comparison = compare_runs(options, **store);
   if (!comparison) return report_errors(comparison.error(), exit_usage);
   if (comparison->changes.empty()) {
-    return report_errors({{"", 0, "the two runs have no case in common", "choose runs of the same suites: `plumbline query runs`"}}, exit_not_comparable);
+    return report_errors({{"", 0, "the two runs have no case in common", "choose runs of the same suites: `plumbline query runs`"}},
+                         exit_not_comparable);
   }
   fmt::print("{}", options.format == "json" ? as_json(*comparison) : as_text(*comparison, options.all));
   for (const auto& change : comparison->changes) {

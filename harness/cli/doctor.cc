@@ -22,7 +22,8 @@ struct Finding {
 Finding processor() {
   const bool good = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
   return {"processor", good, true,
-          good ? fmt::format("x86-64-v3, {} threads", std::thread::hardware_concurrency()) : "no AVX2 and FMA: the CPU kernels refuse to run here"};
+          good ? fmt::format("x86-64-v3, {} threads", std::thread::hardware_concurrency())
+               : "no AVX2 and FMA: the CPU kernels refuse to run here"};
 }
 
 Finding reviewed_text(const ProviderOptions& options) {
@@ -51,7 +52,8 @@ Finding database(const DatabaseOption& option) {
   auto store = option.open(true);
   if (!store) return {"database", false, true, to_string(store.error())};
   auto runs = (*store)->runs(1'000'000);
-  return {"database", runs.has_value(), true, runs ? fmt::format("{}: {} runs", option.path.string(), runs->size()) : to_string(runs.error())};
+  return {"database", runs.has_value(), true,
+          runs ? fmt::format("{}: {} runs", option.path.string(), runs->size()) : to_string(runs.error())};
 }
 
 Finding gpu() {

@@ -25,7 +25,8 @@ std::string quoted(const std::string& text) {
 
 std::string sql(const HistoryOptions& options) {
   return fmt::format(
-      "SELECT case_id, started_at, substr(run_id, 1, 8) AS run, verdict, printf('%.3f', rms) AS rms, printf('%.0f %%', percent_of_limit) AS \"of limit\", "
+      "SELECT case_id, started_at, substr(run_id, 1, 8) AS run, verdict, printf('%.3f', rms) AS rms, printf('%.0f %%', percent_of_limit) "
+      "AS \"of limit\", "
       "CASE WHEN timed THEN printf('%.3f', time_ratio) ELSE '' END AS \"time ratio\", substr(output_digest, 1, 12) AS digest, \"commit\" "
       "FROM v_history WHERE case_id GLOB {} ORDER BY case_id, started_at DESC LIMIT {}",
       quoted(options.pattern), options.limit);
@@ -37,8 +38,9 @@ int history(const HistoryOptions& options) {
   auto table = (*store)->query(sql(options));
   if (!table) return report_errors(table.error(), exit_infrastructure);
   if (table->rows.empty()) {
-    return report_errors({{"", 0, fmt::format("no stored case matches \"{}\"", options.pattern), "a glob over case ids, for example 'cpu/flash/bf16*'"}},
-                         exit_nothing);
+    return report_errors(
+        {{"", 0, fmt::format("no stored case matches \"{}\"", options.pattern), "a glob over case ids, for example 'cpu/flash/bf16*'"}},
+        exit_nothing);
   }
   fmt::print("{}", options.format == "json" ? render_query_json(*table) : render_query(*table, output_style()));
   return exit_fine;

@@ -31,10 +31,12 @@ std::string counts(const Plan& plan) {
 std::string as_json(const Plan& plan) {
   nlohmann::ordered_json cases = nlohmann::json::array(), diffs = nlohmann::json::array();
   for (const auto& c : plan.cases) {
-    cases.push_back({{"suite", c.suite}, {"group", c.group}, {"tier", name(c.tier)}, {"case", c.case_id}, {"timed", c.timed}, {"reason", c.reason}});
+    cases.push_back(
+        {{"suite", c.suite}, {"group", c.group}, {"tier", name(c.tier)}, {"case", c.case_id}, {"timed", c.timed}, {"reason", c.reason}});
   }
   for (const auto& d : plan.diffs) {
-    diffs.push_back({{"suite", d.suite}, {"name", d.name}, {"tier", name(d.tier)}, {"a", d.a.case_id}, {"b", d.b.case_id}, {"reason", d.reason}});
+    diffs.push_back(
+        {{"suite", d.suite}, {"name", d.name}, {"tier", name(d.tier)}, {"a", d.a.case_id}, {"b", d.b.case_id}, {"reason", d.reason}});
   }
   return nlohmann::ordered_json{{"cases", cases}, {"diffs", diffs}}.dump(1) + "\n";
 }
@@ -52,10 +54,12 @@ int list(ListOptions& options) {
   auto providers = discover(measure);
   if (!providers) return report_errors(providers.error(), exit_infrastructure);
   if (options.kernels) {
-    for (const auto& p : *providers) fmt::print("{}  (provider {} {}, {})\n", fmt::join(p.hello.kernels, "\n"), p.hello.provider, p.hello.version, p.library);
+    for (const auto& p : *providers)
+      fmt::print("{}  (provider {} {}, {})\n", fmt::join(p.hello.kernels, "\n"), p.hello.provider, p.hello.version, p.library);
     return exit_fine;
   }
-  if (options.cases.suites.empty()) return report_errors({{"", 0, "name suite files, or --kernels", "for example plumbline list cases/smoke.toml"}}, exit_usage);
+  if (options.cases.suites.empty())
+    return report_errors({{"", 0, "name suite files, or --kernels", "for example plumbline list cases/smoke.toml"}}, exit_usage);
   auto suites = options.cases.read();
   if (!suites) return report_errors(suites.error(), exit_usage);
   auto plan = make_plan(*suites, kernel_names(*providers), options.cases.filter);

@@ -5,17 +5,19 @@
 #include "harness/cli/commands.h"
 
 int main(int argc, char** argv) {
-  CLI::App app{"plumbline: numerical conformance of attention kernels.\n"
-               "Runs kernels over a matrix of cases, judges each output against an fp64 reference in units of the\n"
-               "rounding error the kernel is allowed to make, stores every result and flags regressions.",
-               "plumbline"};
+  CLI::App app{
+      "plumbline: numerical conformance of attention kernels.\n"
+      "Runs kernels over a matrix of cases, judges each output against an fp64 reference in units of the\n"
+      "rounding error the kernel is allowed to make, stores every result and flags regressions.",
+      "plumbline"};
   app.set_version_flag("--version", plumbline::cli::version());
   app.require_subcommand(1);
-  app.footer("Examples:\n"
-             "  plumbline run cases/smoke.toml\n"
-             "  plumbline run cases/smoke.toml --provider ./libmine.so --junit out/junit.xml\n"
-             "  plumbline show latest\n"
-             "Exit codes: 0 fine, 1 failure or regression, 2 usage, 3 infrastructure, 4 nothing measured, 5 ambiguous, 6 not comparable.");
+  app.footer(
+      "Examples:\n"
+      "  plumbline run cases/smoke.toml\n"
+      "  plumbline run cases/smoke.toml --provider ./libmine.so --junit out/junit.xml\n"
+      "  plumbline show latest\n"
+      "Exit codes: 0 fine, 1 failure or regression, 2 usage, 3 infrastructure, 4 nothing measured, 5 ambiguous, 6 not comparable.");
 
   int exit_code = 0;
   plumbline::cli::add_list(app, exit_code);

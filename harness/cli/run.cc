@@ -79,7 +79,8 @@ int report(const RunOptions& options, const RunSession& session) {
   const auto write = [&](const std::filesystem::path& path, const std::string& text) {
     if (auto written = write_text(path, text); !written) errors.insert(errors.end(), written.error().begin(), written.error().end());
   };
-  const RunReport content{&session.info(), &session.outcomes(), &session.diffs(), &session.scores(), session.exit_code(), reproduce_command(options)};
+  const RunReport content{&session.info(),   &session.outcomes(), &session.diffs(),
+                          &session.scores(), session.exit_code(), reproduce_command(options)};
   if (!options.junit.empty()) write(options.junit, render_junit(content));
   if (!options.markdown.empty()) write(options.markdown, render_markdown(content));
   fmt::print("{}", options.format == "json" ? render_json(content) : render_text(content, output_style()));
@@ -88,7 +89,8 @@ int report(const RunOptions& options, const RunSession& session) {
 
 int run(RunOptions& options) {
   if (options.case_ids.empty() == options.cases.suites.empty()) {
-    return report_errors({{"", 0, "name suite files or --case ids, one or the other", "for example plumbline run cases/smoke.toml"}}, exit_usage);
+    return report_errors({{"", 0, "name suite files or --case ids, one or the other", "for example plumbline run cases/smoke.toml"}},
+                         exit_usage);
   }
   auto text = options.providers.reviewed_text();
   if (!text) return report_errors(text.error(), exit_usage);
@@ -135,26 +137,37 @@ void add_run(CLI::App& app, int& exit_code) {
   command->add_option("--case", options->case_ids, "Run this case id (as printed after 'reproduce:'); stored only with --db");
   command->add_flag("--timed", options->timed, "With --case: also time it");
   command->add_flag("--no-store", options->no_store, "Store nothing, compare with nothing");
-  command->add_option("--jobs,-j", options->jobs, "Cases measured at once (timed cases always run alone)")->capture_default_str()->check(CLI::Range(1, 256));
-  command->add_option("--timeout", options->timeout_s, "Seconds one case may take in its worker")->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_option("--jobs,-j", options->jobs, "Cases measured at once (timed cases always run alone)")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 256));
+  command->add_option("--timeout", options->timeout_s, "Seconds one case may take in its worker")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
   command->add_option("--memory-limit", options->memory_limit_mib, "MiB a worker may allocate; 0 = no limit")->capture_default_str();
-  command->add_option("--repetitions", options->measure.time_repetitions, "Repetitions of a timed case")->capture_default_str()->check(CLI::Range(3, 1000));
-  command->add_option("--reference-cost", options->measure.reference_cost_limit, "Multiply-adds of the reference beyond which it samples rows")
+  command->add_option("--repetitions", options->measure.time_repetitions, "Repetitions of a timed case")
+      ->capture_default_str()
+      ->check(CLI::Range(3, 1000));
+  command
+      ->add_option("--reference-cost", options->measure.reference_cost_limit, "Multiply-adds of the reference beyond which it samples rows")
       ->capture_default_str();
   command->add_option("--reference-cache", options->measure.reference_cache, "Keep fp64 references in this directory")->type_name("DIR");
   command->add_option("--save-failures", options->measure.save_failures, "Write tensors of each failure as safetensors")->type_name("DIR");
   command->add_option("--junit", options->junit, "Write JUnit XML")->type_name("FILE");
   command->add_option("--markdown", options->markdown, "Write a Markdown summary")->type_name("FILE");
   command->add_option("--format", options->format, "What goes to stdout")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
-  command->add_option("--purpose", options->purpose, "Stored with the run")->check(CLI::IsMember({"run", "nightly", "confirm", "test"}))->capture_default_str();
+  command->add_option("--purpose", options->purpose, "Stored with the run")
+      ->check(CLI::IsMember({"run", "nightly", "confirm", "test"}))
+      ->capture_default_str();
   command->add_flag("--quiet,-q", options->quiet, "No progress");
-  command->footer("Examples:\n"
-                  "  plumbline run cases/smoke.toml\n"
-                  "  plumbline run cases/nightly.toml --match '*bf16*' --junit out/junit.xml --save-failures out/failures\n"
-                  "  plumbline run --case 'cpu/flash/bf16/b2-h4-s128-d64/mask=causal_top_left'");
+  command->footer(
+      "Examples:\n"
+      "  plumbline run cases/smoke.toml\n"
+      "  plumbline run cases/nightly.toml --match '*bf16*' --junit out/junit.xml --save-failures out/failures\n"
+      "  plumbline run --case 'cpu/flash/bf16/b2-h4-s128-d64/mask=causal_top_left'");
   command->callback([command, options, &exit_code] {
     options->database_given = command->count("--db") > 0;
-    for (const auto* root = command; root != nullptr; root = root->get_parent()) options->command_line = root->get_name() + " " + options->command_line;
+    for (const auto* root = command; root != nullptr; root = root->get_parent())
+      options->command_line = root->get_name() + " " + options->command_line;
     options->command_line += fmt::format("{} {}", fmt::join(options->cases.suites, " "), fmt::join(options->case_ids, " "));
     exit_code = run(*options);
   });

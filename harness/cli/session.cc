@@ -10,8 +10,8 @@
 #include <array>
 #include <cstdlib>
 #include <fstream>
-#include <random>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "harness/cli/build_info.h"
 #include "harness/cli/commands.h"
@@ -32,10 +32,10 @@ std::string cpu_model() {
 std::string uuid() {
   std::random_device device;
   std::array<std::uint32_t, 4> words{device(), device(), device(), device()};
-  words[1] = (words[1] & 0xFFFF0FFFU) | 0x4000U;       // version 4
-  words[2] = (words[2] & 0x3FFFFFFFU) | 0x80000000U;   // variant
-  return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:04x}{:08x}", words[0], words[1] >> 16, words[1] & 0xFFFF, words[2] >> 16, words[2] & 0xFFFF,
-                     words[3]);
+  words[1] = (words[1] & 0xFFFF0FFFU) | 0x4000U;      // version 4
+  words[2] = (words[2] & 0x3FFFFFFFU) | 0x80000000U;  // variant
+  return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:04x}{:08x}", words[0], words[1] >> 16, words[1] & 0xFFFF, words[2] >> 16,
+                     words[2] & 0xFFFF, words[3]);
 }
 
 std::string environment(const char* name) {
@@ -52,7 +52,9 @@ std::int64_t memory_in_whole_gib() {
 
 }  // namespace
 
-std::string version() { return fmt::format("plumbline {} (judge {}, reference {}, schema {})", build::version, judge_version, reference_version, schema_version); }
+std::string version() {
+  return fmt::format("plumbline {} (judge {}, reference {}, schema {})", build::version, judge_version, reference_version, schema_version);
+}
 
 int report_errors(const Errors& errors, int code) {
   fmt::print(stderr, "{}\n", to_string(errors));
@@ -78,7 +80,8 @@ void ProviderOptions::add_to(CLI::App& command) {
   command.add_option("--provider", providers, "Provider library, LIBRARY[:OPTIONS]; repeat for more. Replaces a provider of the same name")
       ->type_name("FILE");
   command.add_flag("--no-default-provider", no_default_provider, "Do not load the CPU kernels that come with plumbline");
-  command.add_option("--baselines", baselines, "Directory with contracts.toml and support.toml (default: plumbline's own)")->type_name("DIR");
+  command.add_option("--baselines", baselines, "Directory with contracts.toml and support.toml (default: plumbline's own)")
+      ->type_name("DIR");
 }
 
 std::vector<std::string> ProviderOptions::libraries() const {

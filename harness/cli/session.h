@@ -17,7 +17,8 @@ namespace plumbline::cli {
 // Prints errors to stderr and returns the exit code.
 int report_errors(const Errors& errors, int code);
 
-// Directory of this program's files: <exe>/../share/plumbline where installed, the source tree where built in one. PLUMBLINE_HOME overrides.
+// Directory of this program's files: <exe>/../share/plumbline where installed, the source tree where built in one. PLUMBLINE_HOME
+// overrides.
 std::filesystem::path home_directory();
 
 // Whether to colour, and how wide: a terminal's width, else 120; NO_COLOR is respected.

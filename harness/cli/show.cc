@@ -29,12 +29,15 @@ Result<std::string> show(const ShowOptions& options, Store& store) {
   const auto run = std::find_if(runs->begin(), runs->end(), [&](const RunInfo& info) { return info.run_id == *run_id; });
   if (!options.cases.empty()) {
     std::erase_if(*outcomes, [&](const StoredOutcome& stored) {
-      return std::none_of(options.cases.begin(), options.cases.end(), [&](const auto& glob) { return glob_match(glob, stored.outcome.case_id); });
+      return std::none_of(options.cases.begin(), options.cases.end(),
+                          [&](const auto& glob) { return glob_match(glob, stored.outcome.case_id); });
     });
     std::erase_if(*diffs, [&](const StoredDiff& stored) {
-      return std::none_of(options.cases.begin(), options.cases.end(), [&](const auto& glob) { return glob_match(glob, stored.outcome.name); });
+      return std::none_of(options.cases.begin(), options.cases.end(),
+                          [&](const auto& glob) { return glob_match(glob, stored.outcome.name); });
     });
-    if (outcomes->empty() && diffs->empty()) return fail(fmt::format("no case of run {} matches", *run_id), "see `plumbline show` without a case");
+    if (outcomes->empty() && diffs->empty())
+      return fail(fmt::format("no case of run {} matches", *run_id), "see `plumbline show` without a case");
     if (options.format == "text") {
       std::string text;
       for (const auto& stored : *outcomes) text += render_case(stored, "plumbline run", output_style());

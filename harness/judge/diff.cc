@@ -18,8 +18,11 @@ void judge_rounding(const DiffOutcome& diff, Finder& finder) {
   const double limit = grown_limit(Limits{}.peak, diff.elements);
   if (finder.measure("difference", diff.max_sigma, limit)) {
     finder.note(
-        fmt::format("the difference is explained by what both declare: at most {:.3g} of its standard deviations, {:.3g} are legal; {}",
-                    diff.max_sigma, limit, largest_relative(diff)));
+        diff.max_abs == 0
+            ? "the two are equal in every element"
+            : fmt::format(
+                  "the difference is explained by what both declare: at most {:.3g} of its standard deviations, {:.3g} are legal; {}",
+                  diff.max_sigma, limit, largest_relative(diff)));
   } else {
     finder.find(Verdict::fail,
                 {"difference", diff.max_sigma, limit,

@@ -13,9 +13,7 @@ namespace {
 // prefill and the one row of a decode are the same.
 using RowKey = std::tuple<std::int32_t, std::int32_t, std::int64_t>;  // sample, head, position
 
-RowKey key_of(const Measurement& m, const RowId& id) {
-  return {id.sample, id.head, id.row - m.geometry->length_q(id.sample)};
-}
+RowKey key_of(const Measurement& m, const RowId& id) { return {id.sample, id.head, id.row - m.geometry->length_q(id.sample)}; }
 
 double root_mean(double sum, std::int64_t n) { return n > 0 ? std::sqrt(sum / static_cast<double>(n)) : 0; }
 
@@ -39,7 +37,8 @@ struct RowSums {
       const double relative = difference == 0 ? 0 : difference / std::abs(y);
       const ElementId element{id.sample, id.head, id.row, static_cast<std::int64_t>(j)};
       if (exceeds(difference, outcome.max_abs)) outcome.max_abs = difference, outcome.max_abs_element = element;
-      if (exceeds(relative, outcome.max_rel)) outcome.max_rel = relative, outcome.max_rel_element = element, outcome.max_rel_expected = std::abs(o);
+      if (exceeds(relative, outcome.max_rel))
+        outcome.max_rel = relative, outcome.max_rel_element = element, outcome.max_rel_expected = std::abs(o);
       if (exceeds(difference / sigma, outcome.max_sigma)) outcome.max_sigma = difference / sigma;
       const double ulps = difference / ulp(o, dtype);
       if (exceeds(ulps, outcome.max_ulp)) outcome.max_ulp = ulps;
@@ -81,9 +80,12 @@ struct RowSums {
 
 const char* expectation(DiffExpect expect) {
   switch (expect) {
-    case DiffExpect::rounding: return "rounding";
-    case DiffExpect::bitwise: return "bitwise";
-    case DiffExpect::report: return "report";
+    case DiffExpect::rounding:
+      return "rounding";
+    case DiffExpect::bitwise:
+      return "bitwise";
+    case DiffExpect::report:
+      return "report";
   }
   return "";
 }

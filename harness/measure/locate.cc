@@ -44,7 +44,8 @@ class Locator {
     for (std::size_t r = 0; r < rows.size(); ++r) energy[r] = row_energy(r);
     std::vector<std::size_t> order(rows.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return energy[a] != energy[b] ? energy[a] > energy[b] : a < b; });
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return energy[a] != energy[b] ? energy[a] > energy[b] : a < b; });
     double cost = 0;
     for (std::size_t n = 0; n < order.size(); ++n) {
       cost += static_cast<double>(in_.reference->visible[order[n]] * (problem_.head_dim_qk + 4 * problem_.head_dim_vo));
@@ -151,7 +152,8 @@ class Locator {
       // One key among many must beat the global hypotheses clearly: the largest of n chance fits grows like sqrt(2 ln n).
       if (std::abs(fit.z()) < 1.1 * std::abs(best.z)) continue;
       const char* last = id.key + 1 == geometry_.length_kv(id.sample) ? ", the sample's last key," : "";
-      consider("key", fit.z(), fmt::format("key {}{} of key head {} in sample {} weighs {}", id.key, last, id.head_kv, id.sample, more(fit.z())));
+      consider("key", fit.z(),
+               fmt::format("key {}{} of key head {} in sample {} weighs {}", id.key, last, id.head_kv, id.sample, more(fit.z())));
     }
     if (std::abs(best.z) < 4) return {};
     return best;
@@ -176,7 +178,8 @@ class Locator {
     std::string text;
     const auto head = std::max_element(heads.begin(), heads.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
     if (heads.size() > 1 && head->second > concentrated * total) {
-      text += fmt::format(", {:.0f} % of the squared error in head {} of sample {}", 100 * head->second / total, head->first.second, head->first.first);
+      text += fmt::format(", {:.0f} % of the squared error in head {} of sample {}", 100 * head->second / total, head->first.second,
+                          head->first.first);
     }
     const auto column = std::max_element(column_energy.begin(), column_energy.end());
     if (columns > 1 && *column > concentrated * total) {

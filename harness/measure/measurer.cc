@@ -219,14 +219,14 @@ void Measurer::run_kernel(const PlannedCase& planned, ProblemState& state, Worke
   outcome.repeat_equal = output_digest(worker.arena(), request) == outcome.output_digest;
 }
 
-std::shared_ptr<const Reference> Measurer::reference(ProblemState& state, const RoundingSpec& spec, const InputView& inputs, bool suite_scores) {
+std::shared_ptr<const Reference> Measurer::reference(ProblemState& state, const RoundingSpec& spec, const InputView& inputs,
+                                                     bool suite_scores) {
   auto& entry = state.references[spec_text(spec) + (suite_scores ? "+scores" : "")];
   if (entry == nullptr) {
     const ReferenceOptions options{suite_scores};
     entry = std::make_shared<const Reference>(
-        options_.reference_cache.empty()
-            ? compute_reference(*state.geometry, inputs, spec, *state.rows, options)
-            : cached_reference(options_.reference_cache, *state.geometry, inputs, spec, *state.rows, options));
+        options_.reference_cache.empty() ? compute_reference(*state.geometry, inputs, spec, *state.rows, options)
+                                         : cached_reference(options_.reference_cache, *state.geometry, inputs, spec, *state.rows, options));
   }
   return entry;
 }
@@ -269,9 +269,9 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
     const auto broken = arena.broken_fence_bytes(static_cast<std::size_t>(slot));
     if (broken.empty()) continue;
     if (outcome.faults.fence_bytes == 0) {
-      outcome.faults.detail = fmt::format("{} bytes written outside {}, first at offset {} {} it", broken.size(),
-                                          arena.slot(static_cast<std::size_t>(slot)).name, std::abs(broken.front()),
-                                          broken.front() < 0 ? "before" : "behind");
+      outcome.faults.detail =
+          fmt::format("{} bytes written outside {}, first at offset {} {} it", broken.size(),
+                      arena.slot(static_cast<std::size_t>(slot)).name, std::abs(broken.front()), broken.front() < 0 ? "before" : "behind");
     }
     outcome.faults.fence_bytes += static_cast<std::int64_t>(broken.size());
   }

@@ -20,13 +20,13 @@
 namespace plumbline {
 
 struct MeasureOptions {
-  std::vector<std::string> providers;        // "path/to/lib.so[:options]"; of two with one name the later wins
-  std::filesystem::path worker_executable;   // empty: found beside the program
+  std::vector<std::string> providers;       // "path/to/lib.so[:options]"; of two with one name the later wins
+  std::filesystem::path worker_executable;  // empty: found beside the program
   std::chrono::milliseconds timeout{60'000};
   std::uint64_t memory_limit_bytes = std::uint64_t{8} << 30;
-  double reference_cost_limit = 1e9;         // see select_rows
-  std::filesystem::path reference_cache;     // empty: none
-  std::filesystem::path save_failures;       // empty: none
+  double reference_cost_limit = 1e9;      // see select_rows
+  std::filesystem::path reference_cache;  // empty: none
+  std::filesystem::path save_failures;    // empty: none
   int time_repetitions = 10;
 };
 

@@ -12,15 +12,23 @@ namespace {
 
 const char* safetensors_dtype(DType dtype) {
   switch (dtype) {
-    case DType::f64: return "F64";
+    case DType::f64:
+      return "F64";
     case DType::f32:
-    case DType::tf32: return "F32";
-    case DType::f16: return "F16";
-    case DType::bf16: return "BF16";
-    case DType::e4m3: return "F8_E4M3";
-    case DType::e5m2: return "F8_E5M2";
-    case DType::i32: return "I32";
-    case DType::none: break;
+    case DType::tf32:
+      return "F32";
+    case DType::f16:
+      return "F16";
+    case DType::bf16:
+      return "BF16";
+    case DType::e4m3:
+      return "F8_E4M3";
+    case DType::e5m2:
+      return "F8_E5M2";
+    case DType::i32:
+      return "I32";
+    case DType::none:
+      break;
   }
   return "";
 }

@@ -15,9 +15,8 @@ namespace {
 std::vector<std::int64_t> storage_shape(const TensorShape& shape) {
   std::vector<int> order(static_cast<std::size_t>(shape.rank));
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return shape.stride[static_cast<std::size_t>(a)] > shape.stride[static_cast<std::size_t>(b)];
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return shape.stride[static_cast<std::size_t>(a)] > shape.stride[static_cast<std::size_t>(b)]; });
   std::vector<std::int64_t> extents;
   for (const int dimension : order) extents.push_back(shape.extent[static_cast<std::size_t>(dimension)]);
   return extents;

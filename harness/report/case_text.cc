@@ -14,7 +14,8 @@ constexpr std::size_t label_width = 11;
 
 // "  worst      text", wrapped behind the label.
 std::string labelled(std::string_view label, const std::string& text, const Style& style) {
-  return fmt::format("  {:<{}}{}\n", label, label_width, wrapped(text, label_width + 2, style));
+  const std::size_t width = std::max(label_width, label.size() + 1);
+  return fmt::format("  {:<{}}{}\n", label, width, wrapped(text, label_width + 2, style));
 }
 
 std::string shell_quoted(const std::string& text) {

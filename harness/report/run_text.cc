@@ -30,23 +30,40 @@ std::string failures(const RunReport& report, const Style& style) {
   return text;
 }
 
+// A diff over several shapes repeats its name; the shape of its first case ("b4-h4-s64-d64", after kernel and dtype) tells them apart.
+std::string diff_label(const DiffOutcome& diff, const std::vector<StoredDiff>& diffs) {
+  const auto twins = std::count_if(diffs.begin(), diffs.end(), [&](const StoredDiff& other) {
+    return other.outcome.suite == diff.suite && other.outcome.name == diff.name;
+  });
+  const std::string label = diff.suite + "/" + diff.name;
+  const Result<Case> a = parse_case_id(diff.case_a);
+  if (twins == 1 || !a) return label;
+  const std::string id = problem_id(a->problem);
+  const auto begin = id.find('/') + 1;
+  return label + " " + id.substr(begin, id.find('/', begin) - begin);
+}
+
 std::string diff_section(const std::vector<StoredDiff>& diffs, const Style& style) {
   if (diffs.empty()) return "";
   std::vector<std::vector<std::string>> rows;
   std::string sentences;
   for (const auto& [diff, judgement] : diffs) {
-    const std::string diff_name = diff.suite + "/" + diff.name, verdict(name(judgement.verdict));
+    const std::string label = diff_label(diff, diffs), verdict(name(judgement.verdict));
     if (diff.status == Status::ok) {
-      rows.push_back({diff_name, verdict, number(diff.max_abs), number(diff.max_ulp), number(diff.max_sigma), number(diff.max_rel),
-                      number(diff.max_rel_expected), fmt::format("{} of {}", diff.heads_bit_equal, diff.heads)});
+      const bool timed = diff.time_ns_a > 0 && diff.time_ns_b > 0;
+      rows.push_back({label, verdict, number(diff.max_abs), number(diff.mean_abs), number(diff.max_sigma), number(diff.max_rel),
+                      number(diff.max_rel_expected), fmt::format("{} of {}", diff.heads_bit_equal, diff.heads), number(diff.rms_a),
+                      number(diff.rms_b), timed ? number(diff.time_ns_a / diff.time_ns_b) : ""});
     } else {
-      rows.push_back({diff_name, verdict, "", "", "", "", "", ""});
+      rows.push_back({label, verdict, "", "", "", "", "", "", "", "", ""});
     }
     if (const std::string reason = why(judgement); !reason.empty())
-      sentences += fmt::format("  {}: {}\n", diff.name, wrapped(reason, 4, style));
+      sentences += fmt::format("  {}: {}\n", label.substr(diff.suite.size() + 1), wrapped(reason, 4, style));
   }
-  return render_table({"diff", "verdict", "max abs", "ulp", "sigma", "max rel", "at |expected|", "equal heads"}, rows, style) + sentences +
-         "\n";
+  return render_table({"diff a : b", "verdict", "max abs", "mean abs", "sigma", "max rel", "at |expected|", "equal heads", "rms error a",
+                       "rms error b", "time a / b"},
+                      rows, style) +
+         sentences + "\n";
 }
 
 std::string timed_section(const std::vector<StoredOutcome>& outcomes, const Style& style) {
@@ -60,12 +77,19 @@ std::string timed_section(const std::vector<StoredOutcome>& outcomes, const Styl
 
 std::string score_section(const std::vector<SuiteScore>& scores, const Style& style) {
   std::vector<std::vector<std::string>> rows;
+  std::size_t not_judged = 0;
   for (const SuiteScore& score : scores) {
+    if (score.status.rfind("not judged", 0) == 0) {
+      ++not_judged;
+      continue;
+    }
     rows.push_back({score.suite, score.kernel, score.dtype, score.statistic, std::to_string(score.cases), number(score.value),
                     number(score.limit), score.status});
   }
-  if (rows.empty()) return "";
-  return render_table({"suite", "kernel", "dtype", "statistic", "cases", "value", "limit", "verdict"}, rows, style) + "\n";
+  std::string text;
+  if (!rows.empty()) text = render_table({"suite", "kernel", "dtype", "statistic", "cases", "value", "limit", "verdict"}, rows, style);
+  if (not_judged > 0) text += fmt::format("{} not judged (partial suite or too few cases)\n", plural(not_judged, "suite statistic"));
+  return text.empty() ? "" : text + "\n";
 }
 
 // A new build that changes bits changes them in every case: one line per kernel.

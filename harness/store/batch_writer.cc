@@ -139,7 +139,7 @@ Result<void> BatchWriter::check_run(const std::string& run_id) {
     SQLite::Statement find(db_, "SELECT machine_arch FROM run JOIN machine_class USING (machine_key) WHERE run_id = ?");
     find.bind(1, run_id);
     if (!find.executeStep())
-      return fail(error_at(path_, fmt::format("run '{}' was not begun", storable_text(run_id)), "call begin_run first"});
+      return fail(error_at(path_, fmt::format("run '{}' was not begun", storable_text(run_id)), "call begin_run first"));
     arch_of_run_[run_id] = find.getColumn(0).getString();
     return {};
   });

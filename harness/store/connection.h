@@ -35,7 +35,7 @@ auto guarded(const std::filesystem::path& path, std::string_view doing, Body&& b
     return fail(database_error(path, doing, exception));
   } catch (const std::exception& exception) {
     return fail(error_at(path, std::string(doing) + ": " + exception.what(),
-                      "the file was written by another version of plumbline, or is damaged"));
+                         "the file was written by another version of plumbline, or is damaged"));
   }
 }
 

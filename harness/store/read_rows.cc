@@ -22,14 +22,16 @@ Result<std::string> find_latest(SQLite::Database& db, const fs::path& path, cons
   constexpr std::string_view word = "latest";
   std::optional<std::int64_t> back = text == word ? 0 : std::optional<std::int64_t>{};
   if (text.size() > word.size() + 1 && text[word.size()] == '~') back = parse_integer(std::string_view(text).substr(word.size() + 1));
-  if (!back || *back < 0)
-    return fail(error_at(path, fmt::format("'{}' names no run", storable_text(text)), "write latest, latest~1 (the one before), … or a run id"));
+  if (!back || *back < 0) {
+    return fail(
+        error_at(path, fmt::format("'{}' names no run", storable_text(text)), "write latest, latest~1 (the one before), … or a run id"));
+  }
   SQLite::Statement select(db, "SELECT run_id FROM run ORDER BY run_order DESC LIMIT 1 OFFSET ?");
   select.bind(1, *back);
   if (select.executeStep()) return select.getColumn(0).getString();
   const int stored = db.execAndGet("SELECT count(*) FROM run").getInt();
   return fail(error_at(path, fmt::format("'{}' goes back further than the {} runs of the database", text, stored),
-                    "`plumbline query \"SELECT run_id FROM v_runs\"` lists them"));
+                       "`plumbline query \"SELECT run_id FROM v_runs\"` lists them"));
 }
 
 Result<std::string> find_prefix(SQLite::Database& db, const fs::path& path, const std::string& text) {
@@ -38,9 +40,10 @@ Result<std::string> find_prefix(SQLite::Database& db, const fs::path& path, cons
   select.bind(1, text);
   std::vector<std::string> found;
   while (select.executeStep()) found.push_back(select.getColumn(0).getString());
-  if (found.empty())
-    return fail(
-        error(fmt::format("no run's id begins with '{}'", storable_text(text)), "write latest, latest~1, … or the beginning of a run id"));
+  if (found.empty()) {
+    return fail(error_at(path, fmt::format("no run's id begins with '{}'", storable_text(text)),
+                         "write latest, latest~1, … or the beginning of a run id"));
+  }
   if (found.size() == 1 || found.front() == text) return found.front();
   return fail(error_at(path, fmt::format("several runs' ids begin with '{}': {}", text, fmt::join(found, ", ")), "write more of the id"));
 }
@@ -51,7 +54,7 @@ Result<std::vector<RunInfo>> read_runs(SQLite::Database& db, const fs::path& pat
   return guarded(path, "reading runs", [&]() -> Result<std::vector<RunInfo>> {
     SQLite::Statement select(
         db, fmt::format("SELECT {}, {} FROM run JOIN machine_class USING (machine_key) ORDER BY run_order DESC LIMIT ?",
-                          list("", column_names<RunInfo>(run_columns)), list("", column_names<MachineClass>(machine_columns))));
+                        list("", column_names<RunInfo>(run_columns)), list("", column_names<MachineClass>(machine_columns))));
     select.bind(1, limit > 0 ? limit : -1);
     std::vector<RunInfo> runs;
     while (select.executeStep()) {
@@ -65,17 +68,18 @@ Result<std::vector<RunInfo>> read_runs(SQLite::Database& db, const fs::path& pat
 }
 
 Result<std::string> find_run(SQLite::Database& db, const fs::path& path, const std::string& text) {
-  return guarded(path, "looking up the run", [&] { return text.starts_with("latest") ? find_latest(db, path, text) : find_prefix(db, path, text); });
+  return guarded(path, "looking up the run",
+                 [&] { return text.starts_with("latest") ? find_latest(db, path, text) : find_prefix(db, path, text); });
 }
 
 Result<std::vector<StoredOutcome>> read_outcomes(SQLite::Database& db, const fs::path& path, const std::string& run_id) {
   return guarded(path, "reading outcomes", [&]() -> Result<std::vector<StoredOutcome>> {
     SQLite::Statement select(
         db, fmt::format("SELECT c.case_id, b.build_id, b.launched, ds.spec, js.spec, {}, {} FROM outcome AS o "
-                          "JOIN attention_case AS c USING (case_key) JOIN build AS b USING (build_key) "
-                          "JOIN rounding_spec AS ds ON ds.spec_key = o.declared_spec_key "
-                          "JOIN rounding_spec AS js ON js.spec_key = o.judged_spec_key WHERE o.run_id = ? ORDER BY o.rowid",
-                          list("c.", column_names<Case>(case_columns)), list("o.", column_names<StoredOutcome>(outcome_columns))));
+                        "JOIN attention_case AS c USING (case_key) JOIN build AS b USING (build_key) "
+                        "JOIN rounding_spec AS ds ON ds.spec_key = o.declared_spec_key "
+                        "JOIN rounding_spec AS js ON js.spec_key = o.judged_spec_key WHERE o.run_id = ? ORDER BY o.rowid",
+                        list("c.", column_names<Case>(case_columns)), list("o.", column_names<StoredOutcome>(outcome_columns))));
     select.bind(1, run_id);
     std::vector<StoredOutcome> rows;
     while (select.executeStep()) {
@@ -115,7 +119,7 @@ Result<std::vector<StoredDiff>> read_diffs(SQLite::Database& db, const fs::path&
 Result<std::vector<SuiteScore>> read_suite_scores(SQLite::Database& db, const fs::path& path, const std::string& run_id) {
   return guarded(path, "reading suite scores", [&]() -> Result<std::vector<SuiteScore>> {
     SQLite::Statement select(db, fmt::format("SELECT {} FROM suite_score WHERE run_id = ? ORDER BY rowid",
-                                               list("", column_names<SuiteScore>(suite_score_columns))));
+                                             list("", column_names<SuiteScore>(suite_score_columns))));
     select.bind(1, run_id);
     std::vector<SuiteScore> rows;
     while (select.executeStep()) {

@@ -33,7 +33,7 @@ Result<std::string> order_before(SQLite::Database& db, const std::filesystem::pa
   SQLite::Statement find(db, "SELECT run_order FROM run WHERE run_id = ?");
   find.bind(1, before_run);
   if (!find.executeStep())
-    return fail(error_at(path, fmt::format("run '{}' is not in the database", storable_text(before_run)), "see `plumbline history`"});
+    return fail(error_at(path, fmt::format("run '{}' is not in the database", storable_text(before_run)), "see `plumbline history`"));
   return find.getColumn(0).getString();
 }
 
@@ -121,9 +121,8 @@ Result<void> accept_outcomes(SQLite::Database& db, const std::filesystem::path& 
     SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
     const auto keys = matching_case_keys(db, run_id, case_glob);
     if (keys.empty()) {
-      return fail(Error{path.string(), 0,
-                        fmt::format("run '{}' has no outcome with a result that '{}' matches", storable_text(run_id), case_glob),
-                        "only outcomes of status ok can become baselines; see v_history"});
+      return fail(error_at(path, fmt::format("run '{}' has no outcome with a result that '{}' matches", storable_text(run_id), case_glob),
+                           "only outcomes of status ok can become baselines; see v_history"));
     }
     const std::string when = iso_time(std::chrono::system_clock::now());
     const Key accept_key = key_of(canonical_text({"accept", run_id, case_glob, who, why, when}));

@@ -82,8 +82,8 @@ class SqliteStore final : public Store {
   tl::unexpected<Errors> read_only() const { return fail(error_at(path_, "was opened for reading only", "open it for writing")); }
   Result<void> check_run(const std::string& run_id);
   template <class Row>
-  Result<std::vector<Row>> of_run(const std::string& run_id, Result<std::vector<Row>> (*read)(SQLite::Database&, const std::filesystem::path&,
-                                                                                            const std::string&)) {
+  Result<std::vector<Row>> of_run(const std::string& run_id,
+                                  Result<std::vector<Row>> (*read)(SQLite::Database&, const std::filesystem::path&, const std::string&)) {
     if (auto known = check_run(run_id); !known) return tl::unexpected(known.error());
     return read(*db_, path_, run_id);
   }
@@ -101,7 +101,7 @@ Result<void> SqliteStore::check_run(const std::string& run_id) {
     find.bind(1, run_id);
     if (find.executeStep()) return {};
     return fail(error_at(path_, fmt::format("run '{}' is not in the database", storable_text(run_id)),
-                      "`plumbline query \"SELECT run_id FROM v_runs\"` lists them"));
+                         "`plumbline query \"SELECT run_id FROM v_runs\"` lists them"));
   });
 }
 
@@ -113,11 +113,12 @@ Result<void> SqliteStore::begin_run(const RunInfo& run) {
     SQLite::Transaction transaction(*db_, SQLite::TransactionBehavior::IMMEDIATE);
     SQLite::Statement known(*db_, "SELECT 1 FROM run WHERE run_id = ?");
     known.bind(1, run.run_id);
-    if (known.executeStep()) return fail(error_at(path_, fmt::format("run '{}' was begun before", run.run_id), "give every run an id of its own"));
+    if (known.executeStep())
+      return fail(error_at(path_, fmt::format("run '{}' was begun before", run.run_id), "give every run an id of its own"));
 
     const auto machine_names = column_names<MachineClass>(machine_columns);
-    SQLite::Statement machine(
-        *db_, fmt::format("INSERT OR IGNORE INTO machine_class(machine_key, {}) VALUES (?, ?, ?, ?, ?, ?)", fmt::join(machine_names, ", ")));
+    SQLite::Statement machine(*db_, fmt::format("INSERT OR IGNORE INTO machine_class(machine_key, {}) VALUES (?, ?, ?, ?, ?, ?)",
+                                                fmt::join(machine_names, ", ")));
     machine.bind(1, static_cast<const void*>(key.data()), static_cast<int>(key.size()));
     Binder bind_machine(machine, 2);
     machine_columns(bind_machine, run.machine);
@@ -192,9 +193,9 @@ Result<void> SqliteStore::update_judgement(const std::string& run_id, const std:
     update.bind(next + 1, suite);
     update.bind(next + 2, static_cast<const void*>(key.data()), static_cast<int>(key.size()));
     if (update.exec() == 1) return {};
-    return fail(
-        error(fmt::format("run '{}' has no outcome of case '{}' in suite '{}'", run_id, storable_text(case_id), storable_text(suite)),
-              "see v_history"));
+    return fail(error_at(
+        path_, fmt::format("run '{}' has no outcome of case '{}' in suite '{}'", run_id, storable_text(case_id), storable_text(suite)),
+        "see v_history"));
   });
 }
 

@@ -49,7 +49,8 @@ void reference(benchmark::State& state) {
   tbb::task_arena one_thread(1);
   for (auto _ : state) {
     one_thread.execute([&] {
-      auto result = compute_reference(geometry, {q.data(), k.data(), v.data()}, strict_spec(geometry.problem()), rows, {state.range(1) != 0});
+      auto result =
+          compute_reference(geometry, {q.data(), k.data(), v.data()}, strict_spec(geometry.problem()), rows, {state.range(1) != 0});
       benchmark::DoNotOptimize(result.sigma.data());
     });
   }

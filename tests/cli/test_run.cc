@@ -42,7 +42,8 @@ TEST_F(Run, SmokePassesTwiceAndLeavesReports) {
 }
 
 TEST_F(Run, ScaleOffByOneInAThousandFailsInFp16) {
-  const auto run = plumbline("run " + suite("smoke.toml") + " --no-store -q --match '*/fp16/*' --provider '" + cpu_provider("scale=1.001") + "'");
+  const auto run =
+      plumbline("run " + suite("smoke.toml") + " --no-store -q --match '*/fp16/*' --provider '" + cpu_provider("scale=1.001") + "'");
   EXPECT_EQ(run.code, 1) << run.text;
   EXPECT_THAT(run.text, HasSubstr("scale: the logits are too large"));
 }
@@ -61,7 +62,8 @@ TEST_F(Run, DroppedLastKeyIsLocatedAtTheEdge) {
 
 TEST_F(Run, AFailureTellsWhereHowMuchAndHowToRepeatIt) {
   write("s.toml", small_suite);
-  const auto run = plumbline("run s.toml --no-store -q --match '*/fp16/*' --save-failures saved --provider '" + cpu_provider("drop_last_key=1") + "'");
+  const auto run =
+      plumbline("run s.toml --no-store -q --match '*/fp16/*' --save-failures saved --provider '" + cpu_provider("drop_last_key=1") + "'");
   EXPECT_EQ(run.code, 1);
   EXPECT_THAT(run.text, HasSubstr("sample"));
   EXPECT_THAT(run.text, HasSubstr("P rounding"));
@@ -126,7 +128,8 @@ set = { dtype = "fp32", seq = 32 }
 }
 
 TEST_F(Run, BadInputNamesFileLineAndRemedy) {
-  write("bad.toml", "schema = 1\nname = \"bad\"\n[[group]]\nname = \"g\"\nreason = \"r\"\nkernels = [\"cpu/flash\"]\nset = { dtyp = \"fp16\" }\n");
+  write("bad.toml",
+        "schema = 1\nname = \"bad\"\n[[group]]\nname = \"g\"\nreason = \"r\"\nkernels = [\"cpu/flash\"]\nset = { dtyp = \"fp16\" }\n");
   const auto run = plumbline("run bad.toml --db a.db -q");
   EXPECT_EQ(run.code, 2);
   EXPECT_THAT(run.text, HasSubstr("bad.toml:7"));

@@ -14,7 +14,8 @@ using testing::HasSubstr;
 class Stories : public test::CommandTest {
  protected:
   nlohmann::json run_story(const std::string& name, int expected_code = 0) {
-    const auto result = plumbline("run " + suite("stories/" + name + ".toml") + " --tier smoke --no-store -q --format json --repetitions 3");
+    const auto result =
+        plumbline("run " + suite("stories/" + name + ".toml") + " --tier smoke --no-store -q --format json --repetitions 3");
     EXPECT_EQ(result.code, expected_code) << result.text;
     return nlohmann::json::parse(result.text);
   }

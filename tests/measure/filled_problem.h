@@ -38,7 +38,9 @@ struct FilledProblem {
     const auto rounded = static_cast<float>(value);
     std::memcpy(lse.data() + static_cast<std::size_t>(geometry.lse_offset(row.sample, row.row, row.head)) * 4, &rounded, 4);
   }
-  double expected(std::size_t row, std::size_t column) const { return reference.o[row * static_cast<std::size_t>(reference.columns) + column]; }
+  double expected(std::size_t row, std::size_t column) const {
+    return reference.o[row * static_cast<std::size_t>(reference.columns) + column];
+  }
 
   // The fp64 answer rounded to the output dtype; padded rows zero.
   void write_exact() {

@@ -1,10 +1,9 @@
-#include "harness/measure/faults.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 
+#include "harness/measure/faults.h"
 #include "tests/measure/filled_problem.h"
 
 namespace plumbline {

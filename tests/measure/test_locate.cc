@@ -1,10 +1,9 @@
-#include "harness/measure/locate.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "harness/measure/locate.h"
 #include "tests/measure/filled_problem.h"
 
 namespace plumbline {
@@ -78,7 +77,8 @@ TEST(Locate, WrongSoftmaxScale) {
 TEST(Locate, WrongDenominator) {
   FilledProblem filled(small_problem());
   for (std::size_t r = 0; r < filled.reference.selection.rows.size(); ++r) {
-    for (std::size_t j = 0; j < 16; ++j) filled.set(filled.reference.selection.rows[r], static_cast<std::int64_t>(j), 0.97 * filled.expected(r, j));
+    for (std::size_t j = 0; j < 16; ++j)
+      filled.set(filled.reference.selection.rows[r], static_cast<std::int64_t>(j), 0.97 * filled.expected(r, j));
   }
   EXPECT_EQ(location_of(filled).kind, "denominator");
 }

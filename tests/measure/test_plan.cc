@@ -1,11 +1,11 @@
-#include "harness/measure/plan.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 #include <set>
+
+#include "harness/measure/plan.h"
 
 namespace plumbline {
 namespace {

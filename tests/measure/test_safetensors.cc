@@ -1,5 +1,3 @@
-#include "harness/measure/safetensors.h"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -7,6 +5,8 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+
+#include "harness/measure/safetensors.h"
 
 namespace plumbline {
 namespace {
@@ -19,7 +19,8 @@ TEST(Safetensors, HeaderAndDataReadBack) {
   const std::vector<float> a{1, 2, 3, 4, 5, 6};
   const std::vector<std::int32_t> b{7, -8};
   const auto path = temporary("read_back");
-  ASSERT_TRUE(write_safetensors(path, {{"a", DType::f32, {2, 3}, a.data()}, {"b", DType::i32, {2}, b.data()}}, {{"case_id", "it's \"one\""}}));
+  ASSERT_TRUE(
+      write_safetensors(path, {{"a", DType::f32, {2, 3}, a.data()}, {"b", DType::i32, {2}, b.data()}}, {{"case_id", "it's \"one\""}}));
   std::ifstream file(path, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
   std::filesystem::remove(path);

@@ -1,11 +1,10 @@
-#include "harness/measure/statistics.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 #include <numbers>
 
+#include "harness/measure/statistics.h"
 #include "tests/measure/filled_problem.h"
 
 namespace plumbline {

@@ -90,7 +90,7 @@ TEST_P(LegalKernels, RaiseNoAlarm) {
              nearest->judgement.nearest_statistic);
 }
 
-INSTANTIATE_TEST_SUITE_P(Sigma, LegalKernels, testing::ValuesIn(retilings), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Sigma, LegalKernels, testing::ValuesIn(retilings), [](const auto& at) { return at.param.name; });
 
 }  // namespace
 }  // namespace plumbline::test

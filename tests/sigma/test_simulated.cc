@@ -161,7 +161,7 @@ void expect_spreads(const std::vector<Situation>& situations) {
 
 class SimulatedFeature : public testing::TestWithParam<Feature> {};
 TEST_P(SimulatedFeature, SpreadIsSigma) { expect_spreads(measure_laws(GetParam(), "160 keys", base_problem())); }
-INSTANTIATE_TEST_SUITE_P(Sigma, SimulatedFeature, testing::ValuesIn(features), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Sigma, SimulatedFeature, testing::ValuesIn(features), [](const auto& at) { return at.param.name; });
 
 struct Shape {
   const char* name;
@@ -179,7 +179,7 @@ TEST_P(SimulatedShape, SpreadIsSigma) {
   GetParam().set(problem);
   expect_spreads(measure_laws(features.front(), GetParam().name, problem));
 }
-INSTANTIATE_TEST_SUITE_P(Sigma, SimulatedShape, testing::ValuesIn(shapes), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Sigma, SimulatedShape, testing::ValuesIn(shapes), [](const auto& at) { return at.param.name; });
 
 }  // namespace
 }  // namespace plumbline::test

@@ -33,8 +33,13 @@ std::string without(std::string text, char unwanted) {
 // The run of the tests that were selected, made once before the first of them.
 class Conformance {
  public:
-  Conformance(cli::ReviewedText text, MeasureOptions options, std::vector<ProviderInfo> providers, Plan plan, std::filesystem::path database)
-      : text_(std::move(text)), options_(std::move(options)), providers_(std::move(providers)), plan_(std::move(plan)), database_(std::move(database)) {}
+  Conformance(cli::ReviewedText text, MeasureOptions options, std::vector<ProviderInfo> providers, Plan plan,
+              std::filesystem::path database)
+      : text_(std::move(text)),
+        options_(std::move(options)),
+        providers_(std::move(providers)),
+        plan_(std::move(plan)),
+        database_(std::move(database)) {}
 
   const Plan& plan() const { return plan_; }
 
@@ -67,7 +72,8 @@ class Conformance {
     const auto done = session.execute(selected, false, [] {});
     ASSERT_TRUE(done) << to_string(done.error());
     for (const auto& stored : session.outcomes()) outcomes_.emplace(stored.outcome.suite + "/" + stored.outcome.case_id, stored);
-    for (const auto& stored : session.diffs()) diffs_.emplace(key(stored.outcome.suite, stored.outcome.case_a, stored.outcome.case_b), stored);
+    for (const auto& stored : session.diffs())
+      diffs_.emplace(key(stored.outcome.suite, stored.outcome.case_a, stored.outcome.case_b), stored);
   }
 
   static std::string test_name(const PlannedCase& c) { return c.case_id; }
