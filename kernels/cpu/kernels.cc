@@ -1,5 +1,7 @@
 #include "kernels/cpu/kernels.h"
 
+#include <cpuid.h>
+
 #include <array>
 #include <cstdio>
 
@@ -119,7 +121,7 @@ plumbline_promises promises_of(const Variant& variant) {
 
 // Of the sources and the options, not of the compiler: the order of operations is fixed, so another compiler must give the same bits.
 std::string build_id(const Options& options) {
-  const std::string sources = PLUMBLINE_CPU_SOURCE_HASH;
+  std::string sources = PLUMBLINE_CPU_SOURCE_HASH;
   if (options.items.empty()) return sources;
   std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
   for (const char c : options.text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
@@ -154,7 +156,9 @@ Variant variant_of(const Kernel& kernel, const Options& options, const plumbline
 
 CpuFeatures cpu_features() {
   __builtin_cpu_init();
-  return {__builtin_cpu_supports("avx2") != 0, __builtin_cpu_supports("fma") != 0, __builtin_cpu_supports("f16c") != 0};
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  const bool f16c = __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;  // clang 14's builtin does not know it
+  return {__builtin_cpu_supports("avx2") != 0, __builtin_cpu_supports("fma") != 0, f16c};
 }
 
 std::string refusal(const Kernel& kernel, const plumbline_problem& problem, const plumbline_device& device, const CpuFeatures& cpu) {
