@@ -8,9 +8,9 @@
 namespace plumbline::cpu {
 namespace {
 
-constexpr Algorithm whole_row{naive_workspace, naive};
-constexpr Algorithm tiled{online_softmax_workspace, online_softmax};
-constexpr Algorithm unpadded{unpad_workspace, unpad};
+constexpr Algorithm whole_row{naive_workspace, naive, false};
+constexpr Algorithm tiled{online_softmax_workspace, online_softmax, true};
+constexpr Algorithm unpadded{unpad_workspace, unpad, true};
 
 constexpr const char* flash_16_bit = "FlashAttention only supports fp16 and bf16";
 constexpr const char* naive_16_bit = "cpu/naive rounds S and P to the input dtype and only supports fp16 and bf16";
@@ -151,6 +151,8 @@ std::span<const Kernel> kernels() { return all_kernels; }
 Variant variant_of(const Kernel& kernel, const Options& options, const plumbline_problem& problem) {
   Variant variant = apply(kernel.variant, options);
   if (variant.p_dtype == PLUMBLINE_DTYPE_NONE) variant.p_dtype = problem.dtype_q;
+  if (!kernel.algorithm->splits_kv) variant.splits = 1;
+  if (kernel.padded_only) variant.padded_rows = PLUMBLINE_PADDED_ROWS_ZEROS;
   return variant;
 }
 

@@ -11,6 +11,7 @@ namespace plumbline::cpu {
 struct Algorithm {
   std::uint64_t (*workspace)(const plumbline_problem& problem, const Variant& variant);
   void (*run)(const Attention& attention, const Variant& variant, std::byte* workspace);
+  bool splits_kv;  // reads variant.splits
 };
 
 struct Kernel {
@@ -22,7 +23,7 @@ struct Kernel {
 };
 std::span<const Kernel> kernels();
 
-// The kernel's Variant with the options, and with P's dtype filled in.
+// The kernel's Variant with the options it reads, and with P's dtype filled in.
 Variant variant_of(const Kernel& kernel, const Options& options, const plumbline_problem& problem);
 
 // What these kernels need of the CPU, and whether it has it.

@@ -25,7 +25,7 @@ set = { seq = 40, heads_q = 2 }
 product = { dtype = ["fp16", "bf16"] }
 )");
   }
-  CommandResult night(const std::string& arguments) const {
+  test::CommandResult night(const std::string& arguments) const {
     const auto script = test::source_directory / "ci" / "nightly.sh";
     return shell("PLUMBLINE_BINARY='" + program().string() + "' '" + script.string() + "' --suite \"$PWD/s.toml\" --out \"$PWD/out\" " +
                  arguments);
@@ -33,7 +33,6 @@ product = { dtype = ["fp16", "bf16"] }
   std::string verdicts(const std::string& database) const {
     return plumbline("query \"SELECT verdict, count(*) FROM v_history GROUP BY verdict ORDER BY 1\" --format csv --db " + database).text;
   }
-  using CommandResult = test::CommandResult;
 };
 
 TEST_F(Nightly, SecondNightComparesWithTheFirst) {

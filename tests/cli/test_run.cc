@@ -14,7 +14,7 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
-using Run = test::CommandTest;
+using RunCommand = test::CommandTest;
 
 const char* const small_suite = R"(
 schema = 1
@@ -27,7 +27,7 @@ set = { heads_q = 4, heads_kv = 2, seq_q = 17, seq_kv = 100, mask = "causal_bott
 product = { dtype = ["fp16", "bf16"] }
 )";
 
-TEST_F(Run, SmokePassesTwiceAndLeavesReports) {
+TEST_F(RunCommand, SmokePassesTwiceAndLeavesReports) {
   const auto first = plumbline("run " + suite("smoke.toml") + " --db a.db --junit j.xml --markdown m.md -q");
   EXPECT_EQ(first.code, 0) << first.text;
   EXPECT_THAT(read("j.xml"), HasSubstr("<testsuite "));
@@ -41,26 +41,26 @@ TEST_F(Run, SmokePassesTwiceAndLeavesReports) {
   EXPECT_THAT(verdicts.text, Not(HasSubstr("new")));  // the second run has a past
 }
 
-TEST_F(Run, ScaleOffByOneInAThousandFailsInFp16) {
+TEST_F(RunCommand, ScaleOffByOneInAThousandFailsInFp16) {
   const auto run =
       plumbline("run " + suite("smoke.toml") + " --no-store -q --match '*/fp16/*' --provider '" + cpu_provider("scale=1.001") + "'");
   EXPECT_EQ(run.code, 1) << run.text;
   EXPECT_THAT(run.text, HasSubstr("scale: the logits are too large"));
 }
 
-TEST_F(Run, CausalOffByOneIsLocatedAtTheEdge) {
+TEST_F(RunCommand, CausalOffByOneIsLocatedAtTheEdge) {
   const auto run = plumbline("run " + suite("smoke.toml") + " --no-store -q --provider '" + cpu_provider("mask=off_by_one") + "'");
   EXPECT_EQ(run.code, 1);
   EXPECT_THAT(run.text, HasSubstr("edge: the key behind the last visible one is seen"));
 }
 
-TEST_F(Run, DroppedLastKeyIsLocatedAtTheEdge) {
+TEST_F(RunCommand, DroppedLastKeyIsLocatedAtTheEdge) {
   const auto run = plumbline("run " + suite("smoke.toml") + " --no-store -q --provider '" + cpu_provider("drop_last_key=1") + "'");
   EXPECT_EQ(run.code, 1);
   EXPECT_THAT(run.text, HasSubstr("edge: the last visible key weighs too little"));
 }
 
-TEST_F(Run, AFailureTellsWhereHowMuchAndHowToRepeatIt) {
+TEST_F(RunCommand, AFailureTellsWhereHowMuchAndHowToRepeatIt) {
   write("s.toml", small_suite);
   const auto run =
       plumbline("run s.toml --no-store -q --match '*/fp16/*' --save-failures saved --provider '" + cpu_provider("drop_last_key=1") + "'");
@@ -80,7 +80,7 @@ TEST_F(Run, AFailureTellsWhereHowMuchAndHowToRepeatIt) {
   EXPECT_EQ(std::stoi(saved.text), 1);
 }
 
-TEST_F(Run, LooserSpecThanTheContractFails) {
+TEST_F(RunCommand, LooserSpecThanTheContractFails) {
   write("s.toml", small_suite);
   const auto pinned = plumbline("run s.toml --no-store -q --provider '" + cpu_provider("p_dtype=e4m3") + "'");
   EXPECT_EQ(pinned.code, 1);
@@ -93,7 +93,7 @@ TEST_F(Run, LooserSpecThanTheContractFails) {
   EXPECT_THAT(strict.text, HasSubstr("looser"));
 }
 
-TEST_F(Run, LegalTwinsPassOnlyWhenTheirContractSaysSo) {
+TEST_F(RunCommand, LegalTwinsPassOnlyWhenTheirContractSaysSo) {
   write("s.toml", std::string(small_suite));
   const auto undeclared = plumbline("run s.toml --no-store -q --provider '" + cpu_provider("denominator=rounded,undeclared=1") + "'");
   EXPECT_EQ(undeclared.code, 1);
@@ -107,7 +107,7 @@ TEST_F(Run, LegalTwinsPassOnlyWhenTheirContractSaysSo) {
   }
 }
 
-TEST_F(Run, SupportTableDecidesAboutUnsupported) {
+TEST_F(RunCommand, SupportTableDecidesAboutUnsupported) {
   write("s.toml", R"(
 schema = 1
 name = "fp32"
@@ -127,7 +127,7 @@ set = { dtype = "fp32", seq = 32 }
   EXPECT_THAT(unlisted.text, HasSubstr("FlashAttention only supports fp16 and bf16"));
 }
 
-TEST_F(Run, BadInputNamesFileLineAndRemedy) {
+TEST_F(RunCommand, BadInputNamesFileLineAndRemedy) {
   write("bad.toml",
         "schema = 1\nname = \"bad\"\n[[group]]\nname = \"g\"\nreason = \"r\"\nkernels = [\"cpu/flash\"]\nset = { dtyp = \"fp16\" }\n");
   const auto run = plumbline("run bad.toml --db a.db -q");
@@ -137,7 +137,7 @@ TEST_F(Run, BadInputNamesFileLineAndRemedy) {
   EXPECT_FALSE(std::filesystem::exists(directory_ / "a.db"));
 }
 
-TEST_F(Run, UsageErrors) {
+TEST_F(RunCommand, UsageErrors) {
   EXPECT_EQ(plumbline("run").code, 2);
   EXPECT_EQ(plumbline("run missing.toml").code, 2);
   EXPECT_EQ(plumbline("run --case 'cpu/flash/fp17/b1'").code, 2);
@@ -151,7 +151,7 @@ TEST_F(Run, UsageErrors) {
   EXPECT_EQ(read("text.db"), "this is not a database, it only has the name of one");
 }
 
-TEST_F(Run, ShardsTogetherAreTheWhole) {
+TEST_F(RunCommand, ShardsTogetherAreTheWhole) {
   write("s.toml", small_suite);
   for (const char* shard : {"1/2", "2/2"}) {
     const auto run = plumbline("run s.toml --db a.db -q --shard " + std::string(shard));
@@ -161,7 +161,7 @@ TEST_F(Run, ShardsTogetherAreTheWhole) {
   EXPECT_THAT(count.text, ContainsRegex("\n2"));
 }
 
-TEST_F(Run, HelpHasExamples) {
+TEST_F(RunCommand, HelpHasExamples) {
   for (const char* command : {"list", "run", "judge", "show", "compare", "history", "baseline", "query", "doctor"}) {
     const auto help = plumbline(std::string(command) + " --help");
     EXPECT_EQ(help.code, 0) << command;

@@ -41,7 +41,7 @@ TEST_F(Stored, ShowTellsTheRunAndACase) {
   EXPECT_THAT(one.text, HasSubstr("cpu/flash/bf16"));
   EXPECT_EQ(plumbline("show latest 'nothing'").code, 2);
   EXPECT_EQ(plumbline("show feedface").code, 2);
-  EXPECT_NO_THROW(static_cast<void>(nlohmann::json::parse(plumbline("show --format json").text)));
+  EXPECT_TRUE(nlohmann::json::accept(plumbline("show --format json").text));
   EXPECT_THAT(plumbline("show --format junit").text, HasSubstr("<testsuite"));
   EXPECT_THAT(plumbline("show latest d").text, HasSubstr("cpu/flash_p32"));
 }
@@ -79,7 +79,7 @@ TEST_F(Stored, HistoryAndQuery) {
   EXPECT_EQ(plumbline("query").code, 2);
   const auto list = plumbline("query --list");
   EXPECT_EQ(list.code, 0);
-  EXPECT_NO_THROW(static_cast<void>(nlohmann::json::parse(plumbline("query \"SELECT case_id FROM v_latest\" --format json").text)));
+  EXPECT_TRUE(nlohmann::json::accept(plumbline("query \"SELECT case_id FROM v_latest\" --format json").text));
 }
 
 TEST_F(Stored, JudgeAgainGivesTheSameVerdicts) {
@@ -100,7 +100,7 @@ TEST_F(Stored, ListAndDoctor) {
   const auto doctor = plumbline("doctor");
   EXPECT_EQ(doctor.code, 0) << doctor.text;
   EXPECT_EQ(plumbline("doctor --provider ./none.so").code, 3);
-  EXPECT_NO_THROW(static_cast<void>(nlohmann::json::parse(plumbline("doctor --format json").text)));
+  EXPECT_TRUE(nlohmann::json::accept(plumbline("doctor --format json").text));
 }
 
 TEST_F(Stored, AMissingDatabaseIsSaid) {

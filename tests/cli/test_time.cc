@@ -9,9 +9,9 @@ namespace {
 using test::cpu_provider;
 using testing::HasSubstr;
 
-using Time = test::CommandTest;
+using TimeGate = test::CommandTest;
 
-TEST_F(Time, TenRunsOfTheSameAreFineAndHalfTheSpeedIsNot) {
+TEST_F(TimeGate, TenRunsOfTheSameAreFineAndHalfTheSpeedIsNot) {
   write("s.toml", R"(
 schema = 1
 name = "timed"

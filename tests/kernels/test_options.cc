@@ -163,6 +163,14 @@ TEST(Options, DeclaredChangesAreDeclared) {
   EXPECT_EQ(spec("flash_denominator", "undeclared=1").denominator_from_rounded_p, 1U) << "what the kernel itself is stays declared";
 }
 
+TEST(Options, WhatAKernelDoesNotReadIsNotDeclared) {
+  const plumbline_description naive = call("naive", long_problem(), {.options = "splits=4,partials=16"}).description;
+  EXPECT_EQ(naive.spec.split_partial_dtype, PLUMBLINE_F32);
+  EXPECT_EQ(naive.promises.prefill_decode, PLUMBLINE_PROMISE_BITWISE);
+  const plumbline_description unpad = call("flash_unpad", long_problem(), {.options = "padded=attended"}).description;
+  EXPECT_EQ(unpad.padding_policy, PLUMBLINE_PADDED_ROWS_ZEROS);
+}
+
 TEST(Options, DeclaredChangesChangeTheOutput) {
   const Problem problem = long_problem();
   const Answer flash = call("flash", problem);

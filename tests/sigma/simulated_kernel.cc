@@ -10,6 +10,7 @@ namespace plumbline::test {
 namespace {
 
 constexpr double unit32 = 0x1p-24;
+constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 constexpr double lazy_limit = 8;  // log2: how far a lazy running maximum may lag behind
 
 bool is_narrow(DType dtype) { return dtype != DType::none && dtype != DType::f32; }
@@ -70,12 +71,12 @@ class Kernel {
     }
     // P stays below 2, or 2^8 times that; e4m3 ends at 448, which 256 must not be scaled beyond.
     const bool has_headroom = spec_.p_dtype != DType::e4m3;
-    lag_ = uniform(0, has_headroom ? 1 : 0.8);
+    most_lag_ = has_headroom ? 1 : 0.8;
     lazy_ = has_headroom && below(2) == 1;
   }
 
   SimulatedRow run_split(std::size_t first_tile, std::size_t last_tile) {
-    m_ = -std::numeric_limits<double>::infinity();
+    m_ = top_ = minus_infinity;
     l_ = 0;
     o_.fill(0);
     for (std::size_t i = first_tile; i < last_tile; ++i) {
@@ -83,19 +84,15 @@ class Kernel {
       visit(tile * tile_, std::min(logits_.size(), (tile + 1) * tile_));
     }
     for (float& o : o_) o /= l_;
-    return {o_, (m_ - lag_ + std::log2(double{l_})) * std::numbers::ln2};
+    return {o_, (m_ + std::log2(double{l_})) * std::numbers::ln2};
   }
 
   void visit(std::size_t begin, std::size_t end) {
-    double m = *std::max_element(logits_.begin() + static_cast<std::ptrdiff_t>(begin), logits_.begin() + static_cast<std::ptrdiff_t>(end));
-    m = std::max(m, m_);
-    if (lazy_ && m - m_ <= lazy_limit) m = m_;
-    const auto rescale = static_cast<float>(std::exp2(m_ - m));
-    m_ = m;
+    const float rescale = move_maximum(begin, end);
     float sum = 0;
     p_.clear();
     for (std::size_t k = begin; k < end; ++k) {
-      const float t = exponential(logits_[k] - m + lag_);
+      const float t = exponential(logits_[k] - m_);
       p_.push_back(rounded_p(t));
       sum += spec_.denominator_from_rounded_p ? p_.back() : t;
     }
@@ -105,6 +102,18 @@ class Kernel {
     } else {
       multiply(begin, rescale);
     }
+  }
+
+  // What P is relative to: anything near the largest logit so far is legal, so that the largest P is rounded, too. It is drawn anew whenever
+  // it moves: with one offset for all tiles the largest P of each tile would have the same significand, and their errors would add up.
+  float move_maximum(std::size_t begin, std::size_t end) {
+    const double top = *std::max_element(&logits_[begin], &logits_[end - 1] + 1);
+    if (top <= top_) return 1;
+    top_ = top;
+    if (lazy_ && top - m_ <= lazy_limit) return 1;
+    const double before = m_;
+    m_ = top - uniform(0, most_lag_);
+    return static_cast<float>(std::exp2(before - m_));
   }
 
   // Faithful: one of the two neighbours in fp32, so within one ulp. A declared error is that of a polynomial of degree 3, which
@@ -149,7 +158,7 @@ class Kernel {
 
   // o = sum_s w_s o_s / sum_s w_s with w_s = exp(lse_s - max lse), partials in the declared dtype.
   SimulatedRow merge(const std::vector<SimulatedRow>& partials) const {
-    double top = -std::numeric_limits<double>::infinity();
+    double top = minus_infinity;
     for (const SimulatedRow& partial : partials) top = std::max(top, partial.lse);
     SimulatedRow merged;
     float sum = 0;
@@ -172,8 +181,8 @@ class Kernel {
   std::vector<double> logits_;
   std::size_t tile_ = 0, splits_ = 1;
   bool reverse_ = false, lazy_ = false;
-  double lag_ = 0;         // log2
-  double m_ = 0;                        // running maximum, log2
+  double most_lag_ = 1;          // log2
+  double top_ = 0, m_ = 0;       // largest logit so far; what P is relative to
   float l_ = 0;
   Columns o_{};
   std::vector<float> p_;  // of one tile

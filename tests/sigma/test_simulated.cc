@@ -14,7 +14,7 @@ namespace plumbline::test {
 namespace {
 
 constexpr double narrowest = 0.7, widest = 1.1;
-constexpr int draws = 24;
+constexpr int draws = 48;
 constexpr std::uint64_t seeds = 3;
 
 struct Situation {
