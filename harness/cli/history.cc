@@ -27,7 +27,7 @@ std::string sql(const HistoryOptions& options) {
   return fmt::format(
       "SELECT case_id, started_at, substr(run_id, 1, 8) AS run, verdict, printf('%.3f', rms) AS rms, printf('%.0f %%', percent_of_limit) "
       "AS \"of limit\", "
-      "CASE WHEN timed THEN printf('%.3f', time_ratio) ELSE '' END AS \"time ratio\", substr(output_digest, 1, 12) AS digest, \"commit\" "
+      "CASE WHEN timed THEN printf('%.3f', time_ratio) ELSE '' END AS \"time ratio\", substr(output_digest, 1, 12) AS digest, code_commit "
       "FROM v_history WHERE case_id GLOB {} ORDER BY case_id, started_at DESC LIMIT {}",
       quoted(options.pattern), options.limit);
 }

@@ -63,20 +63,14 @@ bool beyond_limits(const ErrorStatistics& s, const Limits& limits) {
          (s.has_lse && !within(s.lse_z, limits.lse));
 }
 
-// Which maximum is nearest to its limit; a NaN is nearest of all.
+// Which maximum is nearest to its limit; a NaN is nearest of all. The LSE, whose scale is by far the smallest, is named only where the
+// outputs keep their limits: a person looks for an output first.
 std::pair<std::string, Maximum> nearest(const Comparison& comparison, const Limits& limits) {
   const auto& s = comparison.statistics;
-  const std::array<std::tuple<const char*, double, Maximum>, 3> candidates{{
-      {"peak", s.peak / limits.peak, comparison.peak},
-      {"beyond output rounding", s.beyond_output / limits.beyond_output, comparison.beyond_output},
-      {"lse", s.has_lse ? s.lse_z / limits.lse : 0, comparison.lse},
-  }};
-  const auto* best = &candidates[0];
-  for (const auto& candidate : candidates) {
-    if (std::isnan(std::get<1>(candidate)) || std::get<1>(candidate) > std::get<1>(*best)) best = &candidate;
-    if (std::isnan(std::get<1>(*best))) break;
-  }
-  return {std::get<0>(*best), std::get<2>(*best)};
+  const double peak = s.peak / limits.peak, beyond = s.beyond_output / limits.beyond_output, lse = s.has_lse ? s.lse_z / limits.lse : 0;
+  const bool outputs_fine = within(peak, 1) && within(beyond, 1);
+  if (outputs_fine && !within(lse, std::max(peak, beyond))) return {"lse", comparison.lse};
+  return within(beyond, peak) || std::isnan(peak) ? std::pair{"peak", comparison.peak} : std::pair{"beyond output rounding", comparison.beyond_output};
 }
 
 }  // namespace

@@ -180,6 +180,15 @@ Json diff_json(const StoredDiff& stored) {
                          {"time_ns_a", value(diff.time_ns_a)},
                          {"time_ns_b", value(diff.time_ns_b)}};
   object.update(measured);
+  Json heads = Json::array();
+  for (const DiffHead& head : diff.per_head) {
+    heads.push_back({{"sample", head.sample},
+                     {"head", head.head},
+                     {"mean_abs", value(head.mean_abs)},
+                     {"max_abs", value(head.max_abs)},
+                     {"bit_equal", head.bit_equal}});
+  }
+  object["per_head"] = std::move(heads);
   return object;
 }
 

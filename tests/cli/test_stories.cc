@@ -50,7 +50,7 @@ TEST_F(Stories, S2FailsAFixedToleranceAndIsRight) {
   bool k_zero = false, k_random = false;
   for (const auto& c : run["outcomes"]) {
     EXPECT_EQ(c["verdict"], "new");
-    const std::string id = c["case_id"];
+    const std::string id = c["case"];
     if (id.find("/bf16/") == std::string::npos) continue;
     EXPECT_GT(c["errors"]["outside_allclose_1e3"], 0.0) << id;
     EXPECT_LE(c["errors"]["peak"], 6.5) << id;
@@ -71,8 +71,8 @@ TEST_F(Stories, S3PaddedRowsGoByPolicy) {
   }
   EXPECT_EQ(timed, 4);
   for (const auto& c : run["outcomes"]) {
-    EXPECT_EQ(c["faults"]["padded_rows"], 0) << c["case_id"];
-    EXPECT_EQ(c["verdict"], "new") << c["case_id"];
+    EXPECT_EQ(c["faults"]["padded_rows"], 0) << c["case"];
+    EXPECT_EQ(c["verdict"], "new") << c["case"];
   }
 }
 
