@@ -77,6 +77,8 @@ std::optional<Error> refuse_contents(const fs::path& path, SQLite::Database& db,
     return error_at(path, "no permission to write the file",
                     "make the file and its directory writable for this user, or open it for reading");
   }
+  // One snapshot: another process may be creating the same file, and its id and its tables must be seen together or not at all.
+  const SQLite::Transaction snapshot(db);
   const auto id = static_cast<std::uint32_t>(pragma(db, "application_id"));
   const std::int64_t version = pragma(db, "user_version");
   if (auto refused = refuse_identity(path, id, version)) return refused;

@@ -47,17 +47,19 @@ TEST_F(Stories, S1PrefillAgainstDecode) {
 
 TEST_F(Stories, S2FailsAFixedToleranceAndIsRight) {
   const auto run = run_story("s2_bf16_ragged");
-  bool k_zero = false, k_random = false;
   for (const auto& c : run["outcomes"]) {
     EXPECT_EQ(c["verdict"], "new");
     const std::string id = c["case"];
-    if (id.find("/bf16/") == std::string::npos) continue;
-    EXPECT_GT(c["errors"]["outside_allclose_1e3"], 0.0) << id;
-    EXPECT_LE(c["errors"]["peak"], 6.5) << id;
-    (id.find("k_scale=0") != std::string::npos ? k_zero : k_random) = true;
+    // Few keys, so that outputs reach 0.5, where half a bf16 ulp is 2e-3.
+    if (id.find("s37x54-") == std::string::npos || id.find("causal") == std::string::npos) continue;
+    // 1e-3 was made for fp16: there it holds, in bf16 it does not, with K = 0 as with K random. Both are rounding.
+    const double outside = c["errors"]["outside_allclose_1e3"];
+    if (id.find("/bf16/") != std::string::npos) {
+      EXPECT_GT(outside, 0.0) << id;
+    } else {
+      EXPECT_EQ(outside, 0.0) << id;
+    }
   }
-  EXPECT_TRUE(k_zero);
-  EXPECT_TRUE(k_random);
 }
 
 TEST_F(Stories, S3PaddedRowsGoByPolicy) {

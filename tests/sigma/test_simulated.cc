@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "harness/problem/inputs.h"
 #include "tests/sigma/simulated_kernel.h"
@@ -14,6 +15,8 @@ namespace plumbline::test {
 namespace {
 
 constexpr double narrowest = 0.7, widest = 1.1;
+// One logit's rounding may carry the LSE of a row, the same in every draw: 1 / sqrt(0.55).
+constexpr double widest_of_one_draw = 1.35;
 constexpr int draws = 48;
 constexpr std::uint64_t seeds = 3;
 
@@ -97,7 +100,7 @@ std::vector<Situation> measure(const std::string& spec_name, const std::string& 
 }
 
 constexpr std::array laws{Law::normal, Law::uniform, Law::llm, Law::peaky, Law::near_uniform, Law::sink, Law::needle, Law::exact};
-constexpr std::array v_laws{VLaw::normal, VLaw::uniform, VLaw::large_mean, VLaw::constant, VLaw::grid, VLaw::band};
+const std::vector<VLaw> v_laws{VLaw::normal, VLaw::uniform, VLaw::large_mean, VLaw::constant, VLaw::grid, VLaw::band};
 
 // Specs: what differs from the strict one.
 struct Feature {
@@ -105,6 +108,7 @@ struct Feature {
   void (*set)(RoundingSpec& spec, const Problem& problem);
   bool takes_fp32 = false;
 };
+const std::vector<VLaw> few_v_laws{VLaw::normal, VLaw::large_mean, VLaw::constant};
 void use_fma(RoundingSpec& spec, const Problem&) { spec.qk_accumulator = spec.pv_accumulator = fma_accumulator; }
 template <class Change>
 constexpr auto fma_and(Change) {
@@ -135,7 +139,7 @@ Problem base_problem() {
   return problem;
 }
 
-std::vector<Situation> measure_laws(const Feature& feature, const std::string& shape, Problem problem) {
+std::vector<Situation> measure_laws(const Feature& feature, const std::string& shape, Problem problem, const std::vector<VLaw>& of_v) {
   std::vector<Situation> situations;
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
     if (dtype == DType::f32 && !feature.takes_fp32) continue;
@@ -143,7 +147,7 @@ std::vector<Situation> measure_laws(const Feature& feature, const std::string& s
     RoundingSpec spec = strict_spec(problem);
     feature.set(spec, problem);
     for (const Law law : laws) {
-      for (const VLaw v_law : v_laws) {
+      for (const VLaw v_law : of_v) {
         problem.law = law;
         problem.v_law = v_law;
         for (Situation& s : measure(feature.name, shape, problem, spec)) situations.push_back(std::move(s));
@@ -153,27 +157,63 @@ std::vector<Situation> measure_laws(const Feature& feature, const std::string& s
   return situations;
 }
 
-EXCEPTIONS
+// Sigma is wide here, by design or because a term is a bound.
+struct Wide {
+  std::string_view spec;  // "*": every one
+  bool (*holds)(const Situation& s);
+  double least;  // the spread is at least this
+  std::string_view reason;
+};
+bool one_sign(const Situation& s) { return s.v_law == VLaw::constant || s.v_law == VLaw::large_mean || s.v_law == VLaw::band; }
+bool rounds_output(const Situation& s) { return s.out != DType::f32; }
+
+const std::vector<Wide> wide{
+    {"*", [](const Situation& s) { return s.v_law == VLaw::constant && rounds_output(s); }, 0,
+     "o is itself a number of the output dtype: errors below half an ulp are rounded away"},
+    {"*", [](const Situation& s) { return s.law == Law::exact; }, 0.3,
+     "all keys share one rounding, which sigma takes at 0.55 u^2 instead of its mean 0.18 u^2, so that the worst draw stays within the limit of "
+     "the rms: sqrt(0.18 / 0.55) = 0.57, less where the output is coarse"},
+    {"*", [](const Situation& s) { return (s.law == Law::near_uniform || s.law == Law::uniform) && one_sign(s); }, 0.05,
+     "many keys lie within few rounding intervals: their errors are a sawtooth that cancels where V has one sign, and sigma adds cells in "
+     "quadrature"},
+    {"denominator", [](const Situation& s) { return s.v_law == VLaw::constant; }, 0,
+     "numerator and denominator have the same error; what is left is fp32 accumulation, which enters by a bound"},
+    {"denominator", [](const Situation& s) { return s.law == Law::peaky || s.law == Law::needle; }, 0.25,
+     "in one-hot rows v - o is small, and the bound of fp32 accumulation over all keys is not"},
+    {"p_fp32", [](const Situation& s) { return s.out == DType::f32; }, 0.1,
+     "fp32 accumulation enters by a bound over all keys, as if each had the same weight and one sign"},
+    {"p_fp32", [](const Situation& s) { return s.law == Law::peaky && one_sign(s); }, 0.5,
+     "one-hot rows give back v, which is a number of the output dtype"},
+    {"split_partials", [](const Situation&) { return true; }, 0,
+     "partials enter by the largest partial sum that any split could have; those of a constant V are not rounded at all"},
+    {"s_rounded", [](const Situation& s) { return s.v_law == VLaw::normal; }, 0.5,
+     "each logit's rounding is taken at 0.55 u^2 instead of its mean 0.18 u^2, and as shared by neighbours"},
+};
+
 void expect_spreads(const std::vector<Situation>& situations) {
   std::set<const Wide*> needed;
   double lowest = widest, highest = 0;
   for (const Situation& s : situations) {
     double least = narrowest;
     for (const Wide& exception : wide) {
-      if (!exception.holds(s)) continue;
+      if ((exception.spec != "*" && exception.spec != s.spec) || !exception.holds(s)) continue;
       least = std::min(least, exception.least);
       if (s.spread < narrowest) needed.insert(&exception);
     }
     EXPECT_TRUE(s.spread >= least && s.spread <= widest) << describe(s) << ", not in [" << least << ", " << widest << "]";
-    EXPECT_LE(s.lse, widest_lse) << describe(s);
+    EXPECT_LE(s.lse, s.spec == "s_rounded" ? widest_of_one_draw : widest) << describe(s);
     lowest = std::min(lowest, s.spread), highest = std::max(highest, s.spread);
+  }
+  for (const Wide& exception : wide) {
+    const std::string_view shown_by = exception.spec == "*" ? "fma" : exception.spec;
+    EXPECT_TRUE(shown_by != situations.front().spec || needed.count(&exception) > 0) << "not needed any more: " << exception.reason;
   }
   fmt::print("{} combinations: rms of e / sigma {:.3f} to {:.3f}, {} exceptions needed\n", situations.size(), lowest, highest, needed.size());
   for (const Situation& s : situations) fmt::print("{}\n", describe(s));
 }
 
 class SimulatedFeature : public testing::TestWithParam<Feature> {};
-TEST_P(SimulatedFeature, SpreadIsSigma) { expect_spreads(measure_laws(GetParam(), "160_keys", base_problem())); }
+TEST_P(SimulatedFeature, SpreadIsSigma) { expect_spreads(measure_laws(GetParam(), "160_keys", base_problem(), few_v_laws)); }
 INSTANTIATE_TEST_SUITE_P(Sigma, SimulatedFeature, testing::ValuesIn(features), [](const auto& at) { return at.param.name; });
 
 struct Shape {
@@ -181,6 +221,7 @@ struct Shape {
   void (*set)(Problem& problem);
 };
 const std::vector<Shape> shapes{
+    {"160_keys", [](Problem&) {}},
     {"few_keys", [](Problem& p) { p.seq_q = p.seq_kv = 9, p.mask = Mask::causal_top_left; }},
     {"window", [](Problem& p) { p.seq_q = 8, p.mask = Mask::causal_bottom_right, p.window_left = 24; }},
     {"ragged", [](Problem& p) { p.batch = 3, p.seq_q = 3, p.seq_kv = 50, p.lengths = Lengths::random, p.layout = Layout::ragged; }},
@@ -190,7 +231,7 @@ class SimulatedShape : public testing::TestWithParam<Shape> {};
 TEST_P(SimulatedShape, SpreadIsSigma) {
   Problem problem = base_problem();
   GetParam().set(problem);
-  expect_spreads(measure_laws(features.front(), GetParam().name, problem));
+  expect_spreads(measure_laws(features.front(), GetParam().name, problem, v_laws));
 }
 INSTANTIATE_TEST_SUITE_P(Sigma, SimulatedShape, testing::ValuesIn(shapes), [](const auto& at) { return at.param.name; });
 
