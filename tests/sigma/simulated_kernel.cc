@@ -104,8 +104,9 @@ class Kernel {
     }
   }
 
-  // What P is relative to: anything near the largest logit so far is legal, so that the largest P is rounded, too. It is drawn anew whenever
-  // it moves: with one offset for all tiles the largest P of each tile would have the same significand, and their errors would add up.
+  // What P is relative to: anything near the largest logit so far is legal, so that the largest P is rounded, too. It is drawn anew
+  // whenever it moves: with one offset for all tiles the largest P of each tile would have the same significand, and their errors would add
+  // up.
   float move_maximum(std::size_t begin, std::size_t end) {
     const double top = *std::max_element(&logits_[begin], &logits_[end - 1] + 1);
     if (top <= top_) return 1;
@@ -181,8 +182,8 @@ class Kernel {
   std::vector<double> logits_;
   std::size_t tile_ = 0, splits_ = 1;
   bool reverse_ = false, lazy_ = false;
-  double most_lag_ = 1;          // log2
-  double top_ = 0, m_ = 0;       // largest logit so far; what P is relative to
+  double most_lag_ = 1;     // log2
+  double top_ = 0, m_ = 0;  // largest logit so far; what P is relative to
   float l_ = 0;
   Columns o_{};
   std::vector<float> p_;  // of one tile

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/sigma/conformance.h"
 
 namespace plumbline::test {
@@ -11,7 +13,8 @@ namespace {
 constexpr std::array laws{Law::normal, Law::uniform, Law::llm, Law::peaky, Law::near_uniform, Law::sink, Law::needle, Law::exact};
 constexpr std::array v_laws{VLaw::normal, VLaw::uniform, VLaw::large_mean, VLaw::constant, VLaw::grid, VLaw::band};
 constexpr std::array kernels{"cpu/naive", "cpu/flash", "cpu/flash_p32", "cpu/split_kv", "cpu/flash_denominator", "cpu/split_kv_16"};
-constexpr int kernels_with_fp32 = 2;  // flash_p32 and split_kv
+constexpr int kernels_with_fp32 = 2;      // flash_p32 and split_kv
+constexpr int judged_scores = 4 * 2 * 2;  // of flash, split_kv, flash_denominator, split_kv_16; two dtypes; shrink and temperature
 constexpr int problems_16_bit = 2 * 8 * 6 * 2, problems_fp32 = 8 * 6;
 
 // A legal retiling with the shape it is tried on.
@@ -23,8 +26,7 @@ struct Retiling {
 const std::vector<Retiling> retilings{
     {"plain", "", [](Problem& p) { p.seq_q = 9, p.seq_kv = 130; }},
     {"reversed", "tile_kv=32,reverse=1", [](Problem& p) { p.seq_q = 5, p.seq_kv = 300, p.mask = Mask::causal_bottom_right; }},
-    {"lazy", "tile=8x40,lazy=1",
-     [](Problem& p) { p.seq_q = 17, p.seq_kv = 100, p.mask = Mask::causal_bottom_right, p.window_left = 40; }},
+    {"lazy", "tile=8x40,lazy=1", [](Problem& p) { p.seq_q = 17, p.seq_kv = 100, p.mask = Mask::causal_bottom_right, p.window_left = 40; }},
     {"reversed_lazy", "tile_kv=16,reverse=1,lazy=1",
      [](Problem& p) { p.batch = 4, p.seq_q = 1, p.seq_kv = 257, p.lengths = Lengths::random, p.layout = Layout::paged_nhd; }},
     {"few_keys", "tile=3x8", [](Problem& p) { p.seq_q = p.seq_kv = 12, p.mask = Mask::causal_top_left; }},
@@ -71,6 +73,21 @@ Plan plan_of(const Retiling& retiling) {
   return plan;
 }
 
+// The suite statistics over these cases. Left out: a needle with V off zero in bf16. There o differs from the needle's own v by less than
+// half an ulp, output rounding gives back v, and that is an error along the temperature in every row: z about +9 in a single legal case,
+// where shrink and temperature take output rounding for independent of it.
+std::vector<SuiteScore> suite_scores(const cli::RunSession& session, const Contracts& contracts) {
+  std::vector<const Outcome*> outcomes;
+  for (const StoredOutcome& stored : session.outcomes()) {
+    const Problem& p = stored.outcome.c.problem;
+    const bool off_zero = p.v_law == VLaw::large_mean || p.v_law == VLaw::band;
+    if (p.dtype == DType::bf16 && p.law == Law::needle && off_zero) continue;
+    outcomes.push_back(&stored.outcome);
+  }
+  return judge_suites(outcomes, contracts, std::vector<const Baseline*>(outcomes.size(), nullptr), true);
+}
+
+void PrintTo(const Retiling& of, std::ostream* to) { *to << of.name; }
 class LegalKernels : public testing::TestWithParam<Retiling> {};
 
 TEST_P(LegalKernels, RaiseNoAlarm) {
@@ -80,20 +97,24 @@ TEST_P(LegalKernels, RaiseNoAlarm) {
   const auto providers = discover(options);
   ASSERT_TRUE(providers) << to_string(providers.error());
   const Runner runner{options, *providers, text->contracts};
-  cli::RunSession session(cli::this_run("test", "", "test_sigma"), runner, *text, nullptr);
-  const auto done = session.execute(plan_of(GetParam()), true, [] {});
+  cli::RunSession session(cli::this_run("test", "", "test_legal_kernels"), runner, *text, nullptr);
+  const auto done = session.execute(plan_of(GetParam()), false, [] {});
   ASSERT_TRUE(done) << to_string(done.error());
 
   expect_no_alarm(session, GetParam().name);
-  const int refused = static_cast<int>(kernels.size() - kernels_with_fp32) * problems_fp32;
-  EXPECT_EQ(count(session, Verdict::unsupported), refused);
-  EXPECT_EQ(count(session, Verdict::fresh), static_cast<int>(kernels.size()) * (problems_16_bit + problems_fp32) - refused);
+  const auto scores = suite_scores(session, text->contracts);
+  expect_no_alarm(scores, GetParam().name);
+  EXPECT_EQ(std::count_if(scores.begin(), scores.end(), [](const SuiteScore& score) { return score.status == "pass"; }), judged_scores);
 
+  const int refused = static_cast<int>(kernels.size() - kernels_with_fp32) * problems_fp32;
+  const int all = static_cast<int>(kernels.size()) * (problems_16_bit + problems_fp32);
+  EXPECT_EQ(count(session, Verdict::unsupported), refused);
+  EXPECT_EQ(count(session, Verdict::fresh), all - refused);
   const auto nearest = std::max_element(session.outcomes().begin(), session.outcomes().end(), [](const auto& a, const auto& b) {
     return a.judgement.percent_of_limit < b.judgement.percent_of_limit;
   });
-  fmt::print("nearest to its limit: {} at {:.0f} % of {}'s\n", nearest->outcome.case_id, nearest->judgement.percent_of_limit,
-             nearest->judgement.nearest_statistic);
+  fmt::print("{} cases, nearest to its limit: {} at {:.0f} % of {}'s\n", all - refused, nearest->outcome.case_id,
+             nearest->judgement.percent_of_limit, nearest->judgement.nearest_statistic);
 }
 
 INSTANTIATE_TEST_SUITE_P(Sigma, LegalKernels, testing::ValuesIn(retilings), [](const auto& at) { return at.param.name; });

@@ -1,6 +1,6 @@
-// Sigma against simulated legal kernels: the root mean square of e / sigma over many legal draws lies in [0.7, 1.1] for every feature of the
-// rounding spec, shape, law of Q and K, law of V, dtype and output dtype. Above 1.1 legal kernels would be accused: there is no exception.
-// Below 0.7 sigma is wider than it need be and a bug may hide in it: what lies there is listed in `wide` with how far and why.
+// Sigma against simulated legal kernels: the root mean square of e / sigma over many legal draws lies in [0.7, 1.1] for every feature of
+// the rounding spec, shape, law of Q and K, law of V, dtype and output dtype. Above 1.1 legal kernels would be accused: there is no
+// exception. Below 0.7 sigma is wider than it need be and a bug may hide in it: what lies there is listed in `wide` with how far and why.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -170,9 +170,9 @@ bool rounds_output(const Situation& s) { return s.out != DType::f32; }
 const std::vector<Wide> wide{
     {"*", [](const Situation& s) { return s.v_law == VLaw::constant && rounds_output(s); }, 0,
      "o is itself a number of the output dtype: errors below half an ulp are rounded away"},
-    {"*", [](const Situation& s) { return s.law == Law::exact; }, 0.3,
-     "all keys share one rounding, which sigma takes at 0.55 u^2 instead of its mean 0.18 u^2, so that the worst draw stays within the limit of "
-     "the rms: sqrt(0.18 / 0.55) = 0.57, less where the output is coarse"},
+    {"*", [](const Situation& s) { return s.law == Law::exact; }, 0.25,
+     "all keys share one rounding, which sigma takes at 0.55 u^2 instead of its mean 0.18 u^2, so that the worst draw stays within the rms "
+     "limit: sqrt(0.18 / 0.55) = 0.57, less where few rounding intervals are met"},
     {"*", [](const Situation& s) { return (s.law == Law::near_uniform || s.law == Law::uniform) && one_sign(s); }, 0.05,
      "many keys lie within few rounding intervals: their errors are a sawtooth that cancels where V has one sign, and sigma adds cells in "
      "quadrature"},
@@ -180,12 +180,14 @@ const std::vector<Wide> wide{
      "numerator and denominator have the same error; what is left is fp32 accumulation, which enters by a bound"},
     {"denominator", [](const Situation& s) { return s.law == Law::peaky || s.law == Law::needle; }, 0.25,
      "in one-hot rows v - o is small, and the bound of fp32 accumulation over all keys is not"},
-    {"p_fp32", [](const Situation& s) { return s.out == DType::f32; }, 0.1,
-     "fp32 accumulation enters by a bound over all keys, as if each had the same weight and one sign"},
+    {"p_fp32", [](const Situation& s) { return s.out == DType::f32; }, 0.03,
+     "fp32 accumulation enters by a bound over all keys, as if each had the same weight"},
     {"p_fp32", [](const Situation& s) { return s.law == Law::peaky && one_sign(s); }, 0.5,
      "one-hot rows give back v, which is a number of the output dtype"},
-    {"split_partials", [](const Situation&) { return true; }, 0,
-     "partials enter by the largest partial sum that any split could have; those of a constant V are not rounded at all"},
+    {"split_partials", [](const Situation& s) { return s.v_law == VLaw::constant; }, 0,
+     "the partials of a constant V are numbers of their dtype: they are not rounded at all"},
+    {"split_partials", [](const Situation&) { return true; }, 0.35,
+     "each element's partials enter by the largest partial sum that any split could have"},
     {"s_rounded", [](const Situation& s) { return s.v_law == VLaw::normal; }, 0.5,
      "each logit's rounding is taken at 0.55 u^2 instead of its mean 0.18 u^2, and as shared by neighbours"},
 };
@@ -208,10 +210,11 @@ void expect_spreads(const std::vector<Situation>& situations) {
     const std::string_view shown_by = exception.spec == "*" ? "fma" : exception.spec;
     EXPECT_TRUE(shown_by != situations.front().spec || needed.count(&exception) > 0) << "not needed any more: " << exception.reason;
   }
-  fmt::print("{} combinations: rms of e / sigma {:.3f} to {:.3f}, {} exceptions needed\n", situations.size(), lowest, highest, needed.size());
-  for (const Situation& s : situations) fmt::print("{}\n", describe(s));
+  fmt::print("{} combinations: rms of e / sigma {:.3f} to {:.3f}, {} exceptions needed\n", situations.size(), lowest, highest,
+             needed.size());
 }
 
+void PrintTo(const Feature& of, std::ostream* to) { *to << of.name; }
 class SimulatedFeature : public testing::TestWithParam<Feature> {};
 TEST_P(SimulatedFeature, SpreadIsSigma) { expect_spreads(measure_laws(GetParam(), "160_keys", base_problem(), few_v_laws)); }
 INSTANTIATE_TEST_SUITE_P(Sigma, SimulatedFeature, testing::ValuesIn(features), [](const auto& at) { return at.param.name; });
@@ -227,6 +230,7 @@ const std::vector<Shape> shapes{
     {"ragged", [](Problem& p) { p.batch = 3, p.seq_q = 3, p.seq_kv = 50, p.lengths = Lengths::random, p.layout = Layout::ragged; }},
     {"long", [](Problem& p) { p.seq_q = 1, p.seq_kv = 1500; }},
 };
+void PrintTo(const Shape& of, std::ostream* to) { *to << of.name; }
 class SimulatedShape : public testing::TestWithParam<Shape> {};
 TEST_P(SimulatedShape, SpreadIsSigma) {
   Problem problem = base_problem();
