@@ -19,7 +19,8 @@ constexpr std::size_t least_scored_cases = 4;
 constexpr double score_clip = 6;
 
 constexpr std::size_t least_drift_cases = 30;
-constexpr double drift_median_limit = 1.05;
+// Legal retilings of cpu/flash reach 1.072 (a lagging maximum from the end, tiles of 8 keys), a second rounding of P 1.20 (tests/sigma).
+constexpr double drift_median_limit = 1.1;
 constexpr double drift_chance = 1e-6;
 
 constexpr std::string_view partial = "not judged: partial suite";

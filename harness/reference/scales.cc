@@ -11,6 +11,9 @@ namespace {
 constexpr float negligible = 1e-30F;
 // Of a variance: 2.5e-5 of sigma.
 constexpr double negligible_share = 5e-5;
+// Of the largest |v|, what weights below `negligible` may add up to: no scale is smaller, so that a column whose heavy keys all have v = 0
+// is not judged by an error of 0.
+constexpr double least_error = 0x1p-48;
 
 double square(double x) { return x * x; }
 
@@ -297,8 +300,8 @@ void BlockScales::accumulation() {
     for (std::int64_t j = 0; j < columns_; ++j) {
       const std::int64_t at = r * ld_ + j;
       const double range = range_.data()[at];
-      result[j] =
-          square(pv.u) * (n / 3 + 4) * (0.3 * square(o(r, j)) + p_squared_moment_.data()[at]) + square(0.3 * pv.u * tied_keys * range);
+      result[j] = square(pv.u) * (n / 3 + 4) * (0.3 * square(o(r, j)) + p_squared_moment_.data()[at]) +
+                  square(0.3 * pv.u * tied_keys * range) + square(least_error);
       if (!pv.toward_zero) continue;
       const double drift = (std::abs(first_.data()[at]) / 2 + step_loss * range) / 3;
       result[j] += square(drift) + second_.data()[at] / 6.0;

@@ -64,6 +64,7 @@ class DefaultLimits : public testing::TestWithParam<Cell> {};
 TEST_P(DefaultLimits, AreThoseOfTheTable) {
   const Cell& cell = GetParam();
   Problem problem;
+  problem.seq_q = 64;
   problem.dtype = cell.dtype;
   problem.out_dtype = cell.out;
   RoundingSpec spec = strict_spec(problem);
@@ -87,6 +88,20 @@ TEST(DefaultLimits, GrowWithTheNumberOfElements) {
   EXPECT_NEAR(grown_limit(6.5, 1'000'000'000), 7.17, 0.005);
   EXPECT_NEAR(grown_limit(6.5, 10'000'000'000), 7.49, 0.005);
   EXPECT_NEAR(grown_limit(6.5, 100'000'000'000), 7.79, 0.005);
+}
+
+TEST(DefaultLimits, RmsIsWiderForFewQueryRows) {
+  Problem problem;
+  const auto rms = [&](std::int64_t batch, std::int64_t seq_q) {
+    problem.batch = batch;
+    problem.seq_q = seq_q;
+    return default_limits(strict_spec(problem), problem, 1000).rms;
+  };
+  EXPECT_EQ(rms(1, 1), 4 * 1.35);
+  EXPECT_EQ(rms(4, 1), 2 * 1.35);
+  EXPECT_EQ(rms(2, 8), 1.35);
+  EXPECT_EQ(rms(1, 16), 1.35);
+  EXPECT_EQ(rms(1, 1000), 1.35);
 }
 
 TEST(DefaultLimits, OnlyMaximaOverElementsGrow) {

@@ -122,12 +122,6 @@ std::vector<Retiling> legal_retilings() {
   return all;
 }
 
-// A maximum that lags behind costs accuracy: the largest P is no longer exactly 1, and in low-entropy rows that P is most of the error.
-// With tiles of 8 and 16 keys from the end, where it lags nearly always, the median over the cases grows by 1.07 and 1.06, beyond the
-// drift's limit of 1.05 though the kernel is legal. No single case is an alarm.
-bool may_exceed_median(const Retiling& retiling) { return retiling.reverse && retiling.lazy && retiling.tile_kv <= 16; }
-constexpr double largest_legal_median = 1.1;
-
 TEST_F(Retilings, AreNoRegression) {
   const auto retilings = legal_retilings();
   ASSERT_EQ(retilings.size(), 100U);
@@ -140,12 +134,8 @@ TEST_F(Retilings, AreNoRegression) {
     expect_no_alarm(*session, retiling.options);
     EXPECT_GT(count(*session, Verdict::changed), 0) << retiling.options << " changes nothing and tests nothing";
     const Drift drift = drift_of(*session);
-    if (may_exceed_median(retiling)) {
-      EXPECT_LE(drift.median, largest_legal_median) << retiling.options;
-    } else {
-      expect_no_alarm(session->scores(), retiling.options);
-      EXPECT_EQ(session->exit_code(), 0) << retiling.options;
-    }
+    expect_no_alarm(session->scores(), retiling.options);
+    EXPECT_EQ(session->exit_code(), 0) << retiling.options;
     if (drift.cases >= least_drift_cases) {
       smallest_median = std::min(smallest_median, drift.median);
       largest_median = std::max(largest_median, drift.median);
