@@ -14,8 +14,7 @@ constexpr std::size_t label_width = 11;
 
 // "  worst      text", wrapped behind the label.
 std::string labelled(std::string_view label, const std::string& text, const Style& style) {
-  const std::size_t width = std::max(label_width, label.size() + 1);
-  return fmt::format("  {:<{}}{}\n", label, width, wrapped(text, label_width + 2, style));
+  return fmt::format("  {:<{}}{}\n", label, label_width, wrapped(text, label_width + 2, style));
 }
 
 std::string shell_quoted(const std::string& text) {
@@ -96,7 +95,8 @@ std::string measured_lines(const StoredOutcome& stored, const Style& style) {
 
 std::string judgement_lines(const Judgement& judgement, const Style& style) {
   std::string text;
-  for (const Finding& finding : judgement.findings) text += labelled(finding.statistic, finding.text, style);
+  std::string_view label = "why";
+  for (const Finding& finding : judgement.findings) text += labelled(std::exchange(label, ""), finding.text, style);
   for (const std::string& note : judgement.notes) text += labelled("note", note, style);
   return text;
 }

@@ -60,9 +60,9 @@ std::string diff_section(const std::vector<StoredDiff>& diffs, const Style& styl
     if (const std::string reason = why(judgement); !reason.empty())
       sentences += fmt::format("  {}: {}\n", label.substr(diff.suite.size() + 1), wrapped(reason, 4, style));
   }
-  return render_table({"diff a : b", "verdict", "max abs", "mean abs", "sigma", "max rel", "at |expected|", "equal heads", "rms error a",
-                       "rms error b", "time a / b"},
-                      rows, style) +
+  return render_table(
+             {"diff a : b", "verdict", "max abs", "mean abs", "sigma", "max rel", "at |o|", "equal heads", "rms a", "rms b", "time a/b"},
+             rows, style) +
          sentences + "\n";
 }
 

@@ -24,7 +24,7 @@ TEST(RenderCase, Fail) {
   EXPECT_EQ(render_case(failing_outcome(), "plumbline run --provider './mine.so'", plain),
             R"(fail  mutants/bf16_accumulator/bf16/b1-h4-s128-d64/mask=causal_top_left
   suite      smoke/causal
-  peak       peak is 9.3, its limit 6.5
+  why        peak is 9.3, its limit 6.5
   note       sigma is 1.5 times that of the strict spec (p_dtype=bf16)
   judged     143 % of the limit (peak)
   worst      peak: sample 0 head 3 row 17 column 5, 18 visible keys
@@ -51,7 +51,7 @@ TEST(RenderCase, Unsupported) {
 TEST(RenderCase, CrashedSaysWhyAndHowToRepeat) {
   EXPECT_EQ(render_case(crashed_outcome(), "plumbline run", plain), R"(crashed  cpu/flash/fp32/b1-h1-s1-d64
   suite      stories/S5
-  status     signal 11 (segmentation fault)
+  why        signal 11 (segmentation fault)
 reproduce: plumbline run --case 'cpu/flash/fp32/b1-h1-s1-d64'
 
 )");
@@ -129,7 +129,7 @@ TEST(RenderDiff, OneSideDidNotRun) {
   EXPECT_EQ(render_diff(stored, plain), R"(crashed  stories/S4
   a          cpu/split_kv/fp16/b57-h32x8-s1x8192-d128/layout=paged_nhd
   b          cpu/flash/fp16/b57-h32x8-s1x8192-d128/layout=paged_nhd
-  status     a: signal 11
+  why        a: signal 11
 
 )");
 }
