@@ -4,6 +4,9 @@ caller_directory="$PWD"
 source_directory="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 cd "$source_directory"
 
+# Stored with a run, so that "since when does it fail" can name a commit.
+export PLUMBLINE_COMMIT="${PLUMBLINE_COMMIT:-$(git rev-parse HEAD 2>/dev/null || true)}"
+
 # "dev" compiles the CUDA kernels, too; without nvcc they are left out, and that is said.
 if command -v nvcc >/dev/null; then
   preset="${PLUMBLINE_PRESET:-dev}"

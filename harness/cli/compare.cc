@@ -21,7 +21,8 @@ struct Change {
   std::string case_id, verdict_before, verdict_after;
   double rms_before = 0, rms_after = 0, time_ratio_before = 0, time_ratio_after = 0;
   bool bits_equal = false, build_equal = false;
-  bool differs() const { return verdict_before != verdict_after || !bits_equal; }
+  bool measured = false;  // both sides have an output
+  bool differs() const { return verdict_before != verdict_after || (measured && !bits_equal); }
 };
 
 struct RunComparison {
@@ -61,8 +62,9 @@ Result<RunComparison> compare_runs(const CompareOptions& options, Store& store) 
     const auto& a = found->second;
     result.changes.push_back({key.second, std::string(name(a.judgement.verdict)), std::string(name(b.judgement.verdict)),
                               a.outcome.errors.rms, b.outcome.errors.rms, a.outcome.time_ratio, b.outcome.time_ratio,
-                              a.outcome.output_digest == b.outcome.output_digest,
-                              a.outcome.description.build_id == b.outcome.description.build_id});
+                              !a.outcome.output_digest.empty() && a.outcome.output_digest == b.outcome.output_digest,
+                              a.outcome.description.build_id == b.outcome.description.build_id,
+                              !a.outcome.output_digest.empty() && !b.outcome.output_digest.empty()});
   }
   return result;
 }
@@ -77,8 +79,11 @@ std::string as_text(const RunComparison& comparison, bool all) {
     if (!all && !change.differs()) continue;
     const std::string verdict =
         change.verdict_before == change.verdict_after ? change.verdict_after : change.verdict_before + " -> " + change.verdict_after;
-    rows.push_back({change.case_id, verdict, change.bits_equal ? "equal" : "differ", ratio(change.rms_before, change.rms_after),
-                    ratio(change.time_ratio_before, change.time_ratio_after)});
+    rows.push_back({change.case_id, verdict,
+                    !change.measured    ? ""
+                    : change.bits_equal ? "equal"
+                                        : "differ",
+                    ratio(change.rms_before, change.rms_after), ratio(change.time_ratio_before, change.time_ratio_after)});
   }
   std::string text;
   if (!rows.empty()) text = render_table({"case", "verdict", "bits", "rms ratio", "time ratio"}, rows, output_style());
@@ -121,7 +126,8 @@ int compare_command(const CompareOptions& options) {
   fmt::print("{}", options.format == "json" ? as_json(*comparison) : as_text(*comparison, options.all));
   for (const auto& change : comparison->changes) {
     const auto verdict = parse_verdict(change.verdict_after);
-    if (change.verdict_before != change.verdict_after && verdict && is_failure(*verdict)) return exit_failure;
+    const auto before = parse_verdict(change.verdict_before);
+    if (verdict && is_failure(*verdict) && !(before && is_failure(*before))) return exit_failure;
   }
   return exit_fine;
 }

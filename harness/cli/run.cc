@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <thread>
@@ -14,7 +15,11 @@ namespace plumbline::cli {
 namespace {
 
 std::atomic<bool> stop_requested{false};
-void request_stop(int) { stop_requested = true; }
+// A second signal ends the program at once.
+void request_stop(int signal) {
+  stop_requested = true;
+  std::signal(signal, SIG_DFL);
+}
 
 struct RunOptions {
   ProviderOptions providers;
@@ -28,12 +33,12 @@ struct RunOptions {
   std::uint64_t memory_limit_mib = 8192;
   std::string purpose = "run", format = "text";
   std::filesystem::path junit, markdown;
-  std::string command_line;
+  std::string reproduce;  // start of the lines that repeat a case
   bool database_given = false;
 };
 
 // `--case` without suites: each id becomes a planned case of the suite "case".
-Result<Plan> plan_of_ids(const std::vector<std::string>& ids, bool timed) {
+Result<Plan> plan_of_ids(const std::vector<std::string>& ids, const std::vector<std::string>& kernels, bool timed) {
   Plan plan;
   plan.partial = true;
   Errors errors;
@@ -43,6 +48,10 @@ Result<Plan> plan_of_ids(const std::vector<std::string>& ids, bool timed) {
       errors.insert(errors.end(), c.error().begin(), c.error().end());
       continue;
     }
+    if (std::find(kernels.begin(), kernels.end(), c->kernel) == kernels.end()) {
+      errors.push_back(
+          {"", 0, fmt::format("{}: there is no kernel {}", id, c->kernel), fmt::format("there are {}", fmt::join(kernels, ", "))});
+    }
     for (const auto& message : validate(c->problem)) errors.push_back({"", 0, fmt::format("{}: {}", id, message), ""});
     plan.cases.push_back({"case", "case", "named on the command line", Tier::smoke, *c, case_id(*c), timed});
   }
@@ -51,7 +60,7 @@ Result<Plan> plan_of_ids(const std::vector<std::string>& ids, bool timed) {
 }
 
 Result<Plan> make_plan(RunOptions& options, const std::vector<ProviderInfo>& providers) {
-  if (!options.case_ids.empty()) return plan_of_ids(options.case_ids, options.timed);
+  if (!options.case_ids.empty()) return plan_of_ids(options.case_ids, kernel_names(providers), options.timed);
   auto suites = options.cases.read();
   if (!suites) return tl::unexpected(suites.error());
   return plumbline::make_plan(*suites, kernel_names(providers), options.cases.filter);
@@ -67,11 +76,16 @@ Result<void> write_text(const std::filesystem::path& path, const std::string& te
   return {};
 }
 
-std::string reproduce_command(const RunOptions& options) {
-  std::string command = "plumbline run";
-  for (const auto& provider : options.providers.providers) command += fmt::format(" --provider '{}'", provider);
-  if (options.providers.no_default_provider) command += " --no-default-provider";
-  return command;
+// The program as it was called and every option that bears on a verdict, so that the line works when pasted in the same directory.
+std::string reproduce_command(const CLI::App& command, const RunOptions& options) {
+  std::string text = program_name() + " run";
+  for (const auto& provider : options.providers.providers) text += fmt::format(" --provider '{}'", provider);
+  if (options.providers.no_default_provider) text += " --no-default-provider";
+  if (!options.providers.baselines.empty()) text += fmt::format(" --baselines '{}'", options.providers.baselines.string());
+  for (const char* option : {"--timeout", "--memory-limit", "--reference-cost", "--repetitions"}) {
+    if (command.count(option) > 0) text += fmt::format(" {} {}", option, command.get_option(option)->as<std::string>());
+  }
+  return text;
 }
 
 int report(const RunOptions& options, const RunSession& session) {
@@ -80,7 +94,7 @@ int report(const RunOptions& options, const RunSession& session) {
     if (auto written = write_text(path, text); !written) errors.insert(errors.end(), written.error().begin(), written.error().end());
   };
   const RunReport content{&session.info(),   &session.outcomes(), &session.diffs(),
-                          &session.scores(), session.exit_code(), reproduce_command(options)};
+                          &session.scores(), session.exit_code(), options.reproduce};
   if (!options.junit.empty()) write(options.junit, render_junit(content));
   if (!options.markdown.empty()) write(options.markdown, render_markdown(content));
   fmt::print("{}", options.format == "json" ? render_json(content) : render_text(content, output_style()));
@@ -101,6 +115,13 @@ int run(RunOptions& options) {
   if (!providers) return report_errors(providers.error(), exit_infrastructure);
   auto plan = make_plan(options, *providers);
   if (!plan) return report_errors(plan.error(), exit_usage);
+  if (plan->size() == 0) {
+    if (!plan->partial) {
+      fmt::print("shard {} has no case\n", options.cases.shard);
+      return exit_fine;
+    }
+    return report_errors({{"", 0, "the filters leave no case", "see `plumbline list` for what there is"}}, exit_nothing);
+  }
 
   std::unique_ptr<Store> store;
   const bool stores = !options.no_store && (options.case_ids.empty() || options.database_given);
@@ -112,10 +133,10 @@ int run(RunOptions& options) {
   std::signal(SIGINT, request_stop);
   std::signal(SIGTERM, request_stop);
   const Runner runner{options.measure, *providers, text->contracts, options.jobs, &stop_requested};
-  RunSession session(this_run(options.purpose, options.cases.shard, options.command_line), runner, *text, store.get());
+  RunSession session(this_run(options.purpose, options.cases.shard, options.reproduce, options.cases.suites), runner, *text, store.get());
   {
     Progress progress(plan->size(), options.quiet);
-    auto done = session.execute(*plan, !plan->partial, [&progress] { progress.step(); });
+    auto done = session.execute(*plan, !plan->partial && options.case_ids.empty(), [&progress] { progress.step(); });
     if (!done) {
       report(options, session);
       return report_errors(done.error(), exit_infrastructure);
@@ -134,7 +155,9 @@ void add_run(CLI::App& app, int& exit_code) {
   options->cases.add_to(*command);
   options->providers.add_to(*command);
   options->database.add_to(*command);
-  command->add_option("--case", options->case_ids, "Run this case id (as printed after 'reproduce:'); stored only with --db");
+  auto* case_option =
+      command->add_option("--case", options->case_ids, "Run this case id (as printed after 'reproduce:'); stored only with --db");
+  for (const char* filter : {"--match", "--exclude", "--tier", "--shard"}) case_option->excludes(filter);
   command->add_flag("--timed", options->timed, "With --case: also time it");
   command->add_flag("--no-store", options->no_store, "Store nothing, compare with nothing");
   command->add_option("--jobs,-j", options->jobs, "Cases measured at once (timed cases always run alone)")
@@ -149,7 +172,8 @@ void add_run(CLI::App& app, int& exit_code) {
       ->check(CLI::Range(3, 1000));
   command
       ->add_option("--reference-cost", options->measure.reference_cost_limit, "Multiply-adds of the reference beyond which it samples rows")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(CLI::Range(1.0, 1e18));
   command->add_option("--reference-cache", options->measure.reference_cache, "Keep fp64 references in this directory")->type_name("DIR");
   command->add_option("--save-failures", options->measure.save_failures, "Write tensors of each failure as safetensors")->type_name("DIR");
   command->add_option("--junit", options->junit, "Write JUnit XML")->type_name("FILE");
@@ -166,9 +190,7 @@ void add_run(CLI::App& app, int& exit_code) {
       "  plumbline run --case 'cpu/flash/bf16/b2-h4-s128-d64/mask=causal_top_left'");
   command->callback([command, options, &exit_code] {
     options->database_given = command->count("--db") > 0;
-    for (const auto* root = command; root != nullptr; root = root->get_parent())
-      options->command_line = root->get_name() + " " + options->command_line;
-    options->command_line += fmt::format("{} {}", fmt::join(options->cases.suites, " "), fmt::join(options->case_ids, " "));
+    options->reproduce = reproduce_command(*command, *options);
     exit_code = run(*options);
   });
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace plumbline::cli {
 
@@ -23,10 +24,12 @@ Result<void> RunSession::execute(const Plan& plan, bool complete, const std::fun
     const auto& past = past_[stored.outcome.case_id];
     baselines.push_back(past.baseline ? &*past.baseline : nullptr);
   }
-  scores_ = judge_suites(outcomes, text_.contracts, baselines, complete && !stopped);
+  // A shard is complete in itself, and judged over its suites only together with the others (plumbline judge RUN RUN…).
+  scores_ = judge_suites(outcomes, text_.contracts, baselines, complete && !stopped && run_.shard == "1/1");
   if (store_ != nullptr) {
     keep(store_->add_suite_scores(run_.run_id, scores_));
-    keep(store_->finish_run(run_.run_id, exit_code(), complete && !stopped));
+    if (!stopped) keep(store_->finish_run(run_.run_id, exit_code(), complete));
+    if (stopped) keep(store_->flush());
   }
   if (!store_errors_.empty()) return tl::unexpected(store_errors_);
   return {};
@@ -60,6 +63,8 @@ Judgement RunSession::judge_with_past(const Outcome& outcome, const Past& past) 
 }
 
 void RunSession::take(Outcome outcome) {
+  // The side of a diff may be a case of its suite, too: it is kept once.
+  if (!taken_.insert({outcome.suite, outcome.case_id}).second) return;
   const auto [past, fresh] = past_.try_emplace(outcome.case_id);
   if (fresh) past->second = past_of(outcome.case_id);
   StoredOutcome stored{std::move(outcome), {}};
@@ -75,8 +80,8 @@ void RunSession::take(DiffOutcome outcome) {
   diffs_.push_back(std::move(stored));
 }
 
-// A regression must show again in a fresh process; one that does not is ambiguous (JUDGING: confirmed in a fresh process). Any other
-// failure there is what the case is.
+// A regression must show again in fresh processes (JUDGING: confirmed in a fresh process). Two are asked: if both agree that there is none,
+// the first was noise; if they disagree, the case is ambiguous. Any other failure there is what the case is.
 void RunSession::confirm_regressions(const Plan& plan) {
   std::map<std::pair<std::string, std::string>, const PlannedCase*> planned;
   for (const auto& c : plan.cases) planned[{c.suite, c.case_id}] = &c;
@@ -84,17 +89,24 @@ void RunSession::confirm_regressions(const Plan& plan) {
     for (const auto* side : {&d.a, &d.b}) planned.try_emplace({side->suite, side->case_id}, side);
   }
   for (auto& stored : outcomes_) {
-    if (stored.judgement.verdict != Verdict::regressed) continue;
+    if (stored.judgement.verdict != Verdict::regressed || (runner_.stop != nullptr && runner_.stop->load())) continue;
     const auto found = planned.find({stored.outcome.suite, stored.outcome.case_id});
     if (found == planned.end()) continue;
-    StoredOutcome again{runner_.run_fresh(*found->second), {}};
-    again.judgement = judge_with_past(again.outcome, past_[stored.outcome.case_id]);
-    if (is_failure(again.judgement.verdict)) {
-      if (again.judgement.verdict != Verdict::regressed) stored = std::move(again);
-      stored.judgement.notes.push_back("confirmed in a fresh process");
+    std::array<StoredOutcome, 2> again;
+    for (auto& fresh : again) {
+      fresh.outcome = runner_.run_fresh(*found->second);
+      fresh.judgement = judge_with_past(fresh.outcome, past_[stored.outcome.case_id]);
+    }
+    const auto failures = std::count_if(again.begin(), again.end(), [](const auto& fresh) { return is_failure(fresh.judgement.verdict); });
+    if (failures == 2) {
+      if (again[0].judgement.verdict != Verdict::regressed) stored = std::move(again[0]);
+      stored.judgement.notes.push_back("confirmed in two fresh processes");
+    } else if (failures == 0) {
+      stored = std::move(again[0]);
+      stored.judgement.notes.push_back("looked like a regression at first; two fresh processes say it is none");
     } else {
       stored.judgement.verdict = Verdict::ambiguous;
-      stored.judgement.notes.push_back(fmt::format("a fresh process says {}", name(again.judgement.verdict)));
+      stored.judgement.notes.push_back("two fresh processes disagree");
     }
     if (store_ != nullptr) keep(store_->add(run_.run_id, stored));
   }

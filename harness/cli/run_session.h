@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,8 @@ class RunSession {
   // `store` may be null: nothing is stored and nothing is compared with the past.
   RunSession(RunInfo run, const Runner& runner, const ReviewedText& text, Store* store);
 
-  // Measures, judges and stores the plan. `complete`: the plan is all of its suites, so that suite statistics are judged.
+  // Measures, judges and stores the plan. `complete`: the plan is all of its suites (or of the shard's part of them), so that suite
+  // statistics are judged.
   Result<void> execute(const Plan& plan, bool complete, const std::function<void()>& progress);
 
   const std::vector<StoredOutcome>& outcomes() const { return outcomes_; }
@@ -47,7 +49,8 @@ class RunSession {
   std::vector<StoredOutcome> outcomes_;
   std::vector<StoredDiff> diffs_;
   std::vector<SuiteScore> scores_;
-  std::map<std::string, Past> past_;  // by case id
+  std::map<std::string, Past> past_;                     // by case id
+  std::set<std::pair<std::string, std::string>> taken_;  // (suite, case id)
   Errors store_errors_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/ioctl.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
@@ -142,7 +143,20 @@ void DatabaseOption::add_to(CLI::App& command) {
 
 Result<std::unique_ptr<Store>> DatabaseOption::open(bool read_only) const { return Store::open(path, read_only); }
 
-RunInfo this_run(const std::string& purpose, const std::string& shard, const std::string& command_line) {
+std::string program_name() {
+  std::ifstream file("/proc/self/cmdline");
+  std::string name;
+  std::getline(file, name, '\0');
+  return name.find('/') == std::string::npos ? "plumbline" : name;
+}
+
+std::string reproduce_command(const RunInfo& run) {
+  const auto versions = nlohmann::json::parse(run.versions_json, nullptr, false);
+  return versions.is_object() ? versions.value("reproduce", "plumbline run") : "plumbline run";
+}
+
+RunInfo this_run(const std::string& purpose, const std::string& shard, const std::string& reproduce,
+                 const std::vector<std::string>& suites) {
   RunInfo run;
   run.run_id = uuid();
   run.started_at = fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)));
@@ -153,8 +167,8 @@ RunInfo this_run(const std::string& purpose, const std::string& shard, const std
   run.commit = environment("PLUMBLINE_COMMIT").empty() ? environment("GITHUB_SHA") : environment("PLUMBLINE_COMMIT");
   run.compiler = build::compiler;
   run.flags = build::flags;
-  run.versions_json = nlohmann::json{{"plumbline", build::version}, {"kernel", host.release}}.dump();
-  run.command_line = command_line;
+  run.versions_json = nlohmann::json{{"plumbline", build::version}, {"kernel", host.release}, {"reproduce", reproduce}}.dump();
+  run.command_line = fmt::format("{} {}", reproduce, fmt::join(suites, " "));
   run.shard = shard.empty() ? "1/1" : shard;
   run.purpose = purpose;
   return run;

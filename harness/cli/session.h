@@ -57,6 +57,12 @@ struct DatabaseOption {
 };
 
 // This machine as a machine class and the facts that accompany a run.
-RunInfo this_run(const std::string& purpose, const std::string& shard, const std::string& command_line);
+// `reproduce` starts the lines that repeat a case; it is stored, so that a later `show` prints lines that work.
+RunInfo this_run(const std::string& purpose, const std::string& shard, const std::string& reproduce,
+                 const std::vector<std::string>& suites);
+// What this_run stored of it.
+std::string reproduce_command(const RunInfo& run);
+// "plumbline", or the path it was called by where that is needed to find it.
+std::string program_name();
 
 }  // namespace plumbline::cli

@@ -40,7 +40,7 @@ Result<std::string> show(const ShowOptions& options, Store& store) {
       return fail(fmt::format("no case of run {} matches", *run_id), "see `plumbline show` without a case");
     if (options.format == "text") {
       std::string text;
-      for (const auto& stored : *outcomes) text += render_case(stored, "plumbline run", output_style());
+      for (const auto& stored : *outcomes) text += render_case(stored, reproduce_command(*run), output_style());
       for (const auto& stored : *diffs) text += render_diff(stored, output_style());
       return text;
     }
@@ -48,7 +48,7 @@ Result<std::string> show(const ShowOptions& options, Store& store) {
   std::vector<Verdict> verdicts;
   for (const auto& stored : *outcomes) verdicts.push_back(stored.judgement.verdict);
   for (const auto& stored : *diffs) verdicts.push_back(stored.judgement.verdict);
-  const RunReport content{&*run, &*outcomes, &*diffs, &*scores, exit_code(verdicts, *scores), "plumbline run"};
+  const RunReport content{&*run, &*outcomes, &*diffs, &*scores, exit_code(verdicts, *scores), reproduce_command(*run)};
   if (options.format == "json") return render_json(content);
   if (options.format == "markdown") return render_markdown(content);
   if (options.format == "junit") return render_junit(content);

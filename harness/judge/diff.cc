@@ -21,7 +21,7 @@ void judge_rounding(const DiffOutcome& diff, Finder& finder) {
         diff.max_abs == 0
             ? "the two are equal in every element"
             : fmt::format(
-                  "the difference is explained by what both declare: at most {:.3g} of its standard deviations, {:.3g} are legal; {}",
+                  "rounding: what both declare explains the difference: at most {:.3g} of its standard deviations, {:.3g} are legal; {}",
                   diff.max_sigma, limit, largest_relative(diff)));
   } else {
     finder.find(Verdict::fail,

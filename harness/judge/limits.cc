@@ -18,9 +18,9 @@ bool is_16_bit(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16
 // Keeps fewer bits than fp32 has: Hopper's fp8 accumulator (13), fp16 accumulation.
 bool is_short(const Accumulator& accumulator) { return accumulator.dtype != DType::f32 || accumulator.fraction_bits < 23; }
 
-// The elements of one query row share the errors of its P, and where V has one sign so do its columns and, with near-equal keys, its heads: a
-// problem of R query rows may hold no more than R independent draws. Legal maxima of the rms with one-signed V, 3456 runs of the CPU kernels
-// each: 3.19, 1.66, 1.354, 1.243 at R = 1, 4, 16, 40 (decode over 200 keys, fp32 output; 2026-11-21).
+// The elements of one query row share the errors of its P, and where V has one sign so do its columns and, with near-equal keys, its heads:
+// a problem of R query rows may hold no more than R independent draws. Legal maxima of the rms with one-signed V, 3456 runs of the CPU
+// kernels each: 3.19, 1.66, 1.354, 1.243 at R = 1, 4, 16, 40 (decode over 200 keys, fp32 output; 2026-11-21).
 double widened_for_few_rows(double limit, const Problem& problem) {
   const std::int64_t rows = std::max<std::int64_t>(1, problem.batch * problem.seq_q);
   return rows >= rows_without_widening ? limit : limit * std::sqrt(static_cast<double>(rows_without_widening) / static_cast<double>(rows));

@@ -55,7 +55,6 @@ class Measurer {
   void measure(const std::vector<const PlannedCase*>& cases, const std::function<void(Measurement)>& done);
   // Both sides, then their difference.
   DiffOutcome measure(const PlannedDiff& diff, const std::function<void(Measurement)>& done);
-  // Ends all worker processes: the next case runs in a fresh one.
 
  private:
   struct ProblemState;

@@ -17,10 +17,10 @@ bool any_match(const std::vector<std::string>& patterns, const std::vector<std::
 
 bool in_tier(const CaseFilter& filter, Tier tier) { return !filter.tier || static_cast<int>(tier) <= static_cast<int>(*filter.tier); }
 
-bool keeps(const CaseFilter& filter, const std::vector<std::string>& texts, std::string_view shard_key) {
-  if (!filter.match.empty() && !any_match(filter.match, texts)) return false;
-  if (any_match(filter.exclude, texts)) return false;
-  return filter.shards == 1 || shard_of(shard_key, filter.shards) == filter.shard;
+bool in_shard(const CaseFilter& filter, std::string_view key) { return filter.shards == 1 || shard_of(key, filter.shards) == filter.shard; }
+
+bool keeps(const CaseFilter& filter, const std::vector<std::string>& texts) {
+  return (filter.match.empty() || any_match(filter.match, texts)) && !any_match(filter.exclude, texts);
 }
 
 PlannedCase planned(const SuiteCase& from, const std::string& kernel) {
@@ -57,10 +57,10 @@ Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<std::
       for (const std::string& kernel : found) {
         PlannedCase p = planned(c, kernel);
         if (!seen.insert({p.suite, p.case_id}).second || !in_tier(filter, p.tier)) continue;
-        if (keeps(filter, {p.suite + "/" + p.group + "/" + p.case_id, p.case_id}, p.case_id)) {
-          plan.cases.push_back(std::move(p));
-        } else {
+        if (!keeps(filter, {p.suite + "/" + p.group + "/" + p.case_id, p.case_id})) {
           plan.partial = true;
+        } else if (in_shard(filter, p.case_id)) {
+          plan.cases.push_back(std::move(p));
         }
       }
     }
@@ -71,15 +71,14 @@ Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<std::
       if (!known_a || !known_b) continue;
       PlannedDiff p{d.suite, d.name, d.reason, d.tier, d.expect, planned(d.a, d.a.kernel_pattern), planned(d.b, d.b.kernel_pattern)};
       if (!in_tier(filter, p.tier)) continue;
-      if (keeps(filter, {p.suite + "/" + p.name, p.a.case_id, p.b.case_id}, p.a.case_id)) {
-        plan.diffs.push_back(std::move(p));
-      } else {
+      if (!keeps(filter, {p.suite + "/" + p.name, p.a.case_id, p.b.case_id})) {
         plan.partial = true;
+      } else if (in_shard(filter, p.a.case_id)) {
+        plan.diffs.push_back(std::move(p));
       }
     }
   }
   if (!errors.empty()) return tl::unexpected(errors);
-  if (plan.size() == 0) return fail("the filters leave no case", "see `plumbline list` for what there is");
   return plan;
 }
 

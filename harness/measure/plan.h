@@ -26,14 +26,14 @@ struct PlannedDiff {
 struct Plan {
   std::vector<PlannedCase> cases;  // without duplicates within a suite; sides of diffs are not listed here
   std::vector<PlannedDiff> diffs;
-  // A glob or a shard left something of the tier out: suite statistics are not judged.
+  // A glob left something of the tier out: suite statistics are not judged.
   bool partial = false;
   std::size_t size() const { return cases.size() + diffs.size(); }
 };
 
 // Expands kernel globs against `kernels` ("cpu/flash", …) and applies the filter to "suite/group/case id" and to the bare case id (a diff
 // is matched by "suite/name" and by both of its case ids, and sharded by its first case). A pattern that matches no kernel is an error
-// that names the suite's line and the kernels there are; a filter that leaves nothing is one, too.
+// that names the suite's line and the kernels there are. A shard or a filter may leave nothing: an empty plan.
 Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<std::string>& kernels, const CaseFilter& filter);
 
 }  // namespace plumbline

@@ -47,11 +47,13 @@ std::string worst_lines(const Outcome& outcome, const Style& style) {
                               fmt::format("{}: {}, {}", outcome.worst_statistic, at(worst.element),
                                           plural(static_cast<std::size_t>(worst.visible_keys), "visible key")),
                               style);
+  // The LSE has no column, no output ulp and no shares.
+  const bool is_lse = worst.element.column < 0;
   text += labelled("",
-                   fmt::format("got {:.9g}, expected {:.9g}, error {:.4g}: {:.3g} sigma, {:.3g} ulp", worst.got, worst.expected, error,
-                               error / worst.sigma, error / worst.ulp),
+                   fmt::format("got {:.9g}, expected {:.9g}, error {:.4g}: {:.3g} sigma{}", worst.got, worst.expected, error,
+                               error / worst.sigma, is_lse ? "" : fmt::format(", {:.3g} ulp", error / worst.ulp)),
                    style);
-  return text + labelled("sigma", fmt::format("{:.3g} there: {}", worst.sigma, shares(worst.share)), style);
+  return text + labelled("sigma", fmt::format("{:.3g} there{}", worst.sigma, is_lse ? "" : ": " + shares(worst.share)), style);
 }
 
 std::string error_line(const Outcome& outcome, const Style& style) {
@@ -59,8 +61,9 @@ std::string error_line(const Outcome& outcome, const Style& style) {
   std::string text =
       fmt::format("peak {}, beyond output rounding {}, rms {}", number(errors.peak), number(errors.beyond_output), number(errors.rms));
   if (errors.has_lse) text += fmt::format(", lse {}", number(errors.lse_z));
-  text += fmt::format("; largest {} ({} ulp), mean {}; {} elements, {} of {} rows", number(errors.max_abs), number(errors.max_ulp),
-                      number(errors.mean_abs), errors.elements, outcome.reference_rows, outcome.rows_total);
+  text += fmt::format("; largest {}, mean {}; outside allclose 1e-3: {:.2g} %, 1e-2: {:.2g} %; {} elements, {} of {} rows",
+                      number(errors.max_abs), number(errors.mean_abs), 100 * errors.outside_allclose_1e3, 100 * errors.outside_allclose_1e2,
+                      errors.elements, outcome.reference_rows, outcome.rows_total);
   return labelled("error", text, style);
 }
 

@@ -35,35 +35,51 @@ std::string diff_label(const DiffOutcome& diff, const std::vector<StoredDiff>& d
   const auto twins = std::count_if(diffs.begin(), diffs.end(), [&](const StoredDiff& other) {
     return other.outcome.suite == diff.suite && other.outcome.name == diff.name;
   });
-  const std::string label = diff.suite + "/" + diff.name;
   const Result<Case> a = parse_case_id(diff.case_a);
-  if (twins == 1 || !a) return label;
+  if (twins == 1 || !a) return diff.name;
   const std::string id = problem_id(a->problem);
   const auto begin = id.find('/') + 1;
-  return label + " " + id.substr(begin, id.find('/', begin) - begin);
+  return diff.name + " " + id.substr(begin, id.find('/', begin) - begin);
 }
 
+std::vector<std::string> diff_row(const DiffOutcome& diff, const Judgement& judgement, const std::string& label) {
+  const std::string verdict(name(judgement.verdict));
+  if (diff.status != Status::ok) return {label, verdict, "", "", "", "", "", "", "", "", ""};
+  const bool timed = diff.time_ns_a > 0 && diff.time_ns_b > 0;
+  return {label,
+          verdict,
+          number(diff.max_abs),
+          number(diff.mean_abs),
+          number(diff.max_sigma),
+          number(diff.max_rel),
+          number(diff.max_rel_expected),
+          fmt::format("{} of {}", diff.heads_bit_equal, diff.heads),
+          number(diff.rms_a),
+          number(diff.rms_b),
+          timed ? number(diff.time_ns_a / diff.time_ns_b) : ""};
+}
+
+// A table a suite, each followed by what is concluded.
 std::string diff_section(const std::vector<StoredDiff>& diffs, const Style& style) {
-  if (diffs.empty()) return "";
-  std::vector<std::vector<std::string>> rows;
-  std::string sentences;
-  for (const auto& [diff, judgement] : diffs) {
-    const std::string label = diff_label(diff, diffs), verdict(name(judgement.verdict));
-    if (diff.status == Status::ok) {
-      const bool timed = diff.time_ns_a > 0 && diff.time_ns_b > 0;
-      rows.push_back({label, verdict, number(diff.max_abs), number(diff.mean_abs), number(diff.max_sigma), number(diff.max_rel),
-                      number(diff.max_rel_expected), fmt::format("{} of {}", diff.heads_bit_equal, diff.heads), number(diff.rms_a),
-                      number(diff.rms_b), timed ? number(diff.time_ns_a / diff.time_ns_b) : ""});
-    } else {
-      rows.push_back({label, verdict, "", "", "", "", "", "", "", "", ""});
+  std::string text;
+  for (auto first = diffs.begin(); first != diffs.end();) {
+    const std::string& suite = first->outcome.suite;
+    const auto last = std::find_if(first, diffs.end(), [&](const StoredDiff& stored) { return stored.outcome.suite != suite; });
+    std::vector<std::vector<std::string>> rows;
+    std::string sentences;
+    for (; first != last; ++first) {
+      const std::string label = diff_label(first->outcome, diffs);
+      rows.push_back(diff_row(first->outcome, first->judgement, label));
+      if (const std::string reason = why(first->judgement); !reason.empty())
+        sentences += fmt::format("  {}: {}\n", label, wrapped(reason, 4, style));
     }
-    if (const std::string reason = why(judgement); !reason.empty())
-      sentences += fmt::format("  {}: {}\n", label.substr(diff.suite.size() + 1), wrapped(reason, 4, style));
+    text +=
+        fmt::format("diffs of {}\n", suite) +
+        render_table({"a : b", "verdict", "max abs", "mean abs", "sigma", "max rel", "at |o|", "equal heads", "rms a", "rms b", "time a/b"},
+                     rows, style) +
+        sentences + "\n";
   }
-  return render_table(
-             {"diff a : b", "verdict", "max abs", "mean abs", "sigma", "max rel", "at |o|", "equal heads", "rms a", "rms b", "time a/b"},
-             rows, style) +
-         sentences + "\n";
+  return text;
 }
 
 std::string timed_section(const std::vector<StoredOutcome>& outcomes, const Style& style) {

@@ -87,7 +87,7 @@ TEST_F(Stored, JudgeAgainGivesTheSameVerdicts) {
   const auto judged = plumbline("judge latest");
   EXPECT_EQ(judged.code, 0) << judged.text;
   EXPECT_EQ(plumbline("query \"SELECT case_id, verdict FROM v_latest ORDER BY 1\" --format csv").text, before);
-  EXPECT_EQ(plumbline("judge latest --format json --partial").code, 0);
+  EXPECT_TRUE(nlohmann::json::accept(plumbline("judge latest --format json").text));
   EXPECT_EQ(plumbline("judge nothing").code, 3);
 }
 

@@ -37,7 +37,7 @@ TEST(JudgeDiff, RoundingExplains) {
   EXPECT_EQ(judgement.percent_of_limit, 50);
   EXPECT_THAT(
       judgement.notes,
-      ElementsAre("the difference is explained by what both declare: at most 3.25 of its standard deviations, 6.5 are legal; the largest "
+      ElementsAre("rounding: what both declare explains the difference: at most 3.25 of its standard deviations, 6.5 are legal; the largest "
                   "relative difference is 1.58, where |expected| is 1e-05 of the output's rms"));
 }
 

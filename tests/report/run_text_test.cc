@@ -14,9 +14,10 @@ constexpr Style plain{false, 0};
 TEST(RenderText, FailuresThenTablesThenTotals) {
   const SampleRun sample = mixed_run();
   EXPECT_EQ(render_text(sample.report(1), plain), render_case(sample.outcomes[1], "plumbline run", plain) +
-                                                      R"(diff a : b  verdict    max abs  mean abs  sigma  max rel   at |o|  equal heads  rms a  rms b  time a/b
-----------  -------  ---------  --------  -----  -------  -------  -----------  -----  -----  --------
-stories/S4  pass     6.104e-05   4.1e-06   4.25    1.579  1.9e-07  2 of 1824    4e-06  2e-06       0.8
+                                                      R"(diffs of stories
+a : b  verdict    max abs  mean abs  sigma  max rel   at |o|  equal heads  rms a  rms b  time a/b
+-----  -------  ---------  --------  -----  -------  -------  -----------  -----  -----  --------
+S4     pass     6.104e-05   4.1e-06   4.25    1.579  1.9e-07  2 of 1824    4e-06  2e-06       0.8
   S4: the difference is explained by what both declare
 
 suite  kernel     dtype  statistic  cases  value  limit  verdict

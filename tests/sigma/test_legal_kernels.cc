@@ -84,7 +84,7 @@ TEST_P(LegalKernels, RaiseNoAlarm) {
   const auto providers = discover(options);
   ASSERT_TRUE(providers) << to_string(providers.error());
   const Runner runner{options, *providers, text->contracts};
-  cli::RunSession session(cli::this_run("test", "", "test_legal_kernels"), runner, *text, nullptr);
+  cli::RunSession session(cli::this_run("test", "", "plumbline run", {}), runner, *text, nullptr);
   const auto done = session.execute(plan_of(GetParam()), false, [] {});
   ASSERT_TRUE(done) << to_string(done.error());
 

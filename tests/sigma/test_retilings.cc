@@ -78,7 +78,7 @@ class Retilings : public testing::Test {
       return nullptr;
     }
     const Runner runner{measure, *providers, text_->contracts};
-    auto session = std::make_unique<cli::RunSession>(cli::this_run("test", "", "test_retilings"), runner, *text_, store->get());
+    auto session = std::make_unique<cli::RunSession>(cli::this_run("test", "", "plumbline run", {}), runner, *text_, store->get());
     if (const auto done = session->execute(plan_, true, [] {}); !done) {
       ADD_FAILURE() << to_string(done.error());
       return nullptr;
