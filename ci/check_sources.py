@@ -21,7 +21,7 @@ MAY_INCLUDE = {
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 LINE_LIMIT = 140
-FILE_LIMIT = 500
+FILE_LIMIT = {"harness": 500, "kernels": 500, "tests": 600}
 
 
 def include_error(path, target):
@@ -43,10 +43,13 @@ def include_error(path, target):
 def check(path):
     errors = []
     lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
-    if len(lines) > FILE_LIMIT:
-        errors.append((len(lines), f"{len(lines)} lines: past {FILE_LIMIT} a file has two jobs"))
+    limit = FILE_LIMIT.get(path.parts[0], 500)
+    if len(lines) > limit:
+        errors.append((len(lines), f"{len(lines)} lines: past {limit} a file has two jobs"))
+    golden = False  # within a raw string: expected output is as long as it is
     for number, line in enumerate(lines, 1):
-        if len(line) > LINE_LIMIT:
+        golden = 'R"(' in line or (golden and ')"' not in line)
+        if len(line) > LINE_LIMIT and not golden:
             errors.append((number, f"{len(line)} columns, more than {LINE_LIMIT}"))
         if re.search(r"\b(TODO|FIXME|XXX)\b", line):
             errors.append((number, "an open place: track it in an issue"))
