@@ -157,7 +157,7 @@ void add_run(CLI::App& app, int& exit_code) {
   options->database.add_to(*command);
   auto* case_option =
       command->add_option("--case", options->case_ids, "Run this case id (as printed after 'reproduce:'); stored only with --db");
-  for (const char* filter : {"--match", "--exclude", "--tier", "--shard"}) case_option->excludes(filter);
+  for (const char* filter : {"--match", "--exclude", "--tier", "--shard", "--kernel"}) case_option->excludes(filter);
   command->add_flag("--timed", options->timed, "With --case: also time it");
   command->add_flag("--no-store", options->no_store, "Store nothing, compare with nothing");
   command->add_option("--jobs,-j", options->jobs, "Cases measured at once (timed cases always run alone)")
@@ -186,6 +186,7 @@ void add_run(CLI::App& app, int& exit_code) {
   command->footer(
       "Examples:\n"
       "  plumbline run cases/smoke.toml\n"
+      "  plumbline run cases/smoke.toml --provider ./libmine.so --kernel 'mine/*'\n"
       "  plumbline run cases/nightly.toml --match '*bf16*' --junit out/junit.xml --save-failures out/failures\n"
       "  plumbline run --case 'cpu/flash/bf16/b2-h4-s128-d64/mask=causal_top_left'");
   command->callback([command, options, &exit_code] {

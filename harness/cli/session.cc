@@ -105,6 +105,8 @@ Result<ReviewedText> ProviderOptions::reviewed_text() const {
 
 void CaseOptions::add_to(CLI::App& command) {
   command.add_option("suites", suites, "Suite files (TOML)")->type_name("SUITE.toml");
+  command.add_option("--kernel", kernels,
+                     "Run the suites' problems on these kernels (glob, e.g. 'mine/*') instead of those they name; no diffs");
   command.add_option("--match", filter.match, "Only cases that match this glob, on 'suite/group/case id' or the case id; repeat for more");
   command.add_option("--exclude", filter.exclude, "No cases that match this glob");
   command.add_option("--tier", tier, "Only cases of this tier and lower ones: smoke, pr, nightly, full");
@@ -134,6 +136,7 @@ Result<std::vector<Suite>> CaseOptions::read() {
     }
   }
   if (!errors.empty()) return tl::unexpected(errors);
+  if (!kernels.empty()) use_kernels(read_suites, kernels);
   return read_suites;
 }
 

@@ -43,6 +43,7 @@ struct ProviderOptions {
 // Options that choose cases.
 struct CaseOptions {
   std::vector<std::string> suites;
+  std::vector<std::string> kernels;  // globs that replace the suites' own
   CaseFilter filter;
   std::string tier, shard;
   void add_to(CLI::App& command);

@@ -66,6 +66,8 @@ class SupportTable {
   static Result<SupportTable> read(const std::filesystem::path& path);
   // The reason if the table says unsupported, else nullopt.
   std::optional<std::string> unsupported(std::string_view kernel, const Problem& problem) const;
+  // Whether any entry concerns the kernel.
+  bool covers(std::string_view kernel) const;
 
   struct Entry {
     std::string kernel;

@@ -90,7 +90,7 @@ class CaseJudge {
     if (outcome_.status != Status::unsupported) {
       find(verdict_of(outcome_.status), "status", outcome_.reason.empty() ? "without a reason" : outcome_.reason);
       if (refusal) finder_.note(fmt::format("the support table says that the kernel refuses this: {}", *refusal));
-    } else if (inputs_.support == nullptr || refusal) {
+    } else if (inputs_.support == nullptr || refusal || !is_reviewed()) {
       finder_.at_least(Verdict::unsupported);
       finder_.note(fmt::format("unsupported: {}", outcome_.reason));
     } else {
@@ -98,6 +98,9 @@ class CaseJudge {
     }
     return false;
   }
+
+  // A kernel with neither a contract nor an entry in the support table is somebody's own: nobody has said what it takes.
+  bool is_reviewed() const { return contract_ != nullptr || inputs_.support->covers(outcome_.c.kernel); }
 
   void judge_spec() {
     const auto looser = looser_fields(outcome_.description.spec, pinned_);

@@ -84,6 +84,10 @@ Result<SupportTable> SupportTable::read(const std::filesystem::path& path) {
   return result;
 }
 
+bool SupportTable::covers(std::string_view kernel) const {
+  return std::any_of(entries.begin(), entries.end(), [&](const Entry& entry) { return glob_match(entry.kernel, kernel); });
+}
+
 std::optional<std::string> SupportTable::unsupported(std::string_view kernel, const Problem& problem) const {
   const auto holds = [&](const Condition& condition) {
     const auto& [field, values] = condition;

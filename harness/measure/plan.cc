@@ -82,4 +82,18 @@ Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<std::
   return plan;
 }
 
+void use_kernels(std::vector<Suite>& suites, const std::vector<std::string>& globs) {
+  for (Suite& suite : suites) {
+    suite.diffs.clear();
+    std::vector<SuiteCase> cases;
+    for (const SuiteCase& c : suite.cases) {
+      for (const std::string& glob : globs) {
+        cases.push_back(c);
+        cases.back().kernel_pattern = glob;
+      }
+    }
+    suite.cases = std::move(cases);
+  }
+}
+
 }  // namespace plumbline

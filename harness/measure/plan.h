@@ -36,4 +36,7 @@ struct Plan {
 // that names the suite's line and the kernels there are. A shard or a filter may leave nothing: an empty plan.
 Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<std::string>& kernels, const CaseFilter& filter);
 
+// Lets other kernels run the suites' problems: every group's kernels become `globs`, and diffs, which name their kernels, are dropped.
+void use_kernels(std::vector<Suite>& suites, const std::vector<std::string>& globs);
+
 }  // namespace plumbline

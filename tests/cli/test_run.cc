@@ -138,6 +138,19 @@ TEST_F(RunCommand, BadInputNamesFileLineAndRemedy) {
   EXPECT_FALSE(std::filesystem::exists(directory_ / "a.db"));
 }
 
+TEST_F(RunCommand, AStrangersKernelRunsTheSuitesProblems) {
+  const auto library = (test::build_directory / "lib" / "plumbline" / "plumbline_test_provider.so").string();
+  const auto run =
+      plumbline("run " + suite("smoke.toml") + " --no-store -q --provider '" + library + "' --kernel 'test/ok' --match '*/dense/*bf16*'");
+  EXPECT_EQ(run.code, 0) << run.text;
+  EXPECT_THAT(run.text, HasSubstr("test/ok"));
+  const auto crash = plumbline("run " + suite("smoke.toml") + " --no-store -q --provider '" + library +
+                               "' --kernel 'test/ok' --kernel 'test/crash_null' --match '*/dense/*bf16*'");
+  EXPECT_EQ(crash.code, 1);
+  EXPECT_THAT(crash.text, HasSubstr("crashed"));
+  EXPECT_THAT(crash.text, ContainsRegex("test/ok +4"));  // the run went on: its four cases are in the table
+}
+
 TEST_F(RunCommand, ShardsAreJudgedTogether) {
   ASSERT_EQ(plumbline("run " + suite("smoke.toml") + " --db a.db -q --shard 1/2").code, 0);
   EXPECT_THAT(plumbline("judge latest --db a.db").text, HasSubstr("not judged"));

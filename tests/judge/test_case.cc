@@ -163,13 +163,16 @@ SupportTable refuses_bf16() {
 }
 
 TEST(JudgeCase, RefusalIsComparedWithTheSupportTable) {
-  const SupportTable refuses = refuses_bf16(), accepts;
+  const SupportTable refuses = refuses_bf16(), unknown;
+  SupportTable accepts;
+  accepts.entries.push_back({"mine/*", {{"dtype", {"fp32"}}}, "takes no fp32", "support.toml", 1});
   Outcome refused = passing();
   refused.status = Status::unsupported;
   refused.reason = "no bf16";
   EXPECT_EQ(judge_with_past(refused, nullptr, &refuses).verdict, Verdict::unsupported);
   EXPECT_THAT(judge_with_past(refused, nullptr, &refuses).notes, ElementsAre("unsupported: no bf16"));
-  EXPECT_EQ(judge_with_past(refused).verdict, Verdict::unsupported);  // support is not judged
+  EXPECT_EQ(judge_with_past(refused).verdict, Verdict::unsupported);                     // support is not judged
+  EXPECT_EQ(judge_with_past(refused, nullptr, &unknown).verdict, Verdict::unsupported);  // a kernel that nobody reviewed
   const Judgement mismatch = judge_with_past(refused, nullptr, &accepts);
   EXPECT_EQ(mismatch.verdict, Verdict::support_mismatch);
   EXPECT_THAT(mismatch.findings.at(0).text, HasSubstr("no bf16"));

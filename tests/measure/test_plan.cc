@@ -90,6 +90,16 @@ TEST(Plan, AnUnknownKernelNamesTheLineAndWhatThereIs) {
   EXPECT_GT(plan.error().front().line, 0);
 }
 
+TEST(Plan, OtherKernelsRunTheSameProblems) {
+  std::vector<Suite> suites{two_groups()};
+  use_kernels(suites, {"mine/*"});
+  const auto plan = make_plan(suites, kernels, {});
+  ASSERT_TRUE(plan) << to_string(plan.error());
+  EXPECT_TRUE(plan->diffs.empty());
+  EXPECT_EQ(plan->cases.size(), 6U);  // the problems of group a; b's is one of them
+  for (const auto& c : plan->cases) EXPECT_EQ(c.c.kernel, "mine/fast");
+}
+
 TEST(Plan, AFilterMayLeaveNothing) {
   CaseFilter filter;
   filter.match = {"no such case"};
