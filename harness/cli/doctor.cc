@@ -51,7 +51,7 @@ Finding database(const DatabaseOption& option) {
   if (!std::filesystem::exists(option.path)) return {"database", true, false, fmt::format("{} does not exist yet", option.path.string())};
   auto store = option.open(true);
   if (!store) return {"database", false, true, to_string(store.error())};
-  auto runs = (*store)->runs(1'000'000);
+  auto runs = (*store)->runs(0);
   return {"database", runs.has_value(), true,
           runs ? fmt::format("{}: {} runs", option.path.string(), runs->size()) : to_string(runs.error())};
 }

@@ -27,25 +27,6 @@ struct JudgedRuns {
   bool complete = true;  // every run measured all of its part, and the parts make the whole
 };
 
-Result<RunInfo> run_info(Store& store, const std::string& run_id) {
-  auto runs = store.runs(0);
-  if (!runs) return tl::unexpected(runs.error());
-  for (const auto& run : *runs) {
-    if (run.run_id == run_id) return run;
-  }
-  return fail(fmt::format("no run {}", run_id));
-}
-
-// Whether the run ended by itself and measured all of its suites (or its shard's part).
-Result<bool> was_complete(Store& store, const std::string& run_id) {
-  auto table = store.query(fmt::format("SELECT finished, complete FROM v_runs WHERE run_id = '{}'", run_id));
-  if (!table) return tl::unexpected(table.error());
-  if (table->rows.empty() || table->rows[0][0] != "1") {
-    return fail(fmt::format("run {} was interrupted: there is no verdict on part of it", run_id.substr(0, 8)), "run it again");
-  }
-  return table->rows[0][1] == "1";
-}
-
 // "1/3", "2/3", "3/3" in any order make the whole; a single "1/1" does.
 bool shards_make_the_whole(const std::vector<RunInfo>& runs) {
   std::set<std::string> shards;
@@ -62,24 +43,25 @@ bool shards_make_the_whole(const std::vector<RunInfo>& runs) {
 Result<void> add_run(JudgedRuns& judged, Store& store, const std::string& text) {
   auto run_id = store.resolve_run(text);
   if (!run_id) return tl::unexpected(run_id.error());
-  auto run = run_info(store, *run_id);
-  auto complete = was_complete(store, *run_id);
+  auto run = store.run(*run_id);
   auto outcomes = store.outcomes(*run_id);
   auto diffs = store.diffs(*run_id);
   if (!run) return tl::unexpected(run.error());
-  if (!complete) return tl::unexpected(complete.error());
+  if (!run->finished) {
+    return fail(fmt::format("run {} was interrupted: there is no verdict on part of it", run_id->substr(0, 8)), "run it again");
+  }
   if (!outcomes) return tl::unexpected(outcomes.error());
   if (!diffs) return tl::unexpected(diffs.error());
   for (auto& stored : *outcomes) {
-    auto baseline = store.baseline(stored.outcome.case_id, run->machine, *run_id);
+    auto baseline = store.baseline(stored.outcome.case_id, run->info.machine, *run_id);
     if (!baseline) return tl::unexpected(baseline.error());
     judged.baselines.push_back(std::move(*baseline));
     judged.outcomes.push_back(std::move(stored));
     judged.run_of.push_back(*run_id);
   }
   judged.diffs.insert(judged.diffs.end(), diffs->begin(), diffs->end());
-  judged.complete = judged.complete && *complete;
-  judged.runs.push_back(std::move(*run));
+  judged.complete = judged.complete && run->complete;
+  judged.runs.push_back(std::move(run->info));
   return {};
 }
 

@@ -18,15 +18,14 @@ struct ShowOptions {
 Result<std::string> show(const ShowOptions& options, Store& store) {
   auto run_id = store.resolve_run(options.run);
   if (!run_id) return tl::unexpected(run_id.error());
-  auto runs = store.runs(1'000'000);
+  auto run = store.run(*run_id);
   auto outcomes = store.outcomes(*run_id);
   auto diffs = store.diffs(*run_id);
   auto scores = store.suite_scores(*run_id);
-  if (!runs) return tl::unexpected(runs.error());
+  if (!run) return tl::unexpected(run.error());
   if (!outcomes) return tl::unexpected(outcomes.error());
   if (!diffs) return tl::unexpected(diffs.error());
   if (!scores) return tl::unexpected(scores.error());
-  const auto run = std::find_if(runs->begin(), runs->end(), [&](const RunInfo& info) { return info.run_id == *run_id; });
   if (!options.cases.empty()) {
     std::erase_if(*outcomes, [&](const StoredOutcome& stored) {
       return std::none_of(options.cases.begin(), options.cases.end(),
@@ -40,7 +39,7 @@ Result<std::string> show(const ShowOptions& options, Store& store) {
       return fail(fmt::format("no case of run {} matches", *run_id), "see `plumbline show` without a case");
     if (options.format == "text") {
       std::string text;
-      for (const auto& stored : *outcomes) text += render_case(stored, reproduce_command(*run), output_style());
+      for (const auto& stored : *outcomes) text += render_case(stored, reproduce_command(run->info), output_style());
       for (const auto& stored : *diffs) text += render_diff(stored, output_style());
       return text;
     }
@@ -48,7 +47,7 @@ Result<std::string> show(const ShowOptions& options, Store& store) {
   std::vector<Verdict> verdicts;
   for (const auto& stored : *outcomes) verdicts.push_back(stored.judgement.verdict);
   for (const auto& stored : *diffs) verdicts.push_back(stored.judgement.verdict);
-  const RunReport content{&*run, &*outcomes, &*diffs, &*scores, exit_code(verdicts, *scores), reproduce_command(*run)};
+  const RunReport content{&run->info, &*outcomes, &*diffs, &*scores, exit_code(verdicts, *scores), reproduce_command(run->info)};
   if (options.format == "json") return render_json(content);
   if (options.format == "markdown") return render_markdown(content);
   if (options.format == "junit") return render_junit(content);

@@ -9,20 +9,6 @@
 namespace plumbline {
 namespace {
 
-bool any_match(const std::vector<std::string>& patterns, const std::vector<std::string>& texts) {
-  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
-    return std::any_of(texts.begin(), texts.end(), [&](const std::string& text) { return glob_match(pattern, text); });
-  });
-}
-
-bool in_tier(const CaseFilter& filter, Tier tier) { return !filter.tier || static_cast<int>(tier) <= static_cast<int>(*filter.tier); }
-
-bool in_shard(const CaseFilter& filter, std::string_view key) { return filter.shards == 1 || shard_of(key, filter.shards) == filter.shard; }
-
-bool keeps(const CaseFilter& filter, const std::vector<std::string>& texts) {
-  return (filter.match.empty() || any_match(filter.match, texts)) && !any_match(filter.exclude, texts);
-}
-
 PlannedCase planned(const SuiteCase& from, const std::string& kernel) {
   PlannedCase to{from.suite, from.group, from.reason, from.tier, Case{kernel, from.device, from.problem}, "", from.timed};
   to.case_id = case_id(to.c);
@@ -56,10 +42,10 @@ Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<std::
       if (found.empty()) report(c);
       for (const std::string& kernel : found) {
         PlannedCase p = planned(c, kernel);
-        if (!seen.insert({p.suite, p.case_id}).second || !in_tier(filter, p.tier)) continue;
-        if (!keeps(filter, {p.suite + "/" + p.group + "/" + p.case_id, p.case_id})) {
+        if (!seen.insert({p.suite, p.case_id}).second || !selects_tier(filter, p.tier)) continue;
+        if (!selects_name(filter, {p.suite + "/" + p.group + "/" + p.case_id, p.case_id})) {
           plan.partial = true;
-        } else if (in_shard(filter, p.case_id)) {
+        } else if (selects_shard(filter, p.case_id)) {
           plan.cases.push_back(std::move(p));
         }
       }
@@ -70,10 +56,10 @@ Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<std::
       if (!known_b) report(d.b);
       if (!known_a || !known_b) continue;
       PlannedDiff p{d.suite, d.name, d.reason, d.tier, d.expect, planned(d.a, d.a.kernel_pattern), planned(d.b, d.b.kernel_pattern)};
-      if (!in_tier(filter, p.tier)) continue;
-      if (!keeps(filter, {p.suite + "/" + p.name, p.a.case_id, p.b.case_id})) {
+      if (!selects_tier(filter, p.tier)) continue;
+      if (!selects_name(filter, {p.suite + "/" + p.name, p.a.case_id, p.b.case_id})) {
         plan.partial = true;
-      } else if (in_shard(filter, p.a.case_id)) {
+      } else if (selects_shard(filter, p.a.case_id)) {
         plan.diffs.push_back(std::move(p));
       }
     }

@@ -10,9 +10,10 @@ namespace {
 
 constexpr std::array<std::string_view, 4> tier_names{"smoke", "pr", "nightly", "full"};
 
-bool any_matches(const std::vector<std::string>& patterns, std::string_view full_id, std::string_view bare_id) {
-  return std::any_of(patterns.begin(), patterns.end(),
-                     [&](const std::string& pattern) { return glob_match(pattern, full_id) || glob_match(pattern, bare_id); });
+bool any_matches(const std::vector<std::string>& patterns, const std::vector<std::string>& texts) {
+  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
+    return std::any_of(texts.begin(), texts.end(), [&](const std::string& text) { return glob_match(pattern, text); });
+  });
 }
 
 }  // namespace
@@ -44,18 +45,14 @@ bool glob_match(std::string_view pattern, std::string_view text) {
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
-bool selects(const CaseFilter& filter, const SuiteCase& c) {
-  if (filter.tier && c.tier > *filter.tier) return false;
-  const std::string bare_id = case_id({c.kernel_pattern, c.device, c.problem});
-  const std::string full_id = fmt::format("{}/{}/{}", c.suite, c.group, bare_id);
-  if (!filter.match.empty() && !any_matches(filter.match, full_id, bare_id)) return false;
-  if (any_matches(filter.exclude, full_id, bare_id)) return false;
-  return shard_of(bare_id, filter.shards) == filter.shard;
+bool selects_tier(const CaseFilter& filter, Tier tier) { return !filter.tier || tier <= *filter.tier; }
+
+bool selects_name(const CaseFilter& filter, const std::vector<std::string>& texts) {
+  return (filter.match.empty() || any_matches(filter.match, texts)) && !any_matches(filter.exclude, texts);
 }
 
-std::vector<SuiteCase> filter_cases(std::vector<SuiteCase> cases, const CaseFilter& filter) {
-  cases.erase(std::remove_if(cases.begin(), cases.end(), [&](const SuiteCase& c) { return !selects(filter, c); }), cases.end());
-  return cases;
+bool selects_shard(const CaseFilter& filter, std::string_view case_id) {
+  return filter.shards == 1 || shard_of(case_id, filter.shards) == filter.shard;
 }
 
 }  // namespace plumbline

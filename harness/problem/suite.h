@@ -97,10 +97,10 @@ struct CaseFilter {
   std::optional<Tier> tier;          // keeps cases of this tier and lower ones
   int shard = 1, shards = 1;         // 1-based
 };
-// Whether a case whose kernel is known (kernel_pattern without * or ?) passes the filter. Patterns are compared with the case id and with
-// "suite/group/" + case id; the shard depends on the case id only.
-bool selects(const CaseFilter& filter, const SuiteCase& c);
-std::vector<SuiteCase> filter_cases(std::vector<SuiteCase> cases, const CaseFilter& filter);
+// The three parts of the filter. `texts`: what patterns are compared with, such as a case id and "suite/group/" + case id.
+bool selects_tier(const CaseFilter& filter, Tier tier);
+bool selects_name(const CaseFilter& filter, const std::vector<std::string>& texts);
+bool selects_shard(const CaseFilter& filter, std::string_view case_id);
 // fnmatch-like: * and ? match any characters including '/'.
 bool glob_match(std::string_view pattern, std::string_view text);
 

@@ -48,22 +48,38 @@ Result<std::string> find_prefix(SQLite::Database& db, const fs::path& path, cons
   return fail(error_at(path, fmt::format("several runs' ids begin with '{}': {}", text, fmt::join(found, ", ")), "write more of the id"));
 }
 
+std::string select_runs(std::string_view more_columns) {
+  return fmt::format("SELECT {}, {}{} FROM run JOIN machine_class USING (machine_key)", list("", column_names<RunInfo>(run_columns)),
+                     list("", column_names<MachineClass>(machine_columns)), more_columns);
+}
+
+RunInfo load_run(SQLite::Statement& select) {
+  RunInfo run;
+  Loader load(select);
+  run_columns(load, run);
+  machine_columns(load, run.machine);
+  return run;
+}
+
 }  // namespace
 
 Result<std::vector<RunInfo>> read_runs(SQLite::Database& db, const fs::path& path, int limit) {
   return guarded(path, "reading runs", [&]() -> Result<std::vector<RunInfo>> {
-    SQLite::Statement select(
-        db, fmt::format("SELECT {}, {} FROM run JOIN machine_class USING (machine_key) ORDER BY run_order DESC LIMIT ?",
-                        list("", column_names<RunInfo>(run_columns)), list("", column_names<MachineClass>(machine_columns))));
+    SQLite::Statement select(db, select_runs("") + " ORDER BY run_order DESC LIMIT ?");
     select.bind(1, limit > 0 ? limit : -1);
     std::vector<RunInfo> runs;
-    while (select.executeStep()) {
-      Loader load(select);
-      RunInfo& run = runs.emplace_back();
-      run_columns(load, run);
-      machine_columns(load, run.machine);
-    }
+    while (select.executeStep()) runs.push_back(load_run(select));
     return runs;
+  });
+}
+
+Result<StoredRun> read_run(SQLite::Database& db, const fs::path& path, const std::string& run_id) {
+  return guarded(path, "reading the run", [&]() -> Result<StoredRun> {
+    SQLite::Statement select(db, select_runs(", finished_at IS NOT NULL AS finished, complete") + " WHERE run_id = ?");
+    select.bind(1, run_id);
+    if (!select.executeStep())
+      return fail(error_at(path, fmt::format("there is no run {}", storable_text(run_id)), "see `plumbline show`"));
+    return StoredRun{load_run(select), select.getColumn("finished").getInt() != 0, select.getColumn("complete").getInt() != 0};
   });
 }
 

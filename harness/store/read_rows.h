@@ -11,8 +11,9 @@
 
 namespace plumbline {
 
-// As Store::runs and Store::resolve_run.
+// As Store::runs, Store::run and Store::resolve_run.
 Result<std::vector<RunInfo>> read_runs(SQLite::Database& db, const std::filesystem::path& path, int limit);
+Result<StoredRun> read_run(SQLite::Database& db, const std::filesystem::path& path, const std::string& run_id);
 Result<std::string> find_run(SQLite::Database& db, const std::filesystem::path& path, const std::string& text);
 
 // What is stored of a run, in the order of storing; nothing for an unknown run.

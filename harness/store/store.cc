@@ -66,6 +66,7 @@ class SqliteStore final : public Store {
     return find_time_history(*db_, path_, case_id, machine, before_run);
   }
   Result<void> accept(const std::string& run_id, const std::string& case_glob, const std::string& who, const std::string& why) override;
+  Result<StoredRun> run(const std::string& run_id) override { return read_run(*db_, path_, run_id); }
   Result<std::vector<RunInfo>> runs(int limit) override { return read_runs(*db_, path_, limit); }
   Result<std::string> resolve_run(const std::string& text) override { return find_run(*db_, path_, text); }
   Result<std::vector<StoredOutcome>> outcomes(const std::string& run_id) override { return of_run(run_id, read_outcomes); }

@@ -38,6 +38,12 @@ struct RunInfo {
   std::string purpose = "run";  // run, nightly, confirm, test
 };
 
+struct StoredRun {
+  RunInfo info;
+  bool finished = false;  // ended by itself
+  bool complete = false;  // and measured all of its suites, or its shard's part
+};
+
 struct StoredOutcome {
   Outcome outcome;
   Judgement judgement;
@@ -79,6 +85,7 @@ class Store {
   virtual Result<void> accept(const std::string& run_id, const std::string& case_glob, const std::string& who, const std::string& why) = 0;
 
   virtual Result<std::vector<RunInfo>> runs(int limit) = 0;              // newest first; all if limit <= 0
+  virtual Result<StoredRun> run(const std::string& run_id) = 0;          // an error if there is none
   virtual Result<std::string> resolve_run(const std::string& text) = 0;  // "latest", "latest~1", a unique prefix of a run id
   virtual Result<std::vector<StoredOutcome>> outcomes(const std::string& run_id) = 0;
   virtual Result<std::vector<StoredDiff>> diffs(const std::string& run_id) = 0;

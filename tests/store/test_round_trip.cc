@@ -330,6 +330,20 @@ TEST_F(RoundTrip, EveryFieldOfARunAndItsMachine) {
                      stored.machine.clock_policy));
 }
 
+TEST_F(RoundTrip, ARunIsFinishedAndCompleteOnlyWhenSaidSo) {
+  const auto store = open();
+  for (int i = 1; i <= 3; ++i) value_of(store->begin_run(run_info(i)));
+  value_of(store->finish_run(run_info(2).run_id, 0, false));
+  value_of(store->finish_run(run_info(3).run_id, 0, true));
+  for (int i = 1; i <= 3; ++i) {
+    const StoredRun run = value_of(store->run(run_info(i).run_id));
+    EXPECT_EQ(run.info.run_id, run_info(i).run_id);
+    EXPECT_EQ(run.finished, i >= 2) << i;
+    EXPECT_EQ(run.complete, i == 3) << i;
+  }
+  EXPECT_THAT(to_string(store->run("no-such-run").error()), HasSubstr("there is no run no-such-run"));
+}
+
 TEST_F(RoundTrip, EveryFieldOfASuiteScoreAndTheNewestWins) {
   const auto store = open();
   value_of(store->begin_run(run_info(1)));

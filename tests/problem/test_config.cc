@@ -1,11 +1,11 @@
 // TOML files as a tree: order, lines, canonical texts, errors.
-#include "harness/problem/config.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
 #include <filesystem>
+
+#include "harness/problem/config.h"
 
 namespace plumbline {
 namespace {

@@ -1,9 +1,8 @@
-#include "harness/report/format.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "harness/report/format.h"
 #include "harness/report/tally.h"
 #include "tests/report/samples.h"
 

@@ -1,12 +1,12 @@
 // Problem and case ids, setting fields from text, validation.
-#include "harness/problem/problem.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 #include <set>
+
+#include "harness/problem/problem.h"
 
 namespace plumbline {
 namespace {

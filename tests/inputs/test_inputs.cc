@@ -1,5 +1,3 @@
-#include "harness/problem/inputs.h"
-
 #include <gtest/gtest.h>
 #include <oneapi/tbb/task_arena.h>
 #include <xxhash.h>
@@ -9,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "harness/problem/inputs.h"
 #include "tests/inputs/filled.h"
 
 namespace plumbline {

@@ -1,11 +1,11 @@
 // The strict spec, what counts as looser than it, and the text of a spec.
-#include "harness/problem/rounding_spec.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <functional>
+
+#include "harness/problem/rounding_spec.h"
 
 namespace plumbline {
 namespace {

@@ -1,12 +1,12 @@
 // Lengths, extents, strides and offsets of every layout.
-#include "harness/problem/geometry.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <functional>
 #include <set>
+
+#include "harness/problem/geometry.h"
 
 namespace plumbline {
 namespace {

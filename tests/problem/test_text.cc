@@ -1,10 +1,9 @@
 // Strict number parsing, "did you mean", and how errors print.
-#include "harness/problem/text.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "harness/problem/error.h"
+#include "harness/problem/text.h"
 
 namespace plumbline {
 namespace {

@@ -1,6 +1,4 @@
 // Rounding and conversion, exhaustively where a format is small: every code there and back, every tie between neighbours.
-#include "harness/problem/dtype.h"
-
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -8,6 +6,8 @@
 #include <limits>
 #include <random>
 #include <vector>
+
+#include "harness/problem/dtype.h"
 
 namespace plumbline {
 namespace {

@@ -1,5 +1,3 @@
-#include "harness/problem/noise.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "harness/problem/inputs.h"
+#include "harness/problem/noise.h"
 
 namespace plumbline {
 namespace {

@@ -1,12 +1,12 @@
 // Every pair that can occur does occur, with few combinations, none of them forbidden, the same each time.
-#include "harness/problem/pairwise.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 #include <tuple>
+
+#include "harness/problem/pairwise.h"
 
 namespace plumbline {
 namespace {
