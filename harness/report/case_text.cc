@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "harness/report/format.h"
@@ -86,8 +85,6 @@ std::string measured_lines(const StoredOutcome& stored, const Style& style) {
   if (const std::string near = nearest(stored.judgement); !near.empty()) text += labelled("judged", near, style);
   if (outcome.worst && is_failure(stored.judgement.verdict)) text += worst_lines(outcome, style);
   text += error_line(outcome, style);
-  if (!(std::abs(outcome.widening - 1) < 0.005))
-    text += labelled("spec", fmt::format("sigma is {} times the strict spec's", number(outcome.widening)), style);
   if (!outcome.location.kind.empty()) text += labelled("where", outcome.location.description, style);
   if (outcome.timed) {
     text += labelled("time",

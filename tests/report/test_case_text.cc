@@ -14,7 +14,6 @@ TEST(RenderCase, Pass) {
   suite      smoke/causal
   judged     62 % of the limit (peak)
   error      peak 4.03, beyond output rounding 2.5, rms 0.9712, lse 1.2; largest 0.003906, mean 0.000412; outside allclose 1e-3: 0 %, 1e-2: 0 %; 32768 elements, 512 of 512 rows
-  spec       sigma is 1 times the strict spec's
   launched   flash<64, 64> (build 0123abcd), tensor cores none
 
 )");
@@ -31,7 +30,6 @@ TEST(RenderCase, Fail) {
              got 0.515625, expected 0.5, error 0.01562: 9.3 sigma, 4 ulp
   sigma      0.00168 there: output rounding 74 %, P rounding 25 %
   error      peak 9.3, beyond output rounding 2.5, rms 0.9712, lse 1.2; largest 0.003906, mean 0.000412; outside allclose 1e-3: 0 %, 1e-2: 0 %; 32768 elements, 512 of 512 rows
-  spec       sigma is 1.5 times the strict spec's
   where      head: head 3 carries 81 % of the excess
   launched   flash<64, 64> (build 0123abcd), tensor cores none
   saved to   failures/0001.safetensors
