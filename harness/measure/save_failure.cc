@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "harness/measure/safetensors.h"
+#include "harness/problem/safetensors.h"
 
 namespace plumbline {
 namespace {

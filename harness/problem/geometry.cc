@@ -77,9 +77,26 @@ Geometry::Geometry(const Problem& problem) : problem_(problem) {
   SampleLengths lengths = draw_lengths(problem);
   seqlens_q = std::move(lengths.q);
   seqlens_kv = std::move(lengths.kv);
+  if (problem.is_paged()) lay_out_pages();
+  lay_out_tensors();
+}
+
+Geometry::Geometry(const Problem& problem, StatedLayout stated)
+    : seqlens_q(std::move(stated.seqlens_q)),
+      seqlens_kv(std::move(stated.seqlens_kv)),
+      page_table(std::move(stated.page_table)),
+      pages_per_sample(stated.pages_per_sample),
+      problem_(problem),
+      page_count_(stated.page_count),
+      visible_(std::move(stated.visible)) {
+  lay_out_tensors();
+  assert(visible_.empty() || visible_.size() == static_cast<std::size_t>(total_q()));
+}
+
+void Geometry::lay_out_tensors() {
+  const Problem& problem = problem_;
   cu_seqlens_q = prefix_sums(seqlens_q);
   cu_seqlens_kv = prefix_sums(seqlens_kv);
-
   const DType kv = problem.kv();
   if (problem.is_padded()) {
     q = padded_shape(problem.dtype, problem, problem.seq_q, problem.heads_q, problem.head_dim_qk);
@@ -94,7 +111,10 @@ Geometry::Geometry(const Problem& problem) : problem_(problem) {
     v = packed(kv, {total_kv(), problem.heads_kv, problem.head_dim_vo}, {0, 1, 2});
     lse = packed(DType::f32, {total_q(), problem.heads_q}, {0, 1});
   }
-  if (problem.is_paged()) lay_out_pages();
+  if (problem.is_paged()) {
+    k = paged_shape(kv, problem, page_count_, problem.head_dim_qk);
+    v = paged_shape(kv, problem, page_count_, problem.head_dim_vo);
+  }
   if (!problem.lse) lse.rank = 0, lse.elements = 0;
 }
 
@@ -116,8 +136,6 @@ void Geometry::lay_out_pages() {
     std::copy_n(next, pages, page_table.begin() + sample * pages_per_sample);
     next += pages;
   }
-  k = paged_shape(problem_.kv(), problem_, page_count_, problem_.head_dim_qk);
-  v = paged_shape(problem_.kv(), problem_, page_count_, problem_.head_dim_vo);
 }
 
 std::int64_t Geometry::query_offset(const TensorShape& shape, std::int64_t sample, std::int64_t row, std::int64_t head) const {
@@ -163,6 +181,7 @@ bool Geometry::padded_row_is_valid(std::int64_t sample, std::int64_t padded_row)
 }
 
 KeyRange Geometry::visible_keys(std::int64_t sample, std::int64_t row) const {
+  if (!visible_.empty()) return visible_[static_cast<std::size_t>(cu_seqlens_q[static_cast<std::size_t>(sample)] + row)];
   const std::int64_t keys = length_kv(sample);
   const std::int64_t diagonal = problem_.mask == Mask::causal_top_left ? row : row + keys - length_q(sample);
   const std::int64_t right = problem_.mask == Mask::none ? problem_.window_right : 0;

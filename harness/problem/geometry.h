@@ -27,10 +27,20 @@ struct KeyRange {
   bool operator==(const KeyRange&) const = default;
 };
 
+// What a dump or a recorded input states where a problem draws it from its seed.
+struct StatedLayout {
+  std::vector<std::int32_t> seqlens_q, seqlens_kv;  // [batch], at most seq_q and seq_kv
+  std::vector<std::int32_t> page_table;             // [batch, pages_per_sample], only paged; entries a sample needs lie in [0, page_count)
+  std::int64_t pages_per_sample = 0, page_count = 0;
+  std::vector<KeyRange> visible;  // [total_q]: the keys each valid row sees, sample by sample; empty: by the problem's mask and window
+};
+
 // Rows and keys are addressed by (sample, row within the sample's valid rows, head). All offsets are in elements from a tensor's first.
 class Geometry {
  public:
   explicit Geometry(const Problem& problem);
+  // The problem's `lengths` and seed are ignored. The layout must fit the problem: the caller has checked it.
+  Geometry(const Problem& problem, StatedLayout stated);
 
   const Problem& problem() const { return problem_; }
   std::int64_t length_q(std::int64_t sample) const { return seqlens_q[static_cast<std::size_t>(sample)]; }
@@ -59,12 +69,14 @@ class Geometry {
   std::int64_t pages_per_sample = 0;
 
  private:
+  void lay_out_tensors();
   void lay_out_pages();
   std::int64_t query_offset(const TensorShape& shape, std::int64_t sample, std::int64_t row, std::int64_t head) const;
   std::int64_t key_offset(const TensorShape& shape, std::int64_t sample, std::int64_t key, std::int64_t head_kv) const;
 
   Problem problem_;
   std::int64_t page_count_ = 0;
+  std::vector<KeyRange> visible_;  // of a stated layout
 };
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-#include "harness/measure/safetensors.h"
+#include "harness/problem/safetensors.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "harness/measure/safetensors.h"
+#include "harness/problem/safetensors.h"
 
 namespace plumbline {
 namespace {

@@ -1,0 +1,48 @@
+// plumbline check: is the output of a dump explained by rounding?
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/check/dump.h"
+#include "harness/check/ladder.h"
+#include "harness/judge/judge.h"
+#include "harness/measure/outcome.h"
+
+namespace plumbline {
+
+// rounding: the stated spec, or (none stated) some rung, explains the output.
+// undecided: the stated spec does not, a looser rung does. Or nothing could be judged.
+// bug: no rung does.
+enum class Answer { rounding, bug, undecided };
+std::string_view name(Answer answer);  // "ROUNDING", "BUG", "UNDECIDED"
+
+// One rung tried on the output.
+struct Trial {
+  Rung rung;
+  double sigma_rms = 0;  // rms of sigma: how tight the rung is on this problem
+  Outcome outcome;
+  Judgement judgement;
+  bool explains = false;
+};
+
+struct CheckReport {
+  std::string name;
+  Answer answer = Answer::undecided;
+  std::string sentence;             // one line for people: why this answer
+  bool stated = false;              // trials.front() is the stated spec
+  std::vector<Trial> trials;        // in the order tried
+  std::size_t judged = 0;           // the trial that the answer rests on: the one that explains, else the loosest or the stated one
+  std::vector<WorstElement> worst;  // up to five, largest |e| / sigma first, from different (sample, head, row)
+  std::string suggestion;           // what kind of fault the pattern suggests, "" unless bug or undecided
+};
+
+struct CheckOptions {
+  double reference_cost_limit = 1e9;  // see select_rows
+  bool whole_ladder = false;          // try every rung even when one explains
+};
+
+Result<CheckReport> check(const Dump& dump, const CheckOptions& options = {});
+
+}  // namespace plumbline
