@@ -25,7 +25,7 @@ SELECT
   -- case
   o.suite, o.case_group, o.tier, c.kernel, c.device, o.arch, o.tensor_cores, c.dtype, c.kv_dtype, c.out_dtype, c.layout, c.mask,
   c.window_left, c.window_right, c.lengths, c.padding, c.page_size, c.fill, c.law, c.v_law, c.batch, c.heads_q, c.heads_kv, c.seq_q,
-  c.seq_kv, c.head_dim_qk, c.head_dim_vo, c.k_scale, c.v_scale, c.scale, c.softcap, c.lse, c.seed, o.problem_digest,
+  c.seq_kv, c.head_dim_qk, c.head_dim_vo, c.k_scale, c.v_scale, c.scale, c.softcap, c.lse, c.seed, c.inputs, o.problem_digest,
   -- what happened, and what is concluded
   o.status, o.verdict, v.is_failure,
   o.status = 'ok' AND (v.is_baseline AND r.finished_at IS NOT NULL
@@ -45,7 +45,7 @@ SELECT
   -- bits
   o.output_digest, o.repeat_checked, o.repeat_equal,
   -- time and resources
-  o.timed, o.time_ns, o.time_mad_ns, o.time_ratio, o.wall_ms, o.workspace_bytes, o.registers_per_thread, o.spill_bytes_per_thread,
+  o.timed, o.time_ns, o.time_mad_ns, o.time_ratio, o.wall_ms, o.workspace_bytes, o.peak_memory_bytes, o.registers_per_thread, o.spill_bytes_per_thread,
   o.shared_memory_bytes, o.stack_bytes_per_thread,
   -- what ran
   b.build_id, b.launched, ds.spec AS declared_spec, o.padding_policy, o.promise_run_to_run, o.promise_batch, o.promise_layout,
@@ -151,6 +151,35 @@ FROM diff AS d
 JOIN run AS r USING (run_id)
 JOIN machine_class AS m USING (machine_key)
 JOIN verdict AS v USING (verdict);
+
+-- Two ways to the same answer (the sides of a timed diff) over sequence lengths: time and memory of each, and from which length on the one
+-- that wins at the longest length wins: crossover_seq is the shortest length measured from which on it wins.
+CREATE VIEW v_crossover AS
+WITH side AS (
+  SELECT
+    d.run_id, d.suite, d.name, ca.dtype, ca.mask, ca.padding, ca.batch, ca.kernel AS kernel_a, cb.kernel AS kernel_b,
+    max(ca.seq_q, ca.seq_kv) AS seq, d.time_ns_a, d.time_ns_b, oa.peak_memory_bytes AS peak_memory_bytes_a,
+    ob.peak_memory_bytes AS peak_memory_bytes_b, d.time_ns_b < d.time_ns_a AS b_is_faster
+  FROM diff AS d
+  JOIN attention_case AS ca ON ca.case_id = d.case_a
+  JOIN attention_case AS cb ON cb.case_id = d.case_b
+  LEFT JOIN outcome AS oa ON oa.run_id = d.run_id AND oa.suite = d.suite AND oa.case_key = ca.case_key
+  LEFT JOIN outcome AS ob ON ob.run_id = d.run_id AND ob.suite = d.suite AND ob.case_key = cb.case_key
+  WHERE d.status = 'ok' AND d.time_ns_a > 0 AND d.time_ns_b > 0),
+compared AS (
+  SELECT *, first_value(b_is_faster) OVER by_length_down AS b_is_faster_at_longest FROM side
+  WINDOW by_length_down AS (PARTITION BY run_id, suite, name, dtype, mask, padding, batch, kernel_a, kernel_b ORDER BY seq DESC)),
+lost AS (
+  SELECT *, max(CASE WHEN b_is_faster <> b_is_faster_at_longest THEN seq END) OVER everywhere AS longest_lost FROM compared
+  WINDOW everywhere AS (PARTITION BY run_id, suite, name, dtype, mask, padding, batch, kernel_a, kernel_b))
+SELECT
+  l.run_id, r.run_order, r.started_at, r.code_commit, l.suite, l.name, l.dtype, l.mask, l.padding, l.batch, l.kernel_a, l.kernel_b, l.seq,
+  l.time_ns_a, l.time_ns_b, l.time_ns_a / l.time_ns_b AS time_ratio, l.peak_memory_bytes_a, l.peak_memory_bytes_b,
+  CASE WHEN l.b_is_faster THEN l.kernel_b ELSE l.kernel_a END AS faster,
+  CASE WHEN l.b_is_faster_at_longest THEN l.kernel_b ELSE l.kernel_a END AS faster_at_longest,
+  min(CASE WHEN l.seq > coalesce(l.longest_lost, -1) THEN l.seq END) OVER (
+    PARTITION BY l.run_id, l.suite, l.name, l.dtype, l.mask, l.padding, l.batch, l.kernel_a, l.kernel_b) AS crossover_seq
+FROM lost AS l JOIN run AS r USING (run_id);
 
 -- Statistics over a suite (shrink, temperature, drift of the median) per kernel and dtype.
 CREATE VIEW v_suite_scores AS

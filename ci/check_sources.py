@@ -16,8 +16,9 @@ MAY_INCLUDE = {
     "measure": {"problem", "reference", "provider", "judge", "measure"},
     "judge": {"problem", "provider", "judge", OUTCOME},
     "store": {"problem", "provider", "reference", "judge", "store", OUTCOME},
-    "report": {"problem", "provider", "judge", "store", "report", OUTCOME},
-    "cli": {"problem", "reference", "provider", "measure", "judge", "store", "report", "cli"},
+    "check": {"problem", "reference", "provider", "measure", "judge", "check"},
+    "report": {"problem", "provider", "judge", "check", "store", "report", OUTCOME},
+    "cli": {"problem", "reference", "provider", "measure", "judge", "check", "store", "report", "cli"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 LINE_LIMIT = 140

@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
 # Installs everything plumbline builds with (Debian 12 packages). Idempotent; quick and quiet when nothing is missing.
-#   ci/setup.sh           install what is missing (needs root or sudo)
-#   ci/setup.sh --check   list what is missing and exit 1; needs no root
+#   ci/setup.sh                     install what is missing (needs root or sudo)
+#   ci/setup.sh --python            also what Python kernels and the Python package need: .venv, pinned by ci/requirements.txt
+#   ci/setup.sh --check [--python]  list what is missing and exit 1; needs no root
 set -euo pipefail
+ci="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+venv="$(dirname "$ci")/.venv"
 
 packages=(
   g++ cmake ninja-build ccache pkg-config git python3 sqlite3
@@ -10,33 +13,76 @@ packages=(
   nlohmann-json3-dev libfmt-dev libexpected-dev libtbb-dev libopenblas-pthread-dev libsleef-dev libxxhash-dev
   gcovr clang-format clang-tidy
 )
+python_packages=(python3-venv python3-dev)
 
-case "${1:-}" in
-  -h | --help) sed -n '2,4p' "$0" | cut -c3-; exit 0 ;;
-  "" | --check) ;;
-  *) echo "ci/setup.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
-esac
+check=0 python=0
+for option in "$@"; do
+  case "$option" in
+    -h | --help) sed -n '2,5p' "$0" | cut -c3-; exit 0 ;;
+    --check) check=1 ;;
+    --python) python=1 ;;
+    *) echo "ci/setup.sh: unknown option $option (see --help)" >&2; exit 2 ;;
+  esac
+done
+((python)) && packages+=("${python_packages[@]}")
 
 missing=()
 for package in "${packages[@]}"; do
   dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q "ok installed" || missing+=("$package")
 done
 
-if [[ "${1:-}" == --check ]]; then
-  ((${#missing[@]} == 0)) && exit 0
-  printf 'missing: %s\n' "${missing[@]}"
-  echo "remedy: run ci/setup.sh as root, or apt-get install ${missing[*]}"
+# The lines of ci/requirements.txt that .venv lacks; all of them without a .venv.
+missing_requirements() {
+  local interpreter="$venv/bin/python"
+  [[ -x "$interpreter" ]] || { grep == "$ci/requirements.txt"; return; }
+  "$interpreter" - "$ci/requirements.txt" <<'END'
+import sys
+from importlib.metadata import PackageNotFoundError, version
+
+for line in open(sys.argv[1], encoding="utf-8"):
+    name, pin, wanted = line.strip().partition("==")
+    if line.startswith("#") or not pin:
+        continue
+    try:
+        found = version(name)
+    except PackageNotFoundError:
+        found = None
+    if found != wanted:
+        print(line.strip() + (f" (there is {found})" if found else ""))
+END
+}
+requirements=()
+((python)) && mapfile -t requirements < <(missing_requirements)
+
+if ((check)); then
+  ((${#missing[@]} + ${#requirements[@]} == 0)) && exit 0
+  ((${#missing[@]})) && printf 'missing: %s\n' "${missing[@]}"
+  ((${#requirements[@]})) && printf 'missing in .venv: %s\n' "${requirements[@]}"
+  ((${#missing[@]})) && echo "remedy: run ci/setup.sh$( ((python)) && echo " --python") as root, or apt-get install ${missing[*]}"
+  ((${#requirements[@]})) && echo "remedy: run ci/setup.sh --python (without root where no Debian package is missing)"
   exit 1
 fi
 
-((${#missing[@]} == 0)) && exit 0
-command -v apt-get >/dev/null || { echo "ci/setup.sh: no apt-get here; install these by other means: ${missing[*]}" >&2; exit 3; }
-as_root=()
-if ((EUID != 0)); then
-  command -v sudo >/dev/null || { echo "ci/setup.sh: run as root; missing: ${missing[*]}" >&2; exit 3; }
-  as_root=(sudo)
+if ((${#missing[@]})); then
+  command -v apt-get >/dev/null || { echo "ci/setup.sh: no apt-get here; install these by other means: ${missing[*]}" >&2; exit 3; }
+  as_root=()
+  if ((EUID != 0)); then
+    command -v sudo >/dev/null || { echo "ci/setup.sh: run as root; missing: ${missing[*]}" >&2; exit 3; }
+    as_root=(sudo)
+  fi
+  echo "installing: ${missing[*]}"
+  export DEBIAN_FRONTEND=noninteractive
+  "${as_root[@]}" apt-get update -qq
+  "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi
-echo "installing: ${missing[*]}"
-export DEBIAN_FRONTEND=noninteractive
-"${as_root[@]}" apt-get update -qq
-"${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+
+if ((${#requirements[@]})); then
+  echo "installing into .venv: ${#requirements[@]} of the packages in ci/requirements.txt"
+  [[ -x "$venv/bin/python" ]] || python3 -m venv "$venv"
+  install=("$venv/bin/python" -m pip install --quiet --quiet --disable-pip-version-check)
+  # Only torch is looked for in PyTorch's index, and only where no other source has it.
+  torch="$(grep '^torch==' "$ci/requirements.txt")"
+  "${install[@]}" --no-deps "$torch" 2>/dev/null ||
+    "${install[@]}" --no-deps --extra-index-url https://download.pytorch.org/whl/cpu "$torch"
+  "${install[@]}" --requirement "$ci/requirements.txt"
+fi

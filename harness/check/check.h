@@ -33,16 +33,18 @@ struct CheckReport {
   std::string sentence;             // one line for people: why this answer
   bool stated = false;              // trials.front() is the stated spec
   std::vector<Trial> trials;        // in the order tried
-  std::size_t judged = 0;           // the trial that the answer rests on: the one that explains, else the loosest or the stated one
+  std::size_t judged = 0;           // the trial that the answer rests on: the one that explains, else the stated or the loosest one
   std::vector<WorstElement> worst;  // up to five, largest |e| / sigma first, from different (sample, head, row)
-  std::string suggestion;           // what kind of fault the pattern suggests, "" unless bug or undecided
+  // What kind of fault the pattern suggests, most telling first; empty unless bug or undecided.
+  std::vector<std::string> suggestions;
 };
 
 struct CheckOptions {
   double reference_cost_limit = 1e9;  // see select_rows
-  bool whole_ladder = false;          // try every rung even when one explains
+  bool whole_ladder = false;          // try every rung even when a tighter one explains
 };
 
+// An error where there is nothing to judge: no output, an unknown spec, inputs that are not finite.
 Result<CheckReport> check(const Dump& dump, const CheckOptions& options = {});
 
 }  // namespace plumbline

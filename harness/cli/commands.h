@@ -6,15 +6,18 @@
 
 namespace plumbline::cli {
 
-inline constexpr int exit_fine = 0, exit_failure = 1, exit_usage = 2, exit_infrastructure = 3, exit_nothing = 4, exit_not_comparable = 6;
+inline constexpr int exit_fine = 0, exit_failure = 1, exit_usage = 2, exit_infrastructure = 3, exit_nothing = 4, exit_ambiguous = 5,
+                     exit_not_comparable = 6;
 
 std::string version();
 
 void add_list(CLI::App& app, int& exit_code);
 void add_run(CLI::App& app, int& exit_code);
+void add_check(CLI::App& app, int& exit_code);
 void add_judge(CLI::App& app, int& exit_code);
 void add_show(CLI::App& app, int& exit_code);
 void add_compare(CLI::App& app, int& exit_code);
+void add_diff(CLI::App& app, int& exit_code);
 void add_history(CLI::App& app, int& exit_code);
 void add_baseline(CLI::App& app, int& exit_code);
 void add_query(CLI::App& app, int& exit_code);

@@ -22,9 +22,11 @@ int main(int argc, char** argv) {
   int exit_code = 0;
   plumbline::cli::add_list(app, exit_code);
   plumbline::cli::add_run(app, exit_code);
+  plumbline::cli::add_check(app, exit_code);
   plumbline::cli::add_judge(app, exit_code);
   plumbline::cli::add_show(app, exit_code);
   plumbline::cli::add_compare(app, exit_code);
+  plumbline::cli::add_diff(app, exit_code);
   plumbline::cli::add_history(app, exit_code);
   plumbline::cli::add_baseline(app, exit_code);
   plumbline::cli::add_query(app, exit_code);

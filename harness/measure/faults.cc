@@ -32,7 +32,7 @@ class Finder {
         const bool empty = geometry_.visible_keys(b, i).size() == 0;
         for (std::int64_t h = 0; h < problem_.heads_q; ++h) valid_row(b, i, h, empty);
       }
-      if (problem_.is_padded()) padded_rows(b);
+      if (problem_.is_padded() && in_.policy) padded_rows(b);
     }
     if (in_.reference != nullptr) exact_rows();
     return std::move(faults_);
@@ -118,13 +118,13 @@ class Finder {
     for (std::int64_t j = 0; j < problem_.head_dim_vo; ++j) {
       const double value = got_[static_cast<std::size_t>(j)];
       if (!padded_value_is_legal(b, h, j, value, offset + j)) {
-        report(faults_.padded_rows, b, h, i, j, fmt::format("{} in a padded row, where the policy is \"{}\"", value, name(in_.policy)));
+        report(faults_.padded_rows, b, h, i, j, fmt::format("{} in a padded row, where the policy is \"{}\"", value, name(*in_.policy)));
       }
     }
   }
 
   bool padded_value_is_legal(std::int64_t b, std::int64_t h, std::int64_t j, double value, std::int64_t index) const {
-    switch (in_.policy) {
+    switch (*in_.policy) {
       case PaddingPolicy::zeros:
         return value == 0;
       case PaddingPolicy::untouched:

@@ -1,6 +1,7 @@
 // Faults that need no limit, looked for on all elements, also where the reference samples rows.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "harness/measure/outcome.h"
@@ -19,9 +20,9 @@ struct FaultInputs {
   const Geometry* geometry = nullptr;
   OutputView outputs;
   const ValueRange* range = nullptr;
-  const RoundingSpec* spec = nullptr;  // the one judged by: gives the range its rounding
-  PaddingPolicy policy = PaddingPolicy::zeros;
-  const Reference* reference = nullptr;  // for rows on which the law demands equality
+  const RoundingSpec* spec = nullptr;                          // the one judged by: gives the range its rounding
+  std::optional<PaddingPolicy> policy = PaddingPolicy::zeros;  // nullopt: padded rows are not looked at
+  const Reference* reference = nullptr;                        // for rows on which the law demands equality
 };
 Faults find_faults(const FaultInputs& inputs);
 

@@ -48,31 +48,9 @@ std::string output_digest(const Arena& arena, const RunRequest& request) {
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
-// Inputs that overflow their dtype leave nothing to compare with. Rows without keys hold zeros and LSE -inf.
-bool is_finite(const Reference& reference) {
-  return std::all_of(reference.o.begin(), reference.o.end(), [](double o) { return std::isfinite(o); }) &&
-         std::all_of(reference.sigma.begin(), reference.sigma.end(), [](float sigma) { return std::isfinite(sigma); });
-}
-
 double rms(const std::vector<float>& values) {
   const double sum = std::accumulate(values.begin(), values.end(), 0.0, [](double s, float x) { return s + double{x} * double{x}; });
   return values.empty() ? 0 : std::sqrt(sum / static_cast<double>(values.size()));
-}
-
-bool beyond_limits(const ErrorStatistics& s, const Limits& limits) {
-  return !within(s.peak, limits.peak) || !within(s.beyond_output, limits.beyond_output) || !within(s.rms, limits.rms) ||
-         (s.has_lse && !within(s.lse_z, limits.lse));
-}
-
-// Which maximum is nearest to its limit; a NaN is nearest of all. The LSE, whose scale is by far the smallest, is named only where the
-// outputs keep their limits: a person looks for an output first.
-std::pair<std::string, Maximum> nearest(const Comparison& comparison, const Limits& limits) {
-  const auto& s = comparison.statistics;
-  const double peak = s.peak / limits.peak, beyond = s.beyond_output / limits.beyond_output, lse = s.has_lse ? s.lse_z / limits.lse : 0;
-  const bool outputs_fine = within(peak, 1) && within(beyond, 1);
-  if (outputs_fine && !within(lse, std::max(peak, beyond))) return {"lse", comparison.lse};
-  return within(beyond, peak) || std::isnan(peak) ? std::pair{"peak", comparison.peak}
-                                                  : std::pair{"beyond output rounding", comparison.beyond_output};
 }
 
 }  // namespace
@@ -130,7 +108,6 @@ Result<Worker*> Measurer::worker_for(const std::string& kernel) {
 void Measurer::measure(const std::vector<const PlannedCase*>& cases, const std::function<void(Measurement)>& done) {
   if (cases.empty()) return;
   ProblemState state;
-  state.geometry = std::make_shared<const Geometry>(cases.front()->c.problem);
   for (const PlannedCase* planned : cases) done(measure_case(*planned, state));
 }
 
@@ -147,15 +124,16 @@ DiffOutcome Measurer::measure(const PlannedDiff& diff, const std::function<void(
 Measurement Measurer::measure_case(const PlannedCase& planned, ProblemState& state) {
   const auto start = Clock::now();
   Measurement measurement;
-  measurement.geometry = state.geometry;
   Outcome& outcome = measurement.outcome;
   outcome.suite = planned.suite;
   outcome.group = planned.group;
   outcome.tier = name(planned.tier);
   outcome.c = planned.c;
   outcome.case_id = planned.case_id;
-  outcome.problem_digest = problem_digest(planned.c.problem);
   try {
+    outcome.problem_digest = problem_digest(planned.c.problem);
+    if (state.geometry == nullptr) state.geometry = std::make_shared<const Geometry>(planned.c.problem);
+    measurement.geometry = state.geometry;
     if (auto worker = worker_for(planned.c.kernel)) {
       run_kernel(planned, state, **worker, outcome, measurement);
     } else {
@@ -164,6 +142,9 @@ Measurement Measurer::measure_case(const PlannedCase& planned, ProblemState& sta
   } catch (const std::bad_alloc&) {
     outcome.status = Status::out_of_memory;
     outcome.reason = "plumbline itself: no memory for this problem's reference and statistics";
+  } catch (const std::exception& e) {  // such as recorded inputs that are gone or have changed
+    outcome.status = Status::error;
+    outcome.reason = e.what();
   }
   outcome.wall_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   return measurement;
@@ -201,6 +182,8 @@ void Measurer::run_kernel(const PlannedCase& planned, ProblemState& state, Worke
   outcome.workspace_bytes = reply.workspace_bytes;
   if (reply.status != Status::ok) return;
   summarise(reply.timing, outcome);
+  if (!reply.lse_returned) request.lse = -1;  // by declaration; a kernel that forgets it leaves poison
+  outcome.peak_memory_bytes = reply.peak_memory_bytes;
   outcome.output_digest = output_digest(worker.arena(), request);
   if (!reply.workspace_fault.empty()) {
     outcome.faults.fence_bytes = 1;
@@ -284,12 +267,12 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
   }
 
   const Limits limits = contracts_.limits(outcome.c.kernel, problem, outcome.errors.elements);
-  const auto [statistic, maximum] = nearest(comparison, limits);
+  const auto [statistic, maximum] = nearest_to_limit(comparison, limits);
   if (maximum.row >= 0) {
     outcome.worst_statistic = statistic;
     outcome.worst = describe_worst(geometry, inputs, outputs, spec, *ref, statistic, maximum);
   }
-  if (!beyond_limits(outcome.errors, limits) && outcome.faults.total() == 0) return;
+  if (within_limits(outcome.errors, limits) && outcome.faults.total() == 0) return;
 
   const auto strict = reference(state, strict_spec(problem), inputs, false);
   outcome.widening = rms(strict->sigma) > 0 ? rms(ref->sigma) / rms(strict->sigma) : 1;

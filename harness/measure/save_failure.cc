@@ -4,6 +4,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "harness/problem/safetensors.h"
@@ -18,13 +19,54 @@ std::vector<std::int64_t> storage_shape(const TensorShape& shape) {
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return shape.stride[static_cast<std::size_t>(a)] > shape.stride[static_cast<std::size_t>(b)]; });
   std::vector<std::int64_t> extents;
+  extents.reserve(order.size());
   for (const int dimension : order) extents.push_back(shape.extent[static_cast<std::size_t>(dimension)]);
   return extents;
 }
 
-void add_index_array(std::vector<NamedTensor>& tensors, std::string name, const std::vector<std::int32_t>& values) {
-  if (values.empty()) return;
-  tensors.push_back({std::move(name), DType::i32, {static_cast<std::int64_t>(values.size())}, values.data()});
+void add_index_array(std::vector<NamedTensor>& tensors, std::string name, const std::vector<std::int32_t>& values, std::int64_t rows) {
+  const auto count = static_cast<std::int64_t>(values.size());
+  std::vector<std::int64_t> shape{count};
+  if (rows > 0) shape = {rows, count / rows};
+  tensors.push_back({std::move(name), DType::i32, std::move(shape), values.data()});
+}
+
+// Those that the layout needs.
+void add_index_arrays(std::vector<NamedTensor>& tensors, const Geometry& geometry) {
+  const Problem& problem = geometry.problem();
+  if (problem.is_padded()) {
+    add_index_array(tensors, "seqlens_q", geometry.seqlens_q, 0);
+    add_index_array(tensors, "seqlens_kv", geometry.seqlens_kv, 0);
+    return;
+  }
+  add_index_array(tensors, "cu_seqlens_q", geometry.cu_seqlens_q, 0);
+  if (!problem.is_paged()) return add_index_array(tensors, "cu_seqlens_kv", geometry.cu_seqlens_kv, 0);
+  add_index_array(tensors, "seqlens_kv", geometry.seqlens_kv, 0);
+  add_index_array(tensors, "page_table", geometry.page_table, problem.batch);
+}
+
+// What the tensors do not say, by the names that `plumbline check` reads (docs/dump-format.md), and where the file comes from.
+std::map<std::string, std::string> attributes(const Outcome& outcome, const Problem& problem, const OutputView& outputs) {
+  std::map<std::string, std::string> metadata{
+      {"layout", std::string(name(problem.layout))},
+      {"mask", std::string(name(problem.mask))},
+      {"window", fmt::format("{},{}", problem.window_left, problem.window_right)},
+      {"scale", fmt::format("{}", problem.softmax_scale())},
+      {"lse_base", outputs.lse_base == 2 ? "2" : "e"},
+      {"lse_layout", "heads_last"},
+      {"spec", outcome.spec_judged},
+      {"case_id", outcome.case_id},
+      {"problem", problem_id(outcome.c.problem)},
+      {"launched", outcome.description.launched},
+      {"build_id", outcome.description.build_id},
+  };
+  if (problem.is_paged()) metadata["page_size"] = fmt::format("{}", problem.page_size);
+  if (problem.is_padded()) metadata["padding"] = name(problem.padding);
+  const PaddingPolicy policy = outcome.description.padding_policy;
+  // Where the padding of the inputs is NaN, so may be what attends with it.
+  const bool checkable = policy == PaddingPolicy::zeros || (policy == PaddingPolicy::attended && problem.fill != Fill::nan);
+  if (problem.is_padded() && checkable) metadata["padded_rows"] = name(policy);
+  return metadata;
 }
 
 }  // namespace
@@ -42,22 +84,13 @@ Result<std::string> save_failure(const std::filesystem::path& directory, const O
       {"out", geometry.out.dtype, storage_shape(geometry.out), outputs.out},
   };
   if (outputs.lse != nullptr) tensors.push_back({"lse", geometry.lse.dtype, storage_shape(geometry.lse), outputs.lse});
-  add_index_array(tensors, "cu_seqlens_q", geometry.cu_seqlens_q);
-  add_index_array(tensors, "cu_seqlens_kv", geometry.cu_seqlens_kv);
-  add_index_array(tensors, "seqlens_q", geometry.seqlens_q);
-  add_index_array(tensors, "seqlens_kv", geometry.seqlens_kv);
-  add_index_array(tensors, "page_table", geometry.page_table);
+  add_index_arrays(tensors, geometry);
 
   std::string kernel = outcome.c.kernel;
   std::replace(kernel.begin(), kernel.end(), '/', '-');
   const auto hash = XXH3_64bits(outcome.case_id.data(), outcome.case_id.size());
   const auto path = directory / fmt::format("{:016x}-{}.safetensors", hash, kernel);
-  auto written = write_safetensors(path, tensors,
-                                   {{"case_id", outcome.case_id},
-                                    {"problem", problem_id(outcome.c.problem)},
-                                    {"launched", outcome.description.launched},
-                                    {"build_id", outcome.description.build_id},
-                                    {"spec_judged", outcome.spec_judged}});
+  auto written = write_safetensors(path, tensors, attributes(outcome, geometry.problem(), outputs));
   if (!written) return tl::unexpected(written.error());
   return path.string();
 }

@@ -5,6 +5,8 @@
 #include <limits>
 #include <numbers>
 
+#include "harness/judge/judge.h"
+
 namespace plumbline {
 namespace {
 
@@ -136,6 +138,26 @@ bool exceeds(double value, double best) { return std::isnan(value) ? !std::isnan
 
 Comparison compare(const Geometry& geometry, const OutputView& outputs, const Reference& reference) {
   return Comparer(geometry, outputs, reference).run();
+}
+
+bool is_finite(const Reference& reference) {
+  // Rows without keys hold zeros and LSE -inf.
+  return std::all_of(reference.o.begin(), reference.o.end(), [](double o) { return std::isfinite(o); }) &&
+         std::all_of(reference.sigma.begin(), reference.sigma.end(), [](float sigma) { return std::isfinite(sigma); });
+}
+
+bool within_limits(const ErrorStatistics& s, const Limits& limits) {
+  return within(s.peak, limits.peak) && within(s.beyond_output, limits.beyond_output) && within(s.rms, limits.rms) &&
+         (!s.has_lse || within(s.lse_z, limits.lse));
+}
+
+std::pair<std::string, Maximum> nearest_to_limit(const Comparison& comparison, const Limits& limits) {
+  const auto& s = comparison.statistics;
+  const double peak = s.peak / limits.peak, beyond = s.beyond_output / limits.beyond_output, lse = s.has_lse ? s.lse_z / limits.lse : 0;
+  const bool outputs_fine = within(peak, 1) && within(beyond, 1);
+  if (outputs_fine && !within(lse, std::max(peak, beyond))) return {"lse", comparison.lse};
+  return within(beyond, peak) || std::isnan(peak) ? std::pair{"peak", comparison.peak}
+                                                  : std::pair{"beyond output rounding", comparison.beyond_output};
 }
 
 ElementId element_of(const Reference& reference, const Maximum& maximum) {

@@ -1,8 +1,11 @@
 // Error of an output in units of the legal standard deviation. docs/judging.md has the definitions.
 #pragma once
 
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "harness/judge/contract.h"
 #include "harness/measure/outcome.h"
 #include "harness/measure/outputs.h"
 #include "harness/reference/reference.h"
@@ -28,6 +31,16 @@ struct Comparison {
 
 // Compares the reference's rows. A NaN output makes every maximum NaN (it is never dropped); rows without visible keys are skipped.
 Comparison compare(const Geometry& geometry, const OutputView& outputs, const Reference& reference);
+
+// Whether the reference's outputs and scales are numbers. Inputs that overflow their dtype leave nothing to compare with.
+bool is_finite(const Reference& reference);
+
+// Whether every statistic keeps its limit.
+bool within_limits(const ErrorStatistics& statistics, const Limits& limits);
+
+// The statistic ("peak", "beyond output rounding", "lse") whose maximum is nearest to its limit, and where; a NaN is nearest of all. The
+// LSE, whose scale is by far the smallest, is named only where the outputs keep their limits: a person looks for an output first.
+std::pair<std::string, Maximum> nearest_to_limit(const Comparison& comparison, const Limits& limits);
 
 // The element as a person looks for it.
 ElementId element_of(const Reference& reference, const Maximum& maximum);

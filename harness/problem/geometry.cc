@@ -73,8 +73,8 @@ std::int64_t first_valid_row(const Problem& problem, std::int64_t seq, std::int6
 }  // namespace
 
 Geometry::Geometry(const Problem& problem) : problem_(problem) {
+  SampleLengths lengths = draw_lengths(problem);  // before validate: throws where a file of recorded inputs is gone
   assert(validate(problem).empty());
-  SampleLengths lengths = draw_lengths(problem);
   seqlens_q = std::move(lengths.q);
   seqlens_kv = std::move(lengths.kv);
   if (problem.is_paged()) lay_out_pages();

@@ -38,6 +38,7 @@ struct StatedLayout {
 // Rows and keys are addressed by (sample, row within the sample's valid rows, head). All offsets are in elements from a tensor's first.
 class Geometry {
  public:
+  // Throws std::runtime_error where the problem's recorded inputs cannot be read.
   explicit Geometry(const Problem& problem);
   // The problem's `lengths` and seed are ignored. The layout must fit the problem: the caller has checked it.
   Geometry(const Problem& problem, StatedLayout stated);

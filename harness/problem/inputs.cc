@@ -1,7 +1,6 @@
 #include "harness/problem/inputs.h"
 
 #include <fmt/format.h>
-#include <oneapi/tbb/parallel_for.h>
 #include <xxhash.h>
 
 #include <bit>
@@ -13,6 +12,8 @@
 #include <vector>
 
 #include "harness/problem/laws.h"
+#include "harness/problem/parallel.h"
+#include "harness/problem/recorded_inputs.h"
 
 namespace plumbline {
 namespace {
@@ -30,9 +31,11 @@ struct Tensor {
   std::int64_t dims;
   float scale;
 
+  std::byte* at(std::int64_t offset) const { return data + static_cast<std::size_t>(offset) * size_in_bytes(shape.dtype); }
+
   // Rounds `values` (the first dims of them) to the dtype and stores them from element `offset` on.
   void store(std::span<const float> values, std::int64_t offset) const {
-    encode(shape.dtype, values.first(static_cast<std::size_t>(dims)), data + static_cast<std::size_t>(offset) * size_in_bytes(shape.dtype));
+    encode(shape.dtype, values.first(static_cast<std::size_t>(dims)), at(offset));
   }
 };
 
@@ -52,7 +55,7 @@ void fill_storage(const Tensor& tensor, Fill fill, std::uint64_t seed) {
   const std::size_t total = tensor.shape.bytes();
   std::vector<std::byte> encoded(fill_period * size_in_bytes(tensor.shape.dtype));
   encode(tensor.shape.dtype, fill_pattern(fill, seed, tensor.stream), encoded.data());
-  tbb::parallel_for(std::size_t{0}, (total + encoded.size() - 1) / encoded.size(), [&](std::size_t repeat) {
+  parallel_for((total + encoded.size() - 1) / encoded.size(), [&](std::size_t repeat) {
     const std::size_t begin = repeat * encoded.size();
     std::memcpy(tensor.data + begin, encoded.data(), std::min(encoded.size(), total - begin));
   });
@@ -61,10 +64,10 @@ void fill_storage(const Tensor& tensor, Fill fill, std::uint64_t seed) {
 // Calls body(sample, first row, past the last row) for pieces of all rows of all samples, in parallel. `length` gives a sample's rows.
 void for_each_piece(const Geometry& geometry, const std::function<std::int64_t(std::int64_t)>& length,
                     const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& body) {
-  tbb::parallel_for(std::int64_t{0}, geometry.problem().batch, [&](std::int64_t sample) {
+  parallel_for(geometry.problem().batch, [&](std::int64_t sample) {
     const std::int64_t rows = length(sample);
-    tbb::parallel_for(std::int64_t{0}, (rows + rows_per_task - 1) / rows_per_task,
-                      [&](std::int64_t piece) { body(sample, piece * rows_per_task, std::min(rows, (piece + 1) * rows_per_task)); });
+    parallel_for((rows + rows_per_task - 1) / rows_per_task,
+                 [&](std::int64_t piece) { body(sample, piece * rows_per_task, std::min(rows, (piece + 1) * rows_per_task)); });
   });
 }
 
@@ -105,6 +108,26 @@ void fill_keys_and_values(const Geometry& geometry, const Tensor& k, const Tenso
   });
 }
 
+void copy_recorded(const Geometry& geometry, const RecordedValues& recorded, const Tensor& q, const Tensor& k, const Tensor& v) {
+  const auto queries = [&](std::int64_t sample) { return geometry.length_q(sample); };
+  for_each_piece(geometry, queries, [&](std::int64_t sample, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      for (std::int64_t head = 0; head < geometry.problem().heads_q; ++head) {
+        recorded.copy_row(recorded.q(), sample, head, row, q.shape.dtype, q.at(geometry.q_offset(sample, row, head)));
+      }
+    }
+  });
+  const auto keys = [&](std::int64_t sample) { return geometry.length_kv(sample); };
+  for_each_piece(geometry, keys, [&](std::int64_t sample, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t key = begin; key < end; ++key) {
+      for (std::int64_t head = 0; head < geometry.problem().heads_kv; ++head) {
+        recorded.copy_row(recorded.k(), sample, head, key, k.shape.dtype, k.at(geometry.k_offset(sample, key, head)));
+        recorded.copy_row(recorded.v(), sample, head, key, v.shape.dtype, v.at(geometry.v_offset(sample, key, head)));
+      }
+    }
+  });
+}
+
 }  // namespace
 
 void fill_inputs(const Geometry& geometry, void* q, void* k, void* v) {
@@ -118,6 +141,10 @@ void fill_inputs(const Geometry& geometry, void* q, void* k, void* v) {
   fill_gaps(query, geometry.total_q(), problem.heads_q);
   fill_gaps(key, geometry.total_kv(), problem.heads_kv);
   fill_gaps(value, geometry.total_kv(), problem.heads_kv);
+  if (!problem.inputs.empty()) {
+    copy_recorded(geometry, RecordedValues(recorded_inputs_of(problem)), query, key, value);
+    return;
+  }
   fill_queries(geometry, query);
   fill_keys_and_values(geometry, key, value);
 }
@@ -130,7 +157,8 @@ bool row_is_exact(const Problem& problem, std::int64_t visible) {
 }
 
 std::string problem_digest(const Problem& problem) {
-  const std::string text = fmt::format("{}/inputs={}", problem_id(problem), inputs_version);
+  std::string text = fmt::format("{}/inputs={}", problem_id(problem), inputs_version);
+  if (!problem.inputs.empty()) text += "/" + recorded_inputs_of(problem)->digest;
   const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }

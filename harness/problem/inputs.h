@@ -46,6 +46,8 @@ float normal_from_bits(std::uint32_t bits);
 // A query row's position is row + length_kv - length_q (the bottom-right alignment), so the decode of the last token sees the same Q
 // as the last row of the prefill; K and V positions are the key index. Values are generated in fp32, multiplied by k_scale or v_scale
 // in fp32, then rounded to the dtype. What is valid never depends on layout, padding, batch size, page size or page order.
+// Recorded inputs (problem.inputs) are rounded once from the file's values to the dtype instead; row r is the r-th valid row of the file's
+// sample. Throws std::runtime_error where the file is gone or has changed since it was first read.
 void fill_inputs(const Geometry& geometry, void* q, void* k, void* v);
 
 // Whether a row with `visible` keys must come out without any error. With law exact, V on the grid and no extra scales, a power-of-two
@@ -55,7 +57,7 @@ void fill_inputs(const Geometry& geometry, void* q, void* k, void* v);
 // large, so its weight may be 1 + 2^-15 before it cancels.
 bool row_is_exact(const Problem& problem, std::int64_t visible);
 
-// XXH3-128 of the problem id, inputs_version: names the input bits; 32 hex digits.
+// XXH3-128 of the problem id, inputs_version and the digest of recorded inputs: names the input bits; 32 hex digits. Throws as fill_inputs.
 std::string problem_digest(const Problem& problem);
 
 }  // namespace plumbline

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "harness/problem/counter_hash.h"
+#include "harness/problem/recorded_inputs.h"
 
 namespace plumbline {
 namespace {
@@ -53,6 +54,7 @@ std::vector<std::int32_t> draw(const Problem& problem, std::int64_t full, HashPu
 }  // namespace
 
 SampleLengths draw_lengths(const Problem& problem) {
+  if (!problem.inputs.empty()) return recorded_inputs_of(problem)->lengths;
   SampleLengths lengths;
   lengths.kv = draw(problem, problem.seq_kv, HashPurpose::length_kv, HashPurpose::full_sample_kv);
   if (problem.seq_q == problem.seq_kv) {

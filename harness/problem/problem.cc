@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "harness/problem/recorded_inputs.h"
 #include "harness/problem/text.h"
 
 namespace plumbline {
@@ -72,10 +73,10 @@ constexpr std::array<PairField, 3> pair_fields{{
 }};
 
 constexpr std::array all_fields{
-    "dtype"sv,        "kv_dtype"sv, "out_dtype"sv, "batch"sv,       "heads"sv,       "heads_q"sv, "heads_kv"sv, "seq"sv,
-    "seq_q"sv,        "seq_kv"sv,   "head_dim"sv,  "head_dim_qk"sv, "head_dim_vo"sv, "mask"sv,    "window"sv,   "window_left"sv,
-    "window_right"sv, "layout"sv,   "lengths"sv,   "padding"sv,     "page_size"sv,   "fill"sv,    "law"sv,      "v_law"sv,
-    "k_scale"sv,      "v_scale"sv,  "scale"sv,     "softcap"sv,     "lse"sv,         "seed"sv,
+    "inputs"sv,      "dtype"sv,        "kv_dtype"sv, "out_dtype"sv, "batch"sv,       "heads"sv,       "heads_q"sv, "heads_kv"sv,
+    "seq"sv,         "seq_q"sv,        "seq_kv"sv,   "head_dim"sv,  "head_dim_qk"sv, "head_dim_vo"sv, "mask"sv,    "window"sv,
+    "window_left"sv, "window_right"sv, "layout"sv,   "lengths"sv,   "padding"sv,     "page_size"sv,   "fill"sv,    "law"sv,
+    "v_law"sv,       "k_scale"sv,      "v_scale"sv,  "scale"sv,     "softcap"sv,     "lse"sv,         "seed"sv,
 };
 
 template <class Fields>
@@ -158,6 +159,26 @@ Message set_seed(Problem& problem, std::string_view value) {
   return std::nullopt;
 }
 
+Message set_inputs(Problem& problem, std::string_view value) {
+  if (value.empty()) {
+    problem.inputs.clear();
+    return std::nullopt;
+  }
+  const auto recorded = recorded_inputs(value);
+  if (recorded) {
+    adopt(problem, **recorded);
+    return std::nullopt;
+  }
+  std::string message = "inputs: ";
+  for (const Error& error : recorded.error()) message += error.to_string() + (&error == &recorded.error().back() ? "" : "\n  ");
+  return message;
+}
+
+// "NAME" matches a recording of that name, "NAME@DIGEST" this one.
+bool names_inputs(const Problem& problem, std::string_view value) {
+  return problem.inputs == value || (!value.empty() && problem.inputs.starts_with(std::string(value) + "@"));
+}
+
 void validate_ranges(const Problem& problem, std::vector<std::string>& wrong) {
   for (const IntegerField& field : integer_fields) {
     const std::int64_t value = problem.*field.member;
@@ -225,6 +246,7 @@ std::optional<std::string> set_field(Problem& problem, std::string_view key, std
   if (key == "fill") return set_enum(problem.fill, fill_names, key, value);
   if (key == "law") return set_enum(problem.law, law_names, key, value);
   if (key == "v_law") return set_enum(problem.v_law, v_law_names, key, value);
+  if (key == "inputs") return set_inputs(problem, value);
   if (key == "window") return set_window(problem, value);
   if (key == "lse") return set_lse(problem, value);
   if (key == "seed") return set_seed(problem, value);
@@ -240,6 +262,7 @@ std::optional<std::string> set_field(Problem& problem, std::string_view key, std
 }
 
 bool has_field(const Problem& problem, std::string_view key, std::string_view value) {
+  if (key == "inputs") return names_inputs(problem, value);
   const Problem resolved = with_resolved_dtypes(problem);
   Problem changed = resolved;
   return !set_field(changed, key, value) && with_resolved_dtypes(changed) == resolved;
@@ -265,6 +288,7 @@ std::vector<std::string> validate(const Problem& problem) {
   };
   check_total("seq_q", problem.seq_q);
   check_total("seq_kv", problem.seq_kv);
+  for (std::string& sentence : contradictions(problem)) wrong.push_back(std::move(sentence));
   return wrong;
 }
 

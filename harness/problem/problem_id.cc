@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cassert>
+#include <charconv>
 
 #include "harness/problem/problem.h"
 #include "harness/problem/text.h"
@@ -18,7 +19,7 @@ struct Segment {
   std::string_view key;
   std::string_view field;
 };
-constexpr std::array<Segment, 17> segments{{
+constexpr std::array<Segment, 18> segments{{
     {"out", "out_dtype"},
     {"kv", "kv_dtype"},
     {"mask", "mask"},
@@ -28,6 +29,7 @@ constexpr std::array<Segment, 17> segments{{
     {"padding", "padding"},
     {"page", "page_size"},
     {"fill", "fill"},
+    {"inputs", "inputs"},
     {"law", "law"},
     {"v", "v_law"},
     {"k_scale", "k_scale"},
@@ -37,6 +39,29 @@ constexpr std::array<Segment, 17> segments{{
     {"lse", "lse"},
     {"seed", "seed"},
 }};
+
+bool is_plain_byte(char c) { return is_plain_name({&c, 1}) || c == '.' || c == '@'; }
+
+std::string percent_encode(std::string_view text) {
+  std::string encoded;
+  for (const char c : text) encoded += is_plain_byte(c) ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  return encoded;
+}
+
+// Nullopt unless `text` is what percent_encode writes: one text has one id.
+std::optional<std::string> percent_decode(std::string_view text) {
+  std::string decoded;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned code = static_cast<unsigned char>(text[i]);
+    if (text[i] == '%') {
+      const std::string_view digits = text.substr(i + 1, 2);
+      if (std::from_chars(digits.data(), digits.data() + digits.size(), code, 16).ptr != digits.data() + 2) return std::nullopt;
+      i += 2;
+    }
+    decoded += static_cast<char>(code);
+  }
+  return percent_encode(decoded) == text ? std::optional(decoded) : std::nullopt;
+}
 
 std::string segment_value(const Problem& p, std::string_view key) {
   if (key == "out") return std::string(name(p.out_dtype));
@@ -48,6 +73,7 @@ std::string segment_value(const Problem& p, std::string_view key) {
   if (key == "padding") return std::string(name(p.padding));
   if (key == "page") return fmt::format("{}", p.page_size);
   if (key == "fill") return std::string(name(p.fill));
+  if (key == "inputs") return percent_encode(p.inputs);
   if (key == "law") return std::string(name(p.law));
   if (key == "v") return std::string(name(p.v_law));
   if (key == "k_scale") return fmt::format("{}", p.k_scale);  // shortest text that parses back to the same double
@@ -101,6 +127,14 @@ std::string segment_suggestion(std::string_view key) {
   return suggestion(key, keys);
 }
 
+// A name only: what the file holds is in the id already, and the file need not be here.
+std::optional<std::string> set_inputs_name(Problem& problem, std::string_view text) {
+  const auto decoded = percent_decode(text);
+  if (!decoded || decoded->empty()) return fmt::format("inputs: \"{}\" is not a file name with %2F for what is no letter or digit", text);
+  problem.inputs = *decoded;
+  return std::nullopt;
+}
+
 void parse_segment(Problem& problem, std::string_view text, std::vector<std::string_view>& seen, Errors& errors) {
   const std::size_t equals = text.find('=');
   const std::string_view key = text.substr(0, equals);
@@ -114,7 +148,9 @@ void parse_segment(Problem& problem, std::string_view text, std::vector<std::str
       if (earlier == key) errors.push_back({"", 0, fmt::format("\"{}\" is given twice", key), "keep one"});
     }
     seen.push_back(key);
-    if (const auto message = set_field(problem, segment.field, text.substr(equals + 1))) errors.push_back({"", 0, *message, ""});
+    const std::string_view value = text.substr(equals + 1);
+    const auto message = key == "inputs" ? set_inputs_name(problem, value) : set_field(problem, segment.field, value);
+    if (message) errors.push_back({"", 0, *message, ""});
     return;
   }
   errors.push_back({"", 0, fmt::format("unknown key \"{}\" in \"{}\"", key, text), segment_suggestion(key)});

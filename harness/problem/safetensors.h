@@ -45,6 +45,9 @@ struct SafetensorsFile {
 Result<SafetensorsFile> read_safetensors(const std::filesystem::path& path);
 Result<SafetensorsFile> parse_safetensors(const std::string& name, std::vector<std::byte> contents);
 
+// Text of a file as a message may show it: without control characters, which a terminal would obey.
+std::string printable(std::string text);
+
 // "F16" for f16 and so on; the other way round nullopt for what is no floating-point format of plumbline.
 std::string_view safetensors_dtype(DType dtype);
 std::optional<DType> float_dtype(std::string_view safetensors_dtype);

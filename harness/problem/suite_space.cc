@@ -42,7 +42,8 @@ void read_value(const std::string& key, const ConfigNode& value, Dimension& dime
   }
   Problem scratch;
   if (const auto message = set_field(scratch, key, value.text)) {
-    errors.push_back(value.error(*message, "write an allowed value"));
+    // The message of recorded inputs has its own remedy.
+    errors.push_back(value.error(*message, key == "inputs" ? "" : "write an allowed value"));
   } else {
     dimension.values.push_back(value.text);
   }

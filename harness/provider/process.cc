@@ -84,7 +84,7 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
 }
 
 // posix_spawn, not fork: the parent may run threads. `reply` serves as descriptors 3 and 4, `log` as stdout and stderr.
-int spawn(const std::filesystem::path& executable, int channel, int log, int arena, pid_t& pid) {
+int spawn(const std::vector<std::string>& command, int channel, int log, int arena, pid_t& pid) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -106,9 +106,10 @@ int spawn(const std::filesystem::path& executable, int channel, int log, int are
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
 
-  std::vector<std::string> arguments{executable.string()};
+  std::vector<std::string> arguments = command;
   std::vector<std::string> environment = worker_environment();
-  const int error = posix_spawn(&pid, executable.c_str(), &actions, &attributes, pointers(arguments).data(), pointers(environment).data());
+  const int error =
+      posix_spawn(&pid, command.front().c_str(), &actions, &attributes, pointers(arguments).data(), pointers(environment).data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   return error;
@@ -121,9 +122,9 @@ int milliseconds_until(Clock::time_point deadline) {
 
 }  // namespace
 
-Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const std::filesystem::path& executable, int arena_descriptor) {
+Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const std::vector<std::string>& command, int arena_descriptor) {
   const auto failed = [&](const char* what, int error) {
-    return fail(fmt::format("{} cannot be started: {}: {}", executable.string(), what, std::strerror(error)));
+    return fail(fmt::format("{} cannot be started: {}: {}", command.front(), what, std::strerror(error)));
   };
   std::array<int, 2> sockets{}, pipes{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) != 0) return failed("socketpair", errno);
@@ -135,7 +136,7 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const std::filesyste
   if (channel_source.get() < 0 || log_source.get() < 0 || arena_source.get() < 0) return failed("fcntl", errno);
 
   std::unique_ptr<WorkerProcess> process(new WorkerProcess);
-  const int error = spawn(executable, channel_source.get(), log_source.get(), arena_source.get(), process->pid_);
+  const int error = spawn(command, channel_source.get(), log_source.get(), arena_source.get(), process->pid_);
   if (error != 0) {
     process->pid_ = -1;
     return failed("posix_spawn", error);

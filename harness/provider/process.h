@@ -4,9 +4,9 @@
 #include <sys/types.h>
 
 #include <chrono>
-#include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "harness/problem/error.h"
 
@@ -23,7 +23,8 @@ struct Death {
 
 class WorkerProcess {
  public:
-  static Result<std::unique_ptr<WorkerProcess>> start(const std::filesystem::path& executable, int arena_descriptor);
+  // `command`: the path of the program, then its arguments.
+  static Result<std::unique_ptr<WorkerProcess>> start(const std::vector<std::string>& command, int arena_descriptor);
   // Asks the process to quit, waits for a second, then kills it.
   ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;

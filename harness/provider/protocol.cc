@@ -42,3 +42,35 @@ void from_json(const nlohmann::json& json, plumbline_description& d) {
   json.at("shared_memory_bytes").get_to(d.shared_memory_bytes);
   json.at("stack_bytes_per_thread").get_to(d.stack_bytes_per_thread);
 }
+
+namespace plumbline::protocol {
+
+void to_json(nlohmann::json& json, const RunReply& r) {
+  json = {{"reply", r.reply},
+          {"id", r.id},
+          {"status", r.status},
+          {"reason", r.reason},
+          {"description", r.description},
+          {"workspace_bytes", r.workspace_bytes},
+          {"workspace_fault", r.workspace_fault},
+          {"kernel_ns", r.kernel_ns},
+          {"sentinel_ns", r.sentinel_ns},
+          {"lse_returned", r.lse_returned},
+          {"peak_memory_bytes", r.peak_memory_bytes}};
+}
+
+void from_json(const nlohmann::json& json, RunReply& r) {
+  json.at("reply").get_to(r.reply);
+  json.at("id").get_to(r.id);
+  json.at("status").get_to(r.status);
+  json.at("reason").get_to(r.reason);
+  json.at("description").get_to(r.description);
+  json.at("workspace_bytes").get_to(r.workspace_bytes);
+  json.at("workspace_fault").get_to(r.workspace_fault);
+  json.at("kernel_ns").get_to(r.kernel_ns);
+  json.at("sentinel_ns").get_to(r.sentinel_ns);
+  r.lse_returned = json.value("lse_returned", true);
+  r.peak_memory_bytes = json.value("peak_memory_bytes", std::int64_t{-1});
+}
+
+}  // namespace plumbline::protocol

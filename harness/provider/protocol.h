@@ -91,6 +91,8 @@ struct RunReply {
   std::uint64_t workspace_bytes = 0;
   std::string workspace_fault;
   std::vector<double> kernel_ns, sentinel_ns;
+  bool lse_returned = true;             // may be absent
+  std::int64_t peak_memory_bytes = -1;  // may be absent: not every worker can tell
 };
 
 // The last words of a worker, written by its signal handler.
@@ -111,8 +113,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HelloReply, reply, id, error, remedy, protoco
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Device, name, memory_space, ordinal, arch)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Tensor, name, dtype, extent, stride, offset, bytes, page_begin, page_end, access)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunRequest, request, id, kernel, device, problem, arena_bytes, tensors, timed_repetitions, timeout_s)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunReply, reply, id, status, reason, description, workspace_bytes, workspace_fault, kernel_ns,
-                                   sentinel_ns)
+void to_json(nlohmann::json& json, const RunReply& reply);
+void from_json(const nlohmann::json& json, RunReply& reply);
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CrashReply, reply, id, signal, phase, where)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(QuitRequest, request)
 

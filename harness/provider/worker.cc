@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstdlib>
-#include <tuple>
 #include <utility>
 
 #include "harness/provider/description.h"
 #include "harness/provider/device_name.h"
+#include "harness/provider/launch.h"
 #include "harness/provider/process.h"
 #include "harness/provider/protocol.h"
 #include "harness/provider/to_wire.h"
@@ -19,40 +18,15 @@ namespace plumbline {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 // Loading a GPU library takes seconds whatever the deadline of a case is.
 constexpr std::chrono::milliseconds loading_timeout{60'000};
 
 double seconds(std::chrono::milliseconds time) { return std::chrono::duration<double>(time).count(); }
 
-Result<fs::path> find_executable(const fs::path& wanted) {
-  std::error_code ignored;
-  if (!wanted.empty()) {
-    if (fs::exists(wanted, ignored)) return fs::absolute(wanted);
-    return fail(fmt::format("{}: no such worker program", wanted.string()));
-  }
-  const fs::path beside = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-  std::vector<fs::path> places{beside / "plumbline-worker", beside.parent_path() / "libexec" / "plumbline" / "plumbline-worker"};
-  if (const char* variable = std::getenv("PLUMBLINE_WORKER"); variable != nullptr && *variable != '\0') places.emplace_back(variable);
-  for (const fs::path& place : places) {
-    if (fs::exists(place, ignored)) return place;
-  }
-  return fail(fmt::format("plumbline-worker is neither beside this program ({}) nor in ../libexec/plumbline", beside.string()),
-              "set PLUMBLINE_WORKER to its path");
-}
-
-// "path/to/lib.so:options": the first ':' behind ".so", or the first of all where there is no ".so" (providers of other workers).
-std::pair<std::string, std::string> split_provider(const std::string& provider) {
-  const std::size_t suffix = provider.find(".so:");
-  const std::size_t colon = suffix != std::string::npos ? suffix + 3 : provider.ends_with(".so") ? std::string::npos : provider.find(':');
-  if (colon == std::string::npos) return {provider, ""};
-  return {provider.substr(0, colon), provider.substr(colon + 1)};
-}
-
 class ProcessWorker final : public Worker {
  public:
-  ProcessWorker(WorkerOptions options, Arena arena) : options_(std::move(options)), arena_(std::move(arena)) {}
+  ProcessWorker(WorkerOptions options, Launch launch, Arena arena)
+      : options_(std::move(options)), launch_(std::move(launch)), arena_(std::move(arena)) {}
 
   Result<Hello> hello() override;
   Arena& arena() override { return arena_; }
@@ -73,6 +47,7 @@ class ProcessWorker final : public Worker {
   void drop_process();
 
   WorkerOptions options_;
+  Launch launch_;
   Arena arena_;
   std::unique_ptr<WorkerProcess> process_;
   Hello hello_;
@@ -110,7 +85,7 @@ ProcessWorker::Answer<Reply> ProcessWorker::ask(const Request& request, std::chr
 ProcessWorker::Answer<void> ProcessWorker::ensure_started() {
   if (process_ != nullptr && process_->alive()) return {};
   process_.reset();
-  auto process = WorkerProcess::start(options_.executable, arena_.descriptor());
+  auto process = WorkerProcess::start(launch_.command, arena_.descriptor());
   if (!process) return tl::unexpected(Trouble{Status::error, process.error().front().message, process.error().front().remedy});
   process_ = std::move(*process);
   return greet();
@@ -119,10 +94,8 @@ ProcessWorker::Answer<void> ProcessWorker::ensure_started() {
 ProcessWorker::Answer<void> ProcessWorker::greet() {
   protocol::HelloRequest request;
   request.id = ++last_id_;
-  std::tie(request.provider, request.options) = split_provider(options_.provider);
-  // A path without '/' would be looked up in the system's library folders.
-  std::error_code ignored;
-  if (fs::exists(request.provider, ignored)) request.provider = fs::absolute(request.provider).string();
+  request.provider = launch_.provider;
+  request.options = launch_.options;
   request.memory_limit_bytes = options_.memory_limit_bytes;
   const auto timeout = std::max(options_.timeout, loading_timeout);
   request.timeout_s = seconds(timeout);
@@ -182,6 +155,8 @@ ProcessWorker::Answer<RunReply> ProcessWorker::to_reply(protocol::RunReply&& wir
   reply.status = *status;
   reply.reason = std::move(wire.reason);
   reply.workspace_bytes = wire.workspace_bytes;
+  reply.peak_memory_bytes = wire.peak_memory_bytes;
+  reply.lse_returned = wire.lse_returned;
   reply.workspace_fault = std::move(wire.workspace_fault);
   reply.timing = {std::move(wire.kernel_ns), std::move(wire.sentinel_ns)};
   if (reply.status != Status::ok) {
@@ -219,12 +194,11 @@ RunReply ProcessWorker::run(const RunRequest& request) {
 }  // namespace
 
 Result<std::unique_ptr<Worker>> Worker::create(WorkerOptions options) {
-  auto executable = find_executable(options.executable);
-  if (!executable) return tl::unexpected(executable.error());
-  options.executable = *executable;
+  auto launch = find_launch(options);
+  if (!launch) return tl::unexpected(launch.error());
   auto arena = Arena::create();
   if (!arena) return tl::unexpected(arena.error());
-  return std::make_unique<ProcessWorker>(std::move(options), std::move(*arena));
+  return std::make_unique<ProcessWorker>(std::move(options), std::move(*launch), std::move(*arena));
 }
 
 }  // namespace plumbline

@@ -1,7 +1,8 @@
 // Worker processes: a kernel runs in a process of its own, so that whatever it does becomes that case's status and the run goes on.
 //
-// plumbline starts `plumbline-worker` with posix_spawn; requests and replies are JSON lines on file descriptors 3 and 4, tensors lie in
-// the shared arena (descriptor 5). stdout and stderr of the worker go to a log that is quoted when it dies. docs/worker-protocol.md.
+// plumbline starts `plumbline-worker` (for Python files an interpreter) with posix_spawn; requests and replies are JSON lines on file
+// descriptors 3 and 4, tensors lie in the shared arena (descriptor 5). stdout and stderr of the worker go to a log that is quoted when it
+// dies. docs/worker-protocol.md.
 #pragma once
 
 #include <chrono>
@@ -55,9 +56,8 @@ struct Hello {
 };
 
 struct WorkerOptions {
-  std::filesystem::path executable;  // empty: plumbline-worker beside this program, then in ../libexec/plumbline, then PLUMBLINE_WORKER
-                                     // (an environment variable); else any program that speaks the protocol
-  std::string provider;              // "path/to/lib.so" or "path/to/lib.so:options"
+  std::filesystem::path executable;  // empty: the worker that fits the provider (launch.h); else any program that speaks the protocol
+  std::string provider;              // "path/to/lib.so" or "path/to/kernels.py", and ":options" behind it
   std::uint64_t memory_limit_bytes = std::uint64_t{8} << 30;  // beyond what it has at start (RLIMIT_DATA); 0 = no limit
   std::chrono::milliseconds timeout{60'000};                  // of one run request; loading a provider may take 60 s at least
 };
@@ -85,6 +85,8 @@ struct RunReply {
   std::uint64_t workspace_bytes = 0;
   std::string workspace_fault;  // "" or where the kernel wrote outside its workspace; on a GPU also: outside a tensor, or to an input
   Timing timing;
+  bool lse_returned = true;             // false: the kernel declares that it gives none, and lse was left as it was
+  std::int64_t peak_memory_bytes = -1;  // of one more call, only where timed; -1 = unknown
 };
 
 // One worker process and its arena. Not thread safe: one thread drives one Worker. A dead worker is restarted by the next call.

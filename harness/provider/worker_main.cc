@@ -47,7 +47,7 @@ void set_up_process() {
     fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   }
   setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // a crash must not lose what was printed before it
-  install_crash_report();
+  install_crash_report(protocol::reply_descriptor);
 }
 
 class Deadline {

@@ -11,8 +11,14 @@
 
 namespace plumbline {
 
+#ifdef __SANITIZE_THREAD__
+// oneTBB's allocator, which is not instrumented, hands memory from one thread to another unseen: every element would be a race.
+template <class T>
+using Buffer = std::vector<T>;
+#else
 template <class T>
 using Buffer = std::vector<T, tbb::cache_aligned_allocator<T>>;
+#endif
 
 // Row stride of float matrices over columns: a multiple of this, padded with zeros.
 inline constexpr std::int64_t column_tile = 32;

@@ -2,7 +2,6 @@
 
 #include <cblas.h>
 #include <tbb/enumerable_thread_specific.h>
-#include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <mutex>
 #include <numeric>
 
+#include "harness/problem/parallel.h"
 #include "harness/reference/block_worker.h"
 
 namespace plumbline {
@@ -36,7 +36,7 @@ class Computation {
 
   Reference run() {
     std::vector<HeadPlan> plans = plan_heads();
-    tbb::parallel_for(std::size_t{0}, plans.size(), [&](std::size_t i) { run_head(plans[i]); });
+    parallel_for(plans.size(), [&](std::size_t i) { run_head(plans[i]); });
     return std::move(result_);
   }
 
@@ -108,7 +108,7 @@ class Computation {
     cut_blocks(plan, !head.finite);
     // Isolated: a thread that waits here must not start another head and gather its K and V, too.
     tbb::this_task_arena::isolate([&] {
-      tbb::parallel_for(std::size_t{0}, plan.blocks.size(), [&](std::size_t b) {
+      parallel_for(plan.blocks.size(), [&](std::size_t b) {
         const auto [begin, end] = plan.blocks[b];
         run_block(head, std::span(ids).subspan(begin, end - begin), std::span(plan.rows).subspan(begin, end - begin));
       });

@@ -87,10 +87,10 @@ std::string measured_lines(const StoredOutcome& stored, const Style& style) {
   text += error_line(outcome, style);
   if (!outcome.location.kind.empty()) text += labelled("where", outcome.location.description, style);
   if (outcome.timed) {
-    text += labelled("time",
-                     fmt::format("{} (MAD {}), {} of the sentinel", duration(outcome.time_ns), duration(outcome.time_mad_ns),
-                                 number(outcome.time_ratio)),
-                     style);
+    std::string time = fmt::format("{} (MAD {}), {} of the sentinel", duration(outcome.time_ns), duration(outcome.time_mad_ns),
+                                   number(outcome.time_ratio));
+    if (outcome.peak_memory_bytes >= 0) time += fmt::format("; {:.2f} MB of memory", static_cast<double>(outcome.peak_memory_bytes) / 1e6);
+    text += labelled("time", time, style);
   }
   return text;
 }

@@ -129,6 +129,7 @@ void add_measurement(Json& object, const Outcome& outcome) {
     object["time_ns"] = value(outcome.time_ns);
     object["time_mad_ns"] = value(outcome.time_mad_ns);
     object["time_ratio"] = value(outcome.time_ratio);
+    if (outcome.peak_memory_bytes >= 0) object["peak_memory_bytes"] = outcome.peak_memory_bytes;
   }
 }
 

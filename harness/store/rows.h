@@ -72,6 +72,7 @@ void case_columns(Columns& columns, Row& c) {
   columns("softcap", p.softcap);
   columns("lse", p.lse);
   columns("seed", p.seed);
+  columns("inputs", p.inputs);
   if constexpr (Columns::loading) p = canonical(p);
 }
 
@@ -209,6 +210,7 @@ void outcome_columns(Columns& columns, Row& stored) {
   columns("time_mad_ns", o.time_mad_ns);
   columns("time_ratio", o.time_ratio);
   columns.measured(true);
+  columns.unless_minus_one("peak_memory_bytes", o.peak_memory_bytes);
   columns("wall_ms", o.wall_ms);
   columns("saved_to", o.saved_to);
   judgement_columns(columns, stored.judgement);

@@ -361,7 +361,20 @@ TEST(Worker, TimesKernelAndSentinelInTurn) {
 TEST(Worker, UntimedRunsHaveNoTimes) {
   auto worker = make_worker();
   PlacedCase c(*worker, mean_problem());
-  EXPECT_THAT(c.run("test/ok").timing.kernel_ns, IsEmpty());
+  const RunReply reply = c.run("test/ok");
+  EXPECT_THAT(reply.timing.kernel_ns, IsEmpty());
+  EXPECT_EQ(reply.peak_memory_bytes, -1);
+}
+
+TEST(Worker, MeasuresTheMemoryOfOneCall) {
+  auto worker = make_worker();
+  PlacedCase c(*worker, mean_problem());
+  c.request.timed_repetitions = 1;
+  const std::int64_t little = c.run("test/ok").peak_memory_bytes, much = c.run("test/takes_64_mib").peak_memory_bytes;
+  if (much < 0) GTEST_SKIP() << "/proc/self/clear_refs cannot be written here";
+  EXPECT_LT(little, 8 << 20);
+  EXPECT_GE(much, 60 << 20);
+  EXPECT_LT(much, 80 << 20);
 }
 
 TEST(Worker, TensorsWithoutElements) {

@@ -169,6 +169,15 @@ const Kernel kernels[] = {
     {"ok", run_ok},
     {"looser_spec", [](const plumbline_plan& plan, const plumbline_tensors& t, char* reason,
                        size_t n) { return run_plain(plan, t, round_to_e4m3, reason, n); }},
+    {"takes_64_mib",
+     [](const plumbline_plan& plan, const plumbline_tensors& t, char* reason, size_t n) {
+       constexpr size_t bytes = size_t{64} << 20;
+       auto* memory = static_cast<volatile char*>(std::malloc(bytes));
+       if (memory == nullptr) return refuse(PLUMBLINE_OUT_OF_MEMORY, reason, n, "malloc refused 64 MiB");
+       for (size_t i = 0; i < bytes; i += 4096) memory[i] = 1;
+       std::free(const_cast<char*>(memory));
+       return run_ok(plan, t, reason, n);
+     }},
     {"check_workspace",
      [](const plumbline_plan& plan, const plumbline_tensors& t, char* reason, size_t n) {
        const auto* first = reinterpret_cast<const unsigned char*>(bytes_of(t.workspace));

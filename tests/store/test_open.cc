@@ -34,12 +34,12 @@ class Open : public StoreTest {
 TEST_F(Open, CreatesADatabaseThatSaysWhoseItIs) {
   open();
   EXPECT_EQ(raw_sql(path_, "PRAGMA application_id")[0][0], std::to_string(0x706C6D62));
-  EXPECT_EQ(raw_sql(path_, "PRAGMA user_version")[0][0], "1");
+  EXPECT_EQ(raw_sql(path_, "PRAGMA user_version")[0][0], std::to_string(schema_version));
   EXPECT_EQ(raw_sql(path_, "PRAGMA journal_mode")[0][0], "wal");
   EXPECT_EQ(raw_sql(path_, "PRAGMA integrity_check")[0][0], "ok");
 }
 
-TEST_F(Open, TablesOfSchemaOne) {
+TEST_F(Open, Tables) {
   open();
   EXPECT_THAT(
       raw_sql(path_,
@@ -106,7 +106,27 @@ TEST_F(Open, AnEmptyFileAndAnEmptyDatabaseBecomeOurs) {
   path_ = directory_ / "empty.db";
   raw_sql(path_, "CREATE TABLE t(a); DROP TABLE t");  // an SQLite file of version 0 without tables
   store_run(*open(), run_info(1), {passing()});
-  EXPECT_EQ(raw_sql(path_, "PRAGMA user_version")[0][0], "1");
+  EXPECT_EQ(raw_sql(path_, "PRAGMA user_version")[0][0], std::to_string(schema_version));
+}
+
+// A file as the first release wrote it: what it holds is still there, and later columns say "unknown".
+TEST_F(Open, MigratesSchemaOne) {
+  raw_sql(path_, read_file(std::filesystem::path(PLUMBLINE_BASELINES) / "schema.sql"));
+  raw_sql(path_, fmt::format("PRAGMA application_id = {}; PRAGMA user_version = 1", application_id));
+  store_run(*open(), run_info(1), {passing()});  // the tables of schema 1 lack what this release stores
+  EXPECT_EQ(raw_sql(path_, "PRAGMA user_version")[0][0], std::to_string(schema_version));
+  EXPECT_EQ(raw_sql(path_, "PRAGMA integrity_check")[0][0], "ok");
+
+  path_ = directory_ / "old.db";
+  raw_sql(path_, read_file(std::filesystem::path(PLUMBLINE_BASELINES) / "schema.sql"));
+  raw_sql(path_,
+          fmt::format("PRAGMA application_id = {}; PRAGMA user_version = 1;"
+                      "INSERT INTO attention_case SELECT zeroblob(16), 'cpu/flash/bf16/b1-h1-s1-d64', 'cpu/flash', 'cpu', 'bf16', 'bf16',"
+                      "'bf16', 'padded_bshd', 'none', -1, -1, 'full', 'right', 16, 'garbage', 'normal', 'normal', 1, 1, 1, 1, 1, 64,"
+                      "64, 1.0, 1.0, 0.0, 0.0, 1, 1",
+                      application_id));
+  open();
+  EXPECT_THAT(raw_sql(path_, "SELECT case_id, inputs FROM attention_case"), ElementsAre(ElementsAre("cpu/flash/bf16/b1-h1-s1-d64", "")));
 }
 
 TEST_F(Open, OpeningAgainChangesNothing) {
@@ -150,7 +170,7 @@ TEST_F(Open, RefusesANewerSchema) {
   open();
   raw_sql(path_, "PRAGMA user_version = 7");
   EXPECT_THAT(refusal_that_leaves_no_trace(),
-              AllOf(HasSubstr("written by a newer plumbline (schema 7, this one knows 1)"), HasSubstr("upgrade")));
+              AllOf(HasSubstr("written by a newer plumbline (schema 7, this one knows 2)"), HasSubstr("upgrade")));
   EXPECT_THAT(refusal_that_leaves_no_trace(true), HasSubstr("written by a newer plumbline"));
 }
 

@@ -103,6 +103,38 @@ TEST_F(Query, ReturnsColumnsAndTexts) {
   EXPECT_FALSE(table.rows.at(0).at(3).has_value());
 }
 
+// a wins up to 128 keys, b from 256 on; at another dtype b always wins.
+TEST_F(Query, CrossoverIsTheLengthFromWhichTheOtherSideWins) {
+  const RunInfo run = run_info(6 * 1440);
+  value_of(store_->begin_run(run));
+  const auto add = [&](const std::string& dtype, int seq, double time_a, double time_b, std::int64_t memory) {
+    StoredDiff diff = diff_with_other_bits();
+    const std::string problem = fmt::format("{}/b1-h4-s{}-d64", dtype, seq);
+    StoredOutcome a = passing(problem, "cpu/flash_attended"), b = passing(problem, "cpu/flash_unpad");
+    a.outcome.peak_memory_bytes = memory;
+    diff.outcome.name = "valid rows";
+    diff.outcome.case_a = a.outcome.case_id, diff.outcome.case_b = b.outcome.case_id;
+    diff.outcome.time_ns_a = time_a, diff.outcome.time_ns_b = time_b;
+    diff.outcome.suite = a.outcome.suite;
+    value_of(store_->add(run.run_id, a));
+    value_of(store_->add(run.run_id, b));
+    value_of(store_->add(run.run_id, diff));
+  };
+  add("bf16", 64, 1, 2, 100);
+  add("bf16", 128, 3, 4, 200);
+  add("bf16", 256, 8, 7, 400);
+  add("bf16", 512, 20, 10, 800);
+  add("fp16", 64, 3, 2, 100);
+  value_of(store_->finish_run(run.run_id, 0, true));
+  EXPECT_THAT(
+      rows("SELECT dtype, seq, faster, crossover_seq, peak_memory_bytes_a, peak_memory_bytes_b FROM v_crossover ORDER BY dtype, seq"),
+      ElementsAre(ElementsAre("bf16", "64", "cpu/flash_attended", "256", "100", "NULL"),
+                  ElementsAre("bf16", "128", "cpu/flash_attended", "256", "200", "NULL"),
+                  ElementsAre("bf16", "256", "cpu/flash_unpad", "256", "400", "NULL"),
+                  ElementsAre("bf16", "512", "cpu/flash_unpad", "256", "800", "NULL"),
+                  ElementsAre("fp16", "64", "cpu/flash_unpad", "64", "100", "NULL")));
+}
+
 TEST_F(Query, ReadsOnly) {
   const std::string before = raw_sql(path_, "SELECT count(*) FROM outcome")[0][0];
   for (const char* sql : {"DELETE FROM outcome",

@@ -1,16 +1,29 @@
-// A data race on purpose, between two threads of ours: the suppressions of ci/tsan.supp must not hide it. (Inside oneTBB tasks they do: the
-// library is not instrumented, and its synchronisation is invisible to ThreadSanitizer.)
+// Data races on purpose, which the suppressions of ci/tsan.supp must not hide: `planted_race threads` between two threads of ours,
+// `planted_race tasks` between tasks of one parallel loop.
 #include <cstdio>
+#include <cstring>
 #include <thread>
 
-int main() {
-  int counter = 0;
-  const auto count = [&counter] {
-    for (int i = 0; i < 100'000; ++i) ++counter;
-  };
-  std::thread other(count);
-  count();
-  other.join();
+#include "harness/problem/parallel.h"
+
+namespace {
+
+int counter = 0;
+
+void count() {
+  for (int i = 0; i < 100'000; ++i) ++counter;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 2 && std::strcmp(argv[1], "threads") == 0) {
+    std::thread other(count);
+    count();
+    other.join();
+  } else {
+    plumbline::parallel_for(64, [](std::int64_t) { count(); });
+  }
   std::printf("%d\n", counter);
   return 0;
 }

@@ -11,7 +11,6 @@
 #include <cstdlib>
 
 #include "harness/provider/pages.h"
-#include "harness/provider/protocol.h"
 
 namespace plumbline {
 
@@ -29,6 +28,8 @@ std::atomic<std::size_t> region_count = 0;
 std::atomic<const char*> current_phase = "idle";
 std::atomic<std::uint64_t> current_request = 0;
 std::atomic_flag reporting = ATOMIC_FLAG_INIT;
+int report_descriptor = -1;
+void (*report_epilogue)() = nullptr;
 alignas(16) std::array<std::byte, std::size_t{64} << 10> alternate_stack;
 
 // Addresses further than this from all watched memory are described by themselves.
@@ -131,13 +132,16 @@ void report_crash(int number, siginfo_t* info, void* context) {
        << current_phase.load() << R"(","where":")";
   if (number == SIGSEGV || number == SIGBUS) describe_address(line, *info, *static_cast<const ucontext_t*>(context));
   line << "\"}\n";
-  line.send(protocol::reply_descriptor);
+  line.send(report_descriptor);
+  if (report_epilogue != nullptr) report_epilogue();
   _exit(128 + number);
 }
 
 }  // namespace
 
-void install_crash_report() {
+void install_crash_report(int reply_descriptor, void (*epilogue)()) {
+  report_descriptor = reply_descriptor;
+  report_epilogue = epilogue;
   stack_t stack{};
   stack.ss_sp = alternate_stack.data();
   stack.ss_size = alternate_stack.size();

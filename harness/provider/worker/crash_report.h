@@ -7,8 +7,9 @@
 
 namespace plumbline {
 
-// Once, before any provider is loaded; on the main thread, which gets an alternate signal stack.
-void install_crash_report();
+// Once, before any provider is loaded; on the main thread, which gets an alternate signal stack. The message goes to `reply_descriptor`;
+// `epilogue` (async-signal-safe, may be null) is called behind it.
+void install_crash_report(int reply_descriptor, void (*epilogue)() = nullptr);
 
 // The request that a crash message answers.
 void set_crash_request(std::uint64_t id);

@@ -15,6 +15,7 @@
 #include "harness/provider/worker/call.h"
 #include "harness/provider/worker/device_buffer.h"
 #include "harness/provider/worker/mapping.h"
+#include "harness/provider/worker/peak_memory.h"
 #include "harness/provider/worker/timing.h"
 #include "harness/provider/worker/workspace.h"
 
@@ -99,6 +100,8 @@ class Execution {
       TimesInTurn times = time_in_turn([this](std::int64_t calls) { run(calls); }, request_.timed_repetitions);
       reply.kernel_ns = std::move(times.kernel_ns);
       reply.sentinel_ns = std::move(times.sentinel_ns);
+      const std::int64_t peak = on_device() ? -1 : measure_peak_memory([this] { run(1); });
+      if (peak >= 0) reply.peak_memory_bytes = peak + static_cast<std::int64_t>(reply.workspace_bytes);
     }
     reply.description = describe();
     destroy();

@@ -1,0 +1,151 @@
+#include "harness/check/attributes.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <functional>
+#include <utility>
+
+#include "harness/problem/text.h"
+
+namespace plumbline {
+namespace {
+
+using namespace std::string_view_literals;
+
+template <class T>
+using Words = std::vector<std::pair<std::string_view, T>>;
+
+// One attribute at a time: every `take_…` adds at most one error.
+class Reader {
+ public:
+  Reader(const std::string& dump, const Attributes& attributes, Errors& errors) : dump_(dump), attributes_(attributes), errors_(errors) {}
+
+  StatedAttributes read() {
+    StatedAttributes stated;
+    stated.layout = word<Layout>("layout", {{"padded_bshd", Layout::padded_bshd},
+                                            {"padded_bhsd", Layout::padded_bhsd},
+                                            {"ragged", Layout::ragged},
+                                            {"paged_nhd", Layout::paged_nhd},
+                                            {"paged_hnd", Layout::paged_hnd}});
+    stated.mask = word<Mask>(
+        "mask", {{"none", Mask::none}, {"causal_top_left", Mask::causal_top_left}, {"causal_bottom_right", Mask::causal_bottom_right}});
+    stated.causal = word<bool>("causal", {{"true", true}, {"false", false}, {"1", true}, {"0", false}, {"True", true}, {"False", false}})
+                        .value_or(false);
+    stated.lse_base = word<int>("lse_base", {{"e", 0}, {"2", 2}});
+    stated.lse_heads_first = word<bool>("lse_layout", {{"heads_first", true}, {"heads_last", false}});
+    stated.padding = word<Padding>("padding", {{"right", Padding::right}, {"left", Padding::left}});
+    stated.dtype = word<DType>("dtype", {{"fp32", DType::f32}, {"fp16", DType::f16}, {"bf16", DType::bf16}});
+    if (const auto rows = word<std::string_view>("padded_rows", {{"zeros", "zeros"}, {"attended", "attended"}})) stated.padded_rows = *rows;
+    stated.spec = text("spec");
+    read_numbers(stated);
+    refuse_softcap();
+    if (stated.mask == Mask::none && stated.causal) add("causal", "contradicts mask = none", "state one of them");
+    find_near_misses();
+    return stated;
+  }
+
+ private:
+  std::string text(std::string_view name) const {
+    const auto found = attributes_.find(std::string(name));
+    return found == attributes_.end() ? "" : found->second;
+  }
+
+  void add(std::string_view name, std::string_view what, std::string remedy) {
+    errors_.push_back({dump_, 0, fmt::format("attribute {}: {}", name, what), std::move(remedy)});
+  }
+
+  template <class T>
+  std::optional<T> word(std::string_view name, const Words<T>& words) {
+    const std::string value = text(name);
+    if (value.empty()) return std::nullopt;
+    std::vector<std::string_view> allowed;
+    for (const auto& [spelling, meaning] : words) {
+      if (spelling == value) return meaning;
+      allowed.push_back(spelling);
+    }
+    const auto near = nearest_word(value, allowed);
+    add(name, fmt::format("\"{}\" is not known{}", value, near ? fmt::format("; did you mean {}?", *near) : ""),
+        fmt::format("one of {}", fmt::join(allowed, ", ")));
+    return std::nullopt;
+  }
+
+  void read_numbers(StatedAttributes& stated) {
+    if (const std::string value = text("scale"); !value.empty()) {
+      const auto number = parse_real(value);
+      if (number && *number > 0) {
+        stated.scale = *number;
+      } else {
+        add("scale", fmt::format("\"{}\" is not a number above 0", value), "the factor of q.k, for example 0.125");
+      }
+    }
+    if (const std::string value = text("page_size"); !value.empty()) {
+      stated.page_size = parse_integer(value);
+      if (!stated.page_size || *stated.page_size < 1) {
+        add("page_size", fmt::format("\"{}\" is not a number of tokens", value), "for example 16");
+        stated.page_size.reset();
+      }
+    }
+    if (const std::string value = text("window"); !value.empty()) read_window(value, stated);
+  }
+
+  void read_window(const std::string& value, StatedAttributes& stated) {
+    Problem problem;
+    const std::string both = value.find(',') == std::string::npos ? value + ",-1" : value;
+    if (const auto message = set_field(problem, "window", both)) {
+      return add("window", *message, "left,right in keys, -1 = unlimited: 127,0");
+    }
+    stated.window_left = problem.window_left;
+    stated.window_right = problem.window_right;
+  }
+
+  void refuse_softcap() {
+    const std::string value = text("softcap");
+    if (value.empty() || parse_real(value) == 0.0) return;
+    add("softcap", fmt::format("{} is not supported yet", value), "only outputs without softcap can be judged");
+  }
+
+  // A misspelt attribute would be ignored, and the dump judged as another problem.
+  void find_near_misses() {
+    for (const auto& [name, value] : attributes_) {
+      if (attribute_names().count(name) != 0) continue;
+      for (const auto& [known, sentence] : attribute_names()) {
+        if (name.size() > 3 && edit_distance(name, known) == 1) add(name, "is not known", fmt::format("did you mean {}?", known));
+      }
+    }
+  }
+
+  const std::string& dump_;
+  const Attributes& attributes_;
+  Errors& errors_;
+};
+
+}  // namespace
+
+const std::map<std::string, std::string>& attribute_names() {
+  static const std::map<std::string, std::string> names{
+      {"layout",
+       "padded_bshd, padded_bhsd, ragged, paged_nhd or paged_hnd: order of the dimensions; found from the tensors where only one fits"},
+      {"mask", "none (default), causal_top_left (PyTorch is_causal) or causal_bottom_right (FlashAttention, FlashInfer)"},
+      {"causal", "true: causal, where the queries and keys of every sample are equally many, so that both corners agree"},
+      {"window", "left,right: keys seen before and after the diagonal, -1 = unlimited (default)"},
+      {"scale", "factor of q.k; default 1/sqrt(head dim)"},
+      {"lse_base", "e (default) or 2: base of the logarithm in lse"},
+      {"lse_layout", "heads_last ([batch, seq, heads], [total, heads]) or heads_first; only needed where both fit"},
+      {"padding", "right (default) or left: where the valid rows of a padded layout begin"},
+      {"padded_rows", "zeros or attended: what padded query rows must hold; not looked at by default"},
+      {"page_size", "tokens in a page; only needed where both paged layouts fit"},
+      {"dtype", "fp16 or bf16: what q, k, v were before they were saved as F32 or F64 (NumPy has no bf16)"},
+      {"softcap", "not supported yet: must be 0"},
+      {"spec",
+       "what the kernel rounds: a name of the ladder (FlashAttention-2, ...) or fields such as p_dtype=bf16; default: the ladder is tried"},
+  };
+  return names;
+}
+
+StatedAttributes read_attributes(const std::string& dump, const Attributes& attributes, Errors& errors) {
+  return Reader(dump, attributes, errors).read();
+}
+
+}  // namespace plumbline

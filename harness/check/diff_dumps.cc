@@ -1,0 +1,247 @@
+// Two dumps: do they ask the same, which rows correspond, which of them are compared with fp64.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <tuple>
+
+#include "harness/check/diff.h"
+#include "harness/measure/statistics.h"
+
+namespace plumbline {
+namespace {
+
+// Valid row `row_a` of a sample in a is `row_b` in b.
+struct RowPair {
+  std::int32_t sample = 0, head = 0, row_a = 0, row_b = 0;
+};
+
+const std::byte* element(const std::vector<std::byte>& tensor, std::int64_t offset, DType dtype) {
+  return tensor.data() + static_cast<std::size_t>(offset) * size_in_bytes(dtype);
+}
+
+tl::unexpected<Errors> other_question(std::string message) {
+  return fail("a and b do not ask the same: " + std::move(message),
+              "diff compares two outputs of the same q, k and v under the same mask and "
+              "scale; write both dumps from one call's inputs");
+}
+
+// The index of the first element of a vector of `n` in which the bits differ, or -1.
+std::int64_t first_difference(const std::byte* a, const std::byte* b, std::int64_t n, DType dtype) {
+  const std::size_t size = size_in_bytes(dtype);
+  if (std::memcmp(a, b, static_cast<std::size_t>(n) * size) == 0) return -1;
+  for (std::int64_t j = 0; j < n; ++j) {
+    if (std::memcmp(a + static_cast<std::size_t>(j) * size, b + static_cast<std::size_t>(j) * size, size) != 0) return j;
+  }
+  return -1;
+}
+
+std::string difference_text(std::string_view tensor, std::string_view place, const std::byte* a, const std::byte* b, DType dtype) {
+  return fmt::format("{} differs first at {}: {:.9g} in a, {:.9g} in b", tensor, place, decode_at(dtype, a, 0), decode_at(dtype, b, 0));
+}
+
+Result<void> same_shapes(const Dump& a, const Dump& b) {
+  const Problem &x = a.problem(), &y = b.problem();
+  struct Field {
+    std::string_view what;
+    std::string a, b;
+  };
+  const auto number = [](std::int64_t value) { return std::to_string(value); };
+  const auto word = [](DType dtype) { return std::string(name(dtype)); };
+  for (const Field& field :
+       {Field{"dtype of q", word(x.dtype), word(y.dtype)}, Field{"dtype of k and v", word(x.kv()), word(y.kv())},
+        Field{"batch", number(x.batch), number(y.batch)}, Field{"heads_q", number(x.heads_q), number(y.heads_q)},
+        Field{"heads_kv", number(x.heads_kv), number(y.heads_kv)}, Field{"head_dim_qk", number(x.head_dim_qk), number(y.head_dim_qk)},
+        Field{"head_dim_vo", number(x.head_dim_vo), number(y.head_dim_vo)},
+        Field{"scale", fmt::format("{:.9g}", x.softmax_scale()), fmt::format("{:.9g}", y.softmax_scale())}}) {
+    if (field.a != field.b) return other_question(fmt::format("{} is {} in a and {} in b", field.what, field.a, field.b));
+  }
+  for (std::int64_t sample = 0; sample < x.batch; ++sample) {
+    const std::int64_t keys_a = a.geometry->length_kv(sample), keys_b = b.geometry->length_kv(sample);
+    if (keys_a != keys_b) return other_question(fmt::format("sample {} has {} keys in a and {} in b", sample, keys_a, keys_b));
+  }
+  return {};
+}
+
+// k or v, whose offset in a dump's geometry is `offset`.
+using Offset = std::int64_t (Geometry::*)(std::int64_t, std::int64_t, std::int64_t) const;
+Result<void> same_keys(const Dump& a, const Dump& b, std::string_view name, std::vector<std::byte> Dump::*tensor, Offset offset,
+                       std::int64_t columns) {
+  const Problem& problem = a.problem();
+  const Geometry &ga = *a.geometry, &gb = *b.geometry;
+  for (std::int64_t sample = 0; sample < problem.batch; ++sample) {
+    for (std::int64_t key = 0; key < ga.length_kv(sample); ++key) {
+      for (std::int64_t head = 0; head < problem.heads_kv; ++head) {
+        const std::byte* x = element(a.*tensor, (ga.*offset)(sample, key, head), problem.kv());
+        const std::byte* y = element(b.*tensor, (gb.*offset)(sample, key, head), problem.kv());
+        const std::int64_t j = first_difference(x, y, columns, problem.kv());
+        if (j < 0) continue;
+        const auto bytes = static_cast<std::size_t>(j) * size_in_bytes(problem.kv());
+        return other_question(difference_text(name, fmt::format("sample {} key {} head {} column {}", sample, key, head, j), x + bytes,
+                                              y + bytes, problem.kv()));
+      }
+    }
+  }
+  return {};
+}
+
+// Rows with a visible key that both dumps have, ordered by (sample, head, row); an error where q or the visible keys differ.
+Result<std::vector<RowPair>> corresponding_rows(const Dump& a, const Dump& b) {
+  const Problem& problem = a.problem();
+  const Geometry &ga = *a.geometry, &gb = *b.geometry;
+  std::vector<RowPair> pairs;
+  for (std::int64_t sample = 0; sample < problem.batch; ++sample) {
+    const std::int64_t common = std::min(ga.length_q(sample), gb.length_q(sample));
+    for (std::int64_t head = 0; head < problem.heads_q; ++head) {
+      for (std::int64_t from_end = common; from_end > 0; --from_end) {
+        const std::int64_t ra = ga.length_q(sample) - from_end, rb = gb.length_q(sample) - from_end;
+        const KeyRange keys_a = ga.visible_keys(sample, ra), keys_b = gb.visible_keys(sample, rb);
+        if (keys_a.size() != keys_b.size() || (keys_a.size() > 0 && keys_a != keys_b)) {
+          return other_question(fmt::format("row {} of sample {} sees keys [{}, {}) in a and [{}, {}) in b", ra, sample, keys_a.begin,
+                                            keys_a.end, keys_b.begin, keys_b.end));
+        }
+        const std::byte* x = element(a.q, ga.q_offset(sample, ra, head), problem.dtype);
+        const std::byte* y = element(b.q, gb.q_offset(sample, rb, head), problem.dtype);
+        const std::int64_t j = first_difference(x, y, problem.head_dim_qk, problem.dtype);
+        if (j >= 0) {
+          const auto bytes = static_cast<std::size_t>(j) * size_in_bytes(problem.dtype);
+          return other_question(difference_text("q", fmt::format("sample {} head {} row {} column {}", sample, head, ra, j), x + bytes,
+                                                y + bytes, problem.dtype));
+        }
+        if (keys_a.size() == 0) continue;
+        pairs.push_back({static_cast<std::int32_t>(sample), static_cast<std::int32_t>(head), static_cast<std::int32_t>(ra),
+                         static_cast<std::int32_t>(rb)});
+      }
+    }
+  }
+  if (pairs.empty()) return other_question("they have no row with a visible key in common");
+  return pairs;
+}
+
+Result<std::vector<RowPair>> same_question(const Dump& a, const Dump& b) {
+  for (const auto& [letter, dump] : {std::pair{"a", &a}, std::pair{"b", &b}}) {
+    if (dump->out.empty()) return fail(fmt::format("{} ({}) has no output", letter, dump->name), "add the tensor out");
+  }
+  if (auto same = same_shapes(a, b); !same) return tl::unexpected(same.error());
+  const Problem& problem = a.problem();
+  if (auto same = same_keys(a, b, "k", &Dump::k, &Geometry::k_offset, problem.head_dim_qk); !same) return tl::unexpected(same.error());
+  if (auto same = same_keys(a, b, "v", &Dump::v, &Geometry::v_offset, problem.head_dim_vo); !same) return tl::unexpected(same.error());
+  return corresponding_rows(a, b);
+}
+
+std::vector<double> output_row(const Dump& dump, std::int32_t sample, std::int32_t row, std::int32_t head) {
+  const DType dtype = dump.problem().out();
+  std::vector<double> values(static_cast<std::size_t>(dump.problem().head_dim_vo));
+  decode(dtype, element(dump.out, dump.geometry->out_offset(sample, row, head), dtype), values);
+  return values;
+}
+
+// What all rows say, also those that the reference leaves out.
+struct AllRows {
+  std::int64_t elements = 0, equal = 0;
+  std::vector<DiffCell> heads;     // bit_equal only
+  std::vector<std::size_t> worst;  // index of the pair with the largest difference, one a head
+};
+
+AllRows compare_all_rows(const Dump& a, const Dump& b, const std::vector<RowPair>& pairs) {
+  AllRows all;
+  double largest = 0;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const RowPair& pair = pairs[i];
+    if (all.heads.empty() || all.heads.back().sample != pair.sample || all.heads.back().head != pair.head) {
+      all.heads.push_back({pair.sample, pair.head, 0, true});
+      all.worst.push_back(i);
+      largest = 0;
+    }
+    const auto x = output_row(a, pair.sample, pair.row_a, pair.head), y = output_row(b, pair.sample, pair.row_b, pair.head);
+    for (std::size_t j = 0; j < x.size(); ++j) {
+      ++all.elements;
+      if (x[j] == y[j]) {
+        ++all.equal;
+        continue;
+      }
+      all.heads.back().bit_equal = false;
+      if (exceeds(std::abs(x[j] - y[j]), largest)) largest = std::abs(x[j] - y[j]), all.worst.back() = i;
+    }
+  }
+  return all;
+}
+
+// The pairs whose rows of `a` the reference would choose, and those that differ most.
+std::vector<RowPair> chosen_pairs(const Dump& a, const std::vector<RowPair>& pairs, const AllRows& all, double cost_limit) {
+  const auto before = [](const RowPair& pair, const RowId& id) {
+    return std::tie(pair.sample, pair.head, pair.row_a) < std::tie(id.sample, id.head, id.row);
+  };
+  std::vector<bool> chosen(pairs.size(), false);
+  for (const RowId& id : select_rows(*a.geometry, cost_limit).rows) {
+    const auto found = std::lower_bound(pairs.begin(), pairs.end(), id, before);
+    if (found != pairs.end() && RowId{found->sample, found->head, found->row_a} == id) chosen[found - pairs.begin()] = true;
+  }
+  for (const std::size_t i : all.worst) chosen[i] = true;
+  std::vector<RowPair> result;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    if (chosen[i]) result.push_back(pairs[i]);
+  }
+  return result;
+}
+
+RowSelection selection(const std::vector<RowPair>& pairs, std::int32_t RowPair::*row, std::size_t total) {
+  RowSelection rows;
+  for (const RowPair& pair : pairs) rows.rows.push_back({pair.sample, pair.head, pair.*row});
+  rows.sampled = pairs.size() < total;
+  rows.rows_total = static_cast<std::int64_t>(total);
+  return rows;
+}
+
+// A dump judged by itself and measured at the rows compared. Among them may be rows that check did not look at: an element beyond its limit
+// there is a bug, too.
+Result<MeasuredSide> measured(const Dump& dump, const RowSelection& rows, const CheckOptions& options) {
+  auto report = check(dump, options);
+  if (!report) return tl::unexpected(report.error());
+  if (report->trials.empty()) return fail(fmt::format("{}: nothing could be judged: {}", dump.name, report->sentence));
+  const Trial& trial = report->trials[report->judged];
+  const std::string spec_name = trial.rung.name == "spec" ? "the stated spec" : trial.rung.name;  // stated field by field
+  MeasuredSide side{dump.name, spec_name, trial.rung.spec, {}, trial.judgement, report->answer, report->sentence};
+  side.measurement.outcome = trial.outcome;
+  side.measurement.outcome.case_id = dump.name;
+  side.measurement.geometry = dump.geometry;
+  const auto reference = std::make_shared<const Reference>(compute_reference(*dump.geometry, dump.inputs(), side.spec, rows));
+  side.measurement.reference = reference;
+  side.measurement.rows = rows_of(*dump.geometry, dump.outputs(), *reference);
+
+  const ErrorStatistics errors = compare(*dump.geometry, dump.outputs(), *reference).statistics;
+  const Limits limits = default_limits(side.spec, dump.problem(), errors.elements);
+  if (side.answer == Answer::rounding && !within(errors.peak, limits.peak)) {
+    side.answer = Answer::bug;
+    side.judgement.findings.push_back({"peak", errors.peak, limits.peak,
+                                       fmt::format("in the rows that differ most the error reaches {:.4g} of its legal standard "
+                                                   "deviations, {:.3g} are legal",
+                                                   errors.peak, limits.peak)});
+  }
+  return side;
+}
+
+}  // namespace
+
+Result<DiffReport> diff(const Dump& a, const Dump& b, const CheckOptions& options) {
+  auto pairs = same_question(a, b);
+  if (!pairs) return tl::unexpected(pairs.error());
+  const AllRows all = compare_all_rows(a, b, *pairs);
+  const auto chosen = chosen_pairs(a, *pairs, all, options.reference_cost_limit);
+  auto side_a = measured(a, selection(chosen, &RowPair::row_a, pairs->size()), options);
+  auto side_b = measured(b, selection(chosen, &RowPair::row_b, pairs->size()), options);
+  Errors errors;
+  if (!side_a) errors = side_a.error();
+  if (!side_b) errors.insert(errors.end(), side_b.error().begin(), side_b.error().end());
+  if (!errors.empty()) return tl::unexpected(errors);
+
+  DiffReport report = diff_measured(fmt::format("{} and {}", a.name, b.name), *side_a, *side_b, a.inputs());
+  report.outcome.bit_equal_share = static_cast<double>(all.equal) / static_cast<double>(all.elements);
+  report.outcome.heads = static_cast<std::int64_t>(all.heads.size());
+  report.outcome.heads_bit_equal = std::count_if(all.heads.begin(), all.heads.end(), [](const DiffCell& head) { return head.bit_equal; });
+  for (std::size_t i = 0; i < report.map.size(); ++i) report.map[i].bit_equal = all.heads[i].bit_equal;
+  return report;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,165 @@
+#include "harness/check/examine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "harness/measure/locate.h"
+
+namespace plumbline {
+namespace {
+
+constexpr double second_look_cost = 5e7;  // see select_rows
+
+// Contracts that pin one spec for every kernel, so that a dump is judged as a kernel with that contract would be.
+Contracts pinning(const RoundingSpec& spec) {
+  Contract contract;
+  contract.kernel = "*";
+  const std::string text = spec_text(spec);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size()), equals = text.find('=', at);
+    const std::string field = text.substr(at, equals - at);
+    if (field != "out_dtype") contract.spec_fields.emplace_back(field, text.substr(equals + 1, end - equals - 1));
+    at = end + 1;
+  }
+  Contracts contracts;
+  contracts.contracts.push_back(std::move(contract));
+  return contracts;
+}
+
+std::optional<PaddingPolicy> policy_of(const Dump& dump) {
+  if (dump.padded_rows == "zeros") return PaddingPolicy::zeros;
+  if (dump.padded_rows == "attended") return PaddingPolicy::attended;
+  return std::nullopt;
+}
+
+// The first number of a tensor that is none, for an error message.
+std::string first_non_finite(const Dump& dump) {
+  const auto& geometry = *dump.geometry;
+  struct Named {
+    const char* name;
+    const TensorShape& shape;
+    const std::vector<std::byte>& data;
+  };
+  for (const auto& [name, shape, data] : {Named{"q", geometry.q, dump.q}, Named{"k", geometry.k, dump.k}, Named{"v", geometry.v, dump.v}}) {
+    for (std::int64_t i = 0; i < shape.elements; ++i) {
+      const double value = decode_at(shape.dtype, data.data(), static_cast<std::size_t>(i));
+      if (!std::isfinite(value)) return fmt::format("{} holds {} at element {}", name, value, i);
+    }
+  }
+  return "the logits overflow";
+}
+
+}  // namespace
+
+double rms_of(const std::vector<float>& values) {
+  const double sum = std::accumulate(values.begin(), values.end(), 0.0, [](double s, float x) { return s + double{x} * double{x}; });
+  return values.empty() ? 0 : std::sqrt(sum / static_cast<double>(values.size()));
+}
+
+Examiner::Examiner(const Dump& dump, const CheckOptions& options)
+    : dump_(dump), rows_(select_rows(*dump.geometry, options.reference_cost_limit)), range_(value_range(*dump.geometry, dump.v.data())) {}
+
+Faults Examiner::faults(const RoundingSpec& spec, const Reference& reference) const {
+  return find_faults({dump_.geometry.get(), dump_.outputs(), &range_, &spec, policy_of(dump_), &reference});
+}
+
+Result<Examination> Examiner::examine(const Rung& rung) const {
+  Examination result;
+  Trial& trial = result.trial;
+  trial.rung = rung;
+  trial.rung.spec.lse_base = dump_.lse_base;
+  const RoundingSpec& spec = trial.rung.spec;
+  const Geometry& geometry = *dump_.geometry;
+  result.reference = compute_reference(geometry, dump_.inputs(), spec, rows_);
+  if (!is_finite(result.reference)) {
+    return fail(Error{dump_.name, 0, fmt::format("there is no finite answer to compare with: {}", first_non_finite(dump_)),
+                      "dump a call whose visible inputs are finite; padding may hold anything if lengths are stated"});
+  }
+  result.comparison = compare(geometry, dump_.outputs(), result.reference);
+  trial.sigma_rms = rms_of(result.reference.sigma);
+
+  Outcome& outcome = trial.outcome;
+  outcome.suite = "check";
+  outcome.c.kernel = rung.name;
+  outcome.c.problem = geometry.problem();
+  outcome.case_id = dump_.name;
+  outcome.status = Status::ok;
+  outcome.description.spec = spec;
+  outcome.spec_judged = spec_text(spec);
+  outcome.errors = result.comparison.statistics;
+  outcome.head_rms = result.comparison.head_rms;
+  outcome.head_rms.resize(std::min<std::size_t>(outcome.head_rms.size(), 4096));
+  outcome.faults = faults(spec, result.reference);
+  outcome.reference_rows = static_cast<std::int64_t>(result.reference.selection.rows.size());
+  outcome.rows_total = result.reference.selection.rows_total;
+  const auto [statistic, maximum] = nearest_to_limit(result.comparison, default_limits(spec, geometry.problem(), outcome.errors.elements));
+  if (maximum.row >= 0) {
+    outcome.worst_statistic = statistic;
+    outcome.worst = describe_worst(geometry, dump_.inputs(), dump_.outputs(), spec, result.reference, statistic, maximum);
+  }
+  const Contracts contracts = pinning(spec);
+  trial.judgement = judge({&outcome, &contracts, nullptr, nullptr, nullptr});
+  trial.explains = outcome.errors.elements > 0 && !is_failure(trial.judgement.verdict);
+  return result;
+}
+
+void Examiner::explain_failure(Examination& examination, double strict_rms) const {
+  Trial& trial = examination.trial;
+  const Contracts contracts = pinning(trial.rung.spec);
+  if (strict_rms > 0) trial.outcome.widening = trial.sigma_rms / strict_rms;
+  if (trial.outcome.errors.elements > 0) {
+    trial.outcome.location =
+        locate({dump_.geometry.get(), dump_.inputs(), &trial.rung.spec, &examination.reference, &examination.comparison});
+    trial.judgement = judge({&trial.outcome, &contracts, nullptr, nullptr, nullptr});
+  }
+}
+
+std::vector<WorstElement> Examiner::worst_elements(const Examination& examination, std::size_t count) const {
+  const auto columns = static_cast<std::size_t>(examination.reference.columns);
+  struct Row {
+    double z = -1;
+    Maximum at;
+  };
+  std::vector<Row> rows(examination.reference.selection.rows.size());
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    if (examination.reference.visible[r] == 0) continue;
+    for (std::size_t j = 0; j < columns; ++j) {
+      const double z = std::abs(examination.comparison.z[r * columns + j]);
+      if (exceeds(z, rows[r].z)) rows[r] = {z, {static_cast<std::int64_t>(r), static_cast<std::int64_t>(j)}};
+    }
+  }
+  std::erase_if(rows, [](const Row& row) { return row.at.row < 0; });
+  const auto worse = [](const Row& a, const Row& b) { return exceeds(a.z, b.z) || (!exceeds(b.z, a.z) && a.at.row < b.at.row); };
+  const std::size_t n = std::min(count, rows.size());
+  std::partial_sort(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(n), rows.end(), worse);
+  std::vector<WorstElement> worst;
+  for (std::size_t i = 0; i < n; ++i) {
+    worst.push_back(describe_worst(*dump_.geometry, dump_.inputs(), dump_.outputs(), examination.trial.rung.spec, examination.reference,
+                                   "peak", rows[i].at));
+  }
+  return worst;
+}
+
+StatedLayout layout_of(const Dump& dump) {
+  const Geometry& geometry = *dump.geometry;
+  StatedLayout layout{geometry.seqlens_q, geometry.seqlens_kv, geometry.page_table, geometry.pages_per_sample, geometry.page_count(), {}};
+  if (!dump.mask_tensor) return layout;
+  for (std::int64_t b = 0; b < geometry.problem().batch; ++b) {
+    for (std::int64_t i = 0; i < geometry.length_q(b); ++i) layout.visible.push_back(geometry.visible_keys(b, i));
+  }
+  return layout;
+}
+
+bool would_explain(const Dump& dump, const Problem& problem, StatedLayout layout, const RoundingSpec& spec) {
+  const Geometry geometry(problem, std::move(layout));
+  const Reference reference = compute_reference(geometry, dump.inputs(), spec, select_rows(geometry, second_look_cost));
+  if (!is_finite(reference)) return false;
+  const Comparison comparison = compare(geometry, dump.outputs(), reference);
+  const ErrorStatistics& errors = comparison.statistics;
+  return errors.elements > 0 && within_limits(errors, default_limits(spec, problem, errors.elements));
+}
+
+}  // namespace plumbline

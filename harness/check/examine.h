@@ -1,0 +1,47 @@
+// One rung tried on one dump: reference by the rung's spec, statistics, faults, judgement.
+#pragma once
+
+#include <optional>
+
+#include "harness/check/check.h"
+#include "harness/measure/faults.h"
+#include "harness/measure/statistics.h"
+
+namespace plumbline {
+
+// A trial with what it was made from.
+struct Examination {
+  Trial trial;
+  Reference reference;
+  Comparison comparison;
+};
+
+// The dump is not owned and outlives the examiner.
+class Examiner {
+ public:
+  Examiner(const Dump& dump, const CheckOptions& options);
+
+  // An error where the reference is not finite.
+  Result<Examination> examine(const Rung& rung) const;
+  // Fills in where a failing output's error sits, and by how much its spec widens sigma compared with `strict_rms`, and judges again.
+  void explain_failure(Examination& examination, double strict_rms) const;
+  // The worst elements, from different (sample, head, row); NaN first.
+  std::vector<WorstElement> worst_elements(const Examination& examination, std::size_t count) const;
+
+ private:
+  Faults faults(const RoundingSpec& spec, const Reference& reference) const;
+
+  const Dump& dump_;
+  RowSelection rows_;
+  ValueRange range_;
+};
+
+// Everything of a dump's geometry but the problem, to state it again for another problem.
+StatedLayout layout_of(const Dump& dump);
+
+// Whether an output that kept `problem` and `layout` would be explained by rounding: fewer rows, no faults. For a second look only.
+bool would_explain(const Dump& dump, const Problem& problem, StatedLayout layout, const RoundingSpec& spec);
+
+double rms_of(const std::vector<float>& values);
+
+}  // namespace plumbline

@@ -1,0 +1,177 @@
+#include "harness/check/tensor_set.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+namespace plumbline {
+namespace {
+
+// Other spellings in use: PyTorch, FlashAttention, vLLM.
+const std::map<std::string, std::vector<std::string>>& aliases() {
+  static const std::map<std::string, std::vector<std::string>> names{
+      {"q", {"query"}},
+      {"k", {"key"}},
+      {"v", {"value"}},
+      {"out", {"o", "output"}},
+      {"lse", {"softmax_lse"}},
+      {"cu_seqlens", {}},
+      {"cu_seqlens_q", {}},
+      {"cu_seqlens_kv", {"cu_seqlens_k"}},
+      {"seqlens_q", {}},
+      {"seqlens_kv", {"seqlens_k", "cache_seqlens"}},
+      {"page_table", {"block_table"}},
+      {"mask", {"attn_mask", "attention_mask"}},
+  };
+  return names;
+}
+
+// Tensors that change the answer and cannot be judged yet: without them the output would look wrong.
+constexpr std::array unsupported{"attn_bias", "bias", "alibi_slopes", "sinks", "s_aux", "q_scale", "k_scale", "v_scale"};
+
+std::size_t dtype_bytes(const std::string& dtype) {
+  static const std::map<std::string, std::size_t> sizes{{"F64", 8}, {"F32", 4}, {"F16", 2},  {"BF16", 2}, {"F8_E4M3", 1}, {"F8_E5M2", 1},
+                                                        {"I64", 8}, {"U64", 8}, {"I32", 4},  {"U32", 4},  {"I16", 2},     {"U16", 2},
+                                                        {"I8", 1},  {"U8", 1},  {"BOOL", 1}, {"C64", 8},  {"F8_E8M0", 1}};
+  const auto found = sizes.find(dtype);
+  return found == sizes.end() ? 0 : found->second;
+}
+
+template <class T>
+T load(const TensorData& tensor, std::size_t index) {
+  T value;
+  std::memcpy(&value, tensor.data + index * sizeof(T), sizeof(T));
+  return value;
+}
+
+bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+// The first element that is no number of `dtype`; the number of elements if all are.
+std::size_t first_unfit(const TensorData& tensor, DType from, DType to) {
+  const std::size_t count = element_count(tensor);
+  for (std::size_t i = 0; i < count; ++i) {
+    const double value = decode_at(from, tensor.data, i);
+    if (!same(round_to(value, to), value)) return i;
+  }
+  return count;
+}
+
+}  // namespace
+
+std::string shape_text(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
+
+std::size_t element_count(const TensorData& tensor) {
+  const std::size_t size = dtype_bytes(tensor.dtype);
+  return size == 0 ? 0 : tensor.bytes / size;
+}
+
+std::optional<std::int64_t> integer_at(const TensorData& tensor, std::size_t index) {
+  if (tensor.dtype == "I64") return load<std::int64_t>(tensor, index);
+  if (tensor.dtype == "I32") return load<std::int32_t>(tensor, index);
+  if (tensor.dtype == "U32") return load<std::uint32_t>(tensor, index);
+  if (tensor.dtype == "I16") return load<std::int16_t>(tensor, index);
+  if (tensor.dtype == "U8" || tensor.dtype == "BOOL") return load<std::uint8_t>(tensor, index);
+  if (tensor.dtype == "I8") return load<std::int8_t>(tensor, index);
+  return std::nullopt;
+}
+
+TensorSet::TensorSet(const std::string& dump, const std::map<std::string, TensorData>& tensors, Errors& errors)
+    : dump_(dump), tensors_(tensors), errors_(errors) {
+  check_sizes();
+  refuse_unsupported();
+}
+
+void TensorSet::add(std::string message, std::string remedy) { errors_.push_back({dump_, 0, std::move(message), std::move(remedy)}); }
+
+// Whoever made the map may be wrong: nothing is read before its bytes are known to be there.
+void TensorSet::check_sizes() {
+  for (const auto& [name, tensor] : tensors_) {
+    std::uint64_t bytes = dtype_bytes(tensor.dtype);
+    bool fits_64_bits = true;
+    for (const std::int64_t extent : tensor.shape) {
+      fits_64_bits = fits_64_bits && extent >= 0 && !__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes);
+    }
+    if (dtype_bytes(tensor.dtype) == 0) {
+      add(fmt::format("tensor {}: unknown dtype \"{}\"", name, tensor.dtype), "write it as F32, F16, BF16 or an integer dtype");
+    } else if (!fits_64_bits || bytes != tensor.bytes || (tensor.data == nullptr && tensor.bytes > 0)) {
+      add(fmt::format("tensor {}: shape {} of {} does not make its {} bytes", name, shape_text(tensor.shape), tensor.dtype, tensor.bytes),
+          "write it contiguous and row major");
+    }
+  }
+}
+
+void TensorSet::refuse_unsupported() {
+  for (const char* name : unsupported) {
+    if (tensors_.count(name) == 0) continue;
+    add(fmt::format("tensor {}: biases, sinks and scales of quantised tensors are not supported yet", name),
+        "dump a call without it; or leave it out of the file if the call did not use it");
+  }
+}
+
+const TensorData* TensorSet::find(const std::string& name) const {
+  if (const auto found = tensors_.find(name); found != tensors_.end()) return &found->second;
+  for (const std::string& alias : aliases().at(name)) {
+    if (const auto found = tensors_.find(alias); found != tensors_.end()) return &found->second;
+  }
+  return nullptr;
+}
+
+const TensorData* TensorSet::need(const std::string& name) {
+  const TensorData* tensor = find(name);
+  if (tensor != nullptr) return tensor;
+  std::vector<std::string> there;
+  for (const auto& [other, data] : tensors_) {
+    if (there.size() < 12) there.push_back(other.substr(0, 40));
+  }
+  add(fmt::format("tensor {} is missing; the dump has {}", name, there.empty() ? "none" : fmt::format("{}", fmt::join(there, ", "))),
+      "a dump needs q, k and v; see docs/dump-format.md");
+  return nullptr;
+}
+
+std::optional<std::vector<std::int64_t>> TensorSet::integers(const std::string& name, std::size_t rank) {
+  const TensorData* tensor = find(name);
+  if (tensor == nullptr) return std::nullopt;
+  if (tensor->dtype != "I32" && tensor->dtype != "I64") {
+    add(fmt::format("tensor {} has dtype {}", name, tensor->dtype), "lengths, offsets and page numbers are I32 or I64");
+    return std::nullopt;
+  }
+  if (rank != 0 && tensor->shape.size() != rank) {
+    add(fmt::format("tensor {} has shape {}, which is not of rank {}", name, shape_text(tensor->shape), rank), "see docs/dump-format.md");
+    return std::nullopt;
+  }
+  std::vector<std::int64_t> values(element_count(*tensor));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = *integer_at(*tensor, i);
+  return values;
+}
+
+bool TensorSet::fits(const TensorData& tensor, DType dtype) {
+  const auto from = float_dtype(tensor.dtype);
+  return from && first_unfit(tensor, *from, dtype) == element_count(tensor);
+}
+
+std::optional<std::vector<std::byte>> TensorSet::floats(const std::string& name, const TensorData& tensor, DType dtype) {
+  const auto from = float_dtype(tensor.dtype);
+  if (!from) {
+    add(fmt::format("tensor {} has dtype {}", name, tensor.dtype), "write it as F32, F16 or BF16");
+    return std::nullopt;
+  }
+  if (*from == dtype) return std::vector<std::byte>(tensor.data, tensor.data + tensor.bytes);
+  const std::size_t count = element_count(tensor), unfit = first_unfit(tensor, *from, dtype);
+  if (unfit < count) {
+    add(fmt::format("tensor {} ({}): element {} is {:.9g}, which is no {} number", name, tensor.dtype, unfit,
+                    decode_at(*from, tensor.data, unfit), plumbline::name(dtype)),
+        "state the dtype that the kernel saw, and save what it saw");
+    return std::nullopt;
+  }
+  std::vector<std::byte> bytes(count * size_in_bytes(dtype));
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(decode_at(*from, tensor.data, i));
+  encode(dtype, values, bytes.data());
+  return bytes;
+}
+
+}  // namespace plumbline

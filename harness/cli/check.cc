@@ -1,0 +1,85 @@
+// plumbline check: is the output of a dump explained by rounding?
+#include "harness/check/check.h"
+
+#include <fmt/format.h>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/session.h"
+#include "harness/report/check_text.h"
+
+namespace plumbline::cli {
+namespace {
+
+struct DumpOptions {
+  std::vector<std::string> files;
+  std::map<std::string, std::string> attributes;
+  bool causal = false, verbose = false;
+  CheckOptions check;
+  std::string format = "text";
+};
+
+int check_files(DumpOptions& options) {
+  Attributes stated;
+  for (const auto& [name, value] : options.attributes) {
+    if (!value.empty()) stated[name] = value;
+  }
+  if (options.causal) stated["causal"] = "true";
+  std::vector<CheckReport> reports;
+  Errors errors;
+  bool bug = false, undecided = false;
+  for (const std::string& file : options.files) {
+    auto dump = read_dump(file, stated);
+    auto report = dump ? check(*dump, options.check) : tl::unexpected(dump.error());
+    if (!report) {
+      errors.insert(errors.end(), report.error().begin(), report.error().end());
+      continue;
+    }
+    bug = bug || report->answer == Answer::bug;
+    undecided = undecided || report->answer == Answer::undecided;
+    if (options.format == "text") fmt::print("{}", render_check(*report, output_style(), options.verbose));
+    reports.push_back(std::move(*report));
+  }
+  if (options.format == "json") fmt::print("{}", render_check_json(reports, errors));
+  if (!errors.empty() && options.format == "text") report_errors(errors, exit_usage);
+  if (bug) return exit_failure;
+  if (!errors.empty()) return exit_usage;
+  return undecided ? exit_ambiguous : exit_fine;
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, int& exit_code) {
+  auto* command = app.add_subcommand("check", "Judge dumped outputs of any framework: rounding or bug?");
+  auto options = std::make_shared<DumpOptions>();
+  command->add_option("files", options->files, "Dumps (safetensors): q, k, v, out, optionally lse, lengths, page_table, mask")
+      ->required()
+      ->type_name("FILE");
+  // One option for each attribute; what is stated here wins over the file's metadata.
+  for (const auto& [name, sentence] : attribute_names()) {
+    std::string option = "--" + name;
+    std::replace(option.begin(), option.end(), '_', '-');
+    if (name == "causal") {
+      command->add_flag(option, options->causal, sentence);
+    } else {
+      command->add_option(option, options->attributes[name], sentence)->type_name("");
+    }
+  }
+  command
+      ->add_option("--reference-cost", options->check.reference_cost_limit, "Multiply-adds of the reference beyond which it samples rows")
+      ->capture_default_str()
+      ->check(CLI::Range(1.0, 1e18));
+  command->add_flag("--whole-ladder", options->check.whole_ladder, "Try every rung, also looser ones than one that explains");
+  command->add_flag("--verbose,-v", options->verbose, "The worst elements of outputs that are explained, too");
+  command->add_option("--format", options->format)->check(CLI::IsMember({"text", "json"}))->capture_default_str();
+  command->footer(
+      "Examples:\n"
+      "  plumbline check dump.safetensors\n"
+      "  plumbline check dump.safetensors --layout padded_bhsd --mask causal_top_left\n"
+      "  plumbline check dump.safetensors --spec FlashAttention-2 --lse-base 2\n"
+      "  plumbline check a.safetensors b.safetensors --format json\n"
+      "Without --spec a ladder of kernels in use is tried, and the tightest that explains the output is named.\n"
+      "What a dump holds: docs/dump-format.md. Exit codes: 0 ROUNDING, 1 BUG, 2 a file cannot be judged, 5 UNDECIDED.");
+  command->callback([options, &exit_code] { exit_code = check_files(*options); });
+}
+
+}  // namespace plumbline::cli

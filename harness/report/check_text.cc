@@ -1,0 +1,189 @@
+#include "harness/report/check_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "harness/report/format.h"
+
+namespace plumbline {
+namespace {
+
+constexpr std::size_t label_width = 11;
+
+std::string line(std::string_view label, const std::string& text, const Style& style) {
+  return fmt::format("  {:<{}}{}\n", label, label_width, wrapped(text, label_width + 2, style));
+}
+
+Verdict verdict_like(Answer answer) {
+  if (answer == Answer::rounding) return Verdict::pass;
+  return answer == Answer::bug ? Verdict::fail : Verdict::ambiguous;
+}
+
+std::string problem_text(const Outcome& outcome) {
+  const Problem& problem = outcome.c.problem;
+  std::string text = fmt::format("{}, batch {}, {} query heads over {} key heads, {} queries x {} keys, head dim {}", name(problem.dtype),
+                                 problem.batch, problem.heads_q, problem.heads_kv, problem.seq_q, problem.seq_kv, problem.head_dim_qk);
+  if (problem.head_dim_vo != problem.head_dim_qk) text += fmt::format("/{}", problem.head_dim_vo);
+  text += fmt::format(", {}, mask {}, scale {:.6g}", name(problem.layout), name(problem.mask), problem.softmax_scale());
+  if (problem.window_left >= 0 || problem.window_right >= 0)
+    text += fmt::format(", window {},{}", problem.window_left, problem.window_right);
+  if (problem.lengths != Lengths::full) text += ", lengths differ";
+  if (problem.out() != problem.dtype) text += fmt::format(", output {}", name(problem.out()));
+  text += outcome.errors.has_lse ? ", with LSE" : ", without LSE";
+  if (outcome.reference_rows < outcome.rows_total) {
+    text += fmt::format("; {} of {} rows compared, faults looked for in all", outcome.reference_rows, outcome.rows_total);
+  }
+  return text;
+}
+
+// "percent of the limit: FlashInfer decode 4031 %, FlashAttention-2 68 % (explains)".
+std::string ladder_text(const CheckReport& report) {
+  std::string text;
+  for (const Trial& trial : report.trials) {
+    text +=
+        fmt::format("{}{} {}{}", text.empty() ? "percent of the limit: " : ", ", trial.rung.name, percent(trial.judgement.percent_of_limit),
+                    trial.explains                     ? " (explains)"
+                    : trial.outcome.faults.total() > 0 ? " (faults)"
+                                                       : "");
+  }
+  return text;
+}
+
+// "P rounding 71 %, output rounding 25 %": the shares of sigma^2 from 1 % on, largest first.
+std::string shares(const std::array<double, rounding_count>& share) {
+  std::vector<std::pair<double, Rounding>> parts;
+  parts.reserve(share.size());
+  for (int i = 0; i < rounding_count; ++i) parts.emplace_back(share[static_cast<std::size_t>(i)], static_cast<Rounding>(i));
+  std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string text;
+  for (const auto& [part, rounding] : parts) {
+    if (part >= 0.01) text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : ", ", name(rounding), 100 * part);
+  }
+  return text;
+}
+
+std::string element_text(const WorstElement& worst) {
+  const double error = worst.got - worst.expected;
+  return fmt::format("{}, {}: got {:.7g}, expected {:.7g}: {:.3g} sigma, {:.3g} ulp", at(worst.element),
+                     plural(static_cast<std::size_t>(worst.visible_keys), "visible key"), worst.got, worst.expected, error / worst.sigma,
+                     error / worst.ulp);
+}
+
+std::string worst_lines(const CheckReport& report, const Style& style) {
+  const Outcome& outcome = report.trials[report.judged].outcome;
+  std::string text;
+  if (outcome.worst && outcome.worst_statistic == "lse") {
+    const WorstElement& lse = *outcome.worst;
+    text += line("LSE",
+                 fmt::format("sample {} head {} row {}: got {:.9g}, expected {:.9g}: {:.3g} sigma", lse.element.sample, lse.element.head,
+                             lse.element.row, lse.got, lse.expected, (lse.got - lse.expected) / lse.sigma),
+                 style);
+  }
+  std::string_view label = "worst";
+  for (const WorstElement& worst : report.worst) text += line(std::exchange(label, ""), element_text(worst), style);
+  if (!report.worst.empty()) {
+    text += line("sigma", fmt::format("{:.3g} at the first: {}", report.worst.front().sigma, shares(report.worst.front().share)), style);
+  }
+  return text;
+}
+
+using Json = nlohmann::ordered_json;
+
+Json value(double x) {
+  if (std::isfinite(x)) return x;
+  return std::isnan(x) ? "NaN" : x > 0 ? "Infinity" : "-Infinity";
+}
+
+Json worst_json(const WorstElement& worst) {
+  Json object = {
+      {"sample", worst.element.sample},    {"head", worst.element.head}, {"row", worst.element.row},
+      {"column", worst.element.column},    {"got", value(worst.got)},    {"expected", value(worst.expected)},
+      {"sigma", value(worst.sigma)},       {"ulp", value(worst.ulp)},    {"error_sigma", value((worst.got - worst.expected) / worst.sigma)},
+      {"visible_keys", worst.visible_keys}};
+  for (int i = 0; i < rounding_count; ++i) {
+    object["share"][std::string(name(static_cast<Rounding>(i)))] = value(worst.share[static_cast<std::size_t>(i)]);
+  }
+  return object;
+}
+
+Json trial_json(const Trial& trial) {
+  const ErrorStatistics& errors = trial.outcome.errors;
+  Json object = {{"rung", trial.rung.name},
+                 {"rounds", trial.rung.rounds},
+                 {"source", trial.rung.source},
+                 {"spec", spec_text(trial.rung.spec)},
+                 {"explains", trial.explains},
+                 {"percent_of_limit", value(trial.judgement.percent_of_limit)},
+                 {"nearest_statistic", trial.judgement.nearest_statistic},
+                 {"sigma_rms", value(trial.sigma_rms)},
+                 {"peak", value(errors.peak)},
+                 {"beyond_output", value(errors.beyond_output)},
+                 {"rms", value(errors.rms)},
+                 {"faults", trial.outcome.faults.total()}};
+  if (errors.has_lse) object["lse_z"] = value(errors.lse_z);
+  object["findings"] = Json::array();
+  for (const Finding& finding : trial.judgement.findings) object["findings"].push_back(finding.text);
+  return object;
+}
+
+Json report_json(const CheckReport& report) {
+  const Trial& judged = report.trials[report.judged];
+  Json object = {{"dump", report.name},
+                 {"answer", name(report.answer)},
+                 {"sentence", report.sentence},
+                 {"rung", judged.rung.name},
+                 {"percent_of_limit", value(judged.judgement.percent_of_limit)},
+                 {"spec_stated", report.stated},
+                 {"problem", problem_id(judged.outcome.c.problem)},
+                 {"rows_compared", judged.outcome.reference_rows},
+                 {"rows", judged.outcome.rows_total},
+                 {"where", judged.outcome.location.description},
+                 {"suggestions", report.suggestions},
+                 {"ladder", Json::array()},
+                 {"worst", Json::array()}};
+  for (const Trial& trial : report.trials) object["ladder"].push_back(trial_json(trial));
+  for (const WorstElement& worst : report.worst) object["worst"].push_back(worst_json(worst));
+  return object;
+}
+
+}  // namespace
+
+std::string render_check(const CheckReport& report, const Style& style, bool verbose) {
+  const Trial& judged = report.trials[report.judged];
+  const Outcome& outcome = judged.outcome;
+  const std::string answer(name(report.answer));
+  std::string text = coloured(answer, verdict_like(report.answer), style) + "  " +
+                     wrapped(fmt::format("{}: {}", report.name, report.sentence), answer.size() + 2, style) + "\n";
+  text += line("problem", problem_text(outcome), style);
+  const bool stated = report.stated && report.judged == 0;
+  text += line("judged by", fmt::format("{}{}, which rounds {}", stated ? "the stated " : "", judged.rung.name, judged.rung.rounds), style);
+  if (!judged.rung.source.empty()) text += line("", judged.rung.source, style);
+  text += line("ladder", ladder_text(report), style);
+  std::string error = fmt::format("{} of the limit ({}): peak {}, beyond output rounding {}, rms {}",
+                                  percent(judged.judgement.percent_of_limit), judged.judgement.nearest_statistic,
+                                  number(outcome.errors.peak), number(outcome.errors.beyond_output), number(outcome.errors.rms));
+  if (outcome.errors.has_lse) error += fmt::format(", lse {}", number(outcome.errors.lse_z));
+  error += fmt::format("; largest error {}, mean {}", number(outcome.errors.max_abs), number(outcome.errors.mean_abs));
+  if (outcome.errors.elements > 0) text += line("error", error, style);
+  if (report.answer == Answer::rounding && !verbose) return text;
+  std::string_view label = "why";
+  for (const Finding& finding : judged.judgement.findings) text += line(std::exchange(label, ""), finding.text, style);
+  text += worst_lines(report, style);
+  if (!outcome.location.description.empty()) text += line("where", outcome.location.description, style);
+  label = "suggests";
+  for (const std::string& suggestion : report.suggestions) text += line(std::exchange(label, ""), suggestion, style);
+  return text;
+}
+
+std::string render_check_json(const std::vector<CheckReport>& reports, const Errors& errors) {
+  Json root = {{"dumps", Json::array()}, {"errors", Json::array()}};
+  for (const CheckReport& report : reports) root["dumps"].push_back(report_json(report));
+  for (const Error& error : errors) root["errors"].push_back({{"file", error.file}, {"message", error.message}, {"remedy", error.remedy}});
+  return root.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace plumbline

@@ -1,0 +1,163 @@
+"""One run request: query, prepare, run, time, describe, collect."""
+from __future__ import annotations
+
+import json
+from typing import Any, Callable, Dict, Mapping, Optional, Tuple
+
+from plumbline_provider import Kernel, Spec
+
+from .case import Case
+from .failures import Stop
+from .frameworks import Numpy, framework, index_array
+from .process import MemoryLimit
+from .provider_file import Provider
+from .support import Support
+from .timing import time_in_turn
+from .wire import description, problem_words
+
+Tensors = Mapping[str, Mapping[str, Any]]  # the request's, by name
+LAUNCHED_BYTES = 255  # of plumbline_description::launched, without its NUL
+
+
+def _refusal(kernel: Kernel, problem: Mapping[str, Any], words: Mapping[str, str]) -> str:
+    """Why the declaration excludes the problem; "" if it does not."""
+    def excluded(what: str, value: str, allowed: Optional[tuple], default: str) -> str:
+        declared = (default,) if allowed is None else allowed
+        return "" if value in declared else f"{what} {value} is not declared; {kernel.name} takes {', '.join(declared)}"
+    for reason in (
+        excluded("dtype", words["dtype"], kernel.dtypes, ""),
+        excluded("K and V in", words["dtype_kv"], kernel.kv_dtypes, words["dtype"]),
+        excluded("an output in", words["dtype_out"], kernel.out_dtypes, words["dtype"]),
+        excluded("layout", words["layout"], kernel.layouts, ""),
+        excluded("mask", words["mask"], kernel.masks, ""),
+    ):
+        if reason:
+            return reason
+    if not kernel.window and (problem["window_left"] >= 0 or problem["window_right"] >= 0):
+        return f"sliding windows are not declared by {kernel.name} (window=True)"
+    if not kernel.softcap and problem["softcap"] != 0:
+        return f"softcap is not declared by {kernel.name} (softcap=True)"
+    if problem["has_alibi"] or problem["has_sink"]:
+        return "ALiBi and attention sinks are not known to the Python worker"
+    return ""
+
+
+class Execution:
+    def __init__(self, provider: Provider, options: str, support: Support, memory: MemoryLimit, arena: int) -> None:
+        self._provider = provider
+        self._options = options
+        self._support = support
+        self._memory = memory
+        self._arena = arena  # its descriptor
+
+    def perform(self, request: Mapping[str, Any]) -> Dict[str, Any]:
+        """The fields of a reply whose status is ok. Raises what the kernel raises, and Stop."""
+        kernel = self._provider.kernels.get(request["kernel"])
+        if kernel is None:
+            raise Stop("error", f"provider {self._provider.name} has no kernel \"{request['kernel']}\"")
+        self._support.set_phase("query")
+        words = problem_words(request["problem"])
+        reason = _refusal(kernel, request["problem"], words)
+        if reason:
+            raise Stop("unsupported", reason)
+        library, is_new = framework(kernel.framework)
+        if is_new:
+            self._memory.rebase()
+        library.use_device(request["device"])
+        base = self._support.map(self._arena, request["arena_bytes"], json.dumps(request["tensors"]))
+        try:
+            return self._run(kernel, library, base, request, words)
+        finally:
+            self._support.unmap()
+
+    def _case(self, kernel: Kernel, library: Numpy, base: int, request: Mapping[str, Any], tensors: Tensors) -> Case:
+        case = Case(request["problem"], request["device"]["name"], self._options,
+                    lse_wanted=kernel.lse and "lse" in tensors, launched=f"{kernel.name} ({library.version})")
+        for name, tensor in tensors.items():
+            if name in ("q", "k", "v"):
+                setattr(case, name, library.input(base, tensor))
+            elif name not in ("out", "lse"):
+                setattr(case, name, index_array(base, tensor))
+        case._poisoned = library.poisoned
+        case._shapes = {"out": tuple(tensors["out"]["extent"])}
+        return case
+
+    def _run(self, kernel: Kernel, library: Numpy, base: int, request: Mapping[str, Any],
+             words: Mapping[str, str]) -> Dict[str, Any]:
+        tensors = {tensor["name"]: tensor for tensor in request["tensors"]}
+        case = self._case(kernel, library, base, request, tensors)
+        call = self._prepare(kernel, case)
+        self._support.set_phase("run")
+        result = call()
+        library.wait_for(result)
+        library.synchronize()
+        out, lse = self._checked(kernel, library, case, tensors, result)
+        reply: Dict[str, Any] = {"workspace_bytes": 0, "kernel_ns": [], "sentinel_ns": []}
+        if request["timed_repetitions"] > 0:
+            del result, out, lse
+            reply.update(self._timed(library, call, request))
+            out, lse = self._checked(kernel, library, case, tensors, call())
+        self._support.set_phase("collect")
+        library.copy_out(out, base, tensors["out"])
+        if lse is not None:
+            library.copy_out(lse, base, tensors["lse"])
+        self._support.set_phase("describe")
+        spec = kernel.spec(case) if callable(kernel.spec) else kernel.spec
+        if not isinstance(spec, Spec):
+            raise Stop("error", f"the spec function of {kernel.name} returned {_kind(spec)}, not a Spec")
+        launched = str(case.launched).encode()[:LAUNCHED_BYTES].decode(errors="ignore")
+        reply["workspace_fault"] = library.input_fault(base)
+        reply["lse_returned"] = lse is not None
+        reply["description"] = description(kernel, spec, words, launched, self._provider.build_id)
+        return reply
+
+    def _prepare(self, kernel: Kernel, case: Case) -> Callable[[], Any]:
+        """What is to be timed. A kernel that returns arrays in place of a function is timed as a whole."""
+        self._support.set_phase("prepare")
+        prepared = kernel.function(case)
+        if callable(prepared):
+            return prepared
+        first = [prepared]
+        return lambda: first.pop() if first else kernel.function(case)
+
+    def _timed(self, library: Numpy, call: Callable[[], Any], request: Mapping[str, Any]) -> Dict[str, Any]:
+        def calls(count: int) -> None:
+            for _ in range(count):
+                library.wait_for(call())
+            library.synchronize()
+        times: Dict[str, Any] = time_in_turn(calls, self._support.run_sentinel, request["timed_repetitions"])
+        if request["device"]["name"] == "cpu":
+            times["peak_memory_bytes"] = self._support.peak_memory(lambda: calls(1))
+        return times
+
+    @staticmethod
+    def _checked(kernel: Kernel, library: Numpy, case: Case, tensors: Tensors, result: Any) -> Tuple[Any, Any]:
+        """(out, lse or None); Stop where the kernel returned something else."""
+        out, lse = result, None
+        if isinstance(result, tuple):
+            if len(result) != 2:
+                raise Stop("error", f"{kernel.name} returned a tuple of {len(result)}, not out or (out, lse)")
+            out, lse = result
+        _check_array(kernel, library, "out", out, tensors["out"]["extent"], case.dtype_out)
+        if not case.lse_wanted:
+            return out, None
+        if lse is None:
+            raise Stop("error", f"{kernel.name} is declared with lse=True and returned no LSE; return (out, lse), "
+                                "or declare lse=False")
+        _check_array(kernel, library, "lse", lse, tensors["lse"]["extent"], "fp32")
+        return out, lse
+
+
+def _kind(value: object) -> str:
+    kind = type(value)
+    if value is None:
+        return "None"
+    return f"a {kind.__qualname__}" if kind.__module__ == "builtins" else f"a {kind.__module__}.{kind.__qualname__}"
+
+
+def _check_array(kernel: Kernel, library: Numpy, name: str, array: Any, extent: list, dtype: str) -> None:
+    if not library.is_array(array):
+        raise Stop("error", f"{kernel.name} returned {_kind(array)} as {name}, not an array of {library.name}")
+    if tuple(array.shape) != tuple(extent) or array.dtype != library.dtype(dtype):
+        raise Stop("error", f"{kernel.name} returned {name} with shape {list(array.shape)} and dtype {array.dtype}, "
+                            f"expected shape {list(extent)} and dtype {library.dtype(dtype)}")

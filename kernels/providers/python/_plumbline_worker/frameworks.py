@@ -1,0 +1,190 @@
+"""What case.q is: arrays of NumPy, PyTorch or JAX over the harness's memory, and the way back for what a kernel gives.
+
+Inputs of numpy and torch (on the CPU) are views of pages that are mapped read-only: whoever writes to them dies of
+SIGSEGV. JAX arrays are copies, as are tensors on a GPU. torch and jax are imported when a first kernel of theirs runs.
+"""
+from __future__ import annotations
+
+import ctypes
+import importlib
+import sys
+from typing import Any, List, Mapping, Optional, Tuple
+
+import numpy
+
+from .failures import Stop
+from .wire import DTYPES, word
+
+POISON = 0xFF  # NaN in every float format: what is never written stays NaN
+Tensor = Mapping[str, Any]  # protocol: name, dtype, extent, stride (elements), offset, bytes
+
+
+def _import(module: str, what_for: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        remedy = f"ci/setup.sh --python, or {sys.executable} -m pip install {module}"
+        raise Stop("unsupported", f"{what_for} needs {module}, which cannot be imported: {error}; {remedy}") from None
+
+
+def _memory(base: int, tensor: Tensor) -> Any:
+    return (ctypes.c_char * tensor["bytes"]).from_address(base + tensor["offset"])
+
+
+def index_array(base: int, tensor: Tensor) -> numpy.ndarray:
+    """int32, on the host; a copy, so that a kernel may hand it to any library."""
+    return numpy.frombuffer(_memory(base, tensor), numpy.int32).reshape(tensor["extent"]).copy()
+
+
+class Numpy:
+    name = "numpy"
+
+    def __init__(self) -> None:
+        self.version = f"numpy {numpy.__version__}"
+
+    def use_device(self, device: Mapping[str, Any]) -> None:
+        """Raises Stop where this framework cannot run there."""
+        if device["name"] != "cpu":
+            raise Stop("unsupported", f"kernels of framework {self.name} run on the CPU only, not on {device['name']}")
+
+    def dtype(self, dtype: str) -> numpy.dtype:
+        if dtype in ("fp32", "fp16"):
+            return numpy.dtype({"fp32": numpy.float32, "fp16": numpy.float16}[dtype])
+        ml_dtypes = _import("ml_dtypes", f"{dtype} in NumPy")
+        return numpy.dtype({"bf16": ml_dtypes.bfloat16, "e4m3": ml_dtypes.float8_e4m3fn,
+                            "e5m2": ml_dtypes.float8_e5m2}[dtype])
+
+    def host_view(self, base: int, tensor: Tensor, writable: bool) -> numpy.ndarray:
+        dtype = self.dtype(word(DTYPES, tensor["dtype"]))
+        if 0 in tensor["extent"]:
+            return numpy.empty(tensor["extent"], dtype)
+        flat = numpy.frombuffer(_memory(base, tensor), dtype)
+        strides = [s * dtype.itemsize for s in tensor["stride"]]
+        return numpy.lib.stride_tricks.as_strided(flat, tensor["extent"], strides, writeable=writable)
+
+    def input(self, base: int, tensor: Tensor) -> Any:
+        return self.host_view(base, tensor, writable=False)
+
+    def poisoned(self, shape: Tuple[int, ...], dtype: str) -> Any:
+        array = numpy.empty(shape, self.dtype(dtype))
+        array.reshape(-1).view(numpy.uint8)[...] = POISON
+        return array
+
+    def is_array(self, value: object) -> bool:
+        return isinstance(value, numpy.ndarray)
+
+    def copy_out(self, array: Any, base: int, tensor: Tensor) -> None:
+        self.host_view(base, tensor, writable=True)[...] = array
+
+    def wait_for(self, result: Any) -> None:
+        """Until one call's result is there; part of what is timed."""
+
+    def synchronize(self) -> None:
+        """Until all calls are done; once per repetition, part of what is timed."""
+
+    def input_fault(self, base: int) -> str:
+        """Which input was written to although it is not mapped read-only; "" if none."""
+        return ""
+
+
+class Torch(Numpy):
+    name = "torch"
+
+    def __init__(self) -> None:
+        self.torch = _import("torch", "this kernel")
+        self.version = f"torch {self.torch.__version__}"
+        self.device = "cpu"
+        self._uploads: List[Tuple[Tensor, Any]] = []
+
+    def use_device(self, device: Mapping[str, Any]) -> None:
+        self.device = device["name"]
+        self._uploads.clear()
+        if self.device == "cpu":
+            return
+        if not self.device.startswith("cuda:"):
+            raise Stop("unsupported", f"kernels of framework torch run on cpu and cuda:N, not on {self.device}")
+        if not self.torch.cuda.is_available():
+            raise Stop("unsupported", f"{self.version} finds no CUDA device (torch.cuda.is_available() is False)")
+        count = self.torch.cuda.device_count()
+        if device["ordinal"] >= count:
+            raise Stop("unsupported", f"{self.version} finds {count} CUDA devices, no {self.device}")
+        self.torch.cuda.set_device(device["ordinal"])
+
+    def dtype(self, dtype: str) -> Any:
+        return getattr(self.torch, {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "e4m3": "float8_e4m3fn",
+                                    "e5m2": "float8_e5m2"}[dtype])
+
+    def _flat(self, base: int, tensor: Tensor) -> Any:
+        # From a buffer that says it is writable, so that torch does not warn of one that is not: the pages see to that.
+        return self.torch.frombuffer(_memory(base, tensor), dtype=self.dtype(word(DTYPES, tensor["dtype"])))
+
+    def host_view(self, base: int, tensor: Tensor, writable: bool) -> Any:
+        if 0 in tensor["extent"]:
+            return self.torch.empty(tensor["extent"], dtype=self.dtype(word(DTYPES, tensor["dtype"])))
+        return self._flat(base, tensor).as_strided(tensor["extent"], tensor["stride"])
+
+    def input(self, base: int, tensor: Tensor) -> Any:
+        if self.device == "cpu" or 0 in tensor["extent"]:
+            return self.host_view(base, tensor, writable=False).to(self.device)
+        upload = self._flat(base, tensor).to(self.device)
+        self._uploads.append((tensor, upload))
+        return upload.as_strided(tensor["extent"], tensor["stride"])
+
+    def poisoned(self, shape: Tuple[int, ...], dtype: str) -> Any:
+        array = self.torch.empty(shape, dtype=self.dtype(dtype), device=self.device)
+        array.view(-1).view(self.torch.uint8).fill_(POISON)
+        return array
+
+    def is_array(self, value: object) -> bool:
+        return isinstance(value, self.torch.Tensor)
+
+    def copy_out(self, array: Any, base: int, tensor: Tensor) -> None:
+        self.host_view(base, tensor, writable=True).copy_(array.detach())
+
+    def synchronize(self) -> None:
+        if self.device != "cpu":
+            self.torch.cuda.synchronize(self.device)
+
+    def input_fault(self, base: int) -> str:
+        for tensor, upload in self._uploads:
+            sent, now = self._flat(base, tensor), upload.cpu()
+            if not self.torch.equal(now.view(self.torch.uint8), sent.view(self.torch.uint8)):
+                return f"input {tensor['name']} was written to in device memory"
+        return ""
+
+
+class Jax(Numpy):
+    name = "jax"
+
+    def __init__(self) -> None:
+        self.jax = _import("jax", "this kernel")
+        self.version = f"jax {self.jax.__version__}"
+        self._cpu = self.jax.devices("cpu")[0]
+
+    def input(self, base: int, tensor: Tensor) -> Any:
+        copy = self.host_view(base, tensor, writable=False).copy()  # device_put may alias aligned memory
+        return self.jax.device_put(copy, self._cpu)
+
+    def poisoned(self, shape: Tuple[int, ...], dtype: str) -> Any:
+        return self.jax.device_put(super().poisoned(shape, dtype), self._cpu)
+
+    def is_array(self, value: object) -> bool:
+        return isinstance(value, self.jax.Array)
+
+    def copy_out(self, array: Any, base: int, tensor: Tensor) -> None:
+        super().copy_out(numpy.asarray(array), base, tensor)
+
+    def wait_for(self, result: Any) -> None:
+        self.jax.block_until_ready(result)
+
+
+_loaded: dict = {}
+
+
+def framework(name: str) -> Tuple[Numpy, bool]:
+    """The framework, and whether it was imported just now. Raises Stop where it is not installed."""
+    known: Optional[Numpy] = _loaded.get(name)
+    if known is not None:
+        return known, False
+    _loaded[name] = {"numpy": Numpy, "torch": Torch, "jax": Jax}[name]()
+    return _loaded[name], True

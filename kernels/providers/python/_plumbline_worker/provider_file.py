@@ -1,0 +1,112 @@
+"""Loads a provider: a Python file with functions declared by @kernel."""
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import re
+import sys
+import types
+from typing import Dict
+
+import plumbline_provider
+
+from .failures import explain
+
+
+class Unusable(Exception):
+    """The provider cannot be used; `remedy` says what to do about it."""
+
+    def __init__(self, error: str, remedy: str = "") -> None:
+        super().__init__(error)
+        self.remedy = remedy
+
+
+@dataclasses.dataclass(frozen=True)
+class Provider:
+    path: str
+    name: str
+    version: str
+    build_id: str  # changes whenever the file, what it imports from its own folder, or its version() does
+    kernels: Dict[str, plumbline_provider.Kernel]
+
+
+def _compile(path: str, source: bytes) -> types.CodeType:
+    try:
+        return compile(source, path, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:  # ValueError: a source with NUL bytes
+        line = getattr(error, "lineno", None)
+        raise Unusable(f"{path}:{line or 1}: {getattr(error, 'msg', None) or error}", "correct the file") from None
+
+
+def _execute(path: str, code: types.CodeType) -> types.ModuleType:
+    # Not under the file's own name: a provider torch.py must not hide the library.
+    module = types.ModuleType("plumbline_provider_file")
+    module.__file__ = path
+    sys.modules[module.__name__] = module
+    sys.path.insert(0, os.path.dirname(path))
+    sys.argv = [path]
+    try:
+        exec(code, module.__dict__)
+    except BaseException as error:  # SystemExit included: loading must not end the worker without a word
+        remedy = ""
+        if isinstance(error, ModuleNotFoundError):
+            remedy = f"install {error.name} for {sys.executable}, or name another interpreter with PLUMBLINE_PYTHON"
+        raise Unusable(f"{path} cannot be loaded: {explain(error, path)[1]}", remedy) from None
+    return module
+
+
+def _kernels(path: str) -> Dict[str, plumbline_provider.Kernel]:
+    kernels: Dict[str, plumbline_provider.Kernel] = {}
+    for kernel in plumbline_provider.declared:
+        if kernel.name in kernels:
+            places = f"{kernels[kernel.name].place()} and {kernel.place()}"
+            raise Unusable(f"{path} declares two kernels named {kernel.name!r}, at {places}",
+                           "give one of them another name: @kernel(name=…)")
+        kernels[kernel.name] = kernel
+    if not kernels:
+        raise Unusable(f"{path} declares no kernel",
+                       "from plumbline_provider import kernel, and put @kernel(…) above a function "
+                       "(docs/plug-in-your-kernel.md)")
+    return kernels
+
+
+def _version(path: str, module: types.ModuleType) -> str:
+    version = getattr(module, "version", None)
+    if not callable(version):
+        return ""
+    try:
+        return str(version())
+    except BaseException as error:
+        raise Unusable(f"{path}: version() failed: {explain(error, path)[1]}") from None
+
+
+def _build_id(path: str, source: bytes, version: str) -> str:
+    """A hash of the file, of the files beside it that it has imported (not the worker's own), and of its version."""
+    folder = os.path.dirname(path)
+    imported = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())} - {path}
+    siblings = sorted(file for file in imported if os.path.dirname(file) == folder
+                      and file.endswith(".py") and not os.path.basename(file).startswith("plumbline_"))
+    digest = hashlib.sha256(source)
+    for file in siblings:
+        with open(file, "rb") as sibling:
+            digest.update(os.path.basename(file).encode() + b"\0" + sibling.read())
+    digest.update(b"\0" + version.encode())
+    return digest.hexdigest()[:16]
+
+
+def load(path: str) -> Provider:
+    """Raises Unusable."""
+    try:
+        with open(path, "rb") as file:
+            source = file.read()
+    except OSError as error:
+        raise Unusable(f"{path} cannot be read: {error.strerror}", "check the path behind --provider") from None
+    plumbline_provider.declared.clear()
+    module = _execute(path, _compile(path, source))
+    name = str(getattr(module, "PROVIDER", os.path.splitext(os.path.basename(path))[0]))
+    if not re.fullmatch(r"[A-Za-z0-9_.+-]+", name):
+        raise Unusable(f"{path}: the name {name!r} is part of case ids: letters, digits, '_', '.', '+' and '-'",
+                       "set PROVIDER in the file")
+    version = _version(path, module)
+    return Provider(path, name, version, _build_id(path, source, version), _kernels(path))

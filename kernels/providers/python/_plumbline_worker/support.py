@@ -1,0 +1,81 @@
+"""What the worker has in C++, by ctypes: plumbline_python_support.so, built from the sources of plumbline-worker
+(harness/provider/worker/python_support.h): the arena's mapping, the crash report, the sentinel and the peak of memory.
+"""
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+from typing import Callable
+
+FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LIBRARY = os.path.join(FOLDER, "plumbline_python_support.so")
+STACK_SIGNAL = int(signal.SIGRTMAX)  # makes faulthandler write the Python stack; libraries use SIGUSR1 and SIGUSR2
+
+_PeakCall = ctypes.CFUNCTYPE(None)
+
+
+class Support:
+    """The loaded library. OSError where it is missing."""
+
+    def __init__(self) -> None:
+        self._library = ctypes.CDLL(LIBRARY)
+        for name, result, arguments in (
+            ("start", None, [ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_char_p]),
+            ("set_request", None, [ctypes.c_uint64]),
+            ("set_phase", None, [ctypes.c_char_p]),
+            ("map", ctypes.c_void_p, [ctypes.c_int, ctypes.c_uint64, ctypes.c_char_p, ctypes.c_char_p,
+                                      ctypes.c_size_t]),
+            ("unmap", None, []),
+            ("run_sentinel", None, [ctypes.c_int64]),
+            ("peak_memory", ctypes.c_int64, [_PeakCall]),
+        ):
+            function = getattr(self._library, f"plumbline_support_{name}")
+            function.restype, function.argtypes = result, arguments
+            setattr(self, f"_{name}", function)
+        # The crash report keeps the pointer: a phase's text must never be freed.
+        self._phases: dict = {}
+
+    def start(self, reply_descriptor: int) -> None:
+        """Installs the crash report: message to `reply_descriptor`, the kernel's Python stack to stderr."""
+        import faulthandler
+        stack = os.memfd_create("python stack", os.MFD_CLOEXEC)
+        faulthandler.register(STACK_SIGNAL, file=stack, all_threads=True, chain=False)
+        self._start(reply_descriptor, stack, STACK_SIGNAL, FOLDER.encode())
+
+    def set_request(self, number: int) -> None:
+        self._set_request(number)
+
+    def set_phase(self, phase: str) -> None:
+        """What the process is doing, as a crash message names it."""
+        self._set_phase(self._phases.setdefault(phase, phase.encode()))
+
+    def map(self, descriptor: int, arena_bytes: int, tensors_json: str) -> int:
+        """The address at which byte 0 of the arena would lie. MemoryError where there is no address space."""
+        reason = ctypes.create_string_buffer(512)
+        base = self._map(descriptor, arena_bytes, tensors_json.encode(), reason, len(reason))
+        if base is None:
+            raise MemoryError(reason.value.decode(errors="replace"))
+        return base
+
+    def unmap(self) -> None:
+        self._unmap()
+
+    def run_sentinel(self, calls: int) -> None:
+        self._run_sentinel(calls)
+
+    def peak_memory(self, call: Callable[[], object]) -> int:
+        """Bytes by which resident memory rises at most while `call` runs; -1 where /proc cannot tell. Raises what
+        `call` raises."""
+        failure: list = []
+
+        def run() -> None:  # an exception must not cross the library
+            try:
+                call()
+            except BaseException:  # noqa: B036 - raised again below
+                failure.append(sys.exc_info()[1])
+        peak = self._peak_memory(_PeakCall(run))
+        if failure:
+            raise failure[0]
+        return peak

@@ -1,0 +1,79 @@
+"""The numbers of plumbline_provider.h and their words, and a description as it travels."""
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping, Optional
+
+from plumbline_provider import LAYOUTS, MASKS, PADDING_POLICIES, PROMISE_LEVELS, PROMISES, Kernel, Spec
+
+DTYPES = ("none", "fp32", "fp16", "bf16", "e4m3", "e5m2", "tf32", "fp64", "int32")  # plumbline_dtype
+PADDINGS = ("right", "left")  # plumbline_padding
+MEMORY_SPACES = ("host", "cuda", "emulated")  # plumbline_memory_space
+
+FMA = {"dtype": DTYPES.index("fp32"), "toward_zero": 0, "fraction_bits": 24, "products_per_step": 1}
+TENSOR_CORE = {"dtype": DTYPES.index("fp32"), "toward_zero": 1, "fraction_bits": 24, "products_per_step": 8}
+
+
+def word(words: tuple, number: int) -> str:
+    """The word of a number that plumbline sent; a newer plumbline may send one that is not known here."""
+    return words[number] if number < len(words) else f"number {number}"
+
+
+def problem_words(problem: Mapping[str, Any]) -> Dict[str, str]:
+    return {
+        "dtype": word(DTYPES, problem["dtype_q"]), "dtype_kv": word(DTYPES, problem["dtype_kv"]),
+        "dtype_out": word(DTYPES, problem["dtype_out"]), "layout": word(LAYOUTS, problem["layout"]),
+        "mask": word(MASKS, problem["mask"]), "padding": word(PADDINGS, problem["padding"]),
+    }
+
+
+def _accumulator(value: object, default: Dict[str, int]) -> Dict[str, int]:
+    if value is None:
+        return default
+    if isinstance(value, Mapping):
+        return {"dtype": DTYPES.index(value["dtype"]), "toward_zero": int(value["toward_zero"]),
+                "fraction_bits": int(value["fraction_bits"]), "products_per_step": int(value["products_per_step"])}
+    if value in ("fma", "tensor_core"):
+        return FMA if value == "fma" else TENSOR_CORE
+    dtype, direction, bits, products = str(value).split("/")
+    return {"dtype": DTYPES.index(dtype), "toward_zero": int(direction == "toward_zero"), "fraction_bits": int(bits),
+            "products_per_step": int(products)}
+
+
+def spec_to_wire(spec: Spec, words: Mapping[str, str]) -> Dict[str, Any]:
+    """plumbline_rounding_spec. What the spec leaves open is as in the strict default: P in the dtype of Q, accumulators
+    of tensor cores for 16-bit inputs and of FMA for fp32, nothing else rounded."""
+    def dtype(value: Optional[str], default: str) -> int:
+        value = default if value is None else value
+        return DTYPES.index({"input": words["dtype"], "output": words["dtype_out"]}.get(value, value))
+
+    def rounding_step(value: Optional[str]) -> int:  # to fp32 it is no step: S and Q are held in fp32 anyway
+        number = dtype(value, "none")
+        return 0 if number == DTYPES.index("fp32") else number
+    accumulator = FMA if words["dtype"] == "fp32" else TENSOR_CORE
+    return {
+        "p_dtype": dtype(spec.p_dtype, "input"),
+        "p_prescale": float(1 if spec.p_prescale is None else spec.p_prescale),
+        "denominator_from_rounded_p": int(bool(spec.denominator_from_rounded_p)),
+        "s_rounded": rounding_step(spec.s_rounded),
+        "q_prescaled": rounding_step(spec.q_prescaled),
+        "split_partial_dtype": dtype(spec.split_partial_dtype, "fp32"),
+        "qk_accumulator": _accumulator(spec.qk_accumulator, accumulator),
+        "pv_accumulator": _accumulator(spec.pv_accumulator, accumulator),
+        "exp2_rel_error": float(spec.exp2_rel_error or 0),
+        "tanh_rel_error": float(spec.tanh_rel_error or 0),
+        "kv_dequantized_to": dtype(spec.kv_dequantized_to, "none"),
+        "out_dtype": DTYPES.index(words["dtype_out"]),
+        "lse_base": 2 if str(spec.lse_base) == "2" else 0,
+        "lse_excludes_sink": int(spec.lse_includes_sink is False),
+    }
+
+
+def description(kernel: Kernel, spec: Spec, words: Mapping[str, str], launched: str, build_id: str) -> Dict[str, Any]:
+    """plumbline_description."""
+    return {
+        "launched": launched, "build_id": build_id, "tensor_cores": kernel.tensor_cores,
+        "padding_policy": PADDING_POLICIES.index(kernel.padding_policy), "spec": spec_to_wire(spec, words),
+        "promises": {name: PROMISE_LEVELS.index(kernel.promises.get(name, "none")) for name in PROMISES},
+        "registers_per_thread": -1, "spill_bytes_per_thread": -1, "shared_memory_bytes": -1,
+        "stack_bytes_per_thread": -1,
+    }

@@ -1,0 +1,97 @@
+"""What the providers of frameworks share: masks as frameworks take them, and what frameworks do not promise.
+
+The provider option `raw` (`--provider torch_kernels.py:raw`) turns off the refusals that stand for a known fault:
+docs/findings.md shows with it what the frameworks do there.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+
+import numpy as np
+
+from plumbline_provider import Unsupported
+
+PADDED = ("padded_bshd", "padded_bhsd")
+ALL_MASKS = ("none", "causal_top_left", "causal_bottom_right")
+
+
+def versions(*packages: str) -> str:
+    """Exact versions, "absent" where a package is not installed: "torch 2.13.0, numpy 2.4.6"."""
+    return ", ".join(f"{name} {installed_version(name) or 'absent'}" for name in packages)
+
+
+def installed_version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def require_gpu_library(module: str, package: str, case):
+    """The imported module, or Unsupported with the reason: a CUDA device and an installed library are both needed."""
+    if not installed_version(package):
+        raise Unsupported(f"{package} is not installed")
+    require_cuda(case)
+    return importlib.import_module(module)
+
+
+def require_cuda(case) -> None:
+    if not case.device.startswith("cuda"):
+        raise Unsupported(f"needs a CUDA device, not {case.device}")
+
+
+def attended_mask(case) -> np.ndarray:
+    """bool [batch, seq_q, seq_kv], True = takes part. Padded query rows attend to their sample's valid keys."""
+    mask = case.visible().copy()
+    keys = case.key_padding_mask()
+    for sample, rows in enumerate(padded_rows(case)):
+        mask[sample, rows] = keys[sample]
+    return mask
+
+
+def padded_rows(case) -> np.ndarray:
+    """bool [batch, seq_q], True = no query of the sample."""
+    row = np.arange(case.seq_q)[None, :]
+    length = np.asarray(case.seqlens_q)[:, None]
+    return row < case.seq_q - length if case.padding == "left" else row >= length
+
+
+def has_padding(case) -> bool:
+    return bool((np.asarray(case.seqlens_q) < case.seq_q).any() or (np.asarray(case.seqlens_kv) < case.seq_kv).any())
+
+
+def has_window(case) -> bool:
+    return case.window_left >= 0 or (case.window_right >= 0 and case.mask == "none")
+
+
+def is_top_left_causal(case) -> bool:
+    """Whether is_causal, aligned top left, means the problem's mask: no window, no padding."""
+    aligned = case.mask == "causal_top_left" or (case.mask == "causal_bottom_right" and case.seq_q == case.seq_kv)
+    return aligned and not has_window(case) and not has_padding(case)
+
+
+def needs_mask(case) -> bool:
+    return case.mask != "none" or has_window(case) or has_padding(case)
+
+
+def refuse_empty_rows(case, what_happens: str, padded_too: bool = False) -> None:
+    """Refuses problems in which a query sees no key; padded_too: or a padded row, masked like the others."""
+    empty = ~case.visible().any(axis=-1)
+    if "raw" not in case.options and (empty if padded_too else empty & ~padded_rows(case)).any():
+        raise Unsupported(f"a row without visible keys: {what_happens}")
+
+
+def refuse_poisoned_padding(case) -> None:
+    """Frameworks mask logits and multiply all of V by P, so that what is padding has to be finite."""
+    if "raw" in case.options or not has_padding(case):
+        return
+    invalid = ~case.key_padding_mask()
+    for tensor in (case.k, case.v):
+        widened = tensor.float() if hasattr(tensor, "float") else tensor.astype(np.float32)
+        if not np.isfinite(np.asarray(widened.sum((2, 3)))[invalid]).all():
+            raise Unsupported(
+                "NaN or infinity in the padding reaches the output: "
+                "the weight of a masked key is 0, and 0 times NaN is NaN"
+            )

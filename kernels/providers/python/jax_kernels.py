@@ -1,0 +1,119 @@
+"""JAX's dot_product_attention: https://docs.jax.dev/en/latest/_autosummary/jax.nn.dot_product_attention.html
+
+`dpa` gives an explicit mask where the problem is not plain causal, and padded query rows attend. `dpa_seqlens` gives
+query_seq_lengths and key_value_seq_lengths, so that padding lies on the right and padded query rows are zero.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import foreign_case as foreign
+from plumbline_provider import Spec, Unsupported, kernel
+
+PROVIDER = "jax"
+ALL_DTYPES = ("fp32", "fp16", "bf16")
+COMMON = {"layouts": foreign.PADDED, "window": True, "framework": "jax"}
+DENSE = {"masks": foreign.ALL_MASKS, "padding_policy": "attended", **COMMON}
+XLA_SPEC = Spec(p_dtype="input", qk_accumulator="fma", pv_accumulator="fma")
+
+
+def version() -> str:
+    return foreign.versions("jax", "jaxlib")
+
+
+def refuse_unequal_head_dims(case) -> None:
+    if case.head_dim_qk != case.head_dim_vo:
+        raise Unsupported("dot_product_attention wants key and value of the same shape")
+
+
+def is_top_left(case) -> bool:
+    """JAX aligns is_causal and local_window_size top left, within the padded tensors."""
+    return case.mask == "causal_top_left" or bool((case.seqlens_q == case.seqlens_kv).all())
+
+
+def compiled(case, implementation: str, gives_lse: bool = False, **arguments):
+    """A function of no arguments over the jitted call; compiled here, outside the timing. Masks and lengths are its
+    arguments, not constants.
+
+    fp16 runs op by op: inside jax.jit the CPU refuses JAX's F16_F16_F32 products (docs/findings.md).
+    """
+    static = {name: arguments.pop(name) for name in ("is_causal", "local_window_size") if name in arguments}
+
+    def call(q, k, v, dynamic):
+        return jax.nn.dot_product_attention(
+            q, k, v, scale=case.scale, implementation=implementation, return_residual=gives_lse, **static, **dynamic
+        )
+
+    inputs = (case.q, case.k, case.v, {name: jnp.asarray(value) for name, value in arguments.items()})
+    by_operation = case.dtype == "fp16" and case.device == "cpu" and "raw" not in case.options
+    execute = call if by_operation else jax.jit(call).lower(*inputs).compile()
+
+    def run():
+        result = jax.block_until_ready(execute(*inputs))
+        return (result[0], result[1].astype(jnp.float32)) if gives_lse else result
+
+    return run
+
+
+def dense(case, implementation: str, gives_lse: bool = False):
+    refuse_unequal_head_dims(case)
+    foreign.refuse_poisoned_padding(case)
+    foreign.refuse_empty_rows(
+        case, "JAX replaces each logit of it by -0.7 of the largest float, and the softmax averages all keys"
+    )
+    if not foreign.needs_mask(case):
+        return compiled(case, implementation, gives_lse)
+    if foreign.is_top_left_causal(case):
+        return compiled(case, implementation, gives_lse, is_causal=True)
+    return compiled(case, implementation, gives_lse, mask=foreign.attended_mask(case)[:, None])
+
+
+@kernel(name="dpa", dtypes=ALL_DTYPES, spec=XLA_SPEC, **DENSE)
+def dpa(case):
+    return dense(case, "xla")
+
+
+@kernel(name="dpa_lse", dtypes=ALL_DTYPES, spec=XLA_SPEC, lse=True, **DENSE)
+def dpa_lse(case):
+    """The same with return_residual=True."""
+    if case.dtype != "fp32" and "raw" not in case.options:
+        raise Unsupported("JAX rounds the LSE to the dtype of its inputs")
+    return dense(case, "xla", case.lse_wanted)
+
+
+@kernel(name="dpa_cudnn", dtypes=("fp16", "bf16"), spec=Spec(), tensor_cores="on", **DENSE)
+def dpa_cudnn(case):
+    foreign.require_cuda(case)
+    return dense(case, "cudnn")
+
+
+@kernel(
+    name="dpa_seqlens",
+    dtypes=ALL_DTYPES,
+    masks=("none", "causal_top_left"),
+    spec=XLA_SPEC,
+    padding_policy="zeros",
+    **COMMON,
+)
+def dpa_seqlens(case):
+    refuse_unequal_head_dims(case)
+    if foreign.has_padding(case) and case.padding != "right":
+        raise Unsupported("query_seq_lengths and key_value_seq_lengths count from the left: padding on the right only")
+    if foreign.has_window(case) and case.mask == "none" and not is_top_left(case):
+        raise Unsupported("JAX aligns local_window_size top left")
+    foreign.refuse_poisoned_padding(case)
+    foreign.refuse_empty_rows(
+        case, "JAX replaces each logit of it by -0.7 of the largest float, and the softmax averages all keys"
+    )
+    lengths = {
+        "query_seq_lengths": np.asarray(case.seqlens_q, np.int32),
+        "key_value_seq_lengths": np.asarray(case.seqlens_kv, np.int32),
+    }
+    window = {}
+    if foreign.has_window(case):
+        right = 0 if case.mask != "none" else case.window_right
+        window["local_window_size"] = tuple(case.seq_kv if size < 0 else size for size in (case.window_left, right))
+    return compiled(case, "xla", is_causal=case.mask != "none", **window, **lengths)

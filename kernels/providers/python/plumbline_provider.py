@@ -1,0 +1,172 @@
+"""Declares a Python function as an attention kernel for plumbline (`plumbline run … --provider my_kernels.py`).
+
+    from plumbline_provider import Spec, Unsupported, kernel
+
+    @kernel(dtypes=("fp16", "bf16"), layouts=("padded_bshd",), framework="torch", spec=Spec(p_dtype="input"))
+    def flash(case):
+        q, k, v = case.q, case.k, case.v     # [batch, seq, heads, head_dim], views of the harness's own memory
+        ...                                  # prepare: not timed
+        def run():
+            return out                       # or (out, lse); timed
+        return run
+
+docs/plug-in-your-kernel.md says what each declaration means, plumbline_provider.h has the shapes, and
+_plumbline_worker/case.py what a case offers.
+"""
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from typing import Callable, Mapping, Optional, Sequence, Union
+
+DTYPES = ("fp32", "fp16", "bf16", "e4m3", "e5m2")
+LAYOUTS = ("padded_bshd", "padded_bhsd", "ragged", "paged_nhd", "paged_hnd")
+MASKS = ("none", "causal_top_left", "causal_bottom_right")
+FRAMEWORKS = ("numpy", "torch", "jax")
+PADDING_POLICIES = ("zeros", "untouched", "attended")
+PROMISES = ("run_to_run", "batch", "layout", "page", "split", "prefill_decode", "lse")
+PROMISE_LEVELS = ("none", "rounding", "bitwise")
+TENSOR_CORES = ("on", "off", "none")
+
+SPEC_DTYPES = ("input", "output", "fp32", "tf32", "fp16", "bf16", "e4m3", "e5m2")
+ACCUMULATOR_TEXT = re.compile(r"(fp32|fp16)/(nearest|toward_zero)/(\d+)/(\d+)")
+
+
+class Unsupported(Exception):
+    """Raised by a kernel for a valid problem that it does not take; the text says why, in words a user understands."""
+
+
+def _one_of(what: str, value: object, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise ValueError(f"{what}: {value!r} is not one of {', '.join(allowed)}")
+
+
+def _accumulator(what: str, value: object) -> None:
+    if isinstance(value, Mapping):
+        if set(value) != {"dtype", "toward_zero", "fraction_bits", "products_per_step"}:
+            raise ValueError(f"{what}: a table has dtype, toward_zero, fraction_bits and products_per_step")
+        _one_of(f"{what}.dtype", value["dtype"], ("fp32", "fp16"))
+    elif value not in ("fma", "tensor_core") and not (isinstance(value, str) and ACCUMULATOR_TEXT.fullmatch(value)):
+        raise ValueError(f'{what}: {value!r} is none of "fma", "tensor_core", "fp32/toward_zero/24/8", or a table')
+
+
+@dataclasses.dataclass(frozen=True)
+class Spec:
+    """What a kernel rounds, in the words of baselines/contracts.toml. None: as the strict default (docs/judging.md)."""
+
+    p_dtype: Optional[str] = None  # what P = exp(S - max) is rounded to before P V: "input", "output", "fp32", …
+    p_prescale: Optional[float] = None  # a power of two that P is multiplied by before that rounding
+    denominator_from_rounded_p: Optional[bool] = None
+    s_rounded: Optional[str] = None  # dtype that S is rounded to; "none"
+    q_prescaled: Optional[str] = None  # dtype that Q * scale * log2(e) is rounded to; "none"
+    split_partial_dtype: Optional[str] = None
+    qk_accumulator: Union[None, str, Mapping] = None  # "fma", "tensor_core", "fp32/toward_zero/24/8" or a table
+    pv_accumulator: Union[None, str, Mapping] = None
+    exp2_rel_error: Optional[float] = None  # beyond 2 ulp of fp32, in [0, 1)
+    tanh_rel_error: Optional[float] = None
+    kv_dequantized_to: Optional[str] = None
+    lse_base: Union[None, str, int] = None  # "e" or "2"
+    lse_includes_sink: Optional[bool] = None
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if value is not None:
+                self._check(field.name, value)
+
+    @staticmethod
+    def _check(name: str, value: object) -> None:
+        if name in ("p_dtype", "split_partial_dtype"):
+            _one_of(name, value, SPEC_DTYPES)
+        elif name in ("s_rounded", "q_prescaled", "kv_dequantized_to"):
+            _one_of(name, value, ("none", *SPEC_DTYPES))
+        elif name.endswith("_accumulator"):
+            _accumulator(name, value)
+        elif name.endswith("_rel_error") and not 0 <= value < 1:
+            raise ValueError(f"{name}: {value!r} is not a number in [0, 1)")
+        elif name == "p_prescale" and not (value > 0 and math.frexp(value)[0] == 0.5):
+            raise ValueError(f"p_prescale: {value!r} is not a power of two")
+        elif name == "lse_base":
+            _one_of(name, str(value), ("e", "2"))
+        elif name in ("denominator_from_rounded_p", "lse_includes_sink") and not isinstance(value, bool):
+            raise ValueError(f"{name}: {value!r} is neither True nor False")
+
+
+@dataclasses.dataclass(frozen=True)
+class Kernel:
+    """One declared kernel. `spec` is a Spec, or a function of the case that gives one."""
+
+    name: str
+    function: Callable
+    dtypes: tuple
+    kv_dtypes: Optional[tuple]
+    out_dtypes: Optional[tuple]
+    layouts: tuple
+    masks: tuple
+    framework: str
+    spec: Union[Spec, Callable]
+    padding_policy: str
+    promises: Mapping[str, str]
+    tensor_cores: str
+    lse: bool
+    window: bool
+    softcap: bool
+
+    def __post_init__(self) -> None:
+        where = f"kernel {self.name!r}"
+        if not re.fullmatch(r"[A-Za-z0-9_.+-]+", self.name):
+            raise ValueError(f"{where}: a name is part of case ids: letters, digits, '_', '.', '+' and '-'")
+        dtype_lists = [(what, DTYPES) for what in ("dtypes", "kv_dtypes", "out_dtypes")]
+        for what, allowed in (*dtype_lists, ("layouts", LAYOUTS), ("masks", MASKS)):
+            for value in getattr(self, what) or ():
+                _one_of(f"{where}: {what}", value, allowed)
+        _one_of(f"{where}: framework", self.framework, FRAMEWORKS)
+        _one_of(f"{where}: padding_policy", self.padding_policy, PADDING_POLICIES)
+        _one_of(f"{where}: tensor_cores", self.tensor_cores, TENSOR_CORES)
+        for promise, level in self.promises.items():
+            _one_of(f"{where}: promises", promise, PROMISES)
+            _one_of(f"{where}: promises[{promise!r}]", level, PROMISE_LEVELS)
+        if not isinstance(self.spec, Spec) and not callable(self.spec):
+            raise ValueError(f"{where}: spec is neither a Spec nor a function of the case")
+
+    def place(self) -> str:
+        """Where the function is defined, "mine.py:12"; its name where that is not known."""
+        code = getattr(self.function, "__code__", None)
+        return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else repr(self.function)
+
+
+declared: list = []  # every Kernel of the process, in order; the worker empties it before it loads a provider
+
+
+def _words(value: Union[str, Sequence[str]]) -> tuple:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def kernel(*, name: Optional[str] = None, dtypes: Sequence[str] = ("fp32", "fp16", "bf16"),
+           kv_dtypes: Optional[Sequence[str]] = None, out_dtypes: Optional[Sequence[str]] = None,
+           layouts: Sequence[str] = ("padded_bshd", "padded_bhsd"), masks: Sequence[str] = ("none",),
+           framework: str = "numpy", spec: Union[Spec, Callable, None] = None, padding_policy: str = "zeros",
+           promises: Optional[Mapping[str, str]] = None, tensor_cores: str = "none", lse: bool = False,
+           window: bool = False, softcap: bool = False) -> Callable:
+    """Declares the function below as a kernel. What is not declared is refused, with the reason, before it is called.
+
+    name            default: the function's
+    dtypes          of Q; those of K, V and the output are the same unless kv_dtypes or out_dtypes name others
+    framework       what case.q, case.k and case.v are: arrays of numpy (bf16 as ml_dtypes.bfloat16), torch or jax
+    spec            what the kernel rounds; default: the strict one
+    padding_policy  what becomes of padded query rows: "zeros", "untouched" (as case.new_out() gave them) or "attended"
+    promises        "none", "rounding" or "bitwise" for run_to_run, batch, layout, page, split, prefill_decode and lse
+    lse             True: returns (out, lse) where case.lse_wanted; False: gives none, and the output alone is judged
+    window          True: takes problems with a sliding window; softcap likewise
+    """
+    def declare(function: Callable) -> Callable:
+        kernel_name = name if name is not None else getattr(function, "__name__", "")
+        declared.append(Kernel(
+            name=kernel_name, function=function, dtypes=_words(dtypes),
+            kv_dtypes=None if kv_dtypes is None else _words(kv_dtypes),
+            out_dtypes=None if out_dtypes is None else _words(out_dtypes), layouts=_words(layouts), masks=_words(masks),
+            framework=framework, spec=Spec() if spec is None else spec, padding_policy=padding_policy,
+            promises=dict(promises or {}), tensor_cores=tensor_cores, lse=lse, window=window, softcap=softcap))
+        return function
+    return declare

@@ -1,0 +1,118 @@
+"""Serves the kernels of one Python file to the process that started it (docs/worker-protocol.md).
+
+plumbline starts it for `--provider my_kernels.py[:options]`; there is nothing to start by hand."""
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, Dict, Optional
+
+OLDEST_PYTHON = (3, 9)
+PROTOCOL = 1
+ABI = 1
+
+
+class Worker:
+    """One process. Without numpy or its support library it still answers `hello`, with what is missing."""
+
+    def __init__(self, channel: Any, unusable: Optional[Dict[str, str]]) -> None:
+        self._channel = channel
+        self._pid = os.getpid()
+        self._unusable = unusable
+        self._support: Any = None
+        self._execution: Any = None
+        self._provider: Any = None
+        self._memory: Any = None
+
+    def serve_all(self) -> None:
+        while True:
+            request = self._channel.receive()
+            if request is None or request["request"] == "quit":
+                return
+            from _plumbline_worker.process import deadline
+            with deadline(float(request["timeout_s"])):
+                reply = self._hello(request) if request["request"] == "hello" else self._run(request)
+            if os.getpid() != self._pid:  # a kernel forked and both came back: one request has one reply
+                os._exit(0)
+            self._channel.send({"reply": request["request"], "id": request["id"], **reply})
+
+    def _hello(self, request: Dict[str, Any]) -> Dict[str, Any]:
+        reply: Dict[str, Any] = {"error": "", "remedy": "", "protocol": PROTOCOL, "abi": ABI, "provider": "",
+                                 "version": "", "kernels": []}
+        if self._unusable:
+            return {**reply, **self._unusable}
+        if (request["protocol"], request["abi"]) != (PROTOCOL, ABI):
+            return {**reply, "error": f"plumbline_worker.py speaks protocol {PROTOCOL} and ABI {ABI}, "
+                                      f"plumbline protocol {request['protocol']} and ABI {request['abi']}",
+                    "remedy": "use the plumbline_worker.py that was built with this plumbline"}
+        return {**reply, **self._load(request)}
+
+    def _load(self, request: Dict[str, Any]) -> Dict[str, Any]:
+        from _plumbline_worker import execution, process, provider_file, support
+        self._support = support.Support()
+        self._support.start(self._channel.replies)
+        self._support.set_request(request["id"])
+        self._support.set_phase("loading")
+        self._memory = process.MemoryLimit(request["memory_limit_bytes"])
+        try:
+            self._provider = provider_file.load(request["provider"])
+        except provider_file.Unusable as unusable:
+            return {"error": str(unusable), "remedy": unusable.remedy}
+        self._memory.rebase()
+        self._execution = execution.Execution(self._provider, request["options"], self._support, self._memory,
+                                              self._channel.arena)
+        return {"provider": self._provider.name, "version": self._provider.version,
+                "kernels": list(self._provider.kernels)}
+
+    def _run(self, request: Dict[str, Any]) -> Dict[str, Any]:
+        from _plumbline_worker.failures import explain
+        reply: Dict[str, Any] = {"status": "ok", "reason": "", "description": None, "workspace_bytes": 0,
+                                 "workspace_fault": "", "kernel_ns": [], "sentinel_ns": []}
+        self._support.set_request(request["id"])
+        try:
+            return {**reply, **self._execution.perform(request)}
+        except BaseException as error:  # sys.exit() too costs the case and not the worker
+            if isinstance(error, MemoryError):
+                self._memory.lift()
+            status, reason = explain(error, self._provider.path)
+            return {**reply, "status": status, "reason": reason}
+        finally:
+            self._support.set_phase("idle")
+
+
+def what_is_missing() -> Optional[Dict[str, str]]:
+    """Why this interpreter cannot serve any provider, as the fields of a hello reply; None if it can."""
+    from _plumbline_worker import support
+    try:
+        import numpy  # noqa: F401
+    except ImportError as error:
+        return {"error": f"{sys.executable} has no usable numpy: {error}",
+                "remedy": f"run ci/setup.sh --python, or {sys.executable} -m pip install numpy ml_dtypes, "
+                          "or set PLUMBLINE_PYTHON to another interpreter"}
+    if not os.path.exists(support.LIBRARY):
+        return {"error": f"{os.path.basename(support.LIBRARY)} is not beside plumbline_worker.py in {support.FOLDER}",
+                "remedy": "build plumbline; its copy of the worker is in lib/plumbline/python of the build directory"}
+    return None
+
+
+def main() -> int:
+    if sys.version_info < OLDEST_PYTHON:
+        print(f"{sys.executable} is Python {sys.version.split()[0]}; plumbline's worker needs "
+              f"{'.'.join(map(str, OLDEST_PYTHON))}", file=sys.stderr)
+        return 2
+    from _plumbline_worker import process
+    if not process.is_started_by_plumbline():
+        print("plumbline_worker.py is started by plumbline, with requests on descriptor 3 and replies on 4.",
+              file=sys.stderr)
+        return 2
+    channel = process.Channel()
+    process.set_up()
+    Worker(channel, what_is_missing()).serve_all()
+    return 0
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # threads that a kernel left behind do not keep the process

@@ -1,0 +1,287 @@
+"""Is the output of an attention kernel explained by rounding, or is it a bug?
+
+    import plumbline
+
+    out = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)   # [batch, heads, seq, dim]
+    plumbline.assert_attention(out, q, k, v, causal=True, layout="padded_bhsd")
+
+The output is compared with an fp64 reference made from q, k and v, in units of the rounding error that a kernel may
+make. Arrays may come from NumPy (bf16 by ml_dtypes), PyTorch, JAX, or anything else that speaks DLPack or the buffer
+protocol; what lies on a GPU is copied. The answers are ROUNDING, BUG and UNDECIDED, as `plumbline check` gives them;
+docs/is-it-rounding.md says what they mean.
+"""
+from __future__ import annotations
+
+import dataclasses
+import json as _json
+import os
+import struct
+import tempfile
+from typing import Any, Mapping, Optional, Sequence, Tuple, Union
+
+import numpy
+
+from . import _plumbline
+
+__version__: str = _plumbline.version
+__all__ = ["Report", "assert_attention", "check", "diff", "save", "Spec", "Unsupported", "kernel"]
+
+Array = Any
+"""An array of NumPy, PyTorch, JAX or another framework; for lengths and page tables also a list of integers."""
+
+ROUNDING, BUG, UNDECIDED = "ROUNDING", "BUG", "UNDECIDED"
+
+# What NumPy cannot hand over under its own name: dtype name -> (name in safetensors, dtype of the same size).
+_BORROWED = {"bfloat16": ("BF16", "uint16"), "float8_e4m3fn": ("F8_E4M3", "uint8"), "float8_e5m2": ("F8_E5M2", "uint8")}
+
+_Tensor = Tuple[str, Tuple[int, ...], bytes]  # dtype, shape, contiguous bytes
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """What `plumbline check` or `plumbline diff` concludes."""
+
+    answer: str
+    """ROUNDING, BUG or UNDECIDED."""
+    sentence: str
+    """Why, in one line."""
+    percent: float
+    """Of the limit, in the statistic nearest to its limit; above 100 the limit is not kept."""
+    text: str
+    """What the command prints."""
+    json: Mapping[str, Any]
+    """What the command prints with --format json."""
+
+    def __bool__(self) -> bool:
+        return self.answer == ROUNDING
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def assert_attention(
+    out: Array,
+    q: Array,
+    k: Array,
+    v: Array,
+    *,
+    causal: Union[None, bool, str] = None,
+    window: Union[None, int, Tuple[int, int]] = None,
+    scale: Optional[float] = None,
+    cu_seqlens: Optional[Array] = None,
+    cu_seqlens_q: Optional[Array] = None,
+    cu_seqlens_kv: Optional[Array] = None,
+    seqlens_q: Optional[Array] = None,
+    seqlens_kv: Optional[Array] = None,
+    page_table: Optional[Array] = None,
+    mask: Optional[Array] = None,
+    lse: Optional[Array] = None,
+    lse_base: Union[None, str, int] = None,
+    layout: Optional[str] = None,
+    spec: Optional[str] = None,
+    padded_rows: Optional[str] = None,
+    name: Optional[str] = None,
+    **attributes: Any,
+) -> None:
+    """Raises AssertionError, with the text of `plumbline check`, unless the answer is ROUNDING.
+
+    UNDECIDED raises, too: the stated `spec` does not explain the output, and the text names the looser one that does.
+    The arguments are those of `check`.
+
+        def test_decode():
+            out, lse = my_decode(q, k_cache, v_cache, seqlens)
+            plumbline.assert_attention(out, q, k_cache, v_cache, seqlens_kv=seqlens, causal="bottom_right", lse=lse,
+                                       spec="FlashAttention-2")
+    """
+    arguments = dict(locals())
+    __tracebackhide__ = True
+    report = check(**arguments.pop("attributes"), **arguments)
+    if report.answer != ROUNDING:
+        raise AssertionError(report.text)
+
+
+def check(
+    out: Array,
+    q: Array,
+    k: Array,
+    v: Array,
+    *,
+    causal: Union[None, bool, str] = None,
+    window: Union[None, int, Tuple[int, int]] = None,
+    scale: Optional[float] = None,
+    cu_seqlens: Optional[Array] = None,
+    cu_seqlens_q: Optional[Array] = None,
+    cu_seqlens_kv: Optional[Array] = None,
+    seqlens_q: Optional[Array] = None,
+    seqlens_kv: Optional[Array] = None,
+    page_table: Optional[Array] = None,
+    mask: Optional[Array] = None,
+    lse: Optional[Array] = None,
+    lse_base: Union[None, str, int] = None,
+    layout: Optional[str] = None,
+    spec: Optional[str] = None,
+    padded_rows: Optional[str] = None,
+    name: Optional[str] = None,
+    **attributes: Any,
+) -> Report:
+    """Judges `out` = softmax(q k^T * scale) v against fp64.
+
+    q, k, v, out: padded [batch, seq, heads, dim] ("padded_bshd") or [batch, heads, seq, dim] ("padded_bhsd"), ragged
+        [total, heads, dim] with cu_seqlens, paged k and v [page, token, heads, dim] ("paged_nhd") or [page, heads,
+        token, dim] ("paged_hnd") with page_table and seqlens_kv. State `layout` where several would fit.
+    causal: "top_left" (PyTorch's is_causal), "bottom_right" (FlashAttention, decoding), or True where queries and
+        keys are equally many.
+    window: (left, right) keys seen before and after the diagonal, -1 = unlimited; an integer is the left part.
+    mask: boolean array, True where a key is seen.
+    lse, lse_base: log-sum-exp of each row, and its base, "e" (None is, too) or 2. With it, faults of the softmax's
+        denominator can be seen.
+    spec: what the kernel rounds: a name of the ladder, such as "FlashAttention-2", or fields such as "p_dtype=bf16".
+        None tries the ladder.
+    padded_rows: "zeros" or "attended": what padded query rows must hold; not looked at otherwise.
+    attributes: padding, page_size, lse_layout, dtype; see docs/dump-format.md.
+
+    Raises ValueError where the arrays do not make an attention problem, with every error found.
+
+        report = plumbline.check(out, q, k, v, causal="top_left", layout="padded_bhsd")
+        print(report.answer, report.percent)
+    """
+    arguments = dict(locals())
+    tensors, stated = _dump(arguments, arguments.pop("attributes"))
+    return _report(_plumbline.check(name or "attention", tensors, stated))
+
+
+def diff(
+    a: Array,
+    b: Array,
+    q: Array,
+    k: Array,
+    v: Array,
+    *,
+    spec_a: Optional[str] = None,
+    spec_b: Optional[str] = None,
+    lse_a: Optional[Array] = None,
+    lse_b: Optional[Array] = None,
+    names: Sequence[str] = ("a", "b"),
+    **question: Any,
+) -> Report:
+    """Is the difference of two outputs of the same q, k, v explained by what both kernels round?
+
+    `question`: as the arguments of `check`.
+
+    ROUNDING: both keep their limits against fp64, and nowhere do they differ by more than their roundings explain.
+    BUG: at least one does not keep its limits, and the sentence says which. UNDECIDED: otherwise.
+
+        report = plumbline.diff(flash_out, eager_out, q, k, v, causal="top_left", layout="padded_bhsd",
+                                spec_b="PyTorch math")
+        print(report.sentence)
+    """
+    instead = {"spec": "spec_a and spec_b", "lse": "lse_a and lse_b", "out": "a and b", "name": "names"}
+    for other in instead.keys() & question.keys():
+        raise TypeError(f"diff() takes {instead[other]} instead of {other}")
+    sides = []
+    for out, lse, spec in ((a, lse_a, spec_a), (b, lse_b, spec_b)):
+        sides.append(_dump(dict(question, out=out, q=q, k=k, v=v, lse=lse, spec=spec), {}))
+    return _report(_plumbline.diff(tuple(names), *sides))
+
+
+def save(
+    path: Union[str, "os.PathLike[str]"], *, q: Array, k: Array, v: Array, out: Optional[Array] = None, **question: Any
+) -> None:
+    """Writes a safetensors file that `plumbline check` and `plumbline diff` read.
+
+    `question`: as the arguments of `check`.
+
+        plumbline.save("decode.safetensors", out=out, q=q, k=k, v=v, lse=lse, causal="bottom_right",
+                       layout="padded_bshd")
+    """
+    tensors, stated = _dump(dict(question, q=q, k=k, v=v, out=out), {})
+    header: dict = {"__metadata__": stated} if stated else {}
+    begin = 0
+    for key, (dtype, shape, data) in tensors.items():
+        header[key] = {"dtype": dtype, "shape": shape, "data_offsets": [begin, begin + len(data)]}
+        begin += len(data)
+    text = _json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    _write(os.fspath(path), [struct.pack("<Q", len(text)), text, *(data for _, _, data in tensors.values())])
+
+
+_LENGTHS = ("cu_seqlens", "cu_seqlens_q", "cu_seqlens_kv", "seqlens_q", "seqlens_kv")
+_TENSORS = ("q", "k", "v", "out", "lse", "mask", "page_table", *_LENGTHS)
+_WORDS = ("scale", "layout", "spec", "padded_rows", "padding", "page_size", "lse_layout", "dtype", "softcap")
+_CAUSAL = {
+    "top_left": ("mask", "causal_top_left"),
+    "bottom_right": ("mask", "causal_bottom_right"),
+    True: ("causal", "true"),
+}
+
+
+def _dump(question: Mapping[str, Any], more: Mapping[str, Any]) -> Tuple[dict, dict]:
+    """The tensors and the attributes of a dump, from keyword arguments; None and `name` are left out."""
+    tensors, stated = {}, {}
+    for key, value in {**question, **more}.items():
+        if value is None or key == "name" or (key == "causal" and value is False):
+            continue
+        if key in _TENSORS:
+            tensors[key] = _tensor(key, value)
+        elif key in _WORDS:
+            stated[key] = repr(float(value)) if key in ("scale", "softcap") else str(value)
+        elif key == "causal":
+            if value not in _CAUSAL:
+                raise ValueError(f'causal={value!r} is not known: "top_left", "bottom_right", True or None')
+            stated[_CAUSAL[value][0]] = _CAUSAL[value][1]
+        elif key == "window":
+            left, right = (value, -1) if isinstance(value, int) else value
+            stated["window"] = f"{int(left)},{int(right)}"
+        elif key == "lse_base":
+            stated["lse_base"] = str(value)
+        else:
+            known = ", ".join((*_TENSORS, "causal", "window", "lse_base", *_WORDS))
+            raise TypeError(f"unexpected keyword argument {key!r}; known are {known}")
+    if "lse" not in tensors:
+        stated.pop("lse_base", None)
+    return tensors, stated
+
+
+def _tensor(name: str, array: Array) -> _Tensor:
+    """The array's contents in host memory, contiguous."""
+    dtype = ""
+    if hasattr(array, "detach"):  # PyTorch: DLPack refuses what requires a gradient
+        array = array.detach().cpu()
+    else:
+        if hasattr(array, "__cuda_array_interface__") and hasattr(array, "get"):  # CuPy
+            array = array.get()
+        if hasattr(array, "__array__") or not hasattr(array, "__dlpack__"):
+            array = numpy.asarray(array)
+            dtype, same_size = _BORROWED.get(array.dtype.name, ("", array.dtype))
+            array = array.view(same_size)
+    try:
+        return _plumbline.contiguous(array, dtype)
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}") from None
+
+
+def _report(values: Tuple[str, str, float, str, str]) -> Report:
+    answer, sentence, percent, text, json = values
+    return Report(answer, sentence, percent, text, _json.loads(json))
+
+
+def _write(path: str, parts: Sequence[bytes]) -> None:
+    """Through a temporary file beside `path`, so that nobody reads half a file."""
+    descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(path) or ".", prefix=os.path.basename(path) + ".")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.writelines(parts)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def __getattr__(name: str) -> Any:
+    # Kernels written in Python: the module that `plumbline run --provider my_kernels.py` has, loaded where it is used.
+    if name in ("Spec", "Unsupported", "kernel"):
+        import plumbline_provider
+
+        return getattr(plumbline_provider, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

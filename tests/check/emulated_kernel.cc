@@ -1,0 +1,176 @@
+#include "tests/check/emulated_kernel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "harness/problem/inputs.h"
+
+namespace plumbline::test {
+namespace {
+
+class Kernel {
+ public:
+  Kernel(const Problem& problem, const Emulated& how)
+      : problem_(problem),
+        how_(how),
+        geometry_(problem),
+        seen_(computed_problem()),
+        q_(geometry_.q.bytes()),
+        k_(geometry_.k.bytes()),
+        v_(geometry_.v.bytes()),
+        out_(geometry_.out.bytes()),
+        lse_(geometry_.lse.bytes()) {
+    fill_inputs(geometry_, q_.data(), k_.data(), v_.data());
+  }
+
+  DumpTensors run() {
+    for (std::int64_t b = 0; b < problem_.batch; ++b) {
+      for (std::int64_t h = 0; h < problem_.heads_q; ++h) {
+        for (std::int64_t i = 0; i < geometry_.length_q(b); ++i) row(b, h, i);
+      }
+    }
+    return tensors();
+  }
+
+ private:
+  Problem computed_problem() const {
+    Problem problem = problem_;
+    if (how_.other_mask) problem.mask = how_.mask_instead;
+    return problem;
+  }
+
+  static double rounded(double value, DType dtype) { return round_to(static_cast<float>(value), dtype); }
+
+  void row(std::int64_t b, std::int64_t h, std::int64_t i) {
+    KeyRange keys = seen_.visible_keys(b, i);
+    keys.end = std::max(keys.begin, keys.end - how_.drop_last_keys);
+    const bool confused = how_.wrong_head && b == problem_.batch - 1 && h == problem_.heads_q - 1;
+    const std::int64_t kv = confused ? 0 : h / problem_.group();
+    const auto n = static_cast<std::size_t>(keys.size());
+    std::vector<double> s(n), p(n);
+    for (std::size_t j = 0; j < n; ++j) s[j] = rounded(logit(b, h, i, keys.begin + static_cast<std::int64_t>(j), kv), how_.s);
+    const double m = n == 0 ? 0 : *std::max_element(s.begin(), s.end());
+    double sum = 0;
+    for (std::size_t j = 0; j < n; ++j) {
+      p[j] = static_cast<float>(std::exp(s[j] - m));
+      sum += how_.rounded_denominator ? rounded(p[j], how_.p) : p[j];
+    }
+    sum *= how_.denominator_factor;
+    std::vector<double> o(static_cast<std::size_t>(problem_.head_dim_vo));
+    for (std::size_t j = 0; j < n; ++j) {
+      const double weight = how_.normalise_first ? rounded(p[j] / sum, how_.p) : rounded(p[j], how_.p) / sum;
+      const std::int64_t at = geometry_.v_offset(b, keys.begin + static_cast<std::int64_t>(j), kv);
+      for (std::size_t d = 0; d < o.size(); ++d) o[d] += weight * decode_at(problem_.kv(), v_.data(), static_cast<std::size_t>(at) + d);
+    }
+    write(b, h, i, o, n == 0 ? -std::numeric_limits<double>::infinity() : m + std::log(sum));
+  }
+
+  double logit(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t key, std::int64_t kv) const {
+    const auto q = static_cast<std::size_t>(geometry_.q_offset(b, i, h)), k = static_cast<std::size_t>(geometry_.k_offset(b, key, kv));
+    double sum = 0;
+    for (std::size_t d = 0; d < static_cast<std::size_t>(problem_.head_dim_qk); ++d) {
+      sum += decode_at(problem_.dtype, q_.data(), q + d) * decode_at(problem_.kv(), k_.data(), k + d);
+    }
+    return sum * problem_.softmax_scale() * how_.scale_factor;
+  }
+
+  void write(std::int64_t b, std::int64_t h, std::int64_t i, const std::vector<double>& o, double lse) {
+    std::vector<float> values(o.begin(), o.end());
+    const auto at = static_cast<std::size_t>(geometry_.out_offset(b, i, h));
+    encode(problem_.out(), values, out_.data() + at * size_in_bytes(problem_.out()));
+    const auto value = static_cast<float>(lse);
+    if (problem_.lse) std::memcpy(lse_.data() + static_cast<std::size_t>(geometry_.lse_offset(b, i, h)) * 4, &value, 4);
+  }
+
+  // Extents in the order of memory.
+  static std::vector<std::int64_t> stored(const TensorShape& shape) {
+    std::vector<std::size_t> order(static_cast<std::size_t>(shape.rank));
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return shape.stride[a] > shape.stride[b]; });
+    std::vector<std::int64_t> extents;
+    for (const std::size_t dimension : order) extents.push_back(shape.extent[dimension]);
+    return extents;
+  }
+
+  DumpTensors tensors() {
+    DumpTensors result;
+    const auto add = [&](const char* name, const TensorShape& shape, std::vector<std::byte> data) {
+      result.set(name, std::string(safetensors_dtype(shape.dtype)), stored(shape), std::move(data));
+    };
+    add("q", geometry_.q, std::move(q_));
+    add("k", geometry_.k, std::move(k_));
+    add("v", geometry_.v, std::move(v_));
+    add("out", geometry_.out, std::move(out_));
+    if (problem_.lse) add("lse", geometry_.lse, std::move(lse_));
+    if (problem_.is_padded() && problem_.lengths != Lengths::full) {
+      result.set_integers("seqlens_q", {problem_.batch}, geometry_.seqlens_q);
+      result.set_integers("seqlens_kv", {problem_.batch}, geometry_.seqlens_kv);
+    } else if (!problem_.is_padded()) {
+      result.set_integers("cu_seqlens_q", {problem_.batch + 1}, geometry_.cu_seqlens_q);
+      if (!problem_.is_paged()) result.set_integers("cu_seqlens_kv", {problem_.batch + 1}, geometry_.cu_seqlens_kv);
+    }
+    if (problem_.is_paged()) {
+      result.set_integers("seqlens_kv", {problem_.batch}, geometry_.seqlens_kv);
+      result.set_integers("page_table", {problem_.batch, geometry_.pages_per_sample}, geometry_.page_table);
+    }
+    return result;
+  }
+
+  const Problem problem_;
+  const Emulated how_;
+  const Geometry geometry_, seen_;
+  std::vector<std::byte> q_, k_, v_, out_, lse_;
+};
+
+}  // namespace
+
+void DumpTensors::set(const std::string& name, const std::string& dtype, std::vector<std::int64_t> shape, std::vector<std::byte> data) {
+  tensors_[name] = {dtype, std::move(shape), std::move(data)};
+}
+
+void DumpTensors::set_integers(const std::string& name, std::vector<std::int64_t> shape, const std::vector<std::int32_t>& values) {
+  std::vector<std::byte> data(values.size() * sizeof(std::int32_t));
+  std::memcpy(data.data(), values.data(), data.size());
+  set(name, "I32", std::move(shape), std::move(data));
+}
+
+std::map<std::string, TensorData> DumpTensors::view() const {
+  std::map<std::string, TensorData> views;
+  for (const auto& [name, tensor] : tensors_) views[name] = {tensor.dtype, tensor.shape, tensor.data.data(), tensor.data.size()};
+  return views;
+}
+
+std::vector<std::byte> DumpTensors::file(const Attributes& metadata) const {
+  nlohmann::ordered_json header;
+  header["__metadata__"] = metadata;
+  std::size_t offset = 0;
+  for (const auto& [name, tensor] : tensors_) {
+    header[name] = {{"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {offset, offset + tensor.data.size()}}};
+    offset += tensor.data.size();
+  }
+  const std::string text = header.dump();
+  const auto length = static_cast<std::uint64_t>(text.size());
+  std::vector<std::byte> bytes(sizeof length + text.size());
+  std::memcpy(bytes.data(), &length, sizeof length);
+  std::memcpy(bytes.data() + sizeof length, text.data(), text.size());
+  for (const auto& [name, tensor] : tensors_) bytes.insert(bytes.end(), tensor.data.begin(), tensor.data.end());
+  return bytes;
+}
+
+DumpTensors run_emulated(const Problem& problem, const Emulated& kernel) { return Kernel(problem, kernel).run(); }
+
+Attributes attributes_of(const Problem& problem) {
+  Attributes attributes{{"layout", std::string(name(problem.layout))}, {"mask", std::string(name(problem.mask))}};
+  if (problem.scale != 0) attributes["scale"] = std::to_string(problem.scale);
+  if (problem.padding == Padding::left) attributes["padding"] = "left";
+  if (problem.window_left >= 0 || problem.window_right >= 0) {
+    attributes["window"] = std::to_string(problem.window_left) + "," + std::to_string(problem.window_right);
+  }
+  return attributes;
+}
+
+}  // namespace plumbline::test

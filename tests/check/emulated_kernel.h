@@ -1,0 +1,57 @@
+// A kernel whose roundings and faults a test chooses, on generated inputs of any layout, and the dump of its output.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/check/dump.h"
+#include "harness/problem/safetensors.h"
+
+namespace plumbline::test {
+
+// Everything in fp32 but what is rounded here; the output in the problem's output dtype.
+struct Emulated {
+  DType p = DType::none;         // P = exp(s - m) rounded to, before P V; none = fp32
+  DType s = DType::none;         // S rounded to
+  bool normalise_first = false;  // P is divided by the denominator before it is rounded
+  bool rounded_denominator = false;
+  double scale_factor = 1;  // faults from here on
+  double denominator_factor = 1;
+  int drop_last_keys = 0;          // of the visible ones
+  bool wrong_head = false;         // the last query head of the last sample reads key head 0
+  Mask mask_instead = Mask::none;  // computed with this mask where `other_mask`
+  bool other_mask = false;
+};
+
+// Tensors by name, with their storage; copies share nothing.
+class DumpTensors {
+ public:
+  void set(const std::string& name, const std::string& dtype, std::vector<std::int64_t> shape, std::vector<std::byte> data);
+  void set_integers(const std::string& name, std::vector<std::int64_t> shape, const std::vector<std::int32_t>& values);
+  void erase(const std::string& name) { tensors_.erase(name); }
+  bool contains(const std::string& name) const { return tensors_.count(name) != 0; }
+  std::vector<std::byte>& data(const std::string& name) { return tensors_.at(name).data; }
+  std::vector<std::int64_t>& shape(const std::string& name) { return tensors_.at(name).shape; }
+  std::string& dtype(const std::string& name) { return tensors_.at(name).dtype; }
+
+  std::map<std::string, TensorData> view() const;
+  // As a safetensors file's bytes.
+  std::vector<std::byte> file(const Attributes& metadata) const;
+
+ private:
+  struct Tensor {
+    std::string dtype;
+    std::vector<std::int64_t> shape;
+    std::vector<std::byte> data;
+  };
+  std::map<std::string, Tensor> tensors_;
+};
+
+// q, k, v, out, lse and the index tensors of the layout. Padded rows of out are zero, their LSE too.
+DumpTensors run_emulated(const Problem& problem, const Emulated& kernel);
+
+// The attributes that state the problem.
+Attributes attributes_of(const Problem& problem);
+
+}  // namespace plumbline::test

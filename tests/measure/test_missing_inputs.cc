@@ -1,0 +1,26 @@
+// A case whose recorded inputs are gone is that case's error; the run goes on.
+#include <gmock/gmock.h>
+
+#include "harness/measure/measurer.h"
+
+namespace plumbline {
+namespace {
+
+TEST(MissingInputs, AreTheCasesOwnError) {
+  const MeasureOptions options;
+  const Contracts contracts;
+  Measurer measurer(options, {}, contracts);
+  PlannedCase planned;
+  planned.c = {"cpu/flash", "cpu", {}};
+  planned.c.problem.inputs = "gone.safetensors@01234567";
+  std::vector<Outcome> outcomes;
+  measurer.measure({&planned, &planned}, [&](Measurement m) { outcomes.push_back(std::move(m.outcome)); });
+  ASSERT_EQ(outcomes.size(), 2U);
+  for (const Outcome& outcome : outcomes) {
+    EXPECT_EQ(outcome.status, Status::error);
+    EXPECT_THAT(outcome.reason, testing::HasSubstr("there is no file \"gone.safetensors\""));
+  }
+}
+
+}  // namespace
+}  // namespace plumbline

@@ -1,0 +1,51 @@
+"""docs/is-it-rounding.md, executed from an empty directory exactly as written.
+
+A ```python block is the file that the text before it names last in backquotes; in ```console blocks a line "$ command"
+is run, and the lines behind it must stand in its output, in that order, each at the beginning of a line.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "is-it-rounding.md"
+BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def commands(block):
+    """(command, expected lines) of a console block."""
+    for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        command, *expected = part.splitlines()
+        yield command, expected
+
+
+def run(command, directory):
+    directories = (str(pathlib.Path(sys.executable).parent), os.environ["PLUMBLINE_BIN"], os.environ["PATH"])
+    programs = os.pathsep.join(directories)
+    environment = {**os.environ, "PATH": programs}
+    return subprocess.run(["bash", "-c", command], cwd=directory, env=environment, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False).stdout
+
+
+def test_the_page_does_what_it_says(tmp_path):
+    pytest.importorskip("torch")
+    page = PAGE.read_text(encoding="utf-8")
+    ran = []
+    for block in BLOCK.finditer(page):
+        language, text = block.groups()
+        if language == "python":
+            name = re.findall(r"`([\w.]+\.py)`", page[: block.start()])[-1]
+            (tmp_path / name).write_text(text, encoding="utf-8")
+            continue
+        for command, expected in commands(text):
+            output = run(command, tmp_path)
+            rest = output.splitlines()
+            for line in expected:
+                found = [i for i, printed in enumerate(rest) if printed.startswith(line)]
+                assert found, f"$ {command}\nexpected a line that begins with {line!r} in\n{output}"
+                rest = rest[found[0] + 1 :]
+            ran.append(command)
+    assert len(ran) == 6

@@ -1,0 +1,149 @@
+"""Kernels that behave, in NumPy, PyTorch and JAX. Options: `scale=X` multiplies the softmax scale; `version=X` is what version() says."""
+import os
+
+import numpy as np
+
+from plumbline_provider import Spec, Unsupported, kernel
+
+ALL_LAYOUTS = ("padded_bshd", "padded_bhsd", "ragged", "paged_nhd", "paged_hnd")
+ALL_MASKS = ("none", "causal_top_left", "causal_bottom_right")
+FP32_SPEC = Spec(p_dtype="fp32", qk_accumulator="fma", pv_accumulator="fma")
+
+
+def version():
+    return "1.2 (tests)"
+
+
+def option(case, name, default):
+    options = dict(item.split("=", 1) for item in case.options.split(",") if item)
+    return float(options.get(name, default))
+
+
+def attend(q, k, v, visible, scale):
+    """q [rows, heads, d], k, v [keys, heads, d] in fp32, visible [rows, keys]; out [rows, heads, d] and lse [rows, heads]."""
+    s = np.where(visible[:, None, :], np.einsum("qhd,khd->qhk", q, k) * np.float32(scale), -np.inf)
+    some = visible.any(axis=-1)[:, None]
+    top = np.where(some, s.max(axis=-1, initial=-np.inf), 0)
+    p = np.exp(s - top[..., None])
+    total = p.sum(axis=-1)
+    safe = np.where(some, total, 1)
+    out = np.einsum("qhk,khd->qhd", p, v) / safe[..., None]
+    return out, np.where(some, top + np.log(safe), -np.inf)
+
+
+@kernel(name="attention", layouts=ALL_LAYOUTS, masks=ALL_MASKS, lse=True, window=True, spec=FP32_SPEC, padding_policy="untouched",
+        promises={"run_to_run": "bitwise", "batch": "rounding"})
+def attention(case):
+    group = case.heads_q // case.heads_kv
+    scale = case.scale * option(case, "scale", 1)
+    samples = []
+    for b in range(case.batch):
+        q, k, v = (np.asarray(x, np.float32) for x in case.sample(b))
+        samples.append((case.query_rows(b), q, k.repeat(group, 1), v.repeat(group, 1), case.visible_of(b)))
+
+    def run():
+        out, lse = case.new_out(), case.new_lse()
+        for rows, q, k, v, visible in samples:
+            o, row_lse = attend(q, k, v, visible, scale)
+            out[rows] = o.astype(out.dtype)
+            lse[rows] = row_lse
+        return (out, lse) if case.lse_wanted else out
+    return run
+
+
+@kernel(name="zeros", layouts=ALL_LAYOUTS, padding_policy="zeros")
+def padded_at_once(case):
+    """All samples in one go, by the masks of padded layouts; padded query rows become zeros. No LSE."""
+    if not case.is_padded:
+        raise Unsupported(f"layout {case.layout} has no padding")
+    group = case.heads_q // case.heads_kv
+    valid = case.key_padding_mask()
+    keys_of_padding = np.where(valid[:, :, None, None], 1, 0)
+    q = np.asarray(case.q, np.float32)
+    k, v = ((np.nan_to_num(np.asarray(x, np.float32)) * keys_of_padding).repeat(group, 2) for x in (case.k, case.v))
+    out = case.new_out()
+    out[...] = 0
+    for b in range(case.batch):
+        rows = case.query_rows(b)[1]
+        o, _ = attend(q[b][rows], k[b], v[b], case.visible()[b][rows], case.scale)
+        out[b, rows] = o.astype(out.dtype)
+    return out
+
+
+@kernel(name="torch", framework="torch", layouts=ALL_LAYOUTS, masks=ALL_MASKS, lse=True, window=True, padding_policy="untouched",
+        spec=lambda case: Spec(p_dtype="fp32" if case.dtype == "fp32" else "input"))
+def in_torch(case):
+    import torch
+    case.launched = f"torch, {case.q.dtype}, {case.q.device}"
+    group = case.heads_q // case.heads_kv
+
+    def run():
+        out, lse = case.new_out(), case.new_lse()
+        for b in range(case.batch):
+            q, k, v = (x.float() for x in case.sample(b))
+            k, v = (x.repeat_interleave(group, 1) for x in (k, v))
+            visible = torch.from_numpy(case.visible_of(b)).to(q.device)
+            s = (torch.einsum("qhd,khd->qhk", q, k) * case.scale).masked_fill(~visible[:, None, :], -torch.inf)
+            total = torch.logsumexp(s, -1)
+            out[case.query_rows(b)] = torch.einsum("qhk,khd->qhd", torch.exp(s - total[..., None]).nan_to_num(), v).to(out.dtype)
+            lse[case.query_rows(b)] = total
+        return (out, lse) if case.lse_wanted else out
+    return run
+
+
+@kernel(name="jax", framework="jax", layouts=ALL_LAYOUTS, lse=True, padding_policy="zeros")
+def in_jax(case):
+    import jax.numpy as jnp
+    group = case.heads_q // case.heads_kv
+
+    def run():
+        out, lse = (jnp.nan_to_num(x) for x in (case.new_out(), case.new_lse()))
+        for b in range(case.batch):
+            q, k, v = (x.astype(jnp.float32) for x in case.sample(b))
+            s = jnp.einsum("qhd,khd->qhk", q, jnp.repeat(k, group, 1)) * case.scale
+            total = jnp.log(jnp.exp(s).sum(-1))
+            o = jnp.einsum("qhk,khd->qhd", jnp.exp(s - total[..., None]), jnp.repeat(v, group, 1))
+            out, lse = out.at[case.query_rows(b)].set(o.astype(out.dtype)), lse.at[case.query_rows(b)].set(total)
+        return (out, lse) if case.lse_wanted else out
+    return run
+
+
+@kernel(name="mixed", dtypes="bf16", kv_dtypes=("fp16", "fp32"))
+@kernel(name="narrow", dtypes="bf16", masks="causal_bottom_right", layouts="padded_bshd")
+def narrow(case):
+    raise Unsupported("head_dim 64 is not supported; use 128")
+
+
+@kernel(name="where_am_i")
+def where_am_i(case):
+    import sys
+    case.launched = f"{sys.executable} in process {os.getpid()}, options {case.options!r}, on {case.device}"
+    return lambda: case.new_out()
+
+
+def work(case, units):
+    a = np.ones((96, 96), np.float32)
+
+    def run():
+        for _ in range(units):
+            a @ a
+        return case.new_out()
+    return run
+
+
+@kernel(name="work_20")
+def work_20(case):
+    return work(case, 20)
+
+
+@kernel(name="work_40")
+def work_40(case):
+    return work(case, 40)
+
+
+@kernel(name="takes_64_mib")
+def takes_64_mib(case):
+    def run():
+        np.ones(64 << 17)
+        return case.new_out()
+    return run

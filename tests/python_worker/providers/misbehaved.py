@@ -1,0 +1,230 @@
+"""Kernels that misbehave, one way each: every misbehaviour must become that case's status. `ok` returns the mean of V."""
+import ctypes
+import os
+import sys
+import time
+
+import numpy as np
+
+from plumbline_provider import Spec, kernel
+
+LEAK = []
+
+
+def mean_of_v(case):
+    out = case.new_out()
+    for b in range(case.batch):
+        out[case.query_rows(b)] = np.asarray(case.sample(b)[2], np.float32).mean(0)
+    return out
+
+
+def misbehaving(function):
+    """A kernel of the function's name: runs function(case), then returns what it gave, or the mean of V if it gave nothing."""
+    def prepare(case):
+        def run():
+            result = function(case)
+            return mean_of_v(case) if result is None else result
+        return run
+    return kernel(name=function.__name__, layouts=("padded_bshd", "ragged"))(prepare)
+
+
+@misbehaving
+def ok(case):
+    case.launched = f"process {os.getpid()}"
+
+
+# ---- It dies ---------------------------------------------------------------------------------------------------------
+
+
+@misbehaving
+def abort(case):
+    print("tile > 0 does not hold", file=sys.stderr)
+    os.abort()
+
+
+@misbehaving
+def null_pointer(case):
+    ctypes.string_at(0)
+
+
+@kernel(name="dies_in_prepare")
+def dies_in_prepare(case):
+    ctypes.string_at(0)
+
+
+@misbehaving
+def leaves(case):
+    os._exit(3)
+
+
+@misbehaving
+def closes_everything(case):
+    os.closerange(3, 4096)
+
+
+@misbehaving
+def forks(case):
+    os.fork()
+
+
+# ---- It raises -------------------------------------------------------------------------------------------------------
+
+
+@misbehaving
+def exits(case):
+    sys.exit("no licence")
+
+
+@misbehaving
+def raises(case):
+    helper()
+
+
+def helper():
+    raise ValueError("no plan\nfits")
+
+
+@misbehaving
+def raises_deep_in_numpy(case):
+    np.concatenate([])
+
+
+@misbehaving
+def raises_what_is_no_unicode(case):
+    raise ValueError("\udcff" * 10000)
+
+
+@kernel(name="raises_in_prepare")
+def raises_in_prepare(case):
+    return case.q.no_such_attribute
+
+
+def broken_spec(case):
+    return {"p_dtype": "input"}
+
+
+@kernel(name="spec_is_no_spec", spec=broken_spec)
+def spec_is_no_spec(case):
+    return mean_of_v(case)
+
+
+# ---- It does not end -------------------------------------------------------------------------------------------------
+
+
+@misbehaving
+def hangs(case):
+    time.sleep(1000)
+
+
+@misbehaving
+def hangs_in_c(case):
+    ctypes.PyDLL(None).sleep(1000)  # holds the interpreter's lock
+
+
+# ---- It talks --------------------------------------------------------------------------------------------------------
+
+
+@misbehaving
+def prints(case):
+    reply = '{"reply": "run", "id": 1, "status": "ok", "reason": ""}'
+    print(reply)
+    ctypes.CDLL(None).puts(reply.encode())
+    for descriptor in (1, 4):
+        os.write(descriptor, reply.encode() + b"\n")
+    print("and with open(4)", file=open(4, "w", closefd=False), flush=True)
+    for i in range(2000):
+        print(f"line {i} of what a chatty library says \x01\udcff")
+    print("the last word", file=sys.stderr)
+
+
+@misbehaving
+def reads(case):
+    assert sys.stdin.read() == "" and os.read(3, 100) == b""
+
+
+# ---- It takes too much -----------------------------------------------------------------------------------------------
+
+
+@misbehaving
+def leaks(case):
+    while True:
+        LEAK.append(np.ones(64 << 17))  # 64 MiB
+
+
+@misbehaving
+def leaks_small_objects(case):
+    while True:
+        LEAK.append([None] * 100)
+
+
+@misbehaving
+def leaks_a_little(case):
+    LEAK.append(np.ones(100 << 17))  # 100 MiB a case
+
+
+# ---- It returns something else ---------------------------------------------------------------------------------------
+
+
+@misbehaving
+def wrong_shape(case):
+    return case.new_out()[:, :1]
+
+
+@misbehaving
+def wrong_dtype(case):
+    return mean_of_v(case).astype(np.float64)
+
+
+@misbehaving
+def a_list(case):
+    return [1, 2, 3]
+
+
+@misbehaving
+def a_triple(case):
+    return mean_of_v(case), None, None
+
+
+@kernel(name="nothing")
+def nothing(case):
+    return lambda: None
+
+
+@kernel(name="nothing_at_all")
+def nothing_at_all(case):
+    pass
+
+
+@kernel(name="no_lse", lse=True)
+def no_lse(case):
+    return lambda: mean_of_v(case)
+
+
+@kernel(name="lse_in_fp64", lse=True)
+def lse_in_fp64(case):
+    return lambda: (mean_of_v(case), case.new_lse().astype(np.float64))
+
+
+@misbehaving
+def a_row_too_few(case):
+    out = mean_of_v(case)
+    out[0, 1] = case.new_out()[0, 1]
+    return out
+
+
+# ---- It writes where it must not -------------------------------------------------------------------------------------
+
+
+@misbehaving
+def writes_to_an_input(case):
+    case.q[...] = 0
+
+
+@misbehaving
+def writes_to_an_input_by_force(case):
+    ctypes.memset(case.q.ctypes.data + 4, 0, 1)
+
+
+@kernel(name="writes_to_an_input_in_torch", framework="torch")
+def writes_to_an_input_in_torch(case):
+    case.q.mul_(2)

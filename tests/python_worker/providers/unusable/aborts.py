@@ -1,0 +1,4 @@
+"""Dies while it is loaded."""
+import os
+
+os.abort()

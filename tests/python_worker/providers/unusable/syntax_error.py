@@ -1,0 +1,5 @@
+"""Not Python."""
+
+
+def broken(:
+    pass

@@ -1,0 +1,7 @@
+"""A word that no declaration knows."""
+from plumbline_provider import kernel
+
+
+@kernel(name="flash", masks=("causal",))
+def flash(case):
+    return case.new_out()
