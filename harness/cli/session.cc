@@ -78,7 +78,9 @@ Style output_style() {
 }
 
 void ProviderOptions::add_to(CLI::App& command) {
-  command.add_option("--provider", providers, "Provider library, LIBRARY[:OPTIONS]; repeat for more. Replaces a provider of the same name")
+  command
+      .add_option("--provider", providers,
+                  "Provider, FILE[:OPTIONS]: a shared library or a Python file; repeat for more. Replaces a provider of the same name")
       ->type_name("FILE");
   command.add_flag("--no-default-provider", no_default_provider, "Do not load the CPU kernels that come with plumbline");
   command.add_option("--baselines", baselines, "Directory with contracts.toml and support.toml (default: plumbline's own)")

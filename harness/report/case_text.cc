@@ -10,29 +10,10 @@
 namespace plumbline {
 namespace {
 
-constexpr std::size_t label_width = 11;
-
-// "  worst      text", wrapped behind the label.
-std::string labelled(std::string_view label, const std::string& text, const Style& style) {
-  return fmt::format("  {:<{}}{}\n", label, label_width, wrapped(text, label_width + 2, style));
-}
-
 std::string shell_quoted(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
   return quoted + "'";
-}
-
-// "P rounding 71 %, output rounding 25 %": the shares of sigma^2 from 1 % on, largest first.
-std::string shares(const std::array<double, rounding_count>& share) {
-  std::vector<std::pair<double, Rounding>> parts;
-  for (int i = 0; i < rounding_count; ++i) parts.emplace_back(share[static_cast<std::size_t>(i)], static_cast<Rounding>(i));
-  std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::string text;
-  for (const auto& [part, rounding] : parts) {
-    if (part >= 0.01) text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : ", ", name(rounding), 100 * part);
-  }
-  return text;
 }
 
 std::string nearest(const Judgement& judgement) {

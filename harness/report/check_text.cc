@@ -12,12 +12,6 @@
 namespace plumbline {
 namespace {
 
-constexpr std::size_t label_width = 11;
-
-std::string line(std::string_view label, const std::string& text, const Style& style) {
-  return fmt::format("  {:<{}}{}\n", label, label_width, wrapped(text, label_width + 2, style));
-}
-
 Verdict verdict_like(Answer answer) {
   if (answer == Answer::rounding) return Verdict::pass;
   return answer == Answer::bug ? Verdict::fail : Verdict::ambiguous;
@@ -53,19 +47,6 @@ std::string ladder_text(const CheckReport& report) {
   return text;
 }
 
-// "P rounding 71 %, output rounding 25 %": the shares of sigma^2 from 1 % on, largest first.
-std::string shares(const std::array<double, rounding_count>& share) {
-  std::vector<std::pair<double, Rounding>> parts;
-  parts.reserve(share.size());
-  for (int i = 0; i < rounding_count; ++i) parts.emplace_back(share[static_cast<std::size_t>(i)], static_cast<Rounding>(i));
-  std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::string text;
-  for (const auto& [part, rounding] : parts) {
-    if (part >= 0.01) text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : ", ", name(rounding), 100 * part);
-  }
-  return text;
-}
-
 std::string element_text(const WorstElement& worst) {
   const double error = worst.got - worst.expected;
   return fmt::format("{}, {}: got {:.7g}, expected {:.7g}: {:.3g} sigma, {:.3g} ulp", at(worst.element),
@@ -78,15 +59,16 @@ std::string worst_lines(const CheckReport& report, const Style& style) {
   std::string text;
   if (outcome.worst && outcome.worst_statistic == "lse") {
     const WorstElement& lse = *outcome.worst;
-    text += line("LSE",
-                 fmt::format("sample {} head {} row {}: got {:.9g}, expected {:.9g}: {:.3g} sigma", lse.element.sample, lse.element.head,
-                             lse.element.row, lse.got, lse.expected, (lse.got - lse.expected) / lse.sigma),
-                 style);
+    text += labelled("LSE",
+                     fmt::format("sample {} head {} row {}: got {:.9g}, expected {:.9g}: {:.3g} sigma", lse.element.sample,
+                                 lse.element.head, lse.element.row, lse.got, lse.expected, (lse.got - lse.expected) / lse.sigma),
+                     style);
   }
   std::string_view label = "worst";
-  for (const WorstElement& worst : report.worst) text += line(std::exchange(label, ""), element_text(worst), style);
+  for (const WorstElement& worst : report.worst) text += labelled(std::exchange(label, ""), element_text(worst), style);
   if (!report.worst.empty()) {
-    text += line("sigma", fmt::format("{:.3g} at the first: {}", report.worst.front().sigma, shares(report.worst.front().share)), style);
+    text +=
+        labelled("sigma", fmt::format("{:.3g} at the first: {}", report.worst.front().sigma, shares(report.worst.front().share)), style);
   }
   return text;
 }
@@ -158,24 +140,25 @@ std::string render_check(const CheckReport& report, const Style& style, bool ver
   const std::string answer(name(report.answer));
   std::string text = coloured(answer, verdict_like(report.answer), style) + "  " +
                      wrapped(fmt::format("{}: {}", report.name, report.sentence), answer.size() + 2, style) + "\n";
-  text += line("problem", problem_text(outcome), style);
+  text += labelled("problem", problem_text(outcome), style);
   const bool stated = report.stated && report.judged == 0;
-  text += line("judged by", fmt::format("{}{}, which rounds {}", stated ? "the stated " : "", judged.rung.name, judged.rung.rounds), style);
-  if (!judged.rung.source.empty()) text += line("", judged.rung.source, style);
-  text += line("ladder", ladder_text(report), style);
+  text +=
+      labelled("judged by", fmt::format("{}{}, which rounds {}", stated ? "the stated " : "", judged.rung.name, judged.rung.rounds), style);
+  if (!judged.rung.source.empty()) text += labelled("", judged.rung.source, style);
+  text += labelled("ladder", ladder_text(report), style);
   std::string error = fmt::format("{} of the limit ({}): peak {}, beyond output rounding {}, rms {}",
                                   percent(judged.judgement.percent_of_limit), judged.judgement.nearest_statistic,
                                   number(outcome.errors.peak), number(outcome.errors.beyond_output), number(outcome.errors.rms));
   if (outcome.errors.has_lse) error += fmt::format(", lse {}", number(outcome.errors.lse_z));
   error += fmt::format("; largest error {}, mean {}", number(outcome.errors.max_abs), number(outcome.errors.mean_abs));
-  if (outcome.errors.elements > 0) text += line("error", error, style);
+  if (outcome.errors.elements > 0) text += labelled("error", error, style);
   if (report.answer == Answer::rounding && !verbose) return text;
   std::string_view label = "why";
-  for (const Finding& finding : judged.judgement.findings) text += line(std::exchange(label, ""), finding.text, style);
+  for (const Finding& finding : judged.judgement.findings) text += labelled(std::exchange(label, ""), finding.text, style);
   text += worst_lines(report, style);
-  if (!outcome.location.description.empty()) text += line("where", outcome.location.description, style);
+  if (!outcome.location.description.empty()) text += labelled("where", outcome.location.description, style);
   label = "suggests";
-  for (const std::string& suggestion : report.suggestions) text += line(std::exchange(label, ""), suggestion, style);
+  for (const std::string& suggestion : report.suggestions) text += labelled(std::exchange(label, ""), suggestion, style);
   return text;
 }
 

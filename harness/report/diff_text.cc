@@ -11,13 +11,8 @@
 namespace plumbline {
 namespace {
 
-constexpr std::size_t label_width = 11;
 constexpr std::int64_t most_map_lines = 32;
 constexpr std::size_t most_in_full = 5;
-
-std::string labelled(std::string_view label, const std::string& text, const Style& style) {
-  return fmt::format("  {:<{}}{}\n", label, label_width, wrapped(text, label_width + 2, style));
-}
 
 std::string coloured_answer(Answer answer, const Style& style) {
   const Verdict as = answer == Answer::rounding ? Verdict::pass : answer == Answer::bug ? Verdict::fail : Verdict::ambiguous;

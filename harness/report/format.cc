@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 namespace plumbline {
 
@@ -64,6 +66,22 @@ std::string wrapped(std::string_view text, std::size_t indent, const Style& styl
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return out;
+}
+
+std::string labelled(std::string_view label, const std::string& text, const Style& style) {
+  return fmt::format("  {:<{}}{}\n", label, label_width, wrapped(text, label_width + 2, style));
+}
+
+std::string shares(const std::array<double, rounding_count>& share) {
+  std::vector<std::pair<double, Rounding>> parts;
+  parts.reserve(share.size());
+  for (int i = 0; i < rounding_count; ++i) parts.emplace_back(share[static_cast<std::size_t>(i)], static_cast<Rounding>(i));
+  std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string text;
+  for (const auto& [part, rounding] : parts) {
+    if (part >= 0.01) text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : ", ", name(rounding), 100 * part);
+  }
+  return text;
 }
 
 std::string why(const Judgement& judgement) {

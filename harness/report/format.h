@@ -1,6 +1,7 @@
 // Small pieces of text that the renderers share.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -23,6 +24,12 @@ std::string coloured(std::string_view text, Verdict verdict, const Style& style)
 // Breaks at blanks so that no line exceeds the width where that is possible; lines after the first start with `indent` blanks. The first
 // is taken to start at column `indent`. Line breaks of the text are kept.
 std::string wrapped(std::string_view text, std::size_t indent, const Style& style);
+
+inline constexpr std::size_t label_width = 11;
+// "  worst      text": a label in a column of label_width, the text wrapped behind it. An empty label continues the one before.
+std::string labelled(std::string_view label, const std::string& text, const Style& style);
+// "P rounding 71 %, output rounding 25 %": the shares of sigma^2 from 1 % on, largest first.
+std::string shares(const std::array<double, rounding_count>& share);
 
 // The sentence behind a verdict: the texts of its findings, else its notes, joined by "; ".
 std::string why(const Judgement& judgement);

@@ -93,15 +93,16 @@ TEST_F(Foreign, StoriesProblemsPassOnAllOfThem) {
   const auto result = run(arguments + "--tier smoke --db a.db");
   if (is_absent(result)) GTEST_SKIP() << result.text;
   EXPECT_EQ(result.code, 0) << result.text;
-  for (const char* name : {"torch/sdpa_math", "torch/sdpa_flash_varlen", "transformers/eager", "transformers/sdpa", "onnxruntime/mha"}) {
+  for (const char* name :
+       {"torch/sdpa_math", "torch/sdpa_flash", "torch/sdpa_math_varlen", "transformers/eager", "transformers/sdpa", "onnxruntime/mha"}) {
     EXPECT_THAT(kernels_that_ran(), HasSubstr(std::string(name) + "\n"));
   }
 }
 
 // The stories' pairs on foreign kernels; S3's times and memory over lengths are in v_crossover.
 TEST_F(Foreign, StoriesPairsAndTheCrossover) {
-  const auto result = run(suite("foreign.toml") + " --tier smoke --match 'foreign/s?_*' --db a.db " +
-                          provider("torch") + " " + provider("transformers") + " " + provider("jax") + " " + provider("onnxruntime"));
+  const auto result = run(suite("foreign.toml") + " --tier smoke --match 'foreign/s?_*' --db a.db " + provider("torch") + " " +
+                          provider("transformers") + " " + provider("jax") + " " + provider("onnxruntime"));
   if (is_absent(result)) GTEST_SKIP() << result.text;
   EXPECT_EQ(result.code, 0) << result.text;
   const auto rows = plumbline(

@@ -276,7 +276,10 @@ TEST(ReviewedContracts, PinTheCpuKernels) {
   }
   EXPECT_EQ(contracts->find("cpu/flash_attended")->padding_policy, PaddingPolicy::attended);
   EXPECT_EQ(contracts->find("cpu/flash_unpad")->padding_policy, PaddingPolicy::zeros);
-  for (const Contract& contract : contracts->contracts) EXPECT_EQ(contract.promises.run_to_run, Promise::bitwise) << contract.kernel;
+  for (const Contract& contract : contracts->contracts) {
+    if (!contract.kernel.starts_with("cpu/")) continue;
+    EXPECT_EQ(contract.promises.run_to_run, Promise::bitwise) << contract.kernel;
+  }
 }
 
 }  // namespace
