@@ -95,10 +95,10 @@ struct Outcome {
   bool timed = false;
   double time_ns = 0;  // median over repetitions
   double time_mad_ns = 0;
-  double time_ratio = 0;  // median kernel / median sentinel
+  double time_ratio = 0;                // median kernel / median sentinel
   std::int64_t peak_memory_bytes = -1;  // by which the worker's resident memory rose during one call, workspace included; -1 = unknown
-  double wall_ms = 0;     // of the whole measurement
-  std::string saved_to;   // file of --save-failures, "" if none
+  double wall_ms = 0;                   // of the whole measurement
+  std::string saved_to;                 // file of --save-failures, "" if none
 };
 
 // Two cases compared row by row.

@@ -17,7 +17,7 @@ template <class T>
 using Buffer = std::vector<T>;
 #else
 template <class T>
-using Buffer = std::vector<T, tbb::cache_aligned_allocator<T>>;
+using Buffer = std::vector<T, tbb::cache_aligned_allocator<T> >;
 #endif
 
 // Row stride of float matrices over columns: a multiple of this, padded with zeros.

@@ -87,14 +87,14 @@ TEST_F(Foreign, StoriesProblemsPassOnAllOfThem) {
   for (const char* story : {"s1_prefill_vs_decode", "s2_bf16_ragged", "s3_padding_policy", "s4_tensor_cores", "s5_unsupported_dtype"}) {
     arguments += suite(std::string("stories/") + story + ".toml") + " ";
   }
-  for (const char* name : {"torch", "transformers", "onnxruntime"}) {
+  for (const char* name : {"torch", "transformers", "jax", "onnxruntime"}) {
     arguments += "--kernel '" + std::string(name) + "/*' " + provider(name) + " ";
   }
   const auto result = run(arguments + "--tier smoke --db a.db");
   if (is_absent(result)) GTEST_SKIP() << result.text;
   EXPECT_EQ(result.code, 0) << result.text;
-  for (const char* name :
-       {"torch/sdpa_math", "torch/sdpa_flash", "torch/sdpa_math_varlen", "transformers/eager", "transformers/sdpa", "onnxruntime/mha"}) {
+  for (const char* name : {"torch/sdpa_math", "torch/sdpa_flash", "torch/sdpa_math_varlen", "transformers/eager", "transformers/sdpa",
+                           "jax/dpa", "onnxruntime/mha"}) {
     EXPECT_THAT(kernels_that_ran(), HasSubstr(std::string(name) + "\n"));
   }
 }
