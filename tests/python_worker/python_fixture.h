@@ -36,8 +36,10 @@ inline std::string hello_error(const std::string& provider) {
 inline const std::string& why_no_python() {
   static const std::string reason = [] {
     const std::string error = hello_error(provider_path("behaved.py"));
-    const bool absent = error.find("no usable numpy") != std::string::npos || error.find("no Python interpreter") != std::string::npos;
-    return absent ? error : "";
+    for (const char* absent : {"no usable numpy", "no Python interpreter", "No module named 'ml_dtypes'"}) {
+      if (error.find(absent) != std::string::npos) return error;
+    }
+    return std::string();
   }();
   return reason;
 }

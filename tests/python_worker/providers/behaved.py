@@ -1,6 +1,7 @@
 """Kernels that behave, in NumPy, PyTorch and JAX. Options: `scale=X` multiplies the softmax scale; `version=X` is what version() says."""
 import os
 
+import ml_dtypes  # noqa: F401, bf16 in NumPy: where it is absent the tests skip
 import numpy as np
 
 from plumbline_provider import Spec, Unsupported, kernel
