@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "harness/measure/locate.h"
 
@@ -53,11 +52,6 @@ std::string first_non_finite(const Dump& dump) {
 }
 
 }  // namespace
-
-double rms_of(const std::vector<float>& values) {
-  const double sum = std::accumulate(values.begin(), values.end(), 0.0, [](double s, float x) { return s + double{x} * double{x}; });
-  return values.empty() ? 0 : std::sqrt(sum / static_cast<double>(values.size()));
-}
 
 Examiner::Examiner(const Dump& dump, const CheckOptions& options)
     : dump_(dump), rows_(select_rows(*dump.geometry, options.reference_cost_limit)), range_(value_range(*dump.geometry, dump.v.data())) {}

@@ -42,6 +42,4 @@ StatedLayout layout_of(const Dump& dump);
 // Whether an output that kept `problem` and `layout` would be explained by rounding: fewer rows, no faults. For a second look only.
 bool would_explain(const Dump& dump, const Problem& problem, StatedLayout layout, const RoundingSpec& spec);
 
-double rms_of(const std::vector<float>& values);
-
 }  // namespace plumbline

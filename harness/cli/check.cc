@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/dump_options.h"
 #include "harness/cli/session.h"
 #include "harness/report/check_text.h"
 
@@ -12,18 +13,14 @@ namespace {
 
 struct DumpOptions {
   std::vector<std::string> files;
-  std::map<std::string, std::string> attributes;
-  bool causal = false, verbose = false;
+  AttributeOptions attributes;
+  bool verbose = false;
   CheckOptions check;
   std::string format = "text";
 };
 
-int check_files(DumpOptions& options) {
-  Attributes stated;
-  for (const auto& [name, value] : options.attributes) {
-    if (!value.empty()) stated[name] = value;
-  }
-  if (options.causal) stated["causal"] = "true";
+int check_files(const DumpOptions& options) {
+  const Attributes stated = options.attributes.stated();
   std::vector<CheckReport> reports;
   Errors errors;
   bool bug = false, undecided = false;
@@ -54,20 +51,8 @@ void add_check(CLI::App& app, int& exit_code) {
   command->add_option("files", options->files, "Dumps (safetensors): q, k, v, out, optionally lse, lengths, page_table, mask")
       ->required()
       ->type_name("FILE");
-  // One option for each attribute; what is stated here wins over the file's metadata.
-  for (const auto& [name, sentence] : attribute_names()) {
-    std::string option = "--" + name;
-    std::replace(option.begin(), option.end(), '_', '-');
-    if (name == "causal") {
-      command->add_flag(option, options->causal, sentence);
-    } else {
-      command->add_option(option, options->attributes[name], sentence)->type_name("");
-    }
-  }
-  command
-      ->add_option("--reference-cost", options->check.reference_cost_limit, "Multiply-adds of the reference beyond which it samples rows")
-      ->capture_default_str()
-      ->check(CLI::Range(1.0, 1e18));
+  options->attributes.add_to(*command);
+  add_reference_cost(*command, options->check.reference_cost_limit);
   command->add_flag("--whole-ladder", options->check.whole_ladder, "Try every rung, also looser ones than one that explains");
   command->add_flag("--verbose,-v", options->verbose, "The worst elements of outputs that are explained, too");
   command->add_option("--format", options->format)->check(CLI::IsMember({"text", "json"}))->capture_default_str();

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/dump_options.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/session.h"
 #include "harness/problem/inputs.h"
@@ -21,8 +22,7 @@ struct DiffOptions {
   CaseOptions cases;
   ProviderOptions providers;
   MeasureOptions measure;
-  Attributes attributes;  // of both dumps; an empty text is not stated
-  bool causal = false;
+  AttributeOptions attributes;  // of both dumps
   double timeout_s = 60;
   std::string format = "text";
   bool quiet = false;
@@ -37,8 +37,7 @@ int finish(const std::vector<DiffReport>& reports, const DiffOptions& options) {
 }
 
 int diff_dumps(const DiffOptions& options) {
-  Attributes stated = options.attributes;
-  std::erase_if(stated, [](const auto& attribute) { return attribute.second.empty(); });
+  const Attributes stated = options.attributes.stated();
   auto a = read_dump(options.a, stated), b = read_dump(options.b, stated);
   Errors errors;
   if (!a) errors = a.error();
@@ -66,12 +65,6 @@ std::vector<SuiteCase> problems(const std::vector<Suite>& suites, const DiffOpti
   return chosen;
 }
 
-PlannedCase planned(const SuiteCase& from, const std::string& kernel) {
-  PlannedCase to{from.suite, from.group, from.reason, from.tier, Case{kernel, from.device, from.problem}, "", false};
-  to.case_id = case_id(to.c);
-  return to;
-}
-
 MeasuredSide side(Measurement measurement, const ReviewedText& text) {
   const Case c = measurement.outcome.c;
   const RoundingSpec spec = text.contracts.pinned_spec(c.kernel, c.problem);
@@ -82,7 +75,8 @@ MeasuredSide side(Measurement measurement, const ReviewedText& text) {
 }
 
 DiffReport diff_kernels_on(const SuiteCase& problem, Measurer& measurer, const ReviewedText& text, const DiffOptions& options) {
-  const PlannedCase a = planned(problem, options.a), b = planned(problem, options.b);
+  PlannedCase a = planned(problem, options.a), b = planned(problem, options.b);
+  a.timed = b.timed = false;
   std::vector<MeasuredSide> sides;
   measurer.measure({&a, &b}, [&](Measurement measurement) { sides.push_back(side(std::move(measurement), text)); });
   const Geometry& geometry = *sides.front().measurement.geometry;
@@ -129,10 +123,6 @@ int diff_kernels(DiffOptions& options) {
   return finish(reports, options);
 }
 
-bool any_stated(const Attributes& attributes) {
-  return std::any_of(attributes.begin(), attributes.end(), [](const auto& attribute) { return !attribute.second.empty(); });
-}
-
 bool is_file_name(const std::string& name) { return name.ends_with(".safetensors"); }
 
 int run_diff(DiffOptions& options) {
@@ -144,7 +134,7 @@ int run_diff(DiffOptions& options) {
           "for example plumbline diff a.safetensors b.safetensors, or plumbline diff cpu/flash cpu/split_kv cases/smoke.toml"}},
         exit_usage);
   }
-  if (any_stated(options.attributes)) {
+  if (!options.attributes.stated().empty()) {
     return report_errors({{"", 0, "options that state what a dump leaves out do not apply to suites", "a suite's problems state it all"}},
                          exit_usage);
   }
@@ -168,17 +158,8 @@ void add_diff(CLI::App& app, int& exit_code) {
   command->add_option("--timeout", options->timeout_s, "Seconds one call may take in its worker")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  for (const auto& [name, sentence] : attribute_names()) {
-    std::string option = "--" + name;
-    std::replace(option.begin(), option.end(), '_', '-');
-    auto* added = name == "causal" ? command->add_flag(option, options->causal, sentence)
-                                   : command->add_option(option, options->attributes[name], sentence)->type_name("");
-    added->group("What both dumps leave unstated");
-  }
-  command
-      ->add_option("--reference-cost", options->measure.reference_cost_limit, "Multiply-adds of the reference beyond which it samples rows")
-      ->capture_default_str()
-      ->check(CLI::Range(1.0, 1e18));
+  options->attributes.add_to(*command, "What both dumps leave unstated");
+  add_reference_cost(*command, options->measure.reference_cost_limit);
   command->add_option("--format", options->format)->check(CLI::IsMember({"text", "json"}))->capture_default_str();
   command->add_flag("--quiet,-q", options->quiet, "No progress");
   command->footer(
@@ -188,10 +169,7 @@ void add_diff(CLI::App& app, int& exit_code) {
       "  plumbline diff cpu/flash mine/flash cases/smoke.toml --provider ./libmine.so --case '*bf16*'\n"
       "Exit codes: 0 ROUNDING (both keep their limits against fp64, and what both declare explains the difference), 1 BUG (it says which\n"
       "of the two is wrong), 5 UNDECIDED, 4 nothing compared, 2 the two do not ask the same.");
-  command->callback([options, &exit_code] {
-    if (options->causal) options->attributes["causal"] = "true";
-    exit_code = run_diff(*options);
-  });
+  command->callback([options, &exit_code] { exit_code = run_diff(*options); });
 }
 
 }  // namespace plumbline::cli

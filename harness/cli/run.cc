@@ -170,10 +170,7 @@ void add_run(CLI::App& app, int& exit_code) {
   command->add_option("--repetitions", options->measure.time_repetitions, "Repetitions of a timed case")
       ->capture_default_str()
       ->check(CLI::Range(3, 1000));
-  command
-      ->add_option("--reference-cost", options->measure.reference_cost_limit, "Multiply-adds of the reference beyond which it samples rows")
-      ->capture_default_str()
-      ->check(CLI::Range(1.0, 1e18));
+  add_reference_cost(*command, options->measure.reference_cost_limit);
   command->add_option("--reference-cache", options->measure.reference_cache, "Keep fp64 references in this directory")->type_name("DIR");
   command->add_option("--save-failures", options->measure.save_failures, "Write tensors of each failure as safetensors")->type_name("DIR");
   command->add_option("--junit", options->junit, "Write JUnit XML")->type_name("FILE");

@@ -142,6 +142,12 @@ Result<std::vector<Suite>> CaseOptions::read() {
   return read_suites;
 }
 
+void add_reference_cost(CLI::App& command, double& limit) {
+  command.add_option("--reference-cost", limit, "Multiply-adds of the reference beyond which it samples rows")
+      ->capture_default_str()
+      ->check(CLI::Range(1.0, 1e18));
+}
+
 void DatabaseOption::add_to(CLI::App& command) {
   command.add_option("--db", path, "Database of runs")->type_name("FILE")->capture_default_str();
 }

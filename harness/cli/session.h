@@ -51,6 +51,9 @@ struct CaseOptions {
   Result<std::vector<Suite>> read();
 };
 
+// --reference-cost: the multiply-adds beyond which the reference samples rows.
+void add_reference_cost(CLI::App& command, double& limit);
+
 struct DatabaseOption {
   std::filesystem::path path = "plumbline.db";
   void add_to(CLI::App& command);

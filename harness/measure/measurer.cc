@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "harness/judge/judge.h"
 #include "harness/judge/past.h"
@@ -46,11 +45,6 @@ std::string output_digest(const Arena& arena, const RunRequest& request) {
   const XXH128_hash_t hash = XXH3_128bits_digest(state);
   XXH3_freeState(state);
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
-}
-
-double rms(const std::vector<float>& values) {
-  const double sum = std::accumulate(values.begin(), values.end(), 0.0, [](double s, float x) { return s + double{x} * double{x}; });
-  return values.empty() ? 0 : std::sqrt(sum / static_cast<double>(values.size()));
 }
 
 }  // namespace
@@ -275,7 +269,7 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
   if (within_limits(outcome.errors, limits) && outcome.faults.total() == 0) return;
 
   const auto strict = reference(state, strict_spec(problem), inputs, false);
-  outcome.widening = rms(strict->sigma) > 0 ? rms(ref->sigma) / rms(strict->sigma) : 1;
+  outcome.widening = rms_of(strict->sigma) > 0 ? rms_of(ref->sigma) / rms_of(strict->sigma) : 1;
   outcome.location = locate({&geometry, inputs, &spec, ref.get(), &comparison});
   if (!options_.save_failures.empty()) {
     auto saved = save_failure(options_.save_failures, outcome, geometry, inputs, outputs);

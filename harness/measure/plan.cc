@@ -9,12 +9,6 @@
 namespace plumbline {
 namespace {
 
-PlannedCase planned(const SuiteCase& from, const std::string& kernel) {
-  PlannedCase to{from.suite, from.group, from.reason, from.tier, Case{kernel, from.device, from.problem}, "", from.timed};
-  to.case_id = case_id(to.c);
-  return to;
-}
-
 std::vector<std::string> matching(const std::vector<std::string>& kernels, const std::string& pattern) {
   std::vector<std::string> found;
   std::copy_if(kernels.begin(), kernels.end(), std::back_inserter(found), [&](const std::string& k) { return glob_match(pattern, k); });
@@ -27,6 +21,12 @@ Error no_kernel(const SuiteCase& c, const std::vector<std::string>& kernels) {
 }
 
 }  // namespace
+
+PlannedCase planned(const SuiteCase& from, const std::string& kernel) {
+  PlannedCase to{from.suite, from.group, from.reason, from.tier, Case{kernel, from.device, from.problem}, "", from.timed};
+  to.case_id = case_id(to.c);
+  return to;
+}
 
 Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<std::string>& kernels, const CaseFilter& filter) {
   Plan plan;

@@ -16,6 +16,9 @@ struct PlannedCase {
   bool timed = false;
 };
 
+// A suite's case with its kernel known.
+PlannedCase planned(const SuiteCase& from, const std::string& kernel);
+
 struct PlannedDiff {
   std::string suite, name, reason;
   Tier tier = Tier::smoke;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <numeric>
 
 #include "harness/judge/judge.h"
 
@@ -158,6 +159,11 @@ std::pair<std::string, Maximum> nearest_to_limit(const Comparison& comparison, c
   if (outputs_fine && !within(lse, std::max(peak, beyond))) return {"lse", comparison.lse};
   return within(beyond, peak) || std::isnan(peak) ? std::pair{"peak", comparison.peak}
                                                   : std::pair{"beyond output rounding", comparison.beyond_output};
+}
+
+double rms_of(const std::vector<float>& values) {
+  const double sum = std::accumulate(values.begin(), values.end(), 0.0, [](double s, float x) { return s + double{x} * double{x}; });
+  return values.empty() ? 0 : std::sqrt(sum / static_cast<double>(values.size()));
 }
 
 ElementId element_of(const Reference& reference, const Maximum& maximum) {

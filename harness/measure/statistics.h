@@ -42,6 +42,9 @@ bool within_limits(const ErrorStatistics& statistics, const Limits& limits);
 // LSE, whose scale is by far the smallest, is named only where the outputs keep their limits: a person looks for an output first.
 std::pair<std::string, Maximum> nearest_to_limit(const Comparison& comparison, const Limits& limits);
 
+// Of sigma over all rows and columns: how tight a spec is on a problem. 0 for no values.
+double rms_of(const std::vector<float>& values);
+
 // The element as a person looks for it.
 ElementId element_of(const Reference& reference, const Maximum& maximum);
 

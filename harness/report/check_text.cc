@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "harness/report/format.h"
+#include "harness/report/json_value.h"
 
 namespace plumbline {
 namespace {
@@ -73,22 +72,15 @@ std::string worst_lines(const CheckReport& report, const Style& style) {
   return text;
 }
 
-using Json = nlohmann::ordered_json;
-
-Json value(double x) {
-  if (std::isfinite(x)) return x;
-  return std::isnan(x) ? "NaN" : x > 0 ? "Infinity" : "-Infinity";
-}
-
 Json worst_json(const WorstElement& worst) {
-  Json object = {
-      {"sample", worst.element.sample},    {"head", worst.element.head}, {"row", worst.element.row},
-      {"column", worst.element.column},    {"got", value(worst.got)},    {"expected", value(worst.expected)},
-      {"sigma", value(worst.sigma)},       {"ulp", value(worst.ulp)},    {"error_sigma", value((worst.got - worst.expected) / worst.sigma)},
-      {"visible_keys", worst.visible_keys}};
-  for (int i = 0; i < rounding_count; ++i) {
-    object["share"][std::string(name(static_cast<Rounding>(i)))] = value(worst.share[static_cast<std::size_t>(i)]);
-  }
+  Json object = element_json(worst.element);
+  object.update(Json{{"got", json_value(worst.got)},
+                     {"expected", json_value(worst.expected)},
+                     {"sigma", json_value(worst.sigma)},
+                     {"ulp", json_value(worst.ulp)},
+                     {"error_sigma", json_value((worst.got - worst.expected) / worst.sigma)},
+                     {"visible_keys", worst.visible_keys},
+                     {"share", share_json(worst.share)}});
   return object;
 }
 
@@ -99,14 +91,14 @@ Json trial_json(const Trial& trial) {
                  {"source", trial.rung.source},
                  {"spec", spec_text(trial.rung.spec)},
                  {"explains", trial.explains},
-                 {"percent_of_limit", value(trial.judgement.percent_of_limit)},
+                 {"percent_of_limit", json_value(trial.judgement.percent_of_limit)},
                  {"nearest_statistic", trial.judgement.nearest_statistic},
-                 {"sigma_rms", value(trial.sigma_rms)},
-                 {"peak", value(errors.peak)},
-                 {"beyond_output", value(errors.beyond_output)},
-                 {"rms", value(errors.rms)},
+                 {"sigma_rms", json_value(trial.sigma_rms)},
+                 {"peak", json_value(errors.peak)},
+                 {"beyond_output", json_value(errors.beyond_output)},
+                 {"rms", json_value(errors.rms)},
                  {"faults", trial.outcome.faults.total()}};
-  if (errors.has_lse) object["lse_z"] = value(errors.lse_z);
+  if (errors.has_lse) object["lse_z"] = json_value(errors.lse_z);
   object["findings"] = Json::array();
   for (const Finding& finding : trial.judgement.findings) object["findings"].push_back(finding.text);
   return object;
@@ -118,7 +110,7 @@ Json report_json(const CheckReport& report) {
                  {"answer", name(report.answer)},
                  {"sentence", report.sentence},
                  {"rung", judged.rung.name},
-                 {"percent_of_limit", value(judged.judgement.percent_of_limit)},
+                 {"percent_of_limit", json_value(judged.judgement.percent_of_limit)},
                  {"spec_stated", report.stated},
                  {"problem", problem_id(judged.outcome.c.problem)},
                  {"rows_compared", judged.outcome.reference_rows},
@@ -166,7 +158,7 @@ std::string render_check_json(const std::vector<CheckReport>& reports, const Err
   Json root = {{"dumps", Json::array()}, {"errors", Json::array()}};
   for (const CheckReport& report : reports) root["dumps"].push_back(report_json(report));
   for (const Error& error : errors) root["errors"].push_back({{"file", error.file}, {"message", error.message}, {"remedy", error.remedy}});
-  return root.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(root);
 }
 
 }  // namespace plumbline

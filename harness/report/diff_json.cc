@@ -1,18 +1,10 @@
 // `plumbline diff --format json`.
-#include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "harness/report/diff_text.h"
+#include "harness/report/json_value.h"
 
 namespace plumbline {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-Json value(double x) {
-  if (std::isfinite(x)) return x;
-  return std::isnan(x) ? "NaN" : x > 0 ? "Infinity" : "-Infinity";
-}
 
 Json side_json(const DiffSide& side) {
   Json findings = Json::array();
@@ -24,23 +16,21 @@ Json side_json(const DiffSide& side) {
           {"why", side.why},
           {"spec", side.spec_name},
           {"spec_judged", side.outcome.spec_judged},
-          {"percent_of_limit", value(side.judgement.percent_of_limit)},
+          {"percent_of_limit", json_value(side.judgement.percent_of_limit)},
           {"nearest_statistic", side.judgement.nearest_statistic},
           {"findings", findings},
           {"where", side.outcome.location.description}};
 }
 
 Json element_json(const DiffElement& e) {
-  return {{"sample", e.element.sample},
-          {"head", e.element.head},
-          {"row", e.element.row},
-          {"column", e.element.column},
-          {"a", value(e.a)},
-          {"b", value(e.b)},
-          {"expected", value(e.expected)},
-          {"sigma_a", value(e.sigma_a)},
-          {"sigma_b", value(e.sigma_b)},
-          {"ulp", value(e.ulp)}};
+  Json object = element_json(e.element);
+  object.update(Json{{"a", json_value(e.a)},
+                     {"b", json_value(e.b)},
+                     {"expected", json_value(e.expected)},
+                     {"sigma_a", json_value(e.sigma_a)},
+                     {"sigma_b", json_value(e.sigma_b)},
+                     {"ulp", json_value(e.ulp)}});
+  return object;
 }
 
 void add_difference(Json& object, const DiffReport& report) {
@@ -48,11 +38,11 @@ void add_difference(Json& object, const DiffReport& report) {
   object.update(Json{{"rows", diff.rows},
                      {"rows_total", report.rows_total},
                      {"elements", diff.elements},
-                     {"max_abs", value(diff.max_abs)},
-                     {"mean_abs", value(diff.mean_abs)},
-                     {"max_rel", value(diff.max_rel)},
-                     {"mean_rel", value(diff.mean_rel)},
-                     {"max_sigma", value(diff.max_sigma)},
+                     {"max_abs", json_value(diff.max_abs)},
+                     {"mean_abs", json_value(diff.mean_abs)},
+                     {"max_rel", json_value(diff.max_rel)},
+                     {"mean_rel", json_value(diff.mean_rel)},
+                     {"max_sigma", json_value(diff.max_sigma)},
                      {"limit", report.limit},
                      {"largest_abs", element_json(report.largest_abs)},
                      {"largest_rel", element_json(report.largest_rel)},
@@ -60,21 +50,21 @@ void add_difference(Json& object, const DiffReport& report) {
                      {"bit_equal_share", diff.bit_equal_share},
                      {"heads", diff.heads},
                      {"heads_bit_equal", diff.heads_bit_equal},
-                     {"rms_output", value(diff.rms_output)},
-                     {"rms_a", value(diff.rms_a)},
-                     {"rms_b", value(diff.rms_b)}});
+                     {"rms_output", json_value(diff.rms_output)},
+                     {"rms_a", json_value(diff.rms_a)},
+                     {"rms_b", json_value(diff.rms_b)}});
   const Amplification& softmax = report.softmax;
   object["kappa"] = {
       {"rows", softmax.rows},
-      {"median", value(softmax.median)},
-      {"largest", value(softmax.largest)},
+      {"median", json_value(softmax.median)},
+      {"largest", json_value(softmax.largest)},
       {"largest_row", {{"sample", softmax.largest_row.sample}, {"head", softmax.largest_row.head}, {"row", softmax.largest_row.row}}},
-      {"rank_correlation", value(softmax.correlation)},
+      {"rank_correlation", json_value(softmax.correlation)},
       {"significant", softmax.significant}};
   object["map"] = Json::array();
   for (const DiffCell& cell : report.map) {
     object["map"].push_back(
-        {{"sample", cell.sample}, {"head", cell.head}, {"max_sigma", value(cell.max_sigma)}, {"bit_equal", cell.bit_equal}});
+        {{"sample", cell.sample}, {"head", cell.head}, {"max_sigma", json_value(cell.max_sigma)}, {"bit_equal", cell.bit_equal}});
   }
 }
 
@@ -88,7 +78,7 @@ std::string render_diffs_json(const std::vector<DiffReport>& reports, Answer ans
     if (report.outcome.status == Status::ok) add_difference(object, report);
     root["diffs"].push_back(std::move(object));
   }
-  return root.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(root);
 }
 
 }  // namespace plumbline

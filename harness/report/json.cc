@@ -1,22 +1,10 @@
 // A run as JSON.
-#include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "harness/report/json_value.h"
 #include "harness/report/report.h"
 
 namespace plumbline {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-Json value(double x) {
-  if (std::isfinite(x)) return x;
-  return std::isnan(x) ? "NaN" : x > 0 ? "Infinity" : "-Infinity";
-}
-
-Json element_json(const ElementId& element) {
-  return {{"sample", element.sample}, {"head", element.head}, {"row", element.row}, {"column", element.column}};
-}
 
 Json run_json(const RunInfo& run) {
   return {{"run_id", run.run_id},
@@ -37,35 +25,37 @@ Json run_json(const RunInfo& run) {
 
 void add_judgement(Json& object, const Judgement& judgement) {
   object["verdict"] = name(judgement.verdict);
-  object["percent_of_limit"] = value(judgement.percent_of_limit);
+  object["percent_of_limit"] = json_value(judgement.percent_of_limit);
   object["nearest_statistic"] = judgement.nearest_statistic;
   object["findings"] = Json::array();
   for (const Finding& finding : judgement.findings) {
-    object["findings"].push_back(
-        {{"statistic", finding.statistic}, {"value", value(finding.value)}, {"limit", value(finding.limit)}, {"text", finding.text}});
+    object["findings"].push_back({{"statistic", finding.statistic},
+                                  {"value", json_value(finding.value)},
+                                  {"limit", json_value(finding.limit)},
+                                  {"text", finding.text}});
   }
   object["notes"] = judgement.notes;
 }
 
 Json errors_json(const ErrorStatistics& errors) {
   Json object = {{"elements", errors.elements},
-                 {"peak", value(errors.peak)},
-                 {"beyond_output", value(errors.beyond_output)},
-                 {"rms", value(errors.rms)},
-                 {"bound", value(errors.bound)},
-                 {"max_abs", value(errors.max_abs)},
-                 {"max_rel", value(errors.max_rel)},
-                 {"mean_abs", value(errors.mean_abs)},
-                 {"max_ulp", value(errors.max_ulp)},
-                 {"outside_allclose_1e3", value(errors.outside_allclose_1e3)},
-                 {"outside_allclose_1e2", value(errors.outside_allclose_1e2)}};
+                 {"peak", json_value(errors.peak)},
+                 {"beyond_output", json_value(errors.beyond_output)},
+                 {"rms", json_value(errors.rms)},
+                 {"bound", json_value(errors.bound)},
+                 {"max_abs", json_value(errors.max_abs)},
+                 {"max_rel", json_value(errors.max_rel)},
+                 {"mean_abs", json_value(errors.mean_abs)},
+                 {"max_ulp", json_value(errors.max_ulp)},
+                 {"outside_allclose_1e3", json_value(errors.outside_allclose_1e3)},
+                 {"outside_allclose_1e2", json_value(errors.outside_allclose_1e2)}};
   if (errors.has_lse) {
-    object["lse_z"] = value(errors.lse_z);
-    object["lse_max_abs"] = value(errors.lse_max_abs);
+    object["lse_z"] = json_value(errors.lse_z);
+    object["lse_max_abs"] = json_value(errors.lse_max_abs);
   }
   if (errors.has_suite_scores) {
-    object["shrink_z"] = value(errors.shrink_z);
-    object["temperature_z"] = value(errors.temperature_z);
+    object["shrink_z"] = json_value(errors.shrink_z);
+    object["temperature_z"] = json_value(errors.temperature_z);
   }
   return object;
 }
@@ -84,16 +74,10 @@ Json faults_json(const Faults& faults) {
 
 Json worst_json(const Outcome& outcome) {
   const WorstElement& worst = *outcome.worst;
-  Json object = {{"statistic", outcome.worst_statistic},
-                 {"element", element_json(worst.element)},
-                 {"got", value(worst.got)},
-                 {"expected", value(worst.expected)},
-                 {"sigma", value(worst.sigma)},
-                 {"ulp", value(worst.ulp)},
+  Json object = {{"statistic", outcome.worst_statistic},   {"element", element_json(worst.element)}, {"got", json_value(worst.got)},
+                 {"expected", json_value(worst.expected)}, {"sigma", json_value(worst.sigma)},       {"ulp", json_value(worst.ulp)},
                  {"visible_keys", worst.visible_keys}};
-  for (int i = 0; i < rounding_count; ++i) {
-    object["share"][std::string(name(static_cast<Rounding>(i)))] = value(worst.share[static_cast<std::size_t>(i)]);
-  }
+  object["share"] = share_json(worst.share);
   return object;
 }
 
@@ -117,18 +101,19 @@ void add_measurement(Json& object, const Outcome& outcome) {
   object["faults"] = faults_json(outcome.faults);
   if (outcome.worst) object["worst"] = worst_json(outcome);
   if (!outcome.location.kind.empty()) {
-    object["location"] = {{"kind", outcome.location.kind}, {"description", outcome.location.description}, {"z", value(outcome.location.z)}};
+    object["location"] = {
+        {"kind", outcome.location.kind}, {"description", outcome.location.description}, {"z", json_value(outcome.location.z)}};
   }
   object["reference_rows"] = outcome.reference_rows;
   object["rows_total"] = outcome.rows_total;
-  object["widening"] = value(outcome.widening);
+  object["widening"] = json_value(outcome.widening);
   object["spec_judged"] = outcome.spec_judged;
   object["output_digest"] = outcome.output_digest;
   if (outcome.repeat_checked) object["repeat_equal"] = outcome.repeat_equal;
   if (outcome.timed) {
-    object["time_ns"] = value(outcome.time_ns);
-    object["time_mad_ns"] = value(outcome.time_mad_ns);
-    object["time_ratio"] = value(outcome.time_ratio);
+    object["time_ns"] = json_value(outcome.time_ns);
+    object["time_mad_ns"] = json_value(outcome.time_mad_ns);
+    object["time_ratio"] = json_value(outcome.time_ratio);
     if (outcome.peak_memory_bytes >= 0) object["peak_memory_bytes"] = outcome.peak_memory_bytes;
   }
 }
@@ -148,7 +133,7 @@ Json outcome_json(const StoredOutcome& stored) {
   object["reason"] = outcome.reason;
   object["description"] = launched_json(outcome);
   if (outcome.status == Status::ok) add_measurement(object, outcome);
-  object["wall_ms"] = value(outcome.wall_ms);
+  object["wall_ms"] = json_value(outcome.wall_ms);
   if (!outcome.saved_to.empty()) object["saved_to"] = outcome.saved_to;
   return object;
 }
@@ -163,30 +148,30 @@ Json diff_json(const StoredDiff& stored) {
   if (diff.status != Status::ok) return object;
   const Json measured = {{"rows", diff.rows},
                          {"elements", diff.elements},
-                         {"max_abs", value(diff.max_abs)},
-                         {"mean_abs", value(diff.mean_abs)},
-                         {"max_rel", value(diff.max_rel)},
-                         {"mean_rel", value(diff.mean_rel)},
-                         {"max_sigma", value(diff.max_sigma)},
-                         {"max_ulp", value(diff.max_ulp)},
-                         {"max_rel_expected", value(diff.max_rel_expected)},
-                         {"rms_output", value(diff.rms_output)},
+                         {"max_abs", json_value(diff.max_abs)},
+                         {"mean_abs", json_value(diff.mean_abs)},
+                         {"max_rel", json_value(diff.max_rel)},
+                         {"mean_rel", json_value(diff.mean_rel)},
+                         {"max_sigma", json_value(diff.max_sigma)},
+                         {"max_ulp", json_value(diff.max_ulp)},
+                         {"max_rel_expected", json_value(diff.max_rel_expected)},
+                         {"rms_output", json_value(diff.rms_output)},
                          {"max_abs_element", element_json(diff.max_abs_element)},
                          {"max_rel_element", element_json(diff.max_rel_element)},
-                         {"bit_equal_share", value(diff.bit_equal_share)},
+                         {"bit_equal_share", json_value(diff.bit_equal_share)},
                          {"heads", diff.heads},
                          {"heads_bit_equal", diff.heads_bit_equal},
-                         {"rms_a", value(diff.rms_a)},
-                         {"rms_b", value(diff.rms_b)},
-                         {"time_ns_a", value(diff.time_ns_a)},
-                         {"time_ns_b", value(diff.time_ns_b)}};
+                         {"rms_a", json_value(diff.rms_a)},
+                         {"rms_b", json_value(diff.rms_b)},
+                         {"time_ns_a", json_value(diff.time_ns_a)},
+                         {"time_ns_b", json_value(diff.time_ns_b)}};
   object.update(measured);
   Json heads = Json::array();
   for (const DiffHead& head : diff.per_head) {
     heads.push_back({{"sample", head.sample},
                      {"head", head.head},
-                     {"mean_abs", value(head.mean_abs)},
-                     {"max_abs", value(head.max_abs)},
+                     {"mean_abs", json_value(head.mean_abs)},
+                     {"max_abs", json_value(head.max_abs)},
                      {"bit_equal", head.bit_equal}});
   }
   object["per_head"] = std::move(heads);
@@ -194,8 +179,14 @@ Json diff_json(const StoredDiff& stored) {
 }
 
 Json score_json(const SuiteScore& score) {
-  return {{"suite", score.suite}, {"kernel", score.kernel},      {"dtype", score.dtype},        {"statistic", score.statistic},
-          {"cases", score.cases}, {"value", value(score.value)}, {"limit", value(score.limit)}, {"status", score.status}};
+  return {{"suite", score.suite},
+          {"kernel", score.kernel},
+          {"dtype", score.dtype},
+          {"statistic", score.statistic},
+          {"cases", score.cases},
+          {"value", json_value(score.value)},
+          {"limit", json_value(score.limit)},
+          {"status", score.status}};
 }
 
 }  // namespace
@@ -209,7 +200,7 @@ std::string render_json(const RunReport& report) {
   for (const StoredOutcome& stored : *report.outcomes) root["outcomes"].push_back(outcome_json(stored));
   for (const StoredDiff& stored : *report.diffs) root["diffs"].push_back(diff_json(stored));
   for (const SuiteScore& score : *report.scores) root["suite_scores"].push_back(score_json(score));
-  return root.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(root);
 }
 
 }  // namespace plumbline

@@ -1,5 +1,4 @@
-#include <nlohmann/json.hpp>
-
+#include "harness/report/json_value.h"
 #include "harness/report/report.h"
 
 namespace plumbline {
@@ -32,13 +31,13 @@ std::vector<std::vector<std::string>> rows_with(const Store::Table& table, const
 std::string render_query(const Store::Table& table, const Style& style) { return render_table(table.columns, rows_with(table, ""), style); }
 
 std::string render_query_json(const Store::Table& table) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  Json list = Json::array();
   for (const auto& row : table.rows) {
-    nlohmann::ordered_json object = nlohmann::ordered_json::object();
-    for (std::size_t i = 0; i < row.size(); ++i) object[table.columns[i]] = row[i] ? nlohmann::ordered_json(*row[i]) : nullptr;
+    Json object = Json::object();
+    for (std::size_t i = 0; i < row.size(); ++i) object[table.columns[i]] = row[i] ? Json(*row[i]) : nullptr;
     list.push_back(std::move(object));
   }
-  return list.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return json_text(list);
 }
 
 std::string render_query_csv(const Store::Table& table) {

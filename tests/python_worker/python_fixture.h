@@ -13,6 +13,7 @@
 
 #include "harness/provider/worker.h"
 #include "tests/provider/provider_fixture.h"
+#include "tests/python_worker/absent.h"
 
 namespace plumbline::test {
 
@@ -36,10 +37,7 @@ inline std::string hello_error(const std::string& provider) {
 inline const std::string& why_no_python() {
   static const std::string reason = [] {
     const std::string error = hello_error(provider_path("behaved.py"));
-    for (const char* absent : {"no usable numpy", "no Python interpreter", "No module named 'ml_dtypes'"}) {
-      if (error.find(absent) != std::string::npos) return error;
-    }
-    return std::string();
+    return says_python_is_absent(error) ? error : "";
   }();
   return reason;
 }

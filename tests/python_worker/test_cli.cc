@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/cli/command.h"
+#include "tests/python_worker/absent.h"
 
 namespace plumbline {
 namespace {
@@ -18,9 +19,7 @@ class PythonCommand : public test::CommandTest {
   void SetUp() override {
     CommandTest::SetUp();
     const auto listed = plumbline("list --kernels --no-default-provider --provider '" + provider("behaved.py") + "'");
-    for (const char* absent : {"no usable numpy", "no Python interpreter", "No module named 'ml_dtypes'"}) {
-      if (listed.text.find(absent) != std::string::npos) GTEST_SKIP() << listed.text;
-    }
+    if (test::says_python_is_absent(listed.text)) GTEST_SKIP() << listed.text;
     ASSERT_EQ(listed.code, 0) << listed.text;
   }
   static std::string provider(const std::string& file) { return std::string(PLUMBLINE_TEST_PROVIDERS) + "/" + file; }

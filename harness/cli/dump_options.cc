@@ -1,0 +1,24 @@
+#include "harness/cli/dump_options.h"
+
+#include <algorithm>
+
+namespace plumbline::cli {
+
+void AttributeOptions::add_to(CLI::App& command, const std::string& group) {
+  for (const auto& [name, sentence] : attribute_names()) {
+    std::string option = "--" + name;
+    std::replace(option.begin(), option.end(), '_', '-');
+    auto* added =
+        name == "causal" ? command.add_flag(option, causal_, sentence) : command.add_option(option, texts_[name], sentence)->type_name("");
+    if (!group.empty()) added->group(group);
+  }
+}
+
+Attributes AttributeOptions::stated() const {
+  Attributes stated = texts_;
+  std::erase_if(stated, [](const auto& attribute) { return attribute.second.empty(); });
+  if (causal_) stated["causal"] = "true";
+  return stated;
+}
+
+}  // namespace plumbline::cli

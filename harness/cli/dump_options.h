@@ -1,0 +1,22 @@
+// Options of commands that read dumps.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "harness/check/dump.h"
+
+namespace plumbline::cli {
+
+// What a dump leaves unstated: one option for each name of attribute_names(). What is stated here wins over the file's metadata.
+struct AttributeOptions {
+  void add_to(CLI::App& command, const std::string& group = "");
+  // The attributes that were stated.
+  Attributes stated() const;
+
+ private:
+  Attributes texts_;
+  bool causal_ = false;
+};
+
+}  // namespace plumbline::cli

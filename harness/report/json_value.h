@@ -1,0 +1,37 @@
+// What all JSON reports share.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "harness/measure/outcome.h"
+
+namespace plumbline {
+
+using Json = nlohmann::ordered_json;
+
+// Numbers that JSON lacks are the strings "NaN", "Infinity" and "-Infinity".
+inline Json json_value(double x) {
+  if (std::isfinite(x)) return x;
+  return std::isnan(x) ? "NaN" : x > 0 ? "Infinity" : "-Infinity";
+}
+
+inline Json element_json(const ElementId& element) {
+  return {{"sample", element.sample}, {"head", element.head}, {"row", element.row}, {"column", element.column}};
+}
+
+// Shares of sigma^2 by the roundings' names.
+inline Json share_json(const std::array<double, rounding_count>& share) {
+  Json object = Json::object();
+  for (int i = 0; i < rounding_count; ++i) {
+    object[std::string(name(static_cast<Rounding>(i)))] = json_value(share[static_cast<std::size_t>(i)]);
+  }
+  return object;
+}
+
+// A document's text; bytes that are not UTF-8 become U+FFFD.
+inline std::string json_text(const Json& root) { return root.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+}  // namespace plumbline
