@@ -219,6 +219,7 @@ typedef struct plumbline_description {
   int32_t spill_bytes_per_thread;
   int64_t shared_memory_bytes;
   int64_t stack_bytes_per_thread;
+  char device_arch[32];  // "sm_90": the architecture it ran on, where the device's name ("cuda:0") leaves it open; else ""
 } plumbline_description;
 
 // ---- Device memory ---------------------------------------------------------------------------------------------------------------
@@ -258,6 +259,8 @@ typedef struct plumbline_provider {
   plumbline_status (*describe)(const plumbline_plan* plan, plumbline_description* description);
   void (*destroy)(plumbline_plan* plan);
   const plumbline_device_memory* memory;  // NULL: host only
+  // "on", "off" or "none" for each kernel, as its description says it after a run; NULL: "none" for all. Suites select by it.
+  const char* (*kernel_tensor_cores)(uint32_t kernel);
 } plumbline_provider;
 
 // The symbol plumbline looks up. Returns NULL if the provider cannot serve `abi_version`. `options` is the text after ':' in
