@@ -1,0 +1,59 @@
+// cp.async: lands as late as its wait allows.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/emulator/block.h"
+
+namespace plumbline::emulator {
+namespace {
+
+constexpr std::size_t copy_bytes = 16;
+
+void land(const AsyncCopy& copy) {
+  if (copy.global == nullptr) {
+    std::memset(copy.shared, 0, copy_bytes);
+  } else {
+    std::memcpy(copy.shared, copy.global, copy_bytes);
+  }
+}
+
+}  // namespace
+
+void cp_async_16(void* shared, const void* global, bool valid, Where where) {
+  Lane& lane = Block::self();
+  Block& block = Block::of(lane);
+  block.check_shared(Call::cp_async, where, shared, copy_bytes);
+  if (valid && reinterpret_cast<std::uintptr_t>(global) % copy_bytes != 0) {
+    block.fail_at(Call::cp_async, where, fmt::format("global address {} is not {}-byte aligned", global, copy_bytes));
+  }
+#ifdef __SANITIZE_ADDRESS__
+  // Read once now, so that an address out of bounds is reported at its source line.
+  std::byte probe[copy_bytes];
+  if (valid) std::memcpy(probe, global, copy_bytes);
+  asm volatile("" ::"r"(probe) : "memory");
+#endif
+  std::memset(shared, 0xFF, copy_bytes);
+  lane.copies.push_back({static_cast<std::byte*>(shared), valid ? global : nullptr});
+}
+
+void cp_async_commit() {
+  Lane& lane = Block::self();
+  lane.group_ends.push_back(lane.copies.size());
+}
+
+void cp_async_wait(int groups, Where where) {
+  Lane& lane = Block::self();
+  if (Block::of(lane).skips(Call::cp_async_wait, where)) return;
+  const auto pending = static_cast<std::size_t>(groups);
+  if (lane.group_ends.size() <= pending) return;
+  const std::size_t landed_groups = lane.group_ends.size() - pending;
+  const std::size_t landed = lane.group_ends[landed_groups - 1];
+  std::for_each_n(lane.copies.begin(), landed, land);
+  lane.copies.erase(lane.copies.begin(), lane.copies.begin() + static_cast<std::ptrdiff_t>(landed));
+  lane.group_ends.erase(lane.group_ends.begin(), lane.group_ends.begin() + static_cast<std::ptrdiff_t>(landed_groups));
+  for (std::size_t& end : lane.group_ends) end -= landed;
+}
+
+}  // namespace plumbline::emulator

@@ -1,0 +1,72 @@
+// __syncthreads and named barriers.
+#include <fmt/format.h>
+
+#include "kernels/emulator/block.h"
+
+namespace plumbline::emulator {
+namespace {
+
+// PTX: barriers 0 (__syncthreads) to 15, a multiple of the warp size of threads.
+void check_named(Block& block, Call call, int id, int threads, const Where& where) {
+  if (id < 1 || id > 15) block.fail_at(call, where, fmt::format("barrier {}: named barriers are 1 to 15", id));
+  if (threads <= 0 || threads % static_cast<int>(warp_size) != 0 || threads > static_cast<int>(max_threads)) {
+    block.fail_at(call, where, fmt::format("barrier {} of {} threads: a multiple of {} is needed", id, threads, warp_size));
+  }
+}
+
+}  // namespace
+
+void sync_threads(Where where) {
+  Lane& lane = Block::self();
+  Block& block = Block::of(lane);
+  if (block.skips(Call::syncthreads, where)) return;
+  block.arrive_at_block_barrier(lane, where);
+}
+
+void Block::arrive_at_block_barrier(Lane& lane, const Where& where) {
+  lane.wait = {Call::syncthreads, where, 0};
+  if (barrier_arrived_ == 0) {
+    barrier_where_ = where;
+  } else if (!same_place(where, barrier_where_)) {
+    barrier_diverged_ = true;
+  }
+  if (++barrier_arrived_ < thread_count_ || barrier_diverged_) {
+    suspend(lane);  // for ever, where they have diverged
+    return;
+  }
+  barrier_arrived_ = 0;
+  for (unsigned w = 0; w < warps_.size(); ++w) wake(w, warps_[w].lanes);
+  yield(lane);
+}
+
+void named_barrier(Call call, int id, int threads, Where where) {
+  Lane& lane = Block::self();
+  Block& block = Block::of(lane);
+  if (block.skips(call, where)) return;
+  check_named(block, call, id, threads, where);
+  NamedBarrier& barrier = block.named_barrier(id);
+  const unsigned bit = 1U << lane.lane;
+  if (barrier.expected == 0) {
+    barrier.expected = static_cast<unsigned>(threads);
+  } else if (barrier.expected != static_cast<unsigned>(threads)) {
+    block.fail_at(call, where, fmt::format("barrier {} of {} threads, where others asked for {}", id, threads, barrier.expected));
+  }
+  if ((barrier.arrived_lanes[lane.warp] & bit) != 0) {
+    block.fail_at(call, where, fmt::format("arrives twice at barrier {}, which has {} of {} threads", id, barrier.arrived, threads));
+  }
+  barrier.arrived_lanes[lane.warp] |= bit;
+  lane.wait = {call, where, static_cast<unsigned>(id)};
+  if (++barrier.arrived < barrier.expected) {
+    if (call == Call::named_barrier_arrive) return;
+    barrier.waiting_lanes[lane.warp] |= bit;
+    block.suspend(lane);
+    return;
+  }
+  for (unsigned w = 0; w < warp_size; ++w) {
+    if (barrier.waiting_lanes[w] != 0) block.wake(w, barrier.waiting_lanes[w]);
+  }
+  barrier = {};
+  block.yield(lane);
+}
+
+}  // namespace plumbline::emulator

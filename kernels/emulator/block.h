@@ -1,0 +1,163 @@
+// One block while it runs: its threads as fibers of the OS thread that calls run(), its shared memory, its barriers.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/emulator/fiber.h"
+#include "kernels/emulator/launch.h"
+#include "kernels/emulator/thread.h"
+
+namespace plumbline::emulator {
+
+inline constexpr unsigned warp_size = 32;
+inline constexpr unsigned max_threads = 1024;
+inline constexpr unsigned full_mask = 0xffffffffU;
+
+// What every block of a launch has in common.
+struct Grid {
+  const LaunchOptions& options;
+  Dim3 blocks;
+  Dim3 threads;
+  std::size_t shared_bytes;
+  KernelCall kernel;
+};
+
+// The call that a suspended thread is in.
+struct Wait {
+  Call call{};
+  Where where;
+  unsigned detail = 0;  // a warp collective's mask, a named barrier's id
+};
+
+struct AsyncCopy {
+  std::byte* shared;
+  const void* global;  // nullptr: zeros
+};
+
+class Block;
+
+struct Lane : ThreadContext {
+  explicit Lane(std::size_t stack_bytes) : fiber(stack_bytes) {}
+  Block* owner = nullptr;
+  Fiber fiber;
+  unsigned warp = 0;
+  unsigned lane = 0;  // within the warp
+  Wait wait;
+  std::vector<AsyncCopy> copies;        // not landed, oldest first
+  std::vector<std::size_t> group_ends;  // of committed groups, as counts of copies
+};
+
+// Lanes of one warp that wait for the rest of `mask` in the same collective. Disjoint groups of a diverged warp may wait side by side.
+struct Gathering {
+  Call call;
+  Where where;
+  unsigned mask;
+  unsigned arrived;
+};
+
+struct Warp {
+  unsigned lanes = 0;  // that exist; masks all
+  unsigned ready = 0;  // can run, or runs
+  unsigned finished = 0;
+  unsigned gatherings = 0;
+  std::array<Gathering, warp_size> gathering;
+  // What lanes bring to a collective (in, from; a, b, c) and take from it (out; d). Results are written when all have arrived, hence have
+  // taken those before, and only for lanes that take part.
+  std::array<std::uint64_t, warp_size> in, out;
+  std::array<std::uint8_t, warp_size> from;
+  alignas(64) std::array<std::uint32_t, warp_size * 4> a, c, d;
+  alignas(64) std::array<std::uint32_t, warp_size * 2> b;
+};
+
+struct NamedBarrier {
+  unsigned expected = 0;  // threads; 0: nobody has arrived
+  unsigned arrived = 0;
+  std::array<unsigned, warp_size> arrived_lanes{}, waiting_lanes{};  // of each warp
+};
+
+struct Visit {
+  Call call;
+  Where where;
+};
+
+class Block {
+ public:
+  // Runs block `number` of the grid to its end. Empty text: fine. A block object is used again, by one OS thread at a time.
+  std::string run(const Grid& grid, std::uint64_t number);
+
+  // Barriers and waits reached so far, each once. Only where the launch collects them.
+  [[nodiscard]] const std::vector<Visit>& visits() const { return visits_; }
+  void clear_visits() { visits_.clear(); }
+
+  // For what threads call (collectives.cc, barriers.cc, async_copy.cc). The running lane is self().
+  static Lane& self();
+  static Block& of(const Lane& lane);
+  Warp& warp_of(const Lane& lane) { return warps_[lane.warp]; }
+  [[nodiscard]] Arch arch() const { return grid_->options.arch; }
+  // Suspends the running lane until another wakes it.
+  void suspend(Lane& lane);
+  void wake(unsigned warp, unsigned lanes);
+  // Lets the schedule choose again among all that can run.
+  void yield(Lane& lane);
+  [[nodiscard]] bool random_order() const { return grid_->options.schedule == Schedule::random; }
+  // Ends the block; the running lane never goes on.
+  [[noreturn]] void fail(std::string what);
+  // Ends it for what the running lane did: "warp 0 lane 3, ldmatrix_x4 at kernel.cuh:12: ..."
+  [[noreturn]] void fail_at(Call call, const Where& where, std::string what);
+  // Notes the site; true if the launch leaves it out.
+  bool skips(Call call, const Where& where) { return watched_ && watch(call, where); }
+  // Ends the block unless [begin, begin + bytes) lies in shared memory and is aligned to `bytes`.
+  void check_shared(Call call, const Where& where, const void* begin, std::size_t bytes);
+
+  void arrive_at_block_barrier(Lane& lane, const Where& where);
+  NamedBarrier& named_barrier(int id) { return named_barriers_[static_cast<std::size_t>(id)]; }
+
+ private:
+  void start(const Grid& grid, std::uint64_t number);
+  void start_threads();
+  void poison_shared();
+  [[nodiscard]] std::string fence_damage() const;
+  static void fiber_main();
+  void finish(Lane& lane);
+  Lane* choose();
+  Lane* choose_random();
+  bool watch(Call call, const Where& where);
+  // diagnosis.cc
+  [[nodiscard]] std::string describe_stuck() const;
+  [[nodiscard]] std::string describe_lanes(unsigned warp) const;
+  [[nodiscard]] std::string describe_wait(unsigned warp, const Wait& wait) const;
+  [[nodiscard]] std::string prefix() const;
+
+  const Grid* grid_ = nullptr;
+  BlockContext context_;
+  Fiber outside_;  // the OS thread while fibers run
+  std::vector<Lane> lanes_;
+  std::vector<Warp> warps_;
+  unsigned thread_count_ = 0;
+  unsigned finished_ = 0;
+  unsigned ready_warps_ = 0;  // bit w: warp w has a lane that can run
+  std::uint64_t random_state_ = 0;
+  // __syncthreads: one generation at a time.
+  unsigned barrier_arrived_ = 0;
+  Where barrier_where_;
+  bool barrier_diverged_ = false;  // arrived from different places
+  std::array<NamedBarrier, 16> named_barriers_;
+  std::vector<std::byte> memory_;  // shared memory between its fences
+  std::string failure_;
+  bool watched_ = false;
+  std::vector<Visit> visits_;
+  std::size_t stack_bytes_ = 0;
+};
+
+bool same_place(const Where& a, const Where& b);
+// "kernel.cuh:12"
+std::string place(const Where& where);
+std::string file_of(const Where& where);
+// "0-7, 9"
+std::string lane_list(unsigned lanes);
+
+}  // namespace plumbline::emulator

@@ -1,0 +1,81 @@
+// What one emulated thread can ask for: the machine behind kernels/emulator/simt.h.
+//
+// The threads of a block are fibers of one OS thread. A call here may suspend its fiber; others run, and it returns when what it waits for
+// has happened. A call that CUDA does not define (a lane is missing, an address lies outside of shared memory, an instruction that the
+// architecture lacks) never returns: it ends the block, and launch() answers with the reason. `where` is the caller's place in the source.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+
+namespace plumbline::emulator {
+
+using Where = std::source_location;
+
+struct Dim3 {
+  unsigned x = 1, y = 1, z = 1;
+};
+
+struct BlockContext {
+  Dim3 index;       // blockIdx
+  Dim3 dimensions;  // blockDim
+  Dim3 grid;        // gridDim
+  std::byte* shared = nullptr;
+};
+
+struct ThreadContext {
+  Dim3 index;  // threadIdx
+  const BlockContext* block = nullptr;
+};
+
+// The running fiber's. A fiber never moves to another OS thread, so a compiler may keep the variable's address, if not its value, across a
+// call. Within the static TLS block: one load, no call, also in a library opened at run time.
+extern constinit thread_local const ThreadContext* current __attribute__((tls_model("initial-exec")));
+
+// All that waits or works with other threads.
+enum class Call : std::uint8_t {
+  syncthreads,
+  syncwarp,
+  named_barrier_sync,
+  named_barrier_arrive,
+  cp_async,
+  cp_async_wait,
+  shfl,
+  shfl_up,
+  shfl_down,
+  shfl_xor,
+  ballot,
+  any,
+  all,
+  ldmatrix_x4,
+  ldmatrix_x4_trans,
+  mma_f16,
+  mma_f16_f16,  // fp16 accumulators
+  mma_bf16,
+  mma_tf32,
+  mma_e4m3,
+  mma_e5m2,
+};
+const char* name(Call call);  // as the source spells it: "__syncthreads"
+
+void sync_threads(Where where);
+void sync_warp(unsigned mask, Where where);
+// Barrier 1 to 15; `threads` (a multiple of 32) counts those that sync and those that arrive. Only `sync` waits.
+void named_barrier(Call call, int id, int threads, Where where);
+
+// `operand`: source lane, distance, or the mask of xor. Segments of `width` lanes as shfl.sync has them.
+std::uint64_t shuffle(Call call, unsigned mask, std::uint64_t value, int operand, int width, Where where);
+// The lanes of `mask` whose predicate holds.
+unsigned ballot(Call call, unsigned mask, bool predicate, Where where);
+
+// The destination is poisoned now; the source is read when a wait forces the copy's group.
+void cp_async_16(void* shared, const void* global, bool valid, Where where);
+void cp_async_commit();
+void cp_async_wait(int groups, Where where);
+
+void ldmatrix_x4(Call call, std::uint32_t* r, const void* row, Where where);
+// d = a b + d; a has 4 registers, b 2, d 4 (fp32) or 2 (fp16).
+void mma(Call call, const std::uint32_t* a, const std::uint32_t* b, std::uint32_t* d, Where where);
+
+}  // namespace plumbline::emulator
