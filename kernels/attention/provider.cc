@@ -1,6 +1,4 @@
-// The provider "cuda": our CUDA kernels behind plumbline_provider.h. Host code only; every CUDA error is returned in words.
-#include <cuda_runtime_api.h>
-
+// The providers "cuda" and "emulated": our kernels behind plumbline_provider.h. Host code only.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -8,99 +6,51 @@
 #include <string>
 #include <vector>
 
-#include "kernels/attention/naive.h"
-
-namespace plumbline::attention {
-namespace {
-
-constexpr const char* kernel_names[] = {"naive"};
-constexpr std::int64_t most_shared_bytes = 48 * 1024;  // without asking for more, on every architecture
-constexpr double log2_e = 1.4426950408889634074;
-
-// Index arrays of a plan, copied to the device at once: cu_seqlens_q, cu_seqlens_kv, then the page table.
-class DeviceIndices {
- public:
-  DeviceIndices() = default;
-  ~DeviceIndices() { cudaFree(data_); }
-  DeviceIndices(const DeviceIndices&) = delete;
-  DeviceIndices& operator=(const DeviceIndices&) = delete;
-
-  cudaError_t copy(const std::vector<std::int32_t>& values) {
-    const std::size_t bytes = values.size() * sizeof(std::int32_t);
-    if (const cudaError_t error = cudaMalloc(&data_, bytes); error != cudaSuccess) return error;
-    return cudaMemcpy(data_, values.data(), bytes, cudaMemcpyHostToDevice);
-  }
-  const std::int32_t* at(std::int64_t element) const { return static_cast<const std::int32_t*>(data_) + element; }
-
- private:
-  void* data_ = nullptr;
-};
-
-}  // namespace
-}  // namespace plumbline::attention
+#include "kernels/attention/kernels.h"
+#include "kernels/cpu/log2_series.h"
 
 struct plumbline_plan {
+  const plumbline::attention::Kernel* kernel;
+  const plumbline::attention::Instance* instance;
   plumbline_problem problem;
-  plumbline::attention::NaiveParameters parameters;
-  plumbline::attention::DeviceIndices indices;
-  cudaFuncAttributes attributes;
+  plumbline_device device;
+  plumbline::attention::Parameters parameters;
+  plumbline::attention::Splits splits;
+  plumbline::attention::Grid grid;
+  std::unique_ptr<plumbline::attention::Indices> indices;
 };
 
 namespace plumbline::attention {
 namespace {
 
-bool is_padded(std::uint32_t layout) { return layout == PLUMBLINE_PADDED_BSHD || layout == PLUMBLINE_PADDED_BHSD; }
-bool is_paged(std::uint32_t layout) { return layout == PLUMBLINE_PAGED_NHD || layout == PLUMBLINE_PAGED_HND; }
-bool is_known(std::uint32_t dtype) { return dtype == PLUMBLINE_F32 || dtype == PLUMBLINE_F16 || dtype == PLUMBLINE_BF16; }
+Options& current_options() {
+  static Options options;
+  return options;
+}
 
 plumbline_status answer(plumbline_status status, const std::string& text, char* reason, std::size_t reason_bytes) {
   if (reason != nullptr && reason_bytes > 0) std::snprintf(reason, reason_bytes, "%s", text.c_str());
   return status;
 }
 
-plumbline_status answer(cudaError_t error, const char* what, char* reason, std::size_t reason_bytes) {
-  if (error == cudaSuccess) return PLUMBLINE_OK;
-  const plumbline_status status = error == cudaErrorMemoryAllocation ? PLUMBLINE_OUT_OF_MEMORY : PLUMBLINE_ERROR;
-  return answer(status, std::string(what) + ": " + cudaGetErrorString(error), reason, reason_bytes);
-}
+std::string full_name(const Kernel& kernel) { return std::string(provider_name()) + "/" + kernel.name; }
 
-std::string refuse_device(const plumbline_device& device) {
-  if (device.memory_space != PLUMBLINE_CUDA) return "the cuda kernels run on CUDA devices only, for example --device cuda:0";
-  int count = 0;
-  if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess) {
-    return std::string("no usable CUDA device: ") + cudaGetErrorString(error);
-  }
-  if (device.ordinal < 0 || device.ordinal >= count) {
-    return "there is no CUDA device " + std::to_string(device.ordinal) + ": this machine has " + std::to_string(count);
-  }
-  return "";
-}
+// ---- query ----
 
-std::string refuse_problem(const plumbline_problem& problem) {
-  if (!is_known(problem.dtype_q) || problem.dtype_kv != problem.dtype_q) return "cuda/naive needs Q, K and V in one of fp32, fp16, bf16";
-  if (problem.dtype_out != problem.dtype_q && problem.dtype_out != PLUMBLINE_F32) return "cuda/naive writes the dtype of Q or fp32";
-  if (problem.layout > PLUMBLINE_PAGED_HND) return "unknown layout " + std::to_string(problem.layout);
-  if (problem.mask > PLUMBLINE_MASK_CAUSAL_BOTTOM_RIGHT) return "custom masks are not supported";
-  if (problem.softcap != 0) return "softcap is not supported";
-  if (problem.has_alibi != 0 || problem.has_sink != 0) return "ALiBi and attention sinks are not supported";
-  if (problem.heads_q > 65535) return "more than 65535 heads exceed the grid";
-  NaiveParameters sizes{};
-  sizes.head_dim_qk = static_cast<std::int32_t>(problem.head_dim_qk);
-  sizes.head_dim_vo = static_cast<std::int32_t>(problem.head_dim_vo);
-  if (naive_shared_bytes(sizes) > most_shared_bytes) return "these head dimensions exceed 48 KB of shared memory";
-  return "";
-}
-
-plumbline_status query(std::uint32_t kernel, const plumbline_problem* problem, const plumbline_device* device, char* reason,
+plumbline_status query(std::uint32_t index, const plumbline_problem* problem, const plumbline_device* device, char* reason,
                        std::size_t reason_bytes) {
-  if (kernel >= std::size(kernel_names)) return answer(PLUMBLINE_ERROR, "no such kernel", reason, reason_bytes);
+  if (index >= kernels().size()) return answer(PLUMBLINE_ERROR, "no such kernel", reason, reason_bytes);
   if (problem->struct_size < sizeof(plumbline_problem) || device->struct_size < sizeof(plumbline_device)) {
     return answer(PLUMBLINE_ERROR, "struct_size is smaller than this provider's header", reason, reason_bytes);
   }
-  std::string why_not = refuse_device(*device);
-  if (why_not.empty()) why_not = refuse_problem(*problem);
-  return why_not.empty() ? PLUMBLINE_OK : answer(PLUMBLINE_UNSUPPORTED, why_not, reason, reason_bytes);
+  if (!current_options().error.empty()) return answer(PLUMBLINE_ERROR, current_options().error, reason, reason_bytes);
+  if (const std::string why = refuse_device(*device); !why.empty()) return answer(PLUMBLINE_UNSUPPORTED, why, reason, reason_bytes);
+  const Kernel& kernel = kernels()[index];
+  const std::string why = refuse(kernel, current_options(), *problem, *device);
+  return why.empty() ? PLUMBLINE_OK : answer(PLUMBLINE_UNSUPPORTED, full_name(kernel) + " " + why, reason, reason_bytes);
 }
+
+// ---- prepare ----
 
 // The dimensions of a tensor are [outer,] token, head [, element].
 TensorMap map_tensor(const plumbline_tensor& tensor, bool has_outer, bool has_element) {
@@ -114,7 +64,7 @@ TensorMap map_tensor(const plumbline_tensor& tensor, bool has_outer, bool has_el
           tensor.extent[token]};
 }
 
-void map_tensors(const plumbline_problem& problem, const plumbline_tensors& tensors, NaiveParameters& p) {
+void map_tensors(const plumbline_problem& problem, const plumbline_tensors& tensors, Parameters& p) {
   const bool padded = is_padded(problem.layout);
   const bool keys_have_outer = padded || is_paged(problem.layout);
   p.q = map_tensor(tensors.q, padded, true);
@@ -122,11 +72,6 @@ void map_tensors(const plumbline_problem& problem, const plumbline_tensors& tens
   p.v = map_tensor(tensors.v, keys_have_outer, true);
   p.out = map_tensor(tensors.out, padded, true);
   p.lse = problem.lse_wanted != 0 ? map_tensor(tensors.lse, padded, false) : TensorMap{};
-}
-
-void append(const plumbline_tensor& tensor, std::int64_t count, std::vector<std::int32_t>& values) {
-  const auto* data = static_cast<const std::int32_t*>(tensor.data);
-  values.insert(values.end(), data, data + count);
 }
 
 // cu_seqlens from the lengths, which are there in every layout.
@@ -137,27 +82,37 @@ void append_sums(const plumbline_tensor& lengths, std::int64_t batch, std::vecto
   for (std::int64_t i = 0; i < batch; ++i) values.push_back(sum += data[i]);
 }
 
-cudaError_t plan_indices(const plumbline_problem& problem, const plumbline_tensors& tensors, plumbline_plan& plan) {
+// cu_seqlens_q, cu_seqlens_kv, then the page table, in one array of the device.
+std::string plan_indices(const plumbline_tensors& tensors, plumbline_plan& plan) {
+  const plumbline_problem& problem = plan.problem;
   std::vector<std::int32_t> values;
   append_sums(tensors.seqlens_q, problem.batch, values);
   append_sums(tensors.seqlens_kv, problem.batch, values);
-  if (is_paged(problem.layout)) append(tensors.page_table, problem.batch * tensors.page_table.extent[1], values);
-  if (const cudaError_t error = plan.indices.copy(values); error != cudaSuccess) return error;
-
-  NaiveParameters& p = plan.parameters;
-  p.cu_seqlens_q = plan.indices.at(0);
-  p.cu_seqlens_kv = plan.indices.at(problem.batch + 1);
-  if (is_paged(problem.layout)) {
-    p.page_table = plan.indices.at(2 * (problem.batch + 1));
-    p.pages_per_sample = tensors.page_table.extent[1];
-    p.page_size = problem.page_size;
-  }
+  Parameters& p = plan.parameters;
   p.rows = is_padded(problem.layout) ? problem.batch * problem.seq_q : values[static_cast<std::size_t>(problem.batch)];
-  return cudaSuccess;
+  if (is_paged(problem.layout)) {
+    const auto* table = static_cast<const std::int32_t*>(tensors.page_table.data);
+    values.insert(values.end(), table, table + problem.batch * tensors.page_table.extent[1]);
+  }
+  std::string error;
+  plan.indices = copy_indices(plan.device, std::move(values), error);
+  if (!error.empty()) return error;
+  p.cu_seqlens_q = plan.indices->data();
+  p.cu_seqlens_kv = p.cu_seqlens_q + problem.batch + 1;
+  if (is_paged(problem.layout)) {
+    p.page_table = p.cu_seqlens_kv + problem.batch + 1;
+    p.pages_per_sample = tensors.page_table.extent[1];
+    p.page_size = static_cast<std::int32_t>(problem.page_size);
+  }
+  return "";
 }
 
-NaiveParameters plan_sizes(const plumbline_problem& problem) {
-  NaiveParameters p{};
+// Beyond any sequence; keeps sums of a position and a window within 32 bits.
+std::int32_t window(std::int64_t keys) { return static_cast<std::int32_t>(std::min<std::int64_t>(keys, 1 << 29)); }
+
+Parameters plan_sizes(const plumbline_problem& problem, const Splits& splits) {
+  Parameters p{};
+  p.seq_q = problem.seq_q;
   p.batch = static_cast<std::int32_t>(problem.batch);
   p.heads_q = static_cast<std::int32_t>(problem.heads_q);
   p.group = static_cast<std::int32_t>(problem.heads_q / problem.heads_kv);
@@ -167,28 +122,45 @@ NaiveParameters plan_sizes(const plumbline_problem& problem) {
   p.top_left = problem.mask == PLUMBLINE_MASK_CAUSAL_TOP_LEFT ? 1 : 0;
   p.padded = is_padded(problem.layout) ? 1 : 0;
   p.padded_left = p.padded != 0 && problem.padding == PLUMBLINE_PADDING_LEFT ? 1 : 0;
-  p.window_left = problem.window_left;
-  p.window_right = problem.window_right;
+  p.window_left = window(problem.window_left);
+  p.window_right = window(problem.window_right);
   p.scale_log2 = static_cast<float>(problem.scale * log2_e);
   p.dtype_in = problem.dtype_q;
   p.dtype_out = problem.dtype_out;
+  p.p_dtype = current_options().p_dtype;
+  p.splits = splits.count;
+  p.split_keys = splits.keys;
   return p;
 }
 
-plumbline_status prepare(std::uint32_t kernel, const plumbline_problem* problem, const plumbline_tensors* tensors,
+// Floats of the partial results: O, then m and l.
+std::int64_t partial_floats(const Parameters& p, bool of_out) {
+  return p.splits > 1 ? p.splits * p.rows * p.heads_q * (of_out ? p.head_dim_vo : 2) : 0;
+}
+
+plumbline_status prepare(std::uint32_t index, const plumbline_problem* problem, const plumbline_tensors* tensors,
                          const plumbline_device* device, plumbline_plan** plan, std::uint64_t* workspace_bytes, char* reason,
                          std::size_t reason_bytes) {
-  const plumbline_status supported = query(kernel, problem, device, reason, reason_bytes);
+  const plumbline_status supported = query(index, problem, device, reason, reason_bytes);
   if (supported != PLUMBLINE_OK) return supported;
+  const Kernel& kernel = kernels()[index];
+  if (const std::string why = refuse_tensors(kernel, *tensors); !why.empty()) {
+    return answer(PLUMBLINE_UNSUPPORTED, full_name(kernel) + " " + why, reason, reason_bytes);
+  }
   try {
     auto made = std::make_unique<plumbline_plan>();
+    std::string why;
+    made->kernel = &kernel;
+    made->instance = choose(kernel, current_options(), *problem, why);
     made->problem = *problem;
-    made->parameters = plan_sizes(*problem);
-    cudaError_t error = cudaSetDevice(device->ordinal);
-    if (error == cudaSuccess) error = plan_indices(*problem, *tensors, *made);
-    if (error == cudaSuccess) error = naive_attributes(problem->dtype_q, &made->attributes);
-    if (error != cudaSuccess) return answer(error, "prepare", reason, reason_bytes);
-    *workspace_bytes = 0;
+    made->device = *device;
+    made->splits = splits_of(kernel, current_options(), *problem);
+    made->parameters = plan_sizes(*problem, made->splits);
+    if (const std::string error = plan_indices(*tensors, *made); !error.empty())
+      return answer(PLUMBLINE_ERROR, error, reason, reason_bytes);
+    made->grid = grid_of(kernel, *made->instance, *problem, made->parameters.rows, made->splits);
+    const std::int64_t floats = partial_floats(made->parameters, true) + partial_floats(made->parameters, false);
+    *workspace_bytes = static_cast<std::uint64_t>(floats) * sizeof(float);
     *plan = made.release();
     return PLUMBLINE_OK;
   } catch (const std::bad_alloc&) {
@@ -196,93 +168,87 @@ plumbline_status prepare(std::uint32_t kernel, const plumbline_problem* problem,
   }
 }
 
-plumbline_status run(plumbline_plan* plan, const plumbline_tensors* tensors, void* stream, char* reason, std::size_t reason_bytes) {
-  map_tensors(plan->problem, *tensors, plan->parameters);
-  return answer(launch_naive(plan->parameters, static_cast<cudaStream_t>(stream)), "launch of cuda/naive", reason, reason_bytes);
+// ---- run ----
+
+std::string merge(const plumbline_plan& plan, void* stream) {
+  const auto all = merge_instances();
+  const auto instance = std::find_if(all.begin(), all.end(), [&](const Instance& i) { return i.dtype == plan.problem.dtype_q; });
+  const Grid grid{static_cast<unsigned>(plan.parameters.rows), static_cast<unsigned>(plan.problem.heads_q), 1};
+  return launch(plan.device, current_options(), *instance, grid, 0, plan.parameters, stream);
 }
 
-plumbline_rounding_spec spec_of(const plumbline_problem& problem) {
-  constexpr plumbline_accumulator fp32_fma{PLUMBLINE_F32, 0, 24, 1};
-  plumbline_rounding_spec spec{};
-  spec.struct_size = sizeof spec;
-  spec.p_dtype = PLUMBLINE_F32;
-  spec.p_prescale = 1;
-  spec.split_partial_dtype = PLUMBLINE_F32;
-  spec.qk_accumulator = fp32_fma;
-  spec.pv_accumulator = fp32_fma;
-  spec.out_dtype = problem.dtype_out;
-  return spec;
+plumbline_status run(plumbline_plan* plan, const plumbline_tensors* tensors, void* stream, char* reason, std::size_t reason_bytes) {
+  Parameters& p = plan->parameters;
+  map_tensors(plan->problem, *tensors, p);
+  if (p.rows == 0) return PLUMBLINE_OK;
+  if (p.splits > 1) {
+    p.partial_out = static_cast<float*>(tensors->workspace.data);
+    p.partial_sums = p.partial_out + partial_floats(p, true);
+  }
+  const int shared = shared_bytes_of(*plan->instance, plan->problem);
+  std::string error = launch(plan->device, current_options(), *plan->instance, plan->grid, shared, p, stream);
+  if (error.empty() && p.splits > 1) error = merge(*plan, stream);
+  if (error.empty()) return PLUMBLINE_OK;
+  return answer(PLUMBLINE_ERROR, full_name(*plan->kernel) + ": " + error, reason, reason_bytes);
 }
+
+// ---- describe ----
 
 plumbline_status describe(const plumbline_plan* plan, plumbline_description* description) {
   if (description->struct_size < sizeof(plumbline_description)) return PLUMBLINE_ERROR;
-  const std::int64_t shared = naive_shared_bytes(plan->parameters);
+  const Kernel& kernel = *plan->kernel;
+  const Instance& instance = *plan->instance;
+  const Attributes attributes = attributes_of(instance);
+  const std::string& options = current_options().text;
   description->padding_policy = PLUMBLINE_PADDED_ROWS_ZEROS;
-  std::snprintf(description->launched, sizeof description->launched, "cuda/naive grid %lldx%d block %d fp32 accumulate",
-                static_cast<long long>(plan->parameters.rows), plan->parameters.heads_q, naive_threads);
-  std::snprintf(description->build_id, sizeof description->build_id, "%s", PLUMBLINE_CUDA_BUILD_ID);
-  std::snprintf(description->tensor_cores, sizeof description->tensor_cores, "off");
-  description->spec = spec_of(plan->problem);
-  // One block a row, tiles from the sample's first key: nothing but the row's own keys can change its bits.
-  description->promises = {sizeof(plumbline_promises), PLUMBLINE_PROMISE_BITWISE,  PLUMBLINE_PROMISE_BITWISE, PLUMBLINE_PROMISE_BITWISE,
-                           PLUMBLINE_PROMISE_BITWISE,  PLUMBLINE_PROMISE_ROUNDING, PLUMBLINE_PROMISE_BITWISE, PLUMBLINE_PROMISE_BITWISE};
-  description->registers_per_thread = plan->attributes.numRegs;
+  std::snprintf(description->launched, sizeof description->launched, "%s tile %dx%d grid %ux%ux%u block %d, %d split%s, %s accumulate%s%s",
+                full_name(kernel).c_str(), instance.tile_q, instance.tile_kv, plan->grid.x, plan->grid.y, plan->grid.z, instance.threads,
+                plan->splits.count, plan->splits.count == 1 ? "" : "s", instance.accumulator == PLUMBLINE_F16 ? "fp16" : "fp32",
+                options.empty() ? "" : ", options ", options.c_str());
+  std::snprintf(description->build_id, sizeof description->build_id, "%s%s%.30s", build_id(), options.empty() ? "" : "+", options.c_str());
+  std::snprintf(description->tensor_cores, sizeof description->tensor_cores, "%s", kernel.tensor_cores ? "on" : "off");
+  std::snprintf(description->device_arch, sizeof description->device_arch, "%s", arch_of(plan->device).c_str());
+  description->spec = spec_of(kernel, current_options(), plan->problem, arch_number(plan->device));
+  description->promises = promises_of(kernel, current_options());
+  description->registers_per_thread = attributes.registers;
   description->spill_bytes_per_thread = -1;  // local memory holds arrays as well as spills: the runtime cannot tell them apart
-  description->shared_memory_bytes = static_cast<std::int64_t>(plan->attributes.sharedSizeBytes) + shared;
-  description->stack_bytes_per_thread = static_cast<std::int64_t>(plan->attributes.localSizeBytes);
+  description->shared_memory_bytes = attributes.static_shared_bytes + shared_bytes_of(instance, plan->problem);
+  description->stack_bytes_per_thread = attributes.stack_bytes;
   return PLUMBLINE_OK;
 }
 
 void destroy(plumbline_plan* plan) { delete plan; }
 
-// ---- Device memory ----
-
-std::int32_t use(const plumbline_device* device) { return cudaSetDevice(device->ordinal); }
-
-std::int32_t allocate(const plumbline_device* device, std::uint64_t bytes, void** out) {
-  const std::int32_t error = use(device);
-  return error != cudaSuccess ? error : static_cast<std::int32_t>(cudaMalloc(out, bytes));
+const char* kernel_name(std::uint32_t kernel) { return kernel < kernels().size() ? kernels()[kernel].name : nullptr; }
+const char* kernel_tensor_cores(std::uint32_t kernel) {
+  if (kernel >= kernels().size()) return nullptr;
+  return kernels()[kernel].tensor_cores ? "on" : "off";
 }
-std::int32_t release(const plumbline_device* device, void* pointer) {
-  const std::int32_t error = use(device);
-  return error != cudaSuccess ? error : static_cast<std::int32_t>(cudaFree(pointer));
-}
-std::int32_t copy_to_device(const plumbline_device* device, void* to, const void* from, std::uint64_t bytes) {
-  const std::int32_t error = use(device);
-  return error != cudaSuccess ? error : static_cast<std::int32_t>(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice));
-}
-std::int32_t copy_to_host(const plumbline_device* device, void* to, const void* from, std::uint64_t bytes) {
-  const std::int32_t error = use(device);
-  return error != cudaSuccess ? error : static_cast<std::int32_t>(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost));
-}
-std::int32_t synchronize(const plumbline_device* device, void* stream) {
-  const std::int32_t error = use(device);
-  return error != cudaSuccess ? error : static_cast<std::int32_t>(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)));
-}
-
-const plumbline_device_memory device_memory{
-    sizeof(plumbline_device_memory), 0, allocate, release, copy_to_device, copy_to_host, synchronize};
-
-const char* kernel_name(std::uint32_t kernel) { return kernel < std::size(kernel_names) ? kernel_names[kernel] : nullptr; }
 
 }  // namespace
 }  // namespace plumbline::attention
 
-extern "C" PLUMBLINE_EXPORT const plumbline_provider* plumbline_get_provider(std::uint32_t abi_version, const char*) {
+extern "C" PLUMBLINE_EXPORT const plumbline_provider* plumbline_get_provider(std::uint32_t abi_version, const char* options) {
   using namespace plumbline::attention;
   if (abi_version != PLUMBLINE_ABI_VERSION) return nullptr;
-  static const plumbline_provider provider{sizeof(plumbline_provider),
-                                           PLUMBLINE_ABI_VERSION,
-                                           "cuda",
-                                           PLUMBLINE_CUDA_VERSION,
-                                           static_cast<std::uint32_t>(std::size(kernel_names)),
-                                           0,
-                                           kernel_name,
-                                           query,
-                                           prepare,
-                                           run,
-                                           describe,
-                                           destroy,
-                                           &device_memory};
+  static plumbline_provider provider{};
+  try {
+    current_options() = parse_options(options == nullptr ? "" : options);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+  provider.struct_size = sizeof provider;
+  provider.abi_version = PLUMBLINE_ABI_VERSION;
+  provider.name = provider_name();
+  provider.version = PLUMBLINE_ATTENTION_VERSION;
+  provider.kernel_count = static_cast<std::uint32_t>(kernels().size());
+  provider.kernel_name = kernel_name;
+  provider.query = query;
+  provider.prepare = prepare;
+  provider.run = run;
+  provider.describe = describe;
+  provider.destroy = destroy;
+  provider.memory = device_memory();
+  provider.kernel_tensor_cores = kernel_tensor_cores;
   return &provider;
 }

@@ -13,13 +13,15 @@ __device__ __forceinline__ std::byte* dynamic_shared() {
 
 __device__ __forceinline__ unsigned shared_address(const void* shared) { return static_cast<unsigned>(__cvta_generic_to_shared(shared)); }
 
-__device__ __forceinline__ void named_barrier_sync(int id, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
+__device__ __forceinline__ void named_barrier_sync(int id, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
 __device__ __forceinline__ void named_barrier_arrive(int id, int threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-// What follows needs sm_80. For older architectures it compiles to a trap: the host refuses such a launch.
-#if __CUDA_ARCH__ >= 800
+// What follows needs sm_80 (fp8: sm_89): older code has kernels without a body, which the host never launches.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 
 __device__ __forceinline__ void cp_async_16(void* shared, const void* global, bool valid) {
   const int bytes = valid ? 16 : 0;
@@ -44,16 +46,16 @@ __device__ __forceinline__ void ldmatrix_x4_trans(std::uint32_t (&r)[4], const v
                : "memory");
 }
 
-#define PLUMBLINE_MMA(name, instruction)                                                                                               \
-  __device__ __forceinline__ void name(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {                      \
-    asm volatile("mma.sync.aligned." instruction " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                    \
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                                                      \
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));                                                  \
+#define PLUMBLINE_MMA(name, instruction)                                                                            \
+  __device__ __forceinline__ void name(float(&d)[4], const std::uint32_t(&a)[4], const std::uint32_t(&b)[2]) {      \
+    asm volatile("mma.sync.aligned." instruction " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                                   \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));                               \
   }
 PLUMBLINE_MMA(mma_f16, "m16n8k16.row.col.f32.f16.f16.f32")
 PLUMBLINE_MMA(mma_bf16, "m16n8k16.row.col.f32.bf16.bf16.f32")
 PLUMBLINE_MMA(mma_tf32, "m16n8k8.row.col.f32.tf32.tf32.f32")
-#if __CUDA_ARCH__ >= 890
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 890
 PLUMBLINE_MMA(mma_e4m3, "m16n8k32.row.col.f32.e4m3.e4m3.f32")
 PLUMBLINE_MMA(mma_e5m2, "m16n8k32.row.col.f32.e5m2.e5m2.f32")
 #endif
@@ -65,6 +67,6 @@ __device__ __forceinline__ void mma_f16(std::uint32_t (&d)[2], const std::uint32
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-#endif  // __CUDA_ARCH__ >= 800
+#endif
 
 }  // namespace plumbline::simt

@@ -1,7 +1,5 @@
-// Plain attention on a GPU: one thread block for each (query row, head). Slow, simple, and the same bits wherever a row stands.
+// What a launch of our CUDA kernels needs: addresses, sizes, mask. Passed by value; index arrays lie where the kernel runs.
 #pragma once
-
-#include <cuda_runtime_api.h>
 
 #include <cstdint>
 
@@ -22,16 +20,16 @@ struct TensorMap {
   std::int64_t extent;  // tokens of a sample with its padding; padded layouts
 };
 
-// All a launch needs, passed by value. Index arrays lie in device memory.
-struct NaiveParameters {
+struct Parameters {
   TensorMap q, k, v, out;
   TensorMap lse;                      // data nullptr: not asked for
   const std::int32_t* cu_seqlens_q;   // [batch + 1]
   const std::int32_t* cu_seqlens_kv;  // [batch + 1]
   const std::int32_t* page_table;     // [batch, pages_per_sample]; nullptr unless paged
   std::int64_t pages_per_sample;
-  std::int64_t page_size;
-  std::int64_t rows;  // padded: batch * seq_q; otherwise the sum of the query lengths
+  std::int32_t page_size;
+  std::int64_t rows;   // query rows of all samples, padded: batch * seq_q; otherwise the sum of the query lengths
+  std::int64_t seq_q;  // of the longest sample; padded: with its padding
   std::int32_t batch;
   std::int32_t heads_q;
   std::int32_t group;  // query heads that share a key head
@@ -41,18 +39,15 @@ struct NaiveParameters {
   std::int32_t top_left;  // the diagonal starts at key 0; otherwise it ends at the last key
   std::int32_t padded;
   std::int32_t padded_left;
-  std::int64_t window_left, window_right;  // -1 = all
+  std::int32_t window_left, window_right;  // -1 = all
   float scale_log2;                        // softmax scale * log2(e)
   std::uint32_t dtype_in, dtype_out;       // plumbline_dtype
+  std::uint32_t p_dtype;                   // prefill_simt: what P is rounded to
+  // Decode: the keys of a sample in splits of split_keys. Each leaves O, not yet divided, m and l, which merge_splits puts together.
+  std::int32_t splits;
+  std::int32_t split_keys;
+  float* partial_out;   // [splits, rows, heads_q, head_dim_vo]; nullptr: one split, which writes the result itself
+  float* partial_sums;  // [splits, rows, heads_q, 2]            m in units of log2, l
 };
-
-// Threads of a block; also the number of keys a block works on at a time.
-inline constexpr int naive_threads = 128;
-// Bytes of shared memory: Q and the output row in fp32, and one weight per key of a tile.
-std::int64_t naive_shared_bytes(const NaiveParameters& parameters);
-// Enqueues the kernel. Returns the launch's error.
-cudaError_t launch_naive(const NaiveParameters& parameters, cudaStream_t stream);
-// Registers, local memory and so on of the kernel for an input dtype.
-cudaError_t naive_attributes(std::uint32_t dtype_in, cudaFuncAttributes* attributes);
 
 }  // namespace plumbline::attention

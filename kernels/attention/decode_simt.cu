@@ -1,0 +1,22 @@
+#include "kernels/attention/decode_simt.cuh"
+#include "kernels/attention/instances.h"
+
+namespace plumbline::attention {
+namespace {
+
+template <class Element, int HeadDim>
+Instance tiled() {
+  using Tiling = DecodeSimt<Element, HeadDim>;
+  return instance<Tiling>("decode_simt", false, decode_simt<Tiling>);
+}
+
+}  // namespace
+
+std::span<const Instance> decode_simt_instances() {
+  static const Instance all[] = {tiled<Float, 64>(),    tiled<Float, 128>(),    tiled<Float, 256>(),
+                                 tiled<Half, 64>(),     tiled<Half, 128>(),     tiled<Half, 256>(),
+                                 tiled<BFloat16, 64>(), tiled<BFloat16, 128>(), tiled<BFloat16, 256>()};
+  return all;
+}
+
+}  // namespace plumbline::attention

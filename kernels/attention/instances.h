@@ -1,0 +1,60 @@
+// The instantiations that are compiled: what the provider chooses from.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/attention/parameters.h"
+
+namespace plumbline::attention {
+
+struct Instance {
+  const char* kernel;         // "prefill_mma"
+  std::uint32_t dtype;        // plumbline_dtype of Q, K, V
+  std::uint32_t accumulator;  // PLUMBLINE_F32, or PLUMBLINE_F16 on tensor cores
+  int head_dim;               // 0: any
+  int tile_q, tile_kv;
+  int stages;  // tiles of K and V in shared memory at a time
+  int threads;
+  int shared_bytes;  // dynamic; naive needs (head_dim_qk + head_dim_vo) floats more
+  bool tensor_cores;
+  void (*function)(Parameters);
+};
+
+// One source file each.
+std::span<const Instance> naive_instances();
+std::span<const Instance> prefill_mma_fp16_instances();
+std::span<const Instance> prefill_mma_bf16_instances();
+std::span<const Instance> prefill_mma_tf32_instances();
+std::span<const Instance> prefill_simt_instances();
+std::span<const Instance> decode_mma_instances();
+std::span<const Instance> decode_simt_instances();
+std::span<const Instance> merge_instances();
+
+// The plumbline_dtype of a storage type.
+struct Half;
+struct BFloat16;
+template <class Element>
+inline constexpr std::uint32_t dtype_of = PLUMBLINE_F32;
+template <>
+inline constexpr std::uint32_t dtype_of<Half> = PLUMBLINE_F16;
+template <>
+inline constexpr std::uint32_t dtype_of<BFloat16> = PLUMBLINE_BF16;
+
+// The instance of a tiled kernel: Tiling says what it needs.
+template <class Tiling, class Accumulator = float>
+constexpr Instance instance(const char* kernel, bool tensor_cores, void (*function)(Parameters)) {
+  return {kernel,
+          dtype_of<typename Tiling::Element>,
+          dtype_of<Accumulator>,
+          Tiling::head_dim,
+          Tiling::tile_q,
+          Tiling::tile_kv,
+          Tiling::stages,
+          Tiling::threads,
+          Tiling::shared_bytes,
+          tensor_cores,
+          function};
+}
+
+}  // namespace plumbline::attention

@@ -1,0 +1,81 @@
+// The emulator as a machine: kernels that g++ compiled run on the CPU, tensor cores answer as those of the device's architecture.
+#include <atomic>
+#include <cstring>
+
+#include "kernels/attention/machine.h"
+#include "kernels/emulator/launch.h"
+
+namespace plumbline::attention {
+namespace {
+
+using emulator::Arch;
+
+constexpr std::string_view device_prefix = "emulated:";
+
+std::optional<Arch> arch(const plumbline_device& device) {
+  const std::string_view name(device.arch, strnlen(device.arch, sizeof device.arch));
+  return name.starts_with(device_prefix) ? emulator::parse_arch(name.substr(device_prefix.size())) : std::nullopt;
+}
+
+class HostIndices : public Indices {
+ public:
+  explicit HostIndices(std::vector<std::int32_t> values) : values_(std::move(values)) {}
+  const std::int32_t* data() const override { return values_.data(); }
+
+ private:
+  std::vector<std::int32_t> values_;
+};
+
+// Alternating: every other launch of this process runs its threads the other way round. A case is run twice and must give the same bits, so
+// a missing barrier or wait shows as nondeterminism.
+emulator::Schedule schedule_of(const Options& options) {
+  static std::atomic<unsigned> launches{0};
+  switch (options.schedule) {
+    case Options::Schedule::in_order:
+      return emulator::Schedule::in_order;
+    case Options::Schedule::reversed:
+      return emulator::Schedule::reversed;
+    case Options::Schedule::random:
+      return emulator::Schedule::random;
+    case Options::Schedule::alternating:
+      break;
+  }
+  return launches++ % 2 == 0 ? emulator::Schedule::in_order : emulator::Schedule::reversed;
+}
+
+}  // namespace
+
+const char* provider_name() { return "emulated"; }
+const char* build_id() { return PLUMBLINE_ATTENTION_BUILD_ID; }
+const plumbline_device_memory* device_memory() { return nullptr; }
+
+std::string refuse_device(const plumbline_device& device) {
+  if (device.memory_space != PLUMBLINE_EMULATED) return "the emulated kernels run on emulated devices only, for example emulated:sm_90";
+  if (arch(device)) return "";
+  return std::string(device.arch, strnlen(device.arch, sizeof device.arch)) +
+         " is not emulated: there are sm_80, sm_86, sm_89, sm_90 and sm_100, whose tensor cores were recorded on hardware";
+}
+
+std::string arch_of(const plumbline_device& device) { return std::string(emulator::name(*arch(device))); }
+int arch_number(const plumbline_device& device) { return static_cast<int>(*arch(device)); }
+std::int64_t most_shared_bytes(const plumbline_device& device) {
+  return static_cast<std::int64_t>(emulator::max_shared_bytes(*arch(device)));
+}
+
+std::unique_ptr<Indices> copy_indices(const plumbline_device&, std::vector<std::int32_t> values, std::string&) {
+  return std::make_unique<HostIndices>(std::move(values));
+}
+
+Attributes attributes_of(const Instance&) { return {}; }
+
+std::string launch(const plumbline_device& device, const Options& options, const Instance& instance, const Grid& grid, int shared_bytes,
+                   const Parameters& parameters, void*) {
+  emulator::LaunchOptions launch_options;
+  launch_options.arch = *arch(device);
+  launch_options.schedule = schedule_of(options);
+  launch_options.seed = options.seed;
+  return emulator::launch(launch_options, {grid.x, grid.y, grid.z}, {static_cast<unsigned>(instance.threads)},
+                          static_cast<std::size_t>(shared_bytes), instance.function, parameters);
+}
+
+}  // namespace plumbline::attention

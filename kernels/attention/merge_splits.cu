@@ -1,0 +1,19 @@
+#include "kernels/attention/instances.h"
+#include "kernels/attention/results.cuh"
+
+namespace plumbline::attention {
+namespace {
+
+template <class Element>
+Instance merge() {
+  return {"merge_splits", dtype_of<Element>, PLUMBLINE_F32, 0, 1, 0, 0, 128, 0, false, merge_splits<Element>};
+}
+
+}  // namespace
+
+std::span<const Instance> merge_instances() {
+  static const Instance all[] = {merge<float>(), merge<Half>(), merge<BFloat16>()};
+  return all;
+}
+
+}  // namespace plumbline::attention

@@ -1,0 +1,200 @@
+// Prefill on tensor cores (FlashAttention-2): a block has TileQ query rows of one head, a warp 16 of them.
+//
+//   Q [TileQ, HeadDim]                      shared memory, by cp.async
+//   for each tile of TileKv keys, K and V two tiles deep in shared memory:
+//     S = scale log2(e) Q K^T              mma.sync, accumulators in Accumulator
+//     m' = max(m, max_j S_j)               over the four lanes that share a row
+//     P = 2^(S - m')
+//     l = l 2^(m - m') + sum_j P_j         of P before its rounding
+//     O = O 2^(m - m') + P V               P rounded to Element (fp32: tf32); fp16 accumulators are added to O tile by tile
+//   out = O / l,  lse = ln(2) (m + log2 l)
+//
+// Tiles start at multiples of TileKv keys from the sample's first, a tile without a visible key changes nothing, and rows of a product do
+// not mix: a row's bits depend on its own keys only.
+#pragma once
+
+#include <type_traits>
+
+#include "kernels/attention/fragments.cuh"
+#include "kernels/attention/results.cuh"
+
+namespace plumbline::attention {
+
+template <class Element_, class Accumulator_, int HeadDim_, int TileQ, int TileKv>
+struct PrefillMma {
+  using Element = Element_;
+  using Accumulator = Accumulator_;
+  static constexpr int head_dim = HeadDim_, tile_q = TileQ, tile_kv = TileKv, stages = 2;
+  static constexpr int threads = tile_q / 16 * 32;
+  using Tile = SharedTile<Element, head_dim>;
+  static constexpr int shared_bytes = Tile::bytes(tile_q + 2 * stages * tile_kv);
+};
+
+// Grid [ceil(seq_q / tile_q), heads_q, batch].
+template <class Tiling>
+__global__ void __launch_bounds__(Tiling::threads) prefill_mma(const Parameters p) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+  using Element = typename Tiling::Element;
+  using Accumulator = typename Tiling::Accumulator;
+  using Tile = typename Tiling::Tile;
+  using Mma = attention::Mma<Element, Accumulator>;
+  constexpr int head_dim = Tiling::head_dim, tile_q = Tiling::tile_q, tile_kv = Tiling::tile_kv, threads = Tiling::threads;
+  constexpr int key_blocks = tile_kv / 8, key_steps = tile_kv / Mma::depth, column_blocks = head_dim / 8;
+  constexpr bool accumulates_in_fp32 = std::is_same_v<Accumulator, float>;
+
+  const Sample sample = sample_at(p, static_cast<int>(blockIdx.z));
+  const int head = static_cast<int>(blockIdx.y), head_kv = head / p.group;
+  const int first_row = static_cast<int>(blockIdx.x) * tile_q;
+  if (first_row >= sample.positions) return;
+  const int thread = static_cast<int>(threadIdx.x), warp_row = thread / 32 * 16;
+  const Lane lane = this_lane();
+
+  Element* shared = reinterpret_cast<Element*>(simt::dynamic_shared());
+  const Tile q_tile{shared};
+  const auto k_tile = [&](int tile) { return Tile{shared + (tile_q + tile % Tiling::stages * 2 * tile_kv) * Tile::row_elements}; };
+  const auto v_tile = [&](int tile) { return Tile{k_tile(tile).data + tile_kv * Tile::row_elements}; };
+  const auto copy_keys = [&](const Tile& to, const TensorMap& from, int tile) {
+    copy_rows<tile_kv, threads>(to, thread, from.data, [&](int row) -> const Element* {
+      const int key = tile * tile_kv + row;
+      return key < sample.length_kv ? static_cast<const Element*>(from.data) + key_offset(p, from, sample, key, head_kv) : nullptr;
+    });
+  };
+
+  // Tiles with a key that some row of the block sees.
+  const Keys block_keys = union_of_keys(p, sample, first_row, first_row + tile_q - 1);
+  const int first_tile = block_keys.begin / tile_kv;
+  const int end_tile = block_keys.end > block_keys.begin ? (block_keys.end + tile_kv - 1) / tile_kv : first_tile;
+
+  // 1. Q and the first K, then the first V, are on their way.
+  if (first_tile < end_tile) {
+    copy_rows<tile_q, threads>(q_tile, thread, p.q.data, [&](int row) -> const Element* {
+      const int token = first_row + row - sample.first_q;
+      if (token < 0 || token >= sample.length_q) return nullptr;
+      return static_cast<const Element*>(p.q.data) + query_offset(p, p.q, sample, first_row + row, head);
+    });
+    copy_keys(k_tile(first_tile), p.k, first_tile);
+    simt::cp_async_commit();
+    copy_keys(v_tile(first_tile), p.v, first_tile);
+    simt::cp_async_commit();
+  }
+
+  // Of this lane's rows, g and g + 8 of its warp's 16.
+  Keys keys[2];
+  for (int half = 0; half < 2; ++half) keys[half] = visible_keys(p, sample, first_row + warp_row + lane.g + 8 * half);
+  float m[2] = {-INFINITY, -INFINITY};
+  float l[2] = {0, 0};  // of this lane's columns; the four lanes of a row are added at the end
+  Fragment<float> o[column_blocks] = {};
+
+  for (int tile = first_tile; tile < end_tile; ++tile) {
+    // 2. This K has landed, and no warp is still at the tile whose place the next one takes.
+    simt::cp_async_wait<1>();
+    __syncthreads();
+    if (tile + 1 < end_tile) copy_keys(k_tile(tile + 1), p.k, tile + 1);
+    simt::cp_async_commit();
+    if (tile + 1 < end_tile) copy_keys(v_tile(tile + 1), p.v, tile + 1);
+    simt::cp_async_commit();
+
+    // 3. S = Q K^T
+    Fragment<Accumulator> product[key_blocks] = {};
+    const Tile k = k_tile(tile);
+#pragma unroll
+    for (int column = 0; column < head_dim; column += Mma::depth) {
+      std::uint32_t q_fragment[4];
+      Mma::a(q_fragment, q_tile, warp_row, column);
+#pragma unroll
+      for (int block = 0; block < key_blocks; block += 2) {
+        std::uint32_t k_fragment[2][2];
+        Mma::b(k_fragment, k, block * 8, column);
+        Mma::multiply(product[block], q_fragment, k_fragment[0]);
+        Mma::multiply(product[block + 1], q_fragment, k_fragment[1]);
+      }
+    }
+
+    // 4. Scale, mask, and the rows' maxima
+    float s[key_blocks][4];
+    float row_max[2] = {-INFINITY, -INFINITY};
+#pragma unroll
+    for (int block = 0; block < key_blocks; ++block) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int key = tile * tile_kv + block * 8 + 2 * lane.t + i % 2;
+        const bool visible = key >= keys[i / 2].begin && key < keys[i / 2].end;
+        s[block][i] = visible ? p.scale_log2 * product[block][i] : -INFINITY;
+        row_max[i / 2] = fmaxf(row_max[i / 2], s[block][i]);
+      }
+    }
+
+    // 5. P = 2^(S - m'), l and O to the new maximum
+    float reference[2], rescale[2];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float m_new = fmaxf(m[half], quad_max(row_max[half]));
+      reference[half] = finite_or_zero(m_new);
+      rescale[half] = exp2_of(m[half] - reference[half]);
+      l[half] *= rescale[half];
+      m[half] = m_new;
+    }
+#pragma unroll
+    for (int block = 0; block < key_blocks; ++block) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        s[block][i] = exp2_of(s[block][i] - reference[i / 2]);
+        l[i / 2] += s[block][i];
+      }
+    }
+#pragma unroll
+    for (int block = 0; block < column_blocks; ++block) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) o[block].x[i] *= rescale[i / 2];
+    }
+
+    // 6. This V has landed.
+    simt::cp_async_wait<2>();
+    __syncthreads();
+
+    // 7. O += P V
+    std::uint32_t p_fragment[key_steps][4];
+#pragma unroll
+    for (int step = 0; step < key_steps; ++step) Mma::a_of_weights(p_fragment[step], s, step);
+    const Tile v = v_tile(tile);
+#pragma unroll
+    for (int block = 0; block < column_blocks; block += 2) {
+      Fragment<Accumulator> sum[2] = {};
+      if constexpr (accumulates_in_fp32) {
+        sum[0] = o[block];
+        sum[1] = o[block + 1];
+      }
+#pragma unroll
+      for (int step = 0; step < key_steps; ++step) {
+        std::uint32_t v_fragment[2][2];
+        Mma::b_of_values(v_fragment, v, step * Mma::depth, block * 8);
+        Mma::multiply(sum[0], p_fragment[step], v_fragment[0]);
+        Mma::multiply(sum[1], p_fragment[step], v_fragment[1]);
+      }
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        o[block].x[i] = accumulates_in_fp32 ? sum[0][i] : o[block].x[i] + sum[0][i];
+        o[block + 1].x[i] = accumulates_in_fp32 ? sum[1][i] : o[block + 1].x[i] + sum[1][i];
+      }
+    }
+  }
+
+  // 8. out = O / l; a row without keys, or of padding: zeros and -infinity
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const float total = quad_sum(l[half]);
+    const int position = first_row + warp_row + lane.g + 8 * half;
+    if (position >= sample.positions) continue;
+    const std::int64_t to = query_offset(p, p.out, sample, position, head);
+#pragma unroll
+    for (int block = 0; block < column_blocks; ++block) {
+      const float low = total != 0 ? o[block].x[2 * half] / total : 0.0F;
+      const float high = total != 0 ? o[block].x[2 * half + 1] / total : 0.0F;
+      store_pair<Element>(p, to + (block * 8 + 2 * lane.t) * p.out.element_stride, low, high);
+    }
+    if (lane.t == 0) store_lse(p, sample, position, head, m[half], total);
+  }
+#endif
+}
+
+}  // namespace plumbline::attention

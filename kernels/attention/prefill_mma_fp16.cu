@@ -1,0 +1,21 @@
+#include "kernels/attention/instances.h"
+#include "kernels/attention/prefill_mma.cuh"
+
+namespace plumbline::attention {
+namespace {
+
+template <class Accumulator, int HeadDim, int TileKv>
+Instance tiled() {
+  using Tiling = PrefillMma<Half, Accumulator, HeadDim, 64, TileKv>;
+  return instance<Tiling, Accumulator>("prefill_mma", true, prefill_mma<Tiling>);
+}
+
+}  // namespace
+
+std::span<const Instance> prefill_mma_fp16_instances() {
+  static const Instance all[] = {tiled<float, 64, 64>(),  tiled<float, 64, 32>(), tiled<float, 128, 64>(), tiled<float, 128, 32>(),
+                                 tiled<float, 256, 32>(), tiled<Half, 64, 64>(),  tiled<Half, 128, 64>()};
+  return all;
+}
+
+}  // namespace plumbline::attention
