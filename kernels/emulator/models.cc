@@ -82,6 +82,15 @@ MmaModel model(Arch arch, const MmaInstruction& instruction) {
   return {sum, row->through_f16, row->evidence};
 }
 
+// Recordings of V100; its floor for fp16 results is Khattak and Mikaitis's, for fp32 results there is none.
+FusedSum mma_m8n8k4_sm_70(MmaAccumulator accumulator) {
+  if (accumulator == MmaAccumulator::f16) return {4, 23, Conversion::f16_to_nearest_even, -19};
+  return {4, 23, Conversion::f32_toward_zero};
+}
+
+// Recordings of H100 and H200, with c = 0.
+FusedSum wgmma_fp8_sm_90() { return {32, 13, Conversion::f32_e8m13_toward_zero, -133}; }
+
 MmaRegisters registers(const MmaInstruction& instruction) {
   const int halves = instruction.k / (4 * elements_per_register(instruction.format));
   return {2 * halves, halves, instruction.accumulator == MmaAccumulator::f32 ? 4 : 2};

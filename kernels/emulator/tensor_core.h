@@ -38,6 +38,11 @@ struct MmaModel {
 };
 MmaModel model(Arch, const MmaInstruction&);  // asserts that it is supported
 
+// Instructions that nothing here runs, for recordings of them: mma.m8n8k4 of sm_70 with fp16 operands, wgmma of sm_90 with fp8 operands and
+// fp32 results.
+FusedSum mma_m8n8k4_sm_70(MmaAccumulator);
+FusedSum wgmma_fp8_sm_90();
+
 // 32-bit registers per lane.
 struct MmaRegisters {
   int a, b, c;
