@@ -10,7 +10,7 @@ venv="$(dirname "$ci")/.venv"
 packages=(
   g++ cmake ninja-build ccache pkg-config git python3 sqlite3
   libgtest-dev libgmock-dev libbenchmark-dev libsqlite3-dev libsqlitecpp-dev libcli11-dev libtomlplusplus-dev
-  nlohmann-json3-dev libfmt-dev libexpected-dev libtbb-dev libopenblas-pthread-dev libsleef-dev libxxhash-dev
+  nlohmann-json3-dev libfmt-dev libexpected-dev libtbb-dev libopenblas-pthread-dev libsleef-dev libxxhash-dev zlib1g-dev
   gcovr clang-format clang-tidy
 )
 python_packages=(python3-venv python3-dev)

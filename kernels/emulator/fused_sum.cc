@@ -1,8 +1,11 @@
 #include "kernels/emulator/fused_sum.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cassert>
 #include <cstdlib>
+#include <span>
 
 namespace plumbline::emulator {
 namespace {
@@ -32,6 +35,8 @@ FloatFormat float_format(MmaFormat format) {
 }
 FloatFormat float_format(Conversion result) { return result == Conversion::f16_to_nearest_even ? f16 : f32; }
 std::uint32_t canonical_nan(Conversion result) { return result == Conversion::f16_to_nearest_even ? 0x7fff : 0x7fffffff; }
+
+constexpr std::size_t max_terms = 33;  // c and the products of one step
 
 enum class Kind { finite, infinite, nan };
 
@@ -121,10 +126,13 @@ std::uint32_t step(const FusedSum& sum, MmaFormat format, int products, const st
     if (term.kind == Kind::infinite) (term.negative ? negative_infinity : positive_infinity) = true;
     if (term.significand != 0 || sum.zeros != ZeroRule::skipped) largest = std::max(largest, term.exponent);
   };
-  Term c = decode(c_format, c_bits);
-  if (c.significand == 0) c.exponent = zero_exponent(c_format);
-  look_at(c);
-  for (int i = 0; i < products; ++i) look_at(product(operand(a[i]), operand(b[i])));
+  assert(products < static_cast<int>(max_terms));
+  std::array<Term, max_terms> storage;
+  const std::span terms(storage.data(), static_cast<std::size_t>(products) + 1);
+  terms[0] = decode(c_format, c_bits);
+  if (terms[0].significand == 0) terms[0].exponent = zero_exponent(c_format);
+  for (int i = 0; i < products; ++i) terms[static_cast<std::size_t>(i) + 1] = product(operand(a[i]), operand(b[i]));
+  for (const Term& term : terms) look_at(term);
 
   if (nan || (positive_infinity && negative_infinity)) return canonical_nan(sum.result);
   if (positive_infinity || negative_infinity) {
@@ -138,8 +146,8 @@ std::uint32_t step(const FusedSum& sum, MmaFormat format, int products, const st
     const std::int64_t magnitude = shift <= -63 ? 0 : shift < 0 ? term.significand >> -shift : term.significand << shift;
     return term.negative ? -magnitude : magnitude;
   };
-  std::int64_t total = chopped(c);
-  for (int i = 0; i < products; ++i) total += chopped(product(operand(a[i]), operand(b[i])));
+  std::int64_t total = 0;
+  for (const Term& term : terms) total += chopped(term);
   return convert(sum, total, largest - sum.fraction_bits);
 }
 

@@ -61,6 +61,9 @@ FragmentPlace place_c(const MmaInstruction&, int row, int column);
 // must be supported (asserted).
 void mma_sync(Arch, const MmaInstruction&, const std::uint32_t* a, const std::uint32_t* b, const std::uint32_t* c, std::uint32_t* d);
 void mma_sync_exact(Arch, const MmaInstruction&, const std::uint32_t* a, const std::uint32_t* b, const std::uint32_t* c, std::uint32_t* d);
+// One element of D as mma_sync_exact computes it: raw bits in the low bits of a word.
+std::uint32_t mma_element_exact(Arch, const MmaInstruction&, const std::uint32_t* a, const std::uint32_t* b, const std::uint32_t* c,
+                                int row, int column);
 
 // One output element of a model: k products. Operands and c, and what is returned, are raw bits in the low bits of a word.
 std::uint32_t dot(const MmaModel&, MmaFormat, int k, const std::uint32_t* a, const std::uint32_t* b, std::uint32_t c);

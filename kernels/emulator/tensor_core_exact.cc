@@ -1,7 +1,6 @@
 // mma.sync element by element: fragments unpacked, each output one dot product.
 #include <algorithm>
 #include <array>
-#include <cassert>
 
 #include "kernels/emulator/tensor_core.h"
 
@@ -40,27 +39,31 @@ std::uint32_t dot(const MmaModel& model, MmaFormat format, int k, const std::uin
   return fused_sum(model.sum, format, k, a, b, c);
 }
 
-void mma_sync_exact(Arch arch, const MmaInstruction& instruction, const std::uint32_t* a, const std::uint32_t* b, const std::uint32_t* c,
-                    std::uint32_t* d) {
-  assert(supports(arch, instruction));
-  const MmaModel how = model(arch, instruction);
+std::uint32_t mma_element_exact(Arch arch, const MmaInstruction& instruction, const std::uint32_t* a, const std::uint32_t* b,
+                                const std::uint32_t* c, int row, int column) {
   const MmaRegisters count = registers(instruction);
   const int operand_bits = bits_of(instruction.format), c_bits = instruction.accumulator == MmaAccumulator::f32 ? 32 : 16;
-  std::array<std::uint32_t, warp_size * 4> result{};
+  std::array<std::uint32_t, max_k> a_row{}, b_column{};
+  for (int k = 0; k < instruction.k; ++k) {
+    a_row[k] = element(a, count.a, place_a(instruction, row, k), operand_bits);
+    b_column[k] = element(b, count.b, place_b(instruction, k, column), operand_bits);
+  }
+  const std::uint32_t start = element(c, count.c, place_c(instruction, row, column), c_bits);
+  return dot(model(arch, instruction), instruction.format, instruction.k, a_row.data(), b_column.data(), start);
+}
+
+void mma_sync_exact(Arch arch, const MmaInstruction& instruction, const std::uint32_t* a, const std::uint32_t* b, const std::uint32_t* c,
+                    std::uint32_t* d) {
+  const int count = registers(instruction).c;
+  std::array<std::uint32_t, warp_size * 4> result{};  // d may be c
   for (int row = 0; row < rows; ++row) {
     for (int column = 0; column < columns; ++column) {
-      std::array<std::uint32_t, max_k> a_row{}, b_column{};
-      for (int k = 0; k < instruction.k; ++k) {
-        a_row[k] = element(a, count.a, place_a(instruction, row, k), operand_bits);
-        b_column[k] = element(b, count.b, place_b(instruction, k, column), operand_bits);
-      }
       const FragmentPlace place = place_c(instruction, row, column);
-      const std::uint32_t out =
-          dot(how, instruction.format, instruction.k, a_row.data(), b_column.data(), element(c, count.c, place, c_bits));
-      result[place.lane * count.c + place.register_index] |= out << (place.element * 16);
+      result[place.lane * count + place.register_index] |= mma_element_exact(arch, instruction, a, b, c, row, column)
+                                                           << (place.element * 16);
     }
   }
-  std::copy_n(result.begin(), warp_size * count.c, d);
+  std::copy_n(result.begin(), warp_size * count, d);
 }
 
 }  // namespace plumbline::emulator

@@ -1,8 +1,8 @@
 // mma.sync in vectors of the 8 columns of D, two rows at a time (lane group g holds rows g and g + 8).
 //
 // Per step of L products: E = max(exponent of a + exponent of b, exponent of c); then t = int(a * b * 2^(F - E)), where the conversion to
-// integer *is* the chop: product and scaling are exact, or too small to reach 1. Tiles with Inf or NaN, and E where a power of two would
-// leave fp32's range, take the exact path.
+// integer *is* the chop: product and scaling are exact, or too small to reach 1. Elements with Inf or NaN, or an E that would take a power
+// of two out of the range of fp32, take the exact path.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -152,8 +152,8 @@ Floats convert(Conversion result, Ints sum0, Ints sum1, Ints exponent) {
   return join(chop(x, fraction_bits), chop(y, fraction_bits)) * unit;
 }
 
-// Rows g and g + 8 through one step: c becomes its result. False where the exact path must be taken.
-bool step(const FusedSum& how, const Tile& tile, int first_word, int begin, int end, Floats (&c)[2]) {
+// Rows g and g + 8 through one step: c becomes its result. Lanes that need the exact path are marked (and their result means nothing).
+void step(const FusedSum& how, const Tile& tile, int first_word, int begin, int end, Floats (&c)[2], Ints (&inexact)[2]) {
   const std::int32_t* a_exponent = tile.a_exponent.data() + first_word;
   const float* a_value = tile.a_value.data() + first_word;
   const int min_exponent_c = how.result == Conversion::f16_to_nearest_even ? -14 : -126;
@@ -169,14 +169,11 @@ bool step(const FusedSum& how, const Tile& tile, int first_word, int begin, int 
     largest[1] = larger(largest[1], a[1] + b);
   }
 
-  Ints outside{};
-  for (Ints& exponent : largest) {
-    const Ints floored = larger(exponent, Ints{} + how.min_exponent);
-    exponent = exponent < no_terms ? Ints{} : floored;
-    outside |= (exponent < smallest_exponent) | (exponent > largest_exponent);
+  for (int row = 0; row < 2; ++row) {
+    const Ints floored = larger(largest[row], Ints{} + how.min_exponent);
+    largest[row] = largest[row] < no_terms ? Ints{} : floored;
+    inexact[row] |= (largest[row] < smallest_exponent) | (largest[row] > largest_exponent);
   }
-  const Longs any = std::bit_cast<Longs>(outside);
-  if ((any[0] | any[1] | any[2] | any[3]) != 0) return false;
 
   const Floats scale[2] = {power_of_two(how.fraction_bits - largest[0]), power_of_two(how.fraction_bits - largest[1])};
   // Two sums for each row: 16 products of up to 2^27 would overflow one.
@@ -190,7 +187,6 @@ bool step(const FusedSum& how, const Tile& tile, int first_word, int begin, int 
     }
   }
   for (int row = 0; row < 2; ++row) c[row] = convert(how.result, sum[row][0], sum[row][1], largest[row] - how.fraction_bits);
-  return true;
 }
 
 // Rows g and g + 8 of C, 8 columns each, from the registers of lane group g.
@@ -222,32 +218,35 @@ void pack(MmaAccumulator accumulator, const Floats (&rows)[2], int g, std::uint3
         d + 8 * g);
 }
 
-// C + h where the tensor core adds from zero (MmaModel::through_f16). False: the exact path.
-bool add_outside(MmaAccumulator accumulator, const Floats& c, Floats& h) {
+// C + h where the tensor core adds from zero (MmaModel::through_f16).
+Floats add_outside(MmaAccumulator accumulator, Floats c, Floats h, Ints& inexact) {
   if (accumulator == MmaAccumulator::f32) {
     const Floats sum = c + h;
-    h = sum == sum ? sum : std::bit_cast<Floats>(Ints{} + 0x7fffffff);
-    return true;
+    return sum == sum ? sum : std::bit_cast<Floats>(Ints{} + 0x7fffffff);
   }
-  const Longs nonfinite = std::bit_cast<Longs>((std::bit_cast<Ints>(c) & 0x7f800000) == 0x7f800000);
-  if ((nonfinite[0] | nonfinite[1] | nonfinite[2] | nonfinite[3]) != 0) return false;
-  h = join(round_to_f16(low(c) + low(h)), round_to_f16(high(c) + high(h)));
-  return true;
+  inexact |= (std::bit_cast<Ints>(c) & 0x7f800000) == 0x7f800000;
+  return join(round_to_f16(low(c) + low(h)), round_to_f16(high(c) + high(h)));
 }
 
-bool multiply(const MmaModel& how, MmaAccumulator accumulator, const Tile& tile, const std::uint32_t* c, std::uint32_t* d) {
-  for (int g = 0; g < 8; ++g) {
-    Floats rows[2], start[2];
-    unpack(accumulator, c, g, start);
-    for (int row = 0; row < 2; ++row) rows[row] = how.through_f16 ? Floats{} : start[row];
-    for (int begin = 0; begin < tile.slots; begin += how.sum.products_per_step) {
-      const int end = std::min(begin + how.sum.products_per_step, tile.slots);
-      if (!step(how.sum, tile, g * tile.row_words, begin, end, rows)) return false;
-    }
-    if (how.through_f16 && !(add_outside(accumulator, start[0], rows[0]) && add_outside(accumulator, start[1], rows[1]))) return false;
-    pack(accumulator, rows, g, d);
+// Rows g and g + 8 of D into the registers of lane group g; returns a bit per element, row g first, that needs the exact path.
+unsigned multiply(const MmaModel& how, MmaAccumulator accumulator, const Tile& tile, const std::uint32_t* c, int g, std::uint32_t* d) {
+  Floats start[2], rows[2]{};
+  Ints inexact[2]{};
+  unpack(accumulator, c, g, start);
+  if (!how.through_f16) std::copy_n(start, 2, rows);
+  for (int begin = 0; begin < tile.slots; begin += how.sum.products_per_step) {
+    step(how.sum, tile, g * tile.row_words, begin, std::min(begin + how.sum.products_per_step, tile.slots), rows, inexact);
   }
-  return true;
+  if (how.through_f16) {
+    for (int row = 0; row < 2; ++row) rows[row] = add_outside(accumulator, start[row], rows[row], inexact[row]);
+  }
+  pack(accumulator, rows, g, d);
+
+  const Longs any = std::bit_cast<Longs>(inexact[0] | inexact[1]);
+  if ((any[0] | any[1] | any[2] | any[3]) == 0) return 0;
+  unsigned bits = 0;
+  for (int i = 0; i < 16; ++i) bits |= static_cast<unsigned>(inexact[i / 8][i % 8] & 1) << i;
+  return bits;
 }
 
 }  // namespace
@@ -276,13 +275,19 @@ void mma_sync(Arch arch, const MmaInstruction& instruction, const std::uint32_t*
       decode_tile<MmaFormat::e5m2>(how, instruction, a, b, tile);
       break;
   }
-  // The fast path must not have overwritten c where the exact one takes over.
-  alignas(32) std::array<std::uint32_t, max_words> result;
-  if (!multiply(how, instruction.accumulator, tile, c, result.data())) {
-    mma_sync_exact(arch, instruction, a, b, c, d);
-    return;
+  const MmaRegisters count = registers(instruction);
+  alignas(32) std::array<std::uint32_t, max_words> result;  // d may be c
+  for (int g = 0; g < 8; ++g) {
+    unsigned inexact = multiply(how, instruction.accumulator, tile, c, g, result.data());
+    for (; inexact != 0; inexact &= inexact - 1) {
+      const int i = std::countr_zero(inexact), row = g + i / 8 * 8, column = i % 8;
+      const FragmentPlace place = place_c(instruction, row, column);
+      std::uint32_t& word = result[static_cast<std::size_t>(place.lane * count.c + place.register_index)];
+      const std::uint32_t mask = instruction.accumulator == MmaAccumulator::f32 ? ~0u : 0xffffu << (16 * place.element);
+      word = (word & ~mask) | mma_element_exact(arch, instruction, a, b, c, row, column) << (16 * place.element);
+    }
   }
-  std::copy_n(result.begin(), 32 * registers(instruction).c, d);
+  std::copy_n(result.begin(), 32 * count.c, d);
 }
 
 }  // namespace plumbline::emulator
