@@ -32,7 +32,7 @@ bool supports(Arch, const MmaInstruction&);
 struct MmaModel {
   FusedSum sum;
   // fp8 on sm_90 and sm_100, as ptxas 13.0 compiles it: operands widened to fp16, h = the sum over k mod 4 in {0, 1} from 0, then over the
-  // others from that; D = C + h, rounded to nearest.
+  // others from that, each an instruction of its own; D = C + h, rounded to nearest.
   bool through_f16 = false;
   std::string_view evidence;
 };

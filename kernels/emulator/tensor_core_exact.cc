@@ -16,20 +16,22 @@ std::uint32_t element(const std::uint32_t* fragment, int registers_per_lane, con
 
 int bits_of(MmaFormat format) { return format == MmaFormat::tf32 ? 32 : format == MmaFormat::e4m3 || format == MmaFormat::e5m2 ? 8 : 16; }
 
-// fp8 as ptxas compiles it where there is no such instruction.
+// fp8 as ptxas compiles it where there is no such instruction: two chained instructions with half the products each.
 std::uint32_t dot_through_f16(const MmaModel& model, MmaFormat format, int k, const std::uint32_t* a, const std::uint32_t* b,
                               std::uint32_t c) {
-  std::array<std::uint32_t, max_k> a16{}, b16{};
-  int count = 0;
+  std::uint32_t h = 0;
   for (const int pair : {0, 2}) {
+    std::array<std::uint32_t, max_k> a16{}, b16{};
+    int count = 0;
     for (int i = 0; i < k; ++i) {
       if (i % 4 / 2 * 2 != pair) continue;
       a16[count] = widen_to_f16(format, a[i]);
       b16[count] = widen_to_f16(format, b[i]);
       ++count;
     }
+    h = fused_sum(model.sum, MmaFormat::f16, count, a16.data(), b16.data(), h);
   }
-  return add_to_nearest(model.sum.result, c, fused_sum(model.sum, MmaFormat::f16, k, a16.data(), b16.data(), 0));
+  return add_to_nearest(model.sum.result, c, h);
 }
 
 }  // namespace

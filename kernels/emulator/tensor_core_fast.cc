@@ -234,8 +234,9 @@ unsigned multiply(const MmaModel& how, MmaAccumulator accumulator, const Tile& t
   Ints inexact[2]{};
   unpack(accumulator, c, g, start);
   if (!how.through_f16) std::copy_n(start, 2, rows);
-  for (int begin = 0; begin < tile.slots; begin += how.sum.products_per_step) {
-    step(how.sum, tile, g * tile.row_words, begin, std::min(begin + how.sum.products_per_step, tile.slots), rows, inexact);
+  const int products = std::min(how.sum.products_per_step, how.through_f16 ? tile.slots / 2 : tile.slots);
+  for (int begin = 0; begin < tile.slots; begin += products) {
+    step(how.sum, tile, g * tile.row_words, begin, begin + products, rows, inexact);
   }
   if (how.through_f16) {
     for (int row = 0; row < 2; ++row) rows[row] = add_outside(accumulator, start[row], rows[row], inexact[row]);

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/emulator/fragments.h"
+#include "tests/emulator/corners.h"
 
 namespace plumbline::testing {
 namespace {
@@ -181,6 +181,41 @@ TEST(TensorCore, PlacesAreOneToOne) {
     EXPECT_THAT(b, ::testing::Each(1)) << name(instruction);
     EXPECT_THAT(c, ::testing::Each(1)) << name(instruction);
   }
+}
+
+// Element (0, 0) of a whole instruction.
+std::uint32_t run(const Corner& corner, Arch arch, decltype(emulator::mma_sync)* mma) {
+  Fragments fragments = fragments_of(corner);
+  mma(arch, corner.instruction, fragments.a.data(), fragments.b.data(), fragments.c.data(), fragments.d.data());
+  return fragments.d[0] & (corner.instruction.accumulator == MmaAccumulator::f32 ? ~0u : 0xffffu);
+}
+
+TEST(TensorCore, CornersUnderEveryHypothesis) {
+  for (const Corner& corner : corners()) {
+    const emulator::MmaModel sm_90 = model(Arch::sm_90, corner.instruction);
+    for (std::size_t i = 0; i < hypotheses.size(); ++i) {
+      EXPECT_EQ(predict(corner, under(hypotheses[i], sm_90)), corner.on_sm_90[i]) << corner.name << ", " << hypotheses[i].name;
+    }
+    // What the emulator follows at present.
+    EXPECT_EQ(run(corner, Arch::sm_90, emulator::mma_sync), corner.on_sm_90[0]) << corner.name;
+    EXPECT_EQ(run(corner, Arch::sm_90, emulator::mma_sync_exact), corner.on_sm_90[0]) << corner.name;
+  }
+}
+
+// sm_80 takes 16 products in two steps, and rounds in between.
+TEST(TensorCore, Sm80RoundsAnFp16ResultBetweenItsSteps) {
+  const Corner& corner = corners().back();
+  EXPECT_EQ(run(corner, Arch::sm_80, emulator::mma_sync), 0x3c00u) << corner.name;
+  EXPECT_EQ(run(corner, Arch::sm_80, emulator::mma_sync_exact), 0x3c00u) << corner.name;
+}
+
+TEST(TensorCore, TwoProbesTellTheArchitecture) {
+  const Corner wide = fingerprint(true), narrow = fingerprint(false);
+  for (const Arch arch : architectures) {
+    EXPECT_EQ(run(wide, arch, emulator::mma_sync), arch >= Arch::sm_90 ? 0x3f800004u : 0x3f800000u) << emulator::name(arch);
+    EXPECT_EQ(run(narrow, arch, emulator::mma_sync), 0x3f800008u) << emulator::name(arch);
+  }
+  EXPECT_EQ(predict(narrow, {mma_m8n8k4_sm_70(MmaAccumulator::f32), false, ""}), 0x3f800000u);
 }
 
 }  // namespace

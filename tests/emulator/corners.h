@@ -1,0 +1,45 @@
+// Where published models of tensor cores disagree, or no recording reaches: one dot product each, with what every hypothesis predicts.
+#pragma once
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/emulator/fragments.h"
+
+namespace plumbline::testing {
+
+// How zero operands and tiny sums are treated (fused_sum.h). The models follow the first until hardware says otherwise.
+struct Hypothesis {
+  const char* name;
+  emulator::ZeroRule zeros;
+  bool keeps_floor;  // that of the architecture's parameters
+  emulator::Underflow underflow;
+};
+inline constexpr std::array hypotheses{
+    Hypothesis{"zeros skipped, E has a floor (Khattak and Mikaitis)", emulator::ZeroRule::skipped, true, emulator::Underflow::keeps_sign},
+    Hypothesis{"zeros at exponent -126 (MMA-Sim)", emulator::ZeroRule::minus_126, false, emulator::Underflow::positive_zero},
+    Hypothesis{"zeros at their format's smallest normal", emulator::ZeroRule::smallest_normal, false, emulator::Underflow::keeps_sign},
+};
+emulator::MmaModel under(const Hypothesis&, emulator::MmaModel);
+
+struct Corner {
+  std::string name;
+  emulator::MmaInstruction instruction;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> products;  // raw bits of a[k] and b[k]; the others are zero
+  std::uint32_t c;
+  std::array<std::uint32_t, hypotheses.size()> on_sm_90;  // the result under each hypothesis
+};
+const std::vector<Corner>& corners();
+
+// The corner's result by one model.
+std::uint32_t predict(const Corner&, const emulator::MmaModel&);
+
+// The corner as a warp's registers: its dot product is element (0, 0), everything else is zero.
+Fragments fragments_of(const Corner&);
+
+// Two probes that tell F: 16 products of 2^-25, and of 2^-24, beside c = 1, fp16 operands.
+Corner fingerprint(bool wide);
+
+}  // namespace plumbline::testing
