@@ -52,7 +52,7 @@ void Block::start(const Grid& grid, std::uint64_t number) {
   context_.index.x = static_cast<unsigned>(number % grid.blocks.x);
   context_.index.y = static_cast<unsigned>(number / grid.blocks.x % grid.blocks.y);
   context_.index.z = static_cast<unsigned>(number / grid.blocks.x / grid.blocks.y);
-  failure_ = std::string();
+  std::string().swap(failure_);
   finished_ = 0;
   barrier_arrived_ = 0;
   barrier_diverged_ = false;
@@ -181,9 +181,9 @@ Lane* Block::choose_random() {
   return &lanes_[w * warp_size + pick(warps_[w].ready)];
 }
 
-// The stack below is never unwound: what lies on the heap must have left it.
+// The stack below is never unwound, so no memory may be left to it: not by an assignment that keeps the old buffer, either.
 void Block::fail(std::string what) {
-  failure_ = std::move(what);
+  failure_.swap(what);
   self().fiber.switch_to(outside_, grid_->options.switching, true);
   __builtin_unreachable();
 }

@@ -87,7 +87,7 @@ std::string Block::prefix() const { return fmt::format("block ({}, {}, {}): ", c
 void Block::fail_at(Call call, const Where& where, std::string what) {
   const Lane& lane = self();
   std::string text = fmt::format("warp {} lane {}, {} at {}: {}", lane.warp, lane.lane, name(call), place(where), what);
-  what = std::string();  // see fail
+  std::string().swap(what);  // see fail
   fail(std::move(text));
 }
 
