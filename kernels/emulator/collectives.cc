@@ -13,15 +13,19 @@ namespace {
 // ".aligned" instructions must be the same instruction for all lanes, not just one like it.
 bool aligned(Call call) { return call >= Call::ldmatrix_x4; }
 
+// Apart, so that no temporary string stays behind on the failing lane's stack.
+std::string describe(const Gathering& gathering) {
+  return fmt::format("while lanes {} of the warp are in {} at {}", lane_list(gathering.arrived), name(gathering.call),
+                     place(gathering.where));
+}
+
 Gathering& gathering_of(Block& block, Warp& warp, Call call, unsigned mask, const Where& where) {
   for (unsigned i = 0; i < warp.gatherings; ++i) {
     Gathering& gathering = warp.gathering[i];
     if (gathering.mask != mask) continue;
     const bool elsewhere = aligned(call) && !same_place(gathering.where, where);
     if (gathering.call != call || elsewhere) {
-      block.fail_at(call, where,
-                    fmt::format("while lanes {} of the warp are in {} at {}", lane_list(gathering.arrived), name(gathering.call),
-                                place(gathering.where)));
+      block.fail_at(call, where, describe(gathering));
     }
     return gathering;
   }
