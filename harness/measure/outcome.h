@@ -99,7 +99,16 @@ struct Outcome {
   std::int64_t peak_memory_bytes = -1;  // by which the worker's resident memory rose during one call, workspace included; -1 = unknown
   double wall_ms = 0;                   // of the whole measurement
   std::string saved_to;                 // file of --save-failures, "" if none
+  // Case id of the same kernel and problem on another architecture whose outcome this is: not measured again, because the kernel uses no
+  // tensor cores. "" where the case itself was measured.
+  std::string reused_from;
 };
+
+// The architecture a case ran for, "sm_90": an emulated device names it, any other kernel may describe it; "" = the machine's own.
+inline std::string arch_of(const Outcome& outcome) {
+  constexpr std::string_view emulated = "emulated:";
+  return outcome.c.device.starts_with(emulated) ? outcome.c.device.substr(emulated.size()) : outcome.description.device_arch;
+}
 
 // Two cases compared row by row.
 struct DiffHead {

@@ -110,6 +110,7 @@ std::string description_fault(const plumbline_description& d) {
   check.text("launched", d.launched, sizeof d.launched);
   check.text("build_id", d.build_id, sizeof d.build_id);
   check.text("tensor_cores", d.tensor_cores, sizeof d.tensor_cores);
+  check.text("device_arch", d.device_arch, sizeof d.device_arch);
   if (!check.fault.empty()) return check.fault;
   const std::string_view tensor_cores = d.tensor_cores;
   if (tensor_cores != "on" && tensor_cores != "off" && tensor_cores != "none") {
@@ -137,6 +138,7 @@ Description to_description(const plumbline_description& d) {
   description.spill_bytes_per_thread = d.spill_bytes_per_thread;
   description.shared_memory_bytes = d.shared_memory_bytes;
   description.stack_bytes_per_thread = d.stack_bytes_per_thread;
+  description.device_arch = d.device_arch;
   return description;
 }
 

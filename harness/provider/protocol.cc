@@ -23,7 +23,8 @@ void to_json(nlohmann::json& json, const plumbline_description& d) {
           {"registers_per_thread", d.registers_per_thread},
           {"spill_bytes_per_thread", d.spill_bytes_per_thread},
           {"shared_memory_bytes", d.shared_memory_bytes},
-          {"stack_bytes_per_thread", d.stack_bytes_per_thread}};
+          {"stack_bytes_per_thread", d.stack_bytes_per_thread},
+          {"device_arch", d.device_arch}};
 }
 
 void from_json(const nlohmann::json& json, plumbline_description& d) {
@@ -41,9 +42,31 @@ void from_json(const nlohmann::json& json, plumbline_description& d) {
   json.at("spill_bytes_per_thread").get_to(d.spill_bytes_per_thread);
   json.at("shared_memory_bytes").get_to(d.shared_memory_bytes);
   json.at("stack_bytes_per_thread").get_to(d.stack_bytes_per_thread);
+  copy_text(json.value("device_arch", ""), d.device_arch);
 }
 
 namespace plumbline::protocol {
+
+void to_json(nlohmann::json& json, const HelloReply& r) {
+  json = {{"reply", r.reply},       {"id", r.id},
+          {"error", r.error},       {"remedy", r.remedy},
+          {"protocol", r.protocol}, {"abi", r.abi},
+          {"provider", r.provider}, {"version", r.version},
+          {"kernels", r.kernels},   {"tensor_cores", r.tensor_cores}};
+}
+
+void from_json(const nlohmann::json& json, HelloReply& r) {
+  json.at("reply").get_to(r.reply);
+  json.at("id").get_to(r.id);
+  json.at("error").get_to(r.error);
+  json.at("remedy").get_to(r.remedy);
+  json.at("protocol").get_to(r.protocol);
+  json.at("abi").get_to(r.abi);
+  json.at("provider").get_to(r.provider);
+  json.at("version").get_to(r.version);
+  json.at("kernels").get_to(r.kernels);
+  r.tensor_cores = json.value("tensor_cores", std::vector<std::string>{});
+}
 
 void to_json(nlohmann::json& json, const RunReply& r) {
   json = {{"reply", r.reply},

@@ -19,7 +19,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plumbline_rounding_spec, p_dtype, p_prescale,
                                    split_partial_dtype, qk_accumulator, pv_accumulator, exp2_rel_error, tanh_rel_error, kv_dequantized_to,
                                    out_dtype, lse_base, lse_excludes_sink)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plumbline_promises, run_to_run, batch, layout, page, split, prefill_decode, lse)
-// Text longer than its field is cut.
+// Text longer than its field is cut. device_arch may be absent.
 void to_json(nlohmann::json& json, const plumbline_description& description);
 void from_json(const nlohmann::json& json, plumbline_description& description);
 
@@ -51,7 +51,8 @@ struct HelloReply {
   std::uint32_t abi = 0;
   std::string provider;
   std::string version;
-  std::vector<std::string> kernels;  // without the provider's name
+  std::vector<std::string> kernels;       // without the provider's name
+  std::vector<std::string> tensor_cores;  // "on", "off" or "none" for each kernel; may be absent: "none" for all
 };
 
 struct Device {
@@ -109,7 +110,8 @@ struct QuitRequest {
 };
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HelloRequest, request, id, protocol, abi, provider, options, memory_limit_bytes, timeout_s)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HelloReply, reply, id, error, remedy, protocol, abi, provider, version, kernels)
+void to_json(nlohmann::json& json, const HelloReply& reply);
+void from_json(const nlohmann::json& json, HelloReply& reply);
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Device, name, memory_space, ordinal, arch)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Tensor, name, dtype, extent, stride, offset, bytes, page_begin, page_end, access)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunRequest, request, id, kernel, device, problem, arena_bytes, tensors, timed_repetitions, timeout_s)

@@ -112,7 +112,15 @@ ProcessWorker::Answer<void> ProcessWorker::greet() {
                                               reply->protocol, reply->abi, protocol::protocol_version, PLUMBLINE_ABI_VERSION),
                                   "use the plumbline-worker that was built with this plumbline"});
   }
-  hello_ = {reply->provider, reply->version, {}};
+  if (reply->tensor_cores.empty()) reply->tensor_cores.assign(reply->kernels.size(), "none");
+  if (reply->tensor_cores.size() != reply->kernels.size()) {
+    drop_process();
+    return tl::unexpected(Trouble{Status::error,
+                                  fmt::format("the worker names {} kernels and says of {} whether they use tensor cores",
+                                              reply->kernels.size(), reply->tensor_cores.size()),
+                                  "give one word a kernel in its hello, or none"});
+  }
+  hello_ = {reply->provider, reply->version, {}, std::move(reply->tensor_cores)};
   for (const std::string& kernel : reply->kernels) hello_.kernels.push_back(reply->provider + "/" + kernel);
   return {};
 }

@@ -47,12 +47,14 @@ struct Description {
   int spill_bytes_per_thread = -1;
   std::int64_t shared_memory_bytes = -1;
   std::int64_t stack_bytes_per_thread = -1;
+  std::string device_arch;  // "sm_90": what it ran on, where the device's name leaves it open
 };
 
 struct Hello {
   std::string provider;  // "cpu"
   std::string version;
-  std::vector<std::string> kernels;  // full names, "cpu/flash"
+  std::vector<std::string> kernels;       // full names, "cpu/flash"
+  std::vector<std::string> tensor_cores;  // "on", "off" or "none", one for each kernel
 };
 
 struct WorkerOptions {

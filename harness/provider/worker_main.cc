@@ -112,6 +112,7 @@ protocol::HelloReply greet(const protocol::HelloRequest& request, ProviderLibrar
   reply.provider = library.name;
   reply.version = library.version;
   reply.kernels = library.kernels;
+  reply.tensor_cores = library.tensor_cores;
   return reply;
 }
 

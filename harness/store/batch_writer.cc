@@ -44,10 +44,9 @@ void execute(SQLite::Statement& statement) {
   statement.reset();
 }
 
-// The architecture a case ran for: an emulated one is named by its device, any other is the machine's.
-std::string arch_of(const std::string& device, const std::string& machine_arch) {
-  constexpr std::string_view emulated = "emulated:";
-  return device.starts_with(emulated) ? device.substr(emulated.size()) : machine_arch;
+std::string arch_of(const Outcome& outcome, const std::string& machine_arch) {
+  std::string arch = arch_of(outcome);
+  return arch.empty() ? machine_arch : arch;
 }
 
 void bind_largest_head(SQLite::Statement& statement, int first, const Outcome& outcome) {
@@ -214,7 +213,7 @@ void BatchWriter::write(const std::string& run_id, const StoredOutcome& stored) 
   bind_key(insert_outcome_, 3, write_build(outcome));
   bind_key(insert_outcome_, 4, write_spec(spec_text(outcome.description.spec)));
   bind_key(insert_outcome_, 5, write_spec(outcome.spec_judged));
-  insert_outcome_.bind(6, arch_of(outcome.c.device, arch_of_run_.at(run_id)));
+  insert_outcome_.bind(6, arch_of(outcome, arch_of_run_.at(run_id)));
   bind_versions(insert_outcome_, 7);
   bind_largest_head(insert_outcome_, 10, outcome);
   Binder binder(insert_outcome_, static_cast<int>(outcome_keys.size()) + 1);

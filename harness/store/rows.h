@@ -92,6 +92,7 @@ void description_columns(Columns& columns, Row& description) {
   columns.unless_minus_one("spill_bytes_per_thread", description.spill_bytes_per_thread);
   columns.unless_minus_one("shared_memory_bytes", description.shared_memory_bytes);
   columns.unless_minus_one("stack_bytes_per_thread", description.stack_bytes_per_thread);
+  columns("device_arch", description.device_arch);
 }
 
 template <class Columns, class Row>
@@ -213,6 +214,7 @@ void outcome_columns(Columns& columns, Row& stored) {
   columns.unless_minus_one("peak_memory_bytes", o.peak_memory_bytes);
   columns("wall_ms", o.wall_ms);
   columns("saved_to", o.saved_to);
+  columns("reused_from", o.reused_from);
   judgement_columns(columns, stored.judgement);
 }
 

@@ -135,5 +135,6 @@ extern "C" PLUMBLINE_EXPORT const plumbline_provider* plumbline_get_provider(std
   provider.describe = describe_plan;
   provider.destroy = destroy;
   provider.memory = nullptr;  // host only
+  provider.kernel_tensor_cores = [](std::uint32_t) { return "none"; };
   return &provider;
 }

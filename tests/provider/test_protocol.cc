@@ -42,6 +42,7 @@ plumbline_description valid_description() {
   d.spill_bytes_per_thread = 0;
   d.shared_memory_bytes = std::int64_t{1} << 33;
   d.stack_bytes_per_thread = -1;
+  std::strcpy(d.device_arch, "sm_90");
   return d;
 }
 
@@ -76,6 +77,19 @@ TEST(Protocol, ADescriptionSurvivesTheWire) {
   EXPECT_EQ(d.spill_bytes_per_thread, 0);
   EXPECT_EQ(d.shared_memory_bytes, std::int64_t{1} << 33);
   EXPECT_EQ(d.stack_bytes_per_thread, -1);
+  EXPECT_EQ(d.device_arch, "sm_90");
+}
+
+// Workers that were written before these fields existed.
+TEST(Protocol, LaterFieldsMayBeAbsent) {
+  nlohmann::json description = valid_description();
+  description.erase("device_arch");
+  EXPECT_EQ(to_description(description.get<plumbline_description>()).device_arch, "");
+  nlohmann::json hello = protocol::HelloReply{};
+  hello.erase("tensor_cores");
+  EXPECT_TRUE(hello.get<protocol::HelloReply>().tensor_cores.empty());
+  hello["tensor_cores"] = {"on", "off"};
+  EXPECT_EQ(hello.get<protocol::HelloReply>().tensor_cores, (std::vector<std::string>{"on", "off"}));
 }
 
 struct BadField {
@@ -89,6 +103,7 @@ TEST(Protocol, EveryFieldOfADescriptionIsChecked) {
       {"launched does not end with a NUL", [](auto& d) { std::memset(d.launched, 'x', sizeof d.launched); }},
       {"build_id does not end with a NUL", [](auto& d) { std::memset(d.build_id, 'x', sizeof d.build_id); }},
       {"tensor_cores does not end with a NUL", [](auto& d) { std::memset(d.tensor_cores, 'x', sizeof d.tensor_cores); }},
+      {"device_arch does not end with a NUL", [](auto& d) { std::memset(d.device_arch, 'x', sizeof d.device_arch); }},
       {"tensor_cores is \"maybe\"", [](auto& d) { std::strcpy(d.tensor_cores, "maybe"); }},
       {"tensor_cores is \"\"", [](auto& d) { d.tensor_cores[0] = '\0'; }},
       {"padding_policy has no meaning 3", [](auto& d) { d.padding_policy = 3; }},

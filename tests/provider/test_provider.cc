@@ -307,7 +307,25 @@ TEST(Worker, HelloNamesTheKernels) {
   ASSERT_TRUE(hello) << to_string(hello.error());
   EXPECT_EQ(hello->provider, "test");
   EXPECT_EQ(hello->version, "1.0 (tests)");
-  EXPECT_THAT(hello->kernels, Contains("test/ok"));
+  ASSERT_THAT(hello->kernels, Contains("test/ok"));
+  ASSERT_EQ(hello->tensor_cores.size(), hello->kernels.size());
+  EXPECT_EQ(hello->kernels[0], "test/ok");
+  EXPECT_THAT(std::vector<std::string>(hello->tensor_cores.begin(), hello->tensor_cores.begin() + 2), ElementsAre("on", "none"));
+}
+
+// A provider that was compiled before kernel_tensor_cores was appended to plumbline_provider.
+TEST(Worker, AnOlderProviderSaysNothingOfTensorCores) {
+  auto worker = make_worker("size=88");
+  const auto hello = worker->hello();
+  ASSERT_TRUE(hello) << to_string(hello.error());
+  EXPECT_THAT(hello->tensor_cores, Each("none"));
+}
+
+TEST(Worker, TheArchitectureArrives) {
+  auto worker = make_worker("arch=sm_90");
+  PlacedCase c(*worker, mean_problem());
+  c.request.device = "cuda:0";
+  EXPECT_EQ(c.run("test/ok").description.device_arch, "sm_90");
 }
 
 TEST(Worker, DescriptionArrives) {
@@ -442,6 +460,10 @@ TEST(UnusableProvider, WrongAbiVersionNamesBoth) {
 
 TEST(UnusableProvider, ShortStructNamesBothSizes) {
   EXPECT_THAT(hello_error("size=40"), HasSubstr("has 40 bytes, this plumbline needs " + std::to_string(sizeof(void*) * 10 + 8)));
+}
+
+TEST(UnusableProvider, TensorCoresThatAreNoWord) {
+  EXPECT_THAT(hello_error("tensor_cores=maybe"), HasSubstr("tensor_cores of kernel ok is \"maybe\", not \"on\", \"off\" or \"none\""));
 }
 
 TEST(UnusableProvider, Null) { EXPECT_THAT(hello_error("null"), HasSubstr("plumbline_get_provider returned null")); }

@@ -294,11 +294,15 @@ plumbline_status run(plumbline_plan* plan, const plumbline_tensors* tensors, voi
   return kernels[plan->kernel].run(*plan, *tensors, reason, reason_bytes);
 }
 
+const char* first_tensor_cores = "on";
+const char* kernel_tensor_cores(uint32_t kernel) { return kernel == 0 ? first_tensor_cores : "none"; }
+std::string arch;
+
 plumbline_status describe(const plumbline_plan* plan, plumbline_description* d) {
   if (is(plan->kernel, "crash_describe")) crash_null();
   std::snprintf(d->launched, sizeof d->launched, "plain attention in kernel %s", kernels[plan->kernel].name);
   std::snprintf(d->build_id, sizeof d->build_id, "test-1");
-  std::snprintf(d->tensor_cores, sizeof d->tensor_cores, "none");
+  std::snprintf(d->tensor_cores, sizeof d->tensor_cores, "%s", kernel_tensor_cores(plan->kernel));
   d->padding_policy = PLUMBLINE_PADDED_ROWS_UNTOUCHED;
   d->spec.p_dtype = is(plan->kernel, "looser_spec") ? PLUMBLINE_E4M3 : PLUMBLINE_F32;
   d->spec.p_prescale = 1;
@@ -310,6 +314,7 @@ plumbline_status describe(const plumbline_plan* plan, plumbline_description* d) 
   d->promises.batch = PLUMBLINE_PROMISE_ROUNDING;
   d->registers_per_thread = d->spill_bytes_per_thread = -1;
   d->shared_memory_bytes = d->stack_bytes_per_thread = -1;
+  std::snprintf(d->device_arch, sizeof d->device_arch, "%s", arch.c_str());
   if (is(plan->kernel, "garbage_description")) d->spec.p_dtype = 77;
   if (is(plan->kernel, "endless_description")) std::memset(d->launched, 'x', sizeof d->launched);
   return PLUMBLINE_OK;
@@ -329,11 +334,13 @@ plumbline_provider provider{sizeof(plumbline_provider),
                             run,
                             describe,
                             destroy,
-                            &device_memory};
+                            &device_memory,
+                            kernel_tensor_cores};
 
 }  // namespace
 
-// Options: "abi=N" claims version N, "size=N" that many bytes, "null" refuses, "host" has no device, "crash_on_load", "throw_on_load".
+// Options: "abi=N" claims version N, "size=N" that many bytes, "null" refuses, "host" has no device, "crash_on_load", "throw_on_load",
+// "tensor_cores=WORD" of the first kernel, "arch=NAME" that it ran on.
 const plumbline_provider* plumbline_get_provider(uint32_t, const char* options) {
   const std::string option = options;
   if (option == "null") return nullptr;
@@ -342,5 +349,7 @@ const plumbline_provider* plumbline_get_provider(uint32_t, const char* options) 
   if (option == "throw_on_load") throw std::runtime_error("no licence");
   if (option.starts_with("abi=")) provider.abi_version = static_cast<uint32_t>(std::stoul(option.substr(4)));
   if (option.starts_with("size=")) provider.struct_size = static_cast<uint32_t>(std::stoul(option.substr(5)));
+  if (option.starts_with("tensor_cores=")) first_tensor_cores = strdup(option.c_str() + 13);
+  if (option.starts_with("arch=")) arch = option.substr(5);
   return &provider;
 }

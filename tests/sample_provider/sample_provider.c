@@ -171,6 +171,7 @@ static const plumbline_provider provider = {
     .run = run,
     .describe = describe,
     .destroy = destroy,
+    /* .kernel_tensor_cores is NULL: "none" for all */
 };
 
 const plumbline_provider* plumbline_get_provider(uint32_t abi_version, const char* options) {

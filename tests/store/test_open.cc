@@ -126,6 +126,7 @@ TEST_F(Open, MigratesSchemaOne) {
                       "64, 1.0, 1.0, 0.0, 0.0, 1, 1",
                       application_id));
   open();
+  EXPECT_THAT(raw_sql(path_, "SELECT name FROM pragma_table_info('outcome') WHERE name IN ('device_arch', 'reused_from')").size(), 2);
   EXPECT_THAT(raw_sql(path_, "SELECT case_id, inputs FROM attention_case"), ElementsAre(ElementsAre("cpu/flash/bf16/b1-h1-s1-d64", "")));
 }
 
@@ -170,7 +171,7 @@ TEST_F(Open, RefusesANewerSchema) {
   open();
   raw_sql(path_, "PRAGMA user_version = 7");
   EXPECT_THAT(refusal_that_leaves_no_trace(),
-              AllOf(HasSubstr("written by a newer plumbline (schema 7, this one knows 2)"), HasSubstr("upgrade")));
+              AllOf(HasSubstr("written by a newer plumbline (schema 7, this one knows 3)"), HasSubstr("upgrade")));
   EXPECT_THAT(refusal_that_leaves_no_trace(true), HasSubstr("written by a newer plumbline"));
 }
 

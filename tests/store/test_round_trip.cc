@@ -40,8 +40,8 @@ auto fields(const Location& location) {
   return std::tuple(kind, description, z);
 }
 auto fields(const Description& d) {
-  const auto& [launched, build_id, tensor_cores, padding_policy, spec, promises, registers, spills, shared, stack] = d;
-  return std::tuple(launched, build_id, tensor_cores, padding_policy, spec, promises, registers, spills, shared, stack);
+  const auto& [launched, build_id, tensor_cores, padding_policy, spec, promises, registers, spills, shared, stack, device_arch] = d;
+  return std::tuple(launched, build_id, tensor_cores, padding_policy, spec, promises, registers, spills, shared, stack, device_arch);
 }
 auto fields(const Finding& finding) {
   const auto& [statistic, value, limit, text] = finding;
@@ -59,7 +59,7 @@ void expect_equal(const Judgement& loaded, const Judgement& stored) {
 void expect_equal(const StoredOutcome& loaded, const StoredOutcome& stored) {
   const auto& [suite, group, tier, c, id, problem_digest, status, reason, description, workspace_bytes, errors, faults, worst,
                worst_statistic, location, head_rms, reference_rows, rows_total, widening, spec_judged, output_digest, repeat_checked,
-               repeat_equal, timed, time_ns, time_mad_ns, time_ratio, peak_memory_bytes, wall_ms, saved_to] = loaded.outcome;
+               repeat_equal, timed, time_ns, time_mad_ns, time_ratio, peak_memory_bytes, wall_ms, saved_to, reused_from] = loaded.outcome;
   const Outcome& o = stored.outcome;
   EXPECT_EQ(std::tie(suite, group, tier, id, problem_digest, status, reason),
             std::tie(o.suite, o.group, o.tier, o.case_id, o.problem_digest, o.status, o.reason));
@@ -77,8 +77,8 @@ void expect_equal(const StoredOutcome& loaded, const StoredOutcome& stored) {
   EXPECT_EQ(head_rms, o.head_rms);
   EXPECT_EQ(std::tie(reference_rows, rows_total, widening, spec_judged, output_digest, repeat_checked, repeat_equal),
             std::tie(o.reference_rows, o.rows_total, o.widening, o.spec_judged, o.output_digest, o.repeat_checked, o.repeat_equal));
-  EXPECT_EQ(std::tie(timed, time_ns, time_mad_ns, time_ratio, peak_memory_bytes, wall_ms, saved_to),
-            std::tie(o.timed, o.time_ns, o.time_mad_ns, o.time_ratio, o.peak_memory_bytes, o.wall_ms, o.saved_to));
+  EXPECT_EQ(std::tie(timed, time_ns, time_mad_ns, time_ratio, peak_memory_bytes, wall_ms, saved_to, reused_from),
+            std::tie(o.timed, o.time_ns, o.time_mad_ns, o.time_ratio, o.peak_memory_bytes, o.wall_ms, o.saved_to, o.reused_from));
   expect_equal(loaded.judgement, stored.judgement);
 }
 
@@ -188,6 +188,7 @@ class Arbitrary {
     d.spill_bytes_per_thread = static_cast<int>(below(3)) - 1;
     d.shared_memory_bytes = below(3) - 1;
     d.stack_bytes_per_thread = below(3) - 1;
+    d.device_arch = text();
     return d;
   }
 
@@ -417,13 +418,17 @@ TEST_F(RoundTrip, TheLargestHeadIsNamedBySampleAndHead) {
               ElementsAre(ElementsAre("2.5", "1", "2")));
 }
 
-TEST_F(RoundTrip, ArchIsTheMachinesOrTheEmulatedOne) {
+TEST_F(RoundTrip, ArchIsTheEmulatedOneElseWhatTheKernelSaysElseTheMachines) {
   StoredOutcome emulated = passing();
   emulated.outcome.c.device = "emulated:sm_90";
   emulated.outcome.case_id = case_id(emulated.outcome.c);
-  store_run(*open(), run_info(1), {passing(), emulated});
+  StoredOutcome on_gpu = passing();
+  on_gpu.outcome.c.device = "cuda:0";
+  on_gpu.outcome.case_id = case_id(on_gpu.outcome.c);
+  on_gpu.outcome.description.device_arch = "sm_80";
+  store_run(*open(), run_info(1), {passing(), on_gpu, emulated});
   EXPECT_THAT(raw_sql(path_, "SELECT device, arch FROM v_history ORDER BY device"),
-              ElementsAre(ElementsAre("cpu", "x86-64-v3"), ElementsAre("emulated:sm_90", "sm_90")));
+              ElementsAre(ElementsAre("cpu", "x86-64-v3"), ElementsAre("cuda:0", "sm_80"), ElementsAre("emulated:sm_90", "sm_90")));
 }
 
 TEST_F(RoundTrip, TheSameCaseAndSuiteOfARunReplacesTheEarlierOne) {

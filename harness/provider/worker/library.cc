@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <fmt/core.h>
 
+#include <cstddef>
+
 #include "harness/provider/worker/call.h"
 
 namespace plumbline {
@@ -23,15 +25,18 @@ plumbline_get_provider_function entry_point(const std::string& path) {
   return reinterpret_cast<plumbline_get_provider_function>(symbol);
 }
 
+// What the first release of this ABI version had; the fields behind it are optional.
+constexpr std::size_t required_bytes = offsetof(plumbline_provider, kernel_tensor_cores);
+
 // Versions first: in another version the fields behind them may mean something else.
 void check_version(const std::string& path, const plumbline_provider& p) {
   if (p.abi_version != PLUMBLINE_ABI_VERSION) {
     throw Stop{Status::error, fmt::format("{} was built for ABI version {}, this plumbline speaks version {}", path, p.abi_version,
                                           PLUMBLINE_ABI_VERSION)};
   }
-  if (p.struct_size < sizeof p) {
+  if (p.struct_size < required_bytes) {
     throw Stop{Status::error,
-               fmt::format("{}: its plumbline_provider has {} bytes, this plumbline needs {}", path, p.struct_size, sizeof p)};
+               fmt::format("{}: its plumbline_provider has {} bytes, this plumbline needs {}", path, p.struct_size, required_bytes)};
   }
 }
 
@@ -66,6 +71,20 @@ std::vector<std::string> kernel_names(const std::string& path, const plumbline_p
   return names;
 }
 
+std::vector<std::string> tensor_cores(const std::string& path, const plumbline_provider& p) {
+  std::vector<std::string> words(p.kernel_count, "none");
+  const bool present = p.struct_size >= required_bytes + sizeof p.kernel_tensor_cores && p.kernel_tensor_cores != nullptr;
+  for (std::uint32_t i = 0; present && i < p.kernel_count; ++i) {
+    const char* const word = p.kernel_tensor_cores(i);
+    words[i] = word != nullptr ? word : "NULL";
+    if (words[i] != "on" && words[i] != "off" && words[i] != "none") {
+      throw Stop{Status::error,
+                 fmt::format(R"({}: tensor_cores of kernel {} is "{}", not "on", "off" or "none")", path, p.kernel_name(i), words[i])};
+    }
+  }
+  return words;
+}
+
 }  // namespace
 
 ProviderLibrary load_provider(const std::string& path, const std::string& options) {
@@ -86,6 +105,7 @@ ProviderLibrary load_provider(const std::string& path, const std::string& option
     library.name = p.name;
     library.version = p.version;
     library.kernels = kernel_names(path, p);
+    library.tensor_cores = tensor_cores(path, p);
     return PLUMBLINE_OK;
   });
   return library;

@@ -14,6 +14,7 @@ struct ProviderLibrary {
   std::string name;
   std::string version;
   std::vector<std::string> kernels;
+  std::vector<std::string> tensor_cores;  // "on", "off" or "none", one for each kernel
 };
 
 // Throws Stop with what is wrong: library not found, symbol missing, wrong ABI version or struct size (both numbers named), fields

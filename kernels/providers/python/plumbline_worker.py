@@ -62,7 +62,8 @@ class Worker:
         self._execution = execution.Execution(self._provider, request["options"], self._support, self._memory,
                                               self._channel.arena)
         return {"provider": self._provider.name, "version": self._provider.version,
-                "kernels": list(self._provider.kernels)}
+                "kernels": list(self._provider.kernels),
+                "tensor_cores": [kernel.tensor_cores for kernel in self._provider.kernels.values()]}
 
     def _run(self, request: Dict[str, Any]) -> Dict[str, Any]:
         from _plumbline_worker.failures import explain
