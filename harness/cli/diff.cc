@@ -75,7 +75,7 @@ MeasuredSide side(Measurement measurement, const ReviewedText& text) {
 }
 
 DiffReport diff_kernels_on(const SuiteCase& problem, Measurer& measurer, const ReviewedText& text, const DiffOptions& options) {
-  PlannedCase a = planned(problem, options.a), b = planned(problem, options.b);
+  PlannedCase a = planned(problem, {options.a}), b = planned(problem, {options.b});
   a.timed = b.timed = false;
   std::vector<MeasuredSide> sides;
   measurer.measure({&a, &b}, [&](Measurement measurement) { sides.push_back(side(std::move(measurement), text)); });
@@ -86,12 +86,11 @@ DiffReport diff_kernels_on(const SuiteCase& problem, Measurer& measurer, const R
   return diff_measured(problem_id(problem.problem), sides[0], sides[1], {q.data(), k.data(), v.data()});
 }
 
-Result<void> are_known(const DiffOptions& options, const std::vector<std::string>& kernels) {
+Result<void> are_known(const DiffOptions& options, const std::vector<OfferedKernel>& kernels) {
   Errors errors;
   for (const std::string& kernel : {options.a, options.b}) {
-    if (std::find(kernels.begin(), kernels.end(), kernel) != kernels.end()) continue;
-    errors.push_back({"", 0, fmt::format("there is no kernel {}", kernel),
-                      fmt::format("there are {}; add a provider with --provider", fmt::join(kernels, ", "))});
+    if (std::any_of(kernels.begin(), kernels.end(), [&](const OfferedKernel& k) { return k.name == kernel; })) continue;
+    errors.push_back({"", 0, fmt::format("there is no kernel {}", kernel), missing_kernel_remedy(kernel, kernels)});
   }
   if (!errors.empty()) return tl::unexpected(errors);
   return {};
@@ -106,7 +105,7 @@ int diff_kernels(DiffOptions& options) {
   options.measure.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(options.timeout_s * 1000));
   auto providers = discover(options.measure);
   if (!providers) return report_errors(providers.error(), exit_infrastructure);
-  if (auto known = are_known(options, kernel_names(*providers)); !known) return report_errors(known.error(), exit_usage);
+  if (auto known = are_known(options, offered_kernels(*providers)); !known) return report_errors(known.error(), exit_usage);
   const auto chosen = problems(*suites, options);
   if (chosen.empty())
     return report_errors({{"", 0, "the filters leave no problem", "see `plumbline list` for what there is"}}, exit_nothing);

@@ -8,6 +8,7 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
+#include "harness/provider/default_providers.h"
 
 namespace plumbline::cli {
 namespace {
@@ -57,8 +58,10 @@ Finding database(const DatabaseOption& option) {
 }
 
 Finding gpu() {
-  const bool there = std::filesystem::exists("/dev/nvidiactl");
-  return {"GPU", there, false, there ? "an NVIDIA driver is loaded" : "none: GPU cases are unsupported on this machine"};
+  const bool there = has_cuda_device();
+  return {"GPU", there, false,
+          there ? "a CUDA device is there"
+                : "no /dev/nvidiactl with a /dev/nvidia0: kernels of cuda are not loaded, those of emulated stand in"};
 }
 
 int doctor(const ProviderOptions& provider_options, const DatabaseOption& database_option, const std::string& format) {

@@ -31,8 +31,15 @@ std::string counts(const Plan& plan) {
 std::string as_json(const Plan& plan) {
   nlohmann::ordered_json cases = nlohmann::json::array(), diffs = nlohmann::json::array();
   for (const auto& c : plan.cases) {
-    cases.push_back(
-        {{"suite", c.suite}, {"group", c.group}, {"tier", name(c.tier)}, {"case", c.case_id}, {"timed", c.timed}, {"reason", c.reason}});
+    cases.push_back({{"suite", c.suite},
+                     {"group", c.group},
+                     {"tier", name(c.tier)},
+                     {"case", c.case_id},
+                     {"kernel", c.c.kernel},
+                     {"device", c.c.device},
+                     {"tensor_cores", c.tensor_cores},
+                     {"timed", c.timed},
+                     {"reason", c.reason}});
   }
   for (const auto& d : plan.diffs) {
     diffs.push_back(
@@ -43,9 +50,23 @@ std::string as_json(const Plan& plan) {
 
 std::string as_text(const Plan& plan) {
   std::string text;
-  for (const auto& c : plan.cases) text += fmt::format("{}/{}/{}{}\n", c.suite, c.group, c.case_id, c.timed ? "  (timed)" : "");
+  for (const auto& c : plan.cases) {
+    const std::string tensor_cores = c.tensor_cores == "none" ? "" : fmt::format("  (tensor cores {})", c.tensor_cores);
+    text += fmt::format("{}/{}/{}{}{}\n", c.suite, c.group, c.case_id, tensor_cores, c.timed ? "  (timed)" : "");
+  }
   for (const auto& d : plan.diffs) text += fmt::format("{}/{}  diff {}  and  {}\n", d.suite, d.name, d.a.case_id, d.b.case_id);
   return text;
+}
+
+void print_kernels(const std::vector<ProviderInfo>& providers) {
+  for (const auto& [library, hello] : providers) {
+    for (std::size_t i = 0; i < hello.kernels.size(); ++i) {
+      const std::string& tensor_cores = hello.tensor_cores[i];
+      fmt::print("{}{}", hello.kernels[i], tensor_cores == "none" ? "" : fmt::format("  (tensor cores {})", tensor_cores));
+      fmt::print("{}", i + 1 < hello.kernels.size() ? "\n" : "");
+    }
+    fmt::print("  (provider {} {}, {})\n", hello.provider, hello.version, library);
+  }
 }
 
 int list(ListOptions& options) {
@@ -54,15 +75,14 @@ int list(ListOptions& options) {
   auto providers = discover(measure);
   if (!providers) return report_errors(providers.error(), exit_infrastructure);
   if (options.kernels) {
-    for (const auto& p : *providers)
-      fmt::print("{}  (provider {} {}, {})\n", fmt::join(p.hello.kernels, "\n"), p.hello.provider, p.hello.version, p.library);
+    print_kernels(*providers);
     return exit_fine;
   }
   if (options.cases.suites.empty())
     return report_errors({{"", 0, "name suite files, or --kernels", "for example plumbline list cases/smoke.toml"}}, exit_usage);
   auto suites = options.cases.read();
   if (!suites) return report_errors(suites.error(), exit_usage);
-  auto plan = make_plan(*suites, kernel_names(*providers), options.cases.filter);
+  auto plan = make_plan(*suites, offered_kernels(*providers), options.cases.filter);
   if (!plan) return report_errors(plan.error(), exit_usage);
   if (options.count) {
     fmt::print("{}", counts(*plan));
@@ -82,7 +102,9 @@ void add_list(CLI::App& app, int& exit_code) {
   command->add_flag("--kernels", options->kernels, "List kernels instead");
   command->add_flag("--count", options->count, "Count cases by suite and group");
   command->add_option("--format", options->format)->check(CLI::IsMember({"text", "json"}))->capture_default_str();
-  command->footer("Examples:\n  plumbline list cases/smoke.toml\n  plumbline list cases/nightly.toml --count\n  plumbline list --kernels");
+  command->footer(
+      "Examples:\n  plumbline list cases/smoke.toml\n  plumbline list cases/nightly.toml --count\n  plumbline list cases/pr.toml --device "
+      "emulated:sm_90\n  plumbline list --kernels");
   command->callback([options, &exit_code] { exit_code = list(*options); });
 }
 

@@ -38,7 +38,7 @@ struct RunOptions {
 };
 
 // `--case` without suites: each id becomes a planned case of the suite "case".
-Result<Plan> plan_of_ids(const std::vector<std::string>& ids, const std::vector<std::string>& kernels, bool timed) {
+Result<Plan> plan_of_ids(const std::vector<std::string>& ids, const std::vector<OfferedKernel>& kernels, bool timed) {
   Plan plan;
   plan.partial = true;
   Errors errors;
@@ -48,22 +48,23 @@ Result<Plan> plan_of_ids(const std::vector<std::string>& ids, const std::vector<
       errors.insert(errors.end(), c.error().begin(), c.error().end());
       continue;
     }
-    if (std::find(kernels.begin(), kernels.end(), c->kernel) == kernels.end()) {
-      errors.push_back(
-          {"", 0, fmt::format("{}: there is no kernel {}", id, c->kernel), fmt::format("there are {}", fmt::join(kernels, ", "))});
-    }
     for (const auto& message : validate(c->problem)) errors.push_back({"", 0, fmt::format("{}: {}", id, message), ""});
-    plan.cases.push_back({"case", "case", "named on the command line", Tier::smoke, *c, case_id(*c), timed});
+    const auto kernel = std::find_if(kernels.begin(), kernels.end(), [&](const OfferedKernel& k) { return k.name == c->kernel; });
+    if (kernel == kernels.end()) {
+      errors.push_back({"", 0, fmt::format("{}: there is no kernel {}", id, c->kernel), missing_kernel_remedy(c->kernel, kernels)});
+      continue;
+    }
+    plan.cases.push_back({"case", "case", "named on the command line", Tier::smoke, *c, case_id(*c), timed, kernel->tensor_cores});
   }
   if (!errors.empty()) return tl::unexpected(errors);
   return plan;
 }
 
 Result<Plan> make_plan(RunOptions& options, const std::vector<ProviderInfo>& providers) {
-  if (!options.case_ids.empty()) return plan_of_ids(options.case_ids, kernel_names(providers), options.timed);
+  if (!options.case_ids.empty()) return plan_of_ids(options.case_ids, offered_kernels(providers), options.timed);
   auto suites = options.cases.read();
   if (!suites) return tl::unexpected(suites.error());
-  return plumbline::make_plan(*suites, kernel_names(providers), options.cases.filter);
+  return plumbline::make_plan(*suites, offered_kernels(providers), options.cases.filter);
 }
 
 Result<void> write_text(const std::filesystem::path& path, const std::string& text) {
@@ -157,7 +158,7 @@ void add_run(CLI::App& app, int& exit_code) {
   options->database.add_to(*command);
   auto* case_option =
       command->add_option("--case", options->case_ids, "Run this case id (as printed after 'reproduce:'); stored only with --db");
-  for (const char* filter : {"--match", "--exclude", "--tier", "--shard", "--kernel"}) case_option->excludes(filter);
+  for (const char* filter : {"--match", "--exclude", "--tier", "--shard", "--kernel", "--device"}) case_option->excludes(filter);
   command->add_flag("--timed", options->timed, "With --case: also time it");
   command->add_flag("--no-store", options->no_store, "Store nothing, compare with nothing");
   command->add_option("--jobs,-j", options->jobs, "Cases measured at once (timed cases always run alone)")
@@ -184,6 +185,7 @@ void add_run(CLI::App& app, int& exit_code) {
       "Examples:\n"
       "  plumbline run cases/smoke.toml\n"
       "  plumbline run cases/smoke.toml --provider ./libmine.so --kernel 'mine/*'\n"
+      "  plumbline run cases/pr.toml --device emulated:sm_80 --device emulated:sm_90\n"
       "  plumbline run cases/nightly.toml --match '*bf16*' --junit out/junit.xml --save-failures out/failures\n"
       "  plumbline run --case 'cpu/flash/bf16/b2-h4-s128-d64/mask=causal_top_left'");
   command->callback([command, options, &exit_code] {

@@ -16,6 +16,7 @@
 
 #include "harness/cli/build_info.h"
 #include "harness/cli/commands.h"
+#include "harness/provider/default_providers.h"
 
 namespace plumbline::cli {
 namespace {
@@ -82,14 +83,15 @@ void ProviderOptions::add_to(CLI::App& command) {
       .add_option("--provider", providers,
                   "Provider, FILE[:OPTIONS]: a shared library or a Python file; repeat for more. Replaces a provider of the same name")
       ->type_name("FILE");
-  command.add_flag("--no-default-provider", no_default_provider, "Do not load the CPU kernels that come with plumbline");
+  command.add_flag("--no-default-provider", no_default_provider,
+                   "Do not load the kernels that come with plumbline (cpu; emulated and cuda where they are)");
   command.add_option("--baselines", baselines, "Directory with contracts.toml and support.toml (default: plumbline's own)")
       ->type_name("DIR");
 }
 
 std::vector<std::string> ProviderOptions::libraries() const {
   std::vector<std::string> all;
-  if (!no_default_provider) all.push_back((executable_directory().parent_path() / "lib" / "plumbline" / "plumbline_cpu.so").string());
+  if (!no_default_provider) all = default_providers(executable_directory().parent_path() / "lib" / "plumbline");
   all.insert(all.end(), providers.begin(), providers.end());
   return all;
 }
@@ -109,6 +111,10 @@ void CaseOptions::add_to(CLI::App& command) {
   command.add_option("suites", suites, "Suite files (TOML)")->type_name("SUITE.toml");
   command.add_option("--kernel", kernels,
                      "Run the suites' problems on these kernels (glob, e.g. 'mine/*') instead of those they name; no diffs");
+  command
+      .add_option("--device", devices,
+                  "Run what the suites ask of GPU kernels on this device instead: cuda:N or emulated:ARCH; repeat for more")
+      ->type_name("DEVICE");
   command.add_option("--match", filter.match, "Only cases that match this glob, on 'suite/group/case id' or the case id; repeat for more");
   command.add_option("--exclude", filter.exclude, "No cases that match this glob");
   command.add_option("--tier", tier, "Only cases of this tier and lower ones: smoke, pr, nightly, full");
@@ -139,6 +145,7 @@ Result<std::vector<Suite>> CaseOptions::read() {
   }
   if (!errors.empty()) return tl::unexpected(errors);
   if (!kernels.empty()) use_kernels(read_suites, kernels);
+  if (auto moved = use_devices(read_suites, devices); !moved) return tl::unexpected(moved.error());
   return read_suites;
 }
 

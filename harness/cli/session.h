@@ -35,7 +35,7 @@ struct ProviderOptions {
   std::filesystem::path baselines;  // directory with contracts.toml and support.toml
   bool no_default_provider = false;
   void add_to(CLI::App& command);
-  // The CPU provider that comes with plumbline (unless switched off), then those named.
+  // The providers that come with plumbline and can be used here (unless switched off), then those named.
   std::vector<std::string> libraries() const;
   Result<ReviewedText> reviewed_text() const;
 };
@@ -44,6 +44,7 @@ struct ProviderOptions {
 struct CaseOptions {
   std::vector<std::string> suites;
   std::vector<std::string> kernels;  // globs that replace the suites' own
+  std::vector<std::string> devices;  // that replace the suites' own for GPU kernels
   CaseFilter filter;
   std::string tier, shard;
   void add_to(CLI::App& command);

@@ -66,10 +66,12 @@ Result<std::vector<ProviderInfo>> discover(const MeasureOptions& options) {
   return providers;
 }
 
-std::vector<std::string> kernel_names(const std::vector<ProviderInfo>& providers) {
-  std::vector<std::string> names;
-  for (const auto& p : providers) names.insert(names.end(), p.hello.kernels.begin(), p.hello.kernels.end());
-  return names;
+std::vector<OfferedKernel> offered_kernels(const std::vector<ProviderInfo>& providers) {
+  std::vector<OfferedKernel> kernels;
+  for (const auto& [library, hello] : providers) {
+    for (std::size_t i = 0; i < hello.kernels.size(); ++i) kernels.push_back({hello.kernels[i], hello.tensor_cores[i]});
+  }
+  return kernels;
 }
 
 // What the cases of one problem share.

@@ -37,7 +37,7 @@ struct ProviderInfo {
 };
 // Starts each provider once to ask its name and kernels.
 Result<std::vector<ProviderInfo>> discover(const MeasureOptions& options);
-std::vector<std::string> kernel_names(const std::vector<ProviderInfo>& providers);
+std::vector<OfferedKernel> offered_kernels(const std::vector<ProviderInfo>& providers);
 
 // What is kept of a case beyond its outcome, for comparing two of them.
 struct Measurement {

@@ -9,38 +9,86 @@
 namespace plumbline {
 namespace {
 
-std::vector<std::string> matching(const std::vector<std::string>& kernels, const std::string& pattern) {
-  std::vector<std::string> found;
-  std::copy_if(kernels.begin(), kernels.end(), std::back_inserter(found), [&](const std::string& k) { return glob_match(pattern, k); });
+std::vector<OfferedKernel> matching(const std::vector<OfferedKernel>& kernels, const std::string& pattern) {
+  std::vector<OfferedKernel> found;
+  std::copy_if(kernels.begin(), kernels.end(), std::back_inserter(found), [&](const auto& k) { return glob_match(pattern, k.name); });
   return found;
 }
 
-Error no_kernel(const SuiteCase& c, const std::vector<std::string>& kernels) {
-  return {c.file, c.line, fmt::format("no kernel matches \"{}\"", c.kernel_pattern),
-          fmt::format("kernels of the loaded providers: {}; add a provider with --provider", fmt::join(kernels, ", "))};
+std::string names(const std::vector<OfferedKernel>& kernels, bool with_tensor_cores = false) {
+  std::string text;
+  for (const auto& [name, tensor_cores] : kernels) {
+    text += (text.empty() ? "" : ", ") + name + (with_tensor_cores ? fmt::format(" ({})", tensor_cores) : "");
+  }
+  return text;
 }
+
+// Kernels by pattern and tensor-core mode; patterns that leave none are errors, once a group each.
+class KernelChoice {
+ public:
+  explicit KernelChoice(const std::vector<OfferedKernel>& kernels) : kernels_(kernels) {}
+  Errors errors;
+
+  std::vector<OfferedKernel> of(const SuiteCase& c) {
+    std::vector<OfferedKernel> found = matching(kernels_, c.kernel_pattern);
+    if (found.empty()) {
+      report(c, fmt::format("no kernel matches \"{}\"", c.kernel_pattern), missing_kernel_remedy(c.kernel_pattern, kernels_));
+      return found;
+    }
+    if (c.tensor_cores.empty()) return found;
+    const std::string all = names(found, true);
+    std::erase_if(found, [&](const OfferedKernel& k) {
+      return std::find(c.tensor_cores.begin(), c.tensor_cores.end(), k.tensor_cores) == c.tensor_cores.end();
+    });
+    if (found.empty()) {
+      report(c, fmt::format("no kernel that matches \"{}\" has tensor_cores {}", c.kernel_pattern, fmt::join(c.tensor_cores, " or ")),
+             fmt::format("it matches {}: correct tensor_cores or the pattern", all));
+    }
+    return found;
+  }
+
+ private:
+  void report(const SuiteCase& c, std::string message, std::string remedy) {
+    if (!reported_.insert({c.file, c.line, c.kernel_pattern}).second) return;
+    errors.push_back({c.file, c.line, std::move(message), std::move(remedy)});
+  }
+
+  const std::vector<OfferedKernel>& kernels_;
+  std::set<std::tuple<std::string, int, std::string>> reported_;
+};
 
 }  // namespace
 
-PlannedCase planned(const SuiteCase& from, const std::string& kernel) {
-  PlannedCase to{from.suite, from.group, from.reason, from.tier, Case{kernel, from.device, from.problem}, "", from.timed};
+std::string missing_kernel_remedy(std::string_view pattern, const std::vector<OfferedKernel>& kernels) {
+  const std::string_view provider = pattern.substr(0, pattern.find('/'));
+  const bool loaded =
+      std::any_of(kernels.begin(), kernels.end(), [&](const auto& k) { return k.name.starts_with(std::string(provider) + "/"); });
+  if (provider == "emulated" && !loaded) {
+    return "the emulator's kernels are in plumbline_emulated.so beside plumbline_cpu.so: build the target plumbline_emulated, or name the "
+           "file with --provider";
+  }
+  if (provider == "cuda" && !loaded) {
+    return "plumbline_cuda.so is loaded where it was built (nvcc) and a CUDA device is there (`plumbline doctor`); without one run the "
+           "same "
+           "kernels on the emulator: --device emulated:sm_90";
+  }
+  return fmt::format("kernels of the loaded providers: {}; add a provider with --provider", names(kernels));
+}
+
+PlannedCase planned(const SuiteCase& from, const OfferedKernel& kernel) {
+  PlannedCase to{from.suite, from.group, from.reason,        from.tier, Case{kernel.name, from.device, from.problem},
+                 "",         from.timed, kernel.tensor_cores};
   to.case_id = case_id(to.c);
   return to;
 }
 
-Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<std::string>& kernels, const CaseFilter& filter) {
+Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<OfferedKernel>& kernels, const CaseFilter& filter) {
   Plan plan;
-  Errors errors;
+  KernelChoice choice(kernels);
   std::set<std::pair<std::string, std::string>> seen;  // (suite, case id)
-  std::set<std::pair<int, std::string>> reported;      // a pattern is reported once a group
-  const auto report = [&](const SuiteCase& c) {
-    if (reported.insert({c.line, c.kernel_pattern}).second) errors.push_back(no_kernel(c, kernels));
-  };
   for (const Suite& suite : suites) {
     for (const SuiteCase& c : suite.cases) {
-      const auto found = matching(kernels, c.kernel_pattern);
-      if (found.empty()) report(c);
-      for (const std::string& kernel : found) {
+      for (const OfferedKernel& kernel : choice.of(c)) {
         PlannedCase p = planned(c, kernel);
         if (!seen.insert({p.suite, p.case_id}).second || !selects_tier(filter, p.tier)) continue;
         if (!selects_name(filter, {p.suite + "/" + p.group + "/" + p.case_id, p.case_id})) {
@@ -51,11 +99,9 @@ Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<std::
       }
     }
     for (const SuiteDiff& d : suite.diffs) {
-      const bool known_a = !matching(kernels, d.a.kernel_pattern).empty(), known_b = !matching(kernels, d.b.kernel_pattern).empty();
-      if (!known_a) report(d.a);
-      if (!known_b) report(d.b);
-      if (!known_a || !known_b) continue;
-      PlannedDiff p{d.suite, d.name, d.reason, d.tier, d.expect, planned(d.a, d.a.kernel_pattern), planned(d.b, d.b.kernel_pattern)};
+      const auto a = choice.of(d.a), b = choice.of(d.b);
+      if (a.empty() || b.empty()) continue;
+      PlannedDiff p{d.suite, d.name, d.reason, d.tier, d.expect, planned(d.a, a.front()), planned(d.b, b.front())};
       if (!selects_tier(filter, p.tier)) continue;
       if (!selects_name(filter, {p.suite + "/" + p.name, p.a.case_id, p.b.case_id})) {
         plan.partial = true;
@@ -64,7 +110,7 @@ Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<std::
       }
     }
   }
-  if (!errors.empty()) return tl::unexpected(errors);
+  if (!choice.errors.empty()) return tl::unexpected(choice.errors);
   return plan;
 }
 

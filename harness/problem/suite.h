@@ -23,6 +23,7 @@ struct SuiteCase {
   Tier tier = Tier::smoke;
   std::string kernel_pattern;
   std::string device = "cpu";
+  std::vector<std::string> tensor_cores;  // on, off, none: keeps the kernels that say one of these of themselves; empty = any
   Problem problem;
   bool timed = false;
   std::string file;  // where the group stands
@@ -50,7 +51,7 @@ struct SuiteDiff {
 struct Suite {
   std::string name;
   std::string description;
-  std::vector<SuiteCase> cases;  // expanded, in file order, without duplicates (same kernel pattern, device and problem)
+  std::vector<SuiteCase> cases;  // expanded, in file order, without duplicates (same kernel pattern, device, tensor_cores and problem)
   std::vector<SuiteDiff> diffs;
   std::vector<std::string> files;  // the suite file and everything it includes
 };
@@ -75,6 +76,8 @@ struct Suite {
 //   tier = "smoke"                       # default of the file: top-level `tier`, else "smoke"
 //   kernels = ["cpu/flash", "cpu/*"]
 //   devices = ["cpu"]                    # optional
+//   arch = ["sm_80", "sm_90"]            # instead of devices: short for ["emulated:sm_80", "emulated:sm_90"]; harness/problem/arch.h has
+//   all tensor_cores = ["on", "off"]         # of the kernels that the patterns match, those that say on, off or none; absent: all of them
 //   timed = false
 //   set = { heads = 4 }                  # single values
 //   product = { dtype = ["fp16", "bf16"], seq = [64, 128] }              # cartesian
@@ -87,7 +90,7 @@ struct Suite {
 //   name = "…"  reason = "…"  tier = "smoke"  expect = "rounding"
 //   set = {…}  product = {…}  zip = {…}  # the common problem, expanded as in a group
 //   timed = false                        # true: both sides are timed, and the ratio is reported
-//   a = { kernel = "cpu/flash", seq_q = 512 }     # kernel (no glob) and fields that differ
+//   a = { kernel = "cpu/flash", seq_q = 512 }     # kernel (no glob), device or arch, tensor_cores, and fields that differ
 //   b = { kernel = "cpu/split_kv", seq_q = 1 }
 Result<Suite> read_suite(const std::filesystem::path& path);
 

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -7,6 +8,7 @@
 #include <unordered_map>
 
 #include "harness/problem/suite.h"
+#include "harness/problem/suite_devices.h"
 #include "harness/problem/suite_space.h"
 #include "harness/problem/table_reader.h"
 #include "harness/problem/text.h"
@@ -28,13 +30,6 @@ bool is_kernel_name(std::string_view text, bool glob) {
            if (glob) std::replace(letters.begin(), letters.end(), '*', '_'), std::replace(letters.begin(), letters.end(), '?', '_');
            return is_plain_name(letters);
          });
-}
-
-bool is_device(std::string_view text) {
-  const auto parts = split(text, ':');
-  if (parts.size() == 1) return text == "cpu";
-  if (parts.size() != 2) return false;
-  return (parts[0] == "cuda" && parse_unsigned(parts[1])) || (parts[0] == "emulated" && is_plain_name(parts[1]));
 }
 
 // Reads one suite file after another into one Suite; errors of all of them are collected.
@@ -137,28 +132,15 @@ class SuiteReader {
     return kernels;
   }
 
-  void check_device(const ConfigNode& device) {
-    if (is_device(device.text)) return;
-    errors.push_back(device.error(fmt::format("\"{}\" is not a device", device.text), "devices are cpu, cuda:0, emulated:sm_90"));
-  }
-
-  std::vector<std::string> read_devices(const ConfigNode& group) {
-    std::vector<std::string> devices;
-    for (const ConfigNode* device : TableReader(group, errors).texts("devices")) {
-      check_device(*device);
-      devices.push_back(device->text);
-    }
-    return devices.empty() ? std::vector<std::string>{"cpu"} : devices;
-  }
-
   void read_group(const ConfigNode& group, const FileContext& context, std::set<std::string>& names) {
-    constexpr std::array<std::string_view, 11> known{"name", "reason",  "tier", "kernels",  "devices", "timed",
-                                                     "set",  "product", "zip",  "pairwise", "exclude"};
+    constexpr std::array<std::string_view, 13> known{"name",  "reason", "tier",    "kernels", "devices",  "arch",   "tensor_cores",
+                                                     "timed", "set",    "product", "zip",     "pairwise", "exclude"};
     const std::size_t errors_before = errors.size();
     reject_unknown_keys(group, known, errors);
-    const SuiteCase head = read_head(group, context, names);
+    SuiteCase head = read_head(group, context, names);
     const std::vector<std::string> kernels = read_kernels(group);
-    const std::vector<std::string> devices = read_devices(group);
+    const std::vector<std::string> devices = read_devices(group, errors);
+    head.tensor_cores = read_tensor_cores(group, errors);
     const ProblemSpace space = read_space(group, kernels, errors);
     if (errors.size() == errors_before) expand_group(group, head, kernels, devices, space, context.base);
   }
@@ -216,7 +198,8 @@ class SuiteReader {
     head.kernel_pattern = kernel;
     head.device = device;
     head.problem = problem;
-    const auto [found, is_new] = case_index_.try_emplace(case_id(full_case(head)), suite.cases.size());
+    const std::string identity = fmt::format("{} {}", case_id(full_case(head)), fmt::join(head.tensor_cores, " "));
+    const auto [found, is_new] = case_index_.try_emplace(identity, suite.cases.size());
     if (is_new) {
       suite.cases.push_back(std::move(head));
       return;
@@ -228,11 +211,12 @@ class SuiteReader {
 
   struct Side {
     std::string kernel, device = "cpu";
+    std::vector<std::string> tensor_cores;
     std::vector<Dimension> fields;
   };
 
   Side read_side(const ConfigNode& diff, std::string_view name) {
-    constexpr std::array<std::string_view, 2> also_known{"kernel", "device"};
+    constexpr std::array<std::string_view, 4> also_known{"kernel", "device", "arch", "tensor_cores"};
     Side side;
     const ConfigNode* table = diff.find(name);
     if (table == nullptr || table->kind != Kind::table) {
@@ -247,10 +231,8 @@ class SuiteReader {
       errors.push_back(
           table->find("kernel")->error(fmt::format("\"{}\" is not one kernel", side.kernel), "write provider/name without * or ?"));
     }
-    if (const ConfigNode* device = table->find("device")) {
-      check_device(*device);
-      side.device = device->text;
-    }
+    side.device = read_device(*table, errors);
+    side.tensor_cores = read_side_tensor_cores(*table, errors);
     return side;
   }
 
@@ -273,6 +255,7 @@ class SuiteReader {
   static SuiteCase side_case(SuiteCase head, const Side& side, const Problem& common) {
     head.kernel_pattern = side.kernel;
     head.device = side.device;
+    head.tensor_cores = side.tensor_cores;
     head.problem = canonical(with_values(common, side.fields));
     return head;
   }

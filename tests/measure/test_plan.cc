@@ -10,7 +10,7 @@
 namespace plumbline {
 namespace {
 
-const std::vector<std::string> kernels{"cpu/flash", "cpu/flash_p32", "mine/fast"};
+const std::vector<OfferedKernel> kernels{{"cpu/flash"}, {"cpu/flash_p32"}, {"mine/fast"}};
 
 Suite suite_from(const std::string& text) {
   const auto path = std::filesystem::temp_directory_path() / ("plan_test_" + std::to_string(::getpid()) + ".toml");
@@ -83,7 +83,7 @@ TEST(Plan, FiltersByTierAndGlob) {
 }
 
 TEST(Plan, AnUnknownKernelNamesTheLineAndWhatThereIs) {
-  const auto plan = make_plan({two_groups()}, {"cpu/flash"}, {});
+  const auto plan = make_plan({two_groups()}, std::vector<OfferedKernel>{{"cpu/flash"}}, {});
   ASSERT_FALSE(plan);
   EXPECT_THAT(to_string(plan.error()), testing::HasSubstr("no kernel matches \"mine/fast\""));
   EXPECT_THAT(to_string(plan.error()), testing::HasSubstr("cpu/flash"));

@@ -56,7 +56,7 @@ class Retilings : public testing::Test {
     ASSERT_TRUE(providers) << to_string(providers.error());
     CaseFilter filter;
     filter.match = {"cpu/flash/*"};
-    auto plan = make_plan({*suite}, kernel_names(*providers), filter);
+    auto plan = make_plan({*suite}, offered_kernels(*providers), filter);
     ASSERT_TRUE(plan) << to_string(plan.error());
     plan_ = std::move(*plan);
     plan_.diffs.clear();

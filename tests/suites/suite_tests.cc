@@ -188,7 +188,7 @@ int main_of(int argc, char** argv) {
   if (!providers) return cli::report_errors(providers.error(), 3);
   auto suites = cases.read();
   if (!suites) return cli::report_errors(suites.error(), 2);
-  auto plan = make_plan(*suites, kernel_names(*providers), cases.filter);
+  auto plan = make_plan(*suites, offered_kernels(*providers), cases.filter);
   if (!plan) return cli::report_errors(plan.error(), 2);
   if (ctest) {
     std::vector<std::string> arguments = cases.suites;

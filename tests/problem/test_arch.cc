@@ -1,0 +1,38 @@
+#include <gtest/gtest.h>
+
+#include "harness/problem/arch.h"
+
+namespace plumbline {
+namespace {
+
+// As recorded on hardware: the numbers that every kernel on tensor cores is judged by.
+TEST(Arch, AccumulatorsOfTensorCores) {
+  for (const char* arch : {"sm_80", "sm_86", "sm_87", "sm_89"}) {
+    EXPECT_EQ(tensor_core_accumulator_of(arch, DType::f16), (Accumulator{DType::f32, true, 24, 8})) << arch;
+    EXPECT_EQ(tensor_core_accumulator_of(arch, DType::bf16), (Accumulator{DType::f32, true, 24, 8})) << arch;
+    EXPECT_EQ(tensor_core_accumulator_of(arch, DType::tf32), (Accumulator{DType::f32, true, 24, 4})) << arch;
+  }
+  for (const char* arch : {"sm_90", "sm_100", "sm_120"}) {
+    EXPECT_EQ(tensor_core_accumulator_of(arch, DType::f16), (Accumulator{DType::f32, true, 25, 16})) << arch;
+    EXPECT_EQ(tensor_core_accumulator_of(arch, DType::bf16), (Accumulator{DType::f32, true, 25, 16})) << arch;
+    EXPECT_EQ(tensor_core_accumulator_of(arch, DType::f32), (Accumulator{DType::f32, true, 25, 8})) << arch;
+  }
+}
+
+TEST(Arch, WhatIsNotInTheTableIsTheDefault) {
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::tf32, DType::e4m3}) {
+    EXPECT_EQ(tensor_core_accumulator_of("", dtype), tensor_core_accumulator);
+    EXPECT_EQ(tensor_core_accumulator_of("sm_75", dtype), tensor_core_accumulator);
+    EXPECT_EQ(tensor_core_accumulator_of("x86-64-v3", dtype), tensor_core_accumulator);
+  }
+  EXPECT_EQ(tensor_core_accumulator_of("sm_90", DType::e4m3), tensor_core_accumulator);
+}
+
+TEST(Arch, EveryEmulatedOneIsInTheTable) {
+  EXPECT_EQ(emulated_archs().size(), 5U);
+  for (const std::string_view arch : emulated_archs())
+    EXPECT_NE(tensor_core_accumulator_of(arch, DType::tf32), tensor_core_accumulator) << arch;
+}
+
+}  // namespace
+}  // namespace plumbline
