@@ -190,3 +190,13 @@ FROM suite_score AS s JOIN run AS r USING (run_id);
 CREATE VIEW v_accepted AS
 SELECT a.run_id, a.case_glob, a.accepted_by, a.reason, a.accepted_at, c.case_id
 FROM accept AS a JOIN accepted_case AS k USING (accept_key) JOIN attention_case AS c USING (case_key);
+
+-- What compiled kernels take of each architecture, with what was concluded from the approved figures. Says nothing about a machine.
+CREATE VIEW v_resources AS
+SELECT
+  k.run_id, r.run_order, r.started_at, r.code_commit, k.source, k.kernel, k.launch, k.arch, k.toolkit, k.threads, k.registers, k.stack_bytes,
+  k.spill_store_bytes + k.spill_load_bytes AS spill_bytes, k.spill_store_bytes, k.spill_load_bytes,
+  k.static_shared_bytes + coalesce(k.dynamic_shared_bytes, 0) AS shared_bytes, k.static_shared_bytes, k.dynamic_shared_bytes,
+  k.constant_bytes, k.barriers, k.active_warps, k.most_warps, 1.0 * k.active_warps / k.most_warps AS occupancy, k.limited_by, k.tensor_cores,
+  k.predicted_registers, k.predicted_shared_bytes, k.verdict, k.why
+FROM kernel_resources AS k JOIN run AS r USING (run_id);

@@ -13,12 +13,13 @@ MAY_INCLUDE = {
     "problem": {"problem"},
     "reference": {"problem", "reference"},
     "provider": {"problem", "provider"},
+    "resources": {"problem", "resources"},
     "measure": {"problem", "reference", "provider", "judge", "measure"},
     "judge": {"problem", "provider", "judge", OUTCOME},
-    "store": {"problem", "provider", "reference", "judge", "store", OUTCOME},
+    "store": {"problem", "provider", "reference", "judge", "resources", "store", OUTCOME},
     "check": {"problem", "reference", "provider", "measure", "judge", "check"},
-    "report": {"problem", "provider", "judge", "check", "store", "report", OUTCOME},
-    "cli": {"problem", "reference", "provider", "measure", "judge", "check", "store", "report", "cli"},
+    "report": {"problem", "provider", "judge", "check", "resources", "store", "report", OUTCOME},
+    "cli": {"problem", "reference", "provider", "measure", "judge", "check", "resources", "store", "report", "cli"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 LINE_LIMIT = 140

@@ -20,6 +20,7 @@ void add_compare(CLI::App& app, int& exit_code);
 void add_diff(CLI::App& app, int& exit_code);
 void add_history(CLI::App& app, int& exit_code);
 void add_baseline(CLI::App& app, int& exit_code);
+void add_resources(CLI::App& app, int& exit_code);
 void add_query(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
 

@@ -69,6 +69,8 @@ std::filesystem::path home_directory() {
   return std::filesystem::exists(installed / "baselines") ? installed : std::filesystem::path(build::source_directory);
 }
 
+std::filesystem::path library_directory() { return executable_directory().parent_path() / "lib" / "plumbline"; }
+
 Style output_style() {
   Style style{false, 120};
   if (::isatty(STDOUT_FILENO) == 0) return style;
@@ -91,7 +93,7 @@ void ProviderOptions::add_to(CLI::App& command) {
 
 std::vector<std::string> ProviderOptions::libraries() const {
   std::vector<std::string> all;
-  if (!no_default_provider) all = default_providers(executable_directory().parent_path() / "lib" / "plumbline");
+  if (!no_default_provider) all = default_providers(library_directory());
   all.insert(all.end(), providers.begin(), providers.end());
   return all;
 }

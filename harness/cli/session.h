@@ -21,6 +21,9 @@ int report_errors(const Errors& errors, int code);
 // overrides.
 std::filesystem::path home_directory();
 
+// <exe>/../lib/plumbline: the providers that come with plumbline, and the reports of what their kernels take.
+std::filesystem::path library_directory();
+
 // Whether to colour, and how wide: a terminal's width, else 120; NO_COLOR is respected.
 Style output_style();
 

@@ -26,10 +26,10 @@ Result<std::string> find_latest(SQLite::Database& db, const fs::path& path, cons
     return fail(
         error_at(path, fmt::format("'{}' names no run", storable_text(text)), "write latest, latest~1 (the one before), … or a run id"));
   }
-  SQLite::Statement select(db, "SELECT run_id FROM run ORDER BY run_order DESC LIMIT 1 OFFSET ?");
+  SQLite::Statement select(db, "SELECT run_id FROM run WHERE purpose <> 'resources' ORDER BY run_order DESC LIMIT 1 OFFSET ?");
   select.bind(1, *back);
   if (select.executeStep()) return select.getColumn(0).getString();
-  const int stored = db.execAndGet("SELECT count(*) FROM run").getInt();
+  const int stored = db.execAndGet("SELECT count(*) FROM run WHERE purpose <> 'resources'").getInt();
   return fail(error_at(path, fmt::format("'{}' goes back further than the {} runs of the database", text, stored),
                        "`plumbline query \"SELECT run_id FROM v_runs\"` lists them"));
 }

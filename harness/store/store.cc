@@ -13,6 +13,7 @@
 #include "harness/store/keys.h"
 #include "harness/store/read_query.h"
 #include "harness/store/read_rows.h"
+#include "harness/store/resource_rows.h"
 #include "harness/store/rows.h"
 #include "harness/store/series.h"
 
@@ -57,6 +58,7 @@ class SqliteStore final : public Store {
   }
   Result<void> flush() override { return writer_ ? writer_->flush() : Result<void>{}; }
   Result<void> add_suite_scores(const std::string& run_id, const std::vector<SuiteScore>& scores) override;
+  Result<void> add_resources(const std::string& run_id, const std::vector<JudgedResources>& rows) override;
   Result<void> finish_run(const std::string& run_id, int exit_code, bool complete) override;
   Result<std::optional<Baseline>> baseline(const std::string& case_id, const MachineClass& machine,
                                            const std::string& before_run) override {
@@ -156,6 +158,12 @@ Result<void> SqliteStore::add_suite_scores(const std::string& run_id, const std:
     transaction.commit();
     return {};
   });
+}
+
+Result<void> SqliteStore::add_resources(const std::string& run_id, const std::vector<JudgedResources>& rows) {
+  if (!writer_) return read_only();
+  if (auto known = check_run(run_id); !known) return known;
+  return store_resources(*db_, path_, run_id, rows);
 }
 
 Result<void> SqliteStore::finish_run(const std::string& run_id, int exit_code, bool complete) {

@@ -11,11 +11,12 @@
 
 #include "harness/judge/judge.h"
 #include "harness/measure/outcome.h"
+#include "harness/resources/compare.h"
 
 namespace plumbline {
 
 inline constexpr std::int32_t application_id = 0x706C6D62;  // "plmb"
-inline constexpr int schema_version = 3;
+inline constexpr int schema_version = 4;
 
 // Declared identity of a kind of machine: the key of a series. What merely accompanies a run (compiler, library versions) is in RunInfo.
 struct MachineClass {
@@ -35,7 +36,7 @@ struct RunInfo {
   std::string compiler, flags, versions_json;
   std::string command_line;
   std::string shard = "1/1";
-  std::string purpose = "run";  // run, nightly, confirm, test
+  std::string purpose = "run";  // run, nightly, confirm, test, resources
 };
 
 struct StoredRun {
@@ -72,6 +73,8 @@ class Store {
   virtual Result<void> add(const std::string& run_id, const StoredDiff& diff) = 0;
   virtual Result<void> flush() = 0;
   virtual Result<void> add_suite_scores(const std::string& run_id, const std::vector<SuiteScore>& scores) = 0;
+  // What the kernels compiled for take of each architecture; a row of the same run, source, kernel, launch and architecture is replaced.
+  virtual Result<void> add_resources(const std::string& run_id, const std::vector<JudgedResources>& rows) = 0;
   virtual Result<void> finish_run(const std::string& run_id, int exit_code, bool complete) = 0;
 
   // The last accepted passing outcome of a case on a machine class before `before_run` ("" = now): a verdict of pass, improved, new or

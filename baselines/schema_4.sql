@@ -1,0 +1,28 @@
+-- Schema 4: what each compiled kernel takes of each architecture, by ptxas and cuda_occupancy.h: no GPU is needed. Per thread: registers,
+-- stack and spills; per block: threads and shared memory. NULL: unknown, or (verdict missing) not compiled.
+CREATE TABLE kernel_resources(
+  run_id TEXT NOT NULL REFERENCES run(run_id),
+  source TEXT NOT NULL,
+  kernel TEXT NOT NULL,
+  launch TEXT NOT NULL,
+  arch TEXT NOT NULL,
+  toolkit TEXT NOT NULL,
+  threads INTEGER,
+  registers INTEGER,
+  stack_bytes INTEGER,
+  spill_store_bytes INTEGER,
+  spill_load_bytes INTEGER,
+  static_shared_bytes INTEGER,
+  dynamic_shared_bytes INTEGER,
+  constant_bytes INTEGER,
+  barriers INTEGER,
+  active_warps INTEGER,
+  most_warps INTEGER,
+  limited_by TEXT,
+  tensor_cores INTEGER,
+  predicted_registers REAL,
+  predicted_shared_bytes INTEGER,
+  verdict TEXT NOT NULL CHECK (verdict IN ('pass', 'improved', 'changed', 'new', 'regressed', 'missing', 'not comparable')),
+  why TEXT NOT NULL,
+  UNIQUE (run_id, source, kernel, launch, arch)
+) STRICT;

@@ -1,0 +1,48 @@
+// Approved resources: baselines/resources/NAME.toml, one file a kernel source, one line a kernel, launch and architecture. Written by
+// `plumbline resources --accept`, reviewed like code.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/problem/error.h"
+#include "harness/resources/resources.h"
+
+namespace plumbline {
+
+struct ApprovedResources {
+  std::string kernel, launch, arch;
+  int registers = -1;  // -1: a device function
+  int stack_bytes = 0, spill_store_bytes = 0, spill_load_bytes = 0;
+  std::int64_t shared_bytes = 0;  // static and dynamic
+  std::optional<int> warps;       // resident on a multiprocessor: occupancy; absent where it was unknown
+
+  std::int64_t spill_bytes() const { return std::int64_t{spill_store_bytes} + spill_load_bytes; }
+  bool operator==(const ApprovedResources&) const = default;
+};
+
+struct Acceptance {
+  std::string who, when, why;  // `when` is a date, 2026-01-31
+};
+
+struct ApprovedSource {
+  std::string name;  // of the file without .toml
+  std::string source, toolkit;
+  Acceptance accepted;
+  std::vector<ApprovedResources> kernels;
+};
+
+ApprovedResources approved_form(const Resources& row);
+
+// All *.toml of the folder, by name; empty where it is not there. Errors of all files at once.
+Result<std::vector<ApprovedSource>> read_approved(const std::filesystem::path& directory);
+Result<ApprovedSource> parse_approved(std::string_view text, const std::string& file);
+
+// The text that parse_approved reads; the same resources give the same text.
+std::string approved_text(const CompiledSource& source, const Acceptance& accepted);
+
+}  // namespace plumbline

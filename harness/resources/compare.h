@@ -1,0 +1,50 @@
+// Compiled resources against the approved ones: what got worse. Rules: docs/resources.md.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/resources/approved.h"
+#include "harness/resources/resources.h"
+
+namespace plumbline {
+
+enum class ResourceVerdict {
+  pass,            // the same figures
+  improved,        // something is less, nothing is worse
+  changed,         // other figures, none of them worse: more registers at the same occupancy
+  fresh,           // no approved figures ("new")
+  regressed,       // something is worse
+  missing,         // approved, but not compiled
+  not_comparable,  // other figures, by another toolkit than the approved ones
+};
+std::string_view name(ResourceVerdict verdict);
+
+struct JudgedResources {
+  std::string source, toolkit;  // as compiled; as approved where it is missing
+  std::string kernel, launch, arch;
+  std::optional<Resources> now;               // absent where missing
+  std::optional<ApprovedResources> approved;  // absent where new
+  ResourceVerdict verdict = ResourceVerdict::fresh;
+  std::string why;  // "spills 24 bytes (0 approved); 182 registers (128 approved)"; "" for pass
+};
+
+struct ResourceComparison {
+  std::vector<JudgedResources> rows;
+  std::vector<std::string> notes;  // sentences: another toolkit; an approved source of which there is no report
+};
+
+// Registers are handed out to a warp in units of 256 (cuda_occupancy.h), 8 a thread: where no occupancy is known, more registers than
+// that beyond the approved ones are worse.
+inline constexpr int register_slack = 8;
+
+// Sources are matched by name. Figures by another toolkit are not comparable unless `strict`. `archs`: only these; empty is all.
+ResourceComparison compare_resources(const std::vector<CompiledSource>& compiled, const std::vector<ApprovedSource>& approved,
+                                     const std::vector<std::string>& archs, bool strict);
+
+// One row: pass, improved, changed or regressed, and why.
+std::pair<ResourceVerdict, std::string> judge_resources(const ApprovedResources& now, const ApprovedResources& approved);
+
+}  // namespace plumbline

@@ -1,0 +1,42 @@
+// Theoretical occupancy: how many warps of a kernel one multiprocessor holds at once, by the toolkit's own calculation
+// (cuda_occupancy.h, which needs no GPU but wants the device's limits from us).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace plumbline {
+
+// Limits of one multiprocessor by compute capability: the CUDA C++ Programming Guide's table "Technical Specifications per Compute
+// Capability", checked against cuda/__device/arch_traits.h of NVIDIA's CCCL. The same on all of them: 1024 threads a block, 65,536 32-bit
+// registers a multiprocessor and a block, 48 KiB of shared memory a block unless it opts in to more. From 8.0 on the driver reserves
+// 1 KiB of shared memory for each block.
+struct MultiprocessorLimits {
+  int major = 0, minor = 0;
+  int threads = 0;     // resident
+  int shared_kib = 0;  // of all blocks
+  int reserved_shared_bytes_per_block = 0;
+};
+// "sm_90" and "sm_90a" are the same device; nullopt where the table lacks it.
+std::optional<MultiprocessorLimits> multiprocessor_limits(std::string_view arch);
+
+struct BlockUsage {
+  int registers = 0;  // per thread
+  int threads = 0;
+  std::int64_t static_shared_bytes = 0, dynamic_shared_bytes = 0;
+  int barriers = 0;
+};
+struct Occupancy {
+  int active_warps = 0;  // 0: a block does not fit
+  int most_warps = 0;
+  std::string limited_by;  // "registers", "shared memory, registers"
+  double share() const { return static_cast<double>(active_warps) / most_warps; }
+};
+
+// False where plumbline was built without cuda_occupancy.h: no occupancy is known then.
+bool occupancy_is_known();
+std::optional<Occupancy> theoretical_occupancy(std::string_view arch, const BlockUsage& usage);
+
+}  // namespace plumbline
