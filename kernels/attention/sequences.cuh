@@ -81,7 +81,8 @@ __device__ inline Keys keys_of_token(const Parameters& p, const Sample& sample, 
 __device__ inline Keys visible_keys(const Parameters& p, const Sample& sample, int position) {
   const int token = position - sample.first_q;
   if (token < 0 || token >= sample.length_q) return {0, 0};
-  return keys_of_token(p, sample, token);
+  const Keys keys = keys_of_token(p, sample, token);
+  return keys.end > keys.begin ? keys : Keys{0, 0};
 }
 
 // All keys that some of the positions [first, last] see, and perhaps more between them.

@@ -43,7 +43,7 @@ float token_value(std::uint64_t tensor, std::int64_t sample, std::int64_t head, 
   }
   float sum = 0;
   for (int i = 0; i < 4; ++i) sum += static_cast<float>(x >> (16 * i) & 0xffffU) / 32768.0F - 1.0F;
-  return sum * 0.8660254F;
+  return std::round(sum * 0.8660254F * 256) / 256;  // exact in fp16 and tf32
 }
 
 std::vector<std::byte> nan_filled(const TensorShape& shape, std::int64_t stretch) {
@@ -250,8 +250,10 @@ plumbline_problem abi_problem(const Geometry& geometry) {
 plumbline_device first_device(const plumbline_provider& provider) {
   plumbline_device device{};
   device.struct_size = sizeof device;
-  device.memory_space = provider.memory == nullptr ? PLUMBLINE_HOST : PLUMBLINE_CUDA;
-  std::strncpy(device.arch, provider.memory == nullptr ? "x86-64-v3" : "sm_80", sizeof device.arch - 1);
+  const bool emulated = std::strcmp(provider.name, "emulated") == 0;
+  const char* arch = emulated ? "emulated:sm_90" : provider.memory == nullptr ? "x86-64-v3" : "";
+  device.memory_space = emulated ? PLUMBLINE_EMULATED : provider.memory == nullptr ? PLUMBLINE_HOST : PLUMBLINE_CUDA;
+  std::strncpy(device.arch, arch, sizeof device.arch - 1);
   return device;
 }
 
@@ -260,7 +262,8 @@ Answer call(const std::string& kernel, const Geometry& geometry, const Inputs& i
   const plumbline_provider& provider = *library.provider(setup.options);
   const std::uint32_t index = kernel_index(provider, kernel);
   const plumbline_problem problem = abi_problem(geometry);
-  const plumbline_device device = first_device(provider);
+  plumbline_device device = first_device(provider);
+  if (!setup.arch.empty()) std::strncpy(device.arch, setup.arch.c_str(), sizeof device.arch - 1);
   const Inputs before = inputs;
 
   Answer answer;

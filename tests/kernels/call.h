@@ -36,6 +36,7 @@ struct Inputs {
 struct CallSetup {
   const Library* library = nullptr;  // cpu_library() if nullptr
   std::string options = {};
+  std::string arch = {};  // of the device, "emulated:sm_80"; empty: first_device
   std::vector<std::int64_t> sample_ids = {};  // identity of each sample's tokens; 0, 1, ... if empty
   std::int64_t stretch = 1;                   // multiplies all strides, also that of the last dimension
   bool left_over_outputs = false;             // outputs hold 7 before the run, not NaN
@@ -69,7 +70,7 @@ class RowIndex {
 
 Inputs make_inputs(const Geometry& geometry, const CallSetup& setup = {});
 plumbline_problem abi_problem(const Geometry& geometry);
-// The first device of the provider: the CPU, or cuda:0 where it has device memory.
+// The first device of the provider: the CPU, cuda:0 where it has device memory, emulated:sm_90.
 plumbline_device first_device(const plumbline_provider& provider);
 
 // query, prepare, run, describe, destroy, through device memory where the provider has some. Checks that canaries around workspace and

@@ -1,4 +1,4 @@
-// The cuda provider: loads without a driver and says why it cannot run; where there is a GPU, its kernel against exact attention.
+// The cuda provider without a GPU: it loads without a driver and says why it cannot run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -53,55 +53,6 @@ TEST(CudaProvider, WithoutAGpuSaysWhyAndReturnsErrors) {
   void* pointer = nullptr;
   EXPECT_NE(provider.memory->allocate(&device, 64, &pointer), 0);
   EXPECT_NE(provider.memory->synchronize(&device, nullptr), 0);
-}
-
-TEST(CudaNaive, AgreesWithExactAttention) {
-  if (!has_gpu()) GTEST_SKIP() << "no GPU";
-  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
-    for (const Layout layout : {Layout::padded_bshd, Layout::padded_bhsd, Layout::ragged, Layout::paged_nhd, Layout::paged_hnd}) {
-      for (const Mask mask : {Mask::none, Mask::causal_top_left, Mask::causal_bottom_right}) {
-        for (const int window_left : {-1, 9}) {
-          Problem problem;
-          problem.dtype = dtype;
-          problem.layout = layout;
-          problem.mask = mask;
-          problem.window_left = window_left;
-          problem.batch = 4;
-          problem.heads_q = 4;
-          problem.heads_kv = 2;
-          problem.seq_q = 11;
-          problem.seq_kv = 150;
-          problem.head_dim_qk = 40;
-          problem.head_dim_vo = 59;
-          problem.lengths = Lengths::with_zero;
-          if (problem.is_padded() && window_left == 9) problem.padding = Padding::left;
-          expect_exact("naive", problem, {.library = &cuda_library()});
-        }
-      }
-    }
-  }
-}
-
-TEST(CudaNaive, KeepsItsPromises) {
-  if (!has_gpu()) GTEST_SKIP() << "no GPU";
-  Problem problem;
-  problem.dtype = DType::bf16;
-  problem.batch = 3;
-  problem.seq_q = problem.seq_kv = 200;
-  problem.mask = Mask::causal_bottom_right;
-  problem.lengths = Lengths::random;
-  const CallSetup cuda{.library = &cuda_library()};
-  const Answer padded = call("naive", problem, cuda);
-  ASSERT_EQ(padded.status, PLUMBLINE_OK) << padded.reason;
-  EXPECT_EQ(padded.out, call("naive", problem, cuda).out) << "run to run";
-  EXPECT_EQ(padded.out, call("naive", problem, {.library = &cuda_library(), .stretch = 2}).out) << "strided views";
-  EXPECT_THAT(padded.padded_out, ::testing::Each(0.0));
-  for (const Layout layout : {Layout::padded_bhsd, Layout::ragged, Layout::paged_nhd, Layout::paged_hnd}) {
-    problem.layout = layout;
-    EXPECT_EQ(padded.out, call("naive", problem, cuda).out) << name(layout);
-  }
-  EXPECT_GT(padded.description.registers_per_thread, 0);
-  EXPECT_EQ(padded.description.spec.p_dtype, PLUMBLINE_F32);
 }
 
 }  // namespace
