@@ -31,9 +31,6 @@ void allow(const std::byte*, std::size_t) {}
 
 constinit thread_local const ThreadContext* current = nullptr;
 
-Lane& Block::self() { return *const_cast<Lane*>(static_cast<const Lane*>(current)); }
-Block& Block::of(const Lane& lane) { return *lane.owner; }
-
 std::string Block::run(const Grid& grid, std::uint64_t number) {
   start(grid, number);
   Lane* const first = choose();
@@ -126,46 +123,6 @@ void Block::finish(Lane& lane) {
   current = next;
   lane.fiber.switch_to(next->fiber, grid_->options.switching, true);
   __builtin_unreachable();
-}
-
-void Block::suspend(Lane& lane) {
-  Warp& warp = warps_[lane.warp];
-  warp.ready &= ~(1U << lane.lane);
-  if (warp.ready == 0) ready_warps_ &= ~(1U << lane.warp);
-  Lane* const next = choose();
-  if (next == nullptr) fail(describe_stuck());
-  current = next;
-  lane.fiber.switch_to(next->fiber, grid_->options.switching);
-}
-
-void Block::yield(Lane& lane) {
-  Lane* const next = choose();
-  if (next == &lane) return;
-  current = next;
-  lane.fiber.switch_to(next->fiber, grid_->options.switching);
-}
-
-void Block::wake(unsigned warp, unsigned lanes) {
-  warps_[warp].ready |= lanes;
-  if (lanes != 0) ready_warps_ |= 1U << warp;
-}
-
-// nullptr: nobody can run.
-Lane* Block::choose() {
-  if (ready_warps_ == 0) return nullptr;
-  switch (grid_->options.schedule) {
-    case Schedule::in_order: {
-      const auto w = static_cast<unsigned>(std::countr_zero(ready_warps_));
-      return &lanes_[w * warp_size + static_cast<unsigned>(std::countr_zero(warps_[w].ready))];
-    }
-    case Schedule::reversed: {
-      const auto w = static_cast<unsigned>(std::bit_width(ready_warps_)) - 1;
-      return &lanes_[w * warp_size + static_cast<unsigned>(std::bit_width(warps_[w].ready)) - 1];
-    }
-    case Schedule::random:
-      return choose_random();
-  }
-  return nullptr;
 }
 
 Lane* Block::choose_random() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -152,6 +153,49 @@ class Block {
   std::vector<Visit> visits_;
   std::size_t stack_bytes_ = 0;
 };
+
+inline Lane& Block::self() { return *const_cast<Lane*>(static_cast<const Lane*>(current)); }
+inline Block& Block::of(const Lane& lane) { return *lane.owner; }
+
+// nullptr: nobody can run.
+inline Lane* Block::choose() {
+  if (ready_warps_ == 0) return nullptr;
+  switch (grid_->options.schedule) {
+    case Schedule::in_order: {
+      const auto w = static_cast<unsigned>(std::countr_zero(ready_warps_));
+      return &lanes_[w * warp_size + static_cast<unsigned>(std::countr_zero(warps_[w].ready))];
+    }
+    case Schedule::reversed: {
+      const auto w = static_cast<unsigned>(std::bit_width(ready_warps_)) - 1;
+      return &lanes_[w * warp_size + static_cast<unsigned>(std::bit_width(warps_[w].ready)) - 1];
+    }
+    case Schedule::random:
+      return choose_random();
+  }
+  return nullptr;
+}
+
+inline void Block::suspend(Lane& lane) {
+  Warp& warp = warps_[lane.warp];
+  warp.ready &= ~(1U << lane.lane);
+  if (warp.ready == 0) ready_warps_ &= ~(1U << lane.warp);
+  Lane* const next = choose();
+  if (next == nullptr) fail(describe_stuck());
+  current = next;
+  lane.fiber.switch_to(next->fiber, grid_->options.switching);
+}
+
+inline void Block::yield(Lane& lane) {
+  Lane* const next = choose();
+  if (next == &lane) return;
+  current = next;
+  lane.fiber.switch_to(next->fiber, grid_->options.switching);
+}
+
+inline void Block::wake(unsigned warp, unsigned lanes) {
+  warps_[warp].ready |= lanes;
+  if (lanes != 0) ready_warps_ |= 1U << warp;
+}
 
 bool same_place(const Where& a, const Where& b);
 // "kernel.cuh:12"

@@ -10,10 +10,6 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-#if defined(__x86_64__) && !defined(PLUMBLINE_EMULATOR_UCONTEXT)
-#define PLUMBLINE_EMULATOR_ASSEMBLY 1
-#endif
-
 namespace plumbline::emulator {
 namespace {
 
@@ -48,39 +44,6 @@ Stack::~Stack() {
 std::byte* Stack::bottom() const { return mapping_ + page_bytes(); }
 std::size_t Stack::bytes() const { return mapped_bytes_ - page_bytes(); }
 
-#ifdef PLUMBLINE_EMULATOR_ASSEMBLY
-
-// void plumbline_emulator_switch(void** save, void* resume): the registers that System V lets a callee keep lie on the stack while a fiber
-// is suspended. The floating-point control words are the same for all fibers. The jump, not ret: the return predictor cannot know.
-asm(R"(
-.text
-.p2align 4
-.globl plumbline_emulator_switch
-.hidden plumbline_emulator_switch
-.type plumbline_emulator_switch, @function
-plumbline_emulator_switch:
-  pushq %rbp
-  pushq %rbx
-  pushq %r12
-  pushq %r13
-  pushq %r14
-  pushq %r15
-  movq %rsp, (%rdi)
-  movq %rsi, %rsp
-  popq %r15
-  popq %r14
-  popq %r13
-  popq %r12
-  popq %rbx
-  popq %rbp
-  popq %rcx
-  jmp *%rcx
-.size plumbline_emulator_switch, .-plumbline_emulator_switch
-)");
-extern "C" void plumbline_emulator_switch(void** save, void* resume);
-
-#endif
-
 void Fiber::prepare([[maybe_unused]] Switching switching, void (*entry)()) {
 #ifdef __SANITIZE_ADDRESS__
   __asan_unpoison_memory_region(stack_->bottom(), stack_->bytes());  // what ran here before never returned
@@ -90,12 +53,12 @@ void Fiber::prepare([[maybe_unused]] Switching switching, void (*entry)()) {
   bytes_ = stack_->bytes();
 #ifdef PLUMBLINE_EMULATOR_ASSEMBLY
   if (switching == Switching::assembly) {
-    // As the switch leaves a suspended fiber: six registers, where to go on, and a return address (none) for entry, on whose arrival
-    // rsp + 8 is a multiple of 16.
+    // As a switch leaves a suspended fiber: where to go on, and above it what entry finds as its return address (none), on a stack where
+    // rsp + 8 is then a multiple of 16.
     auto** const top = reinterpret_cast<void**>(stack_->bottom() + stack_->bytes());
-    for (void** slot = top - 8; slot < top; ++slot) *slot = nullptr;
+    top[-1] = nullptr;
     top[-2] = reinterpret_cast<void*>(entry);
-    stack_pointer_ = top - 8;
+    stack_pointer_ = top - 2;
     return;
   }
 #endif
@@ -107,28 +70,18 @@ void Fiber::prepare([[maybe_unused]] Switching switching, void (*entry)()) {
   makecontext(context_.get(), entry, 0);
 }
 
-void Fiber::switch_to(Fiber& to, [[maybe_unused]] Switching switching, [[maybe_unused]] bool last) {
-#ifdef __SANITIZE_ADDRESS__
-  left = this;
-  __sanitizer_start_switch_fiber(last ? nullptr : &fake_stack_, to.bottom_, to.bytes_);
-#endif
-#ifdef PLUMBLINE_EMULATOR_ASSEMBLY
-  if (switching == Switching::assembly) {
-    plumbline_emulator_switch(&stack_pointer_, to.stack_pointer_);
-    after_switch();
-    return;
-  }
-#endif
+void Fiber::switch_by_ucontext(Fiber& to) {
   if (!context_) context_ = std::make_unique<ucontext_t>();
   swapcontext(context_.get(), to.context_.get());
-  after_switch();
 }
 
-void Fiber::after_switch() {
 #ifdef __SANITIZE_ADDRESS__
-  __sanitizer_finish_switch_fiber(fake_stack_, &left->bottom_, &left->bytes_);
-#endif
+void Fiber::before_switch(const Fiber& to, bool last) {
+  left = this;
+  __sanitizer_start_switch_fiber(last ? nullptr : &fake_stack_, to.bottom_, to.bytes_);
 }
+void Fiber::after_switch() { __sanitizer_finish_switch_fiber(fake_stack_, &left->bottom_, &left->bytes_); }
+#endif
 
 void Fiber::entered() {
 #ifdef __SANITIZE_ADDRESS__
