@@ -15,7 +15,7 @@ constexpr double second_look_cost = 5e7;  // see select_rows
 // Contracts that pin one spec for every kernel, so that a dump is judged as a kernel with that contract would be.
 Contracts pinning(const RoundingSpec& spec) {
   Contract contract;
-  contract.kernel = "*";
+  contract.kernels = {"*"};
   const std::string text = spec_text(spec);
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find(' ', at), text.size()), equals = text.find('=', at);
@@ -54,10 +54,12 @@ std::string first_non_finite(const Dump& dump) {
 }  // namespace
 
 Examiner::Examiner(const Dump& dump, const CheckOptions& options)
-    : dump_(dump), rows_(select_rows(*dump.geometry, options.reference_cost_limit)), range_(value_range(*dump.geometry, dump.v.data())) {}
+    : dump_(dump), rows_(select_rows(*dump.geometry, options.reference_cost_limit)) {
+  for (const DType rounded : {DType::none, DType::tf32}) ranges_.emplace(rounded, value_range(*dump.geometry, dump.v.data(), rounded));
+}
 
 Faults Examiner::faults(const RoundingSpec& spec, const Reference& reference) const {
-  return find_faults({dump_.geometry.get(), dump_.outputs(), &range_, &spec, policy_of(dump_), &reference});
+  return find_faults({dump_.geometry.get(), dump_.outputs(), &ranges_.at(inputs_rounded_to(spec)), &spec, policy_of(dump_), &reference});
 }
 
 Result<Examination> Examiner::examine(const Rung& rung) const {

@@ -1,6 +1,7 @@
 // One rung tried on one dump: reference by the rung's spec, statistics, faults, judgement.
 #pragma once
 
+#include <map>
 #include <optional>
 
 #include "harness/check/check.h"
@@ -33,7 +34,7 @@ class Examiner {
 
   const Dump& dump_;
   RowSelection rows_;
-  ValueRange range_;
+  std::map<DType, ValueRange> ranges_;  // by what V is rounded to
 };
 
 // Everything of a dump's geometry but the problem, to state it again for another problem.

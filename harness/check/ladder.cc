@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "harness/judge/spec_fields.h"
+#include "harness/problem/arch.h"
 #include "harness/problem/text.h"
 
 namespace plumbline {
@@ -25,6 +26,14 @@ RoundingSpec fp32_spec(const Problem& problem) {
   RoundingSpec spec = strict_spec(problem);
   spec.p_dtype = DType::f32;
   spec.qk_accumulator = spec.pv_accumulator = fma_accumulator;
+  return spec;
+}
+
+// Tensor cores with fp32 inputs, by the accumulator that keeps least (sm_80).
+RoundingSpec tf32_spec(const Problem& problem) {
+  RoundingSpec spec = strict_spec(problem);
+  spec.p_dtype = spec.kv_dequantized_to = DType::tf32;
+  spec.qk_accumulator = spec.pv_accumulator = tensor_core_accumulator_of("sm_80", DType::tf32);
   return spec;
 }
 
@@ -62,6 +71,7 @@ std::string in_words(const RoundingSpec& spec) {
   const auto rounds = [&](DType dtype, std::string_view what) {
     if (dtype != DType::none && dtype != DType::f32) words.push_back(fmt::format("{} to {}", what, name(dtype)));
   };
+  rounds(inputs_rounded_to(spec), "Q, K and V");
   rounds(spec.p_dtype, "P");
   if (spec.denominator_from_rounded_p) words.emplace_back("the denominator from the rounded P");
   rounds(spec.s_rounded, "S");
@@ -95,9 +105,10 @@ Result<Rung> rung_of_fields(const std::string& text, const Problem& problem) {
 
 std::vector<Rung> ladder(const Problem& problem) {
   const RoundingSpec fp32 = fp32_spec(problem), strict = strict_spec(problem);
-  // TF32 tensor cores round Q, K and V themselves, which no spec says yet: for fp32 inputs there is one rung.
   if (problem.dtype == DType::f32) {
-    return {{"fp32", "nothing: P and all sums stay in fp32", "docs/judging.md, \"Rounding spec\"", fp32}};
+    return {{"fp32", "nothing: P and all sums stay in fp32", "docs/judging.md, \"Rounding spec\"", fp32},
+            {"TF32", "Q, K, V and P to tf32, to nearest: tensor cores with fp32 inputs", "docs/judging.md, \"Rounding spec\"",
+             tf32_spec(problem)}};
   }
   const std::string_view dtype = name(problem.dtype);
   std::vector<Rung> rungs{
@@ -135,7 +146,7 @@ Result<Rung> find_rung(const std::string& text, const Problem& problem) {
     if (normalised(rung.name) == wanted) return rung;
     names.push_back(rung.name);
   }
-  if (rungs.size() == 1 && wanted == "flashinferdecode") return rungs.front();
+  if (problem.dtype == DType::f32 && wanted == "flashinferdecode") return rungs.front();
   return fail(fmt::format("spec \"{}\" is no rung of the ladder for {} inputs", text, name(problem.dtype)),
               fmt::format("{}; or state fields, as in \"p_dtype=input s_rounded=input\"", suggestion(text, names)));
 }

@@ -67,7 +67,7 @@ std::vector<SuiteCase> problems(const std::vector<Suite>& suites, const DiffOpti
 
 MeasuredSide side(Measurement measurement, const ReviewedText& text) {
   const Case c = measurement.outcome.c;
-  const RoundingSpec spec = text.contracts.pinned_spec(c.kernel, c.problem);
+  const RoundingSpec spec = text.contracts.pinned_spec(c.kernel, c.problem, arch_of(measurement.outcome));
   const Judgement judgement = judge({&measurement.outcome, &text.contracts, nullptr, nullptr, nullptr});
   const Answer answer = answer_of(measurement.outcome, judgement);
   const std::string spec_name = describe(spec, c.problem);

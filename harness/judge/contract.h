@@ -29,7 +29,8 @@ double grown_limit(double limit, std::int64_t elements);
 bool has_tie_law(const Problem& problem);
 
 struct Contract {
-  std::string kernel;  // glob
+  std::vector<std::string> kernels;  // globs; any may match
+  std::vector<std::string> archs;    // architectures it holds for ("sm_90"); empty = all, and where none is known
   std::string reason;
   std::string proof;  // where it can be seen that the kernel needs what loosens its limits; "" unless it pins such a thing
   std::optional<PaddingPolicy> padding_policy;
@@ -47,11 +48,12 @@ class Contracts {
  public:
   // contracts.toml; see baselines/contracts.toml for the format. All semantic errors at once.
   static Result<Contracts> read(const std::filesystem::path& path);
-  // The first contract whose glob matches, or nullptr: strict default.
-  const Contract* find(std::string_view kernel) const;
-  // The spec that outputs of `kernel` are judged by: strict, with the contract's fields.
-  RoundingSpec pinned_spec(std::string_view kernel, const Problem& problem) const;
-  Limits limits(std::string_view kernel, const Problem& problem, std::int64_t elements) const;
+  // `arch` is what the case ran on (arch_of(outcome)): "sm_90"; "" = a CPU, or not known.
+  // The first contract whose globs and archs match, or nullptr: strict default.
+  const Contract* find(std::string_view kernel, std::string_view arch = "") const;
+  // The spec that outputs of `kernel` are judged by: strict, with the contract's fields. "tensor_core" accumulators are those of `arch`.
+  RoundingSpec pinned_spec(std::string_view kernel, const Problem& problem, std::string_view arch = "") const;
+  Limits limits(std::string_view kernel, const Problem& problem, std::int64_t elements, std::string_view arch = "") const;
 
   std::vector<Contract> contracts;
 };

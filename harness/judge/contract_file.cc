@@ -1,8 +1,10 @@
 // baselines/contracts.toml: reading, and the rules a reviewed contract has to keep.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "harness/judge/contract.h"
 #include "harness/judge/reviewed_file.h"
@@ -13,7 +15,8 @@
 namespace plumbline {
 namespace {
 
-constexpr std::array<std::string_view, 7> contract_keys{"kernel", "reason", "padding_policy", "spec", "promises", "limits", "proof"};
+constexpr std::array<std::string_view, 8> contract_keys{"kernel", "arch",     "reason", "padding_policy",
+                                                        "spec",   "promises", "limits", "proof"};
 constexpr std::array<std::string_view, 7> promise_keys{"run_to_run", "batch", "layout", "page", "split", "prefill_decode", "lse"};
 constexpr std::array<std::string_view, 4> limit_keys{"peak", "beyond_output", "rms", "lse"};
 constexpr std::array<std::string_view, 4> accumulator_keys{"dtype", "toward_zero", "fraction_bits", "products_per_step"};
@@ -40,7 +43,8 @@ class ContractReader {
     TableReader reader(table_, errors_);
     contract_.file = table_.file;
     contract_.line = table_.line;
-    contract_.kernel = reader.text("kernel", true);
+    read_kernels(reader);
+    for (const ConfigNode* arch : reader.texts("arch")) read_arch(*arch);
     contract_.reason = reader.text("reason", true);
     contract_.proof = reader.text("proof");
     if (table_.find("padding_policy") != nullptr) {
@@ -54,7 +58,26 @@ class ContractReader {
 
  private:
   void complain(const ConfigNode& at, const std::string& message, std::string_view remedy = "") {
-    errors_.push_back(at.error(fmt::format("contract of {}: {}", contract_.kernel, message), std::string(remedy)));
+    errors_.push_back(at.error(fmt::format("contract of {}: {}", fmt::join(contract_.kernels, ", "), message), std::string(remedy)));
+  }
+
+  // One glob, or a list of them.
+  void read_kernels(TableReader& reader) {
+    const ConfigNode* kernel = table_.find("kernel");
+    if (kernel == nullptr || kernel->kind != ConfigNode::Kind::array) {
+      const std::string glob = reader.text("kernel", true);
+      if (!glob.empty()) contract_.kernels = {glob};
+      return;
+    }
+    for (const ConfigNode* glob : reader.texts("kernel")) contract_.kernels.push_back(glob->text);
+  }
+
+  // Also of architectures that are not emulated: a contract may be for a GPU that somebody else has.
+  void read_arch(const ConfigNode& arch) {
+    contract_.archs.push_back(arch.text);
+    const bool is_gpu = arch.text.starts_with("sm_") && arch.text.size() > 3 &&
+                        std::all_of(arch.text.begin() + 3, arch.text.end(), [](unsigned char c) { return std::isalnum(c) != 0; });
+    if (!is_gpu) complain(arch, fmt::format("\"{}\" is not a GPU architecture", arch.text), "write arch = [\"sm_80\", \"sm_90\"]");
   }
 
   void read_spec(const ConfigNode& spec) {
@@ -111,19 +134,32 @@ class ContractReader {
   const std::array<std::string_view, 3> promises_{name(Promise::none), name(Promise::rounding), name(Promise::bitwise)};
 };
 
+// Whether `first` takes every case of the kernels `glob` on the architectures of `later`.
+const std::string* shadow_of(const Contract& first, const std::string& glob, const Contract& later) {
+  const bool is_glob = glob.find_first_of("*?") != std::string::npos;
+  const bool all_archs =
+      first.archs.empty() || (!later.archs.empty() && std::all_of(later.archs.begin(), later.archs.end(), [&](const auto& arch) {
+        return std::find(first.archs.begin(), first.archs.end(), arch) != first.archs.end();
+      }));
+  if (!all_archs) return nullptr;
+  const auto found = std::find_if(first.kernels.begin(), first.kernels.end(),
+                                  [&](const std::string& wider) { return is_glob ? wider == glob : glob_match(wider, glob); });
+  return found == first.kernels.end() ? nullptr : &*found;
+}
+
 // A contract behind one that matches its kernel would never be used.
 void reject_shadowed(const std::vector<Contract>& contracts, Errors& errors) {
   for (std::size_t later = 0; later < contracts.size(); ++later) {
-    const Contract& contract = contracts[later];
-    const bool is_glob = contract.kernel.find_first_of("*?") != std::string::npos;
-    for (std::size_t earlier = 0; earlier < later; ++earlier) {
-      const Contract& first = contracts[earlier];
-      if (contract.kernel.empty() || !(is_glob ? first.kernel == contract.kernel : glob_match(first.kernel, contract.kernel))) continue;
-      errors.push_back(
-          {contract.file, contract.line,
-           fmt::format("the contract of {} is never used: \"{}\" on line {} matches first", contract.kernel, first.kernel, first.line),
-           "the first contract that matches counts: put the narrower one first"});
-      break;
+    for (const std::string& glob : contracts[later].kernels) {
+      for (std::size_t earlier = 0; earlier < later; ++earlier) {
+        const std::string* shadow = shadow_of(contracts[earlier], glob, contracts[later]);
+        if (shadow == nullptr) continue;
+        errors.push_back(
+            {contracts[later].file, contracts[later].line,
+             fmt::format("the contract of {} is never used: \"{}\" on line {} matches first", glob, *shadow, contracts[earlier].line),
+             "the first contract that matches counts: put the narrower one first"});
+        break;
+      }
     }
   }
 }

@@ -59,8 +59,8 @@ class CaseJudge {
       : inputs_(inputs),
         outcome_(*inputs.outcome),
         contracts_(inputs.contracts != nullptr ? *inputs.contracts : no_contracts()),
-        contract_(contracts_.find(outcome_.c.kernel)),
-        pinned_(contracts_.pinned_spec(outcome_.c.kernel, outcome_.c.problem)) {}
+        contract_(contracts_.find(outcome_.c.kernel, arch_of(outcome_))),
+        pinned_(contracts_.pinned_spec(outcome_.c.kernel, outcome_.c.problem, arch_of(outcome_))) {}
 
   Judgement run() {
     if (!judge_status()) return finder_.finish();
@@ -134,7 +134,7 @@ class CaseJudge {
   void judge_errors() {
     const ErrorStatistics& errors = outcome_.errors;
     if (errors.elements <= 0) return judge_nothing_compared();
-    const Limits limits = contracts_.limits(outcome_.c.kernel, outcome_.c.problem, errors.elements);
+    const Limits limits = contracts_.limits(outcome_.c.kernel, outcome_.c.problem, errors.elements, arch_of(outcome_));
     judge_statistic("peak", errors.peak, limits.peak);
     judge_statistic("beyond output rounding", errors.beyond_output, limits.beyond_output);
     judge_statistic("rms", errors.rms, limits.rms);

@@ -56,7 +56,7 @@ SuiteScore summed(const Key& key, std::string statistic, const std::vector<doubl
 void add_sums(const std::vector<const Outcome*>& outcomes, const Contracts& contracts, bool complete, std::vector<SuiteScore>& result) {
   std::map<Key, Scores> groups;
   for (const Outcome* outcome : outcomes) {
-    const Limits limits = contracts.limits(outcome->c.kernel, outcome->c.problem, outcome->errors.elements);
+    const Limits limits = contracts.limits(outcome->c.kernel, outcome->c.problem, outcome->errors.elements, arch_of(*outcome));
     if (outcome->status != Status::ok || !limits.suite_judged) continue;
     Scores& scores = groups[{outcome->suite, outcome->c.kernel, std::string(name(outcome->c.problem.dtype))}];
     scores.limit = limits.suite;

@@ -169,7 +169,7 @@ class Finder {
 
 }  // namespace
 
-ValueRange value_range(const Geometry& geometry, const void* v) {
+ValueRange value_range(const Geometry& geometry, const void* v, DType rounded) {
   const auto& problem = geometry.problem();
   const auto columns = static_cast<std::size_t>(problem.head_dim_vo);
   const auto size = static_cast<std::size_t>(problem.batch * problem.heads_kv) * columns;
@@ -183,8 +183,9 @@ ValueRange value_range(const Geometry& geometry, const void* v) {
         const auto offset = static_cast<std::size_t>(geometry.v_offset(b, key, h)) * size_in_bytes(problem.kv());
         decode(problem.kv(), static_cast<const std::byte*>(v) + offset, row);
         for (std::size_t j = 0; j < columns; ++j) {
-          range.lowest[base + j] = std::min(range.lowest[base + j], row[j]);
-          range.highest[base + j] = std::max(range.highest[base + j], row[j]);
+          const auto value = static_cast<float>(round_to(row[j], rounded));
+          range.lowest[base + j] = std::min(range.lowest[base + j], value);
+          range.highest[base + j] = std::max(range.highest[base + j], value);
         }
       }
     }

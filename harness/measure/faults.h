@@ -10,11 +10,12 @@
 
 namespace plumbline {
 
-// Smallest and largest v of each column over all keys of one (sample, key head); empty samples have lowest > highest.
+// Smallest and largest v of each column over all keys of one (sample, key head); empty samples have lowest > highest. V is rounded to
+// `rounded` first (inputs_rounded_to(spec)).
 struct ValueRange {
   std::vector<float> lowest, highest;  // [batch * heads_kv * head_dim_vo]
 };
-ValueRange value_range(const Geometry& geometry, const void* v);
+ValueRange value_range(const Geometry& geometry, const void* v, DType rounded = DType::none);
 
 struct FaultInputs {
   const Geometry* geometry = nullptr;

@@ -78,7 +78,7 @@ std::vector<OfferedKernel> offered_kernels(const std::vector<ProviderInfo>& prov
 struct Measurer::ProblemState {
   std::shared_ptr<const Geometry> geometry;
   std::optional<RowSelection> rows;
-  std::optional<ValueRange> range;
+  std::map<DType, ValueRange> ranges;                                  // by what V is rounded to
   std::map<std::string, std::shared_ptr<const Reference>> references;  // by spec text and options
   std::map<Worker*, RunRequest> requests;                              // workers whose arena holds the inputs
 };
@@ -219,14 +219,16 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
   Arena& arena = worker.arena();
   const auto data = [&](int slot) { return arena.data(static_cast<std::size_t>(slot)); };
   const InputView inputs{data(request.q), data(request.k), data(request.v)};
-  const RoundingSpec spec = contracts_.pinned_spec(outcome.c.kernel, problem);
+  const std::string arch = arch_of(outcome);
+  const RoundingSpec spec = contracts_.pinned_spec(outcome.c.kernel, problem, arch);
   const OutputView outputs{data(request.out), request.lse >= 0 ? data(request.lse) : nullptr, spec.lse_base};
   outcome.spec_judged = spec_text(spec);
 
   if (!state.rows) state.rows = select_rows(geometry, options_.reference_cost_limit);
-  if (!state.range) state.range = value_range(geometry, inputs.v);
-  const bool suite_scores =
-      contracts_.limits(outcome.c.kernel, problem, 0).suite_judged && state.rows->rows_total <= suite_score_rows && !has_tie_law(problem);
+  const DType rounded = inputs_rounded_to(spec);
+  if (!state.ranges.contains(rounded)) state.ranges.emplace(rounded, value_range(geometry, inputs.v, rounded));
+  const bool suite_scores = contracts_.limits(outcome.c.kernel, problem, 0, arch).suite_judged &&
+                            state.rows->rows_total <= suite_score_rows && !has_tie_law(problem);
   const auto ref = reference(state, spec, inputs, suite_scores);
   measurement.reference = ref;
   outcome.reference_rows = static_cast<std::int64_t>(ref->selection.rows.size());
@@ -243,11 +245,11 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
   outcome.head_rms.resize(std::min<std::size_t>(outcome.head_rms.size(), 4096));
   measurement.rows = rows_of(geometry, outputs, *ref);
 
-  const Contract* contract = contracts_.find(outcome.c.kernel);
+  const Contract* contract = contracts_.find(outcome.c.kernel, arch);
   const PaddingPolicy policy =
       contract != nullptr && contract->padding_policy ? *contract->padding_policy : outcome.description.padding_policy;
   const Faults before = outcome.faults;
-  outcome.faults = find_faults({&geometry, outputs, &*state.range, &spec, policy, ref.get()});
+  outcome.faults = find_faults({&geometry, outputs, &state.ranges.at(rounded), &spec, policy, ref.get()});
   outcome.faults.fence_bytes = before.fence_bytes;
   if (!before.detail.empty()) outcome.faults.detail = before.detail;
   for (const int slot : {request.out, request.lse}) {
@@ -262,7 +264,7 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
     outcome.faults.fence_bytes += static_cast<std::int64_t>(broken.size());
   }
 
-  const Limits limits = contracts_.limits(outcome.c.kernel, problem, outcome.errors.elements);
+  const Limits limits = contracts_.limits(outcome.c.kernel, problem, outcome.errors.elements, arch);
   const auto [statistic, maximum] = nearest_to_limit(comparison, limits);
   if (maximum.row >= 0) {
     outcome.worst_statistic = statistic;

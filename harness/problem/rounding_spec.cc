@@ -89,6 +89,8 @@ std::string lse_base_name(int base) { return base == 0 ? "e" : std::to_string(ba
 
 }  // namespace
 
+DType inputs_rounded_to(const RoundingSpec& spec) { return spec.kv_dequantized_to == DType::tf32 ? DType::tf32 : DType::none; }
+
 RoundingSpec strict_spec(const Problem& problem) {
   RoundingSpec spec;
   const bool fp32 = problem.dtype == DType::f32;

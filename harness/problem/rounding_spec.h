@@ -31,12 +31,16 @@ struct RoundingSpec {
   Accumulator pv_accumulator;
   double exp2_rel_error = 0;  // 0 = within 2 ulp of fp32
   double tanh_rel_error = 0;
-  DType kv_dequantized_to = DType::none;
+  DType kv_dequantized_to = DType::none;  // of fp8 K and V; tf32: Q, K and V are rounded to it, see inputs_rounded_to()
   DType out_dtype = DType::f32;
   int lse_base = 0;  // 0 = e, 2
   bool lse_includes_sink = true;
   bool operator==(const RoundingSpec&) const = default;
 };
+
+// What Q, K and V are rounded to (nearest, ties to even) before the products: tf32 where kv_dequantized_to says so, else none. No term of
+// the scales: the reference then uses the rounded values, as for q_prescaled. 16-bit inputs are numbers of tf32 already.
+DType inputs_rounded_to(const RoundingSpec& spec);
 
 // The spec a kernel without a contract is held to: P in the dtype of Q (fp32: not rounded), tensor-core accumulators for 16-bit inputs
 // (nearest fp32 for fp32), nothing else rounded, output in the problem's output dtype.

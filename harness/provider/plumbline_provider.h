@@ -187,9 +187,11 @@ typedef struct plumbline_rounding_spec {
   uint32_t split_partial_dtype;         // dtype of stored split-KV partial outputs; F32 also when there is no split
   plumbline_accumulator qk_accumulator;
   plumbline_accumulator pv_accumulator;
-  double exp2_rel_error;       // relative error of exp2 beyond 2 ulp of fp32; 0 = within 2 ulp
-  double tanh_rel_error;       // likewise for the softcap's tanh
-  uint32_t kv_dequantized_to;  // dtype fp8 K and V are widened to; NONE = not quantised
+  double exp2_rel_error;  // relative error of exp2 beyond 2 ulp of fp32; 0 = within 2 ulp
+  double tanh_rel_error;  // likewise for the softcap's tanh
+  // Dtype fp8 K and V are widened to; NONE = not quantised. For fp32 inputs TF32: Q, K and V are rounded to tf32 (nearest, ties to even)
+  // before the products.
+  uint32_t kv_dequantized_to;
   uint32_t out_dtype;          // dtype of the output
   uint32_t lse_base;           // 0 = e, 2 = two
   uint32_t lse_excludes_sink;  // 1: an attention sink is not part of the LSE

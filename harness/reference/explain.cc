@@ -20,7 +20,8 @@ std::string_view name(Rounding rounding) {
 void compute_single_row(const Geometry& geometry, const InputView& inputs, const Model& model, RowId row, HeadData& head, RowBlock& block) {
   use_one_blas_thread();
   const std::array<RowId, 1> rows{row};
-  head = gather_head(geometry, inputs, row.sample, row.head / geometry.problem().group(), visible_union(geometry, rows));
+  head =
+      gather_head(geometry, inputs, model.inputs_rounded, row.sample, row.head / geometry.problem().group(), visible_union(geometry, rows));
   block.compute(geometry, inputs, model, head, rows);
 }
 

@@ -74,7 +74,8 @@ void find_extremes(HeadData& head) {
 
 }  // namespace
 
-HeadData gather_head(const Geometry& geometry, const InputView& inputs, std::int64_t sample, std::int64_t head_kv, KeyRange keys) {
+HeadData gather_head(const Geometry& geometry, const InputView& inputs, DType rounded, std::int64_t sample, std::int64_t head_kv,
+                     KeyRange keys) {
   const Problem& problem = geometry.problem();
   HeadData head;
   head.first_key = keys.begin;
@@ -88,6 +89,11 @@ HeadData gather_head(const Geometry& geometry, const InputView& inputs, std::int
     const std::int64_t key = keys.begin + k;
     decode_row(geometry.k.dtype, inputs.k, geometry.k_offset(sample, key, head_kv), head.k.data() + k * head.dim_qk, head.dim_qk);
     decode_row(geometry.v.dtype, inputs.v, geometry.v_offset(sample, key, head_kv), head.v.data() + k * head.dim_vo, head.dim_vo);
+  }
+  if (rounded != DType::none) {
+    for (auto* values : {&head.k, &head.v}) {
+      std::transform(values->begin(), values->end(), values->begin(), [&](double value) { return round_to(value, rounded); });
+    }
   }
   head.k_squared.resize(head.k.size());
   std::transform(head.k.begin(), head.k.end(), head.k_squared.begin(), [](double k) { return static_cast<float>(k * k); });

@@ -42,6 +42,8 @@ struct HeadData {
   Buffer<float> sign_sums;                       // [N + 1, ld] sums of sign(v_kj) over the keys before
 };
 
-HeadData gather_head(const Geometry& geometry, const InputView& inputs, std::int64_t sample, std::int64_t head_kv, KeyRange keys);
+// K and V are rounded to `rounded` first; none = as they are.
+HeadData gather_head(const Geometry& geometry, const InputView& inputs, DType rounded, std::int64_t sample, std::int64_t head_kv,
+                     KeyRange keys);
 
 }  // namespace plumbline

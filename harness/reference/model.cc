@@ -42,6 +42,7 @@ Model::Model(const RoundingSpec& spec)
       eta_split(eta(spec.split_partial_dtype)),
       exp2_error(spec.exp2_rel_error),
       q_prescaled(is_rounded(spec.q_prescaled) ? spec.q_prescaled : DType::none),
+      inputs_rounded(inputs_rounded_to(spec)),
       out(spec.out_dtype),
       qk(spec.qk_accumulator),
       pv(spec.pv_accumulator) {

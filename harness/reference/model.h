@@ -22,7 +22,8 @@ struct AccumulationModel {
   double step = 1;          // products per step
 };
 
-// kv_dequantized_to and tanh_rel_error have no term yet: problems with fp8 keys or a softcap are not accepted (Problem, validate()).
+// tanh_rel_error and the dequantisation of fp8 have no term yet: problems with fp8 keys or a softcap are not accepted (Problem,
+// validate()).
 struct Model {
   explicit Model(const RoundingSpec& spec);
 
@@ -35,6 +36,7 @@ struct Model {
   double u_split = 0, eta_split = 0;
   double exp2_error = 0;
   DType q_prescaled = DType::none;
+  DType inputs_rounded = DType::none;
   DType out = DType::f32;
   AccumulationModel qk, pv;
 };

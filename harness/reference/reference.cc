@@ -104,7 +104,7 @@ class Computation {
   void run_head(HeadPlan& plan) {
     std::vector<RowId> ids;
     for (const std::size_t i : plan.rows) ids.push_back(result_.selection.rows[i]);
-    const HeadData head = gather_head(geometry_, inputs_, plan.sample, plan.head_kv, visible_union(geometry_, ids));
+    const HeadData head = gather_head(geometry_, inputs_, model_.inputs_rounded, plan.sample, plan.head_kv, visible_union(geometry_, ids));
     cut_blocks(plan, !head.finite);
     // Isolated: a thread that waits here must not start another head and gather its K and V, too.
     tbb::this_task_arena::isolate([&] {

@@ -3,7 +3,7 @@
 // Formulas and symbols: research note "Model v3", sections 2 to 5, restated in docs/judging.md. For a row with visible keys k and output
 // column j: o_j = sum_k p_k v_kj; sigma^2 = spre^2 + ulp_out(o_j)^2 / 12 with
 //   spre^2 = TP (P rounding, with ties) + TL (logit error) + TS (S rounding, tanh) + TE (exp2) + TA (accumulation) + TR (split partials).
-// q_prescaled is not a term: the reference then uses the rounded Q.
+// q_prescaled and inputs rounded to tf32 are no terms: the reference then uses the rounded Q, or the rounded Q, K and V.
 #pragma once
 
 #include <array>

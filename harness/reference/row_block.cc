@@ -38,7 +38,7 @@ double exp_and_sum(const double* s, double m, double* p, std::int64_t count) {
 void RowBlock::compute(const Geometry& geometry, const InputView& inputs, const Model& model, const HeadData& head_data,
                        std::span<const RowId> ids) {
   set_shape(geometry, head_data, ids);
-  load_q(geometry, inputs, model.q_prescaled, ids);
+  load_q(geometry, inputs, model, ids);
 
   // S = Q K^T
   const double* k = head->k.data() + first_key * head->dim_qk;
@@ -72,7 +72,7 @@ void RowBlock::set_shape(const Geometry& geometry, const HeadData& head_data, st
   for (auto* per_row : {&row_max, &total, &lse}) per_row->resize(static_cast<std::size_t>(rows));
 }
 
-void RowBlock::load_q(const Geometry& geometry, const InputView& inputs, DType prescaled, std::span<const RowId> ids) {
+void RowBlock::load_q(const Geometry& geometry, const InputView& inputs, const Model& model, std::span<const RowId> ids) {
   const DType dtype = geometry.q.dtype;
   scale = geometry.problem().softmax_scale();
   double* row = q.data();
@@ -81,9 +81,12 @@ void RowBlock::load_q(const Geometry& geometry, const InputView& inputs, DType p
     decode(dtype, static_cast<const std::byte*>(inputs.q) + offset, std::span<double>(row, static_cast<std::size_t>(head->dim_qk)));
     row += head->dim_qk;
   }
-  if (prescaled == DType::none) return;
+  if (model.inputs_rounded != DType::none) {
+    for (double& value : q) value = round_to(value, model.inputs_rounded);
+  }
+  if (model.q_prescaled == DType::none) return;
   // The kernel's own Q, exactly: it multiplies K in base 2.
-  for (double& value : q) value = round_to(value * (scale * std::numbers::log2e), prescaled);
+  for (double& value : q) value = round_to(value * (scale * std::numbers::log2e), model.q_prescaled);
   scale = std::numbers::ln2;
 }
 

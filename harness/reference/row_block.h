@@ -30,7 +30,7 @@ struct RowBlock {
 
  private:
   void set_shape(const Geometry& geometry, const HeadData& head_data, std::span<const RowId> ids);
-  void load_q(const Geometry& geometry, const InputView& inputs, DType prescaled, std::span<const RowId> ids);
+  void load_q(const Geometry& geometry, const InputView& inputs, const Model& model, std::span<const RowId> ids);
   void softmax(std::int64_t row);
 };
 

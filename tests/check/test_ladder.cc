@@ -52,6 +52,16 @@ TEST(Ladder, NamesAreFoundHoweverTheyAreWritten) {
   EXPECT_EQ(find_rung("eager", problem)->name, "PyTorch math");
 }
 
+TEST(Ladder, Fp32InputsMayGoThroughTf32) {
+  const auto rungs = ladder(problem_of(DType::f32));
+  ASSERT_EQ(rungs.size(), 2U);
+  EXPECT_EQ(rungs[1].name, "TF32");
+  EXPECT_EQ(inputs_rounded_to(rungs[1].spec), DType::tf32);
+  EXPECT_EQ(rungs[1].spec.p_dtype, DType::tf32);
+  EXPECT_TRUE(looser_fields(rungs[0].spec, rungs[1].spec).empty());
+  EXPECT_EQ(find_rung("flashinfer-decode", problem_of(DType::f32))->name, "fp32");
+}
+
 TEST(Ladder, FieldsGoOnTopOfTheStrictSpec) {
   const Problem problem = problem_of(DType::bf16);
   const auto rung = find_rung("s_rounded=input  denominator_from_rounded_p=true", problem);

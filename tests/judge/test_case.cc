@@ -9,7 +9,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 Contracts contract_of_mine(Contract contract) {
-  contract.kernel = "mine/*";
+  contract.kernels = {"mine/*"};
   Contracts contracts;
   contracts.contracts.push_back(std::move(contract));
   return contracts;

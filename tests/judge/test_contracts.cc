@@ -40,7 +40,7 @@ proof = "mine.cu line 7"
 )");
   ASSERT_EQ(contracts.contracts.size(), 1U);
   const Contract& contract = contracts.contracts[0];
-  EXPECT_EQ(contract.kernel, "mine/*");
+  EXPECT_EQ(contract.kernels, std::vector<std::string>{"mine/*"});
   EXPECT_EQ(contract.reason, "because");
   EXPECT_EQ(contract.proof, "mine.cu line 7");
   EXPECT_EQ(contract.padding_policy, PaddingPolicy::attended);
@@ -179,7 +179,7 @@ spec = { p_dtype = "fp12", out_dtype = "bf16" }
                   "10: run_to_run: \"bits\" is not one of none, rounding, bitwise", HasSubstr("bach"),
                   "14: peak: \"0\" is not a finite number above 0", "14: rms: \"1\" is not a finite number above 0",
                   "14: contract of mine/l: lse = 6.5 is looser than the default 6 and cites no proof",
-                  "15: contract of mine/l: p_dtype: \"fp12\" is not one of input, output, fp32, tf32, fp16, bf16, e4m3, e5m2",
+                  "15: contract of mine/l: p_dtype: \"fp12\" is not one of input, output, tensor_core, fp32, tf32, fp16, bf16, e4m3, e5m2",
                   HasSubstr("out_dtype")));
 }
 
@@ -191,8 +191,9 @@ std::string spec_error(const std::string& spec) {
 TEST(Contracts, BadSpecValuesSayWhatIsAllowed) {
   const std::string at = "5: contract of k: ";
   EXPECT_EQ(spec_error(R"(s_rounded = "int32")"),
-            at + "s_rounded: \"int32\" is not one of none, input, output, fp32, tf32, fp16, bf16, e4m3, e5m2");
-  EXPECT_EQ(spec_error(R"(p_dtype = "none")"), at + "p_dtype: \"none\" is not one of input, output, fp32, tf32, fp16, bf16, e4m3, e5m2");
+            at + "s_rounded: \"int32\" is not one of none, input, output, tensor_core, fp32, tf32, fp16, bf16, e4m3, e5m2");
+  EXPECT_EQ(spec_error(R"(p_dtype = "none")"),
+            at + "p_dtype: \"none\" is not one of input, output, tensor_core, fp32, tf32, fp16, bf16, e4m3, e5m2");
   EXPECT_EQ(spec_error("p_prescale = 3"), at + "p_prescale: \"3\" is not a power of two (1, 2, 256, …)");
   EXPECT_EQ(spec_error("p_prescale = -2"), at + "p_prescale: \"-2\" is not a power of two (1, 2, 256, …)");
   EXPECT_EQ(spec_error("p_prescale = inf"), at + "p_prescale: \"inf\" is not a power of two (1, 2, 256, …)");
@@ -216,14 +217,15 @@ TEST(Contracts, WhatWidensSigmaByOrdersNeedsAProof) {
     const auto contracts = read("[[contract]]\nkernel = \"k\"\nreason = \"r\"\n" + proof + "\nspec = { " + spec + " }\n");
     return contracts ? 0U : contracts.error().size();
   };
-  for (const char* spec : {R"(s_rounded = "input")", R"(q_prescaled = "fp16")", R"(qk_accumulator = "fp32/toward_zero/22/8")",
+  for (const char* spec : {R"(s_rounded = "input")", R"(q_prescaled = "fp16")", R"(kv_dequantized_to = "tf32")",
+                           R"(kv_dequantized_to = "tensor_core")", R"(qk_accumulator = "fp32/toward_zero/22/8")",
                            R"(pv_accumulator = { dtype = "fp16", toward_zero = false, fraction_bits = 24, products_per_step = 8 })"}) {
     EXPECT_EQ(count(spec, ""), 1U) << spec;
     EXPECT_EQ(count(spec, "proof = \"\""), 1U) << spec;
     EXPECT_EQ(count(spec, "proof = \"mine.cu\""), 0U) << spec;
   }
-  for (const char* spec : {R"(s_rounded = "none")", R"(p_dtype = "e4m3")", R"(qk_accumulator = "fp32/toward_zero/23/8")",
-                           "denominator_from_rounded_p = true"}) {
+  for (const char* spec : {R"(s_rounded = "none")", R"(p_dtype = "e4m3")", R"(p_dtype = "tensor_core")", R"(kv_dequantized_to = "bf16")",
+                           R"(qk_accumulator = "fp32/toward_zero/23/8")", "denominator_from_rounded_p = true"}) {
     EXPECT_EQ(count(spec, ""), 0U) << spec;
   }
 }
@@ -277,8 +279,8 @@ TEST(ReviewedContracts, PinTheCpuKernels) {
   EXPECT_EQ(contracts->find("cpu/flash_attended")->padding_policy, PaddingPolicy::attended);
   EXPECT_EQ(contracts->find("cpu/flash_unpad")->padding_policy, PaddingPolicy::zeros);
   for (const Contract& contract : contracts->contracts) {
-    if (!contract.kernel.starts_with("cpu/")) continue;
-    EXPECT_EQ(contract.promises.run_to_run, Promise::bitwise) << contract.kernel;
+    if (!contract.kernels.front().starts_with("cpu/")) continue;
+    EXPECT_EQ(contract.promises.run_to_run, Promise::bitwise) << contract.kernels.front();
   }
 }
 

@@ -104,7 +104,8 @@ TEST(SuiteSums, LeaveOutWhatTheirVarianceDoesNotKnow) {
 TEST(SuiteSums, AreNotMadeForSpecsWithoutThem) {
   auto outcomes = scored(8, 9);
   Contracts contracts;
-  contracts.contracts.push_back({.kernel = "mine/*",
+  contracts.contracts.push_back({.kernels = {"mine/*"},
+                                 .archs = {},
                                  .reason = "",
                                  .proof = "p",
                                  .padding_policy = {},

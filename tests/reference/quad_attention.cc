@@ -80,12 +80,16 @@ class Row {
   using Label = std::pair<std::string, double>;
   using Cells = std::map<Label, std::vector<std::size_t>>;
 
+  // An element of Q, K or V as the products see it.
+  double as_multiplied(double value) const { return spec_.kv_dequantized_to == DType::tf32 ? round_to(value, DType::tf32) : value; }
+
   void load(const Geometry& geometry, const QuadInputs& inputs, std::int64_t sample, std::int64_t head, std::int64_t row) {
     const Problem& problem = geometry.problem();
     const double scale = problem.softmax_scale();
     a_ = scale;
     for (std::int64_t d = 0; d < D_; ++d) {
-      const double q = decode_at(problem.dtype, inputs.q, static_cast<std::size_t>(geometry.q_offset(sample, row, head) + d));
+      const double q =
+          as_multiplied(decode_at(problem.dtype, inputs.q, static_cast<std::size_t>(geometry.q_offset(sample, row, head) + d)));
       q_.push_back(q);
       // Q' = round(Q scale log2 e) / (scale log2 e)
       if (Constants::rounds(spec_.q_prescaled))
@@ -97,10 +101,12 @@ class Row {
       k_.emplace_back();
       v_.emplace_back();
       for (std::int64_t d = 0; d < D_; ++d) {
-        k_.back().push_back(decode_at(problem.kv(), inputs.k, static_cast<std::size_t>(geometry.k_offset(sample, key, head_kv) + d)));
+        k_.back().push_back(
+            as_multiplied(decode_at(problem.kv(), inputs.k, static_cast<std::size_t>(geometry.k_offset(sample, key, head_kv) + d))));
       }
       for (std::int64_t j = 0; j < columns_; ++j) {
-        v_.back().push_back(decode_at(problem.kv(), inputs.v, static_cast<std::size_t>(geometry.v_offset(sample, key, head_kv) + j)));
+        v_.back().push_back(
+            as_multiplied(decode_at(problem.kv(), inputs.v, static_cast<std::size_t>(geometry.v_offset(sample, key, head_kv) + j))));
       }
     }
     n_ = k_.size();

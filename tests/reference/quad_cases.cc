@@ -92,6 +92,10 @@ std::vector<NamedSpec> quad_specs(const Problem& problem) {
     s.p_dtype = DType::f16;
     s.qk_accumulator = s.pv_accumulator = {DType::f32, true, 25, 16};
   });
+  add("tf32", [](RoundingSpec& s) {
+    s.kv_dequantized_to = s.p_dtype = DType::tf32;
+    s.qk_accumulator = s.pv_accumulator = {DType::f32, true, 24, 4};
+  });
   return specs;
 }
 

@@ -221,8 +221,8 @@ ExactRow exact_row(const Geometry& geometry, const InputView& inputs, const Roun
     std::vector<double> vector(dims);
     double raw = 0, squares = 0;
     for (std::size_t d = 0; d < dims; ++d) {
-      vector[d] = decode_at(problem.kv(), inputs.k, k + d);
-      const double product = decode_at(problem.dtype, inputs.q, q + d) * vector[d];
+      vector[d] = round_to(decode_at(problem.kv(), inputs.k, k + d), inputs_rounded_to(spec));
+      const double product = round_to(decode_at(problem.dtype, inputs.q, q + d), inputs_rounded_to(spec)) * vector[d];
       raw += product;
       squares += product * product;
     }
@@ -230,7 +230,9 @@ ExactRow exact_row(const Geometry& geometry, const InputView& inputs, const Roun
     set_logit_error(scale * raw, scale * std::sqrt(squares), static_cast<double>(dims), spec.qk_accumulator, row);
     row.twin.push_back(first_with.try_emplace(std::move(vector), row.twin.size()).first->second);
     Columns& columns = row.v.emplace_back();
-    for (std::size_t j = 0; j < columns.size(); ++j) columns[j] = static_cast<float>(decode_at(problem.kv(), inputs.v, v + j));
+    for (std::size_t j = 0; j < columns.size(); ++j) {
+      columns[j] = static_cast<float>(round_to(decode_at(problem.kv(), inputs.v, v + j), inputs_rounded_to(spec)));
+    }
   }
   return row;
 }

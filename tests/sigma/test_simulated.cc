@@ -106,7 +106,7 @@ const std::vector<VLaw> v_laws{VLaw::normal, VLaw::uniform, VLaw::large_mean, VL
 struct Feature {
   const char* name;
   void (*set)(RoundingSpec& spec, const Problem& problem);
-  bool takes_fp32 = false;
+  bool takes_fp32 = false, only_fp32 = false;
 };
 const std::vector<VLaw> few_v_laws{VLaw::normal, VLaw::large_mean, VLaw::constant};
 void use_fma(RoundingSpec& spec, const Problem&) { spec.qk_accumulator = spec.pv_accumulator = fma_accumulator; }
@@ -116,6 +116,11 @@ constexpr auto fma_and(Change) {
     use_fma(spec, problem);
     Change{}(spec, problem);
   };
+}
+template <int fraction_bits, int products>
+void use_tf32(RoundingSpec& spec, const Problem&) {
+  spec.kv_dequantized_to = spec.p_dtype = DType::tf32;
+  spec.qk_accumulator = spec.pv_accumulator = {DType::f32, true, fraction_bits, products};
 }
 const std::vector<Feature> features{
     {"fma", use_fma},
@@ -128,6 +133,8 @@ const std::vector<Feature> features{
     {"s_rounded", fma_and([](RoundingSpec& s, const Problem& p) { s.s_rounded = p.dtype; })},
     {"q_prescaled", fma_and([](RoundingSpec& s, const Problem& p) { s.q_prescaled = p.dtype; })},
     {"exp2", fma_and([](RoundingSpec& s, const Problem&) { s.exp2_rel_error = 9e-5; })},
+    {"tf32_sm_80", use_tf32<24, 4>, true, true},
+    {"tf32_sm_90", use_tf32<25, 8>, true, true},
 };
 
 Problem base_problem() {
@@ -142,7 +149,7 @@ Problem base_problem() {
 std::vector<Situation> measure_laws(const Feature& feature, const std::string& shape, Problem problem, const std::vector<VLaw>& of_v) {
   std::vector<Situation> situations;
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
-    if (dtype == DType::f32 && !feature.takes_fp32) continue;
+    if (dtype == DType::f32 ? !feature.takes_fp32 : feature.only_fp32) continue;
     problem.dtype = dtype;
     RoundingSpec spec = strict_spec(problem);
     feature.set(spec, problem);
