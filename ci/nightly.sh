@@ -3,20 +3,22 @@
 #   ci/nightly.sh --history FILE [--out DIR] [--suite FILE]… [--strict] [-- more options of `plumbline run`]
 #   --history FILE   database of the nights before; created by the first night, replaced by each (never half written)
 #   --out DIR        junit.xml, summary.md, failures/ (default: out/nightly)
+#   --reports DIR    what nvcc said of the CUDA kernels (default: those of the build; without any this is said and the night goes on)
 #   --suite FILE     instead of cases/nightly.toml and the stories; repeat for more
 #   --strict         an ambiguous night (exit 5) fails; without it, it warns
-# Exit codes are those of `plumbline run`. Example: ci/nightly.sh --history history.db -- --provider ./libmine.so
+# Exit codes are those of `plumbline run`; 1 also where a compiled kernel takes more than baselines/resources approves. Example: ci/nightly.sh --history history.db -- --provider ./libmine.so
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-history="" out=out/nightly strict=0 suites=()
+history="" out=out/nightly strict=0 suites=() reports=()
 while (($#)); do
   case "$1" in
     --history) history="$(absolute "${2:?--history needs a file}")"; shift 2 ;;
     --out) out="$(absolute "${2:?--out needs a directory}")"; shift 2 ;;
+    --reports) reports=(--reports "$(absolute "${2:?--reports needs a directory}")"); shift 2 ;;
     --suite) suites+=("$(absolute "${2:?--suite needs a file}")"); shift 2 ;;
     --strict) strict=1; shift ;;
     --) shift; break ;;
-    -h | --help) sed -n '2,8p' "$0" | cut -c3-; exit 0 ;;
+    -h | --help) sed -n '2,9p' "$0" | cut -c3-; exit 0 ;;
     *) echo "ci/nightly.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
   esac
 done
@@ -33,6 +35,18 @@ trap 'rm -rf "$work"' EXIT
 code=0
 "$plumbline" run "${suites[@]}" --tier nightly --purpose nightly --db "$work/night.db" \
   --junit "$out/junit.xml" --markdown "$out/summary.md" --save-failures "$out/failures" "$@" || code=$?
+
+# What the kernels take of each architecture belongs to the same run: no GPU is needed for it. Exit 4: nothing was compiled; 6: another nvcc.
+if ((code == 0 || code == 1 || code == 5)); then
+  resources=0
+  "$plumbline" resources "${reports[@]}" --db "$work/night.db" --run latest --format markdown >"$work/resources.md" || resources=$?
+  cat "$work/resources.md" >>"$out/summary.md"
+  case $resources in
+    0 | 4) ;;
+    6) echo "warning: resources are not comparable with the approved ones: see $out/summary.md" >&2 ;;
+    *) grep '^- ' "$work/resources.md" >&2 || true; ((code == 1)) || code=$resources ;;
+  esac
+fi
 
 # What was measured is history, whatever the verdict. The copy is complete before it replaces the file; a file that is not plumbline's
 # (application_id "plmb") stays as it was.

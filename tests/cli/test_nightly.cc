@@ -54,6 +54,21 @@ TEST_F(Nightly, AFailingNightIsHistoryToo) {
   EXPECT_EQ(shell("ls out/failures/*.safetensors | wc -l").text, "2\n");
 }
 
+// A kernel that is approved and was not compiled fails the night, and what was compiled is stored with its run.
+TEST_F(Nightly, ResourcesBelongToTheNight) {
+  write("reports/new.ptxas.txt",
+        "# source: new.cu\n# toolkit: nvcc 13.0.88\nptxas info    : Compiling entry function 'fresh' for 'sm_90'\n"
+        "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\nptxas info    : Used 48 registers, used 1 barriers\n");
+  const auto first = night("--history \"$PWD/h.db\" --reports \"$PWD/reports\"");
+  EXPECT_EQ(first.code, 1) << first.text;
+  EXPECT_THAT(first.text, HasSubstr("approved, but not compiled"));
+  EXPECT_THAT(read("out/summary.md"), HasSubstr("### Resources of compiled kernels"));
+  const auto stored = plumbline(
+      "query \"SELECT r.kernel, r.registers FROM v_resources AS r JOIN v_history AS h USING (run_id) WHERE r.verdict = 'new' LIMIT 1\" "
+      "--format csv --db h.db");
+  EXPECT_THAT(stored.text, HasSubstr("fresh,48"));
+}
+
 TEST_F(Nightly, AForeignHistoryIsLeftAlone) {
   write("h.db", "not a database at all, but somebody's file");
   EXPECT_NE(night("--history \"$PWD/h.db\"").code, 0);

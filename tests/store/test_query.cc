@@ -52,6 +52,24 @@ StoredDiff diff_with_other_bits() {
   return stored;
 }
 
+JudgedResources compiled_kernel(int spilled) {
+  Resources now;
+  now.usage = {"prefill<64>", "sm_90a", 168, spilled, spilled, 0, 1024, 0, 1};
+  now.launch = "two stages";
+  now.facts = LaunchFacts{"prefill<*>", now.launch, 128, 40960, true, Tiles{64, 64, 64, 64, 2, 2}};
+  now.occupancy = Occupancy{12, 64, "registers"};
+  now.prediction = predict(*now.facts->tiles, now.facts->threads);
+  return {"prefill.cu",
+          "nvcc 13.0.88",
+          now.usage.kernel,
+          now.launch,
+          now.usage.arch,
+          now,
+          std::nullopt,
+          spilled > 0 ? ResourceVerdict::regressed : ResourceVerdict::pass,
+          ""};
+}
+
 // Three weeks of one machine and a run of another: good, then failing, slowly slower, with a change of build and of bits.
 class Query : public StoreTest {
  protected:
@@ -63,6 +81,7 @@ class Query : public StoreTest {
     value_of(store_->begin_run(last));
     for (const StoredOutcome& outcome : night(5)) value_of(store_->add(last.run_id, outcome));
     value_of(store_->add(last.run_id, diff_with_other_bits()));
+    for (const int day : {4, 5}) value_of(store_->add_resources(id(day), {compiled_kernel(day == 4 ? 0 : 24)}));
     value_of(store_->add_suite_scores(last.run_id, {{"smoke", "cpu/flash", "bf16", "shrink", 40, 1.0, 3.5, "pass"}}));
     value_of(store_->finish_run(last.run_id, 1, true));
   }
@@ -261,6 +280,23 @@ TEST_F(Query, ExamplesAnswerTheirQuestions) {
   EXPECT_THAT(example("13-resources-that-grew.sql"),
               ElementsAre(ElementsAre("cpu/split_kv", "x86-64-v3", "flash 64x64", "build-2", "66", "182", "NULL", "NULL", "NULL", "NULL")));
   EXPECT_THAT(example("14-accepted-by-whom.sql").at(0), testing::Contains("Ada"));
+  EXPECT_THAT(example("15-compiled-resources-that-grew.sql"),
+              ElementsAre(ElementsAre("prefill<64>", "two stages", "sm_90a", "2026-01-06T00:00:00Z", testing::_, "nvcc 13.0.88", "168",
+                                      "168", "0", "24", "41984", "41984", "0.1875", "0.1875", "regressed")));
+}
+
+TEST_F(Query, ResourcesSayWhatWasMeasuredAndWhatIsUnknown) {
+  EXPECT_THAT(rows("SELECT shared_bytes, tensor_cores, predicted_registers, predicted_shared_bytes, limited_by FROM v_resources LIMIT 1"),
+              ElementsAre(ElementsAre("41984", "1", "64.0", "40960", "registers")));
+  JudgedResources missing;
+  missing.source = "gone.cu";
+  missing.verdict = ResourceVerdict::missing;
+  value_of(store_->add_resources(id(5), {missing}));
+  EXPECT_THAT(
+      rows("SELECT verdict, registers, spill_bytes, shared_bytes, threads, occupancy, predicted_registers FROM v_resources WHERE source "
+           "= 'gone.cu'"),
+      ElementsAre(ElementsAre("missing", "NULL", "NULL", "NULL", "NULL", "NULL", "NULL")));
+  EXPECT_THAT(error_of(store_->add_resources("nobody", {missing})), HasSubstr("is not in the database"));
 }
 
 TEST_F(Query, EveryExampleBeginsWithItsQuestionAndIsTested) {
