@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <typeinfo>
 
 #include "kernels/attention/parameters.h"
 
@@ -19,6 +20,8 @@ struct Instance {
   int shared_bytes;  // dynamic; naive needs (head_dim_qk + head_dim_vo) floats more
   bool tensor_cores;
   void (*function)(Parameters);
+  const char* symbol;    // the function template
+  const char* argument;  // its argument, as typeid names it
 };
 
 // One source file each.
@@ -43,7 +46,7 @@ inline constexpr std::uint32_t dtype_of<BFloat16> = PLUMBLINE_BF16;
 
 // The instance of a tiled kernel: Tiling says what it needs.
 template <class Tiling, class Accumulator = float>
-constexpr Instance instance(const char* kernel, bool tensor_cores, void (*function)(Parameters)) {
+Instance instance(const char* kernel, bool tensor_cores, void (*function)(Parameters)) {
   return {kernel,
           dtype_of<typename Tiling::Element>,
           dtype_of<Accumulator>,
@@ -54,7 +57,9 @@ constexpr Instance instance(const char* kernel, bool tensor_cores, void (*functi
           Tiling::threads,
           Tiling::shared_bytes,
           tensor_cores,
-          function};
+          function,
+          kernel,
+          typeid(Tiling).name()};
 }
 
 }  // namespace plumbline::attention

@@ -6,13 +6,14 @@ namespace {
 
 template <class Element>
 Instance merge() {
-  return {"merge_splits", dtype_of<Element>, PLUMBLINE_F32, 0, 1, 0, 0, 128, 0, false, merge_splits<Element>};
+  return {"merge_splits",        dtype_of<Element>, PLUMBLINE_F32,         0, 1, 0, 0, 128, 0, false,
+          merge_splits<Element>, "merge_splits",    typeid(Element).name()};
 }
 
 }  // namespace
 
 std::span<const Instance> merge_instances() {
-  static const Instance all[] = {merge<float>(), merge<Half>(), merge<BFloat16>()};
+  static const Instance all[] = {merge<Float>(), merge<Half>(), merge<BFloat16>()};
   return all;
 }
 

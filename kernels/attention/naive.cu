@@ -5,14 +5,27 @@ namespace plumbline::attention {
 namespace {
 
 template <class Element>
-constexpr Instance naive = {
-    "naive", dtype_of<Element>,       PLUMBLINE_F32, 0, 1, naive_threads, 1, naive_threads, naive_threads* static_cast<int>(sizeof(float)),
-    false,   naive_attention<Element>};
+Instance naive() {
+  constexpr int shared_bytes = naive_threads * static_cast<int>(sizeof(float));
+  return {"naive",
+          dtype_of<Element>,
+          PLUMBLINE_F32,
+          0,
+          1,
+          naive_threads,
+          0,
+          naive_threads,
+          shared_bytes,
+          false,
+          naive_attention<Element>,
+          "naive_attention",
+          typeid(Element).name()};
+}
 
 }  // namespace
 
 std::span<const Instance> naive_instances() {
-  static const Instance all[] = {naive<float>, naive<Half>, naive<BFloat16>};
+  static const Instance all[] = {naive<Float>(), naive<Half>(), naive<BFloat16>()};
   return all;
 }
 
