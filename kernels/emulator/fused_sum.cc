@@ -142,6 +142,7 @@ std::uint32_t step(const FusedSum& sum, MmaFormat format, int products, const st
   largest = std::max(largest, sum.min_exponent);
 
   const auto chopped = [&](const Term& term) -> std::int64_t {
+    if (term.significand == 0) return 0;  // its exponent may be above the largest
     const int shift = sum.fraction_bits - (largest - term.exponent) - term.fraction_bits;
     const std::int64_t magnitude = shift <= -63 ? 0 : shift < 0 ? term.significand >> -shift : term.significand << shift;
     return term.negative ? -magnitude : magnitude;

@@ -15,6 +15,7 @@ namespace plumbline::emulator {
 namespace {
 
 using Ints = std::int32_t __attribute__((vector_size(32)));
+using Words = std::uint32_t __attribute__((vector_size(32)));
 using Floats = float __attribute__((vector_size(32)));
 using HalfFloats = float __attribute__((vector_size(16)));
 using Doubles = double __attribute__((vector_size(32)));
@@ -176,17 +177,21 @@ void step(const FusedSum& how, const Tile& tile, int first_word, int begin, int 
   }
 
   const Floats scale[2] = {power_of_two(how.fraction_bits - largest[0]), power_of_two(how.fraction_bits - largest[1])};
-  // Two sums for each row: 16 products of up to 2^27 would overflow one.
-  Ints sum[2][2] = {{__builtin_convertvector(c[0] * scale[0], Ints), {}}, {__builtin_convertvector(c[1] * scale[1], Ints), {}}};
+  const auto chopped = [](Floats x) { return std::bit_cast<Words>(__builtin_convertvector(x, Ints)); };
+  // Two sums for each row: 16 products of up to 2^27 would overflow one. Unsigned, as lanes without meaning may overflow.
+  Words sum[2][2] = {{chopped(c[0] * scale[0]), {}}, {chopped(c[1] * scale[1]), {}}};
   for (int slot = begin; slot < end; slot += 2) {
     for (int half = 0; half < 2; ++half) {
       const float* a = a_value + tile.a_offset[slot + half];
       const Floats b = tile.b_value[slot + half];
-      sum[0][half] += __builtin_convertvector((a[0] * b) * scale[0], Ints);
-      sum[1][half] += __builtin_convertvector((a[1] * b) * scale[1], Ints);
+      sum[0][half] += chopped((a[0] * b) * scale[0]);
+      sum[1][half] += chopped((a[1] * b) * scale[1]);
     }
   }
-  for (int row = 0; row < 2; ++row) c[row] = convert(how.result, sum[row][0], sum[row][1], largest[row] - how.fraction_bits);
+  for (int row = 0; row < 2; ++row) {
+    const Ints sum0 = std::bit_cast<Ints>(sum[row][0]), sum1 = std::bit_cast<Ints>(sum[row][1]);
+    c[row] = convert(how.result, sum0, sum1, largest[row] - how.fraction_bits);
+  }
 }
 
 // Rows g and g + 8 of C, 8 columns each, from the registers of lane group g.
