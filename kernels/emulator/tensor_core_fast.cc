@@ -288,7 +288,7 @@ void mma_sync(Arch arch, const MmaInstruction& instruction, const std::uint32_t*
     for (; inexact != 0; inexact &= inexact - 1) {
       const int i = std::countr_zero(inexact), row = g + i / 8 * 8, column = i % 8;
       const FragmentPlace place = place_c(instruction, row, column);
-      std::uint32_t& word = result[static_cast<std::size_t>(place.lane * count.c + place.register_index)];
+      std::uint32_t& word = result.data()[place.lane * count.c + place.register_index];
       const std::uint32_t mask = instruction.accumulator == MmaAccumulator::f32 ? ~0u : 0xffffu << (16 * place.element);
       word = (word & ~mask) | mma_element_exact(arch, instruction, a, b, c, row, column) << (16 * place.element);
     }
