@@ -29,8 +29,11 @@ FILE_LIMIT = {"harness": 500, "kernels": 500, "tests": 600}
 def include_error(path, target):
     parts = path.parts
     if parts[0] == "kernels":
-        if target.startswith("harness/") and target != "harness/provider/plumbline_provider.h":
-            return "kernels include only harness/provider/plumbline_provider.h of the harness"
+        c_abis = {"harness/provider/plumbline_provider.h"}
+        if parts[1] == "reference_gpu":  # no kernel under test, but the reference's other half
+            c_abis.add("harness/reference/plumbline_reference.h")
+        if target.startswith("harness/") and target not in c_abis:
+            return f"kernels/{parts[1]} includes only {', '.join(sorted(c_abis))} of the harness"
     if parts[0] == "harness":
         if target.startswith(("kernels/", "tests/")):
             return "the harness includes neither kernels nor tests"

@@ -10,6 +10,7 @@
 
 #include "harness/problem/inputs.h"
 #include "harness/reference/reference.h"
+#include "harness/reference/reference_library.h"
 
 namespace plumbline {
 namespace {
@@ -55,6 +56,7 @@ XXH128_hash_t cache_key(const Geometry& geometry, const InputView& inputs, const
   hasher.add(spec_text(spec));
   hasher.add(rows.rows.data(), rows.rows.size() * sizeof(RowId));
   hasher.add(fmt::format("reference={} suite_scores={}", reference_version, options.suite_scores));
+  if (options.library != nullptr && !options.suite_scores) hasher.add(options.library->device_name());  // other last bits
   return hasher.digest();
 }
 

@@ -12,6 +12,7 @@
 
 #include "harness/problem/parallel.h"
 #include "harness/reference/block_worker.h"
+#include "harness/reference/reference_library.h"
 
 namespace plumbline {
 namespace {
@@ -178,6 +179,9 @@ void use_one_blas_thread() {
 
 Reference compute_reference(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, const RowSelection& rows,
                             const ReferenceOptions& options) {
+  if (options.library != nullptr && !options.suite_scores) {
+    if (auto result = options.library->compute(geometry, inputs, spec, rows)) return std::move(*result);
+  }
   use_one_blas_thread();
   return Computation(geometry, inputs, spec, rows, options).run();
 }

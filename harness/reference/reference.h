@@ -62,8 +62,11 @@ struct Reference {
   std::vector<float> temperature_variance;  // [R] V_i of sum_j e_j G_j / sigma_j^2
 };
 
+class ReferenceLibrary;
 struct ReferenceOptions {
   bool suite_scores = false;
+  // Computes what it can (not suite scores) instead of the CPU; where it fails, the CPU does. Its last bits are its own.
+  const ReferenceLibrary* library = nullptr;
 };
 // Runs in the calling oneTBB arena; the same result for every thread count.
 Reference compute_reference(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, const RowSelection& rows,

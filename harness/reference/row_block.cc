@@ -35,6 +35,20 @@ double exp_and_sum(const double* s, double m, double* p, std::int64_t count) {
 
 }  // namespace
 
+double load_query(const Geometry& geometry, const InputView& inputs, const Model& model, const RowId& id, std::span<double> row) {
+  const DType dtype = geometry.q.dtype;
+  const double scale = geometry.problem().softmax_scale();
+  const auto offset = static_cast<std::size_t>(geometry.q_offset(id.sample, id.row, id.head)) * size_in_bytes(dtype);
+  decode(dtype, static_cast<const std::byte*>(inputs.q) + offset, row);
+  if (model.inputs_rounded != DType::none) {
+    for (double& value : row) value = round_to(value, model.inputs_rounded);
+  }
+  if (model.q_prescaled == DType::none) return scale;
+  // The kernel's own Q, exactly: it multiplies K in base 2.
+  for (double& value : row) value = round_to(value * (scale * std::numbers::log2e), model.q_prescaled);
+  return std::numbers::ln2;
+}
+
 void RowBlock::compute(const Geometry& geometry, const InputView& inputs, const Model& model, const HeadData& head_data,
                        std::span<const RowId> ids) {
   set_shape(geometry, head_data, ids);
@@ -73,21 +87,11 @@ void RowBlock::set_shape(const Geometry& geometry, const HeadData& head_data, st
 }
 
 void RowBlock::load_q(const Geometry& geometry, const InputView& inputs, const Model& model, std::span<const RowId> ids) {
-  const DType dtype = geometry.q.dtype;
-  scale = geometry.problem().softmax_scale();
   double* row = q.data();
   for (const RowId& id : ids) {
-    const auto offset = static_cast<std::size_t>(geometry.q_offset(id.sample, id.row, id.head)) * size_in_bytes(dtype);
-    decode(dtype, static_cast<const std::byte*>(inputs.q) + offset, std::span<double>(row, static_cast<std::size_t>(head->dim_qk)));
+    scale = load_query(geometry, inputs, model, id, std::span<double>(row, static_cast<std::size_t>(head->dim_qk)));
     row += head->dim_qk;
   }
-  if (model.inputs_rounded != DType::none) {
-    for (double& value : q) value = round_to(value, model.inputs_rounded);
-  }
-  if (model.q_prescaled == DType::none) return;
-  // The kernel's own Q, exactly: it multiplies K in base 2.
-  for (double& value : q) value = round_to(value * (scale * std::numbers::log2e), model.q_prescaled);
-  scale = std::numbers::ln2;
 }
 
 void RowBlock::softmax(std::int64_t row) {

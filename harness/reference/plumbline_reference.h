@@ -1,0 +1,89 @@
+/* The C ABI of a library that computes the reference elsewhere than on the CPU, opened at run time (harness/reference/reference_library.h).
+ *
+ * The harness hands over rows, the keys each row sees, and the numbers of the rounding spec; the library answers, in fp64 and by the
+ * formulas of docs/judging.md ("Sigma"), attention and the variances of legal error before output rounding. All memory is the caller's, on
+ * the host. Masks, layouts and paging are in the offsets. */
+#ifndef PLUMBLINE_REFERENCE_H
+#define PLUMBLINE_REFERENCE_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PLUMBLINE_REFERENCE_ABI 1u
+
+/* Symbols as in docs/judging.md; 0 for a rounding that is not made. */
+typedef struct plumbline_reference_accumulator {
+  double u;            /* unit roundoff of one addition */
+  double f, f_out;     /* of truncation inside a step and of its result; 0 unless toward_zero */
+  double step;         /* L, products per step */
+  int32_t toward_zero; /* boolean */
+  int32_t reserved;
+} plumbline_reference_accumulator;
+
+typedef struct plumbline_reference_model {
+  double u_p, eta_p; /* P; eta in units of exp(s - m) */
+  double p_normal;   /* smallest normal P, in those units */
+  double u_s;        /* S */
+  double u_split, eta_split;
+  double exp2_error;
+  int32_t p_cell_bits; /* significand bits by which keys share a cell of P */
+  int32_t s_cell_bits;
+  int32_t denominator_from_rounded_p; /* boolean */
+  int32_t reserved;
+  plumbline_reference_accumulator qk, pv;
+} plumbline_reference_model;
+
+/* Keys of one (sample, key head): offsets[first] to offsets[first + count - 1] of the request. */
+typedef struct plumbline_reference_group {
+  int64_t first, count;
+} plumbline_reference_group;
+
+/* A query row: it sees keys [begin, end) of its group, at least one. */
+typedef struct plumbline_reference_row {
+  int64_t group;
+  int64_t begin, end;
+} plumbline_reference_row;
+
+typedef struct plumbline_reference_request {
+  uint32_t struct_size;
+  uint32_t dtype; /* of k and v: plumbline_dtype of the provider ABI; fp32, fp16 or bf16 */
+  int64_t dim_qk, dim_vo;
+  double scale;      /* s = scale q . k, in natural units */
+  const double* q;   /* [rows, dim_qk], prescaled and rounded where the spec says so */
+  const void *k, *v; /* stored tensors */
+  uint64_t k_bytes, v_bytes;
+  const int64_t* k_offsets; /* [offset_count] element 0 of each key's vector, in elements from k; the vector is contiguous */
+  const int64_t* v_offsets; /* [offset_count] likewise */
+  int64_t offset_count;
+  const plumbline_reference_group* groups;
+  int64_t group_count;
+  const plumbline_reference_row* rows;
+  int64_t row_count;
+  plumbline_reference_model model;
+  /* Results. */
+  double* o;            /* [rows, dim_vo] */
+  double* variance;     /* [rows, dim_vo] spre^2 */
+  double* bound;        /* [rows, dim_vo] worst case, before output rounding */
+  double* lse;          /* [rows] natural logarithm */
+  double* lse_variance; /* [rows] */
+} plumbline_reference_request;
+
+typedef struct plumbline_reference_library {
+  uint32_t abi;
+  uint32_t struct_size;
+  int32_t (*device_count)(void);    /* devices that it can use; 0: it cannot be used here */
+  const char* (*device_name)(void); /* of the one it uses; valid as long as the library */
+  /* NULL, or what went wrong, valid until the thread's next call. May be called from several threads. */
+  const char* (*compute)(const plumbline_reference_request* request);
+} plumbline_reference_library;
+
+/* The one symbol: const plumbline_reference_library* plumbline_reference(void); */
+#define PLUMBLINE_REFERENCE_SYMBOL "plumbline_reference"
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,210 @@
+#include "harness/reference/reference_library.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numbers>
+#include <utility>
+
+#include "harness/problem/parallel.h"
+#include "harness/reference/block_worker.h"
+#include "harness/reference/model.h"
+
+namespace plumbline {
+namespace {
+
+plumbline_reference_accumulator to_abi(const AccumulationModel& a) { return {a.u, a.f, a.f_out, a.step, a.toward_zero ? 1 : 0, 0}; }
+
+plumbline_reference_model to_abi(const Model& m) {
+  return {m.u_p,       m.eta_p,      m.p_normal,    m.u_s,         m.u_split,
+          m.eta_split, m.exp2_error, m.p_cell_bits, m.s_cell_bits, m.denominator_from_rounded_p ? 1 : 0,
+          0,           to_abi(m.qk), to_abi(m.pv)};
+}
+
+// The rows that see a key, and the keys they see, as the ABI wants them.
+class Request {
+ public:
+  Request(const Geometry& geometry, const InputView& inputs, const Model& model, const std::vector<RowId>& rows)
+      : geometry_(geometry), inputs_(inputs), model_(model) {
+    add_rows(rows);
+    add_offsets();
+    load_queries(rows);
+    round_keys();
+    fill_in();
+  }
+
+  [[nodiscard]] const plumbline_reference_request* abi() const { return &abi_; }
+  // Moves row `i` of the answer to row index(i) of the result.
+  void store(Reference& result) const;
+
+ private:
+  void add_rows(const std::vector<RowId>& rows);
+  void add_offsets();
+  void load_queries(const std::vector<RowId>& rows);
+  void round_keys();
+  void fill_in();
+
+  struct Group {
+    std::int64_t sample = 0, head_kv = 0;
+    KeyRange keys;  // what any of its rows sees
+  };
+
+  const Geometry& geometry_;
+  const InputView& inputs_;
+  const Model& model_;
+  std::vector<std::size_t> index_;  // of each row here in the selection
+  std::vector<Group> heads_;
+  std::vector<plumbline_reference_row> rows_;
+  std::vector<plumbline_reference_group> groups_;
+  std::vector<std::int64_t> k_offsets_, v_offsets_;
+  std::vector<double> q_, o_, variance_, bound_, lse_, lse_variance_;
+  std::vector<float> k_rounded_, v_rounded_;  // where the model rounds its fp32 inputs
+  double scale_ = 1;
+  plumbline_reference_request abi_{};
+};
+
+void Request::add_rows(const std::vector<RowId>& rows) {
+  std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> known;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const KeyRange seen = geometry_.visible_keys(rows[i].sample, rows[i].row);
+    if (seen.size() == 0) continue;
+    const std::int64_t head_kv = rows[i].head / geometry_.problem().group();
+    const auto [at, added] = known.try_emplace({rows[i].sample, head_kv}, heads_.size());
+    if (added) heads_.push_back({rows[i].sample, head_kv, seen});
+    KeyRange& all = heads_[at->second].keys;
+    all = {std::min(all.begin, seen.begin), std::max(all.end, seen.end)};
+    index_.push_back(i);
+    rows_.push_back({static_cast<std::int64_t>(at->second), seen.begin, seen.end});
+  }
+  for (plumbline_reference_row& row : rows_) {
+    const std::int64_t first = heads_[static_cast<std::size_t>(row.group)].keys.begin;
+    row.begin -= first;
+    row.end -= first;
+  }
+}
+
+void Request::add_offsets() {
+  for (const Group& head : heads_) {
+    groups_.push_back({static_cast<std::int64_t>(k_offsets_.size()), head.keys.size()});
+    for (std::int64_t key = head.keys.begin; key < head.keys.end; ++key) {
+      k_offsets_.push_back(geometry_.k_offset(head.sample, key, head.head_kv));
+      v_offsets_.push_back(geometry_.v_offset(head.sample, key, head.head_kv));
+    }
+  }
+}
+
+void Request::load_queries(const std::vector<RowId>& rows) {
+  const auto dims = static_cast<std::size_t>(geometry_.problem().head_dim_qk);
+  q_.resize(index_.size() * dims);
+  scale_ = model_.q_prescaled == DType::none ? geometry_.problem().softmax_scale() : std::numbers::ln2;
+  parallel_for(index_.size(), [&](std::size_t i) {
+    load_query(geometry_, inputs_, model_, rows[index_[i]], std::span<double>(q_).subspan(i * dims, dims));
+  });
+}
+
+// K and V are copied only where the model rounds them (tf32: fp32 inputs).
+void Request::round_keys() {
+  if (model_.inputs_rounded == DType::none) return;
+  const auto rounded = [&](const void* tensor, const TensorShape& shape) {
+    std::vector<float> values(shape.bytes() / sizeof(float));
+    decode(DType::f32, tensor, std::span<float>(values));
+    for (float& value : values) value = static_cast<float>(round_to(value, model_.inputs_rounded));
+    return values;
+  };
+  k_rounded_ = rounded(inputs_.k, geometry_.k);
+  v_rounded_ = rounded(inputs_.v, geometry_.v);
+}
+
+void Request::fill_in() {
+  const Problem& problem = geometry_.problem();
+  const std::size_t elements = index_.size() * static_cast<std::size_t>(problem.head_dim_vo);
+  for (auto* matrix : {&o_, &variance_, &bound_}) matrix->resize(elements);
+  for (auto* vector : {&lse_, &lse_variance_}) vector->resize(index_.size());
+  abi_.struct_size = sizeof abi_;
+  abi_.dtype = static_cast<std::uint32_t>(geometry_.k.dtype);
+  abi_.dim_qk = problem.head_dim_qk;
+  abi_.dim_vo = problem.head_dim_vo;
+  abi_.scale = scale_;
+  abi_.q = q_.data();
+  abi_.k = k_rounded_.empty() ? inputs_.k : k_rounded_.data();
+  abi_.v = v_rounded_.empty() ? inputs_.v : v_rounded_.data();
+  abi_.k_bytes = geometry_.k.bytes();
+  abi_.v_bytes = geometry_.v.bytes();
+  abi_.k_offsets = k_offsets_.data();
+  abi_.v_offsets = v_offsets_.data();
+  abi_.offset_count = static_cast<std::int64_t>(k_offsets_.size());
+  abi_.groups = groups_.data();
+  abi_.group_count = static_cast<std::int64_t>(groups_.size());
+  abi_.rows = rows_.data();
+  abi_.row_count = static_cast<std::int64_t>(rows_.size());
+  abi_.model = to_abi(model_);
+  abi_.o = o_.data();
+  abi_.variance = variance_.data();
+  abi_.bound = bound_.data();
+  abi_.lse = lse_.data();
+  abi_.lse_variance = lse_variance_.data();
+}
+
+void Request::store(Reference& result) const {
+  const auto columns = static_cast<std::size_t>(result.columns);
+  for (std::size_t i = 0; i < index_.size(); ++i) {
+    const std::size_t row = index_[i];
+    for (std::size_t j = 0; j < columns; ++j) {
+      const std::size_t from = i * columns + j, to = row * columns + j;
+      const double unit = output_unit(o_[from], model_.out);
+      result.o[to] = o_[from];
+      result.spre[to] = static_cast<float>(std::sqrt(variance_[from]));
+      result.sigma[to] = static_cast<float>(std::sqrt(variance_[from] + unit * unit / 12));
+      result.bound[to] = static_cast<float>(bound_[from] + unit / 2);
+    }
+    result.lse[row] = lse_[i];
+    result.lse_sigma[row] = static_cast<float>(std::sqrt(lse_variance_[i]));
+    result.visible[row] = static_cast<std::int32_t>(rows_[i].end - rows_[i].begin);
+  }
+}
+
+Reference empty_reference(const Geometry& geometry, const RowSelection& selection) {
+  Reference result;
+  result.selection = selection;
+  result.columns = geometry.problem().head_dim_vo;
+  const std::size_t rows = selection.rows.size(), elements = rows * static_cast<std::size_t>(result.columns);
+  result.o.assign(elements, 0);
+  for (auto* matrix : {&result.spre, &result.sigma, &result.bound}) matrix->assign(elements, 0);
+  result.lse.assign(rows, -std::numeric_limits<double>::infinity());
+  result.lse_sigma.assign(rows, 0);
+  result.visible.assign(rows, 0);
+  return result;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const ReferenceLibrary>> ReferenceLibrary::open(const std::filesystem::path& path) {
+  void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return fail(fmt::format("cannot load the reference library: {}", dlerror()));
+  auto* const entry = reinterpret_cast<const plumbline_reference_library* (*)()>(dlsym(handle, PLUMBLINE_REFERENCE_SYMBOL));
+  if (entry == nullptr) return fail(fmt::format("{} does not export {}", path.string(), PLUMBLINE_REFERENCE_SYMBOL));
+  const plumbline_reference_library* const library = entry();
+  if (library->abi != PLUMBLINE_REFERENCE_ABI || library->struct_size < sizeof *library) {
+    return fail(
+        fmt::format("{} speaks version {} of the reference ABI, this plumbline {}", path.string(), library->abi, PLUMBLINE_REFERENCE_ABI),
+        "rebuild it together with plumbline");
+  }
+  if (library->device_count() < 1) return fail(fmt::format("{} finds no device", path.string()));
+  return std::shared_ptr<const ReferenceLibrary>(new ReferenceLibrary(library));
+}
+
+Result<Reference> ReferenceLibrary::compute(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
+                                            const RowSelection& rows) const {
+  const Model model(spec);
+  const Request request(geometry, inputs, model, rows.rows);
+  if (const char* text = library_->compute(request.abi())) return fail(fmt::format("reference on {}: {}", device_name(), text));
+  Reference result = empty_reference(geometry, rows);
+  request.store(result);
+  return result;
+}
+
+}  // namespace plumbline

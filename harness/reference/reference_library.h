@@ -1,0 +1,30 @@
+// A library that computes the reference elsewhere than on the CPU: on a GPU (plumbline_reference.h is its C ABI).
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "harness/problem/error.h"
+#include "harness/reference/plumbline_reference.h"
+#include "harness/reference/reference.h"
+
+namespace plumbline {
+
+class ReferenceLibrary {
+ public:
+  // Opens the library for the life of the process. An error where it cannot be opened, is of another version, or finds no device.
+  static Result<std::shared_ptr<const ReferenceLibrary>> open(const std::filesystem::path& path);
+
+  // As compute_reference, without suite scores: o and lse agree with it to rounding of fp64, the scales to its own precision (fp32 sums).
+  // An error where the device fails, or lacks the memory.
+  Result<Reference> compute(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, const RowSelection& rows) const;
+
+  [[nodiscard]] std::string device_name() const { return library_->device_name(); }
+
+ private:
+  explicit ReferenceLibrary(const plumbline_reference_library* library) : library_(library) {}
+  const plumbline_reference_library* library_;
+};
+
+}  // namespace plumbline

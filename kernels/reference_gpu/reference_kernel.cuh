@@ -1,0 +1,347 @@
+// The reference in fp64: attention and the variances of its legal error, a block for one query row at a time, straight from the formulas of
+// docs/judging.md ("Sigma"; TP, TL, ... are its names).
+//
+//   s_k, n2_k           a thread for each key, over the head dimension
+//   p_k, lse            softmax over the block
+//   cells of P          labels of all keys, sorted
+//   o_j, TP ... TR      a thread for each column, over the keys: in key order, then in the order of cells
+//   lse_variance        one thread of the last warp, meanwhile
+//   cells of S, TS      sorted again, where S is rounded
+//
+// Written apart from the reference on the CPU, and slow: sums over keys are serial within a column.
+#pragma once
+
+#include "kernels/reference_gpu/numbers.cuh"
+
+namespace plumbline::reference_gpu {
+
+inline constexpr double u32 = 0x1p-24;
+inline constexpr double kappa = 0.18;                              // mean square of a rounding error, in units of u
+inline constexpr double kappa_coherent = 0.55;                     // where many terms share it
+inline constexpr double root_kappa_coherent = 0.7416198487095663;  // its square root
+inline constexpr double least_error = 0x1p-48;                     // of max |v|: no scale is smaller
+
+// The row at hand, the same for all threads.
+struct Row {
+  std::int64_t n;                             // visible keys
+  const std::int64_t *k_offsets, *v_offsets;  // of its first visible key
+  double *s, *p, *sd;                         // [n]
+  std::uint64_t* label;                       // [n] and more
+  std::int32_t* order;
+  double maximum, total, lse;  // m, l, m + ln l
+  double mean_bias;            // sum p_k beta_k
+  double v_unit;
+};
+
+// Rounding of P in units of u_P: e_k, and the weights of a key among independent errors (squared) and among those that a cell shares.
+struct PRounding {
+  double near_zero_limit, one;
+  __device__ double near_zero(double p) const { return fmin(near_zero_limit, p * one); }
+  __device__ double independent(double p) const { return kappa * p * p + square(near_zero(p)) / 3; }
+  __device__ double coherent(double p) const { return root_kappa_coherent * fmax(p, near_zero(p)); }
+};
+
+__device__ inline PRounding p_rounding(const RowParameters& g, const Row& row) {
+  return {g.model.eta_p / row.total / g.model.u_p, 1 / g.model.u_p};
+}
+
+__device__ inline double steps(std::int64_t terms, const plumbline_reference_accumulator& a) {
+  return ceil(static_cast<double>(terms) / a.step);
+}
+
+// s_k = scale q . k, and in sd_k for now scale sqrt(n2_k).
+__device__ inline void find_logits(const RowParameters& g, const Row& row, const double* q) {
+  for (std::int64_t k = threadIdx.x; k < row.n; k += block_threads) {
+    double raw = 0, squares = 0;
+    for (std::int64_t d = 0; d < g.dim_qk; ++d) {
+      const double product = q[d] * element(g.dtype, g.k, row.k_offsets[k] + d);
+      raw += product;
+      squares += product * product;
+    }
+    row.s[k] = raw * g.scale;
+    row.sd[k] = g.scale * sqrt(squares);
+  }
+}
+
+__device__ inline void softmax(Row& row, double* warps) {
+  double maximum = -INFINITY;
+  for (std::int64_t k = threadIdx.x; k < row.n; k += block_threads) maximum = fmax(maximum, row.s[k]);
+  row.maximum = max_over_block(maximum, warps);
+  double sum = 0;
+  for (std::int64_t k = threadIdx.x; k < row.n; k += block_threads) sum += row.p[k] = exp(row.s[k] - row.maximum);
+  row.total = sum_over_block(sum, warps);
+  for (std::int64_t k = threadIdx.x; k < row.n; k += block_threads) row.p[k] /= row.total;
+  row.lse = row.maximum + log(row.total);
+}
+
+// sd_k and beta_k, and the labels of P's cells.
+__device__ inline void find_logit_errors(const RowParameters& g, Row& row, double* warps) {
+  const plumbline_reference_accumulator& qk = g.model.qk;
+  const auto dims = static_cast<double>(g.dim_qk);
+  double bias = 0;
+  for (std::int64_t k = threadIdx.x; k < row.n; k += block_threads) {
+    const double magnitude = fabs(row.s[k]), norm = row.sd[k];
+    const double e0 = 0.5 * sqrt(dims) * qk.u * norm + 4 * qk.u * magnitude + u32;
+    const double m = qk.toward_zero != 0 ? magnitude + norm : 0;
+    const double beta = norm > 0 ? m * (qk.f * sqrt(dims) / 6 * magnitude / norm + steps(g.dim_qk, qk) * qk.f_out / 12) : 0;
+    row.sd[k] = sqrt(square(e0) + square(beta) + square(m * qk.f) * dims / 6);
+    bias += row.p[k] * beta;
+    row.label[k] = p_cell(row.p[k] * row.total, g.model);
+  }
+  row.mean_bias = sum_over_block(bias, warps);
+}
+
+// Calls key(k, shared) for every key in the order of cells, and after each cell end(shared); shared: it has several keys.
+template <class Key, class End>
+__device__ void for_cells(const Row& row, Key key, End end) {
+  for (std::int64_t i = 0; i < row.n; ++i) {
+    const bool with_previous = i > 0 && row.label[i - 1] == row.label[i];
+    const bool with_next = i + 1 < row.n && row.label[i + 1] == row.label[i];
+    key(row.order[i], with_previous || with_next);
+    if (!with_next) end(with_previous);
+  }
+}
+
+// Sum over cells of (sum of their terms)^2, and the sum of all terms^2.
+struct CellSum {
+  double cell = 0, coherent = 0, independent = 0;
+  __device__ void add(double term) {
+    cell += term;
+    independent += term * term;
+  }
+  __device__ void end_cell() {
+    coherent += cell * cell;
+    cell = 0;
+  }
+  // What sharing adds; errors that cancel are not relied on. NaN stays.
+  __device__ double excess() const { return coherent <= independent ? 0 : coherent - independent; }
+};
+
+// What sums over the keys in key order give a column.
+struct ColumnSums {
+  double p_squared = 0;                        // sum p_k^2 v_kj^2
+  double range = 0;                            // R_j
+  double p_independent = 0, logit = 0;         // of TP, of TL
+  double signed_loss = 0, square_loss = 0;     // of TA toward zero
+  double worst = 0;                            // of the bound
+  double phase[8] = {0, 0, 0, 0, 0, 0, 0, 0};  // of TE
+};
+
+// The relative error that the bound allows each product of P and V, but for the logit's.
+__device__ inline double product_error(const RowParameters& g, const Row& row) {
+  const plumbline_reference_accumulator& pv = g.model.pv;
+  const double truncation = pv.toward_zero != 0 ? steps(row.n, pv) * pv.f_out : 0;
+  return g.model.u_p + pv.u * sqrt(static_cast<double>(row.n)) + truncation + g.model.u_split;
+}
+__device__ inline double logit_bound(const RowParameters& g, const Row& row, std::int64_t k) {
+  return row.sd[k] + g.model.u_s * fabs(row.s[k]) + g.model.exp2_error;
+}
+
+__device__ inline double find_o(const RowParameters& g, const Row& row, std::int64_t column, ColumnSums& sums) {
+  double o = 0, high = 0, low = 0;
+  for (std::int64_t k = 0; k < row.n; ++k) {
+    const double product = row.p[k] * element(g.dtype, g.v, row.v_offsets[k] + column);
+    o += product;
+    high = fmax(high, o);
+    low = fmin(low, o);
+    sums.p_squared += product * product;
+  }
+  sums.range = high - low;
+  return o;
+}
+
+__device__ inline void sum_over_keys(const RowParameters& g, const Row& row, std::int64_t column, double o, ColumnSums& sums) {
+  const PRounding rounding = p_rounding(g, row);
+  const bool about_o = g.model.denominator_from_rounded_p != 0;
+  const double relative = product_error(g, row), limit = g.model.pv.f * sums.range;
+  for (std::int64_t k = 0; k < row.n; ++k) {
+    const double p = row.p[k], v = element(g.dtype, g.v, row.v_offsets[k] + column), from_o = v - o;
+    sums.p_independent += rounding.independent(p) * square(about_o ? from_o : v);
+    sums.logit += square(p * row.sd[k] * from_o);
+    const double loss = fmin(limit, p * fabs(v));
+    sums.signed_loss += copysign(loss, v);
+    sums.square_loss += loss * loss;
+    sums.worst += (p * (relative + logit_bound(g, row, k)) + g.model.u_p * rounding.near_zero(p)) * fabs(v);
+    if (g.model.exp2_error > 0) sums.phase[exp2_phase(row.s[k] - row.maximum)] += p * from_o;
+  }
+}
+
+// All terms but TS, and the bound.
+__device__ inline void finish_column(const RowParameters& g, const Row& row, std::int64_t column, double bound_of_o, double* variance,
+                                     double* bound, double* o_out) {
+  ColumnSums sums;
+  const double o = find_o(g, row, column, sums);
+  sum_over_keys(g, row, column, o, sums);
+
+  const PRounding rounding = p_rounding(g, row);
+  const bool about_o = g.model.denominator_from_rounded_p != 0;
+  CellSum of_p, of_logit;
+  double tied_keys = 0;
+  for_cells(
+      row,
+      [&](std::int64_t k, bool shared) {
+        if (!shared) return;
+        const double v = element(g.dtype, g.v, row.v_offsets[k] + column);
+        tied_keys += 1;
+        of_p.add(rounding.coherent(row.p[k]) * (about_o ? v - o : v));
+        of_logit.add(row.p[k] * row.sd[k] * (v - o));
+      },
+      [&](bool shared) {
+        if (!shared) return;
+        of_p.end_cell();
+        of_logit.end_cell();
+      });
+
+  const auto n = static_cast<double>(row.n);
+  const plumbline_reference_accumulator& pv = g.model.pv;
+  const double tp = square(g.model.u_p) * (sums.p_independent + of_p.excess());
+  const double tl = sums.logit + of_logit.excess();
+  double te = 0;
+  for (const double phase : sums.phase) te += phase * phase;
+  te *= square(g.model.exp2_error) / 2;
+  double ta = square(pv.u) * (n / 3 + 4) * (0.3 * square(o) + sums.p_squared) + square(0.3 * pv.u * tied_keys * sums.range) +
+              square(least_error * row.v_unit);
+  if (pv.toward_zero != 0) {
+    const double drift = (fabs(sums.signed_loss) / 2 + steps(row.n, pv) * pv.f_out / 2 * sums.range) / 3;
+    ta += square(drift) + sums.square_loss / 6;
+  }
+  double tr = 0;
+  if (g.model.u_split > 0) {
+    tr = kappa * square(g.model.u_split) * fmax(square(sums.range), square(o) + sums.p_squared) + square(g.model.eta_split) / 3;
+  }
+  *o_out = o;
+  *variance = tp + tl + te + ta + tr;
+  *bound = sums.worst + fabs(o) * bound_of_o + g.model.eta_split;
+}
+
+// What the bound lets |o| err by: every weight moves the denominator.
+__device__ inline double bound_of_o(const RowParameters& g, const Row& row, double* warps) {
+  const PRounding rounding = p_rounding(g, row);
+  const bool rounded = g.model.denominator_from_rounded_p != 0;
+  double sum = 0;
+  for (std::int64_t k = threadIdx.x; k < row.n; k += block_threads) {
+    sum += row.p[k] * logit_bound(g, row, k) + (rounded ? g.model.u_p * rounding.near_zero(row.p[k]) : 0);
+  }
+  return sum_over_block(sum, warps) + (rounded ? g.model.u_p : 0);
+}
+
+// All of lse_sigma^2 but what S adds.
+__device__ inline double lse_variance(const RowParameters& g, const Row& row) {
+  const PRounding rounding = p_rounding(g, row);
+  double logit = 0, weights = 0, phase[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  for (std::int64_t k = 0; k < row.n; ++k) {
+    logit += square(row.p[k] * row.sd[k]);
+    weights += square(rounding.coherent(row.p[k]));
+    if (g.model.exp2_error > 0) phase[exp2_phase(row.s[k] - row.maximum)] += row.p[k];
+  }
+  CellSum of_logit, of_p;
+  for_cells(
+      row,
+      [&](std::int64_t k, bool shared) {
+        if (!shared) return;
+        of_logit.add(row.p[k] * row.sd[k]);
+        of_p.add(rounding.coherent(row.p[k]));
+      },
+      [&](bool shared) {
+        if (!shared) return;
+        of_logit.end_cell();
+        of_p.end_cell();
+      });
+  double variance =
+      logit + of_logit.excess() + square(row.mean_bias) + square(u32 * (4 + fabs(row.lse) + 2 * sqrt(static_cast<double>(row.n))));
+  for (const double sum : phase) variance += square(g.model.exp2_error) / 2 * square(sum);
+  if (g.model.denominator_from_rounded_p != 0) variance += square(g.model.u_p) * (weights - of_p.independent + of_p.coherent);
+  return variance;
+}
+
+// The variance from rounding S, of terms p_k |s_k| x(k), whose labels are sorted.
+template <class Factor>
+__device__ double s_variance(const RowParameters& g, const Row& row, Factor factor) {
+  CellSum sum;
+  for_cells(
+      row, [&](std::int64_t k, bool) { sum.add(row.p[k] * fabs(row.s[k]) * factor(k)); }, [&](bool) { sum.end_cell(); });
+  return kappa_coherent * square(g.model.u_s) * fmax(sum.coherent, sum.independent);
+}
+
+__device__ inline void add_s_rounding(const RowParameters& g, const Row& row, std::int64_t index) {
+  for (std::int64_t k = threadIdx.x; k < row.n; k += block_threads) row.label[k] = s_cell(row.s[k], g.model);
+  sort_labels(row.label, row.order, row.n);
+  const auto thread = static_cast<std::int64_t>(threadIdx.x);
+  if (thread < column_threads) {
+    for (std::int64_t column = thread; column < g.dim_vo; column += column_threads) {
+      const std::int64_t at = index * g.dim_vo + column;
+      const auto from_o = [&](std::int64_t k) { return element(g.dtype, g.v, row.v_offsets[k] + column) - g.o[at]; };
+      g.variance[at] += s_variance(g, row, from_o);
+    }
+  } else if (thread == column_threads) {
+    g.lse_variance[index] += s_variance(g, row, [](std::int64_t) { return 1.0; });
+  }
+}
+
+__device__ inline Row row_at(const RowParameters& g, std::int64_t index) {
+  const plumbline_reference_row& request = g.rows[index];
+  const plumbline_reference_group& group = g.groups[request.group];
+  const std::int64_t first = group.first + request.begin, scratch = blockIdx.x * g.scratch.capacity;
+  Row row{};
+  row.n = request.end - request.begin;
+  row.k_offsets = g.k_offsets + first;
+  row.v_offsets = g.v_offsets + first;
+  row.s = g.scratch.s + scratch;
+  row.p = g.scratch.p + scratch;
+  row.sd = g.scratch.sd + scratch;
+  row.label = g.scratch.label + scratch;
+  row.order = g.scratch.order + scratch;
+  row.v_unit = g.group_unit[request.group];
+  return row;
+}
+
+// Any number of blocks, block_threads threads, row_shared_bytes of shared memory.
+__global__ void reference_rows(const RowParameters g) {
+  auto* const q = reinterpret_cast<double*>(simt::dynamic_shared());  // [dim_qk]
+  double* const warps = q + g.dim_qk;                                 // [block_threads / 32]
+  const auto thread = static_cast<std::int64_t>(threadIdx.x);
+  for (std::int64_t index = blockIdx.x; index < g.row_count; index += gridDim.x) {
+    Row row = row_at(g, index);
+    for (std::int64_t d = thread; d < g.dim_qk; d += block_threads) q[d] = g.q[index * g.dim_qk + d];
+    __syncthreads();
+    find_logits(g, row, q);
+    softmax(row, warps);
+    find_logit_errors(g, row, warps);
+    const double of_o = bound_of_o(g, row, warps);
+    sort_labels(row.label, row.order, row.n);
+    if (thread < column_threads) {
+      for (std::int64_t column = thread; column < g.dim_vo; column += column_threads) {
+        const std::int64_t at = index * g.dim_vo + column;
+        finish_column(g, row, column, of_o, g.variance + at, g.bound + at, g.o + at);
+      }
+    } else if (thread == column_threads) {
+      g.lse[index] = row.lse;
+      g.lse_variance[index] = lse_variance(g, row);
+    }
+    if (g.model.u_s > 0) {
+      __syncthreads();  // all are done with P's cells
+      add_s_rounding(g, row, index);
+    }
+  }
+}
+
+// A power of two u with max |v| / u in [1/2, 1) over a group's keys; 1 for all zeros and for V with infinity or NaN. A block for each
+// group.
+__global__ void group_units(const UnitParameters g) {
+  auto* const warps = reinterpret_cast<double*>(simt::dynamic_shared());
+  const plumbline_reference_group group = g.groups[blockIdx.x];
+  double largest = 0, infinite = 0;
+  for (std::int64_t i = threadIdx.x; i < group.count * g.dim_vo; i += block_threads) {
+    const double v = fabs(element(g.dtype, g.v, g.v_offsets[group.first + i / g.dim_vo] + i % g.dim_vo));
+    if (!(v < INFINITY)) infinite = 1;
+    largest = fmax(largest, v);
+  }
+  largest = max_over_block(largest, warps);
+  infinite = max_over_block(infinite, warps);
+  if (threadIdx.x != 0) return;
+  int exponent = 0;
+  if (infinite == 0 && largest > 0) frexp(largest, &exponent);
+  g.group_unit[blockIdx.x] = ldexp(1.0, exponent);
+}
+
+}  // namespace plumbline::reference_gpu
