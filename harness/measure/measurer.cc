@@ -10,6 +10,7 @@
 #include "harness/judge/past.h"
 #include "harness/measure/faults.h"
 #include "harness/measure/locate.h"
+#include "harness/measure/reuse.h"
 #include "harness/measure/save_failure.h"
 #include "harness/problem/inputs.h"
 
@@ -104,7 +105,17 @@ Result<Worker*> Measurer::worker_for(const std::string& kernel) {
 void Measurer::measure(const std::vector<const PlannedCase*>& cases, const std::function<void(Measurement)>& done) {
   if (cases.empty()) return;
   ProblemState state;
-  for (const PlannedCase* planned : cases) done(measure_case(*planned, state));
+  ArchReuse reuse(contracts_);
+  for (const PlannedCase* planned : cases) {
+    if (auto reused = reuse.reused(*planned)) {
+      done({std::move(*reused), state.geometry, nullptr, {}});
+      continue;
+    }
+    Measurement measurement = measure_case(*planned, state);
+    reuse.add(*planned, measurement.outcome);
+    if (measurement.outcome.status != Status::ok) measurement.reference = nullptr;
+    done(std::move(measurement));
+  }
 }
 
 DiffOutcome Measurer::measure(const PlannedDiff& diff, const std::function<void(Measurement)>& done) {

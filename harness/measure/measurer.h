@@ -43,7 +43,7 @@ std::vector<OfferedKernel> offered_kernels(const std::vector<ProviderInfo>& prov
 struct Measurement {
   Outcome outcome;
   std::shared_ptr<const Geometry> geometry;
-  std::shared_ptr<const Reference> reference;  // null unless status is ok
+  std::shared_ptr<const Reference> reference;  // null unless status is ok and the case itself was measured
   std::vector<double> rows;                    // the output at the reference's rows, [R, D]
 };
 
@@ -51,7 +51,8 @@ class Measurer {
  public:
   Measurer(const MeasureOptions& options, const std::vector<ProviderInfo>& providers, const Contracts& contracts);
 
-  // Measures cases that share one problem; inputs and references are made once. Calls `done` after each.
+  // Measures cases that share one problem; inputs and references are made once. Calls `done` after each. A kernel without tensor cores is
+  // measured on two emulated architectures, which must agree, and not on the others (reuse.h).
   void measure(const std::vector<const PlannedCase*>& cases, const std::function<void(Measurement)>& done);
   // Both sides, then their difference.
   DiffOutcome measure(const PlannedDiff& diff, const std::function<void(Measurement)>& done);

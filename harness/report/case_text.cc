@@ -117,6 +117,10 @@ std::string render_case(const StoredOutcome& stored, const std::string& reproduc
   text += judgement_lines(judgement, style);
   if (outcome.status == Status::ok) text += measured_lines(stored, style);
   if (!outcome.description.launched.empty()) text += launched_line(outcome.description, style);
+  if (!outcome.reused_from.empty()) {
+    text +=
+        labelled("reused", fmt::format("from {}: without tensor cores the bits are those of any architecture", outcome.reused_from), style);
+  }
   if (!outcome.saved_to.empty()) text += labelled("saved to", outcome.saved_to, style);
   if (failed || judgement.verdict == Verdict::ambiguous) {
     text += fmt::format("reproduce: {} --case {}\n", reproduce_command, shell_quoted(outcome.case_id));

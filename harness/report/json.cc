@@ -86,6 +86,7 @@ Json launched_json(const Outcome& outcome) {
   return {{"launched", description.launched},
           {"build_id", description.build_id},
           {"tensor_cores", description.tensor_cores},
+          {"device_arch", description.device_arch},
           {"padding_policy", name(description.padding_policy)},
           {"spec", spec_text(description.spec)},
           {"registers_per_thread", description.registers_per_thread},
@@ -134,6 +135,7 @@ Json outcome_json(const StoredOutcome& stored) {
   object["description"] = launched_json(outcome);
   if (outcome.status == Status::ok) add_measurement(object, outcome);
   object["wall_ms"] = json_value(outcome.wall_ms);
+  if (!outcome.reused_from.empty()) object["reused_from"] = outcome.reused_from;
   if (!outcome.saved_to.empty()) object["saved_to"] = outcome.saved_to;
   return object;
 }

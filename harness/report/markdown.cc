@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "harness/report/arch_matrix.h"
 #include "harness/report/format.h"
+#include "harness/report/markdown_table.h"
 #include "harness/report/tally.h"
 
 namespace plumbline {
@@ -12,53 +14,6 @@ namespace {
 // GitHub takes 1 MiB of summary.
 constexpr std::size_t most_details = 50;
 constexpr Style plain{false, 0};
-
-std::string html(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    if (c == '&')
-      escaped += "&amp;";
-    else if (c == '<')
-      escaped += "&lt;";
-    else if (c == '>')
-      escaped += "&gt;";
-    else
-      escaped += c;
-  }
-  return escaped;
-}
-
-// A cell may hold neither a bar nor a line break, and `*` would start emphasis.
-std::string cell(std::string_view text) {
-  std::string escaped;
-  for (const char c : html(text)) {
-    if (c == '|' || c == '*' || c == '_' || c == '`') escaped += '\\';
-    escaped += c == '\n' ? ' ' : c;
-  }
-  return escaped;
-}
-
-std::string table_line(const std::vector<std::string>& cells) {
-  std::string line = "|";
-  for (const std::string& text : cells) line += " " + cell(text) + " |";
-  return line + "\n";
-}
-
-// `text_columns` columns of text on the left, numbers behind them.
-std::string table(const std::vector<std::string>& columns, const std::vector<std::vector<std::string>>& rows, std::size_t text_columns) {
-  std::string text = table_line(columns) + "|";
-  for (std::size_t i = 0; i < columns.size(); ++i) text += i < text_columns ? " --- |" : " ---: |";
-  text += "\n";
-  for (const auto& row : rows) text += table_line(row);
-  return text + "\n";
-}
-
-// A fence longer than any in the text.
-std::string fenced(const std::string& text) {
-  std::string fence = "```";
-  while (text.find(fence) != std::string::npos) fence += '`';
-  return fence + "text\n" + text + fence + "\n";
-}
 
 std::string headline(const RunReport& report) {
   const auto counts = verdict_counts(report);
@@ -71,8 +26,9 @@ std::string headline(const RunReport& report) {
   const std::string what = total == 0 ? "nothing measured" : failed == 0 ? "no failure" : plural(failed, "failure");
   const RunInfo& run = *report.run;
   std::string text = fmt::format("## plumbline: {} in {}\n\n{}.\n\n", what, plural(total, "case"), counts_text(counts));
-  text += fmt::format("Run `{}` on {} ({}){}, exit code {}.\n\n", run.run_id, cell(run.machine.model), cell(run.machine.arch),
-                      run.commit.empty() ? "" : fmt::format(", commit `{}`", run.commit), report.exit_code);
+  text +=
+      fmt::format("Run `{}` on {} ({}){}, exit code {}.\n\n", run.run_id, markdown_cell(run.machine.model), markdown_cell(run.machine.arch),
+                  run.commit.empty() ? "" : fmt::format(", commit `{}`", run.commit), report.exit_code);
   return text;
 }
 
@@ -82,13 +38,13 @@ std::string suites(const RunReport& report) {
   std::string text;
   for (const auto& [suite, of_suite] : by_suite) {
     const TallyTable content = tally_table(of_suite, false);
-    text += fmt::format("### {}\n\n{}", cell(suite), table(content.columns, content.rows, 1));
+    text += fmt::format("### {}\n\n{}", markdown_cell(suite), markdown_table(content.columns, content.rows, 1));
   }
   return text;
 }
 
 std::string details(const std::string& verdict, const std::string& title, const std::string& body) {
-  return fmt::format("<details><summary>{}: {}</summary>\n\n{}\n</details>\n\n", verdict, html(title), fenced(body));
+  return fmt::format("<details><summary>{}: {}</summary>\n\n{}\n</details>\n\n", verdict, html(title), markdown_fenced(body));
 }
 
 std::string failures(const RunReport& report) {
@@ -111,7 +67,7 @@ std::string failures(const RunReport& report) {
 std::string changed(const RunReport& report) {
   std::string text;
   for (const auto& [kernel, count] : changed_cases(*report.outcomes))
-    text += fmt::format("- other bits in {} of {}\n", plural(count, "case"), cell(kernel));
+    text += fmt::format("- other bits in {} of {}\n", plural(count, "case"), markdown_cell(kernel));
   return text.empty() ? "" : "### Changed\n\n" + text + "\n";
 }
 
@@ -124,7 +80,7 @@ std::string diffs(const RunReport& report) {
                     shown(diff.max_ulp), shown(diff.max_sigma), shown(diff.max_rel), shown(diff.max_rel_expected)});
   }
   if (rows.empty()) return "";
-  return "### Diffs\n\n" + table({"diff", "verdict", "why", "max abs", "ulp", "sigma", "max rel", "at |expected|"}, rows, 3);
+  return "### Diffs\n\n" + markdown_table({"diff", "verdict", "why", "max abs", "ulp", "sigma", "max rel", "at |expected|"}, rows, 3);
 }
 
 std::string scores(const RunReport& report) {
@@ -134,13 +90,19 @@ std::string scores(const RunReport& report) {
                     number(score.limit)});
   }
   if (rows.empty()) return "";
-  return "### Over suites\n\n" + table({"suite", "kernel", "dtype", "statistic", "verdict", "cases", "value", "limit"}, rows, 5);
+  return "### Over suites\n\n" + markdown_table({"suite", "kernel", "dtype", "statistic", "verdict", "cases", "value", "limit"}, rows, 5);
+}
+
+// Where the run has more than one architecture.
+std::string architectures(const RunReport& report) {
+  const ArchMatrix matrix = arch_matrix(*report.outcomes);
+  return matrix.columns.size() < 2 ? "" : "### Architectures\n\n" + render_matrix_markdown(matrix, report.reproduce_command);
 }
 
 }  // namespace
 
 std::string render_markdown(const RunReport& report) {
-  return headline(report) + failures(report) + changed(report) + suites(report) + diffs(report) + scores(report);
+  return headline(report) + failures(report) + changed(report) + suites(report) + architectures(report) + diffs(report) + scores(report);
 }
 
 }  // namespace plumbline

@@ -45,6 +45,10 @@ class Kernel {
 
   static double rounded(double value, DType dtype) { return round_to(static_cast<float>(value), dtype); }
 
+  double input(DType dtype, const std::vector<std::byte>& tensor, std::size_t at) const {
+    return round_to(decode_at(dtype, tensor.data(), at), how_.inputs);
+  }
+
   void row(std::int64_t b, std::int64_t h, std::int64_t i) {
     KeyRange keys = seen_.visible_keys(b, i);
     keys.end = std::max(keys.begin, keys.end - how_.drop_last_keys);
@@ -64,7 +68,7 @@ class Kernel {
     for (std::size_t j = 0; j < n; ++j) {
       const double weight = how_.normalise_first ? rounded(p[j] / sum, how_.p) : rounded(p[j], how_.p) / sum;
       const std::int64_t at = geometry_.v_offset(b, keys.begin + static_cast<std::int64_t>(j), kv);
-      for (std::size_t d = 0; d < o.size(); ++d) o[d] += weight * decode_at(problem_.kv(), v_.data(), static_cast<std::size_t>(at) + d);
+      for (std::size_t d = 0; d < o.size(); ++d) o[d] += weight * input(problem_.kv(), v_, static_cast<std::size_t>(at) + d);
     }
     write(b, h, i, o, n == 0 ? -std::numeric_limits<double>::infinity() : m + std::log(sum));
   }
@@ -73,7 +77,7 @@ class Kernel {
     const auto q = static_cast<std::size_t>(geometry_.q_offset(b, i, h)), k = static_cast<std::size_t>(geometry_.k_offset(b, key, kv));
     double sum = 0;
     for (std::size_t d = 0; d < static_cast<std::size_t>(problem_.head_dim_qk); ++d) {
-      sum += decode_at(problem_.dtype, q_.data(), q + d) * decode_at(problem_.kv(), k_.data(), k + d);
+      sum += input(problem_.dtype, q_, q + d) * input(problem_.kv(), k_, k + d);
     }
     return sum * problem_.softmax_scale() * how_.scale_factor;
   }

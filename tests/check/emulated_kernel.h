@@ -12,6 +12,7 @@ namespace plumbline::test {
 
 // Everything in fp32 but what is rounded here; the output in the problem's output dtype.
 struct Emulated {
+  DType inputs = DType::none;    // Q, K and V rounded to
   DType p = DType::none;         // P = exp(s - m) rounded to, before P V; none = fp32
   DType s = DType::none;         // S rounded to
   bool normalise_first = false;  // P is divided by the denominator before it is rounded

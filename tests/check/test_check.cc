@@ -267,7 +267,17 @@ TEST(Check, Bf16NumbersSavedAsF32AreUndecidedUntilTheDtypeIsStated) {
   EXPECT_EQ(rung(stated), "FlashAttention-2");
 }
 
-TEST(Check, Fp32IsJudgedByItsOnlyRung) {
+TEST(Check, AKernelOnTf32TensorCoresNamesTf32) {
+  Emulated kernel;
+  kernel.inputs = kernel.p = DType::tf32;
+  const auto report = judged(problem_of(DType::f32, Layout::padded_bshd), kernel);
+  EXPECT_EQ(report.answer, Answer::rounding) << report.sentence;
+  EXPECT_EQ(rung(report), "TF32");
+  kernel.scale_factor = 1.001;
+  EXPECT_EQ(judged(problem_of(DType::f32, Layout::padded_bshd), kernel).answer, Answer::bug);
+}
+
+TEST(Check, Fp32OutputsNameFp32) {
   const auto report = judged(problem_of(DType::f32, Layout::padded_bshd), {});
   EXPECT_EQ(report.answer, Answer::rounding) << report.sentence;
   Emulated kernel;

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -130,6 +131,12 @@ TEST(RenderDiff, OneSideDidNotRun) {
   why        a: signal 11
 
 )");
+}
+
+TEST(CaseText, SaysWhatWasReused) {
+  StoredOutcome stored = passing_outcome();
+  stored.outcome.reused_from = "emulated/prefill_simt/bf16/b1-h1-s8-d64/device=emulated:sm_80";
+  EXPECT_THAT(render_case(stored, "plumbline run", {}), testing::HasSubstr("reused     from emulated/prefill_simt/"));
 }
 
 }  // namespace

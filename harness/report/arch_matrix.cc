@@ -1,0 +1,166 @@
+#include "harness/report/arch_matrix.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "harness/measure/gpu_case.h"
+#include "harness/problem/text.h"
+
+namespace plumbline {
+namespace {
+
+using Question = std::pair<std::string, std::string>;              // kernel without its provider, problem
+using Answers = std::map<std::string, const StoredOutcome*>;       // by device
+using RowKey = std::tuple<std::string, std::string, std::string>;  // kernel, dtype, tensor cores
+
+bool is_emulated(const std::string& device) { return device.starts_with("emulated:"); }
+
+// "sm_100" behind "sm_90"; names without a number come last.
+std::int64_t arch_number(const std::string& arch) {
+  const auto number = parse_integer(std::string_view(arch).substr(std::min(arch.size(), arch.find('_') + 1)));
+  return number.value_or(1'000'000);
+}
+
+// NaN is the worst of all.
+double worse(double a, double b) { return std::isnan(a) || b <= a ? a : b; }
+
+// The outcomes of a run, by question; a case that stands in several suites counts once.
+class Outcomes {
+ public:
+  explicit Outcomes(const std::vector<StoredOutcome>& outcomes) {
+    for (const StoredOutcome& stored : outcomes) {
+      const Outcome& o = stored.outcome;
+      if (!is_gpu_case(o.c)) continue;
+      const Question question{gpu_kernel(o.c), problem_id(o.c.problem)};
+      if (!answers_[question].try_emplace(o.c.device, &stored).second) continue;
+      std::string& arch = arch_of_device_[o.c.device];
+      if (arch.empty()) arch = arch_of(o);
+      if (o.status == Status::ok) mode_of_kernel_[question.first] = o.description.tensor_cores;
+    }
+  }
+
+  // By name: that of the outcomes is the order in which threads finished.
+  std::vector<Question> questions() const {
+    std::vector<Question> all;
+    for (const auto& [question, answers] : answers_) all.push_back(question);
+    return all;
+  }
+  const Answers& answers(const Question& question) const { return answers_.at(question); }
+
+  // What did not run does not say its mode.
+  std::string mode(const Question& question) const {
+    const auto found = mode_of_kernel_.find(question.first);
+    return found == mode_of_kernel_.end() ? "none" : found->second;
+  }
+
+  std::vector<ArchMatrix::Column> columns() const {
+    std::vector<ArchMatrix::Column> columns;
+    for (const auto& [device, arch] : arch_of_device_) columns.push_back({device, arch});
+    std::stable_sort(columns.begin(), columns.end(), [](const auto& a, const auto& b) {
+      return std::pair(!is_emulated(a.device), arch_number(a.arch)) < std::pair(!is_emulated(b.device), arch_number(b.arch));
+    });
+    return columns;
+  }
+
+ private:
+  std::map<Question, Answers> answers_;
+  std::map<std::string, std::string> arch_of_device_;
+  std::map<std::string, std::string> mode_of_kernel_;
+};
+
+void add_to(ArchMatrix::Cell& cell, const StoredOutcome& stored) {
+  cell.ran += stored.outcome.status == Status::ok ? 1 : 0;
+  cell.failures += is_failure(stored.judgement.verdict) ? 1 : 0;
+  if (stored.outcome.status == Status::ok) cell.worst_percent = worse(cell.worst_percent, stored.judgement.percent_of_limit);
+}
+
+void add_rows(const Outcomes& outcomes, ArchMatrix& matrix) {
+  std::map<RowKey, std::vector<Question>> by_row;
+  for (const Question& question : outcomes.questions()) {
+    const Problem& problem = outcomes.answers(question).begin()->second->outcome.c.problem;
+    by_row[{question.first, std::string(name(problem.dtype)), outcomes.mode(question)}].push_back(question);
+  }
+  for (const auto& [key, questions] : by_row) {
+    std::set<std::string> devices;
+    for (const Question& question : questions) {
+      for (const auto& [device, stored] : outcomes.answers(question)) devices.insert(device);
+    }
+    ArchMatrix::Row row{std::get<0>(key), std::get<1>(key), std::get<2>(key), 0, {}};
+    for (const auto& column : matrix.columns) {
+      row.cells.push_back(devices.contains(column.device) ? std::optional(ArchMatrix::Cell{}) : std::nullopt);
+    }
+    for (const Question& question : questions) {
+      const Answers& answers = outcomes.answers(question);
+      if (answers.size() != devices.size()) {
+        ++matrix.left_out;
+        continue;
+      }
+      ++row.cases;
+      for (std::size_t i = 0; i < row.cells.size(); ++i) {
+        if (row.cells[i]) add_to(*row.cells[i], *answers.at(matrix.columns[i].device));
+      }
+    }
+    matrix.rows.push_back(std::move(row));
+  }
+}
+
+// `mode`: only kernels of this mode; nullopt = all.
+ArchMatrix::Bits compare(const Outcomes& outcomes, const std::string& a, const std::string& b, const std::optional<std::string>& mode) {
+  ArchMatrix::Bits bits{a, b, mode.value_or(""), 0, 0, "", ""};
+  for (const Question& question : outcomes.questions()) {
+    const Answers& answers = outcomes.answers(question);
+    const auto of_a = answers.find(a), of_b = answers.find(b);
+    if (of_a == answers.end() || of_b == answers.end() || (mode && outcomes.mode(question) != *mode)) continue;
+    const Outcome &left = of_a->second->outcome, &right = of_b->second->outcome;
+    if (left.output_digest.empty() || right.output_digest.empty()) continue;
+    ++bits.common;
+    if (left.output_digest == right.output_digest) {
+      ++bits.equal;
+    } else if (bits.first_case_a.empty()) {
+      bits.first_case_a = left.case_id;
+      bits.first_case_b = right.case_id;
+    }
+  }
+  return bits;
+}
+
+void add_bits(const Outcomes& outcomes, ArchMatrix& matrix) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  const auto& columns = matrix.columns;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (is_emulated(columns[i].device)) {
+      if (i + 1 < columns.size() && is_emulated(columns[i + 1].device)) pairs.emplace_back(columns[i].device, columns[i + 1].device);
+    } else if (std::any_of(columns.begin(), columns.end(), [&](const auto& c) { return c.device == "emulated:" + columns[i].arch; })) {
+      pairs.emplace_back("emulated:" + columns[i].arch, columns[i].device);
+    }
+  }
+  for (const auto& [a, b] : pairs) {
+    for (const char* mode : {"on", "off", "none"}) {
+      ArchMatrix::Bits bits = compare(outcomes, a, b, mode);
+      if (bits.common > 0) matrix.bits.push_back(std::move(bits));
+    }
+  }
+}
+
+}  // namespace
+
+ArchMatrix arch_matrix(const std::vector<StoredOutcome>& stored) {
+  const Outcomes outcomes(stored);
+  ArchMatrix matrix;
+  matrix.columns = outcomes.columns();
+  add_rows(outcomes, matrix);
+  add_bits(outcomes, matrix);
+  for (const Question& question : outcomes.questions()) {
+    for (const auto& [device, answer] : outcomes.answers(question)) matrix.reused += answer->outcome.reused_from.empty() ? 0 : 1;
+  }
+  return matrix;
+}
+
+ArchMatrix::Bits compare_bits(const std::vector<StoredOutcome>& outcomes, const std::string& a, const std::string& b) {
+  return compare(Outcomes(outcomes), a, b, std::nullopt);
+}
+
+}  // namespace plumbline
