@@ -80,7 +80,7 @@ inline constexpr std::int64_t suite_score_rows = 150;
 
 // Statistics over a suite, per kernel and dtype (JUDGING.md: shrink, temperature; and the drift of the median).
 struct SuiteScore {
-  std::string suite, kernel, dtype;  // "*" in suite and dtype: over all of the kernel's cases
+  std::string suite, kernel, dtype;  // "*" in suite and dtype: over all of the kernel's cases. "cuda/naive/device=cuda:0": not on the CPU
   std::string statistic;             // "shrink", "temperature", "drift of the median"
   int cases = 0;
   double value = 0, limit = 0;

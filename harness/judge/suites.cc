@@ -32,6 +32,10 @@ struct Scores {
   double limit = 0;
 };
 
+// The same cases on two architectures share most of their errors: they are two sums, or two architectures would double each z. As in a case
+// id, the device is named where it is not the CPU.
+std::string kernel_on_device(const Case& c) { return c.device == "cpu" ? c.kernel : fmt::format("{}/device={}", c.kernel, c.device); }
+
 bool is_scored(const Outcome& outcome) {
   return outcome.errors.has_suite_scores && outcome.rows_total <= suite_score_rows && outcome.reference_rows == outcome.rows_total &&
          !has_tie_law(outcome.c.problem);
@@ -57,8 +61,8 @@ void add_sums(const std::vector<const Outcome*>& outcomes, const Contracts& cont
   std::map<Key, Scores> groups;
   for (const Outcome* outcome : outcomes) {
     const Limits limits = contracts.limits(outcome->c.kernel, outcome->c.problem, outcome->errors.elements, arch_of(*outcome));
-    if (outcome->status != Status::ok || !limits.suite_judged) continue;
-    Scores& scores = groups[{outcome->suite, outcome->c.kernel, std::string(name(outcome->c.problem.dtype))}];
+    if (outcome->status != Status::ok || !limits.suite_judged || !outcome->reused_from.empty()) continue;
+    Scores& scores = groups[{outcome->suite, kernel_on_device(outcome->c), std::string(name(outcome->c.problem.dtype))}];
     scores.limit = limits.suite;
     if (!is_scored(*outcome)) continue;
     scores.shrink.push_back(outcome->errors.shrink_z);
@@ -103,15 +107,16 @@ SuiteScore drift(const std::string& kernel, const std::vector<double>& ratios, b
 
 void add_drifts(const std::vector<const Outcome*>& outcomes, const std::vector<const Baseline*>& baselines, bool complete,
                 std::vector<SuiteScore>& result) {
-  std::map<std::string, std::vector<double>> ratios;  // by kernel
+  std::map<std::string, std::vector<double>> ratios;  // by kernel and device
   std::set<std::string> seen;                         // a case in two suites counts once
   for (std::size_t i = 0; i < outcomes.size() && i < baselines.size(); ++i) {
     const Outcome& outcome = *outcomes[i];
     const Baseline* baseline = baselines[i];
+    if (!outcome.reused_from.empty()) continue;
     if (baseline == nullptr || outcome.status != Status::ok || outcome.errors.elements == 0 || baseline->elements == 0) continue;
     if (outcome.output_digest == baseline->output_digest || !seen.insert(case_id(outcome.c)).second) continue;
     const double ratio = drift_ratio(outcome.errors.rms, baseline->rms);
-    ratios[outcome.c.kernel].push_back(std::isnan(ratio) ? std::numeric_limits<double>::infinity() : ratio);
+    ratios[kernel_on_device(outcome.c)].push_back(std::isnan(ratio) ? std::numeric_limits<double>::infinity() : ratio);
   }
   for (const auto& [kernel, of_kernel] : ratios) result.push_back(drift(kernel, of_kernel, complete));
 }

@@ -43,6 +43,24 @@ TEST(SuiteSums, AreNormedByTheSquareRootOfTheirNumber) {
   EXPECT_EQ(scores[1].status, "fail");
 }
 
+// The same four cases on two architectures: nearly the same errors, which must not add up to a finding.
+TEST(SuiteSums, EachDeviceIsASumOfItsOwn) {
+  auto outcomes = scored(4, 1.7);
+  for (const char* device : {"emulated:sm_80", "emulated:sm_90"}) {
+    for (Outcome outcome : scored(4, 1.7)) {
+      outcome.c.device = device;
+      if (outcome.c.device == "emulated:sm_90") outcome.reused_from = "another";
+      outcomes.push_back(outcome);
+    }
+  }
+  const auto scores = judge_all(outcomes);
+  ASSERT_EQ(scores.size(), 4U);
+  EXPECT_EQ(scores[0].kernel, "mine/kernel");
+  EXPECT_EQ(scores[2].kernel, "mine/kernel/device=emulated:sm_80");
+  for (const SuiteScore& score : scores) EXPECT_EQ(score.status, "pass") << score.kernel;
+  EXPECT_EQ(scores[2].value, 3.4);
+}
+
 TEST(SuiteSums, KeepTheSign) {
   auto outcomes = scored(4, 5);
   outcomes[0].errors.shrink_z = outcomes[1].errors.shrink_z = -5;
