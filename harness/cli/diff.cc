@@ -22,6 +22,7 @@ struct DiffOptions {
   CaseOptions cases;
   ProviderOptions providers;
   MeasureOptions measure;
+  ReferenceOption reference;
   AttributeOptions attributes;  // of both dumps
   double timeout_s = 60;
   std::string format = "text";
@@ -103,6 +104,9 @@ int diff_kernels(DiffOptions& options) {
   if (!suites) return report_errors(suites.error(), exit_usage);
   options.measure.providers = options.providers.libraries();
   options.measure.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(options.timeout_s * 1000));
+  auto reference = options.reference.open();
+  if (!reference) return report_errors(reference.error(), exit_usage);
+  options.measure.reference_library = std::move(*reference);
   auto providers = discover(options.measure);
   if (!providers) return report_errors(providers.error(), exit_infrastructure);
   if (auto known = are_known(options, offered_kernels(*providers)); !known) return report_errors(known.error(), exit_usage);
@@ -159,6 +163,7 @@ void add_diff(CLI::App& app, int& exit_code) {
       ->check(CLI::PositiveNumber);
   options->attributes.add_to(*command, "What both dumps leave unstated");
   add_reference_cost(*command, options->measure.reference_cost_limit);
+  options->reference.add_to(*command);
   command->add_option("--format", options->format)->check(CLI::IsMember({"text", "json"}))->capture_default_str();
   command->add_flag("--quiet,-q", options->quiet, "No progress");
   command->footer(

@@ -64,11 +64,17 @@ Finding gpu() {
                 : "no /dev/nvidiactl with a /dev/nvidia0: kernels of cuda are not loaded, those of emulated stand in"};
 }
 
+Finding reference() {
+  const auto library = ReferenceOption{}.open();
+  return {"reference", true, false, *library != nullptr ? fmt::format("on {}", (*library)->device_name()) : "on the CPU"};
+}
+
 int doctor(const ProviderOptions& provider_options, const DatabaseOption& database_option, const std::string& format) {
   std::vector<Finding> findings{processor(), reviewed_text(provider_options)};
   for (auto& finding : providers(provider_options)) findings.push_back(std::move(finding));
   findings.push_back(database(database_option));
   findings.push_back(gpu());
+  findings.push_back(reference());
 
   bool fine = true;
   nlohmann::ordered_json json = nlohmann::json::array();

@@ -26,6 +26,7 @@ struct RunOptions {
   CaseOptions cases;
   DatabaseOption database;
   MeasureOptions measure;
+  ReferenceOption reference;
   std::vector<std::string> case_ids;
   bool timed = false, no_store = false, quiet = false;
   int jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
@@ -112,6 +113,9 @@ int run(RunOptions& options) {
   options.measure.providers = options.providers.libraries();
   options.measure.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(options.timeout_s * 1000));
   options.measure.memory_limit_bytes = options.memory_limit_mib << 20;
+  auto reference = options.reference.open();
+  if (!reference) return report_errors(reference.error(), exit_usage);
+  options.measure.reference_library = std::move(*reference);
   auto providers = discover(options.measure);
   if (!providers) return report_errors(providers.error(), exit_infrastructure);
   auto plan = make_plan(options, *providers);
@@ -172,6 +176,7 @@ void add_run(CLI::App& app, int& exit_code) {
       ->capture_default_str()
       ->check(CLI::Range(3, 1000));
   add_reference_cost(*command, options->measure.reference_cost_limit);
+  options->reference.add_to(*command);
   command->add_option("--reference-cache", options->measure.reference_cache, "Keep fp64 references in this directory")->type_name("DIR");
   command->add_option("--save-failures", options->measure.save_failures, "Write tensors of each failure as safetensors")->type_name("DIR");
   command->add_option("--junit", options->junit, "Write JUnit XML")->type_name("FILE");

@@ -157,6 +157,21 @@ void add_reference_cost(CLI::App& command, double& limit) {
       ->check(CLI::Range(1.0, 1e18));
 }
 
+void ReferenceOption::add_to(CLI::App& command) {
+  command
+      .add_option("--reference", where, "Where the fp64 reference is computed: cpu, auto (a GPU where there is one) or a library's file")
+      ->type_name("auto|cpu|FILE")
+      ->capture_default_str();
+}
+
+Result<std::shared_ptr<const ReferenceLibrary>> ReferenceOption::open() const {
+  if (where == "cpu") return nullptr;
+  if (where != "auto") return ReferenceLibrary::open(where);
+  const auto beside = executable_directory().parent_path() / "lib" / "plumbline" / "plumbline_reference_cuda.so";
+  if (!std::filesystem::exists(beside)) return nullptr;
+  return ReferenceLibrary::open(beside).value_or(nullptr);
+}
+
 void DatabaseOption::add_to(CLI::App& command) {
   command.add_option("--db", path, "Database of runs")->type_name("FILE")->capture_default_str();
 }

@@ -9,6 +9,7 @@
 
 #include "harness/judge/contract.h"
 #include "harness/measure/measurer.h"
+#include "harness/reference/reference_library.h"
 #include "harness/report/report.h"
 #include "harness/store/store.h"
 
@@ -57,6 +58,14 @@ struct CaseOptions {
 
 // --reference-cost: the multiply-adds beyond which the reference samples rows.
 void add_reference_cost(CLI::App& command, double& limit);
+
+// --reference: where the fp64 reference is computed.
+struct ReferenceOption {
+  std::string where = "auto";
+  void add_to(CLI::App& command);
+  // Null: on the CPU. "auto" answers the GPU's library if it came with plumbline and finds a device; a library that is named must open.
+  Result<std::shared_ptr<const ReferenceLibrary>> open() const;
+};
 
 struct DatabaseOption {
   std::filesystem::path path = "plumbline.db";

@@ -215,7 +215,7 @@ std::shared_ptr<const Reference> Measurer::reference(ProblemState& state, const 
                                                      bool suite_scores) {
   auto& entry = state.references[spec_text(spec) + (suite_scores ? "+scores" : "")];
   if (entry == nullptr) {
-    const ReferenceOptions options{suite_scores};
+    const ReferenceOptions options{suite_scores, options_.reference_library.get()};
     entry = std::make_shared<const Reference>(
         options_.reference_cache.empty() ? compute_reference(*state.geometry, inputs, spec, *state.rows, options)
                                          : cached_reference(options_.reference_cache, *state.geometry, inputs, spec, *state.rows, options));

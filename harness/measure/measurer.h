@@ -24,9 +24,10 @@ struct MeasureOptions {
   std::filesystem::path worker_executable;  // empty: found beside the program
   std::chrono::milliseconds timeout{60'000};
   std::uint64_t memory_limit_bytes = std::uint64_t{8} << 30;
-  double reference_cost_limit = 1e9;      // see select_rows
-  std::filesystem::path reference_cache;  // empty: none
-  std::filesystem::path save_failures;    // empty: none
+  double reference_cost_limit = 1e9;                          // see select_rows
+  std::filesystem::path reference_cache;                      // empty: none
+  std::shared_ptr<const ReferenceLibrary> reference_library;  // null: on the CPU
+  std::filesystem::path save_failures;                        // empty: none
   int time_repetitions = 10;
 };
 
