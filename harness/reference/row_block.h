@@ -10,8 +10,8 @@
 
 namespace plumbline {
 
-// The row's Q as the products see it, [dim_qk]: rounded, and pre-scaled and rounded, where the model says so. Answers the scale by which q . k
-// then becomes a logit in natural units.
+// The row's Q as the products see it, [dim_qk]: rounded, and pre-scaled and rounded, where the model says so. Answers the scale by which
+// q . k then becomes a logit in natural units.
 double load_query(const Geometry& geometry, const InputView& inputs, const Model& model, const RowId& id, std::span<double> row);
 
 // R rows by N keys, the union of what the rows see; key 0 of the block is row `first_key` of head->k. S and P have row stride `stride`;
