@@ -6,6 +6,7 @@
 #include <array>
 #include <fstream>
 #include <set>
+#include <tuple>
 
 #include "harness/problem/config.h"
 #include "harness/problem/table_reader.h"
@@ -60,7 +61,7 @@ class ApprovedReader {
                                         "write sm_90 = { registers = …, … }"));
         continue;
       }
-      if (!seen_.insert(kernel + '\0' + launch + '\0' + key).second) {
+      if (!seen_.emplace(kernel, launch, key).second) {
         errors_.push_back(figures.error(fmt::format("{} {} on {} stands twice", kernel, launch, key), "remove one"));
       }
       rows.push_back(read_figures(kernel, launch, key, figures));
@@ -92,7 +93,7 @@ class ApprovedReader {
 
   const ConfigNode& file_;
   Errors& errors_;
-  std::set<std::string> seen_;
+  std::set<std::tuple<std::string, std::string, std::string>> seen_;  // kernel, launch, architecture
 };
 
 Result<ApprovedSource> approved_of(const Result<ConfigNode>& file) {

@@ -21,7 +21,7 @@ struct Differences {
 
 std::string percent_of_warps(int warps, const std::string& arch) {
   const auto limits = multiprocessor_limits(arch);
-  return limits ? fmt::format("{:.3g} %", 100.0 * warps / (limits->threads / 32)) : fmt::format("{} warps", warps);
+  return limits ? fmt::format("{:.3g} %", 100.0 * 32 * warps / limits->threads) : fmt::format("{} warps", warps);
 }
 
 void compare_occupancy(const ApprovedResources& now, const ApprovedResources& approved, Differences& differences) {

@@ -45,9 +45,7 @@ sm_90   = { registers = 128, stack = 0, spill_stores = 0, spill_loads = 0, share
 sm_100a = { registers = 128, stack = 0, spill_stores = 0, spill_loads = 0, shared = 40960, warps = 16 }
 )toml";
 
-TEST(ApprovedText, Golden) {
-  EXPECT_EQ(approved_text(source(), {"Ada", "2026-01-31", "two \"stages\""}), golden);
-}
+TEST(ApprovedText, Golden) { EXPECT_EQ(approved_text(source(), {"Ada", "2026-01-31", "two \"stages\""}), golden); }
 
 TEST(ApprovedText, IsReadBack) {
   const CompiledSource written = source();

@@ -64,7 +64,7 @@ TEST(PtxasReport, DamagedReportsAreRefused) {
   EXPECT_THAT(complaint(without_lines(recorded::small_tile, "# toolkit")), HasSubstr("lacks its header"));
   EXPECT_THAT(complaint("# source: a.cu\n# toolkit: nvcc 13.0.88\n"), HasSubstr("names no kernel"));
   EXPECT_THAT(complaint(without_lines(recorded::small_tile, "Used 48")),
-              AllOf(HasSubstr("x.ptxas.txt:9: "), HasSubstr("before the registers of tile_attention on sm_80"), HasSubstr("remedy")));
+              AllOf(HasSubstr("x.ptxas.txt:8: "), HasSubstr("before the registers of tile_attention on sm_80"), HasSubstr("remedy")));
   EXPECT_THAT(complaint(without_lines(recorded::small_tile, "Compiling entry")), HasSubstr("x.ptxas.txt:4: "));
 }
 
