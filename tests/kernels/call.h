@@ -36,7 +36,7 @@ struct Inputs {
 struct CallSetup {
   const Library* library = nullptr;  // cpu_library() if nullptr
   std::string options = {};
-  std::string arch = {};  // of the device, "emulated:sm_80"; empty: first_device
+  std::string arch = {};                      // of the device, "emulated:sm_80"; empty: first_device
   std::vector<std::int64_t> sample_ids = {};  // identity of each sample's tokens; 0, 1, ... if empty
   std::int64_t stretch = 1;                   // multiplies all strides, also that of the last dimension
   bool left_over_outputs = false;             // outputs hold 7 before the run, not NaN
