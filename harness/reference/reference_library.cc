@@ -108,7 +108,7 @@ void Request::load_queries(const std::vector<RowId>& rows) {
 
 // K and V are copied only where the model rounds them (tf32: fp32 inputs).
 void Request::round_keys() {
-  if (model_.inputs_rounded == DType::none) return;
+  if (model_.inputs_rounded == DType::none || geometry_.k.dtype != DType::f32) return;  // 16-bit inputs are tf32 numbers as they are
   const auto rounded = [&](const void* tensor, const TensorShape& shape) {
     std::vector<float> values(shape.bytes() / sizeof(float));
     decode(DType::f32, tensor, std::span<float>(values));
