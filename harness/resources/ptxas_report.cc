@@ -142,6 +142,7 @@ std::string display_name(const std::string& mangled) {
   if (status != 0) return mangled;
   std::string text = demangled.get();
   for (const char* space : {"(anonymous namespace)::", "plumbline::", "attention::"}) text = without_all(text, space);
+  for (std::size_t at = text.find("> >"); at != std::string::npos; at = text.find("> >", at)) text.erase(at + 1, 1);
   text.erase(parameters_at(text));
   if (text.starts_with("void ")) text.erase(0, 5);
   return text;

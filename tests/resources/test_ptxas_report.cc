@@ -71,6 +71,8 @@ TEST(PtxasReport, DamagedReportsAreRefused) {
 TEST(DisplayName, ArgumentsStayAndWhatAllKernelsShareGoes) {
   EXPECT_EQ(display_name("_ZN9plumbline9attention15naive_attentionI13__nv_bfloat16EEvNS0_15NaiveParametersE"),
             "naive_attention<__nv_bfloat16>");
+  EXPECT_EQ(display_name("_ZN9plumbline9attention10decode_mmaINS0_9DecodeMmaINS0_4HalfELi64EEEEEvNS0_10ParametersE"),
+            "decode_mma<DecodeMma<Half, 64>>");
   EXPECT_EQ(display_name("_Z14tile_attentionPK6__halfS1_S1_Pfi"), "tile_attention");
   EXPECT_EQ(display_name("plain_c_kernel"), "plain_c_kernel");
 }
