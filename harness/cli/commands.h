@@ -18,6 +18,7 @@ void add_judge(CLI::App& app, int& exit_code);
 void add_show(CLI::App& app, int& exit_code);
 void add_compare(CLI::App& app, int& exit_code);
 void add_matrix(CLI::App& app, int& exit_code);
+void add_reduce(CLI::App& app, int& exit_code);
 void add_diff(CLI::App& app, int& exit_code);
 void add_history(CLI::App& app, int& exit_code);
 void add_baseline(CLI::App& app, int& exit_code);

@@ -1,0 +1,174 @@
+// plumbline reduce: the smallest case that still fails as the one named does.
+#include "harness/measure/reduce.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <csignal>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/session.h"
+#include "harness/judge/judge.h"
+#include "harness/measure/measurer.h"
+
+namespace plumbline::cli {
+namespace {
+
+std::atomic<bool> stop_requested{false};
+void request_stop(int signal) {
+  stop_requested = true;
+  std::signal(signal, SIG_DFL);
+}
+
+struct ReduceOptions {
+  ProviderOptions providers;
+  MeasureOptions measure;
+  std::string case_id;
+  double timeout_s = 60;
+  bool quiet = false;
+};
+
+// How a case fails: a smaller one that fails otherwise is another failure. The statistics of error stand for one another.
+std::string failure_of(const Judgement& judgement) {
+  if (!is_failure(judgement.verdict)) return "";
+  constexpr std::array<std::string_view, 4> limits{"peak", "beyond output rounding", "rms", "lse"};
+  std::string kind(name(judgement.verdict));
+  if (judgement.verdict != Verdict::fail || judgement.findings.empty()) return kind;
+  const std::string& statistic = judgement.findings.front().statistic;
+  const bool of_error = std::find(limits.begin(), limits.end(), statistic) != limits.end();
+  return kind + ": " + (of_error ? std::string("error beyond its limit") : statistic);
+}
+
+// The fields of a problem that differ from the default, as a suite's `set`.
+std::string as_toml(const Case& c, const std::string& failure) {
+  std::string fields;
+  const Problem defaults;
+  const auto put = [&](std::string_view key, const std::string& value, bool text) {
+    fields += fmt::format("{}{} = {}", fields.empty() ? "" : ", ", key, text ? fmt::format("\"{}\"", value) : value);
+  };
+  const Problem& p = c.problem;
+  put("dtype", std::string(name(p.dtype)), true);
+  if (p.out() != p.dtype) put("out_dtype", std::string(name(p.out())), true);
+  if (!p.inputs.empty()) put("inputs", p.inputs, true);
+  if (p.batch != defaults.batch) put("batch", std::to_string(p.batch), false);
+  put("heads_q", std::to_string(p.heads_q), false);
+  put("heads_kv", std::to_string(p.heads_kv), false);
+  put("seq_q", std::to_string(p.seq_q), false);
+  put("seq_kv", std::to_string(p.seq_kv), false);
+  put("head_dim_qk", std::to_string(p.head_dim_qk), false);
+  put("head_dim_vo", std::to_string(p.head_dim_vo), false);
+  if (p.mask != defaults.mask) put("mask", std::string(name(p.mask)), true);
+  if (p.window_left != -1 || p.window_right != -1) put("window", fmt::format("{},{}", p.window_left, p.window_right), true);
+  if (p.layout != defaults.layout) put("layout", std::string(name(p.layout)), true);
+  if (p.lengths != defaults.lengths) put("lengths", std::string(name(p.lengths)), true);
+  if (p.padding != defaults.padding) put("padding", std::string(name(p.padding)), true);
+  if (p.is_paged() && p.page_size != defaults.page_size) put("page_size", std::to_string(p.page_size), false);
+  if (p.fill != defaults.fill) put("fill", std::string(name(p.fill)), true);
+  if (p.law != defaults.law) put("law", std::string(name(p.law)), true);
+  if (p.v_law != defaults.v_law) put("v_law", std::string(name(p.v_law)), true);
+  if (p.k_scale != defaults.k_scale) put("k_scale", fmt::format("{}", p.k_scale), false);
+  if (p.v_scale != defaults.v_scale) put("v_scale", fmt::format("{}", p.v_scale), false);
+  if (p.scale != defaults.scale) put("scale", fmt::format("{}", p.scale), false);
+  if (!p.lse) put("lse", "false", false);
+  if (p.seed != defaults.seed) put("seed", std::to_string(p.seed), false);
+  std::string text = fmt::format("[[group]]\nname = \"reduced\"\nreason = \"{}\"\nkernels = [\"{}\"]\n", failure, c.kernel);
+  if (c.device != "cpu") text += fmt::format("devices = [\"{}\"]\n", c.device);
+  return text + fmt::format("set = {{ {} }}\n", fields);
+}
+
+// Measures and judges problems of one kernel.
+class Judged {
+ public:
+  Judged(const ReduceOptions& options, const std::vector<ProviderInfo>& providers, const ReviewedText& text, const Case& c)
+      : case_(c), text_(text), measurer_(options.measure, providers, text.contracts) {}
+
+  std::string failure(const Problem& problem) {
+    PlannedCase planned{"reduce", "reduce", "", Tier::smoke, {case_.kernel, case_.device, problem}, "", false, ""};
+    planned.case_id = case_id(planned.c);
+    std::string failure;
+    measurer_.measure({&planned}, [&](const Measurement& m) {
+      failure = failure_of(judge({&m.outcome, &text_.contracts, &text_.support, nullptr, nullptr}));
+    });
+    return failure;
+  }
+
+ private:
+  const Case& case_;
+  const ReviewedText& text_;
+  Measurer measurer_;
+};
+
+std::string reproduce_line(const ReduceOptions& options, const Case& c) {
+  std::string text = program_name() + " run";
+  for (const auto& provider : options.providers.providers) text += fmt::format(" --provider '{}'", provider);
+  if (options.providers.no_default_provider) text += " --no-default-provider";
+  if (!options.providers.baselines.empty()) text += fmt::format(" --baselines '{}'", options.providers.baselines.string());
+  return text + fmt::format(" --case '{}'", case_id(c));
+}
+
+int run(ReduceOptions& options) {
+  auto c = parse_case_id(options.case_id);
+  if (!c) return report_errors(c.error(), exit_usage);
+  Errors wrong;
+  for (const auto& message : validate(c->problem)) wrong.push_back({"", 0, fmt::format("{}: {}", options.case_id, message), ""});
+  if (!wrong.empty()) return report_errors(wrong, exit_usage);
+  auto text = options.providers.reviewed_text();
+  if (!text) return report_errors(text.error(), exit_usage);
+  options.measure.providers = options.providers.libraries();
+  options.measure.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(options.timeout_s * 1000));
+  auto providers = discover(options.measure);
+  if (!providers) return report_errors(providers.error(), exit_infrastructure);
+  const auto kernels = offered_kernels(*providers);
+  if (std::none_of(kernels.begin(), kernels.end(), [&](const OfferedKernel& k) { return k.name == c->kernel; })) {
+    return report_errors({{"", 0, fmt::format("there is no kernel {}", c->kernel), missing_kernel_remedy(c->kernel, kernels)}}, exit_usage);
+  }
+
+  Judged judged(options, *providers, *text, *c);
+  const std::string failure = judged.failure(c->problem);
+  if (failure.empty()) {
+    return report_errors({{"", 0, fmt::format("{} does not fail: there is nothing to reduce", options.case_id),
+                           "name a case that `plumbline run` fails, with the same --provider options"}},
+                         exit_nothing);
+  }
+  std::signal(SIGINT, request_stop);
+  std::signal(SIGTERM, request_stop);
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  int tried = 0;
+  const auto fails = [&](const Problem& problem) {
+    if (!options.quiet && terminal) fmt::print(stderr, "\r[{} problems tried]", ++tried);
+    return judged.failure(problem) == failure;
+  };
+  const Reduced reduced = reduce(c->problem, fails, [] { return stop_requested.load(); });
+  if (!options.quiet && terminal) fmt::print(stderr, "\r\033[K");
+
+  for (const ReduceStep& step : reduced.steps) fmt::print("{}\n", step.what);
+  c->problem = reduced.problem;
+  fmt::print("{}{} problems tried, {} steps kept{}\n\n{}\nreproduce: {}\n", reduced.steps.empty() ? "" : "\n", reduced.tried,
+             reduced.steps.size(), stop_requested ? " (stopped by a signal: it may be reduced further)" : "", as_toml(*c, failure),
+             reproduce_line(options, *c));
+  return exit_fine;
+}
+
+}  // namespace
+
+void add_reduce(CLI::App& app, int& exit_code) {
+  auto* command = app.add_subcommand("reduce", "Shrink a failing case while it keeps failing");
+  auto options = std::make_shared<ReduceOptions>();
+  command->add_option("case", options->case_id, "Case id, as printed after 'reproduce:'")->required()->type_name("CASE");
+  options->providers.add_to(*command);
+  command->add_option("--timeout", options->timeout_s, "Seconds one case may take in its worker")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--quiet,-q", options->quiet, "No progress");
+  command->footer(
+      "Batch, heads, lengths, head dimension and features shrink one after another as long as the case fails in the same way.\n"
+      "Prints what was kept, the smallest case as a group of a suite, and the line that repeats it. Exit 4: the case does not fail.\n"
+      "Example:\n"
+      "  plumbline reduce --provider ./libmine.so 'mine/flash/bf16/b4-h8x2-s128x3000-d128/mask=causal_bottom_right'");
+  command->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace plumbline::cli

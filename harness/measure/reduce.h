@@ -1,0 +1,31 @@
+// Shrinks a failing problem while it keeps failing: what is left is the smallest case that a person has to think about.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "harness/problem/problem.h"
+
+namespace plumbline {
+
+struct ReduceStep {
+  std::string what;  // "seq_kv 300 -> 150"
+  Problem problem;
+};
+
+struct Reduced {
+  Problem problem;
+  std::vector<ReduceStep> steps;  // those that were kept, in order
+  int tried = 0;                  // problems that `fails` was asked about
+};
+
+// The next smaller problems, boldest first: features at their default (lengths full, no window, no mask, padded layout, plain laws), one
+// sample, one head, one row, half the keys, half the head dimension, …; only valid ones, each differing from `problem`.
+std::vector<ReduceStep> smaller_problems(const Problem& problem);
+
+// `fails` says whether a problem still fails as the first one did; `problem` itself does. Greedy: the first smaller problem that fails is
+// taken, until none does; the result is 1-minimal in the steps above. `stop` (checked between problems) ends it early.
+Reduced reduce(const Problem& problem, const std::function<bool(const Problem&)>& fails, const std::function<bool()>& stop);
+
+}  // namespace plumbline

@@ -1,0 +1,53 @@
+// `plumbline reduce`: planted errors shrink to cases that a person can follow.
+#include <gmock/gmock.h>
+
+#include <regex>
+
+#include "tests/cli/command.h"
+
+namespace plumbline {
+namespace {
+
+using test::cpu_provider;
+using testing::HasSubstr;
+
+class ReduceCommand : public test::CommandTest {
+ protected:
+  static int number_of(const std::string& text, const std::string& field) {
+    std::smatch match;
+    return std::regex_search(text, match, std::regex(field + " = ([0-9]+)")) ? std::stoi(match[1]) : -1;
+  }
+};
+
+TEST_F(ReduceCommand, PlantedErrorsEndAtFewKeys) {
+  for (const std::string options : {"drop_last_key=1", "mask=off_by_one", "mask=one_key_few", "scale=1.05"}) {
+    const std::string provider = "--provider '" + cpu_provider(options) + "'";
+    const std::string large = "cpu/flash/bf16/b3-h8x2-s40x700/mask=causal_bottom_right/layout=paged_nhd/lengths=random/law=llm/seed=3";
+    const auto reduced = plumbline("reduce -q " + provider + " '" + large + "'");
+    ASSERT_EQ(reduced.code, 0) << reduced.text;
+    EXPECT_THAT(reduced.text, HasSubstr("reason = \"fail: error beyond its limit\""));
+    const int keys = number_of(reduced.text, "seq_kv");
+    EXPECT_GE(keys, 1) << reduced.text;
+    EXPECT_LE(keys, 64) << reduced.text;
+    EXPECT_EQ(number_of(reduced.text, "heads_q"), 1) << reduced.text;
+
+    // The printed line repeats the failure, and the printed group is a suite's.
+    const std::size_t line = reduced.text.find("reproduce: ") + 11;
+    EXPECT_EQ(shell(reduced.text.substr(line, reduced.text.find('\n', line) - line)).code, 1);
+    const std::size_t group = reduced.text.find("[[group]]");
+    write("reduced.toml", "schema = 1\nname = \"reduced\"\n" + reduced.text.substr(group, reduced.text.find("reproduce: ") - group));
+    EXPECT_EQ(plumbline("run -q --no-store reduced.toml " + provider).code, 1);
+  }
+}
+
+TEST_F(ReduceCommand, ACaseThatDoesNotFail_IsSaid) {
+  const auto fine = plumbline("reduce cpu/flash/bf16/b1-h1-s4x8-d64");
+  EXPECT_EQ(fine.code, 4);
+  EXPECT_THAT(fine.text, HasSubstr("does not fail: there is nothing to reduce"));
+  EXPECT_EQ(plumbline("reduce cpu/nothing/bf16/b1-h1-s4x8-d64").code, 2);
+  EXPECT_EQ(plumbline("reduce not-a-case").code, 2);
+  EXPECT_THAT(plumbline("reduce --help").text, HasSubstr("Example:"));
+}
+
+}  // namespace
+}  // namespace plumbline
