@@ -12,8 +12,8 @@ namespace plumbline::reference_gpu {
 
 class EmulatedMachine : public Machine {
  public:
-  explicit EmulatedMachine(emulator::LaunchOptions options = {}) : options_(std::move(options)) {}
-  void* allocate(std::size_t bytes) override { return ::operator new(bytes); }
+  explicit EmulatedMachine(emulator::LaunchOptions options = {}, unsigned blocks = 16) : options_(std::move(options)), blocks_(blocks) {}
+  void* allocate(std::size_t bytes) override { return std::memset(::operator new(bytes), 0, bytes); }
   void release(void* memory) override { ::operator delete(memory); }
   void upload(void* to, const void* from, std::size_t bytes) override { copy(to, from, bytes); }
   void download(void* to, const void* from, std::size_t bytes) override { copy(to, from, bytes); }
@@ -24,7 +24,7 @@ class EmulatedMachine : public Machine {
   void run_units(unsigned blocks, const UnitParameters& p) override {
     check_launch(emulator::launch(options_, {blocks}, {block_threads}, unit_shared_bytes, group_units, p));
   }
-  unsigned blocks() override { return 16; }
+  unsigned blocks() override { return blocks_; }
   std::size_t scratch_bytes() override { return std::size_t{1} << 28U; }
 
  private:
@@ -35,6 +35,7 @@ class EmulatedMachine : public Machine {
     if (!failure.empty()) throw std::runtime_error(failure);
   }
   emulator::LaunchOptions options_;
+  unsigned blocks_;
 };
 
 }  // namespace plumbline::reference_gpu

@@ -77,7 +77,7 @@ __device__ inline void sort_labels(std::uint64_t* label, std::int32_t* order, st
   std::int64_t size = 1;
   while (size < n) size *= 2;
   for (std::int64_t i = thread; i < size; i += block_threads) {
-    order[i] = static_cast<std::int32_t>(i);
+    order[i] = static_cast<std::int32_t>(i < n ? i : 0);
     if (i >= n) label[i] = ~std::uint64_t{0};
   }
   __syncthreads();
