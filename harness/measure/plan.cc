@@ -122,6 +122,7 @@ void use_kernels(std::vector<Suite>& suites, const std::vector<std::string>& glo
       for (const std::string& glob : globs) {
         cases.push_back(c);
         cases.back().kernel_pattern = glob;
+        cases.back().tensor_cores.clear();
       }
     }
     suite.cases = std::move(cases);

@@ -47,7 +47,8 @@ struct Plan {
 // `emulated/` and `cuda/`. A shard or a filter may leave nothing: an empty plan.
 Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<OfferedKernel>& kernels, const CaseFilter& filter);
 
-// Lets other kernels run the suites' problems: every group's kernels become `globs`, and diffs, which name their kernels, are dropped.
+// Lets other kernels run the suites' problems: every group's kernels become `globs`, of any tensor-core mode, and diffs, which name their
+// kernels, are dropped.
 void use_kernels(std::vector<Suite>& suites, const std::vector<std::string>& globs);
 
 // Runs what the suites ask of our GPU kernels on `devices` instead, each cuda:N or emulated:ARCH. The providers `cuda` and `emulated` offer

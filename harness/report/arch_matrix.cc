@@ -6,8 +6,8 @@
 #include <set>
 #include <tuple>
 
-#include "harness/measure/gpu_case.h"
 #include "harness/problem/text.h"
+#include "harness/provider/gpu_case.h"
 
 namespace plumbline {
 namespace {
@@ -15,8 +15,6 @@ namespace {
 using Question = std::pair<std::string, std::string>;              // kernel without its provider, problem
 using Answers = std::map<std::string, const StoredOutcome*>;       // by device
 using RowKey = std::tuple<std::string, std::string, std::string>;  // kernel, dtype, tensor cores
-
-bool is_emulated(const std::string& device) { return device.starts_with("emulated:"); }
 
 // "sm_100" behind "sm_90"; names without a number come last.
 std::int64_t arch_number(const std::string& arch) {

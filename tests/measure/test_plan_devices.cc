@@ -97,6 +97,12 @@ TEST(PlanDevices, OtherDevicesTakeTheGpuPartOfASuite) {
                                              "emulated/prefill_mma emulated:sm_80 on", "emulated/prefill_simt emulated:sm_80 off"));
 }
 
+TEST(PlanDevices, OtherKernelsNeedNoMode) {
+  std::vector<Suite> suites{suite_from(group("kernels = [\"emulated/*\"]\narch = [\"sm_80\"]\ntensor_cores = [\"on\"]\n"))};
+  use_kernels(suites, {"emulated/*_simt"});
+  EXPECT_THAT(ids(suites, emulated), ElementsAre("emulated/prefill_simt emulated:sm_80 off"));
+}
+
 TEST(PlanDevices, CasesThatBecomeTheSameAreKeptOnce) {
   const std::string lines = "kernels = [\"emulated/prefill_mma\"]\narch = [\"sm_80\", \"sm_90\"]\n";
   std::vector<Suite> suites{

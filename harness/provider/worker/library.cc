@@ -59,30 +59,37 @@ void check_fields(const std::string& path, const plumbline_provider& p) {
   }
 }
 
-std::vector<std::string> kernel_names(const std::string& path, const plumbline_provider& p) {
+// What the provider says, with "" for NULL: checked once its functions have returned, because an exception that leaves one of them is its
+// own.
+std::vector<std::string> kernel_names(const plumbline_provider& p) {
   std::vector<std::string> names;
   for (std::uint32_t i = 0; i < p.kernel_count; ++i) {
     const char* const kernel = p.kernel_name(i);
-    if (kernel == nullptr || *kernel == '\0' || std::string_view(kernel).find('/') != std::string_view::npos) {
-      throw Stop{Status::error, fmt::format("{}: kernel {} has no usable name", path, i)};
-    }
-    names.emplace_back(kernel);
+    names.emplace_back(kernel != nullptr ? kernel : "");
   }
   return names;
 }
 
-std::vector<std::string> tensor_cores(const std::string& path, const plumbline_provider& p) {
+std::vector<std::string> tensor_cores(const plumbline_provider& p) {
   std::vector<std::string> words(p.kernel_count, "none");
   const bool present = p.struct_size >= required_bytes + sizeof p.kernel_tensor_cores && p.kernel_tensor_cores != nullptr;
   for (std::uint32_t i = 0; present && i < p.kernel_count; ++i) {
     const char* const word = p.kernel_tensor_cores(i);
-    words[i] = word != nullptr ? word : "NULL";
-    if (words[i] != "on" && words[i] != "off" && words[i] != "none") {
-      throw Stop{Status::error,
-                 fmt::format(R"({}: tensor_cores of kernel {} is "{}", not "on", "off" or "none")", path, p.kernel_name(i), words[i])};
-    }
+    words[i] = word != nullptr ? word : "";
   }
   return words;
+}
+
+void check_kernels(const std::string& path, const ProviderLibrary& library) {
+  for (std::size_t i = 0; i < library.kernels.size(); ++i) {
+    const std::string &kernel = library.kernels[i], &word = library.tensor_cores[i];
+    if (kernel.empty() || kernel.find('/') != std::string::npos) {
+      throw Stop{Status::error, fmt::format("{}: kernel {} has no usable name", path, i)};
+    }
+    if (word != "on" && word != "off" && word != "none") {
+      throw Stop{Status::error, fmt::format(R"({}: tensor_cores of kernel {} is "{}", not "on", "off" or "none")", path, kernel, word)};
+    }
+  }
 }
 
 }  // namespace
@@ -104,10 +111,11 @@ ProviderLibrary load_provider(const std::string& path, const std::string& option
   call_provider("loading", [&](char*, std::size_t) {
     library.name = p.name;
     library.version = p.version;
-    library.kernels = kernel_names(path, p);
-    library.tensor_cores = tensor_cores(path, p);
+    library.kernels = kernel_names(p);
+    library.tensor_cores = tensor_cores(p);
     return PLUMBLINE_OK;
   });
+  check_kernels(path, library);
   return library;
 }
 
