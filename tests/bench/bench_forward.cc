@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -28,7 +29,7 @@ plumbline_tensor tensor(const TensorShape& shape, std::vector<std::byte>& storag
   t.struct_size = sizeof t;
   t.dtype = static_cast<std::uint32_t>(shape.dtype);
   t.memory_space = memory_space;
-  t.rank = static_cast<std::uint32_t>(shape.extent.size());
+  t.rank = static_cast<std::uint32_t>(shape.rank);
   std::copy(shape.extent.begin(), shape.extent.end(), t.extent);
   std::copy(shape.stride.begin(), shape.stride.end(), t.stride);
   t.data = storage.data();
