@@ -9,9 +9,16 @@
 namespace plumbline {
 namespace {
 
-std::vector<OfferedKernel> matching(const std::vector<OfferedKernel>& kernels, const std::string& pattern) {
+// "*/flash" on the CPU does not mean the GPU providers, which would refuse it: they are matched by their name.
+bool is_out_of_place(const std::string& kernel, const std::string& pattern, const std::string& device) {
+  const std::string provider = kernel.substr(0, kernel.find('/') + 1);
+  return device == "cpu" && (provider == "cuda/" || provider == "emulated/") && !pattern.starts_with(provider);
+}
+
+std::vector<OfferedKernel> matching(const std::vector<OfferedKernel>& kernels, const std::string& pattern, const std::string& device) {
   std::vector<OfferedKernel> found;
-  std::copy_if(kernels.begin(), kernels.end(), std::back_inserter(found), [&](const auto& k) { return glob_match(pattern, k.name); });
+  std::copy_if(kernels.begin(), kernels.end(), std::back_inserter(found),
+               [&](const auto& k) { return glob_match(pattern, k.name) && !is_out_of_place(k.name, pattern, device); });
   return found;
 }
 
@@ -30,7 +37,7 @@ class KernelChoice {
   Errors errors;
 
   std::vector<OfferedKernel> of(const SuiteCase& c) {
-    std::vector<OfferedKernel> found = matching(kernels_, c.kernel_pattern);
+    std::vector<OfferedKernel> found = matching(kernels_, c.kernel_pattern, c.device);
     if (found.empty()) {
       report(c, fmt::format("no kernel matches \"{}\"", c.kernel_pattern), missing_kernel_remedy(c.kernel_pattern, kernels_));
       return found;

@@ -22,7 +22,7 @@ class ReduceCommand : public test::CommandTest {
 TEST_F(ReduceCommand, PlantedErrorsEndAtFewKeys) {
   for (const std::string options : {"drop_last_key=1", "mask=off_by_one", "mask=one_key_few", "scale=1.05"}) {
     const std::string provider = "--provider '" + cpu_provider(options) + "'";
-    const std::string large = "cpu/flash/bf16/b3-h8x2-s40x700/mask=causal_bottom_right/layout=paged_nhd/lengths=random/law=llm/seed=3";
+    const std::string large = "cpu/flash/bf16/b3-h8x2-s20x300-d64/mask=causal_bottom_right/layout=paged_nhd/lengths=random/law=llm/seed=3";
     const auto reduced = plumbline("reduce -q " + provider + " '" + large + "'");
     ASSERT_EQ(reduced.code, 0) << reduced.text;
     EXPECT_THAT(reduced.text, HasSubstr("reason = \"fail: error beyond its limit\""));

@@ -54,6 +54,27 @@ TEST(Plan, ExpandsKernelGlobs) {
   EXPECT_EQ(plan->cases.size(), 13U);
 }
 
+TEST(Plan, AGlobOverProvidersLeavesGpuKernelsToGpus) {
+  const std::vector<OfferedKernel> all{{"cpu/flash"}, {"emulated/flash"}, {"cuda/flash"}};
+  const auto kernels_on = [&](const std::string& pattern, const std::string& device) {
+    Suite suite = two_groups();
+    suite.diffs.clear();
+    suite.cases.resize(1);
+    suite.cases[0].kernel_pattern = pattern;
+    suite.cases[0].device = device;
+    std::vector<std::string> names;
+    const auto plan = make_plan({suite}, all, {});
+    if (plan) {
+      for (const PlannedCase& c : plan->cases) names.push_back(c.c.kernel);
+    }
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(kernels_on("*/flash", "cpu"), Names{"cpu/flash"});
+  EXPECT_EQ(kernels_on("emulated/*", "cpu"), Names{"emulated/flash"}) << "named: it refuses with its reason";
+  EXPECT_EQ(kernels_on("*/flash", "emulated:sm_90").size(), 3U);
+}
+
 TEST(Plan, ShardsPartitionTheCases) {
   std::set<std::string> seen;
   std::size_t total = 0;

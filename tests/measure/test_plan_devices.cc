@@ -55,8 +55,8 @@ std::string error_of(const Suite& suite, const std::vector<OfferedKernel>& kerne
 TEST(PlanDevices, TensorCoresChooseAmongTheKernelsThatAPatternMatches) {
   EXPECT_THAT(ids({suite_from(group("kernels = [\"emulated/*\"]\narch = [\"sm_80\", \"sm_90\"]\ntensor_cores = [\"on\"]\n"))}, emulated),
               ElementsAre("emulated/prefill_mma emulated:sm_80 on", "emulated/prefill_mma emulated:sm_90 on"));
-  EXPECT_THAT(ids({suite_from(group("kernels = [\"*/*\"]\ntensor_cores = [\"none\", \"off\"]\n"))}, emulated),
-              ElementsAre("cpu/flash cpu none", "emulated/prefill_simt cpu off"));
+  EXPECT_THAT(ids({suite_from(group("kernels = [\"*/*\"]\narch = [\"sm_80\"]\ntensor_cores = [\"none\", \"off\"]\n"))}, emulated),
+              ElementsAre("cpu/flash emulated:sm_80 none", "emulated/prefill_simt emulated:sm_80 off"));
 }
 
 TEST(PlanDevices, AModeThatNoKernelHasIsAnErrorWithItsLine) {
