@@ -43,9 +43,9 @@ struct Plan {
 
 // Expands kernel globs against `kernels`, keeps those with the tensor-core modes that the case asks for, and applies the filter to
 // "suite/group/case id" and to the bare case id (a diff is matched by "suite/name" and by both of its case ids, and sharded by its first
-// case). On the CPU a pattern matches kernels of `emulated/` and `cuda/` only where it names that provider: "*/*" does not mean kernels that
-// refuse the CPU. A pattern that matches no kernel is an error that names the suite's line and the kernels there are, or how to get those of
-// `emulated/` and `cuda/`. A shard or a filter may leave nothing: an empty plan.
+// case). On the CPU a pattern matches kernels of `emulated/` and `cuda/` only where it names that provider: "*/*" does not mean kernels
+// that refuse the CPU. A pattern that matches no kernel is an error that names the suite's line and the kernels there are, or how to get
+// those of `emulated/` and `cuda/`. A shard or a filter may leave nothing: an empty plan.
 Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<OfferedKernel>& kernels, const CaseFilter& filter);
 
 // Lets other kernels run the suites' problems: every group's kernels become `globs`, of any tensor-core mode, and diffs, which name their
