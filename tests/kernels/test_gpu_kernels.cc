@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "tests/built_library.h"
 #include "tests/kernels/exact.h"
 
 namespace plumbline::testing {
@@ -14,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 
 const Library& library() {
-  static const Library loaded(PLUMBLINE_GPU_LIBRARY);
+  static const Library loaded(test::built_library(PLUMBLINE_GPU_LIBRARY));
   return loaded;
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "harness/reference/reference_library.h"
+#include "tests/built_library.h"
 #include "tests/reference/filled_problem.h"
 #include "tests/reference/quad_attention.h"
 #include "tests/reference/quad_cases.h"
@@ -15,7 +16,7 @@ namespace plumbline {
 namespace {
 
 std::shared_ptr<const ReferenceLibrary> library() {
-  static const auto opened = ReferenceLibrary::open(PLUMBLINE_REFERENCE_LIBRARY);
+  static const auto opened = ReferenceLibrary::open(test::built_library(PLUMBLINE_REFERENCE_LIBRARY));
 #ifdef PLUMBLINE_NEEDS_GPU
   if (!opened) return nullptr;  // no device
 #else

@@ -1,8 +1,9 @@
-// The cuda provider without a GPU: it loads without a driver and says why it cannot run.
+// The cuda provider without a GPU: it loads without a driver and says why it cannot run. A GPU that is there is hidden.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdlib>
 
 #include "tests/kernels/exact.h"
 
@@ -12,6 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 
 const Library& cuda_library() {
+  setenv("CUDA_VISIBLE_DEVICES", "-1", 1);  // read by the first call of CUDA
   static const Library library(PLUMBLINE_CUDA_LIBRARY);
   return library;
 }
@@ -25,8 +27,6 @@ std::pair<plumbline_status, std::string> query(const plumbline_device& device, D
   const plumbline_status status = provider.query(0, &asked, &device, reason.data(), reason.size());
   return {status, reason.data()};
 }
-
-bool has_gpu() { return query(first_device(*cuda_library().provider())).first == PLUMBLINE_OK; }
 
 TEST(CudaProvider, LoadsAndNamesItself) {
   EXPECT_EQ(cuda_library().provider("", PLUMBLINE_ABI_VERSION + 1), nullptr);
@@ -45,7 +45,6 @@ TEST(CudaProvider, RefusesTheHost) {
 }
 
 TEST(CudaProvider, WithoutAGpuSaysWhyAndReturnsErrors) {
-  if (has_gpu()) GTEST_SKIP() << "this machine has a GPU";
   const plumbline_provider& provider = *cuda_library().provider();
   const plumbline_device device = first_device(provider);
   EXPECT_EQ(query(device).first, PLUMBLINE_UNSUPPORTED);
