@@ -1,0 +1,53 @@
+// A kernel prepared through its provider's C ABI, to be run as often as wanted: what measuring its time needs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/problem/geometry.h"
+#include "harness/provider/plumbline_provider.h"
+
+namespace plumbline::testing {
+
+// The problem's tensors in the provider's memory. Q, K and V hold normal random numbers, in every slot, also of padding: numbers that are
+// alike would let a GPU draw less power and clock higher than it does on real ones.
+class KernelCall {
+ public:
+  // `kernel` without the provider's name. The provider's options are those of the last call of its plumbline_get_provider.
+  KernelCall(const plumbline_provider& provider, const std::string& kernel, const Problem& problem);
+  ~KernelCall();
+  KernelCall(const KernelCall&) = delete;
+  KernelCall& operator=(const KernelCall&) = delete;
+
+  // Why it cannot be run; empty: it can. `unsupported`: the kernel does not take the problem.
+  const std::string& error() const { return error_; }
+  bool unsupported() const { return unsupported_; }
+
+  // Enqueues one run on the default stream. Empty text: done.
+  std::string run();
+  std::string synchronize();
+  // Of the last run.
+  const plumbline_description& describe();
+  // Bytes of `out` as they lie in memory, after synchronize().
+  std::vector<std::byte> output();
+
+ private:
+  void place(const TensorShape& shape, plumbline_tensor& tensor, bool filled);
+  void* allocate(std::uint64_t bytes);
+  void fill(void* to, DType dtype, std::uint64_t bytes);
+  void prepare(std::uint32_t index, const plumbline_problem& problem);
+  bool failed(std::int32_t code, const char* what);
+
+  const plumbline_provider& provider_;
+  const Geometry geometry_;
+  plumbline_device device_;
+  plumbline_tensors tensors_{};
+  plumbline_plan* plan_ = nullptr;
+  plumbline_description description_{};
+  std::vector<void*> allocated_;
+  std::string error_;
+  bool unsupported_ = false;
+};
+
+}  // namespace plumbline::testing
