@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <csignal>
 
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
@@ -16,12 +14,6 @@
 
 namespace plumbline::cli {
 namespace {
-
-std::atomic<bool> stop_requested{false};
-void request_stop(int signal) {
-  stop_requested = true;
-  std::signal(signal, SIG_DFL);
-}
 
 struct ReduceOptions {
   ProviderOptions providers;
@@ -133,15 +125,14 @@ int run(ReduceOptions& options) {
                            "name a case that `plumbline run` fails, with the same --provider options"}},
                          exit_nothing);
   }
-  std::signal(SIGINT, request_stop);
-  std::signal(SIGTERM, request_stop);
+  std::atomic<bool>& stop_requested = stop_on_signals();
   const bool terminal = isatty(STDERR_FILENO) != 0;
   int tried = 0;
   const auto fails = [&](const Problem& problem) {
     if (!options.quiet && terminal) fmt::print(stderr, "\r[{} problems tried]", ++tried);
     return judged.failure(problem) == failure;
   };
-  const Reduced reduced = reduce(c->problem, fails, [] { return stop_requested.load(); });
+  const Reduced reduced = reduce(c->problem, fails, [&] { return stop_requested.load(); });
   if (!options.quiet && terminal) fmt::print(stderr, "\r\033[K");
 
   for (const ReduceStep& step : reduced.steps) fmt::print("{}\n", step.what);

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <csignal>
 #include <fstream>
 #include <thread>
 
@@ -13,13 +12,6 @@
 
 namespace plumbline::cli {
 namespace {
-
-std::atomic<bool> stop_requested{false};
-// A second signal ends the program at once.
-void request_stop(int signal) {
-  stop_requested = true;
-  std::signal(signal, SIG_DFL);
-}
 
 struct RunOptions {
   ProviderOptions providers;
@@ -135,8 +127,7 @@ int run(RunOptions& options) {
     if (!opened) return report_errors(opened.error(), exit_infrastructure);
     store = std::move(*opened);
   }
-  std::signal(SIGINT, request_stop);
-  std::signal(SIGTERM, request_stop);
+  std::atomic<bool>& stop_requested = stop_on_signals();
   const Runner runner{options.measure, *providers, text->contracts, options.jobs, &stop_requested};
   RunSession session(this_run(options.purpose, options.cases.shard, options.reproduce, options.cases.suites), runner, *text, store.get());
   {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -56,6 +57,18 @@ std::int64_t memory_in_whole_gib() {
 
 std::string version() {
   return fmt::format("plumbline {} (judge {}, reference {}, schema {})", build::version, judge_version, reference_version, schema_version);
+}
+
+std::atomic<bool>& stop_on_signals() {
+  static std::atomic<bool> requested{false};
+  static_assert(std::atomic<bool>::is_always_lock_free);
+  const auto request = [](int signal) {
+    requested = true;
+    std::signal(signal, SIG_DFL);
+  };
+  std::signal(SIGINT, request);
+  std::signal(SIGTERM, request);
+  return requested;
 }
 
 int report_errors(const Errors& errors, int code) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -14,6 +15,9 @@
 #include "harness/store/store.h"
 
 namespace plumbline::cli {
+
+// Set by SIGINT and SIGTERM from the call on; a second signal ends the program at once.
+std::atomic<bool>& stop_on_signals();
 
 // Prints errors to stderr and returns the exit code.
 int report_errors(const Errors& errors, int code);

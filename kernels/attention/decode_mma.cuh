@@ -8,7 +8,7 @@
 // Warps share nothing while they compute, so each waits for its own copies only.
 #pragma once
 
-#include "kernels/attention/fragments.cuh"
+#include "kernels/attention/online_softmax.cuh"
 #include "kernels/attention/results.cuh"
 
 namespace plumbline::attention {
@@ -91,9 +91,9 @@ __global__ void __launch_bounds__(Tiling::threads) decode_mma(const Parameters p
   for (int half = 0; half < 2; ++half) {
     const int row = lane.g + 8 * half;
     keys[half] = first_row + row < rows ? visible_keys(p, sample, position_of(row)) : Keys{0, 0};
+    if (keys[half].end > block_keys.end) keys[half].end = block_keys.end;
   }
-  float m[2] = {-INFINITY, -INFINITY};
-  float l[2] = {0, 0};
+  OnlineSoftmax sums;
   Fragment<float> o[column_blocks] = {};
 
   for (int tile = first_tile; tile < end_tile; ++tile) {
@@ -118,40 +118,8 @@ __global__ void __launch_bounds__(Tiling::threads) decode_mma(const Parameters p
     }
 
     // 4. Online softmax over these 16 keys
-    float s[key_blocks][4];
-    float row_max[2] = {-INFINITY, -INFINITY};
-#pragma unroll
-    for (int block = 0; block < key_blocks; ++block) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int key = first_key(tile) + block * 8 + 2 * lane.t + i % 2;
-        const bool visible = key >= keys[i / 2].begin && key < keys[i / 2].end && key < block_keys.end;
-        s[block][i] = visible ? p.scale_log2 * product[block][i] : -INFINITY;
-        row_max[i / 2] = fmaxf(row_max[i / 2], s[block][i]);
-      }
-    }
-    float reference[2], rescale[2];
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const float m_new = fmaxf(m[half], quad_max(row_max[half]));
-      reference[half] = finite_or_zero(m_new);
-      rescale[half] = exp2_of(m[half] - reference[half]);
-      l[half] *= rescale[half];
-      m[half] = m_new;
-    }
-#pragma unroll
-    for (int block = 0; block < key_blocks; ++block) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        s[block][i] = exp2_of(s[block][i] - reference[i / 2]);
-        l[i / 2] += s[block][i];
-      }
-    }
-#pragma unroll
-    for (int block = 0; block < column_blocks; ++block) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) o[block].x[i] *= rescale[i / 2];
-    }
+    float weights[key_blocks][4];
+    next_tile(sums, weights, o, product, keys, first_key(tile), p.scale_log2);
 
     // 5. O += P V, when V has landed
     simt::cp_async_wait<2>();
@@ -160,7 +128,7 @@ __global__ void __launch_bounds__(Tiling::threads) decode_mma(const Parameters p
 #pragma unroll
     for (int step = 0; step < key_steps; ++step) {
       std::uint32_t p_fragment[4];
-      Mma::a_of_weights(p_fragment, s, step);
+      Mma::a_of_weights(p_fragment, weights, step);
 #pragma unroll
       for (int block = 0; block < column_blocks; block += 2) {
         std::uint32_t v_fragment[2][2];
@@ -174,12 +142,12 @@ __global__ void __launch_bounds__(Tiling::threads) decode_mma(const Parameters p
   // 6. The warps' parts, [warps, 16, head_dim] and [warps, 16] of m and l, take the place of the tiles.
   __syncthreads();
   float* const parts = reinterpret_cast<float*>(shared);
-  Sums* const sums = reinterpret_cast<Sums*>(parts + warps * tile_q * head_dim);
+  Sums* const part_sums = reinterpret_cast<Sums*>(parts + warps * tile_q * head_dim);
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int row = warp * tile_q + lane.g + 8 * half;
-    const float total = quad_sum(l[half]);
-    if (lane.t == 0) sums[row] = {m[half], total};
+    const float total = quad_sum(sums.l[half]);
+    if (lane.t == 0) part_sums[row] = {sums.m[half], total};
     for (int block = 0; block < column_blocks; ++block) {
       parts[row * head_dim + block * 8 + 2 * lane.t] = o[block].x[2 * half];
       parts[row * head_dim + block * 8 + 2 * lane.t + 1] = o[block].x[2 * half + 1];
@@ -190,7 +158,7 @@ __global__ void __launch_bounds__(Tiling::threads) decode_mma(const Parameters p
     const int row = i / head_dim, column = i % head_dim;
     if (first_row + row >= rows) break;
     const Combined all = combine(
-        warps, [&](int part) { return sums[part * tile_q + row]; }, [&](int part) { return parts[part * tile_q * head_dim + i]; });
+        warps, [&](int part) { return part_sums[part * tile_q + row]; }, [&](int part) { return parts[part * tile_q * head_dim + i]; });
     store_decoded<Element>(p, sample, position_of(row), head_of(row), split, column, all);
   }
 #endif

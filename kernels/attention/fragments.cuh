@@ -172,14 +172,4 @@ __device__ __forceinline__ void copy_rows(const SharedTile<Element, Columns>& ti
   }
 }
 
-// Maximum, sum over the four lanes that share rows g and g + 8.
-__device__ __forceinline__ float quad_max(float x) {
-  x = fmaxf(x, __shfl_xor_sync(0xffffffffU, x, 1));
-  return fmaxf(x, __shfl_xor_sync(0xffffffffU, x, 2));
-}
-__device__ __forceinline__ float quad_sum(float x) {
-  x += __shfl_xor_sync(0xffffffffU, x, 1);
-  return x + __shfl_xor_sync(0xffffffffU, x, 2);
-}
-
 }  // namespace plumbline::attention

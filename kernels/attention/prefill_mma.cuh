@@ -15,7 +15,7 @@
 
 #include <type_traits>
 
-#include "kernels/attention/fragments.cuh"
+#include "kernels/attention/online_softmax.cuh"
 #include "kernels/attention/results.cuh"
 
 namespace plumbline::attention {
@@ -81,8 +81,7 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_mma(const Parameters 
   // Of this lane's rows, g and g + 8 of its warp's 16.
   Keys keys[2];
   for (int half = 0; half < 2; ++half) keys[half] = visible_keys(p, sample, first_row + warp_row + lane.g + 8 * half);
-  float m[2] = {-INFINITY, -INFINITY};
-  float l[2] = {0, 0};  // of this lane's columns; the four lanes of a row are added at the end
+  OnlineSoftmax rows;
   Fragment<float> o[column_blocks] = {};
 
   for (int tile = first_tile; tile < end_tile; ++tile) {
@@ -110,52 +109,18 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_mma(const Parameters 
       }
     }
 
-    // 4. Scale, mask, and the rows' maxima
-    float s[key_blocks][4];
-    float row_max[2] = {-INFINITY, -INFINITY};
-#pragma unroll
-    for (int block = 0; block < key_blocks; ++block) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int key = tile * tile_kv + block * 8 + 2 * lane.t + i % 2;
-        const bool visible = key >= keys[i / 2].begin && key < keys[i / 2].end;
-        s[block][i] = visible ? p.scale_log2 * product[block][i] : -INFINITY;
-        row_max[i / 2] = fmaxf(row_max[i / 2], s[block][i]);
-      }
-    }
+    // 4. P = 2^(S - m'), l and O to the new maximum
+    float weights[key_blocks][4];
+    next_tile(rows, weights, o, product, keys, tile * tile_kv, p.scale_log2);
 
-    // 5. P = 2^(S - m'), l and O to the new maximum
-    float reference[2], rescale[2];
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const float m_new = fmaxf(m[half], quad_max(row_max[half]));
-      reference[half] = finite_or_zero(m_new);
-      rescale[half] = exp2_of(m[half] - reference[half]);
-      l[half] *= rescale[half];
-      m[half] = m_new;
-    }
-#pragma unroll
-    for (int block = 0; block < key_blocks; ++block) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        s[block][i] = exp2_of(s[block][i] - reference[i / 2]);
-        l[i / 2] += s[block][i];
-      }
-    }
-#pragma unroll
-    for (int block = 0; block < column_blocks; ++block) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) o[block].x[i] *= rescale[i / 2];
-    }
-
-    // 6. This V has landed.
+    // 5. This V has landed.
     simt::cp_async_wait<2>();
     __syncthreads();
 
-    // 7. O += P V
+    // 6. O += P V
     std::uint32_t p_fragment[key_steps][4];
 #pragma unroll
-    for (int step = 0; step < key_steps; ++step) Mma::a_of_weights(p_fragment[step], s, step);
+    for (int step = 0; step < key_steps; ++step) Mma::a_of_weights(p_fragment[step], weights, step);
     const Tile v = v_tile(tile);
 #pragma unroll
     for (int block = 0; block < column_blocks; block += 2) {
@@ -179,10 +144,10 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_mma(const Parameters 
     }
   }
 
-  // 8. out = O / l; a row without keys, or of padding: zeros and -infinity
+  // 7. out = O / l; a row without keys, or of padding: zeros and -infinity
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    const float total = quad_sum(l[half]);
+    const float total = quad_sum(rows.l[half]);
     const int position = first_row + warp_row + lane.g + 8 * half;
     if (position >= sample.positions) continue;
     const std::int64_t to = query_offset(p, p.out, sample, position, head);
@@ -192,7 +157,7 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_mma(const Parameters 
       const float high = total != 0 ? o[block].x[2 * half + 1] / total : 0.0F;
       store_pair<Element>(p, to + (block * 8 + 2 * lane.t) * p.out.element_stride, low, high);
     }
-    if (lane.t == 0) store_lse(p, sample, position, head, m[half], total);
+    if (lane.t == 0) store_lse(p, sample, position, head, rows.m[half], total);
   }
 #endif
 }

@@ -1,0 +1,70 @@
+// One tile of online softmax in the registers of a warp, between S = Q K^T and O += P V.
+#pragma once
+
+#include "kernels/attention/fragments.cuh"
+#include "kernels/attention/sequences.cuh"
+
+namespace plumbline::attention {
+
+// Of a lane's rows, g and g + 8: the running maximum, in units of log2, and the sum of P over this lane's columns. The four lanes of a row
+// have the same m and add their l at the end (quad_sum).
+struct OnlineSoftmax {
+  float m[2] = {-INFINITY, -INFINITY};
+  float l[2] = {0, 0};
+};
+
+// Maximum, sum over the four lanes that share rows g and g + 8.
+__device__ __forceinline__ float quad_max(float x) {
+  x = fmaxf(x, __shfl_xor_sync(0xffffffffU, x, 1));
+  return fmaxf(x, __shfl_xor_sync(0xffffffffU, x, 2));
+}
+__device__ __forceinline__ float quad_sum(float x) {
+  x += __shfl_xor_sync(0xffffffffU, x, 1);
+  return x + __shfl_xor_sync(0xffffffffU, x, 2);
+}
+
+//   S = scale q . k where the row sees the key      m' = max(m, max_j S_j)      P = 2^(S - m')
+//   l = l 2^(m - m') + sum_j P_j                    O = O 2^(m - m')
+// `product` is Q K^T of the tile that begins at `first_key`, keys[] what the two rows see. P is not rounded yet.
+template <class Accumulator, int KeyBlocks, int ColumnBlocks>
+__device__ __forceinline__ void next_tile(OnlineSoftmax& rows, float (&p)[KeyBlocks][4], Fragment<float> (&o)[ColumnBlocks],
+                                          const Fragment<Accumulator> (&product)[KeyBlocks], const Keys (&keys)[2], int first_key,
+                                          float scale_log2) {
+  const int lane_key = first_key + 2 * this_lane().t;
+  float row_max[2] = {-INFINITY, -INFINITY};
+#pragma unroll
+  for (int block = 0; block < KeyBlocks; ++block) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int key = lane_key + block * 8 + i % 2;
+      const bool visible = key >= keys[i / 2].begin && key < keys[i / 2].end;
+      p[block][i] = visible ? scale_log2 * product[block][i] : -INFINITY;
+      row_max[i / 2] = fmaxf(row_max[i / 2], p[block][i]);
+    }
+  }
+
+  float reference[2], rescale[2];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const float m = fmaxf(rows.m[half], quad_max(row_max[half]));
+    reference[half] = finite_or_zero(m);
+    rescale[half] = exp2_of(rows.m[half] - reference[half]);
+    rows.l[half] *= rescale[half];
+    rows.m[half] = m;
+  }
+#pragma unroll
+  for (int block = 0; block < KeyBlocks; ++block) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      p[block][i] = exp2_of(p[block][i] - reference[i / 2]);
+      rows.l[i / 2] += p[block][i];
+    }
+  }
+#pragma unroll
+  for (int block = 0; block < ColumnBlocks; ++block) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) o[block].x[i] *= rescale[i / 2];
+  }
+}
+
+}  // namespace plumbline::attention
