@@ -1,0 +1,59 @@
+// What a block of rows works on.
+#pragma once
+
+#include <limits>
+
+#include "kernels/cpu/workspace.h"
+#include "kernels/mutants/sequence.h"
+
+namespace plumbline::mutants {
+
+inline constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
+inline constexpr std::int64_t most_splits = 7;
+
+// Rows [first, first + rows) of one query head of a sample; `first` counts the sample's query tokens.
+struct Block {
+  std::int64_t sample = 0, head = 0, first = 0, rows = 0;
+};
+
+struct Scratch {
+  std::int64_t width_qk, width_vo;  // head dimensions, rounded up to 8
+  float* q;                         // [block_rows, width_qk]
+  float* k_t;                       // [width_qk, 128]  transposed
+  float* row_of_k;                  // [width_qk]
+  float* v;                         // [128, width_vo]
+  float* s;                         // [block_rows, 128]  S, then P
+  float* m;                         // [block_rows]  running maximum, in powers of two
+  float* l;                         // [block_rows]  running sum of P
+  float* rescale;                   // [block_rows]  2^(m - m')
+  float* out;                       // [block_rows, width_vo]  O
+  float* lse;                       // [block_rows]  in powers of two
+  float* product;                   // [width_vo]
+  float* partial_out;               // [most_splits, block_rows, width_vo]
+  float* partial_lse;               // [most_splits, block_rows]
+  float* before;                    // [block_rows, width_vo]  O and lse before the last tile
+  float* lse_before;                // [block_rows]
+
+  Scratch(const plumbline_problem& problem, cpu::Workspace& w)
+      : width_qk(cpu::round_up(problem.head_dim_qk, 8)),
+        width_vo(cpu::round_up(problem.head_dim_vo, 8)),
+        q(w.take<float>(block_rows * width_qk)),
+        k_t(w.take<float>(width_qk * widest_tile)),
+        row_of_k(w.take<float>(width_qk)),
+        v(w.take<float>(widest_tile * width_vo)),
+        s(w.take<float>(block_rows * widest_tile)),
+        m(w.take<float>(block_rows)),
+        l(w.take<float>(block_rows)),
+        rescale(w.take<float>(block_rows)),
+        out(w.take<float>(block_rows * width_vo)),
+        lse(w.take<float>(block_rows)),
+        product(w.take<float>(width_vo)),
+        partial_out(w.take<float>(most_splits * block_rows * width_vo)),
+        partial_lse(w.take<float>(most_splits * block_rows)),
+        before(w.take<float>(block_rows * width_vo)),
+        lse_before(w.take<float>(block_rows)) {}
+
+  static constexpr std::int64_t widest_tile = 128;
+};
+
+}  // namespace plumbline::mutants

@@ -1,0 +1,432 @@
+// Attention by tiles with an online softmax, to be read from top to bottom with the change left out:
+//
+//   for each block of rows of one head, for each KV split, for each tile of keys
+//     S = Q K^T                           [rows, keys]
+//     m' = max(m, row max of c S)         c = scale * log2(e): S is kept in powers of two
+//     P = 2^(c S - m'),  l = l 2^(m - m') + row sum of P
+//     O = O 2^(m - m') + round(P) V
+//   out_s = O / l,  lse_s = m + log2 l    for each split s
+//   out = sum_s w_s out_s / sum_s w_s,  w_s = 2^(lse_s - max lse),  LSE = ln(2) (max lse + log2 sum_s w_s)
+//
+// Rows of a block differ only in what they see, so a row's bits do not depend on its block, its sample's neighbours or the layout.
+#include "kernels/mutants/online_softmax.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "kernels/mutants/results.h"
+#include "kernels/mutants/stale.h"
+
+namespace plumbline::mutants {
+namespace {
+
+// ---- Sizes ------------------------------------------------------------------------------------------------------------------------
+
+std::int64_t tile_keys(Change change) {
+  switch (change) {
+    case Change::legal_tile_16:
+      return 16;
+    case Change::legal_tile_48:
+      return 48;
+    case Change::legal_tile_128:
+      return 128;
+    case Change::race_autotuner:
+      return is_odd_call() ? 64 : 32;
+    default:
+      return 32;
+  }
+}
+
+// One split for each 128 keys, at most 4.
+std::int64_t splits_of(Change change, std::int64_t keys) {
+  if (change == Change::legal_one_split) return 1;
+  if (change == Change::legal_seven_splits) return 7;
+  return std::clamp<std::int64_t>((keys + 127) / 128, 1, 4);
+}
+
+Sum sum_of_products(const plumbline_problem& problem, Mode mode, Change change) {
+  if (change == Change::legal_multiply_then_add) return Sum::multiply_then_add;
+  if (change == Change::legal_product_in_fp64) return Sum::fp64;
+  // fp32 inputs have products that no tensor core forms.
+  const bool tensor_cores = problem.dtype_q != PLUMBLINE_F32 || mode == Mode::tf32;
+  if (change == Change::legal_tensor_core_sm_80 && tensor_cores) return Sum::tensor_core_sm_80;
+  if (change == Change::legal_tensor_core_sm_90 && tensor_cores) return Sum::tensor_core_sm_90;
+  return Sum::fma;
+}
+
+class Kernel {
+ public:
+  Kernel(const Sequence& sequence, const Scratch& scratch, Mode mode, Change change)
+      : sequence_(sequence),
+        problem_(sequence.problem()),
+        t_(scratch),
+        mode_(mode),
+        change_(change),
+        tile_keys_(tile_keys(change)),
+        p_dtype_(p_dtype(problem_, mode, change)),
+        narrow_(narrow_dtype(problem_)),
+        c_(logit_factor()),
+        sum_(sum_of_products(problem_, mode, change)),
+        results_(sequence, scratch, mode, change) {}
+
+  void run() {
+    for (block_.sample = 0; block_.sample < sequence_.samples(); ++block_.sample) {
+      const Range tokens = sequence_.computed_tokens(block_.sample);
+      const std::int64_t step = is(Change::legal_one_row_blocks) ? 1 : block_rows;
+      for (block_.head = 0; block_.head < problem_.heads_q; ++block_.head) {
+        for (block_.first = tokens.begin; block_.first < tokens.end; block_.first += step) {
+          block_.rows = std::min(step, tokens.end - block_.first);
+          run_block();
+        }
+      }
+    }
+    if (cpu::is_padded(problem_.layout) && !is(Change::memory_padded_rows_unwritten) && !is(Change::memory_padded_rows_computed)) {
+      cpu::clear_padded_rows(sequence_.attention());
+    }
+  }
+
+ private:
+  bool is(Change change) const { return change_ == change; }
+
+  // ---- Constants ----
+
+  float logit_factor() const {
+    double scale = problem_.scale;
+    if (is(Change::precision_scale_one_in_a_thousand)) scale *= 1.001;
+    if (is(Change::precision_scale_one_percent)) scale *= 1.01;
+    if (is(Change::precision_scale_ignored)) scale = 1 / std::sqrt(static_cast<double>(problem_.head_dim_qk));
+    if (is(Change::precision_scale_twice)) scale *= problem_.scale;
+    const auto c = static_cast<float>(is(Change::softmax_log2e_missing) ? scale : scale * log2_e);
+    return is(Change::precision_scale_in_16_bits) ? round_one(narrow_, c) : c;
+  }
+
+  // By how much the running maximum may lag behind: P stays below 2^limit.
+  float lazy_limit() const {
+    const bool e4m3 = p_dtype_ == PLUMBLINE_E4M3;
+    if (is(Change::legal_lazy_rescale)) return e4m3 ? 0.5F : 8.0F;
+    if (is(Change::precision_lazy_overflow) && e4m3) return 4;
+    if (is(Change::precision_lazy_overflow) && p_dtype_ == PLUMBLINE_F16) return 20;
+    return 0;
+  }
+
+  // ---- A block of rows ----
+
+  void run_block() {
+    for (std::int64_t r = 0; r < block_.rows; ++r) load_query(r);
+    const std::int64_t keys = sequence_.end_of_keys(block_.sample);
+    const std::int64_t splits = splits_of(change_, sequence_.length_kv(block_.sample));
+    for (split_ = 0; split_ < splits; ++split_) {
+      reset();
+      visit_tiles(split_range(splits, keys));
+      results_.normalise(block_);
+      results_.store_partial(block_, split_);
+    }
+    if (splits > 1) results_.merge(block_, splits);
+    results_.store(block_);
+  }
+
+  void load_query(std::int64_t r) {
+    float* q = t_.q + r * t_.width_qk;
+    sequence_.load_query(block_.sample, block_.first + r, block_.head, q);
+    if (mode_ == Mode::tf32 || is(Change::precision_inputs_tf32)) round_row(PLUMBLINE_TF32, q, problem_.head_dim_qk);
+    if (is(Change::precision_q_prescaled)) {
+      for (std::int64_t d = 0; d < problem_.head_dim_qk; ++d) q[d] *= c_;
+      const bool f32 = problem_.dtype_q == PLUMBLINE_F32;
+      round_row(f32 ? static_cast<std::uint32_t>(PLUMBLINE_TF32) : problem_.dtype_q, q, problem_.head_dim_qk);
+    }
+  }
+
+  Range visible(std::int64_t r) const { return sequence_.visible_keys(block_.sample, block_.head, block_.first + r); }
+
+  // Keys of a split: whole tiles, as many for each split.
+  Range split_range(std::int64_t splits, std::int64_t keys) const {
+    if (is(Change::split_overlaps) && splits > 1) {  // chunks that no tile divides
+      const std::int64_t chunk = (keys + splits - 1) / splits;
+      return {split_ * chunk, std::min(keys, (split_ + 1) * chunk)};
+    }
+    const std::int64_t tiles = (keys + tile_keys_ - 1) / tile_keys_;
+    const std::int64_t per_split = is(Change::split_tail_dropped) ? tiles / splits : (tiles + splits - 1) / splits;
+    return {split_ * per_split * tile_keys_, std::min(keys, (split_ + 1) * per_split * tile_keys_)};
+  }
+
+  void reset() {
+    const float start = is(Change::softmax_max_starts_at_zero) ? 0.0F : is(Change::softmax_finite_sentinel) ? sentinel() : minus_infinity;
+    std::fill_n(t_.m, block_.rows, start);
+    std::fill_n(t_.l, block_.rows, 0.0F);
+    std::fill_n(t_.rescale, block_.rows, 1.0F);
+    std::fill_n(t_.lse_before, block_.rows, minus_infinity);
+    if (!is(Change::memory_workspace_not_cleared) || split_ > 0) std::fill_n(t_.out, block_.rows * t_.width_vo, 0.0F);
+    if (is(Change::stale_accumulator) && is_first_of_call()) {
+      std::copy_n(stale_accumulator(block_.rows * t_.width_vo), block_.rows * t_.width_vo, t_.out);
+    }
+  }
+
+  bool is_first_of_call() const { return block_.sample == 0 && block_.head == 0 && block_.first == 0 && split_ == 0; }
+  float sentinel() const { return -5e4F * c_; }
+
+  // What some row of the block sees.
+  Range seen_by_block() const {
+    Range seen{std::numeric_limits<std::int64_t>::max(), 0};
+    for (std::int64_t r = 0; r < block_.rows; ++r) {
+      if (visible(r).size() == 0 && !is(Change::mask_empty_row_averages)) continue;
+      const Range row = visible(r).size() == 0 ? Range{0, sequence_.end_of_keys(block_.sample)} : visible(r);
+      seen = {std::min(seen.begin, row.begin), std::max(seen.end, row.end)};
+    }
+    if (is(Change::mask_causal_extent_of_first_row)) seen.end = std::max(visible(0).end, seen.begin);
+    return seen;
+  }
+
+  void visit_tiles(Range keys) {
+    const Range seen = seen_by_block();
+    std::int64_t first = keys.begin, end = keys.end;  // of tiles that hold some of `seen`
+    while (first < end && first + tile_keys_ <= seen.begin) first += tile_keys_;
+    while (first < end && first + (tiles_in({first, end}) - 1) * tile_keys_ >= seen.end)
+      end = first + (tiles_in({first, end}) - 1) * tile_keys_;
+    if (is(Change::mask_window_skips_first_tile) && problem_.window_left >= 0 && seen.begin > first) first += tile_keys_;
+    const std::int64_t tiles = tiles_in({first, end});
+    for (std::int64_t i = 0; i < tiles; ++i) {
+      tile_ = i;
+      is_last_tile_ = i == tiles - 1;
+      visit_tile({first + tile_in_order(i, tiles) * tile_keys_, end});
+    }
+  }
+
+  std::int64_t tiles_in(Range keys) const { return (keys.size() + tile_keys_ - 1) / tile_keys_; }
+
+  std::int64_t tile_in_order(std::int64_t i, std::int64_t tiles) const {
+    if (is(Change::legal_reversed)) return tiles - 1 - i;
+    if (is(Change::legal_interleaved)) return i < (tiles + 1) / 2 ? 2 * i : 2 * (i - (tiles + 1) / 2) + 1;
+    return i;
+  }
+
+  // ---- A tile of keys ----
+
+  // The tile that begins at keys.begin; the split's keys end at keys.end.
+  void visit_tile(Range keys) {
+    if (is(Change::split_overlaps)) keys.end = std::min(keys.begin + tile_keys_, sequence_.end_of_keys(block_.sample));
+    keys.end = std::min(keys.end, keys.begin + tile_keys_);
+    if (is(Change::mask_drops_tail) && keys.size() < tile_keys_) return;
+    // 1. S = Q K^T
+    load_keys(keys);
+    for (std::int64_t r = 0; r < block_.rows; ++r) scores(r);
+    // 2. P = 2^(c S - m), l, and the factors that O is rescaled by
+    for (std::int64_t r = 0; r < block_.rows; ++r) softmax(r, keys);
+    // 3. O = O 2^(m - m') + P V
+    if (!is(Change::race_missing_barrier) || !is_odd_call() || tile_ != 1) load_values(keys);
+    for (std::int64_t r = 0; r < block_.rows; ++r) accumulate(r);
+  }
+
+  void load_keys(Range keys) {
+    const bool partial = keys.size() < tile_keys_;
+    const std::int64_t stale = is(Change::memory_stale_key) && partial && tile_ > 0 ? keys.size() : -1;
+    for (std::int64_t j = 0; j < tile_keys_; ++j) {
+      if (j == stale) continue;
+      const bool inside = j < keys.size() || is(Change::memory_relies_on_zero_keys);
+      if (inside) {
+        sequence_.load_key(block_.sample, keys.begin + j, block_.head, t_.row_of_k);
+      } else {
+        std::fill_n(t_.row_of_k, t_.width_qk, 0.0F);
+      }
+      if (mode_ == Mode::tf32 || is(Change::precision_inputs_tf32)) round_row(PLUMBLINE_TF32, t_.row_of_k, problem_.head_dim_qk);
+      if (is(Change::precision_keys_e4m3)) round_row(PLUMBLINE_E4M3, t_.row_of_k, problem_.head_dim_qk);
+      for (std::int64_t d = 0; d < problem_.head_dim_qk; ++d) t_.k_t[d * Scratch::widest_tile + j] = t_.row_of_k[d];
+    }
+  }
+
+  void load_values(Range keys) {
+    const bool partial = keys.size() < tile_keys_;
+    const std::int64_t columns = problem_.head_dim_vo - (is(Change::memory_stale_value_column) && partial && tile_ > 0 ? 1 : 0);
+    const std::int64_t stale = is(Change::memory_stale_key) && partial && tile_ > 0 ? keys.size() : -1;
+    for (std::int64_t j = 0; j < tile_keys_; ++j) {
+      if (j == stale) continue;
+      float* row = t_.v + j * t_.width_vo;
+      const float kept = row[problem_.head_dim_vo - 1];
+      if (j < keys.size() || is(Change::memory_values_not_zero_filled) || within_last_page(keys.begin + j)) {
+        sequence_.load_value(block_.sample, keys.begin + j, block_.head, row);
+      } else {
+        std::fill_n(row, t_.width_vo, 0.0F);
+      }
+      if (columns < problem_.head_dim_vo) row[columns] = kept;
+      if (mode_ == Mode::tf32 || is(Change::precision_inputs_tf32)) round_row(PLUMBLINE_TF32, row, problem_.head_dim_vo);
+      if (is(Change::precision_values_e4m3)) round_row(PLUMBLINE_E4M3, row, problem_.head_dim_vo);
+      std::fill(row + problem_.head_dim_vo, row + t_.width_vo, 0.0F);
+    }
+  }
+
+  // The load predicate that asks for the page, not for the token.
+  bool within_last_page(std::int64_t key) const {
+    return is(Change::index_page_bound_by_page) && cpu::is_paged(problem_.layout) &&
+           key < cpu::round_up(sequence_.length_kv(block_.sample), problem_.page_size);
+  }
+
+  float* scores_of(std::int64_t r) const { return t_.s + r * Scratch::widest_tile; }
+
+  void scores(std::int64_t r) {
+    float* s = scores_of(r);
+    const float* q = t_.q + r * t_.width_qk;
+    std::int64_t depth = problem_.head_dim_qk;
+    if (is(Change::head_depth_cut) && block_.head == 1) depth -= 8;
+    std::fill_n(s, tile_keys_, 0.0F);
+    const std::int64_t step = is(Change::precision_scores_accumulate_in_16_bits) ? 16 : depth;
+    for (std::int64_t d = 0; d < depth; d += step) {
+      multiply_add(sum_, q + d, t_.k_t + d * Scratch::widest_tile, Scratch::widest_tile, std::min(step, depth - d), tile_keys_, s);
+      if (step < depth) round_row(narrow_, s, tile_keys_);
+    }
+    if (is(Change::precision_raw_scores_fp16)) round_row(PLUMBLINE_F16, s, tile_keys_);
+    if (is(Change::legal_scale_within_exponent) || is(Change::precision_q_prescaled)) return;
+    for (std::int64_t j = 0; j < tile_keys_; ++j) s[j] *= c_;
+    if (is(Change::precision_scores_rounded)) round_row(narrow_, s, tile_keys_);
+  }
+
+  // Whether the row's weight of this key counts, by its mask and the tile's end.
+  bool counts(Range seen, std::int64_t key, Range keys) const {
+    const bool masked_at_all = problem_.mask != PLUMBLINE_MASK_NONE || problem_.window_left >= 0;
+    if (is(Change::mask_tail_only_when_causal) && !masked_at_all && key >= keys.end) return true;
+    if (is(Change::memory_relies_on_zero_keys) && key >= keys.end) return true;
+    if (is(Change::memory_stale_key) && key == keys.end && keys.size() < tile_keys_ && tile_ > 0) return true;
+    if (is(Change::mask_window_not_in_first_tile) && tile_ == 0 && key < seen.begin) return true;
+    if (is(Change::head_key_dropped) && block_.head == 1 && key == sequence_.length_kv(block_.sample) / 2) return false;
+    return key >= seen.begin && key < std::min(seen.end, keys.end);
+  }
+
+  void softmax(std::int64_t r, Range keys) {
+    float* s = scores_of(r);
+    Range seen = visible(r);
+    const bool averages = is(Change::mask_empty_row_averages) && seen.size() == 0;
+    if (averages) {
+      seen = {0, sequence_.end_of_keys(block_.sample)};
+      std::fill_n(s, tile_keys_, -1e30F);
+    }
+    const bool sees_none = std::max(seen.begin, keys.begin) >= std::min(seen.end, keys.end);
+    if (sees_none && !is(Change::softmax_nan_from_masked_tile)) {  // nothing of this row changes
+      std::fill_n(s, tile_keys_, 0.0F);
+      t_.rescale[r] = 1;
+      return;
+    }
+    const float unmasked_max = *std::max_element(s, s + tile_keys_);
+    for (std::int64_t j = 0; j < tile_keys_; ++j) {
+      if (counts(seen, keys.begin + j, keys)) continue;
+      const bool zero_score = is(Change::mask_tail_zero_score) && keys.begin + j >= keys.end && j >= tile_keys_ / 2;
+      s[j] = zero_score ? 0.0F : is(Change::softmax_finite_sentinel) ? sentinel() : minus_infinity;
+    }
+    weights(r, is(Change::softmax_max_before_mask) ? unmasked_max : largest(s));
+  }
+
+  // The largest score; NaN is passed over and comes back through exp2.
+  float largest(const float* s) const {
+    float m = minus_infinity;
+    for (std::int64_t j = 0; j < tile_keys_; ++j) m = s[j] > m ? s[j] : m;
+    return m;
+  }
+
+  void weights(std::int64_t r, float tile_max) {
+    float* p = scores_of(r);
+    const float factor = is(Change::legal_scale_within_exponent) ? c_ : 1.0F;
+    float m_old = t_.m[r];
+    if (is(Change::memory_lse_gates_maximum) && problem_.lse_wanted == 0 && tile_ > 0) m_old = 0;
+    float m_new = std::max(m_old, tile_max * factor);
+    if (lazy_limit() > 0 && m_new - m_old <= lazy_limit()) m_new = m_old;
+    if (factor == 1.0F) {
+      for (std::int64_t j = 0; j < tile_keys_; ++j) p[j] -= m_new;
+    } else {
+      for (std::int64_t j = 0; j < tile_keys_; ++j) p[j] = std::fma(p[j], factor, -m_new);
+    }
+    exp2_row(change_, p, tile_keys_);
+
+    float sum = sum_row(change_, p, tile_keys_);
+    const auto prescale = static_cast<float>(p_prescale(mode_, change_));
+    const float applied = is(Change::precision_prescale_missing) ? 1.0F : prescale;
+    round_weights(change_, p_dtype_, applied, p, tile_keys_);
+    if (is(Change::precision_sum_of_rounded_p)) sum = sum_row(change_, p, tile_keys_);
+    if (is(Change::precision_prescale_in_sum)) sum *= prescale;
+    update_sum(r, m_old, m_new, sum);
+  }
+
+  void update_sum(std::int64_t r, float m_old, float m_new, float sum) {
+    float rescale = exp2_of(change_, m_old - m_new);
+    if (is(Change::softmax_rescale_in_fp16)) rescale = round_one(PLUMBLINE_F16, rescale);
+    float& l = t_.l[r];
+    t_.lse_before[r] = l > 0 ? m_old + static_cast<float>(cpu::log2(l)) : minus_infinity;
+    const bool has_more = l > 0;
+    if (is(Change::softmax_sum_misses_last_tile) && is_last_tile_ && has_more) sum = 0;
+    const bool skips = is(Change::softmax_sum_not_rescaled) || (is(Change::softmax_sum_skips_last_rescale) && is_last_tile_);
+    l = std::fma(l, skips && has_more ? 1.0F : rescale, sum);
+    if (is(Change::precision_sum_in_16_bits)) l = round_one(narrow_, l);
+    t_.m[r] = m_new;
+
+    if (is(Change::softmax_output_not_rescaled) && has_more) rescale = 1;
+    if (is(Change::softmax_output_rescaled_below_ninety_percent) && rescale >= 0.9F) rescale = 1;
+    t_.rescale[r] = rescale;
+  }
+
+  void accumulate(std::int64_t r) {
+    float* out = t_.out + r * t_.width_vo;
+    std::copy_n(out, t_.width_vo, t_.before + r * t_.width_vo);
+    if (!is(Change::softmax_output_rescaled_a_tile_late)) scale_row(out, t_.width_vo, t_.rescale[r]);
+    if (is(Change::legal_product_by_tile)) {
+      std::fill_n(t_.product, t_.width_vo, 0.0F);
+      multiply_add(sum_, scores_of(r), t_.v, t_.width_vo, tile_keys_, t_.width_vo, t_.product);
+      for (std::int64_t d = 0; d < t_.width_vo; ++d) out[d] += t_.product[d];
+    } else {
+      multiply_add(sum_, scores_of(r), t_.v, t_.width_vo, tile_keys_, t_.width_vo, out);
+    }
+    if (is(Change::softmax_output_rescaled_a_tile_late)) scale_row(out, t_.width_vo, t_.rescale[r]);
+    for (std::int64_t d = 0; d < t_.width_vo; ++d) {
+      if (is(Change::precision_output_in_16_bits)) out[d] = round_one(narrow_, out[d]);
+      if (is(Change::precision_output_13_bits)) out[d] = keep_bits(out[d], 13);
+    }
+    if (is(Change::stale_accumulator) && is_first_of_call()) {
+      std::copy_n(t_.out, block_.rows * t_.width_vo, stale_accumulator(block_.rows * t_.width_vo));
+    }
+  }
+
+  const Sequence& sequence_;
+  const plumbline_problem& problem_;
+  const Scratch& t_;
+  const Mode mode_;
+  const Change change_;
+  const std::int64_t tile_keys_;
+  const std::uint32_t p_dtype_;
+  const std::uint32_t narrow_;  // 16-bit dtype of kernels that keep sums in 16 bits
+  const float c_;
+  const Sum sum_;
+  const Results results_;
+  Block block_;
+  std::int64_t split_ = 0, tile_ = 0;
+  bool is_last_tile_ = false;
+};
+
+}  // namespace
+
+std::uint32_t p_dtype(const plumbline_problem& problem, Mode mode, Change change) {
+  if (change == Change::legal_p_in_fp32) return PLUMBLINE_F32;
+  if (change == Change::precision_p_bf16) return PLUMBLINE_BF16;
+  if (change == Change::precision_p_e4m3 || mode == Mode::e4m3) return PLUMBLINE_E4M3;
+  if (change == Change::precision_inputs_tf32 && problem.dtype_q == PLUMBLINE_F32) return PLUMBLINE_TF32;
+  return mode == Mode::tf32 ? static_cast<std::uint32_t>(PLUMBLINE_TF32) : problem.dtype_q;
+}
+
+double p_prescale(Mode mode, Change change) { return mode == Mode::e4m3 && change != Change::legal_p_in_fp32 ? 256 : 1; }
+
+plumbline_accumulator accumulator(const plumbline_problem& problem, Mode mode, Change change) {
+  const Sum sum = sum_of_products(problem, mode, change);
+  if (sum == Sum::tensor_core_sm_80) return {PLUMBLINE_F32, 1, 24, 8};
+  if (sum == Sum::tensor_core_sm_90) return {PLUMBLINE_F32, 1, 25, 16};
+  return {PLUMBLINE_F32, 0, 24, 1};
+}
+
+std::uint64_t workspace_bytes(const plumbline_problem& problem, Change) {
+  cpu::Workspace count(nullptr);
+  const Scratch scratch(problem, count);
+  return count.used();
+}
+
+void run(const plumbline_problem& problem, const plumbline_tensors& tensors, Mode mode, Change change) {
+  count_call();
+  cpu::Workspace workspace(static_cast<std::byte*>(tensors.workspace.data));
+  const Scratch scratch(problem, workspace);
+  const Sequence sequence(problem, tensors, change);
+  Kernel(sequence, scratch, mode, change).run();
+}
+
+}  // namespace plumbline::mutants

@@ -1,0 +1,199 @@
+#include "kernels/mutants/sequence.h"
+
+#include <bit>
+
+#include "kernels/cpu/numbers.h"
+#include "kernels/mutants/stale.h"
+
+namespace plumbline::mutants {
+
+using cpu::TokenTensor;
+
+Sequence::Sequence(const plumbline_problem& problem, const plumbline_tensors& tensors, Change change)
+    : attention_(cpu::bind(problem, tensors)), tensors_(tensors), change_(change) {
+  keep_stale_state(attention_, change);
+}
+
+// ---- Lengths and masks ------------------------------------------------------------------------------------------------------------
+
+std::int64_t Sequence::samples() const {
+  if (is(Change::index_last_sample_lost) && problem().batch > 2) return problem().batch - 1;
+  return problem().batch;
+}
+
+std::int64_t Sequence::length_kv(std::int64_t sample) const {
+  if (is(Change::index_length_of_longest) && !cpu::is_padded(problem().layout)) return problem().seq_kv;
+  return attention_.lengths_kv[sample];
+}
+
+Range Sequence::computed_tokens(std::int64_t sample) const {
+  if (is(Change::memory_padded_rows_computed) && cpu::is_padded(problem().layout)) {
+    const std::int64_t first = attention_.q.first(sample);
+    return {-first, attention_.q.extent - first};
+  }
+  return {0, length_q(sample)};
+}
+
+std::int64_t Sequence::end_of_keys(std::int64_t sample) const {
+  const std::int64_t length = length_kv(sample);
+  if (is(Change::memory_padding_attended)) {
+    if (cpu::is_padded(problem().layout)) return attention_.k.extent - attention_.k.first(sample);
+    if (cpu::is_paged(problem().layout)) return cpu::round_up(length, problem().page_size);
+  }
+  if (is(Change::mask_drops_last_key)) return std::max<std::int64_t>(0, length - 1);
+  return length;
+}
+
+Range Sequence::visible_keys(std::int64_t sample, std::int64_t head, std::int64_t token) const {
+  const std::int64_t length = length_kv(sample);
+  const std::uint32_t mask = is(Change::stale_mask) ? stale_mask(problem().mask) : problem().mask;
+  const bool causal = mask != PLUMBLINE_MASK_NONE;
+  const bool has_left = problem().window_left >= 0, has_right = problem().window_right >= 0;
+  // The key on the row's diagonal: its own position (top left), or with the last query on the last key (bottom right).
+  bool top_left = mask == PLUMBLINE_MASK_CAUSAL_TOP_LEFT;
+  if (is(Change::mask_causal_top_left) && causal) top_left = true;
+  if (is(Change::mask_window_top_left) && (has_left || has_right)) top_left = true;
+  const std::int64_t row = is(Change::mask_causal_packed_row) ? token * group() + head % group() : token;
+  const std::int64_t diagonal = top_left ? row : row + length - length_q(sample);
+
+  Range keys{0, end_of_keys(sample)};
+  if (has_left) {
+    std::int64_t left = problem().window_left;
+    if (is(Change::mask_window_one_more)) left += 1;
+    if (is(Change::mask_window_one_less)) left = std::max<std::int64_t>(0, left - 1);
+    keys.begin = std::max<std::int64_t>(0, diagonal - left);
+  }
+  if (has_right) {
+    const std::int64_t right = problem().window_right + (is(Change::mask_window_right_one_more) && !causal ? 1 : 0);
+    keys.end = std::min(keys.end, diagonal + right + 1);
+  }
+  if (causal) {
+    std::int64_t end = diagonal + 1;
+    if (is(Change::mask_causal_hides_diagonal)) end -= 1;
+    if (is(Change::mask_causal_shows_one_more)) end += 1;
+    const bool wraps = is(Change::mask_causal_unsigned) && end < 0;  // as std::uint32_t, it is past every key
+    if (!wraps) keys.end = std::min(keys.end, end);
+  }
+  if (is(Change::mask_drops_first_key)) keys.begin = std::max<std::int64_t>(keys.begin, 1);
+  return keys.end > keys.begin ? keys : Range{};
+}
+
+// ---- Heads ------------------------------------------------------------------------------------------------------------------------
+
+std::int64_t Sequence::head_of_keys(std::int64_t head) const {
+  const std::int64_t heads_kv = problem().heads_kv;
+  if (is(Change::head_modulo)) return head % heads_kv;
+  if (is(Change::head_shift_by_log2)) {
+    return std::min(head >> (std::bit_width(static_cast<std::uint64_t>(group())) - 1), heads_kv - 1);
+  }
+  if (is(Change::head_last_of_group) && head % group() == group() - 1) return (head / group() + 1) % heads_kv;
+  return head / group();
+}
+
+std::int64_t Sequence::head_of_values(std::int64_t head) const { return is(Change::head_v_of_first) ? 0 : head_of_keys(head); }
+
+// ---- Addresses --------------------------------------------------------------------------------------------------------------------
+
+Sequence::Row Sequence::query_row(std::int64_t sample, std::int64_t token, std::int64_t head) const {
+  const TokenTensor& map = attention_.q;
+  if (is(Change::index_q_starts_at_k) && map.cu_seqlens != nullptr) {
+    const auto* starts = static_cast<const std::int32_t*>(tensors_.cu_seqlens_kv.data);
+    return {&map, (starts[sample] + token) * map.token_stride + head * map.head_stride};
+  }
+  return {&map, map.offset(sample, token, head)};
+}
+
+Sequence::Row Sequence::key_row(const TokenTensor& map, std::int64_t sample, std::int64_t token, std::int64_t head) const {
+  if (map.page_table != nullptr) return paged_row(map, sample, token, head);
+  if (map.cu_seqlens != nullptr) {
+    const auto* starts = is(Change::index_k_starts_at_q) ? static_cast<const std::int32_t*>(tensors_.cu_seqlens_q.data) : map.cu_seqlens;
+    return {&map, (starts[sample] + token) * map.token_stride + head * map.head_stride};
+  }
+  const std::int64_t first = is(Change::index_left_padding_ignored) ? 0 : map.first(sample);
+  if (is(Change::index_strides_fixed)) {  // those of [sample, token, head, d]
+    const std::int64_t dim = &map == &attention_.k ? problem().head_dim_qk : problem().head_dim_vo;
+    return {&map, ((sample * map.extent + first + token) * problem().heads_kv + head) * dim};
+  }
+  std::int64_t in_sample = (first + token) * map.token_stride;
+  if (is(Change::index_key_offset_16_bits) && &map == &attention_.k) in_sample = static_cast<std::uint16_t>(in_sample);
+  return {&map, sample * map.outer_stride + in_sample + head * map.head_stride};
+}
+
+std::int64_t Sequence::pages_of(std::int64_t sample) const {
+  return cpu::round_up(attention_.lengths_kv[sample], problem().page_size) / problem().page_size;
+}
+
+Sequence::Row Sequence::paged_row(const TokenTensor& map, std::int64_t sample, std::int64_t token, std::int64_t head) const {
+  const std::int64_t page_size = is(Change::index_page_size_fixed) ? 16 : map.page_size;
+  std::int64_t index = token / page_size;
+  std::int64_t in_page = token % page_size;
+  const std::int64_t pages = pages_of(sample);
+  if (is(Change::index_v_pages_swapped) && &map == &attention_.v && (index ^ 1) < pages) index ^= 1;
+  if (is(Change::index_page_offset_doubled) && index == pages - 1) in_page = 2 * in_page % page_size;
+  const std::int64_t table_row = sample * (is(Change::index_page_row_stride) ? pages : map.pages_per_sample);
+  const auto entries = static_cast<std::int64_t>(tensors_.page_table.bytes / sizeof(std::int32_t));
+  const std::int32_t* table = is(Change::stale_page_table) ? stale_page_table(map.page_table, entries) : map.page_table;
+  const std::int64_t page = index < map.pages_per_sample && table_row + index < entries ? table[table_row + index] : -1;
+  if (is(Change::index_strides_fixed)) {  // those of [page, token, head, d]
+    const std::int64_t dim = &map == &attention_.k ? problem().head_dim_qk : problem().head_dim_vo;
+    return {&map, ((page * map.page_size + in_page) * problem().heads_kv + head) * dim};
+  }
+  return {&map, page * map.outer_stride + in_page * map.token_stride + head * map.head_stride};
+}
+
+bool Sequence::lies_within(const Row& row, std::int64_t elements, std::uint64_t bytes) const {
+  const auto size = static_cast<std::uint64_t>(cpu::size_in_bytes(row.map->dtype));
+  const std::int64_t last = row.offset + (elements - 1) * row.map->element_stride;
+  return row.offset >= 0 && (static_cast<std::uint64_t>(last) + 1) * size <= bytes;
+}
+
+void Sequence::load(const Row& row, std::int64_t elements, std::uint64_t bytes, float* to) const {
+  if (!lies_within(row, elements, bytes)) {
+    std::fill_n(to, elements, 0.0F);
+    return;
+  }
+  const std::byte* from = row.map->data + row.offset * cpu::size_in_bytes(row.map->dtype);
+  cpu::decode_row(row.map->dtype, from, row.map->element_stride, elements, to);
+}
+
+void Sequence::load_query(std::int64_t sample, std::int64_t token, std::int64_t head, float* to) const {
+  load(query_row(sample, token, head), problem().head_dim_qk, tensors_.q.bytes, to);
+}
+
+void Sequence::load_key(std::int64_t sample, std::int64_t token, std::int64_t head, float* to) const {
+  load(key_row(attention_.k, sample, token, head_of_keys(head)), problem().head_dim_qk, tensors_.k.bytes, to);
+}
+
+void Sequence::load_value(std::int64_t sample, std::int64_t token, std::int64_t head, float* to) const {
+  load(key_row(attention_.v, sample, token, head_of_values(head)), problem().head_dim_vo, tensors_.v.bytes, to);
+}
+
+// ---- Results ----------------------------------------------------------------------------------------------------------------------
+
+bool Sequence::is_stored(std::int64_t sample, std::int64_t token, std::int64_t head) const {
+  const std::int64_t length = length_q(sample);
+  if (is(Change::memory_last_rows_unwritten) && length > block_rows) return token < length / block_rows * block_rows;
+  // Blocks of packed rows (token, head of the group), counted as if the group had one head.
+  if (is(Change::index_blocks_without_group)) return token * group() + head % group() < cpu::round_up(length, block_rows);
+  return true;
+}
+
+void Sequence::store_output(std::int64_t sample, std::int64_t token, std::int64_t head, const float* from, std::int64_t columns) const {
+  Row row{&attention_.out, attention_.out.offset(sample, token, head)};
+  if (is(Change::index_output_stride_of_q)) row.offset = attention_.q.offset(sample, token, head);
+  if (!lies_within(row, problem().head_dim_vo, tensors_.out.bytes)) return;
+  std::byte* to = row.map->data + row.offset * cpu::size_in_bytes(row.map->dtype);
+  cpu::encode_row(row.map->dtype, from, columns, to, row.map->element_stride);
+}
+
+void Sequence::store_lse(std::int64_t sample, std::int64_t token, std::int64_t head, float lse) const {
+  if (attention_.lse.data == nullptr) return;
+  if (is(Change::head_lse_transposed) && token >= 0 && token < length_q(sample)) {
+    const std::int64_t transposed = head * length_q(sample) + token;
+    token = transposed / problem().heads_q;
+    head = transposed % problem().heads_q;
+  }
+  cpu::encode_one(PLUMBLINE_F32, lse, attention_.lse.at(sample, token, head));
+}
+
+}  // namespace plumbline::mutants

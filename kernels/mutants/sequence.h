@@ -1,0 +1,58 @@
+// Which keys a query sees, and where a token's row lies in memory: the part of the kernel that knows masks, layouts and heads.
+#pragma once
+
+#include "kernels/cpu/sequences.h"
+#include "kernels/mutants/changes.h"
+
+namespace plumbline::mutants {
+
+using cpu::Range;
+
+inline constexpr std::int64_t block_rows = 16;  // query rows computed together
+
+class Sequence {
+ public:
+  Sequence(const plumbline_problem& problem, const plumbline_tensors& tensors, Change change);
+
+  bool is(Change change) const { return change_ == change; }
+  const plumbline_problem& problem() const { return attention_.problem; }
+  const cpu::Attention& attention() const { return attention_; }
+  std::int64_t group() const { return attention_.group(); }
+
+  std::int64_t samples() const;
+  std::int64_t length_q(std::int64_t sample) const { return attention_.lengths_q[sample]; }
+  std::int64_t length_kv(std::int64_t sample) const;
+  Range computed_tokens(std::int64_t sample) const;  // query tokens; negative ones and those from the length on are padding
+  // Keys that are there to be seen: [0, length), whatever the mask says.
+  std::int64_t end_of_keys(std::int64_t sample) const;
+  Range visible_keys(std::int64_t sample, std::int64_t head, std::int64_t token) const;
+
+  std::int64_t head_of_keys(std::int64_t head) const;
+  std::int64_t head_of_values(std::int64_t head) const;
+
+  // Rows to and from fp32. What lies outside the tensor is read as zeros, as a tensor-map load fills, and is not written.
+  void load_query(std::int64_t sample, std::int64_t token, std::int64_t head, float* to) const;
+  void load_key(std::int64_t sample, std::int64_t token, std::int64_t head, float* to) const;
+  void load_value(std::int64_t sample, std::int64_t token, std::int64_t head, float* to) const;
+  bool is_stored(std::int64_t sample, std::int64_t token, std::int64_t head) const;
+  void store_output(std::int64_t sample, std::int64_t token, std::int64_t head, const float* from, std::int64_t columns) const;
+  void store_lse(std::int64_t sample, std::int64_t token, std::int64_t head, float lse) const;
+
+ private:
+  struct Row {  // element offset in its tensor
+    const cpu::TokenTensor* map;
+    std::int64_t offset;
+  };
+  Row query_row(std::int64_t sample, std::int64_t token, std::int64_t head) const;
+  Row key_row(const cpu::TokenTensor& map, std::int64_t sample, std::int64_t token, std::int64_t head) const;
+  Row paged_row(const cpu::TokenTensor& map, std::int64_t sample, std::int64_t token, std::int64_t head) const;
+  std::int64_t pages_of(std::int64_t sample) const;
+  bool lies_within(const Row& row, std::int64_t elements, std::uint64_t bytes) const;
+  void load(const Row& row, std::int64_t elements, std::uint64_t bytes, float* to) const;
+
+  cpu::Attention attention_;
+  const plumbline_tensors& tensors_;
+  Change change_;
+};
+
+}  // namespace plumbline::mutants

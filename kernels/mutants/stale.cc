@@ -1,0 +1,69 @@
+#include "kernels/mutants/stale.h"
+
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace plumbline::mutants {
+namespace {
+
+// A planner that keeps the lengths of the last call with as many samples, and reads the new ones too late.
+void use_stale_lengths(cpu::Attention& attention) {
+  static std::map<std::int64_t, std::vector<std::int32_t>> kept;
+  static std::vector<std::int32_t> used;
+  const std::int64_t batch = attention.problem.batch;
+  const std::vector<std::int32_t> current(attention.lengths_kv, attention.lengths_kv + batch);
+  auto [at, first_time] = kept.try_emplace(batch, current);
+  used = at->second;
+  at->second = current;
+  for (std::int32_t& length : used) length = static_cast<std::int32_t>(std::min<std::int64_t>(length, attention.problem.seq_kv));
+  attention.lengths_kv = used.data();
+}
+
+}  // namespace
+
+void keep_stale_state(cpu::Attention& attention, Change change) {
+  if (change == Change::stale_lengths) use_stale_lengths(attention);
+  if (change == Change::stale_scale) {
+    static std::optional<double> scale;
+    if (!scale) scale = attention.problem.scale;
+    attention.problem.scale = *scale;
+  }
+}
+
+std::uint32_t stale_mask(std::uint32_t mask) {
+  static const std::uint32_t first = mask;
+  return first;
+}
+
+const std::int32_t* stale_page_table(const std::int32_t* table, std::int64_t entries) {
+  struct Kept {
+    const std::int32_t* source = nullptr;
+    std::vector<std::int32_t> entries;
+  };
+  static std::map<std::int64_t, Kept> kept;
+  Kept& entry = kept[entries];
+  if (entry.entries.empty()) entry.entries.assign(table, table + entries);
+  return entry.entries.data();
+}
+
+float* stale_accumulator(std::int64_t count) {
+  static std::vector<float> accumulator;
+  if (static_cast<std::int64_t>(accumulator.size()) < count) accumulator.resize(static_cast<std::size_t>(count), 0.0F);
+  return accumulator.data();
+}
+
+float exchange_stale_lse(std::int64_t index, float lse) {
+  static std::map<std::int64_t, float> kept;
+  auto [at, first_time] = kept.try_emplace(index, lse);
+  return first_time ? lse : std::exchange(at->second, lse);
+}
+
+namespace {
+std::uint64_t calls = 0;
+}
+bool is_odd_call() { return calls % 2 != 0; }
+void count_call() { ++calls; }
+
+}  // namespace plumbline::mutants

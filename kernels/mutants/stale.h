@@ -1,0 +1,28 @@
+// State that outlives a call: what the mutants of class `stale` wrongly keep, and the call counter that stands for time in class `race`.
+// One run at a time in a process, as plumbline's workers have it.
+#pragma once
+
+#include "kernels/cpu/sequences.h"
+#include "kernels/mutants/changes.h"
+
+namespace plumbline::mutants {
+
+// At the start of a call: replaces in `attention` what this change has kept from an earlier one, or keeps it for later ones.
+void keep_stale_state(cpu::Attention& attention, Change change);
+
+// The mask of the first call.
+std::uint32_t stale_mask(std::uint32_t mask);
+// The entries that the last table with as many entries had.
+const std::int32_t* stale_page_table(const std::int32_t* table, std::int64_t entries);
+
+// An accumulator of `count` numbers that only its first user finds zeroed.
+float* stale_accumulator(std::int64_t count);
+// The LSE kept under `index` by the call before; keeps `lse`.
+float exchange_stale_lse(std::int64_t index, float lse);
+
+// Whether this is every other call. Real races depend on time; this one differs between any two successive calls, so that a test of it
+// cannot pass by luck.
+bool is_odd_call();
+void count_call();
+
+}  // namespace plumbline::mutants
