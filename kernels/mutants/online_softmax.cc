@@ -400,7 +400,7 @@ class Kernel {
 
 std::uint32_t p_dtype(const plumbline_problem& problem, Mode mode, Change change) {
   if (change == Change::legal_p_in_fp32) return PLUMBLINE_F32;
-  if (change == Change::precision_p_bf16) return PLUMBLINE_BF16;
+  if (change == Change::precision_p_bf16 && mode != Mode::e4m3) return PLUMBLINE_BF16;
   if (change == Change::precision_p_e4m3 || mode == Mode::e4m3) return PLUMBLINE_E4M3;
   if (change == Change::precision_inputs_tf32 && problem.dtype_q == PLUMBLINE_F32) return PLUMBLINE_TF32;
   return mode == Mode::tf32 ? static_cast<std::uint32_t>(PLUMBLINE_TF32) : problem.dtype_q;

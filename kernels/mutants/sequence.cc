@@ -132,8 +132,7 @@ Sequence::Row Sequence::paged_row(const TokenTensor& map, std::int64_t sample, s
   if (is(Change::index_page_offset_doubled) && index == pages - 1) in_page = 2 * in_page % page_size;
   const std::int64_t table_row = sample * (is(Change::index_page_row_stride) ? pages : map.pages_per_sample);
   const auto entries = static_cast<std::int64_t>(tensors_.page_table.bytes / sizeof(std::int32_t));
-  const std::int32_t* table = is(Change::stale_page_table) ? stale_page_table(map.page_table, entries) : map.page_table;
-  const std::int64_t page = index < map.pages_per_sample && table_row + index < entries ? table[table_row + index] : -1;
+  const std::int64_t page = index < map.pages_per_sample && table_row + index < entries ? map.page_table[table_row + index] : -1;
   if (is(Change::index_strides_fixed)) {  // those of [page, token, head, d]
     const std::int64_t dim = &map == &attention_.k ? problem().head_dim_qk : problem().head_dim_vo;
     return {&map, ((page * map.page_size + in_page) * problem().heads_kv + head) * dim};

@@ -1,5 +1,6 @@
 #include "kernels/mutants/stale.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
@@ -21,10 +22,23 @@ void use_stale_lengths(cpu::Attention& attention) {
   attention.lengths_kv = used.data();
 }
 
+// An upload of the page table that a kernel does not wait for: as far as the last call's table reached, its entries are still there.
+void use_stale_page_table(cpu::Attention& attention) {
+  static std::vector<std::int32_t> kept, used;
+  const std::int32_t* table = attention.k.page_table;
+  if (table == nullptr) return;
+  std::vector<std::int32_t> current(table, table + attention.problem.batch * attention.k.pages_per_sample);
+  used = current;
+  std::copy_n(kept.begin(), std::min(kept.size(), used.size()), used.begin());
+  kept = std::move(current);
+  attention.k.page_table = attention.v.page_table = used.data();
+}
+
 }  // namespace
 
 void keep_stale_state(cpu::Attention& attention, Change change) {
   if (change == Change::stale_lengths) use_stale_lengths(attention);
+  if (change == Change::stale_page_table) use_stale_page_table(attention);
   if (change == Change::stale_scale) {
     static std::optional<double> scale;
     if (!scale) scale = attention.problem.scale;
@@ -35,17 +49,6 @@ void keep_stale_state(cpu::Attention& attention, Change change) {
 std::uint32_t stale_mask(std::uint32_t mask) {
   static const std::uint32_t first = mask;
   return first;
-}
-
-const std::int32_t* stale_page_table(const std::int32_t* table, std::int64_t entries) {
-  struct Kept {
-    const std::int32_t* source = nullptr;
-    std::vector<std::int32_t> entries;
-  };
-  static std::map<std::int64_t, Kept> kept;
-  Kept& entry = kept[entries];
-  if (entry.entries.empty()) entry.entries.assign(table, table + entries);
-  return entry.entries.data();
 }
 
 float* stale_accumulator(std::int64_t count) {

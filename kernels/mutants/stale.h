@@ -12,9 +12,6 @@ void keep_stale_state(cpu::Attention& attention, Change change);
 
 // The mask of the first call.
 std::uint32_t stale_mask(std::uint32_t mask);
-// The entries that the last table with as many entries had.
-const std::int32_t* stale_page_table(const std::int32_t* table, std::int64_t entries);
-
 // An accumulator of `count` numbers that only its first user finds zeroed.
 float* stale_accumulator(std::int64_t count);
 // The LSE kept under `index` by the call before; keeps `lse`.

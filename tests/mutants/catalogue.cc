@@ -1,0 +1,43 @@
+#include "tests/mutants/catalogue.h"
+
+#include <gtest/gtest.h>
+
+#include "harness/problem/config.h"
+
+namespace plumbline::testing {
+namespace {
+
+std::vector<std::string> texts(const ConfigNode* list) {
+  std::vector<std::string> values;
+  if (list == nullptr) return values;
+  for (const ConfigNode& item : list->items) values.push_back(item.text);
+  return values;
+}
+
+std::string text(const ConfigNode& table, std::string_view key) {
+  const ConfigNode* node = table.find(key);
+  EXPECT_NE(node, nullptr) << key << " is missing in line " << table.line;
+  return node == nullptr ? "" : node->text;
+}
+
+}  // namespace
+
+Catalogue read_catalogue() {
+  Catalogue catalogue;
+  const auto file = read_config(PLUMBLINE_MUTANTS_TOML);
+  EXPECT_TRUE(file.has_value()) << (file ? "" : to_string(file.error()));
+  if (!file) return catalogue;
+  for (const ConfigNode& table : file->find("mutant")->items) {
+    Mutant mutant{text(table, "name"),      text(table, "class"),       text(table, "what"),       text(table, "zoo"),
+                  text(table, "diagnosis"), texts(table.find("needs")), texts(table.find("modes"))};
+    if (mutant.modes.empty()) mutant.modes = {"fp16", "bf16", "fp32", "tf32", "e4m3"};
+    catalogue.mutants.push_back(std::move(mutant));
+  }
+  for (const ConfigNode& table : file->find("legal")->items) {
+    EXPECT_FALSE(text(table, "what").empty());
+    catalogue.legal.push_back(text(table, "name"));
+  }
+  return catalogue;
+}
+
+}  // namespace plumbline::testing

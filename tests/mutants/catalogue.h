@@ -1,0 +1,21 @@
+// kernels/mutants/mutants.toml, read.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace plumbline::testing {
+
+struct Mutant {
+  std::string name, mutant_class, what, zoo, diagnosis;
+  std::vector<std::string> needs;
+  std::vector<std::string> modes;  // fp16, bf16, fp32, tf32, e4m3: where it changes some bit
+};
+struct Catalogue {
+  std::vector<Mutant> mutants;
+  std::vector<std::string> legal;
+};
+// Fails the test where the file is not as its header says.
+Catalogue read_catalogue();
+
+}  // namespace plumbline::testing

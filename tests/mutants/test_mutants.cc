@@ -1,0 +1,190 @@
+// Each mutant changes some bit where it should, and each legal variant is as near to exact attention as the correct kernel has to be.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "harness/problem/inputs.h"
+#include "tests/kernels/exact.h"
+#include "tests/mutants/catalogue.h"
+
+namespace plumbline::testing {
+namespace {
+
+const Library& mutants_library() {
+  static const Library library(PLUMBLINE_MUTANTS_LIBRARY);
+  return library;
+}
+
+struct ModeSetup {
+  const char* name;
+  DType dtype;
+  const char* options;
+};
+constexpr ModeSetup modes[] = {{"fp16", DType::f16, ""},
+                               {"bf16", DType::bf16, ""},
+                               {"fp32", DType::f32, ""},
+                               {"tf32", DType::f32, "mode=tf32"},
+                               {"e4m3", DType::f16, "mode=e4m3"}};
+
+CallSetup setup_of(const ModeSetup& mode) { return {.library = &mutants_library(), .options = mode.options}; }
+
+// The plain problem: two tiles and a tail, one split, NaN where no token lies.
+Problem plain_problem(DType dtype) {
+  Problem problem;
+  problem.dtype = dtype;
+  problem.heads_q = problem.heads_kv = 4;
+  problem.seq_q = 40;
+  problem.seq_kv = 90;
+  problem.fill = Fill::nan;
+  return problem;
+}
+
+// Its features, by the words of mutants.toml. tiles, tail, nan_fill and lse it has already.
+void add_feature(Problem& problem, const std::string& need) {
+  if (need == "causal") problem.mask = Mask::causal_bottom_right;
+  if (need == "empty_rows") problem.seq_q = problem.seq_kv > 128 ? 350 : 130;
+  if (need == "window" || need == "empty_splits") {
+    problem.seq_q = 60, problem.seq_kv = 300;
+    problem.mask = Mask::causal_bottom_right;
+    problem.window_left = 21;
+  }
+  if (need == "window_right") problem.mask = Mask::none, problem.window_right = 5;
+  if (need == "splits") problem.seq_kv = 300, problem.seq_q = std::max<std::int64_t>(problem.seq_q, 40);
+  if (need == "gqa") problem.heads_kv = 2;
+  if (need == "group_of_three") problem.heads_q = 6;
+  if (need == "batch" || need == "ragged" || need == "paged" || need == "padded") problem.batch = 4;
+  if (need == "ragged" || need == "paged" || need == "padded") problem.lengths = Lengths::random;
+  if (need == "ragged") problem.layout = Layout::ragged;
+  if (need == "paged") problem.layout = Layout::paged_nhd;
+  if (need == "page_not_16") problem.page_size = 8;
+  if (need == "left_padding") problem.padding = Padding::left;
+  if (need == "heads_before_tokens") problem.layout = Layout::padded_bhsd;
+  if (need == "values_narrower") problem.head_dim_vo = 40;
+  if (need == "long") problem.seq_kv = 700, problem.seq_q = 3;
+  if (need == "far_logits") problem.law = Law::peaky, problem.k_scale = 1024, problem.scale = 0.001;
+  if (need == "peaked") problem.law = Law::needle;
+  if (need == "scale_given") problem.scale = 0.15;
+  if (need == "no_lse") problem.lse = false;
+}
+
+Problem problem_for(const Mutant& mutant, DType dtype) {
+  Problem problem = plain_problem(dtype);
+  for (const std::string& need : mutant.needs) add_feature(problem, need);
+  // Under the mask the first rows see few keys: some have nothing but far negative logits.
+  if (problem.law == Law::peaky && problem.mask != Mask::none) problem.seq_q = problem.seq_kv = 24;
+  return problem;
+}
+
+bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](double x, double y) { return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y); });
+}
+bool same_bits(const Answer& a, const Answer& b) {
+  return a.status == b.status && same_bits(a.out, b.out) && same_bits(a.lse, b.lse) && same_bits(a.padded_out, b.padded_out) &&
+         same_bits(a.padded_lse, b.padded_lse);
+}
+
+struct Filled {
+  explicit Filled(const Problem& problem) : geometry(problem) {
+    inputs.q.resize(geometry.q.bytes());
+    inputs.k.resize(geometry.k.bytes());
+    inputs.v.resize(geometry.v.bytes());
+    fill_inputs(geometry, inputs.q.data(), inputs.k.data(), inputs.v.data());
+  }
+  Geometry geometry;
+  Inputs inputs;
+};
+
+class Mutants : public ::testing::TestWithParam<ModeSetup> {};
+
+TEST_P(Mutants, ChangeBitsOfAProblemThatHasWhatTheyNeed) {
+  const CallSetup setup = setup_of(GetParam());
+  for (const Mutant& mutant : read_catalogue().mutants) {
+    if (std::find(mutant.modes.begin(), mutant.modes.end(), GetParam().name) == mutant.modes.end()) continue;
+    const Problem problem = problem_for(mutant, GetParam().dtype);
+    Problem earlier = problem;  // what stale state is left by
+    earlier.seed = 2;
+    earlier.scale = 0.07;
+    earlier.mask = Mask::none;
+    const Filled filled(problem), filled_earlier(earlier);
+    const auto run = [&](const std::string& kernel, const Filled& on) { return call(kernel, on.geometry, on.inputs, setup); };
+
+    const Answer correct = run("legal_baseline", filled);
+    ASSERT_EQ(correct.status, PLUMBLINE_OK) << correct.reason;
+    run(mutant.name, filled_earlier);
+    const Answer first = run(mutant.name, filled), second = run(mutant.name, filled);
+    EXPECT_FALSE(same_bits(first, correct) && same_bits(second, correct)) << mutant.name << " on " << problem_id(problem);
+    EXPECT_EQ(first.description.spec.p_dtype, correct.description.spec.p_dtype) << mutant.name;
+    EXPECT_EQ(first.description.promises.run_to_run, PLUMBLINE_PROMISE_BITWISE) << mutant.name;
+  }
+}
+
+Problem prefill(DType dtype) {
+  Problem problem = plain_problem(dtype);
+  problem.heads_q = 6;
+  problem.heads_kv = 2;
+  problem.seq_q = 20;
+  problem.seq_kv = 290;
+  problem.mask = Mask::causal_bottom_right;
+  return problem;
+}
+
+Problem paged_with_empty_samples(DType dtype) {
+  Problem problem = plain_problem(dtype);
+  problem.batch = 4;
+  problem.heads_kv = 2;
+  problem.seq_q = 50;
+  problem.lengths = Lengths::with_zero;
+  problem.layout = Layout::paged_hnd;
+  problem.window_left = 20;
+  problem.mask = Mask::causal_bottom_right;
+  return problem;
+}
+
+Problem padded_left(DType dtype) {
+  Problem problem = plain_problem(dtype);
+  problem.batch = 3;
+  problem.seq_q = 7;
+  problem.head_dim_qk = 72;
+  problem.head_dim_vo = 24;
+  problem.lengths = Lengths::random;
+  problem.padding = Padding::left;
+  return problem;
+}
+
+TEST_P(Mutants, LegalVariantsAgreeWithExactAttention) {
+  const CallSetup setup = setup_of(GetParam());
+  for (const std::string& kernel : read_catalogue().legal) {
+    for (const Problem& problem : {prefill(GetParam().dtype), paged_with_empty_samples(GetParam().dtype), padded_left(GetParam().dtype)}) {
+      expect_exact(kernel, problem, setup);
+    }
+  }
+}
+
+TEST_P(Mutants, LegalVariantsKeepTheirBitsFromRunToRun) {
+  const CallSetup setup = setup_of(GetParam());
+  const Filled filled(prefill(GetParam().dtype));
+  const Answer correct = call("legal_baseline", filled.geometry, filled.inputs, setup);
+  int with_other_bits = 0;
+  for (const std::string& kernel : read_catalogue().legal) {
+    const Answer first = call(kernel, filled.geometry, filled.inputs, setup);
+    EXPECT_TRUE(same_bits(first, call(kernel, filled.geometry, filled.inputs, setup))) << kernel;
+    if (!same_bits(first, correct)) ++with_other_bits;
+  }
+  EXPECT_GE(with_other_bits, 16);  // they are variants, not copies
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, Mutants, ::testing::ValuesIn(modes), [](const auto& mode) { return std::string(mode.param.name); });
+
+TEST(Refusals, SayWhatIsNotSupported) {
+  Problem problem = plain_problem(DType::bf16);
+  EXPECT_EQ(call("legal_baseline", problem, {.library = &mutants_library(), .options = "mode=tf32"}).status, PLUMBLINE_UNSUPPORTED);
+  problem.dtype = DType::f32;
+  const Answer refused = call("legal_baseline", problem, {.library = &mutants_library(), .options = "mode=e4m3"});
+  EXPECT_EQ(refused.status, PLUMBLINE_UNSUPPORTED);
+  EXPECT_EQ(refused.reason, "mode=e4m3 takes fp16 and bf16 inputs (got fp32)");
+}
+
+}  // namespace
+}  // namespace plumbline::testing
