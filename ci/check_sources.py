@@ -18,8 +18,9 @@ MAY_INCLUDE = {
     "judge": {"problem", "provider", "judge", OUTCOME},
     "store": {"problem", "provider", "reference", "judge", "resources", "store", OUTCOME},
     "check": {"problem", "reference", "provider", "measure", "judge", "check"},
-    "report": {"problem", "provider", "judge", "check", "resources", "store", "report", OUTCOME},
-    "cli": {"problem", "reference", "provider", "measure", "judge", "check", "resources", "store", "report", "cli"},
+    "audit": {"problem", "reference", "provider", "measure", "judge", "audit"},
+    "report": {"problem", "provider", "judge", "check", "audit", "resources", "store", "report", OUTCOME},
+    "cli": {"problem", "reference", "provider", "measure", "judge", "check", "audit", "resources", "store", "report", "cli"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 LINE_LIMIT = 140

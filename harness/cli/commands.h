@@ -14,6 +14,7 @@ std::string version();
 void add_list(CLI::App& app, int& exit_code);
 void add_run(CLI::App& app, int& exit_code);
 void add_check(CLI::App& app, int& exit_code);
+void add_audit(CLI::App& app, int& exit_code);
 void add_judge(CLI::App& app, int& exit_code);
 void add_show(CLI::App& app, int& exit_code);
 void add_compare(CLI::App& app, int& exit_code);

@@ -1,0 +1,82 @@
+// The audit of a suite and of the judge: which known bugs are caught, which legal kernels are flagged, and the same for the rules in use
+// elsewhere on the same outputs. docs/audit.md says how to read it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/audit/trials.h"
+
+namespace plumbline {
+
+enum class DiagnosisResult { right, wrong, none, not_stated };  // none: nothing was located; not_stated: the catalogue expects nothing
+std::string_view name(DiagnosisResult result);
+
+// One mutant in one dtype, over all problems of the suite.
+struct MutantResult {
+  const Mutant* mutant = nullptr;
+  std::string dtype;
+  int trials = 0;       // problems that it took
+  int changed = 0;      // … with other bits than the correct kernel's; 0: the mutant does not count
+  int failures = 0;     // … that the judge fails
+  bool caught = false;  // by a case, or by a statistic of the suite
+  bool caught_without_lse = false;
+  std::array<bool, rule_count> caught_by_rule{};
+  std::string by;          // the finding of most failures ("peak", "shrink over the suite")
+  std::string first_case;  // case id of the first failure, "" if none
+  std::string diagnosis;   // of most failures that have one
+  DiagnosisResult diagnosed = DiagnosisResult::not_stated;
+  std::string reviewed;  // of a survivor: the reason in baselines/audit.toml, "" if there is none
+  bool counts() const { return changed > 0; }
+  bool survives() const { return counts() && !caught; }
+};
+
+// One legal kernel in one dtype.
+struct LegalResult {
+  std::string kernel, dtype;
+  int trials = 0;
+  int false_alarms = 0;    // trials that the judge fails, and statistics of the suite
+  std::string first_case;  // of them
+  std::string why;
+  std::array<int, rule_count> rule_alarms{};  // trials that the rule fails
+};
+
+// One row of the table: a dtype.
+struct AuditRow {
+  std::string dtype;
+  int mutants = 0, caught = 0, caught_without_lse = 0;  // that count
+  int pass_allclose_1e2 = 0;                            // mutants that count and that allclose 1e-2 lets through everywhere
+  int legal = 0, legal_flagged = 0, legal_trials = 0, false_alarms = 0;
+  struct OfRule {
+    bool applies = false;
+    int caught = 0;         // mutants that count
+    int legal_flagged = 0;  // legal kernels with at least one alarm
+    int alarms = 0;         // legal trials
+  };
+  std::array<OfRule, rule_count> rules{};
+};
+
+struct AuditReport {
+  std::vector<std::string> suites;
+  std::size_t problems = 0, trials = 0;
+  double seconds = 0;
+  std::vector<AuditRow> rows;
+  std::vector<MutantResult> mutants;  // catalogue order, then dtype
+  std::vector<LegalResult> legal;
+  std::vector<std::string> inert;            // mutants that changed no bit in any dtype: the suite does not exercise them
+  std::vector<std::string> mistrusted;       // claimed classes of which nothing was caught
+  std::vector<std::string> reviews_to_drop;  // reviewed survivors that are caught now
+  std::array<int, 4> diagnoses{};            // mutants, each once over all dtypes, by DiagnosisResult; only those that are caught
+
+  int unreviewed_survivors() const;
+  int false_alarms() const;
+  // 4: nothing was measured; 1: an unreviewed survivor, a false alarm or a mistrusted class; else 0.
+  int exit_code() const;
+};
+
+// `scores` are suite_scores of the trials.
+AuditReport summarise(const std::vector<Trial>& trials, const std::vector<SuiteScore>& scores, const Catalogue& catalogue,
+                      const std::vector<ReviewedSurvivor>& reviewed);
+
+}  // namespace plumbline

@@ -1,0 +1,141 @@
+#include "harness/audit/catalogue.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "harness/problem/table_reader.h"
+
+namespace plumbline {
+namespace {
+
+constexpr std::array<std::string_view, 5> file_keys{"schema", "provider", "correct", "claims", "mutant"};
+constexpr std::array<std::string_view, 6> mutant_keys{"name", "class", "what", "zoo", "diagnosis", "needs"};
+
+std::string_view name_within(std::string_view kernel) { return kernel.substr(kernel.find('/') + 1); }
+
+// Whether some provider of the family has a kernel of this name.
+bool offers(const std::vector<OfferedKernel>& offered, const Catalogue& catalogue, std::string_view name) {
+  return std::any_of(offered.begin(), offered.end(),
+                     [&](const OfferedKernel& k) { return catalogue.owns(k.name) && name_within(k.name) == name; });
+}
+
+std::vector<std::string> read_diagnosis(const ConfigNode& table, TableReader& reader) {
+  std::vector<std::string> expected;
+  const ConfigNode* node = table.find("diagnosis");
+  if (node != nullptr && node->kind == ConfigNode::Kind::array) {
+    for (const ConfigNode* item : reader.texts("diagnosis")) expected.push_back(item->text);
+  } else {
+    expected.push_back(reader.text("diagnosis"));
+  }
+  std::erase_if(expected, [](const std::string& kind) { return kind.empty() || kind == "none"; });
+  return expected;
+}
+
+Mutant read_mutant(const ConfigNode& table, const Catalogue& catalogue, const std::vector<OfferedKernel>& offered, Errors& errors) {
+  reject_unknown_keys(table, mutant_keys, errors);
+  TableReader reader(table, errors);
+  Mutant mutant;
+  mutant.name = reader.plain_name("name");
+  mutant.bug_class = reader.text("class", true);
+  mutant.what = reader.text("what", true);
+  mutant.diagnosis = read_diagnosis(table, reader);
+  if (mutant.name.empty()) return mutant;
+  const std::string with_class = mutant.bug_class + "_" + mutant.name;
+  if (!offers(offered, catalogue, mutant.name) && !offers(offered, catalogue, with_class)) {
+    errors.push_back(
+        table.error(fmt::format("no loaded provider has a kernel {0}/{1} or {0}/{2}", catalogue.provider, mutant.name, with_class),
+                    "name the provider's library with --provider, or correct the name"));
+  }
+  if (!offers(offered, catalogue, mutant.name)) mutant.name = with_class;
+  return mutant;
+}
+
+void read_claims(const ConfigNode& file, TableReader& reader, Catalogue& catalogue, Errors& errors) {
+  std::set<std::string> classes;
+  for (const Mutant& mutant : catalogue.mutants) classes.insert(mutant.bug_class);
+  if (file.find("claims") == nullptr) {
+    catalogue.claims.assign(classes.begin(), classes.end());
+    return;
+  }
+  for (const ConfigNode* claim : reader.texts("claims")) {
+    catalogue.claims.push_back(claim->text);
+    if (classes.contains(claim->text)) continue;
+    errors.push_back(claim->error(fmt::format("no mutant is of class \"{}\"", claim->text), "remove the claim, or add a mutant"));
+  }
+}
+
+// The family's kernels that are no mutants: each has to say by its name that it is legal.
+void check_legal(const ConfigNode& file, const std::vector<OfferedKernel>& offered, Catalogue& catalogue, Errors& errors) {
+  for (const char* name : {"correct", "legal_baseline"}) {
+    if (catalogue.correct.empty() && offers(offered, catalogue, name)) catalogue.correct = name;
+  }
+  if (catalogue.correct.empty() || !offers(offered, catalogue, catalogue.correct)) {
+    errors.push_back(file.error(fmt::format("the provider {} has no correct kernel to compare with", catalogue.provider),
+                                "name it: correct = \"…\", or call it correct or legal_baseline"));
+  }
+  for (const OfferedKernel& kernel : offered) {
+    if (!catalogue.owns(kernel.name) || catalogue.find(kernel.name) != nullptr) continue;
+    const std::string_view name = name_within(kernel.name);
+    if (name == catalogue.correct || name.starts_with("legal_")) continue;
+    errors.push_back(file.error(fmt::format("{} is neither a mutant nor called legal_*", kernel.name), "add a [[mutant]] for it"));
+  }
+}
+
+}  // namespace
+
+bool Catalogue::owns(std::string_view kernel) const {
+  const std::string_view owner = kernel.substr(0, kernel.find('/'));
+  return owner == provider || owner.starts_with(provider + "_");
+}
+
+std::string Catalogue::correct_of(std::string_view kernel) const { return std::string(kernel.substr(0, kernel.find('/') + 1)) + correct; }
+
+const Mutant* Catalogue::find(std::string_view kernel) const {
+  if (!owns(kernel)) return nullptr;
+  const auto at = std::find_if(mutants.begin(), mutants.end(), [&](const Mutant& m) { return m.name == name_within(kernel); });
+  return at == mutants.end() ? nullptr : &*at;
+}
+
+Result<Catalogue> read_catalogue(const std::filesystem::path& path, const std::vector<OfferedKernel>& offered) {
+  auto file = read_config(path);
+  if (!file) return tl::unexpected(file.error());
+  Errors errors;
+  reject_unknown_keys(*file, file_keys, errors);
+  TableReader reader(*file, errors);
+  Catalogue catalogue;
+  if (const std::string provider = reader.text("provider"); !provider.empty()) catalogue.provider = provider;
+  catalogue.correct = reader.text("correct");
+  for (const ConfigNode* table : reader.tables("mutant")) {
+    Mutant mutant = read_mutant(*table, catalogue, offered, errors);
+    const bool known =
+        std::any_of(catalogue.mutants.begin(), catalogue.mutants.end(), [&](const Mutant& m) { return m.name == mutant.name; });
+    if (known) errors.push_back(table->error(fmt::format("{} comes twice", mutant.name)));
+    catalogue.mutants.push_back(std::move(mutant));
+  }
+  read_claims(*file, reader, catalogue, errors);
+  check_legal(*file, offered, catalogue, errors);
+  if (!errors.empty()) return tl::unexpected(errors);
+  return catalogue;
+}
+
+Result<std::vector<ReviewedSurvivor>> read_reviewed_survivors(const std::filesystem::path& path) {
+  std::vector<ReviewedSurvivor> survivors;
+  if (!std::filesystem::exists(path)) return survivors;
+  auto file = read_config(path);
+  if (!file) return tl::unexpected(file.error());
+  Errors errors;
+  reject_unknown_keys(*file, std::array<std::string_view, 2>{"schema", "survivor"}, errors);
+  TableReader reader(*file, errors);
+  for (const ConfigNode* table : reader.tables("survivor")) {
+    reject_unknown_keys(*table, std::array<std::string_view, 3>{"name", "dtype", "reason"}, errors);
+    TableReader of_table(*table, errors);
+    survivors.push_back({of_table.plain_name("name"), of_table.text("dtype", true), of_table.text("reason", true)});
+  }
+  if (!errors.empty()) return tl::unexpected(errors);
+  return survivors;
+}
+
+}  // namespace plumbline

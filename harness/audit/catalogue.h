@@ -1,0 +1,53 @@
+// What an audit runs: mutants (known bugs), legal variants, and the survivors that people have reviewed.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "harness/measure/plan.h"
+
+namespace plumbline {
+
+struct Mutant {
+  std::string name;                    // of the kernel within its provider: "mask_drops_tail"
+  std::string bug_class;               // "mask"
+  std::string what;                    // one line
+  std::vector<std::string> diagnosis;  // what the judge should name; any of them is right; empty: nothing is expected
+};
+
+struct Catalogue {
+  // Names the provider, and a family of providers with the same kernels in other precisions: "mutants" stands for mutants_tf32, too.
+  std::string provider = "mutants";
+  std::string correct;  // the kernel whose bits mutants of the same provider are compared with
+  std::vector<Mutant> mutants;
+  std::vector<std::string> claims;  // classes of which a suite must kill some mutant; by default every class there is
+
+  bool owns(std::string_view kernel) const;               // "mutants_tf32/mask_drops_tail"
+  const Mutant* find(std::string_view kernel) const;      // nullptr: not a mutant
+  std::string correct_of(std::string_view kernel) const;  // the correct kernel of its provider
+};
+
+// mutants.toml, beside the provider's library:
+//
+//   provider = "mutants"        optional
+//   correct = "correct"         optional: the kernel without a change; else the provider's "correct" or "legal_baseline"
+//   claims = ["mask", "scale"]  optional
+//   [[mutant]]
+//   name = "mask_drops_tail"    the kernel is provider/name or provider/class_name, and the same of each provider called provider_*
+//   class = "mask"
+//   what = "the last key of a partial tile is left out"
+//   diagnosis = "edge"          or a list, of which any is right; "none" or absent: nothing is expected
+//   zoo = …  needs = …          for people
+//
+// Every mutant must be offered; kernels of the provider that are neither mutants nor called correct or legal_* are errors.
+Result<Catalogue> read_catalogue(const std::filesystem::path& path, const std::vector<OfferedKernel>& offered);
+
+// A mutant that no case of the suite can catch, and why that is accepted.
+struct ReviewedSurvivor {
+  std::string name, dtype, reason;  // dtype as the report groups: fp16, bf16, fp32, tf32, or "*"
+};
+// baselines/audit.toml: [[survivor]] tables with name, dtype and reason. A file that is not there holds none.
+Result<std::vector<ReviewedSurvivor>> read_reviewed_survivors(const std::filesystem::path& path);
+
+}  // namespace plumbline

@@ -1,0 +1,161 @@
+#include "harness/audit/framework_math.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include "harness/problem/inputs.h"
+
+namespace plumbline {
+namespace {
+
+using Values = std::vector<float>;
+
+enum class Order { flash_attention, sdpa_math, flex_eager };
+
+void round_all(Values& values, DType dtype) {
+  std::vector<std::byte> encoded(values.size() * size_in_bytes(dtype));
+  encode(dtype, values, encoded.data());
+  decode(dtype, encoded.data(), std::span<float>(values));
+}
+
+Values scaled(Values values, float factor, DType dtype) {
+  for (float& value : values) value *= factor;
+  round_all(values, dtype);
+  return values;
+}
+
+// Eight partial sums: compilers may then use vectors, and the order is fixed.
+float dot(const float* a, const float* b, std::size_t count) {
+  float lanes[8] = {};
+  std::size_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    for (std::size_t lane = 0; lane < 8; ++lane) lanes[lane] += a[i + lane] * b[i + lane];
+  }
+  float sum = 0;
+  for (const float lane : lanes) sum += lane;
+  for (; i < count; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+void gather(DType dtype, const void* storage, std::int64_t offset, std::size_t count, float* to) {
+  decode(dtype, static_cast<const std::byte*>(storage) + static_cast<std::size_t>(offset) * size_in_bytes(dtype),
+         std::span<float>(to, count));
+}
+
+// K and V of one (sample, key head), K also in the forms that the orders scale it to.
+struct Head {
+  std::size_t dim_qk, dim_vo;
+  Values k, k_flash, k_sdpa, v;
+};
+
+Head gather_head(const Geometry& geometry, const InputView& inputs, std::int64_t sample, std::int64_t head_kv) {
+  const Problem& problem = geometry.problem();
+  const auto keys = static_cast<std::size_t>(geometry.length_kv(sample));
+  Head head{static_cast<std::size_t>(problem.head_dim_qk), static_cast<std::size_t>(problem.head_dim_vo), {}, {}, {}, {}};
+  head.k.resize(keys * head.dim_qk);
+  head.v.resize(keys * head.dim_vo);
+  for (std::size_t key = 0; key < keys; ++key) {
+    const auto at = static_cast<std::int64_t>(key);
+    gather(problem.kv(), inputs.k, geometry.k_offset(sample, at, head_kv), head.dim_qk, &head.k[key * head.dim_qk]);
+    gather(problem.kv(), inputs.v, geometry.v_offset(sample, at, head_kv), head.dim_vo, &head.v[key * head.dim_vo]);
+  }
+  const auto scale = static_cast<float>(problem.softmax_scale());
+  head.k_flash = scaled(head.k, scale, problem.dtype);
+  head.k_sdpa = scaled(head.k, std::sqrt(scale), problem.dtype);
+  return head;
+}
+
+class RowMath {
+ public:
+  RowMath(const Problem& problem, const Head& head, KeyRange keys, const Values& q)
+      : problem_(problem), head_(head), keys_(keys), q_(q), scale_(static_cast<float>(problem.softmax_scale())) {}
+
+  // The output row in `order`, rounded to the dtypes of Q and of the output.
+  void attend(Order order, double* out) {
+    probabilities(order);
+    round_all(p_, problem_.dtype);
+    Values o(head_.dim_vo, 0.0F);
+    for (std::size_t i = 0; i < p_.size(); ++i) {
+      const float* v = value(i);
+      for (std::size_t j = 0; j < o.size(); ++j) o[j] += p_[i] * v[j];
+    }
+    round_all(o, problem_.dtype);
+    round_all(o, problem_.out());
+    std::copy(o.begin(), o.end(), out);
+  }
+
+  void weigh_magnitudes(double* out) {
+    probabilities(Order::flex_eager);
+    std::fill_n(out, head_.dim_vo, 0.0);
+    for (std::size_t i = 0; i < p_.size(); ++i) {
+      const float* v = value(i);
+      for (std::size_t j = 0; j < head_.dim_vo; ++j) out[j] += double{p_[i]} * std::abs(double{v[j]});
+    }
+  }
+
+ private:
+  const float* value(std::size_t i) const { return &head_.v[(static_cast<std::size_t>(keys_.begin) + i) * head_.dim_vo]; }
+
+  void logits(Order order) {
+    const Values& k = order == Order::flash_attention ? head_.k_flash : order == Order::sdpa_math ? head_.k_sdpa : head_.k;
+    const Values q = order == Order::sdpa_math ? scaled(q_, std::sqrt(scale_), problem_.dtype) : q_;
+    p_.resize(static_cast<std::size_t>(keys_.size()));
+    for (std::size_t i = 0; i < p_.size(); ++i) {
+      p_[i] = dot(q.data(), &k[(static_cast<std::size_t>(keys_.begin) + i) * head_.dim_qk], head_.dim_qk);
+    }
+    round_all(p_, problem_.dtype);
+    if (order != Order::flex_eager) return;
+    for (float& s : p_) s *= scale_;
+  }
+
+  void probabilities(Order order) {
+    logits(order);
+    float maximum = -std::numeric_limits<float>::infinity();
+    for (const float s : p_) maximum = std::max(maximum, s);
+    float sum = 0;
+    for (float& s : p_) sum += s = std::exp(s - maximum);
+    for (float& p : p_) p /= sum;
+  }
+
+  const Problem& problem_;
+  const Head& head_;
+  KeyRange keys_;
+  const Values& q_;
+  float scale_;
+  Values p_;
+};
+
+}  // namespace
+
+InputCopy::InputCopy(const Geometry& geometry) : q(geometry.q.bytes()), k(geometry.k.bytes()), v(geometry.v.bytes()) {
+  fill_inputs(geometry, q.data(), k.data(), v.data());
+}
+
+FrameworkMath framework_math(const Geometry& geometry, const InputView& inputs, const RowSelection& selection) {
+  const Problem& problem = geometry.problem();
+  const auto columns = static_cast<std::size_t>(problem.head_dim_vo);
+  const std::size_t elements = selection.rows.size() * columns;
+  FrameworkMath math;
+  for (auto* matrix : {&math.flash_attention, &math.sdpa_math, &math.flex_eager, &math.weighted_magnitude}) matrix->assign(elements, 0);
+  Head head{};
+  Values q(static_cast<std::size_t>(problem.head_dim_qk));
+  for (std::size_t r = 0; r < selection.rows.size(); ++r) {
+    const RowId& row = selection.rows[r];
+    const std::int64_t head_kv = row.head / problem.group();
+    const bool same_head = r > 0 && selection.rows[r - 1].sample == row.sample && selection.rows[r - 1].head / problem.group() == head_kv;
+    if (!same_head) head = gather_head(geometry, inputs, row.sample, head_kv);
+    const KeyRange keys = geometry.visible_keys(row.sample, row.row);
+    if (keys.size() == 0) continue;
+    gather(problem.dtype, inputs.q, geometry.q_offset(row.sample, row.row, row.head), q.size(), q.data());
+    RowMath of_row(problem, head, keys, q);
+    of_row.attend(Order::flash_attention, &math.flash_attention[r * columns]);
+    of_row.attend(Order::sdpa_math, &math.sdpa_math[r * columns]);
+    of_row.attend(Order::flex_eager, &math.flex_eager[r * columns]);
+    of_row.weigh_magnitudes(&math.weighted_magnitude[r * columns]);
+  }
+  return math;
+}
+
+}  // namespace plumbline

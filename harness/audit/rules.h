@@ -1,0 +1,43 @@
+// Rules by which others accept an attention kernel's output, on the same outputs that plumbline judges. docs/audit.md has their sources.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "harness/problem/dtype.h"
+
+namespace plumbline {
+
+// One output and what the rules compare it with; all [R, D], element by element. Only valid query rows; a row without visible keys is 0.
+struct RuleInputs {
+  DType dtype = DType::bf16;  // of Q
+  DType out = DType::bf16;
+  std::int64_t keys = 0;               // seq_kv of the problem
+  std::span<const double> golden;      // fp64 from the inputs as given
+  std::span<const double> output;      // of the kernel
+  std::span<const double> flash_math;  // see FrameworkMath
+  std::span<const double> sdpa_math;
+  std::span<const double> flex_math;
+  std::span<const double> weighted_magnitude;
+};
+
+enum class RuleResult { passes, fails, not_applicable };
+
+struct Rule {
+  std::string_view name;
+  std::string_view source;
+  RuleResult (*check)(const RuleInputs&);
+};
+std::span<const Rule> rules_elsewhere();
+
+RuleResult allclose_1e3(const RuleInputs& inputs);
+RuleResult allclose_1e2(const RuleInputs& inputs);
+RuleResult assert_close_defaults(const RuleInputs& inputs);
+RuleResult flash_attention_2x(const RuleInputs& inputs);
+RuleResult sdpa_fudge_factor(const RuleInputs& inputs);
+RuleResult flex_mean_error(const RuleInputs& inputs);
+RuleResult benchdnn_sdpa(const RuleInputs& inputs);
+RuleResult relative_frobenius(const RuleInputs& inputs);
+
+}  // namespace plumbline

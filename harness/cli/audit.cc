@@ -1,0 +1,228 @@
+// plumbline audit: does the judge catch known bugs and leave legal kernels alone? --calibrate: how near do legal kernels come to the
+// limits?
+#include "harness/audit/audit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "harness/audit/calibrate.h"
+#include "harness/cli/commands.h"
+#include "harness/cli/progress.h"
+#include "harness/cli/session.h"
+#include "harness/provider/default_providers.h"
+#include "harness/report/audit_text.h"
+
+namespace plumbline::cli {
+namespace {
+
+std::atomic<bool> stop_requested{false};
+void request_stop(int signal) {
+  stop_requested = true;
+  std::signal(signal, SIG_DFL);
+}
+
+struct AuditOptions {
+  ProviderOptions providers;
+  CaseOptions cases;
+  MeasureOptions measure;
+  std::filesystem::path catalogue;
+  std::string seeds, format = "text";
+  bool calibrate = false, quiet = false;
+  int jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  double timeout_s = 60;
+};
+
+struct Seeds {
+  std::uint64_t first = 1, last = 1;
+};
+// "20" is 1..20, "100..119" itself.
+Result<Seeds> parse_seeds(const std::string& text) {
+  Seeds seeds;
+  if (text.empty()) return seeds;
+  const auto read = [](std::string_view digits, std::uint64_t& value) {
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return error == std::errc() && end == digits.data() + digits.size();
+  };
+  const std::size_t dots = text.find("..");
+  const bool parsed = dots == std::string::npos ? read(text, seeds.last)
+                                                : read(std::string_view(text).substr(0, dots), seeds.first) &&
+                                                      read(std::string_view(text).substr(dots + 2), seeds.last);
+  if (!parsed || seeds.first > seeds.last || seeds.last - seeds.first >= 1'000'000 || seeds.last == 0) {
+    return fail(fmt::format("--seeds \"{}\" is neither a number of seeds nor a range", text),
+                "for example --seeds 10 or --seeds 1000..1019");
+  }
+  return seeds;
+}
+
+std::filesystem::path without_options(const std::string& library) {
+  const std::size_t options = library.find(".so:");
+  return options == std::string::npos ? library : library.substr(0, options + 3);
+}
+
+// The mutants that come with plumbline, in every precision they have; else what is named.
+std::vector<std::string> audited_libraries(const AuditOptions& options) {
+  if (!options.providers.providers.empty()) return options.providers.providers;
+  const std::string mutants = (library_directory() / "plumbline_mutants.so").string();
+  if (!std::filesystem::exists(mutants)) return {};
+  return {mutants, mutants + ":mode=tf32", mutants + ":mode=e4m3"};
+}
+
+// Of the libraries, the folder of the first that has a catalogue beside it.
+Result<std::filesystem::path> catalogue_path(const AuditOptions& options, const std::vector<std::string>& libraries) {
+  if (!options.catalogue.empty()) return options.catalogue;
+  for (const std::string& library : libraries) {
+    auto path = without_options(library).parent_path() / "mutants.toml";
+    if (std::filesystem::exists(path)) return path;
+  }
+  return fail("there is no mutants.toml beside a provider: nothing says which kernels are bugs",
+              "build the target plumbline_mutants, or name its library with --provider or the file with --catalogue");
+}
+
+// A suite that names none of the family's kernels lends its problems to all of them.
+Result<Plan> plan_of(AuditOptions& options, const Catalogue& catalogue, const std::vector<OfferedKernel>& kernels) {
+  const std::string suite = options.calibrate ? "calibrate.toml" : "audit.toml";
+  if (options.cases.suites.empty()) options.cases.suites = {(home_directory() / "cases" / suite).string()};
+  auto suites = options.cases.read();
+  if (!suites) return tl::unexpected(suites.error());
+  const auto is_legal = [&](const OfferedKernel& kernel) { return catalogue.find(kernel.name) == nullptr; };
+  std::vector<std::string> globs;
+  if (options.calibrate) {
+    for (const OfferedKernel& kernel : kernels) {
+      if (is_legal(kernel)) globs.push_back(kernel.name);
+    }
+  } else {
+    const bool names_family = std::any_of(suites->begin(), suites->end(), [&](const Suite& s) {
+      return std::any_of(s.cases.begin(), s.cases.end(), [&](const SuiteCase& c) { return catalogue.owns(c.kernel_pattern); });
+    });
+    if (!names_family) {
+      for (const OfferedKernel& kernel : kernels) {
+        if (catalogue.owns(kernel.name)) globs.push_back(kernel.name);
+      }
+    }
+  }
+  if (!globs.empty() && options.cases.kernels.empty()) use_kernels(*suites, globs);
+  for (Suite& s : *suites) s.diffs.clear();
+  auto plan = make_plan(*suites, kernels, options.cases.filter);
+  if (plan) {
+    for (PlannedCase& c : plan->cases) c.timed = false;
+  }
+  return plan;
+}
+
+std::vector<std::string> suite_names(const Plan& plan) {
+  std::vector<std::string> names;
+  for (const PlannedCase& c : plan.cases) {
+    if (std::find(names.begin(), names.end(), c.suite) == names.end()) names.push_back(c.suite);
+  }
+  return names;
+}
+
+class Timer {
+ public:
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+int print_audit(const AuditOptions& options, const AuditReport& report) {
+  fmt::print("{}", options.format == "json"       ? render_audit_json(report)
+                   : options.format == "markdown" ? render_audit_markdown(report)
+                                                  : render_audit(report, output_style()));
+  return report.exit_code();
+}
+
+int print_calibration(const AuditOptions& options, const CalibrationReport& report) {
+  fmt::print("{}", options.format == "json"       ? render_calibration_json(report)
+                   : options.format == "markdown" ? render_calibration_markdown(report)
+                                                  : render_calibration(report, output_style()));
+  return report.exit_code();
+}
+
+int run(AuditOptions& options) {
+  auto seeds = parse_seeds(options.seeds);
+  if (!seeds) return report_errors(seeds.error(), exit_usage);
+  auto text = options.providers.reviewed_text();
+  if (!text) return report_errors(text.error(), exit_usage);
+  const auto baselines = options.providers.baselines.empty() ? home_directory() / "baselines" : options.providers.baselines;
+  auto reviewed = read_reviewed_survivors(baselines / "audit.toml");
+  if (!reviewed) return report_errors(reviewed.error(), exit_usage);
+
+  const std::vector<std::string> audited = audited_libraries(options);
+  auto path = catalogue_path(options, audited);
+  if (!path) return report_errors(path.error(), exit_usage);
+  if (!options.providers.no_default_provider) options.measure.providers = {(library_directory() / "plumbline_cpu.so").string()};
+  options.measure.providers.insert(options.measure.providers.end(), audited.begin(), audited.end());
+  options.measure.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(options.timeout_s * 1000));
+  auto providers = discover(options.measure);
+  if (!providers) return report_errors(providers.error(), exit_infrastructure);
+  const auto kernels = offered_kernels(*providers);
+  auto catalogue = read_catalogue(*path, kernels);
+  if (!catalogue) return report_errors(catalogue.error(), exit_usage);
+  auto plan = plan_of(options, *catalogue, kernels);
+  if (!plan) return report_errors(plan.error(), exit_usage);
+  if (plan->cases.empty()) return report_errors({{"", 0, "the filters leave no case", "see `plumbline list`"}}, exit_nothing);
+
+  const std::vector<std::string> names = suite_names(*plan);
+  if (options.calibrate) *plan = with_seeds(*plan, seeds->first, seeds->last);
+  std::signal(SIGINT, request_stop);
+  std::signal(SIGTERM, request_stop);
+  const Timer timer;
+  std::vector<Trial> trials;
+  {
+    Progress progress(plan->cases.size(), options.quiet);
+    trials = run_trials(*plan, *catalogue, options.measure, *providers, text->contracts,
+                        {options.jobs, !options.calibrate, &stop_requested, [&progress] { progress.step(); }});
+  }
+  if (stop_requested) return report_errors({{"", 0, "stopped by a signal: nothing can be said", "run it again"}}, exit_infrastructure);
+
+  if (options.calibrate) {
+    CalibrationReport report = calibrate(trials, text->contracts);
+    report.suites = names;
+    report.first_seed = seeds->first;
+    report.last_seed = seeds->last;
+    report.seconds = timer.seconds();
+    return print_calibration(options, report);
+  }
+  AuditReport report = summarise(trials, suite_scores(trials, text->contracts), *catalogue, *reviewed);
+  report.suites = names;
+  report.seconds = timer.seconds();
+  return print_audit(options, report);
+}
+
+}  // namespace
+
+void add_audit(CLI::App& app, int& exit_code) {
+  auto* command = app.add_subcommand("audit", "Judge the judge: known bugs it must catch, legal kernels it must not flag");
+  auto options = std::make_shared<AuditOptions>();
+  options->cases.add_to(*command);
+  options->providers.add_to(*command);
+  command->add_option("--catalogue", options->catalogue, "Which kernels are bugs (default: mutants.toml beside the provider)")
+      ->type_name("FILE");
+  auto* calibrate = command->add_flag("--calibrate", options->calibrate, "Legal kernels only: the largest statistics and their limits");
+  command->add_option("--seeds", options->seeds, "With --calibrate: N for seeds 1 to N, or A..B")->needs(calibrate);
+  command->add_option("--format", options->format, "What goes to stdout")
+      ->check(CLI::IsMember({"text", "json", "markdown"}))
+      ->capture_default_str();
+  command->add_option("--jobs,-j", options->jobs, "Problems measured at once")->capture_default_str()->check(CLI::Range(1, 256));
+  command->add_option("--timeout", options->timeout_s, "Seconds one case may take in its worker")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--quiet,-q", options->quiet, "No progress");
+  command->footer(
+      "Exit 1: a bug that no case catches and nobody has reviewed (baselines/audit.toml), a legal kernel that is flagged, or a class of "
+      "bugs\n"
+      "of which nothing is caught. Suites default to cases/audit.toml, with --calibrate to cases/calibrate.toml.\n"
+      "Examples:\n"
+      "  plumbline audit\n"
+      "  plumbline audit cases/pr.toml --format markdown\n"
+      "  plumbline audit --calibrate --seeds 1000..1019");
+  command->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace plumbline::cli

@@ -1,0 +1,20 @@
+// Reports of `plumbline audit`: text for a terminal, Markdown for a CI job, JSON for programs.
+#pragma once
+
+#include <string>
+
+#include "harness/audit/audit.h"
+#include "harness/audit/calibrate.h"
+#include "harness/report/report.h"
+
+namespace plumbline {
+
+std::string render_audit(const AuditReport& report, const Style& style);
+std::string render_audit_markdown(const AuditReport& report);
+std::string render_audit_json(const AuditReport& report);
+
+std::string render_calibration(const CalibrationReport& report, const Style& style);
+std::string render_calibration_markdown(const CalibrationReport& report);
+std::string render_calibration_json(const CalibrationReport& report);
+
+}  // namespace plumbline
