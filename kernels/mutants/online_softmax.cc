@@ -156,9 +156,6 @@ class Kernel {
     std::fill_n(t_.rescale, block_.rows, 1.0F);
     std::fill_n(t_.lse_before, block_.rows, minus_infinity);
     if (!is(Change::memory_workspace_not_cleared) || split_ > 0) std::fill_n(t_.out, block_.rows * t_.width_vo, 0.0F);
-    if (is(Change::stale_accumulator) && is_first_of_call()) {
-      std::copy_n(stale_accumulator(block_.rows * t_.width_vo), block_.rows * t_.width_vo, t_.out);
-    }
   }
 
   bool is_first_of_call() const { return block_.sample == 0 && block_.head == 0 && block_.first == 0 && split_ == 0; }
@@ -363,6 +360,10 @@ class Kernel {
     float* out = t_.out + r * t_.width_vo;
     std::copy_n(out, t_.width_vo, t_.before + r * t_.width_vo);
     if (!is(Change::softmax_output_rescaled_a_tile_late)) scale_row(out, t_.width_vo, t_.rescale[r]);
+    if (is(Change::stale_accumulator) && is_first_of_call() && tile_ == 0) {
+      const float* stale = stale_accumulator(block_rows * t_.width_vo) + r * t_.width_vo;
+      for (std::int64_t d = 0; d < t_.width_vo; ++d) out[d] += stale[d];
+    }
     if (is(Change::legal_product_by_tile)) {
       std::fill_n(t_.product, t_.width_vo, 0.0F);
       multiply_add(sum_, scores_of(r), t_.v, t_.width_vo, tile_keys_, t_.width_vo, t_.product);
@@ -376,7 +377,7 @@ class Kernel {
       if (is(Change::precision_output_13_bits)) out[d] = keep_bits(out[d], 13);
     }
     if (is(Change::stale_accumulator) && is_first_of_call()) {
-      std::copy_n(t_.out, block_.rows * t_.width_vo, stale_accumulator(block_.rows * t_.width_vo));
+      std::copy_n(out, t_.width_vo, stale_accumulator(block_rows * t_.width_vo) + r * t_.width_vo);
     }
   }
 

@@ -13,7 +13,12 @@ std::uint32_t narrow_dtype(const plumbline_problem& problem) {
 }
 
 void round_row(std::uint32_t dtype, float* row, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) row[i] = round_one(dtype, row[i]);
+  if (dtype == PLUMBLINE_E4M3) {
+    for (std::int64_t i = 0; i < count; ++i) row[i] = std::clamp(row[i], -448.0F, 448.0F);
+  }
+  const std::int64_t whole = count / 8 * 8;
+  cpu::round_to(dtype, row, whole);
+  for (std::int64_t i = whole; i < count; ++i) row[i] = round_one(dtype, row[i]);
 }
 
 void scale_row(float* row, std::int64_t count, float factor) {
