@@ -6,6 +6,8 @@
 namespace plumbline {
 namespace {
 
+constexpr std::size_t allclose_1e2_index = 1;  // in rules_elsewhere()
+
 // The text that was counted most, the first of equals.
 std::string most_frequent(const std::vector<std::string>& texts) {
   std::map<std::string, int> counts;
@@ -18,10 +20,12 @@ std::string most_frequent(const std::vector<std::string>& texts) {
   return best;
 }
 
-DiagnosisResult compare_diagnosis(const Mutant& mutant, const std::string& found) {
+// A person is shown both.
+DiagnosisResult compare_diagnosis(const Mutant& mutant, const std::string& location, const std::string& fault) {
   if (mutant.diagnosis.empty()) return DiagnosisResult::not_stated;
-  if (found.empty()) return DiagnosisResult::none;
-  const bool right = std::find(mutant.diagnosis.begin(), mutant.diagnosis.end(), found) != mutant.diagnosis.end();
+  if (location.empty() && fault.empty()) return DiagnosisResult::none;
+  const bool right = std::any_of(mutant.diagnosis.begin(), mutant.diagnosis.end(),
+                                 [&](const std::string& expected) { return expected == location || expected == fault; });
   return right ? DiagnosisResult::right : DiagnosisResult::wrong;
 }
 
@@ -60,7 +64,7 @@ class Summary {
     MutantResult result;
     result.mutant = &mutant;
     result.dtype = dtype;
-    std::vector<std::string> statistics, diagnoses;
+    std::vector<std::string> statistics, locations, faults;
     for (const Trial* trial : trials) {
       ++result.trials;
       result.changed += trial->changed;
@@ -72,14 +76,17 @@ class Summary {
         result.caught_by_rule[rule] |= fails;
       }
       if (!trial->fails) continue;
+      result.slipped += trial->rules[allclose_1e2_index] == RuleResult::passes;
       if (result.first_case.empty()) result.first_case = trial->case_id;
       if (!trial->judgement.findings.empty()) statistics.push_back(trial->judgement.findings.front().statistic);
-      if (!trial->diagnosis.empty()) diagnoses.push_back(trial->diagnosis);
+      if (!trial->location.empty()) locations.push_back(trial->location);
+      if (!trial->fault.empty()) faults.push_back(trial->fault);
     }
     result.caught = result.failures > 0;
     result.by = most_frequent(statistics);
-    result.diagnosis = most_frequent(diagnoses);
-    result.diagnosed = compare_diagnosis(mutant, result.diagnosis);
+    result.location = most_frequent(locations);
+    result.fault = most_frequent(faults);
+    result.diagnosed = compare_diagnosis(mutant, result.location, result.fault);
     return result;
   }
 
@@ -142,7 +149,8 @@ class Summary {
       row.mutants += result.counts();
       row.caught += result.counts() && result.caught;
       row.caught_without_lse += result.counts() && result.caught_without_lse;
-      row.pass_allclose_1e2 += result.counts() && !result.caught_by_rule[1];
+      row.pass_allclose_1e2 += result.counts() && !result.caught_by_rule[allclose_1e2_index];
+      row.slip_allclose_1e2 += result.counts() && result.slipped > 0;
     }
     for (const LegalResult& result : report_.legal) {
       AuditRow& row = rows[result.dtype];
@@ -181,13 +189,12 @@ class Summary {
 
   void count_classes() {
     std::set<std::string> caught;
-    std::map<std::string, bool> active;
     for (const MutantResult& result : report_.mutants) {
-      active[result.mutant->name] |= result.counts();
-      if (result.counts() && result.caught) caught.insert(result.mutant->bug_class);
-    }
-    for (const Mutant& mutant : catalogue_.mutants) {
-      if (!active[mutant.name]) report_.inert.push_back(mutant.name);
+      const Mutant& mutant = *result.mutant;
+      const std::string mode = result.dtype == "fp8" ? "e4m3" : result.dtype;
+      const bool expected = mutant.modes.empty() || std::find(mutant.modes.begin(), mutant.modes.end(), mode) != mutant.modes.end();
+      if (!result.counts() && expected) report_.inert.push_back(mutant.name + " (" + result.dtype + ")");
+      if (result.counts() && result.caught) caught.insert(mutant.bug_class);
     }
     for (const std::string& claim : catalogue_.claims) {
       if (!caught.contains(claim)) report_.mistrusted.push_back(claim);

@@ -20,12 +20,14 @@ struct MutantResult {
   int trials = 0;       // problems that it took
   int changed = 0;      // … with other bits than the correct kernel's; 0: the mutant does not count
   int failures = 0;     // … that the judge fails
+  int slipped = 0;      // … of these, that allclose 1e-2 lets through
   bool caught = false;  // by a case, or by a statistic of the suite
   bool caught_without_lse = false;
   std::array<bool, rule_count> caught_by_rule{};
   std::string by;          // the finding of most failures ("peak", "shrink over the suite")
   std::string first_case;  // case id of the first failure, "" if none
-  std::string diagnosis;   // of most failures that have one
+  std::string location;    // of most failures that have one
+  std::string fault;       // likewise: "nan", "unwritten", …
   DiagnosisResult diagnosed = DiagnosisResult::not_stated;
   std::string reviewed;  // of a survivor: the reason in baselines/audit.toml, "" if there is none
   bool counts() const { return changed > 0; }
@@ -46,7 +48,8 @@ struct LegalResult {
 struct AuditRow {
   std::string dtype;
   int mutants = 0, caught = 0, caught_without_lse = 0;  // that count
-  int pass_allclose_1e2 = 0;                            // mutants that count and that allclose 1e-2 lets through everywhere
+  int pass_allclose_1e2 = 0;                            // … and that allclose 1e-2 lets through in all cases
+  int slip_allclose_1e2 = 0;                            // … or in some case that the judge fails
   int legal = 0, legal_flagged = 0, legal_trials = 0, false_alarms = 0;
   struct OfRule {
     bool applies = false;
@@ -64,7 +67,7 @@ struct AuditReport {
   std::vector<AuditRow> rows;
   std::vector<MutantResult> mutants;  // catalogue order, then dtype
   std::vector<LegalResult> legal;
-  std::vector<std::string> inert;            // mutants that changed no bit in any dtype: the suite does not exercise them
+  std::vector<std::string> inert;            // "name (dtype)": changed no bit where its modes say it would; the suite does not exercise it
   std::vector<std::string> mistrusted;       // claimed classes of which nothing was caught
   std::vector<std::string> reviews_to_drop;  // reviewed survivors that are caught now
   std::array<int, 4> diagnoses{};            // mutants, each once over all dtypes, by DiagnosisResult; only those that are caught

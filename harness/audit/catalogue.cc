@@ -1,6 +1,7 @@
 #include "harness/audit/catalogue.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -11,8 +12,8 @@
 namespace plumbline {
 namespace {
 
-constexpr std::array<std::string_view, 5> file_keys{"schema", "provider", "correct", "claims", "mutant"};
-constexpr std::array<std::string_view, 6> mutant_keys{"name", "class", "what", "zoo", "diagnosis", "needs"};
+constexpr std::array<std::string_view, 6> file_keys{"schema", "provider", "correct", "claims", "mutant", "legal"};
+constexpr std::array<std::string_view, 7> mutant_keys{"name", "class", "what", "zoo", "diagnosis", "needs", "modes"};
 
 std::string_view name_within(std::string_view kernel) { return kernel.substr(kernel.find('/') + 1); }
 
@@ -42,6 +43,7 @@ Mutant read_mutant(const ConfigNode& table, const Catalogue& catalogue, const st
   mutant.bug_class = reader.text("class", true);
   mutant.what = reader.text("what", true);
   mutant.diagnosis = read_diagnosis(table, reader);
+  for (const ConfigNode* mode : reader.texts("modes")) mutant.modes.push_back(mode->text);
   if (mutant.name.empty()) return mutant;
   const std::string with_class = mutant.bug_class + "_" + mutant.name;
   if (!offers(offered, catalogue, mutant.name) && !offers(offered, catalogue, with_class)) {
@@ -67,8 +69,27 @@ void read_claims(const ConfigNode& file, TableReader& reader, Catalogue& catalog
   }
 }
 
-// The family's kernels that are no mutants: each has to say by its name that it is legal.
-void check_legal(const ConfigNode& file, const std::vector<OfferedKernel>& offered, Catalogue& catalogue, Errors& errors) {
+// Names of the [[legal]] tables; each must be offered.
+std::set<std::string, std::less<>> read_legal(const Catalogue& catalogue, const std::vector<OfferedKernel>& offered, TableReader& reader,
+                                              Errors& errors) {
+  std::set<std::string, std::less<>> names;
+  for (const ConfigNode* table : reader.tables("legal")) {
+    reject_unknown_keys(*table, std::array<std::string_view, 2>{"name", "what"}, errors);
+    TableReader of_table(*table, errors);
+    const std::string name = of_table.plain_name("name");
+    of_table.text("what", true);
+    if (!name.empty() && !offers(offered, catalogue, name)) {
+      errors.push_back(table->error(fmt::format("no loaded provider has a kernel {}/{}", catalogue.provider, name)));
+    }
+    names.insert(name);
+  }
+  return names;
+}
+
+// The family's kernels that are no mutants: each has to say, here or by its name, that it is legal.
+void check_legal(const ConfigNode& file, const std::vector<OfferedKernel>& offered, TableReader& reader, Catalogue& catalogue,
+                 Errors& errors) {
+  const auto legal = read_legal(catalogue, offered, reader, errors);
   for (const char* name : {"correct", "legal_baseline"}) {
     if (catalogue.correct.empty() && offers(offered, catalogue, name)) catalogue.correct = name;
   }
@@ -76,12 +97,15 @@ void check_legal(const ConfigNode& file, const std::vector<OfferedKernel>& offer
     errors.push_back(file.error(fmt::format("the provider {} has no correct kernel to compare with", catalogue.provider),
                                 "name it: correct = \"…\", or call it correct or legal_baseline"));
   }
+  std::vector<std::string> unknown;
   for (const OfferedKernel& kernel : offered) {
     if (!catalogue.owns(kernel.name) || catalogue.find(kernel.name) != nullptr) continue;
     const std::string_view name = name_within(kernel.name);
-    if (name == catalogue.correct || name.starts_with("legal_")) continue;
-    errors.push_back(file.error(fmt::format("{} is neither a mutant nor called legal_*", kernel.name), "add a [[mutant]] for it"));
+    if (name != catalogue.correct && !name.starts_with("legal_") && !legal.contains(name)) unknown.push_back(kernel.name);
   }
+  if (unknown.empty()) return;
+  errors.push_back(
+      file.error(fmt::format("neither mutants nor legal: {}", fmt::join(unknown, ", ")), "add a [[mutant]] or [[legal]] for each"));
 }
 
 }  // namespace
@@ -116,7 +140,7 @@ Result<Catalogue> read_catalogue(const std::filesystem::path& path, const std::v
     catalogue.mutants.push_back(std::move(mutant));
   }
   read_claims(*file, reader, catalogue, errors);
-  check_legal(*file, offered, catalogue, errors);
+  check_legal(*file, offered, reader, catalogue, errors);
   if (!errors.empty()) return tl::unexpected(errors);
   return catalogue;
 }

@@ -14,6 +14,7 @@ struct Mutant {
   std::string bug_class;               // "mask"
   std::string what;                    // one line
   std::vector<std::string> diagnosis;  // what the judge should name; any of them is right; empty: nothing is expected
+  std::vector<std::string> modes;      // in which it changes any bit: fp16, bf16, fp32, tf32, e4m3; empty: in all
 };
 
 struct Catalogue {
@@ -38,9 +39,13 @@ struct Catalogue {
 //   class = "mask"
 //   what = "the last key of a partial tile is left out"
 //   diagnosis = "edge"          or a list, of which any is right; "none" or absent: nothing is expected
+//   modes = ["fp16", "e4m3"]    optional: where it changes any bit; e4m3 stands for P in fp8
 //   zoo = …  needs = …          for people
+//   [[legal]]
+//   name = "legal_tile_16"      what = "tiles of 16 keys"
 //
-// Every mutant must be offered; kernels of the provider that are neither mutants nor called correct or legal_* are errors.
+// Every name must be offered; kernels of the family that are neither mutants nor in a [[legal]] table nor called correct or legal_* are
+// errors.
 Result<Catalogue> read_catalogue(const std::filesystem::path& path, const std::vector<OfferedKernel>& offered);
 
 // A mutant that no case of the suite can catch, and why that is accepted.

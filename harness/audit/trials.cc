@@ -56,17 +56,15 @@ constexpr std::array fault_names{
     FaultName{&Faults::empty_rows, "empty_rows"},
 };
 
-// A fault that names itself beats where the error sits; out_of_range and inexact say only that there is an error.
-std::string diagnosis_of(const Outcome& outcome, const Judgement& judgement) {
+// out_of_range and inexact say only that there is an error.
+std::string fault_of(const Outcome& outcome, const Judgement& judgement) {
   if (outcome.status != Status::ok) return std::string(name(outcome.status));
   for (const auto& [count, fault] : fault_names) {
     if (outcome.faults.*count > 0) return fault;
   }
-  const bool of_error = std::any_of(judgement.findings.begin(), judgement.findings.end(), [](const Finding& f) { return f.limit > 0; });
-  const bool differs =
-      std::any_of(judgement.findings.begin(), judgement.findings.end(), [](const Finding& f) { return f.statistic == "run_to_run"; });
-  if (!of_error && differs) return "run_to_run";
-  return outcome.location.kind;
+  const auto& findings = judgement.findings;
+  const bool differs = std::any_of(findings.begin(), findings.end(), [](const Finding& f) { return f.statistic == "run_to_run"; });
+  return differs ? "run_to_run" : "";
 }
 
 Judgement judged(const Outcome& outcome, const Contracts& contracts) { return judge({&outcome, &contracts, nullptr, nullptr, nullptr}); }
@@ -100,7 +98,10 @@ Trial trial_of(Measurement measurement, const Contracts& contracts, ProblemRules
     without.errors.has_lse = false;
     trial.fails_without_lse = is_failure(judged(without, contracts).verdict);
   }
-  if (trial.fails) trial.diagnosis = diagnosis_of(outcome, trial.judgement);
+  if (trial.fails) {
+    trial.location = outcome.location.kind;
+    trial.fault = fault_of(outcome, trial.judgement);
+  }
   outcome.head_rms = {};
   return trial;
 }

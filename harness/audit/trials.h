@@ -28,7 +28,8 @@ struct Trial {
   bool ran = false;                            // the kernel took the problem, however it ended
   bool changed = false;                        // other bits than the correct kernel's, or none, or not the same bits twice
   std::array<RuleResult, rule_count> rules{};  // all not applicable unless there is an output
-  std::string diagnosis;                       // of a failure: the kind of fault, else where the error sits, else ""
+  std::string location;                        // of a failure: where the error sits ("edge"), "" if it has no such shape
+  std::string fault;  // of a failure: a fault that names itself ("nan", "unwritten", "run_to_run", "crashed"), else ""
 };
 
 struct TrialOptions {

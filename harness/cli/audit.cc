@@ -8,6 +8,7 @@
 #include <charconv>
 #include <chrono>
 #include <csignal>
+#include <set>
 #include <thread>
 
 #include "harness/audit/calibrate.h"
@@ -83,34 +84,58 @@ Result<std::filesystem::path> catalogue_path(const AuditOptions& options, const 
               "build the target plumbline_mutants, or name its library with --provider or the file with --catalogue");
 }
 
-// A suite that names none of the family's kernels lends its problems to all of them.
+std::string_view provider_of(std::string_view kernel) { return kernel.substr(0, kernel.find('/')); }
+
+// Cases of the family's first provider are those of the others, too: mutants/NAME and mutants_tf32/NAME. What a provider does not take it
+// refuses.
+void add_family(Suite& suite, const Catalogue& catalogue, const std::vector<OfferedKernel>& kernels) {
+  std::set<std::string_view> others;
+  for (const OfferedKernel& kernel : kernels) {
+    if (catalogue.owns(kernel.name) && provider_of(kernel.name) != catalogue.provider) others.insert(provider_of(kernel.name));
+  }
+  std::vector<SuiteCase> cases;
+  for (const SuiteCase& c : suite.cases) {
+    cases.push_back(c);
+    if (provider_of(c.kernel_pattern) != catalogue.provider) continue;
+    for (const std::string_view other : others) {
+      cases.push_back(c);
+      cases.back().kernel_pattern = std::string(other) + c.kernel_pattern.substr(catalogue.provider.size());
+    }
+  }
+  suite.cases = std::move(cases);
+}
+
+// Which kernels take over the problems of the suites: with --calibrate all legal ones; the family's, where no suite names one of them;
+// none, where the suites say themselves.
+std::vector<std::string> replacing_kernels(const AuditOptions& options, const std::vector<Suite>& suites, const Catalogue& catalogue,
+                                           const std::vector<OfferedKernel>& kernels) {
+  std::vector<std::string> names;
+  if (!options.cases.kernels.empty()) return names;
+  const auto names_family = [&](const SuiteCase& c) { return catalogue.owns(c.kernel_pattern); };
+  const bool named =
+      std::any_of(suites.begin(), suites.end(), [&](const Suite& s) { return std::any_of(s.cases.begin(), s.cases.end(), names_family); });
+  if (named && !options.calibrate) return names;
+  for (const OfferedKernel& kernel : kernels) {
+    const bool wanted = options.calibrate ? catalogue.find(kernel.name) == nullptr : catalogue.owns(kernel.name);
+    if (wanted) names.push_back(kernel.name);
+  }
+  return names;
+}
+
 Result<Plan> plan_of(AuditOptions& options, const Catalogue& catalogue, const std::vector<OfferedKernel>& kernels) {
-  const std::string suite = options.calibrate ? "calibrate.toml" : "audit.toml";
-  if (options.cases.suites.empty()) options.cases.suites = {(home_directory() / "cases" / suite).string()};
+  const std::string standard = options.calibrate ? "calibrate.toml" : "audit.toml";
+  if (options.cases.suites.empty()) options.cases.suites = {(home_directory() / "cases" / standard).string()};
   auto suites = options.cases.read();
   if (!suites) return tl::unexpected(suites.error());
-  const auto is_legal = [&](const OfferedKernel& kernel) { return catalogue.find(kernel.name) == nullptr; };
-  std::vector<std::string> globs;
-  if (options.calibrate) {
-    for (const OfferedKernel& kernel : kernels) {
-      if (is_legal(kernel)) globs.push_back(kernel.name);
-    }
-  } else {
-    const bool names_family = std::any_of(suites->begin(), suites->end(), [&](const Suite& s) {
-      return std::any_of(s.cases.begin(), s.cases.end(), [&](const SuiteCase& c) { return catalogue.owns(c.kernel_pattern); });
-    });
-    if (!names_family) {
-      for (const OfferedKernel& kernel : kernels) {
-        if (catalogue.owns(kernel.name)) globs.push_back(kernel.name);
-      }
-    }
+  const auto replacing = replacing_kernels(options, *suites, catalogue, kernels);
+  if (!replacing.empty()) use_kernels(*suites, replacing);
+  for (Suite& suite : *suites) {
+    suite.diffs.clear();
+    if (replacing.empty()) add_family(suite, catalogue, kernels);
   }
-  if (!globs.empty() && options.cases.kernels.empty()) use_kernels(*suites, globs);
-  for (Suite& s : *suites) s.diffs.clear();
   auto plan = make_plan(*suites, kernels, options.cases.filter);
-  if (plan) {
-    for (PlannedCase& c : plan->cases) c.timed = false;
-  }
+  if (!plan) return plan;
+  for (PlannedCase& c : plan->cases) c.timed = false;
   return plan;
 }
 

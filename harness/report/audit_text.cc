@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "harness/report/format.h"
@@ -22,7 +23,19 @@ struct Table {
 };
 using TableWriter = std::function<std::string(const Table&)>;
 
-std::string share(int part, int whole) { return whole == 0 ? "-" : fmt::format("{}/{} ({:.1f} %)", part, whole, 100.0 * part / whole); }
+std::string share(int part, int whole) { return whole == 0 ? "-" : fmt::format("{:.1f} %", 100.0 * part / whole); }
+
+// The cells of mutants that differ in nothing but the dtype stand in one row, with all dtypes in the second column.
+void add_merged(Table& table, const std::string& dtype, Row cells) {
+  for (Row& row : table.rows) {
+    const bool same = row[0] == cells[0] && std::equal(row.begin() + 2, row.end(), cells.begin() + 2, cells.end());
+    if (same) {
+      row[1] += " " + dtype;
+      return;
+    }
+  }
+  table.rows.push_back(std::move(cells));
+}
 
 Table rules_table(const AuditReport& report) {
   Table table{"Mutants caught, and legal kernels flagged, by rule", {"rule"}, {}, 1};
@@ -39,15 +52,13 @@ Table rules_table(const AuditReport& report) {
     }
     table.rows.push_back(std::move(line));
   };
-  add("plumbline", [](const AuditRow& r) {
-    return std::pair{share(r.caught, r.mutants), fmt::format("{} of {}", r.legal_flagged, r.legal)};
-  });
+  add("plumbline", [](const AuditRow& r) { return std::pair{share(r.caught, r.mutants), fmt::format("{}/{}", r.legal_flagged, r.legal)}; });
   add("plumbline without LSE", [](const AuditRow& r) { return std::pair{share(r.caught_without_lse, r.mutants), std::string()}; });
   const auto rules = rules_elsewhere();
   for (std::size_t i = 0; i < rule_count; ++i) {
     add(std::string(rules[i].name), [i](const AuditRow& r) {
       const auto& of = r.rules[i];
-      return of.applies ? std::pair{share(of.caught, r.mutants), fmt::format("{} of {}", of.legal_flagged, r.legal)}
+      return of.applies ? std::pair{share(of.caught, r.mutants), fmt::format("{}/{}", of.legal_flagged, r.legal)}
                         : std::pair{std::string("-"), std::string("-")};
     });
   }
@@ -58,7 +69,7 @@ Table survivors_table(const AuditReport& report) {
   Table table{"Survivors", {"mutant", "dtype", "class", "what", "reviewed"}, {}, 5};
   for (const MutantResult& m : report.mutants) {
     if (!m.survives()) continue;
-    table.rows.push_back({m.mutant->name, m.dtype, m.mutant->bug_class, m.mutant->what, m.reviewed.empty() ? "no" : m.reviewed});
+    add_merged(table, m.dtype, {m.mutant->name, m.dtype, m.mutant->bug_class, m.mutant->what, m.reviewed.empty() ? "no" : m.reviewed});
   }
   return table;
 }
@@ -66,8 +77,8 @@ Table survivors_table(const AuditReport& report) {
 Table lse_table(const AuditReport& report) {
   Table table{"Caught by the LSE alone", {"mutant", "dtype", "class", "what"}, {}, 4};
   for (const MutantResult& m : report.mutants) {
-    if (m.counts() && m.caught && !m.caught_without_lse)
-      table.rows.push_back({m.mutant->name, m.dtype, m.mutant->bug_class, m.mutant->what});
+    if (!m.counts() || !m.caught || m.caught_without_lse) continue;
+    add_merged(table, m.dtype, {m.mutant->name, m.dtype, m.mutant->bug_class, m.mutant->what});
   }
   return table;
 }
@@ -81,11 +92,10 @@ Table alarms_table(const AuditReport& report) {
 }
 
 Table diagnosis_table(const AuditReport& report) {
-  Table table{"Diagnoses other than expected", {"mutant", "dtype", "expected", "found", "by"}, {}, 5};
+  Table table{"Diagnoses other than expected", {"mutant", "dtype", "expected", "location", "fault"}, {}, 5};
   for (const MutantResult& m : report.mutants) {
     if (!m.counts() || m.failures == 0 || m.diagnosed == DiagnosisResult::right || m.diagnosed == DiagnosisResult::not_stated) continue;
-    table.rows.push_back({m.mutant->name, m.dtype, fmt::format("{}", fmt::join(m.mutant->diagnosis, " or ")),
-                          m.diagnosis.empty() ? "none" : m.diagnosis, m.by});
+    add_merged(table, m.dtype, {m.mutant->name, m.dtype, fmt::format("{}", fmt::join(m.mutant->diagnosis, " or ")), m.location, m.fault});
   }
   return table;
 }
@@ -94,9 +104,11 @@ std::string headline(const AuditReport& report) {
   std::string text = fmt::format("{} over {} problems: {} runs, {:.0f} s\n", fmt::join(report.suites, ", "), report.problems, report.trials,
                                  report.seconds);
   for (const AuditRow& row : report.rows) {
-    text += fmt::format("{}: {} of {} mutants caught, {} without LSE; {} of {} pass allclose 1e-2; {} false alarms in {} runs of {}\n",
-                        row.dtype, row.caught, row.mutants, row.caught_without_lse, row.pass_allclose_1e2, row.mutants, row.false_alarms,
-                        row.legal_trials, plural(static_cast<std::size_t>(row.legal), "legal kernel"));
+    text += fmt::format(
+        "{}: {} of {} mutants caught, {} without LSE; {} pass allclose 1e-2 where the judge fails them, {} everywhere; "
+        "{} false alarms in {} runs of {}\n",
+        row.dtype, row.caught, row.mutants, row.caught_without_lse, row.slip_allclose_1e2, row.pass_allclose_1e2, row.false_alarms,
+        row.legal_trials, plural(static_cast<std::size_t>(row.legal), "legal kernel"));
   }
   const auto& d = report.diagnoses;
   return text + fmt::format("diagnosis: {} right, {} wrong, {} none, {} without an expectation\n", d[0], d[1], d[2], d[3]);
@@ -120,7 +132,7 @@ std::string closing(const AuditReport& report) {
                                  : fmt::format("audit failed: {}, {}, {}",
                                                plural(static_cast<std::size_t>(report.unreviewed_survivors()), "unreviewed survivor"),
                                                plural(static_cast<std::size_t>(report.false_alarms()), "false alarm"),
-                                               plural(report.mistrusted.size(), "mistrusted class")));
+                                               fmt::format("{} mistrusted", plural(report.mistrusted.size(), "claim"))));
 }
 
 std::string rendered(const AuditReport& report, const TableWriter& write) {
