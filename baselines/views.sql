@@ -186,6 +186,24 @@ CREATE VIEW v_suite_scores AS
 SELECT s.run_id, r.run_order, r.started_at, r.code_commit, s.suite, s.kernel, s.dtype, s.statistic, s.cases, s.value, s.limit_value, s.status
 FROM suite_score AS s JOIN run AS r USING (run_id);
 
+-- The same rows asked for in other ways: what was promised and what was found. `agreement`: bitwise, rounding, beyond; NULL: nothing was
+-- compared. column_index NULL beside a statistic: the LSE.
+CREATE VIEW v_invariances AS
+SELECT
+  i.run_id, r.run_order, r.started_at, r.code_commit, m.device_kind || ' ' || m.machine_arch || ' ' || m.model AS machine,
+  lower(hex(m.machine_key)) AS machine_class, i.judge_version, i.suite, i.tier, c.case_id, c.kernel, c.device, c.dtype, c.layout, c.mask,
+  i.invariance, i.promise,
+  CASE WHEN i.status <> 'ok' THEN NULL WHEN i.other_bits = 0 THEN 'bitwise' WHEN i.sigmas <= i.limit_value THEN 'rounding' ELSE 'beyond' END
+    AS agreement,
+  i.status, i.verdict, v.is_failure, i.reason, i.calls, i.calls_refused, i.elements, i.other_bits, i.statistic, i.sample, i.head, i.row_index,
+  i.column_index, i.value_a, i.value_b, i.sigmas, i.limit_value, i.ulps, i.problem_a, i.problem_b, i.percent_of_limit, i.findings, i.notes,
+  i.wall_ms
+FROM invariance AS i
+JOIN run AS r USING (run_id)
+JOIN machine_class AS m USING (machine_key)
+JOIN attention_case AS c USING (case_key)
+JOIN verdict AS v USING (verdict);
+
 -- Who accepted which outcomes as baselines, when and why.
 CREATE VIEW v_accepted AS
 SELECT a.run_id, a.case_glob, a.accepted_by, a.reason, a.accepted_at, c.case_id

@@ -9,6 +9,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/run_session.h"
+#include "harness/report/invariance_text.h"
 
 namespace plumbline::cli {
 namespace {
@@ -25,6 +26,7 @@ struct RunOptions {
   double timeout_s = 60;
   std::uint64_t memory_limit_mib = 8192;
   std::string purpose = "run", format = "text";
+  std::string invariances;  // "": none
   std::filesystem::path junit, markdown;
   std::string reproduce;  // start of the lines that repeat a case
   bool database_given = false;
@@ -82,16 +84,27 @@ std::string reproduce_command(const CLI::App& command, const RunOptions& options
   return text;
 }
 
+std::string render(const RunOptions& options, const RunReport& content) {
+  if (options.format == "json") return render_json(content);
+  if (options.format == "text") return render_text(content, output_style());
+  return content.invariances != nullptr ? render_invariances_markdown(*content.invariances) : render_markdown(content);
+}
+
 int report(const RunOptions& options, const RunSession& session) {
   Errors errors;
   const auto write = [&](const std::filesystem::path& path, const std::string& text) {
     if (auto written = write_text(path, text); !written) errors.insert(errors.end(), written.error().begin(), written.error().end());
   };
-  const RunReport content{&session.info(),   &session.outcomes(), &session.diffs(),
-                          &session.scores(), session.exit_code(), options.reproduce};
+  const RunReport content{&session.info(),
+                          &session.outcomes(),
+                          &session.diffs(),
+                          &session.scores(),
+                          session.exit_code(),
+                          options.reproduce,
+                          options.invariances.empty() ? nullptr : &session.invariances()};
   if (!options.junit.empty()) write(options.junit, render_junit(content));
   if (!options.markdown.empty()) write(options.markdown, render_markdown(content));
-  fmt::print("{}", options.format == "json" ? render_json(content) : render_text(content, output_style()));
+  fmt::print("{}", render(options, content));
   return errors.empty() ? session.exit_code() : report_errors(errors, exit_infrastructure);
 }
 
@@ -99,6 +112,12 @@ int run(RunOptions& options) {
   if (options.case_ids.empty() == options.cases.suites.empty()) {
     return report_errors({{"", 0, "name suite files or --case ids, one or the other", "for example plumbline run cases/smoke.toml"}},
                          exit_usage);
+  }
+  std::vector<Invariance> invariances;
+  if (!options.invariances.empty()) {
+    auto parsed = parse_invariances(options.invariances);
+    if (!parsed) return report_errors(parsed.error(), exit_usage);
+    invariances = std::move(*parsed);
   }
   auto text = options.providers.reviewed_text();
   if (!text) return report_errors(text.error(), exit_usage);
@@ -128,7 +147,7 @@ int run(RunOptions& options) {
     store = std::move(*opened);
   }
   std::atomic<bool>& stop_requested = stop_on_signals();
-  const Runner runner{options.measure, *providers, text->contracts, options.jobs, &stop_requested};
+  const Runner runner{options.measure, *providers, text->contracts, options.jobs, &stop_requested, invariances};
   RunSession session(this_run(options.purpose, options.cases.shard, options.reproduce, options.cases.suites), runner, *text, store.get());
   {
     Progress progress(plan->size(), options.quiet);
@@ -172,7 +191,11 @@ void add_run(CLI::App& app, int& exit_code) {
   command->add_option("--save-failures", options->measure.save_failures, "Write tensors of each failure as safetensors")->type_name("DIR");
   command->add_option("--junit", options->junit, "Write JUnit XML")->type_name("FILE");
   command->add_option("--markdown", options->markdown, "Write a Markdown summary")->type_name("FILE");
-  command->add_option("--format", options->format, "What goes to stdout")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
+  command->add_flag("--invariances{all}", options->invariances,
+                    "Also ask for the same rows in other ways, and compare: all of docs/judging.md, or =NAME[,NAME]");
+  command->add_option("--format", options->format, "What goes to stdout; markdown with --invariances: their table alone")
+      ->check(CLI::IsMember({"text", "json", "markdown"}))
+      ->capture_default_str();
   command->add_option("--purpose", options->purpose, "Stored with the run")
       ->check(CLI::IsMember({"run", "nightly", "confirm", "test"}))
       ->capture_default_str();
@@ -183,6 +206,7 @@ void add_run(CLI::App& app, int& exit_code) {
       "  plumbline run cases/smoke.toml --provider ./libmine.so --kernel 'mine/*'\n"
       "  plumbline run cases/pr.toml --device emulated:sm_80 --device emulated:sm_90\n"
       "  plumbline run cases/nightly.toml --match '*bf16*' --junit out/junit.xml --save-failures out/failures\n"
+      "  plumbline run cases/invariances.toml --invariances\n"
       "  plumbline run --case 'cpu/flash/bf16/b2-h4-s128-d64/mask=causal_top_left'");
   command->callback([command, options, &exit_code] {
     options->database_given = command->count("--db") > 0;

@@ -13,7 +13,8 @@ RunSession::RunSession(RunInfo run, const Runner& runner, const ReviewedText& te
 Result<void> RunSession::execute(const Plan& plan, bool complete, const std::function<void()>& progress) {
   if (store_ != nullptr) keep(store_->begin_run(run_));
   if (!store_errors_.empty()) return tl::unexpected(store_errors_);
-  runner_.run(plan, {[this](Outcome o) { take(std::move(o)); }, [this](DiffOutcome d) { take(std::move(d)); }, progress});
+  runner_.run(plan, {[this](Outcome o) { take(std::move(o)); }, [this](DiffOutcome d) { take(std::move(d)); }, progress,
+                     [this](InvarianceOutcome i) { take(std::move(i)); }});
   confirm_regressions(plan);
 
   const bool stopped = runner_.stop != nullptr && runner_.stop->load();
@@ -28,6 +29,7 @@ Result<void> RunSession::execute(const Plan& plan, bool complete, const std::fun
   scores_ = judge_suites(outcomes, text_.contracts, baselines, complete && !stopped && run_.shard == "1/1");
   if (store_ != nullptr) {
     keep(store_->add_suite_scores(run_.run_id, scores_));
+    if (!invariances_.empty()) keep(store_->add_invariances(run_.run_id, invariances_));
     if (!stopped) keep(store_->finish_run(run_.run_id, exit_code(), complete));
     if (stopped) keep(store_->flush());
   }
@@ -39,6 +41,7 @@ int RunSession::exit_code() const {
   std::vector<Verdict> verdicts;
   for (const auto& stored : outcomes_) verdicts.push_back(stored.judgement.verdict);
   for (const auto& stored : diffs_) verdicts.push_back(stored.judgement.verdict);
+  for (const auto& stored : invariances_) verdicts.push_back(stored.judgement.verdict);
   return plumbline::exit_code(verdicts, scores_);
 }
 
@@ -78,6 +81,12 @@ void RunSession::take(DiffOutcome outcome) {
   stored.judgement = judge_diff(stored.outcome);
   if (store_ != nullptr) keep(store_->add(run_.run_id, stored));
   diffs_.push_back(std::move(stored));
+}
+
+void RunSession::take(InvarianceOutcome outcome) {
+  StoredInvariance stored{std::move(outcome), {}};
+  stored.judgement = judge_invariance(stored.outcome);
+  invariances_.push_back(std::move(stored));
 }
 
 // A regression must show again in fresh processes (JUDGING: confirmed in a fresh process). Two are asked: if both agree that there is none,

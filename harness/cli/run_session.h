@@ -27,6 +27,7 @@ class RunSession {
   const std::vector<StoredOutcome>& outcomes() const { return outcomes_; }
   const std::vector<StoredDiff>& diffs() const { return diffs_; }
   const std::vector<SuiteScore>& scores() const { return scores_; }
+  const std::vector<StoredInvariance>& invariances() const { return invariances_; }
   const RunInfo& info() const { return run_; }
   int exit_code() const;
 
@@ -39,6 +40,7 @@ class RunSession {
   Judgement judge_with_past(const Outcome& outcome, const Past& past) const;
   void take(Outcome outcome);
   void take(DiffOutcome outcome);
+  void take(InvarianceOutcome outcome);
   void confirm_regressions(const Plan& plan);
   void keep(Result<void> result);
 
@@ -49,6 +51,7 @@ class RunSession {
   std::vector<StoredOutcome> outcomes_;
   std::vector<StoredDiff> diffs_;
   std::vector<SuiteScore> scores_;
+  std::vector<StoredInvariance> invariances_;
   std::map<std::string, Past> past_;                     // by case id
   std::set<std::pair<std::string, std::string>> taken_;  // (suite, case id)
   Errors store_errors_;

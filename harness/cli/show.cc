@@ -5,6 +5,7 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
+#include "harness/report/invariance_text.h"
 
 namespace plumbline::cli {
 namespace {
@@ -22,10 +23,12 @@ Result<std::string> show(const ShowOptions& options, Store& store) {
   auto outcomes = store.outcomes(*run_id);
   auto diffs = store.diffs(*run_id);
   auto scores = store.suite_scores(*run_id);
+  auto invariances = store.invariances(*run_id);
   if (!run) return tl::unexpected(run.error());
   if (!outcomes) return tl::unexpected(outcomes.error());
   if (!diffs) return tl::unexpected(diffs.error());
   if (!scores) return tl::unexpected(scores.error());
+  if (!invariances) return tl::unexpected(invariances.error());
   if (!options.cases.empty()) {
     std::erase_if(*outcomes, [&](const StoredOutcome& stored) {
       return std::none_of(options.cases.begin(), options.cases.end(),
@@ -35,19 +38,30 @@ Result<std::string> show(const ShowOptions& options, Store& store) {
       return std::none_of(options.cases.begin(), options.cases.end(),
                           [&](const auto& glob) { return glob_match(glob, stored.outcome.name); });
     });
+    std::erase_if(*invariances, [&](const StoredInvariance& stored) {
+      return std::none_of(options.cases.begin(), options.cases.end(),
+                          [&](const auto& glob) { return glob_match(glob, stored.outcome.case_id); });
+    });
     if (outcomes->empty() && diffs->empty())
       return fail(fmt::format("no case of run {} matches", *run_id), "see `plumbline show` without a case");
     if (options.format == "text") {
       std::string text;
       for (const auto& stored : *outcomes) text += render_case(stored, reproduce_command(run->info), output_style());
       for (const auto& stored : *diffs) text += render_diff(stored, output_style());
-      return text;
+      return text + render_invariances(*invariances, reproduce_command(run->info), output_style());
     }
   }
   std::vector<Verdict> verdicts;
   for (const auto& stored : *outcomes) verdicts.push_back(stored.judgement.verdict);
   for (const auto& stored : *diffs) verdicts.push_back(stored.judgement.verdict);
-  const RunReport content{&run->info, &*outcomes, &*diffs, &*scores, exit_code(verdicts, *scores), reproduce_command(run->info)};
+  for (const auto& stored : *invariances) verdicts.push_back(stored.judgement.verdict);
+  const RunReport content{&run->info,
+                          &*outcomes,
+                          &*diffs,
+                          &*scores,
+                          exit_code(verdicts, *scores),
+                          reproduce_command(run->info),
+                          invariances->empty() ? nullptr : &*invariances};
   if (options.format == "json") return render_json(content);
   if (options.format == "markdown") return render_markdown(content);
   if (options.format == "junit") return render_junit(content);

@@ -15,8 +15,8 @@
 namespace plumbline {
 namespace {
 
-constexpr std::array<std::string_view, 8> contract_keys{"kernel", "arch",     "reason", "padding_policy",
-                                                        "spec",   "promises", "limits", "proof"};
+constexpr std::array<std::string_view, 9> contract_keys{"kernel",   "arch",   "reason", "padding_policy", "spec",
+                                                        "promises", "limits", "proof",  "split_option"};
 constexpr std::array<std::string_view, 7> promise_keys{"run_to_run", "batch", "layout", "page", "split", "prefill_decode", "lse"};
 constexpr std::array<std::string_view, 4> limit_keys{"peak", "beyond_output", "rms", "lse"};
 constexpr std::array<std::string_view, 4> accumulator_keys{"dtype", "toward_zero", "fraction_bits", "products_per_step"};
@@ -47,6 +47,7 @@ class ContractReader {
     for (const ConfigNode* arch : reader.texts("arch")) read_arch(*arch);
     contract_.reason = reader.text("reason", true);
     contract_.proof = reader.text("proof");
+    contract_.split_option = reader.text("split_option");
     if (table_.find("padding_policy") != nullptr) {
       contract_.padding_policy = static_cast<PaddingPolicy>(reader.word("padding_policy", policies_, 0));
     }

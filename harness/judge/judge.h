@@ -73,6 +73,9 @@ struct JudgeInputs {
 };
 Judgement judge(const JudgeInputs& inputs);
 Judgement judge_diff(const DiffOutcome& outcome);
+Judgement judge_invariance(const InvarianceOutcome& outcome);
+// How far two ways of asking agreed, of an outcome that was compared: "bitwise", "rounding" or "beyond" all rounding.
+std::string_view agreement(const InvarianceOutcome& outcome);
 
 // The most rows, counted over samples and query heads, that a case whose scores count in a suite may have: beyond,
 // rows that share keys share the error of P, which the scores' variance does not know (a legal kernel reached z = 15 at 2048 rows).

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/provider/worker.h"
@@ -109,6 +110,63 @@ inline std::string arch_of(const Outcome& outcome) {
   constexpr std::string_view emulated = "emulated:";
   return outcome.c.device.starts_with(emulated) ? outcome.c.device.substr(emulated.size()) : outcome.description.device_arch;
 }
+
+// What must not matter to a row's result. docs/judging.md, "Invariances", says what each transforms.
+enum class Invariance {
+  run_to_run,
+  solo,
+  position,
+  neighbour,
+  chunked_prefill,
+  prefill_decode,
+  split,
+  page_order,
+  page_size,
+  layout,
+  padding,
+  workspace,
+  capacity,
+  strides,
+  lse,
+  two_scales
+};
+inline constexpr std::array<std::string_view, 16> invariance_names{
+    "run_to_run", "solo",   "position", "neighbour", "chunked_prefill", "prefill_decode", "split", "page_order",
+    "page_size",  "layout", "padding",  "workspace", "capacity",        "strides",        "lse",   "two_scales"};
+inline constexpr std::string_view name(Invariance invariance) { return invariance_names[static_cast<std::size_t>(invariance)]; }
+
+// Which of the ABI's promises speaks of it.
+inline Promise promise_of(const Promises& promises, Invariance invariance) {
+  static constexpr std::array<Promise Promises::*, invariance_names.size()> fields{
+      &Promises::run_to_run,     &Promises::batch,          &Promises::batch,      &Promises::batch,
+      &Promises::prefill_decode, &Promises::prefill_decode, &Promises::split,      &Promises::page,
+      &Promises::page,           &Promises::layout,         &Promises::run_to_run, &Promises::run_to_run,
+      &Promises::layout,         &Promises::layout,         &Promises::lse,        &Promises::run_to_run};
+  return promises.*fields[static_cast<std::size_t>(invariance)];
+}
+
+// The same rows asked for in several ways: what became of one invariance of one case.
+struct InvarianceOutcome {
+  std::string suite, tier;
+  Case c;
+  std::string case_id;
+  Invariance invariance = Invariance::run_to_run;
+  Promise promise = Promise::none;  // the stronger of the pinned and the declared one
+  // Of the first call that did not end well; `unsupported` where no transformed call was taken. Also that where there is nothing to
+  // transform: `reason` says what is missing and `calls` is 0.
+  Status status = Status::error;
+  std::string reason;
+  int calls = 0;                              // transformed calls that were compared with the case's own
+  int calls_refused = 0;                      // that the kernel does not take
+  std::int64_t elements = 0, other_bits = 0;  // of outputs and LSE: compared; with other bits, NaN included
+  // The difference that is nearest to its limit, or beyond it: in standard deviations of two legal answers, infinite for NaN.
+  std::string statistic;           // "out" or "lse"; "" where all bits are the same
+  ElementId element{0, 0, 0, -1};  // of the case; column -1: the LSE
+  double value_a = 0, value_b = 0;
+  double sigmas = 0, limit = 0, ulps = 0;
+  std::string problem_a, problem_b;  // how the two asked, in words
+  double wall_ms = 0;
+};
 
 // Two cases compared row by row.
 struct DiffHead {

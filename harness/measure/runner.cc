@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 
 namespace plumbline {
@@ -49,14 +50,24 @@ void Runner::run(const Plan& plan, const RunSinks& sinks) const {
     std::atomic<std::size_t> next{0};
     const auto work = [&] {
       Measurer measurer(options, providers, contracts);
+      InvarianceMeasurer invariance_measurer(options, providers, contracts);
       for (std::size_t t = next++; t < tasks.size() && !stopped(); t = next++) {
+        std::set<std::string> ran;
         const auto emit = [&](Measurement m) {
           const std::lock_guard lock(mutex);
+          if (m.outcome.status == Status::ok && m.outcome.reused_from.empty()) ran.insert(m.outcome.case_id);
           sinks.outcome(std::move(m.outcome));
           if (tasks[t].diff == nullptr) sinks.progress();
         };
         if (tasks[t].diff == nullptr) {
           measurer.measure(tasks[t].cases, emit);
+          for (const PlannedCase* planned : tasks[t].cases) {
+            if (invariances.empty() || !ran.contains(planned->case_id) || stopped()) continue;
+            invariance_measurer.measure(*planned, invariances, [&](InvarianceOutcome outcome) {
+              const std::lock_guard lock(mutex);
+              sinks.invariance(std::move(outcome));
+            });
+          }
           continue;
         }
         DiffOutcome diff = measurer.measure(*tasks[t].diff, emit);

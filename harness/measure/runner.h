@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 
+#include "harness/measure/invariance.h"
 #include "harness/measure/measurer.h"
 
 namespace plumbline {
@@ -14,6 +15,7 @@ struct RunSinks {
   std::function<void(DiffOutcome)> diff;
   // After each case or diff of the plan.
   std::function<void()> progress;
+  std::function<void(InvarianceOutcome)> invariance = nullptr;
 };
 
 struct Runner {
@@ -23,6 +25,9 @@ struct Runner {
   int jobs = 2;
   // Set by a signal handler: no new work is started.
   const std::atomic<bool>* stop = nullptr;
+  // Measured of every case that ran well itself, on this machine and not taken over from another architecture; the sides of a diff
+  // excepted.
+  std::vector<Invariance> invariances = {};
 
   void run(const Plan& plan, const RunSinks& sinks) const;
   // One case in a fresh worker process: confirmation of a regression.

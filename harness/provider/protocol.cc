@@ -68,6 +68,27 @@ void from_json(const nlohmann::json& json, HelloReply& r) {
   r.tensor_cores = json.value("tensor_cores", std::vector<std::string>{});
 }
 
+void to_json(nlohmann::json& json, const RunRequest& r) {
+  json = {{"request", r.request},     {"id", r.id},
+          {"kernel", r.kernel},       {"device", r.device},
+          {"problem", r.problem},     {"arena_bytes", r.arena_bytes},
+          {"tensors", r.tensors},     {"timed_repetitions", r.timed_repetitions},
+          {"timeout_s", r.timeout_s}, {"workspace_byte", r.workspace_byte}};
+}
+
+void from_json(const nlohmann::json& json, RunRequest& r) {
+  json.at("request").get_to(r.request);
+  json.at("id").get_to(r.id);
+  json.at("kernel").get_to(r.kernel);
+  json.at("device").get_to(r.device);
+  json.at("problem").get_to(r.problem);
+  json.at("arena_bytes").get_to(r.arena_bytes);
+  json.at("tensors").get_to(r.tensors);
+  json.at("timed_repetitions").get_to(r.timed_repetitions);
+  json.at("timeout_s").get_to(r.timeout_s);
+  r.workspace_byte = json.value("workspace_byte", 0xFF);
+}
+
 void to_json(nlohmann::json& json, const RunReply& r) {
   json = {{"reply", r.reply},
           {"id", r.id},

@@ -81,6 +81,7 @@ struct RunRequest {
   std::vector<Tensor> tensors;
   int timed_repetitions = 0;
   double timeout_s = 0;
+  int workspace_byte = 0xFF;  // may be absent
 };
 
 struct RunReply {
@@ -114,7 +115,8 @@ void to_json(nlohmann::json& json, const HelloReply& reply);
 void from_json(const nlohmann::json& json, HelloReply& reply);
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Device, name, memory_space, ordinal, arch)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Tensor, name, dtype, extent, stride, offset, bytes, page_begin, page_end, access)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunRequest, request, id, kernel, device, problem, arena_bytes, tensors, timed_repetitions, timeout_s)
+void to_json(nlohmann::json& json, const RunRequest& request);
+void from_json(const nlohmann::json& json, RunRequest& request);
 void to_json(nlohmann::json& json, const RunReply& reply);
 void from_json(const nlohmann::json& json, RunReply& reply);
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CrashReply, reply, id, signal, phase, where)

@@ -152,6 +152,7 @@ ProcessWorker::Answer<protocol::RunRequest> ProcessWorker::to_message(const RunR
   message.tensors = tensors_to_wire(request, arena_);
   message.timed_repetitions = request.timed_repetitions;
   message.timeout_s = seconds(options_.timeout);
+  message.workspace_byte = request.workspace_byte;
   return message;
 }
 

@@ -191,6 +191,36 @@ Json score_json(const SuiteScore& score) {
           {"status", score.status}};
 }
 
+Json invariance_json(const StoredInvariance& stored) {
+  const InvarianceOutcome& outcome = stored.outcome;
+  Json object = {{"suite", outcome.suite},
+                 {"case", outcome.case_id},
+                 {"kernel", outcome.c.kernel},
+                 {"device", outcome.c.device},
+                 {"invariance", name(outcome.invariance)},
+                 {"promise", name(outcome.promise)}};
+  add_judgement(object, stored.judgement);
+  object["status"] = name(outcome.status);
+  object["reason"] = outcome.reason;
+  object["calls"] = outcome.calls;
+  object["calls_refused"] = outcome.calls_refused;
+  if (outcome.status != Status::ok) return object;
+  object["agreement"] = agreement(outcome);
+  object["elements"] = outcome.elements;
+  object["other_bits"] = outcome.other_bits;
+  object["problem_a"] = outcome.problem_a;
+  if (outcome.other_bits == 0) return object;
+  object["problem_b"] = outcome.problem_b;
+  object["statistic"] = outcome.statistic;
+  object["element"] = element_json(outcome.element);
+  object["value_a"] = json_value(outcome.value_a);
+  object["value_b"] = json_value(outcome.value_b);
+  object["sigmas"] = json_value(outcome.sigmas);
+  object["limit"] = json_value(outcome.limit);
+  object["ulps"] = json_value(outcome.ulps);
+  return object;
+}
+
 }  // namespace
 
 std::string render_json(const RunReport& report) {
@@ -202,6 +232,10 @@ std::string render_json(const RunReport& report) {
   for (const StoredOutcome& stored : *report.outcomes) root["outcomes"].push_back(outcome_json(stored));
   for (const StoredDiff& stored : *report.diffs) root["diffs"].push_back(diff_json(stored));
   for (const SuiteScore& score : *report.scores) root["suite_scores"].push_back(score_json(score));
+  if (report.invariances != nullptr) {
+    root["invariances"] = Json::array();
+    for (const StoredInvariance& stored : *report.invariances) root["invariances"].push_back(invariance_json(stored));
+  }
   return json_text(root);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "harness/report/format.h"
+#include "harness/report/invariance_text.h"
 #include "harness/report/report.h"
 
 namespace plumbline {
@@ -103,6 +104,12 @@ std::vector<TestCase> test_cases(const RunReport& report) {
     const auto& [diff, judgement] = stored;
     cases.push_back({diff.suite, diff.suite + ".diff", diff.name, 0, kind_of(judgement.verdict), std::string(name(judgement.verdict)),
                      why(judgement), render_diff(stored, plain)});
+  }
+  for (const auto& stored : report.invariances != nullptr ? *report.invariances : std::vector<StoredInvariance>{}) {
+    const auto& [outcome, judgement] = stored;
+    cases.push_back({outcome.suite, outcome.suite + ".invariances", fmt::format("{} of {}", name(outcome.invariance), outcome.case_id),
+                     outcome.wall_ms / 1e3, kind_of(judgement.verdict), std::string(name(judgement.verdict)), why(judgement),
+                     render_invariance(stored, report.reproduce_command, plain)});
   }
   for (const SuiteScore& score : *report.scores) {
     const std::string message = fmt::format("{}: {} of {}, {} over {}", score.status, number(score.value), number(score.limit),

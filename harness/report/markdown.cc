@@ -5,6 +5,7 @@
 
 #include "harness/report/arch_matrix.h"
 #include "harness/report/format.h"
+#include "harness/report/invariance_text.h"
 #include "harness/report/markdown_table.h"
 #include "harness/report/tally.h"
 
@@ -23,6 +24,7 @@ std::string headline(const RunReport& report) {
     if (is_failure(verdict)) failed += count;
   }
   for (const SuiteScore& score : *report.scores) failed += score.status == "fail" ? 1 : 0;
+  if (report.invariances != nullptr) failed += failed_invariances(*report.invariances);
   const std::string what = total == 0 ? "nothing measured" : failed == 0 ? "no failure" : plural(failed, "failure");
   const RunInfo& run = *report.run;
   std::string text = fmt::format("## plumbline: {} in {}\n\n{}.\n\n", what, plural(total, "case"), counts_text(counts));
@@ -60,6 +62,10 @@ std::string failures(const RunReport& report) {
   for (const auto& stored : *report.diffs) {
     add(stored.judgement.verdict, stored.outcome.suite + "/" + stored.outcome.name, [&] { return render_diff(stored, plain); });
   }
+  for (const auto& stored : report.invariances != nullptr ? *report.invariances : std::vector<StoredInvariance>{}) {
+    add(stored.judgement.verdict, fmt::format("{} of {}", name(stored.outcome.invariance), stored.outcome.case_id),
+        [&] { return render_invariance(stored, report.reproduce_command, plain); });
+  }
   if (count > most_details) text += fmt::format("{} more are not shown.\n\n", count - most_details);
   return text.empty() ? "" : "### Failures and regressions\n\n" + text;
 }
@@ -93,6 +99,11 @@ std::string scores(const RunReport& report) {
   return "### Over suites\n\n" + markdown_table({"suite", "kernel", "dtype", "statistic", "verdict", "cases", "value", "limit"}, rows, 5);
 }
 
+std::string invariances(const RunReport& report) {
+  if (report.invariances == nullptr || report.invariances->empty()) return "";
+  return "### Invariances\n\n" + invariance_totals(*report.invariances) + ".\n\n" + render_invariances_markdown(*report.invariances);
+}
+
 // Where the run has more than one architecture.
 std::string architectures(const RunReport& report) {
   const ArchMatrix matrix = arch_matrix(*report.outcomes);
@@ -102,7 +113,8 @@ std::string architectures(const RunReport& report) {
 }  // namespace
 
 std::string render_markdown(const RunReport& report) {
-  return headline(report) + failures(report) + changed(report) + suites(report) + architectures(report) + diffs(report) + scores(report);
+  return headline(report) + failures(report) + changed(report) + suites(report) + architectures(report) + invariances(report) +
+         diffs(report) + scores(report);
 }
 
 }  // namespace plumbline

@@ -14,14 +14,15 @@ struct Style {
   int width = 120;  // of a line in columns; 0 = unlimited
 };
 
-// A run with all that was concluded from it. The pointers are not owned and never null.
+// A run with all that was concluded from it. The pointers are not owned and, but for the last, never null.
 struct RunReport {
   const RunInfo* run = nullptr;
   const std::vector<StoredOutcome>* outcomes = nullptr;
   const std::vector<StoredDiff>* diffs = nullptr;
   const std::vector<SuiteScore>* scores = nullptr;
   int exit_code = 0;
-  std::string reproduce_command;  // "plumbline run --provider ./mine.so": the start of each reproduce line
+  std::string reproduce_command;                               // "plumbline run --provider ./mine.so": the start of each reproduce line
+  const std::vector<StoredInvariance>* invariances = nullptr;  // null: none were measured
 };
 
 // Columns side by side, two blanks apart. A column of numbers is right-aligned; where the table is wider than the style, text is broken

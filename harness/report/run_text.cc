@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "harness/report/format.h"
+#include "harness/report/invariance_text.h"
 #include "harness/report/tally.h"
 
 namespace plumbline {
@@ -121,8 +122,11 @@ std::string totals(const RunReport& report) {
   for (const StoredOutcome& stored : *report.outcomes) wall_ms += stored.outcome.wall_ms;
   std::string text = fmt::format("run {}: {}", report.run->run_id.substr(0, 8), plural(report.outcomes->size(), "case"));
   if (!report.diffs->empty()) text += ", " + plural(report.diffs->size(), "diff");
-  return text + fmt::format(": {} ({} of measuring), exit code {}\n", counts_text(verdict_counts(report)), duration(wall_ms * 1e6),
-                            report.exit_code);
+  const bool invariances = report.invariances != nullptr && !report.invariances->empty();
+  const std::string of_invariances = invariances ? invariance_totals(*report.invariances) + "\n" : "";
+  return of_invariances + text +
+         fmt::format(": {} ({} of measuring), exit code {}\n", counts_text(verdict_counts(report)), duration(wall_ms * 1e6),
+                     report.exit_code);
 }
 
 }  // namespace
@@ -131,6 +135,7 @@ std::string render_text(const RunReport& report, const Style& style) {
   const TallyTable table = tally_table(tallies(*report.outcomes), true);
   std::string text = failures(report, style) + diff_section(*report.diffs, style) + timed_section(*report.outcomes, style) +
                      score_section(*report.scores, style);
+  if (report.invariances != nullptr) text += render_invariances(*report.invariances, report.reproduce_command, style);
   if (!table.rows.empty()) text += render_table(table.columns, table.rows, style) + "\n";
   return text + changed_section(*report.outcomes) + totals(report);
 }

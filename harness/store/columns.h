@@ -47,6 +47,8 @@ inline constexpr Promise last_enumerator<Promise> = Promise::bitwise;
 template <>
 inline constexpr Status last_enumerator<Status> = Status::error;
 template <>
+inline constexpr Invariance last_enumerator<Invariance> = Invariance::two_scales;
+template <>
 inline constexpr Verdict last_enumerator<Verdict> = Verdict::ambiguous;
 
 template <class Enum>

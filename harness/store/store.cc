@@ -10,6 +10,7 @@
 
 #include "harness/store/batch_writer.h"
 #include "harness/store/connection.h"
+#include "harness/store/invariance_rows.h"
 #include "harness/store/keys.h"
 #include "harness/store/read_query.h"
 #include "harness/store/read_rows.h"
@@ -58,6 +59,7 @@ class SqliteStore final : public Store {
   }
   Result<void> flush() override { return writer_ ? writer_->flush() : Result<void>{}; }
   Result<void> add_suite_scores(const std::string& run_id, const std::vector<SuiteScore>& scores) override;
+  Result<void> add_invariances(const std::string& run_id, const std::vector<StoredInvariance>& rows) override;
   Result<void> add_resources(const std::string& run_id, const std::vector<JudgedResources>& rows) override;
   Result<void> finish_run(const std::string& run_id, int exit_code, bool complete) override;
   Result<std::optional<Baseline>> baseline(const std::string& case_id, const MachineClass& machine,
@@ -74,6 +76,7 @@ class SqliteStore final : public Store {
   Result<std::vector<StoredOutcome>> outcomes(const std::string& run_id) override { return of_run(run_id, read_outcomes); }
   Result<std::vector<StoredDiff>> diffs(const std::string& run_id) override { return of_run(run_id, read_diffs); }
   Result<std::vector<SuiteScore>> suite_scores(const std::string& run_id) override { return of_run(run_id, read_suite_scores); }
+  Result<std::vector<StoredInvariance>> invariances(const std::string& run_id) override { return of_run(run_id, read_invariances); }
   Result<void> update_judgement(const std::string& run_id, const std::string& suite, const std::string& case_id,
                                 const Judgement& judgement) override;
   Result<Table> query(const std::string& sql) override {
@@ -158,6 +161,12 @@ Result<void> SqliteStore::add_suite_scores(const std::string& run_id, const std:
     transaction.commit();
     return {};
   });
+}
+
+Result<void> SqliteStore::add_invariances(const std::string& run_id, const std::vector<StoredInvariance>& rows) {
+  if (!writer_) return read_only();
+  if (auto known = check_run(run_id); !known) return known;
+  return store_invariances(*db_, path_, run_id, rows);
 }
 
 Result<void> SqliteStore::add_resources(const std::string& run_id, const std::vector<JudgedResources>& rows) {

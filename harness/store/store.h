@@ -16,7 +16,7 @@
 namespace plumbline {
 
 inline constexpr std::int32_t application_id = 0x706C6D62;  // "plmb"
-inline constexpr int schema_version = 4;
+inline constexpr int schema_version = 5;
 
 // Declared identity of a kind of machine: the key of a series. What merely accompanies a run (compiler, library versions) is in RunInfo.
 struct MachineClass {
@@ -53,6 +53,10 @@ struct StoredDiff {
   DiffOutcome outcome;
   Judgement judgement;
 };
+struct StoredInvariance {
+  InvarianceOutcome outcome;
+  Judgement judgement;
+};
 
 // One thread drives one Store; any number of Stores, in any processes of one host, may have the same file open. A failed write leaves
 // what was stored before intact and names the file, what SQLite says and a remedy. Ids are stored as they are, or refused where they are
@@ -73,6 +77,8 @@ class Store {
   virtual Result<void> add(const std::string& run_id, const StoredDiff& diff) = 0;
   virtual Result<void> flush() = 0;
   virtual Result<void> add_suite_scores(const std::string& run_id, const std::vector<SuiteScore>& scores) = 0;
+  // Invariances of cases whose outcomes were added to the run; one of the same suite and case is replaced.
+  virtual Result<void> add_invariances(const std::string& run_id, const std::vector<StoredInvariance>& rows) = 0;
   // What the kernels compiled for take of each architecture; a row of the same run, source, kernel, launch and architecture is replaced.
   virtual Result<void> add_resources(const std::string& run_id, const std::vector<JudgedResources>& rows) = 0;
   virtual Result<void> finish_run(const std::string& run_id, int exit_code, bool complete) = 0;
@@ -93,6 +99,7 @@ class Store {
   virtual Result<std::vector<StoredOutcome>> outcomes(const std::string& run_id) = 0;
   virtual Result<std::vector<StoredDiff>> diffs(const std::string& run_id) = 0;
   virtual Result<std::vector<SuiteScore>> suite_scores(const std::string& run_id) = 0;
+  virtual Result<std::vector<StoredInvariance>> invariances(const std::string& run_id) = 0;
   // Replaces judgements of a stored run (plumbline judge).
   virtual Result<void> update_judgement(const std::string& run_id, const std::string& suite, const std::string& case_id,
                                         const Judgement& judgement) = 0;

@@ -45,8 +45,8 @@ TEST_F(Open, Tables) {
       raw_sql(path_,
               "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name <> 'sqlite_schema' ORDER BY name"),
       ElementsAre(ElementsAre("accept"), ElementsAre("accepted_case"), ElementsAre("attention_case"), ElementsAre("build"),
-                  ElementsAre("diff"), ElementsAre("kernel_resources"), ElementsAre("machine_class"), ElementsAre("meta"),
-                  ElementsAre("outcome"), ElementsAre("rounding_spec"), ElementsAre("run"), ElementsAre("suite_score"),
+                  ElementsAre("diff"), ElementsAre("invariance"), ElementsAre("kernel_resources"), ElementsAre("machine_class"),
+                  ElementsAre("meta"), ElementsAre("outcome"), ElementsAre("rounding_spec"), ElementsAre("run"), ElementsAre("suite_score"),
                   ElementsAre("verdict")));
   EXPECT_THAT(
       raw_sql(path_,

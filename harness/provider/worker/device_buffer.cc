@@ -82,8 +82,8 @@ void DeviceBuffer::to_host(std::byte* host_to, const std::byte* device_from, std
 void DeviceBuffer::upload(const std::byte* host) { to_device(data_, host, bytes_); }
 void DeviceBuffer::download(std::byte* host) const { to_host(host, data_, bytes_); }
 
-void DeviceBuffer::poison() {
-  const std::vector<std::byte> poison(std::min(bytes_, chunk_bytes), std::byte{poison_byte});
+void DeviceBuffer::poison(int byte) {
+  const std::vector<std::byte> poison(std::min(bytes_, chunk_bytes), static_cast<std::byte>(byte));
   for (std::size_t at = 0; at < bytes_; at += poison.size()) to_device(data_ + at, poison.data(), std::min(poison.size(), bytes_ - at));
 }
 

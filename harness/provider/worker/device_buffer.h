@@ -28,7 +28,7 @@ class DeviceBuffer {
 
   void* data() const { return data_; }  // of the image, in device memory
   void upload(const std::byte* host);
-  void poison();
+  void poison(int byte);
   void download(std::byte* host) const;
   // The first byte in which the image differs from `host`.
   std::optional<std::size_t> first_difference(const std::byte* host) const;

@@ -157,10 +157,10 @@ class Execution {
     workspace.bytes = bytes;
     if (on_device()) {
       device_workspace_.emplace(memory(), "workspace", bytes);
-      device_workspace_->poison();
+      device_workspace_->poison(request_.workspace_byte);
       workspace.data = device_workspace_->data();
     } else {
-      host_workspace_.emplace(bytes);
+      host_workspace_.emplace(bytes, request_.workspace_byte);
       workspace.data = host_workspace_->data();
     }
   }

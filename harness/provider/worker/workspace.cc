@@ -29,7 +29,7 @@ std::string fence_fault(const char* name, const std::byte* before, std::size_t b
   return "";
 }
 
-HostWorkspace::HostWorkspace(std::size_t bytes) : bytes_(bytes) {
+HostWorkspace::HostWorkspace(std::size_t bytes, int byte) : bytes_(bytes) {
   if (bytes == 0) return;
   const Stop no_memory{Status::out_of_memory, fmt::format("no memory for a workspace of {} bytes", bytes)};
   // One byte more, so that there is always a fence behind; the slack before the data is the other fence.
@@ -46,7 +46,7 @@ HostWorkspace::HostWorkspace(std::size_t bytes) : bytes_(bytes) {
   }
   data_ = inner + round_down(inner_bytes - bytes, workspace_alignment);
   std::memset(inner, fence_byte, static_cast<std::size_t>(data_ - inner));
-  std::memset(data_, poison_byte, bytes);
+  std::memset(data_, byte, bytes);
   std::memset(data_ + bytes, fence_byte, static_cast<std::size_t>(inner + inner_bytes - (data_ + bytes)));
   watch_memory("workspace", data_, bytes, true);
 }

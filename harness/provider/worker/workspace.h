@@ -8,8 +8,8 @@ namespace plumbline {
 
 class HostWorkspace {
  public:
-  // Throws Stop (out of memory). `bytes` may be 0: data() is then null.
-  explicit HostWorkspace(std::size_t bytes);
+  // Filled with `byte`. Throws Stop (out of memory). `bytes` may be 0: data() is then null.
+  HostWorkspace(std::size_t bytes, int byte);
   ~HostWorkspace();
   HostWorkspace(const HostWorkspace&) = delete;
   HostWorkspace& operator=(const HostWorkspace&) = delete;

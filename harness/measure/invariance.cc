@@ -1,0 +1,322 @@
+#include "harness/measure/invariance.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "harness/problem/inputs.h"
+#include "harness/provider/launch.h"
+
+namespace plumbline {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::vector<std::byte> copy_of(const Arena& arena, int slot) {
+  if (slot < 0) return {};
+  const auto index = static_cast<std::size_t>(slot);
+  const auto* data = static_cast<const std::byte*>(arena.data(index));
+  return {data, data + arena.slot(index).bytes};
+}
+
+// The provider with one more option behind its own.
+std::string with_option(const std::string& provider, const std::string& option) {
+  if (option.empty()) return provider;
+  const auto [path, options] = split_provider(provider);
+  return fmt::format("{}:{}{}{}", path, options, options.empty() ? "" : ",", option);
+}
+
+bool ran(Status status) { return status == Status::ok; }
+
+}  // namespace
+
+Result<std::vector<Invariance>> parse_invariances(std::string_view text) {
+  std::vector<Invariance> chosen;
+  if (text == "all") {
+    for (std::size_t i = 0; i < invariance_names.size(); ++i) chosen.push_back(static_cast<Invariance>(i));
+    return chosen;
+  }
+  Errors errors;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view word = text.substr(begin, end - begin);
+    const auto* const found = std::find(invariance_names.begin(), invariance_names.end(), word);
+    if (found != invariance_names.end()) {
+      chosen.push_back(static_cast<Invariance>(found - invariance_names.begin()));
+    } else {
+      errors.push_back({"", 0, fmt::format("there is no invariance \"{}\"", word),
+                        fmt::format("one or more of {}, with commas between, or all", fmt::join(invariance_names, ", "))});
+    }
+    begin = end + 1;
+  }
+  if (!errors.empty()) return tl::unexpected(std::move(errors));
+  return chosen;
+}
+
+// The case as it is: its inputs, and what its own call gave.
+struct InvarianceMeasurer::Base {
+  const PlannedCase* planned = nullptr;
+  std::shared_ptr<const Geometry> geometry;
+  std::vector<std::byte> q, k, v;
+  CallOutputs outputs;
+  Description description;
+  std::string arch;
+  RoundingSpec spec;
+  const Contract* contract = nullptr;
+  bool has_workspace = false;
+
+  InputView inputs() const { return {q.data(), k.data(), v.data()}; }
+};
+
+struct InvarianceMeasurer::Answer {
+  Status status = Status::error;
+  std::string reason;
+  Description description;
+  CallOutputs outputs;
+  std::uint64_t workspace_bytes = 0;
+};
+
+InvarianceMeasurer::InvarianceMeasurer(const MeasureOptions& options, const std::vector<ProviderInfo>& providers,
+                                       const Contracts& contracts)
+    : options_(options), providers_(providers), contracts_(contracts) {}
+
+Worker* InvarianceMeasurer::worker_for(const std::string& kernel, const std::string& provider_option, std::string& why_not) {
+  const std::string provider = kernel.substr(0, kernel.find('/'));
+  auto& worker = workers_[provider + ":" + provider_option];
+  if (worker != nullptr) return worker.get();
+  const auto known =
+      std::find_if(providers_.begin(), providers_.end(), [&](const ProviderInfo& info) { return info.hello.provider == provider; });
+  if (known == providers_.end()) {
+    why_not = fmt::format("no loaded provider is called \"{}\"", provider);
+    return nullptr;
+  }
+  auto created = Worker::create(
+      {options_.worker_executable, with_option(known->library, provider_option), options_.memory_limit_bytes, options_.timeout});
+  if (!created) {
+    why_not = to_string(created.error());
+    return nullptr;
+  }
+  worker = std::move(*created);
+  return worker.get();
+}
+
+namespace {
+
+// Rows of the case over what fill_inputs has put there.
+class RowCopier {
+ public:
+  RowCopier(const Geometry& from, const Geometry& to, const SampleSource& source, std::int64_t sample)
+      : from_(from), to_(to), source_(source), sample_(sample) {}
+
+  void queries(const std::byte* from, std::byte* to) const {
+    const std::size_t size = size_in_bytes(from_.q.dtype);
+    for (std::int64_t row = 0; row < to_.length_q(sample_); ++row) {
+      for (std::int64_t head = 0; head < from_.problem().heads_q; ++head) {
+        put(source_.nan ? nullptr : from, source_.nan ? 0 : from_.q_offset(source_.sample, source_.first_row + row, head), to,
+            to_.q_offset(sample_, row, head), size, from_.problem().head_dim_qk);
+      }
+    }
+  }
+  void keys(const std::byte* from_k, std::byte* to_k, const std::byte* from_v, std::byte* to_v) const {
+    const std::size_t size = size_in_bytes(from_.k.dtype);
+    for (std::int64_t key = 0; key < to_.length_kv(sample_); ++key) {
+      for (std::int64_t head = 0; head < from_.problem().heads_kv; ++head) {
+        put(source_.nan ? nullptr : from_k, source_.nan ? 0 : from_.k_offset(source_.sample, key, head), to_k,
+            to_.k_offset(sample_, key, head), size, from_.problem().head_dim_qk);
+        put(source_.nan ? nullptr : from_v, source_.nan ? 0 : from_.v_offset(source_.sample, key, head), to_v,
+            to_.v_offset(sample_, key, head), size, from_.problem().head_dim_vo);
+      }
+    }
+  }
+
+ private:
+  // Bytes 0xFF are NaN in every float format.
+  static void put(const std::byte* from, std::int64_t from_offset, std::byte* to, std::int64_t to_offset, std::size_t size,
+                  std::int64_t count) {
+    std::byte* const at = to + static_cast<std::size_t>(to_offset) * size;
+    const std::size_t bytes = static_cast<std::size_t>(count) * size;
+    if (from == nullptr) {
+      std::memset(at, 0xFF, bytes);
+    } else {
+      std::memcpy(at, from + static_cast<std::size_t>(from_offset) * size, bytes);
+    }
+  }
+
+  const Geometry& from_;
+  const Geometry& to_;
+  const SampleSource& source_;
+  std::int64_t sample_;
+};
+
+}  // namespace
+
+InvarianceMeasurer::Answer InvarianceMeasurer::run(const Base& base, const VariantCall& call, Worker& worker) {
+  Answer answer;
+  Arena& arena = worker.arena();
+  auto request = place_tensors(arena, *call.geometry);
+  if (!request) {
+    answer.status = Status::out_of_memory;
+    answer.reason = to_string(request.error());
+    return answer;
+  }
+  const auto data = [&](int slot) { return static_cast<std::byte*>(arena.data(static_cast<std::size_t>(slot))); };
+  fill_inputs(*call.geometry, data(request->q), data(request->k), data(request->v));
+  for (std::size_t sample = 0; sample < call.samples.size(); ++sample) {
+    const SampleSource& source = call.samples[sample];
+    if (source.sample < 0 && !source.nan) continue;
+    const RowCopier copier(*base.geometry, *call.geometry, source, static_cast<std::int64_t>(sample));
+    copier.queries(base.q.data(), data(request->q));
+    copier.keys(base.k.data(), data(request->k), base.v.data(), data(request->v));
+  }
+  request->kernel = base.planned->c.kernel;
+  request->device = base.planned->c.device;
+  request->workspace_byte = call.workspace_byte;
+  for (const int slot : {request->out, request->lse}) {
+    if (slot >= 0) arena.poison(static_cast<std::size_t>(slot));
+  }
+  RunReply reply = worker.run(*request);
+  answer.status = reply.status;
+  answer.reason = std::move(reply.reason);
+  if (!ran(answer.status)) return answer;
+  answer.description = std::move(reply.description);
+  answer.workspace_bytes = reply.workspace_bytes;
+  answer.outputs = {copy_of(arena, request->out), copy_of(arena, reply.lse_returned ? request->lse : -1)};
+  std::string fault = std::move(reply.workspace_fault);
+  for (const int slot : {request->out, request->lse}) {
+    if (slot < 0 || arena.broken_fence_bytes(static_cast<std::size_t>(slot)).empty()) continue;
+    fault = fmt::format("bytes outside {} were written to", arena.slot(static_cast<std::size_t>(slot)).name);
+  }
+  if (!fault.empty()) {
+    answer.status = Status::error;
+    answer.reason = std::move(fault);
+  }
+  return answer;
+}
+
+InvarianceMeasurer::Answer InvarianceMeasurer::run_in_its_worker(const Base& base, const VariantCall& call) {
+  Answer answer;
+  if (call.own_process) workers_.erase(base.planned->c.kernel.substr(0, base.planned->c.kernel.find('/')) + ":");
+  Worker* const worker = worker_for(base.planned->c.kernel, call.provider_option, answer.reason);
+  if (worker == nullptr) return answer;
+  if (call.before != nullptr) {
+    answer = run(base, *call.before, *worker);
+    if (!ran(answer.status)) return answer;
+  }
+  return run(base, call, *worker);
+}
+
+std::optional<InvarianceMeasurer::Base> InvarianceMeasurer::make_base(const PlannedCase& planned, InvarianceOutcome& failed) {
+  Base base;
+  base.planned = &planned;
+  base.geometry = std::make_shared<const Geometry>(planned.c.problem);
+  base.q.resize(base.geometry->q.bytes());
+  base.k.resize(base.geometry->k.bytes());
+  base.v.resize(base.geometry->v.bytes());
+  fill_inputs(*base.geometry, base.q.data(), base.k.data(), base.v.data());
+  Answer answer = run_in_its_worker(base, own_call(*base.geometry));
+  failed.status = answer.status;
+  failed.reason = std::move(answer.reason);
+  if (!ran(answer.status)) return std::nullopt;
+  base.outputs = std::move(answer.outputs);
+  base.description = std::move(answer.description);
+  base.has_workspace = answer.workspace_bytes > 0;
+  Outcome ran_as;
+  ran_as.c = planned.c;
+  ran_as.description = base.description;
+  base.arch = arch_of(ran_as);
+  base.spec = contracts_.pinned_spec(planned.c.kernel, planned.c.problem, base.arch);
+  base.contract = contracts_.find(planned.c.kernel, base.arch);
+  return base;
+}
+
+bool InvarianceMeasurer::compare(const Base& base, const VariantCall& call, const Answer& answer, InvarianceOutcome& outcome) {
+  if (answer.status == Status::unsupported) {
+    ++outcome.calls_refused;
+    if (outcome.reason.empty()) outcome.reason = fmt::format("{}: {}", call.words, answer.reason);
+    return true;
+  }
+  if (!ran(answer.status)) {
+    outcome.status = answer.status;
+    outcome.reason = fmt::format("{}: {}", call.words, answer.reason);
+    outcome.problem_b = call.words;
+    return false;
+  }
+  ++outcome.calls;
+  const OutputView a = base.outputs.view(base.spec.lse_base), b = answer.outputs.view(base.spec.lse_base);
+  const BitComparison bits = compare_bits(*base.geometry, a, call, b);
+  outcome.elements += bits.elements;
+  outcome.other_bits += bits.other_bits;
+  if (bits.other_bits == 0) return true;
+
+  const std::vector<RowPair> pairs = affordable(bits.rows, *base.geometry, options_.reference_cost_limit);
+  RowSelection rows;
+  rows.rows_total = base.geometry->total_q() * base.geometry->problem().heads_q;
+  rows.sampled = true;
+  for (const RowPair& pair : pairs) rows.rows.push_back(pair.of_case);
+  const Reference reference = compute_reference(*base.geometry, base.inputs(), base.spec, rows, {false, options_.reference_library.get()});
+  const Limits limits = contracts_.limits(base.planned->c.kernel, base.planned->c.problem, bits.elements, base.arch);
+  const DifferenceLimits of_difference{limits.peak, limits.lse};
+  const LargestDifference largest = largest_difference(*base.geometry, a, call, b, pairs, reference, of_difference);
+  const double limit = largest.statistic == "lse" ? of_difference.lse : of_difference.out;
+  if (!outcome.statistic.empty() && largest.sigmas / limit <= outcome.sigmas / outcome.limit) return true;
+  outcome.statistic = largest.statistic;
+  outcome.element = largest.element;
+  outcome.value_a = largest.value_a;
+  outcome.value_b = largest.value_b;
+  outcome.sigmas = largest.sigmas;
+  outcome.ulps = largest.ulps;
+  outcome.limit = limit;
+  outcome.problem_b = call.words;
+  return true;
+}
+
+InvarianceOutcome InvarianceMeasurer::measure_one(const PlannedCase& planned, const Base& base, Invariance invariance) {
+  InvarianceOutcome outcome;
+  outcome.status = Status::unsupported;
+  outcome.problem_a = problem_id(planned.c.problem);
+  const Promise pinned = base.contract != nullptr ? promise_of(base.contract->promises, invariance) : Promise::none;
+  outcome.promise = std::max(promise_of(base.description.promises, invariance), pinned);
+  Variants all = variants(invariance, *base.geometry, base.contract != nullptr ? base.contract->split_option : "");
+  if (invariance == Invariance::workspace && !base.has_workspace) all = {{}, "the kernel asks for no workspace"};
+  outcome.reason = all.missing;
+  for (const VariantCall& call : all.calls) {
+    if (!compare(base, call, run_in_its_worker(base, call), outcome)) return outcome;
+  }
+  if (outcome.calls > 0) outcome.status = Status::ok;
+  return outcome;
+}
+
+void InvarianceMeasurer::measure(const PlannedCase& planned, const std::vector<Invariance>& invariances,
+                                 const std::function<void(InvarianceOutcome)>& done) {
+  const auto guarded = [&](InvarianceOutcome& outcome, const std::function<void()>& body) {
+    try {
+      body();
+    } catch (const std::bad_alloc&) {
+      outcome.status = Status::out_of_memory;
+      outcome.reason = "plumbline itself: no memory for this problem's inputs and outputs";
+    } catch (const std::exception& e) {  // such as recorded inputs that are gone or have changed
+      outcome.status = Status::error;
+      outcome.reason = e.what();
+    }
+  };
+  InvarianceOutcome failed;
+  std::optional<Base> base;
+  guarded(failed, [&] { base = make_base(planned, failed); });
+  for (const Invariance invariance : invariances) {
+    const auto start = Clock::now();
+    InvarianceOutcome outcome = failed;
+    if (base) guarded(outcome, [&] { outcome = measure_one(planned, *base, invariance); });
+    outcome.suite = planned.suite;
+    outcome.tier = name(planned.tier);
+    outcome.c = planned.c;
+    outcome.case_id = planned.case_id;
+    outcome.invariance = invariance;
+    outcome.wall_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+    done(std::move(outcome));
+  }
+}
+
+}  // namespace plumbline

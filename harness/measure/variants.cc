@@ -1,0 +1,432 @@
+#include "harness/measure/variants.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "harness/problem/counter_hash.h"
+
+namespace plumbline {
+namespace {
+
+constexpr std::int64_t spare_pages = 3;  // that no sample uses
+constexpr std::int64_t more_keys = 67;   // what a longer neighbour or a larger cache has: no multiple of any tile
+constexpr std::int64_t row_gap = 32;     // elements between the rows of a view: keeps rows aligned to 64 bytes
+constexpr std::size_t most_alone = 4;    // samples that are run alone
+constexpr std::uint64_t page_stream = 0x7061676573u;
+
+enum class PageOrder { shuffled, reversed };
+
+std::int64_t pages_for(std::int64_t length, std::int64_t page_size) { return (length + page_size - 1) / page_size; }
+
+// Neighbours have other values; recorded inputs give none for rows that were never recorded.
+Problem with_other_values(Problem problem) {
+  problem.inputs.clear();
+  problem.seed += 1;
+  return problem;
+}
+
+StatedLayout stated_as(const Geometry& geometry) {
+  return {geometry.seqlens_q, geometry.seqlens_kv, geometry.page_table, geometry.pages_per_sample, geometry.page_count(), {}};
+}
+
+// Pages of `problem` for the lengths in `stated`.
+void lay_out_pages(const Problem& problem, PageOrder order, std::uint64_t seed, StatedLayout& stated) {
+  std::int64_t used = 0, widest = 1;
+  for (const std::int32_t length : stated.seqlens_kv) {
+    const std::int64_t pages = pages_for(length, problem.page_size);
+    used += pages;
+    widest = std::max(widest, pages);
+  }
+  stated.pages_per_sample = widest;
+  stated.page_count = used + spare_pages;
+  std::vector<std::int32_t> pages(static_cast<std::size_t>(stated.page_count));
+  std::iota(pages.begin(), pages.end(), 0);
+  if (order == PageOrder::reversed) std::reverse(pages.begin(), pages.end());
+  for (std::int64_t i = stated.page_count - 1; order == PageOrder::shuffled && i > 0; --i) {
+    const std::uint64_t bits = counter_hash(seed, page_stream, static_cast<std::uint64_t>(i));
+    std::swap(pages[static_cast<std::size_t>(i)], pages[static_cast<std::size_t>(uniform_in(bits, 0, i))]);
+  }
+  stated.page_table.assign(static_cast<std::size_t>(problem.batch * widest), -1);
+  auto next = pages.begin();
+  for (std::size_t sample = 0; sample < stated.seqlens_kv.size(); ++sample) {
+    const std::int64_t count = pages_for(stated.seqlens_kv[sample], problem.page_size);
+    std::copy_n(next, count, stated.page_table.begin() + static_cast<std::int64_t>(sample) * widest);
+    next += count;
+  }
+}
+
+// The samples of a call that is put together one by one.
+struct Samples {
+  std::vector<SampleSource> sources;
+  std::vector<std::int32_t> rows, keys;
+
+  void add(const SampleSource& source, std::int64_t row_count, std::int64_t key_count) {
+    sources.push_back(source);
+    rows.push_back(static_cast<std::int32_t>(row_count));
+    keys.push_back(static_cast<std::int32_t>(key_count));
+  }
+  void add_whole(const Geometry& base, std::int64_t sample) { add({sample, 0, false}, base.length_q(sample), base.length_kv(sample)); }
+  std::int64_t most_rows() const { return std::max<std::int64_t>(1, *std::max_element(rows.begin(), rows.end())); }
+  std::int64_t most_keys() const { return std::max<std::int64_t>(1, *std::max_element(keys.begin(), keys.end())); }
+};
+
+// A call for other samples than the case's. Its maxima are at least those named; 0 = as small as the samples allow.
+VariantCall call_for(const Geometry& base, std::string words, const Samples& samples, std::int64_t seq_q, std::int64_t seq_kv) {
+  Problem problem = with_other_values(base.problem());
+  problem.batch = static_cast<std::int64_t>(samples.sources.size());
+  problem.seq_q = std::max(seq_q, samples.most_rows());
+  problem.seq_kv = std::max(seq_kv, samples.most_keys());
+  StatedLayout stated{samples.rows, samples.keys, {}, 0, 0, {}};
+  if (problem.is_paged()) lay_out_pages(problem, PageOrder::shuffled, base.problem().seed, stated);
+  return {std::move(words), std::make_shared<const Geometry>(problem, std::move(stated)), samples.sources, nullptr, false, "", 0xFF};
+}
+
+std::vector<SampleSource> all_samples(const Geometry& base) {
+  std::vector<SampleSource> sources(static_cast<std::size_t>(base.problem().batch));
+  for (std::size_t i = 0; i < sources.size(); ++i) sources[i].sample = static_cast<std::int64_t>(i);
+  return sources;
+}
+
+// A call for all samples in their order, whatever else differs.
+VariantCall call_of(const Geometry& base, std::string words, const Problem& problem, StatedLayout stated) {
+  return {std::move(words), std::make_shared<const Geometry>(problem, std::move(stated)), all_samples(base), nullptr, false, "", 0xFF};
+}
+VariantCall same_call(const Geometry& base, std::string words) {
+  return call_of(base, std::move(words), with_other_values(base.problem()), stated_as(base));
+}
+
+// ---- Batch -------------------------------------------------------------------------------------------------------------------------
+
+std::int64_t longest_sample(const Geometry& base) {
+  const auto& keys = base.seqlens_kv;
+  std::int64_t longest = -1;
+  for (std::int64_t sample = 0; sample < base.problem().batch; ++sample) {
+    if (base.length_q(sample) == 0) continue;
+    if (longest < 0 || keys[static_cast<std::size_t>(sample)] > keys[static_cast<std::size_t>(longest)]) longest = sample;
+  }
+  return longest;
+}
+
+Variants alone(const Geometry& base) {
+  const std::int64_t batch = base.problem().batch;
+  if (batch == 1) return {{}, "the batch has one sample"};
+  std::vector<std::int64_t> chosen;
+  for (std::int64_t sample = 0; sample < batch; ++sample) {
+    if (base.length_q(sample) > 0 && base.length_kv(sample) > 0) chosen.push_back(sample);
+  }
+  // The first, the last, and of the others those that differ most in length.
+  if (chosen.size() > most_alone) {
+    std::sort(chosen.begin() + 1, chosen.end() - 1, [&](std::int64_t a, std::int64_t b) { return base.length_kv(a) > base.length_kv(b); });
+    chosen = {chosen.front(), chosen[1], chosen[chosen.size() - 2], chosen.back()};
+  }
+  Variants result;
+  for (const std::int64_t sample : chosen) {
+    Samples samples;
+    samples.add_whole(base, sample);
+    result.calls.push_back(call_for(base, fmt::format("sample {} alone", sample), samples, 0, 0));
+  }
+  return result;
+}
+
+Variants other_positions(const Geometry& base) {
+  const Problem& problem = base.problem();
+  const auto call = [&](std::string words, const std::vector<std::int64_t>& order) {
+    Samples samples;
+    for (const std::int64_t sample : order) {
+      if (sample >= 0) samples.add_whole(base, sample);
+      if (sample < 0) samples.add({}, base.length_q(0), base.length_kv(0));
+    }
+    return call_for(base, std::move(words), samples, problem.seq_q, problem.seq_kv);
+  };
+  if (problem.batch == 1) return {{call("behind two other samples", {-1, -1, 0})}, ""};
+  std::vector<std::int64_t> order(static_cast<std::size_t>(problem.batch));
+  std::iota(order.begin(), order.end(), 0);
+  std::reverse(order.begin(), order.end());
+  Variants result{{call("samples in reverse order", order)}, ""};
+  std::rotate(order.begin(), order.begin() + 1, order.end());
+  if (problem.batch > 2) result.calls.push_back(call("samples in reverse order, the last in front moved behind", order));
+  return result;
+}
+
+Variants other_neighbours(const Geometry& base) {
+  const Problem& problem = base.problem();
+  const std::int64_t kept = longest_sample(base);
+  const auto call = [&](std::string words, bool nan) {
+    const std::int64_t rows = problem.seq_q == 1 ? 1 : problem.seq_q + 5, keys = problem.seq_kv + more_keys;
+    Samples samples;
+    for (std::int64_t sample = 0; sample < problem.batch; ++sample) {
+      if (sample == kept) {
+        samples.add_whole(base, sample);
+      } else {
+        samples.add({-1, 0, nan}, nan ? base.length_q(sample) : rows, nan ? base.length_kv(sample) : keys);
+      }
+    }
+    if (problem.batch == 1) samples.add({-1, 0, nan}, nan ? base.length_q(0) : rows, nan ? base.length_kv(0) : keys);
+    return call_for(base, std::move(words), samples, problem.seq_q, problem.seq_kv);
+  };
+  return {{call(fmt::format("sample {} beside longer samples of other values", kept), false),
+           call(fmt::format("sample {} beside samples of NaN", kept), true)},
+          ""};
+}
+
+// ---- Prefill and decode --------------------------------------------------------------------------------------------------------------
+
+bool has_window(const Problem& problem) { return problem.window_left >= 0 || problem.window_right >= 0; }
+bool has_several_rows(const Geometry& base) {
+  return std::any_of(base.seqlens_q.begin(), base.seqlens_q.end(), [](std::int32_t rows) { return rows > 1; });
+}
+
+// Rows [begin, end) of a sample see the keys that come before `end`, as if the later ones did not exist yet.
+std::int64_t keys_before(const Geometry& base, std::int64_t sample, std::int64_t end) {
+  if (base.problem().mask == Mask::none) return base.length_kv(sample);
+  return std::max<std::int64_t>(0, base.length_kv(sample) - base.length_q(sample) + end);
+}
+
+Variants chunked(const Geometry& base) {
+  const Problem& problem = base.problem();
+  if (!has_several_rows(base)) return {{}, "no sample has several query rows"};
+  if (problem.mask == Mask::causal_top_left) return {{}, "a top-left mask says nothing of rows that come later"};
+  if (problem.mask == Mask::none && has_window(problem)) return {{}, "a window without a causal mask looks at later keys"};
+  Samples first, second;
+  for (std::int64_t sample = 0; sample < problem.batch; ++sample) {
+    const std::int64_t rows = base.length_q(sample), cut = (rows * 2 + 4) / 5;
+    if (cut > 0) first.add({sample, 0, false}, cut, keys_before(base, sample, cut));
+    if (rows > cut) second.add({sample, cut, false}, rows - cut, base.length_kv(sample));
+  }
+  Variants result;
+  if (std::accumulate(first.keys.begin(), first.keys.end(), 0) > 0) {
+    result.calls.push_back(call_for(base, "the first two fifths of each sample's query rows", first, 0, 0));
+  }
+  result.calls.push_back(call_for(base, "the query rows behind the first two fifths, as a second chunk", second, 0, 0));
+  return result;
+}
+
+Variants decoded(const Geometry& base) {
+  const Problem& problem = base.problem();
+  if (!has_several_rows(base)) return {{}, "no sample has several query rows: this is a decode"};
+  if (problem.mask == Mask::causal_top_left) return {{}, "under a top-left mask the last row does not stand at the last key"};
+  Samples last, middle;
+  for (std::int64_t sample = 0; sample < problem.batch; ++sample) {
+    const std::int64_t rows = base.length_q(sample), row = rows / 2;
+    if (rows > 0 && base.length_kv(sample) > 0) last.add({sample, rows - 1, false}, 1, base.length_kv(sample));
+    const std::int64_t keys = keys_before(base, sample, row + 1);
+    if (row > 0 && row + 1 < rows && keys > 0) middle.add({sample, row, false}, 1, keys);
+  }
+  Variants result;
+  if (!last.sources.empty()) result.calls.push_back(call_for(base, "each sample's last row decoded alone", last, 0, 0));
+  if (problem.mask == Mask::causal_bottom_right && !middle.sources.empty()) {
+    result.calls.push_back(call_for(base, "each sample's middle row decoded alone", middle, 0, 0));
+  }
+  if (result.calls.empty()) result.missing = "no last row sees a key";
+  return result;
+}
+
+Variants other_splits(const Geometry& base, const std::string& split_option) {
+  if (split_option.empty()) return {{}, "the contract names no provider option that sets the number of splits"};
+  Variants result;
+  for (const int splits : {1, 2, 3, 7}) {
+    VariantCall call = same_call(base, fmt::format("{} KV {}", splits, splits == 1 ? "split" : "splits"));
+    call.provider_option = fmt::format("{}={}", split_option, splits);
+    result.calls.push_back(std::move(call));
+  }
+  return result;
+}
+
+// ---- Where things lie ------------------------------------------------------------------------------------------------------------------
+
+Variants other_page_orders(const Geometry& base) {
+  const Problem problem = with_other_values(base.problem());
+  if (!problem.is_paged()) return {{}, "the layout has no pages"};
+  Variants result;
+  const auto add = [&](std::string words, PageOrder order) {
+    StatedLayout stated = stated_as(base);
+    lay_out_pages(problem, order, problem.seed, stated);
+    result.calls.push_back(call_of(base, std::move(words), problem, std::move(stated)));
+  };
+  add("pages in reverse order", PageOrder::reversed);
+  add("pages in another random order", PageOrder::shuffled);
+  return result;
+}
+
+Variants other_page_sizes(const Geometry& base) {
+  if (!base.problem().is_paged()) return {{}, "the layout has no pages"};
+  Variants result;
+  for (const std::int64_t size : {base.problem().page_size * 2, base.problem().page_size / 2}) {
+    if (size == 0) continue;
+    Problem problem = with_other_values(base.problem());
+    problem.page_size = size;
+    StatedLayout stated = stated_as(base);
+    lay_out_pages(problem, PageOrder::shuffled, problem.seed, stated);
+    result.calls.push_back(call_of(base, fmt::format("pages of {}", size), problem, std::move(stated)));
+  }
+  return result;
+}
+
+Variants other_layouts(const Geometry& base) {
+  struct Target {
+    Layout layout;
+    Padding padding;
+  };
+  constexpr Target targets[] = {{Layout::padded_bshd, Padding::right}, {Layout::padded_bshd, Padding::left},
+                                {Layout::padded_bhsd, Padding::right}, {Layout::ragged, Padding::right},
+                                {Layout::paged_nhd, Padding::right},   {Layout::paged_hnd, Padding::right}};
+  Variants result;
+  for (const auto& [layout, padding] : targets) {
+    Problem problem = with_other_values(base.problem());
+    const bool padded = layout == Layout::padded_bshd || layout == Layout::padded_bhsd;
+    if (layout == problem.layout && (!padded || padding == problem.padding)) continue;
+    problem.layout = layout;
+    problem.padding = padding;
+    StatedLayout stated{base.seqlens_q, base.seqlens_kv, {}, 0, 0, {}};
+    if (problem.is_paged()) lay_out_pages(problem, PageOrder::shuffled, problem.seed, stated);
+    result.calls.push_back(call_of(base, fmt::format("layout {}{}", name(layout), padding == Padding::left ? ", padded on the left" : ""),
+                                   problem, std::move(stated)));
+  }
+  return result;
+}
+
+Variants other_fills(const Geometry& base) {
+  const Problem& problem = base.problem();
+  const auto full = [](const std::vector<std::int32_t>& lengths, std::int64_t seq) {
+    return std::all_of(lengths.begin(), lengths.end(), [&](std::int32_t length) { return length == seq; });
+  };
+  const bool gaps =
+      problem.is_paged() || (problem.is_padded() && !(full(base.seqlens_q, problem.seq_q) && full(base.seqlens_kv, problem.seq_kv)));
+  if (!gaps) return {{}, "no tensor has padding"};
+  Variants result;
+  for (const Fill fill : {Fill::garbage, Fill::zeros, Fill::nan}) {
+    if (fill == problem.fill) continue;
+    Problem filled = with_other_values(problem);
+    filled.fill = fill;
+    result.calls.push_back(call_of(base, fmt::format("padding filled with {}", name(fill)), filled, stated_as(base)));
+  }
+  return result;
+}
+
+Variants other_workspaces(const Geometry& base) {
+  Variants result{{same_call(base, "workspace full of zeros"), same_call(base, "workspace full of small numbers (bytes 0x3C)")}, ""};
+  result.calls[0].workspace_byte = 0;
+  result.calls[1].workspace_byte = 0x3C;
+  return result;
+}
+
+Variants larger_cache(const Geometry& base) {
+  Problem problem = with_other_values(base.problem());
+  problem.seq_kv += more_keys;
+  StatedLayout stated = stated_as(base);
+  if (!problem.is_paged()) {
+    return {{call_of(base, fmt::format("room for {} keys a sample", problem.seq_kv), problem, std::move(stated))}, ""};
+  }
+  const std::int64_t columns = std::max(stated.pages_per_sample + 1, pages_for(problem.seq_kv, problem.page_size));
+  std::vector<std::int32_t> table(static_cast<std::size_t>(problem.batch * columns), -1);
+  for (std::int64_t sample = 0; sample < problem.batch; ++sample) {
+    std::copy_n(stated.page_table.begin() + sample * stated.pages_per_sample, stated.pages_per_sample, table.begin() + sample * columns);
+  }
+  stated.page_table = std::move(table);
+  stated.pages_per_sample = columns;
+  stated.page_count += problem.batch * (more_keys / problem.page_size + 1);
+  return {{call_of(base, fmt::format("a pool of {} pages, {} columns a sample", stated.page_count, columns), problem, stated)}, ""};
+}
+
+// Makes room for `extra` more indices of one dimension: a view of a larger tensor.
+void widen(TensorShape& shape, std::size_t dimension, std::int64_t extra) {
+  const std::int64_t inner = shape.stride[dimension], block = inner * shape.extent[dimension], wider = block + inner * extra;
+  std::int64_t last = 0;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(shape.rank); ++i) {
+    if (i != dimension && shape.stride[i] >= block) shape.stride[i] = shape.stride[i] / block * wider;
+    if (shape.extent[i] == 0) return;  // nothing lies anywhere
+    last += (shape.extent[i] - 1) * shape.stride[i];
+  }
+  shape.elements = last + 1;
+}
+
+Variants views(const Geometry& base) {
+  const Problem problem = with_other_values(base.problem());
+  const auto call = [&](std::string words, bool of_heads) {
+    Geometry geometry(problem, stated_as(base));
+    std::vector<TensorShape*> shapes{&geometry.q, &geometry.k, &geometry.v};
+    if (of_heads) shapes.push_back(&geometry.out);
+    for (TensorShape* shape : shapes) {
+      const auto rank = static_cast<std::size_t>(shape->rank);
+      widen(*shape, of_heads ? rank - 2 : rank - 1, of_heads ? problem.heads_kv + 1 : row_gap);
+    }
+    VariantCall made = same_call(base, std::move(words));
+    made.geometry = std::make_shared<const Geometry>(std::move(geometry));
+    return made;
+  };
+  return {{call(fmt::format("Q, K and V as views with {} elements between rows", row_gap), false),
+           call("Q, K, V and the output as views of tensors with more heads", true)},
+          ""};
+}
+
+// ---- What the process did before -----------------------------------------------------------------------------------------------------
+
+Variants again(const Geometry& base) {
+  Variants result{{same_call(base, "the same call again"), same_call(base, "again, after a call with other values")}, ""};
+  auto other = std::make_shared<VariantCall>(same_call(base, "other values"));
+  for (SampleSource& source : other->samples) source.sample = -1;
+  result.calls[1].before = std::move(other);
+  return result;
+}
+
+Variants after_another_scale(const Geometry& base) {
+  Problem problem = with_other_values(base.problem());
+  problem.scale = 0.375 * base.problem().softmax_scale();
+  VariantCall call = same_call(base, fmt::format("in a process whose first call had the scale {:.4g}", problem.scale));
+  call.own_process = true;
+  call.before = std::make_shared<const VariantCall>(call_of(base, "another scale", problem, stated_as(base)));
+  return {{std::move(call)}, ""};
+}
+
+Variants with_or_without_lse(const Geometry& base) {
+  Problem problem = with_other_values(base.problem());
+  problem.lse = !problem.lse;
+  return {{call_of(base, problem.lse ? "LSE asked for" : "LSE not asked for", problem, stated_as(base))}, ""};
+}
+
+}  // namespace
+
+VariantCall own_call(const Geometry& geometry) { return same_call(geometry, "the case as it is"); }
+
+Variants variants(Invariance invariance, const Geometry& geometry, const std::string& split_option) {
+  if (longest_sample(geometry) < 0) return {{}, "no sample has a query row"};
+  switch (invariance) {
+    case Invariance::run_to_run:
+      return again(geometry);
+    case Invariance::solo:
+      return alone(geometry);
+    case Invariance::position:
+      return other_positions(geometry);
+    case Invariance::neighbour:
+      return other_neighbours(geometry);
+    case Invariance::chunked_prefill:
+      return chunked(geometry);
+    case Invariance::prefill_decode:
+      return decoded(geometry);
+    case Invariance::split:
+      return other_splits(geometry, split_option);
+    case Invariance::page_order:
+      return other_page_orders(geometry);
+    case Invariance::page_size:
+      return other_page_sizes(geometry);
+    case Invariance::layout:
+      return other_layouts(geometry);
+    case Invariance::padding:
+      return other_fills(geometry);
+    case Invariance::workspace:
+      return other_workspaces(geometry);
+    case Invariance::capacity:
+      return larger_cache(geometry);
+    case Invariance::strides:
+      return views(geometry);
+    case Invariance::lse:
+      return with_or_without_lse(geometry);
+    case Invariance::two_scales:
+      return after_another_scale(geometry);
+  }
+  return {};
+}
+
+}  // namespace plumbline

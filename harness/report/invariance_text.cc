@@ -1,0 +1,153 @@
+#include "harness/report/invariance_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "harness/report/format.h"
+#include "harness/report/markdown_table.h"
+#include "harness/report/tally.h"
+
+namespace plumbline {
+namespace {
+
+// Beyond these a broken kernel says the same again.
+constexpr std::size_t most_full_violations = 20;
+
+std::string label(const InvarianceTally& tally) {
+  return tally.device == "cpu" ? tally.kernel : fmt::format("{} on {}", tally.kernel, tally.device);
+}
+
+std::string cell(const InvarianceTally& tally) {
+  const bool promised = tally.promise == Promise::bitwise;
+  std::string symbol = "·";
+  if (tally.violated > 0) {
+    symbol = "✗";
+  } else if (tally.rounding > 0) {
+    symbol = "≈";
+  } else if (tally.bitwise > 0) {
+    symbol = "=";
+  }
+  return promised && symbol != "·" ? "**" + symbol + "**" : symbol;
+}
+
+std::string count(std::size_t n) { return n == 0 ? "" : std::to_string(n); }
+
+// The tallies of one kernel after those of another.
+std::vector<std::vector<InvarianceTally>> by_kernel(const std::vector<StoredInvariance>& invariances) {
+  std::vector<std::vector<InvarianceTally>> kernels;
+  for (const InvarianceTally& tally : tallies(invariances)) {
+    if (kernels.empty() || label(kernels.back().front()) != label(tally)) kernels.emplace_back();
+    kernels.back().push_back(tally);
+  }
+  return kernels;
+}
+
+}  // namespace
+
+std::vector<InvarianceTally> tallies(const std::vector<StoredInvariance>& invariances) {
+  std::vector<std::pair<std::string, std::string>> kernels;
+  std::map<std::tuple<std::string, std::string, Invariance>, InvarianceTally> found;
+  for (const auto& [outcome, judgement] : invariances) {
+    const std::pair key{outcome.c.kernel, outcome.c.device};
+    if (std::find(kernels.begin(), kernels.end(), key) == kernels.end()) kernels.push_back(key);
+    InvarianceTally& tally = found[{key.first, key.second, outcome.invariance}];
+    tally.kernel = key.first;
+    tally.device = key.second;
+    tally.invariance = outcome.invariance;
+    tally.promise = std::max(tally.promise, outcome.promise);
+    tally.sigmas = std::max(tally.sigmas, outcome.sigmas);
+    if (is_failure(judgement.verdict)) {
+      ++tally.violated;
+    } else if (outcome.status != Status::ok) {
+      ++tally.nothing;
+    } else {
+      ++(outcome.other_bits == 0 ? tally.bitwise : tally.rounding);
+    }
+  }
+  std::vector<InvarianceTally> result;
+  for (const auto& [kernel, device] : kernels) {
+    for (std::size_t i = 0; i < invariance_names.size(); ++i) {
+      const auto at = found.find({kernel, device, static_cast<Invariance>(i)});
+      if (at != found.end()) result.push_back(at->second);
+    }
+  }
+  return result;
+}
+
+std::string render_invariance(const StoredInvariance& stored, const std::string& reproduce_command, const Style& style) {
+  const auto& [outcome, judgement] = stored;
+  std::string text =
+      fmt::format("{} {} of {}\n", coloured(name(judgement.verdict), judgement.verdict, style), name(outcome.invariance), outcome.case_id);
+  for (const Finding& finding : judgement.findings) text += labelled("why", finding.text, style);
+  text += labelled("promise", std::string(name(outcome.promise)), style);
+  if (!outcome.problem_a.empty()) text += labelled("problem a", outcome.problem_a, style);
+  if (!outcome.problem_b.empty()) text += labelled("problem b", outcome.problem_b, style);
+  for (const std::string& note : judgement.notes) text += labelled("note", note, style);
+  return text +
+         fmt::format("  reproduce: {} --invariances={} --case '{}'\n\n", reproduce_command, name(outcome.invariance), outcome.case_id);
+}
+
+std::string render_invariances(const std::vector<StoredInvariance>& invariances, const std::string& reproduce_command, const Style& style) {
+  std::string text;
+  std::size_t shown = 0;
+  for (const StoredInvariance& stored : invariances) {
+    if (is_failure(stored.judgement.verdict) && shown++ < most_full_violations) text += render_invariance(stored, reproduce_command, style);
+  }
+  if (shown > most_full_violations) text += fmt::format("and {} more are in the tables\n\n", shown - most_full_violations);
+  for (const auto& kernel : by_kernel(invariances)) {
+    std::vector<std::vector<std::string>> rows;
+    for (const InvarianceTally& tally : kernel) {
+      const bool compared = tally.bitwise + tally.rounding + tally.violated > 0;
+      rows.push_back({std::string(name(tally.invariance)), std::string(name(tally.promise)), count(tally.bitwise), count(tally.rounding),
+                      count(tally.violated), count(tally.nothing), compared ? number(tally.sigmas) : ""});
+    }
+    text += fmt::format("invariances of {}\n", label(kernel.front())) +
+            render_table({"invariance", "promise", "bitwise", "within rounding", "violated", "nothing to do", "sigma"}, rows, style) + "\n";
+  }
+  return text;
+}
+
+std::string render_invariances_markdown(const std::vector<StoredInvariance>& invariances) {
+  const auto kernels = by_kernel(invariances);
+  if (kernels.empty()) return "";
+  std::vector<Invariance> shown;
+  for (std::size_t i = 0; i < invariance_names.size(); ++i) {
+    const bool occurs = std::any_of(invariances.begin(), invariances.end(), [&](const StoredInvariance& stored) {
+      return stored.outcome.invariance == static_cast<Invariance>(i);
+    });
+    if (occurs) shown.push_back(static_cast<Invariance>(i));
+  }
+  std::vector<std::string> columns{"kernel"};
+  for (const Invariance invariance : shown) {
+    std::string words(name(invariance));
+    std::replace(words.begin(), words.end(), '_', ' ');
+    columns.push_back(words);
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& kernel : kernels) {
+    rows.push_back({markdown_cell(label(kernel.front()))});
+    for (const Invariance invariance : shown) {
+      const auto at = std::find_if(kernel.begin(), kernel.end(), [&](const InvarianceTally& t) { return t.invariance == invariance; });
+      rows.back().push_back(at == kernel.end() ? "·" : cell(*at));
+    }
+  }
+  return markdown_table(columns, rows, 1) +
+         "= the same bits in every case, ≈ within rounding, ✗ promise broken or beyond rounding, · nothing to transform or not taken; "
+         "bold: the "
+         "same bits are promised.\n\n";
+}
+
+std::string invariance_totals(const std::vector<StoredInvariance>& invariances) {
+  std::map<Verdict, std::size_t> counts;
+  for (const StoredInvariance& stored : invariances) ++counts[stored.judgement.verdict];
+  return fmt::format("{}: {}", plural(invariances.size(), "invariance"), counts_text(counts));
+}
+
+std::size_t failed_invariances(const std::vector<StoredInvariance>& invariances) {
+  return static_cast<std::size_t>(std::count_if(invariances.begin(), invariances.end(),
+                                                [](const StoredInvariance& stored) { return is_failure(stored.judgement.verdict); }));
+}
+
+}  // namespace plumbline
