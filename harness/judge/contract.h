@@ -40,7 +40,7 @@ struct Contract {
   // Limits up to 1e7 elements; without a proof they only tighten the default.
   std::optional<double> peak, beyond_output, rms, lse;
   Promises promises;
-  std::string split_option;  // provider option that sets the number of KV splits, "splits"; "" = none is known
+  std::string split_option = "";  // provider option that sets the number of KV splits, "splits"; "" = none is known
   std::string file;
   int line = 0;
 };

@@ -20,16 +20,10 @@ std::string label(const InvarianceTally& tally) {
 }
 
 std::string cell(const InvarianceTally& tally) {
-  const bool promised = tally.promise == Promise::bitwise;
-  std::string symbol = "·";
-  if (tally.violated > 0) {
-    symbol = "✗";
-  } else if (tally.rounding > 0) {
-    symbol = "≈";
-  } else if (tally.bitwise > 0) {
-    symbol = "=";
-  }
-  return promised && symbol != "·" ? "**" + symbol + "**" : symbol;
+  if (tally.violated > 0) return "✗";
+  if (tally.rounding > 0) return "≈";
+  if (tally.bitwise == 0) return "·";
+  return tally.promise == Promise::bitwise ? "=" : "(=)";
 }
 
 std::string count(std::size_t n) { return n == 0 ? "" : std::to_string(n); }
@@ -134,9 +128,9 @@ std::string render_invariances_markdown(const std::vector<StoredInvariance>& inv
     }
   }
   return markdown_table(columns, rows, 1) +
-         "= the same bits in every case, ≈ within rounding, ✗ promise broken or beyond rounding, · nothing to transform or not taken; "
-         "bold: the "
-         "same bits are promised.\n\n";
+         "= the same bits in every case, as promised; (=) the same bits, though not promised; ≈ within rounding, which was all that was "
+         "promised; "
+         "✗ promise broken, or beyond rounding; · nothing to transform, or not taken.\n\n";
 }
 
 std::string invariance_totals(const std::vector<StoredInvariance>& invariances) {

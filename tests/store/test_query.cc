@@ -52,6 +52,32 @@ StoredDiff diff_with_other_bits() {
   return stored;
 }
 
+StoredInvariance broken_invariance() {
+  StoredInvariance stored;
+  InvarianceOutcome& o = stored.outcome;
+  o.suite = passing().outcome.suite;
+  o.tier = "smoke";
+  o.c = passing().outcome.c;
+  o.case_id = passing().outcome.case_id;
+  o.invariance = Invariance::neighbour;
+  o.promise = Promise::bitwise;
+  o.status = Status::ok;
+  o.calls = 2;
+  o.elements = 1000;
+  o.other_bits = 3;
+  o.statistic = "lse";
+  o.element = {1, 2, 3, -1};
+  o.value_a = 0.5;
+  o.value_b = 0.25;
+  o.sigmas = 2.5;
+  o.limit = 6;
+  o.ulps = 4;
+  o.problem_a = "bf16/b1-h4-s128-d64";
+  o.problem_b = "beside samples of NaN";
+  stored.judgement = judge_invariance(o);
+  return stored;
+}
+
 JudgedResources compiled_kernel(int spilled) {
   Resources now;
   now.usage = {"prefill<64>", "sm_90a", 168, spilled, spilled, 0, 1024, 0, 1};
@@ -82,6 +108,12 @@ class Query : public StoreTest {
     for (const StoredOutcome& outcome : night(5)) value_of(store_->add(last.run_id, outcome));
     value_of(store_->add(last.run_id, diff_with_other_bits()));
     for (const int day : {4, 5}) value_of(store_->add_resources(id(day), {compiled_kernel(day == 4 ? 0 : 24)}));
+    StoredInvariance kept = broken_invariance();
+    kept.outcome.invariance = Invariance::solo;
+    kept.outcome.other_bits = 0;
+    kept.outcome.statistic.clear();
+    kept.judgement = judge_invariance(kept.outcome);
+    value_of(store_->add_invariances(last.run_id, {broken_invariance(), kept}));
     value_of(store_->add_suite_scores(last.run_id, {{"smoke", "cpu/flash", "bf16", "shrink", 40, 1.0, 3.5, "pass"}}));
     value_of(store_->finish_run(last.run_id, 1, true));
   }
@@ -283,6 +315,25 @@ TEST_F(Query, ExamplesAnswerTheirQuestions) {
   EXPECT_THAT(example("15-compiled-resources-that-grew.sql"),
               ElementsAre(ElementsAre("prefill<64>", "two stages", "sm_90a", "2026-01-06T00:00:00Z", testing::_, "nvcc 13.0.88", "168",
                                       "168", "0", "24", "41984", "41984", "0.1875", "0.1875", "regressed")));
+}
+
+TEST_F(Query, InvariancesSayWhatWasPromisedAndFound) {
+  EXPECT_THAT(
+      rows("SELECT invariance, promise, agreement, verdict, statistic, row_index, column_index, sigmas FROM v_invariances ORDER BY 1"),
+      ElementsAre(ElementsAre("neighbour", "bitwise", "rounding", "fail", "lse", "3", "NULL", "2.5"),
+                  ElementsAre("solo", "bitwise", "bitwise", "pass", "NULL", "NULL", "NULL", "NULL")));
+  EXPECT_THAT(example("16-broken-invariances.sql"),
+              ElementsAre(ElementsAre("cpu/flash", "cpu", "neighbour", "bitwise", "1", "1", "2.5", "4.0")));
+  const auto stored = value_of(store_->invariances(id(5)));
+  ASSERT_EQ(stored.size(), 2u);
+  EXPECT_EQ(stored[0].outcome.case_id, broken_invariance().outcome.case_id);
+  EXPECT_EQ(stored[0].outcome.element, broken_invariance().outcome.element);
+  EXPECT_EQ(stored[0].outcome.problem_b, "beside samples of NaN");
+  EXPECT_EQ(stored[0].judgement.findings.at(0).text, broken_invariance().judgement.findings.at(0).text);
+  StoredInvariance stranger = broken_invariance();
+  stranger.outcome.case_id = "cpu/flash/bf16/b1-h1-s1-d64";
+  EXPECT_THAT(error_of(store_->add_invariances(id(5), {stranger})), HasSubstr("FOREIGN KEY")) << "its case has no outcome";
+  EXPECT_THAT(error_of(store_->add_invariances("nobody", {})), HasSubstr("is not in the database"));
 }
 
 TEST_F(Query, ResourcesSayWhatWasMeasuredAndWhatIsUnknown) {
