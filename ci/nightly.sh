@@ -2,27 +2,30 @@
 # One night: restores the history, runs nightly and the stories, extends the history and hands it back.
 #   ci/nightly.sh --history FILE [--out DIR] [--suite FILE]… [--strict] [-- more options of `plumbline run`]
 #   --history FILE   database of the nights before; created by the first night, replaced by each (never half written)
-#   --out DIR        junit.xml, summary.md, failures/ (default: out/nightly)
+#   --out DIR        junit.xml, invariances.xml, summary.md, failures/ (default: out/nightly)
 #   --reports DIR    what nvcc said of the CUDA kernels (default: those of the build; without any this is said and the night goes on)
 #   --suite FILE     instead of cases/nightly.toml and the stories; repeat for more
+#   --invariances FILE  suite whose invariances are measured (default: cases/invariances.toml; with --suite: none); repeat for more
 #   --strict         an ambiguous night (exit 5) fails; without it, it warns
 # Exit codes are those of `plumbline run`; 1 also where a compiled kernel takes more than baselines/resources approves. Example: ci/nightly.sh --history history.db -- --provider ./libmine.so
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-history="" out=out/nightly strict=0 suites=() reports=()
+history="" out=out/nightly strict=0 suites=() invariances=() reports=()
 while (($#)); do
   case "$1" in
     --history) history="$(absolute "${2:?--history needs a file}")"; shift 2 ;;
     --out) out="$(absolute "${2:?--out needs a directory}")"; shift 2 ;;
     --reports) reports=(--reports "$(absolute "${2:?--reports needs a directory}")"); shift 2 ;;
     --suite) suites+=("$(absolute "${2:?--suite needs a file}")"); shift 2 ;;
+    --invariances) invariances+=("$(absolute "${2:?--invariances needs a file}")"); shift 2 ;;
     --strict) strict=1; shift ;;
     --) shift; break ;;
-    -h | --help) sed -n '2,9p' "$0" | cut -c3-; exit 0 ;;
+    -h | --help) sed -n '2,10p' "$0" | cut -c3-; exit 0 ;;
     *) echo "ci/nightly.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
   esac
 done
 [[ -n "$history" ]] || { echo "ci/nightly.sh: --history FILE is needed (see --help)" >&2; exit 2; }
+((${#suites[@]} + ${#invariances[@]})) || invariances=(cases/invariances.toml)
 ((${#suites[@]})) || suites=(cases/nightly.toml cases/stories/*.toml)
 # PLUMBLINE_BINARY names a plumbline that is already built.
 if [[ -n "${PLUMBLINE_BINARY:-}" ]]; then plumbline="$PLUMBLINE_BINARY"; else build --target plumbline plumbline_cpu; fi
@@ -32,9 +35,25 @@ work="$(mktemp -d "$out/work.XXXXXX")"
 trap 'rm -rf "$work"' EXIT
 [[ -e "$history" ]] && sqlite3 "$history" "VACUUM INTO '$work/night.db'"
 
+# What must not matter, on few problems: a run of its own in the same history, before the night's, which stays the latest.
+kept=0
+if ((${#invariances[@]})); then
+  "$plumbline" run "${invariances[@]}" --invariances --purpose nightly --db "$work/night.db" --junit "$out/invariances.xml" \
+    --markdown "$work/invariances.md" --save-failures "$out/failures" "$@" || kept=$?
+fi
+
 code=0
 "$plumbline" run "${suites[@]}" --tier nightly --purpose nightly --db "$work/night.db" \
   --junit "$out/junit.xml" --markdown "$out/summary.md" --save-failures "$out/failures" "$@" || code=$?
+
+if ((code == 0 || code == 1 || code == 5)); then
+  if [[ -e "$work/invariances.md" ]]; then cat "$work/invariances.md" >>"$out/summary.md"; fi
+  case $kept in
+    0 | 4) ;;  # 4: the options left no case of it
+    5) ((code != 0)) || code=5 ;;
+    *) ((code == 1)) || code=$kept ;;
+  esac
+fi
 
 # What the kernels take of each architecture belongs to the same run: no GPU is needed for it. Exit 4: nothing was compiled; 6: another nvcc.
 if ((code == 0 || code == 1 || code == 5)); then

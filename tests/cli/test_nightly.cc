@@ -54,6 +54,28 @@ TEST_F(Nightly, AFailingNightIsHistoryToo) {
   EXPECT_EQ(shell("ls out/failures/*.safetensors | wc -l").text, "2\n");
 }
 
+// The invariances are a run of their own before the night's, and a broken one fails the night.
+TEST_F(Nightly, InvariancesBelongToTheNight) {
+  const std::string suite_of_them = " --invariances \"$PWD/s.toml\"";
+  const auto kept = night("--history \"$PWD/h.db\"" + suite_of_them);
+  EXPECT_EQ(kept.code, 0) << kept.text;
+  EXPECT_THAT(read("out/summary.md"), HasSubstr("### Invariances"));
+  EXPECT_THAT(read("out/invariances.xml"), HasSubstr("two_scales of cpu/flash"));
+  EXPECT_THAT(plumbline("query \"SELECT count(DISTINCT run_id), count(*) FROM v_invariances\" --format csv --db h.db").text,
+              HasSubstr("1,32"));
+  EXPECT_THAT(plumbline("show latest --db h.db").text, testing::Not(HasSubstr("invariances of")));
+
+  // Only the suite of the invariances names the kernel that breaks one.
+  write("i.toml",
+        "schema = 1\nname = \"broken\"\n[[group]]\nname = \"g\"\nreason = \"breaks solo\"\nkernels = [\"invariant/solo\"]\n"
+        "set = { batch = 2, seq = 40, heads_q = 2, dtype = \"bf16\" }\n");
+  const auto library = test::build_directory / "lib" / "plumbline" / "plumbline_invariance_provider.so";
+  const auto failing = night("--history \"$PWD/h.db\" --invariances \"$PWD/i.toml\" -- --provider '" + library.string() + "'");
+  EXPECT_EQ(failing.code, 1) << failing.text;
+  EXPECT_THAT(read("out/summary.md"), HasSubstr("solo of invariant/solo"));
+  EXPECT_THAT(verdicts("h.db"), testing::Not(HasSubstr("fail"))) << "the cases themselves are right";
+}
+
 // A kernel that is approved and was not compiled fails the night, and what was compiled is stored with its run.
 TEST_F(Nightly, ResourcesBelongToTheNight) {
   write("reports/new.ptxas.txt",

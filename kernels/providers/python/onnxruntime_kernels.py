@@ -130,6 +130,8 @@ def refuse_what_gqa_lacks(case) -> None:
         raise Unsupported("GroupQueryAttention has a key for each query")
     if case.mask == "none" and foreign.has_window(case):
         raise Unsupported("local_window_size must be -1 when causal is 0")
+    if case.batch > 1 and 1 < case.seq_q < case.seq_kv:
+        raise Unsupported("GroupQueryAttention takes several queries beside past keys for a batch of one only")
     if case.head_dim_qk % 8 != 0:
         raise Unsupported("GroupQueryAttention wants head_size to be a multiple of 8")
 
