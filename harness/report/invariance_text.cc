@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "harness/report/format.h"
 #include "harness/report/markdown_table.h"
@@ -16,7 +17,9 @@ namespace {
 constexpr std::size_t most_full_violations = 20;
 
 std::string label(const InvarianceTally& tally) {
-  return tally.device == "cpu" ? tally.kernel : fmt::format("{} on {}", tally.kernel, tally.device);
+  constexpr std::string_view emulated = "emulated:";
+  const std::string device = tally.device.starts_with(emulated) ? tally.device.substr(emulated.size()) : tally.device;
+  return device == "cpu" ? tally.kernel : fmt::format("{} on {}", tally.kernel, device);
 }
 
 std::string cell(const InvarianceTally& tally) {
@@ -41,14 +44,11 @@ std::vector<std::vector<InvarianceTally>> by_kernel(const std::vector<StoredInva
 }  // namespace
 
 std::vector<InvarianceTally> tallies(const std::vector<StoredInvariance>& invariances) {
-  std::vector<std::pair<std::string, std::string>> kernels;
   std::map<std::tuple<std::string, std::string, Invariance>, InvarianceTally> found;
   for (const auto& [outcome, judgement] : invariances) {
-    const std::pair key{outcome.c.kernel, outcome.c.device};
-    if (std::find(kernels.begin(), kernels.end(), key) == kernels.end()) kernels.push_back(key);
-    InvarianceTally& tally = found[{key.first, key.second, outcome.invariance}];
-    tally.kernel = key.first;
-    tally.device = key.second;
+    InvarianceTally& tally = found[{outcome.c.kernel, outcome.c.device, outcome.invariance}];
+    tally.kernel = outcome.c.kernel;
+    tally.device = outcome.c.device;
     tally.invariance = outcome.invariance;
     tally.promise = std::max(tally.promise, outcome.promise);
     tally.sigmas = std::max(tally.sigmas, outcome.sigmas);
@@ -61,12 +61,7 @@ std::vector<InvarianceTally> tallies(const std::vector<StoredInvariance>& invari
     }
   }
   std::vector<InvarianceTally> result;
-  for (const auto& [kernel, device] : kernels) {
-    for (std::size_t i = 0; i < invariance_names.size(); ++i) {
-      const auto at = found.find({kernel, device, static_cast<Invariance>(i)});
-      if (at != found.end()) result.push_back(at->second);
-    }
-  }
+  for (const auto& [key, tally] : found) result.push_back(tally);
   return result;
 }
 
@@ -121,7 +116,7 @@ std::string render_invariances_markdown(const std::vector<StoredInvariance>& inv
   }
   std::vector<std::vector<std::string>> rows;
   for (const auto& kernel : kernels) {
-    rows.push_back({markdown_cell(label(kernel.front()))});
+    rows.push_back({label(kernel.front())});
     for (const Invariance invariance : shown) {
       const auto at = std::find_if(kernel.begin(), kernel.end(), [&](const InvarianceTally& t) { return t.invariance == invariance; });
       rows.back().push_back(at == kernel.end() ? "·" : cell(*at));

@@ -17,7 +17,7 @@ struct InvarianceTally {
   std::size_t bitwise = 0, rounding = 0, violated = 0, nothing = 0;
   double sigmas = 0;  // the largest difference, in standard deviations of two legal answers
 };
-// One a kernel, device and invariance that occurs, in the order in which kernels first appear.
+// One a kernel, device and invariance that occurs, in this order.
 std::vector<InvarianceTally> tallies(const std::vector<StoredInvariance>& invariances);
 
 // One invariance that was not kept: the two problems, the element, the size, and the line that repeats it.
