@@ -20,6 +20,17 @@ void take(Headroom& headroom, double value, double limit, const std::string& whe
   if (exceeds(value / limit, ratio)) headroom = {value, limit, where};
 }
 
+// What a spec rounds beyond the strict default, in words; "fma": sums in fp32 to nearest, which is less than tensor cores are allowed.
+std::string tier_of(RoundingSpec spec, const Problem& problem) {
+  const RoundingSpec strict = strict_spec(problem);
+  const bool fma = spec.qk_accumulator == fma_accumulator && spec.pv_accumulator == fma_accumulator;
+  if (!fma || strict.qk_accumulator == fma_accumulator) return describe(spec, problem);
+  spec.qk_accumulator = strict.qk_accumulator;
+  spec.pv_accumulator = strict.pv_accumulator;
+  const std::string rest = describe(spec, problem);
+  return rest == "strict" ? "fma" : "fma " + rest;
+}
+
 class Calibration {
  public:
   explicit Calibration(const Contracts& contracts) : contracts_(contracts) {}
@@ -74,7 +85,7 @@ class Calibration {
   CalibrationRow& row_of(const Outcome& outcome) {
     const Problem& problem = outcome.c.problem;
     const RoundingSpec spec = contracts_.pinned_spec(outcome.c.kernel, problem, arch_of(outcome));
-    return rows_[{describe(spec, problem), std::string(name(problem.dtype)), std::string(name(problem.out()))}];
+    return rows_[{tier_of(spec, problem), std::string(name(problem.dtype)), std::string(name(problem.out()))}];
   }
 
   void alarm(std::string text) {
