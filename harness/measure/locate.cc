@@ -12,6 +12,10 @@ namespace {
 
 constexpr double cost_limit = 2e8;    // multiply-adds spent on a diagnosis
 constexpr double concentrated = 0.9;  // share of the squared error above which a head or column is named
+// A hypothesis that explains less of the squared error than this gives way to a dimension that parts right from wrong: an answer for other
+// keys or another row correlates with any direction along the output by a half.
+constexpr double explains = 0.75;
+constexpr double right_below = 4, wrong_above = 25;  // mean of (e / sigma)^2 over a head, row or column
 
 // <e, d> and <d, d> of one hypothesis, in units of sigma.
 struct Fit {
@@ -32,6 +36,9 @@ class Locator {
     for (const std::size_t r : rows_by_error()) fit_row(r);
     Location location = strongest();
     if (location.kind.empty()) return location;
+    if (location.z * location.z < explains * fitted_energy_) {
+      if (Location parted = parting(location); !parted.kind.empty()) location = parted;
+    }
     location.description += concentration();
     return location;
   }
@@ -74,6 +81,7 @@ class Locator {
     const auto columns = static_cast<std::size_t>(in_.reference->columns);
     const float* z = &in_.comparison->z[r * columns];
     if (!std::all_of(z, z + columns, [](float value) { return std::isfinite(value); })) return;
+    fitted_energy_ += row_energy(r);
     std::vector<double> inverse_sigma(columns), gradient(columns, 0.0), value(columns);
     for (std::size_t j = 0; j < columns; ++j) inverse_sigma[j] = 1.0 / in_.reference->sigma[r * columns + j];
     const double mean_logit = std::inner_product(detail.p.begin(), detail.p.end(), detail.s.begin(), 0.0);
@@ -159,6 +167,44 @@ class Locator {
     return best;
   }
 
+  // Mean of (e / sigma)^2 by one dimension.
+  struct Part {
+    double energy = 0, elements = 0;
+    double mean() const { return elements > 0 ? energy / elements : 0; }
+  };
+  // "heads 1, 3 of 4" where some parts are wrong, the others right, and none between; "" otherwise.
+  static std::string wrong_parts(const char* what, const std::map<std::int64_t, Part>& parts) {
+    std::string wrong;
+    std::size_t count = 0;
+    for (const auto& [index, part] : parts) {
+      if (part.mean() > right_below && part.mean() < wrong_above) return "";
+      if (part.mean() <= right_below) continue;
+      if (++count <= 8) wrong += fmt::format("{}{}", wrong.empty() ? "" : ", ", index);
+    }
+    if (count == 0 || count == parts.size()) return "";
+    return fmt::format("{}s {}{} of {} are wrong, the others right", what, wrong, count > 8 ? ", …" : "", parts.size());
+  }
+  Location parting(const Location& otherwise) const {
+    const auto& rows = in_.reference->selection.rows;
+    const auto columns = static_cast<std::size_t>(in_.reference->columns);
+    std::map<std::int64_t, Part> heads, columns_of, positions;
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      if (in_.reference->visible[r] == 0) continue;
+      for (std::size_t j = 0; j < columns; ++j) {
+        const double z = in_.comparison->z[r * columns + j];
+        if (!std::isfinite(z)) continue;
+        for (Part* part : {&heads[rows[r].head], &columns_of[static_cast<std::int64_t>(j)], &positions[rows[r].row]}) {
+          part->energy += z * z;
+          part->elements += 1;
+        }
+      }
+    }
+    for (const auto& [kind, parts] : {std::pair{"head", &heads}, {"column", &columns_of}, {"row", &positions}}) {
+      if (const std::string text = wrong_parts(kind, *parts); !text.empty()) return {kind, fmt::format("{}: {}", kind, text), otherwise.z};
+    }
+    return {};
+  }
+
   // ", 98 % of the squared error in head 3 of sample 0" where it is concentrated.
   std::string concentration() const {
     const auto& rows = in_.reference->selection.rows;
@@ -191,6 +237,7 @@ class Locator {
   const LocateInputs& in_;
   const Geometry& geometry_;
   const Problem& problem_;
+  double fitted_energy_ = 0;
   Fit scale_, denominator_, last_visible_, first_visible_, beyond_last_, before_first_;
   std::map<KeyId, Fit> keys_;
 };
