@@ -120,7 +120,7 @@ Plan with_seeds(const Plan& plan, std::uint64_t first, std::uint64_t last) {
   return all;
 }
 
-CalibrationReport calibrate(const std::vector<Trial>& trials, const Contracts& contracts) {
+CalibrationReport calibrate(const std::vector<Trial>& trials, const Contracts& contracts, bool complete) {
   Calibration calibration(contracts);
   std::map<std::tuple<std::string, std::string, std::string>, const Trial*> samples;  // suite, kernel, dtype
   for (const Trial& trial : trials) {
@@ -130,7 +130,7 @@ CalibrationReport calibrate(const std::vector<Trial>& trials, const Contracts& c
       samples.try_emplace({trial.outcome.suite, trial.kernel, std::string(name(problem.dtype))}, &trial);
     }
   }
-  for (const SuiteScore& score : suite_scores(trials, contracts)) {
+  for (const SuiteScore& score : suite_scores(trials, contracts, complete)) {
     const auto at = samples.find({score.suite, score.kernel.substr(0, score.kernel.find("/device=")), score.dtype});
     if (at != samples.end()) calibration.add(score, *at->second);
   }

@@ -41,6 +41,7 @@ struct CalibrationReport {
 // The plan's cases with each seed of [first, last]; the suite sums are taken per seed.
 Plan with_seeds(const Plan& plan, std::uint64_t first, std::uint64_t last);
 
-CalibrationReport calibrate(const std::vector<Trial>& trials, const Contracts& contracts);
+// `complete` as for suite_scores.
+CalibrationReport calibrate(const std::vector<Trial>& trials, const Contracts& contracts, bool complete);
 
 }  // namespace plumbline

@@ -159,10 +159,10 @@ std::vector<Trial> run_trials(const Plan& plan, const Catalogue& catalogue, cons
   return trials;
 }
 
-std::vector<SuiteScore> suite_scores(const std::vector<Trial>& trials, const Contracts& contracts) {
+std::vector<SuiteScore> suite_scores(const std::vector<Trial>& trials, const Contracts& contracts, bool complete) {
   std::vector<const Outcome*> outcomes;
   for (const Trial& trial : trials) outcomes.push_back(&trial.outcome);
-  return judge_suites(outcomes, contracts, std::vector<const Baseline*>(outcomes.size(), nullptr), true);
+  return judge_suites(outcomes, contracts, std::vector<const Baseline*>(outcomes.size(), nullptr), complete);
 }
 
 }  // namespace plumbline

@@ -45,7 +45,8 @@ struct TrialOptions {
 std::vector<Trial> run_trials(const Plan& plan, const Catalogue& catalogue, const MeasureOptions& options,
                               const std::vector<ProviderInfo>& providers, const Contracts& contracts, const TrialOptions& trial_options);
 
-// shrink and temperature of each kernel and dtype, summed over the trials of one suite name.
-std::vector<SuiteScore> suite_scores(const std::vector<Trial>& trials, const Contracts& contracts);
+// shrink and temperature of each kernel and dtype, summed over the trials of one suite name. Not `complete`: a filter left cases out, and
+// nothing is judged.
+std::vector<SuiteScore> suite_scores(const std::vector<Trial>& trials, const Contracts& contracts, bool complete);
 
 }  // namespace plumbline

@@ -194,6 +194,7 @@ int run(AuditOptions& options) {
   if (plan->cases.empty()) return report_errors({{"", 0, "the filters leave no case", "see `plumbline list`"}}, exit_nothing);
 
   const std::vector<std::string> names = suite_names(*plan);
+  const bool complete = !plan->partial && options.cases.filter.shards == 1;
   if (options.calibrate) *plan = with_seeds(*plan, seeds->first, seeds->last);
   std::signal(SIGINT, request_stop);
   std::signal(SIGTERM, request_stop);
@@ -207,14 +208,14 @@ int run(AuditOptions& options) {
   if (stop_requested) return report_errors({{"", 0, "stopped by a signal: nothing can be said", "run it again"}}, exit_infrastructure);
 
   if (options.calibrate) {
-    CalibrationReport report = calibrate(trials, text->contracts);
+    CalibrationReport report = calibrate(trials, text->contracts, complete);
     report.suites = names;
     report.first_seed = seeds->first;
     report.last_seed = seeds->last;
     report.seconds = timer.seconds();
     return print_calibration(options, report);
   }
-  AuditReport report = summarise(trials, suite_scores(trials, text->contracts), *catalogue, *reviewed);
+  AuditReport report = summarise(trials, suite_scores(trials, text->contracts, complete), *catalogue, *reviewed);
   report.suites = names;
   report.seconds = timer.seconds();
   return print_audit(options, report);
