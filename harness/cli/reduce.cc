@@ -26,7 +26,7 @@ struct ReduceOptions {
 // How a case fails: a smaller one that fails otherwise is another failure. The statistics of error stand for one another.
 std::string failure_of(const Judgement& judgement) {
   if (!is_failure(judgement.verdict)) return "";
-  constexpr std::array<std::string_view, 4> limits{"peak", "beyond output rounding", "rms", "lse"};
+  constexpr std::array<std::string_view, 5> limits{"peak", "beyond output rounding", "rms", "lse", "out_of_range"};
   std::string kind(name(judgement.verdict));
   if (judgement.verdict != Verdict::fail || judgement.findings.empty()) return kind;
   const std::string& statistic = judgement.findings.front().statistic;

@@ -40,6 +40,21 @@ TEST_F(ReduceCommand, PlantedErrorsEndAtFewKeys) {
   }
 }
 
+// Ten known bugs of different classes, from one large case. (Bugs of the splits' merge need the 257 keys from which on there are two.)
+TEST_F(ReduceCommand, TenMutantsEndAtSixtyFourKeysOrFewer) {
+  const auto library = (test::build_directory / "lib" / "plumbline" / "plumbline_mutants.so").string();
+  for (const std::string mutant :
+       {"softmax_output_not_rescaled", "softmax_log2e_missing", "mask_causal_top_left", "mask_drops_last_key", "index_page_size_fixed",
+        "index_length_of_longest", "head_modulo", "mask_drops_tail", "precision_scale_one_percent", "memory_last_rows_unwritten"}) {
+    const auto reduced = plumbline("reduce -q --provider '" + library + "' 'mutants/" + mutant +
+                                   "/bf16/b3-h8x2-s20x520-d64/mask=causal_bottom_right/layout=paged_nhd/lengths=random/page=32/seed=3'");
+    ASSERT_EQ(reduced.code, 0) << mutant << ": " << reduced.text;
+    const int keys = number_of(reduced.text, "seq_kv");
+    EXPECT_LE(keys, 64) << mutant << ": " << reduced.text;
+    EXPECT_GE(keys, 1) << reduced.text;
+  }
+}
+
 TEST_F(ReduceCommand, ACaseThatDoesNotFail_IsSaid) {
   const auto fine = plumbline("reduce cpu/flash/bf16/b1-h1-s4x8-d64");
   EXPECT_EQ(fine.code, 4);

@@ -38,7 +38,8 @@ TEST(Catalogue, NamesTheKernelsOfTheLibrary) {
 }
 
 TEST(Catalogue, UsesTheWordsOfItsHeader) {
-  const std::set<std::string> diagnoses{"head", "row", "column", "key", "edge", "scale", "denominator", "none"};
+  const std::set<std::string> diagnoses{"head", "row", "column",    "key",        "edge",        "scale",     "denominator",
+                                        "none", "nan", "unwritten", "empty_rows", "padded_rows", "run_to_run"};
   const std::set<std::string> needs{
       "tiles",           "tail",  "causal",      "empty_rows", "window", "window_right", "splits",      "empty_splits",        "gqa",
       "group_of_three",  "batch", "ragged",      "paged",      "padded", "left_padding", "page_not_16", "heads_before_tokens", "nan_fill",
