@@ -12,8 +12,8 @@ namespace {
 
 constexpr double cost_limit = 2e8;    // multiply-adds spent on a diagnosis
 constexpr double concentrated = 0.9;  // share of the squared error above which a head or column is named
-// A hypothesis that explains less of the squared error than this gives way to a dimension that parts right from wrong: an answer for other
-// keys or another row correlates with any direction along the output by a half.
+// A scale or denominator that explains less of the squared error than this gives way to a dimension that parts right from wrong: an answer
+// for other keys or another row correlates with any direction along the output by a half.
 constexpr double explains = 0.75;
 constexpr double right_below = 4, wrong_above = 25;  // mean of (e / sigma)^2 over a head, row or column
 
@@ -36,7 +36,8 @@ class Locator {
     for (const std::size_t r : rows_by_error()) fit_row(r);
     Location location = strongest();
     if (location.kind.empty()) return location;
-    if (location.z * location.z < explains * fitted_energy_) {
+    const bool is_global = location.kind == "scale" || location.kind == "denominator";
+    if (is_global && location.z * location.z < explains * fitted_energy_) {
       if (Location parted = parting(location); !parted.kind.empty()) location = parted;
     }
     location.description += concentration();
