@@ -37,6 +37,22 @@ function(plumbline_library NAME)
   target_link_libraries(${NAME} PUBLIC plumbline_options tl::expected ${ARG_LIBRARIES})
 endfunction()
 
+# plumbline_build_id(RESULT item …): 16 hex digits of the contents of files, and of items that are none. What a provider calls its build
+# id, so that "same build, other bits" can be told from "new build". CMake runs again when one of the files changes.
+function(plumbline_build_id RESULT)
+  set(all_hashes "")
+  foreach(item ${ARGN})
+    if(EXISTS ${item})
+      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${item})
+      file(SHA256 ${item} item)
+    endif()
+    string(APPEND all_hashes ${item})
+  endforeach()
+  string(SHA256 build_id "${all_hashes}")
+  string(SUBSTRING ${build_id} 0 16 build_id)
+  set(${RESULT} ${build_id} PARENT_SCOPE)
+endfunction()
+
 # Seconds after which CTest ends a test: some thirty times what the slowest takes, and sanitizers slow it down by as much.
 set(PLUMBLINE_TEST_TIMEOUT 300)
 if(PLUMBLINE_SANITIZE)

@@ -74,11 +74,12 @@ std::string as_toml(const Case& c, const std::string& failure) {
 // Measures and judges problems of one kernel.
 class Judged {
  public:
-  Judged(const ReduceOptions& options, const std::vector<ProviderInfo>& providers, const ReviewedText& text, const Case& c)
-      : case_(c), text_(text), measurer_(options.measure, providers, text.contracts) {}
+  Judged(const ReduceOptions& options, const std::vector<ProviderInfo>& providers, const ReviewedText& text, const PlannedCase& planned)
+      : planned_(planned), text_(text), measurer_(options.measure, providers, text.contracts) {}
 
   std::string failure(const Problem& problem) {
-    PlannedCase planned{"reduce", "reduce", "", Tier::smoke, {case_.kernel, case_.device, problem}, "", false, ""};
+    PlannedCase planned = planned_;
+    planned.c.problem = problem;
     planned.case_id = case_id(planned.c);
     std::string failure;
     measurer_.measure({&planned}, [&](const Measurement& m) {
@@ -88,38 +89,24 @@ class Judged {
   }
 
  private:
-  const Case& case_;
+  const PlannedCase planned_;
   const ReviewedText& text_;
   Measurer measurer_;
 };
 
-std::string reproduce_line(const ReduceOptions& options, const Case& c) {
-  std::string text = program_name() + " run";
-  for (const auto& provider : options.providers.providers) text += fmt::format(" --provider '{}'", provider);
-  if (options.providers.no_default_provider) text += " --no-default-provider";
-  if (!options.providers.baselines.empty()) text += fmt::format(" --baselines '{}'", options.providers.baselines.string());
-  return text + fmt::format(" --case '{}'", case_id(c));
-}
-
 int run(ReduceOptions& options) {
-  auto c = parse_case_id(options.case_id);
-  if (!c) return report_errors(c.error(), exit_usage);
-  Errors wrong;
-  for (const auto& message : validate(c->problem)) wrong.push_back({"", 0, fmt::format("{}: {}", options.case_id, message), ""});
-  if (!wrong.empty()) return report_errors(wrong, exit_usage);
   auto text = options.providers.reviewed_text();
   if (!text) return report_errors(text.error(), exit_usage);
   options.measure.providers = options.providers.libraries();
   options.measure.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(options.timeout_s * 1000));
   auto providers = discover(options.measure);
   if (!providers) return report_errors(providers.error(), exit_infrastructure);
-  const auto kernels = offered_kernels(*providers);
-  if (std::none_of(kernels.begin(), kernels.end(), [&](const OfferedKernel& k) { return k.name == c->kernel; })) {
-    return report_errors({{"", 0, fmt::format("there is no kernel {}", c->kernel), missing_kernel_remedy(c->kernel, kernels)}}, exit_usage);
-  }
+  auto planned = plan_of_id(options.case_id, offered_kernels(*providers), false);
+  if (!planned) return report_errors(planned.error(), exit_usage);
+  Case& c = planned->c;
 
-  Judged judged(options, *providers, *text, *c);
-  const std::string failure = judged.failure(c->problem);
+  Judged judged(options, *providers, *text, *planned);
+  const std::string failure = judged.failure(c.problem);
   if (failure.empty()) {
     return report_errors({{"", 0, fmt::format("{} does not fail: there is nothing to reduce", options.case_id),
                            "name a case that `plumbline run` fails, with the same --provider options"}},
@@ -132,14 +119,14 @@ int run(ReduceOptions& options) {
     if (!options.quiet && terminal) fmt::print(stderr, "\r[{} problems tried]", ++tried);
     return judged.failure(problem) == failure;
   };
-  const Reduced reduced = reduce(c->problem, fails, [&] { return stop_requested.load(); });
+  const Reduced reduced = reduce(c.problem, fails, [&] { return stop_requested.load(); });
   if (!options.quiet && terminal) fmt::print(stderr, "\r\033[K");
 
   for (const ReduceStep& step : reduced.steps) fmt::print("{}\n", step.what);
-  c->problem = reduced.problem;
-  fmt::print("{}{} problems tried, {} steps kept{}\n\n{}\nreproduce: {}\n", reduced.steps.empty() ? "" : "\n", reduced.tried,
-             reduced.steps.size(), stop_requested ? " (stopped by a signal: it may be reduced further)" : "", as_toml(*c, failure),
-             reproduce_line(options, *c));
+  c.problem = reduced.problem;
+  fmt::print("{}{} problems tried, {} steps kept{}\n\n{}\nreproduce: {} --case '{}'\n", reduced.steps.empty() ? "" : "\n", reduced.tried,
+             reduced.steps.size(), stop_requested ? " (stopped by a signal: it may be reduced further)" : "", as_toml(c, failure),
+             options.providers.command_line(), case_id(c));
   return exit_fine;
 }
 

@@ -38,18 +38,11 @@ Result<Plan> plan_of_ids(const std::vector<std::string>& ids, const std::vector<
   plan.partial = true;
   Errors errors;
   for (const auto& id : ids) {
-    auto c = parse_case_id(id);
-    if (!c) {
-      errors.insert(errors.end(), c.error().begin(), c.error().end());
-      continue;
+    if (auto planned = plan_of_id(id, kernels, timed)) {
+      plan.cases.push_back(std::move(*planned));
+    } else {
+      errors.insert(errors.end(), planned.error().begin(), planned.error().end());
     }
-    for (const auto& message : validate(c->problem)) errors.push_back({"", 0, fmt::format("{}: {}", id, message), ""});
-    const auto kernel = std::find_if(kernels.begin(), kernels.end(), [&](const OfferedKernel& k) { return k.name == c->kernel; });
-    if (kernel == kernels.end()) {
-      errors.push_back({"", 0, fmt::format("{}: there is no kernel {}", id, c->kernel), missing_kernel_remedy(c->kernel, kernels)});
-      continue;
-    }
-    plan.cases.push_back({"case", "case", "named on the command line", Tier::smoke, *c, case_id(*c), timed, kernel->tensor_cores});
   }
   if (!errors.empty()) return tl::unexpected(errors);
   return plan;
@@ -74,10 +67,7 @@ Result<void> write_text(const std::filesystem::path& path, const std::string& te
 
 // The program as it was called and every option that bears on a verdict, so that the line works when pasted in the same directory.
 std::string reproduce_command(const CLI::App& command, const RunOptions& options) {
-  std::string text = program_name() + " run";
-  for (const auto& provider : options.providers.providers) text += fmt::format(" --provider '{}'", provider);
-  if (options.providers.no_default_provider) text += " --no-default-provider";
-  if (!options.providers.baselines.empty()) text += fmt::format(" --baselines '{}'", options.providers.baselines.string());
+  std::string text = options.providers.command_line();
   for (const char* option : {"--timeout", "--memory-limit", "--reference-cost", "--repetitions"}) {
     if (command.count(option) > 0) text += fmt::format(" {} {}", option, command.get_option(option)->as<std::string>());
   }

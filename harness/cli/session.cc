@@ -8,6 +8,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdlib>
@@ -102,6 +103,14 @@ void ProviderOptions::add_to(CLI::App& command) {
                    "Do not load the kernels that come with plumbline (cpu; emulated and cuda where they are)");
   command.add_option("--baselines", baselines, "Directory with contracts.toml and support.toml (default: plumbline's own)")
       ->type_name("DIR");
+}
+
+std::string ProviderOptions::command_line() const {
+  std::string text = program_name() + " run";
+  for (const auto& provider : providers) text += fmt::format(" --provider '{}'", provider);
+  if (no_default_provider) text += " --no-default-provider";
+  if (!baselines.empty()) text += fmt::format(" --baselines '{}'", baselines.string());
+  return text;
 }
 
 std::vector<std::string> ProviderOptions::libraries() const {
@@ -201,6 +210,19 @@ std::string program_name() {
 std::string reproduce_command(const RunInfo& run) {
   const auto versions = nlohmann::json::parse(run.versions_json, nullptr, false);
   return versions.is_object() ? versions.value("reproduce", "plumbline run") : "plumbline run";
+}
+
+Result<PlannedCase> plan_of_id(const std::string& id, const std::vector<OfferedKernel>& kernels, bool timed) {
+  auto c = parse_case_id(id);
+  if (!c) return tl::unexpected(c.error());
+  Errors errors;
+  for (const auto& message : validate(c->problem)) errors.push_back({"", 0, fmt::format("{}: {}", id, message), ""});
+  const auto kernel = std::find_if(kernels.begin(), kernels.end(), [&](const OfferedKernel& k) { return k.name == c->kernel; });
+  if (kernel == kernels.end()) {
+    errors.push_back({"", 0, fmt::format("{}: there is no kernel {}", id, c->kernel), missing_kernel_remedy(c->kernel, kernels)});
+  }
+  if (!errors.empty()) return tl::unexpected(errors);
+  return PlannedCase{"case", "case", "named on the command line", Tier::smoke, *c, case_id(*c), timed, kernel->tensor_cores};
 }
 
 RunInfo this_run(const std::string& purpose, const std::string& shard, const std::string& reproduce,

@@ -45,6 +45,8 @@ struct ProviderOptions {
   void add_to(CLI::App& command);
   // The providers that come with plumbline and can be used here (unless switched off), then those named.
   std::vector<std::string> libraries() const;
+  // `plumbline run` with these options: the start of a line that repeats a case.
+  std::string command_line() const;
   Result<ReviewedText> reviewed_text() const;
 };
 
@@ -76,6 +78,9 @@ struct DatabaseOption {
   void add_to(CLI::App& command);
   Result<std::unique_ptr<Store>> open(bool read_only) const;
 };
+
+// The case of an id, planned for a kernel that is offered. Errors, all at once: an id that is none, an invalid problem, an unknown kernel.
+Result<PlannedCase> plan_of_id(const std::string& id, const std::vector<OfferedKernel>& kernels, bool timed);
 
 // This machine as a machine class and the facts that accompany a run.
 // `reproduce` starts the lines that repeat a case; it is stored, so that a later `show` prints lines that work.

@@ -6,13 +6,14 @@
 #include <algorithm>
 #include <set>
 
+#include "harness/provider/gpu_case.h"
+
 namespace plumbline {
 namespace {
 
 // "*/flash" on the CPU does not mean the GPU providers, which would refuse it: they are matched by their name.
 bool is_out_of_place(const std::string& kernel, const std::string& pattern, const std::string& device) {
-  const std::string provider = kernel.substr(0, kernel.find('/') + 1);
-  return device == "cpu" && (provider == "cuda/" || provider == "emulated/") && !pattern.starts_with(provider);
+  return device == "cpu" && is_gpu_kernel(kernel) && !pattern.starts_with(kernel.substr(0, kernel.find('/') + 1));
 }
 
 std::vector<OfferedKernel> matching(const std::vector<OfferedKernel>& kernels, const std::string& pattern, const std::string& device) {

@@ -7,6 +7,7 @@
 
 #include "harness/measure/plan.h"
 #include "harness/provider/device_name.h"
+#include "harness/provider/gpu_case.h"
 
 namespace plumbline {
 namespace {
@@ -14,14 +15,8 @@ namespace {
 // The provider of our GPU kernels on a device of this name.
 std::string provider_on(const std::string& device) { return device.starts_with("cuda:") ? "cuda" : "emulated"; }
 
-std::string provider_of(const std::string& kernel_pattern) { return kernel_pattern.substr(0, kernel_pattern.find('/')); }
-bool is_gpu_kernel(const SuiteCase& c) {
-  const std::string provider = provider_of(c.kernel_pattern);
-  return provider == "cuda" || provider == "emulated";
-}
-
 SuiteCase moved(SuiteCase c, const std::string& device) {
-  if (!is_gpu_kernel(c)) return c;
+  if (!is_gpu_kernel(c.kernel_pattern)) return c;
   c.kernel_pattern = provider_on(device) + c.kernel_pattern.substr(c.kernel_pattern.find('/'));
   c.device = device;
   return c;

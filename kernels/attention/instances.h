@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <typeinfo>
 
 #include "kernels/attention/parameters.h"
@@ -33,6 +34,22 @@ std::span<const Instance> prefill_simt_instances();
 std::span<const Instance> decode_mma_instances();
 std::span<const Instance> decode_simt_instances();
 std::span<const Instance> merge_instances();
+
+// NAME.cu of each.
+struct InstanceSource {
+  std::string_view name;
+  std::span<const Instance> (*instances)();
+};
+inline constexpr InstanceSource instance_sources[] = {
+    {"naive", naive_instances},
+    {"prefill_mma_fp16", prefill_mma_fp16_instances},
+    {"prefill_mma_bf16", prefill_mma_bf16_instances},
+    {"prefill_mma_tf32", prefill_mma_tf32_instances},
+    {"prefill_simt", prefill_simt_instances},
+    {"decode_mma", decode_mma_instances},
+    {"decode_simt", decode_simt_instances},
+    {"merge_splits", merge_instances},
+};
 
 // The plumbline_dtype of a storage type.
 struct Half;

@@ -24,14 +24,14 @@ const char* name(std::uint32_t dtype) {
   return dtype < std::size(names) ? names[dtype] : "an unknown dtype";
 }
 
-std::span<const Instance> instances_of(const Kernel& kernel, std::uint32_t dtype) {
-  const std::string_view wanted = kernel.instances;
-  if (wanted == "naive") return naive_instances();
-  if (wanted == "prefill_simt") return prefill_simt_instances();
-  if (wanted == "decode_mma") return decode_mma_instances();
-  if (wanted == "decode_simt") return decode_simt_instances();
-  if (dtype == PLUMBLINE_F16) return prefill_mma_fp16_instances();
-  return dtype == PLUMBLINE_BF16 ? prefill_mma_bf16_instances() : prefill_mma_tf32_instances();
+std::vector<const Instance*> instances_of(const Kernel& kernel, std::uint32_t dtype, std::uint32_t accumulator) {
+  std::vector<const Instance*> found;
+  for (const InstanceSource& source : instance_sources) {
+    for (const Instance& i : source.instances()) {
+      if (std::string_view(i.kernel) == kernel.instances && i.dtype == dtype && i.accumulator == accumulator) found.push_back(&i);
+    }
+  }
+  return found;
 }
 
 bool is_stored(std::uint32_t dtype) { return dtype == PLUMBLINE_F32 || dtype == PLUMBLINE_F16 || dtype == PLUMBLINE_BF16; }
@@ -79,19 +79,17 @@ bool is_paged(std::uint32_t layout) { return layout == PLUMBLINE_PAGED_NHD || la
 std::span<const Kernel> kernels() { return all_kernels; }
 
 const Instance* choose(const Kernel& kernel, const Options& options, const plumbline_problem& problem, std::string& reason) {
-  const std::uint32_t accumulator = accumulator_of(kernel, options);
   const bool tiled = std::string_view(kernel.instances) == "prefill_mma" && options.tile_q != 0;
   std::string dims, tiles;
-  for (const Instance& instance : instances_of(kernel, problem.dtype_q)) {
-    if (instance.dtype != problem.dtype_q || instance.accumulator != accumulator) continue;
-    if (instance.head_dim == 0) return &instance;
-    if (problem.head_dim_qk != instance.head_dim || problem.head_dim_vo != instance.head_dim) {
-      const std::string dim = std::to_string(instance.head_dim);
+  for (const Instance* instance : instances_of(kernel, problem.dtype_q, accumulator_of(kernel, options))) {
+    if (instance->head_dim == 0) return instance;
+    if (problem.head_dim_qk != instance->head_dim || problem.head_dim_vo != instance->head_dim) {
+      const std::string dim = std::to_string(instance->head_dim);
       if (dims.find(dim) == dims.npos) dims += (dims.empty() ? "" : ", ") + dim;
       continue;
     }
-    if (!tiled || (options.tile_q == instance.tile_q && options.tile_kv == instance.tile_kv)) return &instance;
-    tiles += (tiles.empty() ? "" : ", ") + std::to_string(instance.tile_q) + "x" + std::to_string(instance.tile_kv);
+    if (!tiled || (options.tile_q == instance->tile_q && options.tile_kv == instance->tile_kv)) return instance;
+    tiles += (tiles.empty() ? "" : ", ") + std::to_string(instance->tile_q) + "x" + std::to_string(instance->tile_kv);
   }
   if (!tiles.empty()) {
     reason = "tile=" + std::to_string(options.tile_q) + "x" + std::to_string(options.tile_kv) +

@@ -13,15 +13,11 @@
 namespace plumbline::attention {
 namespace {
 
-std::span<const Instance> instances_of(const std::string& source) {
-  if (source == "naive") return naive_instances();
-  if (source == "prefill_mma_fp16") return prefill_mma_fp16_instances();
-  if (source == "prefill_mma_bf16") return prefill_mma_bf16_instances();
-  if (source == "prefill_mma_tf32") return prefill_mma_tf32_instances();
-  if (source == "prefill_simt") return prefill_simt_instances();
-  if (source == "decode_mma") return decode_mma_instances();
-  if (source == "decode_simt") return decode_simt_instances();
-  return source == "merge_splits" ? merge_instances() : std::span<const Instance>{};
+std::span<const Instance> instances_of(std::string_view source) {
+  for (const InstanceSource& known : instance_sources) {
+    if (known.name == source) return known.instances();
+  }
+  return {};
 }
 
 // As reports show it: "PrefillMma<Half, float, 64, 64, 64>".

@@ -28,9 +28,7 @@ struct Parameters {
   const std::int32_t* page_table;     // [batch, pages_per_sample]; nullptr unless paged
   std::int64_t pages_per_sample;
   std::int32_t page_size;
-  std::int64_t rows;   // query rows of all samples, padded: batch * seq_q; otherwise the sum of the query lengths
-  std::int64_t seq_q;  // of the longest sample; padded: with its padding
-  std::int32_t batch;
+  std::int64_t rows;  // query rows of all samples, padded: batch * seq_q; otherwise the sum of the query lengths
   std::int32_t heads_q;
   std::int32_t group;  // query heads that share a key head
   std::int32_t head_dim_qk;
@@ -41,7 +39,7 @@ struct Parameters {
   std::int32_t padded_left;
   std::int32_t window_left, window_right;  // -1 = all
   float scale_log2;                        // softmax scale * log2(e)
-  std::uint32_t dtype_in, dtype_out;       // plumbline_dtype
+  std::uint32_t dtype_out;                 // plumbline_dtype
   std::uint32_t p_dtype;                   // prefill_simt: what P is rounded to
   // Decode: the keys of a sample in splits of split_keys. Each leaves O, not yet divided, m and l, which merge_splits puts together.
   std::int32_t splits;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/attention/kernels.h"
+#include "kernels/cpu/answer.h"
 #include "kernels/cpu/log2_series.h"
 
 struct plumbline_plan {
@@ -28,26 +29,23 @@ Options& current_options() {
   return options;
 }
 
-plumbline_status answer(plumbline_status status, const std::string& text, char* reason, std::size_t reason_bytes) {
-  if (reason != nullptr && reason_bytes > 0) std::snprintf(reason, reason_bytes, "%s", text.c_str());
-  return status;
-}
-
 std::string full_name(const Kernel& kernel) { return std::string(provider_name()) + "/" + kernel.name; }
 
 // ---- query ----
 
 plumbline_status query(std::uint32_t index, const plumbline_problem* problem, const plumbline_device* device, char* reason,
                        std::size_t reason_bytes) {
-  if (index >= kernels().size()) return answer(PLUMBLINE_ERROR, "no such kernel", reason, reason_bytes);
-  if (problem->struct_size < sizeof(plumbline_problem) || device->struct_size < sizeof(plumbline_device)) {
-    return answer(PLUMBLINE_ERROR, "struct_size is smaller than this provider's header", reason, reason_bytes);
-  }
-  if (!current_options().error.empty()) return answer(PLUMBLINE_ERROR, current_options().error, reason, reason_bytes);
-  if (const std::string why = refuse_device(*device); !why.empty()) return answer(PLUMBLINE_UNSUPPORTED, why, reason, reason_bytes);
-  const Kernel& kernel = kernels()[index];
-  const std::string why = refuse(kernel, current_options(), *problem, *device);
-  return why.empty() ? PLUMBLINE_OK : answer(PLUMBLINE_UNSUPPORTED, full_name(kernel) + " " + why, reason, reason_bytes);
+  return guarded(reason, reason_bytes, [&] {
+    if (index >= kernels().size()) return answer(PLUMBLINE_ERROR, "no such kernel", reason, reason_bytes);
+    if (problem->struct_size < sizeof(plumbline_problem) || device->struct_size < sizeof(plumbline_device)) {
+      return answer(PLUMBLINE_ERROR, "struct_size is smaller than this provider's header", reason, reason_bytes);
+    }
+    if (!current_options().error.empty()) return answer(PLUMBLINE_ERROR, current_options().error, reason, reason_bytes);
+    if (const std::string why = refuse_device(*device); !why.empty()) return answer(PLUMBLINE_UNSUPPORTED, why, reason, reason_bytes);
+    const Kernel& kernel = kernels()[index];
+    const std::string why = refuse(kernel, current_options(), *problem, *device);
+    return why.empty() ? PLUMBLINE_OK : answer(PLUMBLINE_UNSUPPORTED, full_name(kernel) + " " + why, reason, reason_bytes);
+  });
 }
 
 // ---- prepare ----
@@ -112,8 +110,6 @@ std::int32_t window(std::int64_t keys) { return static_cast<std::int32_t>(std::m
 
 Parameters plan_sizes(const plumbline_problem& problem, const Splits& splits) {
   Parameters p{};
-  p.seq_q = problem.seq_q;
-  p.batch = static_cast<std::int32_t>(problem.batch);
   p.heads_q = static_cast<std::int32_t>(problem.heads_q);
   p.group = static_cast<std::int32_t>(problem.heads_q / problem.heads_kv);
   p.head_dim_qk = static_cast<std::int32_t>(problem.head_dim_qk);
@@ -125,7 +121,6 @@ Parameters plan_sizes(const plumbline_problem& problem, const Splits& splits) {
   p.window_left = window(problem.window_left);
   p.window_right = window(problem.window_right);
   p.scale_log2 = static_cast<float>(problem.scale * log2_e);
-  p.dtype_in = problem.dtype_q;
   p.dtype_out = problem.dtype_out;
   p.p_dtype = current_options().p_dtype;
   p.splits = splits.count;
@@ -141,13 +136,13 @@ std::int64_t partial_floats(const Parameters& p, bool of_out) {
 plumbline_status prepare(std::uint32_t index, const plumbline_problem* problem, const plumbline_tensors* tensors,
                          const plumbline_device* device, plumbline_plan** plan, std::uint64_t* workspace_bytes, char* reason,
                          std::size_t reason_bytes) {
-  const plumbline_status supported = query(index, problem, device, reason, reason_bytes);
-  if (supported != PLUMBLINE_OK) return supported;
-  const Kernel& kernel = kernels()[index];
-  if (const std::string why = refuse_tensors(kernel, *tensors); !why.empty()) {
-    return answer(PLUMBLINE_UNSUPPORTED, full_name(kernel) + " " + why, reason, reason_bytes);
-  }
-  try {
+  return guarded(reason, reason_bytes, [&] {
+    const plumbline_status supported = query(index, problem, device, reason, reason_bytes);
+    if (supported != PLUMBLINE_OK) return supported;
+    const Kernel& kernel = kernels()[index];
+    if (const std::string why = refuse_tensors(kernel, *tensors); !why.empty()) {
+      return answer(PLUMBLINE_UNSUPPORTED, full_name(kernel) + " " + why, reason, reason_bytes);
+    }
     auto made = std::make_unique<plumbline_plan>();
     std::string why;
     made->kernel = &kernel;
@@ -163,9 +158,7 @@ plumbline_status prepare(std::uint32_t index, const plumbline_problem* problem, 
     *workspace_bytes = static_cast<std::uint64_t>(floats) * sizeof(float);
     *plan = made.release();
     return PLUMBLINE_OK;
-  } catch (const std::bad_alloc&) {
-    return answer(PLUMBLINE_OUT_OF_MEMORY, "out of host memory", reason, reason_bytes);
-  }
+  });
 }
 
 // ---- run ----
@@ -178,43 +171,49 @@ std::string merge(const plumbline_plan& plan, void* stream) {
 }
 
 plumbline_status run(plumbline_plan* plan, const plumbline_tensors* tensors, void* stream, char* reason, std::size_t reason_bytes) {
-  Parameters& p = plan->parameters;
-  map_tensors(plan->problem, *tensors, p);
-  if (p.rows == 0) return PLUMBLINE_OK;
-  if (p.splits > 1) {
-    p.partial_out = static_cast<float*>(tensors->workspace.data);
-    p.partial_sums = p.partial_out + partial_floats(p, true);
-  }
-  const int shared = shared_bytes_of(*plan->instance, plan->problem);
-  std::string error = launch(plan->device, current_options(), *plan->instance, plan->grid, shared, p, stream);
-  if (error.empty() && p.splits > 1) error = merge(*plan, stream);
-  if (error.empty()) return PLUMBLINE_OK;
-  return answer(PLUMBLINE_ERROR, full_name(*plan->kernel) + ": " + error, reason, reason_bytes);
+  return guarded(reason, reason_bytes, [&] {
+    Parameters& p = plan->parameters;
+    map_tensors(plan->problem, *tensors, p);
+    if (p.rows == 0) return PLUMBLINE_OK;
+    if (p.splits > 1) {
+      p.partial_out = static_cast<float*>(tensors->workspace.data);
+      p.partial_sums = p.partial_out + partial_floats(p, true);
+    }
+    const int shared = shared_bytes_of(*plan->instance, plan->problem);
+    std::string error = launch(plan->device, current_options(), *plan->instance, plan->grid, shared, p, stream);
+    if (error.empty() && p.splits > 1) error = merge(*plan, stream);
+    if (error.empty()) return PLUMBLINE_OK;
+    return answer(PLUMBLINE_ERROR, full_name(*plan->kernel) + ": " + error, reason, reason_bytes);
+  });
 }
 
 // ---- describe ----
 
 plumbline_status describe(const plumbline_plan* plan, plumbline_description* description) {
-  if (description->struct_size < sizeof(plumbline_description)) return PLUMBLINE_ERROR;
-  const Kernel& kernel = *plan->kernel;
-  const Instance& instance = *plan->instance;
-  const Attributes attributes = attributes_of(instance);
-  const std::string& options = current_options().text;
-  description->padding_policy = PLUMBLINE_PADDED_ROWS_ZEROS;
-  std::snprintf(description->launched, sizeof description->launched, "%s tile %dx%d grid %ux%ux%u block %d, %d split%s, %s accumulate%s%s",
-                full_name(kernel).c_str(), instance.tile_q, instance.tile_kv, plan->grid.x, plan->grid.y, plan->grid.z, instance.threads,
-                plan->splits.count, plan->splits.count == 1 ? "" : "s", instance.accumulator == PLUMBLINE_F16 ? "fp16" : "fp32",
-                options.empty() ? "" : ", options ", options.c_str());
-  std::snprintf(description->build_id, sizeof description->build_id, "%s%s%.30s", build_id(), options.empty() ? "" : "+", options.c_str());
-  std::snprintf(description->tensor_cores, sizeof description->tensor_cores, "%s", kernel.tensor_cores ? "on" : "off");
-  std::snprintf(description->device_arch, sizeof description->device_arch, "%s", arch_of(plan->device).c_str());
-  description->spec = spec_of(kernel, current_options(), plan->problem, arch_number(plan->device));
-  description->promises = promises_of(kernel, current_options());
-  description->registers_per_thread = attributes.registers;
-  description->spill_bytes_per_thread = -1;  // local memory holds arrays as well as spills: the runtime cannot tell them apart
-  description->shared_memory_bytes = attributes.static_shared_bytes + shared_bytes_of(instance, plan->problem);
-  description->stack_bytes_per_thread = attributes.stack_bytes;
-  return PLUMBLINE_OK;
+  return guarded(nullptr, 0, [&] {
+    if (description->struct_size < sizeof(plumbline_description)) return PLUMBLINE_ERROR;
+    const Kernel& kernel = *plan->kernel;
+    const Instance& instance = *plan->instance;
+    const Attributes attributes = attributes_of(instance);
+    const std::string& options = current_options().text;
+    description->padding_policy = PLUMBLINE_PADDED_ROWS_ZEROS;
+    std::snprintf(description->launched, sizeof description->launched,
+                  "%s tile %dx%d grid %ux%ux%u block %d, %d split%s, %s accumulate%s%s", full_name(kernel).c_str(), instance.tile_q,
+                  instance.tile_kv, plan->grid.x, plan->grid.y, plan->grid.z, instance.threads, plan->splits.count,
+                  plan->splits.count == 1 ? "" : "s", instance.accumulator == PLUMBLINE_F16 ? "fp16" : "fp32",
+                  options.empty() ? "" : ", options ", options.c_str());
+    std::snprintf(description->build_id, sizeof description->build_id, "%s%s%.30s", build_id(), options.empty() ? "" : "+",
+                  options.c_str());
+    std::snprintf(description->tensor_cores, sizeof description->tensor_cores, "%s", kernel.tensor_cores ? "on" : "off");
+    std::snprintf(description->device_arch, sizeof description->device_arch, "%s", arch_of(plan->device).c_str());
+    description->spec = spec_of(kernel, current_options(), plan->problem, arch_number(plan->device));
+    description->promises = promises_of(kernel, current_options());
+    description->registers_per_thread = attributes.registers;
+    description->spill_bytes_per_thread = -1;  // local memory holds arrays as well as spills: the runtime cannot tell them apart
+    description->shared_memory_bytes = attributes.static_shared_bytes + shared_bytes_of(instance, plan->problem);
+    description->stack_bytes_per_thread = attributes.stack_bytes;
+    return PLUMBLINE_OK;
+  });
 }
 
 void destroy(plumbline_plan* plan) { delete plan; }

@@ -8,6 +8,7 @@
 #include <new>
 #include <string>
 
+#include "kernels/cpu/answer.h"
 #include "kernels/cpu/kernels.h"
 
 // A plan keeps copies of all it needs: a later call of plumbline_get_provider with other options does not change it.
@@ -25,23 +26,6 @@ namespace {
 Options& current_options() {
   static Options options;
   return options;
-}
-
-plumbline_status answer(plumbline_status status, const char* text, char* reason, std::size_t reason_bytes) {
-  if (reason != nullptr && reason_bytes > 0) std::snprintf(reason, reason_bytes, "%s", text);
-  return status;
-}
-
-// Runs the body of an ABI function; no exception crosses the interface.
-template <class Body>
-plumbline_status guarded(char* reason, std::size_t reason_bytes, Body body) {
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    return answer(PLUMBLINE_OUT_OF_MEMORY, "out of host memory", reason, reason_bytes);
-  } catch (const std::exception& error) {
-    return answer(PLUMBLINE_ERROR, error.what(), reason, reason_bytes);
-  }
 }
 
 // Round to nearest, subnormal numbers kept, whatever the process has set: part of what output bits depend on.
@@ -66,9 +50,9 @@ plumbline_status query(std::uint32_t kernel, const plumbline_problem* problem, c
       return answer(PLUMBLINE_ERROR, "struct_size is smaller than this provider's header", reason, reason_bytes);
     }
     const std::string& bad_option = current_options().error;
-    if (!bad_option.empty()) return answer(PLUMBLINE_ERROR, bad_option.c_str(), reason, reason_bytes);
+    if (!bad_option.empty()) return answer(PLUMBLINE_ERROR, bad_option, reason, reason_bytes);
     const std::string why_not = refusal(kernels()[kernel], *problem, *device, cpu_features());
-    if (!why_not.empty()) return answer(PLUMBLINE_UNSUPPORTED, why_not.c_str(), reason, reason_bytes);
+    if (!why_not.empty()) return answer(PLUMBLINE_UNSUPPORTED, why_not, reason, reason_bytes);
     return PLUMBLINE_OK;
   });
 }

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "kernels/cpu/answer.h"
 #include "kernels/cpu/dtype.h"
 #include "kernels/mutants/online_softmax.h"
 
@@ -25,23 +26,6 @@ struct plumbline_plan {
 
 namespace plumbline::mutants {
 namespace {
-
-plumbline_status answer(plumbline_status status, const std::string& text, char* reason, std::size_t reason_bytes) {
-  if (reason != nullptr && reason_bytes > 0) std::snprintf(reason, reason_bytes, "%s", text.c_str());
-  return status;
-}
-
-// Runs the body of an ABI function; no exception crosses the interface.
-template <class Body>
-plumbline_status guarded(char* reason, std::size_t reason_bytes, Body body) {
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    return answer(PLUMBLINE_OUT_OF_MEMORY, "out of host memory", reason, reason_bytes);
-  } catch (const std::exception& error) {
-    return answer(PLUMBLINE_ERROR, error.what(), reason, reason_bytes);
-  }
-}
 
 std::string refusal(Mode mode, const plumbline_problem& problem, const plumbline_device& device) {
   const std::string got = cpu::name(problem.dtype_q);

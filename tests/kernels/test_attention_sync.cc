@@ -34,14 +34,12 @@ class Problem {
     p.v = map(v_.data(), 1, seq_kv);
     p.cu_seqlens_q = sums_q_;
     p.cu_seqlens_kv = sums_kv_;
-    p.rows = p.seq_q = seq_q;
-    p.batch = 1;
+    p.rows = seq_q;
     p.heads_q = p.group = heads_q;
     p.head_dim_qk = p.head_dim_vo = head_dim_;
     p.padded = 1;
     p.window_left = p.window_right = -1;
     p.scale_log2 = 0.18F;
-    p.dtype_in = instance.dtype;
     p.dtype_out = PLUMBLINE_F32;
     p.p_dtype = PLUMBLINE_F32;
     p.splits = 1;
@@ -114,9 +112,9 @@ std::vector<LaunchOptions> schedules() {
 
 std::vector<Instance> every_instance() {
   std::vector<Instance> all;
-  for (const auto& some : {naive_instances(), prefill_mma_fp16_instances(), prefill_mma_bf16_instances(), prefill_mma_tf32_instances(),
-                           prefill_simt_instances(), decode_mma_instances(), decode_simt_instances()}) {
-    for (const Instance& instance : some) {
+  for (const InstanceSource& source : instance_sources) {
+    if (source.name == "merge_splits") continue;  // no barrier
+    for (const Instance& instance : source.instances()) {
       if (instance.head_dim <= 64) all.push_back(instance);
     }
   }
