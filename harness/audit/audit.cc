@@ -54,6 +54,7 @@ class Summary {
                      [](const MutantResult& a, const MutantResult& b) { return a.mutant < b.mutant; });
     review(reviewed);
     count();
+    for (const Breaker& breaker : catalogue_.breakers) report_.breakers.push_back(breaker.name + " (" + breaker.breaks + ")");
     return std::move(report_);
   }
 

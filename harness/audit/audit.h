@@ -70,6 +70,7 @@ struct AuditReport {
   std::vector<std::string> inert;            // "name (dtype)": changed no bit where its modes say it would; the suite does not exercise it
   std::vector<std::string> mistrusted;       // claimed classes of which nothing was caught
   std::vector<std::string> reviews_to_drop;  // reviewed survivors that are caught now
+  std::vector<std::string> breakers;         // kernels of the catalogue that only invariances can judge: "varies_solo (solo)"
   std::array<int, 4> diagnoses{};            // mutants, each once over all dtypes, by DiagnosisResult; only those that are caught
 
   int unreviewed_survivors() const;

@@ -7,12 +7,13 @@
 #include <array>
 #include <set>
 
+#include "harness/measure/outcome.h"
 #include "harness/problem/table_reader.h"
 
 namespace plumbline {
 namespace {
 
-constexpr std::array<std::string_view, 6> file_keys{"schema", "provider", "correct", "claims", "mutant", "legal"};
+constexpr std::array<std::string_view, 7> file_keys{"schema", "provider", "correct", "claims", "mutant", "breaker", "legal"};
 constexpr std::array<std::string_view, 7> mutant_keys{"name", "class", "what", "zoo", "diagnosis", "needs", "modes"};
 
 std::string_view name_within(std::string_view kernel) { return kernel.substr(kernel.find('/') + 1); }
@@ -53,6 +54,20 @@ Mutant read_mutant(const ConfigNode& table, const Catalogue& catalogue, const st
   }
   if (!offers(offered, catalogue, mutant.name)) mutant.name = with_class;
   return mutant;
+}
+
+Breaker read_breaker(const ConfigNode& table, const Catalogue& catalogue, const std::vector<OfferedKernel>& offered, Errors& errors) {
+  reject_unknown_keys(table, std::array<std::string_view, 4>{"name", "breaks", "what", "zoo"}, errors);
+  TableReader reader(table, errors);
+  Breaker breaker{reader.plain_name("name"), reader.text("breaks", true), reader.text("what", true)};
+  if (!breaker.name.empty() && !offers(offered, catalogue, breaker.name)) {
+    errors.push_back(table.error(fmt::format("no loaded provider has a kernel {}/{}", catalogue.provider, breaker.name)));
+  }
+  if (!breaker.breaks.empty() && std::find(invariance_names.begin(), invariance_names.end(), breaker.breaks) == invariance_names.end()) {
+    errors.push_back(table.error(fmt::format("there is no invariance \"{}\"", breaker.breaks),
+                                 fmt::format("one of {}", fmt::join(invariance_names, ", "))));
+  }
+  return breaker;
 }
 
 void read_claims(const ConfigNode& file, TableReader& reader, Catalogue& catalogue, Errors& errors) {
@@ -99,13 +114,13 @@ void check_legal(const ConfigNode& file, const std::vector<OfferedKernel>& offer
   }
   std::vector<std::string> unknown;
   for (const OfferedKernel& kernel : offered) {
-    if (!catalogue.owns(kernel.name) || catalogue.find(kernel.name) != nullptr) continue;
+    if (!catalogue.owns(kernel.name) || catalogue.find(kernel.name) != nullptr || catalogue.is_breaker(kernel.name)) continue;
     const std::string_view name = name_within(kernel.name);
     if (name != catalogue.correct && !name.starts_with("legal_") && !legal.contains(name)) unknown.push_back(kernel.name);
   }
   if (unknown.empty()) return;
-  errors.push_back(
-      file.error(fmt::format("neither mutants nor legal: {}", fmt::join(unknown, ", ")), "add a [[mutant]] or [[legal]] for each"));
+  errors.push_back(file.error(fmt::format("neither mutants nor legal: {}", fmt::join(unknown, ", ")),
+                              "add a [[mutant]], [[breaker]] or [[legal]] for each"));
 }
 
 }  // namespace
@@ -121,6 +136,10 @@ const Mutant* Catalogue::find(std::string_view kernel) const {
   if (!owns(kernel)) return nullptr;
   const auto at = std::find_if(mutants.begin(), mutants.end(), [&](const Mutant& m) { return m.name == name_within(kernel); });
   return at == mutants.end() ? nullptr : &*at;
+}
+
+bool Catalogue::is_breaker(std::string_view kernel) const {
+  return owns(kernel) && std::any_of(breakers.begin(), breakers.end(), [&](const Breaker& b) { return b.name == name_within(kernel); });
 }
 
 Result<Catalogue> read_catalogue(const std::filesystem::path& path, const std::vector<OfferedKernel>& offered) {
@@ -139,6 +158,7 @@ Result<Catalogue> read_catalogue(const std::filesystem::path& path, const std::v
     if (known) errors.push_back(table->error(fmt::format("{} comes twice", mutant.name)));
     catalogue.mutants.push_back(std::move(mutant));
   }
+  for (const ConfigNode* table : reader.tables("breaker")) catalogue.breakers.push_back(read_breaker(*table, catalogue, offered, errors));
   read_claims(*file, reader, catalogue, errors);
   check_legal(*file, offered, reader, catalogue, errors);
   if (!errors.empty()) return tl::unexpected(errors);

@@ -17,15 +17,24 @@ struct Mutant {
   std::vector<std::string> modes;      // in which it changes any bit: fp16, bf16, fp32, tf32, e4m3; empty: in all
 };
 
+// Right whenever it is asked in one way only, and other bits, or wrong, where one invariance asks in another.
+struct Breaker {
+  std::string name;    // of the kernel within its provider: "varies_solo"
+  std::string breaks;  // the invariance
+  std::string what;
+};
+
 struct Catalogue {
   // Names the provider, and a family of providers with the same kernels in other precisions: "mutants" stands for mutants_tf32, too.
   std::string provider = "mutants";
   std::string correct;  // the kernel whose bits mutants of the same provider are compared with
   std::vector<Mutant> mutants;
+  std::vector<Breaker> breakers;    // an audit asks in one way only, and does not run them
   std::vector<std::string> claims;  // classes of which a suite must kill some mutant; by default every class there is
 
-  bool owns(std::string_view kernel) const;               // "mutants_tf32/mask_drops_tail"
-  const Mutant* find(std::string_view kernel) const;      // nullptr: not a mutant
+  bool owns(std::string_view kernel) const;           // "mutants_tf32/mask_drops_tail"
+  const Mutant* find(std::string_view kernel) const;  // nullptr: not a mutant
+  bool is_breaker(std::string_view kernel) const;
   std::string correct_of(std::string_view kernel) const;  // the correct kernel of its provider
 };
 
@@ -41,11 +50,13 @@ struct Catalogue {
 //   diagnosis = "edge"          or a list, of which any is right; "none" or absent: nothing is expected
 //   modes = ["fp16", "e4m3"]    optional: where it changes any bit; e4m3 stands for P in fp8
 //   zoo = …  needs = …          for people
+//   [[breaker]]
+//   name = "varies_solo"        breaks = "solo", an invariance   what = "…"   zoo = …, for people
 //   [[legal]]
 //   name = "legal_tile_16"      what = "tiles of 16 keys"
 //
-// Every name must be offered; kernels of the family that are neither mutants nor in a [[legal]] table nor called correct or legal_* are
-// errors.
+// Every name must be offered; kernels of the family that are neither mutants nor breakers nor in a [[legal]] table nor called correct or
+// legal_* are errors.
 Result<Catalogue> read_catalogue(const std::filesystem::path& path, const std::vector<OfferedKernel>& offered);
 
 // A mutant that no case of the suite can catch, and why that is accepted.

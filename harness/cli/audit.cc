@@ -135,6 +135,7 @@ Result<Plan> plan_of(AuditOptions& options, const Catalogue& catalogue, const st
   }
   auto plan = make_plan(*suites, kernels, options.cases.filter);
   if (!plan) return plan;
+  std::erase_if(plan->cases, [&](const PlannedCase& c) { return catalogue.is_breaker(c.c.kernel); });
   for (PlannedCase& c : plan->cases) c.timed = false;
   return plan;
 }

@@ -73,6 +73,7 @@ std::string render_audit_json(const AuditReport& report) {
             {"false_alarms", report.false_alarms()},
             {"mistrusted", report.mistrusted},
             {"not_exercised", report.inert},
+            {"judged_by_invariances", report.breakers},
             {"reviews_to_drop", report.reviews_to_drop}};
   Json& diagnoses = root["diagnoses"] = Json::object();
   for (int i = 0; i < 4; ++i) diagnoses[std::string(name(static_cast<DiagnosisResult>(i)))] = report.diagnoses[static_cast<std::size_t>(i)];

@@ -117,6 +117,9 @@ std::string headline(const AuditReport& report) {
 std::string closing(const AuditReport& report) {
   std::string text;
   if (!report.inert.empty()) text += fmt::format("changed no bit on this suite, not counted: {}\n", fmt::join(report.inert, ", "));
+  if (!report.breakers.empty()) {
+    text += fmt::format("judged by `run --invariances`, not here: {}\n", fmt::join(report.breakers, ", "));
+  }
   if (!report.reviews_to_drop.empty()) {
     text +=
         fmt::format("reviewed as survivors, but caught: {}: take them off baselines/audit.toml\n", fmt::join(report.reviews_to_drop, ", "));

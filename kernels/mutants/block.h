@@ -9,7 +9,7 @@
 namespace plumbline::mutants {
 
 inline constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
-inline constexpr std::int64_t most_splits = 7;
+inline constexpr std::int64_t most_splits = 16;
 
 // Rows [first, first + rows) of one query head of a sample; `first` counts the sample's query tokens.
 struct Block {
@@ -33,6 +33,7 @@ struct Scratch {
   float* partial_lse;               // [most_splits, block_rows]
   float* before;                    // [block_rows, width_vo]  O and lse before the last tile
   float* lse_before;                // [block_rows]
+  std::uint32_t* arrived;           // [8]  of the splits' blocks; nobody clears it
 
   Scratch(const plumbline_problem& problem, cpu::Workspace& w)
       : width_qk(cpu::round_up(problem.head_dim_qk, 8)),
@@ -51,7 +52,8 @@ struct Scratch {
         partial_out(w.take<float>(most_splits * block_rows * width_vo)),
         partial_lse(w.take<float>(most_splits * block_rows)),
         before(w.take<float>(block_rows * width_vo)),
-        lse_before(w.take<float>(block_rows)) {}
+        lse_before(w.take<float>(block_rows)),
+        arrived(w.take<std::uint32_t>(8)) {}
 
   static constexpr std::int64_t widest_tile = 128;
 };

@@ -54,6 +54,12 @@
   X(epilogue_lse_base_two) X(epilogue_lse_without_maximum) X(epilogue_lse_before_last_tile) X(epilogue_lse_of_empty_row) \
   X(epilogue_rounded_through_bf16) X(epilogue_rows_swapped)
 
+// One for each invariance, right but where that invariance asks (schedule.h).
+#define PLUMBLINE_BREAKERS(X) \
+  X(varies_run_to_run) X(varies_solo) X(varies_position) X(varies_neighbour) X(varies_chunked_prefill) X(varies_prefill_decode) \
+  X(varies_split) X(varies_page_order) X(varies_page_size) X(varies_layout) X(varies_padding) X(varies_workspace) X(varies_capacity) \
+  X(varies_strides) X(varies_lse) X(varies_two_scales)
+
 #define PLUMBLINE_LEGAL_VARIANTS(X) \
   X(legal_baseline) X(legal_tile_16) X(legal_tile_48) X(legal_tile_128) X(legal_one_row_blocks) X(legal_reversed) X(legal_interleaved) \
   X(legal_lazy_rescale) X(legal_one_split) X(legal_seven_splits) X(legal_merge_reversed) X(legal_merge_in_pairs) X(legal_exp2_degree_5) \
@@ -65,16 +71,24 @@
 namespace plumbline::mutants {
 
 #define PLUMBLINE_ENUMERATOR(name) name,
-enum class Change : std::uint32_t { PLUMBLINE_LEGAL_VARIANTS(PLUMBLINE_ENUMERATOR) PLUMBLINE_MUTANTS(PLUMBLINE_ENUMERATOR) };
+enum class Change : std::uint32_t {
+  PLUMBLINE_LEGAL_VARIANTS(PLUMBLINE_ENUMERATOR) PLUMBLINE_MUTANTS(PLUMBLINE_ENUMERATOR) PLUMBLINE_BREAKERS(PLUMBLINE_ENUMERATOR)
+};
 #undef PLUMBLINE_ENUMERATOR
 
 #define PLUMBLINE_TEXT(name) #name,
-inline constexpr const char* change_names[] = {PLUMBLINE_LEGAL_VARIANTS(PLUMBLINE_TEXT) PLUMBLINE_MUTANTS(PLUMBLINE_TEXT)};
+inline constexpr const char* change_names[] = {PLUMBLINE_LEGAL_VARIANTS(PLUMBLINE_TEXT) PLUMBLINE_MUTANTS(PLUMBLINE_TEXT)
+                                                   PLUMBLINE_BREAKERS(PLUMBLINE_TEXT)};
 #undef PLUMBLINE_TEXT
 inline constexpr std::uint32_t change_count = std::size(change_names);
 
 #define PLUMBLINE_ONE(name) +1
 inline constexpr auto first_mutant = static_cast<Change>(PLUMBLINE_LEGAL_VARIANTS(PLUMBLINE_ONE));  // the legal variants come first
+inline constexpr auto first_breaker = static_cast<Change>(PLUMBLINE_LEGAL_VARIANTS(PLUMBLINE_ONE) PLUMBLINE_MUTANTS(PLUMBLINE_ONE));
 #undef PLUMBLINE_ONE
+
+// Breakers of invariances, and the kernel that they change: one pass over a row's keys in tiles from key 0, whatever else is asked.
+constexpr bool is_breaker(Change change) { return change >= first_breaker; }
+constexpr bool has_fixed_order(Change change) { return is_breaker(change) || change == Change::legal_one_split; }
 
 }  // namespace plumbline::mutants

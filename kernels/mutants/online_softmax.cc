@@ -13,8 +13,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "kernels/mutants/results.h"
+#include "kernels/mutants/schedule.h"
 #include "kernels/mutants/stale.h"
 
 namespace plumbline::mutants {
@@ -56,13 +58,14 @@ Sum sum_of_products(const plumbline_problem& problem, Mode mode, Change change) 
 
 class Kernel {
  public:
-  Kernel(const Sequence& sequence, const Scratch& scratch, Mode mode, Change change)
+  Kernel(const Sequence& sequence, const Schedule& schedule, const Scratch& scratch, Mode mode, Change change)
       : sequence_(sequence),
+        schedule_(schedule),
         problem_(sequence.problem()),
         t_(scratch),
         mode_(mode),
         change_(change),
-        tile_keys_(tile_keys(change)),
+        tile_keys_(is_breaker(change) ? schedule.tile_keys() : tile_keys(change)),
         p_dtype_(p_dtype(problem_, mode, change)),
         narrow_(narrow_dtype(problem_)),
         c_(logit_factor()),
@@ -103,7 +106,8 @@ class Kernel {
   // By how much the running maximum may lag behind: P stays below 2^limit.
   float lazy_limit() const {
     const bool e4m3 = p_dtype_ == PLUMBLINE_E4M3;
-    if (is(Change::legal_lazy_rescale)) return e4m3 ? 0.5F : 8.0F;
+    const bool is_lazy = is(Change::legal_lazy_rescale) || (is(Change::varies_lse) && problem_.lse_wanted == 0);
+    if (is_lazy) return e4m3 ? 0.5F : 8.0F;
     if (is(Change::precision_lazy_overflow) && e4m3) return 4;
     if (is(Change::precision_lazy_overflow) && p_dtype_ == PLUMBLINE_F16) return 20;
     return 0;
@@ -113,11 +117,11 @@ class Kernel {
 
   void run_block() {
     for (std::int64_t r = 0; r < block_.rows; ++r) load_query(r);
-    const std::int64_t keys = sequence_.end_of_keys(block_.sample);
-    const std::int64_t splits = splits_of(change_, sequence_.length_kv(block_.sample));
+    const std::vector<Range> keys_of_splits = is_breaker(change_) ? schedule_.splits(block_.sample) : even_splits();
+    const auto splits = static_cast<std::int64_t>(keys_of_splits.size());
     for (split_ = 0; split_ < splits; ++split_) {
       reset();
-      visit_tiles(split_range(splits, keys));
+      visit_tiles(keys_of_splits[static_cast<std::size_t>(split_)]);
       results_.normalise(block_);
       results_.store_partial(block_, split_);
     }
@@ -138,15 +142,16 @@ class Kernel {
 
   Range visible(std::int64_t r) const { return sequence_.visible_keys(block_.sample, block_.head, block_.first + r); }
 
-  // Keys of a split: whole tiles, as many for each split.
-  Range split_range(std::int64_t splits, std::int64_t keys) const {
-    if (is(Change::split_overlaps) && splits > 1) {  // chunks that no tile divides
-      const std::int64_t chunk = (keys + splits - 1) / splits;
-      return {split_ * chunk, std::min(keys, (split_ + 1) * chunk)};
-    }
+  // Keys of each split: whole tiles, as many for each split.
+  std::vector<Range> even_splits() const {
+    const std::int64_t keys = sequence_.end_of_keys(block_.sample);
+    const std::int64_t splits = splits_of(change_, sequence_.length_kv(block_.sample));
     const std::int64_t tiles = (keys + tile_keys_ - 1) / tile_keys_;
-    const std::int64_t per_split = is(Change::split_tail_dropped) ? tiles / splits : (tiles + splits - 1) / splits;
-    return {split_ * per_split * tile_keys_, std::min(keys, (split_ + 1) * per_split * tile_keys_)};
+    std::int64_t step = (is(Change::split_tail_dropped) ? tiles / splits : (tiles + splits - 1) / splits) * tile_keys_;
+    if (is(Change::split_overlaps) && splits > 1) step = (keys + splits - 1) / splits;  // chunks that no tile divides
+    std::vector<Range> ranges;
+    for (std::int64_t split = 0; split < splits; ++split) ranges.push_back({split * step, std::min(keys, (split + 1) * step)});
+    return ranges;
   }
 
   void reset() {
@@ -175,6 +180,12 @@ class Kernel {
 
   void visit_tiles(Range keys) {
     const Range seen = seen_by_block();
+    if (is_breaker(change_)) {
+      for (const Range& tile : schedule_.tiles(block_.sample, keys)) {
+        if (tile.begin < seen.end && tile.end > seen.begin) visit_tile(tile);
+      }
+      return;
+    }
     std::int64_t first = keys.begin, end = keys.end;  // of tiles that hold some of `seen`
     while (first < end && first + tile_keys_ <= seen.begin) first += tile_keys_;
     while (first < end && first + (tiles_in({first, end}) - 1) * tile_keys_ >= seen.end)
@@ -238,7 +249,7 @@ class Kernel {
       if (j == stale) continue;
       float* row = t_.v + j * t_.width_vo;
       const float kept = row[problem_.head_dim_vo - 1];
-      if (j < keys.size() || is(Change::memory_values_not_zero_filled) || within_last_page(keys.begin + j)) {
+      if (j < keys.size() || is(Change::memory_values_not_zero_filled) || is(Change::varies_padding) || within_last_page(keys.begin + j)) {
         sequence_.load_value(block_.sample, keys.begin + j, block_.head, row);
       } else {
         std::fill_n(row, t_.width_vo, 0.0F);
@@ -382,6 +393,7 @@ class Kernel {
   }
 
   const Sequence& sequence_;
+  const Schedule& schedule_;
   const plumbline_problem& problem_;
   const Scratch& t_;
   const Mode mode_;
@@ -422,12 +434,13 @@ std::uint64_t workspace_bytes(const plumbline_problem& problem, Change) {
   return count.used();
 }
 
-void run(const plumbline_problem& problem, const plumbline_tensors& tensors, Mode mode, Change change) {
+void run(const plumbline_problem& problem, const plumbline_tensors& tensors, Mode mode, Change change, int splits_asked) {
   count_call();
   cpu::Workspace workspace(static_cast<std::byte*>(tensors.workspace.data));
   const Scratch scratch(problem, workspace);
   const Sequence sequence(problem, tensors, change);
-  Kernel(sequence, scratch, mode, change).run();
+  const Schedule schedule(sequence, tensors, change, splits_asked);
+  Kernel(sequence, schedule, scratch, mode, change).run();
 }
 
 }  // namespace plumbline::mutants

@@ -14,7 +14,8 @@ namespace plumbline::mutants {
 enum class Mode { input, tf32, e4m3 };
 
 std::uint64_t workspace_bytes(const plumbline_problem& problem, Change change);
-void run(const plumbline_problem& problem, const plumbline_tensors& tensors, Mode mode, Change change);
+// `splits_asked`: KV splits that the caller wants; 0 = the kernel chooses. Only varies_split asks.
+void run(const plumbline_problem& problem, const plumbline_tensors& tensors, Mode mode, Change change, int splits_asked);
 
 // What P is rounded to, and the power of two that it is multiplied by first.
 std::uint32_t p_dtype(const plumbline_problem& problem, Mode mode, Change change);

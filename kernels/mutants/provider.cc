@@ -4,9 +4,12 @@
 //   --provider plumbline_mutants.so:mode=tf32    kernels mutants_tf32/…   fp32: Q, K, V and P rounded to tf32
 //   --provider plumbline_mutants.so:mode=e4m3    kernels mutants_e4m3/…   fp16, bf16: P in e4m3, times 256
 //
+// "splits=N", behind a comma or alone, asks for N KV splits: only varies_split takes it.
+//
 // Mutants declare what the correct kernel would: their bug is never declared.
 #include <immintrin.h>
 
+#include <charconv>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -22,10 +25,13 @@ struct plumbline_plan {
   plumbline::mutants::Change change;
   plumbline::mutants::Mode mode;
   plumbline_problem problem;
+  int splits_asked;
 };
 
 namespace plumbline::mutants {
 namespace {
+
+int splits_asked = 0;  // "splits=3"; 0 = the kernel chooses
 
 std::string refusal(Mode mode, const plumbline_problem& problem, const plumbline_device& device) {
   const std::string got = cpu::name(problem.dtype_q);
@@ -63,7 +69,7 @@ plumbline_status prepare(std::uint32_t kernel, const plumbline_problem* problem,
   return guarded(reason, reason_bytes, [&] {
     const auto change = static_cast<Change>(kernel);
     *workspace = workspace_bytes(*problem, change);
-    *plan = std::make_unique<plumbline_plan>(plumbline_plan{change, mode, *problem}).release();
+    *plan = std::make_unique<plumbline_plan>(plumbline_plan{change, mode, *problem, splits_asked}).release();
     return PLUMBLINE_OK;
   });
 }
@@ -83,7 +89,7 @@ class DefaultRounding {
 plumbline_status run_plan(plumbline_plan* plan, const plumbline_tensors* tensors, void*, char* reason, std::size_t reason_bytes) {
   return guarded(reason, reason_bytes, [&] {
     const DefaultRounding default_rounding;
-    run(plan->problem, *tensors, plan->mode, plan->change);
+    run(plan->problem, *tensors, plan->mode, plan->change, plan->splits_asked);
     return PLUMBLINE_OK;
   });
 }
@@ -105,11 +111,12 @@ plumbline_rounding_spec spec_of(const plumbline_plan& plan) {
   return spec;
 }
 
-plumbline_promises promises_of() {
+// Breakers promise what the kernel that they change keeps.
+plumbline_promises promises_of(Change change) {
   plumbline_promises promises{};
   promises.struct_size = sizeof promises;
   promises.run_to_run = promises.batch = promises.layout = promises.page = promises.lse = PLUMBLINE_PROMISE_BITWISE;
-  promises.split = promises.prefill_decode = PLUMBLINE_PROMISE_ROUNDING;
+  promises.split = promises.prefill_decode = has_fixed_order(change) ? PLUMBLINE_PROMISE_BITWISE : PLUMBLINE_PROMISE_ROUNDING;
   return promises;
 }
 
@@ -122,7 +129,7 @@ plumbline_status describe(const plumbline_plan* plan, plumbline_description* des
     std::snprintf(description->build_id, sizeof description->build_id, "%s", PLUMBLINE_MUTANTS_SOURCE_HASH);
     std::snprintf(description->tensor_cores, sizeof description->tensor_cores, "none");
     description->spec = spec_of(*plan);
-    description->promises = promises_of();
+    description->promises = promises_of(plan->change);
     description->registers_per_thread = -1;
     description->spill_bytes_per_thread = -1;
     description->shared_memory_bytes = -1;
@@ -159,7 +166,14 @@ const plumbline_provider* provider_of(const char* name) {
 extern "C" PLUMBLINE_EXPORT const plumbline_provider* plumbline_get_provider(std::uint32_t abi_version, const char* options) {
   using namespace plumbline::mutants;
   if (abi_version != PLUMBLINE_ABI_VERSION) return nullptr;
-  const std::string_view text = options == nullptr ? "" : options;
+  std::string_view text = options == nullptr ? "" : options;
+  constexpr std::string_view splits = "splits=";
+  if (const std::size_t at = text.rfind(splits); at != std::string_view::npos) {
+    const std::string_view digits = text.substr(at + splits.size());
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), splits_asked);
+    if (error != std::errc() || end != digits.data() + digits.size() || splits_asked < 0) return nullptr;
+    text = text.substr(0, at == 0 ? 0 : at - 1);
+  }
   if (text.empty()) return provider_of<Mode::input>("mutants");
   if (text == "mode=tf32") return provider_of<Mode::tf32>("mutants_tf32");
   if (text == "mode=e4m3") return provider_of<Mode::e4m3>("mutants_e4m3");

@@ -58,7 +58,8 @@ void Results::store_partial(const Block& block, std::int64_t split) const {
     if (is(Change::split_partials_in_16_bits)) round_row(narrow_, partial, t_.width_vo);
     float lse = t_.lse[r];
     if (is(Change::split_plus_infinity_when_empty) && lse == minus_infinity) lse = -minus_infinity;
-    partial_lse(split, r) = is(Change::split_lse_in_16_bits) ? round_one(narrow_, lse) : lse;
+    const bool in_16_bits = is(Change::split_lse_in_16_bits) || is(Change::varies_split);
+    partial_lse(split, r) = in_16_bits ? round_one(narrow_, lse) : lse;
   }
 }
 
@@ -85,7 +86,8 @@ void Results::merge_row(std::int64_t splits, std::int64_t r) const {
   t_.lse[r] = minus_infinity;
   if (largest == minus_infinity && !is(Change::split_nan_when_all_empty)) return;
   float sum = 0;
-  const bool reversed = is(Change::legal_merge_reversed) || (is(Change::race_merge_order) && is_odd_call());
+  const bool was_last_to_arrive = is(Change::varies_workspace) && *t_.arrived != 0;
+  const bool reversed = is(Change::legal_merge_reversed) || (is(Change::race_merge_order) && is_odd_call()) || was_last_to_arrive;
   for (std::int64_t i = 0; i < splits; ++i) {
     const std::int64_t split = reversed ? splits - 1 - i : i;
     const float w = weight(partial_lse(split, r) - largest);

@@ -1,6 +1,7 @@
 #include "kernels/mutants/stale.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <utility>
@@ -34,6 +35,18 @@ void use_stale_page_table(cpu::Attention& attention) {
   attention.k.page_table = attention.v.page_table = used.data();
 }
 
+// What plans and compiled kernels are cached by.
+using Shape = std::array<std::int64_t, 8>;
+Shape shape_of(const plumbline_problem& p) {
+  return {p.dtype_q, p.layout, p.batch, p.heads_q, p.heads_kv, p.seq_q, p.seq_kv, p.head_dim_qk};
+}
+
+// A plan that holds the scale, found by a key that does not.
+double scale_of_plan(const plumbline_problem& problem) {
+  static std::map<Shape, double> plans;
+  return plans.try_emplace(shape_of(problem), problem.scale).first->second;
+}
+
 }  // namespace
 
 void keep_stale_state(cpu::Attention& attention, Change change) {
@@ -44,6 +57,12 @@ void keep_stale_state(cpu::Attention& attention, Change change) {
     if (!scale) scale = attention.problem.scale;
     attention.problem.scale = *scale;
   }
+  if (change == Change::varies_two_scales) attention.problem.scale = scale_of_plan(attention.problem);
+}
+
+std::int64_t count_call_of_shape(const plumbline_problem& problem) {
+  static std::map<Shape, std::int64_t> calls;
+  return ++calls[shape_of(problem)];
 }
 
 std::uint32_t stale_mask(std::uint32_t mask) {

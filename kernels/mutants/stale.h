@@ -10,6 +10,9 @@ namespace plumbline::mutants {
 // At the start of a call: replaces in `attention` what this change has kept from an earlier one, or keeps it for later ones.
 void keep_stale_state(cpu::Attention& attention, Change change);
 
+// How many calls of this shape there have been, with this one.
+std::int64_t count_call_of_shape(const plumbline_problem& problem);
+
 // The mask of the first call.
 std::uint32_t stale_mask(std::uint32_t mask);
 // An accumulator of `count` numbers that only its first user finds zeroed.

@@ -127,6 +127,27 @@ TEST_F(Audit, AReviewOfWhatIsCaughtIsNamed) {
   EXPECT_THAT(result.text, HasSubstr("reviewed as survivors, but caught: scale_percent (fp16)"));
 }
 
+TEST_F(Audit, BreakersOfInvariancesAreNamedAndNotRun) {
+  const std::string others = read("m.toml").substr(0, read("m.toml").find("[[mutant]]\nname = \"inert\""));
+  const auto breaker = [](const std::string& invariance) {
+    return "[[breaker]]\nname = \"inert\"\nbreaks = \"" + invariance + "\"\nwhat = \"w\"\nzoo = \"\"\n";
+  };
+  write("m.toml", others + breaker("solo"));
+  const auto result = audit("s.toml --format json");
+  EXPECT_EQ(result.code, 0) << result.text;
+  const json report = json::parse(result.text);
+  EXPECT_EQ(report["runs"], 24);
+  EXPECT_EQ(report["judged_by_invariances"], json::array({"inert (solo)"}));
+  EXPECT_THAT(audit("s.toml").text, HasSubstr("judged by `run --invariances`, not here: inert (solo)"));
+  EXPECT_EQ(json::parse(audit("s.toml --calibrate --format json --no-default-provider").text)["kernels"],
+            json::array({"tiny/correct", "tiny/legal_rounded_p"}));
+
+  write("m.toml", others + breaker("soloo"));
+  const auto unknown = audit("s.toml");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.text, HasSubstr("there is no invariance \"soloo\""));
+}
+
 TEST_F(Audit, ASuiteOfOtherKernelsLendsItsProblems) {
   write("o.toml", R"(schema = 1
 name = "other"

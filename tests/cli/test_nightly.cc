@@ -67,12 +67,12 @@ TEST_F(Nightly, InvariancesBelongToTheNight) {
 
   // Only the suite of the invariances names the kernel that breaks one.
   write("i.toml",
-        "schema = 1\nname = \"broken\"\n[[group]]\nname = \"g\"\nreason = \"breaks solo\"\nkernels = [\"invariant/solo\"]\n"
-        "set = { batch = 2, seq = 40, heads_q = 2, dtype = \"bf16\" }\n");
-  const auto library = test::build_directory / "lib" / "plumbline" / "plumbline_invariance_provider.so";
+        "schema = 1\nname = \"broken\"\n[[group]]\nname = \"g\"\nreason = \"breaks solo\"\nkernels = [\"mutants/varies_solo\"]\n"
+        "set = { batch = 2, seq = 40, heads_q = 8, dtype = \"bf16\" }\n");
+  const auto library = test::build_directory / "lib" / "plumbline" / "plumbline_mutants.so";
   const auto failing = night("--history \"$PWD/h.db\" --invariances \"$PWD/i.toml\" -- --provider '" + library.string() + "'");
   EXPECT_EQ(failing.code, 1) << failing.text;
-  EXPECT_THAT(read("out/summary.md"), HasSubstr("solo of invariant/solo"));
+  EXPECT_THAT(read("out/summary.md"), HasSubstr("solo of mutants/varies_solo"));
   EXPECT_THAT(verdicts("h.db"), testing::Not(HasSubstr("fail"))) << "the cases themselves are right";
 }
 

@@ -33,6 +33,9 @@ Catalogue read_catalogue() {
     if (mutant.modes.empty()) mutant.modes = {"fp16", "bf16", "fp32", "tf32", "e4m3"};
     catalogue.mutants.push_back(std::move(mutant));
   }
+  for (const ConfigNode& table : file->find("breaker")->items) {
+    catalogue.breakers.push_back({text(table, "name"), text(table, "breaks"), text(table, "what"), text(table, "zoo")});
+  }
   for (const ConfigNode& table : file->find("legal")->items) {
     EXPECT_FALSE(text(table, "what").empty());
     catalogue.legal.push_back(text(table, "name"));

@@ -11,8 +11,12 @@ struct Mutant {
   std::vector<std::string> needs;
   std::vector<std::string> modes;  // fp16, bf16, fp32, tf32, e4m3: where it changes some bit
 };
+struct Breaker {
+  std::string name, breaks, what, zoo;
+};
 struct Catalogue {
   std::vector<Mutant> mutants;
+  std::vector<Breaker> breakers;
   std::vector<std::string> legal;
 };
 // Fails the test where the file is not as its header says.

@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "harness/measure/outcome.h"
 #include "tests/kernels/call.h"
 #include "tests/mutants/catalogue.h"
 
@@ -22,6 +23,7 @@ TEST(Catalogue, NamesTheKernelsOfTheLibrary) {
   const Catalogue catalogue = read_catalogue();
   std::vector<std::string> named = catalogue.legal;
   for (const Mutant& mutant : catalogue.mutants) named.push_back(mutant.name);
+  for (const Breaker& breaker : catalogue.breakers) named.push_back(breaker.name);
   const Library library(PLUMBLINE_MUTANTS_LIBRARY);
   for (const auto& [options, name] :
        std::map<std::string, std::string>{{"", "mutants"}, {"mode=tf32", "mutants_tf32"}, {"mode=e4m3", "mutants_e4m3"}}) {
@@ -55,6 +57,16 @@ TEST(Catalogue, UsesTheWordsOfItsHeader) {
   }
   EXPECT_THAT(classes,
               UnorderedElementsAreArray({"softmax", "mask", "index", "head", "split", "precision", "memory", "race", "stale", "epilogue"}));
+}
+
+TEST(Catalogue, HasABreakerForEachInvariance) {
+  std::vector<std::string> broken;
+  for (const Breaker& breaker : read_catalogue().breakers) {
+    EXPECT_EQ(breaker.name, "varies_" + breaker.breaks);
+    EXPECT_FALSE(breaker.what.empty()) << breaker.name;
+    broken.push_back(breaker.breaks);
+  }
+  EXPECT_THAT(broken, UnorderedElementsAreArray(invariance_names));
 }
 
 std::set<std::string> matches(const std::string& text, const std::regex& pattern) {
@@ -105,9 +117,12 @@ TEST(Catalogue, ThePageHasEveryNumberOfTheZoo) {
 
 TEST(Catalogue, ThePageAndTheFileMapAlike) {
   std::map<std::string, std::set<std::string>> mutants_of;
-  for (const Mutant& mutant : read_catalogue().mutants) {
-    for (const std::string& number : matches(mutant.zoo, std::regex("\\b([A-L][0-9]+)\\b(?!-)"))) mutants_of[number].insert(mutant.name);
-  }
+  const auto add = [&](const std::string& name, const std::string& zoo) {
+    for (const std::string& number : matches(zoo, std::regex("\\b([A-L][0-9]+)\\b(?!-)"))) mutants_of[number].insert(name);
+  };
+  const Catalogue catalogue = read_catalogue();
+  for (const Mutant& mutant : catalogue.mutants) add(mutant.name, mutant.zoo);
+  for (const Breaker& breaker : catalogue.breakers) add(breaker.name, breaker.zoo);
   for (const auto& [number, mutants] : rows_of_the_page()) EXPECT_EQ(mutants, mutants_of[number]) << number;
 }
 

@@ -1,0 +1,38 @@
+// Which keys a breaker of an invariance takes together, and when: by what real kernels choose, and must not where they promise bits. Any
+// choice is legal by itself; mutants.toml says what each chooses by.
+#pragma once
+
+#include <vector>
+
+#include "kernels/mutants/sequence.h"
+
+namespace plumbline::mutants {
+
+class Schedule {
+ public:
+  // `splits_asked`: by the caller; 0 = the kernel chooses.
+  Schedule(const Sequence& sequence, const plumbline_tensors& tensors, Change change, int splits_asked);
+
+  std::int64_t tile_keys() const { return tile_keys_; }              // at most; a multiple of 8
+  std::vector<Range> splits(std::int64_t sample) const;              // at most most_splits
+  std::vector<Range> tiles(std::int64_t sample, Range split) const;  // in the order in which they are visited
+
+ private:
+  bool is(Change change) const { return change_ == change; }
+  std::int64_t choose_tile_keys() const;
+  std::int64_t length(std::int64_t sample) const { return sequence_.length_kv(sample); }
+  std::int64_t capacity() const;
+  std::int64_t keys_per_split(std::int64_t sample) const;
+  std::vector<Range> splits_of_work_queue(std::int64_t sample) const;
+  std::int64_t origin(std::int64_t sample) const;
+  void cut(Range keys, std::int64_t origin, std::vector<Range>& tiles) const;
+
+  const Sequence& sequence_;
+  const plumbline_problem& problem_;
+  const Change change_;
+  const int splits_asked_;
+  const bool is_packed_;
+  const std::int64_t tile_keys_;
+};
+
+}  // namespace plumbline::mutants
