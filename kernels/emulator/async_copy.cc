@@ -12,11 +12,9 @@ namespace {
 constexpr std::size_t copy_bytes = 16;
 
 void land(const AsyncCopy& copy) {
-  if (copy.global == nullptr) {
-    std::memset(copy.shared, 0, copy_bytes);
-  } else {
-    std::memcpy(copy.shared, copy.global, copy_bytes);
-  }
+  const std::size_t bytes = copy.global == nullptr ? 0 : copy.bytes;
+  if (bytes != 0) std::memcpy(copy.shared, copy.global, bytes);
+  std::memset(copy.shared + bytes, 0, copy_bytes - bytes);
 }
 
 }  // namespace
@@ -25,6 +23,13 @@ void cp_async_16(void* shared, const void* global, bool valid, Where where) {
   Lane& lane = Block::self();
   Block& block = Block::of(lane);
   block.check_shared(Call::cp_async, where, shared, copy_bytes);
+  std::size_t bytes = copy_bytes;
+  if (const Fault* fault = block.fault()) {
+    const Fault::Copy copy = fault->copy(lane.notes, valid);
+    if (copy == Fault::Copy::never_issued) return;
+    valid = valid || copy == Fault::Copy::valid;
+    if (copy == Fault::Copy::first_half) bytes = copy_bytes / 2;
+  }
   if (valid && reinterpret_cast<std::uintptr_t>(global) % copy_bytes != 0) {
     block.fail_at(Call::cp_async, where, fmt::format("global address {} is not {}-byte aligned", global, copy_bytes));
   }
@@ -35,22 +40,27 @@ void cp_async_16(void* shared, const void* global, bool valid, Where where) {
   asm volatile("" ::"r"(probe) : "memory");
 #endif
   std::memset(shared, 0xFF, copy_bytes);
-  lane.copies.push_back({static_cast<std::byte*>(shared), valid ? global : nullptr});
+  lane.copies.push_back({static_cast<std::byte*>(shared), valid ? global : nullptr, bytes});
 }
 
 void cp_async_commit() {
   Lane& lane = Block::self();
+  if (const Fault* fault = Block::of(lane).fault()) fault->commit(lane.notes);
   lane.group_ends.push_back(lane.copies.size());
 }
 
 void cp_async_wait(int groups, Where where) {
   Lane& lane = Block::self();
   if (Block::of(lane).skips(Call::cp_async_wait, where)) return;
+  const Fault* const fault = Block::of(lane).fault();
+  if (fault != nullptr) groups = fault->wait(lane.notes, groups);
+  if (groups < 0) return;
   const auto pending = static_cast<std::size_t>(groups);
   if (lane.group_ends.size() <= pending) return;
   const std::size_t landed_groups = lane.group_ends.size() - pending;
   const std::size_t landed = lane.group_ends[landed_groups - 1];
   std::for_each_n(lane.copies.begin(), landed, land);
+  if (fault != nullptr) std::for_each_n(lane.copies.begin(), landed, [&](const AsyncCopy& copy) { fault->landed(copy.shared); });
   lane.copies.erase(lane.copies.begin(), lane.copies.begin() + static_cast<std::ptrdiff_t>(landed));
   lane.group_ends.erase(lane.group_ends.begin(), lane.group_ends.begin() + static_cast<std::ptrdiff_t>(landed_groups));
   for (std::size_t& end : lane.group_ends) end -= landed;

@@ -58,7 +58,7 @@ void Block::start(const Grid& grid, std::uint64_t number) {
   std::uint64_t z = grid.options.seed + (number + 1) * 0x9E3779B97F4A7C15U;
   z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
   random_state_ = (z ^ (z >> 31U)) | 1U;
-  watched_ = grid.options.skipped.has_value() || grid.options.sites != nullptr;
+  watched_ = grid.options.skipped.has_value() || grid.options.sites != nullptr || grid.options.fault != nullptr;
   poison_shared();
   start_threads();
 }
@@ -89,6 +89,7 @@ void Block::start_threads() {
     lane.lane = thread % warp_size;
     lane.copies.clear();
     lane.group_ends.clear();
+    lane.notes = {};
     lane.fiber.prepare(grid_->options.switching, fiber_main);
   }
 }
@@ -148,6 +149,8 @@ void Block::fail(std::string what) {
 bool Block::watch(Call call, const Where& where) {
   const auto same = [&](const Visit& visit) { return visit.call == call && same_place(visit.where, where); };
   if (grid_->options.sites != nullptr && std::none_of(visits_.begin(), visits_.end(), same)) visits_.push_back({call, where});
+  const bool is_wait = call == Call::cp_async_wait;
+  if (fault() != nullptr && !is_wait && fault()->leaves_out(self().notes, call)) return true;
   const auto& skipped = grid_->options.skipped;
   return skipped && skipped->line == where.line() && (skipped->call.empty() || skipped->call == name(call)) &&
          skipped->file == file_of(where);

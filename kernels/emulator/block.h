@@ -37,6 +37,7 @@ struct Wait {
 struct AsyncCopy {
   std::byte* shared;
   const void* global;  // nullptr: zeros
+  std::size_t bytes;   // of global; zeros behind them
 };
 
 class Block;
@@ -50,6 +51,7 @@ struct Lane : ThreadContext {
   Wait wait;
   std::vector<AsyncCopy> copies;        // not landed, oldest first
   std::vector<std::size_t> group_ends;  // of committed groups, as counts of copies
+  Notes notes{};                        // of the launch's fault
 };
 
 // Lanes of one warp that wait for the rest of `mask` in the same collective. Disjoint groups of a diverged warp may wait side by side.
@@ -111,6 +113,8 @@ class Block {
   [[noreturn]] void fail_at(Call call, const Where& where, std::string what);
   // Notes the site; true if the launch leaves it out.
   bool skips(Call call, const Where& where) { return watched_ && watch(call, where); }
+  // What changes the running lane's calls; nullptr: nothing does.
+  [[nodiscard]] const Fault* fault() const { return grid_->options.fault; }
   // Ends the block unless [begin, begin + bytes) lies in shared memory and is aligned to `bytes`.
   void check_shared(Call call, const Where& where, const void* begin, std::size_t bytes);
 

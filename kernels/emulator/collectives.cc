@@ -1,6 +1,8 @@
 // What the lanes of a warp do together. Each lane brings its part and waits; the last to arrive does the work of all.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -111,6 +113,7 @@ std::uint64_t shuffle(Call call, unsigned mask, std::uint64_t value, int operand
   if (width <= 0 || width > static_cast<int>(warp_size) || (width & (width - 1)) != 0) {
     block.fail_at(call, where, fmt::format("width {} is not a power of two up to {}", width, warp_size));
   }
+  if (const Fault* fault = block.fault()) call = fault->shuffle(lane.notes, call, operand);
   const unsigned from = source_lane(call, lane.lane, static_cast<unsigned>(operand), static_cast<unsigned>(width));
   if (from >= warp_size || (mask >> from & 1U) == 0) {
     block.fail_at(call, where, fmt::format("reads lane {}, which the mask {:#010x} leaves out", from, mask));
@@ -149,6 +152,13 @@ unsigned ballot(Call call, unsigned mask, bool predicate, Where where) {
 void ldmatrix_x4(Call call, std::uint32_t* r, const void* row, Where where) {
   Lane& lane = Block::self();
   Block& block = Block::of(lane);
+  const Fault* const fault = block.fault();
+  if (fault != nullptr) {
+    const std::byte* const shared = lane.block->shared;
+    auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(row) - shared);
+    call = fault->load(lane.notes, call, offset);
+    row = shared + offset;
+  }
   block.check_shared(call, where, row, 16);
   together(
       call, full_mask, where, [row](Warp& warp, unsigned at) { warp.in[at] = reinterpret_cast<std::uintptr_t>(row); },
@@ -166,9 +176,12 @@ void ldmatrix_x4(Call call, std::uint32_t* r, const void* row, Where where) {
         }
       });
   std::memcpy(r, &block.warp_of(lane).d[std::size_t{4} * lane.lane], 4 * sizeof *r);
+  if (fault != nullptr) fault->loaded(lane.notes, call, r);
 }
 
-void mma(Call call, const std::uint32_t* a, const std::uint32_t* b, std::uint32_t* d, Where where) {
+namespace {
+
+void multiply(Call call, const std::uint32_t* a, const std::uint32_t* b, std::uint32_t* d, Where where) {
   Lane& lane = Block::self();
   Block& block = Block::of(lane);
   if (!supports(block.arch(), instruction(call))) block.fail_at(call, where, fmt::format("{} has no such instruction", name(block.arch())));
@@ -181,9 +194,33 @@ void mma(Call call, const std::uint32_t* a, const std::uint32_t* b, std::uint32_
         std::memcpy(&warp.c[results * at], d, results * sizeof *d);
       },
       [call](Block& of, Warp& warp) {
+        const Fault* const fault = of.fault();
+        if (fault != nullptr && fault->computes(Block::self().notes, of.arch(), instruction(call), warp.a.data(), warp.b.data(),
+                                                warp.c.data(), warp.d.data())) {
+          return;
+        }
         mma_sync(of.arch(), instruction(call), warp.a.data(), warp.b.data(), warp.c.data(), warp.d.data());
       });
   std::memcpy(d, &block.warp_of(lane).d[results * lane.lane], results * sizeof *d);
+}
+
+// An mma.sync whose operands or arithmetic a fault changes.
+void mma_with(const Fault& fault, Call call, const std::uint32_t* a, const std::uint32_t* b, std::uint32_t* d, Where where) {
+  Lane& lane = Block::self();
+  std::array<std::uint32_t, 4> own_a;
+  std::array<std::uint32_t, 2> own_b;
+  std::copy_n(a, own_a.size(), own_a.begin());
+  std::copy_n(b, own_b.size(), own_b.begin());
+  if (fault.multiply(lane.notes, call, own_a.data(), own_b.data(), d)) multiply(call, own_a.data(), own_b.data(), d, where);
+  fault.product(lane.notes, call, d);
+}
+
+}  // namespace
+
+void mma(Call call, const std::uint32_t* a, const std::uint32_t* b, std::uint32_t* d, Where where) {
+  const Fault* const fault = Block::of(Block::self()).fault();
+  if (fault != nullptr) return mma_with(*fault, call, a, b, d, where);
+  multiply(call, a, b, d, where);
 }
 
 }  // namespace plumbline::emulator

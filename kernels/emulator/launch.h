@@ -13,6 +13,7 @@
 #include <string>
 #include <type_traits>
 
+#include "kernels/emulator/fault.h"
 #include "kernels/emulator/tensor_core.h"
 #include "kernels/emulator/thread.h"
 
@@ -43,7 +44,8 @@ struct LaunchOptions {
   std::optional<SyncSite> skipped;
   // For tests: collects the sites of these calls that were reached.
   std::set<SyncSite>* sites = nullptr;
-  std::size_t stack_bytes = 0;  // of a thread; 0: 64 KiB (256 KiB under AddressSanitizer). Below it lies a guard page.
+  const Fault* fault = nullptr;  // for mutants
+  std::size_t stack_bytes = 0;   // of a thread; 0: 64 KiB (256 KiB under AddressSanitizer). Below it lies a guard page.
   Switching switching = Switching::assembly;
 };
 
