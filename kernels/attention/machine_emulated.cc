@@ -1,9 +1,8 @@
 // The emulator as a machine: kernels that g++ compiled run on the CPU, tensor cores answer as those of the device's architecture.
+#include "kernels/attention/machine_emulated.h"
+
 #include <atomic>
 #include <cstring>
-
-#include "kernels/attention/machine.h"
-#include "kernels/emulator/launch.h"
 
 namespace plumbline::attention {
 namespace {
@@ -27,8 +26,9 @@ class HostIndices : public Indices {
 };
 
 // Alternating: every other launch of this process runs its threads the other way round. A case is run twice and must give the same bits, so
-// a missing barrier or wait shows as nondeterminism.
-emulator::Schedule schedule_of(const Options& options) {
+// a missing barrier or wait shows as nondeterminism. merge_splits, whose threads never wait, does not count: with it each run of a decode
+// with splits would be two launches, and both runs would begin alike.
+emulator::Schedule schedule_of(const Options& options, const Instance& instance) {
   static std::atomic<unsigned> launches{0};
   switch (options.schedule) {
     case Options::Schedule::in_order:
@@ -40,10 +40,16 @@ emulator::Schedule schedule_of(const Options& options) {
     case Options::Schedule::alternating:
       break;
   }
+  if (std::string_view(instance.kernel) == "merge_splits") return emulator::Schedule::in_order;
   return launches++ % 2 == 0 ? emulator::Schedule::in_order : emulator::Schedule::reversed;
 }
 
 }  // namespace
+
+LaunchChange& launch_change() {
+  static LaunchChange change;
+  return change;
+}
 
 const char* provider_name() { return "emulated"; }
 const char* build_id() { return PLUMBLINE_ATTENTION_BUILD_ID; }
@@ -70,12 +76,16 @@ Attributes attributes_of(const Instance&) { return {}; }
 
 std::string launch(const plumbline_device& device, const Options& options, const Instance& instance, const Grid& grid, int shared_bytes,
                    const Parameters& parameters, void*) {
+  const auto run = [&](const emulator::LaunchOptions& launch_options) {
+    return emulator::launch(launch_options, {grid.x, grid.y, grid.z}, {static_cast<unsigned>(instance.threads)},
+                            static_cast<std::size_t>(shared_bytes), instance.function, parameters);
+  };
   emulator::LaunchOptions launch_options;
   launch_options.arch = *arch(device);
-  launch_options.schedule = schedule_of(options);
+  launch_options.schedule = schedule_of(options, instance);
   launch_options.seed = options.seed;
-  return emulator::launch(launch_options, {grid.x, grid.y, grid.z}, {static_cast<unsigned>(instance.threads)},
-                          static_cast<std::size_t>(shared_bytes), instance.function, parameters);
+  if (launch_change()) return launch_change()(instance, launch_options, run);
+  return run(launch_options);
 }
 
 }  // namespace plumbline::attention

@@ -1,8 +1,9 @@
 // The providers "cuda" and "emulated": our kernels behind plumbline_provider.h. Host code only.
+#include "kernels/attention/provider.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <memory>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -225,17 +226,10 @@ const char* kernel_tensor_cores(std::uint32_t kernel) {
 }
 
 }  // namespace
-}  // namespace plumbline::attention
 
-extern "C" PLUMBLINE_EXPORT const plumbline_provider* plumbline_get_provider(std::uint32_t abi_version, const char* options) {
-  using namespace plumbline::attention;
-  if (abi_version != PLUMBLINE_ABI_VERSION) return nullptr;
+const plumbline_provider& provider_with(std::string_view options) {
   static plumbline_provider provider{};
-  try {
-    current_options() = parse_options(options == nullptr ? "" : options);
-  } catch (const std::bad_alloc&) {
-    return nullptr;
-  }
+  current_options() = parse_options(options);
   provider.struct_size = sizeof provider;
   provider.abi_version = PLUMBLINE_ABI_VERSION;
   provider.name = provider_name();
@@ -249,5 +243,7 @@ extern "C" PLUMBLINE_EXPORT const plumbline_provider* plumbline_get_provider(std
   provider.destroy = destroy;
   provider.memory = device_memory();
   provider.kernel_tensor_cores = kernel_tensor_cores;
-  return &provider;
+  return provider;
 }
+
+}  // namespace plumbline::attention

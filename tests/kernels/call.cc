@@ -264,6 +264,7 @@ Answer call(const std::string& kernel, const Geometry& geometry, const Inputs& i
   const plumbline_problem problem = abi_problem(geometry);
   plumbline_device device = first_device(provider);
   if (!setup.arch.empty()) std::strncpy(device.arch, setup.arch.c_str(), sizeof device.arch - 1);
+  if (setup.arch.starts_with("emulated:")) device.memory_space = PLUMBLINE_EMULATED;
   const Inputs before = inputs;
 
   Answer answer;

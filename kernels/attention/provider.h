@@ -1,0 +1,13 @@
+// The providers "cuda" and "emulated" as the libraries that offer them, or kernels made of theirs, see them.
+#pragma once
+
+#include <string_view>
+
+#include "harness/provider/plumbline_provider.h"
+
+namespace plumbline::attention {
+
+// The provider of this library, with these options from now on (options.h). Throws std::bad_alloc.
+const plumbline_provider& provider_with(std::string_view options);
+
+}  // namespace plumbline::attention
