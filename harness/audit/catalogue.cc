@@ -19,9 +19,9 @@ constexpr std::array<std::string_view, 7> mutant_keys{"name", "class", "what", "
 std::string_view name_within(std::string_view kernel) { return kernel.substr(kernel.find('/') + 1); }
 
 // Whether some provider of the family has a kernel of this name.
-bool offers(const std::vector<OfferedKernel>& offered, const Catalogue& catalogue, std::string_view name) {
+bool offers(const std::vector<OfferedKernel>& offered, const Family& family, std::string_view name) {
   return std::any_of(offered.begin(), offered.end(),
-                     [&](const OfferedKernel& k) { return catalogue.owns(k.name) && name_within(k.name) == name; });
+                     [&](const OfferedKernel& k) { return family.owns(k.name) && name_within(k.name) == name; });
 }
 
 std::vector<std::string> read_diagnosis(const ConfigNode& table, TableReader& reader) {
@@ -36,10 +36,11 @@ std::vector<std::string> read_diagnosis(const ConfigNode& table, TableReader& re
   return expected;
 }
 
-Mutant read_mutant(const ConfigNode& table, const Catalogue& catalogue, const std::vector<OfferedKernel>& offered, Errors& errors) {
+Mutant read_mutant(const ConfigNode& table, const Family& family, const std::vector<OfferedKernel>& offered, Errors& errors) {
   reject_unknown_keys(table, mutant_keys, errors);
   TableReader reader(table, errors);
   Mutant mutant;
+  mutant.provider = family.provider;
   mutant.name = reader.plain_name("name");
   mutant.bug_class = reader.text("class", true);
   mutant.what = reader.text("what", true);
@@ -47,21 +48,21 @@ Mutant read_mutant(const ConfigNode& table, const Catalogue& catalogue, const st
   for (const ConfigNode* mode : reader.texts("modes")) mutant.modes.push_back(mode->text);
   if (mutant.name.empty()) return mutant;
   const std::string with_class = mutant.bug_class + "_" + mutant.name;
-  if (!offers(offered, catalogue, mutant.name) && !offers(offered, catalogue, with_class)) {
+  if (!offers(offered, family, mutant.name) && !offers(offered, family, with_class)) {
     errors.push_back(
-        table.error(fmt::format("no loaded provider has a kernel {0}/{1} or {0}/{2}", catalogue.provider, mutant.name, with_class),
+        table.error(fmt::format("no loaded provider has a kernel {0}/{1} or {0}/{2}", family.provider, mutant.name, with_class),
                     "name the provider's library with --provider, or correct the name"));
   }
-  if (!offers(offered, catalogue, mutant.name)) mutant.name = with_class;
+  if (!offers(offered, family, mutant.name)) mutant.name = with_class;
   return mutant;
 }
 
-Breaker read_breaker(const ConfigNode& table, const Catalogue& catalogue, const std::vector<OfferedKernel>& offered, Errors& errors) {
+Breaker read_breaker(const ConfigNode& table, const Family& family, const std::vector<OfferedKernel>& offered, Errors& errors) {
   reject_unknown_keys(table, std::array<std::string_view, 4>{"name", "breaks", "what", "zoo"}, errors);
   TableReader reader(table, errors);
   Breaker breaker{reader.plain_name("name"), reader.text("breaks", true), reader.text("what", true)};
-  if (!breaker.name.empty() && !offers(offered, catalogue, breaker.name)) {
-    errors.push_back(table.error(fmt::format("no loaded provider has a kernel {}/{}", catalogue.provider, breaker.name)));
+  if (!breaker.name.empty() && !offers(offered, family, breaker.name)) {
+    errors.push_back(table.error(fmt::format("no loaded provider has a kernel {}/{}", family.provider, breaker.name)));
   }
   if (!breaker.breaks.empty() && std::find(invariance_names.begin(), invariance_names.end(), breaker.breaks) == invariance_names.end()) {
     errors.push_back(table.error(fmt::format("there is no invariance \"{}\"", breaker.breaks),
@@ -70,22 +71,20 @@ Breaker read_breaker(const ConfigNode& table, const Catalogue& catalogue, const 
   return breaker;
 }
 
-void read_claims(const ConfigNode& file, TableReader& reader, Catalogue& catalogue, Errors& errors) {
-  std::set<std::string> classes;
-  for (const Mutant& mutant : catalogue.mutants) classes.insert(mutant.bug_class);
-  if (file.find("claims") == nullptr) {
-    catalogue.claims.assign(classes.begin(), classes.end());
-    return;
-  }
+void read_claims(const ConfigNode& file, TableReader& reader, const std::vector<Mutant>& mutants, Catalogue& catalogue, Errors& errors) {
+  std::set<std::string> classes, claims(catalogue.claims.begin(), catalogue.claims.end());
+  for (const Mutant& mutant : mutants) classes.insert(mutant.bug_class);
+  if (file.find("claims") == nullptr) claims.insert(classes.begin(), classes.end());
   for (const ConfigNode* claim : reader.texts("claims")) {
-    catalogue.claims.push_back(claim->text);
+    claims.insert(claim->text);
     if (classes.contains(claim->text)) continue;
     errors.push_back(claim->error(fmt::format("no mutant is of class \"{}\"", claim->text), "remove the claim, or add a mutant"));
   }
+  catalogue.claims.assign(claims.begin(), claims.end());
 }
 
 // Names of the [[legal]] tables; each must be offered.
-std::set<std::string, std::less<>> read_legal(const Catalogue& catalogue, const std::vector<OfferedKernel>& offered, TableReader& reader,
+std::set<std::string, std::less<>> read_legal(const Family& family, const std::vector<OfferedKernel>& offered, TableReader& reader,
                                               Errors& errors) {
   std::set<std::string, std::less<>> names;
   for (const ConfigNode* table : reader.tables("legal")) {
@@ -93,8 +92,8 @@ std::set<std::string, std::less<>> read_legal(const Catalogue& catalogue, const 
     TableReader of_table(*table, errors);
     const std::string name = of_table.plain_name("name");
     of_table.text("what", true);
-    if (!name.empty() && !offers(offered, catalogue, name)) {
-      errors.push_back(table->error(fmt::format("no loaded provider has a kernel {}/{}", catalogue.provider, name)));
+    if (!name.empty() && !offers(offered, family, name)) {
+      errors.push_back(table->error(fmt::format("no loaded provider has a kernel {}/{}", family.provider, name)));
     }
     names.insert(name);
   }
@@ -102,39 +101,75 @@ std::set<std::string, std::less<>> read_legal(const Catalogue& catalogue, const 
 }
 
 // The family's kernels that are no mutants: each has to say, here or by its name, that it is legal.
-void check_legal(const ConfigNode& file, const std::vector<OfferedKernel>& offered, TableReader& reader, Catalogue& catalogue,
-                 Errors& errors) {
-  const auto legal = read_legal(catalogue, offered, reader, errors);
+void check_legal(const ConfigNode& file, const std::vector<OfferedKernel>& offered, TableReader& reader, const std::vector<Mutant>& mutants,
+                 const std::vector<Breaker>& breakers, Family& family, Errors& errors) {
+  const auto legal = read_legal(family, offered, reader, errors);
   for (const char* name : {"correct", "legal_baseline"}) {
-    if (catalogue.correct.empty() && offers(offered, catalogue, name)) catalogue.correct = name;
+    if (family.correct.empty() && offers(offered, family, name)) family.correct = name;
   }
-  if (catalogue.correct.empty() || !offers(offered, catalogue, catalogue.correct)) {
-    errors.push_back(file.error(fmt::format("the provider {} has no correct kernel to compare with", catalogue.provider),
+  if (family.correct.empty() || !offers(offered, family, family.correct)) {
+    errors.push_back(file.error(fmt::format("the provider {} has no correct kernel to compare with", family.provider),
                                 "name it: correct = \"…\", or call it correct or legal_baseline"));
   }
   std::vector<std::string> unknown;
   for (const OfferedKernel& kernel : offered) {
-    if (!catalogue.owns(kernel.name) || catalogue.find(kernel.name) != nullptr || catalogue.is_breaker(kernel.name)) continue;
     const std::string_view name = name_within(kernel.name);
-    if (name != catalogue.correct && !name.starts_with("legal_") && !legal.contains(name)) unknown.push_back(kernel.name);
+    const auto is_this = [&](const auto& listed) { return listed.name == name; };
+    const bool is_known = std::any_of(mutants.begin(), mutants.end(), is_this) || std::any_of(breakers.begin(), breakers.end(), is_this);
+    if (!family.owns(kernel.name) || is_known) continue;
+    if (name != family.correct && !name.starts_with("legal_") && !legal.contains(name)) unknown.push_back(kernel.name);
   }
   if (unknown.empty()) return;
   errors.push_back(file.error(fmt::format("neither mutants nor legal: {}", fmt::join(unknown, ", ")),
                               "add a [[mutant]], [[breaker]] or [[legal]] for each"));
 }
 
+void read_family(const ConfigNode& file, const std::vector<OfferedKernel>& offered, Catalogue& catalogue, Errors& errors) {
+  reject_unknown_keys(file, file_keys, errors);
+  TableReader reader(file, errors);
+  Family family;
+  if (const std::string provider = reader.text("provider"); !provider.empty()) family.provider = provider;
+  family.correct = reader.text("correct");
+  std::vector<Mutant> mutants;
+  const auto comes_in = [](const std::vector<Mutant>& known, const std::string& name) {
+    return std::any_of(known.begin(), known.end(), [&](const Mutant& m) { return m.name == name; });
+  };
+  for (const ConfigNode* table : reader.tables("mutant")) {
+    Mutant mutant = read_mutant(*table, family, offered, errors);
+    if (comes_in(mutants, mutant.name) || comes_in(catalogue.mutants, mutant.name)) {
+      errors.push_back(table->error(fmt::format("{} comes twice", mutant.name)));
+    }
+    mutants.push_back(std::move(mutant));
+  }
+  for (const ConfigNode* table : reader.tables("breaker")) catalogue.breakers.push_back(read_breaker(*table, family, offered, errors));
+  read_claims(file, reader, mutants, catalogue, errors);
+  check_legal(file, offered, reader, mutants, catalogue.breakers, family, errors);
+  catalogue.families.push_back(std::move(family));
+  catalogue.mutants.insert(catalogue.mutants.end(), mutants.begin(), mutants.end());
+}
+
 }  // namespace
 
-bool Catalogue::owns(std::string_view kernel) const {
+bool Family::owns(std::string_view kernel) const {
   const std::string_view owner = kernel.substr(0, kernel.find('/'));
   return owner == provider || owner.starts_with(provider + "_");
 }
 
-std::string Catalogue::correct_of(std::string_view kernel) const { return std::string(kernel.substr(0, kernel.find('/') + 1)) + correct; }
+const Family* Catalogue::family_of(std::string_view kernel) const {
+  const auto at = std::find_if(families.begin(), families.end(), [&](const Family& family) { return family.owns(kernel); });
+  return at == families.end() ? nullptr : &*at;
+}
+
+std::string Catalogue::correct_of(std::string_view kernel) const {
+  const Family* family = family_of(kernel);
+  return family == nullptr ? "" : std::string(kernel.substr(0, kernel.find('/') + 1)) + family->correct;
+}
 
 const Mutant* Catalogue::find(std::string_view kernel) const {
-  if (!owns(kernel)) return nullptr;
-  const auto at = std::find_if(mutants.begin(), mutants.end(), [&](const Mutant& m) { return m.name == name_within(kernel); });
+  const Family* family = family_of(kernel);
+  if (family == nullptr) return nullptr;
+  const auto at = std::find_if(mutants.begin(), mutants.end(),
+                               [&](const Mutant& m) { return m.name == name_within(kernel) && m.provider == family->provider; });
   return at == mutants.end() ? nullptr : &*at;
 }
 
@@ -142,25 +177,17 @@ bool Catalogue::is_breaker(std::string_view kernel) const {
   return owns(kernel) && std::any_of(breakers.begin(), breakers.end(), [&](const Breaker& b) { return b.name == name_within(kernel); });
 }
 
-Result<Catalogue> read_catalogue(const std::filesystem::path& path, const std::vector<OfferedKernel>& offered) {
-  auto file = read_config(path);
-  if (!file) return tl::unexpected(file.error());
+Result<Catalogue> read_catalogue(const std::vector<std::filesystem::path>& files, const std::vector<OfferedKernel>& offered) {
   Errors errors;
-  reject_unknown_keys(*file, file_keys, errors);
-  TableReader reader(*file, errors);
   Catalogue catalogue;
-  if (const std::string provider = reader.text("provider"); !provider.empty()) catalogue.provider = provider;
-  catalogue.correct = reader.text("correct");
-  for (const ConfigNode* table : reader.tables("mutant")) {
-    Mutant mutant = read_mutant(*table, catalogue, offered, errors);
-    const bool known =
-        std::any_of(catalogue.mutants.begin(), catalogue.mutants.end(), [&](const Mutant& m) { return m.name == mutant.name; });
-    if (known) errors.push_back(table->error(fmt::format("{} comes twice", mutant.name)));
-    catalogue.mutants.push_back(std::move(mutant));
+  for (const std::filesystem::path& path : files) {
+    auto file = read_config(path);
+    if (file) {
+      read_family(*file, offered, catalogue, errors);
+    } else {
+      errors.insert(errors.end(), file.error().begin(), file.error().end());
+    }
   }
-  for (const ConfigNode* table : reader.tables("breaker")) catalogue.breakers.push_back(read_breaker(*table, catalogue, offered, errors));
-  read_claims(*file, reader, catalogue, errors);
-  check_legal(*file, offered, reader, catalogue, errors);
   if (!errors.empty()) return tl::unexpected(errors);
   return catalogue;
 }

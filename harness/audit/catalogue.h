@@ -10,6 +10,7 @@
 namespace plumbline {
 
 struct Mutant {
+  std::string provider;                // its family's, "mutants"
   std::string name;                    // of the kernel within its provider: "mask_drops_tail"
   std::string bug_class;               // "mask"
   std::string what;                    // one line
@@ -24,21 +25,27 @@ struct Breaker {
   std::string what;
 };
 
-struct Catalogue {
-  // Names the provider, and a family of providers with the same kernels in other precisions: "mutants" stands for mutants_tf32, too.
+// A provider, and those with the same kernels in other precisions: "mutants" stands for mutants_tf32, too.
+struct Family {
   std::string provider = "mutants";
-  std::string correct;  // the kernel whose bits mutants of the same provider are compared with
+  std::string correct;                       // the kernel whose bits mutants of the same provider are compared with
+  bool owns(std::string_view kernel) const;  // "mutants_tf32/mask_drops_tail"
+};
+
+struct Catalogue {
+  std::vector<Family> families;
   std::vector<Mutant> mutants;
   std::vector<Breaker> breakers;    // an audit asks in one way only, and does not run them
   std::vector<std::string> claims;  // classes of which a suite must kill some mutant; by default every class there is
 
-  bool owns(std::string_view kernel) const;           // "mutants_tf32/mask_drops_tail"
+  const Family* family_of(std::string_view kernel) const;  // nullptr: of none
+  bool owns(std::string_view kernel) const { return family_of(kernel) != nullptr; }
   const Mutant* find(std::string_view kernel) const;  // nullptr: not a mutant
   bool is_breaker(std::string_view kernel) const;
   std::string correct_of(std::string_view kernel) const;  // the correct kernel of its provider
 };
 
-// mutants.toml, beside the provider's library:
+// One file for each family, NAME.toml beside the library NAME.so or mutants.toml:
 //
 //   provider = "mutants"        optional
 //   correct = "correct"         optional: the kernel without a change; else the provider's "correct" or "legal_baseline"
@@ -56,8 +63,8 @@ struct Catalogue {
 //   name = "legal_tile_16"      what = "tiles of 16 keys"
 //
 // Every name must be offered; kernels of the family that are neither mutants nor breakers nor in a [[legal]] table nor called correct or
-// legal_* are errors.
-Result<Catalogue> read_catalogue(const std::filesystem::path& path, const std::vector<OfferedKernel>& offered);
+// legal_* are errors. Names are told apart without their providers: none may come twice, in one file or in two.
+Result<Catalogue> read_catalogue(const std::vector<std::filesystem::path>& files, const std::vector<OfferedKernel>& offered);
 
 // A mutant that no case of the suite can catch, and why that is accepted.
 struct ReviewedSurvivor {

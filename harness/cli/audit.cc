@@ -31,7 +31,7 @@ struct AuditOptions {
   ProviderOptions providers;
   CaseOptions cases;
   MeasureOptions measure;
-  std::filesystem::path catalogue;
+  std::vector<std::filesystem::path> catalogues;
   std::string seeds, format = "text";
   bool calibrate = false, quiet = false;
   int jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
@@ -65,41 +65,55 @@ std::filesystem::path without_options(const std::string& library) {
   return options == std::string::npos ? library : library.substr(0, options + 3);
 }
 
-// The mutants that come with plumbline, in every precision they have; else what is named.
-std::vector<std::string> audited_libraries(const AuditOptions& options) {
+std::string_view provider_of(std::string_view kernel) { return kernel.substr(0, kernel.find('/')); }
+
+// Mutants that come with plumbline, in every precision they have: those that the suites name, "mutants" where they name none. Or else
+// what is named by --provider.
+std::vector<std::string> audited_libraries(const AuditOptions& options, const std::vector<Suite>& suites) {
   if (!options.providers.providers.empty()) return options.providers.providers;
+  const auto are_named = [&](std::string_view provider) {
+    const auto names = [&](const SuiteCase& c) { return provider_of(c.kernel_pattern) == provider; };
+    return std::any_of(suites.begin(), suites.end(), [&](const Suite& s) { return std::any_of(s.cases.begin(), s.cases.end(), names); });
+  };
+  std::vector<std::string> libraries;
   const std::string mutants = (library_directory() / "plumbline_mutants.so").string();
-  if (!std::filesystem::exists(mutants)) return {};
-  return {mutants, mutants + ":mode=tf32", mutants + ":mode=e4m3"};
+  const std::string mma_mutants = (library_directory() / "plumbline_mma_mutants.so").string();
+  const bool with_mma = are_named("mma_mutants") && std::filesystem::exists(mma_mutants);
+  if (std::filesystem::exists(mutants) && (!with_mma || are_named("mutants"))) {
+    libraries = {mutants, mutants + ":mode=tf32", mutants + ":mode=e4m3"};
+  }
+  if (with_mma) libraries.push_back(mma_mutants);
+  return libraries;
 }
 
-// Of the libraries, the folder of the first that has a catalogue beside it.
-Result<std::filesystem::path> catalogue_path(const AuditOptions& options, const std::vector<std::string>& libraries) {
-  if (!options.catalogue.empty()) return options.catalogue;
+// NAME.toml or mutants.toml beside each library NAME.so, of those that have one.
+Result<std::vector<std::filesystem::path>> catalogue_files(const AuditOptions& options, const std::vector<std::string>& libraries) {
+  if (!options.catalogues.empty()) return options.catalogues;
+  std::vector<std::filesystem::path> files;
   for (const std::string& library : libraries) {
-    auto path = without_options(library).parent_path() / "mutants.toml";
-    if (std::filesystem::exists(path)) return path;
+    std::filesystem::path path = without_options(library).replace_extension(".toml");
+    if (!std::filesystem::exists(path)) path = path.parent_path() / "mutants.toml";
+    if (std::filesystem::exists(path) && std::find(files.begin(), files.end(), path) == files.end()) files.push_back(path);
   }
+  if (!files.empty()) return files;
   return fail("there is no mutants.toml beside a provider: nothing says which kernels are bugs",
               "build the target plumbline_mutants, or name its library with --provider or the file with --catalogue");
 }
 
-std::string_view provider_of(std::string_view kernel) { return kernel.substr(0, kernel.find('/')); }
-
-// Cases of the family's first provider are those of the others, too: mutants/NAME and mutants_tf32/NAME. What a provider does not take it
+// Cases of a family's first provider are those of the others, too: mutants/NAME and mutants_tf32/NAME. What a provider does not take it
 // refuses.
-void add_family(Suite& suite, const Catalogue& catalogue, const std::vector<OfferedKernel>& kernels) {
+void add_family(Suite& suite, const Family& family, const std::vector<OfferedKernel>& kernels) {
   std::set<std::string_view> others;
   for (const OfferedKernel& kernel : kernels) {
-    if (catalogue.owns(kernel.name) && provider_of(kernel.name) != catalogue.provider) others.insert(provider_of(kernel.name));
+    if (family.owns(kernel.name) && provider_of(kernel.name) != family.provider) others.insert(provider_of(kernel.name));
   }
   std::vector<SuiteCase> cases;
   for (const SuiteCase& c : suite.cases) {
     cases.push_back(c);
-    if (provider_of(c.kernel_pattern) != catalogue.provider) continue;
+    if (provider_of(c.kernel_pattern) != family.provider) continue;
     for (const std::string_view other : others) {
       cases.push_back(c);
-      cases.back().kernel_pattern = std::string(other) + c.kernel_pattern.substr(catalogue.provider.size());
+      cases.back().kernel_pattern = std::string(other) + c.kernel_pattern.substr(family.provider.size());
     }
   }
   suite.cases = std::move(cases);
@@ -122,18 +136,26 @@ std::vector<std::string> replacing_kernels(const AuditOptions& options, const st
   return names;
 }
 
-Result<Plan> plan_of(AuditOptions& options, const Catalogue& catalogue, const std::vector<OfferedKernel>& kernels) {
-  const std::string standard = options.calibrate ? "calibrate.toml" : "audit.toml";
-  if (options.cases.suites.empty()) options.cases.suites = {(home_directory() / "cases" / standard).string()};
-  auto suites = options.cases.read();
-  if (!suites) return tl::unexpected(suites.error());
-  const auto replacing = replacing_kernels(options, *suites, catalogue, kernels);
-  if (!replacing.empty()) use_kernels(*suites, replacing);
-  for (Suite& suite : *suites) {
-    suite.diffs.clear();
-    if (replacing.empty()) add_family(suite, catalogue, kernels);
+// Providers that are named bring bugs of their own: those of tensor cores are plumbline's.
+Result<std::vector<Suite>> read_suites(AuditOptions& options) {
+  const auto standard = [](const char* file) { return (home_directory() / "cases" / file).string(); };
+  if (options.cases.suites.empty()) {
+    options.cases.suites = {standard(options.calibrate ? "calibrate.toml" : "audit.toml")};
+    if (!options.calibrate && options.providers.providers.empty()) options.cases.suites.push_back(standard("audit_mma.toml"));
   }
-  auto plan = make_plan(*suites, kernels, options.cases.filter);
+  return options.cases.read();
+}
+
+Result<Plan> plan_of(const AuditOptions& options, std::vector<Suite> suites, const Catalogue& catalogue,
+                     const std::vector<OfferedKernel>& kernels) {
+  const auto replacing = replacing_kernels(options, suites, catalogue, kernels);
+  if (!replacing.empty()) use_kernels(suites, replacing);
+  for (Suite& suite : suites) {
+    suite.diffs.clear();
+    if (!replacing.empty()) continue;
+    for (const Family& family : catalogue.families) add_family(suite, family, kernels);
+  }
+  auto plan = make_plan(suites, kernels, options.cases.filter);
   if (!plan) return plan;
   std::erase_if(plan->cases, [&](const PlannedCase& c) { return catalogue.is_breaker(c.c.kernel); });
   for (PlannedCase& c : plan->cases) c.timed = false;
@@ -179,18 +201,20 @@ int run(AuditOptions& options) {
   auto reviewed = read_reviewed_survivors(baselines / "audit.toml");
   if (!reviewed) return report_errors(reviewed.error(), exit_usage);
 
-  const std::vector<std::string> audited = audited_libraries(options);
-  auto path = catalogue_path(options, audited);
-  if (!path) return report_errors(path.error(), exit_usage);
+  auto suites = read_suites(options);
+  if (!suites) return report_errors(suites.error(), exit_usage);
+  const std::vector<std::string> audited = audited_libraries(options, *suites);
+  auto files = catalogue_files(options, audited);
+  if (!files) return report_errors(files.error(), exit_usage);
   if (!options.providers.no_default_provider) options.measure.providers = {(library_directory() / "plumbline_cpu.so").string()};
   options.measure.providers.insert(options.measure.providers.end(), audited.begin(), audited.end());
   options.measure.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(options.timeout_s * 1000));
   auto providers = discover(options.measure);
   if (!providers) return report_errors(providers.error(), exit_infrastructure);
   const auto kernels = offered_kernels(*providers);
-  auto catalogue = read_catalogue(*path, kernels);
+  auto catalogue = read_catalogue(*files, kernels);
   if (!catalogue) return report_errors(catalogue.error(), exit_usage);
-  auto plan = plan_of(options, *catalogue, kernels);
+  auto plan = plan_of(options, std::move(*suites), *catalogue, kernels);
   if (!plan) return report_errors(plan.error(), exit_usage);
   if (plan->cases.empty()) return report_errors({{"", 0, "the filters leave no case", "see `plumbline list`"}}, exit_nothing);
 
@@ -229,8 +253,9 @@ void add_audit(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<AuditOptions>();
   options->cases.add_to(*command);
   options->providers.add_to(*command);
-  command->add_option("--catalogue", options->catalogue, "Which kernels are bugs (default: mutants.toml beside the provider)")
-      ->type_name("FILE");
+  command->add_option("--catalogue", options->catalogues, "Which kernels are bugs (default: NAME.toml or mutants.toml beside NAME.so)")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
   auto* calibrate = command->add_flag("--calibrate", options->calibrate, "Legal kernels only: the largest statistics and their limits");
   command->add_option("--seeds", options->seeds, "With --calibrate: N for seeds 1 to N, or A..B")->needs(calibrate);
   command->add_option("--format", options->format, "What goes to stdout")
@@ -244,7 +269,7 @@ void add_audit(CLI::App& app, int& exit_code) {
   command->footer(
       "Exit 1: a bug that no case catches and nobody has reviewed (baselines/audit.toml), a legal kernel that is flagged, or a class of "
       "bugs\n"
-      "of which nothing is caught. Suites default to cases/audit.toml, with --calibrate to cases/calibrate.toml.\n"
+      "of which nothing is caught. Suites default to cases/audit.toml and cases/audit_mma.toml, with --calibrate to cases/calibrate.toml.\n"
       "Examples:\n"
       "  plumbline audit\n"
       "  plumbline audit cases/pr.toml --format markdown\n"

@@ -48,6 +48,7 @@ Json mutant_json(const MutantResult& m) {
               {"first_case", m.first_case},
               {"location", m.location},
               {"fault", m.fault},
+              {"provider", m.mutant->provider},
               {"expected_diagnosis", m.mutant->diagnosis},
               {"diagnosed", name(m.diagnosed)},
               {"caught_by_rule", std::move(by_rule)}};

@@ -65,6 +65,31 @@ Table rules_table(const AuditReport& report) {
   return table;
 }
 
+// Caught of those that count.
+Table classes_table(const AuditReport& report) {
+  Table table{"Mutants caught, by class", {"provider", "class"}, {}, 2};
+  for (const AuditRow& row : report.rows) table.columns.push_back(row.dtype);
+  std::vector<std::pair<std::string, std::string>> classes;
+  for (const MutantResult& m : report.mutants) {
+    const std::pair of{m.mutant->provider, m.mutant->bug_class};
+    if (std::find(classes.begin(), classes.end(), of) == classes.end()) classes.push_back(of);
+  }
+  for (const auto& [provider, bug_class] : classes) {
+    Row line{provider, bug_class};
+    for (const AuditRow& row : report.rows) {
+      int counted = 0, caught = 0;
+      for (const MutantResult& m : report.mutants) {
+        if (m.dtype != row.dtype || m.mutant->provider != provider || m.mutant->bug_class != bug_class || !m.counts()) continue;
+        ++counted;
+        caught += m.caught;
+      }
+      line.push_back(counted == 0 ? "-" : fmt::format("{} of {}", caught, counted));
+    }
+    table.rows.push_back(std::move(line));
+  }
+  return table;
+}
+
 Table survivors_table(const AuditReport& report) {
   Table table{"Survivors", {"mutant", "dtype", "class", "what", "reviewed"}, {}, 5};
   for (const MutantResult& m : report.mutants) {
@@ -140,7 +165,8 @@ std::string closing(const AuditReport& report) {
 
 std::string rendered(const AuditReport& report, const TableWriter& write) {
   std::string text = headline(report) + "\n" + write(rules_table(report));
-  for (const Table& table : {survivors_table(report), lse_table(report), alarms_table(report), diagnosis_table(report)}) {
+  for (const Table& table :
+       {classes_table(report), survivors_table(report), lse_table(report), alarms_table(report), diagnosis_table(report)}) {
     if (!table.rows.empty()) text += write(table);
   }
   return text + closing(report);

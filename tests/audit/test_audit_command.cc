@@ -10,6 +10,7 @@ namespace {
 
 using nlohmann::json;
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -159,6 +160,25 @@ set = { dtype = "fp16", heads = 2, seq_q = 9, seq_kv = 70 }
 )");
   const json report = json::parse(audit("o.toml --format json").text);
   EXPECT_EQ(report["runs"], 7);
+}
+
+TEST_F(Audit, ACatalogueIsNamedAsItsLibrary) {
+  std::filesystem::copy_file(test::build_directory / "lib" / "plumbline" / "plumbline_tiny_mutants.so", directory_ / "bugs.so");
+  write("bugs.toml", read("m.toml"));
+  write("mutants.toml", "provider = \"other\"\n");
+  const auto result = plumbline("audit s.toml -q --baselines reviewed --provider ./bugs.so");
+  EXPECT_EQ(result.code, 0) << result.text;
+  EXPECT_THAT(result.text, AllOf(HasSubstr("Mutants caught, by class"), ContainsRegex("tiny +mask +1 of 1 +1 of 1")));
+  std::filesystem::remove(directory_ / "bugs.toml");
+  EXPECT_THAT(plumbline("audit s.toml -q --baselines reviewed --provider ./bugs.so").text,
+              HasSubstr("the provider other has no correct kernel"));
+}
+
+TEST_F(Audit, NamesStandInOneCatalogueOnly) {
+  write("again.toml", read("m.toml"));
+  const auto result = audit("s.toml --catalogue again.toml");
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.text, ContainsRegex("(again|m).toml:[0-9]+: mask_last_key comes twice"));
 }
 
 TEST_F(Audit, ErrorsNameTheFileAndTheRemedy) {
