@@ -22,9 +22,9 @@ std::string text(const ConfigNode& table, std::string_view key) {
 
 }  // namespace
 
-Catalogue read_catalogue() {
+Catalogue read_catalogue(const std::string& path) {
   Catalogue catalogue;
-  const auto file = read_config(PLUMBLINE_MUTANTS_TOML);
+  const auto file = read_config(path);
   EXPECT_TRUE(file.has_value()) << (file ? "" : to_string(file.error()));
   if (!file) return catalogue;
   for (const ConfigNode& table : file->find("mutant")->items) {

@@ -1,4 +1,4 @@
-// kernels/mutants/mutants.toml, read.
+// kernels/mutants/mutants.toml, or the file of another provider of mutants, read.
 #pragma once
 
 #include <string>
@@ -20,6 +20,6 @@ struct Catalogue {
   std::vector<std::string> legal;
 };
 // Fails the test where the file is not as its header says.
-Catalogue read_catalogue();
+Catalogue read_catalogue(const std::string& file = PLUMBLINE_MUTANTS_TOML);
 
 }  // namespace plumbline::testing

@@ -120,9 +120,11 @@ TEST(Catalogue, ThePageAndTheFileMapAlike) {
   const auto add = [&](const std::string& name, const std::string& zoo) {
     for (const std::string& number : matches(zoo, std::regex("\\b([A-L][0-9]+)\\b(?!-)"))) mutants_of[number].insert(name);
   };
-  const Catalogue catalogue = read_catalogue();
-  for (const Mutant& mutant : catalogue.mutants) add(mutant.name, mutant.zoo);
-  for (const Breaker& breaker : catalogue.breakers) add(breaker.name, breaker.zoo);
+  for (const char* file : {PLUMBLINE_MUTANTS_TOML, PLUMBLINE_MMA_MUTANTS_TOML}) {
+    const Catalogue catalogue = read_catalogue(file);
+    for (const Mutant& mutant : catalogue.mutants) add(mutant.name, mutant.zoo);
+    for (const Breaker& breaker : catalogue.breakers) add(breaker.name, breaker.zoo);
+  }
   for (const auto& [number, mutants] : rows_of_the_page()) EXPECT_EQ(mutants, mutants_of[number]) << number;
 }
 

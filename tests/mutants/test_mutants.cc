@@ -2,10 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <bit>
 
-#include "harness/problem/inputs.h"
 #include "tests/kernels/exact.h"
+#include "tests/mutants/answers.h"
 #include "tests/mutants/catalogue.h"
 
 namespace plumbline::testing {
@@ -75,26 +74,6 @@ Problem problem_for(const Mutant& mutant, DType dtype) {
   if (problem.law == Law::peaky && problem.mask != Mask::none) problem.seq_q = problem.seq_kv = 24;
   return problem;
 }
-
-bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](double x, double y) { return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y); });
-}
-bool same_bits(const Answer& a, const Answer& b) {
-  return a.status == b.status && same_bits(a.out, b.out) && same_bits(a.lse, b.lse) && same_bits(a.padded_out, b.padded_out) &&
-         same_bits(a.padded_lse, b.padded_lse);
-}
-
-struct Filled {
-  explicit Filled(const Problem& problem) : geometry(problem) {
-    inputs.q.resize(geometry.q.bytes());
-    inputs.k.resize(geometry.k.bytes());
-    inputs.v.resize(geometry.v.bytes());
-    fill_inputs(geometry, inputs.q.data(), inputs.k.data(), inputs.v.data());
-  }
-  Geometry geometry;
-  Inputs inputs;
-};
 
 class Mutants : public ::testing::TestWithParam<ModeSetup> {};
 
