@@ -33,8 +33,10 @@ Catalogue read_catalogue(const std::string& path) {
     if (mutant.modes.empty()) mutant.modes = {"fp16", "bf16", "fp32", "tf32", "e4m3"};
     catalogue.mutants.push_back(std::move(mutant));
   }
-  for (const ConfigNode& table : file->find("breaker")->items) {
-    catalogue.breakers.push_back({text(table, "name"), text(table, "breaks"), text(table, "what"), text(table, "zoo")});
+  if (const ConfigNode* breakers = file->find("breaker")) {
+    for (const ConfigNode& table : breakers->items) {
+      catalogue.breakers.push_back({text(table, "name"), text(table, "breaks"), text(table, "what"), text(table, "zoo")});
+    }
   }
   for (const ConfigNode& table : file->find("legal")->items) {
     EXPECT_FALSE(text(table, "what").empty());
