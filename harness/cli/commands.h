@@ -16,6 +16,7 @@ void add_run(CLI::App& app, int& exit_code);
 void add_check(CLI::App& app, int& exit_code);
 void add_audit(CLI::App& app, int& exit_code);
 void add_judge(CLI::App& app, int& exit_code);
+void add_merge(CLI::App& app, int& exit_code);
 void add_show(CLI::App& app, int& exit_code);
 void add_compare(CLI::App& app, int& exit_code);
 void add_matrix(CLI::App& app, int& exit_code);

@@ -48,7 +48,8 @@ Result<void> add_run(JudgedRuns& judged, Store& store, const std::string& text) 
   auto diffs = store.diffs(*run_id);
   if (!run) return tl::unexpected(run.error());
   if (!run->finished) {
-    return fail(fmt::format("run {} was interrupted: there is no verdict on part of it", run_id->substr(0, 8)), "run it again");
+    return fail(fmt::format("run {} was interrupted: there is no verdict on part of it", run_id->substr(0, 8)),
+                fmt::format("`{} --resume` in its database measures the rest", run->info.command_line));
   }
   if (!outcomes) return tl::unexpected(outcomes.error());
   if (!diffs) return tl::unexpected(diffs.error());
@@ -129,7 +130,9 @@ void add_judge(CLI::App& app, int& exit_code) {
   options->database.add_to(*command);
   command->add_option("--baselines", options->providers.baselines, "Directory with contracts.toml and support.toml")->type_name("DIR");
   command->add_option("--format", options->format, "What goes to stdout")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
-  command->footer("Examples:\n  plumbline judge latest --db nightly.db\n  plumbline judge latest~1 latest   # two shards of one run");
+  command->footer(
+      "Examples:\n  plumbline judge latest --db nightly.db\n  plumbline judge latest~1 latest   # two shards of one run\n"
+      "  plumbline merge all.db shard-1.db shard-2.db && plumbline judge latest~1 latest --db all.db");
   command->callback([options, &exit_code] { exit_code = judge_command(*options); });
 }
 

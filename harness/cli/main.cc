@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
   plumbline::cli::add_check(app, exit_code);
   plumbline::cli::add_audit(app, exit_code);
   plumbline::cli::add_judge(app, exit_code);
+  plumbline::cli::add_merge(app, exit_code);
   plumbline::cli::add_show(app, exit_code);
   plumbline::cli::add_compare(app, exit_code);
   plumbline::cli::add_matrix(app, exit_code);

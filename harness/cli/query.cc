@@ -59,7 +59,8 @@ int query(const QueryOptions& options) {
   auto store = options.database.open(true);
   if (!store) return report_errors(store.error(), exit_infrastructure);
   auto table = (*store)->query(sql);
-  if (!table) return report_errors(table.error(), exit_usage);
+  // An error of the file names it; one of the query does not.
+  if (!table) return report_errors(table.error(), table.error().front().file.empty() ? exit_usage : exit_infrastructure);
   if (options.format == "json") {
     fmt::print("{}", render_query_json(*table));
   } else {

@@ -8,6 +8,7 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/progress.h"
+#include "harness/cli/resume.h"
 #include "harness/cli/run_session.h"
 #include "harness/report/invariance_text.h"
 
@@ -21,7 +22,7 @@ struct RunOptions {
   MeasureOptions measure;
   ReferenceOption reference;
   std::vector<std::string> case_ids;
-  bool timed = false, no_store = false, quiet = false;
+  bool timed = false, no_store = false, quiet = false, resume = false;
   int jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   double timeout_s = 60;
   std::uint64_t memory_limit_mib = 8192;
@@ -98,6 +99,82 @@ int report(const RunOptions& options, const RunSession& session) {
   return errors.empty() ? session.exit_code() : report_errors(errors, exit_infrastructure);
 }
 
+// What is measured, and into which run.
+struct Session {
+  std::unique_ptr<Store> store;
+  RunInfo run;
+  std::unique_ptr<RunOwner> owner;
+  StoredPart stored;  // of a run that is resumed
+};
+
+Result<void> take_up_run(Session& session, const RunFacts& facts) {
+  auto run = run_to_resume(*session.store, facts);
+  if (!run) return tl::unexpected(run.error());
+  session.run = std::move(*run);
+  auto owner = RunOwner::claim(session.run.run_id);
+  if (!owner) return tl::unexpected(owner.error());
+  session.owner = std::move(*owner);
+  auto stored = read_part(*session.store, session.run.run_id);
+  if (!stored) return tl::unexpected(stored.error());
+  session.stored = std::move(*stored);
+  return {};
+}
+
+Result<Session> open_session(const RunOptions& options, const Plan& plan, const Runner& runner) {
+  Session session{nullptr, this_run(options.purpose, options.cases.shard, options.reproduce, options.cases.suites), nullptr, {}};
+  session.run.command_line = command_line();
+  if (options.no_store || (!options.case_ids.empty() && !options.database_given)) return session;
+  if (options.resume && !std::filesystem::exists(options.database.path)) {
+    return fail(Error{options.database.path.string(), 0, "there is no run to resume: the file does not exist",
+                      "name the database of the run, or leave --resume out to begin a run"});
+  }
+  auto store = options.database.open(false);
+  if (!store) return tl::unexpected(store.error());
+  session.store = std::move(*store);
+  const auto facts = run_facts(session.run, plan, runner, options.providers.reviewed_directory());
+  store_facts(session.run, facts);
+  if (options.resume) {
+    if (auto taken = take_up_run(session, facts); !taken) return tl::unexpected(taken.error());
+    return session;
+  }
+  auto owner = RunOwner::claim(session.run.run_id);
+  if (!owner) return tl::unexpected(owner.error());
+  session.owner = std::move(*owner);
+  return session;
+}
+
+std::string resume_remedy(const RunSession& session, const Plan& plan, const Session& into) {
+  const auto stored = into.store->outcomes(session.info().run_id);
+  return fmt::format("{} of {} cases are stored; the same command with --resume measures the rest",
+                     stored ? std::to_string(stored->size()) : "some", plan.size());
+}
+
+int measure(const RunOptions& options, const Plan& plan, const Runner& runner, const ReviewedText& text, Session into) {
+  RunSession session(into.run, runner, text, into.store.get());
+  Plan rest = plan;
+  if (options.resume) {
+    rest = remaining(plan, into.stored, runner.invariances);
+    if (!options.quiet) {
+      fmt::print(stderr, "resuming run {}: {} of {} are left\n", into.run.run_id.substr(0, 8), rest.size(), plan.size());
+    }
+    session.resume(std::move(into.stored.outcomes), std::move(into.stored.diffs), std::move(into.stored.invariances));
+  }
+  Result<void> done;
+  {
+    Progress progress(rest.size(), options.quiet);
+    done = session.execute(rest, !plan.partial && options.case_ids.empty(), [&progress] { progress.step(); });
+  }
+  const int code = report(options, session);
+  if (!done) {
+    Errors errors = done.error();
+    errors.push_back({"", 0, "the run is incomplete: it could not be stored", resume_remedy(session, plan, into)});
+    return report_errors(errors, exit_infrastructure);
+  }
+  if (!runner.stop->load()) return code;
+  const std::string remedy = into.store == nullptr ? "run it again" : resume_remedy(session, plan, into);
+  return report_errors({{"", 0, "stopped by a signal: the run is incomplete", remedy}}, exit_infrastructure);
+}
+
 int run(RunOptions& options) {
   if (options.case_ids.empty() == options.cases.suites.empty()) {
     return report_errors({{"", 0, "name suite files or --case ids, one or the other", "for example plumbline run cases/smoke.toml"}},
@@ -128,28 +205,10 @@ int run(RunOptions& options) {
     }
     return report_errors({{"", 0, "the filters leave no case", "see `plumbline list` for what there is"}}, exit_nothing);
   }
-
-  std::unique_ptr<Store> store;
-  const bool stores = !options.no_store && (options.case_ids.empty() || options.database_given);
-  if (stores) {
-    auto opened = options.database.open(false);
-    if (!opened) return report_errors(opened.error(), exit_infrastructure);
-    store = std::move(*opened);
-  }
-  std::atomic<bool>& stop_requested = stop_on_signals();
-  const Runner runner{options.measure, *providers, text->contracts, options.jobs, &stop_requested, invariances};
-  RunSession session(this_run(options.purpose, options.cases.shard, options.reproduce, options.cases.suites), runner, *text, store.get());
-  {
-    Progress progress(plan->size(), options.quiet);
-    auto done = session.execute(*plan, !plan->partial && options.case_ids.empty(), [&progress] { progress.step(); });
-    if (!done) {
-      report(options, session);
-      return report_errors(done.error(), exit_infrastructure);
-    }
-  }
-  const int code = report(options, session);
-  if (stop_requested) return report_errors({{"", 0, "stopped by a signal: the run is incomplete", "run it again"}}, exit_infrastructure);
-  return code;
+  const Runner runner{options.measure, *providers, text->contracts, options.jobs, &stop_on_signals(), invariances};
+  auto session = open_session(options, *plan, runner);
+  if (!session) return report_errors(session.error(), exit_infrastructure);
+  return measure(options, *plan, runner, *text, std::move(*session));
 }
 
 }  // namespace
@@ -164,7 +223,12 @@ void add_run(CLI::App& app, int& exit_code) {
       command->add_option("--case", options->case_ids, "Run this case id (as printed after 'reproduce:'); stored only with --db");
   for (const char* filter : {"--match", "--exclude", "--tier", "--shard", "--kernel", "--device"}) case_option->excludes(filter);
   command->add_flag("--timed", options->timed, "With --case: also time it");
-  command->add_flag("--no-store", options->no_store, "Store nothing, compare with nothing");
+  auto* no_store = command->add_flag("--no-store", options->no_store, "Store nothing, compare with nothing");
+  command
+      ->add_flag("--resume", options->resume,
+                 "Measure what is missing of the newest unfinished run of the same plan, programs and options in the database")
+      ->excludes(no_store)
+      ->excludes(case_option);
   command->add_option("--jobs,-j", options->jobs, "Cases measured at once (timed cases always run alone)")
       ->capture_default_str()
       ->check(CLI::Range(1, 256));
@@ -197,6 +261,8 @@ void add_run(CLI::App& app, int& exit_code) {
       "  plumbline run cases/pr.toml --device emulated:sm_80 --device emulated:sm_90\n"
       "  plumbline run cases/nightly.toml --match '*bf16*' --junit out/junit.xml --save-failures out/failures\n"
       "  plumbline run cases/invariances.toml --invariances\n"
+      "  plumbline run cases/nightly.toml --db night.db --resume   # after a crash, with the arguments of then\n"
+      "  plumbline run cases/nightly.toml --shard 1/4 --db shard-1.db   # then plumbline merge, plumbline judge\n"
       "  plumbline run --case 'cpu/flash/bf16/b2-h4-s128-d64/mask=causal_top_left'");
   command->callback([command, options, &exit_code] {
     options->database_given = command->count("--db") > 0;

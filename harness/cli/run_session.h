@@ -2,6 +2,7 @@
 // Shared by `plumbline run` and the CTest program.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <map>
 #include <memory>
@@ -12,6 +13,7 @@
 
 #include "harness/cli/session.h"
 #include "harness/measure/runner.h"
+#include "harness/store/prompt_commits.h"
 
 namespace plumbline::cli {
 
@@ -20,7 +22,13 @@ class RunSession {
   // `store` may be null: nothing is stored and nothing is compared with the past.
   RunSession(RunInfo run, const Runner& runner, const ReviewedText& text, Store* store);
 
-  // Measures, judges and stores the plan. `complete`: the plan is all of its suites (or of the shard's part of them), so that suite
+  // Takes up a run that the store holds and whose measuring was interrupted: what was stored of it is not asked for again, and `execute`
+  // gets the rest of its plan.
+  void resume(std::vector<StoredOutcome> outcomes, std::vector<StoredDiff> diffs, std::vector<StoredInvariance> invariances);
+
+  // Measures, judges and stores the plan. What is measured is committed at once, or within 20 ms where cases follow each other faster, so
+  // that a process that is killed loses nothing else. The first failure to store ends the measuring: what has been stored stays, the run
+  // stays unfinished and can be resumed. `complete`: the plan is all of its suites (or of the shard's part of them), so that suite
   // statistics are judged.
   Result<void> execute(const Plan& plan, bool complete, const std::function<void()>& progress);
 
@@ -43,6 +51,11 @@ class RunSession {
   void take(InvarianceOutcome outcome);
   void confirm_regressions(const Plan& plan);
   void keep(Result<void> result);
+  void measure(const Plan& plan, const std::function<void()>& progress);
+  void judge_run(bool complete);
+  template <class Row>
+  void store(const Row& row);
+  bool stopped() const { return store_failed_ || (runner_.stop != nullptr && runner_.stop->load()); }
 
   RunInfo run_;
   const Runner& runner_;
@@ -52,8 +65,12 @@ class RunSession {
   std::vector<StoredDiff> diffs_;
   std::vector<SuiteScore> scores_;
   std::vector<StoredInvariance> invariances_;
-  std::map<std::string, Past> past_;                     // by case id
-  std::set<std::pair<std::string, std::string>> taken_;  // (suite, case id)
+  std::map<std::string, Past> past_;                        // by case id
+  std::set<std::pair<std::string, std::string>> taken_;     // (suite, case id)
+  std::set<std::array<std::string, 3>> taken_invariances_;  // (suite, case id, invariance)
+  bool resumed_ = false;
+  std::optional<PromptCommits> commits_;  // while measuring into a store
+  std::atomic<bool> store_failed_ = false;
   Errors store_errors_;
 };
 

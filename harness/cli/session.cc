@@ -19,6 +19,7 @@
 #include "harness/cli/build_info.h"
 #include "harness/cli/commands.h"
 #include "harness/provider/default_providers.h"
+#include "harness/report/format.h"
 
 namespace plumbline::cli {
 namespace {
@@ -120,8 +121,10 @@ std::vector<std::string> ProviderOptions::libraries() const {
   return all;
 }
 
+std::filesystem::path ProviderOptions::reviewed_directory() const { return baselines.empty() ? home_directory() / "baselines" : baselines; }
+
 Result<ReviewedText> ProviderOptions::reviewed_text() const {
-  const auto directory = baselines.empty() ? home_directory() / "baselines" : baselines;
+  const auto directory = reviewed_directory();
   auto contracts = Contracts::read(directory / "contracts.toml");
   auto support = SupportTable::read(directory / "support.toml");
   Errors errors;
@@ -205,6 +208,17 @@ std::string program_name() {
   std::string name;
   std::getline(file, name, '\0');
   return name.find('/') == std::string::npos ? "plumbline" : name;
+}
+
+std::string command_line() {
+  std::ifstream file("/proc/self/cmdline");
+  std::string text;
+  for (std::string word; std::getline(file, word, '\0');) {
+    if (word == "--resume") continue;
+    const bool plain = !word.empty() && word.find_first_of(" \t\n'\"\\$`*?[]{}()<>|&;#~!") == std::string::npos;
+    text += (text.empty() ? "" : " ") + (plain ? word : shell_quoted(word));
+  }
+  return text;
 }
 
 std::string reproduce_command(const RunInfo& run) {

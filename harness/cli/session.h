@@ -47,6 +47,7 @@ struct ProviderOptions {
   std::vector<std::string> libraries() const;
   // `plumbline run` with these options: the start of a line that repeats a case.
   std::string command_line() const;
+  std::filesystem::path reviewed_directory() const;  // where contracts.toml and support.toml are
   Result<ReviewedText> reviewed_text() const;
 };
 
@@ -90,5 +91,7 @@ RunInfo this_run(const std::string& purpose, const std::string& shard, const std
 std::string reproduce_command(const RunInfo& run);
 // "plumbline", or the path it was called by where that is needed to find it.
 std::string program_name();
+// This process's arguments as a shell would take them again, without --resume.
+std::string command_line();
 
 }  // namespace plumbline::cli

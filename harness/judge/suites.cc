@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <numbers>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -125,9 +126,20 @@ void add_drifts(const std::vector<const Outcome*>& outcomes, const std::vector<c
 
 std::vector<SuiteScore> judge_suites(const std::vector<const Outcome*>& outcomes, const Contracts& contracts,
                                      const std::vector<const Baseline*>& baselines, bool complete) {
+  // A sum's last bits depend on its order, and outcomes come as threads finish them, shards as they are named: the cases' names decide.
+  std::vector<std::size_t> order(outcomes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto names = [&](std::size_t i) { return std::tie(outcomes[i]->suite, outcomes[i]->case_id); };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return names(a) < names(b); });
+  std::vector<const Outcome*> sorted;
+  std::vector<const Baseline*> past;
+  for (const std::size_t i : order) {
+    sorted.push_back(outcomes[i]);
+    past.push_back(i < baselines.size() ? baselines[i] : nullptr);
+  }
   std::vector<SuiteScore> result;
-  add_sums(outcomes, contracts, complete, result);
-  add_drifts(outcomes, baselines, complete, result);
+  add_sums(sorted, contracts, complete, result);
+  add_drifts(sorted, past, complete, result);
   return result;
 }
 

@@ -45,7 +45,10 @@ std::vector<Task> timed_tasks(const Plan& plan) {
 
 void Runner::run(const Plan& plan, const RunSinks& sinks) const {
   std::mutex mutex;
-  const auto stopped = [this] { return stop != nullptr && stop->load(std::memory_order_relaxed); };
+  const auto stopped = [this, &sinks] {
+    return (stop != nullptr && stop->load(std::memory_order_relaxed)) ||
+           (sinks.full != nullptr && sinks.full->load(std::memory_order_relaxed));
+  };
   const auto run_tasks = [&](const std::vector<Task>& tasks, int threads) {
     std::atomic<std::size_t> next{0};
     const auto work = [&] {

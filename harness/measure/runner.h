@@ -16,6 +16,8 @@ struct RunSinks {
   // After each case or diff of the plan.
   std::function<void()> progress;
   std::function<void(InvarianceOutcome)> invariance = nullptr;
+  // Set by a sink that can take no more: no new work is started.
+  const std::atomic<bool>* full = nullptr;
 };
 
 struct Runner {

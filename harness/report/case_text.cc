@@ -10,12 +10,6 @@
 namespace plumbline {
 namespace {
 
-std::string shell_quoted(const std::string& text) {
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  return quoted + "'";
-}
-
 std::string nearest(const Judgement& judgement) {
   if (judgement.nearest_statistic.empty()) return "";
   return fmt::format("{} of the limit ({})", percent(judgement.percent_of_limit), judgement.nearest_statistic);

@@ -12,6 +12,12 @@ namespace plumbline {
 
 std::string number(double value) { return fmt::format("{:.4g}", value); }
 
+std::string shell_quoted(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
 std::string percent(double value) { return value > 9999 ? "> 9999 %" : fmt::format("{:.0f} %", value); }
 
 std::string duration(double time_ns) {

@@ -15,7 +15,7 @@
 namespace plumbline {
 namespace {
 
-constexpr std::size_t batch_rows = 100;
+constexpr std::size_t batch_rows = 1000;  // of random keys: small batches write the leaves of every index again and again
 constexpr std::chrono::seconds batch_age{2};
 
 // Columns that are not part of a row's own description, in the order in which write() binds them.
@@ -147,6 +147,7 @@ Result<void> BatchWriter::check_run(const std::string& run_id) {
 Result<void> BatchWriter::flush() {
   last_flush_ = std::chrono::steady_clock::now();
   if (pending_.empty()) return {};
+  if (auto moved = check_in_place(db_, path_); !moved) return moved;
   Errors refused;
   const auto write_all = [&]() -> Result<void> {
     SQLite::Transaction transaction(db_, SQLite::TransactionBehavior::IMMEDIATE);

@@ -19,6 +19,16 @@ inline constexpr int busy_timeout_ms = 20'000;  // a merge of a million rows hol
 // An open connection with our pragmas, migrated and with the current views unless `read_only`. See Store::open for what is refused.
 Result<std::unique_ptr<SQLite::Database>> open_database(const std::filesystem::path& path, bool read_only);
 
+// For merging: copies what the file holds now, whatever its schema, to `copy`, which is then as open_database leaves it. Refuses what
+// open_database refuses, and damage that SQLite's integrity_check finds. The file itself is only read.
+Result<std::unique_ptr<SQLite::Database>> open_copy(const std::filesystem::path& path, const std::filesystem::path& copy);
+
+// An error where the file is no longer where it was opened: SQLite would go on writing to what nobody can open any more.
+Result<void> check_in_place(SQLite::Database& db, const std::filesystem::path& path);
+
+// An error unless SQLite's integrity_check finds nothing.
+Result<void> check_integrity(SQLite::Database& db, const std::filesystem::path& path);
+
 // Whether a later outcome may be compared with one of this verdict.
 bool can_be_baseline(Verdict verdict);
 

@@ -44,6 +44,10 @@ int refuse_side_effects(void*, int action, const char* first, const char* second
 Error query_error(sqlite3* handle, int code) {
   if (code == SQLITE_AUTH)
     return {"", 0, fmt::format("the query would do more than read ({})", sqlite3_errmsg(handle)), "only SELECT is permitted"};
+  for (const int of_file : {SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_FULL, SQLITE_BUSY, SQLITE_LOCKED}) {
+    if ((code & 0xFF) == of_file)
+      return database_error(sqlite3_db_filename(handle, "main"), "the query failed", SQLite::Exception(handle, code));
+  }
   return {"", 0, fmt::format("the query failed: {}", sqlite3_errmsg(handle)), "baselines/README.md describes the views and their columns"};
 }
 

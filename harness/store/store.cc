@@ -102,6 +102,7 @@ class SqliteStore final : public Store {
 // Pending rows are written and the run is known.
 Result<void> SqliteStore::check_run(const std::string& run_id) {
   if (auto flushed = flush(); !flushed) return flushed;
+  if (auto in_place = check_in_place(*db_, path_); writer_ && !in_place) return in_place;
   return guarded(path_, "looking up the run", [&]() -> Result<void> {
     SQLite::Statement find(*db_, "SELECT 1 FROM run WHERE run_id = ?");
     find.bind(1, run_id);

@@ -69,7 +69,7 @@ class Store {
   virtual ~Store() = default;
 
   virtual Result<void> begin_run(const RunInfo& run) = 0;
-  // Batches rows; flushed when 100 are waiting or, by the next add, 2 seconds after the last flush; by flush(), by finish_run, by whatever
+  // Batches rows; flushed when 1000 are waiting or, by the next add, 2 seconds after the last flush; by flush(), by finish_run, by whatever
   // reads rows, and when the Store goes away. BEGIN IMMEDIATE with a busy timeout of 20 s. NaN statistics are stored as +Inf; errors of an
   // outcome that is not ok, and times of an untimed one, are not stored.
   // An outcome of the same run, case and suite replaces the earlier one.

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <thread>
 
+#include "harness/store/prompt_commits.h"
 #include "tests/store/fixture.h"
 
 namespace plumbline {
@@ -57,6 +58,36 @@ TEST_F(Concurrency, AReaderSeesFinishedBatchesWhileAWriterWrites) {
   EXPECT_EQ(value_of(reader->outcomes(run_info(1).run_id)).size(), 0u);
   value_of(writer->flush());
   EXPECT_EQ(value_of(reader->outcomes(run_info(1).run_id)).size(), 1u);
+}
+
+// No further row is needed: the second of two that come together is committed soon after the first.
+TEST_F(Concurrency, RowsAreCommittedPromptly) {
+  const auto writer = open();
+  const auto reader = open(true);
+  const std::string run_id = run_info(1).run_id;
+  value_of(writer->begin_run(run_info(1)));
+  PromptCommits commits(*writer, [](const Errors& errors) { ADD_FAILURE() << to_string(errors); });
+  StoredOutcome outcome = passing();
+  for (const char* suite : {"one", "two"}) {
+    const auto lock = commits.lock();
+    outcome.outcome.suite = suite;
+    value_of(writer->add(run_id, outcome));
+    commits.added();
+    EXPECT_GE(value_of(reader->outcomes(run_id)).size(), 1u) << "the first is committed at once";
+  }
+  for (int tries = 0; tries < 1000 && value_of(reader->outcomes(run_id)).size() < 2; ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(value_of(reader->outcomes(run_id)).size(), 2u);
+}
+
+TEST_F(Concurrency, ADeletedFileIsNamed) {
+  const auto store = open();
+  value_of(store->begin_run(run_info(1)));
+  value_of(store->add(run_info(1).run_id, passing()));
+  std::filesystem::remove(path_);
+  EXPECT_THAT(error_of(store->flush()), AllOf(HasSubstr(path_.string()), HasSubstr("was deleted or replaced")));
+  EXPECT_THAT(error_of(store->finish_run(run_info(1).run_id, 0, true)), HasSubstr("was deleted or replaced"));
 }
 
 // A file size limit stands for a full disk.
