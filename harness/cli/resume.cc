@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -28,9 +27,11 @@ constexpr const char* facts_member = "resumable";
 std::string digest(std::string_view text) { return hex(key_of(text)).substr(0, 16); }
 
 std::string digest_of_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return "unreadable";
-  return digest(std::string{std::istreambuf_iterator<char>(file), {}});
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  std::string bytes(file ? static_cast<std::size_t>(file.tellg()) : 0, '\0');
+  file.seekg(0);
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));  // at once: programs are tens of MB
+  return file ? digest(bytes) : "unreadable";
 }
 
 std::string text_of(const PlannedCase& c) {

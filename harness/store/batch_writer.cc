@@ -104,9 +104,10 @@ BatchWriter::BatchWriter(SQLite::Database& db, std::filesystem::path path)
 Result<void> BatchWriter::add(const std::string& run_id, const StoredOutcome& outcome) {
   const Outcome& o = outcome.outcome;
   Errors errors = check_ids({{"case id", o.case_id}, {"kernel", o.c.kernel}, {"device", o.c.device}, {"suite", o.suite}});
-  if (auto error = check_spec(spec_text(o.description.spec), o.case_id)) errors.push_back(std::move(*error));
+  std::string spec = spec_text(o.description.spec);
+  if (auto error = check_spec(spec, o.case_id)) errors.push_back(std::move(*error));
   if (!errors.empty()) return tl::unexpected(std::move(errors));
-  return keep({run_id, outcome});
+  return keep({run_id, PendingOutcome{outcome, std::move(spec)}});
 }
 
 Result<void> BatchWriter::add(const std::string& run_id, const StoredDiff& diff) {
@@ -205,14 +206,15 @@ Key BatchWriter::write_spec(const std::string& spec) {
   return key;
 }
 
-void BatchWriter::write(const std::string& run_id, const StoredOutcome& stored) {
+void BatchWriter::write(const std::string& run_id, const PendingOutcome& pending) {
+  const StoredOutcome& stored = pending.stored;
   const Outcome& outcome = stored.outcome;
   const Key case_key = key_of(outcome.case_id);
   write_case(case_key, outcome);
   insert_outcome_.bind(1, run_id);
   bind_key(insert_outcome_, 2, case_key);
   bind_key(insert_outcome_, 3, write_build(outcome));
-  bind_key(insert_outcome_, 4, write_spec(spec_text(outcome.description.spec)));
+  bind_key(insert_outcome_, 4, write_spec(pending.declared_spec));
   bind_key(insert_outcome_, 5, write_spec(outcome.spec_judged));
   insert_outcome_.bind(6, arch_of(outcome, arch_of_run_.at(run_id)));
   bind_versions(insert_outcome_, 7);

@@ -30,14 +30,18 @@ class BatchWriter {
   Result<void> flush();
 
  private:
+  struct PendingOutcome {
+    StoredOutcome stored;
+    std::string declared_spec;  // as text
+  };
   struct Pending {
     std::string run_id;
-    std::variant<StoredOutcome, StoredDiff> row;
+    std::variant<PendingOutcome, StoredDiff> row;
   };
   Result<void> keep(Pending pending);
   Result<void> check_run(const std::string& run_id);
   std::optional<Error> check_spec(const std::string& spec, const std::string& case_id);
-  void write(const std::string& run_id, const StoredOutcome& stored);
+  void write(const std::string& run_id, const PendingOutcome& pending);
   void write(const std::string& run_id, const StoredDiff& stored);
   bool is_new(const Key& key) { return known_.insert(key).second; }
   void write_case(const Key& key, const Outcome& outcome);

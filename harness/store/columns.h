@@ -106,7 +106,7 @@ class Binder {
   template <class T>
   void put(T value) {
     if constexpr (std::is_enum_v<T>) {
-      statement_.bind(index_, std::string(name(value)));
+      statement_.bindNoCopy(index_, name(value).data());  // a literal
     } else {
       statement_.bind(index_, static_cast<std::int64_t>(value));
     }

@@ -274,9 +274,9 @@ Result<std::unique_ptr<SQLite::Database>> open_copy(const fs::path& given, const
 Result<std::unique_ptr<SQLite::Database>> open_database(const fs::path& given, bool read_only) {
   const fs::path path = fs::absolute(given);  // also keeps SQLite from reading a meaning into "file:" or ":memory:"
   if (auto refused = refuse_file(path, read_only)) return fail(*refused);
+  const int writing = SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE | SQLite::OPEN_NOMUTEX;  // one thread at a time drives a Store
   return guarded(path, "opening the database", [&]() -> Result<std::unique_ptr<SQLite::Database>> {
-    auto db = read_only ? connect_for_reading(path)
-                        : std::make_unique<SQLite::Database>(path.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, busy_timeout_ms);
+    auto db = read_only ? connect_for_reading(path) : std::make_unique<SQLite::Database>(path.string(), writing, busy_timeout_ms);
     if (auto refused = refuse_contents(path, *db, read_only, schema_version)) return fail(*refused);
     db->exec("PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY");
     if (read_only) return db;

@@ -58,9 +58,9 @@ struct StoredInvariance {
   Judgement judgement;
 };
 
-// One thread drives one Store; any number of Stores, in any processes of one host, may have the same file open. A failed write leaves
-// what was stored before intact and names the file, what SQLite says and a remedy. Ids are stored as they are, or refused where they are
-// not UTF-8 without NUL; other words are repaired.
+// One thread at a time drives one Store; any number of Stores, in any processes of one host, may have the same file open. A failed write
+// leaves what was stored before intact and names the file, what SQLite says and a remedy. Ids are stored as they are, or refused where they
+// are not UTF-8 without NUL; other words are repaired.
 class Store {
  public:
   // Opens or creates. Errors (each leaves the file untouched): not a database, another program's application_id, a newer schema,

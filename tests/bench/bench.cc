@@ -4,11 +4,15 @@
 #include <tbb/task_arena.h>
 
 #include <filesystem>
+#include <mutex>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "harness/measure/measurer.h"
 #include "harness/problem/inputs.h"
 #include "harness/reference/reference.h"
+#include "harness/store/prompt_commits.h"
 #include "harness/store/store.h"
 
 namespace plumbline {
@@ -80,28 +84,63 @@ void small_case(benchmark::State& state) {
 }
 BENCHMARK(small_case)->Unit(benchmark::kMicrosecond)->UseRealTime();
 
+// Outcomes as a nightly run has them: many problems on a few kernels, with errors, a worst element and figures for each head.
+StoredOutcome outcome_of_a_night(std::int64_t i) {
+  StoredOutcome stored;
+  Outcome& outcome = stored.outcome;
+  outcome.suite = "bench";
+  outcome.group = "prefill";
+  outcome.tier = "nightly";
+  outcome.c.kernel = "cpu/kernel_" + std::to_string(i % 10);
+  outcome.c.problem = prefill(64);
+  outcome.c.problem.seed = static_cast<std::uint64_t>(i);
+  outcome.case_id = case_id(outcome.c);
+  outcome.status = Status::ok;
+  outcome.description.spec = strict_spec(outcome.c.problem);
+  outcome.description.build_id = "0123456789abcdef";
+  outcome.spec_judged = spec_text(outcome.description.spec);
+  outcome.problem_digest = outcome.output_digest = std::string(32, 'd');
+  outcome.worst = WorstElement{};
+  outcome.worst_statistic = "peak";
+  outcome.head_rms.assign(32, 0.8F);
+  stored.judgement.verdict = Verdict::pass;
+  stored.judgement.nearest_statistic = "peak";
+  return stored;
+}
+
+enum Storing { in_batches, as_a_run_does, each_for_itself };
+
+// Argument 1: in_batches, as_a_run_does (each row committed within 20 ms), or a commit for each row. Opening and closing included.
 void store_outcomes(benchmark::State& state) {
   const auto path = std::filesystem::temp_directory_path() / ("plumbline_bench_" + std::to_string(::getpid()) + ".db");
+  std::vector<StoredOutcome> outcomes;
+  for (std::int64_t i = 0; i < state.range(0); ++i) outcomes.push_back(outcome_of_a_night(i));
   for (auto _ : state) {
     std::filesystem::remove(path);
     auto store = Store::open(path);
     RunInfo run;
     run.run_id = "00000000-0000-4000-8000-000000000000";
     run.started_at = "2026-01-01T00:00:00Z";
-    if (!store || !(*store)->begin_run(run)) state.SkipWithError("cannot store");
-    for (int i = 0; i < state.range(0); ++i) {
-      StoredOutcome stored;
-      stored.outcome.c.kernel = "cpu/flash";
-      stored.outcome.c.problem.seed = static_cast<std::uint64_t>(i);
-      stored.outcome.case_id = case_id(stored.outcome.c);
-      stored.outcome.suite = "bench";
-      if (!(*store)->add(run.run_id, stored)) state.SkipWithError("cannot store");
+    if (!store || !(*store)->begin_run(run)) return state.SkipWithError("cannot store");
+    std::optional<PromptCommits> commits;
+    if (state.range(1) == as_a_run_does) commits.emplace(**store, [&](const Errors&) { state.SkipWithError("cannot store"); });
+    for (const StoredOutcome& outcome : outcomes) {
+      const auto lock = commits ? commits->lock() : std::unique_lock<std::mutex>();
+      if (!(*store)->add(run.run_id, outcome)) return state.SkipWithError("cannot store");
+      if (commits) commits->added();
+      if (state.range(1) == each_for_itself && !(*store)->flush()) return state.SkipWithError("cannot store");
     }
-    if (!(*store)->flush()) state.SkipWithError("cannot store");
+    commits.reset();
+    if (!(*store)->finish_run(run.run_id, 0, true)) return state.SkipWithError("cannot store");
   }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
   std::filesystem::remove(path);
 }
-BENCHMARK(store_outcomes)->Arg(20'000)->Unit(benchmark::kMillisecond)->UseRealTime()->Iterations(1);
+BENCHMARK(store_outcomes)
+    ->ArgsProduct({{20'000}, {in_batches, as_a_run_does, each_for_itself}})
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime()
+    ->Iterations(1);
 
 }  // namespace
 }  // namespace plumbline

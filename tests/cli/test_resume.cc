@@ -28,7 +28,7 @@ name = "g"
 reason = "quick cases, two kernels for each problem"
 kernels = ["cpu/flash", "cpu/flash_p32"]
 set = { heads_q = 2, heads_kv = 1, head_dim = 32 }
-product = { dtype = ["fp16", "bf16"], seq = [3, 9, 16, 33], mask = ["none", "causal_top_left"] }
+product = { dtype = ["fp16", "bf16"], seq = [3, 9, 16, 33, 65, 80, 100], mask = ["none", "causal_top_left"] }
 [[diff]]
 name = "d"
 reason = "sides that are no cases of the group"
@@ -141,7 +141,7 @@ TEST_F(Resume, KilledAtAHundredMomentsLosesNothing) {
   const double duration = std::chrono::duration<double>(steady_clock::now() - start).count();
   const auto expected = contents("undisturbed.db");
   const auto cases = raw_sql(directory_ / "undisturbed.db", newest_outcomes).size();
-  ASSERT_EQ(cases, 36U);
+  ASSERT_EQ(cases, 60U);
 
   std::mt19937 random(20260);
   std::uniform_real_distribution<double> moment(0, duration);
@@ -201,7 +201,7 @@ TEST_F(Resume, SaysWhatDiffersAndWhatToDo) {
   const auto refused = plumbline(run_arguments("past.db") + " --resume --timeout 61 --match '*fp16*'");
   EXPECT_EQ(refused.code, 3);
   EXPECT_THAT(refused.text, HasSubstr("--timeout: 60000 ms then, 61000 ms now"));
-  EXPECT_THAT(refused.text, HasSubstr("plan: 32 cases and 2 diffs"));
+  EXPECT_THAT(refused.text, HasSubstr("plan: 56 cases and 2 diffs"));
   EXPECT_THAT(refused.text, HasSubstr("call it as then ("));
   const auto provider = std::filesystem::path(test::cpu_provider());
   std::filesystem::copy_file(provider, directory_ / "plumbline_cpu.so");
