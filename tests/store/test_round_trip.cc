@@ -539,23 +539,23 @@ TEST_F(RoundTrip, WhatIsNotThereIsAnError) {
   EXPECT_THAT(error_of(store->begin_run(yesterday)), testing::AllOf(HasSubstr("'yesterday'"), HasSubstr("versions_json")));
 }
 
-TEST_F(RoundTrip, RowsAreBatchedByHundreds) {
+TEST_F(RoundTrip, RowsAreBatchedByThousands) {
   const auto store = open();
   value_of(store->begin_run(run_info(1)));
   const auto stored_rows = [&] { return raw_sql(path_, "SELECT count(*) FROM outcome")[0][0]; };
   StoredOutcome outcome = passing();
-  for (int i = 0; i < 99; ++i) {
+  for (int i = 0; i < 999; ++i) {
     outcome.outcome.suite = std::to_string(i);
     value_of(store->add(run_info(1).run_id, outcome));
   }
   EXPECT_EQ(stored_rows(), "0");
-  outcome.outcome.suite = "the hundredth";
+  outcome.outcome.suite = "the thousandth";
   value_of(store->add(run_info(1).run_id, outcome));
-  EXPECT_EQ(stored_rows(), "100");
+  EXPECT_EQ(stored_rows(), "1000");
   outcome.outcome.suite = "one more";
   value_of(store->add(run_info(1).run_id, outcome));
   value_of(store->flush());
-  EXPECT_EQ(stored_rows(), "101");
+  EXPECT_EQ(stored_rows(), "1001");
 }
 
 TEST_F(RoundTrip, AStoreThatGoesAwayWritesItsRows) {
