@@ -114,6 +114,9 @@ Result<void> take_up_run(Session& session, const RunFacts& facts) {
   auto owner = RunOwner::claim(session.run.run_id);
   if (!owner) return tl::unexpected(owner.error());
   session.owner = std::move(*owner);
+  const auto still = session.store->run(session.run.run_id);
+  if (!still) return tl::unexpected(still.error());
+  if (still->finished) return fail(fmt::format("run {} was finished by another process just now", session.run.run_id.substr(0, 8)), "");
   auto stored = read_part(*session.store, session.run.run_id);
   if (!stored) return tl::unexpected(stored.error());
   session.stored = std::move(*stored);
@@ -167,7 +170,8 @@ int measure(const RunOptions& options, const Plan& plan, const Runner& runner, c
   const int code = report(options, session);
   if (!done) {
     Errors errors = done.error();
-    errors.push_back({"", 0, "the run is incomplete: it could not be stored", resume_remedy(session, plan, into)});
+    if (session.interrupted())
+      errors.push_back({"", 0, "the run is incomplete: it could not be stored", resume_remedy(session, plan, into)});
     return report_errors(errors, exit_infrastructure);
   }
   if (!runner.stop->load()) return code;

@@ -64,7 +64,7 @@ void RunSession::judge_run(bool complete) {
   scores_ = judge_suites(outcomes, text_.contracts, baselines, complete && !stopped() && run_.shard == "1/1");
   if (store_ == nullptr || stopped()) return;
   keep(store_->add_suite_scores(run_.run_id, scores_));
-  if (store_errors_.empty()) keep(store_->finish_run(run_.run_id, exit_code(), complete));
+  if (!store_failed_) keep(store_->finish_run(run_.run_id, exit_code(), complete));
 }
 
 int RunSession::exit_code() const {
@@ -168,8 +168,9 @@ void RunSession::confirm_regressions(const Plan& plan) {
 
 void RunSession::keep(Result<void> result) {
   if (result) return;
-  store_failed_ = true;
   store_errors_.insert(store_errors_.end(), result.error().begin(), result.error().end());
+  // A row that is refused is gone and the others go on; a store that fails keeps its rows and fails again.
+  if (store_ != nullptr && !store_->flush()) store_failed_ = true;
 }
 
 }  // namespace plumbline::cli

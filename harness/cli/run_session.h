@@ -37,6 +37,7 @@ class RunSession {
   const std::vector<SuiteScore>& scores() const { return scores_; }
   const std::vector<StoredInvariance>& invariances() const { return invariances_; }
   const RunInfo& info() const { return run_; }
+  bool interrupted() const { return store_failed_; }  // measuring ended early, since nothing could be stored any more
   int exit_code() const;
 
  private:
