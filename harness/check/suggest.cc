@@ -106,8 +106,12 @@ class OtherQuestions {
         if (!same)
           add("if causal were top-left (query i sees keys j <= i: PyTorch is_causal) instead of bottom-right", with(Mask::causal_top_left));
         break;
+      case Mask::prefix_lm:
+      case Mask::block_diagonal:
+      case Mask::custom:
+        break;
     }
-    add("without the causal mask", with(Mask::none));
+    add(problem_.is_causal() ? "without the causal mask" : "without the mask", with(Mask::none));
   }
 
   void add_windows() {

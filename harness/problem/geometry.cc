@@ -1,8 +1,10 @@
 #include "harness/problem/geometry.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <numeric>
+#include <span>
 
 #include "harness/problem/counter_hash.h"
 #include "harness/problem/lengths.h"
@@ -70,6 +72,53 @@ std::int64_t first_valid_row(const Problem& problem, std::int64_t seq, std::int6
   return problem.padding == Padding::left ? seq - length : 0;
 }
 
+// A draw for a sample; `index` tells several of one purpose apart.
+std::uint64_t sample_bits(std::uint64_t seed, HashPurpose purpose, std::int64_t sample, std::int64_t index = 0) {
+  return counter_hash(seed, static_cast<std::uint64_t>(purpose), static_cast<std::uint64_t>(sample << 32 | index));
+}
+
+std::int64_t prefix_length(std::uint64_t seed, std::int64_t sample, std::int64_t keys) {
+  return keys == 0 ? 0 : uniform_in(sample_bits(seed, HashPurpose::prefix, sample), 1, keys);
+}
+
+KeyRange document_around(std::uint64_t seed, std::int64_t sample, std::int64_t keys, std::int64_t position) {
+  if (position < 0) return {};
+  KeyRange document{0, keys};
+  for (std::int64_t i = 0; i < 3 && keys > 0; ++i) {
+    const std::int64_t end = uniform_in(sample_bits(seed, HashPurpose::documents, sample, i), 1, keys);
+    if (end <= position) document.begin = std::max(document.begin, end);
+    if (end > position) document.end = std::min(document.end, end);
+  }
+  return document;
+}
+
+// Bits of mask custom for 32 keys of a row.
+std::uint32_t drawn_word(std::uint64_t seed, std::int64_t sample, std::int64_t row, std::int64_t word) {
+  if (row % 16 == 15) return 0;
+  const std::uint64_t row_seed = sample_bits(seed, HashPurpose::mask_bits, sample, row);
+  const std::uint64_t first = splitmix64(row_seed ^ static_cast<std::uint64_t>(2 * word)),
+                      second = splitmix64(row_seed ^ static_cast<std::uint64_t>(2 * word + 1));
+  const auto a = static_cast<std::uint32_t>(first), b = static_cast<std::uint32_t>(first >> 32), c = static_cast<std::uint32_t>(second);
+  return row % 2 == 0 ? a | b : a & b & c;
+}
+
+std::uint32_t bits_of_range(KeyRange keys, std::int64_t word) {
+  const std::int64_t begin = std::clamp<std::int64_t>(keys.begin - 32 * word, 0, 32),
+                     end = std::clamp<std::int64_t>(keys.end - 32 * word, 0, 32);
+  return static_cast<std::uint32_t>((std::uint64_t{1} << end) - (std::uint64_t{1} << begin)) * static_cast<std::uint32_t>(end > begin);
+}
+
+// From the first set bit to behind the last.
+KeyRange hull(std::span<const std::uint32_t> words) {
+  KeyRange keys;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == 0) continue;
+    if (keys.size() == 0) keys.begin = static_cast<std::int64_t>(32 * i) + std::countr_zero(words[i]);
+    keys.end = static_cast<std::int64_t>(32 * i + 32) - std::countl_zero(words[i]);
+  }
+  return keys;
+}
+
 }  // namespace
 
 Geometry::Geometry(const Problem& problem) : problem_(problem) {
@@ -79,6 +128,7 @@ Geometry::Geometry(const Problem& problem) : problem_(problem) {
   seqlens_kv = std::move(lengths.kv);
   if (problem.is_paged()) lay_out_pages();
   lay_out_tensors();
+  if (problem.has_mask_bits()) draw_mask_bits();
 }
 
 Geometry::Geometry(const Problem& problem, StatedLayout stated)
@@ -90,6 +140,7 @@ Geometry::Geometry(const Problem& problem, StatedLayout stated)
       page_count_(stated.page_count),
       visible_(std::move(stated.visible)) {
   lay_out_tensors();
+  if (visible_.empty() && problem.has_mask_bits()) draw_mask_bits();
   assert(visible_.empty() || visible_.size() == static_cast<std::size_t>(total_q()));
 }
 
@@ -116,6 +167,26 @@ void Geometry::lay_out_tensors() {
     v = paged_shape(kv, problem, page_count_, problem.head_dim_vo);
   }
   if (!problem.lse) lse.rank = 0, lse.elements = 0;
+}
+
+void Geometry::draw_mask_bits() {
+  mask_words = (problem_.seq_kv + 31) / 32;
+  mask_bits.assign(static_cast<std::size_t>(problem_.batch * problem_.seq_q * mask_words), 0);
+  std::vector<KeyRange> visible;
+  visible.reserve(static_cast<std::size_t>(total_q()));
+  for (std::int64_t sample = 0; sample < problem_.batch; ++sample) {
+    const KeyRange all{0, length_kv(sample)};
+    for (std::int64_t row = 0; row < length_q(sample); ++row) {
+      const auto words = std::span(mask_bits).subspan(static_cast<std::size_t>((sample * problem_.seq_q + row) * mask_words),
+                                                      static_cast<std::size_t>(mask_words));
+      for (std::int64_t word = 0; word < mask_words; ++word) {
+        words[static_cast<std::size_t>(word)] = has_hidden_keys() ? drawn_word(problem_.seed, sample, row, word) & bits_of_range(all, word)
+                                                                  : bits_of_range(drawn_range(sample, row), word);
+      }
+      visible.push_back(hull(words));
+    }
+  }
+  visible_ = std::move(visible);
 }
 
 void Geometry::lay_out_pages() {
@@ -182,8 +253,31 @@ bool Geometry::padded_row_is_valid(std::int64_t sample, std::int64_t padded_row)
 
 KeyRange Geometry::visible_keys(std::int64_t sample, std::int64_t row) const {
   if (!visible_.empty()) return visible_[static_cast<std::size_t>(cu_seqlens_q[static_cast<std::size_t>(sample)] + row)];
+  return drawn_range(sample, row);
+}
+
+bool Geometry::sees(std::int64_t sample, std::int64_t row, std::int64_t key) const {
+  if (has_hidden_keys()) {
+    const std::int64_t word = (sample * problem_.seq_q + row) * mask_words + key / 32;
+    return (mask_bits[static_cast<std::size_t>(word)] >> (key % 32) & 1U) != 0;
+  }
+  const KeyRange keys = visible_keys(sample, row);
+  return key >= keys.begin && key < keys.end;
+}
+
+std::int64_t Geometry::visible_count(std::int64_t sample, std::int64_t row) const {
+  if (!has_hidden_keys()) return visible_keys(sample, row).size();
+  const auto* words = mask_bits.data() + (sample * problem_.seq_q + row) * mask_words;
+  return std::accumulate(words, words + mask_words, std::int64_t{0},
+                         [](std::int64_t n, std::uint32_t word) { return n + std::popcount(word); });
+}
+
+// All but mask custom, whose visible keys are no range.
+KeyRange Geometry::drawn_range(std::int64_t sample, std::int64_t row) const {
   const std::int64_t keys = length_kv(sample);
   const std::int64_t diagonal = problem_.mask == Mask::causal_top_left ? row : row + keys - length_q(sample);
+  if (problem_.mask == Mask::prefix_lm) return {0, std::min(keys, std::max(prefix_length(problem_.seed, sample, keys), diagonal + 1))};
+  if (problem_.mask == Mask::block_diagonal) return document_around(problem_.seed, sample, keys, diagonal);
   const std::int64_t right = problem_.mask == Mask::none ? problem_.window_right : 0;
   const std::int64_t begin = problem_.window_left < 0 ? 0 : std::max<std::int64_t>(0, diagonal - problem_.window_left);
   const std::int64_t end = right < 0 ? keys : std::min(keys, diagonal + right + 1);

@@ -60,24 +60,35 @@ class Geometry {
   std::int64_t padded_out_offset(std::int64_t sample, std::int64_t padded_row, std::int64_t head) const;
   bool padded_row_is_valid(std::int64_t sample, std::int64_t padded_row) const;
 
-  // Keys that query `row` of `sample` sees: mask and window over the sample's own lengths (never over its padding). {0, 0} if none.
+  // Keys that query `row` of `sample` sees: mask and window over the sample's own lengths (never over its padding). {0, 0} if none. Under
+  // mask custom: from the first visible key to the last; keys between them may be hidden.
   KeyRange visible_keys(std::int64_t sample, std::int64_t row) const;
+  // How many of them are visible.
+  std::int64_t visible_count(std::int64_t sample, std::int64_t row) const;
+  bool sees(std::int64_t sample, std::int64_t row, std::int64_t key) const;
+  bool has_hidden_keys() const { return problem_.mask == Mask::custom; }  // between visible ones
 
   TensorShape q, k, v, out, lse;                          // lse has rank 0 where it is not asked for
   std::vector<std::int32_t> cu_seqlens_q, cu_seqlens_kv;  // batch + 1
   std::vector<std::int32_t> seqlens_q, seqlens_kv;        // batch
   std::vector<std::int32_t> page_table;                   // [batch, pages_per_sample], -1 = unused; empty unless paged
   std::int64_t pages_per_sample = 0;
+  // [batch, seq_q, mask_words] where problem().has_mask_bits(), else empty: bit j % 32 of word j / 32 is set where valid row i sees valid
+  // key j.
+  std::vector<std::uint32_t> mask_bits;
+  std::int64_t mask_words = 0;
 
  private:
   void lay_out_tensors();
+  void draw_mask_bits();
+  KeyRange drawn_range(std::int64_t sample, std::int64_t row) const;
   void lay_out_pages();
   std::int64_t query_offset(const TensorShape& shape, std::int64_t sample, std::int64_t row, std::int64_t head) const;
   std::int64_t key_offset(const TensorShape& shape, std::int64_t sample, std::int64_t key, std::int64_t head_kv) const;
 
   Problem problem_;
   std::int64_t page_count_ = 0;
-  std::vector<KeyRange> visible_;  // of a stated layout
+  std::vector<KeyRange> visible_;  // [total_q] of a stated layout, and of mask bits
 };
 
 }  // namespace plumbline

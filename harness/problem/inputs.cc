@@ -14,6 +14,7 @@
 #include "harness/problem/laws.h"
 #include "harness/problem/parallel.h"
 #include "harness/problem/recorded_inputs.h"
+#include "harness/problem/side_inputs.h"
 
 namespace plumbline {
 namespace {
@@ -38,6 +39,13 @@ struct Tensor {
     encode(shape.dtype, values.first(static_cast<std::size_t>(dims)), at(offset));
   }
 };
+
+// fp8 saturates: stored = value / scale, within what the dtype holds.
+void quantise(std::span<float> values, float scale, DType dtype) {
+  if (size_in_bytes(dtype) > 1) return;
+  const auto largest = static_cast<float>(largest_finite(dtype));
+  for (float& value : values) value = std::clamp(value / scale, -largest, largest);
+}
 
 std::vector<float> fill_pattern(Fill fill, std::uint64_t seed, Stream tensor) {
   std::vector<float> pattern(padded_dims(fill_period), 0.0F);
@@ -91,6 +99,7 @@ void fill_queries(const Geometry& geometry, const Tensor& q) {
 
 void fill_keys_and_values(const Geometry& geometry, const Tensor& k, const Tensor& v) {
   const Problem& problem = geometry.problem();
+  const SideInputs side = side_inputs(problem);
   const auto length = [&](std::int64_t sample) { return geometry.length_kv(sample); };
   for_each_piece(geometry, length, [&](std::int64_t sample, std::int64_t begin, std::int64_t end) {
     std::vector<float> key_values(padded_dims(k.dims)), values(padded_dims(v.dims));
@@ -98,10 +107,14 @@ void fill_keys_and_values(const Geometry& geometry, const Tensor& k, const Tenso
       const HeadLaw law = head_law(problem, sample, head, geometry.length_kv(sample));
       AffineRow special(law.k.noise, k.dims, 0);
       if (law.special.period > 0) special.offset = law.special.vector;
+      const auto at = static_cast<std::size_t>(sample * problem.heads_kv + head);
+      const float k_scale = side.k_scale.empty() ? 1.0F : side.k_scale[at], v_scale = side.v_scale.empty() ? 1.0F : side.v_scale[at];
       for (std::int64_t key = begin; key < end; ++key) {
         generate_row(law.special.contains(key) ? special : law.k, {problem.seed, k.stream, sample, head, key}, k.scale, key_values);
+        quantise(key_values, k_scale, k.shape.dtype);
         k.store(key_values, geometry.k_offset(sample, key, head));
         generate_row(law.v, {problem.seed, v.stream, sample, head, key}, v.scale, values);
+        quantise(values, v_scale, v.shape.dtype);
         v.store(values, geometry.v_offset(sample, key, head));
       }
     }
@@ -151,7 +164,8 @@ void fill_inputs(const Geometry& geometry, void* q, void* k, void* v) {
 
 bool row_is_exact(const Problem& problem, std::int64_t visible) {
   const bool laws = problem.law == Law::exact && problem.v_law == VLaw::grid;
-  const bool plain = problem.k_scale == 1 && problem.v_scale == 1 && problem.scale == 0 && problem.softcap == 0;
+  const bool plain = problem.k_scale == 1 && problem.v_scale == 1 && problem.scale == 0 && problem.softcap == 0 &&
+                     problem.alibi == Alibi::none && problem.sinks == Sinks::none && !problem.has_fp8_kv();
   const std::int64_t fewest = size_in_bytes(problem.out()) < 4 ? 1 : 2;
   return laws && plain && visible >= fewest && visible <= 4096 && std::has_single_bit(static_cast<std::uint64_t>(visible));
 }

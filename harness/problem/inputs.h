@@ -45,9 +45,10 @@ float normal_from_bits(std::uint32_t bits);
 // garbage is finite, between 250 and 350 in size). Runs in the calling oneTBB arena.
 // A query row's position is row + length_kv - length_q (the bottom-right alignment), so the decode of the last token sees the same Q
 // as the last row of the prefill; K and V positions are the key index. Values are generated in fp32, multiplied by k_scale or v_scale
-// in fp32, then rounded to the dtype. What is valid never depends on layout, padding, batch size, page size or page order.
-// Recorded inputs (problem.inputs) are rounded once from the file's values to the dtype instead; row r is the r-th valid row of the file's
-// sample. Throws std::runtime_error where the file is gone or has changed since it was first read.
+// in fp32, then rounded to the dtype; for fp8 divided by its scale (side_inputs.h) before, and saturated. What is valid never depends on
+// layout, padding, batch size, page size or page order. Recorded inputs (problem.inputs) are rounded once from the file's values to the
+// dtype instead; row r is the r-th valid row of the file's sample. Throws std::runtime_error where the file is gone or has changed since it
+// was first read.
 void fill_inputs(const Geometry& geometry, void* q, void* k, void* v);
 
 // Whether a row with `visible` keys must come out without any error. With law exact, V on the grid and no extra scales, a power-of-two

@@ -17,6 +17,15 @@ struct SampleLengths {
 SampleLengths draw_lengths(const Problem& problem);
 
 // Purposes of counter_hash in this layer: one stream each, so that choices do not depend on each other.
-enum class HashPurpose : std::uint64_t { length_kv = 1, length_q = 2, full_sample_kv = 3, full_sample_q = 4, page_order = 5 };
+enum class HashPurpose : std::uint64_t {
+  length_kv = 1,
+  length_q = 2,
+  full_sample_kv = 3,
+  full_sample_q = 4,
+  page_order = 5,
+  prefix = 6,
+  documents = 7,
+  mask_bits = 8
+};
 
 }  // namespace plumbline

@@ -8,7 +8,20 @@
 namespace plumbline {
 
 // Which independent stream of random words a row draws from; stands in the upper bits of a Philox counter, beside the head.
-enum class Stream : std::uint32_t { q = 1, k = 2, v = 3, fill = 4, outliers = 5, needle = 6, columns = 7, exact = 8 };
+enum class Stream : std::uint32_t {
+  q = 1,
+  k = 2,
+  v = 3,
+  fill = 4,
+  outliers = 5,
+  needle = 6,
+  columns = 7,
+  exact = 8,
+  k_scale = 9,
+  v_scale = 10,
+  slopes = 11,
+  sinks = 12
+};
 
 // Row (stream, sample, head, position). Element d takes word d % 4 of the block with counter
 // (d / 4, position, head + (stream << 24), sample) and key `seed`.

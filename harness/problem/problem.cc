@@ -17,12 +17,16 @@ using namespace std::string_view_literals;
 using Message = std::optional<std::string>;
 
 constexpr std::array layout_names{"padded_bshd"sv, "padded_bhsd"sv, "ragged"sv, "paged_nhd"sv, "paged_hnd"sv};
-constexpr std::array mask_names{"none"sv, "causal_top_left"sv, "causal_bottom_right"sv};
+constexpr std::array mask_names{"none"sv, "causal_top_left"sv, "causal_bottom_right"sv, "prefix_lm"sv, "block_diagonal"sv, "custom"sv};
 constexpr std::array padding_names{"right"sv, "left"sv};
 constexpr std::array lengths_names{"full"sv, "random"sv, "near_full"sv, "third"sv, "one_long"sv, "with_zero"sv};
 constexpr std::array fill_names{"garbage"sv, "zeros"sv, "nan"sv};
 constexpr std::array law_names{"normal"sv, "uniform"sv, "llm"sv, "peaky"sv, "near_uniform"sv, "sink"sv, "needle"sv, "exact"sv};
 constexpr std::array v_law_names{"normal"sv, "uniform"sv, "large_mean"sv, "constant"sv, "grid"sv, "band"sv};
+constexpr std::array alibi_names{"none"sv, "standard"sv, "random"sv};
+constexpr std::array sinks_names{"none"sv, "normal"sv, "large"sv};
+constexpr std::array kv_scales_names{"tensor"sv, "head"sv, "batch_head"sv};
+constexpr std::array view_names{"plain"sv, "strided"sv, "packed_qkv"sv, "packed_kv"sv, "v_in_k"sv};
 constexpr std::array float_dtype_names{"fp32"sv, "fp16"sv, "bf16"sv, "e4m3"sv, "e5m2"sv};
 constexpr std::array optional_dtype_names{"none"sv, "fp32"sv, "fp16"sv, "bf16"sv, "e4m3"sv, "e5m2"sv};
 
@@ -73,10 +77,10 @@ constexpr std::array<PairField, 3> pair_fields{{
 }};
 
 constexpr std::array all_fields{
-    "inputs"sv,      "dtype"sv,        "kv_dtype"sv, "out_dtype"sv, "batch"sv,       "heads"sv,       "heads_q"sv, "heads_kv"sv,
-    "seq"sv,         "seq_q"sv,        "seq_kv"sv,   "head_dim"sv,  "head_dim_qk"sv, "head_dim_vo"sv, "mask"sv,    "window"sv,
-    "window_left"sv, "window_right"sv, "layout"sv,   "lengths"sv,   "padding"sv,     "page_size"sv,   "fill"sv,    "law"sv,
-    "v_law"sv,       "k_scale"sv,      "v_scale"sv,  "scale"sv,     "softcap"sv,     "lse"sv,         "seed"sv,
+    "inputs"sv, "dtype"sv,   "kv_dtype"sv, "out_dtype"sv,   "batch"sv,       "heads"sv, "heads_q"sv, "heads_kv"sv,    "seq"sv,
+    "seq_q"sv,  "seq_kv"sv,  "head_dim"sv, "head_dim_qk"sv, "head_dim_vo"sv, "mask"sv,  "window"sv,  "window_left"sv, "window_right"sv,
+    "layout"sv, "lengths"sv, "padding"sv,  "page_size"sv,   "fill"sv,        "law"sv,   "v_law"sv,   "k_scale"sv,     "v_scale"sv,
+    "scale"sv,  "softcap"sv, "alibi"sv,    "sinks"sv,       "kv_scales"sv,   "view"sv,  "lse"sv,     "seed"sv,
 };
 
 template <class Fields>
@@ -193,15 +197,57 @@ void validate_ranges(const Problem& problem, std::vector<std::string>& wrong) {
 void validate_dtypes(const Problem& problem, std::vector<std::string>& wrong) {
   const DType dtype = problem.dtype;
   if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16) {
-    wrong.push_back(fmt::format("dtype {} is not supported yet: use fp32, fp16 or bf16", name(dtype)));
+    wrong.push_back(fmt::format("dtype {}: Q is in fp32, fp16 or bf16", name(dtype)));
   }
-  if (problem.kv() != dtype) {
-    wrong.push_back(fmt::format("kv_dtype {} with dtype {} is not supported yet: both must be equal", name(problem.kv()), name(dtype)));
+  if (problem.kv() != dtype && !(problem.has_fp8_kv() && size_in_bytes(dtype) == 2)) {
+    wrong.push_back(fmt::format("kv_dtype {} with dtype {}: K and V are in the dtype of Q, or in e4m3 or e5m2 beside Q in fp16 or bf16",
+                                name(problem.kv()), name(dtype)));
   }
   if (problem.out() != dtype && problem.out() != DType::f32) {
     wrong.push_back(
         fmt::format("out_dtype {} with dtype {}: the output is in the dtype of Q or in fp32", name(problem.out()), name(dtype)));
   }
+}
+
+void validate_view(const Problem& p, std::vector<std::string>& wrong) {
+  const auto needs = [&](bool fulfilled, std::string_view what) {
+    if (!fulfilled) wrong.push_back(fmt::format("view {} needs {}", name(p.view), what));
+  };
+  const bool heads_last = p.layout == Layout::padded_bshd || p.layout == Layout::ragged;
+  switch (p.view) {
+    case View::plain:
+    case View::strided:
+      return;
+    case View::packed_qkv:
+      needs(heads_last, "layout padded_bshd or ragged");
+      needs(p.seq_q == p.seq_kv, "seq_q equal to seq_kv");
+      needs(p.head_dim_qk == p.head_dim_vo, "head_dim_qk equal to head_dim_vo");
+      needs(p.kv() == p.dtype, "K and V in the dtype of Q");
+      needs(p.lengths != Lengths::with_zero, "query lengths equal to key lengths, not lengths with_zero");
+      return;
+    case View::packed_kv:
+      needs(heads_last || p.layout == Layout::paged_nhd, "layout padded_bshd, ragged or paged_nhd");
+      needs(p.head_dim_qk == p.head_dim_vo, "head_dim_qk equal to head_dim_vo");
+      return;
+    case View::v_in_k:
+      needs(p.head_dim_vo <= p.head_dim_qk, "head_dim_vo of at most head_dim_qk");
+      needs(!p.has_fp8_kv(), "K and V in the dtype of Q: V would have K's scale");
+      needs(p.inputs.empty(), "generated inputs");
+      return;
+  }
+}
+
+void validate_features(const Problem& p, std::vector<std::string>& wrong) {
+  if (p.has_fp8_kv() && !p.inputs.empty()) wrong.push_back(fmt::format("kv_dtype {} needs generated inputs", name(p.kv_dtype)));
+  constexpr double most_mask_bits = 0x1p33;  // 1 GiB
+  if (p.has_mask_bits() && static_cast<double>(p.batch) * static_cast<double>(p.seq_q) * static_cast<double>(p.seq_kv) > most_mask_bits) {
+    wrong.push_back(
+        fmt::format("mask {} of batch {} x seq_q {} x seq_kv {} bits is larger than 1 GiB", name(p.mask), p.batch, p.seq_q, p.seq_kv));
+  }
+  if (p.has_mask_bits() && (p.window_left >= 0 || p.window_right >= 0)) {
+    wrong.push_back(fmt::format("mask {} cannot have a window", name(p.mask)));
+  }
+  validate_view(p, wrong);
 }
 
 Problem with_resolved_dtypes(Problem problem) {
@@ -219,6 +265,10 @@ std::string_view name(Lengths lengths) { return lengths_names.at(static_cast<std
 std::string_view name(Fill fill) { return fill_names.at(static_cast<std::size_t>(fill)); }
 std::string_view name(Law law) { return law_names.at(static_cast<std::size_t>(law)); }
 std::string_view name(VLaw law) { return v_law_names.at(static_cast<std::size_t>(law)); }
+std::string_view name(Alibi alibi) { return alibi_names.at(static_cast<std::size_t>(alibi)); }
+std::string_view name(Sinks sinks) { return sinks_names.at(static_cast<std::size_t>(sinks)); }
+std::string_view name(KvScales scales) { return kv_scales_names.at(static_cast<std::size_t>(scales)); }
+std::string_view name(View view) { return view_names.at(static_cast<std::size_t>(view)); }
 
 double Problem::softmax_scale() const { return scale == 0 ? 1 / std::sqrt(static_cast<double>(head_dim_qk)) : scale; }
 
@@ -228,7 +278,8 @@ Problem canonical(const Problem& problem) {
   if (problem.kv() == problem.dtype) result.kv_dtype = DType::none;
   if (problem.out() == problem.dtype) result.out_dtype = DType::none;
   if (!problem.is_paged()) result.page_size = defaults.page_size;
-  if (problem.mask != Mask::none) result.window_right = defaults.window_right;
+  if (problem.is_causal()) result.window_right = defaults.window_right;
+  if (!problem.has_fp8_kv()) result.kv_scales = defaults.kv_scales;
   for (const RealField& field : real_fields) result.*field.member += 0.0;  // -0 equals 0 but would print differently
   return result;
 }
@@ -246,6 +297,10 @@ std::optional<std::string> set_field(Problem& problem, std::string_view key, std
   if (key == "fill") return set_enum(problem.fill, fill_names, key, value);
   if (key == "law") return set_enum(problem.law, law_names, key, value);
   if (key == "v_law") return set_enum(problem.v_law, v_law_names, key, value);
+  if (key == "alibi") return set_enum(problem.alibi, alibi_names, key, value);
+  if (key == "sinks") return set_enum(problem.sinks, sinks_names, key, value);
+  if (key == "kv_scales") return set_enum(problem.kv_scales, kv_scales_names, key, value);
+  if (key == "view") return set_enum(problem.view, view_names, key, value);
   if (key == "inputs") return set_inputs(problem, value);
   if (key == "window") return set_window(problem, value);
   if (key == "lse") return set_lse(problem, value);
@@ -276,7 +331,7 @@ std::vector<std::string> validate(const Problem& problem) {
   if (problem.heads_q % problem.heads_kv != 0) {
     wrong.push_back(fmt::format("heads_kv {} does not divide heads_q {}", problem.heads_kv, problem.heads_q));
   }
-  if (problem.softcap != 0) wrong.push_back(fmt::format("softcap {} is not supported yet: it must be 0", problem.softcap));
+  validate_features(problem, wrong);
   if (problem.padding == Padding::left && !problem.is_padded()) {
     wrong.push_back(fmt::format("padding left needs a padded layout, not {}", name(problem.layout)));
   }

@@ -14,9 +14,14 @@
 
 namespace plumbline {
 
-// Values equal plumbline_layout, plumbline_mask and plumbline_padding of the provider ABI.
+// Values equal plumbline_layout and plumbline_padding of the provider ABI, and plumbline_mask up to causal_bottom_right.
 enum class Layout : std::uint32_t { padded_bshd = 0, padded_bhsd = 1, ragged = 2, paged_nhd = 3, paged_hnd = 4 };
-enum class Mask : std::uint32_t { none = 0, causal_top_left = 1, causal_bottom_right = 2 };
+// The last three reach a kernel as PLUMBLINE_MASK_CUSTOM with one bit a (sample, query row, key), the same for all heads. With i' = i +
+// len_kv - len_q:
+//   prefix_lm       j <= i', or j among the first keys, of a number drawn for the sample from [1, len_kv]
+//   block_diagonal  i' and j lie in one of up to 4 documents, whose ends are drawn for the sample; none where i' < 0
+//   custom          each bit drawn: 3 of 4 are set in even rows, 1 of 8 in odd ones, none in rows 15, 31, …
+enum class Mask : std::uint32_t { none = 0, causal_top_left = 1, causal_bottom_right = 2, prefix_lm = 3, block_diagonal = 4, custom = 5 };
 enum class Padding : std::uint32_t { right = 0, left = 1 };
 
 // How the lengths of the samples are drawn (deterministically from the seed). `seq_q`, `seq_kv` are the maxima.
@@ -36,6 +41,22 @@ enum class Fill { garbage, zeros, nan };
 // Laws of Q and K (and of V unless v_law says otherwise). harness/problem/inputs.h defines each.
 enum class Law { normal, uniform, llm, peaky, near_uniform, sink, needle, exact };
 enum class VLaw { normal, uniform, large_mean, constant, grid, band };
+
+// ALiBi: b = -slope_h |i + len_kv - len_q - j| is added to the logit, after scale and softcap. Slopes of query heads h = 0 .. H-1:
+//   standard  2^(-8 (h + 1) / H); where H is no power of two, those of the power n below it, then every other one of 2n (Press et al.,
+//   ICLR'22) random    0.3 U(0, 1)  (flash-attention's tests)
+enum class Alibi { none, standard, random };
+// An attention sink: one more logit per query head (natural units, no value vector) in the denominator. N(0, 1), or 5 N(0, 1).
+enum class Sinks { none, normal, large };
+// fp8 K and V: one dequantisation scale for the tensor, for each key head, or for each sample and key head. Drawn from U(0.5, 2), K's and
+// V's apart.
+enum class KvScales { tensor, head, batch_head };
+// How Q, K and V lie in memory beyond their layout:
+//   strided     gaps between rows and between heads in each
+//   packed_qkv  [token, heads_q + 2 heads_kv, dim] in one buffer; padded_bshd and ragged, equal lengths and dimensions
+//   packed_kv   [token, 2 heads_kv, dim] in one buffer: padded_bshd, ragged, paged_nhd; equal dimensions
+//   v_in_k      V is the first head_dim_vo columns of K (absorbed MLA)
+enum class View { plain, strided, packed_qkv, packed_kv, v_in_k };
 
 struct Problem {
   DType dtype = DType::bf16;      // of Q
@@ -62,8 +83,12 @@ struct Problem {
   double k_scale = 1;  // multiplies the generated K before rounding; 0 makes K zero (S2's original)
   double v_scale = 1;  // multiplies the generated V before rounding
   double scale = 0;    // softmax scale; 0 = 1/sqrt(head_dim_qk)
-  double softcap = 0;  // 0 = off; reserved, not accepted yet
-  bool lse = true;     // whether LSE is asked for
+  double softcap = 0;  // 0 = off; c: logits become c tanh(logit / c)
+  Alibi alibi = Alibi::none;
+  Sinks sinks = Sinks::none;
+  KvScales kv_scales = KvScales::tensor;
+  View view = View::plain;
+  bool lse = true;  // whether LSE is asked for
   std::uint64_t seed = 1;
 
   bool operator==(const Problem&) const = default;
@@ -72,6 +97,9 @@ struct Problem {
   DType out() const { return out_dtype == DType::none ? dtype : out_dtype; }
   double softmax_scale() const;
   bool is_padded() const { return layout == Layout::padded_bshd || layout == Layout::padded_bhsd; }
+  bool has_mask_bits() const { return mask >= Mask::prefix_lm; }
+  bool is_causal() const { return mask == Mask::causal_top_left || mask == Mask::causal_bottom_right; }
+  bool has_fp8_kv() const { return kv() == DType::e4m3 || kv() == DType::e5m2; }
   bool is_paged() const { return layout == Layout::paged_nhd || layout == Layout::paged_hnd; }
   std::int64_t group() const { return heads_q / heads_kv; }  // query heads per key head
 };
@@ -87,14 +115,18 @@ std::string_view name(Lengths);
 std::string_view name(Fill);
 std::string_view name(Law);
 std::string_view name(VLaw);
+std::string_view name(Alibi);
+std::string_view name(Sinks);
+std::string_view name(KvScales);
+std::string_view name(View);
 
 // The id of a problem, for example
 //   bf16/b2-h8x2-s128x512-d64/mask=causal_bottom_right/layout=paged_nhd/lengths=random/seed=3
 // First the dtype, then the shape (h8x8 is written h8, s128x128 s128, d64x64 d64), then key=value segments in a fixed order, defaults
-// left out. Keys: out, kv, mask, window (l,r), layout, lengths, padding, page, fill, inputs, law, v, k_scale, v_scale, scale, softcap, lse,
-// seed. Problems with the same canonical form have the same id, and parsing gives that form. Parsing reads no file of recorded inputs (an
-// id can be read where the file is not); validate does. Bytes of `inputs` other than letters, digits, '.', '_', '-' and '@' are written
-// %2F.
+// left out. Keys: out, kv, mask, window (l,r), layout, lengths, padding, page, fill, inputs, law, v, k_scale, v_scale, scale, softcap,
+// alibi, sinks, kv_scales, view, lse, seed. Problems with the same canonical form have the same id, and parsing gives that form. Parsing
+// reads no file of recorded inputs (an id can be read where the file is not); validate does. Bytes of `inputs` other than letters, digits,
+// '.', '_', '-' and '@' are written %2F.
 std::string problem_id(const Problem& problem);
 Result<Problem> parse_problem_id(std::string_view id);
 
@@ -109,7 +141,7 @@ bool has_field(const Problem& problem, std::string_view key, std::string_view va
 // All suite keys set_field accepts, in canonical order: of two keys that set the same member the broader comes first.
 std::span<const std::string_view> field_names();
 
-// Everything wrong with a problem, in words (heads_kv must divide heads_q, sizes positive, fp8 not yet, …); empty = valid.
+// Everything wrong with a problem, in words (heads_kv must divide heads_q, sizes positive, …); empty = valid.
 std::vector<std::string> validate(const Problem& problem);
 
 // A case: a problem x a kernel x a device. Its id is "provider/kernel/" + problem_id, with "device=…" appended when it is not "cpu".

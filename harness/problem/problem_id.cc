@@ -19,25 +19,12 @@ struct Segment {
   std::string_view key;
   std::string_view field;
 };
-constexpr std::array<Segment, 18> segments{{
-    {"out", "out_dtype"},
-    {"kv", "kv_dtype"},
-    {"mask", "mask"},
-    {"window", "window"},
-    {"layout", "layout"},
-    {"lengths", "lengths"},
-    {"padding", "padding"},
-    {"page", "page_size"},
-    {"fill", "fill"},
-    {"inputs", "inputs"},
-    {"law", "law"},
-    {"v", "v_law"},
-    {"k_scale", "k_scale"},
-    {"v_scale", "v_scale"},
-    {"scale", "scale"},
-    {"softcap", "softcap"},
-    {"lse", "lse"},
-    {"seed", "seed"},
+constexpr std::array<Segment, 22> segments{{
+    {"out", "out_dtype"},   {"kv", "kv_dtype"},     {"mask", "mask"},       {"window", "window"},       {"layout", "layout"},
+    {"lengths", "lengths"}, {"padding", "padding"}, {"page", "page_size"},  {"fill", "fill"},           {"inputs", "inputs"},
+    {"law", "law"},         {"v", "v_law"},         {"k_scale", "k_scale"}, {"v_scale", "v_scale"},     {"scale", "scale"},
+    {"softcap", "softcap"}, {"alibi", "alibi"},     {"sinks", "sinks"},     {"kv_scales", "kv_scales"}, {"view", "view"},
+    {"lse", "lse"},         {"seed", "seed"},
 }};
 
 bool is_plain_byte(char c) { return is_plain_name({&c, 1}) || c == '.' || c == '@'; }
@@ -80,6 +67,10 @@ std::string segment_value(const Problem& p, std::string_view key) {
   if (key == "v_scale") return fmt::format("{}", p.v_scale);
   if (key == "scale") return fmt::format("{}", p.scale);
   if (key == "softcap") return fmt::format("{}", p.softcap);
+  if (key == "alibi") return std::string(name(p.alibi));
+  if (key == "sinks") return std::string(name(p.sinks));
+  if (key == "kv_scales") return std::string(name(p.kv_scales));
+  if (key == "view") return std::string(name(p.view));
   if (key == "lse") return p.lse ? "true" : "false";
   assert(key == "seed");
   return fmt::format("{}", p.seed);

@@ -1,6 +1,7 @@
 #include <cstring>
 #include <span>
 
+#include "harness/problem/side_inputs.h"
 #include "harness/provider/worker.h"
 
 namespace plumbline {
@@ -25,13 +26,21 @@ class Placer {
   int tensor(const char* name, const TensorShape& shape, Access access) {
     return shape.rank == 0 ? -1 : place(name, shape.bytes(), access);
   }
-  int indices(const char* name, std::span<const std::int32_t> values) {
+  // Places and fills; nothing where there are no values.
+  template <class T>
+  int filled(const char* name, const std::vector<T>& values) {
+    return values.empty() ? -1 : copy<T>(name, values);
+  }
+  int indices(const char* name, std::span<const std::int32_t> values) { return copy(name, values); }
+
+ private:
+  template <class T>
+  int copy(const char* name, std::span<const T> values) {
     const int slot = place(name, values.size_bytes(), Access::read);
     if (slot >= 0 && !values.empty()) std::memcpy(arena_.data(static_cast<std::size_t>(slot)), values.data(), values.size_bytes());
     return slot;
   }
 
- private:
   Arena& arena_;
 };
 
@@ -52,6 +61,12 @@ Result<RunRequest> place_tensors(Arena& arena, const Geometry& geometry) {
   request.seqlens_q = placer.indices("seqlens_q", geometry.seqlens_q);
   request.seqlens_kv = placer.indices("seqlens_kv", geometry.seqlens_kv);
   if (geometry.problem().is_paged()) request.page_table = placer.indices("page_table", geometry.page_table);
+  const SideInputs side = side_inputs(geometry.problem());
+  request.mask = placer.filled("mask", geometry.mask_bits);
+  request.alibi_slopes = placer.filled("alibi_slopes", side.alibi_slopes);
+  request.sinks = placer.filled("sinks", side.sinks);
+  request.k_scale = placer.filled("k_scale", side.k_scale);
+  request.v_scale = placer.filled("v_scale", side.v_scale);
   if (!placer.errors.empty()) return tl::unexpected(placer.errors);
   return request;
 }

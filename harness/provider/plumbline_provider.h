@@ -70,7 +70,7 @@ typedef enum plumbline_mask {
   PLUMBLINE_MASK_NONE = 0,
   PLUMBLINE_MASK_CAUSAL_TOP_LEFT = 1,      // query i sees keys j <= i                (PyTorch is_causal)
   PLUMBLINE_MASK_CAUSAL_BOTTOM_RIGHT = 2,  // query i sees keys j <= i + len_kv - len_q (FlashAttention >= 2.1, FlashInfer)
-  PLUMBLINE_MASK_CUSTOM = 3,               // reserved: a bit mask in tensors.mask
+  PLUMBLINE_MASK_CUSTOM = 3,               // query i sees the keys whose bit is set in tensors.mask; there is no window
 } plumbline_mask;
 
 typedef enum plumbline_padding {
@@ -119,8 +119,8 @@ typedef struct plumbline_problem {
   int64_t window_right;  // keys visible after it; -1 = all. With MASK_NONE the diagonal is the bottom-right one.
   double scale;          // multiplies q.k; already resolved (1/sqrt(head_dim_qk) by default)
   double softcap;        // 0 = off: logits become softcap * tanh(logit / softcap)
-  uint32_t has_alibi;    // reserved
-  uint32_t has_sink;     // reserved
+  uint32_t has_alibi;    // 1: -slope |i + len_kv - len_q - j| is added to the logit after scale and softcap; tensors.alibi_slopes
+  uint32_t has_sink;     // 1: each query head has one more logit, without a value vector, in the denominator; tensors.sinks
 } plumbline_problem;
 
 // rank 0 means absent. `data` points at element (0, 0, ...); `bytes` counts the bytes from `data` to the end of what may be touched.
@@ -145,6 +145,10 @@ typedef struct plumbline_tensor {
 // Index arrays are int32: cu_seqlens_q, cu_seqlens_kv [batch + 1] and seqlens_q, seqlens_kv [batch] are always present;
 // page_table [batch, pages of the longest sample] (unused entries -1) only when paged.
 // Index arrays always lie in host memory *and*, for a device kernel, the `_device` spelling is filled in later ABI versions.
+// float32, rank 2 [batch, heads_kv]: k_scale, v_scale, present where K and V are fp8; the number is scale * stored. A stride is 0 where one
+// value serves all of a dimension. float32, rank 1 [heads_q]: alibi_slopes; sinks, in natural units. mask: int32, rank 3
+// [batch, seq_q, (seq_kv + 31) / 32], bit j % 32 of word j / 32 is set where row i sees key j; rows and keys count a sample's valid ones.
+// These lie in the memory space of Q. K and V may be views into one buffer, and V a part of K: read strides.
 // lse is float32, natural logarithm unless the kernel's description says base 2; -infinity for a row that sees no key.
 typedef struct plumbline_tensors {
   uint32_t struct_size;
@@ -152,8 +156,9 @@ typedef struct plumbline_tensors {
   plumbline_tensor q, k, v, out, lse;
   plumbline_tensor cu_seqlens_q, cu_seqlens_kv, seqlens_q, seqlens_kv, page_table;
   plumbline_tensor workspace;                  // rank 1, bytes; as large as prepare asked, 256-byte aligned, poisoned
-  plumbline_tensor mask, alibi_slopes, sinks;  // reserved: absent in version 1
-  plumbline_tensor q_scale, k_scale, v_scale;  // reserved: absent in version 1
+  plumbline_tensor mask, alibi_slopes, sinks;
+  plumbline_tensor q_scale;  // reserved: absent in version 1
+  plumbline_tensor k_scale, v_scale;
 } plumbline_tensors;
 
 typedef struct plumbline_device {

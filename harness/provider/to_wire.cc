@@ -1,6 +1,8 @@
 #include "harness/provider/to_wire.h"
 
+#include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <utility>
 
 namespace plumbline {
@@ -21,14 +23,28 @@ protocol::Tensor tensor_to_wire(const Slot& slot, const TensorShape& shape) {
   return tensor;
 }
 
-TensorShape index_shape(std::int64_t rows, std::int64_t columns = 0) {
+TensorShape dense_shape(DType dtype, std::initializer_list<std::int64_t> extent) {
   TensorShape shape;
-  shape.dtype = DType::i32;
-  shape.rank = columns > 0 ? 2 : 1;
-  shape.extent = {rows, columns, 0, 0};
-  shape.stride = {columns > 0 ? columns : 1, columns > 0 ? 1 : 0, 0, 0};
+  shape.dtype = dtype;
+  shape.rank = static_cast<int>(extent.size());
+  std::copy(extent.begin(), extent.end(), shape.extent.begin());
+  std::int64_t stride = 1;
+  for (int i = shape.rank - 1; i >= 0; --i) {
+    shape.stride[static_cast<std::size_t>(i)] = stride;
+    stride *= shape.extent[static_cast<std::size_t>(i)];
+  }
   return shape;
 }
+
+// [batch, heads_kv]; stride 0 where one scale serves all.
+TensorShape scale_shape(const Problem& p) {
+  TensorShape shape = dense_shape(DType::f32, {p.batch, p.heads_kv});
+  if (p.kv_scales != KvScales::batch_head) shape.stride[0] = 0;
+  if (p.kv_scales == KvScales::tensor) shape.stride[1] = 0;
+  return shape;
+}
+
+TensorShape index_shape(std::int64_t rows) { return dense_shape(DType::i32, {rows}); }
 
 }  // namespace
 
@@ -40,7 +56,7 @@ plumbline_problem problem_to_wire(const Geometry& geometry) {
   wire.dtype_kv = static_cast<std::uint32_t>(p.kv());
   wire.dtype_out = static_cast<std::uint32_t>(p.out());
   wire.layout = static_cast<std::uint32_t>(p.layout);
-  wire.mask = static_cast<std::uint32_t>(p.mask);
+  wire.mask = p.has_mask_bits() ? static_cast<std::uint32_t>(PLUMBLINE_MASK_CUSTOM) : static_cast<std::uint32_t>(p.mask);
   wire.padding = static_cast<std::uint32_t>(p.padding);
   wire.lse_wanted = p.lse ? 1 : 0;
   wire.batch = p.batch;
@@ -58,13 +74,16 @@ plumbline_problem problem_to_wire(const Geometry& geometry) {
   wire.window_right = p.window_right;
   wire.scale = p.softmax_scale();
   wire.softcap = p.softcap;
+  wire.has_alibi = p.alibi != Alibi::none ? 1 : 0;
+  wire.has_sink = p.sinks != Sinks::none ? 1 : 0;
   return wire;
 }
 
 std::vector<protocol::Tensor> tensors_to_wire(const RunRequest& request, const Arena& arena) {
   const Geometry& g = *request.geometry;
-  const std::int64_t batch = g.problem().batch;
-  const std::array<std::pair<int, TensorShape>, 10> tensors{{{request.q, g.q},
+  const Problem& p = g.problem();
+  const std::int64_t batch = p.batch;
+  const std::array<std::pair<int, TensorShape>, 15> tensors{{{request.q, g.q},
                                                              {request.k, g.k},
                                                              {request.v, g.v},
                                                              {request.out, g.out},
@@ -73,7 +92,12 @@ std::vector<protocol::Tensor> tensors_to_wire(const RunRequest& request, const A
                                                              {request.cu_seqlens_kv, index_shape(batch + 1)},
                                                              {request.seqlens_q, index_shape(batch)},
                                                              {request.seqlens_kv, index_shape(batch)},
-                                                             {request.page_table, index_shape(batch, g.pages_per_sample)}}};
+                                                             {request.page_table, dense_shape(DType::i32, {batch, g.pages_per_sample})},
+                                                             {request.mask, dense_shape(DType::i32, {batch, p.seq_q, g.mask_words})},
+                                                             {request.alibi_slopes, dense_shape(DType::f32, {p.heads_q})},
+                                                             {request.sinks, dense_shape(DType::f32, {p.heads_q})},
+                                                             {request.k_scale, scale_shape(p)},
+                                                             {request.v_scale, scale_shape(p)}}};
   std::vector<protocol::Tensor> wire;
   for (const auto& [slot, shape] : tensors) {
     if (slot >= 0) wire.push_back(tensor_to_wire(arena.slot(static_cast<std::size_t>(slot)), shape));

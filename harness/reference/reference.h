@@ -19,7 +19,7 @@ namespace plumbline {
 
 inline constexpr int reference_version = 1;
 
-// The stored inputs a kernel saw.
+// The stored inputs a kernel saw. Scales, slopes and sinks are side_inputs(problem).
 struct InputView {
   const void* q = nullptr;
   const void* k = nullptr;

@@ -27,7 +27,7 @@ inline constexpr Enum last_enumerator{};
 template <>
 inline constexpr Layout last_enumerator<Layout> = Layout::paged_hnd;
 template <>
-inline constexpr Mask last_enumerator<Mask> = Mask::causal_bottom_right;
+inline constexpr Mask last_enumerator<Mask> = Mask::custom;
 template <>
 inline constexpr Padding last_enumerator<Padding> = Padding::left;
 template <>

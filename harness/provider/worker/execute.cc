@@ -49,6 +49,11 @@ plumbline_tensor* field(plumbline_tensors& tensors, std::string_view name) {
   if (name == "seqlens_q") return &tensors.seqlens_q;
   if (name == "seqlens_kv") return &tensors.seqlens_kv;
   if (name == "page_table") return &tensors.page_table;
+  if (name == "mask") return &tensors.mask;
+  if (name == "alibi_slopes") return &tensors.alibi_slopes;
+  if (name == "sinks") return &tensors.sinks;
+  if (name == "k_scale") return &tensors.k_scale;
+  if (name == "v_scale") return &tensors.v_scale;
   throw Stop{Status::error, fmt::format("no tensor is called {}", name)};
 }
 
@@ -66,7 +71,9 @@ plumbline_tensor to_tensor(const protocol::Tensor& t, void* data) {
 }
 
 // Index arrays lie in host memory whatever the device is.
-bool lives_on_device(std::string_view name) { return name == "q" || name == "k" || name == "v" || name == "out" || name == "lse"; }
+bool lives_on_device(std::string_view name) {
+  return !name.starts_with("cu_seqlens_") && !name.starts_with("seqlens_") && name != "page_table";
+}
 
 class Execution {
  public:
