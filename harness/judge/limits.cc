@@ -61,8 +61,8 @@ bool has_tie_law(const Problem& problem) {
   // A needle with V off zero: o differs from the needle's own v by less than half an ulp, output rounding gives v back, and that error lies
   // along the temperature in every row (z about +9 in one legal bf16 case).
   if (problem.law == Law::needle && (problem.v_law == VLaw::large_mean || problem.v_law == VLaw::band)) return true;
-  return problem.law == Law::near_uniform || problem.law == Law::sink || problem.law == Law::exact || problem.v_law == VLaw::constant ||
-         problem.k_scale == 0;
+  return problem.law == Law::near_uniform || problem.law == Law::near_ties || problem.law == Law::sink || problem.law == Law::exact ||
+         problem.v_law == VLaw::constant || problem.k_scale == 0;
 }
 
 }  // namespace plumbline

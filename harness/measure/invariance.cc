@@ -162,14 +162,16 @@ InvarianceMeasurer::Answer InvarianceMeasurer::run(const Base& base, const Varia
     answer.reason = to_string(request.error());
     return answer;
   }
-  const auto data = [&](int slot) { return static_cast<std::byte*>(arena.data(static_cast<std::size_t>(slot))); };
-  fill_inputs(*call.geometry, data(request->q), data(request->k), data(request->v));
+  const Geometry& g = *call.geometry;
+  const auto data = [&](int slot, const TensorShape& shape) { return static_cast<std::byte*>(arena.data(slot, shape)); };
+  std::byte *q = data(request->q, g.q), *k = data(request->k, g.k), *v = data(request->v, g.v);
+  fill_inputs(g, q, k, v);
   for (std::size_t sample = 0; sample < call.samples.size(); ++sample) {
     const SampleSource& source = call.samples[sample];
     if (source.sample < 0 && !source.nan) continue;
     const RowCopier copier(*base.geometry, *call.geometry, source, static_cast<std::int64_t>(sample));
-    copier.queries(base.q.data(), data(request->q));
-    copier.keys(base.k.data(), data(request->k), base.v.data(), data(request->v));
+    copier.queries(base.q.data(), q);
+    copier.keys(base.k.data(), k, base.v.data(), v);
   }
   request->kernel = base.planned->c.kernel;
   request->device = base.planned->c.device;

@@ -167,8 +167,8 @@ void Measurer::run_kernel(const PlannedCase& planned, ProblemState& state, Worke
       return;
     }
     Arena& arena = worker.arena();
-    fill_inputs(*state.geometry, arena.data(static_cast<std::size_t>(request->q)), arena.data(static_cast<std::size_t>(request->k)),
-                arena.data(static_cast<std::size_t>(request->v)));
+    const Geometry& g = *state.geometry;
+    fill_inputs(g, arena.data(request->q, g.q), arena.data(request->k, g.k), arena.data(request->v, g.v));
     at = state.requests.emplace(&worker, *request).first;
   }
   RunRequest request = at->second;
@@ -229,7 +229,7 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
   const Problem& problem = geometry.problem();
   Arena& arena = worker.arena();
   const auto data = [&](int slot) { return arena.data(static_cast<std::size_t>(slot)); };
-  const InputView inputs{data(request.q), data(request.k), data(request.v)};
+  const InputView inputs{arena.data(request.q, geometry.q), arena.data(request.k, geometry.k), arena.data(request.v, geometry.v)};
   const std::string arch = arch_of(outcome);
   const RoundingSpec spec = contracts_.pinned_spec(outcome.c.kernel, problem, arch);
   const OutputView outputs{data(request.out), request.lse >= 0 ? data(request.lse) : nullptr, spec.lse_base};

@@ -73,6 +73,11 @@ std::map<std::string, std::string> attributes(const Outcome& outcome, const Prob
 
 Result<std::string> save_failure(const std::filesystem::path& directory, const Outcome& outcome, const Geometry& geometry,
                                  const InputView& inputs, const OutputView& outputs) {
+  const Problem& problem = geometry.problem();
+  if (problem.has_mask_bits() || problem.has_fp8_kv() || problem.softcap != 0 || problem.alibi != Alibi::none ||
+      problem.sinks != Sinks::none || problem.view != View::plain) {
+    return fail("a dump cannot state softcap, ALiBi, sinks, fp8 scales, mask bits or views", "repeat the case by its id");
+  }
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error) return fail(Error{directory.string(), 0, "cannot create the directory: " + error.message(), "choose another --save-failures"});

@@ -330,18 +330,6 @@ Variants larger_cache(const Geometry& base) {
   return {{call_of(base, fmt::format("a pool of {} pages, {} columns a sample", stated.page_count, columns), problem, stated)}, ""};
 }
 
-// Makes room for `extra` more indices of one dimension: a view of a larger tensor.
-void widen(TensorShape& shape, std::size_t dimension, std::int64_t extra) {
-  const std::int64_t inner = shape.stride[dimension], block = inner * shape.extent[dimension], wider = block + inner * extra;
-  std::int64_t last = 0;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(shape.rank); ++i) {
-    if (i != dimension && shape.stride[i] >= block) shape.stride[i] = shape.stride[i] / block * wider;
-    if (shape.extent[i] == 0) return;  // nothing lies anywhere
-    last += (shape.extent[i] - 1) * shape.stride[i];
-  }
-  shape.elements = last + 1;
-}
-
 Variants views(const Geometry& base) {
   const Problem problem = with_other_values(base.problem());
   const auto call = [&](std::string words, bool of_heads) {
@@ -392,6 +380,11 @@ VariantCall own_call(const Geometry& geometry) { return same_call(geometry, "the
 
 Variants variants(Invariance invariance, const Geometry& geometry, const std::string& split_option) {
   if (longest_sample(geometry) < 0) return {{}, "no sample has a query row"};
+  const Problem& problem = geometry.problem();
+  if (problem.has_mask_bits() || problem.has_fp8_kv() || problem.alibi == Alibi::random || problem.sinks != Sinks::none) {
+    return {{}, "masks of bits, fp8 scales, random slopes and sinks are drawn by the seed, which other problems do not share"};
+  }
+  if (problem.view != View::plain) return {{}, "Q, K and V lie in views"};
   switch (invariance) {
     case Invariance::run_to_run:
       return again(geometry);

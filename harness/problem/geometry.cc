@@ -121,6 +121,17 @@ KeyRange hull(std::span<const std::uint32_t> words) {
 
 }  // namespace
 
+void widen(TensorShape& shape, std::size_t dimension, std::int64_t extra) {
+  const std::int64_t inner = shape.stride[dimension], block = inner * shape.extent[dimension], wider = block + inner * extra;
+  std::int64_t last = 0;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(shape.rank); ++i) {
+    if (i != dimension && shape.stride[i] >= block) shape.stride[i] = shape.stride[i] / block * wider;
+    if (shape.extent[i] == 0) return;  // nothing lies anywhere
+    last += (shape.extent[i] - 1) * shape.stride[i];
+  }
+  shape.elements = last + 1;
+}
+
 Geometry::Geometry(const Problem& problem) : problem_(problem) {
   SampleLengths lengths = draw_lengths(problem);  // before validate: throws where a file of recorded inputs is gone
   assert(validate(problem).empty());
@@ -167,6 +178,36 @@ void Geometry::lay_out_tensors() {
     v = paged_shape(kv, problem, page_count_, problem.head_dim_vo);
   }
   if (!problem.lse) lse.rank = 0, lse.elements = 0;
+  lay_out_view();
+}
+
+void Geometry::lay_out_view() {
+  const std::int64_t heads_q = problem_.heads_q, heads_kv = problem_.heads_kv, dim = problem_.head_dim_qk;
+  const auto head_dimension = [](const TensorShape& shape) { return static_cast<std::size_t>(shape.rank) - 2; };
+  switch (problem_.view) {
+    case View::plain:
+      return;
+    case View::strided:
+      for (TensorShape* shape : {&q, &k, &v}) {
+        widen(*shape, static_cast<std::size_t>(shape->rank) - 1, view_gap);
+        widen(*shape, head_dimension(*shape), 1);
+      }
+      return;
+    case View::packed_qkv:
+      widen(q, head_dimension(q), 2 * heads_kv);
+      for (TensorShape* shape : {&k, &v}) widen(*shape, head_dimension(*shape), heads_q + heads_kv);
+      k.first = heads_q * dim;
+      v.first = (heads_q + heads_kv) * dim;
+      return;
+    case View::packed_kv:
+      for (TensorShape* shape : {&k, &v}) widen(*shape, head_dimension(*shape), heads_kv);
+      v.first = heads_kv * dim;
+      return;
+    case View::v_in_k:
+      v.stride = k.stride;
+      v.elements = std::max<std::int64_t>(0, k.elements - (dim - problem_.head_dim_vo));
+      return;
+  }
 }
 
 void Geometry::draw_mask_bits() {

@@ -9,15 +9,20 @@
 
 namespace plumbline {
 
-// Shape of one tensor; strides in elements. `elements` is the span from the first to one past the last element.
+// Shape of one tensor; strides in elements. `elements` is the span from the first to one past the last element. `first` is where element 0
+// lies in the buffer that the tensor shares with others (Problem::view), else 0.
 struct TensorShape {
   DType dtype = DType::none;
   int rank = 0;  // 0 = absent
   std::array<std::int64_t, 4> extent{};
   std::array<std::int64_t, 4> stride{};
   std::int64_t elements = 0;
+  std::int64_t first = 0;
   std::size_t bytes() const { return static_cast<std::size_t>(elements) * size_in_bytes(dtype); }
 };
+
+// Makes the tensor a view of one with room for `extra` more indices of a dimension. Dimensions that lie outside it in memory move apart.
+void widen(TensorShape& shape, std::size_t dimension, std::int64_t extra);
 
 // Half-open range of keys, relative to the sample's first valid key.
 struct KeyRange {
@@ -35,7 +40,11 @@ struct StatedLayout {
   std::vector<KeyRange> visible;  // [total_q]: the keys each valid row sees, sample by sample; empty: by the problem's mask and window
 };
 
-// Rows and keys are addressed by (sample, row within the sample's valid rows, head). All offsets are in elements from a tensor's first.
+// Row gap and so on: a view `strided` has this many elements behind each row of a head, and one head's room behind each row of all heads.
+inline constexpr std::int64_t view_gap = 8;
+
+// Rows and keys are addressed by (sample, row within the sample's valid rows, head). All offsets are in elements from a tensor's first
+// (TensorShape::first).
 class Geometry {
  public:
   // Throws std::runtime_error where the problem's recorded inputs cannot be read.
@@ -80,6 +89,7 @@ class Geometry {
 
  private:
   void lay_out_tensors();
+  void lay_out_view();
   void draw_mask_bits();
   KeyRange drawn_range(std::int64_t sample, std::int64_t row) const;
   void lay_out_pages();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -109,11 +110,18 @@ void fill_keys_and_values(const Geometry& geometry, const Tensor& k, const Tenso
       if (law.special.period > 0) special.offset = law.special.vector;
       const auto at = static_cast<std::size_t>(sample * problem.heads_kv + head);
       const float k_scale = side.k_scale.empty() ? 1.0F : side.k_scale[at], v_scale = side.v_scale.empty() ? 1.0F : side.v_scale[at];
+      AffineRow odd_value = law.v;
+      if (law.v_alternates) std::transform(odd_value.offset.begin(), odd_value.offset.end(), odd_value.offset.begin(), std::negate<>());
       for (std::int64_t key = begin; key < end; ++key) {
-        generate_row(law.special.contains(key) ? special : law.k, {problem.seed, k.stream, sample, head, key}, k.scale, key_values);
+        generate_row(law.special.contains(key) ? special : law.k, {problem.seed, k.stream, sample, head, key}, k.scale, key_values,
+                     law.k_per_position);
         quantise(key_values, k_scale, k.shape.dtype);
         k.store(key_values, geometry.k_offset(sample, key, head));
-        generate_row(law.v, {problem.seed, v.stream, sample, head, key}, v.scale, values);
+        if (problem.view == View::v_in_k) {
+          v.store(key_values, geometry.v_offset(sample, key, head));
+          continue;
+        }
+        generate_row(key % 2 != 0 ? odd_value : law.v, {problem.seed, v.stream, sample, head, key}, v.scale, values);
         quantise(values, v_scale, v.shape.dtype);
         v.store(values, geometry.v_offset(sample, key, head));
       }

@@ -13,7 +13,11 @@
 //   needle        one key of random position per (sample, key head) has p around 0.98 where it is visible; the rest is 0.5 z
 //   exact         small powers of two: even keys have equal logits, odd keys a logit far more than 150 below (head_dim_qk to 700), so
 //                 that their weight is exactly 0 beside an even key
-// sink and needle depend on the sample's number of keys as well.
+//   negative_logits  z, but every logit lies 80 lower: the largest of a row is near -77
+//   ramp          the logit rises by 30 from the first key to the last, beside noise of 0.25: most tiles bring a new maximum
+//   extreme       Q = 32 z, K = 32 z: raw products of standard deviation 1024 sqrt(head_dim), some beyond fp16's 65504; logits of thousands
+//   near_ties     K = 4 c + 0.05 z, c one normal vector a key head: logits with a common part of deviation 4 that differ by 0.05
+// sink, needle and ramp depend on the sample's number of keys as well.
 //
 // Laws of V:
 //   normal        z
@@ -22,6 +26,7 @@
 //   constant      one normal value per (sample, key head, column), the same for all keys
 //   grid          multiples of 1/8 in [-2, 2]: sums of 2^20 of them are exact in fp32
 //   band          24 + U(-4, 4): every output lies in [16, 32), where bf16 has one spacing
+//   tiny_output   (-1)^key c + z / 256, c one normal value a column as in constant: outputs far smaller than the values
 #pragma once
 
 #include <array>

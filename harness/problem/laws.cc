@@ -86,6 +86,39 @@ void set_exact(const Problem& problem, std::int64_t sample, std::int64_t head_kv
   law.special.vector[below] = -256;
 }
 
+// Every query carries 1 in a few dims, where a key can set its logit.
+std::size_t share_dims(const Problem& problem, HeadLaw& law) {
+  const std::size_t shared = std::min<std::size_t>(4, static_cast<std::size_t>(problem.head_dim_qk));
+  std::fill_n(law.q.gain.begin(), shared, 0.0F);
+  std::fill_n(law.q.offset.begin(), shared, 1.0F);
+  std::fill_n(law.k.gain.begin(), shared, 0.0F);
+  return shared;
+}
+// What each shared dim of K holds for a key whose logit is `logit`.
+float per_shared_dim(const Problem& problem, std::size_t shared, float logit) {
+  return logit * std::sqrt(static_cast<float>(problem.head_dim_qk)) / static_cast<float>(shared);
+}
+
+void set_negative_logits(const Problem& problem, HeadLaw& law) {
+  const std::size_t shared = share_dims(problem, law);
+  std::fill_n(law.k.offset.begin(), shared, per_shared_dim(problem, shared, -80));
+}
+
+void set_ramp(const Problem& problem, std::int64_t length_kv, HeadLaw& law) {
+  std::fill(law.k.gain.begin(), law.k.gain.end(), 0.25F);
+  const std::size_t shared = share_dims(problem, law);
+  law.k_per_position.resize(law.k.gain.size(), 0.0F);
+  const float step = per_shared_dim(problem, shared, 30) / static_cast<float>(std::max<std::int64_t>(1, length_kv));
+  std::fill_n(law.k_per_position.begin(), shared, step);
+}
+
+// All keys lie near one: a row's logits have a large common part.
+void set_near_ties(const Problem& problem, std::int64_t sample, std::int64_t head_kv, HeadLaw& law) {
+  std::fill(law.k.gain.begin(), law.k.gain.end(), 0.05F);
+  noise_row(Noise::normal, head_address(problem, Stream::common, sample, head_kv), law.k.offset);
+  for (float& value : law.k.offset) value *= 4;
+}
+
 AffineRow value_law(const Problem& problem, std::int64_t sample, std::int64_t head_kv) {
   const std::int64_t dims = problem.head_dim_vo;
   switch (problem.v_law) {
@@ -100,9 +133,10 @@ AffineRow value_law(const Problem& problem, std::int64_t sample, std::int64_t he
     case VLaw::band:
       return {Noise::uniform, dims, 4, 24};
     case VLaw::constant:
+    case VLaw::tiny_output:
       break;
   }
-  AffineRow law(Noise::uniform, dims, 0);
+  AffineRow law(Noise::normal, dims, problem.v_law == VLaw::tiny_output ? 0x1p-8F : 0.0F);
   noise_row(Noise::normal, head_address(problem, Stream::columns, sample, head_kv), law.offset);
   return law;
 }
@@ -112,17 +146,23 @@ AffineRow value_law(const Problem& problem, std::int64_t sample, std::int64_t he
 AffineRow::AffineRow(Noise noise_kind, std::int64_t dims, float all_gain, float all_offset)
     : noise(noise_kind), gain(padded_dims(dims), all_gain), offset(padded_dims(dims), all_offset) {}
 
-void generate_row(const AffineRow& law, const RowAddress& address, float scale, std::span<float> values) {
+void generate_row(const AffineRow& law, const RowAddress& address, float scale, std::span<float> values,
+                  std::span<const float> per_position) {
   assert(law.gain.size() == values.size() && law.offset.size() == values.size());
   noise_row(law.noise, address, values);
   // Adding 0 turns the -0 of a zero scale into +0 and changes nothing else.
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::fma(law.gain[i], values[i], law.offset[i]) * scale + 0.0F;
+  const auto position = static_cast<float>(address.position);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const float offset = per_position.empty() ? law.offset[i] : std::fma(per_position[i], position, law.offset[i]);
+    values[i] = std::fma(law.gain[i], values[i], offset) * scale + 0.0F;
+  }
 }
 
 HeadLaw head_law(const Problem& problem, std::int64_t sample, std::int64_t head_kv, std::int64_t length_kv) {
   const std::int64_t dims = problem.head_dim_qk;
   const auto qk = [&](Noise noise, float q_gain, float k_gain) {
-    return HeadLaw{{noise, dims, q_gain}, {noise, dims, k_gain}, value_law(problem, sample, head_kv), {}};
+    return HeadLaw{
+        {noise, dims, q_gain}, {noise, dims, k_gain}, value_law(problem, sample, head_kv), {}, {}, problem.v_law == VLaw::tiny_output};
   };
   HeadLaw law = qk(Noise::normal, 1, 1);
   switch (problem.law) {
@@ -146,6 +186,17 @@ HeadLaw head_law(const Problem& problem, std::int64_t sample, std::int64_t head_
     case Law::exact:
       law = qk(Noise::powers, 1, 1);
       set_exact(problem, sample, head_kv, law);
+      break;
+    case Law::negative_logits:
+      set_negative_logits(problem, law);
+      break;
+    case Law::ramp:
+      set_ramp(problem, length_kv, law);
+      break;
+    case Law::extreme:
+      return qk(Noise::normal, 32, 32);
+    case Law::near_ties:
+      set_near_ties(problem, sample, head_kv, law);
       break;
   }
   return law;

@@ -21,7 +21,9 @@ struct AffineRow {
   std::vector<float> gain, offset;
 };
 // Writes scale * (gain * noise + offset): one fma, one product, each rounded to fp32. A scale of 0 gives +0 everywhere.
-void generate_row(const AffineRow& law, const RowAddress& address, float scale, std::span<float> values);
+// `per_position` times the address's position is added to the offset, by one fma; empty = 0.
+void generate_row(const AffineRow& law, const RowAddress& address, float scale, std::span<float> values,
+                  std::span<const float> per_position = {});
 
 // Keys that carry `vector` (padded_dims elements) instead of noise: those with position % period == first.
 struct SpecialKeys {
@@ -35,6 +37,8 @@ struct SpecialKeys {
 struct HeadLaw {
   AffineRow q, k, v;
   SpecialKeys special;
+  std::vector<float> k_per_position;  // K of key j has j times this beside its noise; empty = 0
+  bool v_alternates = false;          // V of odd keys has the offset of the other sign
 };
 // `length_kv` is the sample's number of keys: sink and needle set their logit by it, so that the other keys keep a visible share.
 HeadLaw head_law(const Problem& problem, std::int64_t sample, std::int64_t head_kv, std::int64_t length_kv);

@@ -20,7 +20,8 @@ enum class Stream : std::uint32_t {
   k_scale = 9,
   v_scale = 10,
   slopes = 11,
-  sinks = 12
+  sinks = 12,
+  common = 13,
 };
 
 // Row (stream, sample, head, position). Element d takes word d % 4 of the block with counter

@@ -21,8 +21,9 @@ constexpr std::array mask_names{"none"sv, "causal_top_left"sv, "causal_bottom_ri
 constexpr std::array padding_names{"right"sv, "left"sv};
 constexpr std::array lengths_names{"full"sv, "random"sv, "near_full"sv, "third"sv, "one_long"sv, "with_zero"sv};
 constexpr std::array fill_names{"garbage"sv, "zeros"sv, "nan"sv};
-constexpr std::array law_names{"normal"sv, "uniform"sv, "llm"sv, "peaky"sv, "near_uniform"sv, "sink"sv, "needle"sv, "exact"sv};
-constexpr std::array v_law_names{"normal"sv, "uniform"sv, "large_mean"sv, "constant"sv, "grid"sv, "band"sv};
+constexpr std::array law_names{"normal"sv, "uniform"sv,         "llm"sv,  "peaky"sv,   "near_uniform"sv, "sink"sv, "needle"sv,
+                               "exact"sv,  "negative_logits"sv, "ramp"sv, "extreme"sv, "near_ties"sv};
+constexpr std::array v_law_names{"normal"sv, "uniform"sv, "large_mean"sv, "constant"sv, "grid"sv, "band"sv, "tiny_output"sv};
 constexpr std::array alibi_names{"none"sv, "standard"sv, "random"sv};
 constexpr std::array sinks_names{"none"sv, "normal"sv, "large"sv};
 constexpr std::array kv_scales_names{"tensor"sv, "head"sv, "batch_head"sv};
@@ -233,6 +234,7 @@ void validate_view(const Problem& p, std::vector<std::string>& wrong) {
       needs(p.head_dim_vo <= p.head_dim_qk, "head_dim_vo of at most head_dim_qk");
       needs(!p.has_fp8_kv(), "K and V in the dtype of Q: V would have K's scale");
       needs(p.inputs.empty(), "generated inputs");
+      needs(p.v_law == VLaw::normal && p.v_scale == 1, "v_law and v_scale at their defaults: V is K's");
       return;
   }
 }

@@ -39,8 +39,8 @@ enum class Lengths { full, random, near_full, third, one_long, with_zero };
 enum class Fill { garbage, zeros, nan };
 
 // Laws of Q and K (and of V unless v_law says otherwise). harness/problem/inputs.h defines each.
-enum class Law { normal, uniform, llm, peaky, near_uniform, sink, needle, exact };
-enum class VLaw { normal, uniform, large_mean, constant, grid, band };
+enum class Law { normal, uniform, llm, peaky, near_uniform, sink, needle, exact, negative_logits, ramp, extreme, near_ties };
+enum class VLaw { normal, uniform, large_mean, constant, grid, band, tiny_output };
 
 // ALiBi: b = -slope_h |i + len_kv - len_q - j| is added to the logit, after scale and softcap. Slopes of query heads h = 0 .. H-1:
 //   standard  2^(-8 (h + 1) / H); where H is no power of two, those of the power n below it, then every other one of 2n (Press et al.,

@@ -111,6 +111,9 @@ const Slot& Arena::slot(std::size_t index) const {
 }
 
 void* Arena::data(std::size_t index) { return state_->base + slot(index).offset; }
+void* Arena::data(int slot, const TensorShape& shape) {
+  return static_cast<std::byte*>(data(static_cast<std::size_t>(slot))) + static_cast<std::size_t>(shape.first) * size_in_bytes(shape.dtype);
+}
 const void* Arena::data(std::size_t index) const { return state_->base + slot(index).offset; }
 
 void Arena::poison(std::size_t index) {

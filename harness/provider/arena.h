@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/problem/error.h"
+#include "harness/problem/geometry.h"
 
 namespace plumbline {
 
@@ -43,6 +44,9 @@ class Arena {
   const Slot& slot(std::size_t index) const;
   void* data(std::size_t index);
   const void* data(std::size_t index) const;
+
+  // Element 0 of a tensor in its slot (TensorShape::first).
+  void* data(int slot, const TensorShape& shape);
 
   // Poisons a slot's data (bytes 0xFF: NaN in every float format and -1 in integers) and writes its fences.
   void poison(std::size_t index);

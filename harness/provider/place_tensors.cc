@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cstring>
+#include <initializer_list>
 #include <span>
 
 #include "harness/problem/side_inputs.h"
@@ -26,6 +28,14 @@ class Placer {
   int tensor(const char* name, const TensorShape& shape, Access access) {
     return shape.rank == 0 ? -1 : place(name, shape.bytes(), access);
   }
+  // One buffer for tensors of one dtype.
+  int buffer(const char* name, std::initializer_list<const TensorShape*> views) {
+    std::size_t bytes = 0;
+    for (const TensorShape* view : views) {
+      if (view->elements > 0) bytes = std::max(bytes, static_cast<std::size_t>(view->first) * size_in_bytes(view->dtype) + view->bytes());
+    }
+    return place(name, bytes, Access::read);
+  }
   // Places and fills; nothing where there are no values.
   template <class T>
   int filled(const char* name, const std::vector<T>& values) {
@@ -51,9 +61,18 @@ Result<RunRequest> place_tensors(Arena& arena, const Geometry& geometry) {
   RunRequest request;
   request.geometry = &geometry;
   Placer placer(arena);
-  request.q = placer.tensor("q", geometry.q, Access::read);
-  request.k = placer.tensor("k", geometry.k, Access::read);
-  request.v = placer.tensor("v", geometry.v, Access::read);
+  const View view = geometry.problem().view;
+  if (view == View::packed_qkv) {
+    request.q = request.k = request.v = placer.buffer("qkv", {&geometry.q, &geometry.k, &geometry.v});
+  } else {
+    request.q = placer.tensor("q", geometry.q, Access::read);
+    if (view == View::packed_kv || view == View::v_in_k) {
+      request.k = request.v = placer.buffer("kv", {&geometry.k, &geometry.v});
+    } else {
+      request.k = placer.tensor("k", geometry.k, Access::read);
+      request.v = placer.tensor("v", geometry.v, Access::read);
+    }
+  }
   request.out = placer.tensor("out", geometry.out, Access::write);
   request.lse = placer.tensor("lse", geometry.lse, Access::write);
   request.cu_seqlens_q = placer.indices("cu_seqlens_q", geometry.cu_seqlens_q);

@@ -9,14 +9,15 @@ namespace plumbline {
 
 namespace {
 
-protocol::Tensor tensor_to_wire(const Slot& slot, const TensorShape& shape) {
+protocol::Tensor tensor_to_wire(std::string name, const Slot& slot, const TensorShape& shape) {
   protocol::Tensor tensor;
-  tensor.name = slot.name;
+  tensor.name = std::move(name);
   tensor.dtype = static_cast<std::uint32_t>(shape.dtype);
   tensor.extent.assign(shape.extent.begin(), shape.extent.begin() + shape.rank);
   tensor.stride.assign(shape.stride.begin(), shape.stride.begin() + shape.rank);
-  tensor.offset = slot.offset;
-  tensor.bytes = slot.bytes;
+  const std::size_t first = static_cast<std::size_t>(shape.first) * size_in_bytes(shape.dtype);
+  tensor.offset = slot.offset + std::min(first, slot.bytes);
+  tensor.bytes = shape.elements == 0 ? 0 : shape.bytes();
   tensor.page_begin = slot.page_begin;
   tensor.page_end = slot.page_end;
   tensor.access = slot.access == Access::write ? "write" : "read";
@@ -33,6 +34,7 @@ TensorShape dense_shape(DType dtype, std::initializer_list<std::int64_t> extent)
     shape.stride[static_cast<std::size_t>(i)] = stride;
     stride *= shape.extent[static_cast<std::size_t>(i)];
   }
+  shape.elements = stride;
   return shape;
 }
 
@@ -83,24 +85,29 @@ std::vector<protocol::Tensor> tensors_to_wire(const RunRequest& request, const A
   const Geometry& g = *request.geometry;
   const Problem& p = g.problem();
   const std::int64_t batch = p.batch;
-  const std::array<std::pair<int, TensorShape>, 15> tensors{{{request.q, g.q},
-                                                             {request.k, g.k},
-                                                             {request.v, g.v},
-                                                             {request.out, g.out},
-                                                             {request.lse, g.lse},
-                                                             {request.cu_seqlens_q, index_shape(batch + 1)},
-                                                             {request.cu_seqlens_kv, index_shape(batch + 1)},
-                                                             {request.seqlens_q, index_shape(batch)},
-                                                             {request.seqlens_kv, index_shape(batch)},
-                                                             {request.page_table, dense_shape(DType::i32, {batch, g.pages_per_sample})},
-                                                             {request.mask, dense_shape(DType::i32, {batch, p.seq_q, g.mask_words})},
-                                                             {request.alibi_slopes, dense_shape(DType::f32, {p.heads_q})},
-                                                             {request.sinks, dense_shape(DType::f32, {p.heads_q})},
-                                                             {request.k_scale, scale_shape(p)},
-                                                             {request.v_scale, scale_shape(p)}}};
+  struct Named {
+    const char* name;
+    int slot;
+    TensorShape shape;
+  };
+  const std::array<Named, 15> tensors{{{"q", request.q, g.q},
+                                       {"k", request.k, g.k},
+                                       {"v", request.v, g.v},
+                                       {"out", request.out, g.out},
+                                       {"lse", request.lse, g.lse},
+                                       {"cu_seqlens_q", request.cu_seqlens_q, index_shape(batch + 1)},
+                                       {"cu_seqlens_kv", request.cu_seqlens_kv, index_shape(batch + 1)},
+                                       {"seqlens_q", request.seqlens_q, index_shape(batch)},
+                                       {"seqlens_kv", request.seqlens_kv, index_shape(batch)},
+                                       {"page_table", request.page_table, dense_shape(DType::i32, {batch, g.pages_per_sample})},
+                                       {"mask", request.mask, dense_shape(DType::i32, {batch, p.seq_q, g.mask_words})},
+                                       {"alibi_slopes", request.alibi_slopes, dense_shape(DType::f32, {p.heads_q})},
+                                       {"sinks", request.sinks, dense_shape(DType::f32, {p.heads_q})},
+                                       {"k_scale", request.k_scale, scale_shape(p)},
+                                       {"v_scale", request.v_scale, scale_shape(p)}}};
   std::vector<protocol::Tensor> wire;
-  for (const auto& [slot, shape] : tensors) {
-    if (slot >= 0) wire.push_back(tensor_to_wire(arena.slot(static_cast<std::size_t>(slot)), shape));
+  for (const Named& tensor : tensors) {
+    if (tensor.slot >= 0) wire.push_back(tensor_to_wire(tensor.name, arena.slot(static_cast<std::size_t>(tensor.slot)), tensor.shape));
   }
   return wire;
 }

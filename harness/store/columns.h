@@ -35,9 +35,9 @@ inline constexpr Lengths last_enumerator<Lengths> = Lengths::with_zero;
 template <>
 inline constexpr Fill last_enumerator<Fill> = Fill::nan;
 template <>
-inline constexpr Law last_enumerator<Law> = Law::exact;
+inline constexpr Law last_enumerator<Law> = Law::near_ties;
 template <>
-inline constexpr VLaw last_enumerator<VLaw> = VLaw::band;
+inline constexpr VLaw last_enumerator<VLaw> = VLaw::tiny_output;
 template <>
 inline constexpr DType last_enumerator<DType> = DType::i32;
 template <>

@@ -248,5 +248,50 @@ TEST(Scales, MultiplyBeforeRounding) {
   EXPECT_EQ(scaled.query(0, 3, 2), plain.query(0, 3, 2));
 }
 
+TEST(Laws, NegativeLogitsLieEightyBelow) {
+  const LogitSummary negative = summarize(Filled(problem_with(Law::negative_logits)));
+  EXPECT_NEAR(negative.deviation, 80, 2);
+  EXPECT_LT(negative.largest, 90);
+  EXPECT_GT(median(negative.top), 0.005);  // otherwise as normal
+}
+
+TEST(Laws, RampRisesWithTheKey) {
+  const Filled inputs(problem_with(Law::ramp));
+  const std::vector<double> s = inputs.logits(1, 3, 2);
+  for (std::size_t begin = 100; begin + 100 <= s.size(); begin += 100) {
+    const auto top = [&](std::size_t from) {
+      return *std::max_element(s.begin() + static_cast<std::ptrdiff_t>(from), s.begin() + static_cast<std::ptrdiff_t>(from + 100));
+    };
+    EXPECT_GT(top(begin), top(begin - 100) + 3);
+  }
+  EXPECT_NEAR(s.back() - s.front(), 30, 4);
+}
+
+TEST(Laws, ExtremeProductsPassTheEdgeOfFp16) {
+  const Filled inputs(problem_with(Law::extreme));
+  const LogitSummary extreme = summarize(inputs);
+  EXPECT_NEAR(extreme.deviation, 1024, 60);
+  EXPECT_GT(extreme.largest * std::sqrt(static_cast<double>(inputs.geometry.problem().head_dim_qk)), 30000);
+}
+
+TEST(Laws, NearTiesDifferByLittleBesideALargeCommonPart) {
+  const LogitSummary ties = summarize(Filled(problem_with(Law::near_ties)));
+  EXPECT_NEAR(ties.deviation, 4, 2);
+  for (const double spread : ties.spread) EXPECT_LT(spread, 0.8);
+  EXPECT_LT(ties.top.back(), 2.0 / 600);
+}
+
+TEST(Laws, TinyOutputCancels) {
+  const std::vector<float> values = all_values(Filled(problem_with(Law::normal, VLaw::tiny_output)));
+  double sum = 0, squares = 0;
+  for (const float value : values) {
+    sum += value;
+    squares += value * value;
+  }
+  const auto count = static_cast<double>(values.size());
+  EXPECT_LT(std::fabs(sum / count), 0.001);
+  EXPECT_GT(squares / count, 0.5);
+}
+
 }  // namespace
 }  // namespace plumbline

@@ -251,8 +251,9 @@ TEST(ValidateTest, HeadsMustDivide) {
 
 TEST(ValidateTest, Dtypes) {
   EXPECT_THAT(validate(with({{"dtype", "e4m3"}, {"out_dtype", "bf16"}})),
-              ElementsAre(HasSubstr("dtype e4m3 is not supported yet"), HasSubstr("out_dtype bf16 with dtype e4m3")));
-  EXPECT_THAT(validate(with({{"kv_dtype", "e4m3"}})), ElementsAre(HasSubstr("kv_dtype e4m3 with dtype bf16 is not supported yet")));
+              ElementsAre(HasSubstr("dtype e4m3: Q is in fp32, fp16 or bf16"), HasSubstr("out_dtype bf16 with dtype e4m3")));
+  EXPECT_THAT(validate(with({{"kv_dtype", "e4m3"}})), IsEmpty());
+  EXPECT_THAT(validate(with({{"kv_dtype", "fp16"}})), ElementsAre(HasSubstr("kv_dtype fp16 with dtype bf16")));
   EXPECT_THAT(validate(with({{"out_dtype", "fp16"}})), ElementsAre(HasSubstr("in the dtype of Q or in fp32")));
   EXPECT_THAT(validate(with({{"out_dtype", "fp32"}})), IsEmpty());
 }
@@ -270,8 +271,7 @@ TEST(ValidateTest, ProblemsBuiltInCode) {
   EXPECT_THAT(validate(problem), ElementsAre(HasSubstr("heads_kv: \"0\""), HasSubstr("seq_q: \"-3\""), HasSubstr("k_scale: \"nan\"")));
 }
 
-TEST(ValidateTest, ReservedAndTooLarge) {
-  EXPECT_THAT(validate(with({{"softcap", "30"}})), ElementsAre("softcap 30 is not supported yet: it must be 0"));
+TEST(ValidateTest, TooLarge) {
   EXPECT_THAT(validate(with({{"batch", "256"}, {"seq_kv", "16777216"}})), ElementsAre(HasSubstr("exceeds 2^31 - 1 rows")));
 }
 
