@@ -39,6 +39,14 @@ inline constexpr Law last_enumerator<Law> = Law::near_ties;
 template <>
 inline constexpr VLaw last_enumerator<VLaw> = VLaw::tiny_output;
 template <>
+inline constexpr Alibi last_enumerator<Alibi> = Alibi::random;
+template <>
+inline constexpr Sinks last_enumerator<Sinks> = Sinks::large;
+template <>
+inline constexpr KvScales last_enumerator<KvScales> = KvScales::batch_head;
+template <>
+inline constexpr View last_enumerator<View> = View::v_in_k;
+template <>
 inline constexpr DType last_enumerator<DType> = DType::i32;
 template <>
 inline constexpr PaddingPolicy last_enumerator<PaddingPolicy> = PaddingPolicy::attended;

@@ -70,6 +70,10 @@ void case_columns(Columns& columns, Row& c) {
   columns("v_scale", p.v_scale);
   columns("scale", p.scale);
   columns("softcap", p.softcap);
+  columns("alibi", p.alibi);
+  columns("sinks", p.sinks);
+  columns("kv_scales", p.kv_scales);
+  columns("view", p.view);
   columns("lse", p.lse);
   columns("seed", p.seed);
   columns("inputs", p.inputs);

@@ -144,7 +144,7 @@ class Arbitrary {
     p.seq_kv = 1 + below(8192);
     p.head_dim_qk = 8 + below(256);
     p.head_dim_vo = 8 + below(256);
-    p.mask = word(Mask::causal_bottom_right);
+    p.mask = word(Mask::custom);
     p.window_left = below(100) - 1;
     p.window_right = below(100) - 1;
     p.layout = word(Layout::paged_hnd);
@@ -152,8 +152,13 @@ class Arbitrary {
     p.padding = word(Padding::left);
     p.page_size = 1 + below(128);
     p.fill = word(Fill::nan);
-    p.law = word(Law::exact);
-    p.v_law = word(VLaw::band);
+    p.law = word(Law::near_ties);
+    p.v_law = word(VLaw::tiny_output);
+    p.softcap = static_cast<double>(below(1000)) / 7;
+    p.alibi = word(Alibi::random);
+    p.sinks = word(Sinks::large);
+    p.kv_scales = word(KvScales::batch_head);
+    p.view = word(View::v_in_k);
     p.k_scale = static_cast<double>(below(1000)) / 7;
     p.v_scale = static_cast<double>(below(1000)) / 7;
     p.scale = static_cast<double>(below(1000)) / 7;
