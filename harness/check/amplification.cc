@@ -5,20 +5,12 @@
 #include <limits>
 #include <numeric>
 
+#include "harness/reference/key_values.h"
+
 namespace plumbline {
 namespace {
 
 constexpr std::size_t fewest_rows_of_a_correlation = 8;
-
-// Value v of (sample, key, head), as double.
-std::vector<double> value_row(const Geometry& geometry, const InputView& inputs, const RowId& row, std::int64_t key) {
-  const Problem& problem = geometry.problem();
-  const std::int64_t head_kv = row.head / problem.group();
-  const auto offset = static_cast<std::size_t>(geometry.v_offset(row.sample, key, head_kv)) * size_in_bytes(problem.kv());
-  std::vector<double> v(static_cast<std::size_t>(problem.head_dim_vo));
-  decode(problem.kv(), static_cast<const std::byte*>(inputs.v) + offset, v);
-  return v;
-}
 
 // Rank of each value, from 0; ties share the mean of their ranks.
 std::vector<double> ranks(const std::vector<double>& values) {
@@ -56,10 +48,12 @@ std::vector<RowDifference> affordable(const Geometry& geometry, const std::vecto
 double softmax_amplification(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, RowId row) {
   const RowDetail detail = reference_row(geometry, inputs, spec, row);
   if (detail.keys.size() == 0) return 0;
+  const KeyValues values(geometry, inputs.k, inputs.v, spec.kv_dequantized_to);
+  std::vector<double> v(detail.o.size());
   double change = 0, output = 0;
   for (std::int64_t key = detail.keys.begin; key < detail.keys.end; ++key) {
     const double p = detail.p[static_cast<std::size_t>(key - detail.keys.begin)];
-    const auto v = value_row(geometry, inputs, row, key);
+    values.value(row.sample, key, row.head / geometry.problem().group(), v);
     for (std::size_t j = 0; j < v.size(); ++j) change += p * p * (v[j] - detail.o[j]) * (v[j] - detail.o[j]);
   }
   for (const double o : detail.o) output += o * o;

@@ -24,7 +24,8 @@ constexpr std::array fault_kinds{
     FaultKind{&Faults::unwritten, "unwritten", "elements never written"},
     FaultKind{&Faults::out_of_range, "out_of_range", "elements outside the range of the values they average"},
     FaultKind{&Faults::padded_rows, "padded_rows", "elements of padded rows against the padding policy"},
-    FaultKind{&Faults::empty_rows, "empty_rows", "elements of rows without a visible key that are not exactly 0, or whose LSE is not -inf"},
+    FaultKind{&Faults::empty_rows, "empty_rows",
+              "elements of rows without a visible key that are not exactly 0, or whose LSE is not that of no key"},
     FaultKind{&Faults::inexact, "inexact", "elements that differ from the reference where the inputs demand equality"},
     FaultKind{&Faults::fence_bytes, "fence", "bytes changed around out, lse or workspace"},
 };
@@ -47,7 +48,7 @@ bool any_row_sees_a_key(const Problem& problem) {
   const Geometry geometry(problem);
   for (std::int64_t sample = 0; sample < problem.batch; ++sample) {
     for (std::int64_t row = 0; row < geometry.length_q(sample); ++row) {
-      if (geometry.visible_keys(sample, row).size() > 0) return true;
+      if (geometry.visible_count(sample, row) > 0) return true;
     }
   }
   return false;

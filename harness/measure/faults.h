@@ -10,12 +10,12 @@
 
 namespace plumbline {
 
-// Smallest and largest v of each column over all keys of one (sample, key head); empty samples have lowest > highest. V is rounded to
-// `rounded` first (inputs_rounded_to(spec)).
+// Smallest and largest v of each column over all keys of one (sample, key head), and over the 0 of a sink; else empty samples have lowest >
+// highest. V is what the products of a spec with this kv_dequantized_to see.
 struct ValueRange {
   std::vector<float> lowest, highest;  // [batch * heads_kv * head_dim_vo]
 };
-ValueRange value_range(const Geometry& geometry, const void* v, DType rounded = DType::none);
+ValueRange value_range(const Geometry& geometry, const void* v, DType kv_dequantized_to = DType::none);
 
 struct FaultInputs {
   const Geometry* geometry = nullptr;

@@ -7,6 +7,8 @@
 #include <map>
 #include <numeric>
 
+#include "harness/reference/question.h"
+
 namespace plumbline {
 namespace {
 
@@ -30,7 +32,12 @@ struct KeyId {
 
 class Locator {
  public:
-  explicit Locator(const LocateInputs& inputs) : in_(inputs), geometry_(*inputs.geometry), problem_(geometry_.problem()) {}
+  explicit Locator(const LocateInputs& inputs)
+      : in_(inputs),
+        geometry_(*inputs.geometry),
+        problem_(geometry_.problem()),
+        side_(side_inputs(problem_)),
+        key_values_(geometry_, inputs.inputs.k, inputs.inputs.v, inputs.spec->kv_dequantized_to) {}
 
   Location run() {
     for (const std::size_t r : rows_by_error()) fit_row(r);
@@ -85,10 +92,12 @@ class Locator {
     fitted_energy_ += row_energy(r);
     std::vector<double> inverse_sigma(columns), gradient(columns, 0.0), value(columns);
     for (std::size_t j = 0; j < columns; ++j) inverse_sigma[j] = 1.0 / in_.reference->sigma[r * columns + j];
-    const double mean_logit = std::inner_product(detail.p.begin(), detail.p.end(), detail.s.begin(), 0.0);
+    double mean_logit = 0;
+    for (std::size_t n = 0; n < detail.p.size(); ++n) mean_logit += detail.p[n] > 0 ? detail.p[n] * detail.s[n] : 0;
     const auto kv = static_cast<std::int32_t>(id.head / problem_.group());
     for (std::int64_t key = detail.keys.begin; key < detail.keys.end; ++key) {
       const auto n = static_cast<std::size_t>(key - detail.keys.begin);
+      if (!geometry_.sees(id.sample, id.row, key)) continue;
       load_value(id.sample, key, kv, value);
       Fit fit;
       for (std::size_t j = 0; j < columns; ++j) {
@@ -126,12 +135,13 @@ class Locator {
   double logit(const RowId& id, std::int64_t key, std::int32_t kv) const {
     std::vector<double> q(static_cast<std::size_t>(problem_.head_dim_qk)), k(q.size());
     decode(problem_.dtype, at(in_.inputs.q, problem_.dtype, geometry_.q_offset(id.sample, id.row, id.head)), q);
-    decode(problem_.kv(), at(in_.inputs.k, problem_.kv(), geometry_.k_offset(id.sample, key, kv)), k);
-    return problem_.softmax_scale() * std::inner_product(q.begin(), q.end(), k.begin(), 0.0);
+    key_values_.key(id.sample, key, kv, k);
+    const double x = problem_.softmax_scale() * std::inner_product(q.begin(), q.end(), k.begin(), 0.0);
+    return logit_shape(geometry_, side_, id).logit(x, key);
   }
 
   void load_value(std::int32_t sample, std::int64_t key, std::int32_t kv, std::vector<double>& value) const {
-    decode(problem_.kv(), at(in_.inputs.v, problem_.kv(), geometry_.v_offset(sample, key, kv)), value);
+    key_values_.value(sample, key, kv, value);
   }
 
   static const void* at(const void* base, DType dtype, std::int64_t offset) {
@@ -238,6 +248,8 @@ class Locator {
   const LocateInputs& in_;
   const Geometry& geometry_;
   const Problem& problem_;
+  const SideInputs side_;
+  const KeyValues key_values_;
   double fitted_energy_ = 0;
   Fit scale_, denominator_, last_visible_, first_visible_, beyond_last_, before_first_;
   std::map<KeyId, Fit> keys_;

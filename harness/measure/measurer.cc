@@ -236,7 +236,7 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
   outcome.spec_judged = spec_text(spec);
 
   if (!state.rows) state.rows = select_rows(geometry, options_.reference_cost_limit);
-  const DType rounded = inputs_rounded_to(spec);
+  const DType rounded = spec.kv_dequantized_to;
   if (!state.ranges.contains(rounded)) state.ranges.emplace(rounded, value_range(geometry, inputs.v, rounded));
   const bool suite_scores = contracts_.limits(outcome.c.kernel, problem, 0, arch).suite_judged &&
                             state.rows->rows_total <= suite_score_rows && !has_tie_law(problem);

@@ -56,7 +56,7 @@ struct Faults {
   std::int64_t unwritten = 0;     // still poison (every bit set)
   std::int64_t out_of_range = 0;  // outside the range of the key head's v, plus its rounding
   std::int64_t padded_rows = 0;   // padded rows against the policy (elements)
-  std::int64_t empty_rows = 0;    // rows without visible key: not exactly 0, or LSE not -inf
+  std::int64_t empty_rows = 0;    // rows without visible key: not exactly 0, or LSE not -inf or the sink
   std::int64_t inexact = 0;       // elements != reference where the law demands equality
   std::int64_t fence_bytes = 0;   // changed bytes around out, lse or workspace
   std::string detail;             // first of them in words, with the element

@@ -172,8 +172,8 @@ void fill_inputs(const Geometry& geometry, void* q, void* k, void* v) {
 
 bool row_is_exact(const Problem& problem, std::int64_t visible) {
   const bool laws = problem.law == Law::exact && problem.v_law == VLaw::grid;
-  const bool plain = problem.k_scale == 1 && problem.v_scale == 1 && problem.scale == 0 && problem.softcap == 0 &&
-                     problem.alibi == Alibi::none && problem.sinks == Sinks::none && !problem.has_fp8_kv();
+  const bool plain = problem.mask != Mask::custom && problem.k_scale == 1 && problem.v_scale == 1 && problem.scale == 0 &&
+                     problem.softcap == 0 && problem.alibi == Alibi::none && problem.sinks == Sinks::none && !problem.has_fp8_kv();
   const std::int64_t fewest = size_in_bytes(problem.out()) < 4 ? 1 : 2;
   return laws && plain && visible >= fewest && visible <= 4096 && std::has_single_bit(static_cast<std::uint64_t>(visible));
 }

@@ -91,6 +91,11 @@ std::string lse_base_name(int base) { return base == 0 ? "e" : std::to_string(ba
 
 DType inputs_rounded_to(const RoundingSpec& spec) { return spec.kv_dequantized_to == DType::tf32 ? DType::tf32 : DType::none; }
 
+DType dequantized_to(const RoundingSpec& spec, const Problem& problem) {
+  const bool rounds_to_16_bits = spec.kv_dequantized_to == DType::f16 || spec.kv_dequantized_to == DType::bf16;
+  return problem.has_fp8_kv() && rounds_to_16_bits ? spec.kv_dequantized_to : DType::none;
+}
+
 RoundingSpec strict_spec(const Problem& problem) {
   RoundingSpec spec;
   const bool fp32 = problem.dtype == DType::f32;

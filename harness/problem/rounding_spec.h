@@ -31,7 +31,9 @@ struct RoundingSpec {
   Accumulator pv_accumulator;
   double exp2_rel_error = 0;  // 0 = within 2 ulp of fp32
   double tanh_rel_error = 0;
-  DType kv_dequantized_to = DType::none;  // of fp8 K and V; tf32: Q, K and V are rounded to it, see inputs_rounded_to()
+  // none: fp8 K and V are widened as stored, which rounds nothing, and their scales are applied to the sums. fp16, bf16: see
+  // dequantized_to(). tf32: see inputs_rounded_to().
+  DType kv_dequantized_to = DType::none;
   DType out_dtype = DType::f32;
   int lse_base = 0;  // 0 = e, 2
   bool lse_includes_sink = true;
@@ -41,9 +43,13 @@ struct RoundingSpec {
 // What Q, K and V are rounded to (nearest, ties to even) before the products: tf32 where kv_dequantized_to says so, else none. No term of
 // the scales: the reference then uses the rounded values, as for q_prescaled. 16-bit inputs are numbers of tf32 already.
 DType inputs_rounded_to(const RoundingSpec& spec);
+// What fp8 K and V are rounded to after their scale: the products see round(scale * stored), the product in fp32, both to nearest, ties
+// to even; and so does the reference. none: the scale is applied outside the products (and to all but fp8 K and V).
+DType dequantized_to(const RoundingSpec& spec, const Problem& problem);
 
 // The spec a kernel without a contract is held to: P in the dtype of Q (fp32: not rounded), tensor-core accumulators for 16-bit inputs
-// (nearest fp32 for fp32), nothing else rounded, output in the problem's output dtype.
+// (nearest fp32 for fp32), nothing else rounded (fp8 K and V widened as stored, their scales applied to the sums), output in the problem's
+// output dtype.
 RoundingSpec strict_spec(const Problem& problem);
 
 // The fields in which `declared` permits more error than `pinned`, or means something else (lse_base, lse_includes_sink), one sentence

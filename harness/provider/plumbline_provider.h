@@ -149,13 +149,14 @@ typedef struct plumbline_tensor {
 // value serves all of a dimension. float32, rank 1 [heads_q]: alibi_slopes; sinks, in natural units. mask: int32, rank 3
 // [batch, seq_q, (seq_kv + 31) / 32], bit j % 32 of word j / 32 is set where row i sees key j; rows and keys count a sample's valid ones.
 // These lie in the memory space of Q. K and V may be views into one buffer, and V a part of K: read strides.
-// lse is float32, natural logarithm unless the kernel's description says base 2; -infinity for a row that sees no key.
+// lse is float32, natural logarithm unless the kernel's description says base 2. A row that sees no key is 0 with lse -infinity; with a
+// sink that is part of the lse, its lse is the sink.
 typedef struct plumbline_tensors {
   uint32_t struct_size;
   uint32_t reserved;
   plumbline_tensor q, k, v, out, lse;
   plumbline_tensor cu_seqlens_q, cu_seqlens_kv, seqlens_q, seqlens_kv, page_table;
-  plumbline_tensor workspace;                  // rank 1, bytes; as large as prepare asked, 256-byte aligned, poisoned
+  plumbline_tensor workspace;  // rank 1, bytes; as large as prepare asked, 256-byte aligned, poisoned
   plumbline_tensor mask, alibi_slopes, sinks;
   plumbline_tensor q_scale;  // reserved: absent in version 1
   plumbline_tensor k_scale, v_scale;
@@ -187,15 +188,16 @@ typedef struct plumbline_rounding_spec {
   uint32_t p_dtype;                     // what P = exp(S - m) is rounded to before P V; F32 = not rounded
   double p_prescale;                    // power of two P is multiplied by before that rounding; 1 = none
   uint32_t denominator_from_rounded_p;  // 1: the softmax denominator sums P after that rounding
-  uint32_t s_rounded;                   // 16-bit dtype S is rounded to; NONE = not rounded
+  uint32_t s_rounded;                   // 16-bit dtype S is rounded to, after softcap and ALiBi; NONE = not rounded
   uint32_t q_prescaled;                 // dtype Q * scale * log2(e) is rounded to first; NONE = not done
   uint32_t split_partial_dtype;         // dtype of stored split-KV partial outputs; F32 also when there is no split
   plumbline_accumulator qk_accumulator;
   plumbline_accumulator pv_accumulator;
   double exp2_rel_error;  // relative error of exp2 beyond 2 ulp of fp32; 0 = within 2 ulp
   double tanh_rel_error;  // likewise for the softcap's tanh
-  // Dtype fp8 K and V are widened to; NONE = not quantised. For fp32 inputs TF32: Q, K and V are rounded to tf32 (nearest, ties to even)
-  // before the products.
+  // Of fp8 K and V. NONE: widened as stored, which rounds nothing, with the scales applied to the sums. F16, BF16: scale * stored, in fp32,
+  // is rounded to it (nearest, ties to even) before the products. For fp32 inputs TF32: Q, K and V are rounded to tf32 (likewise) before
+  // the products.
   uint32_t kv_dequantized_to;
   uint32_t out_dtype;          // dtype of the output
   uint32_t lse_base;           // 0 = e, 2 = two

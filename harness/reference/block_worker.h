@@ -18,8 +18,8 @@ struct BlockWorker {
 
 // Keys of the rows' own sample that any of them sees.
 KeyRange visible_union(const Geometry& geometry, std::span<const RowId> rows);
-// The block of one row with visible keys, with its own gathered K and V. `head` must outlive the worker's use.
-void compute_single_row(const Geometry& geometry, const InputView& inputs, const Model& model, RowId row, HeadData& head, RowBlock& block);
+// The block of one row with visible keys, with its own gathered K and V. `head` must outlive the block's use.
+void compute_single_row(const Question& question, RowId row, HeadData& head, RowBlock& block);
 // ulp of the output at o. A hair above |o|: where o is a power of two, noise of fp64 must not halve it.
 inline double output_unit(double o, DType out) { return ulp(o * (1 + 1e-12), out); }
 // OpenBLAS runs inside oneTBB tasks and must not start threads of its own.

@@ -60,6 +60,11 @@ inline std::uint64_t p_cell(double t, const Model& model) {
 inline std::uint64_t s_cell(double s, const Model& model) {
   return std::bit_cast<std::uint64_t>(s + 0.0) >> (53 - model.s_cell_bits);  // + 0.0: both zeros are one cell
 }
+// The eighth of a binade of a softcap's argument, with its sign: where an approximate tanh makes one and the same relative error.
+inline std::uint64_t tanh_cell(double argument) {
+  constexpr int dropped = 53 - 4;
+  return std::bit_cast<std::uint64_t>(argument + 0.0) >> dropped;
+}
 // The eighth of a binade in which s - m lies: where a polynomial exp2 makes one and the same relative error.
 inline std::uint64_t exp2_phase(double s_minus_max) {
   const double binades = s_minus_max * std::numbers::log2e;

@@ -3,6 +3,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <array>
 
 namespace plumbline {
 namespace {
@@ -131,8 +132,9 @@ void truncation_sums(const RowBlock& block, const Buffer<float>& p, const Buffer
   }
 }
 
-void cell_moments(const Cells& cells, const float* weights, const float* v, std::int64_t ld, const Shift& shift, float* coherent,
-                  float* independent) {
+void cell_moments(const Cells& cells, const float* weights, const float* v, std::int64_t ld, std::int64_t sink, const Shift& shift,
+                  float* coherent, float* independent) {
+  alignas(32) static constexpr std::array<float, column_tile> zeros{};
   const std::int32_t* offsets = cells.offsets.data();
   for (std::int64_t j = 0; j < ld; j += column_tile) {
     const Tile high = load(shift.high.data() + j), low = load(shift.low.data() + j);
@@ -142,8 +144,9 @@ void cell_moments(const Cells& cells, const float* weights, const float* v, std:
       for (std::int32_t i = offsets[c]; i < offsets[c + 1]; ++i) {
         const std::int64_t key = cells.keys.data()[i];
         const __m256 weight = _mm256_broadcast_ss(weights + key);
+        const float* row = key == sink ? zeros.data() : v + key * ld + j;
         for (int t = 0; t < width; ++t) {
-          const __m256 value = _mm256_loadu_ps(v + key * ld + j + t * lanes);
+          const __m256 value = _mm256_loadu_ps(row + t * lanes);
           const __m256 x = _mm256_sub_ps(_mm256_sub_ps(value, high.part[t]), low.part[t]);
           const __m256 wx = _mm256_mul_ps(weight, x);
           cell.part[t] = _mm256_add_ps(cell.part[t], wx);

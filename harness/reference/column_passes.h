@@ -19,10 +19,11 @@ void truncation_sums(const RowBlock& block, const Buffer<float>& p, const Buffer
 // coherent_j = sum over cells of (sum_k w_k x_kj)^2 and independent_j = sum over their keys of (w_k x_kj)^2, with x_kj = v_kj - shift_j.
 // `v` is the block's key 0 of v32, weights are indexed by key. The shift comes as the sum of two floats, so that x keeps its relative
 // precision where one key holds nearly all of the weight and o is nearly its v. shift, coherent and independent have ld elements.
+// `sink` is a key of the cells whose v is 0; -1 = none.
 struct Shift {
   Buffer<float> high, low;
 };
-void cell_moments(const Cells& cells, const float* weights, const float* v, std::int64_t ld, const Shift& shift, float* coherent,
-                  float* independent);
+void cell_moments(const Cells& cells, const float* weights, const float* v, std::int64_t ld, std::int64_t sink, const Shift& shift,
+                  float* coherent, float* independent);
 
 }  // namespace plumbline

@@ -17,21 +17,22 @@ std::string_view name(Rounding rounding) {
   return names[index(rounding)];
 }
 
-void compute_single_row(const Geometry& geometry, const InputView& inputs, const Model& model, RowId row, HeadData& head, RowBlock& block) {
+void compute_single_row(const Question& question, RowId row, HeadData& head, RowBlock& block) {
   use_one_blas_thread();
   const std::array<RowId, 1> rows{row};
-  head =
-      gather_head(geometry, inputs, model.inputs_rounded, row.sample, row.head / geometry.problem().group(), visible_union(geometry, rows));
-  block.compute(geometry, inputs, model, head, rows);
+  const Geometry& geometry = question.geometry;
+  head = gather_head(question, row.sample, row.head / geometry.problem().group(), visible_union(geometry, rows), row.row);
+  block.compute(question, head, rows);
 }
 
 Explanation explain(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, RowId row, std::int64_t column) {
   assert(column >= 0 && column < geometry.problem().head_dim_vo);
   if (geometry.visible_keys(row.sample, row.row).size() == 0) return {};  // nothing is rounded
-  const Model model(spec);
+  const Question question(geometry, inputs, spec);
+  const Model& model = question.model;
   HeadData head;
   BlockWorker worker(model);
-  compute_single_row(geometry, inputs, model, row, head, worker.block);
+  compute_single_row(question, row, head, worker.block);
   worker.scales.compute(worker.block);
 
   Explanation explanation;
@@ -51,13 +52,19 @@ RowDetail reference_row(const Geometry& geometry, const InputView& inputs, const
   RowDetail detail;
   detail.keys = geometry.visible_keys(row.sample, row.row);
   detail.o.assign(static_cast<std::size_t>(geometry.problem().head_dim_vo), 0);
-  detail.lse = -std::numeric_limits<double>::infinity();
+  const Question question(geometry, inputs, spec);
+  detail.lse = lse_without_keys(question.side, row.head, spec.lse_includes_sink);
   if (detail.keys.size() == 0) return detail;
   HeadData head;
   RowBlock block;
-  compute_single_row(geometry, inputs, Model(spec), row, head, block);
+  compute_single_row(question, row, head, block);
   detail.s.assign(block.s.begin(), block.s.begin() + detail.keys.size());
   detail.p.assign(block.p.begin(), block.p.begin() + detail.keys.size());
+  for (std::int64_t key = detail.keys.begin; key < detail.keys.end && !block.seen.empty(); ++key) {
+    if (!geometry.sees(row.sample, row.row, key)) {
+      detail.s[static_cast<std::size_t>(key - detail.keys.begin)] = -std::numeric_limits<double>::infinity();
+    }
+  }
   detail.o.assign(block.o.begin(), block.o.end());
   detail.lse = block.lse.front();
   return detail;

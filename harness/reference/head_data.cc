@@ -8,11 +8,6 @@
 namespace plumbline {
 namespace {
 
-void decode_row(DType dtype, const void* tensor, std::int64_t offset, double* row, std::int64_t dims) {
-  const auto* at = static_cast<const std::byte*>(tensor) + static_cast<std::size_t>(offset) * size_in_bytes(dtype);
-  decode(dtype, at, std::span<double>(row, static_cast<std::size_t>(dims)));
-}
-
 // Power of two u with max |v| / u in [1/2, 1); 1 for all zeros and for V with Inf or NaN.
 void choose_unit(HeadData& head) {
   double largest = 0;
@@ -74,9 +69,9 @@ void find_extremes(HeadData& head) {
 
 }  // namespace
 
-HeadData gather_head(const Geometry& geometry, const InputView& inputs, DType rounded, std::int64_t sample, std::int64_t head_kv,
-                     KeyRange keys) {
-  const Problem& problem = geometry.problem();
+HeadData gather_head(const Question& question, std::int64_t sample, std::int64_t head_kv, KeyRange keys,
+                     std::optional<std::int64_t> only_row) {
+  const Problem& problem = question.geometry.problem();
   HeadData head;
   head.first_key = keys.begin;
   head.keys = keys.size();
@@ -85,15 +80,15 @@ HeadData gather_head(const Geometry& geometry, const InputView& inputs, DType ro
   head.ld = round_up(head.dim_vo, column_tile);
   head.k.resize(static_cast<std::size_t>(head.keys * head.dim_qk));
   head.v.resize(static_cast<std::size_t>(head.keys * head.dim_vo));
+  head.scaled_outside = question.key_values.scales_outside();
+  const auto row_of = [](Buffer<double>& matrix, std::int64_t row, std::int64_t dims) {
+    return std::span(matrix).subspan(static_cast<std::size_t>(row * dims), static_cast<std::size_t>(dims));
+  };
   for (std::int64_t k = 0; k < head.keys; ++k) {
     const std::int64_t key = keys.begin + k;
-    decode_row(geometry.k.dtype, inputs.k, geometry.k_offset(sample, key, head_kv), head.k.data() + k * head.dim_qk, head.dim_qk);
-    decode_row(geometry.v.dtype, inputs.v, geometry.v_offset(sample, key, head_kv), head.v.data() + k * head.dim_vo, head.dim_vo);
-  }
-  if (rounded != DType::none) {
-    for (auto* values : {&head.k, &head.v}) {
-      std::transform(values->begin(), values->end(), values->begin(), [&](double value) { return round_to(value, rounded); });
-    }
+    question.key_values.key(sample, key, head_kv, row_of(head.k, k, head.dim_qk));
+    if (only_row && !question.geometry.sees(sample, *only_row, key)) continue;
+    question.key_values.value(sample, key, head_kv, row_of(head.v, k, head.dim_vo));
   }
   head.k_squared.resize(head.k.size());
   std::transform(head.k.begin(), head.k.end(), head.k_squared.begin(), [](double k) { return static_cast<float>(k * k); });

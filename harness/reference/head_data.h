@@ -4,10 +4,11 @@
 #include <tbb/cache_aligned_allocator.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "harness/problem/geometry.h"
-#include "harness/reference/reference.h"
+#include "harness/reference/question.h"
 
 namespace plumbline {
 
@@ -29,8 +30,9 @@ inline std::int64_t round_up(std::int64_t value, std::int64_t multiple) { return
 // which would cancel otherwise.
 struct HeadData {
   std::int64_t first_key = 0, keys = 0, dim_qk = 0, dim_vo = 0;
-  std::int64_t ld = 0;  // row stride of the float forms of V
-  bool finite = true;   // no Inf or NaN among V: 0 * NaN would leak from invisible keys
+  std::int64_t ld = 0;          // row stride of the float forms of V
+  bool finite = true;           // no Inf or NaN among V: 0 * NaN would leak from invisible keys
+  bool scaled_outside = false;  // V's scale multiplies a kernel's sums
   double v_unit = 1;
   Buffer<double> k, v;                           // [N, dim_qk], [N, dim_vo]
   Buffer<float> k_squared;                       // [N, dim_qk]
@@ -42,8 +44,8 @@ struct HeadData {
   Buffer<float> sign_sums;                       // [N + 1, ld] sums of sign(v_kj) over the keys before
 };
 
-// K and V are rounded to `rounded` first; none = as they are.
-HeadData gather_head(const Geometry& geometry, const InputView& inputs, DType rounded, std::int64_t sample, std::int64_t head_kv,
-                     KeyRange keys);
+// `only_row`: V is 0 where that row does not see a key.
+HeadData gather_head(const Question& question, std::int64_t sample, std::int64_t head_kv, KeyRange keys,
+                     std::optional<std::int64_t> only_row = std::nullopt);
 
 }  // namespace plumbline

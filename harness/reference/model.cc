@@ -41,6 +41,8 @@ Model::Model(const RoundingSpec& spec)
       u_split(roundoff(spec.split_partial_dtype)),
       eta_split(eta(spec.split_partial_dtype)),
       exp2_error(spec.exp2_rel_error),
+      tanh_error(spec.tanh_rel_error),
+      lse_includes_sink(spec.lse_includes_sink),
       q_prescaled(is_rounded(spec.q_prescaled) ? spec.q_prescaled : DType::none),
       inputs_rounded(inputs_rounded_to(spec)),
       out(spec.out_dtype),

@@ -22,8 +22,6 @@ struct AccumulationModel {
   double step = 1;          // products per step
 };
 
-// tanh_rel_error and the dequantisation of fp8 have no term yet: problems with fp8 keys or a softcap are not accepted (Problem,
-// validate()).
 struct Model {
   explicit Model(const RoundingSpec& spec);
 
@@ -34,7 +32,8 @@ struct Model {
   double u_s = 0;  // 0 = S is not rounded
   int s_cell_bits = 0;
   double u_split = 0, eta_split = 0;
-  double exp2_error = 0;
+  double exp2_error = 0, tanh_error = 0;
+  bool lse_includes_sink = true;
   DType q_prescaled = DType::none;
   DType inputs_rounded = DType::none;
   DType out = DType::f32;

@@ -31,7 +31,7 @@ class Computation {
  public:
   Computation(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, const RowSelection& selection,
               const ReferenceOptions& options)
-      : geometry_(geometry), inputs_(inputs), model_(spec), options_(options), workers_([this] { return BlockWorker(model_); }) {
+      : geometry_(geometry), question_(geometry, inputs, spec), options_(options), workers_([this] { return BlockWorker(model_); }) {
     allocate(selection);
   }
 
@@ -48,7 +48,7 @@ class Computation {
     const std::size_t rows = selection.rows.size(), elements = rows * static_cast<std::size_t>(result_.columns);
     result_.o.assign(elements, 0);
     for (auto* matrix : {&result_.spre, &result_.sigma, &result_.bound}) matrix->assign(elements, 0);
-    result_.lse.assign(rows, -std::numeric_limits<double>::infinity());
+    for (const RowId& row : selection.rows) result_.lse.push_back(lse_without_keys(question_.side, row.head, model_.lse_includes_sink));
     result_.lse_sigma.assign(rows, 0);
     result_.visible.assign(rows, 0);
     if (!options_.suite_scores) return;
@@ -68,7 +68,7 @@ class Computation {
     std::vector<HeadPlan> plans;
     for (const std::size_t i : order) {
       const RowId& id = rows[i];
-      result_.visible[i] = static_cast<std::int32_t>(geometry_.visible_keys(id.sample, id.row).size());
+      result_.visible[i] = static_cast<std::int32_t>(geometry_.visible_count(id.sample, id.row));
       if (result_.visible[i] == 0) continue;
       const std::int64_t head_kv = id.head / group;
       if (plans.empty() || plans.back().sample != id.sample || plans.back().head_kv != head_kv)
@@ -105,7 +105,7 @@ class Computation {
   void run_head(HeadPlan& plan) {
     std::vector<RowId> ids;
     for (const std::size_t i : plan.rows) ids.push_back(result_.selection.rows[i]);
-    const HeadData head = gather_head(geometry_, inputs_, model_.inputs_rounded, plan.sample, plan.head_kv, visible_union(geometry_, ids));
+    const HeadData head = gather_head(question_, plan.sample, plan.head_kv, visible_union(geometry_, ids));
     cut_blocks(plan, !head.finite);
     // Isolated: a thread that waits here must not start another head and gather its K and V, too.
     tbb::this_task_arena::isolate([&] {
@@ -118,7 +118,12 @@ class Computation {
 
   void run_block(const HeadData& head, std::span<const RowId> ids, std::span<const std::size_t> rows) {
     BlockWorker& worker = workers_.local();
-    worker.block.compute(geometry_, inputs_, model_, head, ids);
+    HeadData of_row;
+    if (!head.finite && geometry_.has_hidden_keys()) {
+      compute_single_row(question_, ids.front(), of_row, worker.block);
+    } else {
+      worker.block.compute(question_, head, ids);
+    }
     worker.scales.compute(worker.block);
     worker.sigma_squared.resize(rows.size() * static_cast<std::size_t>(result_.columns));
     for (std::size_t r = 0; r < rows.size(); ++r) store_row(worker, static_cast<std::int64_t>(r), rows[r]);
@@ -154,8 +159,8 @@ class Computation {
   }
 
   const Geometry& geometry_;
-  const InputView& inputs_;
-  const Model model_;
+  const Question question_;
+  const Model& model_ = question_.model;
   const ReferenceOptions options_;
   tbb::enumerable_thread_specific<BlockWorker> workers_;
   Reference result_;

@@ -3,7 +3,7 @@
 // Formulas and symbols: research note "Model v3", sections 2 to 5, restated in docs/judging.md. For a row with visible keys k and output
 // column j: o_j = sum_k p_k v_kj; sigma^2 = spre^2 + ulp_out(o_j)^2 / 12 with
 //   spre^2 = TP (P rounding, with ties) + TL (logit error) + TS (S rounding, tanh) + TE (exp2) + TA (accumulation) + TR (split partials).
-// q_prescaled and inputs rounded to tf32 are no terms: the reference then uses the rounded Q, or the rounded Q, K and V.
+// q_prescaled, inputs rounded to tf32 and fp8 K and V rounded after their scale are no terms: the reference then uses the rounded numbers.
 #pragma once
 
 #include <array>
@@ -45,7 +45,7 @@ struct RowSelection {
 RowSelection select_rows(const Geometry& geometry, double cost_limit);
 
 // Result for R rows and D = head_dim_vo columns; matrices are row major [R, D]. Rows without visible keys have visible == 0, o = 0,
-// lse = -inf and zero scales.
+// lse = -inf (the sink, where the problem has sinks and the spec's LSE includes them) and zero scales.
 struct Reference {
   RowSelection selection;
   std::int64_t columns = 0;
@@ -87,7 +87,8 @@ struct Explanation {
 };
 Explanation explain(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, RowId row, std::int64_t column);
 
-// Everything about one row in fp64, for locating a fault: logits (natural units), probabilities (sum 1) over the visible keys, and o.
+// Everything about one row in fp64, for locating a fault: logits (natural units), probabilities (sum 1, less that of a sink) over `keys`,
+// and o. Hidden keys among them have p = 0 and s = -inf.
 struct RowDetail {
   KeyRange keys;
   std::vector<double> s, p;

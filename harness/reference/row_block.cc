@@ -35,6 +35,18 @@ double exp_and_sum(const double* s, double m, double* p, std::int64_t count) {
 
 }  // namespace
 
+LogitShape logit_shape(const Geometry& geometry, const SideInputs& side, const RowId& row) {
+  LogitShape shape;
+  shape.cap = geometry.problem().softcap;
+  if (!side.alibi_slopes.empty()) shape.alibi = side.alibi_slopes[static_cast<std::size_t>(row.head)];
+  shape.diagonal = row.row + geometry.length_kv(row.sample) - geometry.length_q(row.sample);
+  return shape;
+}
+
+double lse_without_keys(const SideInputs& side, std::int64_t head, bool lse_includes_sink) {
+  return side.sinks.empty() || !lse_includes_sink ? minus_infinity : double{side.sinks[static_cast<std::size_t>(head)]};
+}
+
 double load_query(const Geometry& geometry, const InputView& inputs, const Model& model, const RowId& id, std::span<double> row) {
   const DType dtype = geometry.q.dtype;
   const double scale = geometry.problem().softmax_scale();
@@ -49,16 +61,16 @@ double load_query(const Geometry& geometry, const InputView& inputs, const Model
   return std::numbers::ln2;
 }
 
-void RowBlock::compute(const Geometry& geometry, const InputView& inputs, const Model& model, const HeadData& head_data,
-                       std::span<const RowId> ids) {
-  set_shape(geometry, head_data, ids);
-  load_q(geometry, inputs, model, ids);
+void RowBlock::compute(const Question& question, const HeadData& head_data, std::span<const RowId> ids) {
+  set_shape(question.geometry, head_data, ids);
+  set_features(question, ids);
+  load_q(question, ids);
 
   // S = Q K^T
   const double* k = head->k.data() + first_key * head->dim_qk;
   cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(rows), static_cast<int>(keys), static_cast<int>(head->dim_qk), 1,
               q.data(), static_cast<int>(head->dim_qk), k, static_cast<int>(head->dim_qk), 0, s.data(), static_cast<int>(stride));
-  for (std::int64_t r = 0; r < rows; ++r) softmax(r);
+  for (std::int64_t r = 0; r < rows; ++r) softmax(r, question.model);
 
   // O = P V
   const double* v = head->v.data() + first_key * head->dim_vo;
@@ -86,26 +98,96 @@ void RowBlock::set_shape(const Geometry& geometry, const HeadData& head_data, st
   for (auto* per_row : {&row_max, &total, &lse}) per_row->resize(static_cast<std::size_t>(rows));
 }
 
-void RowBlock::load_q(const Geometry& geometry, const InputView& inputs, const Model& model, std::span<const RowId> ids) {
+void RowBlock::set_features(const Question& question, std::span<const RowId> ids) {
+  const std::int64_t first = head->first_key + first_key;
+  sinks.clear(), shapes.clear(), seen.clear();
+  for (const RowId& id : ids) {
+    if (!question.side.sinks.empty()) sinks.push_back({question.side.sinks[static_cast<std::size_t>(id.head)], 0, 0, 0});
+    LogitShape shape = logit_shape(question.geometry, question.side, id);
+    shape.diagonal -= first;
+    if (!shape.is_plain()) shapes.push_back(shape);
+    if (!question.geometry.has_hidden_keys()) continue;
+    const KeyRange range = visible[seen.size()];
+    std::vector<std::int32_t>& keys_seen = seen.emplace_back();
+    for (std::int64_t k = range.begin; k < range.end; ++k) {
+      if (question.geometry.sees(id.sample, id.row, first + k)) keys_seen.push_back(static_cast<std::int32_t>(k));
+    }
+  }
+  const std::size_t shaped = shapes.empty() ? 0 : static_cast<std::size_t>(rows * stride);
+  for (auto* per_key : {&x, &slope, &capped}) per_key->resize(shaped);
+}
+
+void RowBlock::load_q(const Question& question, std::span<const RowId> ids) {
   double* row = q.data();
   for (const RowId& id : ids) {
-    scale = load_query(geometry, inputs, model, id, std::span<double>(row, static_cast<std::size_t>(head->dim_qk)));
+    const auto dims = static_cast<std::size_t>(head->dim_qk);
+    scale = load_query(question.geometry, question.inputs, question.model, id, std::span<double>(row, dims));
     row += head->dim_qk;
   }
 }
 
-void RowBlock::softmax(std::int64_t row) {
+// From scale * (q . k) to the logit.
+void RowBlock::shape_logits(std::int64_t row) {
+  const LogitShape& shape = shapes[static_cast<std::size_t>(row)];
+  const auto [begin, end] = visible[static_cast<std::size_t>(row)];
+  for (std::int64_t k = begin; k < end; ++k) {
+    const std::int64_t at = row * stride + k;
+    x[static_cast<std::size_t>(at)] = s.data()[at];
+    const double c = shape.capped(s.data()[at]), ratio = shape.cap == 0 ? 0 : c / shape.cap;
+    capped.data()[at] = c;
+    slope.data()[at] = 1 - ratio * ratio;
+    s.data()[at] = c + shape.bias(k);
+  }
+}
+
+// Gives hidden keys this logit.
+void RowBlock::hide(std::int64_t row, double logit) {
+  if (seen.empty()) return;
+  const auto r = static_cast<std::size_t>(row);
+  auto next = seen[r].begin();
+  for (std::int64_t k = visible[r].begin; k < visible[r].end; ++k) {
+    if (next != seen[r].end() && *next == k) {
+      ++next;
+      continue;
+    }
+    s.data()[row * stride + k] = logit;
+    if (!shapes.empty()) x.data()[row * stride + k] = slope.data()[row * stride + k] = capped.data()[row * stride + k] = 0;
+  }
+}
+
+// From the softmax over the keys to that over keys and sink.
+void RowBlock::add_sink(std::int64_t row, double keys_max, double keys_sum, const Model& model) {
+  const auto r = static_cast<std::size_t>(row);
+  Sink& sink = sinks[r];
+  const double m = std::max(keys_max, sink.s), of_sink = std::exp(sink.s - m);
+  sink.keys_total = keys_sum * std::exp(keys_max - m);
+  sink.lse_keys = lse[r];
+  row_max[r] = m;
+  total[r] = sink.keys_total + of_sink;
+  sink.p = of_sink / total[r];
+  double* p_row = p.data() + row * stride;
+  for (std::int64_t k = visible[r].begin; k < visible[r].end; ++k) p_row[k] *= sink.keys_total / total[r];
+  if (model.lse_includes_sink) lse[r] = m + std::log(total[r]);
+}
+
+void RowBlock::softmax(std::int64_t row, const Model& model) {
   double* s_row = s.data() + row * stride;
   double* p_row = p.data() + row * stride;
   const auto [begin, end] = visible[static_cast<std::size_t>(row)];
   std::fill(s_row, s_row + begin, minus_infinity);
   std::fill(s_row + end, s_row + stride, minus_infinity);
 
+  if (!shapes.empty() || !seen.empty()) {
+    for (std::int64_t k = begin; k < end; ++k) s_row[k] *= scale;
+    if (!shapes.empty()) shape_logits(row);
+    hide(row, minus_infinity);
+  }
+  const double factor = shapes.empty() && seen.empty() ? scale : 1;
   // NaN logits are dropped by this maximum and come back through exp.
   double m = minus_infinity;
 #pragma omp simd reduction(max : m)
   for (std::int64_t k = begin; k < end; ++k) {
-    s_row[k] *= scale;
+    s_row[k] *= factor;
     m = std::max(m, s_row[k]);
   }
   const std::int64_t first = begin / lanes * lanes, last = round_up(end, lanes);
@@ -118,6 +200,8 @@ void RowBlock::softmax(std::int64_t row) {
   row_max[r] = m;
   total[r] = sum;
   lse[r] = m + std::log(sum);
+  hide(row, m);
+  if (!sinks.empty()) add_sink(row, m, sum, model);
 }
 
 }  // namespace plumbline

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "harness/reference/head_data.h"
-#include "harness/reference/model.h"
 
 namespace plumbline {
 
@@ -14,8 +13,17 @@ namespace plumbline {
 // q . k then becomes a logit in natural units.
 double load_query(const Geometry& geometry, const InputView& inputs, const Model& model, const RowId& id, std::span<double> row);
 
+// An attention sink, beside the keys of one row: a logit whose v is 0.
+struct Sink {
+  double s = 0;           // natural units
+  double p = 0;           // its weight; those of the keys sum to 1 - p
+  double lse_keys = 0;    // LSE of the row without it
+  double keys_total = 0;  // l without it, in units of exp(m)
+};
+
 // R rows by N keys, the union of what the rows see; key 0 of the block is row `first_key` of head->k. S and P have row stride `stride`;
-// outside a row's visible keys S is -inf and P is 0. A block is reused for many computations, to keep its memory.
+// outside a row's range of keys S is -inf and P is 0. A hidden key inside the range has P = 0 and a finite S, so that P times anything of
+// it is 0. A block is reused for many computations, to keep its memory.
 struct RowBlock {
   const HeadData* head = nullptr;
   std::int64_t rows = 0, first_key = 0, keys = 0, stride = 0;
@@ -24,18 +32,31 @@ struct RowBlock {
   Buffer<double> q;               // [R, dim_qk], as the products see it: pre-scaled and rounded if the spec says so
   Buffer<double> s, p;            // [R, stride]
   Buffer<double> o;               // [R, dim_vo]
-  std::vector<double> row_max;    // [R] m = max s
-  std::vector<double> total;      // [R] l = sum exp(s - m)
-  std::vector<double> lse;        // [R] m + ln l
+  std::vector<double> row_max;    // [R] m = max s, over the sink, too
+  std::vector<double> total;      // [R] l = sum exp(s - m), likewise
+  std::vector<double> lse;        // [R] m + ln l; without the sink, where the spec's LSE excludes it
+
+  // Features; empty where the problem has none.
+  std::vector<Sink> sinks;                      // [R]
+  std::vector<LogitShape> shapes;               // [R] keys counted from the block's key 0
+  Buffer<double> x, slope, capped;              // [R, stride] scale * (q . k), d s / d x, c tanh(x / c): where there are shapes
+  std::vector<std::vector<std::int32_t>> seen;  // [R] the visible keys, where others lie between them
+  std::int64_t count(std::int64_t row) const {  // visible keys
+    const auto r = static_cast<std::size_t>(row);
+    return seen.empty() ? visible[r].size() : static_cast<std::int64_t>(seen[r].size());
+  }
 
   // `ids` lie in one (sample, key head) and all see at least one key.
-  void compute(const Geometry& geometry, const InputView& inputs, const Model& model, const HeadData& head_data,
-               std::span<const RowId> ids);
+  void compute(const Question& question, const HeadData& head_data, std::span<const RowId> ids);
 
  private:
   void set_shape(const Geometry& geometry, const HeadData& head_data, std::span<const RowId> ids);
-  void load_q(const Geometry& geometry, const InputView& inputs, const Model& model, std::span<const RowId> ids);
-  void softmax(std::int64_t row);
+  void set_features(const Question& question, std::span<const RowId> ids);
+  void load_q(const Question& question, std::span<const RowId> ids);
+  void softmax(std::int64_t row, const Model& model);
+  void shape_logits(std::int64_t row);
+  void hide(std::int64_t row, double logit);
+  void add_sink(std::int64_t row, double keys_max, double keys_sum, const Model& model);
 };
 
 }  // namespace plumbline

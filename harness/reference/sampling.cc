@@ -40,7 +40,7 @@ class Sampler {
   using Key = std::tuple<std::int32_t, std::int32_t, std::int32_t>;
 
   double cost(std::int64_t sample, std::int64_t row) const {
-    return static_cast<double>(geometry_.visible_keys(sample, row).size()) * cost_per_key_;
+    return static_cast<double>(geometry_.visible_count(sample, row)) * cost_per_key_;
   }
 
   double total_cost() const {
@@ -72,7 +72,7 @@ class Sampler {
     add(Interest::first, 0);
     std::int64_t first_with_key = length, first_with_most = length, most = 0;
     for (std::int64_t row = length - 1; row >= 0; --row) {
-      const std::int64_t seen = geometry_.visible_keys(sample, row).size();
+      const std::int64_t seen = geometry_.visible_count(sample, row);
       if (seen > 0) first_with_key = row;
       if (seen > 0 && seen >= most) first_with_most = row, most = seen;
     }

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "harness/reference/logit_error.h"
+
 namespace plumbline {
 namespace {
 
@@ -21,6 +23,18 @@ double steps(std::int64_t terms, const AccumulationModel& accumulation) {
   return std::ceil(static_cast<double>(terms) / accumulation.step);
 }
 
+// Nothing of a hidden key's product may reach the error of its logit.
+void hide_products(const RowBlock& block, std::int64_t row, Weights& products) {
+  if (block.seen.empty()) return;
+  const auto r = static_cast<std::size_t>(row);
+  float* of_row = products.data() + row * block.stride;
+  std::int64_t next = block.visible[r].begin;
+  for (const std::int32_t k : block.seen[r]) {
+    std::fill(of_row + next, of_row + k, 0.0F);
+    next = k + 1;
+  }
+}
+
 }  // namespace
 
 void BlockScales::compute(const RowBlock& block) {
@@ -30,12 +44,14 @@ void BlockScales::compute(const RowBlock& block) {
   prefix_ranges(block, p_, range_);
   p_rounding();
   logit_error();
+  sink_error();
   s_rounding();
+  tanh_error();
   exp2_error();
   accumulation();
   split_partials();
-  find_worst_case();
   for (std::int64_t r = 0; r < rows_; ++r) lse_error(r);
+  find_worst_case();
   use_units_of_v();
 }
 
@@ -66,10 +82,10 @@ void BlockScales::set_shape(const RowBlock& block) {
   for (auto& part : variance_) part.assign(static_cast<std::size_t>(rows_ * ld_), 0);
   worst_case_.assign(static_cast<std::size_t>(rows_ * ld_), 0);
   for (auto* per_key : {&p_, &sd_, &weights_, &qk_squared_}) per_key->resize(static_cast<std::size_t>(rows_ * stride_));
-  for (auto* per_row : {&lse_variance_, &sd_max_, &mean_bias_, &mean_sd_}) per_row->assign(static_cast<std::size_t>(rows_), 0);
+  for (auto* per_row : {&lse_variance_, &sd_max_, &mean_bias_}) per_row->assign(static_cast<std::size_t>(rows_), 0);
   p_cells_.resize(static_cast<std::size_t>(rows_));
-  row_weights_.resize(static_cast<std::size_t>(stride_));
-  row_weights32_.resize(static_cast<std::size_t>(stride_));
+  row_weights_.resize(static_cast<std::size_t>(stride_ + 1));
+  row_weights32_.resize(static_cast<std::size_t>(stride_ + 1));
   for (auto* per_column : {&shift_.high, &shift_.low, &coherent_, &independent_}) per_column->assign(static_cast<std::size_t>(ld_), 0);
 }
 
@@ -88,13 +104,16 @@ void BlockScales::set_weights(Weight weight) {
   }
 }
 
-template <class Weight>
-void BlockScales::set_row_weights(std::int64_t row, Weight weight) {
+void BlockScales::set_sink_weight(double weight) {
+  row_weights_[static_cast<std::size_t>(sink_key())] = weight;
+  row_weights32_[static_cast<std::size_t>(sink_key())] = static_cast<float>(weight);
+}
+
+double BlockScales::sum_of_squares(std::int64_t row) const {
   const auto [begin, end] = visible(row);
-  for (std::int64_t k = begin; k < end; ++k) {
-    row_weights_.data()[k] = weight(k);
-    row_weights32_.data()[k] = static_cast<float>(row_weights_.data()[k]);
-  }
+  double sum = 0;
+  for (std::int64_t k = begin; k < end; ++k) sum += square(row_weights_.data()[k]);
+  return sum;
 }
 
 // Independent (sd_k) and systematic (beta_k) error of the logits from Q K^T and from the argument of exp, in fp32.
@@ -112,69 +131,89 @@ void BlockScales::find_logit_errors(std::int64_t row) {
   const auto [begin, end] = visible(row);
   const double* s = block_->s.data() + row * stride_;
   const double* p = block_->p.data() + row * stride_;
-  const float* qk_squared = qk_squared_.data() + row * stride_;
   float* p32 = p_.data() + row * stride_;
   float* sd = sd_.data() + row * stride_;
   std::fill(p32, p32 + begin, 0.0F);
   std::fill(p32 + end, p32 + stride_, 0.0F);
+  hide_products(*block_, row, qk_squared_);
 
-  const AccumulationModel& qk = model_.qk;
-  const auto dims = static_cast<double>(block_->head->dim_qk);
-  const auto c = static_cast<float>(block_->scale);  // d s / d (q . k); a softcap would multiply its slope here
-  const auto nearest = static_cast<float>(0.5 * std::sqrt(dims) * qk.u), of_s = static_cast<float>(4 * qk.u);
-  const auto rounding_of_exp = static_cast<float>(u32);
-  const bool truncates = qk.toward_zero;
-  const auto drift = static_cast<float>(qk.f * std::sqrt(dims) / 6),
-             drift_out = static_cast<float>(steps(block_->head->dim_qk, qk) * qk.f_out / 12);
-  const auto spread = static_cast<float>(qk.f * qk.f * dims / 6);
-
-  double bias = 0, mean = 0;
+  const LogitError error(model_, *block_);
+  const float* qk_squared = qk_squared_.data() + row * stride_;
+  double bias = 0;
   float largest = 0;
-#pragma omp simd reduction(+ : bias, mean) reduction(max : largest)
-  for (std::int64_t k = begin; k < end; ++k) {
-    const auto magnitude = static_cast<float>(std::abs(s[k]));  // |c raw_k|
-    const float norm = c * std::sqrt(qk_squared[k]);            // c sqrt(n2_k)
-    const float e0 = nearest * norm + of_s * magnitude + rounding_of_exp;
-    const float m = truncates ? magnitude + norm : 0.0F;
-    const float beta = norm > 0 ? m * (drift * magnitude / norm + drift_out) : 0.0F;
-    const float total = std::sqrt(e0 * e0 + beta * beta + m * m * spread);
-    const auto weight = static_cast<float>(p[k]);
-    p32[k] = weight < negligible ? 0.0F : weight;
-    sd[k] = total;
-    bias += p[k] * beta;
-    mean += p[k] * total;
-    largest = std::max(largest, total);
+  const auto find = [&](auto at) {
+#pragma omp simd reduction(+ : bias) reduction(max : largest)
+    for (std::int64_t k = begin; k < end; ++k) {
+      const LogitSizes sizes = at(k);
+      const float beta = error.beta(sizes, qk_squared[k]), total = error.sd(sizes, qk_squared[k], beta);
+      const auto weight = static_cast<float>(p[k]);
+      p32[k] = weight < negligible ? 0.0F : weight;
+      sd[k] = total;
+      bias += p[k] * beta;
+      largest = std::max(largest, total);
+    }
+  };
+  if (block_->shapes.empty()) {
+    find([=](std::int64_t k) { return plain_sizes(s[k]); });
+  } else {
+    find([this, at = row * stride_](std::int64_t k) { return shaped_sizes(*block_, at + k); });
   }
   mean_bias_.data()[row] = bias;
-  mean_sd_.data()[row] = mean;
   sd_max_.data()[row] = largest;
+}
+
+template <class Label>
+void BlockScales::build_cells(std::int64_t row, KeepCells keep, Cells& cells, Label label, std::optional<std::uint64_t> of_sink) {
+  const auto [begin, end] = visible(row);
+  if (block_->seen.empty()) {
+    labels_.resize(static_cast<std::size_t>(end - begin));
+    for (std::int64_t k = begin; k < end; ++k) labels_.data()[k - begin] = label(k);
+    if (!of_sink) return cell_builder_.build(labels_, begin, keep, cells);
+  } else {
+    labels_.clear();
+    for (const std::int32_t k : block_->seen[static_cast<std::size_t>(row)]) labels_.push_back(label(k));
+  }
+  const std::size_t keys = labels_.size();
+  if (of_sink) labels_.push_back(*of_sink);
+  cell_builder_.build(labels_, 0, keep, cells);
+  for (std::int32_t& key : cells.keys) {
+    const auto at = static_cast<std::size_t>(key);
+    if (at == keys) {
+      key = static_cast<std::int32_t>(sink_key());
+    } else {
+      key = block_->seen.empty() ? key + static_cast<std::int32_t>(begin) : block_->seen[static_cast<std::size_t>(row)][at];
+    }
+  }
 }
 
 void BlockScales::find_p_cells() {
   for (std::int64_t r = 0; r < rows_; ++r) {
-    const auto [begin, end] = visible(r);
     const double* p = block_->p.data() + r * stride_;
     const double total = block_->total.data()[r];
-    labels_.resize(static_cast<std::size_t>(end - begin));
-    for (std::int64_t k = begin; k < end; ++k) labels_.data()[k - begin] = p_cell(p[k] * total, model_);
-    cell_builder_.build(labels_, begin, KeepCells::multi_key, p_cells_[static_cast<std::size_t>(r)]);
+    build_cells(r, KeepCells::multi_key, p_cells_[static_cast<std::size_t>(r)],
+                [&](std::int64_t k) { return p_cell(p[k] * total, model_); });
   }
 }
 
-void BlockScales::find_s_cells(std::int64_t row) {
-  const auto [begin, end] = visible(row);
+void BlockScales::find_s_cells(std::int64_t row, const Sink* sink) {
   const double* s = block_->s.data() + row * stride_;
-  labels_.resize(static_cast<std::size_t>(end - begin));
-  for (std::int64_t k = begin; k < end; ++k) labels_.data()[k - begin] = s_cell(s[k], model_);
-  cell_builder_.build(labels_, begin, KeepCells::all, s_cells_);
+  const auto of_sink = sink != nullptr ? std::optional(s_cell(sink->s, model_)) : std::nullopt;
+  build_cells(
+      row, KeepCells::all, s_cells_, [&](std::int64_t k) { return s_cell(s[k], model_); }, of_sink);
 }
 
-void BlockScales::find_phases(std::int64_t row) {
-  const auto [begin, end] = visible(row);
+void BlockScales::find_tanh_cells(std::int64_t row) {
+  const double* x = block_->x.data() + row * stride_;
+  const double cap = block_->shapes[static_cast<std::size_t>(row)].cap;
+  build_cells(row, KeepCells::all, tanh_cells_, [&](std::int64_t k) { return tanh_cell(x[k] / cap); });
+}
+
+void BlockScales::find_phases(std::int64_t row, const Sink* sink) {
   const double* s = block_->s.data() + row * stride_;
-  labels_.resize(static_cast<std::size_t>(end - begin));
-  for (std::int64_t k = begin; k < end; ++k) labels_.data()[k - begin] = exp2_phase(s[k] - block_->row_max.data()[row]);
-  cell_builder_.build(labels_, begin, KeepCells::all, phases_);
+  const double m = block_->row_max.data()[row];
+  const auto of_sink = sink != nullptr ? std::optional(exp2_phase(sink->s - m)) : std::nullopt;
+  build_cells(
+      row, KeepCells::all, phases_, [&](std::int64_t k) { return exp2_phase(s[k] - m); }, of_sink);
 }
 
 // coherent_ and independent_ of the row's weights over V, or over V - O.
@@ -185,7 +224,8 @@ void BlockScales::cell_columns(const Cells& cells, std::int64_t row, bool about_
     shift_.high.data()[j] = static_cast<float>(shift);
     shift_.low.data()[j] = static_cast<float>(shift - shift_.high.data()[j]);
   }
-  cell_moments(cells, row_weights32_.data(), head.v32.data() + block_->first_key * ld_, ld_, shift_, coherent_.data(), independent_.data());
+  cell_moments(cells, row_weights32_.data(), head.v32.data() + block_->first_key * ld_, ld_, sink_key(), shift_, coherent_.data(),
+               independent_.data());
 }
 
 // Whether the excess of the row's weights over V - O is far below the error of P's rounding in every column, |v - o| <= max |v| + |o|.
@@ -260,14 +300,24 @@ void BlockScales::logit_error() {
   }
 }
 
+// TL of the sink, whose v is 0.
+void BlockScales::sink_error() {
+  for (std::int64_t r = 0; r < rows_ && !block_->sinks.empty(); ++r) {
+    const double error = sink(r)->p * sink_sd(*sink(r));
+    double* result = of(Rounding::logit).data() + r * ld_;
+    for (std::int64_t j = 0; j < columns_; ++j) result[j] += square(error * o(r, j));
+  }
+}
+
 // TS
 void BlockScales::s_rounding() {
   if (model_.u_s == 0) return;
   const double unit_squared = kappa_coherent * square(model_.u_s);
   for (std::int64_t r = 0; r < rows_; ++r) {
-    find_s_cells(r);
+    find_s_cells(r, sink(r));
     set_row_weights(
         r, [p = block_->p.data() + r * stride_, s = block_->s.data() + r * stride_](std::int64_t k) { return p[k] * std::abs(s[k]); });
+    if (sink(r) != nullptr) set_sink_weight(sink(r)->p * std::abs(sink(r)->s));
     cell_columns(s_cells_, r, true);
     double* result = of(Rounding::s).data() + r * ld_;
     for (std::int64_t j = 0; j < columns_; ++j) {
@@ -276,12 +326,30 @@ void BlockScales::s_rounding() {
   }
 }
 
+// TS of the softcap's tanh.
+void BlockScales::tanh_error() {
+  if (!has_tanh_error()) return;
+  const double unit_squared = square(uniform_error * model_.tanh_error);
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    find_tanh_cells(r);
+    set_row_weights(r, [p = block_->p.data() + r * stride_, capped = block_->capped.data() + r * stride_](std::int64_t k) {
+      return p[k] * std::abs(capped[k]);
+    });
+    cell_columns(tanh_cells_, r, true);
+    double* result = of(Rounding::s).data() + r * ld_;
+    for (std::int64_t j = 0; j < columns_; ++j) {
+      result[j] += unit_squared * std::max<double>(coherent_.data()[j], independent_.data()[j]);
+    }
+  }
+}
+
 // TE
 void BlockScales::exp2_error() {
   if (model_.exp2_error == 0) return;
   for (std::int64_t r = 0; r < rows_; ++r) {
-    find_phases(r);
+    find_phases(r, sink(r));
     set_row_weights(r, [p = block_->p.data() + r * stride_](std::int64_t k) { return p[k]; });
+    if (sink(r) != nullptr) set_sink_weight(sink(r)->p);
     cell_columns(phases_, r, true);
     double* result = of(Rounding::exp2).data() + r * ld_;
     for (std::int64_t j = 0; j < columns_; ++j) result[j] = square(model_.exp2_error) / 2 * coherent_.data()[j];
@@ -293,15 +361,16 @@ void BlockScales::accumulation() {
   const AccumulationModel& pv = model_.pv;
   if (pv.toward_zero) truncation_sums(*block_, p_, range_, static_cast<float>(pv.f), first_, second_);
   for (std::int64_t r = 0; r < rows_; ++r) {
-    const auto n = static_cast<double>(visible(r).size());
+    const auto n = static_cast<double>(block_->count(r));
     const auto tied_keys = static_cast<double>(p_cells(r).keys.size());
-    const double step_loss = steps(visible(r).size(), pv) * pv.f_out / 2;
+    const double step_loss = steps(block_->count(r), pv) * pv.f_out / 2;
     double* result = of(Rounding::accumulation).data() + r * ld_;
     for (std::int64_t j = 0; j < columns_; ++j) {
       const std::int64_t at = r * ld_ + j;
       const double range = range_.data()[at];
       result[j] = square(pv.u) * (n / 3 + 4) * (0.3 * square(o(r, j)) + p_squared_moment_.data()[at]) +
                   square(0.3 * pv.u * tied_keys * range) + square(least_error);
+      if (block_->head->scaled_outside) result[j] += square(u32 * o(r, j));
       if (!pv.toward_zero) continue;
       const double drift = (std::abs(first_.data()[at]) / 2 + step_loss * range) / 3;
       result[j] += square(drift) + second_.data()[at] / 6.0;
@@ -323,17 +392,29 @@ void BlockScales::split_partials() {
   }
 }
 
+// The logit errors are not needed any more: they take that of the tanh at its largest.
+void BlockScales::add_tanh_error() {
+  if (!has_tanh_error()) return;
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    for (std::int64_t at = r * stride_ + visible(r).begin; at < r * stride_ + visible(r).end; ++at) {
+      sd_.data()[at] += static_cast<float>(model_.tanh_error * std::abs(block_->capped.data()[at]));
+    }
+  }
+}
+
 // Every rounding at its largest and all of one sign, |v - o| <= |v| + |o|. Logit errors enter with their standard deviation.
 void BlockScales::find_worst_case() {
+  add_tanh_error();
   const auto of_logit = [&](std::int64_t r) {
     return [this, s = block_->s.data() + r * stride_, sd = sd_.data() + r * stride_](std::int64_t k) {
       return sd[k] + model_.u_s * std::abs(s[k]) + model_.exp2_error;
     };
   };
   const auto of_product = [&](std::int64_t r) {
-    const auto n = visible(r).size();
+    const auto n = block_->count(r);
     const double truncation = model_.pv.toward_zero ? steps(n, model_.pv) * model_.pv.f_out : 0;
-    return model_.u_p + model_.pv.u * std::sqrt(static_cast<double>(n)) + truncation + model_.u_split;
+    return model_.u_p + model_.pv.u * std::sqrt(static_cast<double>(n)) + truncation + model_.u_split +
+           (block_->head->scaled_outside ? u32 : 0);
   };
   set_weights([&](std::int64_t r) {
     return [this, p = block_->p.data() + r * stride_, relative = of_product(r), error = of_logit(r),
@@ -348,45 +429,13 @@ void BlockScales::find_worst_case() {
     for (std::int64_t k = visible(r).begin; k < visible(r).end; ++k) {
       of_o += p[k] * error(k) + (model_.denominator_from_rounded_p ? model_.u_p * weights.near_zero(p[k]) : 0);
     }
+    if (const Sink* sink = this->sink(r)) {
+      of_o += sink->p * (sink_sd(*sink) + model_.u_s * std::abs(sink->s) + model_.exp2_error);
+    }
     for (std::int64_t j = 0; j < columns_; ++j) {
       worst_case_.data()[r * ld_ + j] = first_.data()[r * ld_ + j] + std::abs(o(r, j)) * of_o + model_.eta_split / block_->head->v_unit;
     }
   }
-}
-
-void BlockScales::lse_error(std::int64_t row) {
-  const double* p = block_->p.data() + row * stride_;
-  const double* s = block_->s.data() + row * stride_;
-  const float* sd = sd_.data() + row * stride_;
-  const auto [begin, end] = visible(row);
-  const auto sum_of_squares = [&, first = begin, last = end] {
-    double sum = 0;
-    for (std::int64_t k = first; k < last; ++k) sum += square(row_weights_.data()[k]);
-    return sum;
-  };
-  const double n = static_cast<double>(end - begin);
-
-  set_row_weights(row, [=](std::int64_t k) { return p[k] * sd[k]; });
-  double variance = sum_of_squares() + cell_sums(p_cells(row), row_weights_.data()).excess();
-  variance += square(mean_bias_.data()[row]);
-  variance += square(u32 * (4 + std::abs(block_->lse.data()[row]) + 2 * std::sqrt(n)));
-  if (model_.u_s > 0) {
-    find_s_cells(row);
-    set_row_weights(row, [=](std::int64_t k) { return p[k] * std::abs(s[k]); });
-    const CellSums sums = cell_sums(s_cells_, row_weights_.data());
-    variance += kappa_coherent * square(model_.u_s) * std::max(sums.coherent, sums.independent);
-  }
-  if (model_.exp2_error > 0) {
-    find_phases(row);
-    set_row_weights(row, [=](std::int64_t k) { return p[k]; });
-    variance += square(model_.exp2_error) / 2 * cell_sums(phases_, row_weights_.data()).coherent;
-  }
-  if (model_.denominator_from_rounded_p) {
-    set_row_weights(row, [=, weights = p_weights(row)](std::int64_t k) { return weights.coherent(p[k]); });
-    const CellSums sums = cell_sums(p_cells(row), row_weights_.data());
-    variance += square(model_.u_p) * (sum_of_squares() - sums.independent + sums.coherent);
-  }
-  lse_variance_.data()[row] = variance;
 }
 
 void BlockScales::use_units_of_v() {

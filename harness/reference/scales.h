@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "harness/reference/column_passes.h"
@@ -24,6 +25,9 @@ struct PWeights {
 
   static constexpr double root_kappa_coherent = 0.7416198487095663;  // sqrt(kappa_coherent)
 };
+
+// Standard deviation of an error that lies anywhere within its bound: 1 / sqrt(3).
+inline constexpr double uniform_error = 0.58;
 
 // Per-row and per-element results, in the units of V and of natural logarithms. Reused for many blocks, to keep its memory.
 class BlockScales {
@@ -49,28 +53,50 @@ class BlockScales {
   void find_logit_errors();
   void find_logit_errors(std::int64_t row);
   void find_p_cells();
-  void find_s_cells(std::int64_t row);
-  void find_phases(std::int64_t row);
+  void find_s_cells(std::int64_t row, const Sink* sink);
+  void find_tanh_cells(std::int64_t row);
+  void find_phases(std::int64_t row, const Sink* sink);
   void p_rounding();
   void logit_error();
   void s_rounding();
+  void tanh_error();
+  void sink_error();
   void exp2_error();
   void accumulation();
   void split_partials();
   void find_worst_case();
+  void add_tanh_error();
+  struct LseParts;
+  LseParts lse_parts(std::int64_t row);
   void lse_error(std::int64_t row);
   void use_units_of_v();
 
+  // Of the visible keys, by label(key), and of the sink where it has a label.
+  template <class Label>
+  void build_cells(std::int64_t row, KeepCells keep, Cells& cells, Label label, std::optional<std::uint64_t> of_sink = std::nullopt);
+
   template <class Weight>
   void set_weights(Weight weight);  // weights_[r, k] = weight(r, k) for visible keys, else 0
+  // row_weights_[k] = weight(k) for visible keys.
   template <class Weight>
-  void set_row_weights(std::int64_t row, Weight weight);  // row_weights_[k] = weight(k) for visible keys
+  void set_row_weights(std::int64_t row, Weight weight) {
+    const auto [begin, end] = visible(row);
+    for (std::int64_t k = begin; k < end; ++k) {
+      row_weights_.data()[k] = weight(k);
+      row_weights32_.data()[k] = static_cast<float>(row_weights_.data()[k]);
+    }
+  }
+  void set_sink_weight(double weight);            // of the sink, in cells with it
+  double sum_of_squares(std::int64_t row) const;  // of the row's weights
   void cell_columns(const Cells& cells, std::int64_t row, bool about_o);
   bool cell_excess_is_negligible(std::int64_t row, double unit_squared) const;
   void add_cell_excess(std::int64_t row, double unit_squared, bool about_o, Rounding rounding);
   Buffer<double>& of(Rounding rounding) { return variance_[static_cast<std::size_t>(rounding)]; }
   KeyRange visible(std::int64_t row) const { return block_->visible[static_cast<std::size_t>(row)]; }
-  double o(std::int64_t row, std::int64_t column) const;  // in units of v_unit
+  bool has_tanh_error() const { return model_.tanh_error > 0 && !block_->shapes.empty() && block_->shapes.front().cap > 0; }
+  const Sink* sink(std::int64_t row) const { return block_->sinks.empty() ? nullptr : &block_->sinks[static_cast<std::size_t>(row)]; }
+  std::int64_t sink_key() const { return block_->sinks.empty() ? -1 : stride_; }  // its index among the row's weights
+  double o(std::int64_t row, std::int64_t column) const;                          // in units of v_unit
 
   const Model& model_;
   const RowBlock* block_ = nullptr;
@@ -86,13 +112,13 @@ class BlockScales {
   Buffer<float> q_squared_, qk_squared_;  // [R, dim_qk]; sum_d (q_d k_kd)^2, [R, stride]
   std::vector<double> sd_max_;            // [R]
   std::vector<double> mean_bias_;         // [R] sum p_k beta_k, the systematic part of the logit error
-  std::vector<double> mean_sd_;           // [R] sum p_k sd_k
   std::vector<Cells> p_cells_;            // [R]
-  Cells s_cells_, phases_;
+  Cells s_cells_, tanh_cells_, phases_;
   CellBuilder cell_builder_;
   std::vector<std::uint64_t> labels_;  // [N]
-  std::vector<double> row_weights_;    // [N]
-  Buffer<float> row_weights32_;        // [N]
+  std::vector<double> row_weights_;    // [stride + 1], the last that of the sink
+  Buffer<float> row_weights32_;        // likewise
+  std::vector<double> p_of_keys_;      // [N] P of one row without the sink
 
   // Per row and column, [R, ld]: sum p_k^2 v_kj^2, R_j, and scratch.
   Buffer<float> p_squared_moment_, range_, first_, second_;

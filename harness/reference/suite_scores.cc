@@ -12,9 +12,14 @@ double square(double x) { return x * x; }
 // Correlated part of the rounding of P, relative to O and to G: P values of near-uniform logits sit in one or two rounding cells. Fits
 // of the research note "judging-error", section 1 (cm).
 double correlated_shrink(const Model& model, double deviation) { return 4 * u32 + 0.6 * model.u_p / (1 + deviation / model.u_p); }
-double correlated_temperature(const Model& model, double deviation) {
-  if (deviation == 0) return 0;  // equal logits: G is 0
-  return 0.3 * model.u_p / (1 + deviation / model.u_p) / deviation;
+double correlated_temperature(const Model& model, double deviation, double sensitivity) {
+  if (sensitivity == 0) return 0;  // equal logits: G is 0
+  return 0.3 * model.u_p / (1 + deviation / model.u_p) / sensitivity;
+}
+
+// d s / d log scale of a key: its logit but for a softcap, whose slope counts, and ALiBi, which no scale multiplies.
+double by_log_scale(const RowBlock& block, std::int64_t at) {
+  return block.shapes.empty() ? block.s.data()[at] : block.slope.data()[at] * block.x.data()[at];
 }
 
 }  // namespace
@@ -24,7 +29,7 @@ void SuiteScores::compute(const BlockScales& scales, const Buffer<double>& sigma
   block_ = &scales.block();
   columns_ = block_->head->dim_vo;
   const auto rows = static_cast<std::size_t>(block_->rows);
-  for (auto* per_row : {&shrink_, &temperature_, &norm_, &offset_}) per_row->assign(rows, 0);
+  for (auto* per_row : {&shrink_, &temperature_, &norm_, &centered_weight_, &offset_}) per_row->assign(rows, 0);
   spread_.resize(rows);
   for (std::int64_t r = 0; r < block_->rows; ++r) spread_.data()[r] = logit_spread(r);
   find_gradient();
@@ -36,12 +41,37 @@ void SuiteScores::compute(const BlockScales& scales, const Buffer<double>& sigma
   }
   project(gradient_, sigma_squared);
   for (std::size_t r = 0; r < rows; ++r) {
-    const double correlated = norm_[r] * correlated_temperature(scales.model(), spread_[r].deviation);
+    const double correlated = norm_[r] * correlated_temperature(scales.model(), spread_[r].deviation, spread_[r].sensitivity);
     temperature_[r] = norm_[r] + p_rounding_variance(static_cast<std::int64_t>(r)) + square(correlated);
   }
 }
 
+// With a sink or a shape of the logits.
+SuiteScores::LogitSpread SuiteScores::feature_spread(std::int64_t row) const {
+  const auto [begin, end] = block_->visible[static_cast<std::size_t>(row)];
+  const std::int64_t at = row * block_->stride;
+  const double* s = block_->s.data() + at;
+  const double* p = block_->p.data() + at;
+  const double first = s[begin], of_sink = block_->sinks.empty() ? 0 : block_->sinks[static_cast<std::size_t>(row)].p;
+  LogitSpread spread;
+  double keys = 0, mean = 0, variance = 0, sensitivity = 0;
+  for (std::int64_t k = begin; k < end; ++k) {
+    keys += p[k];
+    mean += p[k] * (s[k] - first);
+    spread.mean += p[k] * by_log_scale(*block_, at + k);
+  }
+  if (keys > 0) mean /= keys;
+  for (std::int64_t k = begin; k < end; ++k) {
+    variance += p[k] * square(s[k] - first - mean);
+    sensitivity += p[k] * square(by_log_scale(*block_, at + k) - spread.mean);
+  }
+  spread.deviation = keys > 0 ? std::sqrt(variance / keys) : 0;
+  spread.sensitivity = std::sqrt(sensitivity + of_sink * square(spread.mean));
+  return spread;
+}
+
 SuiteScores::LogitSpread SuiteScores::logit_spread(std::int64_t row) const {
+  if (!block_->sinks.empty() || !block_->shapes.empty()) return feature_spread(row);
   const double* s = block_->s.data() + row * block_->stride;
   const double* p = block_->p.data() + row * block_->stride;
   const auto [begin, end] = block_->visible[static_cast<std::size_t>(row)];
@@ -49,7 +79,7 @@ SuiteScores::LogitSpread SuiteScores::logit_spread(std::int64_t row) const {
   double mean = 0, variance = 0;  // of s - m: equal logits give exactly 0
   for (std::int64_t k = begin; k < end; ++k) mean += p[k] * (s[k] - m);
   for (std::int64_t k = begin; k < end; ++k) variance += p[k] * square(s[k] - m - mean);
-  return {m + mean, std::sqrt(variance)};
+  return {m + mean, std::sqrt(variance), std::sqrt(variance)};
 }
 
 // G = sum_k p_k (s_k - mean s) v_k; the center of V drops out, and with it the cancellation.
@@ -57,16 +87,21 @@ void SuiteScores::find_gradient() {
   const HeadData& head = *block_->head;
   weights_.assign(static_cast<std::size_t>(block_->rows * block_->stride), 0.0F);
   for (std::int64_t r = 0; r < block_->rows; ++r) {
-    const double* s = block_->s.data() + r * block_->stride;
     const double* p = block_->p.data() + r * block_->stride;
     const auto [begin, end] = block_->visible[static_cast<std::size_t>(r)];
     float* w = weights_.data() + r * block_->stride;
-    for (std::int64_t k = begin; k < end; ++k) w[k] = p[k] > 0 ? static_cast<float>(p[k] * (s[k] - spread_.data()[r].mean)) : 0.0F;
+    for (std::int64_t k = begin; k < end; ++k) {
+      w[k] = p[k] > 0 ? static_cast<float>(p[k] * (by_log_scale(*block_, r * block_->stride + k) - spread_.data()[r].mean)) : 0.0F;
+    }
+    centered_weight_.data()[r] = block_->sinks.empty() ? 0 : block_->sinks[static_cast<std::size_t>(r)].p * spread_.data()[r].mean;
   }
   product(*block_, weights_, head.v_centered, product_);
   gradient_.resize(static_cast<std::size_t>(block_->rows * columns_));
   for (std::int64_t r = 0; r < block_->rows; ++r) {
-    for (std::int64_t j = 0; j < columns_; ++j) gradient_.data()[r * columns_ + j] = product_.data()[r * head.ld + j] * head.v_unit;
+    for (std::int64_t j = 0; j < columns_; ++j) {
+      const double of_center = centered_weight_.data()[r] * head.center.data()[j];
+      gradient_.data()[r * columns_ + j] = (product_.data()[r * head.ld + j] + of_center) * head.v_unit;
+    }
   }
 }
 

@@ -19,9 +19,12 @@ class SuiteScores {
 
  private:
   struct LogitSpread {
-    double mean = 0, deviation = 0;  // of s under p
+    double mean = 0;         // of d s / d log scale, which a sink has 0 of
+    double deviation = 0;    // of s, among the keys
+    double sensitivity = 0;  // deviation of d s / d log scale
   };
   LogitSpread logit_spread(std::int64_t row) const;
+  LogitSpread feature_spread(std::int64_t row) const;
   void find_gradient();
   void project(const Buffer<double>& direction, const Buffer<double>& sigma_squared);
   double p_rounding_variance(std::int64_t row);
@@ -33,6 +36,7 @@ class SuiteScores {
   std::vector<double> shrink_, temperature_;  // [R]
   std::vector<LogitSpread> spread_;           // [R]
   std::vector<double> norm_;                  // [R] <g, g>_w of the direction g, w = 1 / sigma^2
+  std::vector<double> centered_weight_;       // [R] sum of the weights of G over the keys, 0 without a sink
   std::vector<double> offset_;                // [R] part of <x_k, g>_w that all keys share
   Weights weights_;
   Buffer<float> weighted_direction_, product_, projection_;  // [R, ld], [R, ld], [R, stride]

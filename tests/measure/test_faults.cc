@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "harness/measure/faults.h"
+#include "harness/problem/side_inputs.h"
 #include "tests/measure/filled_problem.h"
 
 namespace plumbline {
@@ -56,6 +57,47 @@ TEST(Faults, OutsideTheRangeOfItsValues) {
   const auto faults = faults_of(filled);
   EXPECT_EQ(faults.out_of_range, 1);
   EXPECT_THAT(faults.detail, HasSubstr("50 outside the range"));
+}
+
+TEST(Faults, NoneInTheExactAnswerOfFeatures) {
+  auto sinks = small_problem();  // pulls o towards 0, away from all of V
+  sinks.sinks = Sinks::large;
+  sinks.v_law = VLaw::large_mean;
+  EXPECT_EQ(faults_of(FilledProblem(sinks)).total(), 0);
+  auto fp8 = small_problem();
+  fp8.kv_dtype = DType::e4m3;
+  fp8.kv_scales = KvScales::batch_head;
+  fp8.v_law = VLaw::large_mean;
+  EXPECT_EQ(faults_of(FilledProblem(fp8)).total(), 0);
+  auto custom = small_problem();
+  custom.mask = Mask::custom;
+  custom.seq_q = 20;
+  EXPECT_EQ(faults_of(FilledProblem(custom)).total(), 0);
+}
+
+TEST(Faults, ValuesInTheirScaleHaveTheirRange) {
+  auto problem = small_problem();
+  problem.kv_dtype = DType::e4m3;
+  problem.v_law = VLaw::large_mean;
+  FilledProblem filled(problem);
+  filled.set({0, 0, 0}, 0, filled.expected(0, 0) / side_inputs(problem).v_scale[0]);  // as if V had no scale
+  EXPECT_EQ(faults_of(filled).out_of_range, 1);
+}
+
+TEST(Faults, RowsWithoutKeysHaveTheSinkAsLse) {
+  auto problem = small_problem();
+  problem.mask = Mask::causal_bottom_right;
+  problem.seq_q = 10;
+  problem.seq_kv = 4;
+  problem.sinks = Sinks::normal;
+  FilledProblem filled(problem);
+  EXPECT_EQ(faults_of(filled).total(), 0);
+  filled.set_lse({0, 0, 1}, -std::numeric_limits<double>::infinity());
+  filled.set_lse({0, 1, 1}, side_inputs(problem).sinks[1] + 1e-4);
+  filled.set({0, 2, 1}, 3, 1e-3);
+  EXPECT_EQ(faults_of(filled).empty_rows, 3);
+  filled.spec.lse_includes_sink = false;
+  EXPECT_EQ(faults_of(filled).empty_rows, 2 * 4 * 6);  // all but the one at -inf, and the element
 }
 
 TEST(Faults, PaddedRowsGoByPolicy) {

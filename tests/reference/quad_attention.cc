@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "harness/problem/side_inputs.h"
+
 namespace plumbline {
 namespace {
 
@@ -52,7 +54,7 @@ class Row {
     load(geometry, inputs, sample, head, row);
     softmax();
     logit_errors();
-    cells_of_p_ = cells([this](std::size_t k) { return p_cell(k); });
+    cells_of_p_ = cells(keys_, [this](std::size_t k) { return p_cell(k); });
   }
 
   QuadRow result() {
@@ -82,6 +84,11 @@ class Row {
 
   // An element of Q, K or V as the products see it.
   double as_multiplied(double value) const { return spec_.kv_dequantized_to == DType::tf32 ? round_to(value, DType::tf32) : value; }
+  // An element of fp8 K or V, whose number is scale * stored.
+  quad scaled(double stored, float scale) const {
+    if (spec_.kv_dequantized_to != DType::f16 && spec_.kv_dequantized_to != DType::bf16) return quad{scale} * stored;
+    return round_to(static_cast<double>(scale * static_cast<float>(stored)), spec_.kv_dequantized_to);
+  }
 
   void load(const Geometry& geometry, const QuadInputs& inputs, std::int64_t sample, std::int64_t head, std::int64_t row) {
     const Problem& problem = geometry.problem();
@@ -96,20 +103,38 @@ class Row {
         q_.back() = round_to(q * (scale * M_LOG2E), spec_.q_prescaled) / (quad{scale} / logq(quad{2}));
     }
     const std::int64_t head_kv = head / problem.group();
-    const KeyRange keys = geometry.visible_keys(sample, row);
-    for (std::int64_t key = keys.begin; key < keys.end; ++key) {
+    const SideInputs side = side_inputs(problem);
+    const auto of_scale = static_cast<std::size_t>(sample * problem.heads_kv + head_kv);
+    const bool fp8 = problem.kv() == DType::e4m3 || problem.kv() == DType::e5m2;
+    scaled_outside_ = fp8 && spec_.kv_dequantized_to != DType::f16 && spec_.kv_dequantized_to != DType::bf16;
+    for (std::int64_t key = 0; key < geometry.length_kv(sample); ++key) {
+      if (!geometry.sees(sample, row, key)) continue;
       k_.emplace_back();
       v_.emplace_back();
       for (std::int64_t d = 0; d < D_; ++d) {
-        k_.back().push_back(
-            as_multiplied(decode_at(problem.kv(), inputs.k, static_cast<std::size_t>(geometry.k_offset(sample, key, head_kv) + d))));
+        const double stored = decode_at(problem.kv(), inputs.k, static_cast<std::size_t>(geometry.k_offset(sample, key, head_kv) + d));
+        k_.back().push_back(fp8 ? scaled(stored, side.k_scale[of_scale]) : quad{as_multiplied(stored)});
       }
       for (std::int64_t j = 0; j < columns_; ++j) {
-        v_.back().push_back(
-            as_multiplied(decode_at(problem.kv(), inputs.v, static_cast<std::size_t>(geometry.v_offset(sample, key, head_kv) + j))));
+        const double stored = decode_at(problem.kv(), inputs.v, static_cast<std::size_t>(geometry.v_offset(sample, key, head_kv) + j));
+        v_.back().push_back(fp8 ? scaled(stored, side.v_scale[of_scale]) : quad{as_multiplied(stored)});
+      }
+      if (!side.alibi_slopes.empty()) {
+        const std::int64_t distance = row + geometry.length_kv(sample) - geometry.length_q(sample) - key;
+        b_.push_back(-quad{side.alibi_slopes[static_cast<std::size_t>(head)]} * static_cast<double>(distance < 0 ? -distance : distance));
       }
     }
+    cap_ = problem.softcap;
     n_ = k_.size();
+    keys_ = n_;
+    if (side.sinks.empty()) return;
+    // A sink is one more key, with v = 0: the last.
+    sink_ = side.sinks[static_cast<std::size_t>(head)];
+    has_sink_ = true;
+    k_.emplace_back(q_.size(), 0);
+    v_.emplace_back(static_cast<std::size_t>(columns_), 0);
+    b_.resize(keys_, 0), b_.push_back(sink_);
+    ++n_;
   }
 
   void softmax() {
@@ -117,13 +142,20 @@ class Row {
     for (std::size_t k = 0; k < n_; ++k) {
       quad raw = 0, n2 = 0;
       for (std::size_t d = 0; d < q_.size(); ++d) raw += q_[d] * k_[k][d], n2 += q_[d] * k_[k][d] * q_[d] * k_[k][d];
-      s.push_back(a_ * raw);
+      const quad x = a_ * raw, th = cap_ > 0 ? tanhq(x / cap_) : quad{0}, capped = cap_ > 0 ? cap_ * th : x;
+      s.push_back(b_.empty() ? capped : capped + b_[k]);
+      x_.push_back(static_cast<double>(x));
+      slope_.push_back(static_cast<double>(1 - th * th));
+      by_log_scale_.push_back(x * (1 - th * th));
+      capped_.push_back(static_cast<double>(capped));
+      bias_.push_back(b_.empty() || is_sink(k) ? 0 : static_cast<double>(b_[k]));
       raw_.push_back(static_cast<double>(raw));
       n2_.push_back(static_cast<double>(n2));
     }
     m_ = *std::max_element(s.begin(), s.end());
-    quad lt = 0;
+    quad lt = 0, of_keys = 0;
     for (const quad x : s) lt += expq(x - m_);
+    for (std::size_t k = 0; k < keys_; ++k) of_keys += expq(s[k] - m_);
     for (const quad x : s) {
       t_.push_back(static_cast<double>(expq(x - m_)));
       p_exact_.push_back(expq(x - m_) / lt);
@@ -132,7 +164,8 @@ class Row {
       below_max_.push_back(static_cast<double>(x - m_));
     }
     lt_ = static_cast<double>(lt);
-    lse_ = m_ + logq(lt);
+    lt_of_keys_ = static_cast<double>(of_keys);
+    lse_ = m_ + logq(spec_.lse_includes_sink ? lt : of_keys);
     s_exact_ = std::move(s);
   }
 
@@ -142,8 +175,10 @@ class Row {
     const double fa = std::pow(2.0, -std::min(spec_.qk_accumulator.fraction_bits, 23));
     const double steps = std::ceil(D / spec_.qk_accumulator.products_per_step);
     for (std::size_t k = 0; k < n_; ++k) {
-      const double c = a_;
-      const double e0 = c_.u_qk * (0.5 * c * std::sqrt(D * n2_[k]) + 4 * std::abs(s_[k])) + c_.u32;
+      const double c = a_ * slope_[k];
+      const double largest = std::max({std::abs(capped_[k]), std::abs(bias_[k]), std::abs(s_[k])});
+      const double e0 =
+          is_sink(k) ? c_.u32 * (4 * std::abs(s_[k]) + 1) : c_.u_qk * (0.5 * c * std::sqrt(D * n2_[k]) + 4 * largest) + c_.u32;
       double variance = sq(e0), beta = 0;
       if (c_.qk_rz && n2_[k] > 0) {
         const double M = (std::abs(raw_[k]) + std::sqrt(n2_[k])) * c;
@@ -169,16 +204,20 @@ class Row {
     if (t < c_.eta_P * std::pow(2.0, bits)) return {"subnormal", std::round(t / (c_.eta_P / 4))};
     return significant(t, bits + 3, false);
   }
-  Cells cells(const std::function<Label(std::size_t)>& label) const {
+  // Of the first `count` keys: the sink is the last.
+  static Cells cells(std::size_t count, const std::function<Label(std::size_t)>& label) {
     Cells result;
-    for (std::size_t k = 0; k < n_; ++k) result[label(k)].push_back(k);
+    for (std::size_t k = 0; k < count; ++k) result[label(k)].push_back(k);
     return result;
   }
-  Cells cells_of_s() const {
-    return cells([this](std::size_t k) { return significant(s_[k], significand_bits(spec_.s_rounded) + 3, true); });
+  Cells cells_of_s(std::size_t count) const {
+    return cells(count, [this](std::size_t k) { return significant(s_[k], significand_bits(spec_.s_rounded) + 3, true); });
   }
-  Cells phases() const {
-    return cells([this](std::size_t k) {
+  Cells cells_of_tanh() const {
+    return cells(keys_, [this](std::size_t k) { return significant(x_[k] / cap_, 4, true); });
+  }
+  Cells phases(std::size_t count) const {
+    return cells(count, [this](std::size_t k) {
       const double x = below_max_[k] / M_LN2;
       return Label{"phase", std::floor(8 * (x - std::floor(x)))};
     });
@@ -208,6 +247,11 @@ class Row {
     for (const double e : error) total += sq(e);
     return total;
   }
+  static double sum_of_squares(const Column& error, std::size_t count) {
+    return sum_of_squares({error.begin(), error.begin() + static_cast<std::ptrdiff_t>(count)});
+  }
+  bool is_sink(std::size_t k) const { return has_sink_ && k == keys_; }
+  bool has_tanh_error() const { return cap_ > 0 && spec_.tanh_rel_error > 0; }
   Column column(const std::function<double(std::size_t)>& value) const {
     Column result;
     for (std::size_t k = 0; k < n_; ++k) result.push_back(value(k));
@@ -218,9 +262,10 @@ class Row {
   double e(std::size_t k) const { return std::min(c_.eta_P / lt_, p_[k]); }
   double w(std::size_t k) const { return std::sqrt(c_.kappa_t) * std::max(c_.u_P * p_[k], e(k)); }
   double sS(std::size_t k) const { return std::sqrt(c_.kappa_t) * c_.u_S * std::abs(s_[k]); }
+  double sT(std::size_t k) const { return is_sink(k) ? 0 : 0.58 * spec_.tanh_rel_error * std::abs(capped_[k]); }
   double p_variance(const Column& x) const {
     double independent = 0;
-    for (std::size_t k = 0; k < n_; ++k) independent += (c_.kappa * sq(c_.u_P * p_[k]) + sq(e(k)) / 3) * sq(x[k]);
+    for (std::size_t k = 0; k < keys_; ++k) independent += (c_.kappa * sq(c_.u_P * p_[k]) + sq(e(k)) / 3) * sq(x[k]);
     return independent + excess(column([&](std::size_t k) { return w(k) * x[k]; }));
   }
 
@@ -236,8 +281,10 @@ class Row {
     const Column py = column([&](std::size_t k) { return p_[k] * y[k]; });
     const double TP = p_variance(spec_.denominator_from_rounded_p ? y : v);
     const double TL = sum_of_squares(logit) + excess(logit);
-    const double TS = c_.u_S == 0 ? 0 : std::max(sum_of_squares(s), sum_of_squared_sums(cells_of_s(), s));
-    const double TE = sq(spec_.exp2_rel_error) / 2 * sum_of_squared_sums(phases(), py);
+    const Column tanh = column([&](std::size_t k) { return p_[k] * sT(k) * y[k]; });
+    double TS = c_.u_S == 0 ? 0 : std::max(sum_of_squares(s), sum_of_squared_sums(cells_of_s(n_), s));
+    if (has_tanh_error()) TS += std::max(sum_of_squares(tanh), sum_of_squared_sums(cells_of_tanh(), tanh));
+    const double TE = sq(spec_.exp2_rel_error) / 2 * sum_of_squared_sums(phases(n_), py);
     return {TP, TL, TS, TE, accumulation(v), split(v)};
   }
 
@@ -250,10 +297,11 @@ class Row {
     return sum_of_squares(column([&](std::size_t k) { return p_[k] * v[k]; }));
   }
   double accumulation(const Column& v) const {
-    const double n = static_cast<double>(n_), R = range(v);
+    const double n = static_cast<double>(keys_), R = range(v);
     double ties = 0;
     for (const auto& [label, members] : cells_of_p_) ties += members.size() >= 2 ? static_cast<double>(members.size()) : 0;
     double TA = sq(c_.u_pv) * (n / 3 + 4) * (0.3 * sq(o_) + p2v(v)) + sq(0.3 * c_.u_pv * ties * R);
+    if (scaled_outside_) TA += sq(c_.u32 * o_);
     if (!c_.pv_rz) return TA;
     const double f = std::pow(2.0, -spec_.pv_accumulator.fraction_bits);
     const double fa = std::pow(2.0, -std::min(spec_.pv_accumulator.fraction_bits, 23));
@@ -272,19 +320,27 @@ class Row {
 
   // ---- LSE
   double lse_variance() const {
-    const double n = static_cast<double>(n_);
-    const Column logit = column([&](std::size_t k) { return p_[k] * sd_[k]; });
+    const double n = static_cast<double>(keys_);
+    // The terms of the LSE, and their weights: those of the keys alone where it excludes the sink.
+    const std::size_t count = spec_.lse_includes_sink ? n_ : keys_;
+    const double l = spec_.lse_includes_sink ? lt_ : lt_of_keys_;
+    const Column p = column([&](std::size_t k) { return p_[k] * (lt_ / l); });
+    const Column logit = column([&](std::size_t k) { return p[k] * sd_[k]; });
     double bias = 0;
-    for (std::size_t k = 0; k < n_; ++k) bias += p_[k] * beta_[k];
-    double variance = sum_of_squares(logit) + excess(logit) + sq(bias);
+    for (std::size_t k = 0; k < keys_; ++k) bias += p[k] * beta_[k];
+    double variance = sum_of_squares(logit, count) + excess(logit) + sq(bias);
     variance += sq(c_.u32 * (4 + std::abs(static_cast<double>(lse_)) + 2 * std::sqrt(n)));
     if (c_.u_S > 0) {
-      const Column s = column([&](std::size_t k) { return p_[k] * sS(k); });
-      variance += std::max(sum_of_squares(s), sum_of_squared_sums(cells_of_s(), s));
+      const Column s = column([&](std::size_t k) { return p[k] * sS(k); });
+      variance += std::max(sum_of_squares(s, count), sum_of_squared_sums(cells_of_s(count), s));
     }
-    variance += sq(spec_.exp2_rel_error) / 2 * sum_of_squared_sums(phases(), p_);
+    if (has_tanh_error()) {
+      const Column tanh = column([&](std::size_t k) { return p[k] * sT(k); });
+      variance += std::max(sum_of_squares(tanh), sum_of_squared_sums(cells_of_tanh(), tanh));
+    }
+    variance += sq(spec_.exp2_rel_error) / 2 * sum_of_squared_sums(phases(count), p);
     if (spec_.denominator_from_rounded_p) {
-      variance += sum_of_squared_sums(cells_of_p_, column([&](std::size_t k) { return w(k); }));
+      variance += sum_of_squared_sums(cells_of_p_, column([&](std::size_t k) { return w(k) * (lt_ / l); }));
     }
     return variance;
   }
@@ -292,8 +348,8 @@ class Row {
   // ---- suite scores
   double gradient(std::int64_t j) const {
     quad mean = 0, sum = 0;
-    for (std::size_t k = 0; k < n_; ++k) mean += p_exact_[k] * s_exact_[k];
-    for (std::size_t k = 0; k < n_; ++k) sum += p_exact_[k] * (s_exact_[k] - mean) * v_[k][static_cast<std::size_t>(j)];
+    for (std::size_t k = 0; k < n_; ++k) mean += p_exact_[k] * by_log_scale_[k];
+    for (std::size_t k = 0; k < n_; ++k) sum += p_exact_[k] * (by_log_scale_[k] - mean) * v_[k][static_cast<std::size_t>(j)];
     return static_cast<double>(sum);
   }
   double score_variance(const QuadRow& row, const Column& direction, double correlated) const {
@@ -310,24 +366,30 @@ class Row {
     return S + p_variance(projection) + sq(S * correlated);
   }
   void add_score_variances(QuadRow& row) const {
-    quad mean = 0, variance = 0;
-    for (std::size_t k = 0; k < n_; ++k) mean += p_exact_[k] * s_exact_[k];
-    for (std::size_t k = 0; k < n_; ++k) variance += p_exact_[k] * (s_exact_[k] - mean) * (s_exact_[k] - mean);
-    const double deviation = std::sqrt(static_cast<double>(variance));
+    // The logits of the keys, under their own softmax, and their derivatives by the logarithm of the scale, a sink's 0 among them.
+    const double deviation = spread(s_exact_, keys_), sensitivity = spread(by_log_scale_, n_);
     const double shared = c_.u_P / (1 + deviation / c_.u_P);
     row.shrink_variance = score_variance(row, row.o, 4 * c_.u32 + 0.6 * shared);
-    row.temperature_variance = score_variance(row, row.gradient, deviation > 0 ? 0.3 * shared / deviation : 0);
+    row.temperature_variance = score_variance(row, row.gradient, sensitivity > 0 ? 0.3 * shared / sensitivity : 0);
+  }
+  double spread(const std::vector<quad>& x, std::size_t count) const {
+    quad total = 0, mean = 0, variance = 0;
+    for (std::size_t k = 0; k < count; ++k) total += p_exact_[k], mean += p_exact_[k] * x[k];
+    mean /= total;
+    for (std::size_t k = 0; k < count; ++k) variance += p_exact_[k] * (x[k] - mean) * (x[k] - mean);
+    return std::sqrt(static_cast<double>(variance / total));
   }
 
   const RoundingSpec& spec_;
   const Constants c_;
   std::int64_t D_, columns_;
-  double a_ = 0, lt_ = 0, o_ = 0;
+  double a_ = 0, lt_ = 0, lt_of_keys_ = 0, o_ = 0, cap_ = 0, sink_ = 0;
+  bool has_sink_ = false, scaled_outside_ = false;
   quad m_ = 0, lse_ = 0;
-  std::size_t n_ = 0;
-  std::vector<quad> q_, s_exact_, p_exact_;
+  std::size_t n_ = 0, keys_ = 0;  // with and without a sink
+  std::vector<quad> q_, b_, s_exact_, by_log_scale_, p_exact_;
   std::vector<std::vector<quad>> k_, v_;
-  Column raw_, n2_, s_, below_max_, t_, p_, sd_, beta_;
+  Column raw_, n2_, x_, slope_, capped_, bias_, s_, below_max_, t_, p_, sd_, beta_;
   Cells cells_of_p_;
 };
 

@@ -58,6 +58,39 @@ void add_laws(std::vector<Problem>& problems) {
   }
 }
 
+void use_all_features(Problem& p) {
+  p.softcap = 2, p.alibi = Alibi::standard, p.sinks = Sinks::normal, p.kv_dtype = DType::e4m3, p.kv_scales = KvScales::batch_head;
+  p.mask = Mask::custom;
+}
+
+void add_features(std::vector<Problem>& problems) {
+  const std::vector<std::function<void(Problem&)>> features{
+      [](Problem& p) { p.softcap = 1.5; },
+      [](Problem& p) { p.softcap = 30, p.law = Law::peaky, p.dtype = DType::f16; },
+      [](Problem& p) { p.alibi = Alibi::standard, p.heads_q = 6; },
+      [](Problem& p) { p.alibi = Alibi::random, p.mask = Mask::causal_bottom_right, p.dtype = DType::f32; },
+      [](Problem& p) { p.sinks = Sinks::normal; },
+      [](Problem& p) { p.sinks = Sinks::large, p.mask = Mask::causal_bottom_right, p.seq_q = 40, p.dtype = DType::f16; },
+      [](Problem& p) { p.sinks = Sinks::large, p.law = Law::exact, p.heads_q = 8; },
+      [](Problem& p) { p.sinks = Sinks::normal, p.k_scale = 0; },
+      [](Problem& p) { p.kv_dtype = DType::e4m3; },
+      [](Problem& p) { p.kv_dtype = DType::e5m2, p.kv_scales = KvScales::head, p.dtype = DType::f16, p.layout = Layout::paged_hnd; },
+      [](Problem& p) { p.kv_dtype = DType::e4m3, p.kv_scales = KvScales::batch_head, p.out_dtype = DType::f32; },
+      [](Problem& p) { p.mask = Mask::prefix_lm, p.lengths = Lengths::random; },
+      [](Problem& p) { p.mask = Mask::block_diagonal, p.layout = Layout::ragged, p.lengths = Lengths::random; },
+      [](Problem& p) { p.mask = Mask::custom, p.seq_kv = 70; },
+      [](Problem& p) { p.mask = Mask::custom, p.lengths = Lengths::with_zero, p.batch = 3, p.law = Law::sink, p.dtype = DType::f16; },
+      [](Problem& p) { p.view = View::strided; },
+      [](Problem& p) { p.view = View::packed_qkv, p.seq_q = p.seq_kv = 33, p.head_dim_vo = p.head_dim_qk; },
+      [](Problem& p) { p.view = View::v_in_k, p.head_dim_vo = 16; },
+      use_all_features,
+      [](Problem& p) { use_all_features(p), p.dtype = DType::f16, p.sinks = Sinks::large, p.alibi = Alibi::random, p.seq_q = 40; },
+      [](Problem& p) { use_all_features(p), p.law = Law::llm, p.v_law = VLaw::large_mean, p.out_dtype = DType::f32; },
+      [](Problem& p) { use_all_features(p), p.law = Law::near_uniform, p.kv_dtype = DType::e5m2, p.mask = Mask::prefix_lm; },
+  };
+  for (const auto& feature : features) problems.push_back(with(feature));
+}
+
 }  // namespace
 
 std::vector<Problem> quad_problems() {
@@ -65,6 +98,7 @@ std::vector<Problem> quad_problems() {
   add_masks(problems);
   add_layouts(problems);
   add_laws(problems);
+  add_features(problems);
   return problems;
 }
 
@@ -96,6 +130,21 @@ std::vector<NamedSpec> quad_specs(const Problem& problem) {
     s.kv_dequantized_to = s.p_dtype = DType::tf32;
     s.qk_accumulator = s.pv_accumulator = {DType::f32, true, 24, 4};
   });
+  if (problem.softcap > 0) {
+    add("tanh", [](RoundingSpec& s) { s.tanh_rel_error = 0x1p-11; });
+    add("tanh_s_exp2", [](RoundingSpec& s) { s.tanh_rel_error = 1e-3, s.s_rounded = DType::bf16, s.exp2_rel_error = 1e-4; });
+  }
+  if (problem.sinks != Sinks::none) {
+    add("lse_without_sink", [](RoundingSpec& s) { s.lse_includes_sink = false; });
+    add("lse_without_sink_all", [](RoundingSpec& s) {
+      s.lse_includes_sink = false, s.denominator_from_rounded_p = true, s.s_rounded = DType::f16, s.exp2_rel_error = 9e-5;
+      s.tanh_rel_error = 1e-4, s.p_dtype = DType::e4m3;
+    });
+  }
+  if (problem.has_fp8_kv()) {
+    add("dequantized_to_bf16", [](RoundingSpec& s) { s.kv_dequantized_to = DType::bf16; });
+    add("dequantized_to_fp16", [](RoundingSpec& s) { s.kv_dequantized_to = DType::f16; });
+  }
   return specs;
 }
 

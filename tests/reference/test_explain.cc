@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "harness/problem/side_inputs.h"
 #include "tests/reference/filled_problem.h"
 
 namespace plumbline {
@@ -37,6 +38,38 @@ TEST(Explain, SharesSumToOneAndSigmaIsTheReferences) {
     EXPECT_NEAR(std::accumulate(explanation.share.begin(), explanation.share.end(), 0.0), 1, 1e-12);
     for (const double part : explanation.share) EXPECT_GT(part, 0);
   }
+}
+
+TEST(Explain, SharesOfEveryFeatureSumToOne) {
+  Problem problem = question();
+  problem.softcap = 2, problem.alibi = Alibi::standard, problem.sinks = Sinks::normal, problem.kv_dtype = DType::e4m3;
+  problem.mask = Mask::custom;
+  const FilledProblem filled(problem);
+  RoundingSpec spec = strict_spec(problem);
+  spec.tanh_rel_error = 1e-3;
+  const Reference reference = compute_reference(filled.geometry, filled.view(), spec, filled.all_rows());
+  for (const std::size_t r : {std::size_t{0}, std::size_t{7}, std::size_t{38}}) {
+    const Explanation explanation = explain(filled.geometry, filled.view(), spec, reference.selection.rows[r], 5);
+    EXPECT_NEAR(explanation.sigma, reference.sigma[r * 16 + 5], 1e-5 * explanation.sigma);
+    EXPECT_NEAR(std::accumulate(explanation.share.begin(), explanation.share.end(), 0.0), 1, 1e-12);
+    EXPECT_GT(share(explanation, Rounding::s), 0);
+  }
+}
+
+TEST(Explain, RowDetailHidesKeysAndLeavesRoomForASink) {
+  Problem problem = question();
+  problem.mask = Mask::custom, problem.sinks = Sinks::normal;
+  const FilledProblem filled(problem);
+  const RowId row{0, 1, 4};
+  const RowDetail detail = reference_row(filled.geometry, filled.view(), strict_spec(problem), row);
+  double sum = 0;
+  for (std::int64_t key = detail.keys.begin; key < detail.keys.end; ++key) {
+    const auto n = static_cast<std::size_t>(key - detail.keys.begin);
+    EXPECT_EQ(detail.p[n] > 0, filled.geometry.sees(0, 4, key));
+    EXPECT_EQ(std::isinf(detail.s[n]), !filled.geometry.sees(0, 4, key));
+    sum += detail.p[n];
+  }
+  EXPECT_NEAR(sum, 1 - std::exp(side_inputs(problem).sinks[1] - detail.lse), 1e-14);
 }
 
 TEST(Explain, NamesTheRoundingThatDominates) {
@@ -93,6 +126,20 @@ TEST(Explain, RowWithoutKeys) {
   EXPECT_TRUE(detail.p.empty());
   EXPECT_EQ(detail.o, std::vector<double>(16, 0.0));
   EXPECT_EQ(detail.lse, -std::numeric_limits<double>::infinity());
+}
+
+TEST(Explain, LseOfARowWithoutKeysIsTheSink) {
+  Problem problem = question();
+  problem.mask = Mask::causal_bottom_right;
+  problem.seq_q = 100;
+  problem.sinks = Sinks::normal;
+  const FilledProblem filled(problem);
+  RoundingSpec spec = strict_spec(problem);
+  const auto lse = [&] { return compute_reference(filled.geometry, filled.view(), spec, {{{0, 1, 2}}, true, 200}).lse[0]; };
+  EXPECT_EQ(lse(), side_inputs(problem).sinks[1]);
+  EXPECT_EQ(reference_row(filled.geometry, filled.view(), spec, {0, 1, 2}).lse, lse());
+  spec.lse_includes_sink = false;
+  EXPECT_EQ(lse(), -std::numeric_limits<double>::infinity());
 }
 
 }  // namespace

@@ -20,16 +20,17 @@ Problem causal() {
 
 constexpr std::int64_t spoilt_key = 7;
 
-// Rows before the spoilt key are the same as without it; all later rows are NaN where it reaches.
+// Rows that do not see the spoilt key are the same as without it; all others are NaN where it reaches.
 void expect_contained(FilledProblem& spoilt, bool every_column) {
-  const FilledProblem clean(causal());
-  const RoundingSpec spec = strict_spec(causal());
+  const FilledProblem clean(spoilt.geometry.problem());
+  const RoundingSpec spec = strict_spec(clean.geometry.problem());
   const Reference expected = compute_reference(clean.geometry, clean.view(), spec, clean.all_rows());
   const Reference got = compute_reference(spoilt.geometry, spoilt.view(), spec, spoilt.all_rows());
   const auto columns = static_cast<std::size_t>(got.columns);
   for (std::size_t at = 0; at < got.o.size(); ++at) {
     const auto row = static_cast<std::int64_t>(at / columns);
-    const bool reached = row >= spoilt_key && (every_column || at % columns == 0);
+    if (got.visible[at / columns] == 0) continue;
+    const bool reached = spoilt.geometry.sees(0, row, spoilt_key) && (every_column || at % columns == 0);
     EXPECT_EQ(std::isfinite(got.o[at]), !reached) << row;
     if (reached) continue;
     EXPECT_NEAR(got.o[at], expected.o[at], 1e-14);
@@ -43,6 +44,16 @@ TEST(NonFinite, NanInV) {
   FilledProblem spoilt(causal());
   element(spoilt.v, spoilt.geometry.v_offset(0, spoilt_key, 0)) = std::numeric_limits<float>::quiet_NaN();
   expect_contained(spoilt, false);
+}
+
+TEST(NonFinite, HiddenBetweenVisibleKeys) {
+  Problem problem = causal();
+  problem.mask = Mask::custom;
+  FilledProblem of_v(problem), of_k(problem);
+  element(of_v.v, of_v.geometry.v_offset(0, spoilt_key, 0)) = std::numeric_limits<float>::infinity();
+  expect_contained(of_v, false);
+  element(of_k.k, of_k.geometry.k_offset(0, spoilt_key, 0) + 3) = std::numeric_limits<float>::quiet_NaN();
+  expect_contained(of_k, true);
 }
 
 TEST(NonFinite, InfinityInV) {

@@ -46,11 +46,17 @@ Difference difference(const Problem& asked, const RoundingSpec& asked_spec, cons
   return largest;
 }
 
-Difference of_problem(const std::function<void(Problem&)>& change) {
-  Problem wrong = question();
+Difference of_problem(const std::function<void(Problem&)>& change, const Problem& asked = question()) {
+  Problem wrong = asked;
   change(wrong);
-  const RoundingSpec spec = strict_spec(question());
-  return difference(question(), spec, wrong, spec);
+  const RoundingSpec spec = strict_spec(asked);
+  return difference(asked, spec, wrong, spec);
+}
+
+Problem question_with(const std::function<void(Problem&)>& feature) {
+  Problem problem = question();
+  feature(problem);
+  return problem;
 }
 
 Difference of_spec(const std::function<void(RoundingSpec&)>& change) {
@@ -75,6 +81,44 @@ TEST(WrongReference, OtherMaskIsCaught) {
 TEST(WrongReference, OtherScaleIsCaught) {
   const double scale = question().softmax_scale();
   EXPECT_GT(of_problem([&](Problem& p) { p.scale = scale * (1 + 1e-9); }).lse, 1e-11);
+}
+
+TEST(WrongReference, OtherFeaturesAreCaught) {
+  EXPECT_GT(of_problem([](Problem& p) { p.softcap = 3; }).o, 1e-3);
+  EXPECT_GT(of_problem([](Problem& p) { p.alibi = Alibi::standard; }).o, 1e-3);
+  EXPECT_GT(of_problem([](Problem& p) { p.sinks = Sinks::normal; }).o, 1e-2);
+  EXPECT_GT(of_problem([](Problem& p) { p.mask = Mask::custom; }).o, 1e-2);
+  const auto fp8 = question_with([](Problem& p) { p.kv_dtype = DType::e4m3, p.kv_scales = KvScales::head, p.batch = 2; });
+  EXPECT_GT(of_problem([](Problem& p) { p.kv_scales = KvScales::batch_head; }, fp8).o, 1e-2);
+}
+
+// The same logits, with errors of another size.
+TEST(WrongReference, ASlopeLeftOutIsCaught) {
+  const auto fp32 = question_with([](Problem& p) { p.dtype = DType::f32, p.law = Law::peaky, p.softcap = 20; });
+  RoundingSpec spec = strict_spec(fp32);
+  spec.qk_accumulator = tensor_core_accumulator;
+  const FilledProblem filled(fp32);
+  const RowId id{0, 0, 11};
+  const QuadInputs inputs{filled.q.data(), filled.k.data(), filled.v.data()};
+  const double capped = quad_attention(filled.geometry, inputs, spec, id.sample, id.head, id.row).lse_sigma;
+  EXPECT_LE(std::abs(compute_reference(filled.geometry, filled.view(), spec, {{id}, true, 24}).lse_sigma[0] / capped - 1), 1e-4);
+  // With a cap far above the logits the slope is 1.
+  const Geometry uncapped(question_with([](Problem& p) { p.dtype = DType::f32, p.law = Law::peaky, p.softcap = 2000; }));
+  EXPECT_GT(quad_attention(uncapped, inputs, spec, id.sample, id.head, id.row).lse_sigma, 1.2 * capped);
+}
+
+TEST(WrongReference, OtherSpecOfAFeatureIsCaught) {
+  const auto other = [](const Problem& asked, const std::function<void(RoundingSpec&)>& change) {
+    RoundingSpec wrong = strict_spec(asked);
+    change(wrong);
+    return difference(asked, strict_spec(asked), asked, wrong);
+  };
+  const auto sinks = question_with([](Problem& p) { p.sinks = Sinks::normal; });
+  EXPECT_GT(other(sinks, [](RoundingSpec& s) { s.lse_includes_sink = false; }).lse, 1e-2);
+  const auto fp8 = question_with([](Problem& p) { p.kv_dtype = DType::e4m3; });
+  EXPECT_GT(other(fp8, [](RoundingSpec& s) { s.kv_dequantized_to = DType::f16; }).o, 1e-6);
+  const auto softcap = question_with([](Problem& p) { p.softcap = 3; });
+  EXPECT_GT(other(softcap, [](RoundingSpec& s) { s.tanh_rel_error = 1e-3; }).sigma, 1e-2);
 }
 
 TEST(WrongReference, OtherSpecChangesSigma) {

@@ -6,6 +6,8 @@
 #include <map>
 #include <numbers>
 
+#include "harness/problem/side_inputs.h"
+
 namespace plumbline::test {
 namespace {
 
@@ -36,13 +38,17 @@ class Kernel {
   SimulatedRow run() {
     draw_logits();
     draw_order();
+    start_with_sink_ = row_.sink && spec_.lse_includes_sink && below(2) == 1;
     const std::size_t tiles = (logits_.size() + tile_ - 1) / tile_;
     const std::size_t tiles_per_split = (tiles + splits_ - 1) / splits_;
     std::vector<SimulatedRow> partials;
     for (std::size_t first = 0; first < tiles; first += tiles_per_split) {
       partials.push_back(run_split(first, std::min(tiles, first + tiles_per_split)));
     }
-    return partials.size() == 1 ? partials.front() : merge(partials);
+    SimulatedRow result = partials.size() == 1 ? partials.front() : merge(partials);
+    if (row_.sink && !start_with_sink_) result = with_sink(result);
+    for (float& o : result.o) o *= row_.v_scale;
+    return result;
   }
 
  private:
@@ -52,13 +58,40 @@ class Kernel {
   // In powers of two, as kernels keep them.
   void draw_logits() {
     std::normal_distribution<double> normal;
-    std::vector<double> noise(row_.s.size());
-    logits_.resize(row_.s.size());
+    std::vector<double> noise(row_.x.size());
+    logits_.resize(row_.x.size());
     for (std::size_t k = 0; k < logits_.size(); ++k) {
       noise[k] = row_.twin[k] == k ? normal(random_) : noise[row_.twin[k]];
-      const double s = row_.s[k] + row_.drift[k] + row_.sd[k] * noise[k];
+      double s = row_.x[k] + row_.drift[k] + row_.sd[k] * noise[k];
+      if (row_.softcap > 0) s = capped(static_cast<float>(s));
+      if (!row_.bias.empty()) s = static_cast<float>(s) + row_.bias[k];
       logits_[k] = round_to(s, spec_.s_rounded) * std::numbers::log2e;
     }
+  }
+
+  // In fp32, tanh within 2 ulp. A declared error is that of a table of chords: a sawtooth over each quarter of an octave.
+  float capped(float x) {
+    const float u = x / static_cast<float>(row_.softcap);
+    double t = std::tanh(double{u});
+    t += uniform(-2, 2) * ulp(t, DType::f32);
+    if (spec_.tanh_rel_error > 0 && u != 0) {
+      const double quarters = 4 * std::log2(std::abs(u));
+      t *= 1 + spec_.tanh_rel_error * (2 * (quarters - std::floor(quarters)) - 1);
+    }
+    return static_cast<float>(t) * static_cast<float>(row_.softcap);
+  }
+
+  // In powers of two, rounded with the logits where they are in one tensor.
+  double sink() const { return round_to(*row_.sink, spec_.s_rounded) * std::numbers::log2e; }
+
+  // A kernel that adds the sink to the denominator at the end.
+  SimulatedRow with_sink(const SimulatedRow& keys) const {
+    const double of_sink = sink() * std::numbers::ln2, top = std::max(keys.lse, of_sink);
+    const auto weight = static_cast<float>(std::exp(keys.lse - top)), weight_of_sink = static_cast<float>(std::exp(of_sink - top));
+    const float total = weight + weight_of_sink;
+    SimulatedRow result{keys.o, spec_.lse_includes_sink ? top + std::log(double{total}) : keys.lse};
+    for (float& o : result.o) o = o * weight / total;
+    return result;
   }
 
   void draw_order() {
@@ -79,6 +112,10 @@ class Kernel {
     m_ = top_ = minus_infinity;
     l_ = 0;
     o_.fill(0);
+    if (start_with_sink_ && first_tile == 0) {  // as if it were a key that has been seen
+      m_ = top_ = sink();
+      l_ = 1;
+    }
     for (std::size_t i = first_tile; i < last_tile; ++i) {
       const std::size_t tile = reverse_ ? first_tile + last_tile - 1 - i : i;
       visit(tile * tile_, std::min(logits_.size(), (tile + 1) * tile_));
@@ -181,7 +218,7 @@ class Kernel {
   std::mt19937_64& random_;
   std::vector<double> logits_;
   std::size_t tile_ = 0, splits_ = 1;
-  bool reverse_ = false, lazy_ = false;
+  bool reverse_ = false, lazy_ = false, start_with_sink_ = false;
   double most_lag_ = 1;     // log2
   double top_ = 0, m_ = 0;  // largest logit so far; what P is relative to
   float l_ = 0;
@@ -208,30 +245,51 @@ void set_logit_error(double logit, double norm, double dims, const Accumulator& 
 
 ExactRow exact_row(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, const RowId& id) {
   const Problem& problem = geometry.problem();
-  const RowDetail detail = reference_row(geometry, inputs, spec, id);
+  const SideInputs side = side_inputs(problem);
   const auto dims = static_cast<std::size_t>(problem.head_dim_qk);
   const auto q = static_cast<std::size_t>(geometry.q_offset(id.sample, id.row, id.head));
   const std::int64_t head_kv = id.head / problem.group();
+  const DType dequantized = dequantized_to(spec, problem);
+  const auto of_scales = static_cast<std::size_t>(id.sample * problem.heads_kv + head_kv);
+  const float k_scale = problem.has_fp8_kv() ? side.k_scale[of_scales] : 1, v_scale = problem.has_fp8_kv() ? side.v_scale[of_scales] : 1;
+  const auto as_multiplied = [&](double stored, float scale_of_fp8) {
+    return dequantized == DType::none ? round_to(stored, inputs_rounded_to(spec))
+                                      : round_to(double{static_cast<float>(stored) * scale_of_fp8}, dequantized);
+  };
   ExactRow row;
-  row.s = detail.s;
+  row.softcap = problem.softcap;
+  if (dequantized == DType::none) row.v_scale = v_scale;
+  if (!side.sinks.empty()) row.sink = side.sinks[static_cast<std::size_t>(id.head)];
+  // q . k is exact in fp64 to more than the kernel's noise; the reference's rounded Q is the kernel's, too.
+  const double scale = (spec.q_prescaled == DType::none ? problem.softmax_scale() : std::numbers::ln2) *
+                       (dequantized == DType::none ? double{k_scale} : 1.0);
+  const auto query = [&](std::size_t d) {
+    const double value = round_to(decode_at(problem.dtype, inputs.q, q + d), inputs_rounded_to(spec));
+    return spec.q_prescaled == DType::none ? value : round_to(value * (problem.softmax_scale() * std::numbers::log2e), spec.q_prescaled);
+  };
   std::map<std::vector<double>, std::size_t> first_with;
-  for (std::int64_t key = detail.keys.begin; key < detail.keys.end; ++key) {
+  for (std::int64_t key = 0; key < geometry.length_kv(id.sample); ++key) {
+    if (!geometry.sees(id.sample, id.row, key)) continue;
     const auto k = static_cast<std::size_t>(geometry.k_offset(id.sample, key, head_kv));
     const auto v = static_cast<std::size_t>(geometry.v_offset(id.sample, key, head_kv));
     std::vector<double> vector(dims);
     double raw = 0, squares = 0;
     for (std::size_t d = 0; d < dims; ++d) {
-      vector[d] = round_to(decode_at(problem.kv(), inputs.k, k + d), inputs_rounded_to(spec));
-      const double product = round_to(decode_at(problem.dtype, inputs.q, q + d), inputs_rounded_to(spec)) * vector[d];
+      vector[d] = as_multiplied(decode_at(problem.kv(), inputs.k, k + d), k_scale);
+      const double product = query(d) * vector[d];
       raw += product;
       squares += product * product;
     }
-    const double scale = problem.softmax_scale();
+    row.x.push_back(scale * raw);
+    if (!side.alibi_slopes.empty()) {
+      const auto distance = static_cast<float>(std::abs(id.row + geometry.length_kv(id.sample) - geometry.length_q(id.sample) - key));
+      row.bias.push_back(-side.alibi_slopes[static_cast<std::size_t>(id.head)] * distance);
+    }
     set_logit_error(scale * raw, scale * std::sqrt(squares), static_cast<double>(dims), spec.qk_accumulator, row);
     row.twin.push_back(first_with.try_emplace(std::move(vector), row.twin.size()).first->second);
     Columns& columns = row.v.emplace_back();
     for (std::size_t j = 0; j < columns.size(); ++j) {
-      columns[j] = static_cast<float>(round_to(decode_at(problem.kv(), inputs.v, v + j), inputs_rounded_to(spec)));
+      columns[j] = static_cast<float>(as_multiplied(decode_at(problem.kv(), inputs.v, v + j), v_scale));
     }
   }
   return row;

@@ -8,6 +8,7 @@
 #include <limits>
 #include <set>
 
+#include "harness/judge/contract.h"
 #include "harness/problem/inputs.h"
 #include "tests/sigma/simulated_kernel.h"
 
@@ -27,6 +28,8 @@ struct Situation {
   VLaw v_law;
   DType out;
   double spread = 0, lse = 0;  // rms of e / sigma, and of the LSE's
+  double peak = 0, lse_z = 0;  // largest of them
+  Limits limits;               // the defaults
 };
 
 std::string describe(const Situation& s) {
@@ -35,9 +38,9 @@ std::string describe(const Situation& s) {
 }
 
 struct MeanSquare {
-  double sum = 0;
+  double sum = 0, largest = 0;
   std::int64_t count = 0;
-  void add(double x) { sum += x * x, ++count; }
+  void add(double x) { sum += x * x, ++count, largest = std::max(largest, std::abs(x)); }
   double root() const { return std::sqrt(sum / static_cast<double>(count)); }
 };
 
@@ -94,7 +97,8 @@ std::vector<Situation> measure(const std::string& spec_name, const std::string& 
   }
   std::vector<Situation> situations;
   for (std::size_t i = 0; i < dtypes.size(); ++i) {
-    situations.push_back({spec_name, shape, problem.dtype, problem.law, problem.v_law, dtypes[i], o[i].root(), lse[i].root()});
+    situations.push_back({spec_name, shape, problem.dtype, problem.law, problem.v_law, dtypes[i], o[i].root(), lse[i].root(), o[i].largest,
+                          lse[i].largest, default_limits(spec, problem, o[i].count)});
   }
   return situations;
 }
@@ -211,6 +215,8 @@ void expect_spreads(const std::vector<Situation>& situations) {
     }
     EXPECT_TRUE(s.spread >= least && s.spread <= widest) << describe(s) << ", not in [" << least << ", " << widest << "]";
     EXPECT_LE(s.lse, s.spec == "s_rounded" ? widest_of_one_draw : widest) << describe(s);
+    EXPECT_LE(s.peak, s.limits.peak) << describe(s);
+    EXPECT_LE(s.lse_z, s.limits.lse) << describe(s);
     lowest = std::min(lowest, s.spread), highest = std::max(highest, s.spread);
   }
   for (const Wide& exception : wide) {
@@ -225,6 +231,40 @@ void PrintTo(const Feature& of, std::ostream* to) { *to << of.name; }
 class SimulatedFeature : public testing::TestWithParam<Feature> {};
 TEST_P(SimulatedFeature, SpreadIsSigma) { expect_spreads(measure_laws(GetParam(), "160_keys", base_problem(), few_v_laws)); }
 INSTANTIATE_TEST_SUITE_P(Sigma, SimulatedFeature, testing::ValuesIn(features), [](const auto& at) { return at.param.name; });
+
+// What a problem asks for beside its shape, and the spec that goes with it.
+struct Question {
+  const char* name;
+  void (*ask)(Problem& problem);
+  void (*set)(RoundingSpec& spec, const Problem& problem) = use_fma;
+};
+void ask_all(Problem& p) {
+  p.softcap = 5, p.alibi = Alibi::standard, p.sinks = Sinks::normal, p.kv_dtype = DType::e4m3, p.kv_scales = KvScales::head;
+  p.mask = Mask::custom, p.seq_kv = 240;
+}
+const std::vector<Question> questions{
+    {"softcap", [](Problem& p) { p.softcap = 5; }},
+    {"softcap_tanh", [](Problem& p) { p.softcap = 5; }, fma_and([](RoundingSpec& s, const Problem&) { s.tanh_rel_error = 0x1p-11; })},
+    {"alibi", [](Problem& p) { p.alibi = Alibi::standard, p.mask = Mask::causal_bottom_right; }},
+    {"sinks", [](Problem& p) { p.sinks = Sinks::normal; }},
+    {"sinks_large", [](Problem& p) { p.sinks = Sinks::large; }},
+    {"lse_without_sink", [](Problem& p) { p.sinks = Sinks::large; },
+     fma_and([](RoundingSpec& s, const Problem&) { s.lse_includes_sink = false, s.denominator_from_rounded_p = true; })},
+    {"kv_e4m3", [](Problem& p) { p.kv_dtype = DType::e4m3; }},
+    {"kv_e5m2_dequantized", [](Problem& p) { p.kv_dtype = DType::e5m2, p.kv_scales = KvScales::head; },
+     fma_and([](RoundingSpec& s, const Problem& p) { s.kv_dequantized_to = p.dtype; })},
+    {"custom_mask", [](Problem& p) { p.mask = Mask::custom, p.seq_kv = 240; }},
+    {"all", ask_all},
+    {"all_s_rounded", ask_all, fma_and([](RoundingSpec& s, const Problem& p) { s.s_rounded = p.dtype, s.tanh_rel_error = 1e-4; })},
+};
+void PrintTo(const Question& of, std::ostream* to) { *to << of.name; }
+class SimulatedQuestion : public testing::TestWithParam<Question> {};
+TEST_P(SimulatedQuestion, SpreadIsSigma) {
+  Problem problem = base_problem();
+  GetParam().ask(problem);
+  expect_spreads(measure_laws({GetParam().name, GetParam().set}, GetParam().name, problem, few_v_laws));
+}
+INSTANTIATE_TEST_SUITE_P(Sigma, SimulatedQuestion, testing::ValuesIn(questions), [](const auto& at) { return at.param.name; });
 
 struct Shape {
   const char* name;

@@ -1,0 +1,35 @@
+// K and V as the products see them: fp8 times its scale, rounded where the spec says so.
+#pragma once
+
+#include <span>
+
+#include "harness/problem/geometry.h"
+#include "harness/problem/rounding_spec.h"
+#include "harness/problem/side_inputs.h"
+
+namespace plumbline {
+
+class KeyValues {
+ public:
+  // Of a spec only kv_dequantized_to matters. Geometry and storage outlive this.
+  KeyValues(const Geometry& geometry, const void* k, const void* v, DType kv_dequantized_to);
+
+  // One vector of head_dim_qk or head_dim_vo elements.
+  void key(std::int64_t sample, std::int64_t key, std::int64_t head_kv, std::span<double> to) const;
+  void value(std::int64_t sample, std::int64_t key, std::int64_t head_kv, std::span<double> to) const;
+  // Whether V's scale multiplies a kernel's sums, which rounds once more.
+  bool scales_outside() const { return has_scales_ && dequantized_ == DType::none; }
+
+ private:
+  void load(const void* tensor, std::int64_t offset, const std::vector<float>& scales, std::size_t scale, std::span<double> to) const;
+
+  const Geometry& geometry_;
+  const void* k_;
+  const void* v_;
+  DType dtype_;
+  bool has_scales_;
+  DType dequantized_, rounded_;  // what scale * stored, and what unscaled numbers, are rounded to; none: not
+  SideInputs side_;
+};
+
+}  // namespace plumbline

@@ -1,0 +1,61 @@
+// Sizes of a logit's legal error: docs/judging.md, "logit error".
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "harness/reference/row_block.h"
+
+namespace plumbline {
+
+// What the error of a logit is relative to: |x|, d s / d x, and the largest of what was added up: |c tanh(x / c)|, |b|, |s|.
+struct LogitSizes {
+  float x, slope, magnitude;
+};
+inline LogitSizes plain_sizes(double s) {
+  const auto magnitude = static_cast<float>(std::abs(s));
+  return {magnitude, 1, magnitude};
+}
+// `at` is an index into the block's logits.
+inline LogitSizes shaped_sizes(const RowBlock& block, std::int64_t at) {
+  const double s = block.s.data()[at], capped = block.capped.data()[at];
+  const double largest = std::max({std::abs(capped), std::abs(s - capped), std::abs(s)});
+  return {static_cast<float>(std::abs(block.x.data()[at])), static_cast<float>(block.slope.data()[at]), static_cast<float>(largest)};
+}
+
+class LogitError {
+ public:
+  LogitError(const Model& model, const RowBlock& block)
+      : scale_(static_cast<float>(block.scale)), of_s_(static_cast<float>(4 * model.qk.u)), truncates_(model.qk.toward_zero) {
+    const AccumulationModel& qk = model.qk;
+    const auto dims = static_cast<double>(block.head->dim_qk);
+    nearest_ = static_cast<float>(0.5 * std::sqrt(dims) * qk.u);
+    drift_ = static_cast<float>(qk.f * std::sqrt(dims) / 6);
+    drift_out_ = static_cast<float>(std::ceil(dims / qk.step) * qk.f_out / 12);
+    spread_ = static_cast<float>(qk.f * qk.f * dims / 6);
+  }
+
+  // Systematic part; n2 = sum_d (q_d k_d)^2.
+  float beta(LogitSizes s, float n2) const {
+    const float norm = scale_ * std::sqrt(n2);
+    return norm > 0 ? truncated(s, norm) * (drift_ * s.x / norm + drift_out_) : 0.0F;
+  }
+  // Standard deviation, the systematic part included.
+  float sd(LogitSizes s, float n2, float beta) const {
+    const float norm = scale_ * std::sqrt(n2), m = truncated(s, norm);
+    const float e0 = nearest_ * (s.slope * norm) + of_s_ * s.magnitude + rounding_of_exp;
+    return std::sqrt(e0 * e0 + beta * beta + m * m * spread_);
+  }
+
+ private:
+  static constexpr auto rounding_of_exp = static_cast<float>(u32);
+  float truncated(LogitSizes s, float norm) const { return truncates_ ? s.slope * (s.x + norm) : 0.0F; }
+
+  float scale_, nearest_, of_s_, drift_, drift_out_, spread_;
+  bool truncates_;
+};
+
+// A sink comes from memory: only the argument of exp is rounded.
+inline double sink_sd(const Sink& sink) { return u32 * (4 * std::abs(sink.s) + 1); }
+
+}  // namespace plumbline

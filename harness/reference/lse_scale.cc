@@ -1,0 +1,86 @@
+// The variance of the LSE. docs/judging.md, "Scale of the LSE".
+#include <cmath>
+
+#include "harness/reference/logit_error.h"
+#include "harness/reference/scales.h"
+
+namespace plumbline {
+namespace {
+
+double square(double x) { return x * x; }
+
+}  // namespace
+
+// What the LSE of a row is made of: all of it, or the keys alone where the LSE excludes the sink.
+struct BlockScales::LseParts {
+  const double* p = nullptr;   // weights, of sum 1 with that of the sink
+  double mean_bias = 0;        // sum p_k beta_k
+  const Sink* sink = nullptr;  // where it is part of the LSE
+  PWeights weights;
+};
+
+BlockScales::LseParts BlockScales::lse_parts(std::int64_t row) {
+  const Sink* of_row = sink(row);
+  if (of_row == nullptr || model_.lse_includes_sink) {
+    return {block_->p.data() + row * stride_, mean_bias_.data()[row], of_row, p_weights(row)};
+  }
+  const double* s = block_->s.data() + row * stride_;
+  const float* qk_squared = qk_squared_.data() + row * stride_;
+  const LogitError error(model_, *block_);
+  const double limit = model_.eta_p > 0 ? model_.eta_p / of_row->keys_total / model_.u_p : 0;
+  p_of_keys_.assign(static_cast<std::size_t>(stride_), 0);
+  LseParts parts{p_of_keys_.data(), 0, nullptr, {limit, 1 / model_.u_p}};
+  const auto add = [&](std::int64_t k) {
+    const double p = std::exp(s[k] - of_row->lse_keys);
+    const LogitSizes sizes = block_->shapes.empty() ? plain_sizes(s[k]) : shaped_sizes(*block_, row * stride_ + k);
+    p_of_keys_.data()[k] = p;
+    parts.mean_bias += p * error.beta(sizes, qk_squared[k]);
+  };
+  if (block_->seen.empty()) {
+    for (std::int64_t k = visible(row).begin; k < visible(row).end; ++k) add(k);
+  } else {
+    for (const std::int32_t k : block_->seen[static_cast<std::size_t>(row)]) add(k);
+  }
+  return parts;
+}
+
+void BlockScales::lse_error(std::int64_t row) {
+  const LseParts parts = lse_parts(row);
+  const double* p = parts.p;
+  const double* s = block_->s.data() + row * stride_;
+  const float* sd = sd_.data() + row * stride_;
+  const auto n = static_cast<double>(block_->count(row));
+
+  set_row_weights(row, [=](std::int64_t k) { return p[k] * sd[k]; });
+  double variance = sum_of_squares(row) + cell_sums(p_cells(row), row_weights_.data()).excess();
+  variance += square(parts.mean_bias);
+  variance += square(u32 * (4 + std::abs(block_->lse.data()[row]) + 2 * std::sqrt(n)));
+  if (parts.sink != nullptr) variance += square(parts.sink->p * sink_sd(*parts.sink));
+  if (model_.u_s > 0) {
+    find_s_cells(row, parts.sink);
+    set_row_weights(row, [=](std::int64_t k) { return p[k] * std::abs(s[k]); });
+    if (parts.sink != nullptr) set_sink_weight(parts.sink->p * std::abs(parts.sink->s));
+    const CellSums sums = cell_sums(s_cells_, row_weights_.data());
+    variance += kappa_coherent * square(model_.u_s) * std::max(sums.coherent, sums.independent);
+  }
+  if (has_tanh_error()) {
+    find_tanh_cells(row);
+    set_row_weights(row, [=, capped = block_->capped.data() + row * stride_](std::int64_t k) { return p[k] * std::abs(capped[k]); });
+    const CellSums sums = cell_sums(tanh_cells_, row_weights_.data());
+    variance += square(uniform_error * model_.tanh_error) * std::max(sums.coherent, sums.independent);
+  }
+  if (model_.exp2_error > 0) {
+    find_phases(row, parts.sink);
+    set_row_weights(row, [=](std::int64_t k) { return p[k]; });
+    if (parts.sink != nullptr) set_sink_weight(parts.sink->p);
+    variance += square(model_.exp2_error) / 2 * cell_sums(phases_, row_weights_.data()).coherent;
+  }
+  if (model_.denominator_from_rounded_p) {
+    set_row_weights(row, [=, weights = parts.weights](std::int64_t k) { return weights.coherent(p[k]); });
+    const CellSums sums = cell_sums(p_cells(row), row_weights_.data());
+    variance += square(model_.u_p) * (sum_of_squares(row) - sums.independent + sums.coherent);
+  }
+  lse_variance_.data()[row] = variance;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,42 @@
+// What a reference is computed from, and what softcap, ALiBi and sinks make of a row's q . k.
+#pragma once
+
+#include <cmath>
+#include <cstdlib>
+
+#include "harness/problem/side_inputs.h"
+#include "harness/reference/key_values.h"
+#include "harness/reference/model.h"
+#include "harness/reference/reference.h"
+
+namespace plumbline {
+
+// From x = scale * q . k to the logit of a row: s = c tanh(x / c) + b, b = -slope |diagonal - key|.
+struct LogitShape {
+  double cap = 0;             // c; 0 = no softcap
+  double alibi = 0;           // slope; 0 = none
+  std::int64_t diagonal = 0;  // the key at distance 0, counted as in visible_keys()
+
+  bool is_plain() const { return cap == 0 && alibi == 0; }
+  double capped(double x) const { return cap == 0 ? x : cap * std::tanh(x / cap); }
+  double bias(std::int64_t key) const { return -alibi * static_cast<double>(std::abs(diagonal - key)); }
+  double logit(double x, std::int64_t key) const { return capped(x) + bias(key); }
+};
+LogitShape logit_shape(const Geometry& geometry, const SideInputs& side, const RowId& row);
+
+// Geometry and inputs outlive it.
+struct Question {
+  Question(const Geometry& of, const InputView& view, const RoundingSpec& spec)
+      : geometry(of), inputs(view), model(spec), side(side_inputs(of.problem())), key_values(of, view.k, view.v, spec.kv_dequantized_to) {}
+
+  const Geometry& geometry;
+  const InputView& inputs;
+  Model model;
+  SideInputs side;
+  KeyValues key_values;
+};
+
+// LSE of a row that sees no key: -inf, or the sink where the LSE has it.
+double lse_without_keys(const SideInputs& side, std::int64_t head, bool lse_includes_sink);
+
+}  // namespace plumbline
