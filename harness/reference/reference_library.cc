@@ -180,12 +180,6 @@ Reference empty_reference(const Geometry& geometry, const RowSelection& selectio
   return result;
 }
 
-// What a request of version 1 can ask: rows that see a range of keys, logits that are scaled products, K and V as stored.
-bool can_be_asked(const Problem& problem) {
-  return problem.softcap == 0 && problem.alibi == Alibi::none && problem.sinks == Sinks::none && !problem.has_fp8_kv() &&
-         problem.mask != Mask::custom;
-}
-
 }  // namespace
 
 Result<std::shared_ptr<const ReferenceLibrary>> ReferenceLibrary::open(const std::filesystem::path& path) {
@@ -203,9 +197,15 @@ Result<std::shared_ptr<const ReferenceLibrary>> ReferenceLibrary::open(const std
   return std::shared_ptr<const ReferenceLibrary>(new ReferenceLibrary(library));
 }
 
+// What a request of version 1 can ask: rows that see a range of keys, logits that are scaled products, K and V as stored.
+bool ReferenceLibrary::takes(const Problem& problem) {
+  return problem.softcap == 0 && problem.alibi == Alibi::none && problem.sinks == Sinks::none && !problem.has_fp8_kv() &&
+         problem.mask != Mask::custom;
+}
+
 Result<Reference> ReferenceLibrary::compute(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
                                             const RowSelection& rows) const {
-  if (!can_be_asked(geometry.problem())) return fail(fmt::format("reference on {}: not for this problem", device_name()));
+  if (!takes(geometry.problem())) return fail(fmt::format("reference on {}: not for this problem", device_name()));
   const Model model(spec);
   const Request request(geometry, inputs, model, rows.rows);
   if (const char* text = library_->compute(request.abi())) return fail(fmt::format("reference on {}: {}", device_name(), text));

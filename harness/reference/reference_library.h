@@ -17,8 +17,11 @@ class ReferenceLibrary {
   static Result<std::shared_ptr<const ReferenceLibrary>> open(const std::filesystem::path& path);
 
   // As compute_reference, without suite scores: o and lse agree with it to rounding of fp64, the scales to its own precision (fp32 sums).
-  // An error where the device fails, or lacks the memory.
+  // An error where the device fails, or lacks the memory, and for problems that it does not take.
   Result<Reference> compute(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, const RowSelection& rows) const;
+
+  // No softcap, ALiBi, sinks, fp8 K and V or hidden keys.
+  static bool takes(const Problem& problem);
 
   [[nodiscard]] std::string device_name() const { return library_->device_name(); }
 

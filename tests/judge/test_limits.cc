@@ -115,6 +115,20 @@ TEST(DefaultLimits, OnlyMaximaOverElementsGrow) {
   EXPECT_EQ(large.lse, small.lse);
 }
 
+TEST(DefaultLimits, SuiteScoresAreNotJudgedBesideASinkOrAnApproximateTanh) {
+  Problem problem;
+  RoundingSpec spec = strict_spec(problem);
+  EXPECT_TRUE(default_limits(spec, problem, 1).suite_judged);
+  spec.tanh_rel_error = 1e-3;
+  EXPECT_TRUE(default_limits(spec, problem, 1).suite_judged) << "there is no softcap";
+  problem.softcap = 30;
+  EXPECT_FALSE(default_limits(spec, problem, 1).suite_judged);
+  spec.tanh_rel_error = 0;
+  EXPECT_TRUE(default_limits(spec, problem, 1).suite_judged);
+  problem.sinks = Sinks::normal;
+  EXPECT_FALSE(default_limits(spec, problem, 1).suite_judged);
+}
+
 TEST(DefaultLimits, OfTheNaiveTierGrowToo) {
   Problem problem;
   RoundingSpec spec = strict_spec(problem);

@@ -87,7 +87,7 @@ TEST(WrongReference, OtherFeaturesAreCaught) {
   EXPECT_GT(of_problem([](Problem& p) { p.softcap = 3; }).o, 1e-3);
   EXPECT_GT(of_problem([](Problem& p) { p.alibi = Alibi::standard; }).o, 1e-3);
   EXPECT_GT(of_problem([](Problem& p) { p.sinks = Sinks::normal; }).o, 1e-2);
-  EXPECT_GT(of_problem([](Problem& p) { p.mask = Mask::custom; }).o, 1e-2);
+  EXPECT_GT(of_problem([](Problem& p) { p.mask = Mask::block_diagonal; }).o, 1e-2);
   const auto fp8 = question_with([](Problem& p) { p.kv_dtype = DType::e4m3, p.kv_scales = KvScales::head, p.batch = 2; });
   EXPECT_GT(of_problem([](Problem& p) { p.kv_scales = KvScales::batch_head; }, fp8).o, 1e-2);
 }

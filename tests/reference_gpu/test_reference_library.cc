@@ -103,6 +103,7 @@ class ReferenceLibraryAgrees : public testing::TestWithParam<Problem> {};
 // The CPU sums its scales in fp32 and keeps to quad precision within 1e-4; the library's are fp64, given back as fp32.
 TEST_P(ReferenceLibraryAgrees, UnderEverySpec) {
   NEED_LIBRARY();
+  if (!ReferenceLibrary::takes(GetParam())) GTEST_SKIP() << "the CPU's";
   const FilledProblem filled(GetParam());
   const RowSelection rows = some_rows(filled);
   for (const auto& [name, spec] : quad_specs(GetParam())) {
@@ -178,6 +179,21 @@ TEST(ReferenceLibrary, ServesWhereItCanAndTheCpuElsewhere) {
   expect_same(compute({.library = library().get()}), *served);
   EXPECT_FALSE(same_bits(served->spre, compute({}).spre));  // the CPU sums in fp32
   expect_same(compute({.suite_scores = true, .library = library().get()}), compute({.suite_scores = true}));
+}
+
+TEST(ReferenceLibrary, LeavesFeaturesToTheCpu) {
+  NEED_LIBRARY();
+  int refused = 0;
+  for (const Problem& problem : quad_problems()) {
+    if (ReferenceLibrary::takes(problem)) continue;
+    const FilledProblem filled(problem);
+    const RowSelection rows = some_rows(filled);
+    EXPECT_FALSE(library()->compute(filled.geometry, filled.view(), strict_spec(problem), rows).has_value()) << problem_id(problem);
+    expect_same(compute_reference(filled.geometry, filled.view(), strict_spec(problem), rows, {.library = library().get()}),
+                compute_reference(filled.geometry, filled.view(), strict_spec(problem), rows));
+    ++refused;
+  }
+  EXPECT_GT(refused, 10);
 }
 
 TEST(ReferenceLibrary, SaysWhyItCannotBeOpened) {
