@@ -39,19 +39,29 @@ void CellBuilder::build(std::span<const std::uint64_t> labels, std::int64_t firs
     ++size_of_[static_cast<std::size_t>(group_of_[i])];
   }
 
-  cells.offsets.assign(1, 0);
-  position_of_.assign(labels.size(), -1);
-  for (std::size_t g = 0; g < static_cast<std::size_t>(groups_); ++g) {
-    if (keep == KeepCells::multi_key && size_of_[g] < 2) continue;
-    position_of_[g] = cells.offsets.back();
-    cells.offsets.push_back(cells.offsets.back() + size_of_[g]);
+  // No branch on what is kept: nothing foresees which groups have one key. Such a key is written behind the others, and cut off.
+  const auto groups = static_cast<std::size_t>(groups_);
+  const std::int32_t smallest_kept = keep == KeepCells::multi_key ? 2 : 1;
+  const auto dropped = static_cast<std::int32_t>(labels.size());
+  cells.offsets.resize(groups + 1);
+  position_of_.resize(groups);
+  std::int32_t total = 0;
+  std::size_t kept_groups = 0;
+  for (std::size_t g = 0; g < groups; ++g) {
+    const bool is_kept = size_of_[g] >= smallest_kept;
+    position_of_[g] = is_kept ? total : dropped;
+    cells.offsets[kept_groups] = total;
+    kept_groups += is_kept;
+    total += is_kept ? size_of_[g] : 0;
   }
-  cells.keys.resize(static_cast<std::size_t>(cells.offsets.back()));
+  cells.offsets.resize(kept_groups + 1);
+  cells.offsets.back() = total;
+  cells.keys.resize(labels.size() + 1);
   for (std::size_t i = 0; i < labels.size(); ++i) {
     std::int32_t& position = position_of_[static_cast<std::size_t>(group_of_[i])];
-    if (position >= 0)
-      cells.keys[static_cast<std::size_t>(position++)] = static_cast<std::int32_t>(first_key + static_cast<std::int64_t>(i));
+    cells.keys[static_cast<std::size_t>(position++)] = static_cast<std::int32_t>(first_key + static_cast<std::int64_t>(i));
   }
+  cells.keys.resize(static_cast<std::size_t>(total));
 }
 
 CellSums cell_sums(const Cells& cells, const double* weights) {

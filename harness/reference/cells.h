@@ -40,7 +40,7 @@ class CellBuilder {
   std::int32_t groups_ = 0;
   std::vector<std::int32_t> size_of_;      // per group
   std::vector<std::int32_t> group_of_;     // per label
-  std::vector<std::int32_t> position_of_;  // per group: where its next key goes; -1 = dropped
+  std::vector<std::int32_t> position_of_;  // per group: where its next key goes
 
   void start_build(std::size_t labels);
   std::int32_t find_or_add(std::uint64_t label);

@@ -11,6 +11,7 @@ namespace {
 constexpr int lanes = 8;                     // floats in an AVX register
 constexpr int width = column_tile / lanes;   // registers in a tile of columns
 constexpr std::int64_t keys_per_chunk = 32;  // 32 rows of V at 128 columns are 16 KiB: they stay in L1 for all rows of a block
+constexpr std::int32_t cells_ahead = 6;      // keys by which the rows of V that a cell names are fetched ahead
 
 struct Tile {
   __m256 part[width];
@@ -23,6 +24,12 @@ inline Tile load(const float* from) {
 }
 inline void store(const Tile& tile, float* to) {
   for (int i = 0; i < width; ++i) _mm256_storeu_ps(to + i * lanes, tile.part[i]);
+}
+
+// No prefetcher of the CPU foresees a stride of a whole row. Any address may be asked for.
+inline void fetch(const float* begin, std::int64_t count) {
+  constexpr std::int64_t line = 16;
+  for (std::int64_t i = 0; i < count; i += line) _mm_prefetch(begin + i, _MM_HINT_T0);
 }
 
 struct PrefixState {
@@ -81,6 +88,7 @@ void prefix_ranges(const RowBlock& block, const Buffer<float>& p, Buffer<float>&
   Buffer<float> states(static_cast<std::size_t>(3 * size), 0.0F);
   float *sums = states.data(), *highs = sums + size, *lows = highs + size;
   for_chunks(block, [&](std::int64_t r, std::int64_t begin, std::int64_t end) {
+    if (r + 2 < block.rows) fetch(p.data() + (r + 2) * block.stride + begin, keys_per_chunk);
     for (std::int64_t at = r * ld, j = 0; j < ld; at += column_tile, j += column_tile) {
       PrefixState state{load(sums + at), load(highs + at), load(lows + at)};
       extend_prefix(state, p.data() + r * block.stride, v + j, ld, begin, end);
@@ -132,10 +140,14 @@ void truncation_sums(const RowBlock& block, const Buffer<float>& p, const Buffer
   }
 }
 
-void cell_moments(const Cells& cells, const float* weights, const float* v, std::int64_t ld, std::int64_t sink, const Shift& shift,
-                  float* coherent, float* independent) {
+namespace {
+
+template <bool shifted>
+void add_cells(const Cells& cells, const float* weights, const float* v, std::int64_t ld, std::int64_t sink, const Shift& shift,
+               float* coherent, float* independent) {
   alignas(32) static constexpr std::array<float, column_tile> zeros{};
   const std::int32_t* offsets = cells.offsets.data();
+  const auto last = static_cast<std::int32_t>(cells.keys.size());
   for (std::int64_t j = 0; j < ld; j += column_tile) {
     const Tile high = load(shift.high.data() + j), low = load(shift.low.data() + j);
     Tile coherent_sum{}, independent_sum{};
@@ -143,11 +155,12 @@ void cell_moments(const Cells& cells, const float* weights, const float* v, std:
       Tile cell{};
       for (std::int32_t i = offsets[c]; i < offsets[c + 1]; ++i) {
         const std::int64_t key = cells.keys.data()[i];
+        if (i + cells_ahead < last) fetch(v + cells.keys.data()[i + cells_ahead] * ld + j, column_tile);
         const __m256 weight = _mm256_broadcast_ss(weights + key);
         const float* row = key == sink ? zeros.data() : v + key * ld + j;
         for (int t = 0; t < width; ++t) {
-          const __m256 value = _mm256_loadu_ps(row + t * lanes);
-          const __m256 x = _mm256_sub_ps(_mm256_sub_ps(value, high.part[t]), low.part[t]);
+          __m256 x = _mm256_loadu_ps(row + t * lanes);
+          if constexpr (shifted) x = _mm256_sub_ps(_mm256_sub_ps(x, high.part[t]), low.part[t]);
           const __m256 wx = _mm256_mul_ps(weight, x);
           cell.part[t] = _mm256_add_ps(cell.part[t], wx);
           independent_sum.part[t] = _mm256_fmadd_ps(wx, wx, independent_sum.part[t]);
@@ -157,6 +170,15 @@ void cell_moments(const Cells& cells, const float* weights, const float* v, std:
     }
     store(coherent_sum, coherent + j), store(independent_sum, independent + j);
   }
+}
+
+}  // namespace
+
+void cell_moments(const Cells& cells, const float* weights, const float* v, std::int64_t ld, std::int64_t sink, const Shift& shift,
+                  float* coherent, float* independent) {
+  const auto is_zero = [](float x) { return x == 0; };
+  const bool shifted = !std::all_of(shift.high.begin(), shift.high.end(), is_zero);
+  (shifted ? add_cells<true> : add_cells<false>)(cells, weights, v, ld, sink, shift, coherent, independent);
 }
 
 }  // namespace plumbline

@@ -79,8 +79,9 @@ void BlockScales::set_shape(const RowBlock& block) {
   columns_ = block.head->dim_vo;
   stride_ = block.stride;
   ld_ = block.head->ld;
-  for (auto& part : variance_) part.assign(static_cast<std::size_t>(rows_ * ld_), 0);
-  worst_case_.assign(static_cast<std::size_t>(rows_ * ld_), 0);
+  // Parts that are no rounding of the spec stay 0; the others are written whole.
+  for (auto& part : variance_) part.resize(static_cast<std::size_t>(rows_ * ld_));
+  worst_case_.resize(static_cast<std::size_t>(rows_ * ld_));
   for (auto* per_key : {&p_, &sd_, &weights_, &qk_squared_}) per_key->resize(static_cast<std::size_t>(rows_ * stride_));
   for (auto* per_row : {&lse_variance_, &sd_max_, &mean_bias_}) per_row->assign(static_cast<std::size_t>(rows_), 0);
   p_cells_.resize(static_cast<std::size_t>(rows_));
@@ -338,7 +339,8 @@ void BlockScales::tanh_error() {
     cell_columns(tanh_cells_, r, true);
     double* result = of(Rounding::s).data() + r * ld_;
     for (std::int64_t j = 0; j < columns_; ++j) {
-      result[j] += unit_squared * std::max<double>(coherent_.data()[j], independent_.data()[j]);
+      const double of_s = model_.u_s == 0 ? 0 : result[j];
+      result[j] = of_s + unit_squared * std::max<double>(coherent_.data()[j], independent_.data()[j]);
     }
   }
 }

@@ -40,6 +40,19 @@ TEST(Cells, ManyLabelsThatShareTheirLowBits) {
   EXPECT_EQ(cells.keys.size(), 5000U);
 }
 
+TEST(Cells, LabelsCloseTogetherAndFarApartGiveTheSameCells) {
+  std::vector<std::uint64_t> close;
+  for (std::uint64_t i = 0; i < 3000; ++i) close.push_back(1'000'000 + i * i % 1009);
+  std::vector<std::uint64_t> apart = close;
+  for (std::uint64_t& label : apart) label *= 0x9E3779B97F4A7C15u;
+  CellBuilder builder;
+  Cells of_close, of_apart;
+  builder.build(apart, 5, KeepCells::multi_key, of_apart);
+  builder.build(close, 5, KeepCells::multi_key, of_close);
+  EXPECT_EQ(of_close.keys, of_apart.keys);
+  EXPECT_EQ(of_close.offsets, of_apart.offsets);
+}
+
 TEST(Cells, PSharesACellWithinAnEighthOfARoundingInterval) {
   const Model bf16 = model_of(DType::bf16);
   EXPECT_EQ(p_cell(0.75, bf16), p_cell(0.75 * (1 + 0x1p-12), bf16));
