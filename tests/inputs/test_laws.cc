@@ -191,6 +191,9 @@ TEST(Laws, RowIsExactOnlyWhereThePromiseHolds) {
   Problem fp32_output = exact;
   fp32_output.out_dtype = DType::f32;
   EXPECT_FALSE(row_is_exact(fp32_output, 1));
+  Problem holes = exact;  // any number of the visible keys may be odd ones
+  holes.mask = Mask::custom;
+  EXPECT_FALSE(row_is_exact(holes, 4));
   EXPECT_FALSE(row_is_exact(problem_with(Law::exact), 4));
   EXPECT_FALSE(row_is_exact(problem_with(Law::normal, VLaw::grid), 4));
   for (const auto member : {&Problem::k_scale, &Problem::v_scale, &Problem::scale}) {
