@@ -47,10 +47,11 @@ void add_layouts(std::vector<Problem>& problems) {
 
 void add_laws(std::vector<Problem>& problems) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
-    for (const Law law : {Law::uniform, Law::llm, Law::peaky, Law::near_uniform, Law::sink, Law::needle, Law::exact}) {
+    for (const Law law : {Law::uniform, Law::llm, Law::peaky, Law::near_uniform, Law::sink, Law::needle, Law::exact, Law::negative_logits,
+                          Law::ramp, Law::extreme, Law::near_ties}) {
       problems.push_back(with([&](Problem& p) { p.dtype = dtype, p.law = law, p.batch = 1, p.seq_q = 6, p.seq_kv = 70; }));
     }
-    for (const VLaw v_law : {VLaw::uniform, VLaw::large_mean, VLaw::constant, VLaw::grid, VLaw::band}) {
+    for (const VLaw v_law : {VLaw::uniform, VLaw::large_mean, VLaw::constant, VLaw::grid, VLaw::band, VLaw::tiny_output}) {
       problems.push_back(with([&](Problem& p) { p.dtype = dtype, p.v_law = v_law, p.batch = 1, p.seq_q = 6, p.seq_kv = 70; }));
     }
     problems.push_back(with([&](Problem& p) { p.dtype = dtype, p.k_scale = 0, p.out_dtype = DType::f32; }));

@@ -10,8 +10,9 @@
 namespace plumbline::test {
 namespace {
 
-constexpr std::array laws{Law::normal, Law::uniform, Law::llm, Law::peaky, Law::near_uniform, Law::sink, Law::needle, Law::exact};
-constexpr std::array v_laws{VLaw::normal, VLaw::uniform, VLaw::large_mean, VLaw::constant, VLaw::grid, VLaw::band};
+constexpr std::array laws{Law::normal, Law::uniform,         Law::llm,  Law::peaky,   Law::near_uniform, Law::sink, Law::needle,
+                          Law::exact,  Law::negative_logits, Law::ramp, Law::extreme, Law::near_ties};
+constexpr std::array v_laws{VLaw::normal, VLaw::uniform, VLaw::large_mean, VLaw::constant, VLaw::grid, VLaw::band, VLaw::tiny_output};
 constexpr std::array kernels{"cpu/naive", "cpu/flash", "cpu/flash_p32", "cpu/split_kv", "cpu/flash_denominator", "cpu/split_kv_16"};
 constexpr int kernels_with_fp32 = 2;      // flash_p32 and split_kv
 constexpr int judged_scores = 4 * 2 * 2;  // of flash, split_kv, flash_denominator, split_kv_16; two dtypes; shrink and temperature
