@@ -5,6 +5,10 @@
 // relatively; evaluated by fp32 fma it stays below 2 ulp (tests/kernels measures it against long double).
 #pragma once
 
+#include <math.h>
+
+#include "kernels/cpu/everywhere.h"
+
 namespace plumbline::exp2_polynomial {
 
 inline constexpr float c1 = 0x1.62e43p-1F;
@@ -13,5 +17,15 @@ inline constexpr float c3 = 0x1.c6af6cp-5F;
 inline constexpr float c4 = 0x1.3b2a54p-7F;
 inline constexpr float c5 = 0x1.5f089p-10F;
 inline constexpr float c6 = 0x1.44138ap-13F;
+
+// 2^f for f in [-1/2, 1/2].
+PLUMBLINE_EVERYWHERE inline float value(float f) {
+  float power = fmaf(c6, f, c5);
+  power = fmaf(power, f, c4);
+  power = fmaf(power, f, c3);
+  power = fmaf(power, f, c2);
+  power = fmaf(power, f, c1);
+  return fmaf(power, f, 1.0F);
+}
 
 }  // namespace plumbline::exp2_polynomial

@@ -16,7 +16,7 @@ constexpr const char* flash_16_bit = "FlashAttention only supports fp16 and bf16
 constexpr const char* naive_16_bit = "cpu/naive rounds S and P to the input dtype and only supports fp16 and bf16";
 constexpr const char* partials_16_bit = "cpu/split_kv_16 stores split partials in 16 bits and only supports fp16 and bf16";
 
-constexpr std::array<Kernel, 11> make_kernels() {
+constexpr std::array<Kernel, 12> make_kernels() {
   Variant rounded_s;
   rounded_s.s_rounded = true;
   Variant p32;
@@ -35,27 +35,37 @@ constexpr std::array<Kernel, 11> make_kernels() {
   tile_128.tile_kv = 128;
   Variant lazy;
   lazy.lazy_rescale = true;
-  return {{{"naive", &whole_row, rounded_s, naive_16_bit, false},
-           {"flash", &tiled, {}, flash_16_bit, false},
-           {"flash_p32", &tiled, p32, nullptr, false},
-           {"split_kv", &tiled, split, nullptr, false},
+  Variant base_2;
+  base_2.lse_in_log2 = true;
+  const auto with_all_features = [](Kernel kernel) {
+    kernel.all_features = true;
+    return kernel;
+  };
+  return {{with_all_features({"naive", &whole_row, rounded_s, naive_16_bit}),
+           with_all_features({"flash", &tiled, {}, flash_16_bit}),
+           with_all_features({"flash_p32", &tiled, p32, nullptr}),
+           {"split_kv", &tiled, split, nullptr},
            {"flash_unpad", &unpadded, {}, flash_16_bit, true},
-           {"flash_attended", &tiled, attended, flash_16_bit, false},
-           {"flash_denominator", &tiled, denominator, flash_16_bit, false},
-           {"split_kv_16", &tiled, split_16, partials_16_bit, false},
-           {"flash_tile32", &tiled, tile_32, flash_16_bit, false},
-           {"flash_tile128", &tiled, tile_128, flash_16_bit, false},
-           {"flash_lazy", &tiled, lazy, flash_16_bit, false}}};
+           {"flash_attended", &tiled, attended, flash_16_bit},
+           {"flash_denominator", &tiled, denominator, flash_16_bit},
+           {"split_kv_16", &tiled, split_16, partials_16_bit},
+           {"flash_tile32", &tiled, tile_32, flash_16_bit},
+           {"flash_tile128", &tiled, tile_128, flash_16_bit},
+           {"flash_lazy", &tiled, lazy, flash_16_bit},
+           with_all_features({"flash_lse2", &tiled, base_2, flash_16_bit})}};
 }
-constexpr std::array<Kernel, 11> all_kernels = make_kernels();
+constexpr std::array<Kernel, 12> all_kernels = make_kernels();
+
+constexpr const char* feature_kernels = "; cpu/naive, cpu/flash and cpu/flash_p32 take it";
 
 bool is_stored(std::uint32_t dtype) { return dtype == PLUMBLINE_F32 || is_16_bit(dtype); }
 
 std::string refuse_dtypes(const Kernel& kernel, const plumbline_problem& problem) {
   const std::string got = name(problem.dtype_q);
   if (!is_stored(problem.dtype_q)) return "the cpu kernels support fp32, fp16 and bf16 (got " + got + ")";
-  if (problem.dtype_kv != problem.dtype_q) {
-    return "the cpu kernels need K and V in the dtype of Q (got " + got + " with " + name(problem.dtype_kv) + ")";
+  if (problem.dtype_kv != problem.dtype_q && !(kernel.all_features && is_fp8(problem.dtype_kv))) {
+    return "cpu/" + std::string(kernel.name) + " needs K and V in the dtype of Q (got " + got + " with " + name(problem.dtype_kv) + ")" +
+           feature_kernels;
   }
   if (problem.dtype_out != problem.dtype_q && problem.dtype_out != PLUMBLINE_F32) {
     return "the cpu kernels write the dtype of Q or fp32 (got " + got + ", asked for " + name(problem.dtype_out) + ")";
@@ -67,11 +77,14 @@ std::string refuse_dtypes(const Kernel& kernel, const plumbline_problem& problem
 std::string refuse_features(const Kernel& kernel, const plumbline_problem& problem) {
   if (problem.layout > PLUMBLINE_PAGED_HND) return "unknown layout " + std::to_string(problem.layout);
   if (kernel.padded_only && !is_padded(problem.layout)) return "flash_unpad takes padded layouts only: there is no padding to remove";
-  if (problem.mask > PLUMBLINE_MASK_CAUSAL_BOTTOM_RIGHT) return "custom masks are not supported";
-  if (problem.softcap != 0) return "softcap is not supported";
-  if (problem.has_alibi != 0) return "ALiBi is not supported";
-  if (problem.has_sink != 0) return "attention sinks are not supported";
-  return "";
+  if (problem.mask > PLUMBLINE_MASK_CUSTOM) return "unknown mask " + std::to_string(problem.mask);
+  const char* feature = problem.mask == PLUMBLINE_MASK_CUSTOM ? "a mask of bits"
+                        : problem.softcap != 0                ? "a softcap"
+                        : problem.has_alibi != 0              ? "ALiBi"
+                        : problem.has_sink != 0               ? "an attention sink"
+                                                              : nullptr;
+  if (kernel.all_features || feature == nullptr) return "";
+  return "cpu/" + std::string(kernel.name) + " does not take " + feature + feature_kernels;
 }
 
 std::string refuse_cpu(const CpuFeatures& cpu) {
@@ -99,8 +112,9 @@ plumbline_rounding_spec spec_of(const Variant& variant, const plumbline_problem&
   spec.split_partial_dtype = partial_dtype(variant, problem);
   spec.qk_accumulator = fp32_fma;
   spec.pv_accumulator = fp32_fma;
-  spec.kv_dequantized_to = PLUMBLINE_DTYPE_NONE;
+  spec.kv_dequantized_to = PLUMBLINE_DTYPE_NONE;  // fp8 is widened exactly; its scales act on logits and output in fp32
   spec.out_dtype = problem.dtype_out;
+  spec.lse_base = variant.lse_in_log2 ? 2 : 0;
   return spec;
 }
 

@@ -19,7 +19,8 @@ struct Kernel {
   const Algorithm* algorithm;
   Variant variant;
   const char* why_not_fp32;  // nullptr: fp32 is supported. Otherwise the reason, completed by " (got fp32)"
-  bool padded_only;
+  bool padded_only = false;
+  bool all_features = false;  // takes fp8 K and V, masks of bits, softcap, ALiBi and attention sinks
 };
 std::span<const Kernel> kernels();
 

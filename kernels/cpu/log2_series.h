@@ -6,11 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#ifdef __CUDACC__
-#define PLUMBLINE_EVERYWHERE __host__ __device__
-#else
-#define PLUMBLINE_EVERYWHERE
-#endif
+#include "kernels/cpu/everywhere.h"
 
 namespace plumbline {
 

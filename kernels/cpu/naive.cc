@@ -1,14 +1,13 @@
 // Attention with a whole row of S in memory, as plain PyTorch does it: S is rounded to the input dtype before the softmax, P before P V.
 //
-//   S = round(scale Q K^T)      [rows, seq_kv]
+//   S = round(scale Q K^T)      [rows, seq_kv]; softcap and ALiBi before the rounding, an attention sink beside it
 //   P = exp(S - row max),  l = row sum of P
 //   out = (round(P) V) / l,  LSE = row max + ln l
 //
 // P is rounded before it is divided by l: that is what the rounding spec can express, and small weights of long rows then keep their bits.
 #include "kernels/cpu/attention.h"
+#include "kernels/cpu/logits.h"
 #include "kernels/cpu/matmul.h"
-#include "kernels/cpu/softmax.h"
-#include "kernels/cpu/tiles.h"
 
 namespace plumbline::cpu {
 namespace {
@@ -28,25 +27,26 @@ struct Scratch {
 
 // Row by row: S to P in place, l, and log2 of the row's sum of exp.
 void softmax_rows(const Attention& attention, const Variant& variant, const RowBlock& block, const Scratch& scratch) {
-  const auto scale = static_cast<float>(attention.problem.scale * variant.scale_factor);
   const std::int64_t width = round_up(attention.lengths_kv[block.sample], 8);
   for (std::int64_t row = 0; row < block.rows; ++row) {
     float* s = scratch.s + row * scratch.width;
     const Range visible = scratch.tiles.visible[row];
-    scratch.l[row] = 0;
-    scratch.tiles.log2_sum[row] = minus_infinity;
+    const float sink = attention.sinks.at(block.sample, block.head(row));
     if (visible.size() == 0) {
       std::fill_n(s, width, 0.0F);
+      scratch.l[row] = sink == minus_infinity ? 0.0F : 1.0F;
+      scratch.tiles.log2_sum[row] = sink * log2_e;
       continue;
     }
-    scale_row(s, width, scale);
+    Logits(attention, variant, block, row, 1).apply(s, width, 0);
     if (variant.s_rounded) round_to(attention.problem.dtype_q, s, width);
-    mask_row(s, width, visible);
-    const float m = max_of_row(s, width, minus_infinity);
+    hide_keys(s, width, 0, visible, scratch.tiles.bits[row]);
+    const float m = max_of_row(s, width, sink);
     exp2_row(s, width, m, static_cast<float>(log2_e));
     const float exact_sum = sum_of_row(s, width);
     round_p(s, width, 0, variant.p_dtype, variant.double_round_p);
-    scratch.l[row] = variant.denominator_from_rounded_p ? sum_of_row(s, width) : exact_sum;
+    const float sum = variant.denominator_from_rounded_p ? sum_of_row(s, width) : exact_sum;
+    scratch.l[row] = sum + exp2((sink - m) * static_cast<float>(log2_e));
     scratch.tiles.log2_sum[row] = m * log2_e + log2(scratch.l[row]);
   }
 }
@@ -77,7 +77,7 @@ void run_block(const Attention& attention, const Variant& variant, const RowBloc
     if (scratch.l[row] == 0) continue;
     for (std::int64_t d = 0; d < tiles.width_vo; ++d) tiles.out[row * tiles.width_vo + d] /= scratch.l[row];
   }
-  store_rows(attention, block, tiles);
+  store_rows(attention, variant, block, tiles);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Number formats of the CPU kernels: rows of fp32, fp16 and bf16 in memory to and from fp32, and rounding of fp32 values to a format.
-// All conversions round to nearest, ties to even.
+// Number formats of the CPU kernels: rows of fp32, fp16 and bf16 in memory to and from fp32, of fp8 to fp32, and rounding of fp32 values to
+// a format. All conversions round to nearest, ties to even.
 #pragma once
 
 #include <immintrin.h>
@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 #include "kernels/cpu/dtype.h"
 
@@ -66,12 +67,29 @@ inline void round_to(std::uint32_t dtype, float* values, std::int64_t count) {
   }
 }
 
+// Eight e4m3 numbers, each in the low byte of its lane: exponent and mantissa placed as those of an fp32 number 2^120 times smaller, so
+// that subnormal numbers come out right too.
+inline __m256 decode_e4m3(__m256i bytes) {
+  const __m256i size = _mm256_and_si256(bytes, _mm256_set1_epi32(0x7f));
+  const __m256 value = _mm256_mul_ps(_mm256_castsi256_ps(_mm256_slli_epi32(size, 20)), _mm256_set1_ps(0x1p120F));
+  const __m256 sign = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_srli_epi32(bytes, 7), 31));
+  const __m256 is_nan = _mm256_castsi256_ps(_mm256_cmpeq_epi32(size, _mm256_set1_epi32(0x7f)));
+  return _mm256_or_ps(sign, _mm256_blendv_ps(value, _mm256_set1_ps(std::numeric_limits<float>::quiet_NaN()), is_nan));
+}
+
+// e5m2 is the upper half of fp16.
+inline __m256 decode_fp8(std::uint32_t dtype, __m128i bytes) {
+  if (dtype == PLUMBLINE_E4M3) return decode_e4m3(_mm256_cvtepu8_epi32(bytes));
+  return _mm256_cvtph_ps(_mm_slli_epi16(_mm_cvtepu8_epi16(bytes), 8));
+}
+
 inline float decode_one(std::uint32_t dtype, const std::byte* from) {
   if (dtype == PLUMBLINE_F32) {
     float value = 0;
     std::memcpy(&value, from, sizeof value);
     return value;
   }
+  if (is_fp8(dtype)) return _mm256_cvtss_f32(decode_fp8(dtype, _mm_cvtsi32_si128(static_cast<int>(*from))));
   std::uint16_t bits = 0;
   std::memcpy(&bits, from, sizeof bits);
   return dtype == PLUMBLINE_F16 ? _cvtsh_ss(bits) : std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U);
@@ -95,6 +113,7 @@ inline void encode_one(std::uint32_t dtype, float value, std::byte* to) {
 
 inline __m256 decode_eight(std::uint32_t dtype, const std::byte* from) {
   if (dtype == PLUMBLINE_F32) return _mm256_loadu_ps(reinterpret_cast<const float*>(from));
+  if (is_fp8(dtype)) return decode_fp8(dtype, _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)));
   const __m128i packed = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
   if (dtype == PLUMBLINE_F16) return _mm256_cvtph_ps(packed);
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(packed), 16));

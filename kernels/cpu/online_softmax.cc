@@ -2,10 +2,12 @@
 //
 //   for each block of rows, for each KV split, for each tile of keys
 //     S = Q K^T            [rows, keys]   fp32
-//     m' = max(m, row max of c S)         c = scale * log2(e): S is kept in powers of two
-//     P = 2^(c S - m')
+//     S = scale log2(e) S, softcap, ALiBi, mask (logits.h): S is kept in powers of two
+//     m' = max(m, row max of S)
+//     P = 2^(S - m')
 //     l = l 2^(m - m') + row sum of P
 //     O = O 2^(m - m') + round(P) V
+//   an attention sink is one more term of l, in the first split
 //   out = O / l,  LSE = ln(2) (m + log2 l)
 //
 // A row goes through the key tiles in the same order whatever block it is in, and tiles start at multiples of tile_kv from the sample's
@@ -13,8 +15,8 @@
 #include <cmath>
 
 #include "kernels/cpu/attention.h"
+#include "kernels/cpu/logits.h"
 #include "kernels/cpu/matmul.h"
-#include "kernels/cpu/softmax.h"
 #include "kernels/cpu/tiles.h"
 
 namespace plumbline::cpu {
@@ -59,7 +61,6 @@ class BlockKernel {
         variant_(variant),
         scratch_(scratch),
         tiles_(scratch.tiles),
-        scale_log2_(static_cast<float>(attention.problem.scale * variant.scale_factor * log2_e)),
         partial_dtype_(!variant.partials_in_16_bits             ? static_cast<std::uint32_t>(PLUMBLINE_F32)
                        : is_16_bit(attention.problem.dtype_out) ? attention.problem.dtype_out
                                                                 : attention.problem.dtype_q) {}
@@ -74,11 +75,12 @@ class BlockKernel {
     for (std::int64_t split = 0; split < splits; ++split) {
       reset();
       visit_tiles(split * tiles_per_split, std::min(all_tiles, (split + 1) * tiles_per_split), seen);
+      if (split == 0) add_sinks();
       normalise();
       if (splits > 1) store_partial(split);
     }
     if (splits > 1) merge_partials(splits);
-    store_rows(attention_, block, tiles_);
+    store_rows(attention_, variant_, block, tiles_);
   }
 
  private:
@@ -106,7 +108,7 @@ class BlockKernel {
     load_keys(attention_, block_, keys, tiles_);
     multiply(block_.rows, width, attention_.problem.head_dim_qk, {tiles_.q, tiles_.width_qk}, {tiles_.k_t, tiles_.width_kv}, scratch_.s,
              tiles_.width_kv);
-    // 2. P = 2^(c S - m), l and the factors that O is rescaled by
+    // 2. P = 2^(S - m), l and the factors that O is rescaled by
     for (std::int64_t row = 0; row < block_.rows; ++row) softmax_row(row, keys, width);
     // 3. O = O 2^(m - m') + P V
     load_values(attention_, block_, keys, tiles_);
@@ -120,13 +122,14 @@ class BlockKernel {
     const Range visible = tiles_.visible[row];
     const Range seen{std::clamp(visible.begin, keys.begin, keys.end) - keys.begin,
                      std::clamp(visible.end, keys.begin, keys.end) - keys.begin};
-    if (seen.size() == 0) {  // nothing of this row changes
+    const RowBits bits = tiles_.bits[row];
+    if (!sees_any(keys.begin, seen, bits)) {  // nothing of this row changes
       std::fill_n(s, width, 0.0F);
       scratch_.rescale[row] = 1;
       return;
     }
-    scale_row(s, width, scale_log2_);
-    mask_row(s, width, seen);
+    Logits(attention_, variant_, block_, row, log2_e).apply(s, width, keys.begin);
+    hide_keys(s, width, keys.begin, seen, bits);
     const float m_old = scratch_.m[row];
     float m_new = max_of_row(s, width, m_old);
     if (variant_.lazy_rescale && m_new - m_old <= lazy_limit) m_new = m_old;
@@ -149,6 +152,21 @@ class BlockKernel {
     const float* product = tiles_.product + row * tiles_.width_vo;
     for (std::int64_t d = 0; d < tiles_.width_vo; d += 8) {
       _mm256_storeu_ps(out + d, _mm256_fmadd_ps(_mm256_loadu_ps(out + d), rescale, _mm256_loadu_ps(product + d)));
+    }
+  }
+
+  // A sink is one more logit of the row's head: it has a part of the sum, and no value.
+  void add_sinks() {
+    if (attention_.sinks.data == nullptr) return;
+    for (std::int64_t row = 0; row < block_.rows; ++row) {
+      const auto sink = static_cast<float>(attention_.sinks.at(block_.sample, block_.head(row)) * log2_e);
+      const float m = std::max(scratch_.m[row], sink);
+      if (m == minus_infinity) continue;
+      const float rescale = exp2(scratch_.m[row] - m);
+      scratch_.l[row] = std::fma(scratch_.l[row], rescale, exp2(sink - m));
+      scratch_.m[row] = m;
+      float* out = tiles_.out + row * tiles_.width_vo;
+      for (std::int64_t d = 0; d < tiles_.width_vo; ++d) out[d] *= rescale;
     }
   }
 
@@ -210,7 +228,6 @@ class BlockKernel {
   const Variant& variant_;
   const Scratch& scratch_;
   const Tiles& tiles_;
-  const float scale_log2_;
   const std::uint32_t partial_dtype_;
   RowBlock block_;
 };

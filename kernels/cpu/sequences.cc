@@ -50,6 +50,37 @@ TokenTensor map_keys(const plumbline_problem& problem, const plumbline_tensors& 
   return map;
 }
 
+// [heads] or [samples, heads].
+HeadValues map_head_values(const plumbline_tensor& tensor, float absent) {
+  if (tensor.rank == 0) return {.absent = absent};
+  return {static_cast<const float*>(tensor.data), tensor.rank == 2 ? tensor.stride[0] : 0, tensor.stride[tensor.rank - 1], absent};
+}
+
+MaskBits map_mask(const plumbline_tensor& tensor) {
+  if (tensor.rank == 0) return {};
+  return {static_cast<const std::uint32_t*>(tensor.data), tensor.stride[0], tensor.stride[1], tensor.stride[2]};
+}
+
+Range keys_of_mask_and_window(const plumbline_problem& problem, const Variant& variant, std::int64_t length_q, std::int64_t length_kv,
+                              std::int64_t token) {
+  const bool causal = problem.mask != PLUMBLINE_MASK_NONE;
+  // Key on the diagonal of this row: its own position (top left), or with the last query on the last key (bottom right).
+  const std::int64_t diagonal = problem.mask == PLUMBLINE_MASK_CAUSAL_TOP_LEFT ? token : token + length_kv - length_q;
+  Range keys{0, length_kv};
+  if (problem.window_left >= 0) keys.begin = std::max<std::int64_t>(0, diagonal - problem.window_left);
+  if (problem.window_right >= 0) keys.end = std::min(keys.end, diagonal + problem.window_right + 1);
+  if (causal) keys.end = std::min(keys.end, diagonal + 1);
+  if (causal && keys.end > keys.begin) keys.end = std::min(keys.end + variant.extra_keys, length_kv);
+  return keys;
+}
+
+Range keys_of_bits(const RowBits& bits, std::int64_t length_kv) {
+  Range keys{0, length_kv};
+  while (keys.begin < keys.end && !bits.sees(keys.begin)) ++keys.begin;
+  while (keys.begin < keys.end && !bits.sees(keys.end - 1)) --keys.end;
+  return keys;
+}
+
 }  // namespace
 
 Attention bind(const plumbline_problem& problem, const plumbline_tensors& tensors) {
@@ -60,6 +91,11 @@ Attention bind(const plumbline_problem& problem, const plumbline_tensors& tensor
   attention.v = map_keys(problem, tensors, tensors.v);
   attention.out = map_queries(problem, tensors, tensors.out);
   if (problem.lse_wanted != 0) attention.lse = map_queries(problem, tensors, tensors.lse);
+  attention.mask = map_mask(tensors.mask);
+  attention.k_scale = map_head_values(tensors.k_scale, 1.0F);
+  attention.v_scale = map_head_values(tensors.v_scale, 1.0F);
+  attention.alibi_slopes = map_head_values(tensors.alibi_slopes, 0.0F);
+  attention.sinks = map_head_values(tensors.sinks, -HUGE_VALF);
   attention.lengths_q = indices(tensors.seqlens_q);
   attention.lengths_kv = indices(tensors.seqlens_kv);
   const auto total = [&](const std::int32_t* lengths) { return std::accumulate(lengths, lengths + problem.batch, std::int64_t{0}); };
@@ -68,17 +104,15 @@ Attention bind(const plumbline_problem& problem, const plumbline_tensors& tensor
   return attention;
 }
 
-Range visible_keys(const plumbline_problem& problem, const Variant& variant, std::int64_t length_q, std::int64_t length_kv,
-                   std::int64_t token) {
-  const bool causal = problem.mask != PLUMBLINE_MASK_NONE;
-  // Key on the diagonal of this row: its own position (top left), or with the last query on the last key (bottom right).
-  const std::int64_t diagonal = problem.mask == PLUMBLINE_MASK_CAUSAL_TOP_LEFT ? token : token + length_kv - length_q;
-  Range keys{0, length_kv};
-  if (problem.window_left >= 0) keys.begin = std::max<std::int64_t>(0, diagonal - problem.window_left);
-  if (problem.window_right >= 0) keys.end = std::min(keys.end, diagonal + problem.window_right + 1);
-  if (causal) keys.end = std::min(keys.end, diagonal + 1);
-
-  if (causal && keys.end > keys.begin) keys.end = std::min(keys.end + variant.extra_keys, length_kv);
+Range visible_keys(const Attention& attention, const Variant& variant, std::int64_t sample, std::int64_t token) {
+  const std::int64_t length_q = attention.lengths_q[sample], length_kv = attention.lengths_kv[sample];
+  const RowBits bits = attention.mask.row(sample, token);
+  Range keys;
+  if (bits.words == nullptr) {
+    keys = keys_of_mask_and_window(attention.problem, variant, length_q, length_kv, token);
+  } else if (token >= 0 && token < length_q) {  // the mask has no bits for padded rows
+    keys = keys_of_bits(bits, length_kv);
+  }
   if (variant.drop_last_key) keys.end = std::min(keys.end, length_kv - 1);
   return keys.end > keys.begin ? keys : Range{};
 }

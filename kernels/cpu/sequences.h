@@ -49,10 +49,38 @@ struct TokenTensor {
   }
 };
 
+// One fp32 number for each sample and head; `absent` where the problem has no such tensor.
+struct HeadValues {
+  const float* data = nullptr;
+  std::int64_t sample_stride = 0;
+  std::int64_t head_stride = 0;
+  float absent = 0;
+  float at(std::int64_t sample, std::int64_t head) const {
+    return data == nullptr ? absent : data[sample * sample_stride + head * head_stride];
+  }
+};
+
+// Which keys a row sees, where the mask is one of bits; words nullptr: not so.
+struct RowBits {
+  const std::uint32_t* words = nullptr;
+  std::int64_t stride = 1;
+  bool sees(std::int64_t key) const { return (words[key / 32 * stride] >> (key % 32) & 1U) != 0; }
+};
+struct MaskBits {
+  const std::uint32_t* data = nullptr;
+  std::int64_t sample_stride = 0, row_stride = 0, word_stride = 0;
+  RowBits row(std::int64_t sample, std::int64_t token) const {
+    return {data == nullptr ? nullptr : data + sample * sample_stride + token * row_stride, word_stride};
+  }
+};
+
 // A problem with its tensors; total_q and total_kv are filled in for every layout. lse.data is nullptr where LSE is not asked for.
 struct Attention {
   plumbline_problem problem{};
   TokenTensor q, k, v, out, lse;
+  MaskBits mask;
+  HeadValues k_scale, v_scale;                                               // [batch, heads_kv]; 1 where absent
+  HeadValues alibi_slopes, sinks;                                            // [heads_q]; 0 and -infinity where absent
   const std::int32_t* lengths_q = nullptr;                                   // [batch]
   const std::int32_t* lengths_kv = nullptr;                                  // [batch]
   std::int64_t group() const { return problem.heads_q / problem.heads_kv; }  // query heads that share a key head
@@ -67,9 +95,9 @@ struct Range {
   std::int64_t size() const { return std::max<std::int64_t>(0, end - begin); }
 };
 
-// Keys that query `token` of a sample with these lengths sees; empty ranges are {0, 0}.
-Range visible_keys(const plumbline_problem& problem, const Variant& variant, std::int64_t length_q, std::int64_t length_kv,
-                   std::int64_t token);
+// Keys that query `token` of a sample sees; empty ranges are {0, 0}. Where the mask is one of bits: from the first that it sees to the
+// last.
+Range visible_keys(const Attention& attention, const Variant& variant, std::int64_t sample, std::int64_t token);
 
 // Query tokens that are computed: the valid ones, and the padded ones too where they attend.
 Range computed_tokens(const Attention& attention, const Variant& variant, std::int64_t sample);

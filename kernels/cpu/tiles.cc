@@ -33,15 +33,14 @@ void transpose_8x8(const float* from, std::int64_t from_stride, float* to, std::
 
 Range load_queries(const Attention& attention, const Variant& variant, const RowBlock& block, const Tiles& tiles) {
   const plumbline_problem& problem = attention.problem;
-  const std::int64_t length_q = attention.lengths_q[block.sample];
-  const std::int64_t length_kv = attention.lengths_kv[block.sample];
-  Range seen{length_kv, 0};
+  Range seen{attention.lengths_kv[block.sample], 0};
   for (std::int64_t row = 0; row < block.rows; ++row) {
     const std::int64_t token = block.token(row);
     const std::byte* q = attention.q.at(block.sample, token, block.head(row));
     decode_row(attention.q.dtype, q, attention.q.element_stride, problem.head_dim_qk, tiles.q + row * tiles.width_qk);
-    const Range keys = visible_keys(problem, variant, length_q, length_kv, token);
+    const Range keys = visible_keys(attention, variant, block.sample, token);
     tiles.visible[row] = keys;
+    tiles.bits[row] = attention.mask.row(block.sample, token);
     if (keys.size() == 0) continue;
     seen.begin = std::min(seen.begin, keys.begin);
     seen.end = std::max(seen.end, keys.end);
@@ -75,14 +74,18 @@ void load_values(const Attention& attention, const RowBlock& block, Range keys, 
   }
 }
 
-void store_rows(const Attention& attention, const RowBlock& block, const Tiles& tiles) {
+void store_rows(const Attention& attention, const Variant& variant, const RowBlock& block, const Tiles& tiles) {
+  if (attention.v_scale.data != nullptr) {
+    const float scale = attention.v_scale.at(block.sample, block.head_kv);
+    for (std::int64_t i = 0; i < block.rows * tiles.width_vo; ++i) tiles.out[i] *= scale;
+  }
   for (std::int64_t row = 0; row < block.rows; ++row) {
     const std::int64_t token = block.token(row);
     const std::int64_t head = block.head(row);
     encode_row(attention.out.dtype, tiles.out + row * tiles.width_vo, attention.problem.head_dim_vo,
                attention.out.at(block.sample, token, head), attention.out.element_stride);
     if (attention.lse.data == nullptr) continue;
-    const auto lse = static_cast<float>(tiles.log2_sum[row] * ln_2);
+    const auto lse = static_cast<float>(tiles.log2_sum[row] * (variant.lse_in_log2 ? 1.0 : ln_2));
     encode_one(PLUMBLINE_F32, lse, attention.lse.at(block.sample, token, head));
   }
 }

@@ -39,7 +39,8 @@ void for_each_block(const Attention& attention, const Variant& variant, Visit vi
   }
 }
 
-// fp32 copies of what a block works on. Widths are rounded up to 8 lanes; the lanes beyond are zero.
+// fp32 copies of what a block works on; of fp8, the stored numbers without their scale. Widths are rounded up to 8 lanes; the lanes beyond
+// are zero.
 struct Tiles {
   std::int64_t width_qk, width_vo, width_kv;  // head_dim_qk, head_dim_vo, tile_kv
   float* q;                                   // [tile_q, width_qk]
@@ -49,6 +50,7 @@ struct Tiles {
   float* out;        // [tile_q, width_vo]     O, the running sum of P V
   float* product;    // [tile_q, width_vo]     P V of one tile
   Range* visible;    // [tile_q]               keys each row sees
+  RowBits* bits;     // [tile_q]               which of them, where the mask is one of bits
   double* log2_sum;  // [tile_q]               log2 of the row's sum of exp; -infinity without keys
 
   Tiles(const plumbline_problem& problem, const Variant& variant, Workspace& workspace)
@@ -62,6 +64,7 @@ struct Tiles {
         out(workspace.take<float>(variant.tile_q * width_vo)),
         product(workspace.take<float>(variant.tile_q * width_vo)),
         visible(workspace.take<Range>(variant.tile_q)),
+        bits(workspace.take<RowBits>(variant.tile_q)),
         log2_sum(workspace.take<double>(variant.tile_q)) {}
 };
 
@@ -69,9 +72,9 @@ struct Tiles {
 Range load_queries(const Attention& attention, const Variant& variant, const RowBlock& block, const Tiles& tiles);
 // K of the block's key head, keys [keys.begin, keys.end), into tiles.k_t; at most tile_kv keys.
 void load_keys(const Attention& attention, const RowBlock& block, Range keys, const Tiles& tiles);
-// V likewise into tiles.v.
+// V likewise into tiles.v, without its scale.
 void load_values(const Attention& attention, const RowBlock& block, Range keys, const Tiles& tiles);
-// tiles.out, rounded to the output's dtype, and the LSE from tiles.log2_sum.
-void store_rows(const Attention& attention, const RowBlock& block, const Tiles& tiles);
+// tiles.out times V's scale, rounded to the output's dtype, and the LSE from tiles.log2_sum.
+void store_rows(const Attention& attention, const Variant& variant, const RowBlock& block, const Tiles& tiles);
 
 }  // namespace plumbline::cpu

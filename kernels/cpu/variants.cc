@@ -81,6 +81,10 @@ constexpr std::array rules{
          [](Variant& v, std::string_view t) {
            return choose<bool, 2>(v.partials_in_16_bits, t, {{{"32", false}, {"16", true}}});
          }},
+    Rule{"lse", "e or 2",
+         [](Variant& v, std::string_view t) {
+           return choose<bool, 2>(v.lse_in_log2, t, {{{"e", false}, {"2", true}}});
+         }},
     Rule{"padded", "zeros, untouched or attended", set_padded},
     Rule{"scale", "a positive factor", [](Variant& v, std::string_view t) { return set(v.scale_factor, number<double>(t, 1e-6, 1e6)); }},
     Rule{"mask", "off_by_one or one_key_few", set_mask},

@@ -28,6 +28,7 @@ struct Variant {
   bool denominator_from_rounded_p = false;       // denominator=rounded               sum P after its rounding
   bool partials_in_16_bits = false;              // partials=16                       split partials stored in the 16-bit output dtype
   bool s_rounded = false;                        // (naive only, no option)           S rounded to the dtype of Q
+  bool lse_in_log2 = false;                      // lse=2                             LSE in base 2
   plumbline_padding_policy padded_rows = PLUMBLINE_PADDED_ROWS_ZEROS;  // padded=zeros|untouched|attended
 
   // For tests of the harness: each is a fault it must see, or a change it must notice.

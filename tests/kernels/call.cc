@@ -86,6 +86,30 @@ plumbline_tensor index_tensor(const std::vector<std::int32_t>& values, std::int6
   return tensor;
 }
 
+// Dense; absent where there are no values.
+template <class T>
+plumbline_tensor side_tensor(DType dtype, const std::vector<T>& values, std::initializer_list<std::int64_t> extent) {
+  if (values.empty()) return tensor_of({}, nullptr, 1);
+  TensorShape shape;
+  shape.dtype = dtype;
+  shape.elements = static_cast<std::int64_t>(values.size());
+  std::int64_t stride = shape.elements;
+  for (const std::int64_t n : extent) {
+    stride /= n;
+    shape.extent[static_cast<std::size_t>(shape.rank)] = n;
+    shape.stride[static_cast<std::size_t>(shape.rank++)] = stride;
+  }
+  return tensor_of(shape, values.data(), 1);
+}
+
+// [batch, heads_kv]; stride 0 where one scale serves all.
+plumbline_tensor scale_tensor(const Problem& problem, const std::vector<float>& values) {
+  plumbline_tensor tensor = side_tensor(DType::f32, values, {problem.batch, problem.heads_kv});
+  if (problem.kv_scales != KvScales::batch_head) tensor.stride[0] = 0;
+  if (problem.kv_scales == KvScales::tensor) tensor.stride[1] = 0;
+  return tensor;
+}
+
 plumbline_tensors bind_tensors(const Geometry& geometry, const Inputs& inputs, std::byte* out, std::byte* lse, std::int64_t stretch) {
   plumbline_tensors tensors{};
   tensors.struct_size = sizeof tensors;
@@ -100,6 +124,12 @@ plumbline_tensors bind_tensors(const Geometry& geometry, const Inputs& inputs, s
   tensors.seqlens_kv = index_tensor(geometry.seqlens_kv, 1);
   tensors.page_table = index_tensor(geometry.page_table, std::max<std::int64_t>(1, geometry.pages_per_sample));
   if (!geometry.page_table.empty()) tensors.page_table.rank = 2;
+  const Problem& problem = geometry.problem();
+  tensors.mask = side_tensor(DType::i32, geometry.mask_bits, {problem.batch, problem.seq_q, geometry.mask_words});
+  tensors.alibi_slopes = side_tensor(DType::f32, inputs.side.alibi_slopes, {problem.heads_q});
+  tensors.sinks = side_tensor(DType::f32, inputs.side.sinks, {problem.heads_q});
+  tensors.k_scale = scale_tensor(problem, inputs.side.k_scale);
+  tensors.v_scale = scale_tensor(problem, inputs.side.v_scale);
   return tensors;
 }
 
@@ -195,7 +225,8 @@ std::size_t RowIndex::row(std::int64_t sample, std::int64_t head, std::int64_t r
 
 Inputs make_inputs(const Geometry& geometry, const CallSetup& setup) {
   const Problem& problem = geometry.problem();
-  Inputs inputs{nan_filled(geometry.q, setup.stretch), nan_filled(geometry.k, setup.stretch), nan_filled(geometry.v, setup.stretch)};
+  Inputs inputs{nan_filled(geometry.q, setup.stretch), nan_filled(geometry.k, setup.stretch), nan_filled(geometry.v, setup.stretch),
+                side_inputs(problem)};
   for (std::int64_t b = 0; b < problem.batch; ++b) {
     const std::int64_t id = setup.sample_ids.empty() ? b : setup.sample_ids[static_cast<std::size_t>(b)];
     const std::int64_t first_position = geometry.length_kv(b) - geometry.length_q(b);
@@ -229,7 +260,7 @@ plumbline_problem abi_problem(const Geometry& geometry) {
   problem.dtype_kv = static_cast<std::uint32_t>(p.kv());
   problem.dtype_out = static_cast<std::uint32_t>(p.out());
   problem.layout = static_cast<std::uint32_t>(p.layout);
-  problem.mask = static_cast<std::uint32_t>(p.mask);
+  problem.mask = p.has_mask_bits() ? static_cast<std::uint32_t>(PLUMBLINE_MASK_CUSTOM) : static_cast<std::uint32_t>(p.mask);
   problem.padding = static_cast<std::uint32_t>(p.padding);
   problem.lse_wanted = p.lse ? 1 : 0;
   problem.batch = p.batch;
@@ -244,6 +275,9 @@ plumbline_problem abi_problem(const Geometry& geometry) {
   problem.window_left = p.window_left;
   problem.window_right = p.window_right;
   problem.scale = p.softmax_scale();
+  problem.softcap = p.softcap;
+  problem.has_alibi = p.alibi != Alibi::none ? 1 : 0;
+  problem.has_sink = p.sinks != Sinks::none ? 1 : 0;
   return problem;
 }
 
@@ -284,6 +318,9 @@ Answer call(const std::string& kernel, const Geometry& geometry, const Inputs& i
   plumbline_tensors tensors = bind_tensors(geometry, inputs, out.data(), lse.data(), setup.stretch);
   {
     const OnDevice q(provider, device, tensors.q), k(provider, device, tensors.k), v(provider, device, tensors.v);
+    const OnDevice mask(provider, device, tensors.mask), slopes(provider, device, tensors.alibi_slopes);
+    const OnDevice sinks(provider, device, tensors.sinks), k_scale(provider, device, tensors.k_scale);
+    const OnDevice v_scale(provider, device, tensors.v_scale);
     const OnDevice device_out(provider, device, tensors.out), device_lse(provider, device, tensors.lse);
     plumbline_plan* plan = nullptr;
     std::uint64_t& bytes = answer.workspace_bytes;
@@ -304,7 +341,8 @@ Answer call(const std::string& kernel, const Geometry& geometry, const Inputs& i
     EXPECT_TRUE(workspace.intact()) << kernel << " wrote beyond its workspace";
   }
   EXPECT_TRUE(out.intact() && lse.intact()) << kernel << " wrote beyond its outputs";
-  EXPECT_TRUE(before.q == inputs.q && before.k == inputs.k && before.v == inputs.v) << kernel << " changed its inputs";
+  EXPECT_TRUE(before.q == inputs.q && before.k == inputs.k && before.v == inputs.v && before.side == inputs.side)
+      << kernel << " changed its inputs";
   read_outputs(geometry, out.data(), lse.data(), setup.stretch, answer);
   return answer;
 }

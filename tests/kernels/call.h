@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/problem/geometry.h"
+#include "harness/problem/side_inputs.h"
 #include "harness/provider/plumbline_provider.h"
 
 namespace plumbline::testing {
@@ -31,6 +32,7 @@ std::uint32_t kernel_index(const plumbline_provider& provider, const std::string
 // Everything that no valid token occupies is NaN.
 struct Inputs {
   std::vector<std::byte> q, k, v;
+  SideInputs side;
 };
 
 struct CallSetup {

@@ -26,7 +26,7 @@ class Comparison {
   void row(std::int64_t sample, std::int64_t head, std::int64_t row, const ExactRow& exact) {
     const std::size_t at = index_.row(sample, head, row);
     const std::string where = "sample " + std::to_string(sample) + " head " + std::to_string(head) + " row " + std::to_string(row);
-    const bool empty = std::isinf(exact.lse);
+    const bool empty = exact.sees_nothing;
     for (std::size_t j = 0; j < exact.out.size(); ++j) {
       const double fp32 = 2e-6 * (1 + exact.largest_logit) * exact.p_scale[j];
       const double limit = empty ? 0 : 8 * error_scale(exact, j, roundoffs_, problem_.out()) + fp32;
@@ -35,7 +35,8 @@ class Comparison {
     if (!problem_.lse) return;
     const bool rounded_sum = answer_.description.spec.denominator_from_rounded_p != 0;
     const double limit = 2e-6 * (4 + exact.largest_logit) + 2 * roundoffs_.s * exact.largest_logit + (rounded_sum ? roundoffs_.p : 0);
-    compare(answer_.lse[at], exact.lse, limit, where + " LSE");
+    const double to_natural = answer_.description.spec.lse_base == 2 ? std::log(2.0) : 1;
+    compare(answer_.lse[at] * to_natural, exact.lse, limit, where + " LSE");
   }
   int differences() const { return differences_; }
 
@@ -54,8 +55,14 @@ class Comparison {
 
 }  // namespace
 
-bool sees(const Problem& problem, std::int64_t length_q, std::int64_t length_kv, std::int64_t row, std::int64_t key) {
-  const std::int64_t diagonal = problem.mask == Mask::causal_top_left ? row : row + (length_kv - length_q);
+bool sees(const Geometry& geometry, std::int64_t sample, std::int64_t row, std::int64_t key) {
+  const Problem& problem = geometry.problem();
+  if (problem.has_mask_bits()) {
+    const std::int64_t word = (sample * problem.seq_q + row) * geometry.mask_words + key / 32;
+    return (geometry.mask_bits[static_cast<std::size_t>(word)] >> (key % 32) & 1U) != 0;
+  }
+  const std::int64_t diagonal =
+      problem.mask == Mask::causal_top_left ? row : row + (geometry.length_kv(sample) - geometry.length_q(sample));
   if (problem.mask != Mask::none && key > diagonal) return false;
   if (problem.window_left >= 0 && key < diagonal - problem.window_left) return false;
   return !(problem.mask == Mask::none && problem.window_right >= 0 && key > diagonal + problem.window_right);
@@ -75,29 +82,43 @@ ExactRow exact_row(const Geometry& geometry, const Inputs& inputs, std::int64_t 
   const Problem& problem = geometry.problem();
   const std::int64_t head_kv = head / problem.group();
   const auto columns = static_cast<std::size_t>(problem.head_dim_vo);
+  const auto scale_at = static_cast<std::size_t>(sample * problem.heads_kv + head_kv);
+  const double k_scale = inputs.side.k_scale.empty() ? 1.0 : inputs.side.k_scale[scale_at];
+  const double v_scale = inputs.side.v_scale.empty() ? 1.0 : inputs.side.v_scale[scale_at];
+  ExactRow exact;
   std::vector<double> logits;  // of the visible keys
   std::vector<double> v;       // [visible keys, columns]
   for (std::int64_t key = 0; key < geometry.length_kv(sample); ++key) {
-    if (!sees(problem, geometry.length_q(sample), geometry.length_kv(sample), row, key)) continue;
+    if (!sees(geometry, sample, row, key)) continue;
     double dot = 0;
     for (std::size_t d = 0; d < q.size(); ++d) {
       dot += q[d] * decode_at(problem.kv(), inputs.k.data(), static_cast<std::size_t>(geometry.k_offset(sample, key, head_kv)) + d);
     }
-    logits.push_back(dot * problem.softmax_scale());
+    double logit = dot * k_scale * problem.softmax_scale();
+    exact.largest_logit = std::max(exact.largest_logit, std::abs(logit));
+    if (problem.softcap != 0) logit = problem.softcap * std::tanh(logit / problem.softcap);
+    if (!inputs.side.alibi_slopes.empty()) {
+      const double distance = std::abs(static_cast<double>(row + geometry.length_kv(sample) - geometry.length_q(sample) - key));
+      logit -= distance * inputs.side.alibi_slopes[static_cast<std::size_t>(head)];
+    }
+    exact.largest_logit = std::max(exact.largest_logit, std::abs(logit));
+    logits.push_back(logit);
     const auto v_offset = static_cast<std::size_t>(geometry.v_offset(sample, key, head_kv));
-    for (std::size_t j = 0; j < columns; ++j) v.push_back(decode_at(problem.kv(), inputs.v.data(), v_offset + j));
+    for (std::size_t j = 0; j < columns; ++j) v.push_back(v_scale * decode_at(problem.kv(), inputs.v.data(), v_offset + j));
   }
 
-  ExactRow exact;
   exact.out.assign(columns, 0.0);
   exact.p_scale.assign(columns, 0.0);
   exact.logit_scale.assign(columns, 0.0);
-  exact.lse = -std::numeric_limits<double>::infinity();
+  constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
+  const double sink = inputs.side.sinks.empty() ? minus_infinity : inputs.side.sinks[static_cast<std::size_t>(head)];
+  exact.lse = sink;
+  exact.sees_nothing = logits.empty();
   if (logits.empty()) return exact;
 
-  const double largest = *std::max_element(logits.begin(), logits.end());
-  double sum = 0;
-  for (const double s : logits) sum += std::exp(s - largest), exact.largest_logit = std::max(exact.largest_logit, std::abs(s));
+  const double largest = std::max(sink, *std::max_element(logits.begin(), logits.end()));
+  double sum = std::exp(sink - largest);
+  for (const double s : logits) sum += std::exp(s - largest);
   exact.lse = largest + std::log(sum);
   std::vector<double> p;
   for (const double s : logits) p.push_back(std::exp(s - exact.lse));
@@ -125,9 +146,9 @@ double error_scale(const ExactRow& exact, std::size_t column, const Roundoffs& r
   return std::sqrt(kappa * (p * p + s * s) + output * output / 12);
 }
 
-void expect_exact(const std::string& kernel, const Problem& problem, const CallSetup& setup) {
-  const Geometry geometry(problem);
-  const Inputs inputs = make_inputs(geometry);
+void expect_exact(const std::string& kernel, const Geometry& geometry, const Inputs& inputs, const CallSetup& setup) {
+  const Problem& problem = geometry.problem();
+  // A stretched call has its own copy of the same inputs.
   const Answer answer = setup.stretch == 1 ? call(kernel, geometry, inputs, setup) : call(kernel, problem, setup);
   ASSERT_EQ(answer.status, PLUMBLINE_OK) << answer.reason;
   ASSERT_EQ(answer.out.size(), RowIndex(geometry).rows() * static_cast<std::size_t>(problem.head_dim_vo));
@@ -138,6 +159,11 @@ void expect_exact(const std::string& kernel, const Problem& problem, const CallS
     }
   }
   EXPECT_EQ(comparison.differences(), 0) << kernel << "/" << problem_id(problem);
+}
+
+void expect_exact(const std::string& kernel, const Problem& problem, const CallSetup& setup) {
+  const Geometry geometry(problem);
+  expect_exact(kernel, geometry, make_inputs(geometry), setup);
 }
 
 }  // namespace plumbline::testing

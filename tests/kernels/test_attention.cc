@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kernel_names[] = {"naive",        "flash",          "flash_p32",         "split_kv",
                                         "flash_unpad",  "flash_attended", "flash_denominator", "split_kv_16",
-                                        "flash_tile32", "flash_tile128",  "flash_lazy"};
+                                        "flash_tile32", "flash_tile128",  "flash_lazy",        "flash_lse2"};
 
 bool supports(const std::string& kernel, const Problem& problem) {
   const bool padded_only = kernel == "flash_unpad";

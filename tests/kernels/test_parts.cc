@@ -53,6 +53,53 @@ TEST(Exp2, TreatsTheEndsAsPromised) {
   EXPECT_TRUE(std::isnan(exp2(std::numeric_limits<float>::quiet_NaN())));
 }
 
+TEST(Tanh, StaysWithinTwoUlp) {
+  double worst = 0;
+  for (std::uint32_t bits = std::bit_cast<std::uint32_t>(1e-30F); bits < std::bit_cast<std::uint32_t>(12.0F); bits += 997) {
+    const auto x = std::bit_cast<float>(bits);
+    worst = std::max(worst, error_in_ulp(tanh_of(x), std::tanh(static_cast<long double>(x))));
+    EXPECT_EQ(tanh_of(-x), -tanh_of(x));
+  }
+  EXPECT_LT(worst, 2.0);
+  EXPECT_GT(worst, 0.5);
+  RecordProperty("worst_ulp", std::to_string(worst));
+  EXPECT_EQ(tanh_of(0.0F), 0.0F);
+  for (const float x : {10.0F, 1e30F, infinity}) EXPECT_EQ(tanh_of(x), 1.0F);
+  EXPECT_TRUE(std::isnan(tanh_of(std::nanf(""))));
+}
+
+TEST(Tanh, EightAtATimeGiveTheSameBits) {
+  for (float x : {0.0F, 1e-40F, 0.3F, 0.62499F, 0.625F, 1.0F, 3.7F, 9.9F, 10.1F, 1e30F, infinity}) {
+    for (const float signed_x : {x, -x}) {
+      EXPECT_EQ(std::bit_cast<std::uint32_t>(_mm256_cvtss_f32(tanh(_mm256_set1_ps(signed_x)))),
+                std::bit_cast<std::uint32_t>(tanh_of(signed_x)))
+          << signed_x;
+    }
+  }
+  for (float x = -11.0F; x < 11.0F; x += 0.00137F) ASSERT_EQ(_mm256_cvtss_f32(tanh(_mm256_set1_ps(x))), tanh_of(x)) << x;
+  EXPECT_TRUE(std::isnan(_mm256_cvtss_f32(tanh(_mm256_set1_ps(std::nanf(""))))));
+}
+
+TEST(Conversion, ReadsEveryFp8Pattern) {
+  for (const DType dtype : {DType::e4m3, DType::e5m2}) {
+    std::array<std::byte, 256> stored{};
+    for (std::size_t i = 0; i < 256; ++i) stored[i] = static_cast<std::byte>(i);
+    std::array<float, 256> row{};
+    for (const std::int64_t stride : {2, 1}) {  // element by element, then eight at a time; the last has all
+      decode_row(static_cast<std::uint32_t>(dtype), stored.data(), stride, 256 / stride, row.data());
+    }
+    for (std::size_t i = 0; i < 256; ++i) {
+      const double expected = decode_at(dtype, stored.data(), i);
+      const float one = decode_one(static_cast<std::uint32_t>(dtype), &stored[i]);
+      ASSERT_EQ(std::isnan(row[i]), std::isnan(expected)) << i;
+      ASSERT_EQ(std::isnan(one), std::isnan(expected)) << i;
+      if (std::isnan(expected)) continue;
+      ASSERT_EQ(row[i], expected) << i;
+      ASSERT_EQ(one, expected) << i;
+    }
+  }
+}
+
 TEST(Log2, AgreesWithLongDouble) {
   for (double x = 1e-300; x < 1e300; x *= 1.0123) {
     const long double exact = std::log2(static_cast<long double>(x));

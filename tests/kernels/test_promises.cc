@@ -178,7 +178,7 @@ TEST_P(Promises, RoundingModeOfTheCaller) {
 
 INSTANTIATE_TEST_SUITE_P(Cpu, Promises,
                          ::testing::Values("naive", "flash", "flash_p32", "split_kv", "flash_unpad", "flash_attended", "flash_denominator",
-                                           "split_kv_16", "flash_tile32", "flash_tile128", "flash_lazy"),
+                                           "split_kv_16", "flash_tile32", "flash_tile128", "flash_lazy", "flash_lse2"),
                          [](const auto& test) { return std::string(test.param); });
 
 // Reversing the key order keeps all promises: a row's tiles are the same, seen from the other end.
