@@ -2,7 +2,8 @@
 //
 //   Q [16, HeadDim]            rows (position, head of the group), packed: row = position * group + head within the group
 //   warp w has keys 16 w .. 16 w + 15 of each tile of tile_kv = 16 warps keys, two deep in shared memory, and its own online softmax:
-//     S = scale log2(e) Q K^T,  m' = max(m, max_j S_j),  P = 2^(S - m'),  l = l 2^(m - m') + sum_j P_j,  O = O 2^(m - m') + P V
+//     S = scale log2(e) Q K^T, softcap, ALiBi,  m' = max(m, max_j S_j),  P = 2^(S - m'),  l = l 2^(m - m') + sum_j P_j,  O = O 2^(m - m') +
+//     P V
 //   the warps' O, m, l are put together in shared memory; with splits, merge_splits puts those together
 //
 // Warps share nothing while they compute, so each waits for its own copies only.
@@ -16,6 +17,7 @@ namespace plumbline::attention {
 template <class Element_, int HeadDim>
 struct DecodeMma {
   using Element = Element_;
+  using KvElement = Element;
   static constexpr int head_dim = HeadDim, tile_q = 16, stages = 2;
   static constexpr int row_bytes = head_dim * static_cast<int>(sizeof(Element));
   static constexpr int warps = row_bytes > 512   ? 1
@@ -32,6 +34,7 @@ template <class Tiling>
 __global__ void __launch_bounds__(Tiling::threads) decode_mma(const Parameters p) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
   using Element = typename Tiling::Element;
+  using KvElement = typename Tiling::KvElement;
   using Tile = typename Tiling::Tile;
   using Mma = attention::Mma<Element, float>;
   constexpr int head_dim = Tiling::head_dim, tile_q = Tiling::tile_q, tile_kv = Tiling::tile_kv, warps = Tiling::warps;
@@ -56,10 +59,15 @@ __global__ void __launch_bounds__(Tiling::threads) decode_mma(const Parameters p
   const auto v_tile = [&](int tile) { return Tile{k_tile(tile).data + warp_keys * Tile::row_elements}; };
   const auto first_key = [&](int tile) { return tile * tile_kv + warp * warp_keys; };
   const auto copy_keys = [&](const Tile& to, const TensorMap& from, int tile) {
-    copy_rows<warp_keys, 32>(to, lane.index, from.data, [&](int row) -> const Element* {
+    const auto source = [&](int row) -> const KvElement* {
       const int key = first_key(tile) + row;
-      return key < sample.length_kv ? static_cast<const Element*>(from.data) + key_offset(p, from, sample, key, head_kv) : nullptr;
-    });
+      return key < sample.length_kv ? static_cast<const KvElement*>(from.data) + key_offset(p, from, sample, key, head_kv) : nullptr;
+    };
+    if constexpr (widens<Tiling>) {
+      widen_rows<warp_keys, 32>(to, lane.index, p.dtype_kv, source);
+    } else {
+      copy_rows<warp_keys, 32>(to, lane.index, from.data, source);
+    }
   };
 
   // Tiles of this split with a key that some row of the block sees.
@@ -93,12 +101,17 @@ __global__ void __launch_bounds__(Tiling::threads) decode_mma(const Parameters p
     keys[half] = first_row + row < rows ? visible_keys(p, sample, position_of(row)) : Keys{0, 0};
     if (keys[half].end > block_keys.end) keys[half].end = block_keys.end;
   }
+  const float logit_scale = logit_scale_of<KvElement>(p, sample, head_kv);
+  const auto alibi = [&](int half) {
+    const int row = lane.g + 8 * half;
+    return first_row + row < rows ? alibi_of(p, sample, position_of(row), head_of(row)) : Alibi{0, 0};
+  };
   OnlineSoftmax sums;
   Fragment<float> o[column_blocks] = {};
 
   for (int tile = first_tile; tile < end_tile; ++tile) {
     // 2. This warp's K has landed, and none of its lanes is still at the tile before.
-    simt::cp_async_wait<1>();
+    if constexpr (!widens<Tiling>) simt::cp_async_wait<1>();
     __syncwarp();
     if (tile + 1 < end_tile) copy_keys(k_tile(tile + 1), p.k, tile + 1);
     simt::cp_async_commit();
@@ -119,11 +132,13 @@ __global__ void __launch_bounds__(Tiling::threads) decode_mma(const Parameters p
 
     // 4. Online softmax over these 16 keys
     float weights[key_blocks][4];
-    next_tile(sums, weights, o, product, keys, first_key(tile), p.scale_log2);
+    next_tile(sums, weights, o, product, keys, first_key(tile), p, logit_scale, alibi);
 
-    // 5. O += P V, when V has landed
-    simt::cp_async_wait<2>();
-    __syncwarp();
+    // 5. O += P V, when V has landed; widened, it has been there since the barrier above
+    if constexpr (!widens<Tiling>) {
+      simt::cp_async_wait<2>();
+      __syncwarp();
+    }
     const Tile v = v_tile(tile);
 #pragma unroll
     for (int step = 0; step < key_steps; ++step) {

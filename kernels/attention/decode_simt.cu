@@ -4,18 +4,26 @@
 namespace plumbline::attention {
 namespace {
 
-template <class Element, int HeadDim>
+template <class Tiling>
 Instance tiled() {
-  using Tiling = DecodeSimt<Element, HeadDim>;
   return instance<Tiling>("decode_simt", false, decode_simt<Tiling>);
+}
+template <class Element, int HeadDim>
+Instance of() {
+  return tiled<DecodeSimt<Element, HeadDim>>();
+}
+template <class Element, int HeadDim>
+Instance of_fp8() {
+  return tiled<WithFp8<DecodeSimt<Element, HeadDim>>>();
 }
 
 }  // namespace
 
 std::span<const Instance> decode_simt_instances() {
-  static const Instance all[] = {tiled<Float, 64>(),    tiled<Float, 128>(),    tiled<Float, 256>(),
-                                 tiled<Half, 64>(),     tiled<Half, 128>(),     tiled<Half, 256>(),
-                                 tiled<BFloat16, 64>(), tiled<BFloat16, 128>(), tiled<BFloat16, 256>()};
+  static const Instance all[] = {of<Float, 64>(),        of<Float, 128>(),   of<Float, 256>(),    of<Half, 64>(),
+                                 of<Half, 128>(),        of<Half, 256>(),    of<BFloat16, 64>(),  of<BFloat16, 128>(),
+                                 of<BFloat16, 256>(),    of_fp8<Half, 64>(), of_fp8<Half, 128>(), of_fp8<BFloat16, 64>(),
+                                 of_fp8<BFloat16, 128>()};
   return all;
 }
 

@@ -13,6 +13,7 @@ namespace plumbline::attention {
 template <class Element_, int HeadDim>
 struct DecodeSimt {
   using Element = Element_;
+  using KvElement = Element;
   static constexpr int head_dim = HeadDim, threads = 128, per_lane = 8, in_turn = 4;
   static constexpr int lanes = head_dim / per_lane;  // that share a key
   static constexpr int groups = threads / lanes;     // keys at the same time
@@ -20,9 +21,9 @@ struct DecodeSimt {
   static constexpr int shared_bytes = groups * (head_dim + 2) * static_cast<int>(sizeof(float));
 };
 
-// 8 neighbouring elements, loaded 16 bytes at a time.
+// 8 neighbouring elements, loaded 16 bytes at a time (fp8: 8).
 template <class Element>
-struct alignas(16) Eight {
+struct alignas(sizeof(Element) == 1 ? 8 : 16) Eight {
   Element x[8];
 };
 template <class Element>
@@ -34,6 +35,7 @@ __device__ __forceinline__ Eight<Element> load_eight(const TensorMap& map, std::
 template <class Tiling>
 __global__ void __launch_bounds__(Tiling::threads) decode_simt(const Parameters p) {
   using Element = typename Tiling::Element;
+  using KvElement = typename Tiling::KvElement;
   constexpr int head_dim = Tiling::head_dim, per_lane = Tiling::per_lane, lanes = Tiling::lanes, groups = Tiling::groups;
   constexpr int in_turn = Tiling::in_turn, tile_kv = Tiling::tile_kv;
 
@@ -51,6 +53,8 @@ __global__ void __launch_bounds__(Tiling::threads) decode_simt(const Parameters 
 
   Eight<Element> q{};
   if (keys.end > keys.begin) q = load_eight<Element>(p.q, query_offset(p, p.q, sample, row.position, head) + first_dim);
+  const float logit_scale = logit_scale_of<KvElement>(p, sample, head_kv);
+  const Alibi alibi = p.alibi_slopes.data != nullptr ? alibi_of(p, sample, row.position, head) : Alibi{0, 0};
   float m = -INFINITY, l = 0;
   float o[per_lane] = {};
 
@@ -65,13 +69,13 @@ __global__ void __launch_bounds__(Tiling::threads) decode_simt(const Parameters 
     for (int turn = 0; turn < in_turn; ++turn) {
       float sum = 0;
       if (is_visible(turn)) {
-        const auto k = load_eight<Element>(p.k, key_offset(p, p.k, sample, key_at(turn), head_kv) + first_dim);
+        const auto k = load_eight<KvElement>(p.k, key_offset(p, p.k, sample, key_at(turn), head_kv) + first_dim);
 #pragma unroll
-        for (int i = 0; i < per_lane; ++i) sum = fmaf(to_float(q.x[i]), to_float(k.x[i]), sum);
+        for (int i = 0; i < per_lane; ++i) sum = fmaf(to_float(q.x[i]), to_float(k.x[i], p.dtype_kv), sum);
       }
 #pragma unroll
       for (int distance = lanes / 2; distance > 0; distance /= 2) sum += __shfl_xor_sync(0xffffffffU, sum, distance);
-      s[turn] = is_visible(turn) ? p.scale_log2 * sum : -INFINITY;
+      s[turn] = is_visible(turn) ? adjusted_logit(p, alibi, key_at(turn), logit_scale * sum) : -INFINITY;
       m_new = fmaxf(m_new, s[turn]);
     }
 
@@ -86,9 +90,9 @@ __global__ void __launch_bounds__(Tiling::threads) decode_simt(const Parameters 
       if (!is_visible(turn)) continue;
       const float weight = exp2_of(s[turn] - reference);
       l += weight;
-      const auto v = load_eight<Element>(p.v, key_offset(p, p.v, sample, key_at(turn), head_kv) + first_dim);
+      const auto v = load_eight<KvElement>(p.v, key_offset(p, p.v, sample, key_at(turn), head_kv) + first_dim);
 #pragma unroll
-      for (int i = 0; i < per_lane; ++i) o[i] = fmaf(weight, to_float(v.x[i]), o[i]);
+      for (int i = 0; i < per_lane; ++i) o[i] = fmaf(weight, to_float(v.x[i], p.dtype_kv), o[i]);
     }
   }
 

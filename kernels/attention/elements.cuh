@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include <cstdint>
+#include <type_traits>
 
 #include "harness/provider/plumbline_provider.h"
 #include "kernels/attention/simt.h"
@@ -26,6 +27,10 @@ struct Half {
 struct BFloat16 {
   std::uint16_t bits;
 };
+// K or V in e4m3 or e5m2, as Parameters::dtype_kv says: numbers without their scale.
+struct Fp8 {
+  std::uint8_t bits;
+};
 // fp32 in memory; tensor cores take it rounded to tf32.
 using Float = float;
 
@@ -37,6 +42,20 @@ __device__ __forceinline__ float to_float(Half x) {
 #else
   return _cvtsh_ss(x.bits);
 #endif
+}
+
+// Exact. e5m2 is the upper half of fp16; exponent and mantissa of e4m3 are placed as those of an fp32 number 2^120 times smaller, so that
+// subnormal numbers come out right too.
+__device__ __forceinline__ float to_float(Fp8 x, std::uint32_t dtype) {
+  if (dtype == PLUMBLINE_E5M2) return to_float(Half{static_cast<std::uint16_t>(x.bits << 8U)});
+  const std::uint32_t size = x.bits & 0x7fU;
+  const float value = __uint_as_float(size << 20U) * 0x1p120F;
+  return size == 0x7fU ? __uint_as_float(0x7fffffffU) : x.bits > 0x7fU ? -value : value;
+}
+// Of an element of K or V.
+template <class Element>
+__device__ __forceinline__ float to_float(Element x, std::uint32_t) {
+  return to_float(x);
 }
 
 // Round to nearest even.
@@ -86,9 +105,9 @@ __device__ __forceinline__ float round_to(std::uint32_t dtype, float x) {
 
 // 2^x for x <= 0, within 2 ulp; exactly 0 below -126.
 __device__ __forceinline__ float exp2_of(float x) {
-  using namespace exp2_polynomial;
   const float whole = rintf(fmaxf(x, -126.0F));
   const float f = fmaxf(x, -126.0F) - whole;
+  using namespace exp2_polynomial;
   float power = fmaf(c6, f, c5);
   power = fmaf(power, f, c4);
   power = fmaf(power, f, c3);
@@ -99,6 +118,15 @@ __device__ __forceinline__ float exp2_of(float x) {
   if (x < -126.0F) return 0.0F;
   return x == x ? power * scale : x;
 }
+
+// A tiling of a kernel whose K and V are in fp8. Types of the kernels themselves have KvElement = Element.
+template <class Tiling>
+struct WithFp8 : Tiling {
+  using KvElement = Fp8;
+};
+// K and V are widened to the dtype of Q on their way into shared memory.
+template <class Tiling>
+inline constexpr bool widens = !std::is_same_v<typename Tiling::KvElement, typename Tiling::Element>;
 
 // Maximum that every exponent is taken against: a row without a visible key so far has m = -infinity, and -infinity - 0 still gives P = 0.
 __device__ __forceinline__ float finite_or_zero(float m) { return m == -INFINITY ? 0.0F : m; }

@@ -172,4 +172,32 @@ __device__ __forceinline__ void copy_rows(const SharedTile<Element, Columns>& ti
   }
 }
 
+// The same from fp8, widened to Element: loaded, converted and stored when this returns.
+template <int Rows, int Threads, class Element, int Columns, class Source>
+__device__ __forceinline__ void widen_rows(const SharedTile<Element, Columns>& tile, int thread, std::uint32_t dtype,
+                                           const Source& source) {
+  struct alignas(16) Stored {
+    Fp8 x[16];
+  };
+  struct alignas(16) Widened {
+    std::uint32_t x[4];
+  };
+  for (int i = thread; i < Rows * (Columns / 16); i += Threads) {
+    const int row = i / (Columns / 16), column = i % (Columns / 16) * 16;
+    const Fp8* from = source(row);
+    Stored stored{};
+    if (from != nullptr) stored = *reinterpret_cast<const Stored*>(from + column);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      Widened wide;
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        const Fp8* pair = stored.x + 8 * half + 2 * j;
+        wide.x[j] = pack<Element>(to_float(pair[0], dtype), to_float(pair[1], dtype));
+      }
+      *reinterpret_cast<Widened*>(tile.at(row, column + 8 * half)) = wide;
+    }
+  }
+}
+
 }  // namespace plumbline::attention

@@ -13,6 +13,7 @@ namespace plumbline::attention {
 struct Instance {
   const char* kernel;         // "prefill_mma"
   std::uint32_t dtype;        // plumbline_dtype of Q, K, V
+  bool fp8_kv;                // K and V in e4m3 or e5m2
   std::uint32_t accumulator;  // PLUMBLINE_F32, or PLUMBLINE_F16 on tensor cores
   int head_dim;               // 0: any
   int tile_q, tile_kv;
@@ -66,6 +67,7 @@ template <class Tiling, class Accumulator = float>
 Instance instance(const char* kernel, bool tensor_cores, void (*function)(Parameters)) {
   return {kernel,
           dtype_of<typename Tiling::Element>,
+          sizeof(typename Tiling::KvElement) == 1,
           dtype_of<Accumulator>,
           Tiling::head_dim,
           Tiling::tile_q,

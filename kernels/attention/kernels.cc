@@ -24,11 +24,14 @@ const char* name(std::uint32_t dtype) {
   return dtype < std::size(names) ? names[dtype] : "an unknown dtype";
 }
 
-std::vector<const Instance*> instances_of(const Kernel& kernel, std::uint32_t dtype, std::uint32_t accumulator) {
+bool is_fp8(std::uint32_t dtype) { return dtype == PLUMBLINE_E4M3 || dtype == PLUMBLINE_E5M2; }
+
+std::vector<const Instance*> instances_of(const Kernel& kernel, const plumbline_problem& problem, std::uint32_t accumulator) {
   std::vector<const Instance*> found;
   for (const InstanceSource& source : instance_sources) {
     for (const Instance& i : source.instances()) {
-      if (std::string_view(i.kernel) == kernel.instances && i.dtype == dtype && i.accumulator == accumulator) found.push_back(&i);
+      const bool suits = i.dtype == problem.dtype_q && i.fp8_kv == is_fp8(problem.dtype_kv) && i.accumulator == accumulator;
+      if (suits && std::string_view(i.kernel) == kernel.instances) found.push_back(&i);
     }
   }
   return found;
@@ -39,9 +42,10 @@ bool is_stored(std::uint32_t dtype) { return dtype == PLUMBLINE_F32 || dtype == 
 std::int64_t round_up_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 std::string refuse_dtypes(const plumbline_problem& problem) {
-  if (!is_stored(problem.dtype_q) || problem.dtype_kv != problem.dtype_q) {
-    return std::string("needs Q, K and V in one of fp32, fp16, bf16 (got ") + name(problem.dtype_q) + " and " + name(problem.dtype_kv) +
-           ")";
+  const bool fp8_beside_16_bits = is_fp8(problem.dtype_kv) && problem.dtype_q != PLUMBLINE_F32;
+  if (!is_stored(problem.dtype_q) || (problem.dtype_kv != problem.dtype_q && !fp8_beside_16_bits)) {
+    return std::string("needs Q, K and V in one of fp32, fp16, bf16, or K and V in fp8 beside fp16 or bf16 (got ") + name(problem.dtype_q) +
+           " and " + name(problem.dtype_kv) + ")";
   }
   if (problem.dtype_out != problem.dtype_q && problem.dtype_out != PLUMBLINE_F32) return "writes the dtype of Q or fp32";
   return "";
@@ -49,9 +53,7 @@ std::string refuse_dtypes(const plumbline_problem& problem) {
 
 std::string refuse_features(const plumbline_problem& problem) {
   if (problem.layout > PLUMBLINE_PAGED_HND) return "unknown layout " + std::to_string(problem.layout);
-  if (problem.mask > PLUMBLINE_MASK_CAUSAL_BOTTOM_RIGHT) return "custom masks are not supported";
-  if (problem.softcap != 0) return "softcap is not supported";
-  if (problem.has_alibi != 0 || problem.has_sink != 0) return "ALiBi and attention sinks are not supported";
+  if (problem.mask > PLUMBLINE_MASK_CAUSAL_BOTTOM_RIGHT) return "does not take masks of bits";
   return "";
 }
 
@@ -81,7 +83,7 @@ std::span<const Kernel> kernels() { return all_kernels; }
 const Instance* choose(const Kernel& kernel, const Options& options, const plumbline_problem& problem, std::string& reason) {
   const bool tiled = std::string_view(kernel.instances) == "prefill_mma" && options.tile_q != 0;
   std::string dims, tiles;
-  for (const Instance* instance : instances_of(kernel, problem.dtype_q, accumulator_of(kernel, options))) {
+  for (const Instance* instance : instances_of(kernel, problem, accumulator_of(kernel, options))) {
     if (instance->head_dim == 0) return instance;
     if (problem.head_dim_qk != instance->head_dim || problem.head_dim_vo != instance->head_dim) {
       const std::string dim = std::to_string(instance->head_dim);
@@ -95,10 +97,12 @@ const Instance* choose(const Kernel& kernel, const Options& options, const plumb
     reason = "tile=" + std::to_string(options.tile_q) + "x" + std::to_string(options.tile_kv) +
              " is not compiled for this problem; there is " + tiles;
   } else if (dims.empty()) {
-    reason = std::string("takes fp16 inputs only where it accumulates in fp16 (got ") + name(problem.dtype_q) + ")";
+    reason = is_fp8(problem.dtype_kv)
+                 ? "takes no fp8 K and V where it accumulates in fp16"
+                 : std::string("takes fp16 inputs only where it accumulates in fp16 (got ") + name(problem.dtype_q) + ")";
   } else {
-    reason = "takes head dimensions " + dims + " alike for Q, K and V (got " + std::to_string(problem.head_dim_qk) + " and " +
-             std::to_string(problem.head_dim_vo) + ")";
+    reason = "takes head dimensions " + dims + " alike for Q, K and V" + (is_fp8(problem.dtype_kv) ? " in fp8" : "") + " (got " +
+             std::to_string(problem.head_dim_qk) + " and " + std::to_string(problem.head_dim_vo) + ")";
   }
   return nullptr;
 }
@@ -121,7 +125,7 @@ std::string refuse(const Kernel& kernel, const Options& options, const plumbline
 std::string refuse_tensors(const Kernel& kernel, const plumbline_tensors& tensors) {
   if (!kernel.copies_chunks) return "";
   for (const plumbline_tensor* tensor : {&tensors.q, &tensors.k, &tensors.v}) {
-    const std::int64_t size = tensor->dtype == PLUMBLINE_F32 ? 4 : 2;
+    const std::int64_t size = tensor->dtype == PLUMBLINE_F32 ? 4 : is_fp8(tensor->dtype) ? 1 : 2;
     bool fits = tensor->stride[tensor->rank - 1] == 1 && reinterpret_cast<std::uintptr_t>(tensor->data) % 16 == 0;
     for (std::uint32_t i = 0; i + 1 < tensor->rank; ++i) fits = fits && tensor->stride[i] * size % 16 == 0;
     if (!fits) return "copies 16 bytes at a time: rows of Q, K and V must be contiguous and 16-byte aligned";

@@ -4,11 +4,12 @@
 namespace plumbline::attention {
 namespace {
 
-template <class Element>
+template <class Types>
 Instance naive() {
   constexpr int shared_bytes = naive_threads * static_cast<int>(sizeof(float));
   return {"naive",
-          dtype_of<Element>,
+          dtype_of<typename NaiveTypes<Types>::Element>,
+          sizeof(typename NaiveTypes<Types>::KvElement) == 1,
           PLUMBLINE_F32,
           0,
           1,
@@ -17,15 +18,16 @@ Instance naive() {
           naive_threads,
           shared_bytes,
           false,
-          naive_attention<Element>,
+          naive_attention<Types>,
           "naive_attention",
-          typeid(Element).name()};
+          typeid(Types).name()};
 }
 
 }  // namespace
 
 std::span<const Instance> naive_instances() {
-  static const Instance all[] = {naive<Float>(), naive<Half>(), naive<BFloat16>()};
+  static const Instance all[] = {naive<Float>(), naive<Half>(), naive<BFloat16>(), naive<WithFp8<NaiveTypes<Half>>>(),
+                                 naive<WithFp8<NaiveTypes<BFloat16>>>()};
   return all;
 }
 

@@ -2,7 +2,7 @@
 //
 //   q [head_dim_qk], out [head_dim_vo]      this block's row, fp32 in shared memory
 //   for each tile of 128 keys, thread j has key tile + j:
-//     s_j = scale log2(e) q . k_j           chains of 32 fma, added in order
+//     s_j = scale log2(e) q . k_j           chains of 32 fma, added in order; then softcap and ALiBi
 //     m' = max(m, max_j s_j)
 //     p_j = 2^(s_j - m')                    kept in fp32
 //     l = l 2^(m - m') + sum_j p_j
@@ -19,21 +19,32 @@ namespace plumbline::attention {
 // Threads of a block; also the number of keys a block works on at a time.
 inline constexpr int naive_threads = 128;
 
+// What the kernel is instantiated with: an element of Q, with WithFp8 around it where K and V are in fp8.
+template <class Types>
+struct NaiveTypes {
+  using Element = Types;
+  using KvElement = Types;
+};
+template <class Types>
+struct NaiveTypes<WithFp8<NaiveTypes<Types>>> : WithFp8<NaiveTypes<Types>> {};
+
 // q . k in chains of 32 fma.
 template <class Element>
-__device__ float dot(const float* q, const Element* k, std::int64_t stride, int depth) {
+__device__ float dot(const float* q, const Element* k, std::int64_t stride, int depth, std::uint32_t dtype) {
   float sum = 0;
   for (int begin = 0; begin < depth; begin += 32) {
     float chain = 0;
-    for (int d = begin; d < depth && d < begin + 32; ++d) chain = fmaf(q[d], to_float(k[d * stride]), chain);
+    for (int d = begin; d < depth && d < begin + 32; ++d) chain = fmaf(q[d], to_float(k[d * stride], dtype), chain);
     sum += chain;
   }
   return sum;
 }
 
 // Grid [rows, heads_q]; shared memory: head_dim_qk + head_dim_vo + naive_threads floats.
-template <class Element>
+template <class Types>
 __global__ void __launch_bounds__(naive_threads) naive_attention(const Parameters p) {
+  using Element = typename NaiveTypes<Types>::Element;
+  using KvElement = typename NaiveTypes<Types>::KvElement;
   float* const q = reinterpret_cast<float*>(simt::dynamic_shared());  // [head_dim_qk]
   float* const out = q + p.head_dim_qk;                               // [head_dim_vo]
   float* const weight = out + p.head_dim_vo;                          // [naive_threads] s, then p of a tile
@@ -51,6 +62,8 @@ __global__ void __launch_bounds__(naive_threads) naive_attention(const Parameter
   for (int d = thread; d < p.head_dim_vo; d += naive_threads) out[d] = 0.0F;
   __syncthreads();
 
+  const float logit_scale = logit_scale_of<KvElement>(p, sample, head_kv);
+  const Alibi alibi = p.alibi_slopes.data != nullptr ? alibi_of(p, sample, row.position, head) : Alibi{0, 0};
   float m = -INFINITY;
   float l = 0;
   for (int tile = keys.begin / naive_threads * naive_threads; tile < keys.end; tile += naive_threads) {
@@ -58,8 +71,8 @@ __global__ void __launch_bounds__(naive_threads) naive_attention(const Parameter
     const int key = tile + thread;
     float s = -INFINITY;
     if (key >= keys.begin && key < keys.end) {
-      const Element* k = static_cast<const Element*>(p.k.data) + key_offset(p, p.k, sample, key, head_kv);
-      s = p.scale_log2 * dot(q, k, p.k.element_stride, p.head_dim_qk);
+      const KvElement* k = static_cast<const KvElement*>(p.k.data) + key_offset(p, p.k, sample, key, head_kv);
+      s = adjusted_logit(p, alibi, key, logit_scale * dot(q, k, p.k.element_stride, p.head_dim_qk, p.dtype_kv));
     }
     weight[thread] = s;
     __syncthreads();
@@ -81,8 +94,8 @@ __global__ void __launch_bounds__(naive_threads) naive_attention(const Parameter
     for (int d = thread; d < p.head_dim_vo; d += naive_threads) {
       float product = 0;
       for (int j = first; j < last; ++j) {
-        const Element* v = static_cast<const Element*>(p.v.data) + key_offset(p, p.v, sample, tile + j, head_kv);
-        product = fmaf(weight[j], to_float(v[d * p.v.element_stride]), product);
+        const KvElement* v = static_cast<const KvElement*>(p.v.data) + key_offset(p, p.v, sample, tile + j, head_kv);
+        product = fmaf(weight[j], to_float(v[d * p.v.element_stride], p.dtype_kv), product);
       }
       out[d] = fmaf(out[d], rescale, product);
     }
@@ -91,10 +104,9 @@ __global__ void __launch_bounds__(naive_threads) naive_attention(const Parameter
 
   // 5. out / l; a row without keys, or of padding: zeros and -infinity
   const std::int64_t to = query_offset(p, p.out, sample, row.position, head);
-  for (int d = thread; d < p.head_dim_vo; d += naive_threads) {
-    store<Element>(p, to + d * p.out.element_stride, l != 0 ? out[d] / l : 0.0F);
-  }
-  if (thread == 0) store_lse(p, sample, row.position, head, m, l);
+  const Finished finished = finish(p, sample, row.position, head, {m, l});
+  for (int d = thread; d < p.head_dim_vo; d += naive_threads) store<Element>(p, to + d * p.out.element_stride, finished(out[d]));
+  if (thread == 0) store_lse(p, sample, row.position, head, finished.sums.m, finished.sums.l);
 }
 
 }  // namespace plumbline::attention

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/attention/fragments.cuh"
-#include "kernels/attention/sequences.cuh"
+#include "kernels/attention/logits.cuh"
 
 namespace plumbline::attention {
 
@@ -23,14 +23,43 @@ __device__ __forceinline__ float quad_sum(float x) {
   return x + __shfl_xor_sync(0xffffffffU, x, 2);
 }
 
-//   S = scale q . k where the row sees the key      m' = max(m, max_j S_j)      P = 2^(S - m')
+// Softcap and ALiBi. One block of keys at a time, always the first: unrolled over all of them, this would take more registers than the rest
+// of the kernel. The blocks go round once.
+template <int KeyBlocks, class RowAlibi>
+__device__ __forceinline__ void adjust_logits(float (&s)[KeyBlocks][4], const Parameters& p, int lane_key, const RowAlibi& alibi) {
+  Alibi of_rows[2] = {};
+  if (p.alibi_slopes.data != nullptr) {
+    of_rows[0] = alibi(0);
+    of_rows[1] = alibi(1);
+  }
+#pragma unroll 1
+  for (int turn = 0; turn < KeyBlocks; ++turn) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float logit = adjusted_logit(p, of_rows[i / 2], lane_key + turn * 8 + i % 2, s[0][i]);
+#pragma unroll
+      for (int block = 1; block < KeyBlocks; ++block) s[block - 1][i] = s[block][i];
+      s[KeyBlocks - 1][i] = logit;
+    }
+  }
+}
+
+//   S = logit of q . k where the row sees the key   m' = max(m, max_j S_j)      P = 2^(S - m')
 //   l = l 2^(m - m') + sum_j P_j                    O = O 2^(m - m')
-// `product` is Q K^T of the tile that begins at `first_key`, keys[] what the two rows see. P is not rounded yet.
-template <class Accumulator, int KeyBlocks, int ColumnBlocks>
+// `product` is Q K^T of the tile that begins at `first_key`, keys[] what the two rows see, alibi(half) the Alibi of each. P is not rounded
+// yet. The branches on Parameters are the same for all threads of a block.
+template <class Accumulator, int KeyBlocks, int ColumnBlocks, class RowAlibi>
 __device__ __forceinline__ void next_tile(OnlineSoftmax& rows, float (&p)[KeyBlocks][4], Fragment<float> (&o)[ColumnBlocks],
                                           const Fragment<Accumulator> (&product)[KeyBlocks], const Keys (&keys)[2], int first_key,
-                                          float scale_log2) {
+                                          const Parameters& parameters, float scale, const RowAlibi& alibi) {
   const int lane_key = first_key + 2 * this_lane().t;
+#pragma unroll
+  for (int block = 0; block < KeyBlocks; ++block) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) p[block][i] = scale * product[block][i];
+  }
+  if (parameters.adjusts_logits != 0) adjust_logits(p, parameters, lane_key, alibi);
+
   float row_max[2] = {-INFINITY, -INFINITY};
 #pragma unroll
   for (int block = 0; block < KeyBlocks; ++block) {
@@ -38,7 +67,7 @@ __device__ __forceinline__ void next_tile(OnlineSoftmax& rows, float (&p)[KeyBlo
     for (int i = 0; i < 4; ++i) {
       const int key = lane_key + block * 8 + i % 2;
       const bool visible = key >= keys[i / 2].begin && key < keys[i / 2].end;
-      p[block][i] = visible ? scale_log2 * product[block][i] : -INFINITY;
+      p[block][i] = visible ? p[block][i] : -INFINITY;
       row_max[i / 2] = fmaxf(row_max[i / 2], p[block][i]);
     }
   }

@@ -20,6 +20,13 @@ struct TensorMap {
   std::int64_t extent;  // tokens of a sample with its padding; padded layouts
 };
 
+// One fp32 number for each head, of a sample or of all (stride 0). data nullptr: the problem has none.
+struct HeadValues {
+  const float* data;
+  std::int64_t sample_stride;
+  std::int64_t head_stride;
+};
+
 struct Parameters {
   TensorMap q, k, v, out;
   TensorMap lse;                      // data nullptr: not asked for
@@ -38,9 +45,15 @@ struct Parameters {
   std::int32_t padded;
   std::int32_t padded_left;
   std::int32_t window_left, window_right;  // -1 = all
-  float scale_log2;                        // softmax scale * log2(e)
-  std::uint32_t dtype_out;                 // plumbline_dtype
-  std::uint32_t p_dtype;                   // prefill_simt: what P is rounded to
+  // A logit in units of log2: logit_scale q.k, or softcap_log2 tanh(logit_scale q.k); K's scale multiplies logit_scale.
+  float logit_scale;               // softmax scale * log2(e); with a softcap: softmax scale / softcap
+  float softcap_log2;              // softcap * log2(e); 0: none
+  std::int32_t adjusts_logits;     // whether there is a softcap or ALiBi: one test where registers are scarce
+  HeadValues k_scale, v_scale;     // of key heads
+  HeadValues alibi_slopes, sinks;  // of query heads, in natural units
+  std::uint32_t dtype_kv;          // plumbline_dtype
+  std::uint32_t dtype_out;         // plumbline_dtype
+  std::uint32_t p_dtype;           // prefill_simt: what P is rounded to
   // Decode: the keys of a sample in splits of split_keys. Each leaves O, not yet divided, m and l, which merge_splits puts together.
   std::int32_t splits;
   std::int32_t split_keys;

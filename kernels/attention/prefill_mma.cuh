@@ -1,13 +1,13 @@
 // Prefill on tensor cores (FlashAttention-2): a block has TileQ query rows of one head, a warp 16 of them.
 //
 //   Q [TileQ, HeadDim]                      shared memory, by cp.async
-//   for each tile of TileKv keys, K and V two tiles deep in shared memory:
-//     S = scale log2(e) Q K^T              mma.sync, accumulators in Accumulator
+//   for each tile of TileKv keys, K and V two tiles deep in shared memory; fp8 is widened to Element on its way there:
+//     S = scale log2(e) Q K^T              mma.sync, accumulators in Accumulator; softcap and ALiBi
 //     m' = max(m, max_j S_j)               over the four lanes that share a row
 //     P = 2^(S - m')
 //     l = l 2^(m - m') + sum_j P_j         of P before its rounding
 //     O = O 2^(m - m') + P V               P rounded to Element (fp32: tf32); fp16 accumulators are added to O tile by tile
-//   out = O / l,  lse = ln(2) (m + log2 l)
+//   out = O / l,  lse = ln(2) (m + log2 l)         l with the head's sink, O with the scale of fp8 V
 //
 // Tiles start at multiples of TileKv keys from the sample's first, a tile without a visible key changes nothing, and rows of a product do
 // not mix: a row's bits depend on its own keys only.
@@ -23,6 +23,7 @@ namespace plumbline::attention {
 template <class Element_, class Accumulator_, int HeadDim_, int TileQ, int TileKv>
 struct PrefillMma {
   using Element = Element_;
+  using KvElement = Element;
   using Accumulator = Accumulator_;
   static constexpr int head_dim = HeadDim_, tile_q = TileQ, tile_kv = TileKv, stages = 2;
   static constexpr int threads = tile_q / 16 * 32;
@@ -35,6 +36,7 @@ template <class Tiling>
 __global__ void __launch_bounds__(Tiling::threads) prefill_mma(const Parameters p) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
   using Element = typename Tiling::Element;
+  using KvElement = typename Tiling::KvElement;
   using Accumulator = typename Tiling::Accumulator;
   using Tile = typename Tiling::Tile;
   using Mma = attention::Mma<Element, Accumulator>;
@@ -54,10 +56,15 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_mma(const Parameters 
   const auto k_tile = [&](int tile) { return Tile{shared + (tile_q + tile % Tiling::stages * 2 * tile_kv) * Tile::row_elements}; };
   const auto v_tile = [&](int tile) { return Tile{k_tile(tile).data + tile_kv * Tile::row_elements}; };
   const auto copy_keys = [&](const Tile& to, const TensorMap& from, int tile) {
-    copy_rows<tile_kv, threads>(to, thread, from.data, [&](int row) -> const Element* {
+    const auto source = [&](int row) -> const KvElement* {
       const int key = tile * tile_kv + row;
-      return key < sample.length_kv ? static_cast<const Element*>(from.data) + key_offset(p, from, sample, key, head_kv) : nullptr;
-    });
+      return key < sample.length_kv ? static_cast<const KvElement*>(from.data) + key_offset(p, from, sample, key, head_kv) : nullptr;
+    };
+    if constexpr (widens<Tiling>) {
+      widen_rows<tile_kv, threads>(to, thread, p.dtype_kv, source);
+    } else {
+      copy_rows<tile_kv, threads>(to, thread, from.data, source);
+    }
   };
 
   // Tiles with a key that some row of the block sees.
@@ -81,6 +88,8 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_mma(const Parameters 
   // Of this lane's rows, g and g + 8 of its warp's 16.
   Keys keys[2];
   for (int half = 0; half < 2; ++half) keys[half] = visible_keys(p, sample, first_row + warp_row + lane.g + 8 * half);
+  const float logit_scale = logit_scale_of<KvElement>(p, sample, head_kv);
+  const auto alibi = [&](int half) { return alibi_of(p, sample, first_row + warp_row + lane.g + 8 * half, head); };
   OnlineSoftmax rows;
   Fragment<float> o[column_blocks] = {};
 
@@ -111,11 +120,13 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_mma(const Parameters 
 
     // 4. P = 2^(S - m'), l and O to the new maximum
     float weights[key_blocks][4];
-    next_tile(rows, weights, o, product, keys, tile * tile_kv, p.scale_log2);
+    next_tile(rows, weights, o, product, keys, tile * tile_kv, p, logit_scale, alibi);
 
-    // 5. This V has landed.
-    simt::cp_async_wait<2>();
-    __syncthreads();
+    // 5. This V has landed; widened, it has been there since the barrier above.
+    if constexpr (!widens<Tiling>) {
+      simt::cp_async_wait<2>();
+      __syncthreads();
+    }
 
     // 6. O += P V
     std::uint32_t p_fragment[key_steps][4];
@@ -147,17 +158,26 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_mma(const Parameters 
   // 7. out = O / l; a row without keys, or of padding: zeros and -infinity
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    const float total = quad_sum(rows.l[half]);
+    Sums sums{rows.m[half], quad_sum(rows.l[half])};
     const int position = first_row + warp_row + lane.g + 8 * half;
     if (position >= sample.positions) continue;
     const std::int64_t to = query_offset(p, p.out, sample, position, head);
+    if (has_finish(p)) {
+      const Finished row = finish(p, sample, position, head, sums);
+      sums = row.sums;
+#pragma unroll
+      for (int block = 0; block < column_blocks; ++block) {
+        o[block].x[2 * half] *= row.factor;
+        o[block].x[2 * half + 1] *= row.factor;
+      }
+    }
 #pragma unroll
     for (int block = 0; block < column_blocks; ++block) {
-      const float low = total != 0 ? o[block].x[2 * half] / total : 0.0F;
-      const float high = total != 0 ? o[block].x[2 * half + 1] / total : 0.0F;
+      const float low = sums.l != 0 ? o[block].x[2 * half] / sums.l : 0.0F;
+      const float high = sums.l != 0 ? o[block].x[2 * half + 1] / sums.l : 0.0F;
       store_pair<Element>(p, to + (block * 8 + 2 * lane.t) * p.out.element_stride, low, high);
     }
-    if (lane.t == 0) store_lse(p, sample, position, head, rows.m[half], total);
+    if (lane.t == 0) store_lse(p, sample, position, head, sums.m, sums.l);
   }
 #endif
 }

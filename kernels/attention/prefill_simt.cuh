@@ -14,6 +14,7 @@ namespace plumbline::attention {
 template <class Element_, int HeadDim>
 struct PrefillSimt {
   using Element = Element_;
+  using KvElement = Element;
   static constexpr int head_dim = HeadDim, tile_q = 32, tile_kv = head_dim > 128 ? 16 : 32, threads = 128, stages = 1;
   static constexpr int row_floats = head_dim + 1;  // so that 16 keys at one dimension lie in 16 banks
   static constexpr int weight_floats = tile_kv + 1;
@@ -24,6 +25,7 @@ struct PrefillSimt {
 template <class Tiling>
 __global__ void __launch_bounds__(Tiling::threads) prefill_simt(const Parameters p) {
   using Element = typename Tiling::Element;
+  using KvElement = typename Tiling::KvElement;
   constexpr int head_dim = Tiling::head_dim, tile_q = Tiling::tile_q, tile_kv = Tiling::tile_kv;
   constexpr int row_floats = Tiling::row_floats, weight_floats = Tiling::weight_floats;
   constexpr int lanes = 16, rows = 4, keys_each = tile_kv / lanes, columns_each = head_dim / lanes;
@@ -45,7 +47,7 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_simt(const Parameters
       float value = 0;
       if (key < sample.length_kv) {
         const std::int64_t at = key_offset(p, from, sample, key, head_kv) + column * from.element_stride;
-        value = to_float(static_cast<const Element*>(from.data)[at]);
+        value = to_float(static_cast<const KvElement*>(from.data)[at], p.dtype_kv);
       }
       tensor[row * row_floats + column] = value;
     }
@@ -63,6 +65,7 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_simt(const Parameters
     q[row * row_floats + column] = value;
   }
 
+  const float logit_scale = logit_scale_of<KvElement>(p, sample, head_kv);
   Keys keys[rows];
   float m[rows], l[rows];
   float o[rows][columns_each] = {};
@@ -97,12 +100,13 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_simt(const Parameters
     float rescale[rows];
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
+      const Alibi alibi = p.alibi_slopes.data != nullptr ? alibi_of(p, sample, first_row + own_row + r, head) : Alibi{0, 0};
       float m_new = m[r];
 #pragma unroll
       for (int j = 0; j < keys_each; ++j) {
         const int key = tile + lane + lanes * j;
         const bool visible = key >= keys[r].begin && key < keys[r].end;
-        s[r][j] = visible ? p.scale_log2 * s[r][j] : -INFINITY;
+        s[r][j] = visible ? adjusted_logit(p, alibi, key, logit_scale * s[r][j]) : -INFINITY;
         m_new = fmaxf(m_new, s[r][j]);
       }
 #pragma unroll
@@ -153,10 +157,9 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_simt(const Parameters
     const int position = first_row + own_row + r;
     if (position >= sample.positions) continue;
     const std::int64_t to = query_offset(p, p.out, sample, position, head);
-    for (int c = 0; c < columns_each; ++c) {
-      store<Element>(p, to + (lane + lanes * c) * p.out.element_stride, l[r] != 0 ? o[r][c] / l[r] : 0.0F);
-    }
-    if (lane == 0) store_lse(p, sample, position, head, m[r], l[r]);
+    const Finished row = finish(p, sample, position, head, {m[r], l[r]});
+    for (int c = 0; c < columns_each; ++c) store<Element>(p, to + (lane + lanes * c) * p.out.element_stride, row(o[r][c]));
+    if (lane == 0) store_lse(p, sample, position, head, row.sums.m, row.sums.l);
   }
 }
 

@@ -63,6 +63,12 @@ TensorMap map_tensor(const plumbline_tensor& tensor, bool has_outer, bool has_el
           tensor.extent[token]};
 }
 
+// [heads] or [batch, heads].
+HeadValues map_head_values(const plumbline_tensor& tensor) {
+  if (tensor.rank == 0) return {};
+  return {static_cast<const float*>(tensor.data), tensor.rank == 2 ? tensor.stride[0] : 0, tensor.stride[tensor.rank - 1]};
+}
+
 void map_tensors(const plumbline_problem& problem, const plumbline_tensors& tensors, Parameters& p) {
   const bool padded = is_padded(problem.layout);
   const bool keys_have_outer = padded || is_paged(problem.layout);
@@ -71,6 +77,10 @@ void map_tensors(const plumbline_problem& problem, const plumbline_tensors& tens
   p.v = map_tensor(tensors.v, keys_have_outer, true);
   p.out = map_tensor(tensors.out, padded, true);
   p.lse = problem.lse_wanted != 0 ? map_tensor(tensors.lse, padded, false) : TensorMap{};
+  p.k_scale = map_head_values(tensors.k_scale);
+  p.v_scale = map_head_values(tensors.v_scale);
+  p.alibi_slopes = map_head_values(tensors.alibi_slopes);
+  p.sinks = map_head_values(tensors.sinks);
 }
 
 // cu_seqlens from the lengths, which are there in every layout.
@@ -121,7 +131,10 @@ Parameters plan_sizes(const plumbline_problem& problem, const Splits& splits) {
   p.padded_left = p.padded != 0 && problem.padding == PLUMBLINE_PADDING_LEFT ? 1 : 0;
   p.window_left = window(problem.window_left);
   p.window_right = window(problem.window_right);
-  p.scale_log2 = static_cast<float>(problem.scale * log2_e);
+  p.logit_scale = static_cast<float>(problem.softcap != 0 ? problem.scale / problem.softcap : problem.scale * log2_e);
+  p.softcap_log2 = static_cast<float>(problem.softcap * log2_e);
+  p.adjusts_logits = problem.softcap != 0 || problem.has_alibi != 0 ? 1 : 0;
+  p.dtype_kv = problem.dtype_kv;
   p.dtype_out = problem.dtype_out;
   p.p_dtype = current_options().p_dtype;
   p.splits = splits.count;

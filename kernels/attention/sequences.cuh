@@ -95,6 +95,10 @@ __device__ inline Keys union_of_keys(const Parameters& p, const Sample& sample, 
   return {keys_of_token(p, sample, first_token).begin, keys_of_token(p, sample, last_token).end};
 }
 
+__device__ __forceinline__ float head_value(const HeadValues& values, int sample, int head) {
+  return values.data[sample * values.sample_stride + head * values.head_stride];
+}
+
 // m in units of log2, l; a row without a visible key has l = 0 and LSE -infinity.
 __device__ inline void store_lse(const Parameters& p, const Sample& sample, int position, int head, float m, float l) {
   if (p.lse.data == nullptr) return;

@@ -39,15 +39,14 @@ inline constexpr std::uint32_t reciprocal_guess = 0x7ef31200U;
 PLUMBLINE_EVERYWHERE inline float tanh_of(float x) {
   using namespace tanh_series;
   const float size = fabsf(x);
-  if (!(size >= end_of_polynomial)) {  // also NaN
-    const float z = x * x;
-    float series = fmaf(c5, z, c4);
-    series = fmaf(series, z, c3);
-    series = fmaf(series, z, c2);
-    series = fmaf(series, z, c1);
-    series = fmaf(series, z, c0);
-    return fmaf(x * z, series, x);
-  }
+  const float z = x * x;
+  float series = fmaf(c5, z, c4);
+  series = fmaf(series, z, c3);
+  series = fmaf(series, z, c2);
+  series = fmaf(series, z, c1);
+  series = fmaf(series, z, c0);
+  series = fmaf(x * z, series, x);
+
   const float twice = 2.0F * fminf(size, largest);
   const float whole = rintf(twice * log2_e_high);
   const float f = fmaf(twice, log2_e_low, fmaf(twice, log2_e_high, -whole));
@@ -62,7 +61,7 @@ PLUMBLINE_EVERYWHERE inline float tanh_of(float x) {
   float r = 0;
   memcpy(&r, &bits, sizeof r);
   for (int step = 0; step < 3; ++step) r = fmaf(r, fmaf(-y, r, 1.0F), r);
-  return copysignf(fmaf(-2.0F, r, 1.0F), x);
+  return size >= end_of_polynomial ? copysignf(fmaf(-2.0F, r, 1.0F), x) : series;  // NaN: the series
 }
 
 }  // namespace plumbline

@@ -26,8 +26,13 @@ class Problem {
     const std::size_t size = instance.dtype == PLUMBLINE_F32 ? 4 : 2;
     const auto row = static_cast<std::size_t>(head_dim_);
     fill(q_, seq_q * heads_q * row, size);
-    fill(k_, seq_kv * row, size);
-    fill(v_, seq_kv * row, size);
+    if (instance.fp8_kv) {
+      fill_fp8(k_, seq_kv * row);
+      fill_fp8(v_, seq_kv * row);
+    } else {
+      fill(k_, seq_kv * row, size);
+      fill(v_, seq_kv * row, size);
+    }
     Parameters& p = parameters_;
     p.q = map(q_.data(), heads_q, seq_q);
     p.k = map(k_.data(), 1, seq_kv);
@@ -39,7 +44,9 @@ class Problem {
     p.head_dim_qk = p.head_dim_vo = head_dim_;
     p.padded = 1;
     p.window_left = p.window_right = -1;
-    p.scale_log2 = 0.18F;
+    p.logit_scale = 0.18F;
+    p.dtype_kv = PLUMBLINE_E4M3;  // read by instances for fp8 only
+    if (instance.fp8_kv) p.k_scale = p.v_scale = {&scale_, 0, 0};
     p.dtype_out = PLUMBLINE_F32;
     p.p_dtype = PLUMBLINE_F32;
     p.splits = 1;
@@ -81,6 +88,11 @@ class Problem {
       std::memcpy(bytes + i * size, &bits, size);
     }
   }
+  void fill_fp8(std::vector<std::uint32_t>& storage, std::size_t elements) {
+    storage.resize(elements / 4);
+    for (std::uint32_t& word : storage)
+      word = 0x28282828U + (static_cast<std::uint32_t>(random_()) & 0x8f8f8f8fU);  // 2^-2 to 2^0, both signs
+  }
   static std::uint32_t half(float value) {
     const auto converted = static_cast<_Float16>(value);
     std::uint16_t bits = 0;
@@ -96,6 +108,7 @@ class Problem {
   int head_dim_;
   std::mt19937 random_{7};
   std::vector<std::uint32_t> q_, k_, v_;
+  float scale_ = 1.25F;
   std::int32_t sums_q_[2] = {0, seq_q}, sums_kv_[2] = {0, seq_kv};
   Parameters parameters_{};
 };
@@ -153,8 +166,8 @@ TEST_P(Sync, WithoutAnyOne_ItShows) {
 std::string name_of(const testing::TestParamInfo<Instance>& info) {
   const Instance& i = info.param;
   constexpr const char* dtypes[] = {"none", "fp32", "fp16", "bf16"};
-  return std::string(i.kernel) + "_" + dtypes[i.dtype] + "_" + std::to_string(i.tile_q) + "x" + std::to_string(i.tile_kv) +
-         (i.accumulator == PLUMBLINE_F16 ? "_acc16" : "");
+  return std::string(i.kernel) + "_" + dtypes[i.dtype] + (i.fp8_kv ? "_fp8_" : "_") + std::to_string(i.tile_q) + "x" +
+         std::to_string(i.tile_kv) + (i.accumulator == PLUMBLINE_F16 ? "_acc16" : "");
 }
 INSTANTIATE_TEST_SUITE_P(Kernels, Sync, testing::ValuesIn(every_instance()), name_of);
 
