@@ -43,8 +43,9 @@ std::string refusal(Mode mode, const plumbline_problem& problem, const plumbline
   if (mode == Mode::e4m3 && f32) return "mode=e4m3 takes fp16 and bf16 inputs (got fp32)";
   if (problem.dtype_kv != problem.dtype_q) return "the mutants need K and V in the dtype of Q";
   if (problem.dtype_out != problem.dtype_q && problem.dtype_out != PLUMBLINE_F32) return "the mutants write the dtype of Q or fp32";
-  if (problem.mask > PLUMBLINE_MASK_CAUSAL_BOTTOM_RIGHT) return "custom masks are not supported";
-  if (problem.softcap != 0 || problem.has_alibi != 0 || problem.has_sink != 0) return "softcap, ALiBi and sinks are not supported";
+  if (problem.mask > PLUMBLINE_MASK_CAUSAL_BOTTOM_RIGHT) return "the mutants take no masks of bits";
+  if (problem.softcap != 0 || problem.has_alibi != 0 || problem.has_sink != 0)
+    return "the mutants take no softcap, ALiBi or attention sinks";
   return "";
 }
 

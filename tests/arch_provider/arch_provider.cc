@@ -39,8 +39,8 @@ plumbline_status query(uint32_t, const plumbline_problem* problem, const plumbli
     std::snprintf(reason, reason_bytes, "runs on GPUs only");
     return PLUMBLINE_UNSUPPORTED;
   }
-  if (problem->softcap != 0) {
-    std::snprintf(reason, reason_bytes, "no softcap");
+  if (const char* why_not = plain_attention_refusal(*problem)) {
+    std::snprintf(reason, reason_bytes, "%s", why_not);
     return PLUMBLINE_UNSUPPORTED;
   }
   return PLUMBLINE_OK;

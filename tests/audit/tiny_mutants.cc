@@ -48,6 +48,7 @@ plumbline_status query(uint32_t, const plumbline_problem* problem, const plumbli
   if (device->memory_space != PLUMBLINE_HOST) return refuse(reason, reason_bytes, "runs on the CPU only");
   if (problem->layout > PLUMBLINE_PADDED_BHSD) return refuse(reason, reason_bytes, "padded layouts only");
   if (problem->dtype_q == PLUMBLINE_BF16) return refuse(reason, reason_bytes, "no bf16");
+  if (const char* why_not = plain_attention_refusal(*problem)) return refuse(reason, reason_bytes, why_not);
   return PLUMBLINE_OK;
 }
 

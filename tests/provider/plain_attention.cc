@@ -105,6 +105,15 @@ void attend_row(const Locator& at, int64_t sample, int64_t row, int64_t head, Ke
 
 }  // namespace
 
+const char* plain_attention_refusal(const plumbline_problem& problem) {
+  if (problem.mask > PLUMBLINE_MASK_CAUSAL_BOTTOM_RIGHT) return "masks of bits are not supported";
+  if (problem.softcap != 0) return "softcap is not supported";
+  if (problem.has_alibi != 0) return "ALiBi is not supported";
+  if (problem.has_sink != 0) return "attention sinks are not supported";
+  if (problem.dtype_kv == PLUMBLINE_E4M3 || problem.dtype_kv == PLUMBLINE_E5M2) return "fp8 K and V are not supported";
+  return nullptr;
+}
+
 bool plain_attention(const plumbline_problem& problem, const plumbline_tensors& tensors, round_p_function round_p) {
   if (!is_known(problem.dtype_q) || !is_known(problem.dtype_kv) || !is_known(problem.dtype_out)) return false;
   const Locator at{problem, tensors};

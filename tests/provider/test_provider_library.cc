@@ -279,7 +279,7 @@ plumbline_status query(uint32_t kernel, const plumbline_problem* problem, const 
   if (device->memory_space == PLUMBLINE_CUDA && device->ordinal != 0) {
     return refuse(PLUMBLINE_UNSUPPORTED, reason, reason_bytes, "there is one device, cuda:0");
   }
-  if (problem->softcap != 0) return refuse(PLUMBLINE_UNSUPPORTED, reason, reason_bytes, "softcap is not supported");
+  if (const char* why_not = plain_attention_refusal(*problem)) return refuse(PLUMBLINE_UNSUPPORTED, reason, reason_bytes, why_not);
   return PLUMBLINE_OK;
 }
 

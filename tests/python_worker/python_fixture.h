@@ -17,7 +17,10 @@
 
 namespace plumbline::test {
 
-inline std::string provider_path(const std::string& file) { return std::string(PLUMBLINE_TEST_PROVIDERS) + "/" + file; }
+// Of the tests' folder, unless it is a path.
+inline std::string provider_path(const std::string& file) {
+  return file.starts_with('/') ? file : std::string(PLUMBLINE_TEST_PROVIDERS) + "/" + file;
+}
 
 inline std::unique_ptr<Worker> python_worker(const std::string& provider, std::chrono::milliseconds timeout = std::chrono::seconds(60),
                                              std::uint64_t memory_limit_bytes = std::uint64_t{8} << 30) {
@@ -62,7 +65,7 @@ class Variable {
 };
 
 // Tests that need an interpreter with numpy.
-class PythonTest : public testing::Test {
+class PythonTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!why_no_python().empty()) GTEST_SKIP() << why_no_python();

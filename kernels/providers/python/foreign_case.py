@@ -15,6 +15,7 @@ from plumbline_provider import Unsupported
 
 PADDED = ("padded_bshd", "padded_bhsd")
 ALL_MASKS = ("none", "causal_top_left", "causal_bottom_right")
+MASKS_AND_BITS = (*ALL_MASKS, "custom")
 
 
 def versions(*packages: str) -> str:

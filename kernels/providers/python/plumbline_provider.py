@@ -22,7 +22,7 @@ from typing import Callable, Mapping, Optional, Sequence, Union
 
 DTYPES = ("fp32", "fp16", "bf16", "e4m3", "e5m2")
 LAYOUTS = ("padded_bshd", "padded_bhsd", "ragged", "paged_nhd", "paged_hnd")
-MASKS = ("none", "causal_top_left", "causal_bottom_right")
+MASKS = ("none", "causal_top_left", "causal_bottom_right", "custom")  # custom: case.mask_bits says who sees whom
 FRAMEWORKS = ("numpy", "torch", "jax")
 PADDING_POLICIES = ("zeros", "untouched", "attended")
 PROMISES = ("run_to_run", "batch", "layout", "page", "split", "prefill_decode", "lse")
@@ -112,6 +112,8 @@ class Kernel:
     lse: bool
     window: bool
     softcap: bool
+    alibi: bool
+    sinks: bool
 
     def __post_init__(self) -> None:
         where = f"kernel {self.name!r}"
@@ -148,7 +150,7 @@ def kernel(*, name: Optional[str] = None, dtypes: Sequence[str] = ("fp32", "fp16
            layouts: Sequence[str] = ("padded_bshd", "padded_bhsd"), masks: Sequence[str] = ("none",),
            framework: str = "numpy", spec: Union[Spec, Callable, None] = None, padding_policy: str = "zeros",
            promises: Optional[Mapping[str, str]] = None, tensor_cores: str = "none", lse: bool = False,
-           window: bool = False, softcap: bool = False) -> Callable:
+           window: bool = False, softcap: bool = False, alibi: bool = False, sinks: bool = False) -> Callable:
     """Declares the function below as a kernel. What is not declared is refused, with the reason, before it is called.
 
     name            default: the function's
@@ -158,7 +160,9 @@ def kernel(*, name: Optional[str] = None, dtypes: Sequence[str] = ("fp32", "fp16
     padding_policy  what becomes of padded query rows: "zeros", "untouched" (as case.new_out() gave them) or "attended"
     promises        "none", "rounding" or "bitwise" for run_to_run, batch, layout, page, split, prefill_decode and lse
     lse             True: returns (out, lse) where case.lse_wanted; False: gives none, and the output alone is judged
-    window          True: takes problems with a sliding window; softcap likewise
+    masks           "custom": takes masks of bits, whatever they mean; case.visible() and case.visible_of() know them
+    kv_dtypes       with "e4m3" or "e5m2" the kernel takes fp8 K and V: the number is case.k_scale, case.v_scale * stored
+    window          True: takes problems with a sliding window; softcap, alibi and sinks likewise
     """
     def declare(function: Callable) -> Callable:
         kernel_name = name if name is not None else getattr(function, "__name__", "")
@@ -167,6 +171,7 @@ def kernel(*, name: Optional[str] = None, dtypes: Sequence[str] = ("fp32", "fp16
             kv_dtypes=None if kv_dtypes is None else _words(kv_dtypes),
             out_dtypes=None if out_dtypes is None else _words(out_dtypes), layouts=_words(layouts), masks=_words(masks),
             framework=framework, spec=Spec() if spec is None else spec, padding_policy=padding_policy,
-            promises=dict(promises or {}), tensor_cores=tensor_cores, lse=lse, window=window, softcap=softcap))
+            promises=dict(promises or {}), tensor_cores=tensor_cores, lse=lse, window=window, softcap=softcap,
+            alibi=alibi, sinks=sinks))
         return function
     return declare

@@ -113,7 +113,7 @@ def ragged_sdpa(case, backend: SDPBackend):
 def declare_backend(name: str, backend: SDPBackend, spec: Spec, dtypes: tuple[str, ...], needs_gpu: bool) -> None:
     common = {
         "dtypes": dtypes,
-        "masks": foreign.ALL_MASKS,
+        "masks": foreign.MASKS_AND_BITS,
         "framework": "torch",
         "window": True,
         "spec": spec,
@@ -169,7 +169,7 @@ for suffix, dtypes, spec in (("", HALF_DTYPES, FLASH_16_BIT_SPEC), ("_fp32", ("f
         name=f"sdpa_flash_lse{suffix}",
         dtypes=dtypes,
         layouts=foreign.PADDED,
-        masks=foreign.ALL_MASKS,
+        masks=foreign.MASKS_AND_BITS,
         window=True,
         framework="torch",
         spec=spec,
@@ -178,19 +178,42 @@ for suffix, dtypes, spec in (("", HALF_DTYPES, FLASH_16_BIT_SPEC), ("_fp32", ("f
     )(flash_with_lse)
 
 
+def flex_score_mod(case):
+    """Softcap and ALiBi of a logit, or None."""
+    if case.softcap == 0 and case.alibi_slopes is None:
+        return None
+    device = case.q.device
+    slopes = None if case.alibi_slopes is None else torch.from_numpy(case.alibi_slopes).to(device)
+    length_q, length_kv = (torch.from_numpy(x).to(device) for x in (case.seqlens_q, case.seqlens_kv))
+    left = case.padding == "left"
+    # Of padded positions: row i + diagonal stands on its sample's key i. On the left both ends are aligned already.
+    diagonal = torch.full_like(length_q, case.seq_kv - case.seq_q) if left else length_kv - length_q
+
+    def score_mod(score, b, h, i, j):
+        if case.softcap != 0:
+            score = case.softcap * torch.tanh(score / case.softcap)
+        if slopes is not None:
+            score = score - slopes[h] * (i + diagonal[b] - j).abs()
+        return score
+
+    return score_mod
+
+
 @kernel(
     name="flex",
     dtypes=ALL_DTYPES,
     layouts=foreign.PADDED,
-    masks=foreign.ALL_MASKS,
+    masks=foreign.MASKS_AND_BITS,
     window=True,
     framework="torch",
     spec=FLASH_SPEC,
     padding_policy="attended",
     lse=True,
+    softcap=True,
+    alibi=True,
 )
 def flex(case):
-    """flex_attention as Python runs it, without torch.compile: materialises S and P."""
+    """flex_attention as Python runs it, without torch.compile: materialises S and P. Softcap and ALiBi by score_mod."""
     foreign.refuse_poisoned_padding(case)
     q, k, v = (heads_first(t) for t in (case.q, case.k, case.v))
     block_mask = None
@@ -199,6 +222,7 @@ def flex(case):
         block_mask = create_block_mask(
             lambda b, h, i, j: visible[b, i, j], case.batch, None, case.seq_q, case.seq_kv, device=q.device
         )
+    score_mod = flex_score_mod(case)
     request = AuxRequest(lse=True) if case.lse_wanted else None
 
     def run():
@@ -208,6 +232,7 @@ def flex(case):
                 q,
                 k,
                 v,
+                score_mod=score_mod,
                 block_mask=block_mask,
                 scale=case.scale,
                 enable_gqa=case.heads_q != case.heads_kv,

@@ -7,7 +7,7 @@ import numpy as np
 from plumbline_provider import Spec, Unsupported, kernel
 
 ALL_LAYOUTS = ("padded_bshd", "padded_bhsd", "ragged", "paged_nhd", "paged_hnd")
-ALL_MASKS = ("none", "causal_top_left", "causal_bottom_right")
+ALL_MASKS = ("none", "causal_top_left", "causal_bottom_right", "custom")
 FP32_SPEC = Spec(p_dtype="fp32", qk_accumulator="fma", pv_accumulator="fma")
 
 
@@ -20,10 +20,19 @@ def option(case, name, default):
     return float(options.get(name, default))
 
 
-def attend(q, k, v, visible, scale):
+def attend(q, k, v, visible, scale, softcap=0, slopes=None, sinks=None):
     """q [rows, heads, d], k, v [keys, heads, d] in fp32, visible [rows, keys]; out [rows, heads, d] and lse [rows, heads]."""
-    s = np.where(visible[:, None, :], np.einsum("qhd,khd->qhk", q, k) * np.float32(scale), -np.inf)
-    some = visible.any(axis=-1)[:, None]
+    s = np.einsum("qhd,khd->qhk", q, k) * np.float32(scale)
+    if softcap:
+        s = np.float32(softcap) * np.tanh(s / np.float32(softcap))
+    if slopes is not None:
+        rows, keys = visible.shape
+        s = s - slopes[:, None] * np.abs(np.arange(rows)[:, None] + keys - rows - np.arange(keys))[:, None, :]
+    s = np.where(visible[:, None, :], s, -np.inf)
+    if sinks is not None:
+        s = np.concatenate((s, np.broadcast_to(sinks[:, None], (*s.shape[:2], 1))), axis=-1)
+        v = np.concatenate((v, np.zeros_like(v, shape=(1, *v.shape[1:]))))
+    some = np.broadcast_to(visible.any(axis=-1)[:, None] | (sinks is not None), s.shape[:2])
     top = np.where(some, s.max(axis=-1, initial=-np.inf), 0)
     p = np.exp(s - top[..., None])
     total = p.sum(axis=-1)
@@ -32,7 +41,8 @@ def attend(q, k, v, visible, scale):
     return out, np.where(some, top + np.log(safe), -np.inf)
 
 
-@kernel(name="attention", layouts=ALL_LAYOUTS, masks=ALL_MASKS, lse=True, window=True, spec=FP32_SPEC, padding_policy="untouched",
+@kernel(name="attention", layouts=ALL_LAYOUTS, masks=ALL_MASKS, lse=True, window=True, softcap=True, alibi=True, sinks=True,
+        kv_dtypes=("fp32", "fp16", "bf16", "e4m3", "e5m2"), spec=FP32_SPEC, padding_policy="untouched",
         promises={"run_to_run": "bitwise", "batch": "rounding"})
 def attention(case):
     group = case.heads_q // case.heads_kv
@@ -40,12 +50,14 @@ def attention(case):
     samples = []
     for b in range(case.batch):
         q, k, v = (np.asarray(x, np.float32) for x in case.sample(b))
+        if case.k_scale is not None:
+            k, v = k * case.k_scale[b][:, None], v * case.v_scale[b][:, None]
         samples.append((case.query_rows(b), q, k.repeat(group, 1), v.repeat(group, 1), case.visible_of(b)))
 
     def run():
         out, lse = case.new_out(), case.new_lse()
         for rows, q, k, v, visible in samples:
-            o, row_lse = attend(q, k, v, visible, scale)
+            o, row_lse = attend(q, k, v, visible, scale, case.softcap, case.alibi_slopes, case.sinks)
             out[rows] = o.astype(out.dtype)
             lse[rows] = row_lse
         return (out, lse) if case.lse_wanted else out

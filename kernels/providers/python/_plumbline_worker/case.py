@@ -21,6 +21,13 @@ class Case:
     dtype, dtype_kv, dtype_out, layout, mask, padding
                  words: "bf16", "padded_bshd", "causal_top_left", "right"
     scale        multiplies q.k, already resolved; softcap: 0 = off; window_left, window_right: -1 = all
+    alibi_slopes, sinks
+                 float32 NumPy arrays [heads_q], or None: -slope |row + keys - rows - key| is added to the logit after scale
+                 and softcap; a sink is one more logit of the head, in natural units, without a value
+    k_scale, v_scale
+                 float32 NumPy arrays [batch, heads_kv] of fp8 K and V, else None: the number is scale * stored
+    mask_bits    uint32 NumPy array [batch, seq_q, words] where mask is "custom", else None: bit j % 32 of word j // 32 is
+                 set where row i sees key j; rows and keys count a sample's valid ones
     lse_wanted   whether (out, lse) is to be returned
     device       "cpu", "cuda:0"
     options      the text behind --provider FILE.py:
@@ -63,6 +70,11 @@ class Case:
         self.v: Any = None
         self.seqlens_q = self.seqlens_kv = self.cu_seqlens_q = self.cu_seqlens_kv = numpy.zeros(0, numpy.int32)
         self.page_table: Optional[numpy.ndarray] = None
+        self.alibi_slopes: Optional[numpy.ndarray] = None
+        self.sinks: Optional[numpy.ndarray] = None
+        self.k_scale: Optional[numpy.ndarray] = None
+        self.v_scale: Optional[numpy.ndarray] = None
+        self.mask_bits: Optional[numpy.ndarray] = None
         self._poisoned: Callable[[Tuple[int, ...], str], Any]
         self._shapes: Dict[str, Tuple[int, ...]]
 
@@ -118,6 +130,9 @@ class Case:
     def visible_of(self, sample: int) -> numpy.ndarray:
         """bool [rows, keys] of a sample's valid rows: which keys a row sees, by mask and window; every layout."""
         rows, keys = int(self.seqlens_q[sample]), int(self.seqlens_kv[sample])
+        if self.mask_bits is not None:
+            octets = numpy.ascontiguousarray(self.mask_bits[sample, :rows]).view(numpy.uint8)
+            return numpy.unpackbits(octets, axis=-1, bitorder="little")[:, :keys].astype(bool)
         return self._visible(numpy.arange(rows)[:, None], numpy.arange(keys)[None, :], rows, keys)
 
     def key_padding_mask(self) -> numpy.ndarray:
@@ -127,7 +142,12 @@ class Case:
 
     def visible(self) -> numpy.ndarray:
         """bool [batch, seq_q, seq_kv]: mask, window and padding together; padded layouts. Padded query rows follow the
-        same rule: they may see valid keys, or none."""
+        same rule: they may see valid keys, or none; with mask_bits none."""
+        if self.mask_bits is not None:
+            visible = numpy.zeros((self.batch, self.seq_q, self.seq_kv), bool)
+            for sample in range(self.batch):
+                visible[sample][self.query_rows(sample)[1], self.key_rows(sample)[1]] = self.visible_of(sample)
+            return visible
         keys = self._keys_from_the_first_valid()[:, None, :]
         first_q = self.seq_q - self.seqlens_q if self.padding == "left" else numpy.zeros_like(self.seqlens_q)
         rows = numpy.arange(self.seq_q)[None, :, None] - first_q[:, None, None]

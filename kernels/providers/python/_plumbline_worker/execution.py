@@ -4,6 +4,8 @@ from __future__ import annotations
 import json
 from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 
+import numpy
+
 from plumbline_provider import Kernel, Spec
 
 from .case import Case
@@ -35,10 +37,11 @@ def _refusal(kernel: Kernel, problem: Mapping[str, Any], words: Mapping[str, str
             return reason
     if not kernel.window and (problem["window_left"] >= 0 or problem["window_right"] >= 0):
         return f"sliding windows are not declared by {kernel.name} (window=True)"
-    if not kernel.softcap and problem["softcap"] != 0:
-        return f"softcap is not declared by {kernel.name} (softcap=True)"
-    if problem["has_alibi"] or problem["has_sink"]:
-        return "ALiBi and attention sinks are not known to the Python worker"
+    for what, option, is_asked in (("softcap", "softcap", problem["softcap"] != 0),
+                                   ("ALiBi", "alibi", problem["has_alibi"]),
+                                   ("an attention sink", "sinks", problem["has_sink"])):
+        if is_asked and not getattr(kernel, option):
+            return f"{what} is not declared by {kernel.name} ({option}=True)"
     return ""
 
 
@@ -76,6 +79,10 @@ class Execution:
         for name, tensor in tensors.items():
             if name in ("q", "k", "v"):
                 setattr(case, name, library.input(base, tensor))
+            elif name == "mask":
+                case.mask_bits = index_array(base, tensor).view(numpy.uint32)
+            elif name in ("alibi_slopes", "sinks", "k_scale", "v_scale"):
+                setattr(case, name, Numpy().host_view(base, tensor, writable=False).copy())
             elif name not in ("out", "lse"):
                 setattr(case, name, index_array(base, tensor))
         case._poisoned = library.poisoned

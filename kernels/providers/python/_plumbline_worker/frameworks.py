@@ -58,9 +58,10 @@ class Numpy:
         dtype = self.dtype(word(DTYPES, tensor["dtype"]))
         if 0 in tensor["extent"]:
             return numpy.empty(tensor["extent"], dtype)
-        flat = numpy.frombuffer(_memory(base, tensor), dtype)
         strides = [s * dtype.itemsize for s in tensor["stride"]]
-        return numpy.lib.stride_tricks.as_strided(flat, tensor["extent"], strides, writeable=writable)
+        array: numpy.ndarray = numpy.ndarray(tensor["extent"], dtype, _memory(base, tensor), strides=strides)
+        array.flags.writeable = writable
+        return array
 
     def input(self, base: int, tensor: Tensor) -> Any:
         return self.host_view(base, tensor, writable=False)

@@ -1,0 +1,137 @@
+// What a Python kernel is given of softcap, ALiBi, attention sinks, masks of bits and fp8 K and V, by what it computes from it.
+#include <cmath>
+#include <cstring>
+
+#include "tests/kernels/exact.h"
+#include "tests/python_worker/python_fixture.h"
+
+namespace plumbline {
+namespace {
+
+using test::python_worker;
+using test::PythonTest;
+
+Problem small_problem() {
+  Problem p;
+  p.dtype = DType::f16;
+  p.batch = 3;
+  p.heads_q = 4;
+  p.heads_kv = 2;
+  p.seq_q = 20;
+  p.seq_kv = 40;
+  p.head_dim_qk = p.head_dim_vo = 16;
+  p.lengths = Lengths::random;
+  p.mask = Mask::causal_bottom_right;
+  return p;
+}
+
+// Runs the kernel; the largest error of output and LSE in valid rows. What no token occupies is NaN, or 0.
+double error(const std::string& provider, const std::string& kernel, const Problem& problem, bool zero_padding = false) {
+  auto worker = python_worker(provider);
+  PlacedCase c(*worker, problem);
+  const Geometry& g = c.geometry();
+  const testing::Inputs inputs = testing::make_inputs(g);
+  const auto data = [&](int slot) { return worker->arena().data(static_cast<std::size_t>(slot)); };
+  for (const auto& [slot, bytes] : {std::pair{c.request.q, &inputs.q}, {c.request.k, &inputs.k}, {c.request.v, &inputs.v}}) {
+    std::memcpy(data(slot), bytes->data(), bytes->size());
+    for (std::size_t i = 0; zero_padding && i < bytes->size(); i += 2) {
+      auto* number = static_cast<std::byte*>(data(slot)) + i;
+      if (std::isnan(decode_at(DType::f16, number, 0))) std::memset(number, 0, 2);
+    }
+  }
+  const RunReply reply = c.run(kernel);
+  EXPECT_EQ(reply.status, Status::ok) << reply.reason;
+  if (reply.status != Status::ok) return HUGE_VAL;
+  double largest = 0;
+  for (std::int64_t b = 0; b < problem.batch; ++b) {
+    for (std::int64_t row = 0; row < g.length_q(b); ++row) {
+      for (std::int64_t h = 0; h < problem.heads_q; ++h) {
+        const testing::ExactRow exact = testing::exact_row(g, inputs, b, h, row);
+        const auto note = [&](double got, double expected) {
+          if (got != expected && !(std::abs(got - expected) <= largest)) largest = std::isnan(got) ? HUGE_VAL : std::abs(got - expected);
+        };
+        note(decode_at(DType::f32, data(c.request.lse), static_cast<std::size_t>(g.lse_offset(b, row, h))), exact.lse);
+        for (std::size_t d = 0; d < exact.out.size(); ++d) {
+          note(decode_at(problem.out(), data(c.request.out), static_cast<std::size_t>(g.out_offset(b, row, h)) + d), exact.out[d]);
+        }
+      }
+    }
+  }
+  return largest;
+}
+
+constexpr double tolerance = 4e-3;  // outputs below 4 in fp16; a wrong slope, cap, sink, bit or scale is 10 times that
+
+TEST_F(PythonTest, SoftcapAlibiAndSinksReachAKernel) {
+  Problem p = small_problem();
+  p.softcap = 1.5;
+  p.alibi = Alibi::random;
+  p.sinks = Sinks::large;
+  for (const Layout layout : {Layout::padded_bshd, Layout::ragged, Layout::paged_hnd}) {
+    p.layout = layout;
+    EXPECT_LE(error("behaved.py", "behaved/attention", p), tolerance) << name(layout);
+  }
+}
+
+TEST_F(PythonTest, MasksOfBitsReachAKernel) {
+  Problem p = small_problem();
+  for (const Mask mask : {Mask::prefix_lm, Mask::block_diagonal, Mask::custom}) {
+    p.mask = mask;
+    EXPECT_LE(error("behaved.py", "behaved/attention", p), tolerance) << name(mask);
+  }
+}
+
+TEST_F(PythonTest, Fp8AndItsScalesReachAKernel) {
+  Problem p = small_problem();
+  for (const DType dtype : {DType::e4m3, DType::e5m2}) {
+    for (const KvScales scales : {KvScales::tensor, KvScales::head, KvScales::batch_head}) {
+      p.kv_dtype = dtype;
+      p.kv_scales = scales;
+      EXPECT_LE(error("behaved.py", "behaved/attention", p), tolerance) << name(dtype) << " " << name(scales);
+    }
+  }
+}
+
+TEST_F(PythonTest, WhatIsNotDeclaredOfThemIsRefused) {
+  auto worker = python_worker("behaved.py");
+  const auto refusal = [&](auto change) {
+    Problem p = small_problem();
+    p.mask = Mask::none;
+    change(p);
+    PlacedCase c(*worker, p);
+    const RunReply reply = c.run("behaved/zeros");
+    EXPECT_EQ(reply.status, Status::unsupported);
+    return reply.reason;
+  };
+  EXPECT_EQ(refusal([](Problem& p) { p.softcap = 30; }), "softcap is not declared by zeros (softcap=True)");
+  EXPECT_EQ(refusal([](Problem& p) { p.alibi = Alibi::standard; }), "ALiBi is not declared by zeros (alibi=True)");
+  EXPECT_EQ(refusal([](Problem& p) { p.sinks = Sinks::normal; }), "an attention sink is not declared by zeros (sinks=True)");
+  EXPECT_EQ(refusal([](Problem& p) { p.mask = Mask::custom; }), "mask custom is not declared; zeros takes none");
+  EXPECT_EQ(refusal([](Problem& p) { p.kv_dtype = DType::e4m3; }), "K and V in e4m3 is not declared; zeros takes fp16");
+}
+
+// PyTorch's kernels that take some of them.
+class TorchFeatures : public PythonTest {
+ protected:
+  void SetUp() override {
+    PythonTest::SetUp();
+    const std::string reason = test::hello_error(provider());
+    if (reason.find("torch") != std::string::npos) GTEST_SKIP() << reason;
+  }
+  static std::string provider() { return std::string(PLUMBLINE_PYTHON_FOLDER) + "/torch_kernels.py"; }
+  static double error_of(const std::string& kernel, const Problem& problem) { return error(provider(), kernel, problem, true); }
+};
+
+TEST_F(TorchFeatures, FlexTakesSoftcapAlibiAndBits) {
+  for (const auto& [padding, mask] : {std::pair{Padding::right, Mask::causal_bottom_right}, {Padding::left, Mask::custom}}) {
+    Problem p = small_problem();
+    p.padding = padding;
+    p.mask = mask;
+    p.softcap = 1.5;
+    p.alibi = Alibi::random;
+    EXPECT_LE(error_of("torch/flex", p), tolerance) << name(padding) << " " << name(mask);
+  }
+}
+
+}  // namespace
+}  // namespace plumbline
