@@ -61,8 +61,8 @@ class Contracts {
 
 // baselines/support.toml: what each kernel is known not to take.
 //   [[unsupported]]
-//   kernel = "cpu/flash"
-//   where = { dtype = ["fp32"] }       # problem fields; all must match; a list means any of
+//   kernel = "cpu/flash"               # a glob, or a list of them
+//   where = { dtype = ["fp32"] }       # problem fields; all must match; a list means any of, { not = […] } none of
 //   reason = "…"
 class SupportTable {
  public:
@@ -72,9 +72,14 @@ class SupportTable {
   // Whether any entry concerns the kernel.
   bool covers(std::string_view kernel) const;
 
+  struct Condition {
+    std::string field;
+    std::vector<std::string> values;
+    bool is_negated = false;
+  };
   struct Entry {
-    std::string kernel;
-    std::vector<std::pair<std::string, std::vector<std::string>>> where;
+    std::vector<std::string> kernels;
+    std::vector<Condition> where;
     std::string reason;
     std::string file;
     int line = 0;

@@ -43,7 +43,7 @@ class ContractReader {
     TableReader reader(table_, errors_);
     contract_.file = table_.file;
     contract_.line = table_.line;
-    read_kernels(reader);
+    contract_.kernels = kernel_globs(table_, errors_);
     for (const ConfigNode* arch : reader.texts("arch")) read_arch(*arch);
     contract_.reason = reader.text("reason", true);
     contract_.proof = reader.text("proof");
@@ -60,17 +60,6 @@ class ContractReader {
  private:
   void complain(const ConfigNode& at, const std::string& message, std::string_view remedy = "") {
     errors_.push_back(at.error(fmt::format("contract of {}: {}", fmt::join(contract_.kernels, ", "), message), std::string(remedy)));
-  }
-
-  // One glob, or a list of them.
-  void read_kernels(TableReader& reader) {
-    const ConfigNode* kernel = table_.find("kernel");
-    if (kernel == nullptr || kernel->kind != ConfigNode::Kind::array) {
-      const std::string glob = reader.text("kernel", true);
-      if (!glob.empty()) contract_.kernels = {glob};
-      return;
-    }
-    for (const ConfigNode* glob : reader.texts("kernel")) contract_.kernels.push_back(glob->text);
   }
 
   // Also of architectures that are not emulated: a contract may be for a GPU that somebody else has.

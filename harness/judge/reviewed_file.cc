@@ -20,6 +20,18 @@ std::vector<const ConfigNode*> reviewed_tables(const ConfigNode& file, std::stri
   return TableReader(file, errors).tables(key);
 }
 
+std::vector<std::string> kernel_globs(const ConfigNode& table, Errors& errors) {
+  TableReader reader(table, errors);
+  const ConfigNode* kernel = table.find("kernel");
+  std::vector<std::string> globs;
+  if (kernel != nullptr && kernel->kind == ConfigNode::Kind::array) {
+    for (const ConfigNode* glob : reader.texts("kernel")) globs.push_back(glob->text);
+  } else if (const std::string glob = reader.text("kernel", true); !glob.empty()) {
+    globs.push_back(glob);
+  }
+  return globs;
+}
+
 const ConfigNode* sub_table(const ConfigNode& table, std::string_view key, Errors& errors) {
   const ConfigNode* node = table.find(key);
   if (node == nullptr || node->kind == Kind::table) return node;

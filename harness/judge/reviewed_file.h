@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,6 +12,9 @@ namespace plumbline {
 
 // The [[key]] tables of a file that may hold nothing else but `schema = 1`.
 std::vector<const ConfigNode*> reviewed_tables(const ConfigNode& file, std::string_view key, Errors& errors);
+
+// `kernel` of a table, which must be there: one glob, or a list of them.
+std::vector<std::string> kernel_globs(const ConfigNode& table, Errors& errors);
 
 // A member that must be a table if it is there; nullptr if it is not.
 const ConfigNode* sub_table(const ConfigNode& table, std::string_view key, Errors& errors);

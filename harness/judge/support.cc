@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> support_keys{"kernel", "where", "reason"};
 
-using Condition = std::pair<std::string, std::vector<std::string>>;
+using Condition = SupportTable::Condition;
 
 class EntryReader {
  public:
@@ -27,7 +27,7 @@ class EntryReader {
     SupportTable::Entry entry;
     entry.file = table_.file;
     entry.line = table_.line;
-    entry.kernel = reader.text("kernel", true);
+    entry.kernels = kernel_globs(table_, errors_);
     entry.reason = reader.text("reason", true);
     // Without `where` the kernel takes nothing.
     if (const ConfigNode* where = sub_table(table_, "where", errors_)) entry.where = conditions(*where);
@@ -40,7 +40,11 @@ class EntryReader {
     reject_unknown_keys(where, known, errors_);
     std::vector<Condition> result;
     for (const auto& [field, node] : where.members) {
-      if (std::find(known.begin(), known.end(), field) != known.end()) result.emplace_back(field, values(field, node));
+      if (std::find(known.begin(), known.end(), field) == known.end()) continue;
+      constexpr std::array<std::string_view, 1> excluded_keys{"not"};
+      const ConfigNode* excluded = node.find("not");
+      if (excluded != nullptr) reject_unknown_keys(node, excluded_keys, errors_);
+      result.push_back({field, values(field, excluded == nullptr ? node : *excluded), excluded != nullptr});
     }
     return result;
   }
@@ -70,6 +74,10 @@ class EntryReader {
   Errors& errors_;
 };
 
+bool concerns(const SupportTable::Entry& entry, std::string_view kernel) {
+  return std::any_of(entry.kernels.begin(), entry.kernels.end(), [&](const std::string& glob) { return glob_match(glob, kernel); });
+}
+
 }  // namespace
 
 Result<SupportTable> SupportTable::read(const std::filesystem::path& path) {
@@ -85,16 +93,18 @@ Result<SupportTable> SupportTable::read(const std::filesystem::path& path) {
 }
 
 bool SupportTable::covers(std::string_view kernel) const {
-  return std::any_of(entries.begin(), entries.end(), [&](const Entry& entry) { return glob_match(entry.kernel, kernel); });
+  return std::any_of(entries.begin(), entries.end(), [&](const Entry& entry) { return concerns(entry, kernel); });
 }
 
 std::optional<std::string> SupportTable::unsupported(std::string_view kernel, const Problem& problem) const {
   const auto holds = [&](const Condition& condition) {
-    const auto& [field, values] = condition;
-    return std::any_of(values.begin(), values.end(), [&](const std::string& value) { return has_field(problem, field, value); });
+    const auto& values = condition.values;
+    const bool is_one =
+        std::any_of(values.begin(), values.end(), [&](const auto& value) { return has_field(problem, condition.field, value); });
+    return is_one != condition.is_negated;
   };
   for (const Entry& entry : entries) {
-    if (glob_match(entry.kernel, kernel) && std::all_of(entry.where.begin(), entry.where.end(), holds)) return entry.reason;
+    if (concerns(entry, kernel) && std::all_of(entry.where.begin(), entry.where.end(), holds)) return entry.reason;
   }
   return std::nullopt;
 }

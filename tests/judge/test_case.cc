@@ -158,14 +158,14 @@ TEST(JudgeCase, BadEndsAreTheirOwnVerdicts) {
 
 SupportTable refuses_bf16() {
   SupportTable table;
-  table.entries.push_back({"mine/*", {{"dtype", {"bf16"}}}, "takes no bf16", "support.toml", 1});
+  table.entries.push_back({{"mine/*"}, {{"dtype", {"bf16"}}}, "takes no bf16", "support.toml", 1});
   return table;
 }
 
 TEST(JudgeCase, RefusalIsComparedWithTheSupportTable) {
   const SupportTable refuses = refuses_bf16(), unknown;
   SupportTable accepts;
-  accepts.entries.push_back({"mine/*", {{"dtype", {"fp32"}}}, "takes no fp32", "support.toml", 1});
+  accepts.entries.push_back({{"mine/*"}, {{"dtype", {"fp32"}}}, "takes no fp32", "support.toml", 1});
   Outcome refused = passing();
   refused.status = Status::unsupported;
   refused.reason = "no bf16";

@@ -271,6 +271,9 @@ TEST(ReviewedContracts, PinTheCpuKernels) {
          {"cpu/flash_unpad", "cpu/flash_attended", "cpu/split_kv", "cpu/flash_tile32", "cpu/flash_tile128", "cpu/flash_lazy"}) {
       EXPECT_EQ(contracts->pinned_spec(kernel, problem), flash) << kernel;
     }
+    RoundingSpec base_2 = flash;
+    base_2.lse_base = 2;
+    EXPECT_EQ(contracts->pinned_spec("cpu/flash_lse2", problem), base_2);
     EXPECT_EQ(contracts->pinned_spec("cpu/naive", problem), naive);
     EXPECT_EQ(contracts->pinned_spec("cpu/flash_p32", problem), p32);
     EXPECT_EQ(contracts->pinned_spec("cpu/split_kv_16", problem), split_16);

@@ -51,6 +51,23 @@ TEST(Support, KnowsThatDtypesFollowThatOfQ) {
   EXPECT_TRUE(table->unsupported("k", problem));
 }
 
+TEST(Support, ListsOfKernelsAndExcludedValues) {
+  const auto table = read(
+      "[[unsupported]]\nkernel = [\"a/*\", \"b/one\"]\nreason = \"r\"\nwhere = { softcap = { not = 0 }, head_dim = { not = [64, 128] } "
+      "}\n");
+  ASSERT_TRUE(table) << to_string(table.error());
+  Problem capped;
+  capped.softcap = 30;
+  capped.head_dim_qk = capped.head_dim_vo = 96;
+  for (const char* kernel : {"a/x", "b/one"}) EXPECT_TRUE(table->unsupported(kernel, capped)) << kernel;
+  EXPECT_FALSE(table->unsupported("b/two", capped));
+  Problem usual = capped, plain = capped;
+  usual.head_dim_qk = usual.head_dim_vo = 128;
+  plain.softcap = 0;
+  EXPECT_FALSE(table->unsupported("a/x", usual));
+  EXPECT_FALSE(table->unsupported("a/x", plain));
+}
+
 TEST(Support, AllErrorsComeAtOnce) {
   const auto table = read(R"([[unsupported]]
 kernel = "k"
@@ -74,7 +91,7 @@ TEST(ReviewedSupport, OfTheCpuKernels) {
   fp32.dtype = DType::f32;
   ragged.layout = Layout::ragged;
   for (const char* kernel : {"cpu/naive", "cpu/flash", "cpu/flash_unpad", "cpu/flash_attended", "cpu/flash_denominator", "cpu/split_kv_16",
-                             "cpu/flash_tile32", "cpu/flash_tile128", "cpu/flash_lazy"}) {
+                             "cpu/flash_tile32", "cpu/flash_tile128", "cpu/flash_lazy", "cpu/flash_lse2"}) {
     EXPECT_TRUE(table->unsupported(kernel, fp32)) << kernel;
     EXPECT_FALSE(table->unsupported(kernel, bf16)) << kernel;
   }
