@@ -28,6 +28,7 @@ std::string displayed(const char* mangled) {
   for (const std::string space : {"plumbline::", "attention::"}) {
     for (std::size_t at = text.find(space); at != text.npos; at = text.find(space)) text.erase(at, space.size());
   }
+  for (std::size_t at = text.find("> >"); at != text.npos; at = text.find("> >")) text.erase(at + 1, 1);
   return text;
 }
 
