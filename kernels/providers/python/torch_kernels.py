@@ -169,7 +169,7 @@ for suffix, dtypes, spec in (("", HALF_DTYPES, FLASH_16_BIT_SPEC), ("_fp32", ("f
         name=f"sdpa_flash_lse{suffix}",
         dtypes=dtypes,
         layouts=foreign.PADDED,
-        masks=foreign.MASKS_AND_BITS,
+        masks=foreign.ALL_MASKS,
         window=True,
         framework="torch",
         spec=spec,
