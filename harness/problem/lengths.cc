@@ -13,6 +13,7 @@ struct Range {
 };
 
 Range range_of(Lengths law, std::int64_t sample, std::int64_t full) {
+  if (full == 0) return {0, 0};
   switch (law) {
     case Lengths::full:
       return {full, full};

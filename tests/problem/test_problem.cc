@@ -135,9 +135,9 @@ std::vector<std::string> complaints(std::string_view id) {
 }
 
 TEST(ProblemIdTest, EverythingWrongIsSaidAtOnce) {
-  EXPECT_THAT(complaints("bf17/b1-h8-s0-d64/maks=none/seed=x/law=normall/lse=false/lse=true"),
+  EXPECT_THAT(complaints("bf17/b1-h8-s99999999-d64/maks=none/seed=x/law=normall/lse=false/lse=true"),
               ElementsAre("dtype: \"bf17\" is not one of fp32, fp16, bf16, e4m3, e5m2; did you mean bf16?",
-                          AllOf(HasSubstr("seq_q: \"0\" is not an integer from 1 to 16777216"), HasSubstr("remedy: write it as")),
+                          AllOf(HasSubstr("seq_q: \"99999999\" is not an integer from 0 to 16777216"), HasSubstr("remedy: write it as")),
                           "unknown key \"maks\" in \"maks=none\"\n  remedy: did you mean mask?",
                           "seed: \"x\" is not an integer from 0 to 18446744073709551615", HasSubstr("did you mean normal?"),
                           "\"lse\" is given twice\n  remedy: keep one"));

@@ -43,7 +43,7 @@ exclude = [{}, { kernel = "cpu/x", mask = "nonne" }, 3]
                   StartsWith("suite.toml:8: \"flash\" is not a kernel | write provider/name"),
                   "suite.toml:9: heads takes one value here | lists go into product, zip or pairwise",
                   AllOf(StartsWith("suite.toml:9: dtype: \"bf17\" is not one of"), HasSubstr("did you mean bf16?")),
-                  StartsWith("suite.toml:10: seq: \"many\" is not an integer from 1 to"),
+                  StartsWith("suite.toml:10: seq: \"many\" is not an integer from 0 to"),
                   "suite.toml:10: mask has no values | list at least one, or remove the field",
                   StartsWith("suite.toml:11: zipped lists differ in length: seq has 1, seq_q has 2"),
                   StartsWith("suite.toml:11: zipped lists differ in length: seq has 1, seq_kv has 3"),
