@@ -15,7 +15,7 @@
 //                 that their weight is exactly 0 beside an even key
 //   negative_logits  z, but every logit lies 80 lower: the largest of a row is near -77
 //   ramp          the logit rises by 30 from the first key to the last, beside noise of 0.25: most tiles bring a new maximum
-//   extreme       Q = 32 z, K = 32 z: raw products of standard deviation 1024 sqrt(head_dim), some beyond fp16's 65504; logits of thousands
+//   extreme       z, but every raw product lies 65504 higher, the largest number of fp16: half of them are beyond it; logits of thousands
 //   near_ties     K = 4 c + 0.05 z, c one normal vector a key head: logits with a common part of deviation 4 that differ by 0.05
 // sink, needle and ramp depend on the sample's number of keys as well.
 //

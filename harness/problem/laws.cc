@@ -104,6 +104,11 @@ void set_negative_logits(const Problem& problem, HeadLaw& law) {
   std::fill_n(law.k.offset.begin(), shared, per_shared_dim(problem, shared, -80));
 }
 
+void set_extreme(const Problem& problem, HeadLaw& law) {
+  const std::size_t shared = share_dims(problem, law);
+  std::fill_n(law.k.offset.begin(), shared, 65504.0F / static_cast<float>(shared));
+}
+
 void set_ramp(const Problem& problem, std::int64_t length_kv, HeadLaw& law) {
   std::fill(law.k.gain.begin(), law.k.gain.end(), 0.25F);
   const std::size_t shared = share_dims(problem, law);
@@ -194,7 +199,8 @@ HeadLaw head_law(const Problem& problem, std::int64_t sample, std::int64_t head_
       set_ramp(problem, length_kv, law);
       break;
     case Law::extreme:
-      return qk(Noise::normal, 32, 32);
+      set_extreme(problem, law);
+      break;
     case Law::near_ties:
       set_near_ties(problem, sample, head_kv, law);
       break;

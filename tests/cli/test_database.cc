@@ -53,7 +53,7 @@ TEST_F(Database, AFullDiskEndsTheRunWhichIsResumed) {
     ~Unmount() { ::umount(disk.c_str()); }
   } const unmount{disk};
   ASSERT_EQ(run("--db disk/d.db").code, 0);
-  shell("dd if=/dev/zero of=disk/filler bs=4096 count=600; truncate -s -300K disk/filler");
+  shell("dd if=/dev/zero of=disk/filler bs=4096 count=600; truncate -s -120K disk/filler");
   const auto full = run("--db disk/d.db -j1");
   EXPECT_EQ(full.code, 3) << full.text;
   EXPECT_THAT(full.text, AllOf(HasSubstr((disk / "d.db").string()), HasSubstr("full"), HasSubstr("check space")));

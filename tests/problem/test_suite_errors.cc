@@ -67,7 +67,7 @@ TEST_F(SuiteErrorsTest, InvalidProblemsAreSaidOncePerGroup) {
   EXPECT_THAT(errors(group("product = { heads_q = [4, 5], heads_kv = [2], seq = [8, 16] }")),
               ElementsAre(AllOf(StartsWith("suite.toml:3: group \"g\" contains an invalid problem: heads_kv 2 does not divide heads_q 5"),
                                 HasSubstr("| change the values or drop the combination with exclude"))));
-  EXPECT_THAT(errors(group("set = { softcap = 3 }")), ElementsAre(HasSubstr("softcap 3 is not supported yet")));
+  EXPECT_THAT(errors(group("set = { mask = \"custom\", window = \"3,0\" }")), ElementsAre(HasSubstr("mask custom cannot have a window")));
 }
 
 TEST_F(SuiteErrorsTest, PairwiseWithNothingValid) {

@@ -16,7 +16,15 @@ constexpr std::array v_laws{VLaw::normal, VLaw::uniform, VLaw::large_mean, VLaw:
 constexpr std::array kernels{"cpu/naive", "cpu/flash", "cpu/flash_p32", "cpu/split_kv", "cpu/flash_denominator", "cpu/split_kv_16"};
 constexpr int kernels_with_fp32 = 2;      // flash_p32 and split_kv
 constexpr int judged_scores = 4 * 2 * 2;  // of flash, split_kv, flash_denominator, split_kv_16; two dtypes; shrink and temperature
-constexpr int problems_16_bit = 2 * 8 * 6 * 2, problems_fp32 = 8 * 6;
+constexpr int v_law_count = static_cast<int>(v_laws.size()), law_count = static_cast<int>(laws.size());
+constexpr int problems_16_bit = 2 * law_count * v_law_count * 2, problems_fp32 = law_count * v_law_count;
+
+// Beyond sigma: where |S| is large, S rounded to 16 bits takes few values, so that P's rounding is shared by keys that the cells, made of
+// the unrounded S, keep apart. With V constant and fp32 output a legal rms reached 7.4.
+bool is_beyond_sigma(std::string_view kernel, const Problem& problem) {
+  return kernel == "cpu/naive" && (problem.law == Law::extreme || problem.law == Law::negative_logits);
+}
+constexpr int beyond_sigma_16_bit = 2 * v_law_count * 2 * 2, beyond_sigma_fp32 = v_law_count * 2;
 
 // A legal retiling with the shape it is tried on.
 struct Retiling {
@@ -64,6 +72,7 @@ Plan plan_of(const Retiling& retiling) {
   Plan plan;
   for (const Problem& problem : problems(retiling)) {
     for (const char* kernel : kernels) {
+      if (is_beyond_sigma(kernel, problem)) continue;
       PlannedCase planned;
       planned.suite = "sigma";
       planned.group = retiling.name;
@@ -96,8 +105,8 @@ TEST_P(LegalKernels, RaiseNoAlarm) {
   expect_no_alarm(scores, GetParam().name);
   EXPECT_EQ(std::count_if(scores.begin(), scores.end(), [](const SuiteScore& score) { return score.status == "pass"; }), judged_scores);
 
-  const int refused = static_cast<int>(kernels.size() - kernels_with_fp32) * problems_fp32;
-  const int all = static_cast<int>(kernels.size()) * (problems_16_bit + problems_fp32);
+  const int refused = static_cast<int>(kernels.size() - kernels_with_fp32) * problems_fp32 - beyond_sigma_fp32;
+  const int all = static_cast<int>(kernels.size()) * (problems_16_bit + problems_fp32) - beyond_sigma_16_bit - beyond_sigma_fp32;
   EXPECT_EQ(count(session, Verdict::unsupported), refused);
   EXPECT_EQ(count(session, Verdict::fresh), all - refused);
   const auto nearest = std::max_element(session.outcomes().begin(), session.outcomes().end(), [](const auto& a, const auto& b) {
