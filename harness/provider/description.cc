@@ -2,8 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <nlohmann/json.hpp>
+#include <set>
 
 namespace plumbline {
 
@@ -43,6 +46,32 @@ class Checker {
     if (fault.empty()) fault = "description: " + fmt::format(format, std::forward<Args>(args)...);
   }
 };
+
+std::string shown(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c >= 0x7F; }, '?');
+  return text;
+}
+
+bool is_utf8(std::string_view text) {
+  try {
+    static_cast<void>(nlohmann::json(text).dump());
+    return true;
+  } catch (const nlohmann::json::exception&) {
+    return false;
+  }
+}
+
+std::string name_fault(std::string_view name) {
+  constexpr std::size_t longest = 128;
+  const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7F; };
+  if (name.empty()) return "is empty";
+  if (name.size() > longest) return fmt::format("has more than {} bytes", longest);
+  const bool usable = std::none_of(name.begin(), name.end(), is_control) && name.find('/') == std::string_view::npos &&
+                      !name.starts_with("device=") && is_utf8(name);
+  if (usable) return "";
+  return fmt::format("is \"{}\": a name is UTF-8 without control bytes and '/', and does not begin with device=", shown(std::string(name)));
+}
 
 void check_spec(Checker& check, const plumbline_rounding_spec& spec) {
   check.dtype("p_dtype", spec.p_dtype, false);
@@ -124,6 +153,22 @@ std::string description_fault(const plumbline_description& d) {
   check.minus_one_or_more("shared_memory_bytes", d.shared_memory_bytes);
   check.minus_one_or_more("stack_bytes_per_thread", d.stack_bytes_per_thread);
   return check.fault;
+}
+
+std::string names_fault(std::string_view provider, const std::vector<std::string>& kernels, const std::vector<std::string>& tensor_cores) {
+  if (const std::string fault = name_fault(provider); !fault.empty()) return fmt::format("the provider's name {}", fault);
+  if (tensor_cores.size() != kernels.size()) {
+    return fmt::format("{} kernels, and {} words that say whether they use tensor cores", kernels.size(), tensor_cores.size());
+  }
+  std::set<std::string_view> seen;
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    if (const std::string fault = name_fault(kernels[i]); !fault.empty()) return fmt::format("the name of kernel {} {}", i, fault);
+    if (!seen.insert(kernels[i]).second) return fmt::format("two kernels are called {}", kernels[i]);
+    if (const std::string& word = tensor_cores[i]; word != "on" && word != "off" && word != "none") {
+      return fmt::format(R"(tensor_cores of kernel {} is "{}", not "on", "off" or "none")", kernels[i], shown(word.substr(0, 80)));
+    }
+  }
+  return "";
 }
 
 Description to_description(const plumbline_description& d) {

@@ -47,6 +47,20 @@ void from_json(const nlohmann::json& json, plumbline_description& d) {
 
 namespace plumbline::protocol {
 
+void refuse_fractions(const nlohmann::json& json, const nlohmann::json& form) {
+  if (form.is_number_integer() && json.is_number_float()) {
+    throw nlohmann::json::type_error::create(302, "a whole number is expected, not " + json.dump(), &json);
+  }
+  if (form.is_object() && json.is_object()) {
+    for (const auto& [key, member] : form.items()) {
+      if (const auto found = json.find(key); found != json.end()) refuse_fractions(*found, member);
+    }
+  }
+  if (form.is_array() && !form.empty() && json.is_array()) {
+    for (const nlohmann::json& item : json) refuse_fractions(item, form.front());
+  }
+}
+
 void to_json(nlohmann::json& json, const HelloReply& r) {
   json = {{"reply", r.reply},       {"id", r.id},
           {"error", r.error},       {"remedy", r.remedy},

@@ -128,4 +128,26 @@ std::string to_line(const Message& message) {
   return nlohmann::json(message).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
 }
 
+// Throws nlohmann::json::type_error where `form` has a whole number and `json` a fraction or a power of ten: C++ leaves undefined what an
+// integer becomes of one that is too large. The first element of a list in `form` stands for all.
+void refuse_fractions(const nlohmann::json& json, const nlohmann::json& form);
+
+template <class Message>
+nlohmann::json form_of() {
+  return Message{};
+}
+template <>
+inline nlohmann::json form_of<RunRequest>() {
+  RunRequest request;
+  request.tensors = {{"", 0, {0}, {0}, 0, 0, 0, 0, ""}};
+  return request;
+}
+
+// Throws nlohmann::json::exception where it is no such message.
+template <class Message>
+Message read_message(const nlohmann::json& json) {
+  refuse_fractions(json, form_of<Message>());
+  return json.get<Message>();
+}
+
 }  // namespace plumbline::protocol

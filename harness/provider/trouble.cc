@@ -38,7 +38,7 @@ std::optional<std::string> crash_text(const std::string& line) {
   const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
   if (!json.is_object() || json.value("reply", nlohmann::json()) != "crash") return std::nullopt;
   try {
-    const auto crash = json.get<protocol::CrashReply>();
+    const auto crash = protocol::read_message<protocol::CrashReply>(json);
     return fmt::format("{} in {}{}{}", crash.signal, crash.phase, crash.where.empty() ? "" : ": ", crash.where);
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;

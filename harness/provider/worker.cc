@@ -74,7 +74,7 @@ ProcessWorker::Answer<Reply> ProcessWorker::ask(const Request& request, std::chr
     return tl::unexpected(std::move(trouble));
   }
   try {
-    auto reply = nlohmann::json::parse(*line).get<Reply>();
+    auto reply = protocol::read_message<Reply>(nlohmann::json::parse(*line));
     if (reply.reply == Reply{}.reply && reply.id == request.id) return reply;
   } catch (const nlohmann::json::exception&) {
   }
@@ -113,12 +113,10 @@ ProcessWorker::Answer<void> ProcessWorker::greet() {
                                   "use the plumbline-worker that was built with this plumbline"});
   }
   if (reply->tensor_cores.empty()) reply->tensor_cores.assign(reply->kernels.size(), "none");
-  if (reply->tensor_cores.size() != reply->kernels.size()) {
+  if (const std::string fault = names_fault(reply->provider, reply->kernels, reply->tensor_cores); !fault.empty()) {
     drop_process();
-    return tl::unexpected(Trouble{Status::error,
-                                  fmt::format("the worker names {} kernels and says of {} whether they use tensor cores",
-                                              reply->kernels.size(), reply->tensor_cores.size()),
-                                  "give one word a kernel in its hello, or none"});
+    return tl::unexpected(
+        Trouble{Status::error, fmt::format("the worker's hello: {}", fault), "correct the names that the provider gives"});
   }
   hello_ = {reply->provider, reply->version, {}, std::move(reply->tensor_cores)};
   for (const std::string& kernel : reply->kernels) hello_.kernels.push_back(reply->provider + "/" + kernel);
@@ -173,7 +171,7 @@ ProcessWorker::Answer<RunReply> ProcessWorker::to_reply(protocol::RunReply&& wir
     return reply;
   }
   try {
-    const auto description = wire.description.get<plumbline_description>();
+    const auto description = protocol::read_message<plumbline_description>(wire.description);
     if (std::string fault = description_fault(description); !fault.empty()) return tl::unexpected(Trouble{Status::error, fault, ""});
     reply.description = to_description(description);
   } catch (const nlohmann::json::exception& e) {

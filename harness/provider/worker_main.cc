@@ -131,9 +131,9 @@ int serve_all() {
     if (request == "quit") break;
     set_crash_request(message.at("id"));
     if (request == "hello") {
-      write_line(protocol::to_line(greet(message.get<protocol::HelloRequest>(), library)));
+      write_line(protocol::to_line(greet(protocol::read_message<protocol::HelloRequest>(message), library)));
     } else if (request == "run") {
-      write_line(protocol::to_line(serve(message.get<protocol::RunRequest>(), library)));
+      write_line(protocol::to_line(serve(protocol::read_message<protocol::RunRequest>(message), library)));
     } else {
       fmt::print(stderr, "plumbline-worker: no request is called \"{}\"\n", request);
       return 2;

@@ -92,6 +92,20 @@ TEST(Protocol, LaterFieldsMayBeAbsent) {
   EXPECT_EQ(hello.get<protocol::HelloReply>().tensor_cores, (std::vector<std::string>{"on", "off"}));
 }
 
+TEST(Protocol, AFractionIsNoWholeNumber) {
+  nlohmann::json reply = protocol::RunReply{};
+  EXPECT_NO_THROW(protocol::read_message<protocol::RunReply>(reply));
+  reply["workspace_bytes"] = 1e300;
+  EXPECT_THROW(protocol::read_message<protocol::RunReply>(reply), nlohmann::json::type_error);
+  nlohmann::json description = valid_description();
+  description["spec"]["qk_accumulator"]["fraction_bits"] = 0.5;
+  EXPECT_THROW(protocol::read_message<plumbline_description>(description), nlohmann::json::type_error);
+  nlohmann::json request = protocol::form_of<protocol::RunRequest>();
+  EXPECT_NO_THROW(protocol::read_message<protocol::RunRequest>(request));
+  request["tensors"][0]["extent"][0] = 1e40;
+  EXPECT_THROW(protocol::read_message<protocol::RunRequest>(request), nlohmann::json::type_error);
+}
+
 struct BadField {
   const char* message;
   std::function<void(plumbline_description&)> spoil;

@@ -219,6 +219,11 @@ const Kernel kernels[] = {
     {"allocate", [](const plumbline_plan&, const plumbline_tensors&, char* reason, size_t n) { return allocate_until_refused(reason, n); }},
     {"allocate_throw", [](const plumbline_plan&, const plumbline_tensors&, char*, size_t) -> plumbline_status { throw std::bad_alloc(); }},
     {"huge_workspace", run_ok, uint64_t{1} << 50},
+    {"workspace_of_2_63", run_ok, uint64_t{1} << 63},
+    {"workspace_of_all_bits", run_ok, ~uint64_t{0}},
+    {"no_plan", run_ok},
+    {"nan_description", run_ok},
+    {"lies_about_description", run_ok},
     {"write_before_out", [](const plumbline_plan& plan, const plumbline_tensors& t, char* reason,
                             size_t n) { return run_ok_and_write(plan, t, reason, n, bytes_of(t.out) - 3); }},
     {"write_behind_out", [](const plumbline_plan& plan, const plumbline_tensors& t, char* reason,
@@ -271,7 +276,17 @@ bool is(uint32_t kernel, const char* name) { return std::strcmp(kernels[kernel].
 
 // ---- The interface -----------------------------------------------------------------------------------------------------------------
 
-const char* kernel_name(uint32_t kernel) { return kernels[kernel].name; }
+const char* first_name = kernels[0].name;
+const char* kernel_name(uint32_t kernel) { return kernel == 0 ? first_name : kernels[kernel].name; }
+
+// A text that ends with the memory behind it, not with a NUL.
+const char* endless_text() {
+  constexpr size_t bytes = 1 << 20;
+  char* text = static_cast<char*>(std::malloc(bytes));
+  std::memset(text, 'x', bytes);
+  text[bytes - 1] = '\0';
+  return text;
+}
 
 plumbline_status query(uint32_t kernel, const plumbline_problem* problem, const plumbline_device* device, char* reason,
                        size_t reason_bytes) {
@@ -285,6 +300,7 @@ plumbline_status query(uint32_t kernel, const plumbline_problem* problem, const 
 
 plumbline_status prepare(uint32_t kernel, const plumbline_problem* problem, const plumbline_tensors*, const plumbline_device* device,
                          plumbline_plan** plan, uint64_t* workspace_bytes, char*, size_t) {
+  if (is(kernel, "no_plan")) return PLUMBLINE_OK;
   *plan = new plumbline_plan{kernel, *problem, *device};
   *workspace_bytes = kernels[kernel].workspace_bytes;
   return PLUMBLINE_OK;
@@ -316,6 +332,8 @@ plumbline_status describe(const plumbline_plan* plan, plumbline_description* d) 
   d->shared_memory_bytes = d->stack_bytes_per_thread = -1;
   std::snprintf(d->device_arch, sizeof d->device_arch, "%s", arch.c_str());
   if (is(plan->kernel, "garbage_description")) d->spec.p_dtype = 77;
+  if (is(plan->kernel, "nan_description")) d->spec.exp2_rel_error = std::nan("");
+  if (is(plan->kernel, "lies_about_description")) d->struct_size = d->spec.struct_size = d->promises.struct_size = ~uint32_t{0};
   if (is(plan->kernel, "endless_description")) std::memset(d->launched, 'x', sizeof d->launched);
   return PLUMBLINE_OK;
 }
@@ -340,7 +358,9 @@ plumbline_provider provider{sizeof(plumbline_provider),
 }  // namespace
 
 // Options: "abi=N" claims version N, "size=N" that many bytes, "null" refuses, "host" has no device, "crash_on_load", "throw_on_load",
-// "tensor_cores=WORD" of the first kernel, "arch=NAME" that it ran on.
+// "tensor_cores=WORD" of the first kernel, "arch=NAME" that it ran on, "kernels=N" claims N kernels, "kernel_name=TEXT" is the first one's
+// ("null": none, "endless": a MiB of x, "bytes": no UTF-8), likewise "name=TEXT" the provider's, "memory_size=N" of the device's functions,
+// "memory_null".
 const plumbline_provider* plumbline_get_provider(uint32_t, const char* options) {
   const std::string option = options;
   if (option == "null") return nullptr;
@@ -350,6 +370,18 @@ const plumbline_provider* plumbline_get_provider(uint32_t, const char* options) 
   if (option.starts_with("abi=")) provider.abi_version = static_cast<uint32_t>(std::stoul(option.substr(4)));
   if (option.starts_with("size=")) provider.struct_size = static_cast<uint32_t>(std::stoul(option.substr(5)));
   if (option.starts_with("tensor_cores=")) first_tensor_cores = strdup(option.c_str() + 13);
+  if (option.starts_with("kernels=")) provider.kernel_count = static_cast<uint32_t>(std::stoul(option.substr(8)));
+  const auto text = [&](size_t at) -> const char* {
+    const std::string value = option.substr(at);
+    if (value == "null") return nullptr;
+    return value == "endless" ? endless_text() : value == "bytes" ? "\xff\xfe" : strdup(value.c_str());
+  };
+  if (option.starts_with("kernel_name=")) first_name = text(12);
+  if (option.starts_with("name=")) provider.name = text(5);
+  static plumbline_device_memory lying_memory = device_memory;
+  if (option.starts_with("memory_")) provider.memory = &lying_memory;
+  if (option.starts_with("memory_size=")) lying_memory.struct_size = static_cast<uint32_t>(std::stoul(option.substr(12)));
+  if (option == "memory_null") lying_memory.release = nullptr;
   if (option.starts_with("arch=")) arch = option.substr(5);
   return &provider;
 }

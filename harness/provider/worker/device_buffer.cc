@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,9 @@ void DeviceMemory::synchronize() const {
 
 DeviceBuffer::DeviceBuffer(const DeviceMemory& memory, std::string name, std::size_t bytes)
     : memory_(memory), name_(std::move(name)), bytes_(bytes) {
+  if (bytes > std::numeric_limits<std::size_t>::max() - 2 * fence_bytes) {
+    throw Stop{Status::out_of_memory, fmt::format("no device memory has {} bytes for {}", bytes, name_)};
+  }
   void* allocation = nullptr;
   check("allocate", Status::out_of_memory, fmt::format("allocation of {} bytes of device memory for {}", bytes, name_),
         [&] { return memory_.functions->allocate(memory_.device, bytes + 2 * fence_bytes, &allocation); });

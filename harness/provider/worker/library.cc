@@ -4,7 +4,9 @@
 #include <fmt/core.h>
 
 #include <cstddef>
+#include <cstring>
 
+#include "harness/provider/description.h"
 #include "harness/provider/worker/call.h"
 
 namespace plumbline {
@@ -28,6 +30,8 @@ plumbline_get_provider_function entry_point(const std::string& path) {
 // What the first release of this ABI version had; the fields behind it are optional.
 constexpr std::size_t required_bytes = offsetof(plumbline_provider, kernel_tensor_cores);
 
+constexpr std::uint32_t most_kernels = 65536;
+
 // Versions first: in another version the fields behind them may mean something else.
 void check_version(const std::string& path, const plumbline_provider& p) {
   if (p.abi_version != PLUMBLINE_ABI_VERSION) {
@@ -44,8 +48,8 @@ void check_fields(const std::string& path, const plumbline_provider& p) {
   const bool complete = p.name != nullptr && p.version != nullptr && p.kernel_name != nullptr && p.query != nullptr &&
                         p.prepare != nullptr && p.run != nullptr && p.describe != nullptr && p.destroy != nullptr;
   if (!complete) throw Stop{Status::error, fmt::format("{}: a field of its plumbline_provider is null", path)};
-  if (std::string_view(p.name).empty() || std::string_view(p.name).find('/') != std::string_view::npos) {
-    throw Stop{Status::error, fmt::format("{}: \"{}\" is no name for a provider", path, p.name)};
+  if (p.kernel_count > most_kernels) {
+    throw Stop{Status::error, fmt::format("{}: it claims {} kernels, more than {}", path, p.kernel_count, most_kernels)};
   }
   if (const auto* m = p.memory; m != nullptr) {
     if (m->struct_size < sizeof *m) {
@@ -59,13 +63,18 @@ void check_fields(const std::string& path, const plumbline_provider& p) {
   }
 }
 
+// A text of the provider's, as far as it can be a name: the rest of one that does not end is not looked at.
+std::string text_of(const char* text) {
+  constexpr std::size_t longest = 4096;
+  return text == nullptr ? "" : std::string(text, strnlen(text, longest));
+}
+
 // What the provider says, with "" for NULL: checked once its functions have returned, because an exception that leaves one of them is its
 // own.
 std::vector<std::string> kernel_names(const plumbline_provider& p) {
   std::vector<std::string> names;
   for (std::uint32_t i = 0; i < p.kernel_count; ++i) {
-    const char* const kernel = p.kernel_name(i);
-    names.emplace_back(kernel != nullptr ? kernel : "");
+    names.push_back(text_of(p.kernel_name(i)));
   }
   return names;
 }
@@ -74,21 +83,14 @@ std::vector<std::string> tensor_cores(const plumbline_provider& p) {
   std::vector<std::string> words(p.kernel_count, "none");
   const bool present = p.struct_size >= required_bytes + sizeof p.kernel_tensor_cores && p.kernel_tensor_cores != nullptr;
   for (std::uint32_t i = 0; present && i < p.kernel_count; ++i) {
-    const char* const word = p.kernel_tensor_cores(i);
-    words[i] = word != nullptr ? word : "";
+    words[i] = text_of(p.kernel_tensor_cores(i));
   }
   return words;
 }
 
-void check_kernels(const std::string& path, const ProviderLibrary& library) {
-  for (std::size_t i = 0; i < library.kernels.size(); ++i) {
-    const std::string &kernel = library.kernels[i], &word = library.tensor_cores[i];
-    if (kernel.empty() || kernel.find('/') != std::string::npos) {
-      throw Stop{Status::error, fmt::format("{}: kernel {} has no usable name", path, i)};
-    }
-    if (word != "on" && word != "off" && word != "none") {
-      throw Stop{Status::error, fmt::format(R"({}: tensor_cores of kernel {} is "{}", not "on", "off" or "none")", path, kernel, word)};
-    }
+void check_names(const std::string& path, const ProviderLibrary& library) {
+  if (const std::string fault = names_fault(library.name, library.kernels, library.tensor_cores); !fault.empty()) {
+    throw Stop{Status::error, fmt::format("{}: {}", path, fault)};
   }
 }
 
@@ -109,13 +111,13 @@ ProviderLibrary load_provider(const std::string& path, const std::string& option
   check_version(path, p);
   check_fields(path, p);
   call_provider("loading", [&](char*, std::size_t) {
-    library.name = p.name;
-    library.version = p.version;
+    library.name = text_of(p.name);
+    library.version = text_of(p.version);
     library.kernels = kernel_names(p);
     library.tensor_cores = tensor_cores(p);
     return PLUMBLINE_OK;
   });
-  check_kernels(path, library);
+  check_names(path, library);
   return library;
 }
 
