@@ -3,15 +3,65 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
-#include <sstream>
 
 #include "harness/problem/text.h"
 #define TOML_EXCEPTIONS 0
+// Its asserts fail on some files that are not TOML ("[$"), where without them it says what is wrong.
+#define TOML_ASSERT(condition) static_cast<void>(0)
 #include <toml++/toml.h>
 
 namespace plumbline {
 namespace {
+
+constexpr std::size_t most_bytes = std::size_t{16} << 20;
+constexpr int most_key_parts = 16;  // nesting by brackets is bounded by toml++, to 256
+
+// Behind the string that starts at `at`; a string of one line ends with it.
+std::size_t behind_string(std::string_view text, std::size_t at) {
+  const char quote = text[at];
+  const std::string triple(3, quote);
+  const bool long_string = text.substr(at, 3) == triple;
+  at += long_string ? 3 : 1;
+  while (at < text.size()) {
+    if (text[at] == '\\' && quote == '"') {
+      at += 2;
+    } else if (long_string && text.substr(at, 3) == triple) {
+      at += 3;
+      while (at < text.size() && text[at] == quote) ++at;  // quotes that belong to the string stand before the last three
+      return at;
+    } else if (!long_string && (text[at] == quote || text[at] == '\n')) {
+      return at + 1;
+    } else {
+      ++at;
+    }
+  }
+  return text.size();
+}
+
+// The line of the first dotted key with more parts than any key needs: toml++ 3.3 makes a table of each part, and tables nested without
+// bound overflow the stack when they are destroyed (toml++ 3.4 has a bound of its own). 0 = there is none.
+int line_of_endless_key(std::string_view text) {
+  int line = 1, dots = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    const std::size_t begin = at++;
+    if (c == '#') {
+      at = std::min(text.find('\n', begin), text.size());
+    } else if (c == '"' || c == '\'') {
+      at = std::min(behind_string(text, begin), text.size());
+      line += static_cast<int>(
+          std::count(text.begin() + static_cast<std::ptrdiff_t>(begin), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
+    } else if (c == '.') {
+      if (++dots >= most_key_parts) return line;
+    } else if (!is_plain_name({&c, 1}) && c != ' ' && c != '\t') {
+      dots = 0;
+      line += c == '\n';
+    }
+  }
+  return 0;
+}
 
 class Converter {
  public:
@@ -49,7 +99,7 @@ class Converter {
     for (const Member& member : members) {
       ConfigNode value = convert(*member.value);
       if (value.line == 0) value.line = static_cast<int>(member.place.line);  // tables that only a dotted key implies
-      result.members.emplace_back(std::string(member.key), std::move(value));
+      result.members.push_back({std::string(member.key), std::move(value)});
     }
   }
 
@@ -88,6 +138,10 @@ const ConfigNode* ConfigNode::find(std::string_view key) const {
 }
 
 Result<ConfigNode> parse_config(std::string_view text, const std::string& file_name) {
+  if (const int line = line_of_endless_key(text); line > 0) {
+    return fail(
+        {file_name, line, fmt::format("a key of more than {} parts", most_key_parts), "no table is nested as deep: shorten the key"});
+  }
   const toml::parse_result parsed = toml::parse(text, std::string_view(file_name));
   if (!parsed) {
     const toml::parse_error& error = parsed.error();
@@ -100,13 +154,21 @@ Result<ConfigNode> parse_config(std::string_view text, const std::string& file_n
 }
 
 Result<ConfigNode> read_config(const std::filesystem::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  std::ostringstream text;
+  const auto cannot = [&](const char* why, const char* remedy) { return fail({path.string(), 0, why, remedy}); };
   std::error_code ignored;
-  if (!stream || std::filesystem::is_directory(path, ignored) || !(text << stream.rdbuf() || stream.peek() == EOF)) {
-    return fail({path.string(), 0, "the file cannot be read", "check that it exists and that you may read it"});
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream || std::filesystem::is_directory(path, ignored)) {
+    return cannot("the file cannot be read", "check that it exists and that you may read it");
   }
-  return parse_config(text.str(), path.string());
+  std::string text;
+  std::array<char, 1 << 16> chunk;
+  while (stream && text.size() <= most_bytes) {  // a device or a pipe has no size to ask for
+    stream.read(chunk.data(), chunk.size());
+    text.append(chunk.data(), static_cast<std::size_t>(stream.gcount()));
+  }
+  if (stream.bad()) return cannot("the file cannot be read", "check that it exists and that you may read it");
+  if (text.size() > most_bytes) return cannot("the file has more than 16 MiB", "it is no file that people write: name another");
+  return parse_config(text, path.string());
 }
 
 void reject_unknown_keys(const ConfigNode& table, std::span<const std::string_view> known, Errors& errors) {

@@ -15,6 +15,7 @@ namespace plumbline {
 
 // One value of a TOML file. Tables keep the order in which their keys stand in the file.
 struct ConfigNode {
+  struct Member;
   enum class Kind { table, array, string, integer, real, boolean };
   Kind kind = Kind::table;
   int line = 0;
@@ -22,13 +23,18 @@ struct ConfigNode {
   std::string text;   // string value; for numbers and booleans their canonical spelling ("true", "128", "0.5")
   double number = 0;  // integer and real
   bool boolean = false;
-  std::vector<std::pair<std::string, ConfigNode>> members;  // table
-  std::vector<ConfigNode> items;                            // array (also arrays of tables)
+  std::vector<Member> members;    // table
+  std::vector<ConfigNode> items;  // array (also arrays of tables)
 
   const ConfigNode* find(std::string_view key) const;  // table member or nullptr
   bool is_scalar() const { return kind != Kind::table && kind != Kind::array; }
   // An error at this node.
   Error error(std::string message, std::string remedy = "") const { return {file, line, std::move(message), std::move(remedy)}; }
+};
+
+struct ConfigNode::Member {
+  std::string key;
+  ConfigNode value;
 };
 
 // Parses a file. A syntax error names file, line and what toml++ says; a missing file names the path.

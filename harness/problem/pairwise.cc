@@ -133,7 +133,7 @@ Combination fill_numbered(Combination partial, std::span<const std::size_t> size
 
 // The allowed filling of `pair` that covers most, among all fillings if they are few, else among random ones.
 std::optional<Combination> search_filling(const Combination& pair, std::span<const std::size_t> sizes, const OpenPairs& open,
-                                          const Allowed& allowed, Random& random) {
+                                          const Allowed& allowed, Random& random, std::size_t& tries_left) {
   const std::vector<std::size_t> dimensions = unset_dimensions(pair);
   std::size_t fillings = 1;
   for (const std::size_t d : dimensions) fillings = std::min(fillings * sizes[d], fillings_tried + 1);
@@ -141,7 +141,7 @@ std::optional<Combination> search_filling(const Combination& pair, std::span<con
 
   std::optional<Combination> best;
   std::size_t best_gain = 0;
-  for (std::size_t i = 0; i < std::min(fillings, fillings_tried); ++i) {
+  for (std::size_t i = 0; i < std::min(fillings, fillings_tried) && tries_left > 0; ++i, --tries_left) {
     Combination candidate = pair;
     if (all) {
       candidate = fill_numbered(std::move(candidate), sizes, dimensions, i);
@@ -158,10 +158,10 @@ std::optional<Combination> search_filling(const Combination& pair, std::span<con
 }
 
 std::optional<Combination> cover_pair(const Combination& pair, std::span<const std::size_t> sizes, const OpenPairs& open,
-                                      const Allowed& allowed, Random& random) {
+                                      const Allowed& allowed, Random& random, std::size_t& tries_left) {
   std::optional<Combination> best;
   std::size_t best_gain = 0;
-  for (int i = 0; i < candidates_per_row; ++i) {
+  for (int i = 0; i < candidates_per_row && tries_left > 0; ++i, --tries_left) {
     Combination candidate = fill_greedily(pair, sizes, open, random);
     const std::size_t gain = open.gain(candidate);
     if (gain > best_gain && allowed(candidate)) {
@@ -169,24 +169,29 @@ std::optional<Combination> cover_pair(const Combination& pair, std::span<const s
       best_gain = gain;
     }
   }
-  return best ? best : search_filling(pair, sizes, open, allowed, random);
+  return best ? best : search_filling(pair, sizes, open, allowed, random, tries_left);
 }
 
 }  // namespace
 
 std::vector<Combination> all_pairs(std::span<const std::size_t> sizes, const Allowed& allowed) {
+  std::size_t tries_left = static_cast<std::size_t>(-1);
+  return all_pairs(sizes, allowed, tries_left);
+}
+
+std::vector<Combination> all_pairs(std::span<const std::size_t> sizes, const Allowed& allowed, std::size_t& tries_left) {
   assert(std::find(sizes.begin(), sizes.end(), 0u) == sizes.end());
   std::vector<Combination> rows;
   if (sizes.size() < 2) {
-    for (std::size_t value = 0; value < (sizes.empty() ? 1 : sizes[0]); ++value) {
+    for (std::size_t value = 0; value < (sizes.empty() ? 1 : sizes[0]) && tries_left > 0; ++value, --tries_left) {
       if (Combination row(sizes.size(), value); allowed(row)) rows.push_back(std::move(row));
     }
     return rows;
   }
   OpenPairs open(sizes);
   Random random;
-  while (const auto pair = open.first()) {
-    const auto row = cover_pair(*pair, sizes, open, allowed, random);
+  for (auto pair = open.first(); pair && tries_left > 0; pair = open.first()) {
+    const auto row = cover_pair(*pair, sizes, open, allowed, random, tries_left);
     open.cover(row ? *row : *pair);  // a pair that nothing allowed contains is closed without a row
     if (row) rows.push_back(*row);
   }

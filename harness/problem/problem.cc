@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "harness/problem/recorded_inputs.h"
 #include "harness/problem/text.h"
@@ -146,8 +147,11 @@ Message set_real(Problem& problem, const RealField& field, std::string_view valu
 Message set_window(Problem& problem, std::string_view value) {
   const auto parts = split(value, ',');
   if (parts.size() != 2) return fmt::format("window: \"{}\" is not two integers \"left,right\" (-1 = unlimited)", value);
-  if (auto message = set_field(problem, "window_left", parts[0])) return message;
-  return set_field(problem, "window_right", parts[1]);
+  Problem changed = problem;  // a value that is refused changes nothing
+  if (auto message = set_field(changed, "window_left", parts[0])) return message;
+  if (auto message = set_field(changed, "window_right", parts[1])) return message;
+  problem = std::move(changed);
+  return std::nullopt;
 }
 
 Message set_lse(Problem& problem, std::string_view value) {

@@ -100,7 +100,7 @@ std::vector<Problem> expand_fixed(const ProblemSpace& space, const Problem& base
   return problems;
 }
 
-Expansion expand(const ProblemSpace& space, const Problem& base, std::string_view kernel) {
+Expansion expand(const ProblemSpace& space, const Problem& base, std::string_view kernel, std::size_t& tries_left) {
   Cursor cursor(space, base);
   Expansion result;
   result.used = cursor.nothing_used();
@@ -108,6 +108,7 @@ Expansion expand(const ProblemSpace& space, const Problem& base, std::string_vie
   for (const Dimension& dimension : space.pairwise) sizes.push_back(dimension.values.size());
 
   for_each_fixed(space, cursor, [&] {
+    if (tries_left == 0) return;
     std::vector<std::string> wrong;  // with the first invalid combination here
     const auto allowed = [&](const Combination& combination) {
       std::copy(combination.begin(), combination.end(), cursor.pairwise.begin());
@@ -117,7 +118,7 @@ Expansion expand(const ProblemSpace& space, const Problem& base, std::string_vie
       if (wrong.empty()) wrong = found;
       return found.empty();
     };
-    const std::vector<Combination> rows = all_pairs(sizes, allowed);
+    const std::vector<Combination> rows = all_pairs(sizes, allowed, tries_left);
     for (const Combination& row : rows) {
       std::copy(row.begin(), row.end(), cursor.pairwise.begin());
       cursor.mark_used(result.used);

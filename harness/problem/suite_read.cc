@@ -142,16 +142,27 @@ class SuiteReader {
     const std::vector<std::string> devices = read_devices(group, errors);
     head.tensor_cores = read_tensor_cores(group, errors);
     const ProblemSpace space = read_space(group, kernels, errors);
+    check_size(group, kernels.size() * devices.size(), space);
     if (errors.size() == errors_before) expand_group(group, head, kernels, devices, space, context.base);
+  }
+
+  static constexpr std::size_t most_cases = 100000;   // of a group, as far as they can be counted before they are expanded
+  static constexpr std::size_t most_tries = 1 << 18;  // combinations looked at, some seconds: most of them find cases
+
+  void check_size(const ConfigNode& group, std::size_t runs, const ProblemSpace& space) {
+    const std::size_t fixed = fixed_combinations(space, most_cases);
+    if (fixed > most_cases || fixed * std::min(runs, most_cases + 1) <= most_cases) return;  // read_space says the former
+    errors.push_back(group.error(fmt::format("kernels, devices, product and zip make more than {} cases", most_cases),
+                                 "shorten the lists, or split the group"));
   }
 
   void expand_group(const ConfigNode& group, const SuiteCase& head, const std::vector<std::string>& kernels,
                     const std::vector<std::string>& devices, const ProblemSpace& space, const Problem& base) {
     std::vector<std::string> invalid;
     std::vector<std::vector<bool>> used;
-    std::size_t problems = 0;
+    std::size_t problems = 0, tries_left = most_tries;
     for (const std::string& kernel : kernels) {
-      const Expansion expansion = expand(space, base, kernel);
+      const Expansion expansion = expand(space, base, kernel, tries_left);
       problems += expansion.problems.size();
       invalid.insert(invalid.end(), expansion.invalid.begin(), expansion.invalid.end());
       merge_used(used, expansion.used);
@@ -163,6 +174,12 @@ class SuiteReader {
     for (const std::string& sentence : sentences) {
       errors.push_back(group.error(fmt::format("group \"{}\" contains an invalid problem: {}", head.group, sentence),
                                    "change the values or drop the combination with exclude"));
+    }
+    if (tries_left == 0) {
+      errors.push_back(
+          group.error(fmt::format("group \"{}\": too few of the combinations of pairwise are valid to find all pairs", head.group),
+                      "correct the values that make them invalid, or split the group"));
+      return;
     }
     if (problems == 0 && invalid.empty()) {
       errors.push_back(

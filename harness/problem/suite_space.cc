@@ -42,8 +42,7 @@ void read_value(const std::string& key, const ConfigNode& value, Dimension& dime
   }
   Problem scratch;
   if (const auto message = set_field(scratch, key, value.text)) {
-    // The message of recorded inputs has its own remedy.
-    errors.push_back(value.error(*message, key == "inputs" ? "" : "write an allowed value"));
+    errors.push_back(value.error(*message, key == "inputs" ? "name a recorded file that can be read" : "write an allowed value"));
   } else {
     dimension.values.push_back(value.text);
   }
@@ -102,13 +101,17 @@ void check_given_once(const ProblemSpace& space, Errors& errors) {
   }
 }
 
-// A slip such as one list too many should say so instead of filling the memory.
+// A slip such as one list too many should say so instead of filling the memory, or searching for pairs all day.
 void check_size(const ConfigNode& owner, const ProblemSpace& space, Errors& errors) {
-  constexpr std::size_t most = 100000;
-  std::size_t count = space.zip.empty() ? 1 : space.zip.front().values.size();
-  for (const Dimension& dimension : space.product) count = std::min(count * dimension.values.size(), most + 1);
-  if (count > most) {
+  constexpr std::size_t most = 100000, most_paired = 256;
+  if (fixed_combinations(space, most) > most) {
     errors.push_back(owner.error(fmt::format("product and zip span more than {} combinations", most), "use pairwise, or split the group"));
+  }
+  std::size_t paired = 0;
+  for (const Dimension& dimension : space.pairwise) paired += dimension.values.size();
+  if (space.pairwise.size() > 1 && paired > most_paired) {
+    errors.push_back(owner.error(fmt::format("the lists of pairwise have {} values, more than {}", paired, most_paired),
+                                 "every pair of them has to occur: split the group"));
   }
 }
 
@@ -166,6 +169,12 @@ std::vector<Dimension> read_single_values(const ConfigNode& table, std::string_v
   }
   sort_canonically(values);
   return values;
+}
+
+std::size_t fixed_combinations(const ProblemSpace& space, std::size_t most) {
+  std::size_t count = space.zip.empty() ? 1 : std::min(space.zip.front().values.size(), most + 1);
+  for (const Dimension& dimension : space.product) count = std::min(count * dimension.values.size(), most + 1);
+  return count;
 }
 
 ProblemSpace read_space(const ConfigNode& owner, std::span<const std::string> kernels, Errors& errors) {

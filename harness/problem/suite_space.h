@@ -54,6 +54,10 @@ struct Expansion {
   std::vector<std::string> invalid;     // what is wrong with combinations that are invalid and not excluded, each sentence once
   std::vector<std::vector<bool>> used;  // [dimension of product, zip, pairwise in this order][value]: in at least one problem
 };
-Expansion expand(const ProblemSpace& space, const Problem& base, std::string_view kernel);
+// `tries_left` counts down the combinations that are looked at; at 0 the expansion is incomplete.
+Expansion expand(const ProblemSpace& space, const Problem& base, std::string_view kernel, std::size_t& tries_left);
+
+// How many combinations product and zip have; `most` + 1 where there are more than `most`.
+std::size_t fixed_combinations(const ProblemSpace& space, std::size_t most);
 
 }  // namespace plumbline

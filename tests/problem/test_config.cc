@@ -22,7 +22,7 @@ ConfigNode parse(std::string_view text) {
 
 std::vector<std::string> keys(const ConfigNode& table) {
   std::vector<std::string> names;
-  for (const auto& member : table.members) names.push_back(member.first);
+  for (const auto& member : table.members) names.push_back(member.key);
   return names;
 }
 
@@ -93,6 +93,59 @@ TEST(ConfigTest, UnknownKeys) {
   ASSERT_EQ(errors.size(), 2u);
   EXPECT_EQ(errors[0].to_string(), "test.toml:2: unknown key \"raeson\"\n  remedy: did you mean reason?");
   EXPECT_EQ(errors[1].to_string(), "test.toml:3: unknown key \"xyz\"\n  remedy: known are name, reason");
+}
+
+int line_of_refusal(const std::string& text) {
+  const auto parsed = parse_config(text, "test.toml");
+  EXPECT_FALSE(parsed.has_value()) << text.substr(0, 80);
+  if (parsed) return -1;
+  EXPECT_FALSE(parsed.error().front().remedy.empty());
+  return parsed.error().front().line;
+}
+
+std::string dotted(std::size_t parts) {
+  std::string key = "a";
+  while (--parts > 0) key += ".a";
+  return key;
+}
+
+// Each part is a table within the one before; destroying a few thousand of them overflows the stack.
+TEST(ConfigTest, KeysOfManyPartsAreRefused) {
+  EXPECT_EQ(parse(dotted(16) + " = 1\n").members.size(), 1u);
+  const std::string endless = dotted(200'000);
+  EXPECT_EQ(line_of_refusal("b = 1\n" + endless + " = 1\n"), 2);
+  EXPECT_EQ(line_of_refusal("[" + endless + "]\n"), 1);
+  EXPECT_EQ(line_of_refusal("b = { c = \"\"\"\n \\\" \"\n\"\"\", " + endless + " = 1 }\n"), 3);
+  EXPECT_EQ(line_of_refusal("b = \"#\"\nc = '\\'\nd = { \"x.y\" = 1, " + endless + " = 1 }\n"), 3);
+  std::string quoted = endless;
+  for (std::size_t at = quoted.size(); at-- > 0;) {
+    if (at % 20'000 == 0) quoted.replace(at, 1, "\"=\"");
+  }
+  EXPECT_EQ(line_of_refusal(quoted + " = 1\n"), 1);
+  // Neither are texts and comments, whatever they hold, nor many dots that are no key's.
+  parse("# ....................................\nb = \"....................................\"\nc = [0.1" + []() {
+    std::string more;
+    for (int i = 0; i < 50; ++i) more += ", 0.5";
+    return more;
+  }() + "]\n");
+}
+
+TEST(ConfigTest, NestingWithoutBoundIsRefused) {
+  EXPECT_EQ(line_of_refusal("a = " + std::string(100'000, '[') + "\n"), 1);
+  std::string tables = "a = ";
+  for (int i = 0; i < 100'000; ++i) tables += "{" + dotted(16) + " = ";
+  EXPECT_EQ(line_of_refusal(tables), 1);
+  tables = "a = ";
+  for (int i = 0; i < 250; ++i) tables += "{" + dotted(16) + " = ";
+  parse(tables + "1" + std::string(250, '}') + "\n");
+}
+
+TEST(ConfigTest, WhatTomlPlusPlusAssertsIsAnError) { EXPECT_EQ(line_of_refusal("a = 1\n[$[diff]]\n"), 2); }
+
+TEST(ConfigTest, FilesWithoutEndAreRefused) {
+  const auto parsed = read_config("/dev/zero");
+  ASSERT_FALSE(parsed.has_value());
+  EXPECT_THAT(parsed.error()[0].to_string(), HasSubstr("more than 16 MiB"));
 }
 
 }  // namespace

@@ -103,5 +103,15 @@ TEST(PairwiseTest, LargeSpacesWithRestrictions) {
   EXPECT_LE(rows.size(), 96u);
 }
 
+TEST(PairwiseTest, EndsWhenItHasTriedEnough) {
+  const Sizes sizes(10, 20);
+  std::size_t tries_left = 5000, tries = 0;
+  const auto rows = all_pairs(
+      sizes, [&](const Combination&) { return ++tries, false; }, tries_left);
+  EXPECT_TRUE(rows.empty());
+  EXPECT_EQ(tries_left, 0u);
+  EXPECT_LE(tries, 5000u);
+}
+
 }  // namespace
 }  // namespace plumbline

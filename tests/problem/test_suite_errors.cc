@@ -94,6 +94,22 @@ TEST_F(SuiteErrorsTest, TooManyCombinations) {
               ElementsAre(HasSubstr("product and zip span more than 100000 combinations")));
 }
 
+TEST_F(SuiteErrorsTest, ListsThatNobodyCanSearch) {
+  const auto numbers = [](int count) {
+    std::string list;
+    for (int i = 1; i <= count; ++i) list += std::to_string(i) + ", ";
+    return "[" + list + "]";
+  };
+  EXPECT_THAT(
+      errors(group("pairwise = { seed = " + numbers(200) + ", seq = " + numbers(100) + " }")),
+      ElementsAre("suite.toml:3: the lists of pairwise have 300 values, more than 256 | every pair of them has to occur: split the group"));
+  EXPECT_THAT(errors(group("product = { seed = " + numbers(300) + ", seq = " + numbers(200) + " }")),
+              ElementsAre(HasSubstr("kernels, devices, product and zip make more than 100000 cases")));
+  EXPECT_THAT(errors(group("set = { heads_q = 5, heads_kv = 2 }\npairwise = { seed = " + numbers(40) + ", seq = " + numbers(40) +
+                           ", batch = " + numbers(40) + ", page_size = " + numbers(40) + " }")),
+              testing::Contains(HasSubstr("too few of the combinations of pairwise are valid")));
+}
+
 TEST_F(SuiteErrorsTest, FileLevel) {
   EXPECT_THAT(errors("name = \"s\"\n"), ElementsAre(HasSubstr("schema is missing"), HasSubstr("the suite has no group, diff or include")));
   EXPECT_THAT(errors("schema = 2\nname = \"s\"\ngroup = 3\n"),
