@@ -14,6 +14,7 @@ namespace plumbline {
 namespace {
 
 constexpr std::array<std::string_view, 7> file_keys{"schema", "provider", "correct", "claims", "mutant", "breaker", "legal"};
+constexpr const char* unknown_kernel_remedy = "name the provider's library with --provider, or correct the name";
 constexpr std::array<std::string_view, 7> mutant_keys{"name", "class", "what", "zoo", "diagnosis", "needs", "modes"};
 
 std::string_view name_within(std::string_view kernel) { return kernel.substr(kernel.find('/') + 1); }
@@ -51,7 +52,7 @@ Mutant read_mutant(const ConfigNode& table, const Family& family, const std::vec
   if (!offers(offered, family, mutant.name) && !offers(offered, family, with_class)) {
     errors.push_back(
         table.error(fmt::format("no loaded provider has a kernel {0}/{1} or {0}/{2}", family.provider, mutant.name, with_class),
-                    "name the provider's library with --provider, or correct the name"));
+                    unknown_kernel_remedy));
   }
   if (!offers(offered, family, mutant.name)) mutant.name = with_class;
   return mutant;
@@ -62,7 +63,8 @@ Breaker read_breaker(const ConfigNode& table, const Family& family, const std::v
   TableReader reader(table, errors);
   Breaker breaker{reader.plain_name("name"), reader.text("breaks", true), reader.text("what", true)};
   if (!breaker.name.empty() && !offers(offered, family, breaker.name)) {
-    errors.push_back(table.error(fmt::format("no loaded provider has a kernel {}/{}", family.provider, breaker.name)));
+    errors.push_back(
+        table.error(fmt::format("no loaded provider has a kernel {}/{}", family.provider, breaker.name), unknown_kernel_remedy));
   }
   if (!breaker.breaks.empty() && std::find(invariance_names.begin(), invariance_names.end(), breaker.breaks) == invariance_names.end()) {
     errors.push_back(table.error(fmt::format("there is no invariance \"{}\"", breaker.breaks),
@@ -93,7 +95,7 @@ std::set<std::string, std::less<>> read_legal(const Family& family, const std::v
     const std::string name = of_table.plain_name("name");
     of_table.text("what", true);
     if (!name.empty() && !offers(offered, family, name)) {
-      errors.push_back(table->error(fmt::format("no loaded provider has a kernel {}/{}", family.provider, name)));
+      errors.push_back(table->error(fmt::format("no loaded provider has a kernel {}/{}", family.provider, name), unknown_kernel_remedy));
     }
     names.insert(name);
   }
@@ -137,7 +139,8 @@ void read_family(const ConfigNode& file, const std::vector<OfferedKernel>& offer
   for (const ConfigNode* table : reader.tables("mutant")) {
     Mutant mutant = read_mutant(*table, family, offered, errors);
     if (comes_in(mutants, mutant.name) || comes_in(catalogue.mutants, mutant.name)) {
-      errors.push_back(table->error(fmt::format("{} comes twice", mutant.name)));
+      errors.push_back(
+          table->error(fmt::format("{} comes twice", mutant.name), "names are told apart without their providers: rename one"));
     }
     mutants.push_back(std::move(mutant));
   }

@@ -79,9 +79,10 @@ class ContractReader {
   }
 
   void read_spec_field(const std::string& field, const ConfigNode& node) {
-    if (node.kind == ConfigNode::Kind::array) return complain(node, fmt::format("{} is not one value", field));
+    if (node.kind == ConfigNode::Kind::array)
+      return complain(node, fmt::format("{} is not one value", field), "write one value, or a table for an accumulator");
     const std::string text = node.kind == ConfigNode::Kind::table ? accumulator_text(node, errors_) : node.text;
-    if (const auto complaint = set_spec_field(spec_, field, text, Problem{})) return complain(node, *complaint);
+    if (const auto complaint = set_spec_field(spec_, field, text, Problem{})) return complain(node, *complaint, "write an allowed value");
     if (needs_proof(field, text) && contract_.proof.empty()) {
       complain(node, fmt::format("{} = {} widens sigma or the LSE scale by orders of magnitude and cites no proof", field, text),
                proof_remedy);

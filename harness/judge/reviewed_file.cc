@@ -44,7 +44,8 @@ std::optional<double> positive_number(const ConfigNode& table, std::string_view 
   if (node == nullptr) return std::nullopt;
   const bool is_number = node->kind == Kind::integer || node->kind == Kind::real;
   if (is_number && node->number > 0 && std::isfinite(node->number)) return node->number;
-  errors.push_back(node->error(fmt::format("{}: \"{}\" is not a finite number above 0", key, node->text)));
+  errors.push_back(node->error(fmt::format("{}: \"{}\" is not a finite number above 0", key, node->text),
+                               fmt::format("write {} = 6.5, without quotes", key)));
   return std::nullopt;
 }
 

@@ -51,7 +51,8 @@ class EntryReader {
 
   std::vector<std::string> values(const std::string& field, const ConfigNode& node) {
     if (node.kind != ConfigNode::Kind::array) return values(field, std::span(&node, 1));
-    if (node.items.empty()) errors_.push_back(node.error(fmt::format("{} = [] matches nothing", field)));
+    if (node.items.empty())
+      errors_.push_back(node.error(fmt::format("{} = [] matches nothing", field), "list at least one value, or remove the field"));
     return values(field, node.items);
   }
 
@@ -60,9 +61,10 @@ class EntryReader {
     for (const ConfigNode& node : nodes) {
       Problem problem;
       if (!node.is_scalar()) {
-        errors_.push_back(node.error(fmt::format("{} is not a value or a list of values", field)));
+        errors_.push_back(node.error(fmt::format("{} is not a value or a list of values", field),
+                                     fmt::format("write {0} = value or {0} = [value, value]", field)));
       } else if (const auto complaint = set_field(problem, field, node.text)) {
-        errors_.push_back(node.error(*complaint));
+        errors_.push_back(node.error(*complaint, "write an allowed value"));
       } else {
         result.push_back(node.text);
       }

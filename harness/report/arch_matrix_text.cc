@@ -69,7 +69,8 @@ std::string first_differences(const ArchMatrix& matrix, const std::string& repro
 }  // namespace
 
 std::string reproduce_line(const ArchMatrix::Bits& bits, const std::string& reproduce_command) {
-  return fmt::format("{} --format json --case '{}' --case '{}'", reproduce_command, bits.first_case_a, bits.first_case_b);
+  return fmt::format("{} --format json --case {} --case {}", reproduce_command, shell_quoted(bits.first_case_a),
+                     shell_quoted(bits.first_case_b));
 }
 
 std::string first_difference(const ArchMatrix::Bits& bits, const std::string& reproduce_command) {

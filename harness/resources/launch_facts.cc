@@ -46,7 +46,8 @@ class FactsReader {
       return otherwise.value_or(0);
     }
     if (node->kind == Kind::integer && node->number >= least && node->number <= largest) return static_cast<int>(node->number);
-    errors_.push_back(node->error(fmt::format("{}: \"{}\" is not a whole number from {} to {}", key, node->text, least, largest)));
+    errors_.push_back(node->error(fmt::format("{}: \"{}\" is not a whole number from {} to {}", key, node->text, least, largest),
+                                  "write a number in that range"));
     return 0;
   }
 

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <optional>
-#include <regex>
 #include <tuple>
 
 #include "harness/problem/text.h"
@@ -34,13 +34,37 @@ std::size_t parameters_at(const std::string& text) {
   return found;
 }
 
-// The number before `unit` on this line, 0 where it does not stand there: "Used 84 registers, 1024 bytes smem".
-int amount(const std::string& line, const std::string& pattern) {
-  int sum = 0;
-  const std::regex expression(pattern);
-  for (std::sregex_iterator match(line.begin(), line.end(), expression), end; match != end; ++match)
-    sum += std::atoi((*match)[1].str().c_str());
-  return sum;
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// The sum of the numbers that stand before `unit` on this line: 1024 of "Used 84 registers, 1024 bytes smem" for " bytes smem". No figure
+// of a kernel reaches 2^30; what is larger counts as that.
+int amount(std::string_view line, std::string_view unit) {
+  constexpr std::int64_t most = 1 << 30;
+  std::int64_t sum = 0;
+  for (std::size_t end = line.find(unit); end != std::string_view::npos; end = line.find(unit, end + 1)) {
+    std::size_t begin = end;
+    while (begin > 0 && is_digit(line[begin - 1])) --begin;
+    if (begin < end) sum = std::min(sum + std::min(parse_integer(line.substr(begin, end - begin)).value_or(most), most), most);
+  }
+  return static_cast<int>(sum);
+}
+
+// What stands between `before` and `behind` on this line, if both do.
+std::optional<std::string> between(std::string_view line, std::string_view before, std::string_view behind) {
+  std::size_t begin = line.find(before);
+  if (begin == std::string_view::npos) return std::nullopt;
+  begin += before.size();
+  const std::size_t end = behind.empty() ? line.size() : line.find(behind, begin);
+  if (end == std::string_view::npos || end == begin) return std::nullopt;
+  return std::string(line.substr(begin, end - begin));
+}
+
+// "sm_90a"
+bool is_arch(std::string_view text) {
+  if (!text.starts_with("sm_")) return false;
+  text.remove_prefix(3);
+  if (!text.empty() && text.back() >= 'a' && text.back() <= 'z') text.remove_suffix(1);
+  return !text.empty() && text.size() <= 6 && std::all_of(text.begin(), text.end(), is_digit);
 }
 
 class Parser {
@@ -49,29 +73,30 @@ class Parser {
 
   void line(const std::string& text, int number) {
     number_ = number;
-    static const std::regex header("^# (source|toolkit): (.*)$"), entry("Compiling entry function '([^']+)' for '(sm_[0-9]+[a-z]?)'"),
-        properties("Function properties for ([^ ]+)$");
-    std::smatch match;
-    if (std::regex_search(text, match, header)) {
-      (match[1] == "source" ? report_.source : report_.toolkit) = match[2];
+    const auto kernel = between(text, "Compiling entry function '", "' for '"), arch = between(text, "' for '", "'");
+    const auto function = between(text, "Function properties for ", "");
+    if (text.starts_with("# source: ")) {
+      report_.source = text.substr(10);
+    } else if (text.starts_with("# toolkit: ")) {
+      report_.toolkit = text.substr(11);
     } else if (text.ends_with(" bytes gmem") || text.find(" bytes gmem, ") != std::string::npos) {  // begins an architecture, not yet named
       finish();
       arch_.clear();
-    } else if (std::regex_search(text, match, entry)) {
+    } else if (kernel && arch && is_arch(*arch)) {
       finish();
-      arch_ = match[2];
-      begin(match[1]);
-    } else if (std::regex_search(text, match, properties)) {
-      if (current_ && mangled_ == match[1]) return;  // of the kernel that is being compiled
+      arch_ = *arch;
+      begin(*kernel);
+    } else if (function && function->find(' ') == std::string::npos) {
+      if (current_ && mangled_ == *function) return;  // of the kernel that is being compiled
       finish();
       if (arch_.empty()) return complain("names a function before any kernel");
-      begin(match[1]);
+      begin(*function);
       is_device_function_ = true;
     } else if (text.find("bytes stack frame") != std::string::npos) {
       if (!current_) return complain("belongs to no function");
-      current_->stack_bytes = std::max(current_->stack_bytes, amount(text, "([0-9]+) bytes stack frame"));
-      current_->spill_store_bytes = amount(text, "([0-9]+) bytes spill stores");
-      current_->spill_load_bytes = amount(text, "([0-9]+) bytes spill loads");
+      current_->stack_bytes = std::max(current_->stack_bytes, amount(text, " bytes stack frame"));
+      current_->spill_store_bytes = amount(text, " bytes spill stores");
+      current_->spill_load_bytes = amount(text, " bytes spill loads");
     } else if (text.find(": Used ") != std::string::npos) {
       if (!current_ || is_device_function_) return complain("belongs to no kernel");
       used(text);
@@ -98,11 +123,11 @@ class Parser {
   }
 
   void used(const std::string& text) {
-    current_->registers = amount(text, "Used ([0-9]+) registers");
-    current_->barriers = amount(text, "used ([0-9]+) barriers");
-    current_->shared_bytes = amount(text, "([0-9]+) bytes smem");
-    current_->constant_bytes = amount(text, "([0-9]+) bytes cmem");
-    current_->stack_bytes = std::max(current_->stack_bytes, amount(text, "([0-9]+) bytes cumulative stack size"));
+    current_->registers = amount(text, " registers");
+    current_->barriers = amount(text, " barriers");
+    current_->shared_bytes = amount(text, " bytes smem");
+    current_->constant_bytes = amount(text, " bytes cmem");
+    current_->stack_bytes = std::max(current_->stack_bytes, amount(text, " bytes cumulative stack size"));
   }
 
   void finish() {
@@ -148,7 +173,12 @@ std::string display_name(const std::string& mangled) {
   return text;
 }
 
-int arch_number(std::string_view arch) { return std::atoi(std::string(arch.substr(std::min(arch.find('_') + 1, arch.size()))).c_str()); }
+int arch_number(std::string_view arch) {
+  arch.remove_prefix(std::min(arch.find('_') + 1, arch.size()));
+  int number = 0;
+  std::from_chars(arch.data(), arch.data() + arch.size(), number);
+  return std::max(number, 0);
+}
 
 Result<PtxasReport> parse_ptxas_report(std::string_view text, const std::string& file) {
   Parser parser(file);

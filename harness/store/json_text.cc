@@ -24,6 +24,12 @@ double parse_number(const json& value) {
   return text == "Infinity" ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity();
 }
 
+// json.get would make any integer of 1e300.
+std::int64_t whole_number(const json& value) {
+  if (!value.is_number_integer()) throw json::type_error::create(302, "a whole number is expected, not " + value.dump(), &value);
+  return value.get<std::int64_t>();
+}
+
 }  // namespace
 
 std::string findings_text(const std::vector<Finding>& findings) {
@@ -65,8 +71,8 @@ std::string per_head_text(const std::vector<DiffHead>& heads) {
 std::vector<DiffHead> parse_per_head(const std::string& text) {
   std::vector<DiffHead> heads;
   for (const json& item : json::parse(text)) {
-    heads.push_back({item.at(0).get<std::int64_t>(), item.at(1).get<std::int64_t>(), parse_number(item.at(2)), parse_number(item.at(3)),
-                     item.at(4).get<bool>()});
+    heads.push_back(
+        {whole_number(item.at(0)), whole_number(item.at(1)), parse_number(item.at(2)), parse_number(item.at(3)), item.at(4).get<bool>()});
   }
   return heads;
 }

@@ -32,6 +32,15 @@ std::string without_lines(const std::string& text, const std::string& part) {
   return kept;
 }
 
+TEST(PtxasReport, LinesOfAnyLength) {
+  const std::string name(1 << 20, 'x');
+  const PtxasReport report = parsed("# source: a.cu\n# toolkit: " + name + "\nptxas info    : Compiling entry function '" + name +
+                                    "' for 'sm_90'\nptxas info    : Used " + std::string(1 << 20, '9') + " registers\n");
+  ASSERT_EQ(report.kernels.size(), 1u);
+  EXPECT_EQ(report.kernels[0].kernel, name);
+  EXPECT_EQ(report.kernels[0].registers, 1 << 30);
+}
+
 TEST(PtxasReport, SpillsByArchitecture) {
   const PtxasReport report = parsed(recorded::spilling_tile);
   EXPECT_EQ(report.source, "tests/resources/tile.cu");
