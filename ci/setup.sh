@@ -2,7 +2,8 @@
 # Installs everything plumbline builds with (Debian 12 packages). Idempotent; quick and quiet when nothing is missing.
 #   ci/setup.sh                     install what is missing (needs root or sudo)
 #   ci/setup.sh --python            also what Python kernels and the Python package need: .venv, pinned by ci/requirements.txt
-#   ci/setup.sh --check [--python]  list what is missing and exit 1; needs no root
+#   ci/setup.sh --fuzz              also what ci/fuzz.sh needs: clang with libFuzzer
+#   ci/setup.sh --check [--python] [--fuzz]  list what is missing and exit 1; needs no root
 set -euo pipefail
 ci="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 venv="$(dirname "$ci")/.venv"
@@ -14,17 +15,20 @@ packages=(
   gcovr clang-format clang-tidy
 )
 python_packages=(python3-venv python3-dev)
+fuzz_packages=(clang libclang-rt-14-dev)  # of one version: that of Debian 12's clang
 
-check=0 python=0
+check=0 python=0 fuzz=0
 for option in "$@"; do
   case "$option" in
-    -h | --help) sed -n '2,5p' "$0" | cut -c3-; exit 0 ;;
+    -h | --help) sed -n '2,6p' "$0" | cut -c3-; exit 0 ;;
     --check) check=1 ;;
     --python) python=1 ;;
+    --fuzz) fuzz=1 ;;
     *) echo "ci/setup.sh: unknown option $option (see --help)" >&2; exit 2 ;;
   esac
 done
 ((python)) && packages+=("${python_packages[@]}")
+((fuzz)) && packages+=("${fuzz_packages[@]}")
 
 missing=()
 for package in "${packages[@]}"; do
@@ -58,7 +62,7 @@ if ((check)); then
   ((${#missing[@]} + ${#requirements[@]} == 0)) && exit 0
   ((${#missing[@]})) && printf 'missing: %s\n' "${missing[@]}"
   ((${#requirements[@]})) && printf 'missing in .venv: %s\n' "${requirements[@]}"
-  ((${#missing[@]})) && echo "remedy: run ci/setup.sh$( ((python)) && echo " --python") as root, or apt-get install ${missing[*]}"
+  ((${#missing[@]})) && echo "remedy: run ci/setup.sh$( ((python)) && echo " --python")$( ((fuzz)) && echo " --fuzz") as root, or apt-get install ${missing[*]}"
   ((${#requirements[@]})) && echo "remedy: run ci/setup.sh --python (without root where no Debian package is missing)"
   exit 1
 fi

@@ -16,7 +16,7 @@ using testing::IsSupersetOf;
 
 const Suite& nightly() {
   static const Suite suite = [] {
-    auto read = read_suite(PLUMBLINE_NIGHTLY);
+    auto read = read_suite(PLUMBLINE_CASES "/nightly.toml");
     EXPECT_TRUE(read) << (read ? "" : to_string(read.error()));
     return read ? *read : Suite{};
   }();

@@ -1,0 +1,51 @@
+#include "harness/provider/description.h"
+#include "harness/provider/protocol.h"
+#include "harness/provider/trouble.h"
+#include "tests/fuzz/target.h"
+
+namespace plumbline::fuzz {
+namespace {
+
+// What is no such message throws what both sides catch; what is one survives being sent.
+template <class Message>
+void survives(const nlohmann::json& json) {
+  std::string line;
+  try {
+    line = protocol::to_line(protocol::read_message<Message>(json));
+  } catch (const nlohmann::json::exception&) {
+    return;
+  }
+  require(line.find('\n') == line.size() - 1, "a message is one line");
+  require(protocol::to_line(protocol::read_message<Message>(nlohmann::json::parse(line))) == line,
+          "a message survives being sent: " + line);
+}
+
+void description(const nlohmann::json& json) {
+  plumbline_description wire{};
+  try {
+    wire = protocol::read_message<plumbline_description>(json);
+  } catch (const nlohmann::json::exception&) {
+    return;
+  }
+  if (!description_fault(wire).empty()) return;
+  const Description read = to_description(wire);
+  const auto back = parse_spec_text(spec_text(read.spec));
+  require(back.has_value() && *back == read.spec, "a spec that is believed has a text");
+  require(!name(read.padding_policy).empty() && !name(read.promises.batch).empty(), "words that are believed have a name");
+}
+
+}  // namespace
+
+void messages(std::string_view input) {
+  crash_text(std::string(input));
+  const nlohmann::json json = nlohmann::json::parse(input, nullptr, false);
+  if (json.is_discarded()) return;
+  survives<protocol::HelloRequest>(json);
+  survives<protocol::HelloReply>(json);
+  survives<protocol::RunRequest>(json);
+  survives<protocol::RunReply>(json);
+  survives<protocol::CrashReply>(json);
+  description(json.is_object() && json.contains("description") ? json["description"] : json);
+}
+
+}  // namespace plumbline::fuzz

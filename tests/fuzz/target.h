@@ -1,0 +1,42 @@
+// Fuzz targets: one function for each parser of ours. libFuzzer calls it through entry.cc (ci/fuzz.sh); test_replay.cc calls it on the
+// seeds and on every input that once failed, in the ordinary build.
+#pragma once
+
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "harness/problem/error.h"
+
+namespace plumbline::fuzz {
+
+// Each takes any bytes and returns, or throws Failure where a promise does not hold.
+void suite(std::string_view input);        // a suite file; what it includes is missing
+void ids(std::string_view input);          // problem, case and device ids, single fields, globs
+void spec(std::string_view input);         // rounding specs and the fields that contracts pin
+void safetensors(std::string_view input);  // headers, and the facts of recorded inputs
+void dump(std::string_view input);         // safetensors files as `plumbline check` reads them
+void contracts(std::string_view input);    // contracts.toml and support.toml
+void catalogue(std::string_view input);    // mutants.toml and audit.toml
+void resources(std::string_view input);    // approved resources and launch facts
+void ptxas(std::string_view input);        // ptxas's report
+void messages(std::string_view input);     // lines between plumbline and its workers
+void stored(std::string_view input);       // JSON texts in the database
+
+class Failure : public std::logic_error {
+  using std::logic_error::logic_error;
+};
+inline void require(bool holds, const std::string& promise) {
+  if (!holds) throw Failure(promise);
+}
+
+// What a person needs of an error: the file, the line (unless `lines` says that the format has none), what is wrong and what to do.
+enum class Lines { known, none };
+void require_helpful(const Errors& errors, const std::string& file, Lines lines);
+
+// A file with these bytes, in a directory of this process that is its current directory from then on: readers that take a path find
+// nothing else in it. Overwritten by the next call.
+std::filesystem::path input_file(std::string_view input);
+
+}  // namespace plumbline::fuzz
