@@ -40,27 +40,37 @@ std::size_t behind_string(std::string_view text, std::size_t at) {
   return text.size();
 }
 
-// The line of the first dotted key with more parts than any key needs: toml++ 3.3 makes a table of each part, and tables nested without
-// bound overflow the stack when they are destroyed (toml++ 3.4 has a bound of its own). 0 = there is none.
-int line_of_endless_key(std::string_view text) {
+struct Fault {
+  int line;
+  std::string message, remedy;
+};
+
+// What toml++ 3.3 does not survive. It makes a table of each part of a dotted key, and tables nested without bound overflow the stack when
+// they are destroyed. Of a character that is not ASCII it asks whether it is a blank, and for most the code has no way out. TOML has
+// such characters in texts and comments only.
+std::optional<Fault> unreadable(std::string_view text) {
+  const std::string_view byte_order_mark = "\xEF\xBB\xBF";
   int line = 1, dots = 0;
-  for (std::size_t at = 0; at < text.size();) {
+  for (std::size_t at = text.starts_with(byte_order_mark) ? byte_order_mark.size() : 0; at < text.size();) {
     const char c = text[at];
     const std::size_t begin = at++;
     if (c == '#') {
       at = std::min(text.find('\n', begin), text.size());
     } else if (c == '"' || c == '\'') {
       at = std::min(behind_string(text, begin), text.size());
-      line += static_cast<int>(
-          std::count(text.begin() + static_cast<std::ptrdiff_t>(begin), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
+      line += static_cast<int>(std::ranges::count(text.substr(begin, at - begin), '\n'));
+    } else if (static_cast<unsigned char>(c) >= 0x80) {
+      return Fault{line, "a character that is not ASCII stands outside of quotes", "put it in quotes, or remove it"};
     } else if (c == '.') {
-      if (++dots >= most_key_parts) return line;
+      if (++dots >= most_key_parts) {
+        return Fault{line, fmt::format("a key of more than {} parts", most_key_parts), "no table is nested as deep: shorten the key"};
+      }
     } else if (!is_plain_name({&c, 1}) && c != ' ' && c != '\t') {
       dots = 0;
       line += c == '\n';
     }
   }
-  return 0;
+  return std::nullopt;
 }
 
 class Converter {
@@ -138,10 +148,7 @@ const ConfigNode* ConfigNode::find(std::string_view key) const {
 }
 
 Result<ConfigNode> parse_config(std::string_view text, const std::string& file_name) {
-  if (const int line = line_of_endless_key(text); line > 0) {
-    return fail(
-        {file_name, line, fmt::format("a key of more than {} parts", most_key_parts), "no table is nested as deep: shorten the key"});
-  }
+  if (const auto fault = unreadable(text)) return fail({file_name, fault->line, fault->message, fault->remedy});
   const toml::parse_result parsed = toml::parse(text, std::string_view(file_name));
   if (!parsed) {
     const toml::parse_error& error = parsed.error();

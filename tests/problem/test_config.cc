@@ -140,6 +140,13 @@ TEST(ConfigTest, NestingWithoutBoundIsRefused) {
   parse(tables + "1" + std::string(250, '}') + "\n");
 }
 
+TEST(ConfigTest, OtherCharactersThanAsciiStandInQuotes) {
+  EXPECT_EQ(line_of_refusal("a = 1\ndtyp\xC3\xA9 = 1\n"), 2);
+  EXPECT_EQ(line_of_refusal("a = 1\xC2\xA0\n"), 1);
+  EXPECT_EQ(line_of_refusal("a = 1\n\xFF\n"), 2);
+  EXPECT_EQ(parse("\xEF\xBB\xBF# \xC3\xA9\n\"\xC3\xA9\" = '\xD0\xBC'\n").members.front().value.text, "\xD0\xBC");
+}
+
 TEST(ConfigTest, WhatTomlPlusPlusAssertsIsAnError) { EXPECT_EQ(line_of_refusal("a = 1\n[$[diff]]\n"), 2); }
 
 TEST(ConfigTest, FilesWithoutEndAreRefused) {
