@@ -40,6 +40,11 @@ std::size_t behind_string(std::string_view text, std::size_t at) {
   return text.size();
 }
 
+// A quote amid a word is none that opens a text: toml++ reads on to the end of the word.
+bool begins_string(std::string_view text, std::size_t at) {
+  return at == 0 || std::string_view(" \t\n=.,[{").find(text[at - 1]) != std::string_view::npos;
+}
+
 struct Fault {
   int line;
   std::string message, remedy;
@@ -50,13 +55,14 @@ struct Fault {
 // such characters in texts and comments only.
 std::optional<Fault> unreadable(std::string_view text) {
   const std::string_view byte_order_mark = "\xEF\xBB\xBF";
+  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
   int line = 1, dots = 0;
-  for (std::size_t at = text.starts_with(byte_order_mark) ? byte_order_mark.size() : 0; at < text.size();) {
+  for (std::size_t at = 0; at < text.size();) {
     const char c = text[at];
     const std::size_t begin = at++;
     if (c == '#') {
       at = std::min(text.find('\n', begin), text.size());
-    } else if (c == '"' || c == '\'') {
+    } else if ((c == '"' || c == '\'') && begins_string(text, begin)) {
       at = std::min(behind_string(text, begin), text.size());
       line += static_cast<int>(std::ranges::count(text.substr(begin, at - begin), '\n'));
     } else if (static_cast<unsigned char>(c) >= 0x80) {

@@ -61,7 +61,7 @@ std::optional<std::string> between(std::string_view line, std::string_view befor
 
 // "sm_90a"
 bool is_arch(std::string_view text) {
-  if (!text.starts_with("sm_")) return false;
+  if (!text.starts_with("sm_") || arch_number(text) == 0) return false;
   text.remove_prefix(3);
   if (!text.empty() && text.back() >= 'a' && text.back() <= 'z') text.remove_suffix(1);
   return !text.empty() && text.size() <= 6 && std::all_of(text.begin(), text.end(), is_digit);

@@ -144,6 +144,7 @@ TEST(ConfigTest, OtherCharactersThanAsciiStandInQuotes) {
   EXPECT_EQ(line_of_refusal("a = 1\ndtyp\xC3\xA9 = 1\n"), 2);
   EXPECT_EQ(line_of_refusal("a = 1\xC2\xA0\n"), 1);
   EXPECT_EQ(line_of_refusal("a = 1\n\xFF\n"), 2);
+  EXPECT_EQ(line_of_refusal("a = 2\"b\xC3\xA9\"\n"), 1);
   EXPECT_EQ(parse("\xEF\xBB\xBF# \xC3\xA9\n\"\xC3\xA9\" = '\xD0\xBC'\n").members.front().value.text, "\xD0\xBC");
 }
 
