@@ -20,7 +20,7 @@ void contracts(std::string_view input) {
   if (const auto read = SupportTable::read(path)) {
     for (const SupportTable::Entry& entry : read->entries) {
       require(!entry.kernels.empty() && !entry.reason.empty(), "an entry has its kernel and its reason");
-      read->unsupported(entry.kernels, Problem{});
+      read->unsupported(entry.kernels.front(), Problem{});
     }
   } else {
     require_helpful(read.error(), path.string(), Lines::known);
