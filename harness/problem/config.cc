@@ -135,9 +135,12 @@ class Converter {
       result.kind = ConfigNode::Kind::boolean;
       result.text = boolean->get() ? "true" : "false";
       result.boolean = boolean->get();
+    } else if (const auto* date = node.as_date()) {
+      result.kind = ConfigNode::Kind::date;
+      result.text = fmt::format("{:04}-{:02}-{:02}", date->get().year, date->get().month, date->get().day);
     } else {
       result.kind = ConfigNode::Kind::string;
-      errors.push_back(result.error("dates and times have no meaning here", "put the value in quotes"));
+      errors.push_back(result.error("times have no meaning here", "put the value in quotes"));
     }
   }
 

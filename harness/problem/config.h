@@ -16,18 +16,19 @@ namespace plumbline {
 // One value of a TOML file. Tables keep the order in which their keys stand in the file.
 struct ConfigNode {
   struct Member;
-  enum class Kind { table, array, string, integer, real, boolean };
+  enum class Kind { table, array, string, integer, real, boolean, date };
   Kind kind = Kind::table;
   int line = 0;
   std::string file;
-  std::string text;   // string value; for numbers and booleans their canonical spelling ("true", "128", "0.5")
+  std::string text;   // string value; else the canonical spelling ("true", "128", "0.5", "2027-01-31")
   double number = 0;  // integer and real
   bool boolean = false;
   std::vector<Member> members;    // table
   std::vector<ConfigNode> items;  // array (also arrays of tables)
 
   const ConfigNode* find(std::string_view key) const;  // table member or nullptr
-  bool is_scalar() const { return kind != Kind::table && kind != Kind::array; }
+  // Dates stand apart: no field takes one.
+  bool is_scalar() const { return kind != Kind::table && kind != Kind::array && kind != Kind::date; }
   // An error at this node.
   Error error(std::string message, std::string remedy = "") const { return {file, line, std::move(message), std::move(remedy)}; }
 };

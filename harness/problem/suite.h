@@ -2,11 +2,13 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "harness/problem/config.h"
+#include "harness/problem/expected_failure.h"
 #include "harness/problem/problem.h"
 
 namespace plumbline {
@@ -28,6 +30,7 @@ struct SuiteCase {
   bool timed = false;
   std::string file;  // where the group stands
   int line = 0;
+  std::vector<std::shared_ptr<const FailureRule>> failures;  // that may cover it, in file order: the first that covers its kernel holds
 };
 
 // Two cases whose outputs are compared row by row: rows correspond by (sample, head, position from the end of the sample's keys), so the
@@ -54,11 +57,12 @@ struct Suite {
   std::vector<SuiteCase> cases;  // expanded, in file order, without duplicates (same kernel pattern, device, tensor_cores and problem)
   std::vector<SuiteDiff> diffs;
   std::vector<std::string> files;  // the suite file and everything it includes
+  bool redirected = false;         // other kernels or devices than the files name were put in place of theirs
 };
 
 // Reads and expands a suite with its includes. All semantic errors of all files come at once, each with file, line and remedy:
 // unknown keys, bad values, zipped lists of unequal length, missing reason, invalid problems, include cycles, a group that expands to
-// nothing, a listed value that no case has.
+// nothing, a listed value that no case has, an expected failure that no case can have.
 //
 // Order: kernels, devices, then product (its last field fastest), zip, pairwise; fields in the order of field_names(), never of the file.
 // Fields of `defaults` are set first; those of set, product, zip and pairwise then in the order of field_names(), so that
@@ -92,6 +96,16 @@ struct Suite {
 //   timed = false                        # true: both sides are timed, and the ratio is reported
 //   a = { kernel = "cpu/flash", seq_q = 512 }     # kernel (no glob), device or arch, tensor_cores, and fields that differ
 //   b = { kernel = "cpu/split_kv", seq_q = 1 }
+//
+//   [[expect_failure]]                   # cases of this file, or of what it includes, that are known to fail; sides of diffs too
+//   reason = "why it fails"
+//   issue = "https://…"                  # where the failure is tracked
+//   expires = 2027-01-31                 # from this day on (UTC) it counts again; also as a text
+//   kernels = ["cpu/flash"]              # globs
+//   groups = ["causal"]                  # optional: groups and diffs of these names
+//   match = { dtype = ["fp16", "bf16"], seq_kv = 65 }   # optional: cases that have one of the values of each field
+//   devices = ["cpu"]                    # optional, or arch; absent: all of them. Where two entries cover a case, the first holds;
+//                                        # those of included files come first
 Result<Suite> read_suite(const std::filesystem::path& path);
 
 struct CaseFilter {

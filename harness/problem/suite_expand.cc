@@ -80,13 +80,17 @@ void for_each_fixed(const ProblemSpace& space, Cursor& cursor, const Visit& visi
 bool is_excluded(const ProblemSpace& space, const Problem& problem, std::string_view kernel) {
   return std::any_of(space.exclude.begin(), space.exclude.end(), [&](const Exclusion& exclusion) {
     if (exclusion.kernel && !glob_match(*exclusion.kernel, kernel)) return false;
-    return std::all_of(exclusion.fields.begin(), exclusion.fields.end(), [&](const Dimension& field) {
-      return std::any_of(field.values.begin(), field.values.end(), [&](const auto& value) { return has_field(problem, field.key, value); });
-    });
+    return has_values(problem, exclusion.fields);
   });
 }
 
 }  // namespace
+
+bool has_values(const Problem& problem, const std::vector<Dimension>& fields) {
+  return std::all_of(fields.begin(), fields.end(), [&](const Dimension& field) {
+    return std::any_of(field.values.begin(), field.values.end(), [&](const auto& value) { return has_field(problem, field.key, value); });
+  });
+}
 
 Problem with_values(Problem problem, const std::vector<Dimension>& single_values) {
   for (const Dimension& dimension : single_values) assign(problem, dimension.key, dimension.values.front());

@@ -9,6 +9,7 @@
 
 #include "harness/problem/suite.h"
 #include "harness/problem/suite_devices.h"
+#include "harness/problem/suite_expect.h"
 #include "harness/problem/suite_space.h"
 #include "harness/problem/table_reader.h"
 #include "harness/problem/text.h"
@@ -44,7 +45,12 @@ class SuiteReader {
       errors.push_back(included_from->error(fmt::format("include cycle: {} is being read already", path.string()), "remove this include"));
       return;
     }
-    if (!read_files_.insert(identity).second) return;
+    if (!read_files_.insert(identity).second) {
+      const std::vector<Named> again = cases_of_file_[identity];  // what two files include belongs to both
+      named_.insert(named_.end(), again.begin(), again.end());
+      return;
+    }
+    const std::size_t first_named = named_.size();
     auto file = read_config(path);
     if (!file) {
       if (included_from)
@@ -56,6 +62,7 @@ class SuiteReader {
     open_files_.push_back(identity);
     read_file(*file, path);
     open_files_.pop_back();
+    cases_of_file_[identity] = {named_.begin() + static_cast<std::ptrdiff_t>(first_named), named_.end()};
   }
 
  private:
@@ -66,8 +73,10 @@ class SuiteReader {
   };
 
   void read_file(const ConfigNode& file, const fs::path& path) {
-    constexpr std::array<std::string_view, 8> known{"schema", "name", "description", "include", "defaults", "tier", "group", "diff"};
+    constexpr std::array<std::string_view, 9> known{"schema", "name",  "description", "include",       "defaults",
+                                                    "tier",   "group", "diff",        "expect_failure"};
     reject_unknown_keys(file, known, errors);
+    const std::size_t first_named = named_.size(), first_diff = suite.diffs.size();
     TableReader reader(file, errors);
     check_schema(file);
     FileContext context;
@@ -89,6 +98,9 @@ class SuiteReader {
     if (includes.empty() && !file.find("group") && !file.find("diff")) {
       errors.push_back(file.error("the suite has no group, diff or include", "add a [[group]]"));
     }
+    const bool expanded = errors.size() == errors_before;  // what a group with a mistake stands for is not known
+    const auto entries = read_expected_failures(file, errors);
+    if (expanded) expect_failures(entries, first_named, first_diff);
   }
 
   Tier read_tier(const ConfigNode& table, Tier otherwise) {
@@ -217,6 +229,7 @@ class SuiteReader {
     head.problem = problem;
     const std::string identity = fmt::format("{} {}", case_id(full_case(head)), fmt::join(head.tensor_cores, " "));
     const auto [found, is_new] = case_index_.try_emplace(identity, suite.cases.size());
+    named_.push_back({found->second, head.group});
     if (is_new) {
       suite.cases.push_back(std::move(head));
       return;
@@ -224,6 +237,26 @@ class SuiteReader {
     SuiteCase& standing = suite.cases[found->second];
     standing.timed = standing.timed || head.timed;
     standing.tier = std::min(standing.tier, head.tier);
+  }
+
+  // Hands each entry to the cases it may cover, of those named and diffs read since the file was begun.
+  void expect_failures(const std::vector<FailureEntry>& entries, std::size_t first_named, std::size_t first_diff) {
+    for (const FailureEntry& entry : entries) {
+      bool occurs = false;
+      const auto offer = [&](SuiteCase& c, const std::string& group) {
+        if (!concerns(entry, c, group)) return;
+        occurs = true;
+        if (std::find(c.failures.begin(), c.failures.end(), entry.rule) == c.failures.end()) c.failures.push_back(entry.rule);
+      };
+      for (std::size_t i = first_named; i < named_.size(); ++i) offer(suite.cases[named_[i].index], named_[i].group);
+      for (std::size_t i = first_diff; i < suite.diffs.size(); ++i) {
+        for (SuiteCase* side : {&suite.diffs[i].a, &suite.diffs[i].b}) offer(*side, suite.diffs[i].name);
+      }
+      if (occurs) continue;
+      errors.push_back(
+          entry.node->error("the expected failure occurs in no case",
+                            "correct kernels, groups, devices or match, or remove the entry; `plumbline list` shows the cases"));
+    }
   }
 
   struct Side {
@@ -297,11 +330,19 @@ class SuiteReader {
     return errors.size() == errors_before;
   }
 
+  // A case and a group that asks for it; the case itself may stand in an earlier group.
+  struct Named {
+    std::size_t index;
+    std::string group;
+  };
+
   static Case full_case(const SuiteCase& c) { return {c.kernel_pattern, c.device, c.problem}; }
 
   std::vector<std::string> open_files_;  // from the suite down to the file being read
   std::set<std::string> read_files_;
   std::unordered_map<std::string, std::size_t> case_index_;
+  std::vector<Named> named_;  // in the order in which files name them
+  std::map<std::string, std::vector<Named>> cases_of_file_;
 };
 
 // Files in the order in which they first complain, each from its first line to its last.

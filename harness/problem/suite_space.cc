@@ -67,13 +67,6 @@ std::vector<Dimension> read_lists(const ConfigNode& table, Errors& errors) {
   return dimensions;
 }
 
-std::vector<Dimension> read_list_table(const ConfigNode& owner, std::string_view name, Errors& errors) {
-  const ConfigNode* table = owner.find(name);
-  if (table == nullptr || !expect_table(*table, name, errors)) return {};
-  reject_unknown_fields(*table, errors, {});
-  return read_lists(*table, errors);
-}
-
 void check_zip(const std::vector<Dimension>& zip, Errors& errors) {
   for (const Dimension& dimension : zip) {
     if (dimension.values.size() == zip.front().values.size()) continue;
@@ -177,12 +170,19 @@ std::size_t fixed_combinations(const ProblemSpace& space, std::size_t most) {
   return count;
 }
 
+std::vector<Dimension> read_field_lists(const ConfigNode& owner, std::string_view name, Errors& errors) {
+  const ConfigNode* table = owner.find(name);
+  if (table == nullptr || !expect_table(*table, name, errors)) return {};
+  reject_unknown_fields(*table, errors, {});
+  return read_lists(*table, errors);
+}
+
 ProblemSpace read_space(const ConfigNode& owner, std::span<const std::string> kernels, Errors& errors) {
   ProblemSpace space;
   if (const ConfigNode* set = owner.find("set")) space.set = read_single_values(*set, "set", errors);
-  space.product = read_list_table(owner, "product", errors);
-  space.zip = read_list_table(owner, "zip", errors);
-  space.pairwise = read_list_table(owner, "pairwise", errors);
+  space.product = read_field_lists(owner, "product", errors);
+  space.zip = read_field_lists(owner, "zip", errors);
+  space.pairwise = read_field_lists(owner, "pairwise", errors);
   space.exclude = read_exclude(owner, kernels, errors);
   check_zip(space.zip, errors);
   check_given_once(space, errors);

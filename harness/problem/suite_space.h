@@ -38,8 +38,13 @@ struct ProblemSpace {
 // Reads the table `name` of single values (`set`, `defaults`). Keys in `also_known` are left to the caller.
 std::vector<Dimension> read_single_values(const ConfigNode& table, std::string_view name, Errors& errors,
                                           std::span<const std::string_view> also_known = {});
+// Reads the table `name` of `owner`: for each field a value or a list of them. Empty where there is no such table.
+std::vector<Dimension> read_field_lists(const ConfigNode& owner, std::string_view name, Errors& errors);
 // Reads those of the tables set, product, zip, pairwise and exclude that `owner` has. `kernels` are the patterns that exclude may name.
 ProblemSpace read_space(const ConfigNode& owner, std::span<const std::string> kernels, Errors& errors);
+
+// Whether the problem has one of the values of each field.
+bool has_values(const Problem& problem, const std::vector<Dimension>& fields);
 
 // Problem fields set in canonical order, so that `heads` does not undo `heads_kv`. Does not validate.
 Problem with_values(Problem problem, const std::vector<Dimension>& single_values);

@@ -70,8 +70,8 @@ TEST(ConfigTest, SyntaxErrorsNameTheLine) {
   EXPECT_FALSE(parse_config("a = 1\na = 2\n", "twice.toml").has_value());
 }
 
-TEST(ConfigTest, DatesAreErrorsAllAtOnce) {
-  const auto parsed = parse_config("a = 1979-05-27\nb = [07:32:00]\n", "dates.toml");
+TEST(ConfigTest, TimesAreErrorsAllAtOnce) {
+  const auto parsed = parse_config("a = 1979-05-27T07:32:00Z\nb = [07:32:00]\n", "dates.toml");
   ASSERT_FALSE(parsed.has_value());
   ASSERT_EQ(parsed.error().size(), 2u);
   EXPECT_EQ(parsed.error()[1].line, 2);
