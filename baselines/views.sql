@@ -50,7 +50,8 @@ SELECT
   o.shared_memory_bytes, o.stack_bytes_per_thread,
   -- what ran
   b.build_id, b.launched, ds.spec AS declared_spec, o.padding_policy, o.promise_run_to_run, o.promise_batch, o.promise_layout,
-  o.promise_page, o.promise_split, o.promise_prefill_decode, o.promise_lse, o.saved_to, o.reused_from
+  o.promise_page, o.promise_split, o.promise_prefill_decode, o.promise_lse, o.saved_to, o.reused_from,
+  o.expected_issue, o.expected_expires, o.expected_reason
 FROM outcome AS o
 JOIN run AS r USING (run_id)
 JOIN machine_class AS m USING (machine_key)

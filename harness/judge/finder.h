@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "harness/judge/judge.h"
@@ -38,6 +39,9 @@ class Finder {
  private:
   Judgement judgement_{.verdict = Verdict::pass, .findings = {}, .percent_of_limit = 0, .nearest_statistic = {}, .notes = {}};
 };
+
+// The judgement of a case that is expected to fail; `today` as in JudgeInputs.
+Judgement judge_expected(Judgement judgement, const ExpectedFailure& expected, std::string_view today);
 
 // The verdict of a case that did not end well: crashed, timeout, out_of_memory, error.
 Verdict verdict_of(Status status);

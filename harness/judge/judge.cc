@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "harness/judge/finder.h"
 #include "harness/judge/past.h"
@@ -244,6 +245,10 @@ Verdict verdict_of(Status status) {
   return Verdict::error;
 }
 
-Judgement judge(const JudgeInputs& inputs) { return CaseJudge(inputs).run(); }
+Judgement judge(const JudgeInputs& inputs) {
+  Judgement judgement = CaseJudge(inputs).run();
+  const auto& expected = inputs.outcome->expected;
+  return expected && !inputs.today.empty() ? judge_expected(std::move(judgement), *expected, inputs.today) : judgement;
+}
 
 }  // namespace plumbline

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/judge/contract.h"
@@ -15,7 +16,8 @@ enum class Verdict {
   improved,
   fresh,
   unsupported,
-  changed,  // fine ("fresh" is spelled "new")
+  changed,           // fine ("fresh" is spelled "new")
+  expected_failure,  // fine: would be a failure, and its suite says so
   fail,
   regressed,
   crashed,
@@ -23,14 +25,15 @@ enum class Verdict {
   out_of_memory,
   error,
   support_mismatch,
-  mistrusted,  // exit 1
-  ambiguous,   // exit 5
+  mistrusted,
+  unexpected_pass,  // exit 1
+  ambiguous,        // exit 5
 };
 std::string_view name(Verdict verdict);
 std::optional<Verdict> parse_verdict(std::string_view text);
 bool is_failure(Verdict verdict);  // counts as exit 1
-// The one that stands when both apply: how a case ended, fail, support_mismatch, mistrusted, regressed, ambiguous, changed, improved,
-// fresh, unsupported, pass; the first of this order wins.
+// The one that stands when both apply: how a case ended, fail, support_mismatch, mistrusted, unexpected_pass, regressed, ambiguous,
+// expected_failure, changed, improved, fresh, unsupported, pass; the first of this order wins.
 Verdict worse_of(Verdict a, Verdict b);
 
 // The only place that decides an element or a statistic: false when `value` is NaN.
@@ -70,6 +73,7 @@ struct JudgeInputs {
   const SupportTable* support = nullptr;  // nullptr: support is not judged
   const Baseline* baseline = nullptr;     // nullptr: no past
   const TimeHistory* times = nullptr;
+  std::string_view today = {};  // "2027-01-30", in UTC: which expected failures have expired; "": none is looked at
 };
 Judgement judge(const JudgeInputs& inputs);
 Judgement judge_diff(const DiffOutcome& outcome);
@@ -89,6 +93,7 @@ struct SuiteScore {
   double value = 0, limit = 0;
   std::string status;  // "pass", "fail", "not judged: …"
 };
+// Leave out outcomes of verdict expected_failure: their errors are known to be no rounding.
 // `complete` false: a filter, a shard or an interruption left cases out, and nothing is judged. `baselines[i]` belongs to `outcomes[i]`
 // (nullptr = none).
 std::vector<SuiteScore> judge_suites(const std::vector<const Outcome*>& outcomes, const Contracts& contracts,

@@ -9,7 +9,7 @@ namespace plumbline {
 namespace {
 
 // Worst first: the order in which verdicts win.
-constexpr std::array<std::pair<Verdict, std::string_view>, 14> verdicts{{
+constexpr std::array<std::pair<Verdict, std::string_view>, 16> verdicts{{
     {Verdict::crashed, "crashed"},
     {Verdict::timeout, "timeout"},
     {Verdict::out_of_memory, "out_of_memory"},
@@ -17,8 +17,10 @@ constexpr std::array<std::pair<Verdict, std::string_view>, 14> verdicts{{
     {Verdict::fail, "fail"},
     {Verdict::support_mismatch, "support_mismatch"},
     {Verdict::mistrusted, "mistrusted"},
+    {Verdict::unexpected_pass, "unexpected_pass"},
     {Verdict::regressed, "regressed"},
     {Verdict::ambiguous, "ambiguous"},
+    {Verdict::expected_failure, "expected_failure"},
     {Verdict::changed, "changed"},
     {Verdict::improved, "improved"},
     {Verdict::fresh, "new"},

@@ -137,6 +137,7 @@ Measurement Measurer::measure_case(const PlannedCase& planned, ProblemState& sta
   outcome.tier = name(planned.tier);
   outcome.c = planned.c;
   outcome.case_id = planned.case_id;
+  outcome.expected = planned.expected;
   try {
     outcome.problem_digest = problem_digest(planned.c.problem);
     if (state.geometry == nullptr) state.geometry = std::make_shared<const Geometry>(planned.c.problem);

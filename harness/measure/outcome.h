@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/problem/expected_failure.h"
 #include "harness/provider/worker.h"
 #include "harness/reference/reference.h"
 
@@ -103,6 +104,7 @@ struct Outcome {
   // Case id of the same kernel and problem on another architecture whose outcome this is: not measured again, because the kernel uses no
   // tensor cores. "" where the case itself was measured.
   std::string reused_from;
+  std::optional<ExpectedFailure> expected = std::nullopt;  // what its suite says of it
 };
 
 // The architecture a case ran for, "sm_90": an emulated device names it, any other kernel may describe it; "" = the machine's own.

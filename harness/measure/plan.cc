@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "harness/provider/gpu_case.h"
@@ -65,6 +66,54 @@ class KernelChoice {
   std::set<std::tuple<std::string, int, std::string>> reported_;
 };
 
+// Expected failures of suites. A case is judged once, whichever groups and diffs ask for it, so what is expected of one is expected of all.
+// Entries that cover no case are errors, if the provider whose kernels they name is loaded: elsewhere nothing can be said about them.
+class Expectations {
+ public:
+  explicit Expectations(const std::vector<OfferedKernel>& kernels) : kernels_(kernels) {}
+
+  void add(const PlannedCase& c) {
+    if (c.expected) of_case_.try_emplace({c.suite, c.case_id}, *c.expected);
+  }
+
+  void hand_to(Plan& plan) const {
+    const auto hand = [&](PlannedCase& c) {
+      if (const auto found = of_case_.find({c.suite, c.case_id}); found != of_case_.end()) c.expected = found->second;
+    };
+    for (PlannedCase& c : plan.cases) hand(c);
+    for (PlannedDiff& d : plan.diffs) hand(d.a), hand(d.b);
+  }
+
+  void see(const SuiteCase& c, const std::vector<OfferedKernel>& found) {
+    for (const auto& rule : c.failures) {
+      auto at = std::find_if(used_.begin(), used_.end(), [&](const auto& entry) { return entry.first == rule.get(); });
+      if (at == used_.end()) at = used_.insert(at, {rule.get(), false});
+      at->second = at->second || std::any_of(found.begin(), found.end(), [&](const auto& k) { return rule->covers(k.name, c.device); });
+    }
+  }
+
+  void add_errors(Errors& errors) const {
+    for (const auto& [rule, used] : used_) {
+      if (used || !is_loaded(*rule)) continue;
+      errors.push_back({rule->what.file, rule->what.line,
+                        fmt::format("no case has a kernel that the expected failure names: {}", fmt::join(rule->kernels, ", ")),
+                        "correct its kernels, or remove the entry"});
+    }
+  }
+
+ private:
+  bool is_loaded(const FailureRule& rule) const {
+    return std::all_of(rule.kernels.begin(), rule.kernels.end(), [&](const std::string& glob) {
+      const std::string provider = glob.substr(0, glob.find('/') + 1);
+      return std::any_of(kernels_.begin(), kernels_.end(), [&](const auto& k) { return k.name.starts_with(provider); });
+    });
+  }
+
+  const std::vector<OfferedKernel>& kernels_;
+  std::vector<std::pair<const FailureRule*, bool>> used_;
+  std::map<std::pair<std::string, std::string>, ExpectedFailure> of_case_;  // by suite and case id
+};
+
 }  // namespace
 
 std::string missing_kernel_remedy(std::string_view pattern, const std::vector<OfferedKernel>& kernels) {
@@ -87,17 +136,24 @@ PlannedCase planned(const SuiteCase& from, const OfferedKernel& kernel) {
   PlannedCase to{from.suite, from.group, from.reason,        from.tier, Case{kernel.name, from.device, from.problem},
                  "",         from.timed, kernel.tensor_cores};
   to.case_id = case_id(to.c);
+  for (const auto& rule : from.failures) {
+    if (!to.expected && rule->covers(kernel.name, from.device)) to.expected = rule->what;
+  }
   return to;
 }
 
 Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<OfferedKernel>& kernels, const CaseFilter& filter) {
   Plan plan;
   KernelChoice choice(kernels);
+  Expectations expectations(kernels);
   std::set<std::pair<std::string, std::string>> seen;  // (suite, case id)
   for (const Suite& suite : suites) {
     for (const SuiteCase& c : suite.cases) {
-      for (const OfferedKernel& kernel : choice.of(c)) {
+      const std::vector<OfferedKernel> found = choice.of(c);
+      if (!suite.redirected) expectations.see(c, found);
+      for (const OfferedKernel& kernel : found) {
         PlannedCase p = planned(c, kernel);
+        expectations.add(p);
         if (!seen.insert({p.suite, p.case_id}).second || !selects_tier(filter, p.tier)) continue;
         if (!selects_name(filter, {p.suite + "/" + p.group + "/" + p.case_id, p.case_id})) {
           plan.partial = true;
@@ -108,8 +164,10 @@ Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<Offer
     }
     for (const SuiteDiff& d : suite.diffs) {
       const auto a = choice.of(d.a), b = choice.of(d.b);
+      if (!suite.redirected) expectations.see(d.a, a), expectations.see(d.b, b);
       if (a.empty() || b.empty()) continue;
       PlannedDiff p{d.suite, d.name, d.reason, d.tier, d.expect, planned(d.a, a.front()), planned(d.b, b.front())};
+      expectations.add(p.a), expectations.add(p.b);
       if (!selects_tier(filter, p.tier)) continue;
       if (!selects_name(filter, {p.suite + "/" + p.name, p.a.case_id, p.b.case_id})) {
         plan.partial = true;
@@ -118,12 +176,15 @@ Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<Offer
       }
     }
   }
+  if (choice.errors.empty()) expectations.add_errors(choice.errors);
   if (!choice.errors.empty()) return tl::unexpected(choice.errors);
+  expectations.hand_to(plan);
   return plan;
 }
 
 void use_kernels(std::vector<Suite>& suites, const std::vector<std::string>& globs) {
   for (Suite& suite : suites) {
+    suite.redirected = true;
     suite.diffs.clear();
     std::vector<SuiteCase> cases;
     for (const SuiteCase& c : suite.cases) {

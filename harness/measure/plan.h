@@ -1,6 +1,7 @@
 // From suites to the list of cases and diffs that a run measures.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,10 @@ struct PlannedCase {
   std::string case_id;
   bool timed = false;
   std::string tensor_cores = "none";  // of the kernel
+  std::optional<ExpectedFailure> expected = std::nullopt;
 };
 
-// A suite's case with its kernel known.
+// A suite's case with its kernel known, and with it whether the suite expects a failure.
 PlannedCase planned(const SuiteCase& from, const OfferedKernel& kernel);
 
 struct PlannedDiff {
@@ -45,7 +47,8 @@ struct Plan {
 // "suite/group/case id" and to the bare case id (a diff is matched by "suite/name" and by both of its case ids, and sharded by its first
 // case). On the CPU a pattern matches kernels of `emulated/` and `cuda/` only where it names that provider: "*/*" does not mean kernels
 // that refuse the CPU. A pattern that matches no kernel is an error that names the suite's line and the kernels there are, or how to get
-// those of `emulated/` and `cuda/`. A shard or a filter may leave nothing: an empty plan.
+// those of `emulated/` and `cuda/`. So is an expected failure for a kernel that its provider does not have or that no case asks for,
+// unless the suites were redirected. A shard or a filter may leave nothing: an empty plan.
 Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<OfferedKernel>& kernels, const CaseFilter& filter);
 
 // Lets other kernels run the suites' problems: every group's kernels become `globs`, of any tensor-core mode, and diffs, which name their

@@ -77,6 +77,7 @@ std::vector<SuiteDiff> moved_diffs(const std::vector<SuiteDiff>& diffs, const st
 Result<void> use_devices(std::vector<Suite>& suites, const std::vector<std::string>& devices) {
   if (auto checked = check_devices(devices); !checked || devices.empty()) return checked;
   for (Suite& suite : suites) {
+    suite.redirected = true;
     Cases cases;
     for (const SuiteCase& c : suite.cases) {
       for (const std::string& device : devices) cases.add(moved(c, device));

@@ -26,6 +26,7 @@ std::optional<Outcome> ArchReuse::reused(const PlannedCase& planned) const {
   outcome.tier = name(planned.tier);
   outcome.c = planned.c;
   outcome.case_id = planned.case_id;
+  outcome.expected = planned.expected;
   outcome.reused_from = first.case_id;
   if (!outcome.description.device_arch.empty()) outcome.description.device_arch = arch_of(outcome);
   outcome.peak_memory_bytes = -1;

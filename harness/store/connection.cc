@@ -31,7 +31,8 @@ struct Migration {
   std::string_view sql;
 };
 constexpr std::array migrations{Migration{1, schema_1_sql}, Migration{2, schema_2_sql}, Migration{3, schema_3_sql},
-                                Migration{4, schema_4_sql}, Migration{5, schema_5_sql}, Migration{6, schema_6_sql}};
+                                Migration{4, schema_4_sql}, Migration{5, schema_5_sql}, Migration{6, schema_6_sql},
+                                Migration{7, schema_7_sql}};
 static_assert(migrations.back().version == schema_version);
 
 std::optional<Error> refuse_identity(const fs::path& path, std::uint32_t file_application_id, std::int64_t user_version) {

@@ -183,6 +183,18 @@ void judgement_columns(Columns& columns, Row& judgement) {
   }
 }
 
+// `expected` is std::optional<ExpectedFailure>; every one has an issue.
+template <class Columns, class Row>
+void expected_columns(Columns& columns, Row& expected) {
+  ExpectedFailure e = expected.value_or(ExpectedFailure{});
+  columns("expected_issue", e.issue);
+  columns("expected_expires", e.expires);
+  columns("expected_reason", e.reason);
+  if constexpr (Columns::loading) {
+    if (!e.issue.empty()) expected = e;
+  }
+}
+
 // Everything of an outcome that is a column of its own row: not the case, the build and the specs, which other tables hold.
 template <class Columns, class Row>
 void outcome_columns(Columns& columns, Row& stored) {
@@ -219,6 +231,7 @@ void outcome_columns(Columns& columns, Row& stored) {
   columns("wall_ms", o.wall_ms);
   columns("saved_to", o.saved_to);
   columns("reused_from", o.reused_from);
+  expected_columns(columns, o.expected);
   judgement_columns(columns, stored.judgement);
 }
 

@@ -16,7 +16,7 @@
 namespace plumbline {
 
 inline constexpr std::int32_t application_id = 0x706C6D62;  // "plmb"
-inline constexpr int schema_version = 6;
+inline constexpr int schema_version = 7;
 
 // Declared identity of a kind of machine: the key of a series. What merely accompanies a run (compiler, library versions) is in RunInfo.
 struct MachineClass {

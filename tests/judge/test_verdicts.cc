@@ -6,10 +6,11 @@
 namespace plumbline {
 namespace {
 
-constexpr Verdict all_verdicts[] = {Verdict::pass,       Verdict::improved,      Verdict::fresh,     Verdict::unsupported,
-                                    Verdict::changed,    Verdict::fail,          Verdict::regressed, Verdict::crashed,
-                                    Verdict::timeout,    Verdict::out_of_memory, Verdict::error,     Verdict::support_mismatch,
-                                    Verdict::mistrusted, Verdict::ambiguous};
+constexpr Verdict all_verdicts[] = {
+    Verdict::pass,           Verdict::improved,         Verdict::fresh,      Verdict::unsupported, Verdict::changed,
+    Verdict::fail,           Verdict::regressed,        Verdict::crashed,    Verdict::timeout,     Verdict::out_of_memory,
+    Verdict::error,          Verdict::support_mismatch, Verdict::mistrusted, Verdict::ambiguous,   Verdict::expected_failure,
+    Verdict::unexpected_pass};
 
 TEST(Verdicts, HaveNamesThatParseBack) {
   for (const Verdict verdict : all_verdicts) EXPECT_EQ(parse_verdict(name(verdict)), verdict);
@@ -20,10 +21,22 @@ TEST(Verdicts, HaveNamesThatParseBack) {
 }
 
 TEST(Verdicts, TheWorseOneStands) {
-  constexpr Verdict worst_first[] = {
-      Verdict::crashed,          Verdict::timeout,    Verdict::out_of_memory, Verdict::error,     Verdict::fail,
-      Verdict::support_mismatch, Verdict::mistrusted, Verdict::regressed,     Verdict::ambiguous, Verdict::changed,
-      Verdict::improved,         Verdict::fresh,      Verdict::unsupported,   Verdict::pass};
+  constexpr Verdict worst_first[] = {Verdict::crashed,
+                                     Verdict::timeout,
+                                     Verdict::out_of_memory,
+                                     Verdict::error,
+                                     Verdict::fail,
+                                     Verdict::support_mismatch,
+                                     Verdict::mistrusted,
+                                     Verdict::unexpected_pass,
+                                     Verdict::regressed,
+                                     Verdict::ambiguous,
+                                     Verdict::expected_failure,
+                                     Verdict::changed,
+                                     Verdict::improved,
+                                     Verdict::fresh,
+                                     Verdict::unsupported,
+                                     Verdict::pass};
   for (std::size_t i = 0; i < std::size(worst_first); ++i) {
     for (std::size_t j = i; j < std::size(worst_first); ++j) {
       EXPECT_EQ(worse_of(worst_first[i], worst_first[j]), worst_first[i]);
@@ -34,9 +47,10 @@ TEST(Verdicts, TheWorseOneStands) {
 
 TEST(ExitCode, OfEachVerdictAlone) {
   const auto of = [](Verdict verdict) { return exit_code({verdict}, {}); };
-  for (const Verdict fine : {Verdict::pass, Verdict::improved, Verdict::fresh, Verdict::changed}) EXPECT_EQ(of(fine), 0) << fine;
+  for (const Verdict fine : {Verdict::pass, Verdict::improved, Verdict::fresh, Verdict::changed, Verdict::expected_failure})
+    EXPECT_EQ(of(fine), 0) << fine;
   for (const Verdict failure : {Verdict::fail, Verdict::regressed, Verdict::crashed, Verdict::timeout, Verdict::out_of_memory,
-                                Verdict::error, Verdict::support_mismatch, Verdict::mistrusted}) {
+                                Verdict::error, Verdict::support_mismatch, Verdict::mistrusted, Verdict::unexpected_pass}) {
     EXPECT_EQ(of(failure), 1) << failure;
     EXPECT_TRUE(is_failure(failure));
   }

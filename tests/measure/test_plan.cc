@@ -121,6 +121,67 @@ TEST(Plan, OtherKernelsRunTheSameProblems) {
   for (const auto& c : plan->cases) EXPECT_EQ(c.c.kernel, "mine/fast");
 }
 
+std::string expecting(const std::string& kernels_of_entry, const std::string& more = "") {
+  return R"(schema = 1
+name = "s"
+[[group]]
+name = "a"
+reason = "r"
+kernels = ["cpu/*"]
+set = { seq = 8 }
+[[diff]]
+name = "d"
+reason = "r"
+set = { seq = 8 }
+a = { kernel = "cpu/flash" }
+b = { kernel = "mine/fast" }
+[[expect_failure]]
+reason = "r"
+issue = "https://example.com/7"
+expires = 2027-01-31
+kernels = [")" +
+         kernels_of_entry + "\"]\n" + more;
+}
+
+TEST(Plan, ExpectedFailuresAreThoseOfTheKernelsOfAnEntry) {
+  const auto plan = make_plan({suite_from(expecting("cpu/flash_*"))}, kernels, {});
+  ASSERT_TRUE(plan) << to_string(plan.error());
+  ASSERT_EQ(plan->cases.size(), 2U);
+  EXPECT_EQ(plan->cases[0].expected, std::nullopt);
+  ASSERT_TRUE(plan->cases[1].expected);
+  EXPECT_EQ(plan->cases[1].c.kernel, "cpu/flash_p32");
+  EXPECT_EQ(plan->cases[1].expected->line, 14);
+}
+
+// A case that is a diff's side, too, is judged once, whichever is measured first.
+TEST(Plan, ASideOfADiffIsExpectedToDoAsTheCaseDoes) {
+  const auto of_case = make_plan({suite_from(expecting("cpu/flash", "groups = [\"a\"]\n"))}, kernels, {});
+  ASSERT_TRUE(of_case) << to_string(of_case.error());
+  EXPECT_TRUE(of_case->cases.at(0).expected);
+  EXPECT_TRUE(of_case->diffs.at(0).a.expected);
+  EXPECT_FALSE(of_case->diffs.at(0).b.expected);
+  const auto of_diff = make_plan({suite_from(expecting("*/*", "groups = [\"d\"]\n"))}, kernels, {});
+  ASSERT_TRUE(of_diff) << to_string(of_diff.error());
+  EXPECT_TRUE(of_diff->cases.at(0).expected);
+  EXPECT_FALSE(of_diff->cases.at(1).expected);
+  EXPECT_TRUE(of_diff->diffs.at(0).a.expected);
+  EXPECT_TRUE(of_diff->diffs.at(0).b.expected);
+}
+
+TEST(Plan, AnExpectedFailureOfNoKernelIsAnErrorWhereItsProviderIsLoaded) {
+  const auto unknown = make_plan({suite_from(expecting("cpu/flsh"))}, kernels, {});
+  ASSERT_FALSE(unknown);
+  ASSERT_EQ(unknown.error().size(), 1U);
+  EXPECT_EQ(unknown.error()[0].line, 14);
+  EXPECT_THAT(unknown.error()[0].message, testing::HasSubstr("no case has a kernel that the expected failure names: cpu/flsh"));
+  std::vector<Suite> suites{suite_from(expecting("cpu/flsh"))};
+  use_kernels(suites, {"mine/*"});
+  EXPECT_TRUE(make_plan(suites, kernels, {}));
+  std::string elsewhere = expecting("gpu/flash");
+  elsewhere.replace(elsewhere.find("cpu/*"), 5, "*/*");
+  EXPECT_TRUE(make_plan({suite_from(elsewhere)}, kernels, {}));
+}
+
 TEST(Plan, AFilterMayLeaveNothing) {
   CaseFilter filter;
   filter.match = {"no such case"};

@@ -50,7 +50,8 @@ class Reuse : public testing::Test {
 };
 
 TEST_F(Reuse, TheThirdArchitectureTakesOverTheFirstOnesOutcome) {
-  const PlannedCase third = planned_on("emulated:sm_90");
+  PlannedCase third = planned_on("emulated:sm_90");
+  third.expected = ExpectedFailure{"https://example.com/7", "2027-01-31", "r", "s.toml", 3};
   EXPECT_FALSE(reuse_.reused(third));
   EXPECT_EQ(add(planned_on("emulated:sm_80"), "d1").status, Status::ok);
   EXPECT_FALSE(reuse_.reused(third)) << "one more has to agree first";
@@ -62,6 +63,7 @@ TEST_F(Reuse, TheThirdArchitectureTakesOverTheFirstOnesOutcome) {
   EXPECT_EQ(arch_of(*reused), "sm_90");
   EXPECT_EQ(reused->suite, "pr of emulated:sm_90");
   EXPECT_EQ(reused->tier, "pr");
+  EXPECT_EQ(reused->expected, third.expected);  // its own, not the first one's
   EXPECT_EQ(reused->reused_from, planned_on("emulated:sm_80").case_id);
   EXPECT_EQ(reused->errors.peak, 3.5);
   EXPECT_EQ(reused->output_digest, "d1");

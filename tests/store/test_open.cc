@@ -131,6 +131,21 @@ TEST_F(Open, MigratesSchemaOne) {
   EXPECT_THAT(raw_sql(path_, "SELECT case_id, inputs FROM attention_case"), ElementsAre(ElementsAre("cpu/flash/bf16/b1-h1-s1-d64", "")));
 }
 
+// Outcomes of a release that knew no expected failures expect none.
+TEST_F(Open, MigratesStoredOutcomes) {
+  store_run(*open(), run_info(1), {passing()});
+  std::string undo = "DROP VIEW v_history; DROP VIEW v_latest; DROP VIEW v_support; DELETE FROM meta WHERE key = 'views';";
+  for (const char* column : {"issue", "expires", "reason"}) undo += fmt::format("ALTER TABLE outcome DROP COLUMN expected_{};", column);
+  raw_sql(path_, undo + "PRAGMA user_version = 6");
+  const auto outcomes = value_of(open()->outcomes(run_info(1).run_id));
+  EXPECT_EQ(raw_sql(path_, "PRAGMA user_version")[0][0], std::to_string(schema_version));
+  ASSERT_EQ(outcomes.size(), 1U);
+  EXPECT_EQ(outcomes[0].outcome.expected, std::nullopt);
+  EXPECT_EQ(outcomes[0].outcome.errors.peak, passing().outcome.errors.peak);
+  EXPECT_THAT(raw_sql(path_, "SELECT expected_issue, expected_expires, expected_reason FROM v_latest"),
+              ElementsAre(ElementsAre("", "", "")));
+}
+
 TEST_F(Open, OpeningAgainChangesNothing) {
   store_run(*open(), run_info(1), {passing()});
   const std::string before = read_file(path_);
@@ -170,10 +185,11 @@ TEST_F(Open, RefusesOtherPrograms) {
 
 TEST_F(Open, RefusesANewerSchema) {
   open();
-  raw_sql(path_, "PRAGMA user_version = 7");
+  raw_sql(path_, fmt::format("PRAGMA user_version = {}", schema_version + 1));
   EXPECT_THAT(
       refusal_that_leaves_no_trace(),
-      AllOf(HasSubstr(fmt::format("written by a newer plumbline (schema 7, this one knows {})", schema_version)), HasSubstr("upgrade")));
+      AllOf(HasSubstr(fmt::format("written by a newer plumbline (schema {}, this one knows {})", schema_version + 1, schema_version)),
+            HasSubstr("upgrade")));
   EXPECT_THAT(refusal_that_leaves_no_trace(true), HasSubstr("written by a newer plumbline"));
 }
 

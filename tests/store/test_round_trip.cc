@@ -59,7 +59,8 @@ void expect_equal(const Judgement& loaded, const Judgement& stored) {
 void expect_equal(const StoredOutcome& loaded, const StoredOutcome& stored) {
   const auto& [suite, group, tier, c, id, problem_digest, status, reason, description, workspace_bytes, errors, faults, worst,
                worst_statistic, location, head_rms, reference_rows, rows_total, widening, spec_judged, output_digest, repeat_checked,
-               repeat_equal, timed, time_ns, time_mad_ns, time_ratio, peak_memory_bytes, wall_ms, saved_to, reused_from] = loaded.outcome;
+               repeat_equal, timed, time_ns, time_mad_ns, time_ratio, peak_memory_bytes, wall_ms, saved_to, reused_from, expected] =
+      loaded.outcome;
   const Outcome& o = stored.outcome;
   EXPECT_EQ(std::tie(suite, group, tier, id, problem_digest, status, reason),
             std::tie(o.suite, o.group, o.tier, o.case_id, o.problem_digest, o.status, o.reason));
@@ -79,6 +80,7 @@ void expect_equal(const StoredOutcome& loaded, const StoredOutcome& stored) {
             std::tie(o.reference_rows, o.rows_total, o.widening, o.spec_judged, o.output_digest, o.repeat_checked, o.repeat_equal));
   EXPECT_EQ(std::tie(timed, time_ns, time_mad_ns, time_ratio, peak_memory_bytes, wall_ms, saved_to, reused_from),
             std::tie(o.timed, o.time_ns, o.time_mad_ns, o.time_ratio, o.peak_memory_bytes, o.wall_ms, o.saved_to, o.reused_from));
+  EXPECT_EQ(expected, o.expected);
   expect_equal(loaded.judgement, stored.judgement);
 }
 
@@ -252,6 +254,7 @@ class Arbitrary {
     if (flag()) o.peak_memory_bytes = below(1'000'000);
     o.wall_ms = real();
     o.saved_to = text();
+    if (flag()) o.expected = ExpectedFailure{"https://example.com/" + text(), text(), text(), "", 0};
     stored.judgement = judgement();
     return stored;
   }
