@@ -67,6 +67,7 @@ Result<void> add_run(JudgedRuns& judged, Store& store, const std::string& text) 
 }
 
 Result<void> judge_outcomes(JudgedRuns& judged, Store& store, const ReviewedText& text) {
+  const std::string day = today();
   for (std::size_t i = 0; i < judged.outcomes.size(); ++i) {
     auto& stored = judged.outcomes[i];
     auto times = store.time_history(stored.outcome.case_id, judged.runs.front().machine, judged.run_of[i]);
@@ -74,8 +75,9 @@ Result<void> judge_outcomes(JudgedRuns& judged, Store& store, const ReviewedText
     // Whether a regression is confirmed was found out while the run could still measure.
     const auto before = stored.judgement.verdict;
     auto judgement =
-        judge({&stored.outcome, &text.contracts, &text.support, judged.baselines[i] ? &*judged.baselines[i] : nullptr, &*times});
-    if (judgement.verdict == Verdict::regressed && before != Verdict::regressed && !is_failure(before)) judgement.verdict = before;
+        judge({&stored.outcome, &text.contracts, &text.support, judged.baselines[i] ? &*judged.baselines[i] : nullptr, &*times, day});
+    const bool was_confirmed = is_failure(before) || before == Verdict::expected_failure;  // nobody asks again where failure is expected
+    if (judgement.verdict == Verdict::regressed && !was_confirmed) judgement.verdict = before;
     stored.judgement = std::move(judgement);
     auto updated = store.update_judgement(judged.run_of[i], stored.outcome.suite, stored.outcome.case_id, stored.judgement);
     if (!updated) return updated;
@@ -95,9 +97,10 @@ Result<int> judge_runs(const JudgeOptions& options, Store& store, const Reviewed
   std::vector<const Baseline*> past;
   std::vector<Verdict> verdicts;
   for (std::size_t i = 0; i < judged.outcomes.size(); ++i) {
+    verdicts.push_back(judged.outcomes[i].judgement.verdict);
+    if (verdicts.back() == Verdict::expected_failure) continue;
     outcomes.push_back(&judged.outcomes[i].outcome);
     past.push_back(judged.baselines[i] ? &*judged.baselines[i] : nullptr);
-    verdicts.push_back(judged.outcomes[i].judgement.verdict);
   }
   for (const auto& diff : judged.diffs) verdicts.push_back(diff.judgement.verdict);
   const auto scores = judge_suites(outcomes, text.contracts, past, judged.complete && shards_make_the_whole(judged.runs));

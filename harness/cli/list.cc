@@ -4,6 +4,7 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
@@ -14,7 +15,7 @@ namespace {
 struct ListOptions {
   ProviderOptions providers;
   CaseOptions cases;
-  bool kernels = false, count = false;
+  bool kernels = false, count = false, expected = false;
   std::string format = "text";
 };
 
@@ -58,6 +59,47 @@ std::string as_text(const Plan& plan) {
   return text;
 }
 
+// Cases that a suite expects to fail, those of its diffs behind the others.
+std::vector<const PlannedCase*> expected_failures(const Plan& plan) {
+  std::vector<const PlannedCase*> found;
+  std::set<std::pair<std::string, std::string>> seen;
+  const auto add = [&](const PlannedCase& c) {
+    if (c.expected && seen.insert({c.suite, c.case_id}).second) found.push_back(&c);
+  };
+  for (const auto& c : plan.cases) add(c);
+  for (const auto& d : plan.diffs) add(d.a), add(d.b);
+  return found;
+}
+
+std::string expected_as_json(const std::vector<const PlannedCase*>& cases) {
+  nlohmann::ordered_json rows = nlohmann::json::array();
+  for (const auto* c : cases) {
+    const int days = days_left(*c->expected, today());
+    rows.push_back({{"suite", c->suite},
+                    {"group", c->group},
+                    {"case", c->case_id},
+                    {"issue", c->expected->issue},
+                    {"expires", c->expected->expires},
+                    {"days_left", days},
+                    {"expired", days <= 0},
+                    {"reason", c->expected->reason},
+                    {"file", c->expected->file},
+                    {"line", c->expected->line}});
+  }
+  return nlohmann::ordered_json{{"expected_failures", rows}}.dump(1) + "\n";
+}
+
+std::string expected_as_text(const std::vector<const PlannedCase*>& cases) {
+  std::vector<std::vector<std::string>> rows;
+  for (const auto* c : cases) {
+    const int days = days_left(*c->expected, today());
+    rows.push_back({fmt::format("{}/{}/{}", c->suite, c->group, c->case_id), c->expected->issue, c->expected->expires,
+                    days > 0 ? std::to_string(days) : "EXPIRED", c->expected->reason});
+  }
+  if (rows.empty()) return "no case is expected to fail\n";
+  return render_table({"suite/group/case", "issue", "expires", "days left", "reason"}, rows, output_style());
+}
+
 void print_kernels(const std::vector<ProviderInfo>& providers) {
   for (const auto& [library, hello] : providers) {
     for (std::size_t i = 0; i < hello.kernels.size(); ++i) {
@@ -84,7 +126,10 @@ int list(ListOptions& options) {
   if (!suites) return report_errors(suites.error(), exit_usage);
   auto plan = make_plan(*suites, offered_kernels(*providers), options.cases.filter);
   if (!plan) return report_errors(plan.error(), exit_usage);
-  if (options.count) {
+  if (options.expected) {
+    const auto cases = expected_failures(*plan);
+    fmt::print("{}", options.format == "json" ? expected_as_json(cases) : expected_as_text(cases));
+  } else if (options.count) {
     fmt::print("{}", counts(*plan));
   } else {
     fmt::print("{}", options.format == "json" ? as_json(*plan) : as_text(*plan));
@@ -100,11 +145,13 @@ void add_list(CLI::App& app, int& exit_code) {
   options->cases.add_to(*command);
   options->providers.add_to(*command);
   command->add_flag("--kernels", options->kernels, "List kernels instead");
-  command->add_flag("--count", options->count, "Count cases by suite and group");
+  auto* count = command->add_flag("--count", options->count, "Count cases by suite and group");
+  command->add_flag("--expected", options->expected, "List the cases that suites expect to fail, until when and why")->excludes(count);
   command->add_option("--format", options->format)->check(CLI::IsMember({"text", "json"}))->capture_default_str();
   command->footer(
-      "Examples:\n  plumbline list cases/smoke.toml\n  plumbline list cases/nightly.toml --count\n  plumbline list cases/pr.toml --device "
-      "emulated:sm_90\n  plumbline list --kernels");
+      "Examples:\n  plumbline list cases/smoke.toml\n  plumbline list cases/nightly.toml --count\n"
+      "  plumbline list cases/nightly.toml --expected\n  plumbline list cases/pr.toml --device emulated:sm_90\n"
+      "  plumbline list --kernels");
   command->callback([options, &exit_code] { exit_code = list(*options); });
 }
 

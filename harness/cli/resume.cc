@@ -35,7 +35,9 @@ std::string digest_of_file(const std::filesystem::path& path) {
 }
 
 std::string text_of(const PlannedCase& c) {
-  return canonical_text({c.suite, c.group, name(c.tier), c.case_id, c.timed ? "timed" : "", c.tensor_cores});
+  const ExpectedFailure expected = c.expected.value_or(ExpectedFailure{});
+  return canonical_text({c.suite, c.group, name(c.tier), c.case_id, c.timed ? "timed" : "", c.tensor_cores, expected.issue,
+                         expected.expires, expected.reason});
 }
 
 std::string plan_digest(const Plan& plan) {

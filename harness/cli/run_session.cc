@@ -56,6 +56,7 @@ void RunSession::judge_run(bool complete) {
   std::vector<const Outcome*> outcomes;
   std::vector<const Baseline*> baselines;
   for (const auto& stored : outcomes_) {
+    if (stored.judgement.verdict == Verdict::expected_failure) continue;
     outcomes.push_back(&stored.outcome);
     const auto& past = past_[stored.outcome.case_id];
     baselines.push_back(past.baseline ? &*past.baseline : nullptr);
@@ -93,7 +94,9 @@ RunSession::Past RunSession::past_of(const std::string& case_id) {
 }
 
 Judgement RunSession::judge_with_past(const Outcome& outcome, const Past& past) const {
-  return judge({&outcome, &text_.contracts, &text_.support, past.baseline ? &*past.baseline : nullptr, &past.times});
+  // By the day on which it was begun: a run that is resumed after midnight is judged as an undisturbed one.
+  const std::string_view day = std::string_view(run_.started_at).substr(0, 10);
+  return judge({&outcome, &text_.contracts, &text_.support, past.baseline ? &*past.baseline : nullptr, &past.times, day});
 }
 
 template <class Row>

@@ -221,6 +221,8 @@ std::string command_line() {
   return text;
 }
 
+std::string today() { return fmt::format("{:%F}", fmt::gmtime(std::time(nullptr))); }
+
 std::string reproduce_command(const RunInfo& run) {
   const auto versions = nlohmann::json::parse(run.versions_json, nullptr, false);
   return versions.is_object() ? versions.value("reproduce", "plumbline run") : "plumbline run";

@@ -87,6 +87,8 @@ Result<PlannedCase> plan_of_id(const std::string& id, const std::vector<OfferedK
 // `reproduce` starts the lines that repeat a case; it is stored, so that a later `show` prints lines that work.
 RunInfo this_run(const std::string& purpose, const std::string& shard, const std::string& reproduce,
                  const std::vector<std::string>& suites);
+// This day in UTC, "2027-01-31".
+std::string today();
 // What this_run stored of it.
 std::string reproduce_command(const RunInfo& run);
 // "plumbline", or the path it was called by where that is needed to find it.

@@ -10,6 +10,9 @@
 namespace plumbline {
 namespace {
 
+// An expected failure is no bad news, but who looks at it wants to know what fails.
+bool shows_failure(Verdict verdict) { return is_failure(verdict) || verdict == Verdict::expected_failure; }
+
 std::string nearest(const Judgement& judgement) {
   if (judgement.nearest_statistic.empty()) return "";
   return fmt::format("{} of the limit ({})", percent(judgement.percent_of_limit), judgement.nearest_statistic);
@@ -58,7 +61,7 @@ std::string measured_lines(const StoredOutcome& stored, const Style& style) {
   const Outcome& outcome = stored.outcome;
   std::string text;
   if (const std::string near = nearest(stored.judgement); !near.empty()) text += labelled("judged", near, style);
-  if (outcome.worst && is_failure(stored.judgement.verdict)) text += worst_lines(outcome, style);
+  if (outcome.worst && shows_failure(stored.judgement.verdict)) text += worst_lines(outcome, style);
   text += error_line(outcome, style);
   if (!outcome.location.kind.empty()) text += labelled("where", outcome.location.description, style);
   if (outcome.timed) {
@@ -105,7 +108,6 @@ std::string difference_lines(const DiffOutcome& diff, const Style& style) {
 
 std::string render_case(const StoredOutcome& stored, const std::string& reproduce_command, const Style& style) {
   const auto& [outcome, judgement] = stored;
-  const bool failed = is_failure(judgement.verdict);
   std::string text = fmt::format("{}  {}\n", coloured(name(judgement.verdict), judgement.verdict, style), outcome.case_id);
   text += labelled("suite", fmt::format("{}/{}", outcome.suite, outcome.group), style);
   text += judgement_lines(judgement, style);
@@ -116,7 +118,7 @@ std::string render_case(const StoredOutcome& stored, const std::string& reproduc
         labelled("reused", fmt::format("from {}: without tensor cores the bits are those of any architecture", outcome.reused_from), style);
   }
   if (!outcome.saved_to.empty()) text += labelled("saved to", outcome.saved_to, style);
-  if (failed || judgement.verdict == Verdict::ambiguous) {
+  if (shows_failure(judgement.verdict) || judgement.verdict == Verdict::ambiguous) {
     text += fmt::format("reproduce: {} --case {}\n", reproduce_command, shell_quoted(outcome.case_id));
   }
   return text + "\n";

@@ -136,6 +136,10 @@ Json outcome_json(const StoredOutcome& stored) {
   if (outcome.status == Status::ok) add_measurement(object, outcome);
   object["wall_ms"] = json_value(outcome.wall_ms);
   if (!outcome.reused_from.empty()) object["reused_from"] = outcome.reused_from;
+  if (outcome.expected) {
+    object["expected_failure"] = {
+        {"issue", outcome.expected->issue}, {"expires", outcome.expected->expires}, {"reason", outcome.expected->reason}};
+  }
   if (!outcome.saved_to.empty()) object["saved_to"] = outcome.saved_to;
   return object;
 }

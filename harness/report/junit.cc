@@ -78,11 +78,19 @@ Kind kind_of(Verdict verdict) {
     case Verdict::error:
       return Kind::error;
     case Verdict::unsupported:
+    case Verdict::expected_failure:
     case Verdict::ambiguous:
       return Kind::skipped;
     default:
       return is_failure(verdict) ? Kind::failure : Kind::passed;
   }
+}
+
+// A skipped case shows nothing but its message.
+std::string message_of(const StoredOutcome& stored) {
+  const auto& [outcome, judgement] = stored;
+  if (judgement.verdict != Verdict::expected_failure || !outcome.expected) return why(judgement);
+  return fmt::format("expected failure until {}, {}: {}", outcome.expected->expires, outcome.expected->issue, why(judgement));
 }
 
 struct TestCase {
@@ -98,7 +106,7 @@ std::vector<TestCase> test_cases(const RunReport& report) {
   for (const auto& stored : *report.outcomes) {
     const auto& [outcome, judgement] = stored;
     cases.push_back({outcome.suite, outcome.suite + "." + outcome.group, outcome.case_id, outcome.wall_ms / 1e3, kind_of(judgement.verdict),
-                     std::string(name(judgement.verdict)), why(judgement), render_case(stored, report.reproduce_command, plain)});
+                     std::string(name(judgement.verdict)), message_of(stored), render_case(stored, report.reproduce_command, plain)});
   }
   for (const auto& stored : *report.diffs) {
     const auto& [diff, judgement] = stored;

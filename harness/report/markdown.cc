@@ -77,6 +77,11 @@ std::string changed(const RunReport& report) {
   return text.empty() ? "" : "### Changed\n\n" + text + "\n";
 }
 
+std::string expected_failures(const RunReport& report) {
+  const TallyTable table = expected_failures_table(*report.outcomes);
+  return table.rows.empty() ? "" : "### Expected failures\n\n" + markdown_table(table.columns, table.rows, table.columns.size());
+}
+
 std::string diffs(const RunReport& report) {
   std::vector<std::vector<std::string>> rows;
   for (const auto& [diff, judgement] : *report.diffs) {
@@ -113,8 +118,8 @@ std::string architectures(const RunReport& report) {
 }  // namespace
 
 std::string render_markdown(const RunReport& report) {
-  return headline(report) + failures(report) + changed(report) + suites(report) + architectures(report) + invariances(report) +
-         diffs(report) + scores(report);
+  return headline(report) + failures(report) + expected_failures(report) + changed(report) + suites(report) + architectures(report) +
+         invariances(report) + diffs(report) + scores(report);
 }
 
 }  // namespace plumbline

@@ -39,7 +39,8 @@ std::string render_diff(const StoredDiff& stored, const Style& style);
 std::string render_text(const RunReport& report, const Style& style);
 // For the summary page of a CI job: headline, a table per suite, what failed, regressed or changed. GitHub-flavoured Markdown.
 std::string render_markdown(const RunReport& report);
-// JUnit XML: a test suite per suite, a test case per case, diff and suite statistic. Unsupported, ambiguous and not judged are skipped.
+// JUnit XML: a test suite per suite, a test case per case, diff and suite statistic. Unsupported, ambiguous, not judged and what failed as
+// expected are skipped.
 std::string render_junit(const RunReport& report);
 // Everything, for programs. Numbers JSON lacks are the strings "NaN", "Infinity" and "-Infinity".
 std::string render_json(const RunReport& report);

@@ -117,6 +117,11 @@ std::string changed_section(const std::vector<StoredOutcome>& outcomes) {
   return text;
 }
 
+std::string expected_section(const std::vector<StoredOutcome>& outcomes, const Style& style) {
+  const TallyTable table = expected_failures_table(outcomes);
+  return table.rows.empty() ? "" : "expected failures\n" + render_table(table.columns, table.rows, style) + "\n";
+}
+
 std::string totals(const RunReport& report) {
   double wall_ms = 0;
   for (const StoredOutcome& stored : *report.outcomes) wall_ms += stored.outcome.wall_ms;
@@ -136,6 +141,7 @@ std::string render_text(const RunReport& report, const Style& style) {
   std::string text = failures(report, style) + diff_section(*report.diffs, style) + timed_section(*report.outcomes, style) +
                      score_section(*report.scores, style);
   if (report.invariances != nullptr) text += render_invariances(*report.invariances, report.reproduce_command, style);
+  text += expected_section(*report.outcomes, style);
   if (!table.rows.empty()) text += render_table(table.columns, table.rows, style) + "\n";
   return text + changed_section(*report.outcomes) + totals(report);
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "harness/report/format.h"
@@ -53,6 +54,17 @@ std::map<std::string, std::size_t> changed_cases(const std::vector<StoredOutcome
     if (stored.judgement.verdict == Verdict::changed) ++cases[stored.outcome.c.kernel];
   }
   return cases;
+}
+
+TallyTable expected_failures_table(const std::vector<StoredOutcome>& outcomes) {
+  std::map<std::array<std::string, 3>, std::size_t> cases;
+  for (const auto& [outcome, judgement] : outcomes) {
+    if (judgement.verdict != Verdict::expected_failure || !outcome.expected) continue;
+    ++cases[{outcome.expected->expires, outcome.expected->issue, outcome.expected->reason}];
+  }
+  TallyTable table{{"cases", "expected until", "issue", "reason"}, {}};
+  for (const auto& [entry, count] : cases) table.rows.push_back({std::to_string(count), entry[0], entry[1], entry[2]});
+  return table;
 }
 
 std::string counts_text(const std::map<Verdict, std::size_t>& counts) {

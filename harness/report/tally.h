@@ -29,11 +29,13 @@ std::map<std::string, std::size_t> changed_cases(const std::vector<StoredOutcome
 // "139 pass, 2 fail"
 std::string counts_text(const std::map<Verdict, std::size_t>& counts);
 
-// Table of tallies; the suite is a column where `with_suite`.
 struct TallyTable {
   std::vector<std::string> columns;
   std::vector<std::vector<std::string>> rows;
 };
+// Cases that failed as expected, a row an entry of the suites; no rows where there are none.
+TallyTable expected_failures_table(const std::vector<StoredOutcome>& outcomes);
+// Table of tallies; the suite is a column where `with_suite`.
 TallyTable tally_table(const std::vector<Tally>& tallies, bool with_suite);
 
 }  // namespace plumbline

@@ -68,6 +68,13 @@ inline StoredOutcome failing_outcome() {
   return stored;
 }
 
+inline StoredOutcome expected_outcome() {
+  StoredOutcome stored = failing_outcome();
+  stored.outcome.expected = ExpectedFailure{"https://example.com/7", "2027-01-31", "rounds | twice", "", 0};
+  stored.judgement.verdict = Verdict::expected_failure;
+  return stored;
+}
+
 inline StoredOutcome unsupported_outcome() {
   StoredOutcome stored;
   Outcome& outcome = stored.outcome;

@@ -57,6 +57,13 @@ std::string read_by_python(const std::string& xml) {
   return output;
 }
 
+TEST(RenderJunit, AnExpectedFailureSaysUntilWhenAndWhere) {
+  SampleRun sample;
+  sample.outcomes = {expected_outcome()};
+  EXPECT_THAT(render_junit(sample.report(0)),
+              HasSubstr("<skipped message=\"expected failure until 2027-01-31, https://example.com/7: peak is 9.3, its limit 6.5\"/>"));
+}
+
 TEST(RenderJunit, ParsesWhateverAKernelSays) {
   SampleRun sample = mixed_run();
   sample.outcomes.push_back(crashed_outcome());
@@ -92,11 +99,11 @@ TEST(RenderJunit, EveryVerdictIsOneKind) {
     return "passed";
   };
   for (const Verdict v : {Verdict::pass, Verdict::improved, Verdict::fresh, Verdict::changed}) EXPECT_EQ(tag_of(v), "passed") << name(v);
-  for (const Verdict v : {Verdict::fail, Verdict::regressed, Verdict::support_mismatch, Verdict::mistrusted})
+  for (const Verdict v : {Verdict::fail, Verdict::regressed, Verdict::support_mismatch, Verdict::mistrusted, Verdict::unexpected_pass})
     EXPECT_EQ(tag_of(v), "failure") << name(v);
   for (const Verdict v : {Verdict::crashed, Verdict::timeout, Verdict::out_of_memory, Verdict::error})
     EXPECT_EQ(tag_of(v), "error") << name(v);
-  for (const Verdict v : {Verdict::unsupported, Verdict::ambiguous}) EXPECT_EQ(tag_of(v), "skipped") << name(v);
+  for (const Verdict v : {Verdict::unsupported, Verdict::ambiguous, Verdict::expected_failure}) EXPECT_EQ(tag_of(v), "skipped") << name(v);
 }
 
 }  // namespace

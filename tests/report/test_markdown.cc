@@ -92,5 +92,16 @@ TEST(RenderMarkdown, ChangedKernels) {
   EXPECT_THAT(render_markdown(sample.report(0)), HasSubstr("### Changed\n\n- other bits in 1 case of cpu/flash\n"));
 }
 
+TEST(RenderMarkdown, ExpectedFailures) {
+  SampleRun sample;
+  sample.outcomes = {expected_outcome(), passing_outcome(), expected_outcome()};
+  const std::string page = render_markdown(sample.report(0));
+  EXPECT_THAT(page, StartsWith("## plumbline: no failure in 3 cases\n\n1 pass, 2 expected_failure.\n"));
+  EXPECT_THAT(page, HasSubstr("### Expected failures\n\n| cases | expected until | issue | reason |\n| --- | --- | --- | --- |\n"
+                              "| 2 | 2027-01-31 | https://example.com/7 | rounds \\| twice |\n"));
+  sample.outcomes = {passing_outcome()};
+  EXPECT_THAT(render_markdown(sample.report(0)), Not(HasSubstr("### Expected")));
+}
+
 }  // namespace
 }  // namespace plumbline

@@ -74,5 +74,18 @@ TEST(RenderText, AmbiguousCasesAreShown) {
   EXPECT_THAT(render_text(sample.report(5), plain), HasSubstr("ambiguous  cpu/flash/"));
 }
 
+TEST(RenderText, ExpectedFailuresAreCountedByTheirIssue) {
+  SampleRun sample;
+  sample.outcomes = {expected_outcome(), passing_outcome(), expected_outcome()};
+  sample.outcomes[2].outcome.expected->issue = "https://example.com/8";
+  const std::string text = render_text(sample.report(0), plain);
+  EXPECT_THAT(text, HasSubstr("expected failures\n"
+                              "cases  expected until  issue                  reason\n"));
+  EXPECT_THAT(text, HasSubstr("    1  2027-01-31      https://example.com/8  rounds | twice\n"));
+  EXPECT_THAT(text, HasSubstr("1 pass, 2 expected_failure"));
+  EXPECT_THAT(text, Not(HasSubstr("reproduce:")));  // in full only when asked for
+  EXPECT_THAT(render_case(sample.outcomes[0], "plumbline run", plain), testing::AllOf(HasSubstr("reproduce:"), HasSubstr("worst")));
+}
+
 }  // namespace
 }  // namespace plumbline
