@@ -173,7 +173,7 @@ void RowBlock::add_sink(std::int64_t row, double keys_max, double keys_sum, cons
 void RowBlock::softmax(std::int64_t row, const Model& model) {
   double* s_row = s.data() + row * stride;
   double* p_row = p.data() + row * stride;
-  const auto [begin, end] = visible[static_cast<std::size_t>(row)];
+  const std::int64_t begin = visible[static_cast<std::size_t>(row)].begin, end = visible[static_cast<std::size_t>(row)].end;
   std::fill(s_row, s_row + begin, minus_infinity);
   std::fill(s_row + end, s_row + stride, minus_infinity);
 

@@ -129,7 +129,7 @@ void BlockScales::find_logit_errors() {
 }
 
 void BlockScales::find_logit_errors(std::int64_t row) {
-  const auto [begin, end] = visible(row);
+  const std::int64_t begin = visible(row).begin, end = visible(row).end;
   const double* s = block_->s.data() + row * stride_;
   const double* p = block_->p.data() + row * stride_;
   float* p32 = p_.data() + row * stride_;
