@@ -69,6 +69,16 @@ TEST_F(Expected, OnlyWhatTheEntryCoversIsFine) {
   EXPECT_EQ(verdicts(), "dtype,verdict,count(*)\nbf16,fail,2\nfp16,expected_failure,2\n");
 }
 
+TEST_F(Expected, TakesNoPartInSumsOverTheSuite) {
+  const auto summed = [this] { return plumbline("query \"SELECT DISTINCT dtype FROM v_suite_scores\" --format csv").text; };
+  write_suite("2999-12-31");
+  run("drop_last_key=1");
+  EXPECT_THAT(summed(), AllOf(HasSubstr("bf16"), Not(HasSubstr("fp16"))));
+  write_suite("2020-01-01");
+  run("drop_last_key=1");
+  EXPECT_THAT(summed(), AllOf(HasSubstr("bf16"), HasSubstr("fp16")));
+}
+
 TEST_F(Expected, AnUnexpectedPassFails) {
   write_suite("2999-12-31");
   const auto passes = run("", "--junit j.xml");
