@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that need no compiler: include directions (DESIGN: one way of the data), line lengths, file sizes, places left open."""
+"""Checks that need no compiler: include directions (DESIGN: one way of the data), line lengths, file sizes, places left open, types whose name is taken."""
 import pathlib
 import re
 import subprocess
@@ -23,6 +23,8 @@ MAY_INCLUDE = {
     "cli": {"problem", "reference", "provider", "measure", "judge", "check", "audit", "resources", "store", "report", "cli"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+NAMESPACE = re.compile(r"^namespace ?(\S*) \{|^\}  // namespace")
+TYPE = re.compile(r"^(?:struct|class|enum class|enum) (\w+)(?: final)?(?: : [^;]*)? \{")
 LINE_LIMIT = 140
 FILE_LIMIT = {"harness": 500, "kernels": 500, "tests": 600}
 
@@ -65,16 +67,35 @@ def check(path):
     return errors
 
 
+def types_seen_by_the_linker(path):
+    """(namespace, type), line of each type at namespace scope outside unnamed namespaces."""
+    scopes = []
+    for number, line in enumerate((ROOT / path).read_text(encoding="utf-8").splitlines(), 1):
+        if match := NAMESPACE.match(line):
+            scopes.append(match.group(1)) if match.group(1) is not None else scopes.pop()
+        elif (match := TYPE.match(line)) and "" not in scopes:
+            yield ("::".join(scopes), match.group(1)), number
+
+
+def taken_names(paths):
+    """The harness is one program: of two types of one name the linker keeps the functions of one, which no compiler reports."""
+    first = {}
+    for path in paths:
+        for name, number in types_seen_by_the_linker(path):
+            if name in first:
+                yield path, number, f"{'::'.join(name)} is the name of a type in {first[name]}, too"
+            first.setdefault(name, path)
+
+
 def main():
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "*.cc", "*.h", "*.cu", "*.cuh", "*.c"], cwd=ROOT, check=True,
                             capture_output=True, text=True).stdout.split()
-    found = 0
-    for name in listed:
-        if not (ROOT / name).exists():
-            continue
-        for line, error in check(pathlib.Path(name)):
-            print(f"{name}:{line}: {error}")
-            found += 1
+    paths = [pathlib.Path(name) for name in listed if (ROOT / name).exists()]
+    errors = [(path, line, error) for path in paths for line, error in check(path)]
+    errors += taken_names([path for path in paths if path.parts[0] == "harness"])
+    found = len(errors)
+    for path, line, error in errors:
+        print(f"{path}:{line}: {error}")
     print(f"{len(listed)} files, {found} errors")
     return 1 if found else 0
 

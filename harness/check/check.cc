@@ -60,7 +60,7 @@ class Checker {
   // How tight a rung is on this dump: sigma's rms, and no tighter than any rung whose errors it permits, too (a denominator from rounded P
   // makes sigma a percent smaller, and the LSE's a hundred times larger).
   double looseness(std::size_t i) const {
-    const Trial& trial = examinations_[i].trial;
+    const RungTrial& trial = examinations_[i].trial;
     double loosest = trial.sigma_rms;
     for (const Examination& other : examinations_) {
       if (permits(trial.rung.spec, other.trial.rung.spec)) loosest = std::max(loosest, other.trial.sigma_rms);
@@ -110,7 +110,7 @@ class Checker {
     for (Examination& examination : examinations_) report_.trials.push_back(std::move(examination.trial));
   }
 
-  std::string rounding_sentence(const Trial& trial) const {
+  std::string rounding_sentence(const RungTrial& trial) const {
     std::string text = fmt::format("explained by what {} rounds, {}", trial.rung.name, percent_text(trial));
     if (!report_.stated && trial.rung.spec.s_rounded != DType::none) {
       text += "; no fused kernel rounds S, so that for one this would be a bug: state its spec";
@@ -118,14 +118,14 @@ class Checker {
     return text;
   }
 
-  static std::string percent_text(const Trial& trial) {
+  static std::string percent_text(const RungTrial& trial) {
     const double percent = trial.judgement.percent_of_limit;
     if (!std::isfinite(percent)) return "not a number";
     return fmt::format("{:.{}f} % of the limit", percent, percent < 9.95 ? 1 : 0);
   }
 
   void find_bug(Examination& judged) {
-    const Trial& trial = judged.trial;
+    const RungTrial& trial = judged.trial;
     examiner_.explain_failure(judged, strict_rms());
     if (trial.outcome.faults.total() > 0) {
       report_.sentence = trial.outcome.faults.detail;
@@ -141,7 +141,7 @@ class Checker {
   }
 
   // What the dump does not state may be read in two ways; if the other one explains the output, that has to be stated.
-  bool explained_by_another_reading(const Trial& trial) {
+  bool explained_by_another_reading(const RungTrial& trial) {
     const auto unstated = [&](const char* name) { return dump_.attributes.count(name) == 0 || dump_.attributes.at(name).empty(); };
     const auto undecided = [&](std::string sentence) {
       report_.answer = Answer::undecided;

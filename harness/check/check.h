@@ -19,7 +19,7 @@ enum class Answer { rounding, bug, undecided };
 std::string_view name(Answer answer);  // "ROUNDING", "BUG", "UNDECIDED"
 
 // One rung tried on the output.
-struct Trial {
+struct RungTrial {
   Rung rung;
   double sigma_rms = 0;  // rms of sigma: how tight the rung is on this problem
   Outcome outcome;
@@ -32,7 +32,7 @@ struct CheckReport {
   Answer answer = Answer::undecided;
   std::string sentence;             // one line for people: why this answer
   bool stated = false;              // trials.front() is the stated spec
-  std::vector<Trial> trials;        // in the order tried
+  std::vector<RungTrial> trials;    // in the order tried
   std::size_t judged = 0;           // the trial that the answer rests on: the one that explains, else the stated or the loosest one
   std::vector<WorstElement> worst;  // up to five, largest |e| / sigma first, from different (sample, head, row)
   // What kind of fault the pattern suggests, most telling first; empty unless bug or undecided.

@@ -200,7 +200,7 @@ Result<MeasuredSide> measured(const Dump& dump, const RowSelection& rows, const 
   auto report = check(dump, options);
   if (!report) return tl::unexpected(report.error());
   if (report->trials.empty()) return fail(fmt::format("{}: nothing could be judged: {}", dump.name, report->sentence));
-  const Trial& trial = report->trials[report->judged];
+  const RungTrial& trial = report->trials[report->judged];
   const std::string spec_name = trial.rung.name == "spec" ? "the stated spec" : trial.rung.name;  // stated field by field
   MeasuredSide side{dump.name, spec_name, trial.rung.spec, {}, trial.judgement, report->answer, report->sentence};
   side.measurement.outcome = trial.outcome;

@@ -64,7 +64,7 @@ Faults Examiner::faults(const RoundingSpec& spec, const Reference& reference) co
 
 Result<Examination> Examiner::examine(const Rung& rung) const {
   Examination result;
-  Trial& trial = result.trial;
+  RungTrial& trial = result.trial;
   trial.rung = rung;
   trial.rung.spec.lse_base = dump_.lse_base;
   const RoundingSpec& spec = trial.rung.spec;
@@ -103,7 +103,7 @@ Result<Examination> Examiner::examine(const Rung& rung) const {
 }
 
 void Examiner::explain_failure(Examination& examination, double strict_rms) const {
-  Trial& trial = examination.trial;
+  RungTrial& trial = examination.trial;
   const Contracts contracts = pinning(trial.rung.spec);
   if (strict_rms > 0) trial.outcome.widening = trial.sigma_rms / strict_rms;
   if (trial.outcome.errors.elements > 0) {

@@ -12,7 +12,7 @@ namespace plumbline {
 
 // A trial with what it was made from.
 struct Examination {
-  Trial trial;
+  RungTrial trial;
   Reference reference;
   Comparison comparison;
 };

@@ -36,7 +36,7 @@ std::string problem_text(const Outcome& outcome) {
 // "percent of the limit: FlashInfer decode 4031 %, FlashAttention-2 68 % (explains)".
 std::string ladder_text(const CheckReport& report) {
   std::string text;
-  for (const Trial& trial : report.trials) {
+  for (const RungTrial& trial : report.trials) {
     text +=
         fmt::format("{}{} {}{}", text.empty() ? "percent of the limit: " : ", ", trial.rung.name, percent(trial.judgement.percent_of_limit),
                     trial.explains                     ? " (explains)"
@@ -84,7 +84,7 @@ Json worst_json(const WorstElement& worst) {
   return object;
 }
 
-Json trial_json(const Trial& trial) {
+Json trial_json(const RungTrial& trial) {
   const ErrorStatistics& errors = trial.outcome.errors;
   Json object = {{"rung", trial.rung.name},
                  {"rounds", trial.rung.rounds},
@@ -105,7 +105,7 @@ Json trial_json(const Trial& trial) {
 }
 
 Json report_json(const CheckReport& report) {
-  const Trial& judged = report.trials[report.judged];
+  const RungTrial& judged = report.trials[report.judged];
   Json object = {{"dump", report.name},
                  {"answer", name(report.answer)},
                  {"sentence", report.sentence},
@@ -119,7 +119,7 @@ Json report_json(const CheckReport& report) {
                  {"suggestions", report.suggestions},
                  {"ladder", Json::array()},
                  {"worst", Json::array()}};
-  for (const Trial& trial : report.trials) object["ladder"].push_back(trial_json(trial));
+  for (const RungTrial& trial : report.trials) object["ladder"].push_back(trial_json(trial));
   for (const WorstElement& worst : report.worst) object["worst"].push_back(worst_json(worst));
   return object;
 }
@@ -127,7 +127,7 @@ Json report_json(const CheckReport& report) {
 }  // namespace
 
 std::string render_check(const CheckReport& report, const Style& style, bool verbose) {
-  const Trial& judged = report.trials[report.judged];
+  const RungTrial& judged = report.trials[report.judged];
   const Outcome& outcome = judged.outcome;
   const std::string answer(name(report.answer));
   std::string text = coloured(answer, verdict_like(report.answer), style) + "  " +

@@ -21,7 +21,7 @@ CheckReport sample(Answer answer) {
   report.answer = answer;
   report.sentence = "a sentence";
   for (const double percent : {4031.0, 68.0}) {
-    Trial trial;
+    RungTrial trial;
     trial.rung = {percent > 100 ? "FlashInfer decode" : "FlashAttention-2", "P to bf16", "https://example.org", {}};
     trial.judgement.percent_of_limit = percent;
     trial.judgement.nearest_statistic = "peak";
