@@ -2,9 +2,11 @@
 //
 //   for each block of rows of one head, for each KV split, for each tile of keys
 //     S = Q K^T                           [rows, keys]
-//     m' = max(m, row max of c S)         c = scale * log2(e): S is kept in powers of two
-//     P = 2^(c S - m'),  l = l 2^(m - m') + row sum of P
+//     S = scale log2(e) S, softcap, ALiBi, mask (logits.h): S is kept in powers of two
+//     m' = max(m, row max of S)
+//     P = 2^(S - m'),  l = l 2^(m - m') + row sum of P
 //     O = O 2^(m - m') + round(P) V
+//   an attention sink is one more term of l, in the first split
 //   out_s = O / l,  lse_s = m + log2 l    for each split s
 //   out = sum_s w_s out_s / sum_s w_s,  w_s = 2^(lse_s - max lse),  LSE = ln(2) (max lse + log2 sum_s w_s)
 //
@@ -68,9 +70,9 @@ class Kernel {
         tile_keys_(is_breaker(change) ? schedule.tile_keys() : tile_keys(change)),
         p_dtype_(p_dtype(problem_, mode, change)),
         narrow_(narrow_dtype(problem_)),
-        c_(logit_factor()),
+        logits_(sequence, change),
         sum_(sum_of_products(problem_, mode, change)),
-        results_(sequence, scratch, mode, change) {}
+        results_(sequence, logits_, scratch, mode, change) {}
 
   void run() {
     for (block_.sample = 0; block_.sample < sequence_.samples(); ++block_.sample) {
@@ -93,16 +95,6 @@ class Kernel {
 
   // ---- Constants ----
 
-  float logit_factor() const {
-    double scale = problem_.scale;
-    if (is(Change::precision_scale_one_in_a_thousand)) scale *= 1.001;
-    if (is(Change::precision_scale_one_percent)) scale *= 1.01;
-    if (is(Change::precision_scale_ignored)) scale = 1 / std::sqrt(static_cast<double>(problem_.head_dim_qk));
-    if (is(Change::precision_scale_twice)) scale *= problem_.scale;
-    const auto c = static_cast<float>(is(Change::softmax_log2e_missing) ? scale : scale * log2_e);
-    return is(Change::precision_scale_in_16_bits) ? round_one(narrow_, c) : c;
-  }
-
   // By how much the running maximum may lag behind: P stays below 2^limit.
   float lazy_limit() const {
     const bool e4m3 = p_dtype_ == PLUMBLINE_E4M3;
@@ -122,6 +114,7 @@ class Kernel {
     for (split_ = 0; split_ < splits; ++split_) {
       reset();
       visit_tiles(keys_of_splits[static_cast<std::size_t>(split_)]);
+      add_sinks();
       results_.normalise(block_);
       results_.store_partial(block_, split_);
     }
@@ -134,7 +127,7 @@ class Kernel {
     sequence_.load_query(block_.sample, block_.first + r, block_.head, q);
     if (mode_ == Mode::tf32 || is(Change::precision_inputs_tf32)) round_row(PLUMBLINE_TF32, q, problem_.head_dim_qk);
     if (is(Change::precision_q_prescaled)) {
-      for (std::int64_t d = 0; d < problem_.head_dim_qk; ++d) q[d] *= c_;
+      for (std::int64_t d = 0; d < problem_.head_dim_qk; ++d) q[d] *= logits_.factor();
       const bool f32 = problem_.dtype_q == PLUMBLINE_F32;
       round_row(f32 ? static_cast<std::uint32_t>(PLUMBLINE_TF32) : problem_.dtype_q, q, problem_.head_dim_qk);
     }
@@ -155,16 +148,27 @@ class Kernel {
   }
 
   void reset() {
-    const float start = is(Change::softmax_max_starts_at_zero) ? 0.0F : is(Change::softmax_finite_sentinel) ? sentinel() : minus_infinity;
+    const float start = is(Change::softmax_max_starts_at_zero) ? 0.0F
+                        : is(Change::softmax_finite_sentinel)  ? logits_.sentinel()
+                                                               : minus_infinity;
     std::fill_n(t_.m, block_.rows, start);
     std::fill_n(t_.l, block_.rows, 0.0F);
+    if (is(Change::legal_sink_first) && problem_.has_sink != 0 && split_ == 0) {
+      std::fill_n(t_.m, block_.rows, logits_.sink(block_));
+      std::fill_n(t_.l, block_.rows, 1.0F);
+    }
     std::fill_n(t_.rescale, block_.rows, 1.0F);
     std::fill_n(t_.lse_before, block_.rows, minus_infinity);
     if (!is(Change::memory_workspace_not_cleared) || split_ > 0) std::fill_n(t_.out, block_.rows * t_.width_vo, 0.0F);
   }
 
+  void add_sinks() {
+    if (split_ > 0 && !is(Change::sink_in_each_split)) return;
+    if (is(Change::legal_sink_first)) return;
+    for (std::int64_t r = 0; r < block_.rows; ++r) logits_.add_sink(block_, t_.m[r], t_.l[r], t_.out + r * t_.width_vo, t_.width_vo);
+  }
+
   bool is_first_of_call() const { return block_.sample == 0 && block_.head == 0 && block_.first == 0 && split_ == 0; }
-  float sentinel() const { return -5e4F * c_; }
 
   // What some row of the block sees.
   Range seen_by_block() const {
@@ -216,7 +220,7 @@ class Kernel {
     if (is(Change::mask_drops_tail) && keys.size() < tile_keys_) return;
     // 1. S = Q K^T
     load_keys(keys);
-    for (std::int64_t r = 0; r < block_.rows; ++r) scores(r);
+    for (std::int64_t r = 0; r < block_.rows; ++r) scores(r, keys);
     // 2. P = 2^(c S - m), l, and the factors that O is rescaled by
     for (std::int64_t r = 0; r < block_.rows; ++r) softmax(r, keys);
     // 3. O = O 2^(m - m') + P V
@@ -269,7 +273,7 @@ class Kernel {
 
   float* scores_of(std::int64_t r) const { return t_.s + r * Scratch::widest_tile; }
 
-  void scores(std::int64_t r) {
+  void scores(std::int64_t r, Range keys) {
     float* s = scores_of(r);
     const float* q = t_.q + r * t_.width_qk;
     std::int64_t depth = problem_.head_dim_qk;
@@ -281,20 +285,27 @@ class Kernel {
       if (step < depth) round_row(narrow_, s, tile_keys_);
     }
     if (is(Change::precision_raw_scores_fp16)) round_row(PLUMBLINE_F16, s, tile_keys_);
-    if (is(Change::legal_scale_within_exponent) || is(Change::precision_q_prescaled)) return;
-    for (std::int64_t j = 0; j < tile_keys_; ++j) s[j] *= c_;
+    logits_.apply(block_, r, keys, tile_keys_, s);
     if (is(Change::precision_scores_rounded)) round_row(narrow_, s, tile_keys_);
   }
 
   // Whether the row's weight of this key counts, by its mask and the tile's end.
-  bool counts(Range seen, std::int64_t key, Range keys) const {
+  bool counts(std::int64_t r, Range seen, std::int64_t key, Range keys) const {
     const bool masked_at_all = problem_.mask != PLUMBLINE_MASK_NONE || problem_.window_left >= 0;
     if (is(Change::mask_tail_only_when_causal) && !masked_at_all && key >= keys.end) return true;
     if (is(Change::memory_relies_on_zero_keys) && key >= keys.end) return true;
     if (is(Change::memory_stale_key) && key == keys.end && keys.size() < tile_keys_ && tile_ > 0) return true;
     if (is(Change::mask_window_not_in_first_tile) && tile_ == 0 && key < seen.begin) return true;
     if (is(Change::head_key_dropped) && block_.head == 1 && key == sequence_.length_kv(block_.sample) / 2) return false;
-    return key >= seen.begin && key < std::min(seen.end, keys.end);
+    return key >= seen.begin && key < std::min(seen.end, keys.end) && sequence_.sees(block_.sample, token(r), key);
+  }
+
+  std::int64_t token(std::int64_t r) const { return block_.first + r; }
+  bool sees_none(std::int64_t r, Range seen, Range keys) const {
+    const std::int64_t end = std::min(seen.end, keys.end);
+    std::int64_t key = std::max(seen.begin, keys.begin);
+    while (key < end && !sequence_.sees(block_.sample, token(r), key)) ++key;
+    return key >= end;
   }
 
   void softmax(std::int64_t r, Range keys) {
@@ -305,17 +316,17 @@ class Kernel {
       seen = {0, sequence_.end_of_keys(block_.sample)};
       std::fill_n(s, tile_keys_, -1e30F);
     }
-    const bool sees_none = std::max(seen.begin, keys.begin) >= std::min(seen.end, keys.end);
-    if (sees_none && !is(Change::softmax_nan_from_masked_tile)) {  // nothing of this row changes
+    const bool skipped = is(Change::mask_bits_tile_of_first_row) && sequence_.has_bits() && sees_none(0, visible(0), keys);
+    if ((sees_none(r, seen, keys) && !is(Change::softmax_nan_from_masked_tile)) || skipped) {  // nothing of this row changes
       std::fill_n(s, tile_keys_, 0.0F);
       t_.rescale[r] = 1;
       return;
     }
     const float unmasked_max = *std::max_element(s, s + tile_keys_);
     for (std::int64_t j = 0; j < tile_keys_; ++j) {
-      if (counts(seen, keys.begin + j, keys)) continue;
+      if (counts(r, seen, keys.begin + j, keys)) continue;
       const bool zero_score = is(Change::mask_tail_zero_score) && keys.begin + j >= keys.end && j >= tile_keys_ / 2;
-      s[j] = zero_score ? 0.0F : is(Change::softmax_finite_sentinel) ? sentinel() : minus_infinity;
+      s[j] = zero_score ? 0.0F : logits_.of_masked_key();
     }
     weights(r, is(Change::softmax_max_before_mask) ? unmasked_max : largest(s));
   }
@@ -329,7 +340,7 @@ class Kernel {
 
   void weights(std::int64_t r, float tile_max) {
     float* p = scores_of(r);
-    const float factor = is(Change::legal_scale_within_exponent) ? c_ : 1.0F;
+    const float factor = logits_.within_exponent(block_);
     float m_old = t_.m[r];
     if (is(Change::memory_lse_gates_maximum) && problem_.lse_wanted == 0 && tile_ > 0) m_old = 0;
     float m_new = std::max(m_old, tile_max * factor);
@@ -401,7 +412,7 @@ class Kernel {
   const std::int64_t tile_keys_;
   const std::uint32_t p_dtype_;
   const std::uint32_t narrow_;  // 16-bit dtype of kernels that keep sums in 16 bits
-  const float c_;
+  const Logits logits_;
   const Sum sum_;
   const Results results_;
   Block block_;

@@ -41,11 +41,10 @@ std::string refusal(Mode mode, const plumbline_problem& problem, const plumbline
   if (!f32 && !cpu::is_16_bit(problem.dtype_q)) return "the mutants support fp32, fp16 and bf16 (got " + got + ")";
   if (mode == Mode::tf32 && !f32) return "mode=tf32 takes fp32 inputs (got " + got + ")";
   if (mode == Mode::e4m3 && f32) return "mode=e4m3 takes fp16 and bf16 inputs (got fp32)";
-  if (problem.dtype_kv != problem.dtype_q) return "the mutants need K and V in the dtype of Q";
+  const bool fp8 = cpu::is_fp8(problem.dtype_kv) && !f32;
+  if (problem.dtype_kv != problem.dtype_q && !fp8) return "the mutants need K and V in the dtype of Q, or in fp8 beside fp16 and bf16";
   if (problem.dtype_out != problem.dtype_q && problem.dtype_out != PLUMBLINE_F32) return "the mutants write the dtype of Q or fp32";
-  if (problem.mask > PLUMBLINE_MASK_CAUSAL_BOTTOM_RIGHT) return "the mutants take no masks of bits";
-  if (problem.softcap != 0 || problem.has_alibi != 0 || problem.has_sink != 0)
-    return "the mutants take no softcap, ALiBi or attention sinks";
+  if (problem.mask > PLUMBLINE_MASK_CUSTOM) return "the mutants do not know this mask";
   return "";
 }
 

@@ -42,6 +42,7 @@ void Results::normalise(const Block& block) const {
     if (l == 0 && !is(Change::softmax_zero_by_zero)) continue;
     divide(row, l);
     if (is(Change::precision_descale_missing)) scale_row(row, t_.width_vo, static_cast<float>(p_prescale(mode_, change_)));
+    if (const float v_scale = sequence_.v_scale(block.sample, block.head); v_scale != 1) scale_row(row, t_.width_vo, v_scale);
   }
 }
 
@@ -151,7 +152,8 @@ void Results::store_row(const Block& block, std::int64_t r) const {
 float Results::natural_lse(const Block& block, std::int64_t r) const {
   if (is(Change::epilogue_lse_base_two)) return t_.lse[r];
   if (is(Change::epilogue_lse_of_empty_row) && t_.lse[r] == minus_infinity) return 0;
-  const auto lse = static_cast<float>(static_cast<double>(t_.lse[r]) * ln_2);
+  const double without_sink = is(Change::sink_missing_in_lse) ? std::log2(1 - std::exp2(double{logits_.sink(block)} - t_.lse[r])) : 0;
+  const auto lse = static_cast<float>((static_cast<double>(t_.lse[r]) + without_sink) * ln_2);
   const std::int64_t index = (block.sample * problem_.heads_q + block.head) * problem_.seq_q + block.first + r;
   return is(Change::stale_lse) ? exchange_stale_lse(index, lse) : lse;
 }

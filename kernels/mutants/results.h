@@ -3,6 +3,7 @@
 
 #include "kernels/mutants/arithmetic.h"
 #include "kernels/mutants/block.h"
+#include "kernels/mutants/logits.h"
 
 namespace plumbline::mutants {
 
@@ -13,8 +14,14 @@ void scale_row(float* row, std::int64_t count, float factor);
 
 class Results {
  public:
-  Results(const Sequence& sequence, const Scratch& scratch, Mode mode, Change change)
-      : sequence_(sequence), problem_(sequence.problem()), t_(scratch), mode_(mode), change_(change), narrow_(narrow_dtype(problem_)) {}
+  Results(const Sequence& sequence, const Logits& logits, const Scratch& scratch, Mode mode, Change change)
+      : sequence_(sequence),
+        logits_(logits),
+        problem_(sequence.problem()),
+        t_(scratch),
+        mode_(mode),
+        change_(change),
+        narrow_(narrow_dtype(problem_)) {}
 
   // out = O / l, lse = m + log2 l; a row that saw no key keeps O = 0 and has lse = -infinity.
   void normalise(const Block& block) const;
@@ -37,6 +44,7 @@ class Results {
   float natural_lse(const Block& block, std::int64_t r) const;
 
   const Sequence& sequence_;
+  const Logits& logits_;
   const plumbline_problem& problem_;
   const Scratch& t_;
   const Mode mode_;

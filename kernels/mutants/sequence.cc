@@ -1,8 +1,11 @@
 #include "kernels/mutants/sequence.h"
 
 #include <bit>
+#include <cmath>
 
 #include "kernels/cpu/numbers.h"
+#include "kernels/mutants/arithmetic.h"
+#include "kernels/mutants/results.h"
 #include "kernels/mutants/stale.h"
 
 namespace plumbline::mutants {
@@ -12,6 +15,13 @@ using cpu::TokenTensor;
 Sequence::Sequence(const plumbline_problem& problem, const plumbline_tensors& tensors, Change change)
     : attention_(cpu::bind(problem, tensors)), tensors_(tensors), change_(change) {
   keep_stale_state(attention_, change);
+  if (is(Change::index_v_strides_of_k)) {
+    attention_.v.outer_stride = attention_.k.outer_stride;
+    attention_.v.token_stride = attention_.k.token_stride;
+    attention_.v.head_stride = attention_.k.head_stride;
+  }
+  if (is(Change::fp8_e5m2_as_e4m3) && attention_.k.dtype == PLUMBLINE_E5M2) attention_.k.dtype = attention_.v.dtype = PLUMBLINE_E4M3;
+  if (is(Change::fp8_e4m3_as_e5m2) && attention_.k.dtype == PLUMBLINE_E4M3) attention_.k.dtype = attention_.v.dtype = PLUMBLINE_E5M2;
 }
 
 // ---- Lengths and masks ------------------------------------------------------------------------------------------------------------
@@ -40,11 +50,15 @@ std::int64_t Sequence::end_of_keys(std::int64_t sample) const {
     if (cpu::is_padded(problem().layout)) return attention_.k.extent - attention_.k.first(sample);
     if (cpu::is_paged(problem().layout)) return cpu::round_up(length, problem().page_size);
   }
+  // The length of the cache is read before this call's tokens were appended.
+  if (is(Change::stale_length_before_append) && cpu::is_paged(problem().layout))
+    return std::max<std::int64_t>(0, length - length_q(sample));
   if (is(Change::mask_drops_last_key)) return std::max<std::int64_t>(0, length - 1);
   return length;
 }
 
 Range Sequence::visible_keys(std::int64_t sample, std::int64_t head, std::int64_t token) const {
+  if (has_bits()) return keys_of_bits(sample, token);
   const std::int64_t length = length_kv(sample);
   const std::uint32_t mask = is(Change::stale_mask) ? stale_mask(problem().mask) : problem().mask;
   const bool causal = mask != PLUMBLINE_MASK_NONE;
@@ -78,6 +92,30 @@ Range Sequence::visible_keys(std::int64_t sample, std::int64_t head, std::int64_
   return keys.end > keys.begin ? keys : Range{};
 }
 
+Range Sequence::keys_of_bits(std::int64_t sample, std::int64_t token) const {
+  if (token < 0 || token >= length_q(sample)) return {};  // padded rows have no bits
+  Range keys{is(Change::mask_drops_first_key) ? 1 : 0, end_of_keys(sample)};
+  while (keys.begin < keys.end && !sees(sample, token, keys.begin)) ++keys.begin;
+  while (keys.begin < keys.end && !sees(sample, token, keys.end - 1)) --keys.end;
+  return keys.end > keys.begin ? keys : Range{};
+}
+
+bool Sequence::sees(std::int64_t sample, std::int64_t token, std::int64_t key) const {
+  if (!has_bits() || key >= problem().seq_kv) return true;  // what lies behind the mask's words is bounded elsewhere
+  const std::int64_t length = length_kv(sample);
+  cpu::MaskBits mask = attention_.mask;
+  if (is(Change::mask_bits_row_stride)) mask.row_stride = cpu::round_up(length, 32) / 32 * mask.word_stride;
+  if (is(Change::mask_bits_of_first_sample)) mask.sample_stride = 0;
+  const cpu::RowBits bits = mask.row(sample, token);
+  if (is(Change::mask_bits_reversed)) return bits.sees(key ^ 7);
+  if (is(Change::mask_bits_last_byte_open) && key >= length / 8 * 8) return true;
+  const bool has_next = key + 1 < length && bits.sees(key + 1);
+  if (is(Change::mask_bits_run_one_early) && has_next) return true;
+  const std::int64_t diagonal = token + length - length_q(sample);
+  if (is(Change::mask_bits_prefix_one_less) && key > diagonal && !has_next) return false;
+  return bits.sees(key);
+}
+
 // ---- Heads ------------------------------------------------------------------------------------------------------------------------
 
 std::int64_t Sequence::head_of_keys(std::int64_t head) const {
@@ -91,6 +129,25 @@ std::int64_t Sequence::head_of_keys(std::int64_t head) const {
 }
 
 std::int64_t Sequence::head_of_values(std::int64_t head) const { return is(Change::head_v_of_first) ? 0 : head_of_keys(head); }
+
+float Sequence::scale_at(const cpu::HeadValues& scales, std::int64_t sample, std::int64_t head) const {
+  std::int64_t head_kv = head / group();
+  if (is(Change::fp8_scale_of_first_head)) head_kv = 0;
+  if (is(Change::fp8_scale_of_query_head)) head_kv = head % problem().heads_kv;
+  if (is(Change::fp8_scale_of_first_sample)) sample = 0;
+  const float scale = scales.at(sample, head_kv);
+  return is(Change::fp8_scale_in_16_bits) ? round_one(problem().dtype_q, scale) : scale;
+}
+
+float Sequence::k_scale(std::int64_t sample, std::int64_t head) const {
+  if (is(Change::legal_kv_scaled_when_loaded) || is(Change::fp8_k_scale_forgotten)) return 1;
+  return scale_at(attention_.k_scale, sample, head);
+}
+
+float Sequence::v_scale(std::int64_t sample, std::int64_t head) const {
+  if (is(Change::legal_kv_scaled_when_loaded) || is(Change::fp8_v_scale_forgotten)) return 1;
+  return scale_at(is(Change::fp8_v_scale_of_k) ? attention_.k_scale : attention_.v_scale, sample, head);
+}
 
 // ---- Addresses --------------------------------------------------------------------------------------------------------------------
 
@@ -153,6 +210,9 @@ void Sequence::load(const Row& row, std::int64_t elements, std::uint64_t bytes, 
   }
   const std::byte* from = row.map->data + row.offset * cpu::size_in_bytes(row.map->dtype);
   cpu::decode_row(row.map->dtype, from, row.map->element_stride, elements, to);
+  if (!is(Change::fp8_subnormals_flushed) || !cpu::is_fp8(row.map->dtype)) return;
+  const float smallest = cpu::grid_of(row.map->dtype).smallest_normal;
+  for (std::int64_t i = 0; i < elements; ++i) to[i] = std::abs(to[i]) < smallest ? 0 : to[i];
 }
 
 void Sequence::load_query(std::int64_t sample, std::int64_t token, std::int64_t head, float* to) const {
@@ -161,10 +221,34 @@ void Sequence::load_query(std::int64_t sample, std::int64_t token, std::int64_t 
 
 void Sequence::load_key(std::int64_t sample, std::int64_t token, std::int64_t head, float* to) const {
   load(key_row(attention_.k, sample, token, head_of_keys(head)), problem().head_dim_qk, tensors_.k.bytes, to);
+  if (is(Change::legal_kv_scaled_when_loaded)) scale_row(to, problem().head_dim_qk, scale_at(attention_.k_scale, sample, head));
+}
+
+// Whether rows of K and V have room for each other, and for Q.
+bool Sequence::is_packed() const {
+  const std::int64_t row = attention_.k.token_stride, both = 2 * problem().heads_kv;
+  return row == both * problem().head_dim_qk || row == (problem().heads_q + both) * problem().head_dim_qk;
+}
+
+Sequence::Row Sequence::value_row(std::int64_t sample, std::int64_t token, std::int64_t head) const {
+  Row row = key_row(attention_.v, sample, token, head);
+  if (is(Change::index_packed_v_after_q_heads) && is_packed())
+    row.offset += (problem().heads_q - problem().heads_kv) * problem().head_dim_qk;
+  const bool within_k = attention_.v.token_stride == attention_.k.token_stride && problem().head_dim_vo < problem().head_dim_qk;
+  if (is(Change::index_v_at_end_of_k) && within_k) row.offset += problem().head_dim_qk - problem().head_dim_vo;
+  return row;
 }
 
 void Sequence::load_value(std::int64_t sample, std::int64_t token, std::int64_t head, float* to) const {
-  load(key_row(attention_.v, sample, token, head_of_values(head)), problem().head_dim_vo, tensors_.v.bytes, to);
+  const std::int64_t appended_from = length_kv(sample) - length_q(sample);
+  if (is(Change::stale_values_of_append) && cpu::is_paged(problem().layout) && token >= appended_from) {
+    std::fill_n(to, problem().head_dim_vo, 0.0F);
+  } else if (is(Change::index_packed_v_at_k) && is_packed()) {
+    load(key_row(attention_.k, sample, token, head_of_values(head)), problem().head_dim_vo, tensors_.k.bytes, to);
+  } else {
+    load(value_row(sample, token, head_of_values(head)), problem().head_dim_vo, tensors_.v.bytes, to);
+  }
+  if (is(Change::legal_kv_scaled_when_loaded)) scale_row(to, problem().head_dim_vo, scale_at(attention_.v_scale, sample, head));
 }
 
 // ---- Results ----------------------------------------------------------------------------------------------------------------------

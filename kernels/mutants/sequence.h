@@ -25,10 +25,16 @@ class Sequence {
   Range computed_tokens(std::int64_t sample) const;  // query tokens; negative ones and those from the length on are padding
   // Keys that are there to be seen: [0, length), whatever the mask says.
   std::int64_t end_of_keys(std::int64_t sample) const;
+  // Where the mask is one of bits: from the first key seen to the last; sees() says which of them.
   Range visible_keys(std::int64_t sample, std::int64_t head, std::int64_t token) const;
+  bool has_bits() const { return attention_.mask.data != nullptr; }
+  bool sees(std::int64_t sample, std::int64_t token, std::int64_t key) const;
 
   std::int64_t head_of_keys(std::int64_t head) const;
   std::int64_t head_of_values(std::int64_t head) const;
+  // What products of K and V as stored are multiplied by, for a query head; 1 where they are not fp8.
+  float k_scale(std::int64_t sample, std::int64_t head) const;
+  float v_scale(std::int64_t sample, std::int64_t head) const;
 
   // Rows to and from fp32. What lies outside the tensor is read as zeros, as a tensor-map load fills, and is not written.
   void load_query(std::int64_t sample, std::int64_t token, std::int64_t head, float* to) const;
@@ -47,6 +53,10 @@ class Sequence {
   Row key_row(const cpu::TokenTensor& map, std::int64_t sample, std::int64_t token, std::int64_t head) const;
   Row paged_row(const cpu::TokenTensor& map, std::int64_t sample, std::int64_t token, std::int64_t head) const;
   std::int64_t pages_of(std::int64_t sample) const;
+  Range keys_of_bits(std::int64_t sample, std::int64_t token) const;
+  float scale_at(const cpu::HeadValues& scales, std::int64_t sample, std::int64_t head) const;
+  bool is_packed() const;
+  Row value_row(std::int64_t sample, std::int64_t token, std::int64_t head) const;
   bool lies_within(const Row& row, std::int64_t elements, std::uint64_t bytes) const;
   void load(const Row& row, std::int64_t elements, std::uint64_t bytes, float* to) const;
 

@@ -35,6 +35,23 @@ void use_stale_page_table(cpu::Attention& attention) {
   attention.k.page_table = attention.v.page_table = used.data();
 }
 
+// Scales that are copied to the device beside a launch that does not wait for them.
+void use_stale_scales(cpu::Attention& attention) {
+  static std::vector<float> kept_k, kept_v, used_k, used_v;
+  const auto exchange = [&](cpu::HeadValues& scales, std::vector<float>& kept, std::vector<float>& used) {
+    if (scales.data == nullptr) return;
+    const std::int64_t heads = attention.problem.heads_kv;
+    std::vector<float> current;
+    for (std::int64_t i = 0; i < attention.problem.batch * heads; ++i) current.push_back(scales.at(i / heads, i % heads));
+    used = current;
+    std::copy_n(kept.begin(), std::min(kept.size(), used.size()), used.begin());
+    kept = std::move(current);
+    scales = {used.data(), heads, 1};
+  };
+  exchange(attention.k_scale, kept_k, used_k);
+  exchange(attention.v_scale, kept_v, used_v);
+}
+
 // What plans and compiled kernels are cached by.
 using Shape = std::array<std::int64_t, 8>;
 Shape shape_of(const plumbline_problem& p) {
@@ -52,6 +69,7 @@ double scale_of_plan(const plumbline_problem& problem) {
 void keep_stale_state(cpu::Attention& attention, Change change) {
   if (change == Change::stale_lengths) use_stale_lengths(attention);
   if (change == Change::stale_page_table) use_stale_page_table(attention);
+  if (change == Change::stale_kv_scales) use_stale_scales(attention);
   if (change == Change::stale_scale) {
     static std::optional<double> scale;
     if (!scale) scale = attention.problem.scale;

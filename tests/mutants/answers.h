@@ -24,6 +24,7 @@ struct Filled {
     inputs.k.resize(geometry.k.bytes());
     inputs.v.resize(geometry.v.bytes());
     fill_inputs(geometry, inputs.q.data(), inputs.k.data(), inputs.v.data());
+    inputs.side = side_inputs(problem);
   }
   Geometry geometry;
   Inputs inputs;

@@ -42,10 +42,44 @@ TEST(Catalogue, NamesTheKernelsOfTheLibrary) {
 TEST(Catalogue, UsesTheWordsOfItsHeader) {
   const std::set<std::string> diagnoses{"head", "row", "column",    "key",        "edge",        "scale",     "denominator",
                                         "none", "nan", "unwritten", "empty_rows", "padded_rows", "run_to_run"};
-  const std::set<std::string> needs{
-      "tiles",           "tail",  "causal",      "empty_rows", "window", "window_right", "splits",      "empty_splits",        "gqa",
-      "group_of_three",  "batch", "ragged",      "paged",      "padded", "left_padding", "page_not_16", "heads_before_tokens", "nan_fill",
-      "values_narrower", "long",  "scale_given", "far_logits", "peaked", "lse",          "no_lse"};
+  const std::set<std::string> needs{"tiles",
+                                    "tail",
+                                    "causal",
+                                    "empty_rows",
+                                    "window",
+                                    "window_right",
+                                    "splits",
+                                    "empty_splits",
+                                    "gqa",
+                                    "group_of_three",
+                                    "batch",
+                                    "ragged",
+                                    "paged",
+                                    "padded",
+                                    "left_padding",
+                                    "page_not_16",
+                                    "heads_before_tokens",
+                                    "nan_fill",
+                                    "values_narrower",
+                                    "long",
+                                    "scale_given",
+                                    "far_logits",
+                                    "peaked",
+                                    "lse",
+                                    "no_lse",
+                                    "softcap",
+                                    "alibi",
+                                    "alibi_standard",
+                                    "sinks",
+                                    "custom_mask",
+                                    "prefix_lm",
+                                    "block_diagonal",
+                                    "fp8",
+                                    "fp8_e5m2",
+                                    "scales_by_head",
+                                    "packed_kv",
+                                    "packed_qkv",
+                                    "v_in_k"};
   std::set<std::string> names, classes;
   for (const Mutant& mutant : read_catalogue().mutants) {
     EXPECT_TRUE(names.insert(mutant.name).second) << mutant.name << " stands twice";
@@ -55,8 +89,8 @@ TEST(Catalogue, UsesTheWordsOfItsHeader) {
     for (const std::string& need : mutant.needs) EXPECT_THAT(needs, Contains(need)) << mutant.name;
     classes.insert(mutant.mutant_class);
   }
-  EXPECT_THAT(classes,
-              UnorderedElementsAreArray({"softmax", "mask", "index", "head", "split", "precision", "memory", "race", "stale", "epilogue"}));
+  EXPECT_THAT(classes, UnorderedElementsAreArray({"softmax", "mask", "index", "head", "split", "precision", "softcap", "alibi", "sink",
+                                                  "fp8", "memory", "race", "stale", "epilogue"}));
 }
 
 TEST(Catalogue, HasABreakerForEachInvariance) {

@@ -39,6 +39,22 @@ Problem plain_problem(DType dtype) {
   return problem;
 }
 
+void add_later_feature(Problem& problem, const std::string& need) {
+  if (need == "softcap") problem.softcap = 4, problem.law = Law::peaky;
+  if (need == "alibi") problem.alibi = Alibi::random;
+  if (need == "alibi_standard") problem.alibi = Alibi::standard, problem.heads_q = problem.heads_kv = 6;
+  if (need == "sinks") problem.sinks = Sinks::normal;
+  if (need == "custom_mask") problem.mask = Mask::custom;
+  if (need == "prefix_lm") problem.mask = Mask::prefix_lm, problem.seq_q = problem.seq_kv;
+  if (need == "block_diagonal") problem.mask = Mask::block_diagonal, problem.seq_q = problem.seq_kv;
+  if (need == "fp8") problem.kv_dtype = DType::e4m3;
+  if (need == "fp8_e5m2") problem.kv_dtype = DType::e5m2;
+  if (need == "scales_by_head") problem.kv_scales = KvScales::batch_head;
+  if (need == "packed_kv") problem.view = View::packed_kv;
+  if (need == "packed_qkv") problem.view = View::packed_qkv, problem.seq_q = problem.seq_kv;
+  if (need == "v_in_k") problem.view = View::v_in_k, problem.heads_kv = 1, problem.head_dim_vo = 40;
+}
+
 // Its features, by the words of mutants.toml. tiles, tail, nan_fill and lse it has already.
 void add_feature(Problem& problem, const std::string& need) {
   if (need == "causal") problem.mask = Mask::causal_bottom_right;
@@ -65,6 +81,7 @@ void add_feature(Problem& problem, const std::string& need) {
   if (need == "peaked") problem.law = Law::needle;
   if (need == "scale_given") problem.scale = 0.15;
   if (need == "no_lse") problem.lse = false;
+  add_later_feature(problem, need);
 }
 
 Problem problem_for(const Mutant& mutant, DType dtype) {
