@@ -6,6 +6,7 @@
 #include <span>
 
 #include "harness/problem/inputs.h"
+#include "harness/problem/side_inputs.h"
 
 namespace plumbline {
 namespace {
@@ -50,7 +51,13 @@ struct Head {
   Values k, k_flash, k_sdpa, v;
 };
 
-Head gather_head(const Geometry& geometry, const InputView& inputs, std::int64_t sample, std::int64_t head_kv) {
+// fp8 is widened as frameworks do: scale * stored, in the dtype of Q.
+void widen(const Problem& problem, const std::vector<float>& scales, std::int64_t sample, std::int64_t head_kv, Values& values) {
+  if (!problem.has_fp8_kv()) return;
+  values = scaled(std::move(values), scales[static_cast<std::size_t>(sample * problem.heads_kv + head_kv)], problem.dtype);
+}
+
+Head gather_head(const Geometry& geometry, const InputView& inputs, const SideInputs& side, std::int64_t sample, std::int64_t head_kv) {
   const Problem& problem = geometry.problem();
   const auto keys = static_cast<std::size_t>(geometry.length_kv(sample));
   Head head{static_cast<std::size_t>(problem.head_dim_qk), static_cast<std::size_t>(problem.head_dim_vo), {}, {}, {}, {}};
@@ -61,16 +68,28 @@ Head gather_head(const Geometry& geometry, const InputView& inputs, std::int64_t
     gather(problem.kv(), inputs.k, geometry.k_offset(sample, at, head_kv), head.dim_qk, &head.k[key * head.dim_qk]);
     gather(problem.kv(), inputs.v, geometry.v_offset(sample, at, head_kv), head.dim_vo, &head.v[key * head.dim_vo]);
   }
+  widen(problem, side.k_scale, sample, head_kv, head.k);
+  widen(problem, side.v_scale, sample, head_kv, head.v);
   const auto scale = static_cast<float>(problem.softmax_scale());
   head.k_flash = scaled(head.k, scale, problem.dtype);
   head.k_sdpa = scaled(head.k, std::sqrt(scale), problem.dtype);
   return head;
 }
 
+constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
+
 class RowMath {
  public:
-  RowMath(const Problem& problem, const Head& head, KeyRange keys, const Values& q)
-      : problem_(problem), head_(head), keys_(keys), q_(q), scale_(static_cast<float>(problem.softmax_scale())) {}
+  RowMath(const Geometry& geometry, const SideInputs& side, const RowId& row, const Head& head, const Values& q)
+      : geometry_(geometry),
+        problem_(geometry.problem()),
+        row_(row),
+        head_(head),
+        keys_(geometry.visible_keys(row.sample, row.row)),
+        q_(q),
+        scale_(static_cast<float>(problem_.softmax_scale())),
+        slope_(side.alibi_slopes.empty() ? 0 : side.alibi_slopes[static_cast<std::size_t>(row.head)]),
+        sink_(side.sinks.empty() ? minus_infinity : side.sinks[static_cast<std::size_t>(row.head)]) {}
 
   // The output row in `order`, rounded to the dtypes of Q and of the output.
   void attend(Order order, double* out) {
@@ -106,24 +125,57 @@ class RowMath {
       p_[i] = dot(q.data(), &k[(static_cast<std::size_t>(keys_.begin) + i) * head_.dim_qk], head_.dim_qk);
     }
     round_all(p_, problem_.dtype);
-    if (order != Order::flex_eager) return;
-    for (float& s : p_) s *= scale_;
+    if (order == Order::flex_eager) {
+      for (float& s : p_) s *= scale_;
+    }
+    if (problem_.softcap != 0) cap(order);
+    if (slope_ != 0) add_bias(order);
+    for (std::size_t i = 0; i < p_.size(); ++i) {
+      if (!geometry_.sees(row_.sample, row_.row, key(i))) p_[i] = minus_infinity;
+    }
+  }
+
+  std::int64_t key(std::size_t i) const { return keys_.begin + static_cast<std::int64_t>(i); }
+
+  // Divided, tanh, multiplied: a tensor of Q's dtype after each; FlexAttention's functions of a score are fp32.
+  void cap(Order order) {
+    const auto softcap = static_cast<float>(problem_.softcap);
+    const auto step = [&](auto&& function) {
+      for (float& s : p_) s = function(s);
+      if (order != Order::flex_eager) round_all(p_, problem_.dtype);
+    };
+    step([&](float s) { return s / softcap; });
+    step([](float s) { return std::tanh(s); });
+    step([&](float s) { return s * softcap; });
+  }
+
+  // FlashAttention's bias is fp32, and so is the sum; PyTorch's is a mask in Q's dtype.
+  void add_bias(Order order) {
+    Values bias(p_.size());
+    const std::int64_t diagonal = row_.row + geometry_.length_kv(row_.sample) - geometry_.length_q(row_.sample);
+    for (std::size_t i = 0; i < p_.size(); ++i) bias[i] = -slope_ * static_cast<float>(std::abs(diagonal - key(i)));
+    const bool rounds = order == Order::sdpa_math;
+    if (rounds) round_all(bias, problem_.dtype);
+    for (std::size_t i = 0; i < p_.size(); ++i) p_[i] += bias[i];
+    if (rounds) round_all(p_, problem_.dtype);
   }
 
   void probabilities(Order order) {
     logits(order);
-    float maximum = -std::numeric_limits<float>::infinity();
+    float maximum = sink_;
     for (const float s : p_) maximum = std::max(maximum, s);
-    float sum = 0;
+    float sum = std::exp(sink_ - maximum);
     for (float& s : p_) sum += s = std::exp(s - maximum);
     for (float& p : p_) p /= sum;
   }
 
+  const Geometry& geometry_;
   const Problem& problem_;
+  const RowId& row_;
   const Head& head_;
-  KeyRange keys_;
+  const KeyRange keys_;
   const Values& q_;
-  float scale_;
+  const float scale_, slope_, sink_;
   Values p_;
 };
 
@@ -139,17 +191,17 @@ FrameworkMath framework_math(const Geometry& geometry, const InputView& inputs, 
   const std::size_t elements = selection.rows.size() * columns;
   FrameworkMath math;
   for (auto* matrix : {&math.flash_attention, &math.sdpa_math, &math.flex_eager, &math.weighted_magnitude}) matrix->assign(elements, 0);
+  const SideInputs side = side_inputs(problem);
   Head head{};
   Values q(static_cast<std::size_t>(problem.head_dim_qk));
   for (std::size_t r = 0; r < selection.rows.size(); ++r) {
     const RowId& row = selection.rows[r];
     const std::int64_t head_kv = row.head / problem.group();
     const bool same_head = r > 0 && selection.rows[r - 1].sample == row.sample && selection.rows[r - 1].head / problem.group() == head_kv;
-    if (!same_head) head = gather_head(geometry, inputs, row.sample, head_kv);
-    const KeyRange keys = geometry.visible_keys(row.sample, row.row);
-    if (keys.size() == 0) continue;
+    if (!same_head) head = gather_head(geometry, inputs, side, row.sample, head_kv);
+    if (geometry.visible_keys(row.sample, row.row).size() == 0) continue;
     gather(problem.dtype, inputs.q, geometry.q_offset(row.sample, row.row, row.head), q.size(), q.data());
-    RowMath of_row(problem, head, keys, q);
+    RowMath of_row(geometry, side, row, head, q);
     of_row.attend(Order::flash_attention, &math.flash_attention[r * columns]);
     of_row.attend(Order::sdpa_math, &math.sdpa_math[r * columns]);
     of_row.attend(Order::flex_eager, &math.flex_eager[r * columns]);

@@ -23,6 +23,8 @@ struct InputCopy {
 //   reorder_ops=True) sdpa_math        S = (Q sqrt(scale)) (K sqrt(scale))^T              ATen _scaled_dot_product_attention_math,
 //   reductions in the dtype flex_eager       S = Q K^T rounded, then times scale in fp32        torch/_higher_order_ops/flex_attention.py
 //   _math_attention_inner
+// fp8 K and V are widened to the dtype of Q first; softcap and ALiBi are tensors of their own, too, where the framework has them as such; a
+// sink is one more logit, in fp32.
 struct FrameworkMath {
   std::vector<double> flash_attention, sdpa_math, flex_eager;
   std::vector<double> weighted_magnitude;  // sum_k p_k |v_kj|, P not rounded (benchdnn's floor)

@@ -44,6 +44,13 @@ float exp2_by(std::span<const float> coefficients, float x) {
   return std::ldexp(std::fma(power, f, 1.0F), static_cast<int>(whole));
 }
 
+// Without a range reduction near 0, where weights are nearly 1: off by 2^-15 at -1/4, by 2^-13 at -5/16.
+float exp2_by_taylor(float x) {
+  if (!(x > -0.3125F)) return cpu::exp2(x);
+  const float y = x * static_cast<float>(ln_2);
+  return std::fma(std::fma(std::fma(y, 1.0F / 6, 0.5F), y, 1.0F), y, 1.0F);
+}
+
 // Taylor series in fp64: off by less than 1e-14, so rounded to the nearest fp32 but for one value in 10^6.
 float exp2_in_fp64(float x) {
   if (!(x >= -126.0F)) return x == x ? 0.0F : x;
@@ -105,6 +112,10 @@ float exp2_of(Change change, float x) {
 }
 
 void exp2_row(Change change, float* x, std::int64_t count) {
+  if (change == Change::precision_exp2_taylor) {
+    for (std::int64_t i = 0; i < count; ++i) x[i] = exp2_by_taylor(x[i]);
+    return;
+  }
   if (change != Change::precision_exp2_degree_2 && change != Change::precision_exp2_degree_3 && change != Change::legal_exp2_degree_5 &&
       change != Change::legal_exp2_correctly_rounded) {
     for (std::int64_t i = 0; i < count; i += 8) _mm256_storeu_ps(x + i, cpu::exp2(_mm256_loadu_ps(x + i)));
@@ -145,8 +156,19 @@ float truncate_one(std::uint32_t dtype, float x) {
   return std::copysign(below, x);
 }
 
+namespace {
+// An eighth of the spacing at x.
+float dither(std::uint32_t dtype, float x) {
+  const cpu::Grid grid = cpu::grid_of(dtype);
+  return x < grid.smallest_normal ? grid.quantum / 8 : std::ldexp(1.0F, std::ilogb(x) - grid.bits + 1 - 3);
+}
+}  // namespace
+
 void round_weights(Change change, std::uint32_t dtype, float prescale, float* p, std::int64_t count) {
   if (dtype == PLUMBLINE_F32) return;
+  if (change == Change::precision_p_dithered) {
+    for (std::int64_t i = 0; i < count; ++i) p[i] += (i % 2 != 0 ? 1.0F : -1.0F) * dither(dtype, p[i] * prescale) / prescale;
+  }
   if (change != Change::precision_p_truncated && change != Change::precision_p_flushes_subnormals) {
     for (std::int64_t i = 0; i < count; ++i) p[i] *= prescale;
     if (dtype == PLUMBLINE_E4M3) {

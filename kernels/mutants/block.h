@@ -26,6 +26,7 @@ struct Scratch {
   float* m;                         // [block_rows]  running maximum, in powers of two
   float* l;                         // [block_rows]  running sum of P
   float* rescale;                   // [block_rows]  2^(m - m')
+  float* step;                      // [block_rows]  the last tile's maximum
   float* out;                       // [block_rows, width_vo]  O
   float* lse;                       // [block_rows]  in powers of two
   float* product;                   // [width_vo]
@@ -46,6 +47,7 @@ struct Scratch {
         m(w.take<float>(block_rows)),
         l(w.take<float>(block_rows)),
         rescale(w.take<float>(block_rows)),
+        step(w.take<float>(block_rows)),
         out(w.take<float>(block_rows * width_vo)),
         lse(w.take<float>(block_rows)),
         product(w.take<float>(width_vo)),

@@ -15,7 +15,7 @@
   X(softmax_sum_not_rescaled) X(softmax_sum_skips_last_rescale) X(softmax_sum_misses_last_tile) X(softmax_sum_of_neighbour_row) \
   X(softmax_max_starts_at_zero) X(softmax_finite_sentinel) \
   X(softmax_max_before_mask) X(softmax_nan_from_masked_tile) X(softmax_zero_by_zero) \
-  X(softmax_log2e_missing) X(softmax_rescale_in_fp16) \
+  X(softmax_log2e_missing) X(softmax_rescale_in_fp16) X(softmax_lazy_by_step) \
   /* masks and bounds */ \
   X(mask_causal_hides_diagonal) X(mask_causal_shows_one_more) X(mask_causal_top_left) X(mask_causal_unsigned) X(mask_causal_packed_row) \
   X(mask_causal_extent_of_first_row) X(mask_tail_only_when_causal) X(mask_tail_zero_score) X(mask_drops_tail) X(mask_drops_first_key) \
@@ -38,10 +38,10 @@
   \
   /* precision and scales */ \
   X(precision_output_in_16_bits) X(precision_scores_accumulate_in_16_bits) X(precision_sum_in_16_bits) X(precision_output_13_bits) \
-  X(precision_p_bf16) X(precision_p_e4m3) X(precision_p_truncated) X(precision_p_flushes_subnormals) X(precision_output_truncated) \
+  X(precision_p_bf16) X(precision_p_e4m3) X(precision_p_truncated) X(precision_p_flushes_subnormals) X(precision_p_dithered) X(precision_output_truncated) \
   X(precision_scale_in_16_bits) X(precision_q_prescaled) \
-  X(precision_scores_rounded) X(precision_raw_scores_fp16) X(precision_exp2_degree_3) \
-  X(precision_exp2_degree_2) X(precision_scale_one_in_a_thousand) X(precision_scale_one_percent) \
+  X(precision_scores_rounded) X(precision_raw_scores_fp16) X(precision_raw_scores_clamped) X(precision_exp2_degree_3) \
+  X(precision_exp2_degree_2) X(precision_exp2_taylor) X(precision_scale_one_in_a_thousand) X(precision_scale_one_percent) \
   X(precision_scale_ignored) X(precision_scale_twice) X(precision_inputs_tf32) X(precision_keys_e4m3) X(precision_values_e4m3) \
   X(precision_reciprocal_in_16_bits) X(precision_sum_of_rounded_p) X(precision_lazy_overflow) X(precision_prescale_missing) \
   X(precision_descale_missing) X(precision_prescale_in_sum) \

@@ -100,6 +100,7 @@ class Kernel {
     const bool e4m3 = p_dtype_ == PLUMBLINE_E4M3;
     const bool is_lazy = is(Change::legal_lazy_rescale) || (is(Change::varies_lse) && problem_.lse_wanted == 0);
     if (is_lazy) return e4m3 ? 0.5F : 8.0F;
+    if (is(Change::softmax_lazy_by_step) && p_dtype_ == PLUMBLINE_F16) return 8;
     if (is(Change::precision_lazy_overflow) && e4m3) return 4;
     if (is(Change::precision_lazy_overflow) && p_dtype_ == PLUMBLINE_F16) return 20;
     return 0;
@@ -138,7 +139,8 @@ class Kernel {
   // Keys of each split: whole tiles, as many for each split.
   std::vector<Range> even_splits() const {
     const std::int64_t keys = sequence_.end_of_keys(block_.sample);
-    const std::int64_t splits = splits_of(change_, sequence_.length_kv(block_.sample));
+    const bool whole = is(Change::softmax_lazy_by_step) && lazy_limit() > 0;
+    const std::int64_t splits = whole ? 1 : splits_of(change_, sequence_.length_kv(block_.sample));
     const std::int64_t tiles = (keys + tile_keys_ - 1) / tile_keys_;
     std::int64_t step = (is(Change::split_tail_dropped) ? tiles / splits : (tiles + splits - 1) / splits) * tile_keys_;
     if (is(Change::split_overlaps) && splits > 1) step = (keys + splits - 1) / splits;  // chunks that no tile divides
@@ -285,6 +287,8 @@ class Kernel {
       if (step < depth) round_row(narrow_, s, tile_keys_);
     }
     if (is(Change::precision_raw_scores_fp16)) round_row(PLUMBLINE_F16, s, tile_keys_);
+    if (is(Change::precision_raw_scores_clamped))
+      std::transform(s, s + tile_keys_, s, [](float x) { return std::clamp(x, -65504.0F, 65504.0F); });
     logits_.apply(block_, r, keys, tile_keys_, s);
     if (is(Change::precision_scores_rounded)) round_row(narrow_, s, tile_keys_);
   }
@@ -344,7 +348,9 @@ class Kernel {
     float m_old = t_.m[r];
     if (is(Change::memory_lse_gates_maximum) && problem_.lse_wanted == 0 && tile_ > 0) m_old = 0;
     float m_new = std::max(m_old, tile_max * factor);
-    if (lazy_limit() > 0 && m_new - m_old <= lazy_limit()) m_new = m_old;
+    const float measured_from = is(Change::softmax_lazy_by_step) && t_.l[r] > 0 ? t_.step[r] : m_old;
+    if (lazy_limit() > 0 && m_new - measured_from <= lazy_limit()) m_new = m_old;
+    t_.step[r] = tile_max;
     if (factor == 1.0F) {
       for (std::int64_t j = 0; j < tile_keys_; ++j) p[j] -= m_new;
     } else {

@@ -35,36 +35,56 @@ TEST(FrameworkMath, LogitsAreRoundedToTheDtype) {
   EXPECT_EQ(math.weighted_magnitude, std::vector<double>{1.0});
 }
 
+// Ragged, with rows that see no key.
+Problem plain_problem(DType dtype) {
+  Problem problem;
+  problem.dtype = dtype;
+  problem.batch = 2;
+  problem.heads_q = 4;
+  problem.heads_kv = 2;
+  problem.seq_q = 20;
+  problem.seq_kv = 15;
+  problem.mask = Mask::causal_bottom_right;
+  problem.layout = Layout::ragged;
+  problem.lengths = Lengths::random;
+  problem.scale = 0.1;  // no power of two: where it goes matters
+  return problem;
+}
+
+Problem problem_with_features(DType dtype) {
+  Problem problem = plain_problem(dtype);
+  problem.mask = Mask::custom;
+  problem.softcap = 0.5;
+  problem.alibi = Alibi::random;
+  problem.sinks = Sinks::normal;
+  if (dtype != DType::f32) problem.kv_dtype = DType::e4m3, problem.kv_scales = KvScales::batch_head;
+  return problem;
+}
+
+void expect_attention(const Problem& problem) {
+  const Geometry geometry(problem);
+  const InputCopy copy(geometry);
+  const FrameworkMath math = math_of(geometry, copy.view());
+  const Reference reference = compute_reference(geometry, copy.view(), strict_spec(problem), select_rows(geometry, 1e12));
+  ASSERT_EQ(math.flex_eager.size(), reference.o.size());
+  // S of a few units is rounded, and P, and the output: some 10 u of outputs of a few units.
+  const double tolerance = 30 * unit_roundoff(problem.dtype);
+  bool differs = false;
+  for (std::size_t i = 0; i < reference.o.size(); ++i) {
+    for (const auto* out : {&math.flash_attention, &math.sdpa_math, &math.flex_eager}) {
+      EXPECT_NEAR((*out)[i], reference.o[i], tolerance) << problem_id(problem) << " element " << i;
+      EXPECT_EQ((*out)[i], round_to((*out)[i], problem.dtype));
+    }
+    EXPECT_GE(math.weighted_magnitude[i] * (1 + tolerance) + 1e-30, std::abs(reference.o[i]) * (1 - tolerance));
+    differs = differs || math.flash_attention[i] != math.flex_eager[i];
+  }
+  EXPECT_TRUE(differs) << "the orders round differently";
+}
+
 TEST(FrameworkMath, IsAttentionWithinTheRoundingsOfItsDtype) {
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
-    Problem problem;
-    problem.dtype = dtype;
-    problem.batch = 2;
-    problem.heads_q = 4;
-    problem.heads_kv = 2;
-    problem.seq_q = 20;
-    problem.seq_kv = 15;
-    problem.mask = Mask::causal_bottom_right;  // the first rows see no key
-    problem.layout = Layout::ragged;
-    problem.lengths = Lengths::random;
-    problem.scale = 0.1;  // no power of two: where it goes matters
-    const Geometry geometry(problem);
-    const InputCopy copy(geometry);
-    const FrameworkMath math = math_of(geometry, copy.view());
-    const Reference reference = compute_reference(geometry, copy.view(), strict_spec(problem), select_rows(geometry, 1e12));
-    ASSERT_EQ(math.flex_eager.size(), reference.o.size());
-    // S of a few units is rounded, and P, and the output: some 10 u of outputs of a few units.
-    const double tolerance = 30 * unit_roundoff(dtype);
-    bool differs = false;
-    for (std::size_t i = 0; i < reference.o.size(); ++i) {
-      for (const auto* out : {&math.flash_attention, &math.sdpa_math, &math.flex_eager}) {
-        EXPECT_NEAR((*out)[i], reference.o[i], tolerance) << name(dtype) << " element " << i;
-        EXPECT_EQ((*out)[i], round_to((*out)[i], dtype));
-      }
-      EXPECT_GE(math.weighted_magnitude[i] * (1 + tolerance) + 1e-30, std::abs(reference.o[i]) * (1 - tolerance));
-      differs = differs || math.flash_attention[i] != math.flex_eager[i];
-    }
-    EXPECT_TRUE(differs) << "the orders round differently";
+    expect_attention(plain_problem(dtype));
+    expect_attention(problem_with_features(dtype));
   }
 }
 

@@ -65,6 +65,8 @@ TEST(Catalogue, UsesTheWordsOfItsHeader) {
                                     "scale_given",
                                     "far_logits",
                                     "peaked",
+                                    "ramp",
+                                    "near_ties",
                                     "lse",
                                     "no_lse",
                                     "softcap",

@@ -40,6 +40,8 @@ Problem plain_problem(DType dtype) {
 }
 
 void add_later_feature(Problem& problem, const std::string& need) {
+  if (need == "ramp") problem.law = Law::ramp;
+  if (need == "near_ties") problem.law = Law::near_ties;
   if (need == "softcap") problem.softcap = 4, problem.law = Law::peaky;
   if (need == "alibi") problem.alibi = Alibi::random;
   if (need == "alibi_standard") problem.alibi = Alibi::standard, problem.heads_q = problem.heads_kv = 6;
@@ -149,10 +151,29 @@ Problem padded_left(DType dtype) {
   return problem;
 }
 
+// Every later feature at once; fp8 K and V where Q has 16 bits.
+Problem with_features(DType dtype) {
+  Problem problem = plain_problem(dtype);
+  problem.batch = 3;
+  problem.heads_q = 6;
+  problem.heads_kv = 2;
+  problem.seq_q = 40;
+  problem.seq_kv = 150;
+  problem.lengths = Lengths::random;
+  problem.layout = Layout::ragged;
+  problem.mask = Mask::custom;
+  problem.softcap = 3;
+  problem.alibi = Alibi::standard;
+  problem.sinks = Sinks::normal;
+  if (dtype != DType::f32) problem.kv_dtype = DType::e4m3, problem.kv_scales = KvScales::batch_head;
+  return problem;
+}
+
 TEST_P(Mutants, LegalVariantsAgreeWithExactAttention) {
   const CallSetup setup = setup_of(GetParam());
   for (const std::string& kernel : read_catalogue().legal) {
-    for (const Problem& problem : {prefill(GetParam().dtype), paged_with_empty_samples(GetParam().dtype), padded_left(GetParam().dtype)}) {
+    for (const auto& problem_of : {prefill, paged_with_empty_samples, padded_left, with_features}) {
+      const Problem problem = problem_of(GetParam().dtype);
       expect_exact(kernel, problem, setup);
     }
   }
