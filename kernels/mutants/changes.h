@@ -38,7 +38,8 @@
   \
   /* precision and scales */ \
   X(precision_output_in_16_bits) X(precision_scores_accumulate_in_16_bits) X(precision_sum_in_16_bits) X(precision_output_13_bits) \
-  X(precision_p_bf16) X(precision_p_e4m3) X(precision_p_truncated) X(precision_p_flushes_subnormals) X(precision_p_dithered) X(precision_output_truncated) \
+  X(precision_p_bf16) X(precision_p_e4m3) X(precision_p_truncated) X(precision_p_flushes_subnormals) X(precision_p_dithered) \
+  X(precision_output_truncated) \
   X(precision_scale_in_16_bits) X(precision_q_prescaled) \
   X(precision_scores_rounded) X(precision_raw_scores_fp16) X(precision_raw_scores_clamped) X(precision_exp2_degree_3) \
   X(precision_exp2_degree_2) X(precision_exp2_taylor) X(precision_scale_one_in_a_thousand) X(precision_scale_one_percent) \
