@@ -28,14 +28,31 @@ constexpr const char* accepted_outcomes = R"(
       OR EXISTS (SELECT 1 FROM accepted_case AS a WHERE a.run_id = o.run_id AND a.case_key = o.case_key))
 )";
 
-Result<std::string> order_before(SQLite::Database& db, const std::filesystem::path& path, const std::string& before_run) {
-  if (before_run.empty()) return std::string("~");  // after every time
-  SQLite::Statement find(db, "SELECT run_order FROM run WHERE run_id = ?");
-  find.bind(1, before_run);
-  if (!find.executeStep())
-    return fail(error_at(path, fmt::format("run '{}' is not in the database", storable_text(before_run)), "see `plumbline history`"));
-  return find.getColumn(0).getString();
+std::string baseline_sql() {
+  return fmt::format(
+      "SELECT r.run_id, o.verdict, o.output_digest, b.build_id, o.rms, o.elements, "
+      "o.promise_run_to_run = '{}' AND o.repeat_checked AND o.repeat_equal {} ORDER BY r.run_order DESC, o.suite LIMIT 1",
+      name(Promise::bitwise), accepted_outcomes);
 }
+
+// A case may stand in several suites of one run: its first timed outcome counts.
+std::string times_sql() {
+  return fmt::format(
+      "SELECT o.time_ratio {} AND o.timed GROUP BY r.run_order HAVING o.suite = min(o.suite) ORDER BY r.run_order DESC LIMIT {}",
+      accepted_outcomes, time_history_runs);
+}
+
+// A statement in use: it ends with this, so that it neither holds a snapshot of the database nor what was bound.
+class InUse {
+ public:
+  explicit InUse(SQLite::Statement& statement) : statement_(statement) {}
+  ~InUse() { statement_.tryReset(); }
+  InUse(const InUse&) = delete;
+  InUse& operator=(const InUse&) = delete;
+
+ private:
+  SQLite::Statement& statement_;
+};
 
 void bind_series(SQLite::Statement& statement, const MachineClass& machine, const std::string& order, const std::string& case_id) {
   const Key machine_bytes = machine_key(machine), case_bytes = key_of(case_id);
@@ -70,44 +87,47 @@ void insert_accept(SQLite::Database& db, const Key& key, std::initializer_list<s
 
 }  // namespace
 
-Result<std::optional<Baseline>> find_baseline(SQLite::Database& db, const std::filesystem::path& path, const std::string& case_id,
-                                              const MachineClass& machine, const std::string& before_run) {
-  return guarded(path, "looking up a baseline", [&]() -> Result<std::optional<Baseline>> {
-    const auto order = order_before(db, path, before_run);
-    if (!order) return tl::unexpected(order.error());
-    SQLite::Statement find(db, fmt::format("SELECT r.run_id, o.verdict, o.output_digest, b.build_id, o.rms, o.elements, "
-                                           "o.promise_run_to_run = '{}' AND o.repeat_checked AND o.repeat_equal {} "
-                                           "ORDER BY r.run_order DESC, o.suite LIMIT 1",
-                                           name(Promise::bitwise), accepted_outcomes));
-    bind_series(find, machine, *order, case_id);
-    if (!find.executeStep()) return std::optional<Baseline>{};
-    Baseline baseline;
-    Loader load(find);
-    load("run_id", baseline.run_id);
-    load("verdict", baseline.verdict);
-    load("output_digest", baseline.output_digest);
-    load("build_id", baseline.build_id);
-    load("rms", baseline.rms);
-    load("elements", baseline.elements);
-    load("deterministic", baseline.deterministic);
-    return baseline;
-  });
+Series::Series(SQLite::Database& db, std::filesystem::path path)
+    : path_(std::move(path)),
+      find_order_(db, "SELECT run_order FROM run WHERE run_id = ?"),
+      find_baseline_(db, baseline_sql()),
+      find_times_(db, times_sql()) {}
+
+Result<std::string> Series::order_before(const std::string& before_run) {
+  if (before_run.empty()) return std::string("~");  // after every time
+  const InUse in_use(find_order_);
+  find_order_.bind(1, before_run);
+  if (!find_order_.executeStep())
+    return fail(error_at(path_, fmt::format("run '{}' is not in the database", storable_text(before_run)), "see `plumbline history`"));
+  return find_order_.getColumn(0).getString();
 }
 
-Result<TimeHistory> find_time_history(SQLite::Database& db, const std::filesystem::path& path, const std::string& case_id,
-                                      const MachineClass& machine, const std::string& before_run) {
-  return guarded(path, "looking up times", [&]() -> Result<TimeHistory> {
-    const auto order = order_before(db, path, before_run);
-    if (!order) return tl::unexpected(order.error());
-    // A case may stand in several suites of one run: its first timed outcome counts.
-    SQLite::Statement find(db, fmt::format("SELECT o.time_ratio {} AND o.timed GROUP BY r.run_order HAVING o.suite = min(o.suite) "
-                                           "ORDER BY r.run_order DESC LIMIT {}",
-                                           accepted_outcomes, time_history_runs));
-    bind_series(find, machine, *order, case_id);
-    TimeHistory history;
-    while (find.executeStep()) history.ratios.push_back(find.getColumn(0).getDouble());
-    return history;
-  });
+Result<std::optional<Baseline>> Series::baseline(const std::string& case_id, const MachineClass& machine, const std::string& before_run) {
+  const auto order = order_before(before_run);
+  if (!order) return tl::unexpected(order.error());
+  const InUse in_use(find_baseline_);
+  bind_series(find_baseline_, machine, *order, case_id);
+  if (!find_baseline_.executeStep()) return std::optional<Baseline>{};
+  Baseline baseline;
+  Loader load(find_baseline_);
+  load("run_id", baseline.run_id);
+  load("verdict", baseline.verdict);
+  load("output_digest", baseline.output_digest);
+  load("build_id", baseline.build_id);
+  load("rms", baseline.rms);
+  load("elements", baseline.elements);
+  load("deterministic", baseline.deterministic);
+  return baseline;
+}
+
+Result<TimeHistory> Series::times(const std::string& case_id, const MachineClass& machine, const std::string& before_run) {
+  const auto order = order_before(before_run);
+  if (!order) return tl::unexpected(order.error());
+  const InUse in_use(find_times_);
+  bind_series(find_times_, machine, *order, case_id);
+  TimeHistory history;
+  while (find_times_.executeStep()) history.ratios.push_back(find_times_.getColumn(0).getDouble());
+  return history;
 }
 
 Result<void> accept_outcomes(SQLite::Database& db, const std::filesystem::path& path, const std::string& run_id,

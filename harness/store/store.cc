@@ -64,10 +64,10 @@ class SqliteStore final : public Store {
   Result<void> finish_run(const std::string& run_id, int exit_code, bool complete) override;
   Result<std::optional<Baseline>> baseline(const std::string& case_id, const MachineClass& machine,
                                            const std::string& before_run) override {
-    return find_baseline(*db_, path_, case_id, machine, before_run);
+    return guarded(path_, "looking up a baseline", [&] { return series().baseline(case_id, machine, before_run); });
   }
   Result<TimeHistory> time_history(const std::string& case_id, const MachineClass& machine, const std::string& before_run) override {
-    return find_time_history(*db_, path_, case_id, machine, before_run);
+    return guarded(path_, "looking up times", [&] { return series().times(case_id, machine, before_run); });
   }
   Result<void> accept(const std::string& run_id, const std::string& case_glob, const std::string& who, const std::string& why) override;
   Result<StoredRun> run(const std::string& run_id) override { return read_run(*db_, path_, run_id); }
@@ -87,6 +87,7 @@ class SqliteStore final : public Store {
  private:
   tl::unexpected<Errors> read_only() const { return fail(error_at(path_, "was opened for reading only", "open it for writing")); }
   Result<void> check_run(const std::string& run_id);
+  Series& series() { return series_ ? *series_ : series_.emplace(*db_, path_); }
   template <class Row>
   Result<std::vector<Row>> of_run(const std::string& run_id,
                                   Result<std::vector<Row>> (*read)(SQLite::Database&, const std::filesystem::path&, const std::string&)) {
@@ -97,6 +98,7 @@ class SqliteStore final : public Store {
   std::unique_ptr<SQLite::Database> db_;
   std::filesystem::path path_;
   std::optional<BatchWriter> writer_;  // unless read-only
+  std::optional<Series> series_;       // once the past was asked for
 };
 
 // Pending rows are written and the run is known.
