@@ -171,10 +171,14 @@ Variant variant_of(const Kernel& kernel, const Options& options, const plumbline
 }
 
 CpuFeatures cpu_features() {
-  __builtin_cpu_init();
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  const bool f16c = __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;  // clang 14's builtin does not know it
-  return {__builtin_cpu_supports("avx2") != 0, __builtin_cpu_supports("fma") != 0, f16c};
+  // Asked for once: in a virtual machine cpuid leaves the guest, which takes longer than a small problem.
+  static const CpuFeatures features = [] {
+    __builtin_cpu_init();
+    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+    const bool f16c = __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;  // clang 14's builtin does not know it
+    return CpuFeatures{__builtin_cpu_supports("avx2") != 0, __builtin_cpu_supports("fma") != 0, f16c};
+  }();
+  return features;
 }
 
 std::string refusal(const Kernel& kernel, const plumbline_problem& problem, const plumbline_device& device, const CpuFeatures& cpu) {
