@@ -35,6 +35,7 @@ std::string signal_text(int number) {
 }  // namespace
 
 std::optional<std::string> crash_text(const std::string& line) {
+  if (line.find("\"crash\"") == std::string::npos) return std::nullopt;  // the usual reply is not parsed twice
   const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
   if (!json.is_object() || json.value("reply", nlohmann::json()) != "crash") return std::nullopt;
   try {

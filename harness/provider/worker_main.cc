@@ -116,15 +116,16 @@ protocol::HelloReply greet(const protocol::HelloRequest& request, ProviderLibrar
   return reply;
 }
 
-protocol::RunReply serve(const protocol::RunRequest& request, const ProviderLibrary& library) {
+protocol::RunReply serve(const protocol::RunRequest& request, const ProviderLibrary& library, KeptMemory& kept) {
   const Deadline deadline(request.timeout_s);
-  protocol::RunReply reply = execute(library, request);
+  protocol::RunReply reply = execute(library, kept, request);
   reply.id = request.id;
   return reply;
 }
 
 int serve_all() {
   ProviderLibrary library;
+  KeptMemory kept;
   while (const auto line = read_line()) {
     const nlohmann::json message = nlohmann::json::parse(*line);
     const std::string request = message.at("request");
@@ -133,7 +134,7 @@ int serve_all() {
     if (request == "hello") {
       write_line(protocol::to_line(greet(protocol::read_message<protocol::HelloRequest>(message), library)));
     } else if (request == "run") {
-      write_line(protocol::to_line(serve(protocol::read_message<protocol::RunRequest>(message), library)));
+      write_line(protocol::to_line(serve(protocol::read_message<protocol::RunRequest>(message), library, kept)));
     } else {
       fmt::print(stderr, "plumbline-worker: no request is called \"{}\"\n", request);
       return 2;

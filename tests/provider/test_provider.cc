@@ -1,8 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <string>
+#include <thread>
 
 #include "harness/provider/worker.h"
 #include "tests/provider/provider_fixture.h"
@@ -188,6 +190,22 @@ TEST_F(Misbehaviour, UnknownKernelOrDevice) {
   const RunReply reply = c.run("test/ok");
   EXPECT_EQ(reply.status, Status::error);
   EXPECT_THAT(reply.reason, HasSubstr("device \"gpu\" is not known"));
+}
+
+TEST_F(Misbehaviour, AThreadThatIsLeftBehindReachesNothingBetweenRequests) {
+  RunReply reply = run("watch_between_requests");
+  for (int i = 0; i < 1000 && reply.reason == "not yet"; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    reply = run("watch_between_requests");
+  }
+  EXPECT_EQ(reply.status, Status::ok) << reply.reason;
+}
+
+TEST_F(Misbehaviour, TheNextRequestMeetsAFreshWorkspace) {
+  EXPECT_THAT(run("write_behind_workspace").workspace_fault, HasSubstr("behind workspace"));
+  const RunReply reply = run("check_workspace");
+  EXPECT_EQ(reply.status, Status::ok) << reply.reason;
+  EXPECT_EQ(reply.workspace_fault, "");
 }
 
 TEST_F(Misbehaviour, OutputOfAChattyKernelIsNoReply) {

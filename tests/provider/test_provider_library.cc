@@ -1,10 +1,12 @@
 // A provider whose kernels misbehave, one way each, to show that every misbehaviour becomes that case's status. `ok` and `looser_spec`
 // compute attention plainly. Its device "cuda:0" is host memory behind the device-memory functions, so that their use is tested
 // without a GPU.
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -135,6 +137,26 @@ plumbline_status print_much() {
   return PLUMBLINE_OK;
 }
 
+bool is_readable(const char* at, int pipe_end) { return write(pipe_end, at, 1) == 1; }
+
+// Leaves a thread behind that looks at out and workspace of the first call until both are gone; later calls say whether it saw that.
+plumbline_status watch_between_requests(const plumbline_tensors& t, char* reason, size_t reason_bytes) {
+  static std::atomic<bool> gone = false;
+  static const bool watching = [&t] {
+    std::thread([out = bytes_of(t.out), workspace = bytes_of(t.workspace)] {
+      int ends[2];
+      if (pipe2(ends, O_NONBLOCK) != 0) return;
+      for (char byte = 0; is_readable(out, ends[1]) || is_readable(workspace, ends[1]);) {
+        while (read(ends[0], &byte, 1) == 1) {
+        }
+      }
+      gone = true;
+    }).detach();
+    return true;
+  }();
+  return watching && gone ? PLUMBLINE_OK : refuse(PLUMBLINE_ERROR, reason, reason_bytes, "not yet");
+}
+
 using Run = plumbline_status (*)(const plumbline_plan& plan, const plumbline_tensors& t, char* reason, size_t reason_bytes);
 
 plumbline_status run_plain(const plumbline_plan& plan, const plumbline_tensors& t, round_p_function round_p, char* reason,
@@ -188,6 +210,8 @@ const Kernel kernels[] = {
        return run_ok(plan, t, reason, n);
      },
      1000},
+    {"watch_between_requests",
+     [](const plumbline_plan&, const plumbline_tensors& t, char* reason, size_t n) { return watch_between_requests(t, reason, n); }, 1000},
     {"crash_null", [](const plumbline_plan&, const plumbline_tensors&, char*, size_t) { return crash_null(); }},
     {"crash_abort",
      [](const plumbline_plan&, const plumbline_tensors&, char*, size_t) -> plumbline_status {
@@ -232,6 +256,7 @@ const Kernel kernels[] = {
                                 size_t n) { return run_ok_and_write(plan, t, reason, n, bytes_of(t.out) + t.out.bytes + 4095); }},
     {"write_behind_workspace",
      [](const plumbline_plan& plan, const plumbline_tensors& t, char* reason, size_t n) {
+       std::memset(bytes_of(t.workspace), 0, t.workspace.bytes);
        return run_ok_and_write(plan, t, reason, n, bytes_of(t.workspace) + t.workspace.bytes + 3);
      },
      1000},

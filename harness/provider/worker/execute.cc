@@ -14,10 +14,8 @@
 #include "harness/provider/pages.h"
 #include "harness/provider/worker/call.h"
 #include "harness/provider/worker/device_buffer.h"
-#include "harness/provider/worker/mapping.h"
 #include "harness/provider/worker/peak_memory.h"
 #include "harness/provider/worker/timing.h"
-#include "harness/provider/worker/workspace.h"
 
 namespace plumbline {
 
@@ -75,29 +73,33 @@ bool lives_on_device(std::string_view name) {
   return !name.starts_with("cu_seqlens_") && !name.starts_with("seqlens_") && name != "page_table";
 }
 
+// A workspace that is kept counts against the memory that the next kernel may take.
+constexpr std::size_t most_kept_bytes = std::size_t{4} << 20;
+
 class Execution {
  public:
-  Execution(const ProviderLibrary& library, const protocol::RunRequest& request)
+  Execution(const ProviderLibrary& library, KeptMemory& kept, const protocol::RunRequest& request)
       : provider_(*library.provider),
         request_(request),
         kernel_(kernel_index(library, request.kernel)),
         device_(to_device(request.device)),
         problem_(request.problem),
-        arena_(protocol::arena_descriptor, request.arena_bytes, request.tensors) {
+        kept_(kept) {
     problem_.struct_size = sizeof problem_;
     tensors_.struct_size = sizeof tensors_;
   }
   ~Execution() {
-    if (plan_ == nullptr) return;
     try {
-      destroy();
+      if (plan_ != nullptr) destroy();
     } catch (const Stop&) {  // a request that already failed keeps its first reason
     }
+    close_memory();
   }
   Execution(const Execution&) = delete;
   Execution& operator=(const Execution&) = delete;
 
   void perform(protocol::RunReply& reply) {
+    open_arena();
     query();
     place_tensors();
     reply.workspace_bytes = prepare();
@@ -119,6 +121,19 @@ class Execution {
   bool on_device() const { return device_.memory_space == PLUMBLINE_CUDA; }
   DeviceMemory memory() const { return {provider_.memory, &device_}; }
 
+  void open_arena() {
+    if (kept_.arena != nullptr && kept_.arena->reopen(request_.arena_bytes, request_.tensors)) return;
+    kept_.arena = nullptr;  // before the new one takes address space
+    kept_.arena = std::make_unique<MappedArena>(protocol::arena_descriptor, request_.arena_bytes, request_.tensors);
+  }
+
+  void close_memory() {
+    if (kept_.arena != nullptr) kept_.arena->close();
+    if (kept_.workspace == nullptr) return;
+    kept_.workspace->close();
+    if (kept_.workspace->mapped_bytes() > most_kept_bytes) kept_.workspace = nullptr;
+  }
+
   void query() {
     call_provider("query", [&](char* reason, std::size_t bytes) { return provider_.query(kernel_, &problem_, &device_, reason, bytes); });
     if (on_device() && provider_.memory == nullptr) {
@@ -129,14 +144,14 @@ class Execution {
   void place_tensors() {
     images_.reserve(request_.tensors.size());  // a DeviceBuffer's owner is only ever moved before it is used
     for (const protocol::Tensor& t : request_.tensors) {
-      plumbline_tensor tensor = to_tensor(t, arena_.data(t));
+      plumbline_tensor tensor = to_tensor(t, kept_.arena->data(t));
       if (lives_on_device(t.name)) {
         tensor.memory_space = device_.memory_space;
         tensor.device = device_.ordinal;
       }
       if (on_device() && lives_on_device(t.name)) {
         DeviceBuffer& image = images_.emplace_back(Image{&t, DeviceBuffer(memory(), t.name, t.page_end - t.page_begin)}).buffer;
-        image.upload(arena_.pages(t));
+        image.upload(kept_.arena->pages(t));
         tensor.data = static_cast<std::byte*>(image.data()) + (t.offset - t.page_begin);
       }
       *field(tensors_, t.name) = tensor;
@@ -167,7 +182,11 @@ class Execution {
       device_workspace_->poison(request_.workspace_byte);
       workspace.data = device_workspace_->data();
     } else {
-      host_workspace_.emplace(bytes, request_.workspace_byte);
+      if (kept_.workspace == nullptr || !kept_.workspace->reopen(bytes, request_.workspace_byte)) {
+        kept_.workspace = nullptr;
+        kept_.workspace = std::make_unique<HostWorkspace>(bytes, request_.workspace_byte);
+      }
+      host_workspace_ = kept_.workspace.get();
       workspace.data = host_workspace_->data();
     }
   }
@@ -201,13 +220,13 @@ class Execution {
     const auto note = [&](std::string fault) {
       if (reply.workspace_fault.empty()) reply.workspace_fault = std::move(fault);
     };
-    if (host_workspace_) note(host_workspace_->fault());
+    if (host_workspace_ != nullptr) note(host_workspace_->fault());
     if (device_workspace_) note(device_workspace_->fence_fault());
     for (const Image& image : images_) {
       note(image.buffer.fence_fault());
       if (image.tensor->access == "write") {
-        image.buffer.download(arena_.pages(*image.tensor));
-      } else if (const auto at = image.buffer.first_difference(arena_.pages(*image.tensor))) {
+        image.buffer.download(kept_.arena->pages(*image.tensor));
+      } else if (const auto at = image.buffer.first_difference(kept_.arena->pages(*image.tensor))) {
         note(fmt::format("input {} was written to in device memory, first at byte {}", image.tensor->name,
                          static_cast<std::int64_t>(*at + image.tensor->page_begin - image.tensor->offset)));
       }
@@ -226,23 +245,23 @@ class Execution {
   plumbline_device device_;
   plumbline_problem problem_;
   plumbline_tensors tensors_{};
-  MappedArena arena_;
+  KeptMemory& kept_;
   std::vector<Image> images_;
-  std::optional<HostWorkspace> host_workspace_;
+  HostWorkspace* host_workspace_ = nullptr;  // of kept_, where the kernel asked for one
   std::optional<DeviceBuffer> device_workspace_;
   plumbline_plan* plan_ = nullptr;
 };
 
 }  // namespace
 
-protocol::RunReply execute(const ProviderLibrary& library, const protocol::RunRequest& request) {
+protocol::RunReply execute(const ProviderLibrary& library, KeptMemory& kept, const protocol::RunRequest& request) {
   protocol::RunReply reply;
   const auto end = [&](Status status, std::string reason) {
     reply.status = name(status);
     reply.reason = std::move(reason);
   };
   try {
-    Execution(library, request).perform(reply);
+    Execution(library, kept, request).perform(reply);
     end(Status::ok, "");
   } catch (const Stop& stop) {
     end(stop.status, stop.reason);

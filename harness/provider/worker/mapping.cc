@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -25,6 +26,12 @@ void check(const protocol::Tensor& t, std::uint64_t arena_bytes) {
   }
 }
 
+int protection(const protocol::Tensor& tensor) { return tensor.access == "write" ? PROT_READ | PROT_WRITE : PROT_READ; }
+
+Stop not_mapped(const protocol::Tensor& tensor, int error) {
+  return {Status::out_of_memory, fmt::format("tensor {} cannot be mapped: {}", tensor.name, std::strerror(error))};
+}
+
 }  // namespace
 
 MappedArena::MappedArena(int descriptor, std::uint64_t arena_bytes, const std::vector<protocol::Tensor>& tensors) {
@@ -35,16 +42,39 @@ MappedArena::MappedArena(int descriptor, std::uint64_t arena_bytes, const std::v
   reservation_ = static_cast<std::byte*>(reservation);
   base_ = reservation_ + margin_bytes;
   for (const auto& tensor : tensors) {
-    const bool writable = tensor.access == "write";
-    void* at = mmap(base_ + tensor.page_begin, tensor.page_end - tensor.page_begin, writable ? PROT_READ | PROT_WRITE : PROT_READ,
-                    MAP_SHARED | MAP_FIXED, descriptor, static_cast<off_t>(tensor.page_begin));
+    void* at = mmap(base_ + tensor.page_begin, tensor.page_end - tensor.page_begin, protection(tensor), MAP_SHARED | MAP_FIXED, descriptor,
+                    static_cast<off_t>(tensor.page_begin));
     if (at == MAP_FAILED) {
       const int error = errno;
       munmap(reservation_, reserved_bytes_);
-      throw Stop{Status::out_of_memory, fmt::format("tensor {} cannot be mapped: {}", tensor.name, std::strerror(error))};
+      throw not_mapped(tensor, error);
     }
-    watch_memory(tensor.name, data(tensor), tensor.bytes, writable);
+    pages_.emplace_back(tensor.page_begin, tensor.page_end);
   }
+  watch(tensors);
+}
+
+void MappedArena::watch(const std::vector<protocol::Tensor>& tensors) const {
+  for (const auto& tensor : tensors) watch_memory(tensor.name, data(tensor), tensor.bytes, tensor.access == "write");
+}
+
+void MappedArena::close() {
+  forget_watched_memory();
+  mprotect(reservation_, reserved_bytes_, PROT_NONE);
+}
+
+bool MappedArena::reopen(std::uint64_t arena_bytes, const std::vector<protocol::Tensor>& tensors) {
+  for (const auto& tensor : tensors) check(tensor, arena_bytes);
+  const auto same_pages = [](const auto& pages, const auto& tensor) { return pages == std::pair(tensor.page_begin, tensor.page_end); };
+  if (arena_bytes + 2 * margin_bytes != reserved_bytes_ ||
+      !std::equal(pages_.begin(), pages_.end(), tensors.begin(), tensors.end(), same_pages)) {
+    return false;
+  }
+  for (const auto& tensor : tensors) {
+    if (mprotect(base_ + tensor.page_begin, tensor.page_end - tensor.page_begin, protection(tensor)) != 0) throw not_mapped(tensor, errno);
+  }
+  watch(tensors);
+  return true;
 }
 
 MappedArena::~MappedArena() {

@@ -14,11 +14,19 @@ class HostWorkspace {
   HostWorkspace(const HostWorkspace&) = delete;
   HostWorkspace& operator=(const HostWorkspace&) = delete;
 
+  // Between requests: every page faults.
+  void close();
+  // After close(): as a new one of `bytes` would be, or false where that takes other pages.
+  bool reopen(std::size_t bytes, int byte);
+
+  std::size_t mapped_bytes() const { return mapping_bytes_; }
   void* data() const { return data_; }  // 256-byte aligned
   // "" or which of its fences was written to.
   std::string fault() const;
 
  private:
+  bool open(std::size_t inner_bytes, int byte);
+
   std::byte* mapping_ = nullptr;
   std::size_t mapping_bytes_ = 0;
   std::byte* data_ = nullptr;
