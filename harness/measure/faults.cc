@@ -30,6 +30,7 @@ class Finder {
 
   Faults run() {
     for (std::int64_t b = 0; b < problem_.batch; ++b) {
+      widen_ranges(b);
       for (std::int64_t i = 0; i < geometry_.length_q(b); ++i) {
         const bool empty = geometry_.visible_count(b, i) == 0;
         for (std::int64_t h = 0; h < problem_.heads_q; ++h) valid_row(b, i, h, empty);
@@ -94,25 +95,47 @@ class Finder {
     report(faults_.empty_rows, b, h, i, -1, fmt::format("LSE {} in a row without visible keys", value));
   }
 
-  // A convex combination of the key head's v, up to the rounding of P (weights need not sum to 1), of the accumulation and of the output.
-  void check_range(std::int64_t b, std::int64_t i, std::int64_t h, std::int64_t j, double value) {
-    const auto kv = h / problem_.group();
-    const auto at = static_cast<std::size_t>((b * problem_.heads_kv + kv) * problem_.head_dim_vo + j);
-    const double lowest = in_.range->lowest[at], highest = in_.range->highest[at];
-    const double slack = range_slack(b, std::max(std::abs(lowest), std::abs(highest)));
-    if (!(value >= lowest - slack && value <= highest + slack)) {
-      report(faults_.out_of_range, b, h, i, j, fmt::format("{} outside the range [{}, {}] of its values", value, lowest, highest));
-    }
-  }
-
-  double range_slack(std::int64_t b, double magnitude) const {
+  // By which the weights and the accumulation of a sample may leave the range, relative to its largest value.
+  double relative_slack(std::int64_t b) const {
     constexpr double u32 = 0x1p-24;
     const auto& spec = *in_.spec;
     const auto keys = static_cast<double>(geometry_.length_kv(b));
     const double p = 2 * unit_roundoff(spec.p_dtype) + keys * half_smallest_subnormal(spec.p_dtype) / spec.p_prescale;
     const double partial = 2 * unit_roundoff(spec.split_partial_dtype);
     const double accumulation = (keys + 16) * std::max(4 * u32, std::ldexp(1.0, 1 - spec.pv_accumulator.fraction_bits));
-    return magnitude * (p + partial + accumulation) + ulp(magnitude, dtype_);
+    return p + partial + accumulation;
+  }
+
+  // What an output may be: a convex combination of the key head's v, up to the rounding of P (weights need not sum to 1), of the
+  // accumulation and of the output. Of the sample's key heads, [H, D].
+  void widen_ranges(std::int64_t b) {
+    const auto size = static_cast<std::size_t>(problem_.heads_kv * problem_.head_dim_vo), first = static_cast<std::size_t>(b) * size;
+    const double relative = relative_slack(b);
+    least_.resize(size);
+    most_.resize(size);
+    for (std::size_t at = 0; at < size; ++at) {
+      const double lowest = in_.range->lowest[first + at], highest = in_.range->highest[first + at];
+      const double magnitude = std::max(std::abs(lowest), std::abs(highest)), slack = magnitude * relative + ulp(magnitude, dtype_);
+      least_[at] = lowest - slack;
+      most_[at] = highest + slack;
+    }
+  }
+
+  std::size_t range_of(std::int64_t h, std::int64_t j) const {
+    return static_cast<std::size_t>(h / problem_.group() * problem_.head_dim_vo + j);
+  }
+
+  bool in_range(std::int64_t h, std::int64_t j, double value) const {
+    const std::size_t at = range_of(h, j);
+    return value >= least_[at] && value <= most_[at];
+  }
+
+  void check_range(std::int64_t b, std::int64_t i, std::int64_t h, std::int64_t j, double value) {
+    if (in_range(h, j, value)) return;
+    const auto at = static_cast<std::size_t>(b * problem_.heads_kv * problem_.head_dim_vo) + range_of(h, j);
+    report(
+        faults_.out_of_range, b, h, i, j,
+        fmt::format("{} outside the range [{}, {}] of its values", value, double{in_.range->lowest[at]}, double{in_.range->highest[at]}));
   }
 
   void padded_rows(std::int64_t b) {
@@ -127,13 +150,13 @@ class Finder {
     load(offset);
     for (std::int64_t j = 0; j < problem_.head_dim_vo; ++j) {
       const double value = got_[static_cast<std::size_t>(j)];
-      if (!padded_value_is_legal(b, h, j, value, offset + j)) {
+      if (!padded_value_is_legal(h, j, value, offset + j)) {
         report(faults_.padded_rows, b, h, i, j, fmt::format("{} in a padded row, where the policy is \"{}\"", value, name(*in_.policy)));
       }
     }
   }
 
-  bool padded_value_is_legal(std::int64_t b, std::int64_t h, std::int64_t j, double value, std::int64_t index) const {
+  bool padded_value_is_legal(std::int64_t h, std::int64_t j, double value, std::int64_t index) const {
     switch (*in_.policy) {
       case PaddingPolicy::zeros:
         return value == 0;
@@ -144,10 +167,7 @@ class Finder {
     }
     if (problem_.fill == Fill::nan) return !is_poison(dtype_, in_.outputs.out, index);  // the padded query is NaN: so is its answer
     if (value == 0) return true;                                                        // a padded row may see no key under a causal mask
-    const auto at = static_cast<std::size_t>((b * problem_.heads_kv + h / problem_.group()) * problem_.head_dim_vo + j);
-    const double lowest = in_.range->lowest[at], highest = in_.range->highest[at];
-    const double slack = range_slack(b, std::max(std::abs(lowest), std::abs(highest)));
-    return value >= lowest - slack && value <= highest + slack;
+    return in_range(h, j, value);
   }
 
   // Laws whose answer is exact: every output whose fp64 value the output dtype holds must be that value.
@@ -176,6 +196,7 @@ class Finder {
   DType dtype_;
   Faults faults_;
   std::vector<double> got_;
+  std::vector<double> least_, most_;  // of the sample looked at
 };
 
 }  // namespace

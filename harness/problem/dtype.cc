@@ -48,6 +48,8 @@ const Format& format_of(DType dtype) {
 constexpr double power_of_two(int exponent) {  // for normal doubles
   return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
 }
+// The same, and what ldexp makes of exponents below those of normal doubles; ldexp itself takes longer than a judged element.
+double any_power_of_two(int exponent) { return exponent >= -1022 ? power_of_two(exponent) : std::ldexp(1.0, exponent); }
 
 // floor(log2 |value|), and -1023 for zero and subnormal doubles.
 int exponent_of(double value) { return static_cast<int>(std::bit_cast<std::uint64_t>(value) >> 52 & 0x7FF) - 1023; }
@@ -148,7 +150,7 @@ double unit_roundoff(DType dtype) {
 
 double half_smallest_subnormal(DType dtype) {
   const Format& format = format_of(dtype);
-  return format.bits == 0 ? 0 : std::ldexp(1.0, format.min_exponent - format.bits);
+  return format.bits == 0 ? 0 : any_power_of_two(format.min_exponent - format.bits);
 }
 
 double ulp(double value, DType dtype) {
@@ -156,7 +158,7 @@ double ulp(double value, DType dtype) {
   assert(format.bits > 0);
   if (value != value) return value;
   const int exponent = std::clamp(exponent_of(value), format.min_exponent, format.max_exponent);
-  return std::ldexp(1.0, exponent - format.bits + 1);
+  return any_power_of_two(exponent - format.bits + 1);
 }
 
 double round_to(double value, DType dtype) {
@@ -229,7 +231,7 @@ void decode(DType dtype, const void* encoded, std::span<double> values) {
     std::copy_n(static_cast<const char*>(encoded), values.size_bytes(), reinterpret_cast<char*>(values.data()));
     return;
   }
-  std::array<float, 256> chunk{};
+  std::array<float, 256> chunk;  // not cleared: most rows are shorter
   for (std::size_t begin = 0; begin < values.size(); begin += chunk.size()) {
     const std::size_t count = std::min(chunk.size(), values.size() - begin);
     decode(dtype, static_cast<const char*>(encoded) + begin * size_in_bytes(dtype), std::span(chunk).first(count));
