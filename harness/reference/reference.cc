@@ -20,6 +20,9 @@ namespace {
 // Rows of a block: enough for the products to be efficient, few enough for its matrices over keys to stay in the cache.
 constexpr std::int64_t most_rows = 128, fewest_rows = 16, most_elements = 1 << 18;
 
+// Multiply-adds from which threads share the work; fewer are done in the time that waking one takes.
+constexpr double least_shared_cost = 1e6;
+
 // Rows (indices into the selection) of one (sample, key head), cut into blocks.
 struct HeadPlan {
   std::int64_t sample = 0, head_kv = 0;
@@ -37,7 +40,8 @@ class Computation {
 
   Reference run() {
     std::vector<HeadPlan> plans = plan_heads();
-    parallel_for(plans.size(), [&](std::size_t i) { run_head(plans[i]); });
+    parallel_for(
+        plans.size(), [&](std::size_t i) { run_head(plans[i]); }, shared_);
     return std::move(result_);
   }
 
@@ -75,6 +79,8 @@ class Computation {
         plans.push_back({id.sample, head_kv, {}, {}});
       plans.back().rows.push_back(i);
     }
+    const auto dims = static_cast<double>(geometry_.problem().head_dim_qk + geometry_.problem().head_dim_vo);
+    shared_ = std::accumulate(result_.visible.begin(), result_.visible.end(), 0.0) * dims >= least_shared_cost;
     return plans;
   }
 
@@ -109,10 +115,11 @@ class Computation {
     cut_blocks(plan, !head.finite);
     // Isolated: a thread that waits here must not start another head and gather its K and V, too.
     tbb::this_task_arena::isolate([&] {
-      parallel_for(plan.blocks.size(), [&](std::size_t b) {
+      const auto block = [&](std::size_t b) {
         const auto [begin, end] = plan.blocks[b];
         run_block(head, std::span(ids).subspan(begin, end - begin), std::span(plan.rows).subspan(begin, end - begin));
-      });
+      };
+      parallel_for(plan.blocks.size(), block, shared_);
     });
   }
 
@@ -164,6 +171,7 @@ class Computation {
   const ReferenceOptions options_;
   tbb::enumerable_thread_specific<BlockWorker> workers_;
   Reference result_;
+  bool shared_ = true;
 };
 
 }  // namespace
