@@ -21,7 +21,7 @@ namespace {
 Problem prefill(std::int64_t seq) {
   Problem problem;
   problem.dtype = DType::bf16;
-  problem.heads_q = problem.heads_kv = 2;
+  problem.heads_q = problem.heads_kv = 8;
   problem.seq_q = problem.seq_kv = seq;
   problem.head_dim_qk = problem.head_dim_vo = 128;
   return problem;
@@ -35,14 +35,14 @@ void two_dgemms(benchmark::State& state) {
   std::vector<double> s(static_cast<std::size_t>(seq) * static_cast<std::size_t>(seq)), o(size);
   openblas_set_num_threads(1);
   for (auto _ : state) {
-    for (int head = 0; head < 2; ++head) {
+    for (int head = 0; head < 8; ++head) {
       cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, seq, seq, 128, 1, q.data(), 128, k.data(), 128, 0, s.data(), seq);
       cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, seq, 128, seq, 1, s.data(), seq, v.data(), 128, 0, o.data(), 128);
     }
     benchmark::DoNotOptimize(o.data());
   }
 }
-BENCHMARK(two_dgemms)->Arg(1024)->Unit(benchmark::kMillisecond);
+BENCHMARK(two_dgemms)->Arg(1024)->Arg(4096)->Unit(benchmark::kMillisecond);
 
 // The reference with sigma, spre, LSE and bound, on one thread; argument 1: with suite scores.
 void reference(benchmark::State& state) {
@@ -59,7 +59,7 @@ void reference(benchmark::State& state) {
     });
   }
 }
-BENCHMARK(reference)->Args({1024, 0})->Args({1024, 1})->Unit(benchmark::kMillisecond);
+BENCHMARK(reference)->ArgsProduct({{1024, 4096}, {0, 1}})->Unit(benchmark::kMillisecond);
 
 // A small case end to end: inputs, worker, reference, statistics, faults, repeat run.
 void small_case(benchmark::State& state) {
