@@ -95,11 +95,14 @@ Series::Series(SQLite::Database& db, std::filesystem::path path)
 
 Result<std::string> Series::order_before(const std::string& before_run) {
   if (before_run.empty()) return std::string("~");  // after every time
+  if (before_run == order_of_) return order_;
   const InUse in_use(find_order_);
   find_order_.bind(1, before_run);
   if (!find_order_.executeStep())
     return fail(error_at(path_, fmt::format("run '{}' is not in the database", storable_text(before_run)), "see `plumbline history`"));
-  return find_order_.getColumn(0).getString();
+  order_ = find_order_.getColumn(0).getString();
+  order_of_ = before_run;
+  return order_;
 }
 
 Result<std::optional<Baseline>> Series::baseline(const std::string& case_id, const MachineClass& machine, const std::string& before_run) {

@@ -25,6 +25,7 @@ class Series {
   Result<std::string> order_before(const std::string& before_run);
 
   std::filesystem::path path_;
+  std::string order_of_, order_;  // the run asked for last; its order never changes
   SQLite::Statement find_order_, find_baseline_, find_times_;
 };
 
