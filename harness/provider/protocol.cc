@@ -14,17 +14,17 @@ void copy_text(const std::string& text, char (&field)[n]) {
 }  // namespace
 
 void to_json(nlohmann::json& json, const plumbline_description& d) {
-  json = {{"launched", d.launched},
-          {"build_id", d.build_id},
-          {"tensor_cores", d.tensor_cores},
-          {"padding_policy", d.padding_policy},
-          {"spec", d.spec},
-          {"promises", d.promises},
-          {"registers_per_thread", d.registers_per_thread},
-          {"spill_bytes_per_thread", d.spill_bytes_per_thread},
-          {"shared_memory_bytes", d.shared_memory_bytes},
-          {"stack_bytes_per_thread", d.stack_bytes_per_thread},
-          {"device_arch", d.device_arch}};
+  json["launched"] = d.launched;
+  json["build_id"] = d.build_id;
+  json["tensor_cores"] = d.tensor_cores;
+  json["padding_policy"] = d.padding_policy;
+  json["spec"] = d.spec;
+  json["promises"] = d.promises;
+  json["registers_per_thread"] = d.registers_per_thread;
+  json["spill_bytes_per_thread"] = d.spill_bytes_per_thread;
+  json["shared_memory_bytes"] = d.shared_memory_bytes;
+  json["stack_bytes_per_thread"] = d.stack_bytes_per_thread;
+  json["device_arch"] = d.device_arch;
 }
 
 void from_json(const nlohmann::json& json, plumbline_description& d) {
@@ -46,6 +46,19 @@ void from_json(const nlohmann::json& json, plumbline_description& d) {
 }
 
 namespace plumbline::protocol {
+
+namespace {
+
+// A description that is none costs the case, and not the worker that sent it.
+void read_description(const nlohmann::json& json, RunReply& r) {
+  try {
+    if (!json.is_null()) r.description = read_message<plumbline_description>(json);
+  } catch (const nlohmann::json::exception& e) {
+    r.description_error = e.what();
+  }
+}
+
+}  // namespace
 
 void refuse_fractions(const nlohmann::json& json, const nlohmann::json& form) {
   if (form.is_number_integer() && json.is_number_float()) {
@@ -83,11 +96,16 @@ void from_json(const nlohmann::json& json, HelloReply& r) {
 }
 
 void to_json(nlohmann::json& json, const RunRequest& r) {
-  json = {{"request", r.request},     {"id", r.id},
-          {"kernel", r.kernel},       {"device", r.device},
-          {"problem", r.problem},     {"arena_bytes", r.arena_bytes},
-          {"tensors", r.tensors},     {"timed_repetitions", r.timed_repetitions},
-          {"timeout_s", r.timeout_s}, {"workspace_byte", r.workspace_byte}};
+  json["request"] = r.request;
+  json["id"] = r.id;
+  json["kernel"] = r.kernel;
+  json["device"] = r.device;
+  json["problem"] = r.problem;
+  json["arena_bytes"] = r.arena_bytes;
+  json["tensors"] = r.tensors;
+  json["timed_repetitions"] = r.timed_repetitions;
+  json["timeout_s"] = r.timeout_s;
+  json["workspace_byte"] = r.workspace_byte;
 }
 
 void from_json(const nlohmann::json& json, RunRequest& r) {
@@ -104,17 +122,17 @@ void from_json(const nlohmann::json& json, RunRequest& r) {
 }
 
 void to_json(nlohmann::json& json, const RunReply& r) {
-  json = {{"reply", r.reply},
-          {"id", r.id},
-          {"status", r.status},
-          {"reason", r.reason},
-          {"description", r.description},
-          {"workspace_bytes", r.workspace_bytes},
-          {"workspace_fault", r.workspace_fault},
-          {"kernel_ns", r.kernel_ns},
-          {"sentinel_ns", r.sentinel_ns},
-          {"lse_returned", r.lse_returned},
-          {"peak_memory_bytes", r.peak_memory_bytes}};
+  json["reply"] = r.reply;
+  json["id"] = r.id;
+  json["status"] = r.status;
+  json["reason"] = r.reason;
+  json["description"] = r.description ? nlohmann::json(*r.description) : nlohmann::json();
+  json["workspace_bytes"] = r.workspace_bytes;
+  json["workspace_fault"] = r.workspace_fault;
+  json["kernel_ns"] = r.kernel_ns;
+  json["sentinel_ns"] = r.sentinel_ns;
+  json["lse_returned"] = r.lse_returned;
+  json["peak_memory_bytes"] = r.peak_memory_bytes;
 }
 
 void from_json(const nlohmann::json& json, RunReply& r) {
@@ -122,7 +140,7 @@ void from_json(const nlohmann::json& json, RunReply& r) {
   json.at("id").get_to(r.id);
   json.at("status").get_to(r.status);
   json.at("reason").get_to(r.reason);
-  json.at("description").get_to(r.description);
+  read_description(json.at("description"), r);
   json.at("workspace_bytes").get_to(r.workspace_bytes);
   json.at("workspace_fault").get_to(r.workspace_fault);
   json.at("kernel_ns").get_to(r.kernel_ns);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -89,7 +90,8 @@ struct RunReply {
   std::uint64_t id = 0;
   std::string status = "error";
   std::string reason;
-  nlohmann::json description;  // of plumbline_description; null unless status is ok
+  std::optional<plumbline_description> description;  // null unless status is ok
+  std::string description_error;                     // not sent: why what arrived is no description
   std::uint64_t workspace_bytes = 0;
   std::string workspace_fault;
   std::vector<double> kernel_ns, sentinel_ns;
@@ -146,7 +148,8 @@ inline nlohmann::json form_of<RunRequest>() {
 // Throws nlohmann::json::exception where it is no such message.
 template <class Message>
 Message read_message(const nlohmann::json& json) {
-  refuse_fractions(json, form_of<Message>());
+  static const nlohmann::json form = form_of<Message>();
+  refuse_fractions(json, form);
   return json.get<Message>();
 }
 

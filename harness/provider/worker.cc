@@ -170,13 +170,12 @@ ProcessWorker::Answer<RunReply> ProcessWorker::to_reply(protocol::RunReply&& wir
     if (reply.reason.empty()) reply.reason = "the worker gave no reason";
     return reply;
   }
-  try {
-    const auto description = protocol::read_message<plumbline_description>(wire.description);
-    if (std::string fault = description_fault(description); !fault.empty()) return tl::unexpected(Trouble{Status::error, fault, ""});
-    reply.description = to_description(description);
-  } catch (const nlohmann::json::exception& e) {
-    return tl::unexpected(Trouble{Status::error, fmt::format("description: {}", e.what()), ""});
+  if (!wire.description) {
+    const std::string why = wire.description_error.empty() ? "there is none" : wire.description_error;
+    return tl::unexpected(Trouble{Status::error, "description: " + why, ""});
   }
+  if (std::string fault = description_fault(*wire.description); !fault.empty()) return tl::unexpected(Trouble{Status::error, fault, ""});
+  reply.description = to_description(*wire.description);
   return reply;
 }
 

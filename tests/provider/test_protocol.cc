@@ -106,6 +106,24 @@ TEST(Protocol, AFractionIsNoWholeNumber) {
   EXPECT_THROW(protocol::read_message<protocol::RunRequest>(request), nlohmann::json::type_error);
 }
 
+TEST(Protocol, TheDescriptionOfAReplyMayBeAbsentOrNone) {
+  protocol::RunReply sent;
+  sent.id = 7;
+  EXPECT_FALSE(nlohmann::json::parse(protocol::to_line(sent)).get<protocol::RunReply>().description);
+  sent.description = valid_description();
+  nlohmann::json json = nlohmann::json::parse(protocol::to_line(sent));
+  const auto arrived = json.get<protocol::RunReply>();
+  ASSERT_TRUE(arrived.description);
+  EXPECT_STREQ(arrived.description->launched, "flash<64, 128> x 12");
+  EXPECT_EQ(arrived.description_error, "");
+
+  json["description"]["spec"].erase("p_dtype");
+  const auto spoilt = json.get<protocol::RunReply>();
+  EXPECT_EQ(spoilt.id, 7u);
+  EXPECT_FALSE(spoilt.description);
+  EXPECT_THAT(spoilt.description_error, HasSubstr("p_dtype"));
+}
+
 struct BadField {
   const char* message;
   std::function<void(plumbline_description&)> spoil;

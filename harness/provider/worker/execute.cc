@@ -198,7 +198,7 @@ class Execution {
     if (on_device()) memory().synchronize();
   }
 
-  nlohmann::json describe() {
+  plumbline_description describe() {
     plumbline_description description{};
     description.struct_size = sizeof description;
     description.spec.struct_size = sizeof description.spec;
