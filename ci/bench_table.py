@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Writes the table of docs/performance.md from one run of plumbline_bench (--benchmark_out): bench_table.py RESULTS.json [COMMIT].
 
-Exit code 1: a target is missed. A figure that was not measured is said to be so, and misses nothing.
+Exit code 1: a limit is missed, or a benchmark failed. A figure that was left out is said to be so.
 """
 import json
+import math
 import pathlib
 import platform
 import re
@@ -28,10 +29,11 @@ ROWS = [
 
 
 def measured(benchmarks, name, field):
-    """The field of the benchmark of this name (options such as /real_time may follow), or None."""
+    """The field of the benchmark of this name (options such as /real_time may follow); None where it did not run, NaN where it failed."""
     for b in benchmarks:
-        same = b["name"] == name or b["name"].startswith((name + "/iterations", name + "/real_time"))
-        if same and not b.get("error_occurred"):
+        if b["name"] == name or b["name"].startswith((name + "/iterations", name + "/real_time")):
+            if b.get("error_occurred"):
+                return math.nan
             return b[field] * NANOSECONDS[b["time_unit"]] * 1e-9 if field.endswith("_time") else b[field]
     return None
 
@@ -48,12 +50,16 @@ def table(results, commit):
              f"{context['load_avg'][0]:.1f}.", "", "| figure | measured | limit | of the limit | |", "|---|---|---|---|---|"]
     for title, unit, name, field, over, limit in ROWS:
         value = measured(results["benchmarks"], name, field)
-        if over and value is not None:
+        if over:
             divisor = measured(results["benchmarks"], over, field)
-            value = value / divisor if divisor else None
+            value = value / divisor if value is not None and divisor else None
         limit_text = "" if limit is None else f"{limit} {unit}".strip()
         if value is None:
             lines.append(f"| {title} | | {limit_text} | | not measured |")
+            continue
+        if math.isnan(value):
+            lines.append(f"| {title} | | {limit_text} | | **failed** |")
+            missed.append(f"{title}: the benchmark failed")
             continue
         share = "" if limit is None else f"{value / limit:.2f}"
         verdict = "" if limit is None else "met" if value <= limit else "**missed**"
