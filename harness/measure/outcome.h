@@ -14,7 +14,7 @@
 
 namespace plumbline {
 
-inline constexpr int judge_version = 1;
+inline constexpr int judge_version = 2;
 
 // One element, named so that a person can find it.
 struct ElementId {

@@ -55,6 +55,10 @@ inline std::uint64_t p_cell(double t, const Model& model) {
   const int dropped = 53 - model.p_cell_bits;
   return (std::bit_cast<std::uint64_t>(t) + (std::uint64_t{1} << (dropped - 1))) >> dropped;
 }
+// t where S is rounded first: keys of one rounded logit have one t, and so one rounding of P.
+inline double t_of_rounded(double s, double m, const Model& model) {
+  return std::exp(round_to(s, model.s_rounded) - round_to(m, model.s_rounded));
+}
 // The cell of a logit that is rounded to S's dtype: truncated, not rounded, to s_cell_bits, so that the edges of cells lie on the
 // boundaries of rounding.
 inline std::uint64_t s_cell(double s, const Model& model) {

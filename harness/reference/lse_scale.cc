@@ -1,5 +1,6 @@
 // The variance of the LSE. docs/judging.md, "Scale of the LSE".
 #include <cmath>
+#include <limits>
 
 #include "harness/reference/logit_error.h"
 #include "harness/reference/scales.h"
@@ -44,6 +45,18 @@ BlockScales::LseParts BlockScales::lse_parts(std::int64_t row) {
   return parts;
 }
 
+// By how much rounding these very logits moves the LSE. Logits that lie whole rounding intervals apart are all rounded alike, which no
+// cell sees; and intervals that are large against 1 move it otherwise than the first order of their errors says.
+double BlockScales::shift_by_s(std::int64_t row, const LseParts& parts) const {
+  const double* s = block_->s.data() + row * stride_;
+  const auto [begin, end] = visible(row);
+  double m = parts.sink != nullptr ? parts.sink->s : -std::numeric_limits<double>::infinity();
+  for (std::int64_t k = begin; k < end; ++k) m = parts.p[k] > 0 ? std::max(m, s[k]) : m;
+  double sum = parts.sink != nullptr ? t_of_rounded(parts.sink->s, m, model_) : 0;
+  for (std::int64_t k = begin; k < end; ++k) sum += parts.p[k] > 0 ? t_of_rounded(s[k], m, model_) : 0;
+  return round_to(m, model_.s_rounded) + std::log(sum) - block_->lse.data()[row];
+}
+
 void BlockScales::lse_error(std::int64_t row) {
   const LseParts parts = lse_parts(row);
   const double* p = parts.p;
@@ -61,13 +74,14 @@ void BlockScales::lse_error(std::int64_t row) {
     set_row_weights(row, [=](std::int64_t k) { return p[k] * std::abs(s[k]); });
     if (parts.sink != nullptr) set_sink_weight(parts.sink->p * std::abs(parts.sink->s));
     const CellSums sums = cell_sums(s_cells_, row_weights_.data());
-    variance += kappa_coherent * square(model_.u_s) * std::max(sums.coherent, sums.independent);
+    const double by_cells = kappa_coherent * square(model_.u_s) * std::max(sums.coherent, sums.independent);
+    variance += std::max(by_cells, square(shift_by_s(row, parts)));
   }
   if (has_tanh_error()) {
     find_tanh_cells(row);
     set_row_weights(row, [=, capped = block_->capped.data() + row * stride_](std::int64_t k) { return p[k] * std::abs(capped[k]); });
     const CellSums sums = cell_sums(tanh_cells_, row_weights_.data());
-    variance += square(uniform_error * model_.tanh_error) * std::max(sums.coherent, sums.independent);
+    variance += kappa_coherent * square(model_.tanh_error) * std::max(sums.coherent, sums.independent);
   }
   if (model_.exp2_error > 0) {
     find_phases(row, parts.sink);

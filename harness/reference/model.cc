@@ -37,7 +37,9 @@ AccumulationModel::AccumulationModel(const Accumulator& accumulator) {
 
 Model::Model(const RoundingSpec& spec)
     : denominator_from_rounded_p(spec.denominator_from_rounded_p),
+      s_rounded(is_rounded(spec.s_rounded) ? spec.s_rounded : DType::none),
       u_s(roundoff(spec.s_rounded)),
+      eta_s(eta(spec.s_rounded)),
       u_split(roundoff(spec.split_partial_dtype)),
       eta_split(eta(spec.split_partial_dtype)),
       exp2_error(spec.exp2_rel_error),

@@ -29,7 +29,8 @@ struct Model {
   int p_cell_bits = 0;        // significand bits by which P values share a cell
   double p_normal = 0;        // smallest normal P, in the units of eta_p
   bool denominator_from_rounded_p = false;
-  double u_s = 0;  // 0 = S is not rounded
+  DType s_rounded = DType::none;
+  double u_s = 0, eta_s = 0;  // 0 = S is not rounded
   int s_cell_bits = 0;
   double u_split = 0, eta_split = 0;
   double exp2_error = 0, tanh_error = 0;

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-#define PLUMBLINE_REFERENCE_ABI 1u
+#define PLUMBLINE_REFERENCE_ABI 2u
 
 /* Symbols as in docs/judging.md; 0 for a rounding that is not made. */
 typedef struct plumbline_reference_accumulator {
@@ -26,7 +26,7 @@ typedef struct plumbline_reference_accumulator {
 typedef struct plumbline_reference_model {
   double u_p, eta_p; /* P; eta in units of exp(s - m) */
   double p_normal;   /* smallest normal P, in those units */
-  double u_s;        /* S */
+  double u_s, eta_s; /* S */
   double u_split, eta_split;
   double exp2_error;
   int32_t p_cell_bits; /* significand bits by which keys share a cell of P */

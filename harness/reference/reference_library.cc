@@ -20,9 +20,20 @@ namespace {
 plumbline_reference_accumulator to_abi(const AccumulationModel& a) { return {a.u, a.f, a.f_out, a.step, a.toward_zero ? 1 : 0, 0}; }
 
 plumbline_reference_model to_abi(const Model& m) {
-  return {m.u_p,       m.eta_p,      m.p_normal,    m.u_s,         m.u_split,
-          m.eta_split, m.exp2_error, m.p_cell_bits, m.s_cell_bits, m.denominator_from_rounded_p ? 1 : 0,
-          0,           to_abi(m.qk), to_abi(m.pv)};
+  return {m.u_p,
+          m.eta_p,
+          m.p_normal,
+          m.u_s,
+          m.eta_s,
+          m.u_split,
+          m.eta_split,
+          m.exp2_error,
+          m.p_cell_bits,
+          m.s_cell_bits,
+          m.denominator_from_rounded_p ? 1 : 0,
+          0,
+          to_abi(m.qk),
+          to_abi(m.pv)};
 }
 
 // The rows that see a key, and the keys they see, as the ABI wants them.

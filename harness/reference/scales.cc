@@ -189,10 +189,16 @@ void BlockScales::build_cells(std::int64_t row, KeepCells keep, Cells& cells, La
 
 void BlockScales::find_p_cells() {
   for (std::int64_t r = 0; r < rows_; ++r) {
+    Cells& cells = p_cells_[static_cast<std::size_t>(r)];
+    if (model_.u_s > 0) {
+      const double* s = block_->s.data() + r * stride_;
+      const double m = block_->row_max.data()[r];
+      build_cells(r, KeepCells::multi_key, cells, [&](std::int64_t k) { return p_cell(t_of_rounded(s[k], m, model_), model_); });
+      continue;
+    }
     const double* p = block_->p.data() + r * stride_;
     const double total = block_->total.data()[r];
-    build_cells(r, KeepCells::multi_key, p_cells_[static_cast<std::size_t>(r)],
-                [&](std::int64_t k) { return p_cell(p[k] * total, model_); });
+    build_cells(r, KeepCells::multi_key, cells, [&](std::int64_t k) { return p_cell(p[k] * total, model_); });
   }
 }
 
@@ -330,7 +336,7 @@ void BlockScales::s_rounding() {
 // TS of the softcap's tanh.
 void BlockScales::tanh_error() {
   if (!has_tanh_error()) return;
-  const double unit_squared = square(uniform_error * model_.tanh_error);
+  const double unit_squared = kappa_coherent * square(model_.tanh_error);
   for (std::int64_t r = 0; r < rows_; ++r) {
     find_tanh_cells(r);
     set_row_weights(r, [p = block_->p.data() + r * stride_, capped = block_->capped.data() + r * stride_](std::int64_t k) {

@@ -26,9 +26,6 @@ struct PWeights {
   static constexpr double root_kappa_coherent = 0.7416198487095663;  // sqrt(kappa_coherent)
 };
 
-// Standard deviation of an error that lies anywhere within its bound: 1 / sqrt(3).
-inline constexpr double uniform_error = 0.58;
-
 // Per-row and per-element results, in the units of V and of natural logarithms. Reused for many blocks, to keep its memory.
 class BlockScales {
  public:
@@ -68,6 +65,7 @@ class BlockScales {
   void add_tanh_error();
   struct LseParts;
   LseParts lse_parts(std::int64_t row);
+  double shift_by_s(std::int64_t row, const LseParts& parts) const;
   void lse_error(std::int64_t row);
   void use_units_of_v();
 

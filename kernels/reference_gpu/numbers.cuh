@@ -40,6 +40,13 @@ __device__ inline std::uint64_t p_cell(double t, const plumbline_reference_model
   return (bits_of(t) + (std::uint64_t{1} << (dropped - 1))) >> dropped;
 }
 
+// A logit as S holds it.
+__device__ inline double rounded_s(double s, const plumbline_reference_model& model) {
+  const double binade = ldexp(1.0, s == 0 ? -1022 : ilogb(s));
+  const double step = 2 * fmax(model.u_s * binade, model.eta_s);
+  return rint(s / step) * step;
+}
+
 // The cell of a logit that is rounded to S's dtype: truncated, so that the edges of cells lie on the boundaries of rounding.
 __device__ inline std::uint64_t s_cell(double s, const plumbline_reference_model& model) {
   return bits_of(s + 0.0) >> (53 - model.s_cell_bits);  // + 0.0: both zeros are one cell

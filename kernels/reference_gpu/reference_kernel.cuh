@@ -86,7 +86,9 @@ __device__ inline void find_logit_errors(const RowParameters& g, Row& row, doubl
     const double beta = norm > 0 ? m * (qk.f * sqrt(dims) / 6 * magnitude / norm + steps(g.dim_qk, qk) * qk.f_out / 12) : 0;
     row.sd[k] = sqrt(square(e0) + square(beta) + square(m * qk.f) * dims / 6);
     bias += row.p[k] * beta;
-    row.label[k] = p_cell(row.p[k] * row.total, g.model);
+    // Keys of one rounded logit have one P.
+    const double t = g.model.u_s > 0 ? exp(rounded_s(row.s[k], g.model) - rounded_s(row.maximum, g.model)) : row.p[k] * row.total;
+    row.label[k] = p_cell(t, g.model);
   }
   row.mean_bias = sum_over_block(bias, warps);
 }
@@ -274,7 +276,12 @@ __device__ inline void add_s_rounding(const RowParameters& g, const Row& row, st
       g.variance[at] += s_variance(g, row, from_o);
     }
   } else if (thread == column_threads) {
-    g.lse_variance[index] += s_variance(g, row, [](std::int64_t) { return 1.0; });
+    // By how much rounding these very logits moves the LSE.
+    const double maximum = rounded_s(row.maximum, g.model);
+    double sum = 0;
+    for (std::int64_t k = 0; k < row.n; ++k) sum += exp(rounded_s(row.s[k], g.model) - maximum);
+    const double shift = maximum + log(sum) - row.lse;
+    g.lse_variance[index] += fmax(s_variance(g, row, [](std::int64_t) { return 1.0; }), square(shift));
   }
 }
 

@@ -196,8 +196,9 @@ class Row {
     const double scaled = std::ldexp(std::frexp(x, &exponent), bits);
     return {"", std::ldexp(truncate ? std::trunc(scaled) : std::round(scaled), exponent - bits)};
   }
+  double rounded_s(double s) const { return round_to(s, spec_.s_rounded); }
   Label p_cell(std::size_t k) const {
-    const double t = t_[k];
+    const double t = c_.u_S > 0 ? std::exp(rounded_s(s_[k]) - rounded_s(static_cast<double>(m_))) : t_[k];
     if (spec_.p_dtype == DType::f32) return significant(t, 36, false);  // exact ties, but for fp64 noise
     if (t < c_.eta_P) return {"flushed", 0};
     const int bits = significand_bits(spec_.p_dtype);
@@ -262,7 +263,7 @@ class Row {
   double e(std::size_t k) const { return std::min(c_.eta_P / lt_, p_[k]); }
   double w(std::size_t k) const { return std::sqrt(c_.kappa_t) * std::max(c_.u_P * p_[k], e(k)); }
   double sS(std::size_t k) const { return std::sqrt(c_.kappa_t) * c_.u_S * std::abs(s_[k]); }
-  double sT(std::size_t k) const { return is_sink(k) ? 0 : 0.58 * spec_.tanh_rel_error * std::abs(capped_[k]); }
+  double sT(std::size_t k) const { return is_sink(k) ? 0 : std::sqrt(c_.kappa_t) * spec_.tanh_rel_error * std::abs(capped_[k]); }
   double p_variance(const Column& x) const {
     double independent = 0;
     for (std::size_t k = 0; k < keys_; ++k) independent += (c_.kappa * sq(c_.u_P * p_[k]) + sq(e(k)) / 3) * sq(x[k]);
@@ -332,7 +333,12 @@ class Row {
     variance += sq(c_.u32 * (4 + std::abs(static_cast<double>(lse_)) + 2 * std::sqrt(n)));
     if (c_.u_S > 0) {
       const Column s = column([&](std::size_t k) { return p[k] * sS(k); });
-      variance += std::max(sum_of_squares(s, count), sum_of_squared_sums(cells_of_s(count), s));
+      const auto last = s_.begin() + static_cast<std::ptrdiff_t>(count);
+      const quad top = rounded_s(*std::max_element(s_.begin(), last));
+      quad sum = 0;
+      for (auto at = s_.begin(); at != last; ++at) sum += expq(rounded_s(*at) - top);
+      const double shift = static_cast<double>(top + logq(sum) - lse_);
+      variance += std::max({sum_of_squares(s, count), sum_of_squared_sums(cells_of_s(count), s), sq(shift)});
     }
     if (has_tanh_error()) {
       const Column tanh = column([&](std::size_t k) { return p[k] * sT(k); });

@@ -64,7 +64,7 @@ Answer compute_with(const LaunchOptions& options, unsigned blocks = rows) {
   request.rows = seen.data();
   request.row_count = rows;
   request.model = {
-      0x1p-11, 0x1p-25, 0x1p-14, 0x1p-8, 0, 0, 1e-5, 14, 11, 1, 0, {0x1p-24, 0x1p-24, 0x1p-23, 8, 1, 0}, {0x1p-24, 0, 0, 1, 0, 0}};
+      0x1p-11, 0x1p-25, 0x1p-14, 0x1p-8, 0, 0, 0, 1e-5, 14, 11, 1, 0, {0x1p-24, 0x1p-24, 0x1p-23, 8, 1, 0}, {0x1p-24, 0, 0, 1, 0, 0}};
   request.o = answer.o.data();
   request.variance = answer.variance.data();
   request.bound = answer.bound.data();
