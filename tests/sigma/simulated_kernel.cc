@@ -69,7 +69,8 @@ class Kernel {
     }
   }
 
-  // In fp32, tanh within 2 ulp. A declared error is that of a table of chords: a sawtooth over each quarter of an octave.
+  // In fp32, tanh within 2 ulp. A declared error is that of a table of chords, a sawtooth over each quarter of an octave; no tanh is
+  // above 1.
   float capped(float x) {
     const float u = x / static_cast<float>(row_.softcap);
     double t = std::tanh(double{u});
@@ -78,7 +79,7 @@ class Kernel {
       const double quarters = 4 * std::log2(std::abs(u));
       t *= 1 + spec_.tanh_rel_error * (2 * (quarters - std::floor(quarters)) - 1);
     }
-    return static_cast<float>(t) * static_cast<float>(row_.softcap);
+    return static_cast<float>(std::clamp(t, -1.0, 1.0)) * static_cast<float>(row_.softcap);
   }
 
   // In powers of two, rounded with the logits where they are in one tensor.

@@ -1,9 +1,12 @@
 // Sigma against simulated legal kernels: the root mean square of e / sigma over many legal draws lies in [0.7, 1.1] for every feature of
-// the rounding spec, shape, law of Q and K, law of V, dtype and output dtype. Above 1.1 legal kernels would be accused: there is no
-// exception. Below 0.7 sigma is wider than it need be and a bug may hide in it: what lies there is listed in `wide` with how far and why.
+// the rounding spec and of the problem, shape, law of Q and K, law of V, dtype and output dtype; that of the LSE's is at most 1.1. Above it
+// legal kernels would be accused: there is no exception. Below 0.7 sigma is wider than it need be and a bug may hide in it: what lies there
+// is listed in `wide` with how far and why. Views are not here: where bytes lie changes no number. Every problem is GQA, two heads a key
+// head.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -16,10 +19,9 @@ namespace plumbline::test {
 namespace {
 
 constexpr double narrowest = 0.7, widest = 1.1;
-// One logit's rounding may carry the LSE of a row, the same in every draw: 1 / sqrt(0.55).
-constexpr double widest_of_one_draw = 1.35;
 constexpr int draws = 48;
-constexpr std::uint64_t seeds = 3;
+// Of few rows the root mean square is itself uncertain, by 3 % where a row's columns share one error: beyond the limit more decide.
+constexpr std::uint64_t seeds = 3, more_seeds = 8 * seeds;
 
 struct Situation {
   std::string spec, shape;
@@ -78,13 +80,14 @@ void draw_rows(const Inputs& inputs, const RoundingSpec& spec, std::vector<Outpu
   }
 }
 
-// One problem with several seeds, in the output dtypes {same, fp32}.
-std::vector<Situation> measure(const std::string& spec_name, const std::string& shape, Problem problem, RoundingSpec spec) {
+// One problem with the seeds [first, last], in the output dtypes {same, fp32}.
+std::vector<Situation> measure(const std::string& spec_name, const std::string& shape, Problem problem, RoundingSpec spec,
+                               std::uint64_t first, std::uint64_t last) {
   std::vector<DType> dtypes{problem.dtype};
   if (problem.dtype != DType::f32) dtypes.push_back(DType::f32);
   std::vector<MeanSquare> o(dtypes.size()), lse(dtypes.size());
   std::mt19937_64 random(1);
-  for (problem.seed = 1; problem.seed <= seeds; ++problem.seed) {
+  for (problem.seed = first; problem.seed <= last; ++problem.seed) {
     const Inputs inputs(problem);
     const RowSelection rows = select_rows(inputs.geometry, std::numeric_limits<double>::infinity());
     std::vector<Output> outputs;
@@ -103,8 +106,16 @@ std::vector<Situation> measure(const std::string& spec_name, const std::string& 
   return situations;
 }
 
-constexpr std::array laws{Law::normal, Law::uniform, Law::llm, Law::peaky, Law::near_uniform, Law::sink, Law::needle, Law::exact};
-const std::vector<VLaw> v_laws{VLaw::normal, VLaw::uniform, VLaw::large_mean, VLaw::constant, VLaw::grid, VLaw::band};
+std::vector<Situation> measure(const std::string& spec_name, const std::string& shape, const Problem& problem, const RoundingSpec& spec) {
+  auto situations = measure(spec_name, shape, problem, spec, 1, seeds);
+  const bool beyond =
+      std::any_of(situations.begin(), situations.end(), [](const Situation& s) { return s.spread > widest || s.lse > widest; });
+  return beyond ? measure(spec_name, shape, problem, spec, seeds + 1, seeds + more_seeds) : situations;
+}
+
+constexpr std::array laws{Law::normal, Law::uniform,         Law::llm,  Law::peaky,   Law::near_uniform, Law::sink, Law::needle,
+                          Law::exact,  Law::negative_logits, Law::ramp, Law::extreme, Law::near_ties};
+const std::vector<VLaw> v_laws{VLaw::normal, VLaw::uniform, VLaw::large_mean, VLaw::constant, VLaw::grid, VLaw::band, VLaw::tiny_output};
 
 // Specs: what differs from the strict one.
 struct Feature {
@@ -112,7 +123,7 @@ struct Feature {
   void (*set)(RoundingSpec& spec, const Problem& problem);
   bool takes_fp32 = false, only_fp32 = false;
 };
-const std::vector<VLaw> few_v_laws{VLaw::normal, VLaw::large_mean, VLaw::constant};
+const std::vector<VLaw> few_v_laws{VLaw::normal, VLaw::large_mean, VLaw::constant, VLaw::tiny_output};
 void use_fma(RoundingSpec& spec, const Problem&) { spec.qk_accumulator = spec.pv_accumulator = fma_accumulator; }
 template <class Change>
 constexpr auto fma_and(Change) {
@@ -178,6 +189,8 @@ struct Wide {
 };
 bool one_sign(const Situation& s) { return s.v_law == VLaw::constant || s.v_law == VLaw::large_mean || s.v_law == VLaw::band; }
 bool rounds_output(const Situation& s) { return s.out != DType::f32; }
+bool far_below_zero_or_above(const Situation& s) { return s.law == Law::negative_logits || s.law == Law::extreme; }
+bool has_softcap(const Situation& s) { return s.shape.starts_with("softcap"); }
 
 const std::vector<Wide> wide{
     {"*", [](const Situation& s) { return s.v_law == VLaw::constant && rounds_output(s); }, 0,
@@ -185,33 +198,50 @@ const std::vector<Wide> wide{
     {"*", [](const Situation& s) { return s.law == Law::exact; }, 0.25,
      "all keys share one rounding, which sigma takes at 0.55 u^2 instead of its mean 0.18 u^2, so that the worst draw stays within the rms "
      "limit: sqrt(0.18 / 0.55) = 0.57, less where few rounding intervals are met"},
-    {"*", [](const Situation& s) { return (s.law == Law::near_uniform || s.law == Law::uniform) && one_sign(s); }, 0.05,
+    {"*",
+     [](const Situation& s) { return (s.law == Law::near_uniform || s.law == Law::uniform || s.law == Law::near_ties) && one_sign(s); },
+     0.05,
      "many keys lie within few rounding intervals: their errors are a sawtooth that cancels where V has one sign, and sigma adds cells in "
      "quadrature"},
-    {"*", [](const Situation& s) { return s.law == Law::peaky && one_sign(s) && s.shape.starts_with("softcap"); }, 0.5,
-     "a softcap below the logits moves them into few rounding intervals: likewise", "softcap"},
+    {"*", [](const Situation& s) { return s.law == Law::near_uniform && s.v_law == VLaw::tiny_output; }, 0.15,
+     "keys that round alike, where V alternates in sign: their errors cancel, which sigma does not rely on"},
+    {"*", [](const Situation& s) { return has_softcap(s) && (s.law == Law::peaky || s.law == Law::ramp) && one_sign(s); }, 0.4,
+     "a softcap below the logits moves them into few rounding intervals: a sawtooth likewise", "softcap"},
+    {"*", [](const Situation& s) { return has_softcap(s) && far_below_zero_or_above(s) && s.v_law != VLaw::tiny_output; }, 0.25,
+     "a softcap far below the logits makes all of them the cap: all keys share one rounding, as by law exact", "softcap"},
+    {"*", [](const Situation& s) { return has_softcap(s) && far_below_zero_or_above(s) && s.v_law == VLaw::tiny_output; }, 0,
+     "likewise, and V alternates in sign: that one rounding cancels, and nothing else errs", "softcap"},
+    {"*",
+     [](const Situation& s) { return s.law == Law::negative_logits && (s.shape.starts_with("sinks") || s.shape == "lse_without_sink"); }, 0,
+     "a sink 80 above all logits has all the weight: outputs of 1e-34 lie below the floor of sigma, 2^-48 of the largest |v|", "sinks"},
+    {"*", [](const Situation& s) { return s.shape.starts_with("softcap_tanh"); }, 0.3,
+     "the error of a tanh's table, anywhere within its bound, is taken at 0.55 of the bound's square instead of its mean, a third, and as "
+     "shared by neighbours, where it is a slope that cancels",
+     "softcap_tanh"},
+    {"*", [](const Situation& s) { return s.shape.starts_with("softcap_tanh") && far_below_zero_or_above(s); }, 0.1,
+     "there the tanh's error is nearly one for all keys, and cancels", "softcap_tanh"},
     {"denominator", [](const Situation& s) { return s.v_law == VLaw::constant; }, 0,
      "numerator and denominator have the same error; what is left is fp32 accumulation, which enters by a bound"},
+    {"denominator", [](const Situation& s) { return s.law == Law::exact; }, 0.05, "all P are alike: likewise"},
     {"denominator", [](const Situation& s) { return s.law == Law::peaky || s.law == Law::needle; }, 0.25,
      "in one-hot rows v - o is small, and the bound of fp32 accumulation over all keys is not"},
     {"p_fp32", [](const Situation& s) { return s.out == DType::f32; }, 0.03,
      "fp32 accumulation enters by a bound over all keys, as if each had the same weight"},
     {"p_fp32", [](const Situation& s) { return s.law == Law::peaky && one_sign(s); }, 0.5,
      "one-hot rows give back v, which is a number of the output dtype"},
+    {"p_fp32", [](const Situation& s) { return has_softcap(s) && (far_below_zero_or_above(s) || s.law == Law::exact); }, 0,
+     "all logits are equal, and so are all P: the tanh's error cancels, and P has none", "softcap_tanh_p_fp32"},
     {"split_partials", [](const Situation& s) { return s.v_law == VLaw::constant; }, 0,
      "the partials of a constant V are numbers of their dtype: they are not rounded at all"},
     {"split_partials", [](const Situation&) { return true; }, 0.35,
      "each element's partials enter by the largest partial sum that any split could have"},
-    {"s_rounded", [](const Situation& s) { return s.v_law == VLaw::normal; }, 0.5,
-     "each logit's rounding is taken at 0.55 u^2 instead of its mean 0.18 u^2, and as shared by neighbours"},
+    {"s_rounded", [](const Situation& s) { return far_below_zero_or_above(s); }, 0.01,
+     "a rounding interval of S is large against 1 (64 in bf16 at 13,000): weights change by factors, and errors are far below their "
+     "first order, |v - o| times the interval"},
+    {"s_rounded", [](const Situation&) { return true; }, 0.25,
+     "each logit's rounding is taken at 0.55 u^2 s^2 instead of its mean 0.18 u^2 s^2, and as shared by neighbours; just below a power of "
+     "two (law ramp) it is half of that again"},
 };
-
-double widest_of_lse(const Situation& s) {
-  if (s.spec != "s_rounded") return widest;
-  // Equal q . k, and ALiBi's slopes are powers of two: the logits lie whole rounding intervals apart and are all rounded alike, which cells
-  // do not see. Far below the limit of this tier, 8.
-  return s.shape == "all_s_rounded" && s.law == Law::exact ? 2 : widest_of_one_draw;
-}
 
 // `of_specs`: every exception must be needed by the spec that shows it. Else the maxima face their limits, too.
 void expect_spreads(const std::vector<Situation>& situations, bool of_specs = true) {
@@ -225,7 +255,7 @@ void expect_spreads(const std::vector<Situation>& situations, bool of_specs = tr
       if (s.spread < narrowest) needed.insert(&exception);
     }
     EXPECT_TRUE(s.spread >= least && s.spread <= widest) << describe(s) << ", not in [" << least << ", " << widest << "]";
-    EXPECT_LE(s.lse, widest_of_lse(s)) << describe(s);
+    EXPECT_LE(s.lse, widest) << describe(s);
     if (!of_specs) {
       EXPECT_LE(s.peak, s.limits.peak) << describe(s);
       EXPECT_LE(s.lse_z, s.limits.lse) << describe(s);
@@ -262,7 +292,14 @@ const std::vector<Question> questions{
     {"softcap", [](Problem& p) { p.softcap = 5; }},
     {"softcap_tanh", [](Problem& p) { p.softcap = 5; }, "fma",
      fma_and([](RoundingSpec& s, const Problem&) { s.tanh_rel_error = 0x1p-11; })},
+    {"softcap_tanh_p_fp32", [](Problem& p) { p.softcap = 5; }, "p_fp32",
+     fma_and([](RoundingSpec& s, const Problem&) { s.tanh_rel_error = 0x1p-11, s.p_dtype = DType::f32; })},
+    {"softcap_s_rounded", [](Problem& p) { p.softcap = 5; }, "s_rounded",
+     fma_and([](RoundingSpec& s, const Problem& p) { s.s_rounded = p.dtype; })},
     {"alibi", [](Problem& p) { p.alibi = Alibi::standard, p.mask = Mask::causal_bottom_right; }},
+    {"alibi_random", [](Problem& p) { p.alibi = Alibi::random; }},
+    {"alibi_s_rounded", [](Problem& p) { p.alibi = Alibi::standard; }, "s_rounded",
+     fma_and([](RoundingSpec& s, const Problem& p) { s.s_rounded = p.dtype; })},
     {"sinks", [](Problem& p) { p.sinks = Sinks::normal; }},
     {"sinks_large", [](Problem& p) { p.sinks = Sinks::large; }},
     {"lse_without_sink", [](Problem& p) { p.sinks = Sinks::large; }, "denominator",
@@ -270,6 +307,9 @@ const std::vector<Question> questions{
     {"kv_e4m3", [](Problem& p) { p.kv_dtype = DType::e4m3; }},
     {"kv_e5m2_dequantized", [](Problem& p) { p.kv_dtype = DType::e5m2, p.kv_scales = KvScales::head; }, "fma",
      fma_and([](RoundingSpec& s, const Problem& p) { s.kv_dequantized_to = p.dtype; })},
+    {"kv_e4m3_batch_head", [](Problem& p) { p.batch = 2, p.seq_q = 2, p.kv_dtype = DType::e4m3, p.kv_scales = KvScales::batch_head; }},
+    {"prefix_lm", [](Problem& p) { p.mask = Mask::prefix_lm, p.seq_q = 16, p.seq_kv = 48; }},
+    {"block_diagonal", [](Problem& p) { p.mask = Mask::block_diagonal, p.seq_q = 16, p.seq_kv = 64; }},
     {"custom_mask", [](Problem& p) { p.mask = Mask::custom, p.seq_kv = 240; }},
     {"all", ask_all},
     {"all_s_rounded", ask_all, "s_rounded",
