@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::size_t batch_rows = 1000;  // of random keys: small batches write the leaves of every index again and again
 constexpr std::chrono::seconds batch_age{2};
+constexpr std::size_t most_spec_texts = 64;
 
 // Columns that are not part of a row's own description, in the order in which write() binds them.
 const std::vector<std::string> outcome_keys{"run_id",          "case_key",     "build_key",           "declared_spec_key",
@@ -104,10 +105,10 @@ BatchWriter::BatchWriter(SQLite::Database& db, std::filesystem::path path)
 Result<void> BatchWriter::add(const std::string& run_id, const StoredOutcome& outcome) {
   const Outcome& o = outcome.outcome;
   Errors errors = check_ids({{"case id", o.case_id}, {"kernel", o.c.kernel}, {"device", o.c.device}, {"suite", o.suite}});
-  std::string spec = spec_text(o.description.spec);
+  const std::string& spec = text_of(o.description.spec);
   if (auto error = check_spec(spec, o.case_id)) errors.push_back(std::move(*error));
   if (!errors.empty()) return tl::unexpected(std::move(errors));
-  return keep({run_id, PendingOutcome{outcome, std::move(spec)}});
+  return keep({run_id, PendingOutcome{outcome, spec}});
 }
 
 Result<void> BatchWriter::add(const std::string& run_id, const StoredDiff& diff) {
@@ -115,6 +116,13 @@ Result<void> BatchWriter::add(const std::string& run_id, const StoredDiff& diff)
   Errors errors = check_ids({{"case id", d.case_a}, {"case id", d.case_b}, {"diff", d.name}, {"suite", d.suite}});
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   return keep({run_id, diff});
+}
+
+const std::string& BatchWriter::text_of(const RoundingSpec& declared) {
+  const auto known = std::find_if(spec_texts_.begin(), spec_texts_.end(), [&](const auto& spec) { return spec.first == declared; });
+  if (known != spec_texts_.end()) return known->second;
+  if (spec_texts_.size() == most_spec_texts) spec_texts_.clear();
+  return spec_texts_.emplace_back(declared, spec_text(declared)).second;
 }
 
 // A declared spec with a NaN in it would be stored and never be read again.

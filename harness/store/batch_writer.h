@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -40,6 +41,7 @@ class BatchWriter {
   };
   Result<void> keep(Pending pending);
   Result<void> check_run(const std::string& run_id);
+  const std::string& text_of(const RoundingSpec& declared);
   std::optional<Error> check_spec(const std::string& spec, const std::string& case_id);
   void write(const std::string& run_id, const PendingOutcome& pending);
   void write(const std::string& run_id, const StoredDiff& stored);
@@ -52,7 +54,8 @@ class BatchWriter {
   std::filesystem::path path_;
   SQLite::Statement insert_outcome_, insert_diff_, insert_case_, insert_build_, insert_spec_;
   std::map<std::string, std::string> arch_of_run_;
-  std::set<Key> known_;  // dimension rows that are certainly stored
+  std::set<Key> known_;                                           // dimension rows that are certainly stored
+  std::vector<std::pair<RoundingSpec, std::string>> spec_texts_;  // of the specs declared of late: a night has few
   std::vector<Pending> pending_;
   std::chrono::steady_clock::time_point last_flush_ = std::chrono::steady_clock::now();
 };

@@ -21,7 +21,7 @@ std::string hex(const Key& key) { return fmt::format("{:02x}", fmt::join(key, ""
 
 std::string canonical_text(std::initializer_list<std::string_view> fields) {
   std::string text;
-  for (std::string_view field : fields) text += fmt::format("{}:{}", field.size(), field);
+  for (std::string_view field : fields) text.append(std::to_string(field.size())).append(1, ':').append(field);
   return text;
 }
 
