@@ -21,6 +21,7 @@ ROWS = [
     ("a small case, run twice, judged and stored, of 10,000 by `plumbline run -j2`", "ms", "small_cases", "ms_per_case", None, 1),
     ("the same, processor time of all processes", "ms", "small_cases", "cpu_ms_per_case", None, None),
     ("20,000 outcomes stored as a run stores them", "s", "store_outcomes/20000/1", "real_time", None, 1),
+    ("the same, processor time of all threads", "s", "store_outcomes/20000/1", "cpu_time", None, None),
     ("20,000 outcomes stored in batches", "s", "store_outcomes/20000/0", "real_time", None, 1),
     ("reference with sigma, 8 heads, 4096 x 4096, head_dim 128, over its two dgemms", "", "reference/4096/0", "cpu_time", DGEMM, 3),
     ("the same with suite scores", "", "reference/4096/1", "cpu_time", DGEMM, None),

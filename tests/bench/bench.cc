@@ -139,6 +139,7 @@ void store_outcomes(benchmark::State& state) {
 BENCHMARK(store_outcomes)
     ->ArgsProduct({{20'000}, {in_batches, as_a_run_does, each_for_itself}})
     ->Unit(benchmark::kMillisecond)
+    ->MeasureProcessCPUTime()
     ->UseRealTime()
     ->Iterations(1);
 
