@@ -87,9 +87,14 @@ TEST(WrongReference, OtherFeaturesAreCaught) {
   EXPECT_GT(of_problem([](Problem& p) { p.softcap = 3; }).o, 1e-3);
   EXPECT_GT(of_problem([](Problem& p) { p.alibi = Alibi::standard; }).o, 1e-3);
   EXPECT_GT(of_problem([](Problem& p) { p.sinks = Sinks::normal; }).o, 1e-2);
-  EXPECT_GT(of_problem([](Problem& p) { p.mask = Mask::block_diagonal; }).o, 1e-2);
+  for (const Mask mask : {Mask::prefix_lm, Mask::block_diagonal, Mask::custom}) {
+    EXPECT_GT(of_problem([mask](Problem& p) { p.mask = mask, p.seed = 2; }).o, 1e-2) << name(mask);
+  }
+  const auto slopes = question_with([](Problem& p) { p.alibi = Alibi::standard; });
+  EXPECT_GT(of_problem([](Problem& p) { p.alibi = Alibi::random; }, slopes).o, 1e-3);
   const auto fp8 = question_with([](Problem& p) { p.kv_dtype = DType::e4m3, p.kv_scales = KvScales::head, p.batch = 2; });
   EXPECT_GT(of_problem([](Problem& p) { p.kv_scales = KvScales::batch_head; }, fp8).o, 1e-2);
+  EXPECT_GT(of_problem([](Problem& p) { p.kv_dtype = DType::e5m2; }, fp8).o, 1e-2);
 }
 
 // The same logits, with errors of another size.
