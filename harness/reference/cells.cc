@@ -1,23 +1,36 @@
 #include "harness/reference/cells.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 namespace plumbline {
+namespace {
 
-void CellBuilder::start_build(std::size_t labels) {
-  const std::size_t wanted = std::bit_ceil(4 * labels + 4);
-  if (slots_.size() < wanted || build_ == std::numeric_limits<std::uint32_t>::max()) {
-    slots_.assign(std::max(wanted, slots_.size()), Slot{});
-    build_ = 0;
+// Labels that span less than this many times their number are looked up directly: clearing the table then costs little.
+constexpr std::uint64_t table_width_per_label = 16;
+
+}  // namespace
+
+// No branch on whether a label is new: about every other key opens a group, which no predictor foresees.
+template <class Index>
+void Grouping<Index>::group_by_table(std::span<const std::uint64_t> labels, std::uint64_t lowest, std::size_t width) {
+  first_at_.assign(width, 0);
+  // Local: the stores could change members, for all that the compiler knows.
+  Index *table = first_at_.data(), *first_of = first_.data(), *sizes = size_.data();
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    Index& entry = table[labels[i] - lowest];
+    // All ones for an entry of 0, spelt so that no compiler makes a branch of it.
+    const std::uint32_t is_new = 0 - ((std::uint32_t{entry} - 1) >> 31);
+    const auto first = static_cast<Index>(entry | (is_new & static_cast<std::uint32_t>(i + 1)));
+    entry = first;
+    first_of[i] = static_cast<Index>(first - 1);
+    ++sizes[first - 1];
   }
-  ++build_;
-  groups_ = 0;
-  size_of_.assign(labels, 0);
-  group_of_.resize(labels);
 }
 
-inline std::int32_t CellBuilder::find_or_add(std::uint64_t label) {
+template <class Index>
+inline Index Grouping<Index>::find_or_add(std::uint64_t label, Index position) {
   const std::size_t mask = slots_.size() - 1;
   const int shift = 64 - std::countr_zero(slots_.size());
   // Fibonacci hashing: labels are runs of nearby integers.
@@ -25,43 +38,72 @@ inline std::int32_t CellBuilder::find_or_add(std::uint64_t label) {
     Slot& slot = slots_[at];
     const bool is_free = slot.build != build_;
     if (!is_free && slot.label != label) continue;
-    // No branch on is_free: about every other key opens a group, which no predictor foresees.
-    slot = {label, build_, is_free ? groups_ : slot.group};
-    groups_ += is_free;
-    return slot.group;
+    slot = {label, build_, is_free ? position : slot.first};
+    return slot.first;
   }
 }
 
-void CellBuilder::build(std::span<const std::uint64_t> labels, std::int64_t first_key, KeepCells keep, Cells& cells) {
-  start_build(labels.size());
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    group_of_[i] = find_or_add(labels[i]);
-    ++size_of_[static_cast<std::size_t>(group_of_[i])];
+template <class Index>
+void Grouping<Index>::group_by_hash(std::span<const std::uint64_t> labels) {
+  const std::size_t wanted = std::bit_ceil(2 * labels.size() + 2);
+  if (slots_.size() < wanted || build_ == std::numeric_limits<std::uint32_t>::max()) {
+    slots_.assign(std::max(wanted, slots_.size()), Slot{});
+    build_ = 0;
   }
+  ++build_;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    first_[i] = find_or_add(labels[i], static_cast<Index>(i));
+    ++size_[first_[i]];
+  }
+}
 
-  // No branch on what is kept: nothing foresees which groups have one key. Such a key is written behind the others, and cut off.
-  const auto groups = static_cast<std::size_t>(groups_);
-  const std::int32_t smallest_kept = keep == KeepCells::multi_key ? 2 : 1;
-  const auto dropped = static_cast<std::int32_t>(labels.size());
-  cells.offsets.resize(groups + 1);
-  position_of_.resize(groups);
+template <class Index>
+void Grouping<Index>::build(std::span<const std::uint64_t> labels, std::int64_t first_key, std::int32_t smallest_kept, Cells& cells) {
+  first_.resize(labels.size());
+  size_.assign(labels.size(), 0);
+  std::uint64_t lowest = ~std::uint64_t{0}, highest = 0;
+  for (const std::uint64_t label : labels) lowest = std::min(lowest, label), highest = std::max(highest, label);
+  if (highest - lowest < table_width_per_label * labels.size()) {
+    group_by_table(labels, lowest, static_cast<std::size_t>(highest - lowest) + 1);
+  } else {
+    group_by_hash(labels);
+  }
+  place(labels.size(), first_key, smallest_kept, cells);
+}
+
+// No branch on what is kept: nothing foresees which groups have one key. Such a key is written behind the others, and cut off.
+template <class Index>
+void Grouping<Index>::place(std::size_t labels, std::int64_t first_key, std::int32_t smallest_kept, Cells& cells) {
+  if (keys_.size() <= labels) {
+    for (auto* table : {&target_, &keys_, &offsets_}) table->resize(labels + 1);
+  }
+  std::int32_t *targets = target_.data(), *offsets = offsets_.data(), *keys = keys_.data();
+  const Index *sizes = size_.data(), *first_of = first_.data();
+  const auto dropped = static_cast<std::int32_t>(labels);
   std::int32_t total = 0;
   std::size_t kept_groups = 0;
-  for (std::size_t g = 0; g < groups; ++g) {
-    const bool is_kept = size_of_[g] >= smallest_kept;
-    position_of_[g] = is_kept ? total : dropped;
-    cells.offsets[kept_groups] = total;
+  for (std::size_t i = 0; i < labels; ++i) {  // size 0: not the first of its group
+    const auto size = static_cast<std::int32_t>(sizes[i]);
+    const bool is_kept = size >= smallest_kept;
+    targets[i] = is_kept ? total : dropped;
+    offsets[kept_groups] = total;
     kept_groups += is_kept;
-    total += is_kept ? size_of_[g] : 0;
+    total += is_kept ? size : 0;
   }
-  cells.offsets.resize(kept_groups + 1);
-  cells.offsets.back() = total;
-  cells.keys.resize(labels.size() + 1);
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    std::int32_t& position = position_of_[static_cast<std::size_t>(group_of_[i])];
-    cells.keys[static_cast<std::size_t>(position++)] = static_cast<std::int32_t>(first_key + static_cast<std::int64_t>(i));
+  offsets[kept_groups] = total;
+  const auto first = static_cast<std::int32_t>(first_key);
+  for (std::size_t i = 0; i < labels; ++i) keys[targets[first_of[i]]++] = first + static_cast<std::int32_t>(i);
+  cells.offsets.assign(offsets, offsets + kept_groups + 1);
+  cells.keys.assign(keys, keys + total);
+}
+
+void CellBuilder::build(std::span<const std::uint64_t> labels, std::int64_t first_key, KeepCells keep, Cells& cells) {
+  const std::int32_t smallest_kept = keep == KeepCells::multi_key ? 2 : 1;
+  if (labels.size() < std::numeric_limits<std::uint16_t>::max()) {
+    of_few_.build(labels, first_key, smallest_kept, cells);
+  } else {
+    of_many_.build(labels, first_key, smallest_kept, cells);
   }
-  cells.keys.resize(static_cast<std::size_t>(total));
 }
 
 CellSums cell_sums(const Cells& cells, const double* weights) {

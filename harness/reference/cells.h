@@ -23,37 +23,54 @@ struct Cells {
 
 enum class KeepCells { all, multi_key };  // multi_key: cells of one key are dropped
 
-// Groups equal labels; cells are ordered by their first key. Holds the hash table between calls.
+// Groups equal labels. Index numbers the labels: 16 bits where they suffice, so that the tables stay in the first-level cache.
+template <class Index>
+class Grouping {
+ public:
+  void build(std::span<const std::uint64_t> labels, std::int64_t first_key, std::int32_t smallest_kept, Cells& cells);
+
+ private:
+  struct Slot {
+    std::uint64_t label = 0;
+    std::uint32_t build = 0;  // free unless of the current build: clearing would cost more than filling
+    Index first = 0;
+  };
+  std::vector<Index> first_at_;  // 1 + the first with a label, by label, counted from the lowest, where labels lie close together
+  std::vector<Slot> slots_;      // else: open addressing, a power of two, at most half full
+  std::uint32_t build_ = 0;
+  std::vector<Index> first_;          // per label, the first that equals it
+  std::vector<Index> size_;           // per first label: how many equal it
+  std::vector<std::int32_t> target_;  // likewise: where its next key goes
+  std::vector<std::int32_t> keys_, offsets_;
+
+  void group_by_table(std::span<const std::uint64_t> labels, std::uint64_t lowest, std::size_t width);
+  void group_by_hash(std::span<const std::uint64_t> labels);
+  Index find_or_add(std::uint64_t label, Index position);
+  void place(std::size_t labels, std::int64_t first_key, std::int32_t smallest_kept, Cells& cells);
+};
+
+// Groups equal labels; cells are ordered by their first key. Holds its tables between calls.
 class CellBuilder {
  public:
   // labels[i] belongs to key first_key + i.
   void build(std::span<const std::uint64_t> labels, std::int64_t first_key, KeepCells keep, Cells& cells);
 
  private:
-  struct Slot {
-    std::uint64_t label = 0;
-    std::uint32_t build = 0;  // free unless of the current build: clearing would cost more than filling
-    std::int32_t group = 0;
-  };
-  std::vector<Slot> slots_;  // open addressing, a power of two, at most a quarter full
-  std::uint32_t build_ = 0;
-  std::int32_t groups_ = 0;
-  std::vector<std::int32_t> size_of_;      // per group
-  std::vector<std::int32_t> group_of_;     // per label
-  std::vector<std::int32_t> position_of_;  // per group: where its next key goes
-
-  void start_build(std::size_t labels);
-  std::int32_t find_or_add(std::uint64_t label);
+  Grouping<std::uint16_t> of_few_;
+  Grouping<std::uint32_t> of_many_;
 };
 
+// A positive number rounded, its last `dropped` bits cut off.
+inline std::uint64_t normal_p_cell(double t, int dropped) {
+  return (std::bit_cast<std::uint64_t>(t) + (std::uint64_t{1} << (dropped - 1))) >> dropped;
+}
 // The cell of an unnormalised P value t = exp(s - m): one cell below eta; steps of eta/4 where P is subnormal; above, t rounded to
 // p_cell_bits significand bits.
 inline std::uint64_t p_cell(double t, const Model& model) {
   constexpr std::uint64_t subnormal = std::uint64_t{1} << 63;  // the sign bit, free because t >= 0
   if (t < model.eta_p) return subnormal;
   if (t < model.p_normal) return subnormal + static_cast<std::uint64_t>(std::nearbyint(t / (model.eta_p / 4)));
-  const int dropped = 53 - model.p_cell_bits;
-  return (std::bit_cast<std::uint64_t>(t) + (std::uint64_t{1} << (dropped - 1))) >> dropped;
+  return normal_p_cell(t, 53 - model.p_cell_bits);
 }
 // t where S is rounded first: keys of one rounded logit have one t, and so one rounding of P.
 inline double t_of_rounded(double s, double m, const Model& model) {
@@ -82,5 +99,21 @@ struct CellSums {
   double excess() const { return coherent <= independent ? 0 : coherent - independent; }
 };
 CellSums cell_sums(const Cells& cells, const double* weights);
+
+// Sum over the pairs of keys that share a cell of their weights' product, all of one sign, weight(i) being that of cells.keys[i].
+template <class Weight>
+double pairs_in_cells(const Cells& cells, Weight weight) {
+  const std::int32_t* offsets = cells.offsets.data();
+  float pairs = 0;
+  for (std::int64_t c = 0; c < cells.count(); ++c) {
+    float before = weight(offsets[c]);
+    for (std::int32_t i = offsets[c] + 1; i < offsets[c + 1]; ++i) {
+      const float w = weight(i);
+      pairs += before * w;
+      before += w;
+    }
+  }
+  return pairs;
+}
 
 }  // namespace plumbline

@@ -11,7 +11,6 @@ namespace {
 constexpr int lanes = 8;                     // floats in an AVX register
 constexpr int width = column_tile / lanes;   // registers in a tile of columns
 constexpr std::int64_t keys_per_chunk = 32;  // 32 rows of V at 128 columns are 16 KiB: they stay in L1 for all rows of a block
-constexpr std::int32_t cells_ahead = 6;      // keys by which the rows of V that a cell names are fetched ahead
 
 struct Tile {
   __m256 part[width];
@@ -36,11 +35,12 @@ struct PrefixState {
   Tile sum, high, low;
 };
 
-inline void extend_prefix(PrefixState& state, const float* p, const float* v, std::int64_t ld, std::int64_t begin, std::int64_t end) {
+// v: of `begin`.
+inline void extend_prefix(PrefixState& state, const float* p, const float* v, std::int64_t begin, std::int64_t end) {
   for (std::int64_t k = begin; k < end; ++k) {
     const __m256 weight = _mm256_broadcast_ss(p + k);
     for (int i = 0; i < width; ++i) {
-      state.sum.part[i] = _mm256_fmadd_ps(weight, _mm256_loadu_ps(v + k * ld + i * lanes), state.sum.part[i]);
+      state.sum.part[i] = _mm256_fmadd_ps(weight, _mm256_loadu_ps(v + (k - begin) * column_tile + i * lanes), state.sum.part[i]);
       state.high.part[i] = _mm256_max_ps(state.high.part[i], state.sum.part[i]);
       state.low.part[i] = _mm256_min_ps(state.low.part[i], state.sum.part[i]);
     }
@@ -68,11 +68,11 @@ inline void truncate_key(TruncationState& state, float p, const float* v) {
   }
 }
 
-// Calls visit(row, begin, end) for every row and chunk of visible keys, chunks outside, so that a chunk of V serves all rows.
+// Calls visit(row, begin, end) for each of the rows and every chunk of visible keys, chunks outside, so that a chunk of V serves all rows.
 template <class Callback>
-void for_chunks(const RowBlock& block, Callback visit) {
+void for_chunks(const RowBlock& block, std::span<const std::int64_t> rows, Callback visit) {
   for (std::int64_t chunk = 0; chunk < block.keys; chunk += keys_per_chunk) {
-    for (std::int64_t r = 0; r < block.rows; ++r) {
+    for (const std::int64_t r : rows) {
       const KeyRange seen = block.visible[static_cast<std::size_t>(r)];
       const std::int64_t begin = std::max(chunk, seen.begin), end = std::min(chunk + keys_per_chunk, seen.end);
       if (begin < end) visit(r, begin, end);
@@ -82,49 +82,70 @@ void for_chunks(const RowBlock& block, Callback visit) {
 
 }  // namespace
 
-void prefix_ranges(const RowBlock& block, const Buffer<float>& p, Buffer<float>& range) {
+void prefix_ranges(const RowBlock& block, const Buffer<float>& p, std::span<const std::int64_t> rows, Buffer<float>& range) {
+  if (rows.empty()) return;
   const std::int64_t ld = block.head->ld, size = block.rows * ld;
-  const float* v = block.head->v32.data() + block.first_key * ld;
   Buffer<float> states(static_cast<std::size_t>(3 * size), 0.0F);
   float *sums = states.data(), *highs = sums + size, *lows = highs + size;
-  for_chunks(block, [&](std::int64_t r, std::int64_t begin, std::int64_t end) {
+  for_chunks(block, rows, [&](std::int64_t r, std::int64_t begin, std::int64_t end) {
     if (r + 2 < block.rows) fetch(p.data() + (r + 2) * block.stride + begin, keys_per_chunk);
     for (std::int64_t at = r * ld, j = 0; j < ld; at += column_tile, j += column_tile) {
       PrefixState state{load(sums + at), load(highs + at), load(lows + at)};
-      extend_prefix(state, p.data() + r * block.stride, v + j, ld, begin, end);
+      extend_prefix(state, p.data() + r * block.stride, block.head->tile(j, block.first_key + begin), begin, end);
       store(state.sum, sums + at), store(state.high, highs + at), store(state.low, lows + at);
     }
   });
   range.resize(static_cast<std::size_t>(size));
-  for (std::int64_t i = 0; i < size; ++i) range.data()[i] = highs[i] - lows[i];
+  for (const std::int64_t r : rows) {
+    for (std::int64_t i = r * ld; i < (r + 1) * ld; ++i) range.data()[i] = highs[i] - lows[i];
+  }
 }
+
+namespace {
+
+// The row's keys with a product that q may exceed: few, in few chunks.
+void find_small_keys(const RowBlock& block, std::int64_t row, const float* weights, float largest_q,
+                     std::vector<std::int32_t>& small_keys) {
+  constexpr std::int64_t keys_at_once = 128;
+  const KeyRange seen = block.visible[static_cast<std::size_t>(row)];
+  const float* smallest = block.head->key_min.data() + block.first_key;
+  small_keys.clear();
+  for (std::int64_t begin = seen.begin; begin < seen.end; begin += keys_at_once) {
+    const std::int64_t end = std::min(begin + keys_at_once, seen.end);
+    std::int32_t large = 0;
+#pragma omp simd reduction(+ : large)
+    for (std::int64_t k = begin; k < end; ++k) large += weights[k] * smallest[k] >= largest_q;
+    for (std::int64_t k = begin; k < end && large < end - begin; ++k) {
+      if (!(weights[k] * smallest[k] >= largest_q)) small_keys.push_back(static_cast<std::int32_t>(k));
+    }
+  }
+}
+
+}  // namespace
 
 // Where every product of a key exceeds q, its t is q whatever the column: those keys are counted from the sums of signs, and only the
 // others, few in most rows, are visited.
-void truncation_sums(const RowBlock& block, const Buffer<float>& p, const Buffer<float>& range, float f, Buffer<float>& signed_sum,
-                     Buffer<float>& square_sum) {
+void truncation_sums(const RowBlock& block, const Buffer<float>& p, const Buffer<float>& range, float f, std::span<const std::int64_t> rows,
+                     TruncationSums& sums) {
   const HeadData& head = *block.head;
   const std::int64_t ld = head.ld;
-  signed_sum.resize(static_cast<std::size_t>(block.rows * ld));
-  square_sum.resize(static_cast<std::size_t>(block.rows * ld));
-  std::vector<std::int64_t> small_keys;
-  for (std::int64_t r = 0; r < block.rows; ++r) {
+  for (auto* sum : {&sums.signed_sum, &sums.square_sum}) sum->resize(static_cast<std::size_t>(block.rows * ld));
+  sums.small_keys.resize(static_cast<std::size_t>(block.rows));
+  std::vector<std::int32_t> small_keys;
+  for (const std::int64_t r : rows) {
     const auto [begin, end] = block.visible[static_cast<std::size_t>(r)];
     const float* weights = p.data() + r * block.stride;
-    const float largest_q = f * *std::max_element(range.data() + r * ld, range.data() + (r + 1) * ld);
-    small_keys.clear();
-    for (std::int64_t k = begin; k < end; ++k) {
-      if (!(weights[k] * head.key_min.data()[block.first_key + k] >= largest_q)) small_keys.push_back(k);
-    }
+    find_small_keys(block, r, weights, f * *std::max_element(range.data() + r * ld, range.data() + (r + 1) * ld), small_keys);
+    sums.small_keys[static_cast<std::size_t>(r)] = static_cast<std::int64_t>(small_keys.size());
     const bool visit_all = 2 * static_cast<std::int64_t>(small_keys.size()) > end - begin;
     const float* signs_begin = head.sign_sums.data() + (block.first_key + begin) * ld;
     const float* signs_end = head.sign_sums.data() + (block.first_key + end) * ld;
-    const float* v = head.v32.data() + block.first_key * ld;
     for (std::int64_t at = r * ld, j = 0; j < ld; at += column_tile, j += column_tile) {
+      const float* v = head.tile(j, block.first_key);
       TruncationState state{load(range.data() + at), {}, {}};
       for (__m256& limit : state.limit.part) limit = _mm256_mul_ps(limit, _mm256_set1_ps(f));
       if (visit_all) {
-        for (std::int64_t k = begin; k < end; ++k) truncate_key<Visit::add>(state, weights[k], v + k * ld + j);
+        for (std::int64_t k = begin; k < end; ++k) truncate_key<Visit::add>(state, weights[k], v + k * column_tile);
       } else {
         const Tile before = load(signs_begin + j), after = load(signs_end + j);
         const __m256 count = _mm256_set1_ps(static_cast<float>(end - begin));
@@ -133,35 +154,43 @@ void truncation_sums(const RowBlock& block, const Buffer<float>& p, const Buffer
           state.signed_sum.part[i] = _mm256_mul_ps(q, _mm256_sub_ps(after.part[i], before.part[i]));
           state.square_sum.part[i] = _mm256_mul_ps(count, _mm256_mul_ps(q, q));
         }
-        for (const std::int64_t k : small_keys) truncate_key<Visit::correct>(state, weights[k], v + k * ld + j);
+        for (const std::int32_t k : small_keys) truncate_key<Visit::correct>(state, weights[k], v + std::int64_t{k} * column_tile);
       }
-      store(state.signed_sum, signed_sum.data() + at), store(state.square_sum, square_sum.data() + at);
+      store(state.signed_sum, sums.signed_sum.data() + at), store(state.square_sum, sums.square_sum.data() + at);
     }
   }
 }
 
 namespace {
 
+inline bool is_zero(float x) { return x == 0; }
+
 template <bool shifted>
-void add_cells(const Cells& cells, const float* weights, const float* v, std::int64_t ld, std::int64_t sink, const Shift& shift,
-               float* coherent, float* independent) {
+inline Tile centered(const float* v, const Tile& high, const Tile& low) {
+  Tile x = load(v);
+  if constexpr (shifted) {
+    for (int t = 0; t < width; ++t) x.part[t] = _mm256_sub_ps(_mm256_sub_ps(x.part[t], high.part[t]), low.part[t]);
+  }
+  return x;
+}
+
+template <bool shifted>
+void add_cells(const Cells& cells, const float* weights, const RowBlock& block, std::int64_t sink, const Shift& shift, float* coherent,
+               float* independent) {
   alignas(32) static constexpr std::array<float, column_tile> zeros{};
   const std::int32_t* offsets = cells.offsets.data();
-  const auto last = static_cast<std::int32_t>(cells.keys.size());
-  for (std::int64_t j = 0; j < ld; j += column_tile) {
+  for (std::int64_t j = 0; j < block.head->ld; j += column_tile) {
+    const float* v = block.head->tile(j, block.first_key);
     const Tile high = load(shift.high.data() + j), low = load(shift.low.data() + j);
     Tile coherent_sum{}, independent_sum{};
     for (std::int64_t c = 0; c < cells.count(); ++c) {
       Tile cell{};
       for (std::int32_t i = offsets[c]; i < offsets[c + 1]; ++i) {
         const std::int64_t key = cells.keys.data()[i];
-        if (i + cells_ahead < last) fetch(v + cells.keys.data()[i + cells_ahead] * ld + j, column_tile);
         const __m256 weight = _mm256_broadcast_ss(weights + key);
-        const float* row = key == sink ? zeros.data() : v + key * ld + j;
+        const Tile x = centered<shifted>(key == sink ? zeros.data() : v + key * column_tile, high, low);
         for (int t = 0; t < width; ++t) {
-          __m256 x = _mm256_loadu_ps(row + t * lanes);
-          if constexpr (shifted) x = _mm256_sub_ps(_mm256_sub_ps(x, high.part[t]), low.part[t]);
-          const __m256 wx = _mm256_mul_ps(weight, x);
+          const __m256 wx = _mm256_mul_ps(weight, x.part[t]);
           cell.part[t] = _mm256_add_ps(cell.part[t], wx);
           independent_sum.part[t] = _mm256_fmadd_ps(wx, wx, independent_sum.part[t]);
         }
@@ -172,13 +201,58 @@ void add_cells(const Cells& cells, const float* weights, const float* v, std::in
   }
 }
 
+// Sum over the cells' pairs of keys of w_a x_a w_b x_b, weights beside cells.keys.
+template <bool shifted>
+Tile pair_sums(const Cells& cells, const float* weights, const float* v, const Tile& high, const Tile& low) {
+  const std::int32_t *offsets = cells.offsets.data(), *keys = cells.keys.data();
+  const auto x_of = [&](std::int32_t i) { return centered<shifted>(v + std::int64_t{keys[i]} * column_tile, high, low); };
+  Tile pairs{};
+  for (std::int64_t c = 0; c < cells.count(); ++c) {
+    const std::int32_t begin = offsets[c], last = offsets[c + 1] - 1;
+    Tile before = x_of(begin);
+    __m256 weight = _mm256_broadcast_ss(weights + begin);
+    for (Tile& all = before; __m256 & part : all.part) part = _mm256_mul_ps(part, weight);
+    for (std::int32_t i = begin + 1; i < last; ++i) {
+      const Tile x = x_of(i);
+      weight = _mm256_broadcast_ss(weights + i);
+      for (int t = 0; t < width; ++t) {
+        const __m256 wx = _mm256_mul_ps(weight, x.part[t]);
+        pairs.part[t] = _mm256_fmadd_ps(wx, before.part[t], pairs.part[t]);
+        before.part[t] = _mm256_add_ps(before.part[t], wx);
+      }
+    }
+    const Tile x = x_of(last);
+    weight = _mm256_broadcast_ss(weights + last);
+    for (int t = 0; t < width; ++t) {
+      pairs.part[t] = _mm256_fmadd_ps(_mm256_mul_ps(weight, x.part[t]), before.part[t], pairs.part[t]);
+    }
+  }
+  return pairs;
+}
+
 }  // namespace
 
-void cell_moments(const Cells& cells, const float* weights, const float* v, std::int64_t ld, std::int64_t sink, const Shift& shift,
-                  float* coherent, float* independent) {
-  const auto is_zero = [](float x) { return x == 0; };
+void cell_moments(const Cells& cells, const float* weights, const RowBlock& block, std::int64_t sink, const Shift& shift, float* coherent,
+                  float* independent) {
   const bool shifted = !std::all_of(shift.high.begin(), shift.high.end(), is_zero);
-  (shifted ? add_cells<true> : add_cells<false>)(cells, weights, v, ld, sink, shift, coherent, independent);
+  (shifted ? add_cells<true> : add_cells<false>)(cells, weights, block, sink, shift, coherent, independent);
+}
+
+// Tiles outside: one of V, in the second-level cache, serves all rows.
+void cell_pairs(const RowBlock& block, std::span<const TiedKeys> rows, const Shift& shift, Buffer<float>& pairs) {
+  const std::int64_t ld = block.head->ld;
+  const bool shifted = !shift.high.empty();
+  pairs.resize(rows.size() * static_cast<std::size_t>(ld));
+  for (std::int64_t j = 0; j < ld; j += column_tile) {
+    const float* v = block.head->tile(j, block.first_key);
+    std::int64_t at = j;
+    for (const TiedKeys& row : rows) {
+      const Tile sums = shifted ? pair_sums<true>(*row.cells, row.weights, v, load(shift.high.data() + at), load(shift.low.data() + at))
+                                : pair_sums<false>(*row.cells, row.weights, v, {}, {});
+      store(sums, pairs.data() + at);
+      at += ld;
+    }
+  }
 }
 
 }  // namespace plumbline

@@ -31,16 +31,20 @@ void find_center(HeadData& head) {
   }
 }
 
+std::int64_t tile_index(const HeadData& head, std::int64_t key, std::int64_t j) {
+  return j / column_tile * column_tile * head.keys + key * column_tile + j % column_tile;
+}
+
 void fill_float_forms(HeadData& head) {
   const auto size = static_cast<std::size_t>(head.keys * head.ld);
-  for (auto* form : {&head.v32, &head.v_abs, &head.v_squared, &head.v_centered, &head.v_centered_squared}) form->assign(size, 0);
+  for (auto* form : {&head.v_tiles, &head.v_abs, &head.v_squared, &head.v_centered, &head.v_centered_squared}) form->assign(size, 0);
   for (std::int64_t k = 0; k < head.keys; ++k) {
     const double* v = head.v.data() + k * head.dim_vo;
     const std::int64_t row = k * head.ld;
     for (std::int64_t j = 0; j < head.dim_vo; ++j) {
       const double value = v[j] / head.v_unit;
       const double centered = value - head.center[static_cast<std::size_t>(j)];
-      head.v32.data()[row + j] = static_cast<float>(value);
+      head.v_tiles.data()[tile_index(head, k, j)] = static_cast<float>(value);
       head.v_abs.data()[row + j] = static_cast<float>(std::abs(value));
       head.v_squared.data()[row + j] = static_cast<float>(value * value);
       head.v_centered.data()[row + j] = static_cast<float>(centered);
@@ -54,15 +58,33 @@ void find_extremes(HeadData& head) {
   head.key_min.assign(static_cast<std::size_t>(head.keys), std::numeric_limits<float>::infinity());
   head.sign_sums.assign(static_cast<std::size_t>((head.keys + 1) * head.ld), 0);
   for (std::int64_t k = 0; k < head.keys; ++k) {
-    const float* v = head.v32.data() + k * head.ld;
     const float* sums = head.sign_sums.data() + k * head.ld;
     float* next = head.sign_sums.data() + (k + 1) * head.ld;
     float& smallest = head.key_min[static_cast<std::size_t>(k)];
     for (std::int64_t j = 0; j < head.dim_vo; ++j) {
-      const float magnitude = std::abs(v[j]);
+      const float v = head.v_tiles.data()[tile_index(head, k, j)], magnitude = std::abs(v);
       smallest = std::min(smallest, magnitude);
       head.column_max.data()[j] = std::max<double>(head.column_max.data()[j], magnitude);
-      next[j] = sums[j] + static_cast<float>(v[j] > 0) - static_cast<float>(v[j] < 0);
+      next[j] = sums[j] + static_cast<float>(v > 0) - static_cast<float>(v < 0);
+    }
+  }
+}
+
+// Rounded up: they bound.
+void find_chunk_norms(HeadData& head) {
+  const std::int64_t chunks = (head.keys + chunk_keys - 1) / chunk_keys, ld = head.ld;
+  head.edge_norm.assign(static_cast<std::size_t>((chunks + 1) * ld), 0);
+  std::vector<double> squares(static_cast<std::size_t>(ld));
+  for (std::int64_t c = 0; c < chunks; ++c) {
+    std::fill(squares.begin(), squares.end(), 0);
+    for (std::int64_t k = c * chunk_keys; k < std::min((c + 1) * chunk_keys, head.keys); ++k) {
+      for (std::int64_t j = 0; j < ld; ++j) squares.data()[j] += head.v_squared.data()[k * ld + j];
+    }
+    float *before = head.edge_norm.data() + c * ld, *after = before + ld;
+    for (std::int64_t j = 0; j < ld; ++j) {
+      const auto norm = static_cast<float>(std::sqrt(squares.data()[j]) * (1 + 1e-6));
+      before[j] = std::max(before[j], norm / 2);
+      after[j] = norm / 2;
     }
   }
 }
@@ -96,6 +118,7 @@ HeadData gather_head(const Question& question, std::int64_t sample, std::int64_t
   find_center(head);
   fill_float_forms(head);
   find_extremes(head);
+  find_chunk_norms(head);
   return head;
 }
 

@@ -25,6 +25,8 @@ using Buffer = std::vector<T, tbb::cache_aligned_allocator<T> >;
 inline constexpr std::int64_t column_tile = 32;
 inline std::int64_t round_up(std::int64_t value, std::int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
+inline constexpr std::int64_t chunk_keys = 64;
+
 // N keys, key 0 being the sample's `first_key`. Float forms of V are divided by `v_unit`, a power of two near max |v|, so that squares
 // neither overflow nor vanish; `center` (the mean of each column, in the same units) is subtracted where moments about O are formed,
 // which would cancel otherwise.
@@ -36,12 +38,19 @@ struct HeadData {
   double v_unit = 1;
   Buffer<double> k, v;                           // [N, dim_qk], [N, dim_vo]
   Buffer<float> k_squared;                       // [N, dim_qk]
-  Buffer<float> v32, v_abs, v_squared;           // [N, ld]
+  Buffer<float> v_tiles;                         // [ld / column_tile, N, column_tile]: passes that jump from key to key stay in a tile
+  Buffer<float> v_abs, v_squared;                // [N, ld]
   Buffer<float> v_centered, v_centered_squared;  // [N, ld]
   std::vector<double> center;                    // [dim_vo]
   std::vector<double> column_max;                // [dim_vo] max_k |v_kj| / v_unit
   std::vector<float> key_min;                    // [N] min_j |v_kj| / v_unit
   Buffer<float> sign_sums;                       // [N + 1, ld] sums of sign(v_kj) over the keys before
+
+  // For bounds of prefix sums, over chunks of `chunk_keys` keys, chunk 0 beginning at key 0:
+  Buffer<float> edge_norm;  // [chunks + 1, ld] at the edge before a chunk: half the larger 2-norm of the chunks beside it
+
+  // V from this key on, in the columns from j, a multiple of column_tile, on: row stride column_tile.
+  const float* tile(std::int64_t j, std::int64_t key) const { return v_tiles.data() + j * keys + key * column_tile; }
 };
 
 // `only_row`: V is 0 where that row does not see a key.

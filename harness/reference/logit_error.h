@@ -26,33 +26,35 @@ inline LogitSizes shaped_sizes(const RowBlock& block, std::int64_t at) {
 class LogitError {
  public:
   LogitError(const Model& model, const RowBlock& block)
-      : scale_(static_cast<float>(block.scale)), of_s_(static_cast<float>(4 * model.qk.u)), truncates_(model.qk.toward_zero) {
+      : scale_(static_cast<float>(block.scale)), of_s_(static_cast<float>(4 * model.qk.u)) {
     const AccumulationModel& qk = model.qk;
     const auto dims = static_cast<double>(block.head->dim_qk);
     nearest_ = static_cast<float>(0.5 * std::sqrt(dims) * qk.u);
+    if (!qk.toward_zero) return;
     drift_ = static_cast<float>(qk.f * std::sqrt(dims) / 6);
     drift_out_ = static_cast<float>(std::ceil(dims / qk.step) * qk.f_out / 12);
     spread_ = static_cast<float>(qk.f * qk.f * dims / 6);
   }
 
-  // Systematic part; n2 = sum_d (q_d k_d)^2.
-  float beta(LogitSizes s, float n2) const {
-    const float norm = scale_ * std::sqrt(n2);
-    return norm > 0 ? truncated(s, norm) * (drift_ * s.x / norm + drift_out_) : 0.0F;
+  // The size of a logit's products: a times the root of n2 = sum_d (q_d k_d)^2.
+  float norm(float n2) const { return scale_ * std::sqrt(n2); }
+  // Systematic part. No branch: loops over keys become vector code.
+  float beta(float x, float slope, float norm) const {
+    const float ratio = x / (norm > 0 ? norm : 1.0F), beta = slope * (x + norm) * (drift_ * ratio + drift_out_);
+    return norm > 0 ? beta : 0.0F;
   }
+  float beta(LogitSizes s, float n2) const { return beta(s.x, s.slope, norm(n2)); }
   // Standard deviation, the systematic part included.
-  float sd(LogitSizes s, float n2, float beta) const {
-    const float norm = scale_ * std::sqrt(n2), m = truncated(s, norm);
-    const float e0 = nearest_ * (s.slope * norm) + of_s_ * s.magnitude + rounding_of_exp;
+  float sd(float x, float slope, float magnitude, float norm, float beta) const {
+    const float m = slope * (x + norm), e0 = nearest_ * (slope * norm) + of_s_ * magnitude + rounding_of_exp;
     return std::sqrt(e0 * e0 + beta * beta + m * m * spread_);
   }
 
  private:
   static constexpr auto rounding_of_exp = static_cast<float>(u32);
-  float truncated(LogitSizes s, float norm) const { return truncates_ ? s.slope * (s.x + norm) : 0.0F; }
 
-  float scale_, nearest_, of_s_, drift_, drift_out_, spread_;
-  bool truncates_;
+  float scale_, nearest_, of_s_;
+  float drift_ = 0, drift_out_ = 0, spread_ = 0;  // where products are truncated
 };
 
 // A sink comes from memory: only the argument of exp is rounded.

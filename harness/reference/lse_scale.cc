@@ -64,10 +64,14 @@ void BlockScales::lse_error(std::int64_t row) {
   const float* sd = sd_.data() + row * stride_;
   const auto n = static_cast<double>(block_->count(row));
 
-  set_row_weights(row, [=](std::int64_t k) { return p[k] * sd[k]; });
-  double variance = sum_of_squares(row) + cell_sums(p_cells(row), row_weights_.data()).excess();
-  variance += square(parts.mean_bias);
-  variance += square(u32 * (4 + std::abs(block_->lse.data()[row]) + 2 * std::sqrt(n)));
+  double variance = square(u32 * (4 + std::abs(block_->lse.data()[row]) + 2 * std::sqrt(n))) + square(parts.mean_bias);
+  if (p == block_->p.data() + row * stride_) {
+    if (!(logit_excess_.data()[row] <= negligible_share * variance)) find_logit_excess(row);
+    variance += logit_variance_.data()[row] + logit_excess_.data()[row];
+  } else {
+    set_row_weights(row, [=](std::int64_t k) { return p[k] * sd[k]; });
+    variance += sum_of_squares(row) + cell_sums(p_cells(row), row_weights_.data()).excess();
+  }
   if (parts.sink != nullptr) variance += square(parts.sink->p * sink_sd(*parts.sink));
   if (model_.u_s > 0) {
     find_s_cells(row, parts.sink);

@@ -2,6 +2,9 @@
 // smallest subnormal.
 #pragma once
 
+#include <cmath>
+#include <cstdint>
+
 #include "harness/problem/rounding_spec.h"
 
 namespace plumbline {
@@ -20,6 +23,8 @@ struct AccumulationModel {
   bool toward_zero = false;
   double f = 0, f_out = 0;  // weight of the last bit kept inside a step, and of the step's fp32 result
   double step = 1;          // products per step
+
+  double steps(std::int64_t terms) const { return std::ceil(static_cast<double>(terms) / step); }
 };
 
 struct Model {

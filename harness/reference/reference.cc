@@ -18,7 +18,7 @@ namespace plumbline {
 namespace {
 
 // Rows of a block: enough for the products to be efficient, few enough for its matrices over keys to stay in the cache.
-constexpr std::int64_t most_rows = 128, fewest_rows = 16, most_elements = 1 << 18;
+constexpr std::int64_t most_rows = 128, fewest_rows = 16, most_elements = 1 << 19;
 
 // Multiply-adds from which threads share the work; fewer are done in the time that waking one takes.
 constexpr double least_shared_cost = 1e6;

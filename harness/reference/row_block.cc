@@ -72,10 +72,20 @@ void RowBlock::compute(const Question& question, const HeadData& head_data, std:
               q.data(), static_cast<int>(head->dim_qk), k, static_cast<int>(head->dim_qk), 0, s.data(), static_cast<int>(stride));
   for (std::int64_t r = 0; r < rows; ++r) softmax(r, question.model);
 
-  // O = P V
-  const double* v = head->v.data() + first_key * head->dim_vo;
-  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(rows), static_cast<int>(head->dim_vo), static_cast<int>(keys), 1,
-              p.data(), static_cast<int>(stride), v, static_cast<int>(head->dim_vo), 0, o.data(), static_cast<int>(head->dim_vo));
+  multiply_by_v();
+}
+
+// O = P V, chunk after chunk.
+void RowBlock::multiply_by_v() {
+  prefixes.start(*head, p.data(), rows, stride, first_key, keys);
+  const auto columns = static_cast<int>(head->dim_vo);
+  for (std::int64_t c = 0; c < prefixes.chunks(); ++c) {
+    const KeyRange chunk = prefixes.chunk(c);
+    const double* v = head->v.data() + (first_key + chunk.begin) * head->dim_vo;
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(rows), columns, static_cast<int>(chunk.size()), 1,
+                p.data() + chunk.begin, static_cast<int>(stride), v, columns, c == 0 ? 0 : 1, o.data(), columns);
+    prefixes.add_edge(c, o.data());
+  }
 }
 
 void RowBlock::set_shape(const Geometry& geometry, const HeadData& head_data, std::span<const RowId> ids) {
@@ -194,7 +204,8 @@ void RowBlock::softmax(std::int64_t row, const Model& model) {
   std::fill(p_row, p_row + first, 0.0);
   std::fill(p_row + last, p_row + stride, 0.0);
   const double sum = exp_and_sum(s_row + first, m, p_row + first, last - first);
-  for (std::int64_t k = first; k < last; ++k) p_row[k] /= sum;
+  const double share = 1 / sum;
+  for (std::int64_t k = first; k < last; ++k) p_row[k] *= share;
 
   const auto r = static_cast<std::size_t>(row);
   row_max[r] = m;

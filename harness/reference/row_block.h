@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "harness/reference/head_data.h"
+#include "harness/reference/prefix_bounds.h"
 
 namespace plumbline {
 
@@ -32,6 +33,7 @@ struct RowBlock {
   Buffer<double> q;               // [R, dim_qk], as the products see it: pre-scaled and rounded if the spec says so
   Buffer<double> s, p;            // [R, stride]
   Buffer<double> o;               // [R, dim_vo]
+  PrefixBounds prefixes;          // of o's sums
   std::vector<double> row_max;    // [R] m = max s, over the sink, too
   std::vector<double> total;      // [R] l = sum exp(s - m), likewise
   std::vector<double> lse;        // [R] m + ln l; without the sink, where the spec's LSE excludes it
@@ -53,6 +55,7 @@ struct RowBlock {
   void set_shape(const Geometry& geometry, const HeadData& head_data, std::span<const RowId> ids);
   void set_features(const Question& question, std::span<const RowId> ids);
   void load_q(const Question& question, std::span<const RowId> ids);
+  void multiply_by_v();
   void softmax(std::int64_t row, const Model& model);
   void shape_logits(std::int64_t row);
   void hide(std::int64_t row, double logit);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "harness/reference/column_passes.h"
@@ -25,6 +26,13 @@ struct PWeights {
 
   static constexpr double root_kappa_coherent = 0.7416198487095663;  // sqrt(kappa_coherent)
 };
+
+// Smaller weights could only slow the products down, by becoming subnormal numbers.
+inline constexpr float negligible_weight = 1e-30F;
+// Of a variance: 2.5e-5 of sigma. A bound that adds no more than this to TP stands for the term that it bounds.
+inline constexpr double negligible_share = 5e-5;
+// From this number of visible keys on, R_j and the worst case are bounds, too.
+inline constexpr std::int64_t long_row = 1024;
 
 // Per-row and per-element results, in the units of V and of natural logarithms. Reused for many blocks, to keep its memory.
 class BlockScales {
@@ -50,19 +58,40 @@ class BlockScales {
   void find_logit_errors();
   void find_logit_errors(std::int64_t row);
   void find_p_cells();
+  void bound_logit_excess(std::int64_t row);
   void find_s_cells(std::int64_t row, const Sink* sink);
   void find_tanh_cells(std::int64_t row);
   void find_phases(std::int64_t row, const Sink* sink);
   void p_rounding();
+  bool bound_logit_error(std::int64_t row);
   void logit_error();
+  bool cell_excess_is_negligible(std::int64_t row) const;
+  void find_logit_excess(std::int64_t row);
   void s_rounding();
   void tanh_error();
   void sink_error();
   void exp2_error();
+  void find_ranges();
+  void find_truncation(std::span<const std::int64_t> rows);
+  bool range_bounds_suffice(std::int64_t row, bool truncation) const;
   void accumulation();
   void split_partials();
   void find_worst_case();
-  void add_tanh_error();
+  // The relative error that the product of one key may have.
+  struct KeyErrors {
+    const float* sd;
+    double of_all;
+    double operator()(std::int64_t k) const { return sd[k] + of_all; }
+  };
+  KeyErrors key_errors(std::int64_t row) const { return {sd_.data() + row * stride_, model_.exp2_error + product_error(row)}; }
+  struct WorstSums {
+    double weighted, squares, near_zero;  // over keys: sum p_k e_k, sum e_k^2, u_P sum of the errors near zero
+    double of_o;                          // relative error of the denominator
+  };
+  WorstSums worst_sums(std::int64_t row) const;
+  double product_error(std::int64_t row) const;
+  double bound_of_products(const WorstSums& sums, std::int64_t at, std::int64_t column) const;
+  void add_rounding_of_logits();
   struct LseParts;
   LseParts lse_parts(std::int64_t row);
   double shift_by_s(std::int64_t row, const LseParts& parts) const;
@@ -73,8 +102,21 @@ class BlockScales {
   template <class Label>
   void build_cells(std::int64_t row, KeepCells keep, Cells& cells, Label label, std::optional<std::uint64_t> of_sink = std::nullopt);
 
+  // weights_[r, k] = weight(r)(k) for visible keys, else 0
   template <class Weight>
-  void set_weights(Weight weight);  // weights_[r, k] = weight(r, k) for visible keys, else 0
+  void set_weights(Weight weight) {
+    for (std::int64_t r = 0; r < rows_; ++r) {
+      const auto [begin, end] = visible(r);
+      float* row = weights_.data() + r * stride_;
+      std::fill(row, row + begin, 0.0F);
+      std::fill(row + end, row + stride_, 0.0F);
+      const auto of_key = weight(r);
+      for (std::int64_t k = begin; k < end; ++k) {
+        const auto w = static_cast<float>(of_key(k));
+        row[k] = w < negligible_weight ? 0.0F : w;
+      }
+    }
+  }
   // row_weights_[k] = weight(k) for visible keys.
   template <class Weight>
   void set_row_weights(std::int64_t row, Weight weight) {
@@ -86,9 +128,19 @@ class BlockScales {
   }
   void set_sink_weight(double weight);            // of the sink, in cells with it
   double sum_of_squares(std::int64_t row) const;  // of the row's weights
-  void cell_columns(const Cells& cells, std::int64_t row, bool about_o);
-  bool cell_excess_is_negligible(std::int64_t row, double unit_squared) const;
-  void add_cell_excess(std::int64_t row, double unit_squared, bool about_o, Rounding rounding);
+  void cell_columns(const Cells& cells, std::int64_t row);
+  void shift_by_o(std::int64_t row, std::int64_t to);  // shift_ from element `to` on
+  // Of the row's keys that share a cell: their weight(k), in units of the square root of `unit_squared`.
+  template <class Weight>
+  void set_tied_weights(std::int64_t row, double unit_squared, Weight weight) {
+    const auto r = static_cast<std::size_t>(row);
+    const auto& keys = p_cells_[r].keys;
+    tied_unit_[r] = unit_squared;
+    tied_[r].resize(keys.size());
+    for (std::size_t i = 0; i < keys.size(); ++i) tied_[r].data()[i] = static_cast<float>(weight(keys.data()[i]));
+  }
+  // What sharing a cell adds to the sum of the squares of those weights times V, or V - O.
+  void add_cell_excess(std::span<const std::int64_t> rows, bool about_o, Rounding rounding);
   Buffer<double>& of(Rounding rounding) { return variance_[static_cast<std::size_t>(rounding)]; }
   KeyRange visible(std::int64_t row) const { return block_->visible[static_cast<std::size_t>(row)]; }
   bool has_tanh_error() const { return model_.tanh_error > 0 && !block_->shapes.empty() && block_->shapes.front().cap > 0; }
@@ -110,7 +162,11 @@ class BlockScales {
   Buffer<float> q_squared_, qk_squared_;  // [R, dim_qk]; sum_d (q_d k_kd)^2, [R, stride]
   std::vector<double> sd_max_;            // [R]
   std::vector<double> mean_bias_;         // [R] sum p_k beta_k, the systematic part of the logit error
+  std::vector<double> logit_variance_;    // [R] sum p_k^2 sd_k^2
+  std::vector<double> logit_excess_;      // [R] excess of the cells of P over p_k sd_k, or a bound of it
   std::vector<Cells> p_cells_;            // [R]
+  std::vector<Buffer<float>> tied_;       // [R], beside p_cells_' keys: weights of the sum at hand
+  std::vector<double> tied_unit_;         // [R] and the unit in which they count
   Cells s_cells_, tanh_cells_, phases_;
   CellBuilder cell_builder_;
   std::vector<std::uint64_t> labels_;  // [N]
@@ -119,7 +175,9 @@ class BlockScales {
   std::vector<double> p_of_keys_;      // [N] P of one row without the sink
 
   // Per row and column, [R, ld]: sum p_k^2 v_kj^2, R_j, and scratch.
-  Buffer<float> p_squared_moment_, range_, first_, second_;
+  Buffer<float> p_squared_moment_, range_, first_, pairs_;
+  TruncationSums truncation_;
+  Buffer<double> moment_;
   Shift shift_;
   Buffer<float> coherent_, independent_;  // [ld]
   CenteredMoment centered_moment_;

@@ -1,0 +1,63 @@
+#include "harness/reference/prefix_bounds.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace plumbline {
+
+void PrefixBounds::start(const HeadData& head, const double* p, std::int64_t rows, std::int64_t stride, std::int64_t first_key,
+                         std::int64_t keys) {
+  head_ = &head;
+  rows_ = rows, first_key_ = first_key, keys_ = keys;
+  first_chunk_ = first_key / chunk_keys;
+  chunks_ = (first_key + keys + chunk_keys - 1) / chunk_keys - first_chunk_;
+  norms_.resize(static_cast<std::size_t>(rows * (chunks_ + 1)));
+  for (auto* bound : {&high_, &low_, &edge_high_, &edge_low_}) bound->assign(static_cast<std::size_t>(rows * head.ld), 0);
+  const std::vector<double> zeros(static_cast<std::size_t>(head.dim_vo), 0);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    find_norms(p, stride, r);
+    extend(r, 0, zeros.data());
+  }
+}
+
+KeyRange PrefixBounds::chunk(std::int64_t c) const {
+  const std::int64_t begin = (first_chunk_ + c) * chunk_keys - first_key_;
+  return {std::max<std::int64_t>(begin, 0), std::min(begin + chunk_keys, keys_)};
+}
+
+void PrefixBounds::find_norms(const double* p, std::int64_t stride, std::int64_t row) {
+  float* norms = norms_.data() + row * (chunks_ + 1);
+  float before = 0;
+  for (std::int64_t c = 0; c < chunks_; ++c) {
+    double sum = 0;
+    const auto [begin, end] = chunk(c);
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t k = begin; k < end; ++k) sum += p[row * stride + k] * p[row * stride + k];
+    const auto norm = static_cast<float>(std::sqrt(sum) * (1 + 1e-6));
+    norms[c] = std::max(before, norm);
+    before = norm;
+  }
+  norms[chunks_] = before;
+}
+
+void PrefixBounds::extend(std::int64_t row, std::int64_t edge, const double* o) {
+  const float norm = norms_.data()[row * (chunks_ + 1) + edge];
+  const float* norms_of_v = head_->edge_norm.data() + (first_chunk_ + edge) * head_->ld;
+  const double unit = 1 / head_->v_unit;
+  float *high = high_.data() + row * head_->ld, *low = low_.data() + row * head_->ld;
+  float *edge_high = edge_high_.data() + row * head_->ld, *edge_low = edge_low_.data() + row * head_->ld;
+  for (std::int64_t j = 0; j < head_->dim_vo; ++j) {
+    const auto sum = static_cast<float>(o[j] * unit);
+    const float between = norm * norms_of_v[j];
+    high[j] = std::max(sum + between, high[j]);
+    low[j] = std::min(sum - between, low[j]);
+    edge_high[j] = std::max(sum, edge_high[j]);
+    edge_low[j] = std::min(sum, edge_low[j]);
+  }
+}
+
+void PrefixBounds::add_edge(std::int64_t c, const double* o) {
+  for (std::int64_t r = 0; r < rows_; ++r) extend(r, c + 1, o + r * head_->dim_vo);
+}
+
+}  // namespace plumbline

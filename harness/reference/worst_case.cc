@@ -1,0 +1,80 @@
+// The bound of O's error. docs/judging.md, "Bound".
+#include <cmath>
+
+#include "harness/reference/logit_error.h"
+#include "harness/reference/scales.h"
+
+namespace plumbline {
+
+// The logit errors are not needed any more: they take those of S and of the tanh at their largest.
+void BlockScales::add_rounding_of_logits() {
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    for (std::int64_t at = r * stride_ + visible(r).begin; at < r * stride_ + visible(r).end; ++at) {
+      if (has_tanh_error()) sd_.data()[at] += static_cast<float>(model_.tanh_error * std::abs(block_->capped.data()[at]));
+      sd_.data()[at] += static_cast<float>(model_.u_s * std::abs(block_->s.data()[at]));
+    }
+  }
+}
+
+// Every rounding at its largest and all of one sign, |v - o| <= |v| + |o|. Logit errors enter with their standard deviation.
+void BlockScales::find_worst_case() {
+  if (model_.u_s > 0 || has_tanh_error()) add_rounding_of_logits();
+  bool has_short_rows = false;
+  for (std::int64_t r = 0; r < rows_; ++r) has_short_rows |= block_->count(r) < long_row;
+  if (has_short_rows) {
+    set_weights([&](std::int64_t r) {
+      return [this, p = block_->p.data() + r * stride_, error = key_errors(r), weights = p_weights(r)](std::int64_t k) {
+        return p[k] * error(k) + model_.u_p * weights.near_zero(p[k]);
+      };
+    });
+    product(*block_, weights_, block_->head->v_abs, first_);
+  }
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    const WorstSums sums = worst_sums(r);
+    for (std::int64_t j = 0; j < columns_; ++j) {
+      const std::int64_t at = r * ld_ + j;
+      const double products = block_->count(r) < long_row ? first_.data()[at] : bound_of_products(sums, at, j);
+      worst_case_.data()[at] = products + std::abs(o(r, j)) * sums.of_o + model_.eta_split / block_->head->v_unit;
+    }
+  }
+}
+
+// The relative error that each product of P and V may have, but for the logit's.
+double BlockScales::product_error(std::int64_t row) const {
+  const auto n = block_->count(row);
+  const double truncation = model_.pv.toward_zero ? model_.pv.steps(n) * model_.pv.f_out : 0;
+  return model_.u_p + model_.pv.u * std::sqrt(static_cast<double>(n)) + truncation + model_.u_split +
+         (block_->head->scaled_outside ? u32 : 0);
+}
+
+BlockScales::WorstSums BlockScales::worst_sums(std::int64_t row) const {
+  const auto [begin, end] = visible(row);
+  const float *p = p_.data() + row * stride_, *sd = sd_.data() + row * stride_;
+  const auto of_all = static_cast<float>(key_errors(row).of_all);
+  float weighted = 0, squares = 0, keys = 0;
+#pragma omp simd reduction(+ : weighted, squares, keys)
+  for (std::int64_t k = begin; k < end; ++k) {
+    const float error = sd[k] + of_all;
+    weighted += p[k] * error;
+    squares += error * error;
+    keys += p[k];
+  }
+  double near_zero = 0;
+  const PWeights weights = p_weights(row);
+  for (std::int64_t k = begin; k < end && model_.eta_p > 0; ++k) near_zero += weights.near_zero(p[k]);
+  WorstSums sums{weighted, squares, model_.u_p * near_zero, 0};
+  sums.of_o = sums.weighted - product_error(row) * keys + (model_.denominator_from_rounded_p ? model_.u_p + sums.near_zero : 0);
+  if (const Sink* sink = this->sink(row)) {
+    sums.of_o += sink->p * (sink_sd(*sink) + model_.u_s * std::abs(sink->s) + model_.exp2_error);
+  }
+  return sums;
+}
+
+// sum_k p_k e_k |v_kj| is at most the product of the 2-norms of e and of p v_j, and at most max |v_j| sum p_k e_k.
+double BlockScales::bound_of_products(const WorstSums& sums, std::int64_t at, std::int64_t column) const {
+  const double largest = block_->head->column_max.data()[column];
+  const double norms = std::sqrt(sums.squares * p_squared_moment_.data()[at]);
+  return (1 + 1e-4) * std::min(norms, sums.weighted * largest) + sums.near_zero * largest;
+}
+
+}  // namespace plumbline
