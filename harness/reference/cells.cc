@@ -1,8 +1,10 @@
 #include "harness/reference/cells.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <limits>
+#include <utility>
 
 namespace plumbline {
 namespace {
@@ -75,25 +77,41 @@ void Grouping<Index>::build(std::span<const std::uint64_t> labels, std::int64_t 
 template <class Index>
 void Grouping<Index>::place(std::size_t labels, std::int64_t first_key, std::int32_t smallest_kept, Cells& cells) {
   if (keys_.size() <= labels) {
-    for (auto* table : {&target_, &keys_, &offsets_}) table->resize(labels + 1);
+    for (auto* table : {&target_, &kept_, &keys_}) table->resize(labels + 1);
   }
-  std::int32_t *targets = target_.data(), *offsets = offsets_.data(), *keys = keys_.data();
+  std::int32_t *targets = target_.data(), *kept = kept_.data(), *keys = keys_.data();
   const Index *sizes = size_.data(), *first_of = first_.data();
-  const auto dropped = static_cast<std::int32_t>(labels);
-  std::int32_t total = 0;
-  std::size_t kept_groups = 0;
+  std::size_t groups = 0;
   for (std::size_t i = 0; i < labels; ++i) {  // size 0: not the first of its group
-    const auto size = static_cast<std::int32_t>(sizes[i]);
-    const bool is_kept = size >= smallest_kept;
-    targets[i] = is_kept ? total : dropped;
-    offsets[kept_groups] = total;
-    kept_groups += is_kept;
-    total += is_kept ? size : 0;
+    kept[groups] = static_cast<std::int32_t>(i);
+    groups += static_cast<std::int32_t>(sizes[i]) >= smallest_kept;
   }
-  offsets[kept_groups] = total;
+  std::fill(targets, targets + labels, static_cast<std::int32_t>(labels));
+
+  // By size, where that is small.
+  const auto size_of = [=](std::size_t group) { return static_cast<std::int32_t>(sizes[kept[group]]); };
+  constexpr std::int32_t large = 16;
+  std::array<std::int32_t, large + 1> next_cell{}, next_key{};
+  for (std::size_t g = 0; g < groups; ++g) ++next_cell[static_cast<std::size_t>(std::min(size_of(g), large))];
+  std::int32_t before = 0, keys_before = 0;
+  for (std::size_t size = 0; size <= large; ++size) {
+    next_key[size] = keys_before;
+    keys_before += next_cell[size] * static_cast<std::int32_t>(size);
+    before += std::exchange(next_cell[size], before);
+  }
+  cells.offsets.resize(groups + 1);
+  std::int32_t total = 0;
+  for (std::size_t g = 0; g < groups; ++g) {
+    const std::int32_t size = size_of(g);
+    const auto order = static_cast<std::size_t>(std::min(size, large));
+    targets[kept[g]] = next_key[order];
+    cells.offsets[static_cast<std::size_t>(next_cell[order]++)] = next_key[order];
+    next_key[order] += size;
+    total += size;
+  }
+  cells.offsets[groups] = total;
   const auto first = static_cast<std::int32_t>(first_key);
   for (std::size_t i = 0; i < labels; ++i) keys[targets[first_of[i]]++] = first + static_cast<std::int32_t>(i);
-  cells.offsets.assign(offsets, offsets + kept_groups + 1);
   cells.keys.assign(keys, keys + total);
 }
 

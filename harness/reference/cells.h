@@ -41,7 +41,8 @@ class Grouping {
   std::vector<Index> first_;          // per label, the first that equals it
   std::vector<Index> size_;           // per first label: how many equal it
   std::vector<std::int32_t> target_;  // likewise: where its next key goes
-  std::vector<std::int32_t> keys_, offsets_;
+  std::vector<std::int32_t> kept_;    // the first labels of the groups that are kept
+  std::vector<std::int32_t> keys_;
 
   void group_by_table(std::span<const std::uint64_t> labels, std::uint64_t lowest, std::size_t width);
   void group_by_hash(std::span<const std::uint64_t> labels);
@@ -49,7 +50,8 @@ class Grouping {
   void place(std::size_t labels, std::int64_t first_key, std::int32_t smallest_kept, Cells& cells);
 };
 
-// Groups equal labels; cells are ordered by their first key. Holds its tables between calls.
+// Groups equal labels. Cells are ordered by size, so that loops over their keys are foreseen, and those of one size, or of 16 keys and
+// more, by their first key. Holds its tables between calls.
 class CellBuilder {
  public:
   // labels[i] belongs to key first_key + i.

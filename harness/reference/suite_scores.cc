@@ -77,7 +77,9 @@ SuiteScores::LogitSpread SuiteScores::logit_spread(std::int64_t row) const {
   const auto [begin, end] = block_->visible[static_cast<std::size_t>(row)];
   const double m = block_->row_max.data()[row];
   double mean = 0, variance = 0;  // of s - m: equal logits give exactly 0
+#pragma omp simd reduction(+ : mean)
   for (std::int64_t k = begin; k < end; ++k) mean += p[k] * (s[k] - m);
+#pragma omp simd reduction(+ : variance)
   for (std::int64_t k = begin; k < end; ++k) variance += p[k] * square(s[k] - m - mean);
   return {m + mean, std::sqrt(variance), std::sqrt(variance)};
 }
@@ -136,11 +138,14 @@ double SuiteScores::p_rounding_variance(std::int64_t row) {
   const PWeights weights = scales_->p_weights(row);
   const auto [begin, end] = block_->visible[static_cast<std::size_t>(row)];
   row_weights_.resize(static_cast<std::size_t>(block_->stride));
+  double* coherent = row_weights_.data();
+  const double offset = offset_.data()[row];
   double sum = 0;
+#pragma omp simd reduction(+ : sum)
   for (std::int64_t k = begin; k < end; ++k) {
-    const double x = projection[k] + offset_.data()[row];
+    const double x = projection[k] + offset;
     sum += weights.independent(p[k]) * square(x);
-    row_weights_.data()[k] = weights.coherent(p[k]) * x;
+    coherent[k] = weights.coherent(p[k]) * x;
   }
   return square(scales_->model().u_p) * (sum + cell_sums(scales_->p_cells(row), row_weights_.data()).excess());
 }

@@ -16,18 +16,47 @@ Model model_of(DType p_dtype, double prescale = 1) {
   return Model(spec);
 }
 
-TEST(Cells, GroupsEqualLabelsInOrderOfTheirFirstKey) {
+TEST(Cells, GroupsEqualLabelsBySizeAndFirstKey) {
   const std::vector<std::uint64_t> labels{7, 3, 7, 9, 3, 7};
   CellBuilder builder;
   Cells cells;
   builder.build(labels, 100, KeepCells::all, cells);
-  EXPECT_THAT(cells.keys, ElementsAre(100, 102, 105, 101, 104, 103));
-  EXPECT_THAT(cells.offsets, ElementsAre(0, 3, 5, 6));
+  EXPECT_THAT(cells.keys, ElementsAre(103, 101, 104, 100, 102, 105));
+  EXPECT_THAT(cells.offsets, ElementsAre(0, 1, 3, 6));
   builder.build(labels, 0, KeepCells::multi_key, cells);
-  EXPECT_THAT(cells.keys, ElementsAre(0, 2, 5, 1, 4));
-  EXPECT_THAT(cells.offsets, ElementsAre(0, 3, 5));
+  EXPECT_THAT(cells.keys, ElementsAre(1, 4, 0, 2, 5));
+  EXPECT_THAT(cells.offsets, ElementsAre(0, 2, 5));
   builder.build({}, 0, KeepCells::all, cells);
   EXPECT_TRUE(cells.empty());
+}
+
+// Groups of 1 to 40 keys, so that some are small and some large; more labels than 16 bits count.
+TEST(Cells, HoldEveryKeyOnceWhateverTheirNumber) {
+  for (const std::int32_t rounds : {1, 100}) {
+    std::vector<std::uint64_t> labels;
+    for (std::int32_t round = 0; round < rounds; ++round) {
+      for (std::uint64_t group = 0; group < 40; ++group)
+        labels.insert(labels.end(), group + 1, group * 1000 + static_cast<std::uint64_t>(round));
+    }
+    CellBuilder builder;
+    Cells cells;
+    builder.build(labels, 0, KeepCells::all, cells);
+    EXPECT_EQ(cells.count(), 40 * rounds);
+    std::vector<bool> found(labels.size());
+    for (std::int64_t c = 0; c < cells.count(); ++c) {
+      const auto begin = static_cast<std::size_t>(cells.offsets[static_cast<std::size_t>(c)]);
+      const auto end = static_cast<std::size_t>(cells.offsets[static_cast<std::size_t>(c) + 1]);
+      const std::uint64_t label = labels[static_cast<std::size_t>(cells.keys[begin])];
+      EXPECT_EQ(end - begin, label / 1000 + 1);
+      for (std::size_t i = begin; i < end; ++i) {
+        const auto key = static_cast<std::size_t>(cells.keys[i]);
+        EXPECT_EQ(labels[key], label);
+        EXPECT_FALSE(found[key]);
+        found[key] = true;
+      }
+    }
+    EXPECT_EQ(cells.keys.size(), labels.size());
+  }
 }
 
 TEST(Cells, ManyLabelsThatShareTheirLowBits) {
