@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cwchar>
 #include <fstream>
+#include <locale>
 
 #include "harness/problem/text.h"
 #define TOML_EXCEPTIONS 0
@@ -40,7 +42,6 @@ std::size_t behind_string(std::string_view text, std::size_t at) {
   return text.size();
 }
 
-// A quote amid a word is none that opens a text: toml++ reads on to the end of the word.
 bool begins_string(std::string_view text, std::size_t at) {
   return at == 0 || std::string_view(" \t\n=.,[{").find(text[at - 1]) != std::string_view::npos;
 }
@@ -50,33 +51,69 @@ struct Fault {
   std::string message, remedy;
 };
 
-// What toml++ 3.3 does not survive. It makes a table of each part of a dotted key, and tables nested without bound overflow the stack when
-// they are destroyed. Of a character that is not ASCII it asks whether it is a blank, and for most the code has no way out. TOML has
-// such characters in texts and comments only.
-std::optional<Fault> unreadable(std::string_view text) {
+// A basic string with an escape for each character that is not ASCII; nothing where the bytes are not UTF-8.
+std::optional<std::string> in_ascii(std::string_view text) {
+  const auto& utf8 = std::use_facet<std::codecvt<char32_t, char8_t, std::mbstate_t>>(std::locale::classic());
+  const auto* begin = reinterpret_cast<const char8_t*>(text.data());
+  const auto* rest = begin;
+  std::u32string decoded(text.size(), U'\0');
+  char32_t* end = decoded.data();
+  std::mbstate_t state{};
+  const auto result = utf8.in(state, begin, begin + text.size(), rest, decoded.data(), decoded.data() + decoded.size(), end);
+  if (result != std::codecvt_base::ok || rest != begin + text.size()) return std::nullopt;
+  std::string ascii;
+  bool behind_backslash = false;
+  for (const char32_t* c = decoded.data(); c != end; ++c) {
+    if (*c < 0x80) {
+      ascii += static_cast<char>(*c);
+    } else if (behind_backslash) {
+      ascii += '?';  // no escape, either
+    } else {
+      ascii += fmt::format("\\U{:08x}", static_cast<std::uint32_t>(*c));
+    }
+    behind_backslash = !behind_backslash && *c == U'\\';
+  }
+  return ascii;
+}
+
+// The same TOML, line for line, for toml++ 3.3, or what that does not survive. It makes a table of each part of a dotted key, and tables
+// nested without bound overflow the stack when they are destroyed. Of a character that is not ASCII it asks whether it is a blank, and for
+// most the code has no way out; where a quote stands amid a word it reads on to the end of the word, through texts, too. So comments go,
+// and texts are written in ASCII.
+tl::expected<std::string, Fault> readable(std::string_view text) {
   const std::string_view byte_order_mark = "\xEF\xBB\xBF";
   if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
+  const auto refuse = [](int line, std::string why, std::string remedy) {
+    return tl::unexpected(Fault{line, std::move(why), std::move(remedy)});
+  };
+  std::string result;
   int line = 1, dots = 0;
   for (std::size_t at = 0; at < text.size();) {
     const char c = text[at];
     const std::size_t begin = at++;
     if (c == '#') {
       at = std::min(text.find('\n', begin), text.size());
-    } else if ((c == '"' || c == '\'') && begins_string(text, begin)) {
+    } else if (c == '"' || c == '\'') {
+      if (!begins_string(text, begin)) return refuse(line, "a quote amid a word", "put the whole text in quotes, or remove the quote");
       at = std::min(behind_string(text, begin), text.size());
-      line += static_cast<int>(std::ranges::count(text.substr(begin, at - begin), '\n'));
+      const std::string_view quoted = text.substr(begin, at - begin);
+      const auto ascii = in_ascii(quoted);
+      if (!ascii) return refuse(line, "a text is not UTF-8", "save the file in UTF-8");
+      if (c == '\'' && *ascii != quoted) return refuse(line, "a character that is not ASCII stands in single quotes", "use double quotes");
+      result += *ascii;
+      line += static_cast<int>(std::ranges::count(quoted, '\n'));
     } else if (static_cast<unsigned char>(c) >= 0x80) {
-      return Fault{line, "a character that is not ASCII stands outside of quotes", "put it in quotes, or remove it"};
-    } else if (c == '.') {
-      if (++dots >= most_key_parts) {
-        return Fault{line, fmt::format("a key of more than {} parts", most_key_parts), "no table is nested as deep: shorten the key"};
+      return refuse(line, "a character that is not ASCII stands outside of quotes", "put it in double quotes, or remove it");
+    } else {
+      if (c == '.' && ++dots >= most_key_parts) {
+        return refuse(line, fmt::format("a key of more than {} parts", most_key_parts), "no table is nested as deep: shorten the key");
       }
-    } else if (!is_plain_name({&c, 1}) && c != ' ' && c != '\t') {
-      dots = 0;
+      if (c != '.' && !is_plain_name({&c, 1}) && c != ' ' && c != '\t') dots = 0;
       line += c == '\n';
+      result += c;
     }
   }
-  return std::nullopt;
+  return result;
 }
 
 class Converter {
@@ -157,8 +194,9 @@ const ConfigNode* ConfigNode::find(std::string_view key) const {
 }
 
 Result<ConfigNode> parse_config(std::string_view text, const std::string& file_name) {
-  if (const auto fault = unreadable(text)) return fail({file_name, fault->line, fault->message, fault->remedy});
-  const toml::parse_result parsed = toml::parse(text, std::string_view(file_name));
+  const auto ascii = readable(text);
+  if (!ascii) return fail({file_name, ascii.error().line, ascii.error().message, ascii.error().remedy});
+  const toml::parse_result parsed = toml::parse(*ascii, std::string_view(file_name));
   if (!parsed) {
     const toml::parse_error& error = parsed.error();
     return fail({file_name, static_cast<int>(error.source().begin.line), std::string(error.description()), "correct the TOML syntax"});

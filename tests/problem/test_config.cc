@@ -140,12 +140,20 @@ TEST(ConfigTest, NestingWithoutBoundIsRefused) {
   parse(tables + "1" + std::string(250, '}') + "\n");
 }
 
-TEST(ConfigTest, OtherCharactersThanAsciiStandInQuotes) {
+TEST(ConfigTest, OtherCharactersThanAsciiStandInDoubleQuotes) {
   EXPECT_EQ(line_of_refusal("a = 1\ndtyp\xC3\xA9 = 1\n"), 2);
   EXPECT_EQ(line_of_refusal("a = 1\xC2\xA0\n"), 1);
   EXPECT_EQ(line_of_refusal("a = 1\n\xFF\n"), 2);
   EXPECT_EQ(line_of_refusal("a = 2\"b\xC3\xA9\"\n"), 1);
-  EXPECT_EQ(parse("\xEF\xBB\xBF# \xC3\xA9\n\"\xC3\xA9\" = '\xD0\xBC'\n").members.front().value.text, "\xD0\xBC");
+  // toml++ reads each of these to its end, in search of a number.
+  for (const char* word : {"2\"x", "2.\"x", "1=\"x", "1[\"x", "1{\"x"})
+    EXPECT_EQ(line_of_refusal(std::string("a = ") + word + "\xC3\xA9\"\n"), 1);
+  EXPECT_EQ(line_of_refusal("a = 1\nb = \"\\\xC3\xA9\"\n"), 2);
+  EXPECT_EQ(line_of_refusal("a = 'x\xC3\xA9'\n"), 1);
+  const auto valid = parse("\xEF\xBB\xBF# \xC3\xA9\n\"\xC3\xA9\" = \"\xD0\xBC \\\\\xF0\x9F\x98\x80\"\n");
+  EXPECT_EQ(valid.members.front().key, "\xC3\xA9");
+  EXPECT_EQ(valid.members.front().value.text, "\xD0\xBC \\\xF0\x9F\x98\x80");
+  EXPECT_EQ(parse("a = \"\"\"\n\xC3\xA9\n\"\"\"\nb = 1\n").members.back().value.line, 4);
 }
 
 TEST(ConfigTest, WhatTomlPlusPlusAssertsIsAnError) { EXPECT_EQ(line_of_refusal("a = 1\n[$[diff]]\n"), 2); }
