@@ -170,7 +170,7 @@ std::string display_name(const std::string& mangled) {
   for (std::size_t at = text.find("> >"); at != std::string::npos; at = text.find("> >", at)) text.erase(at + 1, 1);
   text.erase(parameters_at(text));
   if (text.starts_with("void ")) text.erase(0, 5);
-  return text;
+  return text.empty() ? mangled : text;  // not every name is that of a function: FvvE is a type
 }
 
 int arch_number(std::string_view arch) {
