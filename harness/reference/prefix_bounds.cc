@@ -30,7 +30,7 @@ void PrefixBounds::find_norms(const double* p, std::int64_t stride, std::int64_t
   float before = 0;
   for (std::int64_t c = 0; c < chunks_; ++c) {
     double sum = 0;
-    const auto [begin, end] = chunk(c);
+    const std::int64_t begin = chunk(c).begin, end = chunk(c).end;
 #pragma omp simd reduction(+ : sum)
     for (std::int64_t k = begin; k < end; ++k) sum += p[row * stride + k] * p[row * stride + k];
     const auto norm = static_cast<float>(std::sqrt(sum) * (1 + 1e-6));

@@ -74,7 +74,7 @@ SuiteScores::LogitSpread SuiteScores::logit_spread(std::int64_t row) const {
   if (!block_->sinks.empty() || !block_->shapes.empty()) return feature_spread(row);
   const double* s = block_->s.data() + row * block_->stride;
   const double* p = block_->p.data() + row * block_->stride;
-  const auto [begin, end] = block_->visible[static_cast<std::size_t>(row)];
+  const std::int64_t begin = block_->visible[static_cast<std::size_t>(row)].begin, end = block_->visible[static_cast<std::size_t>(row)].end;
   const double m = block_->row_max.data()[row];
   double mean = 0, variance = 0;  // of s - m: equal logits give exactly 0
 #pragma omp simd reduction(+ : mean)
@@ -136,7 +136,7 @@ double SuiteScores::p_rounding_variance(std::int64_t row) {
   const double* p = block_->p.data() + row * block_->stride;
   const float* projection = projection_.data() + row * block_->stride;
   const PWeights weights = scales_->p_weights(row);
-  const auto [begin, end] = block_->visible[static_cast<std::size_t>(row)];
+  const std::int64_t begin = block_->visible[static_cast<std::size_t>(row)].begin, end = block_->visible[static_cast<std::size_t>(row)].end;
   row_weights_.resize(static_cast<std::size_t>(block_->stride));
   double* coherent = row_weights_.data();
   const double offset = offset_.data()[row];

@@ -48,7 +48,7 @@ double BlockScales::product_error(std::int64_t row) const {
 }
 
 BlockScales::WorstSums BlockScales::worst_sums(std::int64_t row) const {
-  const auto [begin, end] = visible(row);
+  const std::int64_t begin = visible(row).begin, end = visible(row).end;
   const float *p = p_.data() + row * stride_, *sd = sd_.data() + row * stride_;
   const auto of_all = static_cast<float>(key_errors(row).of_all);
   float weighted = 0, squares = 0, keys = 0;
