@@ -3,9 +3,9 @@
 #   ci/fuzz.sh                          every target, 600 seconds each, one after another
 #   ci/fuzz.sh --seconds 60 suite ids   two of them, a minute each
 #   ci/fuzz.sh --list                   the targets
-# A line per target: seconds, executions, inputs that reached new code, crashes. Exits with 1 if there was a crash, a hang (10 s) or an
-# input that took more than 2 GiB; such an input is kept in build/fuzz/crashes/TARGET: fix the parser and move the input to
-# tests/fuzz/regressions/TARGET, which the tests replay. build/fuzz/corpus/TARGET keeps what reached new code for the next time.
+# A line per target: seconds, executions, inputs that reached new code, crashes. Exits with 1 if there was a crash, a hang (25 s: sanitizers
+# take thirty times as long) or an input that took more than 2 GiB; such an input is kept in build/fuzz/crashes/TARGET: fix the parser and
+# move the input to tests/fuzz/regressions/TARGET, which the tests replay. build/fuzz/corpus/TARGET keeps what reached new code.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 usage() { sed -n '2,8p' "$0" | cut -c3-; }
@@ -53,7 +53,7 @@ for target in "${targets[@]}"; do
   mkdir -p "$corpus" "$crashes" "$scratch/$target"
   gather_seeds "$target" "$scratch/$target"
   status=0
-  build/fuzz/bin/"fuzz_$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=16384 -print_final_stats=1 \
+  build/fuzz/bin/"fuzz_$target" -max_total_time="$seconds" -timeout=25 -rss_limit_mb=2048 -max_len=16384 -print_final_stats=1 \
     -dict="$scratch/$target.dict" -artifact_prefix="$crashes/" "$corpus" "$scratch/$target" >"$log" 2>&1 || status=$?
   executions="$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")"
   added="$(sed -n 's/^stat::new_units_added: *//p' "$log")"
