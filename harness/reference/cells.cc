@@ -93,6 +93,8 @@ void Grouping<Index>::place(std::size_t labels, std::int64_t first_key, std::int
   constexpr std::int32_t large = 16;
   std::array<std::int32_t, large + 1> next_cell{}, next_key{};
   for (std::size_t g = 0; g < groups; ++g) ++next_cell[static_cast<std::size_t>(std::min(size_of(g), large))];
+  cells.twos = smallest_kept == 2 ? next_cell[2] : 0;
+  cells.threes = smallest_kept == 2 ? next_cell[3] : 0;
   std::int32_t before = 0, keys_before = 0;
   for (std::size_t size = 0; size <= large; ++size) {
     next_key[size] = keys_before;
@@ -136,6 +138,26 @@ CellSums cell_sums(const Cells& cells, const double* weights) {
     sums.coherent += sum * sum;
   }
   return sums;
+}
+
+double pairs_in_cells(const Cells& cells, const float* weights) {
+  const std::int32_t* offsets = cells.offsets.data();
+  const std::int32_t after_twos = 2 * cells.twos, after_threes = after_twos + 3 * cells.threes;
+  float pairs = 0;
+#pragma omp simd reduction(+ : pairs)
+  for (std::int32_t i = 0; i < after_twos; i += 2) pairs += weights[i] * weights[i + 1];
+#pragma omp simd reduction(+ : pairs)
+  for (std::int32_t i = after_twos; i < after_threes; i += 3) {
+    pairs += weights[i] * weights[i + 1] + (weights[i] + weights[i + 1]) * weights[i + 2];
+  }
+  for (std::int64_t c = cells.twos + cells.threes; c < cells.count(); ++c) {
+    float before = weights[offsets[c]];
+    for (std::int32_t i = offsets[c] + 1; i < offsets[c + 1]; ++i) {
+      pairs += before * weights[i];
+      before += weights[i];
+    }
+  }
+  return pairs;
 }
 
 }  // namespace plumbline

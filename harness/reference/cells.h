@@ -17,6 +17,7 @@ namespace plumbline {
 struct Cells {
   std::vector<std::int32_t> keys;
   std::vector<std::int32_t> offsets{0};
+  std::int32_t twos = 0, threes = 0;  // the first cells: how many have two keys, and how many after them three; or 0 and 0
   std::int64_t count() const { return static_cast<std::int64_t>(offsets.size()) - 1; }
   bool empty() const { return keys.empty(); }
 };
@@ -102,20 +103,7 @@ struct CellSums {
 };
 CellSums cell_sums(const Cells& cells, const double* weights);
 
-// Sum over the pairs of keys that share a cell of their weights' product, all of one sign, weight(i) being that of cells.keys[i].
-template <class Weight>
-double pairs_in_cells(const Cells& cells, Weight weight) {
-  const std::int32_t* offsets = cells.offsets.data();
-  float pairs = 0;
-  for (std::int64_t c = 0; c < cells.count(); ++c) {
-    float before = weight(offsets[c]);
-    for (std::int32_t i = offsets[c] + 1; i < offsets[c + 1]; ++i) {
-      const float w = weight(i);
-      pairs += before * w;
-      before += w;
-    }
-  }
-  return pairs;
-}
+// Sum over the pairs of keys that share a cell of their weights' product, all of one sign; weights stand beside cells.keys.
+double pairs_in_cells(const Cells& cells, const float* weights);
 
 }  // namespace plumbline

@@ -201,33 +201,51 @@ void add_cells(const Cells& cells, const float* weights, const RowBlock& block, 
   }
 }
 
+// The tied keys of one row, in the columns of a tile.
+template <bool shifted>
+struct PairPass {
+  const std::int32_t* keys;
+  const float *weights, *v;  // weights beside keys
+  Tile high, low;
+  Tile pairs{};
+
+  Tile x(std::int32_t i) const { return centered<shifted>(v + std::int64_t{keys[i]} * column_tile, high, low); }
+  Tile weighted(std::int32_t i) const {
+    const __m256 weight = _mm256_broadcast_ss(weights + i);
+    Tile wx = x(i);
+    for (int t = 0; t < width; ++t) wx.part[t] = _mm256_mul_ps(wx.part[t], weight);
+    return wx;
+  }
+  void add_product(const Tile& a, const Tile& b) {
+    for (int t = 0; t < width; ++t) pairs.part[t] = _mm256_fmadd_ps(a.part[t], b.part[t], pairs.part[t]);
+  }
+  // sum += w x
+  void accumulate(Tile& sum, std::int32_t i) const {
+    const __m256 weight = _mm256_broadcast_ss(weights + i);
+    const Tile of_key = x(i);
+    for (int t = 0; t < width; ++t) sum.part[t] = _mm256_fmadd_ps(weight, of_key.part[t], sum.part[t]);
+  }
+  // One cell, keys `begin` to `last`.
+  void add_cell(std::int32_t begin, std::int32_t last) {
+    Tile before = weighted(begin);
+    for (std::int32_t i = begin + 1; i < last; ++i) {
+      add_product(weighted(i), before);
+      accumulate(before, i);
+    }
+    add_product(weighted(last), before);
+  }
+};
+
 // Sum over the cells' pairs of keys of w_a x_a w_b x_b, weights beside cells.keys.
 template <bool shifted>
 Tile pair_sums(const Cells& cells, const float* weights, const float* v, const Tile& high, const Tile& low) {
-  const std::int32_t *offsets = cells.offsets.data(), *keys = cells.keys.data();
-  const auto x_of = [&](std::int32_t i) { return centered<shifted>(v + std::int64_t{keys[i]} * column_tile, high, low); };
-  Tile pairs{};
-  for (std::int64_t c = 0; c < cells.count(); ++c) {
-    const std::int32_t begin = offsets[c], last = offsets[c + 1] - 1;
-    Tile before = x_of(begin);
-    __m256 weight = _mm256_broadcast_ss(weights + begin);
-    for (Tile& all = before; __m256 & part : all.part) part = _mm256_mul_ps(part, weight);
-    for (std::int32_t i = begin + 1; i < last; ++i) {
-      const Tile x = x_of(i);
-      weight = _mm256_broadcast_ss(weights + i);
-      for (int t = 0; t < width; ++t) {
-        const __m256 wx = _mm256_mul_ps(weight, x.part[t]);
-        pairs.part[t] = _mm256_fmadd_ps(wx, before.part[t], pairs.part[t]);
-        before.part[t] = _mm256_add_ps(before.part[t], wx);
-      }
-    }
-    const Tile x = x_of(last);
-    weight = _mm256_broadcast_ss(weights + last);
-    for (int t = 0; t < width; ++t) {
-      pairs.part[t] = _mm256_fmadd_ps(_mm256_mul_ps(weight, x.part[t]), before.part[t], pairs.part[t]);
-    }
-  }
-  return pairs;
+  PairPass<shifted> pass{cells.keys.data(), weights, v, high, low};
+  const std::int32_t after_twos = 2 * cells.twos, after_threes = after_twos + 3 * cells.threes;
+  for (std::int32_t i = 0; i < after_twos; i += 2) pass.add_cell(i, i + 1);
+  for (std::int32_t i = after_twos; i < after_threes; i += 3) pass.add_cell(i, i + 2);
+  const std::int32_t* offsets = cells.offsets.data();
+  for (std::int64_t c = cells.twos + cells.threes; c < cells.count(); ++c) pass.add_cell(offsets[c], offsets[c + 1] - 1);
+  return pass.pairs;
 }
 
 }  // namespace

@@ -122,15 +122,15 @@ void BlockScales::find_p_cells() {
 // Gathers P of the tied keys, which serves TP, too, and bounds the excess of the logit errors by the largest sd.
 void BlockScales::bound_logit_excess(std::int64_t row) {
   set_tied_weights(row, 1, [p = p_.data() + row * stride_](std::int64_t k) { return p[k]; });
-  const float* p = tied_[static_cast<std::size_t>(row)].data();
-  const double pairs = pairs_in_cells(p_cells(row), [=](std::int32_t i) { return p[i]; });
+  const double pairs = pairs_in_cells(p_cells(row), tied_[static_cast<std::size_t>(row)].data());
   logit_excess_.data()[row] = 2 * square(sd_max_.data()[row]) * pairs;
 }
 
 void BlockScales::find_logit_excess(std::int64_t row) {
   const float *p = p_.data() + row * stride_, *sd = sd_.data() + row * stride_;
-  const std::int32_t* keys = p_cells(row).keys.data();
-  logit_excess_.data()[row] = 2 * pairs_in_cells(p_cells(row), [=](std::int32_t i) { return p[keys[i]] * sd[keys[i]]; });
+  float* weight = row_weights32_.data();
+  for (const std::int32_t key : p_cells(row).keys) *weight++ = p[key] * sd[key];
+  logit_excess_.data()[row] = 2 * pairs_in_cells(p_cells(row), row_weights32_.data());
 }
 
 void BlockScales::find_s_cells(std::int64_t row, const Sink* sink) {
