@@ -140,10 +140,11 @@ CellSums cell_sums(const Cells& cells, const double* weights) {
   return sums;
 }
 
-double pairs_in_cells(const Cells& cells, const float* weights) {
+template <class Weight>
+double pairs_in_cells(const Cells& cells, const Weight* weights) {
   const std::int32_t* offsets = cells.offsets.data();
   const std::int32_t after_twos = 2 * cells.twos, after_threes = after_twos + 3 * cells.threes;
-  float pairs = 0;
+  Weight pairs = 0;
 #pragma omp simd reduction(+ : pairs)
   for (std::int32_t i = 0; i < after_twos; i += 2) pairs += weights[i] * weights[i + 1];
 #pragma omp simd reduction(+ : pairs)
@@ -151,7 +152,7 @@ double pairs_in_cells(const Cells& cells, const float* weights) {
     pairs += weights[i] * weights[i + 1] + (weights[i] + weights[i + 1]) * weights[i + 2];
   }
   for (std::int64_t c = cells.twos + cells.threes; c < cells.count(); ++c) {
-    float before = weights[offsets[c]];
+    Weight before = weights[offsets[c]];
     for (std::int32_t i = offsets[c] + 1; i < offsets[c + 1]; ++i) {
       pairs += before * weights[i];
       before += weights[i];
@@ -159,5 +160,8 @@ double pairs_in_cells(const Cells& cells, const float* weights) {
   }
   return pairs;
 }
+
+template double pairs_in_cells(const Cells& cells, const float* weights);
+template double pairs_in_cells(const Cells& cells, const double* weights);
 
 }  // namespace plumbline

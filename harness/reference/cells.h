@@ -103,7 +103,9 @@ struct CellSums {
 };
 CellSums cell_sums(const Cells& cells, const double* weights);
 
-// Sum over the pairs of keys that share a cell of their weights' product, all of one sign; weights stand beside cells.keys.
-double pairs_in_cells(const Cells& cells, const float* weights);
+// Sum over the pairs of keys that share a cell of their weights' product; weights, float or double, stand beside cells.keys. float: of
+// one sign.
+template <class Weight>
+double pairs_in_cells(const Cells& cells, const Weight* weights);
 
 }  // namespace plumbline

@@ -2,12 +2,19 @@
 
 #include <cblas.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace plumbline {
 namespace {
 
 double square(double x) { return x * x; }
+
+// Negative sums (errors that cancel) are not relied on; NaN is.
+double cell_excess(const Cells& cells, const std::vector<double>& tied) {
+  const double excess = 2 * pairs_in_cells(cells, tied.data());
+  return excess <= 0 ? 0 : excess;
+}
 
 // Correlated part of the rounding of P, relative to O and to G: P values of near-uniform logits sit in one or two rounding cells. Fits
 // of the research note "judging-error", section 1 (cm).
@@ -29,20 +36,27 @@ void SuiteScores::compute(const BlockScales& scales, const Buffer<double>& sigma
   block_ = &scales.block();
   columns_ = block_->head->dim_vo;
   const auto rows = static_cast<std::size_t>(block_->rows);
-  for (auto* per_row : {&shrink_, &temperature_, &norm_, &centered_weight_, &offset_}) per_row->assign(rows, 0);
+  for (auto* per_row : {&shrink_, &temperature_, &centered_weight_}) per_row->resize(rows);
+  for (auto* per_direction : {&norm_, &offset_}) per_direction->resize(2 * rows);
   spread_.resize(rows);
-  for (std::int64_t r = 0; r < block_->rows; ++r) spread_.data()[r] = logit_spread(r);
+  weights_.resize(rows * static_cast<std::size_t>(block_->stride));
+  for (std::int64_t r = 0; r < block_->rows; ++r) {
+    spread_.data()[r] = logit_spread(r);
+    weigh_gradient(r);
+  }
   find_gradient();
 
-  project(block_->o, sigma_squared);
+  weighted_direction_.assign(2 * rows * static_cast<std::size_t>(block_->head->ld), 0.0F);
+  set_direction(block_->o, sigma_squared, 0);
+  set_direction(gradient_, sigma_squared, block_->rows);
+  project();
   for (std::size_t r = 0; r < rows; ++r) {
-    const double correlated = norm_[r] * correlated_shrink(scales.model(), spread_[r].deviation);
-    shrink_[r] = norm_[r] + p_rounding_variance(static_cast<std::int64_t>(r)) + square(correlated);
-  }
-  project(gradient_, sigma_squared);
-  for (std::size_t r = 0; r < rows; ++r) {
-    const double correlated = norm_[r] * correlated_temperature(scales.model(), spread_[r].deviation, spread_[r].sensitivity);
-    temperature_[r] = norm_[r] + p_rounding_variance(static_cast<std::int64_t>(r)) + square(correlated);
+    const BothVariances rounding = p_rounding_variances(static_cast<std::int64_t>(r));
+    const auto [mean, deviation, sensitivity] = spread_[r];
+    const double of_o = norm_[r], of_gradient = norm_[rows + r];
+    shrink_[r] = of_o + rounding.of_o + square(of_o * correlated_shrink(scales.model(), deviation));
+    temperature_[r] =
+        of_gradient + rounding.of_gradient + square(of_gradient * correlated_temperature(scales.model(), deviation, sensitivity));
   }
 }
 
@@ -76,27 +90,40 @@ SuiteScores::LogitSpread SuiteScores::logit_spread(std::int64_t row) const {
   const double* p = block_->p.data() + row * block_->stride;
   const std::int64_t begin = block_->visible[static_cast<std::size_t>(row)].begin, end = block_->visible[static_cast<std::size_t>(row)].end;
   const double m = block_->row_max.data()[row];
-  double mean = 0, variance = 0;  // of s - m: equal logits give exactly 0
-#pragma omp simd reduction(+ : mean)
-  for (std::int64_t k = begin; k < end; ++k) mean += p[k] * (s[k] - m);
-#pragma omp simd reduction(+ : variance)
-  for (std::int64_t k = begin; k < end; ++k) variance += p[k] * square(s[k] - m - mean);
-  return {m + mean, std::sqrt(variance), std::sqrt(variance)};
+  // Of s - m: equal logits give exactly 0. One p is 1 / n at least where s = m, so that the variance is mean^2 / n at least: the difference
+  // loses no more digits than n has.
+  double mean = 0, squares = 0;
+#pragma omp simd reduction(+ : mean, squares)
+  for (std::int64_t k = begin; k < end; ++k) {
+    const double below = s[k] - m;
+    mean += p[k] * below;
+    squares += p[k] * below * below;
+  }
+  const double variance = squares - square(mean), deviation = variance < 0 ? 0 : std::sqrt(variance);
+  return {m + mean, deviation, deviation};
+}
+
+// p_k (s_k - mean s)
+void SuiteScores::weigh_gradient(std::int64_t row) {
+  const std::int64_t first = row * block_->stride;
+  const double *p = block_->p.data() + first, *s = block_->s.data() + first, mean = spread_.data()[row].mean;
+  const auto [begin, end] = block_->visible[static_cast<std::size_t>(row)];
+  float* w = weights_.data() + first;
+  std::fill(w, w + begin, 0.0F);
+  std::fill(w + end, w + block_->stride, 0.0F);
+  if (block_->shapes.empty()) {
+    for (std::int64_t k = begin; k < end; ++k) w[k] = p[k] > 0 ? static_cast<float>(p[k] * (s[k] - mean)) : 0.0F;
+  } else {
+    for (std::int64_t k = begin; k < end; ++k) {
+      w[k] = p[k] > 0 ? static_cast<float>(p[k] * (by_log_scale(*block_, first + k) - mean)) : 0.0F;
+    }
+  }
+  centered_weight_.data()[row] = block_->sinks.empty() ? 0 : block_->sinks[static_cast<std::size_t>(row)].p * mean;
 }
 
 // G = sum_k p_k (s_k - mean s) v_k; the center of V drops out, and with it the cancellation.
 void SuiteScores::find_gradient() {
   const HeadData& head = *block_->head;
-  weights_.assign(static_cast<std::size_t>(block_->rows * block_->stride), 0.0F);
-  for (std::int64_t r = 0; r < block_->rows; ++r) {
-    const double* p = block_->p.data() + r * block_->stride;
-    const auto [begin, end] = block_->visible[static_cast<std::size_t>(r)];
-    float* w = weights_.data() + r * block_->stride;
-    for (std::int64_t k = begin; k < end; ++k) {
-      w[k] = p[k] > 0 ? static_cast<float>(p[k] * (by_log_scale(*block_, r * block_->stride + k) - spread_.data()[r].mean)) : 0.0F;
-    }
-    centered_weight_.data()[r] = block_->sinks.empty() ? 0 : block_->sinks[static_cast<std::size_t>(r)].p * spread_.data()[r].mean;
-  }
   product(*block_, weights_, head.v_centered, product_);
   gradient_.resize(static_cast<std::size_t>(block_->rows * columns_));
   for (std::int64_t r = 0; r < block_->rows; ++r) {
@@ -107,11 +134,9 @@ void SuiteScores::find_gradient() {
   }
 }
 
-// norm_ = <g, g>_w and projection_[k] + offset_ = <x_k, g>_w, x_k = v_k, or v_k - o if the denominator is of the rounded P.
-void SuiteScores::project(const Buffer<double>& direction, const Buffer<double>& sigma_squared) {
+// norm_, offset_ and weighted_direction_ of the directions from `first` on.
+void SuiteScores::set_direction(const Buffer<double>& direction, const Buffer<double>& sigma_squared, std::int64_t first) {
   const HeadData& head = *block_->head;
-  weighted_direction_.assign(static_cast<std::size_t>(block_->rows * head.ld), 0.0F);
-  projection_.resize(static_cast<std::size_t>(block_->rows * block_->stride));
   for (std::int64_t r = 0; r < block_->rows; ++r) {
     double norm = 0, offset = 0;
     for (std::int64_t j = 0; j < columns_; ++j) {
@@ -120,34 +145,48 @@ void SuiteScores::project(const Buffer<double>& direction, const Buffer<double>&
       norm += direction.data()[at] * weighted;
       const double o = scales_->model().denominator_from_rounded_p ? block_->o.data()[at] : 0;
       offset += (head.center.data()[j] * head.v_unit - o) * weighted;
-      weighted_direction_.data()[r * head.ld + j] = static_cast<float>(weighted * head.v_unit);
+      weighted_direction_.data()[(first + r) * head.ld + j] = static_cast<float>(weighted * head.v_unit);
     }
-    norm_.data()[r] = norm;
-    offset_.data()[r] = offset;
+    norm_.data()[first + r] = norm;
+    offset_.data()[first + r] = offset;
   }
+}
+
+// projection_[k] + offset_ = <x_k, g>_w, x_k = v_k, or v_k - o if the denominator is of the rounded P.
+void SuiteScores::project() {
+  const HeadData& head = *block_->head;
+  projection_.resize(static_cast<std::size_t>(2 * block_->rows * block_->stride));
   const float* v = head.v_centered.data() + block_->first_key * head.ld;
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(block_->rows), static_cast<int>(block_->keys),
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(2 * block_->rows), static_cast<int>(block_->keys),
               static_cast<int>(head.ld), 1, weighted_direction_.data(), static_cast<int>(head.ld), v, static_cast<int>(head.ld), 0,
               projection_.data(), static_cast<int>(block_->stride));
 }
 
-// As TP, with the projection in the place of v.
-double SuiteScores::p_rounding_variance(std::int64_t row) {
+// As TP, with the projections in the place of v.
+SuiteScores::BothVariances SuiteScores::p_rounding_variances(std::int64_t row) {
+  const std::int64_t of_gradient = block_->rows + row;
   const double* p = block_->p.data() + row * block_->stride;
-  const float* projection = projection_.data() + row * block_->stride;
+  const float *on_o = projection_.data() + row * block_->stride, *on_gradient = projection_.data() + of_gradient * block_->stride;
+  const double offset_o = offset_.data()[row], offset_gradient = offset_.data()[of_gradient];
   const PWeights weights = scales_->p_weights(row);
   const std::int64_t begin = block_->visible[static_cast<std::size_t>(row)].begin, end = block_->visible[static_cast<std::size_t>(row)].end;
-  row_weights_.resize(static_cast<std::size_t>(block_->stride));
-  double* coherent = row_weights_.data();
-  const double offset = offset_.data()[row];
-  double sum = 0;
-#pragma omp simd reduction(+ : sum)
+  double sum_o = 0, sum_gradient = 0;
+#pragma omp simd reduction(+ : sum_o, sum_gradient)
   for (std::int64_t k = begin; k < end; ++k) {
-    const double x = projection[k] + offset;
-    sum += weights.independent(p[k]) * square(x);
-    coherent[k] = weights.coherent(p[k]) * x;
+    const double weight = weights.independent(p[k]), x = on_o[k] + offset_o, y = on_gradient[k] + offset_gradient;
+    sum_o += weight * (x * x);
+    sum_gradient += weight * (y * y);
   }
-  return square(scales_->model().u_p) * (sum + cell_sums(scales_->p_cells(row), row_weights_.data()).excess());
+  const Cells& cells = scales_->p_cells(row);
+  for (auto* tied : {&tied_of_o_, &tied_of_gradient_}) tied->resize(cells.keys.size());
+  for (std::size_t i = 0; i < cells.keys.size(); ++i) {
+    const std::int32_t k = cells.keys.data()[i];
+    const double weight = weights.coherent(p[k]);
+    tied_of_o_.data()[i] = weight * (on_o[k] + offset_o);
+    tied_of_gradient_.data()[i] = weight * (on_gradient[k] + offset_gradient);
+  }
+  const double unit_squared = square(scales_->model().u_p);
+  return {unit_squared * (sum_o + cell_excess(cells, tied_of_o_)), unit_squared * (sum_gradient + cell_excess(cells, tied_of_gradient_))};
 }
 
 }  // namespace plumbline

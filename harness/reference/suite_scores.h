@@ -25,9 +25,14 @@ class SuiteScores {
   };
   LogitSpread logit_spread(std::int64_t row) const;
   LogitSpread feature_spread(std::int64_t row) const;
+  void weigh_gradient(std::int64_t row);
   void find_gradient();
-  void project(const Buffer<double>& direction, const Buffer<double>& sigma_squared);
-  double p_rounding_variance(std::int64_t row);
+  void set_direction(const Buffer<double>& direction, const Buffer<double>& sigma_squared, std::int64_t first);
+  void project();
+  struct BothVariances {
+    double of_o = 0, of_gradient = 0;
+  };
+  BothVariances p_rounding_variances(std::int64_t row);
 
   const BlockScales* scales_ = nullptr;
   const RowBlock* block_ = nullptr;
@@ -35,12 +40,14 @@ class SuiteScores {
   Buffer<double> gradient_;                   // [R, dim_vo]
   std::vector<double> shrink_, temperature_;  // [R]
   std::vector<LogitSpread> spread_;           // [R]
-  std::vector<double> norm_;                  // [R] <g, g>_w of the direction g, w = 1 / sigma^2
   std::vector<double> centered_weight_;       // [R] sum of the weights of G over the keys, 0 without a sink
-  std::vector<double> offset_;                // [R] part of <x_k, g>_w that all keys share
+  // Of the directions g: O of every row, then G of every row.
+  std::vector<double> norm_;                       // [2 R] <g, g>_w, w = 1 / sigma^2
+  std::vector<double> offset_;                     // [2 R] part of <x_k, g>_w that all keys share
+  Buffer<float> weighted_direction_, projection_;  // [2 R, ld], [2 R, stride]
   Weights weights_;
-  Buffer<float> weighted_direction_, product_, projection_;  // [R, ld], [R, ld], [R, stride]
-  std::vector<double> row_weights_;
+  Buffer<float> product_;  // [R, ld]
+  std::vector<double> tied_of_o_, tied_of_gradient_;
 };
 
 }  // namespace plumbline
