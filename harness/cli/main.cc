@@ -1,6 +1,7 @@
 // plumbline: two attention kernels disagree; is it rounding, or is it a bug?
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 
 #include "harness/cli/commands.h"
 
@@ -44,6 +45,10 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     app.exit(error);
     return plumbline::cli::exit_usage;
+  } catch (const std::filesystem::filesystem_error& error) {
+    std::fprintf(stderr, "%s: %s\n  remedy: name a file or folder that can be there, and that this user can reach\n", error.path1().c_str(),
+                 error.code().message().c_str());
+    return plumbline::cli::exit_infrastructure;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "plumbline: internal error: %s\n", error.what());
     return plumbline::cli::exit_infrastructure;

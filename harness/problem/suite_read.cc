@@ -40,7 +40,9 @@ class SuiteReader {
   Errors errors;
 
   void read(const fs::path& path, const ConfigNode* included_from) {
-    const std::string identity = fs::weakly_canonical(path).string();
+    std::error_code unreachable;  // for example a name that is too long: reading it says so
+    const fs::path canonical = fs::weakly_canonical(path, unreachable);
+    const std::string identity = unreachable ? path.string() : canonical.string();
     if (std::find(open_files_.begin(), open_files_.end(), identity) != open_files_.end()) {
       errors.push_back(included_from->error(fmt::format("include cycle: {} is being read already", path.string()), "remove this include"));
       return;

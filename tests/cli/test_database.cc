@@ -174,5 +174,14 @@ TEST_F(Database, MergedShardsAreJudgedTogether) {
   EXPECT_EQ(plumbline("merge all.db none.db").code, 3);
 }
 
+TEST_F(Database, NamesThatNoFileSystemHoldsAreErrors) {
+  const std::string name(300, 'a');
+  for (const std::string& command : {"doctor --db " + name, "resources --reports " + name, "audit --provider " + name + ".so"}) {
+    const auto result = plumbline(command);
+    EXPECT_EQ(result.code, 3) << result.text;
+    EXPECT_THAT(result.text, AllOf(HasSubstr("File name too long"), HasSubstr("remedy: ")));
+  }
+}
+
 }  // namespace
 }  // namespace plumbline
