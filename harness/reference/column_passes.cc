@@ -73,7 +73,7 @@ template <class Callback>
 void for_chunks(const RowBlock& block, std::span<const std::int64_t> rows, Callback visit) {
   for (std::int64_t chunk = 0; chunk < block.keys; chunk += keys_per_chunk) {
     for (const std::int64_t r : rows) {
-      const KeyRange seen = block.visible[static_cast<std::size_t>(r)];
+      const KeyRange seen = block.keys_of(r);
       const std::int64_t begin = std::max(chunk, seen.begin), end = std::min(chunk + keys_per_chunk, seen.end);
       if (begin < end) visit(r, begin, end);
     }
@@ -107,7 +107,7 @@ namespace {
 void find_small_keys(const RowBlock& block, std::int64_t row, const float* weights, float largest_q,
                      std::vector<std::int32_t>& small_keys) {
   constexpr std::int64_t keys_at_once = 128;
-  const KeyRange seen = block.visible[static_cast<std::size_t>(row)];
+  const KeyRange seen = block.keys_of(row);
   const float* smallest = block.head->key_min.data() + block.first_key;
   small_keys.clear();
   for (std::int64_t begin = seen.begin; begin < seen.end; begin += keys_at_once) {
@@ -133,7 +133,7 @@ void truncation_sums(const RowBlock& block, const Buffer<float>& p, const Buffer
   sums.small_keys.resize(static_cast<std::size_t>(block.rows));
   std::vector<std::int32_t> small_keys;
   for (const std::int64_t r : rows) {
-    const auto [begin, end] = block.visible[static_cast<std::size_t>(r)];
+    const auto [begin, end] = block.keys_of(r);
     const float* weights = p.data() + r * block.stride;
     find_small_keys(block, r, weights, f * *std::max_element(range.data() + r * ld, range.data() + (r + 1) * ld), small_keys);
     sums.small_keys[static_cast<std::size_t>(r)] = static_cast<std::int64_t>(small_keys.size());

@@ -10,8 +10,6 @@
 namespace plumbline {
 namespace {
 
-double square(double x) { return x * x; }
-
 // Nothing of a hidden key's product may reach the error of its logit.
 void hide_products(const RowBlock& block, std::int64_t row, Weights& products) {
   if (block.seen.empty()) return;

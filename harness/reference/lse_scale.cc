@@ -6,11 +6,6 @@
 #include "harness/reference/scales.h"
 
 namespace plumbline {
-namespace {
-
-double square(double x) { return x * x; }
-
-}  // namespace
 
 // What the LSE of a row is made of: all of it, or the keys alone where the LSE excludes the sink.
 struct BlockScales::LseParts {

@@ -10,6 +10,7 @@
 namespace plumbline {
 
 inline constexpr double u32 = 0x1p-24;
+inline double square(double x) { return x * x; }
 // Mean of (relative rounding error / u)^2 over log-uniform significands.
 inline constexpr double kappa = 0.18;
 // The same where one rounding is shared by many terms: 1 / 1.35^2, so that the rms stays below its limit even at the worst draw.

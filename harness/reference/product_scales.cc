@@ -13,8 +13,6 @@ constexpr double negligible_range_share = 1e-2;
 // have v = 0 is not judged by an error of 0.
 constexpr double least_error = 0x1p-48;
 
-double square(double x) { return x * x; }
-
 }  // namespace
 
 // TP. With a denominator from the rounded P the weights sum to 1, and only v - o carries error.

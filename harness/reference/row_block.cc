@@ -139,7 +139,7 @@ void RowBlock::load_q(const Question& question, std::span<const RowId> ids) {
 // From scale * (q . k) to the logit.
 void RowBlock::shape_logits(std::int64_t row) {
   const LogitShape& shape = shapes[static_cast<std::size_t>(row)];
-  const auto [begin, end] = visible[static_cast<std::size_t>(row)];
+  const auto [begin, end] = keys_of(row);
   for (std::int64_t k = begin; k < end; ++k) {
     const std::int64_t at = row * stride + k;
     x[static_cast<std::size_t>(at)] = s.data()[at];
@@ -183,7 +183,7 @@ void RowBlock::add_sink(std::int64_t row, double keys_max, double keys_sum, cons
 void RowBlock::softmax(std::int64_t row, const Model& model) {
   double* s_row = s.data() + row * stride;
   double* p_row = p.data() + row * stride;
-  const std::int64_t begin = visible[static_cast<std::size_t>(row)].begin, end = visible[static_cast<std::size_t>(row)].end;
+  const std::int64_t begin = keys_of(row).begin, end = keys_of(row).end;
   std::fill(s_row, s_row + begin, minus_infinity);
   std::fill(s_row + end, s_row + stride, minus_infinity);
 

@@ -43,6 +43,7 @@ struct RowBlock {
   std::vector<LogitShape> shapes;               // [R] keys counted from the block's key 0
   Buffer<double> x, slope, capped;              // [R, stride] scale * (q . k), d s / d x, c tanh(x / c): where there are shapes
   std::vector<std::vector<std::int32_t>> seen;  // [R] the visible keys, where others lie between them
+  KeyRange keys_of(std::int64_t row) const { return visible[static_cast<std::size_t>(row)]; }
   std::int64_t count(std::int64_t row) const {  // visible keys
     const auto r = static_cast<std::size_t>(row);
     return seen.empty() ? visible[r].size() : static_cast<std::int64_t>(seen[r].size());

@@ -3,11 +3,6 @@
 #include <cmath>
 
 namespace plumbline {
-namespace {
-
-double square(double x) { return x * x; }
-
-}  // namespace
 
 void BlockScales::compute(const RowBlock& block) {
   set_shape(block);

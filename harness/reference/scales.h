@@ -142,7 +142,7 @@ class BlockScales {
   // What sharing a cell adds to the sum of the squares of those weights times V, or V - O.
   void add_cell_excess(std::span<const std::int64_t> rows, bool about_o, Rounding rounding);
   Buffer<double>& of(Rounding rounding) { return variance_[static_cast<std::size_t>(rounding)]; }
-  KeyRange visible(std::int64_t row) const { return block_->visible[static_cast<std::size_t>(row)]; }
+  KeyRange visible(std::int64_t row) const { return block_->keys_of(row); }
   bool has_tanh_error() const { return model_.tanh_error > 0 && !block_->shapes.empty() && block_->shapes.front().cap > 0; }
   const Sink* sink(std::int64_t row) const { return block_->sinks.empty() ? nullptr : &block_->sinks[static_cast<std::size_t>(row)]; }
   std::int64_t sink_key() const { return block_->sinks.empty() ? -1 : stride_; }  // its index among the row's weights

@@ -8,8 +8,6 @@
 namespace plumbline {
 namespace {
 
-double square(double x) { return x * x; }
-
 // Negative sums (errors that cancel) are not relied on; NaN is.
 double cell_excess(const Cells& cells, const std::vector<double>& tied) {
   const double excess = 2 * pairs_in_cells(cells, tied.data());
@@ -62,7 +60,7 @@ void SuiteScores::compute(const BlockScales& scales, const Buffer<double>& sigma
 
 // With a sink or a shape of the logits.
 SuiteScores::LogitSpread SuiteScores::feature_spread(std::int64_t row) const {
-  const auto [begin, end] = block_->visible[static_cast<std::size_t>(row)];
+  const auto [begin, end] = block_->keys_of(row);
   const std::int64_t at = row * block_->stride;
   const double* s = block_->s.data() + at;
   const double* p = block_->p.data() + at;
@@ -88,7 +86,7 @@ SuiteScores::LogitSpread SuiteScores::logit_spread(std::int64_t row) const {
   if (!block_->sinks.empty() || !block_->shapes.empty()) return feature_spread(row);
   const double* s = block_->s.data() + row * block_->stride;
   const double* p = block_->p.data() + row * block_->stride;
-  const std::int64_t begin = block_->visible[static_cast<std::size_t>(row)].begin, end = block_->visible[static_cast<std::size_t>(row)].end;
+  const std::int64_t begin = block_->keys_of(row).begin, end = block_->keys_of(row).end;
   const double m = block_->row_max.data()[row];
   // Of s - m: equal logits give exactly 0. One p is 1 / n at least where s = m, so that the variance is mean^2 / n at least: the difference
   // loses no more digits than n has.
@@ -107,7 +105,7 @@ SuiteScores::LogitSpread SuiteScores::logit_spread(std::int64_t row) const {
 void SuiteScores::weigh_gradient(std::int64_t row) {
   const std::int64_t first = row * block_->stride;
   const double *p = block_->p.data() + first, *s = block_->s.data() + first, mean = spread_.data()[row].mean;
-  const auto [begin, end] = block_->visible[static_cast<std::size_t>(row)];
+  const auto [begin, end] = block_->keys_of(row);
   float* w = weights_.data() + first;
   std::fill(w, w + begin, 0.0F);
   std::fill(w + end, w + block_->stride, 0.0F);
@@ -169,7 +167,7 @@ SuiteScores::BothVariances SuiteScores::p_rounding_variances(std::int64_t row) {
   const float *on_o = projection_.data() + row * block_->stride, *on_gradient = projection_.data() + of_gradient * block_->stride;
   const double offset_o = offset_.data()[row], offset_gradient = offset_.data()[of_gradient];
   const PWeights weights = scales_->p_weights(row);
-  const std::int64_t begin = block_->visible[static_cast<std::size_t>(row)].begin, end = block_->visible[static_cast<std::size_t>(row)].end;
+  const std::int64_t begin = block_->keys_of(row).begin, end = block_->keys_of(row).end;
   double sum_o = 0, sum_gradient = 0;
 #pragma omp simd reduction(+ : sum_o, sum_gradient)
   for (std::int64_t k = begin; k < end; ++k) {
