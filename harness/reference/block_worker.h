@@ -14,12 +14,15 @@ struct BlockWorker {
   BlockScales scales;
   SuiteScores scores;
   Buffer<double> sigma_squared;  // [R, dim_vo]
+
+  // Block and scales of rows that share K and V; of scores all that needs no sigma.
+  void compute(const Question& question, const HeadData& head, std::span<const RowId> ids, bool suite_scores);
 };
 
 // Keys of the rows' own sample that any of them sees.
 KeyRange visible_union(const Geometry& geometry, std::span<const RowId> rows);
-// The block of one row with visible keys, with its own gathered K and V. `head` must outlive the block's use.
-void compute_single_row(const Question& question, RowId row, HeadData& head, RowBlock& block);
+// K and V of one row with visible keys; nothing of keys that it does not see.
+HeadData gather_for_row(const Question& question, RowId row);
 // ulp of the output at o. A hair above |o|: where o is a power of two, noise of fp64 must not halve it.
 inline double output_unit(double o, DType out) { return ulp(o * (1 + 1e-12), out); }
 // OpenBLAS runs inside oneTBB tasks and must not start threads of its own.

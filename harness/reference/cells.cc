@@ -9,26 +9,19 @@
 namespace plumbline {
 namespace {
 
-// Labels that span less than this many times their number are looked up directly: clearing the table then costs little.
-constexpr std::uint64_t table_width_per_label = 16;
+// Labels that span less than this many times their number are numbers of groups themselves: to pass over all numbers then costs less than
+// to look each label up.
+constexpr std::uint64_t span_per_label = 8;
 
 }  // namespace
 
-// No branch on whether a label is new: about every other key opens a group, which no predictor foresees.
 template <class Index>
-void Grouping<Index>::group_by_table(std::span<const std::uint64_t> labels, std::uint64_t lowest, std::size_t width) {
-  first_at_.assign(width, 0);
+void Grouping<Index>::number_by_label(std::span<const std::uint64_t> labels, std::uint64_t lowest, std::size_t width) {
+  size_.assign(width, 0);
   // Local: the stores could change members, for all that the compiler knows.
-  Index *table = first_at_.data(), *first_of = first_.data(), *sizes = size_.data();
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    Index& entry = table[labels[i] - lowest];
-    // All ones for an entry of 0, spelt so that no compiler makes a branch of it.
-    const std::uint32_t is_new = 0 - ((std::uint32_t{entry} - 1) >> 31);
-    const auto first = static_cast<Index>(entry | (is_new & static_cast<std::uint32_t>(i + 1)));
-    entry = first;
-    first_of[i] = static_cast<Index>(first - 1);
-    ++sizes[first - 1];
-  }
+  Index *groups = group_.data(), *sizes = size_.data();
+  for (std::size_t i = 0; i < labels.size(); ++i) groups[i] = static_cast<Index>(labels[i] - lowest);
+  for (std::size_t i = 0; i < labels.size(); ++i) ++sizes[groups[i]];
 }
 
 template <class Index>
@@ -40,13 +33,14 @@ inline Index Grouping<Index>::find_or_add(std::uint64_t label, Index position) {
     Slot& slot = slots_[at];
     const bool is_free = slot.build != build_;
     if (!is_free && slot.label != label) continue;
-    slot = {label, build_, is_free ? position : slot.first};
-    return slot.first;
+    slot = {label, build_, is_free ? position : slot.group};
+    return slot.group;
   }
 }
 
 template <class Index>
-void Grouping<Index>::group_by_hash(std::span<const std::uint64_t> labels) {
+void Grouping<Index>::number_by_hash(std::span<const std::uint64_t> labels) {
+  size_.assign(labels.size(), 0);
   const std::size_t wanted = std::bit_ceil(2 * labels.size() + 2);
   if (slots_.size() < wanted || build_ == std::numeric_limits<std::uint32_t>::max()) {
     slots_.assign(std::max(wanted, slots_.size()), Slot{});
@@ -54,67 +48,73 @@ void Grouping<Index>::group_by_hash(std::span<const std::uint64_t> labels) {
   }
   ++build_;
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    first_[i] = find_or_add(labels[i], static_cast<Index>(i));
-    ++size_[first_[i]];
+    group_[i] = find_or_add(labels[i], static_cast<Index>(i));
+    ++size_[group_[i]];
   }
 }
 
 template <class Index>
 void Grouping<Index>::build(std::span<const std::uint64_t> labels, std::int64_t first_key, std::int32_t smallest_kept, Cells& cells) {
-  first_.resize(labels.size());
-  size_.assign(labels.size(), 0);
+  group_.resize(labels.size());
   std::uint64_t lowest = ~std::uint64_t{0}, highest = 0;
   for (const std::uint64_t label : labels) lowest = std::min(lowest, label), highest = std::max(highest, label);
-  if (highest - lowest < table_width_per_label * labels.size()) {
-    group_by_table(labels, lowest, static_cast<std::size_t>(highest - lowest) + 1);
+  const std::uint64_t most = std::min<std::uint64_t>(span_per_label * labels.size(), std::numeric_limits<Index>::max());
+  if (highest - lowest < most) {
+    number_by_label(labels, lowest, static_cast<std::size_t>(highest - lowest) + 1);
   } else {
-    group_by_hash(labels);
+    number_by_hash(labels);
   }
-  place(labels.size(), first_key, smallest_kept, cells);
+  place(first_key, smallest_kept, cells);
 }
 
-// No branch on what is kept: nothing foresees which groups have one key. Such a key is written behind the others, and cut off.
+// No branch on what is kept, or on whether a key opens its group: nothing foresees either.
 template <class Index>
-void Grouping<Index>::place(std::size_t labels, std::int64_t first_key, std::int32_t smallest_kept, Cells& cells) {
-  if (keys_.size() <= labels) {
-    for (auto* table : {&target_, &kept_, &keys_}) table->resize(labels + 1);
+void Grouping<Index>::place(std::int64_t first_key, std::int32_t smallest_kept, Cells& cells) {
+  const std::size_t labels = group_.size();
+  if (kept_.size() <= labels) kept_.resize(labels + 1);
+  std::uint32_t* kept = kept_.data();
+  const Index *sizes = size_.data(), *group_of = group_.data();
+  std::size_t keys = 0;
+  for (std::size_t i = 0; i < labels; ++i) {
+    kept[keys] = static_cast<std::uint32_t>(i);
+    keys += static_cast<std::int32_t>(sizes[group_of[i]]) >= smallest_kept;
   }
-  std::int32_t *targets = target_.data(), *kept = kept_.data(), *keys = keys_.data();
-  const Index *sizes = size_.data(), *first_of = first_.data();
-  std::size_t groups = 0;
-  for (std::size_t i = 0; i < labels; ++i) {  // size 0: not the first of its group
-    kept[groups] = static_cast<std::int32_t>(i);
-    groups += static_cast<std::int32_t>(sizes[i]) >= smallest_kept;
-  }
-  std::fill(targets, targets + labels, static_cast<std::int32_t>(labels));
 
-  // By size, where that is small.
-  const auto size_of = [=](std::size_t group) { return static_cast<std::int32_t>(sizes[kept[group]]); };
-  constexpr std::int32_t large = 16;
-  std::array<std::int32_t, large + 1> next_cell{}, next_key{};
-  for (std::size_t g = 0; g < groups; ++g) ++next_cell[static_cast<std::size_t>(std::min(size_of(g), large))];
-  cells.twos = smallest_kept == 2 ? next_cell[2] : 0;
-  cells.threes = smallest_kept == 2 ? next_cell[3] : 0;
-  std::int32_t before = 0, keys_before = 0;
-  for (std::size_t size = 0; size <= large; ++size) {
-    next_key[size] = keys_before;
-    keys_before += next_cell[size] * static_cast<std::int32_t>(size);
-    before += std::exchange(next_cell[size], before);
+  // Keys in groups of each size, those of many together; counted apart, because a counter raised twice in a row waits for itself.
+  constexpr std::uint32_t large = 16;
+  const auto size_of = [=](std::size_t i) { return static_cast<std::uint32_t>(sizes[group_of[kept[i]]]); };
+  constexpr std::size_t apart = 4;
+  std::array<std::array<std::uint32_t, large + 1>, apart> counts{};
+  for (std::size_t i = 0; i < keys; ++i) ++counts[i % apart][std::min(size_of(i), large)];
+
+  std::array<std::uint32_t, large + 1> next_key{};
+  std::uint32_t before = 0;
+  cells.offsets.clear();
+  for (std::uint32_t size = 1; size <= large; ++size) {
+    next_key[size] = before;
+    for (const auto& count : counts) before += count[size];
+    if (size == large) break;
+    for (std::uint32_t key = next_key[size]; key < before; key += size) cells.offsets.push_back(static_cast<std::int32_t>(key));
+    const std::uint32_t groups = (before - next_key[size]) / size;
+    if (size == 2) cells.twos = smallest_kept == 2 ? static_cast<std::int32_t>(groups) : 0;
+    if (size == 3) cells.threes = smallest_kept == 2 ? static_cast<std::int32_t>(groups) : 0;
   }
-  cells.offsets.resize(groups + 1);
-  std::int32_t total = 0;
-  for (std::size_t g = 0; g < groups; ++g) {
-    const std::int32_t size = size_of(g);
-    const auto order = static_cast<std::size_t>(std::min(size, large));
-    targets[kept[g]] = next_key[order];
-    cells.offsets[static_cast<std::size_t>(next_cell[order]++)] = next_key[order];
-    next_key[order] += size;
-    total += size;
+
+  next_in_group_.assign(size_.size(), 0);
+  Index* next_in_group = next_in_group_.data();
+  cells.keys.resize(keys);
+  std::int32_t* placed = cells.keys.data();
+  for (std::size_t i = 0; i < keys; ++i) {
+    const std::uint32_t size = size_of(i), next = next_in_group[group_of[kept[i]]];
+    std::uint32_t& of_size = next_key[std::min(size, large)];
+    const std::uint32_t is_new = 0 - ((next - 1) >> 31);  // all ones where next is 0
+    if (size >= large && is_new != 0) cells.offsets.push_back(static_cast<std::int32_t>(of_size));
+    const std::uint32_t at = next | (is_new & (of_size + 1));  // 1 + the place
+    of_size += is_new & size;
+    placed[at - 1] = static_cast<std::int32_t>(first_key) + static_cast<std::int32_t>(kept[i]);
+    next_in_group[group_of[kept[i]]] = static_cast<Index>(at + 1);
   }
-  cells.offsets[groups] = total;
-  const auto first = static_cast<std::int32_t>(first_key);
-  for (std::size_t i = 0; i < labels; ++i) keys[targets[first_of[i]]++] = first + static_cast<std::int32_t>(i);
-  cells.keys.assign(keys, keys + total);
+  cells.offsets.push_back(static_cast<std::int32_t>(keys));
 }
 
 void CellBuilder::build(std::span<const std::uint64_t> labels, std::int64_t first_key, KeepCells keep, Cells& cells) {

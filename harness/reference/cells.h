@@ -24,7 +24,7 @@ struct Cells {
 
 enum class KeepCells { all, multi_key };  // multi_key: cells of one key are dropped
 
-// Groups equal labels. Index numbers the labels: 16 bits where they suffice, so that the tables stay in the first-level cache.
+// Groups equal labels. Index numbers the groups: 16 bits where they suffice, so that the tables stay in the first-level cache.
 template <class Index>
 class Grouping {
  public:
@@ -34,25 +34,23 @@ class Grouping {
   struct Slot {
     std::uint64_t label = 0;
     std::uint32_t build = 0;  // free unless of the current build: clearing would cost more than filling
-    Index first = 0;
+    Index group = 0;
   };
-  std::vector<Index> first_at_;  // 1 + the first with a label, by label, counted from the lowest, where labels lie close together
-  std::vector<Slot> slots_;      // else: open addressing, a power of two, at most half full
+  std::vector<Slot> slots_;  // open addressing, a power of two, at most half full
   std::uint32_t build_ = 0;
-  std::vector<Index> first_;          // per label, the first that equals it
-  std::vector<Index> size_;           // per first label: how many equal it
-  std::vector<std::int32_t> target_;  // likewise: where its next key goes
-  std::vector<std::int32_t> kept_;    // the first labels of the groups that are kept
-  std::vector<std::int32_t> keys_;
+  std::vector<Index> group_;          // per label; a group is numbered by its label, or by the first that has it
+  std::vector<Index> size_;           // per group, 0 for numbers that are no group
+  std::vector<Index> next_in_group_;  // per group: 1 + where its next key goes; 0: it has no key yet
+  std::vector<std::uint32_t> kept_;   // the labels whose groups are kept
 
-  void group_by_table(std::span<const std::uint64_t> labels, std::uint64_t lowest, std::size_t width);
-  void group_by_hash(std::span<const std::uint64_t> labels);
+  void number_by_label(std::span<const std::uint64_t> labels, std::uint64_t lowest, std::size_t width);
+  void number_by_hash(std::span<const std::uint64_t> labels);
   Index find_or_add(std::uint64_t label, Index position);
-  void place(std::size_t labels, std::int64_t first_key, std::int32_t smallest_kept, Cells& cells);
+  void place(std::int64_t first_key, std::int32_t smallest_kept, Cells& cells);
 };
 
-// Groups equal labels. Cells are ordered by size, so that loops over their keys are foreseen, and those of one size, or of 16 keys and
-// more, by their first key. Holds its tables between calls.
+// Groups equal labels. Cells are ordered by size up to 16 keys, so that loops over their keys are foreseen, those of one size by their
+// first key. Holds its tables between calls.
 class CellBuilder {
  public:
   // labels[i] belongs to key first_key + i.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <ranges>
 
 namespace plumbline {
 namespace {
@@ -103,21 +105,50 @@ void prefix_ranges(const RowBlock& block, const Buffer<float>& p, std::span<cons
 
 namespace {
 
-// The row's keys with a product that q may exceed: few, in few chunks.
-void find_small_keys(const RowBlock& block, std::int64_t row, const float* weights, float largest_q,
-                     std::vector<std::int32_t>& small_keys) {
-  constexpr std::int64_t keys_at_once = 128;
-  const KeyRange seen = block.keys_of(row);
-  const float* smallest = block.head->key_min.data() + block.first_key;
-  small_keys.clear();
-  for (std::int64_t begin = seen.begin; begin < seen.end; begin += keys_at_once) {
-    const std::int64_t end = std::min(begin + keys_at_once, seen.end);
-    std::int32_t large = 0;
-#pragma omp simd reduction(+ : large)
-    for (std::int64_t k = begin; k < end; ++k) large += weights[k] * smallest[k] >= largest_q;
-    for (std::int64_t k = begin; k < end && large < end - begin; ++k) {
-      if (!(weights[k] * smallest[k] >= largest_q)) small_keys.push_back(static_cast<std::int32_t>(k));
+// Whether q exceeds a product of the key.
+struct IsSmall {
+  const float *weights, *smallest;
+  float largest_q;
+  bool operator()(std::int64_t k) const { return !(weights[k] * smallest[k] >= largest_q); }
+};
+
+std::int64_t count_small_keys(KeyRange keys, const IsSmall is_small) {
+  const std::int64_t begin = keys.begin, end = keys.end;
+  std::int32_t small = 0;
+#pragma omp simd reduction(+ : small)
+  for (std::int64_t k = begin; k < end; ++k) small += is_small(k);
+  return small;
+}
+
+// All sums of a row as if t were q for every key.
+void truncate_all(const RowBlock& block, std::int64_t row, const Buffer<float>& range, float f, TruncationSums& sums) {
+  const HeadData& head = *block.head;
+  const auto [begin, end] = block.keys_of(row);
+  const float* signs_begin = head.sign_sums.data() + (block.first_key + begin) * head.ld;
+  const float* signs_end = head.sign_sums.data() + (block.first_key + end) * head.ld;
+  const auto count = static_cast<float>(end - begin);
+  for (std::int64_t j = 0; j < head.ld; ++j) {
+    const std::int64_t at = row * head.ld + j;
+    const float q = f * range.data()[at];
+    sums.signed_sum.data()[at] = q * (signs_end[j] - signs_begin[j]);
+    sums.square_sum.data()[at] = count * (q * q);
+  }
+}
+
+template <Visit visit, class Keys>
+void visit_keys(const RowBlock& block, std::int64_t row, const float* weights, const Buffer<float>& range, float f, const Keys& keys,
+                TruncationSums& sums) {
+  const std::int64_t ld = block.head->ld;
+  for (std::int64_t at = row * ld, j = 0; j < ld; at += column_tile, j += column_tile) {
+    const float* v = block.head->tile(j, block.first_key);
+    TruncationState state{load(range.data() + at), {}, {}};
+    for (__m256& limit : state.limit.part) limit = _mm256_mul_ps(limit, _mm256_set1_ps(f));
+    if constexpr (visit == Visit::correct) {
+      state.signed_sum = load(sums.signed_sum.data() + at);
+      state.square_sum = load(sums.square_sum.data() + at);
     }
+    for (const std::int64_t k : keys) truncate_key<visit>(state, weights[k], v + k * column_tile);
+    store(state.signed_sum, sums.signed_sum.data() + at), store(state.square_sum, sums.square_sum.data() + at);
   }
 }
 
@@ -126,37 +157,27 @@ void find_small_keys(const RowBlock& block, std::int64_t row, const float* weigh
 // Where every product of a key exceeds q, its t is q whatever the column: those keys are counted from the sums of signs, and only the
 // others, few in most rows, are visited.
 void truncation_sums(const RowBlock& block, const Buffer<float>& p, const Buffer<float>& range, float f, std::span<const std::int64_t> rows,
-                     TruncationSums& sums) {
+                     const std::function<bool(std::int64_t row)>& small_keys_matter, TruncationSums& sums) {
   const HeadData& head = *block.head;
-  const std::int64_t ld = head.ld;
-  for (auto* sum : {&sums.signed_sum, &sums.square_sum}) sum->resize(static_cast<std::size_t>(block.rows * ld));
+  for (auto* sum : {&sums.signed_sum, &sums.square_sum}) sum->resize(static_cast<std::size_t>(block.rows * head.ld));
   sums.small_keys.resize(static_cast<std::size_t>(block.rows));
-  std::vector<std::int32_t> small_keys;
+  std::vector<std::int64_t> small_keys;
   for (const std::int64_t r : rows) {
-    const auto [begin, end] = block.keys_of(r);
+    const KeyRange seen = block.keys_of(r);
     const float* weights = p.data() + r * block.stride;
-    find_small_keys(block, r, weights, f * *std::max_element(range.data() + r * ld, range.data() + (r + 1) * ld), small_keys);
-    sums.small_keys[static_cast<std::size_t>(r)] = static_cast<std::int64_t>(small_keys.size());
-    const bool visit_all = 2 * static_cast<std::int64_t>(small_keys.size()) > end - begin;
-    const float* signs_begin = head.sign_sums.data() + (block.first_key + begin) * ld;
-    const float* signs_end = head.sign_sums.data() + (block.first_key + end) * ld;
-    for (std::int64_t at = r * ld, j = 0; j < ld; at += column_tile, j += column_tile) {
-      const float* v = head.tile(j, block.first_key);
-      TruncationState state{load(range.data() + at), {}, {}};
-      for (__m256& limit : state.limit.part) limit = _mm256_mul_ps(limit, _mm256_set1_ps(f));
-      if (visit_all) {
-        for (std::int64_t k = begin; k < end; ++k) truncate_key<Visit::add>(state, weights[k], v + k * column_tile);
-      } else {
-        const Tile before = load(signs_begin + j), after = load(signs_end + j);
-        const __m256 count = _mm256_set1_ps(static_cast<float>(end - begin));
-        for (int i = 0; i < width; ++i) {
-          const __m256 q = state.limit.part[i];
-          state.signed_sum.part[i] = _mm256_mul_ps(q, _mm256_sub_ps(after.part[i], before.part[i]));
-          state.square_sum.part[i] = _mm256_mul_ps(count, _mm256_mul_ps(q, q));
-        }
-        for (const std::int32_t k : small_keys) truncate_key<Visit::correct>(state, weights[k], v + std::int64_t{k} * column_tile);
-      }
-      store(state.signed_sum, sums.signed_sum.data() + at), store(state.square_sum, sums.square_sum.data() + at);
+    const float largest_range = *std::max_element(range.data() + r * head.ld, range.data() + (r + 1) * head.ld);
+    const IsSmall is_small{weights, head.key_min.data() + block.first_key, f * largest_range};
+    const std::int64_t count = count_small_keys(seen, is_small);
+    sums.small_keys[static_cast<std::size_t>(r)] = count;
+    truncate_all(block, r, range, f, sums);
+    if (count == 0 || !small_keys_matter(r)) continue;
+    const auto keys = std::views::iota(seen.begin, seen.end);
+    if (2 * count > seen.size()) {
+      visit_keys<Visit::add>(block, r, weights, range, f, keys, sums);
+    } else {
+      small_keys.clear();
+      std::ranges::copy_if(keys, std::back_inserter(small_keys), is_small);
+      visit_keys<Visit::correct>(block, r, weights, range, f, small_keys, sums);
     }
   }
 }
@@ -225,6 +246,22 @@ struct PairPass {
     const Tile of_key = x(i);
     for (int t = 0; t < width; ++t) sum.part[t] = _mm256_fmadd_ps(weight, of_key.part[t], sum.part[t]);
   }
+  // Cells of two and of three keys, with the products of the weights formed first.
+  void add_two(std::int32_t i) {
+    const __m256 weight = _mm256_set1_ps(weights[i] * weights[i + 1]);
+    const Tile a = x(i), b = x(i + 1);
+    for (int t = 0; t < width; ++t) pairs.part[t] = _mm256_fmadd_ps(weight, _mm256_mul_ps(a.part[t], b.part[t]), pairs.part[t]);
+  }
+  void add_three(std::int32_t i) {
+    const float* w = weights + i;
+    const __m256 of_ab = _mm256_set1_ps(w[0] * w[1]), of_ac = _mm256_set1_ps(w[0] * w[2]), of_bc = _mm256_set1_ps(w[1] * w[2]);
+    const Tile a = x(i), b = x(i + 1), c = x(i + 2);
+    for (int t = 0; t < width; ++t) {
+      const __m256 with_a = _mm256_fmadd_ps(of_ac, c.part[t], _mm256_mul_ps(of_ab, b.part[t]));
+      const __m256 with_b = _mm256_mul_ps(of_bc, c.part[t]);
+      pairs.part[t] = _mm256_fmadd_ps(a.part[t], with_a, _mm256_fmadd_ps(b.part[t], with_b, pairs.part[t]));
+    }
+  }
   // One cell, keys `begin` to `last`.
   void add_cell(std::int32_t begin, std::int32_t last) {
     Tile before = weighted(begin);
@@ -241,8 +278,8 @@ template <bool shifted>
 Tile pair_sums(const Cells& cells, const float* weights, const float* v, const Tile& high, const Tile& low) {
   PairPass<shifted> pass{cells.keys.data(), weights, v, high, low};
   const std::int32_t after_twos = 2 * cells.twos, after_threes = after_twos + 3 * cells.threes;
-  for (std::int32_t i = 0; i < after_twos; i += 2) pass.add_cell(i, i + 1);
-  for (std::int32_t i = after_twos; i < after_threes; i += 3) pass.add_cell(i, i + 2);
+  for (std::int32_t i = 0; i < after_twos; i += 2) pass.add_two(i);
+  for (std::int32_t i = after_twos; i < after_threes; i += 3) pass.add_three(i);
   const std::int32_t* offsets = cells.offsets.data();
   for (std::int64_t c = cells.twos + cells.threes; c < cells.count(); ++c) pass.add_cell(offsets[c], offsets[c + 1] - 1);
   return pass.pairs;

@@ -2,6 +2,7 @@
 // stride ld of HeadData; P is float here, with row stride block.stride.
 #pragma once
 
+#include <functional>
 #include <span>
 
 #include "harness/reference/cells.h"
@@ -14,13 +15,14 @@ namespace plumbline {
 void prefix_ranges(const RowBlock& block, const Buffer<float>& p, std::span<const std::int64_t> rows, Buffer<float>& range);
 
 // Truncating accumulators lose up to q = f R_j an addition, or the whole product: with t_k = min(q, p_k |v_kj|), the sums over visible
-// keys of sign(v_kj) t_k and of t_k^2; of each matrix those rows are written.
+// keys of sign(v_kj) t_k and of t_k^2; of each matrix those rows are written. Keys with t_k < q in some column, or a few more, are small:
+// where small_keys_matter(row) says false of the sums with t_k = q for all keys, those sums stay.
 struct TruncationSums {
   Buffer<float> signed_sum, square_sum;  // [R, ld]
-  std::vector<std::int64_t> small_keys;  // [R] those with t_k < q in some column, or a few more
+  std::vector<std::int64_t> small_keys;  // [R]
 };
 void truncation_sums(const RowBlock& block, const Buffer<float>& p, const Buffer<float>& range, float f, std::span<const std::int64_t> rows,
-                     TruncationSums& sums);
+                     const std::function<bool(std::int64_t row)>& small_keys_matter, TruncationSums& sums);
 
 // What is subtracted from every column of V, as the sum of two floats: x keeps its relative precision where one key holds nearly all of
 // the weight and o is nearly its v.

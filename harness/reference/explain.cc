@@ -17,12 +17,9 @@ std::string_view name(Rounding rounding) {
   return names[index(rounding)];
 }
 
-void compute_single_row(const Question& question, RowId row, HeadData& head, RowBlock& block) {
-  use_one_blas_thread();
-  const std::array<RowId, 1> rows{row};
+HeadData gather_for_row(const Question& question, RowId row) {
   const Geometry& geometry = question.geometry;
-  head = gather_head(question, row.sample, row.head / geometry.problem().group(), visible_union(geometry, rows), row.row);
-  block.compute(question, head, rows);
+  return gather_head(question, row.sample, row.head / geometry.problem().group(), geometry.visible_keys(row.sample, row.row), row.row);
 }
 
 Explanation explain(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, RowId row, std::int64_t column) {
@@ -30,10 +27,10 @@ Explanation explain(const Geometry& geometry, const InputView& inputs, const Rou
   if (geometry.visible_keys(row.sample, row.row).size() == 0) return {};  // nothing is rounded
   const Question question(geometry, inputs, spec);
   const Model& model = question.model;
-  HeadData head;
+  use_one_blas_thread();
+  const HeadData head = gather_for_row(question, row);
   BlockWorker worker(model);
-  compute_single_row(question, row, head, worker.block);
-  worker.scales.compute(worker.block);
+  worker.compute(question, head, std::span(&row, 1), false);
 
   Explanation explanation;
   explanation.o = worker.block.o.data()[column];
@@ -55,9 +52,10 @@ RowDetail reference_row(const Geometry& geometry, const InputView& inputs, const
   const Question question(geometry, inputs, spec);
   detail.lse = lse_without_keys(question.side, row.head, spec.lse_includes_sink);
   if (detail.keys.size() == 0) return detail;
-  HeadData head;
+  use_one_blas_thread();
+  const HeadData head = gather_for_row(question, row);
   RowBlock block;
-  compute_single_row(question, row, head, block);
+  block.compute(question, head, std::span(&row, 1));
   detail.s.assign(block.s.begin(), block.s.begin() + detail.keys.size());
   detail.p.assign(block.p.begin(), block.p.begin() + detail.keys.size());
   for (std::int64_t key = detail.keys.begin; key < detail.keys.end && !block.seen.empty(); ++key) {

@@ -8,6 +8,18 @@
 namespace plumbline {
 namespace {
 
+void square_keys(HeadData& head) {
+  head.k_squared.resize(head.k.size());
+  std::transform(head.k.begin(), head.k.end(), head.k_squared.begin(), [](double k) { return static_cast<float>(k * k); });
+  for (auto* per_key : {&head.k_norm, &head.k_four_norm}) per_key->resize(static_cast<std::size_t>(head.keys));
+  for (std::int64_t k = 0; k < head.keys; ++k) {
+    const auto key = std::span(head.k).subspan(static_cast<std::size_t>(k * head.dim_qk), static_cast<std::size_t>(head.dim_qk));
+    const Norms of_key = norms(key);
+    head.k_norm.data()[k] = of_key.two;
+    head.k_four_norm.data()[k] = of_key.four;
+  }
+}
+
 // Power of two u with max |v| / u in [1/2, 1); 1 for all zeros and for V with Inf or NaN.
 void choose_unit(HeadData& head) {
   double largest = 0;
@@ -91,6 +103,15 @@ void find_chunk_norms(HeadData& head) {
 
 }  // namespace
 
+Norms norms(std::span<const double> x) {
+  double squares = 0, fourths = 0;
+  for (const double value : x) {
+    squares += square(value);
+    fourths += square(square(value));
+  }
+  return {static_cast<float>(std::sqrt(squares)), static_cast<float>(std::sqrt(std::sqrt(fourths)) * (1 + 1e-6))};
+}
+
 HeadData gather_head(const Question& question, std::int64_t sample, std::int64_t head_kv, KeyRange keys,
                      std::optional<std::int64_t> only_row) {
   const Problem& problem = question.geometry.problem();
@@ -112,8 +133,7 @@ HeadData gather_head(const Question& question, std::int64_t sample, std::int64_t
     if (only_row && !question.geometry.sees(sample, *only_row, key)) continue;
     question.key_values.value(sample, key, head_kv, row_of(head.v, k, head.dim_vo));
   }
-  head.k_squared.resize(head.k.size());
-  std::transform(head.k.begin(), head.k.end(), head.k_squared.begin(), [](double k) { return static_cast<float>(k * k); });
+  square_keys(head);
   choose_unit(head);
   find_center(head);
   fill_float_forms(head);

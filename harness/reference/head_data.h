@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "harness/problem/geometry.h"
@@ -38,6 +39,7 @@ struct HeadData {
   double v_unit = 1;
   Buffer<double> k, v;                           // [N, dim_qk], [N, dim_vo]
   Buffer<float> k_squared;                       // [N, dim_qk]
+  std::vector<float> k_norm, k_four_norm;        // [N] as Norms
   Buffer<float> v_tiles;                         // [ld / column_tile, N, column_tile]: passes that jump from key to key stay in a tile
   Buffer<float> v_abs, v_squared;                // [N, ld]
   Buffer<float> v_centered, v_centered_squared;  // [N, ld]
@@ -52,6 +54,13 @@ struct HeadData {
   // V from this key on, in the columns from j, a multiple of column_tile, on: row stride column_tile.
   const float* tile(std::int64_t j, std::int64_t key) const { return v_tiles.data() + j * keys + key * column_tile; }
 };
+
+// The 2-norm and the 4-norm (sum x^4)^(1/4), rounded up. By Cauchy and Schwarz the root of sum_d (q_d k_d)^2 is at most the product of two
+// 4-norms.
+struct Norms {
+  float two = 0, four = 0;
+};
+Norms norms(std::span<const double> x);
 
 // `only_row`: V is 0 where that row does not see a key.
 HeadData gather_head(const Question& question, std::int64_t sample, std::int64_t head_kv, KeyRange keys,

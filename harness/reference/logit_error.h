@@ -34,6 +34,9 @@ class LogitError {
     drift_ = static_cast<float>(qk.f * std::sqrt(dims) / 6);
     drift_out_ = static_cast<float>(std::ceil(dims / qk.step) * qk.f_out / 12);
     spread_ = static_cast<float>(qk.f * qk.f * dims / 6);
+    const double root = std::sqrt(dims);
+    least_beta_ = static_cast<float>(square(std::sqrt(double{drift_}) + std::sqrt(double{drift_out_})));
+    most_beta_ = static_cast<float>((1 + 1 / root) * (drift_ * root + drift_out_));
   }
 
   // The size of a logit's products: a times the root of n2 = sum_d (q_d k_d)^2.
@@ -44,7 +47,11 @@ class LogitError {
     return norm > 0 ? beta : 0.0F;
   }
   float beta(LogitSizes s, float n2) const { return beta(s.x, s.slope, norm(n2)); }
-  // Standard deviation, the systematic part included.
+  // Bounds of beta for any norm from x / sqrt(d), the least that has such an x, to `most` (slope 1): beta = drift x^2 / norm +
+  // drift_out norm + (drift + drift_out) x is convex in the norm, and by the means of its first two terms no less than least_beta().
+  float least_beta(float x) const { return x * least_beta_; }
+  float most_beta(float x, float most) const { return std::max(x * most_beta_, beta(x, 1, most)); }
+  // Standard deviation, the systematic part included. Grows with norm and beta.
   float sd(float x, float slope, float magnitude, float norm, float beta) const {
     const float m = slope * (x + norm), e0 = nearest_ * (slope * norm) + of_s_ * magnitude + rounding_of_exp;
     return std::sqrt(e0 * e0 + beta * beta + m * m * spread_);
@@ -55,6 +62,7 @@ class LogitError {
 
   float scale_, nearest_, of_s_;
   float drift_ = 0, drift_out_ = 0, spread_ = 0;  // where products are truncated
+  float least_beta_ = 0, most_beta_ = 0;
 };
 
 // A sink comes from memory: only the argument of exp is rounded.

@@ -10,6 +10,11 @@
 namespace plumbline {
 namespace {
 
+// As negligible_share, where the sizes of the products are bounds, in long rows: 5e-4 of spre.
+constexpr double negligible_bounded_share = 1e-3;
+// Of lse_sigma^2, likewise: half of what the sizes may change of it, 5 % of lse_sigma.
+constexpr double negligible_lse_share = 5e-2;
+
 // Nothing of a hidden key's product may reach the error of its logit.
 void hide_products(const RowBlock& block, std::int64_t row, Weights& products) {
   if (block.seen.empty()) return;
@@ -37,99 +42,138 @@ struct ShapedSizes {
   float magnitude(std::int64_t k) const { return shaped_sizes(block, first + k).magnitude; }
 };
 
-// Results for the keys of a row.
-struct RowErrors {
-  float *p, *p_squared, *sd;
+// The norm of a key's products, LogitError::norm(), and its beta; or the largest that they may be, and what stands for its beta.
+struct ExactErrors {
+  LogitError error;
+  const float* products;
+  static constexpr bool keep_sd = true;
+  float norm(std::int64_t k) const { return error.norm(products[k]); }
+  float beta(float x, float slope, float norm) const { return error.beta(x, slope, norm); }
+  float typical_beta(std::int64_t, float, float beta) const { return beta; }
 };
-struct LogitSums {
-  float bias = 0, variance = 0, largest = 0;  // sum p_k beta_k, sum p_k^2 sd_k^2, max sd_k
+struct LargestErrors {
+  LogitError error;
+  const float *k_norm, *k_four_norm;
+  float q_norm, q_four_norm;  // times scale; the first over sqrt(d), too: as if q_d^2 and k_d^2 had nothing to do with each other
+  static constexpr bool keep_sd = false;
+  float norm(std::int64_t k) const { return q_four_norm * k_four_norm[k]; }
+  float beta(float x, float, float norm) const { return error.most_beta(x, norm); }
+  float typical_beta(std::int64_t k, float x, float) const { return error.beta(x, 1, q_norm * k_norm[k]); }
 };
 
 // One pass over the row's keys for all that needs no more than P and the logits.
-template <class SizesAt>
-LogitSums find_row(const LogitError error, const SizesAt sizes, KeyRange keys, const float* products, const double* p,
-                   const RowErrors errors) {
-  float *p32 = errors.p, *p_squared = errors.p_squared, *sd = errors.sd;
-  float bias = 0, variance = 0, largest = 0;
-#pragma omp simd reduction(+ : bias, variance) reduction(max : largest)
+template <class SizesAt, class ErrorsAt>
+LogitSums find_row(const SizesAt sizes, const ErrorsAt errors, KeyRange keys, const double* p, float* p32, float* p_squared, float* sd) {
+  const LogitError error = errors.error;
+  float bias = 0, most_bias = 0, size = 0, variance = 0, largest = 0, p_sum = 0, p_sd = 0, sd_sum = 0, sd_squared = 0;
+#pragma omp simd reduction(+ : bias, most_bias, size, variance, p_sum, p_sd, sd_sum, sd_squared) reduction(max : largest)
   for (std::int64_t k = keys.begin; k < keys.end; ++k) {
-    const float x = sizes.x(k), slope = sizes.slope(k), norm = error.norm(products[k]);
-    const float beta = error.beta(x, slope, norm), total = error.sd(x, slope, sizes.magnitude(k), norm, beta);
+    const float x = sizes.x(k), slope = sizes.slope(k), norm = errors.norm(k);
+    const float beta = errors.beta(x, slope, norm), total = error.sd(x, slope, sizes.magnitude(k), norm, beta);
     const auto exact = static_cast<float>(p[k]);
     const float weight = exact < negligible_weight ? 0.0F : exact, squared = weight * weight;
     p32[k] = weight;
     p_squared[k] = squared < negligible_weight ? 0.0F : squared;
-    sd[k] = total;
-    bias += weight * beta;
-    variance += (weight * total) * (weight * total);
+    if constexpr (ErrorsAt::keep_sd) sd[k] = total;
+    bias += weight * errors.typical_beta(k, x, beta);
+    most_bias += weight * beta;
+    size += weight * x;
+    const float weighted = weight * total;
+    variance += weighted * weighted;
     largest = std::max(largest, total);
+    p_sum += weight;
+    p_sd += weighted;
+    sd_sum += total;
+    sd_squared += total * total;
   }
-  return {bias, variance, largest};
+  return {bias, most_bias, size, variance, largest, p_sum, p_sd, sd_sum, sd_squared};
 }
 
 }  // namespace
 
 // Independent (sd_k) and systematic (beta_k) error of the logits from Q K^T and from the argument of exp, in fp32.
-void BlockScales::find_logit_errors() {
+void BlockScales::find_exact_logit_errors() {
   const HeadData& head = *block_->head;
+  products_bounded_ = false;
   q_squared_.resize(static_cast<std::size_t>(rows_ * head.dim_qk));
   std::transform(block_->q.begin(), block_->q.end(), q_squared_.begin(), [](double q) { return static_cast<float>(q * q); });
   const auto rows = static_cast<int>(rows_), keys = static_cast<int>(block_->keys), dims = static_cast<int>(head.dim_qk);
+  qk_squared_.resize(static_cast<std::size_t>(rows_ * stride_));
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, keys, dims, 1, q_squared_.data(), dims,
               head.k_squared.data() + block_->first_key * dims, dims, 0, qk_squared_.data(), static_cast<int>(stride_));
-  for (std::int64_t r = 0; r < rows_; ++r) find_logit_errors(r);
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    hide_products(*block_, r, qk_squared_);
+    find_exact_logit_errors(r);
+  }
 }
 
-void BlockScales::find_logit_errors(std::int64_t row) {
-  const auto [begin, end] = visible(row);
+void BlockScales::find_exact_logit_errors(std::int64_t row) {
   const std::int64_t first = row * stride_;
-  const RowErrors errors{p_.data() + first, weights_.data() + first, sd_.data() + first};
-  for (float* per_key : {errors.p, errors.p_squared}) {
-    std::fill(per_key, per_key + begin, 0.0F);
-    std::fill(per_key + end, per_key + stride_, 0.0F);
-  }
-  hide_products(*block_, row, qk_squared_);
+  const ExactErrors errors{LogitError(model_, *block_), qk_squared_.data() + first};
+  const auto find = [&](const auto& sizes) {
+    return find_row(sizes, errors, visible(row), block_->p.data() + first, p_.data() + first, weights_.data() + first, sd_.data() + first);
+  };
+  logit_sums_.data()[row] = block_->shapes.empty() ? find(PlainSizes{block_->s.data() + first}) : find(ShapedSizes{*block_, first});
+  bound_logit_excess(row);
+}
 
-  const LogitError error(model_, *block_);
-  const float* products = qk_squared_.data() + first;
-  const double* p = block_->p.data() + first;
-  LogitSums sums;
-  if (block_->shapes.empty()) {
-    sums = find_row(error, PlainSizes{block_->s.data() + first}, visible(row), products, p, errors);
-  } else {
-    sums = find_row(error, ShapedSizes{*block_, first}, visible(row), products, p, errors);
-  }
-  mean_bias_.data()[row] = sums.bias;
-  sd_max_.data()[row] = sums.largest;
-  logit_variance_.data()[row] = sums.variance;
+// Without the products: upper bounds of sd_k and of what is made of them, and the mean bias from what the norms of q and k let expect.
+// False where any products that have these norms would move lse_sigma.
+bool BlockScales::bound_logit_errors(std::int64_t row) {
+  const HeadData& head = *block_->head;
+  const std::int64_t first = row * stride_;
+  const auto dims = static_cast<std::size_t>(head.dim_qk);
+  const Norms of_q = norms(std::span(block_->q).subspan(static_cast<std::size_t>(row) * dims, dims));
+  const auto scale = static_cast<float>(block_->scale), root = std::sqrt(static_cast<float>(dims));
+  const LargestErrors errors{LogitError(model_, *block_), head.k_norm.data() + block_->first_key,
+                             head.k_four_norm.data() + block_->first_key, scale * of_q.two / root, scale * of_q.four};
+  LogitSums& sums = logit_sums_.data()[row];
+  sums = find_row(PlainSizes{block_->s.data() + first}, errors, visible(row), block_->p.data() + first, p_.data() + first,
+                  weights_.data() + first, nullptr);
+  const float most = sums.most_bias, least = errors.error.least_beta(sums.size);
+  sums.bias = std::max(least, std::min(sums.bias, most));
+  bound_logit_excess(row);
+  const double variance = lse_floor(row) + square(sums.bias);
+  return (square(most) - square(least)) / 2 + sums.variance + logit_excess_.data()[row] <= negligible_lse_share * variance;
 }
 
 // TL from its largest sd and |v - o|: false where that is not far below TP.
 bool BlockScales::bound_logit_error(std::int64_t row) {
-  const auto r = static_cast<std::size_t>(row);
+  const LogitSums& sums = logit_sums_.data()[row];
+  const double excess = logit_excess_.data()[row], share = products_bounded_ ? negligible_bounded_share : negligible_share;
   const double* p_variance = of(Rounding::p).data() + row * ld_;
   double* result = of(Rounding::logit).data() + row * ld_;
   bool is_negligible = true;
   for (std::int64_t j = 0; j < columns_; ++j) {
-    const double o_j = std::abs(o(row, j)), of_v = sd_max_[r] * std::sqrt(p_squared_moment_.data()[row * ld_ + j]);
-    result[j] = square(of_v + o_j * std::sqrt(logit_variance_[r])) + logit_excess_[r] * square(block_->head->column_max.data()[j] + o_j);
-    is_negligible &= result[j] <= negligible_share * p_variance[j];
+    const double o_j = std::abs(o(row, j)), of_v = sums.largest * std::sqrt(p_squared_moment_.data()[row * ld_ + j]);
+    result[j] = square(of_v + o_j * std::sqrt(double{sums.variance})) + excess * square(block_->head->column_max.data()[j] + o_j);
+    is_negligible &= result[j] <= share * p_variance[j];
   }
   return is_negligible;
 }
 
-// TL
-void BlockScales::logit_error() {
+// Rows whose TL no bound replaces.
+std::vector<std::int64_t> BlockScales::rows_with_logit_error() {
   std::vector<std::int64_t> rows;
-  of(Rounding::logit).resize(static_cast<std::size_t>(rows_ * ld_));
   for (std::int64_t r = 0; r < rows_; ++r) {
     if (bound_logit_error(r)) continue;
-    find_logit_excess(r);
-    if (!bound_logit_error(r)) rows.push_back(r);
+    if (!products_bounded_) find_logit_excess(r);
+    if (products_bounded_ || !bound_logit_error(r)) rows.push_back(r);
+  }
+  return rows;
+}
+
+// TL
+void BlockScales::logit_error() {
+  of(Rounding::logit).resize(static_cast<std::size_t>(rows_ * ld_));
+  std::vector<std::int64_t> rows = rows_with_logit_error();
+  if (!rows.empty() && products_bounded_) {
+    find_exact_logit_errors();
+    rows = rows_with_logit_error();
   }
   if (rows.empty()) return;
   const auto relative_error = [&](std::int64_t r) {
-    return [p = p_.data() + r * stride_, sd = sd_.data() + r * stride_, scale = static_cast<float>(1 / sd_max_.data()[r])](std::int64_t k) {
+    return [p = p_.data() + r * stride_, sd = sd_.data() + r * stride_, scale = 1 / logit_sums_.data()[r].largest](std::int64_t k) {
       return p[k] * (sd[k] * scale);
     };
   };
@@ -137,7 +181,7 @@ void BlockScales::logit_error() {
   centered_moment_.compute(*block_, weights_, moment_);
   std::vector<std::int64_t> tied;
   for (const std::int64_t r : rows) {
-    const double unit_squared = square(sd_max_.data()[r]);
+    const double unit_squared = square(logit_sums_.data()[r].largest);
     for (std::int64_t j = 0; j < columns_; ++j) of(Rounding::logit).data()[r * ld_ + j] = unit_squared * moment_.data()[r * ld_ + j];
     if (p_cells(r).empty() || cell_excess_is_negligible(r)) continue;
     set_tied_weights(r, unit_squared, relative_error(r));

@@ -18,7 +18,7 @@ struct BlockScales::LseParts {
 BlockScales::LseParts BlockScales::lse_parts(std::int64_t row) {
   const Sink* of_row = sink(row);
   if (of_row == nullptr || model_.lse_includes_sink) {
-    return {block_->p.data() + row * stride_, mean_bias_.data()[row], of_row, p_weights(row)};
+    return {block_->p.data() + row * stride_, logit_sums_.data()[row].bias, of_row, p_weights(row)};
   }
   const double* s = block_->s.data() + row * stride_;
   const float* qk_squared = qk_squared_.data() + row * stride_;
@@ -52,17 +52,21 @@ double BlockScales::shift_by_s(std::int64_t row, const LseParts& parts) const {
   return round_to(m, model_.s_rounded) + std::log(sum) - block_->lse.data()[row];
 }
 
+// The variance of sums and of the logarithm in fp32.
+double BlockScales::lse_floor(std::int64_t row) const {
+  return square(u32 * (4 + std::abs(block_->lse.data()[row]) + 2 * std::sqrt(static_cast<double>(block_->count(row)))));
+}
+
 void BlockScales::lse_error(std::int64_t row) {
   const LseParts parts = lse_parts(row);
   const double* p = parts.p;
   const double* s = block_->s.data() + row * stride_;
   const float* sd = sd_.data() + row * stride_;
-  const auto n = static_cast<double>(block_->count(row));
 
-  double variance = square(u32 * (4 + std::abs(block_->lse.data()[row]) + 2 * std::sqrt(n))) + square(parts.mean_bias);
+  double variance = lse_floor(row) + square(parts.mean_bias);
   if (p == block_->p.data() + row * stride_) {
-    if (!(logit_excess_.data()[row] <= negligible_share * variance)) find_logit_excess(row);
-    variance += logit_variance_.data()[row] + logit_excess_.data()[row];
+    if (!products_bounded_ && !(logit_excess_.data()[row] <= negligible_share * variance)) find_logit_excess(row);
+    variance += logit_sums_.data()[row].variance + logit_excess_.data()[row];
   } else {
     set_row_weights(row, [=](std::int64_t k) { return p[k] * sd[k]; });
     variance += sum_of_squares(row) + cell_sums(p_cells(row), row_weights_.data()).excess();

@@ -5,19 +5,14 @@
 
 namespace plumbline {
 
-void PrefixBounds::start(const HeadData& head, const double* p, std::int64_t rows, std::int64_t stride, std::int64_t first_key,
-                         std::int64_t keys) {
+void PrefixBounds::start(const HeadData& head, std::int64_t rows, std::int64_t first_key, std::int64_t keys) {
   head_ = &head;
   rows_ = rows, first_key_ = first_key, keys_ = keys;
   first_chunk_ = first_key / chunk_keys;
   chunks_ = (first_key + keys + chunk_keys - 1) / chunk_keys - first_chunk_;
   norms_.resize(static_cast<std::size_t>(rows * (chunks_ + 1)));
   for (auto* bound : {&high_, &low_, &edge_high_, &edge_low_}) bound->assign(static_cast<std::size_t>(rows * head.ld), 0);
-  const std::vector<double> zeros(static_cast<std::size_t>(head.dim_vo), 0);
-  for (std::int64_t r = 0; r < rows; ++r) {
-    find_norms(p, stride, r);
-    extend(r, 0, zeros.data());
-  }
+  zeros_.assign(static_cast<std::size_t>(head.dim_vo), 0);
 }
 
 KeyRange PrefixBounds::chunk(std::int64_t c) const {
@@ -25,19 +20,20 @@ KeyRange PrefixBounds::chunk(std::int64_t c) const {
   return {std::max<std::int64_t>(begin, 0), std::min(begin + chunk_keys, keys_)};
 }
 
-void PrefixBounds::find_norms(const double* p, std::int64_t stride, std::int64_t row) {
+void PrefixBounds::start_row(std::int64_t row, const double* p) {
   float* norms = norms_.data() + row * (chunks_ + 1);
   float before = 0;
   for (std::int64_t c = 0; c < chunks_; ++c) {
     double sum = 0;
     const std::int64_t begin = chunk(c).begin, end = chunk(c).end;
 #pragma omp simd reduction(+ : sum)
-    for (std::int64_t k = begin; k < end; ++k) sum += p[row * stride + k] * p[row * stride + k];
+    for (std::int64_t k = begin; k < end; ++k) sum += p[k] * p[k];
     const auto norm = static_cast<float>(std::sqrt(sum) * (1 + 1e-6));
     norms[c] = std::max(before, norm);
     before = norm;
   }
   norms[chunks_] = before;
+  extend(row, 0, zeros_.data());
 }
 
 void PrefixBounds::extend(std::int64_t row, std::int64_t edge, const double* o) {

@@ -9,8 +9,9 @@ namespace plumbline {
 // the chunk's sum of p |v_j|, and that is at most the product of the chunk's 2-norms of p and of v_j (Cauchy-Schwarz).
 class PrefixBounds {
  public:
-  // For R rows of P [R, stride] whose key 0 is `first_key` of the head; rows are 0 where they see no key.
-  void start(const HeadData& head, const double* p, std::int64_t rows, std::int64_t stride, std::int64_t first_key, std::int64_t keys);
+  // For R rows whose key 0 is `first_key` of the head; then each row's P, 0 where it sees no key.
+  void start(const HeadData& head, std::int64_t rows, std::int64_t first_key, std::int64_t keys);
+  void start_row(std::int64_t row, const double* p);
   // Chunks in key order: the first is 0. Key range of chunk c, relative to the block's key 0.
   std::int64_t chunks() const { return chunks_; }
   KeyRange chunk(std::int64_t c) const;
@@ -26,12 +27,12 @@ class PrefixBounds {
   }
 
  private:
-  void find_norms(const double* p, std::int64_t stride, std::int64_t row);
   void extend(std::int64_t row, std::int64_t edge, const double* o);
 
   const HeadData* head_ = nullptr;
   std::int64_t rows_ = 0, first_key_ = 0, keys_ = 0, first_chunk_ = 0, chunks_ = 0;
-  Buffer<float> norms_;  // [R, chunks + 1] at the edge before a chunk: the larger 2-norm of P in the chunks beside it
+  Buffer<float> norms_;        // [R, chunks + 1] at the edge before a chunk: the larger 2-norm of P in the chunks beside it
+  std::vector<double> zeros_;  // [dim_vo]
   Buffer<float> high_, low_, edge_high_, edge_low_;  // [R, ld]
 };
 

@@ -71,7 +71,24 @@ void BlockScales::find_ranges() {
 }
 
 void BlockScales::find_truncation(std::span<const std::int64_t> rows) {
-  if (model_.pv.toward_zero) truncation_sums(*block_, p_, range_, static_cast<float>(model_.pv.f), rows, truncation_);
+  if (!model_.pv.toward_zero) return;
+  const auto small_keys_matter = [&](std::int64_t row) { return !small_keys_are_negligible(row); };
+  truncation_sums(*block_, p_, range_, static_cast<float>(model_.pv.f), rows, small_keys_matter, truncation_);
+}
+
+// Whether TA stays near that of t = f R_j for all keys, with t of small keys anywhere between that and 0.
+bool BlockScales::small_keys_are_negligible(std::int64_t row) const {
+  const double step_loss = model_.pv.steps(block_->count(row)) * model_.pv.f_out;
+  const auto small_keys = static_cast<double>(truncation_.small_keys.data()[row]);
+  const double* p_variance = variance_[static_cast<std::size_t>(Rounding::p)].data() + row * ld_;
+  for (std::int64_t j = 0; j < columns_; ++j) {
+    const std::int64_t at = row * ld_ + j;
+    const double range = range_.data()[at], largest_t = model_.pv.f * range;
+    const double drift = (std::abs(truncation_.signed_sum.data()[at]) + step_loss * range) / 6, shift = small_keys * largest_t / 6;
+    const double change = shift * (2 * drift + shift) + small_keys * square(largest_t) / 6;
+    if (!(change <= negligible_share * p_variance[j])) return false;
+  }
+  return true;
 }
 
 // Whether the variance, with R_j anywhere within its bounds, stays near that with range_. `truncation`: with what depends on the sums of

@@ -127,15 +127,15 @@ class Computation {
     BlockWorker& worker = workers_.local();
     HeadData of_row;
     if (!head.finite && geometry_.has_hidden_keys()) {
-      compute_single_row(question_, ids.front(), of_row, worker.block);
+      of_row = gather_for_row(question_, ids.front());
+      worker.compute(question_, of_row, ids, options_.suite_scores);
     } else {
-      worker.block.compute(question_, head, ids);
+      worker.compute(question_, head, ids, options_.suite_scores);
     }
-    worker.scales.compute(worker.block);
     worker.sigma_squared.resize(rows.size() * static_cast<std::size_t>(result_.columns));
     for (std::size_t r = 0; r < rows.size(); ++r) store_row(worker, static_cast<std::int64_t>(r), rows[r]);
     if (!options_.suite_scores) return;
-    worker.scores.compute(worker.scales, worker.sigma_squared);
+    worker.scores.finish(worker.sigma_squared);
     for (std::size_t r = 0; r < rows.size(); ++r) store_scores(worker.scores, static_cast<std::int64_t>(r), rows[r]);
   }
 
@@ -183,6 +183,19 @@ KeyRange visible_union(const Geometry& geometry, std::span<const RowId> rows) {
     all = {std::min(all.begin, seen.begin), std::max(all.end, seen.end)};
   }
   return all;
+}
+
+void BlockWorker::compute(const Question& question, const HeadData& head, std::span<const RowId> ids, bool suite_scores) {
+  block.start(question, head, ids);
+  scales.start(block);
+  if (suite_scores) scores.start(scales);
+  for (std::int64_t r = 0; r < block.rows; ++r) {
+    block.softmax(r, question.model);
+    scales.add_row(r);
+    if (suite_scores) scores.add_row(r);
+  }
+  block.finish();
+  scales.finish();
 }
 
 void use_one_blas_thread() {

@@ -62,22 +62,25 @@ double load_query(const Geometry& geometry, const InputView& inputs, const Model
 }
 
 void RowBlock::compute(const Question& question, const HeadData& head_data, std::span<const RowId> ids) {
+  start(question, head_data, ids);
+  for (std::int64_t r = 0; r < rows; ++r) softmax(r, question.model);
+  finish();
+}
+
+void RowBlock::start(const Question& question, const HeadData& head_data, std::span<const RowId> ids) {
   set_shape(question.geometry, head_data, ids);
   set_features(question, ids);
   load_q(question, ids);
 
-  // S = Q K^T
+  // S = scale Q K^T
   const double* k = head->k.data() + first_key * head->dim_qk;
-  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(rows), static_cast<int>(keys), static_cast<int>(head->dim_qk), 1,
-              q.data(), static_cast<int>(head->dim_qk), k, static_cast<int>(head->dim_qk), 0, s.data(), static_cast<int>(stride));
-  for (std::int64_t r = 0; r < rows; ++r) softmax(r, question.model);
-
-  multiply_by_v();
+  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(rows), static_cast<int>(keys), static_cast<int>(head->dim_qk),
+              scale, q.data(), static_cast<int>(head->dim_qk), k, static_cast<int>(head->dim_qk), 0, s.data(), static_cast<int>(stride));
+  prefixes.start(*head, rows, first_key, keys);
 }
 
 // O = P V, chunk after chunk.
-void RowBlock::multiply_by_v() {
-  prefixes.start(*head, p.data(), rows, stride, first_key, keys);
+void RowBlock::finish() {
   const auto columns = static_cast<int>(head->dim_vo);
   for (std::int64_t c = 0; c < prefixes.chunks(); ++c) {
     const KeyRange chunk = prefixes.chunk(c);
@@ -187,19 +190,12 @@ void RowBlock::softmax(std::int64_t row, const Model& model) {
   std::fill(s_row, s_row + begin, minus_infinity);
   std::fill(s_row + end, s_row + stride, minus_infinity);
 
-  if (!shapes.empty() || !seen.empty()) {
-    for (std::int64_t k = begin; k < end; ++k) s_row[k] *= scale;
-    if (!shapes.empty()) shape_logits(row);
-    hide(row, minus_infinity);
-  }
-  const double factor = shapes.empty() && seen.empty() ? scale : 1;
+  if (!shapes.empty()) shape_logits(row);
+  hide(row, minus_infinity);
   // NaN logits are dropped by this maximum and come back through exp.
   double m = minus_infinity;
 #pragma omp simd reduction(max : m)
-  for (std::int64_t k = begin; k < end; ++k) {
-    s_row[k] *= factor;
-    m = std::max(m, s_row[k]);
-  }
+  for (std::int64_t k = begin; k < end; ++k) m = std::max(m, s_row[k]);
   const std::int64_t first = begin / lanes * lanes, last = round_up(end, lanes);
   std::fill(p_row, p_row + first, 0.0);
   std::fill(p_row + last, p_row + stride, 0.0);
@@ -213,6 +209,7 @@ void RowBlock::softmax(std::int64_t row, const Model& model) {
   lse[r] = m + std::log(sum);
   hide(row, m);
   if (!sinks.empty()) add_sink(row, m, sum, model);
+  prefixes.start_row(row, p_row);
 }
 
 }  // namespace plumbline

@@ -49,15 +49,20 @@ struct RowBlock {
     return seen.empty() ? visible[r].size() : static_cast<std::int64_t>(seen[r].size());
   }
 
-  // `ids` lie in one (sample, key head) and all see at least one key.
+  // Neither features nor hidden keys.
+  bool is_plain() const { return sinks.empty() && shapes.empty() && seen.empty(); }
+
+  // `ids` lie in one (sample, key head) and all see at least one key. compute() is start(), softmax() of every row and finish(): logits
+  // to be, then S, P and LSE, then O.
   void compute(const Question& question, const HeadData& head_data, std::span<const RowId> ids);
+  void start(const Question& question, const HeadData& head_data, std::span<const RowId> ids);
+  void softmax(std::int64_t row, const Model& model);
+  void finish();
 
  private:
   void set_shape(const Geometry& geometry, const HeadData& head_data, std::span<const RowId> ids);
   void set_features(const Question& question, std::span<const RowId> ids);
   void load_q(const Question& question, std::span<const RowId> ids);
-  void multiply_by_v();
-  void softmax(std::int64_t row, const Model& model);
   void shape_logits(std::int64_t row);
   void hide(std::int64_t row, double logit);
   void add_sink(std::int64_t row, double keys_max, double keys_sum, const Model& model);

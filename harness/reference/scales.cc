@@ -4,10 +4,24 @@
 
 namespace plumbline {
 
-void BlockScales::compute(const RowBlock& block) {
+void BlockScales::start(const RowBlock& block) {
   set_shape(block);
-  find_logit_errors();
-  find_p_cells();
+  products_bounded_ = block.is_plain() && model_.u_s == 0;
+  for (std::int64_t r = 0; r < rows_; ++r) products_bounded_ &= block.count(r) >= long_row;
+}
+
+void BlockScales::add_row(std::int64_t row) {
+  const auto [begin, end] = visible(row);
+  for (float* per_key : {p_.data() + row * stride_, weights_.data() + row * stride_}) {
+    std::fill(per_key, per_key + begin, 0.0F);
+    std::fill(per_key + end, per_key + stride_, 0.0F);
+  }
+  find_p_cells(row);
+  products_bounded_ = products_bounded_ && bound_logit_errors(row);
+}
+
+void BlockScales::finish() {
+  if (!products_bounded_) find_exact_logit_errors();
   p_rounding();
   logit_error();
   sink_error();
@@ -49,9 +63,9 @@ void BlockScales::set_shape(const RowBlock& block) {
   // Parts that are no rounding of the spec stay 0; the others are written whole.
   for (auto& part : variance_) part.resize(static_cast<std::size_t>(rows_ * ld_));
   worst_case_.resize(static_cast<std::size_t>(rows_ * ld_));
-  for (auto* per_key : {&p_, &sd_, &weights_, &qk_squared_}) per_key->resize(static_cast<std::size_t>(rows_ * stride_));
-  for (auto* per_row : {&lse_variance_, &sd_max_, &mean_bias_, &logit_variance_, &logit_excess_, &tied_unit_})
-    per_row->assign(static_cast<std::size_t>(rows_), 0);
+  for (auto* per_key : {&p_, &sd_, &weights_}) per_key->resize(static_cast<std::size_t>(rows_ * stride_));
+  for (auto* per_row : {&lse_variance_, &logit_excess_, &tied_unit_}) per_row->assign(static_cast<std::size_t>(rows_), 0);
+  logit_sums_.assign(static_cast<std::size_t>(rows_), {});
   p_cells_.resize(static_cast<std::size_t>(rows_));
   tied_.resize(static_cast<std::size_t>(rows_));
   row_weights_.resize(static_cast<std::size_t>(stride_ + 1));
@@ -96,21 +110,18 @@ void BlockScales::build_cells(std::int64_t row, KeepCells keep, Cells& cells, La
   }
 }
 
-void BlockScales::find_p_cells() {
-  for (std::int64_t r = 0; r < rows_; ++r) {
-    const double* s = block_->s.data() + r * stride_;
-    const double* p = block_->p.data() + r * stride_;
-    const double total = block_->total.data()[r], m = block_->row_max.data()[r];
-    Cells& cells = p_cells_[static_cast<std::size_t>(r)];
-    if (model_.u_s > 0) {
-      build_cells(r, KeepCells::multi_key, cells, [&](std::int64_t k) { return p_cell(t_of_rounded(s[k], m, model_), model_); });
-    } else if (model_.eta_p > 0) {
-      build_cells(r, KeepCells::multi_key, cells, [&](std::int64_t k) { return p_cell(p[k] * total, model_); });
-    } else {
-      const int dropped = 53 - model_.p_cell_bits;
-      build_cells(r, KeepCells::multi_key, cells, [=](std::int64_t k) { return normal_p_cell(p[k] * total, dropped); });
-    }
-    bound_logit_excess(r);
+void BlockScales::find_p_cells(std::int64_t row) {
+  const double* s = block_->s.data() + row * stride_;
+  const double* p = block_->p.data() + row * stride_;
+  const double total = block_->total.data()[row], m = block_->row_max.data()[row];
+  Cells& cells = p_cells_[static_cast<std::size_t>(row)];
+  if (model_.u_s > 0) {
+    build_cells(row, KeepCells::multi_key, cells, [&](std::int64_t k) { return p_cell(t_of_rounded(s[k], m, model_), model_); });
+  } else if (model_.eta_p > 0) {
+    build_cells(row, KeepCells::multi_key, cells, [&](std::int64_t k) { return p_cell(p[k] * total, model_); });
+  } else {
+    const int dropped = 53 - model_.p_cell_bits;
+    build_cells(row, KeepCells::multi_key, cells, [=](std::int64_t k) { return normal_p_cell(p[k] * total, dropped); });
   }
 }
 
@@ -118,7 +129,7 @@ void BlockScales::find_p_cells() {
 void BlockScales::bound_logit_excess(std::int64_t row) {
   set_tied_weights(row, 1, [p = p_.data() + row * stride_](std::int64_t k) { return p[k]; });
   const double pairs = pairs_in_cells(p_cells(row), tied_[static_cast<std::size_t>(row)].data());
-  logit_excess_.data()[row] = 2 * square(sd_max_.data()[row]) * pairs;
+  logit_excess_.data()[row] = 2 * square(logit_sums_.data()[row].largest) * pairs;
 }
 
 void BlockScales::find_logit_excess(std::int64_t row) {

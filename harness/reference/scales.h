@@ -31,15 +31,25 @@ struct PWeights {
 inline constexpr float negligible_weight = 1e-30F;
 // Of a variance: 2.5e-5 of sigma. A bound that adds no more than this to TP stands for the term that it bounds.
 inline constexpr double negligible_share = 5e-5;
-// From this number of visible keys on, R_j and the worst case are bounds, too.
+// From this number of visible keys on, R_j, the worst case and sizes of the products q_d k_d are bounds, too.
 inline constexpr std::int64_t long_row = 1024;
+
+// Of one row's logit errors, in fp32: sums over its keys, or bounds of them.
+struct LogitSums {
+  float bias = 0, most_bias = 0, size = 0;        // sum p_k beta_k, its upper bound, sum p_k x_k
+  float variance = 0, largest = 0;                // sum p_k^2 sd_k^2, max sd_k
+  float p = 0, p_sd = 0, sd = 0, sd_squared = 0;  // sums of p_k, p_k sd_k, sd_k, sd_k^2
+};
 
 // Per-row and per-element results, in the units of V and of natural logarithms. Reused for many blocks, to keep its memory.
 class BlockScales {
  public:
   explicit BlockScales(const Model& model) : model_(model) {}
 
-  void compute(const RowBlock& block);
+  // start(), add_row() of each row once its S and P stand, finish() once O does: rows are taken while they lie in the cache.
+  void start(const RowBlock& block);
+  void add_row(std::int64_t row);
+  void finish();
 
   // Variance of O's error from one kind of rounding, and from all of them but that of the output, which is the caller's.
   double variance(Rounding rounding, std::int64_t row, std::int64_t column) const;
@@ -55,15 +65,17 @@ class BlockScales {
 
  private:
   void set_shape(const RowBlock& block);
-  void find_logit_errors();
-  void find_logit_errors(std::int64_t row);
-  void find_p_cells();
+  void find_exact_logit_errors();
+  void find_exact_logit_errors(std::int64_t row);
+  bool bound_logit_errors(std::int64_t row);
+  void find_p_cells(std::int64_t row);
   void bound_logit_excess(std::int64_t row);
   void find_s_cells(std::int64_t row, const Sink* sink);
   void find_tanh_cells(std::int64_t row);
   void find_phases(std::int64_t row, const Sink* sink);
   void p_rounding();
   bool bound_logit_error(std::int64_t row);
+  std::vector<std::int64_t> rows_with_logit_error();
   void logit_error();
   bool cell_excess_is_negligible(std::int64_t row) const;
   void find_logit_excess(std::int64_t row);
@@ -73,17 +85,11 @@ class BlockScales {
   void exp2_error();
   void find_ranges();
   void find_truncation(std::span<const std::int64_t> rows);
+  bool small_keys_are_negligible(std::int64_t row) const;
   bool range_bounds_suffice(std::int64_t row, bool truncation) const;
   void accumulation();
   void split_partials();
   void find_worst_case();
-  // The relative error that the product of one key may have.
-  struct KeyErrors {
-    const float* sd;
-    double of_all;
-    double operator()(std::int64_t k) const { return sd[k] + of_all; }
-  };
-  KeyErrors key_errors(std::int64_t row) const { return {sd_.data() + row * stride_, model_.exp2_error + product_error(row)}; }
   struct WorstSums {
     double weighted, squares, near_zero;  // over keys: sum p_k e_k, sum e_k^2, u_P sum of the errors near zero
     double of_o;                          // relative error of the denominator
@@ -95,6 +101,7 @@ class BlockScales {
   struct LseParts;
   LseParts lse_parts(std::int64_t row);
   double shift_by_s(std::int64_t row, const LseParts& parts) const;
+  double lse_floor(std::int64_t row) const;
   void lse_error(std::int64_t row);
   void use_units_of_v();
 
@@ -159,10 +166,9 @@ class BlockScales {
 
   // Per row and key, [R, stride]: p_k, the standard deviation sd_k of the logit, weights of the sum at hand.
   Weights p_, sd_, weights_;
+  bool products_bounded_ = false;         // logit_sums_ are bounds: qk_squared_ and sd_ are not at hand
   Buffer<float> q_squared_, qk_squared_;  // [R, dim_qk]; sum_d (q_d k_kd)^2, [R, stride]
-  std::vector<double> sd_max_;            // [R]
-  std::vector<double> mean_bias_;         // [R] sum p_k beta_k, the systematic part of the logit error
-  std::vector<double> logit_variance_;    // [R] sum p_k^2 sd_k^2
+  std::vector<LogitSums> logit_sums_;     // [R]
   std::vector<double> logit_excess_;      // [R] excess of the cells of P over p_k sd_k, or a bound of it
   std::vector<Cells> p_cells_;            // [R]
   std::vector<Buffer<float>> tied_;       // [R], beside p_cells_' keys: weights of the sum at hand

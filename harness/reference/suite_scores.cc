@@ -29,7 +29,7 @@ double by_log_scale(const RowBlock& block, std::int64_t at) {
 
 }  // namespace
 
-void SuiteScores::compute(const BlockScales& scales, const Buffer<double>& sigma_squared) {
+void SuiteScores::start(const BlockScales& scales) {
   scales_ = &scales;
   block_ = &scales.block();
   columns_ = block_->head->dim_vo;
@@ -38,10 +38,15 @@ void SuiteScores::compute(const BlockScales& scales, const Buffer<double>& sigma
   for (auto* per_direction : {&norm_, &offset_}) per_direction->resize(2 * rows);
   spread_.resize(rows);
   weights_.resize(rows * static_cast<std::size_t>(block_->stride));
-  for (std::int64_t r = 0; r < block_->rows; ++r) {
-    spread_.data()[r] = logit_spread(r);
-    weigh_gradient(r);
-  }
+}
+
+void SuiteScores::add_row(std::int64_t row) {
+  spread_.data()[row] = logit_spread(row);
+  weigh_gradient(row);
+}
+
+void SuiteScores::finish(const Buffer<double>& sigma_squared) {
+  const auto rows = static_cast<std::size_t>(block_->rows);
   find_gradient();
 
   weighted_direction_.assign(2 * rows * static_cast<std::size_t>(block_->head->ld), 0.0F);
@@ -52,9 +57,9 @@ void SuiteScores::compute(const BlockScales& scales, const Buffer<double>& sigma
     const BothVariances rounding = p_rounding_variances(static_cast<std::int64_t>(r));
     const auto [mean, deviation, sensitivity] = spread_[r];
     const double of_o = norm_[r], of_gradient = norm_[rows + r];
-    shrink_[r] = of_o + rounding.of_o + square(of_o * correlated_shrink(scales.model(), deviation));
+    shrink_[r] = of_o + rounding.of_o + square(of_o * correlated_shrink(scales_->model(), deviation));
     temperature_[r] =
-        of_gradient + rounding.of_gradient + square(of_gradient * correlated_temperature(scales.model(), deviation, sensitivity));
+        of_gradient + rounding.of_gradient + square(of_gradient * correlated_temperature(scales_->model(), deviation, sensitivity));
   }
 }
 

@@ -10,8 +10,10 @@ namespace plumbline {
 
 class SuiteScores {
  public:
-  // sigma_squared is [R, dim_vo], with output rounding.
-  void compute(const BlockScales& scales, const Buffer<double>& sigma_squared);
+  // start(), add_row() of each row once its S and P stand, finish() once the scales do; sigma_squared is [R, dim_vo], with output rounding.
+  void start(const BlockScales& scales);
+  void add_row(std::int64_t row);
+  void finish(const Buffer<double>& sigma_squared);
 
   double gradient(std::int64_t row, std::int64_t column) const { return gradient_.data()[row * columns_ + column]; }
   double shrink_variance(std::int64_t row) const { return shrink_.data()[row]; }

@@ -9,9 +9,15 @@ namespace plumbline {
 // The logit errors are not needed any more: they take those of S and of the tanh at their largest.
 void BlockScales::add_rounding_of_logits() {
   for (std::int64_t r = 0; r < rows_; ++r) {
+    LogitSums& sums = logit_sums_.data()[r];
+    sums.p_sd = sums.sd = sums.sd_squared = 0;
     for (std::int64_t at = r * stride_ + visible(r).begin; at < r * stride_ + visible(r).end; ++at) {
-      if (has_tanh_error()) sd_.data()[at] += static_cast<float>(model_.tanh_error * std::abs(block_->capped.data()[at]));
-      sd_.data()[at] += static_cast<float>(model_.u_s * std::abs(block_->s.data()[at]));
+      float& sd = sd_.data()[at];
+      if (has_tanh_error()) sd += static_cast<float>(model_.tanh_error * std::abs(block_->capped.data()[at]));
+      sd += static_cast<float>(model_.u_s * std::abs(block_->s.data()[at]));
+      sums.p_sd += p_.data()[at] * sd;
+      sums.sd += sd;
+      sums.sd_squared += sd * sd;
     }
   }
 }
@@ -23,9 +29,8 @@ void BlockScales::find_worst_case() {
   for (std::int64_t r = 0; r < rows_; ++r) has_short_rows |= block_->count(r) < long_row;
   if (has_short_rows) {
     set_weights([&](std::int64_t r) {
-      return [this, p = block_->p.data() + r * stride_, error = key_errors(r), weights = p_weights(r)](std::int64_t k) {
-        return p[k] * error(k) + model_.u_p * weights.near_zero(p[k]);
-      };
+      return [this, p = block_->p.data() + r * stride_, sd = sd_.data() + r * stride_, of_all = model_.exp2_error + product_error(r),
+              weights = p_weights(r)](std::int64_t k) { return p[k] * (sd[k] + of_all) + model_.u_p * weights.near_zero(p[k]); };
     });
     product(*block_, weights_, block_->head->v_abs, first_);
   }
@@ -48,22 +53,16 @@ double BlockScales::product_error(std::int64_t row) const {
 }
 
 BlockScales::WorstSums BlockScales::worst_sums(std::int64_t row) const {
-  const std::int64_t begin = visible(row).begin, end = visible(row).end;
-  const float *p = p_.data() + row * stride_, *sd = sd_.data() + row * stride_;
-  const auto of_all = static_cast<float>(key_errors(row).of_all);
-  float weighted = 0, squares = 0, keys = 0;
-#pragma omp simd reduction(+ : weighted, squares, keys)
-  for (std::int64_t k = begin; k < end; ++k) {
-    const float error = sd[k] + of_all;
-    weighted += p[k] * error;
-    squares += error * error;
-    keys += p[k];
-  }
+  const LogitSums& of_logits = logit_sums_.data()[row];
+  const double of_all = model_.exp2_error + product_error(row), keys = static_cast<double>(visible(row).size());
   double near_zero = 0;
   const PWeights weights = p_weights(row);
-  for (std::int64_t k = begin; k < end && model_.eta_p > 0; ++k) near_zero += weights.near_zero(p[k]);
-  WorstSums sums{weighted, squares, model_.u_p * near_zero, 0};
-  sums.of_o = sums.weighted - product_error(row) * keys + (model_.denominator_from_rounded_p ? model_.u_p + sums.near_zero : 0);
+  for (std::int64_t at = row * stride_ + visible(row).begin; at < row * stride_ + visible(row).end && model_.eta_p > 0; ++at) {
+    near_zero += weights.near_zero(p_.data()[at]);
+  }
+  WorstSums sums{of_logits.p_sd + of_all * of_logits.p, of_logits.sd_squared + of_all * (2 * of_logits.sd + of_all * keys),
+                 model_.u_p * near_zero, of_logits.p_sd + model_.exp2_error * of_logits.p};
+  if (model_.denominator_from_rounded_p) sums.of_o += model_.u_p + sums.near_zero;
   if (const Sink* sink = this->sink(row)) {
     sums.of_o += sink->p * (sink_sd(*sink) + model_.u_s * std::abs(sink->s) + model_.exp2_error);
   }
