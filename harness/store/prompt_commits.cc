@@ -14,11 +14,11 @@ PromptCommits::~PromptCommits() {
 }
 
 void PromptCommits::added() {
-  uncommitted_ = true;
-  if (std::chrono::steady_clock::now() - last_commit_ >= commit_delay) {
+  const bool first = !std::exchange(uncommitted_, true);
+  if (is_due()) {
     commit();
-  } else {
-    late_.notify_one();
+  } else if (first) {
+    late_.notify_one();  // once a commit: waking the thread takes longer than adding a row
   }
 }
 
@@ -31,8 +31,8 @@ void PromptCommits::commit() {
 void PromptCommits::commit_late_rows(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (late_.wait(lock, stop, [this] { return uncommitted_; })) {
-    late_.wait_until(lock, stop, last_commit_ + commit_delay, [this] { return !uncommitted_; });
-    if (uncommitted_) commit();
+    late_.wait_until(lock, stop, last_commit_ + commit_delay, [] { return false; });
+    if (uncommitted_ && is_due()) commit();
   }
 }
 

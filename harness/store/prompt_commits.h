@@ -30,6 +30,7 @@ class PromptCommits {
   void added();
 
  private:
+  bool is_due() const { return std::chrono::steady_clock::now() - last_commit_ >= commit_delay; }
   void commit();
   void commit_late_rows(const std::stop_token& stop);
 
