@@ -17,6 +17,9 @@ namespace {
 
 constexpr std::size_t batch_rows = 1000;  // of random keys: small batches write the leaves of every index again and again
 constexpr std::chrono::seconds batch_age{2};
+// In one statement. SQLite opens a statement's tables and indices, and the table it makes of a check like status IN ('ok', …), once for all
+// of its rows: one row each took 1.3 times as many instructions.
+constexpr std::size_t statement_rows = 16;
 constexpr std::size_t most_spec_texts = 64;
 
 // Columns that are not part of a row's own description, in the order in which write() binds them.
@@ -65,6 +68,15 @@ void bind_largest_head(SQLite::Statement& statement, int first, const Outcome& o
   statement.bind(first + 2, index % heads);
 }
 
+std::string insert_outcomes_sql(std::size_t rows) {
+  return insert_sql("outcome", joined(outcome_keys, column_names<StoredOutcome>(outcome_columns)), {"case_key", "run_id", "suite"}, true,
+                    rows);
+}
+
+Key build_key(const Outcome& outcome) {
+  return key_of(canonical_text({"build", outcome.c.kernel, outcome.description.build_id, outcome.description.launched}));
+}
+
 Key spec_key(const std::string& spec) { return key_of(canonical_text({"rounding spec", spec})); }
 
 Errors check_ids(std::initializer_list<std::pair<std::string_view, std::string_view>> ids) {
@@ -78,7 +90,7 @@ Errors check_ids(std::initializer_list<std::pair<std::string_view, std::string_v
 }  // namespace
 
 std::string insert_sql(const std::string& table, const std::vector<std::string>& columns, const std::vector<std::string>& unique,
-                       bool replace) {
+                       bool replace, std::size_t rows) {
   std::string updates;
   for (const std::string& column : columns) {
     if (std::find(unique.begin(), unique.end(), column) != unique.end()) continue;
@@ -86,15 +98,16 @@ std::string insert_sql(const std::string& table, const std::vector<std::string>&
   }
   std::string marks = "?";
   for (std::size_t i = 1; i < columns.size(); ++i) marks += ", ?";
-  return fmt::format("INSERT INTO {}({}) VALUES ({}) ON CONFLICT ({}) DO {}", table, fmt::join(columns, ", "), marks,
+  const std::vector<std::string> values(rows, "(" + marks + ")");
+  return fmt::format("INSERT INTO {}({}) VALUES {} ON CONFLICT ({}) DO {}", table, fmt::join(columns, ", "), fmt::join(values, ", "),
                      fmt::join(unique, ", "), replace ? "UPDATE SET " + updates : "NOTHING");
 }
 
 BatchWriter::BatchWriter(SQLite::Database& db, std::filesystem::path path)
     : db_(db),
       path_(std::move(path)),
-      insert_outcome_(db, insert_sql("outcome", joined(outcome_keys, column_names<StoredOutcome>(outcome_columns)),
-                                     {"case_key", "run_id", "suite"}, true)),
+      insert_outcome_(db, insert_outcomes_sql(1)),
+      insert_outcomes_(db, insert_outcomes_sql(statement_rows)),
       insert_diff_(db, insert_sql("diff", joined(diff_keys, column_names<StoredDiff>(diff_columns)),
                                   {"run_id", "suite", "name", "case_a", "case_b"}, true)),
       insert_case_(db,
@@ -105,138 +118,167 @@ BatchWriter::BatchWriter(SQLite::Database& db, std::filesystem::path path)
 Result<void> BatchWriter::add(const std::string& run_id, const StoredOutcome& outcome) {
   const Outcome& o = outcome.outcome;
   Errors errors = check_ids({{"case id", o.case_id}, {"kernel", o.c.kernel}, {"device", o.c.device}, {"suite", o.suite}});
-  const std::string& spec = text_of(o.description.spec);
+  const SpecText& spec = text_of(o.description.spec);
   if (auto error = check_spec(spec, o.case_id)) errors.push_back(std::move(*error));
   if (!errors.empty()) return tl::unexpected(std::move(errors));
-  return keep({run_id, PendingOutcome{outcome, spec}});
+  const auto run = known_run(run_id);
+  if (!run) return tl::unexpected(run.error());
+  outcomes_.push_back({*run, outcome, spec.text, key_of(o.case_id), build_key(o), spec.key,
+                       o.spec_judged == spec.text ? spec.key : spec_key(o.spec_judged)});
+  return flush_if_due();
 }
 
 Result<void> BatchWriter::add(const std::string& run_id, const StoredDiff& diff) {
   const DiffOutcome& d = diff.outcome;
   Errors errors = check_ids({{"case id", d.case_a}, {"case id", d.case_b}, {"diff", d.name}, {"suite", d.suite}});
   if (!errors.empty()) return tl::unexpected(std::move(errors));
-  return keep({run_id, diff});
+  const auto run = known_run(run_id);
+  if (!run) return tl::unexpected(run.error());
+  diffs_.push_back({*run, diff});
+  return flush_if_due();
 }
 
-const std::string& BatchWriter::text_of(const RoundingSpec& declared) {
-  const auto known = std::find_if(spec_texts_.begin(), spec_texts_.end(), [&](const auto& spec) { return spec.first == declared; });
-  if (known != spec_texts_.end()) return known->second;
+const BatchWriter::SpecText& BatchWriter::text_of(const RoundingSpec& declared) {
+  const auto known = std::find_if(spec_texts_.begin(), spec_texts_.end(), [&](const auto& spec) { return spec.declared == declared; });
+  if (known != spec_texts_.end()) return *known;
   if (spec_texts_.size() == most_spec_texts) spec_texts_.clear();
-  return spec_texts_.emplace_back(declared, spec_text(declared)).second;
+  const std::string text = spec_text(declared);
+  return spec_texts_.emplace_back(SpecText{declared, text, spec_key(text)});
 }
 
 // A declared spec with a NaN in it would be stored and never be read again.
-std::optional<Error> BatchWriter::check_spec(const std::string& spec, const std::string& case_id) {
-  if (known_.contains(spec_key(spec))) return std::nullopt;
-  const auto parsed = parse_spec_text(spec);
+std::optional<Error> BatchWriter::check_spec(const SpecText& spec, const std::string& case_id) {
+  if (known_.contains(spec.key)) return std::nullopt;
+  const auto parsed = parse_spec_text(spec.text);
   if (parsed) return std::nullopt;
   return Error{"", 0, fmt::format("case {} declares a rounding spec that cannot be read back: {}", case_id, to_string(parsed.error())),
                "correct the kernel's describe()"};
 }
 
-Result<void> BatchWriter::keep(Pending pending) {
-  if (auto known = check_run(pending.run_id); !known) return known;
-  pending_.push_back(std::move(pending));
-  const bool due = pending_.size() >= batch_rows || std::chrono::steady_clock::now() - last_flush_ >= batch_age;
+Result<void> BatchWriter::flush_if_due() {
+  const bool due = outcomes_.size() + diffs_.size() >= batch_rows || std::chrono::steady_clock::now() - last_flush_ >= batch_age;
   return due ? flush() : Result<void>{};
 }
 
-Result<void> BatchWriter::check_run(const std::string& run_id) {
-  if (arch_of_run_.contains(run_id)) return {};
-  return guarded(path_, "looking up the run", [&]() -> Result<void> {
+Result<const BatchWriter::Run*> BatchWriter::known_run(const std::string& run_id) {
+  if (const auto known = arch_of_run_.find(run_id); known != arch_of_run_.end()) return &*known;
+  return guarded(path_, "looking up the run", [&]() -> Result<const Run*> {
     SQLite::Statement find(db_, "SELECT machine_arch FROM run JOIN machine_class USING (machine_key) WHERE run_id = ?");
     find.bind(1, run_id);
     if (!find.executeStep())
       return fail(error_at(path_, fmt::format("run '{}' was not begun", storable_text(run_id)), "call begin_run first"));
-    arch_of_run_[run_id] = find.getColumn(0).getString();
-    return {};
+    return &*arch_of_run_.emplace(run_id, find.getColumn(0).getString()).first;
   });
 }
 
 Result<void> BatchWriter::flush() {
   last_flush_ = std::chrono::steady_clock::now();
-  if (pending_.empty()) return {};
+  const std::size_t rows = outcomes_.size() + diffs_.size();
+  if (rows == 0) return {};
   if (auto moved = check_in_place(db_, path_); !moved) return moved;
-  Errors refused;
-  const auto write_all = [&]() -> Result<void> {
+  const auto refused = guarded(path_, fmt::format("storing {} rows", rows), [&]() -> Result<Errors> {
     SQLite::Transaction transaction(db_, SQLite::TransactionBehavior::IMMEDIATE);
-    for (const Pending& pending : pending_) {
-      try {
-        std::visit([&](const auto& row) { write(pending.run_id, row); }, pending.row);
-      } catch (const SQLite::Exception& exception) {
-        insert_outcome_.tryReset();
-        insert_diff_.tryReset();
-        if ((exception.getErrorCode() & 0xFF) != SQLITE_CONSTRAINT) throw;
-        refused.push_back(database_error(path_, "storing one row", exception));
-      }
-    }
+    Errors errors = write_all();
     transaction.commit();
-    return {};
-  };
-  if (auto written = guarded(path_, fmt::format("storing {} rows", pending_.size()), write_all); !written) {
+    return errors;
+  });
+  if (!refused) {
     known_.clear();  // rolled back with the rest
-    return written;
+    return tl::unexpected(refused.error());
   }
-  pending_.clear();
-  return refused.empty() ? Result<void>{} : tl::unexpected(std::move(refused));
+  outcomes_.clear();
+  diffs_.clear();
+  return refused->empty() ? Result<void>{} : tl::unexpected(*refused);
+}
+
+// An error if what `write` writes breaks a rule of the schema.
+template <class Write>
+std::optional<Error> BatchWriter::refusal(Write&& write) {
+  try {
+    write();
+    return std::nullopt;
+  } catch (const SQLite::Exception& exception) {
+    for (SQLite::Statement* statement : {&insert_outcome_, &insert_outcomes_, &insert_diff_, &insert_case_, &insert_build_, &insert_spec_})
+      statement->tryReset();
+    if ((exception.getErrorCode() & 0xFF) != SQLITE_CONSTRAINT) throw;
+    return database_error(path_, "storing one row", exception);
+  }
+}
+
+Errors BatchWriter::write_all() {
+  Errors refused;
+  const auto keep = [&](std::optional<Error> error) {
+    if (error) refused.push_back(std::move(*error));
+  };
+  for (std::span<const PendingOutcome> rest(outcomes_); !rest.empty();) {
+    const auto rows = rest.first(std::min(statement_rows, rest.size()));
+    rest = rest.subspan(rows.size());
+    if (rows.size() == statement_rows && !refusal([&] { write(insert_outcomes_, rows); })) continue;
+    for (std::size_t i = 0; i < rows.size(); ++i) keep(refusal([&] { write(insert_outcome_, rows.subspan(i, 1)); }));
+  }
+  for (const PendingDiff& pending : diffs_) keep(refusal([&] { write(pending); }));
+  return refused;
 }
 
 void BatchWriter::write_case(const Key& key, const Outcome& outcome) {
-  if (!is_new(key)) return;
+  if (known_.contains(key)) return;
   bind_key(insert_case_, 1, key);
   insert_case_.bind(2, outcome.case_id);
   Binder binder(insert_case_, 3);
   const Case c{outcome.c.kernel, outcome.c.device, canonical(outcome.c.problem)};  // one id, one row, whoever stores it first
   case_columns(binder, c);
   execute(insert_case_);
+  known_.insert(key);
 }
 
-Key BatchWriter::write_build(const Outcome& outcome) {
-  const Description& description = outcome.description;
-  const Key key = key_of(canonical_text({"build", outcome.c.kernel, description.build_id, description.launched}));
-  if (!is_new(key)) return key;
+void BatchWriter::write_build(const Key& key, const Outcome& outcome) {
+  if (known_.contains(key)) return;
   bind_key(insert_build_, 1, key);
   Binder binder(insert_build_, 2);
   binder("build_kernel", outcome.c.kernel);
-  binder("build_id", description.build_id);
-  binder("launched", description.launched);
+  binder("build_id", outcome.description.build_id);
+  binder("launched", outcome.description.launched);
   execute(insert_build_);
-  return key;
+  known_.insert(key);
 }
 
-Key BatchWriter::write_spec(const std::string& spec) {
-  const Key key = spec_key(spec);
-  if (!is_new(key)) return key;
+void BatchWriter::write_spec(const Key& key, const std::string& spec) {
+  if (known_.contains(key)) return;
   bind_key(insert_spec_, 1, key);
   Binder binder(insert_spec_, 2);
   binder("spec", spec);
   execute(insert_spec_);
-  return key;
+  known_.insert(key);
 }
 
-void BatchWriter::write(const std::string& run_id, const PendingOutcome& pending) {
-  const StoredOutcome& stored = pending.stored;
-  const Outcome& outcome = stored.outcome;
-  const Key case_key = key_of(outcome.case_id);
-  write_case(case_key, outcome);
-  insert_outcome_.bind(1, run_id);
-  bind_key(insert_outcome_, 2, case_key);
-  bind_key(insert_outcome_, 3, write_build(outcome));
-  bind_key(insert_outcome_, 4, write_spec(pending.declared_spec));
-  bind_key(insert_outcome_, 5, write_spec(outcome.spec_judged));
-  insert_outcome_.bind(6, arch_of(outcome, arch_of_run_.at(run_id)));
-  bind_versions(insert_outcome_, 7);
-  bind_largest_head(insert_outcome_, 10, outcome);
-  Binder binder(insert_outcome_, static_cast<int>(outcome_keys.size()) + 1);
-  outcome_columns(binder, stored);
-  execute(insert_outcome_);
+void BatchWriter::write(SQLite::Statement& insert, std::span<const PendingOutcome> rows) {
+  int first = 1;
+  for (const PendingOutcome& pending : rows) {
+    const Outcome& outcome = pending.stored.outcome;
+    write_case(pending.case_key, outcome);
+    write_build(pending.build_key, outcome);
+    write_spec(pending.declared_spec_key, pending.declared_spec);
+    write_spec(pending.judged_spec_key, outcome.spec_judged);
+    insert.bind(first, pending.run->first);
+    bind_key(insert, first + 1, pending.case_key);
+    bind_key(insert, first + 2, pending.build_key);
+    bind_key(insert, first + 3, pending.declared_spec_key);
+    bind_key(insert, first + 4, pending.judged_spec_key);
+    insert.bind(first + 5, arch_of(outcome, pending.run->second));
+    bind_versions(insert, first + 6);
+    bind_largest_head(insert, first + 9, outcome);
+    Binder binder(insert, first + static_cast<int>(outcome_keys.size()));
+    outcome_columns(binder, pending.stored);
+    first = binder.next();
+  }
+  execute(insert);
 }
 
-void BatchWriter::write(const std::string& run_id, const StoredDiff& stored) {
-  insert_diff_.bind(1, run_id);
+void BatchWriter::write(const PendingDiff& pending) {
+  insert_diff_.bind(1, pending.run->first);
   bind_versions(insert_diff_, 2);
   Binder binder(insert_diff_, static_cast<int>(diff_keys.size()) + 1);
-  diff_columns(binder, stored);
+  diff_columns(binder, pending.stored);
   execute(insert_diff_);
 }
 

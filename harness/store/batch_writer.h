@@ -8,10 +8,10 @@
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <set>
+#include <span>
 #include <string>
+#include <unordered_set>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "harness/store/keys.h"
@@ -31,37 +31,49 @@ class BatchWriter {
   Result<void> flush();
 
  private:
+  using Run = std::pair<const std::string, std::string>;  // its id and its machine's architecture
+  struct SpecText {
+    RoundingSpec declared;
+    std::string text;
+    Key key;
+  };
   struct PendingOutcome {
+    const Run* run;
     StoredOutcome stored;
     std::string declared_spec;  // as text
+    Key case_key, build_key, declared_spec_key, judged_spec_key;
   };
-  struct Pending {
-    std::string run_id;
-    std::variant<PendingOutcome, StoredDiff> row;
+  struct PendingDiff {
+    const Run* run;
+    StoredDiff stored;
   };
-  Result<void> keep(Pending pending);
-  Result<void> check_run(const std::string& run_id);
-  const std::string& text_of(const RoundingSpec& declared);
-  std::optional<Error> check_spec(const std::string& spec, const std::string& case_id);
-  void write(const std::string& run_id, const PendingOutcome& pending);
-  void write(const std::string& run_id, const StoredDiff& stored);
-  bool is_new(const Key& key) { return known_.insert(key).second; }
+  Result<void> flush_if_due();
+  Result<const Run*> known_run(const std::string& run_id);
+  const SpecText& text_of(const RoundingSpec& declared);
+  std::optional<Error> check_spec(const SpecText& spec, const std::string& case_id);
+  template <class Write>
+  std::optional<Error> refusal(Write&& write);
+  Errors write_all();
+  void write(SQLite::Statement& insert, std::span<const PendingOutcome> rows);
+  void write(const PendingDiff& pending);
   void write_case(const Key& key, const Outcome& outcome);
-  Key write_build(const Outcome& outcome);
-  Key write_spec(const std::string& spec);
+  void write_build(const Key& key, const Outcome& outcome);
+  void write_spec(const Key& key, const std::string& spec);
 
   SQLite::Database& db_;
   std::filesystem::path path_;
-  SQLite::Statement insert_outcome_, insert_diff_, insert_case_, insert_build_, insert_spec_;
+  SQLite::Statement insert_outcome_, insert_outcomes_, insert_diff_, insert_case_, insert_build_, insert_spec_;
   std::map<std::string, std::string> arch_of_run_;
-  std::set<Key> known_;                                           // dimension rows that are certainly stored
-  std::vector<std::pair<RoundingSpec, std::string>> spec_texts_;  // of the specs declared of late: a night has few
-  std::vector<Pending> pending_;
+  std::unordered_set<Key, KeyHash> known_;  // dimension rows that are certainly stored
+  std::vector<SpecText> spec_texts_;        // of the specs declared of late: a night has few
+  std::vector<PendingOutcome> outcomes_;
+  std::vector<PendingDiff> diffs_;
   std::chrono::steady_clock::time_point last_flush_ = std::chrono::steady_clock::now();
 };
 
-// INSERT of these columns; on a conflict of the `unique` ones the others are replaced, or the row is left alone where `replace` is false.
+// INSERT of `rows` rows of these columns; on a conflict of the `unique` ones the others are replaced, or the row is left alone where
+// `replace` is false.
 std::string insert_sql(const std::string& table, const std::vector<std::string>& columns, const std::vector<std::string>& unique,
-                       bool replace);
+                       bool replace, std::size_t rows = 1);
 
 }  // namespace plumbline

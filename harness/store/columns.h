@@ -88,6 +88,7 @@ class Binder {
   static constexpr bool loading = false;
   explicit Binder(SQLite::Statement& statement, int first = 1) : statement_(statement), index_(first) {}
 
+  int next() const { return index_; }  // of the statement's parameters
   // The columns from here on were measured, or are NULL.
   void measured(bool yes) { measured_ = yes; }
   template <class T>
@@ -104,6 +105,7 @@ class Binder {
 
  private:
   void put(const std::string& text) {
+    if (text.empty()) return statement_.bindNoCopy(index_, "");  // most texts are, and a copy of "" is an allocation too
     is_storable_text(text) ? statement_.bind(index_, text) : statement_.bind(index_, storable_text(text));
   }
   // SQLite would make NaN NULL. +Inf is outside every limit too, and the fault counts tell what it was.

@@ -33,6 +33,7 @@ std::int64_t whole_number(const json& value) {
 }  // namespace
 
 std::string findings_text(const std::vector<Finding>& findings) {
+  if (findings.empty()) return "[]";  // as most are
   json list = json::array();
   for (const Finding& finding : findings) {
     list.push_back({{"statistic", storable_text(finding.statistic)},
@@ -53,6 +54,7 @@ std::vector<Finding> parse_findings(const std::string& text) {
 }
 
 std::string notes_text(const std::vector<std::string>& notes) {
+  if (notes.empty()) return "[]";
   json list = json::array();
   for (const std::string& note : notes) list.push_back(storable_text(note));
   return list.dump();

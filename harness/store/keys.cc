@@ -4,10 +4,17 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "harness/store/store.h"
 
 namespace plumbline {
+
+std::size_t KeyHash::operator()(const Key& key) const {
+  std::size_t first = 0;
+  std::memcpy(&first, key.data(), sizeof first);
+  return first;
+}
 
 Key key_of(std::string_view canonical_text) {
   XXH128_canonical_t canonical;

@@ -11,6 +11,9 @@ namespace plumbline {
 struct MachineClass;
 
 using Key = std::array<unsigned char, 16>;
+struct KeyHash {  // a key is a hash
+  std::size_t operator()(const Key& key) const;
+};
 
 Key key_of(std::string_view canonical_text);
 std::string hex(const Key& key);  // 32 lower-case digits

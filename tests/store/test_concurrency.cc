@@ -81,6 +81,44 @@ TEST_F(Concurrency, RowsAreCommittedPromptly) {
   EXPECT_EQ(value_of(reader->outcomes(run_id)).size(), 2u);
 }
 
+// The schema has no such verdict any more: one row of forty, in the middle of what is stored by one statement.
+TEST_F(Concurrency, ARowThatBreaksARuleIsLeftOutAndNamed) {
+  const auto store = open();
+  const std::string run_id = run_info(1).run_id;
+  value_of(store->begin_run(run_info(1)));
+  raw_sql(path_, "DELETE FROM verdict WHERE verdict = 'fail'");
+  for (int i = 0; i < 40; ++i) {
+    StoredOutcome outcome = i == 20 ? with_verdict(passing(), Verdict::fail) : passing();
+    outcome.outcome.suite = std::to_string(i);
+    value_of(store->add(run_id, outcome));
+  }
+  EXPECT_THAT(error_of(store->flush()), AllOf(HasSubstr(path_.string()), HasSubstr("storing one row: FOREIGN KEY constraint failed")));
+  value_of(store->flush());
+  std::vector<std::string> expected;
+  for (int i = 0; i < 40; ++i) {
+    if (i != 20) expected.push_back(std::to_string(i));
+  }
+  std::vector<std::string> suites;
+  for (const StoredOutcome& stored : value_of(store->outcomes(run_id))) suites.push_back(stored.outcome.suite);
+  EXPECT_EQ(suites, expected) << "the others are stored, in their order";
+}
+
+// Of two outcomes of one case and suite the later one stays, also where one statement stores both.
+TEST_F(Concurrency, ALaterRowOfOneStatementReplacesTheEarlierOne) {
+  const auto store = open();
+  const std::string run_id = run_info(1).run_id;
+  value_of(store->begin_run(run_info(1)));
+  for (int i = 0; i < 40; ++i) {
+    StoredOutcome outcome = passing();
+    outcome.outcome.suite = std::to_string(i % 10);
+    outcome.outcome.wall_ms = i;
+    value_of(store->add(run_id, outcome));
+  }
+  const auto stored = value_of(store->outcomes(run_id));
+  ASSERT_EQ(stored.size(), 10u);
+  for (const StoredOutcome& row : stored) EXPECT_EQ(row.outcome.wall_ms, 30 + std::stoi(row.outcome.suite));
+}
+
 TEST_F(Concurrency, ADeletedFileIsNamed) {
   const auto store = open();
   value_of(store->begin_run(run_info(1)));
