@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Forward only; each step runs in one transaction that also raises user_version. A step is never edited once it has been released.
+// Forward only, in one transaction that also raises user_version. A step is never edited once it has been released.
 struct Migration {
   int version;
   std::string_view sql;
@@ -134,15 +134,21 @@ std::unique_ptr<SQLite::Database> connect_for_reading(const fs::path& path) {
   }
 }
 
+// Statistics that nobody reads take a lock for each allocation and release. Without effect where the process has used SQLite before.
+void stop_counting_memory() {
+  static const int once = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+  static_cast<void>(once);
+}
+
 void migrate(SQLite::Database& db) {
+  if (pragma(db, "user_version") >= schema_version) return;
+  SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
   for (const Migration& migration : migrations) {
-    if (pragma(db, "user_version") >= migration.version) continue;
-    SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
-    if (pragma(db, "user_version") >= migration.version) continue;  // another process was faster
+    if (pragma(db, "user_version") >= migration.version) continue;  // also where another process was faster
     db.exec(std::string(migration.sql));
     db.exec(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", application_id, migration.version));
-    transaction.commit();
   }
+  transaction.commit();
 }
 
 // Changing to WAL takes a lock that SQLite does not wait for in every case when several processes open a new file at once.
@@ -275,6 +281,7 @@ Result<std::unique_ptr<SQLite::Database>> open_copy(const fs::path& given, const
 Result<std::unique_ptr<SQLite::Database>> open_database(const fs::path& given, bool read_only) {
   const fs::path path = fs::absolute(given);  // also keeps SQLite from reading a meaning into "file:" or ":memory:"
   if (auto refused = refuse_file(path, read_only)) return fail(*refused);
+  stop_counting_memory();
   const int writing = SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE | SQLite::OPEN_NOMUTEX;  // one thread at a time drives a Store
   return guarded(path, "opening the database", [&]() -> Result<std::unique_ptr<SQLite::Database>> {
     auto db = read_only ? connect_for_reading(path) : std::make_unique<SQLite::Database>(path.string(), writing, busy_timeout_ms);

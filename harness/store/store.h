@@ -64,7 +64,7 @@ struct StoredInvariance {
 class Store {
  public:
   // Opens or creates. Errors (each leaves the file untouched): not a database, another program's application_id, a newer schema,
-  // no permission, directory missing. Migrates older schemas forward, each step in one transaction.
+  // no permission, directory missing. Migrates older schemas forward, in one transaction.
   static Result<std::unique_ptr<Store>> open(const std::filesystem::path& path, bool read_only = false);
   virtual ~Store() = default;
 
