@@ -123,8 +123,16 @@ Result<void> BatchWriter::add(const std::string& run_id, const StoredOutcome& ou
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   const auto run = known_run(run_id);
   if (!run) return tl::unexpected(run.error());
-  outcomes_.push_back({*run, outcome, spec.text, key_of(o.case_id), build_key(o), spec.key,
-                       o.spec_judged == spec.text ? spec.key : spec_key(o.spec_judged)});
+  if (waiting_ == outcomes_.size()) outcomes_.emplace_back();
+  PendingOutcome& pending = outcomes_[waiting_];
+  pending.run = *run;
+  pending.stored = outcome;
+  pending.declared_spec = spec.text;
+  pending.case_key = key_of(o.case_id);
+  pending.build_key = build_key(o);
+  pending.declared_spec_key = spec.key;
+  pending.judged_spec_key = o.spec_judged == spec.text ? spec.key : spec_key(o.spec_judged);
+  ++waiting_;
   return flush_if_due();
 }
 
@@ -156,7 +164,7 @@ std::optional<Error> BatchWriter::check_spec(const SpecText& spec, const std::st
 }
 
 Result<void> BatchWriter::flush_if_due() {
-  const bool due = outcomes_.size() + diffs_.size() >= batch_rows || std::chrono::steady_clock::now() - last_flush_ >= batch_age;
+  const bool due = waiting_ + diffs_.size() >= batch_rows || std::chrono::steady_clock::now() - last_flush_ >= batch_age;
   return due ? flush() : Result<void>{};
 }
 
@@ -173,7 +181,7 @@ Result<const BatchWriter::Run*> BatchWriter::known_run(const std::string& run_id
 
 Result<void> BatchWriter::flush() {
   last_flush_ = std::chrono::steady_clock::now();
-  const std::size_t rows = outcomes_.size() + diffs_.size();
+  const std::size_t rows = waiting_ + diffs_.size();
   if (rows == 0) return {};
   if (auto moved = check_in_place(db_, path_); !moved) return moved;
   const auto refused = guarded(path_, fmt::format("storing {} rows", rows), [&]() -> Result<Errors> {
@@ -186,7 +194,7 @@ Result<void> BatchWriter::flush() {
     known_.clear();  // rolled back with the rest
     return tl::unexpected(refused.error());
   }
-  outcomes_.clear();
+  waiting_ = 0;
   diffs_.clear();
   return refused->empty() ? Result<void>{} : tl::unexpected(*refused);
 }
@@ -210,7 +218,7 @@ Errors BatchWriter::write_all() {
   const auto keep = [&](std::optional<Error> error) {
     if (error) refused.push_back(std::move(*error));
   };
-  for (std::span<const PendingOutcome> rest(outcomes_); !rest.empty();) {
+  for (std::span<const PendingOutcome> rest(outcomes_.data(), waiting_); !rest.empty();) {
     const auto rows = rest.first(std::min(statement_rows, rest.size()));
     rest = rest.subspan(rows.size());
     if (rows.size() == statement_rows && !refusal([&] { write(insert_outcomes_, rows); })) continue;

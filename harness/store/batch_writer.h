@@ -38,10 +38,10 @@ class BatchWriter {
     Key key;
   };
   struct PendingOutcome {
-    const Run* run;
+    const Run* run = nullptr;
     StoredOutcome stored;
     std::string declared_spec;  // as text
-    Key case_key, build_key, declared_spec_key, judged_spec_key;
+    Key case_key{}, build_key{}, declared_spec_key{}, judged_spec_key{};
   };
   struct PendingDiff {
     const Run* run;
@@ -66,7 +66,8 @@ class BatchWriter {
   std::map<std::string, std::string> arch_of_run_;
   std::unordered_set<Key, KeyHash> known_;  // dimension rows that are certainly stored
   std::vector<SpecText> spec_texts_;        // of the specs declared of late: a night has few
-  std::vector<PendingOutcome> outcomes_;
+  std::vector<PendingOutcome> outcomes_;    // the first `waiting_`; the others keep their memory for what comes
+  std::size_t waiting_ = 0;
   std::vector<PendingDiff> diffs_;
   std::chrono::steady_clock::time_point last_flush_ = std::chrono::steady_clock::now();
 };
