@@ -30,7 +30,7 @@ void PromptCommits::commit() {
 
 void PromptCommits::commit_late_rows(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  while (late_.wait(lock, stop, [this] { return uncommitted_; })) {
+  while (late_.wait(lock, stop, [this] { return uncommitted_; }) && !stop.stop_requested()) {
     late_.wait_until(lock, stop, last_commit_ + commit_delay, [] { return false; });
     if (uncommitted_ && is_due()) commit();
   }
