@@ -2,7 +2,7 @@
 # Speed as ratios within one run (Google Benchmark): the reference against its two dgemm calls, small cases end to end, storing,
 # emulated mma.sync per second against an sgemm of the same shape, the emulator's switches, an emulated forward against cpu/flash, and
 # the memory of a night. Rewrites the table of docs/performance.md, except with options. Exit code 1: a limit is missed.
-#   ci/bench.sh                                   everything (about 6 minutes)
+#   ci/bench.sh                                   everything (about 8 minutes)
 #   ci/bench.sh --benchmark_filter=-nightly       without the night; its row says so
 #   ci/bench.sh [options of Google Benchmark]     for example ci/bench.sh --benchmark_filter=reference; no table
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -14,5 +14,5 @@ bench="$build_directory/bin/plumbline_bench"
 results="$(mktemp)"
 trap 'rm -f "$results"' EXIT
 changes="$(git status --porcelain -uno -- . ':!docs' 2>/dev/null | head -1)"
-"$bench" "$@" --benchmark_out="$results"
+"$bench" "$@" --benchmark_enable_random_interleaving=true --benchmark_out="$results"
 python3 ci/bench_table.py "$results" "$(git rev-parse --short HEAD 2>/dev/null || echo unknown)${changes:+ with changes}"

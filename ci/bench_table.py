@@ -30,9 +30,11 @@ ROWS = [
 
 
 def measured(benchmarks, name, field):
-    """The field of the benchmark of this name (options such as /real_time may follow); None where it did not run, NaN where it failed."""
+    """The field of the benchmark of this name (options such as /real_time may follow), of repeated ones the median; None where it did not
+    run, NaN where it failed."""
     for b in benchmarks:
-        if b["name"] == name or b["name"].startswith((name + "/iterations", name + "/real_time")):
+        of_repeated = b["name"].startswith(name + "/repeats:") and (b.get("aggregate_name") == "median" or b.get("error_occurred"))
+        if b["name"] == name or b["name"].startswith((name + "/iterations", name + "/real_time")) or of_repeated:
             if b.get("error_occurred"):
                 return math.nan
             return b[field] * NANOSECONDS[b["time_unit"]] * 1e-9 if field.endswith("_time") else b[field]
