@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 #include <limits>
-#include <utility>
 
 namespace plumbline {
 namespace {
@@ -71,7 +70,7 @@ void Grouping<Index>::build(std::span<const std::uint64_t> labels, std::int64_t 
 template <class Index>
 void Grouping<Index>::place(std::int64_t first_key, std::int32_t smallest_kept, Cells& cells) {
   const std::size_t labels = group_.size();
-  if (kept_.size() <= labels) kept_.resize(labels + 1);
+  if (kept_.size() < labels) kept_.resize(labels);
   std::uint32_t* kept = kept_.data();
   const Index *sizes = size_.data(), *group_of = group_.data();
   std::size_t keys = 0;

@@ -49,8 +49,8 @@ class Grouping {
   void place(std::int64_t first_key, std::int32_t smallest_kept, Cells& cells);
 };
 
-// Groups equal labels. Cells are ordered by size up to 16 keys, so that loops over their keys are foreseen, those of one size by their
-// first key. Holds its tables between calls.
+// Groups equal labels. Cells are ordered by size, so that loops over their keys are foreseen, and those of one size, or of 16 keys and
+// more, by their first key. Holds its tables between calls.
 class CellBuilder {
  public:
   // labels[i] belongs to key first_key + i.

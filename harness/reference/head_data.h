@@ -55,7 +55,7 @@ struct HeadData {
   const float* tile(std::int64_t j, std::int64_t key) const { return v_tiles.data() + j * keys + key * column_tile; }
 };
 
-// The 2-norm and the 4-norm (sum x^4)^(1/4), rounded up. By Cauchy and Schwarz the root of sum_d (q_d k_d)^2 is at most the product of two
+// The 2-norm, and the 4-norm (sum x^4)^(1/4) rounded up. By Cauchy and Schwarz the root of sum_d (q_d k_d)^2 is at most the product of two
 // 4-norms.
 struct Norms {
   float two = 0, four = 0;

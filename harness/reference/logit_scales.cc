@@ -12,7 +12,7 @@ namespace {
 
 // As negligible_share, where the sizes of the products are bounds, in long rows: 5e-4 of spre.
 constexpr double negligible_bounded_share = 1e-3;
-// Of lse_sigma^2, likewise: half of what the sizes may change of it, 5 % of lse_sigma.
+// Likewise of lse_sigma^2 at its least, (B1^2 - B0^2) / 2 and what else is bounded (docs/judging.md, "What is computed"): 5 % of lse_sigma.
 constexpr double negligible_lse_share = 5e-2;
 
 // Nothing of a hidden key's product may reach the error of its logit.
@@ -91,23 +91,23 @@ LogitSums find_row(const SizesAt sizes, const ErrorsAt errors, KeyRange keys, co
 
 }  // namespace
 
-// Independent (sd_k) and systematic (beta_k) error of the logits from Q K^T and from the argument of exp, in fp32.
-void BlockScales::find_exact_logit_errors() {
+// sum_d (q_d k_d)^2 of all rows and keys.
+void BlockScales::find_products() {
   const HeadData& head = *block_->head;
-  products_bounded_ = false;
+  has_products_ = true;
   q_squared_.resize(static_cast<std::size_t>(rows_ * head.dim_qk));
   std::transform(block_->q.begin(), block_->q.end(), q_squared_.begin(), [](double q) { return static_cast<float>(q * q); });
   const auto rows = static_cast<int>(rows_), keys = static_cast<int>(block_->keys), dims = static_cast<int>(head.dim_qk);
   qk_squared_.resize(static_cast<std::size_t>(rows_ * stride_));
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, keys, dims, 1, q_squared_.data(), dims,
               head.k_squared.data() + block_->first_key * dims, dims, 0, qk_squared_.data(), static_cast<int>(stride_));
-  for (std::int64_t r = 0; r < rows_; ++r) {
-    hide_products(*block_, r, qk_squared_);
-    find_exact_logit_errors(r);
-  }
+  for (std::int64_t r = 0; r < rows_; ++r) hide_products(*block_, r, qk_squared_);
 }
 
+// Independent (sd_k) and systematic (beta_k) error of the logits from Q K^T and from the argument of exp, in fp32.
 void BlockScales::find_exact_logit_errors(std::int64_t row) {
+  if (!has_products_) find_products();
+  is_bounded_[static_cast<std::size_t>(row)] = false;
   const std::int64_t first = row * stride_;
   const ExactErrors errors{LogitError(model_, *block_), qk_squared_.data() + first};
   const auto find = [&](const auto& sizes) {
@@ -131,16 +131,17 @@ bool BlockScales::bound_logit_errors(std::int64_t row) {
   sums = find_row(PlainSizes{block_->s.data() + first}, errors, visible(row), block_->p.data() + first, p_.data() + first,
                   weights_.data() + first, nullptr);
   const float most = sums.most_bias, least = errors.error.least_beta(sums.size);
-  sums.bias = std::max(least, std::min(sums.bias, most));
+  sums.bias = std::max(least, std::min(sums.bias, most));  // as it is but for rounding
   bound_logit_excess(row);
-  const double variance = lse_floor(row) + square(sums.bias);
-  return (square(most) - square(least)) / 2 + sums.variance + logit_excess_.data()[row] <= negligible_lse_share * variance;
+  const double sure = lse_floor(row) + square(least);
+  return (square(most) - square(least)) / 2 + sums.variance + logit_excess_.data()[row] <= negligible_lse_share * sure;
 }
 
 // TL from its largest sd and |v - o|: false where that is not far below TP.
 bool BlockScales::bound_logit_error(std::int64_t row) {
   const LogitSums& sums = logit_sums_.data()[row];
-  const double excess = logit_excess_.data()[row], share = products_bounded_ ? negligible_bounded_share : negligible_share;
+  const double excess = logit_excess_.data()[row],
+               share = is_bounded_[static_cast<std::size_t>(row)] ? negligible_bounded_share : negligible_share;
   const double* p_variance = of(Rounding::p).data() + row * ld_;
   double* result = of(Rounding::logit).data() + row * ld_;
   bool is_negligible = true;
@@ -152,24 +153,23 @@ bool BlockScales::bound_logit_error(std::int64_t row) {
   return is_negligible;
 }
 
-// Rows whose TL no bound replaces.
-std::vector<std::int64_t> BlockScales::rows_with_logit_error() {
-  std::vector<std::int64_t> rows;
-  for (std::int64_t r = 0; r < rows_; ++r) {
-    if (bound_logit_error(r)) continue;
-    if (!products_bounded_) find_logit_excess(r);
-    if (products_bounded_ || !bound_logit_error(r)) rows.push_back(r);
+// Whether no bound replaces TL.
+bool BlockScales::needs_logit_error(std::int64_t row) {
+  if (bound_logit_error(row)) return false;
+  if (is_bounded_[static_cast<std::size_t>(row)]) {
+    find_exact_logit_errors(row);
+    if (bound_logit_error(row)) return false;
   }
-  return rows;
+  find_logit_excess(row);
+  return !bound_logit_error(row);
 }
 
 // TL
 void BlockScales::logit_error() {
   of(Rounding::logit).resize(static_cast<std::size_t>(rows_ * ld_));
-  std::vector<std::int64_t> rows = rows_with_logit_error();
-  if (!rows.empty() && products_bounded_) {
-    find_exact_logit_errors();
-    rows = rows_with_logit_error();
+  std::vector<std::int64_t> rows;
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    if (needs_logit_error(r)) rows.push_back(r);
   }
   if (rows.empty()) return;
   const auto relative_error = [&](std::int64_t r) {
@@ -177,7 +177,7 @@ void BlockScales::logit_error() {
       return p[k] * (sd[k] * scale);
     };
   };
-  set_weights([&](std::int64_t r) { return [error = relative_error(r)](std::int64_t k) { return error(k) * error(k); }; });
+  set_weights(rows, [&](std::int64_t r) { return [error = relative_error(r)](std::int64_t k) { return error(k) * error(k); }; });
   centered_moment_.compute(*block_, weights_, moment_);
   std::vector<std::int64_t> tied;
   for (const std::int64_t r : rows) {

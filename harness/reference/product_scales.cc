@@ -19,14 +19,14 @@ constexpr double least_error = 0x1p-48;
 void BlockScales::p_rounding() {
   const HeadData& head = *block_->head;
   const bool about_o = model_.denominator_from_rounded_p;
-  product(*block_, weights_, head.v_squared, p_squared_moment_);  // find_logit_errors() left p_k^2 there
+  product(*block_, weights_, head.v_squared, p_squared_moment_);  // p_k^2 of add_row(), or of exact logit errors
 
   Buffer<double>& result = of(Rounding::p);
   const double unit_squared = square(model_.u_p);
   if (!about_o && model_.eta_p == 0) {
     for (std::size_t i = 0; i < result.size(); ++i) result[i] = unit_squared * kappa * p_squared_moment_[i];
   } else {
-    set_weights([&](std::int64_t r) {
+    set_weights(std::views::iota(std::int64_t{0}, rows_), [&](std::int64_t r) {
       return [p = block_->p.data() + r * stride_, weights = p_weights(r)](std::int64_t k) { return weights.independent(p[k]); };
     });
     if (about_o) {
@@ -42,7 +42,7 @@ void BlockScales::p_rounding() {
     if (p_cells(r).empty()) continue;
     tied.push_back(r);
     if (model_.eta_p == 0) {
-      tied_unit_.data()[r] = unit_squared * kappa_coherent;  // the weights are P, as find_p_cells() left them
+      tied_unit_.data()[r] = unit_squared * kappa_coherent;  // the weights are P, as bound_logit_excess() left them
     } else {
       set_tied_weights(r, unit_squared,
                        [p = p_.data() + r * stride_, weights = p_weights(r)](std::int64_t k) { return weights.coherent(p[k]); });

@@ -17,7 +17,7 @@
 
 namespace plumbline {
 
-inline constexpr int reference_version = 2;
+inline constexpr int reference_version = 3;
 
 // The stored inputs a kernel saw. Scales, slopes and sinks are side_inputs(problem).
 struct InputView {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <vector>
 
@@ -31,10 +32,12 @@ struct PWeights {
 inline constexpr float negligible_weight = 1e-30F;
 // Of a variance: 2.5e-5 of sigma. A bound that adds no more than this to TP stands for the term that it bounds.
 inline constexpr double negligible_share = 5e-5;
-// From this number of visible keys on, R_j, the worst case and sizes of the products q_d k_d are bounds, too.
+// From this number of visible keys on, the worst case is a bound of itself, sizes of the products q_d k_d may be bounds, and R_j in the
+// place of its own may change more.
 inline constexpr std::int64_t long_row = 1024;
 
-// Of one row's logit errors, in fp32: sums over its keys, or bounds of them.
+// Of one row's logit errors, in fp32: sums over its keys. Where no products were formed: upper bounds, but for `bias`, which is a guess
+// between its bounds.
 struct LogitSums {
   float bias = 0, most_bias = 0, size = 0;        // sum p_k beta_k, its upper bound, sum p_k x_k
   float variance = 0, largest = 0;                // sum p_k^2 sd_k^2, max sd_k
@@ -65,7 +68,7 @@ class BlockScales {
 
  private:
   void set_shape(const RowBlock& block);
-  void find_exact_logit_errors();
+  void find_products();
   void find_exact_logit_errors(std::int64_t row);
   bool bound_logit_errors(std::int64_t row);
   void find_p_cells(std::int64_t row);
@@ -75,7 +78,7 @@ class BlockScales {
   void find_phases(std::int64_t row, const Sink* sink);
   void p_rounding();
   bool bound_logit_error(std::int64_t row);
-  std::vector<std::int64_t> rows_with_logit_error();
+  bool needs_logit_error(std::int64_t row);
   void logit_error();
   bool cell_excess_is_negligible(std::int64_t row) const;
   void find_logit_excess(std::int64_t row);
@@ -109,14 +112,13 @@ class BlockScales {
   template <class Label>
   void build_cells(std::int64_t row, KeepCells keep, Cells& cells, Label label, std::optional<std::uint64_t> of_sink = std::nullopt);
 
-  // weights_[r, k] = weight(r)(k) for visible keys, else 0
-  template <class Weight>
-  void set_weights(Weight weight) {
-    for (std::int64_t r = 0; r < rows_; ++r) {
+  // weights_[r, k] = weight(r)(k) for visible keys of those rows, else 0
+  template <class Rows, class Weight>
+  void set_weights(const Rows& rows, Weight weight) {
+    std::fill_n(weights_.begin(), rows_ * stride_, 0.0F);
+    for (const std::int64_t r : rows) {
       const auto [begin, end] = visible(r);
       float* row = weights_.data() + r * stride_;
-      std::fill(row, row + begin, 0.0F);
-      std::fill(row + end, row + stride_, 0.0F);
       const auto of_key = weight(r);
       for (std::int64_t k = begin; k < end; ++k) {
         const auto w = static_cast<float>(of_key(k));
@@ -150,6 +152,7 @@ class BlockScales {
   void add_cell_excess(std::span<const std::int64_t> rows, bool about_o, Rounding rounding);
   Buffer<double>& of(Rounding rounding) { return variance_[static_cast<std::size_t>(rounding)]; }
   KeyRange visible(std::int64_t row) const { return block_->keys_of(row); }
+  bool is_long(std::int64_t row) const { return block_->count(row) >= long_row && block_->head->finite; }
   bool has_tanh_error() const { return model_.tanh_error > 0 && !block_->shapes.empty() && block_->shapes.front().cap > 0; }
   const Sink* sink(std::int64_t row) const { return block_->sinks.empty() ? nullptr : &block_->sinks[static_cast<std::size_t>(row)]; }
   std::int64_t sink_key() const { return block_->sinks.empty() ? -1 : stride_; }  // its index among the row's weights
@@ -166,7 +169,8 @@ class BlockScales {
 
   // Per row and key, [R, stride]: p_k, the standard deviation sd_k of the logit, weights of the sum at hand.
   Weights p_, sd_, weights_;
-  bool products_bounded_ = false;         // logit_sums_ are bounds: qk_squared_ and sd_ are not at hand
+  std::vector<bool> is_bounded_;          // [R] logit_sums_ hold bounds: sd_ is not at hand
+  bool has_products_ = false;             // qk_squared_ is
   Buffer<float> q_squared_, qk_squared_;  // [R, dim_qk]; sum_d (q_d k_kd)^2, [R, stride]
   std::vector<LogitSums> logit_sums_;     // [R]
   std::vector<double> logit_excess_;      // [R] excess of the cells of P over p_k sd_k, or a bound of it

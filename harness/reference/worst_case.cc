@@ -25,10 +25,12 @@ void BlockScales::add_rounding_of_logits() {
 // Every rounding at its largest and all of one sign, |v - o| <= |v| + |o|. Logit errors enter with their standard deviation.
 void BlockScales::find_worst_case() {
   if (model_.u_s > 0 || has_tanh_error()) add_rounding_of_logits();
-  bool has_short_rows = false;
-  for (std::int64_t r = 0; r < rows_; ++r) has_short_rows |= block_->count(r) < long_row;
-  if (has_short_rows) {
-    set_weights([&](std::int64_t r) {
+  std::vector<std::int64_t> short_rows;
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    if (!is_long(r)) short_rows.push_back(r);
+  }
+  if (!short_rows.empty()) {
+    set_weights(short_rows, [&](std::int64_t r) {
       return [this, p = block_->p.data() + r * stride_, sd = sd_.data() + r * stride_, of_all = model_.exp2_error + product_error(r),
               weights = p_weights(r)](std::int64_t k) { return p[k] * (sd[k] + of_all) + model_.u_p * weights.near_zero(p[k]); };
     });
@@ -38,7 +40,7 @@ void BlockScales::find_worst_case() {
     const WorstSums sums = worst_sums(r);
     for (std::int64_t j = 0; j < columns_; ++j) {
       const std::int64_t at = r * ld_ + j;
-      const double products = block_->count(r) < long_row ? first_.data()[at] : bound_of_products(sums, at, j);
+      const double products = is_long(r) ? bound_of_products(sums, at, j) : first_.data()[at];
       worst_case_.data()[at] = products + std::abs(o(r, j)) * sums.of_o + model_.eta_split / block_->head->v_unit;
     }
   }
