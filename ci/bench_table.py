@@ -30,10 +30,10 @@ ROWS = [
 
 
 def measured(benchmarks, name, field):
-    """The field of the benchmark of this name (options such as /real_time may follow), of repeated ones the median; None where it did not
+    """The field of the benchmark of this name (options such as /real_time may follow), of repeated ones that of the fastest; None where it did not
     run, NaN where it failed."""
     for b in benchmarks:
-        of_repeated = b["name"].startswith(name + "/repeats:") and (b.get("aggregate_name") == "median" or b.get("error_occurred"))
+        of_repeated = b["name"].startswith(name + "/repeats:") and (b.get("aggregate_name") == "fastest" or b.get("error_occurred"))
         if b["name"] == name or b["name"].startswith((name + "/iterations", name + "/real_time")) or of_repeated:
             if b.get("error_occurred"):
                 return math.nan
