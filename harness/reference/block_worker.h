@@ -15,7 +15,7 @@ struct BlockWorker {
   SuiteScores scores;
   Buffer<double> sigma_squared;  // [R, dim_vo]
 
-  // Block and scales of rows that share K and V; of scores all that needs no sigma.
+  // Block and scales of rows that share K and V; of scores all that needs no sigma. `head` must outlive their use.
   void compute(const Question& question, const HeadData& head, std::span<const RowId> ids, bool suite_scores);
 };
 

@@ -8,8 +8,8 @@
 namespace plumbline {
 namespace {
 
-// Labels that span less than this many times their number are numbers of groups themselves: to pass over all numbers then costs less than
-// to look each label up.
+// Labels that span less than this many times their number are numbers of groups themselves: to clear tables of all numbers then costs less
+// than to look each label up.
 constexpr std::uint64_t span_per_label = 8;
 
 }  // namespace

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
-#include <ranges>
 
 namespace plumbline {
 namespace {
@@ -135,9 +133,9 @@ void truncate_all(const RowBlock& block, std::int64_t row, const Buffer<float>& 
   }
 }
 
-template <Visit visit, class Keys>
-void visit_keys(const RowBlock& block, std::int64_t row, const float* weights, const Buffer<float>& range, float f, const Keys& keys,
-                TruncationSums& sums) {
+template <Visit visit>
+void visit_keys(const RowBlock& block, std::int64_t row, const float* weights, const Buffer<float>& range, float f,
+                std::span<const std::int64_t> keys, TruncationSums& sums) {
   const std::int64_t ld = block.head->ld;
   for (std::int64_t at = row * ld, j = 0; j < ld; at += column_tile, j += column_tile) {
     const float* v = block.head->tile(j, block.first_key);
@@ -161,7 +159,7 @@ void truncation_sums(const RowBlock& block, const Buffer<float>& p, const Buffer
   const HeadData& head = *block.head;
   for (auto* sum : {&sums.signed_sum, &sums.square_sum}) sum->resize(static_cast<std::size_t>(block.rows * head.ld));
   sums.small_keys.resize(static_cast<std::size_t>(block.rows));
-  std::vector<std::int64_t> small_keys;
+  std::vector<std::int64_t> visited;
   for (const std::int64_t r : rows) {
     const KeyRange seen = block.keys_of(r);
     const float* weights = p.data() + r * block.stride;
@@ -171,14 +169,12 @@ void truncation_sums(const RowBlock& block, const Buffer<float>& p, const Buffer
     sums.small_keys[static_cast<std::size_t>(r)] = count;
     truncate_all(block, r, range, f, sums);
     if (count == 0 || !small_keys_matter(r)) continue;
-    const auto keys = std::views::iota(seen.begin, seen.end);
-    if (2 * count > seen.size()) {
-      visit_keys<Visit::add>(block, r, weights, range, f, keys, sums);
-    } else {
-      small_keys.clear();
-      std::ranges::copy_if(keys, std::back_inserter(small_keys), is_small);
-      visit_keys<Visit::correct>(block, r, weights, range, f, small_keys, sums);
+    const bool visit_all = 2 * count > seen.size();
+    visited.clear();
+    for (std::int64_t k = seen.begin; k < seen.end; ++k) {
+      if (visit_all || is_small(k)) visited.push_back(k);
     }
+    (visit_all ? visit_keys<Visit::add> : visit_keys<Visit::correct>)(block, r, weights, range, f, visited, sums);
   }
 }
 

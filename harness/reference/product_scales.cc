@@ -1,6 +1,7 @@
 // What the products of P and V, and their sums, do to O. docs/judging.md, TP, TA and TR.
 #include <cmath>
 #include <functional>
+#include <numeric>
 
 #include "harness/reference/scales.h"
 
@@ -26,7 +27,9 @@ void BlockScales::p_rounding() {
   if (!about_o && model_.eta_p == 0) {
     for (std::size_t i = 0; i < result.size(); ++i) result[i] = unit_squared * kappa * p_squared_moment_[i];
   } else {
-    set_weights(std::views::iota(std::int64_t{0}, rows_), [&](std::int64_t r) {
+    std::vector<std::int64_t> all(static_cast<std::size_t>(rows_));
+    std::iota(all.begin(), all.end(), 0);
+    set_weights(all, [&](std::int64_t r) {
       return [p = block_->p.data() + r * stride_, weights = p_weights(r)](std::int64_t k) { return weights.independent(p[k]); };
     });
     if (about_o) {
@@ -78,14 +81,13 @@ void BlockScales::find_truncation(std::span<const std::int64_t> rows) {
 
 // Whether TA stays near that of t = f R_j for all keys, with t of small keys anywhere between that and 0.
 bool BlockScales::small_keys_are_negligible(std::int64_t row) const {
-  const double step_loss = model_.pv.steps(block_->count(row)) * model_.pv.f_out;
+  const double loss = step_loss(row);
   const auto small_keys = static_cast<double>(truncation_.small_keys.data()[row]);
   const double* p_variance = variance_[static_cast<std::size_t>(Rounding::p)].data() + row * ld_;
   for (std::int64_t j = 0; j < columns_; ++j) {
     const std::int64_t at = row * ld_ + j;
-    const double range = range_.data()[at], largest_t = model_.pv.f * range;
-    const double drift = (std::abs(truncation_.signed_sum.data()[at]) + step_loss * range) / 6, shift = small_keys * largest_t / 6;
-    const double change = shift * (2 * drift + shift) + small_keys * square(largest_t) / 6;
+    const double largest_t = model_.pv.f * range_.data()[at], shift = small_keys * largest_t / 6;
+    const double change = shift * (2 * drift(at, loss) + shift) + small_keys * square(largest_t) / 6;
     if (!(change <= negligible_share * p_variance[j])) return false;
   }
   return true;
@@ -98,18 +100,17 @@ bool BlockScales::range_bounds_suffice(std::int64_t row, bool truncation) const 
   const double share = block_->count(row) < long_row ? negligible_share : negligible_range_share;
   const AccumulationModel& pv = model_.pv;
   const double n = static_cast<double>(block_->count(row)), tied_keys = static_cast<double>(p_cells(row).keys.size());
-  const double weight = square(0.3 * pv.u * tied_keys) + kappa * square(model_.u_split),
-               step_loss = pv.steps(block_->count(row)) * pv.f_out;
+  const double weight = square(0.3 * pv.u * tied_keys) + kappa * square(model_.u_split), loss = step_loss(row);
   const double* p_variance = variance_[static_cast<std::size_t>(Rounding::p)].data() + row * ld_;
   for (std::int64_t j = 0; j < columns_; ++j) {
     const double range = range_.data()[row * ld_ + j], high = block_->prefixes.range(row, j), low = block_->prefixes.edge_range(row, j);
     const double squares = (square(high) - square(low)) / 2;
     double change = weight * squares;
     if (truncation && pv.toward_zero) {
-      const double signed_sum = std::abs(truncation_.signed_sum.data()[row * ld_ + j]), drift = (signed_sum + step_loss * range) / 6;
+      const double signed_sum = std::abs(truncation_.signed_sum.data()[row * ld_ + j]);
       const double small = 2 * pv.f * static_cast<double>(truncation_.small_keys.data()[row]);
-      const double shift = std::max(high - range, range - low) * (signed_sum / range + small + step_loss) / 6;
-      change += shift * (2 * drift + shift) + n * square(pv.f) * squares / 6;
+      const double shift = std::max(high - range, range - low) * (signed_sum / range + small + loss) / 6;
+      change += shift * (2 * drift(row * ld_ + j, loss) + shift) + n * square(pv.f) * squares / 6;
     }
     if (!(change <= share * p_variance[j])) return false;
   }
@@ -122,7 +123,7 @@ void BlockScales::accumulation() {
   for (std::int64_t r = 0; r < rows_; ++r) {
     const auto n = static_cast<double>(block_->count(r));
     const auto tied_keys = static_cast<double>(p_cells(r).keys.size());
-    const double step_loss = pv.steps(block_->count(r)) * pv.f_out;
+    const double loss = step_loss(r);
     double* result = of(Rounding::accumulation).data() + r * ld_;
     for (std::int64_t j = 0; j < columns_; ++j) {
       const std::int64_t at = r * ld_ + j;
@@ -131,8 +132,7 @@ void BlockScales::accumulation() {
                   square(0.3 * pv.u * tied_keys * range) + square(least_error);
       if (block_->head->scaled_outside) result[j] += square(u32 * o(r, j));
       if (!pv.toward_zero) continue;
-      const double drift = (std::abs(truncation_.signed_sum.data()[at]) + step_loss * range) / 6;
-      result[j] += square(drift) + truncation_.square_sum.data()[at] / 6.0;
+      result[j] += square(drift(at, loss)) + truncation_.square_sum.data()[at] / 6.0;
     }
   }
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <ranges>
 #include <span>
 #include <vector>
 
@@ -32,8 +31,8 @@ struct PWeights {
 inline constexpr float negligible_weight = 1e-30F;
 // Of a variance: 2.5e-5 of sigma. A bound that adds no more than this to TP stands for the term that it bounds.
 inline constexpr double negligible_share = 5e-5;
-// From this number of visible keys on, the worst case is a bound of itself, sizes of the products q_d k_d may be bounds, and R_j in the
-// place of its own may change more.
+// From this number of visible keys on, the worst case and the sizes of the products q_d k_d may be bounds, and those of R_j may move spre
+// by more.
 inline constexpr std::int64_t long_row = 1024;
 
 // Of one row's logit errors, in fp32: sums over its keys. Where no products were formed: upper bounds, but for `bias`, which is a guess
@@ -89,6 +88,11 @@ class BlockScales {
   void find_ranges();
   void find_truncation(std::span<const std::int64_t> rows);
   bool small_keys_are_negligible(std::int64_t row) const;
+  // What truncated sums lose in a row, of R_j: f_out for every step; and TA's systematic part at an element, from it and truncation_.
+  double step_loss(std::int64_t row) const { return model_.pv.steps(block_->count(row)) * model_.pv.f_out; }
+  double drift(std::int64_t at, double step_loss) const {
+    return (std::abs(truncation_.signed_sum.data()[at]) + step_loss * range_.data()[at]) / 6;
+  }
   bool range_bounds_suffice(std::int64_t row, bool truncation) const;
   void accumulation();
   void split_partials();
@@ -113,8 +117,8 @@ class BlockScales {
   void build_cells(std::int64_t row, KeepCells keep, Cells& cells, Label label, std::optional<std::uint64_t> of_sink = std::nullopt);
 
   // weights_[r, k] = weight(r)(k) for visible keys of those rows, else 0
-  template <class Rows, class Weight>
-  void set_weights(const Rows& rows, Weight weight) {
+  template <class Weight>
+  void set_weights(std::span<const std::int64_t> rows, Weight weight) {
     std::fill_n(weights_.begin(), rows_ * stride_, 0.0F);
     for (const std::int64_t r : rows) {
       const auto [begin, end] = visible(r);

@@ -48,9 +48,8 @@ void BlockScales::find_worst_case() {
 
 // The relative error that each product of P and V may have, but for the logit's.
 double BlockScales::product_error(std::int64_t row) const {
-  const auto n = block_->count(row);
-  const double truncation = model_.pv.toward_zero ? model_.pv.steps(n) * model_.pv.f_out : 0;
-  return model_.u_p + model_.pv.u * std::sqrt(static_cast<double>(n)) + truncation + model_.u_split +
+  const double truncation = model_.pv.toward_zero ? step_loss(row) : 0;
+  return model_.u_p + model_.pv.u * std::sqrt(static_cast<double>(block_->count(row))) + truncation + model_.u_split +
          (block_->head->scaled_outside ? u32 : 0);
 }
 
