@@ -19,8 +19,6 @@ struct BlockWorker {
   void compute(const Question& question, const HeadData& head, std::span<const RowId> ids, bool suite_scores);
 };
 
-// Keys of the rows' own sample that any of them sees.
-KeyRange visible_union(const Geometry& geometry, std::span<const RowId> rows);
 // K and V of one row with visible keys; nothing of keys that it does not see.
 HeadData gather_for_row(const Question& question, RowId row);
 // ulp of the output at o. A hair above |o|: where o is a power of two, noise of fp64 must not halve it.

@@ -1,30 +1,19 @@
 // K and V of one (sample, key head), gathered once from whatever layout they lie in, in the forms that the products need.
 #pragma once
 
-#include <tbb/cache_aligned_allocator.h>
-
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "harness/problem/geometry.h"
+#include "harness/reference/bf16_product.h"
 #include "harness/reference/question.h"
 
 namespace plumbline {
 
-#ifdef __SANITIZE_THREAD__
-// oneTBB's allocator, which is not instrumented, hands memory from one thread to another unseen: every element would be a race.
-template <class T>
-using Buffer = std::vector<T>;
-#else
-template <class T>
-using Buffer = std::vector<T, tbb::cache_aligned_allocator<T> >;
-#endif
-
 // Row stride of float matrices over columns: a multiple of this, padded with zeros.
 inline constexpr std::int64_t column_tile = 32;
-inline std::int64_t round_up(std::int64_t value, std::int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 inline constexpr std::int64_t chunk_keys = 64;
 
@@ -51,6 +40,9 @@ struct HeadData {
   // For bounds of prefix sums, over chunks of `chunk_keys` keys, chunk 0 beginning at key 0:
   Buffer<float> edge_norm;  // [chunks + 1, ld] at the edge before a chunk: half the larger 2-norm of the chunks beside it
 
+  // For the suite scores of long rows; empty where round_for_scores() was not called.
+  Bf16Matrix v_transposed;  // V / v_unit, [dim_vo, N]
+
   // V from this key on, in the columns from j, a multiple of column_tile, on: row stride column_tile.
   const float* tile(std::int64_t j, std::int64_t key) const { return v_tiles.data() + j * keys + key * column_tile; }
 };
@@ -65,5 +57,6 @@ Norms norms(std::span<const double> x);
 // `only_row`: V is 0 where that row does not see a key.
 HeadData gather_head(const Question& question, std::int64_t sample, std::int64_t head_kv, KeyRange keys,
                      std::optional<std::int64_t> only_row = std::nullopt);
+void round_for_scores(HeadData& head);
 
 }  // namespace plumbline

@@ -46,7 +46,7 @@ struct ShapedSizes {
 struct ExactErrors {
   LogitError error;
   const float* products;
-  static constexpr bool keep_sd = true;
+  static constexpr bool are_bounds = false;
   float norm(std::int64_t k) const { return error.norm(products[k]); }
   float beta(float x, float slope, float norm) const { return error.beta(x, slope, norm); }
   float typical_beta(std::int64_t, float, float beta) const { return beta; }
@@ -55,7 +55,7 @@ struct LargestErrors {
   LogitError error;
   const float *k_norm, *k_four_norm;
   float q_norm, q_four_norm;  // times scale; the first over sqrt(d), too: as if q_d^2 and k_d^2 had nothing to do with each other
-  static constexpr bool keep_sd = false;
+  static constexpr bool are_bounds = true;
   float norm(std::int64_t k) const { return q_four_norm * k_four_norm[k]; }
   float beta(float x, float, float norm) const { return error.most_beta(x, norm); }
   float typical_beta(std::int64_t k, float x, float) const { return error.beta(x, 1, q_norm * k_norm[k]); }
@@ -74,10 +74,12 @@ LogitSums find_row(const SizesAt sizes, const ErrorsAt errors, KeyRange keys, co
     const float weight = exact < negligible_weight ? 0.0F : exact, squared = weight * weight;
     p32[k] = weight;
     p_squared[k] = squared < negligible_weight ? 0.0F : squared;
-    if constexpr (ErrorsAt::keep_sd) sd[k] = total;
+    if constexpr (!ErrorsAt::are_bounds) sd[k] = total;
     bias += weight * errors.typical_beta(k, x, beta);
-    most_bias += weight * beta;
-    size += weight * x;
+    if constexpr (ErrorsAt::are_bounds) {
+      most_bias += weight * beta;
+      size += weight * x;
+    }
     const float weighted = weight * total;
     variance += weighted * weighted;
     largest = std::max(largest, total);
@@ -86,7 +88,7 @@ LogitSums find_row(const SizesAt sizes, const ErrorsAt errors, KeyRange keys, co
     sd_sum += total;
     sd_squared += total * total;
   }
-  return {bias, most_bias, size, variance, largest, p_sum, p_sd, sd_sum, sd_squared};
+  return {bias, variance, largest, p_sum, p_sd, sd_sum, sd_squared, ErrorsAt::are_bounds, most_bias, size};
 }
 
 }  // namespace
@@ -107,7 +109,6 @@ void BlockScales::find_products() {
 // Independent (sd_k) and systematic (beta_k) error of the logits from Q K^T and from the argument of exp, in fp32.
 void BlockScales::find_exact_logit_errors(std::int64_t row) {
   if (!has_products_) find_products();
-  is_bounded_[static_cast<std::size_t>(row)] = false;
   const std::int64_t first = row * stride_;
   const ExactErrors errors{LogitError(model_, *block_), qk_squared_.data() + first};
   const auto find = [&](const auto& sizes) {
@@ -118,8 +119,8 @@ void BlockScales::find_exact_logit_errors(std::int64_t row) {
 }
 
 // Without the products: upper bounds of sd_k and of what is made of them, and the mean bias from what the norms of q and k let expect.
-// False where any products that have these norms would move lse_sigma.
-bool BlockScales::bound_logit_errors(std::int64_t row) {
+// No bounds where any products that have these norms would move lse_sigma.
+void BlockScales::bound_logit_errors(std::int64_t row) {
   const HeadData& head = *block_->head;
   const std::int64_t first = row * stride_;
   const auto dims = static_cast<std::size_t>(head.dim_qk);
@@ -134,14 +135,13 @@ bool BlockScales::bound_logit_errors(std::int64_t row) {
   sums.bias = std::max(least, std::min(sums.bias, most));  // as it is but for rounding
   bound_logit_excess(row);
   const double sure = lse_floor(row) + square(least);
-  return (square(most) - square(least)) / 2 + sums.variance + logit_excess_.data()[row] <= negligible_lse_share * sure;
+  sums.are_bounds = (square(most) - square(least)) / 2 + sums.variance + logit_excess_.data()[row] <= negligible_lse_share * sure;
 }
 
 // TL from its largest sd and |v - o|: false where that is not far below TP.
 bool BlockScales::bound_logit_error(std::int64_t row) {
   const LogitSums& sums = logit_sums_.data()[row];
-  const double excess = logit_excess_.data()[row],
-               share = is_bounded_[static_cast<std::size_t>(row)] ? negligible_bounded_share : negligible_share;
+  const double excess = logit_excess_.data()[row], share = sums.are_bounds ? negligible_bounded_share : negligible_share;
   const double* p_variance = of(Rounding::p).data() + row * ld_;
   double* result = of(Rounding::logit).data() + row * ld_;
   bool is_negligible = true;
@@ -156,7 +156,7 @@ bool BlockScales::bound_logit_error(std::int64_t row) {
 // Whether no bound replaces TL.
 bool BlockScales::needs_logit_error(std::int64_t row) {
   if (bound_logit_error(row)) return false;
-  if (is_bounded_[static_cast<std::size_t>(row)]) {
+  if (logit_sums_.data()[row].are_bounds) {
     find_exact_logit_errors(row);
     if (bound_logit_error(row)) return false;
   }

@@ -65,9 +65,9 @@ void BlockScales::lse_error(std::int64_t row) {
 
   double variance = lse_floor(row) + square(parts.mean_bias);
   if (p == block_->p.data() + row * stride_) {
-    const bool is_bounded = is_bounded_[static_cast<std::size_t>(row)];
-    if (!is_bounded && !(logit_excess_.data()[row] <= negligible_share * variance)) find_logit_excess(row);
-    variance += logit_sums_.data()[row].variance + logit_excess_.data()[row];
+    const LogitSums& sums = logit_sums_.data()[row];
+    if (!sums.are_bounds && !(logit_excess_.data()[row] <= negligible_share * variance)) find_logit_excess(row);
+    variance += sums.variance + logit_excess_.data()[row];
   } else {
     set_row_weights(row, [=](std::int64_t k) { return p[k] * sd[k]; });
     variance += sum_of_squares(row) + cell_sums(p_cells(row), row_weights_.data()).excess();

@@ -23,6 +23,16 @@ constexpr std::int64_t most_rows = 128, fewest_rows = 16, most_elements = 1 << 1
 // Multiply-adds from which threads share the work; fewer are done in the time that waking one takes.
 constexpr double least_shared_cost = 1e6;
 
+// Keys of the rows' own sample that any of them sees.
+KeyRange visible_union(const Geometry& geometry, std::span<const RowId> rows) {
+  KeyRange all{std::numeric_limits<std::int64_t>::max(), 0};
+  for (const RowId& id : rows) {
+    const KeyRange seen = geometry.visible_keys(id.sample, id.row);
+    all = {std::min(all.begin, seen.begin), std::max(all.end, seen.end)};
+  }
+  return all;
+}
+
 // Rows (indices into the selection) of one (sample, key head), cut into blocks.
 struct HeadPlan {
   std::int64_t sample = 0, head_kv = 0;
@@ -84,7 +94,9 @@ class Computation {
     return plans;
   }
 
-  // A block's products run over the union of what its rows see; rows that see little of it start a block of their own.
+  bool is_long(std::size_t row) const { return result_.visible[row] >= long_row; }
+
+  // A block's products run over the union of what its rows see; rows that see little of it start a block of their own, and so do long ones.
   void cut_blocks(HeadPlan& plan, bool one_row_each) const {
     std::size_t begin = 0;
     KeyRange all;
@@ -95,7 +107,8 @@ class Computation {
       const KeyRange joined = i == begin ? seen : KeyRange{std::min(all.begin, seen.begin), std::max(all.end, seen.end)};
       const std::int64_t limit = std::clamp(most_elements / joined.size(), fewest_rows, most_rows);
       const bool wide = joined.size() > 2 * std::max(largest, seen.size()) + most_rows;
-      if (i > begin && (one_row_each || wide || static_cast<std::int64_t>(i - begin) >= limit)) {
+      const bool unlike = wide || is_long(plan.rows[i]) != is_long(plan.rows[begin]);
+      if (i > begin && (one_row_each || unlike || static_cast<std::int64_t>(i - begin) >= limit)) {
         plan.blocks.emplace_back(begin, i);
         begin = i;
         all = seen;
@@ -111,7 +124,9 @@ class Computation {
   void run_head(HeadPlan& plan) {
     std::vector<RowId> ids;
     for (const std::size_t i : plan.rows) ids.push_back(result_.selection.rows[i]);
-    const HeadData head = gather_head(question_, plan.sample, plan.head_kv, visible_union(geometry_, ids));
+    HeadData head = gather_head(question_, plan.sample, plan.head_kv, visible_union(geometry_, ids));
+    const bool any_long = std::any_of(plan.rows.begin(), plan.rows.end(), [&](std::size_t row) { return is_long(row); });
+    if (options_.suite_scores && any_long) round_for_scores(head);
     cut_blocks(plan, !head.finite);
     // Isolated: a thread that waits here must not start another head and gather its K and V, too.
     tbb::this_task_arena::isolate([&] {
@@ -175,15 +190,6 @@ class Computation {
 };
 
 }  // namespace
-
-KeyRange visible_union(const Geometry& geometry, std::span<const RowId> rows) {
-  KeyRange all{std::numeric_limits<std::int64_t>::max(), 0};
-  for (const RowId& id : rows) {
-    const KeyRange seen = geometry.visible_keys(id.sample, id.row);
-    all = {std::min(all.begin, seen.begin), std::max(all.end, seen.end)};
-  }
-  return all;
-}
 
 void BlockWorker::compute(const Question& question, const HeadData& head, std::span<const RowId> ids, bool suite_scores) {
   block.start(question, head, ids);

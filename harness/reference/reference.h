@@ -17,7 +17,7 @@
 
 namespace plumbline {
 
-inline constexpr int reference_version = 3;
+inline constexpr int reference_version = 4;
 
 // The stored inputs a kernel saw. Scales, slopes and sinks are side_inputs(problem).
 struct InputView {

@@ -7,7 +7,6 @@ namespace plumbline {
 void BlockScales::start(const RowBlock& block) {
   set_shape(block);
   has_products_ = false;
-  is_bounded_.assign(static_cast<std::size_t>(rows_), false);
 }
 
 void BlockScales::add_row(std::int64_t row) {
@@ -17,13 +16,12 @@ void BlockScales::add_row(std::int64_t row) {
     std::fill(per_key + end, per_key + stride_, 0.0F);
   }
   find_p_cells(row);
-  const bool may_be_bounded = block_->is_plain() && model_.u_s == 0 && is_long(row);
-  is_bounded_[static_cast<std::size_t>(row)] = may_be_bounded && bound_logit_errors(row);
+  if (block_->is_plain() && model_.u_s == 0 && is_long(row)) bound_logit_errors(row);
 }
 
 void BlockScales::finish() {
   for (std::int64_t r = 0; r < rows_; ++r) {
-    if (!is_bounded_[static_cast<std::size_t>(r)]) find_exact_logit_errors(r);
+    if (!logit_sums_.data()[r].are_bounds) find_exact_logit_errors(r);
   }
   p_rounding();
   logit_error();

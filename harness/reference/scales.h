@@ -35,12 +35,15 @@ inline constexpr double negligible_share = 5e-5;
 // by more.
 inline constexpr std::int64_t long_row = 1024;
 
-// Of one row's logit errors, in fp32: sums over its keys. Where no products were formed: upper bounds, but for `bias`, which is a guess
-// between its bounds.
+// Of one row's logit errors, in fp32: sums over its keys.
 struct LogitSums {
-  float bias = 0, most_bias = 0, size = 0;        // sum p_k beta_k, its upper bound, sum p_k x_k
+  float bias = 0;                                 // sum p_k beta_k
   float variance = 0, largest = 0;                // sum p_k^2 sd_k^2, max sd_k
   float p = 0, p_sd = 0, sd = 0, sd_squared = 0;  // sums of p_k, p_k sd_k, sd_k, sd_k^2
+
+  // No products were formed, and sd_ is not at hand: `bias` is a guess between its bounds, all else an upper bound.
+  bool are_bounds = false;
+  float most_bias = 0, size = 0;  // then: the upper bound of `bias`, sum p_k x_k
 };
 
 // Per-row and per-element results, in the units of V and of natural logarithms. Reused for many blocks, to keep its memory.
@@ -64,12 +67,13 @@ class BlockScales {
   const RowBlock& block() const { return *block_; }
   const Cells& p_cells(std::int64_t row) const { return p_cells_[static_cast<std::size_t>(row)]; }  // only those of several keys
   PWeights p_weights(std::int64_t row) const;
+  bool is_long(std::int64_t row) const { return block_->count(row) >= long_row && block_->head->finite; }
 
  private:
   void set_shape(const RowBlock& block);
   void find_products();
   void find_exact_logit_errors(std::int64_t row);
-  bool bound_logit_errors(std::int64_t row);
+  void bound_logit_errors(std::int64_t row);
   void find_p_cells(std::int64_t row);
   void bound_logit_excess(std::int64_t row);
   void find_s_cells(std::int64_t row, const Sink* sink);
@@ -156,7 +160,6 @@ class BlockScales {
   void add_cell_excess(std::span<const std::int64_t> rows, bool about_o, Rounding rounding);
   Buffer<double>& of(Rounding rounding) { return variance_[static_cast<std::size_t>(rounding)]; }
   KeyRange visible(std::int64_t row) const { return block_->keys_of(row); }
-  bool is_long(std::int64_t row) const { return block_->count(row) >= long_row && block_->head->finite; }
   bool has_tanh_error() const { return model_.tanh_error > 0 && !block_->shapes.empty() && block_->shapes.front().cap > 0; }
   const Sink* sink(std::int64_t row) const { return block_->sinks.empty() ? nullptr : &block_->sinks[static_cast<std::size_t>(row)]; }
   std::int64_t sink_key() const { return block_->sinks.empty() ? -1 : stride_; }  // its index among the row's weights
@@ -173,7 +176,6 @@ class BlockScales {
 
   // Per row and key, [R, stride]: p_k, the standard deviation sd_k of the logit, weights of the sum at hand.
   Weights p_, sd_, weights_;
-  std::vector<bool> is_bounded_;          // [R] logit_sums_ hold bounds: sd_ is not at hand
   bool has_products_ = false;             // qk_squared_ is
   Buffer<float> q_squared_, qk_squared_;  // [R, dim_qk]; sum_d (q_d k_kd)^2, [R, stride]
   std::vector<LogitSums> logit_sums_;     // [R]

@@ -22,6 +22,9 @@ double correlated_temperature(const Model& model, double deviation, double sensi
   return 0.3 * model.u_p / (1 + deviation / model.u_p) / sensitivity;
 }
 
+// Long rows whose projections stay in the second-level cache until they are used.
+constexpr std::int64_t most_long_rows = 16;
+
 // d s / d log scale of a key: its logit but for a softcap, whose slope counts, and ALiBi, which no scale multiplies.
 double by_log_scale(const RowBlock& block, std::int64_t at) {
   return block.shapes.empty() ? block.s.data()[at] : block.slope.data()[at] * block.x.data()[at];
@@ -33,9 +36,10 @@ void SuiteScores::start(const BlockScales& scales) {
   scales_ = &scales;
   block_ = &scales.block();
   columns_ = block_->head->dim_vo;
+  about_o_ = scales.model().denominator_from_rounded_p;
+  rounds_ = scales.is_long(0) && !about_o_;
   const auto rows = static_cast<std::size_t>(block_->rows);
   for (auto* per_row : {&shrink_, &temperature_, &centered_weight_}) per_row->resize(rows);
-  for (auto* per_direction : {&norm_, &offset_}) per_direction->resize(2 * rows);
   spread_.resize(rows);
   weights_.resize(rows * static_cast<std::size_t>(block_->stride));
 }
@@ -46,20 +50,21 @@ void SuiteScores::add_row(std::int64_t row) {
 }
 
 void SuiteScores::finish(const Buffer<double>& sigma_squared) {
-  const auto rows = static_cast<std::size_t>(block_->rows);
   find_gradient();
-
-  weighted_direction_.assign(2 * rows * static_cast<std::size_t>(block_->head->ld), 0.0F);
-  set_direction(block_->o, sigma_squared, 0);
-  set_direction(gradient_, sigma_squared, block_->rows);
-  project();
-  for (std::size_t r = 0; r < rows; ++r) {
-    const BothVariances rounding = p_rounding_variances(static_cast<std::int64_t>(r));
-    const auto [mean, deviation, sensitivity] = spread_[r];
-    const double of_o = norm_[r], of_gradient = norm_[rows + r];
-    shrink_[r] = of_o + rounding.of_o + square(of_o * correlated_shrink(scales_->model(), deviation));
-    temperature_[r] =
-        of_gradient + rounding.of_gradient + square(of_gradient * correlated_temperature(scales_->model(), deviation, sensitivity));
+  const std::int64_t rows_together = rounds_ ? most_long_rows : block_->rows;
+  for (std::int64_t first = 0; first < block_->rows; first += rows_together) {
+    const std::int64_t rows = std::min(rows_together, block_->rows - first);
+    set_directions(sigma_squared, {first, first + rows});
+    project();
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const std::int64_t r = first + i;
+      const BothVariances rounding = p_rounding_variances(r, i);
+      const auto [mean, deviation, sensitivity] = spread_.data()[r];
+      const double of_o = directions_.data()[i].norm, of_gradient = directions_.data()[rows + i].norm;
+      shrink_.data()[r] = of_o + rounding.of_o + square(of_o * correlated_shrink(scales_->model(), deviation));
+      temperature_.data()[r] =
+          of_gradient + rounding.of_gradient + square(of_gradient * correlated_temperature(scales_->model(), deviation, sensitivity));
+    }
   }
 }
 
@@ -137,40 +142,68 @@ void SuiteScores::find_gradient() {
   }
 }
 
-// norm_, offset_ and weighted_direction_ of the directions from `first` on.
-void SuiteScores::set_direction(const Buffer<double>& direction, const Buffer<double>& sigma_squared, std::int64_t first) {
-  const HeadData& head = *block_->head;
-  for (std::int64_t r = 0; r < block_->rows; ++r) {
-    double norm = 0, offset = 0;
-    for (std::int64_t j = 0; j < columns_; ++j) {
-      const std::int64_t at = r * columns_ + j;
-      const double weighted = direction.data()[at] / sigma_squared.data()[at];
-      norm += direction.data()[at] * weighted;
-      const double o = scales_->model().denominator_from_rounded_p ? block_->o.data()[at] : 0;
-      offset += (head.center.data()[j] * head.v_unit - o) * weighted;
-      weighted_direction_.data()[(first + r) * head.ld + j] = static_cast<float>(weighted * head.v_unit);
-    }
-    norm_.data()[first + r] = norm;
-    offset_.data()[first + r] = offset;
+void SuiteScores::set_directions(const Buffer<double>& sigma_squared, KeyRange rows) {
+  directions_.resize(static_cast<std::size_t>(2 * rows.size()));
+  weighted_direction_.assign(static_cast<std::size_t>(2 * rows.size() * block_->head->ld), 0.0F);
+  for (std::int64_t r = rows.begin; r < rows.end; ++r) {
+    const std::int64_t at = r - rows.begin, first = r * columns_;
+    const double *o = block_->o.data() + first, *of_row = sigma_squared.data() + first;
+    set_direction(at, o, o, of_row);
+    set_direction(rows.size() + at, gradient_.data() + first, o, of_row);
   }
 }
 
-// projection_[k] + offset_ = <x_k, g>_w, x_k = v_k, or v_k - o if the denominator is of the rounded P.
-void SuiteScores::project() {
+void SuiteScores::set_direction(std::int64_t at, const double* direction, const double* o, const double* sigma_squared) {
   const HeadData& head = *block_->head;
-  projection_.resize(static_cast<std::size_t>(2 * block_->rows * block_->stride));
+  float* result = weighted_direction_.data() + at * head.ld;
+  double norm = 0, offset = 0;
+  for (std::int64_t j = 0; j < columns_; ++j) {
+    const double weighted = direction[j] / sigma_squared[j];
+    norm += direction[j] * weighted;
+    if (!rounds_) offset += (head.center.data()[j] * head.v_unit - (about_o_ ? o[j] : 0)) * weighted;
+    result[j] = static_cast<float>(weighted * head.v_unit);
+  }
+  directions_.data()[at] = {norm, offset};
+}
+
+// projection_[k] + offset = <x_k, g>_w, x_k = v_k, or v_k - o if the denominator is of the rounded P.
+void SuiteScores::project() { rounds_ ? project_rounded() : project_centered(); }
+
+void SuiteScores::set_projection(std::int64_t stride, std::int64_t first_key) {
+  projection_stride_ = stride;
+  first_projected_ = first_key;
+  projection_.resize(directions_.size() * static_cast<std::size_t>(stride));
+}
+
+void SuiteScores::project_centered() {
+  const HeadData& head = *block_->head;
+  set_projection(block_->stride, 0);
   const float* v = head.v_centered.data() + block_->first_key * head.ld;
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(2 * block_->rows), static_cast<int>(block_->keys),
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(directions_.size()), static_cast<int>(block_->keys),
               static_cast<int>(head.ld), 1, weighted_direction_.data(), static_cast<int>(head.ld), v, static_cast<int>(head.ld), 0,
-              projection_.data(), static_cast<int>(block_->stride));
+              projection_.data(), static_cast<int>(projection_stride_));
+}
+
+// V is not centered here: where sigma_j is small because v_kj is, what rounding changes must be small, too.
+void SuiteScores::project_rounded() {
+  const HeadData& head = *block_->head;
+  constexpr std::int64_t panel = Bf16Matrix::panel;
+  const std::int64_t first_key = block_->first_key;
+  const KeyRange keys{first_key / panel * panel, round_up(first_key + block_->keys, panel)};
+  set_projection(keys.size(), first_key - keys.begin);
+  rounded_direction_.resize(weighted_direction_.size());
+  encode(DType::bf16, weighted_direction_, rounded_direction_.data());
+  head.v_transposed.multiply(rounded_direction_.data(), static_cast<std::int64_t>(directions_.size()), head.ld,
+                             {0, round_up(head.dim_vo, 2)}, keys, projection_.data(), projection_stride_);
 }
 
 // As TP, with the projections in the place of v.
-SuiteScores::BothVariances SuiteScores::p_rounding_variances(std::int64_t row) {
-  const std::int64_t of_gradient = block_->rows + row;
+SuiteScores::BothVariances SuiteScores::p_rounding_variances(std::int64_t row, std::int64_t direction) {
+  const std::int64_t of_gradient = direction + static_cast<std::int64_t>(directions_.size()) / 2;
   const double* p = block_->p.data() + row * block_->stride;
-  const float *on_o = projection_.data() + row * block_->stride, *on_gradient = projection_.data() + of_gradient * block_->stride;
-  const double offset_o = offset_.data()[row], offset_gradient = offset_.data()[of_gradient];
+  const float* on_o = projection_.data() + direction * projection_stride_ + first_projected_;
+  const float* on_gradient = projection_.data() + of_gradient * projection_stride_ + first_projected_;
+  const double offset_o = directions_.data()[direction].offset, offset_gradient = directions_.data()[of_gradient].offset;
   const PWeights weights = scales_->p_weights(row);
   const std::int64_t begin = block_->keys_of(row).begin, end = block_->keys_of(row).end;
   double sum_o = 0, sum_gradient = 0;

@@ -1,5 +1,6 @@
 // What the suite tests "shrink" and "temperature" need: the gradient G of O by the logarithm of the softmax scale, and the variances of
 // sum_j e_j o_j / sigma_j^2 and sum_j e_j G_j / sigma_j^2 of a row.
+// In rows of long_row keys and more P's part of these variances takes operands rounded to bf16 (docs/judging.md, "What is computed").
 #pragma once
 
 #include <vector>
@@ -11,6 +12,7 @@ namespace plumbline {
 class SuiteScores {
  public:
   // start(), add_row() of each row once its S and P stand, finish() once the scales do; sigma_squared is [R, dim_vo], with output rounding.
+  // All rows of a block are long, of a head that round_for_scores() has seen, or none is.
   void start(const BlockScales& scales);
   void add_row(std::int64_t row);
   void finish(const Buffer<double>& sigma_squared);
@@ -29,12 +31,16 @@ class SuiteScores {
   LogitSpread feature_spread(std::int64_t row) const;
   void weigh_gradient(std::int64_t row);
   void find_gradient();
-  void set_direction(const Buffer<double>& direction, const Buffer<double>& sigma_squared, std::int64_t first);
+  void set_directions(const Buffer<double>& sigma_squared, KeyRange rows);
+  void set_direction(std::int64_t at, const double* direction, const double* o, const double* sigma_squared);
   void project();
+  void set_projection(std::int64_t stride, std::int64_t first_key);
+  void project_centered();
+  void project_rounded();
   struct BothVariances {
     double of_o = 0, of_gradient = 0;
   };
-  BothVariances p_rounding_variances(std::int64_t row);
+  BothVariances p_rounding_variances(std::int64_t row, std::int64_t direction);
 
   const BlockScales* scales_ = nullptr;
   const RowBlock* block_ = nullptr;
@@ -43,12 +49,20 @@ class SuiteScores {
   std::vector<double> shrink_, temperature_;  // [R]
   std::vector<LogitSpread> spread_;           // [R]
   std::vector<double> centered_weight_;       // [R] sum of the weights of G over the keys, 0 without a sink
-  // Of the directions g: O of every row, then G of every row.
-  std::vector<double> norm_;                       // [2 R] <g, g>_w, w = 1 / sigma^2
-  std::vector<double> offset_;                     // [2 R] part of <x_k, g>_w that all keys share
-  Buffer<float> weighted_direction_, projection_;  // [2 R, ld], [2 R, stride]
-  Weights weights_;
-  Buffer<float> product_;  // [R, ld]
+  bool about_o_ = false;                      // the denominator is of the rounded P
+  bool rounds_ = false;                       // the projections are products in bf16
+  Weights weights_;                           // [R, stride]
+  Buffer<float> product_;                     // [R, ld]
+
+  // Of the directions g of some rows: O of every row, then G of every row.
+  struct Direction {
+    double norm = 0;    // <g, g>_w, w = 1 / sigma^2
+    double offset = 0;  // part of <x_k, g>_w that all keys share
+  };
+  std::vector<Direction> directions_;
+  Buffer<float> weighted_direction_, projection_;  // [directions, ld], [directions, projection_stride_]
+  std::vector<Bf16Matrix::Bf16> rounded_direction_;
+  std::int64_t projection_stride_ = 0, first_projected_ = 0;  // column of the block's key 0
   std::vector<double> tied_of_o_, tied_of_gradient_;
 };
 
