@@ -23,7 +23,7 @@ ROWS = [
     ("20,000 outcomes stored as a run stores them", "s", "store_outcomes/20000/1", "real_time", None, 1),
     ("the same, processor time of all threads", "s", "store_outcomes/20000/1", "cpu_time", None, None),
     ("20,000 outcomes stored in batches", "s", "store_outcomes/20000/0", "real_time", None, 1),
-    ("reference with sigma, 8 heads, 4096 x 4096, head_dim 128, over its two dgemms", "", "reference/4096/0", "cpu_time", DGEMM, 3),
+    ("reference with sigma, 8 heads, 4096 x 4096, head_dim 128, bf16, over its two dgemms", "", "reference/4096/0", "cpu_time", DGEMM, 3),
     ("the same with suite scores", "", "reference/4096/1", "cpu_time", DGEMM, 4),
     ("nightly and stories by `ci/nightly.sh`, peak memory of all processes", "GiB", "nightly", "peak_GiB", None, 4),
 ]

@@ -17,12 +17,10 @@ constexpr std::int64_t lanes = 16;         // floats in an AVX-512 register
 constexpr std::int64_t most_rows = 8;      // of a tile: 16 sums in registers
 constexpr std::int64_t depth_chunk = 256;  // of a panel 16 KiB, which stay in the first-level cache for all rows
 
-#define PLUMBLINE_AVX512_BF16 __attribute__((target("avx512f,avx512bf16")))
-
 // One tile: rows of A by a panel of B, over `pairs` pairs of depth. `c` is written, or added to.
 template <int rows>
-PLUMBLINE_AVX512_BF16 void multiply_tile(const Bf16* a, std::int64_t a_stride, const Bf16* b, std::int64_t pairs, float* c,
-                                         std::int64_t c_stride, bool add) {
+__attribute__((target("avx512f,avx512bf16"))) void multiply_tile(const Bf16* a, std::int64_t a_stride, const Bf16* b, std::int64_t pairs,
+                                                                 float* c, std::int64_t c_stride, bool add) {
   __m512 sum[rows][2];
   for (int r = 0; r < rows; ++r) {
     for (int half = 0; half < 2; ++half) sum[r][half] = add ? _mm512_loadu_ps(c + r * c_stride + half * lanes) : _mm512_setzero_ps();

@@ -142,7 +142,7 @@ HeadData gather_head(const Question& question, std::int64_t sample, std::int64_t
   return head;
 }
 
-void round_for_scores(HeadData& head) {
+void pack_for_projections(HeadData& head) {
   head.v_transposed.resize(head.dim_vo, head.keys);
   for (std::int64_t k = 0; k < head.keys; ++k) {
     for (std::int64_t j = 0; j < head.dim_vo; ++j) head.v_transposed.set(j, k, head.v_tiles.data()[tile_index(head, k, j)]);

@@ -8,6 +8,7 @@
 
 #include "harness/problem/geometry.h"
 #include "harness/reference/bf16_product.h"
+#include "harness/reference/buffer.h"
 #include "harness/reference/question.h"
 
 namespace plumbline {
@@ -40,8 +41,7 @@ struct HeadData {
   // For bounds of prefix sums, over chunks of `chunk_keys` keys, chunk 0 beginning at key 0:
   Buffer<float> edge_norm;  // [chunks + 1, ld] at the edge before a chunk: half the larger 2-norm of the chunks beside it
 
-  // For the suite scores of long rows; empty where round_for_scores() was not called.
-  Bf16Matrix v_transposed;  // V / v_unit, [dim_vo, N]
+  Bf16Matrix v_transposed;  // V / v_unit, [dim_vo, N]; empty where pack_for_projections() was not called
 
   // V from this key on, in the columns from j, a multiple of column_tile, on: row stride column_tile.
   const float* tile(std::int64_t j, std::int64_t key) const { return v_tiles.data() + j * keys + key * column_tile; }
@@ -57,6 +57,6 @@ Norms norms(std::span<const double> x);
 // `only_row`: V is 0 where that row does not see a key.
 HeadData gather_head(const Question& question, std::int64_t sample, std::int64_t head_kv, KeyRange keys,
                      std::optional<std::int64_t> only_row = std::nullopt);
-void round_for_scores(HeadData& head);
+void pack_for_projections(HeadData& head);
 
 }  // namespace plumbline

@@ -70,19 +70,27 @@ class Computation {
     for (auto* variance : {&result_.shrink_variance, &result_.temperature_variance}) variance->assign(rows, 0);
   }
 
-  // Rows without visible keys keep what allocate() gave them.
+  bool is_long(std::size_t row) const { return result_.visible[row] >= long_row; }
+  // Whether V is exact in bf16, and v - o, which could cancel, not asked for.
+  bool projects_in_bf16(const HeadData& head) const {
+    return options_.suite_scores && head.finite && geometry_.v.dtype == DType::bf16 && !model_.denominator_from_rounded_p;
+  }
+
+  // Rows without visible keys keep what allocate() gave them. Those of a head are in order but for the long ones, which come last.
   std::vector<HeadPlan> plan_heads() {
     const auto& rows = result_.selection.rows;
     const std::int64_t group = geometry_.problem().group();
     std::vector<std::size_t> order(rows.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    const auto key = [&](std::size_t i) { return std::tuple(rows[i].sample, rows[i].head, rows[i].row); };
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      result_.visible[i] = static_cast<std::int32_t>(geometry_.visible_count(rows[i].sample, rows[i].row));
+    }
+    const auto key = [&](std::size_t i) { return std::tuple(rows[i].sample, rows[i].head / group, is_long(i), rows[i].head, rows[i].row); };
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
 
     std::vector<HeadPlan> plans;
     for (const std::size_t i : order) {
       const RowId& id = rows[i];
-      result_.visible[i] = static_cast<std::int32_t>(geometry_.visible_count(id.sample, id.row));
       if (result_.visible[i] == 0) continue;
       const std::int64_t head_kv = id.head / group;
       if (plans.empty() || plans.back().sample != id.sample || plans.back().head_kv != head_kv)
@@ -94,9 +102,8 @@ class Computation {
     return plans;
   }
 
-  bool is_long(std::size_t row) const { return result_.visible[row] >= long_row; }
-
-  // A block's products run over the union of what its rows see; rows that see little of it start a block of their own, and so do long ones.
+  // A block's products run over the union of what its rows see; rows that see little of it start a block of their own. All rows of a block
+  // are long, or none is.
   void cut_blocks(HeadPlan& plan, bool one_row_each) const {
     std::size_t begin = 0;
     KeyRange all;
@@ -125,8 +132,7 @@ class Computation {
     std::vector<RowId> ids;
     for (const std::size_t i : plan.rows) ids.push_back(result_.selection.rows[i]);
     HeadData head = gather_head(question_, plan.sample, plan.head_kv, visible_union(geometry_, ids));
-    const bool any_long = std::any_of(plan.rows.begin(), plan.rows.end(), [&](std::size_t row) { return is_long(row); });
-    if (options_.suite_scores && any_long) round_for_scores(head);
+    if (projects_in_bf16(head) && is_long(plan.rows.back())) pack_for_projections(head);
     cut_blocks(plan, !head.finite);
     // Isolated: a thread that waits here must not start another head and gather its K and V, too.
     tbb::this_task_arena::isolate([&] {

@@ -31,8 +31,8 @@ struct PWeights {
 inline constexpr float negligible_weight = 1e-30F;
 // Of a variance: 2.5e-5 of sigma. A bound that adds no more than this to TP stands for the term that it bounds.
 inline constexpr double negligible_share = 5e-5;
-// From this number of visible keys on, the worst case and the sizes of the products q_d k_d may be bounds, and those of R_j may move spre
-// by more.
+// From this number of visible keys on a row is long: the worst case and the sizes of the products q_d k_d may be bounds, those of R_j may
+// move spre by more, and suite scores may multiply in bf16.
 inline constexpr std::int64_t long_row = 1024;
 
 // Of one row's logit errors, in fp32: sums over its keys.
@@ -41,7 +41,8 @@ struct LogitSums {
   float variance = 0, largest = 0;                // sum p_k^2 sd_k^2, max sd_k
   float p = 0, p_sd = 0, sd = 0, sd_squared = 0;  // sums of p_k, p_k sd_k, sd_k, sd_k^2
 
-  // No products were formed, and sd_ is not at hand: `bias` is a guess between its bounds, all else an upper bound.
+  // No products were formed, and sd_ is not at hand: `bias` is a guess between its bounds, and what contains
+  // sd_k an upper bound.
   bool are_bounds = false;
   float most_bias = 0, size = 0;  // then: the upper bound of `bias`, sum p_k x_k
 };

@@ -22,7 +22,7 @@ double correlated_temperature(const Model& model, double deviation, double sensi
   return 0.3 * model.u_p / (1 + deviation / model.u_p) / sensitivity;
 }
 
-// Long rows whose projections stay in the second-level cache until they are used.
+// Long rows whose projections stay in the second-level cache, for 8k keys at most, until they are used.
 constexpr std::int64_t most_long_rows = 16;
 
 // d s / d log scale of a key: its logit but for a softcap, whose slope counts, and ALiBi, which no scale multiplies.
@@ -37,7 +37,7 @@ void SuiteScores::start(const BlockScales& scales) {
   block_ = &scales.block();
   columns_ = block_->head->dim_vo;
   about_o_ = scales.model().denominator_from_rounded_p;
-  rounds_ = scales.is_long(0) && !about_o_;
+  rounds_ = scales.is_long(0) && !block_->head->v_transposed.empty();
   const auto rows = static_cast<std::size_t>(block_->rows);
   for (auto* per_row : {&shrink_, &temperature_, &centered_weight_}) per_row->resize(rows);
   spread_.resize(rows);
@@ -184,7 +184,7 @@ void SuiteScores::project_centered() {
               projection_.data(), static_cast<int>(projection_stride_));
 }
 
-// V is not centered here: where sigma_j is small because v_kj is, what rounding changes must be small, too.
+// V is not centered here: centered it would not be exact, and where sigma_j is small because v_kj is, the error would not be small.
 void SuiteScores::project_rounded() {
   const HeadData& head = *block_->head;
   constexpr std::int64_t panel = Bf16Matrix::panel;

@@ -1,6 +1,7 @@
 // What the suite tests "shrink" and "temperature" need: the gradient G of O by the logarithm of the softmax scale, and the variances of
 // sum_j e_j o_j / sigma_j^2 and sum_j e_j G_j / sigma_j^2 of a row.
-// In rows of long_row keys and more P's part of these variances takes operands rounded to bf16 (docs/judging.md, "What is computed").
+// In long rows of a head with v_transposed, P's part of these variances takes o / sigma^2 and G / sigma^2 rounded to bf16 (docs/judging.md,
+// "What is computed").
 #pragma once
 
 #include <vector>
@@ -12,7 +13,7 @@ namespace plumbline {
 class SuiteScores {
  public:
   // start(), add_row() of each row once its S and P stand, finish() once the scales do; sigma_squared is [R, dim_vo], with output rounding.
-  // All rows of a block are long, of a head that round_for_scores() has seen, or none is.
+  // All rows of a block are long, or none is.
   void start(const BlockScales& scales);
   void add_row(std::int64_t row);
   void finish(const Buffer<double>& sigma_squared);

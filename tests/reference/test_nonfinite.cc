@@ -1,7 +1,9 @@
 // Inf and NaN among the inputs reach exactly the rows that see them.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "tests/reference/filled_problem.h"
@@ -54,6 +56,25 @@ TEST(NonFinite, HiddenBetweenVisibleKeys) {
   expect_contained(of_v, false);
   element(of_k.k, of_k.geometry.k_offset(0, spoilt_key, 0) + 3) = std::numeric_limits<float>::quiet_NaN();
   expect_contained(of_k, true);
+}
+
+TEST(NonFinite, HiddenInLongRowsWithScores) {
+  Problem problem = causal();
+  problem.dtype = DType::bf16;
+  problem.mask = Mask::custom;
+  problem.seq_kv = 2048;
+  FilledProblem spoilt(problem);
+  const auto at = static_cast<std::size_t>(spoilt.geometry.v_offset(0, spoilt_key, 0)) * sizeof(std::uint16_t);
+  encode(DType::bf16, std::array{std::numeric_limits<float>::infinity()}, spoilt.v.data() + at);
+  const Reference got = compute_reference(spoilt.geometry, spoilt.view(), strict_spec(problem), spoilt.all_rows(), {.suite_scores = true});
+  int long_rows_without = 0;
+  for (std::size_t r = 0; r < got.selection.rows.size(); ++r) {
+    const bool sees = spoilt.geometry.sees(0, got.selection.rows[r].row, spoilt_key);
+    EXPECT_EQ(std::isfinite(got.shrink_variance[r]), !sees) << r;
+    EXPECT_EQ(std::isfinite(got.temperature_variance[r]), !sees) << r;
+    long_rows_without += !sees && got.visible[r] >= 1024;
+  }
+  EXPECT_GT(long_rows_without, 0);
 }
 
 TEST(NonFinite, InfinityInV) {
