@@ -25,8 +25,10 @@ MAY_INCLUDE = {
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 NAMESPACE = re.compile(r"^namespace ?(\S*) \{|^\}  // namespace")
 TYPE = re.compile(r"^(?:struct|class|enum class|enum) (\w+)(?: final)?(?: : [^;]*)? \{")
+SOURCES = {".cc", ".h", ".cu", ".cuh", ".c"}
 LINE_LIMIT = 140
 FILE_LIMIT = {"harness": 500, "kernels": 500, "tests": 600}
+LARGEST = 256 * 1024  # bytes, of any file: what is larger was built or downloaded
 
 
 def include_error(path, target):
@@ -88,15 +90,17 @@ def taken_names(paths):
 
 
 def main():
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "*.cc", "*.h", "*.cu", "*.cuh", "*.c"], cwd=ROOT, check=True,
-                            capture_output=True, text=True).stdout.split()
-    paths = [pathlib.Path(name) for name in listed if (ROOT / name).exists()]
-    errors = [(path, line, error) for path in paths for line, error in check(path)]
+    every = subprocess.run(["git", "ls-files", "-coz", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    existing = [path for name in every.split("\0") if (ROOT / (path := pathlib.Path(name))).is_file()]
+    paths = [path for path in existing if path.suffix in SOURCES]
+    errors = [(path, 1, f"more than {LARGEST // 1024} KiB: left over from a build or a download?") for path in existing
+              if (ROOT / path).stat().st_size > LARGEST]
+    errors += [(path, line, error) for path in paths for line, error in check(path)]
     errors += taken_names([path for path in paths if path.parts[0] == "harness"])
     found = len(errors)
     for path, line, error in errors:
         print(f"{path}:{line}: {error}")
-    print(f"{len(listed)} files, {found} errors")
+    print(f"{len(paths)} files, {found} errors")
     return 1 if found else 0
 
 
