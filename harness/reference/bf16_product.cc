@@ -66,32 +66,31 @@ void Bf16Matrix::set(std::int64_t d, std::int64_t n, float value) {
   }
 }
 
-void Bf16Matrix::multiply(const Bf16* a, std::int64_t rows, std::int64_t a_stride, KeyRange depth, KeyRange columns, float* c,
+void Bf16Matrix::multiply(const Bf16* a, std::int64_t rows, std::int64_t a_stride, KeyRange columns, float* c,
                           std::int64_t c_stride) const {
-  if (!native_) return multiply_by_sgemm(a, rows, a_stride, depth, columns, c, c_stride);
+  if (!native_) return multiply_by_sgemm(a, rows, a_stride, columns, c, c_stride);
   for (std::int64_t n = columns.begin; n < columns.end; n += panel) {
-    for (std::int64_t d = depth.begin; d < depth.end; d += depth_chunk) {
-      const std::int64_t pairs = (std::min(depth.end, d + depth_chunk) - d) / 2;
+    for (std::int64_t d = 0; d < depth_; d += depth_chunk) {
+      const std::int64_t pairs = std::min(depth_chunk, depth_ - d) / 2;
       const Bf16* part = packed_.data() + (n / panel * depth_ + d) * panel;
       for (std::int64_t r = 0; r < rows; r += most_rows) {
         const std::int64_t count = std::min(most_rows, rows - r);
-        tiles[count - 1](a + r * a_stride + d - depth.begin, a_stride, part, pairs, c + r * c_stride + n - columns.begin, c_stride,
-                         d > depth.begin);
+        tiles[count - 1](a + r * a_stride + d, a_stride, part, pairs, c + r * c_stride + n - columns.begin, c_stride, d > 0);
       }
     }
   }
 }
 
-void Bf16Matrix::multiply_by_sgemm(const Bf16* a, std::int64_t rows, std::int64_t a_stride, KeyRange depth, KeyRange columns, float* c,
+void Bf16Matrix::multiply_by_sgemm(const Bf16* a, std::int64_t rows, std::int64_t a_stride, KeyRange columns, float* c,
                                    std::int64_t c_stride) const {
-  Buffer<float> widened(static_cast<std::size_t>(rows * depth.size()));
+  const auto depth = static_cast<std::size_t>(depth_);
+  Buffer<float> widened(static_cast<std::size_t>(rows) * depth);
   for (std::int64_t r = 0; r < rows; ++r) {
-    const auto row = std::span(widened).subspan(static_cast<std::size_t>(r * depth.size()), static_cast<std::size_t>(depth.size()));
-    decode(DType::bf16, a + r * a_stride, row);
+    decode(DType::bf16, a + r * a_stride, std::span(widened).subspan(static_cast<std::size_t>(r) * depth, depth));
   }
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(rows), static_cast<int>(columns.size()),
-              static_cast<int>(depth.size()), 1, widened.data(), static_cast<int>(depth.size()),
-              rounded_.data() + depth.begin * columns_ + columns.begin, static_cast<int>(columns_), 0, c, static_cast<int>(c_stride));
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(rows), static_cast<int>(columns.size()), static_cast<int>(depth_),
+              1, widened.data(), static_cast<int>(depth_), rounded_.data() + columns.begin, static_cast<int>(columns_), 0, c,
+              static_cast<int>(c_stride));
 }
 
 }  // namespace plumbline

@@ -36,7 +36,6 @@ void SuiteScores::start(const BlockScales& scales) {
   scales_ = &scales;
   block_ = &scales.block();
   columns_ = block_->head->dim_vo;
-  about_o_ = scales.model().denominator_from_rounded_p;
   rounds_ = scales.is_long(0) && !block_->head->v_transposed.empty();
   const auto rows = static_cast<std::size_t>(block_->rows);
   for (auto* per_row : {&shrink_, &temperature_, &centered_weight_}) per_row->resize(rows);
@@ -155,12 +154,13 @@ void SuiteScores::set_directions(const Buffer<double>& sigma_squared, KeyRange r
 
 void SuiteScores::set_direction(std::int64_t at, const double* direction, const double* o, const double* sigma_squared) {
   const HeadData& head = *block_->head;
+  const bool about_o = scales_->model().denominator_from_rounded_p;
   float* result = weighted_direction_.data() + at * head.ld;
   double norm = 0, offset = 0;
   for (std::int64_t j = 0; j < columns_; ++j) {
     const double weighted = direction[j] / sigma_squared[j];
     norm += direction[j] * weighted;
-    if (!rounds_) offset += (head.center.data()[j] * head.v_unit - (about_o_ ? o[j] : 0)) * weighted;
+    if (!rounds_) offset += (head.center.data()[j] * head.v_unit - (about_o ? o[j] : 0)) * weighted;
     result[j] = static_cast<float>(weighted * head.v_unit);
   }
   directions_.data()[at] = {norm, offset};
@@ -193,8 +193,8 @@ void SuiteScores::project_rounded() {
   set_projection(keys.size(), first_key - keys.begin);
   rounded_direction_.resize(weighted_direction_.size());
   encode(DType::bf16, weighted_direction_, rounded_direction_.data());
-  head.v_transposed.multiply(rounded_direction_.data(), static_cast<std::int64_t>(directions_.size()), head.ld,
-                             {0, round_up(head.dim_vo, 2)}, keys, projection_.data(), projection_stride_);
+  head.v_transposed.multiply(rounded_direction_.data(), static_cast<std::int64_t>(directions_.size()), head.ld, keys, projection_.data(),
+                             projection_stride_);
 }
 
 // As TP, with the projections in the place of v.

@@ -50,7 +50,6 @@ class SuiteScores {
   std::vector<double> shrink_, temperature_;  // [R]
   std::vector<LogitSpread> spread_;           // [R]
   std::vector<double> centered_weight_;       // [R] sum of the weights of G over the keys, 0 without a sink
-  bool about_o_ = false;                      // the denominator is of the rounded P
   bool rounds_ = false;                       // the projections are products in bf16
   Weights weights_;                           // [R, stride]
   Buffer<float> product_;                     // [R, ld]
