@@ -28,6 +28,7 @@ void summarise(const Timing& timing, Outcome& outcome) {
   std::vector<double> deviation;
   for (const double ns : timing.kernel_ns) deviation.push_back(std::abs(ns - outcome.time_ns));
   outcome.time_mad_ns = median(std::move(deviation));
+  if (!timing.hot_ns.empty()) outcome.time_hot_ns = median(timing.hot_ns);
   if (timing.sentinel_ns.empty()) return;
   // Of the fastest repetitions: what else runs on the machine only ever adds time.
   outcome.time_ratio = *std::min_element(timing.kernel_ns.begin(), timing.kernel_ns.end()) /
@@ -192,6 +193,7 @@ void Measurer::run_kernel(const PlannedCase& planned, ProblemState& state, Worke
   summarise(reply.timing, outcome);
   if (!reply.lse_returned) request.lse = -1;  // by declaration; a kernel that forgets it leaves poison
   outcome.peak_memory_bytes = reply.peak_memory_bytes;
+  outcome.device = reply.device;
   outcome.output_digest = output_digest(worker.arena(), request);
   if (!reply.workspace_fault.empty()) {
     outcome.faults.fence_bytes = 1;

@@ -81,6 +81,7 @@ struct Outcome {
   Status status = Status::error;
   std::string reason;
   Description description;
+  DeviceFacts device;  // of the GPU it ran on; empty on the CPU and the emulator
   std::uint64_t workspace_bytes = 0;
   ErrorStatistics errors;
   Faults faults;
@@ -95,7 +96,8 @@ struct Outcome {
   bool repeat_checked = false, repeat_equal = false;  // a second run into freshly poisoned outputs gave the same bits
   // timing, only for timed cases
   bool timed = false;
-  double time_ns = 0;  // median over repetitions
+  double time_ns = 0;      // median over repetitions; on a GPU with a flushed L2
+  double time_hot_ns = 0;  // likewise with what the call before left in the L2; 0 = not a GPU
   double time_mad_ns = 0;
   double time_ratio = 0;                // median kernel / median sentinel
   std::int64_t peak_memory_bytes = -1;  // by which the worker's resident memory rose during one call, workspace included; -1 = unknown

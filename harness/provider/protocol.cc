@@ -79,7 +79,8 @@ void to_json(nlohmann::json& json, const HelloReply& r) {
           {"error", r.error},       {"remedy", r.remedy},
           {"protocol", r.protocol}, {"abi", r.abi},
           {"provider", r.provider}, {"version", r.version},
-          {"kernels", r.kernels},   {"tensor_cores", r.tensor_cores}};
+          {"kernels", r.kernels},   {"tensor_cores", r.tensor_cores},
+          {"devices", r.devices}};
 }
 
 void from_json(const nlohmann::json& json, HelloReply& r) {
@@ -93,6 +94,7 @@ void from_json(const nlohmann::json& json, HelloReply& r) {
   json.at("version").get_to(r.version);
   json.at("kernels").get_to(r.kernels);
   r.tensor_cores = json.value("tensor_cores", std::vector<std::string>{});
+  r.devices = json.value("devices", std::vector<std::string>{});
 }
 
 void to_json(nlohmann::json& json, const RunRequest& r) {
@@ -131,6 +133,9 @@ void to_json(nlohmann::json& json, const RunReply& r) {
   json["workspace_fault"] = r.workspace_fault;
   json["kernel_ns"] = r.kernel_ns;
   json["sentinel_ns"] = r.sentinel_ns;
+  json["hot_ns"] = r.hot_ns;
+  json["device"] = {
+      {"model", r.device.model}, {"memory_bytes", r.device.memory_bytes}, {"driver", r.device.driver}, {"runtime", r.device.runtime}};
   json["lse_returned"] = r.lse_returned;
   json["peak_memory_bytes"] = r.peak_memory_bytes;
 }
@@ -145,6 +150,13 @@ void from_json(const nlohmann::json& json, RunReply& r) {
   json.at("workspace_fault").get_to(r.workspace_fault);
   json.at("kernel_ns").get_to(r.kernel_ns);
   json.at("sentinel_ns").get_to(r.sentinel_ns);
+  r.hot_ns = json.value("hot_ns", std::vector<double>{});
+  if (const auto device = json.find("device"); device != json.end()) {
+    r.device.model = device->value("model", "");
+    r.device.memory_bytes = device->value("memory_bytes", std::int64_t{0});
+    r.device.driver = device->value("driver", "");
+    r.device.runtime = device->value("runtime", "");
+  }
   r.lse_returned = json.value("lse_returned", true);
   r.peak_memory_bytes = json.value("peak_memory_bytes", std::int64_t{-1});
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/provider/device_facts.h"
 #include "harness/provider/plumbline_provider.h"
 
 // The ABI's structs travel with their own field names; struct_size is set on arrival, not sent.
@@ -54,6 +55,7 @@ struct HelloReply {
   std::string version;
   std::vector<std::string> kernels;       // without the provider's name
   std::vector<std::string> tensor_cores;  // "on", "off" or "none" for each kernel; may be absent: "none" for all
+  std::vector<std::string> devices;       // beside "cpu" those it can allocate memory on, "cuda:0"; may be absent: none
 };
 
 struct Device {
@@ -95,6 +97,8 @@ struct RunReply {
   std::uint64_t workspace_bytes = 0;
   std::string workspace_fault;
   std::vector<double> kernel_ns, sentinel_ns;
+  std::vector<double> hot_ns;           // may be absent: on a GPU, with what the call before left in the L2; kernel_ns is then cold
+  DeviceFacts device;                   // may be absent: of a GPU that the call ran on
   bool lse_returned = true;             // may be absent
   std::int64_t peak_memory_bytes = -1;  // may be absent: not every worker can tell
 };

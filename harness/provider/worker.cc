@@ -118,7 +118,7 @@ ProcessWorker::Answer<void> ProcessWorker::greet() {
     return tl::unexpected(
         Trouble{Status::error, fmt::format("the worker's hello: {}", fault), "correct the names that the provider gives"});
   }
-  hello_ = {reply->provider, reply->version, {}, std::move(reply->tensor_cores)};
+  hello_ = {reply->provider, reply->version, {}, std::move(reply->tensor_cores), std::move(reply->devices)};
   for (const std::string& kernel : reply->kernels) hello_.kernels.push_back(reply->provider + "/" + kernel);
   return {};
 }
@@ -163,9 +163,10 @@ ProcessWorker::Answer<RunReply> ProcessWorker::to_reply(protocol::RunReply&& wir
   reply.reason = std::move(wire.reason);
   reply.workspace_bytes = wire.workspace_bytes;
   reply.peak_memory_bytes = wire.peak_memory_bytes;
+  reply.device = wire.device;
   reply.lse_returned = wire.lse_returned;
   reply.workspace_fault = std::move(wire.workspace_fault);
-  reply.timing = {std::move(wire.kernel_ns), std::move(wire.sentinel_ns)};
+  reply.timing = {std::move(wire.kernel_ns), std::move(wire.sentinel_ns), std::move(wire.hot_ns)};
   if (reply.status != Status::ok) {
     if (reply.reason.empty()) reply.reason = "the worker gave no reason";
     return reply;

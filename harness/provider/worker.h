@@ -17,6 +17,7 @@
 #include "harness/problem/geometry.h"
 #include "harness/problem/rounding_spec.h"
 #include "harness/provider/arena.h"
+#include "harness/provider/device_facts.h"
 
 namespace plumbline {
 
@@ -55,6 +56,7 @@ struct Hello {
   std::string version;
   std::vector<std::string> kernels;       // full names, "cpu/flash"
   std::vector<std::string> tensor_cores;  // "on", "off" or "none", one for each kernel
+  std::vector<std::string> devices;       // beside "cpu" those it can allocate memory on, "cuda:0"
 };
 
 struct WorkerOptions {
@@ -69,6 +71,7 @@ struct WorkerOptions {
 struct Timing {
   std::vector<double> kernel_ns;
   std::vector<double> sentinel_ns;
+  std::vector<double> hot_ns;  // on a GPU, with what the call before left in its L2; kernel_ns is then with a flushed L2. Else empty
 };
 
 struct RunRequest {
@@ -89,6 +92,7 @@ struct RunReply {
   std::uint64_t workspace_bytes = 0;
   std::string workspace_fault;  // "" or where the kernel wrote outside its workspace; on a GPU also: outside a tensor, or to an input
   Timing timing;
+  DeviceFacts device;                   // of the GPU that it ran on, where the worker tells
   bool lse_returned = true;             // false: the kernel declares that it gives none, and lse was left as it was
   std::int64_t peak_memory_bytes = -1;  // of one more call, only where timed; -1 = unknown
 };
