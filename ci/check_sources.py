@@ -1,5 +1,12 @@
 #!/usr/bin/env python3
-"""Checks that need no compiler: include directions (DESIGN: one way of the data), line lengths, file sizes, places left open, types whose name is taken."""
+"""Checks that need no compiler: include directions (DESIGN: one way of the data), line lengths, file sizes, places left open,
+types whose name is taken; and of a configured build, sources and test programs that nothing builds or runs.
+
+  ci/check_sources.py                     the sources alone
+  ci/check_sources.py --build build/dev   also what that build leaves out; all its targets must have been built
+"""
+import argparse
+import json
 import pathlib
 import re
 import subprocess
@@ -29,6 +36,18 @@ SOURCES = {".cc", ".h", ".cu", ".cuh", ".c"}
 LINE_LIMIT = 140
 FILE_LIMIT = {"harness": 500, "kernels": 500, "tests": 600}
 LARGEST = 256 * 1024  # bytes, of any file: what is larger was built or downloaded
+
+# Sources that only some builds compile, and how to tell from CMakeCache.txt that this one does not. Every other .cc, .cu and .c has to
+# be an input of some target: a list of sources that was set twice once lost nine tests.
+NOT_IN_EVERY_BUILD = [
+    (re.compile(r"tests/sample_provider/"), lambda cache: True),  # projects of their own, which a test builds
+    (re.compile(r"tests/fuzz/entry\.cc"), lambda cache: "fuzzer" not in cache.get("PLUMBLINE_SANITIZE", "")),
+    (re.compile(r"tests/tsan/planted_race\.cc"), lambda cache: cache.get("PLUMBLINE_SANITIZE") != "thread"),
+    (re.compile(r"python/"), lambda cache: not cache.get("PLUMBLINE_PYTHON_EXECUTABLE")),
+    (re.compile(r"tests/"), lambda cache: cache.get("PLUMBLINE_TESTS") == "OFF"),
+    (re.compile(r"kernels/attention/(launch_facts|machine_cuda)\.cc|kernels/reference_gpu/cuda\.cu|tests/(gpu|kernels|reference_gpu)/"),
+     lambda cache: cache.get("PLUMBLINE_CUDA", "OFF") == "OFF"),
+]
 
 
 def include_error(path, target):
@@ -89,7 +108,54 @@ def taken_names(paths):
             first.setdefault(name, path)
 
 
+def cmake_cache(build):
+    entries = re.findall(r"^(\w+):\w+=(.*)$", (build / "CMakeCache.txt").read_text(encoding="utf-8"), re.MULTILINE)
+    return dict(entries)
+
+
+def unbuilt_sources(build, paths):
+    """Sources that no target of the build compiles."""
+    cache = cmake_cache(build)
+    # "build OBJECT: RULE SOURCE | …": a source is named by its absolute path, whichever rule compiles it.
+    inputs = set()
+    for line in (build / "build.ninja").read_text(encoding="utf-8").splitlines():
+        if line.startswith("build "):
+            inputs.update(line.replace("$ ", "\0").split())
+    for path in paths:
+        if path.suffix not in {".cc", ".cu", ".c"} or str(ROOT / path) in inputs:
+            continue
+        if not any(pattern.match(str(path)) and is_left_out(cache) for pattern, is_left_out in NOT_IN_EVERY_BUILD):
+            yield path, 1, f"no target of {build} compiles it: list it in a CMakeLists.txt, once"
+
+
+def idle_test_programs(build):
+    """Programs with GoogleTest's main of which CTest runs no test."""
+    programs = set()
+    program = None
+    for line in (build / "build.ninja").read_text(encoding="utf-8").splitlines():
+        if match := re.match(r"build (\S+): CXX_EXECUTABLE_LINKER", line):
+            program = match.group(1)
+        elif program and line.lstrip().startswith("LINK_LIBRARIES") and "gtest_main" in line:
+            programs.add(str(build / program))
+            program = None
+    # Exit code 8: some program is not there yet, and its tests have no command.
+    shown = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], capture_output=True, text=True).stdout
+    tests = json.loads(shown)["tests"]
+    for test in tests:
+        if not test.get("command"):
+            yield pathlib.Path(test["name"]), 1, "CTest knows the test and no command for it: build everything first"
+    run = {str(pathlib.Path(test["command"][0]).resolve()) for test in tests if test.get("command")}
+    for name in sorted(programs):
+        if str(pathlib.Path(name).resolve()) not in run:
+            yield pathlib.Path(name), 1, "a test program of which CTest runs no test: gtest_discover_tests is missing, or it has none"
+
+
 def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, help="a configured and built build directory")
+    build = parser.parse_args().build
+    if build and not (build / "build.ninja").is_file():
+        parser.error(f"{build} has no build.ninja: configure it, for example by cmake --preset host")
     every = subprocess.run(["git", "ls-files", "-coz", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     existing = [path for name in every.split("\0") if (ROOT / (path := pathlib.Path(name))).is_file()]
     paths = [path for path in existing if path.suffix in SOURCES]
@@ -97,6 +163,9 @@ def main():
               if (ROOT / path).stat().st_size > LARGEST]
     errors += [(path, line, error) for path in paths for line, error in check(path)]
     errors += taken_names([path for path in paths if path.parts[0] == "harness"])
+    if build:
+        errors += unbuilt_sources(build.resolve(), paths)
+        errors += idle_test_programs(build.resolve())
     found = len(errors)
     for path, line, error in errors:
         print(f"{path}:{line}: {error}")

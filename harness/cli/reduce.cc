@@ -11,6 +11,7 @@
 #include "harness/cli/session.h"
 #include "harness/judge/judge.h"
 #include "harness/measure/measurer.h"
+#include "harness/problem/field_text.h"
 
 namespace plumbline::cli {
 namespace {
@@ -32,43 +33,6 @@ std::string failure_of(const Judgement& judgement) {
   const std::string& statistic = judgement.findings.front().statistic;
   const bool of_error = std::find(limits.begin(), limits.end(), statistic) != limits.end();
   return kind + ": " + (of_error ? std::string("error beyond its limit") : statistic);
-}
-
-// The fields of a problem that differ from the default, as a suite's `set`.
-std::string as_toml(const Case& c, const std::string& failure) {
-  std::string fields;
-  const Problem defaults;
-  const auto put = [&](std::string_view key, const std::string& value, bool text) {
-    fields += fmt::format("{}{} = {}", fields.empty() ? "" : ", ", key, text ? fmt::format("\"{}\"", value) : value);
-  };
-  const Problem& p = c.problem;
-  put("dtype", std::string(name(p.dtype)), true);
-  if (p.out() != p.dtype) put("out_dtype", std::string(name(p.out())), true);
-  if (!p.inputs.empty()) put("inputs", p.inputs, true);
-  if (p.batch != defaults.batch) put("batch", std::to_string(p.batch), false);
-  put("heads_q", std::to_string(p.heads_q), false);
-  put("heads_kv", std::to_string(p.heads_kv), false);
-  put("seq_q", std::to_string(p.seq_q), false);
-  put("seq_kv", std::to_string(p.seq_kv), false);
-  put("head_dim_qk", std::to_string(p.head_dim_qk), false);
-  put("head_dim_vo", std::to_string(p.head_dim_vo), false);
-  if (p.mask != defaults.mask) put("mask", std::string(name(p.mask)), true);
-  if (p.window_left != -1 || p.window_right != -1) put("window", fmt::format("{},{}", p.window_left, p.window_right), true);
-  if (p.layout != defaults.layout) put("layout", std::string(name(p.layout)), true);
-  if (p.lengths != defaults.lengths) put("lengths", std::string(name(p.lengths)), true);
-  if (p.padding != defaults.padding) put("padding", std::string(name(p.padding)), true);
-  if (p.is_paged() && p.page_size != defaults.page_size) put("page_size", std::to_string(p.page_size), false);
-  if (p.fill != defaults.fill) put("fill", std::string(name(p.fill)), true);
-  if (p.law != defaults.law) put("law", std::string(name(p.law)), true);
-  if (p.v_law != defaults.v_law) put("v_law", std::string(name(p.v_law)), true);
-  if (p.k_scale != defaults.k_scale) put("k_scale", fmt::format("{}", p.k_scale), false);
-  if (p.v_scale != defaults.v_scale) put("v_scale", fmt::format("{}", p.v_scale), false);
-  if (p.scale != defaults.scale) put("scale", fmt::format("{}", p.scale), false);
-  if (!p.lse) put("lse", "false", false);
-  if (p.seed != defaults.seed) put("seed", std::to_string(p.seed), false);
-  std::string text = fmt::format("[[group]]\nname = \"reduced\"\nreason = \"{}\"\nkernels = [\"{}\"]\n", failure, c.kernel);
-  if (c.device != "cpu") text += fmt::format("devices = [\"{}\"]\n", c.device);
-  return text + fmt::format("set = {{ {} }}\n", fields);
 }
 
 // Measures and judges problems of one kernel.
@@ -125,8 +89,8 @@ int run(ReduceOptions& options) {
   for (const ReduceStep& step : reduced.steps) fmt::print("{}\n", step.what);
   c.problem = reduced.problem;
   fmt::print("{}{} problems tried, {} steps kept{}\n\n{}\nreproduce: {} --case '{}'\n", reduced.steps.empty() ? "" : "\n", reduced.tried,
-             reduced.steps.size(), stop_requested ? " (stopped by a signal: it may be reduced further)" : "", as_toml(c, failure),
-             options.providers.command_line(), case_id(c));
+             reduced.steps.size(), stop_requested ? " (stopped by a signal: it may be reduced further)" : "",
+             group_text(c, "reduced", failure), options.providers.command_line(), case_id(c));
   return exit_fine;
 }
 

@@ -3,10 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cassert>
 #include <set>
+
+#include "harness/problem/field_text.h"
 
 namespace plumbline {
 namespace {
+
+constexpr std::array<std::string_view, 10> sizes{"batch", "heads",  "heads_q",  "heads_kv",    "seq",
+                                                 "seq_q", "seq_kv", "head_dim", "head_dim_qk", "head_dim_vo"};
 
 // One field after another; of sizes, smallest first, so that a failure that needs no size ends at once.
 class Shrinker {
@@ -14,25 +21,7 @@ class Shrinker {
   explicit Shrinker(const Problem& problem) : from_(canonical(problem)) {}
 
   std::vector<ReduceStep> steps() {
-    const Problem defaults;
-    feature("inputs", &Problem::inputs, defaults.inputs);
-    feature("lengths", &Problem::lengths, defaults.lengths);
-    feature("window", &Problem::window_right, defaults.window_right);
-    feature("window", &Problem::window_left, defaults.window_left);
-    feature("mask", &Problem::mask, defaults.mask);
-    feature("padding", &Problem::padding, defaults.padding);
-    feature("layout", &Problem::layout, Layout::ragged);
-    feature("layout", &Problem::layout, defaults.layout);
-    feature("page_size", &Problem::page_size, defaults.page_size);
-    feature("law", &Problem::law, defaults.law);
-    feature("v_law", &Problem::v_law, defaults.v_law);
-    feature("k_scale", &Problem::k_scale, defaults.k_scale);
-    feature("v_scale", &Problem::v_scale, defaults.v_scale);
-    feature("scale", &Problem::scale, defaults.scale);
-    feature("fill", &Problem::fill, Fill::zeros);
-    feature("lse", &Problem::lse, false);
-    feature("out_dtype", &Problem::out_dtype, defaults.out_dtype);
-    feature("seed", &Problem::seed, defaults.seed);
+    for (const std::string_view key : field_names()) features(key);
     size("batch", {&Problem::batch});
     heads();
     both("seq", &Problem::seq_q, &Problem::seq_kv);
@@ -51,15 +40,20 @@ class Shrinker {
     if (ids_.insert(problem_id(problem)).second) steps_.push_back({std::move(what), problem});
   }
 
-  template <class Value>
-  void feature(const char* what, Value Problem::*member, const Value& to) {
-    // Ragged is smaller than paged and not smaller than padded.
-    if constexpr (std::is_same_v<Value, Layout>) {
-      if (to == Layout::ragged && !from_.is_paged()) return;
-    }
+  // The field without its feature: at its default, but for fills (zeros are simpler than garbage), the LSE (not to ask for it is less)
+  // and pages (ragged comes between them and a padded layout). Sizes shrink apart; a failure of one dtype is that of no other.
+  void features(std::string_view key) {
+    if (std::find(sizes.begin(), sizes.end(), key) != sizes.end() || key == "dtype") return;
+    if (key == "layout" && from_.is_paged()) feature(key, std::string(name(Layout::ragged)));
+    if (key == "fill") return feature(key, std::string(name(Fill::zeros)));
+    if (key == "lse") return feature(key, "false");
+    feature(key, field_text(Problem{}, key));
+  }
+  void feature(std::string_view key, const std::string& text) {
     Problem problem = from_;
-    problem.*member = to;
-    add(fmt::format("{} at its default", what), problem);
+    [[maybe_unused]] const auto refused = set_field(problem, key, text);
+    assert(!refused);
+    add(fmt::format("{} {} -> {}", key, field_text(from_, key), text.empty() ? "drawn by its law" : text), problem);
   }
 
   void size(const char* what, const std::vector<std::int64_t Problem::*>& members) {

@@ -43,8 +43,8 @@ enum class Law { normal, uniform, llm, peaky, near_uniform, sink, needle, exact,
 enum class VLaw { normal, uniform, large_mean, constant, grid, band, tiny_output };
 
 // ALiBi: b = -slope_h |i + len_kv - len_q - j| is added to the logit, after scale and softcap. Slopes of query heads h = 0 .. H-1:
-//   standard  2^(-8 (h + 1) / H); where H is no power of two, those of the power n below it, then every other one of 2n (Press et al.,
-//   ICLR'22) random    0.3 U(0, 1)  (flash-attention's tests)
+//   standard  2^(-8 (h + 1) / H); H no power of two: those of the power n below it, then every other one of 2n (Press et al., ICLR'22)
+//   random    0.3 U(0, 1)  (flash-attention's tests)
 enum class Alibi { none, standard, random };
 // An attention sink: one more logit per query head (natural units, no value vector) in the denominator. N(0, 1), or 5 N(0, 1).
 enum class Sinks { none, normal, large };

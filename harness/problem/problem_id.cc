@@ -6,6 +6,7 @@
 #include <cassert>
 #include <charconv>
 
+#include "harness/problem/field_text.h"
 #include "harness/problem/problem.h"
 #include "harness/problem/text.h"
 
@@ -50,30 +51,9 @@ std::optional<std::string> percent_decode(std::string_view text) {
   return percent_encode(decoded) == text ? std::optional(decoded) : std::nullopt;
 }
 
-std::string segment_value(const Problem& p, std::string_view key) {
-  if (key == "out") return std::string(name(p.out_dtype));
-  if (key == "kv") return std::string(name(p.kv_dtype));
-  if (key == "mask") return std::string(name(p.mask));
-  if (key == "window") return fmt::format("{},{}", p.window_left, p.window_right);
-  if (key == "layout") return std::string(name(p.layout));
-  if (key == "lengths") return std::string(name(p.lengths));
-  if (key == "padding") return std::string(name(p.padding));
-  if (key == "page") return fmt::format("{}", p.page_size);
-  if (key == "fill") return std::string(name(p.fill));
-  if (key == "inputs") return percent_encode(p.inputs);
-  if (key == "law") return std::string(name(p.law));
-  if (key == "v") return std::string(name(p.v_law));
-  if (key == "k_scale") return fmt::format("{}", p.k_scale);  // shortest text that parses back to the same double
-  if (key == "v_scale") return fmt::format("{}", p.v_scale);
-  if (key == "scale") return fmt::format("{}", p.scale);
-  if (key == "softcap") return fmt::format("{}", p.softcap);
-  if (key == "alibi") return std::string(name(p.alibi));
-  if (key == "sinks") return std::string(name(p.sinks));
-  if (key == "kv_scales") return std::string(name(p.kv_scales));
-  if (key == "view") return std::string(name(p.view));
-  if (key == "lse") return p.lse ? "true" : "false";
-  assert(key == "seed");
-  return fmt::format("{}", p.seed);
+std::string segment_value(const Problem& problem, const Segment& segment) {
+  const std::string text = field_text(problem, segment.field);
+  return segment.key == "inputs" ? percent_encode(text) : text;
 }
 
 // "h8" for equal values, "h8x2" for a pair.
@@ -154,8 +134,8 @@ std::string problem_id(const Problem& problem) {
   std::string id = fmt::format("{}/b{}-{}-{}-{}", name(p.dtype), p.batch, extent_text('h', p.heads_q, p.heads_kv),
                                extent_text('s', p.seq_q, p.seq_kv), extent_text('d', p.head_dim_qk, p.head_dim_vo));
   for (const Segment& segment : segments) {
-    const std::string value = segment_value(p, segment.key);
-    if (value != segment_value(defaults, segment.key)) id += fmt::format("/{}={}", segment.key, value);
+    const std::string value = segment_value(p, segment);
+    if (value != segment_value(defaults, segment)) id += fmt::format("/{}={}", segment.key, value);
   }
   return id;
 }

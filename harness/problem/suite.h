@@ -80,8 +80,8 @@ struct Suite {
 //   tier = "smoke"                       # default of the file: top-level `tier`, else "smoke"
 //   kernels = ["cpu/flash", "cpu/*"]
 //   devices = ["cpu"]                    # optional
-//   arch = ["sm_80", "sm_90"]            # instead of devices: short for ["emulated:sm_80", "emulated:sm_90"]; harness/problem/arch.h has
-//   all tensor_cores = ["on", "off"]         # of the kernels that the patterns match, those that say on, off or none; absent: all of them
+//   arch = ["sm_80", "sm_90"]            # instead of devices: short for ["emulated:sm_80", "emulated:sm_90"]; see harness/problem/arch.h
+//   tensor_cores = ["on", "off"]         # of the kernels that the patterns match, those that say on, off or none; absent: all of them
 //   timed = false
 //   set = { heads = 4 }                  # single values
 //   product = { dtype = ["fp16", "bf16"], seq = [64, 128] }              # cartesian

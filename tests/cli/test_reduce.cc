@@ -55,6 +55,41 @@ TEST_F(ReduceCommand, TenMutantsEndAtSixtyFourKeysOrFewer) {
   }
 }
 
+// Bugs that need one feature each: the feature stays, and what is printed is a suite of just the case that the printed line repeats.
+TEST_F(ReduceCommand, WhatIsPrintedKeepsTheFeatureThatTheFailureNeeds) {
+  struct Row {
+    std::string mutant, features, kept;
+  };
+  const auto library = (test::build_directory / "lib" / "plumbline" / "plumbline_mutants.so").string();
+  for (const Row& row : std::vector<Row>{
+           {"softcap_ignored", "/softcap=2", "softcap = 2"},
+           {"alibi_signed", "/alibi=random", "alibi = \"random\""},
+           {"alibi_slopes_of_power_of_two", "/alibi=standard", "alibi = \"standard\""},
+           {"sink_missing_in_lse", "/sinks=large", "sinks = \"large\""},
+           {"mask_bits_reversed", "/mask=custom", "mask = \"custom\""},
+           {"mask_bits_prefix_one_less", "/mask=prefix_lm", "mask = \"prefix_lm\""},
+           {"mask_bits_run_one_early", "/mask=block_diagonal", "mask = \"block_diagonal\""},
+           {"fp8_k_scale_forgotten", "/kv=e4m3", "kv_dtype = \"e4m3\""},
+           {"fp8_e5m2_as_e4m3", "/kv=e5m2", "kv_dtype = \"e5m2\""},
+           {"index_packed_v_at_k", "/view=packed_kv", "view = \"packed_kv\""},
+           {"index_packed_v_after_q_heads", "/view=packed_qkv", "view = \"packed_qkv\""},
+           {"index_v_at_end_of_k", "/view=v_in_k", "view = \"v_in_k\""},
+       }) {
+    const std::string provider = "--provider '" + library + "'";
+    const bool v_in_k = row.features == "/view=v_in_k";
+    const auto reduced = plumbline("reduce -q " + provider + " 'mutants/" + row.mutant + "/bf16/b2-h6x2-s70-d" + (v_in_k ? "96x64" : "64") +
+                                   row.features + "/seed=3'");
+    ASSERT_EQ(reduced.code, 0) << row.mutant << ": " << reduced.text;
+    EXPECT_THAT(reduced.text, HasSubstr(row.kept)) << row.mutant;
+    const std::size_t group = reduced.text.find("[[group]]"), line = reduced.text.find("reproduce: ");
+    const std::size_t id = reduced.text.find("mutants/", reduced.text.find("--case ", line));
+    write("reduced.toml", "schema = 1\nname = \"reduced\"\n" + reduced.text.substr(group, line - group));
+    const auto listed = plumbline("list reduced.toml " + provider);
+    EXPECT_EQ(listed.code, 0) << listed.text;
+    EXPECT_THAT(listed.text, HasSubstr(reduced.text.substr(id, reduced.text.find('\'', id) - id) + "\n")) << reduced.text;
+  }
+}
+
 TEST_F(ReduceCommand, ACaseThatDoesNotFail_IsSaid) {
   const auto fine = plumbline("reduce cpu/flash/bf16/b1-h1-s4x8-d64");
   EXPECT_EQ(fine.code, 4);

@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 
+#include <map>
+
 #include "harness/measure/reduce.h"
+#include "harness/problem/field_text.h"
 
 namespace plumbline {
 namespace {
@@ -80,6 +83,60 @@ TEST(Reduce, StopsWhenAsked) {
       large(), [&](const Problem&) { return ++asked > 0; }, [&] { return asked == 3; });
   EXPECT_EQ(reduced.tried, 3);
   EXPECT_EQ(reduced.steps.size(), 3U);
+}
+
+// Every field of a problem shrinks: one that the reduction forgets would stay in what is printed, or vanish from it.
+TEST(SmallerProblems, ShrinkEveryField) {
+  const std::map<std::string_view, std::string_view> others{
+      {"kv_dtype", "e4m3"},
+      {"out_dtype", "fp32"},
+      {"batch", "3"},
+      {"heads", "4"},
+      {"heads_q", "12"},
+      {"heads_kv", "3"},
+      {"seq", "9"},
+      {"seq_q", "5"},
+      {"seq_kv", "70"},
+      {"head_dim", "128"},
+      {"head_dim_qk", "192"},
+      {"head_dim_vo", "32"},
+      {"mask", "custom"},
+      {"window", "7,3"},
+      {"window_left", "4"},
+      {"window_right", "2"},
+      {"layout", "paged_hnd"},
+      {"padding", "left"},
+      {"lengths", "with_zero"},
+      {"page_size", "32"},
+      {"fill", "nan"},
+      {"law", "needle"},
+      {"v_law", "band"},
+      {"k_scale", "0"},
+      {"v_scale", "2"},
+      {"scale", "0.1"},
+      {"softcap", "30"},
+      {"alibi", "random"},
+      {"sinks", "large"},
+      {"kv_scales", "head"},
+      {"view", "strided"},
+      {"lse", "true"},
+      {"seed", "7"},
+  };
+  for (const std::string_view field : field_names()) {
+    // Its shape is that of the recording; and a failure in one dtype is that of no other.
+    if (field == "inputs" || field == "dtype") continue;
+    ASSERT_EQ(others.count(field), 1U) << field << " is missing in this test";
+    Problem problem;
+    problem.heads_q = problem.heads_kv = 6;
+    if (field == "page_size") problem.layout = Layout::paged_nhd;
+    if (field == "kv_scales") problem.kv_dtype = DType::e4m3;
+    ASSERT_FALSE(set_field(problem, field, others.at(field)));
+    ASSERT_THAT(validate(problem), testing::IsEmpty()) << field;
+    const std::string before = field_text(canonical(problem), field);
+    EXPECT_THAT(smaller_problems(problem),
+                testing::Contains(Truly([&](const ReduceStep& step) { return field_text(step.problem, field) != before; })))
+        << field;
+  }
 }
 
 TEST(SmallerProblems, DifferFromTheProblem) {
