@@ -40,7 +40,11 @@ LARGEST = 256 * 1024  # bytes, of any file: what is larger was built or download
 # Sources that only some builds compile, and how to tell from CMakeCache.txt that this one does not. Every other .cc, .cu and .c has to
 # be an input of some target: a list of sources that was set twice once lost nine tests.
 NOT_IN_EVERY_BUILD = [
-    (re.compile(r"tests/sample_provider/"), lambda cache: True),  # projects of their own, which a test builds
+    (re.compile(r"tests/sample_provider/"), lambda cache: True),  # a project of its own, which a test builds
+    (re.compile(r"tests/resources/tile\.cu"), lambda cache: True),  # what nvcc said of it lies beside it
+    (re.compile(r"harness/resources/occupancy\.cc"), lambda cache: "NOTFOUND" in cache.get("PLUMBLINE_CUDA_OCCUPANCY_DIR", "")),
+    (re.compile(r"harness/resources/occupancy_unknown\.cc"),
+     lambda cache: "NOTFOUND" not in cache.get("PLUMBLINE_CUDA_OCCUPANCY_DIR", "")),
     (re.compile(r"tests/fuzz/entry\.cc"), lambda cache: "fuzzer" not in cache.get("PLUMBLINE_SANITIZE", "")),
     (re.compile(r"tests/tsan/planted_race\.cc"), lambda cache: cache.get("PLUMBLINE_SANITIZE") != "thread"),
     (re.compile(r"python/"), lambda cache: not cache.get("PLUMBLINE_PYTHON_EXECUTABLE")),
@@ -133,8 +137,9 @@ def idle_test_programs(build):
     programs = set()
     program = None
     for line in (build / "build.ninja").read_text(encoding="utf-8").splitlines():
-        if match := re.match(r"build (\S+): CXX_EXECUTABLE_LINKER", line):
-            program = match.group(1)
+        if line.startswith("build "):
+            match = re.match(r"build (\S+): CXX_EXECUTABLE_LINKER", line)
+            program = match and match.group(1)
         elif program and line.lstrip().startswith("LINK_LIBRARIES") and "gtest_main" in line:
             programs.add(str(build / program))
             program = None
