@@ -5,7 +5,7 @@
 //
 //   query      is this problem supported on this device? if not: why not, in words a user understands
 //   prepare    plan it; say how much workspace `run` needs (plumbline owns, poisons and fences workspace and outputs)
-//   run        compute; on a GPU only enqueue on the stream given
+//   run        compute; on a GPU only enqueue, and on the stream given, which is not the default one
 //   describe   what was really launched, and which roundings the kernel makes (its rounding spec)
 //   destroy    free the plan
 //
@@ -231,18 +231,79 @@ typedef struct plumbline_description {
   char device_arch[32];  // "sm_90": the architecture it ran on, where the device's name ("cuda:0") leaves it open; else ""
 } plumbline_description;
 
-// ---- Device memory ---------------------------------------------------------------------------------------------------------------
+// ---- The device's memory, streams and clocks --------------------------------------------------------------------------------------
 
-// How plumbline, which never links a GPU toolkit, gets memory on a provider's device. NULL in plumbline_provider for host-only providers.
-// All return 0 on success, else the device's error code.
+// What a code means that a function of plumbline_device_memory returned. Zeroed and sized by
+// plumbline; write only what fits.
+typedef struct plumbline_device_error {
+  uint32_t struct_size;
+  uint32_t out_of_memory;  // 1: the device has too little free memory, and nothing else is wrong
+  char name[64];           // "cudaErrorIllegalAddress"
+  char text[192];          // "an illegal memory access was encountered"
+  char remedy[192];        // what a user can do about it; "" where that is not known
+} plumbline_device_error;
+
+// What a device is. Zeroed and sized by plumbline; write only what fits and is known.
+typedef struct plumbline_device_facts {
+  uint32_t struct_size;
+  uint32_t reserved;
+  char model[128];        // "NVIDIA H100 80GB HBM3"
+  char arch[32];          // "sm_90"
+  char driver[32];        // "580.65.06"
+  char runtime[32];       // of the GPU runtime that launches: "13.0"
+  uint64_t memory_bytes;  // of the device, all of it
+  uint64_t l2_bytes;      // of the last cache before that memory; 0 = not known
+} plumbline_device_facts;
+
+// How plumbline, which never links a GPU toolkit, gets memory, streams and clocks on a provider's
+// device. NULL in plumbline_provider for host-only providers. plumbline calls these functions from
+// one thread. They return 0 on success, else the device's error code. `stream` NULL is the default
+// stream.
 typedef struct plumbline_device_memory {
   uint32_t struct_size;
   uint32_t reserved;
+  // At least 256-byte aligned.
   int32_t (*allocate)(const plumbline_device* device, uint64_t bytes, void** out);
   int32_t (*release)(const plumbline_device* device, void* pointer);
+  // Complete when they return: what is enqueued afterwards, on any stream, sees the copy. They wait
+  // for no stream but the default one.
   int32_t (*copy_to_device)(const plumbline_device* device, void* device_to, const void* host_from, uint64_t bytes);
   int32_t (*copy_to_host)(const plumbline_device* device, void* host_to, const void* device_from, uint64_t bytes);
+  // Waits for all that was enqueued on `stream`. Returns the error of what failed there, too.
   int32_t (*synchronize)(const plumbline_device* device, void* stream);
+
+  // The first release of this table ends here, and any function below may be NULL. plumbline then
+  // does without it: kernels run on the default stream, times are those of the host's clock with a
+  // warm cache, and errors are numbers (2 from `allocate`, as CUDA and HIP number it, means out of
+  // memory).
+
+  // How many devices of this memory space the provider sees: their ordinals are 0 to *out - 1.
+  int32_t (*device_count)(int32_t* out);
+  int32_t (*facts)(const plumbline_device* device, plumbline_device_facts* facts);
+  int32_t (*describe_error)(int32_t code, plumbline_device_error* error);
+
+  // A stream that neither waits for the default stream nor holds it up (cudaStreamNonBlocking).
+  // plumbline passes one to `run`, behind work that brings inputs and poisons outputs and
+  // workspace, and lets that work begin only once `run` has returned: a kernel that is launched on
+  // another stream reads poison, and what it writes is overwritten. This needs the five functions
+  // from here to enqueue_call.
+  int32_t (*create_stream)(const plumbline_device* device, void** out);
+  int32_t (*destroy_stream)(const plumbline_device* device, void* stream);
+  // They do not wait. Both ends of a copy lie in device memory; a fill writes `byte`, 0 to 255.
+  int32_t (*enqueue_copy)(const plumbline_device* device, void* to, const void* from, uint64_t bytes, void* stream);
+  int32_t (*enqueue_fill)(const plumbline_device* device, void* at, int32_t byte, uint64_t bytes, void* stream);
+  // function(argument) on any thread of the host, once all before it on the stream is done; what is
+  // behind it begins when it has returned (cudaLaunchHostFunc). The function calls nothing of this
+  // table, and may block for up to a second.
+  int32_t (*enqueue_call)(const plumbline_device* device, void (*function)(void* argument), void* argument, void* stream);
+
+  // Events mark points of a stream. `elapsed_ns` waits for `end` and gives the nanoseconds between
+  // two points of one stream. Times by the device's clock need these four, create_stream,
+  // destroy_stream, enqueue_copy and enqueue_fill, and `facts` with l2_bytes, to flush that cache.
+  int32_t (*create_event)(const plumbline_device* device, void** out);
+  int32_t (*destroy_event)(const plumbline_device* device, void* event);
+  int32_t (*record_event)(const plumbline_device* device, void* event, void* stream);
+  int32_t (*elapsed_ns)(const plumbline_device* device, void* begin, void* end, double* ns);
 } plumbline_device_memory;
 
 // ---- The provider ------------------------------------------------------------------------------------------------------------------
@@ -267,7 +328,7 @@ typedef struct plumbline_provider {
   plumbline_status (*run)(plumbline_plan* plan, const plumbline_tensors* tensors, void* stream, char* reason, size_t reason_bytes);
   plumbline_status (*describe)(const plumbline_plan* plan, plumbline_description* description);
   void (*destroy)(plumbline_plan* plan);
-  const plumbline_device_memory* memory;  // NULL: host only
+  const plumbline_device_memory* memory;  // NULL: host only. Not changed once the provider was returned
   // "on", "off" or "none" for each kernel, as its description says it after a run; NULL: "none" for all. Suites select by it.
   const char* (*kernel_tensor_cores)(uint32_t kernel);
 } plumbline_provider;

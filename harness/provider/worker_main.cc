@@ -113,6 +113,7 @@ protocol::HelloReply greet(const protocol::HelloRequest& request, ProviderLibrar
   reply.version = library.version;
   reply.kernels = library.kernels;
   reply.tensor_cores = library.tensor_cores;
+  reply.devices = library.devices;
   return reply;
 }
 

@@ -40,10 +40,15 @@ class Indices {
   virtual ~Indices() = default;
   virtual const std::int32_t* data() const = 0;
 };
-std::unique_ptr<Indices> copy_indices(const plumbline_device& device, std::vector<std::int32_t> values, std::string& error);
+struct Failure {
+  plumbline_status status = PLUMBLINE_OK;
+  std::string text;
+};
+// Complete when it returns, whatever stream uses them. Without a value where `failure` says why.
+std::unique_ptr<Indices> copy_indices(const plumbline_device& device, std::vector<std::int32_t> values, Failure& failure);
 
 Attributes attributes_of(const Instance& instance);
-// Enqueues on `stream`. The emulator has finished when this returns.
+// Enqueues on `stream`. The provider "emulated" has finished when this returns.
 std::string launch(const plumbline_device& device, const Options& options, const Instance& instance, const Grid& grid, int shared_bytes,
                    const Parameters& parameters, void* stream);
 

@@ -1,13 +1,14 @@
 // A GPU as a machine. Every CUDA error is returned in words.
-#include <cuda_runtime_api.h>
-
 #include "kernels/attention/machine.h"
+#include "kernels/attention/memory_cuda.h"
 
 namespace plumbline::attention {
 namespace {
 
+// "launch: cudaErrorInvalidValue (1): invalid argument".
 std::string in_words(cudaError_t error, const char* what) {
-  return error == cudaSuccess ? "" : std::string(what) + ": " + cudaGetErrorString(error);
+  if (error == cudaSuccess) return "";
+  return std::string(what) + ": " + cudaGetErrorName(error) + " (" + std::to_string(error) + "): " + cudaGetErrorString(error);
 }
 
 int attribute(const plumbline_device& device, cudaDeviceAttr which) {
@@ -25,7 +26,7 @@ class DeviceIndices : public Indices {
   cudaError_t copy(const std::vector<std::int32_t>& values) {
     const std::size_t bytes = values.size() * sizeof(std::int32_t);
     if (const cudaError_t error = cudaMalloc(&data_, bytes); error != cudaSuccess) return error;
-    return cudaMemcpy(data_, values.data(), bytes, cudaMemcpyHostToDevice);
+    return copy_and_wait(data_, values.data(), bytes, cudaMemcpyHostToDevice);
   }
   const std::int32_t* data() const override { return static_cast<const std::int32_t*>(data_); }
 
@@ -33,40 +34,11 @@ class DeviceIndices : public Indices {
   void* data_ = nullptr;
 };
 
-// ---- Device memory ----
-
-std::int32_t use(const plumbline_device* device) { return cudaSetDevice(device->ordinal); }
-
-std::int32_t allocate(const plumbline_device* device, std::uint64_t bytes, void** out) {
-  const std::int32_t error = use(device);
-  return error != cudaSuccess ? error : static_cast<std::int32_t>(cudaMalloc(out, bytes));
-}
-std::int32_t release(const plumbline_device* device, void* pointer) {
-  const std::int32_t error = use(device);
-  return error != cudaSuccess ? error : static_cast<std::int32_t>(cudaFree(pointer));
-}
-std::int32_t copy_to_device(const plumbline_device* device, void* to, const void* from, std::uint64_t bytes) {
-  const std::int32_t error = use(device);
-  return error != cudaSuccess ? error : static_cast<std::int32_t>(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice));
-}
-std::int32_t copy_to_host(const plumbline_device* device, void* to, const void* from, std::uint64_t bytes) {
-  const std::int32_t error = use(device);
-  return error != cudaSuccess ? error : static_cast<std::int32_t>(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost));
-}
-std::int32_t synchronize(const plumbline_device* device, void* stream) {
-  const std::int32_t error = use(device);
-  return error != cudaSuccess ? error : static_cast<std::int32_t>(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)));
-}
-
 }  // namespace
 
 const char* provider_name() { return "cuda"; }
 const char* build_id() { return PLUMBLINE_ATTENTION_BUILD_ID; }
-const plumbline_device_memory* device_memory() {
-  static const plumbline_device_memory memory{
-      sizeof(plumbline_device_memory), 0, allocate, release, copy_to_device, copy_to_host, synchronize};
-  return &memory;
-}
+const plumbline_device_memory* device_memory() { return cuda_memory(); }
 
 std::string refuse_device(const plumbline_device& device) {
   if (device.memory_space != PLUMBLINE_CUDA) return "the cuda kernels run on CUDA devices only, for example --device cuda:0";
@@ -75,7 +47,7 @@ std::string refuse_device(const plumbline_device& device) {
   if (device.ordinal < 0 || device.ordinal >= count) {
     return "there is no CUDA device " + std::to_string(device.ordinal) + ": this machine has " + std::to_string(count);
   }
-  return in_words(static_cast<cudaError_t>(use(&device)), "cudaSetDevice");
+  return in_words(cudaSetDevice(device.ordinal), "cudaSetDevice");
 }
 
 int arch_number(const plumbline_device& device) {
@@ -84,10 +56,12 @@ int arch_number(const plumbline_device& device) {
 std::string arch_of(const plumbline_device& device) { return "sm_" + std::to_string(arch_number(device)); }
 std::int64_t most_shared_bytes(const plumbline_device& device) { return attribute(device, cudaDevAttrMaxSharedMemoryPerBlockOptin); }
 
-std::unique_ptr<Indices> copy_indices(const plumbline_device&, std::vector<std::int32_t> values, std::string& error) {
+std::unique_ptr<Indices> copy_indices(const plumbline_device&, std::vector<std::int32_t> values, Failure& failure) {
   auto indices = std::make_unique<DeviceIndices>();
-  error = in_words(indices->copy(values), "index arrays");
-  return indices;
+  const cudaError_t error = indices->copy(values);
+  if (error == cudaSuccess) return indices;
+  failure = {error == cudaErrorMemoryAllocation ? PLUMBLINE_OUT_OF_MEMORY : PLUMBLINE_ERROR, in_words(error, "index arrays")};
+  return nullptr;
 }
 
 Attributes attributes_of(const Instance& instance) {

@@ -1,8 +1,9 @@
 // The emulator as a machine: kernels that g++ compiled run on the CPU, tensor cores answer as those of the device's architecture.
 #include "kernels/attention/machine_emulated.h"
 
-#include <atomic>
 #include <cstring>
+
+#include "kernels/attention/emulated_launch.h"
 
 namespace plumbline::attention {
 namespace {
@@ -24,25 +25,6 @@ class HostIndices : public Indices {
  private:
   std::vector<std::int32_t> values_;
 };
-
-// Alternating: every other launch of this process runs its threads the other way round. A case is run twice and must give the same bits, so
-// a missing barrier or wait shows as nondeterminism. merge_splits, whose threads never wait, does not count: with it each run of a decode
-// with splits would be two launches, and both runs would begin alike.
-emulator::Schedule schedule_of(const Options& options, const Instance& instance) {
-  static std::atomic<unsigned> launches{0};
-  switch (options.schedule) {
-    case Options::Schedule::in_order:
-      return emulator::Schedule::in_order;
-    case Options::Schedule::reversed:
-      return emulator::Schedule::reversed;
-    case Options::Schedule::random:
-      return emulator::Schedule::random;
-    case Options::Schedule::alternating:
-      break;
-  }
-  if (std::string_view(instance.kernel) == "merge_splits") return emulator::Schedule::in_order;
-  return launches++ % 2 == 0 ? emulator::Schedule::in_order : emulator::Schedule::reversed;
-}
 
 }  // namespace
 
@@ -68,7 +50,7 @@ std::int64_t most_shared_bytes(const plumbline_device& device) {
   return static_cast<std::int64_t>(emulator::max_shared_bytes(*arch(device)));
 }
 
-std::unique_ptr<Indices> copy_indices(const plumbline_device&, std::vector<std::int32_t> values, std::string&) {
+std::unique_ptr<Indices> copy_indices(const plumbline_device&, std::vector<std::int32_t> values, Failure&) {
   return std::make_unique<HostIndices>(std::move(values));
 }
 
@@ -77,13 +59,9 @@ Attributes attributes_of(const Instance&) { return {}; }
 std::string launch(const plumbline_device& device, const Options& options, const Instance& instance, const Grid& grid, int shared_bytes,
                    const Parameters& parameters, void*) {
   const auto run = [&](const emulator::LaunchOptions& launch_options) {
-    return emulator::launch(launch_options, {grid.x, grid.y, grid.z}, {static_cast<unsigned>(instance.threads)},
-                            static_cast<std::size_t>(shared_bytes), instance.function, parameters);
+    return launch_emulated(launch_options, instance, grid, shared_bytes, parameters);
   };
-  emulator::LaunchOptions launch_options;
-  launch_options.arch = *arch(device);
-  launch_options.schedule = schedule_of(options, instance);
-  launch_options.seed = options.seed;
+  const emulator::LaunchOptions launch_options = emulated_launch_options(*arch(device), options, instance);
   if (launch_change()) return launch_change()(instance, launch_options, run);
   return run(launch_options);
 }

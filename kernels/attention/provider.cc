@@ -92,7 +92,7 @@ void append_sums(const plumbline_tensor& lengths, std::int64_t batch, std::vecto
 }
 
 // cu_seqlens_q, cu_seqlens_kv, then the page table, in one array of the device.
-std::string plan_indices(const plumbline_tensors& tensors, plumbline_plan& plan) {
+Failure plan_indices(const plumbline_tensors& tensors, plumbline_plan& plan) {
   const plumbline_problem& problem = plan.problem;
   std::vector<std::int32_t> values;
   append_sums(tensors.seqlens_q, problem.batch, values);
@@ -103,9 +103,9 @@ std::string plan_indices(const plumbline_tensors& tensors, plumbline_plan& plan)
     const auto* table = static_cast<const std::int32_t*>(tensors.page_table.data);
     values.insert(values.end(), table, table + problem.batch * tensors.page_table.extent[1]);
   }
-  std::string error;
-  plan.indices = copy_indices(plan.device, std::move(values), error);
-  if (!error.empty()) return error;
+  Failure failure;
+  plan.indices = copy_indices(plan.device, std::move(values), failure);
+  if (failure.status != PLUMBLINE_OK) return failure;
   p.cu_seqlens_q = plan.indices->data();
   p.cu_seqlens_kv = p.cu_seqlens_q + problem.batch + 1;
   if (is_paged(problem.layout)) {
@@ -113,7 +113,7 @@ std::string plan_indices(const plumbline_tensors& tensors, plumbline_plan& plan)
     p.pages_per_sample = tensors.page_table.extent[1];
     p.page_size = static_cast<std::int32_t>(problem.page_size);
   }
-  return "";
+  return {};
 }
 
 // Beyond any sequence; keeps sums of a position and a window within 32 bits.
@@ -165,8 +165,9 @@ plumbline_status prepare(std::uint32_t index, const plumbline_problem* problem, 
     made->device = *device;
     made->splits = splits_of(kernel, current_options(), *problem);
     made->parameters = plan_sizes(*problem, made->splits);
-    if (const std::string error = plan_indices(*tensors, *made); !error.empty())
-      return answer(PLUMBLINE_ERROR, error, reason, reason_bytes);
+    if (const Failure failure = plan_indices(*tensors, *made); failure.status != PLUMBLINE_OK) {
+      return answer(failure.status, failure.text, reason, reason_bytes);
+    }
     made->grid = grid_of(kernel, *made->instance, *problem, made->parameters.rows, made->splits);
     const std::int64_t floats = partial_floats(made->parameters, true) + partial_floats(made->parameters, false);
     *workspace_bytes = static_cast<std::uint64_t>(floats) * sizeof(float);

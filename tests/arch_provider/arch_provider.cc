@@ -100,7 +100,15 @@ int32_t copy(const plumbline_device*, void* to, const void* from, uint64_t bytes
   return 0;
 }
 int32_t synchronize(const plumbline_device*, void*) { return 0; }
-const plumbline_device_memory memory{sizeof memory, 0, allocate, release, copy, copy, synchronize};
+const plumbline_device_memory memory = [] {
+  plumbline_device_memory table{};
+  table.struct_size = sizeof table;
+  table.allocate = allocate;
+  table.release = release;
+  table.copy_to_device = table.copy_to_host = copy;
+  table.synchronize = synchronize;
+  return table;
+}();
 
 plumbline_provider provider{sizeof(plumbline_provider),
                             PLUMBLINE_ABI_VERSION,

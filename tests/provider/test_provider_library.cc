@@ -79,7 +79,16 @@ int32_t copy_to_host(const plumbline_device*, void* to, const void* from, uint64
 int32_t sticky_error = 0;
 int32_t synchronize(const plumbline_device*, void*) { return sticky_error; }
 
-const plumbline_device_memory device_memory{sizeof device_memory, 0, allocate, release, copy_to_device, copy_to_host, synchronize};
+const plumbline_device_memory device_memory = [] {
+  plumbline_device_memory table{};
+  table.struct_size = sizeof table;
+  table.allocate = allocate;
+  table.release = release;
+  table.copy_to_device = copy_to_device;
+  table.copy_to_host = copy_to_host;
+  table.synchronize = synchronize;
+  return table;
+}();
 
 // ---- The kernels -------------------------------------------------------------------------------------------------------------------
 

@@ -21,32 +21,14 @@ constexpr std::size_t fence_bytes = workspace_alignment;
 using Fence = std::array<std::byte, fence_bytes>;
 constexpr std::size_t chunk_bytes = std::size_t{4} << 20;
 
-// Runs one memory function and turns its code into a Stop with `status`.
-void check(const char* phase, Status status, const std::string& what, const std::function<std::int32_t()>& function) {
-  std::int32_t code = 0;
-  call_provider(phase, [&](char*, std::size_t) {
-    code = function();
-    return PLUMBLINE_OK;
-  });
-  if (code != 0) throw Stop{status, fmt::format("{} failed with code {}", what, code)};
-}
-
 }  // namespace
-
-void DeviceMemory::synchronize() const {
-  check("synchronize", Status::error, "synchronize", [&] { return functions->synchronize(device, nullptr); });
-}
 
 DeviceBuffer::DeviceBuffer(const DeviceMemory& memory, std::string name, std::size_t bytes)
     : memory_(memory), name_(std::move(name)), bytes_(bytes) {
   if (bytes > std::numeric_limits<std::size_t>::max() - 2 * fence_bytes) {
     throw Stop{Status::out_of_memory, fmt::format("no device memory has {} bytes for {}", bytes, name_)};
   }
-  void* allocation = nullptr;
-  check("allocate", Status::out_of_memory, fmt::format("allocation of {} bytes of device memory for {}", bytes, name_),
-        [&] { return memory_.functions->allocate(memory_.device, bytes + 2 * fence_bytes, &allocation); });
-  if (allocation == nullptr) throw Stop{Status::error, fmt::format("allocate gave no device memory for {} and no error", name_)};
-  allocation_ = static_cast<std::byte*>(allocation);
+  allocation_ = static_cast<std::byte*>(memory_.allocate(bytes + 2 * fence_bytes, name_));
   data_ = allocation_ + fence_bytes;
   Fence fence;
   fence.fill(std::byte{fence_byte});
@@ -55,15 +37,7 @@ DeviceBuffer::DeviceBuffer(const DeviceMemory& memory, std::string name, std::si
 }
 
 DeviceBuffer::~DeviceBuffer() {
-  if (allocation_ == nullptr) return;
-  // A failing release also fails whatever the provider does next; there is nobody to tell here.
-  try {
-    call_provider("release", [&](char*, std::size_t) {
-      (void)memory_.functions->release(memory_.device, allocation_);
-      return PLUMBLINE_OK;
-    });
-  } catch (const Stop&) {
-  }
+  if (allocation_ != nullptr) memory_.release(allocation_);
 }
 
 DeviceBuffer::DeviceBuffer(DeviceBuffer&& other) noexcept
@@ -74,13 +48,11 @@ DeviceBuffer::DeviceBuffer(DeviceBuffer&& other) noexcept
       data_(other.data_) {}
 
 void DeviceBuffer::to_device(std::byte* device_to, const std::byte* host_from, std::size_t bytes) const {
-  check("copy_to_device", Status::error, fmt::format("copy of {} to the device", name_),
-        [&] { return memory_.functions->copy_to_device(memory_.device, device_to, host_from, bytes); });
+  memory_.copy_to_device(device_to, host_from, bytes, name_);
 }
 
 void DeviceBuffer::to_host(std::byte* host_to, const std::byte* device_from, std::size_t bytes) const {
-  check("copy_to_host", Status::error, fmt::format("copy of {} from the device", name_),
-        [&] { return memory_.functions->copy_to_host(memory_.device, host_to, device_from, bytes); });
+  memory_.copy_to_host(host_to, device_from, bytes, name_);
 }
 
 void DeviceBuffer::upload(const std::byte* host) { to_device(data_, host, bytes_); }

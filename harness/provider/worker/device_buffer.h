@@ -2,22 +2,12 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 
-#include "harness/provider/plumbline_provider.h"
+#include "harness/provider/worker/device_memory.h"
 
 namespace plumbline {
-
-// A provider's memory functions for one device.
-struct DeviceMemory {
-  const plumbline_device_memory* functions;
-  const plumbline_device* device;
-
-  void synchronize() const;
-};
 
 class DeviceBuffer {
  public:
@@ -27,6 +17,7 @@ class DeviceBuffer {
   DeviceBuffer& operator=(DeviceBuffer&&) = delete;
 
   void* data() const { return data_; }  // of the image, in device memory
+  std::size_t bytes() const { return bytes_; }
   void upload(const std::byte* host);
   void poison(int byte);
   void download(std::byte* host) const;

@@ -14,6 +14,7 @@
 #include "harness/provider/pages.h"
 #include "harness/provider/worker/call.h"
 #include "harness/provider/worker/device_buffer.h"
+#include "harness/provider/worker/ordered_call.h"
 #include "harness/provider/worker/peak_memory.h"
 #include "harness/provider/worker/timing.h"
 
@@ -75,11 +76,14 @@ bool lives_on_device(std::string_view name) {
 
 // A workspace that is kept counts against the memory that the next kernel may take.
 constexpr std::size_t most_kept_bytes = std::size_t{4} << 20;
+// Of a tensor that gets a second image in device memory.
+constexpr std::size_t most_arriving_bytes = std::size_t{1} << 30;
 
 class Execution {
  public:
   Execution(const ProviderLibrary& library, KeptMemory& kept, const protocol::RunRequest& request)
-      : provider_(*library.provider),
+      : library_(library),
+        provider_(*library.provider),
         request_(request),
         kernel_(kernel_index(library, request.kernel)),
         device_(to_device(request.device)),
@@ -104,22 +108,22 @@ class Execution {
     place_tensors();
     reply.workspace_bytes = prepare();
     place_workspace(reply.workspace_bytes);
-    run(1);
-    if (request_.timed_repetitions > 0) {
-      TimesInTurn times = time_in_turn([this](std::int64_t calls) { run(calls); }, request_.timed_repetitions);
-      reply.kernel_ns = std::move(times.kernel_ns);
-      reply.sentinel_ns = std::move(times.sentinel_ns);
-      const std::int64_t peak = on_device() ? -1 : measure_peak_memory([this] { run(1); });
-      if (peak >= 0) reply.peak_memory_bytes = peak + static_cast<std::int64_t>(reply.workspace_bytes);
+    if (stream_) {
+      call_in_order(memory(), stream_->handle(), arrivals(), [this] { call(); });
+    } else {
+      run(1);
     }
+    if (request_.timed_repetitions > 0) time(reply);
     reply.description = describe();
     destroy();
     collect(reply);
+    if (on_device()) tell_device(reply);
   }
 
  private:
   bool on_device() const { return device_.memory_space == PLUMBLINE_CUDA; }
-  DeviceMemory memory() const { return {provider_.memory, &device_}; }
+  DeviceMemory memory() const { return {*library_.memory, device_}; }
+  void* stream() const { return stream_ ? stream_->handle() : nullptr; }
 
   void open_arena() {
     if (kept_.arena != nullptr && kept_.arena->reopen(request_.arena_bytes, request_.tensors)) return;
@@ -136,9 +140,17 @@ class Execution {
 
   void query() {
     call_provider("query", [&](char* reason, std::size_t bytes) { return provider_.query(kernel_, &problem_, &device_, reason, bytes); });
-    if (on_device() && provider_.memory == nullptr) {
+    if (!on_device()) return;
+    if (!library_.memory) {
       throw Stop{Status::error, fmt::format("provider {} supports {} but offers no device memory", provider_.name, request_.device.name)};
     }
+    if (memory().has_streams()) stream_.emplace(memory());
+  }
+
+  const plumbline_device_facts& facts() {
+    const auto [at, is_new] = kept_.device_facts.try_emplace(device_.ordinal);
+    if (is_new) at->second = memory().facts();
+    return at->second;
   }
 
   void place_tensors() {
@@ -150,12 +162,35 @@ class Execution {
         tensor.device = device_.ordinal;
       }
       if (on_device() && lives_on_device(t.name)) {
-        DeviceBuffer& image = images_.emplace_back(Image{&t, DeviceBuffer(memory(), t.name, t.page_end - t.page_begin)}).buffer;
-        image.upload(kept_.arena->pages(t));
-        tensor.data = static_cast<std::byte*>(image.data()) + (t.offset - t.page_begin);
+        Image& image = images_.emplace_back(Image{&t, DeviceBuffer(memory(), t.name, t.page_end - t.page_begin), second_image(t)});
+        (image.arriving ? *image.arriving : image.buffer).upload(kept_.arena->pages(t));
+        tensor.data = static_cast<std::byte*>(image.buffer.data()) + (t.offset - t.page_begin);
       }
       *field(tensors_, t.name) = tensor;
     }
+  }
+
+  // From which a tensor arrives in order. None where the device has no room for it: the kernel then finds the tensor in place.
+  std::optional<DeviceBuffer> second_image(const protocol::Tensor& t) {
+    const std::size_t bytes = t.page_end - t.page_begin;
+    if (!stream_ || bytes > most_arriving_bytes) return std::nullopt;
+    try {
+      return DeviceBuffer(memory(), t.name, bytes);
+    } catch (const Stop& stop) {
+      if (stop.status != Status::out_of_memory) throw;
+      return std::nullopt;
+    }
+  }
+
+  std::vector<Arrival> arrivals() const {
+    std::vector<Arrival> all;
+    for (const Image& image : images_) {
+      if (image.arriving) all.push_back({image.buffer.data(), image.buffer.bytes(), image.arriving->data(), 0});
+    }
+    if (device_workspace_) {
+      all.push_back({device_workspace_->data(), device_workspace_->bytes(), nullptr, request_.workspace_byte});
+    }
+    return all;
   }
 
   std::uint64_t prepare() {
@@ -191,11 +226,33 @@ class Execution {
     }
   }
 
+  // On a device: only enqueues.
+  void call() {
+    call_provider("run", [&](char* reason, std::size_t bytes) { return provider_.run(plan_, &tensors_, stream(), reason, bytes); });
+  }
+
   void run(std::int64_t calls) {
-    for (std::int64_t i = 0; i < calls; ++i) {
-      call_provider("run", [&](char* reason, std::size_t bytes) { return provider_.run(plan_, &tensors_, nullptr, reason, bytes); });
-    }
-    if (on_device()) memory().synchronize();
+    for (std::int64_t i = 0; i < calls; ++i) call();
+    if (on_device()) memory().synchronize(stream());
+  }
+
+  void time(protocol::RunReply& reply) {
+    TimesInTurn times = on_device() && memory().has_clock()
+                            ? time_on_device(
+                                  memory(), stream(), facts().l2_bytes, [this] { call(); }, request_.timed_repetitions)
+                            : time_in_turn([this](std::int64_t calls) { run(calls); }, request_.timed_repetitions);
+    reply.kernel_ns = std::move(times.kernel_ns);
+    reply.hot_ns = std::move(times.hot_ns);
+    reply.sentinel_ns = std::move(times.sentinel_ns);
+    const std::int64_t peak = on_device() ? -1 : measure_peak_memory([this] { run(1); });
+    if (peak >= 0) reply.peak_memory_bytes = peak + static_cast<std::int64_t>(reply.workspace_bytes);
+  }
+
+  void tell_device(protocol::RunReply& reply) {
+    const plumbline_device_facts& f = facts();
+    reply.device = {f.model, static_cast<std::int64_t>(f.memory_bytes), f.driver, f.runtime};
+    plumbline_description& description = *reply.description;
+    if (description.device_arch[0] == '\0') std::copy_n(f.arch, sizeof f.arch, description.device_arch);
   }
 
   plumbline_description describe() {
@@ -237,8 +294,10 @@ class Execution {
   struct Image {
     const protocol::Tensor* tensor;
     DeviceBuffer buffer;
+    std::optional<DeviceBuffer> arriving;  // what is copied there before a call in order
   };
 
+  const ProviderLibrary& library_;
   const plumbline_provider& provider_;
   const protocol::RunRequest& request_;
   std::uint32_t kernel_;
@@ -249,6 +308,7 @@ class Execution {
   std::vector<Image> images_;
   HostWorkspace* host_workspace_ = nullptr;  // of kept_, where the kernel asked for one
   std::optional<DeviceBuffer> device_workspace_;
+  std::optional<DeviceStream> stream_;  // that kernels run on; none: the default one. Ends before the memory that it uses
   plumbline_plan* plan_ = nullptr;
 };
 

@@ -1,6 +1,8 @@
 // Serves one run request: query, prepare, run, describe, destroy, with tensors, workspace and clocks around them.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
 
 #include "harness/provider/protocol.h"
@@ -10,10 +12,11 @@
 
 namespace plumbline {
 
-// Mappings that a request leaves, closed, to the next: most requests need the pages of the one before.
+// What a request leaves to the next: mappings, closed (most requests need the pages of the one before), and what devices are.
 struct KeptMemory {
   std::unique_ptr<MappedArena> arena;
   std::unique_ptr<HostWorkspace> workspace;
+  std::map<std::int32_t, plumbline_device_facts> device_facts;  // by ordinal
 };
 
 // Never throws: what goes wrong is the reply's status and reason. (A crash ends the process; see crash_report.h.)

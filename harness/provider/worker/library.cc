@@ -8,6 +8,7 @@
 
 #include "harness/provider/description.h"
 #include "harness/provider/worker/call.h"
+#include "harness/provider/worker/device_memory.h"
 
 namespace plumbline {
 
@@ -29,6 +30,7 @@ plumbline_get_provider_function entry_point(const std::string& path) {
 
 // What the first release of this ABI version had; the fields behind it are optional.
 constexpr std::size_t required_bytes = offsetof(plumbline_provider, kernel_tensor_cores);
+constexpr std::size_t required_memory_bytes = offsetof(plumbline_device_memory, device_count);
 
 constexpr std::uint32_t most_kernels = 65536;
 
@@ -52,9 +54,9 @@ void check_fields(const std::string& path, const plumbline_provider& p) {
     throw Stop{Status::error, fmt::format("{}: it claims {} kernels, more than {}", path, p.kernel_count, most_kernels)};
   }
   if (const auto* m = p.memory; m != nullptr) {
-    if (m->struct_size < sizeof *m) {
-      throw Stop{Status::error,
-                 fmt::format("{}: its plumbline_device_memory has {} bytes, this plumbline needs {}", path, m->struct_size, sizeof *m)};
+    if (m->struct_size < required_memory_bytes) {
+      throw Stop{Status::error, fmt::format("{}: its plumbline_device_memory has {} bytes, this plumbline needs {}", path, m->struct_size,
+                                            required_memory_bytes)};
     }
     if (m->allocate == nullptr || m->release == nullptr || m->copy_to_device == nullptr || m->copy_to_host == nullptr ||
         m->synchronize == nullptr) {
@@ -118,6 +120,10 @@ ProviderLibrary load_provider(const std::string& path, const std::string& option
     return PLUMBLINE_OK;
   });
   check_names(path, library);
+  if (p.memory != nullptr) {
+    library.memory = whole_table(*p.memory);
+    library.devices = usable_devices(*library.memory);
+  }
   return library;
 }
 

@@ -1,8 +1,8 @@
 // A provider's shared library, loaded and checked.
 #pragma once
 
+#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "harness/provider/plumbline_provider.h"
@@ -14,7 +14,9 @@ struct ProviderLibrary {
   std::string name;
   std::string version;
   std::vector<std::string> kernels;
-  std::vector<std::string> tensor_cores;  // "on", "off" or "none", one for each kernel
+  std::vector<std::string> tensor_cores;          // "on", "off" or "none", one for each kernel
+  std::optional<plumbline_device_memory> memory;  // a whole table, whatever size the provider's has
+  std::vector<std::string> devices;               // beside "cpu" those on which it can get memory, "cuda:0"
 };
 
 // Throws Stop with what is wrong: library not found, symbol missing, wrong ABI version or struct size (both numbers named), fields

@@ -1,0 +1,23 @@
+// The version of the NVIDIA driver in what its kernel module says of itself.
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+namespace plumbline::attention {
+
+// The first word of digits and dots in a line such as /proc/driver/nvidia/version begins with, "" if there is none:
+//   NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build  (dvs-builder@…)
+inline std::string first_version(const std::string& line) {
+  for (std::size_t begin = 0; begin < line.size();) {
+    begin = std::min(line.find_first_not_of(" \t", begin), line.size());
+    const std::size_t end = std::min(line.find_first_of(" \t", begin), line.size());
+    const std::string word = line.substr(begin, end - begin);
+    const bool digits_and_dots = word.find_first_not_of("0123456789.") == word.npos;
+    if (digits_and_dots && word.find('.') != word.npos && word.front() != '.') return word;
+    begin = end;
+  }
+  return "";
+}
+
+}  // namespace plumbline::attention

@@ -1,0 +1,43 @@
+#include "kernels/attention/emulated_launch.h"
+
+#include <atomic>
+#include <string_view>
+
+namespace plumbline::attention {
+namespace {
+
+// merge_splits, whose threads never wait, does not count: with it each run of a decode with splits would
+// be two launches, and both runs would begin alike.
+emulator::Schedule schedule_of(const Options& options, const Instance& instance) {
+  static std::atomic<unsigned> launches{0};
+  switch (options.schedule) {
+    case Options::Schedule::in_order:
+      return emulator::Schedule::in_order;
+    case Options::Schedule::reversed:
+      return emulator::Schedule::reversed;
+    case Options::Schedule::random:
+      return emulator::Schedule::random;
+    case Options::Schedule::alternating:
+      break;
+  }
+  if (std::string_view(instance.kernel) == "merge_splits") return emulator::Schedule::in_order;
+  return launches++ % 2 == 0 ? emulator::Schedule::in_order : emulator::Schedule::reversed;
+}
+
+}  // namespace
+
+emulator::LaunchOptions emulated_launch_options(emulator::Arch arch, const Options& options, const Instance& instance) {
+  emulator::LaunchOptions launch_options;
+  launch_options.arch = arch;
+  launch_options.schedule = schedule_of(options, instance);
+  launch_options.seed = options.seed;
+  return launch_options;
+}
+
+std::string launch_emulated(const emulator::LaunchOptions& launch_options, const Instance& instance, const Grid& grid, int shared_bytes,
+                            const Parameters& parameters) {
+  return emulator::launch(launch_options, {grid.x, grid.y, grid.z}, {static_cast<unsigned>(instance.threads)},
+                          static_cast<std::size_t>(shared_bytes), instance.function, parameters);
+}
+
+}  // namespace plumbline::attention

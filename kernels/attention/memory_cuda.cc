@@ -1,0 +1,242 @@
+// The CUDA runtime as plumbline's memory table: memory, streams and events of one device.
+#include "kernels/attention/memory_cuda.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <string>
+
+#include "kernels/attention/driver_version.h"
+
+namespace plumbline::attention {
+namespace {
+
+// A failed call leaves its error behind for whoever asks cudaGetLastError next, a kernel's own check of
+// its launch for example. Here every error is returned, so none is left.
+std::int32_t code_of(cudaError_t error) {
+  if (error != cudaSuccess) cudaGetLastError();
+  return static_cast<std::int32_t>(error);
+}
+
+template <class Function>
+std::int32_t on(const plumbline_device* device, Function function) {
+  const cudaError_t error = cudaSetDevice(device->ordinal);
+  return code_of(error != cudaSuccess ? error : function());
+}
+
+cudaStream_t stream_of(void* stream) { return static_cast<cudaStream_t>(stream); }
+cudaEvent_t event_of(void* event) { return static_cast<cudaEvent_t>(event); }
+
+// ---- Memory ----
+
+std::int32_t allocate(const plumbline_device* device, std::uint64_t bytes, void** out) {
+  return on(device, [&] { return cudaMalloc(out, bytes); });
+}
+std::int32_t release(const plumbline_device* device, void* pointer) {
+  return on(device, [&] { return cudaFree(pointer); });
+}
+
+// From pageable memory cudaMemcpy may return before the last part has arrived, and a stream that does
+// not wait for the default one would not wait for it.
+std::int32_t copy_to_device(const plumbline_device* device, void* to, const void* from, std::uint64_t bytes) {
+  return on(device, [&] { return copy_and_wait(to, from, bytes, cudaMemcpyHostToDevice); });
+}
+std::int32_t copy_to_host(const plumbline_device* device, void* to, const void* from, std::uint64_t bytes) {
+  return on(device, [&] { return copy_and_wait(to, from, bytes, cudaMemcpyDeviceToHost); });
+}
+std::int32_t synchronize(const plumbline_device* device, void* stream) {
+  return on(device, [&] { return cudaStreamSynchronize(stream_of(stream)); });
+}
+
+// ---- What the device is, and what went wrong ----
+
+template <std::size_t n>
+void copy_text(const std::string& text, char (&field)[n]) {
+  const std::size_t size = std::min(text.size(), n - 1);
+  std::memcpy(field, text.data(), size);
+  field[size] = '\0';
+}
+
+// "13.0" of 13000.
+std::string version_text(int version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
+
+// "580.65.06", from the driver's management library, which comes with the driver; "" where it is missing.
+std::string version_of_nvml() {
+  void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return "";
+  const auto initialize = reinterpret_cast<int (*)()>(dlsym(library, "nvmlInit_v2"));
+  const auto shut_down = reinterpret_cast<int (*)()>(dlsym(library, "nvmlShutdown"));
+  const auto version = reinterpret_cast<int (*)(char*, unsigned)>(dlsym(library, "nvmlSystemGetDriverVersion"));
+  std::string text;
+  if (initialize != nullptr && shut_down != nullptr && version != nullptr && initialize() == 0) {
+    char buffer[80] = "";  // NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE
+    if (version(buffer, sizeof buffer) == 0) text = buffer;
+    shut_down();
+  }
+  dlclose(library);
+  return text;
+}
+
+// The same from the kernel module.
+std::string version_of_kernel_module() {
+  std::ifstream file("/proc/driver/nvidia/version");
+  std::string line;
+  std::getline(file, line);
+  return first_version(line);
+}
+
+std::string driver_version() {
+  if (std::string text = version_of_nvml(); !text.empty()) return text;
+  if (std::string text = version_of_kernel_module(); !text.empty()) return text;
+  int version = 0;
+  return cudaDriverGetVersion(&version) == cudaSuccess ? "for CUDA " + version_text(version) : "";
+}
+
+std::int32_t device_count(std::int32_t* out) {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  *out = error == cudaSuccess ? count : 0;
+  return code_of(error);
+}
+
+std::int32_t facts(const plumbline_device* device, plumbline_device_facts* out) {
+  if (out->struct_size < sizeof *out) return cudaErrorInvalidValue;
+  return on(device, [&] {
+    cudaDeviceProp properties{};
+    int runtime = 0;
+    if (const cudaError_t error = cudaGetDeviceProperties(&properties, device->ordinal); error != cudaSuccess) return error;
+    if (const cudaError_t error = cudaRuntimeGetVersion(&runtime); error != cudaSuccess) return error;
+    copy_text(properties.name, out->model);
+    copy_text("sm_" + std::to_string(10 * properties.major + properties.minor), out->arch);
+    copy_text(driver_version(), out->driver);
+    copy_text(version_text(runtime), out->runtime);
+    out->memory_bytes = properties.totalGlobalMem;
+    out->l2_bytes = static_cast<std::uint64_t>(std::max(properties.l2CacheSize, 0));
+    return cudaSuccess;
+  });
+}
+
+// What a user can do about those errors that are not a kernel's fault, and how to find the fault where they are.
+const char* remedy_of(cudaError_t error) {
+  switch (error) {
+    case cudaErrorInsufficientDriver:
+    case cudaErrorSystemDriverMismatch:
+    case cudaErrorCompatNotSupportedOnDevice:
+      return "install a driver that is no older than the CUDA runtime of the provider (nvidia-smi shows both)";
+    case cudaErrorNoDevice:
+      return "check nvidia-smi, CUDA_VISIBLE_DEVICES, and that a container is given the GPU";
+    case cudaErrorInvalidDevice:
+      return "name a device that nvidia-smi -L lists; CUDA_VISIBLE_DEVICES counts anew from 0";
+    case cudaErrorDevicesUnavailable:
+      return "end the process that has the GPU for itself, or set its compute mode to Default with nvidia-smi -c 0";
+    case cudaErrorSystemNotReady:
+      return "start the fabric manager of machines with NVSwitch, or finish the setup of the driver";
+    case cudaErrorNoKernelImageForDevice:
+      return "compile the provider for this GPU's architecture";
+    case cudaErrorECCUncorrectable:
+      return "the GPU's memory is damaged: see nvidia-smi -q -d ECC, and reset or replace it";
+    case cudaErrorIllegalAddress:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorHardwareStackError:
+    case cudaErrorLaunchFailure:
+      return "compute-sanitizer --target-processes all plumbline run --case … names the instruction and the address";
+    case cudaErrorLaunchTimeout:
+      return "the GPU also drives a display, which limits the time of a kernel: use one that does not";
+    default:
+      return "";
+  }
+}
+
+std::int32_t describe_error(std::int32_t code, plumbline_device_error* out) {
+  if (out->struct_size < sizeof *out) return cudaErrorInvalidValue;
+  const auto error = static_cast<cudaError_t>(code);
+  out->out_of_memory = error == cudaErrorMemoryAllocation ? 1 : 0;
+  copy_text(cudaGetErrorName(error), out->name);
+  copy_text(cudaGetErrorString(error), out->text);
+  copy_text(remedy_of(error), out->remedy);
+  return cudaSuccess;
+}
+
+// ---- Streams and events ----
+
+std::int32_t create_stream(const plumbline_device* device, void** out) {
+  return on(device, [&] {
+    cudaStream_t stream = nullptr;
+    const cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    *out = stream;
+    return error;
+  });
+}
+std::int32_t destroy_stream(const plumbline_device* device, void* stream) {
+  return on(device, [&] { return cudaStreamDestroy(stream_of(stream)); });
+}
+std::int32_t enqueue_copy(const plumbline_device* device, void* to, const void* from, std::uint64_t bytes, void* stream) {
+  return on(device, [&] { return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_of(stream)); });
+}
+std::int32_t enqueue_fill(const plumbline_device* device, void* at, std::int32_t byte, std::uint64_t bytes, void* stream) {
+  return on(device, [&] { return cudaMemsetAsync(at, byte, bytes, stream_of(stream)); });
+}
+std::int32_t enqueue_call(const plumbline_device* device, void (*function)(void*), void* argument, void* stream) {
+  return on(device, [&] { return cudaLaunchHostFunc(stream_of(stream), function, argument); });
+}
+
+std::int32_t create_event(const plumbline_device* device, void** out) {
+  return on(device, [&] {
+    cudaEvent_t event = nullptr;
+    const cudaError_t error = cudaEventCreateWithFlags(&event, cudaEventDefault);  // with timing
+    *out = event;
+    return error;
+  });
+}
+std::int32_t destroy_event(const plumbline_device* device, void* event) {
+  return on(device, [&] { return cudaEventDestroy(event_of(event)); });
+}
+std::int32_t record_event(const plumbline_device* device, void* event, void* stream) {
+  return on(device, [&] { return cudaEventRecord(event_of(event), stream_of(stream)); });
+}
+std::int32_t elapsed_ns(const plumbline_device* device, void* begin, void* end, double* ns) {
+  return on(device, [&] {
+    if (const cudaError_t error = cudaEventSynchronize(event_of(end)); error != cudaSuccess) return error;
+    float ms = 0;
+    const cudaError_t error = cudaEventElapsedTime(&ms, event_of(begin), event_of(end));
+    *ns = static_cast<double>(ms) * 1e6;
+    return error;
+  });
+}
+
+}  // namespace
+
+cudaError_t copy_and_wait(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  const cudaError_t error = cudaMemcpy(to, from, bytes, kind);
+  return error != cudaSuccess ? error : cudaStreamSynchronize(nullptr);
+}
+
+const plumbline_device_memory* cuda_memory() {
+  static const plumbline_device_memory memory{sizeof(plumbline_device_memory),
+                                              0,
+                                              allocate,
+                                              release,
+                                              copy_to_device,
+                                              copy_to_host,
+                                              synchronize,
+                                              device_count,
+                                              facts,
+                                              describe_error,
+                                              create_stream,
+                                              destroy_stream,
+                                              enqueue_copy,
+                                              enqueue_fill,
+                                              enqueue_call,
+                                              create_event,
+                                              destroy_event,
+                                              record_event,
+                                              elapsed_ns};
+  return &memory;
+}
+
+}  // namespace plumbline::attention

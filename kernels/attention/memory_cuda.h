@@ -1,0 +1,17 @@
+// The CUDA runtime behind plumbline's memory table.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <string>
+
+#include "harness/provider/plumbline_provider.h"
+
+namespace plumbline::attention {
+
+const plumbline_device_memory* cuda_memory();
+
+// Complete when it returns, for every stream.
+cudaError_t copy_and_wait(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
+
+}  // namespace plumbline::attention

@@ -1,0 +1,62 @@
+// What plumbline_cuda.so, the stand-in, exports: the provider of our kernels, with options of its own.
+#include <new>
+
+#include "kernels/attention/provider.h"
+#include "tests/gpu/stand_in/stand_in.h"
+
+namespace plumbline::stand_in {
+namespace {
+
+bool set(Settings& s, std::string_view option) {
+  using Wrong = Settings::Wrong;
+  constexpr std::string_view model = "stand_in_model=";
+  if (option.starts_with(model)) {
+    s.model = option.substr(model.size());
+  } else if (option == "stand_in=default_stream") {
+    s.wrong = Wrong::default_stream;
+  } else if (option == "stand_in=merge_on_default") {
+    s.wrong = Wrong::merge_on_default;
+  } else if (option == "stand_in=illegal_access") {
+    s.wrong = Wrong::illegal_access;
+  } else if (option == "stand_in=table_1") {
+    s.first_table = true;
+  } else if (option == "stand_in=no_driver") {
+    s.no_driver = true;
+  } else if (option == "stand_in=busy") {
+    s.busy = true;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Settings& settings() {
+  static Settings current;
+  return current;
+}
+
+std::string take_settings(std::string_view options) {
+  settings() = {};
+  std::string rest;
+  while (!options.empty()) {
+    const std::string_view option = options.substr(0, options.find(','));
+    options.remove_prefix(std::min(option.size() + 1, options.size()));
+    if (set(settings(), option)) continue;
+    if (!rest.empty()) rest += ',';
+    rest += option;
+  }
+  return rest;
+}
+
+}  // namespace plumbline::stand_in
+
+extern "C" PLUMBLINE_EXPORT const plumbline_provider* plumbline_get_provider(std::uint32_t abi_version, const char* options) {
+  if (abi_version != PLUMBLINE_ABI_VERSION) return nullptr;
+  try {
+    return &plumbline::attention::provider_with(plumbline::stand_in::take_settings(options == nullptr ? "" : options));
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
