@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "kernels/attention/driver_version.h"
 #include "tests/kernels/exact.h"
 
 namespace plumbline::testing {
@@ -52,6 +53,60 @@ TEST(CudaProvider, WithoutAGpuSaysWhyAndReturnsErrors) {
   void* pointer = nullptr;
   EXPECT_NE(provider.memory->allocate(&device, 64, &pointer), 0);
   EXPECT_NE(provider.memory->synchronize(&device, nullptr), 0);
+}
+
+TEST(CudaProvider, WithoutAGpuItsWholeMemoryTableReturnsErrors) {
+  const plumbline_device_memory& memory = *cuda_library().provider()->memory;
+  ASSERT_EQ(memory.struct_size, sizeof memory);
+  const plumbline_device device = first_device(*cuda_library().provider());
+  std::int32_t count = 1;
+  EXPECT_NE(memory.device_count(&count), 0);
+  EXPECT_EQ(count, 0);
+  plumbline_device_facts facts{};
+  facts.struct_size = sizeof facts;
+  EXPECT_NE(memory.facts(&device, &facts), 0);
+  void* handle = nullptr;
+  double ns = 0;
+  EXPECT_NE(memory.create_stream(&device, &handle), 0);
+  EXPECT_EQ(handle, nullptr);
+  EXPECT_NE(memory.destroy_stream(&device, handle), 0);
+  EXPECT_NE(memory.enqueue_copy(&device, handle, handle, 1, handle), 0);
+  EXPECT_NE(memory.enqueue_fill(&device, handle, 0, 1, handle), 0);
+  EXPECT_NE(memory.enqueue_call(
+                &device, [](void*) {}, handle, handle),
+            0);
+  EXPECT_NE(memory.create_event(&device, &handle), 0);
+  EXPECT_EQ(handle, nullptr);
+  EXPECT_NE(memory.destroy_event(&device, handle), 0);
+  EXPECT_NE(memory.record_event(&device, handle, handle), 0);
+  EXPECT_NE(memory.elapsed_ns(&device, handle, handle, &ns), 0);
+}
+
+plumbline_device_error described(std::int32_t code) {
+  plumbline_device_error error{};
+  error.struct_size = sizeof error;
+  EXPECT_EQ(cuda_library().provider()->memory->describe_error(code, &error), 0);
+  return error;
+}
+
+TEST(CudaProvider, ErrorsHaveNamesWithoutAGpu) {
+  EXPECT_EQ(described(2).out_of_memory, 1U);
+  EXPECT_STREQ(described(2).name, "cudaErrorMemoryAllocation");
+  EXPECT_EQ(described(700).out_of_memory, 0U);
+  EXPECT_STREQ(described(700).name, "cudaErrorIllegalAddress");
+  EXPECT_STREQ(described(700).text, "an illegal memory access was encountered");
+  EXPECT_THAT(described(700).remedy, HasSubstr("compute-sanitizer"));
+  EXPECT_THAT(described(35).remedy, HasSubstr("install a driver"));
+  EXPECT_STREQ(described(1).remedy, "");
+  EXPECT_STRNE(described(123456).name, "");
+}
+
+TEST(DriverVersion, IsTheFirstWordOfDigitsAndDots) {
+  using attention::first_version;
+  EXPECT_EQ(first_version("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023"), "535.104.05");
+  EXPECT_EQ(first_version("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build  (a@b)"), "580.65.06");
+  EXPECT_EQ(first_version(""), "");
+  EXPECT_EQ(first_version("no version  12 . x.1"), "");
 }
 
 }  // namespace

@@ -53,7 +53,11 @@ constexpr int32_t no_device = 101;  // cudaErrorInvalidDevice
 constexpr int32_t out_of_memory = 2;
 constexpr int32_t bad_value = 1;
 
+int32_t failing_allocation = 0;  // what every allocation answers, unless 0
+bool throwing_allocation = false;
 int32_t allocate(const plumbline_device* device, uint64_t bytes, void** out) {
+  if (throwing_allocation) throw std::runtime_error("no driver");
+  if (failing_allocation != 0) return failing_allocation;
   if (device->ordinal != 0) return no_device;
   if (bytes > (uint64_t{1} << 30)) return out_of_memory;
   auto* memory = static_cast<char*>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
@@ -394,7 +398,7 @@ plumbline_provider provider{sizeof(plumbline_provider),
 // Options: "abi=N" claims version N, "size=N" that many bytes, "null" refuses, "host" has no device, "crash_on_load", "throw_on_load",
 // "tensor_cores=WORD" of the first kernel, "arch=NAME" that it ran on, "kernels=N" claims N kernels, "kernel_name=TEXT" is the first one's
 // ("null": none, "endless": a MiB of x, "bytes": no UTF-8), likewise "name=TEXT" the provider's, "memory_size=N" of the device's functions,
-// "memory_null".
+// "memory_null", "allocate=CODE" that every allocation of device memory answers, "throw_on_allocate".
 const plumbline_provider* plumbline_get_provider(uint32_t, const char* options) {
   const std::string option = options;
   if (option == "null") return nullptr;
@@ -416,6 +420,8 @@ const plumbline_provider* plumbline_get_provider(uint32_t, const char* options) 
   if (option.starts_with("memory_")) provider.memory = &lying_memory;
   if (option.starts_with("memory_size=")) lying_memory.struct_size = static_cast<uint32_t>(std::stoul(option.substr(12)));
   if (option == "memory_null") lying_memory.release = nullptr;
+  if (option.starts_with("allocate=")) failing_allocation = std::stoi(option.substr(9));
+  throwing_allocation = option == "throw_on_allocate";
   if (option.starts_with("arch=")) arch = option.substr(5);
   return &provider;
 }

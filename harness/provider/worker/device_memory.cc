@@ -87,7 +87,9 @@ std::int32_t count_devices(const plumbline_device_memory& table) {
 
 plumbline_device_memory whole_table(const plumbline_device_memory& table) {
   plumbline_device_memory whole{};
-  std::memcpy(&whole, &table, std::min<std::size_t>(table.struct_size, sizeof whole));
+  // A field is present where all of it lies within the size; all behind the first two words are pointers.
+  const std::size_t present = table.struct_size / sizeof(void*) * sizeof(void*);
+  std::memcpy(&whole, &table, std::min(present, sizeof whole));
   whole.struct_size = sizeof whole;
   return whole;
 }

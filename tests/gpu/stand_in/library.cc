@@ -18,6 +18,8 @@ bool set(Settings& s, std::string_view option) {
     s.wrong = Wrong::merge_on_default;
   } else if (option == "stand_in=illegal_access") {
     s.wrong = Wrong::illegal_access;
+  } else if (option == "stand_in=waits") {
+    s.wrong = Wrong::waits;
   } else if (option == "stand_in=table_1") {
     s.first_table = true;
   } else if (option == "stand_in=no_driver") {

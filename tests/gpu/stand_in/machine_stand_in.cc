@@ -85,7 +85,8 @@ std::string launch(const plumbline_device&, const Options& options, const Instan
     std::string failure = launch_emulated(launch_options, instance, grid, shared_bytes, parameters);
     return failure.empty() ? codes::success : device().fail_launch(std::move(failure));
   };
-  const std::int32_t code = device().enqueue(is_on_wrong_stream(instance) ? nullptr : stream, work);
+  std::int32_t code = device().enqueue(is_on_wrong_stream(instance) ? nullptr : stream, work);
+  if (code == codes::success && settings().wrong == Settings::Wrong::waits) code = device().synchronize(stream);
   return code == codes::success ? "" : "launch: " + stand_in::in_words(code);
 }
 

@@ -13,6 +13,7 @@
 //   stand_in=default_stream    planted bug: every kernel is launched on the default stream
 //   stand_in=merge_on_default  planted bug: the kernel that merges splits of the keys is
 //   stand_in=illegal_access    planted bug: kernels read memory that is not the device's
+//   stand_in=waits             kernels wait for their stream before run returns, which they should leave to plumbline
 //   stand_in=table_1           its memory table is that of the first release
 //   stand_in=no_driver         as where the CUDA runtime finds no driver
 //   stand_in=busy              as where another process has the GPU for itself: no memory can be allocated
@@ -28,7 +29,7 @@
 namespace plumbline::stand_in {
 
 struct Settings {
-  enum class Wrong { nothing, default_stream, merge_on_default, illegal_access } wrong = Wrong::nothing;
+  enum class Wrong { nothing, default_stream, merge_on_default, illegal_access, waits } wrong = Wrong::nothing;
   bool first_table = false, no_driver = false, busy = false;
   std::string model = "Stand-in GPU";
 };

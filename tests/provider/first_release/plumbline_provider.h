@@ -1,0 +1,286 @@
+// plumbline_provider.h as it was while plumbline_device_memory ended with `synchronize`: the test
+// provider is compiled against it once more, as a provider that nobody has built anew. Never changed.
+//
+// The one interface between plumbline and a kernel: a C ABI that a shared library implements.
+//
+// A provider is a shared library that exports `plumbline_get_provider`. It offers one or more kernels. For each case plumbline calls,
+// in a worker process:
+//
+//   query      is this problem supported on this device? if not: why not, in words a user understands
+//   prepare    plan it; say how much workspace `run` needs (plumbline owns, poisons and fences workspace and outputs)
+//   run        compute; on a GPU only enqueue on the stream given
+//   describe   what was really launched, and which roundings the kernel makes (its rounding spec)
+//   destroy    free the plan
+//
+// Rules
+//  - Every struct begins with `struct_size`. Fields are only ever appended, so a field is present where it lies within struct_size.
+//    Outgoing structs (`plumbline_description`) are zeroed and sized by plumbline; write only what fits.
+//  - No exception may cross this interface. A kernel that cannot get memory returns PLUMBLINE_OUT_OF_MEMORY.
+//  - Inputs are mapped read-only. Outputs are poisoned with NaN before each run: write every element of every valid row.
+//  - Strides and extents are in elements. Read strides; do not assume a layout is contiguous.
+//  - Compile with -fvisibility=hidden so that two providers never clash.
+//
+// kernels/cpu/provider.cc is a full example; tests/sample_provider is the smallest possible one (plain C, one file).
+#ifndef PLUMBLINE_PROVIDER_H_
+#define PLUMBLINE_PROVIDER_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PLUMBLINE_ABI_VERSION 1u
+#define PLUMBLINE_EXPORT __attribute__((visibility("default")))
+
+// ---- Words ----------------------------------------------------------------------------------------------------------------------
+
+typedef enum plumbline_status {
+  PLUMBLINE_OK = 0,
+  PLUMBLINE_UNSUPPORTED = 1,  // the problem is valid but this kernel does not take it; give a reason
+  PLUMBLINE_OUT_OF_MEMORY = 2,
+  PLUMBLINE_ERROR = 3,  // anything else that failed; give a reason
+} plumbline_status;
+
+typedef enum plumbline_dtype {
+  PLUMBLINE_DTYPE_NONE = 0,
+  PLUMBLINE_F32 = 1,
+  PLUMBLINE_F16 = 2,
+  PLUMBLINE_BF16 = 3,
+  PLUMBLINE_E4M3 = 4,  // OCP fp8 e4m3fn: no infinity, maximum 448
+  PLUMBLINE_E5M2 = 5,
+  PLUMBLINE_TF32 = 6,  // only as a rounding target in a spec; stored as F32
+  PLUMBLINE_F64 = 7,
+  PLUMBLINE_I32 = 8,  // index arrays
+} plumbline_dtype;
+
+typedef enum plumbline_memory_space {
+  PLUMBLINE_HOST = 0,
+  PLUMBLINE_CUDA = 1,
+  PLUMBLINE_EMULATED = 2,  // host memory, run by the emulator as if on a GPU
+} plumbline_memory_space;
+
+typedef enum plumbline_layout {
+  PLUMBLINE_PADDED_BSHD = 0,  // q[b, s, h, d] contiguous in this order
+  PLUMBLINE_PADDED_BHSD = 1,  // the same tensors with the heads dimension outermost of (h, s)
+  PLUMBLINE_RAGGED_THD = 2,   // q[total_q, h, d], k[total_kv, h, d] with cu_seqlens
+  PLUMBLINE_PAGED_NHD = 3,    // q as ragged; k, v in pages [page, token, h, d]
+  PLUMBLINE_PAGED_HND = 4,    // q as ragged; k, v in pages [page, h, token, d]
+} plumbline_layout;
+
+typedef enum plumbline_mask {
+  PLUMBLINE_MASK_NONE = 0,
+  PLUMBLINE_MASK_CAUSAL_TOP_LEFT = 1,      // query i sees keys j <= i                (PyTorch is_causal)
+  PLUMBLINE_MASK_CAUSAL_BOTTOM_RIGHT = 2,  // query i sees keys j <= i + len_kv - len_q (FlashAttention >= 2.1, FlashInfer)
+  PLUMBLINE_MASK_CUSTOM = 3,               // query i sees the keys whose bit is set in tensors.mask; there is no window
+} plumbline_mask;
+
+typedef enum plumbline_padding {
+  PLUMBLINE_PADDING_RIGHT = 0,  // the valid rows of a sample are [0, len)
+  PLUMBLINE_PADDING_LEFT = 1,   // the valid rows of a sample are [seq - len, seq)
+} plumbline_padding;
+
+// What a kernel does with padded query rows of a padded layout.
+typedef enum plumbline_padding_policy {
+  PLUMBLINE_PADDED_ROWS_ZEROS = 0,      // writes zeros (FlashAttention-2 in Transformers: unpad, compute, put zeros back)
+  PLUMBLINE_PADDED_ROWS_UNTOUCHED = 1,  // leaves them as they were
+  PLUMBLINE_PADDED_ROWS_ATTENDED = 2,   // treats them as queries: they attend to the sample's valid keys (SDPA)
+} plumbline_padding_policy;
+
+typedef enum plumbline_promise {
+  PLUMBLINE_PROMISE_NONE = 0,      // says nothing
+  PLUMBLINE_PROMISE_ROUNDING = 1,  // within rounding
+  PLUMBLINE_PROMISE_BITWISE = 2,   // the same bits
+} plumbline_promise;
+
+// ---- The problem ------------------------------------------------------------------------------------------------------------------
+
+// Sizes are those of one problem; `seq_q` and `seq_kv` are maxima over the batch. The lengths of each sample are in the index arrays of
+// plumbline_tensors. Masks are relative to a sample's own valid rows, never to its padded extent.
+typedef struct plumbline_problem {
+  uint32_t struct_size;
+  uint32_t dtype_q;    // plumbline_dtype
+  uint32_t dtype_kv;   // plumbline_dtype
+  uint32_t dtype_out;  // plumbline_dtype
+  uint32_t layout;     // plumbline_layout
+  uint32_t mask;       // plumbline_mask
+  uint32_t padding;    // plumbline_padding; only meaningful in padded layouts
+  uint32_t lse_wanted;
+  int64_t batch;
+  int64_t heads_q;
+  int64_t heads_kv;  // divides heads_q; query head h uses key head h / (heads_q / heads_kv)
+  int64_t seq_q;
+  int64_t seq_kv;
+  int64_t head_dim_qk;
+  int64_t head_dim_vo;
+  int64_t total_q;       // sum of the query lengths (ragged and paged layouts)
+  int64_t total_kv;      // sum of the key lengths
+  int64_t page_size;     // tokens in a page; 0 unless paged
+  int64_t page_count;    // pages in the pool
+  int64_t window_left;   // keys visible before the diagonal of `mask`'s alignment; -1 = all
+  int64_t window_right;  // keys visible after it; -1 = all. With MASK_NONE the diagonal is the bottom-right one.
+  double scale;          // multiplies q.k; already resolved (1/sqrt(head_dim_qk) by default)
+  double softcap;        // 0 = off: logits become softcap * tanh(logit / softcap)
+  uint32_t has_alibi;    // 1: -slope |i + len_kv - len_q - j| is added to the logit after scale and softcap; tensors.alibi_slopes
+  uint32_t has_sink;     // 1: each query head has one more logit, without a value vector, in the denominator; tensors.sinks
+} plumbline_problem;
+
+// rank 0 means absent. `data` points at element (0, 0, ...); `bytes` counts the bytes from `data` to the end of what may be touched.
+typedef struct plumbline_tensor {
+  uint32_t struct_size;
+  uint32_t dtype;         // plumbline_dtype
+  uint32_t memory_space;  // plumbline_memory_space
+  int32_t device;         // ordinal within the memory space
+  uint32_t rank;
+  uint32_t reserved;
+  int64_t extent[4];
+  int64_t stride[4];
+  void* data;
+  uint64_t bytes;
+} plumbline_tensor;
+
+// Logical dimension order is fixed per layout; strides say how it lies in memory:
+//   padded  q [batch, seq_q, heads_q, head_dim_qk]   k [batch, seq_kv, heads_kv, head_dim_qk]   v likewise with head_dim_vo
+//           out [batch, seq_q, heads_q, head_dim_vo]  lse [batch, seq_q, heads_q]
+//   ragged  q [total_q, heads_q, head_dim_qk]  k [total_kv, heads_kv, head_dim_qk]  out [total_q, heads_q, head_dim_vo]  lse [total_q,
+//   heads_q] paged   q, out, lse as ragged;  k [page_count, page_size, heads_kv, head_dim_qk]  v likewise
+// Index arrays are int32: cu_seqlens_q, cu_seqlens_kv [batch + 1] and seqlens_q, seqlens_kv [batch] are always present;
+// page_table [batch, pages of the longest sample] (unused entries -1) only when paged.
+// Index arrays always lie in host memory *and*, for a device kernel, the `_device` spelling is filled in later ABI versions.
+// float32, rank 2 [batch, heads_kv]: k_scale, v_scale, present where K and V are fp8; the number is scale * stored. A stride is 0 where one
+// value serves all of a dimension. float32, rank 1 [heads_q]: alibi_slopes; sinks, in natural units. mask: int32, rank 3
+// [batch, seq_q, (seq_kv + 31) / 32], bit j % 32 of word j / 32 is set where row i sees key j; rows and keys count a sample's valid ones.
+// These lie in the memory space of Q. K and V may be views into one buffer, and V a part of K: read strides.
+// lse is float32, natural logarithm unless the kernel's description says base 2. A row that sees no key is 0 with lse -infinity; with a
+// sink that is part of the lse, its lse is the sink.
+typedef struct plumbline_tensors {
+  uint32_t struct_size;
+  uint32_t reserved;
+  plumbline_tensor q, k, v, out, lse;
+  plumbline_tensor cu_seqlens_q, cu_seqlens_kv, seqlens_q, seqlens_kv, page_table;
+  plumbline_tensor workspace;  // rank 1, bytes; as large as prepare asked, 256-byte aligned, poisoned
+  plumbline_tensor mask, alibi_slopes, sinks;
+  plumbline_tensor q_scale;  // reserved: absent in version 1
+  plumbline_tensor k_scale, v_scale;
+} plumbline_tensors;
+
+typedef struct plumbline_device {
+  uint32_t struct_size;
+  uint32_t memory_space;  // plumbline_memory_space
+  int32_t ordinal;
+  uint32_t reserved;
+  char arch[32];  // "x86-64-v3", "sm_90", "emulated:sm_90"
+} plumbline_device;
+
+// ---- The rounding spec ------------------------------------------------------------------------------------------------------------
+
+// How a matrix product accumulates. A dot product of length D is summed in steps of `products_per_step` terms; each step aligns its
+// terms to the largest and keeps `fraction_bits` fraction bits.
+typedef struct plumbline_accumulator {
+  uint32_t dtype;              // PLUMBLINE_F32 or PLUMBLINE_F16
+  uint32_t toward_zero;        // 1: truncates (tensor cores), 0: rounds to nearest (FMA)
+  uint32_t fraction_bits;      // F; 24 for fp32 FMA, 23..25 on tensor cores, 13 for Hopper fp8
+  uint32_t products_per_step;  // L; 1 for FMA
+} plumbline_accumulator;
+
+// What a kernel rounds. These are facts about the kernel from which the legal error follows; see JUDGING in docs/. A contract pins them:
+// declaring more than the contract allows is a failure by itself.
+typedef struct plumbline_rounding_spec {
+  uint32_t struct_size;
+  uint32_t p_dtype;                     // what P = exp(S - m) is rounded to before P V; F32 = not rounded
+  double p_prescale;                    // power of two P is multiplied by before that rounding; 1 = none
+  uint32_t denominator_from_rounded_p;  // 1: the softmax denominator sums P after that rounding
+  uint32_t s_rounded;                   // 16-bit dtype S is rounded to, after softcap and ALiBi; NONE = not rounded
+  uint32_t q_prescaled;                 // dtype Q * scale * log2(e) is rounded to first; NONE = not done
+  uint32_t split_partial_dtype;         // dtype of stored split-KV partial outputs; F32 also when there is no split
+  plumbline_accumulator qk_accumulator;
+  plumbline_accumulator pv_accumulator;
+  double exp2_rel_error;  // relative error of exp2 beyond 2 ulp of fp32; 0 = within 2 ulp
+  double tanh_rel_error;  // likewise for the softcap's tanh
+  // Of fp8 K and V. NONE: widened as stored, which rounds nothing, with the scales applied to the sums. F16, BF16: scale * stored, in fp32,
+  // is rounded to it (nearest, ties to even) before the products. For fp32 inputs TF32: Q, K and V are rounded to tf32 (likewise) before
+  // the products.
+  uint32_t kv_dequantized_to;
+  uint32_t out_dtype;          // dtype of the output
+  uint32_t lse_base;           // 0 = e, 2 = two
+  uint32_t lse_excludes_sink;  // 1: an attention sink is not part of the LSE
+} plumbline_rounding_spec;
+
+// What a kernel promises for each transformation of a problem. plumbline_promise values.
+typedef struct plumbline_promises {
+  uint32_t struct_size;
+  uint32_t run_to_run;      // the same call twice
+  uint32_t batch;           // a sample alone or within any batch, at any position, beside any neighbour
+  uint32_t layout;          // padded = ragged = paged
+  uint32_t page;            // page permutation and page size
+  uint32_t split;           // number of KV splits
+  uint32_t prefill_decode;  // the last rows of a prefill = the decode of the same tokens
+  uint32_t lse;             // whether LSE is asked for
+} plumbline_promises;
+
+typedef struct plumbline_description {
+  uint32_t struct_size;
+  uint32_t padding_policy;  // plumbline_padding_policy
+  char launched[256];       // what really ran: kernel names, tile sizes, splits
+  char build_id[64];        // changes whenever the code that computes changes
+  char tensor_cores[8];     // "on", "off" or "none"
+  plumbline_rounding_spec spec;
+  plumbline_promises promises;
+  int32_t registers_per_thread;  // -1 = unknown or not a GPU kernel, here and below
+  int32_t spill_bytes_per_thread;
+  int64_t shared_memory_bytes;
+  int64_t stack_bytes_per_thread;
+  char device_arch[32];  // "sm_90": the architecture it ran on, where the device's name ("cuda:0") leaves it open; else ""
+} plumbline_description;
+
+// ---- Device memory ---------------------------------------------------------------------------------------------------------------
+
+// How plumbline, which never links a GPU toolkit, gets memory on a provider's device. NULL in plumbline_provider for host-only providers.
+// All return 0 on success, else the device's error code.
+typedef struct plumbline_device_memory {
+  uint32_t struct_size;
+  uint32_t reserved;
+  int32_t (*allocate)(const plumbline_device* device, uint64_t bytes, void** out);
+  int32_t (*release)(const plumbline_device* device, void* pointer);
+  int32_t (*copy_to_device)(const plumbline_device* device, void* device_to, const void* host_from, uint64_t bytes);
+  int32_t (*copy_to_host)(const plumbline_device* device, void* host_to, const void* device_from, uint64_t bytes);
+  int32_t (*synchronize)(const plumbline_device* device, void* stream);
+} plumbline_device_memory;
+
+// ---- The provider ------------------------------------------------------------------------------------------------------------------
+
+typedef struct plumbline_plan plumbline_plan;  // the provider's own
+
+// `reason` buffers receive a NUL-terminated sentence; always filled when the status is not PLUMBLINE_OK.
+typedef struct plumbline_provider {
+  uint32_t struct_size;
+  uint32_t abi_version;  // PLUMBLINE_ABI_VERSION it was compiled with
+  const char* name;      // "cpu"; kernels are called name/kernel
+  const char* version;   // of the library behind it, with commit where known
+  uint32_t kernel_count;
+  uint32_t reserved;
+  const char* (*kernel_name)(uint32_t kernel);
+  plumbline_status (*query)(uint32_t kernel, const plumbline_problem* problem, const plumbline_device* device, char* reason,
+                            size_t reason_bytes);
+  // `tensors` holds every tensor but the workspace; only the index arrays' contents may be read here.
+  plumbline_status (*prepare)(uint32_t kernel, const plumbline_problem* problem, const plumbline_tensors* tensors,
+                              const plumbline_device* device, plumbline_plan** plan, uint64_t* workspace_bytes, char* reason,
+                              size_t reason_bytes);
+  plumbline_status (*run)(plumbline_plan* plan, const plumbline_tensors* tensors, void* stream, char* reason, size_t reason_bytes);
+  plumbline_status (*describe)(const plumbline_plan* plan, plumbline_description* description);
+  void (*destroy)(plumbline_plan* plan);
+  const plumbline_device_memory* memory;  // NULL: host only
+  // "on", "off" or "none" for each kernel, as its description says it after a run; NULL: "none" for all. Suites select by it.
+  const char* (*kernel_tensor_cores)(uint32_t kernel);
+} plumbline_provider;
+
+// The symbol plumbline looks up. Returns NULL if the provider cannot serve `abi_version`. `options` is the text after ':' in
+// `--provider ./mine.so:options`, or "" (a provider may offer variants through it).
+typedef const plumbline_provider* (*plumbline_get_provider_function)(uint32_t abi_version, const char* options);
+PLUMBLINE_EXPORT const plumbline_provider* plumbline_get_provider(uint32_t abi_version, const char* options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif  // PLUMBLINE_PROVIDER_H_

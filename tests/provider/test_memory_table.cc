@@ -1,0 +1,86 @@
+// Memory tables of every size: what plumbline makes of the functions that are there, and of the codes that they return.
+#include <gmock/gmock.h>
+
+#include "tests/provider/provider_fixture.h"
+
+namespace plumbline {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::Each;
+using testing::ElementsAre;
+using testing::Gt;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+std::unique_ptr<Worker> worker_of(const std::string& provider, const std::string& options = "") {
+  auto worker = Worker::create({PLUMBLINE_WORKER_PATH, provider + (options.empty() ? "" : ":" + options)});
+  EXPECT_TRUE(worker) << to_string(worker.error());
+  return std::move(*worker);
+}
+
+RunReply run_on_device(Worker& worker, int timed_repetitions = 0) {
+  PlacedCase c(worker, mean_problem());
+  c.request.device = "cuda:0";
+  c.request.timed_repetitions = timed_repetitions;
+  RunReply reply = c.run("test/ok");
+  if (reply.status == Status::ok) {
+    EXPECT_LE(c.error(), 1e-5);
+  }
+  return reply;
+}
+
+// Compiled against the header of that release.
+TEST(MemoryTable, OfTheFirstReleaseLoadsAndRuns) {
+  auto worker = worker_of(PLUMBLINE_FIRST_RELEASE_PROVIDER);
+  const auto hello = worker->hello();
+  ASSERT_TRUE(hello) << to_string(hello.error());
+  EXPECT_THAT(hello->devices, ElementsAre("cuda:0"));
+  const RunReply reply = run_on_device(*worker, 2);
+  ASSERT_EQ(reply.status, Status::ok) << reply.reason;
+  EXPECT_THAT(reply.timing.kernel_ns, AllOf(SizeIs(2), Each(Gt(0))));
+  EXPECT_THAT(reply.timing.hot_ns, IsEmpty());
+  EXPECT_EQ(reply.device, DeviceFacts{});
+}
+
+TEST(MemoryTable, WithoutAnythingBeyondMemoryRuns) {
+  const RunReply reply = run_on_device(*worker_of(PLUMBLINE_TEST_PROVIDER));
+  EXPECT_EQ(reply.status, Status::ok) << reply.reason;
+}
+
+// 72 bytes are three functions more than the first release had, 60 are one and a half.
+TEST(MemoryTable, OfASizeBetweenReleases) {
+  for (const char* size : {"memory_size=48", "memory_size=60", "memory_size=72"}) {
+    const RunReply reply = run_on_device(*worker_of(PLUMBLINE_TEST_PROVIDER, size));
+    EXPECT_EQ(reply.status, Status::ok) << size << ": " << reply.reason;
+  }
+}
+
+TEST(MemoryTable, OnlyTheCodeThatMeansItIsOutOfMemory) {
+  for (const std::string library : {PLUMBLINE_TEST_PROVIDER, PLUMBLINE_FIRST_RELEASE_PROVIDER}) {
+    const RunReply full = run_on_device(*worker_of(library, "allocate=2"));
+    EXPECT_EQ(full.status, Status::out_of_memory) << full.reason;
+    EXPECT_THAT(full.reason, AllOf(HasSubstr("allocate of "), HasSubstr(" bytes of device memory for q failed with code 2")));
+    const RunReply busy = run_on_device(*worker_of(library, "allocate=46"));
+    EXPECT_EQ(busy.status, Status::error) << busy.reason;
+    EXPECT_THAT(busy.reason, HasSubstr("failed with code 46"));
+  }
+}
+
+TEST(MemoryTable, HelloNamesNoDeviceWithoutMemory) {
+  const auto devices = [](const std::string& options) {
+    const auto hello = worker_of(PLUMBLINE_TEST_PROVIDER, options)->hello();
+    EXPECT_TRUE(hello) << to_string(hello.error());
+    return hello ? hello->devices : std::vector<std::string>{"no hello"};
+  };
+  EXPECT_THAT(devices(""), ElementsAre("cuda:0"));
+  EXPECT_THAT(devices("allocate=2"), Contains("cuda:0")) << "memory that is used up at the moment is no reason to deny a device";
+  EXPECT_THAT(devices("allocate=35"), IsEmpty());
+  EXPECT_THAT(devices("throw_on_allocate"), IsEmpty());
+  EXPECT_THAT(devices("host"), IsEmpty());
+}
+
+}  // namespace
+}  // namespace plumbline
