@@ -27,10 +27,13 @@ class MemoryTable : public ::testing::Test {
     ASSERT_EQ(memory_->struct_size, sizeof *memory_);
     device_.struct_size = sizeof device_;
     device_.memory_space = PLUMBLINE_CUDA;
+    std::int32_t count = 0;
+    if (const std::int32_t code = memory_->device_count(&count); count == 0) GTEST_SKIP() << "no GPU: " << error(code).text;
     for (void** buffer : {&a_, &b_}) ASSERT_EQ(memory_->allocate(&device_, bytes, buffer), 0);
     ASSERT_EQ(memory_->create_stream(&device_, &stream_), 0);
   }
   void TearDown() override {
+    if (stream_ == nullptr) return;
     EXPECT_EQ(memory_->synchronize(&device_, stream_), 0);
     EXPECT_EQ(memory_->destroy_stream(&device_, stream_), 0);
     for (void* buffer : {a_, b_}) EXPECT_EQ(memory_->release(&device_, buffer), 0);
