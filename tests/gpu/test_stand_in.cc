@@ -69,7 +69,10 @@ TEST(StandIn, AKernelOnTheDefaultStreamWritesNothingThatStays) {
     const Result result = run(*worker, kernel);
     EXPECT_EQ(result.reply.status, Status::ok) << kernel << ": " << result.reply.reason;
     EXPECT_TRUE(result.all_poison) << kernel;
+    EXPECT_EQ(result.reply.workspace_fault,
+              "out was written before the stream that run was given had begun: a kernel runs on another stream");
   }
+  EXPECT_TRUE(run(*worker, "prefill_mma", 1).all_poison) << "timed, too";
 }
 
 TEST(StandIn, TheSecondKernelOfARunOnTheDefaultStreamShows) {
@@ -78,6 +81,7 @@ TEST(StandIn, TheSecondKernelOfARunOnTheDefaultStreamShows) {
     const Result result = run(*worker, kernel);
     EXPECT_EQ(result.reply.status, Status::ok) << kernel << ": " << result.reply.reason;
     EXPECT_TRUE(result.all_poison) << kernel;
+    EXPECT_THAT(result.reply.workspace_fault, HasSubstr("out was written before the stream"));
   }
   EXPECT_LE(run(*worker, "prefill_mma").error, tolerance) << "one kernel, on the right stream";
 }
@@ -87,6 +91,7 @@ TEST(StandIn, AKernelThatWaitsForItsStreamEndsAndIsRight) {
   const Result result = run(*worker, "prefill_mma", 1);
   ASSERT_EQ(result.reply.status, Status::ok) << result.reply.reason;
   EXPECT_LE(result.error, tolerance);
+  EXPECT_EQ(result.reply.workspace_fault, "");
 }
 
 TEST(StandIn, TimesAreColdAndHotOverASentinel) {

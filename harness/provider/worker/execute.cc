@@ -108,12 +108,11 @@ class Execution {
     place_tensors();
     reply.workspace_bytes = prepare();
     place_workspace(reply.workspace_bytes);
-    if (stream_) {
-      call_in_order(memory(), stream_->handle(), arrivals(), [this] { call(); });
-    } else {
-      run(1);
+    run_judged(reply);
+    if (request_.timed_repetitions > 0) {
+      time(reply);
+      if (stream_) run_judged(reply);  // times are taken with everything in place, whatever the stream
     }
-    if (request_.timed_repetitions > 0) time(reply);
     reply.description = describe();
     destroy();
     collect(reply);
@@ -185,10 +184,11 @@ class Execution {
   std::vector<Arrival> arrivals() const {
     std::vector<Arrival> all;
     for (const Image& image : images_) {
-      if (image.arriving) all.push_back({image.buffer.data(), image.buffer.bytes(), image.arriving->data(), 0});
+      const std::string written = image.tensor->access == "write" ? image.tensor->name : "";
+      if (image.arriving) all.push_back({image.buffer.data(), image.buffer.bytes(), image.arriving->data(), 0, written});
     }
     if (device_workspace_) {
-      all.push_back({device_workspace_->data(), device_workspace_->bytes(), nullptr, request_.workspace_byte});
+      all.push_back({device_workspace_->data(), device_workspace_->bytes(), nullptr, request_.workspace_byte, "workspace"});
     }
     return all;
   }
@@ -234,6 +234,13 @@ class Execution {
   void run(std::int64_t calls) {
     for (std::int64_t i = 0; i < calls; ++i) call();
     if (on_device()) memory().synchronize(stream());
+  }
+
+  // The call whose results are judged.
+  void run_judged(protocol::RunReply& reply) {
+    if (!stream_) return run(1);
+    const std::string fault = call_in_order(memory(), stream_->handle(), arrivals(), [this] { call(); });
+    if (!fault.empty()) reply.workspace_fault = fault;
   }
 
   void time(protocol::RunReply& reply) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "harness/provider/worker/device_memory.h"
@@ -29,12 +30,15 @@ struct Arrival {
   std::size_t bytes;
   const void* from;  // device memory; nullptr: `byte` fills it
   int byte;
+  std::string written;  // what it is called where the call writes to it; "" for inputs
 };
 
 // Enqueues the arrivals on `stream` behind a closed gate, makes the call, which enqueues behind them, opens the gate once everything on
 // other streams is done, and waits for the stream. Until the gate opens all arrivals hold bytes 0xFF. A kernel that was launched on
 // another stream has then read poison, and what it wrote is overwritten. Where the gate opened by itself before the call returned
 // (loading a kernel for the first time waits for all streams), all is done once more.
-void call_in_order(const DeviceMemory& memory, void* stream, const std::vector<Arrival>& arrivals, const std::function<void()>& call);
+// Returns "" or what was seen to be written before the stream began.
+std::string call_in_order(const DeviceMemory& memory, void* stream, const std::vector<Arrival>& arrivals,
+                          const std::function<void()>& call);
 
 }  // namespace plumbline
