@@ -189,11 +189,11 @@ void Measurer::run_kernel(const PlannedCase& planned, ProblemState& state, Worke
   outcome.reason = reply.reason;
   outcome.description = reply.description;
   outcome.workspace_bytes = reply.workspace_bytes;
+  outcome.device = reply.device;
   if (reply.status != Status::ok) return;
   summarise(reply.timing, outcome);
   if (!reply.lse_returned) request.lse = -1;  // by declaration; a kernel that forgets it leaves poison
   outcome.peak_memory_bytes = reply.peak_memory_bytes;
-  outcome.device = reply.device;
   outcome.output_digest = output_digest(worker.arena(), request);
   if (!reply.workspace_fault.empty()) {
     outcome.faults.fence_bytes = 1;

@@ -126,6 +126,7 @@ TEST(StandIn, AnErrorOfTheDeviceHasItsName) {
   const Result result = run(*worker_of("stand_in=illegal_access"), "naive");
   EXPECT_EQ(result.reply.status, Status::error);
   EXPECT_EQ(result.reply.reason, "synchronize failed: cudaErrorIllegalAddress (700): an illegal memory access was encountered");
+  EXPECT_EQ(result.reply.device.model, "Stand-in GPU") << "an error, too, belongs to a machine class";
 }
 
 TEST(StandIn, ADeviceThatIsBusyIsNotOutOfMemory) {

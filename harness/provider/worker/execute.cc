@@ -103,6 +103,7 @@ class Execution {
   Execution& operator=(const Execution&) = delete;
 
   void perform(protocol::RunReply& reply) {
+    if (on_device() && library_.memory) reply.device = device_facts();
     open_arena();
     query();
     place_tensors();
@@ -116,7 +117,7 @@ class Execution {
     reply.description = describe();
     destroy();
     collect(reply);
-    if (on_device()) tell_device(reply);
+    if (on_device()) complete_arch(*reply.description);
   }
 
  private:
@@ -255,11 +256,13 @@ class Execution {
     if (peak >= 0) reply.peak_memory_bytes = peak + static_cast<std::int64_t>(reply.workspace_bytes);
   }
 
-  void tell_device(protocol::RunReply& reply) {
+  DeviceFacts device_facts() {
     const plumbline_device_facts& f = facts();
-    reply.device = {f.model, static_cast<std::int64_t>(f.memory_bytes), f.driver, f.runtime};
-    plumbline_description& description = *reply.description;
-    if (description.device_arch[0] == '\0') std::copy_n(f.arch, sizeof f.arch, description.device_arch);
+    return {f.model, static_cast<std::int64_t>(f.memory_bytes), f.driver, f.runtime};
+  }
+
+  void complete_arch(plumbline_description& description) {
+    if (description.device_arch[0] == '\0') std::copy_n(facts().arch, sizeof description.device_arch, description.device_arch);
   }
 
   plumbline_description describe() {
