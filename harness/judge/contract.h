@@ -28,8 +28,16 @@ double grown_limit(double limit, std::int64_t elements);
 // (default_limits().suite_judged says what the spec has to say; the number of rows is for judge_suites.)
 bool has_tie_law(const Problem& problem);
 
+// Where a case ran.
+struct Place {
+  std::string device;  // "cpu", "cuda:0", "emulated:sm_90"; "" = not said: nothing that is bound to a device holds
+  std::string arch;    // "sm_90"; "" = a CPU, or not known: nothing that is bound to an architecture holds
+};
+Place place_of(const Outcome& outcome);
+
 struct Contract {
   std::vector<std::string> kernels;  // globs; any may match
+  std::vector<std::string> devices;  // globs of devices it holds for ("cuda:*"); empty = all
   std::vector<std::string> archs;    // architectures it holds for ("sm_90"); empty = all, and where none is known
   std::string reason;
   std::string proof;  // where it can be seen that the kernel needs what loosens its limits; "" unless it pins such a thing
@@ -49,12 +57,12 @@ class Contracts {
  public:
   // contracts.toml; see baselines/contracts.toml for the format. All semantic errors at once.
   static Result<Contracts> read(const std::filesystem::path& path);
-  // `arch` is what the case ran on (arch_of(outcome)): "sm_90"; "" = a CPU, or not known.
-  // The first contract whose globs and archs match, or nullptr: strict default.
-  const Contract* find(std::string_view kernel, std::string_view arch = "") const;
-  // The spec that outputs of `kernel` are judged by: strict, with the contract's fields. "tensor_core" accumulators are those of `arch`.
-  RoundingSpec pinned_spec(std::string_view kernel, const Problem& problem, std::string_view arch = "") const;
-  Limits limits(std::string_view kernel, const Problem& problem, std::int64_t elements, std::string_view arch = "") const;
+  // The first contract whose kernels, devices and architectures match, or nullptr: strict default.
+  const Contract* find(std::string_view kernel, const Place& place = {}) const;
+  // The spec that outputs of `kernel` are judged by: strict, with the contract's fields. "tensor_core" accumulators are those of the
+  // place's architecture.
+  RoundingSpec pinned_spec(std::string_view kernel, const Problem& problem, const Place& place = {}) const;
+  Limits limits(std::string_view kernel, const Problem& problem, std::int64_t elements, const Place& place = {}) const;
 
   std::vector<Contract> contracts;
 };
@@ -63,14 +71,15 @@ class Contracts {
 //   [[unsupported]]
 //   kernel = "cpu/flash"               # a glob, or a list of them
 //   where = { dtype = ["fp32"] }       # problem fields; all must match; a list means any of, { not = […] } none of
+//   device = "cuda:*"                  # optional: globs of devices it is said of; arch = ["sm_80"] likewise
 //   reason = "…"
 class SupportTable {
  public:
   static Result<SupportTable> read(const std::filesystem::path& path);
   // The reason if the table says unsupported, else nullopt.
-  std::optional<std::string> unsupported(std::string_view kernel, const Problem& problem) const;
-  // Whether any entry concerns the kernel.
-  bool covers(std::string_view kernel) const;
+  std::optional<std::string> unsupported(std::string_view kernel, const Problem& problem, const Place& place = {}) const;
+  // Whether any entry concerns the kernel there.
+  bool covers(std::string_view kernel, const Place& place = {}) const;
 
   struct Condition {
     std::string field;
@@ -78,7 +87,7 @@ class SupportTable {
     bool is_negated = false;
   };
   struct Entry {
-    std::vector<std::string> kernels;
+    std::vector<std::string> kernels, devices, archs;  // globs, globs, names; of the last two empty = all
     std::vector<Condition> where;
     std::string reason;
     std::string file;

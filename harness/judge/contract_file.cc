@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "harness/judge/contract.h"
 #include "harness/judge/reviewed_file.h"
@@ -15,8 +14,8 @@
 namespace plumbline {
 namespace {
 
-constexpr std::array<std::string_view, 9> contract_keys{"kernel",   "arch",   "reason", "padding_policy", "spec",
-                                                        "promises", "limits", "proof",  "split_option"};
+constexpr std::array<std::string_view, 10> contract_keys{"kernel", "device",   "arch",   "reason", "padding_policy",
+                                                         "spec",   "promises", "limits", "proof",  "split_option"};
 constexpr std::array<std::string_view, 7> promise_keys{"run_to_run", "batch", "layout", "page", "split", "prefill_decode", "lse"};
 constexpr std::array<std::string_view, 4> limit_keys{"peak", "beyond_output", "rms", "lse"};
 constexpr std::array<std::string_view, 4> accumulator_keys{"dtype", "toward_zero", "fraction_bits", "products_per_step"};
@@ -44,7 +43,8 @@ class ContractReader {
     contract_.file = table_.file;
     contract_.line = table_.line;
     contract_.kernels = kernel_globs(table_, errors_);
-    for (const ConfigNode* arch : reader.texts("arch")) read_arch(*arch);
+    contract_.devices = device_globs(table_, errors_);
+    contract_.archs = gpu_archs(table_, errors_);
     contract_.reason = reader.text("reason", true);
     contract_.proof = reader.text("proof");
     contract_.split_option = reader.text("split_option");
@@ -60,14 +60,6 @@ class ContractReader {
  private:
   void complain(const ConfigNode& at, const std::string& message, std::string_view remedy = "") {
     errors_.push_back(at.error(fmt::format("contract of {}: {}", fmt::join(contract_.kernels, ", "), message), std::string(remedy)));
-  }
-
-  // Also of architectures that are not emulated: a contract may be for a GPU that somebody else has.
-  void read_arch(const ConfigNode& arch) {
-    contract_.archs.push_back(arch.text);
-    const bool is_gpu = arch.text.starts_with("sm_") && arch.text.size() > 3 &&
-                        std::all_of(arch.text.begin() + 3, arch.text.end(), [](unsigned char c) { return std::isalnum(c) != 0; });
-    if (!is_gpu) complain(arch, fmt::format("\"{}\" is not a GPU architecture", arch.text), "write arch = [\"sm_80\", \"sm_90\"]");
   }
 
   void read_spec(const ConfigNode& spec) {
@@ -125,16 +117,25 @@ class ContractReader {
   const std::array<std::string_view, 3> promises_{name(Promise::none), name(Promise::rounding), name(Promise::bitwise)};
 };
 
-// Whether `first` takes every case of the kernels `glob` on the architectures of `later`.
+// Whether what matches the glob `narrower` matches `wider` too; of two different globs only what is plain is known.
+bool takes_all_of(const std::string& wider, const std::string& narrower) {
+  const bool is_glob = narrower.find_first_of("*?") != std::string::npos;
+  return wider == narrower || wider == "*" || (!is_glob && glob_match(wider, narrower));
+}
+
+// Whether a condition that allows `wider` (empty: everything) allows all of `narrower`.
+bool takes_all_of(const std::vector<std::string>& wider, const std::vector<std::string>& narrower) {
+  if (wider.empty()) return true;
+  return !narrower.empty() && std::all_of(narrower.begin(), narrower.end(), [&](const std::string& narrow) {
+    return std::any_of(wider.begin(), wider.end(), [&](const std::string& wide) { return takes_all_of(wide, narrow); });
+  });
+}
+
+// Whether `first` takes every case of the kernels `glob` on the devices and architectures of `later`.
 const std::string* shadow_of(const Contract& first, const std::string& glob, const Contract& later) {
-  const bool is_glob = glob.find_first_of("*?") != std::string::npos;
-  const bool all_archs =
-      first.archs.empty() || (!later.archs.empty() && std::all_of(later.archs.begin(), later.archs.end(), [&](const auto& arch) {
-        return std::find(first.archs.begin(), first.archs.end(), arch) != first.archs.end();
-      }));
-  if (!all_archs) return nullptr;
-  const auto found = std::find_if(first.kernels.begin(), first.kernels.end(),
-                                  [&](const std::string& wider) { return is_glob ? wider == glob : glob_match(wider, glob); });
+  if (!takes_all_of(first.devices, later.devices) || !takes_all_of(first.archs, later.archs)) return nullptr;
+  const auto found =
+      std::find_if(first.kernels.begin(), first.kernels.end(), [&](const std::string& wider) { return takes_all_of(wider, glob); });
   return found == first.kernels.end() ? nullptr : &*found;
 }
 

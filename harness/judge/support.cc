@@ -13,9 +13,17 @@
 namespace plumbline {
 namespace {
 
-constexpr std::array<std::string_view, 3> support_keys{"kernel", "where", "reason"};
+constexpr std::array<std::string_view, 5> support_keys{"kernel", "device", "arch", "where", "reason"};
 
 using Condition = SupportTable::Condition;
+
+// Beside the fields of a problem: whether it has as many keys as queries, which masks of some kernels depend on.
+constexpr std::string_view square = "square";
+
+bool has(const Problem& problem, const std::string& field, const std::string& value) {
+  if (field == square) return (problem.seq_q == problem.seq_kv) == (value == "true");
+  return has_field(problem, field, value);
+}
 
 class EntryReader {
  public:
@@ -28,6 +36,8 @@ class EntryReader {
     entry.file = table_.file;
     entry.line = table_.line;
     entry.kernels = kernel_globs(table_, errors_);
+    entry.devices = device_globs(table_, errors_);
+    entry.archs = gpu_archs(table_, errors_);
     entry.reason = reader.text("reason", true);
     // Without `where` the kernel takes nothing.
     if (const ConfigNode* where = sub_table(table_, "where", errors_)) entry.where = conditions(*where);
@@ -36,7 +46,8 @@ class EntryReader {
 
  private:
   std::vector<Condition> conditions(const ConfigNode& where) {
-    const auto known = field_names();
+    std::vector<std::string_view> known{square};
+    for (const std::string_view name : field_names()) known.push_back(name);
     reject_unknown_keys(where, known, errors_);
     std::vector<Condition> result;
     for (const auto& [field, node] : where.members) {
@@ -60,7 +71,11 @@ class EntryReader {
     std::vector<std::string> result;
     for (const ConfigNode& node : nodes) {
       Problem problem;
-      if (!node.is_scalar()) {
+      if (field == square && (node.text == "true" || node.text == "false")) {
+        result.push_back(node.text);
+      } else if (field == square) {
+        errors_.push_back(node.error(fmt::format("{}: \"{}\" is neither true nor false", field, node.text), "write square = false"));
+      } else if (!node.is_scalar()) {
         errors_.push_back(node.error(fmt::format("{} is not a value or a list of values", field),
                                      fmt::format("write {0} = value or {0} = [value, value]", field)));
       } else if (const auto complaint = set_field(problem, field, node.text)) {
@@ -76,7 +91,8 @@ class EntryReader {
   Errors& errors_;
 };
 
-bool concerns(const SupportTable::Entry& entry, std::string_view kernel) {
+bool concerns(const SupportTable::Entry& entry, std::string_view kernel, const Place& place) {
+  if (!holds_at(entry.devices, entry.archs, place)) return false;
   return std::any_of(entry.kernels.begin(), entry.kernels.end(), [&](const std::string& glob) { return glob_match(glob, kernel); });
 }
 
@@ -94,19 +110,18 @@ Result<SupportTable> SupportTable::read(const std::filesystem::path& path) {
   return result;
 }
 
-bool SupportTable::covers(std::string_view kernel) const {
-  return std::any_of(entries.begin(), entries.end(), [&](const Entry& entry) { return concerns(entry, kernel); });
+bool SupportTable::covers(std::string_view kernel, const Place& place) const {
+  return std::any_of(entries.begin(), entries.end(), [&](const Entry& entry) { return concerns(entry, kernel, place); });
 }
 
-std::optional<std::string> SupportTable::unsupported(std::string_view kernel, const Problem& problem) const {
+std::optional<std::string> SupportTable::unsupported(std::string_view kernel, const Problem& problem, const Place& place) const {
   const auto holds = [&](const Condition& condition) {
     const auto& values = condition.values;
-    const bool is_one =
-        std::any_of(values.begin(), values.end(), [&](const auto& value) { return has_field(problem, condition.field, value); });
+    const bool is_one = std::any_of(values.begin(), values.end(), [&](const auto& value) { return has(problem, condition.field, value); });
     return is_one != condition.is_negated;
   };
   for (const Entry& entry : entries) {
-    if (concerns(entry, kernel) && std::all_of(entry.where.begin(), entry.where.end(), holds)) return entry.reason;
+    if (concerns(entry, kernel, place) && std::all_of(entry.where.begin(), entry.where.end(), holds)) return entry.reason;
   }
   return std::nullopt;
 }

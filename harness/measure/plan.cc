@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "harness/problem/text.h"
 #include "harness/provider/gpu_case.h"
 
 namespace plumbline {
@@ -25,14 +26,28 @@ std::vector<OfferedKernel> matching(const std::vector<OfferedKernel>& kernels, c
 }
 
 std::string names(const std::vector<OfferedKernel>& kernels, bool with_tensor_cores = false) {
+  constexpr std::size_t most = 8;
   std::string text;
-  for (const auto& [name, tensor_cores] : kernels) {
-    text += (text.empty() ? "" : ", ") + name + (with_tensor_cores ? fmt::format(" ({})", tensor_cores) : "");
+  for (std::size_t i = 0; i < std::min(most, kernels.size()); ++i) {
+    const OfferedKernel& kernel = kernels[i];
+    text += (text.empty() ? "" : ", ") + kernel.name + (with_tensor_cores ? fmt::format(" ({})", kernel.tensor_cores) : "");
   }
-  return text;
+  return kernels.size() <= most ? text : fmt::format("{} and {} more (`plumbline list --kernels`)", text, kernels.size() - most);
 }
 
-// Kernels by pattern and tensor-core mode; patterns that leave none are errors, once a group each.
+std::string provider_of(std::string_view kernel) { return std::string(kernel.substr(0, kernel.find('/'))); }
+
+// "did you mean cpu/flash? ", by the letters without wildcards; "" where nothing is near.
+std::string meant_kernel(std::string_view pattern, const std::vector<OfferedKernel>& kernels) {
+  std::string letters(pattern);
+  std::erase_if(letters, [](char c) { return c == '*' || c == '?'; });
+  std::vector<std::string_view> known;
+  for (const OfferedKernel& kernel : kernels) known.push_back(kernel.name);
+  const auto near = nearest_word(letters, known);
+  return near ? fmt::format("did you mean {}? ", *near) : "";
+}
+
+// Kernels by pattern, device and tensor-core mode; patterns that leave none are errors, once a group each.
 class KernelChoice {
  public:
   explicit KernelChoice(const std::vector<OfferedKernel>& kernels) : kernels_(kernels) {}
@@ -42,6 +57,13 @@ class KernelChoice {
     std::vector<OfferedKernel> found = matching(kernels_, c.kernel_pattern, c.device);
     if (found.empty()) {
       report(c, fmt::format("no kernel matches \"{}\"", c.kernel_pattern), missing_kernel_remedy(c.kernel_pattern, kernels_));
+      return found;
+    }
+    const std::string matched = names(found);
+    std::erase_if(found, [&](const OfferedKernel& kernel) { return !may_take(kernel, c.device); });
+    if (found.empty()) {
+      report(c, fmt::format("no kernel that matches \"{}\" runs on {}", c.kernel_pattern, c.device),
+             fmt::format("it matches {}: correct the devices or the pattern", matched));
       return found;
     }
     if (c.tensor_cores.empty()) return found;
@@ -58,8 +80,10 @@ class KernelChoice {
 
  private:
   void report(const SuiteCase& c, std::string message, std::string remedy) {
-    if (!reported_.insert({c.file, c.line, c.kernel_pattern}).second) return;
-    errors.push_back({c.file, c.line, std::move(message), std::move(remedy)});
+    // A pattern of --kernel stands in no file.
+    const std::string file = c.kernel_line > 0 ? c.file : "";
+    if (!reported_.insert({file, c.kernel_line, c.kernel_pattern}).second) return;
+    errors.push_back({file, c.kernel_line, std::move(message), std::move(remedy)});
   }
 
   const std::vector<OfferedKernel>& kernels_;
@@ -114,22 +138,100 @@ class Expectations {
   std::map<std::pair<std::string, std::string>, ExpectedFailure> of_case_;  // by suite and case id
 };
 
+// What of the suites cannot be asked here.
+class Absence {
+ public:
+  Absence(const std::vector<OfferedKernel>& kernels, const Surroundings& here, const CaseFilter& filter)
+      : kernels_(kernels), here_(here), filter_(filter) {}
+  std::vector<AbsentCases> list;
+
+  // Whether the case is absent; counts it where the filter selects it.
+  bool takes(const SuiteCase& c) {
+    const std::string why = reason(c);
+    if (!why.empty()) count(c, c.suite, c.group, why);
+    return !why.empty();
+  }
+  bool takes(const SuiteDiff& d) {
+    const std::string why_a = reason(d.a), why = why_a.empty() ? reason(d.b) : why_a;
+    if (!why.empty()) count(d.a, d.suite, d.name, why);
+    return !why.empty();
+  }
+
+ private:
+  // Of our own kernels the plan itself says what is missing.
+  std::string reason(const SuiteCase& c) const {
+    const std::string provider = c.kernel_pattern.substr(0, c.kernel_pattern.find('/'));
+    if (const auto lacking = here_.lacking.find(provider); lacking != here_.lacking.end()) return lacking->second;
+    if (device_kind(c.device) != "cuda") return "";
+    const auto& devices = here_.cuda_devices;
+    if (devices && std::find(devices->begin(), devices->end(), c.device) == devices->end()) return fmt::format("{} is not here", c.device);
+    const bool is_loaded = provider.find_first_of("*?") != std::string::npos || is_gpu_kernel(c.kernel_pattern) ||
+                           std::any_of(kernels_.begin(), kernels_.end(), [&](const auto& k) { return k.name.starts_with(provider + "/"); });
+    return is_loaded ? "" : fmt::format("the provider {} is not loaded", provider);
+  }
+
+  void count(const SuiteCase& c, const std::string& suite, const std::string& group, const std::string& why) {
+    const std::string id = case_id({c.kernel_pattern, c.device, c.problem});
+    const bool is_selected = selects_tier(filter_, c.tier) && selects_name(filter_, {fmt::format("{}/{}/{}", suite, group, id), id}) &&
+                             selects_shard(filter_, id);
+    if (!is_selected) return;
+    auto at =
+        std::find_if(list.begin(), list.end(), [&](const AbsentCases& a) { return a.suite == suite && a.group == group && a.why == why; });
+    if (at == list.end()) at = list.insert(at, {suite, group, why, 0});
+    ++at->count;
+  }
+
+  const std::vector<OfferedKernel>& kernels_;
+  const Surroundings& here_;
+  const CaseFilter& filter_;
+};
+
 }  // namespace
 
+bool may_take(const OfferedKernel& kernel, std::string_view device) {
+  return kernel.devices.empty() || std::find(kernel.devices.begin(), kernel.devices.end(), device_kind(device)) != kernel.devices.end();
+}
+
+std::vector<std::string> absent_lines(const std::vector<AbsentCases>& absent) {
+  std::vector<std::string> lines;
+  std::set<std::string> told;
+  for (const AbsentCases& first : absent) {
+    if (!told.insert(first.why).second) continue;
+    int count = 0;
+    std::string groups;
+    for (const AbsentCases& entry : absent) {
+      if (entry.why != first.why) continue;
+      count += entry.count;
+      groups += fmt::format("{}{}/{} ({})", groups.empty() ? "" : ", ", entry.suite, entry.group, entry.count);
+    }
+    lines.push_back(fmt::format("not measured, for {}: {} case{}: {}", first.why, count, count == 1 ? "" : "s", groups));
+  }
+  return lines;
+}
+
 std::string missing_kernel_remedy(std::string_view pattern, const std::vector<OfferedKernel>& kernels) {
-  const std::string_view provider = pattern.substr(0, pattern.find('/'));
-  const bool loaded =
-      std::any_of(kernels.begin(), kernels.end(), [&](const auto& k) { return k.name.starts_with(std::string(provider) + "/"); });
+  const std::string provider = provider_of(pattern);
+  std::vector<OfferedKernel> of_provider;
+  std::copy_if(kernels.begin(), kernels.end(), std::back_inserter(of_provider),
+               [&](const auto& k) { return provider_of(k.name) == provider; });
+  const bool loaded = !of_provider.empty();
   if (provider == "emulated" && !loaded) {
     return "the emulator's kernels are in plumbline_emulated.so beside plumbline_cpu.so: build the target plumbline_emulated, or name the "
            "file with --provider";
   }
   if (provider == "cuda" && !loaded) {
     return "plumbline_cuda.so is loaded where it was built (nvcc) and a CUDA device is there (`plumbline doctor`); without one run the "
-           "same "
-           "kernels on the emulator: --device emulated:sm_90";
+           "same kernels on the emulator: --device emulated:sm_90";
   }
-  return fmt::format("kernels of the loaded providers: {}; add a provider with --provider", names(kernels));
+  const std::string meant = meant_kernel(pattern, kernels);
+  if (loaded) return fmt::format("{}{} has {}", meant, provider, names(of_provider));
+  std::vector<std::string> providers;
+  for (const OfferedKernel& kernel : kernels) {
+    if (const std::string globs = provider_of(kernel.name) + "/*"; std::find(providers.begin(), providers.end(), globs) == providers.end())
+      providers.push_back(globs);
+  }
+  return fmt::format("{}no provider called \"{}\" is loaded; there are {}. --provider loads another", meant, provider,
+                     fmt::join(providers, ", "));
 }
 
 PlannedCase planned(const SuiteCase& from, const OfferedKernel& kernel) {
@@ -142,13 +244,16 @@ PlannedCase planned(const SuiteCase& from, const OfferedKernel& kernel) {
   return to;
 }
 
-Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<OfferedKernel>& kernels, const CaseFilter& filter) {
+Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<OfferedKernel>& kernels, const CaseFilter& filter,
+                       const Surroundings& here) {
   Plan plan;
+  Absence absence(kernels, here, filter);
   KernelChoice choice(kernels);
   Expectations expectations(kernels);
   std::set<std::pair<std::string, std::string>> seen;  // (suite, case id)
   for (const Suite& suite : suites) {
     for (const SuiteCase& c : suite.cases) {
+      if (absence.takes(c)) continue;
       const std::vector<OfferedKernel> found = choice.of(c);
       if (!suite.redirected) expectations.see(c, found);
       for (const OfferedKernel& kernel : found) {
@@ -163,6 +268,7 @@ Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<Offer
       }
     }
     for (const SuiteDiff& d : suite.diffs) {
+      if (absence.takes(d)) continue;
       const auto a = choice.of(d.a), b = choice.of(d.b);
       if (!suite.redirected) expectations.see(d.a, a), expectations.see(d.b, b);
       if (a.empty() || b.empty()) continue;
@@ -179,6 +285,7 @@ Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<Offer
   if (choice.errors.empty()) expectations.add_errors(choice.errors);
   if (!choice.errors.empty()) return tl::unexpected(choice.errors);
   expectations.hand_to(plan);
+  plan.absent = std::move(absence.list);
   return plan;
 }
 
@@ -191,6 +298,7 @@ void use_kernels(std::vector<Suite>& suites, const std::vector<std::string>& glo
       for (const std::string& glob : globs) {
         cases.push_back(c);
         cases.back().kernel_pattern = glob;
+        cases.back().kernel_line = 0;
         cases.back().tensor_cores.clear();
       }
     }

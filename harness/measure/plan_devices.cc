@@ -15,11 +15,41 @@ namespace {
 // The provider of our GPU kernels on a device of this name.
 std::string provider_on(const std::string& device) { return device.starts_with("cuda:") ? "cuda" : "emulated"; }
 
-SuiteCase moved(SuiteCase c, const std::string& device) {
-  if (!is_gpu_kernel(c.kernel_pattern)) return c;
-  c.kernel_pattern = provider_on(device) + c.kernel_pattern.substr(c.kernel_pattern.find('/'));
+SuiteCase on(SuiteCase c, const std::string& kernel, const std::string& device) {
+  c.kernel_pattern = kernel;
   c.device = device;
   return c;
+}
+
+// A kernel that says it takes the device; may_take() also allows those that say nothing, which stay where a suite puts them.
+bool takes(const OfferedKernel& kernel, const std::string& device) { return !kernel.devices.empty() && may_take(kernel, device); }
+
+// The case on each of the devices that its kernels take; the kernels that take none of them stay.
+std::vector<SuiteCase> moved(const SuiteCase& c, const std::vector<std::string>& devices, const std::vector<OfferedKernel>& kernels) {
+  std::vector<SuiteCase> result;
+  if (is_gpu_kernel(c.kernel_pattern)) {
+    for (const std::string& device : devices) {
+      result.push_back(on(c, provider_on(device) + c.kernel_pattern.substr(c.kernel_pattern.find('/')), device));
+    }
+    return result;
+  }
+  bool all_stay = true;
+  for (const OfferedKernel& kernel : kernels) {
+    if (!glob_match(c.kernel_pattern, kernel.name) || (c.device == "cpu" && is_gpu_kernel(kernel.name))) continue;
+    const std::size_t before = result.size();
+    for (const std::string& device : devices) {
+      if (takes(kernel, device)) result.push_back(on(c, kernel.name, device));
+    }
+    all_stay = all_stay && result.size() == before;
+    if (result.size() == before) result.push_back(on(c, kernel.name, c.device));
+  }
+  if (all_stay) return {c};
+  return result;
+}
+
+// The side of a diff on one device; a side whose kernel does not take it stays.
+SuiteCase moved_side(const SuiteCase& c, const std::string& device, const std::vector<OfferedKernel>& kernels) {
+  return moved(c, {device}, kernels).front();
 }
 
 std::string identity(const SuiteCase& c) {
@@ -46,6 +76,10 @@ class Cases {
   std::map<std::string, std::size_t> index_;
 };
 
+bool is_moved(const SuiteDiff& from, const SuiteDiff& to) {
+  return identity(from.a) != identity(to.a) || identity(from.b) != identity(to.b);
+}
+
 Result<void> check_devices(const std::vector<std::string>& devices) {
   Errors errors;
   for (const std::string& name : devices) {
@@ -57,15 +91,22 @@ Result<void> check_devices(const std::vector<std::string>& devices) {
   return {};
 }
 
-std::vector<SuiteDiff> moved_diffs(const std::vector<SuiteDiff>& diffs, const std::vector<std::string>& devices) {
+std::vector<SuiteDiff> moved_diffs(const std::vector<SuiteDiff>& diffs, const std::vector<std::string>& devices,
+                                   const std::vector<OfferedKernel>& kernels) {
   std::vector<SuiteDiff> result;
   std::map<std::string, bool> seen;
   for (const SuiteDiff& diff : diffs) {
+    std::vector<SuiteDiff> on_devices;
+    bool one_moves = false;
     for (const std::string& device : devices) {
       SuiteDiff d = diff;
-      d.a = moved(diff.a, device);
-      d.b = moved(diff.b, device);
-      if (identity(d.a) == identity(d.b)) continue;
+      d.a = moved_side(diff.a, device, kernels);
+      d.b = moved_side(diff.b, device, kernels);
+      one_moves = one_moves || is_moved(diff, d);
+      on_devices.push_back(std::move(d));
+    }
+    for (SuiteDiff& d : on_devices) {
+      if (identity(d.a) == identity(d.b) || (one_moves && !is_moved(diff, d))) continue;
       if (seen.try_emplace(fmt::format("{} {} {}", d.name, identity(d.a), identity(d.b)), true).second) result.push_back(std::move(d));
     }
   }
@@ -74,16 +115,16 @@ std::vector<SuiteDiff> moved_diffs(const std::vector<SuiteDiff>& diffs, const st
 
 }  // namespace
 
-Result<void> use_devices(std::vector<Suite>& suites, const std::vector<std::string>& devices) {
+Result<void> use_devices(std::vector<Suite>& suites, const std::vector<std::string>& devices, const std::vector<OfferedKernel>& kernels) {
   if (auto checked = check_devices(devices); !checked || devices.empty()) return checked;
   for (Suite& suite : suites) {
     suite.redirected = true;
     Cases cases;
     for (const SuiteCase& c : suite.cases) {
-      for (const std::string& device : devices) cases.add(moved(c, device));
+      for (SuiteCase& m : moved(c, devices, kernels)) cases.add(std::move(m));
     }
     suite.cases = std::move(cases.list);
-    suite.diffs = moved_diffs(suite.diffs, devices);
+    suite.diffs = moved_diffs(suite.diffs, devices, kernels);
   }
   return {};
 }

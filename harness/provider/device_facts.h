@@ -12,6 +12,7 @@ struct DeviceFacts {
   std::int64_t memory_bytes = 0;  // of the device, all of it
   std::string driver;             // "580.65.06"
   std::string runtime;            // of the CUDA runtime that launches, "13.0"
+  std::string arch;               // "sm_90"; known also where the kernel refused or failed
   bool operator==(const DeviceFacts&) const = default;
 };
 

@@ -9,6 +9,8 @@
 namespace plumbline {
 
 inline bool is_gpu_case(const Case& c) { return c.device != "cpu"; }
+// The kind of a device: "cuda" of "cuda:0", "emulated" of "emulated:sm_90", "cpu".
+inline std::string_view device_kind(std::string_view device) { return device.substr(0, device.find(':')); }
 inline bool is_emulated(std::string_view device) { return device.starts_with("emulated:"); }
 
 // Whether a kernel, or a pattern, belongs to the providers of our GPU kernels.

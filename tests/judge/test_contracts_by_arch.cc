@@ -49,7 +49,7 @@ spec = { p_dtype = "tensor_core", kv_dequantized_to = "tensor_core", qk_accumula
 TEST(ContractsByArch, ATensorCoreIsThatOfTheArchAndDtype) {
   const Contracts contracts = read_good(tensor_cores);
   const auto accumulator = [&](std::string_view arch, DType dtype) {
-    const RoundingSpec spec = contracts.pinned_spec("cuda/prefill_mma", problem_of(dtype), arch);
+    const RoundingSpec spec = contracts.pinned_spec("cuda/prefill_mma", problem_of(dtype), {"cuda:0", std::string(arch)});
     EXPECT_EQ(spec.qk_accumulator, spec.pv_accumulator);
     return spec.pv_accumulator;
   };
@@ -65,13 +65,13 @@ TEST(ContractsByArch, ATensorCoreIsThatOfTheArchAndDtype) {
 
 TEST(ContractsByArch, TensorCoresTakeFp32AsTf32) {
   const Contracts contracts = read_good(tensor_cores);
-  const RoundingSpec fp32 = contracts.pinned_spec("emulated/decode_mma", problem_of(DType::f32), "sm_90");
+  const RoundingSpec fp32 = contracts.pinned_spec("emulated/decode_mma", problem_of(DType::f32), {"emulated:sm_90", "sm_90"});
   EXPECT_EQ(fp32.p_dtype, DType::tf32);
   EXPECT_EQ(fp32.kv_dequantized_to, DType::tf32);
   Problem rows = problem_of(DType::f32);
   rows.seq_q = 16;
-  EXPECT_EQ(contracts.limits("emulated/decode_mma", rows, 1000, "sm_90").rms, 1.8);
-  const RoundingSpec bf16 = contracts.pinned_spec("emulated/decode_mma", problem_of(DType::bf16), "sm_90");
+  EXPECT_EQ(contracts.limits("emulated/decode_mma", rows, 1000, {"emulated:sm_90", "sm_90"}).rms, 1.8);
+  const RoundingSpec bf16 = contracts.pinned_spec("emulated/decode_mma", problem_of(DType::bf16), {"emulated:sm_90", "sm_90"});
   EXPECT_EQ(bf16.p_dtype, DType::bf16);
   EXPECT_EQ(bf16.kv_dequantized_to, DType::none);
 }
@@ -85,12 +85,58 @@ reason = "old"
 kernel = "mine/*"
 reason = "all"
 )");
-  EXPECT_EQ(contracts.find("mine/a", "sm_80")->reason, "old");
-  EXPECT_EQ(contracts.find("mine/b2", "sm_89")->reason, "old");
-  EXPECT_EQ(contracts.find("mine/a", "sm_90")->reason, "all");
+  EXPECT_EQ(contracts.find("mine/a", {"cuda:0", "sm_80"})->reason, "old");
+  EXPECT_EQ(contracts.find("mine/b2", {"cuda:0", "sm_89"})->reason, "old");
+  EXPECT_EQ(contracts.find("mine/a", {"cuda:0", "sm_90"})->reason, "all");
   EXPECT_EQ(contracts.find("mine/a")->reason, "all");  // on a CPU
-  EXPECT_EQ(contracts.find("mine/c", "sm_80")->reason, "all");
-  EXPECT_EQ(contracts.find("yours/c", "sm_80"), nullptr);
+  EXPECT_EQ(contracts.find("mine/c", {"cuda:0", "sm_80"})->reason, "all");
+  EXPECT_EQ(contracts.find("yours/c", {"cuda:0", "sm_80"}), nullptr);
+}
+
+TEST(ContractsByArch, ADeviceBindsAContract) {
+  const Contracts contracts = read_good(R"([[contract]]
+kernel = "mine/*"
+device = "cuda:*"
+arch = "sm_90"
+reason = "hopper"
+[[contract]]
+kernel = "mine/*"
+device = ["cuda:*", "emulated:sm_90"]
+reason = "gpu"
+[[contract]]
+kernel = "mine/*"
+device = "cpu"
+reason = "cpu"
+)");
+  EXPECT_EQ(contracts.find("mine/k", {"cuda:1", "sm_90"})->reason, "hopper");
+  EXPECT_EQ(contracts.find("mine/k", {"cuda:0", "sm_80"})->reason, "gpu");
+  EXPECT_EQ(contracts.find("mine/k", {"cuda:0", ""})->reason, "gpu");  // it did not say what it is
+  EXPECT_EQ(contracts.find("mine/k", {"emulated:sm_90", "sm_90"})->reason, "gpu");
+  EXPECT_EQ(contracts.find("mine/k", {"emulated:sm_80", "sm_80"}), nullptr);
+  EXPECT_EQ(contracts.find("mine/k", {"cpu", ""})->reason, "cpu");
+  EXPECT_EQ(contracts.find("mine/k"), nullptr);  // nobody says where
+}
+
+TEST(ContractsByArch, AContractBehindOneOfAllDevicesIsNeverUsed) {
+  EXPECT_THAT(
+      errors_of(R"([[contract]]
+kernel = "a/*"
+device = "cuda:*"
+reason = "every GPU"
+[[contract]]
+kernel = "a/k"
+device = "cuda:0"
+reason = "never used"
+[[contract]]
+kernel = "a/k"
+device = ["cuda:0", "cpu"]
+reason = "used on the CPU"
+[[contract]]
+kernel = "a/k"
+device = "gpu"
+reason = "no device"
+)"),
+      ElementsAre(HasSubstr("device: \"gpu\" matches no device"), "6: the contract of a/k is never used: \"a/*\" on line 2 matches first"));
 }
 
 TEST(ContractsByArch, WhatCanBeWrong) {

@@ -84,6 +84,45 @@ wher = {}
                                             "6: where is not a table", HasSubstr("wher")));
 }
 
+TEST(Support, AnEntryMayBeAboutOneKindOfDevice) {
+  const auto table = read(R"(
+[[unsupported]]
+kernel = "mine/k"
+device = "cpu"
+reason = "on the CPU"
+[[unsupported]]
+kernel = "mine/k"
+device = ["cuda:*"]
+arch = ["sm_80"]
+where = { dtype = "bf16" }
+reason = "on Ampere"
+)");
+  ASSERT_TRUE(table) << to_string(table.error());
+  const Problem bf16;
+  EXPECT_EQ(table->unsupported("mine/k", bf16, {"cpu", ""}), "on the CPU");
+  EXPECT_EQ(table->unsupported("mine/k", bf16, {"cuda:1", "sm_80"}), "on Ampere");
+  EXPECT_EQ(table->unsupported("mine/k", bf16, {"cuda:1", "sm_90"}), std::nullopt);
+  EXPECT_EQ(table->unsupported("mine/k", bf16), std::nullopt);
+  EXPECT_TRUE(table->covers("mine/k", {"cpu", ""}));
+  EXPECT_FALSE(table->covers("mine/k", {"cuda:0", "sm_90"}));
+}
+
+// What nobody has reviewed on a GPU may be refused there; what the table says of the CPU is no promise about it.
+TEST(Support, RefusalsOnAnotherDeviceAreNoMismatch) {
+  const auto table = read("[[unsupported]]\nkernel = \"mine/k\"\ndevice = \"cpu\"\nwhere = { dtype = \"fp32\" }\nreason = \"r\"\n");
+  ASSERT_TRUE(table) << to_string(table.error());
+  Outcome outcome;
+  outcome.c.kernel = "mine/k";
+  outcome.status = Status::unsupported;
+  outcome.reason = "no device";
+  const auto verdict_on = [&](const std::string& device) {
+    outcome.c.device = device;
+    return judge({&outcome, nullptr, &*table, nullptr, nullptr}).verdict;
+  };
+  EXPECT_EQ(verdict_on("cuda:0"), Verdict::unsupported);
+  EXPECT_EQ(verdict_on("cpu"), Verdict::support_mismatch);
+}
+
 TEST(ReviewedSupport, OfTheCpuKernels) {
   const auto table = SupportTable::read(std::filesystem::path(PLUMBLINE_SOURCE_DIR) / "baselines/support.toml");
   ASSERT_TRUE(table) << to_string(table.error());

@@ -61,7 +61,7 @@ TEST(PlanDevices, TensorCoresChooseAmongTheKernelsThatAPatternMatches) {
 
 TEST(PlanDevices, AModeThatNoKernelHasIsAnErrorWithItsLine) {
   const Suite suite = suite_from(group("kernels = [\"emulated/*_mma\"]\narch = [\"sm_80\"]\ntensor_cores = [\"off\"]\n"));
-  EXPECT_THAT(error_of(suite, emulated), AllOf(HasSubstr(".toml:3: no kernel that matches \"emulated/*_mma\" has tensor_cores off"),
+  EXPECT_THAT(error_of(suite, emulated), AllOf(HasSubstr(".toml:7: no kernel that matches \"emulated/*_mma\" has tensor_cores off"),
                                                HasSubstr("it matches emulated/prefill_mma (on)")));
 }
 
@@ -71,7 +71,7 @@ TEST(PlanDevices, MissingGpuProvidersSayWhatToDo) {
   EXPECT_THAT(error_of(suite_from(group("kernels = [\"cuda/*\"]\ndevices = [\"cuda:0\"]\n")), cpu),
               AllOf(HasSubstr("no kernel matches \"cuda/*\""), HasSubstr("--device emulated:sm_90")));
   EXPECT_THAT(error_of(suite_from(group("kernels = [\"emulated/naiv\"]\narch = [\"sm_80\"]\n")), emulated),
-              HasSubstr("kernels of the loaded providers: cpu/flash, emulated/prefill_mma"));
+              HasSubstr("emulated has emulated/prefill_mma"));
 }
 
 TEST(PlanDevices, TheSidesOfADiffChooseArchAndMode) {
@@ -122,6 +122,59 @@ TEST(PlanDevices, BothSidesOfADiffMove) {
   ASSERT_TRUE(use_devices(suites, {"cuda:0"}));
   EXPECT_THAT(ids(suites, both),
               ElementsAre("cuda/prefill_mma cuda:0 : cuda/prefill_simt cuda:0", "cuda/prefill_mma cuda:0 : cpu/flash cpu"));
+}
+
+// Kernels that say what they take: torch/flash both, torch/cudnn GPUs alone, onnx/gqa the CPU alone.
+const std::vector<OfferedKernel> foreign{
+    {"torch/flash", "on", {"cpu", "cuda"}}, {"torch/cudnn", "on", {"cuda"}}, {"onnx/gqa", "none", {"cpu"}}, {"cpu/flash", "none"}};
+
+TEST(PlanDevices, KernelsThatTakeTheDeviceMoveAndTheOthersStayOnce) {
+  std::vector<Suite> suites{suite_from(group("kernels = [\"torch/flash\", \"onnx/*\", \"cpu/flash\"]\n"))};
+  ASSERT_TRUE(use_devices(suites, {"cuda:0", "cuda:1", "emulated:sm_90"}, foreign));
+  EXPECT_THAT(ids(suites, foreign),
+              ElementsAre("torch/flash cuda:0 on", "torch/flash cuda:1 on", "onnx/gqa cpu none", "cpu/flash cpu none"));
+}
+
+TEST(PlanDevices, APatternMovesTheKernelsThatTakeTheDevice) {
+  std::vector<Suite> suites{suite_from(group("kernels = [\"*/*\"]\n"))};
+  ASSERT_TRUE(use_devices(suites, {"cuda:0"}, foreign));
+  EXPECT_THAT(ids(suites, foreign),
+              ElementsAre("torch/flash cuda:0 on", "torch/cudnn cuda:0 on", "onnx/gqa cpu none", "cpu/flash cpu none"));
+}
+
+TEST(PlanDevices, ASideThatDoesNotTakeTheDeviceStays) {
+  std::vector<Suite> suites{
+      suite_from("[[diff]]\nname = \"d\"\nreason = \"r\"\nset = { seq = 8 }\n"
+                 "a = { kernel = \"torch/flash\" }\nb = { kernel = \"onnx/gqa\" }\n")};
+  ASSERT_TRUE(use_devices(suites, {"cuda:0", "emulated:sm_90"}, foreign));
+  EXPECT_THAT(ids(suites, foreign), ElementsAre("torch/flash cuda:0 : onnx/gqa cpu"));
+}
+
+TEST(PlanDevices, AKernelIsNotAskedOnADeviceItDoesNotTake) {
+  const std::string gpu = "devices = [\"cuda:0\"]\n";
+  EXPECT_THAT(ids({suite_from(group("kernels = [\"torch/*\"]\n"))}, foreign), ElementsAre("torch/flash cpu on"));
+  EXPECT_THAT(error_of(suite_from(group("kernels = [\"onnx/*\"]\n" + gpu)), foreign),
+              AllOf(HasSubstr(".toml:7: no kernel that matches \"onnx/*\" runs on cuda:0"), HasSubstr("it matches onnx/gqa")));
+}
+
+std::vector<std::string> absent(const std::string& groups, const Surroundings& here) {
+  const auto plan = make_plan({suite_from(groups)}, foreign, {}, here);
+  EXPECT_TRUE(plan) << to_string(plan.error());
+  return plan ? absent_lines(plan->absent) : std::vector<std::string>{};
+}
+
+TEST(PlanDevices, CasesOnAGpuThatIsNotHereAreNamedAndNotPlanned) {
+  const std::string on_gpu = "kernels = [\"torch/cudnn\", \"flashinfer/ragged\"]\ndevices = [\"cuda:0\"]\n";
+  const std::string diff =
+      "[[diff]]\nname = \"d\"\nreason = \"r\"\nset = { seq = 8 }\n"
+      "a = { kernel = \"torch/flash\" }\nb = { kernel = \"torch/cudnn\", device = \"cuda:0\" }\n";
+  EXPECT_THAT(absent(group(on_gpu) + diff, {std::vector<std::string>{}, {}}),
+              ElementsAre("not measured, for cuda:0 is not here: 3 cases: s/g (2), s/d (1)"));
+  EXPECT_THAT(absent(group(on_gpu) + diff, {std::vector<std::string>{"cuda:0"}, {}}),
+              ElementsAre("not measured, for the provider flashinfer is not loaded: 1 case: s/g (1)"));
+  EXPECT_THAT(absent(diff, {}), IsEmpty());
+  EXPECT_THAT(absent(group("kernels = [\"jax/dpa\"]\n"), {std::nullopt, {{"jax", "jax is not installed for python3"}}}),
+              ElementsAre("not measured, for jax is not installed for python3: 1 case: s/g (1)"));
 }
 
 TEST(PlanDevices, ADeviceThatIsNoGpuIsRefused) {

@@ -118,7 +118,7 @@ TEST_F(Scratch, WithoutAnyInterpreterTheRemedyIsNamed) {
   if (fs::exists(fs::path(PLUMBLINE_SOURCE_DIRECTORY) / ".venv")) {
     EXPECT_EQ(hello_error(provider_path("behaved.py")), "") << "the source directory has one";
   } else {
-    EXPECT_THAT(hello_error(provider_path("behaved.py")), AllOf(HasSubstr("no Python interpreter"), HasSubstr("ci/setup.sh --python")));
+    EXPECT_THAT(hello_error(provider_path("behaved.py")), AllOf(HasSubstr("no Python interpreter"), HasSubstr("ci/setup.sh --numpy")));
   }
 }
 

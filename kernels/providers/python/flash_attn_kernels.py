@@ -14,7 +14,9 @@ COMMON = {
     "window": True,
     "softcap": True,
     "framework": "torch",
-    "spec": Spec(p_dtype="input"),
+    "devices": "cuda",
+    # cutlass::fast_tanh is tanh.approx.f32, whose relative error is up to 2^-11 (the PTX manual).
+    "spec": Spec(p_dtype="input", tanh_rel_error=2.0**-11),
     "tensor_cores": "on",
     "lse": True,
 }
@@ -30,6 +32,9 @@ def library(case):
         raise Unsupported("FlashAttention aligns its causal mask bottom right")
     if case.head_dim_qk != case.head_dim_vo:
         raise Unsupported("FlashAttention-2 has one head dimension")
+    if foreign.has_empty_row(case) and "raw" not in case.options:
+        # csrc/flash_attn/src/softmax.h, normalize_softmax_lse
+        raise Unsupported("FlashAttention-2 gives LSE +infinity in a row without visible keys")
     return module
 
 

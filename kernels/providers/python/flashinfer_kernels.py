@@ -1,5 +1,8 @@
-"""FlashInfer's batch wrappers (https://docs.flashinfer.ai/api/attention.html, flashinfer-python 0.6): ragged prefill,
+"""FlashInfer's batch wrappers (https://docs.flashinfer.ai/api/attention.html, flashinfer-python 0.7.2): ragged prefill,
 and paged decode on CUDA cores and on tensor cores. Planning is preparation; `run` alone is timed.
+
+The backend is named: "auto" takes FlashAttention-3 on Hopper and cuDNN on Blackwell (determine_attention_backend in utils.py,
+_blackwell_ragged_auto_upgrade in prefill.py), which round otherwise than what stands below.
 """
 
 from __future__ import annotations
@@ -11,13 +14,21 @@ from plumbline_provider import Spec, Unsupported, kernel
 
 PROVIDER = "flashinfer"
 WORKSPACE_BYTES = 128 << 20  # what FlashInfer's documentation recommends
-COMMON = {"dtypes": ("fp16", "bf16"), "window": True, "softcap": True, "framework": "torch", "lse": True}
+BACKEND = "fa2"
+COMMON = {
+    "dtypes": ("fp16", "bf16"),
+    "window": True,
+    "softcap": True,
+    "framework": "torch",
+    "devices": "cuda",
+    "lse": True,
+}
+TANH_ERROR = 2.0**-11  # of tanh.approx.f32 (math::tanh in math.cuh), by the PTX manual
 # The prefill kernels sum the denominator from P in 16 bits (compute_sfm_v in prefill.cuh); split-KV stores partial
-# outputs in the output dtype; the LSE is to base 2.
-PREFILL_SPEC = Spec(p_dtype="input", denominator_from_rounded_p=True, split_partial_dtype="output", lse_base="2")
-DECODE_SPEC = Spec(
-    p_dtype="fp32", split_partial_dtype="output", lse_base="2", qk_accumulator="fma", pv_accumulator="fma"
-)
+# outputs in the output dtype (DTypeO* tmp_v in prefill.cuh and decode.cuh); the LSE is to base 2.
+SHARED = {"split_partial_dtype": "output", "tanh_rel_error": TANH_ERROR, "lse_base": "2"}
+PREFILL_SPEC = Spec(p_dtype="input", denominator_from_rounded_p=True, **SHARED)
+DECODE_SPEC = Spec(p_dtype="fp32", qk_accumulator="fma", pv_accumulator="fma", **SHARED)
 
 
 def version() -> str:
@@ -26,7 +37,7 @@ def version() -> str:
 
 def library(case):
     module = foreign.require_gpu_library("flashinfer", "flashinfer-python", case)
-    if foreign.has_window(case) and case.window_right > 0 and case.mask == "none":
+    if case.mask == "none" and case.window_right >= 0:
         raise Unsupported("FlashInfer has a window on the left only")
     return module
 
@@ -60,7 +71,7 @@ def ragged_prefill(case):
     module = library(case)
     if case.mask == "causal_top_left" and not (case.seqlens_q == case.seqlens_kv).all():
         raise Unsupported("FlashInfer aligns its causal mask bottom right")
-    wrapper = module.BatchPrefillWithRaggedKVCacheWrapper(workspace(case), "NHD")
+    wrapper = module.BatchPrefillWithRaggedKVCacheWrapper(workspace(case), "NHD", backend=BACKEND)
     wrapper.plan(
         on_device(case, case.cu_seqlens_q),
         on_device(case, case.cu_seqlens_kv),
@@ -82,9 +93,12 @@ def paged_decode(case, use_tensor_cores: bool):
         raise Unsupported("a decode wrapper has one head dimension")
     pages = -(-case.seqlens_kv // case.page_size)
     table = np.concatenate([row[:count] for row, count in zip(case.page_table, pages)])
-    last_page = case.seqlens_kv - (pages - 1) * case.page_size
+    last_page = np.where(pages > 0, case.seqlens_kv - (pages - 1) * case.page_size, 0)
     wrapper = module.BatchDecodeWithPagedKVCacheWrapper(
-        workspace(case), "NHD" if case.layout == "paged_nhd" else "HND", use_tensor_cores=use_tensor_cores
+        workspace(case),
+        "NHD" if case.layout == "paged_nhd" else "HND",
+        use_tensor_cores=use_tensor_cores,
+        backend=BACKEND,
     )
     wrapper.plan(
         on_device(case, np.concatenate([[0], np.cumsum(pages)])),

@@ -11,7 +11,7 @@ import importlib.metadata
 
 import numpy as np
 
-from plumbline_provider import Unsupported
+from plumbline_provider import Spec, Unsupported
 
 PADDED = ("padded_bshd", "padded_bhsd")
 ALL_MASKS = ("none", "causal_top_left", "causal_bottom_right")
@@ -31,16 +31,25 @@ def installed_version(package: str) -> str:
 
 
 def require_gpu_library(module: str, package: str, case):
-    """The imported module, or Unsupported with the reason: a CUDA device and an installed library are both needed."""
+    """The imported module, or Unsupported that names the package: nothing was measured for lack of it."""
     if not installed_version(package):
-        raise Unsupported(f"{package} is not installed")
-    require_cuda(case)
-    return importlib.import_module(module)
-
-
-def require_cuda(case) -> None:
+        raise Unsupported(f"not measured: {package} is not installed")
     if not case.device.startswith("cuda"):
         raise Unsupported(f"needs a CUDA device, not {case.device}")
+    try:
+        return importlib.import_module(module)
+    except (ImportError, OSError) as error:  # built for another torch, Python or CUDA
+        raise Unsupported(f"not measured: {package} cannot be imported: {str(error).splitlines()[0]}") from None
+
+
+def by_device(on_cpu: Spec, on_cuda: Spec):
+    """A spec that follows the device."""
+    return lambda case: on_cpu if case.device == "cpu" else on_cuda
+
+
+def on_host(array) -> np.ndarray:
+    """A NumPy array of a tensor or array, wherever it lies."""
+    return np.asarray(array.cpu() if hasattr(array, "cpu") else array)
 
 
 def attended_mask(case) -> np.ndarray:
@@ -77,6 +86,24 @@ def needs_mask(case) -> bool:
     return case.mask != "none" or has_window(case) or has_padding(case)
 
 
+def has_empty_row(case) -> bool:
+    """Whether a valid query sees no key, in every layout."""
+    return any(_empty_rows(case, sample).any() for sample in range(case.batch))
+
+
+def _empty_rows(case, sample: int) -> np.ndarray:
+    """bool [rows], by the first and last visible key of each: a mask of a long prompt is large."""
+    if case.mask_bits is not None:
+        return ~case.visible_of(sample).any(axis=-1)
+    rows, keys = int(case.seqlens_q[sample]), int(case.seqlens_kv[sample])
+    row = np.arange(rows)
+    diagonal = row if case.mask == "causal_top_left" else row + keys - rows
+    right = case.window_right if case.mask == "none" else 0
+    first = np.zeros_like(row) if case.window_left < 0 else np.maximum(diagonal - case.window_left, 0)
+    last = np.full_like(row, keys - 1) if right < 0 else np.minimum(diagonal + right, keys - 1)
+    return first > last
+
+
 def refuse_empty_rows(case, what_happens: str, padded_too: bool = False) -> None:
     """Refuses problems in which a query sees no key; padded_too: or a padded row, masked like the others."""
     empty = ~case.visible().any(axis=-1)
@@ -91,7 +118,7 @@ def refuse_poisoned_padding(case) -> None:
     invalid = ~case.key_padding_mask()
     for tensor in (case.k, case.v):
         widened = tensor.float() if hasattr(tensor, "float") else tensor.astype(np.float32)
-        if not np.isfinite(np.asarray(widened.sum((2, 3)))[invalid]).all():
+        if not np.isfinite(on_host(widened.sum((2, 3)))[invalid]).all():
             raise Unsupported(
                 "NaN or infinity in the padding reaches the output: "
                 "the weight of a masked key is 0, and 0 times NaN is NaN"

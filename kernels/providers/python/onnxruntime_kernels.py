@@ -14,6 +14,7 @@ import foreign_case as foreign
 from plumbline_provider import Spec, Unsupported, kernel
 
 PROVIDER = "onnxruntime"
+NEEDS = ("onnxruntime", "onnx")  # without these there is nothing to measure
 TENSOR_TYPES = {"fp32": TensorProto.FLOAT, "fp16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16}
 COMMON = {
     "dtypes": ("fp32", "fp16", "bf16"),

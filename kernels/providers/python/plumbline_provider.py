@@ -24,6 +24,7 @@ DTYPES = ("fp32", "fp16", "bf16", "e4m3", "e5m2")
 LAYOUTS = ("padded_bshd", "padded_bhsd", "ragged", "paged_nhd", "paged_hnd")
 MASKS = ("none", "causal_top_left", "causal_bottom_right", "custom")  # custom: case.mask_bits says who sees whom
 FRAMEWORKS = ("numpy", "torch", "jax")
+DEVICE_KINDS = ("cpu", "cuda")
 PADDING_POLICIES = ("zeros", "untouched", "attended")
 PROMISES = ("run_to_run", "batch", "layout", "page", "split", "prefill_decode", "lse")
 PROMISE_LEVELS = ("none", "rounding", "bitwise")
@@ -105,6 +106,7 @@ class Kernel:
     layouts: tuple
     masks: tuple
     framework: str
+    devices: tuple
     spec: Union[Spec, Callable]
     padding_policy: str
     promises: Mapping[str, str]
@@ -120,7 +122,9 @@ class Kernel:
         if not re.fullmatch(r"[A-Za-z0-9_.+-]+", self.name):
             raise ValueError(f"{where}: a name is part of case ids: letters, digits, '_', '.', '+' and '-'")
         dtype_lists = [(what, DTYPES) for what in ("dtypes", "kv_dtypes", "out_dtypes")]
-        for what, allowed in (*dtype_lists, ("layouts", LAYOUTS), ("masks", MASKS)):
+        if not self.devices:
+            raise ValueError(f"{where}: devices is empty; name cpu, cuda or both")
+        for what, allowed in (*dtype_lists, ("layouts", LAYOUTS), ("masks", MASKS), ("devices", DEVICE_KINDS)):
             for value in getattr(self, what) or ():
                 _one_of(f"{where}: {what}", value, allowed)
         _one_of(f"{where}: framework", self.framework, FRAMEWORKS)
@@ -145,10 +149,14 @@ def _words(value: Union[str, Sequence[str]]) -> tuple:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
+def _default_devices(framework: str) -> tuple:
+    return ("cpu",) if framework == "numpy" else DEVICE_KINDS
+
+
 def kernel(*, name: Optional[str] = None, dtypes: Sequence[str] = ("fp32", "fp16", "bf16"),
            kv_dtypes: Optional[Sequence[str]] = None, out_dtypes: Optional[Sequence[str]] = None,
            layouts: Sequence[str] = ("padded_bshd", "padded_bhsd"), masks: Sequence[str] = ("none",),
-           framework: str = "numpy", spec: Union[Spec, Callable, None] = None, padding_policy: str = "zeros",
+           framework: str = "numpy", devices: Union[str, Sequence[str], None] = None, spec: Union[Spec, Callable, None] = None, padding_policy: str = "zeros",
            promises: Optional[Mapping[str, str]] = None, tensor_cores: str = "none", lse: bool = False,
            window: bool = False, softcap: bool = False, alibi: bool = False, sinks: bool = False) -> Callable:
     """Declares the function below as a kernel. What is not declared is refused, with the reason, before it is called.
@@ -156,6 +164,7 @@ def kernel(*, name: Optional[str] = None, dtypes: Sequence[str] = ("fp32", "fp16
     name            default: the function's
     dtypes          of Q; those of K, V and the output are the same unless kv_dtypes or out_dtypes name others
     framework       what case.q, case.k and case.v are: arrays of numpy (bf16 as ml_dtypes.bfloat16), torch or jax
+    devices         kinds of device that it takes, "cpu" and "cuda"; default: both where the framework is torch or jax
     spec            what the kernel rounds; default: the strict one
     padding_policy  what becomes of padded query rows: "zeros", "untouched" (as case.new_out() gave them) or "attended"
     promises        "none", "rounding" or "bitwise" for run_to_run, batch, layout, page, split, prefill_decode and lse
@@ -170,7 +179,8 @@ def kernel(*, name: Optional[str] = None, dtypes: Sequence[str] = ("fp32", "fp16
             name=kernel_name, function=function, dtypes=_words(dtypes),
             kv_dtypes=None if kv_dtypes is None else _words(kv_dtypes),
             out_dtypes=None if out_dtypes is None else _words(out_dtypes), layouts=_words(layouts), masks=_words(masks),
-            framework=framework, spec=Spec() if spec is None else spec, padding_policy=padding_policy,
+            framework=framework, devices=_default_devices(framework) if devices is None else _words(devices),
+            spec=Spec() if spec is None else spec, padding_policy=padding_policy,
             promises=dict(promises or {}), tensor_cores=tensor_cores, lse=lse, window=window, softcap=softcap,
             alibi=alibi, sinks=sinks))
         return function

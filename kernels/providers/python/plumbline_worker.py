@@ -48,7 +48,7 @@ class Worker:
         return {**reply, **self._load(request)}
 
     def _load(self, request: Dict[str, Any]) -> Dict[str, Any]:
-        from _plumbline_worker import execution, process, provider_file, support
+        from _plumbline_worker import execution, gpu_facts, process, provider_file, support
         self._support = support.Support()
         self._support.start(self._channel.replies)
         self._support.set_request(request["id"])
@@ -56,6 +56,8 @@ class Worker:
         self._memory = process.MemoryLimit(request["memory_limit_bytes"])
         try:
             self._provider = provider_file.load(request["provider"])
+        except provider_file.Lacking as lacking:
+            return {"provider": lacking.provider, "version": str(lacking)}
         except provider_file.Unusable as unusable:
             return {"error": str(unusable), "remedy": unusable.remedy}
         self._memory.rebase()
@@ -63,6 +65,8 @@ class Worker:
                                               self._channel.arena)
         return {"provider": self._provider.name, "version": self._provider.version,
                 "kernels": list(self._provider.kernels),
+                "kernel_devices": [list(kernel.devices) for kernel in self._provider.kernels.values()],
+                "devices": gpu_facts.devices_of_loaded_frameworks(),
                 "tensor_cores": [kernel.tensor_cores for kernel in self._provider.kernels.values()]}
 
     def _run(self, request: Dict[str, Any]) -> Dict[str, Any]:
@@ -71,12 +75,12 @@ class Worker:
                                  "workspace_fault": "", "kernel_ns": [], "sentinel_ns": []}
         self._support.set_request(request["id"])
         try:
-            return {**reply, **self._execution.perform(request)}
+            return {**reply, **self._execution.perform(request), "device": self._execution.device_facts}
         except BaseException as error:  # sys.exit() too costs the case and not the worker
             if isinstance(error, MemoryError):
                 self._memory.lift()
             status, reason = explain(error, self._provider.path)
-            return {**reply, "status": status, "reason": reason}
+            return {**reply, "status": status, "reason": reason, "device": self._execution.device_facts}
         finally:
             self._support.set_phase("idle")
 
@@ -87,9 +91,10 @@ def what_is_missing() -> Optional[Dict[str, str]]:
     try:
         import numpy  # noqa: F401
     except ImportError as error:
+        unset = " and unset PLUMBLINE_PYTHON" if os.environ.get("PLUMBLINE_PYTHON") else ""
         return {"error": f"{sys.executable} has no usable numpy: {error}",
-                "remedy": f"run ci/setup.sh --python, or {sys.executable} -m pip install numpy ml_dtypes, "
-                          "or set PLUMBLINE_PYTHON to another interpreter"}
+                "remedy": f"run ci/setup.sh --numpy (ci/setup.sh --python for the frameworks, too){unset}, "
+                          "or set PLUMBLINE_PYTHON to an interpreter that has it"}
     if not os.path.exists(support.LIBRARY):
         return {"error": f"{os.path.basename(support.LIBRARY)} is not beside plumbline_worker.py in {support.FOLDER}",
                 "remedy": "build plumbline; its copy of the worker is in lib/plumbline/python of the build directory"}

@@ -28,10 +28,13 @@ import foreign_case as foreign
 from plumbline_provider import Spec, Unsupported, kernel
 
 PROVIDER = "transformers"
+NEEDS = ("transformers", "torch")  # without these there is nothing to measure
 COMMON = {"layouts": foreign.PADDED, "masks": foreign.ALL_MASKS, "window": True, "framework": "torch"}
 # Two matrix products and a softmax in fp32 between them: S and P go through memory in the input dtype.
-EAGER_SPEC = Spec(s_rounded="input", p_dtype="input", qk_accumulator="fma", pv_accumulator="fma")
-SDPA_SPEC = Spec(p_dtype="input", qk_accumulator="fma", pv_accumulator="fma")
+# On a GPU the products of 16-bit inputs run on tensor cores.
+FMA = {"qk_accumulator": "fma", "pv_accumulator": "fma"}
+EAGER_SPEC = foreign.by_device(Spec(s_rounded="input", p_dtype="input", **FMA), Spec(s_rounded="input", p_dtype="input"))
+SDPA_SPEC = foreign.by_device(Spec(p_dtype="input", **FMA), Spec(p_dtype="input"))
 
 
 def version() -> str:
@@ -47,6 +50,10 @@ def layer(case, implementation: str) -> types.SimpleNamespace:
         config=types.SimpleNamespace(_attn_implementation=implementation),
         layer_idx=0,
     )
+
+
+def on_device(case, mask: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(mask).to(case.q.device)
 
 
 def query_offset(case) -> int:
@@ -78,7 +85,7 @@ def mask_function(case):
 
 def mask_arguments(case) -> dict:
     """For eager_mask and sdpa_mask, as create_causal_mask and create_bidirectional_mask call them."""
-    padding = torch.from_numpy(case.key_padding_mask()) if foreign.has_padding(case) else None
+    padding = on_device(case, case.key_padding_mask()) if foreign.has_padding(case) else None
     window = case.window_left + 1 if foreign.has_window(case) else None
     return {
         "batch_size": case.batch,
@@ -123,7 +130,8 @@ def sdpa(case):
 
 
 @kernel(
-    name="flash_attention_2", dtypes=("fp16", "bf16"), spec=Spec(), padding_policy="zeros", tensor_cores="on", **COMMON
+    name="flash_attention_2", dtypes=("fp16", "bf16"), spec=Spec(), padding_policy="zeros", tensor_cores="on",
+    devices="cuda", **COMMON
 )
 def flash_attention_2(case):
     refuse_what_transformers_refuses(case)
@@ -131,7 +139,7 @@ def flash_attention_2(case):
         raise Unsupported("flash_attention_2 has one padding mask for queries and keys")
     if case.mask == "causal_top_left" and case.seq_q != case.seq_kv:
         raise Unsupported("FlashAttention aligns its causal mask bottom right")
-    padding = torch.from_numpy(case.key_padding_mask()).to(case.device) if foreign.has_padding(case) else None
+    padding = on_device(case, case.key_padding_mask()) if foreign.has_padding(case) else None
     window = case.window_left + 1 if foreign.has_window(case) else None
     module = layer(case, "flash_attention_2")
     q, k, v = (t.transpose(1, 2) for t in (case.q, case.k, case.v))
@@ -146,6 +154,8 @@ def flash_attention_2(case):
 
 def refuse_what_transformers_refuses(case) -> None:
     """A model that asks for flash_attention_2 says what is missing."""
+    if not foreign.installed_version("flash-attn"):
+        raise Unsupported("not measured: flash-attn is not installed, which Transformers' flash_attention_2 calls")
     config = LlamaConfig(
         hidden_size=64,
         intermediate_size=64,
@@ -159,15 +169,14 @@ def refuse_what_transformers_refuses(case) -> None:
         LlamaModel(config)
     except (ImportError, ValueError) as error:
         raise Unsupported(str(error)) from None
-    foreign.require_cuda(case)
 
 
 @kernel(name="sdpa_unpad", dtypes=("fp16", "bf16"), spec=SDPA_SPEC, padding_policy="zeros", **COMMON)
 def sdpa_unpad(case):
     """Stands for flash_attention_2 on a CPU: _unpad_input, SDPA for each sample, _pad_input. All of it is timed."""
     valid_q, valid_kv = ~foreign.padded_rows(case), case.key_padding_mask()
-    mask_q, mask_kv = torch.from_numpy(valid_q), torch.from_numpy(valid_kv)
-    masks = [torch.from_numpy(v[q][:, k])[None, None] for v, q, k in zip(case.visible(), valid_q, valid_kv)]
+    mask_q, mask_kv = on_device(case, valid_q), on_device(case, valid_kv)
+    masks = [on_device(case, v[q][:, k])[None, None] for v, q, k in zip(case.visible(), valid_q, valid_kv)]
     causal = [case.mask != "none" and not foreign.has_window(case) and m.shape[2] == m.shape[3] for m in masks]
     masks = [None if c or m.all() else m for c, m in zip(causal, masks)]
     gqa = case.heads_q != case.heads_kv

@@ -1,8 +1,10 @@
 """xFormers' memory_efficient_attention with its CUTLASS and FlashAttention-2 operators
-(https://facebookresearch.github.io/xformers/components/ops.html, 0.0.32).
+(https://facebookresearch.github.io/xformers/components/ops.html, 0.0.35).
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 import foreign_case as foreign
 from plumbline_provider import Spec, Unsupported, kernel
@@ -11,7 +13,8 @@ PROVIDER = "xformers"
 COMMON = {
     "masks": foreign.ALL_MASKS,
     "framework": "torch",
-    "spec": Spec(p_dtype="input"),
+    "devices": "cuda",
+    "spec": Spec(p_dtype="input", qk_accumulator="tensor_core", pv_accumulator="tensor_core"),
     "tensor_cores": "on",
     "lse": True,
 }
@@ -52,16 +55,29 @@ def attention(case, operator: str):
     if reasons:
         raise Unsupported("; ".join(reasons))
 
+    if foreign.has_empty_row(case) and "raw" not in case.options:
+        raise Unsupported("a row without visible keys: its LSE is +infinity by flash, and not defined by cutlass")
+    rows = None if getattr(forward, "VARLEN_LSE_PACKED", True) or not ragged else rows_of_padded_lse(case)
+
     def run():
         out, lse = ops.memory_efficient_attention_forward_requires_grad(
             q, k, v, attn_bias=bias, scale=case.scale, op=forward
         )
-        lse = lse[..., : q.shape[1]].transpose(
-            1, 2
-        )  # from [batch, heads, tokens], which CUTLASS pads to a multiple of 32
+        if rows is not None:
+            return out[0], lse[rows[0], :, rows[1]]
+        lse = lse[..., : q.shape[1]].transpose(1, 2)  # from [batch, heads, tokens], which CUTLASS pads to a multiple of 32
         return (out[0], lse[0]) if ragged else (out, lse)
 
     return run
+
+
+def rows_of_padded_lse(case):
+    """Sample and row of each token in [samples, heads, longest sample], as cutlass lays the LSE of ragged tensors out."""
+    import torch
+
+    sample = np.repeat(np.arange(case.batch), case.seqlens_q)
+    row = np.concatenate([np.arange(length) for length in case.seqlens_q])
+    return tuple(torch.from_numpy(index).to(case.q.device) for index in (sample, row))
 
 
 for name, dtypes in (("cutlass", ("fp32", "fp16", "bf16")), ("flash", ("fp16", "bf16"))):

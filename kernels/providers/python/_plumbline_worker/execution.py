@@ -21,11 +21,13 @@ Tensors = Mapping[str, Mapping[str, Any]]  # the request's, by name
 LAUNCHED_BYTES = 255  # of plumbline_description::launched, without its NUL
 
 
-def _refusal(kernel: Kernel, problem: Mapping[str, Any], words: Mapping[str, str]) -> str:
+def _refusal(kernel: Kernel, problem: Mapping[str, Any], words: Mapping[str, str], device: str) -> str:
     """Why the declaration excludes the problem; "" if it does not."""
     def excluded(what: str, value: str, allowed: Optional[tuple], default: str) -> str:
         declared = (default,) if allowed is None else allowed
         return "" if value in declared else f"{what} {value} is not declared; {kernel.name} takes {', '.join(declared)}"
+    if device.split(":")[0] not in kernel.devices:
+        return f"{kernel.name} runs on {' and '.join(kernel.devices)}, not on {device}"
     for reason in (
         excluded("dtype", words["dtype"], kernel.dtypes, ""),
         excluded("K and V in", words["dtype_kv"], kernel.kv_dtypes, words["dtype"]),
@@ -52,21 +54,25 @@ class Execution:
         self._support = support
         self._memory = memory
         self._arena = arena  # its descriptor
+        self.device_facts: Dict[str, Any] = {}  # of the GPU that the last request named, also where it failed
 
     def perform(self, request: Mapping[str, Any]) -> Dict[str, Any]:
         """The fields of a reply whose status is ok. Raises what the kernel raises, and Stop."""
         kernel = self._provider.kernels.get(request["kernel"])
         if kernel is None:
             raise Stop("error", f"provider {self._provider.name} has no kernel \"{request['kernel']}\"")
+        self.device_facts = {}
         self._support.set_phase("query")
         words = problem_words(request["problem"])
-        reason = _refusal(kernel, request["problem"], words)
+        reason = _refusal(kernel, request["problem"], words, request["device"]["name"])
         if reason:
             raise Stop("unsupported", reason)
         library, is_new = framework(kernel.framework)
         if is_new:
             self._memory.rebase()
-        library.use_device(request["device"])
+        if library.use_device(request["device"]):
+            self._memory.rebase()
+        self.device_facts = library.facts()
         base = self._support.map(self._arena, request["arena_bytes"], json.dumps(request["tensors"]))
         try:
             return self._run(kernel, library, base, request, words)
@@ -95,15 +101,13 @@ class Execution:
         case = self._case(kernel, library, base, request, tensors)
         call = self._prepare(kernel, case)
         self._support.set_phase("run")
-        result = call()
-        library.wait_for(result)
-        library.synchronize()
+        result = library.first_run(call)
         out, lse = self._checked(kernel, library, case, tensors, result)
         reply: Dict[str, Any] = {"workspace_bytes": 0, "kernel_ns": [], "sentinel_ns": []}
         if request["timed_repetitions"] > 0:
             del result, out, lse
             reply.update(self._timed(library, call, request))
-            out, lse = self._checked(kernel, library, case, tensors, call())
+            out, lse = self._checked(kernel, library, case, tensors, library.first_run(call))
         self._support.set_phase("collect")
         library.copy_out(out, base, tensors["out"])
         if lse is not None:
@@ -115,7 +119,8 @@ class Execution:
         launched = str(case.launched).encode()[:LAUNCHED_BYTES].decode(errors="ignore")
         reply["workspace_fault"] = library.input_fault(base)
         reply["lse_returned"] = lse is not None
-        reply["description"] = description(kernel, spec, words, launched, self._provider.build_id)
+        reply["description"] = description(kernel, spec, words, launched, self._provider.build_id,
+                                          library.facts().get("arch", ""), request["device"]["name"])
         return reply
 
     def _prepare(self, kernel: Kernel, case: Case) -> Callable[[], Any]:
@@ -128,6 +133,10 @@ class Execution:
         return lambda: first.pop() if first else kernel.function(case)
 
     def _timed(self, library: Numpy, call: Callable[[], Any], request: Mapping[str, Any]) -> Dict[str, Any]:
+        by_device = library.device_times(call, request["timed_repetitions"])
+        if by_device is not None:
+            return by_device
+
         def calls(count: int) -> None:
             for _ in range(count):
                 library.wait_for(call())

@@ -2,17 +2,24 @@
 
 Inputs of numpy and torch (on the CPU) are views of pages that are mapped read-only: whoever writes to them dies of
 SIGSEGV. JAX arrays are copies, as are tensors on a GPU. torch and jax are imported when a first kernel of theirs runs.
+
+On a GPU a kernel of torch runs on a stream that is not the default one, behind work that brings its inputs: what is
+launched on another stream reads poison.
 """
 from __future__ import annotations
 
 import ctypes
 import importlib
+import os
 import sys
-from typing import Any, List, Mapping, Optional, Tuple
+from time import perf_counter_ns
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 import numpy
 
+from . import gpu_facts
 from .failures import Stop
+from .gpu_timing import CYCLES_PER_NS, TorchTimer
 from .wire import DTYPES, word
 
 POISON = 0xFF  # NaN in every float format: what is never written stays NaN
@@ -24,7 +31,7 @@ def _import(module: str, what_for: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         remedy = f"ci/setup.sh --python, or {sys.executable} -m pip install {module}"
-        raise Stop("unsupported", f"{what_for} needs {module}, which cannot be imported: {error}; {remedy}") from None
+        raise Stop("unsupported", f"not measured: {what_for} needs {module}, which cannot be imported: {error}; {remedy}") from None
 
 
 def _memory(base: int, tensor: Tensor) -> Any:
@@ -42,10 +49,15 @@ class Numpy:
     def __init__(self) -> None:
         self.version = f"numpy {numpy.__version__}"
 
-    def use_device(self, device: Mapping[str, Any]) -> None:
-        """Raises Stop where this framework cannot run there."""
+    def use_device(self, device: Mapping[str, Any]) -> bool:
+        """Whether the device is used for the first time. Raises Stop where this framework cannot run there."""
         if device["name"] != "cpu":
             raise Stop("unsupported", f"kernels of framework {self.name} run on the CPU only, not on {device['name']}")
+        return False
+
+    def facts(self) -> Dict[str, Any]:
+        """Of the GPU in use; {} on the CPU."""
+        return {}
 
     def dtype(self, dtype: str) -> numpy.dtype:
         if dtype in ("fp32", "fp16"):
@@ -83,6 +95,17 @@ class Numpy:
     def synchronize(self) -> None:
         """Until all calls are done; once per repetition, part of what is timed."""
 
+    def first_run(self, call: Callable[[], Any]) -> Any:
+        """The result of the run that is judged, complete."""
+        result = call()
+        self.wait_for(result)
+        self.synchronize()
+        return result
+
+    def device_times(self, call: Callable[[], Any], repetitions: int) -> Optional[Dict[str, List[float]]]:
+        """kernel_ns with a flushed L2, hot_ns and sentinel_ns by the device's clock; None: the host's is to be used."""
+        return None
+
     def input_fault(self, base: int) -> str:
         """Which input was written to although it is not mapped read-only; "" if none."""
         return ""
@@ -96,20 +119,30 @@ class Torch(Numpy):
         self.version = f"torch {self.torch.__version__}"
         self.device = "cpu"
         self._uploads: List[Tuple[Tensor, Any]] = []
+        self._facts: Dict[str, Dict[str, Any]] = {}
+        self._streams: Dict[str, Any] = {}
 
-    def use_device(self, device: Mapping[str, Any]) -> None:
+    def use_device(self, device: Mapping[str, Any]) -> bool:
         self.device = device["name"]
         self._uploads.clear()
         if self.device == "cpu":
-            return
+            return False
         if not self.device.startswith("cuda:"):
             raise Stop("unsupported", f"kernels of framework torch run on cpu and cuda:N, not on {self.device}")
         if not self.torch.cuda.is_available():
-            raise Stop("unsupported", f"{self.version} finds no CUDA device (torch.cuda.is_available() is False)")
+            raise Stop("unsupported", f"not measured: {self.version} finds no CUDA device (torch.cuda.is_available() is False)")
         count = self.torch.cuda.device_count()
         if device["ordinal"] >= count:
-            raise Stop("unsupported", f"{self.version} finds {count} CUDA devices, no {self.device}")
+            raise Stop("unsupported", f"not measured: {self.version} finds {count} CUDA devices, no {self.device}")
         self.torch.cuda.set_device(device["ordinal"])
+        if self.device in self._facts:
+            return False
+        self._facts[self.device] = gpu_facts.of_torch(self.torch, device["ordinal"])
+        self._streams[self.device] = self.torch.cuda.Stream(device["ordinal"])
+        return True
+
+    def facts(self) -> Dict[str, Any]:
+        return self._facts.get(self.device, {})
 
     def dtype(self, dtype: str) -> Any:
         return getattr(self.torch, {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "e4m3": "float8_e4m3fn",
@@ -146,6 +179,41 @@ class Torch(Numpy):
         if self.device != "cpu":
             self.torch.cuda.synchronize(self.device)
 
+    def first_run(self, call: Callable[[], Any]) -> Any:
+        if self.device == "cpu":
+            return super().first_run(call)
+        stream = self._streams[self.device]
+        self.synchronize()  # what prepare enqueued
+        with self.torch.cuda.stream(stream):
+            call()  # loads and compiles what is to be launched, so that the next call only enqueues
+            stream.synchronize()
+            begin = perf_counter_ns()
+            call()
+            enqueue_ns = perf_counter_ns() - begin
+            stream.synchronize()
+            self._bring_inputs_late(4 * enqueue_ns + 5e6)
+            result = call()
+            stream.synchronize()  # of what was launched on another stream nobody waits for
+            return _copied(result)
+
+    def _bring_inputs_late(self, ns: float) -> None:
+        """Inputs hold poison until the current stream comes to them, `ns` from now: long enough for a call to be enqueued
+        meanwhile."""
+        right = [(upload, upload.clone()) for _, upload in self._uploads]
+        for upload, _ in right:
+            upload.view(self.torch.uint8).fill_(POISON)
+        self.synchronize()
+        sleep = getattr(self.torch.cuda, "_sleep", None)
+        if sleep is not None:
+            sleep(int(min(ns, 100e6) * CYCLES_PER_NS))
+        for upload, content in right:
+            upload.copy_(content)
+
+    def device_times(self, call: Callable[[], Any], repetitions: int) -> Optional[Dict[str, List[float]]]:
+        if self.device == "cpu":
+            return None
+        return TorchTimer(self.torch, self.device, self._streams[self.device]).times(call, repetitions)
+
     def input_fault(self, base: int) -> str:
         for tensor, upload in self._uploads:
             sent, now = self._flat(base, tensor), upload.cpu()
@@ -154,20 +222,58 @@ class Torch(Numpy):
         return ""
 
 
+def _copied(result: Any) -> Any:
+    """On the current stream, so that what other streams write later does not come in."""
+    if isinstance(result, tuple):
+        return tuple(_copied(part) for part in result)
+    return result.clone() if hasattr(result, "clone") else result
+
+
 class Jax(Numpy):
+    """On a GPU XLA has streams of its own: what prepare and run enqueue is in order, and times are those of the host."""
+
     name = "jax"
 
     def __init__(self) -> None:
+        # Without it the first worker takes three quarters of a GPU's memory.
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
         self.jax = _import("jax", "this kernel")
         self.version = f"jax {self.jax.__version__}"
-        self._cpu = self.jax.devices("cpu")[0]
+        self._device = self._cpu = self.jax.devices("cpu")[0]
+        self._facts: Dict[Any, Dict[str, Any]] = {}
+
+    def use_device(self, device: Mapping[str, Any]) -> bool:
+        if device["name"] == "cpu":
+            self._device = self._cpu
+            return False
+        if not device["name"].startswith("cuda:"):
+            raise Stop("unsupported", f"kernels of framework jax run on cpu and cuda:N, not on {device['name']}")
+        found = self._cuda_devices()
+        if device["ordinal"] >= len(found):
+            raise Stop("unsupported", f"not measured: {self.version} finds {len(found)} CUDA devices, no {device['name']}")
+        self._device = found[device["ordinal"]]
+        is_new = self._device not in self._facts
+        if is_new:
+            self._facts[self._device] = gpu_facts.of_jax(self._device, device["ordinal"])
+        return is_new
+
+    def _cuda_devices(self) -> list:
+        try:
+            return list(self.jax.devices("cuda"))
+        except RuntimeError as error:  # a jaxlib without CUDA, or no driver
+            text = str(error).splitlines()[0]
+            raise Stop("unsupported", f"not measured: {self.version} finds no CUDA device: {text}; it needs the package "
+                                      "jax[cuda13], or jax[cuda12]") from None
+
+    def facts(self) -> Dict[str, Any]:
+        return self._facts.get(self._device, {})
 
     def input(self, base: int, tensor: Tensor) -> Any:
         copy = self.host_view(base, tensor, writable=False).copy()  # device_put may alias aligned memory
-        return self.jax.device_put(copy, self._cpu)
+        return self.jax.device_put(copy, self._device)
 
     def poisoned(self, shape: Tuple[int, ...], dtype: str) -> Any:
-        return self.jax.device_put(super().poisoned(shape, dtype), self._cpu)
+        return self.jax.device_put(super().poisoned(shape, dtype), self._device)
 
     def is_array(self, value: object) -> bool:
         return isinstance(value, self.jax.Array)

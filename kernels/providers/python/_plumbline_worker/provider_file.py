@@ -1,17 +1,27 @@
 """Loads a provider: a Python file with functions declared by @kernel."""
 from __future__ import annotations
 
+import ast
+import contextlib
 import dataclasses
 import hashlib
 import os
 import re
 import sys
 import types
-from typing import Dict
+from typing import Any, Dict
 
 import plumbline_provider
 
 from .failures import explain
+
+
+class Lacking(Exception):
+    """A package that the provider says it needs (NEEDS) is not installed: it has no kernel here, and is no mistake."""
+
+    def __init__(self, provider: str, text: str) -> None:
+        super().__init__(text)
+        self.provider = provider
 
 
 class Unusable(Exception):
@@ -49,11 +59,27 @@ def _execute(path: str, code: types.CodeType) -> types.ModuleType:
     try:
         exec(code, module.__dict__)
     except BaseException as error:  # SystemExit included: loading must not end the worker without a word
+        said = _constants(path)
+        missing = (getattr(error, "name", None) or "").split(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+        if missing and missing in said.get("NEEDS", ()):
+            raise Lacking(str(said.get("PROVIDER", "")), f"{missing} is not installed for {sys.executable}") from None
         remedy = ""
         if isinstance(error, ModuleNotFoundError):
             remedy = f"install {error.name} for {sys.executable}, or name another interpreter with PLUMBLINE_PYTHON"
         raise Unusable(f"{path} cannot be loaded: {explain(error, path)[1]}", remedy) from None
     return module
+
+
+def _constants(path: str) -> Dict[str, Any]:
+    """PROVIDER and NEEDS as the file assigns them, also where it cannot be executed."""
+    found: Dict[str, Any] = {}
+    with open(path, "rb") as file:
+        for statement in ast.parse(file.read()).body:
+            names = [target.id for target in getattr(statement, "targets", []) if isinstance(target, ast.Name)]
+            if names and names[0] in ("PROVIDER", "NEEDS"):
+                with contextlib.suppress(ValueError):
+                    found[names[0]] = ast.literal_eval(statement.value)
+    return found
 
 
 def _kernels(path: str) -> Dict[str, plumbline_provider.Kernel]:

@@ -10,7 +10,20 @@ PADDINGS = ("right", "left")  # plumbline_padding
 MEMORY_SPACES = ("host", "cuda", "emulated")  # plumbline_memory_space
 
 FMA = {"dtype": DTYPES.index("fp32"), "toward_zero": 0, "fraction_bits": 24, "products_per_step": 1}
-TENSOR_CORE = {"dtype": DTYPES.index("fp32"), "toward_zero": 1, "fraction_bits": 24, "products_per_step": 8}
+# (fraction bits, products a step of 16-bit inputs, of tf32): tensor_core_accumulator_of in harness/problem/arch.h, with its
+# evidence. Where an architecture is not known it answers (24, 8) for both.
+TENSOR_CORES = {
+    "sm_80": (24, 8, 4), "sm_86": (24, 8, 4), "sm_87": (24, 8, 4), "sm_89": (24, 8, 4),
+    "sm_90": (25, 16, 8), "sm_100": (25, 16, 8), "sm_120": (25, 16, 8),
+}
+UNKNOWN_TENSOR_CORE = (24, 8, 8)
+
+
+def tensor_core(arch: str, dtype: str) -> Dict[str, int]:
+    """How the tensor cores of an architecture sum products of inputs in `dtype`, which take fp32 as tf32."""
+    bits, products_16_bit, products_tf32 = TENSOR_CORES.get(arch, UNKNOWN_TENSOR_CORE)
+    return {"dtype": DTYPES.index("fp32"), "toward_zero": 1, "fraction_bits": bits,
+            "products_per_step": products_tf32 if dtype == "fp32" else products_16_bit}
 
 
 def word(words: tuple, number: int) -> str:
@@ -26,22 +39,22 @@ def problem_words(problem: Mapping[str, Any]) -> Dict[str, str]:
     }
 
 
-def _accumulator(value: object, default: Dict[str, int]) -> Dict[str, int]:
+def _accumulator(value: object, default: Dict[str, int], of_tensor_cores: Dict[str, int]) -> Dict[str, int]:
     if value is None:
         return default
     if isinstance(value, Mapping):
         return {"dtype": DTYPES.index(value["dtype"]), "toward_zero": int(value["toward_zero"]),
                 "fraction_bits": int(value["fraction_bits"]), "products_per_step": int(value["products_per_step"])}
     if value in ("fma", "tensor_core"):
-        return FMA if value == "fma" else TENSOR_CORE
+        return FMA if value == "fma" else of_tensor_cores
     dtype, direction, bits, products = str(value).split("/")
     return {"dtype": DTYPES.index(dtype), "toward_zero": int(direction == "toward_zero"), "fraction_bits": int(bits),
             "products_per_step": int(products)}
 
 
-def spec_to_wire(spec: Spec, words: Mapping[str, str]) -> Dict[str, Any]:
+def spec_to_wire(spec: Spec, words: Mapping[str, str], arch: str = "") -> Dict[str, Any]:
     """plumbline_rounding_spec. What the spec leaves open is as in the strict default: P in the dtype of Q, accumulators
-    of tensor cores for 16-bit inputs and of FMA for fp32, nothing else rounded."""
+    of tensor cores (those of `arch`, "sm_90") for 16-bit inputs and of FMA for fp32, nothing else rounded."""
     def dtype(value: Optional[str], default: str) -> int:
         value = default if value is None else value
         return DTYPES.index({"input": words["dtype"], "output": words["dtype_out"]}.get(value, value))
@@ -49,7 +62,8 @@ def spec_to_wire(spec: Spec, words: Mapping[str, str]) -> Dict[str, Any]:
     def rounding_step(value: Optional[str]) -> int:  # to fp32 it is no step: S and Q are held in fp32 anyway
         number = dtype(value, "none")
         return 0 if number == DTYPES.index("fp32") else number
-    accumulator = FMA if words["dtype"] == "fp32" else TENSOR_CORE
+    of_tensor_cores = tensor_core(arch, words["dtype"])
+    accumulator = FMA if words["dtype"] == "fp32" else of_tensor_cores
     return {
         "p_dtype": dtype(spec.p_dtype, "input"),
         "p_prescale": float(1 if spec.p_prescale is None else spec.p_prescale),
@@ -57,8 +71,8 @@ def spec_to_wire(spec: Spec, words: Mapping[str, str]) -> Dict[str, Any]:
         "s_rounded": rounding_step(spec.s_rounded),
         "q_prescaled": rounding_step(spec.q_prescaled),
         "split_partial_dtype": dtype(spec.split_partial_dtype, "fp32"),
-        "qk_accumulator": _accumulator(spec.qk_accumulator, accumulator),
-        "pv_accumulator": _accumulator(spec.pv_accumulator, accumulator),
+        "qk_accumulator": _accumulator(spec.qk_accumulator, accumulator, of_tensor_cores),
+        "pv_accumulator": _accumulator(spec.pv_accumulator, accumulator, of_tensor_cores),
         "exp2_rel_error": float(spec.exp2_rel_error or 0),
         "tanh_rel_error": float(spec.tanh_rel_error or 0),
         "kv_dequantized_to": dtype(spec.kv_dequantized_to, "none"),
@@ -68,12 +82,14 @@ def spec_to_wire(spec: Spec, words: Mapping[str, str]) -> Dict[str, Any]:
     }
 
 
-def description(kernel: Kernel, spec: Spec, words: Mapping[str, str], launched: str, build_id: str) -> Dict[str, Any]:
-    """plumbline_description."""
+def description(kernel: Kernel, spec: Spec, words: Mapping[str, str], launched: str, build_id: str,
+                arch: str = "", device: str = "cpu") -> Dict[str, Any]:
+    """plumbline_description. `arch`: of the GPU that it ran on, "" on the CPU, where a kernel for both has no tensor cores."""
+    tensor_cores = "none" if device == "cpu" and "cuda" in kernel.devices else kernel.tensor_cores
     return {
-        "launched": launched, "build_id": build_id, "tensor_cores": kernel.tensor_cores,
-        "padding_policy": PADDING_POLICIES.index(kernel.padding_policy), "spec": spec_to_wire(spec, words),
+        "launched": launched, "build_id": build_id, "tensor_cores": tensor_cores,
+        "padding_policy": PADDING_POLICIES.index(kernel.padding_policy), "spec": spec_to_wire(spec, words, arch),
         "promises": {name: PROMISE_LEVELS.index(kernel.promises.get(name, "none")) for name in PROMISES},
         "registers_per_thread": -1, "spill_bytes_per_thread": -1, "shared_memory_bytes": -1,
-        "stack_bytes_per_thread": -1,
+        "stack_bytes_per_thread": -1, "device_arch": arch,
     }

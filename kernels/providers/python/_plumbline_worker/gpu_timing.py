@@ -1,0 +1,84 @@
+"""Times a kernel of torch on a GPU by events on its stream: with a flushed L2, and with what the call before left there."""
+from __future__ import annotations
+
+from time import perf_counter_ns
+from typing import Any, Callable, Dict, List
+
+REPETITION_MS = 5.0  # of kernel time, in each repetition of each kind
+MOST_CALLS = 1000
+CYCLES_PER_NS = 2.0  # no GPU runs faster: a wait of so many cycles is at least as long as meant
+
+
+class TorchTimer:
+    """kernel_ns (cold), hot_ns and sentinel_ns, nanoseconds per call. Everything is enqueued on `stream`."""
+
+    def __init__(self, torch: Any, device: str, stream: Any) -> None:
+        self._torch, self._device, self._stream = torch, device, stream
+        properties = torch.cuda.get_device_properties(device)
+        l2_bytes = int(getattr(properties, "L2_cache_size", 0)) or 64 << 20
+        self._flushed = torch.empty(2 * l2_bytes, dtype=torch.int8, device=device)
+        self._quarters = self._flushed[: l2_bytes // 4], self._flushed[l2_bytes // 4: l2_bytes // 2]
+
+    def times(self, call: Callable[[], Any], repetitions: int) -> Dict[str, List[float]]:
+        with self._torch.cuda.stream(self._stream):
+            count, enqueue_ns = self._calls_per_repetition(call)
+            sentinel_count, sentinel_enqueue_ns = self._calls_per_repetition(self._sentinel)
+            times: Dict[str, List[float]] = {"kernel_ns": [], "hot_ns": [], "sentinel_ns": []}
+            for _ in range(repetitions):
+                times["kernel_ns"].append(self._cold(call, count, enqueue_ns))
+                times["hot_ns"].append(self._hot(call, count, enqueue_ns))
+                times["sentinel_ns"].append(self._hot(self._sentinel, sentinel_count, sentinel_enqueue_ns))
+        return times
+
+    def _sentinel(self) -> None:
+        """The work of DeviceClock::sentinel_ns (harness/provider/worker/device_clock.h), to which times are ratios."""
+        source, target = self._quarters
+        for _ in range(8):
+            target.copy_(source)
+
+    def _event(self) -> Any:
+        return self._torch.cuda.Event(enable_timing=True)
+
+    def _calls_per_repetition(self, call: Callable[[], Any]) -> tuple:
+        """Calls that fill one repetition, and nanoseconds that the host needs to enqueue one."""
+        count = 1
+        while True:
+            before, start, end = perf_counter_ns(), self._event(), self._event()
+            start.record(self._stream)
+            for _ in range(count):
+                call()
+            end.record(self._stream)
+            enqueue_ns = (perf_counter_ns() - before) / count
+            end.synchronize()
+            elapsed = start.elapsed_time(end)
+            if elapsed >= REPETITION_MS / 4 or count >= MOST_CALLS:
+                return max(1, min(MOST_CALLS, int(REPETITION_MS * count / max(elapsed, 1e-6)))), enqueue_ns
+            count *= 2
+
+    def _let_the_host_go_ahead(self, count: int, enqueue_ns: float) -> None:
+        """The GPU waits until the calls are enqueued, so that events do not measure the host."""
+        sleep = getattr(self._torch.cuda, "_sleep", None)
+        if sleep is not None:
+            sleep(int(min(count * enqueue_ns, 50e6) * CYCLES_PER_NS))
+
+    def _cold(self, call: Callable[[], Any], count: int, enqueue_ns: float) -> float:
+        pairs = [(self._event(), self._event()) for _ in range(count)]
+        self._let_the_host_go_ahead(count, 2 * enqueue_ns)
+        for start, end in pairs:
+            self._flushed.zero_()
+            start.record(self._stream)
+            call()
+            end.record(self._stream)
+        pairs[-1][1].synchronize()
+        return sum(start.elapsed_time(end) for start, end in pairs) * 1e6 / count
+
+    def _hot(self, call: Callable[[], Any], count: int, enqueue_ns: float) -> float:
+        start, end = self._event(), self._event()
+        call()
+        self._let_the_host_go_ahead(count, enqueue_ns)
+        start.record(self._stream)
+        for _ in range(count):
+            call()
+        end.record(self._stream)
+        end.synchronize()
+        return start.elapsed_time(end) * 1e6 / count

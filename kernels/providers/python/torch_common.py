@@ -1,0 +1,69 @@
+"""What PyTorch's kernels share: layouts, masks, specs by device, PyTorch's own reasons for refusing."""
+
+from __future__ import annotations
+
+import warnings
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+import foreign_case as foreign
+from plumbline_provider import Unsupported
+
+ALL_DTYPES = ("fp32", "fp16", "bf16")
+HALF_DTYPES = ("fp16", "bf16")
+
+
+def on_gpu(case) -> bool:
+    return case.device != "cpu"
+
+
+def heads_first(tensor: torch.Tensor) -> torch.Tensor:
+    """[batch, seq, heads, dim] as SDPA has it: [batch, heads, seq, dim], without a copy."""
+    return tensor.transpose(1, 2)
+
+
+def on_device(case, array) -> torch.Tensor:
+    return torch.from_numpy(array).to(case.q.device)
+
+
+def attention_mask(case) -> torch.Tensor:
+    """bool [batch, 1, seq_q, seq_kv]."""
+    return on_device(case, foreign.attended_mask(case)).unsqueeze(1)
+
+
+def repeated(case, tensor: torch.Tensor, dim: int) -> torch.Tensor:
+    """K or V with a head for each query head, for operators that have one number of heads."""
+    return tensor.repeat_interleave(case.heads_q // case.heads_kv, dim=dim)
+
+
+def sdpa_arguments(case) -> dict:
+    causal = foreign.is_top_left_causal(case)
+    mask = attention_mask(case) if foreign.needs_mask(case) and not causal else None
+    case.launched += ", is_causal" if causal else ", attn_mask" if mask is not None else ""
+    return {"attn_mask": mask, "is_causal": causal, "scale": case.scale, "enable_gqa": case.heads_q != case.heads_kv}
+
+
+def takes(operator, argument: str) -> bool:
+    """Whether an operator of this PyTorch has an argument: its schema grows from release to release."""
+    return any(known.name == argument for known in operator.default._schema.arguments)
+
+
+def refused_by_pytorch(error: RuntimeError, caught: list) -> Unsupported:
+    """PyTorch warns with the reasons of each backend, then raises "No available kernel". Of backends that were not asked
+    it says that they were disabled."""
+    texts = [str(w.message).split(" (Triggered")[0] for w in caught]
+    reasons = [text for text in texts if "not used because" not in text and "runtime disabled" not in text]
+    return Unsupported("; ".join(dict.fromkeys(reasons)) or str(error).splitlines()[0])
+
+
+def try_backend(backend: SDPBackend, call) -> None:
+    """Calls once outside the timing: a backend says only when it runs that it does not take a problem."""
+    with warnings.catch_warnings(record=True) as caught, sdpa_kernel(backend):
+        warnings.simplefilter("always")
+        try:
+            call()
+        except RuntimeError as error:
+            if "No available kernel" not in str(error):
+                raise
+            raise refused_by_pytorch(error, caught) from None
