@@ -1,69 +1,102 @@
 #!/usr/bin/env bash
-# Everything that needs a GPU: tensor cores against their models, the tests with label gpu, each kernel bit for bit against the emulator
-# over cases/pr.toml, speed, compute-sanitizer. A step that fails does not keep the next from running. docs/gpu.md says what figures mean.
-#   ci/gpu.sh                   builds the dev preset, then runs everything on GPU 0
-#   --out DIR                   where summary.md, figures.toml and a log of each step go (default: out/gpu)
-#   --quick                     to see that everything runs: no random MMAs, two groups of the cases, three runs of a timing, no sanitizer
+# Everything that only a GPU can answer, what tells most first, so that ten minutes on a GPU give evidence. A step that fails does not
+# keep the next from running; results are rewritten after every step. docs/gpu.md says what each step shows and what the figures mean.
+#   ci/gpu.sh                   builds the dev preset, then runs every step on GPU 0; in an unpacked bundle it runs what is there
+#   --deadline SECONDS          everything ends by then, counted from the end of the build (default 560; 0: none). A step that the rest
+#                               cannot hold is not started; one that is running then is cut off. Limits of steps grow with it
+#   --only STEP...              these steps alone, also where their results are there already; --only list prints them
+#   --again                     also the steps whose result for this GPU, commit and --quick is in --out already
+#   --out DIR                   summary.md, results.tar.gz and log.txt go there (default: out/gpu)
+#   --history FILE              takes up the runs into this database at the end (plumbline merge)
+#   --quick                     to see that everything runs: no random MMAs, two groups of the cases, three runs of a timing, no stories, no sanitizer
 #   --no-build [--build DIR]    uses what was built before (default: build/dev), also where there is no compiler
-#   --pack FILE                 builds, and packs what --no-build needs elsewhere into FILE (tar.gz, to be unpacked as DIR); needs no GPU
-# Exit codes: 0 every step passed, 1 some did not (they are named), 2 usage, 3 something it runs is missing, 4 there is no GPU.
+#   --pack FILE [--arch 90a]... builds, and packs all this script needs elsewhere into FILE (.tar.xz or .tar.gz); needs no GPU
+# Exit codes: 0 every step passed, 1 some failed (they are named), 2 usage, 3 something it runs is missing, 4 there is no GPU,
+# 5 none failed, but some were cut off or not run.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh" >/dev/null
+source "$source_directory/ci/gpu/results.sh"
+source "$source_directory/ci/gpu/steps.sh"
 
-out="$source_directory/out/gpu" quick=0 build_first=1 pack="" build="$source_directory/build/dev"
+out="$source_directory/out/gpu" quick=0 build_first=1 pack="" build="$source_directory/build/dev" architectures=()
+deadline=560 only=() again=0 history=""
+# A bundle is a build and a checkout at once.
+[[ -e "$source_directory/bundle.txt" ]] && build_first=0 build="$source_directory"
 usage() { echo "ci/gpu.sh: $1 (see --help)" >&2; exit 2; }
+help() {
+  local line
+  while IFS= read -r line && [[ "$line" == \#* ]]; do [[ "$line" == \#!* ]] || echo "${line:2}"; done <"${BASH_SOURCE[0]}"
+}
 while (($#)); do
   case "$1" in
-    --out | --build | --pack) [[ -n "${2:-}" ]] || usage "$1 needs a path" ;;&
+    --out | --build | --pack | --history) [[ -n "${2:-}" ]] || usage "$1 needs a path" ;;&
     --out) out="$(absolute "$2")"; shift 2 ;;
     --build) build="$(absolute "$2")"; shift 2 ;;
     --pack) pack="$(absolute "$2")"; shift 2 ;;
+    --history) history="$(absolute "$2")"; shift 2 ;;
+    --arch) [[ "${2:-}" =~ ^[0-9]+[af]?$ ]] || usage "--arch needs an architecture such as 90a"; architectures+=("$2"); shift 2 ;;
+    --deadline) [[ "${2:-}" =~ ^[0-9]+$ ]] || usage "--deadline needs seconds"; deadline=$((10#$2)); shift 2 ;;
+    --only)
+      shift
+      while (($#)) && [[ "$1" != -* ]]; do only+=("$1"); shift; done
+      ((${#only[@]})) || usage "--only needs steps: ${step_keys[*]}" ;;
+    --again) again=1; shift ;;
     --quick) quick=1; shift ;;
     --no-build) build_first=0; shift ;;
-    -h | --help) sed -n '2,9p' "$0" | cut -c3-; exit 0 ;;
+    -h | --help) help; exit 0 ;;
     *) usage "unknown option $1" ;;
   esac
 done
+[[ "${only[*]}" != list ]] || { list_steps; exit 0; }
+for key in "${only[@]}"; do [[ -n "${heading[$key]:-}" ]] || usage "there is no step $key; there are ${step_keys[*]}"; done
+[[ -z "$pack" || -e "$source_directory/ci/gpu/pack.sh" ]] || usage "--pack needs a checkout: this is a bundle"
+((${#architectures[@]} == 0)) || [[ -n "$pack" ]] || usage "--arch goes with --pack"
+((deadline == 0 || deadline > reserve)) || usage "--deadline $deadline: $reserve s of it are kept for writing the results"
 
 # ---- What it runs ----
 
-needed=(bin/plumbline bin/plumbline-worker lib/plumbline/plumbline_{cpu,emulated,cuda,reference_cuda}.so tests/gpu/hardware_speed)
-read_tests() {
-  mapfile -t tests < <(cat "$build/gpu_tests.txt" 2>/dev/null)
-  programs=("${needed[@]}" "${tests[@]}")
+core=(bin/plumbline bin/plumbline-worker lib/plumbline/plumbline_{cpu,emulated,cuda}.so)
+read_programs() {
+  tests=()
+  [[ ! -e "$build/gpu_tests.txt" ]] || mapfile -t tests <"$build/gpu_tests.txt"
+  programs=("${core[@]}" lib/plumbline/plumbline_reference_cuda.so tests/gpu/hardware_speed "${tests[@]}")
 }
 build_all() {
   command -v nvcc >/dev/null || { echo "ci/gpu.sh: no nvcc on the PATH to build with; --no-build uses what was built elsewhere" >&2; exit 3; }
   preset=dev
   cmake --preset "$preset" >/dev/null
-  read_tests
-  local names=() program
+  read_programs
+  local names=(plumbline_python) program
   for program in "${programs[@]##*/}"; do names+=("${program%.so}"); done
   build --target "${names[@]}"
 }
-shared_libraries() { (cd "$build" && ldd "${programs[@]}" 2>/dev/null) || true; }  # ldd fails where one of them is a script
+# What the dynamic linker loads for a program, or for a library in the worker: what ldd would say, without needing ldd, which also takes
+# the place of a library for that of the linker.
+loads() {
+  case "$1" in
+    *.so) LD_TRACE_LOADED_OBJECTS=1 LD_PRELOAD="./$1" ./bin/plumbline-worker 2>&1 ;;
+    *) LD_TRACE_LOADED_OBJECTS=1 "./$1" 2>&1 ;;
+  esac
+}
+# What it does not find for the programs, a line each.
+missing_libraries() {
+  local program line
+  for program in "$@"; do
+    while IFS= read -r line; do
+      [[ "$line" != *"not found"* ]] || echo "${line#"${line%%[![:space:]]*}"}"
+    done < <(cd "$build" && loads "$program")
+  done | sort -u
+}
 check_programs() {
   local missing=() program libraries
-  [[ -s "$build/gpu_tests.txt" ]] || missing+=(gpu_tests.txt)
-  for program in "${programs[@]}"; do [[ -e "$build/$program" ]] || missing+=("$program"); done
+  for program in "${core[@]}"; do [[ -e "$build/$program" ]] || missing+=("$program"); done
   if ((${#missing[@]})); then
-    echo "ci/gpu.sh: $build lacks ${missing[*]}: build the dev preset, or unpack there what ci/gpu.sh --pack made on another machine" >&2
+    echo "ci/gpu.sh: $build lacks ${missing[*]}: build the dev preset, or unpack and use what ci/gpu.sh --pack made on another machine" >&2
     exit 3
   fi
-  libraries="$(shared_libraries | awk '/not found/ {print $1}' | sort -u | tr '\n' ' ')"
+  libraries="$(missing_libraries "${core[@]}" | paste -sd ';')"
   [[ -z "$libraries" ]] && return
-  echo "ci/gpu.sh: shared libraries are missing on this machine: $libraries- install the packages of ci/setup.sh, or use ci/gpu.sh --pack" >&2
+  echo "ci/gpu.sh: the programs do not run on this machine: $libraries: install the packages of ci/setup.sh, or use ci/gpu.sh --pack" >&2
   exit 3
-}
-pack_all() {
-  mkdir -p "$work/pack/lib/shared" "$(dirname "$pack")"
-  (cd "$build" && cp --parents gpu_tests.txt "${programs[@]}" "$work/pack")
-  (cd "$work/pack" && strip --strip-unneeded "${programs[@]}" 2>/dev/null) || true
-  # The C library belongs to the machine.
-  shared_libraries | awk '$2 == "=>" && $3 ~ "^/" {print $3}' | sort -u |
-    { grep -vE '/lib(c|m|pthread|dl|rt|resolv)\.so' || true; } | xargs -r cp -L -t "$work/pack/lib/shared"
-  echo "$PLUMBLINE_COMMIT" >"$work/pack/commit"
-  tar -C "$work/pack" -czf "$pack" .
-  echo "packed $pack: on the machine with the GPU, in the same commit, unpack it as DIR and run ci/gpu.sh --no-build --build DIR"
 }
 
 # ---- The GPU ----
@@ -72,17 +105,27 @@ no_gpu() {
   echo "ci/gpu.sh: there is no GPU here ($1): this script passes with one only. Without one ci/check.sh checks the same kernels on the emulator" >&2
   exit 4
 }
-look_for_gpu() {  # before a build that takes minutes
+look_for_gpu() {  # before a build that takes minutes; harness/provider/default_providers.cc accepts the same
   case "${CUDA_VISIBLE_DEVICES-0}" in "" | -*) no_gpu "CUDA_VISIBLE_DEVICES hides it" ;; esac
-  [[ "$(nvidia-smi -L 2>/dev/null || true)" == GPU* || -e /dev/nvidiactl ]] || no_gpu "neither nvidia-smi nor /dev has one"
+  [[ ! -e /dev/dxg ]] || return 0
+  [[ ! -e /dev/nvidiactl || -z "$(compgen -G '/dev/nvidia[0-9]*')" ]] || return 0
+  [[ "$(nvidia-smi -L 2>/dev/null || true)" == GPU* ]] || no_gpu "neither nvidia-smi nor /dev has one"
 }
+smi() { nvidia-smi ${bus:+-i "$bus"} --query-gpu="$1" --format=csv,noheader 2>/dev/null | head -n 1; }
+# gpu, arch, driver, toolkit, bus: from the CUDA runtime, or from nvidia-smi in a build without our program that asks it.
 identify_gpu() {
   local facts code=0 version
-  facts="$("$build/tests/gpu/hardware_speed" --gpu 2>&1)" || code=$?
-  ((code == 4)) && no_gpu "$facts"
-  ((code == 0)) || { echo "ci/gpu.sh: $build/tests/gpu/hardware_speed does not run here: $facts" >&2; exit 3; }
-  { read -r gpu; read -r arch; read -r driver; read -r toolkit; read -r bus || true; } <<<"$facts"
-  version="$(nvidia-smi -i "$bus" --query-gpu=driver_version --format=csv,noheader 2>/dev/null)" && driver="$version"
+  if [[ -e "$build/tests/gpu/hardware_speed" ]]; then
+    facts="$("$build/tests/gpu/hardware_speed" --gpu 2>&1)" || code=$?
+    ((code == 4)) && no_gpu "$facts"
+    ((code == 0)) || { echo "ci/gpu.sh: $build/tests/gpu/hardware_speed does not run here: $facts" >&2; exit 3; }
+    { read -r gpu; read -r arch; read -r driver; read -r toolkit; read -r bus || true; } <<<"$facts"
+  else
+    gpu="$(smi name)" && version="$(smi compute_cap)" && bus="$(smi pci.bus_id)" || true
+    [[ -n "${gpu:-}" && -n "${version:-}" ]] || no_gpu "nvidia-smi names none, and the build has no tests/gpu/hardware_speed that would ask CUDA"
+    arch="sm_${version//./}" toolkit=unknown driver=unknown
+  fi
+  version="$(smi driver_version)" && [[ -n "$version" ]] && driver="$version"
   date="$(date -u +%Y-%m-%dT%H:%M:%SZ)"
   # What was built elsewhere says itself what it was built from. PLUMBLINE_COMMIT is stored with the runs, too.
   [[ -e "$build/commit" ]] && PLUMBLINE_COMMIT="$(<"$build/commit")"
@@ -91,158 +134,39 @@ identify_gpu() {
   identity="$gpu ($arch), driver $driver, toolkit $toolkit, $date, commit $commit"
 }
 
-# ---- Steps ----
-
-rows="" failed=() busy="" prefix=()
-say() { echo "$*" >>"$work/note"; }
-
-# step KEY HEADING command…: exit code 77 of the command says that it could not be run here, which fails nothing.
-step() {
-  local key="$1" heading="$2" code=0 begin=$SECONDS result=pass seconds note
-  shift 2
-  echo "== $heading"
-  : >"$work/note"
-  printf '# %s\n# %s\n' "$heading" "$identity" >"$out/$key.log"
-  "$@" >>"$out/$key.log" 2>&1 || code=$?
-  seconds=$((SECONDS - begin))
-  case $code in
-    0) ;;
-    77) result="not run" ;;
-    *) result=FAILED; failed+=("$key"); sed 1,2d "$out/$key.log" | tail -n 12 | sed 's/^/   | /' ;;
-  esac
-  note="$(tr '|' '/' <"$work/note" | paste -sd ';')"
-  echo "   $result in $seconds s${note:+: }$note"
-  rows+="| $heading | $result | $seconds | $note | [$key.log]($key.log) |"$'\n'
-  printf '\n[[step]]\nname = "%s"\nresult = "%s"\nseconds = %d\n' "$key" "$result" "$seconds" >>"$work/steps.toml"
-  write_results
-}
-
-write_results() {
-  {
-    printf '## GPU: %s\n\n' "$gpu"
-    printf '%s%s\n\n' "$identity" "$( ((quick)) && echo '. **--quick: only whether everything runs**')"
-    printf '| step | result | s | | log |\n|---|---|---|---|---|\n%s\n' "$rows"
-    [[ -n "$busy" ]] && printf 'The GPU was busy for %s %% of the wall time of the pr run (nvidia-smi utilization).\n\n' "$busy"
-    sed -nE '3,$ { /: [0-9a-f]{8}$/p; / instructions, /p }' "$out/mma.log" | sed '1s/^/```\n/; $s/$/\n```\n/'
-    [[ ! -e "$out/speed.log" ]] || sed -n '/^What this GPU does/,$p' "$out/speed.log"
-  } >"$out/summary.md"
-  {
-    printf 'schema = 1\ngpu = "%s"\narch = "%s"\ndriver = "%s"\ntoolkit = "%s"\n' "$gpu" "$arch" "$driver" "$toolkit"
-    printf 'date = "%s"\ncommit = "%s"\nquick = %s\n' "$date" "$commit" "$( ((quick)) && echo true || echo false)"
-    [[ -n "$busy" ]] && awk -v busy="$busy" 'BEGIN {printf "gpu_busy_share_of_pr_run = %.3f\n", busy / 100}'
-    cat "$work/steps.toml" "$work/speed.toml"
-  } >"$out/figures.toml"
-}
-
-# A GoogleTest program, behind the command `prefix`. Here a test that was skipped has failed, and so have none at all.
-gtest() {
-  local name="${1##*/}" code=0 passed skipped
-  timeout 1800 "${prefix[@]}" "$build/$1" "${@:2}" >"$work/gtest.log" 2>&1 || code=$?
-  cat "$work/gtest.log"
-  passed="$(sed -nE 's/^\[  PASSED  \] ([0-9]+) tests?\..*/\1/p' "$work/gtest.log")"
-  skipped="$(sed -nE 's/^\[  SKIPPED \] ([0-9]+) tests?, listed below.*/\1/p' "$work/gtest.log")"
-  if ((code)); then
-    say "$name: exit code $code"
-  elif [[ -n "$skipped" ]]; then
-    say "$name: $skipped skipped"
-  else
-    say "$name: ${passed:-0} passed"
-    ((${passed:-0} > 0)) && return 0
-  fi
-  return 1
-}
-
-hardware_mma() {
-  local only=()
-  ((quick)) && only=('--gtest_filter=HardwareMma.*')
-  gtest tests/gpu/test_gpu_hardware_mma "${only[@]}"
-}
-other_tests() {
-  local code=0 program
-  for program in "${tests[@]}"; do
-    case "$program" in */test_gpu_hardware_mma | */test_reference_cuda) continue ;; esac
-    gtest "$program" || code=1
-  done
-  return $code
-}
-
-# run_cases KEY DEVICE SUITE [options]
-run_cases() {
-  local code=0
-  "$build/bin/plumbline" run "$3" --device "$2" "${@:4}" --baselines "$source_directory/baselines" --db "$out/gpu.db" --purpose gpu \
-    --junit "$out/$1.xml" --markdown "$out/$1.md" --save-failures "$out/failures" -q >"$work/run.log" 2>&1 || code=$?
-  cat "$work/run.log"
-  say "$(grep -E '^run ' "$work/run.log" | tail -n 1)"
-  return $code
-}
-# The GPU alone runs meanwhile; what the reference computes there is part of it.
-run_cases_sampled() {
-  local code=0 sampler=""
-  stdbuf -oL nvidia-smi -i "$bus" --query-gpu=utilization.gpu --format=csv,noheader,nounits -lms 200 >"$work/busy" 2>/dev/null &
-  sampler=$!
-  run_cases "$@" || code=$?
-  kill "$sampler" 2>/dev/null || true
-  wait "$sampler" 2>/dev/null || true
-  busy="$(awk '/^ *[0-9]+ *$/ {sum += $1; n++} END {if (n) printf "%.1f", sum / n}' "$work/busy")"
-  [[ -n "$busy" ]] || say "nvidia-smi gave no utilization"
-  return $code
-}
-equal_bits() {
-  local code=0
-  "$build/bin/plumbline" matrix latest latest~1 --db "$out/gpu.db" --expect-equal "emulated:$arch=cuda:0" --format markdown \
-    >"$work/matrix.md" 2>&1 || code=$?
-  cat "$work/matrix.md"
-  say "$(awk -F'|' '/cuda:0/ && $5 + 0 > 0 {all += $5; equal += $6} END {print equal + 0, "of", all + 0}' "$work/matrix.md") cases have the same bits"
-  return $code
-}
-measure_speed() {
-  local options=()
-  ((quick)) && options=(--quick)
-  "$build/tests/gpu/hardware_speed" --library "$build/lib/plumbline/plumbline_cuda.so" --toml "$work/speed.toml" "${options[@]}"
-}
-sanitizer() {
-  local code=0 tests="MoreQueriesThanKeysLeaveRowsWithoutKeys PrefillOverSeveralTiles DecodeOverManyTilesAndSplits" filter="" name tool
-  ((quick)) && { say "left out by --quick"; return 77; }
-  tool="$(command -v compute-sanitizer || command -v /usr/local/cuda/bin/compute-sanitizer || true)"
-  [[ -n "$tool" ]] || { say "compute-sanitizer is not on the PATH"; return 77; }
-  for name in $tests; do filter+="All/GpuKernels.$name/*:"; done
-  prefix=("$tool" --tool "$1" --error-exitcode 9)
-  gtest tests/kernels/test_kernels_cuda "--gtest_filter=$filter" || code=$?
-  prefix=()
-  # The tool says what it saw; where it says nothing it saw nothing.
-  grep -qE '(ERROR|RACECHECK) SUMMARY: 0 ' "$work/gtest.log" || { say "$1: no summary of 0 errors or hazards"; code=1; }
-  return $code
-}
-
 # ---- In this order ----
 
 work="$(mktemp -d)"
-: >"$work/speed.toml"
 trap 'rm -rf "$work"' EXIT
 [[ -n "$pack" ]] || look_for_gpu
+if [[ -n "$pack" ]]; then
+  source "$source_directory/ci/gpu/pack.sh"
+  pack_all
+  exit 0
+fi
 ((build_first == 0)) || build_all
-read_tests
-[[ -d "$build/lib/shared" ]] && export LD_LIBRARY_PATH="$build/lib/shared${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+read_programs
 export PLUMBLINE_LIBRARY_DIRECTORY="$build/lib/plumbline"
 check_programs
-[[ -z "$pack" ]] || { pack_all; exit 0; }
 identify_gpu
 echo "$identity"
-mkdir -p "$out"
-rm -f "$out"/*.log "$out"/gpu.db*
+take_up_earlier_results
+trap 'stop_everything; exit 1' TERM INT HUP
 
-part=()
-((quick)) && part=(--match 'pr/tile_edges/*' --match 'pr/fp32_output/*')
-step mma "Tensor cores: fingerprint, disputed corners, random MMAs against the model" hardware_mma
-step tests "Tests with label gpu" other_tests
-step reference "GPU reference against the CPU's" gtest tests/reference_gpu/test_reference_cuda
-step pr_cuda "cases/pr.toml on cuda:0" run_cases_sampled pr_cuda cuda:0 cases/pr.toml --tier pr "${part[@]}"
-step pr_emulated "cases/pr.toml on emulated:$arch" run_cases pr_emulated "emulated:$arch" cases/pr.toml --tier pr "${part[@]}"
-step bits "The same bits on GPU and emulator" equal_bits
-step s4 "Story S4 at its own size (cases/gpu.toml)" run_cases s4 cuda:0 cases/gpu.toml --memory-limit 0
-step speed "Speed: kernels as shares of bandwidth and matrix peak" measure_speed
-step memcheck "compute-sanitizer memcheck" sanitizer memcheck
-step racecheck "compute-sanitizer racecheck" sanitizer racecheck
-
-echo "$out/summary.md"
-((${#failed[@]} == 0)) || { echo "ci/gpu.sh: failed: ${failed[*]}" >&2; exit 1; }
+warm_up_packages  # in the background: a cold import of torch takes a minute
+step facts
+start pr_emulated  # on the CPU, while the GPU answers what follows
+step mma
+step reference
+step pr_cuda
+finish pr_emulated
+step bits
+step real
+step stories
+step s4
+step speed
+step tests
+step memcheck
+step racecheck
+step nightly
+finish_results

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Installs everything plumbline builds with (Debian 12 packages). Idempotent; quick and quiet when nothing is missing.
 #   ci/setup.sh                     install what is missing (needs root or sudo)
+#   ci/setup.sh --numpy             also the least that Python kernels need: .venv with numpy and ml_dtypes
 #   ci/setup.sh --python            also what Python kernels and the Python package need: .venv, pinned by ci/requirements.txt
 #   ci/setup.sh --fuzz              also what ci/fuzz.sh needs: clang with libFuzzer
-#   ci/setup.sh --check [--python] [--fuzz]  list what is missing and exit 1; needs no root
+#   ci/setup.sh --check [--numpy] [--python] [--fuzz]  list what is missing and exit 1; needs no root
 set -euo pipefail
 ci="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 venv="$(dirname "$ci")/.venv"
@@ -12,21 +13,24 @@ packages=(
   g++ cmake ninja-build ccache pkg-config git python3 sqlite3
   libgtest-dev libgmock-dev libbenchmark-dev libsqlite3-dev libsqlitecpp-dev libcli11-dev libtomlplusplus-dev
   nlohmann-json3-dev libfmt-dev libexpected-dev libtbb-dev libopenblas-pthread-dev libsleef-dev libxxhash-dev zlib1g-dev
-  gcovr clang-format clang-tidy
+  gcovr clang-format clang-tidy mmdebstrap
 )
+numpy_packages=(python3-venv)
 python_packages=(python3-venv python3-dev)
 fuzz_packages=(clang libclang-rt-14-dev)  # of one version: that of Debian 12's clang
 
-check=0 python=0 fuzz=0
+check=0 numpy=0 python=0 fuzz=0
 for option in "$@"; do
   case "$option" in
-    -h | --help) sed -n '2,6p' "$0" | cut -c3-; exit 0 ;;
+    -h | --help) sed -n '2,7p' "$0" | cut -c3-; exit 0 ;;
     --check) check=1 ;;
+    --numpy) numpy=1 ;;
     --python) python=1 ;;
     --fuzz) fuzz=1 ;;
     *) echo "ci/setup.sh: unknown option $option (see --help)" >&2; exit 2 ;;
   esac
 done
+((numpy)) && packages+=("${numpy_packages[@]}")
 ((python)) && packages+=("${python_packages[@]}")
 ((fuzz)) && packages+=("${fuzz_packages[@]}")
 
@@ -35,11 +39,16 @@ for package in "${packages[@]}"; do
   dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q "ok installed" || missing+=("$package")
 done
 
-# The lines of ci/requirements.txt that .venv lacks; all of them without a .venv.
+# The lines of ci/requirements.txt that are wanted: all of them, or with --numpy alone those of numpy and ml_dtypes.
+wanted_requirements() {
+  if ((python)); then grep == "$ci/requirements.txt"; else grep -E '^(numpy|ml_dtypes)==' "$ci/requirements.txt"; fi
+}
+
+# Of those, what .venv lacks; all of them without a .venv.
 missing_requirements() {
   local interpreter="$venv/bin/python"
-  [[ -x "$interpreter" ]] || { grep == "$ci/requirements.txt"; return; }
-  "$interpreter" - "$ci/requirements.txt" <<'END'
+  [[ -x "$interpreter" ]] || { wanted_requirements; return; }
+  "$interpreter" - <(wanted_requirements) <<'END'
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
@@ -56,14 +65,14 @@ for line in open(sys.argv[1], encoding="utf-8"):
 END
 }
 requirements=()
-((python)) && mapfile -t requirements < <(missing_requirements)
+((python + numpy)) && mapfile -t requirements < <(missing_requirements)
 
 if ((check)); then
   ((${#missing[@]} + ${#requirements[@]} == 0)) && exit 0
   ((${#missing[@]})) && printf 'missing: %s\n' "${missing[@]}"
   ((${#requirements[@]})) && printf 'missing in .venv: %s\n' "${requirements[@]}"
-  ((${#missing[@]})) && echo "remedy: run ci/setup.sh$( ((python)) && echo " --python")$( ((fuzz)) && echo " --fuzz") as root, or apt-get install ${missing[*]}"
-  ((${#requirements[@]})) && echo "remedy: run ci/setup.sh --python (without root where no Debian package is missing)"
+  ((${#missing[@]})) && echo "remedy: run ci/setup.sh$( ((numpy)) && echo " --numpy")$( ((python)) && echo " --python")$( ((fuzz)) && echo " --fuzz") as root, or apt-get install ${missing[*]}"
+  ((${#requirements[@]})) && echo "remedy: run ci/setup.sh --$( ((python)) && echo python || echo numpy) (without root where no Debian package is missing)"
   exit 1
 fi
 
@@ -84,6 +93,10 @@ if ((${#requirements[@]})); then
   echo "installing into .venv: ${#requirements[@]} of the packages in ci/requirements.txt"
   [[ -x "$venv/bin/python" ]] || python3 -m venv "$venv"
   install=("$venv/bin/python" -m pip install --quiet --quiet --disable-pip-version-check)
+  if ((!python)); then
+    "${install[@]}" "${requirements[@]%% *}"
+    exit 0
+  fi
   # Only torch is looked for in PyTorch's index, and only where no other source has it.
   torch="$(grep '^torch==' "$ci/requirements.txt")"
   "${install[@]}" --no-deps "$torch" 2>/dev/null ||

@@ -9,11 +9,23 @@ set(PLUMBLINE_CUDA_THREADS 2 CACHE STRING "Architectures that one nvcc compiles 
 
 set(PLUMBLINE_CUDA_FLAGS -std=c++20 -O3 --fmad=false -ftz=false -prec-div=true -prec-sqrt=true --expt-relaxed-constexpr
   -Xcompiler=-fPIC,-fvisibility=hidden,-Wall,-Wextra)
+# For ci/gpu.sh --pack, whose bundle travels: nothing for architectures that were not asked for, and all of it compressed.
+option(PLUMBLINE_CUDA_BUNDLE "CUDA code for PLUMBLINE_CUDA_ARCHS alone, compressed" OFF)
+if(PLUMBLINE_CUDA_BUNDLE)
+  list(APPEND PLUMBLINE_CUDA_FLAGS -Xfatbin=-compress-all)
+endif()
 if(PLUMBLINE_WERROR)
   list(APPEND PLUMBLINE_CUDA_FLAGS --Werror=all-warnings)
 endif()
 
-# Those of ARGN that this nvcc compiles: "90a" needs sm_90.
+# A GPU that none of the architectures fits compiles PTX of this one when it first loads the library (B300, say: sm_103 takes neither
+# code for sm_100a nor for sm_120). None in a bundle, which is for the architectures it names.
+set(PLUMBLINE_CUDA_PTX 80)
+if(PLUMBLINE_CUDA_BUNDLE)
+  set(PLUMBLINE_CUDA_PTX "")
+endif()
+
+# Those of ARGN that this nvcc compiles: "90a" needs sm_90, and a family such as "100f" nvcc 12.9.
 function(plumbline_known_cuda_archs RESULT)
   if(NOT PLUMBLINE_NVCC_CODES)
     execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --list-gpu-code OUTPUT_VARIABLE codes COMMAND_ERROR_IS_FATAL ANY)
@@ -23,13 +35,29 @@ function(plumbline_known_cuda_archs RESULT)
   set(known "")
   foreach(arch ${ARGN})
     string(REGEX REPLACE "[a-z]$" "" number ${arch})
-    if(number IN_LIST PLUMBLINE_NVCC_CODES)
+    if(number IN_LIST PLUMBLINE_NVCC_CODES AND NOT (arch MATCHES "f$" AND CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.9))
       list(APPEND known ${arch})
     else()
       message(STATUS "CUDA kernels: nvcc ${CMAKE_CUDA_COMPILER_VERSION} does not compile for sm_${arch}")
     endif()
   endforeach()
   set(${RESULT} ${known} PARENT_SCOPE)
+endfunction()
+
+# plumbline_cuda_archs(TARGET arch …): for a target whose .cu files CMake compiles. A bundle's architectures are PLUMBLINE_CUDA_ARCHS.
+function(plumbline_cuda_archs TARGET)
+  set(archs ${ARGN})
+  if(PLUMBLINE_CUDA_BUNDLE)
+    set(archs ${PLUMBLINE_CUDA_ARCHS})
+    target_compile_options(${TARGET} PRIVATE -Xfatbin=-compress-all)
+  endif()
+  plumbline_known_cuda_archs(archs ${archs})
+  foreach(arch ${archs})
+    target_compile_options(${TARGET} PRIVATE "SHELL:-gencode arch=compute_${arch},code=sm_${arch}")
+  endforeach()
+  foreach(arch ${PLUMBLINE_CUDA_PTX})
+    target_compile_options(${TARGET} PRIVATE "SHELL:-gencode arch=compute_${arch},code=compute_${arch}")
+  endforeach()
 endfunction()
 
 # plumbline_cuda_object(NAME.cu TARGET target [ARCHS 80 90a …] [ALSO_ARCHS 75 …] [FLAGS -DX …] [LAUNCH file]): compiles NAME.cu of this
@@ -47,6 +75,9 @@ function(plumbline_cuda_object SOURCE)
   set(codes "")
   foreach(arch ${archs})
     list(APPEND codes -gencode arch=compute_${arch},code=sm_${arch})
+  endforeach()
+  foreach(arch ${PLUMBLINE_CUDA_PTX})
+    list(APPEND codes -gencode arch=compute_${arch},code=compute_${arch})
   endforeach()
 
   list(JOIN archs ", sm_" archs)
@@ -80,5 +111,5 @@ function(plumbline_cuda_object SOURCE)
     add_custom_command(OUTPUT ${copied} COMMAND ${CMAKE_COMMAND} -E copy ${ARG_LAUNCH} ${copied} DEPENDS ${ARG_LAUNCH} VERBATIM)
     target_sources(${ARG_TARGET} PRIVATE ${copied})
   endif()
-  install(FILES ${report} ${copied} DESTINATION ${CMAKE_INSTALL_LIBDIR}/plumbline/resources)
+  install(FILES ${report} ${copied} DESTINATION ${CMAKE_INSTALL_LIBDIR}/plumbline/resources OPTIONAL)
 endfunction()

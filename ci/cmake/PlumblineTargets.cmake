@@ -16,6 +16,11 @@ if(CCACHE)  # objects serve every build directory: that of `pip install .` compi
   set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 
+# Programs and libraries of the build find shared libraries that a bundle carries beside them (ci/gpu.sh --pack). DT_RPATH, not
+# DT_RUNPATH: it also serves what a carried library needs in turn. Installed programs have neither.
+list(APPEND CMAKE_BUILD_RPATH "$ORIGIN/../lib/shared" "$ORIGIN/../shared" "$ORIGIN/../../lib/shared")
+add_link_options(LINKER:--disable-new-dtags)
+
 add_library(plumbline_options INTERFACE)
 # x86-64-v3 (AVX2, FMA) and no contraction: output bits must not depend on the machine (docs/judging.md).
 target_compile_options(plumbline_options INTERFACE -march=x86-64-v3 -ffp-contract=off -Wall -Wextra -Wpedantic -Wshadow

@@ -9,6 +9,8 @@
 #include <optional>
 #include <string_view>
 
+#include "harness/provider/bundled_providers.h"
+
 namespace plumbline {
 
 namespace {
@@ -62,6 +64,8 @@ std::optional<fs::path> on_path(const std::string& program) {
   return std::nullopt;
 }
 
+}  // namespace
+
 Result<fs::path> find_python() {
   if (const std::string named = environment("PLUMBLINE_PYTHON"); !named.empty()) {
     if (const auto python = on_path(named)) return *python;
@@ -74,7 +78,7 @@ Result<fs::path> find_python() {
   }
   if (const auto python = on_path("python3")) return *python;
   return fail(fmt::format("no Python interpreter: neither .venv/bin/python in {} nor python3 on the PATH", homes.front().string()),
-              "run ci/setup.sh --python, or set PLUMBLINE_PYTHON to an interpreter with numpy");
+              "run ci/setup.sh --numpy, or set PLUMBLINE_PYTHON to an interpreter with numpy");
 }
 
 Result<fs::path> find_python_worker() {
@@ -87,22 +91,31 @@ Result<fs::path> find_python_worker() {
     return *found;
   }
   return fail(fmt::format("{}: the worker for Python providers is not there", beside.string()),
-              "build the target plumbline_python, or set PLUMBLINE_PYTHON_WORKER to the path of plumbline_worker.py");
+              "run ci/quickstart.sh, which builds it with plumbline (target programs)");
 }
 
-Result<Launch> launch_python(const std::string& file, const std::string& provider_options) {
+namespace {
+
+Result<Launch> launch_python(const fs::path& file, const std::string& provider_options) {
   auto worker = find_python_worker();
   if (!worker) return tl::unexpected(worker.error());
-  const fs::path folder = worker->parent_path();
-  const auto found = first_existing({file, folder / fs::path(file).filename()});
-  if (!found) {
-    return fail(
-        fmt::format("{}: no such provider file, nor is there a {} in {}", file, fs::path(file).filename().string(), folder.string()),
-        "check the path behind --provider");
-  }
   auto python = find_python();
   if (!python) return tl::unexpected(python.error());
-  return Launch{{python->string(), worker->string()}, fs::absolute(*found).string(), provider_options};
+  return Launch{{python->string(), worker->string()}, file.string(), provider_options};
+}
+
+// The file that was named, else the bundled provider of that name.
+Result<fs::path> find_provider(const std::string& word) {
+  std::error_code ignored;
+  if (fs::is_regular_file(word, ignored)) return fs::absolute(word);
+  if (const auto bundled = find_bundled_provider(word, provider_folder())) return *bundled;
+  if (word.ends_with(".py") && word.find('/') == std::string::npos) {
+    const auto worker = find_python_worker();
+    if (worker && is_there(worker->parent_path() / word)) return worker->parent_path() / word;
+  }
+  const bool is_folder = fs::is_directory(word, ignored);
+  return fail(fmt::format("{}: {}", word, is_folder ? "is a folder and no provider file" : "no such provider file"),
+              missing_provider_remedy(word, provider_folder()));
 }
 
 }  // namespace
@@ -121,7 +134,12 @@ std::pair<std::string, std::string> split_provider(const std::string& provider) 
 
 Result<Launch> find_launch(const WorkerOptions& options) {
   auto [path, provider_options] = split_provider(options.provider);
-  if (options.executable.empty() && path.ends_with(".py")) return launch_python(path, provider_options);
+  if (options.executable.empty()) {
+    const auto found = find_provider(path);
+    if (!found) return tl::unexpected(found.error());
+    if (found->extension() == ".py") return launch_python(*found, provider_options);
+    path = found->string();
+  }
   auto worker = find_library_worker(options.executable);
   if (!worker) return tl::unexpected(worker.error());
   // A path without '/' would be looked up in the system's library folders.

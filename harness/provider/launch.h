@@ -1,6 +1,7 @@
 // Which program serves a provider: plumbline-worker for shared libraries, a Python interpreter with plumbline_worker.py for Python files.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,10 @@
 #include "harness/provider/worker.h"
 
 namespace plumbline {
+
+// The interpreter and the worker program for Python files, found as find_launch says.
+Result<std::filesystem::path> find_python();
+Result<std::filesystem::path> find_python_worker();
 
 struct Launch {
   std::vector<std::string> command;  // program and arguments
@@ -26,7 +31,8 @@ std::pair<std::string, std::string> split_provider(const std::string& provider);
 //                 python3 on the PATH
 //   worker        PLUMBLINE_PYTHON_WORKER (path of plumbline_worker.py), else ../lib/plumbline/python beside this program's folder, else
 //                 that of the build directory
-//   file          as named, else of that name beside plumbline_worker.py
+// The provider's file is the one named, else, unless options.executable is given, the bundled provider of that name
+// (bundled_providers.h), for a Python file also one beside plumbline_worker.py; one that is none is an error that names those there are.
 Result<Launch> find_launch(const WorkerOptions& options);
 
 }  // namespace plumbline

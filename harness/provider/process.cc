@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
@@ -15,6 +16,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -143,10 +145,38 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const std::vector<st
   }
   process->channel_ = channel.release();
   process->log_descriptor_ = log.release();
-  // By number: the declaration in glibc 2.36 lacks extern "C".
-  process->pid_descriptor_ = static_cast<int>(syscall(SYS_pidfd_open, process->pid_, 0));
-  if (process->pid_descriptor_ < 0) return failed("pidfd_open", errno);
+  if (const int end_error = process->open_end(); end_error != 0) return failed("pidfd_open", end_error);
   return process;
+}
+
+// A descriptor of the process where the kernel gives one. Some sandboxes refuse that call: there a thread waits for the process and closes
+// a pipe. It leaves the process a zombie, so that its id stays ours until reap, as with the descriptor. Returns an errno, 0 if it worked.
+int WorkerProcess::open_end() {
+  // By number: the declaration in glibc 2.36 lacks extern "C".
+  end_descriptor_ = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
+  if (end_descriptor_ >= 0) return 0;
+  if (errno != ENOSYS && errno != EPERM) return errno;
+  std::array<int, 2> pipes{};
+  if (pipe2(pipes.data(), O_CLOEXEC) != 0) return errno;
+  end_descriptor_ = pipes[0];
+  // Signals are for the threads that were there before.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int error = 0;
+  try {
+    waiter_ = std::thread([pid = pid_, end = pipes[1]] {
+      siginfo_t info{};
+      while (waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
+      }
+      close(end);
+    });
+  } catch (const std::system_error& refused) {
+    close(pipes[1]);
+    error = refused.code().value();
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return error;
 }
 
 WorkerProcess::~WorkerProcess() {
@@ -155,13 +185,13 @@ WorkerProcess::~WorkerProcess() {
     shutdown(channel_, SHUT_WR);
     wait_for_end();
   }
-  for (const int descriptor : {channel_, log_descriptor_, pid_descriptor_}) {
+  for (const int descriptor : {channel_, log_descriptor_, end_descriptor_}) {
     if (descriptor >= 0) close(descriptor);
   }
 }
 
 bool WorkerProcess::alive() const {
-  pollfd waiting{pid_descriptor_, POLLIN, 0};
+  pollfd waiting{end_descriptor_, POLLIN, 0};
   return !reaped_ && poll(&waiting, 1, 0) == 0;
 }
 
@@ -200,7 +230,7 @@ tl::expected<std::string, Death> WorkerProcess::exchange(const std::string& line
   log_.clear();
   send(line);
   for (;;) {
-    std::array<pollfd, 3> waiting{{{channel_, POLLIN, 0}, {log_descriptor_, POLLIN, 0}, {pid_descriptor_, POLLIN, 0}}};
+    std::array<pollfd, 3> waiting{{{channel_, POLLIN, 0}, {log_descriptor_, POLLIN, 0}, {end_descriptor_, POLLIN, 0}}};
     const int ready = poll(waiting.data(), waiting.size(), milliseconds_until(deadline));
     if (ready < 0 && errno == EINTR) continue;
     if (waiting[1].revents != 0) receive_log();
@@ -223,7 +253,7 @@ tl::expected<std::string, Death> WorkerProcess::exchange(const std::string& line
 
 Death WorkerProcess::wait_for_end() {
   const Clock::time_point deadline = Clock::now() + patience;
-  pollfd waiting{pid_descriptor_, POLLIN, 0};
+  pollfd waiting{end_descriptor_, POLLIN, 0};
   int ready = 0;
   // The log is emptied meanwhile: a worker that blocks on a full pipe could not end.
   while (ready == 0 && Clock::now() < deadline) {
@@ -245,8 +275,9 @@ void WorkerProcess::kill_group() const {
 Death WorkerProcess::reap() {
   Death death;
   siginfo_t info{};
-  kill(-pid_, SIGKILL);  // what it started and left behind; before waitid frees the group's id
-  while (waitid(P_PIDFD, static_cast<id_t>(pid_descriptor_), &info, WEXITED) != 0 && errno == EINTR) {
+  kill(-pid_, SIGKILL);                    // what it started and left behind; before waitid frees the group's id
+  if (waiter_.joinable()) waiter_.join();  // it must not look for an id that is free
+  while (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED) != 0 && errno == EINTR) {
   }
   reaped_ = true;
   receive_log();

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "harness/problem/error.h"
@@ -45,11 +46,13 @@ class WorkerProcess {
   bool receive_reply();  // false at the end of the stream
   void receive_log();
   void kill_group() const;
+  int open_end();
   Death reap();
 
   pid_t pid_ = -1;
-  int pid_descriptor_ = -1;
-  int channel_ = -1;  // one socket: requests out, replies in
+  int end_descriptor_ = -1;  // becomes readable when the process ends
+  std::thread waiter_;       // makes it so where the kernel does not
+  int channel_ = -1;         // one socket: requests out, replies in
   int log_descriptor_ = -1;
   bool reaped_ = false;
   std::string received_;

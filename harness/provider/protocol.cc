@@ -80,7 +80,7 @@ void to_json(nlohmann::json& json, const HelloReply& r) {
           {"protocol", r.protocol}, {"abi", r.abi},
           {"provider", r.provider}, {"version", r.version},
           {"kernels", r.kernels},   {"tensor_cores", r.tensor_cores},
-          {"devices", r.devices}};
+          {"devices", r.devices},   {"kernel_devices", r.kernel_devices}};
 }
 
 void from_json(const nlohmann::json& json, HelloReply& r) {
@@ -95,6 +95,7 @@ void from_json(const nlohmann::json& json, HelloReply& r) {
   json.at("kernels").get_to(r.kernels);
   r.tensor_cores = json.value("tensor_cores", std::vector<std::string>{});
   r.devices = json.value("devices", std::vector<std::string>{});
+  r.kernel_devices = json.value("kernel_devices", std::vector<std::vector<std::string>>{});
 }
 
 void to_json(nlohmann::json& json, const RunRequest& r) {
@@ -134,8 +135,11 @@ void to_json(nlohmann::json& json, const RunReply& r) {
   json["kernel_ns"] = r.kernel_ns;
   json["sentinel_ns"] = r.sentinel_ns;
   json["hot_ns"] = r.hot_ns;
-  json["device"] = {
-      {"model", r.device.model}, {"memory_bytes", r.device.memory_bytes}, {"driver", r.device.driver}, {"runtime", r.device.runtime}};
+  json["device"] = {{"model", r.device.model},
+                    {"memory_bytes", r.device.memory_bytes},
+                    {"driver", r.device.driver},
+                    {"runtime", r.device.runtime},
+                    {"arch", r.device.arch}};
   json["lse_returned"] = r.lse_returned;
   json["peak_memory_bytes"] = r.peak_memory_bytes;
 }
@@ -156,6 +160,7 @@ void from_json(const nlohmann::json& json, RunReply& r) {
     r.device.memory_bytes = device->value("memory_bytes", std::int64_t{0});
     r.device.driver = device->value("driver", "");
     r.device.runtime = device->value("runtime", "");
+    r.device.arch = device->value("arch", "");
   }
   r.lse_returned = json.value("lse_returned", true);
   r.peak_memory_bytes = json.value("peak_memory_bytes", std::int64_t{-1});

@@ -55,7 +55,9 @@ struct HelloReply {
   std::string version;
   std::vector<std::string> kernels;       // without the provider's name
   std::vector<std::string> tensor_cores;  // "on", "off" or "none" for each kernel; may be absent: "none" for all
-  std::vector<std::string> devices;       // beside "cpu" those it can allocate memory on, "cuda:0"; may be absent: none
+  // The kinds of device that each kernel takes, among "cpu", "cuda" and "emulated"; empty for a kernel, or absent: not said.
+  std::vector<std::vector<std::string>> kernel_devices;
+  std::vector<std::string> devices;  // beside "cpu" those it can allocate memory on, "cuda:0"; may be absent: none
 };
 
 struct Device {

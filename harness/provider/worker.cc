@@ -18,8 +18,11 @@ namespace plumbline {
 
 namespace {
 
-// Loading a GPU library takes seconds whatever the deadline of a case is.
-constexpr std::chrono::milliseconds loading_timeout{60'000};
+// Loading takes its time whatever the deadline of a case is: of a GPU library seconds, of a Python framework that lies on a cold disk, and
+// is imported by several workers at once, minutes.
+constexpr std::chrono::milliseconds library_loading_timeout{60'000}, python_loading_timeout{300'000};
+
+bool is_python(const Launch& launch) { return launch.provider.ends_with(".py"); }
 
 double seconds(std::chrono::milliseconds time) { return std::chrono::duration<double>(time).count(); }
 
@@ -39,6 +42,9 @@ class ProcessWorker final : public Worker {
 
   Answer<void> ensure_started();
   Answer<void> greet();
+  std::chrono::milliseconds timeout_of(const RunRequest& request) const {
+    return request.timeout.count() > 0 ? request.timeout : options_.timeout;
+  }
   Answer<protocol::RunRequest> to_message(const RunRequest& request);
   // Sends a message; the reply has the right kind and id, or the process is gone.
   template <class Reply, class Request>
@@ -97,7 +103,7 @@ ProcessWorker::Answer<void> ProcessWorker::greet() {
   request.provider = launch_.provider;
   request.options = launch_.options;
   request.memory_limit_bytes = options_.memory_limit_bytes;
-  const auto timeout = std::max(options_.timeout, loading_timeout);
+  const auto timeout = std::max(options_.timeout, is_python(launch_) ? python_loading_timeout : library_loading_timeout);
   request.timeout_s = seconds(timeout);
   auto reply = ask<protocol::HelloReply>(request, timeout);
   if (!reply) return tl::unexpected(std::move(reply.error()));
@@ -113,12 +119,14 @@ ProcessWorker::Answer<void> ProcessWorker::greet() {
                                   "use the plumbline-worker that was built with this plumbline"});
   }
   if (reply->tensor_cores.empty()) reply->tensor_cores.assign(reply->kernels.size(), "none");
+  reply->kernel_devices.resize(reply->kernels.size());  // of kernels without an entry nothing is said
   if (const std::string fault = names_fault(reply->provider, reply->kernels, reply->tensor_cores); !fault.empty()) {
     drop_process();
     return tl::unexpected(
         Trouble{Status::error, fmt::format("the worker's hello: {}", fault), "correct the names that the provider gives"});
   }
-  hello_ = {reply->provider, reply->version, {}, std::move(reply->tensor_cores), std::move(reply->devices)};
+  hello_ = {reply->provider,          reply->version, {}, std::move(reply->tensor_cores), std::move(reply->kernel_devices),
+            std::move(reply->devices)};
   for (const std::string& kernel : reply->kernels) hello_.kernels.push_back(reply->provider + "/" + kernel);
   return {};
 }
@@ -149,7 +157,7 @@ ProcessWorker::Answer<protocol::RunRequest> ProcessWorker::to_message(const RunR
   message.arena_bytes = arena_.size_bytes();
   message.tensors = tensors_to_wire(request, arena_);
   message.timed_repetitions = request.timed_repetitions;
-  message.timeout_s = seconds(options_.timeout);
+  message.timeout_s = seconds(timeout_of(request));
   message.workspace_byte = request.workspace_byte;
   return message;
 }
@@ -181,10 +189,11 @@ ProcessWorker::Answer<RunReply> ProcessWorker::to_reply(protocol::RunReply&& wir
 }
 
 RunReply ProcessWorker::run(const RunRequest& request) {
-  const auto answer = ensure_started()
-                          .and_then([&] { return to_message(request); })
-                          .and_then([&](const protocol::RunRequest& message) { return ask<protocol::RunReply>(message, options_.timeout); })
-                          .and_then([&](protocol::RunReply&& wire) { return to_reply(std::move(wire)); });
+  const auto answer =
+      ensure_started()
+          .and_then([&] { return to_message(request); })
+          .and_then([&](const protocol::RunRequest& message) { return ask<protocol::RunReply>(message, timeout_of(request)); })
+          .and_then([&](protocol::RunReply&& wire) { return to_reply(std::move(wire)); });
   RunReply reply;
   if (answer) {
     reply = *answer;

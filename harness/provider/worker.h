@@ -56,14 +56,17 @@ struct Hello {
   std::string version;
   std::vector<std::string> kernels;       // full names, "cpu/flash"
   std::vector<std::string> tensor_cores;  // "on", "off" or "none", one for each kernel
-  std::vector<std::string> devices;       // beside "cpu" those it can allocate memory on, "cuda:0"
+  // The kinds of device that each kernel takes, among "cpu", "cuda" and "emulated"; empty for a kernel: its provider does not say.
+  std::vector<std::vector<std::string>> kernel_devices;
+  std::vector<std::string> devices;  // beside "cpu" those it can allocate memory on, "cuda:0"
 };
 
 struct WorkerOptions {
   std::filesystem::path executable;  // empty: the worker that fits the provider (launch.h); else any program that speaks the protocol
   std::string provider;              // "path/to/lib.so" or "path/to/kernels.py", and ":options" behind it
   std::uint64_t memory_limit_bytes = std::uint64_t{8} << 30;  // beyond what it has at start (RLIMIT_DATA); 0 = no limit
-  std::chrono::milliseconds timeout{60'000};                  // of one run request; loading a provider may take 60 s at least
+  // Of one run request. Loading a library may take 60 s at least, a Python file 300 s.
+  std::chrono::milliseconds timeout{60'000};
 };
 
 // How long a case took, one entry per repetition; the sentinel is a fixed piece of work timed in turn with the kernel, so that their
@@ -81,8 +84,9 @@ struct RunRequest {
   // Arena slots by tensor; -1 = absent. q, k, v, out, lse and the index arrays.
   int q = -1, k = -1, v = -1, out = -1, lse = -1, cu_seqlens_q = -1, cu_seqlens_kv = -1, seqlens_q = -1, seqlens_kv = -1, page_table = -1;
   int mask = -1, alibi_slopes = -1, sinks = -1, k_scale = -1, v_scale = -1;
-  int timed_repetitions = 0;  // 0: run once, untimed. Else: Google Benchmark measures this many repetitions
-  int workspace_byte = 0xFF;  // what fills the workspace before the call: NaN in every float format unless another byte is named
+  int timed_repetitions = 0;             // 0: run once, untimed. Else: Google Benchmark measures this many repetitions
+  std::chrono::milliseconds timeout{0};  // of this request; 0: WorkerOptions::timeout
+  int workspace_byte = 0xFF;             // what fills the workspace before the call: NaN in every float format unless another byte is named
 };
 
 struct RunReply {

@@ -216,6 +216,21 @@ bool ReferenceLibrary::takes(const Problem& problem) {
 
 Result<Reference> ReferenceLibrary::compute(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
                                             const RowSelection& rows) const {
+  auto result = try_compute(geometry, inputs, spec, rows);
+  if (!result) {
+    const std::lock_guard lock(mutex_);
+    ++refusals_[result.error().front().message];
+  }
+  return result;
+}
+
+std::map<std::string, int> ReferenceLibrary::refusals() const {
+  const std::lock_guard lock(mutex_);
+  return refusals_;
+}
+
+Result<Reference> ReferenceLibrary::try_compute(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
+                                                const RowSelection& rows) const {
   if (!takes(geometry.problem())) return fail(fmt::format("reference on {}: not for this problem", device_name()));
   const Model model(spec);
   const Request request(geometry, inputs, model, rows.rows);

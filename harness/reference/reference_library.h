@@ -2,7 +2,9 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "harness/problem/error.h"
@@ -20,6 +22,9 @@ class ReferenceLibrary {
   // An error where the device fails, or lacks the memory, and for problems that it does not take.
   Result<Reference> compute(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, const RowSelection& rows) const;
 
+  // How often compute() refused or failed, by its message: what was computed on the CPU instead. Callable from any thread.
+  std::map<std::string, int> refusals() const;
+
   // No softcap, ALiBi, sinks, fp8 K and V or hidden keys.
   static bool takes(const Problem& problem);
 
@@ -27,7 +32,12 @@ class ReferenceLibrary {
 
  private:
   explicit ReferenceLibrary(const plumbline_reference_library* library) : library_(library) {}
+  Result<Reference> try_compute(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
+                                const RowSelection& rows) const;
+
   const plumbline_reference_library* library_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::string, int> refusals_;
 };
 
 }  // namespace plumbline

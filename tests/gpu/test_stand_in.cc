@@ -108,7 +108,7 @@ TEST(StandIn, SaysWhatTheDeviceIs) {
   const auto hello = worker->hello();
   ASSERT_TRUE(hello) << to_string(hello.error());
   EXPECT_THAT(hello->devices, ElementsAre("cuda:0"));
-  const DeviceFacts expected{"Another GPU", std::int64_t{8} << 30, "stand-in", "stand-in"};
+  const DeviceFacts expected{"Another GPU", std::int64_t{8} << 30, "stand-in", "stand-in", "sm_90"};
   EXPECT_EQ(run(*worker, "naive").reply.device, expected);
   EXPECT_EQ(run(*worker_of(), "naive").reply.device.model, "Stand-in GPU");
 }

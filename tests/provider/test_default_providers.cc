@@ -4,7 +4,9 @@
 
 #include <fstream>
 
+#include "harness/provider/bundled_providers.h"
 #include "harness/provider/default_providers.h"
+#include "harness/provider/launch.h"
 
 namespace plumbline {
 namespace {
@@ -24,14 +26,25 @@ class DefaultProviders : public testing::Test {
     fs::create_directories(folder_);
     fs::create_directories(devices_);
     ::unsetenv("CUDA_VISIBLE_DEVICES");
+    path_ = ::getenv("PATH");
+    ::setenv("PATH", (folder_.parent_path() / "bin").c_str(), 1);  // no nvidia-smi but the one that a test writes
   }
   void TearDown() override {
     ::unsetenv("CUDA_VISIBLE_DEVICES");
+    ::setenv("PATH", path_.c_str(), 1);
     fs::remove_all(folder_.parent_path());
   }
   static void touch(const fs::path& path) { std::ofstream(path) << "x"; }
 
+  void write_nvidia_smi(const std::string& lists) const {
+    const fs::path program = folder_.parent_path() / "bin" / "nvidia-smi";
+    fs::create_directories(program.parent_path());
+    std::ofstream(program) << "#!/bin/sh\n[ \"$1\" = -L ] && echo '" << lists << "'\n";
+    fs::permissions(program, fs::perms::owner_all);
+  }
+
   fs::path folder_, devices_;
+  std::string path_;
 };
 
 TEST_F(DefaultProviders, TheCpuAloneWhereNothingElseWasBuilt) {
@@ -48,6 +61,60 @@ TEST_F(DefaultProviders, TheEmulatorWhereItWasBuiltAndCudaWhereADeviceIsThere) {
   touch(devices_ / "nvidia3");
   EXPECT_THAT(default_providers(folder_, devices_),
               ElementsAre(EndsWith("plumbline_cpu.so"), EndsWith("plumbline_emulated.so"), EndsWith("plumbline_cuda.so")));
+}
+
+// ci/gpu.sh accepts the same (look_for_gpu).
+TEST_F(DefaultProviders, AGpuThatOnlyNvidiaSmiShowsIsOne) {
+  EXPECT_FALSE(has_cuda_device(devices_));
+  write_nvidia_smi("No devices found.");
+  EXPECT_FALSE(has_cuda_device(devices_));
+  write_nvidia_smi("GPU 0: NVIDIA H200 (UUID: GPU-0)");
+  EXPECT_TRUE(has_cuda_device(devices_));
+  ::setenv("CUDA_VISIBLE_DEVICES", "-1", 1);
+  EXPECT_FALSE(has_cuda_device(devices_));
+}
+
+TEST_F(DefaultProviders, WindowsShowsItsGpuAsDxg) {
+  touch(devices_ / "dxg");
+  EXPECT_TRUE(has_cuda_device(devices_));
+}
+
+// ---- Bundled providers by name -----------------------------------------------------------------------------------------------------
+
+class BundledProviders : public DefaultProviders {
+ protected:
+  void SetUp() override {
+    DefaultProviders::SetUp();
+    fs::create_directories(folder_ / "python");
+    for (const char* file : {"plumbline_cpu.so", "plumbline_mutants.so", "plumbline_reference_cuda.so", "mutants.toml",
+                             "python/torch_kernels.py", "python/plumbline_worker.py"}) {
+      touch(folder_ / file);
+    }
+  }
+};
+
+TEST_F(BundledProviders, AreFoundByTheirShortNameOrTheirFile) {
+  EXPECT_EQ(find_bundled_provider("cpu", folder_), folder_ / "plumbline_cpu.so");
+  EXPECT_EQ(find_bundled_provider("plumbline_cpu.so", folder_), folder_ / "plumbline_cpu.so");
+  EXPECT_EQ(find_bundled_provider("torch", folder_), folder_ / "python" / "torch_kernels.py");
+  EXPECT_EQ(find_bundled_provider("torch_kernels.py", folder_), folder_ / "python" / "torch_kernels.py");
+  for (const char* none :
+       {"", "reference_cuda", "plumbline_worker.py", "./plumbline_cpu.so", "nowhere/torch_kernels.py", "plumbline_cpu"}) {
+    EXPECT_EQ(find_bundled_provider(none, folder_), std::nullopt) << none;
+  }
+  EXPECT_EQ(bundled_providers(folder_).size(), 3U);
+}
+
+TEST_F(BundledProviders, AMissingOneIsAnsweredWithWhatThereIs) {
+  EXPECT_THAT(missing_provider_remedy("cup", folder_), testing::HasSubstr("did you mean cpu?"));
+  EXPECT_THAT(missing_provider_remedy("./plumbline_cpu.so", folder_), testing::HasSubstr("did you mean cpu?"));
+  EXPECT_THAT(missing_provider_remedy("./libmine.so", folder_), testing::HasSubstr("by name there are cpu, mutants, torch"));
+}
+
+TEST_F(BundledProviders, AProviderThatIsNotThereIsAnErrorBeforeAProcessIsStarted) {
+  const auto launch = find_launch({"", "./nowhere.so:option=1"});
+  ASSERT_FALSE(launch.has_value());
+  EXPECT_THAT(to_string(launch.error()), testing::HasSubstr("./nowhere.so: no such provider file"));
 }
 
 TEST_F(DefaultProviders, AHiddenDeviceIsNone) {

@@ -20,7 +20,16 @@ TEST_F(ReferenceCommand, ALibraryServesARun) {
              by_library = plumbline("run --reference '" PLUMBLINE_REFERENCE_LIBRARY "' " + cases());
   EXPECT_EQ(by_cpu.code, 0) << by_cpu.text;
   EXPECT_EQ(by_library.code, 0) << by_library.text;
-  EXPECT_THAT(by_library.text, HasSubstr("2 cases: 2 new"));
+  EXPECT_THAT(by_library.text, HasSubstr("cases: 2 first seen"));
+}
+
+// Softcap is none of its problems: the answer is right, and where it came from is said.
+TEST_F(ReferenceCommand, WhatItLeftToTheCpuIsSaid) {
+  const auto run =
+      plumbline("run --reference '" PLUMBLINE_REFERENCE_LIBRARY "' " + cases() + " --case 'cpu/flash/bf16/b1-h4x2-s40x70-d64/softcap=20'");
+  EXPECT_EQ(run.code, 0) << run.text;
+  EXPECT_THAT(run.text,
+              testing::ContainsRegex("references? (was|were) computed on the CPU instead: reference on .*: not for this problem"));
 }
 
 TEST_F(ReferenceCommand, ALibraryThatCannotBeOpenedIsSaid) {

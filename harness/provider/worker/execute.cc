@@ -258,7 +258,7 @@ class Execution {
 
   DeviceFacts device_facts() {
     const plumbline_device_facts& f = facts();
-    return {f.model, static_cast<std::int64_t>(f.memory_bytes), f.driver, f.runtime};
+    return {f.model, static_cast<std::int64_t>(f.memory_bytes), f.driver, f.runtime, f.arch};
   }
 
   void complete_arch(plumbline_description& description) {

@@ -1,0 +1,109 @@
+# Sourced by ci/gpu.sh --pack: one bundle that runs on any x86-64-v3 Linux with glibc 2.35 and a driver. It holds the programs, the provider
+# libraries (for --arch alone), the shared libraries they need but for those of the system, the Python worker and providers, the
+# suites and the reviewed text, and this script. What it contains finds the rest by paths relative to itself.
+
+newest_glibc=2.35 newest_glibcxx=3.4.30
+packed_limit=$((25 << 20)) unpacked_limit=$((64 << 20))  # bytes
+# The machine's own: the C and C++ runtimes, which its other programs use, too.
+system_libraries='^(linux-vdso|ld-linux-x86-64|libc|libm|libmvec|libpthread|libdl|librt|libresolv|libgcc_s|libstdc\+\+)\.so'
+
+# A build of its own, for the architectures that were asked for.
+build_pack() {
+  local names=(plumbline_python) program
+  command -v nvcc >/dev/null || { echo "ci/gpu.sh: no nvcc on the PATH to build with" >&2; exit 3; }
+  build="$source_directory/build/pack"
+  "$source_directory/ci/setup.sh"
+  cmake -S "$source_directory" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DPLUMBLINE_WERROR=ON -DPLUMBLINE_CUDA=ON \
+    -DPLUMBLINE_CUDA_ARCHS="$(IFS=';'; echo "${architectures[*]}")" -DPLUMBLINE_CUDA_BUNDLE=ON >/dev/null
+  read_programs
+  for program in "${programs[@]##*/}"; do names+=("${program%.so}"); done
+  cmake --build "$build" --target "${names[@]}"
+}
+# Leaves in `programs` what the build has. Without some of them the bundle does less, and says so where it runs.
+keep_present() {
+  local program present=() absent=()
+  for program in "${programs[@]}"; do
+    if [[ -e "$build/$program" ]]; then present+=("$program"); else absent+=("$program"); fi
+  done
+  programs=("${present[@]}")
+  ((${#absent[@]} == 0)) || echo "not in this build, and so not in the bundle: ${absent[*]}"
+}
+
+# The libraries that the programs load, by the linker itself; system libraries left out.
+carried_libraries() {
+  local program line name
+  for program in "${programs[@]}"; do
+    (cd "$build" && loads "$program") || true
+  done | while read -r name _ line _; do
+    [[ "$line" != /* || "$name" =~ $system_libraries ]] || echo "$line"
+  done | sort -u
+}
+
+fill_bundle() {
+  local bundle="$1"
+  mkdir -p "$bundle/lib/shared" "$bundle/docs"
+  (cd "$build" && cp --parents gpu_tests.txt "${programs[@]}" "$bundle" && cp -r --parents lib/plumbline/python "$bundle")
+  carried_libraries | xargs -r cp -L -t "$bundle/lib/shared"
+  find "$bundle" -name __pycache__ -prune -exec rm -rf {} +
+  find "$bundle" -type f \( -perm -u+x -o -name '*.so*' \) -exec sh -c 'strip --strip-unneeded "$@" 2>/dev/null' sh {} + || true
+  (cd "$source_directory" && cp -r --parents ci/gpu.sh ci/gpu/results.sh ci/gpu/steps.sh ci/common.sh cases baselines docs/gpu.md LICENSE "$bundle")
+  rm -rf "$bundle/baselines/gpu"
+  echo "${PLUMBLINE_COMMIT:-unknown}$([[ -z "$(git -C "$source_directory" status --porcelain --untracked-files=no)" ]] || echo " with changes")" >"$bundle/commit"
+  printf 'A bundle of plumbline for a machine with a GPU: ./ci/gpu.sh runs it (docs/gpu.md).\ncommit %s\narchitectures %s\n' \
+    "$(<"$bundle/commit")" "${architectures[*]}" >"$bundle/bundle.txt"
+}
+
+is_newer() { [[ "$1" != "$2" && "$(printf '%s\n%s\n' "$1" "$2" | sort -V | tail -n 1)" == "$1" ]]; }
+# What the bundle asks of the machine's C and C++ libraries, and the symbols that ask for more than it may.
+check_requirements() {
+  local bundle="$1" file symbol family version glibc=0 glibcxx=0 bad=0
+  while read -r file symbol; do
+    family="${symbol##*@}" version="${symbol##*_}"
+    family="${family%%_*}"
+    case "$family" in
+      GLIBC) is_newer "$version" "$glibc" && glibc="$version"
+        is_newer "$version" "$newest_glibc" && { echo "ci/gpu.sh: $file needs ${symbol%%@*} of $family $version" >&2; bad=1; } ;;
+      GLIBCXX) is_newer "$version" "$glibcxx" && glibcxx="$version"
+        is_newer "$version" "$newest_glibcxx" && { echo "ci/gpu.sh: $file needs ${symbol%%@*} of $family $version" >&2; bad=1; } ;;
+    esac
+  done < <(cd "$bundle" && find . -type f \( -perm -u+x -o -name '*.so*' \) | while read -r file; do
+    readelf --dyn-syms -W "$file" 2>/dev/null | awk -v file="${file#./}" '$7 == "UND" && $8 ~ /@GLIBC(XX)?_[0-9]/ {sub("@@", "@", $8); print file, $8}' || true
+  done)
+  ((bad == 0)) || { echo "ci/gpu.sh: the bundle would not run where glibc is $newest_glibc and libstdc++ is GLIBCXX_$newest_glibcxx: pack on an older system" >&2; exit 1; }
+  echo "needs GLIBC_$glibc and GLIBCXX_$glibcxx at most"
+}
+# Every library that a program of the bundle loads is in it or the system's.
+check_self_contained() {
+  local bundle="$1" outside
+  outside="$(cd "$bundle" && for program in "${programs[@]}"; do
+    loads "$program" || true
+  done | while read -r name _ path _; do
+    [[ "$name" =~ $system_libraries || "$name" == /lib64/* || "$path" == */shared/* || "$name" == ./* ]] || echo "$name"
+  done | sort -u | paste -sd ' ')"
+  [[ -z "$outside" ]] || { echo "ci/gpu.sh: the bundle would use libraries that are not in it: $outside" >&2; exit 1; }
+}
+
+mebibytes() { awk -v bytes="$1" 'BEGIN {printf "%.1f MiB", bytes / 1048576}'; }
+pack_all() {
+  local bundle="$work/plumbline-gpu" packed unpacked
+  ((${#architectures[@]})) || architectures=(90a)
+  ((build_first == 0)) || build_pack
+  read_programs
+  check_programs
+  keep_present
+  fill_bundle "$bundle"
+  check_requirements "$bundle"
+  check_self_contained "$bundle"
+  mkdir -p "$(dirname "$pack")"
+  case "$pack" in
+    *.gz | *.tgz) tar -C "$work" -cf - plumbline-gpu | gzip -9 >"$pack" ;;
+    *) tar -C "$work" -cf - plumbline-gpu | XZ_OPT="${XZ_OPT:--6}" xz -T1 >"$pack" ;;
+  esac
+  packed="$(wc -c <"$pack")" unpacked="$(du -sb --apparent-size "$bundle" | cut -f1)"
+  echo "$pack: $(mebibytes "$packed") packed, $(mebibytes "$unpacked") unpacked, sm_${architectures[*]}"
+  if ((packed > packed_limit || unpacked > unpacked_limit)); then
+    echo "ci/gpu.sh: a bundle may have $(mebibytes $packed_limit) packed and $(mebibytes $unpacked_limit) unpacked" >&2
+    exit 1
+  fi
+  echo "on the machine with the GPU: tar -xf ${pack##*/} && plumbline-gpu/ci/gpu.sh"
+}

@@ -1,0 +1,292 @@
+# Sourced by ci/gpu.sh: the steps' order and limits, how one is started, watched and cut off, and what is written down after each.
+
+# Seconds of a step under a deadline of 560, and what must be left for it to be worth starting. With a longer deadline limits grow in proportion.
+declare -A heading=() limit=() least=()
+step_keys=()
+declare_step() { step_keys+=("$1"); limit[$1]=$2; least[$1]=$3; heading[$1]="$4"; }
+declare_step facts 40 3 "GPU facts, and one worker under the default limits"
+declare_step mma 60 10 "Tensor cores: fingerprint, disputed corners, random MMAs against the model"
+declare_step reference 40 5 "GPU reference against the CPU's"
+declare_step pr_cuda 90 10 "cases/pr.toml on cuda:0"
+declare_step pr_emulated 200 10 "cases/pr.toml on the emulator of its architecture"
+declare_step bits 30 2 "The same bits on GPU and emulator"
+declare_step real 150 30 "Real kernels: cases/foreign.toml on cuda:0"
+declare_step stories 140 30 "Stories S1 to S5 at full size on real kernels"
+declare_step s4 60 15 "Story S4 at its own size, timed (cases/gpu.toml)"
+declare_step speed 60 10 "Speed: kernels as shares of bandwidth and matrix peak"
+declare_step tests 240 15 "Tests with label gpu"
+declare_step memcheck 300 30 "compute-sanitizer memcheck"
+declare_step racecheck 300 30 "compute-sanitizer racecheck"
+declare_step nightly 600 60 "cases/nightly.toml on cuda:0"
+left_out_by_quick=" stories memcheck racecheck nightly "
+
+reserve=8             # seconds before the deadline at which steps are asked to end; they get half of it, the rest writes results
+patience=4            # seconds between asking a step to end and killing it
+failures_limit=$((8 << 20))  # bytes of failing tensors that the archive keeps
+
+declare -A job=() begun=() result=() seconds=() note=() when=() from_earlier=()
+busy=""
+
+list_steps() { local key; for key in "${step_keys[@]}"; do printf '%-12s %s\n' "$key" "${heading[$key]}"; done; }
+quick_suffix() { ((quick)) && echo ", quick" || true; }
+seconds_left() { ((deadline == 0)) && echo 86400 || echo $((deadline_at - SECONDS)); }
+limit_of() { ((deadline > 560)) && echo $((limit[$1] * deadline / 560)) || echo "$((deadline ? limit[$1] : limit[$1] * 10))"; }
+say() { echo "$*" >>"$work/$current.note"; }  # within a step: goes into the table
+
+# ---- Earlier results ----
+
+# Unpacks what an earlier call left in --out. Of another GPU, commit or --quick it is kept under a name of its own.
+take_up_earlier_results() {
+  local key fields kept
+  results="$work/results"
+  fingerprint="$gpu, $arch, $commit$(quick_suffix)"
+  mkdir -p "$out" "$results"
+  deadline_at=$((SECONDS + deadline))
+  if [[ -e "$out/results.tar.gz" ]]; then
+    gzip -dc <"$out/results.tar.gz" | tar -C "$results" -xf - || echo "$out/results.tar.gz cannot be unpacked whole" >&2
+    if [[ ! -e "$results/of" || "$(<"$results/of")" != "$fingerprint" ]]; then
+      kept="$out/results-$(date -u +%Y%m%dT%H%M%SZ).tar.gz"
+      mv "$out/results.tar.gz" "$kept"
+      rm -f "$out/log.txt"
+      rm -rf "$results"
+      mkdir "$results"
+      echo "earlier results are of another GPU, commit or --quick: kept as $kept"
+    fi
+  fi
+  echo "$fingerprint" >"$results/of"
+  printf '# %s\n' "$identity" >>"$out/log.txt"
+  while IFS=$'\t' read -r key fields; do
+    [[ -n "${heading[$key]:-}" ]] || continue
+    IFS=$'\t' read -r "result[$key]" "seconds[$key]" "when[$key]" "note[$key]" <<<"$fields"
+    from_earlier[$key]=1
+  done < <(cat "$results/steps.tsv" 2>/dev/null)
+  busy="$(cat "$results/busy" 2>/dev/null || true)"
+}
+
+# ---- One step ----
+
+selected() {
+  local key
+  ((${#only[@]})) || { ((!quick)) || [[ "$left_out_by_quick" != *" $1 "* ]]; return; }
+  for key in "${only[@]}"; do [[ "$key" != "$1" ]] || return 0; done
+  return 1
+}
+has_result() { [[ -n "${from_earlier[$1]:-}" && ("${result[$1]}" == pass || "${result[$1]}" == FAILED) ]]; }
+
+# start KEY: begins the step in the background, in a process group of its own, unless it is not wanted or time does not allow it.
+start() {
+  local key="$1" left
+  selected "$key" || return 0
+  if has_result "$key" && ((!again && !${#only[@]})) && [[ "$commit" != *"with changes" ]]; then
+    echo "== ${heading[$key]}"
+    echo "   skipped: ${result[$key]} on ${when[$key]}, for this GPU and commit; --again or --only $key repeats it"
+    return 0
+  fi
+  unset "from_earlier[$key]"
+  when[$key]="$(date -u +%Y-%m-%dT%H:%M:%SZ)" seconds[$key]=0 note[$key]=""
+  left=$(($(seconds_left) - reserve))
+  if ((left < least[$key])); then
+    result[$key]="not run"
+    note[$key]="$((left > 0 ? left : 0)) s are left before the deadline, it needs ${least[$key]}"
+    echo "== ${heading[$key]}"$'\n'"   not run: ${note[$key]}"
+    return 0
+  fi
+  : >"$work/$key.note"
+  rm -f "$results/$key".*
+  begun[$key]=$SECONDS
+  result[$key]="cut off"  # until it ends: what an archive says that is left by a kill
+  set -m
+  (
+    set +m
+    trap - TERM INT HUP EXIT
+    current="$key"
+    { printf '# %s\n# %s\n' "${heading[$key]}" "$identity"; "step_$key"; } 2>&1 | tee -a "$out/log.txt" >"$results/$key.log"
+  ) </dev/null &
+  job[$key]=$!
+  set +m
+}
+step() { start "$1"; finish "$1"; }
+
+# finish KEY: waits for the end of the step, of its time, or of everything's; then writes the results.
+finish() {
+  local key="$1" code=0 until why cut=""
+  [[ -n "${job[$key]:-}" ]] || { [[ -z "${result[$key]:-}" || -n "${from_earlier[$key]:-}" ]] || write_results; return 0; }
+  echo "== ${heading[$key]}"
+  until=$((begun[$key] + $(limit_of "$key"))) why="at its limit of $(limit_of "$key") s"
+  ((deadline == 0 || until <= deadline_at - reserve)) || { until=$((deadline_at - reserve)); why="by the deadline of $deadline s"; }
+  while kill -0 "${job[$key]}" 2>/dev/null; do
+    ((SECONDS < until)) || { cut="$why"; stop_job "${job[$key]}"; break; }
+    sleep 0.1
+  done
+  wait "${job[$key]}" 2>/dev/null || code=$?
+  unset "job[$key]"
+  seconds[$key]=$((SECONDS - begun[$key]))
+  keep_runs "$key"
+  [[ "$key" != pr_cuda ]] || busy="$(mean_of "$results/utilization.txt")"
+  case $code in
+    0) result[$key]=pass ;;
+    77) result[$key]="not run" ;;
+    *) result[$key]=FAILED ;;
+  esac
+  note[$key]="$(tr '|\t' '/ ' <"$work/$key.note" | paste -sd ';')"
+  [[ -z "$cut" ]] || { result[$key]="cut off"; note[$key]="$cut${note[$key]:+; ${note[$key]}}"; }
+  [[ "${result[$key]}" != FAILED ]] || tail -n +3 "$results/$key.log" | tail -n 12 | while IFS= read -r line; do echo "   | $line"; done
+  echo "   ${result[$key]} in ${seconds[$key]} s${note[$key]:+: ${note[$key]}}"
+  write_results
+}
+
+# Every process below PID, itself first; a worker has left its parent's process group.
+descendants() {
+  local parent="$1" file stat pid
+  echo "$parent"
+  for file in /proc/[0-9]*/stat; do
+    { read -r stat <"$file"; } 2>/dev/null || continue
+    pid="${stat%% *}" stat="${stat##*) }"
+    read -r _ stat _ <<<"$stat"
+    [[ "$stat" != "$parent" ]] || descendants "$pid"
+  done
+}
+# Asks a step to end, so that plumbline stores what it has, and kills what is left of it after some seconds.
+stop_job() {
+  local all end=$((SECONDS + patience))
+  mapfile -t all < <(descendants "$1")
+  kill -TERM -- "-$1" 2>/dev/null || true
+  while kill -0 "$1" 2>/dev/null && ((SECONDS < end)); do sleep 0.1; done
+  mapfile -t -O "${#all[@]}" all < <(descendants "$1")
+  kill -KILL -- "-$1" 2>/dev/null || true
+  kill -KILL "${all[@]}" 2>/dev/null || true
+}
+# A signal: what is running is cut off, and that is written down.
+stop_everything() {
+  local key
+  trap - TERM INT HUP
+  for key in "${!job[@]}"; do
+    kill -TERM -- "-${job[$key]}" 2>/dev/null || true
+  done
+  for key in "${!job[@]}"; do
+    stop_job "${job[$key]}"
+    wait "${job[$key]}" 2>/dev/null || true
+    seconds[$key]=$((SECONDS - begun[$key])) note[$key]="by a signal"
+    keep_runs "$key"
+  done
+  job=()
+  write_results
+  print_end >&2
+}
+
+# ---- What is written down ----
+
+# The runs of a step join those of the others; a file that cannot be joined is kept beside them.
+keep_runs() {
+  [[ -e "$results/$1.db" ]] || return 0
+  if "$build/bin/plumbline" merge "$results/gpu.db" "$results/$1.db" >>"$out/log.txt" 2>&1; then
+    rm -f "$results/$1".db "$results/$1".db-*
+  else
+    echo "   its runs could not join the others: they are $1.db in results.tar.gz (see log.txt)"
+  fi
+}
+
+# The mean of the numbers that are a line each, with one decimal; nothing of none.
+mean_of() {
+  local line sum=0 n=0
+  while read -r line; do [[ ! "$line" =~ ^[0-9]+$ ]] || { sum=$((sum + line)); n=$((n + 1)); }; done < <(cat "$1" 2>/dev/null)
+  ((n == 0)) || echo "$((sum * 10 / n / 10)).$((sum * 10 / n % 10))"
+}
+count() { local key n=0; for key in "${!result[@]}"; do [[ "${result[$key]}" != "$1" ]] || n=$((n + 1)); done; echo "$n"; }
+named() { local key; for key in "${step_keys[@]}"; do [[ "${result[$key]:-}" != "$1" ]] || printf ' %s' "$key"; done; }
+counts() {
+  echo "$(count pass) steps passed, $(count FAILED) failed, $(count "cut off") cut off, $(count "not run") not run"
+}
+
+summary() {
+  local key
+  printf '## GPU: %s\n\n' "$(counts)"
+  printf '%s%s\n\n' "$identity" "$( ((quick)) && echo '. **--quick: only whether everything runs**')"
+  printf '| step | result | s | | log in results.tar.gz |\n|---|---|---|---|---|\n'
+  for key in "${step_keys[@]}"; do
+    [[ -n "${result[$key]:-}" ]] || continue
+    printf '| %s | %s%s | %s | %s | %s.log |\n' "${heading[$key]}" "${result[$key]}" "${from_earlier[$key]:+ (${when[$key]})}" \
+      "${seconds[$key]}" "${note[$key]}" "$key"
+  done
+  echo
+  [[ -z "$busy" ]] || printf 'The GPU was busy for %s %% of the wall time of the pr run (nvidia-smi utilization).\n\n' "$busy"
+  summarize_mma
+  summarize_speed
+}
+summarize_mma() {
+  local line lines=""
+  [[ -e "$results/mma.log" ]] || return 0
+  while IFS= read -r line; do
+    [[ ! "$line" =~ (:\ [0-9a-f]{8}$|\ instructions,\ ) ]] || lines+="$line"$'\n'
+  done < <(tail -n +3 "$results/mma.log")
+  [[ -z "$lines" ]] || printf '```\n%s```\n\n' "$lines"
+}
+summarize_speed() {
+  local line begun=0
+  [[ -e "$results/speed.log" ]] || return 0
+  while IFS= read -r line; do
+    [[ "$line" != "What this GPU does"* ]] || begun=1
+    ((!begun)) || echo "$line"
+  done <"$results/speed.log"
+}
+figures() {
+  local key
+  printf 'schema = 1\ngpu = "%s"\narch = "%s"\ndriver = "%s"\ntoolkit = "%s"\n' "$gpu" "$arch" "$driver" "$toolkit"
+  printf 'date = "%s"\ncommit = "%s"\nquick = %s\n' "$date" "$commit" "$( ((quick)) && echo true || echo false)"
+  [[ -z "$busy" ]] || printf 'gpu_busy_share_of_pr_run = %d.%03d\n' $((10#${busy/./} / 1000)) $((10#${busy/./} % 1000))
+  for key in "${step_keys[@]}"; do
+    [[ -n "${result[$key]:-}" ]] || continue
+    printf '\n[[step]]\nname = "%s"\nresult = "%s"\nseconds = %d\ndate = "%s"\n' "$key" "${result[$key]}" "${seconds[$key]}" "${when[$key]}"
+  done
+  cat "$results/speed.toml" 2>/dev/null || true
+}
+
+# The archive keeps the small files of failures/, as many as its limit holds, and names the others.
+limit_failures() {
+  local size file kept=0
+  [[ -d "$results/failures" ]] || return 0
+  while read -r size file; do
+    kept=$((kept + size))
+    ((kept <= failures_limit)) || { echo "${file##*/}: $size bytes" >>"$results/failures/left_out.txt"; rm -f "$file"; }
+  done < <(cd "$results" && for file in failures/*.safetensors; do [[ -e "$file" ]] && echo "$(wc -c <"$file") $results/$file"; done | sort -n)
+}
+
+# Each file is whole at every moment: it is written beside its place, then moved there.
+write_results() {
+  local key
+  summary >"$out/.summary.md"
+  mv "$out/.summary.md" "$out/summary.md"
+  for key in "${step_keys[@]}"; do
+    [[ -z "${result[$key]:-}" ]] ||
+      printf '%s\t%s\t%s\t%s\t%s\n' "$key" "${result[$key]}" "${seconds[$key]}" "${when[$key]}" "${note[$key]}"
+  done >"$results/steps.tsv"
+  [[ -z "$busy" ]] || echo "$busy" >"$results/busy"
+  figures >"$results/figures.toml"
+  limit_failures
+  # A step that runs meanwhile changes its own files, which tar answers by 1. gzip behind a pipe: tar -z needs /bin/sh.
+  { tar -C "$results" -cf - . 2>"$work/tar.said" || (($? == 1)); } | gzip >"$out/.results.tar.gz" || {
+    echo "   the results could not be written to $out: $(<"$work/tar.said")" >&2
+    return 0
+  }
+  mv "$out/.results.tar.gz" "$out/results.tar.gz"
+}
+
+print_end() {
+  echo "$out/summary.md"
+  echo "ci/gpu.sh: $(counts)"
+  ((!$(count FAILED))) || echo "ci/gpu.sh: failed:$(named FAILED)"
+  ((!$(count "cut off"))) || echo "ci/gpu.sh: cut off:$(named "cut off")"
+  ((!$(count "not run"))) || echo "ci/gpu.sh: not run:$(named "not run")"
+}
+finish_results() {
+  local code=0
+  if [[ -n "$history" && -e "$results/gpu.db" ]]; then
+    mkdir -p "$(dirname "$history")"
+    "$build/bin/plumbline" merge "$history" "$results/gpu.db" || { echo "ci/gpu.sh: $history was not extended; its runs are gpu.db in $out/results.tar.gz" >&2; code=3; }
+  fi
+  print_end >&2
+  (($(count FAILED) == 0)) || exit 1
+  ((code == 0)) || exit $code
+  (($(count "cut off") + $(count "not run") == 0)) || exit 5
+  (($(count pass))) || { echo "ci/gpu.sh: no step was run" >&2; exit 5; }
+}

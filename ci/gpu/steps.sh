@@ -1,0 +1,243 @@
+# Sourced by ci/gpu.sh: what each step does. A step is a function step_KEY that runs in a process of its own; its exit code 77 says that
+# it could not be run here. `say` adds to its line in the table; what it prints is its log.
+
+# ---- Python packages ----
+
+# A provider file, and the package that it needs beside numpy.
+python_providers=("torch_kernels torch" "transformers_kernels transformers" "xformers_kernels xformers" "flashinfer_kernels flashinfer"
+  "flash_attn_kernels flash_attn" "jax_kernels jax" "onnxruntime_kernels onnxruntime")
+
+# Imports each package once, so that workers find it in the disk's cache. Writes a line a package: its version, "absent", or why it does not load.
+import_packages() {
+  local entry package packages=(numpy)
+  for entry in "${python_providers[@]}"; do packages+=("${entry#* }"); done
+  mkdir -p "$work/packages"
+  for package in "${packages[@]}"; do
+    timeout 200 "$PLUMBLINE_PYTHON" - "$package" >"$work/packages/.$package" 2>/dev/null <<'PYTHON' || echo "does not load: exit code $?" >"$work/packages/.$package"
+import importlib, importlib.metadata, importlib.util, sys
+name = sys.argv[1]
+if importlib.util.find_spec(name) is None:
+    print("absent")
+else:
+    try:
+        module = importlib.import_module(name)
+        if name == "torch":
+            module.zeros(1).to("cuda:0")
+        print(getattr(module, "__version__", "of unknown version"))
+    except BaseException as error:
+        print("does not load:", type(error).__name__, *str(error).splitlines()[:1])
+PYTHON
+    mv "$work/packages/.$package" "$work/packages/$package"
+  done
+}
+warm_up_packages() {
+  [[ -n "${PLUMBLINE_PYTHON:-}" ]] || for PLUMBLINE_PYTHON in "$source_directory/.venv/bin/python" "$(command -v python3 || true)"; do
+    [[ ! -x "$PLUMBLINE_PYTHON" ]] || break
+  done
+  [[ -n "$PLUMBLINE_PYTHON" ]] || return 0
+  export PLUMBLINE_PYTHON
+  set -m
+  import_packages </dev/null >/dev/null 2>&1 &
+  warming=$!
+  disown "$warming"
+  set +m
+  trap 'kill -KILL -- "-$warming" 2>/dev/null || true; rm -rf "$work"' EXIT
+}
+# package_state NAME: waits until the package was imported.
+package_state() {
+  while [[ ! -e "$work/packages/$1" ]] && kill -0 "${warming:-0}" 2>/dev/null; do sleep 0.1; done
+  cat "$work/packages/$1" 2>/dev/null || echo "absent"
+}
+# Fills `providers` with options for what is there; says that, and by name what is not measured.
+choose_python_providers() {
+  local entry file package state have=() lack=()
+  providers=()
+  [[ -n "${PLUMBLINE_PYTHON:-}" ]] || { say "not measured: there is no python3"; return 1; }
+  state="$(package_state numpy)"
+  [[ "$state" != absent && "$state" != does* ]] || { say "not measured: numpy: $state, which every Python provider needs"; return 1; }
+  for entry in "${python_providers[@]}"; do
+    file="${entry% *}" package="${entry#* }"
+    state="$(package_state "$package")"
+    if [[ "$state" == absent || "$state" == does* ]]; then
+      lack+=("$package ($state)")
+    else
+      have+=("$package $state")
+      providers+=(--provider "$file.py")
+    fi
+  done
+  ((${#lack[@]} == 0)) || say "not measured: $(joined "${lack[@]}")"
+  ((${#have[@]})) || return 1
+  say "measured: $(joined "${have[@]}")"
+}
+joined() { local IFS=,; echo "$*" | { IFS= read -r line; echo "${line//,/, }"; }; }
+
+# ---- Plumbline and the test programs ----
+
+# run_suites DEVICE suite… [options]: into KEY.db, judged, also against the history of --history; DEVICE "": those that the
+# suites name. The last line of its report goes into the table. Worker processes of a GPU hold a context and, in Python, a
+# framework each: four at a time.
+run_suites() {
+  local device="$1" code=0 line said="" past=()
+  shift
+  [[ -z "$history" || ! -e "$history" ]] || past=(--past "$history")
+  "$build/bin/plumbline" run "$@" ${device:+--device "$device"} "${past[@]}" --baselines "$source_directory/baselines" \
+    --db "$results/$current.db" --purpose gpu --junit "$results/$current.xml" --markdown "$results/$current.md" \
+    --save-failures "$results/failures" -q 2>&1 | tee "$work/$current.run" || code=$?
+  while IFS= read -r line; do
+    case "$line" in "run "*) said="$line" ;; "not measured, "*) say "$line" ;; esac
+  done <"$work/$current.run"
+  say "${said:-plumbline run: exit code $code}"
+  return $code
+}
+needs() { [[ -e "$build/$1" ]] || { say "$1 is not in this build"; return 77; }; }
+needs_cases() { [[ -e "$source_directory/$1" ]] || { say "$1 is not here"; return 77; }; }
+
+# A GoogleTest program, behind the command `prefix`. Here a test that was skipped has failed, and so have none at all.
+prefix=()
+gtest() {
+  local name="${1##*/}" code=0 passed=0 skipped="" line
+  "${prefix[@]}" "$build/$1" "${@:2}" 2>&1 | tee "$work/$current.gtest" || code=$?
+  while IFS= read -r line; do
+    [[ ! "$line" =~ ^\[\ \ PASSED\ \ \]\ ([0-9]+)\ test ]] || passed="${BASH_REMATCH[1]}"
+    [[ ! "$line" =~ ^\[\ \ SKIPPED\ \]\ ([0-9]+)\ tests?,\ listed ]] || skipped="${BASH_REMATCH[1]}"
+  done <"$work/$current.gtest"
+  if ((code)); then
+    say "$name: exit code $code"
+  elif [[ -n "$skipped" ]]; then
+    say "$name: $skipped skipped"
+  else
+    say "$name: $passed passed"
+    ((passed > 0)) && return 0
+  fi
+  return 1
+}
+
+# ---- The steps ----
+
+step_facts() {
+  local code=0
+  nvidia-smi -q -i "$bus" 2>&1 || echo "nvidia-smi -q: exit code $?"
+  echo "processors: $(nproc); Python: ${PLUMBLINE_PYTHON:-none}"
+  "$build/bin/plumbline" doctor --baselines "$source_directory/baselines" 2>&1 || say "plumbline doctor: exit code $?"
+  # One case with no option at all: the limits of memory and time that a user meets.
+  "$build/bin/plumbline" run --case "cuda/prefill_simt/fp16/b1-h2-s33-d64/device=cuda:0" --baselines "$source_directory/baselines" || code=$?
+  ((code == 0)) || say "a first case under the default limits: exit code $code"
+  return $code
+}
+step_mma() {
+  local only_quick=()
+  needs tests/gpu/test_gpu_hardware_mma || return 77
+  ((!quick)) || only_quick=('--gtest_filter=HardwareMma.*')
+  gtest tests/gpu/test_gpu_hardware_mma "${only_quick[@]}"
+}
+step_reference() {
+  needs tests/reference_gpu/test_reference_cuda || return 77
+  gtest tests/reference_gpu/test_reference_cuda
+}
+
+pr_options() {
+  options=(cases/pr.toml --tier pr)
+  ((!quick)) || options+=(--match 'pr/tile_edges/*' --match 'pr/fp32_output/*')
+}
+# The GPU's share of the time, by nvidia-smi; what the reference computes there is part of it.
+step_pr_cuda() {
+  local code=0 sampler options
+  pr_options
+  stdbuf -oL nvidia-smi -i "$bus" --query-gpu=utilization.gpu --format=csv,noheader,nounits -lms 200 >"$results/utilization.txt" 2>/dev/null &
+  sampler=$!
+  run_suites cuda:0 "${options[@]}" || code=$?
+  kill "$sampler" 2>/dev/null || true
+  wait "$sampler" 2>/dev/null || true
+  return $code
+}
+step_pr_emulated() {
+  local options
+  pr_options
+  # Half of the processors: the other half answers what runs on the GPU meanwhile.
+  run_suites "emulated:$arch" "${options[@]}" --reference cpu -j "$((($(nproc) + 1) / 2))"
+}
+# The run that a step made, by the first digits of its id.
+run_of() {
+  local line
+  while IFS= read -r line; do [[ ! "$line" =~ ^run\ ([0-9a-f]+) ]] || { echo "${BASH_REMATCH[1]}"; return; }; done < <(cat "$results/$1.log" 2>/dev/null)
+}
+step_bits() {
+  local code=0 cuda emulated line equal=0 all=0
+  cuda="$(run_of pr_cuda)" emulated="$(run_of pr_emulated)"
+  [[ -n "$cuda" && -n "$emulated" ]] || { say "there is no run of pr_cuda and pr_emulated to compare"; return 77; }
+  "$build/bin/plumbline" matrix "$cuda" "$emulated" --db "$results/gpu.db" --expect-equal "emulated:$arch=cuda:0" --format markdown \
+    >"$results/bits.md" 2>"$work/bits.said" || code=$?
+  cat "$results/bits.md" "$work/bits.said"
+  # The table's lines: | emulated:sm_90 | cuda:0 | tensor cores | cases | equal |
+  while IFS= read -r line; do
+    [[ ! "$line" =~ cuda:0\ .*\|\ *([0-9]+)\ *\|\ *([0-9]+)\ *\|$ ]] || all=$((all + BASH_REMATCH[1])) equal=$((equal + BASH_REMATCH[2]))
+  done <"$results/bits.md"
+  say "$equal of $all cases have the same bits"
+  ((code != 0 || all > 0)) || code=1
+  ((code != 1)) || save_differing_case || true
+  return $code
+}
+# The tensors of the first case with other bits, from both sides, for a look at where they differ.
+save_differing_case() {
+  local line pattern="^reproduce: .* --case '?([^' ]+)'? --case '?([^' ]+)'?$"
+  while IFS= read -r line; do
+    [[ "$line" =~ $pattern ]] || continue
+    "$build/bin/plumbline" run --case "${BASH_REMATCH[1]}" --case "${BASH_REMATCH[2]}" --baselines "$source_directory/baselines" \
+      --save-outputs "$results/failures" -q || { say "the tensors of ${BASH_REMATCH[1]} could not be saved"; return 0; }
+    say "the tensors of ${BASH_REMATCH[1]} are in failures/"
+    return
+  done <"$work/bits.said"
+}
+step_real() {
+  local providers part=(--tier nightly)
+  needs_cases cases/foreign.toml || return 77
+  choose_python_providers || return 77
+  ((!quick)) || part=(--tier smoke --match 'foreign/padded/*')
+  run_suites cuda:0 cases/foreign.toml "${part[@]}" "${providers[@]}" -j 4 --timeout 200 --memory-limit 0
+}
+step_stories() {
+  local providers
+  needs_cases cases/stories || return 77
+  choose_python_providers || return 77
+  run_suites "" cases/stories/*.toml --tier full --match '*device=cuda:0*' "${providers[@]}" -j 4 --timeout 200 --memory-limit 0
+}
+step_s4() {
+  needs_cases cases/gpu.toml || return 77
+  run_suites cuda:0 cases/gpu.toml --memory-limit 0
+}
+step_speed() {
+  local options=()
+  needs tests/gpu/hardware_speed || return 77
+  ((!quick)) || options=(--quick)
+  "$build/tests/gpu/hardware_speed" --library "$build/lib/plumbline/plumbline_cuda.so" --toml "$results/speed.toml" "${options[@]}"
+}
+step_tests() {
+  local code=0 program ran=0
+  for program in "${tests[@]}"; do
+    case "$program" in */test_gpu_hardware_mma | */test_reference_cuda) continue ;; esac
+    [[ -e "$build/$program" ]] || { say "$program is not in this build"; continue; }
+    ran=1
+    gtest "$program" || code=1
+  done
+  ((ran)) || { say "no test program is in this build"; return 77; }
+  return $code
+}
+step_memcheck() { sanitizer memcheck; }
+step_racecheck() { sanitizer racecheck; }
+sanitizer() {
+  local code=0 cases="MoreQueriesThanKeysLeaveRowsWithoutKeys PrefillOverSeveralTiles DecodeOverManyTilesAndSplits" filter="" name tool line clean=0
+  needs tests/kernels/test_kernels_cuda || return 77
+  tool="$(command -v compute-sanitizer || command -v /usr/local/cuda/bin/compute-sanitizer || true)"
+  [[ -n "$tool" ]] || { say "compute-sanitizer is not on the PATH"; return 77; }
+  for name in $cases; do filter+="All/GpuKernels.$name/*:"; done
+  prefix=("$tool" --tool "$1" --error-exitcode 9)
+  gtest tests/kernels/test_kernels_cuda "--gtest_filter=$filter" || code=$?
+  # The tool says what it saw; where it says nothing it saw nothing.
+  while IFS= read -r line; do [[ ! "$line" =~ (ERROR|RACECHECK)\ SUMMARY:\ 0\  ]] || clean=1; done <"$work/$current.gtest"
+  ((clean)) || { say "$1: no summary of 0 errors or hazards"; code=1; }
+  return $code
+}
+step_nightly() {
+  needs_cases cases/nightly.toml || return 77
+  run_suites cuda:0 cases/nightly.toml --tier nightly --memory-limit 0
+}
