@@ -5,7 +5,7 @@
 CREATE VIEW v_runs AS
 SELECT
   r.run_id, r.run_order, r.started_at, r.finished_at, r.finished_at IS NOT NULL AS finished, r.complete, r.exit_code,
-  r.purpose, r.shard, r.code_commit, r.host,
+  r.purpose, r.shard, r.selection, r.code_commit, r.host,
   m.device_kind || ' ' || m.machine_arch || ' ' || m.model AS machine, lower(hex(m.machine_key)) AS machine_class,
   m.device_kind, m.machine_arch, m.model, m.memory_bytes, m.clock_policy,
   r.compiler, r.flags, r.versions_json, r.command_line,
@@ -15,7 +15,8 @@ SELECT
   (SELECT count(*) FROM diff AS d JOIN verdict AS v USING (verdict) WHERE d.run_id = r.run_id AND v.is_failure) AS diff_failures
 FROM run AS r JOIN machine_class AS m USING (machine_key);
 
--- Every outcome with its run, case, build and verdict.
+-- Every outcome with its run, case, build and verdict. A first_seen outcome that has a past was measured where its past was not at hand: it is
+-- accepted once `plumbline judge` has compared it.
 CREATE VIEW v_history AS
 SELECT
   -- series and run
@@ -29,9 +30,16 @@ SELECT
   c.kv_scales, c.view, c.lse, c.seed, c.inputs, o.problem_digest,
   -- what happened, and what is concluded
   o.status, o.verdict, v.is_failure,
-  o.status = 'ok' AND (v.is_baseline AND r.finished_at IS NOT NULL
+  o.status = 'ok' AND (v.is_baseline AND r.finished_at IS NOT NULL AND NOT (o.verdict = 'first_seen' AND EXISTS (
+      SELECT 1
+      FROM attention_case AS ec JOIN outcome AS e ON e.case_key = ec.case_key JOIN run AS er ON er.run_id = e.run_id
+      JOIN verdict AS ev ON ev.verdict = e.verdict
+      WHERE ec.series_key = c.series_key AND e.machine_key = o.machine_key AND er.run_order < r.run_order
+        AND er.finished_at IS NOT NULL AND ev.is_baseline AND e.status = 'ok' AND e.judge_version = o.judge_version
+        AND e.reference_version = o.reference_version AND e.inputs_version = o.inputs_version))
     OR EXISTS (SELECT 1 FROM accepted_case AS a WHERE a.run_id = o.run_id AND a.case_key = o.case_key)) AS accepted,
-  o.reason, o.percent_of_limit, o.nearest_statistic, o.findings, o.notes,
+  o.reason, o.percent_of_limit, o.nearest_statistic, o.findings, o.notes, o.confirmation,
+  o.limit_peak, o.limit_beyond_output, o.limit_rms, o.limit_lse, o.pinned_padding_policy, o.pinned_promises,
   -- errors
   o.elements, o.peak, o.beyond_output, o.rms, o.bound, o.max_abs, o.max_rel, o.mean_abs, o.max_ulp, o.lse_z, o.lse_max_abs, o.shrink_z,
   o.temperature_z, o.outside_allclose_1e3, o.outside_allclose_1e2, o.reference_rows, o.rows_total, o.widening, js.spec AS judged_spec,
@@ -42,31 +50,61 @@ SELECT
   o.worst_statistic, o.worst_sample, o.worst_head, o.worst_row, o.worst_column, o.worst_got, o.worst_got_is_nan, o.worst_expected,
   o.worst_sigma, o.worst_ulp, o.worst_visible_keys, o.worst_share_p, o.worst_share_logit, o.worst_share_s, o.worst_share_exp2,
   o.worst_share_accumulation, o.worst_share_split_partials, o.worst_share_output,
-  o.location_kind, o.location_description, o.location_z, o.head_rms, o.head_rms_max, o.head_rms_max_sample, o.head_rms_max_head,
+  o.location_kind, o.location_description, o.location_z, o.cause, o.head_rms_max, o.head_rms_max_sample, o.head_rms_max_head,
   -- bits
   o.output_digest, o.repeat_checked, o.repeat_equal,
   -- time and resources
-  o.timed, o.time_ns, o.time_mad_ns, o.time_ratio, o.wall_ms, o.workspace_bytes, o.peak_memory_bytes, o.registers_per_thread, o.spill_bytes_per_thread,
+  o.timed, o.time_ns, o.time_mad_ns, o.time_ratio, o.time_hot_ns, o.past_times, o.time_over_past, o.wall_ms, o.workspace_bytes, o.peak_memory_bytes, o.registers_per_thread, o.spill_bytes_per_thread,
   o.shared_memory_bytes, o.stack_bytes_per_thread,
   -- what ran
   b.build_id, b.launched, ds.spec AS declared_spec, o.padding_policy, o.promise_run_to_run, o.promise_batch, o.promise_layout,
   o.promise_page, o.promise_split, o.promise_prefill_decode, o.promise_lse, o.saved_to, o.reused_from,
+  o.device_model, o.device_memory_bytes, o.device_driver, o.device_runtime,
   o.expected_issue, o.expected_expires, o.expected_reason
 FROM outcome AS o
 JOIN run AS r USING (run_id)
-JOIN machine_class AS m USING (machine_key)
+JOIN machine_class AS m ON m.machine_key = o.machine_key
 JOIN attention_case AS c USING (case_key)
 JOIN build AS b USING (build_key)
 JOIN rounding_spec AS ds ON ds.spec_key = o.declared_spec_key
 JOIN rounding_spec AS js ON js.spec_key = o.judged_spec_key
 JOIN verdict AS v USING (verdict);
 
--- The newest outcome of every case on every machine class; columns of v_history. (max() makes SQLite take the other columns from its row.)
+-- The rms error of every (sample, head) of an outcome, as JSON: [0.97, 1.02, …], sample by sample; null for NaN, -1 never. Stored as
+-- little-endian float32, which SQL has to take apart: bytes as hexadecimal digits, then sign, exponent and fraction.
+CREATE VIEW v_head_rms AS
+SELECT
+  c.case_id, r.run_id, r.run_order, r.started_at, o.suite, c.kernel, o.arch, c.dtype, c.batch, c.heads_q, o.verdict,
+  length(o.head_rms) / 4 AS heads, o.head_rms_max, o.head_rms_max_sample, o.head_rms_max_head,
+  (WITH RECURSIVE
+    word(i, digits) AS (
+      SELECT 0, hex(substr(o.head_rms, 1, 4)) WHERE length(o.head_rms) > 0
+      UNION ALL SELECT i + 1, hex(substr(o.head_rms, 4 * i + 5, 4)) FROM word WHERE 4 * i + 8 <= length(o.head_rms)),
+    bits(i, b) AS (
+      SELECT i,
+        (instr('123456789ABCDEF', substr(digits, 7, 1)) << 28) | (instr('123456789ABCDEF', substr(digits, 8, 1)) << 24)
+        | (instr('123456789ABCDEF', substr(digits, 5, 1)) << 20) | (instr('123456789ABCDEF', substr(digits, 6, 1)) << 16)
+        | (instr('123456789ABCDEF', substr(digits, 3, 1)) << 12) | (instr('123456789ABCDEF', substr(digits, 4, 1)) << 8)
+        | (instr('123456789ABCDEF', substr(digits, 1, 1)) << 4) | instr('123456789ABCDEF', substr(digits, 2, 1))
+      FROM word),
+    number(i, exponent, fraction) AS (SELECT i, ((b >> 23) & 255) - 127, 1.0 + (b & 8388607) / 8388608.0 FROM bits)
+   SELECT json_group_array(CASE
+     WHEN exponent = 128 THEN NULL
+     WHEN exponent > 60 THEN 1e18
+     WHEN exponent < -60 THEN 0.0
+     WHEN exponent >= 0 THEN round(fraction * (1 << exponent), 6)
+     ELSE round(fraction / (1 << -exponent), 6) END)
+   FROM number) AS head_rms
+FROM outcome AS o
+JOIN run AS r USING (run_id)
+JOIN attention_case AS c USING (case_key);
+
+-- The newest outcome of every series; columns of v_history. (max() makes SQLite take the other columns from its row.)
 CREATE VIEW v_latest AS
 WITH newest AS MATERIALIZED (
   SELECT c.case_id AS newest_case, o.run_id AS newest_run, o.suite AS newest_suite, max(r.run_order || ' ' || o.suite)
   FROM outcome AS o JOIN run AS r USING (run_id) JOIN attention_case AS c USING (case_key)
-  GROUP BY o.case_key, r.machine_key)
+  GROUP BY c.series_key, o.machine_key)
 SELECT h.* FROM newest CROSS JOIN v_history AS h
 WHERE h.case_id = newest_case AND h.run_id = newest_run AND h.suite = newest_suite;
 
@@ -76,30 +114,40 @@ WITH failure AS (
   SELECT
     o.rowid AS failed,
     (SELECT p.rowid
-     FROM outcome AS p JOIN run AS pr ON pr.run_id = p.run_id JOIN verdict AS pv ON pv.verdict = p.verdict
-     WHERE p.case_key = o.case_key AND pr.machine_key = r.machine_key AND pr.run_order < r.run_order AND p.status = 'ok'
+     FROM attention_case AS pc JOIN outcome AS p ON p.case_key = pc.case_key JOIN run AS pr ON pr.run_id = p.run_id
+     JOIN verdict AS pv ON pv.verdict = p.verdict
+     WHERE pc.series_key = oc.series_key AND p.machine_key = o.machine_key AND pr.run_order < r.run_order AND p.status = 'ok'
        AND p.judge_version = o.judge_version AND p.reference_version = o.reference_version AND p.inputs_version = o.inputs_version
-       AND (pv.is_baseline AND pr.finished_at IS NOT NULL
+       AND (pv.is_baseline AND pr.finished_at IS NOT NULL AND NOT (p.verdict = 'first_seen' AND EXISTS (
+          SELECT 1
+          FROM attention_case AS ec JOIN outcome AS e ON e.case_key = ec.case_key JOIN run AS er ON er.run_id = e.run_id
+          JOIN verdict AS ev ON ev.verdict = e.verdict
+          WHERE ec.series_key = pc.series_key AND e.machine_key = p.machine_key AND er.run_order < pr.run_order
+            AND er.finished_at IS NOT NULL AND ev.is_baseline AND e.status = 'ok' AND e.judge_version = p.judge_version
+            AND e.reference_version = p.reference_version AND e.inputs_version = p.inputs_version))
          OR EXISTS (SELECT 1 FROM accepted_case AS a WHERE a.run_id = p.run_id AND a.case_key = p.case_key))
      ORDER BY pr.run_order DESC, p.suite LIMIT 1) AS previous
   FROM outcome AS o JOIN run AS r USING (run_id) JOIN verdict AS v ON v.verdict = o.verdict
+  JOIN attention_case AS oc ON oc.case_key = o.case_key
   WHERE v.is_failure)
 SELECT
   c.case_id, m.device_kind || ' ' || m.machine_arch || ' ' || m.model AS machine, lower(hex(m.machine_key)) AS machine_class,
   r.run_id, r.run_order, r.started_at, r.code_commit, o.suite, o.case_group, o.tier, c.kernel, c.dtype, c.layout, c.mask, o.arch,
   o.status, o.verdict, EXISTS (SELECT 1 FROM accepted_case AS a WHERE a.run_id = o.run_id AND a.case_key = o.case_key) AS accepted,
   o.reason, o.findings, o.percent_of_limit, o.nearest_statistic, o.rms, o.peak, o.time_ratio, o.output_digest, b.build_id,
-  o.location_description,
+  o.location_description, o.cause,
   pr.run_id AS previous_run_id, pr.started_at AS previous_started_at, pr.code_commit AS previous_commit, p.verdict AS previous_verdict,
   p.percent_of_limit AS previous_percent_of_limit, p.rms AS previous_rms, p.peak AS previous_peak, p.time_ratio AS previous_time_ratio,
   p.output_digest AS previous_output_digest, pb.build_id AS previous_build_id,
-  (SELECT min(fr.run_order) FROM outcome AS f JOIN run AS fr ON fr.run_id = f.run_id JOIN verdict AS fv ON fv.verdict = f.verdict
-   WHERE f.case_key = o.case_key AND fr.machine_key = r.machine_key AND fv.is_failure AND fr.run_order <= r.run_order
+  (SELECT min(fr.run_order)
+   FROM attention_case AS fc JOIN outcome AS f ON f.case_key = fc.case_key JOIN run AS fr ON fr.run_id = f.run_id
+   JOIN verdict AS fv ON fv.verdict = f.verdict
+   WHERE fc.series_key = c.series_key AND f.machine_key = o.machine_key AND fv.is_failure AND fr.run_order <= r.run_order
      AND fr.run_order > coalesce(pr.run_order, '')) AS failing_since
 FROM failure
 JOIN outcome AS o ON o.rowid = failed
 JOIN run AS r ON r.run_id = o.run_id
-JOIN machine_class AS m ON m.machine_key = r.machine_key
+JOIN machine_class AS m ON m.machine_key = o.machine_key
 JOIN attention_case AS c ON c.case_key = o.case_key
 JOIN build AS b ON b.build_key = o.build_key
 LEFT JOIN outcome AS p ON p.rowid = previous
@@ -111,14 +159,15 @@ CREATE VIEW v_coverage AS
 WITH newest AS MATERIALIZED (
   SELECT o.case_key AS newest_case, o.run_id AS newest_run, o.suite AS newest_suite, max(r.run_order)
   FROM outcome AS o JOIN run AS r USING (run_id)
-  GROUP BY o.case_key, r.machine_key, o.suite)
+  GROUP BY o.case_key, o.machine_key, o.suite)
 SELECT
   o.suite, c.kernel, o.arch, c.dtype, c.mask, c.layout,
   count(DISTINCT o.case_key) AS cases, count(*) AS outcomes,
-  sum(NOT v.is_failure AND o.verdict NOT IN ('unsupported', 'ambiguous')) AS fine,
+  sum(NOT v.is_failure AND o.verdict NOT IN ('unsupported', 'ambiguous', 'unconfirmed')) AS fine,
   sum(v.is_failure) AS failures,
   sum(o.verdict = 'unsupported') AS unsupported,
   sum(o.verdict = 'ambiguous') AS ambiguous,
+  sum(o.verdict = 'unconfirmed') AS unconfirmed,
   sum(o.timed) AS timed,
   max(r.started_at) AS last_started_at
 FROM newest
@@ -210,6 +259,19 @@ JOIN verdict AS v USING (verdict);
 CREATE VIEW v_accepted AS
 SELECT a.run_id, a.case_glob, a.accepted_by, a.reason, a.accepted_at, c.case_id
 FROM accept AS a JOIN accepted_case AS k USING (accept_key) JOIN attention_case AS c USING (case_key);
+
+-- Which outcomes are pinned, by whom, when and why: later runs are measured against the newest pin of their series.
+CREATE VIEW v_pinned AS
+SELECT p.run_id, p.case_glob, p.pinned_by, p.reason, p.pinned_at, c.case_id
+FROM pin AS p JOIN pinned_case AS k USING (pin_key) JOIN attention_case AS c USING (case_key);
+
+-- What was different about the cases of a run beside their verdicts. `accepted`: somebody has accepted it since.
+CREATE VIEW v_changes AS
+SELECT
+  x.run_id, r.run_order, r.started_at, r.code_commit, x.suite, x.case_id, x.kind, x.value, x.limit_value, x.explanation, x.is_failure,
+  EXISTS (SELECT 1 FROM accepted_case AS a JOIN attention_case AS c USING (case_key) WHERE a.run_id = x.run_id AND c.case_id = x.case_id)
+    AS accepted
+FROM run_change AS x JOIN run AS r USING (run_id);
 
 -- What compiled kernels take of each architecture, with what was concluded from the approved figures. Says nothing about a machine.
 CREATE VIEW v_resources AS

@@ -11,7 +11,7 @@ Judgement judge_expected(Judgement judgement, const ExpectedFailure& expected, s
                                           expected.expires, expected.issue));
     return judgement;
   }
-  if (judgement.verdict == Verdict::ambiguous) return judgement;
+  if (judgement.verdict == Verdict::ambiguous || judgement.verdict == Verdict::unconfirmed) return judgement;
   if (is_failure(judgement.verdict)) {
     judgement.notes.push_back(fmt::format("expected until {}: {}, issue {}; the verdict would be {}", expected.expires, expected.reason,
                                           expected.issue, name(judgement.verdict)));

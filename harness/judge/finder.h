@@ -21,6 +21,10 @@ class Finder {
     judgement_.findings.push_back(std::move(finding));
   }
 
+  void change(Change change) { judgement_.changes.push_back(std::move(change)); }
+
+  void time_against_past(TimeAgainstPast times) { judgement_.time_against_past = times; }
+
   void note(std::string text) { judgement_.notes.push_back(std::move(text)); }
 
   // Records how near a statistic is to its limit; true if it is within.
@@ -37,7 +41,13 @@ class Finder {
   Judgement finish() { return std::move(judgement_); }
 
  private:
-  Judgement judgement_{.verdict = Verdict::pass, .findings = {}, .percent_of_limit = 0, .nearest_statistic = {}, .notes = {}};
+  static Judgement plain_pass() {
+    Judgement judgement;
+    judgement.verdict = Verdict::pass;
+    return judgement;
+  }
+
+  Judgement judgement_ = plain_pass();
 };
 
 // The judgement of a case that is expected to fail; `today` as in JudgeInputs.

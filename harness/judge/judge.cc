@@ -55,17 +55,27 @@ bool any_row_sees_a_key(const Problem& problem) {
   return false;
 }
 
+// A refusal that begins so is not the kernel's: a package or a device is missing (docs/worker-protocol.md).
+constexpr std::string_view lacking_prefix = "not measured: ";
+
 class CaseJudge {
  public:
   explicit CaseJudge(const JudgeInputs& inputs)
       : inputs_(inputs),
         outcome_(*inputs.outcome),
         contracts_(inputs.contracts != nullptr ? *inputs.contracts : no_contracts()),
-        contract_(contracts_.find(outcome_.c.kernel, arch_of(outcome_))),
-        pinned_(contracts_.pinned_spec(outcome_.c.kernel, outcome_.c.problem, arch_of(outcome_))) {}
+        contract_(contracts_.find(outcome_.c.kernel, place_of(outcome_))),
+        pinned_(contracts_.pinned_spec(outcome_.c.kernel, outcome_.c.problem, place_of(outcome_))) {}
 
   Judgement run() {
-    if (!judge_status()) return finder_.finish();
+    if (judge_status()) judge_output();
+    Judgement judgement = finder_.finish();
+    judgement.terms = terms_of(contracts_, outcome_);
+    return judgement;
+  }
+
+ private:
+  void judge_output() {
     judge_spec();
     judge_policy();
     judge_faults();
@@ -73,10 +83,8 @@ class CaseJudge {
     judge_promises();
     judge_history();
     add_notes();
-    return finder_.finish();
   }
 
- private:
   static const Contracts& no_contracts() {
     static const Contracts none;
     return none;
@@ -84,7 +92,8 @@ class CaseJudge {
 
   // Whether there is an output to judge. Ended badly beats the support table: what must be refused and crashes has crashed.
   bool judge_status() {
-    const auto refusal = inputs_.support != nullptr ? inputs_.support->unsupported(outcome_.c.kernel, outcome_.c.problem) : std::nullopt;
+    const auto refusal =
+        inputs_.support != nullptr ? inputs_.support->unsupported(outcome_.c.kernel, outcome_.c.problem, place_of(outcome_)) : std::nullopt;
     if (outcome_.status == Status::ok) {
       if (refusal) find(Verdict::support_mismatch, "support", fmt::format("ran, where the support table says: {}", *refusal));
       return true;
@@ -92,17 +101,25 @@ class CaseJudge {
     if (outcome_.status != Status::unsupported) {
       find(verdict_of(outcome_.status), "status", outcome_.reason.empty() ? "without a reason" : outcome_.reason);
       if (refusal) finder_.note(fmt::format("the support table says that the kernel refuses this: {}", *refusal));
-    } else if (inputs_.support == nullptr || refusal || !is_reviewed()) {
+    } else if (inputs_.support == nullptr || refusal || !is_reviewed() || outcome_.reason.starts_with(lacking_prefix)) {
       finder_.at_least(Verdict::unsupported);
       finder_.note(fmt::format("unsupported: {}", outcome_.reason));
+      compare_refusal();
     } else {
       find(Verdict::support_mismatch, "support", fmt::format("refused (\"{}\"), and the support table does not say so", outcome_.reason));
     }
     return false;
   }
 
+  // Refusing what had a result loses coverage: no run is green with it until somebody accepts it.
+  void compare_refusal() {
+    if (inputs_.baseline == nullptr || inputs_.refusal_accepted) return;
+    finder_.change({ChangeKind::refused, 0, 0,
+                    fmt::format("is refused (\"{}\"), and had a result in run {}", outcome_.reason, inputs_.baseline->run_id), true});
+  }
+
   // A kernel with neither a contract nor an entry in the support table is somebody's own: nobody has said what it takes.
-  bool is_reviewed() const { return contract_ != nullptr || inputs_.support->covers(outcome_.c.kernel); }
+  bool is_reviewed() const { return contract_ != nullptr || inputs_.support->covers(outcome_.c.kernel, place_of(outcome_)); }
 
   void judge_spec() {
     const auto looser = looser_fields(outcome_.description.spec, pinned_);
@@ -136,7 +153,7 @@ class CaseJudge {
   void judge_errors() {
     const ErrorStatistics& errors = outcome_.errors;
     if (errors.elements <= 0) return judge_nothing_compared();
-    const Limits limits = contracts_.limits(outcome_.c.kernel, outcome_.c.problem, errors.elements, arch_of(outcome_));
+    const Limits limits = contracts_.limits(outcome_.c.kernel, outcome_.c.problem, errors.elements, place_of(outcome_));
     judge_statistic("peak", errors.peak, limits.peak);
     judge_statistic("beyond output rounding", errors.beyond_output, limits.beyond_output);
     judge_statistic("rms", errors.rms, limits.rms);
@@ -188,17 +205,8 @@ class CaseJudge {
   }
 
   void judge_history() {
-    if (inputs_.baseline != nullptr) {
-      judge_past(outcome_, *inputs_.baseline, determinism_promised(), finder_);
-    } else {
-      finder_.at_least(Verdict::fresh);
-    }
-    if (!outcome_.timed) return;
-    if (!(outcome_.time_ratio > 0) || std::isinf(outcome_.time_ratio)) {
-      find(Verdict::mistrusted, "time", "timed, but without a ratio to the sentinel");
-    } else if (inputs_.times != nullptr) {
-      judge_time(outcome_, *inputs_.times, finder_);
-    }
+    judge_past({outcome_, inputs_.baseline, inputs_.times, inputs_.pin, determinism_promised()}, finder_);
+    if (inputs_.baseline != nullptr) compare_terms(outcome_, terms_of(contracts_, outcome_), *inputs_.baseline, finder_);
   }
 
   // What a reader has to know to trust the verdict.
@@ -207,8 +215,7 @@ class CaseJudge {
       finder_.note(fmt::format("{} of {} rows were compared with the reference; faults were looked for in all", outcome_.reference_rows,
                                outcome_.rows_total));
     }
-    const bool widened = !(std::abs(outcome_.widening - 1) < 0.005);
-    if (widened || is_failure(finder_.verdict())) {
+    if (!(std::abs(outcome_.widening - 1) < 0.005)) {
       finder_.note(
           fmt::format("sigma is {:.3g} times that of the strict spec ({})", outcome_.widening, describe(pinned_, outcome_.c.problem)));
     }
@@ -248,7 +255,15 @@ Verdict verdict_of(Status status) {
 Judgement judge(const JudgeInputs& inputs) {
   Judgement judgement = CaseJudge(inputs).run();
   const auto& expected = inputs.outcome->expected;
-  return expected && !inputs.today.empty() ? judge_expected(std::move(judgement), *expected, inputs.today) : judgement;
+  if (!expected || inputs.today.empty()) return judgement;
+  judgement = judge_expected(std::move(judgement), *expected, inputs.today);
+  if (judgement.verdict == Verdict::expected_failure && inputs.baseline != nullptr) {
+    judgement.changes.push_back({ChangeKind::excused, 0, 0,
+                                 fmt::format("fails, as its suite expects until {} ({}), and was fine in run {}", expected->expires,
+                                             expected->issue, inputs.baseline->run_id),
+                                 false});
+  }
+  return judgement;
 }
 
 }  // namespace plumbline

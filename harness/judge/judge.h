@@ -6,7 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/judge/change.h"
 #include "harness/judge/contract.h"
+#include "harness/judge/terms.h"
 #include "harness/measure/outcome.h"
 
 namespace plumbline {
@@ -14,9 +16,9 @@ namespace plumbline {
 enum class Verdict {
   pass,
   improved,
-  fresh,
+  first_seen,
   unsupported,
-  changed,           // fine ("fresh" is spelled "new")
+  changed,           // fine
   expected_failure,  // fine: would be a failure, and its suite says so
   fail,
   regressed,
@@ -27,13 +29,17 @@ enum class Verdict {
   support_mismatch,
   mistrusted,
   unexpected_pass,  // exit 1
-  ambiguous,        // exit 5
+  ambiguous,        // exit 5: fresh processes disagree about a regression
+  unconfirmed,      // exit 5: a regression, found where there was no kernel to ask again
 };
+inline constexpr Verdict last_verdict = Verdict::unconfirmed;
 std::string_view name(Verdict verdict);
+// As people read it: "first seen" for first_seen, else its name.
+std::string_view in_words(Verdict verdict);
 std::optional<Verdict> parse_verdict(std::string_view text);
 bool is_failure(Verdict verdict);  // counts as exit 1
-// The one that stands when both apply: how a case ended, fail, support_mismatch, mistrusted, unexpected_pass, regressed, ambiguous,
-// expected_failure, changed, improved, fresh, unsupported, pass; the first of this order wins.
+// The one that stands when both apply: how a case ended, fail, support_mismatch, mistrusted, unexpected_pass, regressed, unconfirmed,
+// ambiguous, expected_failure, changed, improved, first_seen, unsupported, pass; the first of this order wins.
 Verdict worse_of(Verdict a, Verdict b);
 
 // The only place that decides an element or a statistic: false when `value` is NaN.
@@ -48,9 +54,28 @@ struct Baseline {
   double rms = 0;
   std::int64_t elements = 0;
   bool deterministic = false;  // promised and confirmed
+  std::string run_order;       // of its run
+  bool timed = false;
+  std::string driver, runtime;  // of the GPU, as DeviceFacts has them
+  std::string spec_judged;      // as in Outcome
+  std::optional<Terms> terms;   // absent: an older plumbline judged it
 };
+// Recent accepted runs, newest first, at most 30; since the last accept or pin of the case, where there is one.
 struct TimeHistory {
-  std::vector<double> ratios;  // time_ratio of recent accepted runs, newest first, at most 30
+  std::vector<double> ratios;                // time_ratio
+  std::vector<std::string> run_orders = {};  // of each
+};
+// What somebody has said that the case is to be measured against.
+struct Pin {
+  Baseline outcome;
+  TimeHistory times;  // up to the pinned run, that one first, at most 5
+};
+// Everything of the past that a case is judged by.
+struct Past {
+  std::optional<Baseline> baseline;
+  TimeHistory times;
+  std::optional<Pin> pin;
+  bool refusal_accepted = false;  // since the baseline somebody accepted that the kernel refuses it
 };
 
 struct Finding {
@@ -59,12 +84,24 @@ struct Finding {
   std::string text;  // a sentence
 };
 
+// A time beside those of the same series before.
+struct TimeAgainstPast {
+  int runs = 0;      // before it, since the last accept or pin
+  double ratio = 0;  // its time over their median
+  bool operator==(const TimeAgainstPast&) const = default;
+};
+
 struct Judgement {
   Verdict verdict = Verdict::error;
   std::vector<Finding> findings;  // why; empty for a plain pass
   double percent_of_limit = 0;    // the statistic nearest to its limit; > 100 fails
   std::string nearest_statistic;
   std::vector<std::string> notes;  // "lse=absent: denominator and exp2 errors could not be seen"
+  // Of a case alone, not of diffs and invariances.
+  std::vector<Change> changes;                       // stored with the run
+  std::optional<Terms> terms;                        // what it was held to; absent: an older plumbline judged it
+  std::optional<TimeAgainstPast> time_against_past;  // of a timed case with a past
+  std::string confirmation;  // what fresh processes said of a regression: "confirmed", "refuted", "disagree"; "" = nobody was asked
 };
 
 struct JudgeInputs {
@@ -73,7 +110,9 @@ struct JudgeInputs {
   const SupportTable* support = nullptr;  // nullptr: support is not judged
   const Baseline* baseline = nullptr;     // nullptr: no past
   const TimeHistory* times = nullptr;
-  std::string_view today = {};  // "2027-01-30", in UTC: which expected failures have expired; "": none is looked at
+  std::string_view today = {};    // "2027-01-30", in UTC: which expected failures have expired; "": none is looked at
+  const Pin* pin = nullptr;       // nullptr: the case is not pinned
+  bool refusal_accepted = false;  // as in Past
 };
 Judgement judge(const JudgeInputs& inputs);
 Judgement judge_diff(const DiffOutcome& outcome);
@@ -99,8 +138,12 @@ struct SuiteScore {
 std::vector<SuiteScore> judge_suites(const std::vector<const Outcome*>& outcomes, const Contracts& contracts,
                                      const std::vector<const Baseline*>& baselines, bool complete);
 
-// docs/judging.md: 0 fine, 1 failure, 4 nothing measured (no verdict but `unsupported`), 5 ambiguous. The command itself adds 2 (usage),
-// 3 (infrastructure) and 6 (baseline not comparable).
+// docs/judging.md: 0 fine, 1 failure, 4 nothing measured, 5 ambiguous or unconfirmed. The command itself adds 2 (usage), 3 (infrastructure)
+// and 6 (baseline not comparable). `measured`: some kernel was called and did not refuse; where none did, nothing was measured, whatever
+// the support table says of that.
+int exit_code(const std::vector<Verdict>& verdicts, const std::vector<SuiteScore>& scores, bool measured,
+              const std::vector<RunChange>& changes);
+// Nothing was measured where there is no verdict but `unsupported`.
 int exit_code(const std::vector<Verdict>& verdicts, const std::vector<SuiteScore>& scores);
 
 }  // namespace plumbline

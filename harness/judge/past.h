@@ -7,9 +7,18 @@
 
 namespace plumbline {
 
-// `determinism_promised`: by the kernel or by its contract.
-void judge_past(const Outcome& outcome, const Baseline& baseline, bool determinism_promised, Finder& finder);
-void judge_time(const Outcome& outcome, const TimeHistory& times, Finder& finder);
+// What is looked at in the past of a case, and who says so.
+struct PastInputs {
+  const Outcome& outcome;
+  const Baseline* baseline;   // nullptr: none
+  const TimeHistory* times;   // nullptr: not looked up
+  const Pin* pin;             // nullptr: none
+  bool determinism_promised;  // by the kernel or by its contract
+};
+// Digest, drift, time and driver of an outcome of status ok.
+void judge_past(const PastInputs& past, Finder& finder);
+// What asks less of an outcome than of its baseline: no verdict, but listed.
+void compare_terms(const Outcome& outcome, const Terms& now, const Baseline& baseline, Finder& finder);
 
 // max(rms, 0.3) of now over that of the past: below 0.3 of the legal error, ratios are noise. NaN stays NaN.
 double drift_ratio(double rms, double baseline_rms);

@@ -61,7 +61,7 @@ SuiteScore summed(const Key& key, std::string statistic, const std::vector<doubl
 void add_sums(const std::vector<const Outcome*>& outcomes, const Contracts& contracts, bool complete, std::vector<SuiteScore>& result) {
   std::map<Key, Scores> groups;
   for (const Outcome* outcome : outcomes) {
-    const Limits limits = contracts.limits(outcome->c.kernel, outcome->c.problem, outcome->errors.elements, arch_of(*outcome));
+    const Limits limits = contracts.limits(outcome->c.kernel, outcome->c.problem, outcome->errors.elements, place_of(*outcome));
     if (outcome->status != Status::ok || !limits.suite_judged || !outcome->reused_from.empty()) continue;
     Scores& scores = groups[{outcome->suite, kernel_on_device(outcome->c), std::string(name(outcome->c.problem.dtype))}];
     scores.limit = limits.suite;

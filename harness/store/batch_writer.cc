@@ -10,6 +10,7 @@
 
 #include "harness/problem/inputs.h"
 #include "harness/store/connection.h"
+#include "harness/store/machine.h"
 #include "harness/store/rows.h"
 
 namespace plumbline {
@@ -23,9 +24,9 @@ constexpr std::size_t statement_rows = 16;
 constexpr std::size_t most_spec_texts = 64;
 
 // Columns that are not part of a row's own description, in the order in which write() binds them.
-const std::vector<std::string> outcome_keys{"run_id",          "case_key",     "build_key",           "declared_spec_key",
-                                            "judged_spec_key", "arch",         "judge_version",       "reference_version",
-                                            "inputs_version",  "head_rms_max", "head_rms_max_sample", "head_rms_max_head"};
+const std::vector<std::string> outcome_keys{
+    "run_id",        "case_key",          "build_key",      "machine_key",  "declared_spec_key",   "judged_spec_key",  "arch",
+    "judge_version", "reference_version", "inputs_version", "head_rms_max", "head_rms_max_sample", "head_rms_max_head"};
 const std::vector<std::string> diff_keys{"run_id", "judge_version", "reference_version", "inputs_version"};
 
 std::vector<std::string> joined(std::vector<std::string> first, const std::vector<std::string>& second) {
@@ -50,7 +51,8 @@ void execute(SQLite::Statement& statement) {
 
 std::string arch_of(const Outcome& outcome, const std::string& machine_arch) {
   std::string arch = arch_of(outcome);
-  return arch.empty() ? machine_arch : arch;
+  if (!arch.empty()) return arch;
+  return outcome.c.device == "cpu" ? machine_arch : "unknown";  // a GPU that could not say what it is has not the CPU's architecture
 }
 
 void bind_largest_head(SQLite::Statement& statement, int first, const Outcome& outcome) {
@@ -110,9 +112,11 @@ BatchWriter::BatchWriter(SQLite::Database& db, std::filesystem::path path)
       insert_outcomes_(db, insert_outcomes_sql(statement_rows)),
       insert_diff_(db, insert_sql("diff", joined(diff_keys, column_names<StoredDiff>(diff_columns)),
                                   {"run_id", "suite", "name", "case_a", "case_b"}, true)),
-      insert_case_(db,
-                   insert_sql("attention_case", joined({"case_key", "case_id"}, column_names<Case>(case_columns)), {"case_key"}, false)),
+      insert_case_(db, insert_sql("attention_case", joined({"case_key", "case_id", "series_key"}, column_names<Case>(case_columns)),
+                                  {"case_key"}, false)),
       insert_build_(db, insert_sql("build", {"build_key", "build_kernel", "build_id", "launched"}, {"build_key"}, false)),
+      insert_machine_(
+          db, insert_sql("machine_class", joined({"machine_key"}, column_names<MachineClass>(machine_columns)), {"machine_key"}, false)),
       insert_spec_(db, insert_sql("rounding_spec", {"spec_key", "spec"}, {"spec_key"}, false)) {}
 
 Result<void> BatchWriter::add(const std::string& run_id, const StoredOutcome& outcome) {
@@ -130,6 +134,7 @@ Result<void> BatchWriter::add(const std::string& run_id, const StoredOutcome& ou
   pending.declared_spec = spec.text;
   pending.case_key = key_of(o.case_id);
   pending.build_key = build_key(o);
+  pending.machine_key = machine_key(class_of(o, (*run)->second));
   pending.declared_spec_key = spec.key;
   pending.judged_spec_key = o.spec_judged == spec.text ? spec.key : spec_key(o.spec_judged);
   ++waiting_;
@@ -169,13 +174,17 @@ Result<void> BatchWriter::flush_if_due() {
 }
 
 Result<const BatchWriter::Run*> BatchWriter::known_run(const std::string& run_id) {
-  if (const auto known = arch_of_run_.find(run_id); known != arch_of_run_.end()) return &*known;
+  if (const auto known = host_of_run_.find(run_id); known != host_of_run_.end()) return &*known;
   return guarded(path_, "looking up the run", [&]() -> Result<const Run*> {
-    SQLite::Statement find(db_, "SELECT machine_arch FROM run JOIN machine_class USING (machine_key) WHERE run_id = ?");
+    SQLite::Statement find(db_, fmt::format("SELECT {} FROM run JOIN machine_class USING (machine_key) WHERE run_id = ?",
+                                            fmt::join(column_names<MachineClass>(machine_columns), ", ")));
     find.bind(1, run_id);
     if (!find.executeStep())
       return fail(error_at(path_, fmt::format("run '{}' was not begun", storable_text(run_id)), "call begin_run first"));
-    return &*arch_of_run_.emplace(run_id, find.getColumn(0).getString()).first;
+    MachineClass host;
+    Loader load(find);
+    machine_columns(load, host);
+    return &*host_of_run_.emplace(run_id, std::move(host)).first;
   });
 }
 
@@ -206,7 +215,8 @@ std::optional<Error> BatchWriter::refusal(Write&& write) {
     write();
     return std::nullopt;
   } catch (const SQLite::Exception& exception) {
-    for (SQLite::Statement* statement : {&insert_outcome_, &insert_outcomes_, &insert_diff_, &insert_case_, &insert_build_, &insert_spec_})
+    for (SQLite::Statement* statement :
+         {&insert_outcome_, &insert_outcomes_, &insert_diff_, &insert_case_, &insert_build_, &insert_machine_, &insert_spec_})
       statement->tryReset();
     if ((exception.getErrorCode() & 0xFF) != SQLITE_CONSTRAINT) throw;
     return database_error(path_, "storing one row", exception);
@@ -232,7 +242,8 @@ void BatchWriter::write_case(const Key& key, const Outcome& outcome) {
   if (known_.contains(key)) return;
   bind_key(insert_case_, 1, key);
   insert_case_.bind(2, outcome.case_id);
-  Binder binder(insert_case_, 3);
+  bind_key(insert_case_, 3, key_of(series_id(outcome.case_id)));
+  Binder binder(insert_case_, 4);
   const Case c{outcome.c.kernel, outcome.c.device, canonical(outcome.c.problem)};  // one id, one row, whoever stores it first
   case_columns(binder, c);
   execute(insert_case_);
@@ -247,6 +258,15 @@ void BatchWriter::write_build(const Key& key, const Outcome& outcome) {
   binder("build_id", outcome.description.build_id);
   binder("launched", outcome.description.launched);
   execute(insert_build_);
+  known_.insert(key);
+}
+
+void BatchWriter::write_machine(const Key& key, const MachineClass& machine) {
+  if (known_.contains(key)) return;
+  bind_key(insert_machine_, 1, key);
+  Binder binder(insert_machine_, 2);
+  machine_columns(binder, machine);
+  execute(insert_machine_);
   known_.insert(key);
 }
 
@@ -265,16 +285,18 @@ void BatchWriter::write(SQLite::Statement& insert, std::span<const PendingOutcom
     const Outcome& outcome = pending.stored.outcome;
     write_case(pending.case_key, outcome);
     write_build(pending.build_key, outcome);
+    write_machine(pending.machine_key, class_of(outcome, pending.run->second));
     write_spec(pending.declared_spec_key, pending.declared_spec);
     write_spec(pending.judged_spec_key, outcome.spec_judged);
     insert.bind(first, pending.run->first);
     bind_key(insert, first + 1, pending.case_key);
     bind_key(insert, first + 2, pending.build_key);
-    bind_key(insert, first + 3, pending.declared_spec_key);
-    bind_key(insert, first + 4, pending.judged_spec_key);
-    insert.bind(first + 5, arch_of(outcome, pending.run->second));
-    bind_versions(insert, first + 6);
-    bind_largest_head(insert, first + 9, outcome);
+    bind_key(insert, first + 3, pending.machine_key);
+    bind_key(insert, first + 4, pending.declared_spec_key);
+    bind_key(insert, first + 5, pending.judged_spec_key);
+    insert.bind(first + 6, arch_of(outcome, pending.run->second.arch));
+    bind_versions(insert, first + 7);
+    bind_largest_head(insert, first + 10, outcome);
     Binder binder(insert, first + static_cast<int>(outcome_keys.size()));
     outcome_columns(binder, pending.stored);
     first = binder.next();

@@ -31,7 +31,7 @@ class BatchWriter {
   Result<void> flush();
 
  private:
-  using Run = std::pair<const std::string, std::string>;  // its id and its machine's architecture
+  using Run = std::pair<const std::string, MachineClass>;  // its id and its host
   struct SpecText {
     RoundingSpec declared;
     std::string text;
@@ -41,7 +41,7 @@ class BatchWriter {
     const Run* run = nullptr;
     StoredOutcome stored;
     std::string declared_spec;  // as text
-    Key case_key{}, build_key{}, declared_spec_key{}, judged_spec_key{};
+    Key case_key{}, build_key{}, machine_key{}, declared_spec_key{}, judged_spec_key{};
   };
   struct PendingDiff {
     const Run* run;
@@ -58,12 +58,13 @@ class BatchWriter {
   void write(const PendingDiff& pending);
   void write_case(const Key& key, const Outcome& outcome);
   void write_build(const Key& key, const Outcome& outcome);
+  void write_machine(const Key& key, const MachineClass& machine);
   void write_spec(const Key& key, const std::string& spec);
 
   SQLite::Database& db_;
   std::filesystem::path path_;
-  SQLite::Statement insert_outcome_, insert_outcomes_, insert_diff_, insert_case_, insert_build_, insert_spec_;
-  std::map<std::string, std::string> arch_of_run_;
+  SQLite::Statement insert_outcome_, insert_outcomes_, insert_diff_, insert_case_, insert_build_, insert_machine_, insert_spec_;
+  std::map<std::string, MachineClass> host_of_run_;
   std::unordered_set<Key, KeyHash> known_;  // dimension rows that are certainly stored
   std::vector<SpecText> spec_texts_;        // of the specs declared of late: a night has few
   std::vector<PendingOutcome> outcomes_;    // the first `waiting_`; the others keep their memory for what comes

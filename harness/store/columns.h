@@ -57,7 +57,9 @@ inline constexpr Status last_enumerator<Status> = Status::error;
 template <>
 inline constexpr Invariance last_enumerator<Invariance> = Invariance::two_scales;
 template <>
-inline constexpr Verdict last_enumerator<Verdict> = Verdict::ambiguous;
+inline constexpr ChangeKind last_enumerator<ChangeKind> = ChangeKind::other_driver;
+template <>
+inline constexpr Verdict last_enumerator<Verdict> = last_verdict;
 
 template <class Enum>
 Enum parse_enumerator(const char* column, const std::string& text) {

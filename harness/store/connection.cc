@@ -18,6 +18,7 @@
 
 #include "embedded_sql.h"
 #include "harness/store/keys.h"
+#include "harness/store/machine.h"
 #include "harness/store/store.h"
 
 namespace plumbline {
@@ -32,7 +33,7 @@ struct Migration {
 };
 constexpr std::array migrations{Migration{1, schema_1_sql}, Migration{2, schema_2_sql}, Migration{3, schema_3_sql},
                                 Migration{4, schema_4_sql}, Migration{5, schema_5_sql}, Migration{6, schema_6_sql},
-                                Migration{7, schema_7_sql}};
+                                Migration{7, schema_7_sql}, Migration{8, schema_8_sql}, Migration{9, schema_9_sql}};
 static_assert(migrations.back().version == schema_version);
 
 std::optional<Error> refuse_identity(const fs::path& path, std::uint32_t file_application_id, std::int64_t user_version) {
@@ -140,6 +141,21 @@ void stop_counting_memory() {
   static_cast<void>(once);
 }
 
+// Of cases stored by a schema that had no series (below 8): a key that SQL cannot make.
+void fill_series_keys(SQLite::Database& db) {
+  std::vector<std::string> ids;
+  SQLite::Statement cases(db, "SELECT case_id FROM attention_case WHERE series_key IS NULL");
+  while (cases.executeStep()) ids.push_back(cases.getColumn(0).getString());
+  SQLite::Statement update(db, "UPDATE attention_case SET series_key = ? WHERE case_id = ?");
+  for (const std::string& id : ids) {
+    const Key key = key_of(series_id(id));
+    update.bind(1, static_cast<const void*>(key.data()), static_cast<int>(key.size()));
+    update.bind(2, id);
+    update.exec();
+    update.reset();
+  }
+}
+
 void migrate(SQLite::Database& db) {
   if (pragma(db, "user_version") >= schema_version) return;
   SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
@@ -148,6 +164,7 @@ void migrate(SQLite::Database& db) {
     db.exec(std::string(migration.sql));
     db.exec(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", application_id, migration.version));
   }
+  fill_series_keys(db);
   transaction.commit();
 }
 
@@ -168,7 +185,7 @@ void use_write_ahead_log(SQLite::Database& db) {
 
 std::string views_fingerprint() {
   std::string text(views_sql);
-  for (int i = 0; i <= static_cast<int>(Verdict::ambiguous); ++i) {
+  for (int i = 0; i <= static_cast<int>(last_verdict); ++i) {
     const auto verdict = static_cast<Verdict>(i);
     text += fmt::format("{} {} {}\n", name(verdict), is_failure(verdict), can_be_baseline(verdict));
   }
@@ -177,7 +194,7 @@ std::string views_fingerprint() {
 
 void store_verdicts(SQLite::Database& db) {
   SQLite::Statement insert(db, "INSERT OR REPLACE INTO verdict(verdict, is_failure, is_baseline) VALUES (?, ?, ?)");
-  for (int i = 0; i <= static_cast<int>(Verdict::ambiguous); ++i) {
+  for (int i = 0; i <= static_cast<int>(last_verdict); ++i) {
     const auto verdict = static_cast<Verdict>(i);
     insert.bind(1, std::string(name(verdict)));
     insert.bind(2, is_failure(verdict));
@@ -241,7 +258,7 @@ Error error_at(const fs::path& path, std::string message, std::string remedy) {
 }
 
 bool can_be_baseline(Verdict verdict) {
-  return verdict == Verdict::pass || verdict == Verdict::improved || verdict == Verdict::fresh || verdict == Verdict::changed;
+  return verdict == Verdict::pass || verdict == Verdict::improved || verdict == Verdict::first_seen || verdict == Verdict::changed;
 }
 
 Error database_error(const fs::path& path, std::string_view doing, const SQLite::Exception& exception) {

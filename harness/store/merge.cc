@@ -45,9 +45,12 @@ const std::vector<Table>& tables_after_run() {
                                          {"diff", {"run_id", "suite", "name", "case_a", "case_b"}, Part::of_run},
                                          {"suite_score", {"run_id", "suite", "kernel", "dtype", "statistic"}, Part::of_run},
                                          {"invariance", {"run_id", "suite", "case_key", "invariance"}, Part::of_run},
+                                         {"run_change", {"run_id", "suite", "case_id", "kind"}, Part::of_run},
                                          {"kernel_resources", {"run_id", "source", "kernel", "launch", "arch"}, Part::appended},
                                          {"accept", {"accept_key"}, Part::appended},
-                                         {"accepted_case", {"run_id", "case_key", "accept_key"}, Part::appended}};
+                                         {"accepted_case", {"run_id", "case_key", "accept_key"}, Part::appended},
+                                         {"pin", {"pin_key"}, Part::appended},
+                                         {"pinned_case", {"case_key", "run_id", "pin_key"}, Part::appended}};
   return tables;
 }
 

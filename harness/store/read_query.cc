@@ -89,6 +89,19 @@ std::optional<std::string> value_text(sqlite3_stmt* statement, int column) {
   return std::string(text, static_cast<std::size_t>(sqlite3_column_bytes(statement, column)));
 }
 
+Store::CellType value_type(sqlite3_stmt* statement, int column) {
+  switch (sqlite3_column_type(statement, column)) {
+    case SQLITE_NULL:
+      return Store::CellType::null;
+    case SQLITE_INTEGER:
+      return Store::CellType::integer;
+    case SQLITE_FLOAT:
+      return Store::CellType::real;
+    default:
+      return Store::CellType::text;
+  }
+}
+
 Result<Store::Table> run(sqlite3* handle, sqlite3_stmt* statement) {
   Store::Table table;
   const int columns = sqlite3_column_count(statement);
@@ -98,7 +111,11 @@ Result<Store::Table> run(sqlite3* handle, sqlite3_stmt* statement) {
     if (code == SQLITE_DONE) return table;
     if (code != SQLITE_ROW) return fail(query_error(handle, code));
     auto& row = table.rows.emplace_back();
-    for (int i = 0; i < columns; ++i) row.push_back(value_text(statement, i));
+    auto& types = table.types.emplace_back();
+    for (int i = 0; i < columns; ++i) {
+      types.push_back(value_type(statement, i));  // before its text is asked for, which converts it
+      row.push_back(value_text(statement, i));
+    }
   }
 }
 

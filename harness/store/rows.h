@@ -33,6 +33,7 @@ void run_columns(Columns& columns, Row& run) {
   columns("command_line", run.command_line);
   columns("shard", run.shard);
   columns("purpose", run.purpose);
+  columns("selection", run.selection);
 }
 
 template <class Columns, class Row>
@@ -97,6 +98,17 @@ void description_columns(Columns& columns, Row& description) {
   columns.unless_minus_one("shared_memory_bytes", description.shared_memory_bytes);
   columns.unless_minus_one("stack_bytes_per_thread", description.stack_bytes_per_thread);
   columns("device_arch", description.device_arch);
+}
+
+template <class Columns, class Row>
+void device_columns(Columns& columns, Row& device) {
+  columns("device_model", device.model);
+  columns.measured(device.memory_bytes != 0);
+  columns("device_memory_bytes", device.memory_bytes);
+  columns.measured(true);
+  columns("device_driver", device.driver);
+  columns("device_runtime", device.runtime);
+  columns("device_facts_arch", device.arch);
 }
 
 template <class Columns, class Row>
@@ -183,6 +195,43 @@ void judgement_columns(Columns& columns, Row& judgement) {
   }
 }
 
+// Of a case alone. `terms` is std::optional<Terms>.
+template <class Columns, class Row>
+void terms_columns(Columns& columns, Row& terms) {
+  const bool known = terms.has_value();
+  Terms t = terms.value_or(Terms{});
+  if constexpr (Columns::loading) t.limits.peak = -1;
+  columns.measured(known);
+  columns("limit_peak", t.limits.peak);
+  columns("limit_beyond_output", t.limits.beyond_output);
+  columns("limit_rms", t.limits.rms);
+  columns("limit_lse", t.limits.lse);
+  columns.measured(true);
+  std::string policy(t.padding_policy ? name(*t.padding_policy) : ""), promises = promises_text(t.promises);
+  columns("pinned_padding_policy", policy);
+  columns("pinned_promises", promises);
+  if constexpr (Columns::loading) {
+    if (t.limits.peak < 0) return;  // NULL
+    if (!policy.empty()) t.padding_policy = parse_enumerator<PaddingPolicy>("pinned_padding_policy", policy);
+    t.promises = parse_promises(promises);
+    terms = t;
+  }
+}
+
+template <class Columns, class Row>
+void case_judgement_columns(Columns& columns, Row& judgement) {
+  terms_columns(columns, judgement.terms);
+  TimeAgainstPast times = judgement.time_against_past.value_or(TimeAgainstPast{-1, 0});
+  columns.measured(judgement.time_against_past.has_value());
+  columns("past_times", times.runs);
+  columns("time_over_past", times.ratio);
+  columns.measured(true);
+  columns("confirmation", judgement.confirmation);
+  if constexpr (Columns::loading) {
+    if (times.runs >= 0) judgement.time_against_past = times;
+  }
+}
+
 // `expected` is std::optional<ExpectedFailure>; every one has an issue.
 template <class Columns, class Row>
 void expected_columns(Columns& columns, Row& expected) {
@@ -206,6 +255,7 @@ void outcome_columns(Columns& columns, Row& stored) {
   columns("status", o.status);
   columns("reason", o.reason);
   description_columns(columns, o.description);
+  device_columns(columns, o.device);
   columns("workspace_bytes", o.workspace_bytes);
   error_columns(columns, o.errors, o.status);
   fault_columns(columns, o.faults);
@@ -214,6 +264,7 @@ void outcome_columns(Columns& columns, Row& stored) {
   columns("location_kind", o.location.kind);
   columns("location_description", o.location.description);
   columns("location_z", o.location.z);
+  columns("cause", o.cause);
   columns("head_rms", o.head_rms);
   columns("reference_rows", o.reference_rows);
   columns("rows_total", o.rows_total);
@@ -226,6 +277,8 @@ void outcome_columns(Columns& columns, Row& stored) {
   columns("time_ns", o.time_ns);
   columns("time_mad_ns", o.time_mad_ns);
   columns("time_ratio", o.time_ratio);
+  columns.measured(o.timed && o.time_hot_ns > 0);
+  columns("time_hot_ns", o.time_hot_ns);
   columns.measured(true);
   columns.unless_minus_one("peak_memory_bytes", o.peak_memory_bytes);
   columns("wall_ms", o.wall_ms);
@@ -233,6 +286,7 @@ void outcome_columns(Columns& columns, Row& stored) {
   columns("reused_from", o.reused_from);
   expected_columns(columns, o.expected);
   judgement_columns(columns, stored.judgement);
+  case_judgement_columns(columns, stored.judgement);
 }
 
 template <class Columns, class Row>

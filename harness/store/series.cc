@@ -3,44 +3,100 @@
 #include <SQLiteCpp/Statement.h>
 #include <SQLiteCpp/Transaction.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <chrono>
 
 #include "harness/problem/inputs.h"
 #include "harness/problem/suite.h"
 #include "harness/store/connection.h"
 #include "harness/store/keys.h"
+#include "harness/store/machine.h"
 #include "harness/store/rows.h"
 
 namespace plumbline {
 namespace {
 
 constexpr int time_history_runs = 30;
+constexpr int pinned_time_runs = 5;
 
-// Accepted outcomes of a series before a run, newest first. CROSS JOIN keeps SQLite walking back over run_by_machine, so that the usual
-// answer, the last run, is the first row tried. ?1 machine_key, ?2 run_order, ?3 case_key, ?4 to ?6 versions.
+// Accepted outcomes of a series before a run, newest first. CROSS JOIN keeps SQLite walking back over the runs, so that the usual answer,
+// the last run, is the first row tried. A first_seen outcome that has a past is one that was measured where its past was not at hand, by
+// a shard with a file of its own: it counts once `plumbline judge` has compared it. ?1 machine_key, ?2 run_order, ?3 series_key, ?4 to ?6
+// versions.
 constexpr const char* accepted_outcomes = R"(
   FROM run AS r
-  CROSS JOIN outcome AS o ON o.case_key = ?3 AND o.run_id = r.run_id
+  CROSS JOIN attention_case AS c ON c.series_key = ?3
+  CROSS JOIN outcome AS o ON o.case_key = c.case_key AND o.run_id = r.run_id
   JOIN verdict AS v USING (verdict)
   JOIN build AS b USING (build_key)
-  WHERE r.machine_key = ?1 AND r.run_order < ?2 AND o.status = 'ok'
+  JOIN rounding_spec AS js ON js.spec_key = o.judged_spec_key
+  WHERE o.machine_key = ?1 AND r.run_order < ?2 AND o.status = 'ok'
     AND o.judge_version = ?4 AND o.reference_version = ?5 AND o.inputs_version = ?6
-    AND (v.is_baseline AND r.finished_at IS NOT NULL
+    AND (v.is_baseline AND r.finished_at IS NOT NULL AND NOT (o.verdict = 'first_seen' AND EXISTS (
+          SELECT 1
+          FROM attention_case AS ec
+          JOIN outcome AS e ON e.case_key = ec.case_key
+          JOIN run AS er ON er.run_id = e.run_id
+          JOIN verdict AS ev ON ev.verdict = e.verdict
+          WHERE ec.series_key = ?3 AND e.machine_key = ?1 AND er.run_order < r.run_order AND er.finished_at IS NOT NULL
+            AND ev.is_baseline AND e.status = 'ok'
+            AND e.judge_version = ?4 AND e.reference_version = ?5 AND e.inputs_version = ?6))
       OR EXISTS (SELECT 1 FROM accepted_case AS a WHERE a.run_id = o.run_id AND a.case_key = o.case_key))
 )";
 
-std::string baseline_sql() {
+std::string baseline_columns() {
+  std::vector<std::string> terms;
+  for (const std::string& column : column_names<std::optional<Terms>>(terms_columns)) terms.push_back("o." + column);
   return fmt::format(
-      "SELECT r.run_id, o.verdict, o.output_digest, b.build_id, o.rms, o.elements, "
-      "o.promise_run_to_run = '{}' AND o.repeat_checked AND o.repeat_equal {} ORDER BY r.run_order DESC, o.suite LIMIT 1",
-      name(Promise::bitwise), accepted_outcomes);
+      "r.run_id, o.verdict, o.output_digest, b.build_id, o.rms, o.elements, "
+      "o.promise_run_to_run = '{}' AND o.repeat_checked AND o.repeat_equal, r.run_order, o.timed, o.device_driver, "
+      "o.device_runtime, js.spec, {}",
+      name(Promise::bitwise), fmt::join(terms, ", "));
 }
 
-// A case may stand in several suites of one run: its first timed outcome counts.
+std::string baseline_sql() {
+  return fmt::format("SELECT {} {} ORDER BY r.run_order DESC, o.suite LIMIT 1", baseline_columns(), accepted_outcomes);
+}
+
+// The outcome of the newest pin. A pinned outcome was accepted when it was pinned; what is thought of its run later changes nothing.
+std::string pin_sql() {
+  return fmt::format(
+      "SELECT {} FROM attention_case AS c JOIN pinned_case AS k ON k.case_key = c.case_key JOIN pin AS p USING (pin_key) "
+      "JOIN outcome AS o ON o.case_key = c.case_key AND o.run_id = k.run_id JOIN run AS r ON r.run_id = k.run_id "
+      "JOIN build AS b USING (build_key) JOIN rounding_spec AS js ON js.spec_key = o.judged_spec_key "
+      "WHERE c.series_key = ?3 AND o.machine_key = ?1 AND r.run_order < ?2 AND o.status = 'ok' "
+      "AND o.judge_version = ?4 AND o.reference_version = ?5 AND o.inputs_version = ?6 ORDER BY p.pinned_at DESC, o.suite LIMIT 1",
+      baseline_columns());
+}
+
+// A case may stand in several suites of one run: its first timed outcome counts. ?7: none before this run, ?8 how many.
 std::string times_sql() {
   return fmt::format(
-      "SELECT o.time_ratio {} AND o.timed GROUP BY r.run_order HAVING o.suite = min(o.suite) ORDER BY r.run_order DESC LIMIT {}",
-      accepted_outcomes, time_history_runs);
+      "SELECT o.time_ratio, r.run_order {} AND o.timed AND r.run_order >= ?7 GROUP BY r.run_order HAVING o.suite = "
+      "min(o.suite) ORDER BY r.run_order DESC LIMIT ?8",
+      accepted_outcomes);
 }
+
+// The run from which on times are compared: whoever accepts an outcome that failed, for being slower say, makes its time the usual one.
+constexpr const char* restart_sql = R"(
+  SELECT coalesce(max(r.run_order), '')
+  FROM attention_case AS c
+  JOIN accepted_case AS a ON a.case_key = c.case_key
+  JOIN outcome AS o ON o.case_key = a.case_key AND o.run_id = a.run_id
+  JOIN verdict AS v USING (verdict)
+  JOIN run AS r ON r.run_id = o.run_id
+  WHERE c.series_key = ?3 AND o.machine_key = ?1 AND r.run_order < ?2 AND o.status = 'ok' AND NOT v.is_baseline
+    AND o.judge_version = ?4 AND o.reference_version = ?5 AND o.inputs_version = ?6
+)";
+
+// Whether somebody accepted that the case has no result, in a run after ?1 and not after ?2.
+constexpr const char* refusal_sql = R"(
+  SELECT EXISTS (
+    SELECT 1 FROM attention_case AS c JOIN accepted_case AS a ON a.case_key = c.case_key JOIN run AS r ON r.run_id = a.run_id
+    WHERE c.series_key = ?3 AND r.run_order > ?1 AND r.run_order <= ?2
+      AND NOT EXISTS (SELECT 1 FROM outcome AS o WHERE o.case_key = a.case_key AND o.run_id = a.run_id AND o.status = 'ok'))
+)";
 
 // A statement in use: it ends with this, so that it neither holds a snapshot of the database nor what was bound.
 class InUse {
@@ -54,35 +110,104 @@ class InUse {
   SQLite::Statement& statement_;
 };
 
+void bind_key(SQLite::Statement& statement, int index, const Key& key) {
+  statement.bind(index, static_cast<const void*>(key.data()), static_cast<int>(key.size()));
+}
+
 void bind_series(SQLite::Statement& statement, const MachineClass& machine, const std::string& order, const std::string& case_id) {
-  const Key machine_bytes = machine_key(machine), case_bytes = key_of(case_id);
-  statement.bind(1, static_cast<const void*>(machine_bytes.data()), static_cast<int>(machine_bytes.size()));
+  bind_key(statement, 1, machine_key(machine));
   statement.bind(2, order);
-  statement.bind(3, static_cast<const void*>(case_bytes.data()), static_cast<int>(case_bytes.size()));
+  bind_key(statement, 3, key_of(series_id(case_id)));
   statement.bind(4, judge_version);
   statement.bind(5, reference_version);
   statement.bind(6, inputs_version);
 }
 
-// Keys of the run's outcomes that the glob matches and that have a result to compare with.
-std::vector<std::string> matching_case_keys(SQLite::Database& db, const std::string& run_id, const std::string& case_glob) {
+Baseline load_baseline(SQLite::Statement& row) {
+  Baseline baseline;
+  Loader load(row);
+  load("run_id", baseline.run_id);
+  load("verdict", baseline.verdict);
+  load("output_digest", baseline.output_digest);
+  load("build_id", baseline.build_id);
+  load("rms", baseline.rms);
+  load("elements", baseline.elements);
+  load("deterministic", baseline.deterministic);
+  load("run_order", baseline.run_order);
+  load("timed", baseline.timed);
+  load("device_driver", baseline.driver);
+  load("device_runtime", baseline.runtime);
+  load("judged_spec", baseline.spec_judged);
+  terms_columns(load, baseline.terms);
+  return baseline;
+}
+
+// Keys of cases that `sql`, bound to a run, gives as (case_key, case_id), and that the glob matches.
+std::vector<std::string> matching_case_keys(SQLite::Database& db, const std::string& sql, const Decision& decision) {
   std::vector<std::string> keys;
-  SQLite::Statement outcomes(
-      db, "SELECT DISTINCT case_key, case_id FROM outcome JOIN attention_case USING (case_key) WHERE run_id = ? AND status = 'ok'");
-  outcomes.bind(1, run_id);
-  while (outcomes.executeStep()) {
-    if (glob_match(case_glob, outcomes.getColumn(1).getString())) keys.push_back(outcomes.getColumn(0).getString());
+  SQLite::Statement cases(db, sql);
+  cases.bind(1, decision.run_id);
+  while (cases.executeStep()) {
+    if (glob_match(decision.case_glob, cases.getColumn(1).getString())) keys.push_back(cases.getColumn(0).getString());
   }
   return keys;
 }
 
-void insert_accept(SQLite::Database& db, const Key& key, std::initializer_list<std::string> texts) {
-  SQLite::Statement insert(db,
-                           "INSERT INTO accept(accept_key, run_id, case_glob, accepted_by, reason, accepted_at) VALUES (?, ?, ?, ?, ?, ?)");
-  insert.bind(1, static_cast<const void*>(key.data()), static_cast<int>(key.size()));
+constexpr const char* cases_with_a_result =
+    "SELECT DISTINCT case_key, case_id FROM outcome JOIN attention_case USING (case_key) WHERE run_id = ? AND status = 'ok'";
+
+std::string cases_with_a_change(ChangeKind kind) {
+  return fmt::format(
+      "SELECT DISTINCT c.case_key, c.case_id FROM run_change AS x JOIN attention_case AS c USING (case_id) "
+      "WHERE x.run_id = ? AND x.kind = '{}'",
+      name(kind));
+}
+
+std::string cases_that_may_be_baselines() {
+  return fmt::format(
+      "{} AND ((SELECT is_baseline FROM verdict AS v WHERE v.verdict = outcome.verdict) OR EXISTS (SELECT 1 FROM "
+      "accepted_case AS a WHERE a.run_id = outcome.run_id AND a.case_key = outcome.case_key))",
+      cases_with_a_result);
+}
+
+// The tables in which decisions of one kind are kept: what was decided, and of which cases.
+struct DecisionTables {
+  const char* word;
+  const char* decision;
+  const char* cases;
+};
+constexpr DecisionTables accepts{"accept", "accept(accept_key, run_id, case_glob, accepted_by, reason, accepted_at)",
+                                 "accepted_case(accept_key, run_id, case_key)"};
+constexpr DecisionTables pins{"pin", "pin(pin_key, run_id, case_glob, pinned_by, reason, pinned_at)",
+                              "pinned_case(pin_key, run_id, case_key)"};
+
+void store_decision(SQLite::Database& db, const DecisionTables& tables, const Decision& decision, const std::vector<std::string>& keys) {
+  const auto& [run_id, case_glob, who, why] = decision;
+  const std::string when = iso_time(std::chrono::system_clock::now());
+  const Key key = key_of(canonical_text({tables.word, run_id, case_glob, who, why, when}));
+  SQLite::Statement insert(db, fmt::format("INSERT INTO {} VALUES (?, ?, ?, ?, ?, ?)", tables.decision));
+  bind_key(insert, 1, key);
   int index = 2;
-  for (const std::string& text : texts) insert.bind(index++, storable_text(text));
+  for (const std::string& text : {run_id, case_glob, who, why, when}) insert.bind(index++, storable_text(text));
   insert.exec();
+  SQLite::Statement insert_case(db, fmt::format("INSERT OR IGNORE INTO {} VALUES (?, ?, ?)", tables.cases));
+  for (const std::string& case_key : keys) {
+    bind_key(insert_case, 1, key);
+    insert_case.bind(2, run_id);
+    insert_case.bind(3, static_cast<const void*>(case_key.data()), static_cast<int>(case_key.size()));
+    insert_case.exec();
+    insert_case.reset();
+  }
+}
+
+Errors check_decision(const Decision& decision, std::string_view verb) {
+  Errors errors;
+  for (const auto& [what, text] :
+       {std::pair{std::string("case glob"), decision.case_glob}, std::pair{fmt::format("name of who {}s", verb), decision.who},
+        std::pair{fmt::format("reason for {}ing", verb == "pin" ? "pinn" : verb), decision.why}}) {
+    if (auto error = check_id(what, text)) errors.push_back(std::move(*error));
+  }
+  return errors;
 }
 
 }  // namespace
@@ -91,7 +216,10 @@ Series::Series(SQLite::Database& db, std::filesystem::path path)
     : path_(std::move(path)),
       find_order_(db, "SELECT run_order FROM run WHERE run_id = ?"),
       find_baseline_(db, baseline_sql()),
-      find_times_(db, times_sql()) {}
+      find_pin_(db, pin_sql()),
+      find_times_(db, times_sql()),
+      find_restart_(db, restart_sql),
+      find_refusal_(db, refusal_sql) {}
 
 Result<std::string> Series::order_before(const std::string& before_run) {
   if (before_run.empty()) return std::string("~");  // after every time
@@ -108,58 +236,102 @@ Result<std::string> Series::order_before(const std::string& before_run) {
 Result<std::optional<Baseline>> Series::baseline(const std::string& case_id, const MachineClass& machine, const std::string& before_run) {
   const auto order = order_before(before_run);
   if (!order) return tl::unexpected(order.error());
-  const InUse in_use(find_baseline_);
-  bind_series(find_baseline_, machine, *order, case_id);
-  if (!find_baseline_.executeStep()) return std::optional<Baseline>{};
-  Baseline baseline;
-  Loader load(find_baseline_);
-  load("run_id", baseline.run_id);
-  load("verdict", baseline.verdict);
-  load("output_digest", baseline.output_digest);
-  load("build_id", baseline.build_id);
-  load("rms", baseline.rms);
-  load("elements", baseline.elements);
-  load("deterministic", baseline.deterministic);
-  return baseline;
+  return first_of(find_baseline_, {case_id, machine, *order});
+}
+
+std::optional<Baseline> Series::first_of(SQLite::Statement& statement, const Place& place) {
+  const InUse in_use(statement);
+  bind_series(statement, place.machine, place.order, place.case_id);
+  return statement.executeStep() ? std::optional(load_baseline(statement)) : std::nullopt;
+}
+
+TimeHistory Series::times_before(const Place& place, const std::string& from, int runs) {
+  const InUse in_use(find_times_);
+  bind_series(find_times_, place.machine, place.order, place.case_id);
+  find_times_.bind(7, from);
+  find_times_.bind(8, runs);
+  TimeHistory history;
+  while (find_times_.executeStep()) {
+    history.ratios.push_back(find_times_.getColumn(0).getDouble());
+    history.run_orders.push_back(find_times_.getColumn(1).getString());
+  }
+  return history;
 }
 
 Result<TimeHistory> Series::times(const std::string& case_id, const MachineClass& machine, const std::string& before_run) {
   const auto order = order_before(before_run);
   if (!order) return tl::unexpected(order.error());
-  const InUse in_use(find_times_);
-  bind_series(find_times_, machine, *order, case_id);
-  TimeHistory history;
-  while (find_times_.executeStep()) history.ratios.push_back(find_times_.getColumn(0).getDouble());
-  return history;
+  const Place place{case_id, machine, *order};
+  std::string from;
+  {
+    const InUse in_use(find_restart_);
+    bind_series(find_restart_, machine, *order, case_id);
+    if (find_restart_.executeStep()) from = find_restart_.getColumn(0).getString();
+  }
+  return times_before(place, from, time_history_runs);
 }
 
-Result<void> accept_outcomes(SQLite::Database& db, const std::filesystem::path& path, const std::string& run_id,
-                             const std::string& case_glob, const std::string& who, const std::string& why) {
-  Errors errors;
-  for (const auto& [what, text] : {std::pair{"case glob", case_glob}, {"name of who accepts", who}, {"reason for accepting", why}}) {
-    if (auto error = check_id(what, text)) errors.push_back(std::move(*error));
+Result<Past> Series::past(const std::string& case_id, const MachineClass& machine, const std::string& before_run, bool timed) {
+  const auto order = order_before(before_run);
+  if (!order) return tl::unexpected(order.error());
+  const Place place{case_id, machine, *order};
+  Past past;
+  past.baseline = first_of(find_baseline_, place);
+  if (timed) {
+    auto history = times(case_id, machine, before_run);
+    if (!history) return tl::unexpected(history.error());
+    past.times = std::move(*history);
   }
-  if (!errors.empty()) return tl::unexpected(std::move(errors));
-  return guarded(path, "accepting outcomes", [&]() -> Result<void> {
+  if (auto pinned = first_of(find_pin_, place)) {
+    // Text after every text that begins as it does: the pinned run itself counts.
+    const Place until{case_id, machine, pinned->run_order + "~"};
+    past.pin = Pin{*pinned, timed ? times_before(until, "", pinned_time_runs) : TimeHistory{}};
+  }
+  if (past.baseline) {
+    const InUse in_use(find_refusal_);
+    find_refusal_.bind(1, past.baseline->run_order);
+    find_refusal_.bind(2, *order);
+    bind_key(find_refusal_, 3, key_of(series_id(case_id)));
+    past.refusal_accepted = find_refusal_.executeStep() && find_refusal_.getColumn(0).getInt() != 0;
+  }
+  return past;
+}
+
+Result<Accepted> accept_outcomes(SQLite::Database& db, const std::filesystem::path& path, const Decision& decision) {
+  if (Errors errors = check_decision(decision, "accept"); !errors.empty()) return tl::unexpected(std::move(errors));
+  return guarded(path, "accepting outcomes", [&]() -> Result<Accepted> {
     SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
-    const auto keys = matching_case_keys(db, run_id, case_glob);
+    auto keys = matching_case_keys(db, cases_with_a_result, decision);
+    const auto refused = matching_case_keys(db, cases_with_a_change(ChangeKind::refused), decision);
+    const auto vanished = matching_case_keys(db, cases_with_a_change(ChangeKind::vanished), decision);
+    const Accepted accepted{static_cast<int>(keys.size()), static_cast<int>(refused.size()), static_cast<int>(vanished.size())};
+    keys.insert(keys.end(), refused.begin(), refused.end());
+    keys.insert(keys.end(), vanished.begin(), vanished.end());
     if (keys.empty()) {
-      return fail(error_at(path, fmt::format("run '{}' has no outcome with a result that '{}' matches", storable_text(run_id), case_glob),
-                           "only outcomes of status ok can become baselines; see v_history"));
+      return fail(error_at(
+          path, fmt::format("run '{}' has no outcome with a result that '{}' matches", storable_text(decision.run_id), decision.case_glob),
+          "only outcomes of status ok can become baselines; see v_history"));
     }
-    const std::string when = iso_time(std::chrono::system_clock::now());
-    const Key accept_key = key_of(canonical_text({"accept", run_id, case_glob, who, why, when}));
-    insert_accept(db, accept_key, {run_id, case_glob, who, why, when});
-    SQLite::Statement insert(db, "INSERT INTO accepted_case(run_id, case_key, accept_key) VALUES (?, ?, ?)");
-    for (const std::string& key : keys) {
-      insert.bind(1, run_id);
-      insert.bind(2, static_cast<const void*>(key.data()), static_cast<int>(key.size()));
-      insert.bind(3, static_cast<const void*>(accept_key.data()), static_cast<int>(accept_key.size()));
-      insert.exec();
-      insert.reset();
-    }
+    store_decision(db, accepts, decision, keys);
     transaction.commit();
-    return {};
+    return accepted;
+  });
+}
+
+Result<int> pin_outcomes(SQLite::Database& db, const std::filesystem::path& path, const Decision& decision) {
+  if (Errors errors = check_decision(decision, "pin"); !errors.empty()) return tl::unexpected(std::move(errors));
+  return guarded(path, "pinning outcomes", [&]() -> Result<int> {
+    SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
+    const auto keys = matching_case_keys(db, cases_that_may_be_baselines(), decision);
+    if (keys.empty()) {
+      return fail(error_at(path,
+                           fmt::format("run '{}' has no outcome that may serve as a baseline and that '{}' matches",
+                                       storable_text(decision.run_id), decision.case_glob),
+                           "accept an outcome that failed before it is pinned: plumbline baseline accept"));
+    }
+    store_decision(db, pins, decision, keys);
+    transaction.commit();
+    return static_cast<int>(keys.size());
   });
 }
 

@@ -17,20 +17,32 @@ class Series {
  public:
   Series(SQLite::Database& db, std::filesystem::path path);
 
-  // As Store::baseline and Store::time_history.
+  // As Store::baseline, Store::time_history and Store::past.
   Result<std::optional<Baseline>> baseline(const std::string& case_id, const MachineClass& machine, const std::string& before_run);
   Result<TimeHistory> times(const std::string& case_id, const MachineClass& machine, const std::string& before_run);
+  Result<Past> past(const std::string& case_id, const MachineClass& machine, const std::string& before_run, bool timed);
 
  private:
+  struct Place {  // in time, of a series
+    const std::string& case_id;
+    const MachineClass& machine;
+    std::string order;
+  };
   Result<std::string> order_before(const std::string& before_run);
+  std::optional<Baseline> first_of(SQLite::Statement& statement, const Place& place);
+  TimeHistory times_before(const Place& place, const std::string& from, int runs);
 
   std::filesystem::path path_;
   std::string order_of_, order_;  // the run asked for last; its order never changes
-  SQLite::Statement find_order_, find_baseline_, find_times_;
+  SQLite::Statement find_order_, find_baseline_, find_pin_, find_times_, find_restart_, find_refusal_;
 };
 
-// As Store::accept.
-Result<void> accept_outcomes(SQLite::Database& db, const std::filesystem::path& path, const std::string& run_id,
-                             const std::string& case_glob, const std::string& who, const std::string& why);
+// Who says what of which cases of a run, and why.
+struct Decision {
+  std::string run_id, case_glob, who, why;
+};
+// As Store::accept and Store::pin.
+Result<Accepted> accept_outcomes(SQLite::Database& db, const std::filesystem::path& path, const Decision& decision);
+Result<int> pin_outcomes(SQLite::Database& db, const std::filesystem::path& path, const Decision& decision);
 
 }  // namespace plumbline

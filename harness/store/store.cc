@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "harness/store/batch_writer.h"
+#include "harness/store/change_rows.h"
 #include "harness/store/connection.h"
 #include "harness/store/invariance_rows.h"
 #include "harness/store/keys.h"
@@ -69,7 +70,18 @@ class SqliteStore final : public Store {
   Result<TimeHistory> time_history(const std::string& case_id, const MachineClass& machine, const std::string& before_run) override {
     return guarded(path_, "looking up times", [&] { return series().times(case_id, machine, before_run); });
   }
-  Result<void> accept(const std::string& run_id, const std::string& case_glob, const std::string& who, const std::string& why) override;
+  Result<Past> past(const std::string& case_id, const MachineClass& machine, const std::string& before_run, bool timed) override {
+    return guarded(path_, "looking up the past", [&] { return series().past(case_id, machine, before_run, timed); });
+  }
+  Result<Accepted> accept(const std::string& run_id, const std::string& case_glob, const std::string& who, const std::string& why) override;
+  Result<int> pin(const std::string& run_id, const std::string& case_glob, const std::string& who, const std::string& why) override;
+  Result<void> set_changes(const std::string& run_id, const std::vector<RunChange>& changes) override;
+  Result<std::vector<RunChange>> changes(const std::string& run_id) override { return of_run(run_id, read_changes); }
+  Result<std::vector<std::pair<std::string, std::string>>> expected_cases(const RunInfo& run,
+                                                                          const std::vector<std::string>& suites) override {
+    if (auto flushed = flush(); !flushed) return tl::unexpected(flushed.error());
+    return find_expected_cases(*db_, path_, run, suites);
+  }
   Result<StoredRun> run(const std::string& run_id) override { return read_run(*db_, path_, run_id); }
   Result<std::vector<RunInfo>> runs(int limit) override { return read_runs(*db_, path_, limit); }
   Result<std::string> resolve_run(const std::string& text) override { return find_run(*db_, path_, text); }
@@ -192,10 +204,23 @@ Result<void> SqliteStore::finish_run(const std::string& run_id, int exit_code, b
   });
 }
 
-Result<void> SqliteStore::accept(const std::string& run_id, const std::string& case_glob, const std::string& who, const std::string& why) {
+Result<Accepted> SqliteStore::accept(const std::string& run_id, const std::string& case_glob, const std::string& who,
+                                     const std::string& why) {
+  if (!writer_) return read_only();
+  if (auto known = check_run(run_id); !known) return tl::unexpected(known.error());
+  return accept_outcomes(*db_, path_, {run_id, case_glob, who, why});
+}
+
+Result<int> SqliteStore::pin(const std::string& run_id, const std::string& case_glob, const std::string& who, const std::string& why) {
+  if (!writer_) return read_only();
+  if (auto known = check_run(run_id); !known) return tl::unexpected(known.error());
+  return pin_outcomes(*db_, path_, {run_id, case_glob, who, why});
+}
+
+Result<void> SqliteStore::set_changes(const std::string& run_id, const std::vector<RunChange>& changes) {
   if (!writer_) return read_only();
   if (auto known = check_run(run_id); !known) return known;
-  return accept_outcomes(*db_, path_, run_id, case_glob, who, why);
+  return store_changes(*db_, path_, run_id, changes);
 }
 
 Result<void> SqliteStore::update_judgement(const std::string& run_id, const std::string& suite, const std::string& case_id,
@@ -203,11 +228,13 @@ Result<void> SqliteStore::update_judgement(const std::string& run_id, const std:
   if (!writer_) return read_only();
   if (auto known = check_run(run_id); !known) return known;
   return guarded(path_, "storing a judgement", [&]() -> Result<void> {
-    const auto names = column_names<Judgement>(judgement_columns);
+    auto names = column_names<Judgement>(judgement_columns);
+    for (std::string& column : column_names<Judgement>(case_judgement_columns)) names.push_back(std::move(column));
     SQLite::Statement update(
         *db_, fmt::format("UPDATE outcome SET {} = ? WHERE run_id = ? AND suite = ? AND case_key = ?", fmt::join(names, " = ?, ")));
     Binder binder(update);
     judgement_columns(binder, judgement);
+    case_judgement_columns(binder, judgement);
     const int next = static_cast<int>(names.size()) + 1;
     const Key key = key_of(case_id);
     update.bind(next, run_id);

@@ -25,7 +25,12 @@ set = { seq = 40, heads_q = 2 }
 product = { dtype = ["fp16", "bf16"] }
 )");
   }
+  // A night with the history that there is.
   test::CommandResult night(const std::string& arguments) const {
+    const bool first = !std::filesystem::exists(directory_ / "h.db");
+    return night_as_typed(arguments + (first ? " --first-night" : ""));
+  }
+  test::CommandResult night_as_typed(const std::string& arguments) const {
     const auto script = test::source_directory / "ci" / "nightly.sh";
     return shell("PLUMBLINE_BINARY='" + program().string() + "' '" + script.string() + "' --suite \"$PWD/s.toml\" --out \"$PWD/out\" " +
                  arguments);
@@ -38,7 +43,7 @@ product = { dtype = ["fp16", "bf16"] }
 TEST_F(Nightly, SecondNightComparesWithTheFirst) {
   const auto first = night("--history \"$PWD/h.db\"");
   EXPECT_EQ(first.code, 0) << first.text;
-  EXPECT_THAT(verdicts("h.db"), HasSubstr("new,2"));
+  EXPECT_THAT(verdicts("h.db"), HasSubstr("first_seen,2"));
   const auto second = night("--history \"$PWD/h.db\"");
   EXPECT_EQ(second.code, 0) << second.text;
   EXPECT_THAT(verdicts("h.db"), HasSubstr("pass,2"));
@@ -86,9 +91,50 @@ TEST_F(Nightly, ResourcesBelongToTheNight) {
   EXPECT_THAT(first.text, HasSubstr("approved, but not compiled"));
   EXPECT_THAT(read("out/summary.md"), HasSubstr("### Resources of compiled kernels"));
   const auto stored = plumbline(
-      "query \"SELECT r.kernel, r.registers FROM v_resources AS r JOIN v_history AS h USING (run_id) WHERE r.verdict = 'new' LIMIT 1\" "
+      "query \"SELECT r.kernel, r.registers FROM v_resources AS r JOIN v_history AS h USING (run_id) WHERE r.verdict = 'first_seen' LIMIT "
+      "1\" "
       "--format csv --db h.db");
   EXPECT_THAT(stored.text, HasSubstr("fresh,48"));
+}
+
+// A night that lost its history would find no regression and be green.
+TEST_F(Nightly, AMissingHistoryFailsUnlessItIsTheFirstNight) {
+  const auto lost = night_as_typed("--history \"$PWD/h.db\"");
+  EXPECT_EQ(lost.code, 3) << lost.text;
+  EXPECT_THAT(lost.text, testing::AllOf(HasSubstr("h.db is missing"), HasSubstr("remedy"), HasSubstr("--first-night")));
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "h.db"));
+  write("h.db", "");
+  EXPECT_EQ(night_as_typed("--history \"$PWD/h.db\"").code, 3) << "an empty file is no history";
+  std::filesystem::remove(directory_ / "h.db");
+  EXPECT_EQ(night_as_typed("--history \"$PWD/h.db\" --first-night").code, 0);
+  const auto again = night_as_typed("--history \"$PWD/h.db\" --first-night");
+  EXPECT_EQ(again.code, 3) << again.text;
+  EXPECT_THAT(again.text, HasSubstr("not the first night"));
+}
+
+// The commit is that of the code under test: what is said, else that of the repository in which the night is started.
+TEST_F(Nightly, TheCommitIsTheUsers) {
+  const auto commits = [&] { return plumbline("query \"SELECT code_commit FROM v_runs ORDER BY run_order\" --format csv --db h.db").text; };
+  shell("git init -q . && git -c user.name=n -c user.email=e@example.com commit -q --allow-empty -m m");
+  const auto head = shell("git rev-parse HEAD").text;
+  const auto script = "PLUMBLINE_BINARY='" + program().string() + "' '" + (test::source_directory / "ci" / "nightly.sh").string() +
+                      "' --suite \"$PWD/s.toml\" --out \"$PWD/out\" --history \"$PWD/h.db\" ";
+  ASSERT_EQ(shell("unset PLUMBLINE_COMMIT GITHUB_SHA; " + script + "--first-night").code, 0);
+  EXPECT_THAT(commits(), HasSubstr(head.substr(0, 40)));
+  ASSERT_EQ(shell(script + "--commit abc123").code, 0);
+  EXPECT_THAT(commits(), HasSubstr("abc123"));
+}
+
+// A case that the night before had and this one lacks.
+TEST_F(Nightly, AVanishedCaseFailsTheNightAndStandsInItsSummary) {
+  ASSERT_EQ(night("--history \"$PWD/h.db\"").code, 0);
+  const std::string suite = read("s.toml");
+  write("s.toml", suite.substr(0, suite.find("[\"fp16\"")) + "[\"bf16\"] }\n");
+  const auto lost = night("--history \"$PWD/h.db\"");
+  EXPECT_EQ(lost.code, 1) << lost.text;
+  EXPECT_THAT(read("out/summary.md"), testing::AllOf(HasSubstr("vanished"), HasSubstr("cpu/flash/fp16")));
+  EXPECT_EQ(plumbline("baseline accept latest --cases '*fp16*' --who me --why 'bf16 is enough' --db h.db").code, 0);
+  EXPECT_EQ(night("--history \"$PWD/h.db\"").code, 0);
 }
 
 TEST_F(Nightly, AForeignHistoryIsLeftAlone) {

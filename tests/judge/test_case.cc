@@ -26,7 +26,7 @@ TEST(JudgeCase, PlainPassHasNoFindings) {
 
 TEST(JudgeCase, WithoutAPastIsNew) {
   const Outcome outcome = passing();
-  EXPECT_EQ(judge({&outcome}).verdict, Verdict::fresh);
+  EXPECT_EQ(judge({&outcome}).verdict, Verdict::first_seen);
   Outcome bad = passing();
   bad.errors.peak = 7;
   EXPECT_EQ(judge({&bad}).verdict, Verdict::fail);
@@ -158,14 +158,14 @@ TEST(JudgeCase, BadEndsAreTheirOwnVerdicts) {
 
 SupportTable refuses_bf16() {
   SupportTable table;
-  table.entries.push_back({{"mine/*"}, {{"dtype", {"bf16"}}}, "takes no bf16", "support.toml", 1});
+  table.entries.push_back({{"mine/*"}, {}, {}, {{"dtype", {"bf16"}}}, "takes no bf16", "support.toml", 1});
   return table;
 }
 
 TEST(JudgeCase, RefusalIsComparedWithTheSupportTable) {
   const SupportTable refuses = refuses_bf16(), unknown;
   SupportTable accepts;
-  accepts.entries.push_back({{"mine/*"}, {{"dtype", {"fp32"}}}, "takes no fp32", "support.toml", 1});
+  accepts.entries.push_back({{"mine/*"}, {}, {}, {{"dtype", {"fp32"}}}, "takes no fp32", "support.toml", 1});
   Outcome refused = passing();
   refused.status = Status::unsupported;
   refused.reason = "no bf16";
@@ -239,7 +239,9 @@ TEST(JudgeCase, SigmaOfAnotherSpecIsMistrusted) {
 TEST(JudgeCase, FailureSaysHowMuchTheSpecWidens) {
   Outcome outcome = passing();
   outcome.errors.peak = 7;
-  EXPECT_THAT(judge_with_past(outcome).notes, ElementsAre("sigma is 1 times that of the strict spec (strict)"));
+  EXPECT_THAT(judge_with_past(outcome).notes, testing::IsEmpty()) << "nothing is said of a sigma that is the strict spec's";
+  outcome.widening = 1.5;
+  EXPECT_THAT(judge_with_past(outcome).notes, ElementsAre("sigma is 1.5 times that of the strict spec (strict)"));
 }
 
 TEST(JudgeCase, ContractsLimitsCount) {

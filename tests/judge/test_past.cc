@@ -3,6 +3,7 @@
 namespace plumbline {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -14,6 +15,12 @@ Outcome changed() {
   outcome.output_digest = std::string(32, 'b');
   outcome.description.build_id = "build-2";
   return outcome;
+}
+
+std::vector<ChangeKind> kinds(const Judgement& judgement) {
+  std::vector<ChangeKind> result;
+  for (const Change& change : judgement.changes) result.push_back(change.kind);
+  return result;
 }
 
 TEST(Digest, SameBitsPassWhateverTheBuild) {
@@ -155,7 +162,118 @@ TEST(Time, RegressesByFiveDeviations) {
 TEST(Time, IsNotJudgedByFourRuns) {
   const Judgement judgement = judge_times(9, {2, 2, 2, 2});
   EXPECT_EQ(judgement.verdict, Verdict::pass);
-  EXPECT_THAT(judgement.notes, Contains(HasSubstr("time is not judged")));
+  EXPECT_THAT(judgement.notes, Contains("time not judged yet (4 of 5 runs): 4.5 times its median so far"));
+  EXPECT_EQ(kinds(judgement), std::vector{ChangeKind::slower});
+  EXPECT_FALSE(judgement.changes[0].is_failure);
+  EXPECT_EQ(judgement.time_against_past, (TimeAgainstPast{4, 4.5}));
+  EXPECT_THAT(kinds(judge_times(2.2, {2, 2, 2, 2})), IsEmpty());
+  EXPECT_THAT(judge_times(2, {}).notes, Contains("time not judged yet (0 of 5 runs)"));
+}
+
+// By the factor by which slower is found, deviations included: 3.25 / 2 here.
+TEST(Time, FasterBeyondNoiseIsAnImprovement) {
+  EXPECT_EQ(judge_times(1.6, {2, 2, 2, 2, 2}).verdict, Verdict::pass);
+  const Judgement judgement = judge_times(0.25, {2, 2, 2, 2, 2});
+  EXPECT_EQ(judgement.verdict, Verdict::improved);
+  EXPECT_THAT(statistics(judgement), ElementsAre("time"));
+  ASSERT_EQ(kinds(judgement), std::vector{ChangeKind::faster});
+  EXPECT_EQ(judgement.changes[0].value, 0.125);
+  EXPECT_THAT(judgement.changes[0].text, HasSubstr("8 times faster"));
+  EXPECT_EQ(judge_times(1.24, {2.25, 1.75, 2, 1.5, 2.5}).verdict, Verdict::pass) << "within five deviations";
+  EXPECT_EQ(judge_times(1.23, {2.25, 1.75, 2, 1.5, 2.5}).verdict, Verdict::improved);
+}
+
+// Forty nights, each 1.2 % slower than the one before: within noise of the last thirty, always.
+TEST(Pin, SmallStepsInTimeDoNotAddUp) {
+  Outcome outcome = passing();
+  outcome.timed = true;
+  const Baseline baseline = past_of(outcome);
+  std::vector<double> past{2, 2, 2, 2, 2};
+  const Pin pin{baseline, {past}};
+  int found = 0;
+  for (int step = 1; step <= 40; ++step) {
+    outcome.time_ratio = 2 * std::pow(1.012, step);
+    const TimeHistory times{past};
+    EXPECT_EQ(judge({&outcome, nullptr, nullptr, &baseline, &times}).verdict, Verdict::pass) << step;
+    const Judgement pinned = judge({&outcome, nullptr, nullptr, &baseline, &times, "", &pin});
+    if (pinned.verdict == Verdict::regressed && found == 0) found = step;
+    past.insert(past.begin(), outcome.time_ratio);
+    if (past.size() > 30) past.pop_back();
+  }
+  EXPECT_EQ(found, 19) << "1.012^19 is the first above 1.25";
+}
+
+TEST(Pin, SmallStepsOfTheErrorDoNotAddUp) {
+  Outcome outcome = changed();
+  outcome.errors.rms = 0.9;
+  Baseline last = past_of(passing());
+  last.rms = 0.8;
+  last.output_digest = std::string(32, 'c');
+  const Pin pin{past_of(passing()), {}};  // rms 0.6
+  EXPECT_EQ(judge({&outcome, nullptr, nullptr, &last, nullptr, "", &pin}).verdict, Verdict::changed) << "1.5 of the pin, at the limit";
+  outcome.errors.rms = 0.91;
+  EXPECT_EQ(judge({&outcome, nullptr, nullptr, &last, nullptr}).verdict, Verdict::changed);
+  const Judgement judgement = judge({&outcome, nullptr, nullptr, &last, nullptr, "", &pin});
+  EXPECT_EQ(judgement.verdict, Verdict::regressed);
+  EXPECT_THAT(statistics(judgement), Contains("drift from the pin"));
+}
+
+TEST(Changes, AContractThatAsksLessIsNamed) {
+  Baseline baseline = past_of(passing());
+  baseline.terms = Terms{};
+  baseline.terms->limits = default_limits(strict_spec(passing().c.problem), passing().c.problem, 0);
+  baseline.spec_judged = passing().spec_judged;
+  EXPECT_THAT(judge_against(passing(), baseline).changes, IsEmpty());
+  baseline.terms->limits.rms = 1.2;
+  baseline.terms->promises.run_to_run = Promise::bitwise;
+  const Judgement judgement = judge_against(passing(), baseline);
+  EXPECT_EQ(judgement.verdict, Verdict::pass);
+  ASSERT_EQ(kinds(judgement), std::vector{ChangeKind::looser_contract});
+  EXPECT_THAT(judgement.changes[0].text,
+              AllOf(HasSubstr("limit of rms 1.35 (was 1.2)"), HasSubstr("promise run_to_run none (was bitwise)")));
+  RoundingSpec naive = strict_spec(passing().c.problem);
+  naive.s_rounded = DType::bf16;
+  EXPECT_THAT(looser_terms({}, spec_text(naive), {}, passing().spec_judged), testing::SizeIs(1));
+  EXPECT_THAT(looser_terms({}, passing().spec_judged, {}, spec_text(naive)), IsEmpty()) << "a tighter spec";
+}
+
+TEST(Changes, PromisesAreReadAsTheyAreWritten) {
+  Promises promises;
+  EXPECT_EQ(promises_text(promises), "");
+  promises.run_to_run = Promise::bitwise, promises.lse = Promise::rounding;
+  EXPECT_EQ(promises_text(promises), "run_to_run=bitwise, lse=rounding");
+  EXPECT_EQ(parse_promises(promises_text(promises)), promises);
+  promises = {};
+  promises.prefill_decode = Promise::bitwise;
+  EXPECT_EQ(parse_promises(promises_text(promises)), promises);
+}
+
+TEST(Changes, ARefusalOfWhatHadAResultFailsTheRunUntilAccepted) {
+  Outcome outcome = passing();
+  outcome.status = Status::unsupported;
+  outcome.reason = "no bf16";
+  const Baseline baseline = past_of(passing());
+  const Judgement refused = judge_against(outcome, baseline);
+  EXPECT_EQ(refused.verdict, Verdict::unsupported);
+  ASSERT_EQ(kinds(refused), std::vector{ChangeKind::refused});
+  EXPECT_TRUE(refused.changes[0].is_failure);
+  EXPECT_THAT(judge({&outcome}).changes, IsEmpty()) << "it never had a result";
+  EXPECT_THAT(judge({&outcome, nullptr, nullptr, &baseline, nullptr, "", nullptr, true}).changes, IsEmpty()) << "accepted";
+}
+
+// Another driver may compile other code: other bits of one build are then no fault of the hardware.
+TEST(Changes, AnotherDriverIsNamedAndExplainsOtherBits) {
+  Outcome outcome = changed();
+  outcome.description.build_id = "build-1";
+  outcome.device = {"H100", 80, "590.12", "13.1", "sm_90"};
+  Baseline baseline = past_of(passing());
+  baseline.driver = "580.65", baseline.runtime = "13.0";
+  const Judgement judgement = judge_against(outcome, baseline);
+  EXPECT_EQ(judgement.verdict, Verdict::changed);
+  ASSERT_EQ(kinds(judgement), std::vector{ChangeKind::other_driver});
+  EXPECT_THAT(judgement.changes[0].text, AllOf(HasSubstr("590.12"), HasSubstr("580.65")));
+  baseline.driver = outcome.device.driver, baseline.runtime = outcome.device.runtime;
+  EXPECT_EQ(judge_against(outcome, baseline).verdict, Verdict::fail);
 }
 
 TEST(Time, MissingIsMistrusted) {

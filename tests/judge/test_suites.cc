@@ -123,6 +123,7 @@ TEST(SuiteSums, AreNotMadeForSpecsWithoutThem) {
   auto outcomes = scored(8, 9);
   Contracts contracts;
   contracts.contracts.push_back({.kernels = {"mine/*"},
+                                 .devices = {},
                                  .archs = {},
                                  .reason = "",
                                  .proof = "p",

@@ -6,36 +6,40 @@
 namespace plumbline {
 namespace {
 
-constexpr Verdict all_verdicts[] = {
-    Verdict::pass,           Verdict::improved,         Verdict::fresh,      Verdict::unsupported, Verdict::changed,
-    Verdict::fail,           Verdict::regressed,        Verdict::crashed,    Verdict::timeout,     Verdict::out_of_memory,
-    Verdict::error,          Verdict::support_mismatch, Verdict::mistrusted, Verdict::ambiguous,   Verdict::expected_failure,
-    Verdict::unexpected_pass};
+constexpr Verdict all_verdicts[] = {Verdict::pass,
+                                    Verdict::improved,
+                                    Verdict::first_seen,
+                                    Verdict::unsupported,
+                                    Verdict::changed,
+                                    Verdict::fail,
+                                    Verdict::regressed,
+                                    Verdict::crashed,
+                                    Verdict::timeout,
+                                    Verdict::out_of_memory,
+                                    Verdict::error,
+                                    Verdict::support_mismatch,
+                                    Verdict::mistrusted,
+                                    Verdict::ambiguous,
+                                    Verdict::expected_failure,
+                                    Verdict::unexpected_pass,
+                                    Verdict::unconfirmed};
 
 TEST(Verdicts, HaveNamesThatParseBack) {
   for (const Verdict verdict : all_verdicts) EXPECT_EQ(parse_verdict(name(verdict)), verdict);
-  EXPECT_EQ(name(Verdict::fresh), "new");
+  EXPECT_EQ(name(Verdict::first_seen), "first_seen");
   EXPECT_EQ(name(Verdict::support_mismatch), "support_mismatch");
-  EXPECT_EQ(parse_verdict("fresh"), std::nullopt);
+  EXPECT_EQ(in_words(Verdict::first_seen), "first seen");
+  EXPECT_EQ(in_words(Verdict::support_mismatch), "support_mismatch");
+  EXPECT_EQ(std::size(all_verdicts), static_cast<std::size_t>(last_verdict) + 1);
+  EXPECT_EQ(parse_verdict("new"), std::nullopt);
   EXPECT_EQ(parse_verdict(""), std::nullopt);
 }
 
 TEST(Verdicts, TheWorseOneStands) {
-  constexpr Verdict worst_first[] = {Verdict::crashed,
-                                     Verdict::timeout,
-                                     Verdict::out_of_memory,
-                                     Verdict::error,
-                                     Verdict::fail,
-                                     Verdict::support_mismatch,
-                                     Verdict::mistrusted,
-                                     Verdict::unexpected_pass,
-                                     Verdict::regressed,
-                                     Verdict::ambiguous,
-                                     Verdict::expected_failure,
-                                     Verdict::changed,
-                                     Verdict::improved,
-                                     Verdict::fresh,
-                                     Verdict::unsupported,
+  constexpr Verdict worst_first[] = {Verdict::crashed,   Verdict::timeout,          Verdict::out_of_memory, Verdict::error,
+                                     Verdict::fail,      Verdict::support_mismatch, Verdict::mistrusted,    Verdict::unexpected_pass,
+                                     Verdict::regressed, Verdict::unconfirmed,      Verdict::ambiguous,     Verdict::expected_failure,
+                                     Verdict::changed,   Verdict::improved,         Verdict::first_seen,    Verdict::unsupported,
                                      Verdict::pass};
   for (std::size_t i = 0; i < std::size(worst_first); ++i) {
     for (std::size_t j = i; j < std::size(worst_first); ++j) {
@@ -47,7 +51,7 @@ TEST(Verdicts, TheWorseOneStands) {
 
 TEST(ExitCode, OfEachVerdictAlone) {
   const auto of = [](Verdict verdict) { return exit_code({verdict}, {}); };
-  for (const Verdict fine : {Verdict::pass, Verdict::improved, Verdict::fresh, Verdict::changed, Verdict::expected_failure})
+  for (const Verdict fine : {Verdict::pass, Verdict::improved, Verdict::first_seen, Verdict::changed, Verdict::expected_failure})
     EXPECT_EQ(of(fine), 0) << fine;
   for (const Verdict failure : {Verdict::fail, Verdict::regressed, Verdict::crashed, Verdict::timeout, Verdict::out_of_memory,
                                 Verdict::error, Verdict::support_mismatch, Verdict::mistrusted, Verdict::unexpected_pass}) {
@@ -56,16 +60,28 @@ TEST(ExitCode, OfEachVerdictAlone) {
   }
   EXPECT_EQ(of(Verdict::ambiguous), 5);
   EXPECT_FALSE(is_failure(Verdict::ambiguous));
-  EXPECT_EQ(of(Verdict::unsupported), 0);  // as the support table says
+  EXPECT_EQ(of(Verdict::unconfirmed), 5);
+  EXPECT_FALSE(is_failure(Verdict::unconfirmed));
+  EXPECT_EQ(of(Verdict::unsupported), 4);  // nothing was measured, whatever the support table says
 }
 
 TEST(ExitCode, OfMany) {
   EXPECT_EQ(exit_code({}, {}), 4);
-  EXPECT_EQ(exit_code({Verdict::unsupported, Verdict::unsupported}, {}), 0);  // as the support table says: a judged result
+  EXPECT_EQ(exit_code({Verdict::unsupported, Verdict::unsupported}, {}), 4);
+  EXPECT_EQ(exit_code({Verdict::support_mismatch, Verdict::unsupported}, {}, false, {}), 4);  // all were refused
   EXPECT_EQ(exit_code({Verdict::unsupported, Verdict::pass}, {}), 0);
   EXPECT_EQ(exit_code({Verdict::pass, Verdict::ambiguous}, {}), 5);
   EXPECT_EQ(exit_code({Verdict::ambiguous, Verdict::fail}, {}), 1);
   EXPECT_EQ(exit_code({Verdict::unsupported, Verdict::crashed}, {}), 1);
+}
+
+TEST(ExitCode, CountsChangesThatLoseCoverage) {
+  const auto changes = [](bool is_failure) {
+    return std::vector<RunChange>{{"smoke", "cpu/flash/bf16/b1-h1-s1-d64", {ChangeKind::vanished, 0, 0, "is gone", is_failure}}};
+  };
+  EXPECT_EQ(exit_code({Verdict::pass}, {}, true, changes(true)), 1);
+  EXPECT_EQ(exit_code({Verdict::pass}, {}, true, changes(false)), 0);
+  EXPECT_EQ(exit_code({Verdict::ambiguous}, {}, true, changes(true)), 1);
 }
 
 TEST(ExitCode, CountsSuiteScores) {

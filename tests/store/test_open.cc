@@ -46,8 +46,8 @@ TEST_F(Open, Tables) {
               "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name <> 'sqlite_schema' ORDER BY name"),
       ElementsAre(ElementsAre("accept"), ElementsAre("accepted_case"), ElementsAre("attention_case"), ElementsAre("build"),
                   ElementsAre("diff"), ElementsAre("invariance"), ElementsAre("kernel_resources"), ElementsAre("machine_class"),
-                  ElementsAre("meta"), ElementsAre("outcome"), ElementsAre("rounding_spec"), ElementsAre("run"), ElementsAre("suite_score"),
-                  ElementsAre("verdict")));
+                  ElementsAre("meta"), ElementsAre("outcome"), ElementsAre("pin"), ElementsAre("pinned_case"), ElementsAre("rounding_spec"),
+                  ElementsAre("run"), ElementsAre("run_change"), ElementsAre("suite_score"), ElementsAre("verdict")));
   EXPECT_THAT(
       raw_sql(path_,
               "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND NOT strict AND name <> 'sqlite_schema'"),
@@ -68,11 +68,11 @@ TEST_F(Open, ColumnsOfTheWideTablesAreThoseThatAreStored) {
   };
   EXPECT_EQ(stored_columns("outcome"),
             with(column_names<StoredOutcome>(outcome_columns),
-                 {"run_id", "case_key", "build_key", "declared_spec_key", "judged_spec_key", "arch", "judge_version", "reference_version",
-                  "inputs_version", "head_rms_max", "head_rms_max_sample", "head_rms_max_head", "faults_total"}));
+                 {"run_id", "case_key", "build_key", "machine_key", "declared_spec_key", "judged_spec_key", "arch", "judge_version",
+                  "reference_version", "inputs_version", "head_rms_max", "head_rms_max_sample", "head_rms_max_head", "faults_total"}));
   EXPECT_EQ(stored_columns("diff"),
             with(column_names<StoredDiff>(diff_columns), {"run_id", "judge_version", "reference_version", "inputs_version"}));
-  EXPECT_EQ(stored_columns("attention_case"), with(column_names<Case>(case_columns), {"case_key", "case_id"}));
+  EXPECT_EQ(stored_columns("attention_case"), with(column_names<Case>(case_columns), {"case_key", "case_id", "series_key"}));
   EXPECT_EQ(stored_columns("machine_class"), with(column_names<MachineClass>(machine_columns), {"machine_key"}));
   EXPECT_EQ(stored_columns("suite_score"), with(column_names<SuiteScore>(suite_score_columns), {"run_id"}));
 }
@@ -131,16 +131,55 @@ TEST_F(Open, MigratesSchemaOne) {
   EXPECT_THAT(raw_sql(path_, "SELECT case_id, inputs FROM attention_case"), ElementsAre(ElementsAre("cpu/flash/bf16/b1-h1-s1-d64", "")));
 }
 
-// Outcomes of a release that knew no expected failures expect none.
+// SQL takes the float32 apart, since no view may hold bytes.
+TEST_F(Open, TheErrorOfEveryHeadIsJsonInItsView) {
+  StoredOutcome stored = passing("bf16/b2-h4-s128-d64");
+  stored.outcome.head_rms = {1, 0.9371F, 1234.5F, 3e-5F, 0, 99, std::numeric_limits<float>::quiet_NaN(), 2.5F};
+  store_run(*open(), run_info(1), {stored});
+  EXPECT_THAT(raw_sql(path_, "SELECT heads, head_rms, json_valid(head_rms), typeof(head_rms) FROM v_head_rms"),
+              ElementsAre(ElementsAre("8", "[1.0,0.9371,1234.5,3.0e-05,0.0,99.0,null,2.5]", "1", "text")));
+}
+
+// Outcomes of schema 7: their verdicts get their new names, their class is that of their run, and what was unknown stays unknown.
 TEST_F(Open, MigratesStoredOutcomes) {
-  store_run(*open(), run_info(1), {passing()});
-  std::string undo = "DROP VIEW v_history; DROP VIEW v_latest; DROP VIEW v_support; DELETE FROM meta WHERE key = 'views';";
+  {
+    const auto store = open();
+    store_run(*store, run_info(1), {with_verdict(passing(), Verdict::first_seen)});
+    value_of(store->add_resources(run_info(1).run_id, {JudgedResources{}}));
+  }
+  std::string undo =
+      "DROP TRIGGER pin_is_never_changed; DROP TRIGGER pin_is_never_deleted; DROP TRIGGER pinned_case_is_never_changed;"
+      "DROP TRIGGER pinned_case_is_never_deleted; DROP INDEX accepted_case_by_case; DROP INDEX attention_case_by_series;"
+      "DROP TABLE pinned_case; DROP TABLE pin; DROP TABLE run_change; DELETE FROM meta WHERE key = 'views';";
+  for (const auto& view : raw_sql(path_, "SELECT name FROM sqlite_schema WHERE type = 'view'")) undo += "DROP VIEW " + view[0] + ";";
   for (const char* column : {"issue", "expires", "reason"}) undo += fmt::format("ALTER TABLE outcome DROP COLUMN expected_{};", column);
+  for (const char* column : {"machine_key", "device_model", "device_memory_bytes", "device_driver", "device_runtime", "time_hot_ns",
+                             "limit_peak", "limit_beyond_output", "limit_rms", "limit_lse", "pinned_padding_policy", "pinned_promises",
+                             "past_times", "time_over_past", "confirmation", "cause", "device_facts_arch"}) {
+    undo += fmt::format("ALTER TABLE outcome DROP COLUMN {};", column);
+  }
+  undo +=
+      "ALTER TABLE run DROP COLUMN selection; ALTER TABLE attention_case DROP COLUMN series_key;"
+      "INSERT INTO verdict VALUES ('new', 0, 1); UPDATE outcome SET verdict = 'new'; DELETE FROM verdict WHERE verdict LIKE '%_seen';"
+      "DELETE FROM verdict WHERE verdict = 'unconfirmed'; CREATE TEMP TABLE k AS SELECT * FROM kernel_resources;"
+      "UPDATE k SET verdict = 'new'; DROP TABLE kernel_resources;";
+  undo += read_file(std::filesystem::path(PLUMBLINE_BASELINES) / "schema_4.sql") + "; INSERT INTO kernel_resources SELECT * FROM k;";
+  undo += "CREATE VIEW mine AS SELECT case_id FROM v_latest;";  // somebody's own, on a view of ours
   raw_sql(path_, undo + "PRAGMA user_version = 6");
   const auto outcomes = value_of(open()->outcomes(run_info(1).run_id));
   EXPECT_EQ(raw_sql(path_, "PRAGMA user_version")[0][0], std::to_string(schema_version));
   ASSERT_EQ(outcomes.size(), 1U);
   EXPECT_EQ(outcomes[0].outcome.expected, std::nullopt);
+  EXPECT_EQ(outcomes[0].judgement.verdict, Verdict::first_seen);
+  EXPECT_FALSE(outcomes[0].judgement.terms);
+  EXPECT_EQ(outcomes[0].outcome.device, DeviceFacts{});
+  EXPECT_TRUE(value_of(open()->baseline(passing().outcome.case_id, machine_of(), ""))) << "of the class of its run";
+  EXPECT_THAT(raw_sql(path_, "SELECT verdict FROM v_resources"), ElementsAre(ElementsAre("first_seen")));
+  EXPECT_THAT(raw_sql(path_, "SELECT verdict FROM verdict WHERE verdict IN ('new', 'first_seen', 'unconfirmed') ORDER BY 1"),
+              ElementsAre(ElementsAre("first_seen"), ElementsAre("unconfirmed")));
+  EXPECT_THAT(raw_sql(path_, "SELECT case_id FROM mine"), ElementsAre(ElementsAre(passing().outcome.case_id)));
+  EXPECT_EQ(raw_sql(path_, "PRAGMA foreign_key_check").size(), 0U);
+  EXPECT_EQ(outcomes[0].outcome.cause, "");
   EXPECT_EQ(outcomes[0].outcome.errors.peak, passing().outcome.errors.peak);
   EXPECT_THAT(raw_sql(path_, "SELECT expected_issue, expected_expires, expected_reason FROM v_latest"),
               ElementsAre(ElementsAre("", "", "")));

@@ -9,6 +9,7 @@
 #include <random>
 #include <tuple>
 
+#include "tests/store/arbitrary.h"
 #include "tests/store/fixture.h"
 
 namespace plumbline {
@@ -49,7 +50,8 @@ auto fields(const Finding& finding) {
 }
 
 void expect_equal(const Judgement& loaded, const Judgement& stored) {
-  const auto& [verdict, findings, percent, nearest, notes] = loaded;
+  // Changes are stored with the run; terms, times and the confirmation with a case alone (below).
+  const auto& [verdict, findings, percent, nearest, notes, changes, terms, times, confirmation] = loaded;
   EXPECT_EQ(std::tie(verdict, percent, nearest, notes),
             std::tie(stored.verdict, stored.percent_of_limit, stored.nearest_statistic, stored.notes));
   ASSERT_EQ(findings.size(), stored.findings.size());
@@ -57,15 +59,16 @@ void expect_equal(const Judgement& loaded, const Judgement& stored) {
 }
 
 void expect_equal(const StoredOutcome& loaded, const StoredOutcome& stored) {
-  const auto& [suite, group, tier, c, id, problem_digest, status, reason, description, workspace_bytes, errors, faults, worst,
-               worst_statistic, location, head_rms, reference_rows, rows_total, widening, spec_judged, output_digest, repeat_checked,
-               repeat_equal, timed, time_ns, time_mad_ns, time_ratio, peak_memory_bytes, wall_ms, saved_to, reused_from, expected] =
-      loaded.outcome;
+  const auto& [suite, group, tier, c, id, problem_digest, status, reason, description, device, workspace_bytes, errors, faults, worst,
+               worst_statistic, location, cause, head_rms, reference_rows, rows_total, widening, spec_judged, output_digest, repeat_checked,
+               repeat_equal, timed, time_ns, time_hot_ns, time_mad_ns, time_ratio, peak_memory_bytes, wall_ms, saved_to, reused_from,
+               expected] = loaded.outcome;
   const Outcome& o = stored.outcome;
   EXPECT_EQ(std::tie(suite, group, tier, id, problem_digest, status, reason),
             std::tie(o.suite, o.group, o.tier, o.case_id, o.problem_digest, o.status, o.reason));
   EXPECT_EQ(c, (Case{o.c.kernel, o.c.device, canonical(o.c.problem)}));
   EXPECT_EQ(fields(description), fields(o.description));
+  EXPECT_EQ(device, o.device);
   EXPECT_EQ(workspace_bytes, o.workspace_bytes);
   EXPECT_EQ(fields(errors), fields(o.errors));
   EXPECT_EQ(fields(faults), fields(o.faults));
@@ -75,13 +78,25 @@ void expect_equal(const StoredOutcome& loaded, const StoredOutcome& stored) {
   }
   EXPECT_EQ(worst_statistic, o.worst_statistic);
   EXPECT_EQ(fields(location), fields(o.location));
+  EXPECT_EQ(cause, o.cause);
   EXPECT_EQ(head_rms, o.head_rms);
   EXPECT_EQ(std::tie(reference_rows, rows_total, widening, spec_judged, output_digest, repeat_checked, repeat_equal),
             std::tie(o.reference_rows, o.rows_total, o.widening, o.spec_judged, o.output_digest, o.repeat_checked, o.repeat_equal));
-  EXPECT_EQ(std::tie(timed, time_ns, time_mad_ns, time_ratio, peak_memory_bytes, wall_ms, saved_to, reused_from),
-            std::tie(o.timed, o.time_ns, o.time_mad_ns, o.time_ratio, o.peak_memory_bytes, o.wall_ms, o.saved_to, o.reused_from));
+  EXPECT_EQ(
+      std::tie(timed, time_ns, time_hot_ns, time_mad_ns, time_ratio, peak_memory_bytes, wall_ms, saved_to, reused_from),
+      std::tie(o.timed, o.time_ns, o.time_hot_ns, o.time_mad_ns, o.time_ratio, o.peak_memory_bytes, o.wall_ms, o.saved_to, o.reused_from));
   EXPECT_EQ(expected, o.expected);
   expect_equal(loaded.judgement, stored.judgement);
+  const Judgement &judged = loaded.judgement, &before = stored.judgement;
+  EXPECT_EQ(std::tie(judged.time_against_past, judged.confirmation), std::tie(before.time_against_past, before.confirmation));
+  ASSERT_EQ(judged.terms.has_value(), before.terms.has_value());
+  if (judged.terms) {
+    const auto& [limits, padding_policy, promises] = *judged.terms;
+    const auto& [peak, beyond_output, rms, lse, suite_limit, suite_judged] = limits;
+    const Terms& t = *before.terms;
+    EXPECT_EQ(std::tie(peak, beyond_output, rms, lse, padding_policy, promises),
+              std::tie(t.limits.peak, t.limits.beyond_output, t.limits.rms, t.limits.lse, t.padding_policy, t.promises));
+  }
 }
 
 void expect_equal(const StoredDiff& loaded, const StoredDiff& stored) {
@@ -107,188 +122,6 @@ void expect_equal(const StoredDiff& loaded, const StoredDiff& stored) {
   }
   expect_equal(loaded.judgement, stored.judgement);
 }
-
-// Values from all over a type's range, the awkward ones often.
-class Arbitrary {
- public:
-  explicit Arbitrary(unsigned seed) : random_(seed) {}
-
-  bool flag() { return below(2) == 1; }
-  std::int64_t below(std::int64_t n) { return std::uniform_int_distribution<std::int64_t>(0, n - 1)(random_); }
-  std::int64_t integer() {
-    constexpr std::int64_t awkward[] = {0, 1, -1, std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
-    return flag() ? awkward[below(5)] : static_cast<std::int64_t>(random_());
-  }
-  double real() {
-    constexpr double awkward[] = {0.0, -0.0, 1.0, 0.1, 5e-324, 1.7976931348623157e308, infinity, -infinity};
-    return flag() ? awkward[below(8)] : std::ldexp(static_cast<double>(below(std::int64_t{1} << 53)), static_cast<int>(below(200)) - 150);
-  }
-  std::string text() {
-    const char* const awkward[] = {"",   "peak", "'; DROP TABLE outcome; --", "two\nlines\tand \"quotes\"", "σ ≤ 6.5 — ✓ 🧮",
-                                   "{}", "NULL"};
-    return awkward[below(7)];
-  }
-  template <class Enum>
-  Enum word(Enum last) {
-    return static_cast<Enum>(below(static_cast<int>(last) + 1));
-  }
-
-  Problem problem() {
-    Problem p;
-    constexpr DType dtypes[] = {DType::f32, DType::f16, DType::bf16};
-    p.dtype = dtypes[below(3)];
-    p.kv_dtype = flag() ? p.dtype : DType::none;
-    p.out_dtype = flag() ? DType::f32 : DType::none;
-    p.batch = 1 + below(64);
-    p.heads_kv = 1 + below(8);
-    p.heads_q = p.heads_kv * (1 + below(8));
-    p.seq_q = 1 + below(8192);
-    p.seq_kv = 1 + below(8192);
-    p.head_dim_qk = 8 + below(256);
-    p.head_dim_vo = 8 + below(256);
-    p.mask = word(Mask::custom);
-    p.window_left = below(100) - 1;
-    p.window_right = below(100) - 1;
-    p.layout = word(Layout::paged_hnd);
-    p.lengths = word(Lengths::with_zero);
-    p.padding = word(Padding::left);
-    p.page_size = 1 + below(128);
-    p.fill = word(Fill::nan);
-    p.law = word(Law::near_ties);
-    p.v_law = word(VLaw::tiny_output);
-    p.softcap = static_cast<double>(below(1000)) / 7;
-    p.alibi = word(Alibi::random);
-    p.sinks = word(Sinks::large);
-    p.kv_scales = word(KvScales::batch_head);
-    p.view = word(View::v_in_k);
-    p.k_scale = static_cast<double>(below(1000)) / 7;
-    p.v_scale = static_cast<double>(below(1000)) / 7;
-    p.scale = static_cast<double>(below(1000)) / 7;
-    p.lse = flag();
-    p.seed = random_();
-    return p;
-  }
-
-  Judgement judgement() {
-    Judgement j;
-    j.verdict = word(Verdict::ambiguous);
-    for (std::int64_t i = below(4); i > 0; --i) j.findings.push_back({text(), real(), real(), text()});
-    for (std::int64_t i = below(3); i > 0; --i) j.notes.push_back(text());
-    j.percent_of_limit = real();
-    j.nearest_statistic = text();
-    return j;
-  }
-
-  Description description(const Problem& problem) {
-    Description d;
-    d.launched = text();
-    d.build_id = text();
-    d.tensor_cores = flag() ? "on" : "none";
-    d.padding_policy = word(PaddingPolicy::attended);
-    d.spec = strict_spec(problem);
-    d.spec.split_partial_dtype = flag() ? DType::bf16 : DType::f32;
-    for (Promise* promise : {&d.promises.run_to_run, &d.promises.batch, &d.promises.layout, &d.promises.page, &d.promises.split,
-                             &d.promises.prefill_decode, &d.promises.lse}) {
-      *promise = word(Promise::bitwise);
-    }
-    d.registers_per_thread = static_cast<int>(below(257)) - 1;
-    d.spill_bytes_per_thread = static_cast<int>(below(3)) - 1;
-    d.shared_memory_bytes = below(3) - 1;
-    d.stack_bytes_per_thread = below(3) - 1;
-    d.device_arch = text();
-    return d;
-  }
-
-  ErrorStatistics errors() {
-    ErrorStatistics e;
-    e.elements = integer();
-    for (double* value : {&e.peak, &e.beyond_output, &e.rms, &e.bound, &e.max_abs, &e.max_rel, &e.mean_abs, &e.max_ulp,
-                          &e.outside_allclose_1e3, &e.outside_allclose_1e2}) {
-      *value = real();
-    }
-    if ((e.has_lse = flag())) e.lse_z = real(), e.lse_max_abs = real();
-    if ((e.has_suite_scores = flag())) e.shrink_z = real(), e.temperature_z = real();
-    return e;
-  }
-
-  WorstElement worst() {
-    WorstElement w;
-    w.element = {integer(), integer(), integer(), integer()};
-    for (double* value : {&w.got, &w.expected, &w.sigma, &w.ulp}) *value = real();
-    for (double& share : w.share) share = real();
-    w.visible_keys = integer();
-    return w;
-  }
-
-  StoredOutcome outcome(int number) {
-    StoredOutcome stored;
-    Outcome& o = stored.outcome;
-    o.suite = "suite " + std::to_string(number);  // makes it unique within its run
-    o.group = text();
-    o.tier = text();
-    o.c = {"cpu/flash", flag() ? "cpu" : "emulated:sm_90", problem()};
-    o.case_id = case_id(o.c);
-    o.problem_digest = text();
-    o.status = word(Status::error);
-    o.reason = text();
-    o.description = description(o.c.problem);
-    o.workspace_bytes = random_();
-    if (o.status == Status::ok) o.errors = errors();
-    for (std::int64_t* count : {&o.faults.nan, &o.faults.inf, &o.faults.unwritten, &o.faults.out_of_range, &o.faults.padded_rows,
-                                &o.faults.empty_rows, &o.faults.inexact, &o.faults.fence_bytes}) {
-      *count = below(1'000'000);
-    }
-    o.faults.detail = text();
-    if (flag()) o.worst = worst();
-    o.worst_statistic = text();
-    o.location = {text(), text(), real()};
-    for (std::int64_t i = below(20); i > 0; --i) o.head_rms.push_back(static_cast<float>(real()));
-    o.reference_rows = integer();
-    o.rows_total = integer();
-    o.widening = real();
-    o.spec_judged = text();
-    o.output_digest = text();
-    o.repeat_checked = flag();
-    o.repeat_equal = flag();
-    if ((o.timed = flag())) o.time_ns = real(), o.time_mad_ns = real(), o.time_ratio = real();
-    if (flag()) o.peak_memory_bytes = below(1'000'000);
-    o.wall_ms = real();
-    o.saved_to = text();
-    if (flag()) o.expected = ExpectedFailure{"https://example.com/" + text(), text(), text(), "", 0};
-    stored.judgement = judgement();
-    return stored;
-  }
-
-  StoredDiff diff(int number) {
-    StoredDiff stored;
-    DiffOutcome& d = stored.outcome;
-    d.suite = "stories";
-    d.name = "diff " + std::to_string(number);
-    d.tier = text();
-    d.expect = text();
-    d.case_a = "cpu/flash/a'\"\n";
-    d.case_b = "cpu/flash/b";
-    d.status = word(Status::error);
-    d.reason = text();
-    if (d.status == Status::ok) {
-      for (std::int64_t* value : {&d.rows, &d.elements, &d.heads, &d.heads_bit_equal}) *value = integer();
-      for (double* value : {&d.max_abs, &d.mean_abs, &d.max_rel, &d.mean_rel, &d.max_sigma, &d.max_ulp, &d.max_rel_expected, &d.rms_output,
-                            &d.bit_equal_share, &d.rms_a, &d.rms_b}) {
-        *value = real();
-      }
-      d.max_abs_element = {integer(), integer(), integer(), integer()};
-      d.max_rel_element = {integer(), integer(), integer(), integer()};
-    }
-    for (std::int64_t i = below(5); i > 0; --i) d.per_head.push_back({integer(), integer(), real(), real(), flag()});
-    d.time_ns_a = real();
-    d.time_ns_b = real();
-    stored.judgement = judgement();
-    return stored;
-  }
-
- private:
-  std::mt19937_64 random_;
-};
 
 class RoundTrip : public StoreTest {};
 
@@ -327,13 +160,15 @@ TEST_F(RoundTrip, EveryFieldOfARunAndItsMachine) {
   stored.machine = {"cuda", "sm_90", "NVIDIA H200", std::int64_t{139} << 30, "locked 1755 MHz"};
   stored.shard = "2/3";
   stored.purpose = "nightly";
+  stored.selection = "tier=nightly";
   value_of(open()->begin_run(stored));
   const auto runs = value_of(open()->runs(10));
   ASSERT_EQ(runs.size(), 1u);
-  const auto& [run_id, started_at, machine, commit, host, compiler, flags, versions_json, command_line, shard, purpose] = runs[0];
-  EXPECT_EQ(std::tie(run_id, started_at, commit, host, compiler, flags, versions_json, command_line, shard, purpose),
+  const auto& [run_id, started_at, machine, commit, host, compiler, flags, versions_json, command_line, shard, purpose, selection] =
+      runs[0];
+  EXPECT_EQ(std::tie(run_id, started_at, commit, host, compiler, flags, versions_json, command_line, shard, purpose, selection),
             std::tie(stored.run_id, stored.started_at, stored.commit, stored.host, stored.compiler, stored.flags, stored.versions_json,
-                     stored.command_line, stored.shard, stored.purpose));
+                     stored.command_line, stored.shard, stored.purpose, stored.selection));
   const auto& [device_kind, arch, model, memory_bytes, clock_policy] = machine;
   EXPECT_EQ(std::tie(device_kind, arch, model, memory_bytes, clock_policy),
             std::tie(stored.machine.device_kind, stored.machine.arch, stored.machine.model, stored.machine.memory_bytes,

@@ -1,0 +1,45 @@
+// What is different about a case since it was measured before, beside its verdict: listed in reports and stored with the run.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace plumbline {
+
+enum class ChangeKind {
+  vanished,         // its suite asked for it before, and does not now
+  refused,          // it had a result, and the kernel does not take it now
+  excused,          // it was fine, and fails now as its suite expects
+  untimed,          // it was timed before
+  looser_contract,  // it passes terms that ask less than before
+  slower,           // by more than noise, and not judged: too few runs
+  faster,           // by more than noise
+  smaller_error,    // likewise
+  other_driver,     // measured with another driver or CUDA runtime than before
+};
+inline constexpr std::array<std::string_view, 9> change_names{"vanished", "refused", "excused",       "untimed",     "looser_contract",
+                                                              "slower",   "faster",  "smaller_error", "other_driver"};
+inline constexpr std::string_view name(ChangeKind kind) { return change_names[static_cast<std::size_t>(kind)]; }
+inline std::optional<ChangeKind> parse_change(std::string_view text) {
+  for (std::size_t i = 0; i < change_names.size(); ++i) {
+    if (change_names[i] == text) return static_cast<ChangeKind>(i);
+  }
+  return std::nullopt;
+}
+
+struct Change {
+  ChangeKind kind = ChangeKind::vanished;
+  double value = 0, limit = 0;  // of what is measured, a ratio mostly; 0 = nothing is
+  std::string text;             // a sentence
+  bool is_failure = false;      // the run is not green with it, unless somebody accepts it
+};
+
+// Of a case of a run. A suite is named once for each of its cases, also where the case stands in several.
+struct RunChange {
+  std::string suite, case_id;
+  Change change;
+};
+
+}  // namespace plumbline

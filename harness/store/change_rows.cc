@@ -1,0 +1,107 @@
+#include "harness/store/change_rows.h"
+
+#include <SQLiteCpp/Statement.h>
+#include <SQLiteCpp/Transaction.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/store/batch_writer.h"
+#include "harness/store/connection.h"
+#include "harness/store/keys.h"
+#include "harness/store/rows.h"
+
+namespace plumbline {
+namespace {
+
+template <class Columns, class Row>
+void change_columns(Columns& columns, Row& row) {
+  columns("suite", row.suite);
+  columns("case_id", row.case_id);
+  columns("kind", row.change.kind);
+  columns("value", row.change.value);
+  columns("limit_value", row.change.limit);
+  columns("explanation", row.change.text);
+  columns("is_failure", row.change.is_failure);
+}
+
+// The newest run that held the suite as this one should. ?1 its host's class, ?2 its place in time, ?3 suite, ?4 shard, ?5 purpose, ?6
+// selection.
+constexpr const char* earlier_run = R"(
+  SELECT r.run_id FROM run AS r
+  WHERE r.machine_key = ?1 AND r.run_order < ?2 AND r.shard = ?4 AND r.purpose = ?5 AND r.selection = ?6 AND r.complete
+    AND (EXISTS (SELECT 1 FROM outcome AS o WHERE o.run_id = r.run_id AND o.suite = ?3)
+      OR EXISTS (SELECT 1 FROM run_change AS x WHERE x.run_id = r.run_id AND x.suite = ?3))
+  ORDER BY r.run_order DESC LIMIT 1
+)";
+
+constexpr const char* cases_of_run = R"(
+  SELECT c.case_id FROM outcome AS o JOIN attention_case AS c USING (case_key) WHERE o.run_id = ?1 AND o.suite = ?2
+  UNION
+  SELECT x.case_id FROM run_change AS x WHERE x.run_id = ?1 AND x.suite = ?2 AND x.kind = 'vanished' AND NOT EXISTS (
+    SELECT 1 FROM accepted_case AS a JOIN attention_case AS c USING (case_key) WHERE a.run_id = x.run_id AND c.case_id = x.case_id)
+)";
+
+}  // namespace
+
+Result<void> store_changes(SQLite::Database& db, const std::filesystem::path& path, const std::string& run_id,
+                           const std::vector<RunChange>& changes) {
+  return guarded(path, "storing what changed", [&]() -> Result<void> {
+    std::vector<std::string> names{"run_id"};
+    for (const std::string& column : column_names<RunChange>(change_columns)) names.push_back(column);
+    SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
+    SQLite::Statement forget(db, "DELETE FROM run_change WHERE run_id = ?");
+    forget.bind(1, run_id);
+    forget.exec();
+    SQLite::Statement insert(db, insert_sql("run_change", names, {"run_id", "suite", "case_id", "kind"}, true));
+    for (const RunChange& row : changes) {
+      insert.bind(1, run_id);
+      Binder binder(insert, 2);
+      change_columns(binder, row);
+      insert.exec();
+      insert.reset();
+    }
+    transaction.commit();
+    return {};
+  });
+}
+
+Result<std::vector<RunChange>> read_changes(SQLite::Database& db, const std::filesystem::path& path, const std::string& run_id) {
+  return guarded(path, "reading what changed", [&]() -> Result<std::vector<RunChange>> {
+    SQLite::Statement select(db, fmt::format("SELECT {} FROM run_change WHERE run_id = ? ORDER BY rowid",
+                                             fmt::join(column_names<RunChange>(change_columns), ", ")));
+    select.bind(1, run_id);
+    std::vector<RunChange> rows;
+    while (select.executeStep()) {
+      Loader load(select);
+      change_columns(load, rows.emplace_back());
+    }
+    return rows;
+  });
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> find_expected_cases(SQLite::Database& db, const std::filesystem::path& path,
+                                                                             const RunInfo& run, const std::vector<std::string>& suites) {
+  using Cases = std::vector<std::pair<std::string, std::string>>;
+  return guarded(path, "looking up what was measured before", [&]() -> Result<Cases> {
+    Cases cases;
+    std::string order = "~";  // after every run
+    SQLite::Statement find_order(db, "SELECT run_order FROM run WHERE run_id = ?");
+    find_order.bind(1, run.run_id);
+    if (find_order.executeStep()) order = find_order.getColumn(0).getString();
+    const Key host = machine_key(run.machine);
+    for (const std::string& suite : suites) {
+      SQLite::Statement find_run(db, earlier_run);
+      find_run.bind(1, static_cast<const void*>(host.data()), static_cast<int>(host.size()));
+      int index = 2;
+      for (const std::string& text : {order, suite, run.shard, run.purpose, run.selection}) find_run.bind(index++, text);
+      if (!find_run.executeStep()) continue;
+      SQLite::Statement select(db, cases_of_run);
+      select.bind(1, find_run.getColumn(0).getString());
+      select.bind(2, suite);
+      while (select.executeStep()) cases.emplace_back(suite, select.getColumn(0).getString());
+    }
+    return cases;
+  });
+}
+
+}  // namespace plumbline

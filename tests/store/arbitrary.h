@@ -1,0 +1,215 @@
+// Random rows to store: values from all over each type's range.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+
+#include "tests/store/fixture.h"
+
+namespace plumbline {
+
+// Values from all over a type's range, the awkward ones often.
+class Arbitrary {
+ public:
+  explicit Arbitrary(unsigned seed) : random_(seed) {}
+
+  bool flag() { return below(2) == 1; }
+  std::int64_t below(std::int64_t n) { return std::uniform_int_distribution<std::int64_t>(0, n - 1)(random_); }
+  std::int64_t integer() {
+    constexpr std::int64_t awkward[] = {0, 1, -1, std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
+    return flag() ? awkward[below(5)] : static_cast<std::int64_t>(random_());
+  }
+  double real() {
+    constexpr double awkward[] = {0.0,
+                                  -0.0,
+                                  1.0,
+                                  0.1,
+                                  5e-324,
+                                  1.7976931348623157e308,
+                                  std::numeric_limits<double>::infinity(),
+                                  -std::numeric_limits<double>::infinity()};
+    return flag() ? awkward[below(8)] : std::ldexp(static_cast<double>(below(std::int64_t{1} << 53)), static_cast<int>(below(200)) - 150);
+  }
+  std::string text() {
+    const char* const awkward[] = {"",   "peak", "'; DROP TABLE outcome; --", "two\nlines\tand \"quotes\"", "σ ≤ 6.5 — ✓ 🧮",
+                                   "{}", "NULL"};
+    return awkward[below(7)];
+  }
+  template <class Enum>
+  Enum word(Enum last) {
+    return static_cast<Enum>(below(static_cast<int>(last) + 1));
+  }
+
+  Problem problem() {
+    Problem p;
+    constexpr DType dtypes[] = {DType::f32, DType::f16, DType::bf16};
+    p.dtype = dtypes[below(3)];
+    p.kv_dtype = flag() ? p.dtype : DType::none;
+    p.out_dtype = flag() ? DType::f32 : DType::none;
+    p.batch = 1 + below(64);
+    p.heads_kv = 1 + below(8);
+    p.heads_q = p.heads_kv * (1 + below(8));
+    p.seq_q = 1 + below(8192);
+    p.seq_kv = 1 + below(8192);
+    p.head_dim_qk = 8 + below(256);
+    p.head_dim_vo = 8 + below(256);
+    p.mask = word(Mask::custom);
+    p.window_left = below(100) - 1;
+    p.window_right = below(100) - 1;
+    p.layout = word(Layout::paged_hnd);
+    p.lengths = word(Lengths::with_zero);
+    p.padding = word(Padding::left);
+    p.page_size = 1 + below(128);
+    p.fill = word(Fill::nan);
+    p.law = word(Law::near_ties);
+    p.v_law = word(VLaw::tiny_output);
+    p.softcap = static_cast<double>(below(1000)) / 7;
+    p.alibi = word(Alibi::random);
+    p.sinks = word(Sinks::large);
+    p.kv_scales = word(KvScales::batch_head);
+    p.view = word(View::v_in_k);
+    p.k_scale = static_cast<double>(below(1000)) / 7;
+    p.v_scale = static_cast<double>(below(1000)) / 7;
+    p.scale = static_cast<double>(below(1000)) / 7;
+    p.lse = flag();
+    p.seed = random_();
+    return p;
+  }
+
+  Judgement judgement() {
+    Judgement j;
+    j.verdict = word(last_verdict);
+    for (std::int64_t i = below(4); i > 0; --i) j.findings.push_back({text(), real(), real(), text()});
+    for (std::int64_t i = below(3); i > 0; --i) j.notes.push_back(text());
+    j.percent_of_limit = real();
+    j.nearest_statistic = text();
+    return j;
+  }
+
+  Description description(const Problem& problem) {
+    Description d;
+    d.launched = text();
+    d.build_id = text();
+    d.tensor_cores = flag() ? "on" : "none";
+    d.padding_policy = word(PaddingPolicy::attended);
+    d.spec = strict_spec(problem);
+    d.spec.split_partial_dtype = flag() ? DType::bf16 : DType::f32;
+    for (Promise* promise : {&d.promises.run_to_run, &d.promises.batch, &d.promises.layout, &d.promises.page, &d.promises.split,
+                             &d.promises.prefill_decode, &d.promises.lse}) {
+      *promise = word(Promise::bitwise);
+    }
+    d.registers_per_thread = static_cast<int>(below(257)) - 1;
+    d.spill_bytes_per_thread = static_cast<int>(below(3)) - 1;
+    d.shared_memory_bytes = below(3) - 1;
+    d.stack_bytes_per_thread = below(3) - 1;
+    d.device_arch = text();
+    return d;
+  }
+
+  ErrorStatistics errors() {
+    ErrorStatistics e;
+    e.elements = integer();
+    for (double* value : {&e.peak, &e.beyond_output, &e.rms, &e.bound, &e.max_abs, &e.max_rel, &e.mean_abs, &e.max_ulp,
+                          &e.outside_allclose_1e3, &e.outside_allclose_1e2}) {
+      *value = real();
+    }
+    if ((e.has_lse = flag())) e.lse_z = real(), e.lse_max_abs = real();
+    if ((e.has_suite_scores = flag())) e.shrink_z = real(), e.temperature_z = real();
+    return e;
+  }
+
+  WorstElement worst() {
+    WorstElement w;
+    w.element = {integer(), integer(), integer(), integer()};
+    for (double* value : {&w.got, &w.expected, &w.sigma, &w.ulp}) *value = real();
+    for (double& share : w.share) share = real();
+    w.visible_keys = integer();
+    return w;
+  }
+
+  StoredOutcome outcome(int number) {
+    StoredOutcome stored;
+    Outcome& o = stored.outcome;
+    o.suite = "suite " + std::to_string(number);  // makes it unique within its run
+    o.group = text();
+    o.tier = text();
+    o.c = {"cpu/flash", flag() ? "cpu" : "emulated:sm_90", problem()};
+    o.case_id = case_id(o.c);
+    o.problem_digest = text();
+    o.status = word(Status::error);
+    o.reason = text();
+    o.description = description(o.c.problem);
+    o.workspace_bytes = random_();
+    if (o.status == Status::ok) o.errors = errors();
+    for (std::int64_t* count : {&o.faults.nan, &o.faults.inf, &o.faults.unwritten, &o.faults.out_of_range, &o.faults.padded_rows,
+                                &o.faults.empty_rows, &o.faults.inexact, &o.faults.fence_bytes}) {
+      *count = below(1'000'000);
+    }
+    o.faults.detail = text();
+    if (flag()) o.worst = worst();
+    o.worst_statistic = text();
+    o.location = {text(), text(), real()};
+    for (std::int64_t i = below(20); i > 0; --i) o.head_rms.push_back(static_cast<float>(real()));
+    o.reference_rows = integer();
+    o.rows_total = integer();
+    o.widening = real();
+    o.spec_judged = text();
+    o.output_digest = text();
+    o.repeat_checked = flag();
+    o.repeat_equal = flag();
+    if ((o.timed = flag())) o.time_ns = real(), o.time_mad_ns = real(), o.time_ratio = real();
+    if (o.timed && flag()) o.time_hot_ns = static_cast<double>(1 + below(1000));
+    o.device = {text(), flag() ? 1 + below(1'000'000) : 0, text(), text(), text()};
+    if (flag()) o.peak_memory_bytes = below(1'000'000);
+    o.wall_ms = real();
+    o.saved_to = text();
+    if (flag()) o.expected = ExpectedFailure{"https://example.com/" + text(), text(), text(), "", 0};
+    stored.judgement = judgement();
+    if (flag()) stored.judgement.terms = terms();
+    if (flag()) stored.judgement.time_against_past = TimeAgainstPast{static_cast<int>(below(31)), real()};
+    stored.judgement.confirmation = text();
+    return stored;
+  }
+
+  Terms terms() {
+    Terms t;
+    for (double* limit : {&t.limits.peak, &t.limits.beyond_output, &t.limits.rms, &t.limits.lse}) *limit = std::abs(real());
+    if (flag()) t.padding_policy = word(PaddingPolicy::attended);
+    for (Promise* promise : {&t.promises.run_to_run, &t.promises.split, &t.promises.lse}) *promise = word(Promise::bitwise);
+    return t;
+  }
+
+  StoredDiff diff(int number) {
+    StoredDiff stored;
+    DiffOutcome& d = stored.outcome;
+    d.suite = "stories";
+    d.name = "diff " + std::to_string(number);
+    d.tier = text();
+    d.expect = text();
+    d.case_a = "cpu/flash/a'\"\n";
+    d.case_b = "cpu/flash/b";
+    d.status = word(Status::error);
+    d.reason = text();
+    if (d.status == Status::ok) {
+      for (std::int64_t* value : {&d.rows, &d.elements, &d.heads, &d.heads_bit_equal}) *value = integer();
+      for (double* value : {&d.max_abs, &d.mean_abs, &d.max_rel, &d.mean_rel, &d.max_sigma, &d.max_ulp, &d.max_rel_expected, &d.rms_output,
+                            &d.bit_equal_share, &d.rms_a, &d.rms_b}) {
+        *value = real();
+      }
+      d.max_abs_element = {integer(), integer(), integer(), integer()};
+      d.max_rel_element = {integer(), integer(), integer(), integer()};
+    }
+    for (std::int64_t i = below(5); i > 0; --i) d.per_head.push_back({integer(), integer(), real(), real(), flag()});
+    d.time_ns_a = real();
+    d.time_ns_b = real();
+    stored.judgement = judgement();
+    return stored;
+  }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+}  // namespace plumbline
