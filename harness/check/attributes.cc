@@ -14,6 +14,9 @@ namespace {
 
 using namespace std::string_view_literals;
 
+constexpr const char* corners =
+    "state mask = causal_top_left (as PyTorch's is_causal) or mask = causal_bottom_right (as FlashAttention and FlashInfer)";
+
 template <class T>
 using Words = std::vector<std::pair<std::string_view, T>>;
 
@@ -28,9 +31,15 @@ class Reader {
                                             {"padded_bhsd", Layout::padded_bhsd},
                                             {"ragged", Layout::ragged},
                                             {"paged_nhd", Layout::paged_nhd},
-                                            {"paged_hnd", Layout::paged_hnd}});
-    stated.mask = word<Mask>(
-        "mask", {{"none", Mask::none}, {"causal_top_left", Mask::causal_top_left}, {"causal_bottom_right", Mask::causal_bottom_right}});
+                                            {"paged_hnd", Layout::paged_hnd},
+                                            {"bshd", Layout::padded_bshd},
+                                            {"bhsd", Layout::padded_bhsd}});
+    if (text("mask") == "causal") {
+      add("mask", "\"causal\" does not say which corner the diagonal begins in", corners);
+    } else {
+      stated.mask = read_mask();
+    }
+    refuse_is_causal();
     stated.causal = word<bool>("causal", {{"true", true}, {"false", false}, {"1", true}, {"0", false}, {"True", true}, {"False", false}})
                         .value_or(false);
     stated.lse_base = word<int>("lse_base", {{"e", 0}, {"2", 2}});
@@ -100,6 +109,18 @@ class Reader {
     stated.window_right = problem.window_right;
   }
 
+  std::optional<Mask> read_mask() {
+    return word<Mask>(
+        "mask", {{"none", Mask::none}, {"causal_top_left", Mask::causal_top_left}, {"causal_bottom_right", Mask::causal_bottom_right}});
+  }
+
+  // PyTorch's name for it: ignored, the dump would be judged without a mask.
+  void refuse_is_causal() {
+    const std::string value = text("is_causal");
+    if (value.empty() || value == "false" || value == "False" || value == "0") return;
+    add("is_causal", "is not known", corners);
+  }
+
   void refuse_softcap() {
     const std::string value = text("softcap");
     if (value.empty() || parse_real(value) == 0.0) return;
@@ -126,9 +147,10 @@ class Reader {
 const std::map<std::string, std::string>& attribute_names() {
   static const std::map<std::string, std::string> names{
       {"layout",
-       "padded_bshd, padded_bhsd, ragged, paged_nhd or paged_hnd: order of the dimensions; found from the tensors where only one fits"},
+       "padded_bshd (bshd), padded_bhsd (bhsd), ragged, paged_nhd or paged_hnd: order of the dimensions; found from the tensors where only "
+       "one fits"},
       {"mask", "none (default), causal_top_left (PyTorch is_causal) or causal_bottom_right (FlashAttention, FlashInfer)"},
-      {"causal", "true: causal, where the queries and keys of every sample are equally many, so that both corners agree"},
+      {"causal", "causal, where the queries and keys of every sample are equally many, so that both corners agree"},
       {"window", "left,right: keys seen before and after the diagonal, -1 = unlimited (default)"},
       {"scale", "factor of q.k; default 1/sqrt(head dim)"},
       {"lse_base", "e (default) or 2: base of the logarithm in lse"},

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "harness/check/examine.h"
-#include "harness/check/suggest.h"
+#include "harness/measure/causes.h"
 
 namespace plumbline {
 namespace {
@@ -136,8 +136,11 @@ class Checker {
       report_.sentence = fmt::format("no rounding explains the output: {} even by {}", percent_text(trial), trial.rung.name);
     }
     if (explained_by_another_reading(trial)) return;
-    report_.suggestions = suggest_other_questions(dump_, trial.rung.spec);
-    for (std::string& sentence : suggest_from_pattern(judged)) report_.suggestions.push_back(std::move(sentence));
+    const Outcome& outcome = trial.outcome;
+    const RoundingSpec& spec = trial.rung.spec;
+    report_.suggestions =
+        causes({dump_.geometry.get(), dump_.inputs(), dump_.outputs(), &spec, &judged.reference, &judged.comparison,
+                default_limits(spec, dump_.problem(), outcome.errors.elements), &outcome.faults, &outcome.location, dump_.mask_tensor});
   }
 
   // What the dump does not state may be read in two ways; if the other one explains the output, that has to be stated.

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "harness/check/dump.h"
-#include "harness/check/ladder.h"
 #include "harness/judge/judge.h"
+#include "harness/measure/ladder.h"
 #include "harness/measure/outcome.h"
 
 namespace plumbline {

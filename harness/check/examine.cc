@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "harness/measure/locate.h"
+#include "harness/measure/other_questions.h"
 
 namespace plumbline {
 namespace {
@@ -139,23 +140,13 @@ std::vector<WorstElement> Examiner::worst_elements(const Examination& examinatio
   return worst;
 }
 
-StatedLayout layout_of(const Dump& dump) {
-  const Geometry& geometry = *dump.geometry;
-  StatedLayout layout{geometry.seqlens_q, geometry.seqlens_kv, geometry.page_table, geometry.pages_per_sample, geometry.page_count(), {}};
-  if (!dump.mask_tensor) return layout;
-  for (std::int64_t b = 0; b < geometry.problem().batch; ++b) {
-    for (std::int64_t i = 0; i < geometry.length_q(b); ++i) layout.visible.push_back(geometry.visible_keys(b, i));
-  }
-  return layout;
-}
+StatedLayout layout_of(const Dump& dump) { return layout_of(*dump.geometry, dump.mask_tensor); }
 
 bool would_explain(const Dump& dump, const Problem& problem, StatedLayout layout, const RoundingSpec& spec) {
   const Geometry geometry(problem, std::move(layout));
-  const Reference reference = compute_reference(geometry, dump.inputs(), spec, select_rows(geometry, second_look_cost));
-  if (!is_finite(reference)) return false;
-  const Comparison comparison = compare(geometry, dump.outputs(), reference);
-  const ErrorStatistics& errors = comparison.statistics;
-  return errors.elements > 0 && within_limits(errors, default_limits(spec, problem, errors.elements));
+  const RowSelection rows = select_rows(geometry, second_look_cost);
+  const auto elements = static_cast<std::int64_t>(rows.rows.size()) * problem.head_dim_vo;
+  return would_explain(geometry, dump.inputs(), dump.outputs(), spec, rows, default_limits(spec, problem, elements));
 }
 
 }  // namespace plumbline

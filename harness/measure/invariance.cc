@@ -63,7 +63,7 @@ struct InvarianceMeasurer::Base {
   std::vector<std::byte> q, k, v;
   CallOutputs outputs;
   Description description;
-  std::string arch;
+  Place place;
   RoundingSpec spec;
   const Contract* contract = nullptr;
   bool has_workspace = false;
@@ -93,8 +93,7 @@ Worker* InvarianceMeasurer::worker_for(const std::string& kernel, const std::str
     why_not = fmt::format("no loaded provider is called \"{}\"", provider);
     return nullptr;
   }
-  auto created = Worker::create(
-      {options_.worker_executable, with_option(known->library, provider_option), options_.memory_limit_bytes, options_.timeout});
+  auto created = Worker::create(worker_options(options_, with_option(known->library, provider_option)));
   if (!created) {
     why_not = to_string(created.error());
     return nullptr;
@@ -175,6 +174,7 @@ InvarianceMeasurer::Answer InvarianceMeasurer::run(const Base& base, const Varia
   }
   request->kernel = base.planned->c.kernel;
   request->device = base.planned->c.device;
+  request->timeout = timeout_of(options_, {base.planned->c.kernel, base.planned->c.device, g.problem()}, 0);
   request->workspace_byte = call.workspace_byte;
   for (const int slot : {request->out, request->lse}) {
     if (slot >= 0) arena.poison(static_cast<std::size_t>(slot));
@@ -228,9 +228,9 @@ std::optional<InvarianceMeasurer::Base> InvarianceMeasurer::make_base(const Plan
   Outcome ran_as;
   ran_as.c = planned.c;
   ran_as.description = base.description;
-  base.arch = arch_of(ran_as);
-  base.spec = contracts_.pinned_spec(planned.c.kernel, planned.c.problem, base.arch);
-  base.contract = contracts_.find(planned.c.kernel, base.arch);
+  base.place = place_of(ran_as);
+  base.spec = contracts_.pinned_spec(planned.c.kernel, planned.c.problem, base.place);
+  base.contract = contracts_.find(planned.c.kernel, base.place);
   return base;
 }
 
@@ -259,7 +259,7 @@ bool InvarianceMeasurer::compare(const Base& base, const VariantCall& call, cons
   rows.sampled = true;
   for (const RowPair& pair : pairs) rows.rows.push_back(pair.of_case);
   const Reference reference = compute_reference(*base.geometry, base.inputs(), base.spec, rows, {false, options_.reference_library.get()});
-  const Limits limits = contracts_.limits(base.planned->c.kernel, base.planned->c.problem, bits.elements, base.arch);
+  const Limits limits = contracts_.limits(base.planned->c.kernel, base.planned->c.problem, bits.elements, base.place);
   const DifferenceLimits of_difference{limits.peak, limits.lse};
   const LargestDifference largest = largest_difference(*base.geometry, a, call, b, pairs, reference, of_difference);
   const double limit = largest.statistic == "lse" ? of_difference.lse : of_difference.out;

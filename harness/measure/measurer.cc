@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "harness/judge/judge.h"
 #include "harness/judge/past.h"
@@ -12,7 +13,10 @@
 #include "harness/measure/locate.h"
 #include "harness/measure/reuse.h"
 #include "harness/measure/save_failure.h"
+#include "harness/measure/time_limit.h"
 #include "harness/problem/inputs.h"
+#include "harness/provider/default_providers.h"
+#include "harness/provider/gpu_case.h"
 
 namespace plumbline {
 namespace {
@@ -51,11 +55,19 @@ std::string output_digest(const Arena& arena, const RunRequest& request) {
 
 }  // namespace
 
+std::chrono::milliseconds timeout_of(const MeasureOptions& options, const Case& c, int timed_repetitions) {
+  return options.timeout ? *options.timeout : time_limit(c.problem, c.device, timed_repetitions);
+}
+
+WorkerOptions worker_options(const MeasureOptions& options, const std::string& provider) {
+  return {options.worker_executable, provider, options.memory_limit_bytes, options.timeout.value_or(least_time_limit)};
+}
+
 Result<std::vector<ProviderInfo>> discover(const MeasureOptions& options) {
   std::vector<ProviderInfo> providers;
   Errors errors;
   for (const std::string& library : options.providers) {
-    auto worker = Worker::create({options.worker_executable, library, options.memory_limit_bytes, options.timeout});
+    auto worker = Worker::create(worker_options(options, library));
     auto hello = worker ? (*worker)->hello() : tl::unexpected(worker.error());
     if (!hello) {
       errors.insert(errors.end(), hello.error().begin(), hello.error().end());
@@ -71,9 +83,34 @@ Result<std::vector<ProviderInfo>> discover(const MeasureOptions& options) {
 std::vector<OfferedKernel> offered_kernels(const std::vector<ProviderInfo>& providers) {
   std::vector<OfferedKernel> kernels;
   for (const auto& [library, hello] : providers) {
-    for (std::size_t i = 0; i < hello.kernels.size(); ++i) kernels.push_back({hello.kernels[i], hello.tensor_cores[i]});
+    const bool has_gpu =
+        std::any_of(hello.devices.begin(), hello.devices.end(), [](const auto& device) { return device_kind(device) == "cuda"; });
+    for (std::size_t i = 0; i < hello.kernels.size(); ++i) {
+      std::vector<std::string> takes = hello.kernel_devices[i];
+      // One that has memory on a GPU and says nothing of its kernels has them for GPUs too.
+      if (takes.empty() && has_gpu && !is_gpu_kernel(hello.kernels[i])) takes = {"cpu", "cuda"};
+      kernels.push_back({hello.kernels[i], hello.tensor_cores[i], std::move(takes)});
+    }
   }
   return kernels;
+}
+
+Surroundings surroundings(const std::vector<ProviderInfo>& providers) {
+  Surroundings here;
+  std::set<std::string> found;
+  bool has_cuda = has_cuda_device();
+  for (const auto& [library, hello] : providers) {
+    has_cuda = has_cuda || hello.provider == "cuda";  // loaded where there is a device, or on purpose
+    if (hello.kernels.empty()) here.lacking.emplace(hello.provider, hello.version);
+    for (const std::string& device : hello.devices) {
+      if (device_kind(device) == "cuda") found.insert(device);
+    }
+  }
+  if (found.empty() && has_cuda) {
+    for (int ordinal = 0; ordinal < 8; ++ordinal) found.insert(fmt::format("cuda:{}", ordinal));
+  }
+  here.cuda_devices.emplace(found.begin(), found.end());
+  return here;
 }
 
 // What the cases of one problem share.
@@ -96,7 +133,7 @@ Result<Worker*> Measurer::worker_for(const std::string& kernel) {
     if (provider == providers_.end()) {
       return fail(fmt::format("no loaded provider is called \"{}\"", provider_of(kernel)), "name its library with --provider");
     }
-    auto created = Worker::create({options_.worker_executable, provider->library, options_.memory_limit_bytes, options_.timeout});
+    auto created = Worker::create(worker_options(options_, provider->library));
     if (!created) return tl::unexpected(created.error());
     worker = std::move(*created);
   }
@@ -177,6 +214,7 @@ void Measurer::run_kernel(const PlannedCase& planned, ProblemState& state, Worke
   request.kernel = planned.c.kernel;
   request.device = planned.c.device;
   request.timed_repetitions = planned.timed ? options_.time_repetitions : 0;
+  request.timeout = timeout_of(options_, planned.c, request.timed_repetitions);
   const auto poison = [&] {
     for (const int slot : {request.out, request.lse}) {
       if (slot >= 0) worker.arena().poison(static_cast<std::size_t>(slot));
@@ -187,6 +225,7 @@ void Measurer::run_kernel(const PlannedCase& planned, ProblemState& state, Worke
   const RunReply reply = worker.run(request);
   outcome.status = reply.status;
   outcome.reason = reply.reason;
+  outcome.device = reply.device;
   outcome.description = reply.description;
   outcome.workspace_bytes = reply.workspace_bytes;
   outcome.device = reply.device;
@@ -204,6 +243,7 @@ void Measurer::run_kernel(const PlannedCase& planned, ProblemState& state, Worke
 
   poison();
   request.timed_repetitions = 0;
+  request.timeout = timeout_of(options_, planned.c, 0);
   const RunReply again = worker.run(request);
   if (again.status != Status::ok) {
     outcome.status = again.status;
@@ -233,15 +273,15 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
   Arena& arena = worker.arena();
   const auto data = [&](int slot) { return arena.data(static_cast<std::size_t>(slot)); };
   const InputView inputs{arena.data(request.q, geometry.q), arena.data(request.k, geometry.k), arena.data(request.v, geometry.v)};
-  const std::string arch = arch_of(outcome);
-  const RoundingSpec spec = contracts_.pinned_spec(outcome.c.kernel, problem, arch);
+  const Place place = place_of(outcome);
+  const RoundingSpec spec = contracts_.pinned_spec(outcome.c.kernel, problem, place);
   const OutputView outputs{data(request.out), request.lse >= 0 ? data(request.lse) : nullptr, spec.lse_base};
   outcome.spec_judged = spec_text(spec);
 
   if (!state.rows) state.rows = select_rows(geometry, options_.reference_cost_limit);
   const DType rounded = spec.kv_dequantized_to;
   if (!state.ranges.contains(rounded)) state.ranges.emplace(rounded, value_range(geometry, inputs.v, rounded));
-  const bool suite_scores = contracts_.limits(outcome.c.kernel, problem, 0, arch).suite_judged &&
+  const bool suite_scores = contracts_.limits(outcome.c.kernel, problem, 0, place).suite_judged &&
                             state.rows->rows_total <= suite_score_rows && !has_tie_law(problem);
   const auto ref = reference(state, spec, inputs, suite_scores);
   measurement.reference = ref;
@@ -259,7 +299,7 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
   outcome.head_rms.resize(std::min<std::size_t>(outcome.head_rms.size(), 4096));
   measurement.rows = rows_of(geometry, outputs, *ref);
 
-  const Contract* contract = contracts_.find(outcome.c.kernel, arch);
+  const Contract* contract = contracts_.find(outcome.c.kernel, place);
   const PaddingPolicy policy =
       contract != nullptr && contract->padding_policy ? *contract->padding_policy : outcome.description.padding_policy;
   const Faults before = outcome.faults;
@@ -278,21 +318,27 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
     outcome.faults.fence_bytes += static_cast<std::int64_t>(broken.size());
   }
 
-  const Limits limits = contracts_.limits(outcome.c.kernel, problem, outcome.errors.elements, arch);
+  const Limits limits = contracts_.limits(outcome.c.kernel, problem, outcome.errors.elements, place);
   const auto [statistic, maximum] = nearest_to_limit(comparison, limits);
   if (maximum.row >= 0) {
     outcome.worst_statistic = statistic;
     outcome.worst = describe_worst(geometry, inputs, outputs, spec, *ref, statistic, maximum);
   }
+  const auto save_to = [&](const std::filesystem::path& directory) {
+    auto saved = save_failure(directory, outcome, geometry, inputs, outputs);
+    outcome.saved_to = saved ? *saved : "not saved: " + to_string(saved.error());
+  };
+  if (!options_.save_outputs.empty()) save_to(options_.save_outputs);
   if (within_limits(outcome.errors, limits) && outcome.faults.total() == 0) return;
 
   const auto strict = reference(state, strict_spec(problem), inputs, false);
   outcome.widening = rms_of(strict->sigma) > 0 ? rms_of(ref->sigma) / rms_of(strict->sigma) : 1;
   outcome.location = locate({&geometry, inputs, &spec, ref.get(), &comparison});
-  if (!options_.save_failures.empty()) {
-    auto saved = save_failure(options_.save_failures, outcome, geometry, inputs, outputs);
-    outcome.saved_to = saved ? *saved : "not saved: " + to_string(saved.error());
+  if (options_.causes != nullptr) {
+    outcome.cause = first_cause({&geometry, inputs, outputs, &spec, ref.get(), &comparison, limits, &outcome.faults, &outcome.location},
+                                *options_.causes);
   }
+  if (!options_.save_failures.empty()) save_to(options_.save_failures);
 }
 
 }  // namespace plumbline

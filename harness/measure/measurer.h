@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "harness/judge/contract.h"
+#include "harness/measure/causes.h"
 #include "harness/measure/outcome.h"
 #include "harness/measure/plan.h"
 #include "harness/measure/statistics.h"
@@ -20,14 +21,16 @@
 namespace plumbline {
 
 struct MeasureOptions {
-  std::vector<std::string> providers;       // "path/to/lib.so[:options]"; of two with one name the later wins
-  std::filesystem::path worker_executable;  // empty: found beside the program
-  std::chrono::milliseconds timeout{60'000};
+  std::vector<std::string> providers;                // "path/to/lib.so[:options]"; of two with one name the later wins
+  std::filesystem::path worker_executable;           // empty: found beside the program
+  std::optional<std::chrono::milliseconds> timeout;  // of one request; none: as its work asks (time_limit.h)
   std::uint64_t memory_limit_bytes = std::uint64_t{8} << 30;
   double reference_cost_limit = 1e9;                          // see select_rows
   std::filesystem::path reference_cache;                      // empty: none
   std::shared_ptr<const ReferenceLibrary> reference_library;  // null: on the CPU
   std::filesystem::path save_failures;                        // empty: none
+  std::shared_ptr<CauseBudget> causes;                        // of failures are looked for within it; null: none are
+  std::filesystem::path save_outputs;                         // of every measured case; empty: none
   int time_repetitions = 10;
 };
 
@@ -36,9 +39,16 @@ struct ProviderInfo {
   std::string library;  // as given
   Hello hello;
 };
+// How long a worker may take over one request of these options.
+std::chrono::milliseconds timeout_of(const MeasureOptions& options, const Case& c, int timed_repetitions);
+// Options of a provider's worker.
+WorkerOptions worker_options(const MeasureOptions& options, const std::string& provider);
 // Starts each provider once to ask its name and kernels.
 Result<std::vector<ProviderInfo>> discover(const MeasureOptions& options);
 std::vector<OfferedKernel> offered_kernels(const std::vector<ProviderInfo>& providers);
+// The CUDA devices that loaded providers name as theirs (where none does and there is a driver, "cuda:0" to "cuda:7" may be there), and the
+// providers that have no kernel because they lack a library.
+Surroundings surroundings(const std::vector<ProviderInfo>& providers);
 
 // What is kept of a case beyond its outcome, for comparing two of them.
 struct Measurement {

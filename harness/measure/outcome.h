@@ -88,6 +88,7 @@ struct Outcome {
   std::optional<WorstElement> worst;  // of the statistic nearest to its limit
   std::string worst_statistic;        // "peak", "beyond output rounding", "lse"
   Location location;
+  std::string cause;            // of a failure, one sentence for people (causes.h); "" where none is known or none was looked for
   std::vector<float> head_rms;  // rms of e/sigma per (sample, head), for at most 4096 of them
   std::int64_t reference_rows = 0, rows_total = 0;
   double widening = 1;                                // rms ratio of the judging spec's sigma to the strict spec's
@@ -109,10 +110,12 @@ struct Outcome {
   std::optional<ExpectedFailure> expected = std::nullopt;  // what its suite says of it
 };
 
-// The architecture a case ran for, "sm_90": an emulated device names it, any other kernel may describe it; "" = the machine's own.
+// The architecture a case ran for, "sm_90": an emulated device names it, any other kernel may describe it, and a GPU says it of itself;
+// "" = on the CPU the machine's own, elsewhere not known.
 inline std::string arch_of(const Outcome& outcome) {
   constexpr std::string_view emulated = "emulated:";
-  return outcome.c.device.starts_with(emulated) ? outcome.c.device.substr(emulated.size()) : outcome.description.device_arch;
+  if (outcome.c.device.starts_with(emulated)) return outcome.c.device.substr(emulated.size());
+  return outcome.description.device_arch.empty() ? outcome.device.arch : outcome.description.device_arch;
 }
 
 // What must not matter to a row's result. docs/judging.md, "Invariances", says what each transforms.

@@ -33,9 +33,9 @@ std::optional<Outcome> ArchReuse::reused(const PlannedCase& planned) const {
   outcome.wall_ms = 0;
   outcome.saved_to.clear();
   // Its statistics are in the sigma of the first one's contract.
-  const std::string arch = arch_of(outcome), first_arch = arch_of(first);
-  const bool same_contract = contracts_.find(planned.c.kernel, arch) == contracts_.find(planned.c.kernel, first_arch) &&
-                             spec_text(contracts_.pinned_spec(planned.c.kernel, planned.c.problem, arch)) == first.spec_judged;
+  const Place place = place_of(outcome), first_place = place_of(first);
+  const bool same_contract = contracts_.find(planned.c.kernel, place) == contracts_.find(planned.c.kernel, first_place) &&
+                             spec_text(contracts_.pinned_spec(planned.c.kernel, planned.c.problem, place)) == first.spec_judged;
   if (!same_contract) return std::nullopt;
   return outcome;
 }

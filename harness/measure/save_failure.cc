@@ -60,6 +60,7 @@ std::map<std::string, std::string> attributes(const Outcome& outcome, const Prob
       {"launched", outcome.description.launched},
       {"build_id", outcome.description.build_id},
   };
+  if (!outcome.cause.empty()) metadata["cause"] = outcome.cause;
   if (problem.is_paged()) metadata["page_size"] = fmt::format("{}", problem.page_size);
   if (problem.is_padded()) metadata["padding"] = name(problem.padding);
   const PaddingPolicy policy = outcome.description.padding_policy;

@@ -52,6 +52,6 @@ std::string first_difference(const ArchMatrix::Bits& bits, const std::string& re
 // Text ends with a line break. The Markdown has no headline.
 std::string render_matrix(const ArchMatrix& matrix, const std::string& reproduce_command, const Style& style);
 std::string render_matrix_markdown(const ArchMatrix& matrix, const std::string& reproduce_command);
-std::string render_matrix_json(const ArchMatrix& matrix, const std::string& reproduce_command);
+Json json_of_matrix(const ArchMatrix& matrix, const std::string& reproduce_command);
 
 }  // namespace plumbline

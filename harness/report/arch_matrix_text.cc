@@ -97,7 +97,7 @@ std::string render_matrix_markdown(const ArchMatrix& matrix, const std::string& 
   return lines.empty() ? text : text + markdown_fenced(lines) + "\n";
 }
 
-std::string render_matrix_json(const ArchMatrix& matrix, const std::string& reproduce_command) {
+Json json_of_matrix(const ArchMatrix& matrix, const std::string& reproduce_command) {
   Json root = {{"devices", Json::array()}, {"rows", Json::array()}, {"bits", Json::array()}};
   for (const auto& column : matrix.columns) root["devices"].push_back({{"device", column.device}, {"arch", column.arch}});
   for (const auto& row : matrix.rows) {
@@ -120,7 +120,7 @@ std::string render_matrix_json(const ArchMatrix& matrix, const std::string& repr
   }
   root["left_out"] = matrix.left_out;
   root["reused"] = matrix.reused;
-  return json_text(root);
+  return root;
 }
 
 }  // namespace plumbline

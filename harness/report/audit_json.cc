@@ -64,7 +64,7 @@ Json headroom_json(const Headroom& h) {
 
 }  // namespace
 
-std::string render_audit_json(const AuditReport& report) {
+Json json_of_audit(const AuditReport& report) {
   Json root{{"suites", report.suites},
             {"problems", report.problems},
             {"runs", report.trials},
@@ -91,10 +91,10 @@ std::string render_audit_json(const AuditReport& report) {
                      {"first_case", l.first_case},
                      {"why", l.why}});
   }
-  return json_text(root);
+  return root;
 }
 
-std::string render_calibration_json(const CalibrationReport& report) {
+Json json_of_calibration(const CalibrationReport& report) {
   Json root{{"suites", report.suites},
             {"first_seed", report.first_seed},
             {"last_seed", report.last_seed},
@@ -120,7 +120,7 @@ std::string render_calibration_json(const CalibrationReport& report) {
                     {"lse", headroom_json(row.lse)},
                     {"suite", headroom_json(row.suite)}});
   }
-  return json_text(root);
+  return root;
 }
 
 }  // namespace plumbline

@@ -108,9 +108,10 @@ std::string difference_lines(const DiffOutcome& diff, const Style& style) {
 
 std::string render_case(const StoredOutcome& stored, const std::string& reproduce_command, const Style& style) {
   const auto& [outcome, judgement] = stored;
-  std::string text = fmt::format("{}  {}\n", coloured(name(judgement.verdict), judgement.verdict, style), outcome.case_id);
-  text += labelled("suite", fmt::format("{}/{}", outcome.suite, outcome.group), style);
+  std::string text = fmt::format("{}  {}\n", coloured(in_words(judgement.verdict), judgement.verdict, style), outcome.case_id);
+  if (shows_failure(judgement.verdict) && !outcome.cause.empty()) text += "  " + wrapped(outcome.cause, 2, style) + "\n";
   text += judgement_lines(judgement, style);
+  text += labelled("suite", fmt::format("{}/{}", outcome.suite, outcome.group), style);
   if (outcome.status == Status::ok) text += measured_lines(stored, style);
   if (!outcome.description.launched.empty()) text += launched_line(outcome.description, style);
   if (!outcome.reused_from.empty()) {
@@ -126,7 +127,7 @@ std::string render_case(const StoredOutcome& stored, const std::string& reproduc
 
 std::string render_diff(const StoredDiff& stored, const Style& style) {
   const auto& [diff, judgement] = stored;
-  std::string text = fmt::format("{}  {}/{}\n", coloured(name(judgement.verdict), judgement.verdict, style), diff.suite, diff.name);
+  std::string text = fmt::format("{}  {}/{}\n", coloured(in_words(judgement.verdict), judgement.verdict, style), diff.suite, diff.name);
   text += labelled("a", diff.case_a, style) + labelled("b", diff.case_b, style);
   text += judgement_lines(judgement, style);
   if (diff.status == Status::ok) text += difference_lines(diff, style);

@@ -108,6 +108,7 @@ Json report_json(const CheckReport& report) {
   const RungTrial& judged = report.trials[report.judged];
   Json object = {{"dump", report.name},
                  {"answer", name(report.answer)},
+                 {"cause", report.suggestions.empty() ? "" : report.suggestions.front()},
                  {"sentence", report.sentence},
                  {"rung", judged.rung.name},
                  {"percent_of_limit", json_value(judged.judgement.percent_of_limit)},
@@ -132,6 +133,7 @@ std::string render_check(const CheckReport& report, const Style& style, bool ver
   const std::string answer(name(report.answer));
   std::string text = coloured(answer, verdict_like(report.answer), style) + "  " +
                      wrapped(fmt::format("{}: {}", report.name, report.sentence), answer.size() + 2, style) + "\n";
+  if (!report.suggestions.empty()) text += "  " + wrapped(report.suggestions.front(), 2, style) + "\n";
   text += labelled("problem", problem_text(outcome), style);
   const bool stated = report.stated && report.judged == 0;
   text +=
@@ -149,16 +151,17 @@ std::string render_check(const CheckReport& report, const Style& style, bool ver
   for (const Finding& finding : judged.judgement.findings) text += labelled(std::exchange(label, ""), finding.text, style);
   text += worst_lines(report, style);
   if (!outcome.location.description.empty()) text += labelled("where", outcome.location.description, style);
-  label = "suggests";
-  for (const std::string& suggestion : report.suggestions) text += labelled(std::exchange(label, ""), suggestion, style);
+  label = "also";
+  for (std::size_t i = 1; i < report.suggestions.size(); ++i) {
+    text += labelled(std::exchange(label, ""), report.suggestions[i], style);
+  }
   return text;
 }
 
-std::string render_check_json(const std::vector<CheckReport>& reports, const Errors& errors) {
-  Json root = {{"dumps", Json::array()}, {"errors", Json::array()}};
+Json json_of_checks(const std::vector<CheckReport>& reports) {
+  Json root = {{"dumps", Json::array()}};
   for (const CheckReport& report : reports) root["dumps"].push_back(report_json(report));
-  for (const Error& error : errors) root["errors"].push_back({{"file", error.file}, {"message", error.message}, {"remedy", error.remedy}});
-  return json_text(root);
+  return root;
 }
 
 }  // namespace plumbline

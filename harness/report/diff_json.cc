@@ -70,7 +70,7 @@ void add_difference(Json& object, const DiffReport& report) {
 
 }  // namespace
 
-std::string render_diffs_json(const std::vector<DiffReport>& reports, Answer answer) {
+Json json_of_diffs(const std::vector<DiffReport>& reports, Answer answer) {
   Json root = {{"answer", name(answer)}, {"diffs", Json::array()}};
   for (const DiffReport& report : reports) {
     Json object = {{"name", report.name},      {"answer", name(report.answer)}, {"sentence", report.sentence},
@@ -78,7 +78,7 @@ std::string render_diffs_json(const std::vector<DiffReport>& reports, Answer ans
     if (report.outcome.status == Status::ok) add_difference(object, report);
     root["diffs"].push_back(std::move(object));
   }
-  return json_text(root);
+  return root;
 }
 
 }  // namespace plumbline

@@ -67,8 +67,8 @@ std::vector<InvarianceTally> tallies(const std::vector<StoredInvariance>& invari
 
 std::string render_invariance(const StoredInvariance& stored, const std::string& reproduce_command, const Style& style) {
   const auto& [outcome, judgement] = stored;
-  std::string text =
-      fmt::format("{} {} of {}\n", coloured(name(judgement.verdict), judgement.verdict, style), name(outcome.invariance), outcome.case_id);
+  std::string text = fmt::format("{} {} of {}\n", coloured(in_words(judgement.verdict), judgement.verdict, style), name(outcome.invariance),
+                                 outcome.case_id);
   for (const Finding& finding : judgement.findings) text += labelled("why", finding.text, style);
   text += labelled("promise", std::string(name(outcome.promise)), style);
   if (!outcome.problem_a.empty()) text += labelled("problem a", outcome.problem_a, style);

@@ -1,7 +1,9 @@
 // A run as JSON.
 
+#include "harness/report/changes.h"
 #include "harness/report/json_value.h"
 #include "harness/report/report.h"
+#include "harness/report/summary.h"
 
 namespace plumbline {
 namespace {
@@ -20,7 +22,8 @@ Json run_json(const RunInfo& run) {
           {"flags", run.flags},
           {"command_line", run.command_line},
           {"shard", run.shard},
-          {"purpose", run.purpose}};
+          {"purpose", run.purpose},
+          {"selection", run.selection}};
 }
 
 void add_judgement(Json& object, const Judgement& judgement) {
@@ -96,6 +99,10 @@ Json launched_json(const Outcome& outcome) {
           {"workspace_bytes", outcome.workspace_bytes}};
 }
 
+Json device_json(const DeviceFacts& device) {
+  return {{"model", device.model}, {"memory_bytes", device.memory_bytes}, {"driver", device.driver}, {"runtime", device.runtime}};
+}
+
 // What only an outcome with output has.
 void add_measurement(Json& object, const Outcome& outcome) {
   object["errors"] = errors_json(outcome.errors);
@@ -115,16 +122,19 @@ void add_measurement(Json& object, const Outcome& outcome) {
     object["time_ns"] = json_value(outcome.time_ns);
     object["time_mad_ns"] = json_value(outcome.time_mad_ns);
     object["time_ratio"] = json_value(outcome.time_ratio);
+    if (outcome.time_hot_ns > 0) object["time_hot_ns"] = json_value(outcome.time_hot_ns);
     if (outcome.peak_memory_bytes >= 0) object["peak_memory_bytes"] = outcome.peak_memory_bytes;
   }
 }
 
 Json outcome_json(const StoredOutcome& stored) {
   const Outcome& outcome = stored.outcome;
-  Json object = {{"suite", outcome.suite},
+  Json object = {{"verdict", name(stored.judgement.verdict)},
+                 {"cause", outcome.cause},
+                 {"case", outcome.case_id},
+                 {"suite", outcome.suite},
                  {"group", outcome.group},
                  {"tier", outcome.tier},
-                 {"case", outcome.case_id},
                  {"kernel", outcome.c.kernel},
                  {"device", outcome.c.device},
                  {"problem", problem_id(outcome.c.problem)},
@@ -135,6 +145,12 @@ Json outcome_json(const StoredOutcome& stored) {
   object["description"] = launched_json(outcome);
   if (outcome.status == Status::ok) add_measurement(object, outcome);
   object["wall_ms"] = json_value(outcome.wall_ms);
+  if (outcome.device != DeviceFacts{}) object["gpu"] = device_json(outcome.device);
+  if (stored.judgement.time_against_past) {
+    object["time_against_past"] = {{"runs", stored.judgement.time_against_past->runs},
+                                   {"ratio", json_value(stored.judgement.time_against_past->ratio)}};
+  }
+  if (!stored.judgement.confirmation.empty()) object["confirmation"] = stored.judgement.confirmation;
   if (!outcome.reused_from.empty()) object["reused_from"] = outcome.reused_from;
   if (outcome.expected) {
     object["expected_failure"] = {
@@ -184,6 +200,21 @@ Json diff_json(const StoredDiff& stored) {
   return object;
 }
 
+Json count_json(const VerdictCounts& counts) {
+  Json verdicts = Json::object();
+  for (const auto& [verdict, count] : counts.verdicts) verdicts[std::string(name(verdict))] = count;
+  return {{"total", counts.total}, {"failures", counts.failures}, {"verdicts", std::move(verdicts)}};
+}
+
+Json counts_json(const RunCounts& counts) {
+  return {{"failures", counts.failures()},
+          {"cases", count_json(counts.cases)},
+          {"diffs", count_json(counts.diffs)},
+          {"invariances", count_json(counts.invariances)},
+          {"suite_statistics",
+           {{"total", counts.statistics}, {"failures", counts.statistics_failed}, {"not_judged", counts.statistics_not_judged}}}};
+}
+
 Json score_json(const SuiteScore& score) {
   return {{"suite", score.suite},
           {"kernel", score.kernel},
@@ -225,22 +256,39 @@ Json invariance_json(const StoredInvariance& stored) {
   return object;
 }
 
+Json change_json(const RunChange& row) {
+  return {{"kind", name(row.change.kind)},
+          {"suite", row.suite},
+          {"case", row.case_id},
+          {"value", json_value(row.change.value)},
+          {"limit", json_value(row.change.limit)},
+          {"text", row.change.text},
+          {"is_failure", row.change.is_failure}};
+}
+
 }  // namespace
 
-std::string render_json(const RunReport& report) {
-  Json root = {{"run", run_json(*report.run)},
+Json json_of_run(const RunReport& report) {
+  Json root = {{"summary", headline(report)},
+               {"counts", counts_json(counts_of(report))},
+               {"run", run_json(*report.run)},
                {"exit_code", report.exit_code},
+               {"nothing_measured", nothing_measured(report)},
+               {"not_measured", report.absent},
                {"outcomes", Json::array()},
                {"diffs", Json::array()},
                {"suite_scores", Json::array()}};
   for (const StoredOutcome& stored : *report.outcomes) root["outcomes"].push_back(outcome_json(stored));
   for (const StoredDiff& stored : *report.diffs) root["diffs"].push_back(diff_json(stored));
   for (const SuiteScore& score : *report.scores) root["suite_scores"].push_back(score_json(score));
+  root["changes"] = Json::array();
+  for (const RunChange& row : report.changes != nullptr ? *report.changes : std::vector<RunChange>{})
+    root["changes"].push_back(change_json(row));
   if (report.invariances != nullptr) {
     root["invariances"] = Json::array();
     for (const StoredInvariance& stored : *report.invariances) root["invariances"].push_back(invariance_json(stored));
   }
-  return json_text(root);
+  return root;
 }
 
 }  // namespace plumbline

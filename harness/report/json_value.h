@@ -12,10 +12,10 @@ namespace plumbline {
 
 using Json = nlohmann::ordered_json;
 
-// Numbers that JSON lacks are the strings "NaN", "Infinity" and "-Infinity".
+// NaN and the infinities, which JSON lacks, are null (docs/json.md), so that a number's place never holds a text.
 inline Json json_value(double x) {
   if (std::isfinite(x)) return x;
-  return std::isnan(x) ? "NaN" : x > 0 ? "Infinity" : "-Infinity";
+  return nullptr;
 }
 
 inline Json element_json(const ElementId& element) {

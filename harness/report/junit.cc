@@ -3,9 +3,11 @@
 
 #include <algorithm>
 
+#include "harness/report/changes.h"
 #include "harness/report/format.h"
 #include "harness/report/invariance_text.h"
 #include "harness/report/report.h"
+#include "harness/report/summary.h"
 
 namespace plumbline {
 namespace {
@@ -81,6 +83,8 @@ Kind kind_of(Verdict verdict) {
     case Verdict::expected_failure:
     case Verdict::ambiguous:
       return Kind::skipped;
+    case Verdict::unconfirmed:
+      return Kind::failure;  // nobody has said that it is noise
     default:
       return is_failure(verdict) ? Kind::failure : Kind::passed;
   }
@@ -89,7 +93,9 @@ Kind kind_of(Verdict verdict) {
 // A skipped case shows nothing but its message.
 std::string message_of(const StoredOutcome& stored) {
   const auto& [outcome, judgement] = stored;
-  if (judgement.verdict != Verdict::expected_failure || !outcome.expected) return why(judgement);
+  if (judgement.verdict != Verdict::expected_failure || !outcome.expected) {
+    return is_failure(judgement.verdict) && !outcome.cause.empty() ? outcome.cause + "; " + why(judgement) : why(judgement);
+  }
   return fmt::format("expected failure until {}, {}: {}", outcome.expected->expires, outcome.expected->issue, why(judgement));
 }
 
@@ -118,6 +124,20 @@ std::vector<TestCase> test_cases(const RunReport& report) {
     cases.push_back({outcome.suite, outcome.suite + ".invariances", fmt::format("{} of {}", name(outcome.invariance), outcome.case_id),
                      outcome.wall_ms / 1e3, kind_of(judgement.verdict), std::string(name(judgement.verdict)), why(judgement),
                      render_invariance(stored, report.reproduce_command, plain)});
+  }
+  // Skipped tests alone would be green.
+  if (nothing_measured(report)) {
+    const std::string message = "nothing measured: no kernel took any of the cases";
+    cases.push_back({"plumbline", "plumbline.run", "nothing measured", 0, Kind::error, "nothing_measured", message, message});
+  }
+  for (const std::string& line : report.absent) {
+    cases.push_back({"plumbline", "plumbline.run", line.substr(0, line.find(": ")), 0, Kind::skipped, "not_measured", line, line});
+  }
+  // What fails the run beside its cases. What does not fail is no test.
+  for (const auto& [suite, case_id, change] : report.changes != nullptr ? *report.changes : std::vector<RunChange>{}) {
+    if (!change.is_failure) continue;
+    cases.push_back({suite, suite + ".changes", fmt::format("{} {}", name(change.kind), case_id), 0, Kind::failure,
+                     std::string(name(change.kind)), change.text, change.text});
   }
   for (const SuiteScore& score : *report.scores) {
     const std::string message = fmt::format("{}: {} of {}, {} over {}", score.status, number(score.value), number(score.limit),
@@ -159,7 +179,7 @@ std::string render_junit(const RunReport& report) {
     if (std::find(suites.begin(), suites.end(), test.suite) == suites.end()) suites.push_back(test.suite);
   }
   std::string text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
-  text += fmt::format("<testsuites name=\"plumbline {}\" {}>\n", xml(report.run->run_id), attributes(all));
+  text += fmt::format("<testsuites name=\"plumbline {}: {}\" {}>\n", xml(report.run->run_id), xml(headline(report)), attributes(all));
   for (const std::string& suite : suites) {
     std::vector<TestCase> cases;
     std::copy_if(all.begin(), all.end(), std::back_inserter(cases), [&](const TestCase& test) { return test.suite == suite; });

@@ -1,37 +1,166 @@
-// A run for the summary page of a CI job.
+// A run for the summary page of a CI job, or a comment on a pull request: at most ten lines where all is well, and below what GitHub
+// takes in a comment (65,536 characters) whatever happened.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "harness/report/arch_matrix.h"
+#include "harness/report/changes.h"
 #include "harness/report/format.h"
 #include "harness/report/invariance_text.h"
 #include "harness/report/markdown_table.h"
+#include "harness/report/summary.h"
 #include "harness/report/tally.h"
 
 namespace plumbline {
 namespace {
 
-// GitHub takes 1 MiB of summary.
-constexpr std::size_t most_details = 50;
+constexpr std::size_t most_bytes = 58'000;       // of a page; GitHub's limit is 65,536 characters of a comment
+constexpr std::size_t most_of_details = 40'000;  // of them, for failures in full
+constexpr std::size_t most_of_a_body = 6'000;    // of one failure in full
+constexpr std::size_t most_changes = 50;         // rows of what changed since the last run
+constexpr std::size_t most_named = 5;            // cases of a group named by their id
 constexpr Style plain{false, 0};
 
-std::string headline(const RunReport& report) {
-  const auto counts = verdict_counts(report);
-  std::size_t failed = 0, total = 0;
-  for (const auto& [verdict, count] : counts) {
-    total += count;
-    if (is_failure(verdict)) failed += count;
+bool wants_attention(Verdict verdict) { return is_failure(verdict) || verdict == Verdict::ambiguous || verdict == Verdict::unconfirmed; }
+
+// " of smoke, stories": in the order in which they first appear, the first few.
+std::string suite_names(const RunReport& report) {
+  constexpr std::size_t most = 8;
+  std::vector<std::string> names;
+  for (const Tally& tally : tallies(*report.outcomes)) {
+    if (std::find(names.begin(), names.end(), tally.suite) == names.end()) names.push_back(tally.suite);
   }
-  for (const SuiteScore& score : *report.scores) failed += score.status == "fail" ? 1 : 0;
-  if (report.invariances != nullptr) failed += failed_invariances(*report.invariances);
-  const std::string what = total == 0 ? "nothing measured" : failed == 0 ? "no failure" : plural(failed, "failure");
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most, names.size()); ++i) text += (i == 0 ? " of " : ", ") + markdown_cell(names[i]);
+  return names.size() > most ? text + fmt::format(" and {} more suites", names.size() - most) : text;
+}
+
+std::string head(const RunReport& report) {
   const RunInfo& run = *report.run;
-  std::string text = fmt::format("## plumbline: {} in {}\n\n{}.\n\n", what, plural(total, "case"), counts_text(counts));
-  text +=
-      fmt::format("Run `{}` on {} ({}){}, exit code {}.\n\n", run.run_id, markdown_cell(run.machine.model), markdown_cell(run.machine.arch),
-                  run.commit.empty() ? "" : fmt::format(", commit `{}`", run.commit), report.exit_code);
-  return text;
+  return fmt::format("## plumbline: {}\n\n{}.\n\nRun `{}`{} on {} ({}){}, exit code {}.\n\n", headline(report),
+                     verdicts_text(counts_of(report)), run.run_id, suite_names(report), markdown_cell(run.machine.model), run.machine.arch,
+                     run.commit.empty() ? "" : fmt::format(", commit `{}`", run.commit), report.exit_code);
+}
+
+// What was not measured is not green: it stands before everything else.
+std::string absent(const RunReport& report) {
+  std::string text;
+  for (const std::string& line : report.absent) text += "- " + markdown_cell(line) + "\n";
+  return text.empty() ? "" : text + "\n";
+}
+
+std::string cut(std::string text, std::size_t most) {
+  if (text.size() <= most) return text;
+  text.resize(text.rfind('\n', most) == std::string::npos ? most : text.rfind('\n', most) + 1);
+  while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0U) == 0x80U) text.pop_back();
+  return text + "… (cut)\n";
+}
+
+// Failures that are one piece of news: of one kernel, with one verdict and one cause.
+struct FailureGroup {
+  Verdict verdict = Verdict::fail;
+  std::string kernel, cause;
+  std::vector<std::string> names;  // of the cases, diffs or invariances
+  std::string body;                // the first in full
+};
+
+std::string cause_of(const StoredOutcome& stored) {
+  if (!stored.outcome.cause.empty()) return stored.outcome.cause;
+  if (stored.outcome.status != Status::ok) return stored.outcome.reason;
+  return stored.judgement.findings.empty() ? "" : stored.judgement.findings.front().statistic;
+}
+
+class FailureGroups {
+ public:
+  template <class Body>
+  void add(Verdict verdict, const std::string& kernel, const std::string& cause, const std::string& name, const Body& body) {
+    if (!wants_attention(verdict)) return;
+    const auto [at, fresh] = index_.try_emplace({verdict, kernel, cause}, groups.size());
+    if (fresh) groups.push_back({verdict, kernel, cause, {}, body()});
+    groups[at->second].names.push_back(name);
+  }
+  std::vector<FailureGroup> groups;
+
+ private:
+  std::map<std::tuple<Verdict, std::string, std::string>, std::size_t> index_;
+};
+
+// The largest group first.
+std::vector<FailureGroup> failure_groups(const RunReport& report) {
+  FailureGroups all;
+  for (const auto& stored : *report.outcomes) {
+    all.add(stored.judgement.verdict, stored.outcome.c.kernel, cause_of(stored), stored.outcome.case_id,
+            [&] { return render_case(stored, report.reproduce_command, plain); });
+  }
+  for (const auto& stored : *report.diffs) {
+    all.add(stored.judgement.verdict, stored.outcome.suite + "/" + stored.outcome.name, why(stored.judgement),
+            stored.outcome.suite + "/" + stored.outcome.name, [&] { return render_diff(stored, plain); });
+  }
+  for (const auto& stored : report.invariances != nullptr ? *report.invariances : std::vector<StoredInvariance>{}) {
+    const std::string invariance(name(stored.outcome.invariance));
+    all.add(stored.judgement.verdict, stored.outcome.c.kernel, "invariance " + invariance, invariance + " of " + stored.outcome.case_id,
+            [&] { return render_invariance(stored, report.reproduce_command, plain); });
+  }
+  std::stable_sort(all.groups.begin(), all.groups.end(),
+                   [](const FailureGroup& a, const FailureGroup& b) { return a.names.size() > b.names.size(); });
+  return std::move(all.groups);
+}
+
+std::string title(const FailureGroup& group) {
+  const std::string what = group.names.size() == 1 ? group.names.front() : fmt::format("{} of {}", group.names.size(), group.kernel);
+  return fmt::format("{}: {}{}", in_words(group.verdict), what, group.cause.empty() ? "" : ": " + cut(group.cause, 300));
+}
+
+std::string details(const FailureGroup& group) {
+  std::string text =
+      fmt::format("<details><summary>{}</summary>\n\n{}", html(title(group)), markdown_fenced(cut(group.body, most_of_a_body)));
+  if (group.names.size() > 1) {
+    std::string others;
+    for (std::size_t i = 1; i < std::min(group.names.size(), most_named + 1); ++i) others += group.names[i] + "\n";
+    if (group.names.size() > most_named + 1) others += fmt::format("and {} more\n", group.names.size() - most_named - 1);
+    text += "\nAlso:\n\n" + markdown_fenced(others);
+  }
+  return text + "\n</details>\n\n";
+}
+
+// Sections as long as there is room for them.
+class Page {
+ public:
+  explicit Page(std::string head) : text_(std::move(head)) {}
+  bool add(const std::string& section, std::size_t most = most_bytes) {
+    if (text_.size() + section.size() > most) return false;
+    text_ += section;
+    return true;
+  }
+  void add_or_name(const std::string& section, std::string_view what) {
+    if (!section.empty() && !add(section)) left_out_ += fmt::format("{}{}", left_out_.empty() ? "" : ", ", what);
+  }
+  std::string text() && {
+    if (!left_out_.empty()) text_ += fmt::format("Left out for want of room: {}. `plumbline show` has them.\n", left_out_);
+    return std::move(text_);
+  }
+
+ private:
+  std::string text_, left_out_;
+};
+
+// In full, then as lines, then as a number.
+void add_failures(Page& page, const std::vector<FailureGroup>& groups) {
+  if (groups.empty()) return;
+  page.add("### What fails\n\n");
+  auto group = groups.begin();
+  while (group != groups.end() && page.add(details(*group), most_of_details)) ++group;
+  bool is_list = false;
+  for (; group != groups.end() && page.add("- " + markdown_cell(title(*group)) + "\n", most_bytes - 8'000); ++group) is_list = true;
+  std::size_t left_out = 0;
+  for (auto rest = group; rest != groups.end(); ++rest) left_out += rest->names.size();
+  if (left_out > 0) {
+    page.add(fmt::format("{}{} more failures, of {} more causes or kernels, are left out. `plumbline show` has them.\n",
+                         is_list ? "\n" : "", left_out, groups.end() - group));
+  }
+  page.add("\n");
 }
 
 std::string suites(const RunReport& report) {
@@ -45,58 +174,32 @@ std::string suites(const RunReport& report) {
   return text;
 }
 
-std::string details(const std::string& verdict, const std::string& title, const std::string& body) {
-  return fmt::format("<details><summary>{}: {}</summary>\n\n{}\n</details>\n\n", verdict, html(title), markdown_fenced(body));
+std::string changes(const RunReport& report) {
+  if (report.changes == nullptr) return "";
+  const TallyTable table = changes_table(*report.changes, most_changes);
+  return table.rows.empty() ? "" : "### Since the last run\n\n" + markdown_table(table.columns, table.rows, table.columns.size());
 }
 
-std::string failures(const RunReport& report) {
-  std::string text;
-  std::size_t count = 0;
-  const auto add = [&](Verdict verdict, const std::string& title, auto&& body) {
-    if (!is_failure(verdict) && verdict != Verdict::ambiguous) return;
-    if (count++ < most_details) text += details(std::string(name(verdict)), title, body());
-  };
-  for (const auto& stored : *report.outcomes) {
-    add(stored.judgement.verdict, stored.outcome.case_id, [&] { return render_case(stored, report.reproduce_command, plain); });
-  }
-  for (const auto& stored : *report.diffs) {
-    add(stored.judgement.verdict, stored.outcome.suite + "/" + stored.outcome.name, [&] { return render_diff(stored, plain); });
-  }
-  for (const auto& stored : report.invariances != nullptr ? *report.invariances : std::vector<StoredInvariance>{}) {
-    add(stored.judgement.verdict, fmt::format("{} of {}", name(stored.outcome.invariance), stored.outcome.case_id),
-        [&] { return render_invariance(stored, report.reproduce_command, plain); });
-  }
-  if (count > most_details) text += fmt::format("{} more are not shown.\n\n", count - most_details);
-  return text.empty() ? "" : "### Failures and regressions\n\n" + text;
-}
-
+// One line each, as they are no bad news.
 std::string changed(const RunReport& report) {
   std::string text;
   for (const auto& [kernel, count] : changed_cases(*report.outcomes))
-    text += fmt::format("- other bits in {} of {}\n", plural(count, "case"), markdown_cell(kernel));
-  return text.empty() ? "" : "### Changed\n\n" + text + "\n";
+    text += fmt::format("{}{} of {}", text.empty() ? "" : ", ", plural(count, "case"), markdown_cell(kernel));
+  return text.empty() ? "" : "Changed: other bits in " + cut(text, 2'000) + ".\n\n";
 }
 
 std::string expected_failures(const RunReport& report) {
-  const TallyTable table = expected_failures_table(*report.outcomes);
-  return table.rows.empty() ? "" : "### Expected failures\n\n" + markdown_table(table.columns, table.rows, table.columns.size());
-}
-
-std::string diffs(const RunReport& report) {
-  std::vector<std::vector<std::string>> rows;
-  for (const auto& [diff, judgement] : *report.diffs) {
-    const bool ran = diff.status == Status::ok;
-    const auto shown = [&](double value) { return ran ? number(value) : std::string(); };
-    rows.push_back({diff.suite + "/" + diff.name, std::string(name(judgement.verdict)), why(judgement), shown(diff.max_abs),
-                    shown(diff.max_ulp), shown(diff.max_sigma), shown(diff.max_rel), shown(diff.max_rel_expected)});
+  std::string text;
+  for (const auto& row : expected_failures_table(*report.outcomes).rows) {
+    text += fmt::format("{}{} until {} ({}: {})", text.empty() ? "" : ", ", row[0], row[1], markdown_cell(row[2]), markdown_cell(row[3]));
   }
-  if (rows.empty()) return "";
-  return "### Diffs\n\n" + markdown_table({"diff", "verdict", "why", "max abs", "ulp", "sigma", "max rel", "at |expected|"}, rows, 3);
+  return text.empty() ? "" : "Expected failures: " + cut(text, 2'000) + ".\n\n";
 }
 
-std::string scores(const RunReport& report) {
+std::string failed_scores(const RunReport& report) {
   std::vector<std::vector<std::string>> rows;
   for (const SuiteScore& score : *report.scores) {
+    if (score.status != "fail") continue;
     rows.push_back({score.suite, score.kernel, score.dtype, score.statistic, score.status, std::to_string(score.cases), number(score.value),
                     number(score.limit)});
   }
@@ -106,7 +209,7 @@ std::string scores(const RunReport& report) {
 
 std::string invariances(const RunReport& report) {
   if (report.invariances == nullptr || report.invariances->empty()) return "";
-  return "### Invariances\n\n" + invariance_totals(*report.invariances) + ".\n\n" + render_invariances_markdown(*report.invariances);
+  return "### Invariances\n\n" + render_invariances_markdown(*report.invariances);
 }
 
 // Where the run has more than one architecture.
@@ -118,8 +221,23 @@ std::string architectures(const RunReport& report) {
 }  // namespace
 
 std::string render_markdown(const RunReport& report) {
-  return headline(report) + failures(report) + expected_failures(report) + changed(report) + suites(report) + architectures(report) +
-         invariances(report) + diffs(report) + scores(report);
+  Page page(head(report));
+  const auto groups = failure_groups(report);
+  const std::string scores = failed_scores(report);
+  const std::string since = changes(report);
+  const bool is_well = groups.empty() && scores.empty() && since.empty();
+  page.add_or_name(absent(report), "what was not measured");
+  add_failures(page, groups);
+  page.add_or_name(scores, "suite statistics");
+  page.add_or_name(since, "what changed since the last run");
+  page.add_or_name(expected_failures(report), "expected failures");
+  page.add_or_name(changed(report), "changed kernels");
+  // Who asks for invariances asks for their table.
+  page.add_or_name(invariances(report), "the table of invariances");
+  if (is_well) return std::move(page).text();
+  page.add_or_name(suites(report), "the tables of suites");
+  page.add_or_name(architectures(report), "the matrix of architectures");
+  return std::move(page).text();
 }
 
 }  // namespace plumbline

@@ -1,3 +1,5 @@
+#include <charconv>
+
 #include "harness/report/json_value.h"
 #include "harness/report/report.h"
 
@@ -30,14 +32,33 @@ std::vector<std::vector<std::string>> rows_with(const Store::Table& table, const
 
 std::string render_query(const Store::Table& table, const Style& style) { return render_table(table.columns, rows_with(table, ""), style); }
 
-std::string render_query_json(const Store::Table& table) {
-  Json list = Json::array();
-  for (const auto& row : table.rows) {
-    Json object = Json::object();
-    for (std::size_t i = 0; i < row.size(); ++i) object[table.columns[i]] = row[i] ? Json(*row[i]) : nullptr;
-    list.push_back(std::move(object));
+namespace {
+
+Json cell_json(const std::string& text, Store::CellType type) {
+  const char *begin = text.data(), *end = begin + text.size();
+  if (type == Store::CellType::integer) {
+    std::int64_t value = 0;
+    if (std::from_chars(begin, end, value).ptr == end) return value;
+  } else if (type == Store::CellType::real) {
+    double value = 0;
+    return std::from_chars(begin, end, value).ptr == end ? json_value(value) : Json(nullptr);  // "Inf"
   }
-  return json_text(list);
+  return text;
+}
+
+}  // namespace
+
+Json json_of_table(const Store::Table& table) {
+  Json rows = Json::array();
+  for (std::size_t r = 0; r < table.rows.size(); ++r) {
+    Json object = Json::object();
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+      const auto& cell = table.rows[r][i];
+      object[table.columns[i]] = cell ? cell_json(*cell, table.types[r][i]) : Json(nullptr);
+    }
+    rows.push_back(std::move(object));
+  }
+  return {{"rows", std::move(rows)}};
 }
 
 std::string render_query_csv(const Store::Table& table) {

@@ -28,7 +28,7 @@ std::string heading(const JudgedResources& row) {
 }
 
 std::vector<std::string> cells(const JudgedResources& row) {
-  const std::string verdict(name(row.verdict));
+  const std::string verdict(in_words(row.verdict));
   if (!row.now) return {row.arch, "", "", "", "", "", "", "", "", verdict};
   const Resources& now = *row.now;
   const KernelUsage& usage = now.usage;
@@ -67,7 +67,7 @@ std::vector<std::string> worth_a_line(const ResourceComparison& comparison) {
   for (const JudgedResources& row : comparison.rows) {
     if (row.why.empty()) continue;
     const std::string launch = row.launch.empty() ? "" : ", " + row.launch;
-    lines.push_back(fmt::format("{}: {}{} on {}: {}", name(row.verdict), row.kernel, launch, row.arch, row.why));
+    lines.push_back(fmt::format("{}: {}{} on {}: {}", in_words(row.verdict), row.kernel, launch, row.arch, row.why));
   }
   return lines;
 }
@@ -123,7 +123,7 @@ std::string resource_totals(const ResourceComparison& comparison) {
   std::string text = plural(comparison.rows.size(), "row");
   const char* separator = ": ";
   for (const auto& [verdict, count] : counts) {
-    text += fmt::format("{}{} {}", separator, count, name(verdict));
+    text += fmt::format("{}{} {}", separator, count, in_words(verdict));
     separator = ", ";
   }
   return text;
@@ -157,10 +157,10 @@ std::string render_resources_markdown(const ResourceComparison& comparison) {
   return text + "</details>\n";
 }
 
-std::string render_resources_json(const ResourceComparison& comparison) {
+Json json_of_resources(const ResourceComparison& comparison) {
   Json rows = Json::array();
   for (const JudgedResources& row : comparison.rows) rows.push_back(row_json(row));
-  return json_text({{"rows", rows}, {"notes", comparison.notes}});
+  return {{"rows", rows}, {"notes", comparison.notes}};
 }
 
 }  // namespace plumbline

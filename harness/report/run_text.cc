@@ -2,9 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "harness/report/changes.h"
 #include "harness/report/format.h"
 #include "harness/report/invariance_text.h"
+#include "harness/report/summary.h"
 #include "harness/report/tally.h"
 
 namespace plumbline {
@@ -13,7 +16,7 @@ namespace {
 // Failures beyond these are named, not explained: a broken kernel fails a thousand times for one reason.
 constexpr std::size_t most_full_failures = 20;
 
-bool wants_attention(Verdict verdict) { return is_failure(verdict) || verdict == Verdict::ambiguous; }
+bool wants_attention(Verdict verdict) { return is_failure(verdict) || verdict == Verdict::ambiguous || verdict == Verdict::unconfirmed; }
 
 std::string failures(const RunReport& report, const Style& style) {
   std::string text;
@@ -24,10 +27,10 @@ std::string failures(const RunReport& report, const Style& style) {
     if (shown++ < most_full_failures) {
       text += render_case(stored, report.reproduce_command, style);
     } else {
-      rest.push_back({std::string(name(stored.judgement.verdict)), stored.outcome.case_id});
+      rest.push_back({std::string(in_words(stored.judgement.verdict)), stored.outcome.cause, stored.outcome.case_id});
     }
   }
-  if (!rest.empty()) text += fmt::format("and {} more:\n{}\n", rest.size(), render_table({"verdict", "case"}, rest, style));
+  if (!rest.empty()) text += fmt::format("and {} more:\n{}\n", rest.size(), render_table({"verdict", "cause", "case"}, rest, style));
   return text;
 }
 
@@ -44,7 +47,7 @@ std::string diff_label(const DiffOutcome& diff, const std::vector<StoredDiff>& d
 }
 
 std::vector<std::string> diff_row(const DiffOutcome& diff, const Judgement& judgement, const std::string& label) {
-  const std::string verdict(name(judgement.verdict));
+  const std::string verdict(in_words(judgement.verdict));
   if (diff.status != Status::ok) return {label, verdict, "", "", "", "", "", "", "", "", ""};
   const bool timed = diff.time_ns_a > 0 && diff.time_ns_b > 0;
   return {label,
@@ -92,19 +95,25 @@ std::string timed_section(const std::vector<StoredOutcome>& outcomes, const Styl
   return rows.empty() ? "" : render_table({"timed case", "median", "MAD", "/ sentinel"}, rows, style) + "\n";
 }
 
+// Those that fail as a table; all others are one line.
 std::string score_section(const std::vector<SuiteScore>& scores, const Style& style) {
   std::vector<std::vector<std::string>> rows;
-  std::size_t not_judged = 0;
+  std::size_t passed = 0, not_judged = 0;
+  double nearest = 0;
   for (const SuiteScore& score : scores) {
-    if (score.status.rfind("not judged", 0) == 0) {
+    if (score.status.starts_with("not judged")) {
       ++not_judged;
-      continue;
+    } else if (score.status == "pass") {
+      ++passed;
+      nearest = std::max(nearest, 100 * std::abs(score.value) / score.limit);
+    } else {
+      rows.push_back({score.suite, score.kernel, score.dtype, score.statistic, std::to_string(score.cases), number(score.value),
+                      number(score.limit), score.status});
     }
-    rows.push_back({score.suite, score.kernel, score.dtype, score.statistic, std::to_string(score.cases), number(score.value),
-                    number(score.limit), score.status});
   }
   std::string text;
   if (!rows.empty()) text = render_table({"suite", "kernel", "dtype", "statistic", "cases", "value", "limit", "verdict"}, rows, style);
+  if (passed > 0) text += fmt::format("{} passed, at most {} of the limit\n", plural(passed, "suite statistic"), percent(nearest));
   if (not_judged > 0) text += fmt::format("{} not judged (partial suite or too few cases)\n", plural(not_judged, "suite statistic"));
   return text.empty() ? "" : text + "\n";
 }
@@ -122,28 +131,45 @@ std::string expected_section(const std::vector<StoredOutcome>& outcomes, const S
   return table.rows.empty() ? "" : "expected failures\n" + render_table(table.columns, table.rows, style) + "\n";
 }
 
-std::string totals(const RunReport& report) {
+std::string changes_section(const RunReport& report, const Style& style) {
+  if (report.changes == nullptr) return "";
+  const TallyTable table = changes_table(*report.changes, most_full_failures);
+  return table.rows.empty() ? "" : "since the last run\n" + render_table(table.columns, table.rows, style) + "\n";
+}
+
+// A table a suite, so that a line fits a terminal.
+std::string tally_section(const std::vector<StoredOutcome>& outcomes, const Style& style) {
+  std::vector<std::pair<std::string, std::vector<Tally>>> suites;
+  for (const Tally& tally : tallies(outcomes)) {
+    if (suites.empty() || suites.back().first != tally.suite) suites.push_back({tally.suite, {}});
+    suites.back().second.push_back(tally);
+  }
+  std::string text;
+  for (const auto& [suite, of_suite] : suites) {
+    const TallyTable table = tally_table(of_suite, false);
+    text += "suite " + suite + "\n" + render_table(table.columns, table.rows, style) + "\n";
+  }
+  return text;
+}
+
+std::string totals(const RunReport& report, const Style& style) {
   double wall_ms = 0;
   for (const StoredOutcome& stored : *report.outcomes) wall_ms += stored.outcome.wall_ms;
-  std::string text = fmt::format("run {}: {}", report.run->run_id.substr(0, 8), plural(report.outcomes->size(), "case"));
-  if (!report.diffs->empty()) text += ", " + plural(report.diffs->size(), "diff");
-  const bool invariances = report.invariances != nullptr && !report.invariances->empty();
-  const std::string of_invariances = invariances ? invariance_totals(*report.invariances) + "\n" : "";
-  return of_invariances + text +
-         fmt::format(": {} ({} of measuring), exit code {}\n", counts_text(verdict_counts(report)), duration(wall_ms * 1e6),
-                     report.exit_code);
+  const std::string counts = verdicts_text(counts_of(report));
+  std::string text = fmt::format("run {}: {}, exit code {} ({} of measuring)", report.run->run_id.substr(0, 8), headline(report),
+                                 report.exit_code, duration(wall_ms * 1e6));
+  return wrapped(text, 0, style) + "\n  " + wrapped(counts, 2, style) + "\n";
 }
 
 }  // namespace
 
 std::string render_text(const RunReport& report, const Style& style) {
-  const TallyTable table = tally_table(tallies(*report.outcomes), true);
   std::string text = failures(report, style) + diff_section(*report.diffs, style) + timed_section(*report.outcomes, style) +
                      score_section(*report.scores, style);
   if (report.invariances != nullptr) text += render_invariances(*report.invariances, report.reproduce_command, style);
-  text += expected_section(*report.outcomes, style);
-  if (!table.rows.empty()) text += render_table(table.columns, table.rows, style) + "\n";
-  return text + changed_section(*report.outcomes) + totals(report);
+  text += expected_section(*report.outcomes, style) + changes_section(report, style);
+  text += tally_section(*report.outcomes, style);
+  return text + changed_section(*report.outcomes) + totals(report, style);
 }
 
 }  // namespace plumbline

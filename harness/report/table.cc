@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "harness/problem/text.h"
 #include "harness/report/format.h"
 #include "harness/report/report.h"
 
@@ -50,28 +51,37 @@ class TableText {
   TableText(const std::vector<std::string>& columns, const std::vector<std::vector<std::string>>& rows, const Style& style)
       : columns_(columns), style_(style) {
     for (std::size_t c = 0; c < columns.size(); ++c) {
-      std::size_t width = display_width(columns[c]);
+      std::size_t width = 0;
       bool right = !rows.empty();
       for (const auto& row : rows) {
         width = std::max(width, display_width(row.at(c)));
         right = right && is_number(row.at(c));
       }
-      widths_.push_back(width);
+      cell_widths_.push_back(width);
+      widths_.push_back(std::max(width, display_width(columns[c])));
       right_.push_back(right);
     }
     fit();
+    leave_out();
+  }
+
+  // "mean abs, rms a": columns for which there is no room.
+  std::string left_out() const {
+    std::string names;
+    for (std::size_t c = shown_; c < columns_.size(); ++c) names += (names.empty() ? "" : ", ") + columns_[c];
+    return names;
   }
 
   void add_row(const std::vector<std::string>& cells, bool is_header) {
     std::vector<Lines> parts;
     std::size_t height = 1;
-    for (std::size_t c = 0; c < cells.size(); ++c) {
-      parts.push_back(right_[c] ? Lines{cells[c]} : broken(cells[c], widths_[c]));
+    for (std::size_t c = 0; c < shown_; ++c) {
+      parts.push_back(right_[c] && !is_header ? Lines{cells[c]} : broken(cells[c], widths_[c]));
       height = std::max(height, parts.back().size());
     }
     for (std::size_t line = 0; line < height; ++line) {
       std::string text;
-      for (std::size_t c = 0; c < cells.size(); ++c) {
+      for (std::size_t c = 0; c < shown_; ++c) {
         const std::string cell = line < parts[c].size() ? parts[c][line] : "";
         const std::string blanks(widths_[c] - std::min(widths_[c], display_width(cell)), ' ');
         const std::string shown = is_header ? cell : with_colour(cell, c);
@@ -84,7 +94,7 @@ class TableText {
 
   void add_rule() {
     std::string text;
-    for (const std::size_t width : widths_) text += std::string(width, '-') + std::string(gap, ' ');
+    for (std::size_t c = 0; c < shown_; ++c) text += std::string(widths_[c], '-') + std::string(gap, ' ');
     text.erase(text.find_last_not_of(' ') + 1);
     text_ += text + "\n";
   }
@@ -92,10 +102,19 @@ class TableText {
   const std::string& text() const { return text_; }
 
  private:
-  // Takes columns from the widest text column until the table fits or nothing can give.
+  std::size_t total() const { return std::accumulate(widths_.begin(), widths_.end(), gap * (widths_.size() - 1)); }
+
+  // Breaks the headers of numbers at their blanks, then takes columns from the widest text column, until the table fits or nothing can
+  // give.
   void fit() {
-    if (style_.width <= 0 || widths_.empty()) return;
-    std::size_t total = std::accumulate(widths_.begin(), widths_.end(), gap * (widths_.size() - 1));
+    if (style_.width <= 0 || widths_.empty() || total() <= static_cast<std::size_t>(style_.width)) return;
+    for (std::size_t c = 0; c < widths_.size(); ++c) {
+      if (!right_[c]) continue;
+      std::size_t longest = 0;
+      for (const std::string_view word : split(columns_[c], ' ')) longest = std::max(longest, display_width(word));
+      widths_[c] = std::max(cell_widths_[c], longest);
+    }
+    std::size_t total = this->total();
     while (total > static_cast<std::size_t>(style_.width)) {
       std::size_t* widest = nullptr;
       for (std::size_t c = 0; c < widths_.size(); ++c) {
@@ -107,6 +126,16 @@ class TableText {
     }
   }
 
+  // On a narrow terminal, from the right until the rest fits; two columns always stay. Files and pipes (120 columns) get all of them.
+  void leave_out() {
+    shown_ = columns_.size();
+    if (style_.width <= 0 || style_.width >= 120) return;
+    const auto total = [&] {
+      return std::accumulate(widths_.begin(), widths_.begin() + static_cast<std::ptrdiff_t>(shown_), gap * (shown_ - 1));
+    };
+    while (shown_ > 2 && total() > static_cast<std::size_t>(style_.width)) --shown_;
+  }
+
   std::string with_colour(const std::string& cell, std::size_t column) const {
     const auto verdict = columns_[column] == "verdict" ? parse_verdict(cell) : std::nullopt;
     return verdict ? coloured(cell, *verdict, style_) : cell;
@@ -114,7 +143,8 @@ class TableText {
 
   const std::vector<std::string>& columns_;
   const Style& style_;
-  std::vector<std::size_t> widths_;
+  std::size_t shown_ = 0;                          // columns
+  std::vector<std::size_t> widths_, cell_widths_;  // of columns; of their cells without the header
   std::vector<bool> right_;
   std::string text_;
 };
@@ -126,7 +156,8 @@ std::string render_table(const std::vector<std::string>& columns, const std::vec
   table.add_row(columns, true);
   table.add_rule();
   for (const auto& row : rows) table.add_row(row, false);
-  return table.text();
+  const std::string left_out = table.left_out();
+  return left_out.empty() ? table.text() : table.text() + "(no room for: " + left_out + ")\n";
 }
 
 }  // namespace plumbline

@@ -69,7 +69,7 @@ TallyTable expected_failures_table(const std::vector<StoredOutcome>& outcomes) {
 
 std::string counts_text(const std::map<Verdict, std::size_t>& counts) {
   std::string text;
-  for (const auto& [verdict, count] : counts) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, name(verdict));
+  for (const auto& [verdict, count] : counts) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, in_words(verdict));
   return text.empty() ? "nothing measured" : text;
 }
 
@@ -78,7 +78,7 @@ TallyTable tally_table(const std::vector<Tally>& tallies, bool with_suite) {
   TallyTable table;
   if (with_suite) table.columns.push_back("suite");
   for (const char* column : {"kernel", "cases"}) table.columns.emplace_back(column);
-  for (const Verdict verdict : verdicts) table.columns.emplace_back(name(verdict));
+  for (const Verdict verdict : verdicts) table.columns.emplace_back(in_words(verdict));
   for (const char* column : {"of the limit", "time"}) table.columns.emplace_back(column);
   for (const Tally& tally : tallies) {
     auto& row = table.rows.emplace_back();

@@ -56,7 +56,7 @@ class Audit : public test::CommandTest {
 TEST_F(Audit, CountsWhatIsCaughtByWhom) {
   const auto result = audit("s.toml --format json");
   ASSERT_EQ(result.code, 0) << result.text;
-  const json report = json::parse(result.text);
+  const json report = json::parse(result.text)["data"];
   EXPECT_EQ(report["problems"], 4);
   EXPECT_EQ(report["runs"], 28);
   EXPECT_EQ(report["false_alarms"], 0);
@@ -136,11 +136,11 @@ TEST_F(Audit, BreakersOfInvariancesAreNamedAndNotRun) {
   write("m.toml", others + breaker("solo"));
   const auto result = audit("s.toml --format json");
   EXPECT_EQ(result.code, 0) << result.text;
-  const json report = json::parse(result.text);
+  const json report = json::parse(result.text)["data"];
   EXPECT_EQ(report["runs"], 24);
   EXPECT_EQ(report["judged_by_invariances"], json::array({"inert (solo)"}));
   EXPECT_THAT(audit("s.toml").text, HasSubstr("judged by `run --invariances`, not here: inert (solo)"));
-  EXPECT_EQ(json::parse(audit("s.toml --calibrate --format json --no-default-provider").text)["kernels"],
+  EXPECT_EQ(json::parse(audit("s.toml --calibrate --format json --no-default-provider").text)["data"]["kernels"],
             json::array({"tiny/correct", "tiny/legal_rounded_p"}));
 
   write("m.toml", others + breaker("soloo"));
@@ -158,7 +158,7 @@ reason = "r"
 kernels = ["cpu/*"]
 set = { dtype = "fp16", heads = 2, seq_q = 9, seq_kv = 70 }
 )");
-  const json report = json::parse(audit("o.toml --format json").text);
+  const json report = json::parse(audit("o.toml --format json").text)["data"];
   EXPECT_EQ(report["runs"], 7);
 }
 
@@ -198,7 +198,7 @@ TEST_F(Audit, ErrorsNameTheFileAndTheRemedy) {
 TEST_F(Audit, CalibrationRunsLegalKernelsOverSeeds) {
   const auto result = audit("s.toml --calibrate --seeds 5..7 --format json --no-default-provider");
   ASSERT_EQ(result.code, 0) << result.text;
-  const json report = json::parse(result.text);
+  const json report = json::parse(result.text)["data"];
   EXPECT_EQ(report["kernels"], json::array({"tiny/correct", "tiny/legal_rounded_p"}));
   EXPECT_EQ(report["runs"], 2 * 4 * 3);
   EXPECT_EQ(report["false_alarms"], 0);
@@ -211,7 +211,7 @@ TEST_F(Audit, CalibrationRunsLegalKernelsOverSeeds) {
     EXPECT_LT(row["peak"]["percent_of_limit"].get<double>(), 100);
     EXPECT_EQ(row["lse"]["limit"], 6);
   }
-  const auto same = json::parse(audit("s.toml --calibrate --seeds 5..7 --format json --no-default-provider").text);
+  const auto same = json::parse(audit("s.toml --calibrate --seeds 5..7 --format json --no-default-provider").text)["data"];
   EXPECT_EQ(same["rows"], report["rows"]) << "the same seeds give the same figures";
 }
 

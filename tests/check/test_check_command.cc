@@ -74,11 +74,12 @@ TEST_F(CheckCommand, SeveralFilesAndJson) {
   const auto result = check("a.safetensors b.safetensors --format json");
   EXPECT_EQ(result.code, 1) << "a bug weighs more than a file that cannot be judged";
   const auto json = nlohmann::json::parse(result.text);
-  ASSERT_EQ(json["dumps"].size(), 1U);
-  EXPECT_EQ(json["dumps"][0]["answer"], "BUG");
-  EXPECT_GT(json["dumps"][0]["percent_of_limit"], 100);
-  EXPECT_EQ(json["dumps"][0]["worst"].size(), 5U);
-  EXPECT_FALSE(json["dumps"][0]["suggestions"].empty());
+  const auto& data = json["data"];
+  ASSERT_EQ(data["dumps"].size(), 1U);
+  EXPECT_EQ(data["dumps"][0]["answer"], "BUG");
+  EXPECT_GT(data["dumps"][0]["percent_of_limit"], 100);
+  EXPECT_EQ(data["dumps"][0]["worst"].size(), 5U);
+  EXPECT_FALSE(data["dumps"][0]["suggestions"].empty());
   ASSERT_EQ(json["errors"].size(), 1U);
   EXPECT_EQ(json["errors"][0]["file"], "b.safetensors");
 }

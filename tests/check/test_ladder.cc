@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "harness/check/ladder.h"
+#include "harness/measure/ladder.h"
 
 namespace plumbline {
 namespace {

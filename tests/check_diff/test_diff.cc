@@ -123,7 +123,7 @@ TEST_F(Diff, KernelsThatDiffNumericallyAreBugsWhateverTheVerdictIsCalled) {
   Outcome outcome;
   outcome.status = Status::ok;
   Judgement judgement;
-  judgement.verdict = Verdict::fresh;
+  judgement.verdict = Verdict::first_seen;
   EXPECT_EQ(answer_of(outcome, judgement), Answer::rounding);
   judgement.percent_of_limit = 101;
   EXPECT_EQ(answer_of(outcome, judgement), Answer::bug);

@@ -43,7 +43,7 @@ TEST_F(DiffCommand, TwoKernelsAgree) {
 TEST_F(DiffCommand, JsonHasBothSidesAndTheMap) {
   const auto run = plumbline("diff cpu/flash cpu/split_kv s.toml -q --case '*fp16*' --format json");
   ASSERT_EQ(run.code, 0) << run.text;
-  const auto json = nlohmann::json::parse(run.text);
+  const auto json = nlohmann::json::parse(run.text)["data"];
   EXPECT_EQ(json["answer"], "ROUNDING");
   ASSERT_EQ(json["diffs"].size(), 1U);
   EXPECT_EQ(json["diffs"][0]["a"]["label"], "cpu/flash");
@@ -81,7 +81,7 @@ TEST_F(DiffCommand, TwoDumpsThatRunLeft) {
   EXPECT_EQ(diff.code, 1) << diff.text;
   EXPECT_THAT(diff.text, AllOf(HasSubstr("both are wrong"), HasSubstr("the sample's last key"), HasSubstr("as the stated spec")));
   const auto json = plumbline("diff a.safetensors b.safetensors --format json");
-  EXPECT_EQ(nlohmann::json::parse(json.text)["diffs"][0]["a"]["label"], "a.safetensors");
+  EXPECT_EQ(nlohmann::json::parse(json.text)["data"]["diffs"][0]["a"]["label"], "a.safetensors");
 }
 
 TEST_F(DiffCommand, UsageErrors) {

@@ -54,7 +54,7 @@ TEST(DiffText, SaysAnswerWhyLargestBitsAndKappa) {
                           HasSubstr("7 of 8 (sample, head) entirely")));
   EXPECT_THAT(text, AllOf(HasSubstr("absolute"), HasSubstr("relative"), HasSubstr("kappa"), HasSubstr("sample 0 ")));
 
-  const auto json = nlohmann::json::parse(render_diffs_json({report}, report.answer));
+  const Json json = json_of_diffs({report}, report.answer);
   EXPECT_EQ(json["answer"], "ROUNDING");
   const auto& only = json["diffs"][0];
   EXPECT_EQ(only["heads_bit_equal"], 7);

@@ -157,7 +157,7 @@ reproduce: plumbline run --format json --case 'emulated/prefill_mma/bf16/b1-h1-s
 }
 
 TEST(ArchMatrix, AsJson) {
-  const auto json = nlohmann::json::parse(render_matrix_json(arch_matrix(four_devices()), "plumbline run"));
+  const Json json = json_of_matrix(arch_matrix(four_devices()), "plumbline run");
   EXPECT_EQ(json["devices"][3]["device"], "cuda:0");
   EXPECT_EQ(json["rows"][0]["cells"]["emulated:sm_80"]["worst_percent"], 61.4);
   EXPECT_EQ(json["bits"][0]["common"], 4);
@@ -167,11 +167,13 @@ TEST(ArchMatrix, AsJson) {
   EXPECT_FALSE(json["bits"][1].contains("first_different"));
 }
 
-TEST(ArchMatrix, TheSummaryOfARunHasItWhereThereIsMoreThanOneArchitecture) {
+TEST(ArchMatrix, TheSummaryOfARunThatFailsHasItWhereThereIsMoreThanOneArchitecture) {
   SampleRun sample = mixed_run();
-  EXPECT_THAT(render_markdown(sample.report(0)), Not(HasSubstr("### Architectures")));
+  EXPECT_THAT(render_markdown(sample.report(1)), Not(HasSubstr("### Architectures")));
   sample.outcomes = four_devices();
-  EXPECT_THAT(render_markdown(sample.report(0)), HasSubstr("### Architectures\n\nWorst percent of a limit:"));
+  EXPECT_THAT(render_markdown(sample.report(0)), Not(HasSubstr("### Architectures")));
+  sample.outcomes.push_back(failing_outcome());
+  EXPECT_THAT(render_markdown(sample.report(1)), HasSubstr("### Architectures\n\nWorst percent of a limit:"));
 }
 
 }  // namespace

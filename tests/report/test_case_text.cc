@@ -23,9 +23,10 @@ TEST(RenderCase, Pass) {
 TEST(RenderCase, Fail) {
   EXPECT_EQ(render_case(failing_outcome(), "plumbline run --provider './mine.so'", plain),
             R"(fail  mutants/bf16_accumulator/bf16/b1-h4-s128-d64/mask=causal_top_left
-  suite      smoke/causal
+  the sums are kept in bf16
   why        peak is 9.3, its limit 6.5
   note       sigma is 1.5 times that of the strict spec (p_dtype=bf16)
+  suite      smoke/causal
   judged     143 % of the limit (peak)
   worst      peak: sample 0 head 3 row 17 column 5, 18 visible keys
              got 0.515625, expected 0.5, error 0.01562: 9.3 sigma, 4 ulp
@@ -41,16 +42,16 @@ reproduce: plumbline run --provider './mine.so' --case 'mutants/bf16_accumulator
 
 TEST(RenderCase, Unsupported) {
   EXPECT_EQ(render_case(unsupported_outcome(), "plumbline run", plain), R"(unsupported  cpu/flash/fp32/b1-h1-s1-d64
-  suite      stories/S5
   note       unsupported: only fp16 and bf16 are supported
+  suite      stories/S5
 
 )");
 }
 
 TEST(RenderCase, CrashedSaysWhyAndHowToRepeat) {
   EXPECT_EQ(render_case(crashed_outcome(), "plumbline run", plain), R"(crashed  cpu/flash/fp32/b1-h1-s1-d64
-  suite      stories/S5
   why        signal 11 (segmentation fault)
+  suite      stories/S5
 reproduce: plumbline run --case 'cpu/flash/fp32/b1-h1-s1-d64'
 
 )");
@@ -70,12 +71,12 @@ TEST(RenderCase, ResourcesAndTimes) {
   EXPECT_NE(text.find("  time       1.276 ms (MAD 2.5 us), 0.8123 of the sentinel\n"), std::string::npos) << text;
 }
 
-TEST(RenderCase, NewIsSpelledNewAndNanIsVisible) {
+TEST(RenderCase, FirstSeenIsTwoWordsAndNanIsVisible) {
   StoredOutcome stored = passing_outcome();
-  stored.judgement.verdict = Verdict::fresh;
+  stored.judgement.verdict = Verdict::first_seen;
   stored.judgement.percent_of_limit = std::nan("");
   const std::string text = render_case(stored, "plumbline run", plain);
-  EXPECT_TRUE(text.starts_with("new  ")) << text;
+  EXPECT_TRUE(text.starts_with("first seen  ")) << text;
   EXPECT_NE(text.find("judged     nan % of the limit"), std::string::npos) << text;
 }
 

@@ -70,6 +70,25 @@ mask=causal
   EXPECT_EQ(render_table({"digest"}, {{"0123456789abcdef0123"}}, Style{false, 8}), "digest\n------------\n0123456789ab\ncdef0123\n");
 }
 
+TEST(Table, LeavesOutWhatANarrowTerminalHasNoRoomFor) {
+  const std::vector<std::string> columns{"case", "a number", "another", "the last"};
+  const std::vector<std::vector<std::string>> rows{{"x", "1", "2", "3"}};
+  EXPECT_EQ(render_table(columns, rows, Style{false, 24}),
+            "case       a  another\n      number\n----  ------  -------\nx          1        2\n(no room for: the last)\n");
+  EXPECT_EQ(render_table(columns, rows, Style{false, 0}), render_table(columns, rows, Style{false, 120}));
+}
+
+TEST(Table, HeadersOfNumbersAreBrokenBeforeText) {
+  EXPECT_EQ(render_table({"kernel", "first seen", "of the limit"}, {{"cpu/flash", "3", "62 %"}, {"cpu/split_kv", "12", "143 %"}},
+                         Style{false, 30}),
+            "kernel        first     of\n"
+            "               seen    the\n"
+            "                     limit\n"
+            "------------  -----  -----\n"
+            "cpu/flash         3   62 %\n"
+            "cpu/split_kv     12  143 %\n");
+}
+
 TEST(Table, WithoutRowsItIsItsHeader) { EXPECT_EQ(render_table({"a", "b"}, {}, Style{false, 80}), "a  b\n-  -\n"); }
 
 TEST(Table, ColoursVerdictsWithoutMovingColumns) {

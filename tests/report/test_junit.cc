@@ -19,11 +19,11 @@ TEST(RenderJunit, MixedRun) {
   EXPECT_EQ(
       render_junit(sample.report(1)),
       R"(<?xml version="1.0" encoding="UTF-8"?>
-<testsuites name="plumbline 7d3f0a52-0000-4000-8000-000000000001" tests="5" failures="1" errors="0" skipped="1" time="0.020">
+<testsuites name="plumbline 7d3f0a52-0000-4000-8000-000000000001: 1 failure in 3 cases, 1 diff and 1 suite statistic" tests="5" failures="1" errors="0" skipped="1" time="0.020">
   <testsuite name="smoke" tests="3" failures="1" errors="0" skipped="0" time="0.020" timestamp="2030-01-02T03:04:05Z" hostname="builder">
     <testcase classname="smoke.causal" name="cpu/flash/bf16/b1-h4-s128-d64/mask=causal_top_left" time="0.013"/>
     <testcase classname="smoke.causal" name="mutants/bf16_accumulator/bf16/b1-h4-s128-d64/mask=causal_top_left" time="0.007">
-      <failure type="fail" message="peak is 9.3, its limit 6.5">)" +
+      <failure type="fail" message="the sums are kept in bf16; peak is 9.3, its limit 6.5">)" +
           render_case(sample.outcomes[1], "plumbline run", Style{false, 0})
               .replace(render_case(sample.outcomes[1], "plumbline run", Style{false, 0}).find("flash<64, 64>"), 13, "flash&lt;64, 64&gt;") +
           R"(</failure>
@@ -71,7 +71,7 @@ TEST(RenderJunit, ParsesWhateverAKernelSays) {
       "]]> <a&b> \"q\" 'p'\nline\x01\x1b[31m \xFF \xC3\xA4 \xED\xA0\x80 \xF0\x9F\x98\x80 \xC3";
   EXPECT_EQ(read_by_python(render_junit(sample.report(1))),
             "1,1,1\n"
-            "'peak is 9.3, its limit 6.5' 'fail  mutants/bf16_a'\n"
+            "'the sums are kept in bf16; peak is 9.3, its limit 6.5' 'fail  mutants/bf16_a'\n"
             "'unsupported: only fp16 and bf16 are supported' ''\n"
             R"(']]> <a&b> "q" \'p\'\nline\ufffd\ufffd[31m \ufffd \xe4 \ufffd\ufffd\ufffd \U0001f600 \ufffd' 'crashed  cpu/flash/f')"
             "\n");
@@ -98,7 +98,8 @@ TEST(RenderJunit, EveryVerdictIsOneKind) {
     }
     return "passed";
   };
-  for (const Verdict v : {Verdict::pass, Verdict::improved, Verdict::fresh, Verdict::changed}) EXPECT_EQ(tag_of(v), "passed") << name(v);
+  for (const Verdict v : {Verdict::pass, Verdict::improved, Verdict::first_seen, Verdict::changed})
+    EXPECT_EQ(tag_of(v), "passed") << name(v);
   for (const Verdict v : {Verdict::fail, Verdict::regressed, Verdict::support_mismatch, Verdict::mistrusted, Verdict::unexpected_pass})
     EXPECT_EQ(tag_of(v), "failure") << name(v);
   for (const Verdict v : {Verdict::crashed, Verdict::timeout, Verdict::out_of_memory, Verdict::error})

@@ -20,22 +20,27 @@ a : b  verdict    max abs  mean abs  sigma  max rel   at |o|  equal heads  rms a
 S4     pass     6.104e-05   4.1e-06   4.25    1.579  1.9e-07  2 of 1824    4e-06  2e-06       0.8
   S4: the difference is explained by what both declare
 
-suite  kernel     dtype  statistic  cases  value  limit  verdict
------  ---------  -----  ---------  -----  -----  -----  -------
-smoke  cpu/flash  bf16   shrink        12   1.25    3.5  pass
+1 suite statistic passed, at most 36 % of the limit
 
-suite    kernel                    cases  pass  unsupported  fail  of the limit     time
--------  ------------------------  -----  ----  -----------  ----  ------------  -------
-smoke    cpu/flash                     1     1                             62 %  12.5 ms
-smoke    mutants/bf16_accumulator      1                        1         143 %   7.5 ms
-stories  cpu/flash                     1                  1                       250 us
+suite smoke
+kernel                    cases  pass  fail  of the limit     time
+------------------------  -----  ----  ----  ------------  -------
+cpu/flash                     1     1                62 %  12.5 ms
+mutants/bf16_accumulator      1           1         143 %   7.5 ms
 
-run 7d3f0a52: 3 cases, 1 diff: 2 pass, 1 unsupported, 1 fail (20.25 ms of measuring), exit code 1
+suite stories
+kernel     cases  unsupported  of the limit    time
+---------  -----  -----------  ------------  ------
+cpu/flash      1            1                250 us
+
+run 7d3f0a52: 1 failure in 3 cases, 1 diff and 1 suite statistic, exit code 1 (20.25 ms of measuring)
+  cases: 1 pass, 1 unsupported, 1 fail; diffs: 1 pass; suite statistics: 1 pass
 )");
 }
 
 TEST(RenderText, NothingMeasured) {
-  EXPECT_EQ(render_text(SampleRun().report(4), plain), "run 7d3f0a52: 0 cases: nothing measured (0 ns of measuring), exit code 4\n");
+  EXPECT_EQ(render_text(SampleRun().report(4), plain),
+            "run 7d3f0a52: nothing measured in 0 cases, exit code 4 (0 ns of measuring)\n  nothing measured\n");
 }
 
 TEST(RenderText, ABrokenKernelDoesNotFloodTheTerminal) {
@@ -45,7 +50,7 @@ TEST(RenderText, ABrokenKernelDoesNotFloodTheTerminal) {
   std::size_t shown = 0;
   for (std::size_t at = text.find("reproduce:"); at != std::string::npos; at = text.find("reproduce:", at + 1)) ++shown;
   EXPECT_EQ(shown, 20U);
-  EXPECT_THAT(text, HasSubstr("and 5 more:\nverdict  case\n"));
+  EXPECT_THAT(text, HasSubstr("and 5 more:\nverdict  cause                      case\n"));
 }
 
 TEST(RenderText, ChangedBitsAreOneLineAKernel) {

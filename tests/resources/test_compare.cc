@@ -84,7 +84,7 @@ TEST_F(CompareResources, EachArchitectureByItself) {
 TEST_F(CompareResources, ANewKernelAndAMissingOne) {
   compiled_[0].kernels[0].usage.kernel = "prefill<128>";
   compiled_[0].kernels[0].usage.spill_load_bytes = 8;
-  EXPECT_THAT(verdicts(), ElementsAre(Verdict::fresh, Verdict::pass, Verdict::missing));
+  EXPECT_THAT(verdicts(), ElementsAre(Verdict::first_seen, Verdict::pass, Verdict::missing));
   EXPECT_EQ(comparison_.rows[0].why, "spills 8 bytes");
   EXPECT_EQ(comparison_.rows[2].kernel, "prefill<64>");
   EXPECT_FALSE(comparison_.rows[2].now);
@@ -92,7 +92,7 @@ TEST_F(CompareResources, ANewKernelAndAMissingOne) {
 
 TEST_F(CompareResources, ALaunchIsASeriesOfItsOwn) {
   compiled_[0].kernels[0].launch = "head_dim 64";
-  EXPECT_THAT(verdicts(), ElementsAre(Verdict::fresh, Verdict::pass, Verdict::missing));
+  EXPECT_THAT(verdicts(), ElementsAre(Verdict::first_seen, Verdict::pass, Verdict::missing));
 }
 
 TEST_F(CompareResources, ASourceWithoutAReport) {

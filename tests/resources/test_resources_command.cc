@@ -43,11 +43,11 @@ TEST_F(ResourcesCommand, FirstFiguresAreNew) {
 
 tile_attention: 128 threads, tile 16 x 64, 1 stage of K and V
   arch   registers  predicted  stack  spilled  shared  predicted  occupancy  limited by     verdict
-  -----  ---------  ---------  -----  -------  ------  ---------  ---------  -------------  -------
-  sm_80         48         24      0        0   36864      36864       25 %  shared memory  new
-  sm_90         48         24      0        0   36864      36864       38 %  shared memory  new
+  -----  ---------  ---------  -----  -------  ------  ---------  ---------  -------------  ----------
+  sm_80         48         24      0        0   36864      36864       25 %  shared memory  first seen
+  sm_90         48         24      0        0   36864      36864       38 %  shared memory  first seen
 
-2 rows: 2 new
+2 rows: 2 first seen
 )");
 }
 
@@ -107,7 +107,9 @@ TEST_F(ResourcesCommand, WithoutReportsItSaysSo) {
   EXPECT_EQ(nothing.text,
             "empty: no resource reports: nvcc is absent, so no CUDA kernel was compiled\n"
             "  remedy: build where nvcc is on the PATH (cmake --workflow --preset dev), or name a folder with --reports\n");
-  EXPECT_EQ(resources("--arch sm_75").code, 4);
+  const auto unknown = resources("--arch sm_75");
+  EXPECT_EQ(unknown.code, 2) << unknown.text;
+  EXPECT_NE(unknown.text.find("--arch sm_75: no kernel was compiled for it"), std::string::npos) << unknown.text;
 }
 
 TEST_F(ResourcesCommand, UsageAndDamage) {
@@ -155,14 +157,14 @@ TEST_F(ResourcesCommand, WithARunOfOutcomes) {
 TEST_F(ResourcesCommand, MarkdownAndJson) {
   const auto markdown = resources("--format markdown");
   EXPECT_EQ(markdown.code, 0);
-  EXPECT_THAT(markdown.text, AllOf(HasSubstr("### Resources of compiled kernels\n\n2 rows: 2 new"),
+  EXPECT_THAT(markdown.text, AllOf(HasSubstr("### Resources of compiled kernels\n\n2 rows: 2 first seen"),
                                    HasSubstr("| sm_80 | 48 | 24 | 0 | 0 | 36864 | 36864 |")));
-  const auto json = nlohmann::json::parse(resources("--format json").text);
+  const auto json = nlohmann::json::parse(resources("--format json").text)["data"];
   ASSERT_EQ(json["rows"].size(), 2U);
   EXPECT_EQ(json["rows"][1]["arch"], "sm_90");
   EXPECT_EQ(json["rows"][1]["registers"], 48);
   EXPECT_EQ(json["rows"][1]["predicted_shared_bytes"], 36864);
-  EXPECT_EQ(json["rows"][1]["verdict"], "new");
+  EXPECT_EQ(json["rows"][1]["verdict"], "first_seen");
 }
 
 // The same kernel with a larger tile of queries: S and O alone ask for 288 registers, and a thread has 255.
@@ -194,7 +196,7 @@ TEST_F(PlantedRegression, ATileThatSpillsIsFlaggedOnBothArchitectures) {
 
   const auto flagged = plumbline("resources --reports large --baseline approved --format json");
   EXPECT_EQ(flagged.code, 1) << flagged.text;
-  const auto json = nlohmann::json::parse(flagged.text);
+  const auto json = nlohmann::json::parse(flagged.text)["data"];
   ASSERT_EQ(json["rows"].size(), 2U);
   for (const auto& row : json["rows"]) {
     EXPECT_EQ(row["verdict"], "regressed") << row;

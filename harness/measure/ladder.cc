@@ -1,4 +1,4 @@
-#include "harness/check/ladder.h"
+#include "harness/measure/ladder.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,0 +1,37 @@
+// Why an output fails, in words: what would explain it, else what its error looks like. Words for people; nothing here decides.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/measure/failing_output.h"
+#include "harness/measure/ladder.h"
+
+namespace plumbline {
+
+// How long a run may look for causes; its threads share it. What comes too late gets the cause that its faults and its location
+// suggest, which costs nothing, and says so.
+class CauseBudget {
+ public:
+  explicit CauseBudget(std::chrono::microseconds total) : left_(total.count()) {}
+  bool spent() const { return left_.load() <= 0; }
+  void take(std::chrono::microseconds used) { left_ -= used.count(); }
+
+ private:
+  std::atomic<std::int64_t> left_;  // in microseconds
+};
+
+// Causes of a failing output, the most telling first: other questions that it answers, what a fit explains, a rung of the ladder that
+// rounds more, the pattern of its error, its faults.
+std::vector<std::string> causes(const FailingOutput& failing);
+
+// The first of them; looks no further than that. "" if there is none.
+std::string first_cause(const FailingOutput& failing, CauseBudget& budget);
+
+// What the counts of faults say, one sentence a kind.
+std::vector<std::string> causes_of_faults(const Faults& faults);
+
+}  // namespace plumbline

@@ -1,0 +1,58 @@
+#include "harness/report/changes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace plumbline {
+
+std::string_view in_words(ChangeKind kind) {
+  switch (kind) {
+    case ChangeKind::vanished:
+      return "vanished";
+    case ChangeKind::refused:
+      return "now refused";
+    case ChangeKind::excused:
+      return "now excused";
+    case ChangeKind::untimed:
+      return "no longer timed";
+    case ChangeKind::looser_contract:
+      return "looser contract";
+    case ChangeKind::slower:
+      return "slower, not judged yet";
+    case ChangeKind::faster:
+      return "faster";
+    case ChangeKind::smaller_error:
+      return "smaller error";
+    case ChangeKind::other_driver:
+      return "other driver";
+  }
+  return "";
+}
+
+TallyTable changes_table(const std::vector<RunChange>& changes, std::size_t most) {
+  std::vector<const RunChange*> sorted;
+  for (const RunChange& change : changes) sorted.push_back(&change);
+  std::stable_sort(sorted.begin(), sorted.end(), [](const RunChange* a, const RunChange* b) {
+    if (a->change.is_failure != b->change.is_failure) return a->change.is_failure;
+    return a->change.kind < b->change.kind;
+  });
+  TallyTable table{{"changed", "case", "what"}, {}};
+  for (const RunChange* row : sorted) {
+    if (table.rows.size() == most) {
+      table.rows.push_back({"…", fmt::format("and {} more", sorted.size() - most), ""});
+      break;
+    }
+    table.rows.push_back({std::string(in_words(row->change.kind)), row->case_id, row->change.text});
+  }
+  return table;
+}
+
+bool nothing_measured(const RunReport& report) {
+  const auto is_refused = [](const auto& stored) { return stored.outcome.status == Status::unsupported; };
+  return std::all_of(report.outcomes->begin(), report.outcomes->end(), is_refused) &&
+         std::all_of(report.diffs->begin(), report.diffs->end(), is_refused) &&
+         (report.invariances == nullptr || std::all_of(report.invariances->begin(), report.invariances->end(), is_refused));
+}
+
+}  // namespace plumbline

@@ -1,0 +1,20 @@
+// What is different about the cases of a run, for reports.
+#pragma once
+
+#include <string>
+
+#include "harness/report/tally.h"
+
+namespace plumbline {
+
+// "no longer measured", "now refused", …: what a reader is told of a kind of change.
+std::string_view in_words(ChangeKind kind);
+
+// One row a kind and sentence, at most `most` of them with the number of those left out in the last; no rows where nothing changed.
+// What fails the run comes first.
+TallyTable changes_table(const std::vector<RunChange>& changes, std::size_t most);
+
+// Whether no kernel gave a result or failed to: every case was refused, or there is none.
+bool nothing_measured(const RunReport& report);
+
+}  // namespace plumbline

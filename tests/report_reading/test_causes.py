@@ -1,0 +1,71 @@
+"""Twenty known bugs: the cause that `plumbline run` names, against the sentence that was written down before (causes_of_mutants.toml)."""
+import collections
+import fnmatch
+import html
+import json
+import pathlib
+import random
+import re
+import tomllib
+
+import pytest
+from conftest import LIBRARIES, SOURCE, run
+
+TABLE = tomllib.loads((pathlib.Path(__file__).parent / "causes_of_mutants.toml").read_text())
+DIAGNOSES = {"head", "edge", "denominator", "scale", "mask"}
+NAMED_WITHIN = 200  # characters from the start of a failure
+
+
+def drawn():
+    """The draw that the head of causes_of_mutants.toml describes."""
+    mutants = tomllib.loads((SOURCE / "kernels/mutants/mutants.toml").read_text())["mutant"]
+    candidates = [m for m in mutants if m["diagnosis"] in DIAGNOSES]
+    random.Random(TABLE["seed"]).shuffle(candidates)
+
+    def at_most(a_class):
+        taken = collections.Counter()
+        for mutant in candidates:
+            taken[mutant["class"]] += 1
+            if taken[mutant["class"]] <= a_class:
+                yield mutant["name"]
+
+    two = list(at_most(2))
+    return two + [name for name in at_most(3) if name not in two][: 20 - len(two)]
+
+
+def test_the_table_is_the_draw():
+    assert [cause["mutant"] for cause in TABLE["cause"]] == drawn()
+
+
+def named(failure, expected):
+    return fnmatch.fnmatchcase(re.sub(r"\s+", " ", failure[:NAMED_WITHIN]), f"*{expected.replace('[', '[[]')}*")
+
+
+@pytest.mark.parametrize("cause", TABLE["cause"], ids=lambda cause: cause["mutant"])
+def test_run_names_the_cause(cause, tmp_path):
+    ids = [f"mutants/{cause['mutant']}/{problem}" for problem in cause["problem"]]
+    arguments = ["run", "-q", "-j", "1", "--provider", LIBRARIES / "plumbline_mutants.so"]
+    for case_id in ids:
+        arguments += ["--case", case_id]
+    printed = {}
+    for format_ in ("text", "markdown", "json"):
+        done = run(tmp_path, *arguments, "--format", format_)
+        assert done.returncode == 1, done.stdout + done.stderr
+        printed[format_] = done.stdout
+    last = ids[-1]
+
+    text = printed["text"]
+    failure = text[text.index(f"fail  {last}\n"):]
+    print("text:", failure[:NAMED_WITHIN])
+    assert fnmatch.fnmatchcase(failure.splitlines()[1], f"  *{cause['expected'][:40]}*"), failure
+    assert named(failure, cause["expected"]), failure
+
+    markdown = html.unescape(printed["markdown"])
+    failure = markdown[markdown.index(f"fail: {last}"):]
+    assert named(failure, cause["expected"]), failure
+
+    raw = printed["json"]
+    outcome = next(o for o in json.loads(raw)["data"]["outcomes"] if o["case"] == last)
+    assert fnmatch.fnmatchcase(outcome["cause"], f"*{cause['expected']}*"), outcome["cause"]
+    failure = raw[raw.rindex("{", 0, raw.index(f'"case": "{last}"')):]
+    assert named(failure, cause["expected"]), failure
