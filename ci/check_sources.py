@@ -145,7 +145,11 @@ def idle_test_programs(build):
             program = None
     # Exit code 8: some program is not there yet, and its tests have no command.
     shown = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], capture_output=True, text=True).stdout
-    tests = json.loads(shown)["tests"]
+    try:
+        tests = json.loads(shown)["tests"]
+    except json.JSONDecodeError:  # a list of tests that a build step writes is missing
+        yield build, 1, "CTest cannot list the tests of this build: build everything first"
+        return
     for test in tests:
         if not test.get("command"):
             yield pathlib.Path(test["name"]), 1, "CTest knows the test and no command for it: build everything first"

@@ -53,7 +53,7 @@ class Calibration {
     const ErrorStatistics& errors = outcome.errors;
     row.elements += errors.elements;
     if (errors.elements == 0) return;
-    const Limits limits = contracts_.limits(trial.kernel, outcome.c.problem, errors.elements, arch_of(outcome));
+    const Limits limits = contracts_.limits(trial.kernel, outcome.c.problem, errors.elements, place_of(outcome));
     take(row.peak, errors.peak, limits.peak, trial.case_id);
     take(row.beyond_output, errors.beyond_output, limits.beyond_output, trial.case_id);
     take(row.rms, errors.rms, limits.rms, trial.case_id);
@@ -84,7 +84,7 @@ class Calibration {
  private:
   CalibrationRow& row_of(const Outcome& outcome) {
     const Problem& problem = outcome.c.problem;
-    const RoundingSpec spec = contracts_.pinned_spec(outcome.c.kernel, problem, arch_of(outcome));
+    const RoundingSpec spec = contracts_.pinned_spec(outcome.c.kernel, problem, place_of(outcome));
     return rows_[{tier_of(spec, problem), std::string(name(problem.dtype)), std::string(name(problem.out()))}];
   }
 

@@ -13,6 +13,9 @@
 
 #include "harness/audit/calibrate.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/devices.h"
+#include "harness/cli/envelope.h"
+#include "harness/cli/errors.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/session.h"
 #include "harness/provider/default_providers.h"
@@ -35,7 +38,7 @@ struct AuditOptions {
   std::string seeds, format = "text";
   bool calibrate = false, quiet = false;
   int jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  double timeout_s = 60;
+  TimeoutOption timeout;
 };
 
 struct Seeds {
@@ -179,16 +182,20 @@ class Timer {
 };
 
 int print_audit(const AuditOptions& options, const AuditReport& report) {
-  fmt::print("{}", options.format == "json"       ? render_audit_json(report)
-                   : options.format == "markdown" ? render_audit_markdown(report)
-                                                  : render_audit(report, output_style()));
+  if (options.format == "json") {
+    print_json(json_of_audit(report));
+  } else {
+    fmt::print("{}", options.format == "markdown" ? render_audit_markdown(report) : render_audit(report, output_style()));
+  }
   return report.exit_code();
 }
 
 int print_calibration(const AuditOptions& options, const CalibrationReport& report) {
-  fmt::print("{}", options.format == "json"       ? render_calibration_json(report)
-                   : options.format == "markdown" ? render_calibration_markdown(report)
-                                                  : render_calibration(report, output_style()));
+  if (options.format == "json") {
+    print_json(json_of_calibration(report));
+  } else {
+    fmt::print("{}", options.format == "markdown" ? render_calibration_markdown(report) : render_calibration(report, output_style()));
+  }
   return report.exit_code();
 }
 
@@ -208,9 +215,10 @@ int run(AuditOptions& options) {
   if (!files) return report_errors(files.error(), exit_usage);
   if (!options.providers.no_default_provider) options.measure.providers = {(library_directory() / "plumbline_cpu.so").string()};
   options.measure.providers.insert(options.measure.providers.end(), audited.begin(), audited.end());
-  options.measure.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(options.timeout_s * 1000));
+  options.measure.timeout = options.timeout.limit();
   auto providers = discover(options.measure);
   if (!providers) return report_errors(providers.error(), exit_infrastructure);
+  if (Errors unknown = unknown_devices(options.cases.devices, *providers); !unknown.empty()) return report_errors(unknown, exit_usage);
   const auto kernels = offered_kernels(*providers);
   auto catalogue = read_catalogue(*files, kernels);
   if (!catalogue) return report_errors(catalogue.error(), exit_usage);
@@ -261,10 +269,8 @@ void add_audit(CLI::App& app, int& exit_code) {
   command->add_option("--format", options->format, "What goes to stdout")
       ->check(CLI::IsMember({"text", "json", "markdown"}))
       ->capture_default_str();
-  command->add_option("--jobs,-j", options->jobs, "Problems measured at once")->capture_default_str()->check(CLI::Range(1, 256));
-  command->add_option("--timeout", options->timeout_s, "Seconds one case may take in its worker")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+  command->add_option("--jobs,-j", options->jobs, "Problems measured at once")->capture_default_str()->check(from_to(1, 256));
+  options->timeout.add_to(*command);
   command->add_flag("--quiet,-q", options->quiet, "No progress");
   command->footer(
       "Exit 1: a bug that no case catches and nobody has reviewed (baselines/audit.toml), a legal kernel that is flagged, or a class of "

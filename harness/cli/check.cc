@@ -5,6 +5,7 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/dump_options.h"
+#include "harness/cli/envelope.h"
 #include "harness/cli/session.h"
 #include "harness/report/check_text.h"
 
@@ -26,6 +27,9 @@ int check_files(const DumpOptions& options) {
   bool bug = false, undecided = false;
   for (const std::string& file : options.files) {
     auto dump = read_dump(file, stated);
+    if (!dump && (file == "true" || file == "false") && !std::filesystem::exists(file)) {
+      dump = fail(fmt::format("\"{}\" is taken for a dump: --causal takes no value", file), "write --causal alone, or leave it out");
+    }
     auto report = dump ? check(*dump, options.check) : tl::unexpected(dump.error());
     if (!report) {
       errors.insert(errors.end(), report.error().begin(), report.error().end());
@@ -36,8 +40,8 @@ int check_files(const DumpOptions& options) {
     if (options.format == "text") fmt::print("{}", render_check(*report, output_style(), options.verbose));
     reports.push_back(std::move(*report));
   }
-  if (options.format == "json") fmt::print("{}", render_check_json(reports, errors));
-  if (!errors.empty() && options.format == "text") report_errors(errors, exit_usage);
+  if (options.format == "json") print_json(json_of_checks(reports));
+  if (!errors.empty()) report_errors(errors, exit_usage);
   if (bug) return exit_failure;
   if (!errors.empty()) return exit_usage;
   return undecided ? exit_ambiguous : exit_fine;

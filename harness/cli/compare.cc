@@ -1,12 +1,17 @@
 // plumbline compare: two runs, case by case.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <optional>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/envelope.h"
 #include "harness/cli/session.h"
+#include "harness/report/format.h"
+#include "harness/report/json_value.h"
+#include "harness/store/machine.h"
 
 namespace plumbline::cli {
 namespace {
@@ -14,15 +19,24 @@ namespace {
 struct CompareOptions {
   DatabaseOption database;
   std::string before = "latest~1", after = "latest", format = "text";
-  bool all = false;
+  bool all = false, any_machine = false;
 };
+
+// A time that differs by more than this is named; what noise is, the judge says by the case's history.
+constexpr double named_time_change = 1.25;
 
 struct Change {
   std::string case_id, verdict_before, verdict_after;
   double rms_before = 0, rms_after = 0, time_ratio_before = 0, time_ratio_after = 0;
   bool bits_equal = false, build_equal = false;
   bool measured = false;  // both sides have an output
-  bool differs() const { return verdict_before != verdict_after || (measured && !bits_equal); }
+  double time_ns_before = 0, time_ns_after = 0;
+  bool same_class = true;  // of machines: times are compared
+  std::string class_before, class_after;
+  double time_change() const { return time_ratio_before > 0 && time_ratio_after > 0 ? time_ratio_after / time_ratio_before : 1; }
+  bool is_slower() const { return same_class && time_change() > named_time_change; }
+  bool is_faster() const { return same_class && time_change() < 1 / named_time_change; }
+  bool differs() const { return verdict_before != verdict_after || (measured && !bits_equal) || is_slower() || is_faster(); }
 };
 
 struct RunComparison {
@@ -31,17 +45,34 @@ struct RunComparison {
   std::size_t only_before = 0, only_after = 0;
 };
 
-using Key = std::pair<std::string, std::string>;  // suite, case id
+using Key = std::pair<std::string, std::string>;  // suite, case id without the ordinal of its device
 
 Result<std::map<Key, StoredOutcome>> outcomes_by_case(Store& store, const std::string& run_id) {
   auto outcomes = store.outcomes(run_id);
   if (!outcomes) return tl::unexpected(outcomes.error());
   std::map<Key, StoredOutcome> by_case;
   for (auto& stored : *outcomes) {
-    Key key{stored.outcome.suite, stored.outcome.case_id};
+    Key key{stored.outcome.suite, series_id(stored.outcome.case_id)};
     by_case.emplace(std::move(key), std::move(stored));
   }
   return by_case;
+}
+
+Change change_of(const StoredOutcome& a, const StoredOutcome& b, const MachineClass& host_a, const MachineClass& host_b) {
+  const Outcome &before = a.outcome, &after = b.outcome;
+  Change change;
+  change.case_id = after.case_id;
+  change.verdict_before = name(a.judgement.verdict), change.verdict_after = name(b.judgement.verdict);
+  change.rms_before = before.errors.rms, change.rms_after = after.errors.rms;
+  change.time_ratio_before = before.time_ratio, change.time_ratio_after = after.time_ratio;
+  change.bits_equal = !before.output_digest.empty() && before.output_digest == after.output_digest;
+  change.build_equal = before.description.build_id == after.description.build_id;
+  change.measured = !before.output_digest.empty() && !after.output_digest.empty();
+  change.time_ns_before = before.time_ns, change.time_ns_after = after.time_ns;
+  const MachineClass class_a = class_of(before, host_a), class_b = class_of(after, host_b);
+  change.same_class = class_a == class_b;
+  change.class_before = describe(class_a), change.class_after = describe(class_b);
+  return change;
 }
 
 Result<RunComparison> compare_runs(const CompareOptions& options, Store& store) {
@@ -51,6 +82,9 @@ Result<RunComparison> compare_runs(const CompareOptions& options, Store& store) 
   auto before = outcomes_by_case(store, *before_id), after = outcomes_by_case(store, *after_id);
   if (!before) return tl::unexpected(before.error());
   if (!after) return tl::unexpected(after.error());
+  const auto run_before = store.run(*before_id), run_after = store.run(*after_id);
+  if (!run_before) return tl::unexpected(run_before.error());
+  if (!run_after) return tl::unexpected(run_after.error());
   RunComparison result{*before_id, *after_id, {}, before->size(), 0};
   for (const auto& [key, b] : *after) {
     const auto found = before->find(key);
@@ -60,58 +94,90 @@ Result<RunComparison> compare_runs(const CompareOptions& options, Store& store) 
     }
     --result.only_before;
     const auto& a = found->second;
-    result.changes.push_back({key.second, std::string(name(a.judgement.verdict)), std::string(name(b.judgement.verdict)),
-                              a.outcome.errors.rms, b.outcome.errors.rms, a.outcome.time_ratio, b.outcome.time_ratio,
-                              !a.outcome.output_digest.empty() && a.outcome.output_digest == b.outcome.output_digest,
-                              a.outcome.description.build_id == b.outcome.description.build_id,
-                              !a.outcome.output_digest.empty() && !b.outcome.output_digest.empty()});
+    result.changes.push_back(change_of(a, b, run_before->info.machine, run_after->info.machine));
   }
   return result;
 }
 
 std::string ratio(double before, double after) { return before > 0 && after > 0 ? fmt::format("{:.3f}", after / before) : ""; }
 
+std::string spoken(const std::string& verdict) {
+  const auto parsed = parse_verdict(verdict);
+  return parsed ? std::string(in_words(*parsed)) : verdict;
+}
+
+std::string verdicts(const Change& change) {
+  const std::string before = spoken(change.verdict_before), after = spoken(change.verdict_after);
+  return before == after ? after : before + " -> " + after;
+}
+
+std::string times(const Change& change) {
+  if (!change.same_class || !(change.time_ns_before > 0) || !(change.time_ns_after > 0)) return "";
+  return fmt::format("{} -> {}", duration(change.time_ns_before), duration(change.time_ns_after));
+}
+
 std::string as_text(const RunComparison& comparison, bool all) {
   std::vector<std::vector<std::string>> rows;
-  std::size_t bits_equal = 0;
+  std::size_t bits_equal = 0, slower = 0, faster = 0;
   for (const auto& change : comparison.changes) {
     bits_equal += change.bits_equal;
+    slower += change.is_slower();
+    faster += change.is_faster();
     if (!all && !change.differs()) continue;
-    const std::string verdict =
-        change.verdict_before == change.verdict_after ? change.verdict_after : change.verdict_before + " -> " + change.verdict_after;
-    rows.push_back({change.case_id, verdict,
+    rows.push_back({change.case_id, verdicts(change),
                     !change.measured    ? ""
                     : change.bits_equal ? "equal"
                                         : "differ",
-                    ratio(change.rms_before, change.rms_after), ratio(change.time_ratio_before, change.time_ratio_after)});
+                    ratio(change.rms_before, change.rms_after), times(change),
+                    change.same_class ? ratio(change.time_ratio_before, change.time_ratio_after) : ""});
   }
   std::string text;
-  if (!rows.empty()) text = render_table({"case", "verdict", "bits", "rms ratio", "time ratio"}, rows, output_style());
-  return text + fmt::format("{} cases in both runs, {} with equal bits; {} only in {}, {} only in {}\n", comparison.changes.size(),
-                            bits_equal, comparison.only_before, comparison.before.substr(0, 8), comparison.only_after,
-                            comparison.after.substr(0, 8));
+  if (!rows.empty()) text = render_table({"case", "verdict", "bits", "rms ratio", "time", "time ratio"}, rows, output_style());
+  text += fmt::format("{} cases in both runs, {} with equal bits; {} only in {}, {} only in {}\n", comparison.changes.size(), bits_equal,
+                      comparison.only_before, comparison.before.substr(0, 8), comparison.only_after, comparison.after.substr(0, 8));
+  return text + fmt::format("time, over that of the sentinel: {} slower and {} faster by more than {:.0f} %\n", slower, faster,
+                            100 * (named_time_change - 1));
 }
 
-std::string as_json(const RunComparison& comparison) {
-  nlohmann::ordered_json cases = nlohmann::json::array();
+Json as_json(const RunComparison& comparison) {
+  Json cases = Json::array();
   for (const auto& c : comparison.changes) {
     cases.push_back({{"case", c.case_id},
                      {"verdict_before", c.verdict_before},
                      {"verdict_after", c.verdict_after},
-                     {"rms_before", c.rms_before},
-                     {"rms_after", c.rms_after},
-                     {"time_ratio_before", c.time_ratio_before},
-                     {"time_ratio_after", c.time_ratio_after},
+                     {"rms_before", json_value(c.rms_before)},
+                     {"rms_after", json_value(c.rms_after)},
+                     {"time_ratio_before", json_value(c.time_ratio_before)},
+                     {"time_ratio_after", json_value(c.time_ratio_after)},
+                     {"time_ns_before", json_value(c.time_ns_before)},
+                     {"time_ns_after", json_value(c.time_ns_after)},
+                     {"slower", c.is_slower()},
+                     {"faster", c.is_faster()},
+                     {"machine_before", c.class_before},
+                     {"machine_after", c.class_after},
                      {"bits_equal", c.bits_equal},
                      {"build_equal", c.build_equal}});
   }
-  return nlohmann::ordered_json{{"before", comparison.before},
-                                {"after", comparison.after},
-                                {"only_before", comparison.only_before},
-                                {"only_after", comparison.only_after},
-                                {"cases", cases}}
-             .dump(1) +
-         "\n";
+  return {{"before", comparison.before},
+          {"after", comparison.after},
+          {"only_before", comparison.only_before},
+          {"only_after", comparison.only_after},
+          {"cases", std::move(cases)}};
+}
+
+// Times of two kinds of machines say nothing of a kernel, and bits may differ by right.
+std::optional<int> refuse_other_classes(const CompareOptions& options, const RunComparison& comparison) {
+  if (options.any_machine) return std::nullopt;
+  const auto other = [](const Change& change) { return !change.same_class; };
+  const auto count = std::count_if(comparison.changes.begin(), comparison.changes.end(), other);
+  if (count == 0) return std::nullopt;
+  const auto& first = *std::find_if(comparison.changes.begin(), comparison.changes.end(), other);
+  return report_errors(
+      {{"", 0,
+        fmt::format("{} of {} cases ran on another machine class: \"{}\" in {}, \"{}\" in {}", count, comparison.changes.size(),
+                    first.class_before, comparison.before.substr(0, 8), first.class_after, comparison.after.substr(0, 8)),
+        "compare runs of one class; --any-machine compares verdicts, bits and errors all the same, and no times"}},
+      exit_not_comparable);
 }
 
 int compare_command(const CompareOptions& options) {
@@ -123,7 +189,12 @@ int compare_command(const CompareOptions& options) {
     return report_errors({{"", 0, "the two runs have no case in common", "choose runs of the same suites: `plumbline query runs`"}},
                          exit_not_comparable);
   }
-  fmt::print("{}", options.format == "json" ? as_json(*comparison) : as_text(*comparison, options.all));
+  if (auto refused = refuse_other_classes(options, *comparison)) return *refused;
+  if (options.format == "json") {
+    print_json(as_json(*comparison));
+  } else {
+    fmt::print("{}", as_text(*comparison, options.all));
+  }
   for (const auto& change : comparison->changes) {
     const auto verdict = parse_verdict(change.verdict_after);
     const auto before = parse_verdict(change.verdict_before);
@@ -141,8 +212,12 @@ void add_compare(CLI::App& app, int& exit_code) {
   command->add_option("after", options->after, "The later run")->capture_default_str();
   options->database.add_to(*command);
   command->add_flag("--all", options->all, "Also cases that did not change");
+  command->add_flag("--any-machine", options->any_machine, "Also cases that ran on other machine classes; their times are not compared");
   command->add_option("--format", options->format)->check(CLI::IsMember({"text", "json"}))->capture_default_str();
-  command->footer("Example:\n  plumbline compare latest~1 latest\nExit 1 if a case that was fine fails now, 6 if the runs share no case.");
+  command->footer(
+      "Example:\n  plumbline compare latest~1 latest\nExit 1 if a case that was fine fails now, 6 if the runs share no case,\nor if cases "
+      "ran on other "
+      "machine classes.");
   command->callback([options, &exit_code] { exit_code = compare_command(*options); });
 }
 

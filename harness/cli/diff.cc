@@ -9,6 +9,7 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/dump_options.h"
+#include "harness/cli/envelope.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/session.h"
 #include "harness/problem/inputs.h"
@@ -24,7 +25,7 @@ struct DiffOptions {
   MeasureOptions measure;
   ReferenceOption reference;
   AttributeOptions attributes;  // of both dumps
-  double timeout_s = 60;
+  TimeoutOption timeout;
   std::string format = "text";
   bool quiet = false;
 };
@@ -33,7 +34,11 @@ int exit_code_of(Answer answer) { return answer == Answer::rounding ? exit_fine 
 
 int finish(const std::vector<DiffReport>& reports, const DiffOptions& options) {
   const Answer answer = overall_answer(reports);
-  fmt::print("{}", options.format == "json" ? render_diffs_json(reports, answer) : render_diffs(reports, output_style()));
+  if (options.format == "json") {
+    print_json(json_of_diffs(reports, answer));
+  } else {
+    fmt::print("{}", render_diffs(reports, output_style()));
+  }
   return compared(reports) == 0 ? exit_nothing : exit_code_of(answer);
 }
 
@@ -68,7 +73,7 @@ std::vector<SuiteCase> problems(const std::vector<Suite>& suites, const DiffOpti
 
 MeasuredSide side(Measurement measurement, const ReviewedText& text) {
   const Case c = measurement.outcome.c;
-  const RoundingSpec spec = text.contracts.pinned_spec(c.kernel, c.problem, arch_of(measurement.outcome));
+  const RoundingSpec spec = text.contracts.pinned_spec(c.kernel, c.problem, place_of(measurement.outcome));
   const Judgement judgement = judge({&measurement.outcome, &text.contracts, nullptr, nullptr, nullptr});
   const Answer answer = answer_of(measurement.outcome, judgement);
   const std::string spec_name = describe(spec, c.problem);
@@ -100,15 +105,15 @@ Result<void> are_known(const DiffOptions& options, const std::vector<OfferedKern
 int diff_kernels(DiffOptions& options) {
   auto text = options.providers.reviewed_text();
   if (!text) return report_errors(text.error(), exit_usage);
-  auto suites = options.cases.read();
-  if (!suites) return report_errors(suites.error(), exit_usage);
   options.measure.providers = options.providers.libraries();
-  options.measure.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(options.timeout_s * 1000));
+  options.measure.timeout = options.timeout.limit();
   auto reference = options.reference.open();
   if (!reference) return report_errors(reference.error(), exit_usage);
   options.measure.reference_library = std::move(*reference);
   auto providers = discover(options.measure);
   if (!providers) return report_errors(providers.error(), exit_infrastructure);
+  auto suites = options.cases.read(*providers);
+  if (!suites) return report_errors(suites.error(), exit_usage);
   if (auto known = are_known(options, offered_kernels(*providers)); !known) return report_errors(known.error(), exit_usage);
   const auto chosen = problems(*suites, options);
   if (chosen.empty())
@@ -158,9 +163,7 @@ void add_diff(CLI::App& app, int& exit_code) {
       ->type_name("GLOB");
   command->add_option("--tier", options->cases.tier, "Only problems of this tier and lower ones: smoke, pr, nightly, full");
   options->providers.add_to(*command);
-  command->add_option("--timeout", options->timeout_s, "Seconds one call may take in its worker")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+  options->timeout.add_to(*command);
   options->attributes.add_to(*command, "What both dumps leave unstated");
   add_reference_cost(*command, options->measure.reference_cost_limit);
   options->reference.add_to(*command);

@@ -3,12 +3,22 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <functional>
 #include <thread>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/envelope.h"
+#include "harness/cli/errors.h"
 #include "harness/cli/session.h"
+#include "harness/provider/bundled_providers.h"
 #include "harness/provider/default_providers.h"
+#include "harness/provider/launch.h"
+#include "harness/report/format.h"
+#include "harness/report/json_value.h"
 
 namespace plumbline::cli {
 namespace {
@@ -34,18 +44,78 @@ Finding reviewed_text(const ProviderOptions& options) {
                : to_string(text.error())};
 }
 
+// "cpu 0.1.0: cpu/flash, cpu/naive and 7 more".
+std::string kernels_of(const Hello& hello) {
+  constexpr std::size_t most = 4;
+  const std::vector<std::string> first(hello.kernels.begin(), hello.kernels.begin() + std::min(most, hello.kernels.size()));
+  const std::size_t more = hello.kernels.size() - first.size();
+  return fmt::format("{} {}: {}{}{}", hello.provider, hello.version, fmt::join(first, ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "",
+                     hello.devices.empty() ? "" : fmt::format(" (on {})", fmt::join(hello.devices, ", ")));
+}
+
+Finding provider(const std::string& what, const std::string& named, bool needed) {
+  MeasureOptions measure;
+  measure.providers = {named};
+  const auto found = discover(measure);
+  return {what, found.has_value(), needed, found ? kernels_of(found->front().hello) : error_text(found.error(), 0)};
+}
+
+// What a run loads must work. The other bundled providers may lack a package or a GPU: that is said of each.
 std::vector<Finding> providers(const ProviderOptions& options) {
-  std::vector<Finding> findings;
-  for (const auto& library : options.libraries()) {
-    MeasureOptions measure;
-    measure.providers = {library};
-    const auto found = discover(measure);
-    findings.push_back({"provider", found.has_value(), true,
-                        found ? fmt::format("{} {}: {}", found->front().hello.provider, found->front().hello.version,
-                                            fmt::join(found->front().hello.kernels, ", "))
-                              : to_string(found.error())});
+  const auto loaded = options.libraries();
+  std::vector<std::function<Finding()>> questions;
+  for (const auto& named : loaded) questions.emplace_back([named] { return provider("provider", named, true); });
+  for (const BundledProvider& bundled : bundled_providers(library_directory())) {
+    if (std::find(loaded.begin(), loaded.end(), bundled.path.string()) != loaded.end()) continue;
+    questions.emplace_back([bundled] {
+      Finding finding = provider("bundled", bundled.path.string(), false);
+      const bool lacks = finding.detail.find(" absent") != std::string::npos;  // a package, as its version says
+      finding.good = finding.good && !lacks;
+      finding.detail = fmt::format("--provider {}{}: {}", bundled.name, finding.good ? "" : " cannot be used", finding.detail);
+      return finding;
+    });
   }
+  // Importing a framework takes seconds of a processor: as many at once as there are.
+  std::vector<Finding> findings(questions.size());
+  std::atomic<std::size_t> next = 0;
+  const auto ask = [&] {
+    for (std::size_t i = next++; i < questions.size(); i = next++) findings[i] = questions[i]();
+  };
+  std::vector<std::thread> others;
+  for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i) others.emplace_back(ask);
+  ask();
+  for (auto& other : others) other.join();
   return findings;
+}
+
+// The interpreter of Python kernels, and the packages without which none runs.
+Finding python() {
+  const auto worker = find_python_worker();
+  if (!worker) return {"Python", false, false, error_text(worker.error(), 0)};
+  if (!std::filesystem::exists(worker->parent_path() / "plumbline_python_support.so")) {
+    return {"Python", false, false,
+            fmt::format("{} is there, plumbline_python_support.so is not beside it\n  remedy: run ci/quickstart.sh (target programs)",
+                        worker->string())};
+  }
+  const auto interpreter = find_python();
+  if (!interpreter) return {"Python", false, false, error_text(interpreter.error(), 0)};
+  const std::string program =
+      "import sys, importlib\nprint(sys.version.split()[0], end='')\nfor name in ('numpy', 'ml_dtypes'):\n"
+      "    print(',', name, importlib.import_module(name).__version__, end='')\n";
+  const std::string command = shell_quoted(interpreter->string()) + " -c " + shell_quoted(program) + " 2>&1";
+  std::string said;
+  std::FILE* const pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) return {"Python", false, false, fmt::format("{} cannot be started", interpreter->string())};
+  std::array<char, 4096> buffer{};
+  for (std::size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) said.append(buffer.data(), n);
+  if (::pclose(pipe) == 0) return {"Python", true, false, fmt::format("{}: {}", interpreter->string(), said)};
+  while (said.ends_with('\n')) said.pop_back();
+  const auto last = said.rfind('\n');
+  return {"Python", false, false,
+          fmt::format("{} cannot serve kernels: {}\n  remedy: run ci/setup.sh --numpy, or set PLUMBLINE_PYTHON to an interpreter with "
+                      "numpy and ml_dtypes",
+                      interpreter->string(), last == std::string::npos ? said : said.substr(last + 1))};
 }
 
 Finding database(const DatabaseOption& option) {
@@ -61,7 +131,7 @@ Finding gpu() {
   const bool there = has_cuda_device();
   return {"GPU", there, false,
           there ? "a CUDA device is there"
-                : "no /dev/nvidiactl with a /dev/nvidia0: kernels of cuda are not loaded, those of emulated stand in"};
+                : "neither /dev/nvidia0 nor nvidia-smi shows one: kernels of cuda are not loaded, those of emulated stand in"};
 }
 
 Finding reference() {
@@ -72,12 +142,13 @@ Finding reference() {
 int doctor(const ProviderOptions& provider_options, const DatabaseOption& database_option, const std::string& format) {
   std::vector<Finding> findings{processor(), reviewed_text(provider_options)};
   for (auto& finding : providers(provider_options)) findings.push_back(std::move(finding));
+  findings.push_back(python());
   findings.push_back(database(database_option));
   findings.push_back(gpu());
   findings.push_back(reference());
 
   bool fine = true;
-  nlohmann::ordered_json json = nlohmann::json::array();
+  Json json = Json::array();
   const Style style = output_style();
   for (const auto& finding : findings) {
     fine = fine && (finding.good || !finding.needed);
@@ -88,14 +159,14 @@ int doctor(const ProviderOptions& provider_options, const DatabaseOption& databa
     const auto label = style.colour ? fmt::format(fmt::fg(colour), "{:8}", mark) : fmt::format("{:8}", mark);
     fmt::print("{}{:11} {}\n", label, finding.what, finding.detail);
   }
-  if (format == "json") fmt::print("{}\n", json.dump(1));
+  if (format == "json") print_json({{"checks", std::move(json)}, {"fine", fine}});
   return fine ? exit_fine : exit_infrastructure;
 }
 
 }  // namespace
 
 void add_doctor(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand("doctor", "Check what a run needs: processor, providers, contracts, database");
+  auto* command = app.add_subcommand("doctor", "Check what a run needs: processor, providers, Python, contracts, database");
   auto provider_options = std::make_shared<ProviderOptions>();
   auto database_option = std::make_shared<DatabaseOption>();
   auto format = std::make_shared<std::string>("text");

@@ -5,7 +5,10 @@
 #include <set>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/conclusion.h"
+#include "harness/cli/envelope.h"
 #include "harness/cli/session.h"
+#include "harness/store/machine.h"
 
 namespace plumbline::cli {
 namespace {
@@ -21,9 +24,10 @@ struct JudgeOptions {
 struct JudgedRuns {
   std::vector<RunInfo> runs;
   std::vector<StoredOutcome> outcomes;
-  std::vector<std::string> run_of;                 // run id of each outcome
-  std::vector<std::optional<Baseline>> baselines;  // as before its run
+  std::vector<std::string> run_of;  // run id of each outcome
+  std::vector<Past> pasts;          // as before its run
   std::vector<StoredDiff> diffs;
+  std::vector<StoredInvariance> invariances;
   bool complete = true;  // every run measured all of its part, and the parts make the whole
 };
 
@@ -46,6 +50,7 @@ Result<void> add_run(JudgedRuns& judged, Store& store, const std::string& text) 
   auto run = store.run(*run_id);
   auto outcomes = store.outcomes(*run_id);
   auto diffs = store.diffs(*run_id);
+  auto invariances = store.invariances(*run_id);
   if (!run) return tl::unexpected(run.error());
   if (!run->finished) {
     return fail(fmt::format("run {} was interrupted: there is no verdict on part of it", run_id->substr(0, 8)),
@@ -53,36 +58,73 @@ Result<void> add_run(JudgedRuns& judged, Store& store, const std::string& text) 
   }
   if (!outcomes) return tl::unexpected(outcomes.error());
   if (!diffs) return tl::unexpected(diffs.error());
+  if (!invariances) return tl::unexpected(invariances.error());
   for (auto& stored : *outcomes) {
-    auto baseline = store.baseline(stored.outcome.case_id, run->info.machine, *run_id);
-    if (!baseline) return tl::unexpected(baseline.error());
-    judged.baselines.push_back(std::move(*baseline));
+    auto past = store.past(stored.outcome.case_id, class_of(stored.outcome, run->info.machine), *run_id, stored.outcome.timed);
+    if (!past) return tl::unexpected(past.error());
+    judged.pasts.push_back(std::move(*past));
     judged.outcomes.push_back(std::move(stored));
     judged.run_of.push_back(*run_id);
   }
   judged.diffs.insert(judged.diffs.end(), diffs->begin(), diffs->end());
+  judged.invariances.insert(judged.invariances.end(), invariances->begin(), invariances->end());
   judged.complete = judged.complete && run->complete;
   judged.runs.push_back(std::move(run->info));
   return {};
+}
+
+bool is_found_in_the_past(const Judgement& judgement) {
+  return judgement.verdict == Verdict::regressed || judgement.verdict == Verdict::unconfirmed;
+}
+
+void keep(Judgement& now, const Judgement& before, std::string_view why) {
+  now.verdict = before.verdict;
+  now.findings.insert(now.findings.end(), before.findings.begin(), before.findings.end());
+  now.notes.emplace_back(why);
+}
+
+// A regression is a regression once fresh processes have shown it again, where there was a kernel to ask. Nobody can be asked here: what is
+// found here for the first time is `unconfirmed`. And what was found where its past was at hand does not become fine where it is not.
+Judgement settled(Judgement now, const Judgement& before, bool has_past) {
+  now.confirmation = before.confirmation;
+  if (now.verdict == Verdict::regressed && before.confirmation != "confirmed") {
+    // Fresh processes have been asked, and the case is what they said.
+    now.verdict = before.confirmation == "disagree" ? Verdict::ambiguous : Verdict::unconfirmed;
+    if (now.verdict == Verdict::unconfirmed) {
+      now.notes.emplace_back("unconfirmed: no fresh process could be asked; measure the case again, or accept it with a reason");
+    }
+  } else if (!is_failure(now.verdict) && before.verdict == Verdict::unconfirmed && now.verdict != Verdict::expected_failure) {
+    keep(now, before, "found unconfirmed before, and that stays until the case is measured again or accepted");
+  } else if (!is_failure(now.verdict) && !has_past && is_found_in_the_past(before)) {
+    keep(now, before, "its past is not in this database: what was found against it stays");
+  }
+  return now;
 }
 
 Result<void> judge_outcomes(JudgedRuns& judged, Store& store, const ReviewedText& text) {
   const std::string day = today();
   for (std::size_t i = 0; i < judged.outcomes.size(); ++i) {
     auto& stored = judged.outcomes[i];
-    auto times = store.time_history(stored.outcome.case_id, judged.runs.front().machine, judged.run_of[i]);
-    if (!times) return tl::unexpected(times.error());
-    // Whether a regression is confirmed was found out while the run could still measure.
-    const auto before = stored.judgement.verdict;
-    auto judgement =
-        judge({&stored.outcome, &text.contracts, &text.support, judged.baselines[i] ? &*judged.baselines[i] : nullptr, &*times, day});
-    const bool was_confirmed = is_failure(before) || before == Verdict::expected_failure;  // nobody asks again where failure is expected
-    if (judgement.verdict == Verdict::regressed && !was_confirmed) judgement.verdict = before;
-    stored.judgement = std::move(judgement);
+    const Past& past = judged.pasts[i];
+    auto judgement = judge({&stored.outcome, &text.contracts, &text.support, past.baseline ? &*past.baseline : nullptr, &past.times, day,
+                            past.pin ? &*past.pin : nullptr, past.refusal_accepted});
+    const bool has_past = past.baseline || past.pin || !past.times.ratios.empty();
+    stored.judgement = settled(std::move(judgement), stored.judgement, has_past);
     auto updated = store.update_judgement(judged.run_of[i], stored.outcome.suite, stored.outcome.case_id, stored.judgement);
     if (!updated) return updated;
   }
   return {};
+}
+
+std::vector<SuiteScore> scores_of(const JudgedRuns& judged, const Contracts& contracts) {
+  std::vector<const Outcome*> outcomes;
+  std::vector<const Baseline*> past;
+  for (std::size_t i = 0; i < judged.outcomes.size(); ++i) {
+    if (judged.outcomes[i].judgement.verdict == Verdict::expected_failure) continue;
+    outcomes.push_back(&judged.outcomes[i].outcome);
+    past.push_back(judged.pasts[i].baseline ? &*judged.pasts[i].baseline : nullptr);
+  }
+  return judge_suites(outcomes, contracts, past, judged.complete && shards_make_the_whole(judged.runs));
 }
 
 Result<int> judge_runs(const JudgeOptions& options, Store& store, const ReviewedText& text) {
@@ -93,32 +135,40 @@ Result<int> judge_runs(const JudgeOptions& options, Store& store, const Reviewed
   if (auto done = judge_outcomes(judged, store, text); !done) return tl::unexpected(done.error());
   for (auto& diff : judged.diffs) diff.judgement = judge_diff(diff.outcome);
 
-  std::vector<const Outcome*> outcomes;
-  std::vector<const Baseline*> past;
-  std::vector<Verdict> verdicts;
-  for (std::size_t i = 0; i < judged.outcomes.size(); ++i) {
-    verdicts.push_back(judged.outcomes[i].judgement.verdict);
-    if (verdicts.back() == Verdict::expected_failure) continue;
-    outcomes.push_back(&judged.outcomes[i].outcome);
-    past.push_back(judged.baselines[i] ? &*judged.baselines[i] : nullptr);
+  const auto scores = scores_of(judged, text.contracts);
+  std::vector<const RunInfo*> runs;
+  for (const auto& run : judged.runs) runs.push_back(&run);
+  const std::vector<Store*> stores{&store};
+  auto changes = changes_of({runs, judged.outcomes, judged.run_of, stores, judged.complete});
+  if (!changes) return tl::unexpected(changes.error());
+  std::vector<RunChange> all_changes;
+  for (const auto& of_run : *changes) all_changes.insert(all_changes.end(), of_run.begin(), of_run.end());
+  const int code = exit_code_of({judged.outcomes, judged.diffs, judged.invariances, scores, all_changes});
+  for (std::size_t i = 0; i < judged.runs.size(); ++i) {
+    const std::string& run_id = judged.runs[i].run_id;
+    if (auto kept = store.add_suite_scores(run_id, scores); !kept) return tl::unexpected(kept.error());
+    if (auto kept = store.set_changes(run_id, (*changes)[i]); !kept) return tl::unexpected(kept.error());
+    if (auto finished = store.finish_run(run_id, code, judged.complete); !finished) return tl::unexpected(finished.error());
   }
-  for (const auto& diff : judged.diffs) verdicts.push_back(diff.judgement.verdict);
-  const auto scores = judge_suites(outcomes, text.contracts, past, judged.complete && shards_make_the_whole(judged.runs));
-  const int code = exit_code(verdicts, scores);
-  for (const auto& run : judged.runs) {
-    if (auto kept = store.add_suite_scores(run.run_id, scores); !kept) return tl::unexpected(kept.error());
-    if (auto finished = store.finish_run(run.run_id, code, judged.complete); !finished) return tl::unexpected(finished.error());
+  RunReport content{&judged.runs.front(), &judged.outcomes, &judged.diffs, &scores, code, reproduce_command(judged.runs.front())};
+  content.changes = &all_changes;
+  if (!judged.invariances.empty()) content.invariances = &judged.invariances;
+  if (options.format == "json") {
+    print_json(json_of_run(content));
+  } else {
+    fmt::print("{}", render_text(content, output_style()));
   }
-  const RunReport content{&judged.runs.front(), &judged.outcomes, &judged.diffs, &scores, code, reproduce_command(judged.runs.front())};
-  fmt::print("{}", options.format == "json" ? render_json(content) : render_text(content, output_style()));
   return code;
 }
 
 int judge_command(const JudgeOptions& options) {
   auto text = options.providers.reviewed_text();
   if (!text) return report_errors(text.error(), exit_usage);
-  auto store = options.database.open(false);
+  auto store = options.database.open_existing();
   if (!store) return report_errors(store.error(), exit_infrastructure);
+  for (const auto& run : options.runs) {
+    if (auto known = (*store)->resolve_run(run); !known) return report_errors(known.error(), exit_usage);
+  }
   auto code = judge_runs(options, **store, *text);
   return code ? *code : report_errors(code.error(), exit_infrastructure);
 }

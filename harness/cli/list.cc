@@ -3,11 +3,12 @@
 #include <fmt/ranges.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/envelope.h"
 #include "harness/cli/session.h"
+#include "harness/report/json_value.h"
 
 namespace plumbline::cli {
 namespace {
@@ -19,18 +20,28 @@ struct ListOptions {
   std::string format = "text";
 };
 
-std::string counts(const Plan& plan) {
+std::map<std::string, int> cases_by_group(const Plan& plan) {
   std::map<std::string, int> groups;
   for (const auto& c : plan.cases) ++groups[c.suite + "/" + c.group];
   for (const auto& d : plan.diffs) groups[d.suite + "/" + d.name] += 1;
+  return groups;
+}
+
+Json counts_as_json(const Plan& plan) {
+  Json groups = Json::array();
+  for (const auto& [group, n] : cases_by_group(plan)) groups.push_back({{"group", group}, {"cases", n}});
+  return {{"groups", std::move(groups)}, {"total", plan.size()}};
+}
+
+std::string counts(const Plan& plan) {
   std::vector<std::vector<std::string>> rows;
-  for (const auto& [group, n] : groups) rows.push_back({group, std::to_string(n)});
+  for (const auto& [group, n] : cases_by_group(plan)) rows.push_back({group, std::to_string(n)});
   rows.push_back({"total", std::to_string(plan.size())});
   return render_table({"suite/group", "cases"}, rows, output_style());
 }
 
-std::string as_json(const Plan& plan) {
-  nlohmann::ordered_json cases = nlohmann::json::array(), diffs = nlohmann::json::array();
+Json as_json(const Plan& plan) {
+  Json cases = Json::array(), diffs = Json::array();
   for (const auto& c : plan.cases) {
     cases.push_back({{"suite", c.suite},
                      {"group", c.group},
@@ -46,7 +57,7 @@ std::string as_json(const Plan& plan) {
     diffs.push_back(
         {{"suite", d.suite}, {"name", d.name}, {"tier", name(d.tier)}, {"a", d.a.case_id}, {"b", d.b.case_id}, {"reason", d.reason}});
   }
-  return nlohmann::ordered_json{{"cases", cases}, {"diffs", diffs}}.dump(1) + "\n";
+  return {{"cases", std::move(cases)}, {"diffs", std::move(diffs)}, {"not_measured", absent_lines(plan.absent)}};
 }
 
 std::string as_text(const Plan& plan) {
@@ -71,8 +82,8 @@ std::vector<const PlannedCase*> expected_failures(const Plan& plan) {
   return found;
 }
 
-std::string expected_as_json(const std::vector<const PlannedCase*>& cases) {
-  nlohmann::ordered_json rows = nlohmann::json::array();
+Json expected_as_json(const std::vector<const PlannedCase*>& cases) {
+  Json rows = Json::array();
   for (const auto* c : cases) {
     const int days = days_left(*c->expected, today());
     rows.push_back({{"suite", c->suite},
@@ -86,7 +97,7 @@ std::string expected_as_json(const std::vector<const PlannedCase*>& cases) {
                     {"file", c->expected->file},
                     {"line", c->expected->line}});
   }
-  return nlohmann::ordered_json{{"expected_failures", rows}}.dump(1) + "\n";
+  return {{"expected_failures", std::move(rows)}};
 }
 
 std::string expected_as_text(const std::vector<const PlannedCase*>& cases) {
@@ -100,11 +111,26 @@ std::string expected_as_text(const std::vector<const PlannedCase*>& cases) {
   return render_table({"suite/group/case", "issue", "expires", "days left", "reason"}, rows, output_style());
 }
 
+Json kernels_as_json(const std::vector<ProviderInfo>& providers) {
+  Json kernels = Json::array();
+  for (const auto& [library, hello] : providers) {
+    for (std::size_t i = 0; i < hello.kernels.size(); ++i) {
+      kernels.push_back({{"kernel", hello.kernels[i]},
+                         {"tensor_cores", hello.tensor_cores[i]},
+                         {"provider", hello.provider},
+                         {"version", hello.version},
+                         {"library", library}});
+    }
+  }
+  return {{"kernels", std::move(kernels)}};
+}
+
 void print_kernels(const std::vector<ProviderInfo>& providers) {
   for (const auto& [library, hello] : providers) {
     for (std::size_t i = 0; i < hello.kernels.size(); ++i) {
       const std::string& tensor_cores = hello.tensor_cores[i];
       fmt::print("{}{}", hello.kernels[i], tensor_cores == "none" ? "" : fmt::format("  (tensor cores {})", tensor_cores));
+      if (!hello.kernel_devices[i].empty()) fmt::print("  on {}", fmt::join(hello.kernel_devices[i], ", "));
       fmt::print("{}", i + 1 < hello.kernels.size() ? "\n" : "");
     }
     fmt::print("  (provider {} {}, {})\n", hello.provider, hello.version, library);
@@ -117,23 +143,23 @@ int list(ListOptions& options) {
   auto providers = discover(measure);
   if (!providers) return report_errors(providers.error(), exit_infrastructure);
   if (options.kernels) {
-    print_kernels(*providers);
+    options.format == "json" ? print_json(kernels_as_json(*providers)) : print_kernels(*providers);
     return exit_fine;
   }
   if (options.cases.suites.empty())
     return report_errors({{"", 0, "name suite files, or --kernels", "for example plumbline list cases/smoke.toml"}}, exit_usage);
-  auto suites = options.cases.read();
+  const auto kernels = offered_kernels(*providers);
+  auto suites = options.cases.read(*providers);
   if (!suites) return report_errors(suites.error(), exit_usage);
-  auto plan = make_plan(*suites, offered_kernels(*providers), options.cases.filter);
+  auto plan = make_plan(*suites, kernels, options.cases.filter, {std::nullopt, surroundings(*providers).lacking});
   if (!plan) return report_errors(plan.error(), exit_usage);
-  if (options.expected) {
-    const auto cases = expected_failures(*plan);
-    fmt::print("{}", options.format == "json" ? expected_as_json(cases) : expected_as_text(cases));
-  } else if (options.count) {
-    fmt::print("{}", counts(*plan));
+  if (options.format == "json") {
+    print_json(options.expected ? expected_as_json(expected_failures(*plan)) : options.count ? counts_as_json(*plan) : as_json(*plan));
   } else {
-    fmt::print("{}", options.format == "json" ? as_json(*plan) : as_text(*plan));
+    fmt::print("{}", options.expected ? expected_as_text(expected_failures(*plan)) : options.count ? counts(*plan) : as_text(*plan));
   }
+  if (options.format == "json") return exit_fine;
+  for (const std::string& line : absent_lines(plan->absent)) fmt::print(stderr, "{}\n", line);
   return exit_fine;
 }
 

@@ -2,14 +2,22 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
+#include <iostream>
+#include <sstream>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/envelope.h"
+#include "harness/cli/errors.h"
+#include "harness/cli/session.h"
 
-int main(int argc, char** argv) {
+namespace {
+
+int run(int argc, char** argv) {
   CLI::App app{
       "plumbline: numerical conformance of attention kernels.\n"
-      "Runs kernels over a matrix of cases, judges each output against an fp64 reference in units of the\n"
-      "rounding error the kernel is allowed to make, stores every result and flags regressions.",
+      "Runs kernels over a matrix of cases, judges each output against an fp64\n"
+      "reference in units of the rounding error the kernel is allowed to make, stores\n"
+      "every result and flags regressions.",
       "plumbline"};
   app.set_version_flag("--version", plumbline::cli::version());
   app.require_subcommand(1);
@@ -18,7 +26,8 @@ int main(int argc, char** argv) {
       "  plumbline run cases/smoke.toml\n"
       "  plumbline run cases/smoke.toml --provider ./libmine.so --junit out/junit.xml\n"
       "  plumbline show latest\n"
-      "Exit codes: 0 fine, 1 failure or regression, 2 usage, 3 infrastructure, 4 nothing measured, 5 ambiguous, 6 not comparable.");
+      "Exit codes: 0 fine, 1 failure or regression, 2 usage, 3 infrastructure,\n"
+      "4 nothing measured, 5 ambiguous or unconfirmed, 6 not comparable.");
 
   int exit_code = 0;
   plumbline::cli::add_list(app, exit_code);
@@ -41,17 +50,32 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
-    return app.exit(success);
+    plumbline::cli::envelope().withdraw();  // help and version are texts
+    std::ostringstream help;
+    const int code = app.exit(success, help, std::cerr);
+    std::fputs(plumbline::cli::wrapped_help(help.str(), 80).c_str(), stdout);
+    return code;
   } catch (const CLI::ParseError& error) {
-    app.exit(error);
-    return plumbline::cli::exit_usage;
+    return plumbline::cli::report_errors(plumbline::cli::usage_errors(app, error), plumbline::cli::exit_usage);
   } catch (const std::filesystem::filesystem_error& error) {
+    plumbline::cli::envelope().add({{error.path1().string(), 0, error.code().message(), "name a file or folder that can be there"}});
     std::fprintf(stderr, "%s: %s\n  remedy: name a file or folder that can be there, and that this user can reach\n", error.path1().c_str(),
                  error.code().message().c_str());
     return plumbline::cli::exit_infrastructure;
   } catch (const std::exception& error) {
+    plumbline::cli::envelope().add({{"", 0, std::string("internal error: ") + error.what(), ""}});
     std::fprintf(stderr, "plumbline: internal error: %s\n", error.what());
     return plumbline::cli::exit_infrastructure;
   }
   return exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  auto& answer = plumbline::cli::envelope();
+  answer.read_arguments(argc, argv);
+  const int code = run(argc, argv);
+  if (answer.is_asked_for()) std::fputs(answer.text(code).c_str(), stdout);
+  return code;
 }

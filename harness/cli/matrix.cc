@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/envelope.h"
 #include "harness/cli/session.h"
 #include "harness/report/arch_matrix.h"
 
@@ -76,7 +77,7 @@ int show_matrix(const MatrixOptions& options) {
                          exit_nothing);
   }
   if (options.format == "json") {
-    fmt::print("{}", render_matrix_json(matrix, loaded->reproduce));
+    print_json(json_of_matrix(matrix, loaded->reproduce));
   } else if (options.format == "markdown") {
     fmt::print("{}", render_matrix_markdown(matrix, loaded->reproduce));
   } else {

@@ -8,7 +8,9 @@
 #include <map>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/envelope.h"
 #include "harness/cli/session.h"
+#include "harness/report/json_value.h"
 
 namespace plumbline::cli {
 namespace {
@@ -16,6 +18,7 @@ namespace {
 struct MergeOptions {
   std::filesystem::path out;
   std::vector<std::filesystem::path> shards;
+  std::string format = "text";
 };
 
 std::string_view name(MergedRun::State state) {
@@ -47,10 +50,30 @@ void print(const MergeOptions& options, const MergeReport& report) {
     fmt::print("shards of one run are judged together: plumbline judge {} --db {}\n", fmt::join(parts, " "), options.out.string());
 }
 
+std::string_view word_of(MergedRun::State state) {
+  return state == MergedRun::State::added ? "added" : state == MergedRun::State::replaced ? "replaced" : "kept";
+}
+
+Json as_json(const MergeOptions& options, const MergeReport& report) {
+  Json runs = Json::array();
+  for (const auto& run : report.runs) {
+    runs.push_back(
+        {{"run_id", run.info.run_id}, {"started_at", run.info.started_at}, {"shard", run.info.shard}, {"state", word_of(run.state)}});
+  }
+  return {{"database", options.out.string()},
+          {"runs", std::move(runs)},
+          {"outcomes_before", report.outcomes_before},
+          {"outcomes", report.outcomes}};
+}
+
 int merge(const MergeOptions& options) {
   const auto report = merge_databases(options.out, options.shards);
   if (!report) return report_errors(report.error(), exit_infrastructure);
-  print(options, *report);
+  if (options.format == "json") {
+    print_json(as_json(options, *report));
+  } else {
+    print(options, *report);
+  }
   return exit_fine;
 }
 
@@ -61,6 +84,7 @@ void add_merge(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<MergeOptions>();
   command->add_option("out", options->out, "Database that takes up the others; created if need be")->type_name("OUT.db")->required();
   command->add_option("shards", options->shards, "Databases to take up; they stay as they are")->type_name("SHARD.db")->required();
+  command->add_option("--format", options->format)->check(CLI::IsMember({"text", "json"}))->capture_default_str();
   command->footer(
       "What is in several files is stored once: merging again changes nothing. If one file is refused, OUT.db stays as it was.\n"
       "Examples:\n"

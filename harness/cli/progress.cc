@@ -3,22 +3,74 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <numeric>
+
+#include "harness/measure/time_limit.h"
+
 namespace plumbline::cli {
 namespace {
 
 double seconds(std::chrono::steady_clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
 
+// Seconds that a timed case takes on a machine like those of docs/performance.md: 15 ms of kernel and of sentinel a repetition, the
+// reference, and calls at 5e9 multiply-adds a second (5e7 emulated). Only their ratios bear on an estimate once one is done.
+double expected_seconds(const PlannedCase& planned, int repetitions) {
+  constexpr double host = 5e9, emulated = 5e7;
+  const double calls = multiply_adds(planned.c.problem) / (planned.c.device.starts_with("emulated:") ? emulated : host);
+  return 0.3 + repetitions * (0.015 + std::max(0.015, calls)) + 4 * calls;
+}
+
 }  // namespace
 
-Progress::Progress(std::size_t total, bool quiet)
-    : total_(total), quiet_(quiet), terminal_(::isatty(STDERR_FILENO) != 0), start_(Clock::now()), last_(start_) {}
+RemainingTime::RemainingTime(std::size_t alike, std::vector<double> timed_costs) : alike_(alike), timed_(std::move(timed_costs)) {}
+
+void RemainingTime::step(double seconds) {
+  ++done_;
+  seconds_ = seconds;
+  if (done_ <= alike_) alike_seconds_ = seconds;
+}
+
+double RemainingTime::seconds_left() const {
+  if (done_ == 0) return 0;
+  const auto cost = [&](std::size_t first, std::size_t last) {
+    return std::accumulate(timed_.begin() + static_cast<std::ptrdiff_t>(first), timed_.begin() + static_cast<std::ptrdiff_t>(last), 0.0);
+  };
+  if (done_ <= alike_) return seconds_ / static_cast<double>(done_) * static_cast<double>(alike_ - done_) + cost(0, timed_.size());
+  const std::size_t timed_done = done_ - alike_;
+  const double scale = (seconds_ - alike_seconds_) / std::max(cost(0, timed_done), 1e-9);
+  return scale * cost(timed_done, timed_.size());
+}
+
+RemainingTime remaining_time(const Plan& plan, int repetitions) {
+  std::size_t alike = 0;
+  std::vector<double> timed;
+  for (const PlannedCase& c : plan.cases) {
+    if (c.timed) {
+      timed.push_back(expected_seconds(c, repetitions));
+    } else {
+      ++alike;
+    }
+  }
+  for (const PlannedDiff& d : plan.diffs) {
+    if (d.a.timed || d.b.timed) {
+      timed.push_back(expected_seconds(d.a, repetitions) + expected_seconds(d.b, repetitions));
+    } else {
+      ++alike;
+    }
+  }
+  return RemainingTime(alike, std::move(timed));
+}
+
+Progress::Progress(RemainingTime remaining, bool quiet)
+    : remaining_(std::move(remaining)), quiet_(quiet), terminal_(::isatty(STDERR_FILENO) != 0), start_(Clock::now()), last_(start_) {}
 
 Progress::~Progress() {
   if (!quiet_ && terminal_ && printed_) fmt::print(stderr, "\r\033[K");
 }
 
 void Progress::step() {
-  ++done_;
+  remaining_.step(seconds(Clock::now() - start_));
   if (quiet_) return;
   const auto pause = terminal_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(10'000);
   if (Clock::now() - last_ >= pause) print();
@@ -27,9 +79,8 @@ void Progress::step() {
 void Progress::print() {
   last_ = Clock::now();
   printed_ = true;
-  const double spent = seconds(last_ - start_);
-  const double left = spent / static_cast<double>(done_) * static_cast<double>(total_ - done_);
-  const auto text = fmt::format("[{}/{}] {:.0f} s, about {:.0f} s left", done_, total_, spent, left);
+  const auto text = fmt::format("[{}/{}] {:.0f} s, about {:.0f} s left", remaining_.done(), remaining_.total(), seconds(last_ - start_),
+                                remaining_.seconds_left());
   if (terminal_) {
     fmt::print(stderr, "\r\033[K{}", text);
   } else {

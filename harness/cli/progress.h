@@ -3,12 +3,37 @@
 
 #include <chrono>
 #include <cstddef>
+#include <vector>
+
+#include "harness/measure/plan.h"
 
 namespace plumbline::cli {
 
+// Steps that follow each other at one pace, then steps whose costs are known as ratios of each other: untimed cases in any order, then
+// timed ones in that of the plan.
+class RemainingTime {
+ public:
+  explicit RemainingTime(std::size_t alike, std::vector<double> timed_costs = {});
+  // The next step was done `seconds` after the start.
+  void step(double seconds);
+  std::size_t done() const { return done_; }
+  std::size_t total() const { return alike_ + timed_.size(); }
+  // Seconds left, from the pace so far. Of timed steps before the first of them: a cost is taken for a second.
+  double seconds_left() const;
+
+ private:
+  std::size_t alike_, done_ = 0;
+  std::vector<double> timed_;
+  double alike_seconds_ = 0, seconds_ = 0;
+};
+
+// How many steps a plan has that is not timed, and the expected seconds of those that are: repetitions, and the calls' multiply-adds.
+RemainingTime remaining_time(const Plan& plan, int repetitions);
+
 class Progress {
  public:
-  Progress(std::size_t total, bool quiet);
+  Progress(std::size_t total, bool quiet) : Progress(RemainingTime(total), quiet) {}
+  Progress(RemainingTime remaining, bool quiet);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -19,7 +44,7 @@ class Progress {
   void print();
 
   using Clock = std::chrono::steady_clock;
-  std::size_t total_, done_ = 0;
+  RemainingTime remaining_;
   bool quiet_, terminal_, printed_ = false;
   Clock::time_point start_, last_;
 };

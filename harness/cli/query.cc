@@ -6,7 +6,9 @@
 #include <iterator>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/envelope.h"
 #include "harness/cli/session.h"
+#include "harness/problem/text.h"
 
 namespace plumbline::cli {
 namespace {
@@ -47,6 +49,15 @@ int list_queries() {
   return exit_fine;
 }
 
+Errors no_such_query(const std::string& word) {
+  std::vector<std::string> names;
+  for (const auto& file : example_queries()) names.push_back(query_name(file));
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  const auto near = nearest_word(word, known);
+  return {{"", 0, fmt::format("there is no example query \"{}\", and it is no SELECT", word),
+           fmt::format("{}`plumbline query --list` names them", near ? fmt::format("did you mean {}? ", *near) : "")}};
+}
+
 int query(const QueryOptions& options) {
   if (options.list) return list_queries();
   if (options.sql.empty()) {
@@ -56,13 +67,14 @@ int query(const QueryOptions& options) {
   for (const auto& file : example_queries()) {
     if (query_name(file) == options.sql) sql = read_file(file);
   }
+  if (sql == options.sql && sql.find_first_of(" \t\n") == std::string::npos) return report_errors(no_such_query(sql), exit_usage);
   auto store = options.database.open(true);
   if (!store) return report_errors(store.error(), exit_infrastructure);
   auto table = (*store)->query(sql);
   // An error of the file names it; one of the query does not.
   if (!table) return report_errors(table.error(), table.error().front().file.empty() ? exit_usage : exit_infrastructure);
   if (options.format == "json") {
-    fmt::print("{}", render_query_json(*table));
+    print_json(json_of_table(*table));
   } else {
     fmt::print("{}", options.format == "csv" ? render_query_csv(*table) : render_query(*table, output_style()));
   }

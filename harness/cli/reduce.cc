@@ -8,10 +8,12 @@
 #include <array>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/envelope.h"
 #include "harness/cli/session.h"
 #include "harness/judge/judge.h"
 #include "harness/measure/measurer.h"
 #include "harness/problem/field_text.h"
+#include "harness/report/json_value.h"
 
 namespace plumbline::cli {
 namespace {
@@ -19,8 +21,8 @@ namespace {
 struct ReduceOptions {
   ProviderOptions providers;
   MeasureOptions measure;
-  std::string case_id;
-  double timeout_s = 60;
+  std::string case_id, format = "text";
+  TimeoutOption timeout;
   bool quiet = false;
 };
 
@@ -33,6 +35,22 @@ std::string failure_of(const Judgement& judgement) {
   const std::string& statistic = judgement.findings.front().statistic;
   const bool of_error = std::find(limits.begin(), limits.end(), statistic) != limits.end();
   return kind + ": " + (of_error ? std::string("error beyond its limit") : statistic);
+}
+
+// `from` is the case that was asked about, whose problem was reduced.
+Json as_json(const ReduceOptions& options, const Reduced& reduced, const Case& from, const std::string& failure, bool stopped) {
+  Case smallest = from;
+  smallest.problem = reduced.problem;
+  Json steps = Json::array();
+  for (const ReduceStep& step : reduced.steps) steps.push_back(step.what);
+  return {{"case", options.case_id},
+          {"reduced", case_id(smallest)},
+          {"failure", failure},
+          {"tried", reduced.tried},
+          {"steps", std::move(steps)},
+          {"stopped", stopped},
+          {"suite", group_text(smallest, "reduced", failure)},
+          {"reproduce", fmt::format("{} --case '{}'", options.providers.command_line(), case_id(smallest))}};
 }
 
 // Measures and judges problems of one kernel.
@@ -62,7 +80,7 @@ int run(ReduceOptions& options) {
   auto text = options.providers.reviewed_text();
   if (!text) return report_errors(text.error(), exit_usage);
   options.measure.providers = options.providers.libraries();
-  options.measure.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(options.timeout_s * 1000));
+  options.measure.timeout = options.timeout.limit();
   auto providers = discover(options.measure);
   if (!providers) return report_errors(providers.error(), exit_infrastructure);
   auto planned = plan_of_id(options.case_id, offered_kernels(*providers), false);
@@ -86,6 +104,10 @@ int run(ReduceOptions& options) {
   const Reduced reduced = reduce(c.problem, fails, [&] { return stop_requested.load(); });
   if (!options.quiet && terminal) fmt::print(stderr, "\r\033[K");
 
+  if (options.format == "json") {
+    print_json(as_json(options, reduced, c, failure, stop_requested));
+    return exit_fine;
+  }
   for (const ReduceStep& step : reduced.steps) fmt::print("{}\n", step.what);
   c.problem = reduced.problem;
   fmt::print("{}{} problems tried, {} steps kept{}\n\n{}\nreproduce: {} --case '{}'\n", reduced.steps.empty() ? "" : "\n", reduced.tried,
@@ -101,10 +123,9 @@ void add_reduce(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ReduceOptions>();
   command->add_option("case", options->case_id, "Case id, as printed after 'reproduce:'")->required()->type_name("CASE");
   options->providers.add_to(*command);
-  command->add_option("--timeout", options->timeout_s, "Seconds one case may take in its worker")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+  options->timeout.add_to(*command);
   command->add_flag("--quiet,-q", options->quiet, "No progress");
+  command->add_option("--format", options->format)->check(CLI::IsMember({"text", "json"}))->capture_default_str();
   command->footer(
       "Batch, heads, lengths, head dimension and features shrink one after another as long as the case fails in the same way.\n"
       "Prints what was kept, the smallest case as a group of a suite, and the line that repeats it. Exit 4: the case does not fail.\n"

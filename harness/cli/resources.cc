@@ -1,13 +1,16 @@
 // plumbline resources: what compiled CUDA kernels take of each architecture, against the approved figures. Needs no GPU.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/envelope.h"
 #include "harness/cli/session.h"
 #include "harness/problem/text.h"
 #include "harness/report/resources_text.h"
@@ -101,7 +104,7 @@ Result<void> store(const ResourceOptions& options, const ResourceComparison& com
 
 void print(const ResourceComparison& comparison, const std::string& format) {
   if (format == "json") {
-    fmt::print("{}", render_resources_json(comparison));
+    print_json(json_of_resources(comparison));
   } else if (format == "markdown") {
     fmt::print("{}", render_resources_markdown(comparison));
   } else {
@@ -111,6 +114,23 @@ void print(const ResourceComparison& comparison, const std::string& format) {
       fmt::print("what is right as it is: {} resources --accept --reason \"…\" (reviewed with the change)\n", program_name());
     }
   }
+}
+
+// --arch names what was compiled.
+Errors unknown_archs(const std::vector<std::string>& wanted, const std::vector<CompiledSource>& compiled) {
+  std::set<std::string> there;
+  for (const CompiledSource& source : compiled) {
+    for (const Resources& kernel : source.kernels) there.insert(kernel.usage.arch);
+  }
+  const std::vector<std::string_view> known(there.begin(), there.end());
+  Errors errors;
+  for (const std::string& arch : wanted) {
+    if (there.contains(arch)) continue;
+    const auto near = nearest_word(arch, known);
+    errors.push_back({"", 0, fmt::format("--arch {}: no kernel was compiled for it", arch),
+                      fmt::format("{}there are {}", near ? fmt::format("did you mean {}? ", *near) : "", fmt::join(known, ", "))});
+  }
+  return errors;
 }
 
 Errors usage_errors(const ResourceOptions& options) {
@@ -136,6 +156,7 @@ int resources(const ResourceOptions& options) {
   const auto approved = read_approved(baseline);
   if (!approved) return report_errors(approved.error(), exit_usage);
 
+  if (Errors unknown = unknown_archs(options.archs, *compiled); !unknown.empty()) return report_errors(unknown, exit_usage);
   const ResourceComparison comparison = compare_resources(*compiled, *approved, options.archs, options.strict);
   const int code = exit_code_of(comparison);
   if (!options.database.empty()) {

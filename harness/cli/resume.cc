@@ -95,7 +95,7 @@ RunFacts run_facts(const RunInfo& run, const Plan& plan, const Runner& runner, c
                                          machine.clock_policy)},
                  {"plan", fmt::format("{} cases and {} diffs ({})", plan.cases.size(), plan.diffs.size(), plan_digest(plan))},
                  {"--shard", run.shard},
-                 {"--timeout", fmt::format("{} ms", options.timeout.count())},
+                 {"--timeout", options.timeout ? fmt::format("{} ms", options.timeout->count()) : "as the work asks"},
                  {"--memory-limit", fmt::format("{} bytes", options.memory_limit_bytes)},
                  {"--reference-cost", fmt::format("{}", options.reference_cost_limit)},
                  {"--repetitions", fmt::format("{}", options.time_repetitions)},

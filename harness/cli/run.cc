@@ -7,6 +7,10 @@
 #include <thread>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/devices.h"
+#include "harness/cli/envelope.h"
+#include "harness/cli/errors.h"
+#include "harness/cli/outputs.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/resume.h"
 #include "harness/cli/run_session.h"
@@ -14,6 +18,10 @@
 
 namespace plumbline::cli {
 namespace {
+
+// Of all cases of a run together: a broken kernel fails in hundreds of cases for one reason. Measured on two cores, on 22 November
+// 2026: 235 failing cases of smoke took 50 to 52 s of processor time instead of 46, with the budget spent.
+constexpr std::chrono::seconds time_for_causes{20};
 
 struct RunOptions {
   ProviderOptions providers;
@@ -23,13 +31,15 @@ struct RunOptions {
   ReferenceOption reference;
   std::vector<std::string> case_ids;
   bool timed = false, no_store = false, quiet = false, resume = false;
-  int jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  double timeout_s = 60;
+  int jobs = 0;  // 0: by default_jobs
+  TimeoutOption timeout;
   std::uint64_t memory_limit_mib = 8192;
   std::string purpose = "run", format = "text";
   std::string invariances;  // "": none
   std::filesystem::path junit, markdown;
-  std::string reproduce;  // start of the lines that repeat a case
+  std::filesystem::path past;  // "": none
+  std::string commit;          // "": of the environment
+  std::string reproduce;       // start of the lines that repeat a case
   bool database_given = false;
 };
 
@@ -50,10 +60,17 @@ Result<Plan> plan_of_ids(const std::vector<std::string>& ids, const std::vector<
 }
 
 Result<Plan> make_plan(RunOptions& options, const std::vector<ProviderInfo>& providers) {
-  if (!options.case_ids.empty()) return plan_of_ids(options.case_ids, offered_kernels(providers), options.timed);
-  auto suites = options.cases.read();
+  const auto kernels = offered_kernels(providers);
+  if (!options.case_ids.empty()) {
+    auto plan = plan_of_ids(options.case_ids, kernels, options.timed);
+    std::vector<std::string> devices;
+    if (plan) std::transform(plan->cases.begin(), plan->cases.end(), std::back_inserter(devices), [](const auto& c) { return c.c.device; });
+    if (Errors unknown = unknown_devices(devices, providers, "the case's device"); !unknown.empty()) return tl::unexpected(unknown);
+    return plan;
+  }
+  auto suites = options.cases.read(providers);
   if (!suites) return tl::unexpected(suites.error());
-  return plumbline::make_plan(*suites, offered_kernels(providers), options.cases.filter);
+  return plumbline::make_plan(*suites, kernels, options.cases.filter, surroundings(providers));
 }
 
 Result<void> write_text(const std::filesystem::path& path, const std::string& text) {
@@ -76,12 +93,11 @@ std::string reproduce_command(const CLI::App& command, const RunOptions& options
 }
 
 std::string render(const RunOptions& options, const RunReport& content) {
-  if (options.format == "json") return render_json(content);
   if (options.format == "text") return render_text(content, output_style());
   return content.invariances != nullptr ? render_invariances_markdown(*content.invariances) : render_markdown(content);
 }
 
-int report(const RunOptions& options, const RunSession& session) {
+int report(const RunOptions& options, const Plan& plan, const RunSession& session) {
   Errors errors;
   const auto write = [&](const std::filesystem::path& path, const std::string& text) {
     if (auto written = write_text(path, text); !written) errors.insert(errors.end(), written.error().begin(), written.error().end());
@@ -92,16 +108,23 @@ int report(const RunOptions& options, const RunSession& session) {
                           &session.scores(),
                           session.exit_code(),
                           options.reproduce,
-                          options.invariances.empty() ? nullptr : &session.invariances()};
+                          options.invariances.empty() ? nullptr : &session.invariances(),
+                          &session.changes(),
+                          absent_lines(plan.absent)};
   if (!options.junit.empty()) write(options.junit, render_junit(content));
   if (!options.markdown.empty()) write(options.markdown, render_markdown(content));
-  fmt::print("{}", render(options, content));
+  if (options.format == "json") {
+    print_json(json_of_run(content));
+  } else {
+    fmt::print("{}", render(options, content));
+  }
   return errors.empty() ? session.exit_code() : report_errors(errors, exit_infrastructure);
 }
 
 // What is measured, and into which run.
 struct Session {
   std::unique_ptr<Store> store;
+  std::unique_ptr<Store> past;  // only read
   RunInfo run;
   std::unique_ptr<RunOwner> owner;
   StoredPart stored;  // of a run that is resumed
@@ -123,9 +146,29 @@ Result<void> take_up_run(Session& session, const RunFacts& facts) {
   return {};
 }
 
+// What the run was asked for of its suites' cases. A night says nothing of providers, kernels and devices: a case that it loses with one of
+// them has vanished, too.
+std::string selection_of(const RunOptions& options) {
+  std::string text = fmt::format("tier={}", options.cases.tier.empty() ? "default" : options.cases.tier);
+  if (!options.invariances.empty()) text += " invariances=" + options.invariances;
+  if (options.purpose == "nightly") return text;
+  for (const auto& provider : options.providers.providers) text += " provider=" + provider;
+  if (options.providers.no_default_provider) text += " no-default-provider";
+  for (const auto& kernel : options.cases.kernels) text += " kernel=" + kernel;
+  for (const auto& device : options.cases.devices) text += " device=" + device;
+  return text;
+}
+
 Result<Session> open_session(const RunOptions& options, const Plan& plan, const Runner& runner) {
-  Session session{nullptr, this_run(options.purpose, options.cases.shard, options.reproduce, options.cases.suites), nullptr, {}};
+  Session session{nullptr, nullptr, this_run(options.purpose, options.cases.shard, options.reproduce, options.cases.suites), nullptr, {}};
   session.run.command_line = command_line();
+  session.run.selection = selection_of(options);
+  if (!options.commit.empty()) session.run.commit = options.commit;
+  if (!options.past.empty()) {
+    auto past = Store::open(options.past, true);
+    if (!past) return tl::unexpected(past.error());
+    session.past = std::move(*past);
+  }
   if (options.no_store || (!options.case_ids.empty() && !options.database_given)) return session;
   if (options.resume && !std::filesystem::exists(options.database.path)) {
     return fail(Error{options.database.path.string(), 0, "there is no run to resume: the file does not exist",
@@ -152,8 +195,16 @@ std::string resume_remedy(const RunSession& session, const Plan& plan, const Ses
                      stored ? std::to_string(stored->size()) : "some", plan.size());
 }
 
+// A GPU that computes references and did not is said: the run is right, but takes longer than it needs to.
+void tell_references_on_the_cpu(const RunOptions& options) {
+  if (options.measure.reference_library == nullptr) return;
+  for (const auto& [why, count] : options.measure.reference_library->refusals()) {
+    fmt::print(stderr, "{} {} computed on the CPU instead: {}\n", count, count == 1 ? "reference was" : "references were", why);
+  }
+}
+
 int measure(const RunOptions& options, const Plan& plan, const Runner& runner, const ReviewedText& text, Session into) {
-  RunSession session(into.run, runner, text, into.store.get());
+  RunSession session(into.run, runner, text, into.store.get(), into.past.get());
   Plan rest = plan;
   if (options.resume) {
     rest = remaining(plan, into.stored, runner.invariances);
@@ -164,10 +215,12 @@ int measure(const RunOptions& options, const Plan& plan, const Runner& runner, c
   }
   Result<void> done;
   {
-    Progress progress(rest.size(), options.quiet);
+    Progress progress(remaining_time(rest, options.measure.time_repetitions), options.quiet);
     done = session.execute(rest, !plan.partial && options.case_ids.empty(), [&progress] { progress.step(); });
   }
-  const int code = report(options, session);
+  const int code = report(options, plan, session);
+  if (into.store != nullptr && options.format == "text") fmt::print("stored in {}\n", options.database.path.string());
+  tell_references_on_the_cpu(options);
   if (!done) {
     Errors errors = done.error();
     if (session.interrupted())
@@ -179,11 +232,33 @@ int measure(const RunOptions& options, const Plan& plan, const Runner& runner, c
   return report_errors({{"", 0, "stopped by a signal: the run is incomplete", remedy}}, exit_infrastructure);
 }
 
+// One case a processor. On a GPU fewer: each worker holds a context there and, in Python, a framework, and imports it when it starts.
+int default_jobs(const Plan& plan) {
+  constexpr int most_on_a_gpu = 4;
+  const int processors = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const auto is_on_gpu = [](const PlannedCase& c) { return c.c.device.starts_with("cuda"); };
+  const bool any =
+      std::any_of(plan.cases.begin(), plan.cases.end(), is_on_gpu) ||
+      std::any_of(plan.diffs.begin(), plan.diffs.end(), [&](const PlannedDiff& d) { return is_on_gpu(d.a) || is_on_gpu(d.b); });
+  return any ? std::min(processors, most_on_a_gpu) : processors;
+}
+
+// What a suite wants and this run cannot ask is said, whatever else the run does.
+void tell_absent(const Plan& plan) {
+  if (envelope().is_asked_for()) return;
+  for (const std::string& line : absent_lines(plan.absent)) fmt::print(stderr, "{}\n", line);
+}
+
 int run(RunOptions& options) {
   if (options.case_ids.empty() == options.cases.suites.empty()) {
     return report_errors({{"", 0, "name suite files or --case ids, one or the other", "for example plumbline run cases/smoke.toml"}},
                          exit_usage);
   }
+  const Errors unusable = unusable_outputs({{"--junit", options.junit},
+                                            {"--markdown", options.markdown},
+                                            {"--save-failures", options.measure.save_failures, true},
+                                            {"--reference-cache", options.measure.reference_cache, true}});
+  if (!unusable.empty()) return report_errors(unusable, exit_usage);
   std::vector<Invariance> invariances;
   if (!options.invariances.empty()) {
     auto parsed = parse_invariances(options.invariances);
@@ -193,22 +268,33 @@ int run(RunOptions& options) {
   auto text = options.providers.reviewed_text();
   if (!text) return report_errors(text.error(), exit_usage);
   options.measure.providers = options.providers.libraries();
-  options.measure.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(options.timeout_s * 1000));
+  options.measure.timeout = options.timeout.limit();
   options.measure.memory_limit_bytes = options.memory_limit_mib << 20;
   auto reference = options.reference.open();
   if (!reference) return report_errors(reference.error(), exit_usage);
   options.measure.reference_library = std::move(*reference);
+  options.measure.causes = std::make_shared<CauseBudget>(time_for_causes);
   auto providers = discover(options.measure);
   if (!providers) return report_errors(providers.error(), exit_infrastructure);
   auto plan = make_plan(options, *providers);
   if (!plan) return report_errors(plan.error(), exit_usage);
   if (plan->size() == 0) {
-    if (!plan->partial) {
+    if (!plan->partial && options.cases.filter.shards > 1 && plan->absent.empty()) {
       fmt::print("shard {} has no case\n", options.cases.shard);
       return exit_fine;
     }
-    return report_errors({{"", 0, "the filters leave no case", "see `plumbline list` for what there is"}}, exit_nothing);
+    if (!plan->absent.empty()) {
+      return report_errors({{"", 0, fmt::format("nothing measured: {}", fmt::join(absent_lines(plan->absent), "; ")),
+                             "run it where the device is, or name the provider with --provider"}},
+                           exit_nothing);
+    }
+    const std::string by_tier = plan->partial ? "" : fmt::format("--tier {} leaves no case: all are of higher tiers", options.cases.tier);
+    return report_errors({{"", 0, by_tier.empty() ? "the filters leave no case" : by_tier,
+                           "see `plumbline list` for what there is, with its tiers: --format json"}},
+                         exit_nothing);
   }
+  tell_absent(*plan);
+  if (options.jobs == 0) options.jobs = default_jobs(*plan);
   const Runner runner{options.measure, *providers, text->contracts, options.jobs, &stop_on_signals(), invariances};
   auto session = open_session(options, *plan, runner);
   if (!session) return report_errors(session.error(), exit_infrastructure);
@@ -227,26 +313,37 @@ void add_run(CLI::App& app, int& exit_code) {
       command->add_option("--case", options->case_ids, "Run this case id (as printed after 'reproduce:'); stored only with --db");
   for (const char* filter : {"--match", "--exclude", "--tier", "--shard", "--kernel", "--device"}) case_option->excludes(filter);
   command->add_flag("--timed", options->timed, "With --case: also time it");
-  auto* no_store = command->add_flag("--no-store", options->no_store, "Store nothing, compare with nothing");
+  auto* no_store = command->add_flag("--no-store", options->no_store, "Store nothing, and compare with nothing but --past");
+  command
+      ->add_option("--past", options->past,
+                   "Also compare with the runs of this database, which is only read: the past of a shard with a file of its own")
+      ->type_name("FILE");
+  command
+      ->add_option("--commit", options->commit,
+                   "Commit of the code under test, stored with the run (default: PLUMBLINE_COMMIT, else GITHUB_SHA)")
+      ->type_name("SHA");
   command
       ->add_flag("--resume", options->resume,
                  "Measure what is missing of the newest unfinished run of the same plan, programs and options in the database")
       ->excludes(no_store)
       ->excludes(case_option);
-  command->add_option("--jobs,-j", options->jobs, "Cases measured at once (timed cases always run alone)")
+  command
+      ->add_option("--jobs,-j", options->jobs,
+                   "Cases measured at once (timed cases always run alone); default: one a processor, at most 4 if any is on cuda")
+      ->check(from_to(1, 256));
+  options->timeout.add_to(*command);
+  command->add_option("--memory-limit", options->memory_limit_mib, "MiB a worker may allocate; 0 = no limit")
       ->capture_default_str()
-      ->check(CLI::Range(1, 256));
-  command->add_option("--timeout", options->timeout_s, "Seconds one case may take in its worker")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  command->add_option("--memory-limit", options->memory_limit_mib, "MiB a worker may allocate; 0 = no limit")->capture_default_str();
+      ->check(from_to(0, 1e9));
   command->add_option("--repetitions", options->measure.time_repetitions, "Repetitions of a timed case")
       ->capture_default_str()
-      ->check(CLI::Range(3, 1000));
+      ->check(from_to(3, 1000));
   add_reference_cost(*command, options->measure.reference_cost_limit);
   options->reference.add_to(*command);
   command->add_option("--reference-cache", options->measure.reference_cache, "Keep fp64 references in this directory")->type_name("DIR");
   command->add_option("--save-failures", options->measure.save_failures, "Write tensors of each failure as safetensors")->type_name("DIR");
+  command->add_option("--save-outputs", options->measure.save_outputs, "Write tensors of every case, passed or not, as safetensors")
+      ->type_name("DIR");
   command->add_option("--junit", options->junit, "Write JUnit XML")->type_name("FILE");
   command->add_option("--markdown", options->markdown, "Write a Markdown summary")->type_name("FILE");
   command->add_flag("--invariances{all}", options->invariances,
@@ -255,7 +352,7 @@ void add_run(CLI::App& app, int& exit_code) {
       ->check(CLI::IsMember({"text", "json", "markdown"}))
       ->capture_default_str();
   command->add_option("--purpose", options->purpose, "Stored with the run")
-      ->check(CLI::IsMember({"run", "nightly", "confirm", "test"}))
+      ->check(CLI::IsMember({"run", "nightly", "confirm", "test", "gpu"}))
       ->capture_default_str();
   command->add_flag("--quiet,-q", options->quiet, "No progress");
   command->footer(
@@ -266,7 +363,7 @@ void add_run(CLI::App& app, int& exit_code) {
       "  plumbline run cases/nightly.toml --match '*bf16*' --junit out/junit.xml --save-failures out/failures\n"
       "  plumbline run cases/invariances.toml --invariances\n"
       "  plumbline run cases/nightly.toml --db night.db --resume   # after a crash, with the arguments of then\n"
-      "  plumbline run cases/nightly.toml --shard 1/4 --db shard-1.db   # then plumbline merge, plumbline judge\n"
+      "  plumbline run cases/nightly.toml --shard 1/4 --db shard-1.db --past history.db   # then plumbline merge, plumbline judge\n"
       "  plumbline run --case 'cpu/flash/bf16/b2-h4-s128-d64/mask=causal_top_left'");
   command->callback([command, options, &exit_code] {
     options->database_given = command->count("--db") > 0;

@@ -19,8 +19,9 @@ namespace plumbline::cli {
 
 class RunSession {
  public:
-  // `store` may be null: nothing is stored and nothing is compared with the past.
-  RunSession(RunInfo run, const Runner& runner, const ReviewedText& text, Store* store);
+  // `store` may be null: nothing is stored. `past` may be null: a database that is only read, whose runs count as the past, too. Where both
+  // are, nothing is compared with the past.
+  RunSession(RunInfo run, const Runner& runner, const ReviewedText& text, Store* store, Store* past = nullptr);
 
   // Takes up a run that the store holds and whose measuring was interrupted: what was stored of it is not asked for again, and `execute`
   // gets the rest of its plan.
@@ -36,17 +37,17 @@ class RunSession {
   const std::vector<StoredDiff>& diffs() const { return diffs_; }
   const std::vector<SuiteScore>& scores() const { return scores_; }
   const std::vector<StoredInvariance>& invariances() const { return invariances_; }
+  const std::vector<RunChange>& changes() const { return changes_; }
   const RunInfo& info() const { return run_; }
   bool interrupted() const { return store_failed_; }  // measuring ended early, since nothing could be stored any more
   int exit_code() const;
 
  private:
-  struct Past {
-    std::optional<Baseline> baseline;
-    TimeHistory times;
-  };
-  Past past_of(const std::string& case_id);
+  Past past_of(const Outcome& outcome);
   Judgement judge_with_past(const Outcome& outcome, const Past& past) const;
+  void know_device(Outcome& outcome);
+  void place_on_devices();
+  void find_changes(bool complete);
   void take(Outcome outcome);
   void take(DiffOutcome outcome);
   void take(InvarianceOutcome outcome);
@@ -62,11 +63,18 @@ class RunSession {
   const Runner& runner_;
   const ReviewedText& text_;
   Store* store_;
+  Store* past_store_;
   std::vector<StoredOutcome> outcomes_;
   std::vector<StoredDiff> diffs_;
   std::vector<SuiteScore> scores_;
   std::vector<StoredInvariance> invariances_;
-  std::map<std::string, Past> past_;                        // by case id
+  std::vector<RunChange> changes_;
+  std::map<std::string, Past> past_;  // by case id
+  struct KnownDevice {
+    DeviceFacts facts;
+    std::string arch;
+  };
+  std::map<std::string, KnownDevice> devices_;              // what GPUs said of themselves, by device
   std::set<std::pair<std::string, std::string>> taken_;     // (suite, case id)
   std::set<std::array<std::string, 3>> taken_invariances_;  // (suite, case id, invariance)
   bool resumed_ = false;

@@ -3,6 +3,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <glob.h>
 #include <sys/ioctl.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
@@ -18,6 +19,10 @@
 
 #include "harness/cli/build_info.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/devices.h"
+#include "harness/cli/envelope.h"
+#include "harness/cli/errors.h"
+#include "harness/problem/text.h"
 #include "harness/provider/default_providers.h"
 #include "harness/report/format.h"
 
@@ -48,6 +53,21 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+// Columns of the terminal at `descriptor`; 0 where it is none.
+int terminal_width(int descriptor) {
+  winsize size{};
+  return ::isatty(descriptor) != 0 && ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+// Files that a pattern names as a shell would expand it: `*` and `?`.
+std::vector<std::string> files_of(const std::filesystem::path& pattern) {
+  std::vector<std::string> files;
+  glob_t found{};
+  if (::glob(pattern.c_str(), 0, nullptr, &found) == 0) files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  ::globfree(&found);
+  return files;
+}
+
 std::int64_t memory_in_whole_gib() {
   struct sysinfo info {};
   ::sysinfo(&info);
@@ -74,7 +94,8 @@ std::atomic<bool>& stop_on_signals() {
 }
 
 int report_errors(const Errors& errors, int code) {
-  fmt::print(stderr, "{}\n", to_string(errors));
+  envelope().add(errors);
+  if (!envelope().is_asked_for()) fmt::print(stderr, "{}\n", error_text(errors, terminal_width(STDERR_FILENO)));
   return code;
 }
 
@@ -84,21 +105,45 @@ std::filesystem::path home_directory() {
   return std::filesystem::exists(installed / "baselines") ? installed : std::filesystem::path(build::source_directory);
 }
 
+Result<std::vector<std::string>> suite_files(const std::string& word) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(word, ignored)) {
+    return fail(fmt::format("{}: is a folder; suites are files", word),
+                fmt::format("name its suites: {}/*.toml", std::filesystem::path(word).lexically_normal().string()));
+  }
+  if (std::filesystem::exists(word, ignored)) return std::vector{word};
+  for (const std::filesystem::path& place : {std::filesystem::path(word), home_directory() / word}) {
+    if (auto files = files_of(place); !files.empty()) return files;
+  }
+  std::vector<std::string> names;
+  for (const char* pattern : {"cases/*.toml", "cases/*/*.toml"}) {
+    for (const auto& file : files_of(home_directory() / pattern)) {
+      names.push_back(std::filesystem::path(file).lexically_relative(home_directory()).string());
+    }
+  }
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  const auto near = nearest_word(word, known);
+  return fail(Error{std::string(word), 0, fmt::format("no such suite file, here or in {}", home_directory().string()),
+                    near ? fmt::format("did you mean {}?", *near)
+                         : "check the path; suites that come with plumbline are found as cases/smoke.toml from any folder"});
+}
+
 std::filesystem::path library_directory() { return executable_directory().parent_path() / "lib" / "plumbline"; }
 
 Style output_style() {
   Style style{false, 120};
   if (::isatty(STDOUT_FILENO) == 0) return style;
-  winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) style.width = size.ws_col;
+  if (const int width = terminal_width(STDOUT_FILENO); width > 0) style.width = width;
   style.colour = environment("NO_COLOR").empty() && environment("TERM") != "dumb";
   return style;
 }
 
 void ProviderOptions::add_to(CLI::App& command) {
   command
-      .add_option("--provider", providers,
-                  "Provider, FILE[:OPTIONS]: a shared library or a Python file; repeat for more. Replaces a provider of the same name")
+      .add_option(
+          "--provider", providers,
+          "Provider, FILE[:OPTIONS]: a shared library, a Python file, or the name of one that comes with plumbline (mutants, torch: "
+          "`plumbline doctor`); repeat for more. Replaces a provider of the same name")
       ->type_name("FILE");
   command.add_flag("--no-default-provider", no_default_provider,
                    "Do not load the kernels that come with plumbline (cpu; emulated and cuda where they are)");
@@ -140,7 +185,7 @@ void CaseOptions::add_to(CLI::App& command) {
                      "Run the suites' problems on these kernels (glob, e.g. 'mine/*') instead of those they name; no diffs");
   command
       .add_option("--device", devices,
-                  "Run what the suites ask of GPU kernels on this device instead: cuda:N or emulated:ARCH; repeat for more")
+                  "Run kernels that take it on this device instead of the suites' own: cuda:N or emulated:ARCH; repeat for more")
       ->type_name("DEVICE");
   command.add_option("--match", filter.match, "Only cases that match this glob, on 'suite/group/case id' or the case id; repeat for more");
   command.add_option("--exclude", filter.exclude, "No cases that match this glob");
@@ -148,11 +193,17 @@ void CaseOptions::add_to(CLI::App& command) {
   command.add_option("--shard", shard, "Part I of N of the cases, by a hash of their ids")->type_name("I/N");
 }
 
-Result<std::vector<Suite>> CaseOptions::read() {
+Result<std::vector<Suite>> CaseOptions::read(const std::vector<ProviderInfo>& providers) {
+  if (Errors errors = unknown_devices(devices, providers); !errors.empty()) return tl::unexpected(std::move(errors));
+  return read(offered_kernels(providers));
+}
+
+Result<std::vector<Suite>> CaseOptions::read(const std::vector<OfferedKernel>& offered) {
+  constexpr std::array<std::string_view, 4> tier_names{"smoke", "pr", "nightly", "full"};
   Errors errors;
   if (!tier.empty()) {
     filter.tier = parse_tier(tier);
-    if (!filter.tier) errors.push_back({"", 0, fmt::format("--tier \"{}\" is not a tier", tier), "use smoke, pr, nightly or full"});
+    if (!filter.tier) errors.push_back({"", 0, fmt::format("--tier \"{}\" is not a tier", tier), suggestion(tier, tier_names)});
   }
   if (!shard.empty()) {
     char rest = 0;
@@ -162,7 +213,13 @@ Result<std::vector<Suite>> CaseOptions::read() {
     }
   }
   std::vector<Suite> read_suites;
-  for (const auto& path : suites) {
+  std::vector<std::string> files;
+  for (const auto& word : suites) {
+    auto named = suite_files(word);
+    if (named) files.insert(files.end(), named->begin(), named->end());
+    if (!named) errors.insert(errors.end(), named.error().begin(), named.error().end());
+  }
+  for (const auto& path : files) {
     auto suite = read_suite(path);
     if (suite) {
       read_suites.push_back(std::move(*suite));
@@ -172,14 +229,30 @@ Result<std::vector<Suite>> CaseOptions::read() {
   }
   if (!errors.empty()) return tl::unexpected(errors);
   if (!kernels.empty()) use_kernels(read_suites, kernels);
-  if (auto moved = use_devices(read_suites, devices); !moved) return tl::unexpected(moved.error());
+  if (auto moved = use_devices(read_suites, devices, offered); !moved) return tl::unexpected(moved.error());
+  if (!devices.empty() && !runs_on(read_suites, devices)) {
+    return fail(fmt::format("--device {} changes nothing: no case of these suites is for a GPU's kernels", fmt::join(devices, ", ")),
+                "leave --device out, name a suite with such kernels (cases/pr.toml), or choose kernels: --kernel 'emulated/*'");
+  }
   return read_suites;
 }
 
 void add_reference_cost(CLI::App& command, double& limit) {
   command.add_option("--reference-cost", limit, "Multiply-adds of the reference beyond which it samples rows")
       ->capture_default_str()
-      ->check(CLI::Range(1.0, 1e18));
+      ->check(from_to(1, 1e18));
+}
+
+void TimeoutOption::add_to(CLI::App& command) {
+  command
+      .add_option("--timeout", seconds, "Seconds that a case may take in its worker (default: 60 and what its size and repetitions ask)")
+      ->type_name("SECONDS")
+      ->check(above_zero("a number of seconds"));
+}
+
+std::optional<std::chrono::milliseconds> TimeoutOption::limit() const {
+  if (!seconds) return std::nullopt;
+  return std::chrono::milliseconds(std::max<std::int64_t>(1, static_cast<std::int64_t>(*seconds * 1000)));
 }
 
 void ReferenceOption::add_to(CLI::App& command) {
@@ -194,7 +267,10 @@ Result<std::shared_ptr<const ReferenceLibrary>> ReferenceOption::open() const {
   if (where != "auto") return ReferenceLibrary::open(where);
   const auto beside = executable_directory().parent_path() / "lib" / "plumbline" / "plumbline_reference_cuda.so";
   if (!std::filesystem::exists(beside)) return nullptr;
-  return ReferenceLibrary::open(beside).value_or(nullptr);
+  auto opened = ReferenceLibrary::open(beside);
+  if (opened) return opened;
+  if (has_cuda_device()) fmt::print(stderr, "references are computed on the CPU: {}\n", opened.error().front().message);
+  return nullptr;
 }
 
 void DatabaseOption::add_to(CLI::App& command) {
@@ -202,6 +278,12 @@ void DatabaseOption::add_to(CLI::App& command) {
 }
 
 Result<std::unique_ptr<Store>> DatabaseOption::open(bool read_only) const { return Store::open(path, read_only); }
+
+Result<std::unique_ptr<Store>> DatabaseOption::open_existing() const {
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored)) return open(false);
+  return open(true);  // says what is missing, and makes no file
+}
 
 std::string program_name() {
   std::ifstream file("/proc/self/cmdline");

@@ -3,8 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +21,7 @@ namespace plumbline::cli {
 // Set by SIGINT and SIGTERM from the call on; a second signal ends the program at once.
 std::atomic<bool>& stop_on_signals();
 
-// Prints errors to stderr and returns the exit code.
+// Prints errors to stderr, or puts them into the envelope of --format json, and returns the exit code.
 int report_errors(const Errors& errors, int code);
 
 // Directory of this program's files: <exe>/../share/plumbline where installed, the source tree where built in one. PLUMBLINE_HOME
@@ -28,6 +30,10 @@ std::filesystem::path home_directory();
 
 // <exe>/../lib/plumbline: the providers that come with plumbline, and the reports of what their kernels take.
 std::filesystem::path library_directory();
+
+// The suite files that a word names: the file itself or the files of a glob, from here or else from home_directory() ("cases/smoke.toml"
+// is found from any folder).
+Result<std::vector<std::string>> suite_files(const std::string& word);
 
 // Whether to colour, and how wide: a terminal's width, else 120; NO_COLOR is respected.
 Style output_style();
@@ -55,12 +61,22 @@ struct ProviderOptions {
 struct CaseOptions {
   std::vector<std::string> suites;
   std::vector<std::string> kernels;  // globs that replace the suites' own
-  std::vector<std::string> devices;  // that replace the suites' own for GPU kernels
+  std::vector<std::string> devices;  // that replace the suites' own for kernels that take them
   CaseFilter filter;
   std::string tier, shard;
   void add_to(CLI::App& command);
-  // Reads the suites and parses tier and shard.
-  Result<std::vector<Suite>> read();
+  // Reads the suites and parses tier and shard. --device must name what these providers can run on; their kernels that take
+  // the devices move there.
+  Result<std::vector<Suite>> read(const std::vector<ProviderInfo>& providers);
+  // The same before providers are known: `unknown_devices` remains to be asked.
+  Result<std::vector<Suite>> read(const std::vector<OfferedKernel>& offered = {});
+};
+
+// --timeout: seconds that bound every case, in place of what its work asks (harness/measure/time_limit.h).
+struct TimeoutOption {
+  std::optional<double> seconds;
+  void add_to(CLI::App& command);
+  std::optional<std::chrono::milliseconds> limit() const;
 };
 
 // --reference-cost: the multiply-adds beyond which the reference samples rows.
@@ -78,6 +94,8 @@ struct DatabaseOption {
   std::filesystem::path path = "plumbline.db";
   void add_to(CLI::App& command);
   Result<std::unique_ptr<Store>> open(bool read_only) const;
+  // For writing to runs that are there: a name that was mistyped does not become a database.
+  Result<std::unique_ptr<Store>> open_existing() const;
 };
 
 // The case of an id, planned for a kernel that is offered. Errors, all at once: an id that is none, an invalid problem, an unknown kernel.

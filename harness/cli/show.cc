@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/conclusion.h"
+#include "harness/cli/envelope.h"
 #include "harness/cli/session.h"
 #include "harness/report/invariance_text.h"
 
@@ -24,11 +26,13 @@ Result<std::string> show(const ShowOptions& options, Store& store) {
   auto diffs = store.diffs(*run_id);
   auto scores = store.suite_scores(*run_id);
   auto invariances = store.invariances(*run_id);
+  auto changes = store.changes(*run_id);
   if (!run) return tl::unexpected(run.error());
   if (!outcomes) return tl::unexpected(outcomes.error());
   if (!diffs) return tl::unexpected(diffs.error());
   if (!scores) return tl::unexpected(scores.error());
   if (!invariances) return tl::unexpected(invariances.error());
+  if (!changes) return tl::unexpected(changes.error());
   if (!options.cases.empty()) {
     std::erase_if(*outcomes, [&](const StoredOutcome& stored) {
       return std::none_of(options.cases.begin(), options.cases.end(),
@@ -51,18 +55,14 @@ Result<std::string> show(const ShowOptions& options, Store& store) {
       return text + render_invariances(*invariances, reproduce_command(run->info), output_style());
     }
   }
-  std::vector<Verdict> verdicts;
-  for (const auto& stored : *outcomes) verdicts.push_back(stored.judgement.verdict);
-  for (const auto& stored : *diffs) verdicts.push_back(stored.judgement.verdict);
-  for (const auto& stored : *invariances) verdicts.push_back(stored.judgement.verdict);
-  const RunReport content{&run->info,
-                          &*outcomes,
-                          &*diffs,
-                          &*scores,
-                          exit_code(verdicts, *scores),
-                          reproduce_command(run->info),
-                          invariances->empty() ? nullptr : &*invariances};
-  if (options.format == "json") return render_json(content);
+  const int code = exit_code_of({*outcomes, *diffs, *invariances, *scores, *changes});
+  const RunReport content{
+      &run->info, &*outcomes, &*diffs, &*scores, code, reproduce_command(run->info), invariances->empty() ? nullptr : &*invariances,
+      &*changes};
+  if (options.format == "json") {
+    print_json(json_of_run(content));
+    return "";
+  }
   if (options.format == "markdown") return render_markdown(content);
   if (options.format == "junit") return render_junit(content);
   return render_text(content, output_style());

@@ -28,8 +28,9 @@ struct SuiteCase {
   std::vector<std::string> tensor_cores;  // on, off, none: keeps the kernels that say one of these of themselves; empty = any
   Problem problem;
   bool timed = false;
-  std::string file;  // where the group stands
-  int line = 0;
+  std::string file;     // where the group stands
+  int line = 0;         // of the group or the diff
+  int kernel_line = 0;  // of its entry in `kernels`, or of a diff's `kernel`; 0 where another kernel was put in its place
   std::vector<std::shared_ptr<const FailureRule>> failures;  // that may cover it, in file order: the first that covers its kernel holds
 };
 

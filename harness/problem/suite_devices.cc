@@ -19,10 +19,18 @@ bool is_device(std::string_view text) {
   const auto parts = split(text, ':');
   if (parts.size() == 1) return text == "cpu";
   if (parts.size() != 2) return false;
-  return (parts[0] == "cuda" && parse_unsigned(parts[1])) || (parts[0] == "emulated" && is_plain_name(parts[1]));
+  return parts[0] == "cuda" && parse_unsigned(parts[1]);
 }
 
 void check_device(const ConfigNode& device, Errors& errors) {
+  if (device.text.starts_with("emulated:")) {
+    const std::string arch = device.text.substr(device.text.find(':') + 1);
+    const auto known = emulated_archs();
+    if (std::find(known.begin(), known.end(), arch) != known.end()) return;
+    errors.push_back(
+        device.error(fmt::format("\"{}\" is not emulated: there are {}", device.text, fmt::join(known, ", ")), suggestion(arch, known)));
+    return;
+  }
   if (is_device(device.text)) return;
   errors.push_back(device.error(fmt::format("\"{}\" is not a device", device.text), "devices are cpu, cuda:0, emulated:sm_90"));
 }

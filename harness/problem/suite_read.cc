@@ -135,10 +135,11 @@ class SuiteReader {
     return head;
   }
 
-  std::vector<std::string> read_kernels(const ConfigNode& group) {
-    std::vector<std::string> kernels;
+  // Each with its line.
+  std::vector<std::pair<std::string, int>> read_kernels(const ConfigNode& group) {
+    std::vector<std::pair<std::string, int>> kernels;
     for (const ConfigNode* kernel : TableReader(group, errors).texts("kernels", true)) {
-      kernels.push_back(kernel->text);
+      kernels.emplace_back(kernel->text, kernel->line);
       if (is_kernel_name(kernel->text, true)) continue;
       errors.push_back(
           kernel->error(fmt::format("\"{}\" is not a kernel", kernel->text), "write provider/name; * and ? match any characters"));
@@ -152,10 +153,12 @@ class SuiteReader {
     const std::size_t errors_before = errors.size();
     reject_unknown_keys(group, known, errors);
     SuiteCase head = read_head(group, context, names);
-    const std::vector<std::string> kernels = read_kernels(group);
+    const auto kernels = read_kernels(group);
+    std::vector<std::string> kernel_names;
+    for (const auto& [name, line] : kernels) kernel_names.push_back(name);
     const std::vector<std::string> devices = read_devices(group, errors);
     head.tensor_cores = read_tensor_cores(group, errors);
-    const ProblemSpace space = read_space(group, kernels, errors);
+    const ProblemSpace space = read_space(group, kernel_names, errors);
     check_size(group, kernels.size() * devices.size(), space);
     if (errors.size() == errors_before) expand_group(group, head, kernels, devices, space, context.base);
   }
@@ -170,18 +173,20 @@ class SuiteReader {
                                  "shorten the lists, or split the group"));
   }
 
-  void expand_group(const ConfigNode& group, const SuiteCase& head, const std::vector<std::string>& kernels,
+  void expand_group(const ConfigNode& group, const SuiteCase& head, const std::vector<std::pair<std::string, int>>& kernels,
                     const std::vector<std::string>& devices, const ProblemSpace& space, const Problem& base) {
     std::vector<std::string> invalid;
     std::vector<std::vector<bool>> used;
     std::size_t problems = 0, tries_left = most_tries;
-    for (const std::string& kernel : kernels) {
+    for (const auto& [kernel, line] : kernels) {
+      SuiteCase with_line = head;
+      with_line.kernel_line = line;
       const Expansion expansion = expand(space, base, kernel, tries_left);
       problems += expansion.problems.size();
       invalid.insert(invalid.end(), expansion.invalid.begin(), expansion.invalid.end());
       merge_used(used, expansion.used);
       for (const std::string& device : devices) {
-        for (const Problem& problem : expansion.problems) add_case(head, kernel, device, problem);
+        for (const Problem& problem : expansion.problems) add_case(with_line, kernel, device, problem);
       }
     }
     const std::set<std::string> sentences(invalid.begin(), invalid.end());  // those of several kernels once
@@ -263,6 +268,7 @@ class SuiteReader {
 
   struct Side {
     std::string kernel, device = "cpu";
+    int kernel_line = 0;
     std::vector<std::string> tensor_cores;
     std::vector<Dimension> fields;
   };
@@ -283,6 +289,7 @@ class SuiteReader {
       errors.push_back(
           table->find("kernel")->error(fmt::format("\"{}\" is not one kernel", side.kernel), "write provider/name without * or ?"));
     }
+    if (const ConfigNode* kernel = table->find("kernel")) side.kernel_line = kernel->line;
     side.device = read_device(*table, errors);
     side.tensor_cores = read_side_tensor_cores(*table, errors);
     return side;
@@ -306,6 +313,7 @@ class SuiteReader {
 
   static SuiteCase side_case(SuiteCase head, const Side& side, const Problem& common) {
     head.kernel_pattern = side.kernel;
+    head.kernel_line = side.kernel_line;
     head.device = side.device;
     head.tensor_cores = side.tensor_cores;
     head.problem = canonical(with_values(common, side.fields));

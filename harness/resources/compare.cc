@@ -89,7 +89,7 @@ class Comparison {
       if (found != approved->kernels.end()) judged.approved = *found;
     }
     if (!judged.approved) {
-      judged.verdict = ResourceVerdict::fresh;
+      judged.verdict = ResourceVerdict::first_seen;
       if (row.spill_bytes() > 0) judged.why = fmt::format("spills {} bytes", row.spill_bytes());
       return;
     }
@@ -122,9 +122,12 @@ class Comparison {
 }  // namespace
 
 std::string_view name(ResourceVerdict verdict) {
-  static constexpr std::array<std::string_view, 7> names{"pass", "improved", "changed", "new", "regressed", "missing", "not comparable"};
+  static constexpr std::array<std::string_view, 7> names{"pass",      "improved", "changed",       "first_seen",
+                                                         "regressed", "missing",  "not comparable"};
   return names[static_cast<std::size_t>(verdict)];
 }
+
+std::string_view in_words(ResourceVerdict verdict) { return verdict == ResourceVerdict::first_seen ? "first seen" : name(verdict); }
 
 std::pair<ResourceVerdict, std::string> judge_resources(const ApprovedResources& now, const ApprovedResources& approved) {
   Differences differences;

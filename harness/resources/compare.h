@@ -15,19 +15,21 @@ enum class ResourceVerdict {
   pass,            // the same figures
   improved,        // something is less, nothing is worse
   changed,         // other figures, none of them worse: more registers at the same occupancy
-  fresh,           // no approved figures ("new")
+  first_seen,      // no approved figures
   regressed,       // something is worse
   missing,         // approved, but not compiled
   not_comparable,  // other figures, by another toolkit than the approved ones
 };
 std::string_view name(ResourceVerdict verdict);
+// As people read it: "first seen" for first_seen, else its name.
+std::string_view in_words(ResourceVerdict verdict);
 
 struct JudgedResources {
   std::string source, toolkit;  // as compiled; as approved where it is missing
   std::string kernel, launch, arch;
   std::optional<Resources> now;               // absent where missing
-  std::optional<ApprovedResources> approved;  // absent where new
-  ResourceVerdict verdict = ResourceVerdict::fresh;
+  std::optional<ApprovedResources> approved;  // absent where first seen
+  ResourceVerdict verdict = ResourceVerdict::first_seen;
   std::string why;  // "spills 24 bytes (0 approved); 182 registers (128 approved)"; "" for pass
 };
 

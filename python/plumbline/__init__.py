@@ -50,7 +50,7 @@ class Report:
     text: str
     """What the command prints."""
     json: Mapping[str, Any]
-    """What the command prints with --format json."""
+    """The `data` of what the command prints with --format json (docs/json.md)."""
 
     def __bool__(self) -> bool:
         return self.answer == ROUNDING

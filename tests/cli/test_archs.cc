@@ -57,7 +57,7 @@ TEST_F(Archs, AKernelWithoutTensorCoresIsMeasuredOnTwoAndReusedOnTheOthers) {
   }
   EXPECT_EQ(runs_of("simt emulated:sm_90\n") + runs_of("simt emulated:sm_100\n"), 0U);
 
-  const auto json = nlohmann::json::parse(run.text);
+  const auto json = nlohmann::json::parse(run.text)["data"];
   std::size_t reused = 0;
   for (const auto& outcome : json["outcomes"]) {
     const std::string device = outcome["device"];
@@ -66,7 +66,7 @@ TEST_F(Archs, AKernelWithoutTensorCoresIsMeasuredOnTwoAndReusedOnTheOthers) {
     if (!expected) continue;
     ++reused;
     EXPECT_THAT(outcome["reused_from"].get<std::string>(), AllOf(HasSubstr("emulated/simt/"), HasSubstr("device=emulated:sm_80")));
-    EXPECT_EQ(outcome["verdict"], "new");
+    EXPECT_EQ(outcome["verdict"], "first_seen");
   }
   EXPECT_EQ(reused, 4U);
   EXPECT_THAT(plumbline("show latest '*simt*sm_90' --db a.db").text, HasSubstr("from emulated/simt/"));
@@ -97,7 +97,7 @@ TEST_F(Archs, TheMatrixShowsWhereTensorCoresDiffer) {
   ASSERT_EQ(plumbline("run s.toml -q --db a.db --markdown m.md" + reviewed + provider()).code, 0);
   const auto matrix = plumbline("matrix --db a.db --format json");
   ASSERT_EQ(matrix.code, 0) << matrix.text;
-  const auto json = nlohmann::json::parse(matrix.text);
+  const auto json = nlohmann::json::parse(matrix.text)["data"];
   EXPECT_EQ(json["devices"].size(), 4U);
   EXPECT_EQ(json["reused"], 4);
   for (const auto& bits : json["bits"]) {
@@ -105,7 +105,8 @@ TEST_F(Archs, TheMatrixShowsWhereTensorCoresDiffer) {
     EXPECT_EQ(bits["equal"] == bits["common"], !differ) << bits.dump();
   }
   EXPECT_THAT(plumbline("matrix latest --db a.db").text, AllOf(HasSubstr("emulated:sm_100"), HasSubstr("reproduce: ")));
-  EXPECT_THAT(read("m.md"), HasSubstr("### Architectures"));
+  EXPECT_THAT(plumbline("show latest --db a.db --format markdown").text, HasSubstr("## plumbline: no failure in "));
+  EXPECT_THAT(plumbline("matrix latest --db a.db --format markdown").text, HasSubstr("Worst percent of a limit:"));
   EXPECT_EQ(plumbline("matrix --db a.db --expect-equal emulated:sm_80=emulated:sm_89").code, 0);
   const auto unequal = plumbline("matrix --db a.db --expect-equal emulated:sm_89=emulated:sm_90");
   EXPECT_EQ(unequal.code, 1);
@@ -118,7 +119,7 @@ TEST_F(Archs, TheMatrixShowsWhereTensorCoresDiffer) {
   const auto at = unequal.text.find(mark);
   ASSERT_NE(at, std::string::npos) << unequal.text;
   const auto line = unequal.text.substr(at + mark.size(), unequal.text.find('\n', at) - at - mark.size());
-  const auto both = nlohmann::json::parse(shell(line + " -q").text)["outcomes"];
+  const auto both = nlohmann::json::parse(shell(line + " -q").text)["data"]["outcomes"];
   ASSERT_EQ(both.size(), 2U);
   EXPECT_NE(both[0]["output_digest"], both[1]["output_digest"]);
 }

@@ -48,11 +48,11 @@ TEST_F(Expected, FailuresAreFineUntilTheyExpire) {
               AllOf(HasSubstr("2 expected_failure"), HasSubstr("expected failures\n"), HasSubstr("https://example.com/issues/7")));
   EXPECT_THAT(read("j.xml"),
               AllOf(HasSubstr("skipped=\"2\""), HasSubstr("expected failure until 2999-12-31, https://example.com/issues/7: peak")));
-  EXPECT_THAT(read("m.md"), AllOf(HasSubstr("### Expected failures"), HasSubstr("no failure in 2 cases")));
+  EXPECT_THAT(read("m.md"), AllOf(HasSubstr("Expected failures: "), HasSubstr("no failure in 2 cases")));
   EXPECT_THAT(
       plumbline("show latest '*fp16*s65*'").text,
       AllOf(HasSubstr("expected_failure  cpu/flash"), HasSubstr("the last key is dropped"), HasSubstr("worst"), HasSubstr("reproduce: ")));
-  const auto json = nlohmann::json::parse(plumbline("show --format json").text);
+  const auto json = nlohmann::json::parse(plumbline("show --format json").text)["data"];
   EXPECT_EQ(json["outcomes"][0]["expected_failure"]["expires"], "2999-12-31");
   EXPECT_EQ(json["exit_code"], 0);
   EXPECT_EQ(plumbline("judge latest").code, 0);
@@ -60,7 +60,7 @@ TEST_F(Expected, FailuresAreFineUntilTheyExpire) {
   // It is no baseline: the first run that passes has no past.
   write_suite("2020-01-01");
   EXPECT_EQ(run("", "--match '*fp16*'").code, 0);
-  EXPECT_EQ(verdicts(), "dtype,verdict,count(*)\nfp16,new,2\n");
+  EXPECT_EQ(verdicts(), "dtype,verdict,count(*)\nfp16,first_seen,2\n");
 }
 
 TEST_F(Expected, OnlyWhatTheEntryCoversIsFine) {
@@ -85,7 +85,7 @@ TEST_F(Expected, AnUnexpectedPassFails) {
   EXPECT_EQ(passes.code, 1);
   EXPECT_THAT(passes.text, AllOf(HasSubstr("2 unexpected_pass"), HasSubstr("remove the [[expect_failure]] at s.toml:8")));
   EXPECT_THAT(read("j.xml"), HasSubstr("<failure type=\"unexpected_pass\""));
-  EXPECT_EQ(verdicts(), "dtype,verdict,count(*)\nbf16,new,2\nfp16,unexpected_pass,2\n");
+  EXPECT_EQ(verdicts(), "dtype,verdict,count(*)\nbf16,first_seen,2\nfp16,unexpected_pass,2\n");
   EXPECT_EQ(plumbline("judge latest").code, 1);
 }
 
@@ -95,7 +95,7 @@ TEST_F(Expected, ExpiredOnesCountAgain) {
   EXPECT_EQ(expired.code, 1);
   EXPECT_THAT(expired.text, AllOf(HasSubstr("2 fail"), HasSubstr("expired on 2020-01-01")));
   EXPECT_EQ(run("", "--match '*fp16*'").code, 0);
-  EXPECT_EQ(verdicts(), "dtype,verdict,count(*)\nfp16,new,2\n");
+  EXPECT_EQ(verdicts(), "dtype,verdict,count(*)\nfp16,first_seen,2\n");
 }
 
 TEST_F(Expected, AreListed) {
@@ -104,7 +104,7 @@ TEST_F(Expected, AreListed) {
   EXPECT_EQ(listed.code, 0);
   EXPECT_THAT(listed.text,
               AllOf(HasSubstr("days left"), HasSubstr("2999-12-31"), HasSubstr("the last key is dropped"), Not(HasSubstr("bf16"))));
-  const auto json = nlohmann::json::parse(plumbline("list s.toml --expected --format json").text)["expected_failures"];
+  const auto json = nlohmann::json::parse(plumbline("list s.toml --expected --format json").text)["data"]["expected_failures"];
   ASSERT_EQ(json.size(), 2U);
   EXPECT_EQ(json[0]["expired"], false);
   EXPECT_GT(json[0]["days_left"], 300'000);

@@ -58,7 +58,7 @@ TEST_F(InputLaws, MutantsOfThePageFailUnderTheirLawAlone) {
 
   std::map<std::string, std::set<std::string>> failing;  // kernel -> inputs
   std::set<std::string> run;
-  const auto report = nlohmann::json::parse(result.text);
+  const auto report = nlohmann::json::parse(result.text)["data"];
   for (const auto& outcome : report["outcomes"]) {
     const std::string inputs = inputs_of(outcome["problem"]);
     run.insert(inputs);

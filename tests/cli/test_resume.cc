@@ -204,7 +204,7 @@ TEST_F(Resume, SaysWhatDiffersAndWhatToDo) {
   raw_sql(directory_ / "past.db", "UPDATE run SET finished_at = NULL, complete = NULL, exit_code = NULL");
   const auto refused = plumbline(run_arguments("past.db") + " --resume --timeout 61 --match '*fp16*'");
   EXPECT_EQ(refused.code, 3);
-  EXPECT_THAT(refused.text, HasSubstr("--timeout: 60000 ms then, 61000 ms now"));
+  EXPECT_THAT(refused.text, HasSubstr("--timeout: as the work asks then, 61000 ms now"));
   EXPECT_THAT(refused.text, HasSubstr("plan: 56 cases and 2 diffs"));
   EXPECT_THAT(refused.text, HasSubstr("call it as then ("));
   const auto provider = std::filesystem::path(test::cpu_provider());

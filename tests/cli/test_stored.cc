@@ -55,7 +55,7 @@ TEST_F(Stored, CompareTellsWhatChanged) {
   const auto worse = plumbline("compare latest~1 latest");
   EXPECT_EQ(worse.code, 1);
   EXPECT_THAT(worse.text, HasSubstr("pass -> fail"));
-  const auto json = nlohmann::json::parse(plumbline("compare latest~1 latest --format json").text);
+  const auto json = nlohmann::json::parse(plumbline("compare latest~1 latest --format json").text)["data"];
   EXPECT_EQ(json["only_before"], 0);
 }
 
@@ -72,7 +72,7 @@ TEST_F(Stored, NewBuildWithOtherBitsIsChangedAndCanBeAccepted) {
 TEST_F(Stored, HistoryAndQuery) {
   const auto history = plumbline("history 'cpu/flash/bf16*'");
   EXPECT_EQ(history.code, 0) << history.text;
-  EXPECT_THAT(history.text, HasSubstr("new"));
+  EXPECT_THAT(history.text, HasSubstr("first seen"));
   EXPECT_EQ(plumbline("history \"it's not there\"").code, 4);
   EXPECT_EQ(plumbline("query \"DELETE FROM outcome\"").code, 2);
   EXPECT_EQ(plumbline("query \"SELECT nonsense\"").code, 2);
@@ -88,13 +88,13 @@ TEST_F(Stored, JudgeAgainGivesTheSameVerdicts) {
   EXPECT_EQ(judged.code, 0) << judged.text;
   EXPECT_EQ(plumbline("query \"SELECT case_id, verdict FROM v_latest ORDER BY 1\" --format csv").text, before);
   EXPECT_TRUE(nlohmann::json::accept(plumbline("judge latest --format json").text));
-  EXPECT_EQ(plumbline("judge nothing").code, 3);
+  EXPECT_EQ(plumbline("judge nothing").code, 2);
 }
 
 TEST_F(Stored, ListAndDoctor) {
   EXPECT_THAT(plumbline("list s.toml").text, HasSubstr("s/g/cpu/flash/fp16"));
   EXPECT_THAT(plumbline("list s.toml --count").text, HasSubstr("total"));
-  EXPECT_EQ(nlohmann::json::parse(plumbline("list s.toml --format json").text)["cases"].size(), 8U);
+  EXPECT_EQ(nlohmann::json::parse(plumbline("list s.toml --format json").text)["data"]["cases"].size(), 8U);
   EXPECT_THAT(plumbline("list --kernels").text, HasSubstr("cpu/split_kv"));
   EXPECT_EQ(plumbline("list").code, 2);
   const auto doctor = plumbline("doctor");

@@ -17,7 +17,7 @@ class Stories : public test::CommandTest {
     const auto result =
         plumbline("run " + suite("stories/" + name + ".toml") + " --tier smoke --no-store -q --format json --repetitions 3");
     EXPECT_EQ(result.code, expected_code) << result.text;
-    return nlohmann::json::parse(result.text);
+    return nlohmann::json::parse(result.text)["data"];
   }
   static nlohmann::json diff(const nlohmann::json& run, const std::string& name) {
     for (const auto& d : run["diffs"]) {
@@ -48,7 +48,7 @@ TEST_F(Stories, S1PrefillAgainstDecode) {
 TEST_F(Stories, S2FailsAFixedToleranceAndIsRight) {
   const auto run = run_story("s2_bf16_ragged");
   for (const auto& c : run["outcomes"]) {
-    EXPECT_EQ(c["verdict"], "new");
+    EXPECT_EQ(c["verdict"], "first_seen");
     const std::string id = c["case"];
     // Few keys, so that outputs reach 0.5, where half a bf16 ulp is 2e-3.
     if (id.find("s37x54-") == std::string::npos || id.find("causal") == std::string::npos) continue;
@@ -74,7 +74,7 @@ TEST_F(Stories, S3PaddedRowsGoByPolicy) {
   EXPECT_EQ(timed, 4);
   for (const auto& c : run["outcomes"]) {
     EXPECT_EQ(c["faults"]["padded_rows"], 0) << c["case"];
-    EXPECT_EQ(c["verdict"], "new") << c["case"];
+    EXPECT_EQ(c["verdict"], "first_seen") << c["case"];
   }
 }
 

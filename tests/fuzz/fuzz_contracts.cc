@@ -8,11 +8,11 @@ void contracts(std::string_view input) {
   if (const auto read = Contracts::read(path)) {
     for (const Contract& contract : read->contracts) {
       require(!contract.kernels.empty() && !contract.reason.empty() && contract.line > 0, "a contract has its kernels and its reason");
-      const std::string arch = contract.archs.empty() ? "" : contract.archs.front();
-      const RoundingSpec spec = read->pinned_spec(contract.kernels.front(), Problem{}, arch);
+      const Place place{contract.devices.empty() ? "cpu" : contract.devices.front(), contract.archs.empty() ? "" : contract.archs.front()};
+      const RoundingSpec spec = read->pinned_spec(contract.kernels.front(), Problem{}, place);
       const auto back = parse_spec_text(spec_text(spec));
       require(back.has_value() && *back == spec, "a pinned spec has a text");
-      require(read->limits(contract.kernels.front(), Problem{}, 1, arch).peak > 0, "limits are positive");
+      require(read->limits(contract.kernels.front(), Problem{}, 1, place).peak > 0, "limits are positive");
     }
   } else {
     require_helpful(read.error(), path.string(), Lines::known);

@@ -31,7 +31,7 @@ def test_check_prints_what_the_package_says(dtype, tmp_path, plumbline_program):
         assert str(report) == report.text
         assert bool(report) == (answer == "ROUNDING")
         assert (report.percent <= 100) == (answer == "ROUNDING")
-        assert report.json == json.loads(plumbline_program("check", path, "--format", "json").stdout)
+        assert report.json == json.loads(plumbline_program("check", path, "--format", "json").stdout)["data"]
 
 
 def test_assert_attention_raises_the_text():

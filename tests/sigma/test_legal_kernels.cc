@@ -100,7 +100,7 @@ TEST_P(LegalKernels, RaiseNoAlarm) {
   const int refused = static_cast<int>(kernels.size() - kernels_with_fp32) * problems_fp32;
   const int all = static_cast<int>(kernels.size()) * (problems_16_bit + problems_fp32);
   EXPECT_EQ(count(session, Verdict::unsupported), refused);
-  EXPECT_EQ(count(session, Verdict::fresh), all - refused);
+  EXPECT_EQ(count(session, Verdict::first_seen), all - refused);
   const auto nearest = std::max_element(session.outcomes().begin(), session.outcomes().end(), [](const auto& a, const auto& b) {
     return a.judgement.percent_of_limit < b.judgement.percent_of_limit;
   });

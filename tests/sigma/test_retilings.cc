@@ -41,7 +41,7 @@ class Retilings : public testing::Test {
     expect_no_alarm(*baseline, "the baseline");
     expect_no_alarm(baseline->scores(), "the baseline");
     for (const StoredOutcome& stored : baseline->outcomes()) baseline_rms_[stored.outcome.case_id] = stored.outcome.errors.rms;
-    RecordProperty("measured", count(*baseline, Verdict::fresh));
+    RecordProperty("measured", count(*baseline, Verdict::first_seen));
   }
   static void TearDownTestSuite() {
     plan_ = {};

@@ -1,0 +1,39 @@
+// What a run comes to: shared by the commands that measure, judge again and show.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/store/store.h"
+
+namespace plumbline::cli {
+
+// Everything that a run's exit code follows from. Not owned.
+struct RunParts {
+  const std::vector<StoredOutcome>& outcomes;
+  const std::vector<StoredDiff>& diffs;
+  const std::vector<StoredInvariance>& invariances;
+  const std::vector<SuiteScore>& scores;
+  const std::vector<RunChange>& changes;
+};
+int exit_code_of(const RunParts& parts);
+
+// The pasts of one case in two databases, as one: the later baseline and pin, the times of both. A run that both hold counts once.
+Past joined(Past own, const Past& other);
+
+// What is different about the cases of `runs`, which are judged together: a run, or the shards of
+// one. Its cases' own changes, and the cases that their suites held before and that are missing
+// now; those fail a night, and are no failure elsewhere, where suites are edited. Looked for in
+// each of the databases; vanished cases only where `complete`.
+struct ChangesInput {
+  const std::vector<const RunInfo*>& runs;
+  const std::vector<StoredOutcome>& outcomes;  // of all runs
+  const std::vector<std::string>& run_of;      // run id of each outcome
+  const std::vector<Store*>& stores;
+  bool complete = true;
+};
+// One list a run, in the order of `runs`.
+Result<std::vector<std::vector<RunChange>>> changes_of(const ChangesInput& input);
+
+}  // namespace plumbline::cli

@@ -1,0 +1,54 @@
+#include "harness/cli/envelope.h"
+
+#include <string_view>
+
+#include "harness/cli/build_info.h"
+#include "harness/report/json_value.h"
+
+namespace plumbline::cli {
+namespace {
+
+Json error_json(const Error& error) {
+  return {{"error", error.message},
+          {"file", error.file.empty() ? Json(nullptr) : Json(error.file)},
+          {"line", error.line > 0 ? Json(error.line) : Json(nullptr)},
+          {"remedy", error.remedy}};
+}
+
+}  // namespace
+
+void Envelope::read_arguments(int argc, const char* const* argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    const bool is_value = i + 1 < argc && argument == "--format";
+    if (argument == "--format=json" || (is_value && std::string_view(argv[i + 1]) == "json")) asked_ = true;
+    if (command_.empty() && !argument.starts_with("-")) command_ = argument;
+  }
+}
+
+void Envelope::set_data(const Json& data) { data_ = data.dump(1, ' ', false, Json::error_handler_t::replace); }
+
+void Envelope::add(const Errors& errors) { errors_.insert(errors_.end(), errors.begin(), errors.end()); }
+
+std::string Envelope::text(int exit_code) const {
+  Json head = {{"schema", {{"name", "plumbline." + (command_.empty() ? "none" : command_)}, {"version", json_version}}},
+               {"plumbline", build::version},
+               {"command", command_},
+               {"exit_code", exit_code},
+               {"errors", Json::array()}};
+  for (const Error& error : errors_) head["errors"].push_back(error_json(error));
+  std::string text = head.dump(1, ' ', false, Json::error_handler_t::replace);
+  // The data may be large: their text goes in as it is, last.
+  text.erase(text.find_last_of('}'));
+  while (text.ends_with('\n')) text.pop_back();
+  return text + ",\n \"data\": " + data_ + "\n}\n";
+}
+
+Envelope& envelope() {
+  static Envelope of_this_process;
+  return of_this_process;
+}
+
+void print_json(const Json& data) { envelope().set_data(data); }
+
+}  // namespace plumbline::cli

@@ -1,0 +1,253 @@
+#include "harness/cli/errors.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "harness/problem/text.h"
+
+namespace plumbline::cli {
+namespace {
+
+constexpr std::size_t most_lines = 20, columns = 80;
+constexpr std::size_t longest_sentence = 420;  // characters of a message or a remedy: six lines
+constexpr std::size_t most_message_lines = 8;  // of one that has line breaks, such as a traceback
+
+// One error, how often it occurs, and in which other files.
+struct Counted {
+  const Error* error;
+  std::size_t places = 1;
+  std::vector<std::string> other_files = {};  // each once
+};
+
+std::vector<Counted> counted(const Errors& errors) {
+  std::vector<Counted> list;
+  for (const Error& error : errors) {
+    const auto same = std::find_if(list.begin(), list.end(),
+                                   [&](const Counted& c) { return c.error->message == error.message && c.error->remedy == error.remedy; });
+    if (same == list.end()) {
+      list.push_back({&error});
+    } else {
+      ++same->places;
+      const bool is_known = error.file == same->error->file ||
+                            std::find(same->other_files.begin(), same->other_files.end(), error.file) != same->other_files.end();
+      if (!is_known) same->other_files.push_back(error.file);
+    }
+  }
+  return list;
+}
+
+// The start and the end of a text that is too long.
+std::string shortened(const std::string& text) {
+  std::vector<std::string_view> lines = split(text, '\n');
+  std::string kept;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (lines.size() > most_message_lines && i == 2) {
+      kept += fmt::format("\n  … ({} lines)", lines.size() - most_message_lines);
+      i = lines.size() - (most_message_lines - 2);
+    }
+    if (i > 0) kept += "\n";
+    kept += lines[i];
+  }
+  if (kept.size() <= longest_sentence) return kept;
+  const auto is_inside = [&](std::size_t at) { return (static_cast<unsigned char>(kept[at]) & 0xC0U) == 0x80U; };
+  std::size_t head = longest_sentence * 2 / 3, tail = kept.size() - longest_sentence / 3;
+  while (is_inside(head)) --head;
+  while (tail < kept.size() && is_inside(tail)) ++tail;
+  return kept.substr(0, head) + " … " + kept.substr(tail);
+}
+
+// Columns of a text: bytes that begin a character.
+std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
+// Broken at blanks, behind '/' and ',', else anywhere.
+std::string wrapped(std::string_view line, std::size_t width, const std::string& indent, std::string_view mark = "") {
+  std::string text;
+  std::size_t room = width;
+  while (width_of(line) > room) {
+    std::size_t end = 0, good = 0, seen = 0;
+    for (; end < line.size() && seen < room - mark.size(); ++seen) {
+      do {
+        ++end;
+      } while (end < line.size() && (static_cast<unsigned char>(line[end]) & 0xC0U) == 0x80U);
+      if (line[end - 1] == ' ') good = end;
+    }
+    if (good == 0 || line.substr(0, good).find_first_not_of(' ') == std::string_view::npos) {
+      if (!mark.empty()) break;  // a command is broken between words only
+      good = end;
+    }
+    std::string_view part = line.substr(0, good);
+    while (part.ends_with(' ')) part.remove_suffix(1);
+    text += std::string(part) + std::string(mark) + "\n" + indent;
+    line.remove_prefix(good);
+    room = width - indent.size();
+  }
+  return text + std::string(line);
+}
+
+std::string wrapped_lines(const std::string& text, int width) {
+  if (width <= 0) return text;
+  std::string result;
+  for (const std::string_view line : split(text, '\n')) {
+    const std::size_t blanks = std::min(line.find_first_not_of(' '), line.size());
+    result += (result.empty() ? "" : "\n") + wrapped(line, static_cast<std::size_t>(width), std::string(blanks + 2, ' '));
+  }
+  return result;
+}
+
+// Lines that a terminal of 80 columns shows.
+std::size_t height(const std::string& text) {
+  std::size_t lines = 0;
+  for (const std::string_view line : split(text, '\n')) lines += std::max<std::size_t>(1, (width_of(line) + columns - 1) / columns);
+  return lines;
+}
+
+std::string text_of(const Counted& counted, bool with_remedy) {
+  Error error = *counted.error;
+  error.message = shortened(error.message);
+  error.remedy = with_remedy ? shortened(error.remedy) : "";
+  constexpr std::size_t most_files = 3;
+  const std::size_t others = counted.places - 1;
+  if (others > 0 && others <= most_files && counted.other_files.size() == others) {
+    error.message += fmt::format(" (also {})", fmt::join(counted.other_files, ", "));
+  } else if (others > 0) {
+    error.message += fmt::format(" (and at {} more place{})", others, others == 1 ? "" : "s");
+  }
+  return error.to_string();
+}
+
+}  // namespace
+
+std::string error_text(const Errors& errors, int width) {
+  const std::vector<Counted> list = counted(errors);
+  std::string text;
+  std::size_t lines = 0, said = 0;
+  for (; said < list.size(); ++said) {
+    // A remedy that the next error shares is said once, behind the last of them.
+    const bool shared = said + 1 < list.size() && list[said].error->remedy == list[said + 1].error->remedy;
+    const std::string next = wrapped_lines(text_of(list[said], !shared), width);
+    const std::size_t left = list.size() - said - 1;
+    if (said > 0 && lines + height(next) + (left > 0 ? 1 : 0) > most_lines) break;
+    text += (said > 0 ? "\n" : "") + next;
+    lines += height(next);
+  }
+  if (said < list.size()) text += fmt::format("\n… and {} more errors: correct these first", list.size() - said);
+  return text;
+}
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+// The command that was named, its own command too, and the app itself where none was.
+const CLI::App& chosen_command(const CLI::App& app) {
+  const auto chosen = app.get_subcommands();
+  return chosen.empty() ? app : chosen_command(*chosen.front());
+}
+
+Words names_of_commands(const CLI::App& app) {
+  Words names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  return names;
+}
+
+Words long_options(const CLI::App& command) {
+  Words names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::string meant(const std::string& word, const Words& known) {
+  const std::vector<std::string_view> views(known.begin(), known.end());
+  const auto near = nearest_word(word, views);
+  return near ? fmt::format("did you mean {}? ", *near) : "";
+}
+
+std::string full_name(const CLI::App& command) {
+  const CLI::App* const parent = command.get_parent();
+  return parent == nullptr ? command.get_name() : full_name(*parent) + " " + command.get_name();
+}
+
+Error unknown_word(const CLI::App& command, const std::string& word) {
+  const std::string help = fmt::format("`{} --help` lists what there is", full_name(command));
+  if (word.starts_with("-")) {
+    const std::string option = word.substr(0, word.find('='));
+    return {"", 0, fmt::format("{}: there is no option {}", full_name(command), option), meant(option, long_options(command)) + help};
+  }
+  const Words commands = names_of_commands(command);
+  if (!commands.empty()) {
+    return {"", 0, fmt::format("{}: there is no command {}", full_name(command), word), meant(word, commands) + help};
+  }
+  return {"", 0, fmt::format("{} does not take the word \"{}\"", full_name(command), word), help};
+}
+
+}  // namespace
+
+Errors usage_errors(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& command = chosen_command(app);
+  Errors errors;
+  const bool lacks_command = !names_of_commands(command).empty() && command.get_subcommands().empty();
+  if (lacks_command || dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    for (const std::string& word : app.remaining(true)) {
+      if (word != "--") errors.push_back(unknown_word(command, word));
+      if (lacks_command && !errors.empty()) break;
+    }
+  }
+  if (!errors.empty()) return errors;
+  const std::string help = fmt::format("`{} --help` lists what there is", full_name(command));
+  if (lacks_command) return {{"", 0, fmt::format("{}: name a command", full_name(command)), help}};
+  return {
+      {"", 0, fmt::format("{}: {}", full_name(command), error.what()), fmt::format("`{} --help` says what it takes", full_name(command))}};
+}
+
+std::string wrapped_help(const std::string& help, int width) {
+  std::string result;
+  for (const std::string_view line : split(help, '\n')) {
+    if (!result.empty()) result += "\n";
+    const std::size_t blanks = std::min(line.find_first_not_of(' '), line.size());
+    const bool is_example = line.substr(blanks).starts_with("plumbline ") && blanks > 0;
+    // "  --option TEXT     what it is": the description begins behind the last run of two blanks.
+    std::size_t indent = blanks + (is_example ? 4 : 0);
+    if (!is_example && line.substr(blanks).find("  ") != std::string_view::npos) {
+      const std::size_t gap = line.find("  ", blanks);
+      indent = line.find_first_not_of(' ', gap);
+    }
+    const auto limit = static_cast<std::size_t>(width);
+    result += wrapped(line, limit, std::string(std::min(indent, limit / 2), ' '), is_example ? " \\" : "");
+  }
+  return result;
+}
+
+namespace {
+
+CLI::Validator number(const std::string& range, const std::function<bool(double)>& accepts) {
+  const auto check = [range, accepts](std::string& text) {
+    const auto value = parse_real(text);
+    if (value && accepts(*value)) return std::string();
+    return fmt::format("{} is not {}", text.size() > 30 ? text.substr(0, 30) + "…" : text, range);
+  };
+  return CLI::Validator(check, "");
+}
+
+}  // namespace
+
+CLI::Validator from_to(double least, double most) {
+  return number(fmt::format("a number from {:g} to {:g}", least, most), [=](double value) { return value >= least && value <= most; });
+}
+
+CLI::Validator above_zero(const std::string& what) {
+  return number(fmt::format("{} above 0", what), [](double value) { return value > 0 && value <= 1e9; });
+}
+
+CLI::Validator whole_above_zero(const std::string& what) {
+  return number(fmt::format("{} of 1 or more", what),
+                [](double value) { return value >= 1 && value <= 1e9 && value == std::floor(value); });
+}
+
+}  // namespace plumbline::cli

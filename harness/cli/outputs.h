@@ -1,0 +1,22 @@
+// Places that a run will write to, looked at before anything is measured.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "harness/problem/error.h"
+
+namespace plumbline::cli {
+
+struct Output {
+  std::string option;          // "--junit"
+  std::filesystem::path path;  // empty: not asked for
+  bool is_folder = false;
+};
+
+// An error for each place that cannot be written: a folder where a file is meant, a file where a folder is, a place without permission.
+// Nothing is created or changed.
+Errors unusable_outputs(const std::vector<Output>& outputs);
+
+}  // namespace plumbline::cli
