@@ -128,15 +128,4 @@ std::string render_invariances_markdown(const std::vector<StoredInvariance>& inv
          "✗ promise broken, or beyond rounding; · nothing to transform, or not taken.\n\n";
 }
 
-std::string invariance_totals(const std::vector<StoredInvariance>& invariances) {
-  std::map<Verdict, std::size_t> counts;
-  for (const StoredInvariance& stored : invariances) ++counts[stored.judgement.verdict];
-  return fmt::format("{}: {}", plural(invariances.size(), "invariance"), counts_text(counts));
-}
-
-std::size_t failed_invariances(const std::vector<StoredInvariance>& invariances) {
-  return static_cast<std::size_t>(std::count_if(invariances.begin(), invariances.end(),
-                                                [](const StoredInvariance& stored) { return is_failure(stored.judgement.verdict); }));
-}
-
 }  // namespace plumbline

@@ -26,8 +26,5 @@ std::string render_invariance(const StoredInvariance& stored, const std::string&
 std::string render_invariances(const std::vector<StoredInvariance>& invariances, const std::string& reproduce_command, const Style& style);
 // One table of all kernels, a column for each invariance, with its legend. GitHub-flavoured Markdown; "" without rows.
 std::string render_invariances_markdown(const std::vector<StoredInvariance>& invariances);
-// "96 invariances: 90 pass, 6 unsupported".
-std::string invariance_totals(const std::vector<StoredInvariance>& invariances);
-std::size_t failed_invariances(const std::vector<StoredInvariance>& invariances);
 
 }  // namespace plumbline

@@ -168,7 +168,7 @@ std::string suites(const RunReport& report) {
   for (const Tally& tally : tallies(*report.outcomes)) by_suite[tally.suite].push_back(tally);
   std::string text;
   for (const auto& [suite, of_suite] : by_suite) {
-    const TallyTable content = tally_table(of_suite, false);
+    const TallyTable content = tally_table(of_suite);
     text += fmt::format("### {}\n\n{}", markdown_cell(suite), markdown_table(content.columns, content.rows, 1));
   }
   return text;

@@ -146,7 +146,7 @@ std::string tally_section(const std::vector<StoredOutcome>& outcomes, const Styl
   }
   std::string text;
   for (const auto& [suite, of_suite] : suites) {
-    const TallyTable table = tally_table(of_suite, false);
+    const TallyTable table = tally_table(of_suite);
     text += "suite " + suite + "\n" + render_table(table.columns, table.rows, style) + "\n";
   }
   return text;

@@ -41,13 +41,6 @@ std::vector<Verdict> verdicts_of(const std::vector<Tally>& tallies) {
   return verdicts;
 }
 
-std::map<Verdict, std::size_t> verdict_counts(const RunReport& report) {
-  std::map<Verdict, std::size_t> counts;
-  for (const StoredOutcome& stored : *report.outcomes) ++counts[stored.judgement.verdict];
-  for (const StoredDiff& stored : *report.diffs) ++counts[stored.judgement.verdict];
-  return counts;
-}
-
 std::map<std::string, std::size_t> changed_cases(const std::vector<StoredOutcome>& outcomes) {
   std::map<std::string, std::size_t> cases;
   for (const StoredOutcome& stored : outcomes) {
@@ -73,16 +66,14 @@ std::string counts_text(const std::map<Verdict, std::size_t>& counts) {
   return text.empty() ? "nothing measured" : text;
 }
 
-TallyTable tally_table(const std::vector<Tally>& tallies, bool with_suite) {
+TallyTable tally_table(const std::vector<Tally>& tallies) {
   const std::vector<Verdict> verdicts = verdicts_of(tallies);
   TallyTable table;
-  if (with_suite) table.columns.push_back("suite");
   for (const char* column : {"kernel", "cases"}) table.columns.emplace_back(column);
   for (const Verdict verdict : verdicts) table.columns.emplace_back(in_words(verdict));
   for (const char* column : {"of the limit", "time"}) table.columns.emplace_back(column);
   for (const Tally& tally : tallies) {
     auto& row = table.rows.emplace_back();
-    if (with_suite) row.push_back(tally.suite);
     row.push_back(tally.kernel);
     row.push_back(std::to_string(tally.cases));
     for (const Verdict verdict : verdicts) {

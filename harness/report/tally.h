@@ -22,8 +22,6 @@ struct Tally {
 std::vector<Tally> tallies(const std::vector<StoredOutcome>& outcomes);
 // Verdicts that occur in outcomes, in the order of enum Verdict.
 std::vector<Verdict> verdicts_of(const std::vector<Tally>& tallies);
-// Verdicts of outcomes and diffs together.
-std::map<Verdict, std::size_t> verdict_counts(const RunReport& report);
 // Cases with verdict `changed` by kernel: a new build that changes bits changes them in many cases, which is one piece of news.
 std::map<std::string, std::size_t> changed_cases(const std::vector<StoredOutcome>& outcomes);
 // "139 pass, 2 fail"
@@ -35,7 +33,7 @@ struct TallyTable {
 };
 // Cases that failed as expected, a row an entry of the suites; no rows where there are none.
 TallyTable expected_failures_table(const std::vector<StoredOutcome>& outcomes);
-// Table of tallies; the suite is a column where `with_suite`.
-TallyTable tally_table(const std::vector<Tally>& tallies, bool with_suite);
+// Table of the tallies of one suite, a row a kernel.
+TallyTable tally_table(const std::vector<Tally>& tallies);
 
 }  // namespace plumbline
