@@ -14,7 +14,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# A folder of harness/ may include headers of these folders. OUTCOME is harness/measure/outcome.h alone.
+# A folder of harness/ may include headers of these folders. OUTCOME is harness/outcome/outcome.h alone.
 OUTCOME = "measure/outcome.h"
 MAY_INCLUDE = {
     "problem": {"problem"},

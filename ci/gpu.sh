@@ -105,7 +105,7 @@ no_gpu() {
   echo "ci/gpu.sh: there is no GPU here ($1): this script passes with one only. Without one ci/check.sh checks the same kernels on the emulator" >&2
   exit 4
 }
-look_for_gpu() {  # before a build that takes minutes; harness/provider/default_providers.cc accepts the same
+look_for_gpu() {  # before a build that takes minutes; harness/provider/client/default_providers.cc accepts the same
   case "${CUDA_VISIBLE_DEVICES-0}" in "" | -*) no_gpu "CUDA_VISIBLE_DEVICES hides it" ;; esac
   [[ ! -e /dev/dxg ]] || return 0
   [[ ! -e /dev/nvidiactl || -z "$(compgen -G '/dev/nvidia[0-9]*')" ]] || return 0

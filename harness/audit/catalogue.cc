@@ -7,8 +7,8 @@
 #include <array>
 #include <set>
 
-#include "harness/measure/outcome.h"
-#include "harness/problem/table_reader.h"
+#include "harness/outcome/outcome.h"
+#include "harness/base/table_reader.h"
 
 namespace plumbline {
 namespace {

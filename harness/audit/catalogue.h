@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/measure/plan.h"
+#include "harness/suite/plan.h"
 
 namespace plumbline {
 

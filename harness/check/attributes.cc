@@ -7,7 +7,7 @@
 #include <functional>
 #include <utility>
 
-#include "harness/problem/text.h"
+#include "harness/base/text.h"
 
 namespace plumbline {
 namespace {

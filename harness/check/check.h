@@ -8,7 +8,7 @@
 #include "harness/check/dump.h"
 #include "harness/judge/judge.h"
 #include "harness/measure/ladder.h"
-#include "harness/measure/outcome.h"
+#include "harness/outcome/outcome.h"
 
 namespace plumbline {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/problem/error.h"
+#include "harness/base/error.h"
 #include "harness/problem/safetensors.h"
 
 namespace plumbline {

@@ -18,7 +18,7 @@
 #include "harness/cli/errors.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/session.h"
-#include "harness/provider/default_providers.h"
+#include "harness/provider/client/default_providers.h"
 #include "harness/report/audit_text.h"
 
 namespace plumbline::cli {

@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "harness/problem/arch.h"
-#include "harness/problem/text.h"
-#include "harness/provider/default_providers.h"
-#include "harness/provider/device_name.h"
+#include "harness/base/text.h"
+#include "harness/provider/client/default_providers.h"
+#include "harness/provider/client/device_name.h"
 
 namespace plumbline::cli {
 namespace {

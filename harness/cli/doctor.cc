@@ -14,9 +14,9 @@
 #include "harness/cli/envelope.h"
 #include "harness/cli/errors.h"
 #include "harness/cli/session.h"
-#include "harness/provider/bundled_providers.h"
-#include "harness/provider/default_providers.h"
-#include "harness/provider/launch.h"
+#include "harness/provider/client/bundled_providers.h"
+#include "harness/provider/client/default_providers.h"
+#include "harness/provider/client/launch.h"
 #include "harness/report/format.h"
 #include "harness/report/json_value.h"
 

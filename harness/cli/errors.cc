@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "harness/problem/text.h"
+#include "harness/base/text.h"
 
 namespace plumbline::cli {
 namespace {

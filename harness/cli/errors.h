@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "harness/problem/error.h"
+#include "harness/base/error.h"
 
 namespace plumbline::cli {
 

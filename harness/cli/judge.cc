@@ -5,7 +5,7 @@
 #include <set>
 
 #include "harness/cli/commands.h"
-#include "harness/cli/conclusion.h"
+#include "harness/run/conclusion.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/session.h"
 #include "harness/store/machine.h"

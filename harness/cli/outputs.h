@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/problem/error.h"
+#include "harness/base/error.h"
 
 namespace plumbline::cli {
 

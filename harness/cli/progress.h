@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "harness/measure/plan.h"
+#include "harness/suite/plan.h"
 
 namespace plumbline::cli {
 

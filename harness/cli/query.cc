@@ -8,7 +8,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/session.h"
-#include "harness/problem/text.h"
+#include "harness/base/text.h"
 
 namespace plumbline::cli {
 namespace {

@@ -1,5 +1,5 @@
 // plumbline reduce: the smallest case that still fails as the one named does.
-#include "harness/measure/reduce.h"
+#include "harness/run/reduce.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

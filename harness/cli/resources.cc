@@ -12,7 +12,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/session.h"
-#include "harness/problem/text.h"
+#include "harness/base/text.h"
 #include "harness/report/resources_text.h"
 #include "harness/resources/compare.h"
 

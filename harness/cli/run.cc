@@ -12,8 +12,8 @@
 #include "harness/cli/errors.h"
 #include "harness/cli/outputs.h"
 #include "harness/cli/progress.h"
-#include "harness/cli/resume.h"
-#include "harness/cli/run_session.h"
+#include "harness/run/resume.h"
+#include "harness/run/run_session.h"
 #include "harness/report/invariance_text.h"
 
 namespace plumbline::cli {

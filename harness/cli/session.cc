@@ -22,8 +22,8 @@
 #include "harness/cli/devices.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/errors.h"
-#include "harness/problem/text.h"
-#include "harness/provider/default_providers.h"
+#include "harness/base/text.h"
+#include "harness/provider/client/default_providers.h"
 #include "harness/report/format.h"
 
 namespace plumbline::cli {

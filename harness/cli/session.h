@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/judge/contract.h"
+#include "harness/contract/contract.h"
 #include "harness/measure/measurer.h"
 #include "harness/reference/reference_library.h"
 #include "harness/report/report.h"

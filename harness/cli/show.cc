@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "harness/cli/commands.h"
-#include "harness/cli/conclusion.h"
+#include "harness/run/conclusion.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/session.h"
 #include "harness/report/invariance_text.h"

@@ -1,7 +1,7 @@
 // Two cases that ought to agree: does what both declare explain their difference?
 #include <fmt/format.h>
 
-#include "harness/judge/finder.h"
+#include "harness/judge/judgement_builder.h"
 
 namespace plumbline {
 namespace {

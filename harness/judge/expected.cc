@@ -1,7 +1,7 @@
 // What an expected failure makes of a verdict. docs/judging.md, "Expected failures".
 #include <fmt/format.h>
 
-#include "harness/judge/finder.h"
+#include "harness/judge/judgement_builder.h"
 
 namespace plumbline {
 

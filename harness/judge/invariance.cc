@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "harness/judge/finder.h"
+#include "harness/judge/judgement_builder.h"
 
 namespace plumbline {
 namespace {

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <utility>
 
-#include "harness/judge/finder.h"
+#include "harness/judge/judgement_builder.h"
 #include "harness/judge/past.h"
 
 namespace plumbline {

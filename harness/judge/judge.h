@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "harness/judge/change.h"
-#include "harness/judge/contract.h"
-#include "harness/judge/terms.h"
-#include "harness/measure/outcome.h"
+#include "harness/contract/contract.h"
+#include "harness/contract/terms.h"
+#include "harness/outcome/outcome.h"
 
 namespace plumbline {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "harness/judge/finder.h"
+#include "harness/judge/judgement_builder.h"
 
 namespace plumbline {
 

@@ -1,8 +1,8 @@
 // An output that is beyond its limits, with all that it was judged by. Nothing is owned.
 #pragma once
 
-#include "harness/judge/contract.h"
-#include "harness/measure/outcome.h"
+#include "harness/contract/contract.h"
+#include "harness/outcome/outcome.h"
 #include "harness/measure/outputs.h"
 #include "harness/measure/statistics.h"
 #include "harness/reference/reference.h"

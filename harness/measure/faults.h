@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "harness/measure/outcome.h"
+#include "harness/outcome/outcome.h"
 #include "harness/measure/outputs.h"
 #include "harness/reference/reference.h"
 

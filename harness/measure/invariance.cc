@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "harness/problem/inputs.h"
-#include "harness/provider/launch.h"
+#include "harness/provider/client/launch.h"
 
 namespace plumbline {
 namespace {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cctype>
 
-#include "harness/judge/spec_fields.h"
+#include "harness/contract/spec_fields.h"
 #include "harness/problem/arch.h"
-#include "harness/problem/text.h"
+#include "harness/base/text.h"
 
 namespace plumbline {
 namespace {

@@ -6,7 +6,7 @@
 // explains less than three quarters, and some heads (or columns, or rows) are right and all others wrong, that dimension is named.
 #pragma once
 
-#include "harness/measure/outcome.h"
+#include "harness/outcome/outcome.h"
 #include "harness/measure/statistics.h"
 
 namespace plumbline {

@@ -15,8 +15,8 @@
 #include "harness/measure/save_failure.h"
 #include "harness/measure/time_limit.h"
 #include "harness/problem/inputs.h"
-#include "harness/provider/default_providers.h"
-#include "harness/provider/gpu_case.h"
+#include "harness/provider/client/default_providers.h"
+#include "harness/suite/gpu_case.h"
 
 namespace plumbline {
 namespace {

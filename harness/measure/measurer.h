@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "harness/judge/contract.h"
+#include "harness/contract/contract.h"
 #include "harness/measure/causes.h"
-#include "harness/measure/outcome.h"
-#include "harness/measure/plan.h"
+#include "harness/outcome/outcome.h"
+#include "harness/suite/plan.h"
 #include "harness/measure/statistics.h"
-#include "harness/provider/worker.h"
+#include "harness/provider/client/worker.h"
 
 namespace plumbline {
 
@@ -82,7 +82,7 @@ class Measurer {
   std::map<std::string, std::unique_ptr<Worker>> workers_;  // by provider name
 };
 
-// Compares two measured cases row by row (harness/problem/suite.h says which rows correspond).
+// Compares two measured cases row by row (harness/suite/suite.h says which rows correspond).
 DiffOutcome compare_measurements(const PlannedDiff& diff, const Measurement& a, const Measurement& b);
 
 }  // namespace plumbline

@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
-#include "harness/judge/contract.h"
-#include "harness/measure/outcome.h"
-#include "harness/measure/plan.h"
+#include "harness/contract/contract.h"
+#include "harness/outcome/outcome.h"
+#include "harness/suite/plan.h"
 
 namespace plumbline {
 

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "harness/judge/contract.h"
-#include "harness/measure/outcome.h"
+#include "harness/contract/contract.h"
+#include "harness/outcome/outcome.h"
 #include "harness/measure/outputs.h"
 #include "harness/reference/reference.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "harness/problem/counter_hash.h"
+#include "harness/base/counter_hash.h"
 
 namespace plumbline {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/measure/outcome.h"
+#include "harness/outcome/outcome.h"
 #include "harness/problem/geometry.h"
 
 namespace plumbline {

@@ -7,7 +7,7 @@
 #include <cassert>
 #include <nlohmann/json.hpp>
 
-#include "harness/problem/text.h"
+#include "harness/base/text.h"
 
 namespace plumbline {
 namespace {

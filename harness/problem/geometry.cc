@@ -6,7 +6,7 @@
 #include <numeric>
 #include <span>
 
-#include "harness/problem/counter_hash.h"
+#include "harness/base/counter_hash.h"
 #include "harness/problem/lengths.h"
 
 namespace plumbline {

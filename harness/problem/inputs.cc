@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "harness/problem/laws.h"
-#include "harness/problem/parallel.h"
+#include "harness/base/parallel.h"
 #include "harness/problem/recorded_inputs.h"
 #include "harness/problem/side_inputs.h"
 

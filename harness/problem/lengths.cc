@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "harness/problem/counter_hash.h"
+#include "harness/base/counter_hash.h"
 #include "harness/problem/recorded_inputs.h"
 
 namespace plumbline {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "harness/problem/recorded_inputs.h"
-#include "harness/problem/text.h"
+#include "harness/base/text.h"
 
 namespace plumbline {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "harness/problem/dtype.h"
-#include "harness/problem/error.h"
+#include "harness/base/error.h"
 
 namespace plumbline {
 

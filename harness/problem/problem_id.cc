@@ -8,7 +8,7 @@
 
 #include "harness/problem/field_text.h"
 #include "harness/problem/problem.h"
-#include "harness/problem/text.h"
+#include "harness/base/text.h"
 
 namespace plumbline {
 namespace {

@@ -14,7 +14,7 @@
 #include <stdexcept>
 
 #include "harness/problem/recorded_facts.h"
-#include "harness/problem/text.h"
+#include "harness/base/text.h"
 
 namespace plumbline {
 namespace {

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/problem/error.h"
+#include "harness/base/error.h"
 #include "harness/problem/lengths.h"
 #include "harness/problem/problem.h"
 #include "harness/problem/safetensors.h"

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "harness/problem/rounding_spec.h"
-#include "harness/problem/text.h"
+#include "harness/base/text.h"
 
 namespace plumbline {
 namespace {

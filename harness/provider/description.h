@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "harness/provider/plumbline_provider.h"
-#include "harness/provider/worker.h"
+#include "harness/provider/client/worker.h"
 
 namespace plumbline {
 

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <numeric>
 
-#include "harness/problem/parallel.h"
+#include "harness/base/parallel.h"
 #include "harness/reference/block_worker.h"
 #include "harness/reference/reference_library.h"
 

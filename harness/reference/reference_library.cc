@@ -10,7 +10,7 @@
 #include <numbers>
 #include <utility>
 
-#include "harness/problem/parallel.h"
+#include "harness/base/parallel.h"
 #include "harness/reference/block_worker.h"
 #include "harness/reference/model.h"
 

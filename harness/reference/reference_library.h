@@ -7,7 +7,7 @@
 #include <mutex>
 #include <string>
 
-#include "harness/problem/error.h"
+#include "harness/base/error.h"
 #include "harness/reference/plumbline_reference.h"
 #include "harness/reference/reference.h"
 

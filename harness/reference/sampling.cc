@@ -2,7 +2,7 @@
 #include <set>
 #include <tuple>
 
-#include "harness/problem/counter_hash.h"
+#include "harness/base/counter_hash.h"
 #include "harness/reference/reference.h"
 
 namespace plumbline {

@@ -6,8 +6,8 @@
 #include <set>
 #include <tuple>
 
-#include "harness/problem/text.h"
-#include "harness/provider/gpu_case.h"
+#include "harness/base/text.h"
+#include "harness/suite/gpu_case.h"
 
 namespace plumbline {
 namespace {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "harness/measure/outcome.h"
+#include "harness/outcome/outcome.h"
 
 namespace plumbline {
 

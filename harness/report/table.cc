@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "harness/problem/text.h"
+#include "harness/base/text.h"
 #include "harness/report/format.h"
 #include "harness/report/report.h"
 

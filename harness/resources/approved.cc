@@ -8,8 +8,8 @@
 #include <set>
 #include <tuple>
 
-#include "harness/problem/config.h"
-#include "harness/problem/table_reader.h"
+#include "harness/base/config.h"
+#include "harness/base/table_reader.h"
 
 namespace plumbline {
 namespace {

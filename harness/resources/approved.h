@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/problem/error.h"
+#include "harness/base/error.h"
 #include "harness/resources/resources.h"
 
 namespace plumbline {

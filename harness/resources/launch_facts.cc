@@ -5,8 +5,8 @@
 #include <array>
 #include <cmath>
 
-#include "harness/problem/config.h"
-#include "harness/problem/table_reader.h"
+#include "harness/base/config.h"
+#include "harness/base/table_reader.h"
 
 namespace plumbline {
 namespace {

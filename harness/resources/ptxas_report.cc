@@ -12,7 +12,7 @@
 #include <optional>
 #include <tuple>
 
-#include "harness/problem/text.h"
+#include "harness/base/text.h"
 
 namespace plumbline {
 namespace {

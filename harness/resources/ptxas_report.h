@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/problem/error.h"
+#include "harness/base/error.h"
 
 namespace plumbline {
 

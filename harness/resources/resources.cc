@@ -6,7 +6,7 @@
 #include <set>
 #include <tuple>
 
-#include "harness/problem/suite.h"
+#include "harness/suite/suite.h"
 
 namespace plumbline {
 namespace {

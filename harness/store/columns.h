@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "harness/judge/judge.h"
-#include "harness/measure/outcome.h"
+#include "harness/outcome/outcome.h"
 #include "harness/store/text.h"
 
 namespace plumbline {

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "harness/judge/judge.h"
-#include "harness/problem/error.h"
+#include "harness/base/error.h"
 
 namespace plumbline {
 

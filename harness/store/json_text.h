@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "harness/judge/judge.h"
-#include "harness/measure/outcome.h"
+#include "harness/outcome/outcome.h"
 
 namespace plumbline {
 

@@ -3,7 +3,7 @@
 #include <SQLiteCpp/Statement.h>
 #include <fmt/format.h>
 
-#include "harness/problem/text.h"
+#include "harness/base/text.h"
 #include "harness/store/connection.h"
 #include "harness/store/rows.h"
 

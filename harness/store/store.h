@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "harness/judge/judge.h"
-#include "harness/measure/outcome.h"
+#include "harness/outcome/outcome.h"
 #include "harness/resources/compare.h"
 
 namespace plumbline {

@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "harness/judge/contract.h"
+#include "harness/contract/contract.h"
 
 namespace plumbline {
 namespace {

@@ -4,7 +4,7 @@
 #include "harness/cli/errors.h"
 #include "harness/cli/outputs.h"
 #include "harness/cli/progress.h"
-#include "harness/problem/text.h"
+#include "harness/base/text.h"
 #include "tests/cli/command.h"
 
 namespace plumbline::cli {

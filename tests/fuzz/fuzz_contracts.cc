@@ -1,4 +1,4 @@
-#include "harness/judge/contract.h"
+#include "harness/contract/contract.h"
 #include "tests/fuzz/target.h"
 
 namespace plumbline::fuzz {

@@ -1,6 +1,6 @@
 #include "harness/problem/problem.h"
-#include "harness/problem/suite.h"
-#include "harness/provider/device_name.h"
+#include "harness/suite/suite.h"
+#include "harness/provider/client/device_name.h"
 #include "tests/fuzz/target.h"
 
 namespace plumbline::fuzz {

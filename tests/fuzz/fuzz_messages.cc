@@ -1,6 +1,6 @@
 #include "harness/provider/description.h"
 #include "harness/provider/protocol.h"
-#include "harness/provider/trouble.h"
+#include "harness/provider/client/failure_reason.h"
 #include "tests/fuzz/target.h"
 
 namespace plumbline::fuzz {

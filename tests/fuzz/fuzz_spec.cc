@@ -1,4 +1,4 @@
-#include "harness/judge/spec_fields.h"
+#include "harness/contract/spec_fields.h"
 #include "harness/problem/rounding_spec.h"
 #include "tests/fuzz/target.h"
 

@@ -1,4 +1,4 @@
-#include "harness/problem/suite.h"
+#include "harness/suite/suite.h"
 #include "tests/fuzz/target.h"
 
 namespace plumbline::fuzz {

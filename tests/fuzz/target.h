@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "harness/problem/error.h"
+#include "harness/base/error.h"
 
 namespace plumbline::fuzz {
 

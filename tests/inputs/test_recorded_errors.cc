@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "harness/problem/recorded_inputs.h"
-#include "harness/problem/suite.h"
+#include "harness/suite/suite.h"
 #include "tests/inputs/recorded_file.h"
 
 namespace plumbline {

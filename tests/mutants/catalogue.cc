@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/problem/config.h"
+#include "harness/base/config.h"
 
 namespace plumbline::testing {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "harness/problem/dtype.h"
 #include "harness/problem/geometry.h"
-#include "harness/provider/worker.h"
+#include "harness/provider/client/worker.h"
 
 namespace plumbline {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "harness/provider/arena.h"
+#include "harness/provider/client/arena.h"
 #include "harness/provider/pages.h"
 
 namespace plumbline {

@@ -4,9 +4,9 @@
 
 #include <fstream>
 
-#include "harness/provider/bundled_providers.h"
-#include "harness/provider/default_providers.h"
-#include "harness/provider/launch.h"
+#include "harness/provider/client/bundled_providers.h"
+#include "harness/provider/client/default_providers.h"
+#include "harness/provider/client/launch.h"
 
 namespace plumbline {
 namespace {

@@ -8,9 +8,9 @@
 #include <limits>
 
 #include "harness/provider/description.h"
-#include "harness/provider/device_name.h"
+#include "harness/provider/client/device_name.h"
 #include "harness/provider/protocol.h"
-#include "harness/provider/worker.h"
+#include "harness/provider/client/worker.h"
 
 namespace plumbline {
 namespace {

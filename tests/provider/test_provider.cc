@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include "harness/provider/worker.h"
+#include "harness/provider/client/worker.h"
 #include "tests/provider/provider_fixture.h"
 
 namespace plumbline {

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "harness/provider/worker.h"
+#include "harness/provider/client/worker.h"
 #include "tests/provider/provider_fixture.h"
 
 namespace plumbline {

@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-#include "harness/provider/worker.h"
+#include "harness/provider/client/worker.h"
 #include "tests/provider/provider_fixture.h"
 #include "tests/python_worker/absent.h"
 

@@ -1,7 +1,7 @@
 // Providers, interpreters and workers that cannot be used: what is wrong, where, and what to do.
 #include <filesystem>
 
-#include "harness/provider/launch.h"
+#include "harness/provider/client/launch.h"
 #include "tests/python_worker/python_fixture.h"
 
 namespace plumbline {

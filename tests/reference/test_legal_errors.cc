@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "harness/problem/counter_hash.h"
+#include "harness/base/counter_hash.h"
 #include "tests/reference/filled_problem.h"
 
 namespace plumbline {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "harness/cli/run_session.h"
+#include "harness/run/run_session.h"
 
 namespace plumbline::test {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "harness/problem/suite.h"
+#include "harness/suite/suite.h"
 #include "tests/sigma/conformance.h"
 
 namespace plumbline::test {

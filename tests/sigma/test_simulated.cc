@@ -11,7 +11,7 @@
 #include <limits>
 #include <set>
 
-#include "harness/judge/contract.h"
+#include "harness/contract/contract.h"
 #include "harness/problem/inputs.h"
 #include "tests/sigma/simulated_kernel.h"
 

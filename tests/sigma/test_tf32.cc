@@ -8,7 +8,7 @@
 #include <limits>
 #include <numbers>
 
-#include "harness/judge/contract.h"
+#include "harness/contract/contract.h"
 #include "harness/problem/inputs.h"
 #include "harness/reference/reference.h"
 

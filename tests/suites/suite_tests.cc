@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-#include "harness/cli/run_session.h"
+#include "harness/run/run_session.h"
 
 namespace plumbline {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <thread>
 
-#include "harness/problem/parallel.h"
+#include "harness/base/parallel.h"
 
 namespace {
 

@@ -31,7 +31,7 @@ class TorchTimer:
         return times
 
     def _sentinel(self) -> None:
-        """The work of DeviceClock::sentinel_ns (harness/provider/worker/device_clock.h), to which times are ratios."""
+        """The work of DeviceClock::sentinel_ns (harness/provider/child/device_clock.h), to which times are ratios."""
         source, target = self._quarters
         for _ in range(8):
             target.copy_(source)

@@ -1,5 +1,5 @@
 """What the worker has in C++, by ctypes: plumbline_python_support.so, built from the sources of plumbline-worker
-(harness/provider/worker/python_support.h): the arena's mapping, the crash report, the sentinel and the peak of memory.
+(harness/provider/child/python_support.h): the arena's mapping, the crash report, the sentinel and the peak of memory.
 """
 from __future__ import annotations
 

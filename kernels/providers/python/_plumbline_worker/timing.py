@@ -1,4 +1,4 @@
-"""Times a kernel and the sentinel in turn, as harness/provider/worker/timing.cc does."""
+"""Times a kernel and the sentinel in turn, as harness/provider/child/timing.cc does."""
 from __future__ import annotations
 
 import gc

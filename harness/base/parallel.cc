@@ -1,0 +1,34 @@
+// Compiled without ThreadSanitizer, which is told of fork and join instead: oneTBB's library is not instrumented, and what its headers do
+// with its memory, and every result of a task, would look like a race.
+#include "harness/base/parallel.h"
+
+#include <oneapi/tbb/parallel_for.h>
+
+#ifdef PLUMBLINE_THREAD_SANITIZER
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace plumbline::detail {
+
+namespace {
+#ifdef PLUMBLINE_THREAD_SANITIZER
+void acquire(char& sync) { __tsan_acquire(&sync); }
+void release(char& sync) { __tsan_release(&sync); }
+#else
+void acquire(char&) {}
+void release(char&) {}
+#endif
+}  // namespace
+
+void run_parallel(std::int64_t count, void (*body)(const void* context, std::int64_t i), const void* context) {
+  char fork = 0, join = 0;
+  release(fork);
+  tbb::parallel_for(std::int64_t{0}, count, [&](std::int64_t i) {
+    acquire(fork);
+    body(context, i);
+    release(join);
+  });
+  acquire(join);
+}
+
+}  // namespace plumbline::detail

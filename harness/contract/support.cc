@@ -1,0 +1,129 @@
+// baselines/support.toml: what kernels are known not to take.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "harness/contract/contract.h"
+#include "harness/contract/reviewed_file.h"
+#include "harness/suite/suite.h"
+#include "harness/base/table_reader.h"
+
+namespace plumbline {
+namespace {
+
+constexpr std::array<std::string_view, 5> support_keys{"kernel", "device", "arch", "where", "reason"};
+
+using Condition = SupportTable::Condition;
+
+// Beside the fields of a problem: whether it has as many keys as queries, which masks of some kernels depend on.
+constexpr std::string_view square = "square";
+
+bool has(const Problem& problem, const std::string& field, const std::string& value) {
+  if (field == square) return (problem.seq_q == problem.seq_kv) == (value == "true");
+  return has_field(problem, field, value);
+}
+
+class EntryReader {
+ public:
+  EntryReader(const ConfigNode& table, Errors& errors) : table_(table), errors_(errors) {}
+
+  SupportTable::Entry read() {
+    reject_unknown_keys(table_, support_keys, errors_);
+    TableReader reader(table_, errors_);
+    SupportTable::Entry entry;
+    entry.file = table_.file;
+    entry.line = table_.line;
+    entry.kernels = kernel_globs(table_, errors_);
+    entry.devices = device_globs(table_, errors_);
+    entry.archs = gpu_archs(table_, errors_);
+    entry.reason = reader.text("reason", true);
+    // Without `where` the kernel takes nothing.
+    if (const ConfigNode* where = sub_table(table_, "where", errors_)) entry.where = conditions(*where);
+    return entry;
+  }
+
+ private:
+  std::vector<Condition> conditions(const ConfigNode& where) {
+    std::vector<std::string_view> known{square};
+    for (const std::string_view name : field_names()) known.push_back(name);
+    reject_unknown_keys(where, known, errors_);
+    std::vector<Condition> result;
+    for (const auto& [field, node] : where.members) {
+      if (std::find(known.begin(), known.end(), field) == known.end()) continue;
+      constexpr std::array<std::string_view, 1> excluded_keys{"not"};
+      const ConfigNode* excluded = node.find("not");
+      if (excluded != nullptr) reject_unknown_keys(node, excluded_keys, errors_);
+      result.push_back({field, values(field, excluded == nullptr ? node : *excluded), excluded != nullptr});
+    }
+    return result;
+  }
+
+  std::vector<std::string> values(const std::string& field, const ConfigNode& node) {
+    if (node.kind != ConfigNode::Kind::array) return values(field, std::span(&node, 1));
+    if (node.items.empty())
+      errors_.push_back(node.error(fmt::format("{} = [] matches nothing", field), "list at least one value, or remove the field"));
+    return values(field, node.items);
+  }
+
+  std::vector<std::string> values(const std::string& field, std::span<const ConfigNode> nodes) {
+    std::vector<std::string> result;
+    for (const ConfigNode& node : nodes) {
+      Problem problem;
+      if (field == square && (node.text == "true" || node.text == "false")) {
+        result.push_back(node.text);
+      } else if (field == square) {
+        errors_.push_back(node.error(fmt::format("{}: \"{}\" is neither true nor false", field, node.text), "write square = false"));
+      } else if (!node.is_scalar()) {
+        errors_.push_back(node.error(fmt::format("{} is not a value or a list of values", field),
+                                     fmt::format("write {0} = value or {0} = [value, value]", field)));
+      } else if (const auto complaint = set_field(problem, field, node.text)) {
+        errors_.push_back(node.error(*complaint, "write an allowed value"));
+      } else {
+        result.push_back(node.text);
+      }
+    }
+    return result;
+  }
+
+  const ConfigNode& table_;
+  Errors& errors_;
+};
+
+bool concerns(const SupportTable::Entry& entry, std::string_view kernel, const Place& place) {
+  if (!holds_at(entry.devices, entry.archs, place)) return false;
+  return std::any_of(entry.kernels.begin(), entry.kernels.end(), [&](const std::string& glob) { return glob_match(glob, kernel); });
+}
+
+}  // namespace
+
+Result<SupportTable> SupportTable::read(const std::filesystem::path& path) {
+  const auto file = read_config(path);
+  if (!file) return tl::unexpected(file.error());
+  SupportTable result;
+  Errors errors;
+  for (const ConfigNode* table : reviewed_tables(*file, "unsupported", errors)) {
+    result.entries.push_back(EntryReader(*table, errors).read());
+  }
+  if (!errors.empty()) return tl::unexpected(errors);
+  return result;
+}
+
+bool SupportTable::covers(std::string_view kernel, const Place& place) const {
+  return std::any_of(entries.begin(), entries.end(), [&](const Entry& entry) { return concerns(entry, kernel, place); });
+}
+
+std::optional<std::string> SupportTable::unsupported(std::string_view kernel, const Problem& problem, const Place& place) const {
+  const auto holds = [&](const Condition& condition) {
+    const auto& values = condition.values;
+    const bool is_one = std::any_of(values.begin(), values.end(), [&](const auto& value) { return has(problem, condition.field, value); });
+    return is_one != condition.is_negated;
+  };
+  for (const Entry& entry : entries) {
+    if (concerns(entry, kernel, place) && std::all_of(entry.where.begin(), entry.where.end(), holds)) return entry.reason;
+  }
+  return std::nullopt;
+}
+
+}  // namespace plumbline

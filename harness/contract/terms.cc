@@ -1,0 +1,91 @@
+#include "harness/contract/terms.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string_view>
+
+namespace plumbline {
+namespace {
+
+struct PromiseField {
+  std::string_view name;
+  Promise Promises::*promise;
+};
+constexpr std::array promise_fields{PromiseField{"run_to_run", &Promises::run_to_run},
+                                    PromiseField{"batch", &Promises::batch},
+                                    PromiseField{"layout", &Promises::layout},
+                                    PromiseField{"page", &Promises::page},
+                                    PromiseField{"split", &Promises::split},
+                                    PromiseField{"prefill_decode", &Promises::prefill_decode},
+                                    PromiseField{"lse", &Promises::lse}};
+
+struct LimitField {
+  std::string_view name;
+  double Limits::*limit;
+};
+constexpr std::array limit_fields{LimitField{"peak", &Limits::peak}, LimitField{"beyond output rounding", &Limits::beyond_output},
+                                  LimitField{"rms", &Limits::rms}, LimitField{"lse", &Limits::lse}};
+
+std::string policy_text(const std::optional<PaddingPolicy>& policy) { return policy ? std::string(name(*policy)) : "as the kernel says"; }
+
+std::vector<std::string> looser_spec(const std::string& now, const std::string& before) {
+  if (now.empty() || before.empty() || now == before) return {};
+  const auto spec_now = parse_spec_text(now), spec_before = parse_spec_text(before);
+  if (!spec_now || !spec_before) return {};
+  return looser_fields(*spec_now, *spec_before);
+}
+
+}  // namespace
+
+Terms terms_of(const Contracts& contracts, const Outcome& outcome) {
+  const Place place = place_of(outcome);
+  Terms terms{contracts.limits(outcome.c.kernel, outcome.c.problem, 0, place), std::nullopt, {}};
+  if (const Contract* contract = contracts.find(outcome.c.kernel, place)) {
+    terms.padding_policy = contract->padding_policy;
+    terms.promises = contract->promises;
+  }
+  return terms;
+}
+
+std::string promises_text(const Promises& promises) {
+  std::string text;
+  for (const auto& [field, promise] : promise_fields) {
+    if (promises.*promise == Promise::none) continue;
+    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", field, name(promises.*promise));
+  }
+  return text;
+}
+
+Promises parse_promises(const std::string& text) {
+  Promises promises;
+  for (const auto& [field, promise] : promise_fields) {
+    for (const Promise value : {Promise::rounding, Promise::bitwise}) {
+      const std::string entry = fmt::format("{}={}", field, name(value));
+      const std::size_t at = text.find(entry);
+      const bool whole = at != std::string::npos && (at == 0 || text[at - 1] == ' ');
+      if (whole) promises.*promise = value;
+    }
+  }
+  return promises;
+}
+
+std::vector<std::string> looser_terms(const Terms& now, const std::string& spec_now, const Terms& before, const std::string& spec_before) {
+  std::vector<std::string> looser = looser_spec(spec_now, spec_before);
+  for (const auto& [field, limit] : limit_fields) {
+    if (now.limits.*limit > before.limits.*limit) {
+      looser.push_back(fmt::format("limit of {} {:.4g} (was {:.4g})", field, now.limits.*limit, before.limits.*limit));
+    }
+  }
+  if (before.padding_policy && now.padding_policy != before.padding_policy) {
+    looser.push_back(fmt::format("padding policy {} (was {})", policy_text(now.padding_policy), policy_text(before.padding_policy)));
+  }
+  for (const auto& [field, promise] : promise_fields) {
+    if (now.promises.*promise < before.promises.*promise) {
+      looser.push_back(fmt::format("promise {} {} (was {})", field, name(now.promises.*promise), name(before.promises.*promise)));
+    }
+  }
+  return looser;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,56 @@
+#include "harness/provider/child/call.h"
+
+#include <fmt/core.h>
+
+#include <array>
+#include <exception>
+#include <new>
+
+#include "harness/provider/child/crash_report.h"
+
+namespace plumbline {
+
+namespace {
+
+Status to_status(const char* phase, int status) {
+  switch (status) {
+    case PLUMBLINE_OK:
+      return Status::ok;
+    case PLUMBLINE_UNSUPPORTED:
+      return Status::unsupported;
+    case PLUMBLINE_OUT_OF_MEMORY:
+      return Status::out_of_memory;
+    case PLUMBLINE_ERROR:
+      return Status::error;
+    default:
+      throw Stop{Status::error, fmt::format("{} returned {}, which is no plumbline_status", phase, status)};
+  }
+}
+
+// Exceptions must not cross the C interface; where one does, it costs the case and not the worker.
+int call_without_exceptions(const char* phase, const ReasonedCall& call, char* reason, std::size_t reason_bytes) {
+  try {
+    return call(reason, reason_bytes);
+  } catch (const std::bad_alloc&) {
+    throw Stop{Status::out_of_memory, fmt::format("std::bad_alloc left {}", phase)};
+  } catch (const std::exception& e) {
+    throw Stop{Status::error, fmt::format("an exception left {}: {}", phase, e.what())};
+  } catch (...) {
+    throw Stop{Status::error, fmt::format("an exception of unknown type left {}", phase)};
+  }
+}
+
+}  // namespace
+
+void call_provider(const char* phase, const ReasonedCall& call) {
+  std::array<char, 1024> reason;
+  reason.front() = '\0';  // the rest stays as it is: this function is also on the path that is timed
+  const CrashPhase in_phase(phase);
+  const Status status = to_status(phase, call_without_exceptions(phase, call, reason.data(), reason.size()));
+  if (status == Status::ok) return;
+  reason.back() = '\0';
+  const std::string text = reason.data();
+  throw Stop{status, text.empty() ? fmt::format("{} gave no reason", phase) : text};
+}
+
+}  // namespace plumbline

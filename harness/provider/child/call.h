@@ -1,0 +1,25 @@
+// Calling into a provider: nothing it does short of a signal leaves these functions as anything but a status and a reason.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+
+#include "harness/provider/plumbline_provider.h"
+#include "harness/provider/client/worker.h"
+
+namespace plumbline {
+
+// Ends the request that is being served.
+struct Stop {
+  Status status;
+  std::string reason;
+};
+
+using ReasonedCall = std::function<plumbline_status(char* reason, std::size_t reason_bytes)>;
+
+// Makes one call. `phase` ("run") is named in reasons and, should the call die of a signal, in the crash message.
+// Throws Stop unless the call returns PLUMBLINE_OK: exceptions, statuses without a meaning and unterminated reasons are translated.
+void call_provider(const char* phase, const ReasonedCall& call);
+
+}  // namespace plumbline

@@ -1,0 +1,344 @@
+#include "harness/provider/child/execute.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "harness/provider/description.h"
+#include "harness/provider/pages.h"
+#include "harness/provider/child/call.h"
+#include "harness/provider/child/device_buffer.h"
+#include "harness/provider/child/ordered_call.h"
+#include "harness/provider/child/peak_memory.h"
+#include "harness/provider/child/timing.h"
+
+namespace plumbline {
+
+namespace {
+
+std::uint32_t kernel_index(const ProviderLibrary& library, const std::string& kernel) {
+  const auto at = std::find(library.kernels.begin(), library.kernels.end(), kernel);
+  if (at == library.kernels.end()) throw Stop{Status::error, fmt::format("provider {} has no kernel \"{}\"", library.name, kernel)};
+  return static_cast<std::uint32_t>(at - library.kernels.begin());
+}
+
+plumbline_device to_device(const protocol::Device& d) {
+  plumbline_device device{};
+  device.struct_size = sizeof device;
+  device.memory_space = d.memory_space;
+  device.ordinal = d.ordinal;
+  std::copy_n(d.arch.data(), std::min(d.arch.size(), sizeof device.arch - 1), device.arch);
+  return device;
+}
+
+plumbline_tensor* field(plumbline_tensors& tensors, std::string_view name) {
+  if (name == "q") return &tensors.q;
+  if (name == "k") return &tensors.k;
+  if (name == "v") return &tensors.v;
+  if (name == "out") return &tensors.out;
+  if (name == "lse") return &tensors.lse;
+  if (name == "cu_seqlens_q") return &tensors.cu_seqlens_q;
+  if (name == "cu_seqlens_kv") return &tensors.cu_seqlens_kv;
+  if (name == "seqlens_q") return &tensors.seqlens_q;
+  if (name == "seqlens_kv") return &tensors.seqlens_kv;
+  if (name == "page_table") return &tensors.page_table;
+  if (name == "mask") return &tensors.mask;
+  if (name == "alibi_slopes") return &tensors.alibi_slopes;
+  if (name == "sinks") return &tensors.sinks;
+  if (name == "k_scale") return &tensors.k_scale;
+  if (name == "v_scale") return &tensors.v_scale;
+  throw Stop{Status::error, fmt::format("no tensor is called {}", name)};
+}
+
+plumbline_tensor to_tensor(const protocol::Tensor& t, void* data) {
+  plumbline_tensor tensor{};
+  tensor.struct_size = sizeof tensor;
+  tensor.dtype = t.dtype;
+  tensor.rank = static_cast<std::uint32_t>(t.extent.size());
+  if (t.extent.size() > 4 || t.stride.size() != t.extent.size()) throw Stop{Status::error, fmt::format("tensor {} has a bad rank", t.name)};
+  std::copy(t.extent.begin(), t.extent.end(), tensor.extent);
+  std::copy(t.stride.begin(), t.stride.end(), tensor.stride);
+  tensor.data = data;
+  tensor.bytes = t.bytes;
+  return tensor;
+}
+
+// Index arrays lie in host memory whatever the device is.
+bool lives_on_device(std::string_view name) {
+  return !name.starts_with("cu_seqlens_") && !name.starts_with("seqlens_") && name != "page_table";
+}
+
+// A workspace that is kept counts against the memory that the next kernel may take.
+constexpr std::size_t most_kept_bytes = std::size_t{4} << 20;
+// Of a tensor that gets a second image in device memory.
+constexpr std::size_t most_arriving_bytes = std::size_t{1} << 30;
+
+class Execution {
+ public:
+  Execution(const ProviderLibrary& library, KeptMemory& kept, const protocol::RunRequest& request)
+      : library_(library),
+        provider_(*library.provider),
+        request_(request),
+        kernel_(kernel_index(library, request.kernel)),
+        device_(to_device(request.device)),
+        problem_(request.problem),
+        kept_(kept) {
+    problem_.struct_size = sizeof problem_;
+    tensors_.struct_size = sizeof tensors_;
+  }
+  ~Execution() {
+    try {
+      if (plan_ != nullptr) destroy();
+    } catch (const Stop&) {  // a request that already failed keeps its first reason
+    }
+    close_memory();
+  }
+  Execution(const Execution&) = delete;
+  Execution& operator=(const Execution&) = delete;
+
+  void perform(protocol::RunReply& reply) {
+    if (on_device() && library_.memory) reply.device = device_facts();
+    open_arena();
+    query();
+    place_tensors();
+    reply.workspace_bytes = prepare();
+    place_workspace(reply.workspace_bytes);
+    run_judged(reply);
+    if (request_.timed_repetitions > 0) {
+      time(reply);
+      if (stream_) run_judged(reply);  // times are taken with everything in place, whatever the stream
+    }
+    reply.description = describe();
+    destroy();
+    collect(reply);
+    if (on_device()) complete_arch(*reply.description);
+  }
+
+ private:
+  bool on_device() const { return device_.memory_space == PLUMBLINE_CUDA; }
+  DeviceMemory memory() const { return {*library_.memory, device_}; }
+  void* stream() const { return stream_ ? stream_->handle() : nullptr; }
+
+  void open_arena() {
+    if (kept_.arena != nullptr && kept_.arena->reopen(request_.arena_bytes, request_.tensors)) return;
+    kept_.arena = nullptr;  // before the new one takes address space
+    kept_.arena = std::make_unique<MappedArena>(protocol::arena_descriptor, request_.arena_bytes, request_.tensors);
+  }
+
+  void close_memory() {
+    if (kept_.arena != nullptr) kept_.arena->close();
+    if (kept_.workspace == nullptr) return;
+    kept_.workspace->close();
+    if (kept_.workspace->mapped_bytes() > most_kept_bytes) kept_.workspace = nullptr;
+  }
+
+  void query() {
+    call_provider("query", [&](char* reason, std::size_t bytes) { return provider_.query(kernel_, &problem_, &device_, reason, bytes); });
+    if (!on_device()) return;
+    if (!library_.memory) {
+      throw Stop{Status::error, fmt::format("provider {} supports {} but offers no device memory", provider_.name, request_.device.name)};
+    }
+    if (memory().has_streams()) stream_.emplace(memory());
+  }
+
+  const plumbline_device_facts& facts() {
+    const auto [at, is_new] = kept_.device_facts.try_emplace(device_.ordinal);
+    if (is_new) at->second = memory().facts();
+    return at->second;
+  }
+
+  void place_tensors() {
+    images_.reserve(request_.tensors.size());  // a DeviceBuffer's owner is only ever moved before it is used
+    for (const protocol::Tensor& t : request_.tensors) {
+      plumbline_tensor tensor = to_tensor(t, kept_.arena->data(t));
+      if (lives_on_device(t.name)) {
+        tensor.memory_space = device_.memory_space;
+        tensor.device = device_.ordinal;
+      }
+      if (on_device() && lives_on_device(t.name)) {
+        Image& image = images_.emplace_back(Image{&t, DeviceBuffer(memory(), t.name, t.page_end - t.page_begin), second_image(t)});
+        (image.arriving ? *image.arriving : image.buffer).upload(kept_.arena->pages(t));
+        tensor.data = static_cast<std::byte*>(image.buffer.data()) + (t.offset - t.page_begin);
+      }
+      *field(tensors_, t.name) = tensor;
+    }
+  }
+
+  // From which a tensor arrives in order. None where the device has no room for it: the kernel then finds the tensor in place.
+  std::optional<DeviceBuffer> second_image(const protocol::Tensor& t) {
+    const std::size_t bytes = t.page_end - t.page_begin;
+    if (!stream_ || bytes > most_arriving_bytes) return std::nullopt;
+    try {
+      return DeviceBuffer(memory(), t.name, bytes);
+    } catch (const Stop& stop) {
+      if (stop.status != Status::out_of_memory) throw;
+      return std::nullopt;
+    }
+  }
+
+  std::vector<Arrival> arrivals() const {
+    std::vector<Arrival> all;
+    for (const Image& image : images_) {
+      const std::string written = image.tensor->access == "write" ? image.tensor->name : "";
+      if (image.arriving) all.push_back({image.buffer.data(), image.buffer.bytes(), image.arriving->data(), 0, written});
+    }
+    if (device_workspace_) {
+      all.push_back({device_workspace_->data(), device_workspace_->bytes(), nullptr, request_.workspace_byte, "workspace"});
+    }
+    return all;
+  }
+
+  std::uint64_t prepare() {
+    std::uint64_t workspace_bytes = 0;
+    call_provider("prepare", [&](char* reason, std::size_t bytes) {
+      return provider_.prepare(kernel_, &problem_, &tensors_, &device_, &plan_, &workspace_bytes, reason, bytes);
+    });
+    if (plan_ == nullptr) throw Stop{Status::error, "prepare gave no plan"};
+    return workspace_bytes;
+  }
+
+  void place_workspace(std::uint64_t bytes) {
+    if (bytes == 0) return;
+    plumbline_tensor& workspace = tensors_.workspace;
+    workspace.struct_size = sizeof workspace;
+    workspace.memory_space = device_.memory_space;
+    workspace.device = device_.ordinal;
+    workspace.rank = 1;
+    workspace.extent[0] = static_cast<std::int64_t>(bytes);
+    workspace.stride[0] = 1;
+    workspace.bytes = bytes;
+    if (on_device()) {
+      device_workspace_.emplace(memory(), "workspace", bytes);
+      device_workspace_->poison(request_.workspace_byte);
+      workspace.data = device_workspace_->data();
+    } else {
+      if (kept_.workspace == nullptr || !kept_.workspace->reopen(bytes, request_.workspace_byte)) {
+        kept_.workspace = nullptr;
+        kept_.workspace = std::make_unique<HostWorkspace>(bytes, request_.workspace_byte);
+      }
+      host_workspace_ = kept_.workspace.get();
+      workspace.data = host_workspace_->data();
+    }
+  }
+
+  // On a device: only enqueues.
+  void call() {
+    call_provider("run", [&](char* reason, std::size_t bytes) { return provider_.run(plan_, &tensors_, stream(), reason, bytes); });
+  }
+
+  void run(std::int64_t calls) {
+    for (std::int64_t i = 0; i < calls; ++i) call();
+    if (on_device()) memory().synchronize(stream());
+  }
+
+  // The call whose results are judged.
+  void run_judged(protocol::RunReply& reply) {
+    if (!stream_) return run(1);
+    const std::string fault = call_in_order(memory(), stream_->handle(), arrivals(), [this] { call(); });
+    if (!fault.empty()) reply.workspace_fault = fault;
+  }
+
+  void time(protocol::RunReply& reply) {
+    TimesInTurn times = on_device() && memory().has_clock()
+                            ? time_on_device(
+                                  memory(), stream(), facts().l2_bytes, [this] { call(); }, request_.timed_repetitions)
+                            : time_in_turn([this](std::int64_t calls) { run(calls); }, request_.timed_repetitions);
+    reply.kernel_ns = std::move(times.kernel_ns);
+    reply.hot_ns = std::move(times.hot_ns);
+    reply.sentinel_ns = std::move(times.sentinel_ns);
+    const std::int64_t peak = on_device() ? -1 : measure_peak_memory([this] { run(1); });
+    if (peak >= 0) reply.peak_memory_bytes = peak + static_cast<std::int64_t>(reply.workspace_bytes);
+  }
+
+  DeviceFacts device_facts() {
+    const plumbline_device_facts& f = facts();
+    return {f.model, static_cast<std::int64_t>(f.memory_bytes), f.driver, f.runtime, f.arch};
+  }
+
+  void complete_arch(plumbline_description& description) {
+    if (description.device_arch[0] == '\0') std::copy_n(facts().arch, sizeof description.device_arch, description.device_arch);
+  }
+
+  plumbline_description describe() {
+    plumbline_description description{};
+    description.struct_size = sizeof description;
+    description.spec.struct_size = sizeof description.spec;
+    description.promises.struct_size = sizeof description.promises;
+    call_provider("describe", [&](char*, std::size_t) { return provider_.describe(plan_, &description); });
+    if (std::string fault = description_fault(description); !fault.empty()) throw Stop{Status::error, std::move(fault)};
+    return description;
+  }
+
+  void destroy() {
+    call_provider("destroy", [&](char*, std::size_t) {
+      provider_.destroy(std::exchange(plan_, nullptr));
+      return PLUMBLINE_OK;
+    });
+  }
+
+  // Brings results back from the device, and looks for writes where there should be none.
+  void collect(protocol::RunReply& reply) {
+    const auto note = [&](std::string fault) {
+      if (reply.workspace_fault.empty()) reply.workspace_fault = std::move(fault);
+    };
+    if (host_workspace_ != nullptr) note(host_workspace_->fault());
+    if (device_workspace_) note(device_workspace_->fence_fault());
+    for (const Image& image : images_) {
+      note(image.buffer.fence_fault());
+      if (image.tensor->access == "write") {
+        image.buffer.download(kept_.arena->pages(*image.tensor));
+      } else if (const auto at = image.buffer.first_difference(kept_.arena->pages(*image.tensor))) {
+        note(fmt::format("input {} was written to in device memory, first at byte {}", image.tensor->name,
+                         static_cast<std::int64_t>(*at + image.tensor->page_begin - image.tensor->offset)));
+      }
+    }
+  }
+
+  // The image of a tensor's pages, its arena fences included.
+  struct Image {
+    const protocol::Tensor* tensor;
+    DeviceBuffer buffer;
+    std::optional<DeviceBuffer> arriving;  // what is copied there before a call in order
+  };
+
+  const ProviderLibrary& library_;
+  const plumbline_provider& provider_;
+  const protocol::RunRequest& request_;
+  std::uint32_t kernel_;
+  plumbline_device device_;
+  plumbline_problem problem_;
+  plumbline_tensors tensors_{};
+  KeptMemory& kept_;
+  std::vector<Image> images_;
+  HostWorkspace* host_workspace_ = nullptr;  // of kept_, where the kernel asked for one
+  std::optional<DeviceBuffer> device_workspace_;
+  std::optional<DeviceStream> stream_;  // that kernels run on; none: the default one. Ends before the memory that it uses
+  plumbline_plan* plan_ = nullptr;
+};
+
+}  // namespace
+
+protocol::RunReply execute(const ProviderLibrary& library, KeptMemory& kept, const protocol::RunRequest& request) {
+  protocol::RunReply reply;
+  const auto end = [&](Status status, std::string reason) {
+    reply.status = name(status);
+    reply.reason = std::move(reason);
+  };
+  try {
+    Execution(library, kept, request).perform(reply);
+    end(Status::ok, "");
+  } catch (const Stop& stop) {
+    end(stop.status, stop.reason);
+  } catch (const std::bad_alloc&) {
+    end(Status::out_of_memory, "the worker itself could not get memory");
+  }
+  return reply;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,162 @@
+// plumbline-worker: loads one provider and serves requests of the process that started it (docs/worker-protocol.md).
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <optional>
+#include <string>
+
+#include "harness/provider/pages.h"
+#include "harness/provider/protocol.h"
+#include "harness/provider/child/call.h"
+#include "harness/provider/child/crash_report.h"
+#include "harness/provider/child/execute.h"
+#include "harness/provider/child/library.h"
+
+namespace plumbline {
+namespace {
+
+// A worker that still computes this long after its deadline has lost its parent, which would have killed it.
+constexpr double orphan_grace_s = 5;
+
+void limit(__rlimit_resource resource, rlim_t value) {
+  rlimit current{};
+  if (getrlimit(resource, &current) != 0) return;
+  current.rlim_cur = std::min(value, current.rlim_max);
+  setrlimit(resource, &current);
+}
+
+// What the process may take beyond what it has: sanitizers and GPU toolkits map much that is never touched.
+void limit_memory(std::uint64_t bytes) {
+  if (bytes == 0) return;
+  std::ifstream statm("/proc/self/statm");
+  std::uint64_t total = 0, resident = 0, shared = 0, text = 0, library = 0, data = 0;  // pages
+  if (statm >> total >> resident >> shared >> text >> library >> data) limit(RLIMIT_DATA, data * page_bytes + bytes);
+}
+
+void set_up_process() {
+  limit(RLIMIT_CORE, 0);
+  std::ofstream("/proc/self/oom_score_adj") << 1000;  // when memory runs out, the worker goes and not the run
+  // What the provider starts must neither read requests nor hold the reply channel open.
+  for (const int descriptor : {protocol::request_descriptor, protocol::reply_descriptor, protocol::arena_descriptor}) {
+    fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  }
+  setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // a crash must not lose what was printed before it
+  install_crash_report(protocol::reply_descriptor);
+}
+
+class Deadline {
+ public:
+  explicit Deadline(double timeout_s) { arm(timeout_s > 0 ? timeout_s + orphan_grace_s : 0); }
+  ~Deadline() { arm(0); }
+  Deadline(const Deadline&) = delete;
+  Deadline& operator=(const Deadline&) = delete;
+
+ private:
+  static void arm(double seconds) {
+    itimerval timer{};
+    timer.it_value.tv_sec = static_cast<time_t>(seconds) + (seconds > 0 ? 1 : 0);
+    setitimer(ITIMER_REAL, &timer, nullptr);
+  }
+};
+
+// The next line without its '\n', or nothing at the end of input.
+std::optional<std::string> read_line() {
+  static std::string buffer;
+  for (;;) {
+    if (const std::size_t end = buffer.find('\n'); end != std::string::npos) {
+      std::string line = buffer.substr(0, end);
+      buffer.erase(0, end + 1);
+      return line;
+    }
+    char chunk[1 << 16];
+    const ssize_t n = read(protocol::request_descriptor, chunk, sizeof chunk);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return std::nullopt;
+    buffer.append(chunk, static_cast<std::size_t>(n));
+  }
+}
+
+void write_line(const std::string& line) {
+  for (std::size_t sent = 0; sent < line.size();) {
+    const ssize_t n = write(protocol::reply_descriptor, line.data() + sent, line.size() - sent);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;
+    sent += static_cast<std::size_t>(n);
+  }
+}
+
+protocol::HelloReply greet(const protocol::HelloRequest& request, ProviderLibrary& library) {
+  const Deadline deadline(request.timeout_s);
+  protocol::HelloReply reply;
+  reply.id = request.id;
+  if (request.protocol != protocol::protocol_version || request.abi != PLUMBLINE_ABI_VERSION) {
+    reply.error = fmt::format("plumbline-worker speaks protocol {} and ABI {}, plumbline protocol {} and ABI {}",
+                              protocol::protocol_version, PLUMBLINE_ABI_VERSION, request.protocol, request.abi);
+    reply.remedy = "use the plumbline-worker that was built with this plumbline";
+    return reply;
+  }
+  limit_memory(request.memory_limit_bytes);
+  try {
+    library = load_provider(request.provider, request.options);
+  } catch (const Stop& stop) {
+    reply.error = stop.reason;
+    return reply;
+  }
+  reply.abi = library.provider->abi_version;
+  reply.provider = library.name;
+  reply.version = library.version;
+  reply.kernels = library.kernels;
+  reply.tensor_cores = library.tensor_cores;
+  reply.devices = library.devices;
+  return reply;
+}
+
+protocol::RunReply serve(const protocol::RunRequest& request, const ProviderLibrary& library, KeptMemory& kept) {
+  const Deadline deadline(request.timeout_s);
+  protocol::RunReply reply = execute(library, kept, request);
+  reply.id = request.id;
+  return reply;
+}
+
+int serve_all() {
+  ProviderLibrary library;
+  KeptMemory kept;
+  while (const auto line = read_line()) {
+    const nlohmann::json message = nlohmann::json::parse(*line);
+    const std::string request = message.at("request");
+    if (request == "quit") break;
+    set_crash_request(message.at("id"));
+    if (request == "hello") {
+      write_line(protocol::to_line(greet(protocol::read_message<protocol::HelloRequest>(message), library)));
+    } else if (request == "run") {
+      write_line(protocol::to_line(serve(protocol::read_message<protocol::RunRequest>(message), library, kept)));
+    } else {
+      fmt::print(stderr, "plumbline-worker: no request is called \"{}\"\n", request);
+      return 2;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace plumbline
+
+int main() {
+  if (fcntl(plumbline::protocol::request_descriptor, F_GETFD) < 0 || fcntl(plumbline::protocol::reply_descriptor, F_GETFD) < 0) {
+    fmt::print(stderr, "plumbline-worker is started by plumbline, with requests on descriptor 3 and replies on 4.\n");
+    return 2;
+  }
+  plumbline::set_up_process();
+  try {
+    return plumbline::serve_all();
+  } catch (const nlohmann::json::exception& e) {
+    fmt::print(stderr, "plumbline-worker: a request cannot be read: {}\n", e.what());
+    return 2;
+  }
+}

@@ -1,0 +1,63 @@
+#include "harness/provider/client/failure_reason.h"
+
+#include <fmt/core.h>
+#include <signal.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include "harness/provider/protocol.h"
+
+namespace plumbline {
+
+namespace {
+
+// The end of a log in one line, to be put behind a reason.
+std::string quote(const std::string& log) {
+  constexpr std::size_t longest = 300;
+  std::string line;
+  for (const char c : log.substr(log.size() - std::min(log.size(), longest))) {
+    if (static_cast<unsigned char>(c) >= ' ') {
+      line += c;
+    } else if (!line.empty() && line.back() != ' ') {
+      line += ' ';
+    }
+  }
+  while (!line.empty() && line.back() == ' ') line.pop_back();
+  return line.empty() ? "" : fmt::format("; it last wrote: {}", line);
+}
+
+std::string signal_text(int number) {
+  const char* const abbreviation = sigabbrev_np(number);
+  return abbreviation != nullptr ? fmt::format("SIG{}", abbreviation) : fmt::format("signal {}", number);
+}
+
+}  // namespace
+
+std::optional<std::string> crash_text(const std::string& line) {
+  if (line.find("\"crash\"") == std::string::npos) return std::nullopt;  // the usual reply is not parsed twice
+  const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
+  if (!json.is_object() || json.value("reply", nlohmann::json()) != "crash") return std::nullopt;
+  try {
+    const auto crash = protocol::read_message<protocol::CrashReply>(json);
+    return fmt::format("{} in {}{}{}", crash.signal, crash.phase, crash.where.empty() ? "" : ": ", crash.where);
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
+}
+
+Trouble explain(const Death& death, const std::string& log, std::chrono::milliseconds timeout) {
+  const std::string said = quote(log);
+  if (death.deadline) return {Status::timeout, fmt::format("no answer within {} ms{}", timeout.count(), said), ""};
+  if (const auto crash = crash_text(death.last_words)) return {Status::crashed, *crash + said, ""};
+  if (death.mute) return {Status::crashed, fmt::format("closed its reply channel{}", said), ""};
+  if (!death.by_signal) {
+    return {Status::crashed, fmt::format("ended itself with exit status {} in the middle of a request{}", death.code, said), ""};
+  }
+  // We did not send it, so the system did.
+  if (death.code == SIGKILL)
+    return {Status::out_of_memory, fmt::format("killed by SIGKILL, as the system does when memory runs out{}", said), ""};
+  return {Status::crashed, fmt::format("killed by {}{}", signal_text(death.code), said), ""};
+}
+
+}  // namespace plumbline

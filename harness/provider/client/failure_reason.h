@@ -1,0 +1,26 @@
+// What the end of a worker means for the case that it was serving.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "harness/provider/client/process.h"
+#include "harness/provider/client/worker.h"
+
+namespace plumbline {
+
+// Why a request has no answer.
+struct Trouble {
+  Status status = Status::error;
+  std::string reason;
+  std::string remedy;
+};
+
+// What a crash message says ("SIGSEGV in run: write 4096 bytes behind out"), or nothing if the line is none.
+std::optional<std::string> crash_text(const std::string& line);
+
+// `log` is what the worker printed; its end is quoted in the reason.
+Trouble explain(const Death& death, const std::string& log, std::chrono::milliseconds timeout);
+
+}  // namespace plumbline

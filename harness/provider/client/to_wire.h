@@ -1,0 +1,16 @@
+// A run request in the words of the protocol.
+#pragma once
+
+#include <vector>
+
+#include "harness/provider/client/arena.h"
+#include "harness/provider/protocol.h"
+#include "harness/provider/client/worker.h"
+
+namespace plumbline {
+
+plumbline_problem problem_to_wire(const Geometry& geometry);
+// The tensors of a request that are present.
+std::vector<protocol::Tensor> tensors_to_wire(const RunRequest& request, const Arena& arena);
+
+}  // namespace plumbline

@@ -1,0 +1,220 @@
+#include "harness/provider/client/worker.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "harness/provider/description.h"
+#include "harness/provider/client/device_name.h"
+#include "harness/provider/client/launch.h"
+#include "harness/provider/client/process.h"
+#include "harness/provider/protocol.h"
+#include "harness/provider/client/to_wire.h"
+#include "harness/provider/client/failure_reason.h"
+
+namespace plumbline {
+
+namespace {
+
+// Loading takes its time whatever the deadline of a case is: of a GPU library seconds, of a Python framework that lies on a cold disk, and
+// is imported by several workers at once, minutes.
+constexpr std::chrono::milliseconds library_loading_timeout{60'000}, python_loading_timeout{300'000};
+
+bool is_python(const Launch& launch) { return launch.provider.ends_with(".py"); }
+
+double seconds(std::chrono::milliseconds time) { return std::chrono::duration<double>(time).count(); }
+
+class ProcessWorker final : public Worker {
+ public:
+  ProcessWorker(WorkerOptions options, Launch launch, Arena arena)
+      : options_(std::move(options)), launch_(std::move(launch)), arena_(std::move(arena)) {}
+
+  Result<Hello> hello() override;
+  Arena& arena() override { return arena_; }
+  RunReply run(const RunRequest& request) override;
+  std::string log_tail() override { return process_ != nullptr ? process_->log_tail() : last_log_; }
+
+ private:
+  template <class Value>
+  using Answer = tl::expected<Value, Trouble>;
+
+  Answer<void> ensure_started();
+  Answer<void> greet();
+  std::chrono::milliseconds timeout_of(const RunRequest& request) const {
+    return request.timeout.count() > 0 ? request.timeout : options_.timeout;
+  }
+  Answer<protocol::RunRequest> to_message(const RunRequest& request);
+  // Sends a message; the reply has the right kind and id, or the process is gone.
+  template <class Reply, class Request>
+  Answer<Reply> ask(const Request& request, std::chrono::milliseconds timeout);
+  Answer<RunReply> to_reply(protocol::RunReply&& wire) const;
+  void drop_process();
+
+  WorkerOptions options_;
+  Launch launch_;
+  Arena arena_;
+  std::unique_ptr<WorkerProcess> process_;
+  Hello hello_;
+  std::uint64_t last_id_ = 0;
+  std::string last_log_;
+};
+
+void ProcessWorker::drop_process() {
+  last_log_ = process_->log_tail();
+  process_.reset();
+}
+
+template <class Reply, class Request>
+ProcessWorker::Answer<Reply> ProcessWorker::ask(const Request& request, std::chrono::milliseconds timeout) {
+  tl::expected<std::string, Death> line = process_->exchange(protocol::to_line(request), timeout);
+  if (line && crash_text(*line)) {
+    Death death = process_->wait_for_end();
+    death.last_words = *line;
+    line = tl::unexpected(std::move(death));
+  }
+  if (!line) {
+    Trouble trouble = explain(line.error(), process_->log_tail(), timeout);
+    drop_process();
+    return tl::unexpected(std::move(trouble));
+  }
+  try {
+    auto reply = protocol::read_message<Reply>(nlohmann::json::parse(*line));
+    if (reply.reply == Reply{}.reply && reply.id == request.id) return reply;
+  } catch (const nlohmann::json::exception&) {
+  }
+  drop_process();
+  return tl::unexpected(Trouble{Status::error, fmt::format("the worker wrote what is no reply: {}", line->substr(0, 200)), ""});
+}
+
+ProcessWorker::Answer<void> ProcessWorker::ensure_started() {
+  if (process_ != nullptr && process_->alive()) return {};
+  process_.reset();
+  auto process = WorkerProcess::start(launch_.command, arena_.descriptor());
+  if (!process) return tl::unexpected(Trouble{Status::error, process.error().front().message, process.error().front().remedy});
+  process_ = std::move(*process);
+  return greet();
+}
+
+ProcessWorker::Answer<void> ProcessWorker::greet() {
+  protocol::HelloRequest request;
+  request.id = ++last_id_;
+  request.provider = launch_.provider;
+  request.options = launch_.options;
+  request.memory_limit_bytes = options_.memory_limit_bytes;
+  const auto timeout = std::max(options_.timeout, is_python(launch_) ? python_loading_timeout : library_loading_timeout);
+  request.timeout_s = seconds(timeout);
+  auto reply = ask<protocol::HelloReply>(request, timeout);
+  if (!reply) return tl::unexpected(std::move(reply.error()));
+  if (!reply->error.empty()) {
+    drop_process();
+    return tl::unexpected(Trouble{Status::error, reply->error, reply->remedy});
+  }
+  if (reply->protocol != protocol::protocol_version || reply->abi != PLUMBLINE_ABI_VERSION) {
+    drop_process();
+    return tl::unexpected(Trouble{Status::error,
+                                  fmt::format("the worker speaks protocol {} and ABI {}, this plumbline protocol {} and ABI {}",
+                                              reply->protocol, reply->abi, protocol::protocol_version, PLUMBLINE_ABI_VERSION),
+                                  "use the plumbline-worker that was built with this plumbline"});
+  }
+  if (reply->tensor_cores.empty()) reply->tensor_cores.assign(reply->kernels.size(), "none");
+  reply->kernel_devices.resize(reply->kernels.size());  // of kernels without an entry nothing is said
+  if (const std::string fault = names_fault(reply->provider, reply->kernels, reply->tensor_cores); !fault.empty()) {
+    drop_process();
+    return tl::unexpected(
+        Trouble{Status::error, fmt::format("the worker's hello: {}", fault), "correct the names that the provider gives"});
+  }
+  hello_ = {reply->provider,          reply->version, {}, std::move(reply->tensor_cores), std::move(reply->kernel_devices),
+            std::move(reply->devices)};
+  for (const std::string& kernel : reply->kernels) hello_.kernels.push_back(reply->provider + "/" + kernel);
+  return {};
+}
+
+Result<Hello> ProcessWorker::hello() {
+  if (auto started = ensure_started(); !started) {
+    const Trouble& trouble = started.error();
+    return fail(trouble.status == Status::error
+                    ? trouble.reason
+                    : fmt::format("provider {}: {}: {}", options_.provider, name(trouble.status), trouble.reason),
+                trouble.remedy);
+  }
+  return hello_;
+}
+
+ProcessWorker::Answer<protocol::RunRequest> ProcessWorker::to_message(const RunRequest& request) {
+  assert(request.geometry != nullptr);
+  auto device = parse_device(request.device);
+  if (!device) return tl::unexpected(Trouble{Status::error, device.error().front().message, ""});
+  if (!request.kernel.starts_with(hello_.provider + "/")) {
+    return tl::unexpected(Trouble{Status::error, fmt::format("{} is no kernel of provider {}", request.kernel, hello_.provider), ""});
+  }
+  protocol::RunRequest message;
+  message.id = ++last_id_;
+  message.kernel = request.kernel.substr(hello_.provider.size() + 1);
+  message.device = std::move(*device);
+  message.problem = problem_to_wire(*request.geometry);
+  message.arena_bytes = arena_.size_bytes();
+  message.tensors = tensors_to_wire(request, arena_);
+  message.timed_repetitions = request.timed_repetitions;
+  message.timeout_s = seconds(timeout_of(request));
+  message.workspace_byte = request.workspace_byte;
+  return message;
+}
+
+ProcessWorker::Answer<RunReply> ProcessWorker::to_reply(protocol::RunReply&& wire) const {
+  const auto status = parse_status(wire.status);
+  if (!status)
+    return tl::unexpected(Trouble{Status::error, fmt::format("the worker answered with the unknown status \"{}\"", wire.status), ""});
+  RunReply reply;
+  reply.status = *status;
+  reply.reason = std::move(wire.reason);
+  reply.workspace_bytes = wire.workspace_bytes;
+  reply.peak_memory_bytes = wire.peak_memory_bytes;
+  reply.device = wire.device;
+  reply.lse_returned = wire.lse_returned;
+  reply.workspace_fault = std::move(wire.workspace_fault);
+  reply.timing = {std::move(wire.kernel_ns), std::move(wire.sentinel_ns), std::move(wire.hot_ns)};
+  if (reply.status != Status::ok) {
+    if (reply.reason.empty()) reply.reason = "the worker gave no reason";
+    return reply;
+  }
+  if (!wire.description) {
+    const std::string why = wire.description_error.empty() ? "there is none" : wire.description_error;
+    return tl::unexpected(Trouble{Status::error, "description: " + why, ""});
+  }
+  if (std::string fault = description_fault(*wire.description); !fault.empty()) return tl::unexpected(Trouble{Status::error, fault, ""});
+  reply.description = to_description(*wire.description);
+  return reply;
+}
+
+RunReply ProcessWorker::run(const RunRequest& request) {
+  const auto answer =
+      ensure_started()
+          .and_then([&] { return to_message(request); })
+          .and_then([&](const protocol::RunRequest& message) { return ask<protocol::RunReply>(message, timeout_of(request)); })
+          .and_then([&](protocol::RunReply&& wire) { return to_reply(std::move(wire)); });
+  RunReply reply;
+  if (answer) {
+    reply = *answer;
+  } else {
+    reply.status = answer.error().status;
+    reply.reason = answer.error().reason;
+  }
+  // An error on a GPU may be sticky: every later call of the process would fail with it.
+  const bool on_gpu = request.device.starts_with("cuda");
+  if (process_ != nullptr && (reply.status == Status::out_of_memory || (on_gpu && reply.status == Status::error))) drop_process();
+  return reply;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Worker>> Worker::create(WorkerOptions options) {
+  auto launch = find_launch(options);
+  if (!launch) return tl::unexpected(launch.error());
+  auto arena = Arena::create();
+  if (!arena) return tl::unexpected(arena.error());
+  return std::make_unique<ProcessWorker>(std::move(options), std::move(*launch), std::move(*arena));
+}
+
+}  // namespace plumbline

@@ -1,0 +1,215 @@
+#include "harness/run/run_session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "harness/run/conclusion.h"
+#include "harness/store/machine.h"
+
+namespace plumbline::cli {
+namespace {
+
+constexpr std::string_view confirmed = "confirmed", refuted = "refuted", disagree = "disagree";
+
+std::array<std::string, 3> invariance_name(const InvarianceOutcome& outcome) {
+  return {outcome.suite, outcome.case_id, std::string(name(outcome.invariance))};
+}
+
+}  // namespace
+
+RunSession::RunSession(RunInfo run, const Runner& runner, const ReviewedText& text, Store* store, Store* past)
+    : run_(std::move(run)), runner_(runner), text_(text), store_(store), past_store_(past) {}
+
+void RunSession::resume(std::vector<StoredOutcome> outcomes, std::vector<StoredDiff> diffs, std::vector<StoredInvariance> invariances) {
+  resumed_ = true;
+  outcomes_ = std::move(outcomes);
+  diffs_ = std::move(diffs);
+  invariances_ = std::move(invariances);
+  for (const auto& stored : outcomes_) {
+    taken_.insert({stored.outcome.suite, stored.outcome.case_id});
+    if (const auto [past, fresh] = past_.try_emplace(stored.outcome.case_id); fresh) past->second = past_of(stored.outcome);
+  }
+  for (const auto& stored : invariances_) taken_invariances_.insert(invariance_name(stored.outcome));
+}
+
+Result<void> RunSession::execute(const Plan& plan, bool complete, const std::function<void()>& progress) {
+  if (store_ != nullptr && !resumed_) keep(store_->begin_run(run_));
+  if (!store_errors_.empty()) return tl::unexpected(store_errors_);
+  measure(plan, progress);
+  if (!store_failed_) judge_run(complete);
+  if (!store_errors_.empty()) return tl::unexpected(store_errors_);
+  return {};
+}
+
+void RunSession::measure(const Plan& plan, const std::function<void()>& progress) {
+  if (store_ != nullptr) commits_.emplace(*store_, [this](const Errors& errors) { keep(tl::unexpected(errors)); });
+  runner_.run(plan, {[this](Outcome o) { take(std::move(o)); }, [this](DiffOutcome d) { take(std::move(d)); }, progress,
+                     [this](InvarianceOutcome i) { take(std::move(i)); }, &store_failed_});
+  place_on_devices();
+  confirm_regressions(plan);
+  commits_.reset();
+}
+
+void RunSession::judge_run(bool complete) {
+  find_changes(complete && !stopped());
+  std::vector<const Outcome*> outcomes;
+  std::vector<const Baseline*> baselines;
+  for (const auto& stored : outcomes_) {
+    if (stored.judgement.verdict == Verdict::expected_failure) continue;
+    outcomes.push_back(&stored.outcome);
+    const auto& past = past_[stored.outcome.case_id];
+    baselines.push_back(past.baseline ? &*past.baseline : nullptr);
+  }
+  // A shard is complete in itself, and judged over its suites only together with the others (plumbline judge RUN RUN…).
+  scores_ = judge_suites(outcomes, text_.contracts, baselines, complete && !stopped() && run_.shard == "1/1");
+  if (store_ == nullptr || stopped()) return;
+  keep(store_->add_suite_scores(run_.run_id, scores_));
+  keep(store_->set_changes(run_.run_id, changes_));
+  if (!store_failed_) keep(store_->finish_run(run_.run_id, exit_code(), complete));
+}
+
+// A shard is compared with the same shard of the past; what another shard took over is known when all are judged together.
+void RunSession::find_changes(bool complete) {
+  std::vector<Store*> stores;
+  for (Store* store : {store_, past_store_}) {
+    if (store != nullptr) stores.push_back(store);
+  }
+  const std::vector<const RunInfo*> runs{&run_};
+  const std::vector<std::string> run_of(outcomes_.size(), run_.run_id);
+  auto changes = changes_of({runs, outcomes_, run_of, stores, complete});
+  if (!changes) return keep(tl::unexpected(changes.error()));
+  changes_ = std::move(changes->front());
+}
+
+int RunSession::exit_code() const { return exit_code_of({outcomes_, diffs_, invariances_, scores_, changes_}); }
+
+Past RunSession::past_of(const Outcome& outcome) {
+  const MachineClass machine = class_of(outcome, run_.machine);
+  Past past;
+  if (store_ != nullptr) {
+    const auto lock = commits_ ? commits_->lock() : std::unique_lock<std::mutex>();
+    auto own = store_->past(outcome.case_id, machine, run_.run_id, outcome.timed);
+    own ? static_cast<void>(past = std::move(*own)) : keep(tl::unexpected(own.error()));
+  }
+  if (past_store_ != nullptr) {
+    const auto other = past_store_->past(outcome.case_id, machine, "", outcome.timed);
+    other ? static_cast<void>(past = joined(std::move(past), *other)) : keep(tl::unexpected(other.error()));
+  }
+  return past;
+}
+
+Judgement RunSession::judge_with_past(const Outcome& outcome, const Past& past) const {
+  // By the day on which it was begun: a run that is resumed after midnight is judged as an undisturbed one.
+  const std::string_view day = std::string_view(run_.started_at).substr(0, 10);
+  return judge({&outcome, &text_.contracts, &text_.support, past.baseline ? &*past.baseline : nullptr, &past.times, day,
+                past.pin ? &*past.pin : nullptr, past.refusal_accepted});
+}
+
+// A worker that crashed or refused does not say what GPU it would have run on: it is the one that the device's other cases had.
+void RunSession::know_device(Outcome& outcome) {
+  if (!outcome.c.device.starts_with("cuda")) return;
+  KnownDevice& known = devices_[outcome.c.device];
+  if (!outcome.device.model.empty()) known.facts = outcome.device;
+  if (const std::string arch = arch_of(outcome); !arch.empty()) known.arch = arch;
+  if (outcome.device.model.empty()) outcome.device = known.facts;
+  if (outcome.description.device_arch.empty()) outcome.description.device_arch = known.arch;
+}
+
+// Cases that ended before any case had named the device: they are judged and stored again in the series that they belong to.
+void RunSession::place_on_devices() {
+  for (StoredOutcome& stored : outcomes_) {
+    Outcome known = stored.outcome;
+    know_device(known);
+    if (known.device == stored.outcome.device && known.description.device_arch == stored.outcome.description.device_arch) continue;
+    stored.outcome = std::move(known);
+    const Past& past = past_[stored.outcome.case_id] = past_of(stored.outcome);
+    stored.judgement = judge_with_past(stored.outcome, past);
+    store(stored);
+  }
+}
+
+template <class Row>
+void RunSession::store(const Row& row) {
+  if (!commits_ || store_failed_) return;
+  const auto lock = commits_->lock();
+  if constexpr (std::is_same_v<Row, StoredInvariance>) {
+    keep(store_->add_invariances(run_.run_id, {row}));
+  } else {
+    keep(store_->add(run_.run_id, row));
+  }
+  commits_->added();
+}
+
+void RunSession::take(Outcome outcome) {
+  // The side of a diff may be a case of its suite, too: it is kept once.
+  if (!taken_.insert({outcome.suite, outcome.case_id}).second) return;
+  know_device(outcome);
+  const auto [past, fresh] = past_.try_emplace(outcome.case_id);
+  if (fresh) past->second = past_of(outcome);
+  StoredOutcome stored{std::move(outcome), {}};
+  stored.judgement = judge_with_past(stored.outcome, past->second);
+  store(stored);
+  outcomes_.push_back(std::move(stored));
+}
+
+void RunSession::take(DiffOutcome outcome) {
+  StoredDiff stored{std::move(outcome), {}};
+  stored.judgement = judge_diff(stored.outcome);
+  store(stored);
+  diffs_.push_back(std::move(stored));
+}
+
+void RunSession::take(InvarianceOutcome outcome) {
+  if (!taken_invariances_.insert(invariance_name(outcome)).second) return;
+  StoredInvariance stored{std::move(outcome), {}};
+  stored.judgement = judge_invariance(stored.outcome);
+  store(stored);
+  invariances_.push_back(std::move(stored));
+}
+
+// A regression must show again in fresh processes (JUDGING: confirmed in a fresh process). Two are asked: if both agree that there is none,
+// the first was noise; if they disagree, the case is ambiguous. Any other failure there is what the case is.
+void RunSession::confirm_regressions(const Plan& plan) {
+  std::map<std::pair<std::string, std::string>, const PlannedCase*> planned;
+  for (const auto& c : plan.cases) planned[{c.suite, c.case_id}] = &c;
+  for (const auto& d : plan.diffs) {
+    for (const auto* side : {&d.a, &d.b}) planned.try_emplace({side->suite, side->case_id}, side);
+  }
+  for (auto& stored : outcomes_) {
+    if (stored.judgement.verdict != Verdict::regressed || stored.judgement.confirmation == confirmed || stopped()) continue;
+    const auto found = planned.find({stored.outcome.suite, stored.outcome.case_id});
+    if (found == planned.end()) continue;
+    std::array<StoredOutcome, 2> again;
+    for (auto& fresh : again) {
+      fresh.outcome = runner_.run_fresh(*found->second);
+      know_device(fresh.outcome);
+      fresh.judgement = judge_with_past(fresh.outcome, past_[stored.outcome.case_id]);
+    }
+    const auto failures = std::count_if(again.begin(), again.end(), [](const auto& fresh) { return is_failure(fresh.judgement.verdict); });
+    if (failures == 2) {
+      if (again[0].judgement.verdict != Verdict::regressed) stored = std::move(again[0]);
+      stored.judgement.notes.emplace_back("confirmed in two fresh processes");
+      stored.judgement.confirmation = confirmed;
+    } else if (failures == 0) {
+      stored = std::move(again[0]);
+      stored.judgement.notes.push_back("looked like a regression at first; two fresh processes say it is none");
+      stored.judgement.confirmation = refuted;
+    } else {
+      stored.judgement.verdict = Verdict::ambiguous;
+      stored.judgement.notes.push_back("two fresh processes disagree");
+      stored.judgement.confirmation = disagree;
+    }
+    store(stored);
+  }
+}
+
+void RunSession::keep(Result<void> result) {
+  if (result) return;
+  store_errors_.insert(store_errors_.end(), result.error().begin(), result.error().end());
+  // A row that is refused is gone and the others go on; a store that fails keeps its rows and fails again.
+  if (store_ != nullptr && !store_->flush()) store_failed_ = true;
+}
+
+}  // namespace plumbline::cli

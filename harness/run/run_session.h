@@ -1,0 +1,86 @@
+// One run: measure the plan, judge each outcome against contract and past, store it, confirm regressions, judge the suites.
+// Shared by `plumbline run` and the CTest program.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "harness/cli/session.h"
+#include "harness/run/runner.h"
+#include "harness/store/prompt_commits.h"
+
+namespace plumbline::cli {
+
+class RunSession {
+ public:
+  // `store` may be null: nothing is stored. `past` may be null: a database that is only read, whose runs count as the past, too. Where both
+  // are, nothing is compared with the past.
+  RunSession(RunInfo run, const Runner& runner, const ReviewedText& text, Store* store, Store* past = nullptr);
+
+  // Takes up a run that the store holds and whose measuring was interrupted: what was stored of it is not asked for again, and `execute`
+  // gets the rest of its plan.
+  void resume(std::vector<StoredOutcome> outcomes, std::vector<StoredDiff> diffs, std::vector<StoredInvariance> invariances);
+
+  // Measures, judges and stores the plan. What is measured is committed at once, or within 20 ms where cases follow each other faster, so
+  // that a process that is killed loses nothing else. The first failure to store ends the measuring: what has been stored stays, the run
+  // stays unfinished and can be resumed. `complete`: the plan is all of its suites (or of the shard's part of them), so that suite
+  // statistics are judged.
+  Result<void> execute(const Plan& plan, bool complete, const std::function<void()>& progress);
+
+  const std::vector<StoredOutcome>& outcomes() const { return outcomes_; }
+  const std::vector<StoredDiff>& diffs() const { return diffs_; }
+  const std::vector<SuiteScore>& scores() const { return scores_; }
+  const std::vector<StoredInvariance>& invariances() const { return invariances_; }
+  const std::vector<RunChange>& changes() const { return changes_; }
+  const RunInfo& info() const { return run_; }
+  bool interrupted() const { return store_failed_; }  // measuring ended early, since nothing could be stored any more
+  int exit_code() const;
+
+ private:
+  Past past_of(const Outcome& outcome);
+  Judgement judge_with_past(const Outcome& outcome, const Past& past) const;
+  void know_device(Outcome& outcome);
+  void place_on_devices();
+  void find_changes(bool complete);
+  void take(Outcome outcome);
+  void take(DiffOutcome outcome);
+  void take(InvarianceOutcome outcome);
+  void confirm_regressions(const Plan& plan);
+  void keep(Result<void> result);
+  void measure(const Plan& plan, const std::function<void()>& progress);
+  void judge_run(bool complete);
+  template <class Row>
+  void store(const Row& row);
+  bool stopped() const { return store_failed_ || (runner_.stop != nullptr && runner_.stop->load()); }
+
+  RunInfo run_;
+  const Runner& runner_;
+  const ReviewedText& text_;
+  Store* store_;
+  Store* past_store_;
+  std::vector<StoredOutcome> outcomes_;
+  std::vector<StoredDiff> diffs_;
+  std::vector<SuiteScore> scores_;
+  std::vector<StoredInvariance> invariances_;
+  std::vector<RunChange> changes_;
+  std::map<std::string, Past> past_;  // by case id
+  struct KnownDevice {
+    DeviceFacts facts;
+    std::string arch;
+  };
+  std::map<std::string, KnownDevice> devices_;              // what GPUs said of themselves, by device
+  std::set<std::pair<std::string, std::string>> taken_;     // (suite, case id)
+  std::set<std::array<std::string, 3>> taken_invariances_;  // (suite, case id, invariance)
+  bool resumed_ = false;
+  std::optional<PromptCommits> commits_;  // while measuring into a store
+  std::atomic<bool> store_failed_ = false;
+  Errors store_errors_;
+};
+
+}  // namespace plumbline::cli

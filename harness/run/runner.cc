@@ -1,0 +1,99 @@
+#include "harness/run/runner.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
+namespace plumbline {
+namespace {
+
+// Work that shares inputs: the cases of one problem, or one diff.
+struct Task {
+  std::vector<const PlannedCase*> cases;
+  const PlannedDiff* diff = nullptr;
+};
+
+std::vector<Task> untimed_tasks(const Plan& plan) {
+  std::vector<Task> tasks;
+  std::map<std::string, std::size_t> by_problem;
+  for (const auto& planned : plan.cases) {
+    if (planned.timed) continue;
+    const auto [at, fresh] = by_problem.try_emplace(problem_id(planned.c.problem), tasks.size());
+    if (fresh) tasks.emplace_back();
+    tasks[at->second].cases.push_back(&planned);
+  }
+  for (const auto& diff : plan.diffs) {
+    if (!diff.a.timed && !diff.b.timed) tasks.push_back({{}, &diff});
+  }
+  return tasks;
+}
+
+std::vector<Task> timed_tasks(const Plan& plan) {
+  std::vector<Task> tasks;
+  for (const auto& planned : plan.cases) {
+    if (planned.timed) tasks.push_back({{&planned}, nullptr});
+  }
+  for (const auto& diff : plan.diffs) {
+    if (diff.a.timed || diff.b.timed) tasks.push_back({{}, &diff});
+  }
+  return tasks;
+}
+
+}  // namespace
+
+void Runner::run(const Plan& plan, const RunSinks& sinks) const {
+  std::mutex mutex;
+  const auto stopped = [this, &sinks] {
+    return (stop != nullptr && stop->load(std::memory_order_relaxed)) ||
+           (sinks.full != nullptr && sinks.full->load(std::memory_order_relaxed));
+  };
+  const auto run_tasks = [&](const std::vector<Task>& tasks, int threads) {
+    std::atomic<std::size_t> next{0};
+    const auto work = [&] {
+      Measurer measurer(options, providers, contracts);
+      InvarianceMeasurer invariance_measurer(options, providers, contracts);
+      for (std::size_t t = next++; t < tasks.size() && !stopped(); t = next++) {
+        std::set<std::string> ran;
+        const auto emit = [&](Measurement m) {
+          const std::lock_guard lock(mutex);
+          if (m.outcome.status == Status::ok && m.outcome.reused_from.empty()) ran.insert(m.outcome.case_id);
+          sinks.outcome(std::move(m.outcome));
+          if (tasks[t].diff == nullptr) sinks.progress();
+        };
+        if (tasks[t].diff == nullptr) {
+          measurer.measure(tasks[t].cases, emit);
+          for (const PlannedCase* planned : tasks[t].cases) {
+            if (invariances.empty() || !ran.contains(planned->case_id) || stopped()) continue;
+            invariance_measurer.measure(*planned, invariances, [&](InvarianceOutcome outcome) {
+              const std::lock_guard lock(mutex);
+              sinks.invariance(std::move(outcome));
+            });
+          }
+          continue;
+        }
+        DiffOutcome diff = measurer.measure(*tasks[t].diff, emit);
+        const std::lock_guard lock(mutex);
+        sinks.diff(std::move(diff));
+        sinks.progress();
+      }
+    };
+    std::vector<std::thread> pool;
+    for (int i = 1; i < threads; ++i) pool.emplace_back(work);
+    work();
+    for (auto& thread : pool) thread.join();
+  };
+  const auto untimed = untimed_tasks(plan);
+  run_tasks(untimed, std::clamp(jobs, 1, std::max(1, static_cast<int>(untimed.size()))));
+  run_tasks(timed_tasks(plan), 1);
+}
+
+Outcome Runner::run_fresh(const PlannedCase& planned) const {
+  Measurer measurer(options, providers, contracts);
+  Outcome outcome;
+  measurer.measure({&planned}, [&](Measurement m) { outcome = std::move(m.outcome); });
+  return outcome;
+}
+
+}  // namespace plumbline
