@@ -1,3 +1,4 @@
+#include "harness/run/plan_devices.h"
 #include "harness/cli/devices.h"
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "harness/cli/build_info.h"
+#include "harness/base/build_info.h"
 #include "harness/report/json_value.h"
 
 namespace plumbline::cli {

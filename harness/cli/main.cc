@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "harness/cli/commands.h"
+#include "harness/run/version.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/errors.h"
 #include "harness/cli/session.h"
@@ -19,7 +20,7 @@ int run(int argc, char** argv) {
       "reference in units of the rounding error the kernel is allowed to make, stores\n"
       "every result and flags regressions.",
       "plumbline"};
-  app.set_version_flag("--version", plumbline::cli::version());
+  app.set_version_flag("--version", plumbline::version());
   app.require_subcommand(1);
   app.footer(
       "Examples:\n"

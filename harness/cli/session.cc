@@ -1,3 +1,4 @@
+#include "harness/run/plan_devices.h"
 #include "harness/cli/session.h"
 
 #include <fmt/chrono.h>
@@ -17,7 +18,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "harness/cli/build_info.h"
+#include "harness/base/build_info.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/devices.h"
 #include "harness/cli/envelope.h"
@@ -76,10 +77,6 @@ std::int64_t memory_in_whole_gib() {
 }
 
 }  // namespace
-
-std::string version() {
-  return fmt::format("plumbline {} (judge {}, reference {}, schema {})", build::version, judge_version, reference_version, schema_version);
-}
 
 std::atomic<bool>& stop_on_signals() {
   static std::atomic<bool> requested{false};

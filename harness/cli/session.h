@@ -38,11 +38,6 @@ Result<std::vector<std::string>> suite_files(const std::string& word);
 // Whether to colour, and how wide: a terminal's width, else 120; NO_COLOR is respected.
 Style output_style();
 
-struct ReviewedText {
-  Contracts contracts;
-  SupportTable support;
-};
-
 // Options of commands that load providers and reviewed text.
 struct ProviderOptions {
   std::vector<std::string> providers;

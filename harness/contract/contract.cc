@@ -5,7 +5,7 @@
 
 #include "harness/contract/reviewed_file.h"
 #include "harness/contract/spec_fields.h"
-#include "harness/suite/suite.h"
+#include "harness/base/glob.h"
 
 namespace plumbline {
 

@@ -11,6 +11,9 @@
 
 namespace plumbline {
 
+// The only place that decides an element or a statistic: false when `value` is NaN.
+inline bool within(double value, double limit) { return value <= limit; }
+
 struct Limits {
   double peak = 6.5;
   double beyond_output = 6.5;
@@ -94,6 +97,12 @@ class SupportTable {
     int line = 0;
   };
   std::vector<Entry> entries;
+};
+
+// What a run's verdicts rest on: contracts.toml and support.toml.
+struct ReviewedText {
+  Contracts contracts;
+  SupportTable support;
 };
 
 }  // namespace plumbline

@@ -8,7 +8,7 @@
 #include "harness/contract/contract.h"
 #include "harness/contract/reviewed_file.h"
 #include "harness/contract/spec_fields.h"
-#include "harness/suite/suite.h"
+#include "harness/base/glob.h"
 #include "harness/base/table_reader.h"
 
 namespace plumbline {

@@ -7,7 +7,7 @@
 #include <cctype>
 #include <cmath>
 
-#include "harness/suite/suite.h"
+#include "harness/base/glob.h"
 #include "harness/base/table_reader.h"
 
 namespace plumbline {

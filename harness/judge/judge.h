@@ -13,6 +13,9 @@
 
 namespace plumbline {
 
+// Verdicts of different versions are not compared.
+inline constexpr int judge_version = 2;
+
 enum class Verdict {
   pass,
   improved,
@@ -41,9 +44,6 @@ bool is_failure(Verdict verdict);  // counts as exit 1
 // The one that stands when both apply: how a case ended, fail, support_mismatch, mistrusted, unexpected_pass, regressed, unconfirmed,
 // ambiguous, expected_failure, changed, improved, first_seen, unsupported, pass; the first of this order wins.
 Verdict worse_of(Verdict a, Verdict b);
-
-// The only place that decides an element or a statistic: false when `value` is NaN.
-inline bool within(double value, double limit) { return value <= limit; }
 
 // The past of a case on the same machine class, at the same judge_version and reference_version; filled by the store.
 struct Baseline {

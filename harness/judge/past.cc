@@ -1,4 +1,5 @@
 #include "harness/judge/past.h"
+#include "harness/base/median.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -162,12 +163,6 @@ double drift_ratio(double rms, double baseline_rms) {
   constexpr double floor = 0.3;
   const auto floored = [](double value) { return value < floor ? floor : value; };  // std::max could drop a NaN
   return floored(rms) / floored(baseline_rms);
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 void judge_past(const PastInputs& past, Finder& finder) {

@@ -23,7 +23,4 @@ void compare_terms(const Outcome& outcome, const Terms& now, const Baseline& bas
 // max(rms, 0.3) of now over that of the past: below 0.3 of the legal error, ratios are noise. NaN stays NaN.
 double drift_ratio(double rms, double baseline_rms);
 
-// Of at least one value.
-double median(std::vector<double> values);
-
 }  // namespace plumbline

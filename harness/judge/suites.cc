@@ -12,6 +12,7 @@
 
 #include "harness/judge/judge.h"
 #include "harness/judge/past.h"
+#include "harness/base/median.h"
 
 namespace plumbline {
 namespace {

@@ -7,8 +7,7 @@
 #include <cmath>
 #include <set>
 
-#include "harness/judge/judge.h"
-#include "harness/judge/past.h"
+#include "harness/base/median.h"
 #include "harness/measure/faults.h"
 #include "harness/measure/locate.h"
 #include "harness/measure/reuse.h"

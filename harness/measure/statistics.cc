@@ -6,7 +6,6 @@
 #include <numbers>
 #include <numeric>
 
-#include "harness/judge/judge.h"
 
 namespace plumbline {
 namespace {

@@ -14,8 +14,6 @@
 
 namespace plumbline {
 
-inline constexpr int judge_version = 2;
-
 // One element, named so that a person can find it.
 struct ElementId {
   std::int64_t sample = 0, head = 0, row = 0, column = 0;  // row: valid row of the sample

@@ -6,7 +6,7 @@
 #include <set>
 #include <tuple>
 
-#include "harness/suite/suite.h"
+#include "harness/base/glob.h"
 
 namespace plumbline {
 namespace {

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-namespace plumbline::cli {
+namespace plumbline {
 namespace {
 
 using CaseName = std::pair<std::string, std::string>;  // suite, case id
@@ -86,4 +86,4 @@ Result<std::vector<std::vector<RunChange>>> changes_of(const ChangesInput& input
   return result;
 }
 
-}  // namespace plumbline::cli
+}  // namespace plumbline

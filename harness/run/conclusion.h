@@ -7,7 +7,7 @@
 
 #include "harness/store/store.h"
 
-namespace plumbline::cli {
+namespace plumbline {
 
 // Everything that a run's exit code follows from. Not owned.
 struct RunParts {
@@ -36,4 +36,4 @@ struct ChangesInput {
 // One list a run, in the order of `runs`.
 Result<std::vector<std::vector<RunChange>>> changes_of(const ChangesInput& input);
 
-}  // namespace plumbline::cli
+}  // namespace plumbline

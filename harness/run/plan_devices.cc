@@ -1,11 +1,12 @@
 // --device: the GPU part of a suite on other devices.
+#include "harness/run/plan_devices.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
 
-#include "harness/suite/plan.h"
 #include "harness/provider/client/device_name.h"
 #include "harness/suite/gpu_case.h"
 

@@ -15,11 +15,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "harness/cli/commands.h"
+#include "harness/run/version.h"
 #include "harness/provider/client/launch.h"
 #include "harness/store/keys.h"
 
-namespace plumbline::cli {
+namespace plumbline {
 namespace {
 
 constexpr const char* facts_member = "resumable";
@@ -188,4 +188,4 @@ RunOwner::~RunOwner() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-}  // namespace plumbline::cli
+}  // namespace plumbline

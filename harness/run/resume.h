@@ -9,7 +9,7 @@
 #include "harness/run/run_session.h"
 #include "harness/run/runner.h"
 
-namespace plumbline::cli {
+namespace plumbline {
 
 // Everything that a verdict of a run rests on, by name: programs, providers and reviewed text by digest of their bytes, the plan by digest
 // and size, options by value. Stored with the run, compared when it is resumed.
@@ -46,4 +46,4 @@ class RunOwner {
   int descriptor_;
 };
 
-}  // namespace plumbline::cli
+}  // namespace plumbline

@@ -8,7 +8,7 @@
 #include "harness/run/conclusion.h"
 #include "harness/store/machine.h"
 
-namespace plumbline::cli {
+namespace plumbline {
 namespace {
 
 constexpr std::string_view confirmed = "confirmed", refuted = "refuted", disagree = "disagree";
@@ -212,4 +212,4 @@ void RunSession::keep(Result<void> result) {
   if (store_ != nullptr && !store_->flush()) store_failed_ = true;
 }
 
-}  // namespace plumbline::cli
+}  // namespace plumbline

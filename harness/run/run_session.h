@@ -11,11 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "harness/cli/session.h"
+#include "harness/contract/contract.h"
+#include "harness/store/store.h"
 #include "harness/run/runner.h"
 #include "harness/store/prompt_commits.h"
 
-namespace plumbline::cli {
+namespace plumbline {
 
 class RunSession {
  public:
@@ -83,4 +84,4 @@ class RunSession {
   Errors store_errors_;
 };
 
-}  // namespace plumbline::cli
+}  // namespace plumbline

@@ -8,7 +8,7 @@
 #include <chrono>
 
 #include "harness/problem/inputs.h"
-#include "harness/suite/suite.h"
+#include "harness/base/glob.h"
 #include "harness/store/connection.h"
 #include "harness/store/keys.h"
 #include "harness/store/machine.h"

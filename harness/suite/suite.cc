@@ -26,25 +26,6 @@ std::optional<Tier> parse_tier(std::string_view text) {
   return static_cast<Tier>(found - tier_names.begin());
 }
 
-bool glob_match(std::string_view pattern, std::string_view text) {
-  std::size_t p = 0, t = 0;
-  std::size_t star = std::string_view::npos, star_text = 0;  // the last '*' and where its match ends so far
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      star_text = t;
-    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
-      ++p, ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++star_text;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', p) == std::string_view::npos;
-}
-
 bool selects_tier(const CaseFilter& filter, Tier tier) { return !filter.tier || tier <= *filter.tier; }
 
 bool selects_name(const CaseFilter& filter, const std::vector<std::string>& texts) {

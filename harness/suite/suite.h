@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/base/config.h"
+#include "harness/base/glob.h"
 #include "harness/suite/expected_failure.h"
 #include "harness/problem/problem.h"
 
@@ -119,7 +120,5 @@ struct CaseFilter {
 bool selects_tier(const CaseFilter& filter, Tier tier);
 bool selects_name(const CaseFilter& filter, const std::vector<std::string>& texts);
 bool selects_shard(const CaseFilter& filter, std::string_view case_id);
-// fnmatch-like: * and ? match any characters including '/'.
-bool glob_match(std::string_view pattern, std::string_view text);
 
 }  // namespace plumbline

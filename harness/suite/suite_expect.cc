@@ -73,25 +73,4 @@ bool concerns(const FailureEntry& entry, const SuiteCase& c, std::string_view gr
   return in_group && on_device && by_kernel && has_values(c.problem, entry.match);
 }
 
-bool globs_overlap(std::string_view a, std::string_view b) {
-  // reach[j]: what of `a` has been taken so far and the first j characters of `b` can match a common text.
-  std::vector<bool> reach(b.size() + 1, false);
-  reach[0] = true;
-  for (std::size_t j = 0; j < b.size() && b[j] == '*'; ++j) reach[j + 1] = true;
-  for (const char of_a : a) {
-    std::vector<bool> next(b.size() + 1, false);
-    if (of_a == '*') next[0] = reach[0];
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const char of_b = b[j];
-      if (of_a == '*' || of_b == '*') {
-        next[j + 1] = reach[j + 1] || next[j];
-      } else {
-        next[j + 1] = reach[j] && (of_a == '?' || of_b == '?' || of_a == of_b);
-      }
-    }
-    reach = std::move(next);
-  }
-  return reach[b.size()];
-}
-
 }  // namespace plumbline

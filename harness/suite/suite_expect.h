@@ -25,7 +25,4 @@ std::vector<FailureEntry> read_expected_failures(const ConfigNode& file, Errors&
 // Whether the entry speaks of a case that stands in `group`; its kernel is only known to match its pattern.
 bool concerns(const FailureEntry& entry, const SuiteCase& c, std::string_view group);
 
-// Whether some text matches both patterns.
-bool globs_overlap(std::string_view a, std::string_view b);
-
 }  // namespace plumbline

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "harness/suite/plan.h"
+#include "harness/run/plan_devices.h"
 
 namespace plumbline {
 namespace {

@@ -22,12 +22,12 @@ inline MeasureOptions cpu_provider(const std::string& options) {
   return measure;
 }
 
-inline Result<cli::ReviewedText> reviewed_text() {
+inline Result<ReviewedText> reviewed_text() {
   auto contracts = Contracts::read(source_directory / "baselines" / "contracts.toml");
   if (!contracts) return tl::unexpected(contracts.error());
   auto support = SupportTable::read(source_directory / "baselines" / "support.toml");
   if (!support) return tl::unexpected(support.error());
-  return cli::ReviewedText{std::move(*contracts), std::move(*support)};
+  return ReviewedText{std::move(*contracts), std::move(*support)};
 }
 
 // A directory of its own, removed with everything in it.
@@ -49,7 +49,7 @@ class TemporaryDirectory {
   std::filesystem::path path_;
 };
 
-inline int count(const cli::RunSession& session, Verdict verdict) {
+inline int count(const RunSession& session, Verdict verdict) {
   int found = 0;
   for (const StoredOutcome& stored : session.outcomes()) found += stored.judgement.verdict == verdict ? 1 : 0;
   return found;
@@ -64,7 +64,7 @@ inline void expect_no_alarm(const std::vector<SuiteScore>& scores, const std::st
 }
 
 // No verdict of a run fails or is ambiguous.
-inline void expect_no_alarm(const cli::RunSession& session, const std::string& what) {
+inline void expect_no_alarm(const RunSession& session, const std::string& what) {
   for (const StoredOutcome& stored : session.outcomes()) {
     const Verdict verdict = stored.judgement.verdict;
     if (!is_failure(verdict) && verdict != Verdict::ambiguous) continue;

@@ -86,7 +86,7 @@ TEST_P(LegalKernels, RaiseNoAlarm) {
   const auto providers = discover(options);
   ASSERT_TRUE(providers) << to_string(providers.error());
   const Runner runner{options, *providers, text->contracts};
-  cli::RunSession session(cli::this_run("test", "", "plumbline run", {}), runner, *text, nullptr);
+  RunSession session(cli::this_run("test", "", "plumbline run", {}), runner, *text, nullptr);
   const auto done = session.execute(plan_of(GetParam()), false, [] {});
   ASSERT_TRUE(done) << to_string(done.error());
 

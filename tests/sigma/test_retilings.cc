@@ -20,7 +20,7 @@ struct Drift {
   double median = 0;
   std::string status;
 };
-Drift drift_of(const cli::RunSession& session) {
+Drift drift_of(const RunSession& session) {
   for (const SuiteScore& score : session.scores()) {
     if (score.statistic == "drift of the median" && score.kernel == kernel) return {score.cases, score.value, score.status};
   }
@@ -34,7 +34,7 @@ class Retilings : public testing::Test {
     directory_ = std::make_unique<TemporaryDirectory>();
     auto text = reviewed_text();
     ASSERT_TRUE(text) << to_string(text.error());
-    text_ = std::make_unique<cli::ReviewedText>(std::move(*text));
+    text_ = std::make_unique<ReviewedText>(std::move(*text));
     make_cases();
     const auto baseline = run("", directory_->path() / "baseline.db");
     ASSERT_NE(baseline, nullptr);
@@ -69,7 +69,7 @@ class Retilings : public testing::Test {
   }
 
   // A complete run of cpu/flash's cases, stored in `database`; nullptr and a failure where it could not be made.
-  static std::unique_ptr<cli::RunSession> run(const std::string& options, const std::filesystem::path& database) {
+  static std::unique_ptr<RunSession> run(const std::string& options, const std::filesystem::path& database) {
     const MeasureOptions measure = measure_options(options);
     const auto providers = discover(measure);
     auto store = Store::open(database);
@@ -78,7 +78,7 @@ class Retilings : public testing::Test {
       return nullptr;
     }
     const Runner runner{measure, *providers, text_->contracts};
-    auto session = std::make_unique<cli::RunSession>(cli::this_run("test", "", "plumbline run", {}), runner, *text_, store->get());
+    auto session = std::make_unique<RunSession>(cli::this_run("test", "", "plumbline run", {}), runner, *text_, store->get());
     if (const auto done = session->execute(plan_, true, [] {}); !done) {
       ADD_FAILURE() << to_string(done.error());
       return nullptr;
@@ -87,7 +87,7 @@ class Retilings : public testing::Test {
   }
 
   // The next night, with other options.
-  static std::unique_ptr<cli::RunSession> run_after_baseline(const std::string& options) {
+  static std::unique_ptr<RunSession> run_after_baseline(const std::string& options) {
     const auto database = directory_->path() / "next.db";
     std::filesystem::copy_file(directory_->path() / "baseline.db", database, std::filesystem::copy_options::overwrite_existing);
     auto session = run(options, database);
@@ -96,7 +96,7 @@ class Retilings : public testing::Test {
   }
 
   static inline std::unique_ptr<TemporaryDirectory> directory_;
-  static inline std::unique_ptr<cli::ReviewedText> text_;
+  static inline std::unique_ptr<ReviewedText> text_;
   static inline Plan plan_;
   static inline std::map<std::string, double> baseline_rms_;
 };

@@ -33,7 +33,7 @@ std::string without(std::string text, char unwanted) {
 // The run of the tests that were selected, made once before the first of them.
 class Conformance {
  public:
-  Conformance(cli::ReviewedText text, MeasureOptions options, std::vector<ProviderInfo> providers, Plan plan,
+  Conformance(ReviewedText text, MeasureOptions options, std::vector<ProviderInfo> providers, Plan plan,
               std::filesystem::path database)
       : text_(std::move(text)),
         options_(std::move(options)),
@@ -71,7 +71,7 @@ class Conformance {
       store = std::move(*opened);
     }
     const Runner runner{options_, providers_, text_.contracts, 1, nullptr};
-    cli::RunSession session(cli::this_run("test", "", "plumbline run", {}), runner, text_, store.get());
+    RunSession session(cli::this_run("test", "", "plumbline run", {}), runner, text_, store.get());
     const auto done = session.execute(selected, false, [] {});
     ASSERT_TRUE(done) << to_string(done.error());
     for (const auto& stored : session.outcomes()) outcomes_.emplace(stored.outcome.suite + "/" + stored.outcome.case_id, stored);
@@ -93,7 +93,7 @@ class Conformance {
   }
 
  private:
-  cli::ReviewedText text_;
+  ReviewedText text_;
   MeasureOptions options_;
   std::vector<ProviderInfo> providers_;
   Plan plan_;
