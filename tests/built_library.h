@@ -1,5 +1,6 @@
-// Where a library of this build is. Tests may run on another machine than the one that built them (docs/gpu.md): there
-// PLUMBLINE_LIBRARY_DIRECTORY names the folder.
+// Where a library of this build is, also on a machine that did not build it. Tests may run on
+// another machine than the one that built them (docs/gpu.md): there PLUMBLINE_LIBRARY_DIRECTORY
+// names the folder.
 #pragma once
 
 #include <cstdlib>

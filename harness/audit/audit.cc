@@ -1,3 +1,4 @@
+// Sums up an audit's trials: known bugs caught, legal kernels flagged, diagnoses, exit code.
 #include "harness/audit/audit.h"
 
 #include <algorithm>

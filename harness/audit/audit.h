@@ -1,5 +1,6 @@
-// The audit of a suite and of the judge: which known bugs are caught, which legal kernels are flagged, and the same for the rules in use
-// elsewhere on the same outputs. docs/audit.md says how to read it.
+// What an audit finds: which known bugs the judge catches and which legal kernels it flags. The
+// same is counted for the rules in use elsewhere, on the same outputs. docs/audit.md says how to
+// read it.
 #pragma once
 
 #include <map>

@@ -1,3 +1,4 @@
+// Computes how near legal kernels of each rounding tier came to each limit, and false alarms.
 #include "harness/audit/calibrate.h"
 
 #include <fmt/format.h>

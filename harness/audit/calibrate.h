@@ -1,4 +1,5 @@
-// Calibration: how near legal kernels come to the limits, by the tier of their spec. Legal kernels only: no mutant takes part.
+// How near legal kernels come to the limits, by how much their rounding spec allows. No mutant
+// (known bug) takes part.
 #pragma once
 
 #include <string>

@@ -1,3 +1,4 @@
+// Reads the TOML files of mutants and reviewed survivors, checked against the kernels on offer.
 #include "harness/audit/catalogue.h"
 
 #include <fmt/format.h>

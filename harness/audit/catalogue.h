@@ -1,4 +1,4 @@
-// What an audit runs: mutants (known bugs), legal variants, and the survivors that people have reviewed.
+// What an audit runs: mutants (known bugs), legal variants, and survivors that people reviewed.
 #pragma once
 
 #include <filesystem>

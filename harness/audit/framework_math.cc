@@ -1,3 +1,4 @@
+// Computes attention in the operation orders of FlashAttention's tests, PyTorch and FlexAttention.
 #include "harness/audit/framework_math.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Attention as frameworks compute it without a fused kernel: the low-precision baselines that the rules in use elsewhere measure against.
+// Attention as frameworks compute it without a fused kernel, in low precision. The rules in use
+// elsewhere measure against these baselines.
 #pragma once
 
 #include <cstddef>

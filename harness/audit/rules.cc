@@ -1,4 +1,5 @@
-// NaN: each rule does with it what its source does; where the golden value is finite, all of them fail it.
+// Implements the acceptance rules of other projects, each with NaN as its source treats it. Where
+// the golden value is finite, all of them fail a NaN.
 #include "harness/audit/rules.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Rules by which others accept an attention kernel's output, on the same outputs that plumbline judges. docs/audit.md has their sources.
+// Rules by which other projects accept an attention kernel's output, applied to the same outputs.
+// docs/audit.md has their sources.
 #pragma once
 
 #include <span>

@@ -1,3 +1,4 @@
+// Runs the planned kernels, judges each output, and records what every other rule says of it.
 #include "harness/audit/trials.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Runs kernels over problems, judges every output, and applies the rules in use elsewhere to the same outputs.
+// The trials of an audit: kernels run over problems, each output judged by us and by other rules.
 #pragma once
 
 #include <array>

@@ -1,3 +1,4 @@
+// Reads TOML by toml++ into a tree with line numbers, and keeps hostile files from crashing it.
 #include "harness/base/config.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// TOML files as a small tree with line numbers. The only place that includes toml++ is config.cc (3.7 s a translation unit).
+// TOML files as a small tree with line numbers. The only place that includes toml++ is config.cc
+// (3.7 s a translation unit).
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,6 @@
-// Small deterministic randomness for choices (lengths, page order, search order): integers only, the same on every machine. Values of
-// tensors come from Philox (inputs.h), not from here.
+// Small deterministic randomness for choices: lengths, page order, search order. It is made of
+// integers only, and is the same on every machine. Values of tensors come from Philox (inputs.h),
+// not from here.
 #pragma once
 
 #include <cstdint>

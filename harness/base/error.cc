@@ -1,3 +1,4 @@
+// Writes errors as text: file and line, what is wrong, what to do.
 #include "harness/base/error.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// Errors a user or a disk can cause. They are values (tl::expected), carry a place and a remedy, and come all at once.
+// Errors that a user or a disk can cause: values with a place, a message and a remedy. They are
+// returned as tl::expected, and come all at once.
 #pragma once
 
 #include <string>

@@ -1,5 +1,7 @@
-// Compiled without ThreadSanitizer, which is told of fork and join instead: oneTBB's library is not instrumented, and what its headers do
-// with its memory, and every result of a task, would look like a race.
+// Implements the parallel loop on oneTBB, where ThreadSanitizer cannot see into it. It is compiled
+// without ThreadSanitizer, which is told of fork and join instead: oneTBB's library is not
+// instrumented, and what its headers do with its memory, and every result of a task, would look
+// like a race.
 #include "harness/base/parallel.h"
 
 #include <oneapi/tbb/parallel_for.h>

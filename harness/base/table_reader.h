@@ -1,4 +1,4 @@
-// Typed members of a TOML table; what is missing or of another kind becomes an error with file, line and remedy.
+// Reads typed members of a TOML table; what is wrong becomes an error with line and remedy.
 #pragma once
 
 #include <span>

@@ -1,3 +1,4 @@
+// Parses numbers and truth values strictly, and finds the known word nearest to a misspelt one.
 #include "harness/base/text.h"
 
 #include <fmt/format.h>

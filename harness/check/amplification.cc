@@ -1,3 +1,4 @@
+// Computes each row's amplification by direct sums, and rank correlations with the differences.
 #include "harness/check/amplification.h"
 
 #include <algorithm>

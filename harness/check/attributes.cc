@@ -1,3 +1,4 @@
+// Parses a dump's attributes one by one, with an error for each that is wrong or unknown.
 #include "harness/check/attributes.h"
 
 #include <fmt/format.h>

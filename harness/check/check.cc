@@ -1,3 +1,4 @@
+// Tries known rounding specs on a dump, tightest first, and answers rounding, bug or undecided.
 #include "harness/check/check.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Compares two measured outputs of one problem and words the answer: rounding, bug or undecided.
 #include "harness/check/diff.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// plumbline diff: two outputs of one question. Is their difference explained by what both declare to round?
+// plumbline diff: do the roundings that two sides declare explain how their outputs differ?
 #pragma once
 
 #include <string>

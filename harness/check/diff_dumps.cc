@@ -1,4 +1,5 @@
-// Two dumps: do they ask the same, which rows correspond, which of them are compared with fp64.
+// Compares two dumps: whether they ask the same, and which of their rows correspond. It also
+// chooses the rows that are compared with fp64.
 #include <fmt/format.h>
 
 #include <algorithm>

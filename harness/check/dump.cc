@@ -1,3 +1,4 @@
+// Builds a dump's problem, inputs and outputs from its tensors, and checks them at each step.
 #include "harness/check/dump.h"
 
 #include <fmt/format.h>

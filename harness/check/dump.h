@@ -1,4 +1,5 @@
-// A dump: inputs and output of one attention call, written by any framework, with the question it answers. docs/dump-format.md.
+// A dump: the inputs and output of one attention call of any framework, and the question asked.
+// docs/dump-format.md.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,4 @@
+// Judges a dump by one rounding spec and, where it fails, looks for what would explain it.
 #include "harness/check/examine.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// One rung tried on one dump: reference by the rung's spec, statistics, faults, judgement.
+// One rounding spec tried on one dump: reference, statistics, faults and judgement.
 #pragma once
 
 #include <map>

@@ -1,3 +1,4 @@
+// Reads a dump's lengths, offsets and page tables, and checks them against the tensor shapes.
 #include "harness/check/lengths_stated.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Tells from its shape whether heads or rows come first in a dump's LSE, and reorders its values.
 #include "harness/check/lse_tensor.h"
 
 #include <fmt/format.h>

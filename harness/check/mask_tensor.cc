@@ -1,3 +1,4 @@
+// Reads a boolean or additive mask as one key range a row, and finds the lengths it implies.
 #include "harness/check/mask_tensor.h"
 
 #include <fmt/format.h>

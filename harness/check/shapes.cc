@@ -1,3 +1,4 @@
+// Reads batch, heads, lengths and head dims off a dump's tensor shapes, with every mismatch named.
 #include "harness/check/shapes.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Finds a dump's tensors under any of their usual names, and checks and converts their contents.
 #include "harness/check/tensor_set.h"
 
 #include <fmt/format.h>

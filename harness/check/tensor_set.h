@@ -1,4 +1,4 @@
-// The tensors of a dump by the names they may have, and their contents in plumbline's terms.
+// The tensors of a dump by the names they may have, and their contents as dtypes of ours.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// plumbline audit: does the judge catch known bugs and leave legal kernels alone? --calibrate: how near do legal kernels come to the
-// limits?
+// plumbline audit: does the judge catch known bugs and leave legal kernels alone? With --calibrate:
+// how near do legal kernels come to the limits?
 #include "harness/audit/audit.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// plumbline baseline: what later runs are compared with. Re-baselining is an explicit row: who, when, why.
+// plumbline baseline: accepts or pins the outcomes that later runs are compared with. Each decision
+// is an explicit row: who, when, why.
 #include <fmt/format.h>
 
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// Lists the devices that providers have, and makes an error of any other that was named.
 #include "harness/run/plan_devices.h"
 #include "harness/cli/devices.h"
 

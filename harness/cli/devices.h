@@ -1,4 +1,4 @@
-// --device: does what was named exist here?
+// Does the device that --device or a suite names exist on this machine?
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// plumbline doctor: is everything there that a run needs? Each line says what was looked at and what to do if it is missing.
+// plumbline doctor: is everything there that a run needs? Each line says what was looked at and
+// what to do if it is missing.
 #include <fmt/color.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>

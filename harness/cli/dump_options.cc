@@ -1,3 +1,4 @@
+// Registers the options by which a command line states what a dump's metadata leaves out.
 #include "harness/cli/dump_options.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Options of commands that read dumps.
+// The options that `plumbline check` and `plumbline diff` share for what a dump states in words.
 #pragma once
 
 #include <CLI/CLI.hpp>

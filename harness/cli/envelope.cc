@@ -1,3 +1,4 @@
+// Assembles the JSON document of --format json from a command's data, errors and exit code.
 #include "harness/cli/envelope.h"
 
 #include <string_view>

@@ -1,4 +1,5 @@
-// The one JSON document that every command with --format json prints. docs/json.md describes it for who reads it.
+// The one JSON document that every command with --format json prints. docs/json.md describes it for
+// who reads it.
 #pragma once
 
 #include <string>

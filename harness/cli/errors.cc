@@ -1,3 +1,4 @@
+// Counts, shortens and wraps errors for a terminal, and words the mistakes of a command line.
 #include "harness/cli/errors.h"
 
 #include <fmt/format.h>

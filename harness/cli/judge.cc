@@ -1,4 +1,5 @@
-// plumbline judge: judges stored runs again (after contracts changed, or all shards are there), with their suite statistics.
+// plumbline judge: judges stored runs again, with their suite statistics. It is for contracts that
+// changed, and for shards once all of them are there.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

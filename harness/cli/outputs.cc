@@ -1,3 +1,4 @@
+// Says of each path that a run will write to whether it can be made there, with a remedy if not.
 #include "harness/cli/outputs.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Estimates the time left from the cases done so far, and prints it on a terminal or into a log.
 #include "harness/cli/progress.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// plumbline resources: what compiled CUDA kernels take of each architecture, against the approved figures. Needs no GPU.
+// plumbline resources: what CUDA kernels take of each GPU architecture, against approved figures.
+// Needs no GPU.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,3 +1,4 @@
+// Finds the program's files, registers the shared options, and describes a run and its machine.
 #include "harness/run/plan_devices.h"
 #include "harness/cli/session.h"
 

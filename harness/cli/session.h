@@ -1,4 +1,4 @@
-// What several subcommands share: where files are found, options with the same meaning, and how errors are printed.
+// What the subcommands share: where files are found, common options, how errors are printed.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,3 +1,4 @@
+// Finds the contract that holds for a kernel on a device, and the spec and limits that follow.
 #include "harness/contract/contract.h"
 
 #include <algorithm>

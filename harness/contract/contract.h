@@ -1,4 +1,5 @@
-// Contracts: the limits, spec, padding policy and promises that a kernel must keep, as reviewed text; and the support table.
+// Contracts: the limits, roundings, padding policy and promises that a kernel must keep. They are
+// reviewed text, and so is the table of what kernels do not support.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,5 @@
-// Default limits. Numbers, their evidence and the formula of growth: docs/judging.md, "Statistics and limits".
+// Default limits of the error statistics, and how those of maxima grow with the elements compared.
+// Numbers, their evidence and the formula of growth: docs/judging.md, "Statistics and limits".
 #include <algorithm>
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// Reads what the reviewed TOML files share: kernel globs, devices, architectures, numbers.
 #include "harness/contract/reviewed_file.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Sets one field of a rounding spec from its text in a contract, or says which texts are allowed.
 #include "harness/contract/spec_fields.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Writes a contract's terms as text, and names those that are looser than the stored ones.
 #include "harness/contract/terms.h"
 
 #include <fmt/format.h>

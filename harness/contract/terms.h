@@ -1,4 +1,4 @@
-// What a contract held one outcome to, as stored with it: so that a contract that became looser can be told later.
+// The terms that a contract held one outcome to, stored with it to tell later what became looser.
 #pragma once
 
 #include <optional>

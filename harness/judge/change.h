@@ -1,4 +1,5 @@
-// What is different about a case since it was measured before, beside its verdict: listed in reports and stored with the run.
+// What differs about a case since it was measured before, told beside its verdict. It is listed in
+// reports and stored with the run.
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
-// Verdicts. One predicate, `!(error <= limit)`, decides; NaN never passes. What is decided how: docs/judging.md.
+// From an outcome to its verdict. One predicate, `!(error <= limit)`, decides; NaN never passes.
+// What is decided how: docs/judging.md.
 #pragma once
 
 #include <optional>

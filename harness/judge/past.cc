@@ -1,3 +1,4 @@
+// Judges an outcome against earlier ones: the same bits, drift of the error, slower or faster.
 #include "harness/judge/past.h"
 #include "harness/base/median.h"
 

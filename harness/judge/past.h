@@ -1,4 +1,5 @@
-// An outcome against the past of its case: digest, drift of the error, time. docs/judging.md, "Against the past".
+// Judges an outcome against the past of its case: digest, drift of the error, time.
+// docs/judging.md, "Against the past".
 #pragma once
 
 #include <vector>

@@ -1,3 +1,4 @@
+// Names the verdicts, orders them from worst to best, and derives a run's exit code from them.
 #include <algorithm>
 #include <array>
 #include <cassert>

@@ -1,3 +1,4 @@
+// Compares two outputs row by row: which bits are equal, and the largest difference in sigmas.
 #include "harness/measure/call_comparison.h"
 
 #include <algorithm>

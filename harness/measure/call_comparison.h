@@ -1,4 +1,5 @@
-// Two answers to the same question, row by row: which bits differ, and by how much in units of what two legal answers may.
+// Two answers to one question, row by row: which bits differ, and by how many sigmas. Sigma is the
+// standard deviation of the difference of two legal answers.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,4 @@
+// Asks each explanation of a failing output in turn, the cheap ones first, within a time budget.
 #include "harness/measure/causes.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// Why an output fails, in words: what would explain it, else what its error looks like. Words for people; nothing here decides.
+// Why an output fails, in words: what would explain it, or what its error looks like. Words for
+// people; nothing here decides.
 #pragma once
 
 #include <atomic>

@@ -1,3 +1,4 @@
+// Compares the two outputs of a diff on the rows they share, in units of their legal error.
 #include <fmt/format.h>
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Tests a failing output for one factor, a factor for each row, truncation and wrong heads.
 #include "harness/measure/error_shape.h"
 
 #include <fmt/format.h>

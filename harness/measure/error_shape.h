@@ -1,5 +1,5 @@
-// The shape of an output's error: one factor, a factor for each row, numbers cut off instead of rounded, heads that are right while
-// others are wrong. Words for people; nothing here decides.
+// The shape of an output's error: a common factor, truncation, some heads right and others wrong.
+// The factor may be one for all rows, or one for each. Words for people; nothing here decides.
 #pragma once
 
 #include <string>

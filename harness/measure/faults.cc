@@ -1,3 +1,4 @@
+// Scans an output for unwritten elements, NaN, impossible values and wrong padding or empty rows.
 #include "harness/measure/faults.h"
 
 #include <fmt/format.h>

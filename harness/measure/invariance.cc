@@ -1,3 +1,4 @@
+// Runs each transformed call of a case in its worker, and compares its rows with the case's own.
 #include "harness/measure/invariance.h"
 
 #include <fmt/format.h>

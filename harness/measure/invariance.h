@@ -1,5 +1,6 @@
-// Invariances: the same rows asked for in several ways, through the same workers, fences and poison as any case. Needs the reference only
-// to say how large a difference is; where all bits agree, nothing is computed.
+// Invariances: measures whether the same rows, asked for in other ways, get the same answer. The
+// calls run through the same workers, fences and poison as any case. Needs the reference only to
+// say how large a difference is; where all bits agree, nothing is computed.
 #pragma once
 
 #include <functional>

@@ -1,3 +1,4 @@
+// Lists the rounding specs of published kernels, each with its source, and finds one by its name.
 #include "harness/measure/ladder.h"
 
 #include <fmt/format.h>

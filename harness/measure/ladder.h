@@ -1,4 +1,5 @@
-// The ladder: rounding specs of kernels in use, from which the tightest that explains an output is named.
+// The ladder: rounding specs of kernels in use, from the tightest to the loosest. The tightest that
+// explains an output is named.
 #pragma once
 
 #include <optional>

@@ -1,3 +1,4 @@
+// Fits each hypothesis (a key, the scale, the denominator) to the errors and names the best one.
 #include "harness/measure/locate.h"
 
 #include <fmt/format.h>

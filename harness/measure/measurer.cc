@@ -1,3 +1,4 @@
+// Measures a case: fills inputs, runs the kernel, compares with the reference; judges nothing.
 #include "harness/measure/measurer.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// Measures cases: inputs, worker, reference, statistics, faults, timing. One Measurer is driven by one thread and owns one worker process
-// a provider.
+// Measures cases: inputs, worker, reference, statistics, faults, timing. One Measurer is driven by
+// one thread and owns one worker process a provider.
 #pragma once
 
 #include <chrono>

@@ -1,3 +1,4 @@
+// Recomputes rows of a failing output under another mask, window, scale or softcap to find a fit.
 #include "harness/measure/other_questions.h"
 
 #include <fmt/format.h>

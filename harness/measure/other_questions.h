@@ -1,5 +1,5 @@
-// Would an output that fails be right for another question: another mask, window, scale, softcap? Words for people; nothing here
-// decides.
+// Would a failing output be right for another mask, window, scale or softcap? Words for people;
+// nothing here decides.
 #pragma once
 
 #include <functional>

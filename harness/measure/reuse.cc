@@ -1,3 +1,4 @@
+// Takes an outcome over once a second architecture has given the same digest; else it is an error.
 #include "harness/measure/reuse.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,6 @@
-// A kernel without tensor cores gives the same bits on every architecture that is emulated: of one problem its first architecture is
-// measured, the second is measured and must give the first one's digest, and all others take over the first one's outcome.
+// Lets cases of kernels without tensor cores share one outcome over the emulated architectures.
+// Such a kernel gives the same bits on each: of one problem the first architecture is measured, the
+// second is measured and must give the same digest, and all others take the first outcome over.
 #pragma once
 
 #include <map>

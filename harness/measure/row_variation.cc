@@ -1,3 +1,4 @@
+// Recomputes single rows with another key head, fp8 scale or sink, and says which of them fits.
 #include "harness/measure/row_variation.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// Would an output that fails be right, had a row read another key head, other fp8 scales or another attention sink? Words for people;
-// nothing here decides.
+// Would a failing output be right, had a row read another key head, fp8 scale or sink? Words for
+// people; nothing here decides.
 #pragma once
 
 #include <string>

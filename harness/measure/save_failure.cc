@@ -1,3 +1,4 @@
+// Writes a failing case as a safetensors dump that `plumbline check` reads back.
 #include "harness/measure/save_failure.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// --save-failures: inputs, output and problem of a failing case in one safetensors file.
+// --save-failures: a failing case's inputs, output and problem as one safetensors file.
 #pragma once
 
 #include <filesystem>

@@ -1,3 +1,4 @@
+// Sums an output's errors against the reference: maxima, rms, LSE, suite scores, worst element.
 #include "harness/measure/statistics.h"
 
 #include <algorithm>

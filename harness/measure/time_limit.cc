@@ -1,3 +1,4 @@
+// Divides a request's multiply-adds by a rate below that of our slowest kernel.
 #include "harness/measure/time_limit.h"
 
 #include <algorithm>

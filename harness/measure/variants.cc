@@ -1,3 +1,4 @@
+// Builds each invariance's calls: other batches, chunks, layouts, page orders, fills and views.
 #include "harness/measure/variants.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What happened to one case: everything the judge, the store and the reports need, without the tensors.
+// What happened to one case, without its tensors: what judge, store and reports need.
 #pragma once
 
 #include <array>

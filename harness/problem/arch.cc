@@ -1,3 +1,4 @@
+// The table of GPU architectures: which are emulated, and how their tensor cores accumulate.
 #include "harness/problem/arch.h"
 
 #include <algorithm>

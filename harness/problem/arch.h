@@ -1,4 +1,4 @@
-// GPU architectures by name ("sm_90"): which of them are emulated, and how their tensor cores accumulate.
+// GPU architectures by name ("sm_90"): which are emulated, how their tensor cores accumulate.
 #pragma once
 
 #include <span>

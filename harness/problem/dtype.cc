@@ -1,3 +1,4 @@
+// Encodes, decodes and rounds values of each number format exactly: to nearest, ties to even.
 #include "harness/problem/dtype.h"
 
 #include <immintrin.h>

@@ -1,3 +1,4 @@
+// Writes each field of a problem as the text that set_field reads, and a problem as a suite group.
 #include "harness/problem/field_text.h"
 
 #include <fmt/format.h>

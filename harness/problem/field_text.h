@@ -1,5 +1,6 @@
-// The fields of a problem as texts: the inverse of set_field. Ids, suites that are written and the reduction of failing cases walk
-// field_names() through these, so that none of them has a list of fields of its own.
+// The fields of a problem as texts: the inverse of set_field. Ids, suites that are written and the
+// reduction of failing cases walk field_names() through these, so that none of them has a list of
+// fields of its own.
 #pragma once
 
 #include <string>

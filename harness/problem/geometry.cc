@@ -1,3 +1,4 @@
+// Computes lengths, strides, offsets, page tables and visible keys from a problem and its seed.
 #include "harness/problem/geometry.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Where everything of a problem lies: lengths, index arrays, extents, strides, and which keys a row sees.
+// Where everything of a problem lies in memory, and which keys each row sees. Lengths, index
+// arrays, extents and strides are here.
 #pragma once
 
 #include <array>

@@ -1,3 +1,4 @@
+// Fills the storage of Q, K and V in any layout, in parallel, from laws or from a recorded file.
 #include "harness/problem/inputs.h"
 
 #include <fmt/format.h>

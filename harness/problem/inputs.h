@@ -1,5 +1,6 @@
-// Counter-based inputs: element (seed, tensor, sample, head, position, dim) has the same bits on every machine, in every layout and for
-// every thread count. Philox4x32-10 gives integers; the laws use no libm, only correctly rounded +, *, /, sqrt and fma on fixed
+// Generated inputs: the same bits on every machine, in every layout, for every number of threads.
+// An element is a function of (seed, tensor, sample, head, position, dim). Philox4x32-10 gives
+// integers; the laws use no libm, only correctly rounded +, *, /, sqrt and fma on fixed
 // polynomials. Four neighbouring dims share a Philox block.
 //
 // Laws of Q and K (z = independent N(0, 1); logits below are for the default scale, measured for head_dim 64 and 128):

@@ -1,3 +1,4 @@
+// Defines the gains, offsets and special keys of each input law, and generates rows by them.
 #include "harness/problem/laws.h"
 
 #include <algorithm>

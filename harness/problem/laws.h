@@ -1,4 +1,5 @@
-// What the rows of Q, K and V contain, as numbers before rounding. Private to harness/problem; the contract is inputs.h.
+// The input laws: what the rows of Q, K and V contain, as numbers before rounding. Private to
+// harness/problem; the contract is inputs.h.
 //
 // Every law is noise, scaled and shifted per dimension: row[d] = gain[d] * noise[d] + offset[d]. Some laws have special keys, whose
 // vector is given instead.

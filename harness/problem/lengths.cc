@@ -1,3 +1,4 @@
+// Draws the query and key length of each sample from the problem's law of lengths and its seed.
 #include "harness/problem/lengths.h"
 
 #include <algorithm>

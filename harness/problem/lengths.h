@@ -1,4 +1,4 @@
-// The length of every sample of a problem.
+// The query and key lengths of a problem's samples.
 #pragma once
 
 #include <cstdint>

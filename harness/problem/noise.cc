@@ -1,3 +1,4 @@
+// Implements Philox4x32-10, and makes normal, uniform and discrete noise of its bits without libm.
 #include "harness/problem/noise.h"
 
 #include <bit>

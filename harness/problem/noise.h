@@ -1,4 +1,5 @@
-// Random rows: Philox words, and the noise that laws are made of. Private to harness/problem; the contract is inputs.h.
+// Random rows: Philox words, and the noise that input laws are made of. Private to harness/problem;
+// the contract is inputs.h.
 #pragma once
 
 #include <array>

@@ -1,3 +1,4 @@
+// Sets and validates the fields of a problem from text, and names the values of every enumeration.
 #include "harness/problem/problem.h"
 
 #include <fmt/format.h>

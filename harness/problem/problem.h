@@ -1,5 +1,6 @@
-// What is asked of a kernel: shapes, dtypes, mask, layout, input law, seed. A Problem is a value; its id is a readable path that parses
-// back to it and leaves out every dimension at its default, so that a new dimension renames nothing.
+// What is asked of a kernel: shapes, dtypes, mask, layout, input law, seed. A Problem is a value;
+// its id is a readable path that parses back to it and leaves out every dimension at its default,
+// so that a new dimension renames nothing.
 #pragma once
 
 #include <cstdint>

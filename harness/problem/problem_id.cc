@@ -1,3 +1,4 @@
+// Writes problems and cases as readable ids, parses them back, and assigns a case to its shard.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <xxhash.h>

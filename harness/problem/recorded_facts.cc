@@ -1,3 +1,4 @@
+// Reads shape, lengths, mask and scale of a recording, and says all that is wrong with the file.
 #include "harness/problem/recorded_facts.h"
 
 #include <fmt/format.h>

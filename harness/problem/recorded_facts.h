@@ -1,4 +1,5 @@
-// What the header and index arrays of a file of recorded inputs say. Private to harness/problem; the contract is recorded_inputs.h.
+// What the header and index arrays of a file of recorded inputs say. Private to harness/problem;
+// the contract is recorded_inputs.h.
 #pragma once
 
 #include <filesystem>

@@ -1,3 +1,4 @@
+// Finds and digests recordings, holds problems against them, and copies their rows.
 #include "harness/problem/recorded_inputs.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// Recorded inputs: q, k and v of a real model in a safetensors file (docs/capture.md), instead of values that a law generates.
+// Recorded inputs: q, k and v of a real model, read from a safetensors file. They stand in the
+// place of values that a law generates; docs/capture.md says how to make such a file.
 //
 // A problem names its file as "NAME@DIGEST": NAME as the suite writes it, DIGEST 8 hex digits of an XXH3-128 of its values. A layer that is
 // recorded anew with other bits (another version of the framework is enough) asks another question: it has other case ids, so that its

@@ -1,3 +1,4 @@
+// Derives the strictest spec of a problem, and names the fields in which one spec is looser.
 #include "harness/problem/rounding_spec.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// What a kernel rounds: the facts from which its legal error follows. Fields mirror plumbline_rounding_spec of the provider ABI.
+// What a kernel rounds: the facts from which the error that it may make follows. Fields mirror
+// plumbline_rounding_spec of the provider ABI.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// The canonical text of a rounding spec: "p_dtype=bf16 p_prescale=1 …", one table for writing, reading and describing.
+// Writes, reads and describes the canonical text of a rounding spec, by one table of fields. For
+// example "p_dtype=bf16 p_prescale=1 …".
 #include <fmt/format.h>
 
 #include <array>

@@ -1,3 +1,4 @@
+// Parses a safetensors header that nobody vouches for, and writes tensors as such a file.
 #include "harness/problem/safetensors.h"
 
 #include <fmt/format.h>

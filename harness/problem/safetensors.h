@@ -1,5 +1,5 @@
-// Reads and writes the safetensors format: 8-byte little-endian header length, JSON header, data
-// (https://github.com/huggingface/safetensors, "Format").
+// Reads and writes files of tensors in the safetensors format. A file is an 8-byte little-endian
+// header length, a JSON header and data (https://github.com/huggingface/safetensors, "Format").
 #pragma once
 
 #include <filesystem>

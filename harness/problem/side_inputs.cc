@@ -1,3 +1,4 @@
+// Draws the fp8 scales, ALiBi slopes and attention sinks of a problem from its seed.
 #include "harness/problem/side_inputs.h"
 
 #include <bit>

@@ -1,4 +1,5 @@
-// The small fp32 inputs beside Q, K and V. Drawn like them (inputs.h): the same bits on every machine.
+// The small fp32 inputs beside Q, K and V: fp8 scales, ALiBi slopes, attention sinks. Drawn like
+// them (inputs.h): the same bits on every machine.
 #pragma once
 
 #include <vector>

@@ -1,3 +1,4 @@
+// Checks every field of a kernel's description, and converts the C structs into our types.
 #include "harness/provider/description.h"
 
 #include <fmt/core.h>

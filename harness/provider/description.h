@@ -1,4 +1,5 @@
-// What a kernel says about itself: checked before anybody believes it. Shared by plumbline and its worker.
+// What a kernel says about itself, checked before anybody believes it. Shared by plumbline and its
+// worker.
 #pragma once
 
 #include <string>

@@ -1,3 +1,4 @@
+// Converts messages to and from JSON where a macro cannot, and refuses numbers that do not fit.
 #include "harness/provider/protocol.h"
 
 #include <algorithm>

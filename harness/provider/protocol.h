@@ -1,5 +1,6 @@
-// The messages between plumbline and a worker, one JSON object a line (docs/worker-protocol.md). Numbers of dtypes, layouts and masks are
-// those of plumbline_provider.h. Each struct here is one message or a part of one; the macros define its JSON form.
+// The messages between plumbline and a worker, one JSON object a line. docs/worker-protocol.md
+// describes them. Numbers of dtypes, layouts and masks are those of plumbline_provider.h. Each
+// struct here is one message or a part of one; the macros define its JSON form.
 #pragma once
 
 #include <cstdint>

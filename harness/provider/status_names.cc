@@ -1,3 +1,4 @@
+// Names statuses, padding policies and promises as they are printed and stored.
 #include <array>
 
 #include "harness/provider/client/worker.h"

@@ -1,3 +1,4 @@
+// Multiplies bf16 matrices in AVX512_BF16 tiles where the CPU has them, and by sgemm elsewhere.
 #include "harness/reference/bf16_product.h"
 
 #include <cblas.h>

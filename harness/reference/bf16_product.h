@@ -1,5 +1,6 @@
-// Products of matrices in bf16, with sums in fp32: by AVX512_BF16, which takes subnormal numbers as 0, at more than twice the rate of
-// sgemm. Elsewhere sgemm multiplies the same rounded numbers; their products are exact in fp32, so that only the order of the sums differs.
+// Products of matrices in bf16 with sums in fp32, at more than twice the rate of sgemm. AVX512_BF16
+// computes them, and takes subnormal numbers as 0. Elsewhere sgemm multiplies the same rounded
+// numbers; their products are exact in fp32, so that only the order of the sums differs.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// One thread's buffers, and the way from rows to a finished block. Private to harness/reference.
+// One thread's buffers, and the way from rows to a finished block of the reference. Private to
+// harness/reference.
 #pragma once
 
 #include <span>

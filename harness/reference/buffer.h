@@ -1,4 +1,4 @@
-// Memory of the reference's matrices.
+// Memory of the reference's matrices: cache-aligned, and plain vectors under ThreadSanitizer.
 #pragma once
 
 #include <tbb/cache_aligned_allocator.h>

@@ -1,3 +1,4 @@
+// Keeps references in files named by a digest of problem, input bits, spec and rows.
 #include <fmt/format.h>
 #include <unistd.h>
 #include <xxhash.h>

@@ -1,3 +1,4 @@
+// Groups the keys of a row by their label, by table or by hash, and sums weights over the groups.
 #include "harness/reference/cells.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Cells: keys whose roundings are one and the same draw, because their values lie so close that they round alike. Errors inside a cell
-// add linearly, between cells in quadrature.
+// Cells: keys whose values lie so close that their rounding errors are one and the same draw.
+// Errors inside a cell add linearly, between cells in quadrature.
 #pragma once
 
 #include <bit>

@@ -1,3 +1,4 @@
+// Vectorises each pass over tiles of columns: prefix ranges, truncation, sums over grouped keys.
 #include "harness/reference/column_passes.h"
 
 #include <immintrin.h>

@@ -1,5 +1,5 @@
-// Passes over keys x columns that are no matrix products, in float, vectorised over columns. All matrices over columns have the row
-// stride ld of HeadData; P is float here, with row stride block.stride.
+// Vectorised float passes over keys x columns that are no matrix products. All matrices over
+// columns have the row stride ld of HeadData; P is float here, with row stride block.stride.
 #pragma once
 
 #include <functional>

@@ -1,3 +1,4 @@
+// Recomputes one row: which roundings an element's sigma consists of, or its logits and weights.
 #include <cassert>
 #include <cmath>
 #include <limits>

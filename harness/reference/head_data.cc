@@ -1,3 +1,4 @@
+// Gathers K and V of one head, and makes the float, squared, centred and packed forms of them.
 #include "harness/reference/head_data.h"
 
 #include <algorithm>

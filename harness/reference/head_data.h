@@ -1,4 +1,5 @@
-// K and V of one (sample, key head), gathered once from whatever layout they lie in, in the forms that the products need.
+// K and V of one (sample, key head), gathered once in the forms that the products need. The layout
+// they come from no longer matters then.
 #pragma once
 
 #include <cstdint>

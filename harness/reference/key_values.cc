@@ -1,3 +1,4 @@
+// Decodes one key or value at a time, with its fp8 scale and the rounding that the spec states.
 #include "harness/reference/key_values.h"
 
 namespace plumbline {

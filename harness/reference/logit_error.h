@@ -1,4 +1,5 @@
-// Sizes of a logit's legal error: docs/judging.md, "logit error".
+// How large the error of a logit may be, by the rounding spec and the sizes of q and k.
+// docs/judging.md, "logit error", has the formulas.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The logits' error, and what it does to O. docs/judging.md, "logit error" and TL.
+// The variance of O that errors of the logits make. docs/judging.md, "logit error" and TL.
 #include <cblas.h>
 
 #include <cmath>

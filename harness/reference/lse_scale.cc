@@ -1,4 +1,4 @@
-// The variance of the LSE. docs/judging.md, "Scale of the LSE".
+// The variance of the LSE's error. docs/judging.md, "Scale of the LSE".
 #include <cmath>
 #include <limits>
 

@@ -1,3 +1,4 @@
+// Derives unit roundoffs, accumulation errors and cell widths from a rounding spec.
 #include "harness/reference/model.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Computes the moments of V about O by float products, and the terms of heavy keys one by one.
 #include "harness/reference/moments.h"
 
 #include <cblas.h>

@@ -1,3 +1,4 @@
+// Bounds prefix sums from their values at chunk edges and the norms of the chunks between.
 #include "harness/reference/prefix_bounds.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Bounds of the prefix sums of p_k v_kj in key order, found beside O = P V at the cost of a few percent of it.
+// Bounds of the prefix sums of p_k v_kj in key order, found while O = P V is computed. They cost a
+// few percent of it.
 #pragma once
 
 #include "harness/reference/head_data.h"

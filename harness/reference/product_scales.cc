@@ -1,4 +1,5 @@
-// What the products of P and V, and their sums, do to O. docs/judging.md, TP, TA and TR.
+// The variance of O that rounding P, accumulating and splitting make. docs/judging.md, TP, TA and
+// TR.
 #include <cmath>
 #include <functional>
 #include <numeric>

@@ -1,3 +1,4 @@
+// Cuts the rows into blocks of one key head, computes them over threads, and collects the results.
 #include "harness/reference/reference.h"
 
 #include <cblas.h>

@@ -1,3 +1,4 @@
+// Loads a reference library, packs a request for its C ABI, and unpacks the answer.
 #include "harness/reference/reference_library.h"
 
 #include <dlfcn.h>

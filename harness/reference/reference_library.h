@@ -1,4 +1,5 @@
-// A library that computes the reference elsewhere than on the CPU: on a GPU (plumbline_reference.h is its C ABI).
+// A library that computes the reference on a GPU instead of on the CPU. Its C ABI is
+// plumbline_reference.h.
 #pragma once
 
 #include <filesystem>

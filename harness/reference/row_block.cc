@@ -1,3 +1,4 @@
+// Computes a block of rows in fp64: S by a matrix product, softmax row by row, O chunk by chunk.
 #include "harness/reference/row_block.h"
 
 #include <cblas.h>

@@ -1,3 +1,4 @@
+// Chooses the rows to compute within a cost limit, those that tend to break kernels first.
 #include <algorithm>
 #include <set>
 #include <tuple>

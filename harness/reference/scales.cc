@@ -1,3 +1,4 @@
+// Computes a block's variances row by row, with keys that round alike added up linearly.
 #include "harness/reference/scales.h"
 
 #include <cmath>

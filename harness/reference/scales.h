@@ -1,5 +1,6 @@
-// The variances of legal error of a block of rows: one per kind of rounding and element, and that of the LSE.
-// Formulas: docs/judging.md, "sigma"; their names there (TP, TL, ...) stand beside each function.
+// The variances of the error that a block of rows may have, one for each kind of rounding. They are
+// kept for each element, and for the LSE. Formulas: docs/judging.md, "sigma"; their names there
+// (TP, TL, ...) stand beside each function.
 #pragma once
 
 #include <algorithm>

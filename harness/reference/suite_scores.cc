@@ -1,3 +1,4 @@
+// Computes the gradient and both variances of a row, with the rounding of P through projections.
 #include "harness/reference/suite_scores.h"
 
 #include <cblas.h>

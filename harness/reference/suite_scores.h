@@ -1,7 +1,8 @@
-// What the suite tests "shrink" and "temperature" need: the gradient G of O by the logarithm of the softmax scale, and the variances of
-// sum_j e_j o_j / sigma_j^2 and sum_j e_j G_j / sigma_j^2 of a row.
-// In long rows of a head with v_transposed, P's part of these variances takes o / sigma^2 and G / sigma^2 rounded to bf16 (docs/judging.md,
-// "What is computed").
+// Gradient and variances that suite statistics need to find a shrunken output or wrong scale. For
+// the tests "shrink" and "temperature": the gradient G of O by the logarithm of the softmax scale,
+// and the variances of sum_j e_j o_j / sigma_j^2 and sum_j e_j G_j / sigma_j^2 of a row. In long
+// rows of a head with v_transposed, P's part of these variances takes o / sigma^2 and G / sigma^2
+// rounded to bf16 (docs/judging.md, "What is computed").
 #pragma once
 
 #include <vector>

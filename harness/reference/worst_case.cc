@@ -1,4 +1,5 @@
-// The bound of O's error. docs/judging.md, "Bound".
+// The bound of O's error: every rounding at its largest, and all of one sign. docs/judging.md,
+// "Bound".
 #include <cmath>
 
 #include "harness/reference/logit_error.h"

@@ -1,3 +1,4 @@
+// Computes for each architecture how near cases come to their limits, and whose bits agree.
 #include "harness/report/arch_matrix.h"
 
 #include <algorithm>

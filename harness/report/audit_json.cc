@@ -1,3 +1,4 @@
+// Writes the reports of an audit and of a calibration as JSON.
 #include "harness/report/audit_text.h"
 #include "harness/report/json_value.h"
 

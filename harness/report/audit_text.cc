@@ -1,3 +1,4 @@
+// Renders the tables of an audit and of a calibration, for a terminal and as Markdown.
 #include "harness/report/audit_text.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// One outcome or diff in full.
+// Renders one outcome or diff in full, with how to repeat it, for a terminal.
 #include <fmt/format.h>
 
 #include <algorithm>

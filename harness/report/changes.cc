@@ -1,3 +1,4 @@
+// Words each kind of change, and makes the table of a run's changes with their counts.
 #include "harness/report/changes.h"
 
 #include <fmt/format.h>

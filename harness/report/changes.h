@@ -1,4 +1,4 @@
-// What is different about the cases of a run, for reports.
+// Renders what changed about the cases of a run since they were measured before.
 #pragma once
 
 #include <string>

@@ -1,3 +1,4 @@
+// Writes what `plumbline check` found: answer, specs tried, worst elements; as text and as JSON.
 #include "harness/report/check_text.h"
 
 #include <fmt/format.h>

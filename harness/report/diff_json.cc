@@ -1,4 +1,4 @@
-// `plumbline diff --format json`.
+// Writes the differences of `plumbline diff --format json`.
 
 #include "harness/report/diff_text.h"
 #include "harness/report/json_value.h"

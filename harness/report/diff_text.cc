@@ -1,3 +1,4 @@
+// Renders a difference: the answer, its largest elements, and a map with one character a head.
 #include "harness/report/diff_text.h"
 
 #include <fmt/format.h>

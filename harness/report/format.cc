@@ -1,3 +1,4 @@
+// Formats numbers, durations, places, wrapped and coloured text, and words for a shell.
 #include "harness/report/format.h"
 
 #include <fmt/color.h>

@@ -1,3 +1,4 @@
+// Counts what held by kernel and invariance, and renders the tables and each violation.
 #include "harness/report/invariance_text.h"
 
 #include <fmt/format.h>

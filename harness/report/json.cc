@@ -1,4 +1,4 @@
-// A run as JSON.
+// Writes a run as JSON.
 
 #include "harness/report/changes.h"
 #include "harness/report/json_value.h"

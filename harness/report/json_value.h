@@ -1,4 +1,4 @@
-// What all JSON reports share.
+// Helpers that all JSON reports share: numbers, elements, shares, and text that is not UTF-8.
 #pragma once
 
 #include <array>

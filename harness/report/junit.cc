@@ -1,4 +1,5 @@
-// JUnit XML as Jenkins, GitLab and GitHub actions read it: testsuites / testsuite / testcase with failure, error or skipped.
+// Writes a run as JUnit XML, as Jenkins, GitLab and GitHub actions read it. Its elements are
+// testsuites / testsuite / testcase with failure, error or skipped.
 #include <fmt/format.h>
 
 #include <algorithm>

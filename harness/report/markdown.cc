@@ -1,5 +1,6 @@
-// A run for the summary page of a CI job, or a comment on a pull request: at most ten lines where all is well, and below what GitHub
-// takes in a comment (65,536 characters) whatever happened.
+// Writes a run for a CI job's summary page or a pull-request comment, in bounded size. It takes at
+// most ten lines where all is well, and stays below what GitHub takes in a comment (65,536
+// characters) whatever happened.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Escapes text that would break Markdown, and writes it as tables and fenced blocks.
 #include "harness/report/markdown_table.h"
 
 namespace plumbline {

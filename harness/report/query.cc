@@ -1,3 +1,4 @@
+// Writes the rows of an SQL query as a text table, as CSV and as JSON.
 #include <charconv>
 
 #include "harness/report/json_value.h"

@@ -1,3 +1,4 @@
+// Writes compiled resources beside the approved ones as text, as Markdown and as JSON.
 #include "harness/report/resources_text.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Counts a run's verdicts and failures once, and words the headline that every report shows.
 #include "harness/report/summary.h"
 
 #include <fmt/format.h>

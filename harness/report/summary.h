@@ -1,4 +1,5 @@
-// What is counted of a run. Every report says it in these words, so that no two of them give two numbers.
+// What is counted of a run, once for all reports. Every report says it in these words, so that no
+// two of them give two numbers.
 #pragma once
 
 #include <map>

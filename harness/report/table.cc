@@ -1,3 +1,4 @@
+// Lays out a text table: numbers to the right, text broken to fit, columns left out when too wide.
 #include <algorithm>
 #include <charconv>
 #include <cmath>

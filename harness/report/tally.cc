@@ -1,3 +1,4 @@
+// Counts outcomes by suite and kernel, with the worst percent of a limit and the time they took.
 #include "harness/report/tally.h"
 
 #include <fmt/format.h>

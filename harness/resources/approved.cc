@@ -1,3 +1,4 @@
+// Reads approved figures from TOML, and writes them in the form in which they are reviewed.
 #include "harness/resources/approved.h"
 
 #include <fmt/format.h>

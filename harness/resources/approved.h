@@ -1,4 +1,5 @@
-// Approved resources: baselines/resources/NAME.toml, one file a kernel source, one line a kernel, launch and architecture. Written by
+// Approved resources of CUDA kernels: one reviewed TOML file for each kernel source.
+// baselines/resources/NAME.toml has one line for each kernel, launch and architecture. Written by
 // `plumbline resources --accept`, reviewed like code.
 #pragma once
 

@@ -1,3 +1,4 @@
+// Compares registers, spills, shared memory and occupancy row by row, and says what got worse.
 #include "harness/resources/compare.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Reads launch facts from TOML, and predicts registers and shared memory from the tiles.
 #include "harness/resources/launch_facts.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// How kernels are launched: what ptxas cannot know. NAME.launch.toml stands beside NAME.ptxas.txt:
+// How kernels are launched: the facts that ptxas cannot know. NAME.launch.toml stands beside
+// NAME.ptxas.txt:
 //
 //   schema = 1
 //   [[launch]]

@@ -1,3 +1,4 @@
+// The table of threads and shared memory that a multiprocessor of each architecture has.
 #include <array>
 
 #include "harness/resources/occupancy.h"

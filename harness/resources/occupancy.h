@@ -1,5 +1,6 @@
-// Theoretical occupancy: how many warps of a kernel one multiprocessor holds at once, by the toolkit's own calculation
-// (cuda_occupancy.h, which needs no GPU but wants the device's limits from us).
+// Theoretical occupancy: how many warps of a kernel one multiprocessor holds at once. The toolkit's
+// own calculation says it (cuda_occupancy.h, which needs no GPU but wants the device's limits from
+// us).
 #pragma once
 
 #include <cstdint>

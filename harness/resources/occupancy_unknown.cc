@@ -1,4 +1,4 @@
-// Instead of occupancy.cc where the toolkit's headers are not there.
+// Says that occupancy is unknown where the toolkit's headers are not there.
 #include "harness/resources/occupancy.h"
 
 namespace plumbline {

@@ -1,3 +1,4 @@
+// Parses ptxas's lines about each kernel, and shortens demangled names to readable ones.
 #include "harness/resources/ptxas_report.h"
 
 #include <cxxabi.h>

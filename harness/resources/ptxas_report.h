@@ -1,4 +1,5 @@
-// What `nvcc --resource-usage` says of each kernel on each architecture, as ci/cmake/CompileCuda.cmake keeps it in NAME.ptxas.txt.
+// What `nvcc --resource-usage` says of each kernel on each architecture. ci/cmake/CompileCuda.cmake
+// keeps it in NAME.ptxas.txt.
 #pragma once
 
 #include <filesystem>

@@ -1,3 +1,4 @@
+// Reads the reports and launch facts of all compiled sources, and finds each kernel's launches.
 #include "harness/resources/resources.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// What each kernel takes of each architecture: ptxas's figures, launch facts, occupancy and prediction joined.
+// What each kernel takes of each architecture: registers, memory, occupancy, prediction. ptxas's
+// figures and the launch facts are joined for it.
 #pragma once
 
 #include <cstdint>

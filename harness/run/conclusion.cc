@@ -1,3 +1,4 @@
+// Computes what changed since earlier runs and the exit code, and joins the past of two databases.
 #include "harness/run/conclusion.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// What a run comes to: shared by the commands that measure, judge again and show.
+// What a run comes to: its changes and its exit code. The commands that measure, judge again and
+// show use it.
 #pragma once
 
 #include <optional>

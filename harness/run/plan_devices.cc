@@ -1,4 +1,4 @@
-// --device: the GPU part of a suite on other devices.
+// --device: moves the GPU cases of a suite to the devices that were named.
 #include "harness/run/plan_devices.h"
 
 #include <fmt/format.h>

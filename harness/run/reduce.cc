@@ -1,3 +1,4 @@
+// Proposes smaller problems, one field after another, and goes on from each that still fails.
 #include "harness/run/reduce.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Shrinks a failing problem while it keeps failing: what is left is the smallest case that a person has to think about.
+// Shrinks a failing problem while it keeps failing, down to the smallest case to think about.
 #pragma once
 
 #include <functional>

@@ -1,3 +1,4 @@
+// Finds the unfinished run of the same plan and setup, and leaves out of the plan what it stored.
 #include "harness/run/resume.h"
 
 #include <fmt/format.h>

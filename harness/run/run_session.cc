@@ -1,3 +1,4 @@
+// Drives one run: judges, stores and confirms each outcome, then judges suites and finds changes.
 #include "harness/run/run_session.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// One run: measure the plan, judge each outcome against contract and past, store it, confirm regressions, judge the suites.
+// One run from plan to exit code: measure, judge, store, confirm regressions, judge the suites.
 // Shared by `plumbline run` and the CTest program.
 #pragma once
 

@@ -1,3 +1,4 @@
+// Spreads the untimed tasks of a plan over threads, then runs the timed ones alone, one by one.
 #include "harness/run/runner.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Runs a plan: untimed work on `jobs` threads, then timed cases one at a time on an otherwise idle machine.
+// Runs a plan: untimed work on several threads, then timed cases one at a time. Nothing else of the
+// run is then at work.
 #pragma once
 
 #include <atomic>

@@ -1,3 +1,4 @@
+// Checks and collects rows, and inserts many a statement, with the cases and builds they refer to.
 #include "harness/store/batch_writer.h"
 
 #include <SQLiteCpp/Exception.h>

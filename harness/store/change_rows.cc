@@ -1,3 +1,4 @@
+// Stores and reads changes, and finds in an earlier run the cases that a suite should hold.
 #include "harness/store/change_rows.h"
 
 #include <SQLiteCpp/Statement.h>

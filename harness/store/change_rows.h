@@ -1,4 +1,4 @@
-// What is different about the cases of a run, and which cases it should hold.
+// Stores what changed about the cases of a run, and finds which cases it should hold.
 #pragma once
 
 #include <SQLiteCpp/Database.h>

@@ -1,5 +1,6 @@
-// One list of columns serves three ends: a row's description (rows.h) is a function called with something that collects the columns'
-// names, binds their values to a statement, or loads them from one. So what is stored is what is loaded.
+// Lists a row's columns once, for naming, binding and loading them alike. A row's description
+// (rows.h) is a function called with something that collects the columns' names, binds their values
+// to a statement, or loads them from one. So what is stored is what is loaded.
 #pragma once
 
 #include <SQLiteCpp/Column.h>

@@ -1,3 +1,4 @@
+// Refuses files that are no database of ours, opens and migrates the others, and refreshes views.
 #include "harness/store/connection.h"
 
 #include <SQLiteCpp/Backup.h>

@@ -1,4 +1,4 @@
-// Opening a database of runs: what it refuses, how it migrates, and how SQLite's errors become ours.
+// Opens a database of runs: what it refuses, how it migrates, how SQLite's errors become ours.
 #pragma once
 
 #include <SQLiteCpp/Database.h>

@@ -1,3 +1,4 @@
+// Inserts and reads the outcomes of a run's invariances.
 #include "harness/store/invariance_rows.h"
 
 #include <SQLiteCpp/Statement.h>

@@ -1,4 +1,5 @@
-// Rows of invariance (baselines/schema_5.sql).
+// Stores and reads the outcomes of invariances, the rows of table `invariance`. The table is in
+// baselines/schema_5.sql.
 #pragma once
 
 #include <SQLiteCpp/Database.h>

@@ -1,3 +1,4 @@
+// Writes findings, notes and figures by head as JSON text, and parses them back.
 #include "harness/store/json_text.h"
 
 #include <cmath>

@@ -1,5 +1,6 @@
-// Lists inside a row, as JSON text that SQL can take apart with json_each. A number that JSON does not know is "Infinity", "-Infinity" or
-// "NaN". The parsers throw std::runtime_error on text that these functions did not write.
+// Lists inside a row, as JSON text that SQL can take apart with json_each. A number that JSON does
+// not know is "Infinity", "-Infinity" or "NaN". The parsers throw std::runtime_error on text that
+// these functions did not write.
 #pragma once
 
 #include <string>

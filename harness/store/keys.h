@@ -1,4 +1,5 @@
-// Content-addressed keys: XXH3-128 of a canonical text, so that the same thing has the same key on every machine.
+// Content-addressed keys: the same thing has the same key on every machine. A key is the XXH3-128
+// of a canonical text.
 #pragma once
 
 #include <array>

@@ -1,3 +1,4 @@
+// Derives the machine class of an outcome and the series of its case, GPU ordinal left out.
 #include "harness/store/machine.h"
 
 #include <fmt/format.h>

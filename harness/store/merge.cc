@@ -1,3 +1,4 @@
+// Copies the rows of several databases into one, and refuses those that contradict each other.
 #include "harness/store/merge.h"
 
 #include <SQLiteCpp/Statement.h>

@@ -1,4 +1,5 @@
-// Joins databases of runs. Keys follow from content, so what several files share is stored once, and the order of files does not matter.
+// Joins databases of runs into one. Keys follow from content, so what several files share is stored
+// once, and the order of files does not matter.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Commits in a thread of its own the rows that have waited too long.
 #include "harness/store/prompt_commits.h"
 
 #include <utility>

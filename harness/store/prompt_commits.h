@@ -1,4 +1,4 @@
-// Commits rows soon after they were added: a process that is killed (kill -9) loses what it has not committed.
+// Commits rows soon after they were added, so that a killed process (kill -9) loses little.
 #pragma once
 
 #include <chrono>

@@ -1,3 +1,4 @@
+// Prepares one SQL statement with every side effect denied, and reads its rows as texts.
 #include "harness/store/read_query.h"
 
 #include <fmt/format.h>

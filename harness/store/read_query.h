@@ -1,4 +1,4 @@
-// SQL from outside that can only read.
+// Runs SQL from outside, which can only read.
 #pragma once
 
 #include <filesystem>

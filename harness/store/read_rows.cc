@@ -1,3 +1,4 @@
+// Reads runs, outcomes, diffs and suite scores, and finds a run by the beginning of its id.
 #include "harness/store/read_rows.h"
 
 #include <SQLiteCpp/Statement.h>

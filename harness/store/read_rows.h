@@ -1,4 +1,4 @@
-// Rows of the database as values.
+// Reads stored runs, outcomes, diffs and suite scores as values.
 #pragma once
 
 #include <SQLiteCpp/Database.h>

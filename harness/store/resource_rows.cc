@@ -1,3 +1,4 @@
+// Inserts what compiled kernels take of each architecture, as judged in one run.
 #include "harness/store/resource_rows.h"
 
 #include <SQLiteCpp/Statement.h>

@@ -1,4 +1,5 @@
-// Rows of kernel_resources (baselines/schema_4.sql).
+// Stores what compiled kernels take of a GPU, the rows of table `kernel_resources`. The table is in
+// baselines/schema_4.sql.
 #pragma once
 
 #include <SQLiteCpp/Database.h>

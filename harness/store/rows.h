@@ -1,5 +1,5 @@
-// The columns of baselines/schema.sql, table by table, in the order in which statements name them. `Columns` is ColumnNames, Binder or
-// Loader (columns.h); a row is const except for Loader.
+// The columns of baselines/schema.sql, table by table, in the order of the statements. `Columns` is
+// ColumnNames, Binder or Loader (columns.h); a row is const except for Loader.
 #pragma once
 
 #include <limits>

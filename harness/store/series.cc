@@ -1,3 +1,4 @@
+// Finds a case's baseline, pin and past times in SQL, and stores what people accept and pin.
 #include "harness/store/series.h"
 
 #include <SQLiteCpp/Statement.h>

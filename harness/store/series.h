@@ -1,4 +1,4 @@
-// The past of a case on a machine class.
+// The past of a case on a machine class: baseline, pin and earlier times.
 #pragma once
 
 #include <SQLiteCpp/Database.h>

@@ -1,3 +1,4 @@
+// Implements the store's interface on SQLite, with each call checked and each failure an error.
 #include "harness/store/store.h"
 
 #include <SQLiteCpp/Statement.h>

@@ -1,4 +1,5 @@
-// The database of runs. SQLite, WAL, STRICT tables, content-addressed keys; views are the public interface (baselines/README.md).
+// The database of runs: what is stored of them, and how it is asked for. It is SQLite with WAL,
+// STRICT tables and content-addressed keys; views are its public interface (baselines/README.md).
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Escapes bytes that the database cannot keep, checks ids, and writes times that sort as text.
 #include "harness/store/text.h"
 
 #include <fmt/chrono.h>

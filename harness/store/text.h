@@ -1,4 +1,5 @@
-// Text as the database keeps it: UTF-8 without NUL, so that every reader of the file (Python, DuckDB, the sqlite3 shell) can read it.
+// Text as the database keeps it: UTF-8 without NUL, which every reader of the file can read. Such
+// readers are Python, DuckDB and the sqlite3 shell.
 #pragma once
 
 #include <chrono>

@@ -1,3 +1,4 @@
+// Parses expiry dates, counts the days left, and tells which kernels an entry covers.
 #include "harness/suite/expected_failure.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Builds the combinations greedily, as AETG does, and searches where few choices are allowed.
 #include "harness/suite/pairwise.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Few combinations that together contain every pair of values.
+// Few combinations of values that together contain every pair of them.
 #pragma once
 
 #include <cstddef>

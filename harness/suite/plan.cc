@@ -1,3 +1,4 @@
+// Matches suites with the kernels on offer, filters the cases, and reports what matches nothing.
 #include "harness/suite/plan.h"
 
 #include <fmt/format.h>

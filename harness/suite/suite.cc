@@ -1,3 +1,4 @@
+// Names the tiers, and decides by tier, glob and shard which cases a filter selects.
 #include "harness/suite/suite.h"
 
 #include <fmt/format.h>

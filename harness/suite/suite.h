@@ -1,4 +1,4 @@
-// Suites: case files in TOML, and their expansion into cases.
+// Suites: files in TOML that say which cases are run and why, and their expansion.
 #pragma once
 
 #include <filesystem>

@@ -1,3 +1,4 @@
+// Reads and checks the devices, architectures and tensor-core modes that a group or side names.
 #include "harness/suite/suite_devices.h"
 
 #include <fmt/format.h>

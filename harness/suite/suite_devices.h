@@ -1,4 +1,5 @@
-// Where a group of a suite runs: its `devices` or, as a shorter spelling of emulated ones, `arch`; and its choice of tensor-core modes.
+// Where a group of a suite runs, and with which tensor-core modes. `devices` names the devices;
+// `arch` is a shorter spelling of emulated ones.
 #pragma once
 
 #include <string>

@@ -1,3 +1,4 @@
+// Expands the set, product, zip and pairwise tables of a group into the problems that they span.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Reads and checks the expected failures of a suite, and tells which cases each may concern.
 #include "harness/suite/suite_expect.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The entries [[expect_failure]] of a suite file, before its cases are known.
+// The entries [[expect_failure]] of a suite file, as read before its cases are known.
 #pragma once
 
 #include <memory>

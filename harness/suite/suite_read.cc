@@ -1,3 +1,4 @@
+// Reads suite files and what they include into cases and diffs, and collects the errors of all.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,3 +1,4 @@
+// Reads and checks the tables that span a group's problems, before anything is expanded.
 #include "harness/suite/suite_space.h"
 
 #include <fmt/format.h>

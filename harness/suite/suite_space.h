@@ -1,5 +1,5 @@
-// The problems a group or diff of a suite spans: what its tables `set`, `product`, `zip`, `pairwise` and `exclude` say, and their
-// expansion.
+// The problems that a group or diff of a suite spans, and their expansion. The tables `set`,
+// `product`, `zip`, `pairwise` and `exclude` say which.
 #pragma once
 
 #include <optional>

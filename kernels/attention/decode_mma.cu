@@ -1,3 +1,4 @@
+// Instantiates the tensor-core decode kernel for each dtype and head dimension that is compiled.
 #include "kernels/attention/decode_mma.cuh"
 #include "kernels/attention/instances.h"
 

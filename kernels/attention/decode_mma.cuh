@@ -1,4 +1,5 @@
-// Decode on tensor cores: all query heads that share a key head are rows of one product, so that M = 16 is not wasted on one row.
+// Decode on tensor cores: all query heads of a key head are rows of one product. So M = 16 is not
+// wasted on one row.
 //
 //   Q [16, HeadDim]            rows (position, head of the group), packed: row = position * group + head within the group
 //   warp w has keys 16 w .. 16 w + 15 of each tile of tile_kv = 16 warps keys, two deep in shared memory, and its own online softmax:

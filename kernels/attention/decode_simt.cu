@@ -1,3 +1,4 @@
+// Instantiates the CUDA-core decode kernel for each dtype and head dimension that is compiled.
 #include "kernels/attention/decode_simt.cuh"
 #include "kernels/attention/instances.h"
 

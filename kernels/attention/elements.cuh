@@ -1,5 +1,6 @@
-// The numbers our kernels read, write and compute with, so that GPU and emulator agree in every bit: IEEE operations only, explicit fmaf,
-// own 2^x; the kernels are compiled without contraction, flushing or fast division.
+// The numbers that our kernels read, write and compute with, the same in every bit on GPU and CPU.
+// There are IEEE operations only, explicit fmaf and our own 2^x; the kernels are compiled without
+// contraction, flushing or fast division.
 #pragma once
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// Translates the provider's options into a schedule, and launches an instance in the emulator.
 #include "kernels/attention/emulated_launch.h"
 
 #include <atomic>

@@ -1,3 +1,4 @@
+// Chooses instance, grid and splits, refuses what no kernel takes, and declares roundings.
 #include "kernels/attention/kernels.h"
 
 #include <algorithm>

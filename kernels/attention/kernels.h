@@ -1,4 +1,5 @@
-// The kernels of the providers "cuda" and "emulated": what each takes, which instance serves it, how it is launched, what it declares.
+// The kernels of the providers "cuda" and "emulated": what each takes, runs and declares. It says
+// which instance serves a problem, and how it is launched.
 #pragma once
 
 #include "kernels/attention/machine.h"

@@ -1,5 +1,5 @@
-// Writes what `plumbline resources` wants to know of the instances of one source file and the compiler cannot tell: how they are launched,
-// and their tiles (harness/resources/launch_facts.h has the format).
+// Writes how the instances of one source file are launched, for `plumbline resources`. The compiler
+// cannot tell that, nor their tiles (harness/resources/launch_facts.h has the format).
 //   launch_facts NAME > NAME.launch.toml
 #include <cxxabi.h>
 

@@ -1,4 +1,5 @@
-// What becomes of q.k on its way to the softmax, in units of log2: K's scale, softmax scale, softcap, ALiBi.
+// What q.k goes through before the softmax: K's scale, softmax scale, softcap, ALiBi. Units are
+// those of log2.
 #pragma once
 
 #include "kernels/attention/elements.cuh"

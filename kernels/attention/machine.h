@@ -1,5 +1,6 @@
-// Where the kernels run: a GPU (machine_cuda.cc, provider "cuda") or the emulator (machine_emulated.cc, provider "emulated"). The rest of
-// the provider is the same for both. Texts returned say what went wrong; empty: nothing.
+// Where the kernels run: on a GPU, or in the emulator; the provider is the same for both. The GPU
+// is machine_cuda.cc (provider "cuda"), the emulator machine_emulated.cc (provider "emulated").
+// Texts returned say what went wrong; empty: nothing.
 #pragma once
 
 #include <memory>

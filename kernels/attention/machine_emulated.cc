@@ -1,4 +1,5 @@
-// The emulator as a machine: kernels that g++ compiled run on the CPU, tensor cores answer as those of the device's architecture.
+// The emulator as a machine: kernels compiled by g++ run on the CPU. Tensor cores answer as those
+// of the device's architecture.
 #include "kernels/attention/machine_emulated.h"
 
 #include <cstring>

@@ -1,3 +1,4 @@
+// Instantiates, for each output dtype, the kernel that merges the partial results of splits.
 #include "kernels/attention/instances.h"
 #include "kernels/attention/results.cuh"
 

@@ -1,3 +1,4 @@
+// Instantiates the plain kernel for each combination of dtypes that is compiled.
 #include "kernels/attention/instances.h"
 #include "kernels/attention/naive.cuh"
 

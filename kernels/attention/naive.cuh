@@ -1,4 +1,5 @@
-// Plain attention: one thread block for each query row of each head. Slow, simple, any head dimension, any strides.
+// Plain attention: one thread block for each query row of each head. Slow, simple, any head
+// dimension, any strides.
 //
 //   q [head_dim_qk], out [head_dim_vo]      this block's row, fp32 in shared memory
 //   for each tile of 128 keys, thread j has key tile + j:

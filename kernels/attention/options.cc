@@ -1,3 +1,4 @@
+// Parses each option of the providers, and says which keys and values there are when it fails.
 #include "kernels/attention/options.h"
 
 #include <algorithm>

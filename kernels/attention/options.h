@@ -1,4 +1,5 @@
-// Options of the providers "cuda" and "emulated", behind the library's name: --provider ./plumbline_emulated.so:tile=64x32,schedule=random
+// Options of the providers "cuda" and "emulated", given behind the library's name. For example:
+// --provider ./plumbline_emulated.so:tile=64x32,schedule=random
 #pragma once
 
 #include <cstdint>

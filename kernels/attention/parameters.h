@@ -1,4 +1,5 @@
-// What a launch of our CUDA kernels needs: addresses, sizes, mask. Passed by value; index arrays lie where the kernel runs.
+// What a launch of our CUDA kernels is given: addresses, sizes, mask. Passed by value; index arrays
+// lie where the kernel runs.
 #pragma once
 
 #include <cstdint>

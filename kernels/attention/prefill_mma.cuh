@@ -1,4 +1,5 @@
-// Prefill on tensor cores (FlashAttention-2): a block has TileQ query rows of one head, a warp 16 of them.
+// Prefill on tensor cores (FlashAttention-2): each warp of a block has 16 query rows of one head. A
+// block has TileQ rows.
 //
 //   Q [TileQ, HeadDim]                      shared memory, by cp.async
 //   for each tile of TileKv keys, K and V two tiles deep in shared memory; fp8 is widened to Element on its way there:

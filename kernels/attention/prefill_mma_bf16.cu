@@ -1,3 +1,4 @@
+// Instantiates the tensor-core prefill kernel for bf16, with K and V in bf16 or fp8.
 #include "kernels/attention/instances.h"
 #include "kernels/attention/prefill_mma.cuh"
 

@@ -1,3 +1,4 @@
+// Instantiates the tensor-core prefill kernel for fp16, with fp32 or fp16 accumulators.
 #include "kernels/attention/instances.h"
 #include "kernels/attention/prefill_mma.cuh"
 

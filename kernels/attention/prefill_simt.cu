@@ -1,3 +1,4 @@
+// Instantiates the CUDA-core prefill kernel for each dtype and head dimension that is compiled.
 #include "kernels/attention/instances.h"
 #include "kernels/attention/prefill_simt.cuh"
 

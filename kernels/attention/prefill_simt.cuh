@@ -1,4 +1,5 @@
-// Prefill on CUDA cores: a block has 32 query rows of one head; 16 lanes share 4 rows. fp32 throughout, P rounded to p.p_dtype.
+// Prefill on CUDA cores: a block has 32 query rows of one head; 16 lanes share 4 rows. It is fp32
+// throughout, P rounded to p.p_dtype.
 //
 //   Q [32, head_dim] in fp32 in shared memory; for each tile of tile_kv keys:
 //     K there, S = scale log2(e) Q K^T     a chain of head_dim fma an element, 4 rows x tile_kv / 16 keys a thread

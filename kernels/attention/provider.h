@@ -1,4 +1,4 @@
-// The providers "cuda" and "emulated" as the libraries that offer them, or kernels made of theirs, see them.
+// The providers "cuda" and "emulated" as seen by the libraries that export or extend them.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,5 @@
-// What our kernels use of a GPU beyond plain C++. nvcc compiles them for GPUs; g++ compiles the same source for the emulator.
+// What our kernels use of a GPU beyond plain C++, so that g++ compiles them for the emulator, too.
+// nvcc compiles the same source for GPUs.
 //
 // Both sides offer, under CUDA's own names: __global__, __device__, __host__, __forceinline__, __launch_bounds__; threadIdx, blockIdx,
 // blockDim, gridDim; __syncthreads, __syncwarp, __shfl_sync, __shfl_xor_sync, __shfl_down_sync, __ballot_sync, __any_sync, __all_sync;

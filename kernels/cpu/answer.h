@@ -1,5 +1,5 @@
-// What every provider of ours does at the C ABI: answers with a reason, and lets no exception across. Free of instructions that an older
-// CPU lacks.
+// What every provider of ours does at the C ABI: gives reasons, and lets no exception across. Free
+// of instructions that an older CPU lacks.
 #pragma once
 
 #include <cstdio>

@@ -1,5 +1,6 @@
-// The three algorithms of the CPU kernels. Each has the bytes of workspace it needs and a run that computes everything, in one thread,
-// with the bits depending only on the problem, the inputs and the Variant.
+// The three algorithms of the CPU kernels: how much workspace each needs, and how it runs. A run
+// computes everything in one thread, with the bits depending only on the problem, the inputs and
+// the Variant.
 #pragma once
 
 #include "kernels/cpu/sequences.h"

@@ -1,3 +1,4 @@
+// Lists the CPU kernels, and writes what each refuses, declares to round and promises.
 #include "kernels/cpu/kernels.h"
 
 #include <cpuid.h>

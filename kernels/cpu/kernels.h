@@ -1,4 +1,5 @@
-// The kernels of this provider: what each is called, which Variant of which algorithm it is, what it refuses, and what it declares.
+// The kernels of the CPU provider: name, algorithm, refusals and declarations of each. Each is one
+// Variant of an algorithm.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// log2 in fp64 without libm, for kernels on CPUs and GPUs: every step is an IEEE operation, so the bits are the same everywhere.
+// log2 in fp64 without libm, with the same bits on CPUs and GPUs. Every step is an IEEE operation.
 #pragma once
 
 #include <math.h>

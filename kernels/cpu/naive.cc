@@ -1,4 +1,5 @@
-// Attention with a whole row of S in memory, as plain PyTorch does it: S is rounded to the input dtype before the softmax, P before P V.
+// Attention with a whole row of S in memory, as plain PyTorch computes it. S is rounded to the
+// input dtype before the softmax, P before P V.
 //
 //   S = round(scale Q K^T)      [rows, seq_kv]; softcap and ALiBi before the rounding, an attention sink beside it
 //   P = exp(S - row max),  l = row sum of P

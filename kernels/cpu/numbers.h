@@ -1,5 +1,6 @@
-// Number formats of the CPU kernels: rows of fp32, fp16 and bf16 in memory to and from fp32, of fp8 to fp32, and rounding of fp32 values to
-// a format. All conversions round to nearest, ties to even.
+// Number formats of the CPU kernels: conversion from and to fp32, and rounding to a format. Rows in
+// memory are fp32, fp16, bf16, or fp8, which is only read. All conversions round to nearest, ties
+// to even.
 #pragma once
 
 #include <immintrin.h>

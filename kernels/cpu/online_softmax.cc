@@ -1,4 +1,5 @@
-// Attention by tiles with an online softmax: the generic kernel behind cpu/flash, flash_p32, split_kv and their twins.
+// Attention by tiles with an online softmax: the generic kernel behind most CPU kernels. They are
+// cpu/flash, flash_p32, split_kv and their twins.
 //
 //   for each block of rows, for each KV split, for each tile of keys
 //     S = Q K^T            [rows, keys]   fp32

@@ -1,5 +1,6 @@
-// The provider "cpu": a full example of plumbline_provider.h. This file is the C ABI and nothing else; what is computed is in
-// online_softmax.cc, naive.cc and unpad.cc, which kernels exist is in kernels.cc.
+// The provider "cpu" at the C ABI: a full example of plumbline_provider.h. This file is the C ABI
+// and nothing else; what is computed is in online_softmax.cc, naive.cc and unpad.cc, which kernels
+// exist is in kernels.cc.
 #include <immintrin.h>
 
 #include <cstdio>

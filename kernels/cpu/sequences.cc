@@ -1,3 +1,4 @@
+// Builds address maps from the tensors of the C ABI, and computes which keys each query sees.
 #include "kernels/cpu/sequences.h"
 
 #include <cmath>

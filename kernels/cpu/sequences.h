@@ -1,4 +1,5 @@
-// Where the tokens of a problem lie, and which keys a query sees: one address map for padded, ragged and paged layouts.
+// Where the tokens of a problem lie, and which keys a query sees, in every layout. One address map
+// serves padded, ragged and paged layouts.
 #pragma once
 
 #include <algorithm>

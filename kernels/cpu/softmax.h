@@ -1,4 +1,5 @@
-// Row operations of softmax on one row of a tile: 8 lanes at a time, sums in a fixed order. `width` is a multiple of 8.
+// Row operations of softmax on one row of a tile: 8 lanes at a time, sums in a fixed order. `width`
+// is a multiple of 8.
 #pragma once
 
 #include <limits>

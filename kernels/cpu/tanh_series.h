@@ -1,5 +1,5 @@
-// tanh in fp32 without libm, for the softcap of kernels on CPUs and GPUs: every step is an IEEE operation, so the bits are the same
-// everywhere.
+// tanh in fp32 without libm, for the softcap, with the same bits on CPUs and GPUs. Every step is an
+// IEEE operation.
 //
 //   |x| < 0.625   x + x z (c0 + c1 z + ... + c5 z^5) with z = x^2. The coefficients interpolate (tanh(x) / x - 1) / z in the six Chebyshev
 //                 nodes of z in [0, 0.625^2], solved with 50 digits, then rounded to fp32: within 2^-27.8 of tanh, relatively.

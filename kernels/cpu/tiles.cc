@@ -1,3 +1,4 @@
+// Loads queries, keys and values as tiles of fp32, and stores finished rows in their dtype.
 #include "kernels/cpu/tiles.h"
 
 #include <limits>

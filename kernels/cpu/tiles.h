@@ -1,4 +1,4 @@
-// What all kernels here share: blocks of query rows, tiles of keys and values, and how they come from memory and go back.
+// Tiles of queries, keys and values of the CPU kernels: from memory to fp32 and back.
 #pragma once
 
 #include "kernels/cpu/numbers.h"

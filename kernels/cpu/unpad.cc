@@ -1,4 +1,5 @@
-// FlashAttention-2 as Transformers calls it on padded batches: remove the padding, compute on the ragged rest, put zeros back.
+// FlashAttention-2 as Transformers calls it on padded batches. It removes the padding, computes on
+// the ragged rest, and puts zeros back.
 #include <cstring>
 
 #include "kernels/cpu/attention.h"

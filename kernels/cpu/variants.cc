@@ -1,3 +1,4 @@
+// Parses the provider's options, and applies them to the switches of one kernel.
 #include "kernels/cpu/variants.h"
 
 #include <algorithm>

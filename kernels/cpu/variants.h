@@ -1,5 +1,6 @@
-// Everything in which the CPU kernels differ: one struct of switches for one generic kernel. A kernel of the provider is a name and a
-// Variant (kernels.cc); the provider's options change fields of it:
+// Everything in which the CPU kernels differ: one struct of switches for one generic kernel. A
+// kernel of the provider is a name and a Variant (kernels.cc); the provider's options change fields
+// of it:
 //
 //   plumbline run … --provider ./plumbline_cpu.so:tile_q=16,tile_kv=96,reverse=1
 //

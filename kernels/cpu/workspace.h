@@ -1,5 +1,6 @@
-// Scratch memory of a kernel, carved from the workspace that plumbline owns: no kernel allocates while it runs, and whatever it reads
-// before writing shows, because plumbline poisons the workspace.
+// Scratch memory of a kernel, carved from the workspace that plumbline owns. No kernel allocates
+// while it runs, and whatever it reads before writing shows, because plumbline poisons the
+// workspace.
 #pragma once
 
 #include <cstddef>

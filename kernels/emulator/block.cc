@@ -1,3 +1,4 @@
+// Runs a block's threads one at a time, chooses which goes on, and watches its shared memory.
 #include "kernels/emulator/block.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// One block while it runs: its threads as fibers of the OS thread that calls run(), its shared memory, its barriers.
+// One block while it runs: its threads as fibers, its shared memory, its barriers. The fibers
+// belong to the OS thread that calls run().
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
-// What the lanes of a warp do together. Each lane brings its part and waits; the last to arrive does the work of all.
+// Implements what the lanes of a warp do together: shuffles, votes, ldmatrix, mma. Each lane brings
+// its part and waits; the last to arrive does the work of all.
 #include <fmt/format.h>
 
 #include <algorithm>

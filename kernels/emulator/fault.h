@@ -1,5 +1,6 @@
-// A bug between a kernel and the machine: what an unchanged kernel would compute if it called a wrapper of kernels/attention/simt.h
-// wrongly. For mutants (kernels/mutants/tensor_core); a launch without one pays a test of a pointer.
+// A planted bug between a kernel and the machine: a call of simt.h made wrongly. It gives what an
+// unchanged kernel would compute if it called that wrapper of kernels/attention/simt.h wrongly. For
+// mutants (kernels/mutants/tensor_core); a launch without one pays a test of a pointer.
 //
 // Each function is called by the thread whose call it changes, with that thread's notes: words that are 0 when a block starts. Where an
 // instruction belongs to a warp, all lanes must be changed alike. Results are the machine's own unless a fault says otherwise.

@@ -1,3 +1,4 @@
+// Maps stacks with a guard page, and switches between fibers as the sanitizers need to know.
 #include "kernels/emulator/fiber.h"
 
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// Decodes operands, adds the chopped products as integers, and rounds the sum, format by format.
 #include "kernels/emulator/fused_sum.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// The truncated fused sum: how a tensor core adds a few exact products and an accumulator, with every parameter explicit.
+// How a tensor core adds a few exact products and an accumulator: the truncated fused sum. Every
+// parameter is explicit.
 //
 // One step over L products, with E the largest exponent among the non-zero products and c: every term is chopped toward zero to F fraction
 // bits relative to 2^E, the chopped terms are added exactly, and the sum is rounded once. k products are k / L steps in ascending order,

@@ -1,3 +1,4 @@
+// Holds a launch against CUDA's limits, runs its blocks over threads, and reports the first fault.
 #include "kernels/emulator/launch.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// mma.sync in vectors of the 8 columns of D, two rows at a time (lane group g holds rows g and g + 8).
+// Emulates mma.sync fast: in vectors of the 8 columns of D, two rows at a time. Lane group g holds
+// rows g and g + 8.
 //
 // Per step of L products: E = max(exponent of a + exponent of b, exponent of c); then t = int(a * b * 2^(F - E)), where the conversion to
 // integer *is* the chop: product and scaling are exact, or too small to reach 1. Elements with Inf or NaN, or an E that would take a power

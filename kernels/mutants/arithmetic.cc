@@ -1,3 +1,4 @@
+// Implements every product, sum, 2^x and rounding that a mutant or a legal variant may use.
 #include "kernels/mutants/arithmetic.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// The arithmetic that mutants and legal variants differ in: products and sums of tiles, 2^x, roundings. Rows are fp32.
+// The arithmetic in which mutants and legal variants differ: products, sums, 2^x, roundings. It
+// works on tiles. Rows are fp32.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// What a block of rows works on.
+// What the parts of a mutant's kernel share while they work on one block of rows.
 #pragma once
 
 #include <limits>

@@ -1,5 +1,5 @@
-// Every kernel of this provider: the correct one and its single changes. mutants.toml says what each is; tests/mutants keeps the two in
-// step.
+// Lists the kernels of the provider "mutants": the correct one and each single change of it.
+// mutants.toml says what each is; tests/mutants keeps the two in step.
 //
 // A kernel runs the one generic online softmax (online_softmax.cc) with one Change, asked for where it bites:
 // `is(Change::mask_drops_tail)`. The words before the first underscore are the change's class; the others are its name.

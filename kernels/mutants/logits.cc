@@ -1,3 +1,4 @@
+// Applies scales, softcap, ALiBi and sinks to a row's logits, or one of them wrongly.
 #include "kernels/mutants/logits.h"
 
 #include <algorithm>

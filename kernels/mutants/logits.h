@@ -1,4 +1,5 @@
-// What becomes of q.k on its way to the softmax: the softmax scale, K's scale, softcap, ALiBi; and what a sink adds to a row's sum.
+// What q.k goes through before the softmax: scales, softcap, ALiBi, and the sink's share. The
+// scales are the softmax scale and K's; the sink adds to a row's sum.
 #pragma once
 
 #include "kernels/mutants/arithmetic.h"

@@ -1,4 +1,5 @@
-// Attention by tiles with an online softmax, to be read from top to bottom with the change left out:
+// The generic kernel of the mutants, to be read from top to bottom with the change left out. It is
+// attention by tiles with an online softmax:
 //
 //   for each block of rows of one head, for each KV split, for each tile of keys
 //     S = Q K^T                           [rows, keys]

@@ -1,4 +1,5 @@
-// The generic kernel of this provider: attention by tiles with an online softmax, KV splits merged by LSE, one Change at a time.
+// The generic kernel of the mutants: tiled attention with one planted change at a time. The softmax
+// is online, and KV splits are merged by LSE.
 #pragma once
 
 #include <cstddef>

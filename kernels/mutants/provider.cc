@@ -1,4 +1,5 @@
-// The provider "mutants": known bugs, one to a kernel, beside legal variants of the same kernel. What audits of the judge run.
+// The provider "mutants": one known bug to a kernel, beside legal variants of the same kernel. What
+// audits of the judge run.
 //
 //   --provider plumbline_mutants.so              kernels mutants/…        fp16, bf16, fp32
 //   --provider plumbline_mutants.so:mode=tf32    kernels mutants_tf32/…   fp32: Q, K, V and P rounded to tf32

@@ -1,3 +1,4 @@
+// Normalises rows, merges splits and stores output and LSE, or one of these wrongly.
 #include "kernels/mutants/results.h"
 
 #include <algorithm>

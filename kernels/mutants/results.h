@@ -1,4 +1,4 @@
-// What becomes of O, m and l: the results of a split, their merge by LSE, and the epilogue that writes rows.
+// What becomes of O, m and l: a split's results, their merge by LSE, and the rows written out.
 #pragma once
 
 #include "kernels/mutants/arithmetic.h"

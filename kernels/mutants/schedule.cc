@@ -1,3 +1,4 @@
+// Chooses tiles and splits by batch, length, layout or number of calls, as heuristics in use do.
 #include "kernels/mutants/schedule.h"
 
 #include <algorithm>

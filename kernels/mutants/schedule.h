@@ -1,5 +1,6 @@
-// Which keys a breaker of an invariance takes together, and when: by what real kernels choose, and must not where they promise bits. Any
-// choice is legal by itself; mutants.toml says what each chooses by.
+// Which keys a kernel takes together, and when, if it breaks an invariance as real kernels do. It
+// chooses by what real kernels choose by, and must not where they promise bits. Any choice is legal
+// by itself; mutants.toml says what each chooses by.
 #pragma once
 
 #include <vector>

@@ -1,3 +1,4 @@
+// Computes lengths, visible keys, heads and row addresses, or one of them wrongly.
 #include "kernels/mutants/sequence.h"
 
 #include <bit>

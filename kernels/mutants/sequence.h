@@ -1,4 +1,5 @@
-// Which keys a query sees, and where a token's row lies in memory: the part of the kernel that knows masks, layouts and heads.
+// Which keys a query sees, and where a token's row lies: masks, layouts and heads. No other part of
+// the kernel knows of them.
 #pragma once
 
 #include "kernels/cpu/sequences.h"

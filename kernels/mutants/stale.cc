@@ -1,3 +1,4 @@
+// Keeps the last call's lengths, page table, scales and plans for the mutants that reuse them.
 #include "kernels/mutants/stale.h"
 
 #include <algorithm>

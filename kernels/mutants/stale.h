@@ -1,5 +1,6 @@
-// State that outlives a call: what the mutants of class `stale` wrongly keep, and the call counter that stands for time in class `race`.
-// One run at a time in a process, as plumbline's workers have it.
+// State that outlives a call, as kernels with stale plans or buffers wrongly keep it. The mutants
+// of class `stale` keep it; the call counter stands for time in class `race`. One run at a time in
+// a process, as plumbline's workers have it.
 #pragma once
 
 #include "kernels/cpu/sequences.h"

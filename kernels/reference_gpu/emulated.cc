@@ -1,4 +1,5 @@
-// The library plumbline_reference_emulated.so: the GPU's reference on the emulator, so that its kernels are tested where there is no GPU.
+// The library of the GPU's reference on the emulator, to test its kernels where there is no GPU. It
+// is plumbline_reference_emulated.so.
 #include "kernels/reference_gpu/emulated_machine.h"
 
 namespace plumbline::reference_gpu {

@@ -1,4 +1,4 @@
-// The emulator as the machine that computes the reference.
+// Memory and launches on the emulator, for the library that computes the reference.
 #pragma once
 
 #include <cstring>

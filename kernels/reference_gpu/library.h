@@ -1,4 +1,5 @@
-// The library's host side, the same for the GPU and for the emulator, which differ in where memory lies and who runs a kernel.
+// The host side of the reference library, the same for the GPU and for the emulator. These differ
+// in where memory lies and who runs a kernel.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Numbers as the reference kernels read and group them: stored elements, cells of keys that round alike, sums over a block.
+// Numbers as the reference kernels read and group them: elements, cells, sums over a block. Cells
+// are keys that round alike.
 #pragma once
 
 #include <math.h>

@@ -1,4 +1,4 @@
-// Parameters of the reference kernels (reference_kernel.cuh): device memory, and the request's numbers.
+// Parameters of the reference kernels: device memory, and the request's numbers.
 #pragma once
 
 #include <cstdint>

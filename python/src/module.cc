@@ -1,4 +1,4 @@
-// The extension behind the Python package: check and diff over dumps made of arrays, with the command's own text.
+// The extension behind the Python package: check and diff over arrays, with the command's text.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/map.h>

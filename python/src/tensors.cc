@@ -1,3 +1,4 @@
+// Makes contiguous bytes of NumPy, PyTorch or JAX arrays, and names their dtypes.
 #include "python/src/tensors.h"
 
 #include <fmt/format.h>

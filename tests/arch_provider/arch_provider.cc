@@ -1,5 +1,5 @@
-// Stands for our GPU kernels where no emulator and no GPU is needed: a provider called "emulated" (option "cuda": "cuda") whose kernels
-// have the bits of an architecture, as tensor cores have.
+// A provider whose kernels have an architecture's bits, where no emulator or GPU is needed. It
+// stands for our GPU kernels and is called "emulated" (option "cuda": "cuda").
 //
 //   mma       tensor cores on; P is rounded before P V up to sm_89 and not from sm_90 on
 //   simt      off; the same bits everywhere

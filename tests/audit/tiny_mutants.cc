@@ -1,4 +1,5 @@
-// The smallest provider that can be audited: "tiny", plain attention with one thing wrong at a time.
+// The smallest provider that can be audited: plain attention with one thing wrong at a time. It is
+// called "tiny".
 //
 //   correct, legal_rounded_p         not wrong: P in fp32, P rounded to the dtype of Q
 //   mask_last_key                    the last key of each sample is left out

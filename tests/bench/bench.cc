@@ -1,4 +1,4 @@
-// Speed as ratios within one run: each benchmark stands beside the peer it is compared with. `ci/bench.sh` runs it.
+// Benchmarks: each speed as a ratio to a peer that is timed in the same run. `ci/bench.sh` runs it.
 #include <benchmark/benchmark.h>
 #include <cblas.h>
 #include <tbb/task_arena.h>

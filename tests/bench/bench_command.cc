@@ -1,4 +1,5 @@
-// The command as people run it: 10,000 small cases, and a night with the memory that all of its processes take.
+// Times the command as people run it: 10,000 small cases, and a night with its memory. The memory
+// is that of all its processes.
 #include <benchmark/benchmark.h>
 #include <fcntl.h>
 #include <fmt/format.h>

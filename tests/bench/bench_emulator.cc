@@ -1,4 +1,5 @@
-// The emulator's own cost: an empty block, and switches between the threads of a block by assembly and by ucontext.
+// Times the emulator itself: an empty block, and switches between threads in two ways. They switch
+// by assembly and by ucontext.
 #include <benchmark/benchmark.h>
 #include <tbb/task_arena.h>
 

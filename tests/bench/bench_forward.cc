@@ -1,4 +1,5 @@
-// One forward pass, 4 heads of 512 x 512, head_dim 64, bf16: the emulated kernels beside cpu/flash, both through the provider ABI.
+// Times one forward pass of the emulated kernels beside cpu/flash, both through the C ABI. It has 4
+// heads of 512 x 512, head_dim 64, bf16.
 #include <benchmark/benchmark.h>
 
 #include <chrono>

@@ -1,3 +1,4 @@
+// Computes attention with chosen roundings and planted faults, and writes it as a dump's tensors.
 #include "tests/check/emulated_kernel.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// A kernel whose roundings and faults a test chooses, on generated inputs of any layout, and the dump of its output.
+// A kernel whose roundings and faults a test chooses, and the dump of its output. Its inputs are
+// generated, in any layout.
 #pragma once
 
 #include <map>

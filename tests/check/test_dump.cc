@@ -1,4 +1,4 @@
-// Which dumps are read, and as what.
+// Which dumps are read: layouts, lengths, aliases and dtypes, and as which problem.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

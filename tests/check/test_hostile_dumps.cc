@@ -1,4 +1,5 @@
-// Damaged and hostile files: whatever the bytes, the answer is a dump or an error in words, in bounded memory.
+// Damaged and hostile dumps give a dump or an error in words, whatever the bytes. Memory is
+// bounded.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 

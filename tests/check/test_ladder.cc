@@ -1,3 +1,4 @@
+// Known rounding specs are ordered from the tightest, have sources, and are found by any name.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

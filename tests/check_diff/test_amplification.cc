@@ -1,3 +1,4 @@
+// Softmax amplification has the values worked by hand, and predicts what a nudged logit does.
 #include <gmock/gmock.h>
 
 #include <cmath>

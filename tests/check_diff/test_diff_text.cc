@@ -1,3 +1,4 @@
+// What `plumbline diff` prints: answer, reasons, largest difference, map of heads, and tables.
 #include <gmock/gmock.h>
 
 #include <limits>

@@ -1,6 +1,7 @@
-// What a user can get wrong, as one table: each row is a command, its exit code and what the message must say: the file or option,
-// the cause, the remedy. No message is longer than a screen of 20 lines and none shows a number nobody typed; and nothing that was
-// stored before is touched.
+// What a user can get wrong gets a short message with the cause and the remedy. This is one table:
+// each row is a command, its exit code and what the message must say: the file or option, the
+// cause, the remedy. No message is longer than a screen of 20 lines and none shows a number nobody
+// typed; and nothing that was stored before is touched.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// The program and a database that fails it: full disk, lost directory, damage, other programs; and databases that are merged.
+// The program on a full disk, a lost folder or a damaged database, and merged databases. Other
+// programs' databases are here, too.
 #include <gmock/gmock.h>
 #include <sys/mount.h>
 #include <sys/stat.h>

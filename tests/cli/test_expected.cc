@@ -1,4 +1,4 @@
-// Expected failures from the suite to the exit code, with the planted mistakes of the CPU kernels' provider.
+// Expected failures from the suite to the exit code, on planted mistakes of the CPU kernels.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,5 @@
-// Green means measured: what no fresh process confirmed, what vanished, and what was never asked is not green.
+// Green means measured: what vanished, was not confirmed or was never asked is not green.
+// Confirmation is by fresh processes.
 #include <gmock/gmock.h>
 
 #include "tests/cli/command.h"

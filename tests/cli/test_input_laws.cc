@@ -1,4 +1,4 @@
-// docs/input-laws.md names mutants that fail under one input law alone: they do, on cases/laws.toml.
+// Mutants that docs/input-laws.md says fail under one input law alone do so on cases/laws.toml.
 #include <gmock/gmock.h>
 
 #include <map>

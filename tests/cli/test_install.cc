@@ -1,4 +1,5 @@
-// `cmake --install` of what ci/quickstart.sh builds: the installed command finds its suites, kernels, worker and Python from any folder.
+// The installed command finds its suites, kernels, worker and Python from any folder. It is
+// installed by `cmake --install` of what ci/quickstart.sh builds.
 #include <gmock/gmock.h>
 
 #include "tests/cli/command.h"

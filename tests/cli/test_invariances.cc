@@ -1,5 +1,5 @@
-// `plumbline run --invariances`: each invariance has a kernel that breaks it as real ones do (kernels/mutants, varies_*), that passes the
-// judge, and that is caught.
+// Each invariance catches a kernel that breaks it as real kernels do and passes the judge. The
+// kernels are those called varies_* in kernels/mutants.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>

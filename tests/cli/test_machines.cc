@@ -1,4 +1,5 @@
-// Series of GPUs: a GPU is a machine class of its own, whatever CPU stands beside it, and whichever of several it is.
+// A GPU is a machine class of its own, whatever CPU stands beside it. It is so whichever of several
+// GPUs it is.
 #include <gmock/gmock.h>
 
 #include "harness/store/machine.h"

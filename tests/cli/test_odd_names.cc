@@ -1,4 +1,4 @@
-// Kernel names with every byte that a name may have: what is stored and reported is read back, and the line that reproduces a case runs.
+// Kernel names with every legal byte are read back, and the line that repeats a case runs.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// The commands that read what runs stored.
+// The commands that read what runs stored show it as it was, in text and in JSON.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,5 @@
-// The five stories plumbline grew out of: what each suite must show (STORIES in the design; sources in the suites' comments).
+// The five stories that plumbline grew out of: what each suite in cases/stories must show. The
+// suites' comments name the sources.
 #include <gmock/gmock.h>
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// What people read in a terminal: errors of at most a screen, help within 80 columns, and a time left that can be believed.
+// What people read in a terminal: short errors, help in 80 columns, a believable time left. Errors
+// take at most a screen.
 #include <gmock/gmock.h>
 
 #include "harness/cli/errors.h"

@@ -1,3 +1,4 @@
+// Splits a documentation page into files and commands, and finds what their output lacks.
 #include "tests/docs/page.h"
 
 #include <algorithm>

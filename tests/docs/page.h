@@ -1,6 +1,7 @@
-// A documentation page that is executed. A fenced block is the file that the text before it names last in backquotes, at the end of a
-// line: "`mine.py`:". In a ```console block a line "$ command" is run, and the lines behind it must stand in its output in that order;
-// "…" within a line stands for anything, and white space counts as one blank.
+// A documentation page that is executed: its files, its commands and their output. A fenced block
+// is the file that the text before it names last in backquotes, at the end of a line: "`mine.py`:".
+// In a ```console block a line "$ command" is run, and the lines behind it must stand in its output
+// in that order; "…" within a line stands for anything, and white space counts as one blank.
 #pragma once
 
 #include <string>

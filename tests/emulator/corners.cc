@@ -1,3 +1,4 @@
+// Lists dot products that tell models of tensor cores apart, and what each model makes of them.
 #include "tests/emulator/corners.h"
 
 #include <tuple>

@@ -1,4 +1,5 @@
-// Where published models of tensor cores disagree, or no recording reaches: one dot product each, with what every hypothesis predicts.
+// Dot products on which published models of tensor cores disagree, with what each predicts. Some
+// lie where no recording reaches.
 #pragma once
 
 #include <array>

@@ -1,3 +1,4 @@
+// Fills a warp's registers with random operands, and reads and writes single matrix elements.
 #include "tests/emulator/fragments.h"
 
 #include <algorithm>

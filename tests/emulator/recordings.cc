@@ -1,3 +1,4 @@
+// Reads the dot products recorded on real GPUs, as the raw bits that mma.sync takes.
 #include "tests/emulator/recordings.h"
 
 #include <zlib.h>

@@ -1,4 +1,5 @@
-// What real tensor cores answered: GPU-FORMAT.csv.gz files, one row for each dot product (their format: README.md of the data folder).
+// What real tensor cores answered, read from files of one dot product a row. They are called
+// GPU-FORMAT.csv.gz; README.md of the data folder has their format.
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
-// cp.async: what has landed when, and a pipeline of three stages that misses each of its barriers and waits in turn.
+// cp.async lands when it must, and a pipeline that misses a barrier or a wait shows it. The
+// pipeline has three stages, and misses each in turn.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// Out of bounds: fences without a sanitizer, the place in the source with AddressSanitizer; a stack that is too small.
+// Access out of bounds is found: by fences, by AddressSanitizer, and on stacks too small.
+// AddressSanitizer names the place in the source.
 #include <gtest/gtest.h>
 
 #include <cstdint>

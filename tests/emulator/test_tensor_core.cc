@@ -1,4 +1,5 @@
-// The fast model against the exact one bit for bit, and fragment layouts against the PTX ISA's tables.
+// The fast tensor-core model gives the exact one's bits, and fragments lie as PTX says. The PTX
+// ISA's tables are what layouts are compared with.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

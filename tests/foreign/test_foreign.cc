@@ -1,5 +1,5 @@
-// Kernels that nobody here wrote: under their contracts they pass smoke, what is absent is unsupported with the reason, and what
-// docs/findings.md says of them still happens.
+// Kernels that nobody here wrote pass smoke under their contracts, or are unsupported. What is
+// absent is unsupported with the reason, and what docs/findings.md says of them still happens.
 #include <gmock/gmock.h>
 
 #include <string>

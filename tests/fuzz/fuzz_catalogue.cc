@@ -1,3 +1,4 @@
+// Fuzz target: a catalogue of mutants is read whole, or refused with the line of each error.
 #include "harness/audit/catalogue.h"
 #include "tests/fuzz/target.h"
 

@@ -1,3 +1,4 @@
+// Fuzz target: contracts and support tables are usable once read, or refused with lines.
 #include "harness/contract/contract.h"
 #include "tests/fuzz/target.h"
 

@@ -1,3 +1,4 @@
+// Fuzz target: an accepted dump is a valid problem and holds as many bytes as its shapes say.
 #include "harness/check/dump.h"
 #include "tests/fuzz/target.h"
 

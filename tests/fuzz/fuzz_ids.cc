@@ -1,3 +1,4 @@
+// Fuzz target: ids of problems and cases parse back to themselves; refused fields change nothing.
 #include "harness/problem/problem.h"
 #include "harness/suite/suite.h"
 #include "harness/provider/client/device_name.h"

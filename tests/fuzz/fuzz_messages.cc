@@ -1,3 +1,4 @@
+// Fuzz target: a message between plumbline and worker survives being sent, or is refused.
 #include "harness/provider/description.h"
 #include "harness/provider/protocol.h"
 #include "harness/provider/client/failure_reason.h"

@@ -1,3 +1,4 @@
+// Fuzz target: the JSON lists of a stored row come back as they were, or throw what readers catch.
 #include <nlohmann/json.hpp>
 
 #include "harness/store/json_text.h"

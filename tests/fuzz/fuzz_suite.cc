@@ -1,3 +1,4 @@
+// Fuzz target: every case of a suite that is read is valid and has an id that parses back.
 #include "harness/suite/suite.h"
 #include "tests/fuzz/target.h"
 

@@ -1,3 +1,4 @@
+// What fuzz targets share: an input as a file, and a check that each error can help its reader.
 #include "tests/fuzz/target.h"
 
 #include <unistd.h>

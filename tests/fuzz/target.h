@@ -1,5 +1,6 @@
-// Fuzz targets: one function for each parser of ours. libFuzzer calls it through entry.cc (ci/fuzz.sh); test_replay.cc calls it on the
-// seeds and on every input that once failed, in the ordinary build.
+// Fuzz targets: one function for each parser of ours. libFuzzer calls it through entry.cc
+// (ci/fuzz.sh); test_replay.cc calls it on the seeds and on every input that once failed, in the
+// ordinary build.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// The fuzz targets on their seeds and on every input that once failed, without a fuzzer.
+// The fuzz targets accept their seeds and every input that once failed, without a fuzzer.
 #include <glob.h>
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// Measures copy bandwidth and the fma and mma peaks of a GPU, between two of its events.
 #include <cuda_runtime.h>
 
 #include <algorithm>

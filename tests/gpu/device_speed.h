@@ -1,4 +1,5 @@
-// Time on a GPU, and what the GPU at hand can do at most: the bandwidth and the peaks that a kernel's rate is a share of.
+// Time on a GPU, and the bandwidth and peaks that a kernel's rate is a share of. They are what the
+// GPU at hand can do at most.
 #pragma once
 
 #include <cstdint>

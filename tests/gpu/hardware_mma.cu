@@ -1,4 +1,4 @@
-// Each warp runs one mma.sync with the registers it is given.
+// Runs mma.sync on a GPU: each warp executes one instruction with the registers it is given.
 #include <cuda_runtime.h>
 
 #include <fstream>

@@ -1,6 +1,7 @@
-// Times the CUDA kernels on the GPU at hand beside what that GPU can do, measured in the same run: a report in Markdown, and the figures as
-// TOML (docs/gpu.md has the format). A measurement, not a test: it fails where a kernel fails, however slow it is. Exit codes: 0 measured,
-// 1 a kernel failed, 2 usage, 4 no GPU.
+// Times the CUDA kernels on the GPU at hand, beside what that GPU can do in the same run. It writes
+// a report in Markdown, and the figures as TOML (docs/gpu.md has the format). A measurement, not a
+// test: it fails where a kernel fails, however slow it is. Exit codes: 0 measured, 1 a kernel
+// failed, 2 usage, 4 no GPU.
 #include <dlfcn.h>
 #include <fmt/core.h>
 

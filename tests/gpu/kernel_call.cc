@@ -1,3 +1,4 @@
+// Allocates and fills a kernel's tensors on the device, prepares it, and runs it on demand.
 #include "tests/gpu/kernel_call.h"
 
 #include <algorithm>

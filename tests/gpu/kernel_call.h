@@ -1,4 +1,4 @@
-// A kernel prepared through its provider's C ABI, to be run as often as wanted: what measuring its time needs.
+// A kernel prepared through its provider's C ABI, to be run as often as timing needs.
 #pragma once
 
 #include <cstdint>

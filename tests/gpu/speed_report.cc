@@ -1,3 +1,4 @@
+// Writes measured times, rates and shares of the GPU's peaks as Markdown and as TOML.
 #include "tests/gpu/speed_report.h"
 
 #include <fmt/core.h>

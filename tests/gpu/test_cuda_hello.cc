@@ -1,4 +1,4 @@
-// A worker with the provider "cuda" where no GPU can be seen: it starts, names no device, and says why.
+// The provider "cuda" starts where no GPU can be seen, names no device, and says why.
 #include <gmock/gmock.h>
 
 #include <cstdlib>

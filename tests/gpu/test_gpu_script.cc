@@ -1,5 +1,6 @@
-// ci/gpu.sh where there is no GPU, and with programs in place of those that need one: what it runs, counts as failed, cuts off, skips and
-// writes down. tests/gpu/rehearsal.sh runs it with the real programs.
+// ci/gpu.sh without a GPU: what it runs, counts as failed, cuts off, skips and writes down. Other
+// programs stand in place of those that need a GPU. tests/gpu/rehearsal.sh runs it with the real
+// programs.
 #include <gmock/gmock.h>
 
 #include <chrono>

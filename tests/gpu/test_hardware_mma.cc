@@ -1,4 +1,5 @@
-// The tensor cores of the GPU at hand against the models, bit for bit. The hardware decides: where they differ, the model is wrong.
+// The models of tensor cores give the bits of the GPU at hand. The hardware decides: where they
+// differ, the model is wrong.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <tbb/parallel_for.h>

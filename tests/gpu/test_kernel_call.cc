@@ -1,4 +1,5 @@
-// What measures time on a GPU, on the emulator: the call is prepared, runs more than once, and gives a mean of V.
+// A prepared kernel call runs more than once and gives a mean of V, on the emulator. Such calls
+// measure time on a GPU.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 

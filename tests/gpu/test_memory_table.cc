@@ -1,4 +1,4 @@
-// The memory table of the provider "cuda", on a GPU and on the stand-in: that it does what plumbline_provider.h says.
+// The CUDA memory table does what plumbline_provider.h says, on a GPU and on the stand-in.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// What plumbline does with a GPU, on the stand-in: streams, times, facts, errors. And the planted bugs that it has to find.
+// What plumbline does with a GPU works on the stand-in, and planted bugs are found. Streams, times,
+// facts and errors are looked at.
 #include <gmock/gmock.h>
 
 #include "tests/provider/provider_fixture.h"

@@ -1,4 +1,5 @@
-// A file of recorded inputs in a directory of its own, which PLUMBLINE_INPUTS names while the test lasts.
+// A file of recorded inputs that PLUMBLINE_INPUTS names while a test lasts. It lies in a directory
+// of its own.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Generated inputs have the same bits in every layout and batch and on any number of threads.
 #include <gtest/gtest.h>
 #include <oneapi/tbb/task_arena.h>
 #include <xxhash.h>

@@ -1,3 +1,4 @@
+// Philox gives its published answers, and each kind of noise has the distribution it claims.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Recorded inputs: what a problem takes over from its file, and that every layout and dtype gets the file's values.
+// Problems take shapes over from recorded inputs, and every layout and dtype gets its values.
 #include <gmock/gmock.h>
 
 #include <fstream>

@@ -1,3 +1,4 @@
+// Contracts: what an entry pins, which of several counts, and that all errors come at once.
 #include "tests/judge/files.h"
 #include "tests/judge/outcomes.h"
 

@@ -1,3 +1,4 @@
+// Two outputs that should agree: what rounding explains passes, and what is unknown does not.
 #include "tests/judge/outcomes.h"
 
 namespace plumbline {

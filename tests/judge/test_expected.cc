@@ -1,4 +1,5 @@
-// Expected failures: before they expire what fails is fine and what does not fail is not; then they say nothing.
+// Expected failures: until they expire a failure is fine, and what does not fail is not. Then they
+// say nothing.
 #include "tests/judge/outcomes.h"
 
 namespace plumbline {

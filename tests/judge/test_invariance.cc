@@ -1,4 +1,4 @@
-// What was promised against what was found.
+// Invariances are judged by what a kernel promised against what was found.
 #include <gmock/gmock.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// The table of docs/judging.md, cell by cell.
+// Default limits are those of the table in docs/judging.md, cell by cell.
 #include "tests/judge/outcomes.h"
 
 namespace plumbline {

@@ -1,3 +1,4 @@
+// Other bits, drift of the error, slower times, pins and looser contracts each get their verdict.
 #include "tests/judge/outcomes.h"
 
 namespace plumbline {

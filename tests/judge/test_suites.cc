@@ -1,3 +1,4 @@
+// Statistics over a suite sum, clip and test errors that no single case could show.
 #include <deque>
 
 #include "tests/judge/outcomes.h"

@@ -1,3 +1,4 @@
+// The support table: which problems on which devices an entry covers, and what is wrong with it.
 #include "tests/judge/files.h"
 #include "tests/judge/outcomes.h"
 

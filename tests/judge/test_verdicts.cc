@@ -1,3 +1,4 @@
+// Verdicts parse back, the worse one stands, and a larger error never turns a failure into a pass.
 #include <algorithm>
 #include <random>
 

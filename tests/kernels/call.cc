@@ -1,3 +1,4 @@
+// Places tensors between canaries, calls a kernel through its C ABI, and decodes what it wrote.
 #include "tests/kernels/call.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-// Calls a kernel of a provider directly through its C ABI, without workers: a tiny harness for testing kernels.
+// Calls a kernel through its C ABI without workers: a tiny harness for testing kernels.
 #pragma once
 
 #include <cstddef>

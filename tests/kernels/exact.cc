@@ -1,3 +1,4 @@
+// Computes rows in double precision, and holds a kernel's answer against them and its roundings.
 #include "tests/kernels/exact.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// Plain attention in double precision, and how large a kernel's rounding error may be. Written apart from kernels and reference.
+// Plain attention in double precision, and how large a kernel's rounding error may be. Written
+// apart from kernels and reference.
 #pragma once
 
 #include "tests/kernels/call.h"

@@ -1,5 +1,6 @@
-// No barrier and no wait of our CUDA kernels is there in vain: without any single one of them, the emulator shows other bits or says what
-// went wrong. Three or more tiles of keys, so that buffers are used again.
+// No barrier and no wait of our CUDA kernels is in vain: without any one, a test fails. The
+// emulator then shows other bits or says what went wrong. Three or more tiles of keys, so that
+// buffers are used again.
 #include <gmock/gmock.h>
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// The cuda provider without a GPU: it loads without a driver and says why it cannot run. A GPU that is there is hidden.
+// The cuda provider loads without a driver or GPU and says why it cannot run. A GPU that is there
+// is hidden.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

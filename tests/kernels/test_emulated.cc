@@ -1,4 +1,4 @@
-// What only the provider "emulated" has: architectures to choose, schedules, and what it says of what it does not take.
+// What only the provider "emulated" has: architectures, schedules, and its own refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Softcap, ALiBi, attention sinks, masks of bits, fp8 K and V: the CPU kernels that take them against plain attention in double precision,
-// and what the others say.
+// CPU kernels with softcap, ALiBi, sinks, mask bits or fp8 K and V agree with exact attention.
+// Exact is plain attention in double precision; kernels that do not take a feature say so.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

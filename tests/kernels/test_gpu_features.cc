@@ -1,5 +1,6 @@
-// Softcap, ALiBi, attention sinks, fp8 K and V in our CUDA kernels: against plain attention in double precision, in the emulator, and
-// (built a second time, label gpu) on the GPU of the machine.
+// CUDA kernels with softcap, ALiBi, sinks or fp8 K and V agree with exact attention. Exact is plain
+// attention in double precision. They run in the emulator, and (built a second time, label gpu) on
+// the GPU of the machine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

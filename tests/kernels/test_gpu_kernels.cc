@@ -1,5 +1,5 @@
-// Our CUDA kernels against plain attention in double precision, and their promises: in the emulator, and (built a second time, label gpu)
-// on the GPU of the machine.
+// CUDA kernels agree with attention in double precision and keep their promises. They run in the
+// emulator, and (built a second time, label gpu) on the GPU of the machine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

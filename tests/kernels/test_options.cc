@@ -1,4 +1,5 @@
-// Provider options: each has the effect it is documented to have, is declared or hidden as it says, and changes the build id.
+// Each provider option has its documented effect and changes the build id. It is declared or hidden
+// as it says.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

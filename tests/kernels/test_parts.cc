@@ -1,4 +1,4 @@
-// The parts of the CPU kernels that have a contract of their own: 2^x, log2, rounding, matrix products, refusals.
+// Parts of the CPU kernels keep their own contracts: 2^x, log2, rounding, products, refusals.
 #include <gtest/gtest.h>
 
 #include <array>

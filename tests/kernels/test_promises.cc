@@ -1,5 +1,6 @@
-// The promises of the CPU kernels: what a transformation of the problem may change in the output bits. Bits are compared through decoded
-// values: NaN never occurs, and decoding loses nothing but the sign of zero, which is compared as well.
+// The CPU kernels keep their promises of which bits a transformed problem may change. Bits are
+// compared through decoded values: NaN never occurs, and decoding loses nothing but the sign of
+// zero, which is compared as well.
 #include <gtest/gtest.h>
 #include <immintrin.h>
 

@@ -1,4 +1,4 @@
-// Two answers bit by bit, and the size of a difference.
+// Two answers are compared bit by bit, and the size of their difference is right.
 #include <gmock/gmock.h>
 
 #include <cmath>

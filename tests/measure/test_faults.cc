@@ -1,3 +1,4 @@
+// Each fault that needs no limit is found where it is planted, and none in the exact answer.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// A planted key, scale, denominator or column is named as the fault; a legal output has none.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Outcomes that are taken over from another architecture.
+// Outcomes are taken over from another architecture only where its bits are confirmed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// Error statistics find a planted element, never drop a NaN, and tell heads apart.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// Every transformed call asks the same question: each row sees the same keys as in the case, wherever they lie.
+// Every transformed call asks the same: each row sees the same keys as in the case. It does so
+// wherever they lie.
 #include <gmock/gmock.h>
 
 #include <set>

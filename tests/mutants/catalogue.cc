@@ -1,3 +1,4 @@
+// Reads a catalogue of mutants into the names, classes and needs that the tests walk.
 #include "tests/mutants/catalogue.h"
 
 #include <gtest/gtest.h>

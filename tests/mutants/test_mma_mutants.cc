@@ -1,5 +1,5 @@
-// Bugs of tensor-core kernels: each changes some bit where it should and no bit elsewhere, and each legal variant is as near to exact
-// attention as the correct kernel has to be.
+// Each tensor-core bug changes bits where it should and nowhere else. Each legal variant is as near
+// to exact attention as the correct kernel has to be.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Each mutant changes some bit where it should, and each legal variant is as near to exact attention as the correct kernel has to be.
+// Each mutant changes some bit where it should, and legal variants stay near exact attention. They
+// are as near as the correct kernel has to be.
 #include <gtest/gtest.h>
 
 #include <algorithm>

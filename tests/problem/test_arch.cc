@@ -1,3 +1,4 @@
+// Accumulators of tensor cores are those recorded on hardware, for every emulated architecture.
 #include <gtest/gtest.h>
 
 #include "harness/problem/arch.h"

@@ -1,4 +1,5 @@
-// Rounding and conversion, exhaustively where a format is small: every code there and back, every tie between neighbours.
+// Rounding and conversion of number formats are right, exhaustively where a format is small. Every
+// code is converted there and back, and every tie between neighbours is rounded.
 #include <gtest/gtest.h>
 
 #include <bit>

@@ -1,3 +1,4 @@
+// Safetensors files are read as they were written, and every mistake in a header is named.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// Computes attention one row after the other in fp32, and says which problems it refuses.
 #include "plain_attention.h"
 
 #include <bit>

@@ -1,4 +1,5 @@
-// Attention in the plainest way, for every layout, mask and window that the ABI describes: one row after the other, all in fp32.
+// Plain fp32 attention for every layout, mask and window that the C ABI describes. It computes one
+// row after the other.
 #pragma once
 
 #include <stdint.h>

@@ -1,3 +1,4 @@
+// Which providers a run uses by default follows from what was built and which GPU shows itself.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-// Provider libraries whose numbers and texts are not what they should be: an error in words or that case's status, and the worker goes on.
+// Providers whose numbers and texts are not what they should be cost an error or one case. The
+// worker goes on.
 #include <gmock/gmock.h>
 
 #include "tests/provider/provider_fixture.h"

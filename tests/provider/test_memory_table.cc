@@ -1,4 +1,4 @@
-// Memory tables of every size: what plumbline makes of the functions that are there, and of the codes that they return.
+// Memory tables of every size: what plumbline makes of their functions and error codes.
 #include <gmock/gmock.h>
 
 #include "tests/provider/provider_fixture.h"

@@ -1,3 +1,4 @@
+// Messages survive the wire, and every wrong field of a kernel's description is refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

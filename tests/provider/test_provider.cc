@@ -1,3 +1,4 @@
+// Whatever a kernel does becomes its case's status, and the same worker goes on to the next.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
-// A provider whose kernels misbehave, one way each, to show that every misbehaviour becomes that case's status. `ok` and `looser_spec`
-// compute attention plainly. Its device "cuda:0" is host memory behind the device-memory functions, so that their use is tested
-// without a GPU.
+// A provider for tests whose kernels misbehave, one way each. Every misbehaviour has to become that
+// case's status. `ok` and `looser_spec` compute attention plainly. Its device "cuda:0" is host
+// memory behind the device-memory functions, so that their use is tested without a GPU.
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>

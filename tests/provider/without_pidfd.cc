@@ -1,5 +1,5 @@
-// without_pidfd ENOSYS|EPERM PROGRAM ARGUMENTS…: runs the program where the kernel refuses pidfd_open with that error, as some sandboxes
-// do. Exit code 3 where that cannot be had.
+// Runs a program where pidfd_open is refused, as some sandboxes refuse it. Usage: without_pidfd
+// ENOSYS|EPERM PROGRAM ARGUMENTS…; the argument is the error. Exit code 3 where that cannot be had.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>

@@ -1,4 +1,4 @@
-// Why the Python providers of this folder cannot be served here.
+// Says why the Python providers of this folder cannot be served on this machine.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// What a Python kernel is given of softcap, ALiBi, attention sinks, masks of bits and fp8 K and V, by what it computes from it.
+// Python kernels get softcap, ALiBi, sinks, mask bits and fp8 K and V as they should. What they
+// compute shows it.
 #include <cmath>
 #include <cstring>
 

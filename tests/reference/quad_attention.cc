@@ -1,3 +1,4 @@
+// Evaluates attention in quad precision and every term of sigma in plain loops over the formulas.
 #include "tests/reference/quad_attention.h"
 
 #include <quadmath.h>

@@ -1,3 +1,4 @@
+// Builds the problems, one mask, layout, law or feature at a time, and the specs to check them by.
 #include "tests/reference/quad_cases.h"
 
 #include <functional>

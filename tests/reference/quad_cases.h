@@ -1,4 +1,5 @@
-// Small problems of every mask, layout and dtype, and the specs under which they are checked against the quad-precision version.
+// Small problems of every mask, layout and dtype for the check against quad precision. The specs
+// under which they are checked are here, too.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The reference against the quad-precision version: o, lse, every term of sigma, and the suite scores.
+// The reference agrees with quad precision: o, lse, every term of sigma, suite scores.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// A cached reference equals a computed one, and a damaged or foreign file is replaced.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 

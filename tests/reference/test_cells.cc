@@ -1,3 +1,4 @@
+// Cells hold every key once, with those that round alike, and their sums follow the formula.
 #include <gmock/gmock.h>
 
 #include <cmath>

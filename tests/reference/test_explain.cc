@@ -1,3 +1,4 @@
+// The shares of an element's sigma sum to one and name the rounding that dominates it.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,6 @@
-// Simulated legal kernels against sigma: P is rounded to its dtype relative to a random running maximum, everything else is fp64, the
-// output is rounded. The standard deviation of e / sigma must neither exceed 1 by much nor vanish.
+// The errors of simulated legal kernels have the standard deviation that sigma claims. P is rounded
+// to its dtype relative to a random running maximum, everything else is fp64, the output is
+// rounded. The standard deviation of e / sigma must neither exceed 1 by much nor vanish.
 #include <gtest/gtest.h>
 
 #include <cmath>

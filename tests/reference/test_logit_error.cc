@@ -1,4 +1,4 @@
-// The bounds that stand for sum_d (q_d k_d)^2 in long rows.
+// The bounds that stand for sum_d (q_d k_d)^2 in long rows hold for any products.
 #include <gtest/gtest.h>
 
 #include <cmath>

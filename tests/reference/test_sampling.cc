@@ -1,3 +1,4 @@
+// The selected rows keep to the cost limit and cover edges, samples and heads, always the same.
 #include <gtest/gtest.h>
 
 #include <algorithm>

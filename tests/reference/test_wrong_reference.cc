@@ -1,4 +1,4 @@
-// The quad-precision check must be able to fail: each wrong answer to the question lies far outside its limits.
+// The check against quad precision can fail: wrong answers lie far outside its limits.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// The reference's kernels on the emulator: the same bits under every schedule, other bits without any one barrier.
+// The GPU's reference has the same bits under every schedule, and others without any barrier. Its
+// kernels run on the emulator.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// The library's reference against the CPU's and against the one in quad precision: every mask, layout, law and kind of rounding.
+// The library's reference agrees with the CPU's and with quad precision. Every mask, layout, law
+// and kind of rounding is asked for.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// One case or diff in full, as text: each kind of outcome, wrapping, quoting and colours.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// Numbers, wrapped text and tables look as written here, in terminals of several widths.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// JUnit reports count each verdict as one kind, and are XML whatever a kernel says.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

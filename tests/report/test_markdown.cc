@@ -1,3 +1,4 @@
+// The Markdown page of a run is short where all is well, bounded in size, and safe from any text.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

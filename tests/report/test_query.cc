@@ -1,3 +1,4 @@
+// Query results as text, CSV and JSON, and the JSON of a run with all of its numbers.
 #include <gtest/gtest.h>
 
 #include <cmath>

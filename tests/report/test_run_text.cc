@@ -1,3 +1,4 @@
+// A run in a terminal: failures, then tables, then totals, and a broken kernel does not flood it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

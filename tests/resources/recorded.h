@@ -1,4 +1,5 @@
-// What nvcc 13.0.88 wrote to stderr (--resource-usage), with the header that ci/cmake/CompileCuda.cmake adds.
+// What nvcc 13.0.88 wrote of compiled kernels, as text for the tests of its reader. It is what
+// --resource-usage writes to stderr, with the header that ci/cmake/CompileCuda.cmake adds.
 #pragma once
 
 namespace plumbline::recorded {

@@ -1,4 +1,4 @@
-// Rows to compare.
+// Figures of compiled kernels for the tests that compare them.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What counts as worse.
+// What counts as worse, as better and as news when compiled figures change.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
-// Theoretical occupancy against examples worked by hand. A multiprocessor has four partitions of 16,384 registers; a warp takes its
-// registers in units of 256, a block its shared memory and, from 8.0 on, 1 KiB more.
+// Theoretical occupancy agrees with examples worked by hand. A multiprocessor has four partitions
+// of 16,384 registers; a warp takes its registers in units of 256, a block its shared memory and,
+// from 8.0 on, 1 KiB more.
 #include <gtest/gtest.h>
 
 #include "harness/resources/occupancy.h"

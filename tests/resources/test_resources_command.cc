@@ -1,4 +1,5 @@
-// plumbline resources: output, exit codes, acceptance, storage; and a planted regression, compiled by nvcc where it is.
+// plumbline resources: output, exit codes, acceptance, storage, and a planted regression. nvcc
+// compiles the regression where it is.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>

@@ -1,5 +1,6 @@
-// The registers of flash attention without its softmax: O += (Q K^T) V with a tile of S and O in registers. The tile of queries is a macro,
-// so that a test can plant one that is too large.
+// A CUDA kernel whose tile of queries is a macro, so that a test can plant a register spill. It has
+// the registers of flash attention without its softmax: O += (Q K^T) V with a tile of S and O in
+// registers.
 //   128 threads as 8 x 16: a thread has rows r + 8 i of the tile, keys c + 16 j and columns c + 16 j
 #include <cuda_fp16.h>
 

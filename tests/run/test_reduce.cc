@@ -1,3 +1,4 @@
+// A failing problem shrinks in every field to the smallest one that still fails.
 #include <gmock/gmock.h>
 
 #include <map>

@@ -1,4 +1,5 @@
-// The whole harness in process, with the CPU provider in worker processes: what the tests of this folder run kernels with.
+// Runs kernels through the whole harness in process, for the tests of this folder. The CPU provider
+// is in worker processes.
 #pragma once
 
 #include <gtest/gtest.h>

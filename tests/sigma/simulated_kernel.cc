@@ -1,3 +1,4 @@
+// Computes one row with random tiles, splits and error signs and the roundings that a spec states.
 #include "tests/sigma/simulated_kernel.h"
 
 #include <algorithm>

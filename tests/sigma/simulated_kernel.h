@@ -1,6 +1,8 @@
-// A legal kernel in a hundred lines: one row of attention from exact logits, with exactly the roundings that a spec declares. What a spec
-// leaves open (tiles, their order, how far the running maximum lags behind, splits, the signs of fp32 errors) is drawn at random, so that
-// many draws are many legal kernels. Shares no code with the kernels, and none of the reference's formulas but the size of a logit's error.
+// A simulated legal kernel: one row of attention with exactly the roundings a spec declares. It
+// takes a hundred lines, and starts from exact logits. What a spec leaves open (tiles, their order,
+// how far the running maximum lags behind, splits, the signs of fp32 errors) is drawn at random, so
+// that many draws are many legal kernels. Shares no code with the kernels, and none of the
+// reference's formulas but the size of a logit's error.
 #pragma once
 
 #include <array>

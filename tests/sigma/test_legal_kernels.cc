@@ -1,5 +1,6 @@
-// Legal kernels raise no alarm: the CPU kernels, retiled, through the whole harness, on every law of Q and K, law of V, dtype and output
-// dtype, each judged by its contract.
+// Legal kernels raise no alarm, on every law of inputs and every dtype. The CPU kernels, retiled,
+// go through the whole harness, on every law of Q and K, law of V, dtype and output dtype, each
+// judged by its contract.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

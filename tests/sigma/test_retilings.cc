@@ -1,5 +1,5 @@
-// The judge against the past, on cpu/flash over its smoke cases: a hundred legal retilings are no regression, and a kernel whose P is
-// rounded once more is one.
+// A hundred legal retilings are no regression, and a kernel with one more rounding is one. The
+// judge compares cpu/flash with its past over its smoke cases; the rounding is a second one of P.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

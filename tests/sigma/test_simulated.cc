@@ -1,8 +1,10 @@
-// Sigma against simulated legal kernels: the root mean square of e / sigma over many legal draws lies in [0.7, 1.1] for every feature of
-// the rounding spec and of the problem, shape, law of Q and K, law of V, dtype and output dtype; that of the LSE's is at most 1.1. Above it
-// legal kernels would be accused: there is no exception. Below 0.7 sigma is wider than it need be and a bug may hide in it: what lies there
-// is listed in `wide` with how far and why. Views are not here: where bytes lie changes no number. Every problem is GQA, two heads a key
-// head.
+// Sigma is neither too small nor too wide for simulated legal kernels of every kind. The root mean
+// square of e / sigma over many legal draws lies in [0.7, 1.1] for every feature of the rounding
+// spec and of the problem, shape, law of Q and K, law of V, dtype and output dtype; that of the
+// LSE's is at most 1.1. Above it legal kernels would be accused: there is no exception. Below 0.7
+// sigma is wider than it need be and a bug may hide in it: what lies there is listed in `wide` with
+// how far and why. Views are not here: where bytes lie changes no number. Every problem is GQA, two
+// heads a key head.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,7 @@
-// A kernel on TF32 tensor cores, simulated product by product: Q, K, V and P rounded to tf32, sums as sm_80 and sm_90 keep them. It stays
-// within the limits of a spec that says so, over every law of Q, K and V; a spec that says less accuses it.
+// A simulated TF32 kernel keeps the limits of a spec that says so, and no others. It is simulated
+// product by product: Q, K, V and P rounded to tf32, sums as sm_80 and sm_90 keep them. It stays
+// within the limits of a spec that says so, over every law of Q, K and V; a spec that says less
+// accuses it.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// Builds runs and outcomes to store, opens the store, and reads files and SQL beside it.
 #include "tests/store/fixture.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What the store's tests share: a directory that goes away, runs and outcomes to store, and raw SQL beside the store.
+// What the store's tests share: a folder that goes away, runs and outcomes to store, raw SQL.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Merging: any order, any repetition, the same contents; and what is refused leaves everything as it was.
+// Merging gives the same contents in any order, and a refused merge leaves all as it was.
 #include <fmt/format.h>
 
 #include <algorithm>

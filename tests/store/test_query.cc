@@ -1,4 +1,5 @@
-// SQL from outside: what is refused, what the views say, and that README.md and the example queries are true.
+// SQL from outside can only read, the views say what they should, and the examples are true. The
+// examples are those of README.md and the example queries.
 #include <fmt/format.h>
 
 #include <algorithm>

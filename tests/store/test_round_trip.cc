@@ -1,5 +1,6 @@
-// What is stored is what is loaded. The structured bindings below name every field: a field added to a struct does not compile here until
-// it is compared, and does not compare equal until it is stored.
+// What is stored is what is loaded, field by field. The structured bindings below name every field:
+// a field added to a struct does not compile here until it is compared, and does not compare equal
+// until it is stored.
 #include <sqlite3.h>
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// Which outcome of the past a case is compared with.
+// Which past outcome a case is compared with: by machine, version, time and decisions of people.
 #include <gtest/gtest-spi.h>
 
 #include "tests/store/fixture.h"

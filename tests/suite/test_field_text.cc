@@ -1,4 +1,5 @@
-// Fields of a problem as texts: every field of field_names() is walked, so that a new one that is left out fails here.
+// Every field of a problem is written as a text that reads back, and none is left out. Every field
+// of field_names() is walked, so that a new one fails here.
 #include <gmock/gmock.h>
 
 #include <map>

@@ -1,4 +1,5 @@
-// Two hundred suites that a slip has spoilt, made from those in cases/: each is refused with file, line and remedy.
+// Two hundred suites that a slip has spoilt are each refused with file, line and remedy. They are
+// made from those in cases/.
 #include <gtest/gtest.h>
 
 #include <algorithm>

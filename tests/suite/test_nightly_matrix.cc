@@ -1,5 +1,5 @@
-// The night holds every value that must be tested (the must-have column of the survey of attention tests that the project began with):
-// listed here by hand, so that a value cannot leave the suites unseen.
+// The nightly suites hold every value that must be tested, as listed here by hand. So a value
+// cannot leave the suites unseen.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

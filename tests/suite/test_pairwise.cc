@@ -1,4 +1,4 @@
-// Every pair that can occur does occur, with few combinations, none of them forbidden, the same each time.
+// Few combinations hold every pair that can occur, none forbidden, the same each time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

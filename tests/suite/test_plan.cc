@@ -1,3 +1,4 @@
+// Kernel globs, shards, filters and expected failures select exactly the cases that they should.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

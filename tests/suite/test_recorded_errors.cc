@@ -1,4 +1,5 @@
-// What may be wrong with a file of recorded inputs, with a problem that names one, and with a suite; each is said with its remedy.
+// Whatever is wrong with recorded inputs, or with what names them, is said with a remedy. A file, a
+// problem or a suite may be wrong.
 #include <gmock/gmock.h>
 
 #include <fstream>

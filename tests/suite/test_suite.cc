@@ -1,4 +1,4 @@
-// What suites expand to.
+// What the groups of a suite expand to: which cases, in which order, each once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// A suite's cases as GoogleTest tests: one test a case or diff, grouped by suite, dtype, mask and layout, stored in one database.
+// Runs a suite's cases as GoogleTest tests, one for each case or diff, stored in one database. They
+// are grouped by suite, dtype, mask and layout.
 //
 //   suite_tests SUITE.toml… [--tier T] [--db FILE] [--provider LIB]… [GoogleTest flags]
 //   suite_tests SUITE.toml… --ctest     prints add_test lines for CTest, one a group, with its words as labels

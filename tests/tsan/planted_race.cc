@@ -1,5 +1,6 @@
-// Data races on purpose, which the suppressions of ci/tsan.supp must not hide: `planted_race threads` between two threads of ours,
-// `planted_race tasks` between tasks of one parallel loop.
+// Data races on purpose, which the suppressions of ci/tsan.supp must not hide. `planted_race
+// threads` has one between two threads of ours, `planted_race tasks` between tasks of one parallel
+// loop.
 #include <cstdio>
 #include <cstring>
 #include <thread>

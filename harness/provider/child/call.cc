@@ -1,3 +1,4 @@
+// Calls a provider's function, and makes a status and a reason of exceptions and error codes.
 #include "harness/provider/child/call.h"
 
 #include <fmt/core.h>

@@ -1,4 +1,4 @@
-// Calling into a provider: nothing it does short of a signal leaves these functions as anything but a status and a reason.
+// Calls into a provider: whatever it does short of a signal becomes a status and a reason.
 #pragma once
 
 #include <cstddef>

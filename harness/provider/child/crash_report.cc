@@ -1,3 +1,4 @@
+// Writes the crash message from a signal handler, which may neither allocate nor lock.
 #include "harness/provider/child/crash_report.h"
 
 #include <signal.h>

@@ -1,5 +1,6 @@
-// The last words of a worker: a handler for SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT that writes one crash message naming the signal
-// and where the faulting address lies ("write 4096 bytes behind out"), then ends the process.
+// The last words of a worker: which deadly signal came, and where the faulting address lies. A
+// handler for SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT writes one crash message ("write 4096
+// bytes behind out"), then ends the process.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Copies an image to and from the device in chunks, poisons it, and looks at its fences.
 #include "harness/provider/child/device_buffer.h"
 
 #include <fmt/core.h>

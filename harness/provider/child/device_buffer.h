@@ -1,4 +1,5 @@
-// A tensor's image in device memory, between two fences. All functions throw Stop where the provider's memory functions fail.
+// A tensor's image in device memory, between two fences. All functions throw Stop where the
+// provider's memory functions fail.
 #pragma once
 
 #include <cstddef>

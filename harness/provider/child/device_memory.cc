@@ -1,3 +1,4 @@
+// Calls each function of a memory table, checks its code, and counts the devices it reaches.
 #include "harness/provider/child/device_memory.h"
 
 #include <fmt/core.h>

@@ -1,4 +1,4 @@
-// A provider's memory table for one device: each failure of its functions is a Stop in words.
+// Calls a provider's memory functions for one device; each failure is a Stop with words.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,4 @@
+// Runs one request: prepares the kernel, calls it, looks for stray writes, times it, answers.
 #include "harness/provider/child/execute.h"
 
 #include <fmt/core.h>

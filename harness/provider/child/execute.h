@@ -1,4 +1,5 @@
-// Serves one run request: query, prepare, run, describe, destroy, with tensors, workspace and clocks around them.
+// Serves one run request: every call of the C ABI, with tensors, workspace and clocks around them.
+// The calls are query, prepare, run, describe and destroy.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Implements the gate as a host function in the stream that waits until it is opened or expires.
 #include "harness/provider/child/gate.h"
 
 namespace plumbline {

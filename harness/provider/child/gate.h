@@ -1,4 +1,4 @@
-// A gate in a stream: what is enqueued behind it does not begin before the host opens it.
+// A gate in a stream: what is enqueued behind it waits until the host opens it.
 #pragma once
 
 #include <chrono>

@@ -1,3 +1,4 @@
+// Loads the library, and checks its version, struct sizes, functions and names before any use.
 #include "harness/provider/child/library.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// Maps the pages that a request names, with their access, and takes them away after it.
 #include "harness/provider/child/mapping.h"
 
 #include <fmt/core.h>

@@ -1,5 +1,5 @@
-// What a worker sees of the arena: only the pages of the slots that a request names, each with its access, in a reservation where every
-// other page faults.
+// What a worker sees of the shared memory: only the pages of the tensors a request names. Each has
+// its access, in a reservation where every other page faults.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,4 @@
+// Holds the inputs back on the stream and looks whether anything was written meanwhile.
 #include "harness/provider/child/ordered_call.h"
 
 #include <fmt/core.h>

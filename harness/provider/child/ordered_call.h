@@ -1,4 +1,4 @@
-// A call of a kernel that shows whether all of it runs on the stream that it was given.
+// Calls a kernel so that work outside of the stream that it was given shows.
 #pragma once
 
 #include <cstddef>

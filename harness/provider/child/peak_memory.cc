@@ -1,3 +1,4 @@
+// Reads from /proc how far one call raises the process's peak of resident memory.
 #include "harness/provider/child/peak_memory.h"
 
 #include <malloc.h>

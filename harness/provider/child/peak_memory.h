@@ -1,4 +1,4 @@
-// How much memory one call takes.
+// Measures how much host memory one call takes.
 #pragma once
 
 #include <cstdint>

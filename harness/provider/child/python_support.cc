@@ -1,3 +1,4 @@
+// Exports to Python the worker's memory mapping, crash report, sentinel and peak memory.
 #include "harness/provider/child/python_support.h"
 
 #include <signal.h>

@@ -1,5 +1,6 @@
-// What the Python worker (kernels/providers/python) shares with plumbline-worker: a small shared library with C entry points, loaded by
-// ctypes. One thread calls it. The Python side is _plumbline_worker/support.py.
+// What the Python worker shares with plumbline-worker: a small library that ctypes loads. Its entry
+// points are C; the worker is kernels/providers/python. One thread calls it. The Python side is
+// _plumbline_worker/support.py.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Always compiled with -O2 and without sanitizers (CMakeLists.txt). Never change what it computes: times of past runs are ratios to it.
+// The sentinel's loop, which must never compute anything else: past times are ratios to it. It is
+// always compiled with -O2 and without sanitizers (CMakeLists.txt).
 #include "harness/provider/child/sentinel.h"
 
 #include <benchmark/benchmark.h>

@@ -1,4 +1,5 @@
-// A fixed piece of work, timed in turn with every kernel: the ratio of the two survives a change of clock or a busy machine.
+// A fixed piece of work that is timed in turn with every kernel, as the unit of its time. The ratio
+// of the two survives a change of clock or a busy machine.
 #pragma once
 
 namespace plumbline {

@@ -1,3 +1,4 @@
+// Calibrates the calls of a repetition, and runs kernel and sentinel in turn without printing.
 #include "harness/provider/child/timing.h"
 
 #include <benchmark/benchmark.h>

@@ -1,4 +1,5 @@
-// plumbline-worker: loads one provider and serves requests of the process that started it (docs/worker-protocol.md).
+// plumbline-worker: loads one provider and serves the requests of its parent process.
+// docs/worker-protocol.md describes them.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/resource.h>

@@ -1,3 +1,4 @@
+// Maps the host workspace, fills it with poison, and says which of its fences was overwritten.
 #include "harness/provider/child/workspace.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,4 @@
+// Grows and maps the shared memory, places tensors in it, and writes and checks their fences.
 #include "harness/provider/client/arena.h"
 
 #include <fcntl.h>

@@ -1,5 +1,6 @@
-// Shared memory through which tensors travel between plumbline and a worker: one memfd, slots at page boundaries with unmapped pages
-// between them, fences (known bytes) in the slack before and behind each tensor.
+// Shared memory through which tensors travel between plumbline and a worker. It is one memfd with
+// slots at page boundaries, unmapped pages between them, and fences (known bytes) in the slack
+// before and behind each tensor.
 #pragma once
 
 #include <cstddef>

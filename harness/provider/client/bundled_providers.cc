@@ -1,3 +1,4 @@
+// Lists the provider libraries and Python files that were installed, and finds one by its name.
 #include "harness/provider/client/bundled_providers.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The providers that come with plumbline, by the names under which --provider finds them from any directory.
+// The providers that come with plumbline, found by name from any directory.
 #pragma once
 
 #include <filesystem>

@@ -1,3 +1,4 @@
+// Looks for a GPU in /dev and by nvidia-smi, and names the providers that a run then uses.
 #include "harness/provider/client/default_providers.h"
 
 #include <fcntl.h>

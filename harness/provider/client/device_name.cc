@@ -1,3 +1,4 @@
+// Parses device names such as cpu, cuda:0 and emulated:sm_90.
 #include "harness/provider/client/device_name.h"
 
 #include <fmt/core.h>

@@ -1,4 +1,4 @@
-// Devices as users spell them.
+// Device names as users spell them (cpu, cuda:0, emulated:sm_90), parsed for the protocol.
 #pragma once
 
 #include <string_view>

@@ -1,3 +1,4 @@
+// Turns a worker's exit code, signal, timeout or last words into the case's status and reason.
 #include "harness/provider/client/failure_reason.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,4 @@
+// Finds the provider's file, the worker program and Python, and puts the command line together.
 #include "harness/provider/client/launch.h"
 
 #include <fmt/core.h>

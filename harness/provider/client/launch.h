@@ -1,4 +1,5 @@
-// Which program serves a provider: plumbline-worker for shared libraries, a Python interpreter with plumbline_worker.py for Python files.
+// Which program serves a provider, and the command line that starts it. It is plumbline-worker for
+// shared libraries, and a Python interpreter with plumbline_worker.py for Python files.
 #pragma once
 
 #include <filesystem>

@@ -1,3 +1,4 @@
+// Places the tensors, index arrays and small inputs of one case in the arena, and fills them.
 #include <algorithm>
 #include <cstring>
 #include <initializer_list>

@@ -1,3 +1,4 @@
+// Starts the worker, exchanges lines with it under a deadline, keeps its log, kills and reaps it.
 #include "harness/provider/client/process.h"
 
 #include <fcntl.h>

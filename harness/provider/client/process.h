@@ -1,4 +1,5 @@
-// A worker process as its parent sees it: started with posix_spawn, spoken to in lines with a deadline, its output kept, its end explained.
+// A worker process as its parent sees it: lines with a deadline, a log, an end with a cause. It is
+// started with posix_spawn.
 #pragma once
 
 #include <sys/types.h>

@@ -1,3 +1,4 @@
+// Converts a run request with its problem, tensors and strides into the structs of the protocol.
 #include "harness/provider/client/to_wire.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A run request in the words of the protocol.
+// Converts a run request into the structs of the worker protocol.
 #pragma once
 
 #include <vector>

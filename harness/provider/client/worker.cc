@@ -1,3 +1,4 @@
+// Serves requests by a worker process, and starts another where one has died or answered nonsense.
 #include "harness/provider/client/worker.h"
 
 #include <fmt/core.h>

@@ -1,4 +1,5 @@
-// Worker processes: a kernel runs in a process of its own, so that whatever it does becomes that case's status and the run goes on.
+// Runs each kernel in a process of its own, so that a crash costs one case and not the run.
+// Whatever the kernel does becomes that case's status.
 //
 // plumbline starts `plumbline-worker` (for Python files an interpreter) with posix_spawn; requests and replies are JSON lines on file
 // descriptors 3 and 4, tensors lie in the shared arena (descriptor 5). stdout and stderr of the worker go to a log that is quoted when it

@@ -1,3 +1,4 @@
+// The table of bugs and legal variants of the tensor-core kernels, each as one changed call.
 #include "kernels/mutants/tensor_core/changes.h"
 
 #include <algorithm>

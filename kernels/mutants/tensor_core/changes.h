@@ -1,5 +1,6 @@
-// The changes that make mutants and legal variants of prefill_mma and decode_mma: each what one kernel would compute if it called the
-// machine otherwise. mma_mutants.toml describes them.
+// Bugs and legal variants of the tensor-core kernels, each as one call made otherwise. Each is what
+// prefill_mma or decode_mma would compute if it called the machine so. mma_mutants.toml describes
+// them.
 #pragma once
 
 #include <span>

@@ -1,3 +1,4 @@
+// Counts a thread's calls to tell in which phase, tile and step of the kernel it is.
 #include "kernels/mutants/tensor_core/place.h"
 
 #include <string_view>

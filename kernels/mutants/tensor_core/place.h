@@ -1,4 +1,5 @@
-// Where in prefill_mma or decode_mma a thread is, told from the calls that it has made: what a fault is bound to.
+// Where in a tensor-core kernel a thread is, told from its calls: what a planted bug is bound to.
+// The kernels are prefill_mma and decode_mma.
 #pragma once
 
 #include <cstdint>

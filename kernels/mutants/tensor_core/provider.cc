@@ -1,4 +1,5 @@
-// The provider "mma_mutants": known bugs that only a tensor-core kernel can have, beside legal variants, on emulated devices.
+// The provider "mma_mutants": bugs that only tensor-core kernels can have, on emulated devices.
+// Legal variants stand beside them.
 //
 //   --provider plumbline_mma_mutants.so    kernels mma_mutants/...    fp16, bf16, fp32
 //

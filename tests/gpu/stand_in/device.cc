@@ -1,3 +1,4 @@
+// Implements the modelled GPU: checked memory, streams that run late, events, sticky errors.
 #include "tests/gpu/stand_in/device.h"
 
 #include <algorithm>

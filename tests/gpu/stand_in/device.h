@@ -1,5 +1,6 @@
-// A GPU for tests where there is none: memory, streams and events as CUDA's runtime has them, in one
-// process and on one thread, with CUDA's error codes. What a program may not rely on, it does not give:
+// A modelled GPU for tests where there is none, with CUDA's rules and error codes. It has memory,
+// streams and events as CUDA's runtime has them, in one process and on one thread. What a program
+// may not rely on, it does not give:
 //
 //  - Device memory is a space of its own: a pointer that did not come from allocate() is refused, in
 //    copies and in the parameters of kernels.

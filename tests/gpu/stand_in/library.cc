@@ -1,4 +1,4 @@
-// What plumbline_cuda.so, the stand-in, exports: the provider of our kernels, with options of its own.
+// What the stand-in for plumbline_cuda.so exports: our kernels' provider with its own options.
 #include <new>
 
 #include "kernels/attention/provider.h"

@@ -1,4 +1,4 @@
-// The stand-in as the machine of our kernels: as machine_cuda.cc, with the emulator in place of the GPU.
+// Runs our kernels as machine_cuda.cc does, with the emulator in place of the GPU.
 #include <string_view>
 #include <utility>
 

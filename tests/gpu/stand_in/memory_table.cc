@@ -1,4 +1,4 @@
-// The device of device.h as plumbline's memory table.
+// Offers the modelled GPU of device.h as the memory table of a provider.
 #include <algorithm>
 #include <cstring>
 

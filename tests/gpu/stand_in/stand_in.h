@@ -1,6 +1,6 @@
-// The provider "cuda" for tests on machines without a GPU: our kernels on the emulator of sm_90, behind
-// the memory, streams and events of a device that is modelled in device.h. Everything that plumbline does
-// with a GPU is done with it, and the bits are those of emulated:sm_90.
+// The provider "cuda" without a GPU: our kernels on the emulator, behind a modelled device. The
+// emulator is that of sm_90; memory, streams and events are those of device.h. Everything that
+// plumbline does with a GPU is done with it, and the bits are those of emulated:sm_90.
 //
 // It is built as <build>/tests/gpu/stand_in/lib/plumbline/plumbline_cuda.so and is never installed:
 //
