@@ -11,7 +11,8 @@ namespace plumbline::test {
 
 inline std::string built_library(const std::filesystem::path& built) {
   const char* directory = std::getenv("PLUMBLINE_LIBRARY_DIRECTORY");
-  return directory == nullptr ? built.string() : (std::filesystem::path(directory) / built.filename()).string();
+  return directory == nullptr ? built.string()
+                              : (std::filesystem::path(directory) / built.filename()).string();
 }
 
 }  // namespace plumbline::test

@@ -22,19 +22,24 @@ std::string most_frequent(const std::vector<std::string>& texts) {
 }
 
 // A person is shown both.
-DiagnosisResult compare_diagnosis(const Mutant& mutant, const std::string& location, const std::string& fault) {
+DiagnosisResult compare_diagnosis(const Mutant& mutant, const std::string& location,
+                                  const std::string& fault) {
   if (mutant.diagnosis.empty()) return DiagnosisResult::not_stated;
   if (location.empty() && fault.empty()) return DiagnosisResult::none;
-  const bool right = std::any_of(mutant.diagnosis.begin(), mutant.diagnosis.end(),
-                                 [&](const std::string& expected) { return expected == location || expected == fault; });
+  const bool right = std::any_of(
+      mutant.diagnosis.begin(), mutant.diagnosis.end(),
+      [&](const std::string& expected) { return expected == location || expected == fault; });
   return right ? DiagnosisResult::right : DiagnosisResult::wrong;
 }
 
-std::string reason_of(const Trial& trial) { return trial.judgement.findings.empty() ? "" : trial.judgement.findings.front().text; }
+std::string reason_of(const Trial& trial) {
+  return trial.judgement.findings.empty() ? "" : trial.judgement.findings.front().text;
+}
 
 class Summary {
  public:
-  Summary(const std::vector<Trial>& trials, const std::vector<SuiteScore>& scores, const Catalogue& catalogue)
+  Summary(const std::vector<Trial>& trials, const std::vector<SuiteScore>& scores,
+          const Catalogue& catalogue)
       : trials_(trials), scores_(scores), catalogue_(catalogue) {
     for (const Trial& trial : trials) {
       if (!trial.ran) continue;
@@ -51,18 +56,21 @@ class Summary {
       }
     }
     merge_suite_scores();
-    std::stable_sort(report_.mutants.begin(), report_.mutants.end(),
-                     [](const MutantResult& a, const MutantResult& b) { return a.mutant < b.mutant; });
+    std::stable_sort(
+        report_.mutants.begin(), report_.mutants.end(),
+        [](const MutantResult& a, const MutantResult& b) { return a.mutant < b.mutant; });
     review(reviewed);
     count();
-    for (const Breaker& breaker : catalogue_.breakers) report_.breakers.push_back(breaker.name + " (" + breaker.breaks + ")");
+    for (const Breaker& breaker : catalogue_.breakers)
+      report_.breakers.push_back(breaker.name + " (" + breaker.breaks + ")");
     return std::move(report_);
   }
 
  private:
   using Key = std::pair<std::string, std::string>;  // kernel, dtype
 
-  MutantResult mutant_result(const Mutant& mutant, const std::string& dtype, const std::vector<const Trial*>& trials) const {
+  MutantResult mutant_result(const Mutant& mutant, const std::string& dtype,
+                             const std::vector<const Trial*>& trials) const {
     MutantResult result;
     result.mutant = &mutant;
     result.dtype = dtype;
@@ -74,13 +82,15 @@ class Summary {
       result.caught_without_lse |= trial->fails_without_lse;
       for (std::size_t rule = 0; rule < rule_count; ++rule) {
         // Whoever runs a test sees that there is no output.
-        const bool fails = trial->outcome.status != Status::ok || trial->rules[rule] == RuleResult::fails;
+        const bool fails =
+            trial->outcome.status != Status::ok || trial->rules[rule] == RuleResult::fails;
         result.caught_by_rule[rule] |= fails;
       }
       if (!trial->fails) continue;
       result.slipped += trial->rules[allclose_1e2_index] == RuleResult::passes;
       if (result.first_case.empty()) result.first_case = trial->case_id;
-      if (!trial->judgement.findings.empty()) statistics.push_back(trial->judgement.findings.front().statistic);
+      if (!trial->judgement.findings.empty())
+        statistics.push_back(trial->judgement.findings.front().statistic);
       if (!trial->location.empty()) locations.push_back(trial->location);
       if (!trial->fault.empty()) faults.push_back(trial->fault);
     }
@@ -92,11 +102,13 @@ class Summary {
     return result;
   }
 
-  static LegalResult legal_result(const std::string& kernel, const std::string& dtype, const std::vector<const Trial*>& trials) {
+  static LegalResult legal_result(const std::string& kernel, const std::string& dtype,
+                                  const std::vector<const Trial*>& trials) {
     LegalResult result{kernel, dtype, 0, 0, "", "", {}};
     for (const Trial* trial : trials) {
       ++result.trials;
-      for (std::size_t rule = 0; rule < rule_count; ++rule) result.rule_alarms[rule] += trial->rules[rule] == RuleResult::fails;
+      for (std::size_t rule = 0; rule < rule_count; ++rule)
+        result.rule_alarms[rule] += trial->rules[rule] == RuleResult::fails;
       if (!trial->fails) continue;
       if (result.false_alarms++ > 0) continue;
       result.first_case = trial->case_id;
@@ -105,13 +117,15 @@ class Summary {
     return result;
   }
 
-  // A statistic over a suite names its kernel, on another device than the CPU with "/device=…", and the dtype of Q.
+  // A statistic over a suite names its kernel, on another device than the CPU with "/device=…", and
+  // the dtype of Q.
   void merge_suite_scores() {
     for (const SuiteScore& score : scores_) {
       if (score.status != "fail") continue;
       const std::string kernel = score.kernel.substr(0, score.kernel.find("/device="));
       for (MutantResult& result : report_.mutants) {
-        if (catalogue_.find(kernel) != result.mutant || !is_of(kernel, score.dtype, result.dtype)) continue;
+        if (catalogue_.find(kernel) != result.mutant || !is_of(kernel, score.dtype, result.dtype))
+          continue;
         if (!result.caught) result.by = score.statistic + " over the suite";
         result.caught = result.caught_without_lse = true;
       }
@@ -123,21 +137,27 @@ class Summary {
   }
 
   // Whether the group (kernel, dtype) is that of the score: the report's dtype may be one of P.
-  bool is_of(const std::string& kernel, const std::string& score_dtype, const std::string& dtype) const {
+  bool is_of(const std::string& kernel, const std::string& score_dtype,
+             const std::string& dtype) const {
     const auto at = groups_.find({kernel, dtype});
-    return at != groups_.end() && std::any_of(at->second.begin(), at->second.end(),
-                                              [&](const Trial* trial) { return name(trial->outcome.c.problem.dtype) == score_dtype; });
+    return at != groups_.end() &&
+           std::any_of(at->second.begin(), at->second.end(), [&](const Trial* trial) {
+             return name(trial->outcome.c.problem.dtype) == score_dtype;
+           });
   }
 
   void review(const std::vector<ReviewedSurvivor>& reviewed) {
     for (const ReviewedSurvivor& entry : reviewed) {
       bool caught = false, survives = false;
       for (MutantResult& result : report_.mutants) {
-        if (result.mutant->name != entry.name || (entry.dtype != "*" && entry.dtype != result.dtype)) continue;
+        if (result.mutant->name != entry.name ||
+            (entry.dtype != "*" && entry.dtype != result.dtype))
+          continue;
         if (result.survives()) result.reviewed = entry.reason, survives = true;
         caught = caught || result.caught;
       }
-      if (caught && !survives) report_.reviews_to_drop.push_back(entry.name + " (" + entry.dtype + ")");
+      if (caught && !survives)
+        report_.reviews_to_drop.push_back(entry.name + " (" + entry.dtype + ")");
     }
   }
 
@@ -167,7 +187,8 @@ class Summary {
     }
     count_applicable(rows);
     for (const char* dtype : {"fp16", "bf16", "fp32", "tf32", "fp8"}) {
-      if (const auto at = rows.find(dtype); at != rows.end()) report_.rows.push_back(at->second), report_.rows.back().dtype = dtype;
+      if (const auto at = rows.find(dtype); at != rows.end())
+        report_.rows.push_back(at->second), report_.rows.back().dtype = dtype;
     }
     count_classes();
     count_diagnoses();
@@ -194,8 +215,11 @@ class Summary {
     for (const MutantResult& result : report_.mutants) {
       const Mutant& mutant = *result.mutant;
       const std::string mode = result.dtype == "fp8" ? "e4m3" : result.dtype;
-      const bool expected = mutant.modes.empty() || std::find(mutant.modes.begin(), mutant.modes.end(), mode) != mutant.modes.end();
-      if (!result.counts() && expected) report_.inert.push_back(mutant.name + " (" + result.dtype + ")");
+      const bool expected =
+          mutant.modes.empty() ||
+          std::find(mutant.modes.begin(), mutant.modes.end(), mode) != mutant.modes.end();
+      if (!result.counts() && expected)
+        report_.inert.push_back(mutant.name + " (" + result.dtype + ")");
       if (result.counts() && result.caught) caught.insert(mutant.bug_class);
     }
     for (const std::string& claim : catalogue_.claims) {
@@ -208,7 +232,8 @@ class Summary {
     for (const Mutant& mutant : catalogue_.mutants) {
       std::array<int, 4> found{};
       for (const MutantResult& result : report_.mutants) {
-        if (result.mutant == &mutant && result.counts() && result.failures > 0) ++found[static_cast<std::size_t>(result.diagnosed)];
+        if (result.mutant == &mutant && result.counts() && result.failures > 0)
+          ++found[static_cast<std::size_t>(result.diagnosed)];
       }
       const auto most = std::max_element(found.begin(), found.end());
       if (*most > 0) ++report_.diagnoses[static_cast<std::size_t>(most - found.begin())];
@@ -230,8 +255,9 @@ std::string_view name(DiagnosisResult result) {
 }
 
 int AuditReport::unreviewed_survivors() const {
-  return static_cast<int>(
-      std::count_if(mutants.begin(), mutants.end(), [](const MutantResult& m) { return m.survives() && m.reviewed.empty(); }));
+  return static_cast<int>(std::count_if(mutants.begin(), mutants.end(), [](const MutantResult& m) {
+    return m.survives() && m.reviewed.empty();
+  }));
 }
 
 int AuditReport::false_alarms() const {
@@ -245,8 +271,8 @@ int AuditReport::exit_code() const {
   return unreviewed_survivors() > 0 || false_alarms() > 0 || !mistrusted.empty() ? 1 : 0;
 }
 
-AuditReport summarise(const std::vector<Trial>& trials, const std::vector<SuiteScore>& scores, const Catalogue& catalogue,
-                      const std::vector<ReviewedSurvivor>& reviewed) {
+AuditReport summarise(const std::vector<Trial>& trials, const std::vector<SuiteScore>& scores,
+                      const Catalogue& catalogue, const std::vector<ReviewedSurvivor>& reviewed) {
   return Summary(trials, scores, catalogue).run(reviewed);
 }
 

@@ -11,17 +11,18 @@
 
 namespace plumbline {
 
-enum class DiagnosisResult { right, wrong, none, not_stated };  // none: nothing was located; not_stated: the catalogue expects nothing
+// none: nothing was located; not_stated: the catalogue expects nothing
+enum class DiagnosisResult { right, wrong, none, not_stated };
 std::string_view name(DiagnosisResult result);
 
 // One mutant in one dtype, over all problems of the suite.
 struct MutantResult {
   const Mutant* mutant = nullptr;
   std::string dtype;
-  int trials = 0;       // problems that it took
-  int changed = 0;      // … with other bits than the correct kernel's; 0: the mutant does not count
-  int failures = 0;     // … that the judge fails
-  int slipped = 0;      // … of these, that allclose 1e-2 lets through
+  int trials = 0;    // problems that it took
+  int changed = 0;   // … with other bits than the correct kernel's; 0: the mutant does not count
+  int failures = 0;  // … that the judge fails
+  int slipped = 0;   // … of these, that allclose 1e-2 lets through
   bool caught = false;  // by a case, or by a statistic of the suite
   bool caught_without_lse = false;
   std::array<bool, rule_count> caught_by_rule{};
@@ -49,8 +50,8 @@ struct LegalResult {
 struct AuditRow {
   std::string dtype;
   int mutants = 0, caught = 0, caught_without_lse = 0;  // that count
-  int pass_allclose_1e2 = 0;                            // … and that allclose 1e-2 lets through in all cases
-  int slip_allclose_1e2 = 0;                            // … or in some case that the judge fails
+  int pass_allclose_1e2 = 0;  // … and that allclose 1e-2 lets through in all cases
+  int slip_allclose_1e2 = 0;  // … or in some case that the judge fails
   int legal = 0, legal_flagged = 0, legal_trials = 0, false_alarms = 0;
   struct OfRule {
     bool applies = false;
@@ -68,20 +69,26 @@ struct AuditReport {
   std::vector<AuditRow> rows;
   std::vector<MutantResult> mutants;  // catalogue order, then dtype
   std::vector<LegalResult> legal;
-  std::vector<std::string> inert;            // "name (dtype)": changed no bit where its modes say it would; the suite does not exercise it
+  std::vector<std::string>
+      // "name (dtype)": changed no bit where its modes say it would; the suite does not exercise it
+      inert;
   std::vector<std::string> mistrusted;       // claimed classes of which nothing was caught
   std::vector<std::string> reviews_to_drop;  // reviewed survivors that are caught now
-  std::vector<std::string> breakers;         // kernels of the catalogue that only invariances can judge: "varies_solo (solo)"
-  std::array<int, 4> diagnoses{};            // mutants, each once over all dtypes, by DiagnosisResult; only those that are caught
+  std::vector<std::string>
+      breakers;  // kernels of the catalogue that only invariances can judge: "varies_solo (solo)"
+  std::array<int, 4>
+      // mutants, each once over all dtypes, by DiagnosisResult; only those that are caught
+      diagnoses{};
 
   int unreviewed_survivors() const;
   int false_alarms() const;
-  // 4: nothing was measured; 1: an unreviewed survivor, a false alarm or a mistrusted class; else 0.
+  // 4: nothing was measured; 1: an unreviewed survivor, a false alarm or a mistrusted class; else
+  // 0.
   int exit_code() const;
 };
 
 // `scores` are suite_scores of the trials.
-AuditReport summarise(const std::vector<Trial>& trials, const std::vector<SuiteScore>& scores, const Catalogue& catalogue,
-                      const std::vector<ReviewedSurvivor>& reviewed);
+AuditReport summarise(const std::vector<Trial>& trials, const std::vector<SuiteScore>& scores,
+                      const Catalogue& catalogue, const std::vector<ReviewedSurvivor>& reviewed);
 
 }  // namespace plumbline

@@ -21,7 +21,8 @@ void take(Headroom& headroom, double value, double limit, const std::string& whe
   if (exceeds(value / limit, ratio)) headroom = {value, limit, where};
 }
 
-// What a spec rounds beyond the strict default, in words; "fma": sums in fp32 to nearest, which is less than tensor cores are allowed.
+// What a spec rounds beyond the strict default, in words; "fma": sums in fp32 to nearest, which is
+// less than tensor cores are allowed.
 std::string tier_of(RoundingSpec spec, const Problem& problem) {
   const RoundingSpec strict = strict_spec(problem);
   const bool fma = spec.qk_accumulator == fma_accumulator && spec.pv_accumulator == fma_accumulator;
@@ -47,25 +48,30 @@ class Calibration {
     ++report_.runs;
     if (trial.fails) {
       ++report_.false_alarms;
-      alarm(fmt::format("{}: {}", trial.case_id, trial.judgement.findings.empty() ? "" : trial.judgement.findings.front().text));
+      alarm(fmt::format(
+          "{}: {}", trial.case_id,
+          trial.judgement.findings.empty() ? "" : trial.judgement.findings.front().text));
     }
     CalibrationRow& row = row_of(outcome);
     ++row.runs;
     const ErrorStatistics& errors = outcome.errors;
     row.elements += errors.elements;
     if (errors.elements == 0) return;
-    const Limits limits = contracts_.limits(trial.kernel, outcome.c.problem, errors.elements, place_of(outcome));
+    const Limits limits =
+        contracts_.limits(trial.kernel, outcome.c.problem, errors.elements, place_of(outcome));
     take(row.peak, errors.peak, limits.peak, trial.case_id);
     take(row.beyond_output, errors.beyond_output, limits.beyond_output, trial.case_id);
     take(row.rms, errors.rms, limits.rms, trial.case_id);
     if (errors.has_lse) take(row.lse, errors.lse_z, limits.lse, trial.case_id);
   }
 
-  // A suite sum mixes cases of one kernel and dtype, which share their tier and write the dtype of Q.
+  // A suite sum mixes cases of one kernel and dtype, which share their tier and write the dtype of
+  // Q.
   void add(const SuiteScore& score, const Trial& sample) {
     if (score.status != "pass" && score.status != "fail") return;
     ++report_.suite_sums;
-    const std::string where = fmt::format("{} of {} in {}, {}", score.statistic, score.kernel, score.dtype, score.suite);
+    const std::string where =
+        fmt::format("{} of {} in {}, {}", score.statistic, score.kernel, score.dtype, score.suite);
     if (score.status == "fail") {
       ++report_.suite_alarms;
       alarm(fmt::format("{}: {:.3g}, its limit {:.3g}", where, score.value, score.limit));
@@ -86,7 +92,8 @@ class Calibration {
   CalibrationRow& row_of(const Outcome& outcome) {
     const Problem& problem = outcome.c.problem;
     const RoundingSpec spec = contracts_.pinned_spec(outcome.c.kernel, problem, place_of(outcome));
-    return rows_[{tier_of(spec, problem), std::string(name(problem.dtype)), std::string(name(problem.out()))}];
+    return rows_[{tier_of(spec, problem), std::string(name(problem.dtype)),
+                  std::string(name(problem.out()))}];
   }
 
   void alarm(std::string text) {
@@ -121,18 +128,22 @@ Plan with_seeds(const Plan& plan, std::uint64_t first, std::uint64_t last) {
   return all;
 }
 
-CalibrationReport calibrate(const std::vector<Trial>& trials, const Contracts& contracts, bool complete) {
+CalibrationReport calibrate(const std::vector<Trial>& trials, const Contracts& contracts,
+                            bool complete) {
   Calibration calibration(contracts);
-  std::map<std::tuple<std::string, std::string, std::string>, const Trial*> samples;  // suite, kernel, dtype
+  // suite, kernel, dtype
+  std::map<std::tuple<std::string, std::string, std::string>, const Trial*> samples;
   for (const Trial& trial : trials) {
     calibration.add(trial);
     const Problem& problem = trial.outcome.c.problem;
     if (problem.out() == problem.dtype) {
-      samples.try_emplace({trial.outcome.suite, trial.kernel, std::string(name(problem.dtype))}, &trial);
+      samples.try_emplace({trial.outcome.suite, trial.kernel, std::string(name(problem.dtype))},
+                          &trial);
     }
   }
   for (const SuiteScore& score : suite_scores(trials, contracts, complete)) {
-    const auto at = samples.find({score.suite, score.kernel.substr(0, score.kernel.find("/device=")), score.dtype});
+    const auto at = samples.find(
+        {score.suite, score.kernel.substr(0, score.kernel.find("/device=")), score.dtype});
     if (at != samples.end()) calibration.add(score, *at->second);
   }
   return calibration.finish();

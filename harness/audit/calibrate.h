@@ -16,11 +16,13 @@ struct Headroom {
   double percent() const { return limit > 0 ? 100 * value / limit : 0; }
 };
 
-// One tier (what the spec rounds beyond the strict default, in words), dtype of Q and of the output.
+// One tier (what the spec rounds beyond the strict default, in words), dtype of Q and of the
+// output.
 struct CalibrationRow {
   std::string tier, dtype, out;
   std::int64_t runs = 0, elements = 0;
-  Headroom peak, beyond_output, rms, lse, suite;  // suite: the larger of shrink and temperature; limit 0: not judged
+  // suite: the larger of shrink and temperature; limit 0: not judged
+  Headroom peak, beyond_output, rms, lse, suite;
 };
 
 struct CalibrationReport {
@@ -28,9 +30,10 @@ struct CalibrationReport {
   std::uint64_t first_seed = 1, last_seed = 1;
   std::vector<CalibrationRow> rows;
   std::vector<std::string> kernels;
-  std::int64_t runs = 0;            // (kernel, problem, seed) that gave an output, each run twice for the same bits
-  std::int64_t false_alarms = 0;    // of them
-  std::int64_t suite_sums = 0;      // shrink and temperature judged, each of one kernel, dtype and seed
+  std::int64_t runs =
+      0;  // (kernel, problem, seed) that gave an output, each run twice for the same bits
+  std::int64_t false_alarms = 0;  // of them
+  std::int64_t suite_sums = 0;  // shrink and temperature judged, each of one kernel, dtype and seed
   std::int64_t suite_alarms = 0;    // of them
   std::int64_t not_measured = 0;    // crashed, out of memory, …: failures too
   std::vector<std::string> alarms;  // each in words, at most 20
@@ -43,6 +46,7 @@ struct CalibrationReport {
 Plan with_seeds(const Plan& plan, std::uint64_t first, std::uint64_t last);
 
 // `complete` as for suite_scores.
-CalibrationReport calibrate(const std::vector<Trial>& trials, const Contracts& contracts, bool complete);
+CalibrationReport calibrate(const std::vector<Trial>& trials, const Contracts& contracts,
+                            bool complete);
 
 }  // namespace plumbline

@@ -8,22 +8,29 @@
 #include <array>
 #include <set>
 
-#include "harness/outcome/outcome.h"
 #include "harness/base/table_reader.h"
+#include "harness/outcome/outcome.h"
 
 namespace plumbline {
 namespace {
 
-constexpr std::array<std::string_view, 7> file_keys{"schema", "provider", "correct", "claims", "mutant", "breaker", "legal"};
-constexpr const char* unknown_kernel_remedy = "name the provider's library with --provider, or correct the name";
-constexpr std::array<std::string_view, 7> mutant_keys{"name", "class", "what", "zoo", "diagnosis", "needs", "modes"};
+constexpr std::array<std::string_view, 7> file_keys{"schema", "provider", "correct", "claims",
+                                                    "mutant", "breaker",  "legal"};
+constexpr const char* unknown_kernel_remedy =
+    "name the provider's library with --provider, or correct the name";
+constexpr std::array<std::string_view, 7> mutant_keys{"name",      "class", "what", "zoo",
+                                                      "diagnosis", "needs", "modes"};
 
-std::string_view name_within(std::string_view kernel) { return kernel.substr(kernel.find('/') + 1); }
+std::string_view name_within(std::string_view kernel) {
+  return kernel.substr(kernel.find('/') + 1);
+}
 
 // Whether some provider of the family has a kernel of this name.
-bool offers(const std::vector<OfferedKernel>& offered, const Family& family, std::string_view name) {
-  return std::any_of(offered.begin(), offered.end(),
-                     [&](const OfferedKernel& k) { return family.owns(k.name) && name_within(k.name) == name; });
+bool offers(const std::vector<OfferedKernel>& offered, const Family& family,
+            std::string_view name) {
+  return std::any_of(offered.begin(), offered.end(), [&](const OfferedKernel& k) {
+    return family.owns(k.name) && name_within(k.name) == name;
+  });
 }
 
 std::vector<std::string> read_diagnosis(const ConfigNode& table, TableReader& reader) {
@@ -38,7 +45,8 @@ std::vector<std::string> read_diagnosis(const ConfigNode& table, TableReader& re
   return expected;
 }
 
-Mutant read_mutant(const ConfigNode& table, const Family& family, const std::vector<OfferedKernel>& offered, Errors& errors) {
+Mutant read_mutant(const ConfigNode& table, const Family& family,
+                   const std::vector<OfferedKernel>& offered, Errors& errors) {
   reject_unknown_keys(table, mutant_keys, errors);
   TableReader reader(table, errors);
   Mutant mutant;
@@ -51,44 +59,52 @@ Mutant read_mutant(const ConfigNode& table, const Family& family, const std::vec
   if (mutant.name.empty()) return mutant;
   const std::string with_class = mutant.bug_class + "_" + mutant.name;
   if (!offers(offered, family, mutant.name) && !offers(offered, family, with_class)) {
-    errors.push_back(
-        table.error(fmt::format("no loaded provider has a kernel {0}/{1} or {0}/{2}", family.provider, mutant.name, with_class),
-                    unknown_kernel_remedy));
+    errors.push_back(table.error(fmt::format("no loaded provider has a kernel {0}/{1} or {0}/{2}",
+                                             family.provider, mutant.name, with_class),
+                                 unknown_kernel_remedy));
   }
   if (!offers(offered, family, mutant.name)) mutant.name = with_class;
   return mutant;
 }
 
-Breaker read_breaker(const ConfigNode& table, const Family& family, const std::vector<OfferedKernel>& offered, Errors& errors) {
-  reject_unknown_keys(table, std::array<std::string_view, 4>{"name", "breaks", "what", "zoo"}, errors);
+Breaker read_breaker(const ConfigNode& table, const Family& family,
+                     const std::vector<OfferedKernel>& offered, Errors& errors) {
+  reject_unknown_keys(table, std::array<std::string_view, 4>{"name", "breaks", "what", "zoo"},
+                      errors);
   TableReader reader(table, errors);
-  Breaker breaker{reader.plain_name("name"), reader.text("breaks", true), reader.text("what", true)};
+  Breaker breaker{reader.plain_name("name"), reader.text("breaks", true),
+                  reader.text("what", true)};
   if (!breaker.name.empty() && !offers(offered, family, breaker.name)) {
-    errors.push_back(
-        table.error(fmt::format("no loaded provider has a kernel {}/{}", family.provider, breaker.name), unknown_kernel_remedy));
+    errors.push_back(table.error(
+        fmt::format("no loaded provider has a kernel {}/{}", family.provider, breaker.name),
+        unknown_kernel_remedy));
   }
-  if (!breaker.breaks.empty() && std::find(invariance_names.begin(), invariance_names.end(), breaker.breaks) == invariance_names.end()) {
+  if (!breaker.breaks.empty() && std::find(invariance_names.begin(), invariance_names.end(),
+                                           breaker.breaks) == invariance_names.end()) {
     errors.push_back(table.error(fmt::format("there is no invariance \"{}\"", breaker.breaks),
                                  fmt::format("one of {}", fmt::join(invariance_names, ", "))));
   }
   return breaker;
 }
 
-void read_claims(const ConfigNode& file, TableReader& reader, const std::vector<Mutant>& mutants, Catalogue& catalogue, Errors& errors) {
+void read_claims(const ConfigNode& file, TableReader& reader, const std::vector<Mutant>& mutants,
+                 Catalogue& catalogue, Errors& errors) {
   std::set<std::string> classes, claims(catalogue.claims.begin(), catalogue.claims.end());
   for (const Mutant& mutant : mutants) classes.insert(mutant.bug_class);
   if (file.find("claims") == nullptr) claims.insert(classes.begin(), classes.end());
   for (const ConfigNode* claim : reader.texts("claims")) {
     claims.insert(claim->text);
     if (classes.contains(claim->text)) continue;
-    errors.push_back(claim->error(fmt::format("no mutant is of class \"{}\"", claim->text), "remove the claim, or add a mutant"));
+    errors.push_back(claim->error(fmt::format("no mutant is of class \"{}\"", claim->text),
+                                  "remove the claim, or add a mutant"));
   }
   catalogue.claims.assign(claims.begin(), claims.end());
 }
 
 // Names of the [[legal]] tables; each must be offered.
-std::set<std::string, std::less<>> read_legal(const Family& family, const std::vector<OfferedKernel>& offered, TableReader& reader,
-                                              Errors& errors) {
+std::set<std::string, std::less<>> read_legal(const Family& family,
+                                              const std::vector<OfferedKernel>& offered,
+                                              TableReader& reader, Errors& errors) {
   std::set<std::string, std::less<>> names;
   for (const ConfigNode* table : reader.tables("legal")) {
     reject_unknown_keys(*table, std::array<std::string_view, 2>{"name", "what"}, errors);
@@ -96,7 +112,9 @@ std::set<std::string, std::less<>> read_legal(const Family& family, const std::v
     const std::string name = of_table.plain_name("name");
     of_table.text("what", true);
     if (!name.empty() && !offers(offered, family, name)) {
-      errors.push_back(table->error(fmt::format("no loaded provider has a kernel {}/{}", family.provider, name), unknown_kernel_remedy));
+      errors.push_back(
+          table->error(fmt::format("no loaded provider has a kernel {}/{}", family.provider, name),
+                       unknown_kernel_remedy));
     }
     names.insert(name);
   }
@@ -104,34 +122,41 @@ std::set<std::string, std::less<>> read_legal(const Family& family, const std::v
 }
 
 // The family's kernels that are no mutants: each has to say, here or by its name, that it is legal.
-void check_legal(const ConfigNode& file, const std::vector<OfferedKernel>& offered, TableReader& reader, const std::vector<Mutant>& mutants,
+void check_legal(const ConfigNode& file, const std::vector<OfferedKernel>& offered,
+                 TableReader& reader, const std::vector<Mutant>& mutants,
                  const std::vector<Breaker>& breakers, Family& family, Errors& errors) {
   const auto legal = read_legal(family, offered, reader, errors);
   for (const char* name : {"correct", "legal_baseline"}) {
     if (family.correct.empty() && offers(offered, family, name)) family.correct = name;
   }
   if (family.correct.empty() || !offers(offered, family, family.correct)) {
-    errors.push_back(file.error(fmt::format("the provider {} has no correct kernel to compare with", family.provider),
-                                "name it: correct = \"…\", or call it correct or legal_baseline"));
+    errors.push_back(file.error(
+        fmt::format("the provider {} has no correct kernel to compare with", family.provider),
+        "name it: correct = \"…\", or call it correct or legal_baseline"));
   }
   std::vector<std::string> unknown;
   for (const OfferedKernel& kernel : offered) {
     const std::string_view name = name_within(kernel.name);
     const auto is_this = [&](const auto& listed) { return listed.name == name; };
-    const bool is_known = std::any_of(mutants.begin(), mutants.end(), is_this) || std::any_of(breakers.begin(), breakers.end(), is_this);
+    const bool is_known = std::any_of(mutants.begin(), mutants.end(), is_this) ||
+                          std::any_of(breakers.begin(), breakers.end(), is_this);
     if (!family.owns(kernel.name) || is_known) continue;
-    if (name != family.correct && !name.starts_with("legal_") && !legal.contains(name)) unknown.push_back(kernel.name);
+    if (name != family.correct && !name.starts_with("legal_") && !legal.contains(name))
+      unknown.push_back(kernel.name);
   }
   if (unknown.empty()) return;
-  errors.push_back(file.error(fmt::format("neither mutants nor legal: {}", fmt::join(unknown, ", ")),
-                              "add a [[mutant]], [[breaker]] or [[legal]] for each"));
+  errors.push_back(
+      file.error(fmt::format("neither mutants nor legal: {}", fmt::join(unknown, ", ")),
+                 "add a [[mutant]], [[breaker]] or [[legal]] for each"));
 }
 
-void read_family(const ConfigNode& file, const std::vector<OfferedKernel>& offered, Catalogue& catalogue, Errors& errors) {
+void read_family(const ConfigNode& file, const std::vector<OfferedKernel>& offered,
+                 Catalogue& catalogue, Errors& errors) {
   reject_unknown_keys(file, file_keys, errors);
   TableReader reader(file, errors);
   Family family;
-  if (const std::string provider = reader.text("provider"); !provider.empty()) family.provider = provider;
+  if (const std::string provider = reader.text("provider"); !provider.empty())
+    family.provider = provider;
   family.correct = reader.text("correct");
   std::vector<Mutant> mutants;
   const auto comes_in = [](const std::vector<Mutant>& known, const std::string& name) {
@@ -140,12 +165,13 @@ void read_family(const ConfigNode& file, const std::vector<OfferedKernel>& offer
   for (const ConfigNode* table : reader.tables("mutant")) {
     Mutant mutant = read_mutant(*table, family, offered, errors);
     if (comes_in(mutants, mutant.name) || comes_in(catalogue.mutants, mutant.name)) {
-      errors.push_back(
-          table->error(fmt::format("{} comes twice", mutant.name), "names are told apart without their providers: rename one"));
+      errors.push_back(table->error(fmt::format("{} comes twice", mutant.name),
+                                    "names are told apart without their providers: rename one"));
     }
     mutants.push_back(std::move(mutant));
   }
-  for (const ConfigNode* table : reader.tables("breaker")) catalogue.breakers.push_back(read_breaker(*table, family, offered, errors));
+  for (const ConfigNode* table : reader.tables("breaker"))
+    catalogue.breakers.push_back(read_breaker(*table, family, offered, errors));
   read_claims(file, reader, mutants, catalogue, errors);
   check_legal(file, offered, reader, mutants, catalogue.breakers, family, errors);
   catalogue.families.push_back(std::move(family));
@@ -160,28 +186,34 @@ bool Family::owns(std::string_view kernel) const {
 }
 
 const Family* Catalogue::family_of(std::string_view kernel) const {
-  const auto at = std::find_if(families.begin(), families.end(), [&](const Family& family) { return family.owns(kernel); });
+  const auto at = std::find_if(families.begin(), families.end(),
+                               [&](const Family& family) { return family.owns(kernel); });
   return at == families.end() ? nullptr : &*at;
 }
 
 std::string Catalogue::correct_of(std::string_view kernel) const {
   const Family* family = family_of(kernel);
-  return family == nullptr ? "" : std::string(kernel.substr(0, kernel.find('/') + 1)) + family->correct;
+  return family == nullptr ? ""
+                           : std::string(kernel.substr(0, kernel.find('/') + 1)) + family->correct;
 }
 
 const Mutant* Catalogue::find(std::string_view kernel) const {
   const Family* family = family_of(kernel);
   if (family == nullptr) return nullptr;
-  const auto at = std::find_if(mutants.begin(), mutants.end(),
-                               [&](const Mutant& m) { return m.name == name_within(kernel) && m.provider == family->provider; });
+  const auto at = std::find_if(mutants.begin(), mutants.end(), [&](const Mutant& m) {
+    return m.name == name_within(kernel) && m.provider == family->provider;
+  });
   return at == mutants.end() ? nullptr : &*at;
 }
 
 bool Catalogue::is_breaker(std::string_view kernel) const {
-  return owns(kernel) && std::any_of(breakers.begin(), breakers.end(), [&](const Breaker& b) { return b.name == name_within(kernel); });
+  return owns(kernel) && std::any_of(breakers.begin(), breakers.end(), [&](const Breaker& b) {
+           return b.name == name_within(kernel);
+         });
 }
 
-Result<Catalogue> read_catalogue(const std::vector<std::filesystem::path>& files, const std::vector<OfferedKernel>& offered) {
+Result<Catalogue> read_catalogue(const std::vector<std::filesystem::path>& files,
+                                 const std::vector<OfferedKernel>& offered) {
   Errors errors;
   Catalogue catalogue;
   for (const std::filesystem::path& path : files) {
@@ -207,7 +239,8 @@ Result<std::vector<ReviewedSurvivor>> read_reviewed_survivors(const std::filesys
   for (const ConfigNode* table : reader.tables("survivor")) {
     reject_unknown_keys(*table, std::array<std::string_view, 3>{"name", "dtype", "reason"}, errors);
     TableReader of_table(*table, errors);
-    survivors.push_back({of_table.plain_name("name"), of_table.text("dtype", true), of_table.text("reason", true)});
+    survivors.push_back(
+        {of_table.plain_name("name"), of_table.text("dtype", true), of_table.text("reason", true)});
   }
   if (!errors.empty()) return tl::unexpected(errors);
   return survivors;

@@ -42,7 +42,9 @@ float dot(const float* a, const float* b, std::size_t count) {
 }
 
 void gather(DType dtype, const void* storage, std::int64_t offset, std::size_t count, float* to) {
-  decode(dtype, static_cast<const std::byte*>(storage) + static_cast<std::size_t>(offset) * size_in_bytes(dtype),
+  decode(dtype,
+         static_cast<const std::byte*>(storage) +
+             static_cast<std::size_t>(offset) * size_in_bytes(dtype),
          std::span<float>(to, count));
 }
 
@@ -53,21 +55,32 @@ struct Head {
 };
 
 // fp8 is widened as frameworks do: scale * stored, in the dtype of Q.
-void widen(const Problem& problem, const std::vector<float>& scales, std::int64_t sample, std::int64_t head_kv, Values& values) {
+void widen(const Problem& problem, const std::vector<float>& scales, std::int64_t sample,
+           std::int64_t head_kv, Values& values) {
   if (!problem.has_fp8_kv()) return;
-  values = scaled(std::move(values), scales[static_cast<std::size_t>(sample * problem.heads_kv + head_kv)], problem.dtype);
+  values =
+      scaled(std::move(values),
+             scales[static_cast<std::size_t>(sample * problem.heads_kv + head_kv)], problem.dtype);
 }
 
-Head gather_head(const Geometry& geometry, const InputView& inputs, const SideInputs& side, std::int64_t sample, std::int64_t head_kv) {
+Head gather_head(const Geometry& geometry, const InputView& inputs, const SideInputs& side,
+                 std::int64_t sample, std::int64_t head_kv) {
   const Problem& problem = geometry.problem();
   const auto keys = static_cast<std::size_t>(geometry.length_kv(sample));
-  Head head{static_cast<std::size_t>(problem.head_dim_qk), static_cast<std::size_t>(problem.head_dim_vo), {}, {}, {}, {}};
+  Head head{static_cast<std::size_t>(problem.head_dim_qk),
+            static_cast<std::size_t>(problem.head_dim_vo),
+            {},
+            {},
+            {},
+            {}};
   head.k.resize(keys * head.dim_qk);
   head.v.resize(keys * head.dim_vo);
   for (std::size_t key = 0; key < keys; ++key) {
     const auto at = static_cast<std::int64_t>(key);
-    gather(problem.kv(), inputs.k, geometry.k_offset(sample, at, head_kv), head.dim_qk, &head.k[key * head.dim_qk]);
-    gather(problem.kv(), inputs.v, geometry.v_offset(sample, at, head_kv), head.dim_vo, &head.v[key * head.dim_vo]);
+    gather(problem.kv(), inputs.k, geometry.k_offset(sample, at, head_kv), head.dim_qk,
+           &head.k[key * head.dim_qk]);
+    gather(problem.kv(), inputs.v, geometry.v_offset(sample, at, head_kv), head.dim_vo,
+           &head.v[key * head.dim_vo]);
   }
   widen(problem, side.k_scale, sample, head_kv, head.k);
   widen(problem, side.v_scale, sample, head_kv, head.v);
@@ -81,7 +94,8 @@ constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
 class RowMath {
  public:
-  RowMath(const Geometry& geometry, const SideInputs& side, const RowId& row, const Head& head, const Values& q)
+  RowMath(const Geometry& geometry, const SideInputs& side, const RowId& row, const Head& head,
+          const Values& q)
       : geometry_(geometry),
         problem_(geometry.problem()),
         row_(row),
@@ -89,8 +103,10 @@ class RowMath {
         keys_(geometry.visible_keys(row.sample, row.row)),
         q_(q),
         scale_(static_cast<float>(problem_.softmax_scale())),
-        slope_(side.alibi_slopes.empty() ? 0 : side.alibi_slopes[static_cast<std::size_t>(row.head)]),
-        sink_(side.sinks.empty() ? minus_infinity : side.sinks[static_cast<std::size_t>(row.head)]) {}
+        slope_(side.alibi_slopes.empty() ? 0
+                                         : side.alibi_slopes[static_cast<std::size_t>(row.head)]),
+        sink_(side.sinks.empty() ? minus_infinity
+                                 : side.sinks[static_cast<std::size_t>(row.head)]) {}
 
   // The output row in `order`, rounded to the dtypes of Q and of the output.
   void attend(Order order, double* out) {
@@ -111,19 +127,25 @@ class RowMath {
     std::fill_n(out, head_.dim_vo, 0.0);
     for (std::size_t i = 0; i < p_.size(); ++i) {
       const float* v = value(i);
-      for (std::size_t j = 0; j < head_.dim_vo; ++j) out[j] += double{p_[i]} * std::abs(double{v[j]});
+      for (std::size_t j = 0; j < head_.dim_vo; ++j)
+        out[j] += double{p_[i]} * std::abs(double{v[j]});
     }
   }
 
  private:
-  const float* value(std::size_t i) const { return &head_.v[(static_cast<std::size_t>(keys_.begin) + i) * head_.dim_vo]; }
+  const float* value(std::size_t i) const {
+    return &head_.v[(static_cast<std::size_t>(keys_.begin) + i) * head_.dim_vo];
+  }
 
   void logits(Order order) {
-    const Values& k = order == Order::flash_attention ? head_.k_flash : order == Order::sdpa_math ? head_.k_sdpa : head_.k;
+    const Values& k = order == Order::flash_attention ? head_.k_flash
+                      : order == Order::sdpa_math     ? head_.k_sdpa
+                                                      : head_.k;
     const Values q = order == Order::sdpa_math ? scaled(q_, std::sqrt(scale_), problem_.dtype) : q_;
     p_.resize(static_cast<std::size_t>(keys_.size()));
     for (std::size_t i = 0; i < p_.size(); ++i) {
-      p_[i] = dot(q.data(), &k[(static_cast<std::size_t>(keys_.begin) + i) * head_.dim_qk], head_.dim_qk);
+      p_[i] = dot(q.data(), &k[(static_cast<std::size_t>(keys_.begin) + i) * head_.dim_qk],
+                  head_.dim_qk);
     }
     round_all(p_, problem_.dtype);
     if (order == Order::flex_eager) {
@@ -138,7 +160,8 @@ class RowMath {
 
   std::int64_t key(std::size_t i) const { return keys_.begin + static_cast<std::int64_t>(i); }
 
-  // Divided, tanh, multiplied: a tensor of Q's dtype after each; FlexAttention's functions of a score are fp32.
+  // Divided, tanh, multiplied: a tensor of Q's dtype after each; FlexAttention's functions of a
+  // score are fp32.
   void cap(Order order) {
     const auto softcap = static_cast<float>(problem_.softcap);
     const auto step = [&](auto&& function) {
@@ -153,8 +176,10 @@ class RowMath {
   // FlashAttention's bias is fp32, and so is the sum; PyTorch's is a mask in Q's dtype.
   void add_bias(Order order) {
     Values bias(p_.size());
-    const std::int64_t diagonal = row_.row + geometry_.length_kv(row_.sample) - geometry_.length_q(row_.sample);
-    for (std::size_t i = 0; i < p_.size(); ++i) bias[i] = -slope_ * static_cast<float>(std::abs(diagonal - key(i)));
+    const std::int64_t diagonal =
+        row_.row + geometry_.length_kv(row_.sample) - geometry_.length_q(row_.sample);
+    for (std::size_t i = 0; i < p_.size(); ++i)
+      bias[i] = -slope_ * static_cast<float>(std::abs(diagonal - key(i)));
     const bool rounds = order == Order::sdpa_math;
     if (rounds) round_all(bias, problem_.dtype);
     for (std::size_t i = 0; i < p_.size(); ++i) p_[i] += bias[i];
@@ -182,26 +207,32 @@ class RowMath {
 
 }  // namespace
 
-InputCopy::InputCopy(const Geometry& geometry) : q(geometry.q.bytes()), k(geometry.k.bytes()), v(geometry.v.bytes()) {
+InputCopy::InputCopy(const Geometry& geometry)
+    : q(geometry.q.bytes()), k(geometry.k.bytes()), v(geometry.v.bytes()) {
   fill_inputs(geometry, q.data(), k.data(), v.data());
 }
 
-FrameworkMath framework_math(const Geometry& geometry, const InputView& inputs, const RowSelection& selection) {
+FrameworkMath framework_math(const Geometry& geometry, const InputView& inputs,
+                             const RowSelection& selection) {
   const Problem& problem = geometry.problem();
   const auto columns = static_cast<std::size_t>(problem.head_dim_vo);
   const std::size_t elements = selection.rows.size() * columns;
   FrameworkMath math;
-  for (auto* matrix : {&math.flash_attention, &math.sdpa_math, &math.flex_eager, &math.weighted_magnitude}) matrix->assign(elements, 0);
+  for (auto* matrix :
+       {&math.flash_attention, &math.sdpa_math, &math.flex_eager, &math.weighted_magnitude})
+    matrix->assign(elements, 0);
   const SideInputs side = side_inputs(problem);
   Head head{};
   Values q(static_cast<std::size_t>(problem.head_dim_qk));
   for (std::size_t r = 0; r < selection.rows.size(); ++r) {
     const RowId& row = selection.rows[r];
     const std::int64_t head_kv = row.head / problem.group();
-    const bool same_head = r > 0 && selection.rows[r - 1].sample == row.sample && selection.rows[r - 1].head / problem.group() == head_kv;
+    const bool same_head = r > 0 && selection.rows[r - 1].sample == row.sample &&
+                           selection.rows[r - 1].head / problem.group() == head_kv;
     if (!same_head) head = gather_head(geometry, inputs, side, row.sample, head_kv);
     if (geometry.visible_keys(row.sample, row.row).size() == 0) continue;
-    gather(problem.dtype, inputs.q, geometry.q_offset(row.sample, row.row, row.head), q.size(), q.data());
+    gather(problem.dtype, inputs.q, geometry.q_offset(row.sample, row.row, row.head), q.size(),
+           q.data());
     RowMath of_row(geometry, side, row, head, q);
     of_row.attend(Order::flash_attention, &math.flash_attention[r * columns]);
     of_row.attend(Order::sdpa_math, &math.sdpa_math[r * columns]);

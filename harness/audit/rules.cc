@@ -29,16 +29,19 @@ double mean_difference(std::span<const double> a, std::span<const double> b) {
   return a.empty() ? 0 : sum / static_cast<double>(a.size());
 }
 
-// numpy.allclose and torch.allclose: |actual - expected| <= atol + rtol |expected| for every element, NaN never close.
+// numpy.allclose and torch.allclose: |actual - expected| <= atol + rtol |expected| for every
+// element, NaN never close.
 RuleResult allclose(const RuleInputs& in, double rtol, double atol, bool expected_in_out_dtype) {
   for (std::size_t i = 0; i < in.golden.size(); ++i) {
     const double expected = expected_in_out_dtype ? round_to(in.golden[i], in.out) : in.golden[i];
-    if (!(std::abs(in.output[i] - expected) <= atol + rtol * std::abs(expected))) return RuleResult::fails;
+    if (!(std::abs(in.output[i] - expected) <= atol + rtol * std::abs(expected)))
+      return RuleResult::fails;
   }
   return RuleResult::passes;
 }
 
-// A baseline that overflowed says nothing about the output. Upstream such a test fails or passes whatever the kernel does.
+// A baseline that overflowed says nothing about the output. Upstream such a test fails or passes
+// whatever the kernel does.
 bool is_usable(std::span<const double> baseline) {
   return std::all_of(baseline.begin(), baseline.end(), [](double x) { return std::isfinite(x); });
 }
@@ -53,39 +56,45 @@ RuleResult allclose_1e3(const RuleInputs& in) { return allclose(in, 1e-3, 1e-3, 
 // vLLM's backends, FlashInfer in bf16, Triton's tutorial: 1e-2.
 RuleResult allclose_1e2(const RuleInputs& in) { return allclose(in, 1e-2, 1e-2, false); }
 
-// torch.testing.assert_close without tolerances: fp16 1e-3, bf16 1.6e-2, fp32 1.3e-6 relative, 1e-5 absolute; the expected tensor has the
-// dtype of the actual one.
+// torch.testing.assert_close without tolerances: fp16 1e-3, bf16 1.6e-2, fp32 1.3e-6 relative, 1e-5
+// absolute; the expected tensor has the dtype of the actual one.
 RuleResult assert_close_defaults(const RuleInputs& in) {
   const double rtol = in.out == DType::f16 ? 1e-3 : in.out == DType::bf16 ? 1.6e-2 : 1.3e-6;
   return allclose(in, rtol, 1e-5, true);
 }
 
-// tests/test_flash_attn.py: max |out - ref| <= 2 max |pt - ref| + 1e-5, ref in fp32 cast to the dtype, pt in the dtype. fp16 and bf16 only.
+// tests/test_flash_attn.py: max |out - ref| <= 2 max |pt - ref| + 1e-5, ref in fp32 cast to the
+// dtype, pt in the dtype. fp16 and bf16 only.
 RuleResult flash_attention_2x(const RuleInputs& in) {
   if (!is_16_bit(in.dtype) || !is_usable(in.flash_math)) return RuleResult::not_applicable;
   std::vector<double> reference(in.golden.begin(), in.golden.end());
   for (double& value : reference) value = round_to(value, in.out);
-  return passes_if(max_difference(in.output, reference) <= 2 * max_difference(in.flash_math, reference) + 1e-5);
+  return passes_if(max_difference(in.output, reference) <=
+                   2 * max_difference(in.flash_math, reference) + 1e-5);
 }
 
-// test/test_transformers.py _check_equal: max |golden - out| > max(1e-5, 4 max |golden - math in the dtype|) fails, and so does a NaN that
-// the golden output has not. 4 is the fudge factor of the output.
+// test/test_transformers.py _check_equal: max |golden - out| > max(1e-5, 4 max |golden - math in
+// the dtype|) fails, and so does a NaN that the golden output has not. 4 is the fudge factor of the
+// output.
 RuleResult sdpa_fudge_factor(const RuleInputs& in) {
   if (!is_usable(in.sdpa_math)) return RuleResult::not_applicable;
-  const double error = max_difference(in.output, in.golden), baseline = max_difference(in.sdpa_math, in.golden);
+  const double error = max_difference(in.output, in.golden),
+               baseline = max_difference(in.sdpa_math, in.golden);
   const double threshold = std::max(1e-5, 4 * baseline);
   return passes_if(!std::isnan(error) && error <= threshold);
 }
 
-// test/inductor/test_flex_attention.py: mean |golden - out| <= 1.1 mean |golden - eager in the dtype| (fp32: 10); a NaN fails.
+// test/inductor/test_flex_attention.py: mean |golden - out| <= 1.1 mean |golden - eager in the
+// dtype| (fp32: 10); a NaN fails.
 RuleResult flex_mean_error(const RuleInputs& in) {
   if (!is_usable(in.flex_math)) return RuleResult::not_applicable;
   const double factor = in.dtype == DType::f32 ? 10 : 1.1;
-  return passes_if(mean_difference(in.output, in.golden) <= factor * mean_difference(in.flex_math, in.golden));
+  return passes_if(mean_difference(in.output, in.golden) <=
+                   factor * mean_difference(in.flex_math, in.golden));
 }
 
-// tests/benchdnn/sdpa/sdpa.cpp setup_cmp: relative difference <= 8 (1 + keys) eps, or |difference| <= eps sum_k p_k |v_k|; eps of the
-// output's dtype (fp16 2^-10, bf16 2^-7, fp32 2^-23).
+// tests/benchdnn/sdpa/sdpa.cpp setup_cmp: relative difference <= 8 (1 + keys) eps, or |difference|
+// <= eps sum_k p_k |v_k|; eps of the output's dtype (fp16 2^-10, bf16 2^-7, fp32 2^-23).
 RuleResult benchdnn_sdpa(const RuleInputs& in) {
   const double eps = 2 * unit_roundoff(in.out);
   const double limit = 8 * (1 + static_cast<double>(in.keys)) * eps;
@@ -93,7 +102,8 @@ RuleResult benchdnn_sdpa(const RuleInputs& in) {
     const double expected = round_to(in.golden[i], in.out);
     const double difference = std::abs(in.output[i] - expected);
     const double relative = difference / std::max(std::abs(expected), double{FLT_MIN});
-    if (!(relative <= limit || difference <= eps * in.weighted_magnitude[i])) return RuleResult::fails;
+    if (!(relative <= limit || difference <= eps * in.weighted_magnitude[i]))
+      return RuleResult::fails;
   }
   return RuleResult::passes;
 }
@@ -111,7 +121,8 @@ RuleResult relative_frobenius(const RuleInputs& in) {
 std::span<const Rule> rules_elsewhere() {
   static constexpr std::array rules{
       Rule{"allclose 1e-3", "FlashInfer tests/attention, rtol = atol", allclose_1e3},
-      Rule{"allclose 1e-2", "vLLM tests/v1/attention, Triton tutorial 06, rtol = atol", allclose_1e2},
+      Rule{"allclose 1e-2", "vLLM tests/v1/attention, Triton tutorial 06, rtol = atol",
+           allclose_1e2},
       Rule{"assert_close defaults", "torch.testing.assert_close", assert_close_defaults},
       Rule{"FlashAttention 2x", "tests/test_flash_attn.py", flash_attention_2x},
       Rule{"PyTorch SDPA fudge", "test/test_transformers.py _check_equal", sdpa_fudge_factor},

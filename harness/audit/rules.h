@@ -10,7 +10,8 @@
 
 namespace plumbline {
 
-// One output and what the rules compare it with; all [R, D], element by element. Only valid query rows; a row without visible keys is 0.
+// One output and what the rules compare it with; all [R, D], element by element. Only valid query
+// rows; a row without visible keys is 0.
 struct RuleInputs {
   DType dtype = DType::bf16;  // of Q
   DType out = DType::bf16;

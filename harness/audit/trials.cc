@@ -64,11 +64,14 @@ std::string fault_of(const Outcome& outcome, const Judgement& judgement) {
     if (outcome.faults.*count > 0) return fault;
   }
   const auto& findings = judgement.findings;
-  const bool differs = std::any_of(findings.begin(), findings.end(), [](const Finding& f) { return f.statistic == "run_to_run"; });
+  const bool differs = std::any_of(findings.begin(), findings.end(),
+                                   [](const Finding& f) { return f.statistic == "run_to_run"; });
   return differs ? "run_to_run" : "";
 }
 
-Judgement judged(const Outcome& outcome, const Contracts& contracts) { return judge({&outcome, &contracts, nullptr, nullptr, nullptr}); }
+Judgement judged(const Outcome& outcome, const Contracts& contracts) {
+  return judge({&outcome, &contracts, nullptr, nullptr, nullptr});
+}
 
 std::string dtype_of(const Outcome& outcome, const Contracts& contracts) {
   const Problem& problem = outcome.c.problem;
@@ -107,36 +110,43 @@ Trial trial_of(Measurement measurement, const Contracts& contracts, ProblemRules
   return trial;
 }
 
-void mark_changed(std::vector<Trial>& trials, const std::vector<std::size_t>& of_problem, const Catalogue& catalogue) {
+void mark_changed(std::vector<Trial>& trials, const std::vector<std::size_t>& of_problem,
+                  const Catalogue& catalogue) {
   std::map<std::string, std::string> digests;  // of correct kernels, by kernel and device
   for (const std::size_t i : of_problem) {
     const Trial& trial = trials[i];
-    if (trial.outcome.status == Status::ok) digests[trial.kernel + " " + trial.device] = trial.outcome.output_digest;
+    if (trial.outcome.status == Status::ok)
+      digests[trial.kernel + " " + trial.device] = trial.outcome.output_digest;
   }
   for (const std::size_t i : of_problem) {
     Trial& trial = trials[i];
     const auto at = digests.find(catalogue.correct_of(trial.kernel) + " " + trial.device);
     if (at == digests.end() || !trial.ran) continue;
     const Outcome& outcome = trial.outcome;
-    trial.changed = outcome.output_digest != at->second || (outcome.repeat_checked && !outcome.repeat_equal);
+    trial.changed =
+        outcome.output_digest != at->second || (outcome.repeat_checked && !outcome.repeat_equal);
   }
 }
 
 }  // namespace
 
-std::vector<Trial> run_trials(const Plan& plan, const Catalogue& catalogue, const MeasureOptions& options,
-                              const std::vector<ProviderInfo>& providers, const Contracts& contracts, const TrialOptions& trial_options) {
+std::vector<Trial> run_trials(const Plan& plan, const Catalogue& catalogue,
+                              const MeasureOptions& options,
+                              const std::vector<ProviderInfo>& providers,
+                              const Contracts& contracts, const TrialOptions& trial_options) {
   std::vector<std::vector<std::size_t>> problems;  // indexes into plan.cases
   std::map<std::string, std::size_t> by_problem;
   for (std::size_t i = 0; i < plan.cases.size(); ++i) {
-    const auto [at, fresh] = by_problem.try_emplace(problem_id(plan.cases[i].c.problem), problems.size());
+    const auto [at, fresh] =
+        by_problem.try_emplace(problem_id(plan.cases[i].c.problem), problems.size());
     if (fresh) problems.emplace_back();
     problems[at->second].push_back(i);
   }
   std::vector<Trial> trials(plan.cases.size());
   std::mutex mutex;
   const auto stopped = [&] { return trial_options.stop != nullptr && trial_options.stop->load(); };
-  const auto lanes = static_cast<std::size_t>(std::clamp(trial_options.jobs, 1, std::max(1, static_cast<int>(problems.size()))));
+  const auto lanes = static_cast<std::size_t>(
+      std::clamp(trial_options.jobs, 1, std::max(1, static_cast<int>(problems.size()))));
   const auto work = [&](std::size_t lane) {
     Measurer measurer(options, providers, contracts);
     for (std::size_t p = lane; p < problems.size() && !stopped(); p += lanes) {
@@ -145,7 +155,8 @@ std::vector<Trial> run_trials(const Plan& plan, const Catalogue& catalogue, cons
       ProblemRules rules;
       std::size_t next = 0;
       measurer.measure(cases, [&](Measurement measurement) {
-        trials[problems[p][next++]] = trial_of(std::move(measurement), contracts, trial_options.with_rules ? &rules : nullptr);
+        trials[problems[p][next++]] = trial_of(std::move(measurement), contracts,
+                                               trial_options.with_rules ? &rules : nullptr);
         if (!trial_options.progress) return;
         const std::lock_guard lock(mutex);
         trial_options.progress();
@@ -160,10 +171,12 @@ std::vector<Trial> run_trials(const Plan& plan, const Catalogue& catalogue, cons
   return trials;
 }
 
-std::vector<SuiteScore> suite_scores(const std::vector<Trial>& trials, const Contracts& contracts, bool complete) {
+std::vector<SuiteScore> suite_scores(const std::vector<Trial>& trials, const Contracts& contracts,
+                                     bool complete) {
   std::vector<const Outcome*> outcomes;
   for (const Trial& trial : trials) outcomes.push_back(&trial.outcome);
-  return judge_suites(outcomes, contracts, std::vector<const Baseline*>(outcomes.size(), nullptr), complete);
+  return judge_suites(outcomes, contracts, std::vector<const Baseline*>(outcomes.size(), nullptr),
+                      complete);
 }
 
 }  // namespace plumbline

@@ -11,7 +11,8 @@
 
 #include "harness/base/text.h"
 #define TOML_EXCEPTIONS 0
-// Its asserts fail on some files that are not TOML ("[$"), where without them it says what is wrong.
+// Its asserts fail on some files that are not TOML ("[$"), where without them it says what is
+// wrong.
 #define TOML_ASSERT(condition) static_cast<void>(0)
 #include <toml++/toml.h>
 
@@ -32,7 +33,8 @@ std::size_t behind_string(std::string_view text, std::size_t at) {
       at += 2;
     } else if (long_string && text.substr(at, 3) == triple) {
       at += 3;
-      while (at < text.size() && text[at] == quote) ++at;  // quotes that belong to the string stand before the last three
+      // quotes that belong to the string stand before the last three
+      while (at < text.size() && text[at] == quote) ++at;
       return at;
     } else if (!long_string && (text[at] == quote || text[at] == '\n')) {
       return at + 1;
@@ -52,15 +54,18 @@ struct Fault {
   std::string message, remedy;
 };
 
-// A basic string with an escape for each character that is not ASCII; nothing where the bytes are not UTF-8.
+// A basic string with an escape for each character that is not ASCII; nothing where the bytes are
+// not UTF-8.
 std::optional<std::string> in_ascii(std::string_view text) {
-  const auto& utf8 = std::use_facet<std::codecvt<char32_t, char8_t, std::mbstate_t>>(std::locale::classic());
+  const auto& utf8 =
+      std::use_facet<std::codecvt<char32_t, char8_t, std::mbstate_t>>(std::locale::classic());
   const auto* begin = reinterpret_cast<const char8_t*>(text.data());
   const auto* rest = begin;
   std::u32string decoded(text.size(), U'\0');
   char32_t* end = decoded.data();
   std::mbstate_t state{};
-  const auto result = utf8.in(state, begin, begin + text.size(), rest, decoded.data(), decoded.data() + decoded.size(), end);
+  const auto result = utf8.in(state, begin, begin + text.size(), rest, decoded.data(),
+                              decoded.data() + decoded.size(), end);
   if (result != std::codecvt_base::ok || rest != begin + text.size()) return std::nullopt;
   std::string ascii;
   bool behind_backslash = false;
@@ -77,10 +82,11 @@ std::optional<std::string> in_ascii(std::string_view text) {
   return ascii;
 }
 
-// The same TOML, line for line, for toml++ 3.3, or what that does not survive. It makes a table of each part of a dotted key, and tables
-// nested without bound overflow the stack when they are destroyed. Of a character that is not ASCII it asks whether it is a blank, and for
-// most the code has no way out; where a quote stands amid a word it reads on to the end of the word, through texts, too. So comments go,
-// and texts are written in ASCII.
+// The same TOML, line for line, for toml++ 3.3, or what that does not survive. It makes a table of
+// each part of a dotted key, and tables nested without bound overflow the stack when they are
+// destroyed. Of a character that is not ASCII it asks whether it is a blank, and for most the code
+// has no way out; where a quote stands amid a word it reads on to the end of the word, through
+// texts, too. So comments go, and texts are written in ASCII.
 tl::expected<std::string, Fault> readable(std::string_view text) {
   const std::string_view byte_order_mark = "\xEF\xBB\xBF";
   if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
@@ -95,19 +101,25 @@ tl::expected<std::string, Fault> readable(std::string_view text) {
     if (c == '#') {
       at = std::min(text.find('\n', begin), text.size());
     } else if (c == '"' || c == '\'') {
-      if (!begins_string(text, begin)) return refuse(line, "a quote amid a word", "put the whole text in quotes, or remove the quote");
+      if (!begins_string(text, begin))
+        return refuse(line, "a quote amid a word",
+                      "put the whole text in quotes, or remove the quote");
       at = std::min(behind_string(text, begin), text.size());
       const std::string_view quoted = text.substr(begin, at - begin);
       const auto ascii = in_ascii(quoted);
       if (!ascii) return refuse(line, "a text is not UTF-8", "save the file in UTF-8");
-      if (c == '\'' && *ascii != quoted) return refuse(line, "a character that is not ASCII stands in single quotes", "use double quotes");
+      if (c == '\'' && *ascii != quoted)
+        return refuse(line, "a character that is not ASCII stands in single quotes",
+                      "use double quotes");
       result += *ascii;
       line += static_cast<int>(std::ranges::count(quoted, '\n'));
     } else if (static_cast<unsigned char>(c) >= 0x80) {
-      return refuse(line, "a character that is not ASCII stands outside of quotes", "put it in double quotes, or remove it");
+      return refuse(line, "a character that is not ASCII stands outside of quotes",
+                    "put it in double quotes, or remove it");
     } else {
       if (c == '.' && ++dots >= most_key_parts) {
-        return refuse(line, fmt::format("a key of more than {} parts", most_key_parts), "no table is nested as deep: shorten the key");
+        return refuse(line, fmt::format("a key of more than {} parts", most_key_parts),
+                      "no table is nested as deep: shorten the key");
       }
       if (c != '.' && !is_plain_name({&c, 1}) && c != ' ' && c != '\t') dots = 0;
       line += c == '\n';
@@ -147,12 +159,15 @@ class Converter {
       const toml::node* value;
     };
     std::vector<Member> members;
-    for (const auto& [key, value] : table) members.push_back({key.source().begin, key.str(), &value});
-    std::stable_sort(members.begin(), members.end(), [](const Member& a, const Member& b) { return a.place < b.place; });
+    for (const auto& [key, value] : table)
+      members.push_back({key.source().begin, key.str(), &value});
+    std::stable_sort(members.begin(), members.end(),
+                     [](const Member& a, const Member& b) { return a.place < b.place; });
     result.kind = ConfigNode::Kind::table;
     for (const Member& member : members) {
       ConfigNode value = convert(*member.value);
-      if (value.line == 0) value.line = static_cast<int>(member.place.line);  // tables that only a dotted key implies
+      // tables that only a dotted key implies
+      if (value.line == 0) value.line = static_cast<int>(member.place.line);
       result.members.push_back({std::string(member.key), std::move(value)});
     }
   }
@@ -175,7 +190,8 @@ class Converter {
       result.boolean = boolean->get();
     } else if (const auto* date = node.as_date()) {
       result.kind = ConfigNode::Kind::date;
-      result.text = fmt::format("{:04}-{:02}-{:02}", date->get().year, date->get().month, date->get().day);
+      result.text =
+          fmt::format("{:04}-{:02}-{:02}", date->get().year, date->get().month, date->get().day);
     } else {
       result.kind = ConfigNode::Kind::string;
       errors.push_back(result.error("times have no meaning here", "put the value in quotes"));
@@ -196,11 +212,13 @@ const ConfigNode* ConfigNode::find(std::string_view key) const {
 
 Result<ConfigNode> parse_config(std::string_view text, const std::string& file_name) {
   const auto ascii = readable(text);
-  if (!ascii) return fail({file_name, ascii.error().line, ascii.error().message, ascii.error().remedy});
+  if (!ascii)
+    return fail({file_name, ascii.error().line, ascii.error().message, ascii.error().remedy});
   const toml::parse_result parsed = toml::parse(*ascii, std::string_view(file_name));
   if (!parsed) {
     const toml::parse_error& error = parsed.error();
-    return fail({file_name, static_cast<int>(error.source().begin.line), std::string(error.description()), "correct the TOML syntax"});
+    return fail({file_name, static_cast<int>(error.source().begin.line),
+                 std::string(error.description()), "correct the TOML syntax"});
   }
   Converter converter(file_name);
   ConfigNode root = converter.convert(parsed.table());
@@ -209,7 +227,9 @@ Result<ConfigNode> parse_config(std::string_view text, const std::string& file_n
 }
 
 Result<ConfigNode> read_config(const std::filesystem::path& path) {
-  const auto cannot = [&](const char* why, const char* remedy) { return fail({path.string(), 0, why, remedy}); };
+  const auto cannot = [&](const char* why, const char* remedy) {
+    return fail({path.string(), 0, why, remedy});
+  };
   std::error_code ignored;
   std::ifstream stream(path, std::ios::binary);
   if (!stream || std::filesystem::is_directory(path, ignored)) {
@@ -221,12 +241,15 @@ Result<ConfigNode> read_config(const std::filesystem::path& path) {
     stream.read(chunk.data(), chunk.size());
     text.append(chunk.data(), static_cast<std::size_t>(stream.gcount()));
   }
-  if (stream.bad()) return cannot("the file cannot be read", "check that it exists and that you may read it");
-  if (text.size() > most_bytes) return cannot("the file has more than 16 MiB", "it is no file that people write: name another");
+  if (stream.bad())
+    return cannot("the file cannot be read", "check that it exists and that you may read it");
+  if (text.size() > most_bytes)
+    return cannot("the file has more than 16 MiB", "it is no file that people write: name another");
   return parse_config(text, path.string());
 }
 
-void reject_unknown_keys(const ConfigNode& table, std::span<const std::string_view> known, Errors& errors) {
+void reject_unknown_keys(const ConfigNode& table, std::span<const std::string_view> known,
+                         Errors& errors) {
   for (const auto& [key, value] : table.members) {
     if (std::find(known.begin(), known.end(), key) == known.end()) {
       errors.push_back(value.error(fmt::format("unknown key \"{}\"", key), suggestion(key, known)));

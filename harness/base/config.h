@@ -21,7 +21,8 @@ struct ConfigNode {
   Kind kind = Kind::table;
   int line = 0;
   std::string file;
-  std::string text;   // string value; else the canonical spelling ("true", "128", "0.5", "2027-01-31")
+  std::string
+      text;  // string value; else the canonical spelling ("true", "128", "0.5", "2027-01-31")
   double number = 0;  // integer and real
   bool boolean = false;
   std::vector<Member> members;    // table
@@ -29,9 +30,13 @@ struct ConfigNode {
 
   const ConfigNode* find(std::string_view key) const;  // table member or nullptr
   // Dates stand apart: no field takes one.
-  bool is_scalar() const { return kind != Kind::table && kind != Kind::array && kind != Kind::date; }
+  bool is_scalar() const {
+    return kind != Kind::table && kind != Kind::array && kind != Kind::date;
+  }
   // An error at this node.
-  Error error(std::string message, std::string remedy = "") const { return {file, line, std::move(message), std::move(remedy)}; }
+  Error error(std::string message, std::string remedy = "") const {
+    return {file, line, std::move(message), std::move(remedy)};
+  }
 };
 
 struct ConfigNode::Member {
@@ -39,11 +44,14 @@ struct ConfigNode::Member {
   ConfigNode value;
 };
 
-// Parses a file. A syntax error names file, line and what toml++ says; a missing file names the path.
+// Parses a file. A syntax error names file, line and what toml++ says; a missing file names the
+// path.
 Result<ConfigNode> read_config(const std::filesystem::path& path);
 Result<ConfigNode> parse_config(std::string_view text, const std::string& file_name);
 
-// Appends an error for each member of `table` that is not among `known`, with the nearest known name as remedy.
-void reject_unknown_keys(const ConfigNode& table, std::span<const std::string_view> known, Errors& errors);
+// Appends an error for each member of `table` that is not among `known`, with the nearest known
+// name as remedy.
+void reject_unknown_keys(const ConfigNode& table, std::span<const std::string_view> known,
+                         Errors& errors);
 
 }  // namespace plumbline

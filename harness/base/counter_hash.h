@@ -16,7 +16,8 @@ constexpr std::uint64_t splitmix64(std::uint64_t x) {
 }
 
 // 64 bits that depend on all three: a stream per (seed, purpose), indexed by `counter`.
-constexpr std::uint64_t counter_hash(std::uint64_t seed, std::uint64_t purpose, std::uint64_t counter) {
+constexpr std::uint64_t counter_hash(std::uint64_t seed, std::uint64_t purpose,
+                                     std::uint64_t counter) {
   return splitmix64(splitmix64(splitmix64(seed) ^ purpose) ^ counter);
 }
 

@@ -9,7 +9,8 @@ std::string Error::to_string() const {
   std::string place = file;
   if (line > 0) place += fmt::format("{}{}", file.empty() ? "line " : ":", line);
   if (!place.empty()) place += ": ";
-  return remedy.empty() ? place + message : fmt::format("{}{}\n  remedy: {}", place, message, remedy);
+  return remedy.empty() ? place + message
+                        : fmt::format("{}{}\n  remedy: {}", place, message, remedy);
 }
 
 std::string to_string(const Errors& errors) {

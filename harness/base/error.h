@@ -22,7 +22,9 @@ using Errors = std::vector<Error>;
 template <class T>
 using Result = tl::expected<T, Errors>;
 
-inline tl::unexpected<Errors> fail(Error error) { return tl::unexpected<Errors>(Errors{std::move(error)}); }
+inline tl::unexpected<Errors> fail(Error error) {
+  return tl::unexpected<Errors>(Errors{std::move(error)});
+}
 inline tl::unexpected<Errors> fail(std::string message, std::string remedy = "") {
   return fail(Error{"", 0, std::move(message), std::move(remedy)});
 }

@@ -9,7 +9,8 @@ namespace plumbline {
 
 bool glob_match(std::string_view pattern, std::string_view text) {
   std::size_t p = 0, t = 0;
-  std::size_t star = std::string_view::npos, star_text = 0;  // the last '*' and where its match ends so far
+  // the last '*' and where its match ends so far
+  std::size_t star = std::string_view::npos, star_text = 0;
   while (t < text.size()) {
     if (p < pattern.size() && pattern[p] == '*') {
       star = p++;
@@ -27,7 +28,8 @@ bool glob_match(std::string_view pattern, std::string_view text) {
 }
 
 bool globs_overlap(std::string_view a, std::string_view b) {
-  // reach[j]: what of `a` has been taken so far and the first j characters of `b` can match a common text.
+  // reach[j]: what of `a` has been taken so far and the first j characters of `b` can match a
+  // common text.
   std::vector<bool> reach(b.size() + 1, false);
   reach[0] = true;
   for (std::size_t j = 0; j < b.size() && b[j] == '*'; ++j) reach[j + 1] = true;

@@ -22,7 +22,8 @@ void release(char&) {}
 #endif
 }  // namespace
 
-void run_parallel(std::int64_t count, void (*body)(const void* context, std::int64_t i), const void* context) {
+void run_parallel(std::int64_t count, void (*body)(const void* context, std::int64_t i),
+                  const void* context) {
   char fork = 0, join = 0;
   release(fork);
   tbb::parallel_for(std::int64_t{0}, count, [&](std::int64_t i) {

@@ -6,11 +6,13 @@
 namespace plumbline {
 
 namespace detail {
-void run_parallel(std::int64_t count, void (*body)(const void* context, std::int64_t i), const void* context);
+void run_parallel(std::int64_t count, void (*body)(const void* context, std::int64_t i),
+                  const void* context);
 }
 
-// body(i) for every i in [0, count), in the calling oneTBB arena; returns when all are done, or throws what one of them threw. One after
-// the other where `share` is false: waking a thread takes as long as a small piece of work.
+// body(i) for every i in [0, count), in the calling oneTBB arena; returns when all are done, or
+// throws what one of them threw. One after the other where `share` is false: waking a thread takes
+// as long as a small piece of work.
 template <class Body>
 void parallel_for(std::int64_t count, const Body& body, bool share = true) {
   if (!share || count == 1) {
@@ -18,7 +20,8 @@ void parallel_for(std::int64_t count, const Body& body, bool share = true) {
     return;
   }
   detail::run_parallel(
-      count, [](const void* context, std::int64_t i) { (*static_cast<const Body*>(context))(i); }, &body);
+      count, [](const void* context, std::int64_t i) { (*static_cast<const Body*>(context))(i); },
+      &body);
 }
 
 }  // namespace plumbline

@@ -19,7 +19,8 @@ class TableReader {
   // The required text `key`, of letters, digits, _ and -.
   std::string plain_name(std::string_view key);
   // Index of the text among `words`, `otherwise` where it is absent or wrong.
-  std::size_t word(std::string_view key, std::span<const std::string_view> words, std::size_t otherwise);
+  std::size_t word(std::string_view key, std::span<const std::string_view> words,
+                   std::size_t otherwise);
   // false where it is absent or wrong.
   bool boolean(std::string_view key);
   // The entries of a list of texts.

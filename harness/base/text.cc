@@ -22,8 +22,12 @@ std::optional<T> parse_whole(std::string_view text) {
 
 }  // namespace
 
-std::optional<std::int64_t> parse_integer(std::string_view text) { return parse_whole<std::int64_t>(text); }
-std::optional<std::uint64_t> parse_unsigned(std::string_view text) { return parse_whole<std::uint64_t>(text); }
+std::optional<std::int64_t> parse_integer(std::string_view text) {
+  return parse_whole<std::int64_t>(text);
+}
+std::optional<std::uint64_t> parse_unsigned(std::string_view text) {
+  return parse_whole<std::uint64_t>(text);
+}
 
 std::optional<double> parse_real(std::string_view text) {
   const auto value = parse_whole<double>(text);
@@ -48,13 +52,15 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 
 bool is_plain_name(std::string_view text) {
   const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
   };
   return !text.empty() && std::all_of(text.begin(), text.end(), plain);
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  // Optimal string alignment; `before`, `above` and `row` are the distances of a's prefixes of length i - 2, i - 1 and i.
+  // Optimal string alignment; `before`, `above` and `row` are the distances of a's prefixes of
+  // length i - 2, i - 1 and i.
   std::vector<std::size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -63,13 +69,15 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
       row[j] = std::min({above[j] + 1, row[j - 1] + 1, above[j - 1] + (a[i - 1] != b[j - 1])});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before[j - 2] + 1);
     }
   }
   return row[b.size()];
 }
 
-std::optional<std::string_view> nearest_word(std::string_view word, std::span<const std::string_view> known) {
+std::optional<std::string_view> nearest_word(std::string_view word,
+                                             std::span<const std::string_view> known) {
   std::optional<std::string_view> nearest;
   std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string_view candidate : known) {
@@ -83,7 +91,8 @@ std::optional<std::string_view> nearest_word(std::string_view word, std::span<co
 }
 
 std::string suggestion(std::string_view word, std::span<const std::string_view> known) {
-  if (const auto nearest = nearest_word(word, known)) return fmt::format("did you mean {}?", *nearest);
+  if (const auto nearest = nearest_word(word, known))
+    return fmt::format("did you mean {}?", *nearest);
   return fmt::format("known are {}", fmt::join(known, ", "));
 }
 

@@ -23,8 +23,10 @@ bool is_plain_name(std::string_view text);
 
 // Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`.
 std::size_t edit_distance(std::string_view a, std::string_view b);
-// The known word that `word` was probably meant to be: at most a third of its letters (at least 2) away.
-std::optional<std::string_view> nearest_word(std::string_view word, std::span<const std::string_view> known);
+// The known word that `word` was probably meant to be: at most a third of its letters (at least 2)
+// away.
+std::optional<std::string_view> nearest_word(std::string_view word,
+                                             std::span<const std::string_view> known);
 // "did you mean X?", or "known are A, B, C" where nothing is near.
 std::string suggestion(std::string_view word, std::span<const std::string_view> known);
 

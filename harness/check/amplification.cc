@@ -17,12 +17,14 @@ constexpr std::size_t fewest_rows_of_a_correlation = 8;
 std::vector<double> ranks(const std::vector<double>& values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
   std::vector<double> rank(values.size());
   for (std::size_t first = 0; first < order.size();) {
     std::size_t last = first;
     while (last < order.size() && values[order[last]] == values[order[first]]) ++last;
-    for (std::size_t i = first; i < last; ++i) rank[order[i]] = static_cast<double>(first + last - 1) / 2;
+    for (std::size_t i = first; i < last; ++i)
+      rank[order[i]] = static_cast<double>(first + last - 1) / 2;
     first = last;
   }
   return rank;
@@ -35,7 +37,9 @@ double cost_of(const Geometry& geometry, const RowId& row) {
 }
 
 // Every n-th difference, so that all together cost no more than the limit.
-std::vector<RowDifference> affordable(const Geometry& geometry, const std::vector<RowDifference>& differences, double cost_limit) {
+std::vector<RowDifference> affordable(const Geometry& geometry,
+                                      const std::vector<RowDifference>& differences,
+                                      double cost_limit) {
   double cost = 0;
   for (const RowDifference& d : differences) cost += cost_of(geometry, d.row);
   const auto step = static_cast<std::size_t>(std::max(1.0, std::ceil(cost / cost_limit)));
@@ -46,7 +50,8 @@ std::vector<RowDifference> affordable(const Geometry& geometry, const std::vecto
 
 }  // namespace
 
-double softmax_amplification(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, RowId row) {
+double softmax_amplification(const Geometry& geometry, const InputView& inputs,
+                             const RoundingSpec& spec, RowId row) {
   const RowDetail detail = reference_row(geometry, inputs, spec, row);
   if (detail.keys.size() == 0) return 0;
   const KeyValues values(geometry, inputs.k, inputs.v, spec.kv_dequantized_to);
@@ -55,14 +60,17 @@ double softmax_amplification(const Geometry& geometry, const InputView& inputs, 
   for (std::int64_t key = detail.keys.begin; key < detail.keys.end; ++key) {
     const double p = detail.p[static_cast<std::size_t>(key - detail.keys.begin)];
     values.value(row.sample, key, row.head / geometry.problem().group(), v);
-    for (std::size_t j = 0; j < v.size(); ++j) change += p * p * (v[j] - detail.o[j]) * (v[j] - detail.o[j]);
+    for (std::size_t j = 0; j < v.size(); ++j)
+      change += p * p * (v[j] - detail.o[j]) * (v[j] - detail.o[j]);
   }
   for (const double o : detail.o) output += o * o;
   return change > 0 ? std::sqrt(change / output) : 0;
 }
 
-Amplification softmax_amplification(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
-                                    const std::vector<RowDifference>& differences, double cost_limit) {
+Amplification softmax_amplification(const Geometry& geometry, const InputView& inputs,
+                                    const RoundingSpec& spec,
+                                    const std::vector<RowDifference>& differences,
+                                    double cost_limit) {
   Amplification result;
   if (differences.empty()) return result;
   std::vector<double> kappas, relatives;
@@ -76,11 +84,14 @@ Amplification softmax_amplification(const Geometry& geometry, const InputView& i
     relatives.push_back(d.relative);
   }
   look_at(
-      std::max_element(differences.begin(), differences.end(), [](const auto& a, const auto& b) { return a.relative < b.relative; })->row);
+      std::max_element(differences.begin(), differences.end(), [](const auto& a, const auto& b) {
+        return a.relative < b.relative;
+      })->row);
 
   result.rows = static_cast<std::int64_t>(kappas.size());
   result.correlation = rank_correlation(kappas, relatives);
-  result.significant = std::abs(result.correlation) > 3 / std::sqrt(static_cast<double>(result.rows) - 1);
+  result.significant =
+      std::abs(result.correlation) > 3 / std::sqrt(static_cast<double>(result.rows) - 1);
   const auto middle = kappas.begin() + static_cast<std::ptrdiff_t>(kappas.size() / 2);
   std::nth_element(kappas.begin(), middle, kappas.end());
   result.median = *middle;

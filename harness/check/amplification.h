@@ -1,10 +1,12 @@
 // How strongly the softmax of a row turns errors of its logits into errors of its output.
 //
-// With o_j = sum_k p_k v_kj and p = softmax(s): d o_j / d s_k = p_k (v_kj - o_j). Independent logit errors of standard deviation delta
-// therefore move o_j by delta sqrt(sum_k p_k^2 (v_kj - o_j)^2), and
+// With o_j = sum_k p_k v_kj and p = softmax(s): d o_j / d s_k = p_k (v_kj - o_j). Independent logit
+// errors of standard deviation delta therefore move o_j by delta sqrt(sum_k p_k^2 (v_kj - o_j)^2),
+// and
 //   kappa_i = sqrt(mean_j sum_k p_ik^2 (v_kj - o_ij)^2) / rms_j(o_ij)
-// is the relative rms change of output row i per unit of independent rms logit error. Small where one key has all the weight (p_k is 0 or
-// v_k is o), small where many keys share it evenly (p_k^2 sums to 1/n), large where few keys of different v compete or where o cancels.
+// is the relative rms change of output row i per unit of independent rms logit error. Small where
+// one key has all the weight (p_k is 0 or v_k is o), small where many keys share it evenly (p_k^2
+// sums to 1/n), large where few keys of different v compete or where o cancels.
 #pragma once
 
 #include <cstdint>
@@ -24,19 +26,25 @@ struct Amplification {
   std::int64_t rows = 0;  // looked at; median and correlation are theirs
   double median = 0, largest = 0;
   RowId largest_row;
-  // Spearman's rank correlation of kappa with RowDifference::relative: > 0 where rows that differ more have the larger kappa. NaN where
-  // there are fewer than 8 rows or one of the two does not vary.
+  // Spearman's rank correlation of kappa with RowDifference::relative: > 0 where rows that differ
+  // more have the larger kappa. NaN where there are fewer than 8 rows or one of the two does not
+  // vary.
   double correlation = 0;
-  bool significant = false;  // |correlation| > 3 / sqrt(rows - 1): three standard deviations of that of unrelated numbers
+  // |correlation| > 3 / sqrt(rows - 1): three standard deviations of that of unrelated numbers
+  bool significant = false;
 };
 
-// kappa of one row; 0 where no key is visible, infinity where the output is 0 and the change is not.
-double softmax_amplification(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, RowId row);
+// kappa of one row; 0 where no key is visible, infinity where the output is 0 and the change is
+// not.
+double softmax_amplification(const Geometry& geometry, const InputView& inputs,
+                             const RoundingSpec& spec, RowId row);
 
-// Looks at all rows if they cost no more than about `cost_limit` multiply-adds, else at evenly spaced ones; always at the row that differs
-// most, too, which then counts for `largest` only.
-Amplification softmax_amplification(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
-                                    const std::vector<RowDifference>& differences, double cost_limit = 2e8);
+// Looks at all rows if they cost no more than about `cost_limit` multiply-adds, else at evenly
+// spaced ones; always at the row that differs most, too, which then counts for `largest` only.
+Amplification softmax_amplification(const Geometry& geometry, const InputView& inputs,
+                                    const RoundingSpec& spec,
+                                    const std::vector<RowDifference>& differences,
+                                    double cost_limit = 2e8);
 
 // Spearman's rank correlation, ties at their mean rank; NaN where it is undefined.
 double rank_correlation(const std::vector<double>& x, const std::vector<double>& y);

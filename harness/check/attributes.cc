@@ -16,7 +16,8 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr const char* corners =
-    "state mask = causal_top_left (as PyTorch's is_causal) or mask = causal_bottom_right (as FlashAttention and FlashInfer)";
+    "state mask = causal_top_left (as PyTorch's is_causal) or mask = causal_bottom_right (as "
+    "FlashAttention and FlashInfer)";
 
 template <class T>
 using Words = std::vector<std::pair<std::string_view, T>>;
@@ -24,7 +25,8 @@ using Words = std::vector<std::pair<std::string_view, T>>;
 // One attribute at a time: every `take_…` adds at most one error.
 class Reader {
  public:
-  Reader(const std::string& dump, const Attributes& attributes, Errors& errors) : dump_(dump), attributes_(attributes), errors_(errors) {}
+  Reader(const std::string& dump, const Attributes& attributes, Errors& errors)
+      : dump_(dump), attributes_(attributes), errors_(errors) {}
 
   StatedAttributes read() {
     StatedAttributes stated;
@@ -41,17 +43,27 @@ class Reader {
       stated.mask = read_mask();
     }
     refuse_is_causal();
-    stated.causal = word<bool>("causal", {{"true", true}, {"false", false}, {"1", true}, {"0", false}, {"True", true}, {"False", false}})
+    stated.causal = word<bool>("causal", {{"true", true},
+                                          {"false", false},
+                                          {"1", true},
+                                          {"0", false},
+                                          {"True", true},
+                                          {"False", false}})
                         .value_or(false);
     stated.lse_base = word<int>("lse_base", {{"e", 0}, {"2", 2}});
-    stated.lse_heads_first = word<bool>("lse_layout", {{"heads_first", true}, {"heads_last", false}});
+    stated.lse_heads_first =
+        word<bool>("lse_layout", {{"heads_first", true}, {"heads_last", false}});
     stated.padding = word<Padding>("padding", {{"right", Padding::right}, {"left", Padding::left}});
-    stated.dtype = word<DType>("dtype", {{"fp32", DType::f32}, {"fp16", DType::f16}, {"bf16", DType::bf16}});
-    if (const auto rows = word<std::string_view>("padded_rows", {{"zeros", "zeros"}, {"attended", "attended"}})) stated.padded_rows = *rows;
+    stated.dtype =
+        word<DType>("dtype", {{"fp32", DType::f32}, {"fp16", DType::f16}, {"bf16", DType::bf16}});
+    if (const auto rows =
+            word<std::string_view>("padded_rows", {{"zeros", "zeros"}, {"attended", "attended"}}))
+      stated.padded_rows = *rows;
     stated.spec = text("spec");
     read_numbers(stated);
     refuse_softcap();
-    if (stated.mask == Mask::none && stated.causal) add("causal", "contradicts mask = none", "state one of them");
+    if (stated.mask == Mask::none && stated.causal)
+      add("causal", "contradicts mask = none", "state one of them");
     find_near_misses();
     return stated;
   }
@@ -76,7 +88,9 @@ class Reader {
       allowed.push_back(spelling);
     }
     const auto near = nearest_word(value, allowed);
-    add(name, fmt::format("\"{}\" is not known{}", value, near ? fmt::format("; did you mean {}?", *near) : ""),
+    add(name,
+        fmt::format("\"{}\" is not known{}", value,
+                    near ? fmt::format("; did you mean {}?", *near) : ""),
         fmt::format("one of {}", fmt::join(allowed, ", ")));
     return std::nullopt;
   }
@@ -87,7 +101,8 @@ class Reader {
       if (number && *number > 0) {
         stated.scale = *number;
       } else {
-        add("scale", fmt::format("\"{}\" is not a number above 0", value), "the factor of q.k, for example 0.125");
+        add("scale", fmt::format("\"{}\" is not a number above 0", value),
+            "the factor of q.k, for example 0.125");
       }
     }
     if (const std::string value = text("page_size"); !value.empty()) {
@@ -111,8 +126,9 @@ class Reader {
   }
 
   std::optional<Mask> read_mask() {
-    return word<Mask>(
-        "mask", {{"none", Mask::none}, {"causal_top_left", Mask::causal_top_left}, {"causal_bottom_right", Mask::causal_bottom_right}});
+    return word<Mask>("mask", {{"none", Mask::none},
+                               {"causal_top_left", Mask::causal_top_left},
+                               {"causal_bottom_right", Mask::causal_bottom_right}});
   }
 
   // PyTorch's name for it: ignored, the dump would be judged without a mask.
@@ -125,7 +141,8 @@ class Reader {
   void refuse_softcap() {
     const std::string value = text("softcap");
     if (value.empty() || parse_real(value) == 0.0) return;
-    add("softcap", fmt::format("{} is not supported yet", value), "only outputs without softcap can be judged");
+    add("softcap", fmt::format("{} is not supported yet", value),
+        "only outputs without softcap can be judged");
   }
 
   // A misspelt attribute would be ignored, and the dump judged as another problem.
@@ -133,7 +150,8 @@ class Reader {
     for (const auto& [name, value] : attributes_) {
       if (attribute_names().count(name) != 0) continue;
       for (const auto& [known, sentence] : attribute_names()) {
-        if (name.size() > 3 && edit_distance(name, known) == 1) add(name, "is not known", fmt::format("did you mean {}?", known));
+        if (name.size() > 3 && edit_distance(name, known) == 1)
+          add(name, "is not known", fmt::format("did you mean {}?", known));
       }
     }
   }
@@ -148,26 +166,37 @@ class Reader {
 const std::map<std::string, std::string>& attribute_names() {
   static const std::map<std::string, std::string> names{
       {"layout",
-       "padded_bshd (bshd), padded_bhsd (bhsd), ragged, paged_nhd or paged_hnd: order of the dimensions; found from the tensors where only "
+       "padded_bshd (bshd), padded_bhsd (bhsd), ragged, paged_nhd or paged_hnd: order of the "
+       "dimensions; found from the tensors where only "
        "one fits"},
-      {"mask", "none (default), causal_top_left (PyTorch is_causal) or causal_bottom_right (FlashAttention, FlashInfer)"},
-      {"causal", "causal, where the queries and keys of every sample are equally many, so that both corners agree"},
+      {"mask",
+       "none (default), causal_top_left (PyTorch is_causal) or causal_bottom_right "
+       "(FlashAttention, FlashInfer)"},
+      {"causal",
+       "causal, where the queries and keys of every sample are equally many, so that both corners "
+       "agree"},
       {"window", "left,right: keys seen before and after the diagonal, -1 = unlimited (default)"},
       {"scale", "factor of q.k; default 1/sqrt(head dim)"},
       {"lse_base", "e (default) or 2: base of the logarithm in lse"},
-      {"lse_layout", "heads_last ([batch, seq, heads], [total, heads]) or heads_first; only needed where both fit"},
+      {"lse_layout",
+       "heads_last ([batch, seq, heads], [total, heads]) or heads_first; only needed where both "
+       "fit"},
       {"padding", "right (default) or left: where the valid rows of a padded layout begin"},
-      {"padded_rows", "zeros or attended: what padded query rows must hold; not looked at by default"},
+      {"padded_rows",
+       "zeros or attended: what padded query rows must hold; not looked at by default"},
       {"page_size", "tokens in a page; only needed where both paged layouts fit"},
-      {"dtype", "fp16 or bf16: what q, k, v were before they were saved as F32 or F64 (NumPy has no bf16)"},
+      {"dtype",
+       "fp16 or bf16: what q, k, v were before they were saved as F32 or F64 (NumPy has no bf16)"},
       {"softcap", "not supported yet: must be 0"},
       {"spec",
-       "what the kernel rounds: a name of the ladder (FlashAttention-2, ...) or fields such as p_dtype=bf16; default: the ladder is tried"},
+       "what the kernel rounds: a name of the ladder (FlashAttention-2, ...) or fields such as "
+       "p_dtype=bf16; default: the ladder is tried"},
   };
   return names;
 }
 
-StatedAttributes read_attributes(const std::string& dump, const Attributes& attributes, Errors& errors) {
+StatedAttributes read_attributes(const std::string& dump, const Attributes& attributes,
+                                 Errors& errors) {
   return Reader(dump, attributes, errors).read();
 }
 

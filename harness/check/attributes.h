@@ -22,7 +22,9 @@ struct StatedAttributes {
   std::string spec, padded_rows;
 };
 
-// Adds an error for each value that is not allowed, and for names that are nearly those of an attribute. Other names are somebody's own.
-StatedAttributes read_attributes(const std::string& dump, const Attributes& attributes, Errors& errors);
+// Adds an error for each value that is not allowed, and for names that are nearly those of an
+// attribute. Other names are somebody's own.
+StatedAttributes read_attributes(const std::string& dump, const Attributes& attributes,
+                                 Errors& errors);
 
 }  // namespace plumbline

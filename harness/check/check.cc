@@ -15,11 +15,14 @@ namespace {
 constexpr std::size_t worst_shown = 5;
 
 // Whether `rung` permits every error that `other` does.
-bool permits(const RoundingSpec& rung, const RoundingSpec& other) { return looser_fields(other, rung).empty(); }
+bool permits(const RoundingSpec& rung, const RoundingSpec& other) {
+  return looser_fields(other, rung).empty();
+}
 
 class Checker {
  public:
-  Checker(const Dump& dump, const CheckOptions& options) : dump_(dump), options_(options), examiner_(dump, options) {}
+  Checker(const Dump& dump, const CheckOptions& options)
+      : dump_(dump), options_(options), examiner_(dump, options) {}
 
   Result<CheckReport> run() {
     report_.name = dump_.name;
@@ -35,7 +38,8 @@ class Checker {
     if (report_.stated) {
       auto stated = find_rung(dump_.spec, dump_.problem());
       if (!stated) {
-        for (Error& error : stated.error()) error.file = dump_.name, error.message = printable(std::move(error.message));
+        for (Error& error : stated.error())
+          error.file = dump_.name, error.message = printable(std::move(error.message));
         return tl::unexpected(stated.error());
       }
       std::erase_if(rungs, [&](const Rung& rung) { return rung.spec == stated->spec; });
@@ -46,7 +50,8 @@ class Checker {
       auto examination = examiner_.examine(rung);
       if (!examination) return tl::unexpected(examination.error());
       examinations_.push_back(std::move(*examination));
-      // A stated spec that explains leaves nothing open. Of the others only the one that is answered by is looked at again.
+      // A stated spec that explains leaves nothing open. Of the others only the one that is
+      // answered by is looked at again.
       if (report_.stated && !options_.whole_ladder && examinations_.front().trial.explains) break;
     }
     return {};
@@ -54,17 +59,20 @@ class Checker {
 
   // A rung that permits all that an explaining one does cannot be the tightest.
   bool is_settled(const Rung& rung) const {
-    return std::any_of(examinations_.begin(), examinations_.end(),
-                       [&](const Examination& e) { return e.trial.explains && permits(rung.spec, e.trial.rung.spec); });
+    return std::any_of(examinations_.begin(), examinations_.end(), [&](const Examination& e) {
+      return e.trial.explains && permits(rung.spec, e.trial.rung.spec);
+    });
   }
 
-  // How tight a rung is on this dump: sigma's rms, and no tighter than any rung whose errors it permits, too (a denominator from rounded P
-  // makes sigma a percent smaller, and the LSE's a hundred times larger).
+  // How tight a rung is on this dump: sigma's rms, and no tighter than any rung whose errors it
+  // permits, too (a denominator from rounded P makes sigma a percent smaller, and the LSE's a
+  // hundred times larger).
   double looseness(std::size_t i) const {
     const RungTrial& trial = examinations_[i].trial;
     double loosest = trial.sigma_rms;
     for (const Examination& other : examinations_) {
-      if (permits(trial.rung.spec, other.trial.rung.spec)) loosest = std::max(loosest, other.trial.sigma_rms);
+      if (permits(trial.rung.spec, other.trial.rung.spec))
+        loosest = std::max(loosest, other.trial.sigma_rms);
     }
     return loosest;
   }
@@ -98,21 +106,26 @@ class Checker {
       report_.sentence = rounding_sentence(judged.trial);
     } else if (explains) {
       report_.answer = Answer::undecided;
-      report_.sentence = fmt::format("the stated {} does not explain the output ({}), {} would: {}", examinations_.front().trial.rung.name,
-                                     percent_text(examinations_.front().trial), judged.trial.rung.name, judged.trial.rung.rounds);
+      report_.sentence = fmt::format("the stated {} does not explain the output ({}), {} would: {}",
+                                     examinations_.front().trial.rung.name,
+                                     percent_text(examinations_.front().trial),
+                                     judged.trial.rung.name, judged.trial.rung.rounds);
       report_.suggestions.push_back(
-          fmt::format("either the kernel rounds more than {} does, as {} does: then state that; or its error is a bug",
+          fmt::format("either the kernel rounds more than {} does, as {} does: then state that; or "
+                      "its error is a bug",
                       examinations_.front().trial.rung.name, judged.trial.rung.name));
     } else {
       report_.answer = Answer::bug;
       find_bug(judged);
     }
     report_.worst = examiner_.worst_elements(judged, worst_shown);
-    for (Examination& examination : examinations_) report_.trials.push_back(std::move(examination.trial));
+    for (Examination& examination : examinations_)
+      report_.trials.push_back(std::move(examination.trial));
   }
 
   std::string rounding_sentence(const RungTrial& trial) const {
-    std::string text = fmt::format("explained by what {} rounds, {}", trial.rung.name, percent_text(trial));
+    std::string text =
+        fmt::format("explained by what {} rounds, {}", trial.rung.name, percent_text(trial));
     if (!report_.stated && trial.rung.spec.s_rounded != DType::none) {
       text += "; no fused kernel rounds S, so that for one this would be a bug: state its spec";
     }
@@ -131,41 +144,51 @@ class Checker {
     if (trial.outcome.faults.total() > 0) {
       report_.sentence = trial.outcome.faults.detail;
     } else if (report_.stated) {
-      report_.sentence =
-          fmt::format("no rounding explains the output: {} by the stated {}, and no other rung does", percent_text(trial), trial.rung.name);
+      report_.sentence = fmt::format(
+          "no rounding explains the output: {} by the stated {}, and no other rung does",
+          percent_text(trial), trial.rung.name);
     } else {
-      report_.sentence = fmt::format("no rounding explains the output: {} even by {}", percent_text(trial), trial.rung.name);
+      report_.sentence = fmt::format("no rounding explains the output: {} even by {}",
+                                     percent_text(trial), trial.rung.name);
     }
     if (explained_by_another_reading(trial)) return;
     const Outcome& outcome = trial.outcome;
     const RoundingSpec& spec = trial.rung.spec;
     report_.suggestions =
-        causes({dump_.geometry.get(), dump_.inputs(), dump_.outputs(), &spec, &judged.reference, &judged.comparison,
-                default_limits(spec, dump_.problem(), outcome.errors.elements), &outcome.faults, &outcome.location, dump_.mask_tensor});
+        causes({dump_.geometry.get(), dump_.inputs(), dump_.outputs(), &spec, &judged.reference,
+                &judged.comparison, default_limits(spec, dump_.problem(), outcome.errors.elements),
+                &outcome.faults, &outcome.location, dump_.mask_tensor});
   }
 
-  // What the dump does not state may be read in two ways; if the other one explains the output, that has to be stated.
+  // What the dump does not state may be read in two ways; if the other one explains the output,
+  // that has to be stated.
   bool explained_by_another_reading(const RungTrial& trial) {
-    const auto unstated = [&](const char* name) { return dump_.attributes.count(name) == 0 || dump_.attributes.at(name).empty(); };
+    const auto unstated = [&](const char* name) {
+      return dump_.attributes.count(name) == 0 || dump_.attributes.at(name).empty();
+    };
     const auto undecided = [&](std::string sentence) {
       report_.answer = Answer::undecided;
       report_.sentence = std::move(sentence);
       return true;
     };
-    const bool only_lse =
-        trial.outcome.faults.total() == 0 && trial.judgement.findings.size() == 1 && trial.judgement.findings.front().statistic == "lse";
+    const bool only_lse = trial.outcome.faults.total() == 0 &&
+                          trial.judgement.findings.size() == 1 &&
+                          trial.judgement.findings.front().statistic == "lse";
     if (only_lse && unstated("lse_base")) {
       Dump other = dump_;
       other.lse_base = 2;
       if (explains(other))
-        return undecided("the output is explained, the LSE only if it has base 2: state lse_base = 2, or e if it has not");
+        return undecided(
+            "the output is explained, the LSE only if it has base 2: state lse_base = 2, or e if "
+            "it has not");
     }
     for (const DType dtype : {DType::bf16, DType::f16}) {
       if (!unstated("dtype") || dump_.problem().dtype != DType::f32) continue;
       const auto other = narrowed(dtype);
       if (other && explains(*other)) {
         return undecided(
-            fmt::format("q, k and v are F32 but hold only {0} numbers, and a kernel that ran in {0} explains the output: state "
+            fmt::format("q, k and v are F32 but hold only {0} numbers, and a kernel that ran in "
+                        "{0} explains the output: state "
                         "dtype = {0} if it did, or dtype = fp32",
                         name(dtype)));
       }
@@ -175,8 +198,9 @@ class Checker {
 
   bool explains(const Dump& other) const {
     const std::vector<Rung> rungs = ladder(other.problem());
-    return std::any_of(rungs.begin(), rungs.end(),
-                       [&](const Rung& rung) { return would_explain(other, other.problem(), layout_of(other), rung.spec); });
+    return std::any_of(rungs.begin(), rungs.end(), [&](const Rung& rung) {
+      return would_explain(other, other.problem(), layout_of(other), rung.spec);
+    });
   }
 
   // The same numbers in a narrower dtype; nullopt where some are none of it.
@@ -185,7 +209,9 @@ class Checker {
     Problem problem = dump_.problem();
     problem.dtype = dtype;
     problem.out_dtype = DType::f32;
-    if (!narrow(dump_.q, dtype, other.q) || !narrow(dump_.k, dtype, other.k) || !narrow(dump_.v, dtype, other.v)) return std::nullopt;
+    if (!narrow(dump_.q, dtype, other.q) || !narrow(dump_.k, dtype, other.k) ||
+        !narrow(dump_.v, dtype, other.v))
+      return std::nullopt;
     if (narrow(dump_.out, dtype, other.out)) problem.out_dtype = dtype;
     other.geometry = std::make_shared<const Geometry>(problem, layout_of(dump_));
     return other;
@@ -194,7 +220,8 @@ class Checker {
   static bool narrow(const std::vector<std::byte>& from, DType dtype, std::vector<std::byte>& to) {
     std::vector<float> values(from.size() / sizeof(float));
     decode(DType::f32, from.data(), std::span<float>(values));
-    const bool fits = std::all_of(values.begin(), values.end(), [&](float x) { return !(x == x) || round_to(x, dtype) == x; });
+    const bool fits = std::all_of(values.begin(), values.end(),
+                                  [&](float x) { return !(x == x) || round_to(x, dtype) == x; });
     if (!fits) return false;
     to.resize(values.size() * size_in_bytes(dtype));
     encode(dtype, values, to.data());
@@ -205,7 +232,8 @@ class Checker {
     RoundingSpec strict = strict_spec(dump_.problem());
     strict.lse_base = dump_.lse_base;
     const auto found =
-        std::find_if(examinations_.begin(), examinations_.end(), [&](const Examination& e) { return e.trial.rung.spec == strict; });
+        std::find_if(examinations_.begin(), examinations_.end(),
+                     [&](const Examination& e) { return e.trial.rung.spec == strict; });
     return found == examinations_.end() ? 0 : found->trial.sigma_rms;
   }
 
@@ -232,7 +260,8 @@ std::string_view name(Answer answer) {
 
 Result<CheckReport> check(const Dump& dump, const CheckOptions& options) {
   if (dump.out.empty()) {
-    return fail(Error{dump.name, 0, "there is no output to judge: tensor out is missing or empty", "add the kernel's output as out"});
+    return fail(Error{dump.name, 0, "there is no output to judge: tensor out is missing or empty",
+                      "add the kernel's output as out"});
   }
   return Checker(dump, options).run();
 }

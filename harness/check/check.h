@@ -30,11 +30,15 @@ struct RungTrial {
 struct CheckReport {
   std::string name;
   Answer answer = Answer::undecided;
-  std::string sentence;             // one line for people: why this answer
-  bool stated = false;              // trials.front() is the stated spec
-  std::vector<RungTrial> trials;    // in the order tried
-  std::size_t judged = 0;           // the trial that the answer rests on: the one that explains, else the stated or the loosest one
-  std::vector<WorstElement> worst;  // up to five, largest |e| / sigma first, from different (sample, head, row)
+  std::string sentence;           // one line for people: why this answer
+  bool stated = false;            // trials.front() is the stated spec
+  std::vector<RungTrial> trials;  // in the order tried
+  std::size_t judged =
+      // the trial that the answer rests on: the one that explains, else the stated or the loosest
+      // one
+      0;
+  // up to five, largest |e| / sigma first, from different (sample, head, row)
+  std::vector<WorstElement> worst;
   // What kind of fault the pattern suggests, most telling first; empty unless bug or undecided.
   std::vector<std::string> suggestions;
 };

@@ -13,10 +13,12 @@
 namespace plumbline {
 namespace {
 
-// A pass over all elements of the rows that both sides' references have: what compare_measurements does not keep.
+// A pass over all elements of the rows that both sides' references have: what compare_measurements
+// does not keep.
 class Elements {
  public:
-  Elements(const MeasuredSide& a, const MeasuredSide& b, const InputView& inputs) : a_(a), b_(b), inputs_(inputs) {}
+  Elements(const MeasuredSide& a, const MeasuredSide& b, const InputView& inputs)
+      : a_(a), b_(b), inputs_(inputs) {}
 
   void add_to(DiffReport& report) {
     std::map<std::tuple<std::int32_t, std::int32_t, std::int64_t>, std::size_t> rows_of_a;
@@ -25,25 +27,32 @@ class Elements {
     const auto& selection_b = b_.measurement.reference->selection.rows;
     for (std::size_t r = 0; r < selection_b.size(); ++r) {
       const auto found = rows_of_a.find(key(b_, selection_b[r]));
-      if (found != rows_of_a.end() && a_.measurement.reference->visible[found->second] > 0) add_row(found->second, r, report);
+      if (found != rows_of_a.end() && a_.measurement.reference->visible[found->second] > 0)
+        add_row(found->second, r, report);
     }
     for (auto& [head, cell] : cells_) report.map.push_back(cell);
     report.outcome.max_sigma = largest_sigma_;
     report.largest_abs.share =
-        explain(*a_.measurement.geometry, inputs_, a_.spec, row_of(report.largest_abs.element), report.largest_abs.element.column).share;
-    report.softmax = softmax_amplification(*a_.measurement.geometry, inputs_, a_.spec, differences_);
+        explain(*a_.measurement.geometry, inputs_, a_.spec, row_of(report.largest_abs.element),
+                report.largest_abs.element.column)
+            .share;
+    report.softmax =
+        softmax_amplification(*a_.measurement.geometry, inputs_, a_.spec, differences_);
   }
 
  private:
-  static std::tuple<std::int32_t, std::int32_t, std::int64_t> key(const MeasuredSide& side, const RowId& id) {
+  static std::tuple<std::int32_t, std::int32_t, std::int64_t> key(const MeasuredSide& side,
+                                                                  const RowId& id) {
     return {id.sample, id.head, id.row - side.measurement.geometry->length_q(id.sample)};
   }
   static RowId row_of(const ElementId& element) {
-    return {static_cast<std::int32_t>(element.sample), static_cast<std::int32_t>(element.head), static_cast<std::int32_t>(element.row)};
+    return {static_cast<std::int32_t>(element.sample), static_cast<std::int32_t>(element.head),
+            static_cast<std::int32_t>(element.row)};
   }
 
   DiffElement element(std::size_t ra, std::size_t rb, std::size_t column) const {
-    const Reference &reference_a = *a_.measurement.reference, &reference_b = *b_.measurement.reference;
+    const Reference &reference_a = *a_.measurement.reference,
+                    &reference_b = *b_.measurement.reference;
     const auto columns = static_cast<std::size_t>(reference_a.columns);
     const std::size_t ia = ra * columns + column, ib = rb * columns + column;
     const RowId& id = reference_a.selection.rows[ra];
@@ -60,15 +69,18 @@ class Elements {
   }
 
   void add_row(std::size_t ra, std::size_t rb, DiffReport& report) {
-    const Reference &reference_a = *a_.measurement.reference, &reference_b = *b_.measurement.reference;
+    const Reference &reference_a = *a_.measurement.reference,
+                    &reference_b = *b_.measurement.reference;
     const auto columns = static_cast<std::size_t>(reference_a.columns);
     const RowId& id = reference_a.selection.rows[ra];
-    DiffCell& cell = cells_.try_emplace({id.sample, id.head}, DiffCell{id.sample, id.head, 0, true}).first->second;
+    DiffCell& cell = cells_.try_emplace({id.sample, id.head}, DiffCell{id.sample, id.head, 0, true})
+                         .first->second;
     double squares = 0, output = 0;
     for (std::size_t j = 0; j < columns; ++j) {
       const DiffElement e = element(ra, rb, j);
       const double difference = std::abs(e.a - e.b);
-      const double declared = e.expected - reference_b.o[rb * columns + j];  // 0 unless one side rounds the pre-scaled Q
+      // 0 unless one side rounds the pre-scaled Q
+      const double declared = e.expected - reference_b.o[rb * columns + j];
       const double sigmas = std::abs(e.a - e.b - declared) / e.sigma;
       if (exceeds(difference, largest_abs_)) largest_abs_ = difference, report.largest_abs = e;
       if (difference != 0 && exceeds(difference / std::abs(e.b), largest_rel_)) {
@@ -89,13 +101,15 @@ class Elements {
   const InputView& inputs_;
   std::map<std::pair<std::int32_t, std::int32_t>, DiffCell> cells_;
   std::vector<RowDifference> differences_;
-  double largest_abs_ = -1, largest_rel_ = -1, largest_sigma_ = -1;  // below every difference: the first element counts
+  // below every difference: the first element counts
+  double largest_abs_ = -1, largest_rel_ = -1, largest_sigma_ = -1;
 };
 
 // "0.125 is 1 bf16 ulp of 16.3"
 std::string in_ulps(const DiffElement& e, DType dtype) {
   const double difference = std::abs(e.a - e.b);
-  return fmt::format("{:.4g} is {:.3g} {} ulp of {:.4g}", difference, difference / e.ulp, name(dtype), e.expected);
+  return fmt::format("{:.4g} is {:.3g} {} ulp of {:.4g}", difference, difference / e.ulp,
+                     name(dtype), e.expected);
 }
 
 Rounding largest_share(const DiffElement& e) {
@@ -109,12 +123,16 @@ std::string rounding_sentence(const DiffReport& report) {
   const DiffElement& e = report.largest_abs;
   const Rounding main = largest_share(e);
   std::string text = fmt::format(
-      "{}: a lies {:.2g}, b {:.2g} of its legal standard deviations from fp64 there (mostly {}, {:.0f} % of sigma^2); nowhere do a and b "
+      "{}: a lies {:.2g}, b {:.2g} of its legal standard deviations from fp64 there (mostly {}, "
+      "{:.0f} % of sigma^2); nowhere do a and b "
       "differ by more than {:.3g} of the difference's standard deviations, {:.3g} are legal",
-      in_ulps(e, report.a.outcome.c.problem.out()), std::abs(e.a - e.expected) / e.sigma_a, std::abs(e.b - e.expected) / e.sigma_b,
-      name(main), 100 * e.share[static_cast<std::size_t>(main)], report.outcome.max_sigma, report.limit);
+      in_ulps(e, report.a.outcome.c.problem.out()), std::abs(e.a - e.expected) / e.sigma_a,
+      std::abs(e.b - e.expected) / e.sigma_b, name(main),
+      100 * e.share[static_cast<std::size_t>(main)], report.outcome.max_sigma, report.limit);
   if (report.softmax.significant && report.softmax.correlation > 0) {
-    text += fmt::format("; the rows in which the softmax amplifies errors more differ more (kappa to {:.3g})", report.softmax.largest);
+    text += fmt::format(
+        "; the rows in which the softmax amplifies errors more differ more (kappa to {:.3g})",
+        report.softmax.largest);
   }
   return text;
 }
@@ -123,7 +141,8 @@ std::string rounding_sentence(const DiffReport& report) {
 std::string fault_of(const DiffSide& side) {
   std::string text;
   if (side.outcome.status != Status::ok) {
-    text = fmt::format("{}{}{}", name(side.outcome.status), side.outcome.reason.empty() ? "" : ": ", side.outcome.reason);
+    text = fmt::format("{}{}{}", name(side.outcome.status), side.outcome.reason.empty() ? "" : ": ",
+                       side.outcome.reason);
   } else if (!side.judgement.findings.empty()) {
     text = side.judgement.findings.front().text;
   } else if (!side.why.empty()) {
@@ -131,37 +150,47 @@ std::string fault_of(const DiffSide& side) {
   } else {
     text = "it does not keep its limits against fp64";
   }
-  if (!side.outcome.location.description.empty()) text += fmt::format(" ({})", side.outcome.location.description);
+  if (!side.outcome.location.description.empty())
+    text += fmt::format(" ({})", side.outcome.location.description);
   return text;
 }
 
 std::string keeps_limits(const DiffSide& side) {
-  return fmt::format("keeps its limits against fp64 ({:.0f} % of {})", side.judgement.percent_of_limit, side.judgement.nearest_statistic);
+  return fmt::format("keeps its limits against fp64 ({:.0f} % of {})",
+                     side.judgement.percent_of_limit, side.judgement.nearest_statistic);
 }
 
 std::string bug_sentence(const DiffReport& report) {
   const bool a = report.a.answer == Answer::bug, b = report.b.answer == Answer::bug;
-  if (a && b) return fmt::format("both are wrong. a: {}. b: {}", fault_of(report.a), fault_of(report.b));
+  if (a && b)
+    return fmt::format("both are wrong. a: {}. b: {}", fault_of(report.a), fault_of(report.b));
   const DiffSide &wrong = a ? report.a : report.b, &other = a ? report.b : report.a;
-  return fmt::format("{} ({}) is wrong: {}; {} {}", a ? "a" : "b", wrong.label, fault_of(wrong), a ? "b" : "a",
-                     other.answer == Answer::rounding ? keeps_limits(other) : "could not be decided: " + fault_of(other));
+  return fmt::format("{} ({}) is wrong: {}; {} {}", a ? "a" : "b", wrong.label, fault_of(wrong),
+                     a ? "b" : "a",
+                     other.answer == Answer::rounding ? keeps_limits(other)
+                                                      : "could not be decided: " + fault_of(other));
 }
 
 std::string undecided_sentence(const DiffReport& report) {
   for (const auto& [letter, side] : {std::pair{"a", &report.a}, std::pair{"b", &report.b}}) {
     if (side->answer != Answer::undecided) continue;
-    return fmt::format("nothing can be concluded from {} ({}): {}", letter, side->label, fault_of(*side));
+    return fmt::format("nothing can be concluded from {} ({}): {}", letter, side->label,
+                       fault_of(*side));
   }
   if (report.outcome.status != Status::ok) return report.outcome.reason;
   const DiffElement& e = report.largest_sigma;
   return fmt::format(
-      "both keep their limits against fp64, but at {:.6g} and {:.6g} they lie {:.3g} of the difference's standard deviations apart, {:.3g} "
-      "are legal: their errors have opposite signs there ({:.2g} and {:.2g} sigma); look at both with check",
-      e.a, e.b, report.outcome.max_sigma, report.limit, (e.a - e.expected) / e.sigma_a, (e.b - e.expected) / e.sigma_b);
+      "both keep their limits against fp64, but at {:.6g} and {:.6g} they lie {:.3g} of the "
+      "difference's standard deviations apart, {:.3g} "
+      "are legal: their errors have opposite signs there ({:.2g} and {:.2g} sigma); look at both "
+      "with check",
+      e.a, e.b, report.outcome.max_sigma, report.limit, (e.a - e.expected) / e.sigma_a,
+      (e.b - e.expected) / e.sigma_b);
 }
 
 DiffSide summary(const MeasuredSide& side) {
-  return {side.label, side.spec_name, side.measurement.outcome, side.judgement, side.answer, side.why};
+  return {side.label,     side.spec_name, side.measurement.outcome,
+          side.judgement, side.answer,    side.why};
 }
 
 double peak_limit(const MeasuredSide& side, std::int64_t elements) {
@@ -179,9 +208,12 @@ PlannedDiff planned(const std::string& name, const MeasuredSide& a, const Measur
 
 Answer decide(const DiffReport& report) {
   if (report.a.answer == Answer::bug || report.b.answer == Answer::bug) return Answer::bug;
-  const bool both_keep_limits = report.a.answer == Answer::rounding && report.b.answer == Answer::rounding;
+  const bool both_keep_limits =
+      report.a.answer == Answer::rounding && report.b.answer == Answer::rounding;
   const bool compared = report.outcome.status == Status::ok && report.outcome.elements > 0;
-  return both_keep_limits && compared && within(report.outcome.max_sigma, report.limit) ? Answer::rounding : Answer::undecided;
+  return both_keep_limits && compared && within(report.outcome.max_sigma, report.limit)
+             ? Answer::rounding
+             : Answer::undecided;
 }
 
 }  // namespace
@@ -193,15 +225,18 @@ Answer answer_of(const Outcome& outcome, const Judgement& judgement) {
   return is_failure(judgement.verdict) ? Answer::undecided : Answer::rounding;
 }
 
-DiffReport diff_measured(const std::string& name, const MeasuredSide& a, const MeasuredSide& b, const InputView& inputs) {
+DiffReport diff_measured(const std::string& name, const MeasuredSide& a, const MeasuredSide& b,
+                         const InputView& inputs) {
   DiffReport report;
   report.name = name;
   report.a = summary(a);
   report.b = summary(b);
   report.outcome = compare_measurements(planned(name, a, b), a.measurement, b.measurement);
   if (report.outcome.status == Status::ok) {
-    report.limit = std::max(peak_limit(a, report.outcome.elements), peak_limit(b, report.outcome.elements));
-    report.rows_total = std::min(a.measurement.reference->selection.rows_total, b.measurement.reference->selection.rows_total);
+    report.limit =
+        std::max(peak_limit(a, report.outcome.elements), peak_limit(b, report.outcome.elements));
+    report.rows_total = std::min(a.measurement.reference->selection.rows_total,
+                                 b.measurement.reference->selection.rows_total);
     Elements(a, b, inputs).add_to(report);
   }
   report.answer = decide(report);

@@ -16,9 +16,10 @@ struct MeasuredSide {
   std::string spec_name;  // "FlashAttention-2", "strict", …
   RoundingSpec spec;      // what the reference's sigma was made from
   Measurement measurement;
-  Judgement judgement;                // against fp64
-  Answer answer = Answer::undecided;  // rounding: keeps its limits against fp64; bug: does not; undecided: as check says
-  std::string why;                    // of a dump: the sentence of check; "" for a kernel
+  Judgement judgement;  // against fp64
+  // rounding: keeps its limits against fp64; bug: does not; undecided: as check says
+  Answer answer = Answer::undecided;
+  std::string why;  // of a dump: the sentence of check; "" for a kernel
 };
 
 // What a report keeps of it.
@@ -33,16 +34,19 @@ struct DiffSide {
 // One element of both outputs. `element.row` is the row of side a.
 struct DiffElement {
   ElementId element;
-  double a = 0, b = 0, expected = 0;           // expected: fp64, by side a's spec
-  double sigma_a = 0, sigma_b = 0, sigma = 0;  // sigma: hypot of the two, the standard deviation of a - b
-  double ulp = 0;                              // of side a's output dtype at expected
-  std::array<double, rounding_count> share{};  // of sigma_a^2, by Rounding; filled for the largest absolute difference only
+  double a = 0, b = 0, expected = 0;  // expected: fp64, by side a's spec
+  // sigma: hypot of the two, the standard deviation of a - b
+  double sigma_a = 0, sigma_b = 0, sigma = 0;
+  double ulp = 0;  // of side a's output dtype at expected
+  // of sigma_a^2, by Rounding; filled for the largest absolute difference only
+  std::array<double, rounding_count> share{};
 };
 
 // A cell of the map.
 struct DiffCell {
   std::int64_t sample = 0, head = 0;
-  double max_sigma = 0;  // largest |a - b| in units of its standard deviation; NaN if there is a NaN
+  // largest |a - b| in units of its standard deviation; NaN if there is a NaN
+  double max_sigma = 0;
   bool bit_equal = true;
 };
 
@@ -51,29 +55,36 @@ struct DiffReport {
   Answer answer = Answer::undecided;
   std::string sentence;
   DiffSide a, b;
-  DiffOutcome outcome;  // status ok only if both sides have an output; all below is undefined otherwise
-  double limit = 0;     // of outcome.max_sigma
+  // status ok only if both sides have an output; all below is undefined otherwise
+  DiffOutcome outcome;
+  double limit = 0;  // of outcome.max_sigma
   DiffElement largest_abs, largest_rel, largest_sigma;
   std::vector<DiffCell> map;  // ordered by (sample, head)
   Amplification softmax;
-  std::int64_t rows_total = 0;  // rows that correspond; outcome.rows of them were compared with fp64
+  // rows that correspond; outcome.rows of them were compared with fp64
+  std::int64_t rows_total = 0;
 };
 
-// rounding: both sides keep their limits against fp64, and |a - b| is everywhere within `limit` of sqrt(sigma_a^2 + sigma_b^2).
-// bug: a side does not keep its limits: the sentence says which. undecided: anything else.
+// rounding: both sides keep their limits against fp64, and |a - b| is everywhere within `limit` of
+// sqrt(sigma_a^2 + sigma_b^2). bug: a side does not keep its limits: the sentence says which.
+// undecided: anything else.
 //
-// a - b is taken after each side's own fp64 answer is subtracted: the two answers differ where one side declares to round the pre-scaled Q,
-// and that difference is declared, too. `limit` is the larger of the two sides' own limits of the peak (6.5; 8 where S is rounded), as one
-// side's sigma may be negligible beside the other's. `inputs` are those of side a.
-DiffReport diff_measured(const std::string& name, const MeasuredSide& a, const MeasuredSide& b, const InputView& inputs);
+// a - b is taken after each side's own fp64 answer is subtracted: the two answers differ where one
+// side declares to round the pre-scaled Q, and that difference is declared, too. `limit` is the
+// larger of the two sides' own limits of the peak (6.5; 8 where S is rounded), as one side's sigma
+// may be negligible beside the other's. `inputs` are those of side a.
+DiffReport diff_measured(const std::string& name, const MeasuredSide& a, const MeasuredSide& b,
+                         const InputView& inputs);
 
-// What a kernel's judgement against fp64 says for a diff: a limit exceeded, a fault or a crash is a bug.
+// What a kernel's judgement against fp64 says for a diff: a limit exceeded, a fault or a crash is a
+// bug.
 Answer answer_of(const Outcome& outcome, const Judgement& judgement);
 
-// Two dumps with the same q, k and v, bit by bit, that ask the same (scale, visible keys); layouts may differ. Rows correspond by (sample,
-// head, position from the end of the sample's queries), so that a prefill meets a decode. Each side's sigma is by its stated spec, or by
-// the tightest rung of the ladder that explains it. Where the reference samples rows, the row of each head in which the outputs differ most
-// is always among them, and bits are compared in all rows.
+// Two dumps with the same q, k and v, bit by bit, that ask the same (scale, visible keys); layouts
+// may differ. Rows correspond by (sample, head, position from the end of the sample's queries), so
+// that a prefill meets a decode. Each side's sigma is by its stated spec, or by the tightest rung
+// of the ladder that explains it. Where the reference samples rows, the row of each head in which
+// the outputs differ most is always among them, and bits are compared in all rows.
 Result<DiffReport> diff(const Dump& a, const Dump& b, const CheckOptions& options = {});
 
 }  // namespace plumbline

@@ -33,13 +33,17 @@ std::int64_t first_difference(const std::byte* a, const std::byte* b, std::int64
   const std::size_t size = size_in_bytes(dtype);
   if (std::memcmp(a, b, static_cast<std::size_t>(n) * size) == 0) return -1;
   for (std::int64_t j = 0; j < n; ++j) {
-    if (std::memcmp(a + static_cast<std::size_t>(j) * size, b + static_cast<std::size_t>(j) * size, size) != 0) return j;
+    if (std::memcmp(a + static_cast<std::size_t>(j) * size, b + static_cast<std::size_t>(j) * size,
+                    size) != 0)
+      return j;
   }
   return -1;
 }
 
-std::string difference_text(std::string_view tensor, std::string_view place, const std::byte* a, const std::byte* b, DType dtype) {
-  return fmt::format("{} differs first at {}: {:.9g} in a, {:.9g} in b", tensor, place, decode_at(dtype, a, 0), decode_at(dtype, b, 0));
+std::string difference_text(std::string_view tensor, std::string_view place, const std::byte* a,
+                            const std::byte* b, DType dtype) {
+  return fmt::format("{} differs first at {}: {:.9g} in a, {:.9g} in b", tensor, place,
+                     decode_at(dtype, a, 0), decode_at(dtype, b, 0));
 }
 
 Result<void> same_shapes(const Dump& a, const Dump& b) {
@@ -50,25 +54,32 @@ Result<void> same_shapes(const Dump& a, const Dump& b) {
   };
   const auto number = [](std::int64_t value) { return std::to_string(value); };
   const auto word = [](DType dtype) { return std::string(name(dtype)); };
-  for (const Field& field :
-       {Field{"dtype of q", word(x.dtype), word(y.dtype)}, Field{"dtype of k and v", word(x.kv()), word(y.kv())},
-        Field{"batch", number(x.batch), number(y.batch)}, Field{"heads_q", number(x.heads_q), number(y.heads_q)},
-        Field{"heads_kv", number(x.heads_kv), number(y.heads_kv)}, Field{"head_dim_qk", number(x.head_dim_qk), number(y.head_dim_qk)},
-        Field{"head_dim_vo", number(x.head_dim_vo), number(y.head_dim_vo)},
-        Field{"scale", fmt::format("{:.9g}", x.softmax_scale()), fmt::format("{:.9g}", y.softmax_scale())}}) {
-    if (field.a != field.b) return other_question(fmt::format("{} is {} in a and {} in b", field.what, field.a, field.b));
+  for (const Field& field : {Field{"dtype of q", word(x.dtype), word(y.dtype)},
+                             Field{"dtype of k and v", word(x.kv()), word(y.kv())},
+                             Field{"batch", number(x.batch), number(y.batch)},
+                             Field{"heads_q", number(x.heads_q), number(y.heads_q)},
+                             Field{"heads_kv", number(x.heads_kv), number(y.heads_kv)},
+                             Field{"head_dim_qk", number(x.head_dim_qk), number(y.head_dim_qk)},
+                             Field{"head_dim_vo", number(x.head_dim_vo), number(y.head_dim_vo)},
+                             Field{"scale", fmt::format("{:.9g}", x.softmax_scale()),
+                                   fmt::format("{:.9g}", y.softmax_scale())}}) {
+    if (field.a != field.b)
+      return other_question(fmt::format("{} is {} in a and {} in b", field.what, field.a, field.b));
   }
   for (std::int64_t sample = 0; sample < x.batch; ++sample) {
-    const std::int64_t keys_a = a.geometry->length_kv(sample), keys_b = b.geometry->length_kv(sample);
-    if (keys_a != keys_b) return other_question(fmt::format("sample {} has {} keys in a and {} in b", sample, keys_a, keys_b));
+    const std::int64_t keys_a = a.geometry->length_kv(sample),
+                       keys_b = b.geometry->length_kv(sample);
+    if (keys_a != keys_b)
+      return other_question(
+          fmt::format("sample {} has {} keys in a and {} in b", sample, keys_a, keys_b));
   }
   return {};
 }
 
 // k or v, whose offset in a dump's geometry is `offset`.
 using Offset = std::int64_t (Geometry::*)(std::int64_t, std::int64_t, std::int64_t) const;
-Result<void> same_keys(const Dump& a, const Dump& b, std::string_view name, std::vector<std::byte> Dump::*tensor, Offset offset,
-                       std::int64_t columns) {
+Result<void> same_keys(const Dump& a, const Dump& b, std::string_view name,
+                       std::vector<std::byte> Dump::*tensor, Offset offset, std::int64_t columns) {
   const Problem& problem = a.problem();
   const Geometry &ga = *a.geometry, &gb = *b.geometry;
   for (std::int64_t sample = 0; sample < problem.batch; ++sample) {
@@ -79,15 +90,17 @@ Result<void> same_keys(const Dump& a, const Dump& b, std::string_view name, std:
         const std::int64_t j = first_difference(x, y, columns, problem.kv());
         if (j < 0) continue;
         const auto bytes = static_cast<std::size_t>(j) * size_in_bytes(problem.kv());
-        return other_question(difference_text(name, fmt::format("sample {} key {} head {} column {}", sample, key, head, j), x + bytes,
-                                              y + bytes, problem.kv()));
+        return other_question(difference_text(
+            name, fmt::format("sample {} key {} head {} column {}", sample, key, head, j),
+            x + bytes, y + bytes, problem.kv()));
       }
     }
   }
   return {};
 }
 
-// Rows with a visible key that both dumps have, ordered by (sample, head, row); an error where q or the visible keys differ.
+// Rows with a visible key that both dumps have, ordered by (sample, head, row); an error where q or
+// the visible keys differ.
 Result<std::vector<RowPair>> corresponding_rows(const Dump& a, const Dump& b) {
   const Problem& problem = a.problem();
   const Geometry &ga = *a.geometry, &gb = *b.geometry;
@@ -99,20 +112,22 @@ Result<std::vector<RowPair>> corresponding_rows(const Dump& a, const Dump& b) {
         const std::int64_t ra = ga.length_q(sample) - from_end, rb = gb.length_q(sample) - from_end;
         const KeyRange keys_a = ga.visible_keys(sample, ra), keys_b = gb.visible_keys(sample, rb);
         if (keys_a.size() != keys_b.size() || (keys_a.size() > 0 && keys_a != keys_b)) {
-          return other_question(fmt::format("row {} of sample {} sees keys [{}, {}) in a and [{}, {}) in b", ra, sample, keys_a.begin,
-                                            keys_a.end, keys_b.begin, keys_b.end));
+          return other_question(
+              fmt::format("row {} of sample {} sees keys [{}, {}) in a and [{}, {}) in b", ra,
+                          sample, keys_a.begin, keys_a.end, keys_b.begin, keys_b.end));
         }
         const std::byte* x = element(a.q, ga.q_offset(sample, ra, head), problem.dtype);
         const std::byte* y = element(b.q, gb.q_offset(sample, rb, head), problem.dtype);
         const std::int64_t j = first_difference(x, y, problem.head_dim_qk, problem.dtype);
         if (j >= 0) {
           const auto bytes = static_cast<std::size_t>(j) * size_in_bytes(problem.dtype);
-          return other_question(difference_text("q", fmt::format("sample {} head {} row {} column {}", sample, head, ra, j), x + bytes,
-                                                y + bytes, problem.dtype));
+          return other_question(difference_text(
+              "q", fmt::format("sample {} head {} row {} column {}", sample, head, ra, j),
+              x + bytes, y + bytes, problem.dtype));
         }
         if (keys_a.size() == 0) continue;
-        pairs.push_back({static_cast<std::int32_t>(sample), static_cast<std::int32_t>(head), static_cast<std::int32_t>(ra),
-                         static_cast<std::int32_t>(rb)});
+        pairs.push_back({static_cast<std::int32_t>(sample), static_cast<std::int32_t>(head),
+                         static_cast<std::int32_t>(ra), static_cast<std::int32_t>(rb)});
       }
     }
   }
@@ -122,16 +137,20 @@ Result<std::vector<RowPair>> corresponding_rows(const Dump& a, const Dump& b) {
 
 Result<std::vector<RowPair>> same_question(const Dump& a, const Dump& b) {
   for (const auto& [letter, dump] : {std::pair{"a", &a}, std::pair{"b", &b}}) {
-    if (dump->out.empty()) return fail(fmt::format("{} ({}) has no output", letter, dump->name), "add the tensor out");
+    if (dump->out.empty())
+      return fail(fmt::format("{} ({}) has no output", letter, dump->name), "add the tensor out");
   }
   if (auto same = same_shapes(a, b); !same) return tl::unexpected(same.error());
   const Problem& problem = a.problem();
-  if (auto same = same_keys(a, b, "k", &Dump::k, &Geometry::k_offset, problem.head_dim_qk); !same) return tl::unexpected(same.error());
-  if (auto same = same_keys(a, b, "v", &Dump::v, &Geometry::v_offset, problem.head_dim_vo); !same) return tl::unexpected(same.error());
+  if (auto same = same_keys(a, b, "k", &Dump::k, &Geometry::k_offset, problem.head_dim_qk); !same)
+    return tl::unexpected(same.error());
+  if (auto same = same_keys(a, b, "v", &Dump::v, &Geometry::v_offset, problem.head_dim_vo); !same)
+    return tl::unexpected(same.error());
   return corresponding_rows(a, b);
 }
 
-std::vector<double> output_row(const Dump& dump, std::int32_t sample, std::int32_t row, std::int32_t head) {
+std::vector<double> output_row(const Dump& dump, std::int32_t sample, std::int32_t row,
+                               std::int32_t head) {
   const DType dtype = dump.problem().out();
   std::vector<double> values(static_cast<std::size_t>(dump.problem().head_dim_vo));
   decode(dtype, element(dump.out, dump.geometry->out_offset(sample, row, head), dtype), values);
@@ -150,12 +169,14 @@ AllRows compare_all_rows(const Dump& a, const Dump& b, const std::vector<RowPair
   double largest = 0;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     const RowPair& pair = pairs[i];
-    if (all.heads.empty() || all.heads.back().sample != pair.sample || all.heads.back().head != pair.head) {
+    if (all.heads.empty() || all.heads.back().sample != pair.sample ||
+        all.heads.back().head != pair.head) {
       all.heads.push_back({pair.sample, pair.head, 0, true});
       all.worst.push_back(i);
       largest = 0;
     }
-    const auto x = output_row(a, pair.sample, pair.row_a, pair.head), y = output_row(b, pair.sample, pair.row_b, pair.head);
+    const auto x = output_row(a, pair.sample, pair.row_a, pair.head),
+               y = output_row(b, pair.sample, pair.row_b, pair.head);
     for (std::size_t j = 0; j < x.size(); ++j) {
       ++all.elements;
       if (x[j] == y[j]) {
@@ -163,21 +184,24 @@ AllRows compare_all_rows(const Dump& a, const Dump& b, const std::vector<RowPair
         continue;
       }
       all.heads.back().bit_equal = false;
-      if (exceeds(std::abs(x[j] - y[j]), largest)) largest = std::abs(x[j] - y[j]), all.worst.back() = i;
+      if (exceeds(std::abs(x[j] - y[j]), largest))
+        largest = std::abs(x[j] - y[j]), all.worst.back() = i;
     }
   }
   return all;
 }
 
 // The pairs whose rows of `a` the reference would choose, and those that differ most.
-std::vector<RowPair> chosen_pairs(const Dump& a, const std::vector<RowPair>& pairs, const AllRows& all, double cost_limit) {
+std::vector<RowPair> chosen_pairs(const Dump& a, const std::vector<RowPair>& pairs,
+                                  const AllRows& all, double cost_limit) {
   const auto before = [](const RowPair& pair, const RowId& id) {
     return std::tie(pair.sample, pair.head, pair.row_a) < std::tie(id.sample, id.head, id.row);
   };
   std::vector<bool> chosen(pairs.size(), false);
   for (const RowId& id : select_rows(*a.geometry, cost_limit).rows) {
     const auto found = std::lower_bound(pairs.begin(), pairs.end(), id, before);
-    if (found != pairs.end() && RowId{found->sample, found->head, found->row_a} == id) chosen[found - pairs.begin()] = true;
+    if (found != pairs.end() && RowId{found->sample, found->head, found->row_a} == id)
+      chosen[found - pairs.begin()] = true;
   }
   for (const std::size_t i : all.worst) chosen[i] = true;
   std::vector<RowPair> result;
@@ -187,7 +211,8 @@ std::vector<RowPair> chosen_pairs(const Dump& a, const std::vector<RowPair>& pai
   return result;
 }
 
-RowSelection selection(const std::vector<RowPair>& pairs, std::int32_t RowPair::*row, std::size_t total) {
+RowSelection selection(const std::vector<RowPair>& pairs, std::int32_t RowPair::*row,
+                       std::size_t total) {
   RowSelection rows;
   for (const RowPair& pair : pairs) rows.rows.push_back({pair.sample, pair.head, pair.*row});
   rows.sampled = pairs.size() < total;
@@ -195,19 +220,24 @@ RowSelection selection(const std::vector<RowPair>& pairs, std::int32_t RowPair::
   return rows;
 }
 
-// A dump judged by itself and measured at the rows compared. Among them may be rows that check did not look at: an element beyond its limit
-// there is a bug, too.
-Result<MeasuredSide> measured(const Dump& dump, const RowSelection& rows, const CheckOptions& options) {
+// A dump judged by itself and measured at the rows compared. Among them may be rows that check did
+// not look at: an element beyond its limit there is a bug, too.
+Result<MeasuredSide> measured(const Dump& dump, const RowSelection& rows,
+                              const CheckOptions& options) {
   auto report = check(dump, options);
   if (!report) return tl::unexpected(report.error());
-  if (report->trials.empty()) return fail(fmt::format("{}: nothing could be judged: {}", dump.name, report->sentence));
+  if (report->trials.empty())
+    return fail(fmt::format("{}: nothing could be judged: {}", dump.name, report->sentence));
   const RungTrial& trial = report->trials[report->judged];
-  const std::string spec_name = trial.rung.name == "spec" ? "the stated spec" : trial.rung.name;  // stated field by field
-  MeasuredSide side{dump.name, spec_name, trial.rung.spec, {}, trial.judgement, report->answer, report->sentence};
+  // stated field by field
+  const std::string spec_name = trial.rung.name == "spec" ? "the stated spec" : trial.rung.name;
+  MeasuredSide side{dump.name,       spec_name,      trial.rung.spec, {},
+                    trial.judgement, report->answer, report->sentence};
   side.measurement.outcome = trial.outcome;
   side.measurement.outcome.case_id = dump.name;
   side.measurement.geometry = dump.geometry;
-  const auto reference = std::make_shared<const Reference>(compute_reference(*dump.geometry, dump.inputs(), side.spec, rows));
+  const auto reference = std::make_shared<const Reference>(
+      compute_reference(*dump.geometry, dump.inputs(), side.spec, rows));
   side.measurement.reference = reference;
   side.measurement.rows = rows_of(*dump.geometry, dump.outputs(), *reference);
 
@@ -215,10 +245,11 @@ Result<MeasuredSide> measured(const Dump& dump, const RowSelection& rows, const 
   const Limits limits = default_limits(side.spec, dump.problem(), errors.elements);
   if (side.answer == Answer::rounding && !within(errors.peak, limits.peak)) {
     side.answer = Answer::bug;
-    side.judgement.findings.push_back({"peak", errors.peak, limits.peak,
-                                       fmt::format("in the rows that differ most the error reaches {:.4g} of its legal standard "
-                                                   "deviations, {:.3g} are legal",
-                                                   errors.peak, limits.peak)});
+    side.judgement.findings.push_back(
+        {"peak", errors.peak, limits.peak,
+         fmt::format("in the rows that differ most the error reaches {:.4g} of its legal standard "
+                     "deviations, {:.3g} are legal",
+                     errors.peak, limits.peak)});
   }
   return side;
 }
@@ -237,11 +268,15 @@ Result<DiffReport> diff(const Dump& a, const Dump& b, const CheckOptions& option
   if (!side_b) errors.insert(errors.end(), side_b.error().begin(), side_b.error().end());
   if (!errors.empty()) return tl::unexpected(errors);
 
-  DiffReport report = diff_measured(fmt::format("{} and {}", a.name, b.name), *side_a, *side_b, a.inputs());
-  report.outcome.bit_equal_share = static_cast<double>(all.equal) / static_cast<double>(all.elements);
+  DiffReport report =
+      diff_measured(fmt::format("{} and {}", a.name, b.name), *side_a, *side_b, a.inputs());
+  report.outcome.bit_equal_share =
+      static_cast<double>(all.equal) / static_cast<double>(all.elements);
   report.outcome.heads = static_cast<std::int64_t>(all.heads.size());
-  report.outcome.heads_bit_equal = std::count_if(all.heads.begin(), all.heads.end(), [](const DiffCell& head) { return head.bit_equal; });
-  for (std::size_t i = 0; i < report.map.size(); ++i) report.map[i].bit_equal = all.heads[i].bit_equal;
+  report.outcome.heads_bit_equal = std::count_if(
+      all.heads.begin(), all.heads.end(), [](const DiffCell& head) { return head.bit_equal; });
+  for (std::size_t i = 0; i < report.map.size(); ++i)
+    report.map[i].bit_equal = all.heads[i].bit_equal;
   return report;
 }
 

@@ -20,17 +20,23 @@
 namespace plumbline {
 namespace {
 
-// Statistics and ranges of values are kept per (sample, head, column): beyond this a machine runs out of memory before it answers.
+// Statistics and ranges of values are kept per (sample, head, column): beyond this a machine runs
+// out of memory before it answers.
 constexpr std::int64_t most_head_columns = std::int64_t{1} << 28;
 
 class DumpMaker {
  public:
-  DumpMaker(const std::string& name, const std::map<std::string, TensorData>& tensors, const Attributes& attributes)
-      : name_(name), attributes_(attributes), stated_(read_attributes(name, attributes, errors_)), tensors_(name, tensors, errors_) {}
+  DumpMaker(const std::string& name, const std::map<std::string, TensorData>& tensors,
+            const Attributes& attributes)
+      : name_(name),
+        attributes_(attributes),
+        stated_(read_attributes(name, attributes, errors_)),
+        tensors_(name, tensors, errors_) {}
 
   Result<Dump> make() {
     // Each step needs what those before it found.
-    const bool ok = errors_.empty() && find_tensors() && choose_layout() && set_problem() && find_lengths() && set_mask() && copy_data();
+    const bool ok = errors_.empty() && find_tensors() && choose_layout() && set_problem() &&
+                    find_lengths() && set_mask() && copy_data();
     for (Error& error : errors_) error.message = printable(std::move(error.message));
     if (!ok) return tl::unexpected(std::move(errors_));
     return std::move(dump_);
@@ -50,24 +56,30 @@ class DumpMaker {
     out_ = tensors_.find("out");
     if (q == nullptr || k == nullptr || v == nullptr) return false;
     q_ = q, k_ = k, v_ = v;
-    shapes_ = {q->shape, k->shape, v->shape, out_ != nullptr ? std::optional(out_->shape) : std::nullopt};
+    shapes_ = {q->shape, k->shape, v->shape,
+               out_ != nullptr ? std::optional(out_->shape) : std::nullopt};
     return find_dtypes();
   }
 
   bool find_dtypes() {
-    for (const auto& [name, tensor] : std::array{std::pair{"q", q_}, std::pair{"k", k_}, std::pair{"v", v_}, std::pair{"out", out_}}) {
+    for (const auto& [name, tensor] : std::array{std::pair{"q", q_}, std::pair{"k", k_},
+                                                 std::pair{"v", v_}, std::pair{"out", out_}}) {
       if (tensor == nullptr) continue;
       const auto dtype = float_dtype(tensor->dtype);
-      if (!dtype) return add(fmt::format("tensor {} has dtype {}", name, tensor->dtype), "write it as F32, F16 or BF16");
+      if (!dtype)
+        return add(fmt::format("tensor {} has dtype {}", name, tensor->dtype),
+                   "write it as F32, F16 or BF16");
       if (size_in_bytes(*dtype) == 1) {
-        return add(fmt::format("tensor {} has dtype {}: fp8 is not supported yet", name, tensor->dtype),
-                   "dump a call in fp16, bf16 or fp32");
+        return add(
+            fmt::format("tensor {} has dtype {}: fp8 is not supported yet", name, tensor->dtype),
+            "dump a call in fp16, bf16 or fp32");
       }
     }
     const DType found = *float_dtype(q_->dtype);
     problem_.dtype = stated_.dtype.value_or(found);
     if (size_in_bytes(problem_.dtype) > size_in_bytes(found)) {
-      return add(fmt::format("attribute dtype: {} is wider than q, which is {}", plumbline::name(problem_.dtype), q_->dtype),
+      return add(fmt::format("attribute dtype: {} is wider than q, which is {}",
+                             plumbline::name(problem_.dtype), q_->dtype),
                  "leave it out");
     }
     if (!stated_.dtype && found == DType::f64) {
@@ -76,31 +88,36 @@ class DumpMaker {
     }
     for (const auto& [name, tensor] : std::array{std::pair{"k", k_}, std::pair{"v", v_}}) {
       if (!stated_.dtype && tensor->dtype != q_->dtype) {
-        return add(fmt::format("tensor {} is {}, q is {}: mixed inputs are not supported yet", name, tensor->dtype, q_->dtype),
+        return add(fmt::format("tensor {} is {}, q is {}: mixed inputs are not supported yet", name,
+                               tensor->dtype, q_->dtype),
                    "q, k and v have one dtype; state dtype = … if some were saved in a wider one");
       }
     }
     return find_output_dtype();
   }
 
-  // The output may stay in fp32. Saved in a wider dtype along with q, it may hold what the kernel wrote in the narrow one.
+  // The output may stay in fp32. Saved in a wider dtype along with q, it may hold what the kernel
+  // wrote in the narrow one.
   bool find_output_dtype() {
     if (out_ == nullptr) return true;
     DType out = *float_dtype(out_->dtype);
     if (out != problem_.dtype && size_in_bytes(out) > size_in_bytes(problem_.dtype)) {
-      const bool narrow = stated_.dtype && out_->dtype == q_->dtype && TensorSet::fits(*out_, problem_.dtype);
+      const bool narrow =
+          stated_.dtype && out_->dtype == q_->dtype && TensorSet::fits(*out_, problem_.dtype);
       out = narrow ? problem_.dtype : DType::f32;
     }
     if (out != problem_.dtype && out != DType::f32) {
-      return add(fmt::format("tensor out is {}, q is {}", out_->dtype, q_->dtype),
-                 "the output is judged in the dtype of q or in F32: save it as the kernel wrote it");
+      return add(
+          fmt::format("tensor out is {}, q is {}", out_->dtype, q_->dtype),
+          "the output is judged in the dtype of q or in F32: save it as the kernel wrote it");
     }
     problem_.out_dtype = out;
     return true;
   }
 
   bool choose_layout() {
-    const bool lengths = tensors_.find("cu_seqlens") != nullptr || tensors_.find("cu_seqlens_q") != nullptr;
+    const bool lengths =
+        tensors_.find("cu_seqlens") != nullptr || tensors_.find("cu_seqlens_q") != nullptr;
     std::array<Layout, 2> candidates{Layout::padded_bshd, Layout::padded_bhsd};
     if (tensors_.find("page_table") != nullptr) {
       candidates = {Layout::paged_nhd, Layout::paged_hnd};
@@ -110,10 +127,13 @@ class DumpMaker {
     if (stated_.layout) candidates = {*stated_.layout, *stated_.layout};
     std::array<std::vector<std::string>, 2> misfits;
     for (std::size_t i = 0; i < 2; ++i) misfits[i] = misfits_of(candidates[i]);
-    if (misfits[0].empty() && misfits[1].empty() && candidates[0] != candidates[1] && shapes_.q.size() != 2 && shapes_.q.size() != 3) {
-      return add(fmt::format("q {}, k {} fit {} and {}", shape_text(shapes_.q), shape_text(shapes_.k), plumbline::name(candidates[0]),
-                             plumbline::name(candidates[1])),
-                 fmt::format("state layout = {} or {}", plumbline::name(candidates[0]), plumbline::name(candidates[1])));
+    if (misfits[0].empty() && misfits[1].empty() && candidates[0] != candidates[1] &&
+        shapes_.q.size() != 2 && shapes_.q.size() != 3) {
+      return add(
+          fmt::format("q {}, k {} fit {} and {}", shape_text(shapes_.q), shape_text(shapes_.k),
+                      plumbline::name(candidates[0]), plumbline::name(candidates[1])),
+          fmt::format("state layout = {} or {}", plumbline::name(candidates[0]),
+                      plumbline::name(candidates[1])));
     }
     const std::size_t chosen = misfits[0].empty() ? 0 : misfits[1].empty() ? 1 : 0;
     if (!misfits[chosen].empty()) return report_misfits(candidates, misfits);
@@ -123,26 +143,31 @@ class DumpMaker {
     return true;
   }
 
-  // Shapes, and what else tells layouts apart: the last extent of a mask is seq_kv, a page holds page_size tokens.
+  // Shapes, and what else tells layouts apart: the last extent of a mask is seq_kv, a page holds
+  // page_size tokens.
   std::vector<std::string> misfits_of(Layout layout) const {
     std::vector<std::string> misfits;
     const DumpSizes sizes = read_sizes(layout, shapes_, misfits);
     if (!misfits.empty()) return misfits;
     const TensorData* mask = tensors_.find("mask");
-    if (mask != nullptr && sizes.seq_kv > 0 && !mask->shape.empty() && mask->shape.back() != sizes.seq_kv) {
-      misfits.push_back(fmt::format("the last extent of mask {} is not the number of keys, {}", shape_text(mask->shape), sizes.seq_kv));
+    if (mask != nullptr && sizes.seq_kv > 0 && !mask->shape.empty() &&
+        mask->shape.back() != sizes.seq_kv) {
+      misfits.push_back(fmt::format("the last extent of mask {} is not the number of keys, {}",
+                                    shape_text(mask->shape), sizes.seq_kv));
     }
     if (stated_.page_size && sizes.page_size != 0 && sizes.page_size != *stated_.page_size) {
-      misfits.push_back(
-          fmt::format("a page of k {} holds {} tokens, stated are {}", shape_text(shapes_.k), sizes.page_size, *stated_.page_size));
+      misfits.push_back(fmt::format("a page of k {} holds {} tokens, stated are {}",
+                                    shape_text(shapes_.k), sizes.page_size, *stated_.page_size));
     }
     return misfits;
   }
 
-  bool report_misfits(const std::array<Layout, 2>& candidates, const std::array<std::vector<std::string>, 2>& misfits) {
+  bool report_misfits(const std::array<Layout, 2>& candidates,
+                      const std::array<std::vector<std::string>, 2>& misfits) {
     for (std::size_t i = 0; i < (candidates[0] == candidates[1] ? 1U : 2U); ++i) {
       for (const std::string& misfit : misfits[i]) {
-        add(fmt::format("as {}: {}", plumbline::name(candidates[i]), misfit), "docs/dump-format.md has the shapes of each layout");
+        add(fmt::format("as {}: {}", plumbline::name(candidates[i]), misfit),
+            "docs/dump-format.md has the shapes of each layout");
       }
     }
     return false;
@@ -163,9 +188,13 @@ class DumpMaker {
   }
 
   bool check_problem() {
-    for (const std::string& wrong : validate(problem_)) add(wrong, "docs/dump-format.md says what can be judged");
-    if (fine() && problem_.batch * problem_.heads_q > most_head_columns / std::max(problem_.head_dim_qk, problem_.head_dim_vo)) {
-      add(fmt::format("{} samples of {} heads are too many to be judged at once", problem_.batch, problem_.heads_q), "dump fewer samples");
+    for (const std::string& wrong : validate(problem_))
+      add(wrong, "docs/dump-format.md says what can be judged");
+    if (fine() && problem_.batch * problem_.heads_q >
+                      most_head_columns / std::max(problem_.head_dim_qk, problem_.head_dim_vo)) {
+      add(fmt::format("{} samples of {} heads are too many to be judged at once", problem_.batch,
+                      problem_.heads_q),
+          "dump fewer samples");
     }
     return fine();
   }
@@ -173,12 +202,13 @@ class DumpMaker {
   bool find_lengths() {
     if (problem_.is_padded() && !read_mask_tensor()) return false;
     if (!problem_.is_padded() && tensors_.find("mask") != nullptr) {
-      return add(fmt::format("tensor mask: layout {} takes no mask tensor yet", plumbline::name(problem_.layout)),
+      return add(fmt::format("tensor mask: layout {} takes no mask tensor yet",
+                             plumbline::name(problem_.layout)),
                  "state the attribute mask; lengths say which keys are there");
     }
     if (implied_ && stated_.padding.value_or(implied_->padding) != implied_->padding) {
-      return add(fmt::format("attribute padding: {} is stated, the mask tensor is padded {}", plumbline::name(*stated_.padding),
-                             plumbline::name(implied_->padding)),
+      return add(fmt::format("attribute padding: {} is stated, the mask tensor is padded {}",
+                             plumbline::name(*stated_.padding), plumbline::name(implied_->padding)),
                  "leave the attribute out");
     }
     if (implied_) problem_.padding = implied_->padding;
@@ -191,14 +221,17 @@ class DumpMaker {
       problem_.seq_kv = longest(layout_.seqlens_kv);
     }
     const auto shorter = [](const std::vector<std::int32_t>& lengths_of, std::int64_t full) {
-      return std::any_of(lengths_of.begin(), lengths_of.end(), [&](std::int32_t n) { return n != full; });
+      return std::any_of(lengths_of.begin(), lengths_of.end(),
+                         [&](std::int32_t n) { return n != full; });
     };
-    if (shorter(layout_.seqlens_q, problem_.seq_q) || shorter(layout_.seqlens_kv, problem_.seq_kv)) problem_.lengths = Lengths::random;
+    if (shorter(layout_.seqlens_q, problem_.seq_q) || shorter(layout_.seqlens_kv, problem_.seq_kv))
+      problem_.lengths = Lengths::random;
     return check_problem();
   }
 
   static std::int64_t longest(const std::vector<std::int32_t>& lengths) {
-    return std::max<std::int64_t>(1, lengths.empty() ? 1 : *std::max_element(lengths.begin(), lengths.end()));
+    return std::max<std::int64_t>(
+        1, lengths.empty() ? 1 : *std::max_element(lengths.begin(), lengths.end()));
   }
 
   bool read_mask_tensor() {
@@ -206,7 +239,8 @@ class DumpMaker {
     if (tensor == nullptr) return true;
     mask_ = read_mask(*tensor, problem_, tensors_);
     if (!mask_) return false;
-    if (tensors_.find("seqlens_kv") == nullptr && tensors_.find("cu_seqlens_kv") == nullptr && tensors_.find("cu_seqlens") == nullptr) {
+    if (tensors_.find("seqlens_kv") == nullptr && tensors_.find("cu_seqlens_kv") == nullptr &&
+        tensors_.find("cu_seqlens") == nullptr) {
       implied_ = implied_lengths(*mask_, problem_);
     }
     return true;
@@ -217,7 +251,8 @@ class DumpMaker {
       if (layout_.seqlens_q != layout_.seqlens_kv) {
         return add(
             "attribute causal: where queries and keys differ in number, causal has two meanings",
-            "state mask = causal_top_left (query i sees keys j <= i: PyTorch is_causal) or causal_bottom_right (the last query sees all: "
+            "state mask = causal_top_left (query i sees keys j <= i: PyTorch is_causal) or "
+            "causal_bottom_right (the last query sees all: "
             "FlashAttention, FlashInfer)");
       }
       problem_.mask = Mask::causal_bottom_right;
@@ -226,7 +261,8 @@ class DumpMaker {
     return fine();
   }
 
-  // What the tensor leaves of what mask and window leave, by valid row and relative to the sample's first valid key.
+  // What the tensor leaves of what mask and window leave, by valid row and relative to the sample's
+  // first valid key.
   void add_visible_keys() {
     const Geometry geometry(problem_, layout_);
     std::vector<KeyRange> visible;
@@ -236,8 +272,10 @@ class DumpMaker {
       const std::int64_t first_key = left ? problem_.seq_kv - geometry.length_kv(b) : 0;
       for (std::int64_t i = 0; i < geometry.length_q(b); ++i) {
         const std::int64_t at = mask_->key_padding ? b : b * mask_->rows + first_row + i;
-        const KeyRange stated = mask_->visible[static_cast<std::size_t>(at)], drawn = geometry.visible_keys(b, i);
-        const KeyRange both{std::max(stated.begin - first_key, drawn.begin), std::min(stated.end - first_key, drawn.end)};
+        const KeyRange stated = mask_->visible[static_cast<std::size_t>(at)],
+                       drawn = geometry.visible_keys(b, i);
+        const KeyRange both{std::max(stated.begin - first_key, drawn.begin),
+                            std::min(stated.end - first_key, drawn.end)};
         visible.push_back(both.size() > 0 ? both : KeyRange{});
       }
     }
@@ -249,13 +287,16 @@ class DumpMaker {
     auto q = tensors_.floats("q", *q_, problem_.dtype);
     auto k = tensors_.floats("k", *k_, problem_.dtype);
     auto v = tensors_.floats("v", *v_, problem_.dtype);
-    auto out = out_ != nullptr ? tensors_.floats("out", *out_, problem_.out()) : std::vector<std::byte>{};
-    auto lse = problem_.lse ? read_lse(problem_, total_rows(), stated_.lse_heads_first, tensors_) : std::vector<std::byte>{};
+    auto out =
+        out_ != nullptr ? tensors_.floats("out", *out_, problem_.out()) : std::vector<std::byte>{};
+    auto lse = problem_.lse ? read_lse(problem_, total_rows(), stated_.lse_heads_first, tensors_)
+                            : std::vector<std::byte>{};
     if (!q || !k || !v || !out || !lse || !fine()) return false;
     layout_.page_count = sizes_.page_count;
     dump_.name = name_;
     dump_.geometry = std::make_shared<const Geometry>(problem_, std::move(layout_));
-    dump_.q = std::move(*q), dump_.k = std::move(*k), dump_.v = std::move(*v), dump_.out = std::move(*out), dump_.lse = std::move(*lse);
+    dump_.q = std::move(*q), dump_.k = std::move(*k), dump_.v = std::move(*v),
+    dump_.out = std::move(*out), dump_.lse = std::move(*lse);
     if (!sizes_agree()) return false;
     dump_.spec = stated_.spec;
     dump_.padded_rows = stated_.padded_rows;
@@ -273,10 +314,13 @@ class DumpMaker {
   // Nothing reads behind a tensor's end, whatever was overlooked above.
   bool sizes_agree() {
     const Geometry& geometry = *dump_.geometry;
-    const bool agree = dump_.q.size() == geometry.q.bytes() && dump_.k.size() == geometry.k.bytes() &&
-                       dump_.v.size() == geometry.v.bytes() && (dump_.out.empty() || dump_.out.size() == geometry.out.bytes()) &&
+    const bool agree = dump_.q.size() == geometry.q.bytes() &&
+                       dump_.k.size() == geometry.k.bytes() &&
+                       dump_.v.size() == geometry.v.bytes() &&
+                       (dump_.out.empty() || dump_.out.size() == geometry.out.bytes()) &&
                        (dump_.lse.empty() || dump_.lse.size() == geometry.lse.bytes());
-    return agree || add("the tensors' shapes do not fit their lengths", "docs/dump-format.md has the shapes of each layout");
+    return agree || add("the tensors' shapes do not fit their lengths",
+                        "docs/dump-format.md has the shapes of each layout");
   }
 
   const std::string& name_;
@@ -296,7 +340,8 @@ class DumpMaker {
 
 }  // namespace
 
-Result<Dump> make_dump(const std::string& name, const std::map<std::string, TensorData>& tensors, const Attributes& stated) {
+Result<Dump> make_dump(const std::string& name, const std::map<std::string, TensorData>& tensors,
+                       const Attributes& stated) {
   return DumpMaker(name, tensors, stated).make();
 }
 

@@ -16,30 +16,36 @@
 
 namespace plumbline {
 
-// What the tensors do not say by themselves: mask, window, scale, layout, lse_base, spec, … by name, as text.
+// What the tensors do not say by themselves: mask, window, scale, layout, lse_base, spec, … by
+// name, as text.
 using Attributes = std::map<std::string, std::string>;
 
 struct Dump {
   std::string name;  // the file's path, or what the caller calls its arrays
   std::shared_ptr<const Geometry> geometry;
-  // In the storage order of the geometry's shapes. `out` and `lse` are empty where the file has none (recorded inputs).
+  // In the storage order of the geometry's shapes. `out` and `lse` are empty where the file has
+  // none (recorded inputs).
   std::vector<std::byte> q, k, v, out, lse;
-  std::string spec;          // as stated: a name of the ladder or a spec's text; "" if not stated
-  std::string padded_rows;   // as stated: zeros, attended, or "" (not looked at)
-  int lse_base = 0;          // 0 = e, 2
-  bool mask_tensor = false;  // which keys a row sees was stated by a tensor, not only by the problem's mask and window
-  Attributes attributes;     // all that was stated, for the report
+  std::string spec;         // as stated: a name of the ladder or a spec's text; "" if not stated
+  std::string padded_rows;  // as stated: zeros, attended, or "" (not looked at)
+  int lse_base = 0;         // 0 = e, 2
+  // which keys a row sees was stated by a tensor, not only by the problem's mask and window
+  bool mask_tensor = false;
+  Attributes attributes;  // all that was stated, for the report
   const Problem& problem() const { return geometry->problem(); }
   InputView inputs() const { return {q.data(), k.data(), v.data()}; }
   OutputView outputs() const { return {out.data(), lse.empty() ? nullptr : lse.data(), lse_base}; }
 };
 
-// Makes a dump of named tensors: q, k, v, and out, lse, cu_seqlens (or cu_seqlens_q and cu_seqlens_kv), seqlens_q, seqlens_kv, page_table,
-// mask where there are any (docs/dump-format.md has their shapes and other names). `stated` wins over what the tensors imply. All errors
-// come at once; each names the tensor or attribute, what was found, and what would do.
-Result<Dump> make_dump(const std::string& name, const std::map<std::string, TensorData>& tensors, const Attributes& stated);
+// Makes a dump of named tensors: q, k, v, and out, lse, cu_seqlens (or cu_seqlens_q and
+// cu_seqlens_kv), seqlens_q, seqlens_kv, page_table, mask where there are any (docs/dump-format.md
+// has their shapes and other names). `stated` wins over what the tensors imply. All errors come at
+// once; each names the tensor or attribute, what was found, and what would do.
+Result<Dump> make_dump(const std::string& name, const std::map<std::string, TensorData>& tensors,
+                       const Attributes& stated);
 
-// Reads a safetensors file; its metadata are attributes, and `stated` wins over them. Metadata of other names are left alone.
+// Reads a safetensors file; its metadata are attributes, and `stated` wins over them. Metadata of
+// other names are left alone.
 Result<Dump> read_dump(const std::filesystem::path& path, const Attributes& stated = {});
 
 // The names make_dump knows, with one sentence each, for --help and for error messages.

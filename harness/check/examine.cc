@@ -14,7 +14,8 @@ namespace {
 
 constexpr double second_look_cost = 5e7;  // see select_rows
 
-// Contracts that pin one spec for every kernel, so that a dump is judged as a kernel with that contract would be.
+// Contracts that pin one spec for every kernel, so that a dump is judged as a kernel with that
+// contract would be.
 Contracts pinning(const RoundingSpec& spec) {
   Contract contract;
   contract.kernels = {"*"};
@@ -22,7 +23,8 @@ Contracts pinning(const RoundingSpec& spec) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find(' ', at), text.size()), equals = text.find('=', at);
     const std::string field = text.substr(at, equals - at);
-    if (field != "out_dtype") contract.spec_fields.emplace_back(field, text.substr(equals + 1, end - equals - 1));
+    if (field != "out_dtype")
+      contract.spec_fields.emplace_back(field, text.substr(equals + 1, end - equals - 1));
     at = end + 1;
   }
   Contracts contracts;
@@ -44,7 +46,9 @@ std::string first_non_finite(const Dump& dump) {
     const TensorShape& shape;
     const std::vector<std::byte>& data;
   };
-  for (const auto& [name, shape, data] : {Named{"q", geometry.q, dump.q}, Named{"k", geometry.k, dump.k}, Named{"v", geometry.v, dump.v}}) {
+  for (const auto& [name, shape, data] :
+       {Named{"q", geometry.q, dump.q}, Named{"k", geometry.k, dump.k},
+        Named{"v", geometry.v, dump.v}}) {
     for (std::int64_t i = 0; i < shape.elements; ++i) {
       const double value = decode_at(shape.dtype, data.data(), static_cast<std::size_t>(i));
       if (!std::isfinite(value)) return fmt::format("{} holds {} at element {}", name, value, i);
@@ -57,11 +61,13 @@ std::string first_non_finite(const Dump& dump) {
 
 Examiner::Examiner(const Dump& dump, const CheckOptions& options)
     : dump_(dump), rows_(select_rows(*dump.geometry, options.reference_cost_limit)) {
-  for (const DType rounded : {DType::none, DType::tf32}) ranges_.emplace(rounded, value_range(*dump.geometry, dump.v.data(), rounded));
+  for (const DType rounded : {DType::none, DType::tf32})
+    ranges_.emplace(rounded, value_range(*dump.geometry, dump.v.data(), rounded));
 }
 
 Faults Examiner::faults(const RoundingSpec& spec, const Reference& reference) const {
-  return find_faults({dump_.geometry.get(), dump_.outputs(), &ranges_.at(inputs_rounded_to(spec)), &spec, policy_of(dump_), &reference});
+  return find_faults({dump_.geometry.get(), dump_.outputs(), &ranges_.at(inputs_rounded_to(spec)),
+                      &spec, policy_of(dump_), &reference});
 }
 
 Result<Examination> Examiner::examine(const Rung& rung) const {
@@ -73,8 +79,11 @@ Result<Examination> Examiner::examine(const Rung& rung) const {
   const Geometry& geometry = *dump_.geometry;
   result.reference = compute_reference(geometry, dump_.inputs(), spec, rows_);
   if (!is_finite(result.reference)) {
-    return fail(Error{dump_.name, 0, fmt::format("there is no finite answer to compare with: {}", first_non_finite(dump_)),
-                      "dump a call whose visible inputs are finite; padding may hold anything if lengths are stated"});
+    return fail(
+        Error{dump_.name, 0,
+              fmt::format("there is no finite answer to compare with: {}", first_non_finite(dump_)),
+              "dump a call whose visible inputs are finite; padding may hold anything if lengths "
+              "are stated"});
   }
   result.comparison = compare(geometry, dump_.outputs(), result.reference);
   trial.sigma_rms = rms_of(result.reference.sigma);
@@ -93,10 +102,12 @@ Result<Examination> Examiner::examine(const Rung& rung) const {
   outcome.faults = faults(spec, result.reference);
   outcome.reference_rows = static_cast<std::int64_t>(result.reference.selection.rows.size());
   outcome.rows_total = result.reference.selection.rows_total;
-  const auto [statistic, maximum] = nearest_to_limit(result.comparison, default_limits(spec, geometry.problem(), outcome.errors.elements));
+  const auto [statistic, maximum] = nearest_to_limit(
+      result.comparison, default_limits(spec, geometry.problem(), outcome.errors.elements));
   if (maximum.row >= 0) {
     outcome.worst_statistic = statistic;
-    outcome.worst = describe_worst(geometry, dump_.inputs(), dump_.outputs(), spec, result.reference, statistic, maximum);
+    outcome.worst = describe_worst(geometry, dump_.inputs(), dump_.outputs(), spec,
+                                   result.reference, statistic, maximum);
   }
   const Contracts contracts = pinning(spec);
   trial.judgement = judge({&outcome, &contracts, nullptr, nullptr, nullptr});
@@ -109,13 +120,14 @@ void Examiner::explain_failure(Examination& examination, double strict_rms) cons
   const Contracts contracts = pinning(trial.rung.spec);
   if (strict_rms > 0) trial.outcome.widening = trial.sigma_rms / strict_rms;
   if (trial.outcome.errors.elements > 0) {
-    trial.outcome.location =
-        locate({dump_.geometry.get(), dump_.inputs(), &trial.rung.spec, &examination.reference, &examination.comparison});
+    trial.outcome.location = locate({dump_.geometry.get(), dump_.inputs(), &trial.rung.spec,
+                                     &examination.reference, &examination.comparison});
     trial.judgement = judge({&trial.outcome, &contracts, nullptr, nullptr, nullptr});
   }
 }
 
-std::vector<WorstElement> Examiner::worst_elements(const Examination& examination, std::size_t count) const {
+std::vector<WorstElement> Examiner::worst_elements(const Examination& examination,
+                                                   std::size_t count) const {
   const auto columns = static_cast<std::size_t>(examination.reference.columns);
   struct Row {
     double z = -1;
@@ -126,28 +138,34 @@ std::vector<WorstElement> Examiner::worst_elements(const Examination& examinatio
     if (examination.reference.visible[r] == 0) continue;
     for (std::size_t j = 0; j < columns; ++j) {
       const double z = std::abs(examination.comparison.z[r * columns + j]);
-      if (exceeds(z, rows[r].z)) rows[r] = {z, {static_cast<std::int64_t>(r), static_cast<std::int64_t>(j)}};
+      if (exceeds(z, rows[r].z))
+        rows[r] = {z, {static_cast<std::int64_t>(r), static_cast<std::int64_t>(j)}};
     }
   }
   std::erase_if(rows, [](const Row& row) { return row.at.row < 0; });
-  const auto worse = [](const Row& a, const Row& b) { return exceeds(a.z, b.z) || (!exceeds(b.z, a.z) && a.at.row < b.at.row); };
+  const auto worse = [](const Row& a, const Row& b) {
+    return exceeds(a.z, b.z) || (!exceeds(b.z, a.z) && a.at.row < b.at.row);
+  };
   const std::size_t n = std::min(count, rows.size());
   std::partial_sort(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(n), rows.end(), worse);
   std::vector<WorstElement> worst;
   for (std::size_t i = 0; i < n; ++i) {
-    worst.push_back(describe_worst(*dump_.geometry, dump_.inputs(), dump_.outputs(), examination.trial.rung.spec, examination.reference,
-                                   "peak", rows[i].at));
+    worst.push_back(describe_worst(*dump_.geometry, dump_.inputs(), dump_.outputs(),
+                                   examination.trial.rung.spec, examination.reference, "peak",
+                                   rows[i].at));
   }
   return worst;
 }
 
 StatedLayout layout_of(const Dump& dump) { return layout_of(*dump.geometry, dump.mask_tensor); }
 
-bool would_explain(const Dump& dump, const Problem& problem, StatedLayout layout, const RoundingSpec& spec) {
+bool would_explain(const Dump& dump, const Problem& problem, StatedLayout layout,
+                   const RoundingSpec& spec) {
   const Geometry geometry(problem, std::move(layout));
   const RowSelection rows = select_rows(geometry, second_look_cost);
   const auto elements = static_cast<std::int64_t>(rows.rows.size()) * problem.head_dim_vo;
-  return would_explain(geometry, dump.inputs(), dump.outputs(), spec, rows, default_limits(spec, problem, elements));
+  return would_explain(geometry, dump.inputs(), dump.outputs(), spec, rows,
+                       default_limits(spec, problem, elements));
 }
 
 }  // namespace plumbline

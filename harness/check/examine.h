@@ -24,7 +24,8 @@ class Examiner {
 
   // An error where the reference is not finite.
   Result<Examination> examine(const Rung& rung) const;
-  // Fills in where a failing output's error sits, and by how much its spec widens sigma compared with `strict_rms`, and judges again.
+  // Fills in where a failing output's error sits, and by how much its spec widens sigma compared
+  // with `strict_rms`, and judges again.
   void explain_failure(Examination& examination, double strict_rms) const;
   // The worst elements, from different (sample, head, row); NaN first.
   std::vector<WorstElement> worst_elements(const Examination& examination, std::size_t count) const;
@@ -40,7 +41,9 @@ class Examiner {
 // Everything of a dump's geometry but the problem, to state it again for another problem.
 StatedLayout layout_of(const Dump& dump);
 
-// Whether an output that kept `problem` and `layout` would be explained by rounding: fewer rows, no faults. For a second look only.
-bool would_explain(const Dump& dump, const Problem& problem, StatedLayout layout, const RoundingSpec& spec);
+// Whether an output that kept `problem` and `layout` would be explained by rounding: fewer rows, no
+// faults. For a second look only.
+bool would_explain(const Dump& dump, const Problem& problem, StatedLayout layout,
+                   const RoundingSpec& spec);
 
 }  // namespace plumbline

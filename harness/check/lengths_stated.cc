@@ -13,7 +13,8 @@ using Lengths32 = std::vector<std::int32_t>;
 
 class LengthsReader {
  public:
-  LengthsReader(const Problem& problem, const DumpSizes& sizes, TensorSet& tensors, const std::optional<ImpliedLengths>& implied)
+  LengthsReader(const Problem& problem, const DumpSizes& sizes, TensorSet& tensors,
+                const std::optional<ImpliedLengths>& implied)
       : problem_(problem), sizes_(sizes), tensors_(tensors), implied_(implied) {}
 
   std::optional<StatedLayout> read() {
@@ -26,23 +27,30 @@ class LengthsReader {
       if (!q && implied_ && problem_.seq_q == problem_.seq_kv) q = implied_->lengths;
       layout.seqlens_q = q.value_or(full(problem_.seq_q));
       layout.seqlens_kv = kv.value_or(full(problem_.seq_kv));
-      if (!within("q", layout.seqlens_q, problem_.seq_q) || !within("kv", layout.seqlens_kv, problem_.seq_kv)) return std::nullopt;
+      if (!within("q", layout.seqlens_q, problem_.seq_q) ||
+          !within("kv", layout.seqlens_kv, problem_.seq_kv))
+        return std::nullopt;
     } else {
       if (!q && problem_.is_paged()) q = queries_of_pages();
       if (!q || !kv) return missing(!q ? "q" : "kv");
       layout.seqlens_q = std::move(*q), layout.seqlens_kv = std::move(*kv);
-      if (!adds_up("q", layout.seqlens_q, sizes_.rows_q * std::max<std::int64_t>(sizes_.batch, 1))) return std::nullopt;
-      if (!problem_.is_paged() && !adds_up("k", layout.seqlens_kv, sizes_.rows_kv)) return std::nullopt;
+      if (!adds_up("q", layout.seqlens_q, sizes_.rows_q * std::max<std::int64_t>(sizes_.batch, 1)))
+        return std::nullopt;
+      if (!problem_.is_paged() && !adds_up("k", layout.seqlens_kv, sizes_.rows_kv))
+        return std::nullopt;
     }
     if (layout.seqlens_q.size() != layout.seqlens_kv.size()) {
-      return wrong(fmt::format("lengths of {} samples are stated for q, of {} for k", layout.seqlens_q.size(), layout.seqlens_kv.size()));
+      return wrong(fmt::format("lengths of {} samples are stated for q, of {} for k",
+                               layout.seqlens_q.size(), layout.seqlens_kv.size()));
     }
     if (problem_.is_paged() && !read_page_table(layout)) return std::nullopt;
     return layout;
   }
 
  private:
-  std::nullopt_t wrong(std::string message, std::string remedy = "docs/dump-format.md has the index tensors of each layout") {
+  std::nullopt_t wrong(
+      std::string message,
+      std::string remedy = "docs/dump-format.md has the index tensors of each layout") {
     tensors_.add(std::move(message), std::move(remedy));
     failed_ = true;
     return std::nullopt;
@@ -71,7 +79,8 @@ class LengthsReader {
       if (!by_lengths) return std::nullopt;
     }
     if (by_offsets && by_lengths && *by_offsets != *by_lengths) {
-      return wrong(fmt::format("{} and seqlens_{} state different lengths", own, side), "leave one of them out");
+      return wrong(fmt::format("{} and seqlens_{} state different lengths", own, side),
+                   "leave one of them out");
     }
     return by_offsets ? by_offsets : by_lengths;
   }
@@ -83,7 +92,8 @@ class LengthsReader {
     for (std::size_t i = 0; i < values->size(); ++i) {
       const std::int64_t value = (*values)[i];
       if (value < 0 || value > std::numeric_limits<std::int32_t>::max()) {
-        return wrong(fmt::format("tensor {}: element {} is {}, which is no length", tensor, i, value));
+        return wrong(
+            fmt::format("tensor {}: element {} is {}, which is no length", tensor, i, value));
       }
       result.push_back(static_cast<std::int32_t>(value));
     }
@@ -94,13 +104,16 @@ class LengthsReader {
   std::optional<Lengths32> differences(const std::string& tensor) {
     const auto offsets = lengths(tensor);
     if (!offsets) return std::nullopt;
-    if (offsets->front() != 0) return wrong(fmt::format("tensor {} starts at {}, not at 0", tensor, offsets->front()));
+    if (offsets->front() != 0)
+      return wrong(fmt::format("tensor {} starts at {}, not at 0", tensor, offsets->front()));
     if (offsets->size() < 2)
-      return wrong(fmt::format("tensor {} has one element: there is no sample", tensor), "it has batch + 1 elements");
+      return wrong(fmt::format("tensor {} has one element: there is no sample", tensor),
+                   "it has batch + 1 elements");
     Lengths32 result;
     for (std::size_t i = 1; i < offsets->size(); ++i) {
       if ((*offsets)[i] < (*offsets)[i - 1]) {
-        return wrong(fmt::format("tensor {} falls from {} to {} at element {}", tensor, (*offsets)[i - 1], (*offsets)[i], i));
+        return wrong(fmt::format("tensor {} falls from {} to {} at element {}", tensor,
+                                 (*offsets)[i - 1], (*offsets)[i], i));
       }
       result.push_back((*offsets)[i] - (*offsets)[i - 1]);
     }
@@ -109,12 +122,14 @@ class LengthsReader {
 
   bool within(std::string_view side, const Lengths32& lengths_of, std::int64_t longest) {
     if (lengths_of.size() != static_cast<std::size_t>(problem_.batch)) {
-      wrong(fmt::format("the lengths of {} are those of {} samples, the batch has {}", side, lengths_of.size(), problem_.batch));
+      wrong(fmt::format("the lengths of {} are those of {} samples, the batch has {}", side,
+                        lengths_of.size(), problem_.batch));
       return false;
     }
     for (std::size_t i = 0; i < lengths_of.size(); ++i) {
       if (lengths_of[i] <= longest) continue;
-      wrong(fmt::format("the length of {} in sample {} is {}, the tensor has {} positions", side, i, lengths_of[i], longest));
+      wrong(fmt::format("the length of {} in sample {} is {}, the tensor has {} positions", side, i,
+                        lengths_of[i], longest));
       return false;
     }
     return true;
@@ -123,8 +138,9 @@ class LengthsReader {
   bool adds_up(std::string_view tensor, const Lengths32& lengths_of, std::int64_t rows) {
     const auto total = std::accumulate(lengths_of.begin(), lengths_of.end(), std::int64_t{0});
     if (total == rows) return true;
-    wrong(fmt::format("the lengths of {} add up to {}, the tensor has {} rows", tensor, total, rows),
-          "cut off rows that no sample uses, or state all lengths");
+    wrong(
+        fmt::format("the lengths of {} add up to {}, the tensor has {} rows", tensor, total, rows),
+        "cut off rows that no sample uses, or state all lengths");
     return false;
   }
 
@@ -132,7 +148,9 @@ class LengthsReader {
   std::optional<Lengths32> queries_of_pages() const {
     const TensorData* table = tensors_.find("page_table");
     const std::int64_t batch = table != nullptr && table->shape.size() == 2 ? table->shape[0] : 1;
-    if (sizes_.batch > 0) return Lengths32(static_cast<std::size_t>(sizes_.batch), static_cast<std::int32_t>(sizes_.seq_q));
+    if (sizes_.batch > 0)
+      return Lengths32(static_cast<std::size_t>(sizes_.batch),
+                       static_cast<std::int32_t>(sizes_.seq_q));
     if (sizes_.rows_q != batch || batch < 1) return std::nullopt;
     return Lengths32(static_cast<std::size_t>(batch), 1);
   }
@@ -142,21 +160,26 @@ class LengthsReader {
     const auto batch = static_cast<std::int64_t>(layout.seqlens_kv.size());
     if (!pages) {
       if (tensors_.find("page_table") == nullptr)
-        wrong("layout paged needs a page_table", "add page_table [batch, pages of the longest sample]");
+        wrong("layout paged needs a page_table",
+              "add page_table [batch, pages of the longest sample]");
       return false;
     }
     const Shape& shape = tensors_.find("page_table")->shape;
     if (shape.empty() || shape.size() > 2 || (shape.size() == 2 && shape[0] != batch) ||
         static_cast<std::int64_t>(pages->size()) % batch != 0) {
-      wrong(fmt::format("tensor page_table {} is not [{}, pages of the longest sample]", shape_text(shape), batch));
+      wrong(fmt::format("tensor page_table {} is not [{}, pages of the longest sample]",
+                        shape_text(shape), batch));
       return false;
     }
     layout.pages_per_sample = static_cast<std::int64_t>(pages->size()) / batch;
     for (std::int64_t b = 0; b < batch; ++b) {
-      const std::int64_t needed = (layout.seqlens_kv[static_cast<std::size_t>(b)] + problem_.page_size - 1) / problem_.page_size;
+      const std::int64_t needed =
+          (layout.seqlens_kv[static_cast<std::size_t>(b)] + problem_.page_size - 1) /
+          problem_.page_size;
       if (needed > layout.pages_per_sample) {
         wrong(fmt::format("sample {} has {} keys, which take {} pages of {}; page_table has {}", b,
-                          layout.seqlens_kv[static_cast<std::size_t>(b)], needed, problem_.page_size, layout.pages_per_sample));
+                          layout.seqlens_kv[static_cast<std::size_t>(b)], needed,
+                          problem_.page_size, layout.pages_per_sample));
         return false;
       }
       if (!read_pages(layout, *pages, b, needed)) return false;
@@ -164,12 +187,14 @@ class LengthsReader {
     return true;
   }
 
-  bool read_pages(StatedLayout& layout, const std::vector<std::int64_t>& pages, std::int64_t b, std::int64_t needed) {
+  bool read_pages(StatedLayout& layout, const std::vector<std::int64_t>& pages, std::int64_t b,
+                  std::int64_t needed) {
     for (std::int64_t i = 0; i < layout.pages_per_sample; ++i) {
       const std::int64_t page = pages[static_cast<std::size_t>(b * layout.pages_per_sample + i)];
       const bool valid = page >= 0 && page < sizes_.page_count;
       if (i < needed && !valid) {
-        wrong(fmt::format("tensor page_table: entry {} of sample {} is {}, k has {} pages", i, b, page, sizes_.page_count));
+        wrong(fmt::format("tensor page_table: entry {} of sample {} is {}, k has {} pages", i, b,
+                          page, sizes_.page_count));
         return false;
       }
       layout.page_table.push_back(valid ? static_cast<std::int32_t>(page) : -1);
@@ -186,7 +211,8 @@ class LengthsReader {
 
 }  // namespace
 
-std::optional<StatedLayout> stated_lengths(const Problem& problem, const DumpSizes& sizes, TensorSet& tensors,
+std::optional<StatedLayout> stated_lengths(const Problem& problem, const DumpSizes& sizes,
+                                           TensorSet& tensors,
                                            const std::optional<ImpliedLengths>& implied) {
   return LengthsReader(problem, sizes, tensors, implied).read();
 }

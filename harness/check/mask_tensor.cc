@@ -10,9 +10,11 @@
 namespace plumbline {
 namespace {
 
-constexpr double hidden_from = -1e4;  // additive masks in use hold -inf, the dtype's lowest number, -1e4 or -1e9
+// additive masks in use hold -inf, the dtype's lowest number, -1e4 or -1e9
+constexpr double hidden_from = -1e4;
 constexpr auto remedy =
-    "a mask is [batch, seq_kv], [seq_q, seq_kv], [batch, seq_q, seq_kv] or [batch, heads, seq_q, seq_kv], with one contiguous range of "
+    "a mask is [batch, seq_kv], [seq_q, seq_kv], [batch, seq_q, seq_kv] or [batch, heads, seq_q, "
+    "seq_kv], with one contiguous range of "
     "visible keys in each row";
 
 class MaskReader {
@@ -42,14 +44,17 @@ class MaskReader {
     const Shape& shape = tensor_.shape;
     const std::int64_t b = problem_.batch, sq = problem_.seq_q, skv = problem_.seq_kv;
     if (shape.size() == 2) {
-      const bool padding = shape[0] == b && shape[1] == skv, rows = shape[0] == sq && shape[1] == skv;
+      const bool padding = shape[0] == b && shape[1] == skv,
+                 rows = shape[0] == sq && shape[1] == skv;
       if (padding && rows && b > 1) {
-        tensors_.add(fmt::format("tensor mask {} may be [batch, seq_kv] or [seq_q, seq_kv]: both are {}", shape_text(shape), b),
-                     "write it as [batch, 1, seq_q, seq_kv], or [batch, 1, 1, seq_kv] for padding");
+        tensors_.add(
+            fmt::format("tensor mask {} may be [batch, seq_kv] or [seq_q, seq_kv]: both are {}",
+                        shape_text(shape), b),
+            "write it as [batch, 1, seq_q, seq_kv], or [batch, 1, 1, seq_kv] for padding");
         return false;
       }
-      extent_ =
-          padding ? std::array{b, std::int64_t{1}, std::int64_t{1}, skv} : std::array{std::int64_t{1}, std::int64_t{1}, shape[0], shape[1]};
+      extent_ = padding ? std::array{b, std::int64_t{1}, std::int64_t{1}, skv}
+                        : std::array{std::int64_t{1}, std::int64_t{1}, shape[0], shape[1]};
     } else if (shape.size() == 3) {
       extent_ = {shape[0], 1, shape[1], shape[2]};
     } else if (shape.size() == 4) {
@@ -59,16 +64,18 @@ class MaskReader {
     bool fits = shape.size() >= 2 && shape.size() <= 4 && extent_[3] == skv;
     for (std::size_t i = 0; i < 3; ++i) fits = fits && (extent_[i] == wanted[i] || extent_[i] == 1);
     if (!fits) {
-      tensors_.add(fmt::format("tensor mask {} does not fit batch {}, {} heads, seq_q {}, seq_kv {}", shape_text(shape), b,
-                               problem_.heads_q, sq, skv),
-                   remedy);
+      tensors_.add(
+          fmt::format("tensor mask {} does not fit batch {}, {} heads, seq_q {}, seq_kv {}",
+                      shape_text(shape), b, problem_.heads_q, sq, skv),
+          remedy);
     }
     return fits;
   }
 
   std::size_t index(std::int64_t b, std::int64_t h, std::int64_t i) const {
     const auto at = [&](std::size_t d, std::int64_t n) { return extent_[d] == 1 ? 0 : n; };
-    return static_cast<std::size_t>(((at(0, b) * extent_[1] + at(1, h)) * extent_[2] + at(2, i)) * extent_[3]);
+    return static_cast<std::size_t>(((at(0, b) * extent_[1] + at(1, h)) * extent_[2] + at(2, i)) *
+                                    extent_[3]);
   }
 
   // Whether a key is visible; nullopt for a value that says neither.
@@ -91,7 +98,9 @@ class MaskReader {
       if (!range) return std::nullopt;
       if (h == 0) first = *range;
       if (*range == first) continue;
-      tensors_.add(fmt::format("tensor mask: heads 0 and {} differ in sample {}, row {}: masks by head are not supported yet", h, b, i),
+      tensors_.add(fmt::format("tensor mask: heads 0 and {} differ in sample {}, row {}: masks by "
+                               "head are not supported yet",
+                               h, b, i),
                    remedy);
       return std::nullopt;
     }
@@ -103,17 +112,21 @@ class MaskReader {
     for (std::int64_t key = 0; key < problem_.seq_kv; ++key) {
       const auto visible = is_visible(start + static_cast<std::size_t>(key));
       if (!visible) {
-        tensors_.add(fmt::format("tensor mask ({}): {} at sample {}, row {}, key {} means neither visible nor hidden", tensor_.dtype,
-                                 value_text(start + static_cast<std::size_t>(key)), b, i, key),
-                     "integers and booleans: 1 = visible, 0 = hidden; numbers added to the logits: 0 = visible, -inf = hidden. Biases are "
+        tensors_.add(fmt::format("tensor mask ({}): {} at sample {}, row {}, key {} means neither "
+                                 "visible nor hidden",
+                                 tensor_.dtype, value_text(start + static_cast<std::size_t>(key)),
+                                 b, i, key),
+                     "integers and booleans: 1 = visible, 0 = hidden; numbers added to the logits: "
+                     "0 = visible, -inf = hidden. Biases are "
                      "not supported yet");
         return std::nullopt;
       }
       if (!*visible) continue;
       if (range.size() == 0) range.begin = key;
       if (range.size() > 0 && range.end != key) {
-        tensors_.add(fmt::format("tensor mask: sample {}, row {} sees keys {} and {} but not {}: masks with holes are not supported yet", b,
-                                 i, range.end - 1, key, range.end),
+        tensors_.add(fmt::format("tensor mask: sample {}, row {} sees keys {} and {} but not {}: "
+                                 "masks with holes are not supported yet",
+                                 b, i, range.end - 1, key, range.end),
                      remedy);
         return std::nullopt;
       }
@@ -144,14 +157,17 @@ Side hidden_side(const KeyRange& range, std::int64_t keys) {
   return range.end < keys ? Side::end : Side::none;
 }
 
-// The keys that some row sees, if the rows outside of that range are padding, too: they see nothing, or what all rows see.
+// The keys that some row sees, if the rows outside of that range are padding, too: they see
+// nothing, or what all rows see.
 std::optional<KeyRange> valid_keys_of_square(const KeyRange* rows, std::int64_t count) {
   KeyRange all;
   bool alike = true;
   for (std::int64_t i = 0; i < count; ++i) {
     alike = alike && rows[i] == rows[0];
     if (rows[i].size() == 0) continue;
-    all = all.size() == 0 ? rows[i] : KeyRange{std::min(all.begin, rows[i].begin), std::max(all.end, rows[i].end)};
+    all = all.size() == 0
+              ? rows[i]
+              : KeyRange{std::min(all.begin, rows[i].begin), std::max(all.end, rows[i].end)};
   }
   for (std::int64_t i = 0; i < count; ++i) {
     const bool outside = i < all.begin || i >= all.end;
@@ -162,7 +178,8 @@ std::optional<KeyRange> valid_keys_of_square(const KeyRange* rows, std::int64_t 
 
 }  // namespace
 
-std::optional<MaskTensor> read_mask(const TensorData& tensor, const Problem& problem, TensorSet& tensors) {
+std::optional<MaskTensor> read_mask(const TensorData& tensor, const Problem& problem,
+                                    TensorSet& tensors) {
   return MaskReader(tensor, problem, tensors).read();
 }
 
@@ -172,7 +189,8 @@ std::optional<ImpliedLengths> implied_lengths(const MaskTensor& mask, const Prob
   bool any = false, left = false, right = false;
   for (std::int64_t b = 0; b < problem.batch; ++b) {
     const KeyRange* rows = mask.visible.data() + (mask.key_padding ? b : b * mask.rows);
-    const auto range = mask.key_padding ? std::optional(rows[0]) : valid_keys_of_square(rows, mask.rows);
+    const auto range =
+        mask.key_padding ? std::optional(rows[0]) : valid_keys_of_square(rows, mask.rows);
     if (!range) return std::nullopt;
     const Side side = hidden_side(*range, problem.seq_kv);
     if (side == Side::both) return std::nullopt;

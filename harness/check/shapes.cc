@@ -8,28 +8,32 @@
 namespace plumbline {
 namespace {
 
-// A tensor's extents by meaning. `rows` are positions of a padded tensor, rows of a ragged one, tokens of a page.
+// A tensor's extents by meaning. `rows` are positions of a padded tensor, rows of a ragged one,
+// tokens of a page.
 struct Extents {
   std::int64_t outer = 0, rows = 0, heads = 0, dim = 0;
 };
 
 class ShapeReader {
  public:
-  ShapeReader(Layout layout, std::vector<std::string>& misfits) : layout_(layout), misfits_(misfits) {}
+  ShapeReader(Layout layout, std::vector<std::string>& misfits)
+      : layout_(layout), misfits_(misfits) {}
 
   DumpSizes read(const DumpShapes& shapes) {
     const bool paged = layout_ == Layout::paged_nhd || layout_ == Layout::paged_hnd;
     const auto q = queries("q", shapes.q), k = keys("k", shapes.k), v = keys("v", shapes.v);
     const auto out = shapes.out ? queries("out", *shapes.out) : std::nullopt;
     if (!q || !k || !v || (shapes.out && !out)) return {};
-    const auto [sq, sk, sv] = std::array{shape_text(shapes.q), shape_text(shapes.k), shape_text(shapes.v)};
+    const auto [sq, sk, sv] =
+        std::array{shape_text(shapes.q), shape_text(shapes.k), shape_text(shapes.v)};
     same("the head dimension", "q", sq, q->dim, "k", sk, k->dim);
     same("the number of heads", "k", sk, k->heads, "v", sv, v->heads);
     same(paged ? "the page size" : "the number of keys", "k", sk, k->rows, "v", sv, v->rows);
     if (!paged) same("the batch", "q", sq, q->outer, "k", sk, k->outer);
     same(paged ? "the number of pages" : "the batch", "k", sk, k->outer, "v", sv, v->outer);
     if (k->heads > 0 && q->heads % k->heads != 0) {
-      misfits_.push_back(fmt::format("q {} has {} heads, which is no multiple of the {} of k {}", sq, q->heads, k->heads, sk));
+      misfits_.push_back(fmt::format("q {} has {} heads, which is no multiple of the {} of k {}",
+                                     sq, q->heads, k->heads, sk));
     }
     if (out) compare_output(*q, sq, *v, sv, *out, shape_text(*shapes.out));
 
@@ -47,22 +51,25 @@ class ShapeReader {
   }
 
  private:
-  void compare_output(const Extents& q, const std::string& sq, const Extents& v, const std::string& sv, const Extents& out,
-                      const std::string& so) {
+  void compare_output(const Extents& q, const std::string& sq, const Extents& v,
+                      const std::string& sv, const Extents& out, const std::string& so) {
     same("the batch", "q", sq, q.outer, "out", so, out.outer);
     same("the number of rows", "q", sq, q.rows, "out", so, out.rows);
     same("the number of heads", "q", sq, q.heads, "out", so, out.heads);
     same("the head dimension", "v", sv, v.dim, "out", so, out.dim);
   }
 
-  void same(std::string_view what, std::string_view name_a, const std::string& shape_a, std::int64_t a, std::string_view name_b,
-            const std::string& shape_b, std::int64_t b) {
+  void same(std::string_view what, std::string_view name_a, const std::string& shape_a,
+            std::int64_t a, std::string_view name_b, const std::string& shape_b, std::int64_t b) {
     if (a == b) return;
-    misfits_.push_back(fmt::format("{} of {} {} is {}, that of {} {} is {}", what, name_a, shape_a, a, name_b, shape_b, b));
+    misfits_.push_back(fmt::format("{} of {} {} is {}, that of {} {} is {}", what, name_a, shape_a,
+                                   a, name_b, shape_b, b));
   }
 
-  std::optional<Extents> wrong_rank(std::string_view name, const Shape& shape, std::string_view allowed) {
-    misfits_.push_back(fmt::format("{} {} has rank {}, not {}", name, shape_text(shape), shape.size(), allowed));
+  std::optional<Extents> wrong_rank(std::string_view name, const Shape& shape,
+                                    std::string_view allowed) {
+    misfits_.push_back(
+        fmt::format("{} {} has rank {}, not {}", name, shape_text(shape), shape.size(), allowed));
     return std::nullopt;
   }
 
@@ -84,14 +91,17 @@ class ShapeReader {
 
   std::optional<Extents> keys(std::string_view name, const Shape& shape) {
     if (layout_ != Layout::paged_nhd && layout_ != Layout::paged_hnd) return queries(name, shape);
-    if (shape.size() != 4) return wrong_rank(name, shape, "4 (pages, tokens, heads, dim); split a joint K and V cache into k and v");
+    if (shape.size() != 4)
+      return wrong_rank(name, shape,
+                        "4 (pages, tokens, heads, dim); split a joint K and V cache into k and v");
     if (layout_ == Layout::paged_hnd) return Extents{shape[0], shape[2], shape[1], shape[3]};
     return Extents{shape[0], shape[1], shape[2], shape[3]};
   }
 
   std::optional<Extents> padded(std::string_view name, Shape shape) {
     const Shape given = shape;
-    if (shape.size() == 2) shape.insert(layout_ == Layout::padded_bhsd ? shape.begin() : shape.begin() + 1, 1);
+    if (shape.size() == 2)
+      shape.insert(layout_ == Layout::padded_bhsd ? shape.begin() : shape.begin() + 1, 1);
     if (shape.size() == 3) shape.insert(shape.begin(), 1);
     if (shape.size() != 4) return wrong_rank(name, given, "2, 3 or 4");
     if (layout_ == Layout::padded_bhsd) return Extents{shape[0], shape[2], shape[1], shape[3]};

@@ -31,13 +31,16 @@ const std::map<std::string, std::vector<std::string>>& aliases() {
   return names;
 }
 
-// Tensors that change the answer and cannot be judged yet: without them the output would look wrong.
-constexpr std::array unsupported{"attn_bias", "bias", "alibi_slopes", "sinks", "s_aux", "q_scale", "k_scale", "v_scale"};
+// Tensors that change the answer and cannot be judged yet: without them the output would look
+// wrong.
+constexpr std::array unsupported{"attn_bias", "bias",    "alibi_slopes", "sinks",
+                                 "s_aux",     "q_scale", "k_scale",      "v_scale"};
 
 std::size_t dtype_bytes(const std::string& dtype) {
-  static const std::map<std::string, std::size_t> sizes{{"F64", 8}, {"F32", 4}, {"F16", 2},  {"BF16", 2}, {"F8_E4M3", 1}, {"F8_E5M2", 1},
-                                                        {"I64", 8}, {"U64", 8}, {"I32", 4},  {"U32", 4},  {"I16", 2},     {"U16", 2},
-                                                        {"I8", 1},  {"U8", 1},  {"BOOL", 1}, {"C64", 8},  {"F8_E8M0", 1}};
+  static const std::map<std::string, std::size_t> sizes{
+      {"F64", 8}, {"F32", 4}, {"F16", 2},  {"BF16", 2}, {"F8_E4M3", 1}, {"F8_E5M2", 1},
+      {"I64", 8}, {"U64", 8}, {"I32", 4},  {"U32", 4},  {"I16", 2},     {"U16", 2},
+      {"I8", 1},  {"U8", 1},  {"BOOL", 1}, {"C64", 8},  {"F8_E8M0", 1}};
   const auto found = sizes.find(dtype);
   return found == sizes.end() ? 0 : found->second;
 }
@@ -80,13 +83,16 @@ std::optional<std::int64_t> integer_at(const TensorData& tensor, std::size_t ind
   return std::nullopt;
 }
 
-TensorSet::TensorSet(const std::string& dump, const std::map<std::string, TensorData>& tensors, Errors& errors)
+TensorSet::TensorSet(const std::string& dump, const std::map<std::string, TensorData>& tensors,
+                     Errors& errors)
     : dump_(dump), tensors_(tensors), errors_(errors) {
   check_sizes();
   refuse_unsupported();
 }
 
-void TensorSet::add(std::string message, std::string remedy) { errors_.push_back({dump_, 0, std::move(message), std::move(remedy)}); }
+void TensorSet::add(std::string message, std::string remedy) {
+  errors_.push_back({dump_, 0, std::move(message), std::move(remedy)});
+}
 
 // Whoever made the map may be wrong: nothing is read before its bytes are known to be there.
 void TensorSet::check_sizes() {
@@ -94,12 +100,16 @@ void TensorSet::check_sizes() {
     std::uint64_t bytes = dtype_bytes(tensor.dtype);
     bool fits_64_bits = true;
     for (const std::int64_t extent : tensor.shape) {
-      fits_64_bits = fits_64_bits && extent >= 0 && !__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes);
+      fits_64_bits = fits_64_bits && extent >= 0 &&
+                     !__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes);
     }
     if (dtype_bytes(tensor.dtype) == 0) {
-      add(fmt::format("tensor {}: unknown dtype \"{}\"", name, tensor.dtype), "write it as F32, F16, BF16 or an integer dtype");
-    } else if (!fits_64_bits || bytes != tensor.bytes || (tensor.data == nullptr && tensor.bytes > 0)) {
-      add(fmt::format("tensor {}: shape {} of {} does not make its {} bytes", name, shape_text(tensor.shape), tensor.dtype, tensor.bytes),
+      add(fmt::format("tensor {}: unknown dtype \"{}\"", name, tensor.dtype),
+          "write it as F32, F16, BF16 or an integer dtype");
+    } else if (!fits_64_bits || bytes != tensor.bytes ||
+               (tensor.data == nullptr && tensor.bytes > 0)) {
+      add(fmt::format("tensor {}: shape {} of {} does not make its {} bytes", name,
+                      shape_text(tensor.shape), tensor.dtype, tensor.bytes),
           "write it contiguous and row major");
     }
   }
@@ -108,7 +118,8 @@ void TensorSet::check_sizes() {
 void TensorSet::refuse_unsupported() {
   for (const char* name : unsupported) {
     if (tensors_.count(name) == 0) continue;
-    add(fmt::format("tensor {}: biases, sinks and scales of quantised tensors are not supported yet", name),
+    add(fmt::format(
+            "tensor {}: biases, sinks and scales of quantised tensors are not supported yet", name),
         "dump a call without it; or leave it out of the file if the call did not use it");
   }
 }
@@ -128,20 +139,25 @@ const TensorData* TensorSet::need(const std::string& name) {
   for (const auto& [other, data] : tensors_) {
     if (there.size() < 12) there.push_back(other.substr(0, 40));
   }
-  add(fmt::format("tensor {} is missing; the dump has {}", name, there.empty() ? "none" : fmt::format("{}", fmt::join(there, ", "))),
+  add(fmt::format("tensor {} is missing; the dump has {}", name,
+                  there.empty() ? "none" : fmt::format("{}", fmt::join(there, ", "))),
       "a dump needs q, k and v; see docs/dump-format.md");
   return nullptr;
 }
 
-std::optional<std::vector<std::int64_t>> TensorSet::integers(const std::string& name, std::size_t rank) {
+std::optional<std::vector<std::int64_t>> TensorSet::integers(const std::string& name,
+                                                             std::size_t rank) {
   const TensorData* tensor = find(name);
   if (tensor == nullptr) return std::nullopt;
   if (tensor->dtype != "I32" && tensor->dtype != "I64") {
-    add(fmt::format("tensor {} has dtype {}", name, tensor->dtype), "lengths, offsets and page numbers are I32 or I64");
+    add(fmt::format("tensor {} has dtype {}", name, tensor->dtype),
+        "lengths, offsets and page numbers are I32 or I64");
     return std::nullopt;
   }
   if (rank != 0 && tensor->shape.size() != rank) {
-    add(fmt::format("tensor {} has shape {}, which is not of rank {}", name, shape_text(tensor->shape), rank), "see docs/dump-format.md");
+    add(fmt::format("tensor {} has shape {}, which is not of rank {}", name,
+                    shape_text(tensor->shape), rank),
+        "see docs/dump-format.md");
     return std::nullopt;
   }
   std::vector<std::int64_t> values(element_count(*tensor));
@@ -154,7 +170,8 @@ bool TensorSet::fits(const TensorData& tensor, DType dtype) {
   return from && first_unfit(tensor, *from, dtype) == element_count(tensor);
 }
 
-std::optional<std::vector<std::byte>> TensorSet::floats(const std::string& name, const TensorData& tensor, DType dtype) {
+std::optional<std::vector<std::byte>> TensorSet::floats(const std::string& name,
+                                                        const TensorData& tensor, DType dtype) {
   const auto from = float_dtype(tensor.dtype);
   if (!from) {
     add(fmt::format("tensor {} has dtype {}", name, tensor.dtype), "write it as F32, F16 or BF16");
@@ -163,14 +180,16 @@ std::optional<std::vector<std::byte>> TensorSet::floats(const std::string& name,
   if (*from == dtype) return std::vector<std::byte>(tensor.data, tensor.data + tensor.bytes);
   const std::size_t count = element_count(tensor), unfit = first_unfit(tensor, *from, dtype);
   if (unfit < count) {
-    add(fmt::format("tensor {} ({}): element {} is {:.9g}, which is no {} number", name, tensor.dtype, unfit,
-                    decode_at(*from, tensor.data, unfit), plumbline::name(dtype)),
+    add(fmt::format("tensor {} ({}): element {} is {:.9g}, which is no {} number", name,
+                    tensor.dtype, unfit, decode_at(*from, tensor.data, unfit),
+                    plumbline::name(dtype)),
         "state the dtype that the kernel saw, and save what it saw");
     return std::nullopt;
   }
   std::vector<std::byte> bytes(count * size_in_bytes(dtype));
   std::vector<float> values(count);
-  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(decode_at(*from, tensor.data, i));
+  for (std::size_t i = 0; i < count; ++i)
+    values[i] = static_cast<float>(decode_at(*from, tensor.data, i));
   encode(dtype, values, bytes.data());
   return bytes;
 }

@@ -16,16 +16,20 @@ std::string shape_text(const Shape& shape);  // "[2, 8, 64]"
 
 class TensorSet {
  public:
-  TensorSet(const std::string& dump, const std::map<std::string, TensorData>& tensors, Errors& errors);
+  TensorSet(const std::string& dump, const std::map<std::string, TensorData>& tensors,
+            Errors& errors);
 
   // By its name or an alias of it; nullptr if absent.
   const TensorData* find(const std::string& name) const;
   // As find, with an error where it is absent.
   const TensorData* need(const std::string& name);
-  // A list of integers (I32, I64, …) as int64; nullopt if absent, of another dtype or not of rank `rank` (0 = any).
+  // A list of integers (I32, I64, …) as int64; nullopt if absent, of another dtype or not of rank
+  // `rank` (0 = any).
   std::optional<std::vector<std::int64_t>> integers(const std::string& name, std::size_t rank);
-  // The tensor's elements in `dtype`: copied where they have it, else converted, which has to be exact. Error naming the first that is not.
-  std::optional<std::vector<std::byte>> floats(const std::string& name, const TensorData& tensor, DType dtype);
+  // The tensor's elements in `dtype`: copied where they have it, else converted, which has to be
+  // exact. Error naming the first that is not.
+  std::optional<std::vector<std::byte>> floats(const std::string& name, const TensorData& tensor,
+                                               DType dtype);
   // Whether all elements of a F32 or F64 tensor are numbers of `dtype`.
   static bool fits(const TensorData& tensor, DType dtype);
 

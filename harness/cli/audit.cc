@@ -53,10 +53,12 @@ Result<Seeds> parse_seeds(const std::string& text) {
     return error == std::errc() && end == digits.data() + digits.size();
   };
   const std::size_t dots = text.find("..");
-  const bool parsed = dots == std::string::npos ? read(text, seeds.last)
-                                                : read(std::string_view(text).substr(0, dots), seeds.first) &&
-                                                      read(std::string_view(text).substr(dots + 2), seeds.last);
-  if (!parsed || seeds.first > seeds.last || seeds.last - seeds.first >= 1'000'000 || seeds.last == 0) {
+  const bool parsed = dots == std::string::npos
+                          ? read(text, seeds.last)
+                          : read(std::string_view(text).substr(0, dots), seeds.first) &&
+                                read(std::string_view(text).substr(dots + 2), seeds.last);
+  if (!parsed || seeds.first > seeds.last || seeds.last - seeds.first >= 1'000'000 ||
+      seeds.last == 0) {
     return fail(fmt::format("--seeds \"{}\" is neither a number of seeds nor a range", text),
                 "for example --seeds 10 or --seeds 1000..1019");
   }
@@ -70,13 +72,18 @@ std::filesystem::path without_options(const std::string& library) {
 
 std::string_view provider_of(std::string_view kernel) { return kernel.substr(0, kernel.find('/')); }
 
-// Mutants that come with plumbline, in every precision they have: those that the suites name, "mutants" where they name none. Or else
-// what is named by --provider.
-std::vector<std::string> audited_libraries(const AuditOptions& options, const std::vector<Suite>& suites) {
+// Mutants that come with plumbline, in every precision they have: those that the suites name,
+// "mutants" where they name none. Or else what is named by --provider.
+std::vector<std::string> audited_libraries(const AuditOptions& options,
+                                           const std::vector<Suite>& suites) {
   if (!options.providers.providers.empty()) return options.providers.providers;
   const auto are_named = [&](std::string_view provider) {
-    const auto names = [&](const SuiteCase& c) { return provider_of(c.kernel_pattern) == provider; };
-    return std::any_of(suites.begin(), suites.end(), [&](const Suite& s) { return std::any_of(s.cases.begin(), s.cases.end(), names); });
+    const auto names = [&](const SuiteCase& c) {
+      return provider_of(c.kernel_pattern) == provider;
+    };
+    return std::any_of(suites.begin(), suites.end(), [&](const Suite& s) {
+      return std::any_of(s.cases.begin(), s.cases.end(), names);
+    });
   };
   std::vector<std::string> libraries;
   const std::string mutants = (library_directory() / "plumbline_mutants.so").string();
@@ -90,25 +97,29 @@ std::vector<std::string> audited_libraries(const AuditOptions& options, const st
 }
 
 // NAME.toml or mutants.toml beside each library NAME.so, of those that have one.
-Result<std::vector<std::filesystem::path>> catalogue_files(const AuditOptions& options, const std::vector<std::string>& libraries) {
+Result<std::vector<std::filesystem::path>> catalogue_files(
+    const AuditOptions& options, const std::vector<std::string>& libraries) {
   if (!options.catalogues.empty()) return options.catalogues;
   std::vector<std::filesystem::path> files;
   for (const std::string& library : libraries) {
     std::filesystem::path path = without_options(library).replace_extension(".toml");
     if (!std::filesystem::exists(path)) path = path.parent_path() / "mutants.toml";
-    if (std::filesystem::exists(path) && std::find(files.begin(), files.end(), path) == files.end()) files.push_back(path);
+    if (std::filesystem::exists(path) && std::find(files.begin(), files.end(), path) == files.end())
+      files.push_back(path);
   }
   if (!files.empty()) return files;
   return fail("there is no mutants.toml beside a provider: nothing says which kernels are bugs",
-              "build the target plumbline_mutants, or name its library with --provider or the file with --catalogue");
+              "build the target plumbline_mutants, or name its library with --provider or the file "
+              "with --catalogue");
 }
 
-// Cases of a family's first provider are those of the others, too: mutants/NAME and mutants_tf32/NAME. What a provider does not take it
-// refuses.
+// Cases of a family's first provider are those of the others, too: mutants/NAME and
+// mutants_tf32/NAME. What a provider does not take it refuses.
 void add_family(Suite& suite, const Family& family, const std::vector<OfferedKernel>& kernels) {
   std::set<std::string_view> others;
   for (const OfferedKernel& kernel : kernels) {
-    if (family.owns(kernel.name) && provider_of(kernel.name) != family.provider) others.insert(provider_of(kernel.name));
+    if (family.owns(kernel.name) && provider_of(kernel.name) != family.provider)
+      others.insert(provider_of(kernel.name));
   }
   std::vector<SuiteCase> cases;
   for (const SuiteCase& c : suite.cases) {
@@ -116,24 +127,29 @@ void add_family(Suite& suite, const Family& family, const std::vector<OfferedKer
     if (provider_of(c.kernel_pattern) != family.provider) continue;
     for (const std::string_view other : others) {
       cases.push_back(c);
-      cases.back().kernel_pattern = std::string(other) + c.kernel_pattern.substr(family.provider.size());
+      cases.back().kernel_pattern =
+          std::string(other) + c.kernel_pattern.substr(family.provider.size());
     }
   }
   suite.cases = std::move(cases);
 }
 
-// Which kernels take over the problems of the suites: with --calibrate all legal ones; the family's, where no suite names one of them;
-// none, where the suites say themselves.
-std::vector<std::string> replacing_kernels(const AuditOptions& options, const std::vector<Suite>& suites, const Catalogue& catalogue,
+// Which kernels take over the problems of the suites: with --calibrate all legal ones; the
+// family's, where no suite names one of them; none, where the suites say themselves.
+std::vector<std::string> replacing_kernels(const AuditOptions& options,
+                                           const std::vector<Suite>& suites,
+                                           const Catalogue& catalogue,
                                            const std::vector<OfferedKernel>& kernels) {
   std::vector<std::string> names;
   if (!options.cases.kernels.empty()) return names;
   const auto names_family = [&](const SuiteCase& c) { return catalogue.owns(c.kernel_pattern); };
-  const bool named =
-      std::any_of(suites.begin(), suites.end(), [&](const Suite& s) { return std::any_of(s.cases.begin(), s.cases.end(), names_family); });
+  const bool named = std::any_of(suites.begin(), suites.end(), [&](const Suite& s) {
+    return std::any_of(s.cases.begin(), s.cases.end(), names_family);
+  });
   if (named && !options.calibrate) return names;
   for (const OfferedKernel& kernel : kernels) {
-    const bool wanted = options.calibrate ? catalogue.find(kernel.name) == nullptr : catalogue.owns(kernel.name);
+    const bool wanted =
+        options.calibrate ? catalogue.find(kernel.name) == nullptr : catalogue.owns(kernel.name);
     if (wanted) names.push_back(kernel.name);
   }
   return names;
@@ -141,16 +157,19 @@ std::vector<std::string> replacing_kernels(const AuditOptions& options, const st
 
 // Providers that are named bring bugs of their own: those of tensor cores are plumbline's.
 Result<std::vector<Suite>> read_suites(AuditOptions& options) {
-  const auto standard = [](const char* file) { return (home_directory() / "cases" / file).string(); };
+  const auto standard = [](const char* file) {
+    return (home_directory() / "cases" / file).string();
+  };
   if (options.cases.suites.empty()) {
     options.cases.suites = {standard(options.calibrate ? "calibrate.toml" : "audit.toml")};
-    if (!options.calibrate && options.providers.providers.empty()) options.cases.suites.push_back(standard("audit_mma.toml"));
+    if (!options.calibrate && options.providers.providers.empty())
+      options.cases.suites.push_back(standard("audit_mma.toml"));
   }
   return options.cases.read();
 }
 
-Result<Plan> plan_of(const AuditOptions& options, std::vector<Suite> suites, const Catalogue& catalogue,
-                     const std::vector<OfferedKernel>& kernels) {
+Result<Plan> plan_of(const AuditOptions& options, std::vector<Suite> suites,
+                     const Catalogue& catalogue, const std::vector<OfferedKernel>& kernels) {
   const auto replacing = replacing_kernels(options, suites, catalogue, kernels);
   if (!replacing.empty()) use_kernels(suites, replacing);
   for (Suite& suite : suites) {
@@ -160,7 +179,8 @@ Result<Plan> plan_of(const AuditOptions& options, std::vector<Suite> suites, con
   }
   auto plan = make_plan(suites, kernels, options.cases.filter);
   if (!plan) return plan;
-  std::erase_if(plan->cases, [&](const PlannedCase& c) { return catalogue.is_breaker(c.c.kernel); });
+  std::erase_if(plan->cases,
+                [&](const PlannedCase& c) { return catalogue.is_breaker(c.c.kernel); });
   for (PlannedCase& c : plan->cases) c.timed = false;
   return plan;
 }
@@ -175,7 +195,9 @@ std::vector<std::string> suite_names(const Plan& plan) {
 
 class Timer {
  public:
-  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
 
  private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
@@ -185,7 +207,8 @@ int print_audit(const AuditOptions& options, const AuditReport& report) {
   if (options.format == "json") {
     print_json(json_of_audit(report));
   } else {
-    fmt::print("{}", options.format == "markdown" ? render_audit_markdown(report) : render_audit(report, output_style()));
+    fmt::print("{}", options.format == "markdown" ? render_audit_markdown(report)
+                                                  : render_audit(report, output_style()));
   }
   return report.exit_code();
 }
@@ -194,7 +217,8 @@ int print_calibration(const AuditOptions& options, const CalibrationReport& repo
   if (options.format == "json") {
     print_json(json_of_calibration(report));
   } else {
-    fmt::print("{}", options.format == "markdown" ? render_calibration_markdown(report) : render_calibration(report, output_style()));
+    fmt::print("{}", options.format == "markdown" ? render_calibration_markdown(report)
+                                                  : render_calibration(report, output_style()));
   }
   return report.exit_code();
 }
@@ -204,7 +228,8 @@ int run(AuditOptions& options) {
   if (!seeds) return report_errors(seeds.error(), exit_usage);
   auto text = options.providers.reviewed_text();
   if (!text) return report_errors(text.error(), exit_usage);
-  const auto baselines = options.providers.baselines.empty() ? home_directory() / "baselines" : options.providers.baselines;
+  const auto baselines = options.providers.baselines.empty() ? home_directory() / "baselines"
+                                                             : options.providers.baselines;
   auto reviewed = read_reviewed_survivors(baselines / "audit.toml");
   if (!reviewed) return report_errors(reviewed.error(), exit_usage);
 
@@ -213,18 +238,22 @@ int run(AuditOptions& options) {
   const std::vector<std::string> audited = audited_libraries(options, *suites);
   auto files = catalogue_files(options, audited);
   if (!files) return report_errors(files.error(), exit_usage);
-  if (!options.providers.no_default_provider) options.measure.providers = {(library_directory() / "plumbline_cpu.so").string()};
+  if (!options.providers.no_default_provider)
+    options.measure.providers = {(library_directory() / "plumbline_cpu.so").string()};
   options.measure.providers.insert(options.measure.providers.end(), audited.begin(), audited.end());
   options.measure.timeout = options.timeout.limit();
   auto providers = discover(options.measure);
   if (!providers) return report_errors(providers.error(), exit_infrastructure);
-  if (Errors unknown = unknown_devices(options.cases.devices, *providers); !unknown.empty()) return report_errors(unknown, exit_usage);
+  if (Errors unknown = unknown_devices(options.cases.devices, *providers); !unknown.empty())
+    return report_errors(unknown, exit_usage);
   const auto kernels = offered_kernels(*providers);
   auto catalogue = read_catalogue(*files, kernels);
   if (!catalogue) return report_errors(catalogue.error(), exit_usage);
   auto plan = plan_of(options, std::move(*suites), *catalogue, kernels);
   if (!plan) return report_errors(plan.error(), exit_usage);
-  if (plan->cases.empty()) return report_errors({{"", 0, "the filters leave no case", "see `plumbline list`"}}, exit_nothing);
+  if (plan->cases.empty())
+    return report_errors({{"", 0, "the filters leave no case", "see `plumbline list`"}},
+                         exit_nothing);
 
   const std::vector<std::string> names = suite_names(*plan);
   const bool complete = !plan->partial && options.cases.filter.shards == 1;
@@ -235,10 +264,13 @@ int run(AuditOptions& options) {
   std::vector<Trial> trials;
   {
     Progress progress(plan->cases.size(), options.quiet);
-    trials = run_trials(*plan, *catalogue, options.measure, *providers, text->contracts,
-                        {options.jobs, !options.calibrate, &stop_requested, [&progress] { progress.step(); }});
+    trials = run_trials(
+        *plan, *catalogue, options.measure, *providers, text->contracts,
+        {options.jobs, !options.calibrate, &stop_requested, [&progress] { progress.step(); }});
   }
-  if (stop_requested) return report_errors({{"", 0, "stopped by a signal: nothing can be said", "run it again"}}, exit_infrastructure);
+  if (stop_requested)
+    return report_errors({{"", 0, "stopped by a signal: nothing can be said", "run it again"}},
+                         exit_infrastructure);
 
   if (options.calibrate) {
     CalibrationReport report = calibrate(trials, text->contracts, complete);
@@ -248,7 +280,8 @@ int run(AuditOptions& options) {
     report.seconds = timer.seconds();
     return print_calibration(options, report);
   }
-  AuditReport report = summarise(trials, suite_scores(trials, text->contracts, complete), *catalogue, *reviewed);
+  AuditReport report =
+      summarise(trials, suite_scores(trials, text->contracts, complete), *catalogue, *reviewed);
   report.suites = names;
   report.seconds = timer.seconds();
   return print_audit(options, report);
@@ -257,25 +290,35 @@ int run(AuditOptions& options) {
 }  // namespace
 
 void add_audit(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand("audit", "Judge the judge: known bugs it must catch, legal kernels it must not flag");
+  auto* command = app.add_subcommand(
+      "audit", "Judge the judge: known bugs it must catch, legal kernels it must not flag");
   auto options = std::make_shared<AuditOptions>();
   options->cases.add_to(*command);
   options->providers.add_to(*command);
-  command->add_option("--catalogue", options->catalogues, "Which kernels are bugs (default: NAME.toml or mutants.toml beside NAME.so)")
+  command
+      ->add_option("--catalogue", options->catalogues,
+                   "Which kernels are bugs (default: NAME.toml or mutants.toml beside NAME.so)")
       ->type_name("FILE")
       ->allow_extra_args(false);
-  auto* calibrate = command->add_flag("--calibrate", options->calibrate, "Legal kernels only: the largest statistics and their limits");
-  command->add_option("--seeds", options->seeds, "With --calibrate: N for seeds 1 to N, or A..B")->needs(calibrate);
+  auto* calibrate =
+      command->add_flag("--calibrate", options->calibrate,
+                        "Legal kernels only: the largest statistics and their limits");
+  command->add_option("--seeds", options->seeds, "With --calibrate: N for seeds 1 to N, or A..B")
+      ->needs(calibrate);
   command->add_option("--format", options->format, "What goes to stdout")
       ->check(CLI::IsMember({"text", "json", "markdown"}))
       ->capture_default_str();
-  command->add_option("--jobs,-j", options->jobs, "Problems measured at once")->capture_default_str()->check(from_to(1, 256));
+  command->add_option("--jobs,-j", options->jobs, "Problems measured at once")
+      ->capture_default_str()
+      ->check(from_to(1, 256));
   options->timeout.add_to(*command);
   command->add_flag("--quiet,-q", options->quiet, "No progress");
   command->footer(
-      "Exit 1: a bug that no case catches and nobody has reviewed (baselines/audit.toml), a legal kernel that is flagged, or a class of "
+      "Exit 1: a bug that no case catches and nobody has reviewed (baselines/audit.toml), a legal "
+      "kernel that is flagged, or a class of "
       "bugs\n"
-      "of which nothing is caught. Suites default to cases/audit.toml and cases/audit_mma.toml, with --calibrate to cases/calibrate.toml.\n"
+      "of which nothing is caught. Suites default to cases/audit.toml and cases/audit_mma.toml, "
+      "with --calibrate to cases/calibrate.toml.\n"
       "Examples:\n"
       "  plumbline audit\n"
       "  plumbline audit cases/pr.toml --format markdown\n"

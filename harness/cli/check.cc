@@ -28,7 +28,8 @@ int check_files(const DumpOptions& options) {
   for (const std::string& file : options.files) {
     auto dump = read_dump(file, stated);
     if (!dump && (file == "true" || file == "false") && !std::filesystem::exists(file)) {
-      dump = fail(fmt::format("\"{}\" is taken for a dump: --causal takes no value", file), "write --causal alone, or leave it out");
+      dump = fail(fmt::format("\"{}\" is taken for a dump: --causal takes no value", file),
+                  "write --causal alone, or leave it out");
     }
     auto report = dump ? check(*dump, options.check) : tl::unexpected(dump.error());
     if (!report) {
@@ -37,7 +38,8 @@ int check_files(const DumpOptions& options) {
     }
     bug = bug || report->answer == Answer::bug;
     undecided = undecided || report->answer == Answer::undecided;
-    if (options.format == "text") fmt::print("{}", render_check(*report, output_style(), options.verbose));
+    if (options.format == "text")
+      fmt::print("{}", render_check(*report, output_style(), options.verbose));
     reports.push_back(std::move(*report));
   }
   if (options.format == "json") print_json(json_of_checks(reports));
@@ -50,24 +52,33 @@ int check_files(const DumpOptions& options) {
 }  // namespace
 
 void add_check(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand("check", "Judge dumped outputs of any framework: rounding or bug?");
+  auto* command =
+      app.add_subcommand("check", "Judge dumped outputs of any framework: rounding or bug?");
   auto options = std::make_shared<DumpOptions>();
-  command->add_option("files", options->files, "Dumps (safetensors): q, k, v, out, optionally lse, lengths, page_table, mask")
+  command
+      ->add_option("files", options->files,
+                   "Dumps (safetensors): q, k, v, out, optionally lse, lengths, page_table, mask")
       ->required()
       ->type_name("FILE");
   options->attributes.add_to(*command);
   add_reference_cost(*command, options->check.reference_cost_limit);
-  command->add_flag("--whole-ladder", options->check.whole_ladder, "Try every rung, also looser ones than one that explains");
-  command->add_flag("--verbose,-v", options->verbose, "The worst elements of outputs that are explained, too");
-  command->add_option("--format", options->format)->check(CLI::IsMember({"text", "json"}))->capture_default_str();
+  command->add_flag("--whole-ladder", options->check.whole_ladder,
+                    "Try every rung, also looser ones than one that explains");
+  command->add_flag("--verbose,-v", options->verbose,
+                    "The worst elements of outputs that are explained, too");
+  command->add_option("--format", options->format)
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
   command->footer(
       "Examples:\n"
       "  plumbline check dump.safetensors\n"
       "  plumbline check dump.safetensors --layout padded_bhsd --mask causal_top_left\n"
       "  plumbline check dump.safetensors --spec FlashAttention-2 --lse-base 2\n"
       "  plumbline check a.safetensors b.safetensors --format json\n"
-      "Without --spec a ladder of kernels in use is tried, and the tightest that explains the output is named.\n"
-      "What a dump holds: docs/dump-format.md. Exit codes: 0 ROUNDING, 1 BUG, 2 a file cannot be judged, 5 UNDECIDED.");
+      "Without --spec a ladder of kernels in use is tried, and the tightest that explains the "
+      "output is named.\n"
+      "What a dump holds: docs/dump-format.md. Exit codes: 0 ROUNDING, 1 BUG, 2 a file cannot be "
+      "judged, 5 UNDECIDED.");
   command->callback([options, &exit_code] { exit_code = check_files(*options); });
 }
 

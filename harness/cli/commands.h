@@ -6,8 +6,8 @@
 
 namespace plumbline::cli {
 
-inline constexpr int exit_fine = 0, exit_failure = 1, exit_usage = 2, exit_infrastructure = 3, exit_nothing = 4, exit_ambiguous = 5,
-                     exit_not_comparable = 6;
+inline constexpr int exit_fine = 0, exit_failure = 1, exit_usage = 2, exit_infrastructure = 3,
+                     exit_nothing = 4, exit_ambiguous = 5, exit_not_comparable = 6;
 
 void add_list(CLI::App& app, int& exit_code);
 void add_run(CLI::App& app, int& exit_code);

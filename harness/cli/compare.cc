@@ -22,7 +22,8 @@ struct CompareOptions {
   bool all = false, any_machine = false;
 };
 
-// A time that differs by more than this is named; what noise is, the judge says by the case's history.
+// A time that differs by more than this is named; what noise is, the judge says by the case's
+// history.
 constexpr double named_time_change = 1.25;
 
 struct Change {
@@ -33,10 +34,15 @@ struct Change {
   double time_ns_before = 0, time_ns_after = 0;
   bool same_class = true;  // of machines: times are compared
   std::string class_before, class_after;
-  double time_change() const { return time_ratio_before > 0 && time_ratio_after > 0 ? time_ratio_after / time_ratio_before : 1; }
+  double time_change() const {
+    return time_ratio_before > 0 && time_ratio_after > 0 ? time_ratio_after / time_ratio_before : 1;
+  }
   bool is_slower() const { return same_class && time_change() > named_time_change; }
   bool is_faster() const { return same_class && time_change() < 1 / named_time_change; }
-  bool differs() const { return verdict_before != verdict_after || (measured && !bits_equal) || is_slower() || is_faster(); }
+  bool differs() const {
+    return verdict_before != verdict_after || (measured && !bits_equal) || is_slower() ||
+           is_faster();
+  }
 };
 
 struct RunComparison {
@@ -45,7 +51,8 @@ struct RunComparison {
   std::size_t only_before = 0, only_after = 0;
 };
 
-using Key = std::pair<std::string, std::string>;  // suite, case id without the ordinal of its device
+// suite, case id without the ordinal of its device
+using Key = std::pair<std::string, std::string>;
 
 Result<std::map<Key, StoredOutcome>> outcomes_by_case(Store& store, const std::string& run_id) {
   auto outcomes = store.outcomes(run_id);
@@ -58,11 +65,13 @@ Result<std::map<Key, StoredOutcome>> outcomes_by_case(Store& store, const std::s
   return by_case;
 }
 
-Change change_of(const StoredOutcome& a, const StoredOutcome& b, const MachineClass& host_a, const MachineClass& host_b) {
+Change change_of(const StoredOutcome& a, const StoredOutcome& b, const MachineClass& host_a,
+                 const MachineClass& host_b) {
   const Outcome &before = a.outcome, &after = b.outcome;
   Change change;
   change.case_id = after.case_id;
-  change.verdict_before = name(a.judgement.verdict), change.verdict_after = name(b.judgement.verdict);
+  change.verdict_before = name(a.judgement.verdict),
+  change.verdict_after = name(b.judgement.verdict);
   change.rms_before = before.errors.rms, change.rms_after = after.errors.rms;
   change.time_ratio_before = before.time_ratio, change.time_ratio_after = after.time_ratio;
   change.bits_equal = !before.output_digest.empty() && before.output_digest == after.output_digest;
@@ -99,7 +108,9 @@ Result<RunComparison> compare_runs(const CompareOptions& options, Store& store) 
   return result;
 }
 
-std::string ratio(double before, double after) { return before > 0 && after > 0 ? fmt::format("{:.3f}", after / before) : ""; }
+std::string ratio(double before, double after) {
+  return before > 0 && after > 0 ? fmt::format("{:.3f}", after / before) : "";
+}
 
 std::string spoken(const std::string& verdict) {
   const auto parsed = parse_verdict(verdict);
@@ -124,19 +135,26 @@ std::string as_text(const RunComparison& comparison, bool all) {
     slower += change.is_slower();
     faster += change.is_faster();
     if (!all && !change.differs()) continue;
-    rows.push_back({change.case_id, verdicts(change),
-                    !change.measured    ? ""
-                    : change.bits_equal ? "equal"
-                                        : "differ",
-                    ratio(change.rms_before, change.rms_after), times(change),
-                    change.same_class ? ratio(change.time_ratio_before, change.time_ratio_after) : ""});
+    rows.push_back(
+        {change.case_id, verdicts(change),
+         !change.measured    ? ""
+         : change.bits_equal ? "equal"
+                             : "differ",
+         ratio(change.rms_before, change.rms_after), times(change),
+         change.same_class ? ratio(change.time_ratio_before, change.time_ratio_after) : ""});
   }
   std::string text;
-  if (!rows.empty()) text = render_table({"case", "verdict", "bits", "rms ratio", "time", "time ratio"}, rows, output_style());
-  text += fmt::format("{} cases in both runs, {} with equal bits; {} only in {}, {} only in {}\n", comparison.changes.size(), bits_equal,
-                      comparison.only_before, comparison.before.substr(0, 8), comparison.only_after, comparison.after.substr(0, 8));
-  return text + fmt::format("time, over that of the sentinel: {} slower and {} faster by more than {:.0f} %\n", slower, faster,
-                            100 * (named_time_change - 1));
+  if (!rows.empty())
+    text = render_table({"case", "verdict", "bits", "rms ratio", "time", "time ratio"}, rows,
+                        output_style());
+  text += fmt::format("{} cases in both runs, {} with equal bits; {} only in {}, {} only in {}\n",
+                      comparison.changes.size(), bits_equal, comparison.only_before,
+                      comparison.before.substr(0, 8), comparison.only_after,
+                      comparison.after.substr(0, 8));
+  return text +
+         fmt::format(
+             "time, over that of the sentinel: {} slower and {} faster by more than {:.0f} %\n",
+             slower, faster, 100 * (named_time_change - 1));
 }
 
 Json as_json(const RunComparison& comparison) {
@@ -166,7 +184,8 @@ Json as_json(const RunComparison& comparison) {
 }
 
 // Times of two kinds of machines say nothing of a kernel, and bits may differ by right.
-std::optional<int> refuse_other_classes(const CompareOptions& options, const RunComparison& comparison) {
+std::optional<int> refuse_other_classes(const CompareOptions& options,
+                                        const RunComparison& comparison) {
   if (options.any_machine) return std::nullopt;
   const auto other = [](const Change& change) { return !change.same_class; };
   const auto count = std::count_if(comparison.changes.begin(), comparison.changes.end(), other);
@@ -174,9 +193,12 @@ std::optional<int> refuse_other_classes(const CompareOptions& options, const Run
   const auto& first = *std::find_if(comparison.changes.begin(), comparison.changes.end(), other);
   return report_errors(
       {{"", 0,
-        fmt::format("{} of {} cases ran on another machine class: \"{}\" in {}, \"{}\" in {}", count, comparison.changes.size(),
-                    first.class_before, comparison.before.substr(0, 8), first.class_after, comparison.after.substr(0, 8)),
-        "compare runs of one class; --any-machine compares verdicts, bits and errors all the same, and no times"}},
+        fmt::format("{} of {} cases ran on another machine class: \"{}\" in {}, \"{}\" in {}",
+                    count, comparison.changes.size(), first.class_before,
+                    comparison.before.substr(0, 8), first.class_after,
+                    comparison.after.substr(0, 8)),
+        "compare runs of one class; --any-machine compares verdicts, bits and errors all the same, "
+        "and no times"}},
       exit_not_comparable);
 }
 
@@ -186,7 +208,8 @@ int compare_command(const CompareOptions& options) {
   auto comparison = compare_runs(options, **store);
   if (!comparison) return report_errors(comparison.error(), exit_usage);
   if (comparison->changes.empty()) {
-    return report_errors({{"", 0, "the two runs have no case in common", "choose runs of the same suites: `plumbline query runs`"}},
+    return report_errors({{"", 0, "the two runs have no case in common",
+                           "choose runs of the same suites: `plumbline query runs`"}},
                          exit_not_comparable);
   }
   if (auto refused = refuse_other_classes(options, *comparison)) return *refused;
@@ -208,14 +231,19 @@ int compare_command(const CompareOptions& options) {
 void add_compare(CLI::App& app, int& exit_code) {
   auto* command = app.add_subcommand("compare", "Compare two stored runs case by case");
   auto options = std::make_shared<CompareOptions>();
-  command->add_option("before", options->before, "Run id, unique prefix, latest or latest~N")->capture_default_str();
+  command->add_option("before", options->before, "Run id, unique prefix, latest or latest~N")
+      ->capture_default_str();
   command->add_option("after", options->after, "The later run")->capture_default_str();
   options->database.add_to(*command);
   command->add_flag("--all", options->all, "Also cases that did not change");
-  command->add_flag("--any-machine", options->any_machine, "Also cases that ran on other machine classes; their times are not compared");
-  command->add_option("--format", options->format)->check(CLI::IsMember({"text", "json"}))->capture_default_str();
+  command->add_flag("--any-machine", options->any_machine,
+                    "Also cases that ran on other machine classes; their times are not compared");
+  command->add_option("--format", options->format)
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
   command->footer(
-      "Example:\n  plumbline compare latest~1 latest\nExit 1 if a case that was fine fails now, 6 if the runs share no case,\nor if cases "
+      "Example:\n  plumbline compare latest~1 latest\nExit 1 if a case that was fine fails now, 6 "
+      "if the runs share no case,\nor if cases "
       "ran on other "
       "machine classes.");
   command->callback([options, &exit_code] { exit_code = compare_command(*options); });

@@ -1,5 +1,4 @@
 // Lists the devices that providers have, and makes an error of any other that was named.
-#include "harness/run/plan_devices.h"
 #include "harness/cli/devices.h"
 
 #include <fmt/format.h>
@@ -7,10 +6,11 @@
 
 #include <algorithm>
 
-#include "harness/problem/arch.h"
 #include "harness/base/text.h"
+#include "harness/problem/arch.h"
 #include "harness/provider/client/default_providers.h"
 #include "harness/provider/client/device_name.h"
+#include "harness/run/plan_devices.h"
 
 namespace plumbline::cli {
 namespace {
@@ -19,19 +19,25 @@ bool contains(const std::vector<std::string>& list, const std::string& item) {
   return std::find(list.begin(), list.end(), item) != list.end();
 }
 
-Error no_such_device(const std::string& device, const std::vector<std::string>& known, const std::string& named_by) {
+Error no_such_device(const std::string& device, const std::vector<std::string>& known,
+                     const std::string& named_by) {
   const auto parsed = parse_device(device);
-  const std::string message = fmt::format("{} \"{}\": there is no such device here", named_by, device);
-  const std::string there = known.empty() ? "none but cpu" : fmt::format("{}", fmt::join(known, ", "));
+  const std::string message =
+      fmt::format("{} \"{}\": there is no such device here", named_by, device);
+  const std::string there =
+      known.empty() ? "none but cpu" : fmt::format("{}", fmt::join(known, ", "));
   if (parsed && parsed->memory_space == PLUMBLINE_CUDA) {
     return {"", 0, message,
-            fmt::format("no loaded provider can run on it; there are {}. Without a GPU, emulated:sm_90 runs the same kernels "
+            fmt::format("no loaded provider can run on it; there are {}. Without a GPU, "
+                        "emulated:sm_90 runs the same kernels "
                         "(`plumbline doctor`)",
                         there)};
   }
   const std::vector<std::string_view> views(known.begin(), known.end());
   const auto near = nearest_word(device, views);
-  return {"", 0, message, fmt::format("{}there are {}", near ? fmt::format("did you mean {}? ", *near) : "", there)};
+  return {
+      "", 0, message,
+      fmt::format("{}there are {}", near ? fmt::format("did you mean {}? ", *near) : "", there)};
 }
 
 }  // namespace
@@ -40,7 +46,8 @@ std::vector<std::string> known_devices(const std::vector<ProviderInfo>& provider
   std::vector<std::string> devices;
   for (const ProviderInfo& provider : providers) {
     if (provider.hello.provider == "emulated") {
-      for (const std::string_view arch : emulated_archs()) devices.push_back(fmt::format("emulated:{}", arch));
+      for (const std::string_view arch : emulated_archs())
+        devices.push_back(fmt::format("emulated:{}", arch));
     }
     for (const std::string& device : provider.hello.devices) {
       if (device != "cpu" && !contains(devices, device)) devices.push_back(device);
@@ -49,14 +56,18 @@ std::vector<std::string> known_devices(const std::vector<ProviderInfo>& provider
   return devices;
 }
 
-Errors unknown_devices(const std::vector<std::string>& devices, const std::vector<ProviderInfo>& providers, const std::string& named_by) {
+Errors unknown_devices(const std::vector<std::string>& devices,
+                       const std::vector<ProviderInfo>& providers, const std::string& named_by) {
   const std::vector<std::string> known = known_devices(providers);
-  const bool cuda_is_listed = std::any_of(known.begin(), known.end(), [](const std::string& name) { return name.starts_with("cuda:"); });
+  const bool cuda_is_listed = std::any_of(known.begin(), known.end(), [](const std::string& name) {
+    return name.starts_with("cuda:");
+  });
   Errors errors;
   for (const std::string& device : devices) {
     if (device == "cpu" || contains(known, device)) continue;  // use_devices says why cpu is none
     const auto parsed = parse_device(device);
-    if (parsed && parsed->memory_space == PLUMBLINE_CUDA && !cuda_is_listed && has_cuda_device()) continue;
+    if (parsed && parsed->memory_space == PLUMBLINE_CUDA && !cuda_is_listed && has_cuda_device())
+      continue;
     errors.push_back(no_such_device(device, known, named_by));
   }
   return errors;
@@ -66,7 +77,8 @@ bool runs_on(const std::vector<Suite>& suites, const std::vector<std::string>& d
   const auto is_here = [&](const SuiteCase& c) { return contains(devices, c.device); };
   return std::any_of(suites.begin(), suites.end(), [&](const Suite& suite) {
     return std::any_of(suite.cases.begin(), suite.cases.end(), is_here) ||
-           std::any_of(suite.diffs.begin(), suite.diffs.end(), [&](const SuiteDiff& d) { return is_here(d.a) || is_here(d.b); });
+           std::any_of(suite.diffs.begin(), suite.diffs.end(),
+                       [&](const SuiteDiff& d) { return is_here(d.a) || is_here(d.b); });
   });
 }
 

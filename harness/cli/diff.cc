@@ -30,7 +30,11 @@ struct DiffOptions {
   bool quiet = false;
 };
 
-int exit_code_of(Answer answer) { return answer == Answer::rounding ? exit_fine : answer == Answer::bug ? exit_failure : exit_ambiguous; }
+int exit_code_of(Answer answer) {
+  return answer == Answer::rounding ? exit_fine
+         : answer == Answer::bug    ? exit_failure
+                                    : exit_ambiguous;
+}
 
 int finish(const std::vector<DiffReport>& reports, const DiffOptions& options) {
   const Answer answer = overall_answer(reports);
@@ -63,7 +67,8 @@ std::vector<SuiteCase> problems(const std::vector<Suite>& suites, const DiffOpti
   for (const Suite& suite : suites) {
     for (const SuiteCase& c : suite.cases) {
       const std::string id = problem_id(c.problem);
-      if (!selects_tier(options.cases.filter, c.tier) || !selects_name(options.cases.filter, {c.suite + "/" + c.group + "/" + id, id}))
+      if (!selects_tier(options.cases.filter, c.tier) ||
+          !selects_name(options.cases.filter, {c.suite + "/" + c.group + "/" + id, id}))
         continue;
       if (seen.insert({c.device, id}).second) chosen.push_back(c);
     }
@@ -73,30 +78,43 @@ std::vector<SuiteCase> problems(const std::vector<Suite>& suites, const DiffOpti
 
 MeasuredSide side(Measurement measurement, const ReviewedText& text) {
   const Case c = measurement.outcome.c;
-  const RoundingSpec spec = text.contracts.pinned_spec(c.kernel, c.problem, place_of(measurement.outcome));
-  const Judgement judgement = judge({&measurement.outcome, &text.contracts, nullptr, nullptr, nullptr});
+  const RoundingSpec spec =
+      text.contracts.pinned_spec(c.kernel, c.problem, place_of(measurement.outcome));
+  const Judgement judgement =
+      judge({&measurement.outcome, &text.contracts, nullptr, nullptr, nullptr});
   const Answer answer = answer_of(measurement.outcome, judgement);
   const std::string spec_name = describe(spec, c.problem);
-  return {c.kernel, spec_name == "strict" ? "the strict spec" : spec_name, spec, std::move(measurement), judgement, answer, ""};
+  return {c.kernel,  spec_name == "strict" ? "the strict spec" : spec_name,
+          spec,      std::move(measurement),
+          judgement, answer,
+          ""};
 }
 
-DiffReport diff_kernels_on(const SuiteCase& problem, Measurer& measurer, const ReviewedText& text, const DiffOptions& options) {
+DiffReport diff_kernels_on(const SuiteCase& problem, Measurer& measurer, const ReviewedText& text,
+                           const DiffOptions& options) {
   PlannedCase a = planned(problem, {options.a}), b = planned(problem, {options.b});
   a.timed = b.timed = false;
   std::vector<MeasuredSide> sides;
-  measurer.measure({&a, &b}, [&](Measurement measurement) { sides.push_back(side(std::move(measurement), text)); });
+  measurer.measure({&a, &b}, [&](Measurement measurement) {
+    sides.push_back(side(std::move(measurement), text));
+  });
   const Geometry& geometry = *sides.front().measurement.geometry;
   std::vector<std::byte> q(geometry.q.bytes()), k(geometry.k.bytes()), v(geometry.v.bytes());
   const auto ran = [](const MeasuredSide& s) { return s.measurement.outcome.status == Status::ok; };
-  if (std::all_of(sides.begin(), sides.end(), ran)) fill_inputs(geometry, q.data(), k.data(), v.data());
-  return diff_measured(problem_id(problem.problem), sides[0], sides[1], {q.data(), k.data(), v.data()});
+  if (std::all_of(sides.begin(), sides.end(), ran))
+    fill_inputs(geometry, q.data(), k.data(), v.data());
+  return diff_measured(problem_id(problem.problem), sides[0], sides[1],
+                       {q.data(), k.data(), v.data()});
 }
 
 Result<void> are_known(const DiffOptions& options, const std::vector<OfferedKernel>& kernels) {
   Errors errors;
   for (const std::string& kernel : {options.a, options.b}) {
-    if (std::any_of(kernels.begin(), kernels.end(), [&](const OfferedKernel& k) { return k.name == kernel; })) continue;
-    errors.push_back({"", 0, fmt::format("there is no kernel {}", kernel), missing_kernel_remedy(kernel, kernels)});
+    if (std::any_of(kernels.begin(), kernels.end(),
+                    [&](const OfferedKernel& k) { return k.name == kernel; }))
+      continue;
+    errors.push_back({"", 0, fmt::format("there is no kernel {}", kernel),
+                      missing_kernel_remedy(kernel, kernels)});
   }
   if (!errors.empty()) return tl::unexpected(errors);
   return {};
@@ -114,10 +132,13 @@ int diff_kernels(DiffOptions& options) {
   if (!providers) return report_errors(providers.error(), exit_infrastructure);
   auto suites = options.cases.read(*providers);
   if (!suites) return report_errors(suites.error(), exit_usage);
-  if (auto known = are_known(options, offered_kernels(*providers)); !known) return report_errors(known.error(), exit_usage);
+  if (auto known = are_known(options, offered_kernels(*providers)); !known)
+    return report_errors(known.error(), exit_usage);
   const auto chosen = problems(*suites, options);
   if (chosen.empty())
-    return report_errors({{"", 0, "the filters leave no problem", "see `plumbline list` for what there is"}}, exit_nothing);
+    return report_errors(
+        {{"", 0, "the filters leave no problem", "see `plumbline list` for what there is"}},
+        exit_nothing);
 
   Measurer measurer(options.measure, *providers, text->contracts);
   std::vector<DiffReport> reports;
@@ -137,14 +158,16 @@ int run_diff(DiffOptions& options) {
   const bool dumps = is_file_name(options.a) && is_file_name(options.b);
   if (dumps && options.cases.suites.empty()) return diff_dumps(options);
   if (is_file_name(options.a) || is_file_name(options.b) || options.cases.suites.empty()) {
-    return report_errors(
-        {{"", 0, "name two dumps (.safetensors), or two kernels and suite files",
-          "for example plumbline diff a.safetensors b.safetensors, or plumbline diff cpu/flash cpu/split_kv cases/smoke.toml"}},
-        exit_usage);
+    return report_errors({{"", 0, "name two dumps (.safetensors), or two kernels and suite files",
+                           "for example plumbline diff a.safetensors b.safetensors, or plumbline "
+                           "diff cpu/flash cpu/split_kv cases/smoke.toml"}},
+                         exit_usage);
   }
   if (!options.attributes.stated().empty()) {
-    return report_errors({{"", 0, "options that state what a dump leaves out do not apply to suites", "a suite's problems state it all"}},
-                         exit_usage);
+    return report_errors(
+        {{"", 0, "options that state what a dump leaves out do not apply to suites",
+          "a suite's problems state it all"}},
+        exit_usage);
   }
   return diff_kernels(options);
 }
@@ -152,29 +175,41 @@ int run_diff(DiffOptions& options) {
 }  // namespace
 
 void add_diff(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand("diff", "Compare two dumps, or two kernels on the problems of suites: is the difference rounding?");
+  auto* command = app.add_subcommand(
+      "diff",
+      "Compare two dumps, or two kernels on the problems of suites: is the difference rounding?");
   auto options = std::make_shared<DiffOptions>();
-  command->add_option("a", options->a, "A dump (.safetensors) or a kernel (provider/name)")->required();
+  command->add_option("a", options->a, "A dump (.safetensors) or a kernel (provider/name)")
+      ->required();
   command->add_option("b", options->b, "The other one")->required();
-  command->add_option("suites", options->cases.suites, "Suite files (TOML), for two kernels: the problems of all their groups, once each")
+  command
+      ->add_option(
+          "suites", options->cases.suites,
+          "Suite files (TOML), for two kernels: the problems of all their groups, once each")
       ->type_name("SUITE.toml");
   command
-      ->add_option("--case", options->cases.filter.match, "Only problems that match this glob, on 'suite/group/problem'; repeat for more")
+      ->add_option("--case", options->cases.filter.match,
+                   "Only problems that match this glob, on 'suite/group/problem'; repeat for more")
       ->type_name("GLOB");
-  command->add_option("--tier", options->cases.tier, "Only problems of this tier and lower ones: smoke, pr, nightly, full");
+  command->add_option("--tier", options->cases.tier,
+                      "Only problems of this tier and lower ones: smoke, pr, nightly, full");
   options->providers.add_to(*command);
   options->timeout.add_to(*command);
   options->attributes.add_to(*command, "What both dumps leave unstated");
   add_reference_cost(*command, options->measure.reference_cost_limit);
   options->reference.add_to(*command);
-  command->add_option("--format", options->format)->check(CLI::IsMember({"text", "json"}))->capture_default_str();
+  command->add_option("--format", options->format)
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
   command->add_flag("--quiet,-q", options->quiet, "No progress");
   command->footer(
       "Examples:\n"
       "  plumbline diff prefill.safetensors decode.safetensors\n"
       "  plumbline diff cpu/flash cpu/split_kv cases/smoke.toml\n"
-      "  plumbline diff cpu/flash mine/flash cases/smoke.toml --provider ./libmine.so --case '*bf16*'\n"
-      "Exit codes: 0 ROUNDING (both keep their limits against fp64, and what both declare explains the difference), 1 BUG (it says which\n"
+      "  plumbline diff cpu/flash mine/flash cases/smoke.toml --provider ./libmine.so --case "
+      "'*bf16*'\n"
+      "Exit codes: 0 ROUNDING (both keep their limits against fp64, and what both declare explains "
+      "the difference), 1 BUG (it says which\n"
       "of the two is wrong), 5 UNDECIDED, 4 nothing compared, 2 the two do not ask the same.");
   command->callback([options, &exit_code] { exit_code = run_diff(*options); });
 }

@@ -32,7 +32,8 @@ struct Finding {
 };
 
 Finding processor() {
-  const bool good = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+  const bool good = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                    __builtin_cpu_supports("bmi2");
   return {"processor", good, true,
           good ? fmt::format("x86-64-v3, {} threads", std::thread::hardware_concurrency())
                : "no AVX2 and FMA: the CPU kernels refuse to run here"};
@@ -41,39 +42,47 @@ Finding processor() {
 Finding reviewed_text(const ProviderOptions& options) {
   const auto text = options.reviewed_text();
   return {"contracts", text.has_value(), true,
-          text ? fmt::format("{} contracts, {} support entries", text->contracts.contracts.size(), text->support.entries.size())
+          text ? fmt::format("{} contracts, {} support entries", text->contracts.contracts.size(),
+                             text->support.entries.size())
                : to_string(text.error())};
 }
 
 // "cpu 0.1.0: cpu/flash, cpu/naive and 7 more".
 std::string kernels_of(const Hello& hello) {
   constexpr std::size_t most = 4;
-  const std::vector<std::string> first(hello.kernels.begin(), hello.kernels.begin() + std::min(most, hello.kernels.size()));
+  const std::vector<std::string> first(
+      hello.kernels.begin(), hello.kernels.begin() + std::min(most, hello.kernels.size()));
   const std::size_t more = hello.kernels.size() - first.size();
-  return fmt::format("{} {}: {}{}{}", hello.provider, hello.version, fmt::join(first, ", "),
-                     more > 0 ? fmt::format(" and {} more", more) : "",
-                     hello.devices.empty() ? "" : fmt::format(" (on {})", fmt::join(hello.devices, ", ")));
+  return fmt::format(
+      "{} {}: {}{}{}", hello.provider, hello.version, fmt::join(first, ", "),
+      more > 0 ? fmt::format(" and {} more", more) : "",
+      hello.devices.empty() ? "" : fmt::format(" (on {})", fmt::join(hello.devices, ", ")));
 }
 
 Finding provider(const std::string& what, const std::string& named, bool needed) {
   MeasureOptions measure;
   measure.providers = {named};
   const auto found = discover(measure);
-  return {what, found.has_value(), needed, found ? kernels_of(found->front().hello) : error_text(found.error(), 0)};
+  return {what, found.has_value(), needed,
+          found ? kernels_of(found->front().hello) : error_text(found.error(), 0)};
 }
 
-// What a run loads must work. The other bundled providers may lack a package or a GPU: that is said of each.
+// What a run loads must work. The other bundled providers may lack a package or a GPU: that is said
+// of each.
 std::vector<Finding> providers(const ProviderOptions& options) {
   const auto loaded = options.libraries();
   std::vector<std::function<Finding()>> questions;
-  for (const auto& named : loaded) questions.emplace_back([named] { return provider("provider", named, true); });
+  for (const auto& named : loaded)
+    questions.emplace_back([named] { return provider("provider", named, true); });
   for (const BundledProvider& bundled : bundled_providers(library_directory())) {
     if (std::find(loaded.begin(), loaded.end(), bundled.path.string()) != loaded.end()) continue;
     questions.emplace_back([bundled] {
       Finding finding = provider("bundled", bundled.path.string(), false);
-      const bool lacks = finding.detail.find(" absent") != std::string::npos;  // a package, as its version says
+      // a package, as its version says
+      const bool lacks = finding.detail.find(" absent") != std::string::npos;
       finding.good = finding.good && !lacks;
-      finding.detail = fmt::format("--provider {}{}: {}", bundled.name, finding.good ? "" : " cannot be used", finding.detail);
+      finding.detail = fmt::format("--provider {}{}: {}", bundled.name,
+                                   finding.good ? "" : " cannot be used", finding.detail);
       return finding;
     });
   }
@@ -96,51 +105,64 @@ Finding python() {
   if (!worker) return {"Python", false, false, error_text(worker.error(), 0)};
   if (!std::filesystem::exists(worker->parent_path() / "plumbline_python_support.so")) {
     return {"Python", false, false,
-            fmt::format("{} is there, plumbline_python_support.so is not beside it\n  remedy: run ci/quickstart.sh (target programs)",
+            fmt::format("{} is there, plumbline_python_support.so is not beside it\n  remedy: run "
+                        "ci/quickstart.sh (target programs)",
                         worker->string())};
   }
   const auto interpreter = find_python();
   if (!interpreter) return {"Python", false, false, error_text(interpreter.error(), 0)};
   const std::string program =
-      "import sys, importlib\nprint(sys.version.split()[0], end='')\nfor name in ('numpy', 'ml_dtypes'):\n"
+      "import sys, importlib\nprint(sys.version.split()[0], end='')\nfor name in ('numpy', "
+      "'ml_dtypes'):\n"
       "    print(',', name, importlib.import_module(name).__version__, end='')\n";
-  const std::string command = shell_quoted(interpreter->string()) + " -c " + shell_quoted(program) + " 2>&1";
+  const std::string command =
+      shell_quoted(interpreter->string()) + " -c " + shell_quoted(program) + " 2>&1";
   std::string said;
   std::FILE* const pipe = ::popen(command.c_str(), "r");
-  if (pipe == nullptr) return {"Python", false, false, fmt::format("{} cannot be started", interpreter->string())};
+  if (pipe == nullptr)
+    return {"Python", false, false, fmt::format("{} cannot be started", interpreter->string())};
   std::array<char, 4096> buffer{};
-  for (std::size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) said.append(buffer.data(), n);
-  if (::pclose(pipe) == 0) return {"Python", true, false, fmt::format("{}: {}", interpreter->string(), said)};
+  for (std::size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+    said.append(buffer.data(), n);
+  if (::pclose(pipe) == 0)
+    return {"Python", true, false, fmt::format("{}: {}", interpreter->string(), said)};
   while (said.ends_with('\n')) said.pop_back();
   const auto last = said.rfind('\n');
-  return {"Python", false, false,
-          fmt::format("{} cannot serve kernels: {}\n  remedy: run ci/setup.sh --numpy, or set PLUMBLINE_PYTHON to an interpreter with "
-                      "numpy and ml_dtypes",
-                      interpreter->string(), last == std::string::npos ? said : said.substr(last + 1))};
+  return {
+      "Python", false, false,
+      fmt::format("{} cannot serve kernels: {}\n  remedy: run ci/setup.sh --numpy, or set "
+                  "PLUMBLINE_PYTHON to an interpreter with "
+                  "numpy and ml_dtypes",
+                  interpreter->string(), last == std::string::npos ? said : said.substr(last + 1))};
 }
 
 Finding database(const DatabaseOption& option) {
-  if (!std::filesystem::exists(option.path)) return {"database", true, false, fmt::format("{} does not exist yet", option.path.string())};
+  if (!std::filesystem::exists(option.path))
+    return {"database", true, false, fmt::format("{} does not exist yet", option.path.string())};
   auto store = option.open(true);
   if (!store) return {"database", false, true, to_string(store.error())};
   auto runs = (*store)->runs(0);
   return {"database", runs.has_value(), true,
-          runs ? fmt::format("{}: {} runs", option.path.string(), runs->size()) : to_string(runs.error())};
+          runs ? fmt::format("{}: {} runs", option.path.string(), runs->size())
+               : to_string(runs.error())};
 }
 
 Finding gpu() {
   const bool there = has_cuda_device();
   return {"GPU", there, false,
           there ? "a CUDA device is there"
-                : "neither /dev/nvidia0 nor nvidia-smi shows one: kernels of cuda are not loaded, those of emulated stand in"};
+                : "neither /dev/nvidia0 nor nvidia-smi shows one: kernels of cuda are not loaded, "
+                  "those of emulated stand in"};
 }
 
 Finding reference() {
   const auto library = ReferenceOption{}.open();
-  return {"reference", true, false, *library != nullptr ? fmt::format("on {}", (*library)->device_name()) : "on the CPU"};
+  return {"reference", true, false,
+          *library != nullptr ? fmt::format("on {}", (*library)->device_name()) : "on the CPU"};
 }
 
-int doctor(const ProviderOptions& provider_options, const DatabaseOption& database_option, const std::string& format) {
+int doctor(const ProviderOptions& provider_options, const DatabaseOption& database_option,
+           const std::string& format) {
   std::vector<Finding> findings{processor(), reviewed_text(provider_options)};
   for (auto& finding : providers(provider_options)) findings.push_back(std::move(finding));
   findings.push_back(python());
@@ -154,10 +176,16 @@ int doctor(const ProviderOptions& provider_options, const DatabaseOption& databa
   for (const auto& finding : findings) {
     fine = fine && (finding.good || !finding.needed);
     const char* mark = finding.good ? "ok" : finding.needed ? "MISSING" : "-";
-    json.push_back({{"what", finding.what}, {"good", finding.good}, {"needed", finding.needed}, {"detail", finding.detail}});
+    json.push_back({{"what", finding.what},
+                    {"good", finding.good},
+                    {"needed", finding.needed},
+                    {"detail", finding.detail}});
     if (format == "json") continue;
-    const auto colour = finding.good ? fmt::terminal_color::green : finding.needed ? fmt::terminal_color::red : fmt::terminal_color::white;
-    const auto label = style.colour ? fmt::format(fmt::fg(colour), "{:8}", mark) : fmt::format("{:8}", mark);
+    const auto colour = finding.good     ? fmt::terminal_color::green
+                        : finding.needed ? fmt::terminal_color::red
+                                         : fmt::terminal_color::white;
+    const auto label =
+        style.colour ? fmt::format(fmt::fg(colour), "{:8}", mark) : fmt::format("{:8}", mark);
     fmt::print("{}{:11} {}\n", label, finding.what, finding.detail);
   }
   if (format == "json") print_json({{"checks", std::move(json)}, {"fine", fine}});
@@ -167,15 +195,19 @@ int doctor(const ProviderOptions& provider_options, const DatabaseOption& databa
 }  // namespace
 
 void add_doctor(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand("doctor", "Check what a run needs: processor, providers, Python, contracts, database");
+  auto* command = app.add_subcommand(
+      "doctor", "Check what a run needs: processor, providers, Python, contracts, database");
   auto provider_options = std::make_shared<ProviderOptions>();
   auto database_option = std::make_shared<DatabaseOption>();
   auto format = std::make_shared<std::string>("text");
   provider_options->add_to(*command);
   database_option->add_to(*command);
-  command->add_option("--format", *format)->check(CLI::IsMember({"text", "json"}))->capture_default_str();
+  command->add_option("--format", *format)
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
   command->footer("Example:\n  plumbline doctor --provider ./libmine.so");
-  command->callback([=, &exit_code] { exit_code = doctor(*provider_options, *database_option, *format); });
+  command->callback(
+      [=, &exit_code] { exit_code = doctor(*provider_options, *database_option, *format); });
 }
 
 }  // namespace plumbline::cli

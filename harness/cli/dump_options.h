@@ -8,7 +8,8 @@
 
 namespace plumbline::cli {
 
-// What a dump leaves unstated: one option for each name of attribute_names(). What is stated here wins over the file's metadata.
+// What a dump leaves unstated: one option for each name of attribute_names(). What is stated here
+// wins over the file's metadata.
 struct AttributeOptions {
   void add_to(CLI::App& command, const std::string& group = "");
   // The attributes that were stated.

@@ -22,17 +22,24 @@ void Envelope::read_arguments(int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     const bool is_value = i + 1 < argc && argument == "--format";
-    if (argument == "--format=json" || (is_value && std::string_view(argv[i + 1]) == "json")) asked_ = true;
+    if (argument == "--format=json" || (is_value && std::string_view(argv[i + 1]) == "json"))
+      asked_ = true;
     if (command_.empty() && !argument.starts_with("-")) command_ = argument;
   }
 }
 
-void Envelope::set_data(const Json& data) { data_ = data.dump(1, ' ', false, Json::error_handler_t::replace); }
+void Envelope::set_data(const Json& data) {
+  data_ = data.dump(1, ' ', false, Json::error_handler_t::replace);
+}
 
-void Envelope::add(const Errors& errors) { errors_.insert(errors_.end(), errors.begin(), errors.end()); }
+void Envelope::add(const Errors& errors) {
+  errors_.insert(errors_.end(), errors.begin(), errors.end());
+}
 
 std::string Envelope::text(int exit_code) const {
-  Json head = {{"schema", {{"name", "plumbline." + (command_.empty() ? "none" : command_)}, {"version", json_version}}},
+  Json head = {{"schema",
+                {{"name", "plumbline." + (command_.empty() ? "none" : command_)},
+                 {"version", json_version}}},
                {"plumbline", build::version},
                {"command", command_},
                {"exit_code", exit_code},

@@ -9,14 +9,16 @@
 
 namespace plumbline::cli {
 
-// Of the envelope, and of the data of every command: raised when a name goes or changes its meaning, not when one is added.
+// Of the envelope, and of the data of every command: raised when a name goes or changes its
+// meaning, not when one is added.
 inline constexpr int json_version = 1;
 
-// What this process answers. Commands give it their data and report_errors() their errors; main prints it when all is known.
+// What this process answers. Commands give it their data and report_errors() their errors; main
+// prints it when all is known.
 class Envelope {
  public:
-  // Whether these arguments ask for JSON, and of which command. Looked at before they are parsed, so that a usage error is answered in
-  // JSON, too.
+  // Whether these arguments ask for JSON, and of which command. Looked at before they are parsed,
+  // so that a usage error is answered in JSON, too.
   void read_arguments(int argc, const char* const* argv);
   bool is_asked_for() const { return asked_; }
   void withdraw() { asked_ = false; }
@@ -24,9 +26,10 @@ class Envelope {
   void set_data(const Json& data);
   void add(const Errors& errors);
 
-  // {"schema": {"name": "plumbline.run", "version": 1}, "plumbline": "1.2.3", "command": "run", "exit_code": 0, "data": {…},
-  // "errors": [{"error": …, "file": …, "line": …, "remedy": …}]}. `data` is null where there is nothing but errors; `file` and `line`
-  // are null where no file is to blame.
+  // {"schema": {"name": "plumbline.run", "version": 1}, "plumbline": "1.2.3", "command": "run",
+  // "exit_code": 0, "data": {…}, "errors": [{"error": …, "file": …, "line": …, "remedy": …}]}.
+  // `data` is null where there is nothing but errors; `file` and `line` are null where no file is
+  // to blame.
   std::string text(int exit_code) const;
 
  private:
@@ -39,7 +42,8 @@ class Envelope {
 // That of this process.
 Envelope& envelope();
 
-// What a command has to say on stdout under --format json: the data of its envelope, which main prints.
+// What a command has to say on stdout under --format json: the data of its envelope, which main
+// prints.
 void print_json(const Json& data);
 
 }  // namespace plumbline::cli

@@ -25,14 +25,16 @@ struct Counted {
 std::vector<Counted> counted(const Errors& errors) {
   std::vector<Counted> list;
   for (const Error& error : errors) {
-    const auto same = std::find_if(list.begin(), list.end(),
-                                   [&](const Counted& c) { return c.error->message == error.message && c.error->remedy == error.remedy; });
+    const auto same = std::find_if(list.begin(), list.end(), [&](const Counted& c) {
+      return c.error->message == error.message && c.error->remedy == error.remedy;
+    });
     if (same == list.end()) {
       list.push_back({&error});
     } else {
       ++same->places;
       const bool is_known = error.file == same->error->file ||
-                            std::find(same->other_files.begin(), same->other_files.end(), error.file) != same->other_files.end();
+                            std::find(same->other_files.begin(), same->other_files.end(),
+                                      error.file) != same->other_files.end();
       if (!is_known) same->other_files.push_back(error.file);
     }
   }
@@ -52,7 +54,9 @@ std::string shortened(const std::string& text) {
     kept += lines[i];
   }
   if (kept.size() <= longest_sentence) return kept;
-  const auto is_inside = [&](std::size_t at) { return (static_cast<unsigned char>(kept[at]) & 0xC0U) == 0x80U; };
+  const auto is_inside = [&](std::size_t at) {
+    return (static_cast<unsigned char>(kept[at]) & 0xC0U) == 0x80U;
+  };
   std::size_t head = longest_sentence * 2 / 3, tail = kept.size() - longest_sentence / 3;
   while (is_inside(head)) --head;
   while (tail < kept.size() && is_inside(tail)) ++tail;
@@ -61,12 +65,14 @@ std::string shortened(const std::string& text) {
 
 // Columns of a text: bytes that begin a character.
 std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+  }));
 }
 
 // Broken at blanks, behind '/' and ',', else anywhere.
-std::string wrapped(std::string_view line, std::size_t width, const std::string& indent, std::string_view mark = "") {
+std::string wrapped(std::string_view line, std::size_t width, const std::string& indent,
+                    std::string_view mark = "") {
   std::string text;
   std::size_t room = width;
   while (width_of(line) > room) {
@@ -95,7 +101,8 @@ std::string wrapped_lines(const std::string& text, int width) {
   std::string result;
   for (const std::string_view line : split(text, '\n')) {
     const std::size_t blanks = std::min(line.find_first_not_of(' '), line.size());
-    result += (result.empty() ? "" : "\n") + wrapped(line, static_cast<std::size_t>(width), std::string(blanks + 2, ' '));
+    result += (result.empty() ? "" : "\n") +
+              wrapped(line, static_cast<std::size_t>(width), std::string(blanks + 2, ' '));
   }
   return result;
 }
@@ -103,7 +110,8 @@ std::string wrapped_lines(const std::string& text, int width) {
 // Lines that a terminal of 80 columns shows.
 std::size_t height(const std::string& text) {
   std::size_t lines = 0;
-  for (const std::string_view line : split(text, '\n')) lines += std::max<std::size_t>(1, (width_of(line) + columns - 1) / columns);
+  for (const std::string_view line : split(text, '\n'))
+    lines += std::max<std::size_t>(1, (width_of(line) + columns - 1) / columns);
   return lines;
 }
 
@@ -129,14 +137,16 @@ std::string error_text(const Errors& errors, int width) {
   std::size_t lines = 0, said = 0;
   for (; said < list.size(); ++said) {
     // A remedy that the next error shares is said once, behind the last of them.
-    const bool shared = said + 1 < list.size() && list[said].error->remedy == list[said + 1].error->remedy;
+    const bool shared =
+        said + 1 < list.size() && list[said].error->remedy == list[said + 1].error->remedy;
     const std::string next = wrapped_lines(text_of(list[said], !shared), width);
     const std::size_t left = list.size() - said - 1;
     if (said > 0 && lines + height(next) + (left > 0 ? 1 : 0) > most_lines) break;
     text += (said > 0 ? "\n" : "") + next;
     lines += height(next);
   }
-  if (said < list.size()) text += fmt::format("\n… and {} more errors: correct these first", list.size() - said);
+  if (said < list.size())
+    text += fmt::format("\n… and {} more errors: correct these first", list.size() - said);
   return text;
 }
 
@@ -179,11 +189,13 @@ Error unknown_word(const CLI::App& command, const std::string& word) {
   const std::string help = fmt::format("`{} --help` lists what there is", full_name(command));
   if (word.starts_with("-")) {
     const std::string option = word.substr(0, word.find('='));
-    return {"", 0, fmt::format("{}: there is no option {}", full_name(command), option), meant(option, long_options(command)) + help};
+    return {"", 0, fmt::format("{}: there is no option {}", full_name(command), option),
+            meant(option, long_options(command)) + help};
   }
   const Words commands = names_of_commands(command);
   if (!commands.empty()) {
-    return {"", 0, fmt::format("{}: there is no command {}", full_name(command), word), meant(word, commands) + help};
+    return {"", 0, fmt::format("{}: there is no command {}", full_name(command), word),
+            meant(word, commands) + help};
   }
   return {"", 0, fmt::format("{} does not take the word \"{}\"", full_name(command), word), help};
 }
@@ -193,7 +205,8 @@ Error unknown_word(const CLI::App& command, const std::string& word) {
 Errors usage_errors(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = chosen_command(app);
   Errors errors;
-  const bool lacks_command = !names_of_commands(command).empty() && command.get_subcommands().empty();
+  const bool lacks_command =
+      !names_of_commands(command).empty() && command.get_subcommands().empty();
   if (lacks_command || dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     for (const std::string& word : app.remaining(true)) {
       if (word != "--") errors.push_back(unknown_word(command, word));
@@ -203,8 +216,8 @@ Errors usage_errors(const CLI::App& app, const CLI::ParseError& error) {
   if (!errors.empty()) return errors;
   const std::string help = fmt::format("`{} --help` lists what there is", full_name(command));
   if (lacks_command) return {{"", 0, fmt::format("{}: name a command", full_name(command)), help}};
-  return {
-      {"", 0, fmt::format("{}: {}", full_name(command), error.what()), fmt::format("`{} --help` says what it takes", full_name(command))}};
+  return {{"", 0, fmt::format("{}: {}", full_name(command), error.what()),
+           fmt::format("`{} --help` says what it takes", full_name(command))}};
 }
 
 std::string wrapped_help(const std::string& help, int width) {
@@ -220,7 +233,8 @@ std::string wrapped_help(const std::string& help, int width) {
       indent = line.find_first_not_of(' ', gap);
     }
     const auto limit = static_cast<std::size_t>(width);
-    result += wrapped(line, limit, std::string(std::min(indent, limit / 2), ' '), is_example ? " \\" : "");
+    result += wrapped(line, limit, std::string(std::min(indent, limit / 2), ' '),
+                      is_example ? " \\" : "");
   }
   return result;
 }
@@ -239,16 +253,19 @@ CLI::Validator number(const std::string& range, const std::function<bool(double)
 }  // namespace
 
 CLI::Validator from_to(double least, double most) {
-  return number(fmt::format("a number from {:g} to {:g}", least, most), [=](double value) { return value >= least && value <= most; });
+  return number(fmt::format("a number from {:g} to {:g}", least, most),
+                [=](double value) { return value >= least && value <= most; });
 }
 
 CLI::Validator above_zero(const std::string& what) {
-  return number(fmt::format("{} above 0", what), [](double value) { return value > 0 && value <= 1e9; });
+  return number(fmt::format("{} above 0", what),
+                [](double value) { return value > 0 && value <= 1e9; });
 }
 
 CLI::Validator whole_above_zero(const std::string& what) {
-  return number(fmt::format("{} of 1 or more", what),
-                [](double value) { return value >= 1 && value <= 1e9 && value == std::floor(value); });
+  return number(fmt::format("{} of 1 or more", what), [](double value) {
+    return value >= 1 && value <= 1e9 && value == std::floor(value);
+  });
 }
 
 }  // namespace plumbline::cli

@@ -28,21 +28,24 @@ std::string quoted(const std::string& text) {
 
 std::string sql(const HistoryOptions& options) {
   return fmt::format(
-      "SELECT case_id, started_at, run_id, verdict, rms, percent_of_limit, CASE WHEN timed THEN time_ns END AS time_ns, "
+      "SELECT case_id, started_at, run_id, verdict, rms, percent_of_limit, CASE WHEN timed THEN "
+      "time_ns END AS time_ns, "
       "CASE WHEN timed THEN time_ratio END AS time_ratio, output_digest, code_commit "
       "FROM v_history WHERE case_id GLOB {} ORDER BY case_id, run_order DESC LIMIT {}",
       quoted(options.pattern), options.limit);
 }
 
-double number_of(const std::optional<std::string>& cell) { return cell ? std::strtod(cell->c_str(), nullptr) : 0; }
+double number_of(const std::optional<std::string>& cell) {
+  return cell ? std::strtod(cell->c_str(), nullptr) : 0;
+}
 
 std::string verdict_in_words(const std::optional<std::string>& cell) {
   const auto verdict = parse_verdict(cell.value_or(""));
   return verdict ? std::string(in_words(*verdict)) : "";
 }
 
-// A table a case, its newest run first, in 80 columns: run ids and commits are cut where they are still told apart, and
-// digests are left to the JSON.
+// A table a case, its newest run first, in 80 columns: run ids and commits are cut where they are
+// still told apart, and digests are left to the JSON.
 std::string as_text(const Store::Table& table) {
   std::string text;
   for (std::size_t begin = 0; begin < table.rows.size();) {
@@ -50,15 +53,21 @@ std::string as_text(const Store::Table& table) {
     std::vector<std::vector<std::string>> rows;
     for (; begin < table.rows.size() && table.rows[begin][0] == case_id; ++begin) {
       const auto& row = table.rows[begin];
-      const auto shown = [](const std::optional<std::string>& cell, std::size_t most) { return cell ? cell->substr(0, most) : ""; };
+      const auto shown = [](const std::optional<std::string>& cell, std::size_t most) {
+        return cell ? cell->substr(0, most) : "";
+      };
       std::string started = shown(row[1], 16);  // to the minute
       std::replace(started.begin(), started.end(), 'T', ' ');
-      rows.push_back({started, shown(row[2], 8), verdict_in_words(row[3]), row[4] ? number(number_of(row[4])) : "",
-                      row[5] ? percent(number_of(row[5])) : "", row[6] ? duration(number_of(row[6])) : "",
+      rows.push_back({started, shown(row[2], 8), verdict_in_words(row[3]),
+                      row[4] ? number(number_of(row[4])) : "",
+                      row[5] ? percent(number_of(row[5])) : "",
+                      row[6] ? duration(number_of(row[6])) : "",
                       row[7] ? number(number_of(row[7])) : "", shown(row[9], 7)});
     }
     text += case_id + "\n";
-    text += render_table({"started", "run", "verdict", "rms", "limit", "time", "ratio", "commit"}, rows, output_style()) + "\n";
+    text += render_table({"started", "run", "verdict", "rms", "limit", "time", "ratio", "commit"},
+                         rows, output_style()) +
+            "\n";
   }
   return text;
 }
@@ -69,9 +78,9 @@ int history(const HistoryOptions& options) {
   auto table = (*store)->query(sql(options));
   if (!table) return report_errors(table.error(), exit_infrastructure);
   if (table->rows.empty()) {
-    return report_errors(
-        {{"", 0, fmt::format("no stored case matches \"{}\"", options.pattern), "a glob over case ids, for example 'cpu/flash/bf16*'"}},
-        exit_nothing);
+    return report_errors({{"", 0, fmt::format("no stored case matches \"{}\"", options.pattern),
+                           "a glob over case ids, for example 'cpu/flash/bf16*'"}},
+                         exit_nothing);
   }
   if (options.format == "json") {
     print_json(json_of_table(*table));
@@ -88,8 +97,12 @@ void add_history(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<HistoryOptions>();
   command->add_option("case", options->pattern, "Case id or glob")->required();
   options->database.add_to(*command);
-  command->add_option("--limit", options->limit, "Rows at most")->capture_default_str()->check(whole_above_zero("a number of rows"));
-  command->add_option("--format", options->format)->check(CLI::IsMember({"text", "json"}))->capture_default_str();
+  command->add_option("--limit", options->limit, "Rows at most")
+      ->capture_default_str()
+      ->check(whole_above_zero("a number of rows"));
+  command->add_option("--format", options->format)
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
   command->footer("Example:\n  plumbline history 'cpu/flash/bf16/*causal*'");
   command->callback([options, &exit_code] { exit_code = history(*options); });
 }

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "harness/cli/commands.h"
-#include "harness/run/conclusion.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/session.h"
+#include "harness/run/conclusion.h"
 #include "harness/store/machine.h"
 
 namespace plumbline::cli {
@@ -54,14 +54,17 @@ Result<void> add_run(JudgedRuns& judged, Store& store, const std::string& text) 
   auto invariances = store.invariances(*run_id);
   if (!run) return tl::unexpected(run.error());
   if (!run->finished) {
-    return fail(fmt::format("run {} was interrupted: there is no verdict on part of it", run_id->substr(0, 8)),
-                fmt::format("`{} --resume` in its database measures the rest", run->info.command_line));
+    return fail(
+        fmt::format("run {} was interrupted: there is no verdict on part of it",
+                    run_id->substr(0, 8)),
+        fmt::format("`{} --resume` in its database measures the rest", run->info.command_line));
   }
   if (!outcomes) return tl::unexpected(outcomes.error());
   if (!diffs) return tl::unexpected(diffs.error());
   if (!invariances) return tl::unexpected(invariances.error());
   for (auto& stored : *outcomes) {
-    auto past = store.past(stored.outcome.case_id, class_of(stored.outcome, run->info.machine), *run_id, stored.outcome.timed);
+    auto past = store.past(stored.outcome.case_id, class_of(stored.outcome, run->info.machine),
+                           *run_id, stored.outcome.timed);
     if (!past) return tl::unexpected(past.error());
     judged.pasts.push_back(std::move(*past));
     judged.outcomes.push_back(std::move(stored));
@@ -84,18 +87,23 @@ void keep(Judgement& now, const Judgement& before, std::string_view why) {
   now.notes.emplace_back(why);
 }
 
-// A regression is a regression once fresh processes have shown it again, where there was a kernel to ask. Nobody can be asked here: what is
-// found here for the first time is `unconfirmed`. And what was found where its past was at hand does not become fine where it is not.
+// A regression is a regression once fresh processes have shown it again, where there was a kernel
+// to ask. Nobody can be asked here: what is found here for the first time is `unconfirmed`. And
+// what was found where its past was at hand does not become fine where it is not.
 Judgement settled(Judgement now, const Judgement& before, bool has_past) {
   now.confirmation = before.confirmation;
   if (now.verdict == Verdict::regressed && before.confirmation != "confirmed") {
     // Fresh processes have been asked, and the case is what they said.
     now.verdict = before.confirmation == "disagree" ? Verdict::ambiguous : Verdict::unconfirmed;
     if (now.verdict == Verdict::unconfirmed) {
-      now.notes.emplace_back("unconfirmed: no fresh process could be asked; measure the case again, or accept it with a reason");
+      now.notes.emplace_back(
+          "unconfirmed: no fresh process could be asked; measure the case again, or accept it with "
+          "a reason");
     }
-  } else if (!is_failure(now.verdict) && before.verdict == Verdict::unconfirmed && now.verdict != Verdict::expected_failure) {
-    keep(now, before, "found unconfirmed before, and that stays until the case is measured again or accepted");
+  } else if (!is_failure(now.verdict) && before.verdict == Verdict::unconfirmed &&
+             now.verdict != Verdict::expected_failure) {
+    keep(now, before,
+         "found unconfirmed before, and that stays until the case is measured again or accepted");
   } else if (!is_failure(now.verdict) && !has_past && is_found_in_the_past(before)) {
     keep(now, before, "its past is not in this database: what was found against it stays");
   }
@@ -107,11 +115,13 @@ Result<void> judge_outcomes(JudgedRuns& judged, Store& store, const ReviewedText
   for (std::size_t i = 0; i < judged.outcomes.size(); ++i) {
     auto& stored = judged.outcomes[i];
     const Past& past = judged.pasts[i];
-    auto judgement = judge({&stored.outcome, &text.contracts, &text.support, past.baseline ? &*past.baseline : nullptr, &past.times, day,
+    auto judgement = judge({&stored.outcome, &text.contracts, &text.support,
+                            past.baseline ? &*past.baseline : nullptr, &past.times, day,
                             past.pin ? &*past.pin : nullptr, past.refusal_accepted});
     const bool has_past = past.baseline || past.pin || !past.times.ratios.empty();
     stored.judgement = settled(std::move(judgement), stored.judgement, has_past);
-    auto updated = store.update_judgement(judged.run_of[i], stored.outcome.suite, stored.outcome.case_id, stored.judgement);
+    auto updated = store.update_judgement(judged.run_of[i], stored.outcome.suite,
+                                          stored.outcome.case_id, stored.judgement);
     if (!updated) return updated;
   }
   return {};
@@ -125,7 +135,8 @@ std::vector<SuiteScore> scores_of(const JudgedRuns& judged, const Contracts& con
     outcomes.push_back(&judged.outcomes[i].outcome);
     past.push_back(judged.pasts[i].baseline ? &*judged.pasts[i].baseline : nullptr);
   }
-  return judge_suites(outcomes, contracts, past, judged.complete && shards_make_the_whole(judged.runs));
+  return judge_suites(outcomes, contracts, past,
+                      judged.complete && shards_make_the_whole(judged.runs));
 }
 
 Result<int> judge_runs(const JudgeOptions& options, Store& store, const ReviewedText& text) {
@@ -143,15 +154,25 @@ Result<int> judge_runs(const JudgeOptions& options, Store& store, const Reviewed
   auto changes = changes_of({runs, judged.outcomes, judged.run_of, stores, judged.complete});
   if (!changes) return tl::unexpected(changes.error());
   std::vector<RunChange> all_changes;
-  for (const auto& of_run : *changes) all_changes.insert(all_changes.end(), of_run.begin(), of_run.end());
-  const int code = exit_code_of({judged.outcomes, judged.diffs, judged.invariances, scores, all_changes});
+  for (const auto& of_run : *changes)
+    all_changes.insert(all_changes.end(), of_run.begin(), of_run.end());
+  const int code =
+      exit_code_of({judged.outcomes, judged.diffs, judged.invariances, scores, all_changes});
   for (std::size_t i = 0; i < judged.runs.size(); ++i) {
     const std::string& run_id = judged.runs[i].run_id;
-    if (auto kept = store.add_suite_scores(run_id, scores); !kept) return tl::unexpected(kept.error());
-    if (auto kept = store.set_changes(run_id, (*changes)[i]); !kept) return tl::unexpected(kept.error());
-    if (auto finished = store.finish_run(run_id, code, judged.complete); !finished) return tl::unexpected(finished.error());
+    if (auto kept = store.add_suite_scores(run_id, scores); !kept)
+      return tl::unexpected(kept.error());
+    if (auto kept = store.set_changes(run_id, (*changes)[i]); !kept)
+      return tl::unexpected(kept.error());
+    if (auto finished = store.finish_run(run_id, code, judged.complete); !finished)
+      return tl::unexpected(finished.error());
   }
-  RunReport content{&judged.runs.front(), &judged.outcomes, &judged.diffs, &scores, code, reproduce_command(judged.runs.front())};
+  RunReport content{&judged.runs.front(),
+                    &judged.outcomes,
+                    &judged.diffs,
+                    &scores,
+                    code,
+                    reproduce_command(judged.runs.front())};
   content.changes = &all_changes;
   if (!judged.invariances.empty()) content.invariances = &judged.invariances;
   if (options.format == "json") {
@@ -168,7 +189,8 @@ int judge_command(const JudgeOptions& options) {
   auto store = options.database.open_existing();
   if (!store) return report_errors(store.error(), exit_infrastructure);
   for (const auto& run : options.runs) {
-    if (auto known = (*store)->resolve_run(run); !known) return report_errors(known.error(), exit_usage);
+    if (auto known = (*store)->resolve_run(run); !known)
+      return report_errors(known.error(), exit_usage);
   }
   auto code = judge_runs(options, **store, *text);
   return code ? *code : report_errors(code.error(), exit_infrastructure);
@@ -177,16 +199,26 @@ int judge_command(const JudgeOptions& options) {
 }  // namespace
 
 void add_judge(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand("judge", "Judge stored runs again, with their suite statistics");
+  auto* command =
+      app.add_subcommand("judge", "Judge stored runs again, with their suite statistics");
   auto options = std::make_shared<JudgeOptions>();
-  command->add_option("runs", options->runs, "Run ids, unique prefixes, latest or latest~N: one run, or all shards of one")
+  command
+      ->add_option("runs", options->runs,
+                   "Run ids, unique prefixes, latest or latest~N: one run, or all shards of one")
       ->capture_default_str();
   options->database.add_to(*command);
-  command->add_option("--baselines", options->providers.baselines, "Directory with contracts.toml and support.toml")->type_name("DIR");
-  command->add_option("--format", options->format, "What goes to stdout")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
+  command
+      ->add_option("--baselines", options->providers.baselines,
+                   "Directory with contracts.toml and support.toml")
+      ->type_name("DIR");
+  command->add_option("--format", options->format, "What goes to stdout")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
   command->footer(
-      "Examples:\n  plumbline judge latest --db nightly.db\n  plumbline judge latest~1 latest   # two shards of one run\n"
-      "  plumbline merge all.db shard-1.db shard-2.db && plumbline judge latest~1 latest --db all.db");
+      "Examples:\n  plumbline judge latest --db nightly.db\n  plumbline judge latest~1 latest   # "
+      "two shards of one run\n"
+      "  plumbline merge all.db shard-1.db shard-2.db && plumbline judge latest~1 latest --db "
+      "all.db");
   command->callback([options, &exit_code] { exit_code = judge_command(*options); });
 }
 

@@ -29,7 +29,8 @@ std::map<std::string, int> cases_by_group(const Plan& plan) {
 
 Json counts_as_json(const Plan& plan) {
   Json groups = Json::array();
-  for (const auto& [group, n] : cases_by_group(plan)) groups.push_back({{"group", group}, {"cases", n}});
+  for (const auto& [group, n] : cases_by_group(plan))
+    groups.push_back({{"group", group}, {"cases", n}});
   return {{"groups", std::move(groups)}, {"total", plan.size()}};
 }
 
@@ -54,19 +55,28 @@ Json as_json(const Plan& plan) {
                      {"reason", c.reason}});
   }
   for (const auto& d : plan.diffs) {
-    diffs.push_back(
-        {{"suite", d.suite}, {"name", d.name}, {"tier", name(d.tier)}, {"a", d.a.case_id}, {"b", d.b.case_id}, {"reason", d.reason}});
+    diffs.push_back({{"suite", d.suite},
+                     {"name", d.name},
+                     {"tier", name(d.tier)},
+                     {"a", d.a.case_id},
+                     {"b", d.b.case_id},
+                     {"reason", d.reason}});
   }
-  return {{"cases", std::move(cases)}, {"diffs", std::move(diffs)}, {"not_measured", absent_lines(plan.absent)}};
+  return {{"cases", std::move(cases)},
+          {"diffs", std::move(diffs)},
+          {"not_measured", absent_lines(plan.absent)}};
 }
 
 std::string as_text(const Plan& plan) {
   std::string text;
   for (const auto& c : plan.cases) {
-    const std::string tensor_cores = c.tensor_cores == "none" ? "" : fmt::format("  (tensor cores {})", c.tensor_cores);
-    text += fmt::format("{}/{}/{}{}{}\n", c.suite, c.group, c.case_id, tensor_cores, c.timed ? "  (timed)" : "");
+    const std::string tensor_cores =
+        c.tensor_cores == "none" ? "" : fmt::format("  (tensor cores {})", c.tensor_cores);
+    text += fmt::format("{}/{}/{}{}{}\n", c.suite, c.group, c.case_id, tensor_cores,
+                        c.timed ? "  (timed)" : "");
   }
-  for (const auto& d : plan.diffs) text += fmt::format("{}/{}  diff {}  and  {}\n", d.suite, d.name, d.a.case_id, d.b.case_id);
+  for (const auto& d : plan.diffs)
+    text += fmt::format("{}/{}  diff {}  and  {}\n", d.suite, d.name, d.a.case_id, d.b.case_id);
   return text;
 }
 
@@ -104,11 +114,13 @@ std::string expected_as_text(const std::vector<const PlannedCase*>& cases) {
   std::vector<std::vector<std::string>> rows;
   for (const auto* c : cases) {
     const int days = days_left(*c->expected, today());
-    rows.push_back({fmt::format("{}/{}/{}", c->suite, c->group, c->case_id), c->expected->issue, c->expected->expires,
-                    days > 0 ? std::to_string(days) : "EXPIRED", c->expected->reason});
+    rows.push_back({fmt::format("{}/{}/{}", c->suite, c->group, c->case_id), c->expected->issue,
+                    c->expected->expires, days > 0 ? std::to_string(days) : "EXPIRED",
+                    c->expected->reason});
   }
   if (rows.empty()) return "no case is expected to fail\n";
-  return render_table({"suite/group/case", "issue", "expires", "days left", "reason"}, rows, output_style());
+  return render_table({"suite/group/case", "issue", "expires", "days left", "reason"}, rows,
+                      output_style());
 }
 
 Json kernels_as_json(const std::vector<ProviderInfo>& providers) {
@@ -129,8 +141,10 @@ void print_kernels(const std::vector<ProviderInfo>& providers) {
   for (const auto& [library, hello] : providers) {
     for (std::size_t i = 0; i < hello.kernels.size(); ++i) {
       const std::string& tensor_cores = hello.tensor_cores[i];
-      fmt::print("{}{}", hello.kernels[i], tensor_cores == "none" ? "" : fmt::format("  (tensor cores {})", tensor_cores));
-      if (!hello.kernel_devices[i].empty()) fmt::print("  on {}", fmt::join(hello.kernel_devices[i], ", "));
+      fmt::print("{}{}", hello.kernels[i],
+                 tensor_cores == "none" ? "" : fmt::format("  (tensor cores {})", tensor_cores));
+      if (!hello.kernel_devices[i].empty())
+        fmt::print("  on {}", fmt::join(hello.kernel_devices[i], ", "));
       fmt::print("{}", i + 1 < hello.kernels.size() ? "\n" : "");
     }
     fmt::print("  (provider {} {}, {})\n", hello.provider, hello.version, library);
@@ -147,16 +161,23 @@ int list(ListOptions& options) {
     return exit_fine;
   }
   if (options.cases.suites.empty())
-    return report_errors({{"", 0, "name suite files, or --kernels", "for example plumbline list cases/smoke.toml"}}, exit_usage);
+    return report_errors(
+        {{"", 0, "name suite files, or --kernels", "for example plumbline list cases/smoke.toml"}},
+        exit_usage);
   const auto kernels = offered_kernels(*providers);
   auto suites = options.cases.read(*providers);
   if (!suites) return report_errors(suites.error(), exit_usage);
-  auto plan = make_plan(*suites, kernels, options.cases.filter, {std::nullopt, surroundings(*providers).lacking});
+  auto plan = make_plan(*suites, kernels, options.cases.filter,
+                        {std::nullopt, surroundings(*providers).lacking});
   if (!plan) return report_errors(plan.error(), exit_usage);
   if (options.format == "json") {
-    print_json(options.expected ? expected_as_json(expected_failures(*plan)) : options.count ? counts_as_json(*plan) : as_json(*plan));
+    print_json(options.expected ? expected_as_json(expected_failures(*plan))
+               : options.count  ? counts_as_json(*plan)
+                                : as_json(*plan));
   } else {
-    fmt::print("{}", options.expected ? expected_as_text(expected_failures(*plan)) : options.count ? counts(*plan) : as_text(*plan));
+    fmt::print("{}", options.expected ? expected_as_text(expected_failures(*plan))
+                     : options.count  ? counts(*plan)
+                                      : as_text(*plan));
   }
   if (options.format == "json") return exit_fine;
   for (const std::string& line : absent_lines(plan->absent)) fmt::print(stderr, "{}\n", line);
@@ -166,17 +187,24 @@ int list(ListOptions& options) {
 }  // namespace
 
 void add_list(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand("list", "List the cases of suites, or the kernels of providers");
+  auto* command =
+      app.add_subcommand("list", "List the cases of suites, or the kernels of providers");
   auto options = std::make_shared<ListOptions>();
   options->cases.add_to(*command);
   options->providers.add_to(*command);
   command->add_flag("--kernels", options->kernels, "List kernels instead");
   auto* count = command->add_flag("--count", options->count, "Count cases by suite and group");
-  command->add_flag("--expected", options->expected, "List the cases that suites expect to fail, until when and why")->excludes(count);
-  command->add_option("--format", options->format)->check(CLI::IsMember({"text", "json"}))->capture_default_str();
+  command
+      ->add_flag("--expected", options->expected,
+                 "List the cases that suites expect to fail, until when and why")
+      ->excludes(count);
+  command->add_option("--format", options->format)
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
   command->footer(
       "Examples:\n  plumbline list cases/smoke.toml\n  plumbline list cases/nightly.toml --count\n"
-      "  plumbline list cases/nightly.toml --expected\n  plumbline list cases/pr.toml --device emulated:sm_90\n"
+      "  plumbline list cases/nightly.toml --expected\n  plumbline list cases/pr.toml --device "
+      "emulated:sm_90\n"
       "  plumbline list --kernels");
   command->callback([options, &exit_code] { exit_code = list(*options); });
 }

@@ -6,10 +6,10 @@
 #include <sstream>
 
 #include "harness/cli/commands.h"
-#include "harness/run/version.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/errors.h"
 #include "harness/cli/session.h"
+#include "harness/run/version.h"
 
 namespace {
 
@@ -57,11 +57,15 @@ int run(int argc, char** argv) {
     std::fputs(plumbline::cli::wrapped_help(help.str(), 80).c_str(), stdout);
     return code;
   } catch (const CLI::ParseError& error) {
-    return plumbline::cli::report_errors(plumbline::cli::usage_errors(app, error), plumbline::cli::exit_usage);
+    return plumbline::cli::report_errors(plumbline::cli::usage_errors(app, error),
+                                         plumbline::cli::exit_usage);
   } catch (const std::filesystem::filesystem_error& error) {
-    plumbline::cli::envelope().add({{error.path1().string(), 0, error.code().message(), "name a file or folder that can be there"}});
-    std::fprintf(stderr, "%s: %s\n  remedy: name a file or folder that can be there, and that this user can reach\n", error.path1().c_str(),
-                 error.code().message().c_str());
+    plumbline::cli::envelope().add({{error.path1().string(), 0, error.code().message(),
+                                     "name a file or folder that can be there"}});
+    std::fprintf(
+        stderr,
+        "%s: %s\n  remedy: name a file or folder that can be there, and that this user can reach\n",
+        error.path1().c_str(), error.code().message().c_str());
     return plumbline::cli::exit_infrastructure;
   } catch (const std::exception& error) {
     plumbline::cli::envelope().add({{"", 0, std::string("internal error: ") + error.what(), ""}});

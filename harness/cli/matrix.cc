@@ -46,18 +46,22 @@ std::string devices(const ArchMatrix& matrix) {
 }
 
 // One expectation: fine, or the exit code and what is said on stderr.
-int check_equal(const std::string& expectation, const LoadedRuns& loaded, const ArchMatrix& matrix) {
+int check_equal(const std::string& expectation, const LoadedRuns& loaded,
+                const ArchMatrix& matrix) {
   const std::size_t equals = expectation.find('=');
-  const std::string a = expectation.substr(0, equals), b = equals == std::string::npos ? "" : expectation.substr(equals + 1);
+  const std::string a = expectation.substr(0, equals),
+                    b = equals == std::string::npos ? "" : expectation.substr(equals + 1);
   if (a.empty() || b.empty() || a == b) {
-    return report_errors({{"", 0, fmt::format("--expect-equal \"{}\" does not name two devices", expectation),
-                           "write A=B, as in --expect-equal emulated:sm_90=cuda:0"}},
-                         exit_usage);
+    return report_errors(
+        {{"", 0, fmt::format("--expect-equal \"{}\" does not name two devices", expectation),
+          "write A=B, as in --expect-equal emulated:sm_90=cuda:0"}},
+        exit_usage);
   }
   const ArchMatrix::Bits bits = compare_bits(loaded.outcomes, a, b);
   if (bits.common == 0) {
     return report_errors(
-        {{"", 0, fmt::format("no case ran on both {} and {}: nothing was compared", a, b), "the run has " + devices(matrix)}},
+        {{"", 0, fmt::format("no case ran on both {} and {}: nothing was compared", a, b),
+          "the run has " + devices(matrix)}},
         exit_nothing);
   }
   if (bits.equal == bits.common) return exit_fine;
@@ -72,9 +76,12 @@ int show_matrix(const MatrixOptions& options) {
   if (!loaded) return report_errors(loaded.error(), exit_usage);
   const ArchMatrix matrix = arch_matrix(loaded->outcomes);
   if (matrix.columns.empty()) {
-    return report_errors({{"", 0, fmt::format("no case of run {} ran on a GPU or an emulated one", fmt::join(options.runs, ", ")),
-                           "run a suite with arch = [\"sm_80\", \"sm_90\"], or --device emulated:sm_90"}},
-                         exit_nothing);
+    return report_errors(
+        {{"", 0,
+          fmt::format("no case of run {} ran on a GPU or an emulated one",
+                      fmt::join(options.runs, ", ")),
+          "run a suite with arch = [\"sm_80\", \"sm_90\"], or --device emulated:sm_90"}},
+        exit_nothing);
   }
   if (options.format == "json") {
     print_json(json_of_matrix(matrix, loaded->reproduce));
@@ -94,21 +101,30 @@ int show_matrix(const MatrixOptions& options) {
 }  // namespace
 
 void add_matrix(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand("matrix", "Compare the cases of a run over architectures: percent of the limits, and bits");
+  auto* command = app.add_subcommand(
+      "matrix", "Compare the cases of a run over architectures: percent of the limits, and bits");
   auto options = std::make_shared<MatrixOptions>();
-  command->add_option("run", options->runs, "Run ids, unique prefixes, latest or latest~N: their cases together")->capture_default_str();
+  command
+      ->add_option("run", options->runs,
+                   "Run ids, unique prefixes, latest or latest~N: their cases together")
+      ->capture_default_str();
   options->database.add_to(*command);
   command
-      ->add_option("--expect-equal", options->expect_equal,
-                   "Two devices, A=B: exit 1 where a case that ran on both has other bits; repeat for more")
+      ->add_option(
+          "--expect-equal", options->expect_equal,
+          "Two devices, A=B: exit 1 where a case that ran on both has other bits; repeat for more")
       ->type_name("A=B");
-  command->add_option("--format", options->format)->check(CLI::IsMember({"text", "markdown", "json"}))->capture_default_str();
+  command->add_option("--format", options->format)
+      ->check(CLI::IsMember({"text", "markdown", "json"}))
+      ->capture_default_str();
   command->footer(
       "Examples:\n"
-      "  plumbline run cases/pr.toml --device emulated:sm_80 --device emulated:sm_90 --db runs.db; plumbline matrix --db runs.db\n"
+      "  plumbline run cases/pr.toml --device emulated:sm_80 --device emulated:sm_90 --db runs.db; "
+      "plumbline matrix --db runs.db\n"
       "  plumbline matrix latest --format markdown\n"
       "  plumbline matrix --expect-equal emulated:sm_90=cuda:0\n"
-      "Exit codes: 0 fine, 1 an expectation does not hold, 2 usage, 3 infrastructure, 4 nothing to compare.");
+      "Exit codes: 0 fine, 1 an expectation does not hold, 2 usage, 3 infrastructure, 4 nothing to "
+      "compare.");
   command->callback([options, &exit_code] { exit_code = show_matrix(*options); });
 }
 

@@ -37,28 +37,35 @@ void print(const MergeOptions& options, const MergeReport& report) {
   std::map<MergedRun::State, int> states;
   for (const auto& run : report.runs) {
     ++states[run.state];
-    fmt::print("{}  {}  shard {:<6} {}\n", run.info.run_id.substr(0, 8), run.info.started_at, run.info.shard, name(run.state));
+    fmt::print("{}  {}  shard {:<6} {}\n", run.info.run_id.substr(0, 8), run.info.started_at,
+               run.info.shard, name(run.state));
   }
-  fmt::print("{}: {} runs added, {} replaced, {} were there; {} outcomes more, {} in all\n", options.out.string(),
-             states[MergedRun::State::added], states[MergedRun::State::replaced], states[MergedRun::State::kept],
+  fmt::print("{}: {} runs added, {} replaced, {} were there; {} outcomes more, {} in all\n",
+             options.out.string(), states[MergedRun::State::added],
+             states[MergedRun::State::replaced], states[MergedRun::State::kept],
              report.outcomes - report.outcomes_before, report.outcomes);
   std::vector<std::string> parts;
   for (const auto& run : report.runs) {
     if (run.info.shard != "1/1") parts.push_back(run.info.run_id.substr(0, 8));
   }
   if (parts.size() > 1)
-    fmt::print("shards of one run are judged together: plumbline judge {} --db {}\n", fmt::join(parts, " "), options.out.string());
+    fmt::print("shards of one run are judged together: plumbline judge {} --db {}\n",
+               fmt::join(parts, " "), options.out.string());
 }
 
 std::string_view word_of(MergedRun::State state) {
-  return state == MergedRun::State::added ? "added" : state == MergedRun::State::replaced ? "replaced" : "kept";
+  return state == MergedRun::State::added      ? "added"
+         : state == MergedRun::State::replaced ? "replaced"
+                                               : "kept";
 }
 
 Json as_json(const MergeOptions& options, const MergeReport& report) {
   Json runs = Json::array();
   for (const auto& run : report.runs) {
-    runs.push_back(
-        {{"run_id", run.info.run_id}, {"started_at", run.info.started_at}, {"shard", run.info.shard}, {"state", word_of(run.state)}});
+    runs.push_back({{"run_id", run.info.run_id},
+                    {"started_at", run.info.started_at},
+                    {"shard", run.info.shard},
+                    {"state", word_of(run.state)}});
   }
   return {{"database", options.out.string()},
           {"runs", std::move(runs)},
@@ -80,16 +87,25 @@ int merge(const MergeOptions& options) {
 }  // namespace
 
 void add_merge(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand("merge", "Join databases of runs (shards), in any order, into one");
+  auto* command =
+      app.add_subcommand("merge", "Join databases of runs (shards), in any order, into one");
   auto options = std::make_shared<MergeOptions>();
-  command->add_option("out", options->out, "Database that takes up the others; created if need be")->type_name("OUT.db")->required();
-  command->add_option("shards", options->shards, "Databases to take up; they stay as they are")->type_name("SHARD.db")->required();
-  command->add_option("--format", options->format)->check(CLI::IsMember({"text", "json"}))->capture_default_str();
+  command->add_option("out", options->out, "Database that takes up the others; created if need be")
+      ->type_name("OUT.db")
+      ->required();
+  command->add_option("shards", options->shards, "Databases to take up; they stay as they are")
+      ->type_name("SHARD.db")
+      ->required();
+  command->add_option("--format", options->format)
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
   command->footer(
-      "What is in several files is stored once: merging again changes nothing. If one file is refused, OUT.db stays as it was.\n"
+      "What is in several files is stored once: merging again changes nothing. If one file is "
+      "refused, OUT.db stays as it was.\n"
       "Examples:\n"
       "  plumbline merge all.db shard-1.db shard-2.db shard-3.db\n"
-      "  plumbline merge history.db artefacts/*.db && plumbline query --db history.db failing-since");
+      "  plumbline merge history.db artefacts/*.db && plumbline query --db history.db "
+      "failing-since");
   command->callback([options, &exit_code] { exit_code = merge(*options); });
 }
 

@@ -15,8 +15,8 @@ struct Output {
   bool is_folder = false;
 };
 
-// An error for each place that cannot be written: a folder where a file is meant, a file where a folder is, a place without permission.
-// Nothing is created or changed.
+// An error for each place that cannot be written: a folder where a file is meant, a file where a
+// folder is, a place without permission. Nothing is created or changed.
 Errors unusable_outputs(const std::vector<Output>& outputs);
 
 }  // namespace plumbline::cli

@@ -12,19 +12,24 @@
 namespace plumbline::cli {
 namespace {
 
-double seconds(std::chrono::steady_clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
+double seconds(std::chrono::steady_clock::duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
 
-// Seconds that a timed case takes on a machine like those of docs/performance.md: 15 ms of kernel and of sentinel a repetition, the
-// reference, and calls at 5e9 multiply-adds a second (5e7 emulated). Only their ratios bear on an estimate once one is done.
+// Seconds that a timed case takes on a machine like those of docs/performance.md: 15 ms of kernel
+// and of sentinel a repetition, the reference, and calls at 5e9 multiply-adds a second (5e7
+// emulated). Only their ratios bear on an estimate once one is done.
 double expected_seconds(const PlannedCase& planned, int repetitions) {
   constexpr double host = 5e9, emulated = 5e7;
-  const double calls = multiply_adds(planned.c.problem) / (planned.c.device.starts_with("emulated:") ? emulated : host);
+  const double calls = multiply_adds(planned.c.problem) /
+                       (planned.c.device.starts_with("emulated:") ? emulated : host);
   return 0.3 + repetitions * (0.015 + std::max(0.015, calls)) + 4 * calls;
 }
 
 }  // namespace
 
-RemainingTime::RemainingTime(std::size_t alike, std::vector<double> timed_costs) : alike_(alike), timed_(std::move(timed_costs)) {}
+RemainingTime::RemainingTime(std::size_t alike, std::vector<double> timed_costs)
+    : alike_(alike), timed_(std::move(timed_costs)) {}
 
 void RemainingTime::step(double seconds) {
   ++done_;
@@ -35,9 +40,12 @@ void RemainingTime::step(double seconds) {
 double RemainingTime::seconds_left() const {
   if (done_ == 0) return 0;
   const auto cost = [&](std::size_t first, std::size_t last) {
-    return std::accumulate(timed_.begin() + static_cast<std::ptrdiff_t>(first), timed_.begin() + static_cast<std::ptrdiff_t>(last), 0.0);
+    return std::accumulate(timed_.begin() + static_cast<std::ptrdiff_t>(first),
+                           timed_.begin() + static_cast<std::ptrdiff_t>(last), 0.0);
   };
-  if (done_ <= alike_) return seconds_ / static_cast<double>(done_) * static_cast<double>(alike_ - done_) + cost(0, timed_.size());
+  if (done_ <= alike_)
+    return seconds_ / static_cast<double>(done_) * static_cast<double>(alike_ - done_) +
+           cost(0, timed_.size());
   const std::size_t timed_done = done_ - alike_;
   const double scale = (seconds_ - alike_seconds_) / std::max(cost(0, timed_done), 1e-9);
   return scale * cost(timed_done, timed_.size());
@@ -64,7 +72,11 @@ RemainingTime remaining_time(const Plan& plan, int repetitions) {
 }
 
 Progress::Progress(RemainingTime remaining, bool quiet)
-    : remaining_(std::move(remaining)), quiet_(quiet), terminal_(::isatty(STDERR_FILENO) != 0), start_(Clock::now()), last_(start_) {}
+    : remaining_(std::move(remaining)),
+      quiet_(quiet),
+      terminal_(::isatty(STDERR_FILENO) != 0),
+      start_(Clock::now()),
+      last_(start_) {}
 
 Progress::~Progress() {
   if (!quiet_ && terminal_ && printed_) fmt::print(stderr, "\r\033[K");
@@ -80,8 +92,9 @@ void Progress::step() {
 void Progress::print() {
   last_ = Clock::now();
   printed_ = true;
-  const auto text = fmt::format("[{}/{}] {:.0f} s, about {:.0f} s left", remaining_.done(), remaining_.total(), seconds(last_ - start_),
-                                remaining_.seconds_left());
+  const auto text =
+      fmt::format("[{}/{}] {:.0f} s, about {:.0f} s left", remaining_.done(), remaining_.total(),
+                  seconds(last_ - start_), remaining_.seconds_left());
   if (terminal_) {
     fmt::print(stderr, "\r\033[K{}", text);
   } else {

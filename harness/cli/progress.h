@@ -9,8 +9,8 @@
 
 namespace plumbline::cli {
 
-// Steps that follow each other at one pace, then steps whose costs are known as ratios of each other: untimed cases in any order, then
-// timed ones in that of the plan.
+// Steps that follow each other at one pace, then steps whose costs are known as ratios of each
+// other: untimed cases in any order, then timed ones in that of the plan.
 class RemainingTime {
  public:
   explicit RemainingTime(std::size_t alike, std::vector<double> timed_costs = {});
@@ -18,7 +18,8 @@ class RemainingTime {
   void step(double seconds);
   std::size_t done() const { return done_; }
   std::size_t total() const { return alike_ + timed_.size(); }
-  // Seconds left, from the pace so far. Of timed steps before the first of them: a cost is taken for a second.
+  // Seconds left, from the pace so far. Of timed steps before the first of them: a cost is taken
+  // for a second.
   double seconds_left() const;
 
  private:
@@ -27,7 +28,8 @@ class RemainingTime {
   double alike_seconds_ = 0, seconds_ = 0;
 };
 
-// How many steps a plan has that is not timed, and the expected seconds of those that are: repetitions, and the calls' multiply-adds.
+// How many steps a plan has that is not timed, and the expected seconds of those that are:
+// repetitions, and the calls' multiply-adds.
 RemainingTime remaining_time(const Plan& plan, int repetitions);
 
 class Progress {

@@ -5,10 +5,10 @@
 #include <fstream>
 #include <iterator>
 
+#include "harness/base/text.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/session.h"
-#include "harness/base/text.h"
 
 namespace plumbline::cli {
 namespace {
@@ -22,7 +22,8 @@ struct QueryOptions {
 std::vector<std::filesystem::path> example_queries() {
   std::vector<std::filesystem::path> files;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(home_directory() / "baselines" / "queries", error)) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(home_directory() / "baselines" / "queries", error)) {
     if (entry.path().extension() == ".sql") files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
@@ -55,28 +56,35 @@ Errors no_such_query(const std::string& word) {
   const std::vector<std::string_view> known(names.begin(), names.end());
   const auto near = nearest_word(word, known);
   return {{"", 0, fmt::format("there is no example query \"{}\", and it is no SELECT", word),
-           fmt::format("{}`plumbline query --list` names them", near ? fmt::format("did you mean {}? ", *near) : "")}};
+           fmt::format("{}`plumbline query --list` names them",
+                       near ? fmt::format("did you mean {}? ", *near) : "")}};
 }
 
 int query(const QueryOptions& options) {
   if (options.list) return list_queries();
   if (options.sql.empty()) {
-    return report_errors({{"", 0, "give SQL or the name of an example query", "`plumbline query --list` names them"}}, exit_usage);
+    return report_errors({{"", 0, "give SQL or the name of an example query",
+                           "`plumbline query --list` names them"}},
+                         exit_usage);
   }
   std::string sql = options.sql;
   for (const auto& file : example_queries()) {
     if (query_name(file) == options.sql) sql = read_file(file);
   }
-  if (sql == options.sql && sql.find_first_of(" \t\n") == std::string::npos) return report_errors(no_such_query(sql), exit_usage);
+  if (sql == options.sql && sql.find_first_of(" \t\n") == std::string::npos)
+    return report_errors(no_such_query(sql), exit_usage);
   auto store = options.database.open(true);
   if (!store) return report_errors(store.error(), exit_infrastructure);
   auto table = (*store)->query(sql);
   // An error of the file names it; one of the query does not.
-  if (!table) return report_errors(table.error(), table.error().front().file.empty() ? exit_usage : exit_infrastructure);
+  if (!table)
+    return report_errors(table.error(),
+                         table.error().front().file.empty() ? exit_usage : exit_infrastructure);
   if (options.format == "json") {
     print_json(json_of_table(*table));
   } else {
-    fmt::print("{}", options.format == "csv" ? render_query_csv(*table) : render_query(*table, output_style()));
+    fmt::print("{}", options.format == "csv" ? render_query_csv(*table)
+                                             : render_query(*table, output_style()));
   }
   return exit_fine;
 }
@@ -84,13 +92,18 @@ int query(const QueryOptions& options) {
 }  // namespace
 
 void add_query(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand("query", "Read-only SQL over the database's views (baselines/README.md)");
+  auto* command =
+      app.add_subcommand("query", "Read-only SQL over the database's views (baselines/README.md)");
   auto options = std::make_shared<QueryOptions>();
   command->add_option("sql", options->sql, "One SELECT, or the name of an example query");
   command->add_flag("--list", options->list, "List the example queries");
   options->database.add_to(*command);
-  command->add_option("--format", options->format)->check(CLI::IsMember({"text", "csv", "json"}))->capture_default_str();
-  command->footer("Examples:\n  plumbline query \"SELECT verdict, count(*) FROM v_latest GROUP BY verdict\"\n  plumbline query --list");
+  command->add_option("--format", options->format)
+      ->check(CLI::IsMember({"text", "csv", "json"}))
+      ->capture_default_str();
+  command->footer(
+      "Examples:\n  plumbline query \"SELECT verdict, count(*) FROM v_latest GROUP BY verdict\"\n  "
+      "plumbline query --list");
   command->callback([options, &exit_code] { exit_code = query(*options); });
 }
 

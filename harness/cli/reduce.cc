@@ -26,10 +26,12 @@ struct ReduceOptions {
   bool quiet = false;
 };
 
-// How a case fails: a smaller one that fails otherwise is another failure. The statistics of error stand for one another.
+// How a case fails: a smaller one that fails otherwise is another failure. The statistics of error
+// stand for one another.
 std::string failure_of(const Judgement& judgement) {
   if (!is_failure(judgement.verdict)) return "";
-  constexpr std::array<std::string_view, 5> limits{"peak", "beyond output rounding", "rms", "lse", "out_of_range"};
+  constexpr std::array<std::string_view, 5> limits{"peak", "beyond output rounding", "rms", "lse",
+                                                   "out_of_range"};
   std::string kind(name(judgement.verdict));
   if (judgement.verdict != Verdict::fail || judgement.findings.empty()) return kind;
   const std::string& statistic = judgement.findings.front().statistic;
@@ -38,7 +40,8 @@ std::string failure_of(const Judgement& judgement) {
 }
 
 // `from` is the case that was asked about, whose problem was reduced.
-Json as_json(const ReduceOptions& options, const Reduced& reduced, const Case& from, const std::string& failure, bool stopped) {
+Json as_json(const ReduceOptions& options, const Reduced& reduced, const Case& from,
+             const std::string& failure, bool stopped) {
   Case smallest = from;
   smallest.problem = reduced.problem;
   Json steps = Json::array();
@@ -50,13 +53,15 @@ Json as_json(const ReduceOptions& options, const Reduced& reduced, const Case& f
           {"steps", std::move(steps)},
           {"stopped", stopped},
           {"suite", group_text(smallest, "reduced", failure)},
-          {"reproduce", fmt::format("{} --case '{}'", options.providers.command_line(), case_id(smallest))}};
+          {"reproduce",
+           fmt::format("{} --case '{}'", options.providers.command_line(), case_id(smallest))}};
 }
 
 // Measures and judges problems of one kernel.
 class Judged {
  public:
-  Judged(const ReduceOptions& options, const std::vector<ProviderInfo>& providers, const ReviewedText& text, const PlannedCase& planned)
+  Judged(const ReduceOptions& options, const std::vector<ProviderInfo>& providers,
+         const ReviewedText& text, const PlannedCase& planned)
       : planned_(planned), text_(text), measurer_(options.measure, providers, text.contracts) {}
 
   std::string failure(const Problem& problem) {
@@ -90,9 +95,10 @@ int run(ReduceOptions& options) {
   Judged judged(options, *providers, *text, *planned);
   const std::string failure = judged.failure(c.problem);
   if (failure.empty()) {
-    return report_errors({{"", 0, fmt::format("{} does not fail: there is nothing to reduce", options.case_id),
-                           "name a case that `plumbline run` fails, with the same --provider options"}},
-                         exit_nothing);
+    return report_errors(
+        {{"", 0, fmt::format("{} does not fail: there is nothing to reduce", options.case_id),
+          "name a case that `plumbline run` fails, with the same --provider options"}},
+        exit_nothing);
   }
   std::atomic<bool>& stop_requested = stop_on_signals();
   const bool terminal = isatty(STDERR_FILENO) != 0;
@@ -110,8 +116,9 @@ int run(ReduceOptions& options) {
   }
   for (const ReduceStep& step : reduced.steps) fmt::print("{}\n", step.what);
   c.problem = reduced.problem;
-  fmt::print("{}{} problems tried, {} steps kept{}\n\n{}\nreproduce: {} --case '{}'\n", reduced.steps.empty() ? "" : "\n", reduced.tried,
-             reduced.steps.size(), stop_requested ? " (stopped by a signal: it may be reduced further)" : "",
+  fmt::print("{}{} problems tried, {} steps kept{}\n\n{}\nreproduce: {} --case '{}'\n",
+             reduced.steps.empty() ? "" : "\n", reduced.tried, reduced.steps.size(),
+             stop_requested ? " (stopped by a signal: it may be reduced further)" : "",
              group_text(c, "reduced", failure), options.providers.command_line(), case_id(c));
   return exit_fine;
 }
@@ -121,16 +128,23 @@ int run(ReduceOptions& options) {
 void add_reduce(CLI::App& app, int& exit_code) {
   auto* command = app.add_subcommand("reduce", "Shrink a failing case while it keeps failing");
   auto options = std::make_shared<ReduceOptions>();
-  command->add_option("case", options->case_id, "Case id, as printed after 'reproduce:'")->required()->type_name("CASE");
+  command->add_option("case", options->case_id, "Case id, as printed after 'reproduce:'")
+      ->required()
+      ->type_name("CASE");
   options->providers.add_to(*command);
   options->timeout.add_to(*command);
   command->add_flag("--quiet,-q", options->quiet, "No progress");
-  command->add_option("--format", options->format)->check(CLI::IsMember({"text", "json"}))->capture_default_str();
+  command->add_option("--format", options->format)
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
   command->footer(
-      "Batch, heads, lengths, head dimension and features shrink one after another as long as the case fails in the same way.\n"
-      "Prints what was kept, the smallest case as a group of a suite, and the line that repeats it. Exit 4: the case does not fail.\n"
+      "Batch, heads, lengths, head dimension and features shrink one after another as long as the "
+      "case fails in the same way.\n"
+      "Prints what was kept, the smallest case as a group of a suite, and the line that repeats "
+      "it. Exit 4: the case does not fail.\n"
       "Example:\n"
-      "  plumbline reduce --provider ./libmine.so 'mine/flash/bf16/b4-h8x2-s128x3000-d128/mask=causal_bottom_right'");
+      "  plumbline reduce --provider ./libmine.so "
+      "'mine/flash/bf16/b4-h8x2-s128x3000-d128/mask=causal_bottom_right'");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

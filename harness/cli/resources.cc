@@ -10,10 +10,10 @@
 #include <fstream>
 #include <set>
 
+#include "harness/base/text.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/session.h"
-#include "harness/base/text.h"
 #include "harness/report/resources_text.h"
 #include "harness/resources/compare.h"
 
@@ -38,9 +38,11 @@ bool nvcc_is_on_the_path() {
 }
 
 int nothing_compiled(const fs::path& directory) {
-  const char* reason = nvcc_is_on_the_path() ? "the CUDA kernels were not built here" : "nvcc is absent, so no CUDA kernel was compiled";
+  const char* reason = nvcc_is_on_the_path() ? "the CUDA kernels were not built here"
+                                             : "nvcc is absent, so no CUDA kernel was compiled";
   return report_errors({{directory.string(), 0, fmt::format("no resource reports: {}", reason),
-                         "build where nvcc is on the PATH (cmake --workflow --preset dev), or name a folder with --reports"}},
+                         "build where nvcc is on the PATH (cmake --workflow --preset dev), or name "
+                         "a folder with --reports"}},
                        exit_nothing);
 }
 
@@ -52,21 +54,27 @@ Result<void> write_text(const fs::path& path, const std::string& text) {
   file << text;
   file.close();
   if (file) fs::rename(written, path, error);
-  if (!file || error) return fail({path.string(), 0, "cannot be written", "make the folder writable for this user"});
+  if (!file || error)
+    return fail({path.string(), 0, "cannot be written", "make the folder writable for this user"});
   return {};
 }
 
 // Rewrites the approved text of each source that differs from it.
-int accept(const ResourceOptions& options, const fs::path& baseline, const std::vector<CompiledSource>& compiled,
+int accept(const ResourceOptions& options, const fs::path& baseline,
+           const std::vector<CompiledSource>& compiled,
            const std::vector<ApprovedSource>& approved) {
-  const Acceptance acceptance{options.who, fmt::format("{:%F}", fmt::gmtime(std::time(nullptr))), options.reason};
+  const Acceptance acceptance{options.who, fmt::format("{:%F}", fmt::gmtime(std::time(nullptr))),
+                              options.reason};
   for (const CompiledSource& source : compiled) {
-    const auto old = std::find_if(approved.begin(), approved.end(), [&](const auto& a) { return a.name == source.name; });
-    const auto comparison =
-        compare_resources({source}, old == approved.end() ? std::vector<ApprovedSource>{} : std::vector{*old}, {}, true);
+    const auto old = std::find_if(approved.begin(), approved.end(),
+                                  [&](const auto& a) { return a.name == source.name; });
+    const auto comparison = compare_resources(
+        {source}, old == approved.end() ? std::vector<ApprovedSource>{} : std::vector{*old}, {},
+        true);
     const bool same =
         old != approved.end() && old->toolkit == source.toolkit &&
-        std::all_of(comparison.rows.begin(), comparison.rows.end(), [](const auto& row) { return row.verdict == ResourceVerdict::pass; });
+        std::all_of(comparison.rows.begin(), comparison.rows.end(),
+                    [](const auto& row) { return row.verdict == ResourceVerdict::pass; });
     if (same) {
       fmt::print("{} is as approved\n", source.source);
       continue;
@@ -74,14 +82,16 @@ int accept(const ResourceOptions& options, const fs::path& baseline, const std::
     const fs::path file = baseline / (source.name + ".toml");
     if (auto written = write_text(file, approved_text(source, acceptance)); !written)
       return report_errors(written.error(), exit_infrastructure);
-    fmt::print("accepted {} in {} ({}): {} ({})\n", source.source, file.string(), resource_totals(comparison), options.reason, options.who);
+    fmt::print("accepted {} in {} ({}): {} ({})\n", source.source, file.string(),
+               resource_totals(comparison), options.reason, options.who);
   }
   return exit_fine;
 }
 
 int exit_code_of(const ResourceComparison& comparison) {
   const auto any = [&](ResourceVerdict verdict) {
-    return std::any_of(comparison.rows.begin(), comparison.rows.end(), [&](const auto& row) { return row.verdict == verdict; });
+    return std::any_of(comparison.rows.begin(), comparison.rows.end(),
+                       [&](const auto& row) { return row.verdict == verdict; });
   };
   if (any(ResourceVerdict::regressed) || any(ResourceVerdict::missing)) return exit_failure;
   if (any(ResourceVerdict::not_comparable)) return exit_not_comparable;
@@ -110,15 +120,20 @@ void print(const ResourceComparison& comparison, const std::string& format) {
     fmt::print("{}", render_resources_markdown(comparison));
   } else {
     fmt::print("{}", render_resources(comparison, output_style()));
-    if (!occupancy_is_known()) fmt::print("occupancy is unknown: this plumbline was built without cuda_occupancy.h\n");
+    if (!occupancy_is_known())
+      fmt::print("occupancy is unknown: this plumbline was built without cuda_occupancy.h\n");
     if (exit_code_of(comparison) != exit_fine) {
-      fmt::print("what is right as it is: {} resources --accept --reason \"…\" (reviewed with the change)\n", program_name());
+      fmt::print(
+          "what is right as it is: {} resources --accept --reason \"…\" (reviewed with the "
+          "change)\n",
+          program_name());
     }
   }
 }
 
 // --arch names what was compiled.
-Errors unknown_archs(const std::vector<std::string>& wanted, const std::vector<CompiledSource>& compiled) {
+Errors unknown_archs(const std::vector<std::string>& wanted,
+                     const std::vector<CompiledSource>& compiled) {
   std::set<std::string> there;
   for (const CompiledSource& source : compiled) {
     for (const Resources& kernel : source.kernels) there.insert(kernel.usage.arch);
@@ -128,8 +143,10 @@ Errors unknown_archs(const std::vector<std::string>& wanted, const std::vector<C
   for (const std::string& arch : wanted) {
     if (there.contains(arch)) continue;
     const auto near = nearest_word(arch, known);
-    errors.push_back({"", 0, fmt::format("--arch {}: no kernel was compiled for it", arch),
-                      fmt::format("{}there are {}", near ? fmt::format("did you mean {}? ", *near) : "", fmt::join(known, ", "))});
+    errors.push_back(
+        {"", 0, fmt::format("--arch {}: no kernel was compiled for it", arch),
+         fmt::format("{}there are {}", near ? fmt::format("did you mean {}? ", *near) : "",
+                     fmt::join(known, ", "))});
   }
   return errors;
 }
@@ -139,29 +156,38 @@ Errors usage_errors(const ResourceOptions& options) {
   if (options.accept && options.reason.empty()) {
     errors.push_back({"", 0, "--accept needs --reason", "say why the new figures are right"});
   }
-  if (options.accept && options.who.empty()) errors.push_back({"", 0, "nobody accepts: $USER is empty", "say who with --who"});
-  if (!options.run.empty() && options.database.empty()) errors.push_back({"", 0, "--run names a run of no database", "name it with --db"});
+  if (options.accept && options.who.empty())
+    errors.push_back({"", 0, "nobody accepts: $USER is empty", "say who with --who"});
+  if (!options.run.empty() && options.database.empty())
+    errors.push_back({"", 0, "--run names a run of no database", "name it with --db"});
   if (!options.reports.empty() && !fs::is_directory(options.reports)) {
-    errors.push_back({options.reports.string(), 0, "is no folder", "--reports names the folder with NAME.ptxas.txt"});
+    errors.push_back({options.reports.string(), 0, "is no folder",
+                      "--reports names the folder with NAME.ptxas.txt"});
   }
   return errors;
 }
 
 int resources(const ResourceOptions& options) {
-  if (Errors errors = usage_errors(options); !errors.empty()) return report_errors(errors, exit_usage);
-  const fs::path reports = options.reports.empty() ? library_directory() / "resources" : options.reports;
-  const fs::path baseline = options.baseline.empty() ? home_directory() / "baselines" / "resources" : options.baseline;
+  if (Errors errors = usage_errors(options); !errors.empty())
+    return report_errors(errors, exit_usage);
+  const fs::path reports =
+      options.reports.empty() ? library_directory() / "resources" : options.reports;
+  const fs::path baseline =
+      options.baseline.empty() ? home_directory() / "baselines" / "resources" : options.baseline;
   const auto compiled = read_resources(reports);
   if (!compiled) return report_errors(compiled.error(), exit_infrastructure);
   if (compiled->empty()) return nothing_compiled(reports);
   const auto approved = read_approved(baseline);
   if (!approved) return report_errors(approved.error(), exit_usage);
 
-  if (Errors unknown = unknown_archs(options.archs, *compiled); !unknown.empty()) return report_errors(unknown, exit_usage);
-  const ResourceComparison comparison = compare_resources(*compiled, *approved, options.archs, options.strict);
+  if (Errors unknown = unknown_archs(options.archs, *compiled); !unknown.empty())
+    return report_errors(unknown, exit_usage);
+  const ResourceComparison comparison =
+      compare_resources(*compiled, *approved, options.archs, options.strict);
   const int code = exit_code_of(comparison);
   if (!options.database.empty()) {
-    if (auto stored = store(options, comparison, code); !stored) return report_errors(stored.error(), exit_infrastructure);
+    if (auto stored = store(options, comparison, code); !stored)
+      return report_errors(stored.error(), exit_infrastructure);
   }
   if (options.accept) return accept(options, baseline, *compiled, *approved);
   print(comparison, options.format);
@@ -171,26 +197,39 @@ int resources(const ResourceOptions& options) {
 }  // namespace
 
 void add_resources(CLI::App& app, int& exit_code) {
-  auto* command =
-      app.add_subcommand("resources", "Registers, spills, shared memory and occupancy of the compiled CUDA kernels; no GPU needed");
+  auto* command = app.add_subcommand(
+      "resources",
+      "Registers, spills, shared memory and occupancy of the compiled CUDA kernels; no GPU needed");
   auto options = std::make_shared<ResourceOptions>();
   if (const char* user = std::getenv("USER"); user != nullptr) options->who = user;
-  command->add_option("--reports", options->reports, "Folder of NAME.ptxas.txt and NAME.launch.toml (default: this build's)")
+  command
+      ->add_option("--reports", options->reports,
+                   "Folder of NAME.ptxas.txt and NAME.launch.toml (default: this build's)")
       ->type_name("DIR");
-  command->add_option("--baseline", options->baseline, "Folder of the approved figures (default: plumbline's baselines/resources)")
+  command
+      ->add_option("--baseline", options->baseline,
+                   "Folder of the approved figures (default: plumbline's baselines/resources)")
       ->type_name("DIR");
-  auto* archs = command->add_option("--arch", options->archs, "Only this architecture, for example sm_90a; repeat for more");
-  command->add_flag("--strict", options->strict, "Figures of another toolkit than the approved ones are compared, too");
-  command->add_flag("--accept", options->accept, "Write what was compiled as the approved figures")->excludes(archs);
+  auto* archs = command->add_option("--arch", options->archs,
+                                    "Only this architecture, for example sm_90a; repeat for more");
+  command->add_flag("--strict", options->strict,
+                    "Figures of another toolkit than the approved ones are compared, too");
+  command->add_flag("--accept", options->accept, "Write what was compiled as the approved figures")
+      ->excludes(archs);
   command->add_option("--reason", options->reason, "Why the new figures are right");
   command->add_option("--who", options->who, "Who accepts (default: $USER)");
-  command->add_option("--db", options->database, "Store the figures in this database of runs")->type_name("FILE");
-  command->add_option("--run", options->run, "… with this run (id, unique prefix, latest) instead of one of their own");
-  command->add_option("--format", options->format)->check(CLI::IsMember({"text", "markdown", "json"}))->capture_default_str();
+  command->add_option("--db", options->database, "Store the figures in this database of runs")
+      ->type_name("FILE");
+  command->add_option("--run", options->run,
+                      "… with this run (id, unique prefix, latest) instead of one of their own");
+  command->add_option("--format", options->format)
+      ->check(CLI::IsMember({"text", "markdown", "json"}))
+      ->capture_default_str();
   command->footer(
       "Examples:\n  plumbline resources\n  plumbline resources --arch sm_90a --db runs.db\n"
       "  plumbline resources --accept --reason 'two stages instead of three, reviewed in #12'\n"
-      "Exit codes: 1 something got worse or is missing, 4 nothing was compiled, 6 figures of another toolkit differ.");
+      "Exit codes: 1 something got worse or is missing, 4 nothing was compiled, 6 figures of "
+      "another toolkit differ.");
   command->callback([options, &exit_code] { exit_code = resources(*options); });
 }
 

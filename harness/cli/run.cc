@@ -12,15 +12,16 @@
 #include "harness/cli/errors.h"
 #include "harness/cli/outputs.h"
 #include "harness/cli/progress.h"
+#include "harness/report/invariance_text.h"
 #include "harness/run/resume.h"
 #include "harness/run/run_session.h"
-#include "harness/report/invariance_text.h"
 
 namespace plumbline::cli {
 namespace {
 
-// Of all cases of a run together: a broken kernel fails in hundreds of cases for one reason. Measured on two cores, on 22 November
-// 2026: 235 failing cases of smoke took 50 to 52 s of processor time instead of 46, with the budget spent.
+// Of all cases of a run together: a broken kernel fails in hundreds of cases for one reason.
+// Measured on two cores, on 22 November 2026: 235 failing cases of smoke took 50 to 52 s of
+// processor time instead of 46, with the budget spent.
 constexpr std::chrono::seconds time_for_causes{20};
 
 struct RunOptions {
@@ -44,7 +45,8 @@ struct RunOptions {
 };
 
 // `--case` without suites: each id becomes a planned case of the suite "case".
-Result<Plan> plan_of_ids(const std::vector<std::string>& ids, const std::vector<OfferedKernel>& kernels, bool timed) {
+Result<Plan> plan_of_ids(const std::vector<std::string>& ids,
+                         const std::vector<OfferedKernel>& kernels, bool timed) {
   Plan plan;
   plan.partial = true;
   Errors errors;
@@ -64,8 +66,11 @@ Result<Plan> make_plan(RunOptions& options, const std::vector<ProviderInfo>& pro
   if (!options.case_ids.empty()) {
     auto plan = plan_of_ids(options.case_ids, kernels, options.timed);
     std::vector<std::string> devices;
-    if (plan) std::transform(plan->cases.begin(), plan->cases.end(), std::back_inserter(devices), [](const auto& c) { return c.c.device; });
-    if (Errors unknown = unknown_devices(devices, providers, "the case's device"); !unknown.empty()) return tl::unexpected(unknown);
+    if (plan)
+      std::transform(plan->cases.begin(), plan->cases.end(), std::back_inserter(devices),
+                     [](const auto& c) { return c.c.device; });
+    if (Errors unknown = unknown_devices(devices, providers, "the case's device"); !unknown.empty())
+      return tl::unexpected(unknown);
     return plan;
   }
   auto suites = options.cases.read(providers);
@@ -79,28 +84,34 @@ Result<void> write_text(const std::filesystem::path& path, const std::string& te
   std::ofstream file(path);
   file << text;
   file.close();
-  if (!file) return fail(Error{path.string(), 0, "cannot write the report", "check the path and the free space"});
+  if (!file)
+    return fail(
+        Error{path.string(), 0, "cannot write the report", "check the path and the free space"});
   return {};
 }
 
-// The program as it was called and every option that bears on a verdict, so that the line works when pasted in the same directory.
+// The program as it was called and every option that bears on a verdict, so that the line works
+// when pasted in the same directory.
 std::string reproduce_command(const CLI::App& command, const RunOptions& options) {
   std::string text = options.providers.command_line();
   for (const char* option : {"--timeout", "--memory-limit", "--reference-cost", "--repetitions"}) {
-    if (command.count(option) > 0) text += fmt::format(" {} {}", option, command.get_option(option)->as<std::string>());
+    if (command.count(option) > 0)
+      text += fmt::format(" {} {}", option, command.get_option(option)->as<std::string>());
   }
   return text;
 }
 
 std::string render(const RunOptions& options, const RunReport& content) {
   if (options.format == "text") return render_text(content, output_style());
-  return content.invariances != nullptr ? render_invariances_markdown(*content.invariances) : render_markdown(content);
+  return content.invariances != nullptr ? render_invariances_markdown(*content.invariances)
+                                        : render_markdown(content);
 }
 
 int report(const RunOptions& options, const Plan& plan, const RunSession& session) {
   Errors errors;
   const auto write = [&](const std::filesystem::path& path, const std::string& text) {
-    if (auto written = write_text(path, text); !written) errors.insert(errors.end(), written.error().begin(), written.error().end());
+    if (auto written = write_text(path, text); !written)
+      errors.insert(errors.end(), written.error().begin(), written.error().end());
   };
   const RunReport content{&session.info(),
                           &session.outcomes(),
@@ -139,17 +150,21 @@ Result<void> take_up_run(Session& session, const RunFacts& facts) {
   session.owner = std::move(*owner);
   const auto still = session.store->run(session.run.run_id);
   if (!still) return tl::unexpected(still.error());
-  if (still->finished) return fail(fmt::format("run {} was finished by another process just now", session.run.run_id.substr(0, 8)), "");
+  if (still->finished)
+    return fail(fmt::format("run {} was finished by another process just now",
+                            session.run.run_id.substr(0, 8)),
+                "");
   auto stored = read_part(*session.store, session.run.run_id);
   if (!stored) return tl::unexpected(stored.error());
   session.stored = std::move(*stored);
   return {};
 }
 
-// What the run was asked for of its suites' cases. A night says nothing of providers, kernels and devices: a case that it loses with one of
-// them has vanished, too.
+// What the run was asked for of its suites' cases. A night says nothing of providers, kernels and
+// devices: a case that it loses with one of them has vanished, too.
 std::string selection_of(const RunOptions& options) {
-  std::string text = fmt::format("tier={}", options.cases.tier.empty() ? "default" : options.cases.tier);
+  std::string text =
+      fmt::format("tier={}", options.cases.tier.empty() ? "default" : options.cases.tier);
   if (!options.invariances.empty()) text += " invariances=" + options.invariances;
   if (options.purpose == "nightly") return text;
   for (const auto& provider : options.providers.providers) text += " provider=" + provider;
@@ -160,7 +175,12 @@ std::string selection_of(const RunOptions& options) {
 }
 
 Result<Session> open_session(const RunOptions& options, const Plan& plan, const Runner& runner) {
-  Session session{nullptr, nullptr, this_run(options.purpose, options.cases.shard, options.reproduce, options.cases.suites), nullptr, {}};
+  Session session{
+      nullptr,
+      nullptr,
+      this_run(options.purpose, options.cases.shard, options.reproduce, options.cases.suites),
+      nullptr,
+      {}};
   session.run.command_line = command_line();
   session.run.selection = selection_of(options);
   if (!options.commit.empty()) session.run.commit = options.commit;
@@ -171,7 +191,8 @@ Result<Session> open_session(const RunOptions& options, const Plan& plan, const 
   }
   if (options.no_store || (!options.case_ids.empty() && !options.database_given)) return session;
   if (options.resume && !std::filesystem::exists(options.database.path)) {
-    return fail(Error{options.database.path.string(), 0, "there is no run to resume: the file does not exist",
+    return fail(Error{options.database.path.string(), 0,
+                      "there is no run to resume: the file does not exist",
                       "name the database of the run, or leave --resume out to begin a run"});
   }
   auto store = options.database.open(false);
@@ -195,51 +216,63 @@ std::string resume_remedy(const RunSession& session, const Plan& plan, const Ses
                      stored ? std::to_string(stored->size()) : "some", plan.size());
 }
 
-// A GPU that computes references and did not is said: the run is right, but takes longer than it needs to.
+// A GPU that computes references and did not is said: the run is right, but takes longer than it
+// needs to.
 void tell_references_on_the_cpu(const RunOptions& options) {
   if (options.measure.reference_library == nullptr) return;
   for (const auto& [why, count] : options.measure.reference_library->refusals()) {
-    fmt::print(stderr, "{} {} computed on the CPU instead: {}\n", count, count == 1 ? "reference was" : "references were", why);
+    fmt::print(stderr, "{} {} computed on the CPU instead: {}\n", count,
+               count == 1 ? "reference was" : "references were", why);
   }
 }
 
-int measure(const RunOptions& options, const Plan& plan, const Runner& runner, const ReviewedText& text, Session into) {
+int measure(const RunOptions& options, const Plan& plan, const Runner& runner,
+            const ReviewedText& text, Session into) {
   RunSession session(into.run, runner, text, into.store.get(), into.past.get());
   Plan rest = plan;
   if (options.resume) {
     rest = remaining(plan, into.stored, runner.invariances);
     if (!options.quiet) {
-      fmt::print(stderr, "resuming run {}: {} of {} are left\n", into.run.run_id.substr(0, 8), rest.size(), plan.size());
+      fmt::print(stderr, "resuming run {}: {} of {} are left\n", into.run.run_id.substr(0, 8),
+                 rest.size(), plan.size());
     }
-    session.resume(std::move(into.stored.outcomes), std::move(into.stored.diffs), std::move(into.stored.invariances));
+    session.resume(std::move(into.stored.outcomes), std::move(into.stored.diffs),
+                   std::move(into.stored.invariances));
   }
   Result<void> done;
   {
     Progress progress(remaining_time(rest, options.measure.time_repetitions), options.quiet);
-    done = session.execute(rest, !plan.partial && options.case_ids.empty(), [&progress] { progress.step(); });
+    done = session.execute(rest, !plan.partial && options.case_ids.empty(),
+                           [&progress] { progress.step(); });
   }
   const int code = report(options, plan, session);
-  if (into.store != nullptr && options.format == "text") fmt::print("stored in {}\n", options.database.path.string());
+  if (into.store != nullptr && options.format == "text")
+    fmt::print("stored in {}\n", options.database.path.string());
   tell_references_on_the_cpu(options);
   if (!done) {
     Errors errors = done.error();
     if (session.interrupted())
-      errors.push_back({"", 0, "the run is incomplete: it could not be stored", resume_remedy(session, plan, into)});
+      errors.push_back({"", 0, "the run is incomplete: it could not be stored",
+                        resume_remedy(session, plan, into)});
     return report_errors(errors, exit_infrastructure);
   }
   if (!runner.stop->load()) return code;
-  const std::string remedy = into.store == nullptr ? "run it again" : resume_remedy(session, plan, into);
-  return report_errors({{"", 0, "stopped by a signal: the run is incomplete", remedy}}, exit_infrastructure);
+  const std::string remedy =
+      into.store == nullptr ? "run it again" : resume_remedy(session, plan, into);
+  return report_errors({{"", 0, "stopped by a signal: the run is incomplete", remedy}},
+                       exit_infrastructure);
 }
 
-// One case a processor. On a GPU fewer: each worker holds a context there and, in Python, a framework, and imports it when it starts.
+// One case a processor. On a GPU fewer: each worker holds a context there and, in Python, a
+// framework, and imports it when it starts.
 int default_jobs(const Plan& plan) {
   constexpr int most_on_a_gpu = 4;
   const int processors = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const auto is_on_gpu = [](const PlannedCase& c) { return c.c.device.starts_with("cuda"); };
-  const bool any =
-      std::any_of(plan.cases.begin(), plan.cases.end(), is_on_gpu) ||
-      std::any_of(plan.diffs.begin(), plan.diffs.end(), [&](const PlannedDiff& d) { return is_on_gpu(d.a) || is_on_gpu(d.b); });
+  const bool any = std::any_of(plan.cases.begin(), plan.cases.end(), is_on_gpu) ||
+                   std::any_of(plan.diffs.begin(), plan.diffs.end(), [&](const PlannedDiff& d) {
+                     return is_on_gpu(d.a) || is_on_gpu(d.b);
+                   });
   return any ? std::min(processors, most_on_a_gpu) : processors;
 }
 
@@ -251,13 +284,15 @@ void tell_absent(const Plan& plan) {
 
 int run(RunOptions& options) {
   if (options.case_ids.empty() == options.cases.suites.empty()) {
-    return report_errors({{"", 0, "name suite files or --case ids, one or the other", "for example plumbline run cases/smoke.toml"}},
+    return report_errors({{"", 0, "name suite files or --case ids, one or the other",
+                           "for example plumbline run cases/smoke.toml"}},
                          exit_usage);
   }
-  const Errors unusable = unusable_outputs({{"--junit", options.junit},
-                                            {"--markdown", options.markdown},
-                                            {"--save-failures", options.measure.save_failures, true},
-                                            {"--reference-cache", options.measure.reference_cache, true}});
+  const Errors unusable =
+      unusable_outputs({{"--junit", options.junit},
+                        {"--markdown", options.markdown},
+                        {"--save-failures", options.measure.save_failures, true},
+                        {"--reference-cache", options.measure.reference_cache, true}});
   if (!unusable.empty()) return report_errors(unusable, exit_usage);
   std::vector<Invariance> invariances;
   if (!options.invariances.empty()) {
@@ -284,18 +319,24 @@ int run(RunOptions& options) {
       return exit_fine;
     }
     if (!plan->absent.empty()) {
-      return report_errors({{"", 0, fmt::format("nothing measured: {}", fmt::join(absent_lines(plan->absent), "; ")),
-                             "run it where the device is, or name the provider with --provider"}},
-                           exit_nothing);
+      return report_errors(
+          {{"", 0, fmt::format("nothing measured: {}", fmt::join(absent_lines(plan->absent), "; ")),
+            "run it where the device is, or name the provider with --provider"}},
+          exit_nothing);
     }
-    const std::string by_tier = plan->partial ? "" : fmt::format("--tier {} leaves no case: all are of higher tiers", options.cases.tier);
-    return report_errors({{"", 0, by_tier.empty() ? "the filters leave no case" : by_tier,
-                           "see `plumbline list` for what there is, with its tiers: --format json"}},
-                         exit_nothing);
+    const std::string by_tier =
+        plan->partial
+            ? ""
+            : fmt::format("--tier {} leaves no case: all are of higher tiers", options.cases.tier);
+    return report_errors(
+        {{"", 0, by_tier.empty() ? "the filters leave no case" : by_tier,
+          "see `plumbline list` for what there is, with its tiers: --format json"}},
+        exit_nothing);
   }
   tell_absent(*plan);
   if (options.jobs == 0) options.jobs = default_jobs(*plan);
-  const Runner runner{options.measure, *providers, text->contracts, options.jobs, &stop_on_signals(), invariances};
+  const Runner runner{options.measure, *providers,         text->contracts,
+                      options.jobs,    &stop_on_signals(), invariances};
   auto session = open_session(options, *plan, runner);
   if (!session) return report_errors(session.error(), exit_infrastructure);
   return measure(options, *plan, runner, *text, std::move(*session));
@@ -304,51 +345,75 @@ int run(RunOptions& options) {
 }  // namespace
 
 void add_run(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand("run", "Run suites or single cases: measure, judge, store, report");
+  auto* command =
+      app.add_subcommand("run", "Run suites or single cases: measure, judge, store, report");
   auto options = std::make_shared<RunOptions>();
   options->cases.add_to(*command);
   options->providers.add_to(*command);
   options->database.add_to(*command);
-  auto* case_option =
-      command->add_option("--case", options->case_ids, "Run this case id (as printed after 'reproduce:'); stored only with --db");
-  for (const char* filter : {"--match", "--exclude", "--tier", "--shard", "--kernel", "--device"}) case_option->excludes(filter);
+  auto* case_option = command->add_option(
+      "--case", options->case_ids,
+      "Run this case id (as printed after 'reproduce:'); stored only with --db");
+  for (const char* filter : {"--match", "--exclude", "--tier", "--shard", "--kernel", "--device"})
+    case_option->excludes(filter);
   command->add_flag("--timed", options->timed, "With --case: also time it");
-  auto* no_store = command->add_flag("--no-store", options->no_store, "Store nothing, and compare with nothing but --past");
+  auto* no_store = command->add_flag("--no-store", options->no_store,
+                                     "Store nothing, and compare with nothing but --past");
   command
       ->add_option("--past", options->past,
-                   "Also compare with the runs of this database, which is only read: the past of a shard with a file of its own")
+                   "Also compare with the runs of this database, which is only read: the past of a "
+                   "shard with a file of its own")
       ->type_name("FILE");
   command
       ->add_option("--commit", options->commit,
-                   "Commit of the code under test, stored with the run (default: PLUMBLINE_COMMIT, else GITHUB_SHA)")
+                   "Commit of the code under test, stored with the run (default: PLUMBLINE_COMMIT, "
+                   "else GITHUB_SHA)")
       ->type_name("SHA");
   command
       ->add_flag("--resume", options->resume,
-                 "Measure what is missing of the newest unfinished run of the same plan, programs and options in the database")
+                 "Measure what is missing of the newest unfinished run of the same plan, programs "
+                 "and options in the database")
       ->excludes(no_store)
       ->excludes(case_option);
   command
       ->add_option("--jobs,-j", options->jobs,
-                   "Cases measured at once (timed cases always run alone); default: one a processor, at most 4 if any is on cuda")
+                   "Cases measured at once (timed cases always run alone); default: one a "
+                   "processor, at most 4 if any is on cuda")
       ->check(from_to(1, 256));
   options->timeout.add_to(*command);
-  command->add_option("--memory-limit", options->memory_limit_mib, "MiB a worker may allocate; 0 = no limit")
+  command
+      ->add_option("--memory-limit", options->memory_limit_mib,
+                   "MiB a worker may allocate; 0 = no limit")
       ->capture_default_str()
       ->check(from_to(0, 1e9));
-  command->add_option("--repetitions", options->measure.time_repetitions, "Repetitions of a timed case")
+  command
+      ->add_option("--repetitions", options->measure.time_repetitions,
+                   "Repetitions of a timed case")
       ->capture_default_str()
       ->check(from_to(3, 1000));
   add_reference_cost(*command, options->measure.reference_cost_limit);
   options->reference.add_to(*command);
-  command->add_option("--reference-cache", options->measure.reference_cache, "Keep fp64 references in this directory")->type_name("DIR");
-  command->add_option("--save-failures", options->measure.save_failures, "Write tensors of each failure as safetensors")->type_name("DIR");
-  command->add_option("--save-outputs", options->measure.save_outputs, "Write tensors of every case, passed or not, as safetensors")
+  command
+      ->add_option("--reference-cache", options->measure.reference_cache,
+                   "Keep fp64 references in this directory")
+      ->type_name("DIR");
+  command
+      ->add_option("--save-failures", options->measure.save_failures,
+                   "Write tensors of each failure as safetensors")
+      ->type_name("DIR");
+  command
+      ->add_option("--save-outputs", options->measure.save_outputs,
+                   "Write tensors of every case, passed or not, as safetensors")
       ->type_name("DIR");
   command->add_option("--junit", options->junit, "Write JUnit XML")->type_name("FILE");
-  command->add_option("--markdown", options->markdown, "Write a Markdown summary")->type_name("FILE");
+  command->add_option("--markdown", options->markdown, "Write a Markdown summary")
+      ->type_name("FILE");
   command->add_flag("--invariances{all}", options->invariances,
-                    "Also ask for the same rows in other ways, and compare: all of docs/judging.md, or =NAME[,NAME]");
-  command->add_option("--format", options->format, "What goes to stdout; markdown with --invariances: their table alone")
+                    "Also ask for the same rows in other ways, and compare: all of "
+                    "docs/judging.md, or =NAME[,NAME]");
+  command
+      ->add_option("--format", options->format,
+                   "What goes to stdout; markdown with --invariances: their table alone")
       ->check(CLI::IsMember({"text", "json", "markdown"}))
       ->capture_default_str();
   command->add_option("--purpose", options->purpose, "Stored with the run")
@@ -360,10 +425,13 @@ void add_run(CLI::App& app, int& exit_code) {
       "  plumbline run cases/smoke.toml\n"
       "  plumbline run cases/smoke.toml --provider ./libmine.so --kernel 'mine/*'\n"
       "  plumbline run cases/pr.toml --device emulated:sm_80 --device emulated:sm_90\n"
-      "  plumbline run cases/nightly.toml --match '*bf16*' --junit out/junit.xml --save-failures out/failures\n"
+      "  plumbline run cases/nightly.toml --match '*bf16*' --junit out/junit.xml --save-failures "
+      "out/failures\n"
       "  plumbline run cases/invariances.toml --invariances\n"
-      "  plumbline run cases/nightly.toml --db night.db --resume   # after a crash, with the arguments of then\n"
-      "  plumbline run cases/nightly.toml --shard 1/4 --db shard-1.db --past history.db   # then plumbline merge, plumbline judge\n"
+      "  plumbline run cases/nightly.toml --db night.db --resume   # after a crash, with the "
+      "arguments of then\n"
+      "  plumbline run cases/nightly.toml --shard 1/4 --db shard-1.db --past history.db   # then "
+      "plumbline merge, plumbline judge\n"
       "  plumbline run --case 'cpu/flash/bf16/b2-h4-s128-d64/mask=causal_top_left'");
   command->callback([command, options, &exit_code] {
     options->database_given = command->count("--db") > 0;

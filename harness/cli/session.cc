@@ -1,5 +1,4 @@
 // Finds the program's files, registers the shared options, and describes a run and its machine.
-#include "harness/run/plan_devices.h"
 #include "harness/cli/session.h"
 
 #include <fmt/chrono.h>
@@ -20,18 +19,21 @@
 #include <random>
 
 #include "harness/base/build_info.h"
+#include "harness/base/text.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/devices.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/errors.h"
-#include "harness/base/text.h"
 #include "harness/provider/client/default_providers.h"
 #include "harness/report/format.h"
+#include "harness/run/plan_devices.h"
 
 namespace plumbline::cli {
 namespace {
 
-std::filesystem::path executable_directory() { return std::filesystem::canonical("/proc/self/exe").parent_path(); }
+std::filesystem::path executable_directory() {
+  return std::filesystem::canonical("/proc/self/exe").parent_path();
+}
 
 std::string cpu_model() {
   std::ifstream info("/proc/cpuinfo");
@@ -46,8 +48,8 @@ std::string uuid() {
   std::array<std::uint32_t, 4> words{device(), device(), device(), device()};
   words[1] = (words[1] & 0xFFFF0FFFU) | 0x4000U;      // version 4
   words[2] = (words[2] & 0x3FFFFFFFU) | 0x80000000U;  // variant
-  return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:04x}{:08x}", words[0], words[1] >> 16, words[1] & 0xFFFF, words[2] >> 16,
-                     words[2] & 0xFFFF, words[3]);
+  return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:04x}{:08x}", words[0], words[1] >> 16,
+                     words[1] & 0xFFFF, words[2] >> 16, words[2] & 0xFFFF, words[3]);
 }
 
 std::string environment(const char* name) {
@@ -65,7 +67,8 @@ int terminal_width(int descriptor) {
 std::vector<std::string> files_of(const std::filesystem::path& pattern) {
   std::vector<std::string> files;
   glob_t found{};
-  if (::glob(pattern.c_str(), 0, nullptr, &found) == 0) files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  if (::glob(pattern.c_str(), 0, nullptr, &found) == 0)
+    files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   ::globfree(&found);
   return files;
 }
@@ -93,24 +96,29 @@ std::atomic<bool>& stop_on_signals() {
 
 int report_errors(const Errors& errors, int code) {
   envelope().add(errors);
-  if (!envelope().is_asked_for()) fmt::print(stderr, "{}\n", error_text(errors, terminal_width(STDERR_FILENO)));
+  if (!envelope().is_asked_for())
+    fmt::print(stderr, "{}\n", error_text(errors, terminal_width(STDERR_FILENO)));
   return code;
 }
 
 std::filesystem::path home_directory() {
   if (const auto home = environment("PLUMBLINE_HOME"); !home.empty()) return home;
   const auto installed = executable_directory().parent_path() / "share" / "plumbline";
-  return std::filesystem::exists(installed / "baselines") ? installed : std::filesystem::path(build::source_directory);
+  return std::filesystem::exists(installed / "baselines")
+             ? installed
+             : std::filesystem::path(build::source_directory);
 }
 
 Result<std::vector<std::string>> suite_files(const std::string& word) {
   std::error_code ignored;
   if (std::filesystem::is_directory(word, ignored)) {
     return fail(fmt::format("{}: is a folder; suites are files", word),
-                fmt::format("name its suites: {}/*.toml", std::filesystem::path(word).lexically_normal().string()));
+                fmt::format("name its suites: {}/*.toml",
+                            std::filesystem::path(word).lexically_normal().string()));
   }
   if (std::filesystem::exists(word, ignored)) return std::vector{word};
-  for (const std::filesystem::path& place : {std::filesystem::path(word), home_directory() / word}) {
+  for (const std::filesystem::path& place :
+       {std::filesystem::path(word), home_directory() / word}) {
     if (auto files = files_of(place); !files.empty()) return files;
   }
   std::vector<std::string> names;
@@ -121,12 +129,16 @@ Result<std::vector<std::string>> suite_files(const std::string& word) {
   }
   const std::vector<std::string_view> known(names.begin(), names.end());
   const auto near = nearest_word(word, known);
-  return fail(Error{std::string(word), 0, fmt::format("no such suite file, here or in {}", home_directory().string()),
+  return fail(Error{std::string(word), 0,
+                    fmt::format("no such suite file, here or in {}", home_directory().string()),
                     near ? fmt::format("did you mean {}?", *near)
-                         : "check the path; suites that come with plumbline are found as cases/smoke.toml from any folder"});
+                         : "check the path; suites that come with plumbline are found as "
+                           "cases/smoke.toml from any folder"});
 }
 
-std::filesystem::path library_directory() { return executable_directory().parent_path() / "lib" / "plumbline"; }
+std::filesystem::path library_directory() {
+  return executable_directory().parent_path() / "lib" / "plumbline";
+}
 
 Style output_style() {
   Style style{false, 120};
@@ -138,14 +150,17 @@ Style output_style() {
 
 void ProviderOptions::add_to(CLI::App& command) {
   command
-      .add_option(
-          "--provider", providers,
-          "Provider, FILE[:OPTIONS]: a shared library, a Python file, or the name of one that comes with plumbline (mutants, torch: "
-          "`plumbline doctor`); repeat for more. Replaces a provider of the same name")
+      .add_option("--provider", providers,
+                  "Provider, FILE[:OPTIONS]: a shared library, a Python file, or the name of one "
+                  "that comes with plumbline (mutants, torch: "
+                  "`plumbline doctor`); repeat for more. Replaces a provider of the same name")
       ->type_name("FILE");
-  command.add_flag("--no-default-provider", no_default_provider,
-                   "Do not load the kernels that come with plumbline (cpu; emulated and cuda where they are)");
-  command.add_option("--baselines", baselines, "Directory with contracts.toml and support.toml (default: plumbline's own)")
+  command.add_flag(
+      "--no-default-provider", no_default_provider,
+      "Do not load the kernels that come with plumbline (cpu; emulated and cuda where they are)");
+  command
+      .add_option("--baselines", baselines,
+                  "Directory with contracts.toml and support.toml (default: plumbline's own)")
       ->type_name("DIR");
 }
 
@@ -164,7 +179,9 @@ std::vector<std::string> ProviderOptions::libraries() const {
   return all;
 }
 
-std::filesystem::path ProviderOptions::reviewed_directory() const { return baselines.empty() ? home_directory() / "baselines" : baselines; }
+std::filesystem::path ProviderOptions::reviewed_directory() const {
+  return baselines.empty() ? home_directory() / "baselines" : baselines;
+}
 
 Result<ReviewedText> ProviderOptions::reviewed_text() const {
   const auto directory = reviewed_directory();
@@ -180,19 +197,26 @@ Result<ReviewedText> ProviderOptions::reviewed_text() const {
 void CaseOptions::add_to(CLI::App& command) {
   command.add_option("suites", suites, "Suite files (TOML)")->type_name("SUITE.toml");
   command.add_option("--kernel", kernels,
-                     "Run the suites' problems on these kernels (glob, e.g. 'mine/*') instead of those they name; no diffs");
+                     "Run the suites' problems on these kernels (glob, e.g. 'mine/*') instead of "
+                     "those they name; no diffs");
   command
       .add_option("--device", devices,
-                  "Run kernels that take it on this device instead of the suites' own: cuda:N or emulated:ARCH; repeat for more")
+                  "Run kernels that take it on this device instead of the suites' own: cuda:N or "
+                  "emulated:ARCH; repeat for more")
       ->type_name("DEVICE");
-  command.add_option("--match", filter.match, "Only cases that match this glob, on 'suite/group/case id' or the case id; repeat for more");
+  command.add_option(
+      "--match", filter.match,
+      "Only cases that match this glob, on 'suite/group/case id' or the case id; repeat for more");
   command.add_option("--exclude", filter.exclude, "No cases that match this glob");
-  command.add_option("--tier", tier, "Only cases of this tier and lower ones: smoke, pr, nightly, full");
-  command.add_option("--shard", shard, "Part I of N of the cases, by a hash of their ids")->type_name("I/N");
+  command.add_option("--tier", tier,
+                     "Only cases of this tier and lower ones: smoke, pr, nightly, full");
+  command.add_option("--shard", shard, "Part I of N of the cases, by a hash of their ids")
+      ->type_name("I/N");
 }
 
 Result<std::vector<Suite>> CaseOptions::read(const std::vector<ProviderInfo>& providers) {
-  if (Errors errors = unknown_devices(devices, providers); !errors.empty()) return tl::unexpected(std::move(errors));
+  if (Errors errors = unknown_devices(devices, providers); !errors.empty())
+    return tl::unexpected(std::move(errors));
   return read(offered_kernels(providers));
 }
 
@@ -201,13 +225,17 @@ Result<std::vector<Suite>> CaseOptions::read(const std::vector<OfferedKernel>& o
   Errors errors;
   if (!tier.empty()) {
     filter.tier = parse_tier(tier);
-    if (!filter.tier) errors.push_back({"", 0, fmt::format("--tier \"{}\" is not a tier", tier), suggestion(tier, tier_names)});
+    if (!filter.tier)
+      errors.push_back(
+          {"", 0, fmt::format("--tier \"{}\" is not a tier", tier), suggestion(tier, tier_names)});
   }
   if (!shard.empty()) {
     char rest = 0;
-    const bool parsed = std::sscanf(shard.c_str(), "%d/%d%c", &filter.shard, &filter.shards, &rest) == 2;
+    const bool parsed =
+        std::sscanf(shard.c_str(), "%d/%d%c", &filter.shard, &filter.shards, &rest) == 2;
     if (!parsed || filter.shards < 1 || filter.shard < 1 || filter.shard > filter.shards) {
-      errors.push_back({"", 0, fmt::format("--shard \"{}\" is not I/N with 1 <= I <= N", shard), "for example --shard 1/4"});
+      errors.push_back({"", 0, fmt::format("--shard \"{}\" is not I/N with 1 <= I <= N", shard),
+                        "for example --shard 1/4"});
     }
   }
   std::vector<Suite> read_suites;
@@ -227,35 +255,46 @@ Result<std::vector<Suite>> CaseOptions::read(const std::vector<OfferedKernel>& o
   }
   if (!errors.empty()) return tl::unexpected(errors);
   if (!kernels.empty()) use_kernels(read_suites, kernels);
-  if (auto moved = use_devices(read_suites, devices, offered); !moved) return tl::unexpected(moved.error());
+  if (auto moved = use_devices(read_suites, devices, offered); !moved)
+    return tl::unexpected(moved.error());
   if (!devices.empty() && !runs_on(read_suites, devices)) {
-    return fail(fmt::format("--device {} changes nothing: no case of these suites is for a GPU's kernels", fmt::join(devices, ", ")),
-                "leave --device out, name a suite with such kernels (cases/pr.toml), or choose kernels: --kernel 'emulated/*'");
+    return fail(
+        fmt::format("--device {} changes nothing: no case of these suites is for a GPU's kernels",
+                    fmt::join(devices, ", ")),
+        "leave --device out, name a suite with such kernels (cases/pr.toml), or choose kernels: "
+        "--kernel 'emulated/*'");
   }
   return read_suites;
 }
 
 void add_reference_cost(CLI::App& command, double& limit) {
-  command.add_option("--reference-cost", limit, "Multiply-adds of the reference beyond which it samples rows")
+  command
+      .add_option("--reference-cost", limit,
+                  "Multiply-adds of the reference beyond which it samples rows")
       ->capture_default_str()
       ->check(from_to(1, 1e18));
 }
 
 void TimeoutOption::add_to(CLI::App& command) {
   command
-      .add_option("--timeout", seconds, "Seconds that a case may take in its worker (default: 60 and what its size and repetitions ask)")
+      .add_option("--timeout", seconds,
+                  "Seconds that a case may take in its worker (default: 60 and what its size and "
+                  "repetitions ask)")
       ->type_name("SECONDS")
       ->check(above_zero("a number of seconds"));
 }
 
 std::optional<std::chrono::milliseconds> TimeoutOption::limit() const {
   if (!seconds) return std::nullopt;
-  return std::chrono::milliseconds(std::max<std::int64_t>(1, static_cast<std::int64_t>(*seconds * 1000)));
+  return std::chrono::milliseconds(
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(*seconds * 1000)));
 }
 
 void ReferenceOption::add_to(CLI::App& command) {
   command
-      .add_option("--reference", where, "Where the fp64 reference is computed: cpu, auto (a GPU where there is one) or a library's file")
+      .add_option("--reference", where,
+                  "Where the fp64 reference is computed: cpu, auto (a GPU where there is one) or a "
+                  "library's file")
       ->type_name("auto|cpu|FILE")
       ->capture_default_str();
 }
@@ -263,11 +302,13 @@ void ReferenceOption::add_to(CLI::App& command) {
 Result<std::shared_ptr<const ReferenceLibrary>> ReferenceOption::open() const {
   if (where == "cpu") return nullptr;
   if (where != "auto") return ReferenceLibrary::open(where);
-  const auto beside = executable_directory().parent_path() / "lib" / "plumbline" / "plumbline_reference_cuda.so";
+  const auto beside =
+      executable_directory().parent_path() / "lib" / "plumbline" / "plumbline_reference_cuda.so";
   if (!std::filesystem::exists(beside)) return nullptr;
   auto opened = ReferenceLibrary::open(beside);
   if (opened) return opened;
-  if (has_cuda_device()) fmt::print(stderr, "references are computed on the CPU: {}\n", opened.error().front().message);
+  if (has_cuda_device())
+    fmt::print(stderr, "references are computed on the CPU: {}\n", opened.error().front().message);
   return nullptr;
 }
 
@@ -275,7 +316,9 @@ void DatabaseOption::add_to(CLI::App& command) {
   command.add_option("--db", path, "Database of runs")->type_name("FILE")->capture_default_str();
 }
 
-Result<std::unique_ptr<Store>> DatabaseOption::open(bool read_only) const { return Store::open(path, read_only); }
+Result<std::unique_ptr<Store>> DatabaseOption::open(bool read_only) const {
+  return Store::open(path, read_only);
+}
 
 Result<std::unique_ptr<Store>> DatabaseOption::open_existing() const {
   std::error_code ignored;
@@ -295,7 +338,8 @@ std::string command_line() {
   std::string text;
   for (std::string word; std::getline(file, word, '\0');) {
     if (word == "--resume") continue;
-    const bool plain = !word.empty() && word.find_first_of(" \t\n'\"\\$`*?[]{}()<>|&;#~!") == std::string::npos;
+    const bool plain =
+        !word.empty() && word.find_first_of(" \t\n'\"\\$`*?[]{}()<>|&;#~!") == std::string::npos;
     text += (text.empty() ? "" : " ") + (plain ? word : shell_quoted(word));
   }
   return text;
@@ -308,17 +352,22 @@ std::string reproduce_command(const RunInfo& run) {
   return versions.is_object() ? versions.value("reproduce", "plumbline run") : "plumbline run";
 }
 
-Result<PlannedCase> plan_of_id(const std::string& id, const std::vector<OfferedKernel>& kernels, bool timed) {
+Result<PlannedCase> plan_of_id(const std::string& id, const std::vector<OfferedKernel>& kernels,
+                               bool timed) {
   auto c = parse_case_id(id);
   if (!c) return tl::unexpected(c.error());
   Errors errors;
-  for (const auto& message : validate(c->problem)) errors.push_back({"", 0, fmt::format("{}: {}", id, message), ""});
-  const auto kernel = std::find_if(kernels.begin(), kernels.end(), [&](const OfferedKernel& k) { return k.name == c->kernel; });
+  for (const auto& message : validate(c->problem))
+    errors.push_back({"", 0, fmt::format("{}: {}", id, message), ""});
+  const auto kernel = std::find_if(kernels.begin(), kernels.end(),
+                                   [&](const OfferedKernel& k) { return k.name == c->kernel; });
   if (kernel == kernels.end()) {
-    errors.push_back({"", 0, fmt::format("{}: there is no kernel {}", id, c->kernel), missing_kernel_remedy(c->kernel, kernels)});
+    errors.push_back({"", 0, fmt::format("{}: there is no kernel {}", id, c->kernel),
+                      missing_kernel_remedy(c->kernel, kernels)});
   }
   if (!errors.empty()) return tl::unexpected(errors);
-  return PlannedCase{"case", "case", "named on the command line", Tier::smoke, *c, case_id(*c), timed, kernel->tensor_cores};
+  return PlannedCase{"case",      "case", "named on the command line", Tier::smoke, *c,
+                     case_id(*c), timed,  kernel->tensor_cores};
 }
 
 RunInfo this_run(const std::string& purpose, const std::string& shard, const std::string& reproduce,
@@ -326,14 +375,20 @@ RunInfo this_run(const std::string& purpose, const std::string& shard, const std
   RunInfo run;
   run.run_id = uuid();
   run.started_at = fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)));
-  run.machine = {"cpu", "x86-64-v3", cpu_model(), memory_in_whole_gib(), environment("PLUMBLINE_CLOCK_POLICY")};
+  run.machine = {"cpu", "x86-64-v3", cpu_model(), memory_in_whole_gib(),
+                 environment("PLUMBLINE_CLOCK_POLICY")};
   utsname host{};
   ::uname(&host);
   run.host = host.nodename;
-  run.commit = environment("PLUMBLINE_COMMIT").empty() ? environment("GITHUB_SHA") : environment("PLUMBLINE_COMMIT");
+  run.commit = environment("PLUMBLINE_COMMIT").empty() ? environment("GITHUB_SHA")
+                                                       : environment("PLUMBLINE_COMMIT");
   run.compiler = build::compiler;
   run.flags = build::flags;
-  run.versions_json = nlohmann::json{{"plumbline", build::version}, {"kernel", host.release}, {"reproduce", reproduce}}.dump();
+  run.versions_json = nlohmann::json{
+      {"plumbline", build::version},
+      {"kernel", host.release},
+      {"reproduce",
+       reproduce}}.dump();
   run.command_line = fmt::format("{} {}", reproduce, fmt::join(suites, " "));
   run.shard = shard.empty() ? "1/1" : shard;
   run.purpose = purpose;

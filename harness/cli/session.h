@@ -21,18 +21,20 @@ namespace plumbline::cli {
 // Set by SIGINT and SIGTERM from the call on; a second signal ends the program at once.
 std::atomic<bool>& stop_on_signals();
 
-// Prints errors to stderr, or puts them into the envelope of --format json, and returns the exit code.
+// Prints errors to stderr, or puts them into the envelope of --format json, and returns the exit
+// code.
 int report_errors(const Errors& errors, int code);
 
-// Directory of this program's files: <exe>/../share/plumbline where installed, the source tree where built in one. PLUMBLINE_HOME
-// overrides.
+// Directory of this program's files: <exe>/../share/plumbline where installed, the source tree
+// where built in one. PLUMBLINE_HOME overrides.
 std::filesystem::path home_directory();
 
-// <exe>/../lib/plumbline: the providers that come with plumbline, and the reports of what their kernels take.
+// <exe>/../lib/plumbline: the providers that come with plumbline, and the reports of what their
+// kernels take.
 std::filesystem::path library_directory();
 
-// The suite files that a word names: the file itself or the files of a glob, from here or else from home_directory() ("cases/smoke.toml"
-// is found from any folder).
+// The suite files that a word names: the file itself or the files of a glob, from here or else from
+// home_directory() ("cases/smoke.toml" is found from any folder).
 Result<std::vector<std::string>> suite_files(const std::string& word);
 
 // Whether to colour, and how wide: a terminal's width, else 120; NO_COLOR is respected.
@@ -44,7 +46,8 @@ struct ProviderOptions {
   std::filesystem::path baselines;  // directory with contracts.toml and support.toml
   bool no_default_provider = false;
   void add_to(CLI::App& command);
-  // The providers that come with plumbline and can be used here (unless switched off), then those named.
+  // The providers that come with plumbline and can be used here (unless switched off), then those
+  // named.
   std::vector<std::string> libraries() const;
   // `plumbline run` with these options: the start of a line that repeats a case.
   std::string command_line() const;
@@ -60,14 +63,15 @@ struct CaseOptions {
   CaseFilter filter;
   std::string tier, shard;
   void add_to(CLI::App& command);
-  // Reads the suites and parses tier and shard. --device must name what these providers can run on; their kernels that take
-  // the devices move there.
+  // Reads the suites and parses tier and shard. --device must name what these providers can run on;
+  // their kernels that take the devices move there.
   Result<std::vector<Suite>> read(const std::vector<ProviderInfo>& providers);
   // The same before providers are known: `unknown_devices` remains to be asked.
   Result<std::vector<Suite>> read(const std::vector<OfferedKernel>& offered = {});
 };
 
-// --timeout: seconds that bound every case, in place of what its work asks (harness/measure/time_limit.h).
+// --timeout: seconds that bound every case, in place of what its work asks
+// (harness/measure/time_limit.h).
 struct TimeoutOption {
   std::optional<double> seconds;
   void add_to(CLI::App& command);
@@ -81,7 +85,8 @@ void add_reference_cost(CLI::App& command, double& limit);
 struct ReferenceOption {
   std::string where = "auto";
   void add_to(CLI::App& command);
-  // Null: on the CPU. "auto" answers the GPU's library if it came with plumbline and finds a device; a library that is named must open.
+  // Null: on the CPU. "auto" answers the GPU's library if it came with plumbline and finds a
+  // device; a library that is named must open.
   Result<std::shared_ptr<const ReferenceLibrary>> open() const;
 };
 
@@ -93,11 +98,13 @@ struct DatabaseOption {
   Result<std::unique_ptr<Store>> open_existing() const;
 };
 
-// The case of an id, planned for a kernel that is offered. Errors, all at once: an id that is none, an invalid problem, an unknown kernel.
-Result<PlannedCase> plan_of_id(const std::string& id, const std::vector<OfferedKernel>& kernels, bool timed);
+// The case of an id, planned for a kernel that is offered. Errors, all at once: an id that is none,
+// an invalid problem, an unknown kernel.
+Result<PlannedCase> plan_of_id(const std::string& id, const std::vector<OfferedKernel>& kernels,
+                               bool timed);
 
-// This machine as a machine class and the facts that accompany a run.
-// `reproduce` starts the lines that repeat a case; it is stored, so that a later `show` prints lines that work.
+// This machine as a machine class and the facts that accompany a run. `reproduce` starts the lines
+// that repeat a case; it is stored, so that a later `show` prints lines that work.
 RunInfo this_run(const std::string& purpose, const std::string& shard, const std::string& reproduce,
                  const std::vector<std::string>& suites);
 // This day in UTC, "2027-01-31".

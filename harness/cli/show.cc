@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "harness/cli/commands.h"
-#include "harness/run/conclusion.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/session.h"
 #include "harness/report/invariance_text.h"
+#include "harness/run/conclusion.h"
 
 namespace plumbline::cli {
 namespace {
@@ -35,30 +35,39 @@ Result<std::string> show(const ShowOptions& options, Store& store) {
   if (!changes) return tl::unexpected(changes.error());
   if (!options.cases.empty()) {
     std::erase_if(*outcomes, [&](const StoredOutcome& stored) {
-      return std::none_of(options.cases.begin(), options.cases.end(),
-                          [&](const auto& glob) { return glob_match(glob, stored.outcome.case_id); });
+      return std::none_of(options.cases.begin(), options.cases.end(), [&](const auto& glob) {
+        return glob_match(glob, stored.outcome.case_id);
+      });
     });
     std::erase_if(*diffs, [&](const StoredDiff& stored) {
       return std::none_of(options.cases.begin(), options.cases.end(),
                           [&](const auto& glob) { return glob_match(glob, stored.outcome.name); });
     });
     std::erase_if(*invariances, [&](const StoredInvariance& stored) {
-      return std::none_of(options.cases.begin(), options.cases.end(),
-                          [&](const auto& glob) { return glob_match(glob, stored.outcome.case_id); });
+      return std::none_of(options.cases.begin(), options.cases.end(), [&](const auto& glob) {
+        return glob_match(glob, stored.outcome.case_id);
+      });
     });
     if (outcomes->empty() && diffs->empty())
-      return fail(fmt::format("no case of run {} matches", *run_id), "see `plumbline show` without a case");
+      return fail(fmt::format("no case of run {} matches", *run_id),
+                  "see `plumbline show` without a case");
     if (options.format == "text") {
       std::string text;
-      for (const auto& stored : *outcomes) text += render_case(stored, reproduce_command(run->info), output_style());
+      for (const auto& stored : *outcomes)
+        text += render_case(stored, reproduce_command(run->info), output_style());
       for (const auto& stored : *diffs) text += render_diff(stored, output_style());
       return text + render_invariances(*invariances, reproduce_command(run->info), output_style());
     }
   }
   const int code = exit_code_of({*outcomes, *diffs, *invariances, *scores, *changes});
-  const RunReport content{
-      &run->info, &*outcomes, &*diffs, &*scores, code, reproduce_command(run->info), invariances->empty() ? nullptr : &*invariances,
-      &*changes};
+  const RunReport content{&run->info,
+                          &*outcomes,
+                          &*diffs,
+                          &*scores,
+                          code,
+                          reproduce_command(run->info),
+                          invariances->empty() ? nullptr : &*invariances,
+                          &*changes};
   if (options.format == "json") {
     print_json(json_of_run(content));
     return "";
@@ -82,11 +91,16 @@ int show_command(const ShowOptions& options) {
 void add_show(CLI::App& app, int& exit_code) {
   auto* command = app.add_subcommand("show", "Show a stored run, or cases of it in full");
   auto options = std::make_shared<ShowOptions>();
-  command->add_option("run", options->run, "Run id, unique prefix, latest or latest~N")->capture_default_str();
+  command->add_option("run", options->run, "Run id, unique prefix, latest or latest~N")
+      ->capture_default_str();
   command->add_option("case", options->cases, "Globs over case ids: show these in full");
   options->database.add_to(*command);
-  command->add_option("--format", options->format)->check(CLI::IsMember({"text", "json", "markdown", "junit"}))->capture_default_str();
-  command->footer("Examples:\n  plumbline show\n  plumbline show latest '*split_kv*'\n  plumbline show latest~1 --format json");
+  command->add_option("--format", options->format)
+      ->check(CLI::IsMember({"text", "json", "markdown", "junit"}))
+      ->capture_default_str();
+  command->footer(
+      "Examples:\n  plumbline show\n  plumbline show latest '*split_kv*'\n  plumbline show "
+      "latest~1 --format json");
   command->callback([options, &exit_code] { exit_code = show_command(*options); });
 }
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cassert>
 
+#include "harness/base/glob.h"
 #include "harness/contract/reviewed_file.h"
 #include "harness/contract/spec_fields.h"
-#include "harness/base/glob.h"
 
 namespace plumbline {
 
@@ -15,31 +15,37 @@ Place place_of(const Outcome& outcome) { return {outcome.c.device, arch_of(outco
 const Contract* Contracts::find(std::string_view kernel, const Place& place) const {
   const auto matches = [&](const Contract& contract) {
     return holds_at(contract.devices, contract.archs, place) &&
-           std::any_of(contract.kernels.begin(), contract.kernels.end(), [&](const auto& glob) { return glob_match(glob, kernel); });
+           std::any_of(contract.kernels.begin(), contract.kernels.end(),
+                       [&](const auto& glob) { return glob_match(glob, kernel); });
   };
   const auto found = std::find_if(contracts.begin(), contracts.end(), matches);
   return found == contracts.end() ? nullptr : &*found;
 }
 
-RoundingSpec Contracts::pinned_spec(std::string_view kernel, const Problem& problem, const Place& place) const {
+RoundingSpec Contracts::pinned_spec(std::string_view kernel, const Problem& problem,
+                                    const Place& place) const {
   RoundingSpec spec = strict_spec(problem);
   if (const Contract* contract = find(kernel, place)) {
     for (const auto& [field, text] : contract->spec_fields) {
-      [[maybe_unused]] const auto complaint = set_spec_field(spec, field, text, problem, place.arch);
+      [[maybe_unused]] const auto complaint =
+          set_spec_field(spec, field, text, problem, place.arch);
       assert(!complaint);  // read() has refused what is not allowed
     }
   }
   return spec;
 }
 
-Limits Contracts::limits(std::string_view kernel, const Problem& problem, std::int64_t elements, const Place& place) const {
+Limits Contracts::limits(std::string_view kernel, const Problem& problem, std::int64_t elements,
+                         const Place& place) const {
   Limits limits = default_limits(pinned_spec(kernel, problem, place), problem, elements);
   const Contract* contract = find(kernel, place);
   if (contract == nullptr) return limits;
   const auto pin = [&](double& limit, std::optional<double> pinned) {
     if (pinned) limit = contract->proof.empty() ? std::min(limit, *pinned) : *pinned;
   };
-  const auto grown = [&](std::optional<double> pinned) { return pinned ? std::optional(grown_limit(*pinned, elements)) : std::nullopt; };
+  const auto grown = [&](std::optional<double> pinned) {
+    return pinned ? std::optional(grown_limit(*pinned, elements)) : std::nullopt;
+  };
   pin(limits.peak, grown(contract->peak));
   pin(limits.beyond_output, grown(contract->beyond_output));
   pin(limits.rms, contract->rms);

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/outcome/outcome.h"
 #include "harness/base/config.h"
+#include "harness/outcome/outcome.h"
 
 namespace plumbline {
 
@@ -24,35 +24,45 @@ struct Limits {
   bool suite_judged = true;
   bool operator==(const Limits&) const = default;
 };
-// The table of docs/judging.md for a spec and problem, including growth of the maxima's limits (peak, beyond_output) beyond 1e7 elements.
+// The table of docs/judging.md for a spec and problem, including growth of the maxima's limits
+// (peak, beyond_output) beyond 1e7 elements.
 Limits default_limits(const RoundingSpec& spec, const Problem& problem, std::int64_t elements);
-// sqrt(limit^2 + 2 ln(elements / 1e7)) beyond 1e7 elements, else `limit`: the false-alarm rate of a maximum then stays where it was.
+// sqrt(limit^2 + 2 ln(elements / 1e7)) beyond 1e7 elements, else `limit`: the false-alarm rate of a
+// maximum then stays where it was.
 double grown_limit(double limit, std::int64_t elements);
-// Whether shrink and temperature of a case count in a suite's sum, as far as its problem says: no law with tied logits or constant V.
-// (default_limits().suite_judged says what the spec has to say; the number of rows is for judge_suites.)
+// Whether shrink and temperature of a case count in a suite's sum, as far as its problem says: no
+// law with tied logits or constant V. (default_limits().suite_judged says what the spec has to say;
+// the number of rows is for judge_suites.)
 bool has_tie_law(const Problem& problem);
 
 // Where a case ran.
 struct Place {
-  std::string device;  // "cpu", "cuda:0", "emulated:sm_90"; "" = not said: nothing that is bound to a device holds
-  std::string arch;    // "sm_90"; "" = a CPU, or not known: nothing that is bound to an architecture holds
+  // "cpu", "cuda:0", "emulated:sm_90"; "" = not said: nothing that is bound to a device holds
+  std::string device;
+  std::string
+      arch;  // "sm_90"; "" = a CPU, or not known: nothing that is bound to an architecture holds
 };
 Place place_of(const Outcome& outcome);
 
 struct Contract {
   std::vector<std::string> kernels;  // globs; any may match
   std::vector<std::string> devices;  // globs of devices it holds for ("cuda:*"); empty = all
-  std::vector<std::string> archs;    // architectures it holds for ("sm_90"); empty = all, and where none is known
+  std::vector<std::string>
+      archs;  // architectures it holds for ("sm_90"); empty = all, and where none is known
   std::string reason;
-  std::string proof;  // where it can be seen that the kernel needs what loosens its limits; "" unless it pins such a thing
+  // where it can be seen that the kernel needs what loosens its limits; "" unless it pins such a
+  // thing
+  std::string proof;
   std::optional<PaddingPolicy> padding_policy;
-  // Spec fields pinned; the others are the strict default. Texts as harness/contract/spec_fields.h has them: "input" as a dtype stands for
-  // the dtype of Q and "output" for that of the output, so one contract serves all.
+  // Spec fields pinned; the others are the strict default. Texts as harness/contract/spec_fields.h
+  // has them: "input" as a dtype stands for the dtype of Q and "output" for that of the output, so
+  // one contract serves all.
   std::vector<std::pair<std::string, std::string>> spec_fields;
   // Limits up to 1e7 elements; without a proof they only tighten the default.
   std::optional<double> peak, beyond_output, rms, lse;
   Promises promises;
-  std::string split_option = "";  // provider option that sets the number of KV splits, "splits"; "" = none is known
+  // provider option that sets the number of KV splits, "splits"; "" = none is known
+  std::string split_option = "";
   std::string file;
   int line = 0;
 };
@@ -63,10 +73,12 @@ class Contracts {
   static Result<Contracts> read(const std::filesystem::path& path);
   // The first contract whose kernels, devices and architectures match, or nullptr: strict default.
   const Contract* find(std::string_view kernel, const Place& place = {}) const;
-  // The spec that outputs of `kernel` are judged by: strict, with the contract's fields. "tensor_core" accumulators are those of the
-  // place's architecture.
-  RoundingSpec pinned_spec(std::string_view kernel, const Problem& problem, const Place& place = {}) const;
-  Limits limits(std::string_view kernel, const Problem& problem, std::int64_t elements, const Place& place = {}) const;
+  // The spec that outputs of `kernel` are judged by: strict, with the contract's fields.
+  // "tensor_core" accumulators are those of the place's architecture.
+  RoundingSpec pinned_spec(std::string_view kernel, const Problem& problem,
+                           const Place& place = {}) const;
+  Limits limits(std::string_view kernel, const Problem& problem, std::int64_t elements,
+                const Place& place = {}) const;
 
   std::vector<Contract> contracts;
 };
@@ -74,14 +86,17 @@ class Contracts {
 // baselines/support.toml: what each kernel is known not to take.
 //   [[unsupported]]
 //   kernel = "cpu/flash"               # a glob, or a list of them
-//   where = { dtype = ["fp32"] }       # problem fields; all must match; a list means any of, { not = […] } none of
-//   device = "cuda:*"                  # optional: globs of devices it is said of; arch = ["sm_80"] likewise
+//   where = { dtype = ["fp32"] }       # problem fields; all must match; a list means any of, { not
+//                                      = […] } none of
+//   device = "cuda:*"                  # optional: globs of devices it is said of; arch = ["sm_80"]
+//                                      likewise
 //   reason = "…"
 class SupportTable {
  public:
   static Result<SupportTable> read(const std::filesystem::path& path);
   // The reason if the table says unsupported, else nullopt.
-  std::optional<std::string> unsupported(std::string_view kernel, const Problem& problem, const Place& place = {}) const;
+  std::optional<std::string> unsupported(std::string_view kernel, const Problem& problem,
+                                         const Place& place = {}) const;
   // Whether any entry concerns the kernel there.
   bool covers(std::string_view kernel, const Place& place = {}) const;
 
@@ -91,7 +106,8 @@ class SupportTable {
     bool is_negated = false;
   };
   struct Entry {
-    std::vector<std::string> kernels, devices, archs;  // globs, globs, names; of the last two empty = all
+    // globs, globs, names; of the last two empty = all
+    std::vector<std::string> kernels, devices, archs;
     std::vector<Condition> where;
     std::string reason;
     std::string file;

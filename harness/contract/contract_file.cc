@@ -5,23 +5,28 @@
 #include <algorithm>
 #include <array>
 
+#include "harness/base/glob.h"
+#include "harness/base/table_reader.h"
 #include "harness/contract/contract.h"
 #include "harness/contract/reviewed_file.h"
 #include "harness/contract/spec_fields.h"
-#include "harness/base/glob.h"
-#include "harness/base/table_reader.h"
 
 namespace plumbline {
 namespace {
 
-constexpr std::array<std::string_view, 10> contract_keys{"kernel", "device",   "arch",   "reason", "padding_policy",
-                                                         "spec",   "promises", "limits", "proof",  "split_option"};
-constexpr std::array<std::string_view, 7> promise_keys{"run_to_run", "batch", "layout", "page", "split", "prefill_decode", "lse"};
+constexpr std::array<std::string_view, 10> contract_keys{
+    "kernel", "device",   "arch",   "reason", "padding_policy",
+    "spec",   "promises", "limits", "proof",  "split_option"};
+constexpr std::array<std::string_view, 7> promise_keys{
+    "run_to_run", "batch", "layout", "page", "split", "prefill_decode", "lse"};
 constexpr std::array<std::string_view, 4> limit_keys{"peak", "beyond_output", "rms", "lse"};
-constexpr std::array<std::string_view, 4> accumulator_keys{"dtype", "toward_zero", "fraction_bits", "products_per_step"};
-constexpr std::string_view proof_remedy = "add proof = \"…\": the source line or document that shows that the kernel needs it";
+constexpr std::array<std::string_view, 4> accumulator_keys{"dtype", "toward_zero", "fraction_bits",
+                                                           "products_per_step"};
+constexpr std::string_view proof_remedy =
+    "add proof = \"…\": the source line or document that shows that the kernel needs it";
 
-// The text of an accumulator table, as spec_fields.h spells it; a member that is missing leaves a text that is not allowed.
+// The text of an accumulator table, as spec_fields.h spells it; a member that is missing leaves a
+// text that is not allowed.
 std::string accumulator_text(const ConfigNode& table, Errors& errors) {
   reject_unknown_keys(table, accumulator_keys, errors);
   const auto member = [&](std::string_view key) {
@@ -29,8 +34,11 @@ std::string accumulator_text(const ConfigNode& table, Errors& errors) {
     return node == nullptr ? fmt::format("{} missing", key) : node->text;
   };
   const std::string toward_zero = member("toward_zero");
-  const std::string direction = toward_zero == "true" ? "toward_zero" : toward_zero == "false" ? "nearest" : toward_zero;
-  return fmt::format("{}/{}/{}/{}", member("dtype"), direction, member("fraction_bits"), member("products_per_step"));
+  const std::string direction = toward_zero == "true"    ? "toward_zero"
+                                : toward_zero == "false" ? "nearest"
+                                                         : toward_zero;
+  return fmt::format("{}/{}/{}/{}", member("dtype"), direction, member("fraction_bits"),
+                     member("products_per_step"));
 }
 
 class ContractReader {
@@ -49,17 +57,21 @@ class ContractReader {
     contract_.proof = reader.text("proof");
     contract_.split_option = reader.text("split_option");
     if (table_.find("padding_policy") != nullptr) {
-      contract_.padding_policy = static_cast<PaddingPolicy>(reader.word("padding_policy", policies_, 0));
+      contract_.padding_policy =
+          static_cast<PaddingPolicy>(reader.word("padding_policy", policies_, 0));
     }
     if (const ConfigNode* spec = sub_table(table_, "spec", errors_)) read_spec(*spec);
-    if (const ConfigNode* promises = sub_table(table_, "promises", errors_)) read_promises(*promises);
+    if (const ConfigNode* promises = sub_table(table_, "promises", errors_))
+      read_promises(*promises);
     if (const ConfigNode* limits = sub_table(table_, "limits", errors_)) read_limits(*limits);
     return contract_;
   }
 
  private:
   void complain(const ConfigNode& at, const std::string& message, std::string_view remedy = "") {
-    errors_.push_back(at.error(fmt::format("contract of {}: {}", fmt::join(contract_.kernels, ", "), message), std::string(remedy)));
+    errors_.push_back(
+        at.error(fmt::format("contract of {}: {}", fmt::join(contract_.kernels, ", "), message),
+                 std::string(remedy)));
   }
 
   void read_spec(const ConfigNode& spec) {
@@ -72,12 +84,19 @@ class ContractReader {
 
   void read_spec_field(const std::string& field, const ConfigNode& node) {
     if (node.kind == ConfigNode::Kind::array)
-      return complain(node, fmt::format("{} is not one value", field), "write one value, or a table for an accumulator");
-    const std::string text = node.kind == ConfigNode::Kind::table ? accumulator_text(node, errors_) : node.text;
-    if (const auto complaint = set_spec_field(spec_, field, text, Problem{})) return complain(node, *complaint, "write an allowed value");
+      return complain(node, fmt::format("{} is not one value", field),
+                      "write one value, or a table for an accumulator");
+    const std::string text =
+        node.kind == ConfigNode::Kind::table ? accumulator_text(node, errors_) : node.text;
+    if (const auto complaint = set_spec_field(spec_, field, text, Problem{}))
+      return complain(node, *complaint, "write an allowed value");
     if (needs_proof(field, text) && contract_.proof.empty()) {
-      complain(node, fmt::format("{} = {} widens sigma or the LSE scale by orders of magnitude and cites no proof", field, text),
-               proof_remedy);
+      complain(
+          node,
+          fmt::format(
+              "{} = {} widens sigma or the LSE scale by orders of magnitude and cites no proof",
+              field, text),
+          proof_remedy);
     }
     contract_.spec_fields.emplace_back(field, text);
   }
@@ -85,19 +104,25 @@ class ContractReader {
   void read_promises(const ConfigNode& promises) {
     reject_unknown_keys(promises, promise_keys, errors_);
     TableReader reader(promises, errors_);
-    const auto promise = [&](std::string_view key) { return static_cast<Promise>(reader.word(key, promises_, 0)); };
-    contract_.promises = {promise("run_to_run"), promise("batch"),          promise("layout"), promise("page"),
-                          promise("split"),      promise("prefill_decode"), promise("lse")};
+    const auto promise = [&](std::string_view key) {
+      return static_cast<Promise>(reader.word(key, promises_, 0));
+    };
+    contract_.promises = {promise("run_to_run"), promise("batch"), promise("layout"),
+                          promise("page"),       promise("split"), promise("prefill_decode"),
+                          promise("lse")};
   }
 
   void read_limits(const ConfigNode& limits) {
     reject_unknown_keys(limits, limit_keys, errors_);
-    // Those of a bf16 problem, the tightest of the table: what is above them is looser for some problem.
+    // Those of a bf16 problem, the tightest of the table: what is above them is looser for some
+    // problem.
     const Limits defaults = default_limits(spec_, Problem{}, 0);
     const auto limit = [&](std::string_view key, double default_limit) {
       const auto value = positive_number(limits, key, errors_);
       if (value && *value > default_limit && contract_.proof.empty()) {
-        complain(*limits.find(key), fmt::format("{} = {} is looser than the default {} and cites no proof", key, *value, default_limit),
+        complain(*limits.find(key),
+                 fmt::format("{} = {} is looser than the default {} and cites no proof", key,
+                             *value, default_limit),
                  proof_remedy);
       }
       return value;
@@ -112,12 +137,14 @@ class ContractReader {
   Errors& errors_;
   Contract contract_;
   RoundingSpec spec_ = strict_spec(Problem{});  // the pinned spec for a bf16 problem
-  const std::array<std::string_view, 3> policies_{name(PaddingPolicy::zeros), name(PaddingPolicy::untouched),
-                                                  name(PaddingPolicy::attended)};
-  const std::array<std::string_view, 3> promises_{name(Promise::none), name(Promise::rounding), name(Promise::bitwise)};
+  const std::array<std::string_view, 3> policies_{
+      name(PaddingPolicy::zeros), name(PaddingPolicy::untouched), name(PaddingPolicy::attended)};
+  const std::array<std::string_view, 3> promises_{name(Promise::none), name(Promise::rounding),
+                                                  name(Promise::bitwise)};
 };
 
-// Whether what matches the glob `narrower` matches `wider` too; of two different globs only what is plain is known.
+// Whether what matches the glob `narrower` matches `wider` too; of two different globs only what is
+// plain is known.
 bool takes_all_of(const std::string& wider, const std::string& narrower) {
   const bool is_glob = narrower.find_first_of("*?") != std::string::npos;
   return wider == narrower || wider == "*" || (!is_glob && glob_match(wider, narrower));
@@ -126,16 +153,22 @@ bool takes_all_of(const std::string& wider, const std::string& narrower) {
 // Whether a condition that allows `wider` (empty: everything) allows all of `narrower`.
 bool takes_all_of(const std::vector<std::string>& wider, const std::vector<std::string>& narrower) {
   if (wider.empty()) return true;
-  return !narrower.empty() && std::all_of(narrower.begin(), narrower.end(), [&](const std::string& narrow) {
-    return std::any_of(wider.begin(), wider.end(), [&](const std::string& wide) { return takes_all_of(wide, narrow); });
-  });
+  return !narrower.empty() &&
+         std::all_of(narrower.begin(), narrower.end(), [&](const std::string& narrow) {
+           return std::any_of(wider.begin(), wider.end(),
+                              [&](const std::string& wide) { return takes_all_of(wide, narrow); });
+         });
 }
 
-// Whether `first` takes every case of the kernels `glob` on the devices and architectures of `later`.
-const std::string* shadow_of(const Contract& first, const std::string& glob, const Contract& later) {
-  if (!takes_all_of(first.devices, later.devices) || !takes_all_of(first.archs, later.archs)) return nullptr;
+// Whether `first` takes every case of the kernels `glob` on the devices and architectures of
+// `later`.
+const std::string* shadow_of(const Contract& first, const std::string& glob,
+                             const Contract& later) {
+  if (!takes_all_of(first.devices, later.devices) || !takes_all_of(first.archs, later.archs))
+    return nullptr;
   const auto found =
-      std::find_if(first.kernels.begin(), first.kernels.end(), [&](const std::string& wider) { return takes_all_of(wider, glob); });
+      std::find_if(first.kernels.begin(), first.kernels.end(),
+                   [&](const std::string& wider) { return takes_all_of(wider, glob); });
   return found == first.kernels.end() ? nullptr : &*found;
 }
 
@@ -148,7 +181,8 @@ void reject_shadowed(const std::vector<Contract>& contracts, Errors& errors) {
         if (shadow == nullptr) continue;
         errors.push_back(
             {contracts[later].file, contracts[later].line,
-             fmt::format("the contract of {} is never used: \"{}\" on line {} matches first", glob, *shadow, contracts[earlier].line),
+             fmt::format("the contract of {} is never used: \"{}\" on line {} matches first", glob,
+                         *shadow, contracts[earlier].line),
              "the first contract that matches counts: put the narrower one first"});
         break;
       }

@@ -9,36 +9,47 @@ namespace plumbline {
 namespace {
 
 constexpr std::int64_t elements_without_growth = 10'000'000;
-constexpr double rms_of_accumulation_noise = 1.8;  // legal maximum seen: 1.54 (constant V, fp32 output)
-constexpr double rms_of_tf32 = 1.8;                // legal maximum seen: 1.50
+// legal maximum seen: 1.54 (constant V, fp32 output)
+constexpr double rms_of_accumulation_noise = 1.8;
+constexpr double rms_of_tf32 = 1.8;  // legal maximum seen: 1.50
 constexpr std::int64_t rows_without_widening = 16;
-constexpr Limits naive_tier{.peak = 8, .beyond_output = 8, .rms = 2.0, .lse = 8, .suite = 3.5, .suite_judged = false};
+constexpr Limits naive_tier{
+    .peak = 8, .beyond_output = 8, .rms = 2.0, .lse = 8, .suite = 3.5, .suite_judged = false};
 
 bool is_16_bit(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
 // Keeps fewer bits than fp32 has: Hopper's fp8 accumulator (13), fp16 accumulation.
-bool is_short(const Accumulator& accumulator) { return accumulator.dtype != DType::f32 || accumulator.fraction_bits < 23; }
-
-// The elements of one query row share the errors of its P, and where V has one sign so do its columns and, with near-equal keys, its heads:
-// a problem of R query rows may hold no more than R independent draws. Legal maxima of the rms with one-signed V, 3456 runs of the CPU
-// kernels each: 3.19, 1.66, 1.354, 1.243 at R = 1, 4, 16, 40 (decode over 200 keys, fp32 output; 2026-11-21).
-double widened_for_few_rows(double limit, const Problem& problem) {
-  const std::int64_t rows = std::max<std::int64_t>(1, problem.batch * problem.seq_q);
-  return rows >= rows_without_widening ? limit : limit * std::sqrt(static_cast<double>(rows_without_widening) / static_cast<double>(rows));
+bool is_short(const Accumulator& accumulator) {
+  return accumulator.dtype != DType::f32 || accumulator.fraction_bits < 23;
 }
 
-// The variance of shrink and temperature has no term for the roundings excluded here, nor for what P's shared errors do beside a sink.
+// The elements of one query row share the errors of its P, and where V has one sign so do its
+// columns and, with near-equal keys, its heads: a problem of R query rows may hold no more than R
+// independent draws. Legal maxima of the rms with one-signed V, 3456 runs of the CPU kernels each:
+// 3.19, 1.66, 1.354, 1.243 at R = 1, 4, 16, 40 (decode over 200 keys, fp32 output; 2026-11-21).
+double widened_for_few_rows(double limit, const Problem& problem) {
+  const std::int64_t rows = std::max<std::int64_t>(1, problem.batch * problem.seq_q);
+  return rows >= rows_without_widening
+             ? limit
+             : limit * std::sqrt(static_cast<double>(rows_without_widening) /
+                                 static_cast<double>(rows));
+}
+
+// The variance of shrink and temperature has no term for the roundings excluded here, nor for what
+// P's shared errors do beside a sink.
 bool suite_is_judged(const RoundingSpec& spec, const Problem& problem) {
-  return is_16_bit(spec.p_dtype) && problem.out() == problem.dtype && spec.s_rounded == DType::none && spec.q_prescaled == DType::none &&
-         !is_short(spec.qk_accumulator) && !is_short(spec.pv_accumulator) && problem.sinks == Sinks::none &&
-         (problem.softcap == 0 || spec.tanh_rel_error == 0);
+  return is_16_bit(spec.p_dtype) && problem.out() == problem.dtype &&
+         spec.s_rounded == DType::none && spec.q_prescaled == DType::none &&
+         !is_short(spec.qk_accumulator) && !is_short(spec.pv_accumulator) &&
+         problem.sinks == Sinks::none && (problem.softcap == 0 || spec.tanh_rel_error == 0);
 }
 
 }  // namespace
 
 double grown_limit(double limit, std::int64_t elements) {
   if (elements <= elements_without_growth) return limit;
-  return std::sqrt(limit * limit + 2 * std::log(static_cast<double>(elements) / static_cast<double>(elements_without_growth)));
+  return std::sqrt(limit * limit + 2 * std::log(static_cast<double>(elements) /
+                                                static_cast<double>(elements_without_growth)));
 }
 
 Limits default_limits(const RoundingSpec& spec, const Problem& problem, std::int64_t elements) {
@@ -47,8 +58,10 @@ Limits default_limits(const RoundingSpec& spec, const Problem& problem, std::int
     limits = naive_tier;
   } else {
     limits.suite_judged = suite_is_judged(spec, problem);
-    // With fp32 output little but accumulation noise is left in the error, whose model is the coarsest part of sigma.
-    if (problem.out() == DType::f32 && (spec.p_dtype == DType::f32 || spec.denominator_from_rounded_p)) {
+    // With fp32 output little but accumulation noise is left in the error, whose model is the
+    // coarsest part of sigma.
+    if (problem.out() == DType::f32 &&
+        (spec.p_dtype == DType::f32 || spec.denominator_from_rounded_p)) {
       limits.rms = rms_of_accumulation_noise;
     }
     if (spec.p_dtype == DType::tf32) limits.rms = rms_of_tf32;
@@ -60,11 +73,15 @@ Limits default_limits(const RoundingSpec& spec, const Problem& problem, std::int
 }
 
 bool has_tie_law(const Problem& problem) {
-  // A needle with V off zero: o differs from the needle's own v by less than half an ulp, output rounding gives v back, and that error lies
-  // along the temperature in every row (z about +9 in one legal bf16 case).
-  if (problem.law == Law::needle && (problem.v_law == VLaw::large_mean || problem.v_law == VLaw::band)) return true;
-  return problem.law == Law::near_uniform || problem.law == Law::near_ties || problem.law == Law::sink || problem.law == Law::exact ||
-         problem.v_law == VLaw::constant || problem.k_scale == 0;
+  // A needle with V off zero: o differs from the needle's own v by less than half an ulp, output
+  // rounding gives v back, and that error lies along the temperature in every row (z about +9 in
+  // one legal bf16 case).
+  if (problem.law == Law::needle &&
+      (problem.v_law == VLaw::large_mean || problem.v_law == VLaw::band))
+    return true;
+  return problem.law == Law::near_uniform || problem.law == Law::near_ties ||
+         problem.law == Law::sink || problem.law == Law::exact || problem.v_law == VLaw::constant ||
+         problem.k_scale == 0;
 }
 
 }  // namespace plumbline

@@ -5,19 +5,21 @@
 #include <array>
 #include <span>
 
-#include "harness/contract/contract.h"
-#include "harness/contract/reviewed_file.h"
 #include "harness/base/glob.h"
 #include "harness/base/table_reader.h"
+#include "harness/contract/contract.h"
+#include "harness/contract/reviewed_file.h"
 
 namespace plumbline {
 namespace {
 
-constexpr std::array<std::string_view, 5> support_keys{"kernel", "device", "arch", "where", "reason"};
+constexpr std::array<std::string_view, 5> support_keys{"kernel", "device", "arch", "where",
+                                                       "reason"};
 
 using Condition = SupportTable::Condition;
 
-// Beside the fields of a problem: whether it has as many keys as queries, which masks of some kernels depend on.
+// Beside the fields of a problem: whether it has as many keys as queries, which masks of some
+// kernels depend on.
 constexpr std::string_view square = "square";
 
 bool has(const Problem& problem, const std::string& field, const std::string& value) {
@@ -40,7 +42,8 @@ class EntryReader {
     entry.archs = gpu_archs(table_, errors_);
     entry.reason = reader.text("reason", true);
     // Without `where` the kernel takes nothing.
-    if (const ConfigNode* where = sub_table(table_, "where", errors_)) entry.where = conditions(*where);
+    if (const ConfigNode* where = sub_table(table_, "where", errors_))
+      entry.where = conditions(*where);
     return entry;
   }
 
@@ -55,7 +58,8 @@ class EntryReader {
       constexpr std::array<std::string_view, 1> excluded_keys{"not"};
       const ConfigNode* excluded = node.find("not");
       if (excluded != nullptr) reject_unknown_keys(node, excluded_keys, errors_);
-      result.push_back({field, values(field, excluded == nullptr ? node : *excluded), excluded != nullptr});
+      result.push_back(
+          {field, values(field, excluded == nullptr ? node : *excluded), excluded != nullptr});
     }
     return result;
   }
@@ -63,7 +67,8 @@ class EntryReader {
   std::vector<std::string> values(const std::string& field, const ConfigNode& node) {
     if (node.kind != ConfigNode::Kind::array) return values(field, std::span(&node, 1));
     if (node.items.empty())
-      errors_.push_back(node.error(fmt::format("{} = [] matches nothing", field), "list at least one value, or remove the field"));
+      errors_.push_back(node.error(fmt::format("{} = [] matches nothing", field),
+                                   "list at least one value, or remove the field"));
     return values(field, node.items);
   }
 
@@ -74,10 +79,13 @@ class EntryReader {
       if (field == square && (node.text == "true" || node.text == "false")) {
         result.push_back(node.text);
       } else if (field == square) {
-        errors_.push_back(node.error(fmt::format("{}: \"{}\" is neither true nor false", field, node.text), "write square = false"));
+        errors_.push_back(
+            node.error(fmt::format("{}: \"{}\" is neither true nor false", field, node.text),
+                       "write square = false"));
       } else if (!node.is_scalar()) {
-        errors_.push_back(node.error(fmt::format("{} is not a value or a list of values", field),
-                                     fmt::format("write {0} = value or {0} = [value, value]", field)));
+        errors_.push_back(
+            node.error(fmt::format("{} is not a value or a list of values", field),
+                       fmt::format("write {0} = value or {0} = [value, value]", field)));
       } else if (const auto complaint = set_field(problem, field, node.text)) {
         errors_.push_back(node.error(*complaint, "write an allowed value"));
       } else {
@@ -93,7 +101,8 @@ class EntryReader {
 
 bool concerns(const SupportTable::Entry& entry, std::string_view kernel, const Place& place) {
   if (!holds_at(entry.devices, entry.archs, place)) return false;
-  return std::any_of(entry.kernels.begin(), entry.kernels.end(), [&](const std::string& glob) { return glob_match(glob, kernel); });
+  return std::any_of(entry.kernels.begin(), entry.kernels.end(),
+                     [&](const std::string& glob) { return glob_match(glob, kernel); });
 }
 
 }  // namespace
@@ -111,17 +120,24 @@ Result<SupportTable> SupportTable::read(const std::filesystem::path& path) {
 }
 
 bool SupportTable::covers(std::string_view kernel, const Place& place) const {
-  return std::any_of(entries.begin(), entries.end(), [&](const Entry& entry) { return concerns(entry, kernel, place); });
+  return std::any_of(entries.begin(), entries.end(),
+                     [&](const Entry& entry) { return concerns(entry, kernel, place); });
 }
 
-std::optional<std::string> SupportTable::unsupported(std::string_view kernel, const Problem& problem, const Place& place) const {
+std::optional<std::string> SupportTable::unsupported(std::string_view kernel,
+                                                     const Problem& problem,
+                                                     const Place& place) const {
   const auto holds = [&](const Condition& condition) {
     const auto& values = condition.values;
-    const bool is_one = std::any_of(values.begin(), values.end(), [&](const auto& value) { return has(problem, condition.field, value); });
+    const bool is_one = std::any_of(values.begin(), values.end(), [&](const auto& value) {
+      return has(problem, condition.field, value);
+    });
     return is_one != condition.is_negated;
   };
   for (const Entry& entry : entries) {
-    if (concerns(entry, kernel, place) && std::all_of(entry.where.begin(), entry.where.end(), holds)) return entry.reason;
+    if (concerns(entry, kernel, place) &&
+        std::all_of(entry.where.begin(), entry.where.end(), holds))
+      return entry.reason;
   }
   return std::nullopt;
 }

@@ -25,10 +25,13 @@ struct LimitField {
   std::string_view name;
   double Limits::*limit;
 };
-constexpr std::array limit_fields{LimitField{"peak", &Limits::peak}, LimitField{"beyond output rounding", &Limits::beyond_output},
+constexpr std::array limit_fields{LimitField{"peak", &Limits::peak},
+                                  LimitField{"beyond output rounding", &Limits::beyond_output},
                                   LimitField{"rms", &Limits::rms}, LimitField{"lse", &Limits::lse}};
 
-std::string policy_text(const std::optional<PaddingPolicy>& policy) { return policy ? std::string(name(*policy)) : "as the kernel says"; }
+std::string policy_text(const std::optional<PaddingPolicy>& policy) {
+  return policy ? std::string(name(*policy)) : "as the kernel says";
+}
 
 std::vector<std::string> looser_spec(const std::string& now, const std::string& before) {
   if (now.empty() || before.empty() || now == before) return {};
@@ -71,19 +74,23 @@ Promises parse_promises(const std::string& text) {
   return promises;
 }
 
-std::vector<std::string> looser_terms(const Terms& now, const std::string& spec_now, const Terms& before, const std::string& spec_before) {
+std::vector<std::string> looser_terms(const Terms& now, const std::string& spec_now,
+                                      const Terms& before, const std::string& spec_before) {
   std::vector<std::string> looser = looser_spec(spec_now, spec_before);
   for (const auto& [field, limit] : limit_fields) {
     if (now.limits.*limit > before.limits.*limit) {
-      looser.push_back(fmt::format("limit of {} {:.4g} (was {:.4g})", field, now.limits.*limit, before.limits.*limit));
+      looser.push_back(fmt::format("limit of {} {:.4g} (was {:.4g})", field, now.limits.*limit,
+                                   before.limits.*limit));
     }
   }
   if (before.padding_policy && now.padding_policy != before.padding_policy) {
-    looser.push_back(fmt::format("padding policy {} (was {})", policy_text(now.padding_policy), policy_text(before.padding_policy)));
+    looser.push_back(fmt::format("padding policy {} (was {})", policy_text(now.padding_policy),
+                                 policy_text(before.padding_policy)));
   }
   for (const auto& [field, promise] : promise_fields) {
     if (now.promises.*promise < before.promises.*promise) {
-      looser.push_back(fmt::format("promise {} {} (was {})", field, name(now.promises.*promise), name(before.promises.*promise)));
+      looser.push_back(fmt::format("promise {} {} (was {})", field, name(now.promises.*promise),
+                                   name(before.promises.*promise)));
     }
   }
   return looser;

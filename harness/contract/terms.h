@@ -22,8 +22,10 @@ std::string promises_text(const Promises& promises);
 // Of a text that promises_text() gave.
 Promises parse_promises(const std::string& text);
 
-// In what `now` asks less of a kernel than `before`, in words: "rms 1.8 (was 1.35)"; empty: in nothing. `spec_now` and `spec_before`
-// are the pinned specs as spec_text() has them; where one of them is "", specs are not compared.
-std::vector<std::string> looser_terms(const Terms& now, const std::string& spec_now, const Terms& before, const std::string& spec_before);
+// In what `now` asks less of a kernel than `before`, in words: "rms 1.8 (was 1.35)"; empty: in
+// nothing. `spec_now` and `spec_before` are the pinned specs as spec_text() has them; where one of
+// them is "", specs are not compared.
+std::vector<std::string> looser_terms(const Terms& now, const std::string& spec_now,
+                                      const Terms& before, const std::string& spec_before);
 
 }  // namespace plumbline

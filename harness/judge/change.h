@@ -20,9 +20,12 @@ enum class ChangeKind {
   smaller_error,    // likewise
   other_driver,     // measured with another driver or CUDA runtime than before
 };
-inline constexpr std::array<std::string_view, 9> change_names{"vanished", "refused", "excused",       "untimed",     "looser_contract",
-                                                              "slower",   "faster",  "smaller_error", "other_driver"};
-inline constexpr std::string_view name(ChangeKind kind) { return change_names[static_cast<std::size_t>(kind)]; }
+inline constexpr std::array<std::string_view, 9> change_names{
+    "vanished", "refused", "excused",       "untimed",     "looser_contract",
+    "slower",   "faster",  "smaller_error", "other_driver"};
+inline constexpr std::string_view name(ChangeKind kind) {
+  return change_names[static_cast<std::size_t>(kind)];
+}
 inline std::optional<ChangeKind> parse_change(std::string_view text) {
   for (std::size_t i = 0; i < change_names.size(); ++i) {
     if (change_names[i] == text) return static_cast<ChangeKind>(i);
@@ -37,7 +40,8 @@ struct Change {
   bool is_failure = false;      // the run is not green with it, unless somebody accepts it
 };
 
-// Of a case of a run. A suite is named once for each of its cases, also where the case stands in several.
+// Of a case of a run. A suite is named once for each of its cases, also where the case stands in
+// several.
 struct RunChange {
   std::string suite, case_id;
   Change change;

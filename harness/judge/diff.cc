@@ -9,7 +9,8 @@ namespace {
 std::string largest_relative(const DiffOutcome& diff) {
   std::string text = fmt::format("the largest relative difference is {:.4g}", diff.max_rel);
   if (diff.rms_output > 0) {
-    text += fmt::format(", where |expected| is {:.2g} of the output's rms", diff.max_rel_expected / diff.rms_output);
+    text += fmt::format(", where |expected| is {:.2g} of the output's rms",
+                        diff.max_rel_expected / diff.rms_output);
   }
   return text;
 }
@@ -17,31 +18,35 @@ std::string largest_relative(const DiffOutcome& diff) {
 void judge_rounding(const DiffOutcome& diff, Finder& finder) {
   const double limit = grown_limit(Limits{}.peak, diff.elements);
   if (finder.measure("difference", diff.max_sigma, limit)) {
-    finder.note(
-        diff.max_abs == 0
-            ? "the two are equal in every element"
-            : fmt::format(
-                  "rounding: what both declare explains the difference: at most {:.3g} of its standard deviations, {:.3g} are legal; {}",
-                  diff.max_sigma, limit, largest_relative(diff)));
+    finder.note(diff.max_abs == 0
+                    ? "the two are equal in every element"
+                    : fmt::format("rounding: what both declare explains the difference: at most "
+                                  "{:.3g} of its standard deviations, {:.3g} are legal; {}",
+                                  diff.max_sigma, limit, largest_relative(diff)));
   } else {
-    finder.find(Verdict::fail,
-                {"difference", diff.max_sigma, limit,
-                 fmt::format("what both declare does not explain the difference: {:.4g} of its standard deviations, {:.3g} are "
-                             "legal; the largest difference is {:.4g} at sample {} head {} row {} column {}",
-                             diff.max_sigma, limit, diff.max_abs, diff.max_abs_element.sample, diff.max_abs_element.head,
-                             diff.max_abs_element.row, diff.max_abs_element.column)});
+    finder.find(
+        Verdict::fail,
+        {"difference", diff.max_sigma, limit,
+         fmt::format(
+             "what both declare does not explain the difference: {:.4g} of its standard "
+             "deviations, {:.3g} are "
+             "legal; the largest difference is {:.4g} at sample {} head {} row {} column {}",
+             diff.max_sigma, limit, diff.max_abs, diff.max_abs_element.sample,
+             diff.max_abs_element.head, diff.max_abs_element.row, diff.max_abs_element.column)});
   }
 }
 
 void judge_bitwise(const DiffOutcome& diff, Finder& finder) {
   // Bits may agree in a NaN: max_abs is NaN then, and no agreement.
-  const bool all_equal = diff.bit_equal_share >= 1 && diff.heads_bit_equal == diff.heads && within(diff.max_abs, 0);
+  const bool all_equal =
+      diff.bit_equal_share >= 1 && diff.heads_bit_equal == diff.heads && within(diff.max_abs, 0);
   if (all_equal) return;
-  finder.find(Verdict::fail,
-              {"bitwise", diff.bit_equal_share, 1,
-               fmt::format("{:.6g} % of the elements have the same bits, in all of {} of {} heads; the largest difference is "
-                           "{:.4g} ({:.3g} standard deviations)",
-                           100 * diff.bit_equal_share, diff.heads_bit_equal, diff.heads, diff.max_abs, diff.max_sigma)});
+  finder.find(Verdict::fail, {"bitwise", diff.bit_equal_share, 1,
+                              fmt::format("{:.6g} % of the elements have the same bits, in all of "
+                                          "{} of {} heads; the largest difference is "
+                                          "{:.4g} ({:.3g} standard deviations)",
+                                          100 * diff.bit_equal_share, diff.heads_bit_equal,
+                                          diff.heads, diff.max_abs, diff.max_sigma)});
 }
 
 }  // namespace
@@ -52,19 +57,24 @@ Judgement judge_diff(const DiffOutcome& diff) {
     finder.at_least(Verdict::unsupported);
     finder.note(fmt::format("unsupported: {}", diff.reason));
   } else if (diff.status != Status::ok) {
-    finder.find(verdict_of(diff.status), {"status", 0, 0, diff.reason.empty() ? "without a reason" : diff.reason});
+    finder.find(verdict_of(diff.status),
+                {"status", 0, 0, diff.reason.empty() ? "without a reason" : diff.reason});
   } else if (diff.expect == "report") {
-    finder.note(fmt::format("reported, not judged: largest difference {:.4g}, mean {:.4g}; {}", diff.max_abs, diff.mean_abs,
-                            largest_relative(diff)));
+    finder.note(fmt::format("reported, not judged: largest difference {:.4g}, mean {:.4g}; {}",
+                            diff.max_abs, diff.mean_abs, largest_relative(diff)));
   } else if (diff.elements <= 0) {
-    finder.find(Verdict::mistrusted, {"elements", 0, 0, "nothing was compared: the two cases have no row in common"});
+    finder.find(Verdict::mistrusted,
+                {"elements", 0, 0, "nothing was compared: the two cases have no row in common"});
   } else if (diff.expect == "rounding") {
     judge_rounding(diff, finder);
   } else if (diff.expect == "bitwise") {
     judge_bitwise(diff, finder);
   } else {
-    finder.find(Verdict::mistrusted,
-                {"expect", 0, 0, fmt::format("expect = \"{}\" is not one of rounding, bitwise, report: nothing was judged", diff.expect)});
+    finder.find(
+        Verdict::mistrusted,
+        {"expect", 0, 0,
+         fmt::format("expect = \"{}\" is not one of rounding, bitwise, report: nothing was judged",
+                     diff.expect)});
   }
   return finder.finish();
 }

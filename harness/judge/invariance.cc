@@ -10,18 +10,23 @@ namespace {
 
 std::string where(const InvarianceOutcome& outcome) {
   const ElementId& at = outcome.element;
-  return fmt::format("{} at sample {} head {} row {}{}", outcome.statistic == "lse" ? "the LSE" : "the output", at.sample, at.head, at.row,
-                     at.column < 0 ? "" : fmt::format(" column {}", at.column));
+  return fmt::format("{} at sample {} head {} row {}{}",
+                     outcome.statistic == "lse" ? "the LSE" : "the output", at.sample, at.head,
+                     at.row, at.column < 0 ? "" : fmt::format(" column {}", at.column));
 }
 
 std::string size(const InvarianceOutcome& outcome) {
-  if (!std::isfinite(outcome.value_a) || !std::isfinite(outcome.value_b)) return "no rounding explains it";
-  return fmt::format("{:.4g} standard deviations, {:.3g} are legal; {:.4g} ulp", outcome.sigmas, outcome.limit, outcome.ulps);
+  if (!std::isfinite(outcome.value_a) || !std::isfinite(outcome.value_b))
+    return "no rounding explains it";
+  return fmt::format("{:.4g} standard deviations, {:.3g} are legal; {:.4g} ulp", outcome.sigmas,
+                     outcome.limit, outcome.ulps);
 }
 
 std::string difference(const InvarianceOutcome& outcome) {
-  return fmt::format("{} is {:.9g} in the case and {:.9g} in \"{}\": {}; {} of {} elements have other bits", where(outcome),
-                     outcome.value_a, outcome.value_b, outcome.problem_b, size(outcome), outcome.other_bits, outcome.elements);
+  return fmt::format(
+      "{} is {:.9g} in the case and {:.9g} in \"{}\": {}; {} of {} elements have other bits",
+      where(outcome), outcome.value_a, outcome.value_b, outcome.problem_b, size(outcome),
+      outcome.other_bits, outcome.elements);
 }
 
 }  // namespace
@@ -36,29 +41,35 @@ Judgement judge_invariance(const InvarianceOutcome& outcome) {
   const std::string what(name(outcome.invariance));
   if (outcome.status == Status::unsupported) {
     finder.at_least(Verdict::unsupported);
-    finder.note(fmt::format("{}: {}", outcome.calls_refused > 0 ? "unsupported" : "nothing to transform", outcome.reason));
+    finder.note(fmt::format("{}: {}",
+                            outcome.calls_refused > 0 ? "unsupported" : "nothing to transform",
+                            outcome.reason));
     return finder.finish();
   }
   if (outcome.status != Status::ok) {
-    finder.find(verdict_of(outcome.status), {what, 0, 0, outcome.reason.empty() ? "without a reason" : outcome.reason});
+    finder.find(verdict_of(outcome.status),
+                {what, 0, 0, outcome.reason.empty() ? "without a reason" : outcome.reason});
     return finder.finish();
   }
   if (outcome.elements <= 0) {
-    finder.find(Verdict::mistrusted, {what, 0, 0, "nothing was compared: the calls have no row in common"});
+    finder.find(Verdict::mistrusted,
+                {what, 0, 0, "nothing was compared: the calls have no row in common"});
     return finder.finish();
   }
   const bool legal = outcome.other_bits == 0 || finder.measure(what, outcome.sigmas, outcome.limit);
   if (!legal) {
-    finder.find(Verdict::fail, {what, outcome.sigmas, outcome.limit, fmt::format("{}: beyond rounding: {}", what, difference(outcome))});
+    finder.find(Verdict::fail, {what, outcome.sigmas, outcome.limit,
+                                fmt::format("{}: beyond rounding: {}", what, difference(outcome))});
   } else if (outcome.other_bits > 0 && outcome.promise == Promise::bitwise) {
-    finder.find(Verdict::fail, {what, static_cast<double>(outcome.other_bits), 0,
-                                fmt::format("{}: the same bits are promised: {}", what, difference(outcome))});
+    finder.find(Verdict::fail,
+                {what, static_cast<double>(outcome.other_bits), 0,
+                 fmt::format("{}: the same bits are promised: {}", what, difference(outcome))});
   } else if (outcome.other_bits > 0) {
     finder.note(fmt::format("{}: within rounding: {}", what, difference(outcome)));
   }
   if (outcome.calls_refused > 0)
-    finder.note(
-        fmt::format("{} of {} calls are not taken: {}", outcome.calls_refused, outcome.calls + outcome.calls_refused, outcome.reason));
+    finder.note(fmt::format("{} of {} calls are not taken: {}", outcome.calls_refused,
+                            outcome.calls + outcome.calls_refused, outcome.reason));
   return finder.finish();
 }
 

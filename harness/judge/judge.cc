@@ -23,11 +23,15 @@ constexpr std::array fault_kinds{
     FaultKind{&Faults::nan, "nan", "NaN where the reference is finite"},
     FaultKind{&Faults::inf, "inf", "infinities where the reference is finite"},
     FaultKind{&Faults::unwritten, "unwritten", "elements never written"},
-    FaultKind{&Faults::out_of_range, "out_of_range", "elements outside the range of the values they average"},
-    FaultKind{&Faults::padded_rows, "padded_rows", "elements of padded rows against the padding policy"},
+    FaultKind{&Faults::out_of_range, "out_of_range",
+              "elements outside the range of the values they average"},
+    FaultKind{&Faults::padded_rows, "padded_rows",
+              "elements of padded rows against the padding policy"},
     FaultKind{&Faults::empty_rows, "empty_rows",
-              "elements of rows without a visible key that are not exactly 0, or whose LSE is not that of no key"},
-    FaultKind{&Faults::inexact, "inexact", "elements that differ from the reference where the inputs demand equality"},
+              "elements of rows without a visible key that are not exactly 0, or whose LSE is not "
+              "that of no key"},
+    FaultKind{&Faults::inexact, "inexact",
+              "elements that differ from the reference where the inputs demand equality"},
     FaultKind{&Faults::fence_bytes, "fence", "bytes changed around out, lse or workspace"},
 };
 
@@ -55,7 +59,8 @@ bool any_row_sees_a_key(const Problem& problem) {
   return false;
 }
 
-// A refusal that begins so is not the kernel's: a package or a device is missing (docs/worker-protocol.md).
+// A refusal that begins so is not the kernel's: a package or a device is missing
+// (docs/worker-protocol.md).
 constexpr std::string_view lacking_prefix = "not measured: ";
 
 class CaseJudge {
@@ -65,7 +70,8 @@ class CaseJudge {
         outcome_(*inputs.outcome),
         contracts_(inputs.contracts != nullptr ? *inputs.contracts : no_contracts()),
         contract_(contracts_.find(outcome_.c.kernel, place_of(outcome_))),
-        pinned_(contracts_.pinned_spec(outcome_.c.kernel, outcome_.c.problem, place_of(outcome_))) {}
+        pinned_(contracts_.pinned_spec(outcome_.c.kernel, outcome_.c.problem, place_of(outcome_))) {
+  }
 
   Judgement run() {
     if (judge_status()) judge_output();
@@ -90,23 +96,33 @@ class CaseJudge {
     return none;
   }
 
-  // Whether there is an output to judge. Ended badly beats the support table: what must be refused and crashes has crashed.
+  // Whether there is an output to judge. Ended badly beats the support table: what must be refused
+  // and crashes has crashed.
   bool judge_status() {
-    const auto refusal =
-        inputs_.support != nullptr ? inputs_.support->unsupported(outcome_.c.kernel, outcome_.c.problem, place_of(outcome_)) : std::nullopt;
+    const auto refusal = inputs_.support != nullptr
+                             ? inputs_.support->unsupported(outcome_.c.kernel, outcome_.c.problem,
+                                                            place_of(outcome_))
+                             : std::nullopt;
     if (outcome_.status == Status::ok) {
-      if (refusal) find(Verdict::support_mismatch, "support", fmt::format("ran, where the support table says: {}", *refusal));
+      if (refusal)
+        find(Verdict::support_mismatch, "support",
+             fmt::format("ran, where the support table says: {}", *refusal));
       return true;
     }
     if (outcome_.status != Status::unsupported) {
-      find(verdict_of(outcome_.status), "status", outcome_.reason.empty() ? "without a reason" : outcome_.reason);
-      if (refusal) finder_.note(fmt::format("the support table says that the kernel refuses this: {}", *refusal));
-    } else if (inputs_.support == nullptr || refusal || !is_reviewed() || outcome_.reason.starts_with(lacking_prefix)) {
+      find(verdict_of(outcome_.status), "status",
+           outcome_.reason.empty() ? "without a reason" : outcome_.reason);
+      if (refusal)
+        finder_.note(
+            fmt::format("the support table says that the kernel refuses this: {}", *refusal));
+    } else if (inputs_.support == nullptr || refusal || !is_reviewed() ||
+               outcome_.reason.starts_with(lacking_prefix)) {
       finder_.at_least(Verdict::unsupported);
       finder_.note(fmt::format("unsupported: {}", outcome_.reason));
       compare_refusal();
     } else {
-      find(Verdict::support_mismatch, "support", fmt::format("refused (\"{}\"), and the support table does not say so", outcome_.reason));
+      find(Verdict::support_mismatch, "support",
+           fmt::format("refused (\"{}\"), and the support table does not say so", outcome_.reason));
     }
     return false;
   }
@@ -115,45 +131,58 @@ class CaseJudge {
   void compare_refusal() {
     if (inputs_.baseline == nullptr || inputs_.refusal_accepted) return;
     finder_.change({ChangeKind::refused, 0, 0,
-                    fmt::format("is refused (\"{}\"), and had a result in run {}", outcome_.reason, inputs_.baseline->run_id), true});
+                    fmt::format("is refused (\"{}\"), and had a result in run {}", outcome_.reason,
+                                inputs_.baseline->run_id),
+                    true});
   }
 
-  // A kernel with neither a contract nor an entry in the support table is somebody's own: nobody has said what it takes.
-  bool is_reviewed() const { return contract_ != nullptr || inputs_.support->covers(outcome_.c.kernel, place_of(outcome_)); }
+  // A kernel with neither a contract nor an entry in the support table is somebody's own: nobody
+  // has said what it takes.
+  bool is_reviewed() const {
+    return contract_ != nullptr || inputs_.support->covers(outcome_.c.kernel, place_of(outcome_));
+  }
 
   void judge_spec() {
     const auto looser = looser_fields(outcome_.description.spec, pinned_);
     if (!looser.empty()) {
-      find(Verdict::fail, "spec", fmt::format("spec is looser than its contract: {}", fmt::join(looser, "; ")));
+      find(Verdict::fail, "spec",
+           fmt::format("spec is looser than its contract: {}", fmt::join(looser, "; ")));
     }
-    // Judged again under another contract, the stored statistics are in another unit than the limits.
+    // Judged again under another contract, the stored statistics are in another unit than the
+    // limits.
     if (!outcome_.spec_judged.empty() && outcome_.spec_judged != spec_text(pinned_)) {
-      find(Verdict::mistrusted, "contract", "measured in the sigma of another spec than the contract pins now: measure again");
+      find(Verdict::mistrusted, "contract",
+           "measured in the sigma of another spec than the contract pins now: measure again");
     }
   }
 
   void judge_policy() {
     const auto declared = outcome_.description.padding_policy;
-    if (contract_ == nullptr || !contract_->padding_policy || !outcome_.c.problem.is_padded()) return;
+    if (contract_ == nullptr || !contract_->padding_policy || !outcome_.c.problem.is_padded())
+      return;
     if (declared == *contract_->padding_policy) return;
     find(Verdict::fail, "padding_policy",
-         fmt::format("declares padded rows as {}, its contract pins {}", name(declared), name(*contract_->padding_policy)));
+         fmt::format("declares padded rows as {}, its contract pins {}", name(declared),
+                     name(*contract_->padding_policy)));
   }
 
   void judge_faults() {
-    const std::string detail = outcome_.faults.detail.empty() ? "" : fmt::format(" (first fault: {})", outcome_.faults.detail);
+    const std::string detail = outcome_.faults.detail.empty()
+                                   ? ""
+                                   : fmt::format(" (first fault: {})", outcome_.faults.detail);
     for (const FaultKind& kind : fault_kinds) {
       const std::int64_t count = outcome_.faults.*kind.count;
       if (count == 0) continue;
-      finder_.find(Verdict::fail,
-                   {std::string(kind.statistic), static_cast<double>(count), 0, fmt::format("{} {}{}", count, kind.what, detail)});
+      finder_.find(Verdict::fail, {std::string(kind.statistic), static_cast<double>(count), 0,
+                                   fmt::format("{} {}{}", count, kind.what, detail)});
     }
   }
 
   void judge_errors() {
     const ErrorStatistics& errors = outcome_.errors;
     if (errors.elements <= 0) return judge_nothing_compared();
-    const Limits limits = contracts_.limits(outcome_.c.kernel, outcome_.c.problem, errors.elements, place_of(outcome_));
+    const Limits limits = contracts_.limits(outcome_.c.kernel, outcome_.c.problem, errors.elements,
+                                            place_of(outcome_));
     judge_statistic("peak", errors.peak, limits.peak);
     judge_statistic("beyond output rounding", errors.beyond_output, limits.beyond_output);
     judge_statistic("rms", errors.rms, limits.rms);
@@ -167,7 +196,8 @@ class CaseJudge {
   void judge_nothing_compared() {
     if (any_row_sees_a_key(outcome_.c.problem)) {
       find(Verdict::mistrusted, "elements",
-           fmt::format("nothing was compared: no element of {} rows met the reference", outcome_.rows_total));
+           fmt::format("nothing was compared: no element of {} rows met the reference",
+                       outcome_.rows_total));
     } else {
       finder_.note("no row sees a key: there is nothing to compare, only faults were looked for");
     }
@@ -178,8 +208,11 @@ class CaseJudge {
     std::string text = fmt::format("{} is {:.4g}, its limit {:.4g}", statistic, value, limit);
     if (outcome_.worst && outcome_.worst_statistic == statistic) {
       const auto& [element, got, expected, sigma, ulp, share, visible_keys] = *outcome_.worst;
-      text += fmt::format(": got {:.9g}, expected {:.9g}, sigma {:.3g} at sample {} head {} row {} column {} ({} visible keys)", got,
-                          expected, sigma, element.sample, element.head, element.row, element.column, visible_keys);
+      text += fmt::format(
+          ": got {:.9g}, expected {:.9g}, sigma {:.3g} at sample {} head {} row {} column {} ({} "
+          "visible keys)",
+          got, expected, sigma, element.sample, element.head, element.row, element.column,
+          visible_keys);
     }
     finder_.find(Verdict::fail, {statistic, value, limit, std::move(text)});
   }
@@ -192,32 +225,39 @@ class CaseJudge {
   void judge_promises() {
     for (const PromiseKind& kind : promise_kinds) {
       const Promise declared = outcome_.description.promises.*kind.promise;
-      const Promise pinned = contract_ != nullptr ? contract_->promises.*kind.promise : Promise::none;
+      const Promise pinned =
+          contract_ != nullptr ? contract_->promises.*kind.promise : Promise::none;
       if (declared >= pinned) continue;
-      find(Verdict::fail, "promise", fmt::format("promises {} {}, its contract pins {}", kind.what, name(declared), name(pinned)));
+      find(Verdict::fail, "promise",
+           fmt::format("promises {} {}, its contract pins {}", kind.what, name(declared),
+                       name(pinned)));
     }
     if (!outcome_.repeat_checked || outcome_.repeat_equal) return;
     if (determinism_promised()) {
-      find(Verdict::fail, "run_to_run", "a second run gave other bits, though the same bits are promised");
+      find(Verdict::fail, "run_to_run",
+           "a second run gave other bits, though the same bits are promised");
     } else {
       finder_.note("a second run gave other bits; the kernel does not promise the same");
     }
   }
 
   void judge_history() {
-    judge_past({outcome_, inputs_.baseline, inputs_.times, inputs_.pin, determinism_promised()}, finder_);
-    if (inputs_.baseline != nullptr) compare_terms(outcome_, terms_of(contracts_, outcome_), *inputs_.baseline, finder_);
+    judge_past({outcome_, inputs_.baseline, inputs_.times, inputs_.pin, determinism_promised()},
+               finder_);
+    if (inputs_.baseline != nullptr)
+      compare_terms(outcome_, terms_of(contracts_, outcome_), *inputs_.baseline, finder_);
   }
 
   // What a reader has to know to trust the verdict.
   void add_notes() {
     if (outcome_.reference_rows < outcome_.rows_total) {
-      finder_.note(fmt::format("{} of {} rows were compared with the reference; faults were looked for in all", outcome_.reference_rows,
-                               outcome_.rows_total));
+      finder_.note(fmt::format(
+          "{} of {} rows were compared with the reference; faults were looked for in all",
+          outcome_.reference_rows, outcome_.rows_total));
     }
     if (!(std::abs(outcome_.widening - 1) < 0.005)) {
-      finder_.note(
-          fmt::format("sigma is {:.3g} times that of the strict spec ({})", outcome_.widening, describe(pinned_, outcome_.c.problem)));
+      finder_.note(fmt::format("sigma is {:.3g} times that of the strict spec ({})",
+                               outcome_.widening, describe(pinned_, outcome_.c.problem)));
     }
   }
 
@@ -258,10 +298,11 @@ Judgement judge(const JudgeInputs& inputs) {
   if (!expected || inputs.today.empty()) return judgement;
   judgement = judge_expected(std::move(judgement), *expected, inputs.today);
   if (judgement.verdict == Verdict::expected_failure && inputs.baseline != nullptr) {
-    judgement.changes.push_back({ChangeKind::excused, 0, 0,
-                                 fmt::format("fails, as its suite expects until {} ({}), and was fine in run {}", expected->expires,
-                                             expected->issue, inputs.baseline->run_id),
-                                 false});
+    judgement.changes.push_back(
+        {ChangeKind::excused, 0, 0,
+         fmt::format("fails, as its suite expects until {} ({}), and was fine in run {}",
+                     expected->expires, expected->issue, inputs.baseline->run_id),
+         false});
   }
   return judgement;
 }

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/judge/change.h"
 #include "harness/contract/contract.h"
 #include "harness/contract/terms.h"
+#include "harness/judge/change.h"
 #include "harness/outcome/outcome.h"
 
 namespace plumbline {
@@ -42,11 +42,13 @@ std::string_view name(Verdict verdict);
 std::string_view in_words(Verdict verdict);
 std::optional<Verdict> parse_verdict(std::string_view text);
 bool is_failure(Verdict verdict);  // counts as exit 1
-// The one that stands when both apply: how a case ended, fail, support_mismatch, mistrusted, unexpected_pass, regressed, unconfirmed,
-// ambiguous, expected_failure, changed, improved, first_seen, unsupported, pass; the first of this order wins.
+// The one that stands when both apply: how a case ended, fail, support_mismatch, mistrusted,
+// unexpected_pass, regressed, unconfirmed, ambiguous, expected_failure, changed, improved,
+// first_seen, unsupported, pass; the first of this order wins.
 Verdict worse_of(Verdict a, Verdict b);
 
-// The past of a case on the same machine class, at the same judge_version and reference_version; filled by the store.
+// The past of a case on the same machine class, at the same judge_version and reference_version;
+// filled by the store.
 struct Baseline {
   std::string run_id;
   std::string verdict;
@@ -61,7 +63,8 @@ struct Baseline {
   std::string spec_judged;      // as in Outcome
   std::optional<Terms> terms;   // absent: an older plumbline judged it
 };
-// Recent accepted runs, newest first, at most 30; since the last accept or pin of the case, where there is one.
+// Recent accepted runs, newest first, at most 30; since the last accept or pin of the case, where
+// there is one.
 struct TimeHistory {
   std::vector<double> ratios;                // time_ratio
   std::vector<std::string> run_orders = {};  // of each
@@ -99,10 +102,12 @@ struct Judgement {
   std::string nearest_statistic;
   std::vector<std::string> notes;  // "lse=absent: denominator and exp2 errors could not be seen"
   // Of a case alone, not of diffs and invariances.
-  std::vector<Change> changes;                       // stored with the run
-  std::optional<Terms> terms;                        // what it was held to; absent: an older plumbline judged it
+  std::vector<Change> changes;  // stored with the run
+  std::optional<Terms> terms;   // what it was held to; absent: an older plumbline judged it
   std::optional<TimeAgainstPast> time_against_past;  // of a timed case with a past
-  std::string confirmation;  // what fresh processes said of a regression: "confirmed", "refuted", "disagree"; "" = nobody was asked
+  // what fresh processes said of a regression: "confirmed", "refuted", "disagree"; "" = nobody was
+  // asked
+  std::string confirmation;
 };
 
 struct JudgeInputs {
@@ -111,39 +116,47 @@ struct JudgeInputs {
   const SupportTable* support = nullptr;  // nullptr: support is not judged
   const Baseline* baseline = nullptr;     // nullptr: no past
   const TimeHistory* times = nullptr;
-  std::string_view today = {};    // "2027-01-30", in UTC: which expected failures have expired; "": none is looked at
+  std::string_view today =
+      {};  // "2027-01-30", in UTC: which expected failures have expired; "": none is looked at
   const Pin* pin = nullptr;       // nullptr: the case is not pinned
   bool refusal_accepted = false;  // as in Past
 };
 Judgement judge(const JudgeInputs& inputs);
 Judgement judge_diff(const DiffOutcome& outcome);
 Judgement judge_invariance(const InvarianceOutcome& outcome);
-// How far two ways of asking agreed, of an outcome that was compared: "bitwise", "rounding" or "beyond" all rounding.
+// How far two ways of asking agreed, of an outcome that was compared: "bitwise", "rounding" or
+// "beyond" all rounding.
 std::string_view agreement(const InvarianceOutcome& outcome);
 
-// The most rows, counted over samples and query heads, that a case whose scores count in a suite may have: beyond,
-// rows that share keys share the error of P, which the scores' variance does not know (a legal kernel reached z = 15 at 2048 rows).
+// The most rows, counted over samples and query heads, that a case whose scores count in a suite
+// may have: beyond, rows that share keys share the error of P, which the scores' variance does not
+// know (a legal kernel reached z = 15 at 2048 rows).
 inline constexpr std::int64_t suite_score_rows = 150;
 
-// Statistics over a suite, per kernel and dtype (JUDGING.md: shrink, temperature; and the drift of the median).
+// Statistics over a suite, per kernel and dtype (JUDGING.md: shrink, temperature; and the drift of
+// the median).
 struct SuiteScore {
-  std::string suite, kernel, dtype;  // "*" in suite and dtype: over all of the kernel's cases. "cuda/naive/device=cuda:0": not on the CPU
-  std::string statistic;             // "shrink", "temperature", "drift of the median"
+  // "*" in suite and dtype: over all of the kernel's cases. "cuda/naive/device=cuda:0": not on the
+  // CPU
+  std::string suite, kernel, dtype;
+  std::string statistic;  // "shrink", "temperature", "drift of the median"
   int cases = 0;
   double value = 0, limit = 0;
   std::string status;  // "pass", "fail", "not judged: …"
 };
 // Leave out outcomes of verdict expected_failure: their errors are known to be no rounding.
-// `complete` false: a filter, a shard or an interruption left cases out, and nothing is judged. `baselines[i]` belongs to `outcomes[i]`
-// (nullptr = none).
-std::vector<SuiteScore> judge_suites(const std::vector<const Outcome*>& outcomes, const Contracts& contracts,
+// `complete` false: a filter, a shard or an interruption left cases out, and nothing is judged.
+// `baselines[i]` belongs to `outcomes[i]` (nullptr = none).
+std::vector<SuiteScore> judge_suites(const std::vector<const Outcome*>& outcomes,
+                                     const Contracts& contracts,
                                      const std::vector<const Baseline*>& baselines, bool complete);
 
-// docs/judging.md: 0 fine, 1 failure, 4 nothing measured, 5 ambiguous or unconfirmed. The command itself adds 2 (usage), 3 (infrastructure)
-// and 6 (baseline not comparable). `measured`: some kernel was called and did not refuse; where none did, nothing was measured, whatever
-// the support table says of that.
-int exit_code(const std::vector<Verdict>& verdicts, const std::vector<SuiteScore>& scores, bool measured,
-              const std::vector<RunChange>& changes);
+// docs/judging.md: 0 fine, 1 failure, 4 nothing measured, 5 ambiguous or unconfirmed. The command
+// itself adds 2 (usage), 3 (infrastructure) and 6 (baseline not comparable). `measured`: some
+// kernel was called and did not refuse; where none did, nothing was measured, whatever the support
+// table says of that.
+int exit_code(const std::vector<Verdict>& verdicts, const std::vector<SuiteScore>& scores,
+              bool measured, const std::vector<RunChange>& changes);
 // Nothing was measured where there is no verdict but `unsupported`.
 int exit_code(const std::vector<Verdict>& verdicts, const std::vector<SuiteScore>& scores);
 

@@ -29,7 +29,8 @@ class Finder {
 
   // Records how near a statistic is to its limit; true if it is within.
   bool measure(const std::string& statistic, double value, double limit) {
-    const double percent = std::isnan(value) ? std::numeric_limits<double>::infinity() : 100 * value / limit;
+    const double percent =
+        std::isnan(value) ? std::numeric_limits<double>::infinity() : 100 * value / limit;
     if (judgement_.nearest_statistic.empty() || percent > judgement_.percent_of_limit) {
       judgement_.percent_of_limit = percent;
       judgement_.nearest_statistic = statistic;
@@ -51,7 +52,8 @@ class Finder {
 };
 
 // The judgement of a case that is expected to fail; `today` as in JudgeInputs.
-Judgement judge_expected(Judgement judgement, const ExpectedFailure& expected, std::string_view today);
+Judgement judge_expected(Judgement judgement, const ExpectedFailure& expected,
+                         std::string_view today);
 
 // The verdict of a case that did not end well: crashed, timeout, out_of_memory, error.
 Verdict verdict_of(Status status);

@@ -1,6 +1,5 @@
 // Judges an outcome against earlier ones: the same bits, drift of the error, slower or faster.
 #include "harness/judge/past.h"
-#include "harness/base/median.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,11 +8,13 @@
 #include <cmath>
 #include <vector>
 
+#include "harness/base/median.h"
+
 namespace plumbline {
 namespace {
 
-// Largest drift between two legal variants of one kernel, with room: measured maxima 1.36 (1e4 elements and more), 1.60 (fewer), 2.16
-// (fp32 output). docs/judging.md.
+// Largest drift between two legal variants of one kernel, with room: measured maxima 1.36 (1e4
+// elements and more), 1.60 (fewer), 2.16 (fp32 output). docs/judging.md.
 constexpr std::int64_t few_elements = 2500;
 double drift_limit(const Outcome& outcome) {
   if (outcome.c.problem.out() == DType::f32) return 2.5;
@@ -28,8 +29,11 @@ void judge_drift(const Outcome& outcome, const Baseline& baseline, Finder& finde
   if (outcome.errors.elements == 0 || baseline.elements == 0) return;
   const double ratio = drift_ratio(outcome.errors.rms, baseline.rms), limit = drift_limit(outcome);
   const auto sentence = [&](std::string_view direction) {
-    return fmt::format("the rms error is {:.3g} of the legal one where run {} had {:.3g}: {} by {:.3g}, {:.3g} is within noise",
-                       outcome.errors.rms, baseline.run_id, baseline.rms, direction, direction == "better" ? 1 / ratio : ratio, limit);
+    return fmt::format(
+        "the rms error is {:.3g} of the legal one where run {} had {:.3g}: {} by {:.3g}, {:.3g} is "
+        "within noise",
+        outcome.errors.rms, baseline.run_id, baseline.rms, direction,
+        direction == "better" ? 1 / ratio : ratio, limit);
   };
   if (!within(ratio, limit)) {
     finder.find(Verdict::regressed, {"drift", ratio, limit, sentence("worse")});
@@ -39,44 +43,61 @@ void judge_drift(const Outcome& outcome, const Baseline& baseline, Finder& finde
   }
 }
 
-// Against what somebody pinned, so that steps which are each within noise do not add up. Better than the pin is no news: it was once.
+// Against what somebody pinned, so that steps which are each within noise do not add up. Better
+// than the pin is no news: it was once.
 void judge_pinned_drift(const Outcome& outcome, const Baseline& pinned, Finder& finder) {
-  if (outcome.errors.elements == 0 || pinned.elements == 0 || outcome.output_digest == pinned.output_digest) return;
+  if (outcome.errors.elements == 0 || pinned.elements == 0 ||
+      outcome.output_digest == pinned.output_digest)
+    return;
   const double ratio = drift_ratio(outcome.errors.rms, pinned.rms), limit = drift_limit(outcome);
   if (within(ratio, limit)) return;
-  finder.find(Verdict::regressed, {"drift from the pin", ratio, limit,
-                                   fmt::format("the rms error is {:.3g} of the legal one where the pinned run {} had {:.3g}: worse by "
-                                               "{:.3g}, {:.3g} is within noise",
-                                               outcome.errors.rms, pinned.run_id, pinned.rms, ratio, limit)});
+  finder.find(
+      Verdict::regressed,
+      {"drift from the pin", ratio, limit,
+       fmt::format(
+           "the rms error is {:.3g} of the legal one where the pinned run {} had {:.3g}: worse by "
+           "{:.3g}, {:.3g} is within noise",
+           outcome.errors.rms, pinned.run_id, pinned.rms, ratio, limit)});
 }
 
 bool is_other_driver(const Outcome& outcome, const Baseline& baseline) {
-  const auto differs = [](const std::string& now, const std::string& then) { return !now.empty() && !then.empty() && now != then; };
-  return differs(outcome.device.driver, baseline.driver) || differs(outcome.device.runtime, baseline.runtime);
+  const auto differs = [](const std::string& now, const std::string& then) {
+    return !now.empty() && !then.empty() && now != then;
+  };
+  return differs(outcome.device.driver, baseline.driver) ||
+         differs(outcome.device.runtime, baseline.runtime);
 }
 
-// A driver compiles PTX and schedules: it is no part of the series, so that what it changes is found, but it is named.
+// A driver compiles PTX and schedules: it is no part of the series, so that what it changes is
+// found, but it is named.
 void compare_driver(const Outcome& outcome, const Baseline& baseline, Finder& finder) {
   if (!is_other_driver(outcome, baseline)) return;
   finder.change({ChangeKind::other_driver, 0, 0,
-                 fmt::format("driver {} with CUDA {}, where run {} had driver {} with CUDA {}", outcome.device.driver,
-                             outcome.device.runtime, baseline.run_id, baseline.driver, baseline.runtime),
+                 fmt::format("driver {} with CUDA {}, where run {} had driver {} with CUDA {}",
+                             outcome.device.driver, outcome.device.runtime, baseline.run_id,
+                             baseline.driver, baseline.runtime),
                  false});
 }
 
 void judge_bits(const PastInputs& past, Finder& finder) {
   const auto& [outcome, baseline, times, pin, determinism_promised] = past;
-  const bool confirmed = baseline->deterministic || (outcome.repeat_checked && outcome.repeat_equal);
-  const bool same_build = !outcome.description.build_id.empty() && outcome.description.build_id == baseline->build_id;
+  const bool confirmed =
+      baseline->deterministic || (outcome.repeat_checked && outcome.repeat_equal);
+  const bool same_build =
+      !outcome.description.build_id.empty() && outcome.description.build_id == baseline->build_id;
   if (!determinism_promised || !confirmed) return;
   if (same_build && !is_other_driver(outcome, *baseline)) {
-    finder.find(Verdict::fail, {"digest", 0, 0,
-                                fmt::format("the same build ({}) gave other bits than in run {}: nondeterminism or hardware",
-                                            baseline->build_id, baseline->run_id)});
+    finder.find(
+        Verdict::fail,
+        {"digest", 0, 0,
+         fmt::format(
+             "the same build ({}) gave other bits than in run {}: nondeterminism or hardware",
+             baseline->build_id, baseline->run_id)});
   } else {
-    finder.find(Verdict::changed, {"digest", 0, 0,
-                                   fmt::format("other bits than in run {}, by {}", baseline->run_id,
-                                               same_build ? "another driver or CUDA runtime" : "another build")});
+    finder.find(Verdict::changed,
+                {"digest", 0, 0,
+                 fmt::format("other bits than in run {}, by {}", baseline->run_id,
+                             same_build ? "another driver or CUDA runtime" : "another build")});
   }
 }
 
@@ -88,34 +109,44 @@ double deviation_of(const std::vector<double>& ratios, double usual) {
 
 // Too few runs to know the noise: a strong difference is said, and fails nothing.
 void compare_time(const Outcome& outcome, const TimeHistory& times, Finder& finder) {
-  if (times.ratios.empty()) return finder.note(fmt::format("time not judged yet (0 of {} runs)", least_times));
+  if (times.ratios.empty())
+    return finder.note(fmt::format("time not judged yet (0 of {} runs)", least_times));
   const double ratio = outcome.time_ratio / median(times.ratios);
   const std::string text =
-      fmt::format("time not judged yet ({} of {} runs): {:.3g} times its median so far", times.ratios.size(), least_times, ratio);
+      fmt::format("time not judged yet ({} of {} runs): {:.3g} times its median so far",
+                  times.ratios.size(), least_times, ratio);
   finder.note(text);
-  if (ratio > least_slowdown) finder.change({ChangeKind::slower, ratio, least_slowdown, text, false});
-  if (ratio < 1 / least_slowdown) finder.change({ChangeKind::faster, ratio, 1 / least_slowdown, text, false});
+  if (ratio > least_slowdown)
+    finder.change({ChangeKind::slower, ratio, least_slowdown, text, false});
+  if (ratio < 1 / least_slowdown)
+    finder.change({ChangeKind::faster, ratio, 1 / least_slowdown, text, false});
 }
 
 void judge_enough_times(const Outcome& outcome, const TimeHistory& times, Finder& finder) {
-  const double usual = median(times.ratios), spread = deviations * deviation_of(times.ratios, usual);
+  const double usual = median(times.ratios),
+               spread = deviations * deviation_of(times.ratios, usual);
   const double limit = std::max(least_slowdown * usual, usual + spread);
   const double fast_limit = usual * usual / limit;  // by the factor by which slower is found
-  const std::string takes = fmt::format("takes {:.3g} times the sentinel's time, usually {:.3g} (median of {} runs)", outcome.time_ratio,
-                                        usual, times.ratios.size());
+  const std::string takes =
+      fmt::format("takes {:.3g} times the sentinel's time, usually {:.3g} (median of {} runs)",
+                  outcome.time_ratio, usual, times.ratios.size());
   if (!within(outcome.time_ratio, limit)) {
-    finder.find(Verdict::regressed, {"time", outcome.time_ratio, limit, fmt::format("{}; slower than {:.3g} is no noise", takes, limit)});
+    finder.find(Verdict::regressed,
+                {"time", outcome.time_ratio, limit,
+                 fmt::format("{}; slower than {:.3g} is no noise", takes, limit)});
   } else if (outcome.time_ratio < fast_limit) {
-    const std::string text =
-        fmt::format("{}: {:.3g} times faster; faster than {:.3g} is no noise", takes, usual / outcome.time_ratio, fast_limit);
+    const std::string text = fmt::format("{}: {:.3g} times faster; faster than {:.3g} is no noise",
+                                         takes, usual / outcome.time_ratio, fast_limit);
     finder.find(Verdict::improved, {"time", outcome.time_ratio, fast_limit, text});
-    finder.change({ChangeKind::faster, outcome.time_ratio / usual, fast_limit / usual, text, false});
+    finder.change(
+        {ChangeKind::faster, outcome.time_ratio / usual, fast_limit / usual, text, false});
   }
 }
 
-// The usual time is that of the pinned run and those just before it. So is the noise, where they are enough: that of the recent runs grows
-// with the very drift that is looked for.
-void judge_pinned_time(const Outcome& outcome, const TimeHistory& times, const Pin& pin, Finder& finder) {
+// The usual time is that of the pinned run and those just before it. So is the noise, where they
+// are enough: that of the recent runs grows with the very drift that is looked for.
+void judge_pinned_time(const Outcome& outcome, const TimeHistory& times, const Pin& pin,
+                       Finder& finder) {
   if (times.ratios.size() < least_times || pin.times.ratios.empty()) return;
   const double usual = median(pin.times.ratios);
   const auto& noisy = pin.times.ratios.size() < least_times ? times.ratios : pin.times.ratios;
@@ -124,17 +155,20 @@ void judge_pinned_time(const Outcome& outcome, const TimeHistory& times, const P
   if (within(outcome.time_ratio, limit)) return;
   finder.find(Verdict::regressed,
               {"time from the pin", outcome.time_ratio, limit,
-               fmt::format("takes {:.3g} times the sentinel's time, {:.3g} when run {} was pinned; slower than {:.3g} is no noise",
+               fmt::format("takes {:.3g} times the sentinel's time, {:.3g} when run {} was pinned; "
+                           "slower than {:.3g} is no noise",
                            outcome.time_ratio, usual, pin.outcome.run_id, limit)});
 }
 
 void judge_output(const PastInputs& past, Finder& finder) {
   const auto& [outcome, baseline, times, pin, determinism_promised] = past;
-  if (pin != nullptr && !outcome.output_digest.empty()) judge_pinned_drift(outcome, pin->outcome, finder);
+  if (pin != nullptr && !outcome.output_digest.empty())
+    judge_pinned_drift(outcome, pin->outcome, finder);
   if (baseline == nullptr) return finder.at_least(Verdict::first_seen);
   compare_driver(outcome, *baseline, finder);
   if (baseline->timed && !outcome.timed) {
-    finder.change({ChangeKind::untimed, 0, 0, fmt::format("is not timed, and was in run {}", baseline->run_id), false});
+    finder.change({ChangeKind::untimed, 0, 0,
+                   fmt::format("is not timed, and was in run {}", baseline->run_id), false});
   }
   if (outcome.output_digest.empty() || baseline->output_digest.empty()) {
     return finder.note("not compared with the past: an output digest is missing");
@@ -147,11 +181,13 @@ void judge_output(const PastInputs& past, Finder& finder) {
 void judge_time(const PastInputs& past, Finder& finder) {
   const auto& [outcome, baseline, times, pin, determinism_promised] = past;
   if (!(outcome.time_ratio > 0) || std::isinf(outcome.time_ratio)) {
-    return finder.find(Verdict::mistrusted, {"time", 0, 0, "timed, but without a ratio to the sentinel"});
+    return finder.find(Verdict::mistrusted,
+                       {"time", 0, 0, "timed, but without a ratio to the sentinel"});
   }
   if (times == nullptr) return;
   if (!times->ratios.empty()) {
-    finder.time_against_past({static_cast<int>(times->ratios.size()), outcome.time_ratio / median(times->ratios)});
+    finder.time_against_past(
+        {static_cast<int>(times->ratios.size()), outcome.time_ratio / median(times->ratios)});
   }
   if (times->ratios.size() < least_times) return compare_time(outcome, *times, finder);
   judge_enough_times(outcome, *times, finder);
@@ -162,7 +198,8 @@ void judge_time(const PastInputs& past, Finder& finder) {
 
 double drift_ratio(double rms, double baseline_rms) {
   constexpr double floor = 0.3;
-  const auto floored = [](double value) { return value < floor ? floor : value; };  // std::max could drop a NaN
+  // std::max could drop a NaN
+  const auto floored = [](double value) { return value < floor ? floor : value; };
   return floored(rms) / floored(baseline_rms);
 }
 
@@ -171,12 +208,15 @@ void judge_past(const PastInputs& past, Finder& finder) {
   if (past.outcome.timed) judge_time(past, finder);
 }
 
-void compare_terms(const Outcome& outcome, const Terms& now, const Baseline& baseline, Finder& finder) {
+void compare_terms(const Outcome& outcome, const Terms& now, const Baseline& baseline,
+                   Finder& finder) {
   if (!baseline.terms) return;
   const auto looser = looser_terms(now, outcome.spec_judged, *baseline.terms, baseline.spec_judged);
   if (looser.empty()) return;
-  finder.change({ChangeKind::looser_contract, 0, 0,
-                 fmt::format("is held to less than in run {}: {}", baseline.run_id, fmt::join(looser, "; ")), false});
+  finder.change(
+      {ChangeKind::looser_contract, 0, 0,
+       fmt::format("is held to less than in run {}: {}", baseline.run_id, fmt::join(looser, "; ")),
+       false});
 }
 
 }  // namespace plumbline

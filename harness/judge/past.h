@@ -19,9 +19,11 @@ struct PastInputs {
 // Digest, drift, time and driver of an outcome of status ok.
 void judge_past(const PastInputs& past, Finder& finder);
 // What asks less of an outcome than of its baseline: no verdict, but listed.
-void compare_terms(const Outcome& outcome, const Terms& now, const Baseline& baseline, Finder& finder);
+void compare_terms(const Outcome& outcome, const Terms& now, const Baseline& baseline,
+                   Finder& finder);
 
-// max(rms, 0.3) of now over that of the past: below 0.3 of the legal error, ratios are noise. NaN stays NaN.
+// max(rms, 0.3) of now over that of the past: below 0.3 of the legal error, ratios are noise. NaN
+// stays NaN.
 double drift_ratio(double rms, double baseline_rms);
 
 }  // namespace plumbline

@@ -31,7 +31,8 @@ constexpr std::array<std::pair<Verdict, std::string_view>, 17> verdicts{{
 }};
 
 auto place(Verdict verdict) {
-  const auto found = std::find_if(verdicts.begin(), verdicts.end(), [&](const auto& entry) { return entry.first == verdict; });
+  const auto found = std::find_if(verdicts.begin(), verdicts.end(),
+                                  [&](const auto& entry) { return entry.first == verdict; });
   assert(found != verdicts.end());
   return found;
 }
@@ -40,7 +41,9 @@ auto place(Verdict verdict) {
 
 std::string_view name(Verdict verdict) { return place(verdict)->second; }
 
-std::string_view in_words(Verdict verdict) { return verdict == Verdict::first_seen ? "first seen" : name(verdict); }
+std::string_view in_words(Verdict verdict) {
+  return verdict == Verdict::first_seen ? "first seen" : name(verdict);
+}
 
 std::optional<Verdict> parse_verdict(std::string_view text) {
   for (const auto& [verdict, word] : verdicts) {
@@ -53,19 +56,26 @@ bool is_failure(Verdict verdict) { return place(verdict) <= place(Verdict::regre
 
 Verdict worse_of(Verdict a, Verdict b) { return place(a) <= place(b) ? a : b; }
 
-int exit_code(const std::vector<Verdict>& verdicts_of_run, const std::vector<SuiteScore>& scores, bool measured,
-              const std::vector<RunChange>& changes) {
+int exit_code(const std::vector<Verdict>& verdicts_of_run, const std::vector<SuiteScore>& scores,
+              bool measured, const std::vector<RunChange>& changes) {
   if (!measured) return 4;
-  const bool score_failed = std::any_of(scores.begin(), scores.end(), [](const SuiteScore& score) { return score.status == "fail"; });
-  const bool change_failed = std::any_of(changes.begin(), changes.end(), [](const RunChange& c) { return c.change.is_failure; });
-  if (score_failed || change_failed || std::any_of(verdicts_of_run.begin(), verdicts_of_run.end(), is_failure)) return 1;
-  const auto is_open = [](Verdict verdict) { return verdict == Verdict::ambiguous || verdict == Verdict::unconfirmed; };
+  const bool score_failed = std::any_of(
+      scores.begin(), scores.end(), [](const SuiteScore& score) { return score.status == "fail"; });
+  const bool change_failed = std::any_of(changes.begin(), changes.end(),
+                                         [](const RunChange& c) { return c.change.is_failure; });
+  if (score_failed || change_failed ||
+      std::any_of(verdicts_of_run.begin(), verdicts_of_run.end(), is_failure))
+    return 1;
+  const auto is_open = [](Verdict verdict) {
+    return verdict == Verdict::ambiguous || verdict == Verdict::unconfirmed;
+  };
   return std::any_of(verdicts_of_run.begin(), verdicts_of_run.end(), is_open) ? 5 : 0;
 }
 
 int exit_code(const std::vector<Verdict>& verdicts_of_run, const std::vector<SuiteScore>& scores) {
   const bool measured =
-      std::any_of(verdicts_of_run.begin(), verdicts_of_run.end(), [](Verdict verdict) { return verdict != Verdict::unsupported; });
+      std::any_of(verdicts_of_run.begin(), verdicts_of_run.end(),
+                  [](Verdict verdict) { return verdict != Verdict::unsupported; });
   return exit_code(verdicts_of_run, scores, measured, {});
 }
 

@@ -20,15 +20,22 @@ struct Row {
   Row(const Geometry& geometry, const OutputView& outputs, const RowId& id)
       : dtype(geometry.problem().out()),
         out(static_cast<const std::byte*>(outputs.out) +
-            static_cast<std::size_t>(geometry.out_offset(id.sample, id.row, id.head)) * size_in_bytes(dtype)),
-        lse(outputs.lse == nullptr ? nullptr : static_cast<const float*>(outputs.lse) + geometry.lse_offset(id.sample, id.row, id.head)) {}
+            static_cast<std::size_t>(geometry.out_offset(id.sample, id.row, id.head)) *
+                size_in_bytes(dtype)),
+        lse(outputs.lse == nullptr ? nullptr
+                                   : static_cast<const float*>(outputs.lse) +
+                                         geometry.lse_offset(id.sample, id.row, id.head)) {}
 
-  double value(std::int64_t column) const { return decode_at(dtype, out, static_cast<std::size_t>(column)); }
+  double value(std::int64_t column) const {
+    return decode_at(dtype, out, static_cast<std::size_t>(column));
+  }
   bool same_bits(const Row& other, std::int64_t column) const {
     const std::size_t size = size_in_bytes(dtype), at = static_cast<std::size_t>(column) * size;
     return std::memcmp(out + at, other.out + at, size) == 0 && !std::isnan(value(column));
   }
-  bool same_lse(const Row& other) const { return std::memcmp(lse, other.lse, sizeof(float)) == 0 && !std::isnan(*lse); }
+  bool same_lse(const Row& other) const {
+    return std::memcmp(lse, other.lse, sizeof(float)) == 0 && !std::isnan(*lse);
+  }
 
   DType dtype;
   const std::byte* out;
@@ -58,7 +65,8 @@ class RowComparison {
   double largest = 0;
 };
 
-// |a - b| in standard deviations of the difference of two legal answers. Where no error is legal, every difference is too large.
+// |a - b| in standard deviations of the difference of two legal answers. Where no error is legal,
+// every difference is too large.
 double in_sigmas(double a, double b, double sigma) {
   if (a == b) return 0;  // +0 and -0, or both -inf
   const double sigmas = std::abs(a - b) / (std::numbers::sqrt2 * sigma);
@@ -67,7 +75,8 @@ double in_sigmas(double a, double b, double sigma) {
 
 }  // namespace
 
-BitComparison compare_bits(const Geometry& base, const OutputView& a, const VariantCall& call, const OutputView& b) {
+BitComparison compare_bits(const Geometry& base, const OutputView& a, const VariantCall& call,
+                           const OutputView& b) {
   BitComparison result;
   const Problem& problem = base.problem();
   for (std::size_t sample = 0; sample < call.samples.size(); ++sample) {
@@ -77,37 +86,50 @@ BitComparison compare_bits(const Geometry& base, const OutputView& a, const Vari
     for (std::int64_t row = 0; row < rows; ++row) {
       for (std::int64_t head = 0; head < problem.heads_q; ++head) {
         const auto of = [&](std::int64_t which, std::int64_t at) {
-          return RowId{static_cast<std::int32_t>(which), static_cast<std::int32_t>(head), static_cast<std::int32_t>(at)};
+          return RowId{static_cast<std::int32_t>(which), static_cast<std::int32_t>(head),
+                       static_cast<std::int32_t>(at)};
         };
-        const RowPair pair{of(source.sample, source.first_row + row), of(static_cast<std::int64_t>(sample), row), 0};
-        const RowComparison compared(Row(base, a, pair.of_case), Row(*call.geometry, b, pair.of_call), problem.head_dim_vo);
+        const RowPair pair{of(source.sample, source.first_row + row),
+                           of(static_cast<std::int64_t>(sample), row), 0};
+        const RowComparison compared(Row(base, a, pair.of_case),
+                                     Row(*call.geometry, b, pair.of_call), problem.head_dim_vo);
         result.elements += compared.elements;
         result.other_bits += compared.other_bits;
-        if (compared.other_bits > 0) result.rows.push_back({pair.of_case, pair.of_call, compared.largest});
+        if (compared.other_bits > 0)
+          result.rows.push_back({pair.of_case, pair.of_call, compared.largest});
       }
     }
   }
   return result;
 }
 
-std::vector<RowPair> affordable(std::vector<RowPair> pairs, const Geometry& base, double cost_limit) {
-  const auto order = [](const RowPair& pair) { return std::tie(pair.of_case.sample, pair.of_case.head, pair.of_case.row); };
-  std::sort(pairs.begin(), pairs.end(),
-            [&](const RowPair& x, const RowPair& y) { return x.largest != y.largest ? x.largest > y.largest : order(x) < order(y); });
+std::vector<RowPair> affordable(std::vector<RowPair> pairs, const Geometry& base,
+                                double cost_limit) {
+  const auto order = [](const RowPair& pair) {
+    return std::tie(pair.of_case.sample, pair.of_case.head, pair.of_case.row);
+  };
+  std::sort(pairs.begin(), pairs.end(), [&](const RowPair& x, const RowPair& y) {
+    return x.largest != y.largest ? x.largest > y.largest : order(x) < order(y);
+  });
   const auto dims = static_cast<double>(base.problem().head_dim_qk + base.problem().head_dim_vo);
   double cost = 0;
   std::size_t kept = 0;
   for (; kept < pairs.size(); ++kept) {
-    cost += dims * static_cast<double>(base.visible_keys(pairs[kept].of_case.sample, pairs[kept].of_case.row).size());
+    cost +=
+        dims * static_cast<double>(
+                   base.visible_keys(pairs[kept].of_case.sample, pairs[kept].of_case.row).size());
     if (kept > 0 && cost > cost_limit) break;
   }
   pairs.resize(kept);
-  std::sort(pairs.begin(), pairs.end(), [&](const RowPair& x, const RowPair& y) { return order(x) < order(y); });
+  std::sort(pairs.begin(), pairs.end(),
+            [&](const RowPair& x, const RowPair& y) { return order(x) < order(y); });
   return pairs;
 }
 
-LargestDifference largest_difference(const Geometry& base, const OutputView& a, const VariantCall& call, const OutputView& b,
-                                     const std::vector<RowPair>& pairs, const Reference& reference, const DifferenceLimits& limits) {
+LargestDifference largest_difference(const Geometry& base, const OutputView& a,
+                                     const VariantCall& call, const OutputView& b,
+                                     const std::vector<RowPair>& pairs, const Reference& reference,
+                                     const DifferenceLimits& limits) {
   LargestDifference largest;
   double nearest = -1;
   const auto consider = [&](const LargestDifference& difference, double limit) {
@@ -133,13 +155,15 @@ LargestDifference largest_difference(const Geometry& base, const OutputView& a, 
     }
     if (x.lse == nullptr || y.lse == nullptr || x.same_lse(y)) continue;
     const double natural = a.lse_base == 2 ? std::numbers::ln2 : 1;  // both are the kernel's own
-    consider({"lse",
-              {of_case.sample, of_case.head, of_case.row, -1},
-              double{*x.lse},
-              double{*y.lse},
-              in_sigmas(natural * double{*x.lse}, natural * double{*y.lse}, double{reference.lse_sigma[r]}),
-              std::abs(double{*x.lse} - double{*y.lse}) / ulp(reference.lse[r] / natural, DType::f32)},
-             limits.lse);
+    consider(
+        {"lse",
+         {of_case.sample, of_case.head, of_case.row, -1},
+         double{*x.lse},
+         double{*y.lse},
+         in_sigmas(natural * double{*x.lse}, natural * double{*y.lse},
+                   double{reference.lse_sigma[r]}),
+         std::abs(double{*x.lse} - double{*y.lse}) / ulp(reference.lse[r] / natural, DType::f32)},
+        limits.lse);
   }
   return largest;
 }

@@ -21,22 +21,28 @@ void add(std::vector<std::string>& sentences, std::string sentence) {
   if (!sentence.empty()) sentences.push_back(std::move(sentence));
 }
 
-// "the last visible key weighs too little" of "edge: the last visible key weighs too little (z = -57.0)".
+// "the last visible key weighs too little" of "edge: the last visible key weighs too little (z =
+// -57.0)".
 std::string without_frame(const std::string& description) {
   const auto begin = description.find(": "), end = description.find(" (z");
   if (begin == std::string::npos) return description;
-  return description.substr(begin + 2, end == std::string::npos ? std::string::npos : end - begin - 2);
+  return description.substr(begin + 2,
+                            end == std::string::npos ? std::string::npos : end - begin - 2);
 }
 
 void add_location(const FailingOutput& failing, std::vector<std::string>& sentences) {
   const Location& location = *failing.location;
   const std::string where = without_frame(location.description);
   if (location.kind == "scale") {
-    add(sentences, where + ": the logits are scaled by a wrong softmax scale, a scale rounded to 16 bits, or an exp2 that is off");
+    add(sentences, where +
+                       ": the logits are scaled by a wrong softmax scale, a scale rounded to 16 "
+                       "bits, or an exp2 that is off");
   } else if (location.kind == "denominator") {
     add(sentences, nearest_factor(failing));
   } else if (location.kind == "edge") {
-    add(sentences, where + ": the error follows the edge of the visible keys, off by one in the mask, the window or a length");
+    add(sentences, where +
+                       ": the error follows the edge of the visible keys, off by one in the mask, "
+                       "the window or a length");
   } else if (location.kind == "key" && location.description.find("last key") != std::string::npos) {
     add(sentences, where + ": off by one in a length, or a tail of keys that is cut off");
   } else if (location.kind == "key") {
@@ -48,15 +54,19 @@ void add_location(const FailingOutput& failing, std::vector<std::string>& senten
 
 // What costs little: faults, heads that are wrong, the place of the error.
 void add_pattern(const FailingOutput& failing, std::vector<std::string>& sentences) {
-  for (std::string& sentence : causes_of_faults(*failing.faults)) add(sentences, std::move(sentence));
+  for (std::string& sentence : causes_of_faults(*failing.faults))
+    add(sentences, std::move(sentence));
   const std::string heads = wrong_heads_only(failing);
   add(sentences, heads);
   if (heads.empty()) add_location(failing, sentences);
   const ErrorStatistics& errors = failing.comparison->statistics;
   ErrorStatistics outputs = errors;
   outputs.has_lse = false;
-  if (errors.has_lse && within_limits(outputs, failing.limits) && !within_limits(errors, failing.limits)) {
-    add(sentences, "only the LSE is beyond its limit: another base or scale of the LSE, or an error too small to show in the output");
+  if (errors.has_lse && within_limits(outputs, failing.limits) &&
+      !within_limits(errors, failing.limits)) {
+    add(sentences,
+        "only the LSE is beyond its limit: another base or scale of the LSE, or an error too small "
+        "to show in the output");
   }
 }
 
@@ -70,9 +80,11 @@ std::string looser_rung(const FailingOutput& failing) {
     spec.lse_includes_sink = failing.spec->lse_includes_sink;
     if (looser_fields(spec, *failing.spec).empty()) continue;
     const Limits limits = default_limits(spec, problem, failing.comparison->statistics.elements);
-    if (!would_explain(*failing.geometry, failing.inputs, failing.outputs, spec, rows, limits)) continue;
+    if (!would_explain(*failing.geometry, failing.inputs, failing.outputs, spec, rows, limits))
+      continue;
     if (spec.s_rounded != DType::none && failing.spec->s_rounded == DType::none) {
-      return fmt::format("would be explained if S were rounded to {}: MLX and eager do that", name(spec.s_rounded));
+      return fmt::format("would be explained if S were rounded to {}: MLX and eager do that",
+                         name(spec.s_rounded));
     }
     return fmt::format("would be explained by what {} rounds: {}", rung.name, rung.rounds);
   }
@@ -80,13 +92,16 @@ std::string looser_rung(const FailingOutput& failing) {
 }
 
 // In the order in which they are looked for; each costs at most a few references of few rows.
-constexpr std::array<std::string (*)(const FailingOutput&), 7> fits{&other_key_heads, &other_fp8_scales, &other_sinks, &other_scale,
-                                                                    &truncation,      &wrong_factor,     &looser_rung};
+constexpr std::array<std::string (*)(const FailingOutput&), 7> fits{
+    &other_key_heads, &other_fp8_scales, &other_sinks, &other_scale,
+    &truncation,      &wrong_factor,     &looser_rung};
 
 bool nothing_to_explain(const FailingOutput& failing) {
-  // Numbers that are none are explained by no other question, and rows that see no key are not compared.
-  return failing.comparison->statistics.elements == 0 || failing.faults->nan > 0 || failing.faults->inf > 0 ||
-         failing.faults->unwritten > 0 || within_limits(failing.comparison->statistics, failing.limits);
+  // Numbers that are none are explained by no other question, and rows that see no key are not
+  // compared.
+  return failing.comparison->statistics.elements == 0 || failing.faults->nan > 0 ||
+         failing.faults->inf > 0 || failing.faults->unwritten > 0 ||
+         within_limits(failing.comparison->statistics, failing.limits);
 }
 
 }  // namespace
@@ -97,15 +112,23 @@ std::vector<std::string> causes_of_faults(const Faults& faults) {
     std::string_view sentence;
   };
   const std::array kinds{
-      Kind{faults.unwritten, "elements never written: a tail of rows, heads or columns that no thread covers"},
-      Kind{faults.nan, "NaN: a row divided by a denominator of 0 (all keys masked), inf - inf, or memory that was never written"},
+      Kind{faults.unwritten,
+           "elements never written: a tail of rows, heads or columns that no thread covers"},
+      Kind{faults.nan,
+           "NaN: a row divided by a denominator of 0 (all keys masked), inf - inf, or memory that "
+           "was never written"},
       Kind{faults.inf, "infinity: an overflow of fp16, or a division by 0"},
       Kind{faults.out_of_range,
-           "values outside the range of v, which no weighted mean can reach: a wrong index (page, stride, head, memory behind the end) or "
+           "values outside the range of v, which no weighted mean can reach: a wrong index (page, "
+           "stride, head, memory behind the end) or "
            "weights that are not normalised"},
-      Kind{faults.empty_rows, "rows that see no key: their output is 0 and their LSE -inf by definition, not a mean or a division by 0"},
+      Kind{faults.empty_rows,
+           "rows that see no key: their output is 0 and their LSE -inf by definition, not a mean "
+           "or a division by 0"},
       Kind{faults.padded_rows, "padded query rows do not hold what padded_rows states"},
-      Kind{faults.inexact, "a sum that these inputs make exact is not: an element is dropped, repeated, or rounded twice"},
+      Kind{faults.inexact,
+           "a sum that these inputs make exact is not: an element is dropped, repeated, or rounded "
+           "twice"},
       Kind{faults.fence_bytes, "memory outside the output is written: a store without its bound"},
   };
   std::vector<std::string> sentences;
@@ -141,8 +164,11 @@ std::string first_cause(const FailingOutput& failing, CauseBudget& budget) {
   const bool is_pattern = sentences.empty();
   if (is_pattern) add_pattern(failing, sentences);
   budget.take(std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start));
-  if (sentences.empty()) return looks && spent ? "not looked for: the run's time for causes was spent" : "";
-  return looks && spent ? sentences.front() + " (not looked into further: the run's time for causes was spent)" : sentences.front();
+  if (sentences.empty())
+    return looks && spent ? "not looked for: the run's time for causes was spent" : "";
+  return looks && spent
+             ? sentences.front() + " (not looked into further: the run's time for causes was spent)"
+             : sentences.front();
 }
 
 }  // namespace plumbline

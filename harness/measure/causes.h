@@ -13,8 +13,8 @@
 
 namespace plumbline {
 
-// How long a run may look for causes; its threads share it. What comes too late gets the cause that its faults and its location
-// suggest, which costs nothing, and says so.
+// How long a run may look for causes; its threads share it. What comes too late gets the cause that
+// its faults and its location suggest, which costs nothing, and says so.
 class CauseBudget {
  public:
   explicit CauseBudget(std::chrono::microseconds total) : left_(total.count()) {}
@@ -25,8 +25,8 @@ class CauseBudget {
   std::atomic<std::int64_t> left_;  // in microseconds
 };
 
-// Causes of a failing output, the most telling first: other questions that it answers, what a fit explains, a rung of the ladder that
-// rounds more, the pattern of its error, its faults.
+// Causes of a failing output, the most telling first: other questions that it answers, what a fit
+// explains, a rung of the ladder that rounds more, the pattern of its error, its faults.
 std::vector<std::string> causes(const FailingOutput& failing);
 
 // The first of them; looks no further than that. "" if there is none.

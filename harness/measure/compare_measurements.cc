@@ -10,13 +10,17 @@
 namespace plumbline {
 namespace {
 
-// A row by what it means rather than where it lies: position counts from the end of the sample's keys, so that the last row of a
-// prefill and the one row of a decode are the same.
+// A row by what it means rather than where it lies: position counts from the end of the sample's
+// keys, so that the last row of a prefill and the one row of a decode are the same.
 using RowKey = std::tuple<std::int32_t, std::int32_t, std::int64_t>;  // sample, head, position
 
-RowKey key_of(const Measurement& m, const RowId& id) { return {id.sample, id.head, id.row - m.geometry->length_q(id.sample)}; }
+RowKey key_of(const Measurement& m, const RowId& id) {
+  return {id.sample, id.head, id.row - m.geometry->length_q(id.sample)};
+}
 
-double root_mean(double sum, std::int64_t n) { return n > 0 ? std::sqrt(sum / static_cast<double>(n)) : 0; }
+double root_mean(double sum, std::int64_t n) {
+  return n > 0 ? std::sqrt(sum / static_cast<double>(n)) : 0;
+}
 
 struct RowSums {
   DiffOutcome outcome;
@@ -27,19 +31,23 @@ struct RowSums {
 
   void add_row(const Measurement& a, std::size_t ra, const Measurement& b, std::size_t rb) {
     const auto& id = a.reference->selection.rows[ra];
-    auto [head, fresh] = heads.try_emplace({id.sample, id.head}, DiffHead{id.sample, id.head, 0, 0, true});
+    auto [head, fresh] =
+        heads.try_emplace({id.sample, id.head}, DiffHead{id.sample, id.head, 0, 0, true});
     const auto columns = static_cast<std::size_t>(a.reference->columns);
     const DType dtype = a.geometry->problem().out();
     for (std::size_t j = 0; j < columns; ++j) {
       const std::size_t ia = ra * columns + j, ib = rb * columns + j;
       const double x = a.rows[ia], y = b.rows[ib], o = a.reference->o[ia];
       const double difference = std::abs(x - y);
-      const double sigma = std::hypot(double{a.reference->sigma[ia]}, double{b.reference->sigma[ib]});
+      const double sigma =
+          std::hypot(double{a.reference->sigma[ia]}, double{b.reference->sigma[ib]});
       const double relative = difference == 0 ? 0 : difference / std::abs(y);
       const ElementId element{id.sample, id.head, id.row, static_cast<std::int64_t>(j)};
-      if (exceeds(difference, outcome.max_abs)) outcome.max_abs = difference, outcome.max_abs_element = element;
+      if (exceeds(difference, outcome.max_abs))
+        outcome.max_abs = difference, outcome.max_abs_element = element;
       if (exceeds(relative, outcome.max_rel))
-        outcome.max_rel = relative, outcome.max_rel_element = element, outcome.max_rel_expected = std::abs(o);
+        outcome.max_rel = relative, outcome.max_rel_element = element,
+        outcome.max_rel_expected = std::abs(o);
       if (exceeds(difference / sigma, outcome.max_sigma)) outcome.max_sigma = difference / sigma;
       const double ulps = difference / ulp(o, dtype);
       if (exceeds(ulps, outcome.max_ulp)) outcome.max_ulp = ulps;
@@ -93,7 +101,8 @@ const char* expectation(DiffExpect expect) {
 
 }  // namespace
 
-DiffOutcome compare_measurements(const PlannedDiff& diff, const Measurement& a, const Measurement& b) {
+DiffOutcome compare_measurements(const PlannedDiff& diff, const Measurement& a,
+                                 const Measurement& b) {
   RowSums sums;
   DiffOutcome& outcome = sums.outcome;
   outcome.suite = diff.suite;
@@ -111,10 +120,12 @@ DiffOutcome compare_measurements(const PlannedDiff& diff, const Measurement& a, 
     return outcome;
   }
   std::map<RowKey, std::size_t> rows_of_a;
-  for (std::size_t r = 0; r < a.reference->selection.rows.size(); ++r) rows_of_a[key_of(a, a.reference->selection.rows[r])] = r;
+  for (std::size_t r = 0; r < a.reference->selection.rows.size(); ++r)
+    rows_of_a[key_of(a, a.reference->selection.rows[r])] = r;
   for (std::size_t r = 0; r < b.reference->selection.rows.size(); ++r) {
     const auto found = rows_of_a.find(key_of(b, b.reference->selection.rows[r]));
-    if (found != rows_of_a.end() && a.reference->columns == b.reference->columns && a.reference->visible[found->second] > 0) {
+    if (found != rows_of_a.end() && a.reference->columns == b.reference->columns &&
+        a.reference->visible[found->second] > 0) {
       sums.add_row(a, found->second, b, r);
     }
   }

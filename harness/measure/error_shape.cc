@@ -12,8 +12,8 @@
 namespace plumbline {
 namespace {
 
-constexpr double clear = 6;                          // standard deviations from which on a row's factor is none
-constexpr double most = 0.9;                         // share of the rows that speak for what is said of all
+constexpr double clear = 6;   // standard deviations from which on a row's factor is none
+constexpr double most = 0.9;  // share of the rows that speak for what is said of all
 constexpr double right_below = 4, wrong_above = 25;  // mean of (e / sigma)^2 of a head
 
 // One row of the reference: by which factor its output is off.
@@ -42,7 +42,8 @@ class Factors {
   // One factor for all rows.
   double common() const {
     double along = 0, squared = 0;
-    for (const auto& [r, row] : rows_) along += row.factor * row.expected2, squared += row.expected2;
+    for (const auto& [r, row] : rows_)
+      along += row.factor * row.expected2, squared += row.expected2;
     return along / squared;
   }
 
@@ -53,13 +54,15 @@ class Factors {
       const double of_row = factor.value_or(row.factor);
       for (std::size_t j = 0; j < columns_; ++j) {
         const std::size_t at = r * columns_ + j;
-        const double sigma = double{failing_.reference->sigma[at]} * std::max(1.0, std::abs(of_row));
+        const double sigma =
+            double{failing_.reference->sigma[at]} * std::max(1.0, std::abs(of_row));
         const double z = (got_[at] - of_row * failing_.reference->o[at]) / sigma;
         if (!(std::abs(z) <= failing_.limits.peak)) return false;
         squared += z * z;
       }
     }
-    return squared <= std::pow(failing_.limits.rms, 2) * static_cast<double>(rows_.size() * columns_);
+    return squared <=
+           std::pow(failing_.limits.rms, 2) * static_cast<double>(rows_.size() * columns_);
   }
 
   // Whether the LSE says of most rows that their denominator is off by the same factor.
@@ -68,12 +71,17 @@ class Factors {
     for (const auto& [r, row] : rows_) {
       if (!(row.factor > 0)) return false;
       const double expected = -std::log(row.factor);
-      agree += std::abs(row.lse_error - expected) <= clear * std::hypot(row.lse_sigma, row.log_sigma()) ? 1 : 0;
+      agree +=
+          std::abs(row.lse_error - expected) <= clear * std::hypot(row.lse_sigma, row.log_sigma())
+              ? 1
+              : 0;
       off += row.is_off() ? 1 : 0;
     }
-    const bool lse_is_off = std::any_of(
-        rows_.begin(), rows_.end(), [](const auto& entry) { return std::abs(entry.second.lse_error) > clear * entry.second.lse_sigma; });
-    return off > 0 && lse_is_off && static_cast<double>(agree) >= most * static_cast<double>(rows_.size());
+    const bool lse_is_off = std::any_of(rows_.begin(), rows_.end(), [](const auto& entry) {
+      return std::abs(entry.second.lse_error) > clear * entry.second.lse_sigma;
+    });
+    return off > 0 && lse_is_off &&
+           static_cast<double>(agree) >= most * static_cast<double>(rows_.size());
   }
 
   // Of the rows with an LSE that is off: how many are too large, and too small.
@@ -85,7 +93,8 @@ class Factors {
     return {large, small};
   }
 
-  // Of the rows whose factor is off: how many outputs are too large, and too small, and by how much at most (ratio of larger to smaller).
+  // Of the rows whose factor is off: how many outputs are too large, and too small, and by how much
+  // at most (ratio of larger to smaller).
   struct Spread {
     std::size_t large = 0, small = 0;
     double farthest = 1;
@@ -118,8 +127,9 @@ class Factors {
     row.sigma = 1 / std::sqrt(row.expected2);
     if (has_lse()) {
       const RowId& id = reference.selection.rows[r];
-      double lse =
-          decode_at(DType::f32, failing_.outputs.lse, static_cast<std::size_t>(failing_.geometry->lse_offset(id.sample, id.row, id.head)));
+      double lse = decode_at(
+          DType::f32, failing_.outputs.lse,
+          static_cast<std::size_t>(failing_.geometry->lse_offset(id.sample, id.row, id.head)));
       if (failing_.outputs.lse_base == 2) lse *= std::numbers::ln2;
       row.lse_error = lse - reference.lse[r];
       row.lse_sigma = double{reference.lse_sigma[r]};
@@ -134,29 +144,44 @@ class Factors {
 };
 
 // "12 %", "3.5 times": how far a ratio above 1 is from 1.
-std::string by(double ratio) { return ratio < 2 ? fmt::format("{:.2g} %", 100 * (ratio - 1)) : fmt::format("{:.3g} times", ratio); }
+std::string by(double ratio) {
+  return ratio < 2 ? fmt::format("{:.2g} %", 100 * (ratio - 1))
+                   : fmt::format("{:.3g} times", ratio);
+}
 
 std::string denominator_text(bool too_large, const std::string& how_much) {
   return too_large
-             ? fmt::format("the softmax denominator is too large{}: it counts keys twice or keys that are hidden, or a rescale is wrong",
-                           how_much)
-             : fmt::format("the softmax denominator is too small{}: it misses keys, or a rescale is wrong", how_much);
+             ? fmt::format(
+                   "the softmax denominator is too large{}: it counts keys twice or keys that are "
+                   "hidden, or a rescale is wrong",
+                   how_much)
+             : fmt::format(
+                   "the softmax denominator is too small{}: it misses keys, or a rescale is wrong",
+                   how_much);
 }
 
 // Outputs too large = a denominator too small.
 std::string denominator_of(const Factors& factors) {
   const auto [large, small, farthest] = factors.spread();
   const auto off = static_cast<double>(large + small);
-  if (static_cast<double>(large) >= most * off) return denominator_text(false, ", by up to " + by(farthest));
-  if (static_cast<double>(small) >= most * off) return denominator_text(true, ", by up to " + by(farthest));
-  return fmt::format("the softmax denominator is wrong, too small in {} rows and too large in {}, by up to {}", large, small, by(farthest));
+  if (static_cast<double>(large) >= most * off)
+    return denominator_text(false, ", by up to " + by(farthest));
+  if (static_cast<double>(small) >= most * off)
+    return denominator_text(true, ", by up to " + by(farthest));
+  return fmt::format(
+      "the softmax denominator is wrong, too small in {} rows and too large in {}, by up to {}",
+      large, small, by(farthest));
 }
 
 std::string outputs_text(double factor, bool has_lse) {
   const double ratio = std::max(factor, 1 / factor);
-  const std::string_view cause = has_lse ? "the last division, a rescale, or numbers that are cut off instead of rounded; not the LSE"
-                                         : "the softmax denominator, a rescale, or numbers that are cut off instead of rounded";
-  return fmt::format("the outputs are {} too {}: {}", by(ratio), factor > 1 ? "large" : "small", cause);
+  const std::string_view cause =
+      has_lse
+          ? "the last division, a rescale, or numbers that are cut off instead of rounded; not the "
+            "LSE"
+          : "the softmax denominator, a rescale, or numbers that are cut off instead of rounded";
+  return fmt::format("the outputs are {} too {}: {}", by(ratio), factor > 1 ? "large" : "small",
+                     cause);
 }
 
 }  // namespace
@@ -171,19 +196,24 @@ std::string truncation(const FailingOutput& failing) {
     if (reference.visible[at / columns] == 0 || reference.o[at] == 0) continue;
     const double unit = ulp(reference.o[at], dtype);
     const double toward_zero = (got[at] - reference.o[at]) * (reference.o[at] > 0 ? 1 : -1) / unit;
-    if (!(std::abs(toward_zero + 0.5) <= 0.5 + failing.limits.peak * double{reference.spre[at]} / unit)) return "";
+    if (!(std::abs(toward_zero + 0.5) <=
+          0.5 + failing.limits.peak * double{reference.spre[at]} / unit))
+      return "";
     sum += toward_zero;
     ++elements;
   }
   const double mean = elements > 0 ? sum / elements : 0;
-  return mean > -0.6 && mean < -0.4 ? fmt::format("the output is cut off instead of rounded to {}", name(dtype)) : "";
+  return mean > -0.6 && mean < -0.4
+             ? fmt::format("the output is cut off instead of rounded to {}", name(dtype))
+             : "";
 }
 
 std::string wrong_factor(const FailingOutput& failing) {
   const Factors factors(failing);
   if (factors.empty()) return "";
   const double common = factors.common();
-  if (factors.has_lse() && factors.lse_agrees() && factors.explains(std::nullopt)) return denominator_of(factors);
+  if (factors.has_lse() && factors.lse_agrees() && factors.explains(std::nullopt))
+    return denominator_of(factors);
   if (common > 0 && factors.explains(common)) return outputs_text(common, factors.has_lse());
   return "";
 }
@@ -194,8 +224,10 @@ std::string nearest_factor(const FailingOutput& failing) {
   const double common = factors.common();
   const auto [large, small] = factors.lse_off();
   const auto off = static_cast<double>(large + small);
-  if (off > 0 && common < 1 && static_cast<double>(large) >= most * off) return denominator_text(true, "");
-  if (off > 0 && common > 1 && static_cast<double>(small) >= most * off) return denominator_text(false, "");
+  if (off > 0 && common < 1 && static_cast<double>(large) >= most * off)
+    return denominator_text(true, "");
+  if (off > 0 && common > 1 && static_cast<double>(small) >= most * off)
+    return denominator_text(false, "");
   if (off > 0 && factors.lse_agrees()) return denominator_of(factors);
   return common > 0 ? outputs_text(common, factors.has_lse() && off == 0) : "";
 }
@@ -223,8 +255,10 @@ std::string wrong_heads_only(const FailingOutput& failing) {
   }
   if (wrong_pairs.empty() || wrong_pairs.size() == pairs.size()) return "";
   if (wrong_pairs.size() == 1) {
-    return fmt::format("head {} of sample {} is wrong, the others are right: a wrong key head, stride or slot of that head",
-                       wrong_pairs[0].second, wrong_pairs[0].first);
+    return fmt::format(
+        "head {} of sample {} is wrong, the others are right: a wrong key head, stride or slot of "
+        "that head",
+        wrong_pairs[0].second, wrong_pairs[0].first);
   }
   std::string list;
   std::size_t wrong = 0;
@@ -235,8 +269,12 @@ std::string wrong_heads_only(const FailingOutput& failing) {
   const std::size_t all = heads.size();
   if (wrong == 0 || wrong == all) return "";
   if (wrong == 1)
-    return fmt::format("head {} of {} is wrong, the others are right: a wrong key head, stride or slot of that head", list, all);
-  return fmt::format("heads {}{} of {} are wrong, the others are right", list, wrong > 8 ? ", …" : "", all);
+    return fmt::format(
+        "head {} of {} is wrong, the others are right: a wrong key head, stride or slot of that "
+        "head",
+        list, all);
+  return fmt::format("heads {}{} of {} are wrong, the others are right", list,
+                     wrong > 8 ? ", …" : "", all);
 }
 
 }  // namespace plumbline

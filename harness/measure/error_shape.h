@@ -10,13 +10,15 @@ namespace plumbline {
 
 // "the output is cut off instead of rounded to bf16"; "" where it is not.
 std::string truncation(const FailingOutput& failing);
-// "the softmax denominator is too small, by up to 12 %: …" where a factor for each row leaves nothing but rounding, and the LSE agrees
-// where there is one; "the outputs are 0.2 % too small: …" where one factor for all rows does. "" where neither does.
+// "the softmax denominator is too small, by up to 12 %: …" where a factor for each row leaves
+// nothing but rounding, and the LSE agrees where there is one; "the outputs are 0.2 % too small: …"
+// where one factor for all rows does. "" where neither does.
 std::string wrong_factor(const FailingOutput& failing);
-// The same words where the location says denominator and no factor explains all: what is most of it.
+// The same words where the location says denominator and no factor explains all: what is most of
+// it.
 std::string nearest_factor(const FailingOutput& failing);
-// "head 2 of sample 0 is wrong, the others are right"; "heads 1, 3 of 4 are wrong, the others are right"; "" where the error is
-// everywhere or where it is not clear which are right.
+// "head 2 of sample 0 is wrong, the others are right"; "heads 1, 3 of 4 are wrong, the others are
+// right"; "" where the error is everywhere or where it is not clear which are right.
 std::string wrong_heads_only(const FailingOutput& failing);
 
 }  // namespace plumbline

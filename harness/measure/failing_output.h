@@ -2,9 +2,9 @@
 #pragma once
 
 #include "harness/contract/contract.h"
-#include "harness/outcome/outcome.h"
 #include "harness/measure/outputs.h"
 #include "harness/measure/statistics.h"
+#include "harness/outcome/outcome.h"
 #include "harness/reference/reference.h"
 
 namespace plumbline {
@@ -22,9 +22,11 @@ struct FailingOutput {
   bool keys_stated = false;  // a mask tensor says which keys are visible, not only the problem
 };
 
-// Rows of the reference: `worst` with the largest squared error and as many evenly spaced ones, all with visible keys; ascending
-// indices, none twice. Fewer where they would cost more than `cost_limit` multiply-adds, but one at least.
-std::vector<std::size_t> telling_rows(const FailingOutput& failing, std::size_t worst, double cost_limit);
+// Rows of the reference: `worst` with the largest squared error and as many evenly spaced ones, all
+// with visible keys; ascending indices, none twice. Fewer where they would cost more than
+// `cost_limit` multiply-adds, but one at least.
+std::vector<std::size_t> telling_rows(const FailingOutput& failing, std::size_t worst,
+                                      double cost_limit);
 // Sum of (e / sigma)^2 over a row of the reference; elements that are not finite are left out.
 double squared_error(const FailingOutput& failing, std::size_t row);
 

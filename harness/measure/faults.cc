@@ -18,14 +18,18 @@ namespace {
 // Poison has every bit set (Arena::poison); in every float format that is a NaN no kernel computes.
 bool is_poison(DType dtype, const void* base, std::int64_t index) {
   const auto size = size_in_bytes(dtype);
-  const auto* bytes = static_cast<const unsigned char*>(base) + static_cast<std::size_t>(index) * size;
+  const auto* bytes =
+      static_cast<const unsigned char*>(base) + static_cast<std::size_t>(index) * size;
   return std::all_of(bytes, bytes + size, [](unsigned char b) { return b == 0xFF; });
 }
 
 class Finder {
  public:
   explicit Finder(const FaultInputs& inputs)
-      : in_(inputs), geometry_(*inputs.geometry), problem_(geometry_.problem()), dtype_(problem_.out()) {
+      : in_(inputs),
+        geometry_(*inputs.geometry),
+        problem_(geometry_.problem()),
+        dtype_(problem_.out()) {
     got_.resize(static_cast<std::size_t>(problem_.head_dim_vo));
   }
 
@@ -43,13 +47,19 @@ class Finder {
   }
 
  private:
-  void report(std::int64_t& count, std::int64_t b, std::int64_t h, std::int64_t row, std::int64_t column, std::string_view what) {
-    if (faults_.total() == 0) faults_.detail = fmt::format("{} at sample {}, head {}, row {}, column {}", what, b, h, row, column);
+  void report(std::int64_t& count, std::int64_t b, std::int64_t h, std::int64_t row,
+              std::int64_t column, std::string_view what) {
+    if (faults_.total() == 0)
+      faults_.detail =
+          fmt::format("{} at sample {}, head {}, row {}, column {}", what, b, h, row, column);
     ++count;
   }
 
   void load(std::int64_t offset) {
-    decode(dtype_, static_cast<const std::byte*>(in_.outputs.out) + static_cast<std::size_t>(offset) * size_in_bytes(dtype_), got_);
+    decode(dtype_,
+           static_cast<const std::byte*>(in_.outputs.out) +
+               static_cast<std::size_t>(offset) * size_in_bytes(dtype_),
+           got_);
   }
 
   void valid_row(std::int64_t b, std::int64_t i, std::int64_t h, bool empty) {
@@ -60,7 +70,9 @@ class Finder {
       if (std::isnan(value) && is_poison(dtype_, in_.outputs.out, offset + j)) {
         report(faults_.unwritten, b, h, i, j, "unwritten element");
       } else if (empty) {
-        if (value != 0) report(faults_.empty_rows, b, h, i, j, fmt::format("{} in a row without visible keys", value));
+        if (value != 0)
+          report(faults_.empty_rows, b, h, i, j,
+                 fmt::format("{} in a row without visible keys", value));
       } else if (std::isnan(value)) {
         report(faults_.nan, b, h, i, j, "NaN");
       } else if (std::isinf(value)) {
@@ -93,30 +105,37 @@ class Finder {
     const double natural = in_.outputs.lse_base == 2 ? value * std::numbers::ln2 : value;
     const double slack = std::isinf(expected) ? 0 : 16 * u32 * (1 + std::abs(expected));
     if (natural == expected || std::abs(natural - expected) <= slack) return;
-    report(faults_.empty_rows, b, h, i, -1, fmt::format("LSE {} in a row without visible keys", value));
+    report(faults_.empty_rows, b, h, i, -1,
+           fmt::format("LSE {} in a row without visible keys", value));
   }
 
-  // By which the weights and the accumulation of a sample may leave the range, relative to its largest value.
+  // By which the weights and the accumulation of a sample may leave the range, relative to its
+  // largest value.
   double relative_slack(std::int64_t b) const {
     constexpr double u32 = 0x1p-24;
     const auto& spec = *in_.spec;
     const auto keys = static_cast<double>(geometry_.length_kv(b));
-    const double p = 2 * unit_roundoff(spec.p_dtype) + keys * half_smallest_subnormal(spec.p_dtype) / spec.p_prescale;
+    const double p = 2 * unit_roundoff(spec.p_dtype) +
+                     keys * half_smallest_subnormal(spec.p_dtype) / spec.p_prescale;
     const double partial = 2 * unit_roundoff(spec.split_partial_dtype);
-    const double accumulation = (keys + 16) * std::max(4 * u32, std::ldexp(1.0, 1 - spec.pv_accumulator.fraction_bits));
+    const double accumulation =
+        (keys + 16) * std::max(4 * u32, std::ldexp(1.0, 1 - spec.pv_accumulator.fraction_bits));
     return p + partial + accumulation;
   }
 
-  // What an output may be: a convex combination of the key head's v, up to the rounding of P (weights need not sum to 1), of the
-  // accumulation and of the output. Of the sample's key heads, [H, D].
+  // What an output may be: a convex combination of the key head's v, up to the rounding of P
+  // (weights need not sum to 1), of the accumulation and of the output. Of the sample's key heads,
+  // [H, D].
   void widen_ranges(std::int64_t b) {
-    const auto size = static_cast<std::size_t>(problem_.heads_kv * problem_.head_dim_vo), first = static_cast<std::size_t>(b) * size;
+    const auto size = static_cast<std::size_t>(problem_.heads_kv * problem_.head_dim_vo),
+               first = static_cast<std::size_t>(b) * size;
     const double relative = relative_slack(b);
     least_.resize(size);
     most_.resize(size);
     for (std::size_t at = 0; at < size; ++at) {
       const double lowest = in_.range->lowest[first + at], highest = in_.range->highest[first + at];
-      const double magnitude = std::max(std::abs(lowest), std::abs(highest)), slack = magnitude * relative + ulp(magnitude, dtype_);
+      const double magnitude = std::max(std::abs(lowest), std::abs(highest)),
+                   slack = magnitude * relative + ulp(magnitude, dtype_);
       least_[at] = lowest - slack;
       most_[at] = highest + slack;
     }
@@ -133,10 +152,11 @@ class Finder {
 
   void check_range(std::int64_t b, std::int64_t i, std::int64_t h, std::int64_t j, double value) {
     if (in_range(h, j, value)) return;
-    const auto at = static_cast<std::size_t>(b * problem_.heads_kv * problem_.head_dim_vo) + range_of(h, j);
-    report(
-        faults_.out_of_range, b, h, i, j,
-        fmt::format("{} outside the range [{}, {}] of its values", value, double{in_.range->lowest[at]}, double{in_.range->highest[at]}));
+    const auto at =
+        static_cast<std::size_t>(b * problem_.heads_kv * problem_.head_dim_vo) + range_of(h, j);
+    report(faults_.out_of_range, b, h, i, j,
+           fmt::format("{} outside the range [{}, {}] of its values", value,
+                       double{in_.range->lowest[at]}, double{in_.range->highest[at]}));
   }
 
   void padded_rows(std::int64_t b) {
@@ -152,12 +172,15 @@ class Finder {
     for (std::int64_t j = 0; j < problem_.head_dim_vo; ++j) {
       const double value = got_[static_cast<std::size_t>(j)];
       if (!padded_value_is_legal(h, j, value, offset + j)) {
-        report(faults_.padded_rows, b, h, i, j, fmt::format("{} in a padded row, where the policy is \"{}\"", value, name(*in_.policy)));
+        report(faults_.padded_rows, b, h, i, j,
+               fmt::format("{} in a padded row, where the policy is \"{}\"", value,
+                           name(*in_.policy)));
       }
     }
   }
 
-  bool padded_value_is_legal(std::int64_t h, std::int64_t j, double value, std::int64_t index) const {
+  bool padded_value_is_legal(std::int64_t h, std::int64_t j, double value,
+                             std::int64_t index) const {
     switch (*in_.policy) {
       case PaddingPolicy::zeros:
         return value == 0;
@@ -166,13 +189,14 @@ class Finder {
       case PaddingPolicy::attended:
         break;
     }
-    if (problem_.fill == Fill::nan) return !is_poison(dtype_, in_.outputs.out, index);  // the padded query is NaN: so is its answer
-    if (value == 0) return true;                                                        // a padded row may see no key under a causal mask
+    // the padded query is NaN: so is its answer
+    if (problem_.fill == Fill::nan) return !is_poison(dtype_, in_.outputs.out, index);
+    if (value == 0) return true;  // a padded row may see no key under a causal mask
     return in_range(h, j, value);
   }
 
-  // Laws whose answer is exact: every output whose fp64 value the output dtype holds must be that value.
-  // Rounded split partials need not be exact.
+  // Laws whose answer is exact: every output whose fp64 value the output dtype holds must be that
+  // value. Rounded split partials need not be exact.
   void exact_rows() {
     const auto& reference = *in_.reference;
     if (in_.spec->split_partial_dtype != DType::f32) return;
@@ -181,10 +205,12 @@ class Finder {
       const auto& id = reference.selection.rows[r];
       load(geometry_.out_offset(id.sample, id.row, id.head));
       for (std::int64_t j = 0; j < problem_.head_dim_vo; ++j) {
-        const double expected = reference.o[r * static_cast<std::size_t>(problem_.head_dim_vo) + static_cast<std::size_t>(j)];
+        const double expected = reference.o[r * static_cast<std::size_t>(problem_.head_dim_vo) +
+                                            static_cast<std::size_t>(j)];
         const double value = got_[static_cast<std::size_t>(j)];
         if (round_to(expected, dtype_) == expected && !(value == expected)) {
-          report(faults_.inexact, id.sample, id.head, id.row, j, fmt::format("{} where {} is exact", value, expected));
+          report(faults_.inexact, id.sample, id.head, id.row, j,
+                 fmt::format("{} where {} is exact", value, expected));
         }
       }
     }

@@ -4,26 +4,29 @@
 #include <optional>
 #include <vector>
 
-#include "harness/outcome/outcome.h"
 #include "harness/measure/outputs.h"
+#include "harness/outcome/outcome.h"
 #include "harness/reference/reference.h"
 
 namespace plumbline {
 
-// Smallest and largest v of each column over all keys of one (sample, key head), and over the 0 of a sink; else empty samples have lowest >
-// highest. V is what the products of a spec with this kv_dequantized_to see.
+// Smallest and largest v of each column over all keys of one (sample, key head), and over the 0 of
+// a sink; else empty samples have lowest > highest. V is what the products of a spec with this
+// kv_dequantized_to see.
 struct ValueRange {
   std::vector<float> lowest, highest;  // [batch * heads_kv * head_dim_vo]
 };
-ValueRange value_range(const Geometry& geometry, const void* v, DType kv_dequantized_to = DType::none);
+ValueRange value_range(const Geometry& geometry, const void* v,
+                       DType kv_dequantized_to = DType::none);
 
 struct FaultInputs {
   const Geometry* geometry = nullptr;
   OutputView outputs;
   const ValueRange* range = nullptr;
-  const RoundingSpec* spec = nullptr;                          // the one judged by: gives the range its rounding
-  std::optional<PaddingPolicy> policy = PaddingPolicy::zeros;  // nullopt: padded rows are not looked at
-  const Reference* reference = nullptr;                        // for rows on which the law demands equality
+  const RoundingSpec* spec = nullptr;  // the one judged by: gives the range its rounding
+  // nullopt: padded rows are not looked at
+  std::optional<PaddingPolicy> policy = PaddingPolicy::zeros;
+  const Reference* reference = nullptr;  // for rows on which the law demands equality
 };
 Faults find_faults(const FaultInputs& inputs);
 

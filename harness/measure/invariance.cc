@@ -37,7 +37,8 @@ bool ran(Status status) { return status == Status::ok; }
 Result<std::vector<Invariance>> parse_invariances(std::string_view text) {
   std::vector<Invariance> chosen;
   if (text == "all") {
-    for (std::size_t i = 0; i < invariance_names.size(); ++i) chosen.push_back(static_cast<Invariance>(i));
+    for (std::size_t i = 0; i < invariance_names.size(); ++i)
+      chosen.push_back(static_cast<Invariance>(i));
     return chosen;
   }
   Errors errors;
@@ -49,7 +50,8 @@ Result<std::vector<Invariance>> parse_invariances(std::string_view text) {
       chosen.push_back(static_cast<Invariance>(found - invariance_names.begin()));
     } else {
       errors.push_back({"", 0, fmt::format("there is no invariance \"{}\"", word),
-                        fmt::format("one or more of {}, with commas between, or all", fmt::join(invariance_names, ", "))});
+                        fmt::format("one or more of {}, with commas between, or all",
+                                    fmt::join(invariance_names, ", "))});
     }
     begin = end + 1;
   }
@@ -80,21 +82,25 @@ struct InvarianceMeasurer::Answer {
   std::uint64_t workspace_bytes = 0;
 };
 
-InvarianceMeasurer::InvarianceMeasurer(const MeasureOptions& options, const std::vector<ProviderInfo>& providers,
+InvarianceMeasurer::InvarianceMeasurer(const MeasureOptions& options,
+                                       const std::vector<ProviderInfo>& providers,
                                        const Contracts& contracts)
     : options_(options), providers_(providers), contracts_(contracts) {}
 
-Worker* InvarianceMeasurer::worker_for(const std::string& kernel, const std::string& provider_option, std::string& why_not) {
+Worker* InvarianceMeasurer::worker_for(const std::string& kernel,
+                                       const std::string& provider_option, std::string& why_not) {
   const std::string provider = kernel.substr(0, kernel.find('/'));
   auto& worker = workers_[provider + ":" + provider_option];
   if (worker != nullptr) return worker.get();
   const auto known =
-      std::find_if(providers_.begin(), providers_.end(), [&](const ProviderInfo& info) { return info.hello.provider == provider; });
+      std::find_if(providers_.begin(), providers_.end(),
+                   [&](const ProviderInfo& info) { return info.hello.provider == provider; });
   if (known == providers_.end()) {
     why_not = fmt::format("no loaded provider is called \"{}\"", provider);
     return nullptr;
   }
-  auto created = Worker::create(worker_options(options_, with_option(known->library, provider_option)));
+  auto created =
+      Worker::create(worker_options(options_, with_option(known->library, provider_option)));
   if (!created) {
     why_not = to_string(created.error());
     return nullptr;
@@ -108,25 +114,30 @@ namespace {
 // Rows of the case over what fill_inputs has put there.
 class RowCopier {
  public:
-  RowCopier(const Geometry& from, const Geometry& to, const SampleSource& source, std::int64_t sample)
+  RowCopier(const Geometry& from, const Geometry& to, const SampleSource& source,
+            std::int64_t sample)
       : from_(from), to_(to), source_(source), sample_(sample) {}
 
   void queries(const std::byte* from, std::byte* to) const {
     const std::size_t size = size_in_bytes(from_.q.dtype);
     for (std::int64_t row = 0; row < to_.length_q(sample_); ++row) {
       for (std::int64_t head = 0; head < from_.problem().heads_q; ++head) {
-        put(source_.nan ? nullptr : from, source_.nan ? 0 : from_.q_offset(source_.sample, source_.first_row + row, head), to,
+        put(source_.nan ? nullptr : from,
+            source_.nan ? 0 : from_.q_offset(source_.sample, source_.first_row + row, head), to,
             to_.q_offset(sample_, row, head), size, from_.problem().head_dim_qk);
       }
     }
   }
-  void keys(const std::byte* from_k, std::byte* to_k, const std::byte* from_v, std::byte* to_v) const {
+  void keys(const std::byte* from_k, std::byte* to_k, const std::byte* from_v,
+            std::byte* to_v) const {
     const std::size_t size = size_in_bytes(from_.k.dtype);
     for (std::int64_t key = 0; key < to_.length_kv(sample_); ++key) {
       for (std::int64_t head = 0; head < from_.problem().heads_kv; ++head) {
-        put(source_.nan ? nullptr : from_k, source_.nan ? 0 : from_.k_offset(source_.sample, key, head), to_k,
+        put(source_.nan ? nullptr : from_k,
+            source_.nan ? 0 : from_.k_offset(source_.sample, key, head), to_k,
             to_.k_offset(sample_, key, head), size, from_.problem().head_dim_qk);
-        put(source_.nan ? nullptr : from_v, source_.nan ? 0 : from_.v_offset(source_.sample, key, head), to_v,
+        put(source_.nan ? nullptr : from_v,
+            source_.nan ? 0 : from_.v_offset(source_.sample, key, head), to_v,
             to_.v_offset(sample_, key, head), size, from_.problem().head_dim_vo);
       }
     }
@@ -134,8 +145,8 @@ class RowCopier {
 
  private:
   // Bytes 0xFF are NaN in every float format.
-  static void put(const std::byte* from, std::int64_t from_offset, std::byte* to, std::int64_t to_offset, std::size_t size,
-                  std::int64_t count) {
+  static void put(const std::byte* from, std::int64_t from_offset, std::byte* to,
+                  std::int64_t to_offset, std::size_t size, std::int64_t count) {
     std::byte* const at = to + static_cast<std::size_t>(to_offset) * size;
     const std::size_t bytes = static_cast<std::size_t>(count) * size;
     if (from == nullptr) {
@@ -153,7 +164,8 @@ class RowCopier {
 
 }  // namespace
 
-InvarianceMeasurer::Answer InvarianceMeasurer::run(const Base& base, const VariantCall& call, Worker& worker) {
+InvarianceMeasurer::Answer InvarianceMeasurer::run(const Base& base, const VariantCall& call,
+                                                   Worker& worker) {
   Answer answer;
   Arena& arena = worker.arena();
   auto request = place_tensors(arena, *call.geometry);
@@ -163,19 +175,23 @@ InvarianceMeasurer::Answer InvarianceMeasurer::run(const Base& base, const Varia
     return answer;
   }
   const Geometry& g = *call.geometry;
-  const auto data = [&](int slot, const TensorShape& shape) { return static_cast<std::byte*>(arena.data(slot, shape)); };
+  const auto data = [&](int slot, const TensorShape& shape) {
+    return static_cast<std::byte*>(arena.data(slot, shape));
+  };
   std::byte *q = data(request->q, g.q), *k = data(request->k, g.k), *v = data(request->v, g.v);
   fill_inputs(g, q, k, v);
   for (std::size_t sample = 0; sample < call.samples.size(); ++sample) {
     const SampleSource& source = call.samples[sample];
     if (source.sample < 0 && !source.nan) continue;
-    const RowCopier copier(*base.geometry, *call.geometry, source, static_cast<std::int64_t>(sample));
+    const RowCopier copier(*base.geometry, *call.geometry, source,
+                           static_cast<std::int64_t>(sample));
     copier.queries(base.q.data(), q);
     copier.keys(base.k.data(), k, base.v.data(), v);
   }
   request->kernel = base.planned->c.kernel;
   request->device = base.planned->c.device;
-  request->timeout = timeout_of(options_, {base.planned->c.kernel, base.planned->c.device, g.problem()}, 0);
+  request->timeout =
+      timeout_of(options_, {base.planned->c.kernel, base.planned->c.device, g.problem()}, 0);
   request->workspace_byte = call.workspace_byte;
   for (const int slot : {request->out, request->lse}) {
     if (slot >= 0) arena.poison(static_cast<std::size_t>(slot));
@@ -186,11 +202,13 @@ InvarianceMeasurer::Answer InvarianceMeasurer::run(const Base& base, const Varia
   if (!ran(answer.status)) return answer;
   answer.description = std::move(reply.description);
   answer.workspace_bytes = reply.workspace_bytes;
-  answer.outputs = {copy_of(arena, request->out), copy_of(arena, reply.lse_returned ? request->lse : -1)};
+  answer.outputs = {copy_of(arena, request->out),
+                    copy_of(arena, reply.lse_returned ? request->lse : -1)};
   std::string fault = std::move(reply.workspace_fault);
   for (const int slot : {request->out, request->lse}) {
     if (slot < 0 || arena.broken_fence_bytes(static_cast<std::size_t>(slot)).empty()) continue;
-    fault = fmt::format("bytes outside {} were written to", arena.slot(static_cast<std::size_t>(slot)).name);
+    fault = fmt::format("bytes outside {} were written to",
+                        arena.slot(static_cast<std::size_t>(slot)).name);
   }
   if (!fault.empty()) {
     answer.status = Status::error;
@@ -199,9 +217,11 @@ InvarianceMeasurer::Answer InvarianceMeasurer::run(const Base& base, const Varia
   return answer;
 }
 
-InvarianceMeasurer::Answer InvarianceMeasurer::run_in_its_worker(const Base& base, const VariantCall& call) {
+InvarianceMeasurer::Answer InvarianceMeasurer::run_in_its_worker(const Base& base,
+                                                                 const VariantCall& call) {
   Answer answer;
-  if (call.own_process) workers_.erase(base.planned->c.kernel.substr(0, base.planned->c.kernel.find('/')) + ":");
+  if (call.own_process)
+    workers_.erase(base.planned->c.kernel.substr(0, base.planned->c.kernel.find('/')) + ":");
   Worker* const worker = worker_for(base.planned->c.kernel, call.provider_option, answer.reason);
   if (worker == nullptr) return answer;
   if (call.before != nullptr) {
@@ -211,7 +231,8 @@ InvarianceMeasurer::Answer InvarianceMeasurer::run_in_its_worker(const Base& bas
   return run(base, call, *worker);
 }
 
-std::optional<InvarianceMeasurer::Base> InvarianceMeasurer::make_base(const PlannedCase& planned, InvarianceOutcome& failed) {
+std::optional<InvarianceMeasurer::Base> InvarianceMeasurer::make_base(const PlannedCase& planned,
+                                                                      InvarianceOutcome& failed) {
   Base base;
   base.planned = &planned;
   base.geometry = std::make_shared<const Geometry>(planned.c.problem);
@@ -235,7 +256,8 @@ std::optional<InvarianceMeasurer::Base> InvarianceMeasurer::make_base(const Plan
   return base;
 }
 
-bool InvarianceMeasurer::compare(const Base& base, const VariantCall& call, const Answer& answer, InvarianceOutcome& outcome) {
+bool InvarianceMeasurer::compare(const Base& base, const VariantCall& call, const Answer& answer,
+                                 InvarianceOutcome& outcome) {
   if (answer.status == Status::unsupported) {
     ++outcome.calls_refused;
     if (outcome.reason.empty()) outcome.reason = fmt::format("{}: {}", call.words, answer.reason);
@@ -248,23 +270,29 @@ bool InvarianceMeasurer::compare(const Base& base, const VariantCall& call, cons
     return false;
   }
   ++outcome.calls;
-  const OutputView a = base.outputs.view(base.spec.lse_base), b = answer.outputs.view(base.spec.lse_base);
+  const OutputView a = base.outputs.view(base.spec.lse_base),
+                   b = answer.outputs.view(base.spec.lse_base);
   const BitComparison bits = compare_bits(*base.geometry, a, call, b);
   outcome.elements += bits.elements;
   outcome.other_bits += bits.other_bits;
   if (bits.other_bits == 0) return true;
 
-  const std::vector<RowPair> pairs = affordable(bits.rows, *base.geometry, options_.reference_cost_limit);
+  const std::vector<RowPair> pairs =
+      affordable(bits.rows, *base.geometry, options_.reference_cost_limit);
   RowSelection rows;
   rows.rows_total = base.geometry->total_q() * base.geometry->problem().heads_q;
   rows.sampled = true;
   for (const RowPair& pair : pairs) rows.rows.push_back(pair.of_case);
-  const Reference reference = compute_reference(*base.geometry, base.inputs(), base.spec, rows, {false, options_.reference_library.get()});
-  const Limits limits = contracts_.limits(base.planned->c.kernel, base.planned->c.problem, bits.elements, base.place);
+  const Reference reference = compute_reference(*base.geometry, base.inputs(), base.spec, rows,
+                                                {false, options_.reference_library.get()});
+  const Limits limits =
+      contracts_.limits(base.planned->c.kernel, base.planned->c.problem, bits.elements, base.place);
   const DifferenceLimits of_difference{limits.peak, limits.lse};
-  const LargestDifference largest = largest_difference(*base.geometry, a, call, b, pairs, reference, of_difference);
+  const LargestDifference largest =
+      largest_difference(*base.geometry, a, call, b, pairs, reference, of_difference);
   const double limit = largest.statistic == "lse" ? of_difference.lse : of_difference.out;
-  if (!outcome.statistic.empty() && largest.sigmas / limit <= outcome.sigmas / outcome.limit) return true;
+  if (!outcome.statistic.empty() && largest.sigmas / limit <= outcome.sigmas / outcome.limit)
+    return true;
   outcome.statistic = largest.statistic;
   outcome.element = largest.element;
   outcome.value_a = largest.value_a;
@@ -276,14 +304,18 @@ bool InvarianceMeasurer::compare(const Base& base, const VariantCall& call, cons
   return true;
 }
 
-InvarianceOutcome InvarianceMeasurer::measure_one(const PlannedCase& planned, const Base& base, Invariance invariance) {
+InvarianceOutcome InvarianceMeasurer::measure_one(const PlannedCase& planned, const Base& base,
+                                                  Invariance invariance) {
   InvarianceOutcome outcome;
   outcome.status = Status::unsupported;
   outcome.problem_a = problem_id(planned.c.problem);
-  const Promise pinned = base.contract != nullptr ? promise_of(base.contract->promises, invariance) : Promise::none;
+  const Promise pinned =
+      base.contract != nullptr ? promise_of(base.contract->promises, invariance) : Promise::none;
   outcome.promise = std::max(promise_of(base.description.promises, invariance), pinned);
-  Variants all = variants(invariance, *base.geometry, base.contract != nullptr ? base.contract->split_option : "");
-  if (invariance == Invariance::workspace && !base.has_workspace) all = {{}, "the kernel asks for no workspace"};
+  Variants all = variants(invariance, *base.geometry,
+                          base.contract != nullptr ? base.contract->split_option : "");
+  if (invariance == Invariance::workspace && !base.has_workspace)
+    all = {{}, "the kernel asks for no workspace"};
   outcome.reason = all.missing;
   for (const VariantCall& call : all.calls) {
     if (!compare(base, call, run_in_its_worker(base, call), outcome)) return outcome;
@@ -292,7 +324,8 @@ InvarianceOutcome InvarianceMeasurer::measure_one(const PlannedCase& planned, co
   return outcome;
 }
 
-void InvarianceMeasurer::measure(const PlannedCase& planned, const std::vector<Invariance>& invariances,
+void InvarianceMeasurer::measure(const PlannedCase& planned,
+                                 const std::vector<Invariance>& invariances,
                                  const std::function<void(InvarianceOutcome)>& done) {
   const auto guarded = [&](InvarianceOutcome& outcome, const std::function<void()>& body) {
     try {

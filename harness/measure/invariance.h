@@ -22,21 +22,27 @@ Result<std::vector<Invariance>> parse_invariances(std::string_view text);
 // Driven by one thread; has workers of its own, so that what came before on others does not matter.
 class InvarianceMeasurer {
  public:
-  InvarianceMeasurer(const MeasureOptions& options, const std::vector<ProviderInfo>& providers, const Contracts& contracts);
+  InvarianceMeasurer(const MeasureOptions& options, const std::vector<ProviderInfo>& providers,
+                     const Contracts& contracts);
 
-  // One outcome for each of `invariances`. A case that does not run gives its status to all of them.
-  void measure(const PlannedCase& planned, const std::vector<Invariance>& invariances, const std::function<void(InvarianceOutcome)>& done);
+  // One outcome for each of `invariances`. A case that does not run gives its status to all of
+  // them.
+  void measure(const PlannedCase& planned, const std::vector<Invariance>& invariances,
+               const std::function<void(InvarianceOutcome)>& done);
 
  private:
   struct Base;
   struct Answer;
-  Worker* worker_for(const std::string& kernel, const std::string& provider_option, std::string& why_not);
+  Worker* worker_for(const std::string& kernel, const std::string& provider_option,
+                     std::string& why_not);
   Answer run(const Base& base, const VariantCall& call, Worker& worker);
   Answer run_in_its_worker(const Base& base, const VariantCall& call);
   std::optional<Base> make_base(const PlannedCase& planned, InvarianceOutcome& failed);
-  InvarianceOutcome measure_one(const PlannedCase& planned, const Base& base, Invariance invariance);
+  InvarianceOutcome measure_one(const PlannedCase& planned, const Base& base,
+                                Invariance invariance);
   // False: nothing of the call can be compared, and `outcome` says why.
-  bool compare(const Base& base, const VariantCall& call, const Answer& answer, InvarianceOutcome& outcome);
+  bool compare(const Base& base, const VariantCall& call, const Answer& answer,
+               InvarianceOutcome& outcome);
 
   const MeasureOptions& options_;
   const std::vector<ProviderInfo>& providers_;

@@ -7,19 +7,23 @@
 #include <algorithm>
 #include <cctype>
 
+#include "harness/base/text.h"
 #include "harness/contract/spec_fields.h"
 #include "harness/problem/arch.h"
-#include "harness/base/text.h"
 
 namespace plumbline {
 namespace {
 
-// Commits read: flash-attention 0251105a (2026-08-15), flashinfer fb28d724 (2026-08-22), transformers v5.23.0.
-constexpr auto flash_attention = "https://github.com/Dao-AILab/flash-attention/blob/0251105a2fb19d2957484b7f023cd8c115286ced/";
-constexpr auto flashinfer = "https://github.com/flashinfer-ai/flashinfer/blob/fb28d7242b3506a2348265962041acc1fb56cca4/";
+// Commits read: flash-attention 0251105a (2026-08-15), flashinfer fb28d724 (2026-08-22),
+// transformers v5.23.0.
+constexpr auto flash_attention =
+    "https://github.com/Dao-AILab/flash-attention/blob/0251105a2fb19d2957484b7f023cd8c115286ced/";
+constexpr auto flashinfer =
+    "https://github.com/flashinfer-ai/flashinfer/blob/fb28d7242b3506a2348265962041acc1fb56cca4/";
 
-// FlashAttention-4 computes some exponentials by a polynomial of degree 3; its largest relative error is 8.8e-5 before rounding
-// (flash_attn/cute/utils.py#L754; docs/judging.md measures what 9e-5 widens).
+// FlashAttention-4 computes some exponentials by a polynomial of degree 3; its largest relative
+// error is 8.8e-5 before rounding (flash_attn/cute/utils.py#L754; docs/judging.md measures what
+// 9e-5 widens).
 constexpr double degree_3_exp2_error = 9e-5;
 
 // CUDA cores, or 16-bit inputs widened to fp32 first: one fused multiply-add after the other.
@@ -41,7 +45,8 @@ RoundingSpec tf32_spec(const Problem& problem) {
 std::string normalised(std::string_view text) {
   std::string word;
   for (const char c : text) {
-    if (c != ' ' && c != '-' && c != '_') word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (c != ' ' && c != '-' && c != '_')
+      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
   return word;
 }
@@ -62,7 +67,8 @@ std::string canonical_name(const std::string& word) {
       {"transformerseager", "pytorchmath"},
       {"naive", "pytorchmath"},
   };
-  const auto found = std::find_if(names.begin(), names.end(), [&](const auto& pair) { return pair.first == word; });
+  const auto found = std::find_if(names.begin(), names.end(),
+                                  [&](const auto& pair) { return pair.first == word; });
   return found == names.end() ? word : found->second;
 }
 
@@ -70,7 +76,8 @@ std::string canonical_name(const std::string& word) {
 std::string in_words(const RoundingSpec& spec) {
   std::vector<std::string> words;
   const auto rounds = [&](DType dtype, std::string_view what) {
-    if (dtype != DType::none && dtype != DType::f32) words.push_back(fmt::format("{} to {}", what, name(dtype)));
+    if (dtype != DType::none && dtype != DType::f32)
+      words.push_back(fmt::format("{} to {}", what, name(dtype)));
   };
   rounds(inputs_rounded_to(spec), "Q, K and V");
   rounds(spec.p_dtype, "P");
@@ -78,7 +85,8 @@ std::string in_words(const RoundingSpec& spec) {
   rounds(spec.s_rounded, "S");
   rounds(spec.q_prescaled, "the scaled Q");
   rounds(spec.split_partial_dtype, "partial outputs");
-  if (spec.exp2_rel_error > 0) words.push_back(fmt::format("exp2 with a relative error of {:.2g}", spec.exp2_rel_error));
+  if (spec.exp2_rel_error > 0)
+    words.push_back(fmt::format("exp2 with a relative error of {:.2g}", spec.exp2_rel_error));
   return words.empty() ? "only the output" : fmt::format("{}", fmt::join(words, ", "));
 }
 
@@ -89,10 +97,12 @@ Result<Rung> rung_of_fields(const std::string& text, const Problem& problem) {
   for (const std::string_view part : split(text, ' ')) {
     const std::size_t equals = part.find('=');
     if (part.empty()) continue;
-    const std::string_view field = part.substr(0, equals), value = equals == std::string_view::npos ? "" : part.substr(equals + 1);
+    const std::string_view field = part.substr(0, equals),
+                           value = equals == std::string_view::npos ? "" : part.substr(equals + 1);
     if (field == "out_dtype") continue;  // a fact of the dump, not of the kernel
     if (const auto message = set_spec_field(rung.spec, field, value, problem)) {
-      errors.push_back({"", 0, fmt::format("spec \"{}\": {}", text, *message), "see docs/judging.md, \"Rounding spec\""});
+      errors.push_back({"", 0, fmt::format("spec \"{}\": {}", text, *message),
+                        "see docs/judging.md, \"Rounding spec\""});
     }
   }
   if (!errors.empty()) return tl::unexpected(errors);
@@ -107,34 +117,50 @@ Result<Rung> rung_of_fields(const std::string& text, const Problem& problem) {
 std::vector<Rung> ladder(const Problem& problem) {
   const RoundingSpec fp32 = fp32_spec(problem), strict = strict_spec(problem);
   if (problem.dtype == DType::f32) {
-    return {{"fp32", "nothing: P and all sums stay in fp32", "docs/judging.md, \"Rounding spec\"", fp32},
-            {"TF32", "Q, K, V and P to tf32, to nearest: tensor cores with fp32 inputs", "docs/judging.md, \"Rounding spec\"",
-             tf32_spec(problem)}};
+    return {{"fp32", "nothing: P and all sums stay in fp32", "docs/judging.md, \"Rounding spec\"",
+             fp32},
+            {"TF32", "Q, K, V and P to tf32, to nearest: tensor cores with fp32 inputs",
+             "docs/judging.md, \"Rounding spec\"", tf32_spec(problem)}};
   }
   const std::string_view dtype = name(problem.dtype);
   std::vector<Rung> rungs{
-      {"FlashInfer decode", "only the output: P and all sums stay in fp32 (also PyTorch math from 2.5 on, which widens 16-bit inputs)",
+      {"FlashInfer decode",
+       "only the output: P and all sums stay in fp32 (also PyTorch math from 2.5 on, which widens "
+       "16-bit inputs)",
        std::string(flashinfer) + "include/flashinfer/attention/decode.cuh#L134-L147", fp32},
-      {"FlashAttention-2", fmt::format("P to {} before P V, the denominator from P before that (also FlashAttention-3)", dtype),
+      {"FlashAttention-2",
+       fmt::format("P to {} before P V, the denominator from P before that (also FlashAttention-3)",
+                   dtype),
        std::string(flash_attention) + "csrc/flash_attn/src/flash_fwd_kernel.h#L349-L354", strict},
   };
   RoundingSpec spec = strict;
   spec.exp2_rel_error = degree_3_exp2_error;
-  rungs.push_back({"FlashAttention-4", fmt::format("P to {} before P V, exp2 by a polynomial of degree 3", dtype),
+  rungs.push_back({"FlashAttention-4",
+                   fmt::format("P to {} before P V, exp2 by a polynomial of degree 3", dtype),
                    std::string(flash_attention) + "flash_attn/cute/utils.py#L754-L765", spec});
   spec = strict;
   spec.denominator_from_rounded_p = true;
-  rungs.push_back({"FlashInfer prefill", fmt::format("P to {} before P V, the denominator from the rounded P", dtype),
-                   std::string(flashinfer) + "include/flashinfer/attention/prefill.cuh#L1704-L1722", spec});
+  rungs.push_back({"FlashInfer prefill",
+                   fmt::format("P to {} before P V, the denominator from the rounded P", dtype),
+                   std::string(flashinfer) + "include/flashinfer/attention/prefill.cuh#L1704-L1722",
+                   spec});
   spec.split_partial_dtype = problem.dtype;
   rungs.push_back({"FlashInfer split-KV",
-                   fmt::format("P to {} before P V, the denominator from the rounded P, partial outputs of the splits to {}", dtype, dtype),
-                   std::string(flashinfer) + "include/flashinfer/attention/prefill.cuh#L4346-L4523", spec});
+                   fmt::format("P to {} before P V, the denominator from the rounded P, partial "
+                               "outputs of the splits to {}",
+                               dtype, dtype),
+                   std::string(flashinfer) + "include/flashinfer/attention/prefill.cuh#L4346-L4523",
+                   spec});
   spec = strict;
   spec.s_rounded = problem.dtype;
   rungs.push_back(
-      {"PyTorch math", fmt::format("S to {} and P to {} after normalisation (before PyTorch 2.5, and Transformers eager)", dtype, dtype),
-       "https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama/modeling_llama.py#L193-L199", spec});
+      {"PyTorch math",
+       fmt::format(
+           "S to {} and P to {} after normalisation (before PyTorch 2.5, and Transformers eager)",
+           dtype, dtype),
+       "https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/models/llama/"
+       "modeling_llama.py#L193-L199",
+       spec});
   return rungs;
 }
 
@@ -148,8 +174,10 @@ Result<Rung> find_rung(const std::string& text, const Problem& problem) {
     names.push_back(rung.name);
   }
   if (problem.dtype == DType::f32 && wanted == "flashinferdecode") return rungs.front();
-  return fail(fmt::format("spec \"{}\" is no rung of the ladder for {} inputs", text, name(problem.dtype)),
-              fmt::format("{}; or state fields, as in \"p_dtype=input s_rounded=input\"", suggestion(text, names)));
+  return fail(
+      fmt::format("spec \"{}\" is no rung of the ladder for {} inputs", text, name(problem.dtype)),
+      fmt::format("{}; or state fields, as in \"p_dtype=input s_rounded=input\"",
+                  suggestion(text, names)));
 }
 
 }  // namespace plumbline

@@ -18,12 +18,13 @@ struct Rung {
   RoundingSpec spec;
 };
 
-// The rungs that differ for this problem, in a fixed order that begins with what rounds least. Which is the tightest of those that
-// explain an output is decided by sigma's rms on that output, not by this order.
+// The rungs that differ for this problem, in a fixed order that begins with what rounds least.
+// Which is the tightest of those that explain an output is decided by sigma's rms on that output,
+// not by this order.
 std::vector<Rung> ladder(const Problem& problem);
 
-// A rung by name (any case, blanks and dashes alike), else a spec's text ("p_dtype=bf16 s_rounded=bf16": fields that differ from the strict
-// spec, or all fields).
+// A rung by name (any case, blanks and dashes alike), else a spec's text ("p_dtype=bf16
+// s_rounded=bf16": fields that differ from the strict spec, or all fields).
 Result<Rung> find_rung(const std::string& text, const Problem& problem);
 
 }  // namespace plumbline

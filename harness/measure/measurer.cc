@@ -55,12 +55,14 @@ std::string output_digest(const Arena& arena, const RunRequest& request) {
 
 }  // namespace
 
-std::chrono::milliseconds timeout_of(const MeasureOptions& options, const Case& c, int timed_repetitions) {
+std::chrono::milliseconds timeout_of(const MeasureOptions& options, const Case& c,
+                                     int timed_repetitions) {
   return options.timeout ? *options.timeout : time_limit(c.problem, c.device, timed_repetitions);
 }
 
 WorkerOptions worker_options(const MeasureOptions& options, const std::string& provider) {
-  return {options.worker_executable, provider, options.memory_limit_bytes, options.timeout.value_or(least_time_limit)};
+  return {options.worker_executable, provider, options.memory_limit_bytes,
+          options.timeout.value_or(least_time_limit)};
 }
 
 Result<std::vector<ProviderInfo>> discover(const MeasureOptions& options) {
@@ -73,7 +75,8 @@ Result<std::vector<ProviderInfo>> discover(const MeasureOptions& options) {
       errors.insert(errors.end(), hello.error().begin(), hello.error().end());
       continue;
     }
-    std::erase_if(providers, [&](const ProviderInfo& p) { return p.hello.provider == hello->provider; });
+    std::erase_if(providers,
+                  [&](const ProviderInfo& p) { return p.hello.provider == hello->provider; });
     providers.push_back({library, *hello});
   }
   if (!errors.empty()) return tl::unexpected(errors);
@@ -84,7 +87,8 @@ std::vector<OfferedKernel> offered_kernels(const std::vector<ProviderInfo>& prov
   std::vector<OfferedKernel> kernels;
   for (const auto& [library, hello] : providers) {
     const bool has_gpu =
-        std::any_of(hello.devices.begin(), hello.devices.end(), [](const auto& device) { return device_kind(device) == "cuda"; });
+        std::any_of(hello.devices.begin(), hello.devices.end(),
+                    [](const auto& device) { return device_kind(device) == "cuda"; });
     for (std::size_t i = 0; i < hello.kernels.size(); ++i) {
       std::vector<std::string> takes = hello.kernel_devices[i];
       // One that has memory on a GPU and says nothing of its kernels has them for GPUs too.
@@ -100,7 +104,8 @@ Surroundings surroundings(const std::vector<ProviderInfo>& providers) {
   std::set<std::string> found;
   bool has_cuda = has_cuda_device();
   for (const auto& [library, hello] : providers) {
-    has_cuda = has_cuda || hello.provider == "cuda";  // loaded where there is a device, or on purpose
+    // loaded where there is a device, or on purpose
+    has_cuda = has_cuda || hello.provider == "cuda";
     if (hello.kernels.empty()) here.lacking.emplace(hello.provider, hello.version);
     for (const std::string& device : hello.devices) {
       if (device_kind(device) == "cuda") found.insert(device);
@@ -119,19 +124,22 @@ struct Measurer::ProblemState {
   std::optional<RowSelection> rows;
   std::map<DType, ValueRange> ranges;                                  // by what V is rounded to
   std::map<std::string, std::shared_ptr<const Reference>> references;  // by spec text and options
-  std::map<Worker*, RunRequest> requests;                              // workers whose arena holds the inputs
+  std::map<Worker*, RunRequest> requests;  // workers whose arena holds the inputs
 };
 
-Measurer::Measurer(const MeasureOptions& options, const std::vector<ProviderInfo>& providers, const Contracts& contracts)
+Measurer::Measurer(const MeasureOptions& options, const std::vector<ProviderInfo>& providers,
+                   const Contracts& contracts)
     : options_(options), providers_(providers), contracts_(contracts) {}
 
 Result<Worker*> Measurer::worker_for(const std::string& kernel) {
   auto& worker = workers_[provider_of(kernel)];
   if (worker == nullptr) {
-    const auto provider =
-        std::find_if(providers_.begin(), providers_.end(), [&](const ProviderInfo& p) { return p.hello.provider == provider_of(kernel); });
+    const auto provider = std::find_if(
+        providers_.begin(), providers_.end(),
+        [&](const ProviderInfo& p) { return p.hello.provider == provider_of(kernel); });
     if (provider == providers_.end()) {
-      return fail(fmt::format("no loaded provider is called \"{}\"", provider_of(kernel)), "name its library with --provider");
+      return fail(fmt::format("no loaded provider is called \"{}\"", provider_of(kernel)),
+                  "name its library with --provider");
     }
     auto created = Worker::create(worker_options(options_, provider->library));
     if (!created) return tl::unexpected(created.error());
@@ -140,7 +148,8 @@ Result<Worker*> Measurer::worker_for(const std::string& kernel) {
   return worker.get();
 }
 
-void Measurer::measure(const std::vector<const PlannedCase*>& cases, const std::function<void(Measurement)>& done) {
+void Measurer::measure(const std::vector<const PlannedCase*>& cases,
+                       const std::function<void(Measurement)>& done) {
   if (cases.empty()) return;
   ProblemState state;
   ArchReuse reuse(contracts_);
@@ -156,9 +165,12 @@ void Measurer::measure(const std::vector<const PlannedCase*>& cases, const std::
   }
 }
 
-DiffOutcome Measurer::measure(const PlannedDiff& diff, const std::function<void(Measurement)>& done) {
+DiffOutcome Measurer::measure(const PlannedDiff& diff,
+                              const std::function<void(Measurement)>& done) {
   std::array<Measurement, 2> sides;
-  const auto keep = [&](int side) { return [&sides, side](Measurement m) { sides[static_cast<std::size_t>(side)] = std::move(m); }; };
+  const auto keep = [&](int side) {
+    return [&sides, side](Measurement m) { sides[static_cast<std::size_t>(side)] = std::move(m); };
+  };
   measure({&diff.a}, keep(0));
   measure({&diff.b}, keep(1));
   DiffOutcome outcome = compare_measurements(diff, sides[0], sides[1]);
@@ -178,7 +190,8 @@ Measurement Measurer::measure_case(const PlannedCase& planned, ProblemState& sta
   outcome.expected = planned.expected;
   try {
     outcome.problem_digest = problem_digest(planned.c.problem);
-    if (state.geometry == nullptr) state.geometry = std::make_shared<const Geometry>(planned.c.problem);
+    if (state.geometry == nullptr)
+      state.geometry = std::make_shared<const Geometry>(planned.c.problem);
     measurement.geometry = state.geometry;
     if (auto worker = worker_for(planned.c.kernel)) {
       run_kernel(planned, state, **worker, outcome, measurement);
@@ -196,7 +209,8 @@ Measurement Measurer::measure_case(const PlannedCase& planned, ProblemState& sta
   return measurement;
 }
 
-void Measurer::run_kernel(const PlannedCase& planned, ProblemState& state, Worker& worker, Outcome& outcome, Measurement& measurement) {
+void Measurer::run_kernel(const PlannedCase& planned, ProblemState& state, Worker& worker,
+                          Outcome& outcome, Measurement& measurement) {
   auto at = state.requests.find(&worker);
   if (at == state.requests.end()) {
     auto request = place_tensors(worker.arena(), *state.geometry);
@@ -207,7 +221,8 @@ void Measurer::run_kernel(const PlannedCase& planned, ProblemState& state, Worke
     }
     Arena& arena = worker.arena();
     const Geometry& g = *state.geometry;
-    fill_inputs(g, arena.data(request->q, g.q), arena.data(request->k, g.k), arena.data(request->v, g.v));
+    fill_inputs(g, arena.data(request->q, g.q), arena.data(request->k, g.k),
+                arena.data(request->v, g.v));
     at = state.requests.emplace(&worker, *request).first;
   }
   RunRequest request = at->second;
@@ -231,7 +246,8 @@ void Measurer::run_kernel(const PlannedCase& planned, ProblemState& state, Worke
   outcome.device = reply.device;
   if (reply.status != Status::ok) return;
   summarise(reply.timing, outcome);
-  if (!reply.lse_returned) request.lse = -1;  // by declaration; a kernel that forgets it leaves poison
+  // by declaration; a kernel that forgets it leaves poison
+  if (!reply.lse_returned) request.lse = -1;
   outcome.peak_memory_bytes = reply.peak_memory_bytes;
   outcome.output_digest = output_digest(worker.arena(), request);
   if (!reply.workspace_fault.empty()) {
@@ -254,33 +270,39 @@ void Measurer::run_kernel(const PlannedCase& planned, ProblemState& state, Worke
   outcome.repeat_equal = output_digest(worker.arena(), request) == outcome.output_digest;
 }
 
-std::shared_ptr<const Reference> Measurer::reference(ProblemState& state, const RoundingSpec& spec, const InputView& inputs,
-                                                     bool suite_scores) {
+std::shared_ptr<const Reference> Measurer::reference(ProblemState& state, const RoundingSpec& spec,
+                                                     const InputView& inputs, bool suite_scores) {
   auto& entry = state.references[spec_text(spec) + (suite_scores ? "+scores" : "")];
   if (entry == nullptr) {
     const ReferenceOptions options{suite_scores, options_.reference_library.get()};
     entry = std::make_shared<const Reference>(
-        options_.reference_cache.empty() ? compute_reference(*state.geometry, inputs, spec, *state.rows, options)
-                                         : cached_reference(options_.reference_cache, *state.geometry, inputs, spec, *state.rows, options));
+        options_.reference_cache.empty()
+            ? compute_reference(*state.geometry, inputs, spec, *state.rows, options)
+            : cached_reference(options_.reference_cache, *state.geometry, inputs, spec, *state.rows,
+                               options));
   }
   return entry;
 }
 
-void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunRequest& request, Measurement& measurement) {
+void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunRequest& request,
+                             Measurement& measurement) {
   Outcome& outcome = measurement.outcome;
   const Geometry& geometry = *state.geometry;
   const Problem& problem = geometry.problem();
   Arena& arena = worker.arena();
   const auto data = [&](int slot) { return arena.data(static_cast<std::size_t>(slot)); };
-  const InputView inputs{arena.data(request.q, geometry.q), arena.data(request.k, geometry.k), arena.data(request.v, geometry.v)};
+  const InputView inputs{arena.data(request.q, geometry.q), arena.data(request.k, geometry.k),
+                         arena.data(request.v, geometry.v)};
   const Place place = place_of(outcome);
   const RoundingSpec spec = contracts_.pinned_spec(outcome.c.kernel, problem, place);
-  const OutputView outputs{data(request.out), request.lse >= 0 ? data(request.lse) : nullptr, spec.lse_base};
+  const OutputView outputs{data(request.out), request.lse >= 0 ? data(request.lse) : nullptr,
+                           spec.lse_base};
   outcome.spec_judged = spec_text(spec);
 
   if (!state.rows) state.rows = select_rows(geometry, options_.reference_cost_limit);
   const DType rounded = spec.kv_dequantized_to;
-  if (!state.ranges.contains(rounded)) state.ranges.emplace(rounded, value_range(geometry, inputs.v, rounded));
+  if (!state.ranges.contains(rounded))
+    state.ranges.emplace(rounded, value_range(geometry, inputs.v, rounded));
   const bool suite_scores = contracts_.limits(outcome.c.kernel, problem, 0, place).suite_judged &&
                             state.rows->rows_total <= suite_score_rows && !has_tie_law(problem);
   const auto ref = reference(state, spec, inputs, suite_scores);
@@ -290,7 +312,9 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
 
   if (!is_finite(*ref)) {
     outcome.status = Status::error;
-    outcome.reason = "the reference is not finite: inputs or logits overflow; choose smaller k_scale, v_scale or scale";
+    outcome.reason =
+        "the reference is not finite: inputs or logits overflow; choose smaller k_scale, v_scale "
+        "or scale";
     return;
   }
   Comparison comparison = compare(geometry, outputs, *ref);
@@ -300,10 +324,12 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
   measurement.rows = rows_of(geometry, outputs, *ref);
 
   const Contract* contract = contracts_.find(outcome.c.kernel, place);
-  const PaddingPolicy policy =
-      contract != nullptr && contract->padding_policy ? *contract->padding_policy : outcome.description.padding_policy;
+  const PaddingPolicy policy = contract != nullptr && contract->padding_policy
+                                   ? *contract->padding_policy
+                                   : outcome.description.padding_policy;
   const Faults before = outcome.faults;
-  outcome.faults = find_faults({&geometry, outputs, &state.ranges.at(rounded), &spec, policy, ref.get()});
+  outcome.faults =
+      find_faults({&geometry, outputs, &state.ranges.at(rounded), &spec, policy, ref.get()});
   outcome.faults.fence_bytes = before.fence_bytes;
   if (!before.detail.empty()) outcome.faults.detail = before.detail;
   for (const int slot : {request.out, request.lse}) {
@@ -313,12 +339,14 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
     if (outcome.faults.fence_bytes == 0) {
       outcome.faults.detail =
           fmt::format("{} bytes written outside {}, first at offset {} {} it", broken.size(),
-                      arena.slot(static_cast<std::size_t>(slot)).name, std::abs(broken.front()), broken.front() < 0 ? "before" : "behind");
+                      arena.slot(static_cast<std::size_t>(slot)).name, std::abs(broken.front()),
+                      broken.front() < 0 ? "before" : "behind");
     }
     outcome.faults.fence_bytes += static_cast<std::int64_t>(broken.size());
   }
 
-  const Limits limits = contracts_.limits(outcome.c.kernel, problem, outcome.errors.elements, place);
+  const Limits limits =
+      contracts_.limits(outcome.c.kernel, problem, outcome.errors.elements, place);
   const auto [statistic, maximum] = nearest_to_limit(comparison, limits);
   if (maximum.row >= 0) {
     outcome.worst_statistic = statistic;
@@ -335,7 +363,8 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
   outcome.widening = rms_of(strict->sigma) > 0 ? rms_of(ref->sigma) / rms_of(strict->sigma) : 1;
   outcome.location = locate({&geometry, inputs, &spec, ref.get(), &comparison});
   if (options_.causes != nullptr) {
-    outcome.cause = first_cause({&geometry, inputs, outputs, &spec, ref.get(), &comparison, limits, &outcome.faults, &outcome.location},
+    outcome.cause = first_cause({&geometry, inputs, outputs, &spec, ref.get(), &comparison, limits,
+                                 &outcome.faults, &outcome.location},
                                 *options_.causes);
   }
   if (!options_.save_failures.empty()) save_to(options_.save_failures);

@@ -13,24 +13,26 @@
 
 #include "harness/contract/contract.h"
 #include "harness/measure/causes.h"
-#include "harness/outcome/outcome.h"
-#include "harness/suite/plan.h"
 #include "harness/measure/statistics.h"
+#include "harness/outcome/outcome.h"
 #include "harness/provider/client/worker.h"
+#include "harness/suite/plan.h"
 
 namespace plumbline {
 
 struct MeasureOptions {
-  std::vector<std::string> providers;                // "path/to/lib.so[:options]"; of two with one name the later wins
-  std::filesystem::path worker_executable;           // empty: found beside the program
-  std::optional<std::chrono::milliseconds> timeout;  // of one request; none: as its work asks (time_limit.h)
+  std::vector<std::string>
+      providers;  // "path/to/lib.so[:options]"; of two with one name the later wins
+  std::filesystem::path worker_executable;  // empty: found beside the program
+  // of one request; none: as its work asks (time_limit.h)
+  std::optional<std::chrono::milliseconds> timeout;
   std::uint64_t memory_limit_bytes = std::uint64_t{8} << 30;
   double reference_cost_limit = 1e9;                          // see select_rows
   std::filesystem::path reference_cache;                      // empty: none
   std::shared_ptr<const ReferenceLibrary> reference_library;  // null: on the CPU
   std::filesystem::path save_failures;                        // empty: none
-  std::shared_ptr<CauseBudget> causes;                        // of failures are looked for within it; null: none are
-  std::filesystem::path save_outputs;                         // of every measured case; empty: none
+  std::shared_ptr<CauseBudget> causes;  // of failures are looked for within it; null: none are
+  std::filesystem::path save_outputs;   // of every measured case; empty: none
   int time_repetitions = 10;
 };
 
@@ -40,31 +42,37 @@ struct ProviderInfo {
   Hello hello;
 };
 // How long a worker may take over one request of these options.
-std::chrono::milliseconds timeout_of(const MeasureOptions& options, const Case& c, int timed_repetitions);
+std::chrono::milliseconds timeout_of(const MeasureOptions& options, const Case& c,
+                                     int timed_repetitions);
 // Options of a provider's worker.
 WorkerOptions worker_options(const MeasureOptions& options, const std::string& provider);
 // Starts each provider once to ask its name and kernels.
 Result<std::vector<ProviderInfo>> discover(const MeasureOptions& options);
 std::vector<OfferedKernel> offered_kernels(const std::vector<ProviderInfo>& providers);
-// The CUDA devices that loaded providers name as theirs (where none does and there is a driver, "cuda:0" to "cuda:7" may be there), and the
-// providers that have no kernel because they lack a library.
+// The CUDA devices that loaded providers name as theirs (where none does and there is a driver,
+// "cuda:0" to "cuda:7" may be there), and the providers that have no kernel because they lack a
+// library.
 Surroundings surroundings(const std::vector<ProviderInfo>& providers);
 
 // What is kept of a case beyond its outcome, for comparing two of them.
 struct Measurement {
   Outcome outcome;
   std::shared_ptr<const Geometry> geometry;
-  std::shared_ptr<const Reference> reference;  // null unless status is ok and the case itself was measured
-  std::vector<double> rows;                    // the output at the reference's rows, [R, D]
+  // null unless status is ok and the case itself was measured
+  std::shared_ptr<const Reference> reference;
+  std::vector<double> rows;  // the output at the reference's rows, [R, D]
 };
 
 class Measurer {
  public:
-  Measurer(const MeasureOptions& options, const std::vector<ProviderInfo>& providers, const Contracts& contracts);
+  Measurer(const MeasureOptions& options, const std::vector<ProviderInfo>& providers,
+           const Contracts& contracts);
 
-  // Measures cases that share one problem; inputs and references are made once. Calls `done` after each. A kernel without tensor cores is
-  // measured on two emulated architectures, which must agree, and not on the others (reuse.h).
-  void measure(const std::vector<const PlannedCase*>& cases, const std::function<void(Measurement)>& done);
+  // Measures cases that share one problem; inputs and references are made once. Calls `done` after
+  // each. A kernel without tensor cores is measured on two emulated architectures, which must
+  // agree, and not on the others (reuse.h).
+  void measure(const std::vector<const PlannedCase*>& cases,
+               const std::function<void(Measurement)>& done);
   // Both sides, then their difference.
   DiffOutcome measure(const PlannedDiff& diff, const std::function<void(Measurement)>& done);
 
@@ -72,9 +80,12 @@ class Measurer {
   struct ProblemState;
   Result<Worker*> worker_for(const std::string& kernel);
   Measurement measure_case(const PlannedCase& planned, ProblemState& state);
-  void run_kernel(const PlannedCase& planned, ProblemState& state, Worker& worker, Outcome& outcome, Measurement& measurement);
-  void judge_outputs(ProblemState& state, Worker& worker, const RunRequest& request, Measurement& measurement);
-  std::shared_ptr<const Reference> reference(ProblemState& state, const RoundingSpec& spec, const InputView& inputs, bool suite_scores);
+  void run_kernel(const PlannedCase& planned, ProblemState& state, Worker& worker, Outcome& outcome,
+                  Measurement& measurement);
+  void judge_outputs(ProblemState& state, Worker& worker, const RunRequest& request,
+                     Measurement& measurement);
+  std::shared_ptr<const Reference> reference(ProblemState& state, const RoundingSpec& spec,
+                                             const InputView& inputs, bool suite_scores);
 
   const MeasureOptions& options_;
   const std::vector<ProviderInfo>& providers_;
@@ -83,6 +94,7 @@ class Measurer {
 };
 
 // Compares two measured cases row by row (harness/suite/suite.h says which rows correspond).
-DiffOutcome compare_measurements(const PlannedDiff& diff, const Measurement& a, const Measurement& b);
+DiffOutcome compare_measurements(const PlannedDiff& diff, const Measurement& a,
+                                 const Measurement& b);
 
 }  // namespace plumbline

@@ -7,19 +7,22 @@ namespace plumbline {
 namespace {
 
 bool may_share(const PlannedCase& planned) {
-  return planned.tensor_cores == "off" && !planned.timed && planned.c.device.starts_with("emulated:");
+  return planned.tensor_cores == "off" && !planned.timed &&
+         planned.c.device.starts_with("emulated:");
 }
 
 // Whether an output stands for the kernel's bits: complete, and the same in a second run.
 bool has_bits(const Outcome& outcome) {
-  return outcome.status == Status::ok && !outcome.output_digest.empty() && outcome.repeat_checked && outcome.repeat_equal;
+  return outcome.status == Status::ok && !outcome.output_digest.empty() && outcome.repeat_checked &&
+         outcome.repeat_equal;
 }
 
 }  // namespace
 
 std::optional<Outcome> ArchReuse::reused(const PlannedCase& planned) const {
   const auto known = kernels_.find(planned.c.kernel);
-  if (!may_share(planned) || known == kernels_.end() || !known->second.confirmed) return std::nullopt;
+  if (!may_share(planned) || known == kernels_.end() || !known->second.confirmed)
+    return std::nullopt;
   const Outcome& first = known->second.first;
   Outcome outcome = first;
   outcome.suite = planned.suite;
@@ -35,14 +38,17 @@ std::optional<Outcome> ArchReuse::reused(const PlannedCase& planned) const {
   outcome.saved_to.clear();
   // Its statistics are in the sigma of the first one's contract.
   const Place place = place_of(outcome), first_place = place_of(first);
-  const bool same_contract = contracts_.find(planned.c.kernel, place) == contracts_.find(planned.c.kernel, first_place) &&
-                             spec_text(contracts_.pinned_spec(planned.c.kernel, planned.c.problem, place)) == first.spec_judged;
+  const bool same_contract =
+      contracts_.find(planned.c.kernel, place) == contracts_.find(planned.c.kernel, first_place) &&
+      spec_text(contracts_.pinned_spec(planned.c.kernel, planned.c.problem, place)) ==
+          first.spec_judged;
   if (!same_contract) return std::nullopt;
   return outcome;
 }
 
 void ArchReuse::add(const PlannedCase& planned, Outcome& outcome) {
-  if (!may_share(planned) || !has_bits(outcome) || outcome.description.tensor_cores != "off") return;
+  if (!may_share(planned) || !has_bits(outcome) || outcome.description.tensor_cores != "off")
+    return;
   const auto [known, is_first] = kernels_.try_emplace(planned.c.kernel, Known{outcome, false});
   if (is_first) return;
   const Outcome& first = known->second.first;
@@ -53,7 +59,8 @@ void ArchReuse::add(const PlannedCase& planned, Outcome& outcome) {
   }
   outcome.status = Status::error;
   outcome.reason = fmt::format(
-      "gives other bits on {} than on {}, and a kernel without tensor cores must not: output digest {} against {}; the other case is {}",
+      "gives other bits on {} than on {}, and a kernel without tensor cores must not: output "
+      "digest {} against {}; the other case is {}",
       outcome.c.device, first.c.device, outcome.output_digest, first.output_digest, first.case_id);
 }
 

@@ -13,17 +13,19 @@
 
 namespace plumbline {
 
-// For the cases of one problem, in the order in which they are measured. Timed cases, kernels that use tensor cores or say nothing, and
-// devices that are no emulated architecture are left alone; so is a case that another contract holds for.
+// For the cases of one problem, in the order in which they are measured. Timed cases, kernels that
+// use tensor cores or say nothing, and devices that are no emulated architecture are left alone; so
+// is a case that another contract holds for.
 class ArchReuse {
  public:
   explicit ArchReuse(const Contracts& contracts) : contracts_(contracts) {}
 
-  // The outcome of a case that need not be measured: that of another architecture under this case's own identity, untimed, with
-  // reused_from. nullopt: it has to be measured.
+  // The outcome of a case that need not be measured: that of another architecture under this case's
+  // own identity, untimed, with reused_from. nullopt: it has to be measured.
   std::optional<Outcome> reused(const PlannedCase& planned) const;
 
-  // Takes note of a case that was measured. Where its bits are not those of the first architecture, it becomes an error that names both.
+  // Takes note of a case that was measured. Where its bits are not those of the first architecture,
+  // it becomes an error that names both.
   void add(const PlannedCase& planned, Outcome& outcome);
 
  private:

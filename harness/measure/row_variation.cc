@@ -42,7 +42,8 @@ class RowVariations {
 
   RowVariation stated(const RowId& id) const {
     const std::int64_t head = id.head / problem_.group();
-    return {head, head, 1, 1, side().sinks.empty() ? 0 : double{side().sinks[static_cast<std::size_t>(id.head)]}};
+    return {head, head, 1, 1,
+            side().sinks.empty() ? 0 : double{side().sinks[static_cast<std::size_t>(id.head)]}};
   }
 
   bool explains(std::size_t r, const RowVariation& variation) const {
@@ -61,7 +62,8 @@ class RowVariations {
     std::vector<double> q(static_cast<std::size_t>(problem_.head_dim_qk)), k(q.size());
     decode(problem_.dtype,
            static_cast<const std::byte*>(failing_.inputs.q) +
-               static_cast<std::size_t>(geometry_.q_offset(id.sample, id.row, id.head)) * size_in_bytes(problem_.dtype),
+               static_cast<std::size_t>(geometry_.q_offset(id.sample, id.row, id.head)) *
+                   size_in_bytes(problem_.dtype),
            q);
     const LogitShape shape = logit_shape(geometry_, question_.side, id);
     const KeyRange keys = geometry_.visible_keys(id.sample, id.row);
@@ -71,7 +73,8 @@ class RowVariations {
     for (std::int64_t key = keys.begin; key < keys.end; ++key) {
       if (!geometry_.sees(id.sample, id.row, key)) continue;
       question_.key_values.key(id.sample, key, variation.key_head, k);
-      const double x = problem_.softmax_scale() * variation.key_factor * std::inner_product(q.begin(), q.end(), k.begin(), 0.0);
+      const double x = problem_.softmax_scale() * variation.key_factor *
+                       std::inner_product(q.begin(), q.end(), k.begin(), 0.0);
       logits.emplace_back(key, shape.logit(x, key));
       maximum = std::max(maximum, logits.back().second);
     }
@@ -98,7 +101,8 @@ class RowVariations {
     const double before = rms(spre) * std::max(1.0, rms(o.data()) / std::max(rms(stated), 1e-300));
     double squared = 0;
     for (std::size_t j = 0; j < columns; ++j) {
-      const double z = (got_[r * columns + j] - o[j]) / std::hypot(before, ulp(o[j], problem_.out()) / std::sqrt(12.0));
+      const double z = (got_[r * columns + j] - o[j]) /
+                       std::hypot(before, ulp(o[j], problem_.out()) / std::sqrt(12.0));
       if (!(std::abs(z) <= lenient * failing_.limits.peak)) return false;
       squared += z * z;
     }
@@ -108,9 +112,12 @@ class RowVariations {
   bool lse_fits(std::size_t r, double lse) const {
     if (failing_.outputs.lse == nullptr) return true;
     const RowId& id = row(r);
-    double got = decode_at(DType::f32, failing_.outputs.lse, static_cast<std::size_t>(geometry_.lse_offset(id.sample, id.row, id.head)));
+    double got =
+        decode_at(DType::f32, failing_.outputs.lse,
+                  static_cast<std::size_t>(geometry_.lse_offset(id.sample, id.row, id.head)));
     if (failing_.outputs.lse_base == 2) got *= std::numbers::ln2;
-    return std::abs(got - lse) <= lenient * failing_.limits.lse * double{failing_.reference->lse_sigma[r]};
+    return std::abs(got - lse) <=
+           lenient * failing_.limits.lse * double{failing_.reference->lse_sigma[r]};
   }
 
   const FailingOutput& failing_;
@@ -136,10 +143,12 @@ std::map<std::int64_t, std::vector<std::size_t>> wrong_heads(const FailingOutput
   }
   std::map<std::int64_t, std::vector<std::size_t>> wrong;
   for (auto& [number, head] : heads) {
-    const double elements = static_cast<double>(head.rows.size()) * static_cast<double>(failing.reference->columns);
+    const double elements =
+        static_cast<double>(head.rows.size()) * static_cast<double>(failing.reference->columns);
     if (!(head.energy > wrong_above * elements)) continue;
     std::sort(head.rows.begin(), head.rows.end());
-    for (std::size_t i = 0; i < std::min(rows_of_a_head, head.rows.size()); ++i) wrong[number].push_back(head.rows[i].second);
+    for (std::size_t i = 0; i < std::min(rows_of_a_head, head.rows.size()); ++i)
+      wrong[number].push_back(head.rows[i].second);
   }
   return wrong;
 }
@@ -153,7 +162,8 @@ enum class Reads { both, only_k, only_v };
 
 // For every head of `wrong` the key head that explains its rows; empty where one has none.
 std::vector<OtherHead> heads_read(const RowVariations& rows, const Problem& problem,
-                                  const std::map<std::int64_t, std::vector<std::size_t>>& wrong, Reads reads) {
+                                  const std::map<std::int64_t, std::vector<std::size_t>>& wrong,
+                                  Reads reads) {
   std::vector<OtherHead> found;
   for (const auto& [head, of_head] : wrong) {
     const std::int64_t stated = head / problem.group();
@@ -173,30 +183,38 @@ std::vector<OtherHead> heads_read(const RowVariations& rows, const Problem& prob
   return found;
 }
 
-std::string in_words(const std::vector<OtherHead>& heads, const Problem& problem, std::string_view what) {
+std::string in_words(const std::vector<OtherHead>& heads, const Problem& problem,
+                     std::string_view what) {
   const auto all_by = [&](const std::function<std::int64_t(std::int64_t)>& rule) {
     std::int64_t by_rule = 0;
-    for (std::int64_t head = 0; head < problem.heads_q; ++head) by_rule += rule(head) != head / problem.group() ? 1 : 0;
-    return std::all_of(heads.begin(), heads.end(), [&](const OtherHead& h) { return rule(h.query_head) == h.key_head; }) &&
+    for (std::int64_t head = 0; head < problem.heads_q; ++head)
+      by_rule += rule(head) != head / problem.group() ? 1 : 0;
+    return std::all_of(heads.begin(), heads.end(),
+                       [&](const OtherHead& h) { return rule(h.query_head) == h.key_head; }) &&
            by_rule == static_cast<std::int64_t>(heads.size());
   };
   if (all_by([&](std::int64_t head) { return head % problem.heads_kv; })) {
-    return fmt::format("query head h reads {}key head h % {} instead of h / {}", what, problem.heads_kv, problem.group());
+    return fmt::format("query head h reads {}key head h % {} instead of h / {}", what,
+                       problem.heads_kv, problem.group());
   }
-  if (all_by([](std::int64_t) { return 0; })) return fmt::format("every query head reads {}key head 0", what);
-  std::string text =
-      fmt::format("query head {} reads {}key head {} instead of {}", heads[0].query_head, what, heads[0].key_head, heads[0].stated);
+  if (all_by([](std::int64_t) { return 0; }))
+    return fmt::format("every query head reads {}key head 0", what);
+  std::string text = fmt::format("query head {} reads {}key head {} instead of {}",
+                                 heads[0].query_head, what, heads[0].key_head, heads[0].stated);
   for (std::size_t i = 1; i < std::min<std::size_t>(3, heads.size()); ++i) {
-    text += fmt::format(", {} reads {} instead of {}", heads[i].query_head, heads[i].key_head, heads[i].stated);
+    text += fmt::format(", {} reads {} instead of {}", heads[i].query_head, heads[i].key_head,
+                        heads[i].stated);
   }
   return heads.size() > 3 ? text + fmt::format(", and {} more heads", heads.size() - 3) : text;
 }
 
 // Whether `vary(row)` explains all of the telling rows.
 template <class Vary>
-bool all_explained(const RowVariations& rows, const std::vector<std::size_t>& indices, const Vary& vary) {
-  return !indices.empty() &&
-         std::all_of(indices.begin(), indices.end(), [&](std::size_t r) { return rows.explains(r, vary(rows.row(r))); });
+bool all_explained(const RowVariations& rows, const std::vector<std::size_t>& indices,
+                   const Vary& vary) {
+  return !indices.empty() && std::all_of(indices.begin(), indices.end(), [&](std::size_t r) {
+    return rows.explains(r, vary(rows.row(r)));
+  });
 }
 
 }  // namespace
@@ -207,8 +225,10 @@ std::string other_key_heads(const FailingOutput& failing) {
   const auto wrong = wrong_heads(failing);
   if (wrong.empty()) return "";
   const RowVariations rows(failing);
-  for (const auto& [reads, what] : {std::pair{Reads::both, ""}, {Reads::only_v, "V of "}, {Reads::only_k, "K of "}}) {
-    if (const auto heads = heads_read(rows, problem, wrong, reads); !heads.empty()) return in_words(heads, problem, what);
+  for (const auto& [reads, what] :
+       {std::pair{Reads::both, ""}, {Reads::only_v, "V of "}, {Reads::only_k, "K of "}}) {
+    if (const auto heads = heads_read(rows, problem, wrong, reads); !heads.empty())
+      return in_words(heads, problem, what);
   }
   return "";
 }
@@ -218,14 +238,19 @@ std::string other_fp8_scales(const FailingOutput& failing) {
   if (!problem.has_fp8_kv()) return "";
   const RowVariations rows(failing);
   const auto indices = telling_rows(failing, rows_of_all, cost_limit);
-  const auto scale_at = [&](const std::vector<float>& scales, std::int64_t sample, std::int64_t head) {
+  const auto scale_at = [&](const std::vector<float>& scales, std::int64_t sample,
+                            std::int64_t head) {
     return double{scales[static_cast<std::size_t>(sample * problem.heads_kv + head)]};
   };
   const SideInputs& side = rows.side();
   // What stands in the place of the scales of K and V; 1 = none.
   using Scales = std::function<std::pair<double, double>(const RowId&, std::int64_t head_kv)>;
-  const auto k = [&](std::int64_t sample, std::int64_t head) { return scale_at(side.k_scale, sample, head); };
-  const auto v = [&](std::int64_t sample, std::int64_t head) { return scale_at(side.v_scale, sample, head); };
+  const auto k = [&](std::int64_t sample, std::int64_t head) {
+    return scale_at(side.k_scale, sample, head);
+  };
+  const auto v = [&](std::int64_t sample, std::int64_t head) {
+    return scale_at(side.v_scale, sample, head);
+  };
   const std::vector<std::pair<std::string, Scales>> others{
       {"K's fp8 scale were not applied",
        [&](const RowId& id, std::int64_t head) {
@@ -245,7 +270,8 @@ std::string other_fp8_scales(const FailingOutput& failing) {
        }},
       {fmt::format("query head h took the fp8 scales of key head h % {}", problem.heads_kv),
        [&](const RowId& id, std::int64_t) {
-         return std::pair{k(id.sample, id.head % problem.heads_kv), v(id.sample, id.head % problem.heads_kv)};
+         return std::pair{k(id.sample, id.head % problem.heads_kv),
+                          v(id.sample, id.head % problem.heads_kv)};
        }},
       {"every sample took the fp8 scales of sample 0",
        [&](const RowId&, std::int64_t head) {
@@ -277,7 +303,9 @@ std::string other_sinks(const FailingOutput& failing) {
       {"the attention sinks were multiplied by the softmax scale",
        [&](double stated, std::int64_t) { return stated * problem.softmax_scale(); }},
       {"each head had the attention sink of the next",
-       [&](double, std::int64_t head) { return double{rows.side().sinks[static_cast<std::size_t>((head + 1) % problem.heads_q)]}; }},
+       [&](double, std::int64_t head) {
+         return double{rows.side().sinks[static_cast<std::size_t>((head + 1) % problem.heads_q)]};
+       }},
   };
   for (const auto& [sentence, sink] : others) {
     const auto vary = [&](const RowId& id) {

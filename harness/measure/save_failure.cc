@@ -13,19 +13,23 @@
 namespace plumbline {
 namespace {
 
-// Extents in the order in which they lie in memory: BHSD storage of a logical [b, s, h, d] tensor becomes [b, h, s, d].
+// Extents in the order in which they lie in memory: BHSD storage of a logical [b, s, h, d] tensor
+// becomes [b, h, s, d].
 std::vector<std::int64_t> storage_shape(const TensorShape& shape) {
   std::vector<int> order(static_cast<std::size_t>(shape.rank));
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int a, int b) { return shape.stride[static_cast<std::size_t>(a)] > shape.stride[static_cast<std::size_t>(b)]; });
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return shape.stride[static_cast<std::size_t>(a)] > shape.stride[static_cast<std::size_t>(b)];
+  });
   std::vector<std::int64_t> extents;
   extents.reserve(order.size());
-  for (const int dimension : order) extents.push_back(shape.extent[static_cast<std::size_t>(dimension)]);
+  for (const int dimension : order)
+    extents.push_back(shape.extent[static_cast<std::size_t>(dimension)]);
   return extents;
 }
 
-void add_index_array(std::vector<NamedTensor>& tensors, std::string name, const std::vector<std::int32_t>& values, std::int64_t rows) {
+void add_index_array(std::vector<NamedTensor>& tensors, std::string name,
+                     const std::vector<std::int32_t>& values, std::int64_t rows) {
   const auto count = static_cast<std::int64_t>(values.size());
   std::vector<std::int64_t> shape{count};
   if (rows > 0) shape = {rows, count / rows};
@@ -41,13 +45,16 @@ void add_index_arrays(std::vector<NamedTensor>& tensors, const Geometry& geometr
     return;
   }
   add_index_array(tensors, "cu_seqlens_q", geometry.cu_seqlens_q, 0);
-  if (!problem.is_paged()) return add_index_array(tensors, "cu_seqlens_kv", geometry.cu_seqlens_kv, 0);
+  if (!problem.is_paged())
+    return add_index_array(tensors, "cu_seqlens_kv", geometry.cu_seqlens_kv, 0);
   add_index_array(tensors, "seqlens_kv", geometry.seqlens_kv, 0);
   add_index_array(tensors, "page_table", geometry.page_table, problem.batch);
 }
 
-// What the tensors do not say, by the names that `plumbline check` reads (docs/dump-format.md), and where the file comes from.
-std::map<std::string, std::string> attributes(const Outcome& outcome, const Problem& problem, const OutputView& outputs) {
+// What the tensors do not say, by the names that `plumbline check` reads (docs/dump-format.md), and
+// where the file comes from.
+std::map<std::string, std::string> attributes(const Outcome& outcome, const Problem& problem,
+                                              const OutputView& outputs) {
   std::map<std::string, std::string> metadata{
       {"layout", std::string(name(problem.layout))},
       {"mask", std::string(name(problem.mask))},
@@ -66,23 +73,28 @@ std::map<std::string, std::string> attributes(const Outcome& outcome, const Prob
   if (problem.is_padded()) metadata["padding"] = name(problem.padding);
   const PaddingPolicy policy = outcome.description.padding_policy;
   // Where the padding of the inputs is NaN, so may be what attends with it.
-  const bool checkable = policy == PaddingPolicy::zeros || (policy == PaddingPolicy::attended && problem.fill != Fill::nan);
+  const bool checkable = policy == PaddingPolicy::zeros ||
+                         (policy == PaddingPolicy::attended && problem.fill != Fill::nan);
   if (problem.is_padded() && checkable) metadata["padded_rows"] = name(policy);
   return metadata;
 }
 
 }  // namespace
 
-Result<std::string> save_failure(const std::filesystem::path& directory, const Outcome& outcome, const Geometry& geometry,
-                                 const InputView& inputs, const OutputView& outputs) {
+Result<std::string> save_failure(const std::filesystem::path& directory, const Outcome& outcome,
+                                 const Geometry& geometry, const InputView& inputs,
+                                 const OutputView& outputs) {
   const Problem& problem = geometry.problem();
-  if (problem.has_mask_bits() || problem.has_fp8_kv() || problem.softcap != 0 || problem.alibi != Alibi::none ||
-      problem.sinks != Sinks::none || problem.view != View::plain) {
-    return fail("a dump cannot state softcap, ALiBi, sinks, fp8 scales, mask bits or views", "repeat the case by its id");
+  if (problem.has_mask_bits() || problem.has_fp8_kv() || problem.softcap != 0 ||
+      problem.alibi != Alibi::none || problem.sinks != Sinks::none || problem.view != View::plain) {
+    return fail("a dump cannot state softcap, ALiBi, sinks, fp8 scales, mask bits or views",
+                "repeat the case by its id");
   }
   std::error_code error;
   std::filesystem::create_directories(directory, error);
-  if (error) return fail(Error{directory.string(), 0, "cannot create the directory: " + error.message(), "choose another --save-failures"});
+  if (error)
+    return fail(Error{directory.string(), 0, "cannot create the directory: " + error.message(),
+                      "choose another --save-failures"});
 
   std::vector<NamedTensor> tensors{
       {"q", geometry.q.dtype, storage_shape(geometry.q), inputs.q},
@@ -90,7 +102,8 @@ Result<std::string> save_failure(const std::filesystem::path& directory, const O
       {"v", geometry.v.dtype, storage_shape(geometry.v), inputs.v},
       {"out", geometry.out.dtype, storage_shape(geometry.out), outputs.out},
   };
-  if (outputs.lse != nullptr) tensors.push_back({"lse", geometry.lse.dtype, storage_shape(geometry.lse), outputs.lse});
+  if (outputs.lse != nullptr)
+    tensors.push_back({"lse", geometry.lse.dtype, storage_shape(geometry.lse), outputs.lse});
   add_index_arrays(tensors, geometry);
 
   std::string kernel = outcome.c.kernel;

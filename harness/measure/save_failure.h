@@ -4,16 +4,18 @@
 #include <filesystem>
 #include <string>
 
-#include "harness/outcome/outcome.h"
 #include "harness/measure/outputs.h"
+#include "harness/outcome/outcome.h"
 #include "harness/reference/reference.h"
 
 namespace plumbline {
 
-// A dump that `plumbline check` reads (docs/dump-format.md): q, k, v, out, lse in their storage order, the index arrays of the layout, and
-// as metadata the problem's attributes, the spec judged by, case_id, the cause and what the kernel said it launched.
-// Returns the file's path: DIRECTORY/<XXH3-64 of the case id>-<kernel>.safetensors.
-Result<std::string> save_failure(const std::filesystem::path& directory, const Outcome& outcome, const Geometry& geometry,
-                                 const InputView& inputs, const OutputView& outputs);
+// A dump that `plumbline check` reads (docs/dump-format.md): q, k, v, out, lse in their storage
+// order, the index arrays of the layout, and as metadata the problem's attributes, the spec judged
+// by, case_id, the cause and what the kernel said it launched. Returns the file's path:
+// DIRECTORY/<XXH3-64 of the case id>-<kernel>.safetensors.
+Result<std::string> save_failure(const std::filesystem::path& directory, const Outcome& outcome,
+                                 const Geometry& geometry, const InputView& inputs,
+                                 const OutputView& outputs);
 
 }  // namespace plumbline

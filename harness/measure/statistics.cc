@@ -7,7 +7,6 @@
 #include <numbers>
 #include <numeric>
 
-
 namespace plumbline {
 namespace {
 
@@ -24,7 +23,8 @@ class Comparer {
   Comparer(const Geometry& geometry, const OutputView& outputs, const Reference& reference)
       : geometry_(geometry), outputs_(outputs), reference_(reference), columns_(reference.columns) {
     const auto& problem = geometry.problem();
-    result_.z.assign(static_cast<std::size_t>(reference.columns) * reference.selection.rows.size(), 0.0F);
+    result_.z.assign(static_cast<std::size_t>(reference.columns) * reference.selection.rows.size(),
+                     0.0F);
     result_.head_rms.assign(static_cast<std::size_t>(problem.batch * problem.heads_q), 0.0F);
     head_rows_.assign(result_.head_rms.size(), 0);
     result_.statistics.has_lse = outputs.lse != nullptr;
@@ -47,7 +47,8 @@ class Comparer {
     const auto& id = reference_.selection.rows[static_cast<std::size_t>(r)];
     const DType dtype = geometry_.problem().out();
     const auto offset = static_cast<std::size_t>(geometry_.out_offset(id.sample, id.row, id.head));
-    decode(dtype, static_cast<const std::byte*>(outputs_.out) + offset * size_in_bytes(dtype), got_);
+    decode(dtype, static_cast<const std::byte*>(outputs_.out) + offset * size_in_bytes(dtype),
+           got_);
     const Sums before = sums_;
     double shrink = 0, temperature = 0;
     for (std::int64_t j = 0; j < columns_; ++j) {
@@ -71,13 +72,15 @@ class Comparer {
     ++head_rows_[head];
   }
 
-  void element(std::int64_t r, std::int64_t j, std::size_t at, double expected, double error, double sigma, DType dtype) {
+  void element(std::int64_t r, std::int64_t j, std::size_t at, double expected, double error,
+               double sigma, DType dtype) {
     auto& s = result_.statistics;
     const double magnitude = std::abs(error);
     const double unit = ulp(expected * (1 + 2 * unit_roundoff(dtype)), dtype);
     const double z = magnitude / sigma;
     // NaN - unit/2 stays NaN; std::max(0, NaN) would not.
-    const double excess = magnitude - unit / 2 <= 0 ? 0 : (magnitude - unit / 2) / reference_.spre[at];
+    const double excess =
+        magnitude - unit / 2 <= 0 ? 0 : (magnitude - unit / 2) / reference_.spre[at];
     result_.z[at] = static_cast<float>(error / sigma);
     if (exceeds(z, s.peak)) s.peak = z, result_.peak = {r, j};
     if (exceeds(excess, s.beyond_output)) s.beyond_output = excess, result_.beyond_output = {r, j};
@@ -110,7 +113,9 @@ class Comparer {
   void finish() {
     auto& s = result_.statistics;
     for (std::size_t h = 0; h < head_rows_.size(); ++h) {
-      if (head_rows_[h] > 0) result_.head_rms[h] = std::sqrt(result_.head_rms[h] / static_cast<float>(head_rows_[h] * columns_));
+      if (head_rows_[h] > 0)
+        result_.head_rms[h] =
+            std::sqrt(result_.head_rms[h] / static_cast<float>(head_rows_[h] * columns_));
     }
     if (s.elements == 0) return;
     const auto n = static_cast<double>(s.elements);
@@ -119,7 +124,8 @@ class Comparer {
     s.outside_allclose_1e3 = static_cast<double>(sums_.outside_1e3) / n;
     s.outside_allclose_1e2 = static_cast<double>(sums_.outside_1e2) / n;
     s.shrink_z = shrink_ / std::sqrt(std::max(shrink_variance_, suite_clip_variance_floor));
-    s.temperature_z = temperature_ / std::sqrt(std::max(temperature_variance_, suite_clip_variance_floor));
+    s.temperature_z =
+        temperature_ / std::sqrt(std::max(temperature_variance_, suite_clip_variance_floor));
   }
 
   const Geometry& geometry_;
@@ -135,34 +141,43 @@ class Comparer {
 
 }  // namespace
 
-bool exceeds(double value, double best) { return std::isnan(value) ? !std::isnan(best) : value > best; }
+bool exceeds(double value, double best) {
+  return std::isnan(value) ? !std::isnan(best) : value > best;
+}
 
-Comparison compare(const Geometry& geometry, const OutputView& outputs, const Reference& reference) {
+Comparison compare(const Geometry& geometry, const OutputView& outputs,
+                   const Reference& reference) {
   return Comparer(geometry, outputs, reference).run();
 }
 
 bool is_finite(const Reference& reference) {
   // Rows without keys hold zeros and LSE -inf.
-  return std::all_of(reference.o.begin(), reference.o.end(), [](double o) { return std::isfinite(o); }) &&
-         std::all_of(reference.sigma.begin(), reference.sigma.end(), [](float sigma) { return std::isfinite(sigma); });
+  return std::all_of(reference.o.begin(), reference.o.end(),
+                     [](double o) { return std::isfinite(o); }) &&
+         std::all_of(reference.sigma.begin(), reference.sigma.end(),
+                     [](float sigma) { return std::isfinite(sigma); });
 }
 
 bool within_limits(const ErrorStatistics& s, const Limits& limits) {
-  return within(s.peak, limits.peak) && within(s.beyond_output, limits.beyond_output) && within(s.rms, limits.rms) &&
-         (!s.has_lse || within(s.lse_z, limits.lse));
+  return within(s.peak, limits.peak) && within(s.beyond_output, limits.beyond_output) &&
+         within(s.rms, limits.rms) && (!s.has_lse || within(s.lse_z, limits.lse));
 }
 
-std::pair<std::string, Maximum> nearest_to_limit(const Comparison& comparison, const Limits& limits) {
+std::pair<std::string, Maximum> nearest_to_limit(const Comparison& comparison,
+                                                 const Limits& limits) {
   const auto& s = comparison.statistics;
-  const double peak = s.peak / limits.peak, beyond = s.beyond_output / limits.beyond_output, lse = s.has_lse ? s.lse_z / limits.lse : 0;
+  const double peak = s.peak / limits.peak, beyond = s.beyond_output / limits.beyond_output,
+               lse = s.has_lse ? s.lse_z / limits.lse : 0;
   const bool outputs_fine = within(peak, 1) && within(beyond, 1);
   if (outputs_fine && !within(lse, std::max(peak, beyond))) return {"lse", comparison.lse};
-  return within(beyond, peak) || std::isnan(peak) ? std::pair{"peak", comparison.peak}
-                                                  : std::pair{"beyond output rounding", comparison.beyond_output};
+  return within(beyond, peak) || std::isnan(peak)
+             ? std::pair{"peak", comparison.peak}
+             : std::pair{"beyond output rounding", comparison.beyond_output};
 }
 
 double rms_of(const std::vector<float>& values) {
-  const double sum = std::accumulate(values.begin(), values.end(), 0.0, [](double s, float x) { return s + double{x} * double{x}; });
+  const double sum = std::accumulate(values.begin(), values.end(), 0.0,
+                                     [](double s, float x) { return s + double{x} * double{x}; });
   return values.empty() ? 0 : std::sqrt(sum / static_cast<double>(values.size()));
 }
 
@@ -172,20 +187,25 @@ ElementId element_of(const Reference& reference, const Maximum& maximum) {
   return {id.sample, id.head, id.row, maximum.column};
 }
 
-std::vector<double> rows_of(const Geometry& geometry, const OutputView& outputs, const Reference& reference) {
+std::vector<double> rows_of(const Geometry& geometry, const OutputView& outputs,
+                            const Reference& reference) {
   const auto columns = static_cast<std::size_t>(reference.columns);
   const DType dtype = geometry.problem().out();
   std::vector<double> rows(reference.selection.rows.size() * columns);
   for (std::size_t r = 0; r < reference.selection.rows.size(); ++r) {
     const auto& id = reference.selection.rows[r];
-    const auto offset = static_cast<std::size_t>(geometry.out_offset(id.sample, id.row, id.head)) * size_in_bytes(dtype);
-    decode(dtype, static_cast<const std::byte*>(outputs.out) + offset, std::span<double>(rows).subspan(r * columns, columns));
+    const auto offset = static_cast<std::size_t>(geometry.out_offset(id.sample, id.row, id.head)) *
+                        size_in_bytes(dtype);
+    decode(dtype, static_cast<const std::byte*>(outputs.out) + offset,
+           std::span<double>(rows).subspan(r * columns, columns));
   }
   return rows;
 }
 
-WorstElement describe_worst(const Geometry& geometry, const InputView& inputs, const OutputView& outputs, const RoundingSpec& spec,
-                            const Reference& reference, const std::string& statistic, const Maximum& maximum) {
+WorstElement describe_worst(const Geometry& geometry, const InputView& inputs,
+                            const OutputView& outputs, const RoundingSpec& spec,
+                            const Reference& reference, const std::string& statistic,
+                            const Maximum& maximum) {
   WorstElement worst;
   worst.element = element_of(reference, maximum);
   const auto r = static_cast<std::size_t>(maximum.row);
@@ -193,7 +213,9 @@ WorstElement describe_worst(const Geometry& geometry, const InputView& inputs, c
   worst.visible_keys = reference.visible[r];
   if (statistic == "lse") {
     worst.element.column = -1;
-    worst.got = decode_at(DType::f32, outputs.lse, static_cast<std::size_t>(geometry.lse_offset(id.sample, id.row, id.head)));
+    worst.got =
+        decode_at(DType::f32, outputs.lse,
+                  static_cast<std::size_t>(geometry.lse_offset(id.sample, id.row, id.head)));
     if (outputs.lse_base == 2) worst.got *= std::numbers::ln2;
     worst.expected = reference.lse[r];
     worst.sigma = reference.lse_sigma[r];
@@ -201,8 +223,11 @@ WorstElement describe_worst(const Geometry& geometry, const InputView& inputs, c
     return worst;
   }
   const DType dtype = geometry.problem().out();
-  const auto at = r * static_cast<std::size_t>(reference.columns) + static_cast<std::size_t>(maximum.column);
-  worst.got = decode_at(dtype, outputs.out, static_cast<std::size_t>(geometry.out_offset(id.sample, id.row, id.head) + maximum.column));
+  const auto at =
+      r * static_cast<std::size_t>(reference.columns) + static_cast<std::size_t>(maximum.column);
+  worst.got = decode_at(
+      dtype, outputs.out,
+      static_cast<std::size_t>(geometry.out_offset(id.sample, id.row, id.head) + maximum.column));
   worst.expected = reference.o[at];
   worst.sigma = reference.sigma[at];
   worst.ulp = ulp(worst.expected, dtype);

@@ -6,16 +6,18 @@
 #include <vector>
 
 #include "harness/contract/contract.h"
-#include "harness/outcome/outcome.h"
 #include "harness/measure/outputs.h"
+#include "harness/outcome/outcome.h"
 #include "harness/reference/reference.h"
 
 namespace plumbline {
 
-// Whether `value` takes the place of the maximum `best`. A NaN does, and stays: std::max would drop it.
+// Whether `value` takes the place of the maximum `best`. A NaN does, and stays: std::max would drop
+// it.
 bool exceeds(double value, double best);
 
-// Where the maxima of ErrorStatistics were met; row indexes reference.selection.rows. row < 0: nowhere.
+// Where the maxima of ErrorStatistics were met; row indexes reference.selection.rows. row < 0:
+// nowhere.
 struct Maximum {
   std::int64_t row = -1;
   std::int64_t column = 0;
@@ -25,22 +27,27 @@ struct Comparison {
   ErrorStatistics statistics;
   Maximum peak, beyond_output, lse;
   std::vector<float> head_rms;  // rms of e/sigma per (sample, head), sample-major
-  // e / sigma per reference row and column, [R, D]; 0 in rows without visible keys. Kept for locating a fault.
+  // e / sigma per reference row and column, [R, D]; 0 in rows without visible keys. Kept for
+  // locating a fault.
   std::vector<float> z;
 };
 
-// Compares the reference's rows. A NaN output makes every maximum NaN (it is never dropped); rows without visible keys are skipped.
+// Compares the reference's rows. A NaN output makes every maximum NaN (it is never dropped); rows
+// without visible keys are skipped.
 Comparison compare(const Geometry& geometry, const OutputView& outputs, const Reference& reference);
 
-// Whether the reference's outputs and scales are numbers. Inputs that overflow their dtype leave nothing to compare with.
+// Whether the reference's outputs and scales are numbers. Inputs that overflow their dtype leave
+// nothing to compare with.
 bool is_finite(const Reference& reference);
 
 // Whether every statistic keeps its limit.
 bool within_limits(const ErrorStatistics& statistics, const Limits& limits);
 
-// The statistic ("peak", "beyond output rounding", "lse") whose maximum is nearest to its limit, and where; a NaN is nearest of all. The
-// LSE, whose scale is by far the smallest, is named only where the outputs keep their limits: a person looks for an output first.
-std::pair<std::string, Maximum> nearest_to_limit(const Comparison& comparison, const Limits& limits);
+// The statistic ("peak", "beyond output rounding", "lse") whose maximum is nearest to its limit,
+// and where; a NaN is nearest of all. The LSE, whose scale is by far the smallest, is named only
+// where the outputs keep their limits: a person looks for an output first.
+std::pair<std::string, Maximum> nearest_to_limit(const Comparison& comparison,
+                                                 const Limits& limits);
 
 // Of sigma over all rows and columns: how tight a spec is on a problem. 0 for no values.
 double rms_of(const std::vector<float>& values);
@@ -49,11 +56,14 @@ double rms_of(const std::vector<float>& values);
 ElementId element_of(const Reference& reference, const Maximum& maximum);
 
 // The output at the reference's rows, [R, D].
-std::vector<double> rows_of(const Geometry& geometry, const OutputView& outputs, const Reference& reference);
+std::vector<double> rows_of(const Geometry& geometry, const OutputView& outputs,
+                            const Reference& reference);
 
-// What the worst element of a statistic ("peak", "beyond output rounding", "lse") holds, and which roundings make its sigma.
-// For "lse" the values are logarithms and column is -1.
-WorstElement describe_worst(const Geometry& geometry, const InputView& inputs, const OutputView& outputs, const RoundingSpec& spec,
-                            const Reference& reference, const std::string& statistic, const Maximum& maximum);
+// What the worst element of a statistic ("peak", "beyond output rounding", "lse") holds, and which
+// roundings make its sigma. For "lse" the values are logarithms and column is -1.
+WorstElement describe_worst(const Geometry& geometry, const InputView& inputs,
+                            const OutputView& outputs, const RoundingSpec& spec,
+                            const Reference& reference, const std::string& statistic,
+                            const Maximum& maximum);
 
 }  // namespace plumbline

@@ -12,14 +12,18 @@ namespace plumbline {
 namespace {
 
 constexpr std::int64_t spare_pages = 3;  // that no sample uses
-constexpr std::int64_t more_keys = 67;   // what a longer neighbour or a larger cache has: no multiple of any tile
-constexpr std::int64_t row_gap = 32;     // elements between the rows of a view: keeps rows aligned to 64 bytes
-constexpr std::size_t most_alone = 4;    // samples that are run alone
+constexpr std::int64_t more_keys =
+    67;  // what a longer neighbour or a larger cache has: no multiple of any tile
+constexpr std::int64_t row_gap =
+    32;  // elements between the rows of a view: keeps rows aligned to 64 bytes
+constexpr std::size_t most_alone = 4;  // samples that are run alone
 constexpr std::uint64_t page_stream = 0x7061676573u;
 
 enum class PageOrder { shuffled, reversed };
 
-std::int64_t pages_for(std::int64_t length, std::int64_t page_size) { return (length + page_size - 1) / page_size; }
+std::int64_t pages_for(std::int64_t length, std::int64_t page_size) {
+  return (length + page_size - 1) / page_size;
+}
 
 // Neighbours have other values; recorded inputs give none for rows that were never recorded.
 Problem with_other_values(Problem problem) {
@@ -29,11 +33,13 @@ Problem with_other_values(Problem problem) {
 }
 
 StatedLayout stated_as(const Geometry& geometry) {
-  return {geometry.seqlens_q, geometry.seqlens_kv, geometry.page_table, geometry.pages_per_sample, geometry.page_count(), {}};
+  return {geometry.seqlens_q,        geometry.seqlens_kv,   geometry.page_table,
+          geometry.pages_per_sample, geometry.page_count(), {}};
 }
 
 // Pages of `problem` for the lengths in `stated`.
-void lay_out_pages(const Problem& problem, PageOrder order, std::uint64_t seed, StatedLayout& stated) {
+void lay_out_pages(const Problem& problem, PageOrder order, std::uint64_t seed,
+                   StatedLayout& stated) {
   std::int64_t used = 0, widest = 1;
   for (const std::int32_t length : stated.seqlens_kv) {
     const std::int64_t pages = pages_for(length, problem.page_size);
@@ -47,13 +53,15 @@ void lay_out_pages(const Problem& problem, PageOrder order, std::uint64_t seed, 
   if (order == PageOrder::reversed) std::reverse(pages.begin(), pages.end());
   for (std::int64_t i = stated.page_count - 1; order == PageOrder::shuffled && i > 0; --i) {
     const std::uint64_t bits = counter_hash(seed, page_stream, static_cast<std::uint64_t>(i));
-    std::swap(pages[static_cast<std::size_t>(i)], pages[static_cast<std::size_t>(uniform_in(bits, 0, i))]);
+    std::swap(pages[static_cast<std::size_t>(i)],
+              pages[static_cast<std::size_t>(uniform_in(bits, 0, i))]);
   }
   stated.page_table.assign(static_cast<std::size_t>(problem.batch * widest), -1);
   auto next = pages.begin();
   for (std::size_t sample = 0; sample < stated.seqlens_kv.size(); ++sample) {
     const std::int64_t count = pages_for(stated.seqlens_kv[sample], problem.page_size);
-    std::copy_n(next, count, stated.page_table.begin() + static_cast<std::int64_t>(sample) * widest);
+    std::copy_n(next, count,
+                stated.page_table.begin() + static_cast<std::int64_t>(sample) * widest);
     next += count;
   }
 }
@@ -68,20 +76,34 @@ struct Samples {
     rows.push_back(static_cast<std::int32_t>(row_count));
     keys.push_back(static_cast<std::int32_t>(key_count));
   }
-  void add_whole(const Geometry& base, std::int64_t sample) { add({sample, 0, false}, base.length_q(sample), base.length_kv(sample)); }
-  std::int64_t most_rows() const { return std::max<std::int64_t>(1, *std::max_element(rows.begin(), rows.end())); }
-  std::int64_t most_keys() const { return std::max<std::int64_t>(1, *std::max_element(keys.begin(), keys.end())); }
+  void add_whole(const Geometry& base, std::int64_t sample) {
+    add({sample, 0, false}, base.length_q(sample), base.length_kv(sample));
+  }
+  std::int64_t most_rows() const {
+    return std::max<std::int64_t>(1, *std::max_element(rows.begin(), rows.end()));
+  }
+  std::int64_t most_keys() const {
+    return std::max<std::int64_t>(1, *std::max_element(keys.begin(), keys.end()));
+  }
 };
 
-// A call for other samples than the case's. Its maxima are at least those named; 0 = as small as the samples allow.
-VariantCall call_for(const Geometry& base, std::string words, const Samples& samples, std::int64_t seq_q, std::int64_t seq_kv) {
+// A call for other samples than the case's. Its maxima are at least those named; 0 = as small as
+// the samples allow.
+VariantCall call_for(const Geometry& base, std::string words, const Samples& samples,
+                     std::int64_t seq_q, std::int64_t seq_kv) {
   Problem problem = with_other_values(base.problem());
   problem.batch = static_cast<std::int64_t>(samples.sources.size());
   problem.seq_q = std::max(seq_q, samples.most_rows());
   problem.seq_kv = std::max(seq_kv, samples.most_keys());
   StatedLayout stated{samples.rows, samples.keys, {}, 0, 0, {}};
   if (problem.is_paged()) lay_out_pages(problem, PageOrder::shuffled, base.problem().seed, stated);
-  return {std::move(words), std::make_shared<const Geometry>(problem, std::move(stated)), samples.sources, nullptr, false, "", 0xFF};
+  return {std::move(words),
+          std::make_shared<const Geometry>(problem, std::move(stated)),
+          samples.sources,
+          nullptr,
+          false,
+          "",
+          0xFF};
 }
 
 std::vector<SampleSource> all_samples(const Geometry& base) {
@@ -91,21 +113,31 @@ std::vector<SampleSource> all_samples(const Geometry& base) {
 }
 
 // A call for all samples in their order, whatever else differs.
-VariantCall call_of(const Geometry& base, std::string words, const Problem& problem, StatedLayout stated) {
-  return {std::move(words), std::make_shared<const Geometry>(problem, std::move(stated)), all_samples(base), nullptr, false, "", 0xFF};
+VariantCall call_of(const Geometry& base, std::string words, const Problem& problem,
+                    StatedLayout stated) {
+  return {std::move(words),
+          std::make_shared<const Geometry>(problem, std::move(stated)),
+          all_samples(base),
+          nullptr,
+          false,
+          "",
+          0xFF};
 }
 VariantCall same_call(const Geometry& base, std::string words) {
   return call_of(base, std::move(words), with_other_values(base.problem()), stated_as(base));
 }
 
-// ---- Batch -------------------------------------------------------------------------------------------------------------------------
+// ---- Batch
+// -------------------------------------------------------------------------------------------------
 
 std::int64_t longest_sample(const Geometry& base) {
   const auto& keys = base.seqlens_kv;
   std::int64_t longest = -1;
   for (std::int64_t sample = 0; sample < base.problem().batch; ++sample) {
     if (base.length_q(sample) == 0) continue;
-    if (longest < 0 || keys[static_cast<std::size_t>(sample)] > keys[static_cast<std::size_t>(longest)]) longest = sample;
+    if (longest < 0 ||
+        keys[static_cast<std::size_t>(sample)] > keys[static_cast<std::size_t>(longest)])
+      longest = sample;
   }
   return longest;
 }
@@ -119,7 +151,9 @@ Variants alone(const Geometry& base) {
   }
   // The first, the last, and of the others those that differ most in length.
   if (chosen.size() > most_alone) {
-    std::sort(chosen.begin() + 1, chosen.end() - 1, [&](std::int64_t a, std::int64_t b) { return base.length_kv(a) > base.length_kv(b); });
+    std::sort(chosen.begin() + 1, chosen.end() - 1, [&](std::int64_t a, std::int64_t b) {
+      return base.length_kv(a) > base.length_kv(b);
+    });
     chosen = {chosen.front(), chosen[1], chosen[chosen.size() - 2], chosen.back()};
   }
   Variants result;
@@ -147,7 +181,8 @@ Variants other_positions(const Geometry& base) {
   std::reverse(order.begin(), order.end());
   Variants result{{call("samples in reverse order", order)}, ""};
   std::rotate(order.begin(), order.begin() + 1, order.end());
-  if (problem.batch > 2) result.calls.push_back(call("samples in reverse order, the last in front moved behind", order));
+  if (problem.batch > 2)
+    result.calls.push_back(call("samples in reverse order, the last in front moved behind", order));
   return result;
 }
 
@@ -155,16 +190,19 @@ Variants other_neighbours(const Geometry& base) {
   const Problem& problem = base.problem();
   const std::int64_t kept = longest_sample(base);
   const auto call = [&](std::string words, bool nan) {
-    const std::int64_t rows = problem.seq_q == 1 ? 1 : problem.seq_q + 5, keys = problem.seq_kv + more_keys;
+    const std::int64_t rows = problem.seq_q == 1 ? 1 : problem.seq_q + 5,
+                       keys = problem.seq_kv + more_keys;
     Samples samples;
     for (std::int64_t sample = 0; sample < problem.batch; ++sample) {
       if (sample == kept) {
         samples.add_whole(base, sample);
       } else {
-        samples.add({-1, 0, nan}, nan ? base.length_q(sample) : rows, nan ? base.length_kv(sample) : keys);
+        samples.add({-1, 0, nan}, nan ? base.length_q(sample) : rows,
+                    nan ? base.length_kv(sample) : keys);
       }
     }
-    if (problem.batch == 1) samples.add({-1, 0, nan}, nan ? base.length_q(0) : rows, nan ? base.length_kv(0) : keys);
+    if (problem.batch == 1)
+      samples.add({-1, 0, nan}, nan ? base.length_q(0) : rows, nan ? base.length_kv(0) : keys);
     return call_for(base, std::move(words), samples, problem.seq_q, problem.seq_kv);
   };
   return {{call(fmt::format("sample {} beside longer samples of other values", kept), false),
@@ -172,14 +210,19 @@ Variants other_neighbours(const Geometry& base) {
           ""};
 }
 
-// ---- Prefill and decode --------------------------------------------------------------------------------------------------------------
+// ---- Prefill and decode
+// -------------------------------------------------------------------------------------------------
 
-bool has_window(const Problem& problem) { return problem.window_left >= 0 || problem.window_right >= 0; }
+bool has_window(const Problem& problem) {
+  return problem.window_left >= 0 || problem.window_right >= 0;
+}
 bool has_several_rows(const Geometry& base) {
-  return std::any_of(base.seqlens_q.begin(), base.seqlens_q.end(), [](std::int32_t rows) { return rows > 1; });
+  return std::any_of(base.seqlens_q.begin(), base.seqlens_q.end(),
+                     [](std::int32_t rows) { return rows > 1; });
 }
 
-// Rows [begin, end) of a sample see the keys that come before `end`, as if the later ones did not exist yet.
+// Rows [begin, end) of a sample see the keys that come before `end`, as if the later ones did not
+// exist yet.
 std::int64_t keys_before(const Geometry& base, std::int64_t sample, std::int64_t end) {
   if (base.problem().mask == Mask::none) return base.length_kv(sample);
   return std::max<std::int64_t>(0, base.length_kv(sample) - base.length_q(sample) + end);
@@ -188,8 +231,10 @@ std::int64_t keys_before(const Geometry& base, std::int64_t sample, std::int64_t
 Variants chunked(const Geometry& base) {
   const Problem& problem = base.problem();
   if (!has_several_rows(base)) return {{}, "no sample has several query rows"};
-  if (problem.mask == Mask::causal_top_left) return {{}, "a top-left mask says nothing of rows that come later"};
-  if (problem.mask == Mask::none && has_window(problem)) return {{}, "a window without a causal mask looks at later keys"};
+  if (problem.mask == Mask::causal_top_left)
+    return {{}, "a top-left mask says nothing of rows that come later"};
+  if (problem.mask == Mask::none && has_window(problem))
+    return {{}, "a window without a causal mask looks at later keys"};
   Samples first, second;
   for (std::int64_t sample = 0; sample < problem.batch; ++sample) {
     const std::int64_t rows = base.length_q(sample), cut = (rows * 2 + 4) / 5;
@@ -198,25 +243,30 @@ Variants chunked(const Geometry& base) {
   }
   Variants result;
   if (std::accumulate(first.keys.begin(), first.keys.end(), 0) > 0) {
-    result.calls.push_back(call_for(base, "the first two fifths of each sample's query rows", first, 0, 0));
+    result.calls.push_back(
+        call_for(base, "the first two fifths of each sample's query rows", first, 0, 0));
   }
-  result.calls.push_back(call_for(base, "the query rows behind the first two fifths, as a second chunk", second, 0, 0));
+  result.calls.push_back(call_for(
+      base, "the query rows behind the first two fifths, as a second chunk", second, 0, 0));
   return result;
 }
 
 Variants decoded(const Geometry& base) {
   const Problem& problem = base.problem();
   if (!has_several_rows(base)) return {{}, "no sample has several query rows: this is a decode"};
-  if (problem.mask == Mask::causal_top_left) return {{}, "under a top-left mask the last row does not stand at the last key"};
+  if (problem.mask == Mask::causal_top_left)
+    return {{}, "under a top-left mask the last row does not stand at the last key"};
   Samples last, middle;
   for (std::int64_t sample = 0; sample < problem.batch; ++sample) {
     const std::int64_t rows = base.length_q(sample), row = rows / 2;
-    if (rows > 0 && base.length_kv(sample) > 0) last.add({sample, rows - 1, false}, 1, base.length_kv(sample));
+    if (rows > 0 && base.length_kv(sample) > 0)
+      last.add({sample, rows - 1, false}, 1, base.length_kv(sample));
     const std::int64_t keys = keys_before(base, sample, row + 1);
     if (row > 0 && row + 1 < rows && keys > 0) middle.add({sample, row, false}, 1, keys);
   }
   Variants result;
-  if (!last.sources.empty()) result.calls.push_back(call_for(base, "each sample's last row decoded alone", last, 0, 0));
+  if (!last.sources.empty())
+    result.calls.push_back(call_for(base, "each sample's last row decoded alone", last, 0, 0));
   if (problem.mask == Mask::causal_bottom_right && !middle.sources.empty()) {
     result.calls.push_back(call_for(base, "each sample's middle row decoded alone", middle, 0, 0));
   }
@@ -225,17 +275,20 @@ Variants decoded(const Geometry& base) {
 }
 
 Variants other_splits(const Geometry& base, const std::string& split_option) {
-  if (split_option.empty()) return {{}, "the contract names no provider option that sets the number of splits"};
+  if (split_option.empty())
+    return {{}, "the contract names no provider option that sets the number of splits"};
   Variants result;
   for (const int splits : {1, 2, 3, 7}) {
-    VariantCall call = same_call(base, fmt::format("{} KV {}", splits, splits == 1 ? "split" : "splits"));
+    VariantCall call =
+        same_call(base, fmt::format("{} KV {}", splits, splits == 1 ? "split" : "splits"));
     call.provider_option = fmt::format("{}={}", split_option, splits);
     result.calls.push_back(std::move(call));
   }
   return result;
 }
 
-// ---- Where things lie ------------------------------------------------------------------------------------------------------------------
+// ---- Where things lie
+// -------------------------------------------------------------------------------------------------
 
 Variants other_page_orders(const Geometry& base) {
   const Problem problem = with_other_values(base.problem());
@@ -260,7 +313,8 @@ Variants other_page_sizes(const Geometry& base) {
     problem.page_size = size;
     StatedLayout stated = stated_as(base);
     lay_out_pages(problem, PageOrder::shuffled, problem.seed, stated);
-    result.calls.push_back(call_of(base, fmt::format("pages of {}", size), problem, std::move(stated)));
+    result.calls.push_back(
+        call_of(base, fmt::format("pages of {}", size), problem, std::move(stated)));
   }
   return result;
 }
@@ -270,9 +324,10 @@ Variants other_layouts(const Geometry& base) {
     Layout layout;
     Padding padding;
   };
-  constexpr Target targets[] = {{Layout::padded_bshd, Padding::right}, {Layout::padded_bshd, Padding::left},
-                                {Layout::padded_bhsd, Padding::right}, {Layout::ragged, Padding::right},
-                                {Layout::paged_nhd, Padding::right},   {Layout::paged_hnd, Padding::right}};
+  constexpr Target targets[] = {
+      {Layout::padded_bshd, Padding::right}, {Layout::padded_bshd, Padding::left},
+      {Layout::padded_bhsd, Padding::right}, {Layout::ragged, Padding::right},
+      {Layout::paged_nhd, Padding::right},   {Layout::paged_hnd, Padding::right}};
   Variants result;
   for (const auto& [layout, padding] : targets) {
     Problem problem = with_other_values(base.problem());
@@ -282,8 +337,11 @@ Variants other_layouts(const Geometry& base) {
     problem.padding = padding;
     StatedLayout stated{base.seqlens_q, base.seqlens_kv, {}, 0, 0, {}};
     if (problem.is_paged()) lay_out_pages(problem, PageOrder::shuffled, problem.seed, stated);
-    result.calls.push_back(call_of(base, fmt::format("layout {}{}", name(layout), padding == Padding::left ? ", padded on the left" : ""),
-                                   problem, std::move(stated)));
+    result.calls.push_back(
+        call_of(base,
+                fmt::format("layout {}{}", name(layout),
+                            padding == Padding::left ? ", padded on the left" : ""),
+                problem, std::move(stated)));
   }
   return result;
 }
@@ -291,23 +349,28 @@ Variants other_layouts(const Geometry& base) {
 Variants other_fills(const Geometry& base) {
   const Problem& problem = base.problem();
   const auto full = [](const std::vector<std::int32_t>& lengths, std::int64_t seq) {
-    return std::all_of(lengths.begin(), lengths.end(), [&](std::int32_t length) { return length == seq; });
+    return std::all_of(lengths.begin(), lengths.end(),
+                       [&](std::int32_t length) { return length == seq; });
   };
   const bool gaps =
-      problem.is_paged() || (problem.is_padded() && !(full(base.seqlens_q, problem.seq_q) && full(base.seqlens_kv, problem.seq_kv)));
+      problem.is_paged() || (problem.is_padded() && !(full(base.seqlens_q, problem.seq_q) &&
+                                                      full(base.seqlens_kv, problem.seq_kv)));
   if (!gaps) return {{}, "no tensor has padding"};
   Variants result;
   for (const Fill fill : {Fill::garbage, Fill::zeros, Fill::nan}) {
     if (fill == problem.fill) continue;
     Problem filled = with_other_values(problem);
     filled.fill = fill;
-    result.calls.push_back(call_of(base, fmt::format("padding filled with {}", name(fill)), filled, stated_as(base)));
+    result.calls.push_back(
+        call_of(base, fmt::format("padding filled with {}", name(fill)), filled, stated_as(base)));
   }
   return result;
 }
 
 Variants other_workspaces(const Geometry& base) {
-  Variants result{{same_call(base, "workspace full of zeros"), same_call(base, "workspace full of small numbers (bytes 0x3C)")}, ""};
+  Variants result{{same_call(base, "workspace full of zeros"),
+                   same_call(base, "workspace full of small numbers (bytes 0x3C)")},
+                  ""};
   result.calls[0].workspace_byte = 0;
   result.calls[1].workspace_byte = 0x3C;
   return result;
@@ -318,17 +381,25 @@ Variants larger_cache(const Geometry& base) {
   problem.seq_kv += more_keys;
   StatedLayout stated = stated_as(base);
   if (!problem.is_paged()) {
-    return {{call_of(base, fmt::format("room for {} keys a sample", problem.seq_kv), problem, std::move(stated))}, ""};
+    return {{call_of(base, fmt::format("room for {} keys a sample", problem.seq_kv), problem,
+                     std::move(stated))},
+            ""};
   }
-  const std::int64_t columns = std::max(stated.pages_per_sample + 1, pages_for(problem.seq_kv, problem.page_size));
+  const std::int64_t columns =
+      std::max(stated.pages_per_sample + 1, pages_for(problem.seq_kv, problem.page_size));
   std::vector<std::int32_t> table(static_cast<std::size_t>(problem.batch * columns), -1);
   for (std::int64_t sample = 0; sample < problem.batch; ++sample) {
-    std::copy_n(stated.page_table.begin() + sample * stated.pages_per_sample, stated.pages_per_sample, table.begin() + sample * columns);
+    std::copy_n(stated.page_table.begin() + sample * stated.pages_per_sample,
+                stated.pages_per_sample, table.begin() + sample * columns);
   }
   stated.page_table = std::move(table);
   stated.pages_per_sample = columns;
   stated.page_count += problem.batch * (more_keys / problem.page_size + 1);
-  return {{call_of(base, fmt::format("a pool of {} pages, {} columns a sample", stated.page_count, columns), problem, stated)}, ""};
+  return {
+      {call_of(base,
+               fmt::format("a pool of {} pages, {} columns a sample", stated.page_count, columns),
+               problem, stated)},
+      ""};
 }
 
 Variants views(const Geometry& base) {
@@ -350,10 +421,13 @@ Variants views(const Geometry& base) {
           ""};
 }
 
-// ---- What the process did before -----------------------------------------------------------------------------------------------------
+// ---- What the process did before
+// -------------------------------------------------------------------------------------------------
 
 Variants again(const Geometry& base) {
-  Variants result{{same_call(base, "the same call again"), same_call(base, "again, after a call with other values")}, ""};
+  Variants result{{same_call(base, "the same call again"),
+                   same_call(base, "again, after a call with other values")},
+                  ""};
   auto other = std::make_shared<VariantCall>(same_call(base, "other values"));
   for (SampleSource& source : other->samples) source.sample = -1;
   result.calls[1].before = std::move(other);
@@ -363,27 +437,35 @@ Variants again(const Geometry& base) {
 Variants after_another_scale(const Geometry& base) {
   Problem problem = with_other_values(base.problem());
   problem.scale = 0.375 * base.problem().softmax_scale();
-  VariantCall call = same_call(base, fmt::format("in a process whose first call had the scale {:.4g}", problem.scale));
+  VariantCall call = same_call(
+      base, fmt::format("in a process whose first call had the scale {:.4g}", problem.scale));
   call.own_process = true;
-  call.before = std::make_shared<const VariantCall>(call_of(base, "another scale", problem, stated_as(base)));
+  call.before =
+      std::make_shared<const VariantCall>(call_of(base, "another scale", problem, stated_as(base)));
   return {{std::move(call)}, ""};
 }
 
 Variants with_or_without_lse(const Geometry& base) {
   Problem problem = with_other_values(base.problem());
   problem.lse = !problem.lse;
-  return {{call_of(base, problem.lse ? "LSE asked for" : "LSE not asked for", problem, stated_as(base))}, ""};
+  return {{call_of(base, problem.lse ? "LSE asked for" : "LSE not asked for", problem,
+                   stated_as(base))},
+          ""};
 }
 
 }  // namespace
 
 VariantCall own_call(const Geometry& geometry) { return same_call(geometry, "the case as it is"); }
 
-Variants variants(Invariance invariance, const Geometry& geometry, const std::string& split_option) {
+Variants variants(Invariance invariance, const Geometry& geometry,
+                  const std::string& split_option) {
   if (longest_sample(geometry) < 0) return {{}, "no sample has a query row"};
   const Problem& problem = geometry.problem();
-  if (problem.has_mask_bits() || problem.has_fp8_kv() || problem.alibi == Alibi::random || problem.sinks != Sinks::none) {
-    return {{}, "masks of bits, fp8 scales, random slopes and sinks are drawn by the seed, which other problems do not share"};
+  if (problem.has_mask_bits() || problem.has_fp8_kv() || problem.alibi == Alibi::random ||
+      problem.sinks != Sinks::none) {
+    return {{},
+            "masks of bits, fp8 scales, random slopes and sinks are drawn by the seed, which other "
+            "problems do not share"};
   }
   if (problem.view != View::plain) return {{}, "Q, K and V lie in views"};
   switch (invariance) {

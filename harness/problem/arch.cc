@@ -15,8 +15,10 @@ struct TensorCores {
   int products_16_bit, products_tf32;  // a step
 };
 constexpr std::array table{
-    TensorCores{"sm_80", 24, 8, 4},  TensorCores{"sm_86", 24, 8, 4},   TensorCores{"sm_87", 24, 8, 4},   TensorCores{"sm_89", 24, 8, 4},
-    TensorCores{"sm_90", 25, 16, 8}, TensorCores{"sm_100", 25, 16, 8}, TensorCores{"sm_120", 25, 16, 8},
+    TensorCores{"sm_80", 24, 8, 4},   TensorCores{"sm_86", 24, 8, 4},
+    TensorCores{"sm_87", 24, 8, 4},   TensorCores{"sm_89", 24, 8, 4},
+    TensorCores{"sm_90", 25, 16, 8},  TensorCores{"sm_100", 25, 16, 8},
+    TensorCores{"sm_120", 25, 16, 8},
 };
 
 }  // namespace
@@ -24,7 +26,8 @@ constexpr std::array table{
 std::span<const std::string_view> emulated_archs() { return emulated; }
 
 Accumulator tensor_core_accumulator_of(std::string_view arch, DType operands) {
-  const auto found = std::find_if(table.begin(), table.end(), [&](const TensorCores& cores) { return cores.arch == arch; });
+  const auto found = std::find_if(table.begin(), table.end(),
+                                  [&](const TensorCores& cores) { return cores.arch == arch; });
   if (found == table.end()) return tensor_core_accumulator;
   switch (operands) {
     case DType::f16:

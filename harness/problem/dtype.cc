@@ -14,7 +14,8 @@
 namespace plumbline {
 namespace {
 
-// A binary floating-point format. Normal numbers have magnitude >= 2^min_exponent; below, the spacing stays 2^(min_exponent - bits + 1).
+// A binary floating-point format. Normal numbers have magnitude >= 2^min_exponent; below, the
+// spacing stays 2^(min_exponent - bits + 1).
 struct Format {
   DType dtype;
   std::string_view name;
@@ -49,19 +50,27 @@ const Format& format_of(DType dtype) {
 constexpr double power_of_two(int exponent) {  // for normal doubles
   return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
 }
-// The same, and what ldexp makes of exponents below those of normal doubles; ldexp itself takes longer than a judged element.
-double any_power_of_two(int exponent) { return exponent >= -1022 ? power_of_two(exponent) : std::ldexp(1.0, exponent); }
+// The same, and what ldexp makes of exponents below those of normal doubles; ldexp itself takes
+// longer than a judged element.
+double any_power_of_two(int exponent) {
+  return exponent >= -1022 ? power_of_two(exponent) : std::ldexp(1.0, exponent);
+}
 
 // floor(log2 |value|), and -1023 for zero and subnormal doubles.
-int exponent_of(double value) { return static_cast<int>(std::bit_cast<std::uint64_t>(value) >> 52 & 0x7FF) - 1023; }
+int exponent_of(double value) {
+  return static_cast<int>(std::bit_cast<std::uint64_t>(value) >> 52 & 0x7FF) - 1023;
+}
 
 std::uint16_t encode_bf16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
-  if (value != value) return static_cast<std::uint16_t>(bits >> 16 | 0x40);  // stays NaN when its payload lies in the dropped bits
+  // stays NaN when its payload lies in the dropped bits
+  if (value != value) return static_cast<std::uint16_t>(bits >> 16 | 0x40);
   return static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
-float decode_bf16(std::uint16_t code) { return std::bit_cast<float>(static_cast<std::uint32_t>(code) << 16); }
+float decode_bf16(std::uint16_t code) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(code) << 16);
+}
 
 std::uint8_t encode_fp8(float value, const Format& format) {
   const auto sign = static_cast<std::uint8_t>(std::signbit(value) ? 0x80 : 0);
@@ -70,13 +79,16 @@ std::uint8_t encode_fp8(float value, const Format& format) {
   if (std::isinf(rounded)) return sign | 0x7C;
   const int exponent = std::max(exponent_of(rounded), format.min_exponent);
   const auto significand = static_cast<int>(rounded * power_of_two(format.bits - 1 - exponent));
-  // The hidden bit of a normal significand carries into the exponent field; a subnormal one has none and the field stays 0.
-  return static_cast<std::uint8_t>(sign | (((exponent - format.min_exponent) << (format.bits - 1)) + significand));
+  // The hidden bit of a normal significand carries into the exponent field; a subnormal one has
+  // none and the field stays 0.
+  return static_cast<std::uint8_t>(
+      sign | (((exponent - format.min_exponent) << (format.bits - 1)) + significand));
 }
 
 float decode_fp8(unsigned code, const Format& format) {
   const unsigned magnitude = code & 0x7F;
-  const unsigned infinity = format.has_infinity ? 0x7Cu : 0x7Fu;  // e4m3: the first code that is no number, its NaN
+  // e4m3: the first code that is no number, its NaN
+  const unsigned infinity = format.has_infinity ? 0x7Cu : 0x7Fu;
   float value = std::numeric_limits<float>::quiet_NaN();
   if (magnitude == infinity && format.has_infinity) value = std::numeric_limits<float>::infinity();
   if (magnitude < infinity) {
@@ -84,7 +96,8 @@ float decode_fp8(unsigned code, const Format& format) {
     const int field = static_cast<int>(magnitude >> fraction_bits);
     const int fraction = static_cast<int>(magnitude & ((1u << fraction_bits) - 1));
     const int exponent = format.min_exponent - fraction_bits + std::max(field - 1, 0);
-    value = static_cast<float>(std::ldexp(field > 0 ? fraction + (1 << fraction_bits) : fraction, exponent));
+    value = static_cast<float>(
+        std::ldexp(field > 0 ? fraction + (1 << fraction_bits) : fraction, exponent));
   }
   return code & 0x80 ? -value : value;
 }
@@ -92,7 +105,8 @@ float decode_fp8(unsigned code, const Format& format) {
 using Fp8Table = std::array<float, 256>;
 Fp8Table make_fp8_table(DType dtype) {
   Fp8Table table{};
-  for (unsigned code = 0; code < table.size(); ++code) table[code] = decode_fp8(code, format_of(dtype));
+  for (unsigned code = 0; code < table.size(); ++code)
+    table[code] = decode_fp8(code, format_of(dtype));
   return table;
 }
 const Fp8Table& fp8_table(DType dtype) {
@@ -103,16 +117,19 @@ const Fp8Table& fp8_table(DType dtype) {
 void encode_fp16_array(std::span<const float> values, std::uint16_t* codes) {
   std::size_t i = 0;
   for (; i + 8 <= values.size(); i += 8) {
-    const __m128i eight = _mm256_cvtps_ph(_mm256_loadu_ps(values.data() + i), _MM_FROUND_TO_NEAREST_INT);
+    const __m128i eight =
+        _mm256_cvtps_ph(_mm256_loadu_ps(values.data() + i), _MM_FROUND_TO_NEAREST_INT);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(codes + i), eight);
   }
-  for (; i < values.size(); ++i) codes[i] = static_cast<std::uint16_t>(_cvtss_sh(values[i], _MM_FROUND_TO_NEAREST_INT));
+  for (; i < values.size(); ++i)
+    codes[i] = static_cast<std::uint16_t>(_cvtss_sh(values[i], _MM_FROUND_TO_NEAREST_INT));
 }
 
 void decode_fp16_array(const std::uint16_t* codes, std::span<float> values) {
   std::size_t i = 0;
   for (; i + 8 <= values.size(); i += 8) {
-    _mm256_storeu_ps(values.data() + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(codes + i))));
+    _mm256_storeu_ps(values.data() + i,
+                     _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(codes + i))));
   }
   for (; i < values.size(); ++i) values[i] = _cvtsh_ss(codes[i]);
 }
@@ -165,20 +182,26 @@ double ulp(double value, DType dtype) {
 double round_to(double value, DType dtype) {
   const Format& format = format_of(dtype);
   if (format.bits == 0 || dtype == DType::f64 || !std::isfinite(value)) {
-    return std::isinf(value) && dtype == DType::e4m3 ? std::copysign(std::numeric_limits<double>::quiet_NaN(), value) : value;
+    return std::isinf(value) && dtype == DType::e4m3
+               ? std::copysign(std::numeric_limits<double>::quiet_NaN(), value)
+               : value;
   }
   const int quantum_exponent = std::max(exponent_of(value), format.min_exponent) - format.bits + 1;
-  // Both scalings are by powers of two and exact; nearbyint rounds ties to even in the default rounding mode.
-  const double rounded = std::nearbyint(value * power_of_two(-quantum_exponent)) * power_of_two(quantum_exponent);
+  // Both scalings are by powers of two and exact; nearbyint rounds ties to even in the default
+  // rounding mode.
+  const double rounded =
+      std::nearbyint(value * power_of_two(-quantum_exponent)) * power_of_two(quantum_exponent);
   if (std::fabs(rounded) <= format.largest) return rounded;
-  const double beyond = format.has_infinity ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+  const double beyond = format.has_infinity ? std::numeric_limits<double>::infinity()
+                                            : std::numeric_limits<double>::quiet_NaN();
   return std::copysign(beyond, value);
 }
 
 void encode(DType dtype, std::span<const float> values, void* encoded) {
   switch (dtype) {
     case DType::f32:
-      std::copy_n(reinterpret_cast<const char*>(values.data()), values.size_bytes(), static_cast<char*>(encoded));
+      std::copy_n(reinterpret_cast<const char*>(values.data()), values.size_bytes(),
+                  static_cast<char*>(encoded));
       return;
     case DType::f16:
       encode_fp16_array(values, static_cast<std::uint16_t*>(encoded));
@@ -188,13 +211,16 @@ void encode(DType dtype, std::span<const float> values, void* encoded) {
       return;
     case DType::e4m3:
     case DType::e5m2:
-      for (std::size_t i = 0; i < values.size(); ++i) store(encoded, i, encode_fp8(values[i], format_of(dtype)));
+      for (std::size_t i = 0; i < values.size(); ++i)
+        store(encoded, i, encode_fp8(values[i], format_of(dtype)));
       return;
     case DType::tf32:
-      for (std::size_t i = 0; i < values.size(); ++i) store(encoded, i, static_cast<float>(round_to(values[i], dtype)));
+      for (std::size_t i = 0; i < values.size(); ++i)
+        store(encoded, i, static_cast<float>(round_to(values[i], dtype)));
       return;
     case DType::f64:
-      for (std::size_t i = 0; i < values.size(); ++i) store(encoded, i, static_cast<double>(values[i]));
+      for (std::size_t i = 0; i < values.size(); ++i)
+        store(encoded, i, static_cast<double>(values[i]));
       return;
     case DType::none:
     case DType::i32:
@@ -206,20 +232,24 @@ void decode(DType dtype, const void* encoded, std::span<float> values) {
   switch (dtype) {
     case DType::f32:
     case DType::tf32:
-      std::copy_n(static_cast<const char*>(encoded), values.size_bytes(), reinterpret_cast<char*>(values.data()));
+      std::copy_n(static_cast<const char*>(encoded), values.size_bytes(),
+                  reinterpret_cast<char*>(values.data()));
       return;
     case DType::f16:
       decode_fp16_array(static_cast<const std::uint16_t*>(encoded), values);
       return;
     case DType::bf16:
-      for (std::size_t i = 0; i < values.size(); ++i) values[i] = decode_bf16(load<std::uint16_t>(encoded, i));
+      for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = decode_bf16(load<std::uint16_t>(encoded, i));
       return;
     case DType::e4m3:
     case DType::e5m2:
-      for (std::size_t i = 0; i < values.size(); ++i) values[i] = fp8_table(dtype)[load<std::uint8_t>(encoded, i)];
+      for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = fp8_table(dtype)[load<std::uint8_t>(encoded, i)];
       return;
     case DType::f64:
-      for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(load<double>(encoded, i));
+      for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = static_cast<float>(load<double>(encoded, i));
       return;
     case DType::none:
     case DType::i32:
@@ -229,13 +259,15 @@ void decode(DType dtype, const void* encoded, std::span<float> values) {
 
 void decode(DType dtype, const void* encoded, std::span<double> values) {
   if (dtype == DType::f64) {
-    std::copy_n(static_cast<const char*>(encoded), values.size_bytes(), reinterpret_cast<char*>(values.data()));
+    std::copy_n(static_cast<const char*>(encoded), values.size_bytes(),
+                reinterpret_cast<char*>(values.data()));
     return;
   }
   std::array<float, 256> chunk;  // not cleared: most rows are shorter
   for (std::size_t begin = 0; begin < values.size(); begin += chunk.size()) {
     const std::size_t count = std::min(chunk.size(), values.size() - begin);
-    decode(dtype, static_cast<const char*>(encoded) + begin * size_in_bytes(dtype), std::span(chunk).first(count));
+    decode(dtype, static_cast<const char*>(encoded) + begin * size_in_bytes(dtype),
+           std::span(chunk).first(count));
     std::copy_n(chunk.begin(), count, values.begin() + static_cast<std::ptrdiff_t>(begin));
   }
 }

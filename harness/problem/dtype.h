@@ -10,28 +10,39 @@
 namespace plumbline {
 
 // Values equal plumbline_dtype of the provider ABI.
-enum class DType : std::uint32_t { none = 0, f32 = 1, f16 = 2, bf16 = 3, e4m3 = 4, e5m2 = 5, tf32 = 6, f64 = 7, i32 = 8 };
+enum class DType : std::uint32_t {
+  none = 0,
+  f32 = 1,
+  f16 = 2,
+  bf16 = 3,
+  e4m3 = 4,
+  e5m2 = 5,
+  tf32 = 6,
+  f64 = 7,
+  i32 = 8
+};
 
-// "fp32", "fp16", "bf16", "e4m3", "e5m2", "tf32", "fp64", "int32", "none"; "unknown" for a value outside the enum, which a foreign
-// provider may hand over.
+// "fp32", "fp16", "bf16", "e4m3", "e5m2", "tf32", "fp64", "int32", "none"; "unknown" for a value
+// outside the enum, which a foreign provider may hand over.
 std::string_view name(DType dtype);
 std::optional<DType> parse_dtype(std::string_view text);
 std::size_t size_in_bytes(DType dtype);  // 0 for none; 4 for tf32
 
-// Unit roundoff u = 2^-(p) for p significand bits: fp16 and tf32 2^-11, bf16 2^-8, e4m3 2^-4, e5m2 2^-3, fp32 2^-24.
-// 0 for none (nothing is rounded); NaN for what is no floating-point format, so that no comparison with it holds.
+// Unit roundoff u = 2^-(p) for p significand bits: fp16 and tf32 2^-11, bf16 2^-8, e4m3 2^-4, e5m2
+// 2^-3, fp32 2^-24. 0 for none (nothing is rounded); NaN for what is no floating-point format, so
+// that no comparison with it holds.
 double unit_roundoff(DType dtype);
 // Significand bits including the hidden one: fp16 and tf32 11, bf16 8, e4m3 4, e5m2 3, fp32 24.
 int significand_bits(DType dtype);
-// Half the smallest subnormal (the absolute rounding error near zero): fp16 2^-25, e4m3 2^-10, e5m2 2^-17; bf16, fp32, tf32 their own
-// tiny values (bf16 2^-134, fp32 2^-150).
+// Half the smallest subnormal (the absolute rounding error near zero): fp16 2^-25, e4m3 2^-10, e5m2
+// 2^-17; bf16, fp32, tf32 their own tiny values (bf16 2^-134, fp32 2^-150).
 double half_smallest_subnormal(DType dtype);
 double largest_finite(DType dtype);
-// Spacing of the format's numbers at |value|, floored at the smallest subnormal (also at 0), capped at the spacing below the largest
-// finite number (also at infinity). NaN for NaN.
+// Spacing of the format's numbers at |value|, floored at the smallest subnormal (also at 0), capped
+// at the spacing below the largest finite number (also at infinity). NaN for NaN.
 double ulp(double value, DType dtype);
-// Nearest representable value, ties to even; overflow gives infinity (e4m3: NaN). Exact from any double; NaN stays NaN; none rounds
-// nothing.
+// Nearest representable value, ties to even; overflow gives infinity (e4m3: NaN). Exact from any
+// double; NaN stays NaN; none rounds nothing.
 double round_to(double value, DType dtype);
 
 // Array conversion, ties to even. `encoded` has size_in_bytes(dtype) * values.size() bytes.

@@ -14,9 +14,11 @@ namespace plumbline {
 namespace {
 
 // Always written, so that a reader sees the shape without knowing the defaults.
-constexpr std::array<std::string_view, 7> always_written{"dtype", "heads_q", "heads_kv", "seq_q", "seq_kv", "head_dim_qk", "head_dim_vo"};
+constexpr std::array<std::string_view, 7> always_written{
+    "dtype", "heads_q", "heads_kv", "seq_q", "seq_kv", "head_dim_qk", "head_dim_vo"};
 // Keys whose members other keys name.
-constexpr std::array<std::string_view, 5> compound{"heads", "seq", "head_dim", "window_left", "window_right"};
+constexpr std::array<std::string_view, 5> compound{"heads", "seq", "head_dim", "window_left",
+                                                   "window_right"};
 
 template <class Names>
 bool contains(const Names& names, std::string_view key) {
@@ -26,21 +28,26 @@ bool contains(const Names& names, std::string_view key) {
 // JSON's strings are TOML's basic strings, DEL excepted, which JSON leaves as it is.
 std::string toml_string(std::string_view text) {
   std::string json = nlohmann::json(text).dump();
-  for (std::size_t at = 0; (at = json.find('\x7F', at)) != std::string::npos;) json.replace(at, 1, "\\u007F");
+  for (std::size_t at = 0; (at = json.find('\x7F', at)) != std::string::npos;)
+    json.replace(at, 1, "\\u007F");
   return json;
 }
 
-// A field whose default is a number or a truth value is written without quotes, but for a seed beyond TOML's 64-bit integers.
+// A field whose default is a number or a truth value is written without quotes, but for a seed
+// beyond TOML's 64-bit integers.
 std::string toml_value(std::string_view key, const std::string& text) {
   const std::string usual = field_text(Problem{}, key);
-  const bool is_bare = parse_boolean(usual) || (parse_real(usual) && (key != "seed" || parse_integer(text)));
+  const bool is_bare =
+      parse_boolean(usual) || (parse_real(usual) && (key != "seed" || parse_integer(text)));
   return is_bare ? text : toml_string(text);
 }
 
 }  // namespace
 
 std::string field_text(const Problem& p, std::string_view key) {
-  const auto both = [](std::int64_t first, std::int64_t second) { return first == second ? std::to_string(first) : std::string(); };
+  const auto both = [](std::int64_t first, std::int64_t second) {
+    return first == second ? std::to_string(first) : std::string();
+  };
   // Doubles as the shortest text that parses back to the same one.
   if (key == "inputs") return p.inputs;
   if (key == "dtype") return std::string(name(p.dtype));
@@ -99,8 +106,9 @@ std::string group_text(const Case& c, std::string_view group_name, std::string_v
   for (const auto& [key, text] : fields_to_set(c.problem)) {
     fields += fmt::format("{}{} = {}", fields.empty() ? "" : ", ", key, toml_value(key, text));
   }
-  std::string text = fmt::format("[[group]]\nname = {}\nreason = {}\nkernels = [{}]\n", toml_string(group_name), toml_string(reason),
-                                 toml_string(c.kernel));
+  std::string text =
+      fmt::format("[[group]]\nname = {}\nreason = {}\nkernels = [{}]\n", toml_string(group_name),
+                  toml_string(reason), toml_string(c.kernel));
   if (c.device != "cpu") text += fmt::format("devices = [{}]\n", toml_string(c.device));
   return text + fmt::format("set = {{ {} }}\n", fields);
 }

@@ -12,12 +12,14 @@
 
 namespace plumbline {
 
-// What set_field(problem, key, …) takes to give the field its present value. For a key that sets two members at once (`heads`, `seq`,
-// `head_dim`) the value of both, "" if they differ. `key` is one of field_names().
+// What set_field(problem, key, …) takes to give the field its present value. For a key that sets
+// two members at once (`heads`, `seq`, `head_dim`) the value of both, "" if they differ. `key` is
+// one of field_names().
 std::string field_text(const Problem& problem, std::string_view key);
 
-// Keys and values that make `problem` out of Problem{} by set_field, in this order: the dtype, the shape, and every other field that
-// does not have the value it would have without being set. Of recorded inputs it reads the file's header, as set_field does.
+// Keys and values that make `problem` out of Problem{} by set_field, in this order: the dtype, the
+// shape, and every other field that does not have the value it would have without being set. Of
+// recorded inputs it reads the file's header, as set_field does.
 std::vector<std::pair<std::string_view, std::string>> fields_to_set(const Problem& problem);
 
 // A case as a group of a suite, which read_suite expands to this case alone:

@@ -13,7 +13,8 @@
 namespace plumbline {
 namespace {
 
-// Pages of the pool that no sample uses, so that a wrong page number reads something that is not a neighbour's page only.
+// Pages of the pool that no sample uses, so that a wrong page number reads something that is not a
+// neighbour's page only.
 constexpr std::int64_t spare_pages = 3;
 
 std::vector<std::int32_t> prefix_sums(const std::vector<std::int32_t>& lengths) {
@@ -22,10 +23,13 @@ std::vector<std::int32_t> prefix_sums(const std::vector<std::int32_t>& lengths) 
   return sums;
 }
 
-std::int64_t pages_for(std::int64_t length, std::int64_t page_size) { return (length + page_size - 1) / page_size; }
+std::int64_t pages_for(std::int64_t length, std::int64_t page_size) {
+  return (length + page_size - 1) / page_size;
+}
 
 // A tensor without gaps whose dimensions lie in memory in `order`, outermost first.
-TensorShape packed(DType dtype, std::initializer_list<std::int64_t> extent, std::initializer_list<int> order) {
+TensorShape packed(DType dtype, std::initializer_list<std::int64_t> extent,
+                   std::initializer_list<int> order) {
   TensorShape shape;
   shape.dtype = dtype;
   shape.rank = static_cast<int>(extent.size());
@@ -40,14 +44,17 @@ TensorShape packed(DType dtype, std::initializer_list<std::int64_t> extent, std:
 }
 
 // Rank 4: [batch, seq, heads, dim]; in memory (b, s, h, d) or (b, h, s, d).
-TensorShape padded_shape(DType dtype, const Problem& problem, std::int64_t seq, std::int64_t heads, std::int64_t dim) {
-  if (problem.layout == Layout::padded_bhsd) return packed(dtype, {problem.batch, seq, heads, dim}, {0, 2, 1, 3});
+TensorShape padded_shape(DType dtype, const Problem& problem, std::int64_t seq, std::int64_t heads,
+                         std::int64_t dim) {
+  if (problem.layout == Layout::padded_bhsd)
+    return packed(dtype, {problem.batch, seq, heads, dim}, {0, 2, 1, 3});
   return packed(dtype, {problem.batch, seq, heads, dim}, {0, 1, 2, 3});
 }
 
 // Rank 4: [page, token, heads, dim]; in memory (p, t, h, d) or (p, h, t, d).
 TensorShape paged_shape(DType dtype, const Problem& problem, std::int64_t pages, std::int64_t dim) {
-  if (problem.layout == Layout::paged_hnd) return packed(dtype, {pages, problem.page_size, problem.heads_kv, dim}, {0, 2, 1, 3});
+  if (problem.layout == Layout::paged_hnd)
+    return packed(dtype, {pages, problem.page_size, problem.heads_kv, dim}, {0, 2, 1, 3});
   return packed(dtype, {pages, problem.page_size, problem.heads_kv, dim}, {0, 1, 2, 3});
 }
 
@@ -55,8 +62,10 @@ std::vector<std::int32_t> shuffled_pages(std::int64_t count, std::uint64_t seed)
   std::vector<std::int32_t> pages(static_cast<std::size_t>(count));
   std::iota(pages.begin(), pages.end(), 0);
   for (std::int64_t i = count - 1; i > 0; --i) {  // Fisher-Yates
-    const auto bits = counter_hash(seed, static_cast<std::uint64_t>(HashPurpose::page_order), static_cast<std::uint64_t>(i));
-    std::swap(pages[static_cast<std::size_t>(i)], pages[static_cast<std::size_t>(uniform_in(bits, 0, i))]);
+    const auto bits = counter_hash(seed, static_cast<std::uint64_t>(HashPurpose::page_order),
+                                   static_cast<std::uint64_t>(i));
+    std::swap(pages[static_cast<std::size_t>(i)],
+              pages[static_cast<std::size_t>(uniform_in(bits, 0, i))]);
   }
   return pages;
 }
@@ -65,7 +74,8 @@ std::vector<std::int32_t> shuffled_pages(std::int64_t count, std::uint64_t seed)
 std::int64_t offset3(const TensorShape& shape, std::int64_t row, std::int64_t head) {
   return row * shape.stride[0] + head * shape.stride[1];
 }
-std::int64_t offset4(const TensorShape& shape, std::int64_t outer, std::int64_t row, std::int64_t head) {
+std::int64_t offset4(const TensorShape& shape, std::int64_t outer, std::int64_t row,
+                     std::int64_t head) {
   return outer * shape.stride[0] + row * shape.stride[1] + head * shape.stride[2];
 }
 
@@ -74,19 +84,23 @@ std::int64_t first_valid_row(const Problem& problem, std::int64_t seq, std::int6
 }
 
 // A draw for a sample; `index` tells several of one purpose apart.
-std::uint64_t sample_bits(std::uint64_t seed, HashPurpose purpose, std::int64_t sample, std::int64_t index = 0) {
-  return counter_hash(seed, static_cast<std::uint64_t>(purpose), static_cast<std::uint64_t>(sample << 32 | index));
+std::uint64_t sample_bits(std::uint64_t seed, HashPurpose purpose, std::int64_t sample,
+                          std::int64_t index = 0) {
+  return counter_hash(seed, static_cast<std::uint64_t>(purpose),
+                      static_cast<std::uint64_t>(sample << 32 | index));
 }
 
 std::int64_t prefix_length(std::uint64_t seed, std::int64_t sample, std::int64_t keys) {
   return keys == 0 ? 0 : uniform_in(sample_bits(seed, HashPurpose::prefix, sample), 1, keys);
 }
 
-KeyRange document_around(std::uint64_t seed, std::int64_t sample, std::int64_t keys, std::int64_t position) {
+KeyRange document_around(std::uint64_t seed, std::int64_t sample, std::int64_t keys,
+                         std::int64_t position) {
   if (position < 0) return {};
   KeyRange document{0, keys};
   for (std::int64_t i = 0; i < 3 && keys > 0; ++i) {
-    const std::int64_t end = uniform_in(sample_bits(seed, HashPurpose::documents, sample, i), 1, keys);
+    const std::int64_t end =
+        uniform_in(sample_bits(seed, HashPurpose::documents, sample, i), 1, keys);
     if (end <= position) document.begin = std::max(document.begin, end);
     if (end > position) document.end = std::min(document.end, end);
   }
@@ -94,19 +108,22 @@ KeyRange document_around(std::uint64_t seed, std::int64_t sample, std::int64_t k
 }
 
 // Bits of mask custom for 32 keys of a row.
-std::uint32_t drawn_word(std::uint64_t seed, std::int64_t sample, std::int64_t row, std::int64_t word) {
+std::uint32_t drawn_word(std::uint64_t seed, std::int64_t sample, std::int64_t row,
+                         std::int64_t word) {
   if (row % 16 == 15) return 0;
   const std::uint64_t row_seed = sample_bits(seed, HashPurpose::mask_bits, sample, row);
   const std::uint64_t first = splitmix64(row_seed ^ static_cast<std::uint64_t>(2 * word)),
                       second = splitmix64(row_seed ^ static_cast<std::uint64_t>(2 * word + 1));
-  const auto a = static_cast<std::uint32_t>(first), b = static_cast<std::uint32_t>(first >> 32), c = static_cast<std::uint32_t>(second);
+  const auto a = static_cast<std::uint32_t>(first), b = static_cast<std::uint32_t>(first >> 32),
+             c = static_cast<std::uint32_t>(second);
   return row % 2 == 0 ? a | b : a & b & c;
 }
 
 std::uint32_t bits_of_range(KeyRange keys, std::int64_t word) {
   const std::int64_t begin = std::clamp<std::int64_t>(keys.begin - 32 * word, 0, 32),
                      end = std::clamp<std::int64_t>(keys.end - 32 * word, 0, 32);
-  return static_cast<std::uint32_t>((std::uint64_t{1} << end) - (std::uint64_t{1} << begin)) * static_cast<std::uint32_t>(end > begin);
+  return static_cast<std::uint32_t>((std::uint64_t{1} << end) - (std::uint64_t{1} << begin)) *
+         static_cast<std::uint32_t>(end > begin);
 }
 
 // From the first set bit to behind the last.
@@ -114,7 +131,8 @@ KeyRange hull(std::span<const std::uint32_t> words) {
   KeyRange keys;
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i] == 0) continue;
-    if (keys.size() == 0) keys.begin = static_cast<std::int64_t>(32 * i) + std::countr_zero(words[i]);
+    if (keys.size() == 0)
+      keys.begin = static_cast<std::int64_t>(32 * i) + std::countr_zero(words[i]);
     keys.end = static_cast<std::int64_t>(32 * i + 32) - std::countl_zero(words[i]);
   }
   return keys;
@@ -123,10 +141,12 @@ KeyRange hull(std::span<const std::uint32_t> words) {
 }  // namespace
 
 void widen(TensorShape& shape, std::size_t dimension, std::int64_t extra) {
-  const std::int64_t inner = shape.stride[dimension], block = inner * shape.extent[dimension], wider = block + inner * extra;
+  const std::int64_t inner = shape.stride[dimension], block = inner * shape.extent[dimension],
+                     wider = block + inner * extra;
   std::int64_t last = 0;
   for (std::size_t i = 0; i < static_cast<std::size_t>(shape.rank); ++i) {
-    if (i != dimension && shape.stride[i] >= block) shape.stride[i] = shape.stride[i] / block * wider;
+    if (i != dimension && shape.stride[i] >= block)
+      shape.stride[i] = shape.stride[i] / block * wider;
     if (shape.extent[i] == 0) return;  // nothing lies anywhere
     last += (shape.extent[i] - 1) * shape.stride[i];
   }
@@ -134,7 +154,8 @@ void widen(TensorShape& shape, std::size_t dimension, std::int64_t extra) {
 }
 
 Geometry::Geometry(const Problem& problem) : problem_(problem) {
-  SampleLengths lengths = draw_lengths(problem);  // before validate: throws where a file of recorded inputs is gone
+  // before validate: throws where a file of recorded inputs is gone
+  SampleLengths lengths = draw_lengths(problem);
   assert(validate(problem).empty());
   seqlens_q = std::move(lengths.q);
   seqlens_kv = std::move(lengths.kv);
@@ -183,8 +204,11 @@ void Geometry::lay_out_tensors() {
 }
 
 void Geometry::lay_out_view() {
-  const std::int64_t heads_q = problem_.heads_q, heads_kv = problem_.heads_kv, dim = problem_.head_dim_qk;
-  const auto head_dimension = [](const TensorShape& shape) { return static_cast<std::size_t>(shape.rank) - 2; };
+  const std::int64_t heads_q = problem_.heads_q, heads_kv = problem_.heads_kv,
+                     dim = problem_.head_dim_qk;
+  const auto head_dimension = [](const TensorShape& shape) {
+    return static_cast<std::size_t>(shape.rank) - 2;
+  };
   switch (problem_.view) {
     case View::plain:
       return;
@@ -219,11 +243,14 @@ void Geometry::draw_mask_bits() {
   for (std::int64_t sample = 0; sample < problem_.batch; ++sample) {
     const KeyRange all{0, length_kv(sample)};
     for (std::int64_t row = 0; row < length_q(sample); ++row) {
-      const auto words = std::span(mask_bits).subspan(static_cast<std::size_t>((sample * problem_.seq_q + row) * mask_words),
-                                                      static_cast<std::size_t>(mask_words));
+      const auto words = std::span(mask_bits).subspan(
+          static_cast<std::size_t>((sample * problem_.seq_q + row) * mask_words),
+          static_cast<std::size_t>(mask_words));
       for (std::int64_t word = 0; word < mask_words; ++word) {
-        words[static_cast<std::size_t>(word)] = has_hidden_keys() ? drawn_word(problem_.seed, sample, row, word) & bits_of_range(all, word)
-                                                                  : bits_of_range(drawn_range(sample, row), word);
+        words[static_cast<std::size_t>(word)] =
+            has_hidden_keys()
+                ? drawn_word(problem_.seed, sample, row, word) & bits_of_range(all, word)
+                : bits_of_range(drawn_range(sample, row), word);
       }
       visible.push_back(hull(words));
     }
@@ -251,19 +278,26 @@ void Geometry::lay_out_pages() {
   }
 }
 
-std::int64_t Geometry::query_offset(const TensorShape& shape, std::int64_t sample, std::int64_t row, std::int64_t head) const {
-  if (!problem_.is_padded()) return offset3(shape, cu_seqlens_q[static_cast<std::size_t>(sample)] + row, head);
-  return offset4(shape, sample, first_valid_row(problem_, problem_.seq_q, length_q(sample)) + row, head);
+std::int64_t Geometry::query_offset(const TensorShape& shape, std::int64_t sample, std::int64_t row,
+                                    std::int64_t head) const {
+  if (!problem_.is_padded())
+    return offset3(shape, cu_seqlens_q[static_cast<std::size_t>(sample)] + row, head);
+  return offset4(shape, sample, first_valid_row(problem_, problem_.seq_q, length_q(sample)) + row,
+                 head);
 }
 
-std::int64_t Geometry::key_offset(const TensorShape& shape, std::int64_t sample, std::int64_t key, std::int64_t head_kv) const {
+std::int64_t Geometry::key_offset(const TensorShape& shape, std::int64_t sample, std::int64_t key,
+                                  std::int64_t head_kv) const {
   if (problem_.is_paged()) {
     const std::int64_t column = key / problem_.page_size;
-    const std::int64_t page = page_table[static_cast<std::size_t>(sample * pages_per_sample + column)];
+    const std::int64_t page =
+        page_table[static_cast<std::size_t>(sample * pages_per_sample + column)];
     return offset4(shape, page, key % problem_.page_size, head_kv);
   }
-  if (!problem_.is_padded()) return offset3(shape, cu_seqlens_kv[static_cast<std::size_t>(sample)] + key, head_kv);
-  return offset4(shape, sample, first_valid_row(problem_, problem_.seq_kv, length_kv(sample)) + key, head_kv);
+  if (!problem_.is_padded())
+    return offset3(shape, cu_seqlens_kv[static_cast<std::size_t>(sample)] + key, head_kv);
+  return offset4(shape, sample, first_valid_row(problem_, problem_.seq_kv, length_kv(sample)) + key,
+                 head_kv);
 }
 
 std::int64_t Geometry::q_offset(std::int64_t sample, std::int64_t row, std::int64_t head) const {
@@ -282,7 +316,8 @@ std::int64_t Geometry::v_offset(std::int64_t sample, std::int64_t key, std::int6
   return key_offset(v, sample, key, head_kv);
 }
 
-std::int64_t Geometry::padded_out_offset(std::int64_t sample, std::int64_t padded_row, std::int64_t head) const {
+std::int64_t Geometry::padded_out_offset(std::int64_t sample, std::int64_t padded_row,
+                                         std::int64_t head) const {
   assert(problem_.is_padded());
   return offset4(out, sample, padded_row, head);
 }
@@ -294,7 +329,8 @@ bool Geometry::padded_row_is_valid(std::int64_t sample, std::int64_t padded_row)
 }
 
 KeyRange Geometry::visible_keys(std::int64_t sample, std::int64_t row) const {
-  if (!visible_.empty()) return visible_[static_cast<std::size_t>(cu_seqlens_q[static_cast<std::size_t>(sample)] + row)];
+  if (!visible_.empty())
+    return visible_[static_cast<std::size_t>(cu_seqlens_q[static_cast<std::size_t>(sample)] + row)];
   return drawn_range(sample, row);
 }
 
@@ -310,18 +346,23 @@ bool Geometry::sees(std::int64_t sample, std::int64_t row, std::int64_t key) con
 std::int64_t Geometry::visible_count(std::int64_t sample, std::int64_t row) const {
   if (!has_hidden_keys()) return visible_keys(sample, row).size();
   const auto* words = mask_bits.data() + (sample * problem_.seq_q + row) * mask_words;
-  return std::accumulate(words, words + mask_words, std::int64_t{0},
-                         [](std::int64_t n, std::uint32_t word) { return n + std::popcount(word); });
+  return std::accumulate(
+      words, words + mask_words, std::int64_t{0},
+      [](std::int64_t n, std::uint32_t word) { return n + std::popcount(word); });
 }
 
 // All but mask custom, whose visible keys are no range.
 KeyRange Geometry::drawn_range(std::int64_t sample, std::int64_t row) const {
   const std::int64_t keys = length_kv(sample);
-  const std::int64_t diagonal = problem_.mask == Mask::causal_top_left ? row : row + keys - length_q(sample);
-  if (problem_.mask == Mask::prefix_lm) return {0, std::min(keys, std::max(prefix_length(problem_.seed, sample, keys), diagonal + 1))};
-  if (problem_.mask == Mask::block_diagonal) return document_around(problem_.seed, sample, keys, diagonal);
+  const std::int64_t diagonal =
+      problem_.mask == Mask::causal_top_left ? row : row + keys - length_q(sample);
+  if (problem_.mask == Mask::prefix_lm)
+    return {0, std::min(keys, std::max(prefix_length(problem_.seed, sample, keys), diagonal + 1))};
+  if (problem_.mask == Mask::block_diagonal)
+    return document_around(problem_.seed, sample, keys, diagonal);
   const std::int64_t right = problem_.mask == Mask::none ? problem_.window_right : 0;
-  const std::int64_t begin = problem_.window_left < 0 ? 0 : std::max<std::int64_t>(0, diagonal - problem_.window_left);
+  const std::int64_t begin =
+      problem_.window_left < 0 ? 0 : std::max<std::int64_t>(0, diagonal - problem_.window_left);
   const std::int64_t end = right < 0 ? keys : std::min(keys, diagonal + right + 1);
   return end > begin ? KeyRange{begin, end} : KeyRange{};
 }

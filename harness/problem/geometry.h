@@ -10,8 +10,9 @@
 
 namespace plumbline {
 
-// Shape of one tensor; strides in elements. `elements` is the span from the first to one past the last element. `first` is where element 0
-// lies in the buffer that the tensor shares with others (Problem::view), else 0.
+// Shape of one tensor; strides in elements. `elements` is the span from the first to one past the
+// last element. `first` is where element 0 lies in the buffer that the tensor shares with others
+// (Problem::view), else 0.
 struct TensorShape {
   DType dtype = DType::none;
   int rank = 0;  // 0 = absent
@@ -22,7 +23,8 @@ struct TensorShape {
   std::size_t bytes() const { return static_cast<std::size_t>(elements) * size_in_bytes(dtype); }
 };
 
-// Makes the tensor a view of one with room for `extra` more indices of a dimension. Dimensions that lie outside it in memory move apart.
+// Makes the tensor a view of one with room for `extra` more indices of a dimension. Dimensions that
+// lie outside it in memory move apart.
 void widen(TensorShape& shape, std::size_t dimension, std::int64_t extra);
 
 // Half-open range of keys, relative to the sample's first valid key.
@@ -36,55 +38,69 @@ struct KeyRange {
 // What a dump or a recorded input states where a problem draws it from its seed.
 struct StatedLayout {
   std::vector<std::int32_t> seqlens_q, seqlens_kv;  // [batch], at most seq_q and seq_kv
-  std::vector<std::int32_t> page_table;             // [batch, pages_per_sample], only paged; entries a sample needs lie in [0, page_count)
+  std::vector<std::int32_t>
+      // [batch, pages_per_sample], only paged; entries a sample needs lie in [0, page_count)
+      page_table;
   std::int64_t pages_per_sample = 0, page_count = 0;
-  std::vector<KeyRange> visible;  // [total_q]: the keys each valid row sees, sample by sample; empty: by the problem's mask and window
+  // [total_q]: the keys each valid row sees, sample by sample; empty: by the problem's mask and
+  // window
+  std::vector<KeyRange> visible;
 };
 
-// Row gap and so on: a view `strided` has this many elements behind each row of a head, and one head's room behind each row of all heads.
+// Row gap and so on: a view `strided` has this many elements behind each row of a head, and one
+// head's room behind each row of all heads.
 inline constexpr std::int64_t view_gap = 8;
 
-// Rows and keys are addressed by (sample, row within the sample's valid rows, head). All offsets are in elements from a tensor's first
-// (TensorShape::first).
+// Rows and keys are addressed by (sample, row within the sample's valid rows, head). All offsets
+// are in elements from a tensor's first (TensorShape::first).
 class Geometry {
  public:
   // Throws std::runtime_error where the problem's recorded inputs cannot be read.
   explicit Geometry(const Problem& problem);
-  // The problem's `lengths` and seed are ignored. The layout must fit the problem: the caller has checked it.
+  // The problem's `lengths` and seed are ignored. The layout must fit the problem: the caller has
+  // checked it.
   Geometry(const Problem& problem, StatedLayout stated);
 
   const Problem& problem() const { return problem_; }
-  std::int64_t length_q(std::int64_t sample) const { return seqlens_q[static_cast<std::size_t>(sample)]; }
-  std::int64_t length_kv(std::int64_t sample) const { return seqlens_kv[static_cast<std::size_t>(sample)]; }
+  std::int64_t length_q(std::int64_t sample) const {
+    return seqlens_q[static_cast<std::size_t>(sample)];
+  }
+  std::int64_t length_kv(std::int64_t sample) const {
+    return seqlens_kv[static_cast<std::size_t>(sample)];
+  }
   std::int64_t total_q() const { return cu_seqlens_q.back(); }
   std::int64_t total_kv() const { return cu_seqlens_kv.back(); }
   std::int64_t page_count() const { return page_count_; }
 
-  // Offset of element 0 of the row's vector. `row` counts valid rows from 0. head dimension stride is 1.
+  // Offset of element 0 of the row's vector. `row` counts valid rows from 0. head dimension stride
+  // is 1.
   std::int64_t q_offset(std::int64_t sample, std::int64_t row, std::int64_t head) const;
   std::int64_t out_offset(std::int64_t sample, std::int64_t row, std::int64_t head) const;
   std::int64_t lse_offset(std::int64_t sample, std::int64_t row, std::int64_t head) const;
   std::int64_t k_offset(std::int64_t sample, std::int64_t key, std::int64_t head_kv) const;
   std::int64_t v_offset(std::int64_t sample, std::int64_t key, std::int64_t head_kv) const;
   // Padded layouts: offsets by the padded row index in [0, seq_q), and whether that row is valid.
-  std::int64_t padded_out_offset(std::int64_t sample, std::int64_t padded_row, std::int64_t head) const;
+  std::int64_t padded_out_offset(std::int64_t sample, std::int64_t padded_row,
+                                 std::int64_t head) const;
   bool padded_row_is_valid(std::int64_t sample, std::int64_t padded_row) const;
 
-  // Keys that query `row` of `sample` sees: mask and window over the sample's own lengths (never over its padding). {0, 0} if none. Under
-  // mask custom: from the first visible key to the last; keys between them may be hidden.
+  // Keys that query `row` of `sample` sees: mask and window over the sample's own lengths (never
+  // over its padding). {0, 0} if none. Under mask custom: from the first visible key to the last;
+  // keys between them may be hidden.
   KeyRange visible_keys(std::int64_t sample, std::int64_t row) const;
   // How many of them are visible.
   std::int64_t visible_count(std::int64_t sample, std::int64_t row) const;
   bool sees(std::int64_t sample, std::int64_t row, std::int64_t key) const;
   bool has_hidden_keys() const { return problem_.mask == Mask::custom; }  // between visible ones
 
-  TensorShape q, k, v, out, lse;                          // lse has rank 0 where it is not asked for
+  TensorShape q, k, v, out, lse;  // lse has rank 0 where it is not asked for
   std::vector<std::int32_t> cu_seqlens_q, cu_seqlens_kv;  // batch + 1
   std::vector<std::int32_t> seqlens_q, seqlens_kv;        // batch
-  std::vector<std::int32_t> page_table;                   // [batch, pages_per_sample], -1 = unused; empty unless paged
+  std::vector<std::int32_t>
+      page_table;  // [batch, pages_per_sample], -1 = unused; empty unless paged
   std::int64_t pages_per_sample = 0;
-  // [batch, seq_q, mask_words] where problem().has_mask_bits(), else empty: bit j % 32 of word j / 32 is set where valid row i sees valid
-  // key j.
+  // [batch, seq_q, mask_words] where problem().has_mask_bits(), else empty: bit j % 32 of word j /
+  // 32 is set where valid row i sees valid key j.
   std::vector<std::uint32_t> mask_bits;
   std::int64_t mask_words = 0;
 
@@ -94,8 +110,10 @@ class Geometry {
   void draw_mask_bits();
   KeyRange drawn_range(std::int64_t sample, std::int64_t row) const;
   void lay_out_pages();
-  std::int64_t query_offset(const TensorShape& shape, std::int64_t sample, std::int64_t row, std::int64_t head) const;
-  std::int64_t key_offset(const TensorShape& shape, std::int64_t sample, std::int64_t key, std::int64_t head_kv) const;
+  std::int64_t query_offset(const TensorShape& shape, std::int64_t sample, std::int64_t row,
+                            std::int64_t head) const;
+  std::int64_t key_offset(const TensorShape& shape, std::int64_t sample, std::int64_t key,
+                          std::int64_t head_kv) const;
 
   Problem problem_;
   std::int64_t page_count_ = 0;

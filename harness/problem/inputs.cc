@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/problem/laws.h"
 #include "harness/base/parallel.h"
+#include "harness/problem/laws.h"
 #include "harness/problem/recorded_inputs.h"
 #include "harness/problem/side_inputs.h"
 
@@ -34,7 +34,9 @@ struct Tensor {
   std::int64_t dims;
   float scale;
 
-  std::byte* at(std::int64_t offset) const { return data + static_cast<std::size_t>(offset) * size_in_bytes(shape.dtype); }
+  std::byte* at(std::int64_t offset) const {
+    return data + static_cast<std::size_t>(offset) * size_in_bytes(shape.dtype);
+  }
 
   // Rounds `values` (the first dims of them) to the dtype and stores them from element `offset` on.
   void store(std::span<const float> values, std::int64_t offset) const {
@@ -51,9 +53,11 @@ void quantise(std::span<float> values, float scale, DType dtype) {
 
 std::vector<float> fill_pattern(Fill fill, std::uint64_t seed, Stream tensor) {
   std::vector<float> pattern(padded_dims(fill_period), 0.0F);
-  if (fill == Fill::nan) std::fill(pattern.begin(), pattern.end(), std::numeric_limits<float>::quiet_NaN());
+  if (fill == Fill::nan)
+    std::fill(pattern.begin(), pattern.end(), std::numeric_limits<float>::quiet_NaN());
   if (fill == Fill::garbage) {
-    noise_row(Noise::uniform, {seed, Stream::fill, 0, static_cast<std::int64_t>(tensor), 0}, pattern);
+    noise_row(Noise::uniform, {seed, Stream::fill, 0, static_cast<std::int64_t>(tensor), 0},
+              pattern);
     for (float& value : pattern) value = std::copysign(250.0F + 100.0F * std::fabs(value), value);
   }
   pattern.resize(fill_period);
@@ -71,13 +75,16 @@ void fill_storage(const Tensor& tensor, Fill fill, std::uint64_t seed) {
   });
 }
 
-// Calls body(sample, first row, past the last row) for pieces of all rows of all samples, in parallel. `length` gives a sample's rows.
-void for_each_piece(const Geometry& geometry, const std::function<std::int64_t(std::int64_t)>& length,
+// Calls body(sample, first row, past the last row) for pieces of all rows of all samples, in
+// parallel. `length` gives a sample's rows.
+void for_each_piece(const Geometry& geometry,
+                    const std::function<std::int64_t(std::int64_t)>& length,
                     const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& body) {
   parallel_for(geometry.problem().batch, [&](std::int64_t sample) {
     const std::int64_t rows = length(sample);
-    parallel_for((rows + rows_per_task - 1) / rows_per_task,
-                 [&](std::int64_t piece) { body(sample, piece * rows_per_task, std::min(rows, (piece + 1) * rows_per_task)); });
+    parallel_for((rows + rows_per_task - 1) / rows_per_task, [&](std::int64_t piece) {
+      body(sample, piece * rows_per_task, std::min(rows, (piece + 1) * rows_per_task));
+    });
   });
 }
 
@@ -89,9 +96,11 @@ void fill_queries(const Geometry& geometry, const Tensor& q) {
     const std::int64_t first_position = geometry.length_kv(sample) - geometry.length_q(sample);
     for (std::int64_t head_kv = 0; head_kv < problem.heads_kv; ++head_kv) {
       const HeadLaw law = head_law(problem, sample, head_kv, geometry.length_kv(sample));
-      for (std::int64_t head = head_kv * problem.group(); head < (head_kv + 1) * problem.group(); ++head) {
+      for (std::int64_t head = head_kv * problem.group(); head < (head_kv + 1) * problem.group();
+           ++head) {
         for (std::int64_t row = begin; row < end; ++row) {
-          generate_row(law.q, {problem.seed, q.stream, sample, head, first_position + row}, q.scale, values);
+          generate_row(law.q, {problem.seed, q.stream, sample, head, first_position + row}, q.scale,
+                       values);
           q.store(values, geometry.q_offset(sample, row, head));
         }
       }
@@ -110,11 +119,15 @@ void fill_keys_and_values(const Geometry& geometry, const Tensor& k, const Tenso
       AffineRow special(law.k.noise, k.dims, 0);
       if (law.special.period > 0) special.offset = law.special.vector;
       const auto at = static_cast<std::size_t>(sample * problem.heads_kv + head);
-      const float k_scale = side.k_scale.empty() ? 1.0F : side.k_scale[at], v_scale = side.v_scale.empty() ? 1.0F : side.v_scale[at];
+      const float k_scale = side.k_scale.empty() ? 1.0F : side.k_scale[at],
+                  v_scale = side.v_scale.empty() ? 1.0F : side.v_scale[at];
       AffineRow odd_value = law.v;
-      if (law.v_alternates) std::transform(odd_value.offset.begin(), odd_value.offset.end(), odd_value.offset.begin(), std::negate<>());
+      if (law.v_alternates)
+        std::transform(odd_value.offset.begin(), odd_value.offset.end(), odd_value.offset.begin(),
+                       std::negate<>());
       for (std::int64_t key = begin; key < end; ++key) {
-        generate_row(law.special.contains(key) ? special : law.k, {problem.seed, k.stream, sample, head, key}, k.scale, key_values,
+        generate_row(law.special.contains(key) ? special : law.k,
+                     {problem.seed, k.stream, sample, head, key}, k.scale, key_values,
                      law.k_per_position);
         quantise(key_values, k_scale, k.shape.dtype);
         k.store(key_values, geometry.k_offset(sample, key, head));
@@ -122,7 +135,8 @@ void fill_keys_and_values(const Geometry& geometry, const Tensor& k, const Tenso
           v.store(key_values, geometry.v_offset(sample, key, head));
           continue;
         }
-        generate_row(key % 2 != 0 ? odd_value : law.v, {problem.seed, v.stream, sample, head, key}, v.scale, values);
+        generate_row(key % 2 != 0 ? odd_value : law.v, {problem.seed, v.stream, sample, head, key},
+                     v.scale, values);
         quantise(values, v_scale, v.shape.dtype);
         v.store(values, geometry.v_offset(sample, key, head));
       }
@@ -130,12 +144,14 @@ void fill_keys_and_values(const Geometry& geometry, const Tensor& k, const Tenso
   });
 }
 
-void copy_recorded(const Geometry& geometry, const RecordedValues& recorded, const Tensor& q, const Tensor& k, const Tensor& v) {
+void copy_recorded(const Geometry& geometry, const RecordedValues& recorded, const Tensor& q,
+                   const Tensor& k, const Tensor& v) {
   const auto queries = [&](std::int64_t sample) { return geometry.length_q(sample); };
   for_each_piece(geometry, queries, [&](std::int64_t sample, std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       for (std::int64_t head = 0; head < geometry.problem().heads_q; ++head) {
-        recorded.copy_row(recorded.q(), sample, head, row, q.shape.dtype, q.at(geometry.q_offset(sample, row, head)));
+        recorded.copy_row(recorded.q(), sample, head, row, q.shape.dtype,
+                          q.at(geometry.q_offset(sample, row, head)));
       }
     }
   });
@@ -143,8 +159,10 @@ void copy_recorded(const Geometry& geometry, const RecordedValues& recorded, con
   for_each_piece(geometry, keys, [&](std::int64_t sample, std::int64_t begin, std::int64_t end) {
     for (std::int64_t key = begin; key < end; ++key) {
       for (std::int64_t head = 0; head < geometry.problem().heads_kv; ++head) {
-        recorded.copy_row(recorded.k(), sample, head, key, k.shape.dtype, k.at(geometry.k_offset(sample, key, head)));
-        recorded.copy_row(recorded.v(), sample, head, key, v.shape.dtype, v.at(geometry.v_offset(sample, key, head)));
+        recorded.copy_row(recorded.k(), sample, head, key, k.shape.dtype,
+                          k.at(geometry.k_offset(sample, key, head)));
+        recorded.copy_row(recorded.v(), sample, head, key, v.shape.dtype,
+                          v.at(geometry.v_offset(sample, key, head)));
       }
     }
   });
@@ -155,10 +173,13 @@ void copy_recorded(const Geometry& geometry, const RecordedValues& recorded, con
 void fill_inputs(const Geometry& geometry, void* q, void* k, void* v) {
   const Problem& problem = geometry.problem();
   const Tensor query{Stream::q, geometry.q, static_cast<std::byte*>(q), problem.head_dim_qk, 1.0F};
-  const Tensor key{Stream::k, geometry.k, static_cast<std::byte*>(k), problem.head_dim_qk, static_cast<float>(problem.k_scale)};
-  const Tensor value{Stream::v, geometry.v, static_cast<std::byte*>(v), problem.head_dim_vo, static_cast<float>(problem.v_scale)};
+  const Tensor key{Stream::k, geometry.k, static_cast<std::byte*>(k), problem.head_dim_qk,
+                   static_cast<float>(problem.k_scale)};
+  const Tensor value{Stream::v, geometry.v, static_cast<std::byte*>(v), problem.head_dim_vo,
+                     static_cast<float>(problem.v_scale)};
   const auto fill_gaps = [&](const Tensor& tensor, std::int64_t rows, std::int64_t heads) {
-    if (tensor.shape.elements != rows * heads * tensor.dims) fill_storage(tensor, problem.fill, problem.seed);
+    if (tensor.shape.elements != rows * heads * tensor.dims)
+      fill_storage(tensor, problem.fill, problem.seed);
   };
   fill_gaps(query, geometry.total_q(), problem.heads_q);
   fill_gaps(key, geometry.total_kv(), problem.heads_kv);
@@ -173,10 +194,12 @@ void fill_inputs(const Geometry& geometry, void* q, void* k, void* v) {
 
 bool row_is_exact(const Problem& problem, std::int64_t visible) {
   const bool laws = problem.law == Law::exact && problem.v_law == VLaw::grid;
-  const bool plain = problem.mask != Mask::custom && problem.k_scale == 1 && problem.v_scale == 1 && problem.scale == 0 &&
-                     problem.softcap == 0 && problem.alibi == Alibi::none && problem.sinks == Sinks::none && !problem.has_fp8_kv();
+  const bool plain = problem.mask != Mask::custom && problem.k_scale == 1 && problem.v_scale == 1 &&
+                     problem.scale == 0 && problem.softcap == 0 && problem.alibi == Alibi::none &&
+                     problem.sinks == Sinks::none && !problem.has_fp8_kv();
   const std::int64_t fewest = size_in_bytes(problem.out()) < 4 ? 1 : 2;
-  return laws && plain && visible >= fewest && visible <= 4096 && std::has_single_bit(static_cast<std::uint64_t>(visible));
+  return laws && plain && visible >= fewest && visible <= 4096 &&
+         std::has_single_bit(static_cast<std::uint64_t>(visible));
 }
 
 std::string problem_digest(const Problem& problem) {

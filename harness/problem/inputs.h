@@ -3,21 +3,29 @@
 // integers; the laws use no libm, only correctly rounded +, *, /, sqrt and fma on fixed
 // polynomials. Four neighbouring dims share a Philox block.
 //
-// Laws of Q and K (z = independent N(0, 1); logits below are for the default scale, measured for head_dim 64 and 128):
+// Laws of Q and K (z = independent N(0, 1); logits below are for the default scale, measured for
+// head_dim 64 and 128):
 //   normal        z
 //   uniform       U(-1, 1)
-//   llm           z; in 3 % of the dims (at least one; the same for all positions and samples of a key head and its query heads) K is
-//                 8 to 20 times and Q 2.5 times larger: logits reach 30 to 70
+//   llm           z; in 3 % of the dims (at least one; the same for all positions and samples of a
+//                 key head and its query heads) K is 8 to 20 times and Q 2.5 times larger: logits
+//                 reach 30 to 70
 //   peaky         Q = 16 z, K = z: logits of standard deviation 16, most rows nearly one-hot
 //   near_uniform  0.02 z: all weights of a row round alike
-//   sink          key 0 has p between 0.92 and 0.97 for a query that sees all keys of its sample; the others are near ties
-//   needle        one key of random position per (sample, key head) has p around 0.98 where it is visible; the rest is 0.5 z
-//   exact         small powers of two: even keys have equal logits, odd keys a logit far more than 150 below (head_dim_qk to 700), so
-//                 that their weight is exactly 0 beside an even key
+//   sink          key 0 has p between 0.92 and 0.97 for a query that sees all keys of its sample;
+//                 the others are near ties
+//   needle        one key of random position per (sample, key head) has p around 0.98 where it is
+//                 visible; the rest is 0.5 z
+//   exact         small powers of two: even keys have equal logits, odd keys a logit far more than
+//                 150 below (head_dim_qk to 700), so that their weight is exactly 0 beside an even
+//                 key
 //   negative_logits  z, but every logit lies 80 lower: the largest of a row is near -77
-//   ramp          the logit rises by 30 from the first key to the last, beside noise of 0.25: most tiles bring a new maximum
-//   extreme       z, but every raw product lies 65504 higher, the largest number of fp16: half of them are beyond it; logits of thousands
-//   near_ties     K = 4 c + 0.05 z, c one normal vector a key head: logits with a common part of deviation 4 that differ by 0.05
+//   ramp          the logit rises by 30 from the first key to the last, beside noise of 0.25: most
+//                 tiles bring a new maximum
+//   extreme       z, but every raw product lies 65504 higher, the largest number of fp16: half of
+//                 them are beyond it; logits of thousands
+//   near_ties     K = 4 c + 0.05 z, c one normal vector a key head: logits with a common part of
+//                 deviation 4 that differ by 0.05
 // sink, needle and ramp depend on the sample's number of keys as well.
 //
 // Laws of V:
@@ -27,7 +35,8 @@
 //   constant      one normal value per (sample, key head, column), the same for all keys
 //   grid          multiples of 1/8 in [-2, 2]: sums of 2^20 of them are exact in fp32
 //   band          24 + U(-4, 4): every output lies in [16, 32), where bf16 has one spacing
-//   tiny_output   (-1)^key c + z / 256, c one normal value a column as in constant: outputs far smaller than the values
+//   tiny_output   (-1)^key c + z / 256, c one normal value a column as in constant: outputs far
+//                 smaller than the values
 #pragma once
 
 #include <array>
@@ -38,33 +47,42 @@
 
 namespace plumbline {
 
-inline constexpr int inputs_version = 1;  // raised when any generated bit changes; part of the problem digest
+// raised when any generated bit changes; part of the problem digest
+inline constexpr int inputs_version = 1;
 
-// Philox4x32-10 (Salmon et al., SC'11): counter and key to four words. Known-answer vectors of Random123 are tested.
-std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key);
+// Philox4x32-10 (Salmon et al., SC'11): counter and key to four words. Known-answer vectors of
+// Random123 are tested.
+std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> counter,
+                                           std::array<std::uint32_t, 2> key);
 
-// Standard normal from 32 random bits, by inverse CDF without libm: bit 31 is the sign, the others the tail probability. Never 0,
-// |z| < 6.34, within 5e-7 |z| of the true quantile. Same bits everywhere.
+// Standard normal from 32 random bits, by inverse CDF without libm: bit 31 is the sign, the others
+// the tail probability. Never 0, |z| < 6.34, within 5e-7 |z| of the true quantile. Same bits
+// everywhere.
 float normal_from_bits(std::uint32_t bits);
 
-// Fills the storage of q, k, v (each geometry.X.bytes() long) including padding rows, page tails and unused pages (by problem.fill:
-// garbage is finite, between 250 and 350 in size). Runs in the calling oneTBB arena.
-// A query row's position is row + length_kv - length_q (the bottom-right alignment), so the decode of the last token sees the same Q
-// as the last row of the prefill; K and V positions are the key index. Values are generated in fp32, multiplied by k_scale or v_scale
-// in fp32, then rounded to the dtype; for fp8 divided by its scale (side_inputs.h) before, and saturated. What is valid never depends on
-// layout, padding, batch size, page size or page order. Recorded inputs (problem.inputs) are rounded once from the file's values to the
-// dtype instead; row r is the r-th valid row of the file's sample. Throws std::runtime_error where the file is gone or has changed since it
-// was first read.
+// Fills the storage of q, k, v (each geometry.X.bytes() long) including padding rows, page tails
+// and unused pages (by problem.fill: garbage is finite, between 250 and 350 in size). Runs in the
+// calling oneTBB arena. A query row's position is row + length_kv - length_q (the bottom-right
+// alignment), so the decode of the last token sees the same Q as the last row of the prefill; K and
+// V positions are the key index. Values are generated in fp32, multiplied by k_scale or v_scale in
+// fp32, then rounded to the dtype; for fp8 divided by its scale (side_inputs.h) before, and
+// saturated. What is valid never depends on layout, padding, batch size, page size or page order.
+// Recorded inputs (problem.inputs) are rounded once from the file's values to the dtype instead;
+// row r is the r-th valid row of the file's sample. Throws std::runtime_error where the file is
+// gone or has changed since it was first read.
 void fill_inputs(const Geometry& geometry, void* q, void* k, void* v);
 
-// Whether a row with `visible` keys must come out without any error. With law exact, V on the grid and no extra scales, a power-of-two
-// number of visible keys (at most 4096) leaves a power-of-two number of keys of equal weight: weights, denominator and sums are then
-// exact in fp32, and so in every legal rounding of P. Equality may still only be demanded where the fp64 o is itself a number of the
-// output dtype, and of kernels that keep split partials in fp32. A single visible key counts only for 16-bit outputs: its logit may be
-// large, so its weight may be 1 + 2^-15 before it cancels.
+// Whether a row with `visible` keys must come out without any error. With law exact, V on the grid
+// and no extra scales, a power-of-two number of visible keys (at most 4096) leaves a power-of-two
+// number of keys of equal weight: weights, denominator and sums are then exact in fp32, and so in
+// every legal rounding of P. Equality may still only be demanded where the fp64 o is itself a
+// number of the output dtype, and of kernels that keep split partials in fp32. A single visible key
+// counts only for 16-bit outputs: its logit may be large, so its weight may be 1 + 2^-15 before it
+// cancels.
 bool row_is_exact(const Problem& problem, std::int64_t visible);
 
-// XXH3-128 of the problem id, inputs_version and the digest of recorded inputs: names the input bits; 32 hex digits. Throws as fill_inputs.
+// XXH3-128 of the problem id, inputs_version and the digest of recorded inputs: names the input
+// bits; 32 hex digits. Throws as fill_inputs.
 std::string problem_digest(const Problem& problem);
 
 }  // namespace plumbline

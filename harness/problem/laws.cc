@@ -11,11 +11,13 @@ namespace {
 
 constexpr float ln_2 = 0.69314718F;
 
-RowAddress head_address(const Problem& problem, Stream stream, std::int64_t sample, std::int64_t head_kv) {
+RowAddress head_address(const Problem& problem, Stream stream, std::int64_t sample,
+                        std::int64_t head_kv) {
   return {problem.seed, stream, sample, head_kv, 0};
 }
 
-// Real models have a few channels whose K is an order of magnitude larger in every token (KVQuant and SmoothQuant show such channels).
+// Real models have a few channels whose K is an order of magnitude larger in every token (KVQuant
+// and SmoothQuant show such channels).
 void set_llm(const Problem& problem, std::int64_t head_kv, HeadLaw& law) {
   const auto dims = static_cast<std::size_t>(problem.head_dim_qk);
   const std::size_t outliers = std::max<std::size_t>(1, (3 * dims + 50) / 100);
@@ -31,7 +33,8 @@ void set_llm(const Problem& problem, std::int64_t head_kv, HeadLaw& law) {
   }
 }
 
-// The logit that gives one key e^margin times the weight of all `length_kv` others together if those have logit 0, within a factor of 2.
+// The logit that gives one key e^margin times the weight of all `length_kv` others together if
+// those have logit 0, within a factor of 2.
 float dominant_logit(std::int64_t length_kv, float margin) {
   return ln_2 * static_cast<float>(std::bit_width(static_cast<std::uint64_t>(length_kv))) + margin;
 }
@@ -40,9 +43,11 @@ float dominant_logit(std::int64_t length_kv, float margin) {
 void set_sink(const Problem& problem, std::int64_t length_kv, HeadLaw& law) {
   const auto dims = static_cast<std::size_t>(problem.head_dim_qk);
   const std::size_t shared = std::min<std::size_t>(4, dims);
-  const float weight = dominant_logit(length_kv, 2.5F) * std::sqrt(static_cast<float>(dims)) / static_cast<float>(shared);
+  const float weight = dominant_logit(length_kv, 2.5F) * std::sqrt(static_cast<float>(dims)) /
+                       static_cast<float>(shared);
   std::fill(law.k.gain.begin(), law.k.gain.end(), 0.05F);
-  law.special = {std::max<std::int64_t>(1, length_kv), 0, std::vector<float>(law.k.gain.size(), 0.0F)};
+  law.special = {std::max<std::int64_t>(1, length_kv), 0,
+                 std::vector<float>(law.k.gain.size(), 0.0F)};
   for (std::size_t dim = 0; dim < shared; ++dim) {
     law.q.gain[dim] = 0;
     law.q.offset[dim] = 1;
@@ -51,7 +56,8 @@ void set_sink(const Problem& problem, std::int64_t length_kv, HeadLaw& law) {
 }
 
 // One key of random position lies along a direction of signs that every query of the group carries.
-void set_needle(const Problem& problem, std::int64_t sample, std::int64_t head_kv, std::int64_t length_kv, HeadLaw& law) {
+void set_needle(const Problem& problem, std::int64_t sample, std::int64_t head_kv,
+                std::int64_t length_kv, HeadLaw& law) {
   const auto dims = static_cast<std::size_t>(problem.head_dim_qk);
   std::vector<float> direction(law.q.gain.size());
   RowAddress address = head_address(problem, Stream::needle, sample, head_kv);
@@ -70,9 +76,10 @@ void set_needle(const Problem& problem, std::int64_t sample, std::int64_t head_k
   }
 }
 
-// Even keys are alike and have logit at most 1 / sqrt(head_dim_qk) in size; odd keys lie 4096 / sqrt(head_dim_qk) below them, so that
-// their weight underflows to zero. Every product is a power of two, so a logit is the same number in whatever order it is summed. It is
-// below ln 2: exp2(fma(s, c, -round(m c))) still rounds to 1 in fp32.
+// Even keys are alike and have logit at most 1 / sqrt(head_dim_qk) in size; odd keys lie 4096 /
+// sqrt(head_dim_qk) below them, so that their weight underflows to zero. Every product is a power
+// of two, so a logit is the same number in whatever order it is summed. It is below ln 2:
+// exp2(fma(s, c, -round(m c))) still rounds to 1 in fp32.
 void set_exact(const Problem& problem, std::int64_t sample, std::int64_t head_kv, HeadLaw& law) {
   const auto dims = static_cast<std::size_t>(problem.head_dim_qk);
   const WordGroup words = random_words(head_address(problem, Stream::exact, sample, head_kv), 0);
@@ -89,7 +96,8 @@ void set_exact(const Problem& problem, std::int64_t sample, std::int64_t head_kv
 
 // Every query carries 1 in a few dims, where a key can set its logit.
 std::size_t share_dims(const Problem& problem, HeadLaw& law) {
-  const std::size_t shared = std::min<std::size_t>(4, static_cast<std::size_t>(problem.head_dim_qk));
+  const std::size_t shared =
+      std::min<std::size_t>(4, static_cast<std::size_t>(problem.head_dim_qk));
   std::fill_n(law.q.gain.begin(), shared, 0.0F);
   std::fill_n(law.q.offset.begin(), shared, 1.0F);
   std::fill_n(law.k.gain.begin(), shared, 0.0F);
@@ -114,12 +122,14 @@ void set_ramp(const Problem& problem, std::int64_t length_kv, HeadLaw& law) {
   std::fill(law.k.gain.begin(), law.k.gain.end(), 0.25F);
   const std::size_t shared = share_dims(problem, law);
   law.k_per_position.resize(law.k.gain.size(), 0.0F);
-  const float step = per_shared_dim(problem, shared, 30) / static_cast<float>(std::max<std::int64_t>(1, length_kv));
+  const float step = per_shared_dim(problem, shared, 30) /
+                     static_cast<float>(std::max<std::int64_t>(1, length_kv));
   std::fill_n(law.k_per_position.begin(), shared, step);
 }
 
 // All keys lie near one: a row's logits have a large common part.
-void set_near_ties(const Problem& problem, std::int64_t sample, std::int64_t head_kv, HeadLaw& law) {
+void set_near_ties(const Problem& problem, std::int64_t sample, std::int64_t head_kv,
+                   HeadLaw& law) {
   std::fill(law.k.gain.begin(), law.k.gain.end(), 0.05F);
   noise_row(Noise::normal, head_address(problem, Stream::common, sample, head_kv), law.k.offset);
   for (float& value : law.k.offset) value *= 4;
@@ -152,23 +162,29 @@ AffineRow value_law(const Problem& problem, std::int64_t sample, std::int64_t he
 AffineRow::AffineRow(Noise noise_kind, std::int64_t dims, float all_gain, float all_offset)
     : noise(noise_kind), gain(padded_dims(dims), all_gain), offset(padded_dims(dims), all_offset) {}
 
-void generate_row(const AffineRow& law, const RowAddress& address, float scale, std::span<float> values,
-                  std::span<const float> per_position) {
+void generate_row(const AffineRow& law, const RowAddress& address, float scale,
+                  std::span<float> values, std::span<const float> per_position) {
   assert(law.gain.size() == values.size() && law.offset.size() == values.size());
   noise_row(law.noise, address, values);
   // Adding 0 turns the -0 of a zero scale into +0 and changes nothing else.
   const auto position = static_cast<float>(address.position);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const float offset = per_position.empty() ? law.offset[i] : std::fma(per_position[i], position, law.offset[i]);
+    const float offset =
+        per_position.empty() ? law.offset[i] : std::fma(per_position[i], position, law.offset[i]);
     values[i] = std::fma(law.gain[i], values[i], offset) * scale + 0.0F;
   }
 }
 
-HeadLaw head_law(const Problem& problem, std::int64_t sample, std::int64_t head_kv, std::int64_t length_kv) {
+HeadLaw head_law(const Problem& problem, std::int64_t sample, std::int64_t head_kv,
+                 std::int64_t length_kv) {
   const std::int64_t dims = problem.head_dim_qk;
   const auto qk = [&](Noise noise, float q_gain, float k_gain) {
-    return HeadLaw{
-        {noise, dims, q_gain}, {noise, dims, k_gain}, value_law(problem, sample, head_kv), {}, {}, problem.v_law == VLaw::tiny_output};
+    return HeadLaw{{noise, dims, q_gain},
+                   {noise, dims, k_gain},
+                   value_law(problem, sample, head_kv),
+                   {},
+                   {},
+                   problem.v_law == VLaw::tiny_output};
   };
   HeadLaw law = qk(Noise::normal, 1, 1);
   switch (problem.law) {

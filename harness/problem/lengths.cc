@@ -31,24 +31,29 @@ Range range_of(Lengths law, std::int64_t sample, std::int64_t full) {
   return {full, full};
 }
 
-// The sample that `random` and `with_zero` give the full length: any for `random`; for `with_zero` one that keeps its keys.
+// The sample that `random` and `with_zero` give the full length: any for `random`; for `with_zero`
+// one that keeps its keys.
 std::int64_t full_sample(const Problem& problem, HashPurpose purpose) {
   const std::uint64_t bits = counter_hash(problem.seed, static_cast<std::uint64_t>(purpose), 0);
   if (problem.lengths == Lengths::random) return uniform_in(bits, 0, problem.batch - 1);
   if (problem.batch <= 3) return 0;
-  const std::int64_t choice = uniform_in(bits, 0, problem.batch - 3);  // neither sample 1 nor the last
+  // neither sample 1 nor the last
+  const std::int64_t choice = uniform_in(bits, 0, problem.batch - 3);
   return choice == 0 ? 0 : choice + 1;
 }
 
-std::vector<std::int32_t> draw(const Problem& problem, std::int64_t full, HashPurpose purpose, HashPurpose full_purpose) {
+std::vector<std::int32_t> draw(const Problem& problem, std::int64_t full, HashPurpose purpose,
+                               HashPurpose full_purpose) {
   std::vector<std::int32_t> lengths;
   for (std::int64_t sample = 0; sample < problem.batch; ++sample) {
     const Range range = range_of(problem.lengths, sample, full);
-    const std::uint64_t bits = counter_hash(problem.seed, static_cast<std::uint64_t>(purpose), static_cast<std::uint64_t>(sample));
+    const std::uint64_t bits = counter_hash(problem.seed, static_cast<std::uint64_t>(purpose),
+                                            static_cast<std::uint64_t>(sample));
     lengths.push_back(static_cast<std::int32_t>(uniform_in(bits, range.low, range.high)));
   }
   if (problem.lengths == Lengths::random || problem.lengths == Lengths::with_zero) {
-    lengths[static_cast<std::size_t>(full_sample(problem, full_purpose))] = static_cast<std::int32_t>(full);
+    lengths[static_cast<std::size_t>(full_sample(problem, full_purpose))] =
+        static_cast<std::int32_t>(full);
   }
   return lengths;
 }

@@ -38,8 +38,9 @@ void philox_lanes(std::array<Lanes, 4>& counter, std::array<std::uint32_t, 2> ke
   }
 }
 
-// -log2(y) for y in (0, 1]: y = 2^e * m with m in [sqrt(1/2), sqrt(2)), log2(m) = t * P(t), t = m - 1. P is the minimax polynomial of
-// degree 8 for relative error (2.6e-8), fitted by Lawson's iteration.
+// -log2(y) for y in (0, 1]: y = 2^e * m with m in [sqrt(1/2), sqrt(2)), log2(m) = t * P(t), t = m -
+// 1. P is the minimax polynomial of degree 8 for relative error (2.6e-8), fitted by Lawson's
+// iteration.
 inline float minus_log2(float y) {
   const std::int32_t bits = std::bit_cast<std::int32_t>(y);
   const std::int32_t exponent = (bits - 0x3F3504F3) >> 23;
@@ -56,9 +57,10 @@ inline float minus_log2(float y) {
   return -std::fma(p, t, static_cast<float>(exponent));
 }
 
-// The upper bit is the sign, the others m give the tail probability p = (m + 1/2) / 2^32 in (0, 1/2). With x = 1 - 2p the quantile is
-// x * R(w), w = -log2(1 - x^2) in (0, 31]; R is a rational function of degrees 5 and 5 fitted (Lawson's iteration, against
-// 40-digit quantiles) to relative error 1.3e-7.
+// The upper bit is the sign, the others m give the tail probability p = (m + 1/2) / 2^32 in (0,
+// 1/2). With x = 1 - 2p the quantile is x * R(w), w = -log2(1 - x^2) in (0, 31]; R is a rational
+// function of degrees 5 and 5 fitted (Lawson's iteration, against 40-digit quantiles) to relative
+// error 1.3e-7.
 inline float normal_element(std::uint32_t bits) {
   const std::int32_t m = static_cast<std::int32_t>(bits & 0x7FFFFFFFU);
   const float two_p = (static_cast<float>(m) + 0.5F) * 0x1p-31F;
@@ -99,9 +101,11 @@ std::array<Lanes, 4> row_blocks(const RowAddress& address, std::size_t first) {
   std::array<Lanes, 4> block;
   for (std::size_t i = 0; i < lanes; ++i) block[0][i] = static_cast<std::uint32_t>(first / 4 + i);
   block[1].fill(static_cast<std::uint32_t>(address.position));
-  block[2].fill(static_cast<std::uint32_t>(address.head) | static_cast<std::uint32_t>(address.stream) << 24);
+  block[2].fill(static_cast<std::uint32_t>(address.head) |
+                static_cast<std::uint32_t>(address.stream) << 24);
   block[3].fill(static_cast<std::uint32_t>(address.sample));
-  philox_lanes(block, {static_cast<std::uint32_t>(address.seed), static_cast<std::uint32_t>(address.seed >> 32)});
+  philox_lanes(block, {static_cast<std::uint32_t>(address.seed),
+                       static_cast<std::uint32_t>(address.seed >> 32)});
   return block;
 }
 
@@ -116,7 +120,8 @@ void transform_row(const RowAddress& address, std::span<float> values, Element e
 
 }  // namespace
 
-std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) {
+std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> counter,
+                                           std::array<std::uint32_t, 2> key) {
   std::array<Lanes, 4> block{};
   for (std::size_t word = 0; word < 4; ++word) block[word].fill(counter[word]);
   philox_lanes(block, key);
@@ -137,13 +142,17 @@ WordGroup random_words(const RowAddress& address, std::size_t first) {
 void noise_row(Noise noise, const RowAddress& address, std::span<float> values) {
   switch (noise) {
     case Noise::normal:
-      return transform_row(address, values, [](std::uint32_t bits) { return normal_element(bits); });
+      return transform_row(address, values,
+                           [](std::uint32_t bits) { return normal_element(bits); });
     case Noise::uniform:
-      return transform_row(address, values, [](std::uint32_t bits) { return uniform_element(bits); });
+      return transform_row(address, values,
+                           [](std::uint32_t bits) { return uniform_element(bits); });
     case Noise::powers:
-      return transform_row(address, values, [](std::uint32_t bits) { return powers_element(bits); });
+      return transform_row(address, values,
+                           [](std::uint32_t bits) { return powers_element(bits); });
     case Noise::eighths:
-      return transform_row(address, values, [](std::uint32_t bits) { return eighths_element(bits); });
+      return transform_row(address, values,
+                           [](std::uint32_t bits) { return eighths_element(bits); });
   }
 }
 

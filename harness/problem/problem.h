@@ -10,52 +10,90 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/problem/dtype.h"
 #include "harness/base/error.h"
+#include "harness/problem/dtype.h"
 
 namespace plumbline {
 
-// Values equal plumbline_layout and plumbline_padding of the provider ABI, and plumbline_mask up to causal_bottom_right.
-enum class Layout : std::uint32_t { padded_bshd = 0, padded_bhsd = 1, ragged = 2, paged_nhd = 3, paged_hnd = 4 };
-// The last three reach a kernel as PLUMBLINE_MASK_CUSTOM with one bit a (sample, query row, key), the same for all heads. With i' = i +
-// len_kv - len_q:
-//   prefix_lm       j <= i', or j among the first keys, of a number drawn for the sample from [1, len_kv]
-//   block_diagonal  i' and j lie in one of up to 4 documents, whose ends are drawn for the sample; none where i' < 0
-//   custom          each bit drawn: 3 of 4 are set in even rows, 1 of 8 in odd ones, none in rows 15, 31, …
-enum class Mask : std::uint32_t { none = 0, causal_top_left = 1, causal_bottom_right = 2, prefix_lm = 3, block_diagonal = 4, custom = 5 };
+// Values equal plumbline_layout and plumbline_padding of the provider ABI, and plumbline_mask up to
+// causal_bottom_right.
+enum class Layout : std::uint32_t {
+  padded_bshd = 0,
+  padded_bhsd = 1,
+  ragged = 2,
+  paged_nhd = 3,
+  paged_hnd = 4
+};
+// The last three reach a kernel as PLUMBLINE_MASK_CUSTOM with one bit a (sample, query row, key),
+// the same for all heads. With i' = i + len_kv - len_q:
+//   prefix_lm       j <= i', or j among the first keys, of a number drawn for the sample from [1,
+//                   len_kv]
+//   block_diagonal  i' and j lie in one of up to 4 documents, whose ends are drawn for the sample;
+//                   none where i' < 0
+//   custom          each bit drawn: 3 of 4 are set in even rows, 1 of 8 in odd ones, none in rows
+//                   15, 31, …
+enum class Mask : std::uint32_t {
+  none = 0,
+  causal_top_left = 1,
+  causal_bottom_right = 2,
+  prefix_lm = 3,
+  block_diagonal = 4,
+  custom = 5
+};
 enum class Padding : std::uint32_t { right = 0, left = 1 };
 
-// How the lengths of the samples are drawn (deterministically from the seed). `seq_q`, `seq_kv` are the maxima.
+// How the lengths of the samples are drawn (deterministically from the seed). `seq_q`, `seq_kv` are
+// the maxima.
 //   full        every sample has the full length
 //   random      uniform in [1, seq]; at least one sample has the full length
 //   near_full   uniform in [max(1, seq - 20), seq]                      (FlashAttention's "random")
 //   third       uniform in [max(1, seq / 3), seq]                       (FlashAttention's "third")
 //   one_long    sample 0 has the full length, the others [1, max(1, seq / 16)]
-//   with_zero   as random, but the last sample has no keys, and from batch 3 on sample 1 has no queries and no keys
-// seq_q == seq_kv: a sample's query length is its key length. seq_q == 1: every query length is 1 (decode). Otherwise the query length is
-// drawn on its own by the same law from [.., seq_q].
+//   with_zero   as random, but the last sample has no keys, and from batch 3 on sample 1 has no
+//               queries and no keys
+// seq_q == seq_kv: a sample's query length is its key length. seq_q == 1: every query length is 1
+// (decode). Otherwise the query length is drawn on its own by the same law from [.., seq_q].
 enum class Lengths { full, random, near_full, third, one_long, with_zero };
 
-// What lies in padding rows, page tails and unused pages of the inputs. A kernel that reads them shows it.
+// What lies in padding rows, page tails and unused pages of the inputs. A kernel that reads them
+// shows it.
 enum class Fill { garbage, zeros, nan };
 
 // Laws of Q and K (and of V unless v_law says otherwise). harness/problem/inputs.h defines each.
-enum class Law { normal, uniform, llm, peaky, near_uniform, sink, needle, exact, negative_logits, ramp, extreme, near_ties };
+enum class Law {
+  normal,
+  uniform,
+  llm,
+  peaky,
+  near_uniform,
+  sink,
+  needle,
+  exact,
+  negative_logits,
+  ramp,
+  extreme,
+  near_ties
+};
 enum class VLaw { normal, uniform, large_mean, constant, grid, band, tiny_output };
 
-// ALiBi: b = -slope_h |i + len_kv - len_q - j| is added to the logit, after scale and softcap. Slopes of query heads h = 0 .. H-1:
-//   standard  2^(-8 (h + 1) / H); H no power of two: those of the power n below it, then every other one of 2n (Press et al., ICLR'22)
+// ALiBi: b = -slope_h |i + len_kv - len_q - j| is added to the logit, after scale and softcap.
+// Slopes of query heads h = 0 .. H-1:
+//   standard  2^(-8 (h + 1) / H); H no power of two: those of the power n below it, then every
+//             other one of 2n (Press et al., ICLR'22)
 //   random    0.3 U(0, 1)  (flash-attention's tests)
 enum class Alibi { none, standard, random };
-// An attention sink: one more logit per query head (natural units, no value vector) in the denominator. N(0, 1), or 5 N(0, 1).
+// An attention sink: one more logit per query head (natural units, no value vector) in the
+// denominator. N(0, 1), or 5 N(0, 1).
 enum class Sinks { none, normal, large };
-// fp8 K and V: one dequantisation scale for the tensor, for each key head, or for each sample and key head. Drawn from U(0.5, 2), K's and
-// V's apart.
+// fp8 K and V: one dequantisation scale for the tensor, for each key head, or for each sample and
+// key head. Drawn from U(0.5, 2), K's and V's apart.
 enum class KvScales { tensor, head, batch_head };
 // How Q, K and V lie in memory beyond their layout:
 //   strided     gaps between rows and between heads in each
-//   packed_qkv  [token, heads_q + 2 heads_kv, dim] in one buffer; padded_bshd and ragged, equal lengths and dimensions
-//   packed_kv   [token, 2 heads_kv, dim] in one buffer: padded_bshd, ragged, paged_nhd; equal dimensions
+//   packed_qkv  [token, heads_q + 2 heads_kv, dim] in one buffer; padded_bshd and ragged, equal
+//               lengths and dimensions
+//   packed_kv   [token, 2 heads_kv, dim] in one buffer: padded_bshd, ragged, paged_nhd; equal
+//               dimensions
 //   v_in_k      V is the first head_dim_vo columns of K (absorbed MLA)
 enum class View { plain, strided, packed_qkv, packed_kv, v_in_k };
 
@@ -78,7 +116,8 @@ struct Problem {
   Padding padding = Padding::right;
   std::int64_t page_size = 16;
   Fill fill = Fill::garbage;
-  std::string inputs;  // "" = generated by the laws; else recorded: "NAME@DIGEST" (harness/problem/recorded_inputs.h)
+  // "" = generated by the laws; else recorded: "NAME@DIGEST" (harness/problem/recorded_inputs.h)
+  std::string inputs;
   Law law = Law::normal;
   VLaw v_law = VLaw::normal;
   double k_scale = 1;  // multiplies the generated K before rounding; 0 makes K zero (S2's original)
@@ -99,14 +138,17 @@ struct Problem {
   double softmax_scale() const;
   bool is_padded() const { return layout == Layout::padded_bshd || layout == Layout::padded_bhsd; }
   bool has_mask_bits() const { return mask >= Mask::prefix_lm; }
-  bool is_causal() const { return mask == Mask::causal_top_left || mask == Mask::causal_bottom_right; }
+  bool is_causal() const {
+    return mask == Mask::causal_top_left || mask == Mask::causal_bottom_right;
+  }
   bool has_fp8_kv() const { return kv() == DType::e4m3 || kv() == DType::e5m2; }
   bool is_paged() const { return layout == Layout::paged_nhd || layout == Layout::paged_hnd; }
   std::int64_t group() const { return heads_q / heads_kv; }  // query heads per key head
 };
 
-// The one spelling of problems that ask the same: out and kv dtypes equal to that of Q become none; page_size of a layout without pages
-// and window_right under a causal mask (always 0 there) become their defaults; -0 becomes 0.
+// The one spelling of problems that ask the same: out and kv dtypes equal to that of Q become none;
+// page_size of a layout without pages and window_right under a causal mask (always 0 there) become
+// their defaults; -0 becomes 0.
 Problem canonical(const Problem& problem);
 
 std::string_view name(Layout);
@@ -123,29 +165,38 @@ std::string_view name(View);
 
 // The id of a problem, for example
 //   bf16/b2-h8x2-s128x512-d64/mask=causal_bottom_right/layout=paged_nhd/lengths=random/seed=3
-// First the dtype, then the shape (h8x8 is written h8, s128x128 s128, d64x64 d64), then key=value segments in a fixed order, defaults
-// left out. Keys: out, kv, mask, window (l,r), layout, lengths, padding, page, fill, inputs, law, v, k_scale, v_scale, scale, softcap,
-// alibi, sinks, kv_scales, view, lse, seed. Problems with the same canonical form have the same id, and parsing gives that form. Parsing
-// reads no file of recorded inputs (an id can be read where the file is not); validate does. Bytes of `inputs` other than letters, digits,
-// '.', '_', '-' and '@' are written %2F.
+// First the dtype, then the shape (h8x8 is written h8, s128x128 s128, d64x64 d64), then key=value
+// segments in a fixed order, defaults left out. Keys: out, kv, mask, window (l,r), layout, lengths,
+// padding, page, fill, inputs, law, v, k_scale, v_scale, scale, softcap, alibi, sinks, kv_scales,
+// view, lse, seed. Problems with the same canonical form have the same id, and parsing gives that
+// form. Parsing reads no file of recorded inputs (an id can be read where the file is not);
+// validate does. Bytes of `inputs` other than letters, digits, '.', '_', '-' and '@' are written
+// %2F.
 std::string problem_id(const Problem& problem);
 Result<Problem> parse_problem_id(std::string_view id);
 
-// Sets one field by its suite key (the Problem field names: dtype, seq_q, mask, …; also `heads` = both head counts, `seq` = both
-// lengths, `head_dim` = both dimensions, `window` = "l,r") from text. Returns a message naming the value and what is allowed, or nullopt.
-// `inputs` = "NAME" or "NAME@DIGEST" reads the file's header: it sets batch, heads, lengths, dimensions, mask, window and scale as they
-// were recorded, so it comes first of all fields and what follows may change mask, window and scale; a digest is completed or checked.
-std::optional<std::string> set_field(Problem& problem, std::string_view key, std::string_view value);
-// Whether a field of the problem has this value: a dtype left at none counts as that of Q, `heads` needs both head counts. False for
-// what set_field rejects. `inputs` compares the name, and the digest where `value` has one.
+// Sets one field by its suite key (the Problem field names: dtype, seq_q, mask, …; also `heads` =
+// both head counts, `seq` = both lengths, `head_dim` = both dimensions, `window` = "l,r") from
+// text. Returns a message naming the value and what is allowed, or nullopt. `inputs` = "NAME" or
+// "NAME@DIGEST" reads the file's header: it sets batch, heads, lengths, dimensions, mask, window
+// and scale as they were recorded, so it comes first of all fields and what follows may change
+// mask, window and scale; a digest is completed or checked.
+std::optional<std::string> set_field(Problem& problem, std::string_view key,
+                                     std::string_view value);
+// Whether a field of the problem has this value: a dtype left at none counts as that of Q, `heads`
+// needs both head counts. False for what set_field rejects. `inputs` compares the name, and the
+// digest where `value` has one.
 bool has_field(const Problem& problem, std::string_view key, std::string_view value);
-// All suite keys set_field accepts, in canonical order: of two keys that set the same member the broader comes first.
+// All suite keys set_field accepts, in canonical order: of two keys that set the same member the
+// broader comes first.
 std::span<const std::string_view> field_names();
 
-// Everything wrong with a problem, in words (heads_kv must divide heads_q, sizes positive, …); empty = valid.
+// Everything wrong with a problem, in words (heads_kv must divide heads_q, sizes positive, …);
+// empty = valid.
 std::vector<std::string> validate(const Problem& problem);
 
-// A case: a problem x a kernel x a device. Its id is "provider/kernel/" + problem_id, with "device=…" appended when it is not "cpu".
+// A case: a problem x a kernel x a device. Its id is "provider/kernel/" + problem_id, with
+// "device=…" appended when it is not "cpu".
 struct Case {
   std::string kernel;          // "cpu/flash"
   std::string device = "cpu";  // "cpu", "cuda:0", "emulated:sm_90"

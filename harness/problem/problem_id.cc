@@ -7,9 +7,9 @@
 #include <cassert>
 #include <charconv>
 
+#include "harness/base/text.h"
 #include "harness/problem/field_text.h"
 #include "harness/problem/problem.h"
-#include "harness/base/text.h"
 
 namespace plumbline {
 namespace {
@@ -22,18 +22,23 @@ struct Segment {
   std::string_view field;
 };
 constexpr std::array<Segment, 22> segments{{
-    {"out", "out_dtype"},   {"kv", "kv_dtype"},     {"mask", "mask"},       {"window", "window"},       {"layout", "layout"},
-    {"lengths", "lengths"}, {"padding", "padding"}, {"page", "page_size"},  {"fill", "fill"},           {"inputs", "inputs"},
-    {"law", "law"},         {"v", "v_law"},         {"k_scale", "k_scale"}, {"v_scale", "v_scale"},     {"scale", "scale"},
-    {"softcap", "softcap"}, {"alibi", "alibi"},     {"sinks", "sinks"},     {"kv_scales", "kv_scales"}, {"view", "view"},
-    {"lse", "lse"},         {"seed", "seed"},
+    {"out", "out_dtype"},       {"kv", "kv_dtype"},     {"mask", "mask"},
+    {"window", "window"},       {"layout", "layout"},   {"lengths", "lengths"},
+    {"padding", "padding"},     {"page", "page_size"},  {"fill", "fill"},
+    {"inputs", "inputs"},       {"law", "law"},         {"v", "v_law"},
+    {"k_scale", "k_scale"},     {"v_scale", "v_scale"}, {"scale", "scale"},
+    {"softcap", "softcap"},     {"alibi", "alibi"},     {"sinks", "sinks"},
+    {"kv_scales", "kv_scales"}, {"view", "view"},       {"lse", "lse"},
+    {"seed", "seed"},
 }};
 
 bool is_plain_byte(char c) { return is_plain_name({&c, 1}) || c == '.' || c == '@'; }
 
 std::string percent_encode(std::string_view text) {
   std::string encoded;
-  for (const char c : text) encoded += is_plain_byte(c) ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  for (const char c : text)
+    encoded += is_plain_byte(c) ? std::string(1, c)
+                                : fmt::format("%{:02X}", static_cast<unsigned char>(c));
   return encoded;
 }
 
@@ -44,7 +49,9 @@ std::optional<std::string> percent_decode(std::string_view text) {
     unsigned code = static_cast<unsigned char>(text[i]);
     if (text[i] == '%') {
       const std::string_view digits = text.substr(i + 1, 2);
-      if (std::from_chars(digits.data(), digits.data() + digits.size(), code, 16).ptr != digits.data() + 2) return std::nullopt;
+      if (std::from_chars(digits.data(), digits.data() + digits.size(), code, 16).ptr !=
+          digits.data() + 2)
+        return std::nullopt;
       i += 2;
     }
     decoded += static_cast<char>(code);
@@ -59,23 +66,28 @@ std::string segment_value(const Problem& problem, const Segment& segment) {
 
 // "h8" for equal values, "h8x2" for a pair.
 std::string extent_text(char letter, std::int64_t first, std::int64_t second) {
-  return first == second ? fmt::format("{}{}", letter, first) : fmt::format("{}{}x{}", letter, first, second);
+  return first == second ? fmt::format("{}{}", letter, first)
+                         : fmt::format("{}{}x{}", letter, first, second);
 }
 
 struct ShapePart {
   char letter;
   std::string_view first, second;  // field names; equal where the part is one number
 };
-constexpr std::array<ShapePart, 4> shape_parts{
-    {{'b', "batch", "batch"}, {'h', "heads_q", "heads_kv"}, {'s', "seq_q", "seq_kv"}, {'d', "head_dim_qk", "head_dim_vo"}}};
+constexpr std::array<ShapePart, 4> shape_parts{{{'b', "batch", "batch"},
+                                                {'h', "heads_q", "heads_kv"},
+                                                {'s', "seq_q", "seq_kv"},
+                                                {'d', "head_dim_qk", "head_dim_vo"}}};
 
 // Reads one of "b2", "h8x2", "s128x512", "d64". Nullopt = good.
-std::optional<std::string> parse_shape_part(Problem& problem, const ShapePart& part, std::string_view text) {
+std::optional<std::string> parse_shape_part(Problem& problem, const ShapePart& part,
+                                            std::string_view text) {
   if (text.empty() || text.front() != part.letter) {
     return fmt::format("\"{}\" stands where \"{}<{}>\" is expected", text, part.letter, part.first);
   }
   const auto numbers = split(text.substr(1), 'x');
-  if (numbers.size() > (part.first == part.second ? 1u : 2u)) return fmt::format("\"{}\" has too many numbers", text);
+  if (numbers.size() > (part.first == part.second ? 1u : 2u))
+    return fmt::format("\"{}\" has too many numbers", text);
   if (auto message = set_field(problem, part.first, numbers.front())) return message;
   return set_field(problem, part.second, numbers.back());
 }
@@ -83,12 +95,14 @@ std::optional<std::string> parse_shape_part(Problem& problem, const ShapePart& p
 void parse_shape(Problem& problem, std::string_view text, Errors& errors) {
   const auto parts = split(text, '-');
   if (parts.size() != shape_parts.size()) {
-    errors.push_back({"", 0, fmt::format("\"{}\" is not a shape", text), "write it as b2-h8x2-s128x512-d64"});
+    errors.push_back(
+        {"", 0, fmt::format("\"{}\" is not a shape", text), "write it as b2-h8x2-s128x512-d64"});
     return;
   }
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (const auto message = parse_shape_part(problem, shape_parts[i], parts[i])) {
-      errors.push_back({"", 0, fmt::format("in shape \"{}\": {}", text, *message), "write it as b2-h8x2-s128x512-d64"});
+      errors.push_back({"", 0, fmt::format("in shape \"{}\": {}", text, *message),
+                        "write it as b2-h8x2-s128x512-d64"});
     }
   }
 }
@@ -102,38 +116,46 @@ std::string segment_suggestion(std::string_view key) {
 // A name only: what the file holds is in the id already, and the file need not be here.
 std::optional<std::string> set_inputs_name(Problem& problem, std::string_view text) {
   const auto decoded = percent_decode(text);
-  if (!decoded || decoded->empty()) return fmt::format("inputs: \"{}\" is not a file name with %2F for what is no letter or digit", text);
+  if (!decoded || decoded->empty())
+    return fmt::format("inputs: \"{}\" is not a file name with %2F for what is no letter or digit",
+                       text);
   problem.inputs = *decoded;
   return std::nullopt;
 }
 
-void parse_segment(Problem& problem, std::string_view text, std::vector<std::string_view>& seen, Errors& errors) {
+void parse_segment(Problem& problem, std::string_view text, std::vector<std::string_view>& seen,
+                   Errors& errors) {
   const std::size_t equals = text.find('=');
   const std::string_view key = text.substr(0, equals);
   if (equals == std::string_view::npos) {
-    errors.push_back({"", 0, fmt::format("\"{}\" is not key=value", text), segment_suggestion(key)});
+    errors.push_back(
+        {"", 0, fmt::format("\"{}\" is not key=value", text), segment_suggestion(key)});
     return;
   }
   for (const Segment& segment : segments) {
     if (segment.key != key) continue;
     for (const std::string_view earlier : seen) {
-      if (earlier == key) errors.push_back({"", 0, fmt::format("\"{}\" is given twice", key), "keep one"});
+      if (earlier == key)
+        errors.push_back({"", 0, fmt::format("\"{}\" is given twice", key), "keep one"});
     }
     seen.push_back(key);
     const std::string_view value = text.substr(equals + 1);
-    const auto message = key == "inputs" ? set_inputs_name(problem, value) : set_field(problem, segment.field, value);
+    const auto message = key == "inputs" ? set_inputs_name(problem, value)
+                                         : set_field(problem, segment.field, value);
     if (message) errors.push_back({"", 0, *message, ""});
     return;
   }
-  errors.push_back({"", 0, fmt::format("unknown key \"{}\" in \"{}\"", key, text), segment_suggestion(key)});
+  errors.push_back(
+      {"", 0, fmt::format("unknown key \"{}\" in \"{}\"", key, text), segment_suggestion(key)});
 }
 
 }  // namespace
 
 std::string problem_id(const Problem& problem) {
   const Problem p = canonical(problem), defaults;
-  std::string id = fmt::format("{}/b{}-{}-{}-{}", name(p.dtype), p.batch, extent_text('h', p.heads_q, p.heads_kv),
-                               extent_text('s', p.seq_q, p.seq_kv), extent_text('d', p.head_dim_qk, p.head_dim_vo));
+  std::string id = fmt::format(
+      "{}/b{}-{}-{}-{}", name(p.dtype), p.batch, extent_text('h', p.heads_q, p.heads_kv),
+      extent_text('s', p.seq_q, p.seq_kv), extent_text('d', p.head_dim_qk, p.head_dim_vo));
   for (const Segment& segment : segments) {
     const std::string value = segment_value(p, segment);
     if (value != segment_value(defaults, segment)) id += fmt::format("/{}={}", segment.key, value);
@@ -144,11 +166,13 @@ std::string problem_id(const Problem& problem) {
 Result<Problem> parse_problem_id(std::string_view id) {
   const auto parts = split(id, '/');
   if (parts.size() < 2) {
-    return fail(fmt::format("\"{}\" is not a problem id", id), "write it as bf16/b1-h8x2-s128-d64/mask=causal_bottom_right");
+    return fail(fmt::format("\"{}\" is not a problem id", id),
+                "write it as bf16/b1-h8x2-s128-d64/mask=causal_bottom_right");
   }
   Problem problem;
   Errors errors;
-  if (const auto message = set_field(problem, "dtype", parts[0])) errors.push_back({"", 0, *message, ""});
+  if (const auto message = set_field(problem, "dtype", parts[0]))
+    errors.push_back({"", 0, *message, ""});
   parse_shape(problem, parts[1], errors);
   std::vector<std::string_view> seen;
   for (std::size_t i = 2; i < parts.size(); ++i) parse_segment(problem, parts[i], seen, errors);
@@ -170,9 +194,11 @@ Result<Case> parse_case_id(std::string_view id) {
     rest = rest.substr(0, at);
   }
   const std::size_t provider = rest.find('/');
-  const std::size_t kernel = provider == std::string_view::npos ? provider : rest.find('/', provider + 1);
+  const std::size_t kernel =
+      provider == std::string_view::npos ? provider : rest.find('/', provider + 1);
   if (kernel == std::string_view::npos || provider == 0 || kernel == provider + 1) {
-    return fail(fmt::format("\"{}\" is not a case id", id), "write it as provider/kernel/bf16/b1-h8-s128-d64");
+    return fail(fmt::format("\"{}\" is not a case id", id),
+                "write it as provider/kernel/bf16/b1-h8-s128-d64");
   }
   if (result.device.empty() || result.device.find('/') != std::string::npos) {
     return fail(fmt::format("\"{}\" names no device after \"/device=\"", id),
@@ -187,7 +213,8 @@ Result<Case> parse_case_id(std::string_view id) {
 
 int shard_of(std::string_view case_id, int n) {
   assert(n >= 1);
-  return 1 + static_cast<int>(XXH3_64bits(case_id.data(), case_id.size()) % static_cast<std::uint64_t>(n));
+  return 1 + static_cast<int>(XXH3_64bits(case_id.data(), case_id.size()) %
+                              static_cast<std::uint64_t>(n));
 }
 
 }  // namespace plumbline

@@ -11,14 +11,17 @@
 namespace plumbline {
 namespace {
 
-constexpr const char* shape_remedy = "q, k and v are [batch, seq, heads, head_dim]; ci/capture.py writes such a file (docs/capture.md)";
+constexpr const char* shape_remedy =
+    "q, k and v are [batch, seq, heads, head_dim]; ci/capture.py writes such a file "
+    "(docs/capture.md)";
 
 class FactsReader {
  public:
   RecordedInputs facts;
   Errors errors;
 
-  FactsReader(const std::filesystem::path& path, const SafetensorsFile& file) : path_(path), file_(file) {}
+  FactsReader(const std::filesystem::path& path, const SafetensorsFile& file)
+      : path_(path), file_(file) {}
 
   void read() {
     read_layout();
@@ -44,7 +47,8 @@ class FactsReader {
     read_attribute("scale");
     normalise_scale();
     if (errors.empty()) {
-      for (const std::string& sentence : validate(shape)) complain(sentence, "no kernel takes such a problem");
+      for (const std::string& sentence : validate(shape))
+        complain(sentence, "no kernel takes such a problem");
     }
   }
 
@@ -53,7 +57,9 @@ class FactsReader {
     std::int64_t batch = 0, rows = 0, heads = 0, dims = 0;
   };
 
-  void complain(std::string message, std::string remedy) { errors.push_back({path_.string(), 0, std::move(message), std::move(remedy)}); }
+  void complain(std::string message, std::string remedy) {
+    errors.push_back({path_.string(), 0, std::move(message), std::move(remedy)});
+  }
 
   std::string attribute(const std::string& key) const {
     const auto found = file_.metadata.find(key);
@@ -65,7 +71,8 @@ class FactsReader {
     for (const char* key : {"layout", "padding"}) {
       const std::string value = attribute(key);
       if (value.empty()) continue;
-      if (const auto message = set_field(words, key, value)) complain(*message, "correct the file's metadata");
+      if (const auto message = set_field(words, key, value))
+        complain(*message, "correct the file's metadata");
     }
     if (!words.is_padded()) {
       complain(fmt::format("layout {} cannot be read as recorded inputs yet", name(words.layout)),
@@ -82,12 +89,16 @@ class FactsReader {
       return {};
     }
     const TensorData& tensor = found->second;
-    if (!float_dtype(tensor.dtype)) complain(fmt::format("{} is {}, which is no float format", tensor_name, tensor.dtype), shape_remedy);
+    if (!float_dtype(tensor.dtype))
+      complain(fmt::format("{} is {}, which is no float format", tensor_name, tensor.dtype),
+               shape_remedy);
     if (tensor.shape.size() != 4 || std::count(tensor.shape.begin(), tensor.shape.end(), 0) > 0) {
-      complain(fmt::format("{} has shape [{}]", tensor_name, fmt::join(tensor.shape, ", ")), shape_remedy);
+      complain(fmt::format("{} has shape [{}]", tensor_name, fmt::join(tensor.shape, ", ")),
+               shape_remedy);
       return {};
     }
-    if (facts.layout == Layout::padded_bhsd) return {tensor.shape[0], tensor.shape[2], tensor.shape[1], tensor.shape[3]};
+    if (facts.layout == Layout::padded_bhsd)
+      return {tensor.shape[0], tensor.shape[2], tensor.shape[1], tensor.shape[3]};
     return {tensor.shape[0], tensor.shape[1], tensor.shape[2], tensor.shape[3]};
   }
 
@@ -96,22 +107,26 @@ class FactsReader {
   }
 
   std::vector<std::int32_t> read_lengths(const std::string& tensor_name, const Shape& of) {
-    std::vector<std::int32_t> lengths(static_cast<std::size_t>(of.batch), static_cast<std::int32_t>(of.rows));
+    std::vector<std::int32_t> lengths(static_cast<std::size_t>(of.batch),
+                                      static_cast<std::int32_t>(of.rows));
     const auto found = file_.tensors.find(tensor_name);
     if (found == file_.tensors.end()) return lengths;
     const TensorData& tensor = found->second;
     const bool wide = tensor.dtype == "I64";
     if ((!wide && tensor.dtype != "I32") || tensor.shape != std::vector<std::int64_t>{of.batch}) {
-      complain(fmt::format("{} is {} [{}]", tensor_name, tensor.dtype, fmt::join(tensor.shape, ", ")),
-               fmt::format("it is I32 or I64 [{}], the batch", of.batch));
+      complain(
+          fmt::format("{} is {} [{}]", tensor_name, tensor.dtype, fmt::join(tensor.shape, ", ")),
+          fmt::format("it is I32 or I64 [{}], the batch", of.batch));
       return lengths;
     }
     for (std::size_t sample = 0; sample < lengths.size(); ++sample) {
       std::int64_t length = 0;
-      std::memcpy(&length, tensor.data + sample * (wide ? 8 : 4), wide ? 8 : 4);  // little-endian, as the format is
+      // little-endian, as the format is
+      std::memcpy(&length, tensor.data + sample * (wide ? 8 : 4), wide ? 8 : 4);
       if (!wide) length = static_cast<std::int32_t>(length);
       if (length < 0 || length > of.rows) {
-        complain(fmt::format("{}[{}] is {}", tensor_name, sample, length), fmt::format("lengths lie in 0 to {}", of.rows));
+        complain(fmt::format("{}[{}] is {}", tensor_name, sample, length),
+                 fmt::format("lengths lie in 0 to {}", of.rows));
         return lengths;
       }
       lengths[sample] = static_cast<std::int32_t>(length);
@@ -122,13 +137,16 @@ class FactsReader {
   void read_attribute(const std::string& key) {
     const std::string value = attribute(key);
     if (value.empty()) return;
-    if (const auto message = set_field(facts.shape, key, value)) complain(*message, "correct the file's metadata");
+    if (const auto message = set_field(facts.shape, key, value))
+      complain(*message, "correct the file's metadata");
   }
 
-  // 1/sqrt(head_dim) is the default however it was computed: a last bit of the double must not show in ids.
+  // 1/sqrt(head_dim) is the default however it was computed: a last bit of the double must not show
+  // in ids.
   void normalise_scale() {
     Problem& shape = facts.shape;
-    if (std::abs(shape.scale * std::sqrt(static_cast<double>(shape.head_dim_qk)) - 1) < 1e-12) shape.scale = 0;
+    if (std::abs(shape.scale * std::sqrt(static_cast<double>(shape.head_dim_qk)) - 1) < 1e-12)
+      shape.scale = 0;
   }
 
   const std::filesystem::path& path_;

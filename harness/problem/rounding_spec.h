@@ -10,7 +10,8 @@
 
 namespace plumbline {
 
-// How a matrix product accumulates: steps of products_per_step terms, each aligned to the largest and kept to fraction_bits.
+// How a matrix product accumulates: steps of products_per_step terms, each aligned to the largest
+// and kept to fraction_bits.
 struct Accumulator {
   DType dtype = DType::f32;  // f32 or f16
   bool toward_zero = false;
@@ -19,7 +20,8 @@ struct Accumulator {
   bool operator==(const Accumulator&) const = default;
 };
 inline constexpr Accumulator fma_accumulator{DType::f32, false, 24, 1};
-inline constexpr Accumulator tensor_core_accumulator{DType::f32, true, 24, 8};  // Ampere to Hopper, 16-bit inputs
+// Ampere to Hopper, 16-bit inputs
+inline constexpr Accumulator tensor_core_accumulator{DType::f32, true, 24, 8};
 
 struct RoundingSpec {
   DType p_dtype = DType::f32;
@@ -32,8 +34,8 @@ struct RoundingSpec {
   Accumulator pv_accumulator;
   double exp2_rel_error = 0;  // 0 = within 2 ulp of fp32
   double tanh_rel_error = 0;
-  // none: fp8 K and V are widened as stored, which rounds nothing, and their scales are applied to the sums. fp16, bf16: see
-  // dequantized_to(). tf32: see inputs_rounded_to().
+  // none: fp8 K and V are widened as stored, which rounds nothing, and their scales are applied to
+  // the sums. fp16, bf16: see dequantized_to(). tf32: see inputs_rounded_to().
   DType kv_dequantized_to = DType::none;
   DType out_dtype = DType::f32;
   int lse_base = 0;  // 0 = e, 2
@@ -41,26 +43,31 @@ struct RoundingSpec {
   bool operator==(const RoundingSpec&) const = default;
 };
 
-// What Q, K and V are rounded to (nearest, ties to even) before the products: tf32 where kv_dequantized_to says so, else none. No term of
-// the scales: the reference then uses the rounded values, as for q_prescaled. 16-bit inputs are numbers of tf32 already.
+// What Q, K and V are rounded to (nearest, ties to even) before the products: tf32 where
+// kv_dequantized_to says so, else none. No term of the scales: the reference then uses the rounded
+// values, as for q_prescaled. 16-bit inputs are numbers of tf32 already.
 DType inputs_rounded_to(const RoundingSpec& spec);
-// What fp8 K and V are rounded to after their scale: the products see round(scale * stored), the product in fp32, both to nearest, ties
-// to even; and so does the reference. none: the scale is applied outside the products (and to all but fp8 K and V).
+// What fp8 K and V are rounded to after their scale: the products see round(scale * stored), the
+// product in fp32, both to nearest, ties to even; and so does the reference. none: the scale is
+// applied outside the products (and to all but fp8 K and V).
 DType dequantized_to(const RoundingSpec& spec, const Problem& problem);
 
-// The spec a kernel without a contract is held to: P in the dtype of Q (fp32: not rounded), tensor-core accumulators for 16-bit inputs
-// (nearest fp32 for fp32), nothing else rounded (fp8 K and V widened as stored, their scales applied to the sums), output in the problem's
-// output dtype.
+// The spec a kernel without a contract is held to: P in the dtype of Q (fp32: not rounded),
+// tensor-core accumulators for 16-bit inputs (nearest fp32 for fp32), nothing else rounded (fp8 K
+// and V widened as stored, their scales applied to the sums), output in the problem's output dtype.
 RoundingSpec strict_spec(const Problem& problem);
 
-// The fields in which `declared` permits more error than `pinned`, or means something else (lse_base, lse_includes_sink), one sentence
-// each ("p_dtype: e4m3 is coarser than bf16"); empty = not looser. `declared` may hold anything: NaN and unknown dtypes are looser.
+// The fields in which `declared` permits more error than `pinned`, or means something else
+// (lse_base, lse_includes_sink), one sentence each ("p_dtype: e4m3 is coarser than bf16"); empty =
+// not looser. `declared` may hold anything: NaN and unknown dtypes are looser.
 std::vector<std::string> looser_fields(const RoundingSpec& declared, const RoundingSpec& pinned);
 
-// One line naming only the fields that differ from the strict spec of `problem` ("p_dtype=e4m3 p_prescale=256"), "strict" if none do.
+// One line naming only the fields that differ from the strict spec of `problem` ("p_dtype=e4m3
+// p_prescale=256"), "strict" if none do.
 std::string describe(const RoundingSpec& spec, const Problem& problem);
-// Canonical text of all fields: the key of caches and of the store; parses back. Fields by name in the order of the struct, separated by
-// spaces; accumulators as "fp32/toward_zero/24/8" (dtype, direction, fraction bits, products per step); lse_base is e or 2.
+// Canonical text of all fields: the key of caches and of the store; parses back. Fields by name in
+// the order of the struct, separated by spaces; accumulators as "fp32/toward_zero/24/8" (dtype,
+// direction, fraction bits, products per step); lse_base is e or 2.
 std::string spec_text(const RoundingSpec& spec);
 Result<RoundingSpec> parse_spec_text(std::string_view text);
 

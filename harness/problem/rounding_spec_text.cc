@@ -5,8 +5,8 @@
 #include <array>
 #include <limits>
 
-#include "harness/problem/rounding_spec.h"
 #include "harness/base/text.h"
+#include "harness/problem/rounding_spec.h"
 
 namespace plumbline {
 namespace {
@@ -16,7 +16,8 @@ std::string value_text(double value) { return fmt::format("{}", value); }
 std::string value_text(bool value) { return value ? "true" : "false"; }
 std::string value_text(int lse_base) { return lse_base == 0 ? "e" : std::to_string(lse_base); }
 std::string value_text(const Accumulator& a) {
-  return fmt::format("{}/{}/{}/{}", name(a.dtype), a.toward_zero ? "toward_zero" : "nearest", a.fraction_bits, a.products_per_step);
+  return fmt::format("{}/{}/{}/{}", name(a.dtype), a.toward_zero ? "toward_zero" : "nearest",
+                     a.fraction_bits, a.products_per_step);
 }
 
 template <class T>
@@ -44,7 +45,8 @@ bool parse_value(std::string_view text, Accumulator& accumulator) {
   const auto parts = split(text, '/');
   if (parts.size() != 4 || (parts[1] != "nearest" && parts[1] != "toward_zero")) return false;
   accumulator.toward_zero = parts[1] == "toward_zero";
-  return parse_value(parts[0], accumulator.dtype) && parse_count(parts[2], accumulator.fraction_bits) &&
+  return parse_value(parts[0], accumulator.dtype) &&
+         parse_count(parts[2], accumulator.fraction_bits) &&
          parse_count(parts[3], accumulator.products_per_step);
 }
 
@@ -56,8 +58,9 @@ struct Field {
 
 template <auto member>
 constexpr Field field(std::string_view field_name) {
-  return {field_name, [](const RoundingSpec& spec) { return value_text(spec.*member); },
-          [](std::string_view text, RoundingSpec& spec) { return parse_value(text, spec.*member); }};
+  return {
+      field_name, [](const RoundingSpec& spec) { return value_text(spec.*member); },
+      [](std::string_view text, RoundingSpec& spec) { return parse_value(text, spec.*member); }};
 }
 
 constexpr std::array fields{
@@ -81,7 +84,8 @@ constexpr std::array fields{
 
 std::string spec_text(const RoundingSpec& spec) {
   std::string text;
-  for (const Field& f : fields) text += fmt::format("{}{}={}", text.empty() ? "" : " ", f.name, f.text(spec));
+  for (const Field& f : fields)
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", f.name, f.text(spec));
   return text;
 }
 
@@ -90,7 +94,8 @@ std::string describe(const RoundingSpec& spec, const Problem& problem) {
   std::string text;
   for (const Field& f : fields) {
     const std::string value = f.text(spec);
-    if (value != f.text(strict)) text += fmt::format("{}{}={}", text.empty() ? "" : " ", f.name, value);
+    if (value != f.text(strict))
+      text += fmt::format("{}{}={}", text.empty() ? "" : " ", f.name, value);
   }
   return text.empty() ? "strict" : text;
 }
@@ -100,14 +105,21 @@ Result<RoundingSpec> parse_spec_text(std::string_view text) {
   RoundingSpec spec;
   Errors errors;
   if (parts.size() != fields.size()) {
-    errors.push_back({"", 0, fmt::format("\"{}\" has {} fields, a rounding spec has {}", text, parts.size(), fields.size()), ""});
+    errors.push_back({"", 0,
+                      fmt::format("\"{}\" has {} fields, a rounding spec has {}", text,
+                                  parts.size(), fields.size()),
+                      ""});
   }
   for (std::size_t i = 0; i < std::min(parts.size(), fields.size()); ++i) {
     const std::size_t equals = parts[i].find('=');
     if (parts[i].substr(0, equals) != fields[i].name) {
-      errors.push_back({"", 0, fmt::format("\"{}\" stands where {} belongs", parts[i], fields[i].name), ""});
-    } else if (equals == std::string_view::npos || !fields[i].parse(parts[i].substr(equals + 1), spec)) {
-      errors.push_back({"", 0, fmt::format("\"{}\" has no value that {} can have", parts[i], fields[i].name), ""});
+      errors.push_back(
+          {"", 0, fmt::format("\"{}\" stands where {} belongs", parts[i], fields[i].name), ""});
+    } else if (equals == std::string_view::npos ||
+               !fields[i].parse(parts[i].substr(equals + 1), spec)) {
+      errors.push_back(
+          {"", 0, fmt::format("\"{}\" has no value that {} can have", parts[i], fields[i].name),
+           ""});
     }
   }
   if (!errors.empty()) return tl::unexpected(std::move(errors));

@@ -26,16 +26,20 @@ struct DTypeName {
 };
 // Those of safetensors 0.8 whose elements are whole bytes.
 constexpr std::array dtype_names{
-    DTypeName{"F64", 8, DType::f64},       DTypeName{"F32", 4, DType::f32},      DTypeName{"F16", 2, DType::f16},
-    DTypeName{"BF16", 2, DType::bf16},     DTypeName{"F8_E4M3", 1, DType::e4m3}, DTypeName{"F8_E5M2", 1, DType::e5m2},
-    DTypeName{"F8_E8M0", 1, std::nullopt}, DTypeName{"C64", 8, std::nullopt},    DTypeName{"I64", 8, std::nullopt},
-    DTypeName{"U64", 8, std::nullopt},     DTypeName{"I32", 4, std::nullopt},    DTypeName{"U32", 4, std::nullopt},
-    DTypeName{"I16", 2, std::nullopt},     DTypeName{"U16", 2, std::nullopt},    DTypeName{"I8", 1, std::nullopt},
-    DTypeName{"U8", 1, std::nullopt},      DTypeName{"BOOL", 1, std::nullopt},
+    DTypeName{"F64", 8, DType::f64},       DTypeName{"F32", 4, DType::f32},
+    DTypeName{"F16", 2, DType::f16},       DTypeName{"BF16", 2, DType::bf16},
+    DTypeName{"F8_E4M3", 1, DType::e4m3},  DTypeName{"F8_E5M2", 1, DType::e5m2},
+    DTypeName{"F8_E8M0", 1, std::nullopt}, DTypeName{"C64", 8, std::nullopt},
+    DTypeName{"I64", 8, std::nullopt},     DTypeName{"U64", 8, std::nullopt},
+    DTypeName{"I32", 4, std::nullopt},     DTypeName{"U32", 4, std::nullopt},
+    DTypeName{"I16", 2, std::nullopt},     DTypeName{"U16", 2, std::nullopt},
+    DTypeName{"I8", 1, std::nullopt},      DTypeName{"U8", 1, std::nullopt},
+    DTypeName{"BOOL", 1, std::nullopt},
 };
 
 const DTypeName* find_dtype(std::string_view name) {
-  const auto* found = std::find_if(dtype_names.begin(), dtype_names.end(), [&](const DTypeName& d) { return d.name == name; });
+  const auto* found = std::find_if(dtype_names.begin(), dtype_names.end(),
+                                   [&](const DTypeName& d) { return d.name == name; });
   return found == dtype_names.end() ? nullptr : found;
 }
 
@@ -56,12 +60,17 @@ class HeaderReader {
 
   Result<void> read() {
     const std::size_t size = file_.contents.size();
-    if (size < length_bytes) return wrong(fmt::format("{} bytes are too few: the length of the header alone takes 8", size));
+    if (size < length_bytes)
+      return wrong(
+          fmt::format("{} bytes are too few: the length of the header alone takes 8", size));
     std::uint64_t length = 0;
     std::memcpy(&length, file_.contents.data(), length_bytes);
-    if (length > header_limit) return wrong(fmt::format("the header claims {} bytes, more than the format's {}", length, header_limit));
+    if (length > header_limit)
+      return wrong(fmt::format("the header claims {} bytes, more than the format's {}", length,
+                               header_limit));
     if (length > size - length_bytes) {
-      return wrong(fmt::format("the header claims {} bytes, the file has {} after its length", length, size - length_bytes));
+      return wrong(fmt::format("the header claims {} bytes, the file has {} after its length",
+                               length, size - length_bytes));
     }
     const auto* text = reinterpret_cast<const char*>(file_.contents.data()) + length_bytes;
     data_ = file_.contents.data() + length_bytes + length;
@@ -71,11 +80,13 @@ class HeaderReader {
 
  private:
   tl::unexpected<Errors> wrong(std::string message) const {
-    return fail(Error{name_, 0, std::move(message), "the file is damaged, cut off or no safetensors file: write it again"});
+    return fail(Error{name_, 0, std::move(message),
+                      "the file is damaged, cut off or no safetensors file: write it again"});
   }
 
   Result<void> read_json(std::string_view text) {
-    // Nesting is bounded before nlohmann builds a value of it: a header is an object of objects of numbers and lists.
+    // Nesting is bounded before nlohmann builds a value of it: a header is an object of objects of
+    // numbers and lists.
     const auto bounded = [](int depth, Json::parse_event_t, const Json&) {
       if (depth > static_cast<int>(depth_limit)) throw std::length_error("nested");
       return true;
@@ -88,8 +99,10 @@ class HeaderReader {
     } catch (const Json::exception& error) {
       return wrong(fmt::format("the header is no JSON: {}", shown(error.what())));
     }
-    if (!header.is_object()) return wrong(fmt::format("the header is a JSON {}, not an object", header.type_name()));
-    if (header.size() > tensor_limit) return wrong(fmt::format("{} tensors, more than {}", header.size(), tensor_limit));
+    if (!header.is_object())
+      return wrong(fmt::format("the header is a JSON {}, not an object", header.type_name()));
+    if (header.size() > tensor_limit)
+      return wrong(fmt::format("{} tensors, more than {}", header.size(), tensor_limit));
     for (const auto& [key, value] : header.items()) {
       auto done = key == "__metadata__" ? read_metadata(value) : read_tensor(key, value);
       if (!done) return done;
@@ -98,10 +111,12 @@ class HeaderReader {
   }
 
   Result<void> read_metadata(const Json& object) {
-    if (!object.is_object()) return wrong(fmt::format("__metadata__ is a JSON {}, not an object", object.type_name()));
+    if (!object.is_object())
+      return wrong(fmt::format("__metadata__ is a JSON {}, not an object", object.type_name()));
     for (const auto& [key, value] : object.items()) {
       if (!value.is_string()) {
-        return wrong(fmt::format("__metadata__: the value of \"{}\" is a JSON {}, not a string", shown(key), value.type_name()));
+        return wrong(fmt::format("__metadata__: the value of \"{}\" is a JSON {}, not a string",
+                                 shown(key), value.type_name()));
       }
       file_.metadata[key] = value.get<std::string>();
     }
@@ -109,34 +124,48 @@ class HeaderReader {
   }
 
   Result<void> read_tensor(const std::string& key, const Json& object) {
-    const auto bad = [&](const std::string& what) { return wrong(fmt::format("tensor \"{}\": {}", shown(key), what)); };
-    if (!object.is_object()) return bad(fmt::format("a JSON {} stands where an object belongs", object.type_name()));
-    const auto dtype = object.find("dtype"), shape = object.find("shape"), offsets = object.find("data_offsets");
-    if (dtype == object.end() || !dtype->is_string()) return bad("\"dtype\" is missing or not a string");
-    if (shape == object.end() || !shape->is_array()) return bad("\"shape\" is missing or not a list");
+    const auto bad = [&](const std::string& what) {
+      return wrong(fmt::format("tensor \"{}\": {}", shown(key), what));
+    };
+    if (!object.is_object())
+      return bad(fmt::format("a JSON {} stands where an object belongs", object.type_name()));
+    const auto dtype = object.find("dtype"), shape = object.find("shape"),
+               offsets = object.find("data_offsets");
+    if (dtype == object.end() || !dtype->is_string())
+      return bad("\"dtype\" is missing or not a string");
+    if (shape == object.end() || !shape->is_array())
+      return bad("\"shape\" is missing or not a list");
     if (offsets == object.end() || !offsets->is_array() || offsets->size() != 2)
       return bad("\"data_offsets\" is missing or not two numbers");
     const DTypeName* type = find_dtype(dtype->get_ref<const std::string&>());
-    if (type == nullptr) return bad(fmt::format("unknown dtype \"{}\"", shown(dtype->get_ref<const std::string&>())));
+    if (type == nullptr)
+      return bad(fmt::format("unknown dtype \"{}\"", shown(dtype->get_ref<const std::string&>())));
 
     TensorData tensor;
     tensor.dtype = type->name;
-    if (shape->size() > rank_limit) return bad(fmt::format("{} dimensions, more than {}", shape->size(), rank_limit));
+    if (shape->size() > rank_limit)
+      return bad(fmt::format("{} dimensions, more than {}", shape->size(), rank_limit));
     std::uint64_t bytes = type->size;
     for (const Json& extent : *shape) {
-      if (!extent.is_number_unsigned()) return bad("\"shape\" holds something that is no number of elements");
+      if (!extent.is_number_unsigned())
+        return bad("\"shape\" holds something that is no number of elements");
       const auto n = extent.get<std::uint64_t>();
-      if (n > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) || __builtin_mul_overflow(bytes, n, &bytes)) {
+      if (n > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) ||
+          __builtin_mul_overflow(bytes, n, &bytes)) {
         return bad("the product of \"shape\" exceeds 64 bits");
       }
       tensor.shape.push_back(static_cast<std::int64_t>(n));
     }
-    if (!(*offsets)[0].is_number_unsigned() || !(*offsets)[1].is_number_unsigned()) return bad("\"data_offsets\" holds no two offsets");
+    if (!(*offsets)[0].is_number_unsigned() || !(*offsets)[1].is_number_unsigned())
+      return bad("\"data_offsets\" holds no two offsets");
     const auto begin = (*offsets)[0].get<std::uint64_t>(), end = (*offsets)[1].get<std::uint64_t>();
     if (begin > end || end > data_bytes_) {
-      return bad(fmt::format("its data lie in [{}, {}), the file has {} bytes of data", begin, end, data_bytes_));
+      return bad(fmt::format("its data lie in [{}, {}), the file has {} bytes of data", begin, end,
+                             data_bytes_));
     }
-    if (end - begin != bytes) return bad(fmt::format("its shape and dtype take {} bytes, its data_offsets hold {}", bytes, end - begin));
+    if (end - begin != bytes)
+      return bad(fmt::format("its shape and dtype take {} bytes, its data_offsets hold {}", bytes,
+                             end - begin));
     tensor.data = data_ + begin;
     tensor.bytes = static_cast<std::size_t>(bytes);
     spans_.push_back({begin, end, key});
@@ -149,11 +178,14 @@ class HeaderReader {
     std::uint64_t covered = 0;
     for (const auto& [begin, end, key] : spans_) {
       if (begin != covered) {
-        return wrong(fmt::format("the data of tensor \"{}\" start at {}, those before it end at {}", shown(key), begin, covered));
+        return wrong(fmt::format("the data of tensor \"{}\" start at {}, those before it end at {}",
+                                 shown(key), begin, covered));
       }
       covered = end;
     }
-    if (covered != data_bytes_) return wrong(fmt::format("the tensors take {} bytes of data, the file has {}", covered, data_bytes_));
+    if (covered != data_bytes_)
+      return wrong(
+          fmt::format("the tensors take {} bytes of data, the file has {}", covered, data_bytes_));
     return {};
   }
 
@@ -165,7 +197,8 @@ class HeaderReader {
 };
 
 std::size_t byte_count(const NamedTensor& tensor) {
-  const auto elements = std::accumulate(tensor.shape.begin(), tensor.shape.end(), std::int64_t{1}, std::multiplies<>());
+  const auto elements = std::accumulate(tensor.shape.begin(), tensor.shape.end(), std::int64_t{1},
+                                        std::multiplies<>());
   return static_cast<std::size_t>(elements) * size_in_bytes(tensor.dtype);
 }
 
@@ -173,14 +206,16 @@ std::size_t byte_count(const NamedTensor& tensor) {
 
 std::string printable(std::string text) {
   std::replace_if(
-      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, '?');
+      text.begin(), text.end(),
+      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, '?');
   return text;
 }
 
 std::string_view safetensors_dtype(DType dtype) {
   if (dtype == DType::tf32) return "F32";
   if (dtype == DType::i32) return "I32";
-  const auto* found = std::find_if(dtype_names.begin(), dtype_names.end(), [&](const DTypeName& d) { return d.dtype == dtype; });
+  const auto* found = std::find_if(dtype_names.begin(), dtype_names.end(),
+                                   [&](const DTypeName& d) { return d.dtype == dtype; });
   return found == dtype_names.end() ? std::string_view() : found->name;
 }
 
@@ -189,7 +224,8 @@ std::optional<DType> float_dtype(std::string_view safetensors_dtype) {
   return found == nullptr ? std::nullopt : found->dtype;
 }
 
-Result<SafetensorsFile> parse_safetensors(const std::string& name, std::vector<std::byte> contents) {
+Result<SafetensorsFile> parse_safetensors(const std::string& name,
+                                          std::vector<std::byte> contents) {
   SafetensorsFile file;
   file.contents = std::move(contents);
   if (auto done = HeaderReader(name, file).read(); !done) return tl::unexpected(done.error());
@@ -199,7 +235,8 @@ Result<SafetensorsFile> parse_safetensors(const std::string& name, std::vector<s
 Result<SafetensorsFile> read_safetensors(const std::filesystem::path& path) {
   std::error_code error;
   const auto cannot = [&](const std::string& why) {
-    return fail(Error{path.string(), 0, "cannot read the file: " + why, "name a safetensors file that this user can read"});
+    return fail(Error{path.string(), 0, "cannot read the file: " + why,
+                      "name a safetensors file that this user can read"});
   };
   if (!std::filesystem::exists(path, error)) return cannot("there is none of this name");
   if (!std::filesystem::is_regular_file(path, error)) return cannot("it is no regular file");
@@ -208,19 +245,24 @@ Result<SafetensorsFile> read_safetensors(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return cannot("it cannot be opened");
   std::vector<std::byte> contents(static_cast<std::size_t>(size));
-  file.read(reinterpret_cast<char*>(contents.data()), static_cast<std::streamsize>(contents.size()));
-  if (!file || file.gcount() != static_cast<std::streamsize>(contents.size())) return cannot("it ended early");
+  file.read(reinterpret_cast<char*>(contents.data()),
+            static_cast<std::streamsize>(contents.size()));
+  if (!file || file.gcount() != static_cast<std::streamsize>(contents.size()))
+    return cannot("it ended early");
   return parse_safetensors(path.string(), std::move(contents));
 }
 
-Result<void> write_safetensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
+Result<void> write_safetensors(const std::filesystem::path& path,
+                               const std::vector<NamedTensor>& tensors,
                                const std::map<std::string, std::string>& metadata) {
   nlohmann::ordered_json header;
   header["__metadata__"] = metadata;
   std::size_t offset = 0;
   for (const auto& tensor : tensors) {
     const auto end = offset + byte_count(tensor);
-    header[tensor.name] = {{"dtype", safetensors_dtype(tensor.dtype)}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
+    header[tensor.name] = {{"dtype", safetensors_dtype(tensor.dtype)},
+                           {"shape", tensor.shape},
+                           {"data_offsets", {offset, end}}};
     offset = end;
   }
   std::string text = header.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
@@ -231,14 +273,17 @@ Result<void> write_safetensors(const std::filesystem::path& path, const std::vec
   const auto length = static_cast<std::uint64_t>(text.size());
   file.write(reinterpret_cast<const char*>(&length), sizeof length);
   file.write(text.data(), static_cast<std::streamsize>(text.size()));
-  for (const auto& tensor : tensors) file.write(static_cast<const char*>(tensor.data), static_cast<std::streamsize>(byte_count(tensor)));
+  for (const auto& tensor : tensors)
+    file.write(static_cast<const char*>(tensor.data),
+               static_cast<std::streamsize>(byte_count(tensor)));
   file.close();
   std::error_code error;
   if (file) std::filesystem::rename(temporary, path, error);
   if (!file || error) {
     std::error_code ignored;
     std::filesystem::remove(temporary, ignored);
-    return fail(Error{path.string(), 0, "cannot write the file", "check that the directory exists, is writable and has space"});
+    return fail(Error{path.string(), 0, "cannot write the file",
+                      "check that the directory exists, is writable and has space"});
   }
   return {};
 }

@@ -9,7 +9,8 @@
 namespace plumbline {
 namespace {
 
-float draw(Noise noise, const Problem& problem, Stream stream, std::int64_t sample, std::int64_t head) {
+float draw(Noise noise, const Problem& problem, Stream stream, std::int64_t sample,
+           std::int64_t head) {
   std::vector<float> row(row_group);
   noise_row(noise, {problem.seed, stream, sample, head, 0}, row);
   return row.front();
@@ -20,8 +21,10 @@ std::vector<float> draw_scales(const Problem& problem, Stream stream) {
   std::vector<float> scales;
   for (std::int64_t sample = 0; sample < problem.batch; ++sample) {
     for (std::int64_t head = 0; head < problem.heads_kv; ++head) {
-      const bool per_sample = problem.kv_scales == KvScales::batch_head, per_head = problem.kv_scales != KvScales::tensor;
-      scales.push_back(1.25F + 0.75F * draw(Noise::uniform, problem, stream, per_sample ? sample : 0, per_head ? head : 0));
+      const bool per_sample = problem.kv_scales == KvScales::batch_head,
+                 per_head = problem.kv_scales != KvScales::tensor;
+      scales.push_back(1.25F + 0.75F * draw(Noise::uniform, problem, stream,
+                                            per_sample ? sample : 0, per_head ? head : 0));
     }
   }
   return scales;
@@ -41,7 +44,8 @@ std::vector<float> standard_slopes(std::int64_t heads) {
   const auto n = std::bit_floor(static_cast<std::uint64_t>(heads));
   std::vector<float> slopes = geometric_slopes(n);
   const std::vector<float> between = geometric_slopes(2 * n);
-  for (std::size_t i = 0; slopes.size() < static_cast<std::size_t>(heads); i += 2) slopes.push_back(between[i]);
+  for (std::size_t i = 0; slopes.size() < static_cast<std::size_t>(heads); i += 2)
+    slopes.push_back(between[i]);
   return slopes;
 }
 
@@ -56,9 +60,11 @@ SideInputs side_inputs(const Problem& problem) {
   if (problem.alibi == Alibi::standard) side.alibi_slopes = standard_slopes(problem.heads_q);
   for (std::int64_t head = 0; head < problem.heads_q; ++head) {
     if (problem.alibi == Alibi::random)
-      side.alibi_slopes.push_back(0.15F * (1.0F + draw(Noise::uniform, problem, Stream::slopes, 0, head)));
+      side.alibi_slopes.push_back(0.15F *
+                                  (1.0F + draw(Noise::uniform, problem, Stream::slopes, 0, head)));
     if (problem.sinks != Sinks::none) {
-      side.sinks.push_back((problem.sinks == Sinks::large ? 5.0F : 1.0F) * draw(Noise::normal, problem, Stream::sinks, 0, head));
+      side.sinks.push_back((problem.sinks == Sinks::large ? 5.0F : 1.0F) *
+                           draw(Noise::normal, problem, Stream::sinks, 0, head));
     }
   }
   return side;

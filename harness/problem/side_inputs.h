@@ -8,12 +8,14 @@
 
 namespace plumbline {
 
-// Empty where the problem has none. A sample's or a head's value depends on its index and the seed only, never on how many there are
-// (standard slopes excepted, whose law is of the number of heads).
+// Empty where the problem has none. A sample's or a head's value depends on its index and the seed
+// only, never on how many there are (standard slopes excepted, whose law is of the number of
+// heads).
 struct SideInputs {
-  std::vector<float> k_scale, v_scale;  // [batch, heads_kv] of fp8 K and V: the number is scale * stored
-  std::vector<float> alibi_slopes;      // [heads_q]
-  std::vector<float> sinks;             // [heads_q] logits in natural units
+  // [batch, heads_kv] of fp8 K and V: the number is scale * stored
+  std::vector<float> k_scale, v_scale;
+  std::vector<float> alibi_slopes;  // [heads_q]
+  std::vector<float> sinks;         // [heads_q] logits in natural units
   bool operator==(const SideInputs&) const = default;
 };
 

@@ -19,22 +19,26 @@ class Checker {
   std::string fault;
 
   void text(const char* field, const char* value, std::size_t capacity) {
-    if (std::memchr(value, '\0', capacity) == nullptr) note("{} does not end with a NUL within its {} bytes", field, capacity);
+    if (std::memchr(value, '\0', capacity) == nullptr)
+      note("{} does not end with a NUL within its {} bytes", field, capacity);
   }
   void at_most(const char* field, std::uint32_t value, std::uint32_t largest) {
     if (value > largest) note("{} has no meaning {}", field, value);
   }
   // A floating-point dtype; `none_allowed` where PLUMBLINE_DTYPE_NONE means "not done".
   void dtype(const char* field, std::uint32_t value, bool none_allowed) {
-    if (value == PLUMBLINE_DTYPE_NONE ? !none_allowed : value > PLUMBLINE_F64) note("{} has no meaning {}", field, value);
+    if (value == PLUMBLINE_DTYPE_NONE ? !none_allowed : value > PLUMBLINE_F64)
+      note("{} has no meaning {}", field, value);
   }
   void relative_error(const char* field, double value) {
     if (!(value >= 0 && value < 1)) note("{} is {}, not in [0, 1)", field, value);
   }
   void accumulator(const char* field, const plumbline_accumulator& a) {
-    if (a.dtype != PLUMBLINE_F32 && a.dtype != PLUMBLINE_F16) note("{}.dtype has no meaning {}", field, a.dtype);
+    if (a.dtype != PLUMBLINE_F32 && a.dtype != PLUMBLINE_F16)
+      note("{}.dtype has no meaning {}", field, a.dtype);
     at_most(fmt::format("{}.toward_zero", field).c_str(), a.toward_zero, 1);
-    if (a.fraction_bits < 1 || a.fraction_bits > 53) note("{}.fraction_bits is {}, not in 1..53", field, a.fraction_bits);
+    if (a.fraction_bits < 1 || a.fraction_bits > 53)
+      note("{}.fraction_bits is {}, not in 1..53", field, a.fraction_bits);
     if (a.products_per_step < 1 || a.products_per_step > 4096) {
       note("{}.products_per_step is {}, not in 1..4096", field, a.products_per_step);
     }
@@ -68,16 +72,20 @@ std::string name_fault(std::string_view name) {
   const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7F; };
   if (name.empty()) return "is empty";
   if (name.size() > longest) return fmt::format("has more than {} bytes", longest);
-  const bool usable = std::none_of(name.begin(), name.end(), is_control) && name.find('/') == std::string_view::npos &&
-                      !name.starts_with("device=") && is_utf8(name);
+  const bool usable = std::none_of(name.begin(), name.end(), is_control) &&
+                      name.find('/') == std::string_view::npos && !name.starts_with("device=") &&
+                      is_utf8(name);
   if (usable) return "";
-  return fmt::format("is \"{}\": a name is UTF-8 without control bytes and '/', and does not begin with device=", shown(std::string(name)));
+  return fmt::format(
+      "is \"{}\": a name is UTF-8 without control bytes and '/', and does not begin with device=",
+      shown(std::string(name)));
 }
 
 void check_spec(Checker& check, const plumbline_rounding_spec& spec) {
   check.dtype("p_dtype", spec.p_dtype, false);
   int exponent = 0;
-  if (!(spec.p_prescale > 0 && std::isfinite(spec.p_prescale) && std::frexp(spec.p_prescale, &exponent) == 0.5)) {
+  if (!(spec.p_prescale > 0 && std::isfinite(spec.p_prescale) &&
+        std::frexp(spec.p_prescale, &exponent) == 0.5)) {
     check.note("p_prescale is {}, not a power of two", spec.p_prescale);
   }
   check.at_most("denominator_from_rounded_p", spec.denominator_from_rounded_p, 1);
@@ -90,7 +98,8 @@ void check_spec(Checker& check, const plumbline_rounding_spec& spec) {
   check.relative_error("tanh_rel_error", spec.tanh_rel_error);
   check.dtype("kv_dequantized_to", spec.kv_dequantized_to, true);
   check.dtype("out_dtype", spec.out_dtype, false);
-  if (spec.lse_base != 0 && spec.lse_base != 2) check.note("lse_base has no meaning {}", spec.lse_base);
+  if (spec.lse_base != 0 && spec.lse_base != 2)
+    check.note("lse_base has no meaning {}", spec.lse_base);
   check.at_most("lse_excludes_sink", spec.lse_excludes_sink, 1);
 }
 
@@ -105,7 +114,8 @@ void check_promises(Checker& check, const plumbline_promises& promises) {
 }
 
 Accumulator to_accumulator(const plumbline_accumulator& a) {
-  return {static_cast<DType>(a.dtype), a.toward_zero != 0, static_cast<int>(a.fraction_bits), static_cast<int>(a.products_per_step)};
+  return {static_cast<DType>(a.dtype), a.toward_zero != 0, static_cast<int>(a.fraction_bits),
+          static_cast<int>(a.products_per_step)};
 }
 
 RoundingSpec to_spec(const plumbline_rounding_spec& s) {
@@ -156,17 +166,24 @@ std::string description_fault(const plumbline_description& d) {
   return check.fault;
 }
 
-std::string names_fault(std::string_view provider, const std::vector<std::string>& kernels, const std::vector<std::string>& tensor_cores) {
-  if (const std::string fault = name_fault(provider); !fault.empty()) return fmt::format("the provider's name {}", fault);
+std::string names_fault(std::string_view provider, const std::vector<std::string>& kernels,
+                        const std::vector<std::string>& tensor_cores) {
+  if (const std::string fault = name_fault(provider); !fault.empty())
+    return fmt::format("the provider's name {}", fault);
   if (tensor_cores.size() != kernels.size()) {
-    return fmt::format("{} kernels, and {} words that say whether they use tensor cores", kernels.size(), tensor_cores.size());
+    return fmt::format("{} kernels, and {} words that say whether they use tensor cores",
+                       kernels.size(), tensor_cores.size());
   }
   std::set<std::string_view> seen;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
-    if (const std::string fault = name_fault(kernels[i]); !fault.empty()) return fmt::format("the name of kernel {} {}", i, fault);
-    if (!seen.insert(kernels[i]).second) return fmt::format("two kernels are called {}", kernels[i]);
-    if (const std::string& word = tensor_cores[i]; word != "on" && word != "off" && word != "none") {
-      return fmt::format(R"(tensor_cores of kernel {} is "{}", not "on", "off" or "none")", kernels[i], shown(word.substr(0, 80)));
+    if (const std::string fault = name_fault(kernels[i]); !fault.empty())
+      return fmt::format("the name of kernel {} {}", i, fault);
+    if (!seen.insert(kernels[i]).second)
+      return fmt::format("two kernels are called {}", kernels[i]);
+    if (const std::string& word = tensor_cores[i];
+        word != "on" && word != "off" && word != "none") {
+      return fmt::format(R"(tensor_cores of kernel {} is "{}", not "on", "off" or "none")",
+                         kernels[i], shown(word.substr(0, 80)));
     }
   }
   return "";

@@ -6,17 +6,20 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/provider/plumbline_provider.h"
 #include "harness/provider/client/worker.h"
+#include "harness/provider/plumbline_provider.h"
 
 namespace plumbline {
 
-// "" or the first field without a meaning: "description: p_dtype has no meaning 77". Text fields must be NUL-terminated.
+// "" or the first field without a meaning: "description: p_dtype has no meaning 77". Text fields
+// must be NUL-terminated.
 std::string description_fault(const plumbline_description& description);
 
-// "" or why names cannot be parts of a case id that everybody can store, print and read back: they are not empty, have at most 128 bytes,
-// are UTF-8 without control bytes and '/', are no "device=…", and no two kernels have the same; one of "on", "off", "none" a kernel.
-std::string names_fault(std::string_view provider, const std::vector<std::string>& kernels, const std::vector<std::string>& tensor_cores);
+// "" or why names cannot be parts of a case id that everybody can store, print and read back: they
+// are not empty, have at most 128 bytes, are UTF-8 without control bytes and '/', are no
+// "device=…", and no two kernels have the same; one of "on", "off", "none" a kernel.
+std::string names_fault(std::string_view provider, const std::vector<std::string>& kernels,
+                        const std::vector<std::string>& tensor_cores);
 
 // Of a description without fault.
 Description to_description(const plumbline_description& description);

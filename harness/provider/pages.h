@@ -12,7 +12,11 @@ inline constexpr int poison_byte = 0xFF;
 inline constexpr unsigned char fence_byte = 0xA5;
 
 // `unit` is a power of two.
-constexpr std::size_t round_down(std::size_t value, std::size_t unit) { return value & ~(unit - 1); }
-constexpr std::size_t round_up(std::size_t value, std::size_t unit) { return round_down(value + unit - 1, unit); }
+constexpr std::size_t round_down(std::size_t value, std::size_t unit) {
+  return value & ~(unit - 1);
+}
+constexpr std::size_t round_up(std::size_t value, std::size_t unit) {
+  return round_down(value + unit - 1, unit);
+}
 
 }  // namespace plumbline

@@ -1,23 +1,30 @@
 // The one interface between plumbline and a kernel: a C ABI that a shared library implements.
 //
-// A provider is a shared library that exports `plumbline_get_provider`. It offers one or more kernels. For each case plumbline calls,
-// in a worker process:
+// A provider is a shared library that exports `plumbline_get_provider`. It offers one or more
+// kernels. For each case plumbline calls, in a worker process:
 //
-//   query      is this problem supported on this device? if not: why not, in words a user understands
-//   prepare    plan it; say how much workspace `run` needs (plumbline owns, poisons and fences workspace and outputs)
-//   run        compute; on a GPU only enqueue, and on the stream given, which is not the default one
+//   query      is this problem supported on this device? if not: why not, in words a user
+//              understands
+//   prepare    plan it; say how much workspace `run` needs (plumbline owns, poisons and fences
+//              workspace and outputs)
+//   run        compute; on a GPU only enqueue, and on the stream given, which is not the default
+//              one
 //   describe   what was really launched, and which roundings the kernel makes (its rounding spec)
 //   destroy    free the plan
 //
 // Rules
-//  - Every struct begins with `struct_size`. Fields are only ever appended, so a field is present where it lies within struct_size.
-//    Outgoing structs (`plumbline_description`) are zeroed and sized by plumbline; write only what fits.
-//  - No exception may cross this interface. A kernel that cannot get memory returns PLUMBLINE_OUT_OF_MEMORY.
-//  - Inputs are mapped read-only. Outputs are poisoned with NaN before each run: write every element of every valid row.
+//  - Every struct begins with `struct_size`. Fields are only ever appended, so a field is present
+//    where it lies within struct_size. Outgoing structs (`plumbline_description`) are zeroed and
+//    sized by plumbline; write only what fits.
+//  - No exception may cross this interface. A kernel that cannot get memory returns
+//    PLUMBLINE_OUT_OF_MEMORY.
+//  - Inputs are mapped read-only. Outputs are poisoned with NaN before each run: write every
+//    element of every valid row.
 //  - Strides and extents are in elements. Read strides; do not assume a layout is contiguous.
 //  - Compile with -fvisibility=hidden so that two providers never clash.
 //
-// kernels/cpu/provider.cc is a full example; tests/sample_provider is the smallest possible one (plain C, one file).
+// kernels/cpu/provider.cc is a full example; tests/sample_provider is the smallest possible one
+// (plain C, one file).
 #ifndef PLUMBLINE_PROVIDER_H_
 #define PLUMBLINE_PROVIDER_H_
 
@@ -31,11 +38,13 @@ extern "C" {
 #define PLUMBLINE_ABI_VERSION 1u
 #define PLUMBLINE_EXPORT __attribute__((visibility("default")))
 
-// ---- Words ----------------------------------------------------------------------------------------------------------------------
+// ---- Words
+// -------------------------------------------------------------------------------------------------
 
 typedef enum plumbline_status {
   PLUMBLINE_OK = 0,
-  PLUMBLINE_UNSUPPORTED = 1,  // the problem is valid but this kernel does not take it; give a reason
+  // the problem is valid but this kernel does not take it; give a reason
+  PLUMBLINE_UNSUPPORTED = 1,
   PLUMBLINE_OUT_OF_MEMORY = 2,
   PLUMBLINE_ERROR = 3,  // anything else that failed; give a reason
 } plumbline_status;
@@ -68,9 +77,12 @@ typedef enum plumbline_layout {
 
 typedef enum plumbline_mask {
   PLUMBLINE_MASK_NONE = 0,
-  PLUMBLINE_MASK_CAUSAL_TOP_LEFT = 1,      // query i sees keys j <= i                (PyTorch is_causal)
-  PLUMBLINE_MASK_CAUSAL_BOTTOM_RIGHT = 2,  // query i sees keys j <= i + len_kv - len_q (FlashAttention >= 2.1, FlashInfer)
-  PLUMBLINE_MASK_CUSTOM = 3,               // query i sees the keys whose bit is set in tensors.mask; there is no window
+  PLUMBLINE_MASK_CAUSAL_TOP_LEFT =
+      1,  // query i sees keys j <= i                (PyTorch is_causal)
+  // query i sees keys j <= i + len_kv - len_q (FlashAttention >= 2.1, FlashInfer)
+  PLUMBLINE_MASK_CAUSAL_BOTTOM_RIGHT = 2,
+  PLUMBLINE_MASK_CUSTOM =
+      3,  // query i sees the keys whose bit is set in tensors.mask; there is no window
 } plumbline_mask;
 
 typedef enum plumbline_padding {
@@ -80,9 +92,11 @@ typedef enum plumbline_padding {
 
 // What a kernel does with padded query rows of a padded layout.
 typedef enum plumbline_padding_policy {
-  PLUMBLINE_PADDED_ROWS_ZEROS = 0,      // writes zeros (FlashAttention-2 in Transformers: unpad, compute, put zeros back)
+  PLUMBLINE_PADDED_ROWS_ZEROS =
+      0,  // writes zeros (FlashAttention-2 in Transformers: unpad, compute, put zeros back)
   PLUMBLINE_PADDED_ROWS_UNTOUCHED = 1,  // leaves them as they were
-  PLUMBLINE_PADDED_ROWS_ATTENDED = 2,   // treats them as queries: they attend to the sample's valid keys (SDPA)
+  PLUMBLINE_PADDED_ROWS_ATTENDED =
+      2,  // treats them as queries: they attend to the sample's valid keys (SDPA)
 } plumbline_padding_policy;
 
 typedef enum plumbline_promise {
@@ -91,10 +105,12 @@ typedef enum plumbline_promise {
   PLUMBLINE_PROMISE_BITWISE = 2,   // the same bits
 } plumbline_promise;
 
-// ---- The problem ------------------------------------------------------------------------------------------------------------------
+// ---- The problem
+// -------------------------------------------------------------------------------------------------
 
-// Sizes are those of one problem; `seq_q` and `seq_kv` are maxima over the batch. The lengths of each sample are in the index arrays of
-// plumbline_tensors. Masks are relative to a sample's own valid rows, never to its padded extent.
+// Sizes are those of one problem; `seq_q` and `seq_kv` are maxima over the batch. The lengths of
+// each sample are in the index arrays of plumbline_tensors. Masks are relative to a sample's own
+// valid rows, never to its padded extent.
 typedef struct plumbline_problem {
   uint32_t struct_size;
   uint32_t dtype_q;    // plumbline_dtype
@@ -111,19 +127,27 @@ typedef struct plumbline_problem {
   int64_t seq_kv;
   int64_t head_dim_qk;
   int64_t head_dim_vo;
-  int64_t total_q;       // sum of the query lengths (ragged and paged layouts)
-  int64_t total_kv;      // sum of the key lengths
-  int64_t page_size;     // tokens in a page; 0 unless paged
-  int64_t page_count;    // pages in the pool
-  int64_t window_left;   // keys visible before the diagonal of `mask`'s alignment; -1 = all
-  int64_t window_right;  // keys visible after it; -1 = all. With MASK_NONE the diagonal is the bottom-right one.
-  double scale;          // multiplies q.k; already resolved (1/sqrt(head_dim_qk) by default)
-  double softcap;        // 0 = off: logits become softcap * tanh(logit / softcap)
-  uint32_t has_alibi;    // 1: -slope |i + len_kv - len_q - j| is added to the logit after scale and softcap; tensors.alibi_slopes
-  uint32_t has_sink;     // 1: each query head has one more logit, without a value vector, in the denominator; tensors.sinks
+  int64_t total_q;      // sum of the query lengths (ragged and paged layouts)
+  int64_t total_kv;     // sum of the key lengths
+  int64_t page_size;    // tokens in a page; 0 unless paged
+  int64_t page_count;   // pages in the pool
+  int64_t window_left;  // keys visible before the diagonal of `mask`'s alignment; -1 = all
+  // keys visible after it; -1 = all. With MASK_NONE the diagonal is the bottom-right one.
+  int64_t window_right;
+  double scale;    // multiplies q.k; already resolved (1/sqrt(head_dim_qk) by default)
+  double softcap;  // 0 = off: logits become softcap * tanh(logit / softcap)
+  uint32_t
+      // 1: -slope |i + len_kv - len_q - j| is added to the logit after scale and softcap;
+      // tensors.alibi_slopes
+      has_alibi;
+  uint32_t
+      // 1: each query head has one more logit, without a value vector, in the denominator;
+      // tensors.sinks
+      has_sink;
 } plumbline_problem;
 
-// rank 0 means absent. `data` points at element (0, 0, ...); `bytes` counts the bytes from `data` to the end of what may be touched.
+// rank 0 means absent. `data` points at element (0, 0, ...); `bytes` counts the bytes from `data`
+// to the end of what may be touched.
 typedef struct plumbline_tensor {
   uint32_t struct_size;
   uint32_t dtype;         // plumbline_dtype
@@ -138,25 +162,31 @@ typedef struct plumbline_tensor {
 } plumbline_tensor;
 
 // Logical dimension order is fixed per layout; strides say how it lies in memory:
-//   padded  q [batch, seq_q, heads_q, head_dim_qk]   k [batch, seq_kv, heads_kv, head_dim_qk]   v likewise with head_dim_vo
+//   padded  q [batch, seq_q, heads_q, head_dim_qk]   k [batch, seq_kv, heads_kv, head_dim_qk]   v
+//                                                    likewise with head_dim_vo
 //           out [batch, seq_q, heads_q, head_dim_vo]  lse [batch, seq_q, heads_q]
-//   ragged  q [total_q, heads_q, head_dim_qk]  k [total_kv, heads_kv, head_dim_qk]  out [total_q, heads_q, head_dim_vo]  lse [total_q,
-//   heads_q] paged   q, out, lse as ragged;  k [page_count, page_size, heads_kv, head_dim_qk]  v likewise
-// Index arrays are int32: cu_seqlens_q, cu_seqlens_kv [batch + 1] and seqlens_q, seqlens_kv [batch] are always present;
-// page_table [batch, pages of the longest sample] (unused entries -1) only when paged.
-// Index arrays always lie in host memory *and*, for a device kernel, the `_device` spelling is filled in later ABI versions.
-// float32, rank 2 [batch, heads_kv]: k_scale, v_scale, present where K and V are fp8; the number is scale * stored. A stride is 0 where one
-// value serves all of a dimension. float32, rank 1 [heads_q]: alibi_slopes; sinks, in natural units. mask: int32, rank 3
-// [batch, seq_q, (seq_kv + 31) / 32], bit j % 32 of word j / 32 is set where row i sees key j; rows and keys count a sample's valid ones.
-// These lie in the memory space of Q. K and V may be views into one buffer, and V a part of K: read strides.
-// lse is float32, natural logarithm unless the kernel's description says base 2. A row that sees no key is 0 with lse -infinity; with a
-// sink that is part of the lse, its lse is the sink.
+//   ragged  q [total_q, heads_q, head_dim_qk]  k [total_kv, heads_kv, head_dim_qk]  out [total_q,
+//                                              heads_q, head_dim_vo]  lse [total_q,
+//   heads_q] paged   q, out, lse as ragged;  k [page_count, page_size, heads_kv, head_dim_qk]  v
+//                                            likewise
+// Index arrays are int32: cu_seqlens_q, cu_seqlens_kv [batch + 1] and seqlens_q, seqlens_kv [batch]
+// are always present; page_table [batch, pages of the longest sample] (unused entries -1) only when
+// paged. Index arrays always lie in host memory *and*, for a device kernel, the `_device` spelling
+// is filled in later ABI versions. float32, rank 2 [batch, heads_kv]: k_scale, v_scale, present
+// where K and V are fp8; the number is scale * stored. A stride is 0 where one value serves all of
+// a dimension. float32, rank 1 [heads_q]: alibi_slopes; sinks, in natural units. mask: int32, rank
+// 3 [batch, seq_q, (seq_kv + 31) / 32], bit j % 32 of word j / 32 is set where row i sees key j;
+// rows and keys count a sample's valid ones. These lie in the memory space of Q. K and V may be
+// views into one buffer, and V a part of K: read strides. lse is float32, natural logarithm unless
+// the kernel's description says base 2. A row that sees no key is 0 with lse -infinity; with a sink
+// that is part of the lse, its lse is the sink.
 typedef struct plumbline_tensors {
   uint32_t struct_size;
   uint32_t reserved;
   plumbline_tensor q, k, v, out, lse;
   plumbline_tensor cu_seqlens_q, cu_seqlens_kv, seqlens_q, seqlens_kv, page_table;
-  plumbline_tensor workspace;  // rank 1, bytes; as large as prepare asked, 256-byte aligned, poisoned
+  // rank 1, bytes; as large as prepare asked, 256-byte aligned, poisoned
+  plumbline_tensor workspace;
   plumbline_tensor mask, alibi_slopes, sinks;
   plumbline_tensor q_scale;  // reserved: absent in version 1
   plumbline_tensor k_scale, v_scale;
@@ -170,10 +200,12 @@ typedef struct plumbline_device {
   char arch[32];  // "x86-64-v3", "sm_90", "emulated:sm_90"
 } plumbline_device;
 
-// ---- The rounding spec ------------------------------------------------------------------------------------------------------------
+// ---- The rounding spec
+// -------------------------------------------------------------------------------------------------
 
-// How a matrix product accumulates. A dot product of length D is summed in steps of `products_per_step` terms; each step aligns its
-// terms to the largest and keeps `fraction_bits` fraction bits.
+// How a matrix product accumulates. A dot product of length D is summed in steps of
+// `products_per_step` terms; each step aligns its terms to the largest and keeps `fraction_bits`
+// fraction bits.
 typedef struct plumbline_accumulator {
   uint32_t dtype;              // PLUMBLINE_F32 or PLUMBLINE_F16
   uint32_t toward_zero;        // 1: truncates (tensor cores), 0: rounds to nearest (FMA)
@@ -181,23 +213,26 @@ typedef struct plumbline_accumulator {
   uint32_t products_per_step;  // L; 1 for FMA
 } plumbline_accumulator;
 
-// What a kernel rounds. These are facts about the kernel from which the legal error follows; see JUDGING in docs/. A contract pins them:
-// declaring more than the contract allows is a failure by itself.
+// What a kernel rounds. These are facts about the kernel from which the legal error follows; see
+// JUDGING in docs/. A contract pins them: declaring more than the contract allows is a failure by
+// itself.
 typedef struct plumbline_rounding_spec {
   uint32_t struct_size;
-  uint32_t p_dtype;                     // what P = exp(S - m) is rounded to before P V; F32 = not rounded
-  double p_prescale;                    // power of two P is multiplied by before that rounding; 1 = none
+  uint32_t p_dtype;   // what P = exp(S - m) is rounded to before P V; F32 = not rounded
+  double p_prescale;  // power of two P is multiplied by before that rounding; 1 = none
   uint32_t denominator_from_rounded_p;  // 1: the softmax denominator sums P after that rounding
-  uint32_t s_rounded;                   // 16-bit dtype S is rounded to, after softcap and ALiBi; NONE = not rounded
-  uint32_t q_prescaled;                 // dtype Q * scale * log2(e) is rounded to first; NONE = not done
-  uint32_t split_partial_dtype;         // dtype of stored split-KV partial outputs; F32 also when there is no split
+  uint32_t s_rounded;  // 16-bit dtype S is rounded to, after softcap and ALiBi; NONE = not rounded
+  uint32_t q_prescaled;  // dtype Q * scale * log2(e) is rounded to first; NONE = not done
+  uint32_t
+      // dtype of stored split-KV partial outputs; F32 also when there is no split
+      split_partial_dtype;
   plumbline_accumulator qk_accumulator;
   plumbline_accumulator pv_accumulator;
   double exp2_rel_error;  // relative error of exp2 beyond 2 ulp of fp32; 0 = within 2 ulp
   double tanh_rel_error;  // likewise for the softcap's tanh
-  // Of fp8 K and V. NONE: widened as stored, which rounds nothing, with the scales applied to the sums. F16, BF16: scale * stored, in fp32,
-  // is rounded to it (nearest, ties to even) before the products. For fp32 inputs TF32: Q, K and V are rounded to tf32 (likewise) before
-  // the products.
+  // Of fp8 K and V. NONE: widened as stored, which rounds nothing, with the scales applied to the
+  // sums. F16, BF16: scale * stored, in fp32, is rounded to it (nearest, ties to even) before the
+  // products. For fp32 inputs TF32: Q, K and V are rounded to tf32 (likewise) before the products.
   uint32_t kv_dequantized_to;
   uint32_t out_dtype;          // dtype of the output
   uint32_t lse_base;           // 0 = e, 2 = two
@@ -207,11 +242,11 @@ typedef struct plumbline_rounding_spec {
 // What a kernel promises for each transformation of a problem. plumbline_promise values.
 typedef struct plumbline_promises {
   uint32_t struct_size;
-  uint32_t run_to_run;      // the same call twice
-  uint32_t batch;           // a sample alone or within any batch, at any position, beside any neighbour
-  uint32_t layout;          // padded = ragged = paged
-  uint32_t page;            // page permutation and page size
-  uint32_t split;           // number of KV splits
+  uint32_t run_to_run;  // the same call twice
+  uint32_t batch;       // a sample alone or within any batch, at any position, beside any neighbour
+  uint32_t layout;      // padded = ragged = paged
+  uint32_t page;        // page permutation and page size
+  uint32_t split;       // number of KV splits
   uint32_t prefill_decode;  // the last rows of a prefill = the decode of the same tokens
   uint32_t lse;             // whether LSE is asked for
 } plumbline_promises;
@@ -228,10 +263,12 @@ typedef struct plumbline_description {
   int32_t spill_bytes_per_thread;
   int64_t shared_memory_bytes;
   int64_t stack_bytes_per_thread;
-  char device_arch[32];  // "sm_90": the architecture it ran on, where the device's name ("cuda:0") leaves it open; else ""
+  // "sm_90": the architecture it ran on, where the device's name ("cuda:0") leaves it open; else ""
+  char device_arch[32];
 } plumbline_description;
 
-// ---- The device's memory, streams and clocks --------------------------------------------------------------------------------------
+// ---- The device's memory, streams and clocks
+// --------------------------------------------------------------------------------------
 
 // What a code means that a function of plumbline_device_memory returned. Zeroed and sized by
 // plumbline; write only what fits.
@@ -267,8 +304,10 @@ typedef struct plumbline_device_memory {
   int32_t (*release)(const plumbline_device* device, void* pointer);
   // Complete when they return: what is enqueued afterwards, on any stream, sees the copy. They wait
   // for no stream but the default one.
-  int32_t (*copy_to_device)(const plumbline_device* device, void* device_to, const void* host_from, uint64_t bytes);
-  int32_t (*copy_to_host)(const plumbline_device* device, void* host_to, const void* device_from, uint64_t bytes);
+  int32_t (*copy_to_device)(const plumbline_device* device, void* device_to, const void* host_from,
+                            uint64_t bytes);
+  int32_t (*copy_to_host)(const plumbline_device* device, void* host_to, const void* device_from,
+                          uint64_t bytes);
   // Waits for all that was enqueued on `stream`. Returns the error of what failed there, too.
   int32_t (*synchronize)(const plumbline_device* device, void* stream);
 
@@ -290,12 +329,15 @@ typedef struct plumbline_device_memory {
   int32_t (*create_stream)(const plumbline_device* device, void** out);
   int32_t (*destroy_stream)(const plumbline_device* device, void* stream);
   // They do not wait. Both ends of a copy lie in device memory; a fill writes `byte`, 0 to 255.
-  int32_t (*enqueue_copy)(const plumbline_device* device, void* to, const void* from, uint64_t bytes, void* stream);
-  int32_t (*enqueue_fill)(const plumbline_device* device, void* at, int32_t byte, uint64_t bytes, void* stream);
+  int32_t (*enqueue_copy)(const plumbline_device* device, void* to, const void* from,
+                          uint64_t bytes, void* stream);
+  int32_t (*enqueue_fill)(const plumbline_device* device, void* at, int32_t byte, uint64_t bytes,
+                          void* stream);
   // function(argument) on any thread of the host, once all before it on the stream is done; what is
   // behind it begins when it has returned (cudaLaunchHostFunc). The function calls nothing of this
   // table, and may block for up to a second.
-  int32_t (*enqueue_call)(const plumbline_device* device, void (*function)(void* argument), void* argument, void* stream);
+  int32_t (*enqueue_call)(const plumbline_device* device, void (*function)(void* argument),
+                          void* argument, void* stream);
 
   // Events mark points of a stream. `elapsed_ns` waits for `end` and gives the nanoseconds between
   // two points of one stream. Times by the device's clock need these four, create_stream,
@@ -306,11 +348,13 @@ typedef struct plumbline_device_memory {
   int32_t (*elapsed_ns)(const plumbline_device* device, void* begin, void* end, double* ns);
 } plumbline_device_memory;
 
-// ---- The provider ------------------------------------------------------------------------------------------------------------------
+// ---- The provider
+// -------------------------------------------------------------------------------------------------
 
 typedef struct plumbline_plan plumbline_plan;  // the provider's own
 
-// `reason` buffers receive a NUL-terminated sentence; always filled when the status is not PLUMBLINE_OK.
+// `reason` buffers receive a NUL-terminated sentence; always filled when the status is not
+// PLUMBLINE_OK.
 typedef struct plumbline_provider {
   uint32_t struct_size;
   uint32_t abi_version;  // PLUMBLINE_ABI_VERSION it was compiled with
@@ -319,24 +363,32 @@ typedef struct plumbline_provider {
   uint32_t kernel_count;
   uint32_t reserved;
   const char* (*kernel_name)(uint32_t kernel);
-  plumbline_status (*query)(uint32_t kernel, const plumbline_problem* problem, const plumbline_device* device, char* reason,
-                            size_t reason_bytes);
-  // `tensors` holds every tensor but the workspace; only the index arrays' contents may be read here.
-  plumbline_status (*prepare)(uint32_t kernel, const plumbline_problem* problem, const plumbline_tensors* tensors,
-                              const plumbline_device* device, plumbline_plan** plan, uint64_t* workspace_bytes, char* reason,
+  plumbline_status (*query)(uint32_t kernel, const plumbline_problem* problem,
+                            const plumbline_device* device, char* reason, size_t reason_bytes);
+  // `tensors` holds every tensor but the workspace; only the index arrays' contents may be read
+  // here.
+  plumbline_status (*prepare)(uint32_t kernel, const plumbline_problem* problem,
+                              const plumbline_tensors* tensors, const plumbline_device* device,
+                              plumbline_plan** plan, uint64_t* workspace_bytes, char* reason,
                               size_t reason_bytes);
-  plumbline_status (*run)(plumbline_plan* plan, const plumbline_tensors* tensors, void* stream, char* reason, size_t reason_bytes);
+  plumbline_status (*run)(plumbline_plan* plan, const plumbline_tensors* tensors, void* stream,
+                          char* reason, size_t reason_bytes);
   plumbline_status (*describe)(const plumbline_plan* plan, plumbline_description* description);
   void (*destroy)(plumbline_plan* plan);
-  const plumbline_device_memory* memory;  // NULL: host only. Not changed once the provider was returned
-  // "on", "off" or "none" for each kernel, as its description says it after a run; NULL: "none" for all. Suites select by it.
+  // NULL: host only. Not changed once the provider was returned
+  const plumbline_device_memory* memory;
+  // "on", "off" or "none" for each kernel, as its description says it after a run; NULL: "none" for
+  // all. Suites select by it.
   const char* (*kernel_tensor_cores)(uint32_t kernel);
 } plumbline_provider;
 
-// The symbol plumbline looks up. Returns NULL if the provider cannot serve `abi_version`. `options` is the text after ':' in
-// `--provider ./mine.so:options`, or "" (a provider may offer variants through it).
-typedef const plumbline_provider* (*plumbline_get_provider_function)(uint32_t abi_version, const char* options);
-PLUMBLINE_EXPORT const plumbline_provider* plumbline_get_provider(uint32_t abi_version, const char* options);
+// The symbol plumbline looks up. Returns NULL if the provider cannot serve `abi_version`. `options`
+// is the text after ':' in `--provider ./mine.so:options`, or "" (a provider may offer variants
+// through it).
+typedef const plumbline_provider* (*plumbline_get_provider_function)(uint32_t abi_version,
+                                                                     const char* options);
+PLUMBLINE_EXPORT const plumbline_provider* plumbline_get_provider(uint32_t abi_version,
+                                                                  const char* options);
 
 #ifdef __cplusplus
 }

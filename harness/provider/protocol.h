@@ -14,14 +14,20 @@
 #include "harness/provider/plumbline_provider.h"
 
 // The ABI's structs travel with their own field names; struct_size is set on arrival, not sent.
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plumbline_problem, dtype_q, dtype_kv, dtype_out, layout, mask, padding, lse_wanted, batch, heads_q,
-                                   heads_kv, seq_q, seq_kv, head_dim_qk, head_dim_vo, total_q, total_kv, page_size, page_count, window_left,
-                                   window_right, scale, softcap, has_alibi, has_sink)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plumbline_accumulator, dtype, toward_zero, fraction_bits, products_per_step)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plumbline_rounding_spec, p_dtype, p_prescale, denominator_from_rounded_p, s_rounded, q_prescaled,
-                                   split_partial_dtype, qk_accumulator, pv_accumulator, exp2_rel_error, tanh_rel_error, kv_dequantized_to,
-                                   out_dtype, lse_base, lse_excludes_sink)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plumbline_promises, run_to_run, batch, layout, page, split, prefill_decode, lse)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plumbline_problem, dtype_q, dtype_kv, dtype_out, layout, mask,
+                                   padding, lse_wanted, batch, heads_q, heads_kv, seq_q, seq_kv,
+                                   head_dim_qk, head_dim_vo, total_q, total_kv, page_size,
+                                   page_count, window_left, window_right, scale, softcap, has_alibi,
+                                   has_sink)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plumbline_accumulator, dtype, toward_zero, fraction_bits,
+                                   products_per_step)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plumbline_rounding_spec, p_dtype, p_prescale,
+                                   denominator_from_rounded_p, s_rounded, q_prescaled,
+                                   split_partial_dtype, qk_accumulator, pv_accumulator,
+                                   exp2_rel_error, tanh_rel_error, kv_dequantized_to, out_dtype,
+                                   lse_base, lse_excludes_sink)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plumbline_promises, run_to_run, batch, layout, page, split,
+                                   prefill_decode, lse)
 // Text longer than its field is cut. device_arch may be absent.
 void to_json(nlohmann::json& json, const plumbline_description& description);
 void from_json(const nlohmann::json& json, plumbline_description& description);
@@ -54,11 +60,14 @@ struct HelloReply {
   std::uint32_t abi = 0;
   std::string provider;
   std::string version;
-  std::vector<std::string> kernels;       // without the provider's name
-  std::vector<std::string> tensor_cores;  // "on", "off" or "none" for each kernel; may be absent: "none" for all
-  // The kinds of device that each kernel takes, among "cpu", "cuda" and "emulated"; empty for a kernel, or absent: not said.
+  std::vector<std::string> kernels;  // without the provider's name
+  // "on", "off" or "none" for each kernel; may be absent: "none" for all
+  std::vector<std::string> tensor_cores;
+  // The kinds of device that each kernel takes, among "cpu", "cuda" and "emulated"; empty for a
+  // kernel, or absent: not said.
   std::vector<std::vector<std::string>> kernel_devices;
-  std::vector<std::string> devices;  // beside "cpu" those it can allocate memory on, "cuda:0"; may be absent: none
+  // beside "cpu" those it can allocate memory on, "cuda:0"; may be absent: none
+  std::vector<std::string> devices;
 };
 
 struct Device {
@@ -100,7 +109,9 @@ struct RunReply {
   std::uint64_t workspace_bytes = 0;
   std::string workspace_fault;
   std::vector<double> kernel_ns, sentinel_ns;
-  std::vector<double> hot_ns;           // may be absent: on a GPU, with what the call before left in the L2; kernel_ns is then cold
+  std::vector<double>
+      // may be absent: on a GPU, with what the call before left in the L2; kernel_ns is then cold
+      hot_ns;
   DeviceFacts device;                   // may be absent: of a GPU that the call ran on
   bool lse_returned = true;             // may be absent
   std::int64_t peak_memory_bytes = -1;  // may be absent: not every worker can tell
@@ -119,11 +130,13 @@ struct QuitRequest {
   std::string request = "quit";
 };
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HelloRequest, request, id, protocol, abi, provider, options, memory_limit_bytes, timeout_s)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HelloRequest, request, id, protocol, abi, provider, options,
+                                   memory_limit_bytes, timeout_s)
 void to_json(nlohmann::json& json, const HelloReply& reply);
 void from_json(const nlohmann::json& json, HelloReply& reply);
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Device, name, memory_space, ordinal, arch)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Tensor, name, dtype, extent, stride, offset, bytes, page_begin, page_end, access)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Tensor, name, dtype, extent, stride, offset, bytes, page_begin,
+                                   page_end, access)
 void to_json(nlohmann::json& json, const RunRequest& request);
 void from_json(const nlohmann::json& json, RunRequest& request);
 void to_json(nlohmann::json& json, const RunReply& reply);
@@ -131,14 +144,17 @@ void from_json(const nlohmann::json& json, RunReply& reply);
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CrashReply, reply, id, signal, phase, where)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(QuitRequest, request)
 
-// One line with its '\n'. Bytes that are not UTF-8 (a kernel's reason may hold anything) become U+FFFD.
+// One line with its '\n'. Bytes that are not UTF-8 (a kernel's reason may hold anything) become
+// U+FFFD.
 template <class Message>
 std::string to_line(const Message& message) {
-  return nlohmann::json(message).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+  return nlohmann::json(message).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
+         '\n';
 }
 
-// Throws nlohmann::json::type_error where `form` has a whole number and `json` a fraction or a power of ten: C++ leaves undefined what an
-// integer becomes of one that is too large. The first element of a list in `form` stands for all.
+// Throws nlohmann::json::type_error where `form` has a whole number and `json` a fraction or a
+// power of ten: C++ leaves undefined what an integer becomes of one that is too large. The first
+// element of a list in `form` stands for all.
 void refuse_fractions(const nlohmann::json& json, const nlohmann::json& form);
 
 template <class Message>

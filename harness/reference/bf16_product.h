@@ -24,13 +24,15 @@ class Bf16Matrix {
   void set(std::int64_t d, std::int64_t n, float value);
   bool empty() const { return columns_ == 0; }
 
-  // C = A B in some columns of B: c[r, n - columns.begin] = sum over d of a[r, d] B(d, n). `columns` begins and ends at multiples of
-  // `panel`, not beyond those of B rounded up. Where the depth is odd, rows of A have one element more, which counts nothing but must be
-  // finite.
-  void multiply(const Bf16* a, std::int64_t rows, std::int64_t a_stride, KeyRange columns, float* c, std::int64_t c_stride) const;
+  // C = A B in some columns of B: c[r, n - columns.begin] = sum over d of a[r, d] B(d, n).
+  // `columns` begins and ends at multiples of `panel`, not beyond those of B rounded up. Where the
+  // depth is odd, rows of A have one element more, which counts nothing but must be finite.
+  void multiply(const Bf16* a, std::int64_t rows, std::int64_t a_stride, KeyRange columns, float* c,
+                std::int64_t c_stride) const;
 
  private:
-  void multiply_by_sgemm(const Bf16* a, std::int64_t rows, std::int64_t a_stride, KeyRange columns, float* c, std::int64_t c_stride) const;
+  void multiply_by_sgemm(const Bf16* a, std::int64_t rows, std::int64_t a_stride, KeyRange columns,
+                         float* c, std::int64_t c_stride) const;
 
   bool native_;
   std::int64_t depth_ = 0, columns_ = 0;  // rounded up

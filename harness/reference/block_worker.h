@@ -16,13 +16,16 @@ struct BlockWorker {
   SuiteScores scores;
   Buffer<double> sigma_squared;  // [R, dim_vo]
 
-  // Block and scales of rows that share K and V; of scores all that needs no sigma. `head` must outlive their use.
-  void compute(const Question& question, const HeadData& head, std::span<const RowId> ids, bool suite_scores);
+  // Block and scales of rows that share K and V; of scores all that needs no sigma. `head` must
+  // outlive their use.
+  void compute(const Question& question, const HeadData& head, std::span<const RowId> ids,
+               bool suite_scores);
 };
 
 // K and V of one row with visible keys; nothing of keys that it does not see.
 HeadData gather_for_row(const Question& question, RowId row);
-// ulp of the output at o. A hair above |o|: where o is a power of two, noise of fp64 must not halve it.
+// ulp of the output at o. A hair above |o|: where o is a power of two, noise of fp64 must not halve
+// it.
 inline double output_unit(double o, DType out) { return ulp(o * (1 + 1e-12), out); }
 // OpenBLAS runs inside oneTBB tasks and must not start threads of its own.
 void use_one_blas_thread();

@@ -24,7 +24,8 @@ struct Header {
   XXH128_hash_t key, checksum;  // checksum of the payload
   std::uint64_t payload_bytes;
 };
-static_assert(std::has_unique_object_representations_v<Header>, "written to disk as it lies in memory");
+static_assert(std::has_unique_object_representations_v<Header>,
+              "written to disk as it lies in memory");
 constexpr char magic[8] = {'p', 'l', 'u', 'm', 'b', 'r', 'e', 'f'};
 
 class Hasher {
@@ -47,8 +48,8 @@ class Hasher {
 };
 
 // The bits of the inputs are part of the key: a dump has the shape of a problem, not its values.
-XXH128_hash_t cache_key(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, const RowSelection& rows,
-                        const ReferenceOptions& options) {
+XXH128_hash_t cache_key(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
+                        const RowSelection& rows, const ReferenceOptions& options) {
   Hasher hasher;
   hasher.add(problem_digest(geometry.problem()));
   hasher.add(inputs.q, geometry.q.bytes());
@@ -57,32 +58,40 @@ XXH128_hash_t cache_key(const Geometry& geometry, const InputView& inputs, const
   hasher.add(spec_text(spec));
   hasher.add(rows.rows.data(), rows.rows.size() * sizeof(RowId));
   hasher.add(fmt::format("reference={} suite_scores={}", reference_version, options.suite_scores));
-  if (options.library != nullptr && !options.suite_scores) hasher.add(options.library->device_name());  // other last bits
+  // other last bits
+  if (options.library != nullptr && !options.suite_scores)
+    hasher.add(options.library->device_name());
   return hasher.digest();
 }
 
 // Calls visit for every array of the result, in the order of the file.
 template <class R, class Visit>
 void for_arrays(R& reference, Visit visit) {
-  visit(reference.o), visit(reference.spre), visit(reference.sigma), visit(reference.bound), visit(reference.lse);
-  visit(reference.lse_sigma), visit(reference.visible), visit(reference.gradient), visit(reference.shrink_variance);
+  visit(reference.o), visit(reference.spre), visit(reference.sigma), visit(reference.bound),
+      visit(reference.lse);
+  visit(reference.lse_sigma), visit(reference.visible), visit(reference.gradient),
+      visit(reference.shrink_variance);
   visit(reference.temperature_variance);
 }
 
 // Arrays of the sizes that the request implies.
-Reference empty_reference(const Geometry& geometry, const RowSelection& rows, const ReferenceOptions& options) {
+Reference empty_reference(const Geometry& geometry, const RowSelection& rows,
+                          const ReferenceOptions& options) {
   Reference reference;
   reference.selection = rows;
   reference.columns = geometry.problem().head_dim_vo;
-  const std::size_t count = rows.rows.size(), elements = count * static_cast<std::size_t>(reference.columns);
+  const std::size_t count = rows.rows.size(),
+                    elements = count * static_cast<std::size_t>(reference.columns);
   reference.o.resize(elements);
-  for (auto* matrix : {&reference.spre, &reference.sigma, &reference.bound}) matrix->resize(elements);
+  for (auto* matrix : {&reference.spre, &reference.sigma, &reference.bound})
+    matrix->resize(elements);
   reference.lse.resize(count);
   reference.lse_sigma.resize(count);
   reference.visible.resize(count);
   if (!options.suite_scores) return reference;
   reference.gradient.resize(elements);
-  for (auto* variance : {&reference.shrink_variance, &reference.temperature_variance}) variance->resize(count);
+  for (auto* variance : {&reference.shrink_variance, &reference.temperature_variance})
+    variance->resize(count);
   return reference;
 }
 
@@ -94,7 +103,8 @@ std::uint64_t payload_bytes(const Reference& reference) {
 
 Header header_of(const XXH128_hash_t& key, const Reference& reference) {
   Hasher checksum;
-  for_arrays(reference, [&](const auto& array) { checksum.add(array.data(), std::span(array).size_bytes()); });
+  for_arrays(reference,
+             [&](const auto& array) { checksum.add(array.data(), std::span(array).size_bytes()); });
   Header header{};
   std::memcpy(header.magic, magic, sizeof magic);
   header.format = format_version;
@@ -106,7 +116,8 @@ Header header_of(const XXH128_hash_t& key, const Reference& reference) {
 }
 
 // Nothing unless the file is whole and of this very request.
-std::optional<Reference> read(const std::filesystem::path& path, const XXH128_hash_t& key, Reference reference) {
+std::optional<Reference> read(const std::filesystem::path& path, const XXH128_hash_t& key,
+                              Reference reference) {
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(path, error);
   if (error || size != sizeof(Header) + payload_bytes(reference)) return std::nullopt;
@@ -114,7 +125,8 @@ std::optional<Reference> read(const std::filesystem::path& path, const XXH128_ha
   Header header{};
   file.read(reinterpret_cast<char*>(&header), sizeof header);
   for_arrays(reference, [&](auto& array) {
-    file.read(reinterpret_cast<char*>(array.data()), static_cast<std::streamsize>(std::span(array).size_bytes()));
+    file.read(reinterpret_cast<char*>(array.data()),
+              static_cast<std::streamsize>(std::span(array).size_bytes()));
   });
   if (!file) return std::nullopt;
   const Header expected = header_of(key, reference);
@@ -122,20 +134,23 @@ std::optional<Reference> read(const std::filesystem::path& path, const XXH128_ha
   return reference;
 }
 
-// Into a file of its own name, then renamed: readers see a whole file or none. A directory that cannot be written costs the time of a
-// later computation, nothing else.
-void write(const std::filesystem::path& path, const XXH128_hash_t& key, const Reference& reference) {
+// Into a file of its own name, then renamed: readers see a whole file or none. A directory that
+// cannot be written costs the time of a later computation, nothing else.
+void write(const std::filesystem::path& path, const XXH128_hash_t& key,
+           const Reference& reference) {
   static std::atomic<unsigned> counter = 0;
   std::error_code error;
   std::filesystem::create_directories(path.parent_path(), error);
-  const std::filesystem::path temporary = path.string() + fmt::format(".{}.{}.tmp", ::getpid(), counter++);
+  const std::filesystem::path temporary =
+      path.string() + fmt::format(".{}.{}.tmp", ::getpid(), counter++);
   const Header header = header_of(key, reference);
   bool whole = false;
   {
     std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
     file.write(reinterpret_cast<const char*>(&header), sizeof header);
     for_arrays(reference, [&](const auto& array) {
-      file.write(reinterpret_cast<const char*>(array.data()), static_cast<std::streamsize>(std::span(array).size_bytes()));
+      file.write(reinterpret_cast<const char*>(array.data()),
+                 static_cast<std::streamsize>(std::span(array).size_bytes()));
     });
     file.close();
     whole = static_cast<bool>(file);
@@ -146,10 +161,12 @@ void write(const std::filesystem::path& path, const XXH128_hash_t& key, const Re
 
 }  // namespace
 
-Reference cached_reference(const std::filesystem::path& directory, const Geometry& geometry, const InputView& inputs,
-                           const RoundingSpec& spec, const RowSelection& rows, const ReferenceOptions& options) {
+Reference cached_reference(const std::filesystem::path& directory, const Geometry& geometry,
+                           const InputView& inputs, const RoundingSpec& spec,
+                           const RowSelection& rows, const ReferenceOptions& options) {
   const XXH128_hash_t key = cache_key(geometry, inputs, spec, rows, options);
-  const std::filesystem::path path = directory / fmt::format("{:016x}{:016x}.ref", key.high64, key.low64);
+  const std::filesystem::path path =
+      directory / fmt::format("{:016x}{:016x}.ref", key.high64, key.low64);
   if (auto hit = read(path, key, empty_reference(geometry, rows, options))) return std::move(*hit);
   Reference computed = compute_reference(geometry, inputs, spec, rows, options);
   write(path, key, computed);

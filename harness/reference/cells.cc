@@ -9,18 +9,20 @@
 namespace plumbline {
 namespace {
 
-// Labels that span less than this many times their number are numbers of groups themselves: to clear tables of all numbers then costs less
-// than to look each label up.
+// Labels that span less than this many times their number are numbers of groups themselves: to
+// clear tables of all numbers then costs less than to look each label up.
 constexpr std::uint64_t span_per_label = 8;
 
 }  // namespace
 
 template <class Index>
-void Grouping<Index>::number_by_label(std::span<const std::uint64_t> labels, std::uint64_t lowest, std::size_t width) {
+void Grouping<Index>::number_by_label(std::span<const std::uint64_t> labels, std::uint64_t lowest,
+                                      std::size_t width) {
   size_.assign(width, 0);
   // Local: the stores could change members, for all that the compiler knows.
   Index *groups = group_.data(), *sizes = size_.data();
-  for (std::size_t i = 0; i < labels.size(); ++i) groups[i] = static_cast<Index>(labels[i] - lowest);
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    groups[i] = static_cast<Index>(labels[i] - lowest);
   for (std::size_t i = 0; i < labels.size(); ++i) ++sizes[groups[i]];
 }
 
@@ -29,7 +31,8 @@ inline Index Grouping<Index>::find_or_add(std::uint64_t label, Index position) {
   const std::size_t mask = slots_.size() - 1;
   const int shift = 64 - std::countr_zero(slots_.size());
   // Fibonacci hashing: labels are runs of nearby integers.
-  for (auto at = static_cast<std::size_t>(label * 0x9E3779B97F4A7C15u >> shift);; at = (at + 1) & mask) {
+  for (auto at = static_cast<std::size_t>(label * 0x9E3779B97F4A7C15u >> shift);;
+       at = (at + 1) & mask) {
     Slot& slot = slots_[at];
     const bool is_free = slot.build != build_;
     if (!is_free && slot.label != label) continue;
@@ -54,11 +57,14 @@ void Grouping<Index>::number_by_hash(std::span<const std::uint64_t> labels) {
 }
 
 template <class Index>
-void Grouping<Index>::build(std::span<const std::uint64_t> labels, std::int64_t first_key, std::int32_t smallest_kept, Cells& cells) {
+void Grouping<Index>::build(std::span<const std::uint64_t> labels, std::int64_t first_key,
+                            std::int32_t smallest_kept, Cells& cells) {
   group_.resize(labels.size());
   std::uint64_t lowest = ~std::uint64_t{0}, highest = 0;
-  for (const std::uint64_t label : labels) lowest = std::min(lowest, label), highest = std::max(highest, label);
-  const std::uint64_t most = std::min<std::uint64_t>(span_per_label * labels.size(), std::numeric_limits<Index>::max());
+  for (const std::uint64_t label : labels)
+    lowest = std::min(lowest, label), highest = std::max(highest, label);
+  const std::uint64_t most =
+      std::min<std::uint64_t>(span_per_label * labels.size(), std::numeric_limits<Index>::max());
   if (highest - lowest < most) {
     number_by_label(labels, lowest, static_cast<std::size_t>(highest - lowest) + 1);
   } else {
@@ -80,9 +86,12 @@ void Grouping<Index>::place(std::int64_t first_key, std::int32_t smallest_kept, 
     keys += static_cast<std::int32_t>(sizes[group_of[i]]) >= smallest_kept;
   }
 
-  // Keys in groups of each size, those of many together; counted apart, because a counter raised twice in a row waits for itself.
+  // Keys in groups of each size, those of many together; counted apart, because a counter raised
+  // twice in a row waits for itself.
   constexpr std::uint32_t large = 16;
-  const auto size_of = [=](std::size_t i) { return static_cast<std::uint32_t>(sizes[group_of[kept[i]]]); };
+  const auto size_of = [=](std::size_t i) {
+    return static_cast<std::uint32_t>(sizes[group_of[kept[i]]]);
+  };
   constexpr std::size_t apart = 4;
   std::array<std::array<std::uint32_t, large + 1>, apart> counts{};
   for (std::size_t i = 0; i < keys; ++i) ++counts[i % apart][std::min(size_of(i), large)];
@@ -94,7 +103,8 @@ void Grouping<Index>::place(std::int64_t first_key, std::int32_t smallest_kept, 
     next_key[size] = before;
     for (const auto& count : counts) before += count[size];
     if (size == large) break;
-    for (std::uint32_t key = next_key[size]; key < before; key += size) cells.offsets.push_back(static_cast<std::int32_t>(key));
+    for (std::uint32_t key = next_key[size]; key < before; key += size)
+      cells.offsets.push_back(static_cast<std::int32_t>(key));
     const std::uint32_t groups = (before - next_key[size]) / size;
     if (size == 2) cells.twos = smallest_kept == 2 ? static_cast<std::int32_t>(groups) : 0;
     if (size == 3) cells.threes = smallest_kept == 2 ? static_cast<std::int32_t>(groups) : 0;
@@ -117,7 +127,8 @@ void Grouping<Index>::place(std::int64_t first_key, std::int32_t smallest_kept, 
   cells.offsets.push_back(static_cast<std::int32_t>(keys));
 }
 
-void CellBuilder::build(std::span<const std::uint64_t> labels, std::int64_t first_key, KeepCells keep, Cells& cells) {
+void CellBuilder::build(std::span<const std::uint64_t> labels, std::int64_t first_key,
+                        KeepCells keep, Cells& cells) {
   const std::int32_t smallest_kept = keep == KeepCells::multi_key ? 2 : 1;
   if (labels.size() < std::numeric_limits<std::uint16_t>::max()) {
     of_few_.build(labels, first_key, smallest_kept, cells);
@@ -130,7 +141,8 @@ CellSums cell_sums(const Cells& cells, const double* weights) {
   CellSums sums;
   for (std::int64_t c = 0; c < cells.count(); ++c) {
     double sum = 0;
-    for (std::int32_t i = cells.offsets[static_cast<std::size_t>(c)]; i < cells.offsets[static_cast<std::size_t>(c + 1)]; ++i) {
+    for (std::int32_t i = cells.offsets[static_cast<std::size_t>(c)];
+         i < cells.offsets[static_cast<std::size_t>(c + 1)]; ++i) {
       const double w = weights[cells.keys[static_cast<std::size_t>(i)]];
       sum += w;
       sums.independent += w * w;

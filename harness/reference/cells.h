@@ -17,44 +17,52 @@ namespace plumbline {
 struct Cells {
   std::vector<std::int32_t> keys;
   std::vector<std::int32_t> offsets{0};
-  std::int32_t twos = 0, threes = 0;  // the first cells: how many have two keys, and how many after them three; or 0 and 0
+  // the first cells: how many have two keys, and how many after them three; or 0 and 0
+  std::int32_t twos = 0, threes = 0;
   std::int64_t count() const { return static_cast<std::int64_t>(offsets.size()) - 1; }
   bool empty() const { return keys.empty(); }
 };
 
 enum class KeepCells { all, multi_key };  // multi_key: cells of one key are dropped
 
-// Groups equal labels. Index numbers the groups: 16 bits where they suffice, so that the tables stay in the first-level cache.
+// Groups equal labels. Index numbers the groups: 16 bits where they suffice, so that the tables
+// stay in the first-level cache.
 template <class Index>
 class Grouping {
  public:
-  void build(std::span<const std::uint64_t> labels, std::int64_t first_key, std::int32_t smallest_kept, Cells& cells);
+  void build(std::span<const std::uint64_t> labels, std::int64_t first_key,
+             std::int32_t smallest_kept, Cells& cells);
 
  private:
   struct Slot {
     std::uint64_t label = 0;
-    std::uint32_t build = 0;  // free unless of the current build: clearing would cost more than filling
+    // free unless of the current build: clearing would cost more than filling
+    std::uint32_t build = 0;
     Index group = 0;
   };
   std::vector<Slot> slots_;  // open addressing, a power of two, at most half full
   std::uint32_t build_ = 0;
-  std::vector<Index> group_;          // per label; a group is numbered by its label, or by the first that has it
-  std::vector<Index> size_;           // per group, 0 for numbers that are no group
-  std::vector<Index> next_in_group_;  // per group: 1 + where its next key goes; 0: it has no key yet
-  std::vector<std::uint32_t> kept_;   // the labels whose groups are kept
+  std::vector<Index>
+      group_;  // per label; a group is numbered by its label, or by the first that has it
+  std::vector<Index> size_;  // per group, 0 for numbers that are no group
+  // per group: 1 + where its next key goes; 0: it has no key yet
+  std::vector<Index> next_in_group_;
+  std::vector<std::uint32_t> kept_;  // the labels whose groups are kept
 
-  void number_by_label(std::span<const std::uint64_t> labels, std::uint64_t lowest, std::size_t width);
+  void number_by_label(std::span<const std::uint64_t> labels, std::uint64_t lowest,
+                       std::size_t width);
   void number_by_hash(std::span<const std::uint64_t> labels);
   Index find_or_add(std::uint64_t label, Index position);
   void place(std::int64_t first_key, std::int32_t smallest_kept, Cells& cells);
 };
 
-// Groups equal labels. Cells are ordered by size, so that loops over their keys are foreseen, and those of one size, or of 16 keys and
-// more, by their first key. Holds its tables between calls.
+// Groups equal labels. Cells are ordered by size, so that loops over their keys are foreseen, and
+// those of one size, or of 16 keys and more, by their first key. Holds its tables between calls.
 class CellBuilder {
  public:
   // labels[i] belongs to key first_key + i.
-  void build(std::span<const std::uint64_t> labels, std::int64_t first_key, KeepCells keep, Cells& cells);
+  void build(std::span<const std::uint64_t> labels, std::int64_t first_key, KeepCells keep,
+             Cells& cells);
 
  private:
   Grouping<std::uint16_t> of_few_;
@@ -65,29 +73,33 @@ class CellBuilder {
 inline std::uint64_t normal_p_cell(double t, int dropped) {
   return (std::bit_cast<std::uint64_t>(t) + (std::uint64_t{1} << (dropped - 1))) >> dropped;
 }
-// The cell of an unnormalised P value t = exp(s - m): one cell below eta; steps of eta/4 where P is subnormal; above, t rounded to
-// p_cell_bits significand bits.
+// The cell of an unnormalised P value t = exp(s - m): one cell below eta; steps of eta/4 where P is
+// subnormal; above, t rounded to p_cell_bits significand bits.
 inline std::uint64_t p_cell(double t, const Model& model) {
   constexpr std::uint64_t subnormal = std::uint64_t{1} << 63;  // the sign bit, free because t >= 0
   if (t < model.eta_p) return subnormal;
-  if (t < model.p_normal) return subnormal + static_cast<std::uint64_t>(std::nearbyint(t / (model.eta_p / 4)));
+  if (t < model.p_normal)
+    return subnormal + static_cast<std::uint64_t>(std::nearbyint(t / (model.eta_p / 4)));
   return normal_p_cell(t, 53 - model.p_cell_bits);
 }
 // t where S is rounded first: keys of one rounded logit have one t, and so one rounding of P.
 inline double t_of_rounded(double s, double m, const Model& model) {
   return std::exp(round_to(s, model.s_rounded) - round_to(m, model.s_rounded));
 }
-// The cell of a logit that is rounded to S's dtype: truncated, not rounded, to s_cell_bits, so that the edges of cells lie on the
-// boundaries of rounding.
+// The cell of a logit that is rounded to S's dtype: truncated, not rounded, to s_cell_bits, so that
+// the edges of cells lie on the boundaries of rounding.
 inline std::uint64_t s_cell(double s, const Model& model) {
-  return std::bit_cast<std::uint64_t>(s + 0.0) >> (53 - model.s_cell_bits);  // + 0.0: both zeros are one cell
+  // + 0.0: both zeros are one cell
+  return std::bit_cast<std::uint64_t>(s + 0.0) >> (53 - model.s_cell_bits);
 }
-// The eighth of a binade of a softcap's argument, with its sign: where an approximate tanh makes one and the same relative error.
+// The eighth of a binade of a softcap's argument, with its sign: where an approximate tanh makes
+// one and the same relative error.
 inline std::uint64_t tanh_cell(double argument) {
   constexpr int dropped = 53 - 4;
   return std::bit_cast<std::uint64_t>(argument + 0.0) >> dropped;
 }
-// The eighth of a binade in which s - m lies: where a polynomial exp2 makes one and the same relative error.
+// The eighth of a binade in which s - m lies: where a polynomial exp2 makes one and the same
+// relative error.
 inline std::uint64_t exp2_phase(double s_minus_max) {
   const double binades = s_minus_max * std::numbers::log2e;
   const double fraction = binades - std::floor(binades);
@@ -101,8 +113,8 @@ struct CellSums {
 };
 CellSums cell_sums(const Cells& cells, const double* weights);
 
-// Sum over the pairs of keys that share a cell of their weights' product; weights, float or double, stand beside cells.keys. float: of
-// one sign.
+// Sum over the pairs of keys that share a cell of their weights' product; weights, float or double,
+// stand beside cells.keys. float: of one sign.
 template <class Weight>
 double pairs_in_cells(const Cells& cells, const Weight* weights);
 

@@ -9,9 +9,10 @@
 namespace plumbline {
 namespace {
 
-constexpr int lanes = 8;                     // floats in an AVX register
-constexpr int width = column_tile / lanes;   // registers in a tile of columns
-constexpr std::int64_t keys_per_chunk = 32;  // 32 rows of V at 128 columns are 16 KiB: they stay in L1 for all rows of a block
+constexpr int lanes = 8;                    // floats in an AVX register
+constexpr int width = column_tile / lanes;  // registers in a tile of columns
+// 32 rows of V at 128 columns are 16 KiB: they stay in L1 for all rows of a block
+constexpr std::int64_t keys_per_chunk = 32;
 
 struct Tile {
   __m256 part[width];
@@ -37,11 +38,13 @@ struct PrefixState {
 };
 
 // v: of `begin`.
-inline void extend_prefix(PrefixState& state, const float* p, const float* v, std::int64_t begin, std::int64_t end) {
+inline void extend_prefix(PrefixState& state, const float* p, const float* v, std::int64_t begin,
+                          std::int64_t end) {
   for (std::int64_t k = begin; k < end; ++k) {
     const __m256 weight = _mm256_broadcast_ss(p + k);
     for (int i = 0; i < width; ++i) {
-      state.sum.part[i] = _mm256_fmadd_ps(weight, _mm256_loadu_ps(v + (k - begin) * column_tile + i * lanes), state.sum.part[i]);
+      state.sum.part[i] = _mm256_fmadd_ps(
+          weight, _mm256_loadu_ps(v + (k - begin) * column_tile + i * lanes), state.sum.part[i]);
       state.high.part[i] = _mm256_max_ps(state.high.part[i], state.sum.part[i]);
       state.low.part[i] = _mm256_min_ps(state.low.part[i], state.sum.part[i]);
     }
@@ -57,25 +60,32 @@ enum class Visit { add, correct };  // correct: the key was counted with t = q
 
 template <Visit visit>
 inline void truncate_key(TruncationState& state, float p, const float* v) {
-  const __m256 sign_bit = _mm256_set1_ps(-0.0F), zero = _mm256_setzero_ps(), weight = _mm256_set1_ps(p);
+  const __m256 sign_bit = _mm256_set1_ps(-0.0F), zero = _mm256_setzero_ps(),
+               weight = _mm256_set1_ps(p);
   for (int i = 0; i < width; ++i) {
-    const __m256 value = _mm256_loadu_ps(v + i * lanes), product = _mm256_mul_ps(weight, value), q = state.limit.part[i];
+    const __m256 value = _mm256_loadu_ps(v + i * lanes), product = _mm256_mul_ps(weight, value),
+                 q = state.limit.part[i];
     const __m256 t = _mm256_min_ps(q, _mm256_andnot_ps(sign_bit, product));
-    __m256 signed_t = visit == Visit::add ? t : _mm256_and_ps(_mm256_sub_ps(t, q), _mm256_cmp_ps(value, zero, _CMP_NEQ_OQ));
+    __m256 signed_t = visit == Visit::add ? t
+                                          : _mm256_and_ps(_mm256_sub_ps(t, q),
+                                                          _mm256_cmp_ps(value, zero, _CMP_NEQ_OQ));
     signed_t = _mm256_xor_ps(signed_t, _mm256_and_ps(sign_bit, value));
     state.signed_sum.part[i] = _mm256_add_ps(state.signed_sum.part[i], signed_t);
-    if (visit == Visit::correct) state.square_sum.part[i] = _mm256_fnmadd_ps(q, q, state.square_sum.part[i]);
+    if (visit == Visit::correct)
+      state.square_sum.part[i] = _mm256_fnmadd_ps(q, q, state.square_sum.part[i]);
     state.square_sum.part[i] = _mm256_fmadd_ps(t, t, state.square_sum.part[i]);
   }
 }
 
-// Calls visit(row, begin, end) for each of the rows and every chunk of visible keys, chunks outside, so that a chunk of V serves all rows.
+// Calls visit(row, begin, end) for each of the rows and every chunk of visible keys, chunks
+// outside, so that a chunk of V serves all rows.
 template <class Callback>
 void for_chunks(const RowBlock& block, std::span<const std::int64_t> rows, Callback visit) {
   for (std::int64_t chunk = 0; chunk < block.keys; chunk += keys_per_chunk) {
     for (const std::int64_t r : rows) {
       const KeyRange seen = block.keys_of(r);
-      const std::int64_t begin = std::max(chunk, seen.begin), end = std::min(chunk + keys_per_chunk, seen.end);
+      const std::int64_t begin = std::max(chunk, seen.begin),
+                         end = std::min(chunk + keys_per_chunk, seen.end);
       if (begin < end) visit(r, begin, end);
     }
   }
@@ -83,7 +93,8 @@ void for_chunks(const RowBlock& block, std::span<const std::int64_t> rows, Callb
 
 }  // namespace
 
-void prefix_ranges(const RowBlock& block, const Buffer<float>& p, std::span<const std::int64_t> rows, Buffer<float>& range) {
+void prefix_ranges(const RowBlock& block, const Buffer<float>& p,
+                   std::span<const std::int64_t> rows, Buffer<float>& range) {
   if (rows.empty()) return;
   const std::int64_t ld = block.head->ld, size = block.rows * ld;
   Buffer<float> states(static_cast<std::size_t>(3 * size), 0.0F);
@@ -92,7 +103,8 @@ void prefix_ranges(const RowBlock& block, const Buffer<float>& p, std::span<cons
     if (r + 2 < block.rows) fetch(p.data() + (r + 2) * block.stride + begin, keys_per_chunk);
     for (std::int64_t at = r * ld, j = 0; j < ld; at += column_tile, j += column_tile) {
       PrefixState state{load(sums + at), load(highs + at), load(lows + at)};
-      extend_prefix(state, p.data() + r * block.stride, block.head->tile(j, block.first_key + begin), begin, end);
+      extend_prefix(state, p.data() + r * block.stride,
+                    block.head->tile(j, block.first_key + begin), begin, end);
       store(state.sum, sums + at), store(state.high, highs + at), store(state.low, lows + at);
     }
   });
@@ -120,7 +132,8 @@ std::int64_t count_small_keys(KeyRange keys, const IsSmall is_small) {
 }
 
 // All sums of a row as if t were q for every key.
-void truncate_all(const RowBlock& block, std::int64_t row, const Buffer<float>& range, float f, TruncationSums& sums) {
+void truncate_all(const RowBlock& block, std::int64_t row, const Buffer<float>& range, float f,
+                  TruncationSums& sums) {
   const HeadData& head = *block.head;
   const auto [begin, end] = block.keys_of(row);
   const float* signs_begin = head.sign_sums.data() + (block.first_key + begin) * head.ld;
@@ -135,8 +148,9 @@ void truncate_all(const RowBlock& block, std::int64_t row, const Buffer<float>& 
 }
 
 template <Visit visit>
-void visit_keys(const RowBlock& block, std::int64_t row, const float* weights, const Buffer<float>& range, float f,
-                std::span<const std::int64_t> keys, TruncationSums& sums) {
+void visit_keys(const RowBlock& block, std::int64_t row, const float* weights,
+                const Buffer<float>& range, float f, std::span<const std::int64_t> keys,
+                TruncationSums& sums) {
   const std::int64_t ld = block.head->ld;
   for (std::int64_t at = row * ld, j = 0; j < ld; at += column_tile, j += column_tile) {
     const float* v = block.head->tile(j, block.first_key);
@@ -147,24 +161,29 @@ void visit_keys(const RowBlock& block, std::int64_t row, const float* weights, c
       state.square_sum = load(sums.square_sum.data() + at);
     }
     for (const std::int64_t k : keys) truncate_key<visit>(state, weights[k], v + k * column_tile);
-    store(state.signed_sum, sums.signed_sum.data() + at), store(state.square_sum, sums.square_sum.data() + at);
+    store(state.signed_sum, sums.signed_sum.data() + at),
+        store(state.square_sum, sums.square_sum.data() + at);
   }
 }
 
 }  // namespace
 
-// Where every product of a key exceeds q, its t is q whatever the column: those keys are counted from the sums of signs, and only the
-// others, few in most rows, are visited.
-void truncation_sums(const RowBlock& block, const Buffer<float>& p, const Buffer<float>& range, float f, std::span<const std::int64_t> rows,
-                     const std::function<bool(std::int64_t row)>& small_keys_matter, TruncationSums& sums) {
+// Where every product of a key exceeds q, its t is q whatever the column: those keys are counted
+// from the sums of signs, and only the others, few in most rows, are visited.
+void truncation_sums(const RowBlock& block, const Buffer<float>& p, const Buffer<float>& range,
+                     float f, std::span<const std::int64_t> rows,
+                     const std::function<bool(std::int64_t row)>& small_keys_matter,
+                     TruncationSums& sums) {
   const HeadData& head = *block.head;
-  for (auto* sum : {&sums.signed_sum, &sums.square_sum}) sum->resize(static_cast<std::size_t>(block.rows * head.ld));
+  for (auto* sum : {&sums.signed_sum, &sums.square_sum})
+    sum->resize(static_cast<std::size_t>(block.rows * head.ld));
   sums.small_keys.resize(static_cast<std::size_t>(block.rows));
   std::vector<std::int64_t> visited;
   for (const std::int64_t r : rows) {
     const KeyRange seen = block.keys_of(r);
     const float* weights = p.data() + r * block.stride;
-    const float largest_range = *std::max_element(range.data() + r * head.ld, range.data() + (r + 1) * head.ld);
+    const float largest_range =
+        *std::max_element(range.data() + r * head.ld, range.data() + (r + 1) * head.ld);
     const IsSmall is_small{weights, head.key_min.data() + block.first_key, f * largest_range};
     const std::int64_t count = count_small_keys(seen, is_small);
     sums.small_keys[static_cast<std::size_t>(r)] = count;
@@ -175,7 +194,8 @@ void truncation_sums(const RowBlock& block, const Buffer<float>& p, const Buffer
     for (std::int64_t k = seen.begin; k < seen.end; ++k) {
       if (visit_all || is_small(k)) visited.push_back(k);
     }
-    (visit_all ? visit_keys<Visit::add> : visit_keys<Visit::correct>)(block, r, weights, range, f, visited, sums);
+    (visit_all ? visit_keys<Visit::add> : visit_keys<Visit::correct>)(block, r, weights, range, f,
+                                                                      visited, sums);
   }
 }
 
@@ -187,14 +207,15 @@ template <bool shifted>
 inline Tile centered(const float* v, const Tile& high, const Tile& low) {
   Tile x = load(v);
   if constexpr (shifted) {
-    for (int t = 0; t < width; ++t) x.part[t] = _mm256_sub_ps(_mm256_sub_ps(x.part[t], high.part[t]), low.part[t]);
+    for (int t = 0; t < width; ++t)
+      x.part[t] = _mm256_sub_ps(_mm256_sub_ps(x.part[t], high.part[t]), low.part[t]);
   }
   return x;
 }
 
 template <bool shifted>
-void add_cells(const Cells& cells, const float* weights, const RowBlock& block, std::int64_t sink, const Shift& shift, float* coherent,
-               float* independent) {
+void add_cells(const Cells& cells, const float* weights, const RowBlock& block, std::int64_t sink,
+               const Shift& shift, float* coherent, float* independent) {
   alignas(32) static constexpr std::array<float, column_tile> zeros{};
   const std::int32_t* offsets = cells.offsets.data();
   for (std::int64_t j = 0; j < block.head->ld; j += column_tile) {
@@ -206,14 +227,16 @@ void add_cells(const Cells& cells, const float* weights, const RowBlock& block, 
       for (std::int32_t i = offsets[c]; i < offsets[c + 1]; ++i) {
         const std::int64_t key = cells.keys.data()[i];
         const __m256 weight = _mm256_broadcast_ss(weights + key);
-        const Tile x = centered<shifted>(key == sink ? zeros.data() : v + key * column_tile, high, low);
+        const Tile x =
+            centered<shifted>(key == sink ? zeros.data() : v + key * column_tile, high, low);
         for (int t = 0; t < width; ++t) {
           const __m256 wx = _mm256_mul_ps(weight, x.part[t]);
           cell.part[t] = _mm256_add_ps(cell.part[t], wx);
           independent_sum.part[t] = _mm256_fmadd_ps(wx, wx, independent_sum.part[t]);
         }
       }
-      for (int t = 0; t < width; ++t) coherent_sum.part[t] = _mm256_fmadd_ps(cell.part[t], cell.part[t], coherent_sum.part[t]);
+      for (int t = 0; t < width; ++t)
+        coherent_sum.part[t] = _mm256_fmadd_ps(cell.part[t], cell.part[t], coherent_sum.part[t]);
     }
     store(coherent_sum, coherent + j), store(independent_sum, independent + j);
   }
@@ -227,7 +250,9 @@ struct PairPass {
   Tile high, low;
   Tile pairs{};
 
-  Tile x(std::int32_t i) const { return centered<shifted>(v + std::int64_t{keys[i]} * column_tile, high, low); }
+  Tile x(std::int32_t i) const {
+    return centered<shifted>(v + std::int64_t{keys[i]} * column_tile, high, low);
+  }
   Tile weighted(std::int32_t i) const {
     const __m256 weight = _mm256_broadcast_ss(weights + i);
     Tile wx = x(i);
@@ -235,28 +260,33 @@ struct PairPass {
     return wx;
   }
   void add_product(const Tile& a, const Tile& b) {
-    for (int t = 0; t < width; ++t) pairs.part[t] = _mm256_fmadd_ps(a.part[t], b.part[t], pairs.part[t]);
+    for (int t = 0; t < width; ++t)
+      pairs.part[t] = _mm256_fmadd_ps(a.part[t], b.part[t], pairs.part[t]);
   }
   // sum += w x
   void accumulate(Tile& sum, std::int32_t i) const {
     const __m256 weight = _mm256_broadcast_ss(weights + i);
     const Tile of_key = x(i);
-    for (int t = 0; t < width; ++t) sum.part[t] = _mm256_fmadd_ps(weight, of_key.part[t], sum.part[t]);
+    for (int t = 0; t < width; ++t)
+      sum.part[t] = _mm256_fmadd_ps(weight, of_key.part[t], sum.part[t]);
   }
   // Cells of two and of three keys, with the products of the weights formed first.
   void add_two(std::int32_t i) {
     const __m256 weight = _mm256_set1_ps(weights[i] * weights[i + 1]);
     const Tile a = x(i), b = x(i + 1);
-    for (int t = 0; t < width; ++t) pairs.part[t] = _mm256_fmadd_ps(weight, _mm256_mul_ps(a.part[t], b.part[t]), pairs.part[t]);
+    for (int t = 0; t < width; ++t)
+      pairs.part[t] = _mm256_fmadd_ps(weight, _mm256_mul_ps(a.part[t], b.part[t]), pairs.part[t]);
   }
   void add_three(std::int32_t i) {
     const float* w = weights + i;
-    const __m256 of_ab = _mm256_set1_ps(w[0] * w[1]), of_ac = _mm256_set1_ps(w[0] * w[2]), of_bc = _mm256_set1_ps(w[1] * w[2]);
+    const __m256 of_ab = _mm256_set1_ps(w[0] * w[1]), of_ac = _mm256_set1_ps(w[0] * w[2]),
+                 of_bc = _mm256_set1_ps(w[1] * w[2]);
     const Tile a = x(i), b = x(i + 1), c = x(i + 2);
     for (int t = 0; t < width; ++t) {
       const __m256 with_a = _mm256_fmadd_ps(of_ac, c.part[t], _mm256_mul_ps(of_ab, b.part[t]));
       const __m256 with_b = _mm256_mul_ps(of_bc, c.part[t]);
-      pairs.part[t] = _mm256_fmadd_ps(a.part[t], with_a, _mm256_fmadd_ps(b.part[t], with_b, pairs.part[t]));
+      pairs.part[t] =
+          _mm256_fmadd_ps(a.part[t], with_a, _mm256_fmadd_ps(b.part[t], with_b, pairs.part[t]));
     }
   }
   // One cell, keys `begin` to `last`.
@@ -272,26 +302,30 @@ struct PairPass {
 
 // Sum over the cells' pairs of keys of w_a x_a w_b x_b, weights beside cells.keys.
 template <bool shifted>
-Tile pair_sums(const Cells& cells, const float* weights, const float* v, const Tile& high, const Tile& low) {
+Tile pair_sums(const Cells& cells, const float* weights, const float* v, const Tile& high,
+               const Tile& low) {
   PairPass<shifted> pass{cells.keys.data(), weights, v, high, low};
   const std::int32_t after_twos = 2 * cells.twos, after_threes = after_twos + 3 * cells.threes;
   for (std::int32_t i = 0; i < after_twos; i += 2) pass.add_two(i);
   for (std::int32_t i = after_twos; i < after_threes; i += 3) pass.add_three(i);
   const std::int32_t* offsets = cells.offsets.data();
-  for (std::int64_t c = cells.twos + cells.threes; c < cells.count(); ++c) pass.add_cell(offsets[c], offsets[c + 1] - 1);
+  for (std::int64_t c = cells.twos + cells.threes; c < cells.count(); ++c)
+    pass.add_cell(offsets[c], offsets[c + 1] - 1);
   return pass.pairs;
 }
 
 }  // namespace
 
-void cell_moments(const Cells& cells, const float* weights, const RowBlock& block, std::int64_t sink, const Shift& shift, float* coherent,
-                  float* independent) {
+void cell_moments(const Cells& cells, const float* weights, const RowBlock& block,
+                  std::int64_t sink, const Shift& shift, float* coherent, float* independent) {
   const bool shifted = !std::all_of(shift.high.begin(), shift.high.end(), is_zero);
-  (shifted ? add_cells<true> : add_cells<false>)(cells, weights, block, sink, shift, coherent, independent);
+  (shifted ? add_cells<true> : add_cells<false>)(cells, weights, block, sink, shift, coherent,
+                                                 independent);
 }
 
 // Tiles outside: one of V, in the second-level cache, serves all rows.
-void cell_pairs(const RowBlock& block, std::span<const TiedKeys> rows, const Shift& shift, Buffer<float>& pairs) {
+void cell_pairs(const RowBlock& block, std::span<const TiedKeys> rows, const Shift& shift,
+                Buffer<float>& pairs) {
   const std::int64_t ld = block.head->ld;
   const bool shifted = !shift.high.empty();
   pairs.resize(rows.size() * static_cast<std::size_t>(ld));
@@ -299,8 +333,10 @@ void cell_pairs(const RowBlock& block, std::span<const TiedKeys> rows, const Shi
     const float* v = block.head->tile(j, block.first_key);
     std::int64_t at = j;
     for (const TiedKeys& row : rows) {
-      const Tile sums = shifted ? pair_sums<true>(*row.cells, row.weights, v, load(shift.high.data() + at), load(shift.low.data() + at))
-                                : pair_sums<false>(*row.cells, row.weights, v, {}, {});
+      const Tile sums =
+          shifted ? pair_sums<true>(*row.cells, row.weights, v, load(shift.high.data() + at),
+                                    load(shift.low.data() + at))
+                  : pair_sums<false>(*row.cells, row.weights, v, {}, {});
       store(sums, pairs.data() + at);
       at += ld;
     }

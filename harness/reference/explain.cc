@@ -13,17 +13,20 @@ std::size_t index(Rounding rounding) { return static_cast<std::size_t>(rounding)
 }  // namespace
 
 std::string_view name(Rounding rounding) {
-  static constexpr std::array<std::string_view, rounding_count> names{"P rounding",   "logit error",    "S rounding",     "exp2",
-                                                                      "accumulation", "split partials", "output rounding"};
+  static constexpr std::array<std::string_view, rounding_count> names{
+      "P rounding",   "logit error",    "S rounding",     "exp2",
+      "accumulation", "split partials", "output rounding"};
   return names[index(rounding)];
 }
 
 HeadData gather_for_row(const Question& question, RowId row) {
   const Geometry& geometry = question.geometry;
-  return gather_head(question, row.sample, row.head / geometry.problem().group(), geometry.visible_keys(row.sample, row.row), row.row);
+  return gather_head(question, row.sample, row.head / geometry.problem().group(),
+                     geometry.visible_keys(row.sample, row.row), row.row);
 }
 
-Explanation explain(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, RowId row, std::int64_t column) {
+Explanation explain(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
+                    RowId row, std::int64_t column) {
   assert(column >= 0 && column < geometry.problem().head_dim_vo);
   if (geometry.visible_keys(row.sample, row.row).size() == 0) return {};  // nothing is rounded
   const Question question(geometry, inputs, spec);
@@ -35,7 +38,8 @@ Explanation explain(const Geometry& geometry, const InputView& inputs, const Rou
 
   Explanation explanation;
   explanation.o = worker.block.o.data()[column];
-  const double unit = output_unit(explanation.o, model.out), before = worker.scales.variance(0, column), after = before + unit * unit / 12;
+  const double unit = output_unit(explanation.o, model.out),
+               before = worker.scales.variance(0, column), after = before + unit * unit / 12;
   explanation.spre = std::sqrt(before);
   explanation.sigma = std::sqrt(after);
   for (int i = 0; i < rounding_count; ++i) {
@@ -46,7 +50,8 @@ Explanation explain(const Geometry& geometry, const InputView& inputs, const Rou
   return explanation;
 }
 
-RowDetail reference_row(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, RowId row) {
+RowDetail reference_row(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
+                        RowId row) {
   RowDetail detail;
   detail.keys = geometry.visible_keys(row.sample, row.row);
   detail.o.assign(static_cast<std::size_t>(geometry.problem().head_dim_vo), 0);
@@ -61,7 +66,8 @@ RowDetail reference_row(const Geometry& geometry, const InputView& inputs, const
   detail.p.assign(block.p.begin(), block.p.begin() + detail.keys.size());
   for (std::int64_t key = detail.keys.begin; key < detail.keys.end && !block.seen.empty(); ++key) {
     if (!geometry.sees(row.sample, row.row, key)) {
-      detail.s[static_cast<std::size_t>(key - detail.keys.begin)] = -std::numeric_limits<double>::infinity();
+      detail.s[static_cast<std::size_t>(key - detail.keys.begin)] =
+          -std::numeric_limits<double>::infinity();
     }
   }
   detail.o.assign(block.o.begin(), block.o.end());

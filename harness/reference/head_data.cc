@@ -11,10 +11,13 @@ namespace {
 
 void square_keys(HeadData& head) {
   head.k_squared.resize(head.k.size());
-  std::transform(head.k.begin(), head.k.end(), head.k_squared.begin(), [](double k) { return static_cast<float>(k * k); });
-  for (auto* per_key : {&head.k_norm, &head.k_four_norm}) per_key->resize(static_cast<std::size_t>(head.keys));
+  std::transform(head.k.begin(), head.k.end(), head.k_squared.begin(),
+                 [](double k) { return static_cast<float>(k * k); });
+  for (auto* per_key : {&head.k_norm, &head.k_four_norm})
+    per_key->resize(static_cast<std::size_t>(head.keys));
   for (std::int64_t k = 0; k < head.keys; ++k) {
-    const auto key = std::span(head.k).subspan(static_cast<std::size_t>(k * head.dim_qk), static_cast<std::size_t>(head.dim_qk));
+    const auto key = std::span(head.k).subspan(static_cast<std::size_t>(k * head.dim_qk),
+                                               static_cast<std::size_t>(head.dim_qk));
     const Norms of_key = norms(key);
     head.k_norm.data()[k] = of_key.two;
     head.k_four_norm.data()[k] = of_key.four;
@@ -36,7 +39,8 @@ void choose_unit(HeadData& head) {
 void find_center(HeadData& head) {
   head.center.assign(static_cast<std::size_t>(head.dim_vo), 0);
   for (std::int64_t k = 0; k < head.keys; ++k) {
-    for (std::int64_t j = 0; j < head.dim_vo; ++j) head.center[static_cast<std::size_t>(j)] += head.v.data()[k * head.dim_vo + j];
+    for (std::int64_t j = 0; j < head.dim_vo; ++j)
+      head.center[static_cast<std::size_t>(j)] += head.v.data()[k * head.dim_vo + j];
   }
   for (double& c : head.center) {
     c /= static_cast<double>(head.keys) * head.v_unit;
@@ -50,7 +54,9 @@ std::int64_t tile_index(const HeadData& head, std::int64_t key, std::int64_t j) 
 
 void fill_float_forms(HeadData& head) {
   const auto size = static_cast<std::size_t>(head.keys * head.ld);
-  for (auto* form : {&head.v_tiles, &head.v_abs, &head.v_squared, &head.v_centered, &head.v_centered_squared}) form->assign(size, 0);
+  for (auto* form :
+       {&head.v_tiles, &head.v_abs, &head.v_squared, &head.v_centered, &head.v_centered_squared})
+    form->assign(size, 0);
   for (std::int64_t k = 0; k < head.keys; ++k) {
     const double* v = head.v.data() + k * head.dim_vo;
     const std::int64_t row = k * head.ld;
@@ -110,11 +116,12 @@ Norms norms(std::span<const double> x) {
     squares += square(value);
     fourths += square(square(value));
   }
-  return {static_cast<float>(std::sqrt(squares)), static_cast<float>(std::sqrt(std::sqrt(fourths)) * (1 + 1e-6))};
+  return {static_cast<float>(std::sqrt(squares)),
+          static_cast<float>(std::sqrt(std::sqrt(fourths)) * (1 + 1e-6))};
 }
 
-HeadData gather_head(const Question& question, std::int64_t sample, std::int64_t head_kv, KeyRange keys,
-                     std::optional<std::int64_t> only_row) {
+HeadData gather_head(const Question& question, std::int64_t sample, std::int64_t head_kv,
+                     KeyRange keys, std::optional<std::int64_t> only_row) {
   const Problem& problem = question.geometry.problem();
   HeadData head;
   head.first_key = keys.begin;
@@ -126,7 +133,8 @@ HeadData gather_head(const Question& question, std::int64_t sample, std::int64_t
   head.v.resize(static_cast<std::size_t>(head.keys * head.dim_vo));
   head.scaled_outside = question.key_values.scales_outside();
   const auto row_of = [](Buffer<double>& matrix, std::int64_t row, std::int64_t dims) {
-    return std::span(matrix).subspan(static_cast<std::size_t>(row * dims), static_cast<std::size_t>(dims));
+    return std::span(matrix).subspan(static_cast<std::size_t>(row * dims),
+                                     static_cast<std::size_t>(dims));
   };
   for (std::int64_t k = 0; k < head.keys; ++k) {
     const std::int64_t key = keys.begin + k;
@@ -146,7 +154,8 @@ HeadData gather_head(const Question& question, std::int64_t sample, std::int64_t
 void pack_for_projections(HeadData& head) {
   head.v_transposed.resize(head.dim_vo, head.keys);
   for (std::int64_t k = 0; k < head.keys; ++k) {
-    for (std::int64_t j = 0; j < head.dim_vo; ++j) head.v_transposed.set(j, k, head.v_tiles.data()[tile_index(head, k, j)]);
+    for (std::int64_t j = 0; j < head.dim_vo; ++j)
+      head.v_transposed.set(j, k, head.v_tiles.data()[tile_index(head, k, j)]);
   }
 }
 

@@ -19,45 +19,53 @@ inline constexpr std::int64_t column_tile = 32;
 
 inline constexpr std::int64_t chunk_keys = 64;
 
-// N keys, key 0 being the sample's `first_key`. Float forms of V are divided by `v_unit`, a power of two near max |v|, so that squares
-// neither overflow nor vanish; `center` (the mean of each column, in the same units) is subtracted where moments about O are formed,
-// which would cancel otherwise.
+// N keys, key 0 being the sample's `first_key`. Float forms of V are divided by `v_unit`, a power
+// of two near max |v|, so that squares neither overflow nor vanish; `center` (the mean of each
+// column, in the same units) is subtracted where moments about O are formed, which would cancel
+// otherwise.
 struct HeadData {
   std::int64_t first_key = 0, keys = 0, dim_qk = 0, dim_vo = 0;
   std::int64_t ld = 0;          // row stride of the float forms of V
   bool finite = true;           // no Inf or NaN among V: 0 * NaN would leak from invisible keys
   bool scaled_outside = false;  // V's scale multiplies a kernel's sums
   double v_unit = 1;
-  Buffer<double> k, v;                           // [N, dim_qk], [N, dim_vo]
-  Buffer<float> k_squared;                       // [N, dim_qk]
-  std::vector<float> k_norm, k_four_norm;        // [N] as Norms
-  Buffer<float> v_tiles;                         // [ld / column_tile, N, column_tile]: passes that jump from key to key stay in a tile
+  Buffer<double> k, v;                     // [N, dim_qk], [N, dim_vo]
+  Buffer<float> k_squared;                 // [N, dim_qk]
+  std::vector<float> k_norm, k_four_norm;  // [N] as Norms
+  Buffer<float>
+      // [ld / column_tile, N, column_tile]: passes that jump from key to key stay in a tile
+      v_tiles;
   Buffer<float> v_abs, v_squared;                // [N, ld]
   Buffer<float> v_centered, v_centered_squared;  // [N, ld]
   std::vector<double> center;                    // [dim_vo]
   std::vector<double> column_max;                // [dim_vo] max_k |v_kj| / v_unit
   std::vector<float> key_min;                    // [N] min_j |v_kj| / v_unit
-  Buffer<float> sign_sums;                       // [N + 1, ld] sums of sign(v_kj) over the keys before
+  Buffer<float> sign_sums;  // [N + 1, ld] sums of sign(v_kj) over the keys before
 
   // For bounds of prefix sums, over chunks of `chunk_keys` keys, chunk 0 beginning at key 0:
-  Buffer<float> edge_norm;  // [chunks + 1, ld] at the edge before a chunk: half the larger 2-norm of the chunks beside it
+  // [chunks + 1, ld] at the edge before a chunk: half the larger 2-norm of the chunks beside it
+  Buffer<float> edge_norm;
 
-  Bf16Matrix v_transposed;  // V / v_unit, [dim_vo, N]; empty where pack_for_projections() was not called
+  // V / v_unit, [dim_vo, N]; empty where pack_for_projections() was not called
+  Bf16Matrix v_transposed;
 
-  // V from this key on, in the columns from j, a multiple of column_tile, on: row stride column_tile.
-  const float* tile(std::int64_t j, std::int64_t key) const { return v_tiles.data() + j * keys + key * column_tile; }
+  // V from this key on, in the columns from j, a multiple of column_tile, on: row stride
+  // column_tile.
+  const float* tile(std::int64_t j, std::int64_t key) const {
+    return v_tiles.data() + j * keys + key * column_tile;
+  }
 };
 
-// The 2-norm, and the 4-norm (sum x^4)^(1/4) rounded up. By Cauchy and Schwarz the root of sum_d (q_d k_d)^2 is at most the product of two
-// 4-norms.
+// The 2-norm, and the 4-norm (sum x^4)^(1/4) rounded up. By Cauchy and Schwarz the root of sum_d
+// (q_d k_d)^2 is at most the product of two 4-norms.
 struct Norms {
   float two = 0, four = 0;
 };
 Norms norms(std::span<const double> x);
 
 // `only_row`: V is 0 where that row does not see a key.
-HeadData gather_head(const Question& question, std::int64_t sample, std::int64_t head_kv, KeyRange keys,
-                     std::optional<std::int64_t> only_row = std::nullopt);
+HeadData gather_head(const Question& question, std::int64_t sample, std::int64_t head_kv,
+                     KeyRange keys, std::optional<std::int64_t> only_row = std::nullopt);
 void pack_for_projections(HeadData& head);
 
 }  // namespace plumbline

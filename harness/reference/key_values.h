@@ -16,19 +16,22 @@ class KeyValues {
 
   // One vector of head_dim_qk or head_dim_vo elements.
   void key(std::int64_t sample, std::int64_t key, std::int64_t head_kv, std::span<double> to) const;
-  void value(std::int64_t sample, std::int64_t key, std::int64_t head_kv, std::span<double> to) const;
+  void value(std::int64_t sample, std::int64_t key, std::int64_t head_kv,
+             std::span<double> to) const;
   // Whether V's scale multiplies a kernel's sums, which rounds once more.
   bool scales_outside() const { return has_scales_ && dequantized_ == DType::none; }
 
  private:
-  void load(const void* tensor, std::int64_t offset, const std::vector<float>& scales, std::size_t scale, std::span<double> to) const;
+  void load(const void* tensor, std::int64_t offset, const std::vector<float>& scales,
+            std::size_t scale, std::span<double> to) const;
 
   const Geometry& geometry_;
   const void* k_;
   const void* v_;
   DType dtype_;
   bool has_scales_;
-  DType dequantized_, rounded_;  // what scale * stored, and what unscaled numbers, are rounded to; none: not
+  // what scale * stored, and what unscaled numbers, are rounded to; none: not
+  DType dequantized_, rounded_;
   SideInputs side_;
 };
 

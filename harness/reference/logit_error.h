@@ -9,7 +9,8 @@
 
 namespace plumbline {
 
-// What the error of a logit is relative to: |x|, d s / d x, and the largest of what was added up: |c tanh(x / c)|, |b|, |s|.
+// What the error of a logit is relative to: |x|, d s / d x, and the largest of what was added up:
+// |c tanh(x / c)|, |b|, |s|.
 struct LogitSizes {
   float x, slope, magnitude;
 };
@@ -21,7 +22,8 @@ inline LogitSizes plain_sizes(double s) {
 inline LogitSizes shaped_sizes(const RowBlock& block, std::int64_t at) {
   const double s = block.s.data()[at], capped = block.capped.data()[at];
   const double largest = std::max({std::abs(capped), std::abs(s - capped), std::abs(s)});
-  return {static_cast<float>(std::abs(block.x.data()[at])), static_cast<float>(block.slope.data()[at]), static_cast<float>(largest)};
+  return {static_cast<float>(std::abs(block.x.data()[at])),
+          static_cast<float>(block.slope.data()[at]), static_cast<float>(largest)};
 }
 
 class LogitError {
@@ -36,7 +38,8 @@ class LogitError {
     drift_out_ = static_cast<float>(std::ceil(dims / qk.step) * qk.f_out / 12);
     spread_ = static_cast<float>(qk.f * qk.f * dims / 6);
     const double root = std::sqrt(dims);
-    least_beta_ = static_cast<float>(square(std::sqrt(double{drift_}) + std::sqrt(double{drift_out_})));
+    least_beta_ =
+        static_cast<float>(square(std::sqrt(double{drift_}) + std::sqrt(double{drift_out_})));
     most_beta_ = static_cast<float>((1 + 1 / root) * (drift_ * root + drift_out_));
   }
 
@@ -44,17 +47,20 @@ class LogitError {
   float norm(float n2) const { return scale_ * std::sqrt(n2); }
   // Systematic part. No branch: loops over keys become vector code.
   float beta(float x, float slope, float norm) const {
-    const float ratio = x / (norm > 0 ? norm : 1.0F), beta = slope * (x + norm) * (drift_ * ratio + drift_out_);
+    const float ratio = x / (norm > 0 ? norm : 1.0F),
+                beta = slope * (x + norm) * (drift_ * ratio + drift_out_);
     return norm > 0 ? beta : 0.0F;
   }
   float beta(LogitSizes s, float n2) const { return beta(s.x, s.slope, norm(n2)); }
-  // Bounds of beta for any norm from x / sqrt(d), the least that has such an x, to `most` (slope 1): beta = drift x^2 / norm +
-  // drift_out norm + (drift + drift_out) x is convex in the norm, and by the means of its first two terms no less than least_beta().
+  // Bounds of beta for any norm from x / sqrt(d), the least that has such an x, to `most` (slope
+  // 1): beta = drift x^2 / norm + drift_out norm + (drift + drift_out) x is convex in the norm, and
+  // by the means of its first two terms no less than least_beta().
   float least_beta(float x) const { return x * least_beta_; }
   float most_beta(float x, float most) const { return std::max(x * most_beta_, beta(x, 1, most)); }
   // Standard deviation, the systematic part included. Grows with norm and beta.
   float sd(float x, float slope, float magnitude, float norm, float beta) const {
-    const float m = slope * (x + norm), e0 = nearest_ * (slope * norm) + of_s_ * magnitude + rounding_of_exp;
+    const float m = slope * (x + norm),
+                e0 = nearest_ * (slope * norm) + of_s_ * magnitude + rounding_of_exp;
     return std::sqrt(e0 * e0 + beta * beta + m * m * spread_);
   }
 

@@ -28,7 +28,8 @@ BlockScales::LseParts BlockScales::lse_parts(std::int64_t row) {
   LseParts parts{p_of_keys_.data(), 0, nullptr, {limit, 1 / model_.u_p}};
   const auto add = [&](std::int64_t k) {
     const double p = std::exp(s[k] - of_row->lse_keys);
-    const LogitSizes sizes = block_->shapes.empty() ? plain_sizes(s[k]) : shaped_sizes(*block_, row * stride_ + k);
+    const LogitSizes sizes =
+        block_->shapes.empty() ? plain_sizes(s[k]) : shaped_sizes(*block_, row * stride_ + k);
     p_of_keys_.data()[k] = p;
     parts.mean_bias += p * error.beta(sizes, qk_squared[k]);
   };
@@ -40,21 +41,24 @@ BlockScales::LseParts BlockScales::lse_parts(std::int64_t row) {
   return parts;
 }
 
-// By how much rounding these very logits moves the LSE. Logits that lie whole rounding intervals apart are all rounded alike, which no
-// cell sees; and intervals that are large against 1 move it otherwise than the first order of their errors says.
+// By how much rounding these very logits moves the LSE. Logits that lie whole rounding intervals
+// apart are all rounded alike, which no cell sees; and intervals that are large against 1 move it
+// otherwise than the first order of their errors says.
 double BlockScales::shift_by_s(std::int64_t row, const LseParts& parts) const {
   const double* s = block_->s.data() + row * stride_;
   const auto [begin, end] = visible(row);
   double m = parts.sink != nullptr ? parts.sink->s : -std::numeric_limits<double>::infinity();
   for (std::int64_t k = begin; k < end; ++k) m = parts.p[k] > 0 ? std::max(m, s[k]) : m;
   double sum = parts.sink != nullptr ? t_of_rounded(parts.sink->s, m, model_) : 0;
-  for (std::int64_t k = begin; k < end; ++k) sum += parts.p[k] > 0 ? t_of_rounded(s[k], m, model_) : 0;
+  for (std::int64_t k = begin; k < end; ++k)
+    sum += parts.p[k] > 0 ? t_of_rounded(s[k], m, model_) : 0;
   return round_to(m, model_.s_rounded) + std::log(sum) - block_->lse.data()[row];
 }
 
 // The variance of sums and of the logarithm in fp32.
 double BlockScales::lse_floor(std::int64_t row) const {
-  return square(u32 * (4 + std::abs(block_->lse.data()[row]) + 2 * std::sqrt(static_cast<double>(block_->count(row)))));
+  return square(u32 * (4 + std::abs(block_->lse.data()[row]) +
+                       2 * std::sqrt(static_cast<double>(block_->count(row)))));
 }
 
 void BlockScales::lse_error(std::int64_t row) {
@@ -66,7 +70,8 @@ void BlockScales::lse_error(std::int64_t row) {
   double variance = lse_floor(row) + square(parts.mean_bias);
   if (p == block_->p.data() + row * stride_) {
     const LogitSums& sums = logit_sums_.data()[row];
-    if (!sums.are_bounds && !(logit_excess_.data()[row] <= negligible_share * variance)) find_logit_excess(row);
+    if (!sums.are_bounds && !(logit_excess_.data()[row] <= negligible_share * variance))
+      find_logit_excess(row);
     variance += sums.variance + logit_excess_.data()[row];
   } else {
     set_row_weights(row, [=](std::int64_t k) { return p[k] * sd[k]; });
@@ -78,14 +83,18 @@ void BlockScales::lse_error(std::int64_t row) {
     set_row_weights(row, [=](std::int64_t k) { return p[k] * std::abs(s[k]); });
     if (parts.sink != nullptr) set_sink_weight(parts.sink->p * std::abs(parts.sink->s));
     const CellSums sums = cell_sums(s_cells_, row_weights_.data());
-    const double by_cells = kappa_coherent * square(model_.u_s) * std::max(sums.coherent, sums.independent);
+    const double by_cells =
+        kappa_coherent * square(model_.u_s) * std::max(sums.coherent, sums.independent);
     variance += std::max(by_cells, square(shift_by_s(row, parts)));
   }
   if (has_tanh_error()) {
     find_tanh_cells(row);
-    set_row_weights(row, [=, capped = block_->capped.data() + row * stride_](std::int64_t k) { return p[k] * std::abs(capped[k]); });
+    set_row_weights(row, [=, capped = block_->capped.data() + row * stride_](std::int64_t k) {
+      return p[k] * std::abs(capped[k]);
+    });
     const CellSums sums = cell_sums(tanh_cells_, row_weights_.data());
-    variance += kappa_coherent * square(model_.tanh_error) * std::max(sums.coherent, sums.independent);
+    variance +=
+        kappa_coherent * square(model_.tanh_error) * std::max(sums.coherent, sums.independent);
   }
   if (model_.exp2_error > 0) {
     find_phases(row, parts.sink);
@@ -94,7 +103,8 @@ void BlockScales::lse_error(std::int64_t row) {
     variance += square(model_.exp2_error) / 2 * cell_sums(phases_, row_weights_.data()).coherent;
   }
   if (model_.denominator_from_rounded_p) {
-    set_row_weights(row, [=, weights = parts.weights](std::int64_t k) { return weights.coherent(p[k]); });
+    set_row_weights(
+        row, [=, weights = parts.weights](std::int64_t k) { return weights.coherent(p[k]); });
     const CellSums sums = cell_sums(p_cells(row), row_weights_.data());
     variance += square(model_.u_p) * (sum_of_squares(row) - sums.independent + sums.coherent);
   }

@@ -7,13 +7,16 @@
 namespace plumbline {
 namespace {
 
-// Cells are an eighth to a quarter of a rounding interval wide: three bits more than the format has.
+// Cells are an eighth to a quarter of a rounding interval wide: three bits more than the format
+// has.
 constexpr int cell_extra_bits = 3;
-// P kept in fp32 is not rounded, and only exact ties add up. Equal logits may differ by the summation order of the fp64 product, so that
-// exact means equal to this many bits.
+// P kept in fp32 is not rounded, and only exact ties add up. Equal logits may differ by the
+// summation order of the fp64 product, so that exact means equal to this many bits.
 constexpr int exact_tie_bits = 36;
 
-bool is_rounded(DType dtype) { return dtype != DType::none && dtype != DType::f32 && dtype != DType::f64; }
+bool is_rounded(DType dtype) {
+  return dtype != DType::none && dtype != DType::f32 && dtype != DType::f64;
+}
 
 // Formats with the exponent range of fp32 do not round absolutely anywhere that matters.
 double eta(DType dtype) {

@@ -13,17 +13,20 @@ inline constexpr double u32 = 0x1p-24;
 inline double square(double x) { return x * x; }
 // Mean of (relative rounding error / u)^2 over log-uniform significands.
 inline constexpr double kappa = 0.18;
-// The same where one rounding is shared by many terms: 1 / 1.35^2, so that the rms stays below its limit even at the worst draw.
+// The same where one rounding is shared by many terms: 1 / 1.35^2, so that the rms stays below its
+// limit even at the worst draw.
 inline constexpr double kappa_coherent = 0.55;
 
 // One matrix product's accumulation.
 struct AccumulationModel {
   explicit AccumulationModel(const Accumulator& accumulator);
 
-  double u = u32;  // unit roundoff of one addition: fp32's, or fp16's for fp16 accumulators, which round to nearest
+  // unit roundoff of one addition: fp32's, or fp16's for fp16 accumulators, which round to nearest
+  double u = u32;
   bool toward_zero = false;
-  double f = 0, f_out = 0;  // weight of the last bit kept inside a step, and of the step's fp32 result
-  double step = 1;          // products per step
+  // weight of the last bit kept inside a step, and of the step's fp32 result
+  double f = 0, f_out = 0;
+  double step = 1;  // products per step
 
   double steps(std::int64_t terms) const { return std::ceil(static_cast<double>(terms) / step); }
 };

@@ -13,12 +13,14 @@ constexpr double heavy_share = 1.0 / 64;
 
 }  // namespace
 
-void product(const RowBlock& block, const Weights& weights, const Buffer<float>& form, Buffer<float>& result) {
+void product(const RowBlock& block, const Weights& weights, const Buffer<float>& form,
+             Buffer<float>& result) {
   const std::int64_t ld = block.head->ld;
   result.resize(static_cast<std::size_t>(block.rows * ld));
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(block.rows), static_cast<int>(ld), static_cast<int>(block.keys),
-              1, weights.data(), static_cast<int>(block.stride), form.data() + block.first_key * ld, static_cast<int>(ld), 0, result.data(),
-              static_cast<int>(ld));
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(block.rows),
+              static_cast<int>(ld), static_cast<int>(block.keys), 1, weights.data(),
+              static_cast<int>(block.stride), form.data() + block.first_key * ld,
+              static_cast<int>(ld), 0, result.data(), static_cast<int>(ld));
 }
 
 void CenteredMoment::compute(const RowBlock& block, Weights& weights, Buffer<double>& result) {
@@ -47,7 +49,8 @@ void CenteredMoment::compute(const RowBlock& block, Weights& weights, Buffer<dou
   for (std::int64_t r = 0; r < block.rows; ++r) {
     const double weight = light_weight_[static_cast<std::size_t>(r)];
     for (std::int64_t j = 0; j < head.dim_vo; ++j) {
-      const double shift = block.o.data()[r * head.dim_vo + j] * unit - head.center[static_cast<std::size_t>(j)];
+      const double shift =
+          block.o.data()[r * head.dim_vo + j] * unit - head.center[static_cast<std::size_t>(j)];
       const std::int64_t at = r * head.ld + j;
       const double moment = second_.data()[at] - shift * (2 * first_.data()[at] - shift * weight);
       result.data()[at] = moment < 0 ? 0 : moment;
@@ -57,7 +60,8 @@ void CenteredMoment::compute(const RowBlock& block, Weights& weights, Buffer<dou
     const double* v = head.v.data() + (block.first_key + key.key) * head.dim_vo;
     const double* o = block.o.data() + key.row * head.dim_vo;
     double* row = result.data() + key.row * head.ld;
-    for (std::int64_t j = 0; j < head.dim_vo; ++j) row[j] += key.weight * ((v[j] - o[j]) * unit) * ((v[j] - o[j]) * unit);
+    for (std::int64_t j = 0; j < head.dim_vo; ++j)
+      row[j] += key.weight * ((v[j] - o[j]) * unit) * ((v[j] - o[j]) * unit);
   }
 }
 

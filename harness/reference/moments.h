@@ -5,14 +5,17 @@
 
 namespace plumbline {
 
-// Float [R, N] weights with row stride block.stride, zero outside the visible keys, of the order of 1 or less.
+// Float [R, N] weights with row stride block.stride, zero outside the visible keys, of the order of
+// 1 or less.
 using Weights = Buffer<float>;
 
 // W M for a float form M of V (all keys of the head): result is [R, ld].
-void product(const RowBlock& block, const Weights& weights, const Buffer<float>& form, Buffer<float>& result);
+void product(const RowBlock& block, const Weights& weights, const Buffer<float>& form,
+             Buffer<float>& result);
 
-// result_j = sum_k w_k (v_kj - o_j)^2 in units of v_unit^2, [R, ld]. Expands the square about the column's center; keys that carry much
-// of a row's weight, and pull o to themselves, are summed apart, or the expansion would cancel. Destroys the weights.
+// result_j = sum_k w_k (v_kj - o_j)^2 in units of v_unit^2, [R, ld]. Expands the square about the
+// column's center; keys that carry much of a row's weight, and pull o to themselves, are summed
+// apart, or the expansion would cancel. Destroys the weights.
 class CenteredMoment {
  public:
   void compute(const RowBlock& block, Weights& weights, Buffer<double>& result);

@@ -1,8 +1,9 @@
-/* The C ABI of a library that computes the reference elsewhere than on the CPU, opened at run time (harness/reference/reference_library.h).
+/* The C ABI of a library that computes the reference elsewhere than on the CPU, on a GPU for example.
  *
- * The harness hands over rows, the keys each row sees, and the numbers of the rounding spec; the library answers, in fp64 and by the
- * formulas of docs/judging.md ("Sigma"), attention and the variances of legal error before output rounding. All memory is the caller's, on
- * the host. Masks, layouts and paging are in the offsets. */
+ * It is opened at run time (harness/reference/reference_library.h). The harness hands over rows, the
+ * keys each row sees, and the numbers of the rounding spec; the library answers, in fp64 and by the
+ * formulas of docs/judging.md, attention and the variances of legal error before output rounding.
+ * All memory is the caller's, on the host. Masks, layouts and paging are in the offsets. */
 #ifndef PLUMBLINE_REFERENCE_H
 #define PLUMBLINE_REFERENCE_H
 
@@ -55,7 +56,8 @@ typedef struct plumbline_reference_request {
   const double* q;   /* [rows, dim_qk], prescaled and rounded where the spec says so */
   const void *k, *v; /* stored tensors */
   uint64_t k_bytes, v_bytes;
-  const int64_t* k_offsets; /* [offset_count] element 0 of each key's vector, in elements from k; the vector is contiguous */
+  /* [offset_count] element 0 of each key's vector, in elements from k; the vector is contiguous */
+  const int64_t* k_offsets;
   const int64_t* v_offsets; /* [offset_count] likewise */
   int64_t offset_count;
   const plumbline_reference_group* groups;
@@ -76,7 +78,8 @@ typedef struct plumbline_reference_library {
   uint32_t struct_size;
   int32_t (*device_count)(void);    /* devices that it can use; 0: it cannot be used here */
   const char* (*device_name)(void); /* of the one it uses; valid as long as the library */
-  /* NULL, or what went wrong, valid until the thread's next call. May be called from several threads. */
+  /* NULL, or what went wrong, valid until the thread's next call. May be called from several
+   * threads. */
   const char* (*compute)(const plumbline_reference_request* request);
 } plumbline_reference_library;
 

@@ -6,13 +6,15 @@
 
 namespace plumbline {
 
-void PrefixBounds::start(const HeadData& head, std::int64_t rows, std::int64_t first_key, std::int64_t keys) {
+void PrefixBounds::start(const HeadData& head, std::int64_t rows, std::int64_t first_key,
+                         std::int64_t keys) {
   head_ = &head;
   rows_ = rows, first_key_ = first_key, keys_ = keys;
   first_chunk_ = first_key / chunk_keys;
   chunks_ = (first_key + keys + chunk_keys - 1) / chunk_keys - first_chunk_;
   norms_.resize(static_cast<std::size_t>(rows * (chunks_ + 1)));
-  for (auto* bound : {&high_, &low_, &edge_high_, &edge_low_}) bound->assign(static_cast<std::size_t>(rows * head.ld), 0);
+  for (auto* bound : {&high_, &low_, &edge_high_, &edge_low_})
+    bound->assign(static_cast<std::size_t>(rows * head.ld), 0);
   zeros_.assign(static_cast<std::size_t>(head.dim_vo), 0);
 }
 
@@ -42,7 +44,8 @@ void PrefixBounds::extend(std::int64_t row, std::int64_t edge, const double* o) 
   const float* norms_of_v = head_->edge_norm.data() + (first_chunk_ + edge) * head_->ld;
   const double unit = 1 / head_->v_unit;
   float *high = high_.data() + row * head_->ld, *low = low_.data() + row * head_->ld;
-  float *edge_high = edge_high_.data() + row * head_->ld, *edge_low = edge_low_.data() + row * head_->ld;
+  float *edge_high = edge_high_.data() + row * head_->ld,
+        *edge_low = edge_low_.data() + row * head_->ld;
   for (std::int64_t j = 0; j < head_->dim_vo; ++j) {
     const auto sum = static_cast<float>(o[j] * unit);
     const float between = norm * norms_of_v[j];

@@ -6,8 +6,9 @@
 
 namespace plumbline {
 
-// At the edges of chunks of keys the sums themselves are at hand. Between two edges a sum exceeds the larger of them by at most half of
-// the chunk's sum of p |v_j|, and that is at most the product of the chunk's 2-norms of p and of v_j (Cauchy-Schwarz).
+// At the edges of chunks of keys the sums themselves are at hand. Between two edges a sum exceeds
+// the larger of them by at most half of the chunk's sum of p |v_j|, and that is at most the product
+// of the chunk's 2-norms of p and of v_j (Cauchy-Schwarz).
 class PrefixBounds {
  public:
   // For R rows whose key 0 is `first_key` of the head; then each row's P, 0 where it sees no key.
@@ -19,7 +20,8 @@ class PrefixBounds {
   // o [R, dim_vo]: the sums up to the end of chunk c.
   void add_edge(std::int64_t c, const double* o);
 
-  // max - min, zero included, of the prefix sums of a row, in v_unit, lies between edge_range and range.
+  // max - min, zero included, of the prefix sums of a row, in v_unit, lies between edge_range and
+  // range.
   float range(std::int64_t row, std::int64_t column) const {
     return high_.data()[row * head_->ld + column] - low_.data()[row * head_->ld + column];
   }
@@ -32,8 +34,10 @@ class PrefixBounds {
 
   const HeadData* head_ = nullptr;
   std::int64_t rows_ = 0, first_key_ = 0, keys_ = 0, first_chunk_ = 0, chunks_ = 0;
-  Buffer<float> norms_;        // [R, chunks + 1] at the edge before a chunk: the larger 2-norm of P in the chunks beside it
-  std::vector<double> zeros_;  // [dim_vo]
+  Buffer<float>
+      // [R, chunks + 1] at the edge before a chunk: the larger 2-norm of P in the chunks beside it
+      norms_;
+  std::vector<double> zeros_;                        // [dim_vo]
   Buffer<float> high_, low_, edge_high_, edge_low_;  // [R, ld]
 };
 

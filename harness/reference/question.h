@@ -19,7 +19,9 @@ struct LogitShape {
 
   bool is_plain() const { return cap == 0 && alibi == 0; }
   double capped(double x) const { return cap == 0 ? x : cap * std::tanh(x / cap); }
-  double bias(std::int64_t key) const { return -alibi * static_cast<double>(std::abs(diagonal - key)); }
+  double bias(std::int64_t key) const {
+    return -alibi * static_cast<double>(std::abs(diagonal - key));
+  }
   double logit(double x, std::int64_t key) const { return capped(x) + bias(key); }
 };
 LogitShape logit_shape(const Geometry& geometry, const SideInputs& side, const RowId& row);
@@ -27,7 +29,11 @@ LogitShape logit_shape(const Geometry& geometry, const SideInputs& side, const R
 // Geometry and inputs outlive it.
 struct Question {
   Question(const Geometry& of, const InputView& view, const RoundingSpec& spec)
-      : geometry(of), inputs(view), model(spec), side(side_inputs(of.problem())), key_values(of, view.k, view.v, spec.kv_dequantized_to) {}
+      : geometry(of),
+        inputs(view),
+        model(spec),
+        side(side_inputs(of.problem())),
+        key_values(of, view.k, view.v, spec.kv_dequantized_to) {}
 
   const Geometry& geometry;
   const InputView& inputs;

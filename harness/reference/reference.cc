@@ -18,10 +18,12 @@
 namespace plumbline {
 namespace {
 
-// Rows of a block: enough for the products to be efficient, few enough for its matrices over keys to stay in the cache.
+// Rows of a block: enough for the products to be efficient, few enough for its matrices over keys
+// to stay in the cache.
 constexpr std::int64_t most_rows = 128, fewest_rows = 16, most_elements = 1 << 19;
 
-// Multiply-adds from which threads share the work; fewer are done in the time that waking one takes.
+// Multiply-adds from which threads share the work; fewer are done in the time that waking one
+// takes.
 constexpr double least_shared_cost = 1e6;
 
 // Keys of the rows' own sample that any of them sees.
@@ -43,9 +45,12 @@ struct HeadPlan {
 
 class Computation {
  public:
-  Computation(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, const RowSelection& selection,
-              const ReferenceOptions& options)
-      : geometry_(geometry), question_(geometry, inputs, spec), options_(options), workers_([this] { return BlockWorker(model_); }) {
+  Computation(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
+              const RowSelection& selection, const ReferenceOptions& options)
+      : geometry_(geometry),
+        question_(geometry, inputs, spec),
+        options_(options),
+        workers_([this] { return BlockWorker(model_); }) {
     allocate(selection);
   }
 
@@ -60,34 +65,45 @@ class Computation {
   void allocate(const RowSelection& selection) {
     result_.selection = selection;
     result_.columns = geometry_.problem().head_dim_vo;
-    const std::size_t rows = selection.rows.size(), elements = rows * static_cast<std::size_t>(result_.columns);
+    const std::size_t rows = selection.rows.size(),
+                      elements = rows * static_cast<std::size_t>(result_.columns);
     result_.o.assign(elements, 0);
-    for (auto* matrix : {&result_.spre, &result_.sigma, &result_.bound}) matrix->assign(elements, 0);
-    for (const RowId& row : selection.rows) result_.lse.push_back(lse_without_keys(question_.side, row.head, model_.lse_includes_sink));
+    for (auto* matrix : {&result_.spre, &result_.sigma, &result_.bound})
+      matrix->assign(elements, 0);
+    for (const RowId& row : selection.rows)
+      result_.lse.push_back(lse_without_keys(question_.side, row.head, model_.lse_includes_sink));
     result_.lse_sigma.assign(rows, 0);
     result_.visible.assign(rows, 0);
     if (!options_.suite_scores) return;
     result_.gradient.assign(elements, 0);
-    for (auto* variance : {&result_.shrink_variance, &result_.temperature_variance}) variance->assign(rows, 0);
+    for (auto* variance : {&result_.shrink_variance, &result_.temperature_variance})
+      variance->assign(rows, 0);
   }
 
   bool is_long(std::size_t row) const { return result_.visible[row] >= long_row; }
   // Whether V is exact in bf16, and v - o, which could cancel, not asked for.
   bool projects_in_bf16(const HeadData& head) const {
-    return options_.suite_scores && head.finite && geometry_.v.dtype == DType::bf16 && !model_.denominator_from_rounded_p;
+    return options_.suite_scores && head.finite && geometry_.v.dtype == DType::bf16 &&
+           !model_.denominator_from_rounded_p;
   }
 
-  // Rows without visible keys keep what allocate() gave them. Those of a head are in order but for the long ones, which come last.
+  // Rows without visible keys keep what allocate() gave them. Those of a head are in order but for
+  // the long ones, which come last.
   std::vector<HeadPlan> plan_heads() {
     const auto& rows = result_.selection.rows;
     const std::int64_t group = geometry_.problem().group();
     std::vector<std::size_t> order(rows.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      result_.visible[i] = static_cast<std::int32_t>(geometry_.visible_count(rows[i].sample, rows[i].row));
+      result_.visible[i] =
+          static_cast<std::int32_t>(geometry_.visible_count(rows[i].sample, rows[i].row));
     }
-    const auto key = [&](std::size_t i) { return std::tuple(rows[i].sample, rows[i].head / group, is_long(i), rows[i].head, rows[i].row); };
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+    const auto key = [&](std::size_t i) {
+      return std::tuple(rows[i].sample, rows[i].head / group, is_long(i), rows[i].head,
+                        rows[i].row);
+    };
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
 
     std::vector<HeadPlan> plans;
     for (const std::size_t i : order) {
@@ -98,13 +114,15 @@ class Computation {
         plans.push_back({id.sample, head_kv, {}, {}});
       plans.back().rows.push_back(i);
     }
-    const auto dims = static_cast<double>(geometry_.problem().head_dim_qk + geometry_.problem().head_dim_vo);
-    shared_ = std::accumulate(result_.visible.begin(), result_.visible.end(), 0.0) * dims >= least_shared_cost;
+    const auto dims =
+        static_cast<double>(geometry_.problem().head_dim_qk + geometry_.problem().head_dim_vo);
+    shared_ = std::accumulate(result_.visible.begin(), result_.visible.end(), 0.0) * dims >=
+              least_shared_cost;
     return plans;
   }
 
-  // A block's products run over the union of what its rows see; rows that see little of it start a block of their own. All rows of a block
-  // are long, or none is.
+  // A block's products run over the union of what its rows see; rows that see little of it start a
+  // block of their own. All rows of a block are long, or none is.
   void cut_blocks(HeadPlan& plan, bool one_row_each) const {
     std::size_t begin = 0;
     KeyRange all;
@@ -112,7 +130,9 @@ class Computation {
     for (std::size_t i = 0; i < plan.rows.size(); ++i) {
       const RowId& id = result_.selection.rows[plan.rows[i]];
       const KeyRange seen = geometry_.visible_keys(id.sample, id.row);
-      const KeyRange joined = i == begin ? seen : KeyRange{std::min(all.begin, seen.begin), std::max(all.end, seen.end)};
+      const KeyRange joined =
+          i == begin ? seen
+                     : KeyRange{std::min(all.begin, seen.begin), std::max(all.end, seen.end)};
       const std::int64_t limit = std::clamp(most_elements / joined.size(), fewest_rows, most_rows);
       const bool wide = joined.size() > 2 * std::max(largest, seen.size()) + most_rows;
       const bool unlike = wide || is_long(plan.rows[i]) != is_long(plan.rows[begin]);
@@ -132,20 +152,23 @@ class Computation {
   void run_head(HeadPlan& plan) {
     std::vector<RowId> ids;
     for (const std::size_t i : plan.rows) ids.push_back(result_.selection.rows[i]);
-    HeadData head = gather_head(question_, plan.sample, plan.head_kv, visible_union(geometry_, ids));
+    HeadData head =
+        gather_head(question_, plan.sample, plan.head_kv, visible_union(geometry_, ids));
     if (projects_in_bf16(head) && is_long(plan.rows.back())) pack_for_projections(head);
     cut_blocks(plan, !head.finite);
     // Isolated: a thread that waits here must not start another head and gather its K and V, too.
     tbb::this_task_arena::isolate([&] {
       const auto block = [&](std::size_t b) {
         const auto [begin, end] = plan.blocks[b];
-        run_block(head, std::span(ids).subspan(begin, end - begin), std::span(plan.rows).subspan(begin, end - begin));
+        run_block(head, std::span(ids).subspan(begin, end - begin),
+                  std::span(plan.rows).subspan(begin, end - begin));
       };
       parallel_for(plan.blocks.size(), block, shared_);
     });
   }
 
-  void run_block(const HeadData& head, std::span<const RowId> ids, std::span<const std::size_t> rows) {
+  void run_block(const HeadData& head, std::span<const RowId> ids,
+                 std::span<const std::size_t> rows) {
     BlockWorker& worker = workers_.local();
     HeadData of_row;
     if (!head.finite && geometry_.has_hidden_keys()) {
@@ -155,10 +178,12 @@ class Computation {
       worker.compute(question_, head, ids, options_.suite_scores);
     }
     worker.sigma_squared.resize(rows.size() * static_cast<std::size_t>(result_.columns));
-    for (std::size_t r = 0; r < rows.size(); ++r) store_row(worker, static_cast<std::int64_t>(r), rows[r]);
+    for (std::size_t r = 0; r < rows.size(); ++r)
+      store_row(worker, static_cast<std::int64_t>(r), rows[r]);
     if (!options_.suite_scores) return;
     worker.scores.finish(worker.sigma_squared);
-    for (std::size_t r = 0; r < rows.size(); ++r) store_scores(worker.scores, static_cast<std::int64_t>(r), rows[r]);
+    for (std::size_t r = 0; r < rows.size(); ++r)
+      store_scores(worker.scores, static_cast<std::int64_t>(r), rows[r]);
   }
 
   void store_row(BlockWorker& worker, std::int64_t r, std::size_t row) {
@@ -181,7 +206,8 @@ class Computation {
   void store_scores(const SuiteScores& scores, std::int64_t r, std::size_t row) {
     const std::int64_t columns = result_.columns;
     for (std::int64_t j = 0; j < columns; ++j) {
-      result_.gradient[row * static_cast<std::size_t>(columns) + static_cast<std::size_t>(j)] = static_cast<float>(scores.gradient(r, j));
+      result_.gradient[row * static_cast<std::size_t>(columns) + static_cast<std::size_t>(j)] =
+          static_cast<float>(scores.gradient(r, j));
     }
     result_.shrink_variance[row] = static_cast<float>(scores.shrink_variance(r));
     result_.temperature_variance[row] = static_cast<float>(scores.temperature_variance(r));
@@ -198,7 +224,8 @@ class Computation {
 
 }  // namespace
 
-void BlockWorker::compute(const Question& question, const HeadData& head, std::span<const RowId> ids, bool suite_scores) {
+void BlockWorker::compute(const Question& question, const HeadData& head,
+                          std::span<const RowId> ids, bool suite_scores) {
   block.start(question, head, ids);
   scales.start(block);
   if (suite_scores) scores.start(scales);
@@ -216,10 +243,12 @@ void use_one_blas_thread() {
   std::call_once(once, [] { openblas_set_num_threads(1); });
 }
 
-Reference compute_reference(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, const RowSelection& rows,
+Reference compute_reference(const Geometry& geometry, const InputView& inputs,
+                            const RoundingSpec& spec, const RowSelection& rows,
                             const ReferenceOptions& options) {
   if (options.library != nullptr && !options.suite_scores) {
-    if (auto result = options.library->compute(geometry, inputs, spec, rows)) return std::move(*result);
+    if (auto result = options.library->compute(geometry, inputs, spec, rows))
+      return std::move(*result);
   }
   use_one_blas_thread();
   return Computation(geometry, inputs, spec, rows, options).run();

@@ -1,9 +1,11 @@
 // The fp64 answer and the scales of legal error. Shares no code with any kernel.
 //
-// Formulas and symbols: research note "Model v3", sections 2 to 5, restated in docs/judging.md. For a row with visible keys k and output
-// column j: o_j = sum_k p_k v_kj; sigma^2 = spre^2 + ulp_out(o_j)^2 / 12 with
-//   spre^2 = TP (P rounding, with ties) + TL (logit error) + TS (S rounding, tanh) + TE (exp2) + TA (accumulation) + TR (split partials).
-// q_prescaled, inputs rounded to tf32 and fp8 K and V rounded after their scale are no terms: the reference then uses the rounded numbers.
+// Formulas and symbols: docs/judging.md. For a row with visible keys k and output column j: o_j = sum_k p_k v_kj; sigma^2 = spre^2 +
+// ulp_out(o_j)^2 / 12 with
+//   spre^2 = TP (P rounding, with ties) + TL (logit error) + TS (S rounding, tanh)
+//          + TE (exp2) + TA (accumulation) + TR (split partials).
+// q_prescaled, inputs rounded to tf32 and fp8 K and V rounded after their scale are no terms: the
+// reference then uses the rounded numbers.
 #pragma once
 
 #include <array>
@@ -33,10 +35,11 @@ struct RowId {
   bool operator==(const RowId&) const = default;
 };
 
-// Which rows the reference computes. All if their cost (sum over rows of visible keys * (head_dim_qk + head_dim_vo)) is at most
-// `cost_limit`; else the rows that break kernels first: first and last row, both sides of every tile edge (multiples of 64 and 128), the
-// rows at the mask boundary (first row with a key, first with all), the last page's rows, then random ones (by the problem's seed) until
-// the limit is reached; at least one row of every (sample, head).
+// Which rows the reference computes. All if their cost (sum over rows of visible keys *
+// (head_dim_qk + head_dim_vo)) is at most `cost_limit`; else the rows that break kernels first:
+// first and last row, both sides of every tile edge (multiples of 64 and 128), the rows at the mask
+// boundary (first row with a key, first with all), the last page's rows, then random ones (by the
+// problem's seed) until the limit is reached; at least one row of every (sample, head).
 struct RowSelection {
   std::vector<RowId> rows;  // ordered by (sample, head, row)
   bool sampled = false;     // not all rows
@@ -44,8 +47,9 @@ struct RowSelection {
 };
 RowSelection select_rows(const Geometry& geometry, double cost_limit);
 
-// Result for R rows and D = head_dim_vo columns; matrices are row major [R, D]. Rows without visible keys have visible == 0, o = 0,
-// lse = -inf (the sink, where the problem has sinks and the spec's LSE includes them) and zero scales.
+// Result for R rows and D = head_dim_vo columns; matrices are row major [R, D]. Rows without
+// visible keys have visible == 0, o = 0, lse = -inf (the sink, where the problem has sinks and the
+// spec's LSE includes them) and zero scales.
 struct Reference {
   RowSelection selection;
   std::int64_t columns = 0;
@@ -56,7 +60,8 @@ struct Reference {
   std::vector<double> lse;            // [R] natural logarithm
   std::vector<float> lse_sigma;       // [R]
   std::vector<std::int32_t> visible;  // [R] number of visible keys
-  // Suite scores (research note "judging-error", section 1, bias and tau): only where requested, else empty.
+  // Suite scores (research note "judging-error", section 1, bias and tau): only where requested,
+  // else empty.
   std::vector<float> gradient;              // [R, D] G_j = d o_j / d log scale
   std::vector<float> shrink_variance;       // [R] V_i of sum_j e_j o_j / sigma_j^2
   std::vector<float> temperature_variance;  // [R] V_i of sum_j e_j G_j / sigma_j^2
@@ -65,36 +70,44 @@ struct Reference {
 class ReferenceLibrary;
 struct ReferenceOptions {
   bool suite_scores = false;
-  // Computes what it can (not suite scores) instead of the CPU; where it fails, the CPU does. Its last bits are its own.
+  // Computes what it can (not suite scores) instead of the CPU; where it fails, the CPU does. Its
+  // last bits are its own.
   const ReferenceLibrary* library = nullptr;
 };
 // Runs in the calling oneTBB arena; the same result for every thread count.
-Reference compute_reference(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, const RowSelection& rows,
+Reference compute_reference(const Geometry& geometry, const InputView& inputs,
+                            const RoundingSpec& spec, const RowSelection& rows,
                             const ReferenceOptions& options = {});
 
-// As compute_reference, through a directory of files keyed by problem digest, spec, rows, options and reference_version. An unreadable,
-// truncated or foreign file is recomputed and replaced; files are written atomically.
-Reference cached_reference(const std::filesystem::path& directory, const Geometry& geometry, const InputView& inputs,
-                           const RoundingSpec& spec, const RowSelection& rows, const ReferenceOptions& options = {});
+// As compute_reference, through a directory of files keyed by problem digest, spec, rows, options
+// and reference_version. An unreadable, truncated or foreign file is recomputed and replaced; files
+// are written atomically.
+Reference cached_reference(const std::filesystem::path& directory, const Geometry& geometry,
+                           const InputView& inputs, const RoundingSpec& spec,
+                           const RowSelection& rows, const ReferenceOptions& options = {});
 
 // The explanation of one element: which rounding contributes how much of sigma^2. Shares sum to 1.
 enum class Rounding { p, logit, s, exp2, accumulation, split_partials, output };
 inline constexpr int rounding_count = 7;
-std::string_view name(Rounding);  // "P rounding", "logit error", "S rounding", "exp2", "accumulation", "split partials", "output rounding"
+// "P rounding", "logit error", "S rounding", "exp2", "accumulation", "split partials", "output
+// rounding"
+std::string_view name(Rounding);
 struct Explanation {
   double o = 0, spre = 0, sigma = 0;
   std::array<double, rounding_count> share{};
 };
-Explanation explain(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, RowId row, std::int64_t column);
+Explanation explain(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
+                    RowId row, std::int64_t column);
 
-// Everything about one row in fp64, for locating a fault: logits (natural units), probabilities (sum 1, less that of a sink) over `keys`,
-// and o. Hidden keys among them have p = 0 and s = -inf.
+// Everything about one row in fp64, for locating a fault: logits (natural units), probabilities
+// (sum 1, less that of a sink) over `keys`, and o. Hidden keys among them have p = 0 and s = -inf.
 struct RowDetail {
   KeyRange keys;
   std::vector<double> s, p;
   std::vector<double> o;
   double lse = 0;
 };
-RowDetail reference_row(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, RowId row);
+RowDetail reference_row(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
+                        RowId row);
 
 }  // namespace plumbline

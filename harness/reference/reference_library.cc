@@ -18,7 +18,9 @@
 namespace plumbline {
 namespace {
 
-plumbline_reference_accumulator to_abi(const AccumulationModel& a) { return {a.u, a.f, a.f_out, a.step, a.toward_zero ? 1 : 0, 0}; }
+plumbline_reference_accumulator to_abi(const AccumulationModel& a) {
+  return {a.u, a.f, a.f_out, a.step, a.toward_zero ? 1 : 0, 0};
+}
 
 plumbline_reference_model to_abi(const Model& m) {
   return {m.u_p,
@@ -40,7 +42,8 @@ plumbline_reference_model to_abi(const Model& m) {
 // The rows that see a key, and the keys they see, as the ABI wants them.
 class Request {
  public:
-  Request(const Geometry& geometry, const InputView& inputs, const Model& model, const std::vector<RowId>& rows)
+  Request(const Geometry& geometry, const InputView& inputs, const Model& model,
+          const std::vector<RowId>& rows)
       : geometry_(geometry), inputs_(inputs), model_(model) {
     add_rows(rows);
     add_offsets();
@@ -112,15 +115,18 @@ void Request::add_offsets() {
 void Request::load_queries(const std::vector<RowId>& rows) {
   const auto dims = static_cast<std::size_t>(geometry_.problem().head_dim_qk);
   q_.resize(index_.size() * dims);
-  scale_ = model_.q_prescaled == DType::none ? geometry_.problem().softmax_scale() : std::numbers::ln2;
+  scale_ =
+      model_.q_prescaled == DType::none ? geometry_.problem().softmax_scale() : std::numbers::ln2;
   parallel_for(index_.size(), [&](std::size_t i) {
-    load_query(geometry_, inputs_, model_, rows[index_[i]], std::span<double>(q_).subspan(i * dims, dims));
+    load_query(geometry_, inputs_, model_, rows[index_[i]],
+               std::span<double>(q_).subspan(i * dims, dims));
   });
 }
 
 // K and V are copied only where the model rounds them (tf32: fp32 inputs).
 void Request::round_keys() {
-  if (model_.inputs_rounded == DType::none || geometry_.k.dtype != DType::f32) return;  // 16-bit inputs are tf32 numbers as they are
+  // 16-bit inputs are tf32 numbers as they are
+  if (model_.inputs_rounded == DType::none || geometry_.k.dtype != DType::f32) return;
   const auto rounded = [&](const void* tensor, const TensorShape& shape) {
     std::vector<float> values(shape.bytes() / sizeof(float));
     decode(DType::f32, tensor, std::span<float>(values));
@@ -183,7 +189,8 @@ Reference empty_reference(const Geometry& geometry, const RowSelection& selectio
   Reference result;
   result.selection = selection;
   result.columns = geometry.problem().head_dim_vo;
-  const std::size_t rows = selection.rows.size(), elements = rows * static_cast<std::size_t>(result.columns);
+  const std::size_t rows = selection.rows.size(),
+                    elements = rows * static_cast<std::size_t>(result.columns);
   result.o.assign(elements, 0);
   for (auto* matrix : {&result.spre, &result.sigma, &result.bound}) matrix->assign(elements, 0);
   result.lse.assign(rows, -std::numeric_limits<double>::infinity());
@@ -194,28 +201,34 @@ Reference empty_reference(const Geometry& geometry, const RowSelection& selectio
 
 }  // namespace
 
-Result<std::shared_ptr<const ReferenceLibrary>> ReferenceLibrary::open(const std::filesystem::path& path) {
+Result<std::shared_ptr<const ReferenceLibrary>> ReferenceLibrary::open(
+    const std::filesystem::path& path) {
   void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) return fail(fmt::format("cannot load the reference library: {}", dlerror()));
-  auto* const entry = reinterpret_cast<const plumbline_reference_library* (*)()>(dlsym(handle, PLUMBLINE_REFERENCE_SYMBOL));
-  if (entry == nullptr) return fail(fmt::format("{} does not export {}", path.string(), PLUMBLINE_REFERENCE_SYMBOL));
+  if (handle == nullptr)
+    return fail(fmt::format("cannot load the reference library: {}", dlerror()));
+  auto* const entry = reinterpret_cast<const plumbline_reference_library* (*)()>(
+      dlsym(handle, PLUMBLINE_REFERENCE_SYMBOL));
+  if (entry == nullptr)
+    return fail(fmt::format("{} does not export {}", path.string(), PLUMBLINE_REFERENCE_SYMBOL));
   const plumbline_reference_library* const library = entry();
   if (library->abi != PLUMBLINE_REFERENCE_ABI || library->struct_size < sizeof *library) {
-    return fail(
-        fmt::format("{} speaks version {} of the reference ABI, this plumbline {}", path.string(), library->abi, PLUMBLINE_REFERENCE_ABI),
-        "rebuild it together with plumbline");
+    return fail(fmt::format("{} speaks version {} of the reference ABI, this plumbline {}",
+                            path.string(), library->abi, PLUMBLINE_REFERENCE_ABI),
+                "rebuild it together with plumbline");
   }
   if (library->device_count() < 1) return fail(fmt::format("{} finds no device", path.string()));
   return std::shared_ptr<const ReferenceLibrary>(new ReferenceLibrary(library));
 }
 
-// What a request of version 1 can ask: rows that see a range of keys, logits that are scaled products, K and V as stored.
+// What a request of version 1 can ask: rows that see a range of keys, logits that are scaled
+// products, K and V as stored.
 bool ReferenceLibrary::takes(const Problem& problem) {
-  return problem.softcap == 0 && problem.alibi == Alibi::none && problem.sinks == Sinks::none && !problem.has_fp8_kv() &&
-         problem.mask != Mask::custom;
+  return problem.softcap == 0 && problem.alibi == Alibi::none && problem.sinks == Sinks::none &&
+         !problem.has_fp8_kv() && problem.mask != Mask::custom;
 }
 
-Result<Reference> ReferenceLibrary::compute(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
+Result<Reference> ReferenceLibrary::compute(const Geometry& geometry, const InputView& inputs,
+                                            const RoundingSpec& spec,
                                             const RowSelection& rows) const {
   auto result = try_compute(geometry, inputs, spec, rows);
   if (!result) {
@@ -230,12 +243,15 @@ std::map<std::string, int> ReferenceLibrary::refusals() const {
   return refusals_;
 }
 
-Result<Reference> ReferenceLibrary::try_compute(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
+Result<Reference> ReferenceLibrary::try_compute(const Geometry& geometry, const InputView& inputs,
+                                                const RoundingSpec& spec,
                                                 const RowSelection& rows) const {
-  if (!takes(geometry.problem())) return fail(fmt::format("reference on {}: not for this problem", device_name()));
+  if (!takes(geometry.problem()))
+    return fail(fmt::format("reference on {}: not for this problem", device_name()));
   const Model model(spec);
   const Request request(geometry, inputs, model, rows.rows);
-  if (const char* text = library_->compute(request.abi())) return fail(fmt::format("reference on {}: {}", device_name(), text));
+  if (const char* text = library_->compute(request.abi()))
+    return fail(fmt::format("reference on {}: {}", device_name(), text));
   Reference result = empty_reference(geometry, rows);
   request.store(result);
   return result;

@@ -16,14 +16,18 @@ namespace plumbline {
 
 class ReferenceLibrary {
  public:
-  // Opens the library for the life of the process. An error where it cannot be opened, is of another version, or finds no device.
+  // Opens the library for the life of the process. An error where it cannot be opened, is of
+  // another version, or finds no device.
   static Result<std::shared_ptr<const ReferenceLibrary>> open(const std::filesystem::path& path);
 
-  // As compute_reference, without suite scores: o and lse agree with it to rounding of fp64, the scales to its own precision (fp32 sums).
-  // An error where the device fails, or lacks the memory, and for problems that it does not take.
-  Result<Reference> compute(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, const RowSelection& rows) const;
+  // As compute_reference, without suite scores: o and lse agree with it to rounding of fp64, the
+  // scales to its own precision (fp32 sums). An error where the device fails, or lacks the memory,
+  // and for problems that it does not take.
+  Result<Reference> compute(const Geometry& geometry, const InputView& inputs,
+                            const RoundingSpec& spec, const RowSelection& rows) const;
 
-  // How often compute() refused or failed, by its message: what was computed on the CPU instead. Callable from any thread.
+  // How often compute() refused or failed, by its message: what was computed on the CPU instead.
+  // Callable from any thread.
   std::map<std::string, int> refusals() const;
 
   // No softcap, ALiBi, sinks, fp8 K and V or hidden keys.
@@ -33,8 +37,8 @@ class ReferenceLibrary {
 
  private:
   explicit ReferenceLibrary(const plumbline_reference_library* library) : library_(library) {}
-  Result<Reference> try_compute(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
-                                const RowSelection& rows) const;
+  Result<Reference> try_compute(const Geometry& geometry, const InputView& inputs,
+                                const RoundingSpec& spec, const RowSelection& rows) const;
 
   const plumbline_reference_library* library_;
   mutable std::mutex mutex_;

@@ -39,44 +39,54 @@ double exp_and_sum(const double* s, double m, double* p, std::int64_t count) {
 LogitShape logit_shape(const Geometry& geometry, const SideInputs& side, const RowId& row) {
   LogitShape shape;
   shape.cap = geometry.problem().softcap;
-  if (!side.alibi_slopes.empty()) shape.alibi = side.alibi_slopes[static_cast<std::size_t>(row.head)];
+  if (!side.alibi_slopes.empty())
+    shape.alibi = side.alibi_slopes[static_cast<std::size_t>(row.head)];
   shape.diagonal = row.row + geometry.length_kv(row.sample) - geometry.length_q(row.sample);
   return shape;
 }
 
 double lse_without_keys(const SideInputs& side, std::int64_t head, bool lse_includes_sink) {
-  return side.sinks.empty() || !lse_includes_sink ? minus_infinity : double{side.sinks[static_cast<std::size_t>(head)]};
+  return side.sinks.empty() || !lse_includes_sink
+             ? minus_infinity
+             : double{side.sinks[static_cast<std::size_t>(head)]};
 }
 
-double load_query(const Geometry& geometry, const InputView& inputs, const Model& model, const RowId& id, std::span<double> row) {
+double load_query(const Geometry& geometry, const InputView& inputs, const Model& model,
+                  const RowId& id, std::span<double> row) {
   const DType dtype = geometry.q.dtype;
   const double scale = geometry.problem().softmax_scale();
-  const auto offset = static_cast<std::size_t>(geometry.q_offset(id.sample, id.row, id.head)) * size_in_bytes(dtype);
+  const auto offset = static_cast<std::size_t>(geometry.q_offset(id.sample, id.row, id.head)) *
+                      size_in_bytes(dtype);
   decode(dtype, static_cast<const std::byte*>(inputs.q) + offset, row);
   if (model.inputs_rounded != DType::none) {
     for (double& value : row) value = round_to(value, model.inputs_rounded);
   }
   if (model.q_prescaled == DType::none) return scale;
   // The kernel's own Q, exactly: it multiplies K in base 2.
-  for (double& value : row) value = round_to(value * (scale * std::numbers::log2e), model.q_prescaled);
+  for (double& value : row)
+    value = round_to(value * (scale * std::numbers::log2e), model.q_prescaled);
   return std::numbers::ln2;
 }
 
-void RowBlock::compute(const Question& question, const HeadData& head_data, std::span<const RowId> ids) {
+void RowBlock::compute(const Question& question, const HeadData& head_data,
+                       std::span<const RowId> ids) {
   start(question, head_data, ids);
   for (std::int64_t r = 0; r < rows; ++r) softmax(r, question.model);
   finish();
 }
 
-void RowBlock::start(const Question& question, const HeadData& head_data, std::span<const RowId> ids) {
+void RowBlock::start(const Question& question, const HeadData& head_data,
+                     std::span<const RowId> ids) {
   set_shape(question.geometry, head_data, ids);
   set_features(question, ids);
   load_q(question, ids);
 
   // S = scale Q K^T
   const double* k = head->k.data() + first_key * head->dim_qk;
-  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(rows), static_cast<int>(keys), static_cast<int>(head->dim_qk),
-              scale, q.data(), static_cast<int>(head->dim_qk), k, static_cast<int>(head->dim_qk), 0, s.data(), static_cast<int>(stride));
+  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(rows),
+              static_cast<int>(keys), static_cast<int>(head->dim_qk), scale, q.data(),
+              static_cast<int>(head->dim_qk), k, static_cast<int>(head->dim_qk), 0, s.data(),
+              static_cast<int>(stride));
   prefixes.start(*head, rows, first_key, keys);
 }
 
@@ -86,13 +96,15 @@ void RowBlock::finish() {
   for (std::int64_t c = 0; c < prefixes.chunks(); ++c) {
     const KeyRange chunk = prefixes.chunk(c);
     const double* v = head->v.data() + (first_key + chunk.begin) * head->dim_vo;
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(rows), columns, static_cast<int>(chunk.size()), 1,
-                p.data() + chunk.begin, static_cast<int>(stride), v, columns, c == 0 ? 0 : 1, o.data(), columns);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(rows), columns,
+                static_cast<int>(chunk.size()), 1, p.data() + chunk.begin, static_cast<int>(stride),
+                v, columns, c == 0 ? 0 : 1, o.data(), columns);
     prefixes.add_edge(c, o.data());
   }
 }
 
-void RowBlock::set_shape(const Geometry& geometry, const HeadData& head_data, std::span<const RowId> ids) {
+void RowBlock::set_shape(const Geometry& geometry, const HeadData& head_data,
+                         std::span<const RowId> ids) {
   head = &head_data;
   rows = static_cast<std::int64_t>(ids.size());
   visible.clear();
@@ -116,7 +128,8 @@ void RowBlock::set_features(const Question& question, std::span<const RowId> ids
   const std::int64_t first = head->first_key + first_key;
   sinks.clear(), shapes.clear(), seen.clear();
   for (const RowId& id : ids) {
-    if (!question.side.sinks.empty()) sinks.push_back({question.side.sinks[static_cast<std::size_t>(id.head)], 0, 0, 0});
+    if (!question.side.sinks.empty())
+      sinks.push_back({question.side.sinks[static_cast<std::size_t>(id.head)], 0, 0, 0});
     LogitShape shape = logit_shape(question.geometry, question.side, id);
     shape.diagonal -= first;
     if (!shape.is_plain()) shapes.push_back(shape);
@@ -124,7 +137,8 @@ void RowBlock::set_features(const Question& question, std::span<const RowId> ids
     const KeyRange range = visible[seen.size()];
     std::vector<std::int32_t>& keys_seen = seen.emplace_back();
     for (std::int64_t k = range.begin; k < range.end; ++k) {
-      if (question.geometry.sees(id.sample, id.row, first + k)) keys_seen.push_back(static_cast<std::int32_t>(k));
+      if (question.geometry.sees(id.sample, id.row, first + k))
+        keys_seen.push_back(static_cast<std::int32_t>(k));
     }
   }
   const std::size_t shaped = shapes.empty() ? 0 : static_cast<std::size_t>(rows * stride);
@@ -135,7 +149,8 @@ void RowBlock::load_q(const Question& question, std::span<const RowId> ids) {
   double* row = q.data();
   for (const RowId& id : ids) {
     const auto dims = static_cast<std::size_t>(head->dim_qk);
-    scale = load_query(question.geometry, question.inputs, question.model, id, std::span<double>(row, dims));
+    scale = load_query(question.geometry, question.inputs, question.model, id,
+                       std::span<double>(row, dims));
     row += head->dim_qk;
   }
 }
@@ -165,7 +180,9 @@ void RowBlock::hide(std::int64_t row, double logit) {
       continue;
     }
     s.data()[row * stride + k] = logit;
-    if (!shapes.empty()) x.data()[row * stride + k] = slope.data()[row * stride + k] = capped.data()[row * stride + k] = 0;
+    if (!shapes.empty())
+      x.data()[row * stride + k] = slope.data()[row * stride + k] =
+          capped.data()[row * stride + k] = 0;
   }
 }
 
@@ -180,7 +197,8 @@ void RowBlock::add_sink(std::int64_t row, double keys_max, double keys_sum, cons
   total[r] = sink.keys_total + of_sink;
   sink.p = of_sink / total[r];
   double* p_row = p.data() + row * stride;
-  for (std::int64_t k = visible[r].begin; k < visible[r].end; ++k) p_row[k] *= sink.keys_total / total[r];
+  for (std::int64_t k = visible[r].begin; k < visible[r].end; ++k)
+    p_row[k] *= sink.keys_total / total[r];
   if (model.lse_includes_sink) lse[r] = m + std::log(total[r]);
 }
 

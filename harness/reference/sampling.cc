@@ -56,7 +56,8 @@ class Sampler {
     std::vector<RowId> rows;
     for (std::int32_t sample = 0; sample < problem_.batch; ++sample) {
       for (std::int32_t head = 0; head < problem_.heads_q; ++head) {
-        for (std::int32_t row = 0; row < geometry_.length_q(sample); ++row) rows.push_back({sample, head, row});
+        for (std::int32_t row = 0; row < geometry_.length_q(sample); ++row)
+          rows.push_back({sample, head, row});
       }
     }
     return rows;
@@ -81,14 +82,17 @@ class Sampler {
     add(Interest::mask_boundary, first_with_most);
     if (problem_.is_paged() && keys > 0) {
       const std::int64_t last_page = (keys - 1) / problem_.page_size * problem_.page_size;
-      for (std::int64_t row = std::max<std::int64_t>(0, length - (keys - last_page)); row < length; ++row) add(Interest::last_page, row);
+      for (std::int64_t row = std::max<std::int64_t>(0, length - (keys - last_page)); row < length;
+           ++row)
+        add(Interest::last_page, row);
     }
-    for (std::int64_t edge = tile; edge < length; edge += tile) add(Interest::tile_edge, edge - 1), add(Interest::tile_edge, edge);
+    for (std::int64_t edge = tile; edge < length; edge += tile)
+      add(Interest::tile_edge, edge - 1), add(Interest::tile_edge, edge);
     return rows;
   }
 
-  // Class by class over all samples and heads; inside a class in random order, so that none is favoured when the cost ends. The last
-  // row of every (sample, head) is taken whatever it costs.
+  // Class by class over all samples and heads; inside a class in random order, so that none is
+  // favoured when the cost ends. The last row of every (sample, head) is taken whatever it costs.
   void take_interesting_rows() {
     struct Candidate {
       Interest interest;
@@ -100,27 +104,34 @@ class Sampler {
       const auto rows = interesting_rows(sample);
       for (std::int32_t head = 0; head < problem_.heads_q; ++head) {
         for (const auto& [interest, row] : rows) {
-          candidates.push_back({interest, counter_hash(problem_.seed, order_stream, candidates.size()), {sample, head, row}});
+          candidates.push_back({interest,
+                                counter_hash(problem_.seed, order_stream, candidates.size()),
+                                {sample, head, row}});
         }
       }
     }
     std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
       return std::tie(a.interest, a.order, a.key) < std::tie(b.interest, b.order, b.key);
     });
-    for (const Candidate& candidate : candidates) take(candidate.key, candidate.interest == Interest::last);
+    for (const Candidate& candidate : candidates)
+      take(candidate.key, candidate.interest == Interest::last);
   }
 
   void take_random_rows(std::int64_t rows_total) {
-    // Samples are drawn by their number of rows. A draw that is taken already or does not fit is lost; more draws than rows bring little.
+    // Samples are drawn by their number of rows. A draw that is taken already or does not fit is
+    // lost; more draws than rows bring little.
     for (std::int64_t draw = 0; draw < rows_total && cost_ < cost_limit_; ++draw) {
       const auto bits = [&](std::uint64_t part) {
         return counter_hash(problem_.seed, random_stream + part, static_cast<std::uint64_t>(draw));
       };
       const std::int64_t at = uniform_in(bits(0), 0, geometry_.total_q() - 1);
-      const auto next = std::upper_bound(geometry_.cu_seqlens_q.begin(), geometry_.cu_seqlens_q.end(), at);
+      const auto next =
+          std::upper_bound(geometry_.cu_seqlens_q.begin(), geometry_.cu_seqlens_q.end(), at);
       const auto sample = static_cast<std::int32_t>(next - geometry_.cu_seqlens_q.begin() - 1);
-      const auto row = static_cast<std::int32_t>(at - geometry_.cu_seqlens_q[static_cast<std::size_t>(sample)]);
-      take({sample, static_cast<std::int32_t>(uniform_in(bits(1), 0, problem_.heads_q - 1)), row}, false);
+      const auto row =
+          static_cast<std::int32_t>(at - geometry_.cu_seqlens_q[static_cast<std::size_t>(sample)]);
+      take({sample, static_cast<std::int32_t>(uniform_in(bits(1), 0, problem_.heads_q - 1)), row},
+           false);
     }
   }
 
@@ -140,6 +151,8 @@ class Sampler {
 
 }  // namespace
 
-RowSelection select_rows(const Geometry& geometry, double cost_limit) { return Sampler(geometry, cost_limit).run(); }
+RowSelection select_rows(const Geometry& geometry, double cost_limit) {
+  return Sampler(geometry, cost_limit).run();
+}
 
 }  // namespace plumbline

@@ -65,14 +65,17 @@ void BlockScales::set_shape(const RowBlock& block) {
   // Parts that are no rounding of the spec stay 0; the others are written whole.
   for (auto& part : variance_) part.resize(static_cast<std::size_t>(rows_ * ld_));
   worst_case_.resize(static_cast<std::size_t>(rows_ * ld_));
-  for (auto* per_key : {&p_, &sd_, &weights_}) per_key->resize(static_cast<std::size_t>(rows_ * stride_));
-  for (auto* per_row : {&lse_variance_, &logit_excess_, &tied_unit_}) per_row->assign(static_cast<std::size_t>(rows_), 0);
+  for (auto* per_key : {&p_, &sd_, &weights_})
+    per_key->resize(static_cast<std::size_t>(rows_ * stride_));
+  for (auto* per_row : {&lse_variance_, &logit_excess_, &tied_unit_})
+    per_row->assign(static_cast<std::size_t>(rows_), 0);
   logit_sums_.assign(static_cast<std::size_t>(rows_), {});
   p_cells_.resize(static_cast<std::size_t>(rows_));
   tied_.resize(static_cast<std::size_t>(rows_));
   row_weights_.resize(static_cast<std::size_t>(stride_ + 1));
   row_weights32_.resize(static_cast<std::size_t>(stride_ + 1));
-  for (auto* per_column : {&coherent_, &independent_}) per_column->assign(static_cast<std::size_t>(ld_), 0);
+  for (auto* per_column : {&coherent_, &independent_})
+    per_column->assign(static_cast<std::size_t>(ld_), 0);
 }
 
 void BlockScales::set_sink_weight(double weight) {
@@ -88,7 +91,8 @@ double BlockScales::sum_of_squares(std::int64_t row) const {
 }
 
 template <class Label>
-void BlockScales::build_cells(std::int64_t row, KeepCells keep, Cells& cells, Label label, std::optional<std::uint64_t> of_sink) {
+void BlockScales::build_cells(std::int64_t row, KeepCells keep, Cells& cells, Label label,
+                              std::optional<std::uint64_t> of_sink) {
   const auto [begin, end] = visible(row);
   if (block_->seen.empty()) {
     labels_.resize(static_cast<std::size_t>(end - begin));
@@ -97,7 +101,8 @@ void BlockScales::build_cells(std::int64_t row, KeepCells keep, Cells& cells, La
     if (!of_sink) return cell_builder_.build(labels_, begin, keep, cells);
   } else {
     labels_.clear();
-    for (const std::int32_t k : block_->seen[static_cast<std::size_t>(row)]) labels_.push_back(label(k));
+    for (const std::int32_t k : block_->seen[static_cast<std::size_t>(row)])
+      labels_.push_back(label(k));
   }
   const std::size_t keys = labels_.size();
   if (of_sink) labels_.push_back(*of_sink);
@@ -107,7 +112,8 @@ void BlockScales::build_cells(std::int64_t row, KeepCells keep, Cells& cells, La
     if (at == keys) {
       key = static_cast<std::int32_t>(sink_key());
     } else {
-      key = block_->seen.empty() ? key + static_cast<std::int32_t>(begin) : block_->seen[static_cast<std::size_t>(row)][at];
+      key = block_->seen.empty() ? key + static_cast<std::int32_t>(begin)
+                                 : block_->seen[static_cast<std::size_t>(row)][at];
     }
   }
 }
@@ -118,16 +124,20 @@ void BlockScales::find_p_cells(std::int64_t row) {
   const double total = block_->total.data()[row], m = block_->row_max.data()[row];
   Cells& cells = p_cells_[static_cast<std::size_t>(row)];
   if (model_.u_s > 0) {
-    build_cells(row, KeepCells::multi_key, cells, [&](std::int64_t k) { return p_cell(t_of_rounded(s[k], m, model_), model_); });
+    build_cells(row, KeepCells::multi_key, cells,
+                [&](std::int64_t k) { return p_cell(t_of_rounded(s[k], m, model_), model_); });
   } else if (model_.eta_p > 0) {
-    build_cells(row, KeepCells::multi_key, cells, [&](std::int64_t k) { return p_cell(p[k] * total, model_); });
+    build_cells(row, KeepCells::multi_key, cells,
+                [&](std::int64_t k) { return p_cell(p[k] * total, model_); });
   } else {
     const int dropped = 53 - model_.p_cell_bits;
-    build_cells(row, KeepCells::multi_key, cells, [=](std::int64_t k) { return normal_p_cell(p[k] * total, dropped); });
+    build_cells(row, KeepCells::multi_key, cells,
+                [=](std::int64_t k) { return normal_p_cell(p[k] * total, dropped); });
   }
 }
 
-// Gathers P of the tied keys, which serves TP, too, and bounds the excess of the logit errors by the largest sd.
+// Gathers P of the tied keys, which serves TP, too, and bounds the excess of the logit errors by
+// the largest sd.
 void BlockScales::bound_logit_excess(std::int64_t row) {
   set_tied_weights(row, 1, [p = p_.data() + row * stride_](std::int64_t k) { return p[k]; });
   const double pairs = pairs_in_cells(p_cells(row), tied_[static_cast<std::size_t>(row)].data());
@@ -151,7 +161,8 @@ void BlockScales::find_s_cells(std::int64_t row, const Sink* sink) {
 void BlockScales::find_tanh_cells(std::int64_t row) {
   const double* x = block_->x.data() + row * stride_;
   const double cap = block_->shapes[static_cast<std::size_t>(row)].cap;
-  build_cells(row, KeepCells::all, tanh_cells_, [&](std::int64_t k) { return tanh_cell(x[k] / cap); });
+  build_cells(row, KeepCells::all, tanh_cells_,
+              [&](std::int64_t k) { return tanh_cell(x[k] / cap); });
 }
 
 void BlockScales::find_phases(std::int64_t row, const Sink* sink) {
@@ -174,13 +185,16 @@ void BlockScales::shift_by_o(std::int64_t row, std::int64_t to) {
 void BlockScales::cell_columns(const Cells& cells, std::int64_t row) {
   for (auto* part : {&shift_.high, &shift_.low}) part->assign(static_cast<std::size_t>(ld_), 0);
   shift_by_o(row, 0);
-  cell_moments(cells, row_weights32_.data(), *block_, sink_key(), shift_, coherent_.data(), independent_.data());
+  cell_moments(cells, row_weights32_.data(), *block_, sink_key(), shift_, coherent_.data(),
+               independent_.data());
 }
 
 // Negative sums (errors that cancel) are not relied on.
-void BlockScales::add_cell_excess(std::span<const std::int64_t> rows, bool about_o, Rounding rounding) {
+void BlockScales::add_cell_excess(std::span<const std::int64_t> rows, bool about_o,
+                                  Rounding rounding) {
   std::vector<TiedKeys> tied;
-  for (auto* part : {&shift_.high, &shift_.low}) part->assign(about_o ? rows.size() * static_cast<std::size_t>(ld_) : 0, 0);
+  for (auto* part : {&shift_.high, &shift_.low})
+    part->assign(about_o ? rows.size() * static_cast<std::size_t>(ld_) : 0, 0);
   for (const std::int64_t r : rows) {
     if (about_o) shift_by_o(r, static_cast<std::int64_t>(tied.size()) * ld_);
     tied.push_back({&p_cells(r), tied_[static_cast<std::size_t>(r)].data()});
@@ -203,8 +217,8 @@ void BlockScales::s_rounding() {
   const double unit_squared = kappa_coherent * square(model_.u_s);
   for (std::int64_t r = 0; r < rows_; ++r) {
     find_s_cells(r, sink(r));
-    set_row_weights(
-        r, [p = block_->p.data() + r * stride_, s = block_->s.data() + r * stride_](std::int64_t k) { return p[k] * std::abs(s[k]); });
+    set_row_weights(r, [p = block_->p.data() + r * stride_, s = block_->s.data() + r * stride_](
+                           std::int64_t k) { return p[k] * std::abs(s[k]); });
     if (sink(r) != nullptr) set_sink_weight(sink(r)->p * std::abs(sink(r)->s));
     cell_columns(s_cells_, r);
     double* result = of(Rounding::s).data() + r * ld_;
@@ -220,14 +234,15 @@ void BlockScales::tanh_error() {
   const double unit_squared = kappa_coherent * square(model_.tanh_error);
   for (std::int64_t r = 0; r < rows_; ++r) {
     find_tanh_cells(r);
-    set_row_weights(r, [p = block_->p.data() + r * stride_, capped = block_->capped.data() + r * stride_](std::int64_t k) {
-      return p[k] * std::abs(capped[k]);
-    });
+    set_row_weights(
+        r, [p = block_->p.data() + r * stride_, capped = block_->capped.data() + r * stride_](
+               std::int64_t k) { return p[k] * std::abs(capped[k]); });
     cell_columns(tanh_cells_, r);
     double* result = of(Rounding::s).data() + r * ld_;
     for (std::int64_t j = 0; j < columns_; ++j) {
       const double of_s = model_.u_s == 0 ? 0 : result[j];
-      result[j] = of_s + unit_squared * std::max<double>(coherent_.data()[j], independent_.data()[j]);
+      result[j] =
+          of_s + unit_squared * std::max<double>(coherent_.data()[j], independent_.data()[j]);
     }
   }
 }
@@ -241,7 +256,8 @@ void BlockScales::exp2_error() {
     if (sink(r) != nullptr) set_sink_weight(sink(r)->p);
     cell_columns(phases_, r);
     double* result = of(Rounding::exp2).data() + r * ld_;
-    for (std::int64_t j = 0; j < columns_; ++j) result[j] = square(model_.exp2_error) / 2 * coherent_.data()[j];
+    for (std::int64_t j = 0; j < columns_; ++j)
+      result[j] = square(model_.exp2_error) / 2 * coherent_.data()[j];
   }
 }
 

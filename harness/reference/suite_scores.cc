@@ -15,18 +15,22 @@ double cell_excess(const Cells& cells, const std::vector<double>& tied) {
   return excess <= 0 ? 0 : excess;
 }
 
-// Correlated part of the rounding of P, relative to O and to G: P values of near-uniform logits sit in one or two rounding cells. Fits
-// of the research note "judging-error", section 1 (cm).
-double correlated_shrink(const Model& model, double deviation) { return 4 * u32 + 0.6 * model.u_p / (1 + deviation / model.u_p); }
+// Correlated part of the rounding of P, relative to O and to G: P values of near-uniform logits sit
+// in one or two rounding cells. Fits of the research note "judging-error", section 1 (cm).
+double correlated_shrink(const Model& model, double deviation) {
+  return 4 * u32 + 0.6 * model.u_p / (1 + deviation / model.u_p);
+}
 double correlated_temperature(const Model& model, double deviation, double sensitivity) {
   if (sensitivity == 0) return 0;  // equal logits: G is 0
   return 0.3 * model.u_p / (1 + deviation / model.u_p) / sensitivity;
 }
 
-// Long rows whose projections stay in the second-level cache, for 8k keys at most, until they are used.
+// Long rows whose projections stay in the second-level cache, for 8k keys at most, until they are
+// used.
 constexpr std::int64_t most_long_rows = 16;
 
-// d s / d log scale of a key: its logit but for a softcap, whose slope counts, and ALiBi, which no scale multiplies.
+// d s / d log scale of a key: its logit but for a softcap, whose slope counts, and ALiBi, which no
+// scale multiplies.
 double by_log_scale(const RowBlock& block, std::int64_t at) {
   return block.shapes.empty() ? block.s.data()[at] : block.slope.data()[at] * block.x.data()[at];
 }
@@ -60,10 +64,13 @@ void SuiteScores::finish(const Buffer<double>& sigma_squared) {
       const std::int64_t r = first + i;
       const BothVariances rounding = p_rounding_variances(r, i);
       const auto [mean, deviation, sensitivity] = spread_.data()[r];
-      const double of_o = directions_.data()[i].norm, of_gradient = directions_.data()[rows + i].norm;
-      shrink_.data()[r] = of_o + rounding.of_o + square(of_o * correlated_shrink(scales_->model(), deviation));
+      const double of_o = directions_.data()[i].norm,
+                   of_gradient = directions_.data()[rows + i].norm;
+      shrink_.data()[r] =
+          of_o + rounding.of_o + square(of_o * correlated_shrink(scales_->model(), deviation));
       temperature_.data()[r] =
-          of_gradient + rounding.of_gradient + square(of_gradient * correlated_temperature(scales_->model(), deviation, sensitivity));
+          of_gradient + rounding.of_gradient +
+          square(of_gradient * correlated_temperature(scales_->model(), deviation, sensitivity));
     }
   }
 }
@@ -74,7 +81,8 @@ SuiteScores::LogitSpread SuiteScores::feature_spread(std::int64_t row) const {
   const std::int64_t at = row * block_->stride;
   const double* s = block_->s.data() + at;
   const double* p = block_->p.data() + at;
-  const double first = s[begin], of_sink = block_->sinks.empty() ? 0 : block_->sinks[static_cast<std::size_t>(row)].p;
+  const double first = s[begin],
+               of_sink = block_->sinks.empty() ? 0 : block_->sinks[static_cast<std::size_t>(row)].p;
   LogitSpread spread;
   double keys = 0, mean = 0, variance = 0, sensitivity = 0;
   for (std::int64_t k = begin; k < end; ++k) {
@@ -98,8 +106,8 @@ SuiteScores::LogitSpread SuiteScores::logit_spread(std::int64_t row) const {
   const double* p = block_->p.data() + row * block_->stride;
   const std::int64_t begin = block_->keys_of(row).begin, end = block_->keys_of(row).end;
   const double m = block_->row_max.data()[row];
-  // Of s - m: equal logits give exactly 0. One p is 1 / n at least where s = m, so that the variance is mean^2 / n at least: the difference
-  // loses no more digits than n has.
+  // Of s - m: equal logits give exactly 0. One p is 1 / n at least where s = m, so that the
+  // variance is mean^2 / n at least: the difference loses no more digits than n has.
   double mean = 0, squares = 0;
 #pragma omp simd reduction(+ : mean, squares)
   for (std::int64_t k = begin; k < end; ++k) {
@@ -107,26 +115,30 @@ SuiteScores::LogitSpread SuiteScores::logit_spread(std::int64_t row) const {
     mean += p[k] * below;
     squares += p[k] * below * below;
   }
-  const double variance = squares - square(mean), deviation = variance < 0 ? 0 : std::sqrt(variance);
+  const double variance = squares - square(mean),
+               deviation = variance < 0 ? 0 : std::sqrt(variance);
   return {m + mean, deviation, deviation};
 }
 
 // p_k (s_k - mean s)
 void SuiteScores::weigh_gradient(std::int64_t row) {
   const std::int64_t first = row * block_->stride;
-  const double *p = block_->p.data() + first, *s = block_->s.data() + first, mean = spread_.data()[row].mean;
+  const double *p = block_->p.data() + first, *s = block_->s.data() + first,
+               mean = spread_.data()[row].mean;
   const auto [begin, end] = block_->keys_of(row);
   float* w = weights_.data() + first;
   std::fill(w, w + begin, 0.0F);
   std::fill(w + end, w + block_->stride, 0.0F);
   if (block_->shapes.empty()) {
-    for (std::int64_t k = begin; k < end; ++k) w[k] = p[k] > 0 ? static_cast<float>(p[k] * (s[k] - mean)) : 0.0F;
+    for (std::int64_t k = begin; k < end; ++k)
+      w[k] = p[k] > 0 ? static_cast<float>(p[k] * (s[k] - mean)) : 0.0F;
   } else {
     for (std::int64_t k = begin; k < end; ++k) {
       w[k] = p[k] > 0 ? static_cast<float>(p[k] * (by_log_scale(*block_, first + k) - mean)) : 0.0F;
     }
   }
-  centered_weight_.data()[row] = block_->sinks.empty() ? 0 : block_->sinks[static_cast<std::size_t>(row)].p * mean;
+  centered_weight_.data()[row] =
+      block_->sinks.empty() ? 0 : block_->sinks[static_cast<std::size_t>(row)].p * mean;
 }
 
 // G = sum_k p_k (s_k - mean s) v_k; the center of V drops out, and with it the cancellation.
@@ -137,7 +149,8 @@ void SuiteScores::find_gradient() {
   for (std::int64_t r = 0; r < block_->rows; ++r) {
     for (std::int64_t j = 0; j < columns_; ++j) {
       const double of_center = centered_weight_.data()[r] * head.center.data()[j];
-      gradient_.data()[r * columns_ + j] = (product_.data()[r * head.ld + j] + of_center) * head.v_unit;
+      gradient_.data()[r * columns_ + j] =
+          (product_.data()[r * head.ld + j] + of_center) * head.v_unit;
     }
   }
 }
@@ -153,7 +166,8 @@ void SuiteScores::set_directions(const Buffer<double>& sigma_squared, KeyRange r
   }
 }
 
-void SuiteScores::set_direction(std::int64_t at, const double* direction, const double* o, const double* sigma_squared) {
+void SuiteScores::set_direction(std::int64_t at, const double* direction, const double* o,
+                                const double* sigma_squared) {
   const HeadData& head = *block_->head;
   const bool about_o = scales_->model().denominator_from_rounded_p;
   float* result = weighted_direction_.data() + at * head.ld;
@@ -167,7 +181,8 @@ void SuiteScores::set_direction(std::int64_t at, const double* direction, const 
   directions_.data()[at] = {norm, offset};
 }
 
-// projection_[k] + offset = <x_k, g>_w, x_k = v_k, or v_k - o if the denominator is of the rounded P.
+// projection_[k] + offset = <x_k, g>_w, x_k = v_k, or v_k - o if the denominator is of the rounded
+// P.
 void SuiteScores::project() { rounds_ ? project_rounded() : project_centered(); }
 
 void SuiteScores::set_projection(std::int64_t stride, std::int64_t first_key) {
@@ -180,12 +195,14 @@ void SuiteScores::project_centered() {
   const HeadData& head = *block_->head;
   set_projection(block_->stride, 0);
   const float* v = head.v_centered.data() + block_->first_key * head.ld;
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(directions_.size()), static_cast<int>(block_->keys),
-              static_cast<int>(head.ld), 1, weighted_direction_.data(), static_cast<int>(head.ld), v, static_cast<int>(head.ld), 0,
-              projection_.data(), static_cast<int>(projection_stride_));
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(directions_.size()),
+              static_cast<int>(block_->keys), static_cast<int>(head.ld), 1,
+              weighted_direction_.data(), static_cast<int>(head.ld), v, static_cast<int>(head.ld),
+              0, projection_.data(), static_cast<int>(projection_stride_));
 }
 
-// V is not centered here: centered it would not be exact, and where sigma_j is small because v_kj is, the error would not be small.
+// V is not centered here: centered it would not be exact, and where sigma_j is small because v_kj
+// is, the error would not be small.
 void SuiteScores::project_rounded() {
   const HeadData& head = *block_->head;
   constexpr std::int64_t panel = Bf16Matrix::panel;
@@ -194,23 +211,28 @@ void SuiteScores::project_rounded() {
   set_projection(keys.size(), first_key - keys.begin);
   rounded_direction_.resize(weighted_direction_.size());
   encode(DType::bf16, weighted_direction_, rounded_direction_.data());
-  head.v_transposed.multiply(rounded_direction_.data(), static_cast<std::int64_t>(directions_.size()), head.ld, keys, projection_.data(),
-                             projection_stride_);
+  head.v_transposed.multiply(rounded_direction_.data(),
+                             static_cast<std::int64_t>(directions_.size()), head.ld, keys,
+                             projection_.data(), projection_stride_);
 }
 
 // As TP, with the projections in the place of v.
-SuiteScores::BothVariances SuiteScores::p_rounding_variances(std::int64_t row, std::int64_t direction) {
+SuiteScores::BothVariances SuiteScores::p_rounding_variances(std::int64_t row,
+                                                             std::int64_t direction) {
   const std::int64_t of_gradient = direction + static_cast<std::int64_t>(directions_.size()) / 2;
   const double* p = block_->p.data() + row * block_->stride;
   const float* on_o = projection_.data() + direction * projection_stride_ + first_projected_;
-  const float* on_gradient = projection_.data() + of_gradient * projection_stride_ + first_projected_;
-  const double offset_o = directions_.data()[direction].offset, offset_gradient = directions_.data()[of_gradient].offset;
+  const float* on_gradient =
+      projection_.data() + of_gradient * projection_stride_ + first_projected_;
+  const double offset_o = directions_.data()[direction].offset,
+               offset_gradient = directions_.data()[of_gradient].offset;
   const PWeights weights = scales_->p_weights(row);
   const std::int64_t begin = block_->keys_of(row).begin, end = block_->keys_of(row).end;
   double sum_o = 0, sum_gradient = 0;
 #pragma omp simd reduction(+ : sum_o, sum_gradient)
   for (std::int64_t k = begin; k < end; ++k) {
-    const double weight = weights.independent(p[k]), x = on_o[k] + offset_o, y = on_gradient[k] + offset_gradient;
+    const double weight = weights.independent(p[k]), x = on_o[k] + offset_o,
+                 y = on_gradient[k] + offset_gradient;
     sum_o += weight * (x * x);
     sum_gradient += weight * (y * y);
   }
@@ -223,7 +245,8 @@ SuiteScores::BothVariances SuiteScores::p_rounding_variances(std::int64_t row, s
     tied_of_gradient_.data()[i] = weight * (on_gradient[k] + offset_gradient);
   }
   const double unit_squared = square(scales_->model().u_p);
-  return {unit_squared * (sum_o + cell_excess(cells, tied_of_o_)), unit_squared * (sum_gradient + cell_excess(cells, tied_of_gradient_))};
+  return {unit_squared * (sum_o + cell_excess(cells, tied_of_o_)),
+          unit_squared * (sum_gradient + cell_excess(cells, tied_of_gradient_))};
 }
 
 }  // namespace plumbline

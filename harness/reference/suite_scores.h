@@ -13,13 +13,15 @@ namespace plumbline {
 
 class SuiteScores {
  public:
-  // start(), add_row() of each row once its S and P stand, finish() once the scales do; sigma_squared is [R, dim_vo], with output rounding.
-  // All rows of a block are long, or none is.
+  // start(), add_row() of each row once its S and P stand, finish() once the scales do;
+  // sigma_squared is [R, dim_vo], with output rounding. All rows of a block are long, or none is.
   void start(const BlockScales& scales);
   void add_row(std::int64_t row);
   void finish(const Buffer<double>& sigma_squared);
 
-  double gradient(std::int64_t row, std::int64_t column) const { return gradient_.data()[row * columns_ + column]; }
+  double gradient(std::int64_t row, std::int64_t column) const {
+    return gradient_.data()[row * columns_ + column];
+  }
   double shrink_variance(std::int64_t row) const { return shrink_.data()[row]; }
   double temperature_variance(std::int64_t row) const { return temperature_.data()[row]; }
 
@@ -34,7 +36,8 @@ class SuiteScores {
   void weigh_gradient(std::int64_t row);
   void find_gradient();
   void set_directions(const Buffer<double>& sigma_squared, KeyRange rows);
-  void set_direction(std::int64_t at, const double* direction, const double* o, const double* sigma_squared);
+  void set_direction(std::int64_t at, const double* direction, const double* o,
+                     const double* sigma_squared);
   void project();
   void set_projection(std::int64_t stride, std::int64_t first_key);
   void project_centered();
@@ -50,10 +53,11 @@ class SuiteScores {
   Buffer<double> gradient_;                   // [R, dim_vo]
   std::vector<double> shrink_, temperature_;  // [R]
   std::vector<LogitSpread> spread_;           // [R]
-  std::vector<double> centered_weight_;       // [R] sum of the weights of G over the keys, 0 without a sink
-  bool rounds_ = false;                       // the projections are products in bf16
-  Weights weights_;                           // [R, stride]
-  Buffer<float> product_;                     // [R, ld]
+  std::vector<double>
+      centered_weight_;    // [R] sum of the weights of G over the keys, 0 without a sink
+  bool rounds_ = false;    // the projections are products in bf16
+  Weights weights_;        // [R, stride]
+  Buffer<float> product_;  // [R, ld]
 
   // Of the directions g of some rows: O of every row, then G of every row.
   struct Direction {
@@ -61,7 +65,8 @@ class SuiteScores {
     double offset = 0;  // part of <x_k, g>_w that all keys share
   };
   std::vector<Direction> directions_;
-  Buffer<float> weighted_direction_, projection_;  // [directions, ld], [directions, projection_stride_]
+  // [directions, ld], [directions, projection_stride_]
+  Buffer<float> weighted_direction_, projection_;
   std::vector<Bf16Matrix::Bf16> rounded_direction_;
   std::int64_t projection_stride_ = 0, first_projected_ = 0;  // column of the block's key 0
   std::vector<double> tied_of_o_, tied_of_gradient_;

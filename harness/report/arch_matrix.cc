@@ -13,13 +13,14 @@
 namespace plumbline {
 namespace {
 
-using Question = std::pair<std::string, std::string>;              // kernel without its provider, problem
+using Question = std::pair<std::string, std::string>;  // kernel without its provider, problem
 using Answers = std::map<std::string, const StoredOutcome*>;       // by device
 using RowKey = std::tuple<std::string, std::string, std::string>;  // kernel, dtype, tensor cores
 
 // "sm_100" behind "sm_90"; names without a number come last.
 std::int64_t arch_number(const std::string& arch) {
-  const auto number = parse_integer(std::string_view(arch).substr(std::min(arch.size(), arch.find('_') + 1)));
+  const auto number =
+      parse_integer(std::string_view(arch).substr(std::min(arch.size(), arch.find('_') + 1)));
   return number.value_or(1'000'000);
 }
 
@@ -59,7 +60,8 @@ class Outcomes {
     std::vector<ArchMatrix::Column> columns;
     for (const auto& [device, arch] : arch_of_device_) columns.push_back({device, arch});
     std::stable_sort(columns.begin(), columns.end(), [](const auto& a, const auto& b) {
-      return std::pair(!is_emulated(a.device), arch_number(a.arch)) < std::pair(!is_emulated(b.device), arch_number(b.arch));
+      return std::pair(!is_emulated(a.device), arch_number(a.arch)) <
+             std::pair(!is_emulated(b.device), arch_number(b.arch));
     });
     return columns;
   }
@@ -73,14 +75,16 @@ class Outcomes {
 void add_to(ArchMatrix::Cell& cell, const StoredOutcome& stored) {
   cell.ran += stored.outcome.status == Status::ok ? 1 : 0;
   cell.failures += is_failure(stored.judgement.verdict) ? 1 : 0;
-  if (stored.outcome.status == Status::ok) cell.worst_percent = worse(cell.worst_percent, stored.judgement.percent_of_limit);
+  if (stored.outcome.status == Status::ok)
+    cell.worst_percent = worse(cell.worst_percent, stored.judgement.percent_of_limit);
 }
 
 void add_rows(const Outcomes& outcomes, ArchMatrix& matrix) {
   std::map<RowKey, std::vector<Question>> by_row;
   for (const Question& question : outcomes.questions()) {
     const Problem& problem = outcomes.answers(question).begin()->second->outcome.c.problem;
-    by_row[{question.first, std::string(name(problem.dtype)), outcomes.mode(question)}].push_back(question);
+    by_row[{question.first, std::string(name(problem.dtype)), outcomes.mode(question)}].push_back(
+        question);
   }
   for (const auto& [key, questions] : by_row) {
     std::set<std::string> devices;
@@ -89,7 +93,8 @@ void add_rows(const Outcomes& outcomes, ArchMatrix& matrix) {
     }
     ArchMatrix::Row row{std::get<0>(key), std::get<1>(key), std::get<2>(key), 0, {}};
     for (const auto& column : matrix.columns) {
-      row.cells.push_back(devices.contains(column.device) ? std::optional(ArchMatrix::Cell{}) : std::nullopt);
+      row.cells.push_back(devices.contains(column.device) ? std::optional(ArchMatrix::Cell{})
+                                                          : std::nullopt);
     }
     for (const Question& question : questions) {
       const Answers& answers = outcomes.answers(question);
@@ -107,12 +112,15 @@ void add_rows(const Outcomes& outcomes, ArchMatrix& matrix) {
 }
 
 // `mode`: only kernels of this mode; nullopt = all.
-ArchMatrix::Bits compare(const Outcomes& outcomes, const std::string& a, const std::string& b, const std::optional<std::string>& mode) {
+ArchMatrix::Bits compare(const Outcomes& outcomes, const std::string& a, const std::string& b,
+                         const std::optional<std::string>& mode) {
   ArchMatrix::Bits bits{a, b, mode.value_or(""), 0, 0, "", ""};
   for (const Question& question : outcomes.questions()) {
     const Answers& answers = outcomes.answers(question);
     const auto of_a = answers.find(a), of_b = answers.find(b);
-    if (of_a == answers.end() || of_b == answers.end() || (mode && outcomes.mode(question) != *mode)) continue;
+    if (of_a == answers.end() || of_b == answers.end() ||
+        (mode && outcomes.mode(question) != *mode))
+      continue;
     const Outcome &left = of_a->second->outcome, &right = of_b->second->outcome;
     if (left.output_digest.empty() || right.output_digest.empty()) continue;
     ++bits.common;
@@ -131,8 +139,11 @@ void add_bits(const Outcomes& outcomes, ArchMatrix& matrix) {
   const auto& columns = matrix.columns;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     if (is_emulated(columns[i].device)) {
-      if (i + 1 < columns.size() && is_emulated(columns[i + 1].device)) pairs.emplace_back(columns[i].device, columns[i + 1].device);
-    } else if (std::any_of(columns.begin(), columns.end(), [&](const auto& c) { return c.device == "emulated:" + columns[i].arch; })) {
+      if (i + 1 < columns.size() && is_emulated(columns[i + 1].device))
+        pairs.emplace_back(columns[i].device, columns[i + 1].device);
+    } else if (std::any_of(columns.begin(), columns.end(), [&](const auto& c) {
+                 return c.device == "emulated:" + columns[i].arch;
+               })) {
       pairs.emplace_back("emulated:" + columns[i].arch, columns[i].device);
     }
   }
@@ -153,12 +164,14 @@ ArchMatrix arch_matrix(const std::vector<StoredOutcome>& stored) {
   add_rows(outcomes, matrix);
   add_bits(outcomes, matrix);
   for (const Question& question : outcomes.questions()) {
-    for (const auto& [device, answer] : outcomes.answers(question)) matrix.reused += answer->outcome.reused_from.empty() ? 0 : 1;
+    for (const auto& [device, answer] : outcomes.answers(question))
+      matrix.reused += answer->outcome.reused_from.empty() ? 0 : 1;
   }
   return matrix;
 }
 
-ArchMatrix::Bits compare_bits(const std::vector<StoredOutcome>& outcomes, const std::string& a, const std::string& b) {
+ArchMatrix::Bits compare_bits(const std::vector<StoredOutcome>& outcomes, const std::string& a,
+                              const std::string& b) {
   return compare(Outcomes(outcomes), a, b, std::nullopt);
 }
 

@@ -33,15 +33,18 @@ struct ArchMatrix {
   };
   std::vector<Column> columns;
   std::vector<Row> rows;
-  std::vector<Bits> bits;    // neighbouring emulated architectures; each GPU with the emulator of its architecture
+  std::vector<Bits>
+      bits;  // neighbouring emulated architectures; each GPU with the emulator of its architecture
   std::size_t left_out = 0;  // cases that only some of their kernel's devices have
   std::size_t reused = 0;    // outcomes taken over from another architecture
 };
 
 // Of the outcomes on GPUs and emulated ones; no columns where there is none.
 ArchMatrix arch_matrix(const std::vector<StoredOutcome>& outcomes);
-// Digests of all common cases of two devices, whatever their mode (tensor_cores is ""). `common` is 0 where there is nothing to compare.
-ArchMatrix::Bits compare_bits(const std::vector<StoredOutcome>& outcomes, const std::string& a, const std::string& b);
+// Digests of all common cases of two devices, whatever their mode (tensor_cores is ""). `common` is
+// 0 where there is nothing to compare.
+ArchMatrix::Bits compare_bits(const std::vector<StoredOutcome>& outcomes, const std::string& a,
+                              const std::string& b);
 
 // "plumbline run --format json --case A --case B": shows both digests.
 std::string reproduce_line(const ArchMatrix::Bits& bits, const std::string& reproduce_command);
@@ -50,7 +53,8 @@ std::string reproduce_line(const ArchMatrix::Bits& bits, const std::string& repr
 std::string first_difference(const ArchMatrix::Bits& bits, const std::string& reproduce_command);
 
 // Text ends with a line break. The Markdown has no headline.
-std::string render_matrix(const ArchMatrix& matrix, const std::string& reproduce_command, const Style& style);
+std::string render_matrix(const ArchMatrix& matrix, const std::string& reproduce_command,
+                          const Style& style);
 std::string render_matrix_markdown(const ArchMatrix& matrix, const std::string& reproduce_command);
 Json json_of_matrix(const ArchMatrix& matrix, const std::string& reproduce_command);
 

@@ -30,7 +30,8 @@ Table limits_table(const ArchMatrix& matrix) {
   Table table{{"kernel", "dtype", "tensor cores", "cases"}, {}};
   for (const auto& column : matrix.columns) table.columns.push_back(column_title(column));
   for (const auto& row : matrix.rows) {
-    auto& cells = table.rows.emplace_back(std::vector<std::string>{row.kernel, row.dtype, row.tensor_cores, std::to_string(row.cases)});
+    auto& cells = table.rows.emplace_back(std::vector<std::string>{
+        row.kernel, row.dtype, row.tensor_cores, std::to_string(row.cases)});
     for (const auto& cell : row.cells) cells.push_back(cell_text(cell));
   }
   return table;
@@ -39,7 +40,8 @@ Table limits_table(const ArchMatrix& matrix) {
 Table bits_table(const ArchMatrix& matrix) {
   Table table{{"a", "b", "tensor cores", "cases", "equal bits"}, {}};
   for (const auto& bits : matrix.bits) {
-    table.rows.push_back({bits.a, bits.b, bits.tensor_cores, std::to_string(bits.common), std::to_string(bits.equal)});
+    table.rows.push_back({bits.a, bits.b, bits.tensor_cores, std::to_string(bits.common),
+                          std::to_string(bits.equal)});
   }
   return table;
 }
@@ -47,11 +49,13 @@ Table bits_table(const ArchMatrix& matrix) {
 std::vector<std::string> notes(const ArchMatrix& matrix) {
   std::vector<std::string> lines;
   if (matrix.left_out > 0) {
-    lines.push_back(fmt::format("{} that not all devices of the kernel have: left out", plural(matrix.left_out, "case")));
+    lines.push_back(fmt::format("{} that not all devices of the kernel have: left out",
+                                plural(matrix.left_out, "case")));
   }
   if (matrix.reused > 0) {
     lines.push_back(
-        fmt::format("{} taken over from another architecture: without tensor cores the bits are the same, as the second one "
+        fmt::format("{} taken over from another architecture: without tensor cores the bits are "
+                    "the same, as the second one "
                     "measured has shown",
                     plural(matrix.reused, "outcome")));
   }
@@ -69,19 +73,23 @@ std::string first_differences(const ArchMatrix& matrix, const std::string& repro
 }  // namespace
 
 std::string reproduce_line(const ArchMatrix::Bits& bits, const std::string& reproduce_command) {
-  return fmt::format("{} --format json --case {} --case {}", reproduce_command, shell_quoted(bits.first_case_a),
-                     shell_quoted(bits.first_case_b));
+  return fmt::format("{} --format json --case {} --case {}", reproduce_command,
+                     shell_quoted(bits.first_case_a), shell_quoted(bits.first_case_b));
 }
 
 std::string first_difference(const ArchMatrix::Bits& bits, const std::string& reproduce_command) {
-  const std::string mode = bits.tensor_cores.empty() ? "" : fmt::format(", tensor cores {}", bits.tensor_cores);
-  return fmt::format("{} and {}{}: {} of {} differ, first {}\nreproduce: {}\n", bits.a, bits.b, mode, bits.common - bits.equal,
-                     plural(bits.common, "case"), bits.first_case_b, reproduce_line(bits, reproduce_command));
+  const std::string mode =
+      bits.tensor_cores.empty() ? "" : fmt::format(", tensor cores {}", bits.tensor_cores);
+  return fmt::format("{} and {}{}: {} of {} differ, first {}\nreproduce: {}\n", bits.a, bits.b,
+                     mode, bits.common - bits.equal, plural(bits.common, "case"), bits.first_case_b,
+                     reproduce_line(bits, reproduce_command));
 }
 
-std::string render_matrix(const ArchMatrix& matrix, const std::string& reproduce_command, const Style& style) {
+std::string render_matrix(const ArchMatrix& matrix, const std::string& reproduce_command,
+                          const Style& style) {
   const Table limits = limits_table(matrix), bits = bits_table(matrix);
-  std::string text = "worst percent of a limit\n" + render_table(limits.columns, limits.rows, style);
+  std::string text =
+      "worst percent of a limit\n" + render_table(limits.columns, limits.rows, style);
   for (const std::string& note : notes(matrix)) text += wrapped(note, 0, style) + "\n";
   if (!bits.rows.empty()) text += "\noutput bits\n" + render_table(bits.columns, bits.rows, style);
   const std::string differences = first_differences(matrix, reproduce_command);
@@ -90,7 +98,8 @@ std::string render_matrix(const ArchMatrix& matrix, const std::string& reproduce
 
 std::string render_matrix_markdown(const ArchMatrix& matrix, const std::string& reproduce_command) {
   const Table limits = limits_table(matrix), bits = bits_table(matrix);
-  std::string text = "Worst percent of a limit:\n\n" + markdown_table(limits.columns, limits.rows, 3);
+  std::string text =
+      "Worst percent of a limit:\n\n" + markdown_table(limits.columns, limits.rows, 3);
   for (const std::string& note : notes(matrix)) text += note + ".\n\n";
   if (!bits.rows.empty()) text += "Output bits:\n\n" + markdown_table(bits.columns, bits.rows, 3);
   const std::string lines = first_differences(matrix, reproduce_command);
@@ -99,22 +108,33 @@ std::string render_matrix_markdown(const ArchMatrix& matrix, const std::string& 
 
 Json json_of_matrix(const ArchMatrix& matrix, const std::string& reproduce_command) {
   Json root = {{"devices", Json::array()}, {"rows", Json::array()}, {"bits", Json::array()}};
-  for (const auto& column : matrix.columns) root["devices"].push_back({{"device", column.device}, {"arch", column.arch}});
+  for (const auto& column : matrix.columns)
+    root["devices"].push_back({{"device", column.device}, {"arch", column.arch}});
   for (const auto& row : matrix.rows) {
     Json cells = Json::object();
     for (std::size_t i = 0; i < row.cells.size(); ++i) {
       if (!row.cells[i]) continue;
       const auto& cell = *row.cells[i];
-      cells[matrix.columns[i].device] = {{"ran", cell.ran}, {"failures", cell.failures}, {"worst_percent", json_value(cell.worst_percent)}};
+      cells[matrix.columns[i].device] = {{"ran", cell.ran},
+                                         {"failures", cell.failures},
+                                         {"worst_percent", json_value(cell.worst_percent)}};
     }
-    root["rows"].push_back(
-        {{"kernel", row.kernel}, {"dtype", row.dtype}, {"tensor_cores", row.tensor_cores}, {"cases", row.cases}, {"cells", cells}});
+    root["rows"].push_back({{"kernel", row.kernel},
+                            {"dtype", row.dtype},
+                            {"tensor_cores", row.tensor_cores},
+                            {"cases", row.cases},
+                            {"cells", cells}});
   }
   for (const auto& bits : matrix.bits) {
-    Json object = {{"a", bits.a}, {"b", bits.b}, {"tensor_cores", bits.tensor_cores}, {"common", bits.common}, {"equal", bits.equal}};
+    Json object = {{"a", bits.a},
+                   {"b", bits.b},
+                   {"tensor_cores", bits.tensor_cores},
+                   {"common", bits.common},
+                   {"equal", bits.equal}};
     if (!bits.first_case_b.empty()) {
-      object["first_different"] = {
-          {"a", bits.first_case_a}, {"b", bits.first_case_b}, {"reproduce", reproduce_line(bits, reproduce_command)}};
+      object["first_different"] = {{"a", bits.first_case_a},
+                                   {"b", bits.first_case_b},
+                                   {"reproduce", reproduce_line(bits, reproduce_command)}};
     }
     root["bits"].push_back(std::move(object));
   }

@@ -11,7 +11,10 @@ Json rules_json(const AuditRow& row) {
   for (std::size_t i = 0; i < rule_count; ++i) {
     const auto& of = row.rules[i];
     Json object{{"rule", rules[i].name}, {"source", rules[i].source}, {"applies", of.applies}};
-    if (of.applies) object.update({{"caught", of.caught}, {"legal_flagged", of.legal_flagged}, {"false_alarms", of.alarms}});
+    if (of.applies)
+      object.update({{"caught", of.caught},
+                     {"legal_flagged", of.legal_flagged},
+                     {"false_alarms", of.alarms}});
     list.push_back(std::move(object));
   }
   return list;
@@ -34,7 +37,8 @@ Json row_json(const AuditRow& row) {
 Json mutant_json(const MutantResult& m) {
   Json by_rule = Json::object();
   const auto rules = rules_elsewhere();
-  for (std::size_t i = 0; i < rule_count; ++i) by_rule[std::string(rules[i].name)] = m.caught_by_rule[i];
+  for (std::size_t i = 0; i < rule_count; ++i)
+    by_rule[std::string(rules[i].name)] = m.caught_by_rule[i];
   Json object{{"name", m.mutant->name},
               {"class", m.mutant->bug_class},
               {"what", m.mutant->what},
@@ -59,8 +63,10 @@ Json mutant_json(const MutantResult& m) {
 
 Json headroom_json(const Headroom& h) {
   if (h.limit <= 0) return nullptr;
-  return {
-      {"value", json_value(h.value)}, {"limit", json_value(h.limit)}, {"percent_of_limit", json_value(h.percent())}, {"where", h.where}};
+  return {{"value", json_value(h.value)},
+          {"limit", json_value(h.limit)},
+          {"percent_of_limit", json_value(h.percent())},
+          {"where", h.where}};
 }
 
 }  // namespace
@@ -78,7 +84,9 @@ Json json_of_audit(const AuditReport& report) {
             {"judged_by_invariances", report.breakers},
             {"reviews_to_drop", report.reviews_to_drop}};
   Json& diagnoses = root["diagnoses"] = Json::object();
-  for (int i = 0; i < 4; ++i) diagnoses[std::string(name(static_cast<DiagnosisResult>(i)))] = report.diagnoses[static_cast<std::size_t>(i)];
+  for (int i = 0; i < 4; ++i)
+    diagnoses[std::string(name(static_cast<DiagnosisResult>(i)))] =
+        report.diagnoses[static_cast<std::size_t>(i)];
   Json& dtypes = root["dtypes"] = Json::array();
   for (const AuditRow& row : report.rows) dtypes.push_back(row_json(row));
   Json& mutants = root["mutants"] = Json::array();

@@ -24,12 +24,16 @@ struct Table {
 };
 using TableWriter = std::function<std::string(const Table&)>;
 
-std::string share(int part, int whole) { return whole == 0 ? "-" : fmt::format("{:.1f} %", 100.0 * part / whole); }
+std::string share(int part, int whole) {
+  return whole == 0 ? "-" : fmt::format("{:.1f} %", 100.0 * part / whole);
+}
 
-// The cells of mutants that differ in nothing but the dtype stand in one row, with all dtypes in the second column.
+// The cells of mutants that differ in nothing but the dtype stand in one row, with all dtypes in
+// the second column.
 void add_merged(Table& table, const std::string& dtype, Row cells) {
   for (Row& row : table.rows) {
-    const bool same = row[0] == cells[0] && std::equal(row.begin() + 2, row.end(), cells.begin() + 2, cells.end());
+    const bool same = row[0] == cells[0] &&
+                      std::equal(row.begin() + 2, row.end(), cells.begin() + 2, cells.end());
     if (same) {
       row[1] += " " + dtype;
       return;
@@ -44,22 +48,29 @@ Table rules_table(const AuditReport& report) {
     table.columns.push_back(row.dtype + " caught");
     table.columns.push_back("flagged");
   }
-  const auto add = [&](std::string name, const std::function<std::pair<std::string, std::string>(const AuditRow&)>& cells) {
-    Row line{std::move(name)};
-    for (const AuditRow& row : report.rows) {
-      auto [caught, flagged] = cells(row);
-      line.push_back(std::move(caught));
-      line.push_back(std::move(flagged));
-    }
-    table.rows.push_back(std::move(line));
-  };
-  add("plumbline", [](const AuditRow& r) { return std::pair{share(r.caught, r.mutants), fmt::format("{}/{}", r.legal_flagged, r.legal)}; });
-  add("plumbline without LSE", [](const AuditRow& r) { return std::pair{share(r.caught_without_lse, r.mutants), std::string()}; });
+  const auto add =
+      [&](std::string name,
+          const std::function<std::pair<std::string, std::string>(const AuditRow&)>& cells) {
+        Row line{std::move(name)};
+        for (const AuditRow& row : report.rows) {
+          auto [caught, flagged] = cells(row);
+          line.push_back(std::move(caught));
+          line.push_back(std::move(flagged));
+        }
+        table.rows.push_back(std::move(line));
+      };
+  add("plumbline", [](const AuditRow& r) {
+    return std::pair{share(r.caught, r.mutants), fmt::format("{}/{}", r.legal_flagged, r.legal)};
+  });
+  add("plumbline without LSE", [](const AuditRow& r) {
+    return std::pair{share(r.caught_without_lse, r.mutants), std::string()};
+  });
   const auto rules = rules_elsewhere();
   for (std::size_t i = 0; i < rule_count; ++i) {
     add(std::string(rules[i].name), [i](const AuditRow& r) {
       const auto& of = r.rules[i];
-      return of.applies ? std::pair{share(of.caught, r.mutants), fmt::format("{}/{}", of.legal_flagged, r.legal)}
+      return of.applies ? std::pair{share(of.caught, r.mutants),
+                                    fmt::format("{}/{}", of.legal_flagged, r.legal)}
                         : std::pair{std::string("-"), std::string("-")};
     });
   }
@@ -80,7 +91,9 @@ Table classes_table(const AuditReport& report) {
     for (const AuditRow& row : report.rows) {
       int counted = 0, caught = 0;
       for (const MutantResult& m : report.mutants) {
-        if (m.dtype != row.dtype || m.mutant->provider != provider || m.mutant->bug_class != bug_class || !m.counts()) continue;
+        if (m.dtype != row.dtype || m.mutant->provider != provider ||
+            m.mutant->bug_class != bug_class || !m.counts())
+          continue;
         ++counted;
         caught += m.caught;
       }
@@ -95,7 +108,9 @@ Table survivors_table(const AuditReport& report) {
   Table table{"Survivors", {"mutant", "dtype", "class", "what", "reviewed"}, {}, 5};
   for (const MutantResult& m : report.mutants) {
     if (!m.survives()) continue;
-    add_merged(table, m.dtype, {m.mutant->name, m.dtype, m.mutant->bug_class, m.mutant->what, m.reviewed.empty() ? "no" : m.reviewed});
+    add_merged(table, m.dtype,
+               {m.mutant->name, m.dtype, m.mutant->bug_class, m.mutant->what,
+                m.reviewed.empty() ? "no" : m.reviewed});
   }
   return table;
 }
@@ -112,75 +127,100 @@ Table lse_table(const AuditReport& report) {
 Table alarms_table(const AuditReport& report) {
   Table table{"False alarms", {"kernel", "dtype", "first case", "why", "alarms"}, {}, 4};
   for (const LegalResult& l : report.legal) {
-    if (l.false_alarms > 0) table.rows.push_back({l.kernel, l.dtype, l.first_case, l.why, std::to_string(l.false_alarms)});
+    if (l.false_alarms > 0)
+      table.rows.push_back(
+          {l.kernel, l.dtype, l.first_case, l.why, std::to_string(l.false_alarms)});
   }
   return table;
 }
 
 Table diagnosis_table(const AuditReport& report) {
-  Table table{"Diagnoses other than expected", {"mutant", "dtype", "expected", "location", "fault"}, {}, 5};
+  Table table{
+      "Diagnoses other than expected", {"mutant", "dtype", "expected", "location", "fault"}, {}, 5};
   for (const MutantResult& m : report.mutants) {
-    if (!m.counts() || m.failures == 0 || m.diagnosed == DiagnosisResult::right || m.diagnosed == DiagnosisResult::not_stated) continue;
-    add_merged(table, m.dtype, {m.mutant->name, m.dtype, fmt::format("{}", fmt::join(m.mutant->diagnosis, " or ")), m.location, m.fault});
+    if (!m.counts() || m.failures == 0 || m.diagnosed == DiagnosisResult::right ||
+        m.diagnosed == DiagnosisResult::not_stated)
+      continue;
+    add_merged(table, m.dtype,
+               {m.mutant->name, m.dtype, fmt::format("{}", fmt::join(m.mutant->diagnosis, " or ")),
+                m.location, m.fault});
   }
   return table;
 }
 
 std::string headline(const AuditReport& report) {
-  std::string text = fmt::format("{} over {} problems: {} runs, {:.0f} s\n", fmt::join(report.suites, ", "), report.problems, report.trials,
-                                 report.seconds);
+  std::string text =
+      fmt::format("{} over {} problems: {} runs, {:.0f} s\n", fmt::join(report.suites, ", "),
+                  report.problems, report.trials, report.seconds);
   for (const AuditRow& row : report.rows) {
     text += fmt::format(
-        "{}: {} of {} mutants caught, {} without LSE; {} pass allclose 1e-2 where the judge fails them, {} everywhere; "
+        "{}: {} of {} mutants caught, {} without LSE; {} pass allclose 1e-2 where the judge fails "
+        "them, {} everywhere; "
         "{} false alarms in {} runs of {}\n",
-        row.dtype, row.caught, row.mutants, row.caught_without_lse, row.slip_allclose_1e2, row.pass_allclose_1e2, row.false_alarms,
-        row.legal_trials, plural(static_cast<std::size_t>(row.legal), "legal kernel"));
+        row.dtype, row.caught, row.mutants, row.caught_without_lse, row.slip_allclose_1e2,
+        row.pass_allclose_1e2, row.false_alarms, row.legal_trials,
+        plural(static_cast<std::size_t>(row.legal), "legal kernel"));
   }
   const auto& d = report.diagnoses;
-  return text + fmt::format("diagnosis: {} right, {} wrong, {} none, {} without an expectation\n", d[0], d[1], d[2], d[3]);
+  return text + fmt::format("diagnosis: {} right, {} wrong, {} none, {} without an expectation\n",
+                            d[0], d[1], d[2], d[3]);
 }
 
 std::string closing(const AuditReport& report) {
   std::string text;
-  if (!report.inert.empty()) text += fmt::format("changed no bit on this suite, not counted: {}\n", fmt::join(report.inert, ", "));
+  if (!report.inert.empty())
+    text += fmt::format("changed no bit on this suite, not counted: {}\n",
+                        fmt::join(report.inert, ", "));
   if (!report.breakers.empty()) {
-    text += fmt::format("judged by `run --invariances`, not here: {}\n", fmt::join(report.breakers, ", "));
+    text += fmt::format("judged by `run --invariances`, not here: {}\n",
+                        fmt::join(report.breakers, ", "));
   }
   if (!report.reviews_to_drop.empty()) {
     text +=
-        fmt::format("reviewed as survivors, but caught: {}: take them off baselines/audit.toml\n", fmt::join(report.reviews_to_drop, ", "));
+        fmt::format("reviewed as survivors, but caught: {}: take them off baselines/audit.toml\n",
+                    fmt::join(report.reviews_to_drop, ", "));
   }
   if (!report.mistrusted.empty()) {
-    text += fmt::format("mistrusted: no mutant was caught of the class {}: what cannot fail proves nothing\n",
-                        fmt::join(report.mistrusted, ", "));
+    text += fmt::format(
+        "mistrusted: no mutant was caught of the class {}: what cannot fail proves nothing\n",
+        fmt::join(report.mistrusted, ", "));
   }
   return text +
-         fmt::format("{}\n", report.exit_code() == 0 ? "audit passed"
-                             : report.exit_code() == 4
-                                 ? "nothing was measured"
-                                 : fmt::format("audit failed: {}, {}, {}",
-                                               plural(static_cast<std::size_t>(report.unreviewed_survivors()), "unreviewed survivor"),
-                                               plural(static_cast<std::size_t>(report.false_alarms()), "false alarm"),
-                                               fmt::format("{} mistrusted", plural(report.mistrusted.size(), "claim"))));
+         fmt::format(
+             "{}\n",
+             report.exit_code() == 0 ? "audit passed"
+             : report.exit_code() == 4
+                 ? "nothing was measured"
+                 : fmt::format(
+                       "audit failed: {}, {}, {}",
+                       plural(static_cast<std::size_t>(report.unreviewed_survivors()),
+                              "unreviewed survivor"),
+                       plural(static_cast<std::size_t>(report.false_alarms()), "false alarm"),
+                       fmt::format("{} mistrusted", plural(report.mistrusted.size(), "claim"))));
 }
 
 std::string rendered(const AuditReport& report, const TableWriter& write) {
   std::string text = headline(report) + "\n" + write(rules_table(report));
-  for (const Table& table :
-       {classes_table(report), survivors_table(report), lse_table(report), alarms_table(report), diagnosis_table(report)}) {
+  for (const Table& table : {classes_table(report), survivors_table(report), lse_table(report),
+                             alarms_table(report), diagnosis_table(report)}) {
     if (!table.rows.empty()) text += write(table);
   }
   return text + closing(report);
 }
 
 TableWriter text_writer(const Style& style) {
-  return [&style](const Table& table) { return table.title + "\n" + render_table(table.columns, table.rows, style) + "\n"; };
+  return [&style](const Table& table) {
+    return table.title + "\n" + render_table(table.columns, table.rows, style) + "\n";
+  };
 }
 std::string write_markdown(const Table& table) {
-  return "### " + table.title + "\n\n" + markdown_table(table.columns, table.rows, table.text_columns);
+  return "### " + table.title + "\n\n" +
+         markdown_table(table.columns, table.rows, table.text_columns);
 }
 
-std::string headroom(const Headroom& h) { return h.limit > 0 ? fmt::format("{:.3g}/{:.3g} {:.0f} %", h.value, h.limit, h.percent()) : "-"; }
+std::string headroom(const Headroom& h) {
+  return h.limit > 0 ? fmt::format("{:.3g}/{:.3g} {:.0f} %", h.value, h.limit, h.percent()) : "-";
+}
 
 std::string rendered(const CalibrationReport& report, const TableWriter& write) {
   Table table{"Largest value of each statistic against its limit",
@@ -188,22 +228,34 @@ std::string rendered(const CalibrationReport& report, const TableWriter& write) 
               {},
               3};
   for (const CalibrationRow& row : report.rows) {
-    table.rows.push_back({row.tier, row.dtype, row.out, std::to_string(row.runs), headroom(row.peak), headroom(row.beyond_output),
-                          headroom(row.rms), headroom(row.lse), headroom(row.suite)});
+    table.rows.push_back({row.tier, row.dtype, row.out, std::to_string(row.runs),
+                          headroom(row.peak), headroom(row.beyond_output), headroom(row.rms),
+                          headroom(row.lse), headroom(row.suite)});
   }
-  std::string text = fmt::format("{}, seeds {} to {}: {} runs of {} legal kernels, {:.0f} s\n\n", fmt::join(report.suites, ", "),
-                                 report.first_seed, report.last_seed, report.runs, report.kernels.size(), report.seconds);
+  std::string text =
+      fmt::format("{}, seeds {} to {}: {} runs of {} legal kernels, {:.0f} s\n\n",
+                  fmt::join(report.suites, ", "), report.first_seed, report.last_seed, report.runs,
+                  report.kernels.size(), report.seconds);
   text += write(table);
   for (const std::string& alarm : report.alarms) text += fmt::format("false alarm: {}\n", alarm);
-  return text + fmt::format("{} false alarms in {} runs, {} in {} suite sums, {} not measured\n", report.false_alarms, report.runs,
-                            report.suite_alarms, report.suite_sums, report.not_measured);
+  return text + fmt::format("{} false alarms in {} runs, {} in {} suite sums, {} not measured\n",
+                            report.false_alarms, report.runs, report.suite_alarms,
+                            report.suite_sums, report.not_measured);
 }
 
 }  // namespace
 
-std::string render_audit(const AuditReport& report, const Style& style) { return rendered(report, text_writer(style)); }
-std::string render_audit_markdown(const AuditReport& report) { return "## Audit\n\n" + rendered(report, write_markdown); }
-std::string render_calibration(const CalibrationReport& report, const Style& style) { return rendered(report, text_writer(style)); }
-std::string render_calibration_markdown(const CalibrationReport& report) { return "## Calibration\n\n" + rendered(report, write_markdown); }
+std::string render_audit(const AuditReport& report, const Style& style) {
+  return rendered(report, text_writer(style));
+}
+std::string render_audit_markdown(const AuditReport& report) {
+  return "## Audit\n\n" + rendered(report, write_markdown);
+}
+std::string render_calibration(const CalibrationReport& report, const Style& style) {
+  return rendered(report, text_writer(style));
+}
+std::string render_calibration_markdown(const CalibrationReport& report) {
+  return "## Calibration\n\n" + rendered(report, write_markdown);
+}
 
 }  // namespace plumbline

@@ -50,10 +50,13 @@ TallyTable changes_table(const std::vector<RunChange>& changes, std::size_t most
 }
 
 bool nothing_measured(const RunReport& report) {
-  const auto is_refused = [](const auto& stored) { return stored.outcome.status == Status::unsupported; };
+  const auto is_refused = [](const auto& stored) {
+    return stored.outcome.status == Status::unsupported;
+  };
   return std::all_of(report.outcomes->begin(), report.outcomes->end(), is_refused) &&
          std::all_of(report.diffs->begin(), report.diffs->end(), is_refused) &&
-         (report.invariances == nullptr || std::all_of(report.invariances->begin(), report.invariances->end(), is_refused));
+         (report.invariances == nullptr ||
+          std::all_of(report.invariances->begin(), report.invariances->end(), is_refused));
 }
 
 }  // namespace plumbline

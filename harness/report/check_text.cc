@@ -19,17 +19,21 @@ Verdict verdict_like(Answer answer) {
 
 std::string problem_text(const Outcome& outcome) {
   const Problem& problem = outcome.c.problem;
-  std::string text = fmt::format("{}, batch {}, {} query heads over {} key heads, {} queries x {} keys, head dim {}", name(problem.dtype),
-                                 problem.batch, problem.heads_q, problem.heads_kv, problem.seq_q, problem.seq_kv, problem.head_dim_qk);
+  std::string text = fmt::format(
+      "{}, batch {}, {} query heads over {} key heads, {} queries x {} keys, head dim {}",
+      name(problem.dtype), problem.batch, problem.heads_q, problem.heads_kv, problem.seq_q,
+      problem.seq_kv, problem.head_dim_qk);
   if (problem.head_dim_vo != problem.head_dim_qk) text += fmt::format("/{}", problem.head_dim_vo);
-  text += fmt::format(", {}, mask {}, scale {:.6g}", name(problem.layout), name(problem.mask), problem.softmax_scale());
+  text += fmt::format(", {}, mask {}, scale {:.6g}", name(problem.layout), name(problem.mask),
+                      problem.softmax_scale());
   if (problem.window_left >= 0 || problem.window_right >= 0)
     text += fmt::format(", window {},{}", problem.window_left, problem.window_right);
   if (problem.lengths != Lengths::full) text += ", lengths differ";
   if (problem.out() != problem.dtype) text += fmt::format(", output {}", name(problem.out()));
   text += outcome.errors.has_lse ? ", with LSE" : ", without LSE";
   if (outcome.reference_rows < outcome.rows_total) {
-    text += fmt::format("; {} of {} rows compared, faults looked for in all", outcome.reference_rows, outcome.rows_total);
+    text += fmt::format("; {} of {} rows compared, faults looked for in all",
+                        outcome.reference_rows, outcome.rows_total);
   }
   return text;
 }
@@ -38,20 +42,21 @@ std::string problem_text(const Outcome& outcome) {
 std::string ladder_text(const CheckReport& report) {
   std::string text;
   for (const RungTrial& trial : report.trials) {
-    text +=
-        fmt::format("{}{} {}{}", text.empty() ? "percent of the limit: " : ", ", trial.rung.name, percent(trial.judgement.percent_of_limit),
-                    trial.explains                     ? " (explains)"
-                    : trial.outcome.faults.total() > 0 ? " (faults)"
-                                                       : "");
+    text += fmt::format("{}{} {}{}", text.empty() ? "percent of the limit: " : ", ",
+                        trial.rung.name, percent(trial.judgement.percent_of_limit),
+                        trial.explains                     ? " (explains)"
+                        : trial.outcome.faults.total() > 0 ? " (faults)"
+                                                           : "");
   }
   return text;
 }
 
 std::string element_text(const WorstElement& worst) {
   const double error = worst.got - worst.expected;
-  return fmt::format("{}, {}: got {:.7g}, expected {:.7g}: {:.3g} sigma, {:.3g} ulp", at(worst.element),
-                     plural(static_cast<std::size_t>(worst.visible_keys), "visible key"), worst.got, worst.expected, error / worst.sigma,
-                     error / worst.ulp);
+  return fmt::format("{}, {}: got {:.7g}, expected {:.7g}: {:.3g} sigma, {:.3g} ulp",
+                     at(worst.element),
+                     plural(static_cast<std::size_t>(worst.visible_keys), "visible key"), worst.got,
+                     worst.expected, error / worst.sigma, error / worst.ulp);
 }
 
 std::string worst_lines(const CheckReport& report, const Style& style) {
@@ -59,16 +64,21 @@ std::string worst_lines(const CheckReport& report, const Style& style) {
   std::string text;
   if (outcome.worst && outcome.worst_statistic == "lse") {
     const WorstElement& lse = *outcome.worst;
-    text += labelled("LSE",
-                     fmt::format("sample {} head {} row {}: got {:.9g}, expected {:.9g}: {:.3g} sigma", lse.element.sample,
-                                 lse.element.head, lse.element.row, lse.got, lse.expected, (lse.got - lse.expected) / lse.sigma),
-                     style);
+    text +=
+        labelled("LSE",
+                 fmt::format("sample {} head {} row {}: got {:.9g}, expected {:.9g}: {:.3g} sigma",
+                             lse.element.sample, lse.element.head, lse.element.row, lse.got,
+                             lse.expected, (lse.got - lse.expected) / lse.sigma),
+                 style);
   }
   std::string_view label = "worst";
-  for (const WorstElement& worst : report.worst) text += labelled(std::exchange(label, ""), element_text(worst), style);
+  for (const WorstElement& worst : report.worst)
+    text += labelled(std::exchange(label, ""), element_text(worst), style);
   if (!report.worst.empty()) {
-    text +=
-        labelled("sigma", fmt::format("{:.3g} at the first: {}", report.worst.front().sigma, shares(report.worst.front().share)), style);
+    text += labelled("sigma",
+                     fmt::format("{:.3g} at the first: {}", report.worst.front().sigma,
+                                 shares(report.worst.front().share)),
+                     style);
   }
   return text;
 }
@@ -101,7 +111,8 @@ Json trial_json(const RungTrial& trial) {
                  {"faults", trial.outcome.faults.total()}};
   if (errors.has_lse) object["lse_z"] = json_value(errors.lse_z);
   object["findings"] = Json::array();
-  for (const Finding& finding : trial.judgement.findings) object["findings"].push_back(finding.text);
+  for (const Finding& finding : trial.judgement.findings)
+    object["findings"].push_back(finding.text);
   return object;
 }
 
@@ -132,26 +143,35 @@ std::string render_check(const CheckReport& report, const Style& style, bool ver
   const RungTrial& judged = report.trials[report.judged];
   const Outcome& outcome = judged.outcome;
   const std::string answer(name(report.answer));
-  std::string text = coloured(answer, verdict_like(report.answer), style) + "  " +
-                     wrapped(fmt::format("{}: {}", report.name, report.sentence), answer.size() + 2, style) + "\n";
-  if (!report.suggestions.empty()) text += "  " + wrapped(report.suggestions.front(), 2, style) + "\n";
+  std::string text =
+      coloured(answer, verdict_like(report.answer), style) + "  " +
+      wrapped(fmt::format("{}: {}", report.name, report.sentence), answer.size() + 2, style) + "\n";
+  if (!report.suggestions.empty())
+    text += "  " + wrapped(report.suggestions.front(), 2, style) + "\n";
   text += labelled("problem", problem_text(outcome), style);
   const bool stated = report.stated && report.judged == 0;
-  text +=
-      labelled("judged by", fmt::format("{}{}, which rounds {}", stated ? "the stated " : "", judged.rung.name, judged.rung.rounds), style);
+  text += labelled("judged by",
+                   fmt::format("{}{}, which rounds {}", stated ? "the stated " : "",
+                               judged.rung.name, judged.rung.rounds),
+                   style);
   if (!judged.rung.source.empty()) text += labelled("", judged.rung.source, style);
   text += labelled("ladder", ladder_text(report), style);
-  std::string error = fmt::format("{} of the limit ({}): peak {}, beyond output rounding {}, rms {}",
-                                  percent(judged.judgement.percent_of_limit), judged.judgement.nearest_statistic,
-                                  number(outcome.errors.peak), number(outcome.errors.beyond_output), number(outcome.errors.rms));
+  std::string error =
+      fmt::format("{} of the limit ({}): peak {}, beyond output rounding {}, rms {}",
+                  percent(judged.judgement.percent_of_limit), judged.judgement.nearest_statistic,
+                  number(outcome.errors.peak), number(outcome.errors.beyond_output),
+                  number(outcome.errors.rms));
   if (outcome.errors.has_lse) error += fmt::format(", lse {}", number(outcome.errors.lse_z));
-  error += fmt::format("; largest error {}, mean {}", number(outcome.errors.max_abs), number(outcome.errors.mean_abs));
+  error += fmt::format("; largest error {}, mean {}", number(outcome.errors.max_abs),
+                       number(outcome.errors.mean_abs));
   if (outcome.errors.elements > 0) text += labelled("error", error, style);
   if (report.answer == Answer::rounding && !verbose) return text;
   std::string_view label = "why";
-  for (const Finding& finding : judged.judgement.findings) text += labelled(std::exchange(label, ""), finding.text, style);
+  for (const Finding& finding : judged.judgement.findings)
+    text += labelled(std::exchange(label, ""), finding.text, style);
   text += worst_lines(report, style);
-  if (!outcome.location.description.empty()) text += labelled("where", outcome.location.description, style);
+  if (!outcome.location.description.empty())
+    text += labelled("where", outcome.location.description, style);
   label = "also";
   for (std::size_t i = 1; i < report.suggestions.size(); ++i) {
     text += labelled(std::exchange(label, ""), report.suggestions[i], style);

@@ -9,13 +9,14 @@
 
 namespace plumbline {
 
-// The first line holds the answer, the dump and the reason, the second the likeliest cause. Then the problem, the rung
-// judged by with its source, the ladder with the percent of the limit of each rung tried; unless all is well or
-// `verbose`, the worst elements with the roundings that make their sigma, where the error sits and what else suggests
-// itself.
+// The first line holds the answer, the dump and the reason, the second the likeliest cause. Then
+// the problem, the rung judged by with its source, the ladder with the percent of the limit of each
+// rung tried; unless all is well or `verbose`, the worst elements with the roundings that make
+// their sigma, where the error sits and what else suggests itself.
 std::string render_check(const CheckReport& report, const Style& style, bool verbose = false);
 
-// What `plumbline check --format json` prints: an object with the list of dumps; `errors` are files that could not be judged.
+// What `plumbline check --format json` prints: an object with the list of dumps; `errors` are files
+// that could not be judged.
 Json json_of_checks(const std::vector<CheckReport>& reports);
 
 }  // namespace plumbline

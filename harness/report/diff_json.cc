@@ -54,17 +54,21 @@ void add_difference(Json& object, const DiffReport& report) {
                      {"rms_a", json_value(diff.rms_a)},
                      {"rms_b", json_value(diff.rms_b)}});
   const Amplification& softmax = report.softmax;
-  object["kappa"] = {
-      {"rows", softmax.rows},
-      {"median", json_value(softmax.median)},
-      {"largest", json_value(softmax.largest)},
-      {"largest_row", {{"sample", softmax.largest_row.sample}, {"head", softmax.largest_row.head}, {"row", softmax.largest_row.row}}},
-      {"rank_correlation", json_value(softmax.correlation)},
-      {"significant", softmax.significant}};
+  object["kappa"] = {{"rows", softmax.rows},
+                     {"median", json_value(softmax.median)},
+                     {"largest", json_value(softmax.largest)},
+                     {"largest_row",
+                      {{"sample", softmax.largest_row.sample},
+                       {"head", softmax.largest_row.head},
+                       {"row", softmax.largest_row.row}}},
+                     {"rank_correlation", json_value(softmax.correlation)},
+                     {"significant", softmax.significant}};
   object["map"] = Json::array();
   for (const DiffCell& cell : report.map) {
-    object["map"].push_back(
-        {{"sample", cell.sample}, {"head", cell.head}, {"max_sigma", json_value(cell.max_sigma)}, {"bit_equal", cell.bit_equal}});
+    object["map"].push_back({{"sample", cell.sample},
+                             {"head", cell.head},
+                             {"max_sigma", json_value(cell.max_sigma)},
+                             {"bit_equal", cell.bit_equal}});
   }
 }
 
@@ -73,8 +77,9 @@ void add_difference(Json& object, const DiffReport& report) {
 Json json_of_diffs(const std::vector<DiffReport>& reports, Answer answer) {
   Json root = {{"answer", name(answer)}, {"diffs", Json::array()}};
   for (const DiffReport& report : reports) {
-    Json object = {{"name", report.name},      {"answer", name(report.answer)}, {"sentence", report.sentence},
-                   {"a", side_json(report.a)}, {"b", side_json(report.b)},      {"status", name(report.outcome.status)}};
+    Json object = {{"name", report.name},         {"answer", name(report.answer)},
+                   {"sentence", report.sentence}, {"a", side_json(report.a)},
+                   {"b", side_json(report.b)},    {"status", name(report.outcome.status)}};
     if (report.outcome.status == Status::ok) add_difference(object, report);
     root["diffs"].push_back(std::move(object));
   }

@@ -16,72 +16,92 @@ constexpr std::int64_t most_map_lines = 32;
 constexpr std::size_t most_in_full = 5;
 
 std::string coloured_answer(Answer answer, const Style& style) {
-  const Verdict as = answer == Answer::rounding ? Verdict::pass : answer == Answer::bug ? Verdict::fail : Verdict::ambiguous;
+  const Verdict as = answer == Answer::rounding ? Verdict::pass
+                     : answer == Answer::bug    ? Verdict::fail
+                                                : Verdict::ambiguous;
   return coloured(name(answer), as, style);
 }
 
 std::string side_line(const DiffSide& side) {
   std::string text = side.label;
   if (side.outcome.status != Status::ok) {
-    return fmt::format("{}: {}{}{}", text, name(side.outcome.status), side.outcome.reason.empty() ? "" : ", ", side.outcome.reason);
+    return fmt::format("{}: {}{}{}", text, name(side.outcome.status),
+                       side.outcome.reason.empty() ? "" : ", ", side.outcome.reason);
   }
-  const char* kept = side.answer == Answer::rounding ? "keeps its limits" : side.answer == Answer::bug ? "is wrong" : "is undecided";
-  text += fmt::format(": {} against fp64, {} of the limit ({}), as {}", kept, percent(side.judgement.percent_of_limit),
-                      side.judgement.nearest_statistic, side.spec_name);
-  if (side.answer != Answer::rounding && !side.outcome.location.description.empty()) text += "; " + side.outcome.location.description;
+  const char* kept = side.answer == Answer::rounding ? "keeps its limits"
+                     : side.answer == Answer::bug    ? "is wrong"
+                                                     : "is undecided";
+  text += fmt::format(": {} against fp64, {} of the limit ({}), as {}", kept,
+                      percent(side.judgement.percent_of_limit), side.judgement.nearest_statistic,
+                      side.spec_name);
+  if (side.answer != Answer::rounding && !side.outcome.location.description.empty())
+    text += "; " + side.outcome.location.description;
   return text;
 }
 
-std::string values(const DiffElement& e) { return fmt::format("a {:.9g}, b {:.9g}, fp64 {:.9g}", e.a, e.b, e.expected); }
+std::string values(const DiffElement& e) {
+  return fmt::format("a {:.9g}, b {:.9g}, fp64 {:.9g}", e.a, e.b, e.expected);
+}
 
 std::string largest_lines(const DiffReport& report, const Style& style) {
   const DiffOutcome& diff = report.outcome;
-  const DiffElement &absolute = report.largest_abs, &relative = report.largest_rel, &sigma = report.largest_sigma;
+  const DiffElement &absolute = report.largest_abs, &relative = report.largest_rel,
+                    &sigma = report.largest_sigma;
   std::string text =
       labelled("absolute",
-               fmt::format("{} ({} ulp) at {}: {}; mean {}", number(diff.max_abs), number(std::abs(absolute.a - absolute.b) / absolute.ulp),
+               fmt::format("{} ({} ulp) at {}: {}; mean {}", number(diff.max_abs),
+                           number(std::abs(absolute.a - absolute.b) / absolute.ulp),
                            at(absolute.element), values(absolute), number(diff.mean_abs)),
                style);
   text += labelled("relative",
-                   fmt::format("{} at {}: {}, where the output's rms is {}", number(diff.max_rel), at(relative.element), values(relative),
-                               number(diff.rms_output)),
+                   fmt::format("{} at {}: {}, where the output's rms is {}", number(diff.max_rel),
+                               at(relative.element), values(relative), number(diff.rms_output)),
                    style);
   return text + labelled("sigma",
-                         fmt::format("{} of the difference's standard deviations at {}: {}, sigma of a {}, of b {}; {:.3g} are legal",
-                                     number(diff.max_sigma), at(sigma.element), values(sigma), number(sigma.sigma_a), number(sigma.sigma_b),
-                                     report.limit),
+                         fmt::format("{} of the difference's standard deviations at {}: {}, sigma "
+                                     "of a {}, of b {}; {:.3g} are legal",
+                                     number(diff.max_sigma), at(sigma.element), values(sigma),
+                                     number(sigma.sigma_a), number(sigma.sigma_b), report.limit),
                          style);
 }
 
 // Whether the rows that differ more are those with larger kappa.
 std::string relation(const Amplification& softmax) {
   if (std::isnan(softmax.correlation)) return "";
-  const char* text = !softmax.significant      ? "how much a row differs does not depend on its kappa"
+  const char* text = !softmax.significant ? "how much a row differs does not depend on its kappa"
                      : softmax.correlation > 0 ? "rows that differ more have larger kappa"
                                                : "rows that differ more have smaller kappa";
-  return fmt::format("; {} (rank correlation {:+.2f} over {} rows)", text, softmax.correlation, softmax.rows);
+  return fmt::format("; {} (rank correlation {:+.2f} over {} rows)", text, softmax.correlation,
+                     softmax.rows);
 }
 
 std::string softmax_line(const Amplification& softmax, const Style& style) {
   if (softmax.rows == 0) return "";
   const RowId& row = softmax.largest_row;
   return labelled("softmax",
-                  fmt::format("kappa, the relative change of an output row per unit of independent logit error: median {}, largest {} at "
+                  fmt::format("kappa, the relative change of an output row per unit of independent "
+                              "logit error: median {}, largest {} at "
                               "sample {} head {} row {}{}",
-                              number(softmax.median), number(softmax.largest), row.sample, row.head, row.row, relation(softmax)),
+                              number(softmax.median), number(softmax.largest), row.sample, row.head,
+                              row.row, relation(softmax)),
                   style);
 }
 
 std::string equal_lines(const DiffReport& report, const Style& style) {
   const DiffOutcome& diff = report.outcome;
-  std::string text = labelled("bits",
-                              fmt::format("{:.4g} % of the elements equal, {} of {} (sample, head) entirely", 100 * diff.bit_equal_share,
-                                          diff.heads_bit_equal, diff.heads),
-                              style);
-  return text + labelled("fp64",
-                         fmt::format("rms error of a {}, of b {}; {} of {} common rows compared with fp64, {} elements", number(diff.rms_a),
-                                     number(diff.rms_b), diff.rows, report.rows_total, diff.elements),
-                         style);
+  std::string text =
+      labelled("bits",
+               fmt::format("{:.4g} % of the elements equal, {} of {} (sample, head) entirely",
+                           100 * diff.bit_equal_share, diff.heads_bit_equal, diff.heads),
+               style);
+  return text +
+         labelled(
+             "fp64",
+             fmt::format(
+                 "rms error of a {}, of b {}; {} of {} common rows compared with fp64, {} elements",
+                 number(diff.rms_a), number(diff.rms_b), diff.rows, report.rows_total,
+                 diff.elements),
+             style);
 }
 
 char shade(const DiffCell& cell, double limit) {
@@ -110,14 +130,17 @@ std::vector<std::string> table_row(const DiffReport& report) {
 }
 
 bool is_unsupported(const DiffReport& report) {
-  return report.a.outcome.status == Status::unsupported || report.b.outcome.status == Status::unsupported;
+  return report.a.outcome.status == Status::unsupported ||
+         report.b.outcome.status == Status::unsupported;
 }
 
 std::string totals(const std::vector<DiffReport>& reports) {
   std::map<std::string, std::size_t> counts;
-  for (const DiffReport& report : reports) ++counts[is_unsupported(report) ? "unsupported" : std::string(name(report.answer))];
+  for (const DiffReport& report : reports)
+    ++counts[is_unsupported(report) ? "unsupported" : std::string(name(report.answer))];
   std::string text = plural(reports.size(), "problem") + ":";
-  for (const auto& [answer, count] : counts) text += fmt::format("{} {} {}", text.back() == ':' ? "" : ",", count, answer);
+  for (const auto& [answer, count] : counts)
+    text += fmt::format("{} {} {}", text.back() == ':' ? "" : ",", count, answer);
   return text;
 }
 
@@ -126,29 +149,37 @@ std::string totals(const std::vector<DiffReport>& reports) {
 std::string difference_map(const DiffReport& report, const Style& style) {
   if (report.map.empty()) return "";
   std::int64_t samples = 1, heads = 1;
-  for (const DiffCell& cell : report.map) samples = std::max(samples, cell.sample + 1), heads = std::max(heads, cell.head + 1);
+  for (const DiffCell& cell : report.map)
+    samples = std::max(samples, cell.sample + 1), heads = std::max(heads, cell.head + 1);
   const std::int64_t columns = std::max(16, (style.width > 0 ? style.width : 120) - 24);
-  const std::int64_t heads_a_cell = 1 + (heads - 1) / columns, samples_a_line = 1 + (samples - 1) / most_map_lines;
-  std::vector<std::string> lines(static_cast<std::size_t>((samples + samples_a_line - 1) / samples_a_line),
-                                 std::string(static_cast<std::size_t>((heads + heads_a_cell - 1) / heads_a_cell), ' '));
+  const std::int64_t heads_a_cell = 1 + (heads - 1) / columns,
+                     samples_a_line = 1 + (samples - 1) / most_map_lines;
+  std::vector<std::string> lines(
+      static_cast<std::size_t>((samples + samples_a_line - 1) / samples_a_line),
+      std::string(static_cast<std::size_t>((heads + heads_a_cell - 1) / heads_a_cell), ' '));
   for (const DiffCell& cell : report.map) {
-    char& at = lines[static_cast<std::size_t>(cell.sample / samples_a_line)][static_cast<std::size_t>(cell.head / heads_a_cell)];
+    char& at = lines[static_cast<std::size_t>(cell.sample / samples_a_line)]
+                    [static_cast<std::size_t>(cell.head / heads_a_cell)];
     at = worse(at, shade(cell, report.limit));
   }
   std::string text = fmt::format(
       "one character {}: . equal bits, : to 1 sigma, o to 3, O to {:.3g}, X beyond",
-      heads_a_cell * samples_a_line > 1 ? fmt::format("the worst of {} heads of {} samples", heads_a_cell, samples_a_line) : "a head",
+      heads_a_cell * samples_a_line > 1
+          ? fmt::format("the worst of {} heads of {} samples", heads_a_cell, samples_a_line)
+          : "a head",
       report.limit);
   text = labelled("map", text, style);
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    text += fmt::format("  {:<{}}sample {:<5} {}\n", "", label_width, static_cast<std::int64_t>(i) * samples_a_line, lines[i]);
+    text += fmt::format("  {:<{}}sample {:<5} {}\n", "", label_width,
+                        static_cast<std::int64_t>(i) * samples_a_line, lines[i]);
   }
   return text;
 }
 
 std::string render_diff(const DiffReport& report, const Style& style) {
   std::string text = fmt::format("{}  {}\n", coloured_answer(report.answer, style), report.name);
-  text += labelled("why", report.sentence, style) + labelled("a", side_line(report.a), style) + labelled("b", side_line(report.b), style);
+  text += labelled("why", report.sentence, style) + labelled("a", side_line(report.a), style) +
+          labelled("b", side_line(report.b), style);
   if (report.outcome.status == Status::ok) {
     const bool differ = !(report.outcome.bit_equal_share >= 1);
     if (differ) text += largest_lines(report, style);
@@ -172,17 +203,24 @@ std::string render_diffs(const std::vector<DiffReport>& reports, const Style& st
       largest = &report;
     }
   }
-  std::string text = render_table({"problem", "answer", "max abs", "mean abs", "sigma", "max rel", "% equal"}, rows, style) + "\n";
-  for (std::size_t i = 0; i < std::min(in_full.size(), most_in_full); ++i) text += render_diff(*in_full[i], style);
-  if (in_full.size() > most_in_full) text += fmt::format("{} more are only in the table\n\n", in_full.size() - most_in_full);
+  std::string text =
+      render_table({"problem", "answer", "max abs", "mean abs", "sigma", "max rel", "% equal"},
+                   rows, style) +
+      "\n";
+  for (std::size_t i = 0; i < std::min(in_full.size(), most_in_full); ++i)
+    text += render_diff(*in_full[i], style);
+  if (in_full.size() > most_in_full)
+    text += fmt::format("{} more are only in the table\n\n", in_full.size() - most_in_full);
   if (largest != nullptr) text += render_diff(*largest, style);
   const DiffReport& first = reports.front();
-  return text + fmt::format("{}  {} and {} on {}\n", coloured_answer(overall_answer(reports), style), first.a.label, first.b.label,
-                            totals(reports));
+  return text + fmt::format("{}  {} and {} on {}\n",
+                            coloured_answer(overall_answer(reports), style), first.a.label,
+                            first.b.label, totals(reports));
 }
 
 std::size_t compared(const std::vector<DiffReport>& reports) {
-  return static_cast<std::size_t>(std::count_if(reports.begin(), reports.end(), [](const DiffReport& r) { return !is_unsupported(r); }));
+  return static_cast<std::size_t>(std::count_if(
+      reports.begin(), reports.end(), [](const DiffReport& r) { return !is_unsupported(r); }));
 }
 
 Answer overall_answer(const std::vector<DiffReport>& reports) {

@@ -19,7 +19,9 @@ std::string shell_quoted(const std::string& text) {
   return quoted + "'";
 }
 
-std::string percent(double value) { return value > 9999 ? "> 9999 %" : fmt::format("{:.0f} %", value); }
+std::string percent(double value) {
+  return value > 9999 ? "> 9999 %" : fmt::format("{:.0f} %", value);
+}
 
 std::string duration(double time_ns) {
   if (time_ns < 1e3) return fmt::format("{:.4g} ns", time_ns);
@@ -28,10 +30,13 @@ std::string duration(double time_ns) {
   return fmt::format("{:.4g} s", time_ns / 1e9);
 }
 
-std::string plural(std::size_t count, std::string_view noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
+std::string plural(std::size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
 
 std::string at(const ElementId& element) {
-  return fmt::format("sample {} head {} row {} column {}", element.sample, element.head, element.row, element.column);
+  return fmt::format("sample {} head {} row {} column {}", element.sample, element.head,
+                     element.row, element.column);
 }
 
 std::size_t display_width(std::string_view text) {
@@ -41,8 +46,8 @@ std::size_t display_width(std::string_view text) {
 
 std::string coloured(std::string_view text, Verdict verdict, const Style& style) {
   if (!style.colour) return std::string(text);
-  const bool wants_a_look = verdict == Verdict::ambiguous || verdict == Verdict::changed || verdict == Verdict::unsupported ||
-                            verdict == Verdict::expected_failure;
+  const bool wants_a_look = verdict == Verdict::ambiguous || verdict == Verdict::changed ||
+                            verdict == Verdict::unsupported || verdict == Verdict::expected_failure;
   const auto colour = is_failure(verdict) ? fmt::terminal_color::red
                       : wants_a_look      ? fmt::terminal_color::yellow
                                           : fmt::terminal_color::green;
@@ -58,7 +63,8 @@ std::string wrapped(std::string_view text, std::size_t indent, const Style& styl
     const std::string_view word = text.substr(0, end);
     const std::size_t width = display_width(word);
     const bool starts_line = column == indent;
-    if (!starts_line && style.width > 0 && column + 1 + width > static_cast<std::size_t>(style.width)) {
+    if (!starts_line && style.width > 0 &&
+        column + 1 + width > static_cast<std::size_t>(style.width)) {
       out += line_break;
       column = indent;
     } else if (!starts_line) {
@@ -83,20 +89,26 @@ std::string labelled(std::string_view label, const std::string& text, const Styl
 std::string shares(const std::array<double, rounding_count>& share) {
   std::vector<std::pair<double, Rounding>> parts;
   parts.reserve(share.size());
-  for (int i = 0; i < rounding_count; ++i) parts.emplace_back(share[static_cast<std::size_t>(i)], static_cast<Rounding>(i));
-  std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (int i = 0; i < rounding_count; ++i)
+    parts.emplace_back(share[static_cast<std::size_t>(i)], static_cast<Rounding>(i));
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
   std::string text;
   for (const auto& [part, rounding] : parts) {
-    if (part >= 0.01) text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : ", ", name(rounding), 100 * part);
+    if (part >= 0.01)
+      text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : ", ", name(rounding), 100 * part);
   }
   return text;
 }
 
 std::string why(const Judgement& judgement) {
   std::string sentence;
-  const auto add = [&](const std::string& text) { sentence += (sentence.empty() ? "" : "; ") + text; };
+  const auto add = [&](const std::string& text) {
+    sentence += (sentence.empty() ? "" : "; ") + text;
+  };
   for (const Finding& finding : judgement.findings) add(finding.text);
-  if (judgement.findings.empty()) std::for_each(judgement.notes.begin(), judgement.notes.end(), add);
+  if (judgement.findings.empty())
+    std::for_each(judgement.notes.begin(), judgement.notes.end(), add);
   return sentence;
 }
 

@@ -11,23 +11,26 @@
 
 namespace plumbline {
 
-std::string number(double value);                              // four digits: "0.1234", "1.23e-05", "nan"
-std::string shell_quoted(const std::string& text);             // one word of a shell, in single quotes
-std::string percent(double value);                             // "62 %"; above 9999 "> 9999 %", so that a column stays narrow
+std::string number(double value);                   // four digits: "0.1234", "1.23e-05", "nan"
+std::string shell_quoted(const std::string& text);  // one word of a shell, in single quotes
+std::string percent(double value);  // "62 %"; above 9999 "> 9999 %", so that a column stays narrow
 std::string duration(double time_ns);                          // "1.276 ms"
 std::string plural(std::size_t count, std::string_view noun);  // "1 case", "2 cases"
 std::string at(const ElementId& element);                      // "sample 0 head 1 row 2 column 3"
 
 // Columns that UTF-8 text takes on a terminal, one per code point.
 std::size_t display_width(std::string_view text);
-// The verdict's colour around `text`: red for failures, yellow for what wants a look, green else; unchanged where the style has no colour.
+// The verdict's colour around `text`: red for failures, yellow for what wants a look, green else;
+// unchanged where the style has no colour.
 std::string coloured(std::string_view text, Verdict verdict, const Style& style);
-// Breaks at blanks so that no line exceeds the width where that is possible; lines after the first start with `indent` blanks. The first
-// is taken to start at column `indent`. Line breaks of the text are kept.
+// Breaks at blanks so that no line exceeds the width where that is possible; lines after the first
+// start with `indent` blanks. The first is taken to start at column `indent`. Line breaks of the
+// text are kept.
 std::string wrapped(std::string_view text, std::size_t indent, const Style& style);
 
 inline constexpr std::size_t label_width = 11;
-// "  worst      text": a label in a column of label_width, the text wrapped behind it. An empty label continues the one before.
+// "  worst      text": a label in a column of label_width, the text wrapped behind it. An empty
+//               label continues the one before.
 std::string labelled(std::string_view label, const std::string& text, const Style& style);
 // "P rounding 71 %, output rounding 25 %": the shares of sigma^2 from 1 % on, largest first.
 std::string shares(const std::array<double, rounding_count>& share);

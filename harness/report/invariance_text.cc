@@ -19,7 +19,8 @@ constexpr std::size_t most_full_violations = 20;
 
 std::string label(const InvarianceTally& tally) {
   constexpr std::string_view emulated = "emulated:";
-  const std::string device = tally.device.starts_with(emulated) ? tally.device.substr(emulated.size()) : tally.device;
+  const std::string device =
+      tally.device.starts_with(emulated) ? tally.device.substr(emulated.size()) : tally.device;
   return device == "cpu" ? tally.kernel : fmt::format("{} on {}", tally.kernel, device);
 }
 
@@ -33,7 +34,8 @@ std::string cell(const InvarianceTally& tally) {
 std::string count(std::size_t n) { return n == 0 ? "" : std::to_string(n); }
 
 // The tallies of one kernel after those of another.
-std::vector<std::vector<InvarianceTally>> by_kernel(const std::vector<StoredInvariance>& invariances) {
+std::vector<std::vector<InvarianceTally>> by_kernel(
+    const std::vector<StoredInvariance>& invariances) {
   std::vector<std::vector<InvarianceTally>> kernels;
   for (const InvarianceTally& tally : tallies(invariances)) {
     if (kernels.empty() || label(kernels.back().front()) != label(tally)) kernels.emplace_back();
@@ -66,35 +68,44 @@ std::vector<InvarianceTally> tallies(const std::vector<StoredInvariance>& invari
   return result;
 }
 
-std::string render_invariance(const StoredInvariance& stored, const std::string& reproduce_command, const Style& style) {
+std::string render_invariance(const StoredInvariance& stored, const std::string& reproduce_command,
+                              const Style& style) {
   const auto& [outcome, judgement] = stored;
-  std::string text = fmt::format("{} {} of {}\n", coloured(in_words(judgement.verdict), judgement.verdict, style), name(outcome.invariance),
-                                 outcome.case_id);
+  std::string text =
+      fmt::format("{} {} of {}\n", coloured(in_words(judgement.verdict), judgement.verdict, style),
+                  name(outcome.invariance), outcome.case_id);
   for (const Finding& finding : judgement.findings) text += labelled("why", finding.text, style);
   text += labelled("promise", std::string(name(outcome.promise)), style);
   if (!outcome.problem_a.empty()) text += labelled("problem a", outcome.problem_a, style);
   if (!outcome.problem_b.empty()) text += labelled("problem b", outcome.problem_b, style);
   for (const std::string& note : judgement.notes) text += labelled("note", note, style);
-  return text +
-         fmt::format("  reproduce: {} --invariances={} --case '{}'\n\n", reproduce_command, name(outcome.invariance), outcome.case_id);
+  return text + fmt::format("  reproduce: {} --invariances={} --case '{}'\n\n", reproduce_command,
+                            name(outcome.invariance), outcome.case_id);
 }
 
-std::string render_invariances(const std::vector<StoredInvariance>& invariances, const std::string& reproduce_command, const Style& style) {
+std::string render_invariances(const std::vector<StoredInvariance>& invariances,
+                               const std::string& reproduce_command, const Style& style) {
   std::string text;
   std::size_t shown = 0;
   for (const StoredInvariance& stored : invariances) {
-    if (is_failure(stored.judgement.verdict) && shown++ < most_full_violations) text += render_invariance(stored, reproduce_command, style);
+    if (is_failure(stored.judgement.verdict) && shown++ < most_full_violations)
+      text += render_invariance(stored, reproduce_command, style);
   }
-  if (shown > most_full_violations) text += fmt::format("and {} more are in the tables\n\n", shown - most_full_violations);
+  if (shown > most_full_violations)
+    text += fmt::format("and {} more are in the tables\n\n", shown - most_full_violations);
   for (const auto& kernel : by_kernel(invariances)) {
     std::vector<std::vector<std::string>> rows;
     for (const InvarianceTally& tally : kernel) {
       const bool compared = tally.bitwise + tally.rounding + tally.violated > 0;
-      rows.push_back({std::string(name(tally.invariance)), std::string(name(tally.promise)), count(tally.bitwise), count(tally.rounding),
-                      count(tally.violated), count(tally.nothing), compared ? number(tally.sigmas) : ""});
+      rows.push_back({std::string(name(tally.invariance)), std::string(name(tally.promise)),
+                      count(tally.bitwise), count(tally.rounding), count(tally.violated),
+                      count(tally.nothing), compared ? number(tally.sigmas) : ""});
     }
     text += fmt::format("invariances of {}\n", label(kernel.front())) +
-            render_table({"invariance", "promise", "bitwise", "within rounding", "violated", "nothing to do", "sigma"}, rows, style) + "\n";
+            render_table({"invariance", "promise", "bitwise", "within rounding", "violated",
+                          "nothing to do", "sigma"},
+                         rows, style) +
+            "\n";
   }
   return text;
 }
@@ -104,9 +115,10 @@ std::string render_invariances_markdown(const std::vector<StoredInvariance>& inv
   if (kernels.empty()) return "";
   std::vector<Invariance> shown;
   for (std::size_t i = 0; i < invariance_names.size(); ++i) {
-    const bool occurs = std::any_of(invariances.begin(), invariances.end(), [&](const StoredInvariance& stored) {
-      return stored.outcome.invariance == static_cast<Invariance>(i);
-    });
+    const bool occurs =
+        std::any_of(invariances.begin(), invariances.end(), [&](const StoredInvariance& stored) {
+          return stored.outcome.invariance == static_cast<Invariance>(i);
+        });
     if (occurs) shown.push_back(static_cast<Invariance>(i));
   }
   std::vector<std::string> columns{"kernel"};
@@ -119,12 +131,15 @@ std::string render_invariances_markdown(const std::vector<StoredInvariance>& inv
   for (const auto& kernel : kernels) {
     rows.push_back({label(kernel.front())});
     for (const Invariance invariance : shown) {
-      const auto at = std::find_if(kernel.begin(), kernel.end(), [&](const InvarianceTally& t) { return t.invariance == invariance; });
+      const auto at = std::find_if(kernel.begin(), kernel.end(), [&](const InvarianceTally& t) {
+        return t.invariance == invariance;
+      });
       rows.back().push_back(at == kernel.end() ? "·" : cell(*at));
     }
   }
   return markdown_table(columns, rows, 1) +
-         "= the same bits in every case, as promised; (=) the same bits, though not promised; ≈ within rounding, which was all that was "
+         "= the same bits in every case, as promised; (=) the same bits, though not promised; ≈ "
+         "within rounding, which was all that was "
          "promised; "
          "✗ promise broken, or beyond rounding; · nothing to transform, or not taken.\n\n";
 }

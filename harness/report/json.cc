@@ -77,8 +77,9 @@ Json faults_json(const Faults& faults) {
 
 Json worst_json(const Outcome& outcome) {
   const WorstElement& worst = *outcome.worst;
-  Json object = {{"statistic", outcome.worst_statistic},   {"element", element_json(worst.element)}, {"got", json_value(worst.got)},
-                 {"expected", json_value(worst.expected)}, {"sigma", json_value(worst.sigma)},       {"ulp", json_value(worst.ulp)},
+  Json object = {{"statistic", outcome.worst_statistic}, {"element", element_json(worst.element)},
+                 {"got", json_value(worst.got)},         {"expected", json_value(worst.expected)},
+                 {"sigma", json_value(worst.sigma)},     {"ulp", json_value(worst.ulp)},
                  {"visible_keys", worst.visible_keys}};
   object["share"] = share_json(worst.share);
   return object;
@@ -100,7 +101,10 @@ Json launched_json(const Outcome& outcome) {
 }
 
 Json device_json(const DeviceFacts& device) {
-  return {{"model", device.model}, {"memory_bytes", device.memory_bytes}, {"driver", device.driver}, {"runtime", device.runtime}};
+  return {{"model", device.model},
+          {"memory_bytes", device.memory_bytes},
+          {"driver", device.driver},
+          {"runtime", device.runtime}};
 }
 
 // What only an outcome with output has.
@@ -109,8 +113,9 @@ void add_measurement(Json& object, const Outcome& outcome) {
   object["faults"] = faults_json(outcome.faults);
   if (outcome.worst) object["worst"] = worst_json(outcome);
   if (!outcome.location.kind.empty()) {
-    object["location"] = {
-        {"kind", outcome.location.kind}, {"description", outcome.location.description}, {"z", json_value(outcome.location.z)}};
+    object["location"] = {{"kind", outcome.location.kind},
+                          {"description", outcome.location.description},
+                          {"z", json_value(outcome.location.z)}};
   }
   object["reference_rows"] = outcome.reference_rows;
   object["rows_total"] = outcome.rows_total;
@@ -147,14 +152,17 @@ Json outcome_json(const StoredOutcome& stored) {
   object["wall_ms"] = json_value(outcome.wall_ms);
   if (outcome.device != DeviceFacts{}) object["gpu"] = device_json(outcome.device);
   if (stored.judgement.time_against_past) {
-    object["time_against_past"] = {{"runs", stored.judgement.time_against_past->runs},
-                                   {"ratio", json_value(stored.judgement.time_against_past->ratio)}};
+    object["time_against_past"] = {
+        {"runs", stored.judgement.time_against_past->runs},
+        {"ratio", json_value(stored.judgement.time_against_past->ratio)}};
   }
-  if (!stored.judgement.confirmation.empty()) object["confirmation"] = stored.judgement.confirmation;
+  if (!stored.judgement.confirmation.empty())
+    object["confirmation"] = stored.judgement.confirmation;
   if (!outcome.reused_from.empty()) object["reused_from"] = outcome.reused_from;
   if (outcome.expected) {
-    object["expected_failure"] = {
-        {"issue", outcome.expected->issue}, {"expires", outcome.expected->expires}, {"reason", outcome.expected->reason}};
+    object["expected_failure"] = {{"issue", outcome.expected->issue},
+                                  {"expires", outcome.expected->expires},
+                                  {"reason", outcome.expected->reason}};
   }
   if (!outcome.saved_to.empty()) object["saved_to"] = outcome.saved_to;
   return object;
@@ -203,7 +211,8 @@ Json diff_json(const StoredDiff& stored) {
 Json count_json(const VerdictCounts& counts) {
   Json verdicts = Json::object();
   for (const auto& [verdict, count] : counts.verdicts) verdicts[std::string(name(verdict))] = count;
-  return {{"total", counts.total}, {"failures", counts.failures}, {"verdicts", std::move(verdicts)}};
+  return {
+      {"total", counts.total}, {"failures", counts.failures}, {"verdicts", std::move(verdicts)}};
 }
 
 Json counts_json(const RunCounts& counts) {
@@ -212,7 +221,9 @@ Json counts_json(const RunCounts& counts) {
           {"diffs", count_json(counts.diffs)},
           {"invariances", count_json(counts.invariances)},
           {"suite_statistics",
-           {{"total", counts.statistics}, {"failures", counts.statistics_failed}, {"not_judged", counts.statistics_not_judged}}}};
+           {{"total", counts.statistics},
+            {"failures", counts.statistics_failed},
+            {"not_judged", counts.statistics_not_judged}}}};
 }
 
 Json score_json(const SuiteScore& score) {
@@ -278,15 +289,18 @@ Json json_of_run(const RunReport& report) {
                {"outcomes", Json::array()},
                {"diffs", Json::array()},
                {"suite_scores", Json::array()}};
-  for (const StoredOutcome& stored : *report.outcomes) root["outcomes"].push_back(outcome_json(stored));
+  for (const StoredOutcome& stored : *report.outcomes)
+    root["outcomes"].push_back(outcome_json(stored));
   for (const StoredDiff& stored : *report.diffs) root["diffs"].push_back(diff_json(stored));
   for (const SuiteScore& score : *report.scores) root["suite_scores"].push_back(score_json(score));
   root["changes"] = Json::array();
-  for (const RunChange& row : report.changes != nullptr ? *report.changes : std::vector<RunChange>{})
+  for (const RunChange& row :
+       report.changes != nullptr ? *report.changes : std::vector<RunChange>{})
     root["changes"].push_back(change_json(row));
   if (report.invariances != nullptr) {
     root["invariances"] = Json::array();
-    for (const StoredInvariance& stored : *report.invariances) root["invariances"].push_back(invariance_json(stored));
+    for (const StoredInvariance& stored : *report.invariances)
+      root["invariances"].push_back(invariance_json(stored));
   }
   return root;
 }

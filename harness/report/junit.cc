@@ -17,7 +17,9 @@ constexpr std::string_view replacement = "\xEF\xBF\xBD";  // U+FFFD
 
 // Bytes of the UTF-8 code point at the start of `text`; 0 where it is not one that XML 1.0 allows.
 std::size_t valid_code_point(std::string_view text) {
-  const auto byte = [&](std::size_t i) -> std::uint32_t { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0; };
+  const auto byte = [&](std::size_t i) -> std::uint32_t {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
+  };
   const auto continues = [&](std::size_t i) { return (byte(i) & 0xC0U) == 0x80U; };
   const std::uint32_t first = byte(0);
   if (first < 0x80) return first >= 0x20 || first == '\t' || first == '\n' || first == '\r' ? 1 : 0;
@@ -28,13 +30,15 @@ std::size_t valid_code_point(std::string_view text) {
     return point >= 0x800 && !surrogate && point < 0xFFFE ? 3 : 0;
   }
   if (first >= 0xF0 && first <= 0xF4 && continues(1) && continues(2) && continues(3)) {
-    const std::uint32_t point = (first & 0x7U) << 18 | (byte(1) & 0x3FU) << 12 | (byte(2) & 0x3FU) << 6 | (byte(3) & 0x3FU);
+    const std::uint32_t point =
+        (first & 0x7U) << 18 | (byte(1) & 0x3FU) << 12 | (byte(2) & 0x3FU) << 6 | (byte(3) & 0x3FU);
     return point >= 0x10000 && point <= 0x10FFFF ? 4 : 0;
   }
   return 0;
 }
 
-// For text and for attributes in double quotes; there a line break would be read as a blank unless it is a reference.
+// For text and for attributes in double quotes; there a line break would be read as a blank unless
+// it is a reference.
 std::string xml(std::string_view text) {
   std::string escaped;
   while (!text.empty()) {
@@ -95,9 +99,12 @@ Kind kind_of(Verdict verdict) {
 std::string message_of(const StoredOutcome& stored) {
   const auto& [outcome, judgement] = stored;
   if (judgement.verdict != Verdict::expected_failure || !outcome.expected) {
-    return is_failure(judgement.verdict) && !outcome.cause.empty() ? outcome.cause + "; " + why(judgement) : why(judgement);
+    return is_failure(judgement.verdict) && !outcome.cause.empty()
+               ? outcome.cause + "; " + why(judgement)
+               : why(judgement);
   }
-  return fmt::format("expected failure until {}, {}: {}", outcome.expected->expires, outcome.expected->issue, why(judgement));
+  return fmt::format("expected failure until {}, {}: {}", outcome.expected->expires,
+                     outcome.expected->issue, why(judgement));
 }
 
 struct TestCase {
@@ -112,63 +119,80 @@ std::vector<TestCase> test_cases(const RunReport& report) {
   std::vector<TestCase> cases;
   for (const auto& stored : *report.outcomes) {
     const auto& [outcome, judgement] = stored;
-    cases.push_back({outcome.suite, outcome.suite + "." + outcome.group, outcome.case_id, outcome.wall_ms / 1e3, kind_of(judgement.verdict),
-                     std::string(name(judgement.verdict)), message_of(stored), render_case(stored, report.reproduce_command, plain)});
+    cases.push_back({outcome.suite, outcome.suite + "." + outcome.group, outcome.case_id,
+                     outcome.wall_ms / 1e3, kind_of(judgement.verdict),
+                     std::string(name(judgement.verdict)), message_of(stored),
+                     render_case(stored, report.reproduce_command, plain)});
   }
   for (const auto& stored : *report.diffs) {
     const auto& [diff, judgement] = stored;
-    cases.push_back({diff.suite, diff.suite + ".diff", diff.name, 0, kind_of(judgement.verdict), std::string(name(judgement.verdict)),
-                     why(judgement), render_diff(stored, plain)});
+    cases.push_back({diff.suite, diff.suite + ".diff", diff.name, 0, kind_of(judgement.verdict),
+                     std::string(name(judgement.verdict)), why(judgement),
+                     render_diff(stored, plain)});
   }
-  for (const auto& stored : report.invariances != nullptr ? *report.invariances : std::vector<StoredInvariance>{}) {
+  for (const auto& stored :
+       report.invariances != nullptr ? *report.invariances : std::vector<StoredInvariance>{}) {
     const auto& [outcome, judgement] = stored;
-    cases.push_back({outcome.suite, outcome.suite + ".invariances", fmt::format("{} of {}", name(outcome.invariance), outcome.case_id),
-                     outcome.wall_ms / 1e3, kind_of(judgement.verdict), std::string(name(judgement.verdict)), why(judgement),
+    cases.push_back({outcome.suite, outcome.suite + ".invariances",
+                     fmt::format("{} of {}", name(outcome.invariance), outcome.case_id),
+                     outcome.wall_ms / 1e3, kind_of(judgement.verdict),
+                     std::string(name(judgement.verdict)), why(judgement),
                      render_invariance(stored, report.reproduce_command, plain)});
   }
   // Skipped tests alone would be green.
   if (nothing_measured(report)) {
     const std::string message = "nothing measured: no kernel took any of the cases";
-    cases.push_back({"plumbline", "plumbline.run", "nothing measured", 0, Kind::error, "nothing_measured", message, message});
+    cases.push_back({"plumbline", "plumbline.run", "nothing measured", 0, Kind::error,
+                     "nothing_measured", message, message});
   }
   for (const std::string& line : report.absent) {
-    cases.push_back({"plumbline", "plumbline.run", line.substr(0, line.find(": ")), 0, Kind::skipped, "not_measured", line, line});
+    cases.push_back({"plumbline", "plumbline.run", line.substr(0, line.find(": ")), 0,
+                     Kind::skipped, "not_measured", line, line});
   }
   // What fails the run beside its cases. What does not fail is no test.
-  for (const auto& [suite, case_id, change] : report.changes != nullptr ? *report.changes : std::vector<RunChange>{}) {
+  for (const auto& [suite, case_id, change] :
+       report.changes != nullptr ? *report.changes : std::vector<RunChange>{}) {
     if (!change.is_failure) continue;
-    cases.push_back({suite, suite + ".changes", fmt::format("{} {}", name(change.kind), case_id), 0, Kind::failure,
-                     std::string(name(change.kind)), change.text, change.text});
+    cases.push_back({suite, suite + ".changes", fmt::format("{} {}", name(change.kind), case_id), 0,
+                     Kind::failure, std::string(name(change.kind)), change.text, change.text});
   }
   for (const SuiteScore& score : *report.scores) {
-    const std::string message = fmt::format("{}: {} of {}, {} over {}", score.status, number(score.value), number(score.limit),
-                                            score.statistic, plural(static_cast<std::size_t>(score.cases), "case"));
-    const Kind kind = score.status == "pass" ? Kind::passed : score.status == "fail" ? Kind::failure : Kind::skipped;
-    cases.push_back({score.suite, score.suite + ".statistics", fmt::format("{} {} {}", score.statistic, score.kernel, score.dtype), 0, kind,
+    const std::string message = fmt::format(
+        "{}: {} of {}, {} over {}", score.status, number(score.value), number(score.limit),
+        score.statistic, plural(static_cast<std::size_t>(score.cases), "case"));
+    const Kind kind = score.status == "pass"   ? Kind::passed
+                      : score.status == "fail" ? Kind::failure
+                                               : Kind::skipped;
+    cases.push_back({score.suite, score.suite + ".statistics",
+                     fmt::format("{} {} {}", score.statistic, score.kernel, score.dtype), 0, kind,
                      "fail", message, message});
   }
   return cases;
 }
 
 std::string element(const TestCase& test) {
-  std::string text =
-      fmt::format("    <testcase classname=\"{}\" name=\"{}\" time=\"{:.3f}\"", xml(test.class_name), xml(test.name), test.seconds);
+  std::string text = fmt::format("    <testcase classname=\"{}\" name=\"{}\" time=\"{:.3f}\"",
+                                 xml(test.class_name), xml(test.name), test.seconds);
   if (test.kind == Kind::passed) return text + "/>\n";
-  if (test.kind == Kind::skipped) return text + fmt::format(">\n      <skipped message=\"{}\"/>\n    </testcase>\n", xml(test.message));
+  if (test.kind == Kind::skipped)
+    return text +
+           fmt::format(">\n      <skipped message=\"{}\"/>\n    </testcase>\n", xml(test.message));
   const char* tag = test.kind == Kind::failure ? "failure" : "error";
-  return text + fmt::format(">\n      <{} type=\"{}\" message=\"{}\">{}</{}>\n    </testcase>\n", tag, xml(test.type), xml(test.message),
-                            xml_text(test.text), tag);
+  return text + fmt::format(">\n      <{} type=\"{}\" message=\"{}\">{}</{}>\n    </testcase>\n",
+                            tag, xml(test.type), xml(test.message), xml_text(test.text), tag);
 }
 
 // The counts that a suite and the whole carry alike.
 std::string attributes(const std::vector<TestCase>& cases) {
   const auto count = [&](Kind kind) {
-    return std::count_if(cases.begin(), cases.end(), [&](const TestCase& t) { return t.kind == kind; });
+    return std::count_if(cases.begin(), cases.end(),
+                         [&](const TestCase& t) { return t.kind == kind; });
   };
   double seconds = 0;
   for (const TestCase& test : cases) seconds += test.seconds;
-  return fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{:.3f}\"", cases.size(), count(Kind::failure),
-                     count(Kind::error), count(Kind::skipped), seconds);
+  return fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{:.3f}\"",
+                     cases.size(), count(Kind::failure), count(Kind::error), count(Kind::skipped),
+                     seconds);
 }
 
 }  // namespace
@@ -177,15 +201,19 @@ std::string render_junit(const RunReport& report) {
   const std::vector<TestCase> all = test_cases(report);
   std::vector<std::string> suites;
   for (const TestCase& test : all) {
-    if (std::find(suites.begin(), suites.end(), test.suite) == suites.end()) suites.push_back(test.suite);
+    if (std::find(suites.begin(), suites.end(), test.suite) == suites.end())
+      suites.push_back(test.suite);
   }
   std::string text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
-  text += fmt::format("<testsuites name=\"plumbline {}: {}\" {}>\n", xml(report.run->run_id), xml(headline(report)), attributes(all));
+  text += fmt::format("<testsuites name=\"plumbline {}: {}\" {}>\n", xml(report.run->run_id),
+                      xml(headline(report)), attributes(all));
   for (const std::string& suite : suites) {
     std::vector<TestCase> cases;
-    std::copy_if(all.begin(), all.end(), std::back_inserter(cases), [&](const TestCase& test) { return test.suite == suite; });
-    text += fmt::format("  <testsuite name=\"{}\" {} timestamp=\"{}\" hostname=\"{}\">\n", xml(suite), attributes(cases),
-                        xml(report.run->started_at), xml(report.run->host));
+    std::copy_if(all.begin(), all.end(), std::back_inserter(cases),
+                 [&](const TestCase& test) { return test.suite == suite; });
+    text +=
+        fmt::format("  <testsuite name=\"{}\" {} timestamp=\"{}\" hostname=\"{}\">\n", xml(suite),
+                    attributes(cases), xml(report.run->started_at), xml(report.run->host));
     for (const TestCase& test : cases) text += element(test);
     text += "  </testsuite>\n";
   }

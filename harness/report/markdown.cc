@@ -17,32 +17,40 @@
 namespace plumbline {
 namespace {
 
-constexpr std::size_t most_bytes = 58'000;       // of a page; GitHub's limit is 65,536 characters of a comment
+constexpr std::size_t most_bytes =
+    58'000;  // of a page; GitHub's limit is 65,536 characters of a comment
 constexpr std::size_t most_of_details = 40'000;  // of them, for failures in full
 constexpr std::size_t most_of_a_body = 6'000;    // of one failure in full
 constexpr std::size_t most_changes = 50;         // rows of what changed since the last run
 constexpr std::size_t most_named = 5;            // cases of a group named by their id
 constexpr Style plain{false, 0};
 
-bool wants_attention(Verdict verdict) { return is_failure(verdict) || verdict == Verdict::ambiguous || verdict == Verdict::unconfirmed; }
+bool wants_attention(Verdict verdict) {
+  return is_failure(verdict) || verdict == Verdict::ambiguous || verdict == Verdict::unconfirmed;
+}
 
 // " of smoke, stories": in the order in which they first appear, the first few.
 std::string suite_names(const RunReport& report) {
   constexpr std::size_t most = 8;
   std::vector<std::string> names;
   for (const Tally& tally : tallies(*report.outcomes)) {
-    if (std::find(names.begin(), names.end(), tally.suite) == names.end()) names.push_back(tally.suite);
+    if (std::find(names.begin(), names.end(), tally.suite) == names.end())
+      names.push_back(tally.suite);
   }
   std::string text;
-  for (std::size_t i = 0; i < std::min(most, names.size()); ++i) text += (i == 0 ? " of " : ", ") + markdown_cell(names[i]);
-  return names.size() > most ? text + fmt::format(" and {} more suites", names.size() - most) : text;
+  for (std::size_t i = 0; i < std::min(most, names.size()); ++i)
+    text += (i == 0 ? " of " : ", ") + markdown_cell(names[i]);
+  return names.size() > most ? text + fmt::format(" and {} more suites", names.size() - most)
+                             : text;
 }
 
 std::string head(const RunReport& report) {
   const RunInfo& run = *report.run;
-  return fmt::format("## plumbline: {}\n\n{}.\n\nRun `{}`{} on {} ({}){}, exit code {}.\n\n", headline(report),
-                     verdicts_text(counts_of(report)), run.run_id, suite_names(report), markdown_cell(run.machine.model), run.machine.arch,
-                     run.commit.empty() ? "" : fmt::format(", commit `{}`", run.commit), report.exit_code);
+  return fmt::format("## plumbline: {}\n\n{}.\n\nRun `{}`{} on {} ({}){}, exit code {}.\n\n",
+                     headline(report), verdicts_text(counts_of(report)), run.run_id,
+                     suite_names(report), markdown_cell(run.machine.model), run.machine.arch,
+                     run.commit.empty() ? "" : fmt::format(", commit `{}`", run.commit),
+                     report.exit_code);
 }
 
 // What was not measured is not green: it stands before everything else.
@@ -55,7 +63,8 @@ std::string absent(const RunReport& report) {
 std::string cut(std::string text, std::size_t most) {
   if (text.size() <= most) return text;
   text.resize(text.rfind('\n', most) == std::string::npos ? most : text.rfind('\n', most) + 1);
-  while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0U) == 0x80U) text.pop_back();
+  while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0U) == 0x80U)
+    text.pop_back();
   return text + "… (cut)\n";
 }
 
@@ -76,7 +85,8 @@ std::string cause_of(const StoredOutcome& stored) {
 class FailureGroups {
  public:
   template <class Body>
-  void add(Verdict verdict, const std::string& kernel, const std::string& cause, const std::string& name, const Body& body) {
+  void add(Verdict verdict, const std::string& kernel, const std::string& cause,
+           const std::string& name, const Body& body) {
     if (!wants_attention(verdict)) return;
     const auto [at, fresh] = index_.try_emplace({verdict, kernel, cause}, groups.size());
     if (fresh) groups.push_back({verdict, kernel, cause, {}, body()});
@@ -92,35 +102,45 @@ class FailureGroups {
 std::vector<FailureGroup> failure_groups(const RunReport& report) {
   FailureGroups all;
   for (const auto& stored : *report.outcomes) {
-    all.add(stored.judgement.verdict, stored.outcome.c.kernel, cause_of(stored), stored.outcome.case_id,
+    all.add(stored.judgement.verdict, stored.outcome.c.kernel, cause_of(stored),
+            stored.outcome.case_id,
             [&] { return render_case(stored, report.reproduce_command, plain); });
   }
   for (const auto& stored : *report.diffs) {
-    all.add(stored.judgement.verdict, stored.outcome.suite + "/" + stored.outcome.name, why(stored.judgement),
-            stored.outcome.suite + "/" + stored.outcome.name, [&] { return render_diff(stored, plain); });
+    all.add(stored.judgement.verdict, stored.outcome.suite + "/" + stored.outcome.name,
+            why(stored.judgement), stored.outcome.suite + "/" + stored.outcome.name,
+            [&] { return render_diff(stored, plain); });
   }
-  for (const auto& stored : report.invariances != nullptr ? *report.invariances : std::vector<StoredInvariance>{}) {
+  for (const auto& stored :
+       report.invariances != nullptr ? *report.invariances : std::vector<StoredInvariance>{}) {
     const std::string invariance(name(stored.outcome.invariance));
-    all.add(stored.judgement.verdict, stored.outcome.c.kernel, "invariance " + invariance, invariance + " of " + stored.outcome.case_id,
+    all.add(stored.judgement.verdict, stored.outcome.c.kernel, "invariance " + invariance,
+            invariance + " of " + stored.outcome.case_id,
             [&] { return render_invariance(stored, report.reproduce_command, plain); });
   }
-  std::stable_sort(all.groups.begin(), all.groups.end(),
-                   [](const FailureGroup& a, const FailureGroup& b) { return a.names.size() > b.names.size(); });
+  std::stable_sort(
+      all.groups.begin(), all.groups.end(),
+      [](const FailureGroup& a, const FailureGroup& b) { return a.names.size() > b.names.size(); });
   return std::move(all.groups);
 }
 
 std::string title(const FailureGroup& group) {
-  const std::string what = group.names.size() == 1 ? group.names.front() : fmt::format("{} of {}", group.names.size(), group.kernel);
-  return fmt::format("{}: {}{}", in_words(group.verdict), what, group.cause.empty() ? "" : ": " + cut(group.cause, 300));
+  const std::string what = group.names.size() == 1
+                               ? group.names.front()
+                               : fmt::format("{} of {}", group.names.size(), group.kernel);
+  return fmt::format("{}: {}{}", in_words(group.verdict), what,
+                     group.cause.empty() ? "" : ": " + cut(group.cause, 300));
 }
 
 std::string details(const FailureGroup& group) {
-  std::string text =
-      fmt::format("<details><summary>{}</summary>\n\n{}", html(title(group)), markdown_fenced(cut(group.body, most_of_a_body)));
+  std::string text = fmt::format("<details><summary>{}</summary>\n\n{}", html(title(group)),
+                                 markdown_fenced(cut(group.body, most_of_a_body)));
   if (group.names.size() > 1) {
     std::string others;
-    for (std::size_t i = 1; i < std::min(group.names.size(), most_named + 1); ++i) others += group.names[i] + "\n";
-    if (group.names.size() > most_named + 1) others += fmt::format("and {} more\n", group.names.size() - most_named - 1);
+    for (std::size_t i = 1; i < std::min(group.names.size(), most_named + 1); ++i)
+      others += group.names[i] + "\n";
+    if (group.names.size() > most_named + 1)
+      others += fmt::format("and {} more\n", group.names.size() - most_named - 1);
     text += "\nAlso:\n\n" + markdown_fenced(others);
   }
   return text + "\n</details>\n\n";
@@ -136,10 +156,13 @@ class Page {
     return true;
   }
   void add_or_name(const std::string& section, std::string_view what) {
-    if (!section.empty() && !add(section)) left_out_ += fmt::format("{}{}", left_out_.empty() ? "" : ", ", what);
+    if (!section.empty() && !add(section))
+      left_out_ += fmt::format("{}{}", left_out_.empty() ? "" : ", ", what);
   }
   std::string text() && {
-    if (!left_out_.empty()) text_ += fmt::format("Left out for want of room: {}. `plumbline show` has them.\n", left_out_);
+    if (!left_out_.empty())
+      text_ +=
+          fmt::format("Left out for want of room: {}. `plumbline show` has them.\n", left_out_);
     return std::move(text_);
   }
 
@@ -154,12 +177,17 @@ void add_failures(Page& page, const std::vector<FailureGroup>& groups) {
   auto group = groups.begin();
   while (group != groups.end() && page.add(details(*group), most_of_details)) ++group;
   bool is_list = false;
-  for (; group != groups.end() && page.add("- " + markdown_cell(title(*group)) + "\n", most_bytes - 8'000); ++group) is_list = true;
+  for (; group != groups.end() &&
+         page.add("- " + markdown_cell(title(*group)) + "\n", most_bytes - 8'000);
+       ++group)
+    is_list = true;
   std::size_t left_out = 0;
   for (auto rest = group; rest != groups.end(); ++rest) left_out += rest->names.size();
   if (left_out > 0) {
-    page.add(fmt::format("{}{} more failures, of {} more causes or kernels, are left out. `plumbline show` has them.\n",
-                         is_list ? "\n" : "", left_out, groups.end() - group));
+    page.add(
+        fmt::format("{}{} more failures, of {} more causes or kernels, are left out. `plumbline "
+                    "show` has them.\n",
+                    is_list ? "\n" : "", left_out, groups.end() - group));
   }
   page.add("\n");
 }
@@ -170,7 +198,8 @@ std::string suites(const RunReport& report) {
   std::string text;
   for (const auto& [suite, of_suite] : by_suite) {
     const TallyTable content = tally_table(of_suite);
-    text += fmt::format("### {}\n\n{}", markdown_cell(suite), markdown_table(content.columns, content.rows, 1));
+    text += fmt::format("### {}\n\n{}", markdown_cell(suite),
+                        markdown_table(content.columns, content.rows, 1));
   }
   return text;
 }
@@ -178,21 +207,25 @@ std::string suites(const RunReport& report) {
 std::string changes(const RunReport& report) {
   if (report.changes == nullptr) return "";
   const TallyTable table = changes_table(*report.changes, most_changes);
-  return table.rows.empty() ? "" : "### Since the last run\n\n" + markdown_table(table.columns, table.rows, table.columns.size());
+  return table.rows.empty() ? ""
+                            : "### Since the last run\n\n" +
+                                  markdown_table(table.columns, table.rows, table.columns.size());
 }
 
 // One line each, as they are no bad news.
 std::string changed(const RunReport& report) {
   std::string text;
   for (const auto& [kernel, count] : changed_cases(*report.outcomes))
-    text += fmt::format("{}{} of {}", text.empty() ? "" : ", ", plural(count, "case"), markdown_cell(kernel));
+    text += fmt::format("{}{} of {}", text.empty() ? "" : ", ", plural(count, "case"),
+                        markdown_cell(kernel));
   return text.empty() ? "" : "Changed: other bits in " + cut(text, 2'000) + ".\n\n";
 }
 
 std::string expected_failures(const RunReport& report) {
   std::string text;
   for (const auto& row : expected_failures_table(*report.outcomes).rows) {
-    text += fmt::format("{}{} until {} ({}: {})", text.empty() ? "" : ", ", row[0], row[1], markdown_cell(row[2]), markdown_cell(row[3]));
+    text += fmt::format("{}{} until {} ({}: {})", text.empty() ? "" : ", ", row[0], row[1],
+                        markdown_cell(row[2]), markdown_cell(row[3]));
   }
   return text.empty() ? "" : "Expected failures: " + cut(text, 2'000) + ".\n\n";
 }
@@ -201,11 +234,13 @@ std::string failed_scores(const RunReport& report) {
   std::vector<std::vector<std::string>> rows;
   for (const SuiteScore& score : *report.scores) {
     if (score.status != "fail") continue;
-    rows.push_back({score.suite, score.kernel, score.dtype, score.statistic, score.status, std::to_string(score.cases), number(score.value),
-                    number(score.limit)});
+    rows.push_back({score.suite, score.kernel, score.dtype, score.statistic, score.status,
+                    std::to_string(score.cases), number(score.value), number(score.limit)});
   }
   if (rows.empty()) return "";
-  return "### Over suites\n\n" + markdown_table({"suite", "kernel", "dtype", "statistic", "verdict", "cases", "value", "limit"}, rows, 5);
+  return "### Over suites\n\n" + markdown_table({"suite", "kernel", "dtype", "statistic", "verdict",
+                                                 "cases", "value", "limit"},
+                                                rows, 5);
 }
 
 std::string invariances(const RunReport& report) {
@@ -216,7 +251,9 @@ std::string invariances(const RunReport& report) {
 // Where the run has more than one architecture.
 std::string architectures(const RunReport& report) {
   const ArchMatrix matrix = arch_matrix(*report.outcomes);
-  return matrix.columns.size() < 2 ? "" : "### Architectures\n\n" + render_matrix_markdown(matrix, report.reproduce_command);
+  return matrix.columns.size() < 2
+             ? ""
+             : "### Architectures\n\n" + render_matrix_markdown(matrix, report.reproduce_command);
 }
 
 }  // namespace

@@ -38,7 +38,8 @@ std::string table_line(const std::vector<std::string>& cells) {
 
 }  // namespace
 
-std::string markdown_table(const std::vector<std::string>& columns, const std::vector<std::vector<std::string>>& rows,
+std::string markdown_table(const std::vector<std::string>& columns,
+                           const std::vector<std::vector<std::string>>& rows,
                            std::size_t text_columns) {
   std::string text = table_line(columns) + "|";
   for (std::size_t i = 0; i < columns.size(); ++i) text += i < text_columns ? " --- |" : " ---: |";

@@ -20,7 +20,8 @@ std::string csv_line(const std::vector<std::string>& cells) {
   return line + "\r\n";
 }
 
-std::vector<std::vector<std::string>> rows_with(const Store::Table& table, const std::string& null_text) {
+std::vector<std::vector<std::string>> rows_with(const Store::Table& table,
+                                                const std::string& null_text) {
   std::vector<std::vector<std::string>> rows;
   for (const auto& row : table.rows) {
     auto& cells = rows.emplace_back();
@@ -31,7 +32,9 @@ std::vector<std::vector<std::string>> rows_with(const Store::Table& table, const
 
 }  // namespace
 
-std::string render_query(const Store::Table& table, const Style& style) { return render_table(table.columns, rows_with(table, ""), style); }
+std::string render_query(const Store::Table& table, const Style& style) {
+  return render_table(table.columns, rows_with(table, ""), style);
+}
 
 namespace {
 
@@ -42,7 +45,8 @@ Json cell_json(const std::string& text, Store::CellType type) {
     if (std::from_chars(begin, end, value).ptr == end) return value;
   } else if (type == Store::CellType::real) {
     double value = 0;
-    return std::from_chars(begin, end, value).ptr == end ? json_value(value) : Json(nullptr);  // "Inf"
+    // "Inf"
+    return std::from_chars(begin, end, value).ptr == end ? json_value(value) : Json(nullptr);
   }
   return text;
 }

@@ -10,7 +10,8 @@
 
 namespace plumbline {
 
-// What a command with --format json says, without the envelope that the command puts around it (docs/json.md).
+// What a command with --format json says, without the envelope that the command puts around it
+// (docs/json.md).
 using Json = nlohmann::ordered_json;
 
 struct Style {
@@ -18,41 +19,49 @@ struct Style {
   int width = 120;  // of a line in columns; 0 = unlimited
 };
 
-// A run with all that was concluded from it. The pointers are not owned and, but for the last two, never null.
+// A run with all that was concluded from it. The pointers are not owned and, but for the last two,
+// never null.
 struct RunReport {
   const RunInfo* run = nullptr;
   const std::vector<StoredOutcome>* outcomes = nullptr;
   const std::vector<StoredDiff>* diffs = nullptr;
   const std::vector<SuiteScore>* scores = nullptr;
   int exit_code = 0;
-  std::string reproduce_command;                               // "plumbline run --provider ./mine.so": the start of each reproduce line
+  std::string
+      reproduce_command;  // "plumbline run --provider ./mine.so": the start of each reproduce line
   const std::vector<StoredInvariance>* invariances = nullptr;  // null: none were measured
   const std::vector<RunChange>* changes = nullptr;             // null: none
-  std::vector<std::string> absent = {};                        // what its suites want and this machine cannot ask, a sentence each
+  std::vector<std::string> absent =
+      {};  // what its suites want and this machine cannot ask, a sentence each
 };
 
-// Columns side by side, two blanks apart. A column of numbers is right-aligned; where the table is wider than the style, text is broken
-// at '/' and blanks. Cells of a column "verdict" are coloured.
-std::string render_table(const std::vector<std::string>& columns, const std::vector<std::vector<std::string>>& rows, const Style& style);
+// Columns side by side, two blanks apart. A column of numbers is right-aligned; where the table is
+// wider than the style, text is broken at '/' and blanks. Cells of a column "verdict" are coloured.
+std::string render_table(const std::vector<std::string>& columns,
+                         const std::vector<std::vector<std::string>>& rows, const Style& style);
 
-// One outcome in full: verdict and case id, the cause of a failure in the second line, findings, worst element with the
-// roundings that explain its sigma, where the fault sits, what was launched; the last line says how to repeat it.
-std::string render_case(const StoredOutcome& stored, const std::string& reproduce_command, const Style& style);
+// One outcome in full: verdict and case id, the cause of a failure in the second line, findings,
+// worst element with the roundings that explain its sigma, where the fault sits, what was launched;
+// the last line says how to repeat it.
+std::string render_case(const StoredOutcome& stored, const std::string& reproduce_command,
+                        const Style& style);
 // One diff in full.
 std::string render_diff(const StoredDiff& stored, const Style& style);
 
-// For a terminal: failures in full, then diffs, timed cases, the table of suites and kernels, suite statistics, totals.
+// For a terminal: failures in full, then diffs, timed cases, the table of suites and kernels, suite
+// statistics, totals.
 std::string render_text(const RunReport& report, const Style& style);
-// For the summary page of a CI job: headline, a table per suite, what failed, regressed or changed. GitHub-flavoured Markdown.
+// For the summary page of a CI job: headline, a table per suite, what failed, regressed or changed.
+// GitHub-flavoured Markdown.
 std::string render_markdown(const RunReport& report);
-// JUnit XML: a test suite per suite, a test case per case, diff and suite statistic. Unsupported, ambiguous, not judged and what failed as
-// expected are skipped.
+// JUnit XML: a test suite per suite, a test case per case, diff and suite statistic. Unsupported,
+// ambiguous, not judged and what failed as expected are skipped.
 std::string render_junit(const RunReport& report);
 // Everything, for programs. Numbers that JSON lacks are null.
 Json json_of_run(const RunReport& report);
 
-// A result of SQL as a table, as JSON ({"rows": […]}, an object a row with SQLite's own types: numbers, texts, null), as CSV (RFC 4180;
-// null is an empty cell).
+// A result of SQL as a table, as JSON ({"rows": […]}, an object a row with SQLite's own types:
+// numbers, texts, null), as CSV (RFC 4180; null is an empty cell).
 std::string render_query(const Store::Table& table, const Style& style);
 Json json_of_table(const Store::Table& table);
 std::string render_query_csv(const Store::Table& table);

@@ -45,7 +45,8 @@ std::vector<std::string> cells(const JudgedResources& row) {
           verdict};
 }
 
-// Calls `show` with the heading and the rows of each source, kernel and launch, in order; `begin` with the first row of each source.
+// Calls `show` with the heading and the rows of each source, kernel and launch, in order; `begin`
+// with the first row of each source.
 template <class Begin, class Show>
 void for_each_kernel(const ResourceComparison& comparison, Begin begin, Show show) {
   const auto& rows = comparison.rows;
@@ -54,7 +55,8 @@ void for_each_kernel(const ResourceComparison& comparison, Begin begin, Show sho
     std::vector<std::vector<std::string>> lines;
     std::size_t end = first;
     const auto same = [&](const JudgedResources& row) {
-      return row.source == rows[first].source && row.kernel == rows[first].kernel && row.launch == rows[first].launch;
+      return row.source == rows[first].source && row.kernel == rows[first].kernel &&
+             row.launch == rows[first].launch;
     };
     for (; end < rows.size() && same(rows[end]); ++end) lines.push_back(cells(rows[end]));
     show(heading(rows[first]), lines);
@@ -68,7 +70,8 @@ std::vector<std::string> worth_a_line(const ResourceComparison& comparison) {
   for (const JudgedResources& row : comparison.rows) {
     if (row.why.empty()) continue;
     const std::string launch = row.launch.empty() ? "" : ", " + row.launch;
-    lines.push_back(fmt::format("{}: {}{} on {}: {}", in_words(row.verdict), row.kernel, launch, row.arch, row.why));
+    lines.push_back(fmt::format("{}: {}{} on {}: {}", in_words(row.verdict), row.kernel, launch,
+                                row.arch, row.why));
   }
   return lines;
 }
@@ -113,7 +116,8 @@ Json row_json(const JudgedResources& row) {
           {"occupancy", optional_json(now.occupancy.has_value(), occupancy.share())},
           {"limited_by", optional_json(now.occupancy.has_value(), occupancy.limited_by)},
           {"predicted_registers", optional_json(now.prediction.has_value(), prediction.registers)},
-          {"predicted_shared_bytes", optional_json(now.prediction.has_value(), prediction.shared_bytes)}};
+          {"predicted_shared_bytes",
+           optional_json(now.prediction.has_value(), prediction.shared_bytes)}};
 }
 
 }  // namespace
@@ -134,7 +138,10 @@ std::string render_resources(const ResourceComparison& comparison, const Style& 
   std::string text;
   const Style table_style{style.colour, style.width > 2 ? style.width - 2 : style.width};
   for_each_kernel(
-      comparison, [&](const JudgedResources& row) { text += fmt::format("{} ({})\n\n", row.source, row.toolkit); },
+      comparison,
+      [&](const JudgedResources& row) {
+        text += fmt::format("{} ({})\n\n", row.source, row.toolkit);
+      },
       [&](const std::string& title, const auto& rows) {
         text += title + "\n" + indented(render_table(columns, rows, table_style)) + "\n";
       });
@@ -149,9 +156,13 @@ std::string render_resources_markdown(const ResourceComparison& comparison) {
   for (const std::string& note : comparison.notes) text += "- " + note + "\n";
   text += "\n<details><summary>registers, stack, spills, shared memory, occupancy</summary>\n\n";
   for_each_kernel(
-      comparison, [&](const JudgedResources& row) { text += fmt::format("{} ({})\n\n", row.source, row.toolkit); },
+      comparison,
+      [&](const JudgedResources& row) {
+        text += fmt::format("{} ({})\n\n", row.source, row.toolkit);
+      },
       [&](const std::string& title, const auto& rows) {
-        text += "`" + title + "`\n\n" + markdown_line(columns) + "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- |\n";
+        text += "`" + title + "`\n\n" + markdown_line(columns) +
+                "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- |\n";
         for (const auto& row : rows) text += markdown_line(row);
         text += "\n";
       });

@@ -8,7 +8,8 @@
 
 namespace plumbline {
 
-// For a terminal: a table a kernel and launch, with what its tiles predict beside what ptxas says; then what is worth a line; then totals.
+// For a terminal: a table a kernel and launch, with what its tiles predict beside what ptxas says;
+// then what is worth a line; then totals.
 std::string render_resources(const ResourceComparison& comparison, const Style& style);
 // For the summary page of a CI job: totals and what is worth a line, the tables folded away.
 std::string render_resources_markdown(const ResourceComparison& comparison);

@@ -13,10 +13,13 @@
 namespace plumbline {
 namespace {
 
-// Failures beyond these are named, not explained: a broken kernel fails a thousand times for one reason.
+// Failures beyond these are named, not explained: a broken kernel fails a thousand times for one
+// reason.
 constexpr std::size_t most_full_failures = 20;
 
-bool wants_attention(Verdict verdict) { return is_failure(verdict) || verdict == Verdict::ambiguous || verdict == Verdict::unconfirmed; }
+bool wants_attention(Verdict verdict) {
+  return is_failure(verdict) || verdict == Verdict::ambiguous || verdict == Verdict::unconfirmed;
+}
 
 std::string failures(const RunReport& report, const Style& style) {
   std::string text;
@@ -27,14 +30,18 @@ std::string failures(const RunReport& report, const Style& style) {
     if (shown++ < most_full_failures) {
       text += render_case(stored, report.reproduce_command, style);
     } else {
-      rest.push_back({std::string(in_words(stored.judgement.verdict)), stored.outcome.cause, stored.outcome.case_id});
+      rest.push_back({std::string(in_words(stored.judgement.verdict)), stored.outcome.cause,
+                      stored.outcome.case_id});
     }
   }
-  if (!rest.empty()) text += fmt::format("and {} more:\n{}\n", rest.size(), render_table({"verdict", "cause", "case"}, rest, style));
+  if (!rest.empty())
+    text += fmt::format("and {} more:\n{}\n", rest.size(),
+                        render_table({"verdict", "cause", "case"}, rest, style));
   return text;
 }
 
-// A diff over several shapes repeats its name; the shape of its first case ("b4-h4-s64-d64", after kernel and dtype) tells them apart.
+// A diff over several shapes repeats its name; the shape of its first case ("b4-h4-s64-d64", after
+// kernel and dtype) tells them apart.
 std::string diff_label(const DiffOutcome& diff, const std::vector<StoredDiff>& diffs) {
   const auto twins = std::count_if(diffs.begin(), diffs.end(), [&](const StoredDiff& other) {
     return other.outcome.suite == diff.suite && other.outcome.name == diff.name;
@@ -46,7 +53,8 @@ std::string diff_label(const DiffOutcome& diff, const std::vector<StoredDiff>& d
   return diff.name + " " + id.substr(begin, id.find('/', begin) - begin);
 }
 
-std::vector<std::string> diff_row(const DiffOutcome& diff, const Judgement& judgement, const std::string& label) {
+std::vector<std::string> diff_row(const DiffOutcome& diff, const Judgement& judgement,
+                                  const std::string& label) {
   const std::string verdict(in_words(judgement.verdict));
   if (diff.status != Status::ok) return {label, verdict, "", "", "", "", "", "", "", "", ""};
   const bool timed = diff.time_ns_a > 0 && diff.time_ns_b > 0;
@@ -68,7 +76,9 @@ std::string diff_section(const std::vector<StoredDiff>& diffs, const Style& styl
   std::string text;
   for (auto first = diffs.begin(); first != diffs.end();) {
     const std::string& suite = first->outcome.suite;
-    const auto last = std::find_if(first, diffs.end(), [&](const StoredDiff& stored) { return stored.outcome.suite != suite; });
+    const auto last = std::find_if(first, diffs.end(), [&](const StoredDiff& stored) {
+      return stored.outcome.suite != suite;
+    });
     std::vector<std::vector<std::string>> rows;
     std::string sentences;
     for (; first != last; ++first) {
@@ -77,11 +87,11 @@ std::string diff_section(const std::vector<StoredDiff>& diffs, const Style& styl
       if (const std::string reason = why(first->judgement); !reason.empty())
         sentences += fmt::format("  {}: {}\n", label, wrapped(reason, 4, style));
     }
-    text +=
-        fmt::format("diffs of {}\n", suite) +
-        render_table({"a : b", "verdict", "max abs", "mean abs", "sigma", "max rel", "at |o|", "equal heads", "rms a", "rms b", "time a/b"},
-                     rows, style) +
-        sentences + "\n";
+    text += fmt::format("diffs of {}\n", suite) +
+            render_table({"a : b", "verdict", "max abs", "mean abs", "sigma", "max rel", "at |o|",
+                          "equal heads", "rms a", "rms b", "time a/b"},
+                         rows, style) +
+            sentences + "\n";
   }
   return text;
 }
@@ -90,9 +100,12 @@ std::string timed_section(const std::vector<StoredOutcome>& outcomes, const Styl
   std::vector<std::vector<std::string>> rows;
   for (const auto& [outcome, judgement] : outcomes) {
     if (!outcome.timed || outcome.status != Status::ok) continue;
-    rows.push_back({outcome.case_id, duration(outcome.time_ns), duration(outcome.time_mad_ns), number(outcome.time_ratio)});
+    rows.push_back({outcome.case_id, duration(outcome.time_ns), duration(outcome.time_mad_ns),
+                    number(outcome.time_ratio)});
   }
-  return rows.empty() ? "" : render_table({"timed case", "median", "MAD", "/ sentinel"}, rows, style) + "\n";
+  return rows.empty()
+             ? ""
+             : render_table({"timed case", "median", "MAD", "/ sentinel"}, rows, style) + "\n";
 }
 
 // Those that fail as a table; all others are one line.
@@ -107,14 +120,22 @@ std::string score_section(const std::vector<SuiteScore>& scores, const Style& st
       ++passed;
       nearest = std::max(nearest, 100 * std::abs(score.value) / score.limit);
     } else {
-      rows.push_back({score.suite, score.kernel, score.dtype, score.statistic, std::to_string(score.cases), number(score.value),
-                      number(score.limit), score.status});
+      rows.push_back({score.suite, score.kernel, score.dtype, score.statistic,
+                      std::to_string(score.cases), number(score.value), number(score.limit),
+                      score.status});
     }
   }
   std::string text;
-  if (!rows.empty()) text = render_table({"suite", "kernel", "dtype", "statistic", "cases", "value", "limit", "verdict"}, rows, style);
-  if (passed > 0) text += fmt::format("{} passed, at most {} of the limit\n", plural(passed, "suite statistic"), percent(nearest));
-  if (not_judged > 0) text += fmt::format("{} not judged (partial suite or too few cases)\n", plural(not_judged, "suite statistic"));
+  if (!rows.empty())
+    text = render_table(
+        {"suite", "kernel", "dtype", "statistic", "cases", "value", "limit", "verdict"}, rows,
+        style);
+  if (passed > 0)
+    text += fmt::format("{} passed, at most {} of the limit\n", plural(passed, "suite statistic"),
+                        percent(nearest));
+  if (not_judged > 0)
+    text += fmt::format("{} not judged (partial suite or too few cases)\n",
+                        plural(not_judged, "suite statistic"));
   return text.empty() ? "" : text + "\n";
 }
 
@@ -128,13 +149,17 @@ std::string changed_section(const std::vector<StoredOutcome>& outcomes) {
 
 std::string expected_section(const std::vector<StoredOutcome>& outcomes, const Style& style) {
   const TallyTable table = expected_failures_table(outcomes);
-  return table.rows.empty() ? "" : "expected failures\n" + render_table(table.columns, table.rows, style) + "\n";
+  return table.rows.empty()
+             ? ""
+             : "expected failures\n" + render_table(table.columns, table.rows, style) + "\n";
 }
 
 std::string changes_section(const RunReport& report, const Style& style) {
   if (report.changes == nullptr) return "";
   const TallyTable table = changes_table(*report.changes, most_full_failures);
-  return table.rows.empty() ? "" : "since the last run\n" + render_table(table.columns, table.rows, style) + "\n";
+  return table.rows.empty()
+             ? ""
+             : "since the last run\n" + render_table(table.columns, table.rows, style) + "\n";
 }
 
 // A table a suite, so that a line fits a terminal.
@@ -156,17 +181,19 @@ std::string totals(const RunReport& report, const Style& style) {
   double wall_ms = 0;
   for (const StoredOutcome& stored : *report.outcomes) wall_ms += stored.outcome.wall_ms;
   const std::string counts = verdicts_text(counts_of(report));
-  std::string text = fmt::format("run {}: {}, exit code {} ({} of measuring)", report.run->run_id.substr(0, 8), headline(report),
-                                 report.exit_code, duration(wall_ms * 1e6));
+  std::string text =
+      fmt::format("run {}: {}, exit code {} ({} of measuring)", report.run->run_id.substr(0, 8),
+                  headline(report), report.exit_code, duration(wall_ms * 1e6));
   return wrapped(text, 0, style) + "\n  " + wrapped(counts, 2, style) + "\n";
 }
 
 }  // namespace
 
 std::string render_text(const RunReport& report, const Style& style) {
-  std::string text = failures(report, style) + diff_section(*report.diffs, style) + timed_section(*report.outcomes, style) +
-                     score_section(*report.scores, style);
-  if (report.invariances != nullptr) text += render_invariances(*report.invariances, report.reproduce_command, style);
+  std::string text = failures(report, style) + diff_section(*report.diffs, style) +
+                     timed_section(*report.outcomes, style) + score_section(*report.scores, style);
+  if (report.invariances != nullptr)
+    text += render_invariances(*report.invariances, report.reproduce_command, style);
   text += expected_section(*report.outcomes, style) + changes_section(report, style);
   text += tally_section(*report.outcomes, style);
   return text + changed_section(*report.outcomes) + totals(report, style);

@@ -22,10 +22,12 @@ bool is_number(const std::string& cell) {
   double value = 0;
   const auto [end, error] = std::from_chars(cell.data() + start, cell.data() + cell.size(), value);
   const std::string unit(end, static_cast<std::size_t>(cell.data() + cell.size() - end));
-  return error == std::errc() && (unit.empty() || (unit.size() <= 4 && unit[0] == ' ' && unit.find(' ', 1) == std::string::npos));
+  return error == std::errc() && (unit.empty() || (unit.size() <= 4 && unit[0] == ' ' &&
+                                                   unit.find(' ', 1) == std::string::npos));
 }
 
-// Pieces of at most `width`, broken behind the last '/' or blank that fits, else in the middle of a word.
+// Pieces of at most `width`, broken behind the last '/' or blank that fits, else in the middle of a
+// word.
 Lines broken(const std::string& cell, std::size_t width) {
   Lines lines;
   std::string rest = cell;
@@ -33,7 +35,8 @@ Lines broken(const std::string& cell, std::size_t width) {
     std::size_t end = 0, columns = 0, good_end = 0;
     while (end < rest.size()) {
       std::size_t next = end + 1;
-      while (next < rest.size() && (static_cast<unsigned char>(rest[next]) & 0xC0U) == 0x80U) ++next;
+      while (next < rest.size() && (static_cast<unsigned char>(rest[next]) & 0xC0U) == 0x80U)
+        ++next;
       if (++columns > width) break;
       end = next;
       if (rest[end - 1] == '/' || rest[end - 1] == ' ') good_end = end;
@@ -49,7 +52,8 @@ Lines broken(const std::string& cell, std::size_t width) {
 
 class TableText {
  public:
-  TableText(const std::vector<std::string>& columns, const std::vector<std::vector<std::string>>& rows, const Style& style)
+  TableText(const std::vector<std::string>& columns,
+            const std::vector<std::vector<std::string>>& rows, const Style& style)
       : columns_(columns), style_(style) {
     for (std::size_t c = 0; c < columns.size(); ++c) {
       std::size_t width = 0;
@@ -69,7 +73,8 @@ class TableText {
   // "mean abs, rms a": columns for which there is no room.
   std::string left_out() const {
     std::string names;
-    for (std::size_t c = shown_; c < columns_.size(); ++c) names += (names.empty() ? "" : ", ") + columns_[c];
+    for (std::size_t c = shown_; c < columns_.size(); ++c)
+      names += (names.empty() ? "" : ", ") + columns_[c];
     return names;
   }
 
@@ -95,7 +100,8 @@ class TableText {
 
   void add_rule() {
     std::string text;
-    for (std::size_t c = 0; c < shown_; ++c) text += std::string(widths_[c], '-') + std::string(gap, ' ');
+    for (std::size_t c = 0; c < shown_; ++c)
+      text += std::string(widths_[c], '-') + std::string(gap, ' ');
     text.erase(text.find_last_not_of(' ') + 1);
     text_ += text + "\n";
   }
@@ -103,16 +109,20 @@ class TableText {
   const std::string& text() const { return text_; }
 
  private:
-  std::size_t total() const { return std::accumulate(widths_.begin(), widths_.end(), gap * (widths_.size() - 1)); }
+  std::size_t total() const {
+    return std::accumulate(widths_.begin(), widths_.end(), gap * (widths_.size() - 1));
+  }
 
-  // Breaks the headers of numbers at their blanks, then takes columns from the widest text column, until the table fits or nothing can
-  // give.
+  // Breaks the headers of numbers at their blanks, then takes columns from the widest text column,
+  // until the table fits or nothing can give.
   void fit() {
-    if (style_.width <= 0 || widths_.empty() || total() <= static_cast<std::size_t>(style_.width)) return;
+    if (style_.width <= 0 || widths_.empty() || total() <= static_cast<std::size_t>(style_.width))
+      return;
     for (std::size_t c = 0; c < widths_.size(); ++c) {
       if (!right_[c]) continue;
       std::size_t longest = 0;
-      for (const std::string_view word : split(columns_[c], ' ')) longest = std::max(longest, display_width(word));
+      for (const std::string_view word : split(columns_[c], ' '))
+        longest = std::max(longest, display_width(word));
       widths_[c] = std::max(cell_widths_[c], longest);
     }
     std::size_t total = this->total();
@@ -127,12 +137,14 @@ class TableText {
     }
   }
 
-  // On a narrow terminal, from the right until the rest fits; two columns always stay. Files and pipes (120 columns) get all of them.
+  // On a narrow terminal, from the right until the rest fits; two columns always stay. Files and
+  // pipes (120 columns) get all of them.
   void leave_out() {
     shown_ = columns_.size();
     if (style_.width <= 0 || style_.width >= 120) return;
     const auto total = [&] {
-      return std::accumulate(widths_.begin(), widths_.begin() + static_cast<std::ptrdiff_t>(shown_), gap * (shown_ - 1));
+      return std::accumulate(widths_.begin(), widths_.begin() + static_cast<std::ptrdiff_t>(shown_),
+                             gap * (shown_ - 1));
     };
     while (shown_ > 2 && total() > static_cast<std::size_t>(style_.width)) --shown_;
   }
@@ -152,7 +164,8 @@ class TableText {
 
 }  // namespace
 
-std::string render_table(const std::vector<std::string>& columns, const std::vector<std::vector<std::string>>& rows, const Style& style) {
+std::string render_table(const std::vector<std::string>& columns,
+                         const std::vector<std::vector<std::string>>& rows, const Style& style) {
   TableText table(columns, rows, style);
   table.add_row(columns, true);
   table.add_rule();

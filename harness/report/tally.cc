@@ -21,7 +21,9 @@ std::vector<Tally> tallies(const std::vector<StoredOutcome>& outcomes) {
   std::vector<Tally> result;
   for (const auto& [outcome, judgement] : outcomes) {
     const std::string &suite = outcome.suite, &kernel = outcome.c.kernel;
-    auto found = std::find_if(result.begin(), result.end(), [&](const Tally& t) { return t.suite == suite && t.kernel == kernel; });
+    auto found = std::find_if(result.begin(), result.end(), [&](const Tally& t) {
+      return t.suite == suite && t.kernel == kernel;
+    });
     if (found == result.end()) found = result.insert(found, Tally{suite, kernel, 0, 0, {}, 0, 0});
     ++found->cases;
     found->ran += outcome.status == Status::ok ? 1 : 0;
@@ -57,13 +59,15 @@ TallyTable expected_failures_table(const std::vector<StoredOutcome>& outcomes) {
     ++cases[{outcome.expected->expires, outcome.expected->issue, outcome.expected->reason}];
   }
   TallyTable table{{"cases", "expected until", "issue", "reason"}, {}};
-  for (const auto& [entry, count] : cases) table.rows.push_back({std::to_string(count), entry[0], entry[1], entry[2]});
+  for (const auto& [entry, count] : cases)
+    table.rows.push_back({std::to_string(count), entry[0], entry[1], entry[2]});
   return table;
 }
 
 std::string counts_text(const std::map<Verdict, std::size_t>& counts) {
   std::string text;
-  for (const auto& [verdict, count] : counts) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, in_words(verdict));
+  for (const auto& [verdict, count] : counts)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, in_words(verdict));
   return text.empty() ? "nothing measured" : text;
 }
 

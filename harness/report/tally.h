@@ -22,7 +22,8 @@ struct Tally {
 std::vector<Tally> tallies(const std::vector<StoredOutcome>& outcomes);
 // Verdicts that occur in outcomes, in the order of enum Verdict.
 std::vector<Verdict> verdicts_of(const std::vector<Tally>& tallies);
-// Cases with verdict `changed` by kernel: a new build that changes bits changes them in many cases, which is one piece of news.
+// Cases with verdict `changed` by kernel: a new build that changes bits changes them in many cases,
+// which is one piece of news.
 std::map<std::string, std::size_t> changed_cases(const std::vector<StoredOutcome>& outcomes);
 // "139 pass, 2 fail"
 std::string counts_text(const std::map<Verdict, std::size_t>& counts);

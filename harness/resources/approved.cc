@@ -17,9 +17,11 @@ namespace {
 
 using Kind = ConfigNode::Kind;
 
-constexpr std::array<std::string_view, 5> file_keys{"schema", "source", "toolkit", "accepted", "kernel"};
+constexpr std::array<std::string_view, 5> file_keys{"schema", "source", "toolkit", "accepted",
+                                                    "kernel"};
 constexpr std::array<std::string_view, 3> accepted_keys{"who", "when", "why"};
-constexpr std::array<std::string_view, 6> figure_keys{"registers", "stack", "spill_stores", "spill_loads", "shared", "warps"};
+constexpr std::array<std::string_view, 6> figure_keys{"registers",   "stack",  "spill_stores",
+                                                      "spill_loads", "shared", "warps"};
 
 class ApprovedReader {
  public:
@@ -29,7 +31,8 @@ class ApprovedReader {
     reject_unknown_keys(file_, file_keys, errors_);
     const ConfigNode* schema = file_.find("schema");
     if (schema == nullptr || schema->kind != Kind::integer || schema->number != 1) {
-      errors_.push_back((schema == nullptr ? file_ : *schema).error("the schema is not 1", "write schema = 1"));
+      errors_.push_back(
+          (schema == nullptr ? file_ : *schema).error("the schema is not 1", "write schema = 1"));
     }
     TableReader reader(file_, errors_);
     ApprovedSource result;
@@ -44,7 +47,8 @@ class ApprovedReader {
   Acceptance acceptance() {
     const ConfigNode* table = file_.find("accepted");
     if (table == nullptr || table->kind != Kind::table) {
-      errors_.push_back(file_.error("accepted is missing", "add accepted = { who = \"…\", when = \"…\", why = \"…\" }"));
+      errors_.push_back(file_.error("accepted is missing",
+                                    "add accepted = { who = \"…\", when = \"…\", why = \"…\" }"));
       return {};
     }
     reject_unknown_keys(*table, accepted_keys, errors_);
@@ -58,18 +62,21 @@ class ApprovedReader {
     for (const auto& [key, figures] : table.members) {
       if (key == "name" || key == "launch") continue;
       if (!key.starts_with("sm_") || arch_number(key) == 0 || figures.kind != Kind::table) {
-        errors_.push_back(figures.error(fmt::format("{} is neither name, launch nor an architecture's figures", key),
-                                        "write sm_90 = { registers = …, … }"));
+        errors_.push_back(figures.error(
+            fmt::format("{} is neither name, launch nor an architecture's figures", key),
+            "write sm_90 = { registers = …, … }"));
         continue;
       }
       if (!seen_.emplace(kernel, launch, key).second) {
-        errors_.push_back(figures.error(fmt::format("{} {} on {} stands twice", kernel, launch, key), "remove one"));
+        errors_.push_back(figures.error(
+            fmt::format("{} {} on {} stands twice", kernel, launch, key), "remove one"));
       }
       rows.push_back(read_figures(kernel, launch, key, figures));
     }
   }
 
-  ApprovedResources read_figures(const std::string& kernel, const std::string& launch, const std::string& arch, const ConfigNode& table) {
+  ApprovedResources read_figures(const std::string& kernel, const std::string& launch,
+                                 const std::string& arch, const ConfigNode& table) {
     reject_unknown_keys(table, figure_keys, errors_);
     ApprovedResources row;
     row.kernel = kernel;
@@ -86,15 +93,18 @@ class ApprovedReader {
 
   int whole(const ConfigNode& table, std::string_view key) {
     const ConfigNode* node = table.find(key);
-    if (node != nullptr && node->kind == Kind::integer && node->number >= 0 && node->number < (1 << 30))
+    if (node != nullptr && node->kind == Kind::integer && node->number >= 0 &&
+        node->number < (1 << 30))
       return static_cast<int>(node->number);
-    errors_.push_back((node == nullptr ? table : *node).error(fmt::format("{} is not a whole number", key), "write 0 or more"));
+    errors_.push_back((node == nullptr ? table : *node)
+                          .error(fmt::format("{} is not a whole number", key), "write 0 or more"));
     return 0;
   }
 
   const ConfigNode& file_;
   Errors& errors_;
-  std::set<std::tuple<std::string, std::string, std::string>> seen_;  // kernel, launch, architecture
+  // kernel, launch, architecture
+  std::set<std::tuple<std::string, std::string, std::string>> seen_;
 };
 
 Result<ApprovedSource> approved_of(const Result<ConfigNode>& file) {
@@ -122,8 +132,9 @@ std::string quoted(const std::string& text) {
 
 std::string figures(const ApprovedResources& row) {
   std::string text = row.registers < 0 ? "" : fmt::format("registers = {:3}, ", row.registers);
-  text += fmt::format("stack = {}, spill_stores = {}, spill_loads = {}, shared = {}", row.stack_bytes, row.spill_store_bytes,
-                      row.spill_load_bytes, row.shared_bytes);
+  text +=
+      fmt::format("stack = {}, spill_stores = {}, spill_loads = {}, shared = {}", row.stack_bytes,
+                  row.spill_store_bytes, row.spill_load_bytes, row.shared_bytes);
   if (row.warps) text += fmt::format(", warps = {}", *row.warps);
   return text;
 }
@@ -144,7 +155,9 @@ ApprovedResources approved_form(const Resources& row) {
   return result;
 }
 
-Result<ApprovedSource> parse_approved(std::string_view text, const std::string& file) { return approved_of(parse_config(text, file)); }
+Result<ApprovedSource> parse_approved(std::string_view text, const std::string& file) {
+  return approved_of(parse_config(text, file));
+}
 
 Result<std::vector<ApprovedSource>> read_approved(const std::filesystem::path& directory) {
   std::vector<std::filesystem::path> files;
@@ -170,13 +183,17 @@ Result<std::vector<ApprovedSource>> read_approved(const std::filesystem::path& d
 
 std::string approved_text(const CompiledSource& source, const Acceptance& accepted) {
   std::string text = fmt::format(
-      "# Approved resources of {}: what later builds are compared with. Bytes; registers and spills per thread,\n"
-      "# shared memory (static and dynamic) per block; warps resident on a multiprocessor. Written by `plumbline resources --accept`.\n"
+      "# Approved resources of {}: what later builds are compared with. Bytes; registers and "
+      "spills per thread,\n"
+      "# shared memory (static and dynamic) per block; warps resident on a multiprocessor. Written "
+      "by `plumbline resources --accept`.\n"
       "schema = 1\nsource = {}\ntoolkit = {}\naccepted = {{ who = {}, when = {}, why = {} }}\n",
-      source.source, quoted(source.source), quoted(source.toolkit), quoted(accepted.who), quoted(accepted.when), quoted(accepted.why));
+      source.source, quoted(source.source), quoted(source.toolkit), quoted(accepted.who),
+      quoted(accepted.when), quoted(accepted.why));
   const Resources* previous = nullptr;
   for (const Resources& row : source.kernels) {
-    if (previous == nullptr || previous->usage.kernel != row.usage.kernel || previous->launch != row.launch) {
+    if (previous == nullptr || previous->usage.kernel != row.usage.kernel ||
+        previous->launch != row.launch) {
       text += fmt::format("\n[[kernel]]\nname = {}\n", quoted(row.usage.kernel));
       if (!row.launch.empty()) text += fmt::format("launch = {}\n", quoted(row.launch));
     }

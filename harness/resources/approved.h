@@ -20,7 +20,7 @@ struct ApprovedResources {
   int registers = -1;  // -1: a device function
   int stack_bytes = 0, spill_store_bytes = 0, spill_load_bytes = 0;
   std::int64_t shared_bytes = 0;  // static and dynamic
-  std::optional<int> warps;       // resident on a multiprocessor: occupancy; absent where it was unknown
+  std::optional<int> warps;  // resident on a multiprocessor: occupancy; absent where it was unknown
 
   std::int64_t spill_bytes() const { return std::int64_t{spill_store_bytes} + spill_load_bytes; }
   bool operator==(const ApprovedResources&) const = default;

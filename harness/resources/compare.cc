@@ -16,26 +16,32 @@ struct Differences {
 
   void more_is_worse(std::int64_t now, std::int64_t approved, std::string_view what) {
     if (now == approved) return;
-    (now > approved ? worse : better).push_back(fmt::format("{} {} ({} approved)", now, what, approved));
+    (now > approved ? worse : better)
+        .push_back(fmt::format("{} {} ({} approved)", now, what, approved));
   }
 };
 
 std::string percent_of_warps(int warps, const std::string& arch) {
   const auto limits = multiprocessor_limits(arch);
-  return limits ? fmt::format("{:.3g} %", 100.0 * 32 * warps / limits->threads) : fmt::format("{} warps", warps);
+  return limits ? fmt::format("{:.3g} %", 100.0 * 32 * warps / limits->threads)
+                : fmt::format("{} warps", warps);
 }
 
-void compare_occupancy(const ApprovedResources& now, const ApprovedResources& approved, Differences& differences) {
+void compare_occupancy(const ApprovedResources& now, const ApprovedResources& approved,
+                       Differences& differences) {
   if (!now.warps || !approved.warps || *now.warps == *approved.warps) return;
   (*now.warps < *approved.warps ? differences.worse : differences.better)
-      .push_back(
-          fmt::format("occupancy {} ({} approved)", percent_of_warps(*now.warps, now.arch), percent_of_warps(*approved.warps, now.arch)));
+      .push_back(fmt::format("occupancy {} ({} approved)", percent_of_warps(*now.warps, now.arch),
+                             percent_of_warps(*approved.warps, now.arch)));
 }
 
-// Registers matter by the occupancy that they leave; where that is known, compare_occupancy decides.
-void compare_registers(const ApprovedResources& now, const ApprovedResources& approved, Differences& differences) {
+// Registers matter by the occupancy that they leave; where that is known, compare_occupancy
+// decides.
+void compare_registers(const ApprovedResources& now, const ApprovedResources& approved,
+                       Differences& differences) {
   if (now.registers == approved.registers) return;
-  const std::string text = fmt::format("{} registers ({} approved)", now.registers, approved.registers);
+  const std::string text =
+      fmt::format("{} registers ({} approved)", now.registers, approved.registers);
   const bool occupancy_known = now.warps && approved.warps;
   const bool occupancy_lower = occupancy_known && *now.warps < *approved.warps;
   const bool beyond_slack = now.registers > approved.registers + register_slack;
@@ -47,23 +53,35 @@ void compare_registers(const ApprovedResources& now, const ApprovedResources& ap
 }
 
 bool same_row(const ApprovedResources& approved, const Resources& row) {
-  return approved.kernel == row.usage.kernel && approved.launch == row.launch && approved.arch == row.usage.arch;
+  return approved.kernel == row.usage.kernel && approved.launch == row.launch &&
+         approved.arch == row.usage.arch;
 }
 
 class Comparison {
  public:
-  Comparison(const std::vector<std::string>& archs, bool strict) : archs_(archs.begin(), archs.end()), strict_(strict) {}
+  Comparison(const std::vector<std::string>& archs, bool strict)
+      : archs_(archs.begin(), archs.end()), strict_(strict) {}
 
   void add(const CompiledSource& compiled, const ApprovedSource* approved) {
     const bool other_toolkit = approved != nullptr && approved->toolkit != compiled.toolkit;
     if (other_toolkit) {
-      result.notes.push_back(fmt::format("{} was compiled by {}, its approved figures are of {}: {}", compiled.source, compiled.toolkit,
-                                         approved->toolkit,
-                                         strict_ ? "--strict compares them all the same" : "where they differ they are not comparable"));
+      result.notes.push_back(
+          fmt::format("{} was compiled by {}, its approved figures are of {}: {}", compiled.source,
+                      compiled.toolkit, approved->toolkit,
+                      strict_ ? "--strict compares them all the same"
+                              : "where they differ they are not comparable"));
     }
     for (const Resources& row : compiled.kernels) {
       if (!selected(row.usage.arch)) continue;
-      JudgedResources judged{compiled.source, compiled.toolkit, row.usage.kernel, row.launch, row.usage.arch, row, std::nullopt, {}, ""};
+      JudgedResources judged{compiled.source,
+                             compiled.toolkit,
+                             row.usage.kernel,
+                             row.launch,
+                             row.usage.arch,
+                             row,
+                             std::nullopt,
+                             {},
+                             ""};
       judge(judged, approved, other_toolkit && !strict_);
       result.rows.push_back(std::move(judged));
     }
@@ -72,10 +90,12 @@ class Comparison {
 
   void add_without_report(const ApprovedSource& approved) {
     result.notes.push_back(
-        fmt::format("{} has approved figures, but there is no report {}.ptxas.txt: where the kernel is gone for good, "
+        fmt::format("{} has approved figures, but there is no report {}.ptxas.txt: where the "
+                    "kernel is gone for good, "
                     "remove its approved text {}.toml",
                     approved.source, approved.name, approved.name));
-    for (const ApprovedResources& row : approved.kernels) add_missing_row(approved, row, approved.toolkit, ResourceVerdict::missing);
+    for (const ApprovedResources& row : approved.kernels)
+      add_missing_row(approved, row, approved.toolkit, ResourceVerdict::missing);
   }
 
   ResourceComparison result;
@@ -86,7 +106,8 @@ class Comparison {
   static void judge(JudgedResources& judged, const ApprovedSource* approved, bool not_comparable) {
     const Resources& row = *judged.now;
     if (approved != nullptr) {
-      const auto found = std::find_if(approved->kernels.begin(), approved->kernels.end(), [&](const auto& a) { return same_row(a, row); });
+      const auto found = std::find_if(approved->kernels.begin(), approved->kernels.end(),
+                                      [&](const auto& a) { return same_row(a, row); });
       if (found != approved->kernels.end()) judged.approved = *found;
     }
     if (!judged.approved) {
@@ -95,25 +116,30 @@ class Comparison {
       return;
     }
     std::tie(judged.verdict, judged.why) = judge_resources(approved_form(row), *judged.approved);
-    if (not_comparable && judged.verdict != ResourceVerdict::pass) judged.verdict = ResourceVerdict::not_comparable;
+    if (not_comparable && judged.verdict != ResourceVerdict::pass)
+      judged.verdict = ResourceVerdict::not_comparable;
   }
 
   // Another toolkit may have dropped a whole architecture; a kernel does not vanish by itself.
-  void add_missing(const CompiledSource& compiled, const ApprovedSource& approved, bool not_comparable) {
+  void add_missing(const CompiledSource& compiled, const ApprovedSource& approved,
+                   bool not_comparable) {
     std::set<std::string> compiled_archs;
     for (const Resources& row : compiled.kernels) compiled_archs.insert(row.usage.arch);
     for (const ApprovedResources& row : approved.kernels) {
-      const bool there = std::any_of(compiled.kernels.begin(), compiled.kernels.end(), [&](const auto& now) { return same_row(row, now); });
+      const bool there = std::any_of(compiled.kernels.begin(), compiled.kernels.end(),
+                                     [&](const auto& now) { return same_row(row, now); });
       if (there) continue;
       const bool excused = not_comparable && !compiled_archs.contains(row.arch);
-      add_missing_row(approved, row, compiled.toolkit, excused ? ResourceVerdict::not_comparable : ResourceVerdict::missing);
+      add_missing_row(approved, row, compiled.toolkit,
+                      excused ? ResourceVerdict::not_comparable : ResourceVerdict::missing);
     }
   }
 
-  void add_missing_row(const ApprovedSource& approved, const ApprovedResources& row, const std::string& toolkit, ResourceVerdict verdict) {
+  void add_missing_row(const ApprovedSource& approved, const ApprovedResources& row,
+                       const std::string& toolkit, ResourceVerdict verdict) {
     if (!selected(row.arch)) return;
-    result.rows.push_back(
-        {approved.source, toolkit, row.kernel, row.launch, row.arch, std::nullopt, row, verdict, "approved, but not compiled"});
+    result.rows.push_back({approved.source, toolkit, row.kernel, row.launch, row.arch, std::nullopt,
+                           row, verdict, "approved, but not compiled"});
   }
 
   std::set<std::string> archs_;
@@ -123,35 +149,44 @@ class Comparison {
 }  // namespace
 
 std::string_view name(ResourceVerdict verdict) {
-  static constexpr std::array<std::string_view, 7> names{"pass",      "improved", "changed",       "first_seen",
-                                                         "regressed", "missing",  "not comparable"};
+  static constexpr std::array<std::string_view, 7> names{
+      "pass", "improved", "changed", "first_seen", "regressed", "missing", "not comparable"};
   return names[static_cast<std::size_t>(verdict)];
 }
 
-std::string_view in_words(ResourceVerdict verdict) { return verdict == ResourceVerdict::first_seen ? "first seen" : name(verdict); }
+std::string_view in_words(ResourceVerdict verdict) {
+  return verdict == ResourceVerdict::first_seen ? "first seen" : name(verdict);
+}
 
-std::pair<ResourceVerdict, std::string> judge_resources(const ApprovedResources& now, const ApprovedResources& approved) {
+std::pair<ResourceVerdict, std::string> judge_resources(const ApprovedResources& now,
+                                                        const ApprovedResources& approved) {
   Differences differences;
   differences.more_is_worse(now.spill_bytes(), approved.spill_bytes(), "bytes spilled");
   differences.more_is_worse(now.stack_bytes, approved.stack_bytes, "bytes of stack");
   differences.more_is_worse(now.shared_bytes, approved.shared_bytes, "bytes of shared memory");
   compare_registers(now, approved, differences);
   compare_occupancy(now, approved, differences);
-  if (!differences.worse.empty()) return {ResourceVerdict::regressed, fmt::format("{}", fmt::join(differences.worse, "; "))};
-  if (!differences.other.empty()) return {ResourceVerdict::changed, fmt::format("{}", fmt::join(differences.other, "; "))};
-  if (!differences.better.empty()) return {ResourceVerdict::improved, fmt::format("{}", fmt::join(differences.better, "; "))};
+  if (!differences.worse.empty())
+    return {ResourceVerdict::regressed, fmt::format("{}", fmt::join(differences.worse, "; "))};
+  if (!differences.other.empty())
+    return {ResourceVerdict::changed, fmt::format("{}", fmt::join(differences.other, "; "))};
+  if (!differences.better.empty())
+    return {ResourceVerdict::improved, fmt::format("{}", fmt::join(differences.better, "; "))};
   return {ResourceVerdict::pass, ""};
 }
 
-ResourceComparison compare_resources(const std::vector<CompiledSource>& compiled, const std::vector<ApprovedSource>& approved,
+ResourceComparison compare_resources(const std::vector<CompiledSource>& compiled,
+                                     const std::vector<ApprovedSource>& approved,
                                      const std::vector<std::string>& archs, bool strict) {
   Comparison comparison(archs, strict);
   for (const CompiledSource& source : compiled) {
-    const auto found = std::find_if(approved.begin(), approved.end(), [&](const auto& a) { return a.name == source.name; });
+    const auto found = std::find_if(approved.begin(), approved.end(),
+                                    [&](const auto& a) { return a.name == source.name; });
     comparison.add(source, found == approved.end() ? nullptr : &*found);
   }
   for (const ApprovedSource& source : approved) {
-    const bool there = std::any_of(compiled.begin(), compiled.end(), [&](const auto& c) { return c.name == source.name; });
+    const bool there = std::any_of(compiled.begin(), compiled.end(),
+                                   [&](const auto& c) { return c.name == source.name; });
     if (!there) comparison.add_without_report(source);
   }
   return std::move(comparison.result);

@@ -35,18 +35,22 @@ struct JudgedResources {
 
 struct ResourceComparison {
   std::vector<JudgedResources> rows;
-  std::vector<std::string> notes;  // sentences: another toolkit; an approved source of which there is no report
+  // sentences: another toolkit; an approved source of which there is no report
+  std::vector<std::string> notes;
 };
 
-// Registers are handed out to a warp in units of 256 (cuda_occupancy.h), 8 a thread: where no occupancy is known, more registers than
-// that beyond the approved ones are worse.
+// Registers are handed out to a warp in units of 256 (cuda_occupancy.h), 8 a thread: where no
+// occupancy is known, more registers than that beyond the approved ones are worse.
 inline constexpr int register_slack = 8;
 
-// Sources are matched by name. Figures by another toolkit are not comparable unless `strict`. `archs`: only these; empty is all.
-ResourceComparison compare_resources(const std::vector<CompiledSource>& compiled, const std::vector<ApprovedSource>& approved,
+// Sources are matched by name. Figures by another toolkit are not comparable unless `strict`.
+// `archs`: only these; empty is all.
+ResourceComparison compare_resources(const std::vector<CompiledSource>& compiled,
+                                     const std::vector<ApprovedSource>& approved,
                                      const std::vector<std::string>& archs, bool strict);
 
 // One row: pass, improved, changed or regressed, and why.
-std::pair<ResourceVerdict, std::string> judge_resources(const ApprovedResources& now, const ApprovedResources& approved);
+std::pair<ResourceVerdict, std::string> judge_resources(const ApprovedResources& now,
+                                                        const ApprovedResources& approved);
 
 }  // namespace plumbline

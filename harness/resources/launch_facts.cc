@@ -14,10 +14,11 @@ namespace {
 
 using Kind = ConfigNode::Kind;
 
-constexpr std::array<std::string_view, 11> launch_keys{"kernel", "name",          "threads",     "dynamic_shared_bytes",
-                                                       "tile_q", "tile_kv",       "head_dim_qk", "head_dim_vo",
-                                                       "stages", "element_bytes", "tensor_cores"};
-constexpr std::array<std::string_view, 4> needed_for_tiles{"tile_q", "tile_kv", "head_dim_qk", "element_bytes"};
+constexpr std::array<std::string_view, 11> launch_keys{
+    "kernel",      "name",        "threads", "dynamic_shared_bytes", "tile_q",      "tile_kv",
+    "head_dim_qk", "head_dim_vo", "stages",  "element_bytes",        "tensor_cores"};
+constexpr std::array<std::string_view, 4> needed_for_tiles{"tile_q", "tile_kv", "head_dim_qk",
+                                                           "element_bytes"};
 constexpr std::array<std::string_view, 2> useless_without_tiles{"head_dim_vo", "stages"};
 constexpr double most = 1 << 30;
 
@@ -43,11 +44,15 @@ class FactsReader {
   int whole(std::string_view key, int least, double largest, std::optional<int> otherwise) {
     const ConfigNode* node = table_.find(key);
     if (node == nullptr) {
-      if (!otherwise) errors_.push_back(table_.error(fmt::format("{} is missing", key), fmt::format("add {} = …", key)));
+      if (!otherwise)
+        errors_.push_back(
+            table_.error(fmt::format("{} is missing", key), fmt::format("add {} = …", key)));
       return otherwise.value_or(0);
     }
-    if (node->kind == Kind::integer && node->number >= least && node->number <= largest) return static_cast<int>(node->number);
-    errors_.push_back(node->error(fmt::format("{}: \"{}\" is not a whole number from {} to {}", key, node->text, least, largest),
+    if (node->kind == Kind::integer && node->number >= least && node->number <= largest)
+      return static_cast<int>(node->number);
+    errors_.push_back(node->error(fmt::format("{}: \"{}\" is not a whole number from {} to {}", key,
+                                              node->text, least, largest),
                                   "write a number in that range"));
     return 0;
   }
@@ -77,26 +82,33 @@ Result<std::vector<LaunchFacts>> facts_of(const Result<ConfigNode>& file) {
   reject_unknown_keys(*file, std::array<std::string_view, 2>{"schema", "launch"}, errors);
   const ConfigNode* schema = file->find("schema");
   if (schema == nullptr || schema->kind != Kind::integer || schema->number != 1) {
-    errors.push_back((schema == nullptr ? *file : *schema).error("the schema is not 1", "write schema = 1"));
+    errors.push_back(
+        (schema == nullptr ? *file : *schema).error("the schema is not 1", "write schema = 1"));
   }
   std::vector<LaunchFacts> all;
-  for (const ConfigNode* table : TableReader(*file, errors).tables("launch")) all.push_back(FactsReader(*table, errors).read());
+  for (const ConfigNode* table : TableReader(*file, errors).tables("launch"))
+    all.push_back(FactsReader(*table, errors).read());
   if (!errors.empty()) return tl::unexpected(errors);
   return all;
 }
 
 }  // namespace
 
-Result<std::vector<LaunchFacts>> read_launch_facts(const std::filesystem::path& path) { return facts_of(read_config(path)); }
-Result<std::vector<LaunchFacts>> parse_launch_facts(std::string_view text, const std::string& file) {
+Result<std::vector<LaunchFacts>> read_launch_facts(const std::filesystem::path& path) {
+  return facts_of(read_config(path));
+}
+Result<std::vector<LaunchFacts>> parse_launch_facts(std::string_view text,
+                                                    const std::string& file) {
   return facts_of(parse_config(text, file));
 }
 
 Prediction predict(const Tiles& t, int threads) {
-  const std::int64_t s = std::int64_t{t.tile_q} * t.tile_kv, o = std::int64_t{t.tile_q} * t.head_dim_vo;
+  const std::int64_t s = std::int64_t{t.tile_q} * t.tile_kv,
+                     o = std::int64_t{t.tile_q} * t.head_dim_vo;
   const std::int64_t q_elements = std::int64_t{t.tile_q} * t.head_dim_qk;
   const std::int64_t kv_elements = std::int64_t{t.tile_kv} * (t.head_dim_qk + t.head_dim_vo);
-  return {static_cast<double>(s + o) / threads, (q_elements + kv_elements * t.stages) * t.element_bytes};
+  return {static_cast<double>(s + o) / threads,
+          (q_elements + kv_elements * t.stages) * t.element_bytes};
 }
 
 }  // namespace plumbline

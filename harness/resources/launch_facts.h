@@ -4,11 +4,14 @@
 //   schema = 1
 //   [[launch]]
 //   kernel = "prefill<__half, 64, *>"    # glob over the displayed name: * is any text
-//   name = "head_dim 64"                 # tells launches of one kernel apart; may be left out where there is one
+//   name = "head_dim 64"                 # tells launches of one kernel apart; may be left out
+//                                        where there is one
 //   threads = 128                        # per block
 //   dynamic_shared_bytes = 40960         # per block; 0 where it is left out
-//   tile_q = 64                          # the tiles, where S and O live in registers and Q, K and V in shared memory: leave them out
-//   tile_kv = 64                         # otherwise, and nothing is predicted. head_dim_vo is head_dim_qk where it is left out.
+//   tile_q = 64                          # the tiles, where S and O live in registers and Q, K and
+//                                        V in shared memory: leave them out
+//   tile_kv = 64                         # otherwise, and nothing is predicted. head_dim_vo is
+//                                        head_dim_qk where it is left out.
 //   head_dim_qk = 64
 //   head_dim_vo = 64
 //   stages = 2                           # buffers of K and V; 1 where it is left out
@@ -41,12 +44,13 @@ struct LaunchFacts {
   std::optional<Tiles> tiles;
 };
 
-// Errors, all at once: unknown keys, missing or impossible numbers, tiles of which only some are there.
+// Errors, all at once: unknown keys, missing or impossible numbers, tiles of which only some are
+// there.
 Result<std::vector<LaunchFacts>> read_launch_facts(const std::filesystem::path& path);
 Result<std::vector<LaunchFacts>> parse_launch_facts(std::string_view text, const std::string& file);
 
-// What the tiles alone ask for (story S4, FlashInfer issue 703): S and O as fp32 in registers, Q and `stages` buffers of K and V in shared
-// memory. With head_dim for head_dim_qk = head_dim_vo:
+// What the tiles alone ask for (story S4, FlashInfer issue 703): S and O as fp32 in registers, Q
+// and `stages` buffers of K and V in shared memory. With head_dim for head_dim_qk = head_dim_vo:
 //   registers per thread = (tile_q x tile_kv + tile_q x head_dim) / threads
 //   shared bytes         = tile_q x head_dim x size + 2 x tile_kv x head_dim x size x stages
 struct Prediction {

@@ -21,8 +21,10 @@ cudaOccDeviceProp device_of(const MultiprocessorLimits& limits) {
   device.sharedMemPerBlock = 48 * 1024;
   device.sharedMemPerMultiprocessor = static_cast<std::size_t>(limits.shared_kib) * 1024;
   device.numSms = 1;  // must be positive; nothing here depends on it
-  device.reservedSharedMemPerBlock = static_cast<std::size_t>(limits.reserved_shared_bytes_per_block);
-  device.sharedMemPerBlockOptin = device.sharedMemPerMultiprocessor - device.reservedSharedMemPerBlock;
+  device.reservedSharedMemPerBlock =
+      static_cast<std::size_t>(limits.reserved_shared_bytes_per_block);
+  device.sharedMemPerBlockOptin =
+      device.sharedMemPerMultiprocessor - device.reservedSharedMemPerBlock;
   return device;
 }
 
@@ -31,19 +33,21 @@ cudaOccFuncAttributes kernel_of(const BlockUsage& usage) {
   kernel.maxThreadsPerBlock = 1024;
   kernel.numRegs = usage.registers;
   kernel.sharedSizeBytes = static_cast<std::size_t>(usage.static_shared_bytes);
-  kernel.shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN;  // as a launcher does that sets cudaFuncAttributeMaxDynamicSharedMemorySize
+  // as a launcher does that sets cudaFuncAttributeMaxDynamicSharedMemorySize
+  kernel.shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN;
   kernel.maxDynamicSharedSizeBytes = static_cast<std::size_t>(usage.dynamic_shared_bytes);
   kernel.numBlockBarriers = usage.barriers;
   return kernel;
 }
 
 std::string factors(unsigned bits) {
-  static constexpr std::array<std::pair<unsigned, const char*>, 6> names{{{OCC_LIMIT_WARPS, "warps"},
-                                                                          {OCC_LIMIT_REGISTERS, "registers"},
-                                                                          {OCC_LIMIT_SHARED_MEMORY, "shared memory"},
-                                                                          {OCC_LIMIT_BLOCKS, "blocks"},
-                                                                          {OCC_LIMIT_BARRIERS, "barriers"},
-                                                                          {OCC_LIMIT_VIRTUAL_RESOURCES, "virtual resources"}}};
+  static constexpr std::array<std::pair<unsigned, const char*>, 6> names{
+      {{OCC_LIMIT_WARPS, "warps"},
+       {OCC_LIMIT_REGISTERS, "registers"},
+       {OCC_LIMIT_SHARED_MEMORY, "shared memory"},
+       {OCC_LIMIT_BLOCKS, "blocks"},
+       {OCC_LIMIT_BARRIERS, "barriers"},
+       {OCC_LIMIT_VIRTUAL_RESOURCES, "virtual resources"}}};
   std::string text;
   for (const auto& [bit, word] : names) {
     if ((bits & bit) != 0) text += (text.empty() ? "" : ", ") + std::string(word);
@@ -63,10 +67,12 @@ std::optional<Occupancy> theoretical_occupancy(std::string_view arch, const Bloc
   const cudaOccDeviceState state;
   cudaOccResult result{};
   const auto dynamic = static_cast<std::size_t>(usage.dynamic_shared_bytes);
-  if (cudaOccMaxActiveBlocksPerMultiprocessor(&result, &device, &kernel, &state, usage.threads, dynamic) != CUDA_OCC_SUCCESS)
+  if (cudaOccMaxActiveBlocksPerMultiprocessor(&result, &device, &kernel, &state, usage.threads,
+                                              dynamic) != CUDA_OCC_SUCCESS)
     return std::nullopt;
   const int warps_of_a_block = (usage.threads + 31) / 32;
-  return Occupancy{result.activeBlocksPerMultiprocessor * warps_of_a_block, limits->threads / 32, factors(result.limitingFactors)};
+  return Occupancy{result.activeBlocksPerMultiprocessor * warps_of_a_block, limits->threads / 32,
+                   factors(result.limitingFactors)};
 }
 
 }  // namespace plumbline

@@ -10,10 +10,11 @@
 
 namespace plumbline {
 
-// Limits of one multiprocessor by compute capability: the CUDA C++ Programming Guide's table "Technical Specifications per Compute
-// Capability", checked against cuda/__device/arch_traits.h of NVIDIA's CCCL. The same on all of them: 1024 threads a block, 65,536 32-bit
-// registers a multiprocessor and a block, 48 KiB of shared memory a block unless it opts in to more. From 8.0 on the driver reserves
-// 1 KiB of shared memory for each block.
+// Limits of one multiprocessor by compute capability: the CUDA C++ Programming Guide's table
+// "Technical Specifications per Compute Capability", checked against cuda/__device/arch_traits.h of
+// NVIDIA's CCCL. The same on all of them: 1024 threads a block, 65,536 32-bit registers a
+// multiprocessor and a block, 48 KiB of shared memory a block unless it opts in to more. From 8.0
+// on the driver reserves 1 KiB of shared memory for each block.
 struct MultiprocessorLimits {
   int major = 0, minor = 0;
   int threads = 0;     // resident

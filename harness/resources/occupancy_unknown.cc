@@ -4,6 +4,8 @@
 namespace plumbline {
 
 bool occupancy_is_known() { return false; }
-std::optional<Occupancy> theoretical_occupancy(std::string_view, const BlockUsage&) { return std::nullopt; }
+std::optional<Occupancy> theoretical_occupancy(std::string_view, const BlockUsage&) {
+  return std::nullopt;
+}
 
 }  // namespace plumbline

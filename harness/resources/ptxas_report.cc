@@ -19,11 +19,13 @@ namespace plumbline {
 namespace {
 
 std::string without_all(std::string text, std::string_view part) {
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at)) text.erase(at, part.size());
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at))
+    text.erase(at, part.size());
   return text;
 }
 
-// Where the parameter list of a demangled function begins: the last '(' outside of template arguments and of other parentheses.
+// Where the parameter list of a demangled function begins: the last '(' outside of template
+// arguments and of other parentheses.
 std::size_t parameters_at(const std::string& text) {
   std::size_t found = text.size();
   int depth = 0;
@@ -37,21 +39,26 @@ std::size_t parameters_at(const std::string& text) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The sum of the numbers that stand before `unit` on this line: 1024 of "Used 84 registers, 1024 bytes smem" for " bytes smem". No figure
-// of a kernel reaches 2^30; what is larger counts as that.
+// The sum of the numbers that stand before `unit` on this line: 1024 of "Used 84 registers, 1024
+// bytes smem" for " bytes smem". No figure of a kernel reaches 2^30; what is larger counts as that.
 int amount(std::string_view line, std::string_view unit) {
   constexpr std::int64_t most = 1 << 30;
   std::int64_t sum = 0;
-  for (std::size_t end = line.find(unit); end != std::string_view::npos; end = line.find(unit, end + 1)) {
+  for (std::size_t end = line.find(unit); end != std::string_view::npos;
+       end = line.find(unit, end + 1)) {
     std::size_t begin = end;
     while (begin > 0 && is_digit(line[begin - 1])) --begin;
-    if (begin < end) sum = std::min(sum + std::min(parse_integer(line.substr(begin, end - begin)).value_or(most), most), most);
+    if (begin < end)
+      sum = std::min(
+          sum + std::min(parse_integer(line.substr(begin, end - begin)).value_or(most), most),
+          most);
   }
   return static_cast<int>(sum);
 }
 
 // What stands between `before` and `behind` on this line, if both do.
-std::optional<std::string> between(std::string_view line, std::string_view before, std::string_view behind) {
+std::optional<std::string> between(std::string_view line, std::string_view before,
+                                   std::string_view behind) {
   std::size_t begin = line.find(before);
   if (begin == std::string_view::npos) return std::nullopt;
   begin += before.size();
@@ -74,13 +81,15 @@ class Parser {
 
   void line(const std::string& text, int number) {
     number_ = number;
-    const auto kernel = between(text, "Compiling entry function '", "' for '"), arch = between(text, "' for '", "'");
+    const auto kernel = between(text, "Compiling entry function '", "' for '"),
+               arch = between(text, "' for '", "'");
     const auto function = between(text, "Function properties for ", "");
     if (text.starts_with("# source: ")) {
       report_.source = text.substr(10);
     } else if (text.starts_with("# toolkit: ")) {
       report_.toolkit = text.substr(11);
-    } else if (text.ends_with(" bytes gmem") || text.find(" bytes gmem, ") != std::string::npos) {  // begins an architecture, not yet named
+      // begins an architecture, not yet named
+    } else if (text.ends_with(" bytes gmem") || text.find(" bytes gmem, ") != std::string::npos) {
       finish();
       arch_.clear();
     } else if (kernel && arch && is_arch(*arch)) {
@@ -106,11 +115,15 @@ class Parser {
 
   Result<PtxasReport> result() {
     finish();
-    if (report_.source.empty() || report_.toolkit.empty()) complain_of_file("lacks its header (\"# source: …\", \"# toolkit: …\")");
+    if (report_.source.empty() || report_.toolkit.empty())
+      complain_of_file("lacks its header (\"# source: …\", \"# toolkit: …\")");
     if (errors_.empty() && report_.kernels.empty()) complain_of_file("names no kernel");
     if (!errors_.empty()) return tl::unexpected(errors_);
-    const auto order = [](const KernelUsage& usage) { return std::tuple(usage.kernel, arch_number(usage.arch), usage.arch); };
-    std::sort(report_.kernels.begin(), report_.kernels.end(), [&](const auto& a, const auto& b) { return order(a) < order(b); });
+    const auto order = [](const KernelUsage& usage) {
+      return std::tuple(usage.kernel, arch_number(usage.arch), usage.arch);
+    };
+    std::sort(report_.kernels.begin(), report_.kernels.end(),
+              [&](const auto& a, const auto& b) { return order(a) < order(b); });
     return report_;
   }
 
@@ -128,17 +141,20 @@ class Parser {
     current_->barriers = amount(text, " barriers");
     current_->shared_bytes = amount(text, " bytes smem");
     current_->constant_bytes = amount(text, " bytes cmem");
-    current_->stack_bytes = std::max(current_->stack_bytes, amount(text, " bytes cumulative stack size"));
+    current_->stack_bytes =
+        std::max(current_->stack_bytes, amount(text, " bytes cumulative stack size"));
   }
 
   void finish() {
     if (!current_) return;
-    const bool uses_memory = current_->stack_bytes > 0 || current_->spill_store_bytes > 0 || current_->spill_load_bytes > 0;
+    const bool uses_memory = current_->stack_bytes > 0 || current_->spill_store_bytes > 0 ||
+                             current_->spill_load_bytes > 0;
     if (is_device_function_) {
       current_->kernel += " (device function)";
       if (uses_memory) report_.kernels.push_back(*current_);
     } else if (current_->registers < 0) {
-      complain(fmt::format("comes before the registers of {} on {} were named", current_->kernel, current_->arch));
+      complain(fmt::format("comes before the registers of {} on {} were named", current_->kernel,
+                           current_->arch));
     } else {
       report_.kernels.push_back(*current_);
     }
@@ -146,10 +162,12 @@ class Parser {
   }
 
   void complain(const std::string& what) {
-    errors_.push_back({file_, number_, "this line of ptxas's report " + what, "build the CUDA kernels again; nvcc writes the report"});
+    errors_.push_back({file_, number_, "this line of ptxas's report " + what,
+                       "build the CUDA kernels again; nvcc writes the report"});
   }
   void complain_of_file(const std::string& what) {
-    errors_.push_back({file_, 0, "ptxas's report " + what, "build the CUDA kernels again; nvcc writes the report"});
+    errors_.push_back({file_, 0, "ptxas's report " + what,
+                       "build the CUDA kernels again; nvcc writes the report"});
   }
 
   std::string file_, arch_, mangled_;
@@ -164,11 +182,14 @@ class Parser {
 
 std::string display_name(const std::string& mangled) {
   int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> demangled(abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free);
+  const std::unique_ptr<char, decltype(&std::free)> demangled(
+      abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free);
   if (status != 0) return mangled;
   std::string text = demangled.get();
-  for (const char* space : {"(anonymous namespace)::", "plumbline::", "attention::"}) text = without_all(text, space);
-  for (std::size_t at = text.find("> >"); at != std::string::npos; at = text.find("> >", at)) text.erase(at + 1, 1);
+  for (const char* space : {"(anonymous namespace)::", "plumbline::", "attention::"})
+    text = without_all(text, space);
+  for (std::size_t at = text.find("> >"); at != std::string::npos; at = text.find("> >", at))
+    text.erase(at + 1, 1);
   text.erase(parameters_at(text));
   if (text.starts_with("void ")) text.erase(0, 5);
   return text.empty() ? mangled : text;  // not every name is that of a function: FvvE is a type
@@ -190,7 +211,9 @@ Result<PtxasReport> parse_ptxas_report(std::string_view text, const std::string&
 
 Result<PtxasReport> read_ptxas_report(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) return fail({path.string(), 0, "cannot be read", "build the CUDA kernels, or name another folder"});
+  if (!file)
+    return fail(
+        {path.string(), 0, "cannot be read", "build the CUDA kernels, or name another folder"});
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   return parse_ptxas_report(text, path.string());
 }

@@ -18,13 +18,15 @@ Resources with_facts(const KernelUsage& usage, const LaunchFacts& facts) {
   Resources row{usage, facts.name, facts, std::nullopt, std::nullopt};
   if (usage.registers >= 0) {
     row.occupancy =
-        theoretical_occupancy(usage.arch, {usage.registers, facts.threads, usage.shared_bytes, facts.dynamic_shared_bytes, usage.barriers});
+        theoretical_occupancy(usage.arch, {usage.registers, facts.threads, usage.shared_bytes,
+                                           facts.dynamic_shared_bytes, usage.barriers});
   }
   if (facts.tiles) row.prediction = predict(*facts.tiles, facts.threads);
   return row;
 }
 
-Result<CompiledSource> read_source(const std::filesystem::path& directory, const std::string& name) {
+Result<CompiledSource> read_source(const std::filesystem::path& directory,
+                                   const std::string& name) {
   auto report = read_ptxas_report(directory / (name + std::string(report_ending)));
   if (!report) return tl::unexpected(report.error());
   const auto launch_file = directory / (name + ".launch.toml");
@@ -41,7 +43,8 @@ Result<CompiledSource> read_source(const std::filesystem::path& directory, const
 
 }  // namespace
 
-Result<std::vector<Resources>> join(const std::vector<KernelUsage>& usages, const std::vector<LaunchFacts>& launches,
+Result<std::vector<Resources>> join(const std::vector<KernelUsage>& usages,
+                                    const std::vector<LaunchFacts>& launches,
                                     const std::string& file) {
   Errors errors;
   std::vector<Resources> rows;
@@ -53,7 +56,9 @@ Result<std::vector<Resources>> join(const std::vector<KernelUsage>& usages, cons
       if (!glob_match(facts.kernel, usage.kernel)) continue;
       used.insert(&facts);
       if (!names.insert(facts.name).second && complained.insert(usage.kernel).second) {
-        errors.push_back({file, 0, fmt::format("two [[launch]] tables named \"{}\" match kernel {}", facts.name, usage.kernel),
+        errors.push_back({file, 0,
+                          fmt::format("two [[launch]] tables named \"{}\" match kernel {}",
+                                      facts.name, usage.kernel),
                           "give them names, or globs that tell their kernels apart"});
       }
       rows.push_back(with_facts(usage, facts));
@@ -62,16 +67,22 @@ Result<std::vector<Resources>> join(const std::vector<KernelUsage>& usages, cons
   }
   for (const LaunchFacts& facts : launches) {
     if (!used.contains(&facts)) {
-      errors.push_back({file, 0, fmt::format("[[launch]] kernel = \"{}\" matches no kernel that was compiled", facts.kernel),
-                        "correct the glob; `plumbline resources` shows the names without this file"});
+      errors.push_back(
+          {file, 0,
+           fmt::format("[[launch]] kernel = \"{}\" matches no kernel that was compiled",
+                       facts.kernel),
+           "correct the glob; `plumbline resources` shows the names without this file"});
     }
   }
   if (!errors.empty()) return tl::unexpected(errors);
   const auto order = [](const Resources& row) {
-    return std::tuple(row.usage.kernel, row.facts && row.facts->tiles ? row.facts->tiles->head_dim_qk : 0,
-                      row.facts ? row.facts->dynamic_shared_bytes : 0, row.launch, arch_number(row.usage.arch), row.usage.arch);
+    return std::tuple(row.usage.kernel,
+                      row.facts && row.facts->tiles ? row.facts->tiles->head_dim_qk : 0,
+                      row.facts ? row.facts->dynamic_shared_bytes : 0, row.launch,
+                      arch_number(row.usage.arch), row.usage.arch);
   };
-  std::sort(rows.begin(), rows.end(), [&](const auto& a, const auto& b) { return order(a) < order(b); });
+  std::sort(rows.begin(), rows.end(),
+            [&](const auto& a, const auto& b) { return order(a) < order(b); });
   return rows;
 }
 
@@ -80,7 +91,8 @@ Result<std::vector<CompiledSource>> read_resources(const std::filesystem::path& 
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
     const std::string file = entry.path().filename().string();
-    if (file.ends_with(report_ending)) names.push_back(file.substr(0, file.size() - report_ending.size()));
+    if (file.ends_with(report_ending))
+      names.push_back(file.substr(0, file.size() - report_ending.size()));
   }
   std::sort(names.begin(), names.end());
   std::vector<CompiledSource> sources;

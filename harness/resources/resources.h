@@ -19,11 +19,16 @@ struct Resources {
   KernelUsage usage;
   std::string launch;  // LaunchFacts::name, "" without facts
   std::optional<LaunchFacts> facts;
-  std::optional<Occupancy> occupancy;    // unknown without facts, without cuda_occupancy.h, and for device functions
+  std::optional<Occupancy>
+      occupancy;  // unknown without facts, without cuda_occupancy.h, and for device functions
   std::optional<Prediction> prediction;  // where the facts name tiles
 
-  std::int64_t shared_bytes() const { return usage.shared_bytes + (facts ? facts->dynamic_shared_bytes : 0); }
-  std::int64_t spill_bytes() const { return std::int64_t{usage.spill_store_bytes} + usage.spill_load_bytes; }
+  std::int64_t shared_bytes() const {
+    return usage.shared_bytes + (facts ? facts->dynamic_shared_bytes : 0);
+  }
+  std::int64_t spill_bytes() const {
+    return std::int64_t{usage.spill_store_bytes} + usage.spill_load_bytes;
+  }
 };
 
 // One .cu file as it was compiled.
@@ -34,12 +39,14 @@ struct CompiledSource {
   std::vector<Resources> kernels;  // by kernel, launch and architecture
 };
 
-// Every launch table whose glob matches gives a row; a kernel that none matches has one without facts. Errors: two tables of the same name
-// match one kernel, a table matches none.
-Result<std::vector<Resources>> join(const std::vector<KernelUsage>& usages, const std::vector<LaunchFacts>& launches,
+// Every launch table whose glob matches gives a row; a kernel that none matches has one without
+// facts. Errors: two tables of the same name match one kernel, a table matches none.
+Result<std::vector<Resources>> join(const std::vector<KernelUsage>& usages,
+                                    const std::vector<LaunchFacts>& launches,
                                     const std::string& file);
 
-// All NAME.ptxas.txt of a folder with their NAME.launch.toml, by name; empty where the folder has none or is not there.
+// All NAME.ptxas.txt of a folder with their NAME.launch.toml, by name; empty where the folder has
+// none or is not there.
 Result<std::vector<CompiledSource>> read_resources(const std::filesystem::path& directory);
 
 }  // namespace plumbline

@@ -16,7 +16,8 @@ constexpr std::size_t most_times = 30;
 TimeHistory joined(const TimeHistory& own, const TimeHistory& other) {
   std::map<std::string, double, std::greater<>> by_order;
   for (const auto* history : {&own, &other}) {
-    for (std::size_t i = 0; i < history->ratios.size(); ++i) by_order.emplace(history->run_orders.at(i), history->ratios[i]);
+    for (std::size_t i = 0; i < history->ratios.size(); ++i)
+      by_order.emplace(history->run_orders.at(i), history->ratios[i]);
   }
   TimeHistory result;
   for (const auto& [order, ratio] : by_order) {
@@ -36,7 +37,8 @@ std::set<std::string> suites_of(const std::vector<StoredOutcome>& outcomes) {
 RunChange vanished(const CaseName& name, bool is_failure) {
   return {name.first,
           name.second,
-          {ChangeKind::vanished, 0, 0, "was measured in the last run of its suite, and is not in this one", is_failure}};
+          {ChangeKind::vanished, 0, 0,
+           "was measured in the last run of its suite, and is not in this one", is_failure}};
 }
 
 }  // namespace
@@ -55,8 +57,10 @@ int exit_code_of(const RunParts& parts) {
 }
 
 Past joined(Past own, const Past& other) {
-  if (other.baseline && (!own.baseline || other.baseline->run_order > own.baseline->run_order)) own.baseline = other.baseline;
-  if (other.pin && (!own.pin || other.pin->outcome.run_order > own.pin->outcome.run_order)) own.pin = other.pin;
+  if (other.baseline && (!own.baseline || other.baseline->run_order > own.baseline->run_order))
+    own.baseline = other.baseline;
+  if (other.pin && (!own.pin || other.pin->outcome.run_order > own.pin->outcome.run_order))
+    own.pin = other.pin;
   own.times = joined(own.times, other.times);
   own.refusal_accepted = own.refusal_accepted || other.refusal_accepted;
   return own;
@@ -64,7 +68,8 @@ Past joined(Past own, const Past& other) {
 
 Result<std::vector<std::vector<RunChange>>> changes_of(const ChangesInput& input) {
   std::set<CaseName> held;
-  for (const auto& stored : input.outcomes) held.insert({stored.outcome.suite, stored.outcome.case_id});
+  for (const auto& stored : input.outcomes)
+    held.insert({stored.outcome.suite, stored.outcome.case_id});
   const auto suites = suites_of(input.outcomes);
   std::vector<std::vector<RunChange>> result;
   std::set<CaseName> named;  // shards of one run name what is missing once
@@ -73,14 +78,16 @@ Result<std::vector<std::vector<RunChange>>> changes_of(const ChangesInput& input
     for (std::size_t i = 0; i < input.outcomes.size(); ++i) {
       const auto& [outcome, judgement] = input.outcomes[i];
       if (input.run_of[i] != run->run_id) continue;
-      for (const Change& change : judgement.changes) changes.push_back({outcome.suite, outcome.case_id, change});
+      for (const Change& change : judgement.changes)
+        changes.push_back({outcome.suite, outcome.case_id, change});
     }
     if (!input.complete) continue;
     for (Store* store : input.stores) {
       auto expected = store->expected_cases(*run, {suites.begin(), suites.end()});
       if (!expected) return tl::unexpected(expected.error());
       for (const CaseName& name : *expected) {
-        if (!held.contains(name) && named.insert(name).second) changes.push_back(vanished(name, run->purpose == "nightly"));
+        if (!held.contains(name) && named.insert(name).second)
+          changes.push_back(vanished(name, run->purpose == "nightly"));
       }
     }
   }

@@ -20,7 +20,8 @@ struct RunParts {
 };
 int exit_code_of(const RunParts& parts);
 
-// The pasts of one case in two databases, as one: the later baseline and pin, the times of both. A run that both hold counts once.
+// The pasts of one case in two databases, as one: the later baseline and pin, the times of both. A
+// run that both hold counts once.
 Past joined(Past own, const Past& other);
 
 // What is different about the cases of `runs`, which are judged together: a run, or the shards of

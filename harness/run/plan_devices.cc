@@ -14,7 +14,9 @@ namespace plumbline {
 namespace {
 
 // The provider of our GPU kernels on a device of this name.
-std::string provider_on(const std::string& device) { return device.starts_with("cuda:") ? "cuda" : "emulated"; }
+std::string provider_on(const std::string& device) {
+  return device.starts_with("cuda:") ? "cuda" : "emulated";
+}
 
 SuiteCase on(SuiteCase c, const std::string& kernel, const std::string& device) {
   c.kernel_pattern = kernel;
@@ -22,21 +24,28 @@ SuiteCase on(SuiteCase c, const std::string& kernel, const std::string& device) 
   return c;
 }
 
-// A kernel that says it takes the device; may_take() also allows those that say nothing, which stay where a suite puts them.
-bool takes(const OfferedKernel& kernel, const std::string& device) { return !kernel.devices.empty() && may_take(kernel, device); }
+// A kernel that says it takes the device; may_take() also allows those that say nothing, which stay
+// where a suite puts them.
+bool takes(const OfferedKernel& kernel, const std::string& device) {
+  return !kernel.devices.empty() && may_take(kernel, device);
+}
 
 // The case on each of the devices that its kernels take; the kernels that take none of them stay.
-std::vector<SuiteCase> moved(const SuiteCase& c, const std::vector<std::string>& devices, const std::vector<OfferedKernel>& kernels) {
+std::vector<SuiteCase> moved(const SuiteCase& c, const std::vector<std::string>& devices,
+                             const std::vector<OfferedKernel>& kernels) {
   std::vector<SuiteCase> result;
   if (is_gpu_kernel(c.kernel_pattern)) {
     for (const std::string& device : devices) {
-      result.push_back(on(c, provider_on(device) + c.kernel_pattern.substr(c.kernel_pattern.find('/')), device));
+      result.push_back(
+          on(c, provider_on(device) + c.kernel_pattern.substr(c.kernel_pattern.find('/')), device));
     }
     return result;
   }
   bool all_stay = true;
   for (const OfferedKernel& kernel : kernels) {
-    if (!glob_match(c.kernel_pattern, kernel.name) || (c.device == "cpu" && is_gpu_kernel(kernel.name))) continue;
+    if (!glob_match(c.kernel_pattern, kernel.name) ||
+        (c.device == "cpu" && is_gpu_kernel(kernel.name)))
+      continue;
     const std::size_t before = result.size();
     for (const std::string& device : devices) {
       if (takes(kernel, device)) result.push_back(on(c, kernel.name, device));
@@ -49,12 +58,14 @@ std::vector<SuiteCase> moved(const SuiteCase& c, const std::vector<std::string>&
 }
 
 // The side of a diff on one device; a side whose kernel does not take it stays.
-SuiteCase moved_side(const SuiteCase& c, const std::string& device, const std::vector<OfferedKernel>& kernels) {
+SuiteCase moved_side(const SuiteCase& c, const std::string& device,
+                     const std::vector<OfferedKernel>& kernels) {
   return moved(c, {device}, kernels).front();
 }
 
 std::string identity(const SuiteCase& c) {
-  return fmt::format("{} {}", case_id({c.kernel_pattern, c.device, c.problem}), fmt::join(c.tensor_cores, " "));
+  return fmt::format("{} {}", case_id({c.kernel_pattern, c.device, c.problem}),
+                     fmt::join(c.tensor_cores, " "));
 }
 
 // Keeps the first of equal cases: timed if any is, and of the lowest tier.
@@ -86,13 +97,15 @@ Result<void> check_devices(const std::vector<std::string>& devices) {
   for (const std::string& name : devices) {
     const auto device = parse_device(name);
     if (device && device->memory_space != PLUMBLINE_HOST) continue;
-    errors.push_back({"", 0, fmt::format("--device \"{}\" is not a GPU", name), "use cuda:N or emulated:ARCH, for example emulated:sm_90"});
+    errors.push_back({"", 0, fmt::format("--device \"{}\" is not a GPU", name),
+                      "use cuda:N or emulated:ARCH, for example emulated:sm_90"});
   }
   if (!errors.empty()) return tl::unexpected(errors);
   return {};
 }
 
-std::vector<SuiteDiff> moved_diffs(const std::vector<SuiteDiff>& diffs, const std::vector<std::string>& devices,
+std::vector<SuiteDiff> moved_diffs(const std::vector<SuiteDiff>& diffs,
+                                   const std::vector<std::string>& devices,
                                    const std::vector<OfferedKernel>& kernels) {
   std::vector<SuiteDiff> result;
   std::map<std::string, bool> seen;
@@ -108,7 +121,9 @@ std::vector<SuiteDiff> moved_diffs(const std::vector<SuiteDiff>& diffs, const st
     }
     for (SuiteDiff& d : on_devices) {
       if (identity(d.a) == identity(d.b) || (one_moves && !is_moved(diff, d))) continue;
-      if (seen.try_emplace(fmt::format("{} {} {}", d.name, identity(d.a), identity(d.b)), true).second) result.push_back(std::move(d));
+      if (seen.try_emplace(fmt::format("{} {} {}", d.name, identity(d.a), identity(d.b)), true)
+              .second)
+        result.push_back(std::move(d));
     }
   }
   return result;
@@ -116,7 +131,8 @@ std::vector<SuiteDiff> moved_diffs(const std::vector<SuiteDiff>& diffs, const st
 
 }  // namespace
 
-Result<void> use_devices(std::vector<Suite>& suites, const std::vector<std::string>& devices, const std::vector<OfferedKernel>& kernels) {
+Result<void> use_devices(std::vector<Suite>& suites, const std::vector<std::string>& devices,
+                         const std::vector<OfferedKernel>& kernels) {
   if (auto checked = check_devices(devices); !checked || devices.empty()) return checked;
   for (Suite& suite : suites) {
     suite.redirected = true;

@@ -13,10 +13,12 @@
 namespace plumbline {
 namespace {
 
-constexpr std::array<std::string_view, 10> sizes{"batch", "heads",  "heads_q",  "heads_kv",    "seq",
-                                                 "seq_q", "seq_kv", "head_dim", "head_dim_qk", "head_dim_vo"};
+constexpr std::array<std::string_view, 10> sizes{"batch",       "heads",      "heads_q", "heads_kv",
+                                                 "seq",         "seq_q",      "seq_kv",  "head_dim",
+                                                 "head_dim_qk", "head_dim_vo"};
 
-// One field after another; of sizes, smallest first, so that a failure that needs no size ends at once.
+// One field after another; of sizes, smallest first, so that a failure that needs no size ends at
+// once.
 class Shrinker {
  public:
   explicit Shrinker(const Problem& problem) : from_(canonical(problem)) {}
@@ -41,8 +43,9 @@ class Shrinker {
     if (ids_.insert(problem_id(problem)).second) steps_.push_back({std::move(what), problem});
   }
 
-  // The field without its feature: at its default, but for fills (zeros are simpler than garbage), the LSE (not to ask for it is less)
-  // and pages (ragged comes between them and a padded layout). Sizes shrink apart; a failure of one dtype is that of no other.
+  // The field without its feature: at its default, but for fills (zeros are simpler than garbage),
+  // the LSE (not to ask for it is less) and pages (ragged comes between them and a padded layout).
+  // Sizes shrink apart; a failure of one dtype is that of no other.
   void features(std::string_view key) {
     if (std::find(sizes.begin(), sizes.end(), key) != sizes.end() || key == "dtype") return;
     if (key == "layout" && from_.is_paged()) feature(key, std::string(name(Layout::ragged)));
@@ -54,7 +57,9 @@ class Shrinker {
     Problem problem = from_;
     [[maybe_unused]] const auto refused = set_field(problem, key, text);
     assert(!refused);
-    add(fmt::format("{} {} -> {}", key, field_text(from_, key), text.empty() ? "drawn by its law" : text), problem);
+    add(fmt::format("{} {} -> {}", key, field_text(from_, key),
+                    text.empty() ? "drawn by its law" : text),
+        problem);
   }
 
   void size(const char* what, const std::vector<std::int64_t Problem::*>& members) {
@@ -76,12 +81,15 @@ class Shrinker {
   // heads_kv must divide heads_q: both at once, then the group.
   void heads() {
     for (const std::int64_t kv : {std::int64_t{1}, from_.heads_kv / 2, from_.heads_kv}) {
-      for (const std::int64_t group : {std::int64_t{1}, from_.group() / 2, from_.group() - 1, from_.group()}) {
+      for (const std::int64_t group :
+           {std::int64_t{1}, from_.group() / 2, from_.group() - 1, from_.group()}) {
         if (kv < 1 || group < 1) continue;
         Problem problem = from_;
         problem.heads_kv = kv;
         problem.heads_q = kv * group;
-        add(fmt::format("heads {}x{} -> {}x{}", from_.heads_q, from_.heads_kv, problem.heads_q, problem.heads_kv), problem);
+        add(fmt::format("heads {}x{} -> {}x{}", from_.heads_q, from_.heads_kv, problem.heads_q,
+                        problem.heads_kv),
+            problem);
       }
     }
   }
@@ -93,9 +101,12 @@ class Shrinker {
 
 }  // namespace
 
-std::vector<ReduceStep> smaller_problems(const Problem& problem) { return Shrinker(problem).steps(); }
+std::vector<ReduceStep> smaller_problems(const Problem& problem) {
+  return Shrinker(problem).steps();
+}
 
-Reduced reduce(const Problem& problem, const std::function<bool(const Problem&)>& fails, const std::function<bool()>& stop) {
+Reduced reduce(const Problem& problem, const std::function<bool(const Problem&)>& fails,
+               const std::function<bool()>& stop) {
   Reduced reduced{canonical(problem), {}, 0};
   std::set<std::string> passed;  // a problem that does not fail is not asked about again
   for (bool shrunk = true; shrunk && !stop();) {

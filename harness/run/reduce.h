@@ -20,12 +20,15 @@ struct Reduced {
   int tried = 0;                  // problems that `fails` was asked about
 };
 
-// The next smaller problems, boldest first: features at their default (lengths full, no window, no mask, padded layout, plain laws), one
-// sample, one head, one row, half the keys, half the head dimension, …; only valid ones, each differing from `problem`.
+// The next smaller problems, boldest first: features at their default (lengths full, no window, no
+// mask, padded layout, plain laws), one sample, one head, one row, half the keys, half the head
+// dimension, …; only valid ones, each differing from `problem`.
 std::vector<ReduceStep> smaller_problems(const Problem& problem);
 
-// `fails` says whether a problem still fails as the first one did; `problem` itself does. Greedy: the first smaller problem that fails is
-// taken, until none does; the result is 1-minimal in the steps above. `stop` (checked between problems) ends it early.
-Reduced reduce(const Problem& problem, const std::function<bool(const Problem&)>& fails, const std::function<bool()>& stop);
+// `fails` says whether a problem still fails as the first one did; `problem` itself does. Greedy:
+// the first smaller problem that fails is taken, until none does; the result is 1-minimal in the
+// steps above. `stop` (checked between problems) ends it early.
+Reduced reduce(const Problem& problem, const std::function<bool(const Problem&)>& fails,
+               const std::function<bool()>& stop);
 
 }  // namespace plumbline

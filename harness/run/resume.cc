@@ -16,8 +16,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "harness/run/version.h"
 #include "harness/provider/client/launch.h"
+#include "harness/run/version.h"
 #include "harness/store/keys.h"
 
 namespace plumbline {
@@ -31,21 +31,24 @@ std::string digest_of_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   std::string bytes(file ? static_cast<std::size_t>(file.tellg()) : 0, '\0');
   file.seekg(0);
-  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));  // at once: programs are tens of MB
+  // at once: programs are tens of MB
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   return file ? digest(bytes) : "unreadable";
 }
 
 std::string text_of(const PlannedCase& c) {
   const ExpectedFailure expected = c.expected.value_or(ExpectedFailure{});
-  return canonical_text({c.suite, c.group, name(c.tier), c.case_id, c.timed ? "timed" : "", c.tensor_cores, expected.issue,
-                         expected.expires, expected.reason});
+  return canonical_text({c.suite, c.group, name(c.tier), c.case_id, c.timed ? "timed" : "",
+                         c.tensor_cores, expected.issue, expected.expires, expected.reason});
 }
 
 std::string plan_digest(const Plan& plan) {
   std::string text;
   for (const auto& c : plan.cases) text += text_of(c);
   for (const auto& d : plan.diffs)
-    text += canonical_text({d.suite, d.name, name(d.tier), std::to_string(static_cast<int>(d.expect)), text_of(d.a), text_of(d.b)});
+    text +=
+        canonical_text({d.suite, d.name, name(d.tier), std::to_string(static_cast<int>(d.expect)),
+                        text_of(d.a), text_of(d.b)});
   return digest(text);
 }
 
@@ -64,7 +67,8 @@ std::string differences(const RunFacts& then, const RunFacts& now) {
   RunFacts all = then;
   all.insert(now.begin(), now.end());
   for (const auto& [key, ignored] : all) {
-    if (value(then, key) != value(now, key)) lines.push_back(fmt::format("{}: {} then, {} now", key, value(then, key), value(now, key)));
+    if (value(then, key) != value(now, key))
+      lines.push_back(fmt::format("{}: {} then, {} now", key, value(then, key), value(now, key)));
   }
   return fmt::format("{}", fmt::join(lines, "; "));
 }
@@ -72,9 +76,11 @@ std::string differences(const RunFacts& then, const RunFacts& now) {
 using CaseName = std::pair<std::string, std::string>;  // suite, case id
 
 // Cases of which nothing is missing. Invariances are asked only of cases that ran well themselves.
-std::set<CaseName> finished_cases(const StoredPart& stored, const std::vector<Invariance>& invariances) {
+std::set<CaseName> finished_cases(const StoredPart& stored,
+                                  const std::vector<Invariance>& invariances) {
   std::map<CaseName, std::set<Invariance>> measured;
-  for (const auto& i : stored.invariances) measured[{i.outcome.suite, i.outcome.case_id}].insert(i.outcome.invariance);
+  for (const auto& i : stored.invariances)
+    measured[{i.outcome.suite, i.outcome.case_id}].insert(i.outcome.invariance);
   std::set<CaseName> finished;
   for (const auto& [outcome, judgement] : stored.outcomes) {
     const bool asked = outcome.status == Status::ok && outcome.reused_from.empty();
@@ -86,23 +92,28 @@ std::set<CaseName> finished_cases(const StoredPart& stored, const std::vector<In
 
 }  // namespace
 
-RunFacts run_facts(const RunInfo& run, const Plan& plan, const Runner& runner, const std::filesystem::path& reviewed_directory) {
+RunFacts run_facts(const RunInfo& run, const Plan& plan, const Runner& runner,
+                   const std::filesystem::path& reviewed_directory) {
   const MeasureOptions& options = runner.options;
   std::vector<std::string_view> invariances;
   for (const Invariance invariance : runner.invariances) invariances.push_back(name(invariance));
   const auto& machine = run.machine;
-  RunFacts facts{{"plumbline", fmt::format("{} {}", version(), digest_of_file("/proc/self/exe"))},
-                 {"machine", fmt::format("{} {} {} {} {}", machine.device_kind, machine.arch, machine.model, machine.memory_bytes,
-                                         machine.clock_policy)},
-                 {"plan", fmt::format("{} cases and {} diffs ({})", plan.cases.size(), plan.diffs.size(), plan_digest(plan))},
-                 {"--shard", run.shard},
-                 {"--timeout", options.timeout ? fmt::format("{} ms", options.timeout->count()) : "as the work asks"},
-                 {"--memory-limit", fmt::format("{} bytes", options.memory_limit_bytes)},
-                 {"--reference-cost", fmt::format("{}", options.reference_cost_limit)},
-                 {"--repetitions", fmt::format("{}", options.time_repetitions)},
-                 {"--reference", options.reference_library == nullptr ? "cpu" : "a GPU library"},
-                 {"--invariances", fmt::format("{}", fmt::join(invariances, ","))}};
-  for (const char* file : {"contracts.toml", "support.toml"}) facts[file] = digest_of_file(reviewed_directory / file);
+  RunFacts facts{
+      {"plumbline", fmt::format("{} {}", version(), digest_of_file("/proc/self/exe"))},
+      {"machine", fmt::format("{} {} {} {} {}", machine.device_kind, machine.arch, machine.model,
+                              machine.memory_bytes, machine.clock_policy)},
+      {"plan", fmt::format("{} cases and {} diffs ({})", plan.cases.size(), plan.diffs.size(),
+                           plan_digest(plan))},
+      {"--shard", run.shard},
+      {"--timeout",
+       options.timeout ? fmt::format("{} ms", options.timeout->count()) : "as the work asks"},
+      {"--memory-limit", fmt::format("{} bytes", options.memory_limit_bytes)},
+      {"--reference-cost", fmt::format("{}", options.reference_cost_limit)},
+      {"--repetitions", fmt::format("{}", options.time_repetitions)},
+      {"--reference", options.reference_library == nullptr ? "cpu" : "a GPU library"},
+      {"--invariances", fmt::format("{}", fmt::join(invariances, ","))}};
+  for (const char* file : {"contracts.toml", "support.toml"})
+    facts[file] = digest_of_file(reviewed_directory / file);
   for (const auto& provider : options.providers) {
     const auto launch = find_launch({options.worker_executable, provider});
     if (!launch) continue;  // it was started before: discover
@@ -132,13 +143,19 @@ Result<RunInfo> run_to_resume(Store& store, const RunFacts& facts) {
     if (facts_of(info) == facts) return std::move(info);
     if (!newest) newest = std::move(info);
   }
-  if (!newest) return fail("there is no unfinished run to resume", "leave --resume out to begin a run");
+  if (!newest)
+    return fail("there is no unfinished run to resume", "leave --resume out to begin a run");
   const auto then = facts_of(*newest);
-  const auto why = then.empty() ? std::string("it does not say with what it was measured: it is of an older plumbline, or no command's")
+  const auto why = then.empty() ? std::string(
+                                      "it does not say with what it was measured: it is of an "
+                                      "older plumbline, or no command's")
                                 : differences(then, facts);
   return fail(
-      fmt::format("the newest unfinished run, {} of {}, cannot be resumed: {}", newest->run_id.substr(0, 8), newest->started_at, why),
-      fmt::format("call it as then ({}) with what was there then; or leave --resume out to begin a run", newest->command_line));
+      fmt::format("the newest unfinished run, {} of {}, cannot be resumed: {}",
+                  newest->run_id.substr(0, 8), newest->started_at, why),
+      fmt::format(
+          "call it as then ({}) with what was there then; or leave --resume out to begin a run",
+          newest->command_line));
 }
 
 Result<StoredPart> read_part(Store& store, const std::string& run_id) {
@@ -151,19 +168,24 @@ Result<StoredPart> read_part(Store& store, const std::string& run_id) {
   return StoredPart{std::move(*outcomes), std::move(*diffs), std::move(*invariances)};
 }
 
-Plan remaining(const Plan& plan, const StoredPart& stored, const std::vector<Invariance>& invariances) {
+Plan remaining(const Plan& plan, const StoredPart& stored,
+               const std::vector<Invariance>& invariances) {
   const auto finished = finished_cases(stored, invariances);
-  const auto is_missing = [&](const PlannedCase& c) { return !finished.contains({c.suite, c.case_id}); };
+  const auto is_missing = [&](const PlannedCase& c) {
+    return !finished.contains({c.suite, c.case_id});
+  };
   std::set<std::string> problems;
   for (const auto& c : plan.cases) {
     if (!c.timed && is_missing(c)) problems.insert(problem_id(c.c.problem));
   }
   std::set<std::array<std::string, 4>> diffs;
-  for (const auto& [d, judgement] : stored.diffs) diffs.insert({d.suite, d.name, d.case_a, d.case_b});
+  for (const auto& [d, judgement] : stored.diffs)
+    diffs.insert({d.suite, d.name, d.case_a, d.case_b});
   Plan rest;
   rest.partial = plan.partial;
   for (const auto& c : plan.cases) {
-    if (c.timed ? is_missing(c) : problems.contains(problem_id(c.c.problem))) rest.cases.push_back(c);
+    if (c.timed ? is_missing(c) : problems.contains(problem_id(c.c.problem)))
+      rest.cases.push_back(c);
   }
   for (const auto& d : plan.diffs) {
     if (!diffs.contains({d.suite, d.name, d.a.case_id, d.b.case_id})) rest.diffs.push_back(d);
@@ -181,8 +203,12 @@ Result<std::unique_ptr<RunOwner>> RunOwner::claim(const std::string& run_id) {
   const int descriptor = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   std::unique_ptr<RunOwner> owner(new RunOwner(descriptor));
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
-  if (descriptor < 0 || ::bind(descriptor, reinterpret_cast<const sockaddr*>(&address), size) == 0 || errno != EADDRINUSE) return owner;
-  return fail(fmt::format("run {} is still being measured by another process", run_id.substr(0, 8)), "wait until it is done, or stop it");
+  if (descriptor < 0 ||
+      ::bind(descriptor, reinterpret_cast<const sockaddr*>(&address), size) == 0 ||
+      errno != EADDRINUSE)
+    return owner;
+  return fail(fmt::format("run {} is still being measured by another process", run_id.substr(0, 8)),
+              "wait until it is done, or stop it");
 }
 
 RunOwner::~RunOwner() {

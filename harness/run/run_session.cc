@@ -20,22 +20,27 @@ std::array<std::string, 3> invariance_name(const InvarianceOutcome& outcome) {
 
 }  // namespace
 
-RunSession::RunSession(RunInfo run, const Runner& runner, const ReviewedText& text, Store* store, Store* past)
+RunSession::RunSession(RunInfo run, const Runner& runner, const ReviewedText& text, Store* store,
+                       Store* past)
     : run_(std::move(run)), runner_(runner), text_(text), store_(store), past_store_(past) {}
 
-void RunSession::resume(std::vector<StoredOutcome> outcomes, std::vector<StoredDiff> diffs, std::vector<StoredInvariance> invariances) {
+void RunSession::resume(std::vector<StoredOutcome> outcomes, std::vector<StoredDiff> diffs,
+                        std::vector<StoredInvariance> invariances) {
   resumed_ = true;
   outcomes_ = std::move(outcomes);
   diffs_ = std::move(diffs);
   invariances_ = std::move(invariances);
   for (const auto& stored : outcomes_) {
     taken_.insert({stored.outcome.suite, stored.outcome.case_id});
-    if (const auto [past, fresh] = past_.try_emplace(stored.outcome.case_id); fresh) past->second = past_of(stored.outcome);
+    if (const auto [past, fresh] = past_.try_emplace(stored.outcome.case_id); fresh)
+      past->second = past_of(stored.outcome);
   }
-  for (const auto& stored : invariances_) taken_invariances_.insert(invariance_name(stored.outcome));
+  for (const auto& stored : invariances_)
+    taken_invariances_.insert(invariance_name(stored.outcome));
 }
 
-Result<void> RunSession::execute(const Plan& plan, bool complete, const std::function<void()>& progress) {
+Result<void> RunSession::execute(const Plan& plan, bool complete,
+                                 const std::function<void()>& progress) {
   if (store_ != nullptr && !resumed_) keep(store_->begin_run(run_));
   if (!store_errors_.empty()) return tl::unexpected(store_errors_);
   measure(plan, progress);
@@ -45,8 +50,10 @@ Result<void> RunSession::execute(const Plan& plan, bool complete, const std::fun
 }
 
 void RunSession::measure(const Plan& plan, const std::function<void()>& progress) {
-  if (store_ != nullptr) commits_.emplace(*store_, [this](const Errors& errors) { keep(tl::unexpected(errors)); });
-  runner_.run(plan, {[this](Outcome o) { take(std::move(o)); }, [this](DiffOutcome d) { take(std::move(d)); }, progress,
+  if (store_ != nullptr)
+    commits_.emplace(*store_, [this](const Errors& errors) { keep(tl::unexpected(errors)); });
+  runner_.run(plan, {[this](Outcome o) { take(std::move(o)); },
+                     [this](DiffOutcome d) { take(std::move(d)); }, progress,
                      [this](InvarianceOutcome i) { take(std::move(i)); }, &store_failed_});
   place_on_devices();
   confirm_regressions(plan);
@@ -63,15 +70,18 @@ void RunSession::judge_run(bool complete) {
     const auto& past = past_[stored.outcome.case_id];
     baselines.push_back(past.baseline ? &*past.baseline : nullptr);
   }
-  // A shard is complete in itself, and judged over its suites only together with the others (plumbline judge RUN RUN…).
-  scores_ = judge_suites(outcomes, text_.contracts, baselines, complete && !stopped() && run_.shard == "1/1");
+  // A shard is complete in itself, and judged over its suites only together with the others
+  // (plumbline judge RUN RUN…).
+  scores_ = judge_suites(outcomes, text_.contracts, baselines,
+                         complete && !stopped() && run_.shard == "1/1");
   if (store_ == nullptr || stopped()) return;
   keep(store_->add_suite_scores(run_.run_id, scores_));
   keep(store_->set_changes(run_.run_id, changes_));
   if (!store_failed_) keep(store_->finish_run(run_.run_id, exit_code(), complete));
 }
 
-// A shard is compared with the same shard of the past; what another shard took over is known when all are judged together.
+// A shard is compared with the same shard of the past; what another shard took over is known when
+// all are judged together.
 void RunSession::find_changes(bool complete) {
   std::vector<Store*> stores;
   for (Store* store : {store_, past_store_}) {
@@ -84,7 +94,9 @@ void RunSession::find_changes(bool complete) {
   changes_ = std::move(changes->front());
 }
 
-int RunSession::exit_code() const { return exit_code_of({outcomes_, diffs_, invariances_, scores_, changes_}); }
+int RunSession::exit_code() const {
+  return exit_code_of({outcomes_, diffs_, invariances_, scores_, changes_});
+}
 
 Past RunSession::past_of(const Outcome& outcome) {
   const MachineClass machine = class_of(outcome, run_.machine);
@@ -96,19 +108,23 @@ Past RunSession::past_of(const Outcome& outcome) {
   }
   if (past_store_ != nullptr) {
     const auto other = past_store_->past(outcome.case_id, machine, "", outcome.timed);
-    other ? static_cast<void>(past = joined(std::move(past), *other)) : keep(tl::unexpected(other.error()));
+    other ? static_cast<void>(past = joined(std::move(past), *other))
+          : keep(tl::unexpected(other.error()));
   }
   return past;
 }
 
 Judgement RunSession::judge_with_past(const Outcome& outcome, const Past& past) const {
-  // By the day on which it was begun: a run that is resumed after midnight is judged as an undisturbed one.
+  // By the day on which it was begun: a run that is resumed after midnight is judged as an
+  // undisturbed one.
   const std::string_view day = std::string_view(run_.started_at).substr(0, 10);
-  return judge({&outcome, &text_.contracts, &text_.support, past.baseline ? &*past.baseline : nullptr, &past.times, day,
+  return judge({&outcome, &text_.contracts, &text_.support,
+                past.baseline ? &*past.baseline : nullptr, &past.times, day,
                 past.pin ? &*past.pin : nullptr, past.refusal_accepted});
 }
 
-// A worker that crashed or refused does not say what GPU it would have run on: it is the one that the device's other cases had.
+// A worker that crashed or refused does not say what GPU it would have run on: it is the one that
+// the device's other cases had.
 void RunSession::know_device(Outcome& outcome) {
   if (!outcome.c.device.starts_with("cuda")) return;
   KnownDevice& known = devices_[outcome.c.device];
@@ -118,12 +134,15 @@ void RunSession::know_device(Outcome& outcome) {
   if (outcome.description.device_arch.empty()) outcome.description.device_arch = known.arch;
 }
 
-// Cases that ended before any case had named the device: they are judged and stored again in the series that they belong to.
+// Cases that ended before any case had named the device: they are judged and stored again in the
+// series that they belong to.
 void RunSession::place_on_devices() {
   for (StoredOutcome& stored : outcomes_) {
     Outcome known = stored.outcome;
     know_device(known);
-    if (known.device == stored.outcome.device && known.description.device_arch == stored.outcome.description.device_arch) continue;
+    if (known.device == stored.outcome.device &&
+        known.description.device_arch == stored.outcome.description.device_arch)
+      continue;
     stored.outcome = std::move(known);
     const Past& past = past_[stored.outcome.case_id] = past_of(stored.outcome);
     stored.judgement = judge_with_past(stored.outcome, past);
@@ -170,8 +189,9 @@ void RunSession::take(InvarianceOutcome outcome) {
   invariances_.push_back(std::move(stored));
 }
 
-// A regression must show again in fresh processes (JUDGING: confirmed in a fresh process). Two are asked: if both agree that there is none,
-// the first was noise; if they disagree, the case is ambiguous. Any other failure there is what the case is.
+// A regression must show again in fresh processes (JUDGING: confirmed in a fresh process). Two are
+// asked: if both agree that there is none, the first was noise; if they disagree, the case is
+// ambiguous. Any other failure there is what the case is.
 void RunSession::confirm_regressions(const Plan& plan) {
   std::map<std::pair<std::string, std::string>, const PlannedCase*> planned;
   for (const auto& c : plan.cases) planned[{c.suite, c.case_id}] = &c;
@@ -179,7 +199,9 @@ void RunSession::confirm_regressions(const Plan& plan) {
     for (const auto* side : {&d.a, &d.b}) planned.try_emplace({side->suite, side->case_id}, side);
   }
   for (auto& stored : outcomes_) {
-    if (stored.judgement.verdict != Verdict::regressed || stored.judgement.confirmation == confirmed || stopped()) continue;
+    if (stored.judgement.verdict != Verdict::regressed ||
+        stored.judgement.confirmation == confirmed || stopped())
+      continue;
     const auto found = planned.find({stored.outcome.suite, stored.outcome.case_id});
     if (found == planned.end()) continue;
     std::array<StoredOutcome, 2> again;
@@ -188,14 +210,17 @@ void RunSession::confirm_regressions(const Plan& plan) {
       know_device(fresh.outcome);
       fresh.judgement = judge_with_past(fresh.outcome, past_[stored.outcome.case_id]);
     }
-    const auto failures = std::count_if(again.begin(), again.end(), [](const auto& fresh) { return is_failure(fresh.judgement.verdict); });
+    const auto failures = std::count_if(again.begin(), again.end(), [](const auto& fresh) {
+      return is_failure(fresh.judgement.verdict);
+    });
     if (failures == 2) {
       if (again[0].judgement.verdict != Verdict::regressed) stored = std::move(again[0]);
       stored.judgement.notes.emplace_back("confirmed in two fresh processes");
       stored.judgement.confirmation = confirmed;
     } else if (failures == 0) {
       stored = std::move(again[0]);
-      stored.judgement.notes.push_back("looked like a regression at first; two fresh processes say it is none");
+      stored.judgement.notes.push_back(
+          "looked like a regression at first; two fresh processes say it is none");
       stored.judgement.confirmation = refuted;
     } else {
       stored.judgement.verdict = Verdict::ambiguous;
@@ -209,7 +234,8 @@ void RunSession::confirm_regressions(const Plan& plan) {
 void RunSession::keep(Result<void> result) {
   if (result) return;
   store_errors_.insert(store_errors_.end(), result.error().begin(), result.error().end());
-  // A row that is refused is gone and the others go on; a store that fails keeps its rows and fails again.
+  // A row that is refused is gone and the others go on; a store that fails keeps its rows and fails
+  // again.
   if (store_ != nullptr && !store_->flush()) store_failed_ = true;
 }
 

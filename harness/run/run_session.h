@@ -12,26 +12,29 @@
 #include <vector>
 
 #include "harness/contract/contract.h"
-#include "harness/store/store.h"
 #include "harness/run/runner.h"
 #include "harness/store/prompt_commits.h"
+#include "harness/store/store.h"
 
 namespace plumbline {
 
 class RunSession {
  public:
-  // `store` may be null: nothing is stored. `past` may be null: a database that is only read, whose runs count as the past, too. Where both
-  // are, nothing is compared with the past.
-  RunSession(RunInfo run, const Runner& runner, const ReviewedText& text, Store* store, Store* past = nullptr);
+  // `store` may be null: nothing is stored. `past` may be null: a database that is only read, whose
+  // runs count as the past, too. Where both are, nothing is compared with the past.
+  RunSession(RunInfo run, const Runner& runner, const ReviewedText& text, Store* store,
+             Store* past = nullptr);
 
-  // Takes up a run that the store holds and whose measuring was interrupted: what was stored of it is not asked for again, and `execute`
-  // gets the rest of its plan.
-  void resume(std::vector<StoredOutcome> outcomes, std::vector<StoredDiff> diffs, std::vector<StoredInvariance> invariances);
+  // Takes up a run that the store holds and whose measuring was interrupted: what was stored of it
+  // is not asked for again, and `execute` gets the rest of its plan.
+  void resume(std::vector<StoredOutcome> outcomes, std::vector<StoredDiff> diffs,
+              std::vector<StoredInvariance> invariances);
 
-  // Measures, judges and stores the plan. What is measured is committed at once, or within 20 ms where cases follow each other faster, so
-  // that a process that is killed loses nothing else. The first failure to store ends the measuring: what has been stored stays, the run
-  // stays unfinished and can be resumed. `complete`: the plan is all of its suites (or of the shard's part of them), so that suite
-  // statistics are judged.
+  // Measures, judges and stores the plan. What is measured is committed at once, or within 20 ms
+  // where cases follow each other faster, so that a process that is killed loses nothing else. The
+  // first failure to store ends the measuring: what has been stored stays, the run stays unfinished
+  // and can be resumed. `complete`: the plan is all of its suites (or of the shard's part of them),
+  // so that suite statistics are judged.
   Result<void> execute(const Plan& plan, bool complete, const std::function<void()>& progress);
 
   const std::vector<StoredOutcome>& outcomes() const { return outcomes_; }
@@ -40,7 +43,8 @@ class RunSession {
   const std::vector<StoredInvariance>& invariances() const { return invariances_; }
   const std::vector<RunChange>& changes() const { return changes_; }
   const RunInfo& info() const { return run_; }
-  bool interrupted() const { return store_failed_; }  // measuring ended early, since nothing could be stored any more
+  // measuring ended early, since nothing could be stored any more
+  bool interrupted() const { return store_failed_; }
   int exit_code() const;
 
  private:
@@ -58,7 +62,9 @@ class RunSession {
   void judge_run(bool complete);
   template <class Row>
   void store(const Row& row);
-  bool stopped() const { return store_failed_ || (runner_.stop != nullptr && runner_.stop->load()); }
+  bool stopped() const {
+    return store_failed_ || (runner_.stop != nullptr && runner_.stop->load());
+  }
 
   RunInfo run_;
   const Runner& runner_;
@@ -75,8 +81,8 @@ class RunSession {
     DeviceFacts facts;
     std::string arch;
   };
-  std::map<std::string, KnownDevice> devices_;              // what GPUs said of themselves, by device
-  std::set<std::pair<std::string, std::string>> taken_;     // (suite, case id)
+  std::map<std::string, KnownDevice> devices_;           // what GPUs said of themselves, by device
+  std::set<std::pair<std::string, std::string>> taken_;  // (suite, case id)
   std::set<std::array<std::string, 3>> taken_invariances_;  // (suite, case id, invariance)
   bool resumed_ = false;
   std::optional<PromptCommits> commits_;  // while measuring into a store

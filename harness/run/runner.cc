@@ -59,7 +59,8 @@ void Runner::run(const Plan& plan, const RunSinks& sinks) const {
         std::set<std::string> ran;
         const auto emit = [&](Measurement m) {
           const std::lock_guard lock(mutex);
-          if (m.outcome.status == Status::ok && m.outcome.reused_from.empty()) ran.insert(m.outcome.case_id);
+          if (m.outcome.status == Status::ok && m.outcome.reused_from.empty())
+            ran.insert(m.outcome.case_id);
           sinks.outcome(std::move(m.outcome));
           if (tasks[t].diff == nullptr) sinks.progress();
         };

@@ -28,8 +28,8 @@ struct Runner {
   int jobs = 2;
   // Set by a signal handler: no new work is started.
   const std::atomic<bool>* stop = nullptr;
-  // Measured of every case that ran well itself, on this machine and not taken over from another architecture; the sides of a diff
-  // excepted.
+  // Measured of every case that ran well itself, on this machine and not taken over from another
+  // architecture; the sides of a diff excepted.
   std::vector<Invariance> invariances = {};
 
   void run(const Plan& plan, const RunSinks& sinks) const;

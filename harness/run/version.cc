@@ -11,7 +11,8 @@
 namespace plumbline {
 
 std::string version() {
-  return fmt::format("plumbline {} (judge {}, reference {}, schema {})", build::version, judge_version, reference_version, schema_version);
+  return fmt::format("plumbline {} (judge {}, reference {}, schema {})", build::version,
+                     judge_version, reference_version, schema_version);
 }
 
 }  // namespace plumbline

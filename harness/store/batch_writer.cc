@@ -17,20 +17,34 @@
 namespace plumbline {
 namespace {
 
-constexpr std::size_t batch_rows = 1000;  // of random keys: small batches write the leaves of every index again and again
+// of random keys: small batches write the leaves of every index again and again
+constexpr std::size_t batch_rows = 1000;
 constexpr std::chrono::seconds batch_age{2};
-// In one statement. SQLite opens a statement's tables and indices, and the table it makes of a check like status IN ('ok', …), once for all
-// of its rows: one row each took 1.3 times as many instructions.
+// In one statement. SQLite opens a statement's tables and indices, and the table it makes of a
+// check like status IN ('ok', …), once for all of its rows: one row each took 1.3 times as many
+// instructions.
 constexpr std::size_t statement_rows = 16;
 constexpr std::size_t most_spec_texts = 64;
 
 // Columns that are not part of a row's own description, in the order in which write() binds them.
-const std::vector<std::string> outcome_keys{
-    "run_id",        "case_key",          "build_key",      "machine_key",  "declared_spec_key",   "judged_spec_key",  "arch",
-    "judge_version", "reference_version", "inputs_version", "head_rms_max", "head_rms_max_sample", "head_rms_max_head"};
-const std::vector<std::string> diff_keys{"run_id", "judge_version", "reference_version", "inputs_version"};
+const std::vector<std::string> outcome_keys{"run_id",
+                                            "case_key",
+                                            "build_key",
+                                            "machine_key",
+                                            "declared_spec_key",
+                                            "judged_spec_key",
+                                            "arch",
+                                            "judge_version",
+                                            "reference_version",
+                                            "inputs_version",
+                                            "head_rms_max",
+                                            "head_rms_max_sample",
+                                            "head_rms_max_head"};
+const std::vector<std::string> diff_keys{"run_id", "judge_version", "reference_version",
+                                         "inputs_version"};
 
-std::vector<std::string> joined(std::vector<std::string> first, const std::vector<std::string>& second) {
+std::vector<std::string> joined(std::vector<std::string> first,
+                                const std::vector<std::string>& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
 }
@@ -53,7 +67,8 @@ void execute(SQLite::Statement& statement) {
 std::string arch_of(const Outcome& outcome, const std::string& machine_arch) {
   std::string arch = arch_of(outcome);
   if (!arch.empty()) return arch;
-  return outcome.c.device == "cpu" ? machine_arch : "unknown";  // a GPU that could not say what it is has not the CPU's architecture
+  // a GPU that could not say what it is has not the CPU's architecture
+  return outcome.c.device == "cpu" ? machine_arch : "unknown";
 }
 
 void bind_largest_head(SQLite::Statement& statement, int first, const Outcome& outcome) {
@@ -62,8 +77,12 @@ void bind_largest_head(SQLite::Statement& statement, int first, const Outcome& o
     for (int i = 0; i < 3; ++i) statement.bind(first + i);
     return;
   }
-  const auto rank = [](float value) { return std::isnan(value) ? std::numeric_limits<float>::infinity() : value; };  // NaN is the worst
-  const auto largest = std::max_element(rms.begin(), rms.end(), [&](float a, float b) { return rank(a) < rank(b); });
+  // NaN is the worst
+  const auto rank = [](float value) {
+    return std::isnan(value) ? std::numeric_limits<float>::infinity() : value;
+  };
+  const auto largest =
+      std::max_element(rms.begin(), rms.end(), [&](float a, float b) { return rank(a) < rank(b); });
   const auto index = static_cast<std::int64_t>(largest - rms.begin());
   const std::int64_t heads = std::max<std::int64_t>(1, outcome.c.problem.heads_q);
   statement.bind(first, static_cast<double>(rank(*largest)));
@@ -72,12 +91,13 @@ void bind_largest_head(SQLite::Statement& statement, int first, const Outcome& o
 }
 
 std::string insert_outcomes_sql(std::size_t rows) {
-  return insert_sql("outcome", joined(outcome_keys, column_names<StoredOutcome>(outcome_columns)), {"case_key", "run_id", "suite"}, true,
-                    rows);
+  return insert_sql("outcome", joined(outcome_keys, column_names<StoredOutcome>(outcome_columns)),
+                    {"case_key", "run_id", "suite"}, true, rows);
 }
 
 Key build_key(const Outcome& outcome) {
-  return key_of(canonical_text({"build", outcome.c.kernel, outcome.description.build_id, outcome.description.launched}));
+  return key_of(canonical_text(
+      {"build", outcome.c.kernel, outcome.description.build_id, outcome.description.launched}));
 }
 
 Key spec_key(const std::string& spec) { return key_of(canonical_text({"rounding spec", spec})); }
@@ -92,8 +112,8 @@ Errors check_ids(std::initializer_list<std::pair<std::string_view, std::string_v
 
 }  // namespace
 
-std::string insert_sql(const std::string& table, const std::vector<std::string>& columns, const std::vector<std::string>& unique,
-                       bool replace, std::size_t rows) {
+std::string insert_sql(const std::string& table, const std::vector<std::string>& columns,
+                       const std::vector<std::string>& unique, bool replace, std::size_t rows) {
   std::string updates;
   for (const std::string& column : columns) {
     if (std::find(unique.begin(), unique.end(), column) != unique.end()) continue;
@@ -102,8 +122,9 @@ std::string insert_sql(const std::string& table, const std::vector<std::string>&
   std::string marks = "?";
   for (std::size_t i = 1; i < columns.size(); ++i) marks += ", ?";
   const std::vector<std::string> values(rows, "(" + marks + ")");
-  return fmt::format("INSERT INTO {}({}) VALUES {} ON CONFLICT ({}) DO {}", table, fmt::join(columns, ", "), fmt::join(values, ", "),
-                     fmt::join(unique, ", "), replace ? "UPDATE SET " + updates : "NOTHING");
+  return fmt::format("INSERT INTO {}({}) VALUES {} ON CONFLICT ({}) DO {}", table,
+                     fmt::join(columns, ", "), fmt::join(values, ", "), fmt::join(unique, ", "),
+                     replace ? "UPDATE SET " + updates : "NOTHING");
 }
 
 BatchWriter::BatchWriter(SQLite::Database& db, std::filesystem::path path)
@@ -113,16 +134,22 @@ BatchWriter::BatchWriter(SQLite::Database& db, std::filesystem::path path)
       insert_outcomes_(db, insert_outcomes_sql(statement_rows)),
       insert_diff_(db, insert_sql("diff", joined(diff_keys, column_names<StoredDiff>(diff_columns)),
                                   {"run_id", "suite", "name", "case_a", "case_b"}, true)),
-      insert_case_(db, insert_sql("attention_case", joined({"case_key", "case_id", "series_key"}, column_names<Case>(case_columns)),
+      insert_case_(db, insert_sql("attention_case",
+                                  joined({"case_key", "case_id", "series_key"},
+                                         column_names<Case>(case_columns)),
                                   {"case_key"}, false)),
-      insert_build_(db, insert_sql("build", {"build_key", "build_kernel", "build_id", "launched"}, {"build_key"}, false)),
+      insert_build_(db, insert_sql("build", {"build_key", "build_kernel", "build_id", "launched"},
+                                   {"build_key"}, false)),
       insert_machine_(
-          db, insert_sql("machine_class", joined({"machine_key"}, column_names<MachineClass>(machine_columns)), {"machine_key"}, false)),
+          db, insert_sql("machine_class",
+                         joined({"machine_key"}, column_names<MachineClass>(machine_columns)),
+                         {"machine_key"}, false)),
       insert_spec_(db, insert_sql("rounding_spec", {"spec_key", "spec"}, {"spec_key"}, false)) {}
 
 Result<void> BatchWriter::add(const std::string& run_id, const StoredOutcome& outcome) {
   const Outcome& o = outcome.outcome;
-  Errors errors = check_ids({{"case id", o.case_id}, {"kernel", o.c.kernel}, {"device", o.c.device}, {"suite", o.suite}});
+  Errors errors = check_ids(
+      {{"case id", o.case_id}, {"kernel", o.c.kernel}, {"device", o.c.device}, {"suite", o.suite}});
   const SpecText& spec = text_of(o.description.spec);
   if (auto error = check_spec(spec, o.case_id)) errors.push_back(std::move(*error));
   if (!errors.empty()) return tl::unexpected(std::move(errors));
@@ -144,7 +171,8 @@ Result<void> BatchWriter::add(const std::string& run_id, const StoredOutcome& ou
 
 Result<void> BatchWriter::add(const std::string& run_id, const StoredDiff& diff) {
   const DiffOutcome& d = diff.outcome;
-  Errors errors = check_ids({{"case id", d.case_a}, {"case id", d.case_b}, {"diff", d.name}, {"suite", d.suite}});
+  Errors errors = check_ids(
+      {{"case id", d.case_a}, {"case id", d.case_b}, {"diff", d.name}, {"suite", d.suite}});
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   const auto run = known_run(run_id);
   if (!run) return tl::unexpected(run.error());
@@ -153,7 +181,8 @@ Result<void> BatchWriter::add(const std::string& run_id, const StoredDiff& diff)
 }
 
 const BatchWriter::SpecText& BatchWriter::text_of(const RoundingSpec& declared) {
-  const auto known = std::find_if(spec_texts_.begin(), spec_texts_.end(), [&](const auto& spec) { return spec.declared == declared; });
+  const auto known = std::find_if(spec_texts_.begin(), spec_texts_.end(),
+                                  [&](const auto& spec) { return spec.declared == declared; });
   if (known != spec_texts_.end()) return *known;
   if (spec_texts_.size() == most_spec_texts) spec_texts_.clear();
   const std::string text = spec_text(declared);
@@ -165,23 +194,29 @@ std::optional<Error> BatchWriter::check_spec(const SpecText& spec, const std::st
   if (known_.contains(spec.key)) return std::nullopt;
   const auto parsed = parse_spec_text(spec.text);
   if (parsed) return std::nullopt;
-  return Error{"", 0, fmt::format("case {} declares a rounding spec that cannot be read back: {}", case_id, to_string(parsed.error())),
+  return Error{"", 0,
+               fmt::format("case {} declares a rounding spec that cannot be read back: {}", case_id,
+                           to_string(parsed.error())),
                "correct the kernel's describe()"};
 }
 
 Result<void> BatchWriter::flush_if_due() {
-  const bool due = waiting_ + diffs_.size() >= batch_rows || std::chrono::steady_clock::now() - last_flush_ >= batch_age;
+  const bool due = waiting_ + diffs_.size() >= batch_rows ||
+                   std::chrono::steady_clock::now() - last_flush_ >= batch_age;
   return due ? flush() : Result<void>{};
 }
 
 Result<const BatchWriter::Run*> BatchWriter::known_run(const std::string& run_id) {
   if (const auto known = host_of_run_.find(run_id); known != host_of_run_.end()) return &*known;
   return guarded(path_, "looking up the run", [&]() -> Result<const Run*> {
-    SQLite::Statement find(db_, fmt::format("SELECT {} FROM run JOIN machine_class USING (machine_key) WHERE run_id = ?",
-                                            fmt::join(column_names<MachineClass>(machine_columns), ", ")));
+    SQLite::Statement find(
+        db_,
+        fmt::format("SELECT {} FROM run JOIN machine_class USING (machine_key) WHERE run_id = ?",
+                    fmt::join(column_names<MachineClass>(machine_columns), ", ")));
     find.bind(1, run_id);
     if (!find.executeStep())
-      return fail(error_at(path_, fmt::format("run '{}' was not begun", storable_text(run_id)), "call begin_run first"));
+      return fail(error_at(path_, fmt::format("run '{}' was not begun", storable_text(run_id)),
+                           "call begin_run first"));
     MachineClass host;
     Loader load(find);
     machine_columns(load, host);
@@ -194,12 +229,13 @@ Result<void> BatchWriter::flush() {
   const std::size_t rows = waiting_ + diffs_.size();
   if (rows == 0) return {};
   if (auto moved = check_in_place(db_, path_); !moved) return moved;
-  const auto refused = guarded(path_, fmt::format("storing {} rows", rows), [&]() -> Result<Errors> {
-    SQLite::Transaction transaction(db_, SQLite::TransactionBehavior::IMMEDIATE);
-    Errors errors = write_all();
-    transaction.commit();
-    return errors;
-  });
+  const auto refused =
+      guarded(path_, fmt::format("storing {} rows", rows), [&]() -> Result<Errors> {
+        SQLite::Transaction transaction(db_, SQLite::TransactionBehavior::IMMEDIATE);
+        Errors errors = write_all();
+        transaction.commit();
+        return errors;
+      });
   if (!refused) {
     known_.clear();  // rolled back with the rest
     return tl::unexpected(refused.error());
@@ -217,7 +253,8 @@ std::optional<Error> BatchWriter::refusal(Write&& write) {
     return std::nullopt;
   } catch (const SQLite::Exception& exception) {
     for (SQLite::Statement* statement :
-         {&insert_outcome_, &insert_outcomes_, &insert_diff_, &insert_case_, &insert_build_, &insert_machine_, &insert_spec_})
+         {&insert_outcome_, &insert_outcomes_, &insert_diff_, &insert_case_, &insert_build_,
+          &insert_machine_, &insert_spec_})
       statement->tryReset();
     if ((exception.getErrorCode() & 0xFF) != SQLITE_CONSTRAINT) throw;
     return database_error(path_, "storing one row", exception);
@@ -233,7 +270,8 @@ Errors BatchWriter::write_all() {
     const auto rows = rest.first(std::min(statement_rows, rest.size()));
     rest = rest.subspan(rows.size());
     if (rows.size() == statement_rows && !refusal([&] { write(insert_outcomes_, rows); })) continue;
-    for (std::size_t i = 0; i < rows.size(); ++i) keep(refusal([&] { write(insert_outcome_, rows.subspan(i, 1)); }));
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      keep(refusal([&] { write(insert_outcome_, rows.subspan(i, 1)); }));
   }
   for (const PendingDiff& pending : diffs_) keep(refusal([&] { write(pending); }));
   return refused;
@@ -245,7 +283,8 @@ void BatchWriter::write_case(const Key& key, const Outcome& outcome) {
   insert_case_.bind(2, outcome.case_id);
   bind_key(insert_case_, 3, key_of(series_id(outcome.case_id)));
   Binder binder(insert_case_, 4);
-  const Case c{outcome.c.kernel, outcome.c.device, canonical(outcome.c.problem)};  // one id, one row, whoever stores it first
+  // one id, one row, whoever stores it first
+  const Case c{outcome.c.kernel, outcome.c.device, canonical(outcome.c.problem)};
   case_columns(binder, c);
   execute(insert_case_);
   known_.insert(key);

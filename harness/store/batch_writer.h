@@ -26,8 +26,9 @@ class BatchWriter {
   // Checks the ids, keeps the row, and flushes if the batch is full or two seconds old.
   Result<void> add(const std::string& run_id, const StoredOutcome& outcome);
   Result<void> add(const std::string& run_id, const StoredDiff& diff);
-  // One transaction. If the disk fails, nothing of the batch is stored, the error says so, and the rows are kept for the next try. A row
-  // that breaks a rule of the schema is left out and named; the others are stored.
+  // One transaction. If the disk fails, nothing of the batch is stored, the error says so, and the
+  // rows are kept for the next try. A row that breaks a rule of the schema is left out and named;
+  // the others are stored.
   Result<void> flush();
 
  private:
@@ -63,19 +64,21 @@ class BatchWriter {
 
   SQLite::Database& db_;
   std::filesystem::path path_;
-  SQLite::Statement insert_outcome_, insert_outcomes_, insert_diff_, insert_case_, insert_build_, insert_machine_, insert_spec_;
+  SQLite::Statement insert_outcome_, insert_outcomes_, insert_diff_, insert_case_, insert_build_,
+      insert_machine_, insert_spec_;
   std::map<std::string, MachineClass> host_of_run_;
   std::unordered_set<Key, KeyHash> known_;  // dimension rows that are certainly stored
   std::vector<SpecText> spec_texts_;        // of the specs declared of late: a night has few
-  std::vector<PendingOutcome> outcomes_;    // the first `waiting_`; the others keep their memory for what comes
+  std::vector<PendingOutcome>
+      outcomes_;  // the first `waiting_`; the others keep their memory for what comes
   std::size_t waiting_ = 0;
   std::vector<PendingDiff> diffs_;
   std::chrono::steady_clock::time_point last_flush_ = std::chrono::steady_clock::now();
 };
 
-// INSERT of `rows` rows of these columns; on a conflict of the `unique` ones the others are replaced, or the row is left alone where
-// `replace` is false.
-std::string insert_sql(const std::string& table, const std::vector<std::string>& columns, const std::vector<std::string>& unique,
-                       bool replace, std::size_t rows = 1);
+// INSERT of `rows` rows of these columns; on a conflict of the `unique` ones the others are
+// replaced, or the row is left alone where `replace` is false.
+std::string insert_sql(const std::string& table, const std::vector<std::string>& columns,
+                       const std::vector<std::string>& unique, bool replace, std::size_t rows = 1);
 
 }  // namespace plumbline

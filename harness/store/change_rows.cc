@@ -25,8 +25,8 @@ void change_columns(Columns& columns, Row& row) {
   columns("is_failure", row.change.is_failure);
 }
 
-// The newest run that held the suite as this one should. ?1 its host's class, ?2 its place in time, ?3 suite, ?4 shard, ?5 purpose, ?6
-// selection.
+// The newest run that held the suite as this one should. ?1 its host's class, ?2 its place in time,
+// ?3 suite, ?4 shard, ?5 purpose, ?6 selection.
 constexpr const char* earlier_run = R"(
   SELECT r.run_id FROM run AS r
   WHERE r.machine_key = ?1 AND r.run_order < ?2 AND r.shard = ?4 AND r.purpose = ?5 AND r.selection = ?6 AND r.complete
@@ -44,16 +44,18 @@ constexpr const char* cases_of_run = R"(
 
 }  // namespace
 
-Result<void> store_changes(SQLite::Database& db, const std::filesystem::path& path, const std::string& run_id,
-                           const std::vector<RunChange>& changes) {
+Result<void> store_changes(SQLite::Database& db, const std::filesystem::path& path,
+                           const std::string& run_id, const std::vector<RunChange>& changes) {
   return guarded(path, "storing what changed", [&]() -> Result<void> {
     std::vector<std::string> names{"run_id"};
-    for (const std::string& column : column_names<RunChange>(change_columns)) names.push_back(column);
+    for (const std::string& column : column_names<RunChange>(change_columns))
+      names.push_back(column);
     SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
     SQLite::Statement forget(db, "DELETE FROM run_change WHERE run_id = ?");
     forget.bind(1, run_id);
     forget.exec();
-    SQLite::Statement insert(db, insert_sql("run_change", names, {"run_id", "suite", "case_id", "kind"}, true));
+    SQLite::Statement insert(
+        db, insert_sql("run_change", names, {"run_id", "suite", "case_id", "kind"}, true));
     for (const RunChange& row : changes) {
       insert.bind(1, run_id);
       Binder binder(insert, 2);
@@ -66,10 +68,12 @@ Result<void> store_changes(SQLite::Database& db, const std::filesystem::path& pa
   });
 }
 
-Result<std::vector<RunChange>> read_changes(SQLite::Database& db, const std::filesystem::path& path, const std::string& run_id) {
+Result<std::vector<RunChange>> read_changes(SQLite::Database& db, const std::filesystem::path& path,
+                                            const std::string& run_id) {
   return guarded(path, "reading what changed", [&]() -> Result<std::vector<RunChange>> {
-    SQLite::Statement select(db, fmt::format("SELECT {} FROM run_change WHERE run_id = ? ORDER BY rowid",
-                                             fmt::join(column_names<RunChange>(change_columns), ", ")));
+    SQLite::Statement select(
+        db, fmt::format("SELECT {} FROM run_change WHERE run_id = ? ORDER BY rowid",
+                        fmt::join(column_names<RunChange>(change_columns), ", ")));
     select.bind(1, run_id);
     std::vector<RunChange> rows;
     while (select.executeStep()) {
@@ -80,8 +84,9 @@ Result<std::vector<RunChange>> read_changes(SQLite::Database& db, const std::fil
   });
 }
 
-Result<std::vector<std::pair<std::string, std::string>>> find_expected_cases(SQLite::Database& db, const std::filesystem::path& path,
-                                                                             const RunInfo& run, const std::vector<std::string>& suites) {
+Result<std::vector<std::pair<std::string, std::string>>> find_expected_cases(
+    SQLite::Database& db, const std::filesystem::path& path, const RunInfo& run,
+    const std::vector<std::string>& suites) {
   using Cases = std::vector<std::pair<std::string, std::string>>;
   return guarded(path, "looking up what was measured before", [&]() -> Result<Cases> {
     Cases cases;
@@ -94,7 +99,8 @@ Result<std::vector<std::pair<std::string, std::string>>> find_expected_cases(SQL
       SQLite::Statement find_run(db, earlier_run);
       find_run.bind(1, static_cast<const void*>(host.data()), static_cast<int>(host.size()));
       int index = 2;
-      for (const std::string& text : {order, suite, run.shard, run.purpose, run.selection}) find_run.bind(index++, text);
+      for (const std::string& text : {order, suite, run.shard, run.purpose, run.selection})
+        find_run.bind(index++, text);
       if (!find_run.executeStep()) continue;
       SQLite::Statement select(db, cases_of_run);
       select.bind(1, find_run.getColumn(0).getString());

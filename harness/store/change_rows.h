@@ -13,10 +13,12 @@
 namespace plumbline {
 
 // As Store::set_changes, Store::changes and Store::expected_cases.
-Result<void> store_changes(SQLite::Database& db, const std::filesystem::path& path, const std::string& run_id,
-                           const std::vector<RunChange>& changes);
-Result<std::vector<RunChange>> read_changes(SQLite::Database& db, const std::filesystem::path& path, const std::string& run_id);
-Result<std::vector<std::pair<std::string, std::string>>> find_expected_cases(SQLite::Database& db, const std::filesystem::path& path,
-                                                                             const RunInfo& run, const std::vector<std::string>& suites);
+Result<void> store_changes(SQLite::Database& db, const std::filesystem::path& path,
+                           const std::string& run_id, const std::vector<RunChange>& changes);
+Result<std::vector<RunChange>> read_changes(SQLite::Database& db, const std::filesystem::path& path,
+                                            const std::string& run_id);
+Result<std::vector<std::pair<std::string, std::string>>> find_expected_cases(
+    SQLite::Database& db, const std::filesystem::path& path, const RunInfo& run,
+    const std::vector<std::string>& suites);
 
 }  // namespace plumbline

@@ -67,7 +67,8 @@ Enum parse_enumerator(const char* column, const std::string& text) {
   for (int i = 0; i <= static_cast<int>(last_enumerator<Enum>); ++i) {
     if (name(static_cast<Enum>(i)) == text) return static_cast<Enum>(i);
   }
-  throw std::runtime_error(fmt::format("column {} holds '{}', a word that this program does not know", column, text));
+  throw std::runtime_error(
+      fmt::format("column {} holds '{}', a word that this program does not know", column, text));
 }
 
 class ColumnNames {
@@ -89,7 +90,8 @@ class ColumnNames {
 class Binder {
  public:
   static constexpr bool loading = false;
-  explicit Binder(SQLite::Statement& statement, int first = 1) : statement_(statement), index_(first) {}
+  explicit Binder(SQLite::Statement& statement, int first = 1)
+      : statement_(statement), index_(first) {}
 
   int next() const { return index_; }  // of the statement's parameters
   // The columns from here on were measured, or are NULL.
@@ -108,13 +110,19 @@ class Binder {
 
  private:
   void put(const std::string& text) {
-    if (text.empty()) return statement_.bindNoCopy(index_, "");  // most texts are, and a copy of "" is an allocation too
-    is_storable_text(text) ? statement_.bind(index_, text) : statement_.bind(index_, storable_text(text));
+    // most texts are, and a copy of "" is an allocation too
+    if (text.empty()) return statement_.bindNoCopy(index_, "");
+    is_storable_text(text) ? statement_.bind(index_, text)
+                           : statement_.bind(index_, storable_text(text));
   }
-  // SQLite would make NaN NULL. +Inf is outside every limit too, and the fault counts tell what it was.
-  void put(double value) { statement_.bind(index_, std::isnan(value) ? std::numeric_limits<double>::infinity() : value); }
+  // SQLite would make NaN NULL. +Inf is outside every limit too, and the fault counts tell what it
+  // was.
+  void put(double value) {
+    statement_.bind(index_, std::isnan(value) ? std::numeric_limits<double>::infinity() : value);
+  }
   void put(const std::vector<float>& values) {
-    statement_.bind(index_, values.empty() ? "" : static_cast<const void*>(values.data()), static_cast<int>(values.size() * sizeof(float)));
+    statement_.bind(index_, values.empty() ? "" : static_cast<const void*>(values.data()),
+                    static_cast<int>(values.size() * sizeof(float)));
   }
   template <class T>
   void put(T value) {
@@ -133,7 +141,8 @@ class Binder {
 class Loader {
  public:
   static constexpr bool loading = true;
-  explicit Loader(SQLite::Statement& statement, int first = 0) : statement_(statement), index_(first) {}
+  explicit Loader(SQLite::Statement& statement, int first = 0)
+      : statement_(statement), index_(first) {}
 
   void measured(bool) {}  // the columns themselves tell: NULL leaves a value as it is
   template <class T>
@@ -148,11 +157,16 @@ class Loader {
   }
 
  private:
-  static void get(const char*, const SQLite::Column& stored, std::string& text) { text = stored.getString(); }
-  static void get(const char*, const SQLite::Column& stored, double& value) { value = stored.getDouble(); }
+  static void get(const char*, const SQLite::Column& stored, std::string& text) {
+    text = stored.getString();
+  }
+  static void get(const char*, const SQLite::Column& stored, double& value) {
+    value = stored.getDouble();
+  }
   static void get(const char*, const SQLite::Column& stored, std::vector<float>& values) {
     values.resize(static_cast<std::size_t>(stored.getBytes()) / sizeof(float));
-    if (!values.empty()) std::memcpy(values.data(), stored.getBlob(), values.size() * sizeof(float));
+    if (!values.empty())
+      std::memcpy(values.data(), stored.getBlob(), values.size() * sizeof(float));
   }
   template <class T>
   static void get(const char* column, const SQLite::Column& stored, T& value) {

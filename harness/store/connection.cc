@@ -27,71 +27,93 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Forward only, in one transaction that also raises user_version. A step is never edited once it has been released.
+// Forward only, in one transaction that also raises user_version. A step is never edited once it
+// has been released.
 struct Migration {
   int version;
   std::string_view sql;
 };
-constexpr std::array migrations{Migration{1, schema_1_sql}, Migration{2, schema_2_sql}, Migration{3, schema_3_sql},
-                                Migration{4, schema_4_sql}, Migration{5, schema_5_sql}, Migration{6, schema_6_sql},
-                                Migration{7, schema_7_sql}, Migration{8, schema_8_sql}, Migration{9, schema_9_sql}};
+constexpr std::array migrations{
+    Migration{1, schema_1_sql}, Migration{2, schema_2_sql}, Migration{3, schema_3_sql},
+    Migration{4, schema_4_sql}, Migration{5, schema_5_sql}, Migration{6, schema_6_sql},
+    Migration{7, schema_7_sql}, Migration{8, schema_8_sql}, Migration{9, schema_9_sql}};
 static_assert(migrations.back().version == schema_version);
 
-std::optional<Error> refuse_identity(const fs::path& path, std::uint32_t file_application_id, std::int64_t user_version) {
-  if (file_application_id != 0 && file_application_id != static_cast<std::uint32_t>(application_id)) {
+std::optional<Error> refuse_identity(const fs::path& path, std::uint32_t file_application_id,
+                                     std::int64_t user_version) {
+  if (file_application_id != 0 &&
+      file_application_id != static_cast<std::uint32_t>(application_id)) {
     return error_at(
         path,
-        fmt::format("belongs to another program (application_id 0x{:08x}, plumbline's is 0x{:08x})", file_application_id, application_id),
+        fmt::format("belongs to another program (application_id 0x{:08x}, plumbline's is 0x{:08x})",
+                    file_application_id, application_id),
         "name another file");
   }
   if (user_version > schema_version) {
-    return error_at(path, fmt::format("written by a newer plumbline (schema {}, this one knows {})", user_version, schema_version),
+    return error_at(path,
+                    fmt::format("written by a newer plumbline (schema {}, this one knows {})",
+                                user_version, schema_version),
                     "upgrade plumbline");
   }
   return std::nullopt;
 }
 
-// What can be told without SQLite, which might otherwise create, recover or checkpoint something beside a file that is not ours.
+// What can be told without SQLite, which might otherwise create, recover or checkpoint something
+// beside a file that is not ours.
 std::optional<Error> refuse_file(const fs::path& path, bool read_only) {
   std::error_code ignored;
   const fs::path directory = path.parent_path();
   if (!fs::is_directory(directory, ignored)) {
-    return error_at(path, fmt::format("directory {} does not exist or cannot be entered", directory.string()),
-                    fmt::format("mkdir -p {}", directory.string()));
+    return error_at(
+        path, fmt::format("directory {} does not exist or cannot be entered", directory.string()),
+        fmt::format("mkdir -p {}", directory.string()));
   }
   const fs::file_status status = fs::status(path, ignored);
   if (fs::is_directory(status))
-    return error_at(path, "is a directory", "name a file in it, for example " + (path / "plumbline.db").string());
-  const bool empty = !fs::exists(status) || (fs::is_regular_file(status) && fs::file_size(path, ignored) == 0);
+    return error_at(path, "is a directory",
+                    "name a file in it, for example " + (path / "plumbline.db").string());
+  const bool empty =
+      !fs::exists(status) || (fs::is_regular_file(status) && fs::file_size(path, ignored) == 0);
   if (empty && !read_only) return std::nullopt;
-  if (empty) return error_at(path, "there is no database of runs here", "`plumbline run --db` writes one");
-  if (!std::ifstream(path)) return error_at(path, "no permission to read the file", "make it readable for this user");
+  if (empty)
+    return error_at(path, "there is no database of runs here", "`plumbline run --db` writes one");
+  if (!std::ifstream(path))
+    return error_at(path, "no permission to read the file", "make it readable for this user");
   try {
     const SQLite::Header header = SQLite::Database::getHeaderInfo(path.string());
-    return refuse_identity(path, static_cast<std::uint32_t>(header.applicationId), static_cast<std::int64_t>(header.userVersion));
+    return refuse_identity(path, static_cast<std::uint32_t>(header.applicationId),
+                           static_cast<std::int64_t>(header.userVersion));
   } catch (const SQLite::Exception&) {
     return error_at(path, "is not an SQLite database", "name another file");
   }
 }
 
-std::int64_t pragma(SQLite::Database& db, const std::string& name) { return db.execAndGet("PRAGMA " + name).getInt64(); }
+std::int64_t pragma(SQLite::Database& db, const std::string& name) {
+  return db.execAndGet("PRAGMA " + name).getInt64();
+}
 
 // The same again through SQLite, which also sees what still stands in the write-ahead log.
-std::optional<Error> refuse_contents(const fs::path& path, SQLite::Database& db, bool read_only, int oldest_schema) {
+std::optional<Error> refuse_contents(const fs::path& path, SQLite::Database& db, bool read_only,
+                                     int oldest_schema) {
   if (!read_only && sqlite3_db_readonly(db.getHandle(), "main") == 1) {
-    return error_at(path, "no permission to write the file",
-                    "make the file and its directory writable for this user, or open it for reading");
+    return error_at(
+        path, "no permission to write the file",
+        "make the file and its directory writable for this user, or open it for reading");
   }
-  // One snapshot: another process may be creating the same file, and its id and its tables must be seen together or not at all.
+  // One snapshot: another process may be creating the same file, and its id and its tables must be
+  // seen together or not at all.
   const SQLite::Transaction snapshot(db);
   const auto id = static_cast<std::uint32_t>(pragma(db, "application_id"));
   const std::int64_t version = pragma(db, "user_version");
   if (auto refused = refuse_identity(path, id, version)) return refused;
   if (id == 0 && db.execAndGet("SELECT count(*) FROM sqlite_schema").getInt64() > 0) {
-    return error_at(path, "is an SQLite database of another program (no application_id, but tables)", "name another file");
+    return error_at(path,
+                    "is an SQLite database of another program (no application_id, but tables)",
+                    "name another file");
   }
   if (read_only && version < oldest_schema) {
-    return error_at(path, fmt::format("has schema {}, this plumbline reads {}", version, schema_version),
+    return error_at(path,
+                    fmt::format("has schema {}, this plumbline reads {}", version, schema_version),
                     "open it once for writing: that migrates it");
   }
   return std::nullopt;
@@ -100,18 +122,21 @@ std::optional<Error> refuse_contents(const fs::path& path, SQLite::Database& db,
 std::string uri_of(const fs::path& path, std::string_view options) {
   std::string uri = "file:";
   for (const char c : path.string()) {
-    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '/' || c == '.' || c == '-' || c == '_';
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '/' || c == '.' ||
+                       c == '-' || c == '_';
     uri += plain ? std::string(1, c) : fmt::format("%{:02x}", static_cast<unsigned char>(c));
   }
   return fmt::format("{}?{}", uri, options);
 }
 
 std::unique_ptr<SQLite::Database> connect_by_uri(const fs::path& path, std::string_view options) {
-  return std::make_unique<SQLite::Database>(uri_of(path, options), SQLite::OPEN_READONLY | SQLite::OPEN_URI, busy_timeout_ms);
+  return std::make_unique<SQLite::Database>(
+      uri_of(path, options), SQLite::OPEN_READONLY | SQLite::OPEN_URI, busy_timeout_ms);
 }
 
-// With the index of the log in this process's memory, no locks and no checkpoint: reads what the log holds and writes nothing, not even
-// beside the file. Only where nobody can write: on a full disk, or beside a log that another machine's user left.
+// With the index of the log in this process's memory, no locks and no checkpoint: reads what the
+// log holds and writes nothing, not even beside the file. Only where nobody can write: on a full
+// disk, or beside a log that another machine's user left.
 std::unique_ptr<SQLite::Database> connect_without_shared_memory(const fs::path& path) {
   auto db = connect_by_uri(path, "mode=ro&vfs=unix-none");
   sqlite3_db_config(db->getHandle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
@@ -119,13 +144,17 @@ std::unique_ptr<SQLite::Database> connect_without_shared_memory(const fs::path& 
   return db;
 }
 
-// A reader of a WAL database writes its -shm file, which it cannot where the directory is not its own (a shared disk, a CI artefact) or the
-// disk is full. In a directory not its own the file is opened as immutable, if no log stands beside it: nobody is writing then, or what he
-// writes is not yet in the file.
+// A reader of a WAL database writes its -shm file, which it cannot where the directory is not its
+// own (a shared disk, a CI artefact) or the disk is full. In a directory not its own the file is
+// opened as immutable, if no log stands beside it: nobody is writing then, or what he writes is not
+// yet in the file.
 std::unique_ptr<SQLite::Database> connect_for_reading(const fs::path& path) {
-  const bool can_write_beside = faccessat(AT_FDCWD, path.parent_path().c_str(), W_OK, AT_EACCESS) == 0;
-  if (!can_write_beside && !fs::exists(path.string() + "-wal")) return connect_by_uri(path, "immutable=1");
-  auto db = std::make_unique<SQLite::Database>(path.string(), SQLite::OPEN_READONLY, busy_timeout_ms);
+  const bool can_write_beside =
+      faccessat(AT_FDCWD, path.parent_path().c_str(), W_OK, AT_EACCESS) == 0;
+  if (!can_write_beside && !fs::exists(path.string() + "-wal"))
+    return connect_by_uri(path, "immutable=1");
+  auto db =
+      std::make_unique<SQLite::Database>(path.string(), SQLite::OPEN_READONLY, busy_timeout_ms);
   try {
     pragma(*db, "user_version");
     return db;
@@ -136,7 +165,8 @@ std::unique_ptr<SQLite::Database> connect_for_reading(const fs::path& path) {
   }
 }
 
-// Statistics that nobody reads take a lock for each allocation and release. Without effect where the process has used SQLite before.
+// Statistics that nobody reads take a lock for each allocation and release. Without effect where
+// the process has used SQLite before.
 void stop_counting_memory() {
   static const int once = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   static_cast<void>(once);
@@ -161,24 +191,31 @@ void migrate(SQLite::Database& db) {
   if (pragma(db, "user_version") >= schema_version) return;
   SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
   for (const Migration& migration : migrations) {
-    if (pragma(db, "user_version") >= migration.version) continue;  // also where another process was faster
+    // also where another process was faster
+    if (pragma(db, "user_version") >= migration.version) continue;
     db.exec(std::string(migration.sql));
-    db.exec(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", application_id, migration.version));
+    db.exec(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", application_id,
+                        migration.version));
   }
   fill_series_keys(db);
   transaction.commit();
 }
 
-// Changing to WAL takes a lock that SQLite does not wait for in every case when several processes open a new file at once.
+// Changing to WAL takes a lock that SQLite does not wait for in every case when several processes
+// open a new file at once.
 void use_write_ahead_log(SQLite::Database& db) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(busy_timeout_ms);
+  const auto deadline =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(busy_timeout_ms);
   while (true) {
     try {
-      if (db.execAndGet("PRAGMA journal_mode").getString() != "wal") db.exec("PRAGMA journal_mode = wal");
+      if (db.execAndGet("PRAGMA journal_mode").getString() != "wal")
+        db.exec("PRAGMA journal_mode = wal");
       return;
     } catch (const SQLite::Exception& exception) {
       const int code = exception.getErrorCode() & 0xFF;
-      if ((code != SQLITE_BUSY && code != SQLITE_LOCKED) || std::chrono::steady_clock::now() > deadline) throw;
+      if ((code != SQLITE_BUSY && code != SQLITE_LOCKED) ||
+          std::chrono::steady_clock::now() > deadline)
+        throw;
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
   }
@@ -194,7 +231,8 @@ std::string views_fingerprint() {
 }
 
 void store_verdicts(SQLite::Database& db) {
-  SQLite::Statement insert(db, "INSERT OR REPLACE INTO verdict(verdict, is_failure, is_baseline) VALUES (?, ?, ?)");
+  SQLite::Statement insert(
+      db, "INSERT OR REPLACE INTO verdict(verdict, is_failure, is_baseline) VALUES (?, ?, ?)");
   for (int i = 0; i <= static_cast<int>(last_verdict); ++i) {
     const auto verdict = static_cast<Verdict>(i);
     insert.bind(1, std::string(name(verdict)));
@@ -207,13 +245,16 @@ void store_verdicts(SQLite::Database& db) {
 
 void drop_own_views(SQLite::Database& db) {
   std::string drops;
-  SQLite::Statement views(db, R"(SELECT format('DROP VIEW "%w";', name) FROM sqlite_schema WHERE type = 'view' AND name GLOB 'v_*')");
+  SQLite::Statement views(
+      db,
+      R"(SELECT format('DROP VIEW "%w";', name) FROM sqlite_schema WHERE type = 'view' AND name GLOB 'v_*')");
   while (views.executeStep()) drops += views.getColumn(0).getString();
   views.reset();
   db.exec(drops);
 }
 
-// Views and verdicts belong to the program, not to the schema: they are written anew when they differ from this program's.
+// Views and verdicts belong to the program, not to the schema: they are written anew when they
+// differ from this program's.
 void refresh_views(SQLite::Database& db) {
   const std::string fingerprint = views_fingerprint();
   const auto is_current = [&] {
@@ -236,17 +277,21 @@ std::string remedy_for(int code, const fs::path& path) {
   switch (code & 0xFF) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return fmt::format("another process has been writing for {} s: try again when it is done", busy_timeout_ms / 1000);
+      return fmt::format("another process has been writing for {} s: try again when it is done",
+                         busy_timeout_ms / 1000);
     case SQLITE_FULL:
     case SQLITE_IOERR:
-      return "check space, quota and health of that disk, then run again; rows stored before are intact";
+      return "check space, quota and health of that disk, then run again; rows stored before are "
+             "intact";
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_CANTOPEN:
-      return "make the file and its directory writable for this user (SQLite keeps a -wal and a -shm file beside it)";
+      return "make the file and its directory writable for this user (SQLite keeps a -wal and a "
+             "-shm file beside it)";
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      return fmt::format("restore it from a backup, or save what can be read: sqlite3 {} .recover", path.string());
+      return fmt::format("restore it from a backup, or save what can be read: sqlite3 {} .recover",
+                         path.string());
     default:
       return "";
   }
@@ -259,18 +304,24 @@ Error error_at(const fs::path& path, std::string message, std::string remedy) {
 }
 
 bool can_be_baseline(Verdict verdict) {
-  return verdict == Verdict::pass || verdict == Verdict::improved || verdict == Verdict::first_seen || verdict == Verdict::changed;
+  return verdict == Verdict::pass || verdict == Verdict::improved ||
+         verdict == Verdict::first_seen || verdict == Verdict::changed;
 }
 
-Error database_error(const fs::path& path, std::string_view doing, const SQLite::Exception& exception) {
-  return error_at(path, fmt::format("{}: {}", doing, exception.what()), remedy_for(exception.getErrorCode(), path));
+Error database_error(const fs::path& path, std::string_view doing,
+                     const SQLite::Exception& exception) {
+  return error_at(path, fmt::format("{}: {}", doing, exception.what()),
+                  remedy_for(exception.getErrorCode(), path));
 }
 
 Result<void> check_in_place(SQLite::Database& db, const fs::path& path) {
   int moved = 0;
-  if (sqlite3_file_control(db.getHandle(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK || moved == 0) return {};
-  return fail(error_at(path, "was deleted or replaced while it was open: what is written now would be lost with it",
-                       "put the file back, or begin a new run in another; nothing was written since"));
+  if (sqlite3_file_control(db.getHandle(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK ||
+      moved == 0)
+    return {};
+  return fail(error_at(
+      path, "was deleted or replaced while it was open: what is written now would be lost with it",
+      "put the file back, or begin a new run in another; nothing was written since"));
 }
 
 Result<void> check_integrity(SQLite::Database& db, const fs::path& path) {
@@ -297,19 +348,27 @@ Result<std::unique_ptr<SQLite::Database>> open_copy(const fs::path& given, const
 }
 
 Result<std::unique_ptr<SQLite::Database>> open_database(const fs::path& given, bool read_only) {
-  const fs::path path = fs::absolute(given);  // also keeps SQLite from reading a meaning into "file:" or ":memory:"
+  // also keeps SQLite from reading a meaning into "file:" or ":memory:"
+  const fs::path path = fs::absolute(given);
   if (auto refused = refuse_file(path, read_only)) return fail(*refused);
   stop_counting_memory();
-  const int writing = SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE | SQLite::OPEN_NOMUTEX;  // one thread at a time drives a Store
+  // one thread at a time drives a Store
+  const int writing = SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE | SQLite::OPEN_NOMUTEX;
   return guarded(path, "opening the database", [&]() -> Result<std::unique_ptr<SQLite::Database>> {
-    auto db = read_only ? connect_for_reading(path) : std::make_unique<SQLite::Database>(path.string(), writing, busy_timeout_ms);
+    auto db = read_only
+                  ? connect_for_reading(path)
+                  : std::make_unique<SQLite::Database>(path.string(), writing, busy_timeout_ms);
     if (auto refused = refuse_contents(path, *db, read_only, schema_version)) return fail(*refused);
     db->exec("PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY");
     if (read_only) return db;
-    migrate(*db);  // before the change to WAL, so that the file's own header says at once whose it is
+    // before the change to WAL, so that the file's own header says at once whose it is
+    migrate(*db);
     use_write_ahead_log(*db);
-    // A log of 64 MiB and as large a cache: with SQLite's own 4 MB and 2 MB, 20,000 outcomes took 6 s on a disk where these take 0.7 s.
-    db->exec("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 16384; PRAGMA cache_size = -65536");
+    // A log of 64 MiB and as large a cache: with SQLite's own 4 MB and 2 MB, 20,000 outcomes took 6
+    // s on a disk where these take 0.7 s.
+    db->exec(
+        "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 16384; PRAGMA cache_size = "
+        "-65536");
     refresh_views(*db);
     return db;
   });

@@ -9,21 +9,27 @@
 #include <memory>
 #include <string_view>
 
-#include "harness/judge/judge.h"
 #include "harness/base/error.h"
+#include "harness/judge/judge.h"
 
 namespace plumbline {
 
-inline constexpr int busy_timeout_ms = 20'000;  // a merge of a million rows holds the write lock for about 5 s
+// a merge of a million rows holds the write lock for about 5 s
+inline constexpr int busy_timeout_ms = 20'000;
 
-// An open connection with our pragmas, migrated and with the current views unless `read_only`. See Store::open for what is refused.
-Result<std::unique_ptr<SQLite::Database>> open_database(const std::filesystem::path& path, bool read_only);
+// An open connection with our pragmas, migrated and with the current views unless `read_only`. See
+// Store::open for what is refused.
+Result<std::unique_ptr<SQLite::Database>> open_database(const std::filesystem::path& path,
+                                                        bool read_only);
 
-// For merging: copies what the file holds now, whatever its schema, to `copy`, which is then as open_database leaves it. Refuses what
-// open_database refuses, and damage that SQLite's integrity_check finds. The file itself is only read.
-Result<std::unique_ptr<SQLite::Database>> open_copy(const std::filesystem::path& path, const std::filesystem::path& copy);
+// For merging: copies what the file holds now, whatever its schema, to `copy`, which is then as
+// open_database leaves it. Refuses what open_database refuses, and damage that SQLite's
+// integrity_check finds. The file itself is only read.
+Result<std::unique_ptr<SQLite::Database>> open_copy(const std::filesystem::path& path,
+                                                    const std::filesystem::path& copy);
 
-// An error where the file is no longer where it was opened: SQLite would go on writing to what nobody can open any more.
+// An error where the file is no longer where it was opened: SQLite would go on writing to what
+// nobody can open any more.
 Result<void> check_in_place(SQLite::Database& db, const std::filesystem::path& path);
 
 // An error unless SQLite's integrity_check finds nothing.
@@ -34,11 +40,13 @@ bool can_be_baseline(Verdict verdict);
 
 Error error_at(const std::filesystem::path& path, std::string message, std::string remedy);
 // "storing outcomes: database or disk is full", the file, and what to do.
-Error database_error(const std::filesystem::path& path, std::string_view doing, const SQLite::Exception& exception);
+Error database_error(const std::filesystem::path& path, std::string_view doing,
+                     const SQLite::Exception& exception);
 
 // Runs `body`, which returns a Result, and turns what it throws into an error.
 template <class Body>
-auto guarded(const std::filesystem::path& path, std::string_view doing, Body&& body) -> decltype(body()) {
+auto guarded(const std::filesystem::path& path, std::string_view doing, Body&& body)
+    -> decltype(body()) {
   try {
     return body();
   } catch (const SQLite::Exception& exception) {

@@ -48,13 +48,16 @@ void invariance_columns(Columns& columns, Row& stored) {
 
 }  // namespace
 
-Result<void> store_invariances(SQLite::Database& db, const std::filesystem::path& path, const std::string& run_id,
+Result<void> store_invariances(SQLite::Database& db, const std::filesystem::path& path,
+                               const std::string& run_id,
                                const std::vector<StoredInvariance>& rows) {
   return guarded(path, "storing invariances", [&]() -> Result<void> {
     std::vector<std::string> names{"run_id", "case_key", "judge_version"};
-    for (const std::string& column : column_names<StoredInvariance>(invariance_columns)) names.push_back(column);
+    for (const std::string& column : column_names<StoredInvariance>(invariance_columns))
+      names.push_back(column);
     SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
-    SQLite::Statement insert(db, insert_sql("invariance", names, {"run_id", "suite", "case_key", "invariance"}, true));
+    SQLite::Statement insert(
+        db, insert_sql("invariance", names, {"run_id", "suite", "case_key", "invariance"}, true));
     for (const StoredInvariance& row : rows) {
       const Key key = key_of(row.outcome.case_id);
       insert.bind(1, run_id);
@@ -70,11 +73,14 @@ Result<void> store_invariances(SQLite::Database& db, const std::filesystem::path
   });
 }
 
-Result<std::vector<StoredInvariance>> read_invariances(SQLite::Database& db, const std::filesystem::path& path, const std::string& run_id) {
+Result<std::vector<StoredInvariance>> read_invariances(SQLite::Database& db,
+                                                       const std::filesystem::path& path,
+                                                       const std::string& run_id) {
   return guarded(path, "reading invariances", [&]() -> Result<std::vector<StoredInvariance>> {
     const auto cases = column_names<Case>(case_columns);
     const auto columns = column_names<StoredInvariance>(invariance_columns);
-    SQLite::Statement select(db, fmt::format("SELECT c.case_id, c.{}, i.{} FROM invariance AS i JOIN attention_case AS c USING (case_key) "
+    SQLite::Statement select(db, fmt::format("SELECT c.case_id, c.{}, i.{} FROM invariance AS i "
+                                             "JOIN attention_case AS c USING (case_key) "
                                              "WHERE i.run_id = ? ORDER BY i.rowid",
                                              fmt::join(cases, ", c."), fmt::join(columns, ", i.")));
     select.bind(1, run_id);

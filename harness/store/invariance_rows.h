@@ -12,9 +12,13 @@
 
 namespace plumbline {
 
-// One transaction; replaces rows of the same run, suite, case and invariance. The run and the outcomes of the cases are stored.
-Result<void> store_invariances(SQLite::Database& db, const std::filesystem::path& path, const std::string& run_id,
+// One transaction; replaces rows of the same run, suite, case and invariance. The run and the
+// outcomes of the cases are stored.
+Result<void> store_invariances(SQLite::Database& db, const std::filesystem::path& path,
+                               const std::string& run_id,
                                const std::vector<StoredInvariance>& rows);
-Result<std::vector<StoredInvariance>> read_invariances(SQLite::Database& db, const std::filesystem::path& path, const std::string& run_id);
+Result<std::vector<StoredInvariance>> read_invariances(SQLite::Database& db,
+                                                       const std::filesystem::path& path,
+                                                       const std::string& run_id);
 
 }  // namespace plumbline

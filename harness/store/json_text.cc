@@ -22,12 +22,14 @@ double parse_number(const json& value) {
   if (value.is_number()) return value.get<double>();
   const auto text = value.get<std::string>();
   if (text == "NaN") return std::numeric_limits<double>::quiet_NaN();
-  return text == "Infinity" ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity();
+  return text == "Infinity" ? std::numeric_limits<double>::infinity()
+                            : -std::numeric_limits<double>::infinity();
 }
 
 // json.get would make any integer of 1e300.
 std::int64_t whole_number(const json& value) {
-  if (!value.is_number_integer()) throw json::type_error::create(302, "a whole number is expected, not " + value.dump(), &value);
+  if (!value.is_number_integer())
+    throw json::type_error::create(302, "a whole number is expected, not " + value.dump(), &value);
   return value.get<std::int64_t>();
 }
 
@@ -48,8 +50,8 @@ std::string findings_text(const std::vector<Finding>& findings) {
 std::vector<Finding> parse_findings(const std::string& text) {
   std::vector<Finding> findings;
   for (const json& item : json::parse(text)) {
-    findings.push_back({item.at("statistic").get<std::string>(), parse_number(item.at("value")), parse_number(item.at("limit")),
-                        item.at("text").get<std::string>()});
+    findings.push_back({item.at("statistic").get<std::string>(), parse_number(item.at("value")),
+                        parse_number(item.at("limit")), item.at("text").get<std::string>()});
   }
   return findings;
 }
@@ -61,12 +63,15 @@ std::string notes_text(const std::vector<std::string>& notes) {
   return list.dump();
 }
 
-std::vector<std::string> parse_notes(const std::string& text) { return json::parse(text).get<std::vector<std::string>>(); }
+std::vector<std::string> parse_notes(const std::string& text) {
+  return json::parse(text).get<std::vector<std::string>>();
+}
 
 std::string per_head_text(const std::vector<DiffHead>& heads) {
   json list = json::array();
   for (const DiffHead& head : heads) {
-    list.push_back(json::array({head.sample, head.head, number(head.mean_abs), number(head.max_abs), head.bit_equal}));
+    list.push_back(json::array(
+        {head.sample, head.head, number(head.mean_abs), number(head.max_abs), head.bit_equal}));
   }
   return list.dump();
 }
@@ -74,8 +79,8 @@ std::string per_head_text(const std::vector<DiffHead>& heads) {
 std::vector<DiffHead> parse_per_head(const std::string& text) {
   std::vector<DiffHead> heads;
   for (const json& item : json::parse(text)) {
-    heads.push_back(
-        {whole_number(item.at(0)), whole_number(item.at(1)), parse_number(item.at(2)), parse_number(item.at(3)), item.at(4).get<bool>()});
+    heads.push_back({whole_number(item.at(0)), whole_number(item.at(1)), parse_number(item.at(2)),
+                     parse_number(item.at(3)), item.at(4).get<bool>()});
   }
   return heads;
 }

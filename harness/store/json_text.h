@@ -11,11 +11,13 @@
 
 namespace plumbline {
 
-std::string findings_text(const std::vector<Finding>& findings);  // [{"statistic":…,"value":…,"limit":…,"text":…}, …]
+// [{"statistic":…,"value":…,"limit":…,"text":…}, …]
+std::string findings_text(const std::vector<Finding>& findings);
 std::vector<Finding> parse_findings(const std::string& text);
 std::string notes_text(const std::vector<std::string>& notes);  // ["…", …]
 std::vector<std::string> parse_notes(const std::string& text);
-std::string per_head_text(const std::vector<DiffHead>& heads);  // [[sample, head, mean_abs, max_abs, bit_equal], …]
+// [[sample, head, mean_abs, max_abs, bit_equal], …]
+std::string per_head_text(const std::vector<DiffHead>& heads);
 std::vector<DiffHead> parse_per_head(const std::string& text);
 
 }  // namespace plumbline

@@ -29,13 +29,14 @@ std::string hex(const Key& key) { return fmt::format("{:02x}", fmt::join(key, ""
 
 std::string canonical_text(std::initializer_list<std::string_view> fields) {
   std::string text;
-  for (std::string_view field : fields) text.append(std::to_string(field.size())).append(1, ':').append(field);
+  for (std::string_view field : fields)
+    text.append(std::to_string(field.size())).append(1, ':').append(field);
   return text;
 }
 
 Key machine_key(const MachineClass& machine) {
-  return key_of(canonical_text(
-      {"machine class", machine.device_kind, machine.arch, machine.model, std::to_string(machine.memory_bytes), machine.clock_policy}));
+  return key_of(canonical_text({"machine class", machine.device_kind, machine.arch, machine.model,
+                                std::to_string(machine.memory_bytes), machine.clock_policy}));
 }
 
 }  // namespace plumbline

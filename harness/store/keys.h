@@ -19,7 +19,8 @@ struct KeyHash {  // a key is a hash
 Key key_of(std::string_view canonical_text);
 std::string hex(const Key& key);  // 32 lower-case digits
 
-// "5:hello0:2:ab": every field with its length in front, so that no two lists of fields share a text.
+// "5:hello0:2:ab": every field with its length in front, so that no two lists of fields share a
+// text.
 std::string canonical_text(std::initializer_list<std::string_view> fields);
 Key machine_key(const MachineClass& machine);
 

@@ -16,9 +16,10 @@ std::int64_t whole_gib(std::int64_t bytes) { return (bytes + (std::int64_t{1} <<
 }  // namespace
 
 MachineClass class_of(const Outcome& outcome, const MachineClass& host) {
-  if (!outcome.c.device.starts_with(cuda)) return host;  // an emulated device is computed by the host
-  MachineClass machine{std::string(cuda), arch_of(outcome), outcome.device.model, whole_gib(outcome.device.memory_bytes),
-                       host.clock_policy};
+  // an emulated device is computed by the host
+  if (!outcome.c.device.starts_with(cuda)) return host;
+  MachineClass machine{std::string(cuda), arch_of(outcome), outcome.device.model,
+                       whole_gib(outcome.device.memory_bytes), host.clock_policy};
   if (machine.model.empty()) {
     machine.model = fmt::format("unknown GPU beside {}", host.model);
     machine.memory_bytes = host.memory_bytes;
@@ -31,10 +32,14 @@ std::string series_id(const std::string& case_id) {
   const std::size_t at = case_id.rfind(segment);
   if (at == std::string::npos) return case_id;
   const std::string ordinal = case_id.substr(at + segment.size());
-  const bool is_number = !ordinal.empty() && std::all_of(ordinal.begin(), ordinal.end(), [](unsigned char c) { return std::isdigit(c); });
+  const bool is_number =
+      !ordinal.empty() &&
+      std::all_of(ordinal.begin(), ordinal.end(), [](unsigned char c) { return std::isdigit(c); });
   return is_number ? case_id.substr(0, at + segment.size() - 1) : case_id;
 }
 
-std::string describe(const MachineClass& machine) { return fmt::format("{} {} {}", machine.device_kind, machine.arch, machine.model); }
+std::string describe(const MachineClass& machine) {
+  return fmt::format("{} {} {}", machine.device_kind, machine.arch, machine.model);
+}
 
 }  // namespace plumbline

@@ -7,8 +7,9 @@
 
 namespace plumbline {
 
-// The class of what the case ran on: the host's own, but for a GPU (device "cuda:N"), which is a class of its own by its model, memory
-// and architecture. Where the worker does not tell what GPU it was, the class says beside which CPU that GPU stands.
+// The class of what the case ran on: the host's own, but for a GPU (device "cuda:N"), which is a
+// class of its own by its model, memory and architecture. Where the worker does not tell what GPU
+// it was, the class says beside which CPU that GPU stands.
 MachineClass class_of(const Outcome& outcome, const MachineClass& host);
 
 // The case id without the ordinal of its device: "…/device=cuda:1" becomes "…/device=cuda".

@@ -42,16 +42,17 @@ const std::vector<Table>& tables_before_run() {
   return tables;
 }
 const std::vector<Table>& tables_after_run() {
-  static const std::vector<Table> tables{{"outcome", {"case_key", "run_id", "suite"}, Part::of_run},
-                                         {"diff", {"run_id", "suite", "name", "case_a", "case_b"}, Part::of_run},
-                                         {"suite_score", {"run_id", "suite", "kernel", "dtype", "statistic"}, Part::of_run},
-                                         {"invariance", {"run_id", "suite", "case_key", "invariance"}, Part::of_run},
-                                         {"run_change", {"run_id", "suite", "case_id", "kind"}, Part::of_run},
-                                         {"kernel_resources", {"run_id", "source", "kernel", "launch", "arch"}, Part::appended},
-                                         {"accept", {"accept_key"}, Part::appended},
-                                         {"accepted_case", {"run_id", "case_key", "accept_key"}, Part::appended},
-                                         {"pin", {"pin_key"}, Part::appended},
-                                         {"pinned_case", {"case_key", "run_id", "pin_key"}, Part::appended}};
+  static const std::vector<Table> tables{
+      {"outcome", {"case_key", "run_id", "suite"}, Part::of_run},
+      {"diff", {"run_id", "suite", "name", "case_a", "case_b"}, Part::of_run},
+      {"suite_score", {"run_id", "suite", "kernel", "dtype", "statistic"}, Part::of_run},
+      {"invariance", {"run_id", "suite", "case_key", "invariance"}, Part::of_run},
+      {"run_change", {"run_id", "suite", "case_id", "kind"}, Part::of_run},
+      {"kernel_resources", {"run_id", "source", "kernel", "launch", "arch"}, Part::appended},
+      {"accept", {"accept_key"}, Part::appended},
+      {"accepted_case", {"run_id", "case_key", "accept_key"}, Part::appended},
+      {"pin", {"pin_key"}, Part::appended},
+      {"pinned_case", {"case_key", "run_id", "pin_key"}, Part::appended}};
   return tables;
 }
 
@@ -61,7 +62,8 @@ class Scratch {
   static Result<Scratch> make() {
     std::string pattern = (fs::temp_directory_path() / "plumbline-merge-XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) {
-      return fail(error_at(pattern, fmt::format("cannot be made: {}", std::strerror(errno)), "set TMPDIR to a directory with room"));
+      return fail(error_at(pattern, fmt::format("cannot be made: {}", std::strerror(errno)),
+                           "set TMPDIR to a directory with room"));
     }
     return Scratch(pattern);
   }
@@ -80,7 +82,8 @@ class Scratch {
 
 std::vector<std::string> columns_of(SQLite::Database& db, const char* table) {
   std::vector<std::string> columns;
-  SQLite::Statement select(db, "SELECT name FROM pragma_table_info(?, 'main')");  // generated columns are not listed
+  // generated columns are not listed
+  SQLite::Statement select(db, "SELECT name FROM pragma_table_info(?, 'main')");
   select.bind(1, table);
   while (select.executeStep()) columns.push_back(select.getColumn(0).getString());
   return columns;
@@ -89,14 +92,18 @@ std::vector<std::string> columns_of(SQLite::Database& db, const char* table) {
 // What is attached as `more` goes into `main`, within a transaction of the caller.
 class Merger {
  public:
-  Merger(SQLite::Database& db, const fs::path& from, const fs::path& to) : db_(db), from_(from), to_(to) {}
+  Merger(SQLite::Database& db, const fs::path& from, const fs::path& to)
+      : db_(db), from_(from), to_(to) {}
 
   Result<void> run() {
     // A run that is not finished was never later; text of ISO 8601 sorts as time does.
-    for (const auto& [name, order] : {std::pair{"merge_newer", ">"}, std::pair{"merge_older", "<"}}) {
+    for (const auto& [name, order] :
+         {std::pair{"merge_newer", ">"}, std::pair{"merge_older", "<"}}) {
       db_.exec(
-          fmt::format("DROP TABLE IF EXISTS temp.{0}; CREATE TEMP TABLE {0} AS SELECT m.run_id FROM more.run AS m "
-                      "JOIN main.run AS r USING (run_id) WHERE coalesce(m.finished_at, '') {1} coalesce(r.finished_at, '')",
+          fmt::format("DROP TABLE IF EXISTS temp.{0}; CREATE TEMP TABLE {0} AS SELECT m.run_id "
+                      "FROM more.run AS m "
+                      "JOIN main.run AS r USING (run_id) WHERE coalesce(m.finished_at, '') {1} "
+                      "coalesce(r.finished_at, '')",
                       name, order));
     }
     for (const Table& table : tables_before_run()) {
@@ -110,7 +117,8 @@ class Merger {
   }
 
  private:
-  // Rows of one key whose other columns differ. A key that follows from content cannot have two contents; a run has one past.
+  // Rows of one key whose other columns differ. A key that follows from content cannot have two
+  // contents; a run has one past.
   Result<void> check_same(const Table& table, const std::vector<std::string>& ignored = {}) {
     std::vector<std::string> differs;
     for (const auto& column : columns_of(db_, table.name)) {
@@ -119,34 +127,48 @@ class Merger {
     }
     const bool of_run = std::find(table.key.begin(), table.key.end(), "run_id") != table.key.end();
     SQLite::Statement find(
-        db_, fmt::format("SELECT {} FROM more.{} AS m JOIN main.{} AS r USING ({}) WHERE ({}){} LIMIT 1", of_run ? "m.run_id" : "''",
-                         table.name, table.name, fmt::join(table.key, ", "), fmt::join(differs, " OR "),
-                         of_run && table.part == Part::of_run
-                             ? " AND m.run_id NOT IN (SELECT run_id FROM merge_newer UNION ALL SELECT run_id FROM merge_older)"
-                             : ""));
+        db_,
+        fmt::format("SELECT {} FROM more.{} AS m JOIN main.{} AS r USING ({}) WHERE ({}){} LIMIT 1",
+                    of_run ? "m.run_id" : "''", table.name, table.name, fmt::join(table.key, ", "),
+                    fmt::join(differs, " OR "),
+                    of_run && table.part == Part::of_run
+                        ? " AND m.run_id NOT IN (SELECT run_id FROM merge_newer UNION ALL SELECT "
+                          "run_id FROM merge_older)"
+                        : ""));
     if (!find.executeStep()) return {};
     const std::string run_id = find.getColumn(0).getString();
     if (run_id.empty()) {
-      return fail(error_at(from_, fmt::format("holds another row under a key of table {} than {}", table.name, to_.string()),
-                           "one of the files was changed by hand or is damaged: measure again, or restore it from a backup"));
+      return fail(error_at(from_,
+                           fmt::format("holds another row under a key of table {} than {}",
+                                       table.name, to_.string()),
+                           "one of the files was changed by hand or is damaged: measure again, or "
+                           "restore it from a backup"));
     }
     return fail(error_at(
         from_,
-        fmt::format("contradicts {} about run {} (table {}): two copies of one run that went on apart", to_.string(), run_id, table.name),
-        "leave one of the two files out, or finish or judge the run in the one that counts: the copy finished last wins"));
+        fmt::format(
+            "contradicts {} about run {} (table {}): two copies of one run that went on apart",
+            to_.string(), run_id, table.name),
+        "leave one of the two files out, or finish or judge the run in the one that counts: the "
+        "copy finished last wins"));
   }
 
   Result<void> merge(const Table& table) {
     if (table.part == Part::of_run) {
-      db_.exec(fmt::format("DELETE FROM main.{} WHERE run_id IN (SELECT run_id FROM merge_newer)", table.name));
+      db_.exec(fmt::format("DELETE FROM main.{} WHERE run_id IN (SELECT run_id FROM merge_newer)",
+                           table.name));
     }
     if (auto same = check_same(table); !same) return same;
     const auto columns = columns_of(db_, table.name);
     // In the order of storing, which reports keep; tables without rowids have none.
-    const bool has_rowid = table.part == Part::of_run || std::string_view(table.name) == "kernel_resources";
-    db_.exec(fmt::format("INSERT INTO main.{0}({1}) SELECT {1} FROM more.{0} AS m WHERE {2} {3} ON CONFLICT ({4}) DO NOTHING", table.name,
-                         fmt::join(columns, ", "), table.part == Part::of_run ? "m.run_id NOT IN (SELECT run_id FROM merge_older)" : "true",
-                         has_rowid ? "ORDER BY m.rowid" : "", fmt::join(table.key, ", ")));
+    const bool has_rowid =
+        table.part == Part::of_run || std::string_view(table.name) == "kernel_resources";
+    db_.exec(fmt::format(
+        "INSERT INTO main.{0}({1}) SELECT {1} FROM more.{0} AS m WHERE {2} {3} ON CONFLICT ({4}) "
+        "DO NOTHING",
+        table.name, fmt::join(columns, ", "),
+        table.part == Part::of_run ? "m.run_id NOT IN (SELECT run_id FROM merge_older)" : "true",
+        has_rowid ? "ORDER BY m.rowid" : "", fmt::join(table.key, ", ")));
     return {};
   }
 
@@ -159,7 +181,8 @@ class Merger {
       if (column != "run_id") updates.push_back(fmt::format("{0} = excluded.{0}", column));
     }
     db_.exec(
-        fmt::format("INSERT INTO main.run({0}) SELECT {0} FROM more.run AS m WHERE true ON CONFLICT (run_id) DO UPDATE SET {1} "
+        fmt::format("INSERT INTO main.run({0}) SELECT {0} FROM more.run AS m WHERE true ON "
+                    "CONFLICT (run_id) DO UPDATE SET {1} "
                     "WHERE run_id IN (SELECT run_id FROM merge_newer)",
                     fmt::join(columns, ", "), fmt::join(updates, ", ")));
     return {};
@@ -171,7 +194,8 @@ class Merger {
 };
 
 // Merges the file `more`, a copy of `from`, into `db`, which is `to`, in one transaction.
-Result<void> merge_file(SQLite::Database& db, const fs::path& more, const fs::path& from, const fs::path& to) {
+Result<void> merge_file(SQLite::Database& db, const fs::path& more, const fs::path& from,
+                        const fs::path& to) {
   const auto merged = guarded(to, fmt::format("merging {}", from.string()), [&]() -> Result<void> {
     SQLite::Statement attach(db, "ATTACH ? AS more");
     attach.bind(1, more.string());
@@ -189,11 +213,13 @@ Result<void> merge_file(SQLite::Database& db, const fs::path& more, const fs::pa
 std::map<std::string, std::string> finish_times(SQLite::Database& db) {
   std::map<std::string, std::string> times;
   SQLite::Statement select(db, "SELECT run_id, coalesce(finished_at, '') FROM run");
-  while (select.executeStep()) times[select.getColumn(0).getString()] = select.getColumn(1).getString();
+  while (select.executeStep())
+    times[select.getColumn(0).getString()] = select.getColumn(1).getString();
   return times;
 }
 
-Result<MergeReport> merge_into(const fs::path& out, SQLite::Database& staged, const fs::path& staged_path, const fs::path& last_shard) {
+Result<MergeReport> merge_into(const fs::path& out, SQLite::Database& staged,
+                               const fs::path& staged_path, const fs::path& last_shard) {
   auto db = open_database(out, false);
   if (!db) return tl::unexpected(db.error());
   if (auto sound = check_integrity(**db, out); !sound) return tl::unexpected(sound.error());
@@ -203,11 +229,14 @@ Result<MergeReport> merge_into(const fs::path& out, SQLite::Database& staged, co
     report.outcomes_before = (*db)->execAndGet("SELECT count(*) FROM outcome").getInt64();
     auto runs = read_runs(staged, staged_path, 0);
     if (!runs) return tl::unexpected(runs.error());
-    if (auto merged = merge_file(**db, staged_path, last_shard, out); !merged) return tl::unexpected(merged.error());
+    if (auto merged = merge_file(**db, staged_path, last_shard, out); !merged)
+      return tl::unexpected(merged.error());
     for (auto run = runs->rbegin(); run != runs->rend(); ++run) {
       const auto known = before.find(run->run_id);
       auto state = MergedRun::State::added;
-      if (known != before.end()) state = more.at(run->run_id) > known->second ? MergedRun::State::replaced : MergedRun::State::kept;
+      if (known != before.end())
+        state = more.at(run->run_id) > known->second ? MergedRun::State::replaced
+                                                     : MergedRun::State::kept;
       report.runs.push_back({std::move(*run), state});
     }
     report.outcomes = (*db)->execAndGet("SELECT count(*) FROM outcome").getInt64();
@@ -225,8 +254,8 @@ std::vector<std::string> merged_tables() {
   return names;
 }
 
-// All shards first come together in a private file: a transaction on `out` cannot span more than ten attached files, and what they
-// contradict each other in is found before `out` is touched.
+// All shards first come together in a private file: a transaction on `out` cannot span more than
+// ten attached files, and what they contradict each other in is found before `out` is touched.
 Result<MergeReport> merge_databases(const fs::path& out, const std::vector<fs::path>& shards) {
   auto scratch = Scratch::make();
   if (!scratch) return tl::unexpected(scratch.error());
@@ -234,7 +263,8 @@ Result<MergeReport> merge_databases(const fs::path& out, const std::vector<fs::p
   std::unique_ptr<SQLite::Database> staged;
   for (const fs::path& shard : shards) {
     std::error_code ignored;
-    if (fs::equivalent(shard, out, ignored)) return fail(error_at(shard, "is the file that is merged into", "name only the other files"));
+    if (fs::equivalent(shard, out, ignored))
+      return fail(error_at(shard, "is the file that is merged into", "name only the other files"));
     const fs::path copy = staged == nullptr ? staged_path : *scratch / "next.db";
     auto opened = open_copy(shard, copy);
     if (!opened) return tl::unexpected(opened.error());
@@ -243,7 +273,8 @@ Result<MergeReport> merge_databases(const fs::path& out, const std::vector<fs::p
       continue;
     }
     opened->reset();
-    if (auto merged = merge_file(*staged, copy, shard, shards.front()); !merged) return tl::unexpected(merged.error());
+    if (auto merged = merge_file(*staged, copy, shard, shards.front()); !merged)
+      return tl::unexpected(merged.error());
     fs::remove(copy, ignored);
   }
   if (staged == nullptr) return fail("there is nothing to merge", "name the files of the shards");

@@ -12,7 +12,8 @@ namespace plumbline {
 
 struct MergedRun {
   RunInfo info;
-  enum class State { added, replaced, kept } state = State::added;  // against what `out` held before
+  // against what `out` held before
+  enum class State { added, replaced, kept } state = State::added;
 };
 
 struct MergeReport {
@@ -21,13 +22,16 @@ struct MergeReport {
   std::int64_t outcomes = 0;         // afterwards
 };
 
-// Adds to `out`, which is created if need be, what the shards hold and it lacks. Of two copies of one run the one that was finished last
-// counts whole (judging again finishes it anew, a run that is not finished was never later); copies of one run that were finished at the
-// same moment, or not at all, give each what the other lacks. Accepted baselines and resources are joined.
+// Adds to `out`, which is created if need be, what the shards hold and it lacks. Of two copies of
+// one run the one that was finished last counts whole (judging again finishes it anew, a run that
+// is not finished was never later); copies of one run that were finished at the same moment, or not
+// at all, give each what the other lacks. Accepted baselines and resources are joined.
 //
-// Errors name the shard and leave `out` as it was: what Store::open refuses, damage that SQLite's integrity_check finds, a shard that is
-// `out` itself, and two copies of one run that contradict each other. Shards are only read; they may be of older schemas, and in use.
-Result<MergeReport> merge_databases(const std::filesystem::path& out, const std::vector<std::filesystem::path>& shards);
+// Errors name the shard and leave `out` as it was: what Store::open refuses, damage that SQLite's
+// integrity_check finds, a shard that is `out` itself, and two copies of one run that contradict
+// each other. Shards are only read; they may be of older schemas, and in use.
+Result<MergeReport> merge_databases(const std::filesystem::path& out,
+                                    const std::vector<std::filesystem::path>& shards);
 
 // The tables that are merged, for the test that none was forgotten.
 std::vector<std::string> merged_tables();

@@ -6,7 +6,9 @@
 namespace plumbline {
 
 PromptCommits::PromptCommits(Store& store, std::function<void(const Errors&)> failed)
-    : store_(store), failed_(std::move(failed)), thread_([this](const std::stop_token& stop) { commit_late_rows(stop); }) {}
+    : store_(store),
+      failed_(std::move(failed)),
+      thread_([this](const std::stop_token& stop) { commit_late_rows(stop); }) {}
 
 PromptCommits::~PromptCommits() {
   thread_.request_stop();

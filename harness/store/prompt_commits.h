@@ -11,9 +11,9 @@
 
 namespace plumbline {
 
-// Rows that follow each other by more than this are committed one by one, at once; faster ones together, this long after the first at the
-// latest. A commit rewrites a page of each index, some 30 kB: one each for 20,000 rows in a row would take 5 times as long as their
-// storing.
+// Rows that follow each other by more than this are committed one by one, at once; faster ones
+// together, this long after the first at the latest. A commit rewrites a page of each index, some
+// 30 kB: one each for 20,000 rows in a row would take 5 times as long as their storing.
 inline constexpr std::chrono::milliseconds commit_delay{20};
 
 class PromptCommits {

@@ -19,9 +19,11 @@ struct Finalize {
 };
 using StatementPointer = std::unique_ptr<sqlite3_stmt, Finalize>;
 
-// What neither a read-only connection nor sqlite3_stmt_readonly refuses: other files, transactions and the connection's own settings. Only
-// pragmas that describe tables pass. (A list of what is permitted would be shorter, but json_each declares its columns by CREATE TABLE.)
-int refuse_side_effects(void*, int action, const char* first, const char* second, const char*, const char*) {
+// What neither a read-only connection nor sqlite3_stmt_readonly refuses: other files, transactions
+// and the connection's own settings. Only pragmas that describe tables pass. (A list of what is
+// permitted would be shorter, but json_each declares its columns by CREATE TABLE.)
+int refuse_side_effects(void*, int action, const char* first, const char* second, const char*,
+                        const char*) {
   constexpr std::array<std::string_view, 6> describing{"table_info", "table_xinfo", "table_list",
                                                        "index_list", "index_info",  "user_version"};
   switch (action) {
@@ -31,7 +33,8 @@ int refuse_side_effects(void*, int action, const char* first, const char* second
     case SQLITE_SAVEPOINT:
       return SQLITE_DENY;
     case SQLITE_FUNCTION:
-      return second != nullptr && std::string_view(second) == "load_extension" ? SQLITE_DENY : SQLITE_OK;
+      return second != nullptr && std::string_view(second) == "load_extension" ? SQLITE_DENY
+                                                                               : SQLITE_OK;
     case SQLITE_PRAGMA:
       for (std::string_view name : describing) {
         if (first != nullptr && name == first) return SQLITE_OK;
@@ -44,19 +47,24 @@ int refuse_side_effects(void*, int action, const char* first, const char* second
 
 Error query_error(sqlite3* handle, int code) {
   if (code == SQLITE_AUTH)
-    return {"", 0, fmt::format("the query would do more than read ({})", sqlite3_errmsg(handle)), "only SELECT is permitted"};
-  for (const int of_file : {SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_FULL, SQLITE_BUSY, SQLITE_LOCKED}) {
+    return {"", 0, fmt::format("the query would do more than read ({})", sqlite3_errmsg(handle)),
+            "only SELECT is permitted"};
+  for (const int of_file : {SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_IOERR, SQLITE_CANTOPEN,
+                            SQLITE_FULL, SQLITE_BUSY, SQLITE_LOCKED}) {
     if ((code & 0xFF) == of_file)
-      return database_error(sqlite3_db_filename(handle, "main"), "the query failed", SQLite::Exception(handle, code));
+      return database_error(sqlite3_db_filename(handle, "main"), "the query failed",
+                            SQLite::Exception(handle, code));
   }
-  return {"", 0, fmt::format("the query failed: {}", sqlite3_errmsg(handle)), "baselines/README.md describes the views and their columns"};
+  return {"", 0, fmt::format("the query failed: {}", sqlite3_errmsg(handle)),
+          "baselines/README.md describes the views and their columns"};
 }
 
 // The first statement of `sql`, which is cut off; null at the end or where only comments are left.
 Result<StatementPointer> prepare_next(sqlite3* handle, std::string_view& sql) {
   sqlite3_stmt* statement = nullptr;
   const char* rest = nullptr;
-  const int code = sqlite3_prepare_v2(handle, sql.data(), static_cast<int>(sql.size()), &statement, &rest);
+  const int code =
+      sqlite3_prepare_v2(handle, sql.data(), static_cast<int>(sql.size()), &statement, &rest);
   if (code != SQLITE_OK) return fail(query_error(handle, code));
   sql.remove_prefix(static_cast<std::size_t>(rest - sql.data()));
   return StatementPointer(statement);
@@ -75,7 +83,8 @@ Result<StatementPointer> prepare_only_statement(sqlite3* handle, std::string_vie
     only = std::move(*next);
   }
   if (!only) return fail("the query is empty", "for example: SELECT * FROM v_latest");
-  if (sqlite3_stmt_readonly(only.get()) == 0) return fail("the query would write", "only SELECT is permitted");
+  if (sqlite3_stmt_readonly(only.get()) == 0)
+    return fail("the query would write", "only SELECT is permitted");
   return only;
 }
 
@@ -84,7 +93,8 @@ std::optional<std::string> value_text(sqlite3_stmt* statement, int column) {
   if (type == SQLITE_NULL) return std::nullopt;
   if (type == SQLITE_BLOB) {
     const auto* bytes = static_cast<const unsigned char*>(sqlite3_column_blob(statement, column));
-    return fmt::format("x'{:02x}'", fmt::join(bytes, bytes + sqlite3_column_bytes(statement, column), ""));
+    return fmt::format("x'{:02x}'",
+                       fmt::join(bytes, bytes + sqlite3_column_bytes(statement, column), ""));
   }
   const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, column));
   return std::string(text, static_cast<std::size_t>(sqlite3_column_bytes(statement, column)));
@@ -123,7 +133,8 @@ Result<Store::Table> run(sqlite3* handle, sqlite3_stmt* statement) {
 }  // namespace
 
 Result<Store::Table> read_query(const std::filesystem::path& path, const std::string& sql) {
-  if (!is_storable_text(sql)) return fail("the query is not UTF-8 without NUL", "check how it was written to its file");
+  if (!is_storable_text(sql))
+    return fail("the query is not UTF-8 without NUL", "check how it was written to its file");
   auto db = open_database(path, true);
   if (!db) return tl::unexpected(db.error());
   sqlite3* handle = (*db)->getHandle();

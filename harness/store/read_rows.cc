@@ -19,25 +19,33 @@ std::string list(const std::string& prefix, const std::vector<std::string>& name
   return text;
 }
 
-Result<std::string> find_latest(SQLite::Database& db, const fs::path& path, const std::string& text) {
+Result<std::string> find_latest(SQLite::Database& db, const fs::path& path,
+                                const std::string& text) {
   constexpr std::string_view word = "latest";
   std::optional<std::int64_t> back = text == word ? 0 : std::optional<std::int64_t>{};
-  if (text.size() > word.size() + 1 && text[word.size()] == '~') back = parse_integer(std::string_view(text).substr(word.size() + 1));
+  if (text.size() > word.size() + 1 && text[word.size()] == '~')
+    back = parse_integer(std::string_view(text).substr(word.size() + 1));
   if (!back || *back < 0) {
-    return fail(
-        error_at(path, fmt::format("'{}' names no run", storable_text(text)), "write latest, latest~1 (the one before), … or a run id"));
+    return fail(error_at(path, fmt::format("'{}' names no run", storable_text(text)),
+                         "write latest, latest~1 (the one before), … or a run id"));
   }
-  SQLite::Statement select(db, "SELECT run_id FROM run WHERE purpose <> 'resources' ORDER BY run_order DESC LIMIT 1 OFFSET ?");
+  SQLite::Statement select(db,
+                           "SELECT run_id FROM run WHERE purpose <> 'resources' ORDER BY run_order "
+                           "DESC LIMIT 1 OFFSET ?");
   select.bind(1, *back);
   if (select.executeStep()) return select.getColumn(0).getString();
-  const int stored = db.execAndGet("SELECT count(*) FROM run WHERE purpose <> 'resources'").getInt();
-  return fail(error_at(path, fmt::format("'{}' goes back further than the {} runs of the database", text, stored),
-                       "`plumbline query \"SELECT run_id FROM v_runs\"` lists them"));
+  const int stored =
+      db.execAndGet("SELECT count(*) FROM run WHERE purpose <> 'resources'").getInt();
+  return fail(error_at(
+      path, fmt::format("'{}' goes back further than the {} runs of the database", text, stored),
+      "`plumbline query \"SELECT run_id FROM v_runs\"` lists them"));
 }
 
-Result<std::string> find_prefix(SQLite::Database& db, const fs::path& path, const std::string& text) {
-  SQLite::Statement select(
-      db, "SELECT run_id FROM run WHERE substr(run_id, 1, length(?1)) = ?1 AND ?1 <> '' ORDER BY run_id <> ?1, run_order DESC LIMIT 4");
+Result<std::string> find_prefix(SQLite::Database& db, const fs::path& path,
+                                const std::string& text) {
+  SQLite::Statement select(db,
+                           "SELECT run_id FROM run WHERE substr(run_id, 1, length(?1)) = ?1 AND ?1 "
+                           "<> '' ORDER BY run_id <> ?1, run_order DESC LIMIT 4");
   select.bind(1, text);
   std::vector<std::string> found;
   while (select.executeStep()) found.push_back(select.getColumn(0).getString());
@@ -46,11 +54,14 @@ Result<std::string> find_prefix(SQLite::Database& db, const fs::path& path, cons
                          "write latest, latest~1, … or the beginning of a run id"));
   }
   if (found.size() == 1 || found.front() == text) return found.front();
-  return fail(error_at(path, fmt::format("several runs' ids begin with '{}': {}", text, fmt::join(found, ", ")), "write more of the id"));
+  return fail(error_at(
+      path, fmt::format("several runs' ids begin with '{}': {}", text, fmt::join(found, ", ")),
+      "write more of the id"));
 }
 
 std::string select_runs(std::string_view more_columns) {
-  return fmt::format("SELECT {}, {}{} FROM run JOIN machine_class USING (machine_key)", list("", column_names<RunInfo>(run_columns)),
+  return fmt::format("SELECT {}, {}{} FROM run JOIN machine_class USING (machine_key)",
+                     list("", column_names<RunInfo>(run_columns)),
                      list("", column_names<MachineClass>(machine_columns)), more_columns);
 }
 
@@ -76,27 +87,36 @@ Result<std::vector<RunInfo>> read_runs(SQLite::Database& db, const fs::path& pat
 
 Result<StoredRun> read_run(SQLite::Database& db, const fs::path& path, const std::string& run_id) {
   return guarded(path, "reading the run", [&]() -> Result<StoredRun> {
-    SQLite::Statement select(db, select_runs(", finished_at IS NOT NULL AS finished, complete") + " WHERE run_id = ?");
+    SQLite::Statement select(
+        db, select_runs(", finished_at IS NOT NULL AS finished, complete") + " WHERE run_id = ?");
     select.bind(1, run_id);
     if (!select.executeStep())
-      return fail(error_at(path, fmt::format("there is no run {}", storable_text(run_id)), "see `plumbline show`"));
-    return StoredRun{load_run(select), select.getColumn("finished").getInt() != 0, select.getColumn("complete").getInt() != 0};
+      return fail(error_at(path, fmt::format("there is no run {}", storable_text(run_id)),
+                           "see `plumbline show`"));
+    return StoredRun{load_run(select), select.getColumn("finished").getInt() != 0,
+                     select.getColumn("complete").getInt() != 0};
   });
 }
 
 Result<std::string> find_run(SQLite::Database& db, const fs::path& path, const std::string& text) {
-  return guarded(path, "looking up the run",
-                 [&] { return text.starts_with("latest") ? find_latest(db, path, text) : find_prefix(db, path, text); });
+  return guarded(path, "looking up the run", [&] {
+    return text.starts_with("latest") ? find_latest(db, path, text) : find_prefix(db, path, text);
+  });
 }
 
-Result<std::vector<StoredOutcome>> read_outcomes(SQLite::Database& db, const fs::path& path, const std::string& run_id) {
+Result<std::vector<StoredOutcome>> read_outcomes(SQLite::Database& db, const fs::path& path,
+                                                 const std::string& run_id) {
   return guarded(path, "reading outcomes", [&]() -> Result<std::vector<StoredOutcome>> {
     SQLite::Statement select(
-        db, fmt::format("SELECT c.case_id, b.build_id, b.launched, ds.spec, js.spec, {}, {} FROM outcome AS o "
-                        "JOIN attention_case AS c USING (case_key) JOIN build AS b USING (build_key) "
-                        "JOIN rounding_spec AS ds ON ds.spec_key = o.declared_spec_key "
-                        "JOIN rounding_spec AS js ON js.spec_key = o.judged_spec_key WHERE o.run_id = ? ORDER BY o.rowid",
-                        list("c.", column_names<Case>(case_columns)), list("o.", column_names<StoredOutcome>(outcome_columns))));
+        db,
+        fmt::format(
+            "SELECT c.case_id, b.build_id, b.launched, ds.spec, js.spec, {}, {} FROM outcome AS o "
+            "JOIN attention_case AS c USING (case_key) JOIN build AS b USING (build_key) "
+            "JOIN rounding_spec AS ds ON ds.spec_key = o.declared_spec_key "
+            "JOIN rounding_spec AS js ON js.spec_key = o.judged_spec_key WHERE o.run_id = ? ORDER "
+            "BY o.rowid",
+            list("c.", column_names<Case>(case_columns)),
+            list("o.", column_names<StoredOutcome>(outcome_columns))));
     select.bind(1, run_id);
     std::vector<StoredOutcome> rows;
     while (select.executeStep()) {
@@ -119,10 +139,11 @@ Result<std::vector<StoredOutcome>> read_outcomes(SQLite::Database& db, const fs:
   });
 }
 
-Result<std::vector<StoredDiff>> read_diffs(SQLite::Database& db, const fs::path& path, const std::string& run_id) {
+Result<std::vector<StoredDiff>> read_diffs(SQLite::Database& db, const fs::path& path,
+                                           const std::string& run_id) {
   return guarded(path, "reading diffs", [&]() -> Result<std::vector<StoredDiff>> {
-    SQLite::Statement select(
-        db, fmt::format("SELECT {} FROM diff WHERE run_id = ? ORDER BY rowid", list("", column_names<StoredDiff>(diff_columns))));
+    SQLite::Statement select(db, fmt::format("SELECT {} FROM diff WHERE run_id = ? ORDER BY rowid",
+                                             list("", column_names<StoredDiff>(diff_columns))));
     select.bind(1, run_id);
     std::vector<StoredDiff> rows;
     while (select.executeStep()) {
@@ -133,10 +154,12 @@ Result<std::vector<StoredDiff>> read_diffs(SQLite::Database& db, const fs::path&
   });
 }
 
-Result<std::vector<SuiteScore>> read_suite_scores(SQLite::Database& db, const fs::path& path, const std::string& run_id) {
+Result<std::vector<SuiteScore>> read_suite_scores(SQLite::Database& db, const fs::path& path,
+                                                  const std::string& run_id) {
   return guarded(path, "reading suite scores", [&]() -> Result<std::vector<SuiteScore>> {
-    SQLite::Statement select(db, fmt::format("SELECT {} FROM suite_score WHERE run_id = ? ORDER BY rowid",
-                                             list("", column_names<SuiteScore>(suite_score_columns))));
+    SQLite::Statement select(
+        db, fmt::format("SELECT {} FROM suite_score WHERE run_id = ? ORDER BY rowid",
+                        list("", column_names<SuiteScore>(suite_score_columns))));
     select.bind(1, run_id);
     std::vector<SuiteScore> rows;
     while (select.executeStep()) {

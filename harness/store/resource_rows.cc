@@ -47,14 +47,16 @@ void resource_columns(Columns& columns, const JudgedResources& judged) {
 
 }  // namespace
 
-Result<void> store_resources(SQLite::Database& db, const std::filesystem::path& path, const std::string& run_id,
-                             const std::vector<JudgedResources>& rows) {
+Result<void> store_resources(SQLite::Database& db, const std::filesystem::path& path,
+                             const std::string& run_id, const std::vector<JudgedResources>& rows) {
   return guarded(path, "storing resources", [&]() -> Result<void> {
     ColumnNames columns;
     resource_columns(columns, {});
     columns.names.insert(columns.names.begin(), "run_id");
     SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
-    SQLite::Statement insert(db, insert_sql("kernel_resources", columns.names, {"run_id", "source", "kernel", "launch", "arch"}, true));
+    SQLite::Statement insert(db,
+                             insert_sql("kernel_resources", columns.names,
+                                        {"run_id", "source", "kernel", "launch", "arch"}, true));
     for (const JudgedResources& row : rows) {
       insert.bind(1, run_id);
       Binder binder(insert, 2);

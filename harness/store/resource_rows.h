@@ -12,8 +12,9 @@
 
 namespace plumbline {
 
-// One transaction; replaces rows of the same run, source, kernel, launch and architecture. The run is known.
-Result<void> store_resources(SQLite::Database& db, const std::filesystem::path& path, const std::string& run_id,
-                             const std::vector<JudgedResources>& rows);
+// One transaction; replaces rows of the same run, source, kernel, launch and architecture. The run
+// is known.
+Result<void> store_resources(SQLite::Database& db, const std::filesystem::path& path,
+                             const std::string& run_id, const std::vector<JudgedResources>& rows);
 
 }  // namespace plumbline

@@ -154,10 +154,12 @@ void fault_columns(Columns& columns, Row& faults) {
 // `worst` is std::optional<WorstElement>.
 template <class Columns, class Row>
 void worst_columns(Columns& columns, Row& worst) {
-  static constexpr const char* share_columns[] = {"worst_share_p",     "worst_share_logit",        "worst_share_s",
-                                                  "worst_share_exp2",  "worst_share_accumulation", "worst_share_split_partials",
-                                                  "worst_share_output"};
-  static_assert(std::size(share_columns) == rounding_count, "one column for each Rounding, in its order");
+  static constexpr const char* share_columns[] = {
+      "worst_share_p",     "worst_share_logit",        "worst_share_s",
+      "worst_share_exp2",  "worst_share_accumulation", "worst_share_split_partials",
+      "worst_share_output"};
+  static_assert(std::size(share_columns) == rounding_count,
+                "one column for each Rounding, in its order");
   bool has_worst = worst.has_value();
   columns("has_worst", has_worst);
   columns.measured(has_worst);
@@ -166,7 +168,8 @@ void worst_columns(Columns& columns, Row& worst) {
   columns("worst_head", w.element.head);
   columns("worst_row", w.element.row);
   columns("worst_column", w.element.column);
-  bool got_is_nan = std::isnan(w.got);  // the one NaN that is a fact about the kernel and not a statistic
+  // the one NaN that is a fact about the kernel and not a statistic
+  bool got_is_nan = std::isnan(w.got);
   columns("worst_got_is_nan", got_is_nan);
   columns("worst_got", w.got);
   columns("worst_expected", w.expected);
@@ -207,12 +210,14 @@ void terms_columns(Columns& columns, Row& terms) {
   columns("limit_rms", t.limits.rms);
   columns("limit_lse", t.limits.lse);
   columns.measured(true);
-  std::string policy(t.padding_policy ? name(*t.padding_policy) : ""), promises = promises_text(t.promises);
+  std::string policy(t.padding_policy ? name(*t.padding_policy) : ""),
+      promises = promises_text(t.promises);
   columns("pinned_padding_policy", policy);
   columns("pinned_promises", promises);
   if constexpr (Columns::loading) {
     if (t.limits.peak < 0) return;  // NULL
-    if (!policy.empty()) t.padding_policy = parse_enumerator<PaddingPolicy>("pinned_padding_policy", policy);
+    if (!policy.empty())
+      t.padding_policy = parse_enumerator<PaddingPolicy>("pinned_padding_policy", policy);
     t.promises = parse_promises(promises);
     terms = t;
   }
@@ -244,7 +249,8 @@ void expected_columns(Columns& columns, Row& expected) {
   }
 }
 
-// Everything of an outcome that is a column of its own row: not the case, the build and the specs, which other tables hold.
+// Everything of an outcome that is a column of its own row: not the case, the build and the specs,
+// which other tables hold.
 template <class Columns, class Row>
 void outcome_columns(Columns& columns, Row& stored) {
   auto& o = stored.outcome;
@@ -345,7 +351,8 @@ void suite_score_columns(Columns& columns, Row& score) {
   columns("status", score.status);
 }
 
-// The names that a description gives, for example column_names(outcome_columns<ColumnNames, const StoredOutcome>).
+// The names that a description gives, for example column_names(outcome_columns<ColumnNames, const
+// StoredOutcome>).
 template <class Row>
 std::vector<std::string> column_names(void (*describe)(ColumnNames&, const Row&)) {
   ColumnNames columns;

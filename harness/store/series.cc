@@ -8,8 +8,8 @@
 
 #include <chrono>
 
-#include "harness/problem/inputs.h"
 #include "harness/base/glob.h"
+#include "harness/problem/inputs.h"
 #include "harness/store/connection.h"
 #include "harness/store/keys.h"
 #include "harness/store/machine.h"
@@ -21,10 +21,11 @@ namespace {
 constexpr int time_history_runs = 30;
 constexpr int pinned_time_runs = 5;
 
-// Accepted outcomes of a series before a run, newest first. CROSS JOIN keeps SQLite walking back over the runs, so that the usual answer,
-// the last run, is the first row tried. A first_seen outcome that has a past is one that was measured where its past was not at hand, by
-// a shard with a file of its own: it counts once `plumbline judge` has compared it. ?1 machine_key, ?2 run_order, ?3 series_key, ?4 to ?6
-// versions.
+// Accepted outcomes of a series before a run, newest first. CROSS JOIN keeps SQLite walking back
+// over the runs, so that the usual answer, the last run, is the first row tried. A first_seen
+// outcome that has a past is one that was measured where its past was not at hand, by a shard with
+// a file of its own: it counts once `plumbline judge` has compared it. ?1 machine_key, ?2
+// run_order, ?3 series_key, ?4 to ?6 versions.
 constexpr const char* accepted_outcomes = R"(
   FROM run AS r
   CROSS JOIN attention_case AS c ON c.series_key = ?3
@@ -48,38 +49,49 @@ constexpr const char* accepted_outcomes = R"(
 
 std::string baseline_columns() {
   std::vector<std::string> terms;
-  for (const std::string& column : column_names<std::optional<Terms>>(terms_columns)) terms.push_back("o." + column);
+  for (const std::string& column : column_names<std::optional<Terms>>(terms_columns))
+    terms.push_back("o." + column);
   return fmt::format(
       "r.run_id, o.verdict, o.output_digest, b.build_id, o.rms, o.elements, "
-      "o.promise_run_to_run = '{}' AND o.repeat_checked AND o.repeat_equal, r.run_order, o.timed, o.device_driver, "
+      "o.promise_run_to_run = '{}' AND o.repeat_checked AND o.repeat_equal, r.run_order, o.timed, "
+      "o.device_driver, "
       "o.device_runtime, js.spec, {}",
       name(Promise::bitwise), fmt::join(terms, ", "));
 }
 
 std::string baseline_sql() {
-  return fmt::format("SELECT {} {} ORDER BY r.run_order DESC, o.suite LIMIT 1", baseline_columns(), accepted_outcomes);
+  return fmt::format("SELECT {} {} ORDER BY r.run_order DESC, o.suite LIMIT 1", baseline_columns(),
+                     accepted_outcomes);
 }
 
-// The outcome of the newest pin. A pinned outcome was accepted when it was pinned; what is thought of its run later changes nothing.
+// The outcome of the newest pin. A pinned outcome was accepted when it was pinned; what is thought
+// of its run later changes nothing.
 std::string pin_sql() {
   return fmt::format(
-      "SELECT {} FROM attention_case AS c JOIN pinned_case AS k ON k.case_key = c.case_key JOIN pin AS p USING (pin_key) "
-      "JOIN outcome AS o ON o.case_key = c.case_key AND o.run_id = k.run_id JOIN run AS r ON r.run_id = k.run_id "
-      "JOIN build AS b USING (build_key) JOIN rounding_spec AS js ON js.spec_key = o.judged_spec_key "
+      "SELECT {} FROM attention_case AS c JOIN pinned_case AS k ON k.case_key = c.case_key JOIN "
+      "pin AS p USING (pin_key) "
+      "JOIN outcome AS o ON o.case_key = c.case_key AND o.run_id = k.run_id JOIN run AS r ON "
+      "r.run_id = k.run_id "
+      "JOIN build AS b USING (build_key) JOIN rounding_spec AS js ON js.spec_key = "
+      "o.judged_spec_key "
       "WHERE c.series_key = ?3 AND o.machine_key = ?1 AND r.run_order < ?2 AND o.status = 'ok' "
-      "AND o.judge_version = ?4 AND o.reference_version = ?5 AND o.inputs_version = ?6 ORDER BY p.pinned_at DESC, o.suite LIMIT 1",
+      "AND o.judge_version = ?4 AND o.reference_version = ?5 AND o.inputs_version = ?6 ORDER BY "
+      "p.pinned_at DESC, o.suite LIMIT 1",
       baseline_columns());
 }
 
-// A case may stand in several suites of one run: its first timed outcome counts. ?7: none before this run, ?8 how many.
+// A case may stand in several suites of one run: its first timed outcome counts. ?7: none before
+// this run, ?8 how many.
 std::string times_sql() {
   return fmt::format(
-      "SELECT o.time_ratio, r.run_order {} AND o.timed AND r.run_order >= ?7 GROUP BY r.run_order HAVING o.suite = "
+      "SELECT o.time_ratio, r.run_order {} AND o.timed AND r.run_order >= ?7 GROUP BY r.run_order "
+      "HAVING o.suite = "
       "min(o.suite) ORDER BY r.run_order DESC LIMIT ?8",
       accepted_outcomes);
 }
 
-// The run from which on times are compared: whoever accepts an outcome that failed, for being slower say, makes its time the usual one.
+// The run from which on times are compared: whoever accepts an outcome that failed, for being
+// slower say, makes its time the usual one.
 constexpr const char* restart_sql = R"(
   SELECT coalesce(max(r.run_order), '')
   FROM attention_case AS c
@@ -99,7 +111,8 @@ constexpr const char* refusal_sql = R"(
       AND NOT EXISTS (SELECT 1 FROM outcome AS o WHERE o.case_key = a.case_key AND o.run_id = a.run_id AND o.status = 'ok'))
 )";
 
-// A statement in use: it ends with this, so that it neither holds a snapshot of the database nor what was bound.
+// A statement in use: it ends with this, so that it neither holds a snapshot of the database nor
+// what was bound.
 class InUse {
  public:
   explicit InUse(SQLite::Statement& statement) : statement_(statement) {}
@@ -115,7 +128,8 @@ void bind_key(SQLite::Statement& statement, int index, const Key& key) {
   statement.bind(index, static_cast<const void*>(key.data()), static_cast<int>(key.size()));
 }
 
-void bind_series(SQLite::Statement& statement, const MachineClass& machine, const std::string& order, const std::string& case_id) {
+void bind_series(SQLite::Statement& statement, const MachineClass& machine,
+                 const std::string& order, const std::string& case_id) {
   bind_key(statement, 1, machine_key(machine));
   statement.bind(2, order);
   bind_key(statement, 3, key_of(series_id(case_id)));
@@ -143,30 +157,36 @@ Baseline load_baseline(SQLite::Statement& row) {
   return baseline;
 }
 
-// Keys of cases that `sql`, bound to a run, gives as (case_key, case_id), and that the glob matches.
-std::vector<std::string> matching_case_keys(SQLite::Database& db, const std::string& sql, const Decision& decision) {
+// Keys of cases that `sql`, bound to a run, gives as (case_key, case_id), and that the glob
+// matches.
+std::vector<std::string> matching_case_keys(SQLite::Database& db, const std::string& sql,
+                                            const Decision& decision) {
   std::vector<std::string> keys;
   SQLite::Statement cases(db, sql);
   cases.bind(1, decision.run_id);
   while (cases.executeStep()) {
-    if (glob_match(decision.case_glob, cases.getColumn(1).getString())) keys.push_back(cases.getColumn(0).getString());
+    if (glob_match(decision.case_glob, cases.getColumn(1).getString()))
+      keys.push_back(cases.getColumn(0).getString());
   }
   return keys;
 }
 
 constexpr const char* cases_with_a_result =
-    "SELECT DISTINCT case_key, case_id FROM outcome JOIN attention_case USING (case_key) WHERE run_id = ? AND status = 'ok'";
+    "SELECT DISTINCT case_key, case_id FROM outcome JOIN attention_case USING (case_key) WHERE "
+    "run_id = ? AND status = 'ok'";
 
 std::string cases_with_a_change(ChangeKind kind) {
   return fmt::format(
-      "SELECT DISTINCT c.case_key, c.case_id FROM run_change AS x JOIN attention_case AS c USING (case_id) "
+      "SELECT DISTINCT c.case_key, c.case_id FROM run_change AS x JOIN attention_case AS c USING "
+      "(case_id) "
       "WHERE x.run_id = ? AND x.kind = '{}'",
       name(kind));
 }
 
 std::string cases_that_may_be_baselines() {
   return fmt::format(
-      "{} AND ((SELECT is_baseline FROM verdict AS v WHERE v.verdict = outcome.verdict) OR EXISTS (SELECT 1 FROM "
+      "{} AND ((SELECT is_baseline FROM verdict AS v WHERE v.verdict = outcome.verdict) OR EXISTS "
+      "(SELECT 1 FROM "
       "accepted_case AS a WHERE a.run_id = outcome.run_id AND a.case_key = outcome.case_key))",
       cases_with_a_result);
 }
@@ -177,25 +197,32 @@ struct DecisionTables {
   const char* decision;
   const char* cases;
 };
-constexpr DecisionTables accepts{"accept", "accept(accept_key, run_id, case_glob, accepted_by, reason, accepted_at)",
-                                 "accepted_case(accept_key, run_id, case_key)"};
-constexpr DecisionTables pins{"pin", "pin(pin_key, run_id, case_glob, pinned_by, reason, pinned_at)",
+constexpr DecisionTables accepts{
+    "accept", "accept(accept_key, run_id, case_glob, accepted_by, reason, accepted_at)",
+    "accepted_case(accept_key, run_id, case_key)"};
+constexpr DecisionTables pins{"pin",
+                              "pin(pin_key, run_id, case_glob, pinned_by, reason, pinned_at)",
                               "pinned_case(pin_key, run_id, case_key)"};
 
-void store_decision(SQLite::Database& db, const DecisionTables& tables, const Decision& decision, const std::vector<std::string>& keys) {
+void store_decision(SQLite::Database& db, const DecisionTables& tables, const Decision& decision,
+                    const std::vector<std::string>& keys) {
   const auto& [run_id, case_glob, who, why] = decision;
   const std::string when = iso_time(std::chrono::system_clock::now());
   const Key key = key_of(canonical_text({tables.word, run_id, case_glob, who, why, when}));
-  SQLite::Statement insert(db, fmt::format("INSERT INTO {} VALUES (?, ?, ?, ?, ?, ?)", tables.decision));
+  SQLite::Statement insert(
+      db, fmt::format("INSERT INTO {} VALUES (?, ?, ?, ?, ?, ?)", tables.decision));
   bind_key(insert, 1, key);
   int index = 2;
-  for (const std::string& text : {run_id, case_glob, who, why, when}) insert.bind(index++, storable_text(text));
+  for (const std::string& text : {run_id, case_glob, who, why, when})
+    insert.bind(index++, storable_text(text));
   insert.exec();
-  SQLite::Statement insert_case(db, fmt::format("INSERT OR IGNORE INTO {} VALUES (?, ?, ?)", tables.cases));
+  SQLite::Statement insert_case(
+      db, fmt::format("INSERT OR IGNORE INTO {} VALUES (?, ?, ?)", tables.cases));
   for (const std::string& case_key : keys) {
     bind_key(insert_case, 1, key);
     insert_case.bind(2, run_id);
-    insert_case.bind(3, static_cast<const void*>(case_key.data()), static_cast<int>(case_key.size()));
+    insert_case.bind(3, static_cast<const void*>(case_key.data()),
+                     static_cast<int>(case_key.size()));
     insert_case.exec();
     insert_case.reset();
   }
@@ -204,7 +231,8 @@ void store_decision(SQLite::Database& db, const DecisionTables& tables, const De
 Errors check_decision(const Decision& decision, std::string_view verb) {
   Errors errors;
   for (const auto& [what, text] :
-       {std::pair{std::string("case glob"), decision.case_glob}, std::pair{fmt::format("name of who {}s", verb), decision.who},
+       {std::pair{std::string("case glob"), decision.case_glob},
+        std::pair{fmt::format("name of who {}s", verb), decision.who},
         std::pair{fmt::format("reason for {}ing", verb == "pin" ? "pinn" : verb), decision.why}}) {
     if (auto error = check_id(what, text)) errors.push_back(std::move(*error));
   }
@@ -228,13 +256,17 @@ Result<std::string> Series::order_before(const std::string& before_run) {
   const InUse in_use(find_order_);
   find_order_.bind(1, before_run);
   if (!find_order_.executeStep())
-    return fail(error_at(path_, fmt::format("run '{}' is not in the database", storable_text(before_run)), "see `plumbline history`"));
+    return fail(error_at(path_,
+                         fmt::format("run '{}' is not in the database", storable_text(before_run)),
+                         "see `plumbline history`"));
   order_ = find_order_.getColumn(0).getString();
   order_of_ = before_run;
   return order_;
 }
 
-Result<std::optional<Baseline>> Series::baseline(const std::string& case_id, const MachineClass& machine, const std::string& before_run) {
+Result<std::optional<Baseline>> Series::baseline(const std::string& case_id,
+                                                 const MachineClass& machine,
+                                                 const std::string& before_run) {
   const auto order = order_before(before_run);
   if (!order) return tl::unexpected(order.error());
   return first_of(find_baseline_, {case_id, machine, *order});
@@ -259,7 +291,8 @@ TimeHistory Series::times_before(const Place& place, const std::string& from, in
   return history;
 }
 
-Result<TimeHistory> Series::times(const std::string& case_id, const MachineClass& machine, const std::string& before_run) {
+Result<TimeHistory> Series::times(const std::string& case_id, const MachineClass& machine,
+                                  const std::string& before_run) {
   const auto order = order_before(before_run);
   if (!order) return tl::unexpected(order.error());
   const Place place{case_id, machine, *order};
@@ -272,7 +305,8 @@ Result<TimeHistory> Series::times(const std::string& case_id, const MachineClass
   return times_before(place, from, time_history_runs);
 }
 
-Result<Past> Series::past(const std::string& case_id, const MachineClass& machine, const std::string& before_run, bool timed) {
+Result<Past> Series::past(const std::string& case_id, const MachineClass& machine,
+                          const std::string& before_run, bool timed) {
   const auto order = order_before(before_run);
   if (!order) return tl::unexpected(order.error());
   const Place place{case_id, machine, *order};
@@ -298,20 +332,25 @@ Result<Past> Series::past(const std::string& case_id, const MachineClass& machin
   return past;
 }
 
-Result<Accepted> accept_outcomes(SQLite::Database& db, const std::filesystem::path& path, const Decision& decision) {
-  if (Errors errors = check_decision(decision, "accept"); !errors.empty()) return tl::unexpected(std::move(errors));
+Result<Accepted> accept_outcomes(SQLite::Database& db, const std::filesystem::path& path,
+                                 const Decision& decision) {
+  if (Errors errors = check_decision(decision, "accept"); !errors.empty())
+    return tl::unexpected(std::move(errors));
   return guarded(path, "accepting outcomes", [&]() -> Result<Accepted> {
     SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
     auto keys = matching_case_keys(db, cases_with_a_result, decision);
     const auto refused = matching_case_keys(db, cases_with_a_change(ChangeKind::refused), decision);
-    const auto vanished = matching_case_keys(db, cases_with_a_change(ChangeKind::vanished), decision);
-    const Accepted accepted{static_cast<int>(keys.size()), static_cast<int>(refused.size()), static_cast<int>(vanished.size())};
+    const auto vanished =
+        matching_case_keys(db, cases_with_a_change(ChangeKind::vanished), decision);
+    const Accepted accepted{static_cast<int>(keys.size()), static_cast<int>(refused.size()),
+                            static_cast<int>(vanished.size())};
     keys.insert(keys.end(), refused.begin(), refused.end());
     keys.insert(keys.end(), vanished.begin(), vanished.end());
     if (keys.empty()) {
-      return fail(error_at(
-          path, fmt::format("run '{}' has no outcome with a result that '{}' matches", storable_text(decision.run_id), decision.case_glob),
-          "only outcomes of status ok can become baselines; see v_history"));
+      return fail(error_at(path,
+                           fmt::format("run '{}' has no outcome with a result that '{}' matches",
+                                       storable_text(decision.run_id), decision.case_glob),
+                           "only outcomes of status ok can become baselines; see v_history"));
     }
     store_decision(db, accepts, decision, keys);
     transaction.commit();
@@ -319,16 +358,19 @@ Result<Accepted> accept_outcomes(SQLite::Database& db, const std::filesystem::pa
   });
 }
 
-Result<int> pin_outcomes(SQLite::Database& db, const std::filesystem::path& path, const Decision& decision) {
-  if (Errors errors = check_decision(decision, "pin"); !errors.empty()) return tl::unexpected(std::move(errors));
+Result<int> pin_outcomes(SQLite::Database& db, const std::filesystem::path& path,
+                         const Decision& decision) {
+  if (Errors errors = check_decision(decision, "pin"); !errors.empty())
+    return tl::unexpected(std::move(errors));
   return guarded(path, "pinning outcomes", [&]() -> Result<int> {
     SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
     const auto keys = matching_case_keys(db, cases_that_may_be_baselines(), decision);
     if (keys.empty()) {
-      return fail(error_at(path,
-                           fmt::format("run '{}' has no outcome that may serve as a baseline and that '{}' matches",
-                                       storable_text(decision.run_id), decision.case_glob),
-                           "accept an outcome that failed before it is pinned: plumbline baseline accept"));
+      return fail(error_at(
+          path,
+          fmt::format("run '{}' has no outcome that may serve as a baseline and that '{}' matches",
+                      storable_text(decision.run_id), decision.case_glob),
+          "accept an outcome that failed before it is pinned: plumbline baseline accept"));
     }
     store_decision(db, pins, decision, keys);
     transaction.commit();

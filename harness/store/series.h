@@ -18,9 +18,12 @@ class Series {
   Series(SQLite::Database& db, std::filesystem::path path);
 
   // As Store::baseline, Store::time_history and Store::past.
-  Result<std::optional<Baseline>> baseline(const std::string& case_id, const MachineClass& machine, const std::string& before_run);
-  Result<TimeHistory> times(const std::string& case_id, const MachineClass& machine, const std::string& before_run);
-  Result<Past> past(const std::string& case_id, const MachineClass& machine, const std::string& before_run, bool timed);
+  Result<std::optional<Baseline>> baseline(const std::string& case_id, const MachineClass& machine,
+                                           const std::string& before_run);
+  Result<TimeHistory> times(const std::string& case_id, const MachineClass& machine,
+                            const std::string& before_run);
+  Result<Past> past(const std::string& case_id, const MachineClass& machine,
+                    const std::string& before_run, bool timed);
 
  private:
   struct Place {  // in time, of a series
@@ -34,7 +37,8 @@ class Series {
 
   std::filesystem::path path_;
   std::string order_of_, order_;  // the run asked for last; its order never changes
-  SQLite::Statement find_order_, find_baseline_, find_pin_, find_times_, find_restart_, find_refusal_;
+  SQLite::Statement find_order_, find_baseline_, find_pin_, find_times_, find_restart_,
+      find_refusal_;
 };
 
 // Who says what of which cases of a run, and why.
@@ -42,7 +46,9 @@ struct Decision {
   std::string run_id, case_glob, who, why;
 };
 // As Store::accept and Store::pin.
-Result<Accepted> accept_outcomes(SQLite::Database& db, const std::filesystem::path& path, const Decision& decision);
-Result<int> pin_outcomes(SQLite::Database& db, const std::filesystem::path& path, const Decision& decision);
+Result<Accepted> accept_outcomes(SQLite::Database& db, const std::filesystem::path& path,
+                                 const Decision& decision);
+Result<int> pin_outcomes(SQLite::Database& db, const std::filesystem::path& path,
+                         const Decision& decision);
 
 }  // namespace plumbline

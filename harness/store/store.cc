@@ -27,20 +27,28 @@ Errors check_run_info(const RunInfo& run) {
   Errors errors;
   if (auto error = check_id("run id", run.run_id)) errors.push_back(std::move(*error));
   if (!sortable_time(run.started_at)) {
-    errors.push_back({"", 0, fmt::format("started_at '{}' is not an ISO 8601 time in UTC", storable_text(run.started_at)),
+    errors.push_back({"", 0,
+                      fmt::format("started_at '{}' is not an ISO 8601 time in UTC",
+                                  storable_text(run.started_at)),
                       "for example 2026-01-31T12:00:00.123Z"});
   }
-  if (!run.versions_json.empty() && (!is_storable_text(run.versions_json) || !nlohmann::json::accept(run.versions_json))) {
-    errors.push_back({"", 0, fmt::format("versions_json is not JSON: {}", storable_text(run.versions_json)), ""});
+  if (!run.versions_json.empty() &&
+      (!is_storable_text(run.versions_json) || !nlohmann::json::accept(run.versions_json))) {
+    errors.push_back(
+        {"", 0, fmt::format("versions_json is not JSON: {}", storable_text(run.versions_json)),
+         ""});
   }
   return errors;
 }
 
-// Text whose order is the order of runs: start, then the moment of recording, so that two runs within one second keep their order, then
-// the id, so that it is unique. It is stored: merged databases agree on it.
+// Text whose order is the order of runs: start, then the moment of recording, so that two runs
+// within one second keep their order, then the id, so that it is unique. It is stored: merged
+// databases agree on it.
 std::string run_order(const RunInfo& run) {
-  const auto recorded = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch());
-  return fmt::format("{} {:020} {}", sortable_time(run.started_at).value(), recorded.count(), run.run_id);
+  const auto recorded = std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+  return fmt::format("{} {:020} {}", sortable_time(run.started_at).value(), recorded.count(),
+                     run.run_id);
 }
 
 class SqliteStore final : public Store {
@@ -60,50 +68,79 @@ class SqliteStore final : public Store {
     return writer_ ? writer_->add(run_id, diff) : read_only();
   }
   Result<void> flush() override { return writer_ ? writer_->flush() : Result<void>{}; }
-  Result<void> add_suite_scores(const std::string& run_id, const std::vector<SuiteScore>& scores) override;
-  Result<void> add_invariances(const std::string& run_id, const std::vector<StoredInvariance>& rows) override;
-  Result<void> add_resources(const std::string& run_id, const std::vector<JudgedResources>& rows) override;
+  Result<void> add_suite_scores(const std::string& run_id,
+                                const std::vector<SuiteScore>& scores) override;
+  Result<void> add_invariances(const std::string& run_id,
+                               const std::vector<StoredInvariance>& rows) override;
+  Result<void> add_resources(const std::string& run_id,
+                             const std::vector<JudgedResources>& rows) override;
   Result<void> finish_run(const std::string& run_id, int exit_code, bool complete) override;
   Result<std::optional<Baseline>> baseline(const std::string& case_id, const MachineClass& machine,
                                            const std::string& before_run) override {
-    return guarded(path_, "looking up a baseline", [&] { return series().baseline(case_id, machine, before_run); });
+    return guarded(path_, "looking up a baseline",
+                   [&] { return series().baseline(case_id, machine, before_run); });
   }
-  Result<TimeHistory> time_history(const std::string& case_id, const MachineClass& machine, const std::string& before_run) override {
-    return guarded(path_, "looking up times", [&] { return series().times(case_id, machine, before_run); });
+  Result<TimeHistory> time_history(const std::string& case_id, const MachineClass& machine,
+                                   const std::string& before_run) override {
+    return guarded(path_, "looking up times",
+                   [&] { return series().times(case_id, machine, before_run); });
   }
-  Result<Past> past(const std::string& case_id, const MachineClass& machine, const std::string& before_run, bool timed) override {
-    return guarded(path_, "looking up the past", [&] { return series().past(case_id, machine, before_run, timed); });
+  Result<Past> past(const std::string& case_id, const MachineClass& machine,
+                    const std::string& before_run, bool timed) override {
+    return guarded(path_, "looking up the past",
+                   [&] { return series().past(case_id, machine, before_run, timed); });
   }
-  Result<Accepted> accept(const std::string& run_id, const std::string& case_glob, const std::string& who, const std::string& why) override;
-  Result<int> pin(const std::string& run_id, const std::string& case_glob, const std::string& who, const std::string& why) override;
-  Result<void> set_changes(const std::string& run_id, const std::vector<RunChange>& changes) override;
-  Result<std::vector<RunChange>> changes(const std::string& run_id) override { return of_run(run_id, read_changes); }
-  Result<std::vector<std::pair<std::string, std::string>>> expected_cases(const RunInfo& run,
-                                                                          const std::vector<std::string>& suites) override {
+  Result<Accepted> accept(const std::string& run_id, const std::string& case_glob,
+                          const std::string& who, const std::string& why) override;
+  Result<int> pin(const std::string& run_id, const std::string& case_glob, const std::string& who,
+                  const std::string& why) override;
+  Result<void> set_changes(const std::string& run_id,
+                           const std::vector<RunChange>& changes) override;
+  Result<std::vector<RunChange>> changes(const std::string& run_id) override {
+    return of_run(run_id, read_changes);
+  }
+  Result<std::vector<std::pair<std::string, std::string>>> expected_cases(
+      const RunInfo& run, const std::vector<std::string>& suites) override {
     if (auto flushed = flush(); !flushed) return tl::unexpected(flushed.error());
     return find_expected_cases(*db_, path_, run, suites);
   }
-  Result<StoredRun> run(const std::string& run_id) override { return read_run(*db_, path_, run_id); }
+  Result<StoredRun> run(const std::string& run_id) override {
+    return read_run(*db_, path_, run_id);
+  }
   Result<std::vector<RunInfo>> runs(int limit) override { return read_runs(*db_, path_, limit); }
-  Result<std::string> resolve_run(const std::string& text) override { return find_run(*db_, path_, text); }
-  Result<std::vector<StoredOutcome>> outcomes(const std::string& run_id) override { return of_run(run_id, read_outcomes); }
-  Result<std::vector<StoredDiff>> diffs(const std::string& run_id) override { return of_run(run_id, read_diffs); }
-  Result<std::vector<SuiteScore>> suite_scores(const std::string& run_id) override { return of_run(run_id, read_suite_scores); }
-  Result<std::vector<StoredInvariance>> invariances(const std::string& run_id) override { return of_run(run_id, read_invariances); }
-  Result<void> update_judgement(const std::string& run_id, const std::string& suite, const std::string& case_id,
-                                const Judgement& judgement) override;
+  Result<std::string> resolve_run(const std::string& text) override {
+    return find_run(*db_, path_, text);
+  }
+  Result<std::vector<StoredOutcome>> outcomes(const std::string& run_id) override {
+    return of_run(run_id, read_outcomes);
+  }
+  Result<std::vector<StoredDiff>> diffs(const std::string& run_id) override {
+    return of_run(run_id, read_diffs);
+  }
+  Result<std::vector<SuiteScore>> suite_scores(const std::string& run_id) override {
+    return of_run(run_id, read_suite_scores);
+  }
+  Result<std::vector<StoredInvariance>> invariances(const std::string& run_id) override {
+    return of_run(run_id, read_invariances);
+  }
+  Result<void> update_judgement(const std::string& run_id, const std::string& suite,
+                                const std::string& case_id, const Judgement& judgement) override;
   Result<Table> query(const std::string& sql) override {
     if (auto flushed = flush(); !flushed) return tl::unexpected(flushed.error());
     return read_query(path_, sql);
   }
 
  private:
-  tl::unexpected<Errors> read_only() const { return fail(error_at(path_, "was opened for reading only", "open it for writing")); }
+  tl::unexpected<Errors> read_only() const {
+    return fail(error_at(path_, "was opened for reading only", "open it for writing"));
+  }
   Result<void> check_run(const std::string& run_id);
   Series& series() { return series_ ? *series_ : series_.emplace(*db_, path_); }
   template <class Row>
   Result<std::vector<Row>> of_run(const std::string& run_id,
-                                  Result<std::vector<Row>> (*read)(SQLite::Database&, const std::filesystem::path&, const std::string&)) {
+                                  Result<std::vector<Row>> (*read)(SQLite::Database&,
+                                                                   const std::filesystem::path&,
+                                                                   const std::string&)) {
     if (auto known = check_run(run_id); !known) return tl::unexpected(known.error());
     return read(*db_, path_, run_id);
   }
@@ -122,25 +159,30 @@ Result<void> SqliteStore::check_run(const std::string& run_id) {
     SQLite::Statement find(*db_, "SELECT 1 FROM run WHERE run_id = ?");
     find.bind(1, run_id);
     if (find.executeStep()) return {};
-    return fail(error_at(path_, fmt::format("run '{}' is not in the database", storable_text(run_id)),
+    return fail(error_at(path_,
+                         fmt::format("run '{}' is not in the database", storable_text(run_id)),
                          "`plumbline query \"SELECT run_id FROM v_runs\"` lists them"));
   });
 }
 
 Result<void> SqliteStore::begin_run(const RunInfo& run) {
   if (!writer_) return read_only();
-  if (Errors errors = check_run_info(run); !errors.empty()) return tl::unexpected(std::move(errors));
+  if (Errors errors = check_run_info(run); !errors.empty())
+    return tl::unexpected(std::move(errors));
   return guarded(path_, "beginning a run", [&]() -> Result<void> {
     const Key key = machine_key(run.machine);
     SQLite::Transaction transaction(*db_, SQLite::TransactionBehavior::IMMEDIATE);
     SQLite::Statement known(*db_, "SELECT 1 FROM run WHERE run_id = ?");
     known.bind(1, run.run_id);
     if (known.executeStep())
-      return fail(error_at(path_, fmt::format("run '{}' was begun before", run.run_id), "give every run an id of its own"));
+      return fail(error_at(path_, fmt::format("run '{}' was begun before", run.run_id),
+                           "give every run an id of its own"));
 
     const auto machine_names = column_names<MachineClass>(machine_columns);
-    SQLite::Statement machine(*db_, fmt::format("INSERT OR IGNORE INTO machine_class(machine_key, {}) VALUES (?, ?, ?, ?, ?, ?)",
-                                                fmt::join(machine_names, ", ")));
+    SQLite::Statement machine(
+        *db_, fmt::format(
+                  "INSERT OR IGNORE INTO machine_class(machine_key, {}) VALUES (?, ?, ?, ?, ?, ?)",
+                  fmt::join(machine_names, ", ")));
     machine.bind(1, static_cast<const void*>(key.data()), static_cast<int>(key.size()));
     Binder bind_machine(machine, 2);
     machine_columns(bind_machine, run.machine);
@@ -159,14 +201,18 @@ Result<void> SqliteStore::begin_run(const RunInfo& run) {
   });
 }
 
-Result<void> SqliteStore::add_suite_scores(const std::string& run_id, const std::vector<SuiteScore>& scores) {
+Result<void> SqliteStore::add_suite_scores(const std::string& run_id,
+                                           const std::vector<SuiteScore>& scores) {
   if (!writer_) return read_only();
   if (auto known = check_run(run_id); !known) return known;
   return guarded(path_, "storing suite scores", [&]() -> Result<void> {
     SQLite::Transaction transaction(*db_, SQLite::TransactionBehavior::IMMEDIATE);
     std::vector<std::string> names{"run_id"};
-    for (const std::string& column : column_names<SuiteScore>(suite_score_columns)) names.push_back(column);
-    SQLite::Statement insert(*db_, insert_sql("suite_score", names, {"run_id", "suite", "kernel", "dtype", "statistic"}, true));
+    for (const std::string& column : column_names<SuiteScore>(suite_score_columns))
+      names.push_back(column);
+    SQLite::Statement insert(
+        *db_, insert_sql("suite_score", names, {"run_id", "suite", "kernel", "dtype", "statistic"},
+                         true));
     for (const SuiteScore& score : scores) {
       insert.bind(1, run_id);
       Binder binder(insert, 2);
@@ -179,13 +225,15 @@ Result<void> SqliteStore::add_suite_scores(const std::string& run_id, const std:
   });
 }
 
-Result<void> SqliteStore::add_invariances(const std::string& run_id, const std::vector<StoredInvariance>& rows) {
+Result<void> SqliteStore::add_invariances(const std::string& run_id,
+                                          const std::vector<StoredInvariance>& rows) {
   if (!writer_) return read_only();
   if (auto known = check_run(run_id); !known) return known;
   return store_invariances(*db_, path_, run_id, rows);
 }
 
-Result<void> SqliteStore::add_resources(const std::string& run_id, const std::vector<JudgedResources>& rows) {
+Result<void> SqliteStore::add_resources(const std::string& run_id,
+                                        const std::vector<JudgedResources>& rows) {
   if (!writer_) return read_only();
   if (auto known = check_run(run_id); !known) return known;
   return store_resources(*db_, path_, run_id, rows);
@@ -195,7 +243,8 @@ Result<void> SqliteStore::finish_run(const std::string& run_id, int exit_code, b
   if (!writer_) return read_only();
   if (auto known = check_run(run_id); !known) return known;
   return guarded(path_, "finishing the run", [&]() -> Result<void> {
-    SQLite::Statement update(*db_, "UPDATE run SET finished_at = ?, exit_code = ?, complete = ? WHERE run_id = ?");
+    SQLite::Statement update(
+        *db_, "UPDATE run SET finished_at = ?, exit_code = ?, complete = ? WHERE run_id = ?");
     update.bind(1, iso_time(std::chrono::system_clock::now()));
     update.bind(2, exit_code);
     update.bind(3, complete);
@@ -205,34 +254,39 @@ Result<void> SqliteStore::finish_run(const std::string& run_id, int exit_code, b
   });
 }
 
-Result<Accepted> SqliteStore::accept(const std::string& run_id, const std::string& case_glob, const std::string& who,
-                                     const std::string& why) {
+Result<Accepted> SqliteStore::accept(const std::string& run_id, const std::string& case_glob,
+                                     const std::string& who, const std::string& why) {
   if (!writer_) return read_only();
   if (auto known = check_run(run_id); !known) return tl::unexpected(known.error());
   return accept_outcomes(*db_, path_, {run_id, case_glob, who, why});
 }
 
-Result<int> SqliteStore::pin(const std::string& run_id, const std::string& case_glob, const std::string& who, const std::string& why) {
+Result<int> SqliteStore::pin(const std::string& run_id, const std::string& case_glob,
+                             const std::string& who, const std::string& why) {
   if (!writer_) return read_only();
   if (auto known = check_run(run_id); !known) return tl::unexpected(known.error());
   return pin_outcomes(*db_, path_, {run_id, case_glob, who, why});
 }
 
-Result<void> SqliteStore::set_changes(const std::string& run_id, const std::vector<RunChange>& changes) {
+Result<void> SqliteStore::set_changes(const std::string& run_id,
+                                      const std::vector<RunChange>& changes) {
   if (!writer_) return read_only();
   if (auto known = check_run(run_id); !known) return known;
   return store_changes(*db_, path_, run_id, changes);
 }
 
-Result<void> SqliteStore::update_judgement(const std::string& run_id, const std::string& suite, const std::string& case_id,
-                                           const Judgement& judgement) {
+Result<void> SqliteStore::update_judgement(const std::string& run_id, const std::string& suite,
+                                           const std::string& case_id, const Judgement& judgement) {
   if (!writer_) return read_only();
   if (auto known = check_run(run_id); !known) return known;
   return guarded(path_, "storing a judgement", [&]() -> Result<void> {
     auto names = column_names<Judgement>(judgement_columns);
-    for (std::string& column : column_names<Judgement>(case_judgement_columns)) names.push_back(std::move(column));
+    for (std::string& column : column_names<Judgement>(case_judgement_columns))
+      names.push_back(std::move(column));
     SQLite::Statement update(
-        *db_, fmt::format("UPDATE outcome SET {} = ? WHERE run_id = ? AND suite = ? AND case_key = ?", fmt::join(names, " = ?, ")));
+        *db_,
+        fmt::format("UPDATE outcome SET {} = ? WHERE run_id = ? AND suite = ? AND case_key = ?",
+                    fmt::join(names, " = ?, ")));
     Binder binder(update);
     judgement_columns(binder, judgement);
     case_judgement_columns(binder, judgement);
@@ -242,9 +296,10 @@ Result<void> SqliteStore::update_judgement(const std::string& run_id, const std:
     update.bind(next + 1, suite);
     update.bind(next + 2, static_cast<const void*>(key.data()), static_cast<int>(key.size()));
     if (update.exec() == 1) return {};
-    return fail(error_at(
-        path_, fmt::format("run '{}' has no outcome of case '{}' in suite '{}'", run_id, storable_text(case_id), storable_text(suite)),
-        "see v_history"));
+    return fail(error_at(path_,
+                         fmt::format("run '{}' has no outcome of case '{}' in suite '{}'", run_id,
+                                     storable_text(case_id), storable_text(suite)),
+                         "see v_history"));
   });
 }
 
@@ -254,7 +309,8 @@ Result<std::unique_ptr<Store>> Store::open(const std::filesystem::path& path, bo
   auto db = open_database(path, read_only);
   if (!db) return tl::unexpected(db.error());
   return guarded(path, "opening the database", [&]() -> Result<std::unique_ptr<Store>> {
-    return std::unique_ptr<Store>(std::make_unique<SqliteStore>(std::move(*db), std::filesystem::absolute(path), read_only));
+    return std::unique_ptr<Store>(
+        std::make_unique<SqliteStore>(std::move(*db), std::filesystem::absolute(path), read_only));
   });
 }
 

@@ -19,8 +19,9 @@ namespace plumbline {
 inline constexpr std::int32_t application_id = 0x706C6D62;  // "plmb"
 inline constexpr int schema_version = 9;
 
-// Declared identity of a kind of machine: the key of a series. A run has that of its host, an outcome that of what it ran on
-// (class_of in machine.h). What merely accompanies a run (compiler, library versions) is in RunInfo.
+// Declared identity of a kind of machine: the key of a series. A run has that of its host, an
+// outcome that of what it ran on (class_of in machine.h). What merely accompanies a run (compiler,
+// library versions) is in RunInfo.
 struct MachineClass {
   std::string device_kind = "cpu";  // cpu (emulated devices too), cuda
   std::string arch;                 // x86-64-v3, sm_90
@@ -40,7 +41,8 @@ struct RunInfo {
   std::string command_line;
   std::string shard = "1/1";
   std::string purpose = "run";  // run, nightly, confirm, test, gpu, resources
-  // What of its suites' cases it was asked for; runs of one selection should hold the same cases. "" = an older plumbline's.
+  // What of its suites' cases it was asked for; runs of one selection should hold the same cases.
+  // "" = an older plumbline's.
   std::string selection = {};
 };
 
@@ -68,72 +70,92 @@ struct Accepted {
   int outcomes = 0, refused = 0, vanished = 0;
 };
 
-// One thread at a time drives one Store; any number of Stores, in any processes of one host, may have the same file open. A failed write
-// leaves what was stored before intact and names the file, what SQLite says and a remedy. Ids are stored as they are, or refused where they
-// are not UTF-8 without NUL; other words are repaired.
+// One thread at a time drives one Store; any number of Stores, in any processes of one host, may
+// have the same file open. A failed write leaves what was stored before intact and names the file,
+// what SQLite says and a remedy. Ids are stored as they are, or refused where they are not UTF-8
+// without NUL; other words are repaired.
 class Store {
  public:
-  // Opens or creates. Errors (each leaves the file untouched): not a database, another program's application_id, a newer schema,
-  // no permission, directory missing. Migrates older schemas forward, in one transaction.
-  static Result<std::unique_ptr<Store>> open(const std::filesystem::path& path, bool read_only = false);
+  // Opens or creates. Errors (each leaves the file untouched): not a database, another program's
+  // application_id, a newer schema, no permission, directory missing. Migrates older schemas
+  // forward, in one transaction.
+  static Result<std::unique_ptr<Store>> open(const std::filesystem::path& path,
+                                             bool read_only = false);
   virtual ~Store() = default;
 
   virtual Result<void> begin_run(const RunInfo& run) = 0;
-  // Batches rows; flushed when 1000 are waiting or, by the next add, 2 seconds after the last flush; by flush(), by finish_run, by whatever
-  // reads rows, and when the Store goes away. BEGIN IMMEDIATE with a busy timeout of 20 s. NaN statistics are stored as +Inf; errors of an
-  // outcome that is not ok, and times of an untimed one, are not stored.
-  // An outcome of the same run, case and suite replaces the earlier one.
+  // Batches rows; flushed when 1000 are waiting or, by the next add, 2 seconds after the last
+  // flush; by flush(), by finish_run, by whatever reads rows, and when the Store goes away. BEGIN
+  // IMMEDIATE with a busy timeout of 20 s. NaN statistics are stored as +Inf; errors of an outcome
+  // that is not ok, and times of an untimed one, are not stored. An outcome of the same run, case
+  // and suite replaces the earlier one.
   virtual Result<void> add(const std::string& run_id, const StoredOutcome& outcome) = 0;
   virtual Result<void> add(const std::string& run_id, const StoredDiff& diff) = 0;
   virtual Result<void> flush() = 0;
-  virtual Result<void> add_suite_scores(const std::string& run_id, const std::vector<SuiteScore>& scores) = 0;
-  // Invariances of cases whose outcomes were added to the run; one of the same suite and case is replaced.
-  virtual Result<void> add_invariances(const std::string& run_id, const std::vector<StoredInvariance>& rows) = 0;
-  // What the kernels compiled for take of each architecture; a row of the same run, source, kernel, launch and architecture is replaced.
-  virtual Result<void> add_resources(const std::string& run_id, const std::vector<JudgedResources>& rows) = 0;
+  virtual Result<void> add_suite_scores(const std::string& run_id,
+                                        const std::vector<SuiteScore>& scores) = 0;
+  // Invariances of cases whose outcomes were added to the run; one of the same suite and case is
+  // replaced.
+  virtual Result<void> add_invariances(const std::string& run_id,
+                                       const std::vector<StoredInvariance>& rows) = 0;
+  // What the kernels compiled for take of each architecture; a row of the same run, source, kernel,
+  // launch and architecture is replaced.
+  virtual Result<void> add_resources(const std::string& run_id,
+                                     const std::vector<JudgedResources>& rows) = 0;
   virtual Result<void> finish_run(const std::string& run_id, int exit_code, bool complete) = 0;
 
-  // The last accepted passing outcome of a case on a machine class before `before_run` ("" = now): a verdict of pass, improved, first_seen
-  // or changed in a finished run; or the outcome of status ok that an accept row names. Same judge_version, reference_version and
-  // inputs_version.
-  virtual Result<std::optional<Baseline>> baseline(const std::string& case_id, const MachineClass& machine,
+  // The last accepted passing outcome of a case on a machine class before `before_run` ("" = now):
+  // a verdict of pass, improved, first_seen or changed in a finished run; or the outcome of status
+  // ok that an accept row names. Same judge_version, reference_version and inputs_version.
+  virtual Result<std::optional<Baseline>> baseline(const std::string& case_id,
+                                                   const MachineClass& machine,
                                                    const std::string& before_run) = 0;
-  // Of runs that may serve as baselines, as above; since somebody accepted an outcome of the series that had failed, where somebody did.
-  virtual Result<TimeHistory> time_history(const std::string& case_id, const MachineClass& machine, const std::string& before_run) = 0;
+  // Of runs that may serve as baselines, as above; since somebody accepted an outcome of the series
+  // that had failed, where somebody did.
+  virtual Result<TimeHistory> time_history(const std::string& case_id, const MachineClass& machine,
+                                           const std::string& before_run) = 0;
 
   // Both, with what is pinned; without times unless `timed`.
-  virtual Result<Past> past(const std::string& case_id, const MachineClass& machine, const std::string& before_run, bool timed) = 0;
+  virtual Result<Past> past(const std::string& case_id, const MachineClass& machine,
+                            const std::string& before_run, bool timed) = 0;
 
-  // An explicit re-baselining: who, when, why. Concerns, of the cases that the glob matches now, the run's outcomes of status ok, and the
-  // cases that it lists as vanished or refused, which is no failure of later runs then; an error if there is none.
-  virtual Result<Accepted> accept(const std::string& run_id, const std::string& case_glob, const std::string& who,
-                                  const std::string& why) = 0;
-  // Makes the run's outcomes that may serve as baselines and that the glob matches now what later runs are measured against, until a later
-  // pin: who, when, why. How many; an error if there is none.
-  virtual Result<int> pin(const std::string& run_id, const std::string& case_glob, const std::string& who, const std::string& why) = 0;
+  // An explicit re-baselining: who, when, why. Concerns, of the cases that the glob matches now,
+  // the run's outcomes of status ok, and the cases that it lists as vanished or refused, which is
+  // no failure of later runs then; an error if there is none.
+  virtual Result<Accepted> accept(const std::string& run_id, const std::string& case_glob,
+                                  const std::string& who, const std::string& why) = 0;
+  // Makes the run's outcomes that may serve as baselines and that the glob matches now what later
+  // runs are measured against, until a later pin: who, when, why. How many; an error if there is
+  // none.
+  virtual Result<int> pin(const std::string& run_id, const std::string& case_glob,
+                          const std::string& who, const std::string& why) = 0;
 
-  // What is different about the cases of a run beside their verdicts; setting it replaces what was set before.
-  virtual Result<void> set_changes(const std::string& run_id, const std::vector<RunChange>& changes) = 0;
+  // What is different about the cases of a run beside their verdicts; setting it replaces what was
+  // set before.
+  virtual Result<void> set_changes(const std::string& run_id,
+                                   const std::vector<RunChange>& changes) = 0;
   virtual Result<std::vector<RunChange>> changes(const std::string& run_id) = 0;
   // The cases, as (suite, case id), that a run of these suites should hold: those of each suite in
   // the newest earlier run that was complete, of the same host class, shard, purpose and selection,
   // and those that had vanished from that one and were not accepted. `run` need not be in this
   // database: then all runs of the database are earlier.
-  virtual Result<std::vector<std::pair<std::string, std::string>>> expected_cases(const RunInfo& run,
-                                                                                  const std::vector<std::string>& suites) = 0;
+  virtual Result<std::vector<std::pair<std::string, std::string>>> expected_cases(
+      const RunInfo& run, const std::vector<std::string>& suites) = 0;
 
-  virtual Result<std::vector<RunInfo>> runs(int limit) = 0;              // newest first; all if limit <= 0
-  virtual Result<StoredRun> run(const std::string& run_id) = 0;          // an error if there is none
-  virtual Result<std::string> resolve_run(const std::string& text) = 0;  // "latest", "latest~1", a unique prefix of a run id
+  virtual Result<std::vector<RunInfo>> runs(int limit) = 0;      // newest first; all if limit <= 0
+  virtual Result<StoredRun> run(const std::string& run_id) = 0;  // an error if there is none
+  // "latest", "latest~1", a unique prefix of a run id
+  virtual Result<std::string> resolve_run(const std::string& text) = 0;
   virtual Result<std::vector<StoredOutcome>> outcomes(const std::string& run_id) = 0;
   virtual Result<std::vector<StoredDiff>> diffs(const std::string& run_id) = 0;
   virtual Result<std::vector<SuiteScore>> suite_scores(const std::string& run_id) = 0;
   virtual Result<std::vector<StoredInvariance>> invariances(const std::string& run_id) = 0;
   // Replaces judgements of a stored run (plumbline judge).
-  virtual Result<void> update_judgement(const std::string& run_id, const std::string& suite, const std::string& case_id,
-                                        const Judgement& judgement) = 0;
+  virtual Result<void> update_judgement(const std::string& run_id, const std::string& suite,
+                                        const std::string& case_id, const Judgement& judgement) = 0;
 
-  // Read-only SQL for `plumbline query`: rows as text, with the type that SQLite gives each cell. Anything that writes is refused.
+  // Read-only SQL for `plumbline query`: rows as text, with the type that SQLite gives each cell.
+  // Anything that writes is refused.
   enum class CellType : std::uint8_t { null, integer, real, text };  // a blob is a text: x'0fa0'
   struct Table {
     std::vector<std::string> columns;

@@ -11,19 +11,26 @@
 namespace plumbline {
 namespace {
 
-// Length of the valid UTF-8 sequence at the start of `text`, 0 if there is none (Unicode 15, table 3-7). NUL counts as invalid.
+// Length of the valid UTF-8 sequence at the start of `text`, 0 if there is none (Unicode 15, table
+// 3-7). NUL counts as invalid.
 std::size_t sequence_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
-  const auto continues = [&](std::size_t i, unsigned low = 0x80, unsigned high = 0xBF) { return byte(i) >= low && byte(i) <= high; };
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
+  };
+  const auto continues = [&](std::size_t i, unsigned low = 0x80, unsigned high = 0xBF) {
+    return byte(i) >= low && byte(i) <= high;
+  };
   const unsigned first = byte(0);
   if (first >= 0x01 && first <= 0x7F) return 1;
   if (first >= 0xC2 && first <= 0xDF) return continues(1) ? 2 : 0;
   if (first >= 0xE0 && first <= 0xEF) {
-    const unsigned low = first == 0xE0 ? 0xA0 : 0x80, high = first == 0xED ? 0x9F : 0xBF;  // neither overlong nor surrogates
+    // neither overlong nor surrogates
+    const unsigned low = first == 0xE0 ? 0xA0 : 0x80, high = first == 0xED ? 0x9F : 0xBF;
     return continues(1, low, high) && continues(2) ? 3 : 0;
   }
   if (first >= 0xF0 && first <= 0xF4) {
-    const unsigned low = first == 0xF0 ? 0x90 : 0x80, high = first == 0xF4 ? 0x8F : 0xBF;  // at most U+10FFFF
+    // at most U+10FFFF
+    const unsigned low = first == 0xF0 ? 0x90 : 0x80, high = first == 0xF4 ? 0x8F : 0xBF;
     return continues(1, low, high) && continues(2) && continues(3) ? 4 : 0;
   }
   return 0;
@@ -68,16 +75,17 @@ std::optional<Error> check_id(std::string_view what, std::string_view id) {
   if (id.empty()) return Error{"", 0, fmt::format("{} is empty", what), "give it a name"};
   const std::size_t good = storable_prefix(id);
   if (good == id.size()) return std::nullopt;
-  return Error{
-      "", 0,
-      fmt::format("{} '{}' is not UTF-8 without NUL: byte {} is 0x{:02x}", what, escaped(id), good, static_cast<unsigned char>(id[good])),
-      "rename it; ids are stored as they are, never repaired"};
+  return Error{"", 0,
+               fmt::format("{} '{}' is not UTF-8 without NUL: byte {} is 0x{:02x}", what,
+                           escaped(id), good, static_cast<unsigned char>(id[good])),
+               "rename it; ids are stored as they are, never repaired"};
 }
 
 std::string iso_time(std::chrono::system_clock::time_point time) {
   const auto milliseconds = std::chrono::floor<std::chrono::milliseconds>(time);
   const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(std::chrono::system_clock::to_time_t(seconds)),
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z",
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(seconds)),
                      (milliseconds - seconds).count());
 }
 
@@ -91,7 +99,8 @@ std::optional<std::string> sortable_time(std::string_view iso) {
   }
   std::string_view fraction = iso.substr(shape.size(), iso.size() - shape.size() - 1);
   if (!fraction.empty()) {
-    if (fraction.front() != '.' || fraction.size() < 2 || fraction.size() > 1 + fraction_digits) return std::nullopt;
+    if (fraction.front() != '.' || fraction.size() < 2 || fraction.size() > 1 + fraction_digits)
+      return std::nullopt;
     fraction.remove_prefix(1);
     if (!std::all_of(fraction.begin(), fraction.end(), is_digit)) return std::nullopt;
   }

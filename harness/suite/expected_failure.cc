@@ -3,22 +3,24 @@
 
 #include <algorithm>
 
-#include "harness/suite/suite.h"
 #include "harness/base/text.h"
+#include "harness/suite/suite.h"
 
 namespace plumbline {
 namespace {
 
 // Digits only: parse_unsigned alone would take "+1".
 std::optional<unsigned> digits(std::string_view text, std::size_t count) {
-  if (text.size() != count || text.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+  if (text.size() != count || text.find_first_not_of("0123456789") != std::string_view::npos)
+    return std::nullopt;
   return static_cast<unsigned>(*parse_unsigned(text));
 }
 
 }  // namespace
 
 bool FailureRule::covers(std::string_view kernel, std::string_view device) const {
-  return std::any_of(kernels.begin(), kernels.end(), [&](const std::string& glob) { return glob_match(glob, kernel); }) &&
+  return std::any_of(kernels.begin(), kernels.end(),
+                     [&](const std::string& glob) { return glob_match(glob, kernel); }) &&
          (devices.empty() || std::find(devices.begin(), devices.end(), device) != devices.end());
 }
 
@@ -27,7 +29,8 @@ std::optional<std::chrono::sys_days> parse_date(std::string_view text) {
   if (parts.size() != 3) return std::nullopt;
   const auto year = digits(parts[0], 4), month = digits(parts[1], 2), day = digits(parts[2], 2);
   if (!year || !month || !day) return std::nullopt;
-  const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(*year)), std::chrono::month(*month), std::chrono::day(*day)};
+  const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(*year)),
+                                         std::chrono::month(*month), std::chrono::day(*day)};
   return date.ok() ? std::optional(std::chrono::sys_days(date)) : std::nullopt;
 }
 

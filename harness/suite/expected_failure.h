@@ -1,4 +1,4 @@
-// Cases that are known to fail: what an entry [[expect_failure]] of a suite (harness/suite/suite.h) says of them.
+// Cases known to fail: what an entry [[expect_failure]] of a suite says of them.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,8 @@ struct ExpectedFailure {
   bool operator==(const ExpectedFailure&) const = default;
 };
 
-// An entry as the cases of its suite carry it until kernels are known. The groups and the problem are those of the case already.
+// An entry as the cases of its suite carry it until kernels are known. The groups and the problem
+// are those of the case already.
 struct FailureRule {
   ExpectedFailure what;
   std::vector<std::string> kernels;  // globs; any may match
@@ -29,7 +30,8 @@ struct FailureRule {
 // A day as "2027-01-31"; nullopt for any other text and for days that no calendar has.
 std::optional<std::chrono::sys_days> parse_date(std::string_view text);
 
-// Days from `today` (a date as above) until the expectation is void: 0 and less where it has expired.
+// Days from `today` (a date as above) until the expectation is void: 0 and less where it has
+// expired.
 int days_left(const ExpectedFailure& expected, std::string_view today);
 
 }  // namespace plumbline

@@ -19,7 +19,9 @@ using Allowed = std::function<bool(const Combination&)>;
 
 class Random {
  public:
-  std::size_t below(std::size_t count) { return static_cast<std::size_t>(splitmix64(counter_++) % count); }
+  std::size_t below(std::size_t count) {
+    return static_cast<std::size_t>(splitmix64(counter_++) % count);
+  }
 
  private:
   std::uint64_t counter_ = 0;
@@ -55,7 +57,8 @@ class OpenPairs {
   std::size_t gain(const Combination& partial, std::size_t dimension, std::size_t value) const {
     std::size_t count = 0;
     for (std::size_t other = 0; other < partial.size(); ++other) {
-      if (other != dimension && partial[other] != unset) count += is_open(other, partial[other], dimension, value);
+      if (other != dimension && partial[other] != unset)
+        count += is_open(other, partial[other], dimension, value);
     }
     return count;
   }
@@ -86,13 +89,15 @@ class OpenPairs {
   void for_each_pair(const Combination& combination, const Visit& visit) const {
     for (std::size_t a = 0; a < combination.size(); ++a) {
       for (std::size_t b = a + 1; b < combination.size(); ++b) {
-        if (combination[a] != unset && combination[b] != unset) visit(index(a, combination[a], b, combination[b]));
+        if (combination[a] != unset && combination[b] != unset)
+          visit(index(a, combination[a], b, combination[b]));
       }
     }
   }
 
-  std::vector<std::size_t> first_value_;  // of each dimension in the flat numbering of all values, and their count
-  std::vector<bool> open_;                // [value, value], only where the first value's dimension comes first
+  // of each dimension in the flat numbering of all values, and their count
+  std::vector<std::size_t> first_value_;
+  std::vector<bool> open_;  // [value, value], only where the first value's dimension comes first
 };
 
 std::vector<std::size_t> unset_dimensions(const Combination& partial) {
@@ -103,8 +108,10 @@ std::vector<std::size_t> unset_dimensions(const Combination& partial) {
   return dimensions;
 }
 
-// Sets the open dimensions in random order, each to the value that covers most open pairs; among equals a random one.
-Combination fill_greedily(Combination partial, std::span<const std::size_t> sizes, const OpenPairs& open, Random& random) {
+// Sets the open dimensions in random order, each to the value that covers most open pairs; among
+// equals a random one.
+Combination fill_greedily(Combination partial, std::span<const std::size_t> sizes,
+                          const OpenPairs& open, Random& random) {
   std::vector<std::size_t> order = unset_dimensions(partial);
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
   for (const std::size_t dimension : order) {
@@ -123,8 +130,8 @@ Combination fill_greedily(Combination partial, std::span<const std::size_t> size
 }
 
 // Writes the `number`-th filling (mixed radix) of the open dimensions.
-Combination fill_numbered(Combination partial, std::span<const std::size_t> sizes, const std::vector<std::size_t>& open,
-                          std::size_t number) {
+Combination fill_numbered(Combination partial, std::span<const std::size_t> sizes,
+                          const std::vector<std::size_t>& open, std::size_t number) {
   for (const std::size_t dimension : open) {
     partial[dimension] = number % sizes[dimension];
     number /= sizes[dimension];
@@ -132,17 +139,22 @@ Combination fill_numbered(Combination partial, std::span<const std::size_t> size
   return partial;
 }
 
-// The allowed filling of `pair` that covers most, among all fillings if they are few, else among random ones.
-std::optional<Combination> search_filling(const Combination& pair, std::span<const std::size_t> sizes, const OpenPairs& open,
-                                          const Allowed& allowed, Random& random, std::size_t& tries_left) {
+// The allowed filling of `pair` that covers most, among all fillings if they are few, else among
+// random ones.
+std::optional<Combination> search_filling(const Combination& pair,
+                                          std::span<const std::size_t> sizes, const OpenPairs& open,
+                                          const Allowed& allowed, Random& random,
+                                          std::size_t& tries_left) {
   const std::vector<std::size_t> dimensions = unset_dimensions(pair);
   std::size_t fillings = 1;
-  for (const std::size_t d : dimensions) fillings = std::min(fillings * sizes[d], fillings_tried + 1);
+  for (const std::size_t d : dimensions)
+    fillings = std::min(fillings * sizes[d], fillings_tried + 1);
   const bool all = fillings <= fillings_tried;
 
   std::optional<Combination> best;
   std::size_t best_gain = 0;
-  for (std::size_t i = 0; i < std::min(fillings, fillings_tried) && tries_left > 0; ++i, --tries_left) {
+  for (std::size_t i = 0; i < std::min(fillings, fillings_tried) && tries_left > 0;
+       ++i, --tries_left) {
     Combination candidate = pair;
     if (all) {
       candidate = fill_numbered(std::move(candidate), sizes, dimensions, i);
@@ -158,8 +170,9 @@ std::optional<Combination> search_filling(const Combination& pair, std::span<con
   return best;
 }
 
-std::optional<Combination> cover_pair(const Combination& pair, std::span<const std::size_t> sizes, const OpenPairs& open,
-                                      const Allowed& allowed, Random& random, std::size_t& tries_left) {
+std::optional<Combination> cover_pair(const Combination& pair, std::span<const std::size_t> sizes,
+                                      const OpenPairs& open, const Allowed& allowed, Random& random,
+                                      std::size_t& tries_left) {
   std::optional<Combination> best;
   std::size_t best_gain = 0;
   for (int i = 0; i < candidates_per_row && tries_left > 0; ++i, --tries_left) {
@@ -180,11 +193,13 @@ std::vector<Combination> all_pairs(std::span<const std::size_t> sizes, const All
   return all_pairs(sizes, allowed, tries_left);
 }
 
-std::vector<Combination> all_pairs(std::span<const std::size_t> sizes, const Allowed& allowed, std::size_t& tries_left) {
+std::vector<Combination> all_pairs(std::span<const std::size_t> sizes, const Allowed& allowed,
+                                   std::size_t& tries_left) {
   assert(std::find(sizes.begin(), sizes.end(), 0u) == sizes.end());
   std::vector<Combination> rows;
   if (sizes.size() < 2) {
-    for (std::size_t value = 0; value < (sizes.empty() ? 1 : sizes[0]) && tries_left > 0; ++value, --tries_left) {
+    for (std::size_t value = 0; value < (sizes.empty() ? 1 : sizes[0]) && tries_left > 0;
+         ++value, --tries_left) {
       if (Combination row(sizes.size(), value); allowed(row)) rows.push_back(std::move(row));
     }
     return rows;

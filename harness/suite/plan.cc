@@ -14,15 +14,20 @@
 namespace plumbline {
 namespace {
 
-// "*/flash" on the CPU does not mean the GPU providers, which would refuse it: they are matched by their name.
-bool is_out_of_place(const std::string& kernel, const std::string& pattern, const std::string& device) {
-  return device == "cpu" && is_gpu_kernel(kernel) && !pattern.starts_with(kernel.substr(0, kernel.find('/') + 1));
+// "*/flash" on the CPU does not mean the GPU providers, which would refuse it: they are matched by
+// their name.
+bool is_out_of_place(const std::string& kernel, const std::string& pattern,
+                     const std::string& device) {
+  return device == "cpu" && is_gpu_kernel(kernel) &&
+         !pattern.starts_with(kernel.substr(0, kernel.find('/') + 1));
 }
 
-std::vector<OfferedKernel> matching(const std::vector<OfferedKernel>& kernels, const std::string& pattern, const std::string& device) {
+std::vector<OfferedKernel> matching(const std::vector<OfferedKernel>& kernels,
+                                    const std::string& pattern, const std::string& device) {
   std::vector<OfferedKernel> found;
-  std::copy_if(kernels.begin(), kernels.end(), std::back_inserter(found),
-               [&](const auto& k) { return glob_match(pattern, k.name) && !is_out_of_place(k.name, pattern, device); });
+  std::copy_if(kernels.begin(), kernels.end(), std::back_inserter(found), [&](const auto& k) {
+    return glob_match(pattern, k.name) && !is_out_of_place(k.name, pattern, device);
+  });
   return found;
 }
 
@@ -31,12 +36,17 @@ std::string names(const std::vector<OfferedKernel>& kernels, bool with_tensor_co
   std::string text;
   for (std::size_t i = 0; i < std::min(most, kernels.size()); ++i) {
     const OfferedKernel& kernel = kernels[i];
-    text += (text.empty() ? "" : ", ") + kernel.name + (with_tensor_cores ? fmt::format(" ({})", kernel.tensor_cores) : "");
+    text += (text.empty() ? "" : ", ") + kernel.name +
+            (with_tensor_cores ? fmt::format(" ({})", kernel.tensor_cores) : "");
   }
-  return kernels.size() <= most ? text : fmt::format("{} and {} more (`plumbline list --kernels`)", text, kernels.size() - most);
+  return kernels.size() <= most ? text
+                                : fmt::format("{} and {} more (`plumbline list --kernels`)", text,
+                                              kernels.size() - most);
 }
 
-std::string provider_of(std::string_view kernel) { return std::string(kernel.substr(0, kernel.find('/'))); }
+std::string provider_of(std::string_view kernel) {
+  return std::string(kernel.substr(0, kernel.find('/')));
+}
 
 // "did you mean cpu/flash? ", by the letters without wildcards; "" where nothing is near.
 std::string meant_kernel(std::string_view pattern, const std::vector<OfferedKernel>& kernels) {
@@ -48,7 +58,8 @@ std::string meant_kernel(std::string_view pattern, const std::vector<OfferedKern
   return near ? fmt::format("did you mean {}? ", *near) : "";
 }
 
-// Kernels by pattern, device and tensor-core mode; patterns that leave none are errors, once a group each.
+// Kernels by pattern, device and tensor-core mode; patterns that leave none are errors, once a
+// group each.
 class KernelChoice {
  public:
   explicit KernelChoice(const std::vector<OfferedKernel>& kernels) : kernels_(kernels) {}
@@ -57,7 +68,8 @@ class KernelChoice {
   std::vector<OfferedKernel> of(const SuiteCase& c) {
     std::vector<OfferedKernel> found = matching(kernels_, c.kernel_pattern, c.device);
     if (found.empty()) {
-      report(c, fmt::format("no kernel matches \"{}\"", c.kernel_pattern), missing_kernel_remedy(c.kernel_pattern, kernels_));
+      report(c, fmt::format("no kernel matches \"{}\"", c.kernel_pattern),
+             missing_kernel_remedy(c.kernel_pattern, kernels_));
       return found;
     }
     const std::string matched = names(found);
@@ -70,10 +82,13 @@ class KernelChoice {
     if (c.tensor_cores.empty()) return found;
     const std::string all = names(found, true);
     std::erase_if(found, [&](const OfferedKernel& k) {
-      return std::find(c.tensor_cores.begin(), c.tensor_cores.end(), k.tensor_cores) == c.tensor_cores.end();
+      return std::find(c.tensor_cores.begin(), c.tensor_cores.end(), k.tensor_cores) ==
+             c.tensor_cores.end();
     });
     if (found.empty()) {
-      report(c, fmt::format("no kernel that matches \"{}\" has tensor_cores {}", c.kernel_pattern, fmt::join(c.tensor_cores, " or ")),
+      report(c,
+             fmt::format("no kernel that matches \"{}\" has tensor_cores {}", c.kernel_pattern,
+                         fmt::join(c.tensor_cores, " or ")),
              fmt::format("it matches {}: correct tensor_cores or the pattern", all));
     }
     return found;
@@ -91,8 +106,9 @@ class KernelChoice {
   std::set<std::tuple<std::string, int, std::string>> reported_;
 };
 
-// Expected failures of suites. A case is judged once, whichever groups and diffs ask for it, so what is expected of one is expected of all.
-// Entries that cover no case are errors, if the provider whose kernels they name is loaded: elsewhere nothing can be said about them.
+// Expected failures of suites. A case is judged once, whichever groups and diffs ask for it, so
+// what is expected of one is expected of all. Entries that cover no case are errors, if the
+// provider whose kernels they name is loaded: elsewhere nothing can be said about them.
 class Expectations {
  public:
   explicit Expectations(const std::vector<OfferedKernel>& kernels) : kernels_(kernels) {}
@@ -103,7 +119,8 @@ class Expectations {
 
   void hand_to(Plan& plan) const {
     const auto hand = [&](PlannedCase& c) {
-      if (const auto found = of_case_.find({c.suite, c.case_id}); found != of_case_.end()) c.expected = found->second;
+      if (const auto found = of_case_.find({c.suite, c.case_id}); found != of_case_.end())
+        c.expected = found->second;
     };
     for (PlannedCase& c : plan.cases) hand(c);
     for (PlannedDiff& d : plan.diffs) hand(d.a), hand(d.b);
@@ -111,9 +128,12 @@ class Expectations {
 
   void see(const SuiteCase& c, const std::vector<OfferedKernel>& found) {
     for (const auto& rule : c.failures) {
-      auto at = std::find_if(used_.begin(), used_.end(), [&](const auto& entry) { return entry.first == rule.get(); });
+      auto at = std::find_if(used_.begin(), used_.end(),
+                             [&](const auto& entry) { return entry.first == rule.get(); });
       if (at == used_.end()) at = used_.insert(at, {rule.get(), false});
-      at->second = at->second || std::any_of(found.begin(), found.end(), [&](const auto& k) { return rule->covers(k.name, c.device); });
+      at->second = at->second || std::any_of(found.begin(), found.end(), [&](const auto& k) {
+                     return rule->covers(k.name, c.device);
+                   });
     }
   }
 
@@ -121,7 +141,8 @@ class Expectations {
     for (const auto& [rule, used] : used_) {
       if (used || !is_loaded(*rule)) continue;
       errors.push_back({rule->what.file, rule->what.line,
-                        fmt::format("no case has a kernel that the expected failure names: {}", fmt::join(rule->kernels, ", ")),
+                        fmt::format("no case has a kernel that the expected failure names: {}",
+                                    fmt::join(rule->kernels, ", ")),
                         "correct its kernels, or remove the entry"});
     }
   }
@@ -130,7 +151,8 @@ class Expectations {
   bool is_loaded(const FailureRule& rule) const {
     return std::all_of(rule.kernels.begin(), rule.kernels.end(), [&](const std::string& glob) {
       const std::string provider = glob.substr(0, glob.find('/') + 1);
-      return std::any_of(kernels_.begin(), kernels_.end(), [&](const auto& k) { return k.name.starts_with(provider); });
+      return std::any_of(kernels_.begin(), kernels_.end(),
+                         [&](const auto& k) { return k.name.starts_with(provider); });
     });
   }
 
@@ -142,7 +164,8 @@ class Expectations {
 // What of the suites cannot be asked here.
 class Absence {
  public:
-  Absence(const std::vector<OfferedKernel>& kernels, const Surroundings& here, const CaseFilter& filter)
+  Absence(const std::vector<OfferedKernel>& kernels, const Surroundings& here,
+          const CaseFilter& filter)
       : kernels_(kernels), here_(here), filter_(filter) {}
   std::vector<AbsentCases> list;
 
@@ -162,22 +185,30 @@ class Absence {
   // Of our own kernels the plan itself says what is missing.
   std::string reason(const SuiteCase& c) const {
     const std::string provider = c.kernel_pattern.substr(0, c.kernel_pattern.find('/'));
-    if (const auto lacking = here_.lacking.find(provider); lacking != here_.lacking.end()) return lacking->second;
+    if (const auto lacking = here_.lacking.find(provider); lacking != here_.lacking.end())
+      return lacking->second;
     if (device_kind(c.device) != "cuda") return "";
     const auto& devices = here_.cuda_devices;
-    if (devices && std::find(devices->begin(), devices->end(), c.device) == devices->end()) return fmt::format("{} is not here", c.device);
-    const bool is_loaded = provider.find_first_of("*?") != std::string::npos || is_gpu_kernel(c.kernel_pattern) ||
-                           std::any_of(kernels_.begin(), kernels_.end(), [&](const auto& k) { return k.name.starts_with(provider + "/"); });
+    if (devices && std::find(devices->begin(), devices->end(), c.device) == devices->end())
+      return fmt::format("{} is not here", c.device);
+    const bool is_loaded =
+        provider.find_first_of("*?") != std::string::npos || is_gpu_kernel(c.kernel_pattern) ||
+        std::any_of(kernels_.begin(), kernels_.end(),
+                    [&](const auto& k) { return k.name.starts_with(provider + "/"); });
     return is_loaded ? "" : fmt::format("the provider {} is not loaded", provider);
   }
 
-  void count(const SuiteCase& c, const std::string& suite, const std::string& group, const std::string& why) {
+  void count(const SuiteCase& c, const std::string& suite, const std::string& group,
+             const std::string& why) {
     const std::string id = case_id({c.kernel_pattern, c.device, c.problem});
-    const bool is_selected = selects_tier(filter_, c.tier) && selects_name(filter_, {fmt::format("{}/{}/{}", suite, group, id), id}) &&
-                             selects_shard(filter_, id);
+    const bool is_selected =
+        selects_tier(filter_, c.tier) &&
+        selects_name(filter_, {fmt::format("{}/{}/{}", suite, group, id), id}) &&
+        selects_shard(filter_, id);
     if (!is_selected) return;
-    auto at =
-        std::find_if(list.begin(), list.end(), [&](const AbsentCases& a) { return a.suite == suite && a.group == group && a.why == why; });
+    auto at = std::find_if(list.begin(), list.end(), [&](const AbsentCases& a) {
+      return a.suite == suite && a.group == group && a.why == why;
+    });
     if (at == list.end()) at = list.insert(at, {suite, group, why, 0});
     ++at->count;
   }
@@ -190,7 +221,8 @@ class Absence {
 }  // namespace
 
 bool may_take(const OfferedKernel& kernel, std::string_view device) {
-  return kernel.devices.empty() || std::find(kernel.devices.begin(), kernel.devices.end(), device_kind(device)) != kernel.devices.end();
+  return kernel.devices.empty() || std::find(kernel.devices.begin(), kernel.devices.end(),
+                                             device_kind(device)) != kernel.devices.end();
 }
 
 std::vector<std::string> absent_lines(const std::vector<AbsentCases>& absent) {
@@ -203,41 +235,54 @@ std::vector<std::string> absent_lines(const std::vector<AbsentCases>& absent) {
     for (const AbsentCases& entry : absent) {
       if (entry.why != first.why) continue;
       count += entry.count;
-      groups += fmt::format("{}{}/{} ({})", groups.empty() ? "" : ", ", entry.suite, entry.group, entry.count);
+      groups += fmt::format("{}{}/{} ({})", groups.empty() ? "" : ", ", entry.suite, entry.group,
+                            entry.count);
     }
-    lines.push_back(fmt::format("not measured, for {}: {} case{}: {}", first.why, count, count == 1 ? "" : "s", groups));
+    lines.push_back(fmt::format("not measured, for {}: {} case{}: {}", first.why, count,
+                                count == 1 ? "" : "s", groups));
   }
   return lines;
 }
 
-std::string missing_kernel_remedy(std::string_view pattern, const std::vector<OfferedKernel>& kernels) {
+std::string missing_kernel_remedy(std::string_view pattern,
+                                  const std::vector<OfferedKernel>& kernels) {
   const std::string provider = provider_of(pattern);
   std::vector<OfferedKernel> of_provider;
   std::copy_if(kernels.begin(), kernels.end(), std::back_inserter(of_provider),
                [&](const auto& k) { return provider_of(k.name) == provider; });
   const bool loaded = !of_provider.empty();
   if (provider == "emulated" && !loaded) {
-    return "the emulator's kernels are in plumbline_emulated.so beside plumbline_cpu.so: build the target plumbline_emulated, or name the "
+    return "the emulator's kernels are in plumbline_emulated.so beside plumbline_cpu.so: build the "
+           "target plumbline_emulated, or name the "
            "file with --provider";
   }
   if (provider == "cuda" && !loaded) {
-    return "plumbline_cuda.so is loaded where it was built (nvcc) and a CUDA device is there (`plumbline doctor`); without one run the "
+    return "plumbline_cuda.so is loaded where it was built (nvcc) and a CUDA device is there "
+           "(`plumbline doctor`); without one run the "
            "same kernels on the emulator: --device emulated:sm_90";
   }
   const std::string meant = meant_kernel(pattern, kernels);
   if (loaded) return fmt::format("{}{} has {}", meant, provider, names(of_provider));
   std::vector<std::string> providers;
   for (const OfferedKernel& kernel : kernels) {
-    if (const std::string globs = provider_of(kernel.name) + "/*"; std::find(providers.begin(), providers.end(), globs) == providers.end())
+    if (const std::string globs = provider_of(kernel.name) + "/*";
+        std::find(providers.begin(), providers.end(), globs) == providers.end())
       providers.push_back(globs);
   }
-  return fmt::format("{}no provider called \"{}\" is loaded; there are {}. --provider loads another", meant, provider,
-                     fmt::join(providers, ", "));
+  return fmt::format(
+      "{}no provider called \"{}\" is loaded; there are {}. --provider loads another", meant,
+      provider, fmt::join(providers, ", "));
 }
 
 PlannedCase planned(const SuiteCase& from, const OfferedKernel& kernel) {
-  PlannedCase to{from.suite, from.group, from.reason,        from.tier, Case{kernel.name, from.device, from.problem},
-                 "",         from.timed, kernel.tensor_cores};
+  PlannedCase to{from.suite,
+                 from.group,
+                 from.reason,
+                 from.tier,
+                 Case{kernel.name, from.device, from.problem},
+                 "",
+                 from.timed,
+                 kernel.tensor_cores};
   to.case_id = case_id(to.c);
   for (const auto& rule : from.failures) {
     if (!to.expected && rule->covers(kernel.name, from.device)) to.expected = rule->what;
@@ -245,8 +290,8 @@ PlannedCase planned(const SuiteCase& from, const OfferedKernel& kernel) {
   return to;
 }
 
-Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<OfferedKernel>& kernels, const CaseFilter& filter,
-                       const Surroundings& here) {
+Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<OfferedKernel>& kernels,
+                       const CaseFilter& filter, const Surroundings& here) {
   Plan plan;
   Absence absence(kernels, here, filter);
   KernelChoice choice(kernels);
@@ -273,7 +318,13 @@ Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<Offer
       const auto a = choice.of(d.a), b = choice.of(d.b);
       if (!suite.redirected) expectations.see(d.a, a), expectations.see(d.b, b);
       if (a.empty() || b.empty()) continue;
-      PlannedDiff p{d.suite, d.name, d.reason, d.tier, d.expect, planned(d.a, a.front()), planned(d.b, b.front())};
+      PlannedDiff p{d.suite,
+                    d.name,
+                    d.reason,
+                    d.tier,
+                    d.expect,
+                    planned(d.a, a.front()),
+                    planned(d.b, b.front())};
       expectations.add(p.a), expectations.add(p.b);
       if (!selects_tier(filter, p.tier)) continue;
       if (!selects_name(filter, {p.suite + "/" + p.name, p.a.case_id, p.b.case_id})) {

@@ -12,9 +12,10 @@ namespace plumbline {
 
 // A kernel that a loaded provider has.
 struct OfferedKernel {
-  std::string name;                       // "cpu/flash"
-  std::string tensor_cores = "none";      // on, off, none
-  std::vector<std::string> devices = {};  // kinds it takes, "cpu", "cuda", "emulated"; empty: its provider does not say
+  std::string name;                   // "cpu/flash"
+  std::string tensor_cores = "none";  // on, off, none
+  // kinds it takes, "cpu", "cuda", "emulated"; empty: its provider does not say
+  std::vector<std::string> devices = {};
 };
 // Whether the kernel may be asked to run on a device: its provider says so, or does not say.
 bool may_take(const OfferedKernel& kernel, std::string_view device);
@@ -39,7 +40,8 @@ struct PlannedDiff {
   PlannedCase a, b;
 };
 
-// Cases that a suite wants on a GPU and that cannot be asked here. They are no part of the plan, and are named as not measured.
+// Cases that a suite wants on a GPU and that cannot be asked here. They are no part of the plan,
+// and are named as not measured.
 struct AbsentCases {
   std::string suite, group;
   std::string why;  // "cuda:0 is not here", "the provider xformers is not loaded"
@@ -47,7 +49,8 @@ struct AbsentCases {
 };
 
 struct Plan {
-  std::vector<PlannedCase> cases;  // without duplicates within a suite; sides of diffs are not listed here
+  // without duplicates within a suite; sides of diffs are not listed here
+  std::vector<PlannedCase> cases;
   std::vector<PlannedDiff> diffs;
   std::vector<AbsentCases> absent;
   // A glob left something of the tier out: suite statistics are not judged.
@@ -57,31 +60,38 @@ struct Plan {
 
 // What a run finds beside kernels.
 struct Surroundings {
-  std::optional<std::vector<std::string>> cuda_devices;  // "cuda:0"; nullopt: nobody asked, and every device may be there
-  std::map<std::string, std::string> lacking;            // providers without kernels, and why: "torch is not installed for python3"
+  // "cuda:0"; nullopt: nobody asked, and every device may be there
+  std::optional<std::vector<std::string>> cuda_devices;
+  std::map<std::string, std::string>
+      lacking;  // providers without kernels, and why: "torch is not installed for python3"
 };
 
-// Expands kernel globs against `kernels`, keeps those with the tensor-core modes that the case asks for, and applies the filter to
-// "suite/group/case id" and to the bare case id (a diff is matched by "suite/name" and by both of its case ids, and sharded by its first
-// case). On the CPU a pattern matches kernels of `emulated/` and `cuda/` only where it names that provider: "*/*" does not mean kernels
-// that refuse the CPU. A pattern that matches no kernel is an error that names its line and the kernels that come nearest, or how to get
-// those of `emulated/` and `cuda/`. So is an expected failure for a kernel that its provider does not have or that no case asks for,
-// unless the suites were redirected. A shard or a filter may leave nothing: an empty plan.
+// Expands kernel globs against `kernels`, keeps those with the tensor-core modes that the case asks
+// for, and applies the filter to "suite/group/case id" and to the bare case id (a diff is matched
+// by "suite/name" and by both of its case ids, and sharded by its first case). On the CPU a pattern
+// matches kernels of `emulated/` and `cuda/` only where it names that provider: "*/*" does not mean
+// kernels that refuse the CPU. A pattern that matches no kernel is an error that names its line and
+// the kernels that come nearest, or how to get those of `emulated/` and `cuda/`. So is an expected
+// failure for a kernel that its provider does not have or that no case asks for, unless the suites
+// were redirected. A shard or a filter may leave nothing: an empty plan.
 //
-// Cases are absent where their provider lacks what it needs, and those on cuda:N also where that device is not here, and where the provider
-// that they name is not loaded. Kernels that say that they take another kind of device are left out of a pattern's; where that leaves none,
-// it is an error.
-Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<OfferedKernel>& kernels, const CaseFilter& filter,
-                       const Surroundings& here = {});
+// Cases are absent where their provider lacks what it needs, and those on cuda:N also where that
+// device is not here, and where the provider that they name is not loaded. Kernels that say that
+// they take another kind of device are left out of a pattern's; where that leaves none, it is an
+// error.
+Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<OfferedKernel>& kernels,
+                       const CaseFilter& filter, const Surroundings& here = {});
 
-// One line for each reason: "not measured, for cuda:0 is not here: 12 cases: s1/real_kernels (8), s2/real_kernels (4)".
+// One line for each reason: "not measured, for cuda:0 is not here: 12 cases: s1/real_kernels (8),
+// s2/real_kernels (4)".
 std::vector<std::string> absent_lines(const std::vector<AbsentCases>& absent);
 
-// Lets other kernels run the suites' problems: every group's kernels become `globs`, of any tensor-core mode, and diffs, which name their
-// kernels, are dropped.
+// Lets other kernels run the suites' problems: every group's kernels become `globs`, of any
+// tensor-core mode, and diffs, which name their kernels, are dropped.
 void use_kernels(std::vector<Suite>& suites, const std::vector<std::string>& globs);
 
 // What to do where no loaded provider has a kernel that matches `pattern`.
-std::string missing_kernel_remedy(std::string_view pattern, const std::vector<OfferedKernel>& kernels);
+std::string missing_kernel_remedy(std::string_view pattern,
+                                  const std::vector<OfferedKernel>& kernels);
 
 }  // namespace plumbline

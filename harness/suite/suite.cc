@@ -13,7 +13,8 @@ constexpr std::array<std::string_view, 4> tier_names{"smoke", "pr", "nightly", "
 
 bool any_matches(const std::vector<std::string>& patterns, const std::vector<std::string>& texts) {
   return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
-    return std::any_of(texts.begin(), texts.end(), [&](const std::string& text) { return glob_match(pattern, text); });
+    return std::any_of(texts.begin(), texts.end(),
+                       [&](const std::string& text) { return glob_match(pattern, text); });
   });
 }
 
@@ -27,10 +28,13 @@ std::optional<Tier> parse_tier(std::string_view text) {
   return static_cast<Tier>(found - tier_names.begin());
 }
 
-bool selects_tier(const CaseFilter& filter, Tier tier) { return !filter.tier || tier <= *filter.tier; }
+bool selects_tier(const CaseFilter& filter, Tier tier) {
+  return !filter.tier || tier <= *filter.tier;
+}
 
 bool selects_name(const CaseFilter& filter, const std::vector<std::string>& texts) {
-  return (filter.match.empty() || any_matches(filter.match, texts)) && !any_matches(filter.exclude, texts);
+  return (filter.match.empty() || any_matches(filter.match, texts)) &&
+         !any_matches(filter.exclude, texts);
 }
 
 bool selects_shard(const CaseFilter& filter, std::string_view case_id) {

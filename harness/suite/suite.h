@@ -9,8 +9,8 @@
 
 #include "harness/base/config.h"
 #include "harness/base/glob.h"
-#include "harness/suite/expected_failure.h"
 #include "harness/problem/problem.h"
+#include "harness/suite/expected_failure.h"
 
 namespace plumbline {
 
@@ -18,7 +18,8 @@ enum class Tier { smoke = 0, pr = 1, nightly = 2, full = 3 };
 std::string_view name(Tier tier);
 std::optional<Tier> parse_tier(std::string_view text);
 
-// A case as a suite states it, before kernels are known: `kernel_pattern` is a glob such as "cpu/flash" or "cpu/*".
+// A case as a suite states it, before kernels are known: `kernel_pattern` is a glob such as
+// "cpu/flash" or "cpu/*".
 struct SuiteCase {
   std::string suite;  // name of the suite
   std::string group;  // name of the group
@@ -26,21 +27,26 @@ struct SuiteCase {
   Tier tier = Tier::smoke;
   std::string kernel_pattern;
   std::string device = "cpu";
-  std::vector<std::string> tensor_cores;  // on, off, none: keeps the kernels that say one of these of themselves; empty = any
+  // on, off, none: keeps the kernels that say one of these of themselves; empty = any
+  std::vector<std::string> tensor_cores;
   Problem problem;
   bool timed = false;
-  std::string file;     // where the group stands
-  int line = 0;         // of the group or the diff
-  int kernel_line = 0;  // of its entry in `kernels`, or of a diff's `kernel`; 0 where another kernel was put in its place
-  std::vector<std::shared_ptr<const FailureRule>> failures;  // that may cover it, in file order: the first that covers its kernel holds
+  std::string file;  // where the group stands
+  int line = 0;      // of the group or the diff
+  // of its entry in `kernels`, or of a diff's `kernel`; 0 where another kernel was put in its place
+  int kernel_line = 0;
+  // that may cover it, in file order: the first that covers its kernel holds
+  std::vector<std::shared_ptr<const FailureRule>> failures;
 };
 
-// Two cases whose outputs are compared row by row: rows correspond by (sample, head, position from the end of the sample's keys), so the
-// last row of a prefill meets the one row of a decode. Stands for the stories: does what both declare explain the difference?
+// Two cases whose outputs are compared row by row: rows correspond by (sample, head, position from
+// the end of the sample's keys), so the last row of a prefill meets the one row of a decode. Stands
+// for the stories: does what both declare explain the difference?
 enum class DiffExpect {
-  rounding,  // |a - b| must be explained by the two sigmas (limit 6.5, floored as JUDGING.md's peak)
-  bitwise,   // must be equal
-  report,    // printed and stored, never judged (for example fp32 against the cast to bf16)
+  // |a - b| must be explained by the two sigmas (limit 6.5, floored as JUDGING.md's peak)
+  rounding,
+  bitwise,  // must be equal
+  report,   // printed and stored, never judged (for example fp32 against the cast to bf16)
 };
 struct SuiteDiff {
   std::string suite;
@@ -56,24 +62,31 @@ struct SuiteDiff {
 struct Suite {
   std::string name;
   std::string description;
-  std::vector<SuiteCase> cases;  // expanded, in file order, without duplicates (same kernel pattern, device, tensor_cores and problem)
+  // expanded, in file order, without duplicates (same kernel pattern, device, tensor_cores and
+  // problem)
+  std::vector<SuiteCase> cases;
   std::vector<SuiteDiff> diffs;
   std::vector<std::string> files;  // the suite file and everything it includes
-  bool redirected = false;         // other kernels or devices than the files name were put in place of theirs
+  bool redirected =
+      false;  // other kernels or devices than the files name were put in place of theirs
 };
 
-// Reads and expands a suite with its includes. All semantic errors of all files come at once, each with file, line and remedy:
-// unknown keys, bad values, zipped lists of unequal length, missing reason, invalid problems, include cycles, a group that expands to
-// nothing, a listed value that no case has, an expected failure that no case can have.
+// Reads and expands a suite with its includes. All semantic errors of all files come at once, each
+// with file, line and remedy: unknown keys, bad values, zipped lists of unequal length, missing
+// reason, invalid problems, include cycles, a group that expands to nothing, a listed value that no
+// case has, an expected failure that no case can have.
 //
-// Order: kernels, devices, then product (its last field fastest), zip, pairwise; fields in the order of field_names(), never of the file.
-// Fields of `defaults` are set first; those of set, product, zip and pairwise then in the order of field_names(), so that
-// set = { heads_kv = 2 } narrows product = { heads = [4, 8] }. Invalid combinations within pairwise are passed over; elsewhere they are
-// errors unless excluded. A case that comes again is dropped, but makes the first one timed and lowers its tier if it was so itself.
+// Order: kernels, devices, then product (its last field fastest), zip, pairwise; fields in the
+// order of field_names(), never of the file. Fields of `defaults` are set first; those of set,
+// product, zip and pairwise then in the order of field_names(), so that set = { heads_kv = 2 }
+// narrows product = { heads = [4, 8] }. Invalid combinations within pairwise are passed over;
+// elsewhere they are errors unless excluded. A case that comes again is dropped, but makes the
+// first one timed and lowers its tier if it was so itself.
 //
 //   schema = 1
 //   name = "smoke"                       description = "…"
-//   include = ["../models/llama3.toml"]  # relative to this file: its groups and diffs are taken as they are, under its own suite name
+//   include = ["../models/llama3.toml"]  # relative to this file: its groups and diffs are taken as
+//                                        they are, under its own suite name
 //   defaults = { seed = 1 }              # problem fields for every group and diff of this file
 //
 //   [[group]]
@@ -82,41 +95,54 @@ struct Suite {
 //   tier = "smoke"                       # default of the file: top-level `tier`, else "smoke"
 //   kernels = ["cpu/flash", "cpu/*"]
 //   devices = ["cpu"]                    # optional
-//   arch = ["sm_80", "sm_90"]            # instead of devices: short for ["emulated:sm_80", "emulated:sm_90"]; see harness/problem/arch.h
-//   tensor_cores = ["on", "off"]         # of the kernels that the patterns match, those that say on, off or none; absent: all of them
+//   arch = ["sm_80", "sm_90"]            # instead of devices: short for ["emulated:sm_80",
+//                                        "emulated:sm_90"]; see harness/problem/arch.h
+//   tensor_cores = ["on", "off"]         # of the kernels that the patterns match, those that say
+//                                        on, off or none; absent: all of them
 //   timed = false
 //   set = { heads = 4 }                  # single values
-//   product = { dtype = ["fp16", "bf16"], seq = [64, 128] }              # cartesian
-//   zip = { seq_q = [1, 16], seq_kv = [512, 300] }                       # lists of one length, advanced together
-//   pairwise = { mask = ["none", "causal_top_left"], lengths = [...] }   # every pair of values at least once, few cases, deterministic
-//   exclude = [{ dtype = "fp32", layout = "ragged" }]                    # drops cases that match all fields of one table; a list
-//                                                                        # means any of; `kernel` is a glob over an entry of kernels
+//   # every combination of the values:
+//   product = { dtype = ["fp16", "bf16"], seq = [64, 128] }
+//   # lists of one length, advanced together:
+//   zip = { seq_q = [1, 16], seq_kv = [512, 300] }
+//   # every pair of values at least once, few cases, deterministic:
+//   pairwise = { mask = ["none", "causal_top_left"], lengths = [...] }
+//   # drops cases that match all fields of one table; a list means any of its values, and `kernel`
+//   # is a glob over an entry of kernels:
+//   exclude = [{ dtype = "fp32", layout = "ragged" }]
 //
 //   [[diff]]
 //   name = "…"  reason = "…"  tier = "smoke"  expect = "rounding"
 //   set = {…}  product = {…}  zip = {…}  # the common problem, expanded as in a group
 //   timed = false                        # true: both sides are timed, and the ratio is reported
-//   a = { kernel = "cpu/flash", seq_q = 512 }     # kernel (no glob), device or arch, tensor_cores, and fields that differ
+//   # kernel (no glob), device or arch, tensor_cores, and the fields that differ:
+//   a = { kernel = "cpu/flash", seq_q = 512 }
 //   b = { kernel = "cpu/split_kv", seq_q = 1 }
 //
-//   [[expect_failure]]                   # cases of this file, or of what it includes, that are known to fail; sides of diffs too
+//   [[expect_failure]]                   # cases of this file, or of what it includes, that are
+//                                        known to fail; sides of diffs too
 //   reason = "why it fails"
 //   issue = "https://…"                  # where the failure is tracked
 //   expires = 2027-01-31                 # from this day on (UTC) it counts again; also as a text
 //   kernels = ["cpu/flash"]              # globs
 //   groups = ["causal"]                  # optional: groups and diffs of these names
-//   match = { dtype = ["fp16", "bf16"], seq_kv = 65 }   # optional: cases that have one of the values of each field
-//   devices = ["cpu"]                    # optional, or arch; absent: all of them. Where two entries cover a case, the first holds;
-//                                        # those of included files come first
+//   match = { dtype = ["fp16", "bf16"], seq_kv = 65 }   # optional: cases that have one of the
+//                                                       values of each field
+//   devices = ["cpu"]                    # optional, or arch; absent: all of them. Where two
+//                                        entries cover a case, the first holds; # those of included
+//                                        files come first
 Result<Suite> read_suite(const std::filesystem::path& path);
 
 struct CaseFilter {
-  std::vector<std::string> match;    // globs over the case id with its suite and group: "*bf16*"; any may match; empty = all
+  std::vector<std::string>
+      // globs over the case id with its suite and group: "*bf16*"; any may match; empty = all
+      match;
   std::vector<std::string> exclude;  // any match drops the case
   std::optional<Tier> tier;          // keeps cases of this tier and lower ones
   int shard = 1, shards = 1;         // 1-based
 };
-// The three parts of the filter. `texts`: what patterns are compared with, such as a case id and "suite/group/" + case id.
+// The three parts of the filter. `texts`: what patterns are compared with, such as a case id and
+// "suite/group/" + case id.
 bool selects_tier(const CaseFilter& filter, Tier tier);
 bool selects_name(const CaseFilter& filter, const std::vector<std::string>& texts);
 bool selects_shard(const CaseFilter& filter, std::string_view case_id);

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <array>
 
-#include "harness/problem/arch.h"
 #include "harness/base/table_reader.h"
 #include "harness/base/text.h"
+#include "harness/problem/arch.h"
 
 namespace plumbline {
 namespace {
@@ -28,26 +28,30 @@ void check_device(const ConfigNode& device, Errors& errors) {
     const std::string arch = device.text.substr(device.text.find(':') + 1);
     const auto known = emulated_archs();
     if (std::find(known.begin(), known.end(), arch) != known.end()) return;
-    errors.push_back(
-        device.error(fmt::format("\"{}\" is not emulated: there are {}", device.text, fmt::join(known, ", ")), suggestion(arch, known)));
+    errors.push_back(device.error(
+        fmt::format("\"{}\" is not emulated: there are {}", device.text, fmt::join(known, ", ")),
+        suggestion(arch, known)));
     return;
   }
   if (is_device(device.text)) return;
-  errors.push_back(device.error(fmt::format("\"{}\" is not a device", device.text), "devices are cpu, cuda:0, emulated:sm_90"));
+  errors.push_back(device.error(fmt::format("\"{}\" is not a device", device.text),
+                                "devices are cpu, cuda:0, emulated:sm_90"));
 }
 
-void check_word(const ConfigNode& node, std::string_view what, std::span<const std::string_view> known, Errors& errors) {
+void check_word(const ConfigNode& node, std::string_view what,
+                std::span<const std::string_view> known, Errors& errors) {
   if (std::find(known.begin(), known.end(), node.text) != known.end()) return;
-  errors.push_back(
-      node.error(fmt::format("{}: \"{}\" is not one of {}", what, node.text, fmt::join(known, ", ")), suggestion(node.text, known)));
+  errors.push_back(node.error(
+      fmt::format("{}: \"{}\" is not one of {}", what, node.text, fmt::join(known, ", ")),
+      suggestion(node.text, known)));
 }
 
 // Whether `arch` stands beside `other`, which says the same in another way.
 void reject_both(const ConfigNode& table, std::string_view other, Errors& errors) {
   const ConfigNode* arch = table.find("arch");
   if (arch == nullptr || table.find(other) == nullptr) return;
-  errors.push_back(
-      arch->error(fmt::format("arch and {} are both given", other), "arch = [\"sm_90\"] is short for devices = [\"emulated:sm_90\"]"));
+  errors.push_back(arch->error(fmt::format("arch and {} are both given", other),
+                               "arch = [\"sm_90\"] is short for devices = [\"emulated:sm_90\"]"));
 }
 
 }  // namespace

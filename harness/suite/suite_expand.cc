@@ -16,7 +16,8 @@ void assign(Problem& problem, const std::string& key, const std::string& value) 
   assert(!message && "values were checked when the suite was read");
 }
 
-// All dimensions of a space with the value each has at the moment. `product` and `pairwise` hold one choice a dimension, `zip` one for all.
+// All dimensions of a space with the value each has at the moment. `product` and `pairwise` hold
+// one choice a dimension, `zip` one for all.
 class Cursor {
  public:
   Combination product, pairwise;
@@ -25,31 +26,39 @@ class Cursor {
   Cursor(const ProblemSpace& space, const Problem& base)
       : product(space.product.size(), 0), pairwise(space.pairwise.size(), 0), base_(base) {
     for (const Dimension& d : space.set) axes_.push_back({&d, &none_});
-    for (std::size_t i = 0; i < product.size(); ++i) axes_.push_back({&space.product[i], &product[i]});
+    for (std::size_t i = 0; i < product.size(); ++i)
+      axes_.push_back({&space.product[i], &product[i]});
     for (const Dimension& d : space.zip) axes_.push_back({&d, &zip});
-    for (std::size_t i = 0; i < pairwise.size(); ++i) axes_.push_back({&space.pairwise[i], &pairwise[i]});
+    for (std::size_t i = 0; i < pairwise.size(); ++i)
+      axes_.push_back({&space.pairwise[i], &pairwise[i]});
     first_listed_ = space.set.size();
     sorted_ = axes_;
     const auto names = field_names();
-    const auto position = [&](const Axis& axis) { return std::find(names.begin(), names.end(), axis.dimension->key); };
-    std::sort(sorted_.begin(), sorted_.end(), [&](const Axis& a, const Axis& b) { return position(a) < position(b); });
+    const auto position = [&](const Axis& axis) {
+      return std::find(names.begin(), names.end(), axis.dimension->key);
+    };
+    std::sort(sorted_.begin(), sorted_.end(),
+              [&](const Axis& a, const Axis& b) { return position(a) < position(b); });
   }
   Cursor(const Cursor&) = delete;  // axes_ points into it
   Cursor& operator=(const Cursor&) = delete;
 
   Problem problem() const {
     Problem result = base_;
-    for (const Axis& axis : sorted_) assign(result, axis.dimension->key, axis.dimension->values[*axis.choice]);
+    for (const Axis& axis : sorted_)
+      assign(result, axis.dimension->key, axis.dimension->values[*axis.choice]);
     return result;
   }
 
   std::vector<std::vector<bool>> nothing_used() const {
     std::vector<std::vector<bool>> used;
-    for (std::size_t i = first_listed_; i < axes_.size(); ++i) used.emplace_back(axes_[i].dimension->values.size(), false);
+    for (std::size_t i = first_listed_; i < axes_.size(); ++i)
+      used.emplace_back(axes_[i].dimension->values.size(), false);
     return used;
   }
   void mark_used(std::vector<std::vector<bool>>& used) const {
-    for (std::size_t i = first_listed_; i < axes_.size(); ++i) used[i - first_listed_][*axes_[i].choice] = true;
+    for (std::size_t i = first_listed_; i < axes_.size(); ++i)
+      used[i - first_listed_][*axes_[i].choice] = true;
   }
 
  private:
@@ -71,7 +80,8 @@ void for_each_fixed(const ProblemSpace& space, Cursor& cursor, const Visit& visi
   while (true) {
     for (cursor.zip = 0; cursor.zip < zipped; ++cursor.zip) visit();
     std::size_t dimension = space.product.size();
-    while (dimension > 0 && ++cursor.product[dimension - 1] == space.product[dimension - 1].values.size()) {
+    while (dimension > 0 &&
+           ++cursor.product[dimension - 1] == space.product[dimension - 1].values.size()) {
       cursor.product[--dimension] = 0;
     }
     if (dimension == 0) return;
@@ -89,12 +99,14 @@ bool is_excluded(const ProblemSpace& space, const Problem& problem, std::string_
 
 bool has_values(const Problem& problem, const std::vector<Dimension>& fields) {
   return std::all_of(fields.begin(), fields.end(), [&](const Dimension& field) {
-    return std::any_of(field.values.begin(), field.values.end(), [&](const auto& value) { return has_field(problem, field.key, value); });
+    return std::any_of(field.values.begin(), field.values.end(),
+                       [&](const auto& value) { return has_field(problem, field.key, value); });
   });
 }
 
 Problem with_values(Problem problem, const std::vector<Dimension>& single_values) {
-  for (const Dimension& dimension : single_values) assign(problem, dimension.key, dimension.values.front());
+  for (const Dimension& dimension : single_values)
+    assign(problem, dimension.key, dimension.values.front());
   return problem;
 }
 
@@ -105,7 +117,8 @@ std::vector<Problem> expand_fixed(const ProblemSpace& space, const Problem& base
   return problems;
 }
 
-Expansion expand(const ProblemSpace& space, const Problem& base, std::string_view kernel, std::size_t& tries_left) {
+Expansion expand(const ProblemSpace& space, const Problem& base, std::string_view kernel,
+                 std::size_t& tries_left) {
   Cursor cursor(space, base);
   Expansion result;
   result.used = cursor.nothing_used();
@@ -129,10 +142,12 @@ Expansion expand(const ProblemSpace& space, const Problem& base, std::string_vie
       cursor.mark_used(result.used);
       result.problems.push_back(canonical(cursor.problem()));
     }
-    // Invalid combinations within pairwise only restrict the search; where nothing valid is left they are a mistake of the suite.
+    // Invalid combinations within pairwise only restrict the search; where nothing valid is left
+    // they are a mistake of the suite.
     if (!rows.empty()) return;
     for (std::string& sentence : wrong) {
-      if (std::find(result.invalid.begin(), result.invalid.end(), sentence) == result.invalid.end()) {
+      if (std::find(result.invalid.begin(), result.invalid.end(), sentence) ==
+          result.invalid.end()) {
         result.invalid.push_back(std::move(sentence));
       }
     }

@@ -22,7 +22,8 @@ struct FailureEntry {
 // Entries that are wrong are errors and left out.
 std::vector<FailureEntry> read_expected_failures(const ConfigNode& file, Errors& errors);
 
-// Whether the entry speaks of a case that stands in `group`; its kernel is only known to match its pattern.
+// Whether the entry speaks of a case that stands in `group`; its kernel is only known to match its
+// pattern.
 bool concerns(const FailureEntry& entry, const SuiteCase& c, std::string_view group);
 
 }  // namespace plumbline

@@ -8,12 +8,12 @@
 #include <set>
 #include <unordered_map>
 
+#include "harness/base/table_reader.h"
+#include "harness/base/text.h"
 #include "harness/suite/suite.h"
 #include "harness/suite/suite_devices.h"
 #include "harness/suite/suite_expect.h"
 #include "harness/suite/suite_space.h"
-#include "harness/base/table_reader.h"
-#include "harness/base/text.h"
 
 namespace plumbline {
 namespace {
@@ -21,15 +21,19 @@ namespace {
 namespace fs = std::filesystem;
 using Kind = ConfigNode::Kind;
 
-constexpr std::array<std::string_view, 4> tier_words{"smoke", "pr", "nightly", "full"};   // in the order of Tier
-constexpr std::array<std::string_view, 3> expect_words{"rounding", "bitwise", "report"};  // in the order of DiffExpect
+constexpr std::array<std::string_view, 4> tier_words{"smoke", "pr", "nightly",
+                                                     "full"};  // in the order of Tier
+// in the order of DiffExpect
+constexpr std::array<std::string_view, 3> expect_words{"rounding", "bitwise", "report"};
 
 bool is_kernel_name(std::string_view text, bool glob) {
   const auto parts = split(text, '/');
   return parts.size() == 2 && std::all_of(parts.begin(), parts.end(), [&](std::string_view part) {
            std::string letters(part);
            std::replace(letters.begin(), letters.end(), '.', '_');
-           if (glob) std::replace(letters.begin(), letters.end(), '*', '_'), std::replace(letters.begin(), letters.end(), '?', '_');
+           if (glob)
+             std::replace(letters.begin(), letters.end(), '*', '_'),
+                 std::replace(letters.begin(), letters.end(), '?', '_');
            return is_plain_name(letters);
          });
 }
@@ -45,11 +49,14 @@ class SuiteReader {
     const fs::path canonical = fs::weakly_canonical(path, unreachable);
     const std::string identity = unreachable ? path.string() : canonical.string();
     if (std::find(open_files_.begin(), open_files_.end(), identity) != open_files_.end()) {
-      errors.push_back(included_from->error(fmt::format("include cycle: {} is being read already", path.string()), "remove this include"));
+      errors.push_back(included_from->error(
+          fmt::format("include cycle: {} is being read already", path.string()),
+          "remove this include"));
       return;
     }
     if (!read_files_.insert(identity).second) {
-      const std::vector<Named> again = cases_of_file_[identity];  // what two files include belongs to both
+      // what two files include belongs to both
+      const std::vector<Named> again = cases_of_file_[identity];
       named_.insert(named_.end(), again.begin(), again.end());
       return;
     }
@@ -57,7 +64,8 @@ class SuiteReader {
     auto file = read_config(path);
     if (!file) {
       if (included_from)
-        errors.push_back(included_from->error(fmt::format("cannot include {}", path.string()), "see the error that follows"));
+        errors.push_back(included_from->error(fmt::format("cannot include {}", path.string()),
+                                              "see the error that follows"));
       errors.insert(errors.end(), file.error().begin(), file.error().end());
       return;
     }
@@ -65,7 +73,8 @@ class SuiteReader {
     open_files_.push_back(identity);
     read_file(*file, path);
     open_files_.pop_back();
-    cases_of_file_[identity] = {named_.begin() + static_cast<std::ptrdiff_t>(first_named), named_.end()};
+    cases_of_file_[identity] = {named_.begin() + static_cast<std::ptrdiff_t>(first_named),
+                                named_.end()};
   }
 
  private:
@@ -76,8 +85,9 @@ class SuiteReader {
   };
 
   void read_file(const ConfigNode& file, const fs::path& path) {
-    constexpr std::array<std::string_view, 9> known{"schema", "name",  "description", "include",       "defaults",
-                                                    "tier",   "group", "diff",        "expect_failure"};
+    constexpr std::array<std::string_view, 9> known{"schema",  "name",     "description",
+                                                    "include", "defaults", "tier",
+                                                    "group",   "diff",     "expect_failure"};
     reject_unknown_keys(file, known, errors);
     const std::size_t first_named = named_.size(), first_diff = suite.diffs.size();
     TableReader reader(file, errors);
@@ -92,8 +102,10 @@ class SuiteReader {
       const auto values = read_single_values(*defaults, "defaults", errors);
       if (errors.size() == errors_before) context.base = with_values(context.base, values);
     }
-    const auto includes = file.find("include") ? reader.texts("include") : std::vector<const ConfigNode*>{};
-    for (const ConfigNode* include : includes) read((path.parent_path() / include->text).lexically_normal(), include);
+    const auto includes =
+        file.find("include") ? reader.texts("include") : std::vector<const ConfigNode*>{};
+    for (const ConfigNode* include : includes)
+      read((path.parent_path() / include->text).lexically_normal(), include);
 
     std::set<std::string> group_names, diff_names;
     for (const ConfigNode* group : reader.tables("group")) read_group(*group, context, group_names);
@@ -101,25 +113,30 @@ class SuiteReader {
     if (includes.empty() && !file.find("group") && !file.find("diff")) {
       errors.push_back(file.error("the suite has no group, diff or include", "add a [[group]]"));
     }
-    const bool expanded = errors.size() == errors_before;  // what a group with a mistake stands for is not known
+    // what a group with a mistake stands for is not known
+    const bool expanded = errors.size() == errors_before;
     const auto entries = read_expected_failures(file, errors);
     if (expanded) expect_failures(entries, first_named, first_diff);
   }
 
   Tier read_tier(const ConfigNode& table, Tier otherwise) {
-    return static_cast<Tier>(TableReader(table, errors).word("tier", tier_words, static_cast<std::size_t>(otherwise)));
+    return static_cast<Tier>(
+        TableReader(table, errors).word("tier", tier_words, static_cast<std::size_t>(otherwise)));
   }
 
   void check_schema(const ConfigNode& file) {
     const ConfigNode* schema = file.find("schema");
-    if (schema == nullptr) errors.push_back(file.error("schema is missing", "add schema = 1 as the first line"));
+    if (schema == nullptr)
+      errors.push_back(file.error("schema is missing", "add schema = 1 as the first line"));
     if (schema != nullptr && schema->text != "1") {
-      errors.push_back(schema->error(fmt::format("schema {} is not known", schema->text), "this plumbline reads schema = 1"));
+      errors.push_back(schema->error(fmt::format("schema {} is not known", schema->text),
+                                     "this plumbline reads schema = 1"));
     }
   }
 
   // What groups and diffs have in common.
-  SuiteCase read_head(const ConfigNode& table, const FileContext& context, std::set<std::string>& names) {
+  SuiteCase read_head(const ConfigNode& table, const FileContext& context,
+                      std::set<std::string>& names) {
     TableReader reader(table, errors);
     SuiteCase head;
     head.suite = context.suite_name;
@@ -131,7 +148,8 @@ class SuiteReader {
     head.line = table.line;
     if (!head.group.empty() && !names.insert(head.group).second) {
       errors.push_back(
-          table.find("name")->error(fmt::format("the name \"{}\" is taken", head.group), "give each group and each diff its own"));
+          table.find("name")->error(fmt::format("the name \"{}\" is taken", head.group),
+                                    "give each group and each diff its own"));
     }
     return head;
   }
@@ -142,15 +160,17 @@ class SuiteReader {
     for (const ConfigNode* kernel : TableReader(group, errors).texts("kernels", true)) {
       kernels.emplace_back(kernel->text, kernel->line);
       if (is_kernel_name(kernel->text, true)) continue;
-      errors.push_back(
-          kernel->error(fmt::format("\"{}\" is not a kernel", kernel->text), "write provider/name; * and ? match any characters"));
+      errors.push_back(kernel->error(fmt::format("\"{}\" is not a kernel", kernel->text),
+                                     "write provider/name; * and ? match any characters"));
     }
     return kernels;
   }
 
-  void read_group(const ConfigNode& group, const FileContext& context, std::set<std::string>& names) {
-    constexpr std::array<std::string_view, 13> known{"name",  "reason", "tier",    "kernels", "devices",  "arch",   "tensor_cores",
-                                                     "timed", "set",    "product", "zip",     "pairwise", "exclude"};
+  void read_group(const ConfigNode& group, const FileContext& context,
+                  std::set<std::string>& names) {
+    constexpr std::array<std::string_view, 13> known{
+        "name",  "reason", "tier",    "kernels", "devices",  "arch",   "tensor_cores",
+        "timed", "set",    "product", "zip",     "pairwise", "exclude"};
     const std::size_t errors_before = errors.size();
     reject_unknown_keys(group, known, errors);
     SuiteCase head = read_head(group, context, names);
@@ -161,21 +181,28 @@ class SuiteReader {
     head.tensor_cores = read_tensor_cores(group, errors);
     const ProblemSpace space = read_space(group, kernel_names, errors);
     check_size(group, kernels.size() * devices.size(), space);
-    if (errors.size() == errors_before) expand_group(group, head, kernels, devices, space, context.base);
+    if (errors.size() == errors_before)
+      expand_group(group, head, kernels, devices, space, context.base);
   }
 
-  static constexpr std::size_t most_cases = 100000;   // of a group, as far as they can be counted before they are expanded
-  static constexpr std::size_t most_tries = 1 << 18;  // combinations looked at, some seconds: most of them find cases
+  static constexpr std::size_t most_cases =
+      100000;  // of a group, as far as they can be counted before they are expanded
+  // combinations looked at, some seconds: most of them find cases
+  static constexpr std::size_t most_tries = 1 << 18;
 
   void check_size(const ConfigNode& group, std::size_t runs, const ProblemSpace& space) {
     const std::size_t fixed = fixed_combinations(space, most_cases);
-    if (fixed > most_cases || fixed * std::min(runs, most_cases + 1) <= most_cases) return;  // read_space says the former
-    errors.push_back(group.error(fmt::format("kernels, devices, product and zip make more than {} cases", most_cases),
-                                 "shorten the lists, or split the group"));
+    // read_space says the former
+    if (fixed > most_cases || fixed * std::min(runs, most_cases + 1) <= most_cases) return;
+    errors.push_back(group.error(
+        fmt::format("kernels, devices, product and zip make more than {} cases", most_cases),
+        "shorten the lists, or split the group"));
   }
 
-  void expand_group(const ConfigNode& group, const SuiteCase& head, const std::vector<std::pair<std::string, int>>& kernels,
-                    const std::vector<std::string>& devices, const ProblemSpace& space, const Problem& base) {
+  void expand_group(const ConfigNode& group, const SuiteCase& head,
+                    const std::vector<std::pair<std::string, int>>& kernels,
+                    const std::vector<std::string>& devices, const ProblemSpace& space,
+                    const Problem& base) {
     std::vector<std::string> invalid;
     std::vector<std::vector<bool>> used;
     std::size_t problems = 0, tries_left = most_tries;
@@ -187,31 +214,38 @@ class SuiteReader {
       invalid.insert(invalid.end(), expansion.invalid.begin(), expansion.invalid.end());
       merge_used(used, expansion.used);
       for (const std::string& device : devices) {
-        for (const Problem& problem : expansion.problems) add_case(with_line, kernel, device, problem);
+        for (const Problem& problem : expansion.problems)
+          add_case(with_line, kernel, device, problem);
       }
     }
-    const std::set<std::string> sentences(invalid.begin(), invalid.end());  // those of several kernels once
+    // those of several kernels once
+    const std::set<std::string> sentences(invalid.begin(), invalid.end());
     for (const std::string& sentence : sentences) {
-      errors.push_back(group.error(fmt::format("group \"{}\" contains an invalid problem: {}", head.group, sentence),
-                                   "change the values or drop the combination with exclude"));
+      errors.push_back(group.error(
+          fmt::format("group \"{}\" contains an invalid problem: {}", head.group, sentence),
+          "change the values or drop the combination with exclude"));
     }
     if (tries_left == 0) {
-      errors.push_back(
-          group.error(fmt::format("group \"{}\": too few of the combinations of pairwise are valid to find all pairs", head.group),
-                      "correct the values that make them invalid, or split the group"));
+      errors.push_back(group.error(
+          fmt::format(
+              "group \"{}\": too few of the combinations of pairwise are valid to find all pairs",
+              head.group),
+          "correct the values that make them invalid, or split the group"));
       return;
     }
     if (problems == 0 && invalid.empty()) {
-      errors.push_back(
-          group.error(fmt::format("group \"{}\" expands to nothing", head.group), "exclude drops every combination: narrow it"));
+      errors.push_back(group.error(fmt::format("group \"{}\" expands to nothing", head.group),
+                                   "exclude drops every combination: narrow it"));
     }
     if (problems > 0 && invalid.empty()) check_all_used(space, used);
   }
 
-  static void merge_used(std::vector<std::vector<bool>>& used, const std::vector<std::vector<bool>>& more) {
+  static void merge_used(std::vector<std::vector<bool>>& used,
+                         const std::vector<std::vector<bool>>& more) {
     if (used.empty()) used = more;
     for (std::size_t d = 0; d < more.size(); ++d) {
-      for (std::size_t value = 0; value < more[d].size(); ++value) used[d][value] = used[d][value] || more[d][value];
+      for (std::size_t value = 0; value < more[d].size(); ++value)
+        used[d][value] = used[d][value] || more[d][value];
     }
   }
 
@@ -222,20 +256,24 @@ class SuiteReader {
       for (const Dimension& dimension : *dimensions) {
         for (std::size_t value = 0; value < dimension.values.size(); ++value) {
           if (used[d][value]) continue;
-          errors.push_back(dimension.node->error(fmt::format("{} = {} occurs in no case", dimension.key, dimension.values[value]),
-                                                 "every combination with it is invalid or excluded: remove the value"));
+          errors.push_back(dimension.node->error(
+              fmt::format("{} = {} occurs in no case", dimension.key, dimension.values[value]),
+              "every combination with it is invalid or excluded: remove the value"));
         }
         ++d;
       }
     }
   }
 
-  // A case that stands already keeps its place; it is timed if either is, and of the lower tier of both.
-  void add_case(SuiteCase head, const std::string& kernel, const std::string& device, const Problem& problem) {
+  // A case that stands already keeps its place; it is timed if either is, and of the lower tier of
+  // both.
+  void add_case(SuiteCase head, const std::string& kernel, const std::string& device,
+                const Problem& problem) {
     head.kernel_pattern = kernel;
     head.device = device;
     head.problem = problem;
-    const std::string identity = fmt::format("{} {}", case_id(full_case(head)), fmt::join(head.tensor_cores, " "));
+    const std::string identity =
+        fmt::format("{} {}", case_id(full_case(head)), fmt::join(head.tensor_cores, " "));
     const auto [found, is_new] = case_index_.try_emplace(identity, suite.cases.size());
     named_.push_back({found->second, head.group});
     if (is_new) {
@@ -247,23 +285,28 @@ class SuiteReader {
     standing.tier = std::min(standing.tier, head.tier);
   }
 
-  // Hands each entry to the cases it may cover, of those named and diffs read since the file was begun.
-  void expect_failures(const std::vector<FailureEntry>& entries, std::size_t first_named, std::size_t first_diff) {
+  // Hands each entry to the cases it may cover, of those named and diffs read since the file was
+  // begun.
+  void expect_failures(const std::vector<FailureEntry>& entries, std::size_t first_named,
+                       std::size_t first_diff) {
     for (const FailureEntry& entry : entries) {
       bool occurs = false;
       const auto offer = [&](SuiteCase& c, const std::string& group) {
         if (!concerns(entry, c, group)) return;
         occurs = true;
-        if (std::find(c.failures.begin(), c.failures.end(), entry.rule) == c.failures.end()) c.failures.push_back(entry.rule);
+        if (std::find(c.failures.begin(), c.failures.end(), entry.rule) == c.failures.end())
+          c.failures.push_back(entry.rule);
       };
-      for (std::size_t i = first_named; i < named_.size(); ++i) offer(suite.cases[named_[i].index], named_[i].group);
+      for (std::size_t i = first_named; i < named_.size(); ++i)
+        offer(suite.cases[named_[i].index], named_[i].group);
       for (std::size_t i = first_diff; i < suite.diffs.size(); ++i) {
-        for (SuiteCase* side : {&suite.diffs[i].a, &suite.diffs[i].b}) offer(*side, suite.diffs[i].name);
+        for (SuiteCase* side : {&suite.diffs[i].a, &suite.diffs[i].b})
+          offer(*side, suite.diffs[i].name);
       }
       if (occurs) continue;
-      errors.push_back(
-          entry.node->error("the expected failure occurs in no case",
-                            "correct kernels, groups, devices or match, or remove the entry; `plumbline list` shows the cases"));
+      errors.push_back(entry.node->error("the expected failure occurs in no case",
+                                         "correct kernels, groups, devices or match, or remove the "
+                                         "entry; `plumbline list` shows the cases"));
     }
   }
 
@@ -275,20 +318,23 @@ class SuiteReader {
   };
 
   Side read_side(const ConfigNode& diff, std::string_view name) {
-    constexpr std::array<std::string_view, 4> also_known{"kernel", "device", "arch", "tensor_cores"};
+    constexpr std::array<std::string_view, 4> also_known{"kernel", "device", "arch",
+                                                         "tensor_cores"};
     Side side;
     const ConfigNode* table = diff.find(name);
     if (table == nullptr || table->kind != Kind::table) {
       errors.push_back(
           (table ? *table : diff)
-              .error(fmt::format("{} is not given as a table", name), fmt::format("write {} = {{ kernel = \"provider/name\" }}", name)));
+              .error(fmt::format("{} is not given as a table", name),
+                     fmt::format("write {} = {{ kernel = \"provider/name\" }}", name)));
       return side;
     }
     side.fields = read_single_values(*table, name, errors, also_known);
     side.kernel = TableReader(*table, errors).text("kernel", true);
     if (!side.kernel.empty() && !is_kernel_name(side.kernel, false)) {
       errors.push_back(
-          table->find("kernel")->error(fmt::format("\"{}\" is not one kernel", side.kernel), "write provider/name without * or ?"));
+          table->find("kernel")->error(fmt::format("\"{}\" is not one kernel", side.kernel),
+                                       "write provider/name without * or ?"));
     }
     if (const ConfigNode* kernel = table->find("kernel")) side.kernel_line = kernel->line;
     side.device = read_device(*table, errors);
@@ -296,18 +342,28 @@ class SuiteReader {
     return side;
   }
 
-  void read_diff(const ConfigNode& table, const FileContext& context, std::set<std::string>& names) {
-    constexpr std::array<std::string_view, 10> known{"name", "reason", "tier", "expect", "set", "product", "zip", "timed", "a", "b"};
+  void read_diff(const ConfigNode& table, const FileContext& context,
+                 std::set<std::string>& names) {
+    constexpr std::array<std::string_view, 10> known{"name",    "reason", "tier",  "expect", "set",
+                                                     "product", "zip",    "timed", "a",      "b"};
     const std::size_t errors_before = errors.size();
     reject_unknown_keys(table, known, errors);
     const SuiteCase head = read_head(table, context, names);
-    const auto expect = static_cast<DiffExpect>(TableReader(table, errors).word("expect", expect_words, 0));
+    const auto expect =
+        static_cast<DiffExpect>(TableReader(table, errors).word("expect", expect_words, 0));
     const ProblemSpace space = read_space(table, {}, errors);
     const Side a = read_side(table, "a"), b = read_side(table, "b");
     if (errors.size() != errors_before) return;
     for (const Problem& common : expand_fixed(space, context.base)) {
-      SuiteDiff diff{head.suite, head.group, head.reason, head.tier, side_case(head, a, common), side_case(head, b, common),
-                     expect,     head.file,  head.line};
+      SuiteDiff diff{head.suite,
+                     head.group,
+                     head.reason,
+                     head.tier,
+                     side_case(head, a, common),
+                     side_case(head, b, common),
+                     expect,
+                     head.file,
+                     head.line};
       if (check_diff(table, diff)) suite.diffs.push_back(std::move(diff));
     }
   }
@@ -325,18 +381,21 @@ class SuiteReader {
     const std::size_t errors_before = errors.size();
     for (const auto& [name, side] : {std::pair{"a", &diff.a}, std::pair{"b", &diff.b}}) {
       for (const std::string& sentence : validate(side->problem)) {
-        errors.push_back(
-            table.error(fmt::format("side {} of diff \"{}\" is an invalid problem: {}", name, diff.name, sentence), "change the values"));
+        errors.push_back(table.error(fmt::format("side {} of diff \"{}\" is an invalid problem: {}",
+                                                 name, diff.name, sentence),
+                                     "change the values"));
       }
     }
     const Problem &a = diff.a.problem, &b = diff.b.problem;
     if (a.batch != b.batch || a.heads_q != b.heads_q || a.head_dim_vo != b.head_dim_vo) {
-      errors.push_back(table.error(fmt::format("the outputs of diff \"{}\" have no common rows", diff.name),
-                                   "batch, heads_q and head_dim_vo must be the same in a and b"));
+      errors.push_back(
+          table.error(fmt::format("the outputs of diff \"{}\" have no common rows", diff.name),
+                      "batch, heads_q and head_dim_vo must be the same in a and b"));
     }
     if (full_case(diff.a) == full_case(diff.b)) {
-      errors.push_back(table.error(fmt::format("a and b of diff \"{}\" are the same case", diff.name),
-                                   "let them differ in the kernel, the device or a field"));
+      errors.push_back(
+          table.error(fmt::format("a and b of diff \"{}\" are the same case", diff.name),
+                      "let them differ in the kernel, the device or a field"));
     }
     return errors.size() == errors_before;
   }

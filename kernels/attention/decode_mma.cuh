@@ -1,11 +1,16 @@
 // Decode on tensor cores: all query heads of a key head are rows of one product. So M = 16 is not
 // wasted on one row.
 //
-//   Q [16, HeadDim]            rows (position, head of the group), packed: row = position * group + head within the group
-//   warp w has keys 16 w .. 16 w + 15 of each tile of tile_kv = 16 warps keys, two deep in shared memory, and its own online softmax:
-//     S = scale log2(e) Q K^T, softcap, ALiBi,  m' = max(m, max_j S_j),  P = 2^(S - m'),  l = l 2^(m - m') + sum_j P_j,  O = O 2^(m - m') +
-//     P V
-//   the warps' O, m, l are put together in shared memory; with splits, merge_splits puts those together
+//   Q [16, HeadDim]     rows (position, head of the group), packed:
+//                       row = position * group + head within the group
+//   Warp w has keys 16 w .. 16 w + 15 of each tile of tile_kv = 16 warps keys, two deep in shared
+//   memory, and its own online softmax:
+//     S  = scale log2(e) Q K^T, softcap, ALiBi
+//     m' = max(m, max_j S_j)
+//     P  = 2^(S - m')
+//     l  = l 2^(m - m') + sum_j P_j
+//     O  = O 2^(m - m') + P V
+//   The warps' O, m, l are put together in shared memory; merge_splits does so for splits.
 //
 // Warps share nothing while they compute, so each waits for its own copies only.
 #pragma once
@@ -23,7 +28,9 @@ struct DecodeMma {
   static constexpr int row_bytes = head_dim * static_cast<int>(sizeof(Element));
   static constexpr int warps = row_bytes > 512   ? 1
                                : row_bytes > 256 ? 2
-                                                 : 4;  // so that two tiles fit the shared memory of every architecture
+                                                 // so that two tiles fit the shared memory of every
+                                                 // architecture
+                                                 : 4;
   static constexpr int threads = 32 * warps, tile_kv = 16 * warps;
   using Tile = SharedTile<Element, head_dim>;
   static constexpr int shared_bytes = Tile::bytes(tile_q + 2 * stages * tile_kv);
@@ -38,13 +45,16 @@ __global__ void __launch_bounds__(Tiling::threads) decode_mma(const Parameters p
   using KvElement = typename Tiling::KvElement;
   using Tile = typename Tiling::Tile;
   using Mma = attention::Mma<Element, float>;
-  constexpr int head_dim = Tiling::head_dim, tile_q = Tiling::tile_q, tile_kv = Tiling::tile_kv, warps = Tiling::warps;
-  constexpr int warp_keys = 16, key_blocks = warp_keys / 8, key_steps = warp_keys / Mma::depth, column_blocks = head_dim / 8;
+  constexpr int head_dim = Tiling::head_dim, tile_q = Tiling::tile_q, tile_kv = Tiling::tile_kv,
+                warps = Tiling::warps;
+  constexpr int warp_keys = 16, key_blocks = warp_keys / 8, key_steps = warp_keys / Mma::depth,
+                column_blocks = head_dim / 8;
 
   const int split = static_cast<int>(blockIdx.z) % p.splits;
   const Sample sample = sample_at(p, static_cast<int>(blockIdx.z) / p.splits);
   const int head_kv = static_cast<int>(blockIdx.y);
-  const int first_row = static_cast<int>(blockIdx.x) * tile_q, rows = sample.positions * p.group;  // packed
+  // packed
+  const int first_row = static_cast<int>(blockIdx.x) * tile_q, rows = sample.positions * p.group;
   if (first_row >= rows) return;
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32;
   const Lane lane = this_lane();
@@ -57,12 +67,16 @@ __global__ void __launch_bounds__(Tiling::threads) decode_mma(const Parameters p
     const int first = tile_q + (tile % Tiling::stages * warps + warp) * 2 * warp_keys;
     return Tile{shared + first * Tile::row_elements};
   };
-  const auto v_tile = [&](int tile) { return Tile{k_tile(tile).data + warp_keys * Tile::row_elements}; };
+  const auto v_tile = [&](int tile) {
+    return Tile{k_tile(tile).data + warp_keys * Tile::row_elements};
+  };
   const auto first_key = [&](int tile) { return tile * tile_kv + warp * warp_keys; };
   const auto copy_keys = [&](const Tile& to, const TensorMap& from, int tile) {
     const auto source = [&](int row) -> const KvElement* {
       const int key = first_key(tile) + row;
-      return key < sample.length_kv ? static_cast<const KvElement*>(from.data) + key_offset(p, from, sample, key, head_kv) : nullptr;
+      return key < sample.length_kv ? static_cast<const KvElement*>(from.data) +
+                                          key_offset(p, from, sample, key, head_kv)
+                                    : nullptr;
     };
     if constexpr (widens<Tiling>) {
       widen_rows<warp_keys, 32>(to, lane.index, p.dtype_kv, source);
@@ -78,13 +92,15 @@ __global__ void __launch_bounds__(Tiling::threads) decode_mma(const Parameters p
   if (block_keys.begin < split_begin) block_keys.begin = split_begin;
   if (block_keys.end > split_begin + p.split_keys) block_keys.end = split_begin + p.split_keys;
   const int first_tile = block_keys.begin / tile_kv;
-  const int end_tile = block_keys.end > block_keys.begin ? (block_keys.end + tile_kv - 1) / tile_kv : first_tile;
+  const int end_tile =
+      block_keys.end > block_keys.begin ? (block_keys.end + tile_kv - 1) / tile_kv : first_tile;
 
   // 1. Q, for all warps; then the first K and V of this warp are on their way.
   copy_rows<tile_q, Tiling::threads>(q_tile, thread, p.q.data, [&](int row) -> const Element* {
     const int token = position_of(row) - sample.first_q;
     if (first_row + row >= rows || token < 0 || token >= sample.length_q) return nullptr;
-    return static_cast<const Element*>(p.q.data) + query_offset(p, p.q, sample, position_of(row), head_of(row));
+    return static_cast<const Element*>(p.q.data) +
+           query_offset(p, p.q, sample, position_of(row), head_of(row));
   });
   simt::cp_async_commit();
   simt::cp_async_wait<0>();
@@ -105,7 +121,8 @@ __global__ void __launch_bounds__(Tiling::threads) decode_mma(const Parameters p
   const float logit_scale = logit_scale_of<KvElement>(p, sample, head_kv);
   const auto alibi = [&](int half) {
     const int row = lane.g + 8 * half;
-    return first_row + row < rows ? alibi_of(p, sample, position_of(row), head_of(row)) : Alibi{0, 0};
+    return first_row + row < rows ? alibi_of(p, sample, position_of(row), head_of(row))
+                                  : Alibi{0, 0};
   };
   OnlineSoftmax sums;
   Fragment<float> o[column_blocks] = {};
@@ -155,7 +172,8 @@ __global__ void __launch_bounds__(Tiling::threads) decode_mma(const Parameters p
     }
   }
 
-  // 6. The warps' parts, [warps, 16, head_dim] and [warps, 16] of m and l, take the place of the tiles.
+  // 6. The warps' parts, [warps, 16, head_dim] and [warps, 16] of m and l, take the place of the
+  //    tiles.
   __syncthreads();
   float* const parts = reinterpret_cast<float*>(shared);
   Sums* const part_sums = reinterpret_cast<Sums*>(parts + warps * tile_q * head_dim);
@@ -174,7 +192,8 @@ __global__ void __launch_bounds__(Tiling::threads) decode_mma(const Parameters p
     const int row = i / head_dim, column = i % head_dim;
     if (first_row + row >= rows) break;
     const Combined all = combine(
-        warps, [&](int part) { return part_sums[part * tile_q + row]; }, [&](int part) { return parts[part * tile_q * head_dim + i]; });
+        warps, [&](int part) { return part_sums[part * tile_q + row]; },
+        [&](int part) { return parts[part * tile_q * head_dim + i]; });
     store_decoded<Element>(p, sample, position_of(row), head_of(row), split, column, all);
   }
 #endif

@@ -21,10 +21,11 @@ Instance of_fp8() {
 }  // namespace
 
 std::span<const Instance> decode_simt_instances() {
-  static const Instance all[] = {of<Float, 64>(),        of<Float, 128>(),   of<Float, 256>(),    of<Half, 64>(),
-                                 of<Half, 128>(),        of<Half, 256>(),    of<BFloat16, 64>(),  of<BFloat16, 128>(),
-                                 of<BFloat16, 256>(),    of_fp8<Half, 64>(), of_fp8<Half, 128>(), of_fp8<BFloat16, 64>(),
-                                 of_fp8<BFloat16, 128>()};
+  static const Instance all[] = {
+      of<Float, 64>(),        of<Float, 128>(),   of<Float, 256>(),    of<Half, 64>(),
+      of<Half, 128>(),        of<Half, 256>(),    of<BFloat16, 64>(),  of<BFloat16, 128>(),
+      of<BFloat16, 256>(),    of_fp8<Half, 64>(), of_fp8<Half, 128>(), of_fp8<BFloat16, 64>(),
+      of_fp8<BFloat16, 128>()};
   return all;
 }
 

@@ -1,9 +1,13 @@
 // Decode on CUDA cores: one row of one head a block, in fp32 throughout.
 //
-//   head_dim / 8 lanes share a key, 8 dimensions each; the groups of lanes of 4 warps take neighbouring keys, 4 of them in turn:
-//     s = scale log2(e) q . k      8 fma a lane, then a butterfly of shuffles
-//     m' = max(m, s_0 .. s_3),  p_u = 2^(s_u - m'),  l = l 2^(m - m') + sum p_u,  o = o 2^(m - m') + sum p_u v_u      each group its own
-//   the groups' o, m, l are put together in shared memory; with splits, merge_splits puts those together
+//   head_dim / 8 lanes share a key, 8 dimensions each; the groups of lanes of 4 warps take
+//   neighbouring keys, 4 of them in turn. Each group:
+//     s  = scale log2(e) q . k         8 fma a lane, then a butterfly of shuffles
+//     m' = max(m, s_0 .. s_3)
+//     p_u = 2^(s_u - m')
+//     l  = l 2^(m - m') + sum p_u
+//     o  = o 2^(m - m') + sum p_u v_u
+//   The groups' o, m, l are put together in shared memory; merge_splits does so for splits.
 #pragma once
 
 #include "kernels/attention/results.cuh"
@@ -36,7 +40,8 @@ template <class Tiling>
 __global__ void __launch_bounds__(Tiling::threads) decode_simt(const Parameters p) {
   using Element = typename Tiling::Element;
   using KvElement = typename Tiling::KvElement;
-  constexpr int head_dim = Tiling::head_dim, per_lane = Tiling::per_lane, lanes = Tiling::lanes, groups = Tiling::groups;
+  constexpr int head_dim = Tiling::head_dim, per_lane = Tiling::per_lane, lanes = Tiling::lanes,
+                groups = Tiling::groups;
   constexpr int in_turn = Tiling::in_turn, tile_kv = Tiling::tile_kv;
 
   const Row row = row_at(p, static_cast<int>(blockIdx.x));
@@ -52,15 +57,19 @@ __global__ void __launch_bounds__(Tiling::threads) decode_simt(const Parameters 
   if (keys.end > split_begin + p.split_keys) keys.end = split_begin + p.split_keys;
 
   Eight<Element> q{};
-  if (keys.end > keys.begin) q = load_eight<Element>(p.q, query_offset(p, p.q, sample, row.position, head) + first_dim);
+  if (keys.end > keys.begin)
+    q = load_eight<Element>(p.q, query_offset(p, p.q, sample, row.position, head) + first_dim);
   const float logit_scale = logit_scale_of<KvElement>(p, sample, head_kv);
-  const Alibi alibi = p.alibi_slopes.data != nullptr ? alibi_of(p, sample, row.position, head) : Alibi{0, 0};
+  const Alibi alibi =
+      p.alibi_slopes.data != nullptr ? alibi_of(p, sample, row.position, head) : Alibi{0, 0};
   float m = -INFINITY, l = 0;
   float o[per_lane] = {};
 
   for (int tile = keys.begin / tile_kv * tile_kv; tile < keys.end; tile += tile_kv) {
     const auto key_at = [&](int turn) { return tile + turn * groups + group; };
-    const auto is_visible = [&](int turn) { return key_at(turn) >= keys.begin && key_at(turn) < keys.end; };
+    const auto is_visible = [&](int turn) {
+      return key_at(turn) >= keys.begin && key_at(turn) < keys.end;
+    };
 
     // 2. s = scale log2(e) q . k
     float s[in_turn];
@@ -69,13 +78,17 @@ __global__ void __launch_bounds__(Tiling::threads) decode_simt(const Parameters 
     for (int turn = 0; turn < in_turn; ++turn) {
       float sum = 0;
       if (is_visible(turn)) {
-        const auto k = load_eight<KvElement>(p.k, key_offset(p, p.k, sample, key_at(turn), head_kv) + first_dim);
+        const auto k = load_eight<KvElement>(
+            p.k, key_offset(p, p.k, sample, key_at(turn), head_kv) + first_dim);
 #pragma unroll
-        for (int i = 0; i < per_lane; ++i) sum = fmaf(to_float(q.x[i]), to_float(k.x[i], p.dtype_kv), sum);
+        for (int i = 0; i < per_lane; ++i)
+          sum = fmaf(to_float(q.x[i]), to_float(k.x[i], p.dtype_kv), sum);
       }
 #pragma unroll
-      for (int distance = lanes / 2; distance > 0; distance /= 2) sum += __shfl_xor_sync(0xffffffffU, sum, distance);
-      s[turn] = is_visible(turn) ? adjusted_logit(p, alibi, key_at(turn), logit_scale * sum) : -INFINITY;
+      for (int distance = lanes / 2; distance > 0; distance /= 2)
+        sum += __shfl_xor_sync(0xffffffffU, sum, distance);
+      s[turn] =
+          is_visible(turn) ? adjusted_logit(p, alibi, key_at(turn), logit_scale * sum) : -INFINITY;
       m_new = fmaxf(m_new, s[turn]);
     }
 
@@ -90,7 +103,8 @@ __global__ void __launch_bounds__(Tiling::threads) decode_simt(const Parameters 
       if (!is_visible(turn)) continue;
       const float weight = exp2_of(s[turn] - reference);
       l += weight;
-      const auto v = load_eight<KvElement>(p.v, key_offset(p, p.v, sample, key_at(turn), head_kv) + first_dim);
+      const auto v =
+          load_eight<KvElement>(p.v, key_offset(p, p.v, sample, key_at(turn), head_kv) + first_dim);
 #pragma unroll
       for (int i = 0; i < per_lane; ++i) o[i] = fmaf(weight, to_float(v.x[i], p.dtype_kv), o[i]);
     }
@@ -104,7 +118,8 @@ __global__ void __launch_bounds__(Tiling::threads) decode_simt(const Parameters 
   __syncthreads();
   for (int column = thread; column < head_dim; column += Tiling::threads) {
     const Combined all = combine(
-        groups, [&](int part) { return sums[part]; }, [&](int part) { return parts[part * head_dim + column]; });
+        groups, [&](int part) { return sums[part]; },
+        [&](int part) { return parts[part * head_dim + column]; });
     store_decoded<Element>(p, sample, row.position, head, split, column, all);
   }
 }

@@ -21,7 +21,8 @@
 
 namespace plumbline::attention {
 
-// Storage of 16-bit elements; both sides convert by the functions below. NaN becomes 0x7fff, as on a GPU.
+// Storage of 16-bit elements; both sides convert by the functions below. NaN becomes 0x7fff, as on
+// a GPU.
 struct Half {
   std::uint16_t bits;
 };
@@ -36,7 +37,9 @@ struct Fp8 {
 using Float = float;
 
 __device__ __forceinline__ float to_float(float x) { return x; }
-__device__ __forceinline__ float to_float(BFloat16 x) { return __uint_as_float(static_cast<std::uint32_t>(x.bits) << 16U); }
+__device__ __forceinline__ float to_float(BFloat16 x) {
+  return __uint_as_float(static_cast<std::uint32_t>(x.bits) << 16U);
+}
 __device__ __forceinline__ float to_float(Half x) {
 #ifdef __CUDACC__
   return __half2float(__ushort_as_half(x.bits));
@@ -45,8 +48,8 @@ __device__ __forceinline__ float to_float(Half x) {
 #endif
 }
 
-// Exact. e5m2 is the upper half of fp16; exponent and mantissa of e4m3 are placed as those of an fp32 number 2^120 times smaller, so that
-// subnormal numbers come out right too.
+// Exact. e5m2 is the upper half of fp16; exponent and mantissa of e4m3 are placed as those of an
+// fp32 number 2^120 times smaller, so that subnormal numbers come out right too.
 __device__ __forceinline__ float to_float(Fp8 x, std::uint32_t dtype) {
   if (dtype == PLUMBLINE_E5M2) return to_float(Half{static_cast<std::uint16_t>(x.bits << 8U)});
   const std::uint32_t size = x.bits & 0x7fU;
@@ -71,7 +74,8 @@ __device__ __forceinline__ Half from_float<Half>(float x) {
 #ifdef __CUDACC__
   return {__half_as_ushort(__float2half_rn(x))};
 #else
-  return {x == x ? static_cast<std::uint16_t>(_cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT)) : std::uint16_t{0x7fff}};
+  return {x == x ? static_cast<std::uint16_t>(_cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT))
+                 : std::uint16_t{0x7fff}};
 #endif
 }
 template <>
@@ -80,17 +84,20 @@ __device__ __forceinline__ BFloat16 from_float<BFloat16>(float x) {
   return {__bfloat16_as_ushort(__float2bfloat16_rn(x))};
 #else
   const std::uint32_t bits = __float_as_uint(x);
-  return {x == x ? static_cast<std::uint16_t>((bits + 0x7fffU + (bits >> 16U & 1U)) >> 16U) : std::uint16_t{0x7fff}};
+  return {x == x ? static_cast<std::uint16_t>((bits + 0x7fffU + (bits >> 16U & 1U)) >> 16U)
+                 : std::uint16_t{0x7fff}};
 #endif
 }
 
 // Two elements in one register, the first in the low half.
 template <class Element>
 __device__ __forceinline__ std::uint32_t pack(float low, float high) {
-  return from_float<Element>(low).bits | static_cast<std::uint32_t>(from_float<Element>(high).bits) << 16U;
+  return from_float<Element>(low).bits | static_cast<std::uint32_t>(from_float<Element>(high).bits)
+                                             << 16U;
 }
 
-// fp32 rounded to tf32 (nearest even): tensor cores would chop the low 13 bits. Infinity and NaN stay what they are.
+// fp32 rounded to tf32 (nearest even): tensor cores would chop the low 13 bits. Infinity and NaN
+// stay what they are.
 __device__ __forceinline__ std::uint32_t to_tf32(float x) {
   const std::uint32_t bits = __float_as_uint(x);
   if ((bits & 0x7f800000U) == 0x7f800000U) return bits;
@@ -115,21 +122,25 @@ __device__ __forceinline__ float exp2_of(float x) {
   power = fmaf(power, f, c2);
   power = fmaf(power, f, c1);
   power = fmaf(power, f, 1.0F);
-  const float scale = __uint_as_float(static_cast<std::uint32_t>(static_cast<int>(whole) + 127) << 23U);
+  const float scale =
+      __uint_as_float(static_cast<std::uint32_t>(static_cast<int>(whole) + 127) << 23U);
   if (x < -126.0F) return 0.0F;
   return x == x ? power * scale : x;
 }
 
-// A tiling of a kernel whose K and V are in fp8. Types of the kernels themselves have KvElement = Element.
+// A tiling of a kernel whose K and V are in fp8. Types of the kernels themselves have KvElement =
+// Element.
 template <class Tiling>
 struct WithFp8 : Tiling {
   using KvElement = Fp8;
 };
 // K and V are widened to the dtype of Q on their way into shared memory.
 template <class Tiling>
-inline constexpr bool widens = !std::is_same_v<typename Tiling::KvElement, typename Tiling::Element>;
+inline constexpr bool widens =
+    !std::is_same_v<typename Tiling::KvElement, typename Tiling::Element>;
 
-// Maximum that every exponent is taken against: a row without a visible key so far has m = -infinity, and -infinity - 0 still gives P = 0.
+// Maximum that every exponent is taken against: a row without a visible key so far has m =
+// -infinity, and -infinity - 0 still gives P = 0.
 __device__ __forceinline__ float finite_or_zero(float m) { return m == -INFINITY ? 0.0F : m; }
 
 }  // namespace plumbline::attention

@@ -7,8 +7,8 @@
 namespace plumbline::attention {
 namespace {
 
-// merge_splits, whose threads never wait, does not count: with it each run of a decode with splits would
-// be two launches, and both runs would begin alike.
+// merge_splits, whose threads never wait, does not count: with it each run of a decode with splits
+// would be two launches, and both runs would begin alike.
 emulator::Schedule schedule_of(const Options& options, const Instance& instance) {
   static std::atomic<unsigned> launches{0};
   switch (options.schedule) {
@@ -27,7 +27,8 @@ emulator::Schedule schedule_of(const Options& options, const Instance& instance)
 
 }  // namespace
 
-emulator::LaunchOptions emulated_launch_options(emulator::Arch arch, const Options& options, const Instance& instance) {
+emulator::LaunchOptions emulated_launch_options(emulator::Arch arch, const Options& options,
+                                                const Instance& instance) {
   emulator::LaunchOptions launch_options;
   launch_options.arch = arch;
   launch_options.schedule = schedule_of(options, instance);
@@ -35,9 +36,10 @@ emulator::LaunchOptions emulated_launch_options(emulator::Arch arch, const Optio
   return launch_options;
 }
 
-std::string launch_emulated(const emulator::LaunchOptions& launch_options, const Instance& instance, const Grid& grid, int shared_bytes,
-                            const Parameters& parameters) {
-  return emulator::launch(launch_options, {grid.x, grid.y, grid.z}, {static_cast<unsigned>(instance.threads)},
+std::string launch_emulated(const emulator::LaunchOptions& launch_options, const Instance& instance,
+                            const Grid& grid, int shared_bytes, const Parameters& parameters) {
+  return emulator::launch(launch_options, {grid.x, grid.y, grid.z},
+                          {static_cast<unsigned>(instance.threads)},
                           static_cast<std::size_t>(shared_bytes), instance.function, parameters);
 }
 

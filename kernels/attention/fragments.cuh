@@ -1,13 +1,18 @@
 // Registers of a warp's matrix products, and tiles of shared memory they are loaded from.
 //
-// mma.sync m16n8kK (PTX ISA, "Matrix Fragments"): lane = 4 g + t. The accumulator of a lane holds rows g, g, g + 8, g + 8 and columns
-// 2t, 2t + 1, 2t, 2t + 1. What A and B hold is the business of Mma<Element, Accumulator>, one for each pair of types:
+// mma.sync m16n8kK (PTX ISA, "Matrix Fragments"): lane = 4 g + t. The accumulator of a lane holds
+// rows g, g, g + 8, g + 8 and columns 2t, 2t + 1, 2t, 2t + 1. What A and B hold is the business of
+// Mma<Element, Accumulator>, one for each pair of types:
 //
-//   depth                           K of the instruction: keys of one step of P V, dimensions of one step of Q K^T
+//   depth                           K of the instruction: keys of one step of P V, dimensions of
+//                                   one step of Q K^T
 //   a(r, q, row, column)            A = Q[row .. row + 16, column .. column + depth]
-//   b(r, k, key, column)            B = K^T: two blocks of 8 keys, from key and key + 8, dimensions column .. column + depth
-//   b_of_values(r, v, key, column)  B = V[key .. key + depth]: two blocks of 8 columns, from column and column + 8
-//   a_of_weights(r, p, step)        A = P of keys step * depth .., from where the accumulators of S are, rounded to Element
+//   b(r, k, key, column)            B = K^T: two blocks of 8 keys, from key and key + 8, dimensions
+//                                   column .. column + depth
+//   b_of_values(r, v, key, column)  B = V[key .. key + depth]: two blocks of 8 columns, from column
+//                                   and column + 8
+//   a_of_weights(r, p, step)        A = P of keys step * depth .., from where the accumulators of S
+//                                   are, rounded to Element
 //   multiply(d, a, b)               d += a b
 #pragma once
 
@@ -15,20 +20,24 @@
 
 namespace plumbline::attention {
 
-// [rows, Columns] elements in shared memory, so placed that neither the rows of one ldmatrix nor the lanes of one fragment share a bank:
-// 16-byte chunks of 16-bit rows are permuted (chunk ^ row % 8), rows of fp32 are 16 bytes longer.
+// [rows, Columns] elements in shared memory, so placed that neither the rows of one ldmatrix nor
+// the lanes of one fragment share a bank: 16-byte chunks of 16-bit rows are permuted (chunk ^ row %
+// 8), rows of fp32 are 16 bytes longer.
 template <class Element, int Columns>
 struct SharedTile {
   static constexpr int per_chunk = 16 / static_cast<int>(sizeof(Element));  // elements of 16 bytes
   static constexpr int chunks = Columns / per_chunk;
   static constexpr int row_elements = sizeof(Element) == 2 ? Columns : Columns + per_chunk;
-  static constexpr int bytes(int rows) { return rows * row_elements * static_cast<int>(sizeof(Element)); }
+  static constexpr int bytes(int rows) {
+    return rows * row_elements * static_cast<int>(sizeof(Element));
+  }
 
   Element* data;
 
   __device__ __forceinline__ Element* at(int row, int column) const {
     if constexpr (sizeof(Element) == 2) {
-      return data + row * row_elements + (column / per_chunk ^ row % 8) * per_chunk + column % per_chunk;
+      return data + row * row_elements + (column / per_chunk ^ row % 8) * per_chunk +
+             column % per_chunk;
     } else {
       return data + row * row_elements + column;
     }
@@ -46,7 +55,9 @@ struct Fragment<float> {
 template <>
 struct Fragment<Half> {
   std::uint32_t x[2];
-  __device__ __forceinline__ float operator[](int i) const { return to_float(Half{static_cast<std::uint16_t>(x[i / 2] >> i % 2 * 16)}); }
+  __device__ __forceinline__ float operator[](int i) const {
+    return to_float(Half{static_cast<std::uint16_t>(x[i / 2] >> i % 2 * 16)});
+  }
 };
 
 struct Lane {
@@ -63,26 +74,30 @@ struct Mma16 {
   static constexpr int depth = 16;
 
   template <int Columns>
-  __device__ static void a(std::uint32_t (&r)[4], const SharedTile<Element, Columns>& q, int row, int column) {
+  __device__ static void a(std::uint32_t (&r)[4], const SharedTile<Element, Columns>& q, int row,
+                           int column) {
     const int lane = this_lane().index;
     simt::ldmatrix_x4(r, q.at(row + lane % 16, column + lane / 16 * 8));
   }
   template <int Columns>
-  __device__ static void b(std::uint32_t (&r)[2][2], const SharedTile<Element, Columns>& k, int key, int column) {
+  __device__ static void b(std::uint32_t (&r)[2][2], const SharedTile<Element, Columns>& k, int key,
+                           int column) {
     const int lane = this_lane().index;
     std::uint32_t x[4];
     simt::ldmatrix_x4(x, k.at(key + lane % 8 + lane / 16 * 8, column + lane / 8 % 2 * 8));
     split(r, x);
   }
   template <int Columns>
-  __device__ static void b_of_values(std::uint32_t (&r)[2][2], const SharedTile<Element, Columns>& v, int key, int column) {
+  __device__ static void b_of_values(std::uint32_t (&r)[2][2],
+                                     const SharedTile<Element, Columns>& v, int key, int column) {
     const int lane = this_lane().index;
     std::uint32_t x[4];
     simt::ldmatrix_x4_trans(x, v.at(key + lane % 16, column + lane / 16 * 8));
     split(r, x);
   }
   template <int Blocks>
-  __device__ static void a_of_weights(std::uint32_t (&r)[4], const float (&p)[Blocks][4], int step) {
+  __device__ static void a_of_weights(std::uint32_t (&r)[4], const float (&p)[Blocks][4],
+                                      int step) {
     r[0] = pack<Element>(p[2 * step][0], p[2 * step][1]);
     r[1] = pack<Element>(p[2 * step][2], p[2 * step][3]);
     r[2] = pack<Element>(p[2 * step + 1][0], p[2 * step + 1][1]);
@@ -103,29 +118,35 @@ struct Mma;
 
 template <>
 struct Mma<Half, float> : Mma16<Half> {
-  __device__ static void multiply(Fragment<float>& d, const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
+  __device__ static void multiply(Fragment<float>& d, const std::uint32_t (&a)[4],
+                                  const std::uint32_t (&b)[2]) {
     simt::mma_f16(d.x, a, b);
   }
 };
 template <>
 struct Mma<Half, Half> : Mma16<Half> {
-  __device__ static void multiply(Fragment<Half>& d, const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) { simt::mma_f16(d.x, a, b); }
+  __device__ static void multiply(Fragment<Half>& d, const std::uint32_t (&a)[4],
+                                  const std::uint32_t (&b)[2]) {
+    simt::mma_f16(d.x, a, b);
+  }
 };
 template <>
 struct Mma<BFloat16, float> : Mma16<BFloat16> {
-  __device__ static void multiply(Fragment<float>& d, const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
+  __device__ static void multiply(Fragment<float>& d, const std::uint32_t (&a)[4],
+                                  const std::uint32_t (&b)[2]) {
     simt::mma_bf16(d.x, a, b);
   }
 };
 
-// fp32 elements, rounded to tf32 on their way into registers. Of the 8 keys of a step of P V, slots t and t + 4 take keys 2t and 2t + 1:
-// P then is where the accumulators of S have it.
+// fp32 elements, rounded to tf32 on their way into registers. Of the 8 keys of a step of P V, slots
+// t and t + 4 take keys 2t and 2t + 1: P then is where the accumulators of S have it.
 template <>
 struct Mma<Float, float> {
   static constexpr int depth = 8;
 
   template <int Columns>
-  __device__ static void a(std::uint32_t (&r)[4], const SharedTile<Float, Columns>& q, int row, int column) {
+  __device__ static void a(std::uint32_t (&r)[4], const SharedTile<Float, Columns>& q, int row,
+                           int column) {
     const Lane lane = this_lane();
     r[0] = to_tf32(*q.at(row + lane.g, column + lane.t));
     r[1] = to_tf32(*q.at(row + lane.g + 8, column + lane.t));
@@ -133,7 +154,8 @@ struct Mma<Float, float> {
     r[3] = to_tf32(*q.at(row + lane.g + 8, column + lane.t + 4));
   }
   template <int Columns>
-  __device__ static void b(std::uint32_t (&r)[2][2], const SharedTile<Float, Columns>& k, int key, int column) {
+  __device__ static void b(std::uint32_t (&r)[2][2], const SharedTile<Float, Columns>& k, int key,
+                           int column) {
     const Lane lane = this_lane();
     for (int block = 0; block < 2; ++block) {
       r[block][0] = to_tf32(*k.at(key + 8 * block + lane.g, column + lane.t));
@@ -141,7 +163,8 @@ struct Mma<Float, float> {
     }
   }
   template <int Columns>
-  __device__ static void b_of_values(std::uint32_t (&r)[2][2], const SharedTile<Float, Columns>& v, int key, int column) {
+  __device__ static void b_of_values(std::uint32_t (&r)[2][2], const SharedTile<Float, Columns>& v,
+                                     int key, int column) {
     const Lane lane = this_lane();
     for (int block = 0; block < 2; ++block) {
       r[block][0] = to_tf32(*v.at(key + 2 * lane.t, column + 8 * block + lane.g));
@@ -149,33 +172,38 @@ struct Mma<Float, float> {
     }
   }
   template <int Blocks>
-  __device__ static void a_of_weights(std::uint32_t (&r)[4], const float (&p)[Blocks][4], int step) {
+  __device__ static void a_of_weights(std::uint32_t (&r)[4], const float (&p)[Blocks][4],
+                                      int step) {
     r[0] = to_tf32(p[step][0]);
     r[1] = to_tf32(p[step][2]);
     r[2] = to_tf32(p[step][1]);
     r[3] = to_tf32(p[step][3]);
   }
-  __device__ static void multiply(Fragment<float>& d, const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
+  __device__ static void multiply(Fragment<float>& d, const std::uint32_t (&a)[4],
+                                  const std::uint32_t (&b)[2]) {
     simt::mma_tf32(d.x, a, b);
   }
 };
 
-// Rows of a tile, on their way from memory by cp.async; all `Threads` threads take part. `source(row)` is the address of a row's element 0,
-// nullptr for a row of zeros; `memory` is any address of that tensor.
+// Rows of a tile, on their way from memory by cp.async; all `Threads` threads take part.
+// `source(row)` is the address of a row's element 0, nullptr for a row of zeros; `memory` is any
+// address of that tensor.
 template <int Rows, int Threads, class Element, int Columns, class Source>
-__device__ __forceinline__ void copy_rows(const SharedTile<Element, Columns>& tile, int thread, const void* memory, const Source& source) {
+__device__ __forceinline__ void copy_rows(const SharedTile<Element, Columns>& tile, int thread,
+                                          const void* memory, const Source& source) {
   using Tile = SharedTile<Element, Columns>;
   for (int i = thread; i < Rows * Tile::chunks; i += Threads) {
     const int row = i / Tile::chunks, column = i % Tile::chunks * Tile::per_chunk;
     const Element* from = source(row);
-    simt::cp_async_16(tile.at(row, column), from == nullptr ? memory : from + column, from != nullptr);
+    simt::cp_async_16(tile.at(row, column), from == nullptr ? memory : from + column,
+                      from != nullptr);
   }
 }
 
 // The same from fp8, widened to Element: loaded, converted and stored when this returns.
 template <int Rows, int Threads, class Element, int Columns, class Source>
-__device__ __forceinline__ void widen_rows(const SharedTile<Element, Columns>& tile, int thread, std::uint32_t dtype,
-                                           const Source& source) {
+__device__ __forceinline__ void widen_rows(const SharedTile<Element, Columns>& tile, int thread,
+                                           std::uint32_t dtype, const Source& source) {
   struct alignas(16) Stored {
     Fp8 x[16];
   };

@@ -21,49 +21,60 @@ constexpr int keys_of_a_split = 512;
 constexpr std::int64_t most_blocks = 65535;  // in y and z
 
 const char* name(std::uint32_t dtype) {
-  constexpr const char* names[] = {"none", "fp32", "fp16", "bf16", "e4m3", "e5m2", "tf32", "fp64", "int32"};
+  constexpr const char* names[] = {"none", "fp32", "fp16", "bf16", "e4m3",
+                                   "e5m2", "tf32", "fp64", "int32"};
   return dtype < std::size(names) ? names[dtype] : "an unknown dtype";
 }
 
 bool is_fp8(std::uint32_t dtype) { return dtype == PLUMBLINE_E4M3 || dtype == PLUMBLINE_E5M2; }
 
-std::vector<const Instance*> instances_of(const Kernel& kernel, const plumbline_problem& problem, std::uint32_t accumulator) {
+std::vector<const Instance*> instances_of(const Kernel& kernel, const plumbline_problem& problem,
+                                          std::uint32_t accumulator) {
   std::vector<const Instance*> found;
   for (const InstanceSource& source : instance_sources) {
     for (const Instance& i : source.instances()) {
-      const bool suits = i.dtype == problem.dtype_q && i.fp8_kv == is_fp8(problem.dtype_kv) && i.accumulator == accumulator;
+      const bool suits = i.dtype == problem.dtype_q && i.fp8_kv == is_fp8(problem.dtype_kv) &&
+                         i.accumulator == accumulator;
       if (suits && std::string_view(i.kernel) == kernel.instances) found.push_back(&i);
     }
   }
   return found;
 }
 
-bool is_stored(std::uint32_t dtype) { return dtype == PLUMBLINE_F32 || dtype == PLUMBLINE_F16 || dtype == PLUMBLINE_BF16; }
+bool is_stored(std::uint32_t dtype) {
+  return dtype == PLUMBLINE_F32 || dtype == PLUMBLINE_F16 || dtype == PLUMBLINE_BF16;
+}
 
 std::int64_t round_up_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 std::string refuse_dtypes(const plumbline_problem& problem) {
   const bool fp8_beside_16_bits = is_fp8(problem.dtype_kv) && problem.dtype_q != PLUMBLINE_F32;
   if (!is_stored(problem.dtype_q) || (problem.dtype_kv != problem.dtype_q && !fp8_beside_16_bits)) {
-    return std::string("needs Q, K and V in one of fp32, fp16, bf16, or K and V in fp8 beside fp16 or bf16 (got ") + name(problem.dtype_q) +
-           " and " + name(problem.dtype_kv) + ")";
+    return std::string(
+               "needs Q, K and V in one of fp32, fp16, bf16, or K and V in fp8 beside fp16 or bf16 "
+               "(got ") +
+           name(problem.dtype_q) + " and " + name(problem.dtype_kv) + ")";
   }
-  if (problem.dtype_out != problem.dtype_q && problem.dtype_out != PLUMBLINE_F32) return "writes the dtype of Q or fp32";
+  if (problem.dtype_out != problem.dtype_q && problem.dtype_out != PLUMBLINE_F32)
+    return "writes the dtype of Q or fp32";
   return "";
 }
 
 std::string refuse_features(const plumbline_problem& problem) {
-  if (problem.layout > PLUMBLINE_PAGED_HND) return "unknown layout " + std::to_string(problem.layout);
+  if (problem.layout > PLUMBLINE_PAGED_HND)
+    return "unknown layout " + std::to_string(problem.layout);
   if (problem.mask > PLUMBLINE_MASK_CAUSAL_BOTTOM_RIGHT) return "does not take masks of bits";
   return "";
 }
 
 std::string refuse_size(const Grid& grid) {
-  if (grid.y > most_blocks || grid.z > most_blocks) return "more heads, or samples times splits, than a grid has blocks (65535)";
+  if (grid.y > most_blocks || grid.z > most_blocks)
+    return "more heads, or samples times splits, than a grid has blocks (65535)";
   return "";
 }
 
-// What a tensor core of the architecture keeps of a step of products (research: recordings of hardware).
+// What a tensor core of the architecture keeps of a step of products (research: recordings of
+// hardware).
 plumbline_accumulator tensor_core(std::uint32_t accumulator, std::uint32_t dtype, int arch) {
   const bool hopper = arch >= 90;
   const std::uint32_t products = (hopper ? 16U : 8U) / (dtype == PLUMBLINE_F32 ? 2U : 1U);
@@ -76,12 +87,17 @@ std::uint32_t accumulator_of(const Kernel& kernel, const Options& options) {
 
 }  // namespace
 
-bool is_padded(std::uint32_t layout) { return layout == PLUMBLINE_PADDED_BSHD || layout == PLUMBLINE_PADDED_BHSD; }
-bool is_paged(std::uint32_t layout) { return layout == PLUMBLINE_PAGED_NHD || layout == PLUMBLINE_PAGED_HND; }
+bool is_padded(std::uint32_t layout) {
+  return layout == PLUMBLINE_PADDED_BSHD || layout == PLUMBLINE_PADDED_BHSD;
+}
+bool is_paged(std::uint32_t layout) {
+  return layout == PLUMBLINE_PAGED_NHD || layout == PLUMBLINE_PAGED_HND;
+}
 
 std::span<const Kernel> kernels() { return all_kernels; }
 
-const Instance* choose(const Kernel& kernel, const Options& options, const plumbline_problem& problem, std::string& reason) {
+const Instance* choose(const Kernel& kernel, const Options& options,
+                       const plumbline_problem& problem, std::string& reason) {
   const bool tiled = std::string_view(kernel.instances) == "prefill_mma" && options.tile_q != 0;
   std::string dims, tiles;
   for (const Instance* instance : instances_of(kernel, problem, accumulator_of(kernel, options))) {
@@ -91,8 +107,10 @@ const Instance* choose(const Kernel& kernel, const Options& options, const plumb
       if (dims.find(dim) == dims.npos) dims += (dims.empty() ? "" : ", ") + dim;
       continue;
     }
-    if (!tiled || (options.tile_q == instance->tile_q && options.tile_kv == instance->tile_kv)) return instance;
-    tiles += (tiles.empty() ? "" : ", ") + std::to_string(instance->tile_q) + "x" + std::to_string(instance->tile_kv);
+    if (!tiled || (options.tile_q == instance->tile_q && options.tile_kv == instance->tile_kv))
+      return instance;
+    tiles += (tiles.empty() ? "" : ", ") + std::to_string(instance->tile_q) + "x" +
+             std::to_string(instance->tile_kv);
   }
   if (!tiles.empty()) {
     reason = "tile=" + std::to_string(options.tile_q) + "x" + std::to_string(options.tile_kv) +
@@ -100,81 +118,105 @@ const Instance* choose(const Kernel& kernel, const Options& options, const plumb
   } else if (dims.empty()) {
     reason = is_fp8(problem.dtype_kv)
                  ? "takes no fp8 K and V where it accumulates in fp16"
-                 : std::string("takes fp16 inputs only where it accumulates in fp16 (got ") + name(problem.dtype_q) + ")";
+                 : std::string("takes fp16 inputs only where it accumulates in fp16 (got ") +
+                       name(problem.dtype_q) + ")";
   } else {
-    reason = "takes head dimensions " + dims + " alike for Q, K and V" + (is_fp8(problem.dtype_kv) ? " in fp8" : "") + " (got " +
-             std::to_string(problem.head_dim_qk) + " and " + std::to_string(problem.head_dim_vo) + ")";
+    reason = "takes head dimensions " + dims + " alike for Q, K and V" +
+             (is_fp8(problem.dtype_kv) ? " in fp8" : "") + " (got " +
+             std::to_string(problem.head_dim_qk) + " and " + std::to_string(problem.head_dim_vo) +
+             ")";
   }
   return nullptr;
 }
 
-std::string refuse(const Kernel& kernel, const Options& options, const plumbline_problem& problem, const plumbline_device& device) {
+std::string refuse(const Kernel& kernel, const Options& options, const plumbline_problem& problem,
+                   const plumbline_device& device) {
   if (std::string reason = refuse_dtypes(problem); !reason.empty()) return reason;
   if (std::string reason = refuse_features(problem); !reason.empty()) return reason;
   std::string reason;
   const Instance* instance = choose(kernel, options, problem, reason);
   if (instance == nullptr) return reason;
-  if (kernel.tensor_cores && arch_number(device) < 80) return "needs the tensor cores of sm_80 (this is " + arch_of(device) + ")";
-  const int shared = shared_bytes_of(*instance, problem), most = static_cast<int>(most_shared_bytes(device));
+  if (kernel.tensor_cores && arch_number(device) < 80)
+    return "needs the tensor cores of sm_80 (this is " + arch_of(device) + ")";
+  const int shared = shared_bytes_of(*instance, problem),
+            most = static_cast<int>(most_shared_bytes(device));
   if (shared > most) {
-    return "needs " + std::to_string(shared) + " bytes of shared memory, of which a block of " + arch_of(device) + " has " +
-           std::to_string(most);
+    return "needs " + std::to_string(shared) + " bytes of shared memory, of which a block of " +
+           arch_of(device) + " has " + std::to_string(most);
   }
-  return refuse_size(grid_of(kernel, *instance, problem, problem.total_q, splits_of(kernel, options, problem)));
+  return refuse_size(
+      grid_of(kernel, *instance, problem, problem.total_q, splits_of(kernel, options, problem)));
 }
 
 std::string refuse_tensors(const Kernel& kernel, const plumbline_tensors& tensors) {
   if (!kernel.copies_chunks) return "";
   for (const plumbline_tensor* tensor : {&tensors.q, &tensors.k, &tensors.v}) {
     const std::int64_t size = tensor->dtype == PLUMBLINE_F32 ? 4 : is_fp8(tensor->dtype) ? 1 : 2;
-    bool fits = tensor->stride[tensor->rank - 1] == 1 && reinterpret_cast<std::uintptr_t>(tensor->data) % 16 == 0;
-    for (std::uint32_t i = 0; i + 1 < tensor->rank; ++i) fits = fits && tensor->stride[i] * size % 16 == 0;
-    if (!fits) return "copies 16 bytes at a time: rows of Q, K and V must be contiguous and 16-byte aligned";
+    bool fits = tensor->stride[tensor->rank - 1] == 1 &&
+                reinterpret_cast<std::uintptr_t>(tensor->data) % 16 == 0;
+    for (std::uint32_t i = 0; i + 1 < tensor->rank; ++i)
+      fits = fits && tensor->stride[i] * size % 16 == 0;
+    if (!fits)
+      return "copies 16 bytes at a time: rows of Q, K and V must be contiguous and 16-byte aligned";
   }
   return "";
 }
 
 Splits splits_of(const Kernel& kernel, const Options& options, const plumbline_problem& problem) {
   const std::int64_t seq = std::max<std::int64_t>(problem.seq_kv, 1);
-  if (!kernel.splits_kv || options.splits == 1) return {1, static_cast<int>(round_up_divide(seq, split_multiple) * split_multiple)};
-  const std::int64_t wanted = options.splits == 0 ? keys_of_a_split : round_up_divide(seq, options.splits);
+  if (!kernel.splits_kv || options.splits == 1)
+    return {1, static_cast<int>(round_up_divide(seq, split_multiple) * split_multiple)};
+  const std::int64_t wanted =
+      options.splits == 0 ? keys_of_a_split : round_up_divide(seq, options.splits);
   const std::int64_t keys = round_up_divide(wanted, split_multiple) * split_multiple;
   return {static_cast<int>(round_up_divide(seq, keys)), static_cast<int>(keys)};
 }
 
-Grid grid_of(const Kernel& kernel, const Instance& instance, const plumbline_problem& problem, std::int64_t rows, const Splits& splits) {
+Grid grid_of(const Kernel& kernel, const Instance& instance, const plumbline_problem& problem,
+             std::int64_t rows, const Splits& splits) {
   const auto of = [](std::int64_t n) { return static_cast<unsigned>(n); };
   if (kernel.row_a_block) return {of(rows), of(problem.heads_q), of(splits.count)};
-  if (!kernel.packs_heads) return {of(round_up_divide(problem.seq_q, instance.tile_q)), of(problem.heads_q), of(problem.batch)};
+  if (!kernel.packs_heads)
+    return {of(round_up_divide(problem.seq_q, instance.tile_q)), of(problem.heads_q),
+            of(problem.batch)};
   const std::int64_t group = problem.heads_q / problem.heads_kv;
-  return {of(round_up_divide(problem.seq_q * group, instance.tile_q)), of(problem.heads_kv), of(problem.batch * splits.count)};
+  return {of(round_up_divide(problem.seq_q * group, instance.tile_q)), of(problem.heads_kv),
+          of(problem.batch * splits.count)};
 }
 
 int shared_bytes_of(const Instance& instance, const plumbline_problem& problem) {
-  const std::int64_t rows = instance.head_dim == 0 && instance.shared_bytes > 0 ? problem.head_dim_qk + problem.head_dim_vo : 0;
+  const std::int64_t rows = instance.head_dim == 0 && instance.shared_bytes > 0
+                                ? problem.head_dim_qk + problem.head_dim_vo
+                                : 0;
   return instance.shared_bytes + static_cast<int>(rows * static_cast<std::int64_t>(sizeof(float)));
 }
 
-plumbline_rounding_spec spec_of(const Kernel& kernel, const Options& options, const plumbline_problem& problem, int arch) {
+plumbline_rounding_spec spec_of(const Kernel& kernel, const Options& options,
+                                const plumbline_problem& problem, int arch) {
   constexpr plumbline_accumulator fp32_fma{PLUMBLINE_F32, 0, 24, 1};
   const bool tf32 = kernel.tensor_cores && problem.dtype_q == PLUMBLINE_F32;
   plumbline_rounding_spec spec{};
   spec.struct_size = sizeof spec;
   spec.p_dtype = PLUMBLINE_F32;
-  if (kernel.tensor_cores) spec.p_dtype = tf32 ? static_cast<std::uint32_t>(PLUMBLINE_TF32) : problem.dtype_q;
+  if (kernel.tensor_cores)
+    spec.p_dtype = tf32 ? static_cast<std::uint32_t>(PLUMBLINE_TF32) : problem.dtype_q;
   if (std::string_view(kernel.instances) == "prefill_simt") spec.p_dtype = options.p_dtype;
   spec.p_prescale = 1;
   spec.split_partial_dtype = PLUMBLINE_F32;
-  spec.qk_accumulator = kernel.tensor_cores ? tensor_core(accumulator_of(kernel, options), problem.dtype_q, arch) : fp32_fma;
+  spec.qk_accumulator = kernel.tensor_cores
+                            ? tensor_core(accumulator_of(kernel, options), problem.dtype_q, arch)
+                            : fp32_fma;
   spec.pv_accumulator = spec.qk_accumulator;
   spec.kv_dequantized_to = tf32 ? PLUMBLINE_TF32 : PLUMBLINE_DTYPE_NONE;
   spec.out_dtype = problem.dtype_out;
   return spec;
 }
 
-// No row's bits depend on another row or on where it lies. With splits=N it is the longest sample that says where the cuts are.
+// No row's bits depend on another row or on where it lies. With splits=N it is the longest sample
+// that says where the cuts are.
 plumbline_promises promises_of(const Kernel& kernel, const Options& options) {
-  constexpr std::uint32_t bitwise = PLUMBLINE_PROMISE_BITWISE, rounding = PLUMBLINE_PROMISE_ROUNDING;
+  constexpr std::uint32_t bitwise = PLUMBLINE_PROMISE_BITWISE,
+                          rounding = PLUMBLINE_PROMISE_ROUNDING;
   const std::uint32_t batch = kernel.splits_kv && options.splits > 1 ? rounding : bitwise;
   return {sizeof(plumbline_promises), bitwise, batch, bitwise, bitwise, rounding, bitwise, bitwise};
 }

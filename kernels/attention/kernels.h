@@ -19,9 +19,11 @@ struct Kernel {
 std::span<const Kernel> kernels();
 
 // The instance for a problem, or nullptr with the reason it has none.
-const Instance* choose(const Kernel& kernel, const Options& options, const plumbline_problem& problem, std::string& reason);
+const Instance* choose(const Kernel& kernel, const Options& options,
+                       const plumbline_problem& problem, std::string& reason);
 // Everything else a kernel cannot take, in words; empty: it takes the problem.
-std::string refuse(const Kernel& kernel, const Options& options, const plumbline_problem& problem, const plumbline_device& device);
+std::string refuse(const Kernel& kernel, const Options& options, const plumbline_problem& problem,
+                   const plumbline_device& device);
 // Why the addresses or strides of a tensor do not suit; empty: they do.
 std::string refuse_tensors(const Kernel& kernel, const plumbline_tensors& tensors);
 
@@ -32,10 +34,12 @@ struct Splits {
 };
 Splits splits_of(const Kernel& kernel, const Options& options, const plumbline_problem& problem);
 
-Grid grid_of(const Kernel& kernel, const Instance& instance, const plumbline_problem& problem, std::int64_t rows, const Splits& splits);
+Grid grid_of(const Kernel& kernel, const Instance& instance, const plumbline_problem& problem,
+             std::int64_t rows, const Splits& splits);
 int shared_bytes_of(const Instance& instance, const plumbline_problem& problem);
 
-plumbline_rounding_spec spec_of(const Kernel& kernel, const Options& options, const plumbline_problem& problem, int arch);
+plumbline_rounding_spec spec_of(const Kernel& kernel, const Options& options,
+                                const plumbline_problem& problem, int arch);
 plumbline_promises promises_of(const Kernel& kernel, const Options& options);
 
 bool is_padded(std::uint32_t layout);

@@ -30,7 +30,8 @@ const plumbline_device_memory* device_memory();
 
 // Why this device cannot be used at all.
 std::string refuse_device(const plumbline_device& device);
-// Of a device that is not refused: "sm_90", its number 90, and the most dynamic shared memory of a block.
+// Of a device that is not refused: "sm_90", its number 90, and the most dynamic shared memory of a
+// block.
 std::string arch_of(const plumbline_device& device);
 int arch_number(const plumbline_device& device);
 std::int64_t most_shared_bytes(const plumbline_device& device);
@@ -46,11 +47,12 @@ struct Failure {
   std::string text;
 };
 // Complete when it returns, whatever stream uses them. Without a value where `failure` says why.
-std::unique_ptr<Indices> copy_indices(const plumbline_device& device, std::vector<std::int32_t> values, Failure& failure);
+std::unique_ptr<Indices> copy_indices(const plumbline_device& device,
+                                      std::vector<std::int32_t> values, Failure& failure);
 
 Attributes attributes_of(const Instance& instance);
 // Enqueues on `stream`. The provider "emulated" has finished when this returns.
-std::string launch(const plumbline_device& device, const Options& options, const Instance& instance, const Grid& grid, int shared_bytes,
-                   const Parameters& parameters, void* stream);
+std::string launch(const plumbline_device& device, const Options& options, const Instance& instance,
+                   const Grid& grid, int shared_bytes, const Parameters& parameters, void* stream);
 
 }  // namespace plumbline::attention

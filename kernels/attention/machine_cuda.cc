@@ -8,7 +8,8 @@ namespace {
 // "launch: cudaErrorInvalidValue (1): invalid argument".
 std::string in_words(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return "";
-  return std::string(what) + ": " + cudaGetErrorName(error) + " (" + std::to_string(error) + "): " + cudaGetErrorString(error);
+  return std::string(what) + ": " + cudaGetErrorName(error) + " (" + std::to_string(error) +
+         "): " + cudaGetErrorString(error);
 }
 
 int attribute(const plumbline_device& device, cudaDeviceAttr which) {
@@ -41,45 +42,62 @@ const char* build_id() { return PLUMBLINE_ATTENTION_BUILD_ID; }
 const plumbline_device_memory* device_memory() { return cuda_memory(); }
 
 std::string refuse_device(const plumbline_device& device) {
-  if (device.memory_space != PLUMBLINE_CUDA) return "the cuda kernels run on CUDA devices only, for example --device cuda:0";
+  if (device.memory_space != PLUMBLINE_CUDA)
+    return "the cuda kernels run on CUDA devices only, for example --device cuda:0";
   int count = 0;
-  if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess) return in_words(error, "no usable CUDA device");
+  if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess)
+    return in_words(error, "no usable CUDA device");
   if (device.ordinal < 0 || device.ordinal >= count) {
-    return "there is no CUDA device " + std::to_string(device.ordinal) + ": this machine has " + std::to_string(count);
+    return "there is no CUDA device " + std::to_string(device.ordinal) + ": this machine has " +
+           std::to_string(count);
   }
   return in_words(cudaSetDevice(device.ordinal), "cudaSetDevice");
 }
 
 int arch_number(const plumbline_device& device) {
-  return 10 * attribute(device, cudaDevAttrComputeCapabilityMajor) + attribute(device, cudaDevAttrComputeCapabilityMinor);
+  return 10 * attribute(device, cudaDevAttrComputeCapabilityMajor) +
+         attribute(device, cudaDevAttrComputeCapabilityMinor);
 }
-std::string arch_of(const plumbline_device& device) { return "sm_" + std::to_string(arch_number(device)); }
-std::int64_t most_shared_bytes(const plumbline_device& device) { return attribute(device, cudaDevAttrMaxSharedMemoryPerBlockOptin); }
+std::string arch_of(const plumbline_device& device) {
+  return "sm_" + std::to_string(arch_number(device));
+}
+std::int64_t most_shared_bytes(const plumbline_device& device) {
+  return attribute(device, cudaDevAttrMaxSharedMemoryPerBlockOptin);
+}
 
-std::unique_ptr<Indices> copy_indices(const plumbline_device&, std::vector<std::int32_t> values, Failure& failure) {
+std::unique_ptr<Indices> copy_indices(const plumbline_device&, std::vector<std::int32_t> values,
+                                      Failure& failure) {
   auto indices = std::make_unique<DeviceIndices>();
   const cudaError_t error = indices->copy(values);
   if (error == cudaSuccess) return indices;
-  failure = {error == cudaErrorMemoryAllocation ? PLUMBLINE_OUT_OF_MEMORY : PLUMBLINE_ERROR, in_words(error, "index arrays")};
+  failure = {error == cudaErrorMemoryAllocation ? PLUMBLINE_OUT_OF_MEMORY : PLUMBLINE_ERROR,
+             in_words(error, "index arrays")};
   return nullptr;
 }
 
 Attributes attributes_of(const Instance& instance) {
   cudaFuncAttributes attributes{};
-  if (cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(instance.function)) != cudaSuccess) return {};
-  return {attributes.numRegs, static_cast<std::int64_t>(attributes.sharedSizeBytes), static_cast<std::int64_t>(attributes.localSizeBytes)};
+  if (cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(instance.function)) !=
+      cudaSuccess)
+    return {};
+  return {attributes.numRegs, static_cast<std::int64_t>(attributes.sharedSizeBytes),
+          static_cast<std::int64_t>(attributes.localSizeBytes)};
 }
 
-std::string launch(const plumbline_device&, const Options&, const Instance& instance, const Grid& grid, int shared_bytes,
-                   const Parameters& parameters, void* stream) {
+std::string launch(const plumbline_device&, const Options&, const Instance& instance,
+                   const Grid& grid, int shared_bytes, const Parameters& parameters, void* stream) {
   const void* function = reinterpret_cast<const void*>(instance.function);
-  if (const auto error = cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes); error != cudaSuccess) {
+  if (const auto error =
+          cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+      error != cudaSuccess) {
     return in_words(error, "asking for shared memory");
   }
   void* arguments[] = {const_cast<Parameters*>(&parameters)};
-  return in_words(cudaLaunchKernel(function, dim3(grid.x, grid.y, grid.z), dim3(static_cast<unsigned>(instance.threads)), arguments,
-                                   static_cast<std::size_t>(shared_bytes), static_cast<cudaStream_t>(stream)),
-                  "launch");
+  return in_words(
+      cudaLaunchKernel(function, dim3(grid.x, grid.y, grid.z),
+                       dim3(static_cast<unsigned>(instance.threads)), arguments,
+                       static_cast<std::size_t>(shared_bytes), static_cast<cudaStream_t>(stream)),
+      "launch");
 }
 
 }  // namespace plumbline::attention

@@ -15,7 +15,8 @@ constexpr std::string_view device_prefix = "emulated:";
 
 std::optional<Arch> arch(const plumbline_device& device) {
   const std::string_view name(device.arch, strnlen(device.arch, sizeof device.arch));
-  return name.starts_with(device_prefix) ? emulator::parse_arch(name.substr(device_prefix.size())) : std::nullopt;
+  return name.starts_with(device_prefix) ? emulator::parse_arch(name.substr(device_prefix.size()))
+                                         : std::nullopt;
 }
 
 class HostIndices : public Indices {
@@ -39,30 +40,36 @@ const char* build_id() { return PLUMBLINE_ATTENTION_BUILD_ID; }
 const plumbline_device_memory* device_memory() { return nullptr; }
 
 std::string refuse_device(const plumbline_device& device) {
-  if (device.memory_space != PLUMBLINE_EMULATED) return "the emulated kernels run on emulated devices only, for example emulated:sm_90";
+  if (device.memory_space != PLUMBLINE_EMULATED)
+    return "the emulated kernels run on emulated devices only, for example emulated:sm_90";
   if (arch(device)) return "";
   return std::string(device.arch, strnlen(device.arch, sizeof device.arch)) +
-         " is not emulated: there are sm_80, sm_86, sm_89, sm_90 and sm_100, whose tensor cores were recorded on hardware";
+         " is not emulated: there are sm_80, sm_86, sm_89, sm_90 and sm_100, whose tensor cores "
+         "were recorded on hardware";
 }
 
-std::string arch_of(const plumbline_device& device) { return std::string(emulator::name(*arch(device))); }
+std::string arch_of(const plumbline_device& device) {
+  return std::string(emulator::name(*arch(device)));
+}
 int arch_number(const plumbline_device& device) { return static_cast<int>(*arch(device)); }
 std::int64_t most_shared_bytes(const plumbline_device& device) {
   return static_cast<std::int64_t>(emulator::max_shared_bytes(*arch(device)));
 }
 
-std::unique_ptr<Indices> copy_indices(const plumbline_device&, std::vector<std::int32_t> values, Failure&) {
+std::unique_ptr<Indices> copy_indices(const plumbline_device&, std::vector<std::int32_t> values,
+                                      Failure&) {
   return std::make_unique<HostIndices>(std::move(values));
 }
 
 Attributes attributes_of(const Instance&) { return {}; }
 
-std::string launch(const plumbline_device& device, const Options& options, const Instance& instance, const Grid& grid, int shared_bytes,
-                   const Parameters& parameters, void*) {
+std::string launch(const plumbline_device& device, const Options& options, const Instance& instance,
+                   const Grid& grid, int shared_bytes, const Parameters& parameters, void*) {
   const auto run = [&](const emulator::LaunchOptions& launch_options) {
     return launch_emulated(launch_options, instance, grid, shared_bytes, parameters);
   };
-  const emulator::LaunchOptions launch_options = emulated_launch_options(*arch(device), options, instance);
+  const emulator::LaunchOptions launch_options =
+      emulated_launch_options(*arch(device), options, instance);
   if (launch_change()) return launch_change()(instance, launch_options, run);
   return run(launch_options);
 }

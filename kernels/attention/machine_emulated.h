@@ -8,10 +8,11 @@
 
 namespace plumbline::attention {
 
-// Stands between the provider and the emulator: is given what would be launched, and runs it as it is or changed. Empty: nothing is
-// changed. For mutants (kernels/mutants/tensor_core).
-using LaunchChange = std::function<std::string(const Instance&, const emulator::LaunchOptions&,
-                                               const std::function<std::string(const emulator::LaunchOptions&)>& run)>;
+// Stands between the provider and the emulator: is given what would be launched, and runs it as it
+// is or changed. Empty: nothing is changed. For mutants (kernels/mutants/tensor_core).
+using LaunchChange = std::function<std::string(
+    const Instance&, const emulator::LaunchOptions&,
+    const std::function<std::string(const emulator::LaunchOptions&)>& run)>;
 LaunchChange& launch_change();
 
 }  // namespace plumbline::attention

@@ -13,8 +13,8 @@
 namespace plumbline::attention {
 namespace {
 
-// A failed call leaves its error behind for whoever asks cudaGetLastError next, a kernel's own check of
-// its launch for example. Here every error is returned, so none is left.
+// A failed call leaves its error behind for whoever asks cudaGetLastError next, a kernel's own
+// check of its launch for example. Here every error is returned, so none is left.
 std::int32_t code_of(cudaError_t error) {
   if (error != cudaSuccess) cudaGetLastError();
   return static_cast<std::int32_t>(error);
@@ -38,12 +38,14 @@ std::int32_t release(const plumbline_device* device, void* pointer) {
   return on(device, [&] { return cudaFree(pointer); });
 }
 
-// From pageable memory cudaMemcpy may return before the last part has arrived, and a stream that does
-// not wait for the default one would not wait for it.
-std::int32_t copy_to_device(const plumbline_device* device, void* to, const void* from, std::uint64_t bytes) {
+// From pageable memory cudaMemcpy may return before the last part has arrived, and a stream that
+// does not wait for the default one would not wait for it.
+std::int32_t copy_to_device(const plumbline_device* device, void* to, const void* from,
+                            std::uint64_t bytes) {
   return on(device, [&] { return copy_and_wait(to, from, bytes, cudaMemcpyHostToDevice); });
 }
-std::int32_t copy_to_host(const plumbline_device* device, void* to, const void* from, std::uint64_t bytes) {
+std::int32_t copy_to_host(const plumbline_device* device, void* to, const void* from,
+                          std::uint64_t bytes) {
   return on(device, [&] { return copy_and_wait(to, from, bytes, cudaMemcpyDeviceToHost); });
 }
 std::int32_t synchronize(const plumbline_device* device, void* stream) {
@@ -60,15 +62,19 @@ void copy_text(const std::string& text, char (&field)[n]) {
 }
 
 // "13.0" of 13000.
-std::string version_text(int version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
 
-// "580.65.06", from the driver's management library, which comes with the driver; "" where it is missing.
+// "580.65.06", from the driver's management library, which comes with the driver; "" where it is
+// missing.
 std::string version_of_nvml() {
   void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return "";
   const auto initialize = reinterpret_cast<int (*)()>(dlsym(library, "nvmlInit_v2"));
   const auto shut_down = reinterpret_cast<int (*)()>(dlsym(library, "nvmlShutdown"));
-  const auto version = reinterpret_cast<int (*)(char*, unsigned)>(dlsym(library, "nvmlSystemGetDriverVersion"));
+  const auto version =
+      reinterpret_cast<int (*)(char*, unsigned)>(dlsym(library, "nvmlSystemGetDriverVersion"));
   std::string text;
   if (initialize != nullptr && shut_down != nullptr && version != nullptr && initialize() == 0) {
     char buffer[80] = "";  // NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE
@@ -106,8 +112,11 @@ std::int32_t facts(const plumbline_device* device, plumbline_device_facts* out) 
   return on(device, [&] {
     cudaDeviceProp properties{};
     int runtime = 0;
-    if (const cudaError_t error = cudaGetDeviceProperties(&properties, device->ordinal); error != cudaSuccess) return error;
-    if (const cudaError_t error = cudaRuntimeGetVersion(&runtime); error != cudaSuccess) return error;
+    if (const cudaError_t error = cudaGetDeviceProperties(&properties, device->ordinal);
+        error != cudaSuccess)
+      return error;
+    if (const cudaError_t error = cudaRuntimeGetVersion(&runtime); error != cudaSuccess)
+      return error;
     copy_text(properties.name, out->model);
     copy_text("sm_" + std::to_string(10 * properties.major + properties.minor), out->arch);
     copy_text(driver_version(), out->driver);
@@ -118,21 +127,25 @@ std::int32_t facts(const plumbline_device* device, plumbline_device_facts* out) 
   });
 }
 
-// What a user can do about those errors that are not a kernel's fault, and how to find the fault where they are.
+// What a user can do about those errors that are not a kernel's fault, and how to find the fault
+// where they are.
 const char* remedy_of(cudaError_t error) {
   switch (error) {
     case cudaErrorInsufficientDriver:
     case cudaErrorSystemDriverMismatch:
     case cudaErrorCompatNotSupportedOnDevice:
-      return "install a driver that is no older than the CUDA runtime of the provider (nvidia-smi shows both)";
+      return "install a driver that is no older than the CUDA runtime of the provider (nvidia-smi "
+             "shows both)";
     case cudaErrorNoDevice:
       return "check nvidia-smi, CUDA_VISIBLE_DEVICES, and that a container is given the GPU";
     case cudaErrorInvalidDevice:
       return "name a device that nvidia-smi -L lists; CUDA_VISIBLE_DEVICES counts anew from 0";
     case cudaErrorDevicesUnavailable:
-      return "end the process that has the GPU for itself, or set its compute mode to Default with nvidia-smi -c 0";
+      return "end the process that has the GPU for itself, or set its compute mode to Default with "
+             "nvidia-smi -c 0";
     case cudaErrorSystemNotReady:
-      return "start the fabric manager of machines with NVSwitch, or finish the setup of the driver";
+      return "start the fabric manager of machines with NVSwitch, or finish the setup of the "
+             "driver";
     case cudaErrorNoKernelImageForDevice:
       return "compile the provider for this GPU's architecture";
     case cudaErrorECCUncorrectable:
@@ -144,9 +157,11 @@ const char* remedy_of(cudaError_t error) {
     case cudaErrorInvalidPc:
     case cudaErrorHardwareStackError:
     case cudaErrorLaunchFailure:
-      return "compute-sanitizer --target-processes all plumbline run --case … names the instruction and the address";
+      return "compute-sanitizer --target-processes all plumbline run --case … names the "
+             "instruction and the address";
     case cudaErrorLaunchTimeout:
-      return "the GPU also drives a display, which limits the time of a kernel: use one that does not";
+      return "the GPU also drives a display, which limits the time of a kernel: use one that does "
+             "not";
     default:
       return "";
   }
@@ -175,13 +190,18 @@ std::int32_t create_stream(const plumbline_device* device, void** out) {
 std::int32_t destroy_stream(const plumbline_device* device, void* stream) {
   return on(device, [&] { return cudaStreamDestroy(stream_of(stream)); });
 }
-std::int32_t enqueue_copy(const plumbline_device* device, void* to, const void* from, std::uint64_t bytes, void* stream) {
-  return on(device, [&] { return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_of(stream)); });
+std::int32_t enqueue_copy(const plumbline_device* device, void* to, const void* from,
+                          std::uint64_t bytes, void* stream) {
+  return on(device, [&] {
+    return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_of(stream));
+  });
 }
-std::int32_t enqueue_fill(const plumbline_device* device, void* at, std::int32_t byte, std::uint64_t bytes, void* stream) {
+std::int32_t enqueue_fill(const plumbline_device* device, void* at, std::int32_t byte,
+                          std::uint64_t bytes, void* stream) {
   return on(device, [&] { return cudaMemsetAsync(at, byte, bytes, stream_of(stream)); });
 }
-std::int32_t enqueue_call(const plumbline_device* device, void (*function)(void*), void* argument, void* stream) {
+std::int32_t enqueue_call(const plumbline_device* device, void (*function)(void*), void* argument,
+                          void* stream) {
   return on(device, [&] { return cudaLaunchHostFunc(stream_of(stream), function, argument); });
 }
 
@@ -201,7 +221,8 @@ std::int32_t record_event(const plumbline_device* device, void* event, void* str
 }
 std::int32_t elapsed_ns(const plumbline_device* device, void* begin, void* end, double* ns) {
   return on(device, [&] {
-    if (const cudaError_t error = cudaEventSynchronize(event_of(end)); error != cudaSuccess) return error;
+    if (const cudaError_t error = cudaEventSynchronize(event_of(end)); error != cudaSuccess)
+      return error;
     float ms = 0;
     const cudaError_t error = cudaEventElapsedTime(&ms, event_of(begin), event_of(end));
     *ns = static_cast<double>(ms) * 1e6;

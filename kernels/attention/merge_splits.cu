@@ -7,8 +7,20 @@ namespace {
 
 template <class Element>
 Instance merge() {
-  return {"merge_splits", dtype_of<Element>,     false,          PLUMBLINE_F32,         0, 1, 0, 0, 128, 0,
-          false,          merge_splits<Element>, "merge_splits", typeid(Element).name()};
+  return {"merge_splits",
+          dtype_of<Element>,
+          false,
+          PLUMBLINE_F32,
+          0,
+          1,
+          0,
+          0,
+          128,
+          0,
+          false,
+          merge_splits<Element>,
+          "merge_splits",
+          typeid(Element).name()};
 }
 
 }  // namespace

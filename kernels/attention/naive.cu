@@ -27,7 +27,8 @@ Instance naive() {
 }  // namespace
 
 std::span<const Instance> naive_instances() {
-  static const Instance all[] = {naive<Float>(), naive<Half>(), naive<BFloat16>(), naive<WithFp8<NaiveTypes<Half>>>(),
+  static const Instance all[] = {naive<Float>(), naive<Half>(), naive<BFloat16>(),
+                                 naive<WithFp8<NaiveTypes<Half>>>(),
                                  naive<WithFp8<NaiveTypes<BFloat16>>>()};
   return all;
 }

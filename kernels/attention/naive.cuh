@@ -3,14 +3,16 @@
 //
 //   q [head_dim_qk], out [head_dim_vo]      this block's row, fp32 in shared memory
 //   for each tile of 128 keys, thread j has key tile + j:
-//     s_j = scale log2(e) q . k_j           chains of 32 fma, added in order; then softcap and ALiBi
+//     s_j = scale log2(e) q . k_j           chains of 32 fma, added in order; then softcap and
+//                                           ALiBi
 //     m' = max(m, max_j s_j)
 //     p_j = 2^(s_j - m')                    kept in fp32
 //     l = l 2^(m - m') + sum_j p_j
 //     out = out 2^(m - m') + sum_j p_j v_j  thread d has columns d, d + 128, ...
 //   out / l,  lse = ln(2) (m + log2 l)
 //
-// Tiles start at multiples of 128 keys from the sample's first, and no sum crosses rows: a row's bits depend on its own keys only.
+// Tiles start at multiples of 128 keys from the sample's first, and no sum crosses rows: a row's
+// bits depend on its own keys only.
 #pragma once
 
 #include "kernels/attention/results.cuh"
@@ -20,7 +22,8 @@ namespace plumbline::attention {
 // Threads of a block; also the number of keys a block works on at a time.
 inline constexpr int naive_threads = 128;
 
-// What the kernel is instantiated with: an element of Q, with WithFp8 around it where K and V are in fp8.
+// What the kernel is instantiated with: an element of Q, with WithFp8 around it where K and V are
+// in fp8.
 template <class Types>
 struct NaiveTypes {
   using Element = Types;
@@ -31,11 +34,13 @@ struct NaiveTypes<WithFp8<NaiveTypes<Types>>> : WithFp8<NaiveTypes<Types>> {};
 
 // q . k in chains of 32 fma.
 template <class Element>
-__device__ float dot(const float* q, const Element* k, std::int64_t stride, int depth, std::uint32_t dtype) {
+__device__ float dot(const float* q, const Element* k, std::int64_t stride, int depth,
+                     std::uint32_t dtype) {
   float sum = 0;
   for (int begin = 0; begin < depth; begin += 32) {
     float chain = 0;
-    for (int d = begin; d < depth && d < begin + 32; ++d) chain = fmaf(q[d], to_float(k[d * stride], dtype), chain);
+    for (int d = begin; d < depth && d < begin + 32; ++d)
+      chain = fmaf(q[d], to_float(k[d * stride], dtype), chain);
     sum += chain;
   }
   return sum;
@@ -48,7 +53,7 @@ __global__ void __launch_bounds__(naive_threads) naive_attention(const Parameter
   using KvElement = typename NaiveTypes<Types>::KvElement;
   float* const q = reinterpret_cast<float*>(simt::dynamic_shared());  // [head_dim_qk]
   float* const out = q + p.head_dim_qk;                               // [head_dim_vo]
-  float* const weight = out + p.head_dim_vo;                          // [naive_threads] s, then p of a tile
+  float* const weight = out + p.head_dim_vo;  // [naive_threads] s, then p of a tile
 
   const int thread = static_cast<int>(threadIdx.x);
   const Row row = row_at(p, static_cast<int>(blockIdx.x));
@@ -57,23 +62,29 @@ __global__ void __launch_bounds__(naive_threads) naive_attention(const Parameter
   const Keys keys = visible_keys(p, sample, row.position);
 
   if (keys.end > keys.begin) {
-    const Element* from = static_cast<const Element*>(p.q.data) + query_offset(p, p.q, sample, row.position, head);
-    for (int d = thread; d < p.head_dim_qk; d += naive_threads) q[d] = to_float(from[d * p.q.element_stride]);
+    const Element* from =
+        static_cast<const Element*>(p.q.data) + query_offset(p, p.q, sample, row.position, head);
+    for (int d = thread; d < p.head_dim_qk; d += naive_threads)
+      q[d] = to_float(from[d * p.q.element_stride]);
   }
   for (int d = thread; d < p.head_dim_vo; d += naive_threads) out[d] = 0.0F;
   __syncthreads();
 
   const float logit_scale = logit_scale_of<KvElement>(p, sample, head_kv);
-  const Alibi alibi = p.alibi_slopes.data != nullptr ? alibi_of(p, sample, row.position, head) : Alibi{0, 0};
+  const Alibi alibi =
+      p.alibi_slopes.data != nullptr ? alibi_of(p, sample, row.position, head) : Alibi{0, 0};
   float m = -INFINITY;
   float l = 0;
-  for (int tile = keys.begin / naive_threads * naive_threads; tile < keys.end; tile += naive_threads) {
+  for (int tile = keys.begin / naive_threads * naive_threads; tile < keys.end;
+       tile += naive_threads) {
     // 1. s = scale log2(e) q . k
     const int key = tile + thread;
     float s = -INFINITY;
     if (key >= keys.begin && key < keys.end) {
-      const KvElement* k = static_cast<const KvElement*>(p.k.data) + key_offset(p, p.k, sample, key, head_kv);
-      s = adjusted_logit(p, alibi, key, logit_scale * dot(q, k, p.k.element_stride, p.head_dim_qk, p.dtype_kv));
+      const KvElement* k =
+          static_cast<const KvElement*>(p.k.data) + key_offset(p, p.k, sample, key, head_kv);
+      s = adjusted_logit(p, alibi, key,
+                         logit_scale * dot(q, k, p.k.element_stride, p.head_dim_qk, p.dtype_kv));
     }
     weight[thread] = s;
     __syncthreads();
@@ -91,11 +102,13 @@ __global__ void __launch_bounds__(naive_threads) naive_attention(const Parameter
     m = m_new;
     // 4. out = out 2^(m - m') + p V
     const int first = keys.begin > tile ? static_cast<int>(keys.begin - tile) : 0;
-    const int last = keys.end - tile < naive_threads ? static_cast<int>(keys.end - tile) : naive_threads;
+    const int last =
+        keys.end - tile < naive_threads ? static_cast<int>(keys.end - tile) : naive_threads;
     for (int d = thread; d < p.head_dim_vo; d += naive_threads) {
       float product = 0;
       for (int j = first; j < last; ++j) {
-        const KvElement* v = static_cast<const KvElement*>(p.v.data) + key_offset(p, p.v, sample, tile + j, head_kv);
+        const KvElement* v =
+            static_cast<const KvElement*>(p.v.data) + key_offset(p, p.v, sample, tile + j, head_kv);
         product = fmaf(weight[j], to_float(v[d * p.v.element_stride], p.dtype_kv), product);
       }
       out[d] = fmaf(out[d], rescale, product);
@@ -106,7 +119,8 @@ __global__ void __launch_bounds__(naive_threads) naive_attention(const Parameter
   // 5. out / l; a row without keys, or of padding: zeros and -infinity
   const std::int64_t to = query_offset(p, p.out, sample, row.position, head);
   const Finished finished = finish(p, sample, row.position, head, {m, l});
-  for (int d = thread; d < p.head_dim_vo; d += naive_threads) store<Element>(p, to + d * p.out.element_stride, finished(out[d]));
+  for (int d = thread; d < p.head_dim_vo; d += naive_threads)
+    store<Element>(p, to + d * p.out.element_stride, finished(out[d]));
   if (thread == 0) store_lse(p, sample, row.position, head, finished.sums.m, finished.sums.l);
 }
 

@@ -6,8 +6,8 @@
 
 namespace plumbline::attention {
 
-// Of a lane's rows, g and g + 8: the running maximum, in units of log2, and the sum of P over this lane's columns. The four lanes of a row
-// have the same m and add their l at the end (quad_sum).
+// Of a lane's rows, g and g + 8: the running maximum, in units of log2, and the sum of P over this
+// lane's columns. The four lanes of a row have the same m and add their l at the end (quad_sum).
 struct OnlineSoftmax {
   float m[2] = {-INFINITY, -INFINITY};
   float l[2] = {0, 0};
@@ -23,10 +23,11 @@ __device__ __forceinline__ float quad_sum(float x) {
   return x + __shfl_xor_sync(0xffffffffU, x, 2);
 }
 
-// Softcap and ALiBi. One block of keys at a time, always the first: unrolled over all of them, this would take more registers than the rest
-// of the kernel. The blocks go round once.
+// Softcap and ALiBi. One block of keys at a time, always the first: unrolled over all of them, this
+// would take more registers than the rest of the kernel. The blocks go round once.
 template <int KeyBlocks, class RowAlibi>
-__device__ __forceinline__ void adjust_logits(float (&s)[KeyBlocks][4], const Parameters& p, int lane_key, const RowAlibi& alibi) {
+__device__ __forceinline__ void adjust_logits(float (&s)[KeyBlocks][4], const Parameters& p,
+                                              int lane_key, const RowAlibi& alibi) {
   Alibi of_rows[2] = {};
   if (p.alibi_slopes.data != nullptr) {
     of_rows[0] = alibi(0);
@@ -46,12 +47,16 @@ __device__ __forceinline__ void adjust_logits(float (&s)[KeyBlocks][4], const Pa
 
 //   S = logit of q . k where the row sees the key   m' = max(m, max_j S_j)      P = 2^(S - m')
 //   l = l 2^(m - m') + sum_j P_j                    O = O 2^(m - m')
-// `product` is Q K^T of the tile that begins at `first_key`, keys[] what the two rows see, alibi(half) the Alibi of each. P is not rounded
-// yet. The branches on Parameters are the same for all threads of a block.
+// `product` is Q K^T of the tile that begins at `first_key`, keys[] what the two rows see,
+// alibi(half) the Alibi of each. P is not rounded yet. The branches on Parameters are the same for
+// all threads of a block.
 template <class Accumulator, int KeyBlocks, int ColumnBlocks, class RowAlibi>
-__device__ __forceinline__ void next_tile(OnlineSoftmax& rows, float (&p)[KeyBlocks][4], Fragment<float> (&o)[ColumnBlocks],
-                                          const Fragment<Accumulator> (&product)[KeyBlocks], const Keys (&keys)[2], int first_key,
-                                          const Parameters& parameters, float scale, const RowAlibi& alibi) {
+__device__ __forceinline__ void next_tile(OnlineSoftmax& rows, float (&p)[KeyBlocks][4],
+                                          Fragment<float> (&o)[ColumnBlocks],
+                                          const Fragment<Accumulator> (&product)[KeyBlocks],
+                                          const Keys (&keys)[2], int first_key,
+                                          const Parameters& parameters, float scale,
+                                          const RowAlibi& alibi) {
   const int lane_key = first_key + 2 * this_lane().t;
 #pragma unroll
   for (int block = 0; block < KeyBlocks; ++block) {

@@ -9,9 +9,11 @@
 namespace plumbline::attention {
 
 // Addresses of one tensor, strides in elements.
-//   padded   [sample, first + token, head]   first = 0, or extent - length where the padding is on the left
+//   padded   [sample, first + token, head]   first = 0, or extent - length where the padding is on
+//                                            the left
 //   ragged   [cu_seqlens[sample] + token, head]                                   outer_stride = 0
-//   paged    [page_table[sample, token / page_size], token % page_size, head]     keys and values only
+//   paged    [page_table[sample, token / page_size], token % page_size, head]     keys and values
+//            only
 struct TensorMap {
   void* data;
   std::int64_t outer_stride;
@@ -21,7 +23,8 @@ struct TensorMap {
   std::int64_t extent;  // tokens of a sample with its padding; padded layouts
 };
 
-// One fp32 number for each head, of a sample or of all (stride 0). data nullptr: the problem has none.
+// One fp32 number for each head, of a sample or of all (stride 0). data nullptr: the problem has
+// none.
 struct HeadValues {
   const float* data;
   std::int64_t sample_stride;
@@ -36,7 +39,8 @@ struct Parameters {
   const std::int32_t* page_table;     // [batch, pages_per_sample]; nullptr unless paged
   std::int64_t pages_per_sample;
   std::int32_t page_size;
-  std::int64_t rows;  // query rows of all samples, padded: batch * seq_q; otherwise the sum of the query lengths
+  // query rows of all samples, padded: batch * seq_q; otherwise the sum of the query lengths
+  std::int64_t rows;
   std::int32_t heads_q;
   std::int32_t group;  // query heads that share a key head
   std::int32_t head_dim_qk;
@@ -46,19 +50,24 @@ struct Parameters {
   std::int32_t padded;
   std::int32_t padded_left;
   std::int32_t window_left, window_right;  // -1 = all
-  // A logit in units of log2: logit_scale q.k, or softcap_log2 tanh(logit_scale q.k); K's scale multiplies logit_scale.
-  float logit_scale;               // softmax scale * log2(e); with a softcap: softmax scale / softcap
-  float softcap_log2;              // softcap * log2(e); 0: none
-  std::int32_t adjusts_logits;     // whether there is a softcap or ALiBi: one test where registers are scarce
+  // A logit in units of log2: logit_scale q.k, or softcap_log2 tanh(logit_scale q.k); K's scale
+  // multiplies logit_scale.
+  float logit_scale;   // softmax scale * log2(e); with a softcap: softmax scale / softcap
+  float softcap_log2;  // softcap * log2(e); 0: none
+  std::int32_t
+      adjusts_logits;  // whether there is a softcap or ALiBi: one test where registers are scarce
   HeadValues k_scale, v_scale;     // of key heads
   HeadValues alibi_slopes, sinks;  // of query heads, in natural units
   std::uint32_t dtype_kv;          // plumbline_dtype
   std::uint32_t dtype_out;         // plumbline_dtype
   std::uint32_t p_dtype;           // prefill_simt: what P is rounded to
-  // Decode: the keys of a sample in splits of split_keys. Each leaves O, not yet divided, m and l, which merge_splits puts together.
+  // Decode: the keys of a sample in splits of split_keys. Each leaves O, not yet divided, m and l,
+  // which merge_splits puts together.
   std::int32_t splits;
   std::int32_t split_keys;
-  float* partial_out;   // [splits, rows, heads_q, head_dim_vo]; nullptr: one split, which writes the result itself
+  float*
+      // [splits, rows, heads_q, head_dim_vo]; nullptr: one split, which writes the result itself
+      partial_out;
   float* partial_sums;  // [splits, rows, heads_q, 2]            m in units of log2, l
 };
 

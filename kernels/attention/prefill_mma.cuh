@@ -1,17 +1,20 @@
 // Prefill on tensor cores (FlashAttention-2): each warp of a block has 16 query rows of one head. A
 // block has TileQ rows.
 //
-//   Q [TileQ, HeadDim]                      shared memory, by cp.async
-//   for each tile of TileKv keys, K and V two tiles deep in shared memory; fp8 is widened to Element on its way there:
-//     S = scale log2(e) Q K^T              mma.sync, accumulators in Accumulator; softcap and ALiBi
-//     m' = max(m, max_j S_j)               over the four lanes that share a row
-//     P = 2^(S - m')
-//     l = l 2^(m - m') + sum_j P_j         of P before its rounding
-//     O = O 2^(m - m') + P V               P rounded to Element (fp32: tf32); fp16 accumulators are added to O tile by tile
-//   out = O / l,  lse = ln(2) (m + log2 l)         l with the head's sink, O with the scale of fp8 V
+//   Q [TileQ, HeadDim]             shared memory, by cp.async
+//   For each tile of TileKv keys, K and V two tiles deep in shared memory (fp8 is widened to Element
+//   on its way there):
+//     S  = scale log2(e) Q K^T     mma.sync, accumulators in Accumulator; softcap and ALiBi
+//     m' = max(m, max_j S_j)       over the four lanes that share a row
+//     P  = 2^(S - m')
+//     l  = l 2^(m - m') + sum_j P_j    of P before its rounding
+//     O  = O 2^(m - m') + P V      P rounded to Element (fp32: tf32); fp16 accumulators are added
+//                                  to O tile by tile
+//   out = O / l                    with the scale of fp8 V
+//   lse = ln(2) (m + log2 l)       l with the head's sink
 //
-// Tiles start at multiples of TileKv keys from the sample's first, a tile without a visible key changes nothing, and rows of a product do
-// not mix: a row's bits depend on its own keys only.
+// Tiles start at multiples of TileKv keys from the sample's first, a tile without a visible key
+// changes nothing, and rows of a product do not mix: a row's bits depend on its own keys only.
 #pragma once
 
 #include <type_traits>
@@ -41,8 +44,10 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_mma(const Parameters 
   using Accumulator = typename Tiling::Accumulator;
   using Tile = typename Tiling::Tile;
   using Mma = attention::Mma<Element, Accumulator>;
-  constexpr int head_dim = Tiling::head_dim, tile_q = Tiling::tile_q, tile_kv = Tiling::tile_kv, threads = Tiling::threads;
-  constexpr int key_blocks = tile_kv / 8, key_steps = tile_kv / Mma::depth, column_blocks = head_dim / 8;
+  constexpr int head_dim = Tiling::head_dim, tile_q = Tiling::tile_q, tile_kv = Tiling::tile_kv,
+                threads = Tiling::threads;
+  constexpr int key_blocks = tile_kv / 8, key_steps = tile_kv / Mma::depth,
+                column_blocks = head_dim / 8;
   constexpr bool accumulates_in_fp32 = std::is_same_v<Accumulator, float>;
 
   const Sample sample = sample_at(p, static_cast<int>(blockIdx.z));
@@ -54,12 +59,18 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_mma(const Parameters 
 
   Element* shared = reinterpret_cast<Element*>(simt::dynamic_shared());
   const Tile q_tile{shared};
-  const auto k_tile = [&](int tile) { return Tile{shared + (tile_q + tile % Tiling::stages * 2 * tile_kv) * Tile::row_elements}; };
-  const auto v_tile = [&](int tile) { return Tile{k_tile(tile).data + tile_kv * Tile::row_elements}; };
+  const auto k_tile = [&](int tile) {
+    return Tile{shared + (tile_q + tile % Tiling::stages * 2 * tile_kv) * Tile::row_elements};
+  };
+  const auto v_tile = [&](int tile) {
+    return Tile{k_tile(tile).data + tile_kv * Tile::row_elements};
+  };
   const auto copy_keys = [&](const Tile& to, const TensorMap& from, int tile) {
     const auto source = [&](int row) -> const KvElement* {
       const int key = tile * tile_kv + row;
-      return key < sample.length_kv ? static_cast<const KvElement*>(from.data) + key_offset(p, from, sample, key, head_kv) : nullptr;
+      return key < sample.length_kv ? static_cast<const KvElement*>(from.data) +
+                                          key_offset(p, from, sample, key, head_kv)
+                                    : nullptr;
     };
     if constexpr (widens<Tiling>) {
       widen_rows<tile_kv, threads>(to, thread, p.dtype_kv, source);
@@ -71,14 +82,16 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_mma(const Parameters 
   // Tiles with a key that some row of the block sees.
   const Keys block_keys = union_of_keys(p, sample, first_row, first_row + tile_q - 1);
   const int first_tile = block_keys.begin / tile_kv;
-  const int end_tile = block_keys.end > block_keys.begin ? (block_keys.end + tile_kv - 1) / tile_kv : first_tile;
+  const int end_tile =
+      block_keys.end > block_keys.begin ? (block_keys.end + tile_kv - 1) / tile_kv : first_tile;
 
   // 1. Q and the first K, then the first V, are on their way.
   if (first_tile < end_tile) {
     copy_rows<tile_q, threads>(q_tile, thread, p.q.data, [&](int row) -> const Element* {
       const int token = first_row + row - sample.first_q;
       if (token < 0 || token >= sample.length_q) return nullptr;
-      return static_cast<const Element*>(p.q.data) + query_offset(p, p.q, sample, first_row + row, head);
+      return static_cast<const Element*>(p.q.data) +
+             query_offset(p, p.q, sample, first_row + row, head);
     });
     copy_keys(k_tile(first_tile), p.k, first_tile);
     simt::cp_async_commit();
@@ -88,9 +101,12 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_mma(const Parameters 
 
   // Of this lane's rows, g and g + 8 of its warp's 16.
   Keys keys[2];
-  for (int half = 0; half < 2; ++half) keys[half] = visible_keys(p, sample, first_row + warp_row + lane.g + 8 * half);
+  for (int half = 0; half < 2; ++half)
+    keys[half] = visible_keys(p, sample, first_row + warp_row + lane.g + 8 * half);
   const float logit_scale = logit_scale_of<KvElement>(p, sample, head_kv);
-  const auto alibi = [&](int half) { return alibi_of(p, sample, first_row + warp_row + lane.g + 8 * half, head); };
+  const auto alibi = [&](int half) {
+    return alibi_of(p, sample, first_row + warp_row + lane.g + 8 * half, head);
+  };
   OnlineSoftmax rows;
   Fragment<float> o[column_blocks] = {};
 

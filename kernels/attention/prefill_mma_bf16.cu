@@ -21,8 +21,9 @@ Instance with_fp8() {
 }  // namespace
 
 std::span<const Instance> prefill_mma_bf16_instances() {
-  static const Instance all[] = {tiled<64, 64>(),  tiled<64, 32>(),    tiled<128, 64>(),   tiled<128, 32>(),
-                                 tiled<256, 32>(), with_fp8<64, 64>(), with_fp8<128, 64>()};
+  static const Instance all[] = {tiled<64, 64>(),    tiled<64, 32>(),  tiled<128, 64>(),
+                                 tiled<128, 32>(),   tiled<256, 32>(), with_fp8<64, 64>(),
+                                 with_fp8<128, 64>()};
   return all;
 }
 

@@ -21,9 +21,10 @@ Instance with_fp8() {
 }  // namespace
 
 std::span<const Instance> prefill_mma_fp16_instances() {
-  static const Instance all[] = {tiled<float, 64, 64>(),  tiled<float, 64, 32>(),  tiled<float, 128, 64>(),
-                                 tiled<float, 128, 32>(), tiled<float, 256, 32>(), tiled<Half, 64, 64>(),
-                                 tiled<Half, 128, 64>(),  with_fp8<64, 64>(),      with_fp8<128, 64>()};
+  static const Instance all[] = {
+      tiled<float, 64, 64>(),  tiled<float, 64, 32>(),  tiled<float, 128, 64>(),
+      tiled<float, 128, 32>(), tiled<float, 256, 32>(), tiled<Half, 64, 64>(),
+      tiled<Half, 128, 64>(),  with_fp8<64, 64>(),      with_fp8<128, 64>()};
   return all;
 }
 

@@ -2,9 +2,11 @@
 // throughout, P rounded to p.p_dtype.
 //
 //   Q [32, head_dim] in fp32 in shared memory; for each tile of tile_kv keys:
-//     K there, S = scale log2(e) Q K^T     a chain of head_dim fma an element, 4 rows x tile_kv / 16 keys a thread
+//     K there, S = scale log2(e) Q K^T     a chain of head_dim fma an element, 4 rows x tile_kv /
+//                                          16 keys a thread
 //     m' = max(m, max_j S_j),  P = 2^(S - m'),  l = l 2^(m - m') + sum_j P_j      over the 16 lanes
-//     V in the place of K, O = O 2^(m - m') + P V                                 4 rows x head_dim / 16 columns a thread
+//     V in the place of K, O = O 2^(m - m') + P V                                 4 rows x head_dim
+//       / 16 columns a thread
 //   out = O / l,  lse = ln(2) (m + log2 l)
 #pragma once
 
@@ -16,10 +18,13 @@ template <class Element_, int HeadDim>
 struct PrefillSimt {
   using Element = Element_;
   using KvElement = Element;
-  static constexpr int head_dim = HeadDim, tile_q = 32, tile_kv = head_dim > 128 ? 16 : 32, threads = 128, stages = 1;
-  static constexpr int row_floats = head_dim + 1;  // so that 16 keys at one dimension lie in 16 banks
+  static constexpr int head_dim = HeadDim, tile_q = 32, tile_kv = head_dim > 128 ? 16 : 32,
+                       threads = 128, stages = 1;
+  // so that 16 keys at one dimension lie in 16 banks
+  static constexpr int row_floats = head_dim + 1;
   static constexpr int weight_floats = tile_kv + 1;
-  static constexpr int shared_bytes = ((tile_q + tile_kv) * row_floats + tile_q * weight_floats) * static_cast<int>(sizeof(float));
+  static constexpr int shared_bytes =
+      ((tile_q + tile_kv) * row_floats + tile_q * weight_floats) * static_cast<int>(sizeof(float));
 };
 
 // Grid [ceil(seq_q / 32), heads_q, batch].
@@ -35,11 +40,12 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_simt(const Parameters
   const int head = static_cast<int>(blockIdx.y), head_kv = head / p.group;
   const int first_row = static_cast<int>(blockIdx.x) * tile_q;
   if (first_row >= sample.positions) return;
-  const int thread = static_cast<int>(threadIdx.x), lane = thread % lanes, own_row = thread / lanes * rows;
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % lanes,
+            own_row = thread / lanes * rows;
 
   float* const q = reinterpret_cast<float*>(simt::dynamic_shared());  // [tile_q, row_floats]
-  float* const tensor = q + tile_q * row_floats;                      // [tile_kv, row_floats]   K, then V
-  float* const weights = tensor + tile_kv * row_floats;               // [tile_q, weight_floats] P
+  float* const tensor = q + tile_q * row_floats;         // [tile_kv, row_floats]   K, then V
+  float* const weights = tensor + tile_kv * row_floats;  // [tile_q, weight_floats] P
 
   const auto copy_keys = [&](const TensorMap& from, int first_key) {
     for (int i = thread; i < tile_kv * head_dim; i += Tiling::threads) {
@@ -47,7 +53,8 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_simt(const Parameters
       const int key = first_key + row;
       float value = 0;
       if (key < sample.length_kv) {
-        const std::int64_t at = key_offset(p, from, sample, key, head_kv) + column * from.element_stride;
+        const std::int64_t at =
+            key_offset(p, from, sample, key, head_kv) + column * from.element_stride;
         value = to_float(static_cast<const KvElement*>(from.data)[at], p.dtype_kv);
       }
       tensor[row * row_floats + column] = value;
@@ -60,7 +67,8 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_simt(const Parameters
     const int token = first_row + row - sample.first_q;
     float value = 0;
     if (token >= 0 && token < sample.length_q) {
-      const std::int64_t at = query_offset(p, p.q, sample, first_row + row, head) + column * p.q.element_stride;
+      const std::int64_t at =
+          query_offset(p, p.q, sample, first_row + row, head) + column * p.q.element_stride;
       value = to_float(static_cast<const Element*>(p.q.data)[at]);
     }
     q[row * row_floats + column] = value;
@@ -101,7 +109,9 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_simt(const Parameters
     float rescale[rows];
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
-      const Alibi alibi = p.alibi_slopes.data != nullptr ? alibi_of(p, sample, first_row + own_row + r, head) : Alibi{0, 0};
+      const Alibi alibi = p.alibi_slopes.data != nullptr
+                              ? alibi_of(p, sample, first_row + own_row + r, head)
+                              : Alibi{0, 0};
       float m_new = m[r];
 #pragma unroll
       for (int j = 0; j < keys_each; ++j) {
@@ -111,7 +121,8 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_simt(const Parameters
         m_new = fmaxf(m_new, s[r][j]);
       }
 #pragma unroll
-      for (int distance = lanes / 2; distance > 0; distance /= 2) m_new = fmaxf(m_new, __shfl_xor_sync(0xffffffffU, m_new, distance));
+      for (int distance = lanes / 2; distance > 0; distance /= 2)
+        m_new = fmaxf(m_new, __shfl_xor_sync(0xffffffffU, m_new, distance));
       const float reference = finite_or_zero(m_new);
       rescale[r] = exp2_of(m[r] - reference);
       m[r] = m_new;
@@ -123,7 +134,8 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_simt(const Parameters
         weights[(own_row + r) * weight_floats + lane + lanes * j] = round_to(p.p_dtype, weight);
       }
 #pragma unroll
-      for (int distance = lanes / 2; distance > 0; distance /= 2) sum += __shfl_xor_sync(0xffffffffU, sum, distance);
+      for (int distance = lanes / 2; distance > 0; distance /= 2)
+        sum += __shfl_xor_sync(0xffffffffU, sum, distance);
       l[r] = fmaf(l[r], rescale[r], sum);
     }
 
@@ -159,7 +171,8 @@ __global__ void __launch_bounds__(Tiling::threads) prefill_simt(const Parameters
     if (position >= sample.positions) continue;
     const std::int64_t to = query_offset(p, p.out, sample, position, head);
     const Finished row = finish(p, sample, position, head, {m[r], l[r]});
-    for (int c = 0; c < columns_each; ++c) store<Element>(p, to + (lane + lanes * c) * p.out.element_stride, row(o[r][c]));
+    for (int c = 0; c < columns_each; ++c)
+      store<Element>(p, to + (lane + lanes * c) * p.out.element_stride, row(o[r][c]));
     if (lane == 0) store_lse(p, sample, position, head, row.sums.m, row.sums.l);
   }
 }

@@ -30,22 +30,31 @@ Options& current_options() {
   return options;
 }
 
-std::string full_name(const Kernel& kernel) { return std::string(provider_name()) + "/" + kernel.name; }
+std::string full_name(const Kernel& kernel) {
+  return std::string(provider_name()) + "/" + kernel.name;
+}
 
 // ---- query ----
 
-plumbline_status query(std::uint32_t index, const plumbline_problem* problem, const plumbline_device* device, char* reason,
-                       std::size_t reason_bytes) {
+plumbline_status query(std::uint32_t index, const plumbline_problem* problem,
+                       const plumbline_device* device, char* reason, std::size_t reason_bytes) {
   return guarded(reason, reason_bytes, [&] {
-    if (index >= kernels().size()) return answer(PLUMBLINE_ERROR, "no such kernel", reason, reason_bytes);
-    if (problem->struct_size < sizeof(plumbline_problem) || device->struct_size < sizeof(plumbline_device)) {
-      return answer(PLUMBLINE_ERROR, "struct_size is smaller than this provider's header", reason, reason_bytes);
+    if (index >= kernels().size())
+      return answer(PLUMBLINE_ERROR, "no such kernel", reason, reason_bytes);
+    if (problem->struct_size < sizeof(plumbline_problem) ||
+        device->struct_size < sizeof(plumbline_device)) {
+      return answer(PLUMBLINE_ERROR, "struct_size is smaller than this provider's header", reason,
+                    reason_bytes);
     }
-    if (!current_options().error.empty()) return answer(PLUMBLINE_ERROR, current_options().error, reason, reason_bytes);
-    if (const std::string why = refuse_device(*device); !why.empty()) return answer(PLUMBLINE_UNSUPPORTED, why, reason, reason_bytes);
+    if (!current_options().error.empty())
+      return answer(PLUMBLINE_ERROR, current_options().error, reason, reason_bytes);
+    if (const std::string why = refuse_device(*device); !why.empty())
+      return answer(PLUMBLINE_UNSUPPORTED, why, reason, reason_bytes);
     const Kernel& kernel = kernels()[index];
     const std::string why = refuse(kernel, current_options(), *problem, *device);
-    return why.empty() ? PLUMBLINE_OK : answer(PLUMBLINE_UNSUPPORTED, full_name(kernel) + " " + why, reason, reason_bytes);
+    return why.empty()
+               ? PLUMBLINE_OK
+               : answer(PLUMBLINE_UNSUPPORTED, full_name(kernel) + " " + why, reason, reason_bytes);
   });
 }
 
@@ -66,10 +75,12 @@ TensorMap map_tensor(const plumbline_tensor& tensor, bool has_outer, bool has_el
 // [heads] or [batch, heads].
 HeadValues map_head_values(const plumbline_tensor& tensor) {
   if (tensor.rank == 0) return {};
-  return {static_cast<const float*>(tensor.data), tensor.rank == 2 ? tensor.stride[0] : 0, tensor.stride[tensor.rank - 1]};
+  return {static_cast<const float*>(tensor.data), tensor.rank == 2 ? tensor.stride[0] : 0,
+          tensor.stride[tensor.rank - 1]};
 }
 
-void map_tensors(const plumbline_problem& problem, const plumbline_tensors& tensors, Parameters& p) {
+void map_tensors(const plumbline_problem& problem, const plumbline_tensors& tensors,
+                 Parameters& p) {
   const bool padded = is_padded(problem.layout);
   const bool keys_have_outer = padded || is_paged(problem.layout);
   p.q = map_tensor(tensors.q, padded, true);
@@ -84,7 +95,8 @@ void map_tensors(const plumbline_problem& problem, const plumbline_tensors& tens
 }
 
 // cu_seqlens from the lengths, which are there in every layout.
-void append_sums(const plumbline_tensor& lengths, std::int64_t batch, std::vector<std::int32_t>& values) {
+void append_sums(const plumbline_tensor& lengths, std::int64_t batch,
+                 std::vector<std::int32_t>& values) {
   const auto* data = static_cast<const std::int32_t*>(lengths.data);
   std::int32_t sum = 0;
   values.push_back(sum);
@@ -98,7 +110,8 @@ Failure plan_indices(const plumbline_tensors& tensors, plumbline_plan& plan) {
   append_sums(tensors.seqlens_q, problem.batch, values);
   append_sums(tensors.seqlens_kv, problem.batch, values);
   Parameters& p = plan.parameters;
-  p.rows = is_padded(problem.layout) ? problem.batch * problem.seq_q : values[static_cast<std::size_t>(problem.batch)];
+  p.rows = is_padded(problem.layout) ? problem.batch * problem.seq_q
+                                     : values[static_cast<std::size_t>(problem.batch)];
   if (is_paged(problem.layout)) {
     const auto* table = static_cast<const std::int32_t*>(tensors.page_table.data);
     values.insert(values.end(), table, table + problem.batch * tensors.page_table.extent[1]);
@@ -117,7 +130,9 @@ Failure plan_indices(const plumbline_tensors& tensors, plumbline_plan& plan) {
 }
 
 // Beyond any sequence; keeps sums of a position and a window within 32 bits.
-std::int32_t window(std::int64_t keys) { return static_cast<std::int32_t>(std::min<std::int64_t>(keys, 1 << 29)); }
+std::int32_t window(std::int64_t keys) {
+  return static_cast<std::int32_t>(std::min<std::int64_t>(keys, 1 << 29));
+}
 
 Parameters plan_sizes(const plumbline_problem& problem, const Splits& splits) {
   Parameters p{};
@@ -131,7 +146,8 @@ Parameters plan_sizes(const plumbline_problem& problem, const Splits& splits) {
   p.padded_left = p.padded != 0 && problem.padding == PLUMBLINE_PADDING_LEFT ? 1 : 0;
   p.window_left = window(problem.window_left);
   p.window_right = window(problem.window_right);
-  p.logit_scale = static_cast<float>(problem.softcap != 0 ? problem.scale / problem.softcap : problem.scale * log2_e);
+  p.logit_scale = static_cast<float>(problem.softcap != 0 ? problem.scale / problem.softcap
+                                                          : problem.scale * log2_e);
   p.softcap_log2 = static_cast<float>(problem.softcap * log2_e);
   p.adjusts_logits = problem.softcap != 0 || problem.has_alibi != 0 ? 1 : 0;
   p.dtype_kv = problem.dtype_kv;
@@ -147,8 +163,9 @@ std::int64_t partial_floats(const Parameters& p, bool of_out) {
   return p.splits > 1 ? p.splits * p.rows * p.heads_q * (of_out ? p.head_dim_vo : 2) : 0;
 }
 
-plumbline_status prepare(std::uint32_t index, const plumbline_problem* problem, const plumbline_tensors* tensors,
-                         const plumbline_device* device, plumbline_plan** plan, std::uint64_t* workspace_bytes, char* reason,
+plumbline_status prepare(std::uint32_t index, const plumbline_problem* problem,
+                         const plumbline_tensors* tensors, const plumbline_device* device,
+                         plumbline_plan** plan, std::uint64_t* workspace_bytes, char* reason,
                          std::size_t reason_bytes) {
   return guarded(reason, reason_bytes, [&] {
     const plumbline_status supported = query(index, problem, device, reason, reason_bytes);
@@ -169,7 +186,8 @@ plumbline_status prepare(std::uint32_t index, const plumbline_problem* problem, 
       return answer(failure.status, failure.text, reason, reason_bytes);
     }
     made->grid = grid_of(kernel, *made->instance, *problem, made->parameters.rows, made->splits);
-    const std::int64_t floats = partial_floats(made->parameters, true) + partial_floats(made->parameters, false);
+    const std::int64_t floats =
+        partial_floats(made->parameters, true) + partial_floats(made->parameters, false);
     *workspace_bytes = static_cast<std::uint64_t>(floats) * sizeof(float);
     *plan = made.release();
     return PLUMBLINE_OK;
@@ -180,12 +198,15 @@ plumbline_status prepare(std::uint32_t index, const plumbline_problem* problem, 
 
 std::string merge(const plumbline_plan& plan, void* stream) {
   const auto all = merge_instances();
-  const auto instance = std::find_if(all.begin(), all.end(), [&](const Instance& i) { return i.dtype == plan.problem.dtype_q; });
-  const Grid grid{static_cast<unsigned>(plan.parameters.rows), static_cast<unsigned>(plan.problem.heads_q), 1};
+  const auto instance = std::find_if(
+      all.begin(), all.end(), [&](const Instance& i) { return i.dtype == plan.problem.dtype_q; });
+  const Grid grid{static_cast<unsigned>(plan.parameters.rows),
+                  static_cast<unsigned>(plan.problem.heads_q), 1};
   return launch(plan.device, current_options(), *instance, grid, 0, plan.parameters, stream);
 }
 
-plumbline_status run(plumbline_plan* plan, const plumbline_tensors* tensors, void* stream, char* reason, std::size_t reason_bytes) {
+plumbline_status run(plumbline_plan* plan, const plumbline_tensors* tensors, void* stream,
+                     char* reason, std::size_t reason_bytes) {
   return guarded(reason, reason_bytes, [&] {
     Parameters& p = plan->parameters;
     map_tensors(plan->problem, *tensors, p);
@@ -195,7 +216,8 @@ plumbline_status run(plumbline_plan* plan, const plumbline_tensors* tensors, voi
       p.partial_sums = p.partial_out + partial_floats(p, true);
     }
     const int shared = shared_bytes_of(*plan->instance, plan->problem);
-    std::string error = launch(plan->device, current_options(), *plan->instance, plan->grid, shared, p, stream);
+    std::string error =
+        launch(plan->device, current_options(), *plan->instance, plan->grid, shared, p, stream);
     if (error.empty() && p.splits > 1) error = merge(*plan, stream);
     if (error.empty()) return PLUMBLINE_OK;
     return answer(PLUMBLINE_ERROR, full_name(*plan->kernel) + ": " + error, reason, reason_bytes);
@@ -213,19 +235,26 @@ plumbline_status describe(const plumbline_plan* plan, plumbline_description* des
     const std::string& options = current_options().text;
     description->padding_policy = PLUMBLINE_PADDED_ROWS_ZEROS;
     std::snprintf(description->launched, sizeof description->launched,
-                  "%s tile %dx%d grid %ux%ux%u block %d, %d split%s, %s accumulate%s%s", full_name(kernel).c_str(), instance.tile_q,
-                  instance.tile_kv, plan->grid.x, plan->grid.y, plan->grid.z, instance.threads, plan->splits.count,
-                  plan->splits.count == 1 ? "" : "s", instance.accumulator == PLUMBLINE_F16 ? "fp16" : "fp32",
+                  "%s tile %dx%d grid %ux%ux%u block %d, %d split%s, %s accumulate%s%s",
+                  full_name(kernel).c_str(), instance.tile_q, instance.tile_kv, plan->grid.x,
+                  plan->grid.y, plan->grid.z, instance.threads, plan->splits.count,
+                  plan->splits.count == 1 ? "" : "s",
+                  instance.accumulator == PLUMBLINE_F16 ? "fp16" : "fp32",
                   options.empty() ? "" : ", options ", options.c_str());
-    std::snprintf(description->build_id, sizeof description->build_id, "%s%s%.30s", build_id(), options.empty() ? "" : "+",
-                  options.c_str());
-    std::snprintf(description->tensor_cores, sizeof description->tensor_cores, "%s", kernel.tensor_cores ? "on" : "off");
-    std::snprintf(description->device_arch, sizeof description->device_arch, "%s", arch_of(plan->device).c_str());
-    description->spec = spec_of(kernel, current_options(), plan->problem, arch_number(plan->device));
+    std::snprintf(description->build_id, sizeof description->build_id, "%s%s%.30s", build_id(),
+                  options.empty() ? "" : "+", options.c_str());
+    std::snprintf(description->tensor_cores, sizeof description->tensor_cores, "%s",
+                  kernel.tensor_cores ? "on" : "off");
+    std::snprintf(description->device_arch, sizeof description->device_arch, "%s",
+                  arch_of(plan->device).c_str());
+    description->spec =
+        spec_of(kernel, current_options(), plan->problem, arch_number(plan->device));
     description->promises = promises_of(kernel, current_options());
     description->registers_per_thread = attributes.registers;
-    description->spill_bytes_per_thread = -1;  // local memory holds arrays as well as spills: the runtime cannot tell them apart
-    description->shared_memory_bytes = attributes.static_shared_bytes + shared_bytes_of(instance, plan->problem);
+    // local memory holds arrays as well as spills: the runtime cannot tell them apart
+    description->spill_bytes_per_thread = -1;
+    description->shared_memory_bytes =
+        attributes.static_shared_bytes + shared_bytes_of(instance, plan->problem);
     description->stack_bytes_per_thread = attributes.stack_bytes;
     return PLUMBLINE_OK;
   });
@@ -233,7 +262,9 @@ plumbline_status describe(const plumbline_plan* plan, plumbline_description* des
 
 void destroy(plumbline_plan* plan) { delete plan; }
 
-const char* kernel_name(std::uint32_t kernel) { return kernel < kernels().size() ? kernels()[kernel].name : nullptr; }
+const char* kernel_name(std::uint32_t kernel) {
+  return kernel < kernels().size() ? kernels()[kernel].name : nullptr;
+}
 const char* kernel_tensor_cores(std::uint32_t kernel) {
   if (kernel >= kernels().size()) return nullptr;
   return kernels()[kernel].tensor_cores ? "on" : "off";

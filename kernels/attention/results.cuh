@@ -16,7 +16,8 @@ __device__ __forceinline__ void store(const Parameters& p, std::int64_t offset, 
 
 // Two neighbouring columns of a row of the result.
 template <class Element>
-__device__ __forceinline__ void store_pair(const Parameters& p, std::int64_t offset, float low, float high) {
+__device__ __forceinline__ void store_pair(const Parameters& p, std::int64_t offset, float low,
+                                           float high) {
   store<Element>(p, offset, low);
   store<Element>(p, offset + p.out.element_stride, high);
 }
@@ -25,19 +26,26 @@ struct Sums {
   float m, l;
 };
 
-// A row's sums with its head's sink, which is one more term of l without a value; and what o is multiplied by before it is divided by l:
-// the change to the new maximum, and V's scale. Rows of padding have no sink.
+// A row's sums with its head's sink, which is one more term of l without a value; and what o is
+// multiplied by before it is divided by l: the change to the new maximum, and V's scale. Rows of
+// padding have no sink.
 struct Finished {
   Sums sums;
   float factor;
-  __device__ __forceinline__ float operator()(float o) const { return sums.l != 0 ? o * factor / sums.l : 0.0F; }
+  __device__ __forceinline__ float operator()(float o) const {
+    return sums.l != 0 ? o * factor / sums.l : 0.0F;
+  }
 };
-__device__ __forceinline__ bool has_finish(const Parameters& p) { return p.sinks.data != nullptr || p.v_scale.data != nullptr; }
-__device__ __forceinline__ Finished finish(const Parameters& p, const Sample& sample, int position, int head, Sums sums) {
+__device__ __forceinline__ bool has_finish(const Parameters& p) {
+  return p.sinks.data != nullptr || p.v_scale.data != nullptr;
+}
+__device__ __forceinline__ Finished finish(const Parameters& p, const Sample& sample, int position,
+                                           int head, Sums sums) {
   float factor = 1.0F;
   const int token = position - sample.first_q;
   if (p.sinks.data != nullptr && token >= 0 && token < sample.length_q) {
-    const float sink = log2_e_float * head_value(p.sinks, 0, head), m = fmaxf(sums.m, sink), reference = finite_or_zero(m);
+    const float sink = log2_e_float * head_value(p.sinks, 0, head), m = fmaxf(sums.m, sink),
+                reference = finite_or_zero(m);
     factor = exp2_of(sums.m - reference);
     sums = {m, fmaf(sums.l, factor, exp2_of(sink - reference))};
   }
@@ -45,9 +53,11 @@ __device__ __forceinline__ Finished finish(const Parameters& p, const Sample& sa
   return {sums, factor};
 }
 
-// Softmax over `count` parts of the keys, each with o = sum 2^(s - m) v, m and l = sum 2^(s - m), as one: in the order of the parts.
+// Softmax over `count` parts of the keys, each with o = sum 2^(s - m) v, m and l = sum 2^(s - m),
+// as one: in the order of the parts.
 //   m = max m_i,  l = sum l_i 2^(m_i - m),  column of o = sum o_i 2^(m_i - m)
-// `part(i)` gives m and l of part i, `column(i)` its o at the column wanted; a part without a visible key has l = 0 and its o is not read.
+// `part(i)` gives m and l of part i, `column(i)` its o at the column wanted; a part without a
+// visible key has l = 0 and its o is not read.
 struct Combined {
   Sums sums;
   float o;
@@ -69,10 +79,12 @@ __device__ __forceinline__ Combined combine(int count, const Part& part, const C
 
 // One column of a row of decode: the result, or with splits what merge_splits needs.
 template <class Element>
-__device__ __forceinline__ void store_decoded(const Parameters& p, const Sample& sample, int position, int head, int split, int column,
+__device__ __forceinline__ void store_decoded(const Parameters& p, const Sample& sample,
+                                              int position, int head, int split, int column,
                                               const Combined& value) {
   if (p.partial_out == nullptr) {
-    const std::int64_t to = query_offset(p, p.out, sample, position, head) + column * p.out.element_stride;
+    const std::int64_t to =
+        query_offset(p, p.out, sample, position, head) + column * p.out.element_stride;
     const Finished row = finish(p, sample, position, head, value.sums);
     store<Element>(p, to, row(value.o));
     if (column == 0) store_lse(p, sample, position, head, row.sums.m, row.sums.l);
@@ -91,10 +103,15 @@ __global__ void merge_splits(const Parameters p) {
   const int index = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.y);
   const Row row = row_at(p, index);
   const auto at = [&](int split) { return (split * p.rows + index) * p.heads_q + head; };
-  const auto part = [&](int split) { return Sums{p.partial_sums[2 * at(split)], p.partial_sums[2 * at(split) + 1]}; };
+  const auto part = [&](int split) {
+    return Sums{p.partial_sums[2 * at(split)], p.partial_sums[2 * at(split) + 1]};
+  };
   const std::int64_t to = query_offset(p, p.out, row.sample, row.position, head);
-  for (int column = static_cast<int>(threadIdx.x); column < p.head_dim_vo; column += static_cast<int>(blockDim.x)) {
-    const Combined all = combine(p.splits, part, [&](int split) { return p.partial_out[at(split) * p.head_dim_vo + column]; });
+  for (int column = static_cast<int>(threadIdx.x); column < p.head_dim_vo;
+       column += static_cast<int>(blockDim.x)) {
+    const Combined all = combine(p.splits, part, [&](int split) {
+      return p.partial_out[at(split) * p.head_dim_vo + column];
+    });
     const Finished finished = finish(p, row.sample, row.position, head, all.sums);
     store<Element>(p, to + column * p.out.element_stride, finished(all.o));
     if (column == 0) store_lse(p, row.sample, row.position, head, finished.sums.m, finished.sums.l);

@@ -7,8 +7,8 @@
 
 namespace plumbline::attention {
 
-// One sequence of the batch. A *position* counts the query rows of a sample as they lie in memory, padding included; a *token* its valid
-// ones: token = position - first_q, valid in [0, length_q).
+// One sequence of the batch. A *position* counts the query rows of a sample as they lie in memory,
+// padding included; a *token* its valid ones: token = position - first_q, valid in [0, length_q).
 struct Sample {
   int index;
   int length_q, length_kv;
@@ -29,7 +29,9 @@ __device__ inline Sample sample_at(const Parameters& p, int index) {
 
 // The row of the batch, in [0, p.rows), and back.
 __device__ inline std::int64_t row_index(const Parameters& p, const Sample& sample, int position) {
-  return (p.padded ? static_cast<std::int64_t>(sample.index) * p.q.extent : p.cu_seqlens_q[sample.index]) + position;
+  return (p.padded ? static_cast<std::int64_t>(sample.index) * p.q.extent
+                   : p.cu_seqlens_q[sample.index]) +
+         position;
 }
 struct Row {
   Sample sample;
@@ -44,16 +46,21 @@ __device__ inline Row row_at(const Parameters& p, int index) {
 }
 
 // Offset of element 0 of the vector of (position, head); `map` is that of q, out or lse.
-__device__ inline std::int64_t query_offset(const Parameters& p, const TensorMap& map, const Sample& sample, int position, int head) {
-  const std::int64_t outer = p.padded ? sample.index * map.outer_stride : p.cu_seqlens_q[sample.index] * map.token_stride;
+__device__ inline std::int64_t query_offset(const Parameters& p, const TensorMap& map,
+                                            const Sample& sample, int position, int head) {
+  const std::int64_t outer =
+      p.padded ? sample.index * map.outer_stride : p.cu_seqlens_q[sample.index] * map.token_stride;
   return outer + position * map.token_stride + head * map.head_stride;
 }
 
 // Likewise of (key, key head) of k or v.
-__device__ inline std::int64_t key_offset(const Parameters& p, const TensorMap& map, const Sample& sample, int key, int head_kv) {
+__device__ inline std::int64_t key_offset(const Parameters& p, const TensorMap& map,
+                                          const Sample& sample, int key, int head_kv) {
   const std::int64_t in_head = head_kv * map.head_stride;
   if (p.page_table != nullptr) {
-    const std::int64_t page = p.page_table[static_cast<std::int64_t>(sample.index) * p.pages_per_sample + key / p.page_size];
+    const std::int64_t page =
+        p.page_table[static_cast<std::int64_t>(sample.index) * p.pages_per_sample +
+                     key / p.page_size];
     return page * map.outer_stride + key % p.page_size * map.token_stride + in_head;
   }
   if (!p.padded) return (p.cu_seqlens_kv[sample.index] + key) * map.token_stride + in_head;
@@ -72,7 +79,8 @@ __device__ inline Keys keys_of_token(const Parameters& p, const Sample& sample, 
   int begin = 0;
   int end = sample.length_kv;
   if (p.window_left >= 0 && diagonal - p.window_left > begin) begin = diagonal - p.window_left;
-  if (p.window_right >= 0 && diagonal + p.window_right + 1 < end) end = diagonal + p.window_right + 1;
+  if (p.window_right >= 0 && diagonal + p.window_right + 1 < end)
+    end = diagonal + p.window_right + 1;
   if (p.causal && diagonal + 1 < end) end = diagonal + 1;
   return {begin, end};
 }
@@ -86,7 +94,8 @@ __device__ inline Keys visible_keys(const Parameters& p, const Sample& sample, i
 }
 
 // All keys that some of the positions [first, last] see, and perhaps more between them.
-__device__ inline Keys union_of_keys(const Parameters& p, const Sample& sample, int first, int last) {
+__device__ inline Keys union_of_keys(const Parameters& p, const Sample& sample, int first,
+                                     int last) {
   int first_token = first - sample.first_q;
   int last_token = last - sample.first_q;
   if (first_token < 0) first_token = 0;
@@ -100,10 +109,13 @@ __device__ __forceinline__ float head_value(const HeadValues& values, int sample
 }
 
 // m in units of log2, l; a row without a visible key has l = 0 and LSE -infinity.
-__device__ inline void store_lse(const Parameters& p, const Sample& sample, int position, int head, float m, float l) {
+__device__ inline void store_lse(const Parameters& p, const Sample& sample, int position, int head,
+                                 float m, float l) {
   if (p.lse.data == nullptr) return;
-  const double lse = l == 0 ? -INFINITY : ln_2 * (static_cast<double>(m) + log2_series(static_cast<double>(l)));
-  static_cast<float*>(p.lse.data)[query_offset(p, p.lse, sample, position, head)] = static_cast<float>(lse);
+  const double lse =
+      l == 0 ? -INFINITY : ln_2 * (static_cast<double>(m) + log2_series(static_cast<double>(l)));
+  static_cast<float*>(p.lse.data)[query_offset(p, p.lse, sample, position, head)] =
+      static_cast<float>(lse);
 }
 
 }  // namespace plumbline::attention

@@ -11,8 +11,10 @@
 
 namespace plumbline {
 
-inline plumbline_status answer(plumbline_status status, const std::string& text, char* reason, std::size_t reason_bytes) {
-  if (reason != nullptr && reason_bytes > 0) std::snprintf(reason, reason_bytes, "%s", text.c_str());
+inline plumbline_status answer(plumbline_status status, const std::string& text, char* reason,
+                               std::size_t reason_bytes) {
+  if (reason != nullptr && reason_bytes > 0)
+    std::snprintf(reason, reason_bytes, "%s", text.c_str());
   return status;
 }
 

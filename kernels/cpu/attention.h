@@ -7,8 +7,8 @@
 
 namespace plumbline::cpu {
 
-// Tiled online softmax (FlashAttention), with KV splits merged by LSE where variant.splits > 1 (flash decoding).
-// `problem` is an Attention's: its totals are filled in.
+// Tiled online softmax (FlashAttention), with KV splits merged by LSE where variant.splits > 1
+// (flash decoding). `problem` is an Attention's: its totals are filled in.
 std::uint64_t online_softmax_workspace(const plumbline_problem& problem, const Variant& variant);
 void online_softmax(const Attention& attention, const Variant& variant, std::byte* workspace);
 
@@ -16,7 +16,8 @@ void online_softmax(const Attention& attention, const Variant& variant, std::byt
 std::uint64_t naive_workspace(const plumbline_problem& problem, const Variant& variant);
 void naive(const Attention& attention, const Variant& variant, std::byte* workspace);
 
-// Padded layouts: valid rows gathered into ragged buffers, online softmax on those, rows put back and padded rows zeroed.
+// Padded layouts: valid rows gathered into ragged buffers, online softmax on those, rows put back
+// and padded rows zeroed.
 std::uint64_t unpad_workspace(const plumbline_problem& problem, const Variant& variant);
 void unpad(const Attention& attention, const Variant& variant, std::byte* workspace);
 

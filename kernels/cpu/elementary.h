@@ -11,18 +11,21 @@
 
 namespace plumbline::cpu {
 
-// 2^x for x in [-126, 127], within 2 ulp. Below -126, also for -infinity, exactly 0; above 127 it saturates. NaN stays NaN.
+// 2^x for x in [-126, 127], within 2 ulp. Below -126, also for -infinity, exactly 0; above 127 it
+// saturates. NaN stays NaN.
 inline __m256 exp2(__m256 x) {
   using namespace exp2_polynomial;
   const __m256 lowest = _mm256_set1_ps(-126.0F);
   const __m256 vanishes = _mm256_cmp_ps(x, lowest, _CMP_LT_OQ);
-  x = _mm256_max_ps(lowest, x);  // of an unordered pair min and max return the second operand: NaN survives
+  // of an unordered pair min and max return the second operand: NaN survives
+  x = _mm256_max_ps(lowest, x);
   x = _mm256_min_ps(_mm256_set1_ps(127.0F), x);
   const __m256 whole = _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
   const __m256 f = _mm256_sub_ps(x, whole);  // exact
 
   __m256 power = _mm256_set1_ps(c6);
-  for (const float c : {c5, c4, c3, c2, c1, 1.0F}) power = _mm256_fmadd_ps(power, f, _mm256_set1_ps(c));
+  for (const float c : {c5, c4, c3, c2, c1, 1.0F})
+    power = _mm256_fmadd_ps(power, f, _mm256_set1_ps(c));
 
   const __m256i exponent = _mm256_add_epi32(_mm256_cvtps_epi32(whole), _mm256_set1_epi32(127));
   power = _mm256_mul_ps(power, _mm256_castsi256_ps(_mm256_slli_epi32(exponent, 23)));
@@ -43,19 +46,25 @@ inline __m256 tanh(__m256 x) {
   series = _mm256_fmadd_ps(_mm256_mul_ps(x, z), series, x);
 
   const __m256 twice = _mm256_mul_ps(all(2.0F), _mm256_min_ps(size, all(largest)));
-  const __m256 whole = _mm256_round_ps(_mm256_mul_ps(twice, all(log2_e_high)), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-  const __m256 f = _mm256_fmadd_ps(twice, all(log2_e_low), _mm256_fmsub_ps(twice, all(log2_e_high), whole));
+  const __m256 whole = _mm256_round_ps(_mm256_mul_ps(twice, all(log2_e_high)),
+                                       _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  const __m256 f =
+      _mm256_fmadd_ps(twice, all(log2_e_low), _mm256_fmsub_ps(twice, all(log2_e_high), whole));
   __m256 power = all(exp2_polynomial::c6);
-  for (const float c : {exp2_polynomial::c5, exp2_polynomial::c4, exp2_polynomial::c3, exp2_polynomial::c2, exp2_polynomial::c1, 1.0F}) {
+  for (const float c : {exp2_polynomial::c5, exp2_polynomial::c4, exp2_polynomial::c3,
+                        exp2_polynomial::c2, exp2_polynomial::c1, 1.0F}) {
     power = _mm256_fmadd_ps(power, f, all(c));
   }
   const __m256i exponent = _mm256_add_epi32(_mm256_cvtps_epi32(whole), _mm256_set1_epi32(127));
-  const __m256 y = _mm256_fmadd_ps(power, _mm256_castsi256_ps(_mm256_slli_epi32(exponent, 23)), all(1.0F));
-  __m256 r = _mm256_castsi256_ps(_mm256_sub_epi32(_mm256_set1_epi32(static_cast<int>(reciprocal_guess)), _mm256_castps_si256(y)));
+  const __m256 y =
+      _mm256_fmadd_ps(power, _mm256_castsi256_ps(_mm256_slli_epi32(exponent, 23)), all(1.0F));
+  __m256 r = _mm256_castsi256_ps(_mm256_sub_epi32(
+      _mm256_set1_epi32(static_cast<int>(reciprocal_guess)), _mm256_castps_si256(y)));
   for (int step = 0; step < 3; ++step) r = _mm256_fmadd_ps(r, _mm256_fnmadd_ps(y, r, all(1.0F)), r);
   const __m256 quotient = _mm256_or_ps(sign, _mm256_fnmadd_ps(all(2.0F), r, all(1.0F)));
 
-  return _mm256_blendv_ps(series, quotient, _mm256_cmp_ps(size, all(end_of_polynomial), _CMP_GE_OQ));
+  return _mm256_blendv_ps(series, quotient,
+                          _mm256_cmp_ps(size, all(end_of_polynomial), _CMP_GE_OQ));
 }
 
 inline double log2(double x) { return log2_series(x); }

@@ -14,8 +14,10 @@ constexpr Algorithm tiled{online_softmax_workspace, online_softmax, true};
 constexpr Algorithm unpadded{unpad_workspace, unpad, true};
 
 constexpr const char* flash_16_bit = "FlashAttention only supports fp16 and bf16";
-constexpr const char* naive_16_bit = "cpu/naive rounds S and P to the input dtype and only supports fp16 and bf16";
-constexpr const char* partials_16_bit = "cpu/split_kv_16 stores split partials in 16 bits and only supports fp16 and bf16";
+constexpr const char* naive_16_bit =
+    "cpu/naive rounds S and P to the input dtype and only supports fp16 and bf16";
+constexpr const char* partials_16_bit =
+    "cpu/split_kv_16 stores split partials in 16 bits and only supports fp16 and bf16";
 
 constexpr std::array<Kernel, 12> make_kernels() {
   Variant rounded_s;
@@ -63,21 +65,26 @@ bool is_stored(std::uint32_t dtype) { return dtype == PLUMBLINE_F32 || is_16_bit
 
 std::string refuse_dtypes(const Kernel& kernel, const plumbline_problem& problem) {
   const std::string got = name(problem.dtype_q);
-  if (!is_stored(problem.dtype_q)) return "the cpu kernels support fp32, fp16 and bf16 (got " + got + ")";
+  if (!is_stored(problem.dtype_q))
+    return "the cpu kernels support fp32, fp16 and bf16 (got " + got + ")";
   if (problem.dtype_kv != problem.dtype_q && !(kernel.all_features && is_fp8(problem.dtype_kv))) {
-    return "cpu/" + std::string(kernel.name) + " needs K and V in the dtype of Q (got " + got + " with " + name(problem.dtype_kv) + ")" +
-           feature_kernels;
+    return "cpu/" + std::string(kernel.name) + " needs K and V in the dtype of Q (got " + got +
+           " with " + name(problem.dtype_kv) + ")" + feature_kernels;
   }
   if (problem.dtype_out != problem.dtype_q && problem.dtype_out != PLUMBLINE_F32) {
-    return "the cpu kernels write the dtype of Q or fp32 (got " + got + ", asked for " + name(problem.dtype_out) + ")";
+    return "the cpu kernels write the dtype of Q or fp32 (got " + got + ", asked for " +
+           name(problem.dtype_out) + ")";
   }
-  if (kernel.why_not_fp32 != nullptr && problem.dtype_q == PLUMBLINE_F32) return std::string(kernel.why_not_fp32) + " (got fp32)";
+  if (kernel.why_not_fp32 != nullptr && problem.dtype_q == PLUMBLINE_F32)
+    return std::string(kernel.why_not_fp32) + " (got fp32)";
   return "";
 }
 
 std::string refuse_features(const Kernel& kernel, const plumbline_problem& problem) {
-  if (problem.layout > PLUMBLINE_PAGED_HND) return "unknown layout " + std::to_string(problem.layout);
-  if (kernel.padded_only && !is_padded(problem.layout)) return "flash_unpad takes padded layouts only: there is no padding to remove";
+  if (problem.layout > PLUMBLINE_PAGED_HND)
+    return "unknown layout " + std::to_string(problem.layout);
+  if (kernel.padded_only && !is_padded(problem.layout))
+    return "flash_unpad takes padded layouts only: there is no padding to remove";
   if (problem.mask > PLUMBLINE_MASK_CUSTOM) return "unknown mask " + std::to_string(problem.mask);
   const char* feature = problem.mask == PLUMBLINE_MASK_CUSTOM ? "a mask of bits"
                         : problem.softcap != 0                ? "a softcap"
@@ -108,19 +115,22 @@ plumbline_rounding_spec spec_of(const Variant& variant, const plumbline_problem&
   spec.p_dtype = variant.p_dtype;
   spec.p_prescale = 1;
   spec.denominator_from_rounded_p = variant.denominator_from_rounded_p ? 1 : 0;
-  spec.s_rounded = variant.s_rounded ? problem.dtype_q : static_cast<std::uint32_t>(PLUMBLINE_DTYPE_NONE);
+  spec.s_rounded =
+      variant.s_rounded ? problem.dtype_q : static_cast<std::uint32_t>(PLUMBLINE_DTYPE_NONE);
   spec.q_prescaled = PLUMBLINE_DTYPE_NONE;
   spec.split_partial_dtype = partial_dtype(variant, problem);
   spec.qk_accumulator = fp32_fma;
   spec.pv_accumulator = fp32_fma;
-  spec.kv_dequantized_to = PLUMBLINE_DTYPE_NONE;  // fp8 is widened exactly; its scales act on logits and output in fp32
+  // fp8 is widened exactly; its scales act on logits and output in fp32
+  spec.kv_dequantized_to = PLUMBLINE_DTYPE_NONE;
   spec.out_dtype = problem.dtype_out;
   spec.lse_base = variant.lse_in_log2 ? 2 : 0;
   return spec;
 }
 
-// Every sample is computed alone, in key order, from tiles that start at multiples of tile_kv: most transformations change no bit.
-// Where K and V are split, the number of splits depends on the number of keys, so a decode may be split otherwise than the prefill.
+// Every sample is computed alone, in key order, from tiles that start at multiples of tile_kv: most
+// transformations change no bit. Where K and V are split, the number of splits depends on the
+// number of keys, so a decode may be split otherwise than the prefill.
 plumbline_promises promises_of(const Variant& variant) {
   plumbline_promises promises{};
   promises.struct_size = sizeof promises;
@@ -129,12 +139,14 @@ plumbline_promises promises_of(const Variant& variant) {
   promises.layout = PLUMBLINE_PROMISE_BITWISE;
   promises.page = PLUMBLINE_PROMISE_BITWISE;
   promises.split = PLUMBLINE_PROMISE_ROUNDING;
-  promises.prefill_decode = variant.splits == 1 ? PLUMBLINE_PROMISE_BITWISE : PLUMBLINE_PROMISE_ROUNDING;
+  promises.prefill_decode =
+      variant.splits == 1 ? PLUMBLINE_PROMISE_BITWISE : PLUMBLINE_PROMISE_ROUNDING;
   promises.lse = PLUMBLINE_PROMISE_BITWISE;
   return promises;
 }
 
-// Of the sources and the options, not of the compiler: the order of operations is fixed, so another compiler must give the same bits.
+// Of the sources and the options, not of the compiler: the order of operations is fixed, so another
+// compiler must give the same bits.
 std::string build_id(const Options& options) {
   std::string sources = PLUMBLINE_CPU_SOURCE_HASH;
   if (options.items.empty()) return sources;
@@ -146,7 +158,8 @@ std::string build_id(const Options& options) {
 }
 
 std::string launched(const Kernel& kernel, const Variant& variant, const Options& options) {
-  std::string text = std::string("cpu/") + kernel.name + " tile " + std::to_string(variant.tile_q) + "x" + std::to_string(variant.tile_kv);
+  std::string text = std::string("cpu/") + kernel.name + " tile " + std::to_string(variant.tile_q) +
+                     "x" + std::to_string(variant.tile_kv);
   text += " fp32 accumulate";
   if (variant.splits == 0) text += ", splits by length";
   if (variant.splits > 1) text += ", " + std::to_string(variant.splits) + " splits";
@@ -172,25 +185,29 @@ Variant variant_of(const Kernel& kernel, const Options& options, const plumbline
 }
 
 CpuFeatures cpu_features() {
-  // Asked for once: in a virtual machine cpuid leaves the guest, which takes longer than a small problem.
+  // Asked for once: in a virtual machine cpuid leaves the guest, which takes longer than a small
+  // problem.
   static const CpuFeatures features = [] {
     __builtin_cpu_init();
     unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-    const bool f16c = __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;  // clang 14's builtin does not know it
-    return CpuFeatures{__builtin_cpu_supports("avx2") != 0, __builtin_cpu_supports("fma") != 0, f16c};
+    // clang 14's builtin does not know it
+    const bool f16c = __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+    return CpuFeatures{__builtin_cpu_supports("avx2") != 0, __builtin_cpu_supports("fma") != 0,
+                       f16c};
   }();
   return features;
 }
 
-std::string refusal(const Kernel& kernel, const plumbline_problem& problem, const plumbline_device& device, const CpuFeatures& cpu) {
+std::string refusal(const Kernel& kernel, const plumbline_problem& problem,
+                    const plumbline_device& device, const CpuFeatures& cpu) {
   if (device.memory_space != PLUMBLINE_HOST) return "the cpu kernels run on device cpu only";
   if (std::string reason = refuse_cpu(cpu); !reason.empty()) return reason;
   if (std::string reason = refuse_dtypes(kernel, problem); !reason.empty()) return reason;
   return refuse_features(kernel, problem);
 }
 
-void describe(const Kernel& kernel, const Variant& variant, const Options& options, const plumbline_problem& problem,
-              plumbline_description& description) {
+void describe(const Kernel& kernel, const Variant& variant, const Options& options,
+              const plumbline_problem& problem, plumbline_description& description) {
   const Variant declared = variant.undeclared ? variant_of(kernel, Options{}, problem) : variant;
   description.padding_policy = declared.padded_rows;
   copy_text(launched(kernel, variant, options), description.launched);

@@ -19,9 +19,11 @@ struct Kernel {
   const char* name;
   const Algorithm* algorithm;
   Variant variant;
-  const char* why_not_fp32;  // nullptr: fp32 is supported. Otherwise the reason, completed by " (got fp32)"
+  // nullptr: fp32 is supported. Otherwise the reason, completed by " (got fp32)"
+  const char* why_not_fp32;
   bool padded_only = false;
-  bool all_features = false;  // takes fp8 K and V, masks of bits, softcap, ALiBi and attention sinks
+  // takes fp8 K and V, masks of bits, softcap, ALiBi and attention sinks
+  bool all_features = false;
 };
 std::span<const Kernel> kernels();
 
@@ -35,10 +37,12 @@ struct CpuFeatures {
 CpuFeatures cpu_features();
 
 // Why the kernel does not take the problem on that device; empty if it does.
-std::string refusal(const Kernel& kernel, const plumbline_problem& problem, const plumbline_device& device, const CpuFeatures& cpu);
+std::string refusal(const Kernel& kernel, const plumbline_problem& problem,
+                    const plumbline_device& device, const CpuFeatures& cpu);
 
-// Rounding spec, promises, padding policy, build id and what is launched, into `description`. `variant` is what runs.
-void describe(const Kernel& kernel, const Variant& variant, const Options& options, const plumbline_problem& problem,
-              plumbline_description& description);
+// Rounding spec, promises, padding policy, build id and what is launched, into `description`.
+// `variant` is what runs.
+void describe(const Kernel& kernel, const Variant& variant, const Options& options,
+              const plumbline_problem& problem, plumbline_description& description);
 
 }  // namespace plumbline::cpu

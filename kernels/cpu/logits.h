@@ -6,21 +6,25 @@
 
 namespace plumbline::cpu {
 
-// logit = cap tanh(scale q.k) - slope |diagonal - key|, without cap where that is 0. `scale` holds K's, and 1 / cap where there is one.
-// Units are those of `unit`: 1 natural, log2(e) powers of two.
+// logit = cap tanh(scale q.k) - slope |diagonal - key|, without cap where that is 0. `scale` holds
+// K's, and 1 / cap where there is one. Units are those of `unit`: 1 natural, log2(e) powers of two.
 struct Logits {
   float scale;
   float cap;
   float slope;            // of the row's head; 0 without ALiBi
   std::int64_t diagonal;  // key at distance 0: the last query stands on the last key
 
-  Logits(const Attention& attention, const Variant& variant, const RowBlock& block, std::int64_t row, double unit) {
+  Logits(const Attention& attention, const Variant& variant, const RowBlock& block,
+         std::int64_t row, double unit) {
     const plumbline_problem& problem = attention.problem;
-    const double softcap = problem.softcap, k_scale = attention.k_scale.at(block.sample, block.head_kv);
-    scale = static_cast<float>(problem.scale * variant.scale_factor * k_scale * (softcap != 0 ? 1 / softcap : unit));
+    const double softcap = problem.softcap,
+                 k_scale = attention.k_scale.at(block.sample, block.head_kv);
+    scale = static_cast<float>(problem.scale * variant.scale_factor * k_scale *
+                               (softcap != 0 ? 1 / softcap : unit));
     cap = static_cast<float>(softcap * unit);
     slope = static_cast<float>(attention.alibi_slopes.at(block.sample, block.head(row)) * unit);
-    diagonal = block.token(row) + attention.lengths_kv[block.sample] - attention.lengths_q[block.sample];
+    diagonal =
+        block.token(row) + attention.lengths_kv[block.sample] - attention.lengths_q[block.sample];
   }
 
   // s[i] is q.k of key first_key + i, then its logit.
@@ -28,13 +32,15 @@ struct Logits {
     scale_row(s, width, scale);
     if (cap != 0) {
       const __m256 caps = _mm256_set1_ps(cap);
-      for (std::int64_t i = 0; i < width; i += 8) _mm256_storeu_ps(s + i, _mm256_mul_ps(caps, tanh(_mm256_loadu_ps(s + i))));
+      for (std::int64_t i = 0; i < width; i += 8)
+        _mm256_storeu_ps(s + i, _mm256_mul_ps(caps, tanh(_mm256_loadu_ps(s + i))));
     }
     if (slope == 0) return;
     const __m256 slopes = _mm256_set1_ps(slope), sign = _mm256_set1_ps(-0.0F);
     const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     for (std::int64_t i = 0; i < width; i += 8) {
-      const __m256i distance = _mm256_add_epi32(_mm256_set1_epi32(static_cast<int>(first_key + i - diagonal)), lane);
+      const __m256i distance =
+          _mm256_add_epi32(_mm256_set1_epi32(static_cast<int>(first_key + i - diagonal)), lane);
       const __m256 size = _mm256_andnot_ps(sign, _mm256_cvtepi32_ps(distance));
       _mm256_storeu_ps(s + i, _mm256_fnmadd_ps(slopes, size, _mm256_loadu_ps(s + i)));
     }
@@ -42,7 +48,8 @@ struct Logits {
 };
 
 // -infinity where the row does not see the key. `seen` counts from the tile's first key, first_key.
-inline void hide_keys(float* s, std::int64_t width, std::int64_t first_key, Range seen, const RowBits& bits) {
+inline void hide_keys(float* s, std::int64_t width, std::int64_t first_key, Range seen,
+                      const RowBits& bits) {
   mask_row(s, width, seen);
   if (bits.words == nullptr) return;
   for (std::int64_t i = seen.begin; i < seen.end; ++i) {

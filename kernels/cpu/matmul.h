@@ -1,7 +1,8 @@
 // C[m, n] = A[m, k] B[k, n] in fp32, row major, with an order of operations that depends only on k.
 //
-// Each element is summed in chains of at most 32 fma, first to last; the chains are then added in order. So a row of C has the same bits
-// whichever rows are computed beside it, and rounding errors grow with sqrt(32), not with sqrt(k), within a chain.
+// Each element is summed in chains of at most 32 fma, first to last; the chains are then added in
+// order. So a row of C has the same bits whichever rows are computed beside it, and rounding errors
+// grow with sqrt(32), not with sqrt(k), within a chain.
 #pragma once
 
 #include <immintrin.h>
@@ -18,9 +19,11 @@ struct ConstMatrix {
   std::int64_t stride;  // from row to row
 };
 
-// Rows x (8 * Vectors) elements of C, one chain: all accumulators stay in registers (4 x 2 hide the latency of fma).
+// Rows x (8 * Vectors) elements of C, one chain: all accumulators stay in registers (4 x 2 hide the
+// latency of fma).
 template <int Rows, int Vectors>
-inline void multiply_block(std::int64_t k, ConstMatrix a, ConstMatrix b, float* c, std::int64_t c_stride, bool first_chain) {
+inline void multiply_block(std::int64_t k, ConstMatrix a, ConstMatrix b, float* c,
+                           std::int64_t c_stride, bool first_chain) {
   __m256 sum[Rows][Vectors];
   for (auto& row : sum) {
     for (__m256& lanes : row) lanes = _mm256_setzero_ps();
@@ -42,25 +45,30 @@ inline void multiply_block(std::int64_t k, ConstMatrix a, ConstMatrix b, float* 
 }
 
 template <int Rows>
-inline void multiply_rows(std::int64_t n, std::int64_t k, ConstMatrix a, ConstMatrix b, float* c, std::int64_t c_stride, bool first_chain) {
+inline void multiply_rows(std::int64_t n, std::int64_t k, ConstMatrix a, ConstMatrix b, float* c,
+                          std::int64_t c_stride, bool first_chain) {
   std::int64_t column = 0;
   for (; column + 16 <= n; column += 16) {
     multiply_block<Rows, 2>(k, a, {b.data + column, b.stride}, c + column, c_stride, first_chain);
   }
-  if (column < n) multiply_block<Rows, 1>(k, a, {b.data + column, b.stride}, c + column, c_stride, first_chain);
+  if (column < n)
+    multiply_block<Rows, 1>(k, a, {b.data + column, b.stride}, c + column, c_stride, first_chain);
 }
 
 // n is a multiple of 8.
-inline void multiply(std::int64_t m, std::int64_t n, std::int64_t k, ConstMatrix a, ConstMatrix b, float* c, std::int64_t c_stride) {
+inline void multiply(std::int64_t m, std::int64_t n, std::int64_t k, ConstMatrix a, ConstMatrix b,
+                     float* c, std::int64_t c_stride) {
   for (std::int64_t begin = 0; begin < k; begin += chain_length) {
     const std::int64_t length = std::min(chain_length, k - begin);
     const ConstMatrix b_chain{b.data + begin * b.stride, b.stride};
     std::int64_t row = 0;
     for (; row + 4 <= m; row += 4) {
-      multiply_rows<4>(n, length, {a.data + row * a.stride + begin, a.stride}, b_chain, c + row * c_stride, c_stride, begin == 0);
+      multiply_rows<4>(n, length, {a.data + row * a.stride + begin, a.stride}, b_chain,
+                       c + row * c_stride, c_stride, begin == 0);
     }
     for (; row < m; ++row) {
-      multiply_rows<1>(n, length, {a.data + row * a.stride + begin, a.stride}, b_chain, c + row * c_stride, c_stride, begin == 0);
+      multiply_rows<1>(n, length, {a.data + row * a.stride + begin, a.stride}, b_chain,
+                       c + row * c_stride, c_stride, begin == 0);
     }
   }
 }

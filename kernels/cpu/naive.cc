@@ -1,11 +1,13 @@
 // Attention with a whole row of S in memory, as plain PyTorch computes it. S is rounded to the
 // input dtype before the softmax, P before P V.
 //
-//   S = round(scale Q K^T)      [rows, seq_kv]; softcap and ALiBi before the rounding, an attention sink beside it
+//   S = round(scale Q K^T)      [rows, seq_kv]; softcap and ALiBi before the rounding, an attention
+//                               sink beside it
 //   P = exp(S - row max),  l = row sum of P
 //   out = (round(P) V) / l,  LSE = row max + ln l
 //
-// P is rounded before it is divided by l: that is what the rounding spec can express, and small weights of long rows then keep their bits.
+// P is rounded before it is divided by l: that is what the rounding spec can express, and small
+// weights of long rows then keep their bits.
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/logits.h"
 #include "kernels/cpu/matmul.h"
@@ -27,7 +29,8 @@ struct Scratch {
 };
 
 // Row by row: S to P in place, l, and log2 of the row's sum of exp.
-void softmax_rows(const Attention& attention, const Variant& variant, const RowBlock& block, const Scratch& scratch) {
+void softmax_rows(const Attention& attention, const Variant& variant, const RowBlock& block,
+                  const Scratch& scratch) {
   const std::int64_t width = round_up(attention.lengths_kv[block.sample], 8);
   for (std::int64_t row = 0; row < block.rows; ++row) {
     float* s = scratch.s + row * scratch.width;
@@ -52,7 +55,8 @@ void softmax_rows(const Attention& attention, const Variant& variant, const RowB
   }
 }
 
-void run_block(const Attention& attention, const Variant& variant, const RowBlock& block, const Scratch& scratch) {
+void run_block(const Attention& attention, const Variant& variant, const RowBlock& block,
+               const Scratch& scratch) {
   const Tiles& tiles = scratch.tiles;
   const std::int64_t length_kv = attention.lengths_kv[block.sample];
   load_queries(attention, variant, block, tiles);
@@ -60,8 +64,9 @@ void run_block(const Attention& attention, const Variant& variant, const RowBloc
   for (std::int64_t key = 0; key < length_kv; key += variant.tile_kv) {
     const Range keys{key, std::min(key + variant.tile_kv, length_kv)};
     load_keys(attention, block, keys, tiles);
-    multiply(block.rows, round_up(keys.size(), 8), attention.problem.head_dim_qk, {tiles.q, tiles.width_qk}, {tiles.k_t, tiles.width_kv},
-             scratch.s + key, scratch.width);
+    multiply(block.rows, round_up(keys.size(), 8), attention.problem.head_dim_qk,
+             {tiles.q, tiles.width_qk}, {tiles.k_t, tiles.width_kv}, scratch.s + key,
+             scratch.width);
   }
   softmax_rows(attention, variant, block, scratch);
   // O = P V
@@ -69,14 +74,15 @@ void run_block(const Attention& attention, const Variant& variant, const RowBloc
   for (std::int64_t key = 0; key < length_kv; key += variant.tile_kv) {
     const Range keys{key, std::min(key + variant.tile_kv, length_kv)};
     load_values(attention, block, keys, tiles);
-    multiply(block.rows, tiles.width_vo, keys.size(), {scratch.s + key, scratch.width}, {tiles.v, tiles.width_vo}, tiles.product,
-             tiles.width_vo);
+    multiply(block.rows, tiles.width_vo, keys.size(), {scratch.s + key, scratch.width},
+             {tiles.v, tiles.width_vo}, tiles.product, tiles.width_vo);
     for (std::int64_t i = 0; i < block.rows * tiles.width_vo; ++i) tiles.out[i] += tiles.product[i];
   }
   // out = O / l
   for (std::int64_t row = 0; row < block.rows; ++row) {
     if (scratch.l[row] == 0) continue;
-    for (std::int64_t d = 0; d < tiles.width_vo; ++d) tiles.out[row * tiles.width_vo + d] /= scratch.l[row];
+    for (std::int64_t d = 0; d < tiles.width_vo; ++d)
+      tiles.out[row * tiles.width_vo + d] /= scratch.l[row];
   }
   store_rows(attention, variant, block, tiles);
 }
@@ -92,8 +98,10 @@ std::uint64_t naive_workspace(const plumbline_problem& problem, const Variant& v
 void naive(const Attention& attention, const Variant& variant, std::byte* memory) {
   Workspace workspace(memory);
   const Scratch scratch(attention.problem, variant, workspace);
-  for_each_block(attention, variant, [&](const RowBlock& block) { run_block(attention, variant, block, scratch); });
-  if (is_padded(attention.problem.layout) && variant.padded_rows == PLUMBLINE_PADDED_ROWS_ZEROS) clear_padded_rows(attention);
+  for_each_block(attention, variant,
+                 [&](const RowBlock& block) { run_block(attention, variant, block, scratch); });
+  if (is_padded(attention.problem.layout) && variant.padded_rows == PLUMBLINE_PADDED_ROWS_ZEROS)
+    clear_padded_rows(attention);
 }
 
 }  // namespace plumbline::cpu

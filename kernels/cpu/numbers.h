@@ -14,7 +14,8 @@
 
 namespace plumbline::cpu {
 
-// The numbers of a binary format: `bits` significant bits, evenly spaced by `quantum` below `smallest_normal`.
+// The numbers of a binary format: `bits` significant bits, evenly spaced by `quantum` below
+// `smallest_normal`.
 struct Grid {
   int bits;
   float smallest_normal;
@@ -46,8 +47,10 @@ inline __m256 round_to_grid(__m256 x, const Grid& grid) {
   const __m256i bits = _mm256_castps_si256(x);
   const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, dropped), _mm256_set1_epi32(1));
   const __m256i half = _mm256_add_epi32(odd, _mm256_set1_epi32((1 << (dropped - 1)) - 1));
-  const __m256i kept = _mm256_and_si256(_mm256_add_epi32(bits, half), _mm256_set1_epi32(-(1 << dropped)));
-  // Below the smallest normal number: adding 1.5 * 2^23 quanta leaves no room for bits below the quantum.
+  const __m256i kept =
+      _mm256_and_si256(_mm256_add_epi32(bits, half), _mm256_set1_epi32(-(1 << dropped)));
+  // Below the smallest normal number: adding 1.5 * 2^23 quanta leaves no room for bits below the
+  // quantum.
   const __m256 shift = _mm256_set1_ps(0x1.8p23F * grid.quantum);
   const __m256 even_spacing = _mm256_sub_ps(_mm256_add_ps(x, shift), shift);
   const __m256 sign = _mm256_and_ps(_mm256_set1_ps(-0.0F), x);
@@ -57,25 +60,31 @@ inline __m256 round_to_grid(__m256 x, const Grid& grid) {
   return _mm256_blendv_ps(_mm256_or_ps(sign, rounded), x, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
 }
 
-// Rounds `count` values in place; `count` is a multiple of 8. fp16 and bf16 overflow to infinity; the fp8 formats are for values in range.
+// Rounds `count` values in place; `count` is a multiple of 8. fp16 and bf16 overflow to infinity;
+// the fp8 formats are for values in range.
 inline void round_to(std::uint32_t dtype, float* values, std::int64_t count) {
   if (dtype == PLUMBLINE_F32) return;
   const Grid grid = grid_of(dtype);
   for (std::int64_t i = 0; i < count; i += 8) {
     const __m256 x = _mm256_loadu_ps(values + i);
     const bool f16 = dtype == PLUMBLINE_F16;
-    _mm256_storeu_ps(values + i, f16 ? _mm256_cvtph_ps(_mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT)) : round_to_grid(x, grid));
+    _mm256_storeu_ps(values + i,
+                     f16 ? _mm256_cvtph_ps(_mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT))
+                         : round_to_grid(x, grid));
   }
 }
 
-// Eight e4m3 numbers, each in the low byte of its lane: exponent and mantissa placed as those of an fp32 number 2^120 times smaller, so
-// that subnormal numbers come out right too.
+// Eight e4m3 numbers, each in the low byte of its lane: exponent and mantissa placed as those of an
+// fp32 number 2^120 times smaller, so that subnormal numbers come out right too.
 inline __m256 decode_e4m3(__m256i bytes) {
   const __m256i size = _mm256_and_si256(bytes, _mm256_set1_epi32(0x7f));
-  const __m256 value = _mm256_mul_ps(_mm256_castsi256_ps(_mm256_slli_epi32(size, 20)), _mm256_set1_ps(0x1p120F));
+  const __m256 value =
+      _mm256_mul_ps(_mm256_castsi256_ps(_mm256_slli_epi32(size, 20)), _mm256_set1_ps(0x1p120F));
   const __m256 sign = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_srli_epi32(bytes, 7), 31));
   const __m256 is_nan = _mm256_castsi256_ps(_mm256_cmpeq_epi32(size, _mm256_set1_epi32(0x7f)));
-  return _mm256_or_ps(sign, _mm256_blendv_ps(value, _mm256_set1_ps(std::numeric_limits<float>::quiet_NaN()), is_nan));
+  return _mm256_or_ps(
+      sign,
+      _mm256_blendv_ps(value, _mm256_set1_ps(std::numeric_limits<float>::quiet_NaN()), is_nan));
 }
 
 // e5m2 is the upper half of fp16.
@@ -90,10 +99,12 @@ inline float decode_one(std::uint32_t dtype, const std::byte* from) {
     std::memcpy(&value, from, sizeof value);
     return value;
   }
-  if (is_fp8(dtype)) return _mm256_cvtss_f32(decode_fp8(dtype, _mm_cvtsi32_si128(static_cast<int>(*from))));
+  if (is_fp8(dtype))
+    return _mm256_cvtss_f32(decode_fp8(dtype, _mm_cvtsi32_si128(static_cast<int>(*from))));
   std::uint16_t bits = 0;
   std::memcpy(&bits, from, sizeof bits);
-  return dtype == PLUMBLINE_F16 ? _cvtsh_ss(bits) : std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U);
+  return dtype == PLUMBLINE_F16 ? _cvtsh_ss(bits)
+                                : std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U);
 }
 
 inline void encode_one(std::uint32_t dtype, float value, std::byte* to) {
@@ -107,21 +118,24 @@ inline void encode_one(std::uint32_t dtype, float value, std::byte* to) {
   } else {
     const float rounded = _mm256_cvtss_f32(round_to_grid(_mm256_set1_ps(value), bf16_grid));
     bits = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(rounded) >> 16U);
-    if (value != value) bits |= 0x40U;  // a NaN whose payload lay in the dropped bits must not become infinity
+    // a NaN whose payload lay in the dropped bits must not become infinity
+    if (value != value) bits |= 0x40U;
   }
   std::memcpy(to, &bits, sizeof bits);
 }
 
 inline __m256 decode_eight(std::uint32_t dtype, const std::byte* from) {
   if (dtype == PLUMBLINE_F32) return _mm256_loadu_ps(reinterpret_cast<const float*>(from));
-  if (is_fp8(dtype)) return decode_fp8(dtype, _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)));
+  if (is_fp8(dtype))
+    return decode_fp8(dtype, _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)));
   const __m128i packed = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
   if (dtype == PLUMBLINE_F16) return _mm256_cvtph_ps(packed);
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(packed), 16));
 }
 
 // `count` elements, `stride` elements apart, to fp32; then zeros up to the next multiple of 8.
-inline void decode_row(std::uint32_t dtype, const std::byte* from, std::int64_t stride, std::int64_t count, float* to) {
+inline void decode_row(std::uint32_t dtype, const std::byte* from, std::int64_t stride,
+                       std::int64_t count, float* to) {
   const std::int64_t size = size_in_bytes(dtype);
   std::int64_t i = 0;
   if (stride == 1) {
@@ -131,7 +145,8 @@ inline void decode_row(std::uint32_t dtype, const std::byte* from, std::int64_t 
   for (; i % 8 != 0; ++i) to[i] = 0;
 }
 
-inline void encode_row(std::uint32_t dtype, const float* from, std::int64_t count, std::byte* to, std::int64_t stride) {
+inline void encode_row(std::uint32_t dtype, const float* from, std::int64_t count, std::byte* to,
+                       std::int64_t stride) {
   const std::int64_t size = size_in_bytes(dtype);
   for (std::int64_t i = 0; i < count; ++i) encode_one(dtype, from[i], to + i * stride * size);
 }

@@ -11,8 +11,9 @@
 //   an attention sink is one more term of l, in the first split
 //   out = O / l,  LSE = ln(2) (m + log2 l)
 //
-// A row goes through the key tiles in the same order whatever block it is in, and tiles start at multiples of tile_kv from the sample's
-// first key, so its bits do not depend on tile_q, on the batch, on the layout or on how many later keys it does not see.
+// A row goes through the key tiles in the same order whatever block it is in, and tiles start at
+// multiples of tile_kv from the sample's first key, so its bits do not depend on tile_q, on the
+// batch, on the layout or on how many later keys it does not see.
 #include <cmath>
 
 #include "kernels/cpu/attention.h"
@@ -29,7 +30,8 @@ constexpr float lazy_limit = 8;  // log2: P stays below 2^8 with a lagging maxim
 
 std::int64_t splits_of(const Variant& variant, std::int64_t length_kv) {
   if (variant.splits != 0) return variant.splits;
-  return std::clamp<std::int64_t>((length_kv + keys_per_split - 1) / keys_per_split, 1, most_splits);
+  return std::clamp<std::int64_t>((length_kv + keys_per_split - 1) / keys_per_split, 1,
+                                  most_splits);
 }
 
 struct Scratch {
@@ -62,7 +64,7 @@ class BlockKernel {
         variant_(variant),
         scratch_(scratch),
         tiles_(scratch.tiles),
-        partial_dtype_(!variant.partials_in_16_bits             ? static_cast<std::uint32_t>(PLUMBLINE_F32)
+        partial_dtype_(!variant.partials_in_16_bits ? static_cast<std::uint32_t>(PLUMBLINE_F32)
                        : is_16_bit(attention.problem.dtype_out) ? attention.problem.dtype_out
                                                                 : attention.problem.dtype_q) {}
 
@@ -75,7 +77,8 @@ class BlockKernel {
     const std::int64_t tiles_per_split = (all_tiles + splits - 1) / splits;
     for (std::int64_t split = 0; split < splits; ++split) {
       reset();
-      visit_tiles(split * tiles_per_split, std::min(all_tiles, (split + 1) * tiles_per_split), seen);
+      visit_tiles(split * tiles_per_split, std::min(all_tiles, (split + 1) * tiles_per_split),
+                  seen);
       if (split == 0) add_sinks();
       normalise();
       if (splits > 1) store_partial(split);
@@ -99,7 +102,8 @@ class BlockKernel {
     last = std::min(last, (seen.end + tile_kv - 1) / tile_kv);
     for (std::int64_t i = 0; i < last - first; ++i) {
       const std::int64_t tile = variant_.reverse ? last - 1 - i : first + i;
-      visit_tile({tile * tile_kv, std::min<std::int64_t>((tile + 1) * tile_kv, attention_.lengths_kv[block_.sample])});
+      visit_tile({tile * tile_kv, std::min<std::int64_t>((tile + 1) * tile_kv,
+                                                         attention_.lengths_kv[block_.sample])});
     }
   }
 
@@ -107,14 +111,14 @@ class BlockKernel {
     const std::int64_t width = round_up(keys.size(), 8);
     // 1. S = Q K^T
     load_keys(attention_, block_, keys, tiles_);
-    multiply(block_.rows, width, attention_.problem.head_dim_qk, {tiles_.q, tiles_.width_qk}, {tiles_.k_t, tiles_.width_kv}, scratch_.s,
-             tiles_.width_kv);
+    multiply(block_.rows, width, attention_.problem.head_dim_qk, {tiles_.q, tiles_.width_qk},
+             {tiles_.k_t, tiles_.width_kv}, scratch_.s, tiles_.width_kv);
     // 2. P = 2^(S - m), l and the factors that O is rescaled by
     for (std::int64_t row = 0; row < block_.rows; ++row) softmax_row(row, keys, width);
     // 3. O = O 2^(m - m') + P V
     load_values(attention_, block_, keys, tiles_);
-    multiply(block_.rows, tiles_.width_vo, keys.size(), {scratch_.s, tiles_.width_kv}, {tiles_.v, tiles_.width_vo}, tiles_.product,
-             tiles_.width_vo);
+    multiply(block_.rows, tiles_.width_vo, keys.size(), {scratch_.s, tiles_.width_kv},
+             {tiles_.v, tiles_.width_vo}, tiles_.product, tiles_.width_vo);
     for (std::int64_t row = 0; row < block_.rows; ++row) accumulate_row(row);
   }
 
@@ -152,7 +156,8 @@ class BlockKernel {
     float* out = tiles_.out + row * tiles_.width_vo;
     const float* product = tiles_.product + row * tiles_.width_vo;
     for (std::int64_t d = 0; d < tiles_.width_vo; d += 8) {
-      _mm256_storeu_ps(out + d, _mm256_fmadd_ps(_mm256_loadu_ps(out + d), rescale, _mm256_loadu_ps(product + d)));
+      _mm256_storeu_ps(out + d, _mm256_fmadd_ps(_mm256_loadu_ps(out + d), rescale,
+                                                _mm256_loadu_ps(product + d)));
     }
   }
 
@@ -160,7 +165,8 @@ class BlockKernel {
   void add_sinks() {
     if (attention_.sinks.data == nullptr) return;
     for (std::int64_t row = 0; row < block_.rows; ++row) {
-      const auto sink = static_cast<float>(attention_.sinks.at(block_.sample, block_.head(row)) * log2_e);
+      const auto sink =
+          static_cast<float>(attention_.sinks.at(block_.sample, block_.head(row)) * log2_e);
       const float m = std::max(scratch_.m[row], sink);
       if (m == minus_infinity) continue;
       const float rescale = exp2(scratch_.m[row] - m);
@@ -189,7 +195,9 @@ class BlockKernel {
   float* partial_out(std::int64_t split, std::int64_t row) const {
     return scratch_.partial_out + (split * variant_.tile_q + row) * tiles_.width_vo;
   }
-  float& partial_lse(std::int64_t split, std::int64_t row) const { return scratch_.partial_lse[split * variant_.tile_q + row]; }
+  float& partial_lse(std::int64_t split, std::int64_t row) const {
+    return scratch_.partial_lse[split * variant_.tile_q + row];
+  }
 
   void store_partial(std::int64_t split) const {
     for (std::int64_t row = 0; row < block_.rows; ++row) {
@@ -206,7 +214,8 @@ class BlockKernel {
       std::fill_n(out, tiles_.width_vo, 0.0F);
       float largest = minus_infinity;
       for (std::int64_t split = 0; split < splits; ++split) {
-        if (!(partial_lse(split, row) <= largest)) largest = partial_lse(split, row);  // also takes NaN
+        // also takes NaN
+        if (!(partial_lse(split, row) <= largest)) largest = partial_lse(split, row);
       }
       tiles_.log2_sum[row] = minus_infinity;
       if (largest == minus_infinity) continue;
@@ -216,7 +225,8 @@ class BlockKernel {
         sum += weight;
         const float* partial = partial_out(split, row);
         for (std::int64_t d = 0; d < tiles_.width_vo; d += 8) {
-          const __m256 term = _mm256_fmadd_ps(_mm256_set1_ps(weight), _mm256_loadu_ps(partial + d), _mm256_loadu_ps(out + d));
+          const __m256 term = _mm256_fmadd_ps(_mm256_set1_ps(weight), _mm256_loadu_ps(partial + d),
+                                              _mm256_loadu_ps(out + d));
           _mm256_storeu_ps(out + d, term);
         }
       }
@@ -246,7 +256,8 @@ void online_softmax(const Attention& attention, const Variant& variant, std::byt
   const Scratch scratch(attention.problem, variant, workspace);
   BlockKernel kernel(attention, variant, scratch);
   for_each_block(attention, variant, [&](const RowBlock& block) { kernel.run(block); });
-  if (is_padded(attention.problem.layout) && variant.padded_rows == PLUMBLINE_PADDED_ROWS_ZEROS) clear_padded_rows(attention);
+  if (is_padded(attention.problem.layout) && variant.padded_rows == PLUMBLINE_PADDED_ROWS_ZEROS)
+    clear_padded_rows(attention);
 }
 
 }  // namespace plumbline::cpu

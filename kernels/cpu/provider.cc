@@ -12,7 +12,8 @@
 #include "kernels/cpu/answer.h"
 #include "kernels/cpu/kernels.h"
 
-// A plan keeps copies of all it needs: a later call of plumbline_get_provider with other options does not change it.
+// A plan keeps copies of all it needs: a later call of plumbline_get_provider with other options
+// does not change it.
 struct plumbline_plan {
   const plumbline::cpu::Kernel* kernel;
   plumbline::cpu::Options options;
@@ -29,7 +30,8 @@ Options& current_options() {
   return options;
 }
 
-// Round to nearest, subnormal numbers kept, whatever the process has set: part of what output bits depend on.
+// Round to nearest, subnormal numbers kept, whatever the process has set: part of what output bits
+// depend on.
 class DefaultRounding {
  public:
   DefaultRounding() : saved_(_mm_getcsr()) { _mm_setcsr(0x1f80); }
@@ -41,14 +43,19 @@ class DefaultRounding {
   unsigned saved_;
 };
 
-const char* kernel_name(std::uint32_t kernel) { return kernel < kernels().size() ? kernels()[kernel].name : nullptr; }
+const char* kernel_name(std::uint32_t kernel) {
+  return kernel < kernels().size() ? kernels()[kernel].name : nullptr;
+}
 
-plumbline_status query(std::uint32_t kernel, const plumbline_problem* problem, const plumbline_device* device, char* reason,
-                       std::size_t reason_bytes) {
+plumbline_status query(std::uint32_t kernel, const plumbline_problem* problem,
+                       const plumbline_device* device, char* reason, std::size_t reason_bytes) {
   return guarded(reason, reason_bytes, [&] {
-    if (kernel >= kernels().size()) return answer(PLUMBLINE_ERROR, "no such kernel", reason, reason_bytes);
-    if (problem->struct_size < sizeof(plumbline_problem) || device->struct_size < sizeof(plumbline_device)) {
-      return answer(PLUMBLINE_ERROR, "struct_size is smaller than this provider's header", reason, reason_bytes);
+    if (kernel >= kernels().size())
+      return answer(PLUMBLINE_ERROR, "no such kernel", reason, reason_bytes);
+    if (problem->struct_size < sizeof(plumbline_problem) ||
+        device->struct_size < sizeof(plumbline_device)) {
+      return answer(PLUMBLINE_ERROR, "struct_size is smaller than this provider's header", reason,
+                    reason_bytes);
     }
     const std::string& bad_option = current_options().error;
     if (!bad_option.empty()) return answer(PLUMBLINE_ERROR, bad_option, reason, reason_bytes);
@@ -58,30 +65,35 @@ plumbline_status query(std::uint32_t kernel, const plumbline_problem* problem, c
   });
 }
 
-plumbline_status prepare(std::uint32_t kernel, const plumbline_problem* problem, const plumbline_tensors* tensors,
-                         const plumbline_device* device, plumbline_plan** plan, std::uint64_t* workspace_bytes, char* reason,
+plumbline_status prepare(std::uint32_t kernel, const plumbline_problem* problem,
+                         const plumbline_tensors* tensors, const plumbline_device* device,
+                         plumbline_plan** plan, std::uint64_t* workspace_bytes, char* reason,
                          std::size_t reason_bytes) {
   const plumbline_status supported = query(kernel, problem, device, reason, reason_bytes);
   if (supported != PLUMBLINE_OK) return supported;
   return guarded(reason, reason_bytes, [&] {
     if (tensors->struct_size < sizeof(plumbline_tensors)) {
-      return answer(PLUMBLINE_ERROR, "struct_size is smaller than this provider's header", reason, reason_bytes);
+      return answer(PLUMBLINE_ERROR, "struct_size is smaller than this provider's header", reason,
+                    reason_bytes);
     }
     const Kernel& chosen = kernels()[kernel];
     const Variant variant = variant_of(chosen, current_options(), *problem);
-    auto made = std::make_unique<plumbline_plan>(plumbline_plan{&chosen, current_options(), variant, *problem});
+    auto made = std::make_unique<plumbline_plan>(
+        plumbline_plan{&chosen, current_options(), variant, *problem});
     *workspace_bytes = chosen.algorithm->workspace(bind(*problem, *tensors).problem, variant);
     *plan = made.release();
     return PLUMBLINE_OK;
   });
 }
 
-plumbline_status run(plumbline_plan* plan, const plumbline_tensors* tensors, void*, char* reason, std::size_t reason_bytes) {
+plumbline_status run(plumbline_plan* plan, const plumbline_tensors* tensors, void*, char* reason,
+                     std::size_t reason_bytes) {
   return guarded(reason, reason_bytes, [&] {
     const DefaultRounding default_rounding;
     const Attention attention = bind(plan->problem, *tensors);
     auto* workspace = static_cast<std::byte*>(tensors->workspace.data);
-    for (int i = 0; i < plan->variant.repeats; ++i) plan->kernel->algorithm->run(attention, plan->variant, workspace);
+    for (int i = 0; i < plan->variant.repeats; ++i)
+      plan->kernel->algorithm->run(attention, plan->variant, workspace);
     return PLUMBLINE_OK;
   });
 }
@@ -99,7 +111,8 @@ void destroy(plumbline_plan* plan) { delete plan; }
 }  // namespace
 }  // namespace plumbline::cpu
 
-extern "C" PLUMBLINE_EXPORT const plumbline_provider* plumbline_get_provider(std::uint32_t abi_version, const char* options) {
+extern "C" PLUMBLINE_EXPORT const plumbline_provider* plumbline_get_provider(
+    std::uint32_t abi_version, const char* options) {
   using namespace plumbline::cpu;
   if (abi_version != PLUMBLINE_ABI_VERSION) return nullptr;
   static plumbline_provider provider{};

@@ -9,9 +9,12 @@
 namespace plumbline::cpu {
 namespace {
 
-const std::int32_t* indices(const plumbline_tensor& tensor) { return static_cast<const std::int32_t*>(tensor.data); }
+const std::int32_t* indices(const plumbline_tensor& tensor) {
+  return static_cast<const std::int32_t*>(tensor.data);
+}
 
-// The map of a tensor whose dimensions are [outer,] token, head [, element]; lse has no element dimension.
+// The map of a tensor whose dimensions are [outer,] token, head [, element]; lse has no element
+// dimension.
 TokenTensor map_tensor(const plumbline_tensor& tensor, bool has_outer, bool has_element) {
   TokenTensor map;
   if (tensor.rank == 0) return map;
@@ -26,7 +29,8 @@ TokenTensor map_tensor(const plumbline_tensor& tensor, bool has_outer, bool has_
   return map;
 }
 
-TokenTensor map_queries(const plumbline_problem& problem, const plumbline_tensors& tensors, const plumbline_tensor& tensor) {
+TokenTensor map_queries(const plumbline_problem& problem, const plumbline_tensors& tensors,
+                        const plumbline_tensor& tensor) {
   const bool padded = is_padded(problem.layout);
   TokenTensor map = map_tensor(tensor, padded, &tensor != &tensors.lse);
   map.padded_left = padded && problem.padding == PLUMBLINE_PADDING_LEFT;
@@ -35,7 +39,8 @@ TokenTensor map_queries(const plumbline_problem& problem, const plumbline_tensor
   return map;
 }
 
-TokenTensor map_keys(const plumbline_problem& problem, const plumbline_tensors& tensors, const plumbline_tensor& tensor) {
+TokenTensor map_keys(const plumbline_problem& problem, const plumbline_tensors& tensors,
+                     const plumbline_tensor& tensor) {
   const bool padded = is_padded(problem.layout);
   const bool paged = is_paged(problem.layout);
   TokenTensor map = map_tensor(tensor, padded || paged, true);
@@ -54,24 +59,30 @@ TokenTensor map_keys(const plumbline_problem& problem, const plumbline_tensors& 
 // [heads] or [samples, heads].
 HeadValues map_head_values(const plumbline_tensor& tensor, float absent) {
   if (tensor.rank == 0) return {.absent = absent};
-  return {static_cast<const float*>(tensor.data), tensor.rank == 2 ? tensor.stride[0] : 0, tensor.stride[tensor.rank - 1], absent};
+  return {static_cast<const float*>(tensor.data), tensor.rank == 2 ? tensor.stride[0] : 0,
+          tensor.stride[tensor.rank - 1], absent};
 }
 
 MaskBits map_mask(const plumbline_tensor& tensor) {
   if (tensor.rank == 0) return {};
-  return {static_cast<const std::uint32_t*>(tensor.data), tensor.stride[0], tensor.stride[1], tensor.stride[2]};
+  return {static_cast<const std::uint32_t*>(tensor.data), tensor.stride[0], tensor.stride[1],
+          tensor.stride[2]};
 }
 
-Range keys_of_mask_and_window(const plumbline_problem& problem, const Variant& variant, std::int64_t length_q, std::int64_t length_kv,
-                              std::int64_t token) {
+Range keys_of_mask_and_window(const plumbline_problem& problem, const Variant& variant,
+                              std::int64_t length_q, std::int64_t length_kv, std::int64_t token) {
   const bool causal = problem.mask != PLUMBLINE_MASK_NONE;
-  // Key on the diagonal of this row: its own position (top left), or with the last query on the last key (bottom right).
-  const std::int64_t diagonal = problem.mask == PLUMBLINE_MASK_CAUSAL_TOP_LEFT ? token : token + length_kv - length_q;
+  // Key on the diagonal of this row: its own position (top left), or with the last query on the
+  // last key (bottom right).
+  const std::int64_t diagonal =
+      problem.mask == PLUMBLINE_MASK_CAUSAL_TOP_LEFT ? token : token + length_kv - length_q;
   Range keys{0, length_kv};
-  if (problem.window_left >= 0) keys.begin = std::max<std::int64_t>(0, diagonal - problem.window_left);
+  if (problem.window_left >= 0)
+    keys.begin = std::max<std::int64_t>(0, diagonal - problem.window_left);
   if (problem.window_right >= 0) keys.end = std::min(keys.end, diagonal + problem.window_right + 1);
   if (causal) keys.end = std::min(keys.end, diagonal + 1);
-  if (causal && keys.end > keys.begin) keys.end = std::min(keys.end + variant.extra_keys, length_kv);
+  if (causal && keys.end > keys.begin)
+    keys.end = std::min(keys.end + variant.extra_keys, length_kv);
   return keys;
 }
 
@@ -99,14 +110,18 @@ Attention bind(const plumbline_problem& problem, const plumbline_tensors& tensor
   attention.sinks = map_head_values(tensors.sinks, -HUGE_VALF);
   attention.lengths_q = indices(tensors.seqlens_q);
   attention.lengths_kv = indices(tensors.seqlens_kv);
-  const auto total = [&](const std::int32_t* lengths) { return std::accumulate(lengths, lengths + problem.batch, std::int64_t{0}); };
+  const auto total = [&](const std::int32_t* lengths) {
+    return std::accumulate(lengths, lengths + problem.batch, std::int64_t{0});
+  };
   attention.problem.total_q = total(attention.lengths_q);
   attention.problem.total_kv = total(attention.lengths_kv);
   return attention;
 }
 
-Range visible_keys(const Attention& attention, const Variant& variant, std::int64_t sample, std::int64_t token) {
-  const std::int64_t length_q = attention.lengths_q[sample], length_kv = attention.lengths_kv[sample];
+Range visible_keys(const Attention& attention, const Variant& variant, std::int64_t sample,
+                   std::int64_t token) {
+  const std::int64_t length_q = attention.lengths_q[sample],
+                     length_kv = attention.lengths_kv[sample];
   const RowBits bits = attention.mask.row(sample, token);
   Range keys;
   if (bits.words == nullptr) {
@@ -119,7 +134,8 @@ Range visible_keys(const Attention& attention, const Variant& variant, std::int6
 }
 
 Range computed_tokens(const Attention& attention, const Variant& variant, std::int64_t sample) {
-  if (!is_padded(attention.problem.layout) || variant.padded_rows != PLUMBLINE_PADDED_ROWS_ATTENDED) {
+  if (!is_padded(attention.problem.layout) ||
+      variant.padded_rows != PLUMBLINE_PADDED_ROWS_ATTENDED) {
     return {0, attention.lengths_q[sample]};
   }
   const std::int64_t first = attention.q.first(sample);
@@ -131,8 +147,10 @@ void clear_padded_rows(const Attention& attention) {
   const auto clear = [&](std::int64_t sample, std::int64_t token, std::int64_t head) {
     std::byte* row = attention.out.at(sample, token, head);
     const std::int64_t step = attention.out.element_stride * size_in_bytes(attention.out.dtype);
-    for (std::int64_t d = 0; d < problem.head_dim_vo; ++d) encode_one(attention.out.dtype, 0.0F, row + d * step);
-    if (attention.lse.data != nullptr) encode_one(PLUMBLINE_F32, -HUGE_VALF, attention.lse.at(sample, token, head));
+    for (std::int64_t d = 0; d < problem.head_dim_vo; ++d)
+      encode_one(attention.out.dtype, 0.0F, row + d * step);
+    if (attention.lse.data != nullptr)
+      encode_one(PLUMBLINE_F32, -HUGE_VALF, attention.lse.at(sample, token, head));
   };
   for (std::int64_t sample = 0; sample < problem.batch; ++sample) {
     const std::int64_t first = attention.out.first(sample);

@@ -12,12 +12,18 @@
 
 namespace plumbline::cpu {
 
-inline bool is_padded(std::uint32_t layout) { return layout == PLUMBLINE_PADDED_BSHD || layout == PLUMBLINE_PADDED_BHSD; }
-inline bool is_paged(std::uint32_t layout) { return layout == PLUMBLINE_PAGED_NHD || layout == PLUMBLINE_PAGED_HND; }
+inline bool is_padded(std::uint32_t layout) {
+  return layout == PLUMBLINE_PADDED_BSHD || layout == PLUMBLINE_PADDED_BHSD;
+}
+inline bool is_paged(std::uint32_t layout) {
+  return layout == PLUMBLINE_PAGED_NHD || layout == PLUMBLINE_PAGED_HND;
+}
 
-// One tensor, addressed by (sample, token, head). `token` counts the sample's valid tokens from 0; in a padded layout the padded tokens are
-// those below 0 and from the sample's length on. Strides in elements.
-//   padded   [sample, first(sample) + token, head]   first = 0, or extent - length where the padding is on the left
+// One tensor, addressed by (sample, token, head). `token` counts the sample's valid tokens from 0;
+// in a padded layout the padded tokens are those below 0 and from the sample's length on. Strides
+// in elements.
+//   padded   [sample, first(sample) + token, head]   first = 0, or extent - length where the
+//                                                    padding is on the left
 //   ragged   [cu_seqlens[sample] + token, head]
 //   paged    [page_table[sample, token / page_size], token % page_size, head]
 struct TokenTensor {
@@ -35,7 +41,9 @@ struct TokenTensor {
   std::int64_t pages_per_sample = 0;
   std::int64_t page_size = 0;
 
-  std::int64_t first(std::int64_t sample) const { return padded_left ? extent - lengths[sample] : 0; }
+  std::int64_t first(std::int64_t sample) const {
+    return padded_left ? extent - lengths[sample] : 0;
+  }
   std::int64_t offset(std::int64_t sample, std::int64_t token, std::int64_t head) const {
     const std::int64_t in_head = head * head_stride;
     if (page_table != nullptr) {
@@ -71,20 +79,23 @@ struct MaskBits {
   const std::uint32_t* data = nullptr;
   std::int64_t sample_stride = 0, row_stride = 0, word_stride = 0;
   RowBits row(std::int64_t sample, std::int64_t token) const {
-    return {data == nullptr ? nullptr : data + sample * sample_stride + token * row_stride, word_stride};
+    return {data == nullptr ? nullptr : data + sample * sample_stride + token * row_stride,
+            word_stride};
   }
 };
 
-// A problem with its tensors; total_q and total_kv are filled in for every layout. lse.data is nullptr where LSE is not asked for.
+// A problem with its tensors; total_q and total_kv are filled in for every layout. lse.data is
+// nullptr where LSE is not asked for.
 struct Attention {
   plumbline_problem problem{};
   TokenTensor q, k, v, out, lse;
   MaskBits mask;
-  HeadValues k_scale, v_scale;                                               // [batch, heads_kv]; 1 where absent
-  HeadValues alibi_slopes, sinks;                                            // [heads_q]; 0 and -infinity where absent
-  const std::int32_t* lengths_q = nullptr;                                   // [batch]
-  const std::int32_t* lengths_kv = nullptr;                                  // [batch]
-  std::int64_t group() const { return problem.heads_q / problem.heads_kv; }  // query heads that share a key head
+  HeadValues k_scale, v_scale;               // [batch, heads_kv]; 1 where absent
+  HeadValues alibi_slopes, sinks;            // [heads_q]; 0 and -infinity where absent
+  const std::int32_t* lengths_q = nullptr;   // [batch]
+  const std::int32_t* lengths_kv = nullptr;  // [batch]
+  // query heads that share a key head
+  std::int64_t group() const { return problem.heads_q / problem.heads_kv; }
 };
 
 Attention bind(const plumbline_problem& problem, const plumbline_tensors& tensors);
@@ -96,9 +107,10 @@ struct Range {
   std::int64_t size() const { return std::max<std::int64_t>(0, end - begin); }
 };
 
-// Keys that query `token` of a sample sees; empty ranges are {0, 0}. Where the mask is one of bits: from the first that it sees to the
-// last.
-Range visible_keys(const Attention& attention, const Variant& variant, std::int64_t sample, std::int64_t token);
+// Keys that query `token` of a sample sees; empty ranges are {0, 0}. Where the mask is one of bits:
+// from the first that it sees to the last.
+Range visible_keys(const Attention& attention, const Variant& variant, std::int64_t sample,
+                   std::int64_t token);
 
 // Query tokens that are computed: the valid ones, and the padded ones too where they attend.
 Range computed_tokens(const Attention& attention, const Variant& variant, std::int64_t sample);

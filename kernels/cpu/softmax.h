@@ -15,7 +15,8 @@ inline constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 // s = factor * s
 inline void scale_row(float* s, std::int64_t width, float factor) {
   const __m256 factors = _mm256_set1_ps(factor);
-  for (std::int64_t i = 0; i < width; i += 8) _mm256_storeu_ps(s + i, _mm256_mul_ps(_mm256_loadu_ps(s + i), factors));
+  for (std::int64_t i = 0; i < width; i += 8)
+    _mm256_storeu_ps(s + i, _mm256_mul_ps(_mm256_loadu_ps(s + i), factors));
 }
 
 // -infinity outside `seen`, which counts from the tile's first key.
@@ -52,18 +53,21 @@ inline void exp2_row(float* s, std::int64_t width, float m, float factor) {
   }
 }
 
-// Rounds P to p_dtype. `double_round_p` then rounds every eighth key once more, to one significant bit less. Half of the rounded values
-// lie halfway there and move by a whole ulp, so the variance of these keys grows from ulp^2 / 12 to 7 ulp^2 / 12, that of P's rounding by
-// 6/8. With centred V a good half of a 16-bit output's error is P's rounding (the rest is the output's): the rms of e / sigma grows by
-// about a fifth. tests/kernels asserts 10 to 30 %.
-inline void round_p(float* p, std::int64_t width, std::int64_t first_key, std::uint32_t p_dtype, bool double_round_p) {
+// Rounds P to p_dtype. `double_round_p` then rounds every eighth key once more, to one significant
+// bit less. Half of the rounded values lie halfway there and move by a whole ulp, so the variance
+// of these keys grows from ulp^2 / 12 to 7 ulp^2 / 12, that of P's rounding by 6/8. With centred V
+// a good half of a 16-bit output's error is P's rounding (the rest is the output's): the rms of e /
+// sigma grows by about a fifth. tests/kernels asserts 10 to 30 %.
+inline void round_p(float* p, std::int64_t width, std::int64_t first_key, std::uint32_t p_dtype,
+                    bool double_round_p) {
   round_to(p_dtype, p, width);
   if (!double_round_p || p_dtype == PLUMBLINE_F32) return;
   Grid coarse = grid_of(p_dtype);
   coarse.bits -= 1;
   coarse.quantum *= 2;
   for (std::int64_t i = 0; i < width; ++i) {
-    if ((first_key + i) % 8 == 0) p[i] = _mm256_cvtss_f32(round_to_grid(_mm256_set1_ps(p[i]), coarse));
+    if ((first_key + i) % 8 == 0)
+      p[i] = _mm256_cvtss_f32(round_to_grid(_mm256_set1_ps(p[i]), coarse));
   }
 }
 

@@ -32,13 +32,15 @@ void transpose_8x8(const float* from, std::int64_t from_stride, float* to, std::
 
 }  // namespace
 
-Range load_queries(const Attention& attention, const Variant& variant, const RowBlock& block, const Tiles& tiles) {
+Range load_queries(const Attention& attention, const Variant& variant, const RowBlock& block,
+                   const Tiles& tiles) {
   const plumbline_problem& problem = attention.problem;
   Range seen{attention.lengths_kv[block.sample], 0};
   for (std::int64_t row = 0; row < block.rows; ++row) {
     const std::int64_t token = block.token(row);
     const std::byte* q = attention.q.at(block.sample, token, block.head(row));
-    decode_row(attention.q.dtype, q, attention.q.element_stride, problem.head_dim_qk, tiles.q + row * tiles.width_qk);
+    decode_row(attention.q.dtype, q, attention.q.element_stride, problem.head_dim_qk,
+               tiles.q + row * tiles.width_qk);
     const Range keys = visible_keys(attention, variant, block.sample, token);
     tiles.visible[row] = keys;
     tiles.bits[row] = attention.mask.row(block.sample, token);
@@ -56,26 +58,31 @@ void load_keys(const Attention& attention, const RowBlock& block, Range keys, co
       float* row = tiles.keys + i * tiles.width_qk;
       const std::int64_t key = keys.begin + group + i;
       if (key < keys.end) {
-        decode_row(attention.k.dtype, attention.k.at(block.sample, key, block.head_kv), attention.k.element_stride, depth, row);
+        decode_row(attention.k.dtype, attention.k.at(block.sample, key, block.head_kv),
+                   attention.k.element_stride, depth, row);
       } else {
         std::fill_n(row, tiles.width_qk, 0.0F);
       }
     }
     for (std::int64_t d = 0; d < tiles.width_qk; d += 8) {
-      transpose_8x8(tiles.keys + d, tiles.width_qk, tiles.k_t + d * tiles.width_kv + group, tiles.width_kv);
+      transpose_8x8(tiles.keys + d, tiles.width_qk, tiles.k_t + d * tiles.width_kv + group,
+                    tiles.width_kv);
     }
   }
 }
 
-void load_values(const Attention& attention, const RowBlock& block, Range keys, const Tiles& tiles) {
+void load_values(const Attention& attention, const RowBlock& block, Range keys,
+                 const Tiles& tiles) {
   for (std::int64_t key = keys.begin; key < keys.end; ++key) {
     const std::byte* v = attention.v.at(block.sample, key, block.head_kv);
     float* row = tiles.v + (key - keys.begin) * tiles.width_vo;
-    decode_row(attention.v.dtype, v, attention.v.element_stride, attention.problem.head_dim_vo, row);
+    decode_row(attention.v.dtype, v, attention.v.element_stride, attention.problem.head_dim_vo,
+               row);
   }
 }
 
-void store_rows(const Attention& attention, const Variant& variant, const RowBlock& block, const Tiles& tiles) {
+void store_rows(const Attention& attention, const Variant& variant, const RowBlock& block,
+                const Tiles& tiles) {
   if (attention.v_scale.data != nullptr) {
     const float scale = attention.v_scale.at(block.sample, block.head_kv);
     for (std::int64_t i = 0; i < block.rows * tiles.width_vo; ++i) tiles.out[i] *= scale;

@@ -7,7 +7,8 @@
 
 namespace plumbline::cpu {
 
-// Rows of one (sample, key head): all query heads of the group at neighbouring tokens, so that they share each tile of keys.
+// Rows of one (sample, key head): all query heads of the group at neighbouring tokens, so that they
+// share each tile of keys.
 //   packed row index = (token - tokens.begin) * group + head within the group
 struct RowBlock {
   std::int64_t sample = 0;
@@ -39,13 +40,16 @@ void for_each_block(const Attention& attention, const Variant& variant, Visit vi
   }
 }
 
-// fp32 copies of what a block works on; of fp8, the stored numbers without their scale. Widths are rounded up to 8 lanes; the lanes beyond
-// are zero.
+// fp32 copies of what a block works on; of fp8, the stored numbers without their scale. Widths are
+// rounded up to 8 lanes; the lanes beyond are zero.
 struct Tiles {
   std::int64_t width_qk, width_vo, width_kv;  // head_dim_qk, head_dim_vo, tile_kv
   float* q;                                   // [tile_q, width_qk]
-  float* keys;                                // [8, width_qk]          eight keys on their way into k_t
-  float* k_t;        // [width_qk, width_kv]   transposed: one lane per key, so a dot product is one chain of fma over d
+  float* keys;  // [8, width_qk]          eight keys on their way into k_t
+  float*
+      // [width_qk, width_kv]   transposed: one lane per key, so a dot product is one chain of fma
+      // over d
+      k_t;
   float* v;          // [tile_kv, width_vo]
   float* out;        // [tile_q, width_vo]     O, the running sum of P V
   float* product;    // [tile_q, width_vo]     P V of one tile
@@ -68,13 +72,16 @@ struct Tiles {
         log2_sum(workspace.take<double>(variant.tile_q)) {}
 };
 
-// Q of the block into tiles.q, and what each row sees into tiles.visible. Returns the union of what the rows see.
-Range load_queries(const Attention& attention, const Variant& variant, const RowBlock& block, const Tiles& tiles);
+// Q of the block into tiles.q, and what each row sees into tiles.visible. Returns the union of what
+// the rows see.
+Range load_queries(const Attention& attention, const Variant& variant, const RowBlock& block,
+                   const Tiles& tiles);
 // K of the block's key head, keys [keys.begin, keys.end), into tiles.k_t; at most tile_kv keys.
 void load_keys(const Attention& attention, const RowBlock& block, Range keys, const Tiles& tiles);
 // V likewise into tiles.v, without its scale.
 void load_values(const Attention& attention, const RowBlock& block, Range keys, const Tiles& tiles);
 // tiles.out times V's scale, rounded to the output's dtype, and the LSE from tiles.log2_sum.
-void store_rows(const Attention& attention, const Variant& variant, const RowBlock& block, const Tiles& tiles);
+void store_rows(const Attention& attention, const Variant& variant, const RowBlock& block,
+                const Tiles& tiles);
 
 }  // namespace plumbline::cpu

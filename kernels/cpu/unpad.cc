@@ -8,7 +8,8 @@
 namespace plumbline::cpu {
 namespace {
 
-// Packed tensors of the valid tokens: q [total_q, heads_q, head_dim_qk], k, v, out likewise, lse [total_q, heads_q].
+// Packed tensors of the valid tokens: q [total_q, heads_q, head_dim_qk], k, v, out likewise, lse
+// [total_q, heads_q].
 struct Buffers {
   std::byte* q;
   std::byte* k;
@@ -20,14 +21,19 @@ struct Buffers {
   std::byte* inner;             // workspace of the online softmax
 
   Buffers(const plumbline_problem& p, const Variant& variant, Workspace& workspace)
-      : q(workspace.take<std::byte>(p.total_q * p.heads_q * p.head_dim_qk * size_in_bytes(p.dtype_q))),
-        k(workspace.take<std::byte>(p.total_kv * p.heads_kv * p.head_dim_qk * size_in_bytes(p.dtype_kv))),
-        v(workspace.take<std::byte>(p.total_kv * p.heads_kv * p.head_dim_vo * size_in_bytes(p.dtype_kv))),
-        out(workspace.take<std::byte>(p.total_q * p.heads_q * p.head_dim_vo * size_in_bytes(p.dtype_out))),
+      : q(workspace.take<std::byte>(p.total_q * p.heads_q * p.head_dim_qk *
+                                    size_in_bytes(p.dtype_q))),
+        k(workspace.take<std::byte>(p.total_kv * p.heads_kv * p.head_dim_qk *
+                                    size_in_bytes(p.dtype_kv))),
+        v(workspace.take<std::byte>(p.total_kv * p.heads_kv * p.head_dim_vo *
+                                    size_in_bytes(p.dtype_kv))),
+        out(workspace.take<std::byte>(p.total_q * p.heads_q * p.head_dim_vo *
+                                      size_in_bytes(p.dtype_out))),
         lse(workspace.take<float>(p.total_q * p.heads_q)),
         cu_seqlens_q(workspace.take<std::int32_t>(p.batch + 1)),
         cu_seqlens_kv(workspace.take<std::int32_t>(p.batch + 1)),
-        inner(workspace.take<std::byte>(static_cast<std::int64_t>(online_softmax_workspace(p, variant)))) {}
+        inner(workspace.take<std::byte>(
+            static_cast<std::int64_t>(online_softmax_workspace(p, variant)))) {}
 };
 
 void prefix_sums(const std::int32_t* lengths, std::int64_t count, std::int32_t* sums) {
@@ -35,8 +41,8 @@ void prefix_sums(const std::int32_t* lengths, std::int64_t count, std::int32_t* 
   for (std::int64_t i = 0; i < count; ++i) sums[i + 1] = sums[i] + lengths[i];
 }
 
-TokenTensor packed(std::byte* data, std::uint32_t dtype, const std::int32_t* lengths, const std::int32_t* cu_seqlens, std::int64_t heads,
-                   std::int64_t dim) {
+TokenTensor packed(std::byte* data, std::uint32_t dtype, const std::int32_t* lengths,
+                   const std::int32_t* cu_seqlens, std::int64_t heads, std::int64_t dim) {
   TokenTensor tensor;
   tensor.data = data;
   tensor.dtype = dtype;
@@ -51,10 +57,14 @@ Attention unpadded(const Attention& padded, const Buffers& buffers) {
   const plumbline_problem& p = padded.problem;
   Attention ragged = padded;
   ragged.problem.layout = PLUMBLINE_RAGGED_THD;
-  ragged.q = packed(buffers.q, p.dtype_q, padded.lengths_q, buffers.cu_seqlens_q, p.heads_q, p.head_dim_qk);
-  ragged.k = packed(buffers.k, p.dtype_kv, padded.lengths_kv, buffers.cu_seqlens_kv, p.heads_kv, p.head_dim_qk);
-  ragged.v = packed(buffers.v, p.dtype_kv, padded.lengths_kv, buffers.cu_seqlens_kv, p.heads_kv, p.head_dim_vo);
-  ragged.out = packed(buffers.out, p.dtype_out, padded.lengths_q, buffers.cu_seqlens_q, p.heads_q, p.head_dim_vo);
+  ragged.q = packed(buffers.q, p.dtype_q, padded.lengths_q, buffers.cu_seqlens_q, p.heads_q,
+                    p.head_dim_qk);
+  ragged.k = packed(buffers.k, p.dtype_kv, padded.lengths_kv, buffers.cu_seqlens_kv, p.heads_kv,
+                    p.head_dim_qk);
+  ragged.v = packed(buffers.v, p.dtype_kv, padded.lengths_kv, buffers.cu_seqlens_kv, p.heads_kv,
+                    p.head_dim_vo);
+  ragged.out = packed(buffers.out, p.dtype_out, padded.lengths_q, buffers.cu_seqlens_q, p.heads_q,
+                      p.head_dim_vo);
   if (padded.lse.data != nullptr) {
     auto* lse = reinterpret_cast<std::byte*>(buffers.lse);
     ragged.lse = packed(lse, PLUMBLINE_F32, padded.lengths_q, buffers.cu_seqlens_q, p.heads_q, 1);
@@ -63,7 +73,8 @@ Attention unpadded(const Attention& padded, const Buffers& buffers) {
 }
 
 // Copies all valid tokens; bits are moved, nothing is converted.
-void copy_tokens(const TokenTensor& from, const TokenTensor& to, std::int64_t batch, std::int64_t heads, std::int64_t dim) {
+void copy_tokens(const TokenTensor& from, const TokenTensor& to, std::int64_t batch,
+                 std::int64_t heads, std::int64_t dim) {
   const std::int64_t size = size_in_bytes(from.dtype);
   for (std::int64_t sample = 0; sample < batch; ++sample) {
     for (std::int64_t token = 0; token < from.lengths[sample]; ++token) {
@@ -71,7 +82,8 @@ void copy_tokens(const TokenTensor& from, const TokenTensor& to, std::int64_t ba
         const std::byte* source = from.at(sample, token, head);
         std::byte* target = to.at(sample, token, head);
         for (std::int64_t d = 0; d < dim; ++d) {
-          std::memcpy(target + d * to.element_stride * size, source + d * from.element_stride * size, static_cast<std::size_t>(size));
+          std::memcpy(target + d * to.element_stride * size,
+                      source + d * from.element_stride * size, static_cast<std::size_t>(size));
         }
       }
     }

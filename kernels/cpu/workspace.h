@@ -8,7 +8,8 @@
 
 namespace plumbline::cpu {
 
-// The same calls in the same order first count the bytes (base nullptr, what `take` returns is not used) and then hand them out.
+// The same calls in the same order first count the bytes (base nullptr, what `take` returns is not
+// used) and then hand them out.
 class Workspace {
  public:
   explicit Workspace(std::byte* base) : base_(base) {}
@@ -16,7 +17,8 @@ class Workspace {
   template <class T>
   T* take(std::int64_t count) {
     const std::uint64_t offset = used_;
-    used_ += (static_cast<std::uint64_t>(count) * sizeof(T) + alignment - 1) / alignment * alignment;
+    used_ +=
+        (static_cast<std::uint64_t>(count) * sizeof(T) + alignment - 1) / alignment * alignment;
     return base_ == nullptr ? nullptr : reinterpret_cast<T*>(base_ + offset);
   }
   std::uint64_t used() const { return used_; }

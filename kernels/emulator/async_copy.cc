@@ -31,7 +31,8 @@ void cp_async_16(void* shared, const void* global, bool valid, Where where) {
     if (copy == Fault::Copy::first_half) bytes = copy_bytes / 2;
   }
   if (valid && reinterpret_cast<std::uintptr_t>(global) % copy_bytes != 0) {
-    block.fail_at(Call::cp_async, where, fmt::format("global address {} is not {}-byte aligned", global, copy_bytes));
+    block.fail_at(Call::cp_async, where,
+                  fmt::format("global address {} is not {}-byte aligned", global, copy_bytes));
   }
 #ifdef __SANITIZE_ADDRESS__
   // Read once now, so that an address out of bounds is reported at its source line.
@@ -60,9 +61,12 @@ void cp_async_wait(int groups, Where where) {
   const std::size_t landed_groups = lane.group_ends.size() - pending;
   const std::size_t landed = lane.group_ends[landed_groups - 1];
   std::for_each_n(lane.copies.begin(), landed, land);
-  if (fault != nullptr) std::for_each_n(lane.copies.begin(), landed, [&](const AsyncCopy& copy) { fault->landed(copy.shared); });
+  if (fault != nullptr)
+    std::for_each_n(lane.copies.begin(), landed,
+                    [&](const AsyncCopy& copy) { fault->landed(copy.shared); });
   lane.copies.erase(lane.copies.begin(), lane.copies.begin() + static_cast<std::ptrdiff_t>(landed));
-  lane.group_ends.erase(lane.group_ends.begin(), lane.group_ends.begin() + static_cast<std::ptrdiff_t>(landed_groups));
+  lane.group_ends.erase(lane.group_ends.begin(),
+                        lane.group_ends.begin() + static_cast<std::ptrdiff_t>(landed_groups));
   for (std::size_t& end : lane.group_ends) end -= landed;
 }
 

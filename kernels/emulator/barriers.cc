@@ -8,9 +8,13 @@ namespace {
 
 // PTX: barriers 0 (__syncthreads) to 15, a multiple of the warp size of threads.
 void check_named(Block& block, Call call, int id, int threads, const Where& where) {
-  if (id < 1 || id > 15) block.fail_at(call, where, fmt::format("barrier {}: named barriers are 1 to 15", id));
-  if (threads <= 0 || threads % static_cast<int>(warp_size) != 0 || threads > static_cast<int>(max_threads)) {
-    block.fail_at(call, where, fmt::format("barrier {} of {} threads: a multiple of {} is needed", id, threads, warp_size));
+  if (id < 1 || id > 15)
+    block.fail_at(call, where, fmt::format("barrier {}: named barriers are 1 to 15", id));
+  if (threads <= 0 || threads % static_cast<int>(warp_size) != 0 ||
+      threads > static_cast<int>(max_threads)) {
+    block.fail_at(call, where,
+                  fmt::format("barrier {} of {} threads: a multiple of {} is needed", id, threads,
+                              warp_size));
   }
 }
 
@@ -49,10 +53,14 @@ void named_barrier(Call call, int id, int threads, Where where) {
   if (barrier.expected == 0) {
     barrier.expected = static_cast<unsigned>(threads);
   } else if (barrier.expected != static_cast<unsigned>(threads)) {
-    block.fail_at(call, where, fmt::format("barrier {} of {} threads, where others asked for {}", id, threads, barrier.expected));
+    block.fail_at(call, where,
+                  fmt::format("barrier {} of {} threads, where others asked for {}", id, threads,
+                              barrier.expected));
   }
   if ((barrier.arrived_lanes[lane.warp] & bit) != 0) {
-    block.fail_at(call, where, fmt::format("arrives twice at barrier {}, which has {} of {} threads", id, barrier.arrived, threads));
+    block.fail_at(call, where,
+                  fmt::format("arrives twice at barrier {}, which has {} of {} threads", id,
+                              barrier.arrived, threads));
   }
   barrier.arrived_lanes[lane.warp] |= bit;
   lane.wait = {call, where, static_cast<unsigned>(id)};

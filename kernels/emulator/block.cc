@@ -18,11 +18,16 @@ namespace {
 constexpr std::size_t shared_alignment = 128;
 constexpr std::size_t fence_bytes = 128;  // before and after shared memory
 constexpr int fence_value = 0xA5;
-constexpr int poison_value = 0xFF;  // a NaN in every floating-point format, also of two bytes or one
+// a NaN in every floating-point format, also of two bytes or one
+constexpr int poison_value = 0xFF;
 
 #ifdef __SANITIZE_ADDRESS__
-void forbid(const std::byte* begin, std::size_t bytes) { __asan_poison_memory_region(begin, bytes); }
-void allow(const std::byte* begin, std::size_t bytes) { __asan_unpoison_memory_region(begin, bytes); }
+void forbid(const std::byte* begin, std::size_t bytes) {
+  __asan_poison_memory_region(begin, bytes);
+}
+void allow(const std::byte* begin, std::size_t bytes) {
+  __asan_unpoison_memory_region(begin, bytes);
+}
 #else
 void forbid(const std::byte*, std::size_t) {}
 void allow(const std::byte*, std::size_t) {}
@@ -59,7 +64,8 @@ void Block::start(const Grid& grid, std::uint64_t number) {
   std::uint64_t z = grid.options.seed + (number + 1) * 0x9E3779B97F4A7C15U;
   z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
   random_state_ = (z ^ (z >> 31U)) | 1U;
-  watched_ = grid.options.skipped.has_value() || grid.options.sites != nullptr || grid.options.fault != nullptr;
+  watched_ = grid.options.skipped.has_value() || grid.options.sites != nullptr ||
+             grid.options.fault != nullptr;
   poison_shared();
   start_threads();
 }
@@ -67,7 +73,8 @@ void Block::start(const Grid& grid, std::uint64_t number) {
 void Block::start_threads() {
   const Dim3 size = grid_->threads;
   thread_count_ = size.x * size.y * size.z;
-  const std::size_t stack_bytes = grid_->options.stack_bytes == 0 ? default_stack_bytes : grid_->options.stack_bytes;
+  const std::size_t stack_bytes =
+      grid_->options.stack_bytes == 0 ? default_stack_bytes : grid_->options.stack_bytes;
   if (stack_bytes != stack_bytes_) lanes_.clear();
   stack_bytes_ = stack_bytes;
   lanes_.reserve(max_threads);
@@ -103,7 +110,8 @@ void Block::fiber_main() {
   try {
     block.grid_->kernel.invoke(block.grid_->kernel.call);
   } catch (const std::exception& error) {
-    thrown = fmt::format("warp {} lane {}: the kernel threw: {}", self().warp, self().lane, error.what());
+    thrown = fmt::format("warp {} lane {}: the kernel threw: {}", self().warp, self().lane,
+                         error.what());
   } catch (...) {
     thrown = fmt::format("warp {} lane {}: the kernel threw", self().warp, self().lane);
   }
@@ -132,7 +140,8 @@ Lane* Block::choose_random() {
     random_state_ ^= random_state_ << 13U;  // xorshift64
     random_state_ ^= random_state_ >> 7U;
     random_state_ ^= random_state_ << 17U;
-    auto skip = static_cast<unsigned>((random_state_ >> 32U) % static_cast<unsigned>(std::popcount(set)));
+    auto skip =
+        static_cast<unsigned>((random_state_ >> 32U) % static_cast<unsigned>(std::popcount(set)));
     while (skip-- > 0) set &= set - 1;
     return static_cast<unsigned>(std::countr_zero(set));
   };
@@ -140,7 +149,8 @@ Lane* Block::choose_random() {
   return &lanes_[w * warp_size + pick(warps_[w].ready)];
 }
 
-// The stack below is never unwound, so no memory may be left to it: not by an assignment that keeps the old buffer, either.
+// The stack below is never unwound, so no memory may be left to it: not by an assignment that keeps
+// the old buffer, either.
 void Block::fail(std::string what) {
   failure_.swap(what);
   self().fiber.switch_to(outside_, grid_->options.switching, true);
@@ -148,13 +158,16 @@ void Block::fail(std::string what) {
 }
 
 bool Block::watch(Call call, const Where& where) {
-  const auto same = [&](const Visit& visit) { return visit.call == call && same_place(visit.where, where); };
-  if (grid_->options.sites != nullptr && std::none_of(visits_.begin(), visits_.end(), same)) visits_.push_back({call, where});
+  const auto same = [&](const Visit& visit) {
+    return visit.call == call && same_place(visit.where, where);
+  };
+  if (grid_->options.sites != nullptr && std::none_of(visits_.begin(), visits_.end(), same))
+    visits_.push_back({call, where});
   const bool is_wait = call == Call::cp_async_wait;
   if (fault() != nullptr && !is_wait && fault()->leaves_out(self().notes, call)) return true;
   const auto& skipped = grid_->options.skipped;
-  return skipped && skipped->line == where.line() && (skipped->call.empty() || skipped->call == name(call)) &&
-         skipped->file == file_of(where);
+  return skipped && skipped->line == where.line() &&
+         (skipped->call.empty() || skipped->call == name(call)) && skipped->file == file_of(where);
 }
 
 void Block::poison_shared() {
@@ -174,11 +187,15 @@ std::string Block::fence_damage() const {
   const auto damaged = [](std::byte value) { return value != static_cast<std::byte>(fence_value); };
   const std::byte* const before = context_.shared - fence_bytes;
   const std::byte* const after = context_.shared + grid_->shared_bytes;
-  if (const std::byte* at = std::find_if(before, before + fence_bytes, damaged); at != before + fence_bytes) {
-    return fmt::format("wrote before its shared memory: {} bytes before its first", context_.shared - at);
+  if (const std::byte* at = std::find_if(before, before + fence_bytes, damaged);
+      at != before + fence_bytes) {
+    return fmt::format("wrote before its shared memory: {} bytes before its first",
+                       context_.shared - at);
   }
-  if (const std::byte* at = std::find_if(after, after + fence_bytes, damaged); at != after + fence_bytes) {
-    return fmt::format("wrote past its {} bytes of shared memory: at byte {}", grid_->shared_bytes, at - context_.shared);
+  if (const std::byte* at = std::find_if(after, after + fence_bytes, damaged);
+      at != after + fence_bytes) {
+    return fmt::format("wrote past its {} bytes of shared memory: at byte {}", grid_->shared_bytes,
+                       at - context_.shared);
   }
   return {};
 }
@@ -187,9 +204,13 @@ void Block::check_shared(Call call, const Where& where, const void* begin, std::
   const auto first = reinterpret_cast<std::uintptr_t>(context_.shared);
   const auto at = reinterpret_cast<std::uintptr_t>(begin);
   if (at < first || at + bytes > first + grid_->shared_bytes) {
-    fail_at(call, where, fmt::format("byte {} of {} of shared memory", static_cast<std::int64_t>(at - first), grid_->shared_bytes));
+    fail_at(call, where,
+            fmt::format("byte {} of {} of shared memory", static_cast<std::int64_t>(at - first),
+                        grid_->shared_bytes));
   }
-  if (at % bytes != 0) fail_at(call, where, fmt::format("byte {} of shared memory is not {}-byte aligned", at - first, bytes));
+  if (at % bytes != 0)
+    fail_at(call, where,
+            fmt::format("byte {} of shared memory is not {}-byte aligned", at - first, bytes));
 }
 
 }  // namespace plumbline::emulator

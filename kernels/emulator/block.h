@@ -55,7 +55,8 @@ struct Lane : ThreadContext {
   Notes notes{};                        // of the launch's fault
 };
 
-// Lanes of one warp that wait for the rest of `mask` in the same collective. Disjoint groups of a diverged warp may wait side by side.
+// Lanes of one warp that wait for the rest of `mask` in the same collective. Disjoint groups of a
+// diverged warp may wait side by side.
 struct Gathering {
   Call call;
   Where where;
@@ -69,8 +70,9 @@ struct Warp {
   unsigned finished = 0;
   unsigned gatherings = 0;
   std::array<Gathering, warp_size> gathering;
-  // What lanes bring to a collective (in, from; a, b, c) and take from it (out; d). Results are written when all have arrived, hence have
-  // taken those before, and only for lanes that take part.
+  // What lanes bring to a collective (in, from; a, b, c) and take from it (out; d). Results are
+  // written when all have arrived, hence have taken those before, and only for lanes that take
+  // part.
   std::array<std::uint64_t, warp_size> in, out;
   std::array<std::uint8_t, warp_size> from;
   alignas(64) std::array<std::uint32_t, warp_size * 4> a, c, d;
@@ -90,7 +92,8 @@ struct Visit {
 
 class Block {
  public:
-  // Runs block `number` of the grid to its end. Empty text: fine. A block object is used again, by one OS thread at a time.
+  // Runs block `number` of the grid to its end. Empty text: fine. A block object is used again, by
+  // one OS thread at a time.
   std::string run(const Grid& grid, std::uint64_t number);
 
   // Barriers and waits reached so far, each once. Only where the launch collects them.

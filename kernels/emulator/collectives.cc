@@ -18,8 +18,8 @@ bool aligned(Call call) { return call >= Call::ldmatrix_x4; }
 
 // Apart, so that no temporary string stays behind on the failing lane's stack.
 std::string describe(const Gathering& gathering) {
-  return fmt::format("while lanes {} of the warp are in {} at {}", lane_list(gathering.arrived), name(gathering.call),
-                     place(gathering.where));
+  return fmt::format("while lanes {} of the warp are in {} at {}", lane_list(gathering.arrived),
+                     name(gathering.call), place(gathering.where));
 }
 
 Gathering& gathering_of(Block& block, Warp& warp, Call call, unsigned mask, const Where& where) {
@@ -43,7 +43,9 @@ void together(Call call, unsigned mask, const Where& where, const Bring& bring, 
   Block& block = Block::of(lane);
   Warp& warp = block.warp_of(lane);
   const unsigned bit = 1U << lane.lane;
-  if ((mask & bit) == 0) block.fail_at(call, where, fmt::format("the mask {:#010x} leaves out the lane that calls", mask));
+  if ((mask & bit) == 0)
+    block.fail_at(call, where,
+                  fmt::format("the mask {:#010x} leaves out the lane that calls", mask));
   bring(warp, lane.lane);
   Gathering& gathering = gathering_of(block, warp, call, mask, where);
   gathering.arrived |= bit;
@@ -58,7 +60,8 @@ void together(Call call, unsigned mask, const Where& where, const Bring& bring, 
   if (block.random_order()) block.yield(lane);
 }
 
-// The lane that `lane` reads from, as the PTX ISA has it for shfl.sync; itself where that lies outside of its segment.
+// The lane that `lane` reads from, as the PTX ISA has it for shfl.sync; itself where that lies
+// outside of its segment.
 unsigned source_lane(Call call, unsigned lane, unsigned operand, unsigned width) {
   const unsigned segment = lane & ~(width - 1);
   const unsigned last = segment | (width - 1);
@@ -108,16 +111,20 @@ void sync_warp(unsigned mask, Where where) {
       Call::syncwarp, mask, where, [](Warp&, unsigned) {}, [](Block&, Warp&) {});
 }
 
-std::uint64_t shuffle(Call call, unsigned mask, std::uint64_t value, int operand, int width, Where where) {
+std::uint64_t shuffle(Call call, unsigned mask, std::uint64_t value, int operand, int width,
+                      Where where) {
   Lane& lane = Block::self();
   Block& block = Block::of(lane);
   if (width <= 0 || width > static_cast<int>(warp_size) || (width & (width - 1)) != 0) {
-    block.fail_at(call, where, fmt::format("width {} is not a power of two up to {}", width, warp_size));
+    block.fail_at(call, where,
+                  fmt::format("width {} is not a power of two up to {}", width, warp_size));
   }
   if (const Fault* fault = block.fault()) call = fault->shuffle(lane.notes, call, operand);
-  const unsigned from = source_lane(call, lane.lane, static_cast<unsigned>(operand), static_cast<unsigned>(width));
+  const unsigned from =
+      source_lane(call, lane.lane, static_cast<unsigned>(operand), static_cast<unsigned>(width));
   if (from >= warp_size || (mask >> from & 1U) == 0) {
-    block.fail_at(call, where, fmt::format("reads lane {}, which the mask {:#010x} leaves out", from, mask));
+    block.fail_at(call, where,
+                  fmt::format("reads lane {}, which the mask {:#010x} leaves out", from, mask));
   }
   together(
       call, mask, where,
@@ -137,7 +144,8 @@ std::uint64_t shuffle(Call call, unsigned mask, std::uint64_t value, int operand
 unsigned ballot(Call call, unsigned mask, bool predicate, Where where) {
   Lane& lane = Block::self();
   together(
-      call, mask, where, [predicate](Warp& warp, unsigned at) { warp.in[at] = predicate ? 1U : 0U; },
+      call, mask, where,
+      [predicate](Warp& warp, unsigned at) { warp.in[at] = predicate ? 1U : 0U; },
       [mask](Block&, Warp& warp) {
         unsigned votes = 0;
         for (unsigned i = 0; i < warp_size; ++i) votes |= (warp.in[i] != 0 ? 1U : 0U) << i;
@@ -148,8 +156,9 @@ unsigned ballot(Call call, unsigned mask, bool predicate, Where where) {
   return static_cast<unsigned>(Block::of(lane).warp_of(lane).out[lane.lane]);
 }
 
-// Four 8 x 8 matrices of 16-bit elements; lane 8 i + r names row r of matrix i. Register i of lane l: row l / 4, columns 2 (l % 4) and the
-// next; with .trans: rows 2 (l % 4) and the next, column l / 4.
+// Four 8 x 8 matrices of 16-bit elements; lane 8 i + r names row r of matrix i. Register i of lane
+// l: row l / 4, columns 2 (l % 4) and the next; with .trans: rows 2 (l % 4) and the next, column l
+// / 4.
 void ldmatrix_x4(Call call, std::uint32_t* r, const void* row, Where where) {
   Lane& lane = Block::self();
   Block& block = Block::of(lane);
@@ -162,16 +171,20 @@ void ldmatrix_x4(Call call, std::uint32_t* r, const void* row, Where where) {
   }
   block.check_shared(call, where, row, 16);
   together(
-      call, full_mask, where, [row](Warp& warp, unsigned at) { warp.in[at] = reinterpret_cast<std::uintptr_t>(row); },
+      call, full_mask, where,
+      [row](Warp& warp, unsigned at) { warp.in[at] = reinterpret_cast<std::uintptr_t>(row); },
       [call](Block&, Warp& warp) {
         for (unsigned i = 0; i < 4; ++i) {
           std::uint16_t matrix[8][8];
-          for (unsigned j = 0; j < 8; ++j) std::memcpy(matrix[j], reinterpret_cast<const void*>(warp.in[8 * i + j]), sizeof matrix[j]);
+          for (unsigned j = 0; j < 8; ++j)
+            std::memcpy(matrix[j], reinterpret_cast<const void*>(warp.in[8 * i + j]),
+                        sizeof matrix[j]);
           for (unsigned l = 0; l < warp_size; ++l) {
             const unsigned major = l / 4, minor = 2 * (l % 4);
             const bool transposed = call == Call::ldmatrix_x4_trans;
             const std::uint32_t low = transposed ? matrix[minor][major] : matrix[major][minor];
-            const std::uint32_t high = transposed ? matrix[minor + 1][major] : matrix[major][minor + 1];
+            const std::uint32_t high =
+                transposed ? matrix[minor + 1][major] : matrix[major][minor + 1];
             warp.d[4 * l + i] = low | high << 16U;
           }
         }
@@ -182,10 +195,12 @@ void ldmatrix_x4(Call call, std::uint32_t* r, const void* row, Where where) {
 
 namespace {
 
-void multiply(Call call, const std::uint32_t* a, const std::uint32_t* b, std::uint32_t* d, Where where) {
+void multiply(Call call, const std::uint32_t* a, const std::uint32_t* b, std::uint32_t* d,
+              Where where) {
   Lane& lane = Block::self();
   Block& block = Block::of(lane);
-  if (!supports(block.arch(), instruction(call))) block.fail_at(call, where, fmt::format("{} has no such instruction", name(block.arch())));
+  if (!supports(block.arch(), instruction(call)))
+    block.fail_at(call, where, fmt::format("{} has no such instruction", name(block.arch())));
   const std::size_t results = call == Call::mma_f16_f16 ? 2 : 4;
   together(
       call, full_mask, where,
@@ -196,23 +211,27 @@ void multiply(Call call, const std::uint32_t* a, const std::uint32_t* b, std::ui
       },
       [call](Block& of, Warp& warp) {
         const Fault* const fault = of.fault();
-        if (fault != nullptr && fault->computes(Block::self().notes, of.arch(), instruction(call), warp.a.data(), warp.b.data(),
-                                                warp.c.data(), warp.d.data())) {
+        if (fault != nullptr &&
+            fault->computes(Block::self().notes, of.arch(), instruction(call), warp.a.data(),
+                            warp.b.data(), warp.c.data(), warp.d.data())) {
           return;
         }
-        mma_sync(of.arch(), instruction(call), warp.a.data(), warp.b.data(), warp.c.data(), warp.d.data());
+        mma_sync(of.arch(), instruction(call), warp.a.data(), warp.b.data(), warp.c.data(),
+                 warp.d.data());
       });
   std::memcpy(d, &block.warp_of(lane).d[results * lane.lane], results * sizeof *d);
 }
 
 // An mma.sync whose operands or arithmetic a fault changes.
-void mma_with(const Fault& fault, Call call, const std::uint32_t* a, const std::uint32_t* b, std::uint32_t* d, Where where) {
+void mma_with(const Fault& fault, Call call, const std::uint32_t* a, const std::uint32_t* b,
+              std::uint32_t* d, Where where) {
   Lane& lane = Block::self();
   std::array<std::uint32_t, 4> own_a;
   std::array<std::uint32_t, 2> own_b;
   std::copy_n(a, own_a.size(), own_a.begin());
   std::copy_n(b, own_b.size(), own_b.begin());
-  if (fault.multiply(lane.notes, call, own_a.data(), own_b.data(), d)) multiply(call, own_a.data(), own_b.data(), d, where);
+  if (fault.multiply(lane.notes, call, own_a.data(), own_b.data(), d))
+    multiply(call, own_a.data(), own_b.data(), d, where);
   fault.product(lane.notes, call, d);
 }
 

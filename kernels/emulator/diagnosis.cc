@@ -60,7 +60,8 @@ const char* name(Call call) {
 }
 
 bool same_place(const Where& a, const Where& b) {
-  return a.line() == b.line() && (a.file_name() == b.file_name() || std::strcmp(a.file_name(), b.file_name()) == 0);
+  return a.line() == b.line() &&
+         (a.file_name() == b.file_name() || std::strcmp(a.file_name(), b.file_name()) == 0);
 }
 
 std::string file_of(const Where& where) {
@@ -82,11 +83,14 @@ std::string lane_list(unsigned lanes) {
   return text;
 }
 
-std::string Block::prefix() const { return fmt::format("block ({}, {}, {}): ", context_.index.x, context_.index.y, context_.index.z); }
+std::string Block::prefix() const {
+  return fmt::format("block ({}, {}, {}): ", context_.index.x, context_.index.y, context_.index.z);
+}
 
 void Block::fail_at(Call call, const Where& where, std::string what) {
   const Lane& lane = self();
-  std::string text = fmt::format("warp {} lane {}, {} at {}: {}", lane.warp, lane.lane, name(call), place(where), what);
+  std::string text = fmt::format("warp {} lane {}, {} at {}: {}", lane.warp, lane.lane, name(call),
+                                 place(where), what);
   std::string().swap(what);  // see fail
   fail(std::move(text));
 }
@@ -95,7 +99,8 @@ std::string Block::describe_wait(unsigned warp, const Wait& wait) const {
   std::string text = fmt::format("in {} at {}", name(wait.call), place(wait.where));
   if (wait.call == Call::named_barrier_sync) {
     const NamedBarrier& barrier = named_barriers_[wait.detail];
-    text += fmt::format(" (barrier {}: {} of {} threads have arrived)", wait.detail, barrier.arrived, barrier.expected);
+    text += fmt::format(" (barrier {}: {} of {} threads have arrived)", wait.detail,
+                        barrier.arrived, barrier.expected);
   } else if (wait.call != Call::syncthreads) {
     unsigned missing = wait.detail;
     for (unsigned i = 0; i < warps_[warp].gatherings; ++i) {
@@ -107,21 +112,25 @@ std::string Block::describe_wait(unsigned warp, const Wait& wait) const {
   return text;
 }
 
-// One line for each group of lanes in the same state, lowest lane first. Lanes that can run are left out.
+// One line for each group of lanes in the same state, lowest lane first. Lanes that can run are
+// left out.
 std::string Block::describe_lanes(unsigned warp) const {
   const Warp& state = warps_[warp];
   std::vector<std::pair<std::string, unsigned>> groups;
   for (unsigned lane = 0; lane < warp_size; ++lane) {
     const unsigned bit = 1U << lane;
     if ((state.lanes & ~state.ready & bit) == 0) continue;
-    const std::string what = (state.finished & bit) != 0 ? "finished" : describe_wait(warp, lanes_[warp * warp_size + lane].wait);
+    const std::string what = (state.finished & bit) != 0
+                                 ? "finished"
+                                 : describe_wait(warp, lanes_[warp * warp_size + lane].wait);
     auto group = groups.begin();
     while (group != groups.end() && group->first != what) ++group;
     if (group == groups.end()) group = groups.insert(group, {what, 0U});
     group->second |= bit;
   }
   std::string text;
-  for (const auto& [what, lanes] : groups) text += fmt::format(" lanes {} {}\n", lane_list(lanes), what);
+  for (const auto& [what, lanes] : groups)
+    text += fmt::format(" lanes {} {}\n", lane_list(lanes), what);
   return text;
 }
 
@@ -130,7 +139,9 @@ std::string Block::describe_stuck() const {
   for (const Warp& warp : warps_) {
     const auto first = static_cast<std::size_t>(&warp - warps_.data()) * warp_size;
     for (unsigned rest = warp.lanes & ~warp.ready & ~warp.finished; rest != 0; rest &= rest - 1) {
-      only_block_barrier &= lanes_[first + static_cast<unsigned>(std::countr_zero(rest))].wait.call == Call::syncthreads;
+      only_block_barrier &=
+          lanes_[first + static_cast<unsigned>(std::countr_zero(rest))].wait.call ==
+          Call::syncthreads;
     }
   }
   std::string text = only_block_barrier ? "divergent barrier" : "deadlock";
@@ -138,7 +149,8 @@ std::string Block::describe_stuck() const {
     const std::string lanes = describe_lanes(w);
     unsigned end = w + 1;
     while (end < warps_.size() && describe_lanes(end) == lanes) ++end;
-    const std::string which = end == w + 1 ? fmt::format("warp {}", w) : fmt::format("warps {}-{}", w, end - 1);
+    const std::string which =
+        end == w + 1 ? fmt::format("warp {}", w) : fmt::format("warps {}-{}", w, end - 1);
     for (std::string_view rest = lanes; !rest.empty();) {
       const std::size_t length = rest.find('\n');
       text += fmt::format("\n  {}{}", which, rest.substr(0, length));

@@ -2,8 +2,9 @@
 // unchanged kernel would compute if it called that wrapper of kernels/attention/simt.h wrongly. For
 // mutants (kernels/mutants/tensor_core); a launch without one pays a test of a pointer.
 //
-// Each function is called by the thread whose call it changes, with that thread's notes: words that are 0 when a block starts. Where an
-// instruction belongs to a warp, all lanes must be changed alike. Results are the machine's own unless a fault says otherwise.
+// Each function is called by the thread whose call it changes, with that thread's notes: words that
+// are 0 when a block starts. Where an instruction belongs to a warp, all lanes must be changed
+// alike. Results are the machine's own unless a fault says otherwise.
 #pragma once
 
 #include <array>
@@ -38,20 +39,24 @@ class Fault {
   // When 16 bytes have landed in shared memory.
   virtual void landed(std::byte* /*shared*/) const {}
 
-  // ldmatrix: the row that the lane names, as bytes from the first of shared memory; its call; then the registers it has got.
+  // ldmatrix: the row that the lane names, as bytes from the first of shared memory; its call; then
+  // the registers it has got.
   virtual Call load(Notes&, Call call, std::size_t& /*row*/) const { return call; }
   virtual void loaded(Notes&, Call, std::uint32_t* /*r: 4*/) const {}
 
   // A shuffle's mask or distance.
   virtual Call shuffle(Notes&, Call call, int& /*operand*/) const { return call; }
 
-  // mma.sync: a lane's operands and C before it, then its D. false: the instruction is left out, D = C.
-  virtual bool multiply(Notes&, Call& /*call*/, std::uint32_t* /*a: 4*/, std::uint32_t* /*b: 2*/, std::uint32_t* /*c: 4, fp16: 2*/) const {
+  // mma.sync: a lane's operands and C before it, then its D. false: the instruction is left out, D
+  // = C.
+  virtual bool multiply(Notes&, Call& /*call*/, std::uint32_t* /*a: 4*/, std::uint32_t* /*b: 2*/,
+                        std::uint32_t* /*c: 4, fp16: 2*/) const {
     return true;
   }
   virtual void product(Notes&, Call, std::uint32_t* /*d*/) const {}
   // The arithmetic of a warp's product, registers as mma_sync has them. false: the machine's own.
-  virtual bool computes(Notes&, Arch, const MmaInstruction&, std::uint32_t* /*a*/, std::uint32_t* /*b*/, const std::uint32_t* /*c*/,
+  virtual bool computes(Notes&, Arch, const MmaInstruction&, std::uint32_t* /*a*/,
+                        std::uint32_t* /*b*/, const std::uint32_t* /*c*/,
                         std::uint32_t* /*d*/) const {
     return false;
   }

@@ -25,8 +25,10 @@ thread_local Fiber* left = nullptr;  // the fiber that the last switch suspended
 
 }  // namespace
 
-Stack::Stack(std::size_t bytes) : mapped_bytes_((bytes + page_bytes() - 1) / page_bytes() * page_bytes() + page_bytes()) {
-  void* const mapping = mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+Stack::Stack(std::size_t bytes)
+    : mapped_bytes_((bytes + page_bytes() - 1) / page_bytes() * page_bytes() + page_bytes()) {
+  void* const mapping = mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED) throw std::bad_alloc();
   mapping_ = static_cast<std::byte*>(mapping);
   if (mprotect(mapping, page_bytes(), PROT_NONE) != 0) {
@@ -47,15 +49,16 @@ std::size_t Stack::bytes() const { return mapped_bytes_ - page_bytes(); }
 
 void Fiber::prepare([[maybe_unused]] Switching switching, void (*entry)()) {
 #ifdef __SANITIZE_ADDRESS__
-  __asan_unpoison_memory_region(stack_->bottom(), stack_->bytes());  // what ran here before never returned
+  // what ran here before never returned
+  __asan_unpoison_memory_region(stack_->bottom(), stack_->bytes());
   fake_stack_ = nullptr;
 #endif
   bottom_ = stack_->bottom();
   bytes_ = stack_->bytes();
 #ifdef PLUMBLINE_EMULATOR_ASSEMBLY
   if (switching == Switching::assembly) {
-    // As a switch leaves a suspended fiber: where to go on, and above it what entry finds as its return address (none), on a stack where
-    // rsp + 8 is then a multiple of 16.
+    // As a switch leaves a suspended fiber: where to go on, and above it what entry finds as its
+    // return address (none), on a stack where rsp + 8 is then a multiple of 16.
     auto** const top = reinterpret_cast<void**>(stack_->bottom() + stack_->bytes());
     top[-1] = nullptr;
     top[-2] = reinterpret_cast<void*>(entry);
@@ -81,7 +84,9 @@ void Fiber::before_switch(const Fiber& to, bool last) {
   left = this;
   __sanitizer_start_switch_fiber(last ? nullptr : &fake_stack_, to.bottom_, to.bytes_);
 }
-void Fiber::after_switch() { __sanitizer_finish_switch_fiber(fake_stack_, &left->bottom_, &left->bytes_); }
+void Fiber::after_switch() {
+  __sanitizer_finish_switch_fiber(fake_stack_, &left->bottom_, &left->bytes_);
+}
 #endif
 
 void Fiber::entered() {

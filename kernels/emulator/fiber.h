@@ -20,7 +20,8 @@ inline constexpr std::size_t default_stack_bytes = 256U << 10U;
 inline constexpr std::size_t default_stack_bytes = 64U << 10U;
 #endif
 
-// Memory for a stack, with an inaccessible page below. Throws std::bad_alloc where the system has no more mappings.
+// Memory for a stack, with an inaccessible page below. Throws std::bad_alloc where the system has
+// no more mappings.
 class Stack {
  public:
   explicit Stack(std::size_t bytes);
@@ -35,18 +36,21 @@ class Stack {
   std::size_t mapped_bytes_;
 };
 
-// What can be switched to: a fiber with its own stack, or (default-constructed, while it is switched away from) the OS thread itself.
+// What can be switched to: a fiber with its own stack, or (default-constructed, while it is
+// switched away from) the OS thread itself.
 class Fiber {
  public:
   Fiber() = default;
   explicit Fiber(std::size_t stack_bytes) : stack_(std::make_unique<Stack>(stack_bytes)) {}
 
-  // Makes the next switch to this fiber call `entry`, which must not return. What ran on it before is dropped without being unwound.
+  // Makes the next switch to this fiber call `entry`, which must not return. What ran on it before
+  // is dropped without being unwound.
   void prepare(Switching switching, void (*entry)());
   // The first thing that `entry` does.
   static void entered();
-  // Suspends this fiber, which is running, and resumes `to`. With `last`, this one will never be resumed. Inline down to the instruction:
-  // each return after a switch is one that the processor has not predicted (2.6 times the switches per second that calls gave).
+  // Suspends this fiber, which is running, and resumes `to`. With `last`, this one will never be
+  // resumed. Inline down to the instruction: each return after a switch is one that the processor
+  // has not predicted (2.6 times the switches per second that calls gave).
   void switch_to(Fiber& to, Switching switching, bool last = false) {
     before_switch(to, last);
 #ifdef PLUMBLINE_EMULATOR_ASSEMBLY
@@ -83,8 +87,9 @@ class Fiber {
 };
 
 #ifdef PLUMBLINE_EMULATOR_ASSEMBLY
-// Leaves the place to go on and rbp on the stack; the compiler itself keeps what else it needs, since every other register is given up. The
-// floating-point control words are the same for all fibers. 128 bytes: the red zone of the function that this becomes part of.
+// Leaves the place to go on and rbp on the stack; the compiler itself keeps what else it needs,
+// since every other register is given up. The floating-point control words are the same for all
+// fibers. 128 bytes: the red zone of the function that this becomes part of.
 __attribute__((always_inline)) inline void Fiber::switch_stacks(void** save, void* resume) {
   asm volatile(
       "leaq -128(%%rsp), %%rsp\n\t"
@@ -100,8 +105,9 @@ __attribute__((always_inline)) inline void Fiber::switch_stacks(void** save, voi
       "leaq 128(%%rsp), %%rsp\n\t"
       : "+D"(save), "+S"(resume)
       :
-      : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5",
-        "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc", "memory");
+      : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0",
+        "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11",
+        "xmm12", "xmm13", "xmm14", "xmm15", "cc", "memory");
 }
 #endif
 

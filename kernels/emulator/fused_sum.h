@@ -1,10 +1,12 @@
 // How a tensor core adds a few exact products and an accumulator: the truncated fused sum. Every
 // parameter is explicit.
 //
-// One step over L products, with E the largest exponent among the non-zero products and c: every term is chopped toward zero to F fraction
-// bits relative to 2^E, the chopped terms are added exactly, and the sum is rounded once. k products are k / L steps in ascending order,
-// each step's result being the next one's c. Products are exact and not normalised: the exponent of a product is the sum of its operands'
-// exponents, an operand's exponent being max(floor(log2|x|), that of the smallest normal).
+// One step over L products, with E the largest exponent among the non-zero products and c: every
+// term is chopped toward zero to F fraction bits relative to 2^E, the chopped terms are added
+// exactly, and the sum is rounded once. k products are k / L steps in ascending order, each step's
+// result being the next one's c. Products are exact and not normalised: the exponent of a product
+// is the sum of its operands' exponents, an operand's exponent being max(floor(log2|x|), that of
+// the smallest normal).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +14,8 @@
 
 namespace plumbline::emulator {
 
-// Formats of operands; raw bits in the low bits of a word. tf32 is an fp32 whose low 13 bits are ignored.
+// Formats of operands; raw bits in the low bits of a word. tf32 is an fp32 whose low 13 bits are
+// ignored.
 enum class MmaFormat { f16, bf16, tf32, e4m3, e5m2 };
 
 // What the sum becomes. c has the same format: fp32 for the first two, fp16 for the last.
@@ -43,12 +46,13 @@ struct FusedSum {
   Underflow underflow = Underflow::keeps_sign;
 };
 
-// D = a[0] b[0] + … + a[k-1] b[k-1] + c in steps of sum.products_per_step (a last one may be shorter). NaN, Inf times zero and Infs of both
-// signs give the canonical NaN (0x7fffffff, 0x7fff).
-std::uint32_t fused_sum(const FusedSum& sum, MmaFormat, int k, const std::uint32_t* a, const std::uint32_t* b, std::uint32_t c);
+// D = a[0] b[0] + … + a[k-1] b[k-1] + c in steps of sum.products_per_step (a last one may be
+// shorter). NaN, Inf times zero and Infs of both signs give the canonical NaN (0x7fffffff, 0x7fff).
+std::uint32_t fused_sum(const FusedSum& sum, MmaFormat, int k, const std::uint32_t* a,
+                        const std::uint32_t* b, std::uint32_t c);
 
-// What surrounds the sums where fp8 goes through fp16: the operand widened (exactly), and c + h rounded to nearest in the format of the
-// result.
+// What surrounds the sums where fp8 goes through fp16: the operand widened (exactly), and c + h
+// rounded to nearest in the format of the result.
 std::uint32_t widen_to_f16(MmaFormat, std::uint32_t fp8);
 std::uint32_t add_to_nearest(Conversion format, std::uint32_t c, std::uint32_t h);
 

@@ -1,8 +1,10 @@
 // Launches a kernel of CUDA C++ that g++ compiled (kernels/attention/simt.h) on the CPU.
 //
-// Blocks run in parallel over oneTBB. Within a block one thread runs at a time, until it must wait; which goes on then is the schedule. A
-// correct kernel gives the same bits under each; one that lacks a barrier or a wait does not, since a thread that runs ahead meets what
-// others have not written yet: shared memory is filled with NaN bit patterns at first, and so is the destination of an asynchronous copy.
+// Blocks run in parallel over oneTBB. Within a block one thread runs at a time, until it must wait;
+// which goes on then is the schedule. A correct kernel gives the same bits under each; one that
+// lacks a barrier or a wait does not, since a thread that runs ahead meets what others have not
+// written yet: shared memory is filled with NaN bit patterns at first, and so is the destination of
+// an asynchronous copy.
 #pragma once
 
 #include <compare>
@@ -20,12 +22,14 @@
 namespace plumbline::emulator {
 
 enum class Schedule {
-  in_order,  // the first thread that can run: low warps run ahead of high ones as far as barriers let them
+  // the first thread that can run: low warps run ahead of high ones as far as barriers let them
+  in_order,
   reversed,  // the last one
   random,    // any one, from the launch's seed and the block's number
 };
 
-// How fibers are switched. Elsewhere than on x86-64, and where built with PLUMBLINE_EMULATOR_UCONTEXT, both mean ucontext.
+// How fibers are switched. Elsewhere than on x86-64, and where built with
+// PLUMBLINE_EMULATOR_UCONTEXT, both mean ucontext.
 enum class Switching { assembly, ucontext };
 
 // A barrier or a wait in a kernel's source.
@@ -40,29 +44,34 @@ struct LaunchOptions {
   Arch arch = Arch::sm_90;
   Schedule schedule = Schedule::in_order;
   std::uint64_t seed = 0;
-  // For tests: leaves out __syncthreads, __syncwarp, named barriers and cp_async_wait of this file and line (and call, if not empty).
+  // For tests: leaves out __syncthreads, __syncwarp, named barriers and cp_async_wait of this file
+  // and line (and call, if not empty).
   std::optional<SyncSite> skipped;
   // For tests: collects the sites of these calls that were reached.
   std::set<SyncSite>* sites = nullptr;
   const Fault* fault = nullptr;  // for mutants
-  std::size_t stack_bytes = 0;   // of a thread; 0: 64 KiB (256 KiB under AddressSanitizer). Below it lies a guard page.
+  std::size_t stack_bytes =
+      0;  // of a thread; 0: 64 KiB (256 KiB under AddressSanitizer). Below it lies a guard page.
   Switching switching = Switching::assembly;
 };
 
-// The most dynamic shared memory that a block may ask for on `arch`, in bytes (CUDA C++ Programming Guide, table of compute capabilities).
+// The most dynamic shared memory that a block may ask for on `arch`, in bytes (CUDA C++ Programming
+// Guide, table of compute capabilities).
 std::size_t max_shared_bytes(Arch arch);
 
 struct KernelCall {
   void (*invoke)(const void* call);  // runs the kernel for the current thread
   const void* call;
 };
-std::string launch(const LaunchOptions& options, Dim3 grid, Dim3 block, std::size_t shared_bytes, KernelCall kernel);
+std::string launch(const LaunchOptions& options, Dim3 grid, Dim3 block, std::size_t shared_bytes,
+                   KernelCall kernel);
 
-// Runs all blocks. Empty text: fine. Otherwise what went wrong in the first block (lowest index) where something did: the block, and for
-// each thread that could not go on its call, file and line. The kernel's outputs are then unspecified.
+// Runs all blocks. Empty text: fine. Otherwise what went wrong in the first block (lowest index)
+// where something did: the block, and for each thread that could not go on its call, file and line.
+// The kernel's outputs are then unspecified.
 template <class Parameters>
-std::string launch(const LaunchOptions& options, Dim3 grid, Dim3 block, std::size_t shared_bytes, void (*kernel)(Parameters),
-                   const std::type_identity_t<Parameters>& parameters) {
+std::string launch(const LaunchOptions& options, Dim3 grid, Dim3 block, std::size_t shared_bytes,
+                   void (*kernel)(Parameters), const std::type_identity_t<Parameters>& parameters) {
   struct TypedCall {
     void (*kernel)(Parameters);
     const Parameters* parameters;

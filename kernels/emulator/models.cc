@@ -8,16 +8,22 @@
 namespace plumbline::emulator {
 namespace {
 
-constexpr std::array architectures{Arch::sm_80, Arch::sm_86, Arch::sm_89, Arch::sm_90, Arch::sm_100};
-constexpr std::array<std::string_view, architectures.size()> names{"sm_80", "sm_86", "sm_89", "sm_90", "sm_100"};
+constexpr std::array architectures{Arch::sm_80, Arch::sm_86, Arch::sm_89, Arch::sm_90,
+                                   Arch::sm_100};
+constexpr std::array<std::string_view, architectures.size()> names{"sm_80", "sm_86", "sm_89",
+                                                                   "sm_90", "sm_100"};
 
 bool is_fp8(MmaFormat format) { return format == MmaFormat::e4m3 || format == MmaFormat::e5m2; }
 
-int elements_per_register(MmaFormat format) { return format == MmaFormat::tf32 ? 1 : is_fp8(format) ? 4 : 2; }
+int elements_per_register(MmaFormat format) {
+  return format == MmaFormat::tf32 ? 1 : is_fp8(format) ? 4 : 2;
+}
 
 enum class Operands { sixteen_bit, tf32, fp8 };
 Operands operands(MmaFormat format) {
-  return format == MmaFormat::tf32 ? Operands::tf32 : is_fp8(format) ? Operands::fp8 : Operands::sixteen_bit;
+  return format == MmaFormat::tf32 ? Operands::tf32
+         : is_fp8(format)          ? Operands::fp8
+                                   : Operands::sixteen_bit;
 }
 
 struct Row {
@@ -28,19 +34,26 @@ struct Row {
   std::string_view evidence;
 };
 
-// Recordings: Khattak and Mikaitis, 5,000 rows per GPU and format (tests/emulator/test_recordings.cc replays those at hand); MMA-Sim:
-// arXiv 2511.10909. No recording has products below the smallest normal, zeros beside huge operands, or non-finite values.
+// Recordings: Khattak and Mikaitis, 5,000 rows per GPU and format
+// (tests/emulator/test_recordings.cc replays those at hand); MMA-Sim: arXiv 2511.10909. No
+// recording has products below the smallest normal, zeros beside huge operands, or non-finite
+// values.
 constexpr std::array table{
     Row{Arch::sm_80, Arch::sm_89, Operands::sixteen_bit, 8, 24, false,
-        "recordings of A100, A2, RTX 1000 Ada and L40S with 8 products; that k = 16 is two steps, low k first: MMA-Sim"},
+        "recordings of A100, A2, RTX 1000 Ada and L40S with 8 products; that k = 16 is two steps, "
+        "low k first: MMA-Sim"},
     Row{Arch::sm_80, Arch::sm_89, Operands::tf32, 4, 24, false,
-        "recordings of A100, A2, RTX 1000 Ada and L40S with 4 products; that k = 8 is two steps, low k first: MMA-Sim"},
-    Row{Arch::sm_89, Arch::sm_89, Operands::fp8, 16, 13, false, "recordings of RTX 1000 Ada and L40S, both steps"},
-    Row{Arch::sm_90, Arch::sm_100, Operands::sixteen_bit, 16, 25, false, "recordings of H100, H200 and B200"},
+        "recordings of A100, A2, RTX 1000 Ada and L40S with 4 products; that k = 8 is two steps, "
+        "low k first: MMA-Sim"},
+    Row{Arch::sm_89, Arch::sm_89, Operands::fp8, 16, 13, false,
+        "recordings of RTX 1000 Ada and L40S, both steps"},
+    Row{Arch::sm_90, Arch::sm_100, Operands::sixteen_bit, 16, 25, false,
+        "recordings of H100, H200 and B200"},
     Row{Arch::sm_90, Arch::sm_100, Operands::tf32, 8, 25, false,
         "recordings of H100, H200 and B200 with 4 products; that 8 are one step: MMA-Sim"},
     Row{Arch::sm_90, Arch::sm_100, Operands::fp8, 16, 25, true,
-        "recordings of H100, H200 (fp16 results) and B200 (both); the instructions ptxas 13.0 emits"},
+        "recordings of H100, H200 (fp16 results) and B200 (both); the instructions ptxas 13.0 "
+        "emits"},
 };
 
 }  // namespace
@@ -82,7 +95,8 @@ MmaModel model(Arch arch, const MmaInstruction& instruction) {
   return {sum, row->through_f16, row->evidence};
 }
 
-// Recordings of V100; its floor for fp16 results is Khattak and Mikaitis's, for fp32 results there is none.
+// Recordings of V100; its floor for fp16 results is Khattak and Mikaitis's, for fp32 results there
+// is none.
 FusedSum mma_m8n8k4_sm_70(MmaAccumulator accumulator) {
   if (accumulator == MmaAccumulator::f16) return {4, 23, Conversion::f16_to_nearest_even, -19};
   return {4, 23, Conversion::f32_toward_zero};
@@ -96,8 +110,9 @@ MmaRegisters registers(const MmaInstruction& instruction) {
   return {2 * halves, halves, instruction.accumulator == MmaAccumulator::f32 ? 4 : 2};
 }
 
-// PTX ISA, "Matrix Fragments for mma.m16n8k…": a lane holds row lane / 4 and row lane / 4 + 8 of A, and column lane / 4 of B; a register
-// holds consecutive k, the four lanes of a group of four consecutive registers, and the upper half of K lies in the upper registers.
+// PTX ISA, "Matrix Fragments for mma.m16n8k…": a lane holds row lane / 4 and row lane / 4 + 8 of A,
+// and column lane / 4 of B; a register holds consecutive k, the four lanes of a group of four
+// consecutive registers, and the upper half of K lies in the upper registers.
 FragmentPlace place_a(const MmaInstruction& instruction, int row, int k) {
   const int elements = elements_per_register(instruction.format);
   return {row % 8 * 4 + k / elements % 4, row / 8 + k / (4 * elements) * 2, k % elements};

@@ -1,8 +1,10 @@
 // What one emulated thread can ask for: the machine behind kernels/emulator/simt.h.
 //
-// The threads of a block are fibers of one OS thread. A call here may suspend its fiber; others run, and it returns when what it waits for
-// has happened. A call that CUDA does not define (a lane is missing, an address lies outside of shared memory, an instruction that the
-// architecture lacks) never returns: it ends the block, and launch() answers with the reason. `where` is the caller's place in the source.
+// The threads of a block are fibers of one OS thread. A call here may suspend its fiber; others
+// run, and it returns when what it waits for has happened. A call that CUDA does not define (a lane
+// is missing, an address lies outside of shared memory, an instruction that the architecture lacks)
+// never returns: it ends the block, and launch() answers with the reason. `where` is the caller's
+// place in the source.
 #pragma once
 
 #include <cstddef>
@@ -29,9 +31,11 @@ struct ThreadContext {
   const BlockContext* block = nullptr;
 };
 
-// The running fiber's. A fiber never moves to another OS thread, so a compiler may keep the variable's address, if not its value, across a
-// call. Within the static TLS block: one load, no call, also in a library opened at run time.
-extern constinit thread_local const ThreadContext* current __attribute__((tls_model("initial-exec")));
+// The running fiber's. A fiber never moves to another OS thread, so a compiler may keep the
+// variable's address, if not its value, across a call. Within the static TLS block: one load, no
+// call, also in a library opened at run time.
+extern constinit thread_local const ThreadContext* current
+    __attribute__((tls_model("initial-exec")));
 
 // All that waits or works with other threads.
 enum class Call : std::uint8_t {
@@ -61,11 +65,14 @@ const char* name(Call call);  // as the source spells it: "__syncthreads"
 
 void sync_threads(Where where);
 void sync_warp(unsigned mask, Where where);
-// Barrier 1 to 15; `threads` (a multiple of 32) counts those that sync and those that arrive. Only `sync` waits.
+// Barrier 1 to 15; `threads` (a multiple of 32) counts those that sync and those that arrive. Only
+// `sync` waits.
 void named_barrier(Call call, int id, int threads, Where where);
 
-// `operand`: source lane, distance, or the mask of xor. Segments of `width` lanes as shfl.sync has them.
-std::uint64_t shuffle(Call call, unsigned mask, std::uint64_t value, int operand, int width, Where where);
+// `operand`: source lane, distance, or the mask of xor. Segments of `width` lanes as shfl.sync has
+// them.
+std::uint64_t shuffle(Call call, unsigned mask, std::uint64_t value, int operand, int width,
+                      Where where);
 // The lanes of `mask` whose predicate holds.
 unsigned ballot(Call call, unsigned mask, bool predicate, Where where);
 

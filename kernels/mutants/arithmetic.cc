@@ -8,13 +8,16 @@
 namespace plumbline::mutants {
 namespace {
 
-// One step of a tensor core's accumulator (docs/judging.md): products and accumulator are cut to multiples of 2^(e - fraction_bits), e the
-// exponent of the largest, added exactly and cut to fp32. Products of two fp32 numbers of at most 26 bits are exact in fp64.
-float tensor_core_step(float c, const float* a, const float* b, std::int64_t stride, std::int64_t count, int fraction_bits) {
+// One step of a tensor core's accumulator (docs/judging.md): products and accumulator are cut to
+// multiples of 2^(e - fraction_bits), e the exponent of the largest, added exactly and cut to fp32.
+// Products of two fp32 numbers of at most 26 bits are exact in fp64.
+float tensor_core_step(float c, const float* a, const float* b, std::int64_t stride,
+                       std::int64_t count, int fraction_bits) {
   std::array<double, 17> terms{};
   double largest = std::abs(static_cast<double>(c));
   for (std::int64_t i = 0; i < count; ++i) {
-    terms[static_cast<std::size_t>(i)] = static_cast<double>(a[i]) * static_cast<double>(b[i * stride]);
+    terms[static_cast<std::size_t>(i)] =
+        static_cast<double>(a[i]) * static_cast<double>(b[i * stride]);
     largest = std::max(largest, std::abs(terms[static_cast<std::size_t>(i)]));
   }
   terms[static_cast<std::size_t>(count)] = c;
@@ -28,31 +31,37 @@ float tensor_core_step(float c, const float* a, const float* b, std::int64_t str
   for (const double term : terms) sum += std::trunc(term / quantum);
   const double exact = sum * quantum;
   const auto nearest = static_cast<float>(exact);
-  return std::abs(static_cast<double>(nearest)) > std::abs(exact) ? std::nextafter(nearest, 0.0F) : nearest;
+  return std::abs(static_cast<double>(nearest)) > std::abs(exact) ? std::nextafter(nearest, 0.0F)
+                                                                  : nearest;
 }
 
 // 1 + x (c1 + c2 x + ...), by interpolation of (2^x - 1) / x in Chebyshev nodes of [-1/2, 1/2].
-constexpr std::array degree_2{0x1.66744ep-1F, 0x1.ee7378p-3F};                                                 // 4.5e-3
-constexpr std::array degree_3{0x1.62e43p-1F, 0x1.efb038p-3F, 0x1.c8bdfap-5F};                                  // 2.0e-4
-constexpr std::array degree_5{0x1.62e43p-1F, 0x1.ebfa4cp-3F, 0x1.c6afeep-5F, 0x1.3cbf6p-7F, 0x1.5ec866p-10F};  // 2.0e-7
+constexpr std::array degree_2{0x1.66744ep-1F, 0x1.ee7378p-3F};                 // 4.5e-3
+constexpr std::array degree_3{0x1.62e43p-1F, 0x1.efb038p-3F, 0x1.c8bdfap-5F};  // 2.0e-4
+// 2.0e-7
+constexpr std::array degree_5{0x1.62e43p-1F, 0x1.ebfa4cp-3F, 0x1.c6afeep-5F, 0x1.3cbf6p-7F,
+                              0x1.5ec866p-10F};
 
 float exp2_by(std::span<const float> coefficients, float x) {
   if (!(x >= -126.0F)) return x == x ? 0.0F : x;
   const float whole = std::nearbyint(x);
   const float f = x - whole;
   float power = 0;
-  for (auto c = coefficients.rbegin(); c != coefficients.rend(); ++c) power = std::fma(power, f, *c);
+  for (auto c = coefficients.rbegin(); c != coefficients.rend(); ++c)
+    power = std::fma(power, f, *c);
   return std::ldexp(std::fma(power, f, 1.0F), static_cast<int>(whole));
 }
 
-// Without a range reduction near 0, where weights are nearly 1: off by 2^-15 at -1/4, by 2^-13 at -5/16.
+// Without a range reduction near 0, where weights are nearly 1: off by 2^-15 at -1/4, by 2^-13 at
+// -5/16.
 float exp2_by_taylor(float x) {
   if (!(x > -0.3125F)) return cpu::exp2(x);
   const float y = x * static_cast<float>(ln_2);
   return std::fma(std::fma(std::fma(y, 1.0F / 6, 0.5F), y, 1.0F), y, 1.0F);
 }
 
-// Taylor series in fp64: off by less than 1e-14, so rounded to the nearest fp32 but for one value in 10^6.
+// Taylor series in fp64: off by less than 1e-14, so rounded to the nearest fp32 but for one value
+// in 10^6.
 float exp2_in_fp64(float x) {
   if (!(x >= -126.0F)) return x == x ? 0.0F : x;
   const double whole = std::nearbyint(static_cast<double>(x));
@@ -69,7 +78,8 @@ float sum_in_pairs(const float* p, std::int64_t count) {
 
 }  // namespace
 
-void multiply_add(Sum sum, const float* a, const float* b, std::int64_t stride, std::int64_t depth, std::int64_t columns, float* c) {
+void multiply_add(Sum sum, const float* a, const float* b, std::int64_t stride, std::int64_t depth,
+                  std::int64_t columns, float* c) {
   if (sum == Sum::fma || sum == Sum::multiply_then_add) {
     for (std::int64_t i = 0; i < depth; ++i) {
       const float left = a[i];
@@ -88,10 +98,12 @@ void multiply_add(Sum sum, const float* a, const float* b, std::int64_t stride, 
       const std::int64_t count = std::min(step, depth - i);
       if (sum == Sum::fp64) {
         double exact = c[j];
-        for (std::int64_t n = 0; n < count; ++n) exact += static_cast<double>(a[i + n]) * static_cast<double>(b[(i + n) * stride + j]);
+        for (std::int64_t n = 0; n < count; ++n)
+          exact += static_cast<double>(a[i + n]) * static_cast<double>(b[(i + n) * stride + j]);
         c[j] = static_cast<float>(exact);
       } else {
-        c[j] = tensor_core_step(c[j], a + i, b + i * stride + j, stride, count, sum == Sum::tensor_core_sm_80 ? 24 : 25);
+        c[j] = tensor_core_step(c[j], a + i, b + i * stride + j, stride, count,
+                                sum == Sum::tensor_core_sm_80 ? 24 : 25);
       }
     }
   }
@@ -117,9 +129,10 @@ void exp2_row(Change change, float* x, std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) x[i] = exp2_by_taylor(x[i]);
     return;
   }
-  if (change != Change::precision_exp2_degree_2 && change != Change::precision_exp2_degree_3 && change != Change::legal_exp2_degree_5 &&
-      change != Change::legal_exp2_correctly_rounded) {
-    for (std::int64_t i = 0; i < count; i += 8) _mm256_storeu_ps(x + i, cpu::exp2(_mm256_loadu_ps(x + i)));
+  if (change != Change::precision_exp2_degree_2 && change != Change::precision_exp2_degree_3 &&
+      change != Change::legal_exp2_degree_5 && change != Change::legal_exp2_correctly_rounded) {
+    for (std::int64_t i = 0; i < count; i += 8)
+      _mm256_storeu_ps(x + i, cpu::exp2(_mm256_loadu_ps(x + i)));
     return;
   }
   for (std::int64_t i = 0; i < count; ++i) x[i] = exp2_of(change, x[i]);
@@ -153,7 +166,8 @@ float truncate_one(std::uint32_t dtype, float x) {
   const float nearest = round_one(dtype, x);
   if (!(std::abs(nearest) > std::abs(x))) return nearest;
   const cpu::Grid grid = cpu::grid_of(dtype);
-  const float below = std::abs(x) < grid.smallest_normal ? std::abs(nearest) - grid.quantum : std::abs(keep_bits(x, grid.bits));
+  const float below = std::abs(x) < grid.smallest_normal ? std::abs(nearest) - grid.quantum
+                                                         : std::abs(keep_bits(x, grid.bits));
   return std::copysign(below, x);
 }
 
@@ -161,14 +175,17 @@ namespace {
 // An eighth of the spacing at x.
 float dither(std::uint32_t dtype, float x) {
   const cpu::Grid grid = cpu::grid_of(dtype);
-  return x < grid.smallest_normal ? grid.quantum / 8 : std::ldexp(1.0F, std::ilogb(x) - grid.bits + 1 - 3);
+  return x < grid.smallest_normal ? grid.quantum / 8
+                                  : std::ldexp(1.0F, std::ilogb(x) - grid.bits + 1 - 3);
 }
 }  // namespace
 
-void round_weights(Change change, std::uint32_t dtype, float prescale, float* p, std::int64_t count) {
+void round_weights(Change change, std::uint32_t dtype, float prescale, float* p,
+                   std::int64_t count) {
   if (dtype == PLUMBLINE_F32) return;
   if (change == Change::precision_p_dithered) {
-    for (std::int64_t i = 0; i < count; ++i) p[i] += (i % 2 != 0 ? 1.0F : -1.0F) * dither(dtype, p[i] * prescale) / prescale;
+    for (std::int64_t i = 0; i < count; ++i)
+      p[i] += (i % 2 != 0 ? 1.0F : -1.0F) * dither(dtype, p[i] * prescale) / prescale;
   }
   if (change != Change::precision_p_truncated && change != Change::precision_p_flushes_subnormals) {
     for (std::int64_t i = 0; i < count; ++i) p[i] *= prescale;
@@ -181,8 +198,11 @@ void round_weights(Change change, std::uint32_t dtype, float prescale, float* p,
   }
   for (std::int64_t i = 0; i < count; ++i) {
     const float scaled = p[i] * prescale;
-    float rounded = change == Change::precision_p_truncated ? truncate_one(dtype, scaled) : round_one(dtype, scaled);
-    if (change == Change::precision_p_flushes_subnormals && rounded < cpu::grid_of(dtype).smallest_normal) rounded = 0;
+    float rounded = change == Change::precision_p_truncated ? truncate_one(dtype, scaled)
+                                                            : round_one(dtype, scaled);
+    if (change == Change::precision_p_flushes_subnormals &&
+        rounded < cpu::grid_of(dtype).smallest_normal)
+      rounded = 0;
     p[i] = rounded / prescale;
   }
 }

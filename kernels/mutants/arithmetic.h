@@ -21,8 +21,10 @@ enum class Sum {
   tensor_core_sm_90,  // steps of 16 products, 25 fraction bits
 };
 
-// c + a b, of `a` 1 x depth and `b` depth x columns, row stride `stride`: c[j] += sum_i a[i] b[i][j].
-void multiply_add(Sum sum, const float* a, const float* b, std::int64_t stride, std::int64_t depth, std::int64_t columns, float* c);
+// c + a b, of `a` 1 x depth and `b` depth x columns, row stride `stride`: c[j] += sum_i a[i]
+// b[i][j].
+void multiply_add(Sum sum, const float* a, const float* b, std::int64_t stride, std::int64_t depth,
+                  std::int64_t columns, float* c);
 
 // 2^x of each element, as this change computes it. `count` is a multiple of 8.
 void exp2_row(Change change, float* x, std::int64_t count);
@@ -31,12 +33,14 @@ float exp2_of(Change change, float x);
 // The row's sum: a chain in order, in pairs, or in fp64.
 float sum_row(Change change, const float* p, std::int64_t count);
 
-// Nearest number of a dtype, toward zero where `truncated`; beyond the largest of an fp8 dtype, that one.
+// Nearest number of a dtype, toward zero where `truncated`; beyond the largest of an fp8 dtype,
+// that one.
 float round_one(std::uint32_t dtype, float x);
 float truncate_one(std::uint32_t dtype, float x);
 // The `bits` leading bits of the significand.
 float keep_bits(float x, int bits);
 // P, in place: times `prescale`, rounded to `dtype`, and back. `count` is a multiple of 8.
-void round_weights(Change change, std::uint32_t dtype, float prescale, float* p, std::int64_t count);
+void round_weights(Change change, std::uint32_t dtype, float prescale, float* p,
+                   std::int64_t count);
 
 }  // namespace plumbline::mutants

@@ -1,8 +1,9 @@
 // Lists the kernels of the provider "mutants": the correct one and each single change of it.
 // mutants.toml says what each is; tests/mutants keeps the two in step.
 //
-// A kernel runs the one generic online softmax (online_softmax.cc) with one Change, asked for where it bites:
-// `is(Change::mask_drops_tail)`. The words before the first underscore are the change's class; the others are its name.
+// A kernel runs the one generic online softmax (online_softmax.cc) with one Change, asked for where
+// it bites: `is(Change::mask_drops_tail)`. The words before the first underscore are the change's
+// class; the others are its name.
 #pragma once
 
 #include <cstdint>
@@ -86,23 +87,29 @@ namespace plumbline::mutants {
 
 #define PLUMBLINE_ENUMERATOR(name) name,
 enum class Change : std::uint32_t {
-  PLUMBLINE_LEGAL_VARIANTS(PLUMBLINE_ENUMERATOR) PLUMBLINE_MUTANTS(PLUMBLINE_ENUMERATOR) PLUMBLINE_BREAKERS(PLUMBLINE_ENUMERATOR)
+  PLUMBLINE_LEGAL_VARIANTS(PLUMBLINE_ENUMERATOR) PLUMBLINE_MUTANTS(PLUMBLINE_ENUMERATOR)
+      PLUMBLINE_BREAKERS(PLUMBLINE_ENUMERATOR)
 };
 #undef PLUMBLINE_ENUMERATOR
 
 #define PLUMBLINE_TEXT(name) #name,
-inline constexpr const char* change_names[] = {PLUMBLINE_LEGAL_VARIANTS(PLUMBLINE_TEXT) PLUMBLINE_MUTANTS(PLUMBLINE_TEXT)
-                                                   PLUMBLINE_BREAKERS(PLUMBLINE_TEXT)};
+inline constexpr const char* change_names[] = {PLUMBLINE_LEGAL_VARIANTS(
+    PLUMBLINE_TEXT) PLUMBLINE_MUTANTS(PLUMBLINE_TEXT) PLUMBLINE_BREAKERS(PLUMBLINE_TEXT)};
 #undef PLUMBLINE_TEXT
 inline constexpr std::uint32_t change_count = std::size(change_names);
 
 #define PLUMBLINE_ONE(name) +1
-inline constexpr auto first_mutant = static_cast<Change>(PLUMBLINE_LEGAL_VARIANTS(PLUMBLINE_ONE));  // the legal variants come first
-inline constexpr auto first_breaker = static_cast<Change>(PLUMBLINE_LEGAL_VARIANTS(PLUMBLINE_ONE) PLUMBLINE_MUTANTS(PLUMBLINE_ONE));
+// the legal variants come first
+inline constexpr auto first_mutant = static_cast<Change>(PLUMBLINE_LEGAL_VARIANTS(PLUMBLINE_ONE));
+inline constexpr auto first_breaker =
+    static_cast<Change>(PLUMBLINE_LEGAL_VARIANTS(PLUMBLINE_ONE) PLUMBLINE_MUTANTS(PLUMBLINE_ONE));
 #undef PLUMBLINE_ONE
 
-// Breakers of invariances, and the kernel that they change: one pass over a row's keys in tiles from key 0, whatever else is asked.
+// Breakers of invariances, and the kernel that they change: one pass over a row's keys in tiles
+// from key 0, whatever else is asked.
 constexpr bool is_breaker(Change change) { return change >= first_breaker; }
-constexpr bool has_fixed_order(Change change) { return is_breaker(change) || change == Change::legal_one_split; }
+constexpr bool has_fixed_order(Change change) {
+  return is_breaker(change) || change == Change::legal_one_split;
+}
 
 }  // namespace plumbline::mutants

@@ -27,7 +27,8 @@ double powers_of_two(Change change) { return change == Change::softmax_log2e_mis
 
 float given_or_rounded(const plumbline_problem& problem, Change change, double factor) {
   const auto given = static_cast<float>(factor);
-  return change == Change::precision_scale_in_16_bits ? round_one(narrow_dtype(problem), given) : given;
+  return change == Change::precision_scale_in_16_bits ? round_one(narrow_dtype(problem), given)
+                                                      : given;
 }
 
 }  // namespace
@@ -60,22 +61,26 @@ void Logits::cap(float* s, std::int64_t count) const {
   if (is(Change::softcap_before_scale)) cap *= scale_;
   if (is(Change::softcap_of_powers_of_two)) cap = problem_.softcap;
   const auto factor = static_cast<float>(cap);
-  for (std::int64_t j = 0; j < count; j += 8) _mm256_storeu_ps(s + j, cpu::tanh(_mm256_loadu_ps(s + j)));
+  for (std::int64_t j = 0; j < count; j += 8)
+    _mm256_storeu_ps(s + j, cpu::tanh(_mm256_loadu_ps(s + j)));
   if (is(Change::softcap_tanh_in_fp16)) round_row(PLUMBLINE_F16, s, count);
   scale_row(s, count, factor);
 }
 
-void Logits::apply(const Block& block, std::int64_t row, Range keys, std::int64_t tile_keys, float* s) const {
+void Logits::apply(const Block& block, std::int64_t row, Range keys, std::int64_t tile_keys,
+                   float* s) const {
   if (is(Change::legal_scale_within_exponent) && !is_capped() && !is_biased()) return;
   const float factor = product_factor(block);
   if (factor != 1) scale_row(s, tile_keys, factor);
   const auto add_bias = [&](float unit) {
-    for (std::int64_t j = 0; j < tile_keys; ++j) s[j] += bias(block, row, keys, keys.begin + j) * unit;
+    for (std::int64_t j = 0; j < tile_keys; ++j)
+      s[j] += bias(block, row, keys, keys.begin + j) * unit;
   };
   const bool before = is(Change::softcap_after_alibi) && is_capped();
   if (is_biased() && before) add_bias(static_cast<float>(1 / problem_.softcap));
   if (is_capped()) cap(s, tile_keys);
-  if (is_biased() && !before) add_bias(is(Change::alibi_log2e_missing) ? 1.0F : static_cast<float>(unit_));
+  if (is_biased() && !before)
+    add_bias(is(Change::alibi_log2e_missing) ? 1.0F : static_cast<float>(unit_));
 }
 
 float Logits::within_exponent(const Block& block) const {
@@ -85,7 +90,8 @@ float Logits::within_exponent(const Block& block) const {
 }
 
 float Logits::of_masked_key() const {
-  if (is(Change::softcap_after_mask) && is_capped()) return static_cast<float>(-problem_.softcap * unit_);
+  if (is(Change::softcap_after_mask) && is_capped())
+    return static_cast<float>(-problem_.softcap * unit_);
   return is(Change::softmax_finite_sentinel) ? sentinel() : minus_infinity;
 }
 
@@ -95,7 +101,8 @@ float Logits::slope(std::int64_t head) const {
   const cpu::HeadValues& slopes = sequence_.attention().alibi_slopes;
   if (is(Change::alibi_slope_of_key_head)) return slopes.at(0, head / sequence_.group());
   if (is(Change::alibi_slopes_of_power_of_two)) {
-    return static_cast<float>(std::exp2(-8.0 * static_cast<double>(head + 1) / static_cast<double>(problem_.heads_q)));
+    return static_cast<float>(
+        std::exp2(-8.0 * static_cast<double>(head + 1) / static_cast<double>(problem_.heads_q)));
   }
   return slopes.at(0, head);
 }
@@ -107,7 +114,8 @@ float Logits::bias(const Block& block, std::int64_t row, Range keys, std::int64_
   if (is(Change::alibi_distance_one_more)) ++diagonal;
   if (is(Change::alibi_column_of_tile)) key -= keys.begin;
   const auto distance = static_cast<float>(diagonal - key);
-  const float bias = -slope(block.head) * (is(Change::alibi_signed) ? distance : std::abs(distance));
+  const float bias =
+      -slope(block.head) * (is(Change::alibi_signed) ? distance : std::abs(distance));
   if (is(Change::alibi_before_scale)) return bias * static_cast<float>(scale_);
   return is(Change::alibi_bias_in_16_bits) ? round_one(narrow_dtype(problem_), bias) : bias;
 }
@@ -115,13 +123,15 @@ float Logits::bias(const Block& block, std::int64_t row, Range keys, std::int64_
 // ---- Sinks ----
 
 float Logits::sink(const Block& block) const {
-  const std::int64_t head = is(Change::sink_of_neighbour) ? (block.head + 1) % problem_.heads_q : block.head;
+  const std::int64_t head =
+      is(Change::sink_of_neighbour) ? (block.head + 1) % problem_.heads_q : block.head;
   double sink = sequence_.attention().sinks.at(block.sample, head);
   if (is(Change::sink_scaled)) sink *= scale_;
   return static_cast<float>(is(Change::sink_log2e_missing) ? sink : sink * log2_e);
 }
 
-void Logits::add_sink(const Block& block, float& maximum, float& sum, float* out, std::int64_t columns) const {
+void Logits::add_sink(const Block& block, float& maximum, float& sum, float* out,
+                      std::int64_t columns) const {
   const float sink = this->sink(block);
   if (sink == minus_infinity) return;
   if (maximum == minus_infinity && is(Change::sink_lost_without_keys)) return;

@@ -14,17 +14,21 @@ class Logits {
   // scale * log2(e): logits are kept in powers of two.
   float factor() const { return factor_; }
 
-  // `s` holds q.k of keys first_key, …, then logits that are still to be multiplied by `within_exponent`. A query that was multiplied by
-  // factor() when it was loaded is not multiplied again.
-  void apply(const Block& block, std::int64_t row, Range keys, std::int64_t tile_keys, float* s) const;
+  // `s` holds q.k of keys first_key, …, then logits that are still to be multiplied by
+  // `within_exponent`. A query that was multiplied by factor() when it was loaded is not multiplied
+  // again.
+  void apply(const Block& block, std::int64_t row, Range keys, std::int64_t tile_keys,
+             float* s) const;
   float within_exponent(const Block& block) const;
 
-  float sentinel() const { return -5e4F * factor_; }  // what softmax_finite_sentinel has for -infinity
+  // what softmax_finite_sentinel has for -infinity
+  float sentinel() const { return -5e4F * factor_; }
   float of_masked_key() const;
 
   float sink(const Block& block) const;  // in powers of two; -infinity without
   // The sink as one more logit of a row: `sum` is that of P below `maximum`, `out` its O.
-  void add_sink(const Block& block, float& maximum, float& sum, float* out, std::int64_t columns) const;
+  void add_sink(const Block& block, float& maximum, float& sum, float* out,
+                std::int64_t columns) const;
 
  private:
   bool is(Change change) const { return change_ == change; }

@@ -9,9 +9,11 @@
 //     O = O 2^(m - m') + round(P) V
 //   an attention sink is one more term of l, in the first split
 //   out_s = O / l,  lse_s = m + log2 l    for each split s
-//   out = sum_s w_s out_s / sum_s w_s,  w_s = 2^(lse_s - max lse),  LSE = ln(2) (max lse + log2 sum_s w_s)
+//   out = sum_s w_s out_s / sum_s w_s,  w_s = 2^(lse_s - max lse),  LSE = ln(2) (max lse + log2
+//                                       sum_s w_s)
 //
-// Rows of a block differ only in what they see, so a row's bits do not depend on its block, its sample's neighbours or the layout.
+// Rows of a block differ only in what they see, so a row's bits do not depend on its block, its
+// sample's neighbours or the layout.
 #include "kernels/mutants/online_softmax.h"
 
 #include <algorithm>
@@ -25,7 +27,8 @@
 namespace plumbline::mutants {
 namespace {
 
-// ---- Sizes ------------------------------------------------------------------------------------------------------------------------
+// ---- Sizes
+// -------------------------------------------------------------------------------------------------
 
 std::int64_t tile_keys(Change change) {
   switch (change) {
@@ -61,7 +64,8 @@ Sum sum_of_products(const plumbline_problem& problem, Mode mode, Change change) 
 
 class Kernel {
  public:
-  Kernel(const Sequence& sequence, const Schedule& schedule, const Scratch& scratch, Mode mode, Change change)
+  Kernel(const Sequence& sequence, const Schedule& schedule, const Scratch& scratch, Mode mode,
+         Change change)
       : sequence_(sequence),
         schedule_(schedule),
         problem_(sequence.problem()),
@@ -86,7 +90,8 @@ class Kernel {
         }
       }
     }
-    if (cpu::is_padded(problem_.layout) && !is(Change::memory_padded_rows_unwritten) && !is(Change::memory_padded_rows_computed)) {
+    if (cpu::is_padded(problem_.layout) && !is(Change::memory_padded_rows_unwritten) &&
+        !is(Change::memory_padded_rows_computed)) {
       cpu::clear_padded_rows(sequence_.attention());
     }
   }
@@ -99,7 +104,8 @@ class Kernel {
   // By how much the running maximum may lag behind: P stays below 2^limit.
   float lazy_limit() const {
     const bool e4m3 = p_dtype_ == PLUMBLINE_E4M3;
-    const bool is_lazy = is(Change::legal_lazy_rescale) || (is(Change::varies_lse) && problem_.lse_wanted == 0);
+    const bool is_lazy =
+        is(Change::legal_lazy_rescale) || (is(Change::varies_lse) && problem_.lse_wanted == 0);
     if (is_lazy) return e4m3 ? 0.5F : 8.0F;
     if (is(Change::softmax_lazy_by_step) && p_dtype_ == PLUMBLINE_F16) return 8;
     if (is(Change::precision_lazy_overflow) && e4m3) return 4;
@@ -111,7 +117,8 @@ class Kernel {
 
   void run_block() {
     for (std::int64_t r = 0; r < block_.rows; ++r) load_query(r);
-    const std::vector<Range> keys_of_splits = is_breaker(change_) ? schedule_.splits(block_.sample) : even_splits();
+    const std::vector<Range> keys_of_splits =
+        is_breaker(change_) ? schedule_.splits(block_.sample) : even_splits();
     const auto splits = static_cast<std::int64_t>(keys_of_splits.size());
     for (split_ = 0; split_ < splits; ++split_) {
       reset();
@@ -127,15 +134,19 @@ class Kernel {
   void load_query(std::int64_t r) {
     float* q = t_.q + r * t_.width_qk;
     sequence_.load_query(block_.sample, block_.first + r, block_.head, q);
-    if (mode_ == Mode::tf32 || is(Change::precision_inputs_tf32)) round_row(PLUMBLINE_TF32, q, problem_.head_dim_qk);
+    if (mode_ == Mode::tf32 || is(Change::precision_inputs_tf32))
+      round_row(PLUMBLINE_TF32, q, problem_.head_dim_qk);
     if (is(Change::precision_q_prescaled)) {
       for (std::int64_t d = 0; d < problem_.head_dim_qk; ++d) q[d] *= logits_.factor();
       const bool f32 = problem_.dtype_q == PLUMBLINE_F32;
-      round_row(f32 ? static_cast<std::uint32_t>(PLUMBLINE_TF32) : problem_.dtype_q, q, problem_.head_dim_qk);
+      round_row(f32 ? static_cast<std::uint32_t>(PLUMBLINE_TF32) : problem_.dtype_q, q,
+                problem_.head_dim_qk);
     }
   }
 
-  Range visible(std::int64_t r) const { return sequence_.visible_keys(block_.sample, block_.head, block_.first + r); }
+  Range visible(std::int64_t r) const {
+    return sequence_.visible_keys(block_.sample, block_.head, block_.first + r);
+  }
 
   // Keys of each split: whole tiles, as many for each split.
   std::vector<Range> even_splits() const {
@@ -143,10 +154,14 @@ class Kernel {
     const bool whole = is(Change::softmax_lazy_by_step) && lazy_limit() > 0;
     const std::int64_t splits = whole ? 1 : splits_of(change_, sequence_.length_kv(block_.sample));
     const std::int64_t tiles = (keys + tile_keys_ - 1) / tile_keys_;
-    std::int64_t step = (is(Change::split_tail_dropped) ? tiles / splits : (tiles + splits - 1) / splits) * tile_keys_;
-    if (is(Change::split_overlaps) && splits > 1) step = (keys + splits - 1) / splits;  // chunks that no tile divides
+    std::int64_t step =
+        (is(Change::split_tail_dropped) ? tiles / splits : (tiles + splits - 1) / splits) *
+        tile_keys_;
+    // chunks that no tile divides
+    if (is(Change::split_overlaps) && splits > 1) step = (keys + splits - 1) / splits;
     std::vector<Range> ranges;
-    for (std::int64_t split = 0; split < splits; ++split) ranges.push_back({split * step, std::min(keys, (split + 1) * step)});
+    for (std::int64_t split = 0; split < splits; ++split)
+      ranges.push_back({split * step, std::min(keys, (split + 1) * step)});
     return ranges;
   }
 
@@ -162,26 +177,32 @@ class Kernel {
     }
     std::fill_n(t_.rescale, block_.rows, 1.0F);
     std::fill_n(t_.lse_before, block_.rows, minus_infinity);
-    if (!is(Change::memory_workspace_not_cleared) || split_ > 0) std::fill_n(t_.out, block_.rows * t_.width_vo, 0.0F);
+    if (!is(Change::memory_workspace_not_cleared) || split_ > 0)
+      std::fill_n(t_.out, block_.rows * t_.width_vo, 0.0F);
   }
 
   void add_sinks() {
     if (split_ > 0 && !is(Change::sink_in_each_split)) return;
     if (is(Change::legal_sink_first)) return;
-    for (std::int64_t r = 0; r < block_.rows; ++r) logits_.add_sink(block_, t_.m[r], t_.l[r], t_.out + r * t_.width_vo, t_.width_vo);
+    for (std::int64_t r = 0; r < block_.rows; ++r)
+      logits_.add_sink(block_, t_.m[r], t_.l[r], t_.out + r * t_.width_vo, t_.width_vo);
   }
 
-  bool is_first_of_call() const { return block_.sample == 0 && block_.head == 0 && block_.first == 0 && split_ == 0; }
+  bool is_first_of_call() const {
+    return block_.sample == 0 && block_.head == 0 && block_.first == 0 && split_ == 0;
+  }
 
   // What some row of the block sees.
   Range seen_by_block() const {
     Range seen{std::numeric_limits<std::int64_t>::max(), 0};
     for (std::int64_t r = 0; r < block_.rows; ++r) {
       if (visible(r).size() == 0 && !is(Change::mask_empty_row_averages)) continue;
-      const Range row = visible(r).size() == 0 ? Range{0, sequence_.end_of_keys(block_.sample)} : visible(r);
+      const Range row =
+          visible(r).size() == 0 ? Range{0, sequence_.end_of_keys(block_.sample)} : visible(r);
       seen = {std::min(seen.begin, row.begin), std::max(seen.end, row.end)};
     }
-    if (is(Change::mask_causal_extent_of_first_row)) seen.end = std::max(visible(0).end, seen.begin);
+    if (is(Change::mask_causal_extent_of_first_row))
+      seen.end = std::max(visible(0).end, seen.begin);
     return seen;
   }
 
@@ -197,7 +218,8 @@ class Kernel {
     while (first < end && first + tile_keys_ <= seen.begin) first += tile_keys_;
     while (first < end && first + (tiles_in({first, end}) - 1) * tile_keys_ >= seen.end)
       end = first + (tiles_in({first, end}) - 1) * tile_keys_;
-    if (is(Change::mask_window_skips_first_tile) && problem_.window_left >= 0 && seen.begin > first) first += tile_keys_;
+    if (is(Change::mask_window_skips_first_tile) && problem_.window_left >= 0 && seen.begin > first)
+      first += tile_keys_;
     const std::int64_t tiles = tiles_in({first, end});
     for (std::int64_t i = 0; i < tiles; ++i) {
       tile_ = i;
@@ -210,7 +232,8 @@ class Kernel {
 
   std::int64_t tile_in_order(std::int64_t i, std::int64_t tiles) const {
     if (is(Change::legal_reversed)) return tiles - 1 - i;
-    if (is(Change::legal_interleaved)) return i < (tiles + 1) / 2 ? 2 * i : 2 * (i - (tiles + 1) / 2) + 1;
+    if (is(Change::legal_interleaved))
+      return i < (tiles + 1) / 2 ? 2 * i : 2 * (i - (tiles + 1) / 2) + 1;
     return i;
   }
 
@@ -218,7 +241,8 @@ class Kernel {
 
   // The tile that begins at keys.begin; the split's keys end at keys.end.
   void visit_tile(Range keys) {
-    if (is(Change::split_overlaps)) keys.end = std::min(keys.begin + tile_keys_, sequence_.end_of_keys(block_.sample));
+    if (is(Change::split_overlaps))
+      keys.end = std::min(keys.begin + tile_keys_, sequence_.end_of_keys(block_.sample));
     keys.end = std::min(keys.end, keys.begin + tile_keys_);
     if (is(Change::mask_drops_tail) && keys.size() < tile_keys_) return;
     // 1. S = Q K^T
@@ -233,7 +257,8 @@ class Kernel {
 
   void load_keys(Range keys) {
     const bool partial = keys.size() < tile_keys_;
-    const std::int64_t stale = is(Change::memory_stale_key) && partial && tile_ > 0 ? keys.size() : -1;
+    const std::int64_t stale =
+        is(Change::memory_stale_key) && partial && tile_ > 0 ? keys.size() : -1;
     for (std::int64_t j = 0; j < tile_keys_; ++j) {
       if (j == stale) continue;
       const bool inside = j < keys.size() || is(Change::memory_relies_on_zero_keys);
@@ -242,27 +267,35 @@ class Kernel {
       } else {
         std::fill_n(t_.row_of_k, t_.width_qk, 0.0F);
       }
-      if (mode_ == Mode::tf32 || is(Change::precision_inputs_tf32)) round_row(PLUMBLINE_TF32, t_.row_of_k, problem_.head_dim_qk);
-      if (is(Change::precision_keys_e4m3)) round_row(PLUMBLINE_E4M3, t_.row_of_k, problem_.head_dim_qk);
-      for (std::int64_t d = 0; d < problem_.head_dim_qk; ++d) t_.k_t[d * Scratch::widest_tile + j] = t_.row_of_k[d];
+      if (mode_ == Mode::tf32 || is(Change::precision_inputs_tf32))
+        round_row(PLUMBLINE_TF32, t_.row_of_k, problem_.head_dim_qk);
+      if (is(Change::precision_keys_e4m3))
+        round_row(PLUMBLINE_E4M3, t_.row_of_k, problem_.head_dim_qk);
+      for (std::int64_t d = 0; d < problem_.head_dim_qk; ++d)
+        t_.k_t[d * Scratch::widest_tile + j] = t_.row_of_k[d];
     }
   }
 
   void load_values(Range keys) {
     const bool partial = keys.size() < tile_keys_;
-    const std::int64_t columns = problem_.head_dim_vo - (is(Change::memory_stale_value_column) && partial && tile_ > 0 ? 1 : 0);
-    const std::int64_t stale = is(Change::memory_stale_key) && partial && tile_ > 0 ? keys.size() : -1;
+    const std::int64_t columns =
+        problem_.head_dim_vo -
+        (is(Change::memory_stale_value_column) && partial && tile_ > 0 ? 1 : 0);
+    const std::int64_t stale =
+        is(Change::memory_stale_key) && partial && tile_ > 0 ? keys.size() : -1;
     for (std::int64_t j = 0; j < tile_keys_; ++j) {
       if (j == stale) continue;
       float* row = t_.v + j * t_.width_vo;
       const float kept = row[problem_.head_dim_vo - 1];
-      if (j < keys.size() || is(Change::memory_values_not_zero_filled) || is(Change::varies_padding) || within_last_page(keys.begin + j)) {
+      if (j < keys.size() || is(Change::memory_values_not_zero_filled) ||
+          is(Change::varies_padding) || within_last_page(keys.begin + j)) {
         sequence_.load_value(block_.sample, keys.begin + j, block_.head, row);
       } else {
         std::fill_n(row, t_.width_vo, 0.0F);
       }
       if (columns < problem_.head_dim_vo) row[columns] = kept;
-      if (mode_ == Mode::tf32 || is(Change::precision_inputs_tf32)) round_row(PLUMBLINE_TF32, row, problem_.head_dim_vo);
+      if (mode_ == Mode::tf32 || is(Change::precision_inputs_tf32))
+        round_row(PLUMBLINE_TF32, row, problem_.head_dim_vo);
       if (is(Change::precision_values_e4m3)) round_row(PLUMBLINE_E4M3, row, problem_.head_dim_vo);
       std::fill(row + problem_.head_dim_vo, row + t_.width_vo, 0.0F);
     }
@@ -284,12 +317,14 @@ class Kernel {
     std::fill_n(s, tile_keys_, 0.0F);
     const std::int64_t step = is(Change::precision_scores_accumulate_in_16_bits) ? 16 : depth;
     for (std::int64_t d = 0; d < depth; d += step) {
-      multiply_add(sum_, q + d, t_.k_t + d * Scratch::widest_tile, Scratch::widest_tile, std::min(step, depth - d), tile_keys_, s);
+      multiply_add(sum_, q + d, t_.k_t + d * Scratch::widest_tile, Scratch::widest_tile,
+                   std::min(step, depth - d), tile_keys_, s);
       if (step < depth) round_row(narrow_, s, tile_keys_);
     }
     if (is(Change::precision_raw_scores_fp16)) round_row(PLUMBLINE_F16, s, tile_keys_);
     if (is(Change::precision_raw_scores_clamped))
-      std::transform(s, s + tile_keys_, s, [](float x) { return std::clamp(x, -65504.0F, 65504.0F); });
+      std::transform(s, s + tile_keys_, s,
+                     [](float x) { return std::clamp(x, -65504.0F, 65504.0F); });
     logits_.apply(block_, r, keys, tile_keys_, s);
     if (is(Change::precision_scores_rounded)) round_row(narrow_, s, tile_keys_);
   }
@@ -299,10 +334,14 @@ class Kernel {
     const bool masked_at_all = problem_.mask != PLUMBLINE_MASK_NONE || problem_.window_left >= 0;
     if (is(Change::mask_tail_only_when_causal) && !masked_at_all && key >= keys.end) return true;
     if (is(Change::memory_relies_on_zero_keys) && key >= keys.end) return true;
-    if (is(Change::memory_stale_key) && key == keys.end && keys.size() < tile_keys_ && tile_ > 0) return true;
+    if (is(Change::memory_stale_key) && key == keys.end && keys.size() < tile_keys_ && tile_ > 0)
+      return true;
     if (is(Change::mask_window_not_in_first_tile) && tile_ == 0 && key < seen.begin) return true;
-    if (is(Change::head_key_dropped) && block_.head == 1 && key == sequence_.length_kv(block_.sample) / 2) return false;
-    return key >= seen.begin && key < std::min(seen.end, keys.end) && sequence_.sees(block_.sample, token(r), key);
+    if (is(Change::head_key_dropped) && block_.head == 1 &&
+        key == sequence_.length_kv(block_.sample) / 2)
+      return false;
+    return key >= seen.begin && key < std::min(seen.end, keys.end) &&
+           sequence_.sees(block_.sample, token(r), key);
   }
 
   std::int64_t token(std::int64_t r) const { return block_.first + r; }
@@ -321,8 +360,10 @@ class Kernel {
       seen = {0, sequence_.end_of_keys(block_.sample)};
       std::fill_n(s, tile_keys_, -1e30F);
     }
-    const bool skipped = is(Change::mask_bits_tile_of_first_row) && sequence_.has_bits() && sees_none(0, visible(0), keys);
-    if ((sees_none(r, seen, keys) && !is(Change::softmax_nan_from_masked_tile)) || skipped) {  // nothing of this row changes
+    const bool skipped = is(Change::mask_bits_tile_of_first_row) && sequence_.has_bits() &&
+                         sees_none(0, visible(0), keys);
+    // nothing of this row changes
+    if ((sees_none(r, seen, keys) && !is(Change::softmax_nan_from_masked_tile)) || skipped) {
       std::fill_n(s, tile_keys_, 0.0F);
       t_.rescale[r] = 1;
       return;
@@ -330,7 +371,8 @@ class Kernel {
     const float unmasked_max = *std::max_element(s, s + tile_keys_);
     for (std::int64_t j = 0; j < tile_keys_; ++j) {
       if (counts(r, seen, keys.begin + j, keys)) continue;
-      const bool zero_score = is(Change::mask_tail_zero_score) && keys.begin + j >= keys.end && j >= tile_keys_ / 2;
+      const bool zero_score =
+          is(Change::mask_tail_zero_score) && keys.begin + j >= keys.end && j >= tile_keys_ / 2;
       s[j] = zero_score ? 0.0F : logits_.of_masked_key();
     }
     weights(r, is(Change::softmax_max_before_mask) ? unmasked_max : largest(s));
@@ -349,7 +391,8 @@ class Kernel {
     float m_old = t_.m[r];
     if (is(Change::memory_lse_gates_maximum) && problem_.lse_wanted == 0 && tile_ > 0) m_old = 0;
     float m_new = std::max(m_old, tile_max * factor);
-    const float measured_from = is(Change::softmax_lazy_by_step) && t_.l[r] > 0 ? t_.step[r] : m_old;
+    const float measured_from =
+        is(Change::softmax_lazy_by_step) && t_.l[r] > 0 ? t_.step[r] : m_old;
     if (lazy_limit() > 0 && m_new - measured_from <= lazy_limit()) m_new = m_old;
     t_.step[r] = tile_max;
     if (factor == 1.0F) {
@@ -375,7 +418,8 @@ class Kernel {
     t_.lse_before[r] = l > 0 ? m_old + static_cast<float>(cpu::log2(l)) : minus_infinity;
     const bool has_more = l > 0;
     if (is(Change::softmax_sum_misses_last_tile) && is_last_tile_ && has_more) sum = 0;
-    const bool skips = is(Change::softmax_sum_not_rescaled) || (is(Change::softmax_sum_skips_last_rescale) && is_last_tile_);
+    const bool skips = is(Change::softmax_sum_not_rescaled) ||
+                       (is(Change::softmax_sum_skips_last_rescale) && is_last_tile_);
     l = std::fma(l, skips && has_more ? 1.0F : rescale, sum);
     if (is(Change::precision_sum_in_16_bits)) l = round_one(narrow_, l);
     t_.m[r] = m_new;
@@ -388,7 +432,8 @@ class Kernel {
   void accumulate(std::int64_t r) {
     float* out = t_.out + r * t_.width_vo;
     std::copy_n(out, t_.width_vo, t_.before + r * t_.width_vo);
-    if (!is(Change::softmax_output_rescaled_a_tile_late)) scale_row(out, t_.width_vo, t_.rescale[r]);
+    if (!is(Change::softmax_output_rescaled_a_tile_late))
+      scale_row(out, t_.width_vo, t_.rescale[r]);
     if (is(Change::stale_accumulator) && is_first_of_call() && tile_ == 0) {
       const float* stale = stale_accumulator(block_rows * t_.width_vo) + r * t_.width_vo;
       for (std::int64_t d = 0; d < t_.width_vo; ++d) out[d] += stale[d];
@@ -433,11 +478,14 @@ std::uint32_t p_dtype(const plumbline_problem& problem, Mode mode, Change change
   if (change == Change::legal_p_in_fp32) return PLUMBLINE_F32;
   if (change == Change::precision_p_bf16 && mode != Mode::e4m3) return PLUMBLINE_BF16;
   if (change == Change::precision_p_e4m3 || mode == Mode::e4m3) return PLUMBLINE_E4M3;
-  if (change == Change::precision_inputs_tf32 && problem.dtype_q == PLUMBLINE_F32) return PLUMBLINE_TF32;
+  if (change == Change::precision_inputs_tf32 && problem.dtype_q == PLUMBLINE_F32)
+    return PLUMBLINE_TF32;
   return mode == Mode::tf32 ? static_cast<std::uint32_t>(PLUMBLINE_TF32) : problem.dtype_q;
 }
 
-double p_prescale(Mode mode, Change change) { return mode == Mode::e4m3 && change != Change::legal_p_in_fp32 ? 256 : 1; }
+double p_prescale(Mode mode, Change change) {
+  return mode == Mode::e4m3 && change != Change::legal_p_in_fp32 ? 256 : 1;
+}
 
 plumbline_accumulator accumulator(const plumbline_problem& problem, Mode mode, Change change) {
   const Sum sum = sum_of_products(problem, mode, change);
@@ -452,7 +500,8 @@ std::uint64_t workspace_bytes(const plumbline_problem& problem, Change) {
   return count.used();
 }
 
-void run(const plumbline_problem& problem, const plumbline_tensors& tensors, Mode mode, Change change, int splits_asked) {
+void run(const plumbline_problem& problem, const plumbline_tensors& tensors, Mode mode,
+         Change change, int splits_asked) {
   count_call();
   cpu::Workspace workspace(static_cast<std::byte*>(tensors.workspace.data));
   const Scratch scratch(problem, workspace);

@@ -10,7 +10,8 @@
 namespace plumbline::mutants {
 
 std::uint32_t narrow_dtype(const plumbline_problem& problem) {
-  return problem.dtype_q == PLUMBLINE_BF16 ? static_cast<std::uint32_t>(PLUMBLINE_BF16) : static_cast<std::uint32_t>(PLUMBLINE_F16);
+  return problem.dtype_q == PLUMBLINE_BF16 ? static_cast<std::uint32_t>(PLUMBLINE_BF16)
+                                           : static_cast<std::uint32_t>(PLUMBLINE_F16);
 }
 
 void round_row(std::uint32_t dtype, float* row, std::int64_t count) {
@@ -37,20 +38,27 @@ void Results::normalise(const Block& block) const {
       std::copy_n(t_.before + r * t_.width_vo + begin, 8, row + begin);
     }
     t_.lse[r] = l == 0 ? minus_infinity : t_.m[r] + static_cast<float>(cpu::log2(l));
-    if (is(Change::epilogue_lse_without_maximum) && l != 0) t_.lse[r] = static_cast<float>(cpu::log2(l));
+    if (is(Change::epilogue_lse_without_maximum) && l != 0)
+      t_.lse[r] = static_cast<float>(cpu::log2(l));
     if (is(Change::softmax_sum_of_neighbour_row) && r == 5) l = t_.l[4];
-    if (is(Change::epilogue_lse_before_last_tile) && t_.lse_before[r] > minus_infinity) t_.lse[r] = t_.lse_before[r];
+    if (is(Change::epilogue_lse_before_last_tile) && t_.lse_before[r] > minus_infinity)
+      t_.lse[r] = t_.lse_before[r];
     if (l == 0 && !is(Change::softmax_zero_by_zero)) continue;
     divide(row, l);
-    if (is(Change::precision_descale_missing)) scale_row(row, t_.width_vo, static_cast<float>(p_prescale(mode_, change_)));
-    if (const float v_scale = sequence_.v_scale(block.sample, block.head); v_scale != 1) scale_row(row, t_.width_vo, v_scale);
+    if (is(Change::precision_descale_missing))
+      scale_row(row, t_.width_vo, static_cast<float>(p_prescale(mode_, change_)));
+    if (const float v_scale = sequence_.v_scale(block.sample, block.head); v_scale != 1)
+      scale_row(row, t_.width_vo, v_scale);
   }
 }
 
 void Results::divide(float* row, float l) const {
-  const float reciprocal = is(Change::precision_reciprocal_in_16_bits) ? round_one(narrow_, 1 / l) : 1 / l;
-  const bool multiplies = is(Change::legal_reciprocal) || is(Change::precision_reciprocal_in_16_bits);
-  for (std::int64_t d = 0; d < t_.width_vo; ++d) row[d] = multiplies ? row[d] * reciprocal : row[d] / l;
+  const float reciprocal =
+      is(Change::precision_reciprocal_in_16_bits) ? round_one(narrow_, 1 / l) : 1 / l;
+  const bool multiplies =
+      is(Change::legal_reciprocal) || is(Change::precision_reciprocal_in_16_bits);
+  for (std::int64_t d = 0; d < t_.width_vo; ++d)
+    row[d] = multiplies ? row[d] * reciprocal : row[d] / l;
 }
 
 void Results::store_partial(const Block& block, std::int64_t split) const {
@@ -89,7 +97,8 @@ void Results::merge_row(std::int64_t splits, std::int64_t r) const {
   if (largest == minus_infinity && !is(Change::split_nan_when_all_empty)) return;
   float sum = 0;
   const bool was_last_to_arrive = is(Change::varies_workspace) && *t_.arrived != 0;
-  const bool reversed = is(Change::legal_merge_reversed) || (is(Change::race_merge_order) && is_odd_call()) || was_last_to_arrive;
+  const bool reversed = is(Change::legal_merge_reversed) ||
+                        (is(Change::race_merge_order) && is_odd_call()) || was_last_to_arrive;
   for (std::int64_t i = 0; i < splits; ++i) {
     const std::int64_t split = reversed ? splits - 1 - i : i;
     const float w = weight(partial_lse(split, r) - largest);
@@ -98,7 +107,8 @@ void Results::merge_row(std::int64_t splits, std::int64_t r) const {
     for (std::int64_t d = 0; d < t_.width_vo; ++d) row[d] = std::fma(w, partial[d], row[d]);
   }
   for (std::int64_t d = 0; d < t_.width_vo; ++d) row[d] /= sum;
-  t_.lse[r] = is(Change::split_lse_of_first) ? partial_lse(0, r) : largest + static_cast<float>(cpu::log2(sum));
+  t_.lse[r] = is(Change::split_lse_of_first) ? partial_lse(0, r)
+                                             : largest + static_cast<float>(cpu::log2(sum));
 }
 
 float Results::weight(float below) const {
@@ -120,10 +130,12 @@ void Results::merge_in_pairs(std::int64_t splits, std::int64_t r) const {
 void Results::merge_pair(std::int64_t a, std::int64_t b, std::int64_t r) const {
   const float largest = std::max(partial_lse(a, r), partial_lse(b, r));
   if (largest == minus_infinity) return;
-  const float weight_a = exp2_of(change_, partial_lse(a, r) - largest), weight_b = exp2_of(change_, partial_lse(b, r) - largest);
+  const float weight_a = exp2_of(change_, partial_lse(a, r) - largest),
+              weight_b = exp2_of(change_, partial_lse(b, r) - largest);
   const float sum = weight_a + weight_b;
   float* first = partial_out(a, r);
-  for (std::int64_t d = 0; d < t_.width_vo; ++d) first[d] = (weight_a * first[d] + weight_b * partial_out(b, r)[d]) / sum;
+  for (std::int64_t d = 0; d < t_.width_vo; ++d)
+    first[d] = (weight_a * first[d] + weight_b * partial_out(b, r)[d]) / sum;
   partial_lse(a, r) = largest + static_cast<float>(cpu::log2(sum));
 }
 
@@ -135,7 +147,8 @@ void Results::store(const Block& block) const {
 
 void Results::store_row(const Block& block, std::int64_t r) const {
   std::int64_t token = block.first + r;
-  if (is(Change::epilogue_rows_swapped) && block.rows > 3 && (r == 2 || r == 3)) token = block.first + 5 - r;
+  if (is(Change::epilogue_rows_swapped) && block.rows > 3 && (r == 2 || r == 3))
+    token = block.first + 5 - r;
   float* row = out(r);
   if (is(Change::head_columns_swapped) && block.head == 1) std::swap(row[2], row[3]);
   for (std::int64_t d = 0; d < problem_.head_dim_vo; ++d) {
@@ -144,8 +157,11 @@ void Results::store_row(const Block& block, std::int64_t r) const {
   }
   if (!sequence_.is_stored(block.sample, token, block.head)) return;
   const bool empty = sequence_.visible_keys(block.sample, block.head, block.first + r).size() == 0;
-  const std::int64_t columns = is(Change::memory_last_columns_unwritten) ? problem_.head_dim_vo / 16 * 16 : problem_.head_dim_vo;
-  if (!(is(Change::memory_empty_rows_unwritten) && empty)) sequence_.store_output(block.sample, token, block.head, row, columns);
+  const std::int64_t columns = is(Change::memory_last_columns_unwritten)
+                                   ? problem_.head_dim_vo / 16 * 16
+                                   : problem_.head_dim_vo;
+  if (!(is(Change::memory_empty_rows_unwritten) && empty))
+    sequence_.store_output(block.sample, token, block.head, row, columns);
   if (is(Change::memory_lse_unwritten) && empty) return;
   sequence_.store_lse(block.sample, token, block.head, natural_lse(block, r));
 }
@@ -153,9 +169,13 @@ void Results::store_row(const Block& block, std::int64_t r) const {
 float Results::natural_lse(const Block& block, std::int64_t r) const {
   if (is(Change::epilogue_lse_base_two)) return t_.lse[r];
   if (is(Change::epilogue_lse_of_empty_row) && t_.lse[r] == minus_infinity) return 0;
-  const double without_sink = is(Change::sink_missing_in_lse) ? std::log2(1 - std::exp2(double{logits_.sink(block)} - t_.lse[r])) : 0;
+  const double without_sink =
+      is(Change::sink_missing_in_lse)
+          ? std::log2(1 - std::exp2(double{logits_.sink(block)} - t_.lse[r]))
+          : 0;
   const auto lse = static_cast<float>((static_cast<double>(t_.lse[r]) + without_sink) * ln_2);
-  const std::int64_t index = (block.sample * problem_.heads_q + block.head) * problem_.seq_q + block.first + r;
+  const std::int64_t index =
+      (block.sample * problem_.heads_q + block.head) * problem_.seq_q + block.first + r;
   return is(Change::stale_lse) ? exchange_stale_lse(index, lse) : lse;
 }
 

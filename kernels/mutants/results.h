@@ -14,7 +14,8 @@ void scale_row(float* row, std::int64_t count, float factor);
 
 class Results {
  public:
-  Results(const Sequence& sequence, const Logits& logits, const Scratch& scratch, Mode mode, Change change)
+  Results(const Sequence& sequence, const Logits& logits, const Scratch& scratch, Mode mode,
+          Change change)
       : sequence_(sequence),
         logits_(logits),
         problem_(sequence.problem()),
@@ -32,8 +33,12 @@ class Results {
  private:
   bool is(Change change) const { return change_ == change; }
   float* out(std::int64_t r) const { return t_.out + r * t_.width_vo; }
-  float* partial_out(std::int64_t split, std::int64_t r) const { return t_.partial_out + (split * block_rows + r) * t_.width_vo; }
-  float& partial_lse(std::int64_t split, std::int64_t r) const { return t_.partial_lse[split * block_rows + r]; }
+  float* partial_out(std::int64_t split, std::int64_t r) const {
+    return t_.partial_out + (split * block_rows + r) * t_.width_vo;
+  }
+  float& partial_lse(std::int64_t split, std::int64_t r) const {
+    return t_.partial_lse[split * block_rows + r];
+  }
 
   void divide(float* row, float l) const;
   void merge_row(std::int64_t splits, std::int64_t r) const;

@@ -27,7 +27,8 @@ bool packed(const plumbline_tensor& tensor) {
 
 }  // namespace
 
-Schedule::Schedule(const Sequence& sequence, const plumbline_tensors& tensors, Change change, int splits_asked)
+Schedule::Schedule(const Sequence& sequence, const plumbline_tensors& tensors, Change change,
+                   int splits_asked)
     : sequence_(sequence),
       problem_(sequence.problem()),
       change_(change),
@@ -37,10 +38,13 @@ Schedule::Schedule(const Sequence& sequence, const plumbline_tensors& tensors, C
 
 std::int64_t Schedule::choose_tile_keys() const {
   if (is(Change::varies_prefill_decode) && problem_.seq_q == 1) return wide_tile;
-  if (is(Change::varies_run_to_run) && count_call_of_shape(problem_) > calls_until_compiled) return wide_tile;
+  if (is(Change::varies_run_to_run) && count_call_of_shape(problem_) > calls_until_compiled)
+    return wide_tile;
   if (is(Change::varies_strides) && !is_packed_) return narrow_tile;
-  const bool fits = problem_.page_size % 8 == 0 && problem_.page_size >= 8 && problem_.page_size <= Scratch::widest_tile;
-  if (is(Change::varies_page_size) && cpu::is_paged(problem_.layout) && fits) return problem_.page_size;
+  const bool fits = problem_.page_size % 8 == 0 && problem_.page_size >= 8 &&
+                    problem_.page_size <= Scratch::widest_tile;
+  if (is(Change::varies_page_size) && cpu::is_paged(problem_.layout) && fits)
+    return problem_.page_size;
   return usual_tile;
 }
 
@@ -53,18 +57,22 @@ std::int64_t Schedule::capacity() const {
 
 std::int64_t Schedule::keys_per_split(std::int64_t sample) const {
   std::int64_t keys = length(sample), splits = 1;
-  if (is(Change::varies_solo)) splits = std::clamp<std::int64_t>(multiprocessors / (problem_.batch * problem_.heads_q), 1, 4);
+  if (is(Change::varies_solo))
+    splits = std::clamp<std::int64_t>(multiprocessors / (problem_.batch * problem_.heads_q), 1, 4);
   if (is(Change::varies_split)) splits = std::clamp<std::int64_t>(splits_asked_, 1, most_splits);
   if (is(Change::varies_neighbour)) {
     splits = 2;
-    for (std::int64_t other = 0; other < problem_.batch; ++other) keys = std::max(keys, length(other));
+    for (std::int64_t other = 0; other < problem_.batch; ++other)
+      keys = std::max(keys, length(other));
   }
   if (is(Change::varies_capacity)) splits = 2, keys = std::max(keys, capacity());
-  if (is(Change::varies_workspace)) splits = std::clamp<std::int64_t>(divided_up(keys, wide_tile), 1, most_splits);
+  if (is(Change::varies_workspace))
+    splits = std::clamp<std::int64_t>(divided_up(keys, wide_tile), 1, most_splits);
   return std::max(usual_tile, cpu::round_up(divided_up(keys, splits), usual_tile));
 }
 
-// The tiles of all samples, one after the other, in equal shares for each worker: a sample is split where a share ends.
+// The tiles of all samples, one after the other, in equal shares for each worker: a sample is split
+// where a share ends.
 std::vector<Range> Schedule::splits_of_work_queue(std::int64_t sample) const {
   std::int64_t total = 0, before = 0;
   for (std::int64_t other = 0; other < problem_.batch; ++other) {
@@ -86,7 +94,8 @@ std::vector<Range> Schedule::splits(std::int64_t sample) const {
   std::vector<Range> splits;
   if (is(Change::varies_position)) splits = splits_of_work_queue(sample);
   const std::int64_t step = keys_per_split(sample);
-  for (std::int64_t begin = 0; begin < length(sample) && !is(Change::varies_position); begin += step) {
+  for (std::int64_t begin = 0; begin < length(sample) && !is(Change::varies_position);
+       begin += step) {
     splits.push_back({begin, std::min(length(sample), begin + step)});
   }
   if (splits.empty()) splits.push_back({});
@@ -102,7 +111,8 @@ std::int64_t Schedule::origin(std::int64_t sample) const {
 
 void Schedule::cut(Range keys, std::int64_t origin, std::vector<Range>& tiles) const {
   while (keys.begin < keys.end) {
-    const std::int64_t end = std::min(keys.end, keys.begin + tile_keys_ - (keys.begin - origin) % tile_keys_);
+    const std::int64_t end =
+        std::min(keys.end, keys.begin + tile_keys_ - (keys.begin - origin) % tile_keys_);
     tiles.push_back({keys.begin, end});
     keys.begin = end;
   }
@@ -110,8 +120,10 @@ void Schedule::cut(Range keys, std::int64_t origin, std::vector<Range>& tiles) c
 
 std::vector<Range> Schedule::tiles(std::int64_t sample, Range split) const {
   std::vector<Range> tiles;
-  if (is(Change::varies_chunked_prefill)) {  // what was cached before this call's tokens, then these
-    const std::int64_t cached = std::max<std::int64_t>(0, length(sample) - sequence_.length_q(sample));
+  // what was cached before this call's tokens, then these
+  if (is(Change::varies_chunked_prefill)) {
+    const std::int64_t cached =
+        std::max<std::int64_t>(0, length(sample) - sequence_.length_q(sample));
     cut({0, cached}, 0, tiles);
     cut({cached, length(sample)}, cached, tiles);
     return tiles;
@@ -119,8 +131,11 @@ std::vector<Range> Schedule::tiles(std::int64_t sample, Range split) const {
   cut(split, origin(sample), tiles);
   const cpu::TokenTensor& k = sequence_.attention().k;
   if (is(Change::varies_page_order) && k.page_table != nullptr) {
-    const auto page = [&](const Range& tile) { return k.page_table[sample * k.pages_per_sample + tile.begin / k.page_size]; };
-    std::stable_sort(tiles.begin(), tiles.end(), [&](const Range& a, const Range& b) { return page(a) < page(b); });
+    const auto page = [&](const Range& tile) {
+      return k.page_table[sample * k.pages_per_sample + tile.begin / k.page_size];
+    };
+    std::stable_sort(tiles.begin(), tiles.end(),
+                     [&](const Range& a, const Range& b) { return page(a) < page(b); });
   }
   return tiles;
 }

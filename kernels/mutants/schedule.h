@@ -12,11 +12,13 @@ namespace plumbline::mutants {
 class Schedule {
  public:
   // `splits_asked`: by the caller; 0 = the kernel chooses.
-  Schedule(const Sequence& sequence, const plumbline_tensors& tensors, Change change, int splits_asked);
+  Schedule(const Sequence& sequence, const plumbline_tensors& tensors, Change change,
+           int splits_asked);
 
-  std::int64_t tile_keys() const { return tile_keys_; }              // at most; a multiple of 8
-  std::vector<Range> splits(std::int64_t sample) const;              // at most most_splits
-  std::vector<Range> tiles(std::int64_t sample, Range split) const;  // in the order in which they are visited
+  std::int64_t tile_keys() const { return tile_keys_; }  // at most; a multiple of 8
+  std::vector<Range> splits(std::int64_t sample) const;  // at most most_splits
+  // in the order in which they are visited
+  std::vector<Range> tiles(std::int64_t sample, Range split) const;
 
  private:
   bool is(Change change) const { return change_ == change; }

@@ -13,7 +13,8 @@ namespace plumbline::mutants {
 
 using cpu::TokenTensor;
 
-Sequence::Sequence(const plumbline_problem& problem, const plumbline_tensors& tensors, Change change)
+Sequence::Sequence(const plumbline_problem& problem, const plumbline_tensors& tensors,
+                   Change change)
     : attention_(cpu::bind(problem, tensors)), tensors_(tensors), change_(change) {
   keep_stale_state(attention_, change);
   if (is(Change::index_v_strides_of_k)) {
@@ -21,11 +22,14 @@ Sequence::Sequence(const plumbline_problem& problem, const plumbline_tensors& te
     attention_.v.token_stride = attention_.k.token_stride;
     attention_.v.head_stride = attention_.k.head_stride;
   }
-  if (is(Change::fp8_e5m2_as_e4m3) && attention_.k.dtype == PLUMBLINE_E5M2) attention_.k.dtype = attention_.v.dtype = PLUMBLINE_E4M3;
-  if (is(Change::fp8_e4m3_as_e5m2) && attention_.k.dtype == PLUMBLINE_E4M3) attention_.k.dtype = attention_.v.dtype = PLUMBLINE_E5M2;
+  if (is(Change::fp8_e5m2_as_e4m3) && attention_.k.dtype == PLUMBLINE_E5M2)
+    attention_.k.dtype = attention_.v.dtype = PLUMBLINE_E4M3;
+  if (is(Change::fp8_e4m3_as_e5m2) && attention_.k.dtype == PLUMBLINE_E4M3)
+    attention_.k.dtype = attention_.v.dtype = PLUMBLINE_E5M2;
 }
 
-// ---- Lengths and masks ------------------------------------------------------------------------------------------------------------
+// ---- Lengths and masks
+// -------------------------------------------------------------------------------------------------
 
 std::int64_t Sequence::samples() const {
   if (is(Change::index_last_sample_lost) && problem().batch > 2) return problem().batch - 1;
@@ -33,7 +37,8 @@ std::int64_t Sequence::samples() const {
 }
 
 std::int64_t Sequence::length_kv(std::int64_t sample) const {
-  if (is(Change::index_length_of_longest) && !cpu::is_padded(problem().layout)) return problem().seq_kv;
+  if (is(Change::index_length_of_longest) && !cpu::is_padded(problem().layout))
+    return problem().seq_kv;
   return attention_.lengths_kv[sample];
 }
 
@@ -64,11 +69,13 @@ Range Sequence::visible_keys(std::int64_t sample, std::int64_t head, std::int64_
   const std::uint32_t mask = is(Change::stale_mask) ? stale_mask(problem().mask) : problem().mask;
   const bool causal = mask != PLUMBLINE_MASK_NONE;
   const bool has_left = problem().window_left >= 0, has_right = problem().window_right >= 0;
-  // The key on the row's diagonal: its own position (top left), or with the last query on the last key (bottom right).
+  // The key on the row's diagonal: its own position (top left), or with the last query on the last
+  // key (bottom right).
   bool top_left = mask == PLUMBLINE_MASK_CAUSAL_TOP_LEFT;
   if (is(Change::mask_causal_top_left) && causal) top_left = true;
   if (is(Change::mask_window_top_left) && (has_left || has_right)) top_left = true;
-  const std::int64_t row = is(Change::mask_causal_packed_row) ? token * group() + head % group() : token;
+  const std::int64_t row =
+      is(Change::mask_causal_packed_row) ? token * group() + head % group() : token;
   const std::int64_t diagonal = top_left ? row : row + length - length_q(sample);
 
   Range keys{0, end_of_keys(sample)};
@@ -79,14 +86,16 @@ Range Sequence::visible_keys(std::int64_t sample, std::int64_t head, std::int64_
     keys.begin = std::max<std::int64_t>(0, diagonal - left);
   }
   if (has_right) {
-    const std::int64_t right = problem().window_right + (is(Change::mask_window_right_one_more) && !causal ? 1 : 0);
+    const std::int64_t right =
+        problem().window_right + (is(Change::mask_window_right_one_more) && !causal ? 1 : 0);
     keys.end = std::min(keys.end, diagonal + right + 1);
   }
   if (causal) {
     std::int64_t end = diagonal + 1;
     if (is(Change::mask_causal_hides_diagonal)) end -= 1;
     if (is(Change::mask_causal_shows_one_more)) end += 1;
-    const bool wraps = is(Change::mask_causal_unsigned) && end < 0;  // as std::uint32_t, it is past every key
+    // as std::uint32_t, it is past every key
+    const bool wraps = is(Change::mask_causal_unsigned) && end < 0;
     if (!wraps) keys.end = std::min(keys.end, end);
   }
   if (is(Change::mask_drops_first_key)) keys.begin = std::max<std::int64_t>(keys.begin, 1);
@@ -102,10 +111,12 @@ Range Sequence::keys_of_bits(std::int64_t sample, std::int64_t token) const {
 }
 
 bool Sequence::sees(std::int64_t sample, std::int64_t token, std::int64_t key) const {
-  if (!has_bits() || key >= problem().seq_kv) return true;  // what lies behind the mask's words is bounded elsewhere
+  // what lies behind the mask's words is bounded elsewhere
+  if (!has_bits() || key >= problem().seq_kv) return true;
   const std::int64_t length = length_kv(sample);
   cpu::MaskBits mask = attention_.mask;
-  if (is(Change::mask_bits_row_stride)) mask.row_stride = cpu::round_up(length, 32) / 32 * mask.word_stride;
+  if (is(Change::mask_bits_row_stride))
+    mask.row_stride = cpu::round_up(length, 32) / 32 * mask.word_stride;
   if (is(Change::mask_bits_of_first_sample)) mask.sample_stride = 0;
   const cpu::RowBits bits = mask.row(sample, token);
   if (is(Change::mask_bits_reversed)) return bits.sees(key ^ 7);
@@ -117,21 +128,27 @@ bool Sequence::sees(std::int64_t sample, std::int64_t token, std::int64_t key) c
   return bits.sees(key);
 }
 
-// ---- Heads ------------------------------------------------------------------------------------------------------------------------
+// ---- Heads
+// -------------------------------------------------------------------------------------------------
 
 std::int64_t Sequence::head_of_keys(std::int64_t head) const {
   const std::int64_t heads_kv = problem().heads_kv;
   if (is(Change::head_modulo)) return head % heads_kv;
   if (is(Change::head_shift_by_log2)) {
-    return std::min(head >> (std::bit_width(static_cast<std::uint64_t>(group())) - 1), heads_kv - 1);
+    return std::min(head >> (std::bit_width(static_cast<std::uint64_t>(group())) - 1),
+                    heads_kv - 1);
   }
-  if (is(Change::head_last_of_group) && head % group() == group() - 1) return (head / group() + 1) % heads_kv;
+  if (is(Change::head_last_of_group) && head % group() == group() - 1)
+    return (head / group() + 1) % heads_kv;
   return head / group();
 }
 
-std::int64_t Sequence::head_of_values(std::int64_t head) const { return is(Change::head_v_of_first) ? 0 : head_of_keys(head); }
+std::int64_t Sequence::head_of_values(std::int64_t head) const {
+  return is(Change::head_v_of_first) ? 0 : head_of_keys(head);
+}
 
-float Sequence::scale_at(const cpu::HeadValues& scales, std::int64_t sample, std::int64_t head) const {
+float Sequence::scale_at(const cpu::HeadValues& scales, std::int64_t sample,
+                         std::int64_t head) const {
   std::int64_t head_kv = head / group();
   if (is(Change::fp8_scale_of_first_head)) head_kv = 0;
   if (is(Change::fp8_scale_of_query_head)) head_kv = head % problem().heads_kv;
@@ -147,12 +164,15 @@ float Sequence::k_scale(std::int64_t sample, std::int64_t head) const {
 
 float Sequence::v_scale(std::int64_t sample, std::int64_t head) const {
   if (is(Change::legal_kv_scaled_when_loaded) || is(Change::fp8_v_scale_forgotten)) return 1;
-  return scale_at(is(Change::fp8_v_scale_of_k) ? attention_.k_scale : attention_.v_scale, sample, head);
+  return scale_at(is(Change::fp8_v_scale_of_k) ? attention_.k_scale : attention_.v_scale, sample,
+                  head);
 }
 
-// ---- Addresses --------------------------------------------------------------------------------------------------------------------
+// ---- Addresses
+// -------------------------------------------------------------------------------------------------
 
-Sequence::Row Sequence::query_row(std::int64_t sample, std::int64_t token, std::int64_t head) const {
+Sequence::Row Sequence::query_row(std::int64_t sample, std::int64_t token,
+                                  std::int64_t head) const {
   const TokenTensor& map = attention_.q;
   if (is(Change::index_q_starts_at_k) && map.cu_seqlens != nullptr) {
     const auto* starts = static_cast<const std::int32_t*>(tensors_.cu_seqlens_kv.data);
@@ -161,10 +181,13 @@ Sequence::Row Sequence::query_row(std::int64_t sample, std::int64_t token, std::
   return {&map, map.offset(sample, token, head)};
 }
 
-Sequence::Row Sequence::key_row(const TokenTensor& map, std::int64_t sample, std::int64_t token, std::int64_t head) const {
+Sequence::Row Sequence::key_row(const TokenTensor& map, std::int64_t sample, std::int64_t token,
+                                std::int64_t head) const {
   if (map.page_table != nullptr) return paged_row(map, sample, token, head);
   if (map.cu_seqlens != nullptr) {
-    const auto* starts = is(Change::index_k_starts_at_q) ? static_cast<const std::int32_t*>(tensors_.cu_seqlens_q.data) : map.cu_seqlens;
+    const auto* starts = is(Change::index_k_starts_at_q)
+                             ? static_cast<const std::int32_t*>(tensors_.cu_seqlens_q.data)
+                             : map.cu_seqlens;
     return {&map, (starts[sample] + token) * map.token_stride + head * map.head_stride};
   }
   const std::int64_t first = is(Change::index_left_padding_ignored) ? 0 : map.first(sample);
@@ -173,7 +196,8 @@ Sequence::Row Sequence::key_row(const TokenTensor& map, std::int64_t sample, std
     return {&map, ((sample * map.extent + first + token) * problem().heads_kv + head) * dim};
   }
   std::int64_t in_sample = (first + token) * map.token_stride;
-  if (is(Change::index_key_offset_16_bits) && &map == &attention_.k) in_sample = static_cast<std::uint16_t>(in_sample);
+  if (is(Change::index_key_offset_16_bits) && &map == &attention_.k)
+    in_sample = static_cast<std::uint16_t>(in_sample);
   return {&map, sample * map.outer_stride + in_sample + head * map.head_stride};
 }
 
@@ -181,16 +205,21 @@ std::int64_t Sequence::pages_of(std::int64_t sample) const {
   return cpu::round_up(attention_.lengths_kv[sample], problem().page_size) / problem().page_size;
 }
 
-Sequence::Row Sequence::paged_row(const TokenTensor& map, std::int64_t sample, std::int64_t token, std::int64_t head) const {
+Sequence::Row Sequence::paged_row(const TokenTensor& map, std::int64_t sample, std::int64_t token,
+                                  std::int64_t head) const {
   const std::int64_t page_size = is(Change::index_page_size_fixed) ? 16 : map.page_size;
   std::int64_t index = token / page_size;
   std::int64_t in_page = token % page_size;
   const std::int64_t pages = pages_of(sample);
   if (is(Change::index_v_pages_swapped) && &map == &attention_.v && (index ^ 1) < pages) index ^= 1;
-  if (is(Change::index_page_offset_doubled) && index == pages - 1) in_page = 2 * in_page % page_size;
-  const std::int64_t table_row = sample * (is(Change::index_page_row_stride) ? pages : map.pages_per_sample);
+  if (is(Change::index_page_offset_doubled) && index == pages - 1)
+    in_page = 2 * in_page % page_size;
+  const std::int64_t table_row =
+      sample * (is(Change::index_page_row_stride) ? pages : map.pages_per_sample);
   const auto entries = static_cast<std::int64_t>(tensors_.page_table.bytes / sizeof(std::int32_t));
-  const std::int64_t page = index < map.pages_per_sample && table_row + index < entries ? map.page_table[table_row + index] : -1;
+  const std::int64_t page = index < map.pages_per_sample && table_row + index < entries
+                                ? map.page_table[table_row + index]
+                                : -1;
   if (is(Change::index_strides_fixed)) {  // those of [page, token, head, d]
     const std::int64_t dim = &map == &attention_.k ? problem().head_dim_qk : problem().head_dim_vo;
     return {&map, ((page * map.page_size + in_page) * problem().heads_kv + head) * dim};
@@ -216,53 +245,70 @@ void Sequence::load(const Row& row, std::int64_t elements, std::uint64_t bytes, 
   for (std::int64_t i = 0; i < elements; ++i) to[i] = std::abs(to[i]) < smallest ? 0 : to[i];
 }
 
-void Sequence::load_query(std::int64_t sample, std::int64_t token, std::int64_t head, float* to) const {
+void Sequence::load_query(std::int64_t sample, std::int64_t token, std::int64_t head,
+                          float* to) const {
   load(query_row(sample, token, head), problem().head_dim_qk, tensors_.q.bytes, to);
 }
 
-void Sequence::load_key(std::int64_t sample, std::int64_t token, std::int64_t head, float* to) const {
-  load(key_row(attention_.k, sample, token, head_of_keys(head)), problem().head_dim_qk, tensors_.k.bytes, to);
-  if (is(Change::legal_kv_scaled_when_loaded)) scale_row(to, problem().head_dim_qk, scale_at(attention_.k_scale, sample, head));
+void Sequence::load_key(std::int64_t sample, std::int64_t token, std::int64_t head,
+                        float* to) const {
+  load(key_row(attention_.k, sample, token, head_of_keys(head)), problem().head_dim_qk,
+       tensors_.k.bytes, to);
+  if (is(Change::legal_kv_scaled_when_loaded))
+    scale_row(to, problem().head_dim_qk, scale_at(attention_.k_scale, sample, head));
 }
 
 // Whether rows of K and V have room for each other, and for Q.
 bool Sequence::is_packed() const {
   const std::int64_t row = attention_.k.token_stride, both = 2 * problem().heads_kv;
-  return row == both * problem().head_dim_qk || row == (problem().heads_q + both) * problem().head_dim_qk;
+  return row == both * problem().head_dim_qk ||
+         row == (problem().heads_q + both) * problem().head_dim_qk;
 }
 
-Sequence::Row Sequence::value_row(std::int64_t sample, std::int64_t token, std::int64_t head) const {
+Sequence::Row Sequence::value_row(std::int64_t sample, std::int64_t token,
+                                  std::int64_t head) const {
   Row row = key_row(attention_.v, sample, token, head);
   if (is(Change::index_packed_v_after_q_heads) && is_packed())
     row.offset += (problem().heads_q - problem().heads_kv) * problem().head_dim_qk;
-  const bool within_k = attention_.v.token_stride == attention_.k.token_stride && problem().head_dim_vo < problem().head_dim_qk;
-  if (is(Change::index_v_at_end_of_k) && within_k) row.offset += problem().head_dim_qk - problem().head_dim_vo;
+  const bool within_k = attention_.v.token_stride == attention_.k.token_stride &&
+                        problem().head_dim_vo < problem().head_dim_qk;
+  if (is(Change::index_v_at_end_of_k) && within_k)
+    row.offset += problem().head_dim_qk - problem().head_dim_vo;
   return row;
 }
 
-void Sequence::load_value(std::int64_t sample, std::int64_t token, std::int64_t head, float* to) const {
+void Sequence::load_value(std::int64_t sample, std::int64_t token, std::int64_t head,
+                          float* to) const {
   const std::int64_t appended_from = length_kv(sample) - length_q(sample);
-  if (is(Change::stale_values_of_append) && cpu::is_paged(problem().layout) && token >= appended_from) {
+  if (is(Change::stale_values_of_append) && cpu::is_paged(problem().layout) &&
+      token >= appended_from) {
     std::fill_n(to, problem().head_dim_vo, 0.0F);
   } else if (is(Change::index_packed_v_at_k) && is_packed()) {
-    load(key_row(attention_.k, sample, token, head_of_values(head)), problem().head_dim_vo, tensors_.k.bytes, to);
+    load(key_row(attention_.k, sample, token, head_of_values(head)), problem().head_dim_vo,
+         tensors_.k.bytes, to);
   } else {
-    load(value_row(sample, token, head_of_values(head)), problem().head_dim_vo, tensors_.v.bytes, to);
+    load(value_row(sample, token, head_of_values(head)), problem().head_dim_vo, tensors_.v.bytes,
+         to);
   }
-  if (is(Change::legal_kv_scaled_when_loaded)) scale_row(to, problem().head_dim_vo, scale_at(attention_.v_scale, sample, head));
+  if (is(Change::legal_kv_scaled_when_loaded))
+    scale_row(to, problem().head_dim_vo, scale_at(attention_.v_scale, sample, head));
 }
 
-// ---- Results ----------------------------------------------------------------------------------------------------------------------
+// ---- Results
+// -------------------------------------------------------------------------------------------------
 
 bool Sequence::is_stored(std::int64_t sample, std::int64_t token, std::int64_t head) const {
   const std::int64_t length = length_q(sample);
-  if (is(Change::memory_last_rows_unwritten) && length > block_rows) return token < length / block_rows * block_rows;
+  if (is(Change::memory_last_rows_unwritten) && length > block_rows)
+    return token < length / block_rows * block_rows;
   // Blocks of packed rows (token, head of the group), counted as if the group had one head.
-  if (is(Change::index_blocks_without_group)) return token * group() + head % group() < cpu::round_up(length, block_rows);
+  if (is(Change::index_blocks_without_group))
+    return token * group() + head % group() < cpu::round_up(length, block_rows);
   return true;
 }
 
-void Sequence::store_output(std::int64_t sample, std::int64_t token, std::int64_t head, const float* from, std::int64_t columns) const {
+void Sequence::store_output(std::int64_t sample, std::int64_t token, std::int64_t head,
+                            const float* from, std::int64_t columns) const {
   Row row{&attention_.out, attention_.out.offset(sample, token, head)};
   if (is(Change::index_output_stride_of_q)) row.offset = attention_.q.offset(sample, token, head);
   if (!lies_within(row, problem().head_dim_vo, tensors_.out.bytes)) return;
@@ -270,7 +316,8 @@ void Sequence::store_output(std::int64_t sample, std::int64_t token, std::int64_
   cpu::encode_row(row.map->dtype, from, columns, to, row.map->element_stride);
 }
 
-void Sequence::store_lse(std::int64_t sample, std::int64_t token, std::int64_t head, float lse) const {
+void Sequence::store_lse(std::int64_t sample, std::int64_t token, std::int64_t head,
+                         float lse) const {
   if (attention_.lse.data == nullptr) return;
   if (is(Change::head_lse_transposed) && token >= 0 && token < length_q(sample)) {
     const std::int64_t transposed = head * length_q(sample) + token;

@@ -23,7 +23,8 @@ class Sequence {
   std::int64_t samples() const;
   std::int64_t length_q(std::int64_t sample) const { return attention_.lengths_q[sample]; }
   std::int64_t length_kv(std::int64_t sample) const;
-  Range computed_tokens(std::int64_t sample) const;  // query tokens; negative ones and those from the length on are padding
+  // query tokens; negative ones and those from the length on are padding
+  Range computed_tokens(std::int64_t sample) const;
   // Keys that are there to be seen: [0, length), whatever the mask says.
   std::int64_t end_of_keys(std::int64_t sample) const;
   // Where the mask is one of bits: from the first key seen to the last; sees() says which of them.
@@ -33,16 +34,19 @@ class Sequence {
 
   std::int64_t head_of_keys(std::int64_t head) const;
   std::int64_t head_of_values(std::int64_t head) const;
-  // What products of K and V as stored are multiplied by, for a query head; 1 where they are not fp8.
+  // What products of K and V as stored are multiplied by, for a query head; 1 where they are not
+  // fp8.
   float k_scale(std::int64_t sample, std::int64_t head) const;
   float v_scale(std::int64_t sample, std::int64_t head) const;
 
-  // Rows to and from fp32. What lies outside the tensor is read as zeros, as a tensor-map load fills, and is not written.
+  // Rows to and from fp32. What lies outside the tensor is read as zeros, as a tensor-map load
+  // fills, and is not written.
   void load_query(std::int64_t sample, std::int64_t token, std::int64_t head, float* to) const;
   void load_key(std::int64_t sample, std::int64_t token, std::int64_t head, float* to) const;
   void load_value(std::int64_t sample, std::int64_t token, std::int64_t head, float* to) const;
   bool is_stored(std::int64_t sample, std::int64_t token, std::int64_t head) const;
-  void store_output(std::int64_t sample, std::int64_t token, std::int64_t head, const float* from, std::int64_t columns) const;
+  void store_output(std::int64_t sample, std::int64_t token, std::int64_t head, const float* from,
+                    std::int64_t columns) const;
   void store_lse(std::int64_t sample, std::int64_t token, std::int64_t head, float lse) const;
 
  private:
@@ -51,8 +55,10 @@ class Sequence {
     std::int64_t offset;
   };
   Row query_row(std::int64_t sample, std::int64_t token, std::int64_t head) const;
-  Row key_row(const cpu::TokenTensor& map, std::int64_t sample, std::int64_t token, std::int64_t head) const;
-  Row paged_row(const cpu::TokenTensor& map, std::int64_t sample, std::int64_t token, std::int64_t head) const;
+  Row key_row(const cpu::TokenTensor& map, std::int64_t sample, std::int64_t token,
+              std::int64_t head) const;
+  Row paged_row(const cpu::TokenTensor& map, std::int64_t sample, std::int64_t token,
+                std::int64_t head) const;
   std::int64_t pages_of(std::int64_t sample) const;
   Range keys_of_bits(std::int64_t sample, std::int64_t token) const;
   float scale_at(const cpu::HeadValues& scales, std::int64_t sample, std::int64_t head) const;

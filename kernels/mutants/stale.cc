@@ -11,7 +11,8 @@
 namespace plumbline::mutants {
 namespace {
 
-// A planner that keeps the lengths of the last call with as many samples, and reads the new ones too late.
+// A planner that keeps the lengths of the last call with as many samples, and reads the new ones
+// too late.
 void use_stale_lengths(cpu::Attention& attention) {
   static std::map<std::int64_t, std::vector<std::int32_t>> kept;
   static std::vector<std::int32_t> used;
@@ -20,16 +21,19 @@ void use_stale_lengths(cpu::Attention& attention) {
   auto [at, first_time] = kept.try_emplace(batch, current);
   used = at->second;
   at->second = current;
-  for (std::int32_t& length : used) length = static_cast<std::int32_t>(std::min<std::int64_t>(length, attention.problem.seq_kv));
+  for (std::int32_t& length : used)
+    length = static_cast<std::int32_t>(std::min<std::int64_t>(length, attention.problem.seq_kv));
   attention.lengths_kv = used.data();
 }
 
-// An upload of the page table that a kernel does not wait for: as far as the last call's table reached, its entries are still there.
+// An upload of the page table that a kernel does not wait for: as far as the last call's table
+// reached, its entries are still there.
 void use_stale_page_table(cpu::Attention& attention) {
   static std::vector<std::int32_t> kept, used;
   const std::int32_t* table = attention.k.page_table;
   if (table == nullptr) return;
-  std::vector<std::int32_t> current(table, table + attention.problem.batch * attention.k.pages_per_sample);
+  std::vector<std::int32_t> current(table,
+                                    table + attention.problem.batch * attention.k.pages_per_sample);
   used = current;
   std::copy_n(kept.begin(), std::min(kept.size(), used.size()), used.begin());
   kept = std::move(current);
@@ -39,11 +43,13 @@ void use_stale_page_table(cpu::Attention& attention) {
 // Scales that are copied to the device beside a launch that does not wait for them.
 void use_stale_scales(cpu::Attention& attention) {
   static std::vector<float> kept_k, kept_v, used_k, used_v;
-  const auto exchange = [&](cpu::HeadValues& scales, std::vector<float>& kept, std::vector<float>& used) {
+  const auto exchange = [&](cpu::HeadValues& scales, std::vector<float>& kept,
+                            std::vector<float>& used) {
     if (scales.data == nullptr) return;
     const std::int64_t heads = attention.problem.heads_kv;
     std::vector<float> current;
-    for (std::int64_t i = 0; i < attention.problem.batch * heads; ++i) current.push_back(scales.at(i / heads, i % heads));
+    for (std::int64_t i = 0; i < attention.problem.batch * heads; ++i)
+      current.push_back(scales.at(i / heads, i % heads));
     used = current;
     std::copy_n(kept.begin(), std::min(kept.size(), used.size()), used.begin());
     kept = std::move(current);
@@ -76,7 +82,8 @@ void keep_stale_state(cpu::Attention& attention, Change change) {
     if (!scale) scale = attention.problem.scale;
     attention.problem.scale = *scale;
   }
-  if (change == Change::varies_two_scales) attention.problem.scale = scale_of_plan(attention.problem);
+  if (change == Change::varies_two_scales)
+    attention.problem.scale = scale_of_plan(attention.problem);
 }
 
 std::int64_t count_call_of_shape(const plumbline_problem& problem) {
@@ -91,7 +98,8 @@ std::uint32_t stale_mask(std::uint32_t mask) {
 
 float* stale_accumulator(std::int64_t count) {
   static std::vector<float> accumulator;
-  if (static_cast<std::int64_t>(accumulator.size()) < count) accumulator.resize(static_cast<std::size_t>(count), 0.0F);
+  if (static_cast<std::int64_t>(accumulator.size()) < count)
+    accumulator.resize(static_cast<std::size_t>(count), 0.0F);
   return accumulator.data();
 }
 

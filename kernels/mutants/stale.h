@@ -8,7 +8,8 @@
 
 namespace plumbline::mutants {
 
-// At the start of a call: replaces in `attention` what this change has kept from an earlier one, or keeps it for later ones.
+// At the start of a call: replaces in `attention` what this change has kept from an earlier one, or
+// keeps it for later ones.
 void keep_stale_state(cpu::Attention& attention, Change change);
 
 // How many calls of this shape there have been, with this one.
@@ -21,8 +22,8 @@ float* stale_accumulator(std::int64_t count);
 // The LSE kept under `index` by the call before; keeps `lse`.
 float exchange_stale_lse(std::int64_t index, float lse);
 
-// Whether this is every other call. Real races depend on time; this one differs between any two successive calls, so that a test of it
-// cannot pass by luck.
+// Whether this is every other call. Real races depend on time; this one differs between any two
+// successive calls, so that a test of it cannot pass by luck.
 bool is_odd_call();
 void count_call();
 

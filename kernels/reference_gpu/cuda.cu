@@ -8,7 +8,8 @@ namespace plumbline::reference_gpu {
 namespace {
 
 void check_cuda(cudaError_t error, const char* what) {
-  if (error != cudaSuccess) throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
+  if (error != cudaSuccess)
+    throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
 }
 
 class CudaMachine : public Machine {
@@ -38,8 +39,11 @@ class CudaMachine : public Machine {
   }
   unsigned blocks() override {
     int processors = 0, per_processor = 0;
-    check_cuda(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0), "multiprocessor count");
-    check_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_processor, reference_rows, block_threads, 1024), "occupancy");
+    check_cuda(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0),
+               "multiprocessor count");
+    check_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_processor, reference_rows,
+                                                             block_threads, 1024),
+               "occupancy");
     return static_cast<unsigned>(processors * (per_processor > 0 ? per_processor : 1));
   }
   std::size_t scratch_bytes() override {
@@ -56,7 +60,8 @@ int32_t device_count() {
 const char* device_name() {
   static const std::string name = [] {
     cudaDeviceProp properties{};
-    return std::string(cudaGetDeviceProperties(&properties, 0) == cudaSuccess ? properties.name : "none");
+    return std::string(cudaGetDeviceProperties(&properties, 0) == cudaSuccess ? properties.name
+                                                                              : "none");
   }();
   return name.c_str();
 }
@@ -68,9 +73,11 @@ const char* compute_request(const plumbline_reference_request* request) {
 }  // namespace
 }  // namespace plumbline::reference_gpu
 
-extern "C" __attribute__((visibility("default"))) const plumbline_reference_library* plumbline_reference() {
+extern "C" __attribute__((visibility("default"))) const plumbline_reference_library*
+plumbline_reference() {
   using namespace plumbline::reference_gpu;
-  static const plumbline_reference_library library{PLUMBLINE_REFERENCE_ABI, sizeof(plumbline_reference_library), device_count, device_name,
-                                                   compute_request};
+  static const plumbline_reference_library library{PLUMBLINE_REFERENCE_ABI,
+                                                   sizeof(plumbline_reference_library),
+                                                   device_count, device_name, compute_request};
   return &library;
 }

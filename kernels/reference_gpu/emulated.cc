@@ -15,9 +15,11 @@ const char* compute_request(const plumbline_reference_request* request) {
 }  // namespace
 }  // namespace plumbline::reference_gpu
 
-extern "C" __attribute__((visibility("default"))) const plumbline_reference_library* plumbline_reference() {
+extern "C" __attribute__((visibility("default"))) const plumbline_reference_library*
+plumbline_reference() {
   using namespace plumbline::reference_gpu;
-  static const plumbline_reference_library library{PLUMBLINE_REFERENCE_ABI, sizeof(plumbline_reference_library), device_count, device_name,
-                                                   compute_request};
+  static const plumbline_reference_library library{PLUMBLINE_REFERENCE_ABI,
+                                                   sizeof(plumbline_reference_library),
+                                                   device_count, device_name, compute_request};
   return &library;
 }

@@ -56,7 +56,8 @@ class Memory {
   std::vector<void*> all_;
 };
 
-inline Scratch make_scratch(Machine& machine, Memory& memory, const plumbline_reference_request& request, unsigned& blocks) {
+inline Scratch make_scratch(Machine& machine, Memory& memory,
+                            const plumbline_reference_request& request, unsigned& blocks) {
   std::int64_t most_keys = 1;
   for (std::int64_t r = 0; r < request.row_count; ++r) {
     const std::int64_t keys = request.rows[r].end - request.rows[r].begin;
@@ -65,9 +66,12 @@ inline Scratch make_scratch(Machine& machine, Memory& memory, const plumbline_re
   Scratch scratch{};
   scratch.capacity = 1;
   while (scratch.capacity < most_keys) scratch.capacity *= 2;
-  constexpr std::size_t bytes_per_key = 3 * sizeof(double) + sizeof(std::uint64_t) + sizeof(std::int32_t);
-  const std::size_t fitting = machine.scratch_bytes() / (static_cast<std::size_t>(scratch.capacity) * bytes_per_key);
-  if (fitting == 0) throw std::runtime_error("no memory for a row of " + std::to_string(most_keys) + " keys");
+  constexpr std::size_t bytes_per_key =
+      3 * sizeof(double) + sizeof(std::uint64_t) + sizeof(std::int32_t);
+  const std::size_t fitting =
+      machine.scratch_bytes() / (static_cast<std::size_t>(scratch.capacity) * bytes_per_key);
+  if (fitting == 0)
+    throw std::runtime_error("no memory for a row of " + std::to_string(most_keys) + " keys");
   blocks = machine.blocks();
   if (blocks > fitting) blocks = static_cast<unsigned>(fitting);
   if (blocks > request.row_count) blocks = static_cast<unsigned>(request.row_count);
@@ -81,9 +85,12 @@ inline Scratch make_scratch(Machine& machine, Memory& memory, const plumbline_re
 }
 
 inline void check(const plumbline_reference_request& request) {
-  if (request.struct_size < sizeof(plumbline_reference_request)) throw std::runtime_error("a request of another version");
-  if (request.dtype != PLUMBLINE_F32 && request.dtype != PLUMBLINE_F16 && request.dtype != PLUMBLINE_BF16) {
-    throw std::runtime_error("keys and values of dtype " + std::to_string(request.dtype) + ": fp32, fp16 and bf16 are known");
+  if (request.struct_size < sizeof(plumbline_reference_request))
+    throw std::runtime_error("a request of another version");
+  if (request.dtype != PLUMBLINE_F32 && request.dtype != PLUMBLINE_F16 &&
+      request.dtype != PLUMBLINE_BF16) {
+    throw std::runtime_error("keys and values of dtype " + std::to_string(request.dtype) +
+                             ": fp32, fp16 and bf16 are known");
   }
 }
 
@@ -99,8 +106,10 @@ inline void compute(Machine& machine, const plumbline_reference_request& request
   p.model = request.model;
   p.row_count = request.row_count;
   p.q = memory.copy(request.q, request.row_count * request.dim_qk);
-  p.k = memory.copy(static_cast<const std::byte*>(request.k), static_cast<std::int64_t>(request.k_bytes));
-  p.v = memory.copy(static_cast<const std::byte*>(request.v), static_cast<std::int64_t>(request.v_bytes));
+  p.k = memory.copy(static_cast<const std::byte*>(request.k),
+                    static_cast<std::int64_t>(request.k_bytes));
+  p.v = memory.copy(static_cast<const std::byte*>(request.v),
+                    static_cast<std::int64_t>(request.v_bytes));
   p.k_offsets = memory.copy(request.k_offsets, request.offset_count);
   p.v_offsets = memory.copy(request.v_offsets, request.offset_count);
   p.groups = memory.copy(request.groups, request.group_count);
@@ -116,7 +125,8 @@ inline void compute(Machine& machine, const plumbline_reference_request& request
   unsigned blocks = 0;
   p.scratch = make_scratch(machine, memory, request, blocks);
 
-  machine.run_units(static_cast<unsigned>(request.group_count), {p.dtype, p.dim_vo, p.v, p.v_offsets, p.groups, group_unit});
+  machine.run_units(static_cast<unsigned>(request.group_count),
+                    {p.dtype, p.dim_vo, p.v, p.v_offsets, p.groups, group_unit});
   machine.run_rows(blocks, p);
 
   const auto fetch = [&](double* to, const double* from, std::int64_t count) {
@@ -130,7 +140,8 @@ inline void compute(Machine& machine, const plumbline_reference_request& request
 }
 
 // `compute` for the ABI: nothing is thrown across it, one computation at a time.
-inline const char* compute_guarded(Machine& machine, const plumbline_reference_request* request) noexcept {
+inline const char* compute_guarded(Machine& machine,
+                                   const plumbline_reference_request* request) noexcept {
   static std::mutex mutex;
   thread_local std::string text;
   try {

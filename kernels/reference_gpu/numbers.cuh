@@ -31,12 +31,14 @@ __device__ inline double element(std::uint32_t dtype, const void* tensor, std::i
   return sign * static_cast<double>(__uint_as_float((exponent + 112U) << 23U | fraction << 13U));
 }
 
-// The cell of an unnormalised P value t = exp(s - m): one below eta; steps of eta / 4 where P is subnormal; above, t to p_cell_bits
-// significand bits. The sign bit, free because t >= 0, keeps the two kinds apart.
+// The cell of an unnormalised P value t = exp(s - m): one below eta; steps of eta / 4 where P is
+// subnormal; above, t to p_cell_bits significand bits. The sign bit, free because t >= 0, keeps the
+// two kinds apart.
 __device__ inline std::uint64_t p_cell(double t, const plumbline_reference_model& model) {
   constexpr std::uint64_t subnormal = std::uint64_t{1} << 63U;
   if (t < model.eta_p) return subnormal;
-  if (t < model.p_normal) return subnormal + static_cast<std::uint64_t>(rint(t / (model.eta_p / 4)));
+  if (t < model.p_normal)
+    return subnormal + static_cast<std::uint64_t>(rint(t / (model.eta_p / 4)));
   const int dropped = 53 - model.p_cell_bits;
   return (bits_of(t) + (std::uint64_t{1} << (dropped - 1))) >> dropped;
 }
@@ -48,7 +50,8 @@ __device__ inline double rounded_s(double s, const plumbline_reference_model& mo
   return rint(s / step) * step;
 }
 
-// The cell of a logit that is rounded to S's dtype: truncated, so that the edges of cells lie on the boundaries of rounding.
+// The cell of a logit that is rounded to S's dtype: truncated, so that the edges of cells lie on
+// the boundaries of rounding.
 __device__ inline std::uint64_t s_cell(double s, const plumbline_reference_model& model) {
   return bits_of(s + 0.0) >> (53 - model.s_cell_bits);  // + 0.0: both zeros are one cell
 }
@@ -60,10 +63,12 @@ __device__ inline int exp2_phase(double s_minus_max) {
   return fraction >= 0 ? static_cast<int>(fraction * 8) : 0;  // NaN: infinite or NaN logits
 }
 
-// The same sum, or maximum, for every thread of the block. `warps` is shared memory: one number for each warp.
+// The same sum, or maximum, for every thread of the block. `warps` is shared memory: one number for
+// each warp.
 template <class Combine>
 __device__ double over_block(double value, double* warps, Combine combine) {
-  for (int step = 16; step > 0; step /= 2) value = combine(value, __shfl_xor_sync(0xffffffffU, value, step));
+  for (int step = 16; step > 0; step /= 2)
+    value = combine(value, __shfl_xor_sync(0xffffffffU, value, step));
   const int thread = static_cast<int>(threadIdx.x);
   if (thread % 32 == 0) warps[thread / 32] = value;
   __syncthreads();
@@ -79,7 +84,8 @@ __device__ inline double max_over_block(double value, double* warps) {
   return over_block(value, warps, [](double a, double b) { return fmax(a, b); });
 }
 
-// Sorts label[0, n) with order[0, n) = 0 .. n - 1 beside it: equal labels stay in key order. Room for the next power of two is needed.
+// Sorts label[0, n) with order[0, n) = 0 .. n - 1 beside it: equal labels stay in key order. Room
+// for the next power of two is needed.
 __device__ inline void sort_labels(std::uint64_t* label, std::int32_t* order, std::int64_t n) {
   const auto thread = static_cast<std::int64_t>(threadIdx.x);
   std::int64_t size = 1;
@@ -94,7 +100,8 @@ __device__ inline void sort_labels(std::uint64_t* label, std::int32_t* order, st
       for (std::int64_t pair = thread; pair < size / 2; pair += block_threads) {
         const std::int64_t low = 2 * pair - (pair & (distance - 1)), high = low + distance;
         const bool ascending = (low & run) == 0;
-        const bool greater = label[low] > label[high] || (label[low] == label[high] && order[low] > order[high]);
+        const bool greater =
+            label[low] > label[high] || (label[low] == label[high] && order[low] > order[high]);
         if (greater != ascending) continue;
         const std::uint64_t l = label[low];
         label[low] = label[high];

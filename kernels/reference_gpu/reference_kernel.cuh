@@ -5,7 +5,8 @@
 //   s_k, n2_k           a thread for each key, over the head dimension
 //   p_k, lse            softmax over the block
 //   cells of P          labels of all keys, sorted
-//   o_j, TP ... TR      a thread for each column, over the keys: in key order, then in the order of cells
+//   o_j, TP ... TR      a thread for each column, over the keys: in key order, then in the order of
+//                       cells
 //   lse_variance        one thread of the last warp, meanwhile
 //   cells of S, TS      sorted again, where S is rounded
 //
@@ -17,10 +18,10 @@
 namespace plumbline::reference_gpu {
 
 inline constexpr double u32 = 0x1p-24;
-inline constexpr double kappa = 0.18;                              // mean square of a rounding error, in units of u
-inline constexpr double kappa_coherent = 0.55;                     // where many terms share it
+inline constexpr double kappa = 0.18;           // mean square of a rounding error, in units of u
+inline constexpr double kappa_coherent = 0.55;  // where many terms share it
 inline constexpr double root_kappa_coherent = 0.7416198487095663;  // its square root
-inline constexpr double least_error = 0x1p-48;                     // of max |v|: no scale is smaller
+inline constexpr double least_error = 0x1p-48;  // of max |v|: no scale is smaller
 
 // The row at hand, the same for all threads.
 struct Row {
@@ -34,7 +35,8 @@ struct Row {
   double v_unit;
 };
 
-// Rounding of P in units of u_P: e_k, and the weights of a key among independent errors (squared) and among those that a cell shares.
+// Rounding of P in units of u_P: e_k, and the weights of a key among independent errors (squared)
+// and among those that a cell shares.
 struct PRounding {
   double near_zero_limit, one;
   __device__ double near_zero(double p) const { return fmin(near_zero_limit, p * one); }
@@ -66,10 +68,12 @@ __device__ inline void find_logits(const RowParameters& g, const Row& row, const
 
 __device__ inline void softmax(Row& row, double* warps) {
   double maximum = -INFINITY;
-  for (std::int64_t k = threadIdx.x; k < row.n; k += block_threads) maximum = fmax(maximum, row.s[k]);
+  for (std::int64_t k = threadIdx.x; k < row.n; k += block_threads)
+    maximum = fmax(maximum, row.s[k]);
   row.maximum = max_over_block(maximum, warps);
   double sum = 0;
-  for (std::int64_t k = threadIdx.x; k < row.n; k += block_threads) sum += row.p[k] = exp(row.s[k] - row.maximum);
+  for (std::int64_t k = threadIdx.x; k < row.n; k += block_threads)
+    sum += row.p[k] = exp(row.s[k] - row.maximum);
   row.total = sum_over_block(sum, warps);
   for (std::int64_t k = threadIdx.x; k < row.n; k += block_threads) row.p[k] /= row.total;
   row.lse = row.maximum + log(row.total);
@@ -84,17 +88,23 @@ __device__ inline void find_logit_errors(const RowParameters& g, Row& row, doubl
     const double magnitude = fabs(row.s[k]), norm = row.sd[k];
     const double e0 = 0.5 * sqrt(dims) * qk.u * norm + 4 * qk.u * magnitude + u32;
     const double m = qk.toward_zero != 0 ? magnitude + norm : 0;
-    const double beta = norm > 0 ? m * (qk.f * sqrt(dims) / 6 * magnitude / norm + steps(g.dim_qk, qk) * qk.f_out / 12) : 0;
+    const double beta =
+        norm > 0
+            ? m * (qk.f * sqrt(dims) / 6 * magnitude / norm + steps(g.dim_qk, qk) * qk.f_out / 12)
+            : 0;
     row.sd[k] = sqrt(square(e0) + square(beta) + square(m * qk.f) * dims / 6);
     bias += row.p[k] * beta;
     // Keys of one rounded logit have one P.
-    const double t = g.model.u_s > 0 ? exp(rounded_s(row.s[k], g.model) - rounded_s(row.maximum, g.model)) : row.p[k] * row.total;
+    const double t = g.model.u_s > 0
+                         ? exp(rounded_s(row.s[k], g.model) - rounded_s(row.maximum, g.model))
+                         : row.p[k] * row.total;
     row.label[k] = p_cell(t, g.model);
   }
   row.mean_bias = sum_over_block(bias, warps);
 }
 
-// Calls key(k, shared) for every key in the order of cells, and after each cell end(shared); shared: it has several keys.
+// Calls key(k, shared) for every key in the order of cells, and after each cell end(shared);
+// shared: it has several keys.
 template <class Key, class End>
 __device__ void for_cells(const Row& row, Key key, End end) {
   for (std::int64_t i = 0; i < row.n; ++i) {
@@ -140,7 +150,8 @@ __device__ inline double logit_bound(const RowParameters& g, const Row& row, std
   return row.sd[k] + g.model.u_s * fabs(row.s[k]) + g.model.exp2_error;
 }
 
-__device__ inline double find_o(const RowParameters& g, const Row& row, std::int64_t column, ColumnSums& sums) {
+__device__ inline double find_o(const RowParameters& g, const Row& row, std::int64_t column,
+                                ColumnSums& sums) {
   double o = 0, high = 0, low = 0;
   for (std::int64_t k = 0; k < row.n; ++k) {
     const double product = row.p[k] * element(g.dtype, g.v, row.v_offsets[k] + column);
@@ -153,7 +164,8 @@ __device__ inline double find_o(const RowParameters& g, const Row& row, std::int
   return o;
 }
 
-__device__ inline void sum_over_keys(const RowParameters& g, const Row& row, std::int64_t column, double o, ColumnSums& sums) {
+__device__ inline void sum_over_keys(const RowParameters& g, const Row& row, std::int64_t column,
+                                     double o, ColumnSums& sums) {
   const PRounding rounding = p_rounding(g, row);
   const bool about_o = g.model.denominator_from_rounded_p != 0;
   const double relative = product_error(g, row), limit = g.model.pv.f * sums.range;
@@ -164,14 +176,16 @@ __device__ inline void sum_over_keys(const RowParameters& g, const Row& row, std
     const double loss = fmin(limit, p * fabs(v));
     sums.signed_loss += copysign(loss, v);
     sums.square_loss += loss * loss;
-    sums.worst += (p * (relative + logit_bound(g, row, k)) + g.model.u_p * rounding.near_zero(p)) * fabs(v);
+    sums.worst +=
+        (p * (relative + logit_bound(g, row, k)) + g.model.u_p * rounding.near_zero(p)) * fabs(v);
     if (g.model.exp2_error > 0) sums.phase[exp2_phase(row.s[k] - row.maximum)] += p * from_o;
   }
 }
 
 // All terms but TS, and the bound.
-__device__ inline void finish_column(const RowParameters& g, const Row& row, std::int64_t column, double bound_of_o, double* variance,
-                                     double* bound, double* o_out) {
+__device__ inline void finish_column(const RowParameters& g, const Row& row, std::int64_t column,
+                                     double bound_of_o, double* variance, double* bound,
+                                     double* o_out) {
   ColumnSums sums;
   const double o = find_o(g, row, column, sums);
   sum_over_keys(g, row, column, o, sums);
@@ -202,15 +216,17 @@ __device__ inline void finish_column(const RowParameters& g, const Row& row, std
   double te = 0;
   for (const double phase : sums.phase) te += phase * phase;
   te *= square(g.model.exp2_error) / 2;
-  double ta = square(pv.u) * (n / 3 + 4) * (0.3 * square(o) + sums.p_squared) + square(0.3 * pv.u * tied_keys * sums.range) +
-              square(least_error * row.v_unit);
+  double ta = square(pv.u) * (n / 3 + 4) * (0.3 * square(o) + sums.p_squared) +
+              square(0.3 * pv.u * tied_keys * sums.range) + square(least_error * row.v_unit);
   if (pv.toward_zero != 0) {
-    const double drift = (fabs(sums.signed_loss) / 2 + steps(row.n, pv) * pv.f_out / 2 * sums.range) / 3;
+    const double drift =
+        (fabs(sums.signed_loss) / 2 + steps(row.n, pv) * pv.f_out / 2 * sums.range) / 3;
     ta += square(drift) + sums.square_loss / 6;
   }
   double tr = 0;
   if (g.model.u_split > 0) {
-    tr = kappa * square(g.model.u_split) * fmax(square(sums.range), square(o) + sums.p_squared) + square(g.model.eta_split) / 3;
+    tr = kappa * square(g.model.u_split) * fmax(square(sums.range), square(o) + sums.p_squared) +
+         square(g.model.eta_split) / 3;
   }
   *o_out = o;
   *variance = tp + tl + te + ta + tr;
@@ -223,7 +239,8 @@ __device__ inline double bound_of_o(const RowParameters& g, const Row& row, doub
   const bool rounded = g.model.denominator_from_rounded_p != 0;
   double sum = 0;
   for (std::int64_t k = threadIdx.x; k < row.n; k += block_threads) {
-    sum += row.p[k] * logit_bound(g, row, k) + (rounded ? g.model.u_p * rounding.near_zero(row.p[k]) : 0);
+    sum += row.p[k] * logit_bound(g, row, k) +
+           (rounded ? g.model.u_p * rounding.near_zero(row.p[k]) : 0);
   }
   return sum_over_block(sum, warps) + (rounded ? g.model.u_p : 0);
 }
@@ -250,10 +267,11 @@ __device__ inline double lse_variance(const RowParameters& g, const Row& row) {
         of_logit.end_cell();
         of_p.end_cell();
       });
-  double variance =
-      logit + of_logit.excess() + square(row.mean_bias) + square(u32 * (4 + fabs(row.lse) + 2 * sqrt(static_cast<double>(row.n))));
+  double variance = logit + of_logit.excess() + square(row.mean_bias) +
+                    square(u32 * (4 + fabs(row.lse) + 2 * sqrt(static_cast<double>(row.n))));
   for (const double sum : phase) variance += square(g.model.exp2_error) / 2 * square(sum);
-  if (g.model.denominator_from_rounded_p != 0) variance += square(g.model.u_p) * (weights - of_p.independent + of_p.coherent);
+  if (g.model.denominator_from_rounded_p != 0)
+    variance += square(g.model.u_p) * (weights - of_p.independent + of_p.coherent);
   return variance;
 }
 
@@ -262,18 +280,22 @@ template <class Factor>
 __device__ double s_variance(const RowParameters& g, const Row& row, Factor factor) {
   CellSum sum;
   for_cells(
-      row, [&](std::int64_t k, bool) { sum.add(row.p[k] * fabs(row.s[k]) * factor(k)); }, [&](bool) { sum.end_cell(); });
+      row, [&](std::int64_t k, bool) { sum.add(row.p[k] * fabs(row.s[k]) * factor(k)); },
+      [&](bool) { sum.end_cell(); });
   return kappa_coherent * square(g.model.u_s) * fmax(sum.coherent, sum.independent);
 }
 
 __device__ inline void add_s_rounding(const RowParameters& g, const Row& row, std::int64_t index) {
-  for (std::int64_t k = threadIdx.x; k < row.n; k += block_threads) row.label[k] = s_cell(row.s[k], g.model);
+  for (std::int64_t k = threadIdx.x; k < row.n; k += block_threads)
+    row.label[k] = s_cell(row.s[k], g.model);
   sort_labels(row.label, row.order, row.n);
   const auto thread = static_cast<std::int64_t>(threadIdx.x);
   if (thread < column_threads) {
     for (std::int64_t column = thread; column < g.dim_vo; column += column_threads) {
       const std::int64_t at = index * g.dim_vo + column;
-      const auto from_o = [&](std::int64_t k) { return element(g.dtype, g.v, row.v_offsets[k] + column) - g.o[at]; };
+      const auto from_o = [&](std::int64_t k) {
+        return element(g.dtype, g.v, row.v_offsets[k] + column) - g.o[at];
+      };
       g.variance[at] += s_variance(g, row, from_o);
     }
   } else if (thread == column_threads) {
@@ -282,7 +304,8 @@ __device__ inline void add_s_rounding(const RowParameters& g, const Row& row, st
     double sum = 0;
     for (std::int64_t k = 0; k < row.n; ++k) sum += exp(rounded_s(row.s[k], g.model) - maximum);
     const double shift = maximum + log(sum) - row.lse;
-    g.lse_variance[index] += fmax(s_variance(g, row, [](std::int64_t) { return 1.0; }), square(shift));
+    g.lse_variance[index] +=
+        fmax(s_variance(g, row, [](std::int64_t) { return 1.0; }), square(shift));
   }
 }
 
@@ -310,7 +333,8 @@ __global__ void reference_rows(const RowParameters g) {
   const auto thread = static_cast<std::int64_t>(threadIdx.x);
   for (std::int64_t index = blockIdx.x; index < g.row_count; index += gridDim.x) {
     Row row = row_at(g, index);
-    for (std::int64_t d = thread; d < g.dim_qk; d += block_threads) q[d] = g.q[index * g.dim_qk + d];
+    for (std::int64_t d = thread; d < g.dim_qk; d += block_threads)
+      q[d] = g.q[index * g.dim_qk + d];
     __syncthreads();
     find_logits(g, row, q);
     softmax(row, warps);
@@ -333,14 +357,15 @@ __global__ void reference_rows(const RowParameters g) {
   }
 }
 
-// A power of two u with max |v| / u in [1/2, 1) over a group's keys; 1 for all zeros and for V with infinity or NaN. A block for each
-// group.
+// A power of two u with max |v| / u in [1/2, 1) over a group's keys; 1 for all zeros and for V with
+// infinity or NaN. A block for each group.
 __global__ void group_units(const UnitParameters g) {
   auto* const warps = reinterpret_cast<double*>(simt::dynamic_shared());
   const plumbline_reference_group group = g.groups[blockIdx.x];
   double largest = 0, infinite = 0;
   for (std::int64_t i = threadIdx.x; i < group.count * g.dim_vo; i += block_threads) {
-    const double v = fabs(element(g.dtype, g.v, g.v_offsets[group.first + i / g.dim_vo] + i % g.dim_vo));
+    const double v =
+        fabs(element(g.dtype, g.v, g.v_offsets[group.first + i / g.dim_vo] + i % g.dim_vo));
     if (!(v < INFINITY)) infinite = 1;
     largest = fmax(largest, v);
   }

@@ -11,9 +11,11 @@ namespace plumbline::reference_gpu {
 inline constexpr int column_threads = 128;
 inline constexpr int block_threads = column_threads + 32;
 
-// Per key of a row, in global memory: each block has room for `capacity` keys (a power of two, for sorting).
+// Per key of a row, in global memory: each block has room for `capacity` keys (a power of two, for
+// sorting).
 struct Scratch {
-  double *s, *p, *sd;    // [blocks, capacity] logit, probability, standard deviation of the logit's error
+  double *s, *p,
+      *sd;  // [blocks, capacity] logit, probability, standard deviation of the logit's error
   std::uint64_t* label;  // [blocks, capacity] cell, sorted
   std::int32_t* order;   // [blocks, capacity] the key of each label
   std::int64_t capacity;
@@ -48,6 +50,7 @@ struct UnitParameters {
 inline std::int64_t row_shared_bytes(std::int64_t dim_qk) {
   return (dim_qk + block_threads / 32) * static_cast<std::int64_t>(sizeof(double));
 }
-inline constexpr std::int64_t unit_shared_bytes = block_threads / 32 * static_cast<std::int64_t>(sizeof(double));
+inline constexpr std::int64_t unit_shared_bytes =
+    block_threads / 32 * static_cast<std::int64_t>(sizeof(double));
 
 }  // namespace plumbline::reference_gpu

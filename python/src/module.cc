@@ -34,9 +34,10 @@ Report check_arrays(const std::string& name, const nb::dict& tensors, const Attr
   const nb::gil_scoped_release release;
   const Dump dump = value_or_raise(make_dump(name, views, stated));
   const CheckReport report = value_or_raise(check(dump));
-  const double percent = report.trials.empty() ? 0 : report.trials[report.judged].judgement.percent_of_limit;
-  return {std::string(plumbline::name(report.answer)), report.sentence, percent, render_check(report, plain),
-          json_text(json_of_checks({report}))};
+  const double percent =
+      report.trials.empty() ? 0 : report.trials[report.judged].judgement.percent_of_limit;
+  return {std::string(plumbline::name(report.answer)), report.sentence, percent,
+          render_check(report, plain), json_text(json_of_checks({report}))};
 }
 
 using Side = std::pair<nb::dict, Attributes>;
@@ -47,8 +48,8 @@ Report diff_arrays(const std::array<std::string, 2>& names, const Side& a, const
              dump_b = value_or_raise(make_dump(names[1], views_b, b.second));
   const DiffReport report = value_or_raise(diff(dump_a, dump_b));
   const double percent = report.limit > 0 ? 100 * report.outcome.max_sigma / report.limit : 0;
-  return {std::string(plumbline::name(report.answer)), report.sentence, percent, render_diff(report, plain),
-          json_text(json_of_diffs({report}, report.answer))};
+  return {std::string(plumbline::name(report.answer)), report.sentence, percent,
+          render_diff(report, plain), json_text(json_of_diffs({report}, report.answer))};
 }
 
 }  // namespace

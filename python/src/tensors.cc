@@ -34,12 +34,16 @@ std::string dtype_name(const nb::dlpack::dtype& dtype) {
     case Code::Float8_E5M2:
       return "F8_E5M2";
     default:
-      throw nb::type_error(fmt::format("an array of DLPack type code {} with {} bits is not accepted", dtype.code, dtype.bits).c_str());
+      throw nb::type_error(
+          fmt::format("an array of DLPack type code {} with {} bits is not accepted", dtype.code,
+                      dtype.bits)
+              .c_str());
   }
 }
 
 // Copies dimension `dimension` and those behind it; returns where the next byte goes.
-char* copy(const Array& array, std::size_t dimension, const char* from, std::size_t item, char* to) {
+char* copy(const Array& array, std::size_t dimension, const char* from, std::size_t item,
+           char* to) {
   if (dimension == array.ndim()) {
     std::memcpy(to, from, item);
     return to + item;
@@ -50,7 +54,8 @@ char* copy(const Array& array, std::size_t dimension, const char* from, std::siz
     std::memcpy(to, from, static_cast<std::size_t>(extent) * item);
     return to + static_cast<std::size_t>(extent) * item;
   }
-  for (std::int64_t i = 0; i < extent; ++i) to = copy(array, dimension + 1, from + i * step, item, to);
+  for (std::int64_t i = 0; i < extent; ++i)
+    to = copy(array, dimension + 1, from + i * step, item, to);
   return to;
 }
 
@@ -59,18 +64,22 @@ char* copy(const Array& array, std::size_t dimension, const char* from, std::siz
 nb::tuple contiguous(const nb::object& array, const std::string& dtype) {
   Array view;
   if (!nb::try_cast(array, view) || !view.is_valid()) {
-    throw nb::type_error(
-        fmt::format("{} is neither a DLPack array nor a buffer that can be read", nb::type_name(array.type()).c_str()).c_str());
+    throw nb::type_error(fmt::format("{} is neither a DLPack array nor a buffer that can be read",
+                                     nb::type_name(array.type()).c_str())
+                             .c_str());
   }
   if (view.device_type() != nb::device::cpu::value) {
     throw nb::type_error("the array does not lie in host memory; copy it to the CPU");
   }
   const std::size_t item = view.itemsize();
   nb::list shape;
-  for (std::size_t i = 0; i < view.ndim(); ++i) shape.append(static_cast<std::int64_t>(view.shape(i)));
-  nb::object bytes = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(view.nbytes())));
+  for (std::size_t i = 0; i < view.ndim(); ++i)
+    shape.append(static_cast<std::int64_t>(view.shape(i)));
+  nb::object bytes =
+      nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(view.nbytes())));
   if (!bytes.is_valid()) throw nb::python_error();
-  if (view.nbytes() > 0) copy(view, 0, static_cast<const char*>(view.data()), item, PyBytes_AS_STRING(bytes.ptr()));
+  if (view.nbytes() > 0)
+    copy(view, 0, static_cast<const char*>(view.data()), item, PyBytes_AS_STRING(bytes.ptr()));
   return nb::make_tuple(dtype.empty() ? dtype_name(view.dtype()) : dtype, nb::tuple(shape), bytes);
 }
 
@@ -79,8 +88,9 @@ std::map<std::string, TensorData> tensors_of(const nb::dict& tensors) {
   for (const auto& [name, value] : tensors) {
     const auto tensor = nb::cast<nb::tuple>(value);
     const auto bytes = nb::cast<nb::bytes>(tensor[2]);
-    result[nb::cast<std::string>(name)] = {nb::cast<std::string>(tensor[0]), nb::cast<std::vector<std::int64_t>>(tensor[1]),
-                                           reinterpret_cast<const std::byte*>(bytes.c_str()), bytes.size()};
+    result[nb::cast<std::string>(name)] = {
+        nb::cast<std::string>(tensor[0]), nb::cast<std::vector<std::int64_t>>(tensor[1]),
+        reinterpret_cast<const std::byte*>(bytes.c_str()), bytes.size()};
   }
   return result;
 }

@@ -10,8 +10,9 @@
 
 namespace plumbline::python {
 
-// (dtype, shape, bytes) of an array in host memory that speaks DLPack or the buffer protocol, made contiguous. `dtype` overrides the
-// array's own where NumPy has no name for it ("BF16" seen as uint16). Throws nb::type_error for what is no such array.
+// (dtype, shape, bytes) of an array in host memory that speaks DLPack or the buffer protocol, made
+// contiguous. `dtype` overrides the array's own where NumPy has no name for it ("BF16" seen as
+// uint16). Throws nb::type_error for what is no such array.
 nanobind::tuple contiguous(const nanobind::object& array, const std::string& dtype);
 
 // A dict of name -> (dtype, shape, bytes). The views live as long as the dict.

@@ -5,7 +5,8 @@
 //   simt      off; the same bits everywhere
 //   drifting  off, and wrongly so: from sm_90 on its bits are others
 //
-// cuda:N is an sm_90. Where PLUMBLINE_TEST_RUNS names a file, each run appends "kernel device" to it.
+// cuda:N is an sm_90. Where PLUMBLINE_TEST_RUNS names a file, each run appends "kernel device" to
+// it.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -34,7 +35,8 @@ float to_11_bits(float p) { return static_cast<float>(static_cast<_Float16>(p));
 const char* kernel_name(uint32_t kernel) { return names[kernel]; }
 const char* kernel_tensor_cores(uint32_t kernel) { return tensor_cores[kernel]; }
 
-plumbline_status query(uint32_t, const plumbline_problem* problem, const plumbline_device* device, char* reason, size_t reason_bytes) {
+plumbline_status query(uint32_t, const plumbline_problem* problem, const plumbline_device* device,
+                       char* reason, size_t reason_bytes) {
   if (device->memory_space == PLUMBLINE_HOST) {
     std::snprintf(reason, reason_bytes, "runs on GPUs only");
     return PLUMBLINE_UNSUPPORTED;
@@ -46,22 +48,26 @@ plumbline_status query(uint32_t, const plumbline_problem* problem, const plumbli
   return PLUMBLINE_OK;
 }
 
-plumbline_status prepare(uint32_t kernel, const plumbline_problem* problem, const plumbline_tensors*, const plumbline_device* device,
+plumbline_status prepare(uint32_t kernel, const plumbline_problem* problem,
+                         const plumbline_tensors*, const plumbline_device* device,
                          plumbline_plan** plan, uint64_t* workspace_bytes, char*, size_t) {
   const bool emulated = device->memory_space == PLUMBLINE_EMULATED;
   const std::string name = emulated ? device->arch : "cuda:" + std::to_string(device->ordinal);
-  *plan = new plumbline_plan{kernel, *problem, name, emulated ? std::atoi(name.substr(name.find('_') + 1).c_str()) : 90};
+  *plan = new plumbline_plan{kernel, *problem, name,
+                             emulated ? std::atoi(name.substr(name.find('_') + 1).c_str()) : 90};
   *workspace_bytes = 0;
   return PLUMBLINE_OK;
 }
 
-plumbline_status run(plumbline_plan* plan, const plumbline_tensors* tensors, void*, char* reason, size_t reason_bytes) {
+plumbline_status run(plumbline_plan* plan, const plumbline_tensors* tensors, void*, char* reason,
+                     size_t reason_bytes) {
   if (const char* file = std::getenv("PLUMBLINE_TEST_RUNS")) {
     std::FILE* runs = std::fopen(file, "a");
     std::fprintf(runs, "%s %s\n", names[plan->kernel], plan->device.c_str());
     std::fclose(runs);
   }
-  const bool rounds = plan->kernel == mma ? plan->arch < 90 : plan->kernel == drifting && plan->arch >= 90;
+  const bool rounds =
+      plan->kernel == mma ? plan->arch < 90 : plan->kernel == drifting && plan->arch >= 90;
   if (plain_attention(plan->problem, *tensors, rounds ? to_11_bits : keep)) return PLUMBLINE_OK;
   std::snprintf(reason, reason_bytes, "a dtype is not known");
   return PLUMBLINE_ERROR;
@@ -71,7 +77,8 @@ plumbline_status describe(const plumbline_plan* plan, plumbline_description* d) 
   std::snprintf(d->launched, sizeof d->launched, "plain attention as %s", names[plan->kernel]);
   std::snprintf(d->build_id, sizeof d->build_id, "test-1");
   std::snprintf(d->tensor_cores, sizeof d->tensor_cores, "%s", tensor_cores[plan->kernel]);
-  if (plan->device.starts_with("cuda")) std::snprintf(d->device_arch, sizeof d->device_arch, "sm_%d", plan->arch);
+  if (plan->device.starts_with("cuda"))
+    std::snprintf(d->device_arch, sizeof d->device_arch, "sm_%d", plan->arch);
   d->padding_policy = PLUMBLINE_PADDED_ROWS_UNTOUCHED;
   d->spec.p_dtype = plan->problem.dtype_q;
   d->spec.p_prescale = 1;

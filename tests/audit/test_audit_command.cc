@@ -25,11 +25,15 @@ set = { heads = 2, seq_q = 9 }
 product = { dtype = ["fp16", "fp32"], seq_kv = [70, 33] }
 )";
 
-std::string mutant(const std::string& name, const std::string& bug_class, const std::string& diagnosis) {
-  return "[[mutant]]\nname = \"" + name + "\"\nclass = \"" + bug_class + "\"\nwhat = \"what " + name + " does\"\n" + diagnosis + "\n";
+std::string mutant(const std::string& name, const std::string& bug_class,
+                   const std::string& diagnosis) {
+  return "[[mutant]]\nname = \"" + name + "\"\nclass = \"" + bug_class + "\"\nwhat = \"what " +
+         name + " does\"\n" + diagnosis + "\n";
 }
 
-const char* const reviewed_ulp = "schema = 1\n[[survivor]]\nname = \"lse_ulp\"\ndtype = \"*\"\nreason = \"one ulp is rounding\"\n";
+const char* const reviewed_ulp =
+    "schema = 1\n[[survivor]]\nname = \"lse_ulp\"\ndtype = \"*\"\nreason = \"one ulp is "
+    "rounding\"\n";
 
 class Audit : public test::CommandTest {
  protected:
@@ -42,14 +46,20 @@ class Audit : public test::CommandTest {
     write_catalogue("lse");
   }
   void write_catalogue(const std::string& class_of_ulp) {
-    write("m.toml", "schema = 1\nprovider = \"tiny\"\n" + mutant("mask_last_key", "mask", "diagnosis = \"edge\"") +
+    write("m.toml", "schema = 1\nprovider = \"tiny\"\n" +
+                        mutant("mask_last_key", "mask", "diagnosis = \"edge\"") +
                         mutant("percent", "scale", "diagnosis = [\"denominator\", \"scale\"]") +
-                        mutant("lse_base", "lse", "diagnosis = \"none\"") + mutant("lse_ulp", class_of_ulp, "") +
-                        mutant("inert", "mask", "needs = [\"what no problem has\"]\nmodes = [\"fp16\", \"bf16\"]"));
+                        mutant("lse_base", "lse", "diagnosis = \"none\"") +
+                        mutant("lse_ulp", class_of_ulp, "") +
+                        mutant("inert", "mask",
+                               "needs = [\"what no problem has\"]\nmodes = [\"fp16\", \"bf16\"]"));
   }
   test::CommandResult audit(const std::string& arguments, const std::string& options = "") const {
-    const auto library = (test::build_directory / "lib" / "plumbline" / "plumbline_tiny_mutants.so").string();
-    return plumbline("audit " + arguments + " -q -j 2 --catalogue m.toml --baselines reviewed --provider '" + library + options + "'");
+    const auto library =
+        (test::build_directory / "lib" / "plumbline" / "plumbline_tiny_mutants.so").string();
+    return plumbline("audit " + arguments +
+                     " -q -j 2 --catalogue m.toml --baselines reviewed --provider '" + library +
+                     options + "'");
   }
 };
 
@@ -99,8 +109,10 @@ TEST_F(Audit, AnUnreviewedSurvivorFails) {
   const auto result = audit("s.toml");
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.text,
-              AllOf(HasSubstr("Survivors"), HasSubstr("what lse_ulp does"), HasSubstr("2 unreviewed survivors"),
-                    HasSubstr("changed no bit on this suite, not counted: inert (fp16)"), HasSubstr("Caught by the LSE alone")));
+              AllOf(HasSubstr("Survivors"), HasSubstr("what lse_ulp does"),
+                    HasSubstr("2 unreviewed survivors"),
+                    HasSubstr("changed no bit on this suite, not counted: inert (fp16)"),
+                    HasSubstr("Caught by the LSE alone")));
   std::filesystem::remove(directory_ / "reviewed/audit.toml");
   EXPECT_EQ(audit("s.toml").code, 1);
 }
@@ -109,8 +121,8 @@ TEST_F(Audit, AClassOfWhichNothingIsCaughtIsMistrusted) {
   write_catalogue("ulps");
   const auto result = audit("s.toml --format markdown");
   EXPECT_EQ(result.code, 1);
-  EXPECT_THAT(result.text, AllOf(HasSubstr("mistrusted: no mutant was caught of the class ulps"), HasSubstr("1 claim mistrusted"),
-                                 HasSubstr("### Mutants caught")));
+  EXPECT_THAT(result.text, AllOf(HasSubstr("mistrusted: no mutant was caught of the class ulps"),
+                                 HasSubstr("1 claim mistrusted"), HasSubstr("### Mutants caught")));
   write("m.toml", "claims = [\"mask\", \"lse\"]\n" + read("m.toml"));
   EXPECT_EQ(audit("s.toml").code, 0) << "the class is not claimed";
 }
@@ -118,20 +130,25 @@ TEST_F(Audit, AClassOfWhichNothingIsCaughtIsMistrusted) {
 TEST_F(Audit, ALegalKernelThatIsFlaggedFails) {
   const auto result = audit("s.toml", ":flagged");
   EXPECT_EQ(result.code, 1);
-  EXPECT_THAT(result.text, AllOf(HasSubstr("False alarms"), HasSubstr("tiny/legal_rounded_p"), HasSubstr("0 unreviewed survivors")));
+  EXPECT_THAT(result.text, AllOf(HasSubstr("False alarms"), HasSubstr("tiny/legal_rounded_p"),
+                                 HasSubstr("0 unreviewed survivors")));
 }
 
 TEST_F(Audit, AReviewOfWhatIsCaughtIsNamed) {
-  write("reviewed/audit.toml", std::string(reviewed_ulp) + "[[survivor]]\nname = \"scale_percent\"\ndtype = \"fp16\"\nreason = \"r\"\n");
+  write("reviewed/audit.toml",
+        std::string(reviewed_ulp) +
+            "[[survivor]]\nname = \"scale_percent\"\ndtype = \"fp16\"\nreason = \"r\"\n");
   const auto result = audit("s.toml");
   EXPECT_EQ(result.code, 0) << result.text;
   EXPECT_THAT(result.text, HasSubstr("reviewed as survivors, but caught: scale_percent (fp16)"));
 }
 
 TEST_F(Audit, BreakersOfInvariancesAreNamedAndNotRun) {
-  const std::string others = read("m.toml").substr(0, read("m.toml").find("[[mutant]]\nname = \"inert\""));
+  const std::string others =
+      read("m.toml").substr(0, read("m.toml").find("[[mutant]]\nname = \"inert\""));
   const auto breaker = [](const std::string& invariance) {
-    return "[[breaker]]\nname = \"inert\"\nbreaks = \"" + invariance + "\"\nwhat = \"w\"\nzoo = \"\"\n";
+    return "[[breaker]]\nname = \"inert\"\nbreaks = \"" + invariance +
+           "\"\nwhat = \"w\"\nzoo = \"\"\n";
   };
   write("m.toml", others + breaker("solo"));
   const auto result = audit("s.toml --format json");
@@ -139,9 +156,12 @@ TEST_F(Audit, BreakersOfInvariancesAreNamedAndNotRun) {
   const json report = json::parse(result.text)["data"];
   EXPECT_EQ(report["runs"], 24);
   EXPECT_EQ(report["judged_by_invariances"], json::array({"inert (solo)"}));
-  EXPECT_THAT(audit("s.toml").text, HasSubstr("judged by `run --invariances`, not here: inert (solo)"));
-  EXPECT_EQ(json::parse(audit("s.toml --calibrate --format json --no-default-provider").text)["data"]["kernels"],
-            json::array({"tiny/correct", "tiny/legal_rounded_p"}));
+  EXPECT_THAT(audit("s.toml").text,
+              HasSubstr("judged by `run --invariances`, not here: inert (solo)"));
+  EXPECT_EQ(
+      json::parse(
+          audit("s.toml --calibrate --format json --no-default-provider").text)["data"]["kernels"],
+      json::array({"tiny/correct", "tiny/legal_rounded_p"}));
 
   write("m.toml", others + breaker("soloo"));
   const auto unknown = audit("s.toml");
@@ -163,12 +183,15 @@ set = { dtype = "fp16", heads = 2, seq_q = 9, seq_kv = 70 }
 }
 
 TEST_F(Audit, ACatalogueIsNamedAsItsLibrary) {
-  std::filesystem::copy_file(test::build_directory / "lib" / "plumbline" / "plumbline_tiny_mutants.so", directory_ / "bugs.so");
+  std::filesystem::copy_file(
+      test::build_directory / "lib" / "plumbline" / "plumbline_tiny_mutants.so",
+      directory_ / "bugs.so");
   write("bugs.toml", read("m.toml"));
   write("mutants.toml", "provider = \"other\"\n");
   const auto result = plumbline("audit s.toml -q --baselines reviewed --provider ./bugs.so");
   EXPECT_EQ(result.code, 0) << result.text;
-  EXPECT_THAT(result.text, AllOf(HasSubstr("Mutants caught, by class"), ContainsRegex("tiny +mask +1 of 1 +1 of 1")));
+  EXPECT_THAT(result.text, AllOf(HasSubstr("Mutants caught, by class"),
+                                 ContainsRegex("tiny +mask +1 of 1 +1 of 1")));
   std::filesystem::remove(directory_ / "bugs.toml");
   EXPECT_THAT(plumbline("audit s.toml -q --baselines reviewed --provider ./bugs.so").text,
               HasSubstr("the provider other has no correct kernel"));
@@ -185,8 +208,10 @@ TEST_F(Audit, ErrorsNameTheFileAndTheRemedy) {
   write("m.toml", "provider = \"tiny\"\n" + mutant("gone", "mask", ""));
   const auto gone = audit("s.toml");
   EXPECT_EQ(gone.code, 2);
-  EXPECT_THAT(gone.text, AllOf(HasSubstr("m.toml:2: no loaded provider has a kernel tiny/gone or tiny/mask_gone"),
-                               HasSubstr("neither mutants nor legal: tiny/mask_last_key")));
+  EXPECT_THAT(
+      gone.text,
+      AllOf(HasSubstr("m.toml:2: no loaded provider has a kernel tiny/gone or tiny/mask_gone"),
+            HasSubstr("neither mutants nor legal: tiny/mask_last_key")));
   const auto library = (test::build_directory / "lib" / "plumbline" / "plumbline_cpu.so").string();
   std::filesystem::copy_file(library, directory_ / "alone.so");
   const auto none = plumbline("audit s.toml --provider ./alone.so");
@@ -211,15 +236,18 @@ TEST_F(Audit, CalibrationRunsLegalKernelsOverSeeds) {
     EXPECT_LT(row["peak"]["percent_of_limit"].get<double>(), 100);
     EXPECT_EQ(row["lse"]["limit"], 6);
   }
-  const auto same = json::parse(audit("s.toml --calibrate --seeds 5..7 --format json --no-default-provider").text)["data"];
+  const auto same = json::parse(
+      audit("s.toml --calibrate --seeds 5..7 --format json --no-default-provider").text)["data"];
   EXPECT_EQ(same["rows"], report["rows"]) << "the same seeds give the same figures";
 }
 
 TEST_F(Audit, CalibrationFailsWhereALegalKernelIsFlagged) {
   const auto result = audit("s.toml --calibrate --seeds 2", ":flagged");
   EXPECT_EQ(result.code, 1);
-  EXPECT_THAT(result.text, AllOf(HasSubstr("false alarm: tiny/legal_rounded_p/fp16/"), HasSubstr("seeds 1 to 2"), HasSubstr("strict")));
-  EXPECT_THAT(audit("s.toml --calibrate --seeds 9..8").text, HasSubstr("neither a number of seeds nor a range"));
+  EXPECT_THAT(result.text, AllOf(HasSubstr("false alarm: tiny/legal_rounded_p/fp16/"),
+                                 HasSubstr("seeds 1 to 2"), HasSubstr("strict")));
+  EXPECT_THAT(audit("s.toml --calibrate --seeds 9..8").text,
+              HasSubstr("neither a number of seeds nor a range"));
   EXPECT_EQ(audit("s.toml --calibrate --seeds 0").code, 2);
 }
 

@@ -14,7 +14,8 @@ FrameworkMath math_of(const Geometry& geometry, const InputView& inputs) {
 }
 
 TEST(FrameworkMath, LogitsAreRoundedToTheDtype) {
-  // Raw logits 2049 and 2048 are one number in fp16: both keys weigh a half, where e / (1 + e) = 0.731 is right.
+  // Raw logits 2049 and 2048 are one number in fp16: both keys weigh a half, where e / (1 + e) =
+  // 0.731 is right.
   Problem problem;
   problem.dtype = DType::f16;
   problem.seq_q = 1;
@@ -24,7 +25,9 @@ TEST(FrameworkMath, LogitsAreRoundedToTheDtype) {
   problem.scale = 1;
   const Geometry geometry(problem);
   InputCopy copy(geometry);
-  const auto set = [](std::vector<std::byte>& tensor, std::vector<float> values) { encode(DType::f16, values, tensor.data()); };
+  const auto set = [](std::vector<std::byte>& tensor, std::vector<float> values) {
+    encode(DType::f16, values, tensor.data());
+  };
   set(copy.q, {1, 1});
   set(copy.k, {2048, 1, 2048, 0});
   set(copy.v, {1, -1});
@@ -65,7 +68,8 @@ void expect_attention(const Problem& problem) {
   const Geometry geometry(problem);
   const InputCopy copy(geometry);
   const FrameworkMath math = math_of(geometry, copy.view());
-  const Reference reference = compute_reference(geometry, copy.view(), strict_spec(problem), select_rows(geometry, 1e12));
+  const Reference reference =
+      compute_reference(geometry, copy.view(), strict_spec(problem), select_rows(geometry, 1e12));
   ASSERT_EQ(math.flex_eager.size(), reference.o.size());
   // S of a few units is rounded, and P, and the output: some 10 u of outputs of a few units.
   const double tolerance = 30 * unit_roundoff(problem.dtype);
@@ -75,7 +79,8 @@ void expect_attention(const Problem& problem) {
       EXPECT_NEAR((*out)[i], reference.o[i], tolerance) << problem_id(problem) << " element " << i;
       EXPECT_EQ((*out)[i], round_to((*out)[i], problem.dtype));
     }
-    EXPECT_GE(math.weighted_magnitude[i] * (1 + tolerance) + 1e-30, std::abs(reference.o[i]) * (1 - tolerance));
+    EXPECT_GE(math.weighted_magnitude[i] * (1 + tolerance) + 1e-30,
+              std::abs(reference.o[i]) * (1 - tolerance));
     differs = differs || math.flash_attention[i] != math.flex_eager[i];
   }
   EXPECT_TRUE(differs) << "the orders round differently";

@@ -1,8 +1,9 @@
 // The chance of a false alarm does not rise as more elements are compared, beyond 1e7.
 // docs/judging.md, "Growth", says how the limits of the maxima grow.
 //
-// Maxima of 1e9 Gaussians are drawn by inverse transform: max |Z| of N has the distribution (1 - 2 Q(x))^N, so x solves 2 Q(x) =
-// 1 - U^(1/N). The sampler is checked against maxima of Gaussians that are really drawn, up to 1e7 of them.
+// Maxima of 1e9 Gaussians are drawn by inverse transform: max |Z| of N has the distribution (1 - 2
+// Q(x))^N, so x solves 2 Q(x) = 1 - U^(1/N). The sampler is checked against maxima of Gaussians
+// that are really drawn, up to 1e7 of them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,14 +44,16 @@ class MaximumSampler {
 };
 
 double drawn_maximum(std::int64_t n, std::mt19937_64& bits) {
-  // Box-Muller in pairs: exp(-radius^2 / 2) is uniform, and most pairs have too small a radius to make the maximum.
+  // Box-Muller in pairs: exp(-radius^2 / 2) is uniform, and most pairs have too small a radius to
+  // make the maximum.
   double largest = 0, bound = 1;
   for (std::int64_t i = 0; i < n; i += 2) {
     const double u = (static_cast<double>(bits() >> 11) + 0.5) * 0x1p-53;
     if (u >= bound) continue;
     const double radius = std::sqrt(-2 * std::log(u));
     const double angle = 2 * M_PI * static_cast<double>(bits() >> 11) * 0x1p-53;
-    largest = std::max({largest, radius * std::abs(std::cos(angle)), radius * std::abs(std::sin(angle))});
+    largest =
+        std::max({largest, radius * std::abs(std::cos(angle)), radius * std::abs(std::sin(angle))});
     bound = std::exp(-largest * largest / 2);
   }
   return largest;
@@ -63,25 +66,30 @@ double kolmogorov_smirnov(std::vector<double> a, std::vector<double> b) {
   double distance = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const auto below = static_cast<double>(std::lower_bound(b.begin(), b.end(), a[i]) - b.begin());
-    distance = std::max(distance, std::abs(static_cast<double>(i) / static_cast<double>(a.size()) - below / static_cast<double>(b.size())));
+    distance = std::max(distance, std::abs(static_cast<double>(i) / static_cast<double>(a.size()) -
+                                           below / static_cast<double>(b.size())));
   }
   return distance;
 }
 
-// Chance that a legal kernel whose errors are Gaussian with standard deviation `s` sigma is flagged.
+// Chance that a legal kernel whose errors are Gaussian with standard deviation `s` sigma is
+// flagged.
 double false_alarm(double n, double s) {
-  return -std::expm1(n * std::log1p(-both_tails(grown_limit(6.5, static_cast<std::int64_t>(n)) / s)));
+  return -std::expm1(n *
+                     std::log1p(-both_tails(grown_limit(6.5, static_cast<std::int64_t>(n)) / s)));
 }
 
 TEST(Growth, TheSamplerDrawsWhatIsReallyTheMaximum) {
   std::mt19937_64 bits(20261121);
   MaximumSampler sampler(7);
-  for (const auto& [n, count] : {std::pair<std::int64_t, int>{1000, 4000}, {100'000, 200}, {10'000'000, 6}}) {
+  for (const auto& [n, count] :
+       {std::pair<std::int64_t, int>{1000, 4000}, {100'000, 200}, {10'000'000, 6}}) {
     std::vector<double> drawn, sampled;
     for (int i = 0; i < count; ++i) drawn.push_back(drawn_maximum(n, bits));
     for (int i = 0; i < 4000; ++i) sampled.push_back(sampler.draw(static_cast<double>(n)));
     const double of_both = std::sqrt(1.0 / count + 1.0 / 4000);
-    EXPECT_LT(kolmogorov_smirnov(drawn, sampled), 2.0 * of_both) << n;  // exceeded by chance once in 1500
+    // exceeded by chance once in 1500
+    EXPECT_LT(kolmogorov_smirnov(drawn, sampled), 2.0 * of_both) << n;
   }
 }
 
@@ -123,7 +131,8 @@ TEST(Growth, TheExactQuantileIsALittleBelow) {
 }
 
 TEST(Growth, HoldsForErrorsOfLessThanOneSigmaOnly) {
-  for (const double s : {0.8, 0.88, 0.95, 1.0}) EXPECT_LE(false_alarm(1e9, s), false_alarm(1e7, s)) << s;
+  for (const double s : {0.8, 0.88, 0.95, 1.0})
+    EXPECT_LE(false_alarm(1e9, s), false_alarm(1e7, s)) << s;
   EXPECT_GT(false_alarm(1e9, 1.1), false_alarm(1e7, 1.1)) << "the premise s <= 1 matters";
 }
 

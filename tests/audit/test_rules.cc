@@ -17,10 +17,14 @@ struct Example {
   std::vector<double> golden, output, baseline = golden, magnitude = golden;
   DType dtype = DType::f32;
   std::int64_t keys = 10;
-  RuleInputs inputs() const { return {dtype, dtype, keys, golden, output, baseline, baseline, baseline, magnitude}; }
+  RuleInputs inputs() const {
+    return {dtype, dtype, keys, golden, output, baseline, baseline, baseline, magnitude};
+  }
 };
 
-bool passes(RuleResult (*rule)(const RuleInputs&), const Example& example) { return rule(example.inputs()) == RuleResult::passes; }
+bool passes(RuleResult (*rule)(const RuleInputs&), const Example& example) {
+  return rule(example.inputs()) == RuleResult::passes;
+}
 
 TEST(Rules, AllcloseAddsAbsoluteAndRelative) {
   EXPECT_TRUE(passes(allclose_1e3, {{1.0}, {1.0019}}));
@@ -33,18 +37,26 @@ TEST(Rules, AllcloseAddsAbsoluteAndRelative) {
 
 TEST(Rules, AssertCloseComparesInTheDtype) {
   // 1 + 2^-12 is 1 in fp16: equal. 1e-3 relative, 1e-5 absolute.
-  EXPECT_TRUE(passes(assert_close_defaults, {.golden = {1 + 0x1p-12}, .output = {1 + 0x1p-10}, .dtype = DType::f16}));
-  EXPECT_FALSE(passes(assert_close_defaults, {.golden = {1 + 0x1p-12}, .output = {1 + 0x1p-9}, .dtype = DType::f16}));
-  EXPECT_TRUE(passes(assert_close_defaults, {.golden = {1.0}, .output = {1 + 0x1p-6}, .dtype = DType::bf16}));
-  EXPECT_FALSE(passes(assert_close_defaults, {.golden = {1.0}, .output = {1 + 0x1p-5}, .dtype = DType::bf16}));
+  EXPECT_TRUE(passes(assert_close_defaults,
+                     {.golden = {1 + 0x1p-12}, .output = {1 + 0x1p-10}, .dtype = DType::f16}));
+  EXPECT_FALSE(passes(assert_close_defaults,
+                      {.golden = {1 + 0x1p-12}, .output = {1 + 0x1p-9}, .dtype = DType::f16}));
+  EXPECT_TRUE(passes(assert_close_defaults,
+                     {.golden = {1.0}, .output = {1 + 0x1p-6}, .dtype = DType::bf16}));
+  EXPECT_FALSE(passes(assert_close_defaults,
+                      {.golden = {1.0}, .output = {1 + 0x1p-5}, .dtype = DType::bf16}));
   EXPECT_TRUE(passes(assert_close_defaults, {.golden = {1.0}, .output = {1 + 1.1e-5}}));
   EXPECT_FALSE(passes(assert_close_defaults, {.golden = {1.0}, .output = {1 + 1.2e-5}}));
-  EXPECT_FALSE(passes(assert_close_defaults, {.golden = {1.0}, .output = {nan}, .dtype = DType::f16}));
+  EXPECT_FALSE(
+      passes(assert_close_defaults, {.golden = {1.0}, .output = {nan}, .dtype = DType::f16}));
 }
 
 TEST(Rules, FlashAttentionAllowsTwiceTheBaseline) {
   const double u = 0x1p-10;
-  Example example{.golden = {1.0, 0.0}, .output = {1 + 2 * u, 0.0}, .baseline = {1 + u, 0.0}, .dtype = DType::f16};
+  Example example{.golden = {1.0, 0.0},
+                  .output = {1 + 2 * u, 0.0},
+                  .baseline = {1 + u, 0.0},
+                  .dtype = DType::f16};
   EXPECT_TRUE(passes(flash_attention_2x, example));
   example.output = {1 + 3 * u, 0.0};
   EXPECT_FALSE(passes(flash_attention_2x, example));
@@ -57,7 +69,8 @@ TEST(Rules, FlashAttentionAllowsTwiceTheBaseline) {
   EXPECT_FALSE(passes(flash_attention_2x, example));
   example.output = example.golden;
   example.baseline = {inf, 0.0};
-  EXPECT_EQ(flash_attention_2x(example.inputs()), RuleResult::not_applicable) << "a baseline that overflowed says nothing";
+  EXPECT_EQ(flash_attention_2x(example.inputs()), RuleResult::not_applicable)
+      << "a baseline that overflowed says nothing";
   example.baseline = example.golden;
   example.dtype = DType::f32;
   EXPECT_EQ(flash_attention_2x(example.inputs()), RuleResult::not_applicable);
@@ -82,7 +95,10 @@ TEST(Rules, SdpaAllowsFourTimesTheBaseline) {
 
 TEST(Rules, FlexComparesMeans) {
   // One element in four is wrong by 0.043, the mean is 1.075 times the baseline's.
-  Example example{.golden = {0, 0, 0, 0}, .output = {0.043, 0, 0, 0}, .baseline = {0.01, 0.01, 0.01, 0.01}, .dtype = DType::bf16};
+  Example example{.golden = {0, 0, 0, 0},
+                  .output = {0.043, 0, 0, 0},
+                  .baseline = {0.01, 0.01, 0.01, 0.01},
+                  .dtype = DType::bf16};
   EXPECT_TRUE(passes(flex_mean_error, example));
   example.output[0] = 0.045;
   EXPECT_FALSE(passes(flex_mean_error, example));
@@ -100,7 +116,8 @@ TEST(Rules, FlexComparesMeans) {
 
 TEST(Rules, BenchdnnHasARelativeLimitThatGrowsWithKeysAndAFloor) {
   // 384 keys in fp16: 8 * 385 * 2^-10 = 3.008: a flipped sign (2) and zeros (1) pass.
-  Example example{.golden = {0.5}, .output = {-0.5}, .magnitude = {0.0}, .dtype = DType::f16, .keys = 384};
+  Example example{
+      .golden = {0.5}, .output = {-0.5}, .magnitude = {0.0}, .dtype = DType::f16, .keys = 384};
   EXPECT_TRUE(passes(benchdnn_sdpa, example));
   example.output = {0.5 * 4.01};
   EXPECT_FALSE(passes(benchdnn_sdpa, example));
@@ -108,7 +125,8 @@ TEST(Rules, BenchdnnHasARelativeLimitThatGrowsWithKeysAndAFloor) {
   EXPECT_TRUE(passes(benchdnn_sdpa, example));
   example.output = {nan};
   EXPECT_FALSE(passes(benchdnn_sdpa, example));
-  Example zero{.golden = {0.0}, .output = {1e-30}, .magnitude = {0.0}, .dtype = DType::f32, .keys = 1};
+  Example zero{
+      .golden = {0.0}, .output = {1e-30}, .magnitude = {0.0}, .dtype = DType::f32, .keys = 1};
   EXPECT_FALSE(passes(benchdnn_sdpa, zero)) << "relative to the smallest normal number";
   zero.output = {0.0};
   EXPECT_TRUE(passes(benchdnn_sdpa, zero));

@@ -26,8 +26,17 @@ struct plumbline_plan {
 
 namespace {
 
-constexpr const char* names[] = {"correct", "legal_rounded_p", "mask_last_key", "scale_percent", "lse_base", "lse_ulp", "inert"};
-enum Kernel : uint32_t { correct, legal_rounded_p, mask_last_key, scale_percent, lse_base, lse_ulp, inert };
+constexpr const char* names[] = {"correct",  "legal_rounded_p", "mask_last_key", "scale_percent",
+                                 "lse_base", "lse_ulp",         "inert"};
+enum Kernel : uint32_t {
+  correct,
+  legal_rounded_p,
+  mask_last_key,
+  scale_percent,
+  lse_base,
+  lse_ulp,
+  inert
+};
 bool flagged = false;
 
 float keep(float p) { return p; }
@@ -45,22 +54,28 @@ plumbline_status refuse(char* reason, size_t reason_bytes, const char* text) {
 
 const char* kernel_name(uint32_t kernel) { return names[kernel]; }
 
-plumbline_status query(uint32_t, const plumbline_problem* problem, const plumbline_device* device, char* reason, size_t reason_bytes) {
-  if (device->memory_space != PLUMBLINE_HOST) return refuse(reason, reason_bytes, "runs on the CPU only");
-  if (problem->layout > PLUMBLINE_PADDED_BHSD) return refuse(reason, reason_bytes, "padded layouts only");
+plumbline_status query(uint32_t, const plumbline_problem* problem, const plumbline_device* device,
+                       char* reason, size_t reason_bytes) {
+  if (device->memory_space != PLUMBLINE_HOST)
+    return refuse(reason, reason_bytes, "runs on the CPU only");
+  if (problem->layout > PLUMBLINE_PADDED_BHSD)
+    return refuse(reason, reason_bytes, "padded layouts only");
   if (problem->dtype_q == PLUMBLINE_BF16) return refuse(reason, reason_bytes, "no bf16");
-  if (const char* why_not = plain_attention_refusal(*problem)) return refuse(reason, reason_bytes, why_not);
+  if (const char* why_not = plain_attention_refusal(*problem))
+    return refuse(reason, reason_bytes, why_not);
   return PLUMBLINE_OK;
 }
 
-plumbline_status prepare(uint32_t kernel, const plumbline_problem* problem, const plumbline_tensors*, const plumbline_device*,
-                         plumbline_plan** plan, uint64_t* workspace_bytes, char*, size_t) {
+plumbline_status prepare(uint32_t kernel, const plumbline_problem* problem,
+                         const plumbline_tensors*, const plumbline_device*, plumbline_plan** plan,
+                         uint64_t* workspace_bytes, char*, size_t) {
   *plan = new plumbline_plan{kernel, *problem};
   *workspace_bytes = 0;
   return PLUMBLINE_OK;
 }
 
-void change_lse(const plumbline_problem& problem, const plumbline_tensors& tensors, float (*change)(float)) {
+void change_lse(const plumbline_problem& problem, const plumbline_tensors& tensors,
+                float (*change)(float)) {
   const auto count = problem.batch * problem.heads_q * problem.seq_q;
   auto* lse = static_cast<float*>(tensors.lse.data);
   for (int64_t i = 0; i < count; ++i) {
@@ -68,7 +83,8 @@ void change_lse(const plumbline_problem& problem, const plumbline_tensors& tenso
   }
 }
 
-plumbline_status run(plumbline_plan* plan, const plumbline_tensors* tensors, void*, char* reason, size_t reason_bytes) {
+plumbline_status run(plumbline_plan* plan, const plumbline_tensors* tensors, void*, char* reason,
+                     size_t reason_bytes) {
   plumbline_problem problem = plan->problem;
   plumbline_tensors changed = *tensors;
   const auto* lengths = static_cast<const int32_t*>(tensors->seqlens_kv.data);
@@ -84,8 +100,10 @@ plumbline_status run(plumbline_plan* plan, const plumbline_tensors* tensors, voi
     return PLUMBLINE_ERROR;
   }
   if (tensors->lse.rank == 0) return PLUMBLINE_OK;
-  if (plan->kernel == lse_base) change_lse(problem, *tensors, [](float x) { return x * 1.44269504F; });
-  if (plan->kernel == lse_ulp) change_lse(problem, *tensors, [](float x) { return std::nextafter(x, 1e30F); });
+  if (plan->kernel == lse_base)
+    change_lse(problem, *tensors, [](float x) { return x * 1.44269504F; });
+  if (plan->kernel == lse_ulp)
+    change_lse(problem, *tensors, [](float x) { return std::nextafter(x, 1e30F); });
   return PLUMBLINE_OK;
 }
 
@@ -94,7 +112,8 @@ plumbline_status describe(const plumbline_plan* plan, plumbline_description* d) 
   std::snprintf(d->build_id, sizeof d->build_id, "test-1");
   std::snprintf(d->tensor_cores, sizeof d->tensor_cores, "none");
   d->padding_policy = PLUMBLINE_PADDED_ROWS_UNTOUCHED;
-  d->spec.p_dtype = plan->kernel == legal_rounded_p ? plan->problem.dtype_q : uint32_t{PLUMBLINE_F32};
+  d->spec.p_dtype =
+      plan->kernel == legal_rounded_p ? plan->problem.dtype_q : uint32_t{PLUMBLINE_F32};
   d->spec.p_prescale = 1;
   d->spec.split_partial_dtype = PLUMBLINE_F32;
   d->spec.qk_accumulator = d->spec.pv_accumulator = {PLUMBLINE_F32, 0, 24, 1};
@@ -124,7 +143,8 @@ const plumbline_provider provider{sizeof(plumbline_provider),
 
 }  // namespace
 
-extern "C" PLUMBLINE_EXPORT const plumbline_provider* plumbline_get_provider(uint32_t, const char* options) {
+extern "C" PLUMBLINE_EXPORT const plumbline_provider* plumbline_get_provider(uint32_t,
+                                                                             const char* options) {
   flagged = std::strcmp(options, "flagged") == 0;
   return &provider;
 }

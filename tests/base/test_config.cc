@@ -27,14 +27,16 @@ std::vector<std::string> keys(const ConfigNode& table) {
 }
 
 TEST(ConfigTest, MembersKeepTheOrderOfTheFile) {
-  const ConfigNode root = parse("zebra = 1\napple = { z = 1, a = 2, m = 3 }\n[mango]\ny = 1\nb = 2\n");
+  const ConfigNode root =
+      parse("zebra = 1\napple = { z = 1, a = 2, m = 3 }\n[mango]\ny = 1\nb = 2\n");
   EXPECT_THAT(keys(root), ElementsAre("zebra", "apple", "mango"));
   EXPECT_THAT(keys(*root.find("apple")), ElementsAre("z", "a", "m"));
   EXPECT_THAT(keys(*root.find("mango")), ElementsAre("y", "b"));
 }
 
 TEST(ConfigTest, LinesAndFile) {
-  const ConfigNode root = parse("a = 1\n\n[[group]]\nname = \"x\"\n\n[[group]]\nlist = [1,\n  2]\nb.c = 1\n");
+  const ConfigNode root =
+      parse("a = 1\n\n[[group]]\nname = \"x\"\n\n[[group]]\nlist = [1,\n  2]\nb.c = 1\n");
   EXPECT_EQ(root.find("a")->line, 1);
   const ConfigNode& groups = *root.find("group");
   ASSERT_EQ(groups.kind, Kind::array);
@@ -48,7 +50,8 @@ TEST(ConfigTest, LinesAndFile) {
 }
 
 TEST(ConfigTest, ScalarsHaveCanonicalTexts) {
-  const ConfigNode root = parse("s = \"text\"\ni = 1_000\nh = 0x10\nr = 0.50\ne = 1e-5\nt = true\nf = false\n");
+  const ConfigNode root =
+      parse("s = \"text\"\ni = 1_000\nh = 0x10\nr = 0.50\ne = 1e-5\nt = true\nf = false\n");
   EXPECT_EQ(root.find("s")->text, "text");
   EXPECT_EQ(root.find("s")->kind, Kind::string);
   EXPECT_EQ(root.find("i")->text, "1000");
@@ -78,7 +81,8 @@ TEST(ConfigTest, TimesAreErrorsAllAtOnce) {
 }
 
 TEST(ConfigTest, MissingFilesAreNamed) {
-  for (const auto& path : {std::filesystem::path("/does/not/exist.toml"), std::filesystem::temp_directory_path()}) {
+  for (const auto& path :
+       {std::filesystem::path("/does/not/exist.toml"), std::filesystem::temp_directory_path()}) {
     const auto parsed = read_config(path);
     ASSERT_FALSE(parsed.has_value());
     EXPECT_THAT(parsed.error()[0].to_string(), HasSubstr(path.string()));
@@ -91,8 +95,10 @@ TEST(ConfigTest, UnknownKeys) {
   Errors errors;
   reject_unknown_keys(parse("name = 1\nraeson = 2\nxyz = 3\n"), known, errors);
   ASSERT_EQ(errors.size(), 2u);
-  EXPECT_EQ(errors[0].to_string(), "test.toml:2: unknown key \"raeson\"\n  remedy: did you mean reason?");
-  EXPECT_EQ(errors[1].to_string(), "test.toml:3: unknown key \"xyz\"\n  remedy: known are name, reason");
+  EXPECT_EQ(errors[0].to_string(),
+            "test.toml:2: unknown key \"raeson\"\n  remedy: did you mean reason?");
+  EXPECT_EQ(errors[1].to_string(),
+            "test.toml:3: unknown key \"xyz\"\n  remedy: known are name, reason");
 }
 
 int line_of_refusal(const std::string& text) {
@@ -109,7 +115,8 @@ std::string dotted(std::size_t parts) {
   return key;
 }
 
-// Each part is a table within the one before; destroying a few thousand of them overflows the stack.
+// Each part is a table within the one before; destroying a few thousand of them overflows the
+// stack.
 TEST(ConfigTest, KeysOfManyPartsAreRefused) {
   EXPECT_EQ(parse(dotted(16) + " = 1\n").members.size(), 1u);
   const std::string endless = dotted(200'000);
@@ -123,11 +130,15 @@ TEST(ConfigTest, KeysOfManyPartsAreRefused) {
   }
   EXPECT_EQ(line_of_refusal(quoted + " = 1\n"), 1);
   // Neither are texts and comments, whatever they hold, nor many dots that are no key's.
-  parse("# ....................................\nb = \"....................................\"\nc = [0.1" + []() {
-    std::string more;
-    for (int i = 0; i < 50; ++i) more += ", 0.5";
-    return more;
-  }() + "]\n");
+  parse(
+      "# ....................................\nb = \"....................................\"\nc = "
+      "[0.1" +
+      []() {
+        std::string more;
+        for (int i = 0; i < 50; ++i) more += ", 0.5";
+        return more;
+      }() +
+      "]\n");
 }
 
 TEST(ConfigTest, NestingWithoutBoundIsRefused) {
@@ -150,13 +161,16 @@ TEST(ConfigTest, OtherCharactersThanAsciiStandInDoubleQuotes) {
     EXPECT_EQ(line_of_refusal(std::string("a = ") + word + "\xC3\xA9\"\n"), 1);
   EXPECT_EQ(line_of_refusal("a = 1\nb = \"\\\xC3\xA9\"\n"), 2);
   EXPECT_EQ(line_of_refusal("a = 'x\xC3\xA9'\n"), 1);
-  const auto valid = parse("\xEF\xBB\xBF# \xC3\xA9\n\"\xC3\xA9\" = \"\xD0\xBC \\\\\xF0\x9F\x98\x80\"\n");
+  const auto valid =
+      parse("\xEF\xBB\xBF# \xC3\xA9\n\"\xC3\xA9\" = \"\xD0\xBC \\\\\xF0\x9F\x98\x80\"\n");
   EXPECT_EQ(valid.members.front().key, "\xC3\xA9");
   EXPECT_EQ(valid.members.front().value.text, "\xD0\xBC \\\xF0\x9F\x98\x80");
   EXPECT_EQ(parse("a = \"\"\"\n\xC3\xA9\n\"\"\"\nb = 1\n").members.back().value.line, 4);
 }
 
-TEST(ConfigTest, WhatTomlPlusPlusAssertsIsAnError) { EXPECT_EQ(line_of_refusal("a = 1\n[$[diff]]\n"), 2); }
+TEST(ConfigTest, WhatTomlPlusPlusAssertsIsAnError) {
+  EXPECT_EQ(line_of_refusal("a = 1\n[$[diff]]\n"), 2);
+}
 
 TEST(ConfigTest, FilesWithoutEndAreRefused) {
   const auto parsed = read_config("/dev/zero");

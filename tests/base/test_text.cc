@@ -12,9 +12,11 @@ using testing::ElementsAre;
 
 TEST(TextTest, NumbersAreWholeTexts) {
   EXPECT_EQ(parse_integer("-12"), -12);
-  for (const char* bad : {"", "1 ", " 1", "1.0", "+1", "0x1", "99999999999999999999"}) EXPECT_EQ(parse_integer(bad), std::nullopt) << bad;
+  for (const char* bad : {"", "1 ", " 1", "1.0", "+1", "0x1", "99999999999999999999"})
+    EXPECT_EQ(parse_integer(bad), std::nullopt) << bad;
   EXPECT_EQ(parse_real("1e-3"), 1e-3);
-  for (const char* bad : {"", "nan", "inf", "-inf", "1e999", "1,5", "1.5x"}) EXPECT_EQ(parse_real(bad), std::nullopt) << bad;
+  for (const char* bad : {"", "nan", "inf", "-inf", "1e999", "1,5", "1.5x"})
+    EXPECT_EQ(parse_real(bad), std::nullopt) << bad;
   EXPECT_EQ(parse_unsigned("18446744073709551615"), UINT64_MAX);
   EXPECT_EQ(parse_unsigned("-1"), std::nullopt);
   EXPECT_EQ(parse_boolean("true"), true);
@@ -38,7 +40,8 @@ TEST(TextTest, Suggestions) {
   const std::vector<std::string_view> known{"mask", "layout", "lengths"};
   EXPECT_EQ(suggestion("layot", known), "did you mean layout?");
   EXPECT_EQ(suggestion("zebra", known), "known are mask, layout, lengths");
-  EXPECT_EQ(nearest_word("x", std::vector<std::string_view>{"a"}), std::nullopt) << "nothing in common";
+  EXPECT_EQ(nearest_word("x", std::vector<std::string_view>{"a"}), std::nullopt)
+      << "nothing in common";
 }
 
 TEST(TextTest, PlainNames) {
@@ -49,7 +52,8 @@ TEST(TextTest, PlainNames) {
 }
 
 TEST(ErrorTest, PlaceMessageRemedy) {
-  EXPECT_EQ((Error{"a.toml", 3, "wrong", "do that"}).to_string(), "a.toml:3: wrong\n  remedy: do that");
+  EXPECT_EQ((Error{"a.toml", 3, "wrong", "do that"}).to_string(),
+            "a.toml:3: wrong\n  remedy: do that");
   EXPECT_EQ((Error{"a.toml", 0, "wrong", ""}).to_string(), "a.toml: wrong");
   EXPECT_EQ((Error{"", 0, "wrong", ""}).to_string(), "wrong");
   EXPECT_EQ(to_string(Errors{{"", 0, "one", ""}, {"", 2, "two", ""}}), "one\nline 2: two");

@@ -28,11 +28,15 @@ Problem prefill(std::int64_t seq) {
   return problem;
 }
 
-// Of what is compared within a few percent, by the fastest: other work on the machine only ever adds time, and more than that.
+// Of what is compared within a few percent, by the fastest: other work on the machine only ever
+// adds time, and more than that.
 constexpr int repetitions = 7;
-double fastest(const std::vector<double>& times) { return *std::min_element(times.begin(), times.end()); }
+double fastest(const std::vector<double>& times) {
+  return *std::min_element(times.begin(), times.end());
+}
 
-// The two fp64 products that any reference of this problem needs, on one thread: S = Q K^T and O = P V for every head.
+// The two fp64 products that any reference of this problem needs, on one thread: S = Q K^T and O =
+// P V for every head.
 void two_dgemms(benchmark::State& state) {
   const auto seq = static_cast<int>(state.range(0));
   const auto size = static_cast<std::size_t>(seq) * 128;
@@ -41,13 +45,20 @@ void two_dgemms(benchmark::State& state) {
   openblas_set_num_threads(1);
   for (auto _ : state) {
     for (int head = 0; head < 8; ++head) {
-      cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, seq, seq, 128, 1, q.data(), 128, k.data(), 128, 0, s.data(), seq);
-      cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, seq, 128, seq, 1, s.data(), seq, v.data(), 128, 0, o.data(), 128);
+      cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, seq, seq, 128, 1, q.data(), 128,
+                  k.data(), 128, 0, s.data(), seq);
+      cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, seq, 128, seq, 1, s.data(), seq,
+                  v.data(), 128, 0, o.data(), 128);
     }
     benchmark::DoNotOptimize(o.data());
   }
 }
-BENCHMARK(two_dgemms)->Arg(1024)->Arg(4096)->Unit(benchmark::kMillisecond)->Repetitions(repetitions)->ComputeStatistics("fastest", fastest);
+BENCHMARK(two_dgemms)
+    ->Arg(1024)
+    ->Arg(4096)
+    ->Unit(benchmark::kMillisecond)
+    ->Repetitions(repetitions)
+    ->ComputeStatistics("fastest", fastest);
 
 // The reference with sigma, spre, LSE and bound, on one thread; argument 1: with suite scores.
 void reference(benchmark::State& state) {
@@ -58,8 +69,8 @@ void reference(benchmark::State& state) {
   tbb::task_arena one_thread(1);
   for (auto _ : state) {
     one_thread.execute([&] {
-      auto result =
-          compute_reference(geometry, {q.data(), k.data(), v.data()}, strict_spec(geometry.problem()), rows, {state.range(1) != 0});
+      auto result = compute_reference(geometry, {q.data(), k.data(), v.data()},
+                                      strict_spec(geometry.problem()), rows, {state.range(1) != 0});
       benchmark::DoNotOptimize(result.sigma.data());
     });
   }
@@ -88,12 +99,14 @@ void small_case(benchmark::State& state) {
   planned.case_id = case_id(planned.c);
   Measurer measurer(options, *providers, *contracts);
   for (auto _ : state) {
-    measurer.measure({&planned}, [](Measurement m) { benchmark::DoNotOptimize(m.outcome.errors.peak); });
+    measurer.measure({&planned},
+                     [](Measurement m) { benchmark::DoNotOptimize(m.outcome.errors.peak); });
   }
 }
 BENCHMARK(small_case)->Unit(benchmark::kMicrosecond)->UseRealTime();
 
-// Outcomes as a nightly run has them: many problems on a few kernels, with errors, a worst element and figures for each head.
+// Outcomes as a nightly run has them: many problems on a few kernels, with errors, a worst element
+// and figures for each head.
 StoredOutcome outcome_of_a_night(std::int64_t i) {
   StoredOutcome stored;
   Outcome& outcome = stored.outcome;
@@ -119,9 +132,11 @@ StoredOutcome outcome_of_a_night(std::int64_t i) {
 
 enum Storing { in_batches, as_a_run_does, each_for_itself };
 
-// Argument 1: in_batches, as_a_run_does (each row committed within 20 ms), or a commit for each row. Opening and closing included.
+// Argument 1: in_batches, as_a_run_does (each row committed within 20 ms), or a commit for each
+// row. Opening and closing included.
 void store_outcomes(benchmark::State& state) {
-  const auto path = std::filesystem::temp_directory_path() / ("plumbline_bench_" + std::to_string(::getpid()) + ".db");
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("plumbline_bench_" + std::to_string(::getpid()) + ".db");
   std::vector<StoredOutcome> outcomes;
   for (std::int64_t i = 0; i < state.range(0); ++i) outcomes.push_back(outcome_of_a_night(i));
   for (auto _ : state) {
@@ -132,12 +147,14 @@ void store_outcomes(benchmark::State& state) {
     run.started_at = "2026-01-01T00:00:00Z";
     if (!store || !(*store)->begin_run(run)) return state.SkipWithError("cannot store");
     std::optional<PromptCommits> commits;
-    if (state.range(1) == as_a_run_does) commits.emplace(**store, [&](const Errors&) { state.SkipWithError("cannot store"); });
+    if (state.range(1) == as_a_run_does)
+      commits.emplace(**store, [&](const Errors&) { state.SkipWithError("cannot store"); });
     for (const StoredOutcome& outcome : outcomes) {
       const auto lock = commits ? commits->lock() : std::unique_lock<std::mutex>();
       if (!(*store)->add(run.run_id, outcome)) return state.SkipWithError("cannot store");
       if (commits) commits->added();
-      if (state.range(1) == each_for_itself && !(*store)->flush()) return state.SkipWithError("cannot store");
+      if (state.range(1) == each_for_itself && !(*store)->flush())
+        return state.SkipWithError("cannot store");
     }
     commits.reset();
     if (!(*store)->finish_run(run.run_id, 0, true)) return state.SkipWithError("cannot store");

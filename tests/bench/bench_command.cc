@@ -27,7 +27,9 @@ constexpr std::chrono::milliseconds sample_interval{100};
 
 class Scratch {
  public:
-  Scratch() : path_(fs::temp_directory_path() / fmt::format("plumbline_bench_{}", ::getpid())) { fs::create_directories(path_); }
+  Scratch() : path_(fs::temp_directory_path() / fmt::format("plumbline_bench_{}", ::getpid())) {
+    fs::create_directories(path_);
+  }
   ~Scratch() { fs::remove_all(path_); }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
@@ -37,7 +39,8 @@ class Scratch {
   fs::path path_;
 };
 
-// Proportional set sizes of a process and all below it: what is shared between them counts once. Processes come and go meanwhile.
+// Proportional set sizes of a process and all below it: what is shared between them counts once.
+// Processes come and go meanwhile.
 std::int64_t resident_bytes(pid_t pid) {
   const fs::path process = fs::path("/proc") / std::to_string(pid);
   std::int64_t bytes = 0;
@@ -46,7 +49,8 @@ std::int64_t resident_bytes(pid_t pid) {
     if (std::int64_t kib = 0; word == "Pss:" && rollup >> kib) bytes = kib * 1024;
   }
   std::error_code gone;
-  for (fs::directory_iterator task(process / "task", gone), end; !gone && task != end; task.increment(gone)) {
+  for (fs::directory_iterator task(process / "task", gone), end; !gone && task != end;
+       task.increment(gone)) {
     std::ifstream children(task->path() / "children");
     for (pid_t child = 0; children >> child;) bytes += resident_bytes(child);
   }
@@ -68,7 +72,8 @@ Ended run(std::vector<std::string> command, bool sample_memory) {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   pid_t pid = -1;
-  const int error = posix_spawn(&pid, arguments.front(), &actions, nullptr, arguments.data(), environ);
+  const int error =
+      posix_spawn(&pid, arguments.front(), &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   Ended ended;
   if (error != 0) return ended;
@@ -78,7 +83,9 @@ Ended run(std::vector<std::string> command, bool sample_memory) {
     ended.peak_bytes = std::max(ended.peak_bytes, resident_bytes(pid));
     std::this_thread::sleep_for(sample_interval);
   }
-  const auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec); };
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
   ended.cpu_s = seconds(usage.ru_utime) + seconds(usage.ru_stime);
   if (WIFEXITED(status)) ended.exit_code = WEXITSTATUS(status);
   return ended;
@@ -101,21 +108,24 @@ product = {{ dtype = ["fp16", "bf16"], mask = ["none", "causal_bottom_right"], s
                      fmt::join(seeds, ", "));
 }
 
-// Batch 1, 4 heads, at most 32 tokens, head_dim 64, run twice each, judged and stored by two threads; start and report included.
+// Batch 1, 4 heads, at most 32 tokens, head_dim 64, run twice each, judged and stored by two
+// threads; start and report included.
 void small_cases(benchmark::State& state) {
   const Scratch scratch;
   std::ofstream(scratch.file("small.toml")) << small_suite();
   double cases = 0, cpu_s = 0;
   for (auto _ : state) {
     fs::remove(scratch.file("small.db"));
-    const Ended ended = run({PLUMBLINE_BINARY_DIRECTORY "/bin/plumbline", "run", scratch.file("small.toml"), "--db",
-                             scratch.file("small.db"), "--quiet", "--jobs", "2"},
-                            false);
+    const Ended ended =
+        run({PLUMBLINE_BINARY_DIRECTORY "/bin/plumbline", "run", scratch.file("small.toml"), "--db",
+             scratch.file("small.db"), "--quiet", "--jobs", "2"},
+            false);
     if (ended.exit_code != 0) return state.SkipWithError("plumbline run failed");
     cases += 100 * static_cast<double>(small_case_seeds);
     cpu_s += ended.cpu_s;
   }
-  state.counters["ms_per_case"] = benchmark::Counter(cases / 1e3, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["ms_per_case"] =
+      benchmark::Counter(cases / 1e3, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
   state.counters["cpu_ms_per_case"] = 1e3 * cpu_s / cases;
 }
 BENCHMARK(small_cases)->Unit(benchmark::kMillisecond)->UseRealTime()->Iterations(1);
@@ -125,12 +135,15 @@ void nightly(benchmark::State& state) {
   const Scratch scratch;
   setenv("PLUMBLINE_BINARY", PLUMBLINE_BINARY_DIRECTORY "/bin/plumbline", 1);
   for (auto _ : state) {
-    const Ended ended = run(
-        {PLUMBLINE_SOURCE_DIRECTORY "/ci/nightly.sh", "--history", scratch.file("night.db"), "--first-night", "--out", scratch.file("out")},
-        true);
+    const Ended ended =
+        run({PLUMBLINE_SOURCE_DIRECTORY "/ci/nightly.sh", "--history", scratch.file("night.db"),
+             "--first-night", "--out", scratch.file("out")},
+            true);
     // What it says of the kernels is not asked here: 1 is a finding, 5 an ambiguous one.
-    if (ended.exit_code != 0 && ended.exit_code != 1 && ended.exit_code != 5) return state.SkipWithError("the night failed");
-    state.counters["peak_GiB"] = static_cast<double>(ended.peak_bytes) / static_cast<double>(std::int64_t{1} << 30);
+    if (ended.exit_code != 0 && ended.exit_code != 1 && ended.exit_code != 5)
+      return state.SkipWithError("the night failed");
+    state.counters["peak_GiB"] =
+        static_cast<double>(ended.peak_bytes) / static_cast<double>(std::int64_t{1} << 30);
   }
 }
 BENCHMARK(nightly)->Unit(benchmark::kSecond)->UseRealTime()->Iterations(1);

@@ -22,7 +22,8 @@ void run(benchmark::State& state, unsigned blocks, void (*kernel)(int), int argu
   tbb::task_arena one_thread(1);
   for (auto _ : state) {
     one_thread.execute([&] {
-      if (!emulator::launch(switching(state), {blocks}, {128}, 1024, kernel, argument).empty()) state.SkipWithError("launch failed");
+      if (!emulator::launch(switching(state), {blocks}, {128}, 1024, kernel, argument).empty())
+        state.SkipWithError("launch failed");
     });
   }
 }
@@ -33,7 +34,8 @@ __global__ void nothing(int) {}
 void empty_blocks(benchmark::State& state) {
   constexpr unsigned blocks = 100;
   run(state, blocks, nothing, 0);
-  state.counters["blocks/s"] = benchmark::Counter(blocks, benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["blocks/s"] =
+      benchmark::Counter(blocks, benchmark::Counter::kIsIterationInvariantRate);
 }
 BENCHMARK(empty_blocks)->ArgName("ucontext")->Arg(0)->Arg(1);
 
@@ -45,7 +47,8 @@ __global__ void barriers(int count) {
 void switches(benchmark::State& state) {
   constexpr int count = 1000;
   run(state, 1, barriers, count);
-  state.counters["switches/s"] = benchmark::Counter(128.0 * count, benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["switches/s"] =
+      benchmark::Counter(128.0 * count, benchmark::Counter::kIsIterationInvariantRate);
 }
 BENCHMARK(switches)->ArgName("ucontext")->Arg(0)->Arg(1);
 
@@ -59,7 +62,8 @@ __global__ void shuffles(int count) {
 void warp_shuffles(benchmark::State& state) {
   constexpr int count = 1000;
   run(state, 1, shuffles, count);
-  state.counters["shuffles/s"] = benchmark::Counter(4.0 * count, benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["shuffles/s"] =
+      benchmark::Counter(4.0 * count, benchmark::Counter::kIsIterationInvariantRate);
 }
 BENCHMARK(warp_shuffles)->ArgName("ucontext")->Arg(0)->Arg(1);
 

@@ -21,7 +21,8 @@ Problem problem() {
 double cpu_flash_s = 0;  // of the benchmark that comes first
 
 void forward(benchmark::State& state, const char* library, const char* kernel) {
-  const testing::Library loaded(std::string(PLUMBLINE_BINARY_DIRECTORY) + "/lib/plumbline/" + library);
+  const testing::Library loaded(std::string(PLUMBLINE_BINARY_DIRECTORY) + "/lib/plumbline/" +
+                                library);
   testing::KernelCall call(*loaded.provider(), kernel, problem());
   if (!call.error().empty()) state.SkipWithError(call.error().c_str());
   const auto start = std::chrono::steady_clock::now();
@@ -30,13 +31,20 @@ void forward(benchmark::State& state, const char* library, const char* kernel) {
     if (const std::string error = call.run(); !error.empty()) state.SkipWithError(error.c_str());
     ++runs;
   }
-  const double s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / static_cast<double>(runs);
+  const double s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() /
+                   static_cast<double>(runs);
   if (cpu_flash_s == 0) cpu_flash_s = s;
   state.counters["times_cpu_flash"] = s / cpu_flash_s;
 }
-BENCHMARK_CAPTURE(forward, cpu_flash, "plumbline_cpu.so", "flash")->Unit(benchmark::kMillisecond)->UseRealTime();
-BENCHMARK_CAPTURE(forward, emulated_prefill_mma, "plumbline_emulated.so", "prefill_mma")->Unit(benchmark::kMillisecond)->UseRealTime();
-BENCHMARK_CAPTURE(forward, emulated_prefill_simt, "plumbline_emulated.so", "prefill_simt")->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK_CAPTURE(forward, cpu_flash, "plumbline_cpu.so", "flash")
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(forward, emulated_prefill_mma, "plumbline_emulated.so", "prefill_mma")
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(forward, emulated_prefill_simt, "plumbline_emulated.so", "prefill_simt")
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
 
 }  // namespace
 }  // namespace plumbline

@@ -44,7 +44,9 @@ class Kernel {
     return problem;
   }
 
-  static double rounded(double value, DType dtype) { return round_to(static_cast<float>(value), dtype); }
+  static double rounded(double value, DType dtype) {
+    return round_to(static_cast<float>(value), dtype);
+  }
 
   double input(DType dtype, const std::vector<std::byte>& tensor, std::size_t at) const {
     return round_to(decode_at(dtype, tensor.data(), at), how_.inputs);
@@ -57,7 +59,8 @@ class Kernel {
     const std::int64_t kv = confused ? 0 : h / problem_.group();
     const auto n = static_cast<std::size_t>(keys.size());
     std::vector<double> s(n), p(n);
-    for (std::size_t j = 0; j < n; ++j) s[j] = rounded(logit(b, h, i, keys.begin + static_cast<std::int64_t>(j), kv), how_.s);
+    for (std::size_t j = 0; j < n; ++j)
+      s[j] = rounded(logit(b, h, i, keys.begin + static_cast<std::int64_t>(j), kv), how_.s);
     const double m = n == 0 ? 0 : *std::max_element(s.begin(), s.end());
     double sum = 0;
     for (std::size_t j = 0; j < n; ++j) {
@@ -67,15 +70,19 @@ class Kernel {
     sum *= how_.denominator_factor;
     std::vector<double> o(static_cast<std::size_t>(problem_.head_dim_vo));
     for (std::size_t j = 0; j < n; ++j) {
-      const double weight = how_.normalise_first ? rounded(p[j] / sum, how_.p) : rounded(p[j], how_.p) / sum;
+      const double weight =
+          how_.normalise_first ? rounded(p[j] / sum, how_.p) : rounded(p[j], how_.p) / sum;
       const std::int64_t at = geometry_.v_offset(b, keys.begin + static_cast<std::int64_t>(j), kv);
-      for (std::size_t d = 0; d < o.size(); ++d) o[d] += weight * input(problem_.kv(), v_, static_cast<std::size_t>(at) + d);
+      for (std::size_t d = 0; d < o.size(); ++d)
+        o[d] += weight * input(problem_.kv(), v_, static_cast<std::size_t>(at) + d);
     }
     write(b, h, i, o, n == 0 ? -std::numeric_limits<double>::infinity() : m + std::log(sum));
   }
 
-  double logit(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t key, std::int64_t kv) const {
-    const auto q = static_cast<std::size_t>(geometry_.q_offset(b, i, h)), k = static_cast<std::size_t>(geometry_.k_offset(b, key, kv));
+  double logit(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t key,
+               std::int64_t kv) const {
+    const auto q = static_cast<std::size_t>(geometry_.q_offset(b, i, h)),
+               k = static_cast<std::size_t>(geometry_.k_offset(b, key, kv));
     double sum = 0;
     for (std::size_t d = 0; d < static_cast<std::size_t>(problem_.head_dim_qk); ++d) {
       sum += input(problem_.dtype, q_, q + d) * input(problem_.kv(), k_, k + d);
@@ -83,19 +90,24 @@ class Kernel {
     return sum * problem_.softmax_scale() * how_.scale_factor;
   }
 
-  void write(std::int64_t b, std::int64_t h, std::int64_t i, const std::vector<double>& o, double lse) {
+  void write(std::int64_t b, std::int64_t h, std::int64_t i, const std::vector<double>& o,
+             double lse) {
     std::vector<float> values(o.begin(), o.end());
     const auto at = static_cast<std::size_t>(geometry_.out_offset(b, i, h));
     encode(problem_.out(), values, out_.data() + at * size_in_bytes(problem_.out()));
     const auto value = static_cast<float>(lse);
-    if (problem_.lse) std::memcpy(lse_.data() + static_cast<std::size_t>(geometry_.lse_offset(b, i, h)) * 4, &value, 4);
+    if (problem_.lse)
+      std::memcpy(lse_.data() + static_cast<std::size_t>(geometry_.lse_offset(b, i, h)) * 4, &value,
+                  4);
   }
 
   // Extents in the order of memory.
   static std::vector<std::int64_t> stored(const TensorShape& shape) {
     std::vector<std::size_t> order(static_cast<std::size_t>(shape.rank));
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return shape.stride[a] > shape.stride[b]; });
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return shape.stride[a] > shape.stride[b];
+    });
     std::vector<std::int64_t> extents;
     for (const std::size_t dimension : order) extents.push_back(shape.extent[dimension]);
     return extents;
@@ -116,11 +128,13 @@ class Kernel {
       result.set_integers("seqlens_kv", {problem_.batch}, geometry_.seqlens_kv);
     } else if (!problem_.is_padded()) {
       result.set_integers("cu_seqlens_q", {problem_.batch + 1}, geometry_.cu_seqlens_q);
-      if (!problem_.is_paged()) result.set_integers("cu_seqlens_kv", {problem_.batch + 1}, geometry_.cu_seqlens_kv);
+      if (!problem_.is_paged())
+        result.set_integers("cu_seqlens_kv", {problem_.batch + 1}, geometry_.cu_seqlens_kv);
     }
     if (problem_.is_paged()) {
       result.set_integers("seqlens_kv", {problem_.batch}, geometry_.seqlens_kv);
-      result.set_integers("page_table", {problem_.batch, geometry_.pages_per_sample}, geometry_.page_table);
+      result.set_integers("page_table", {problem_.batch, geometry_.pages_per_sample},
+                          geometry_.page_table);
     }
     return result;
   }
@@ -133,11 +147,13 @@ class Kernel {
 
 }  // namespace
 
-void DumpTensors::set(const std::string& name, const std::string& dtype, std::vector<std::int64_t> shape, std::vector<std::byte> data) {
+void DumpTensors::set(const std::string& name, const std::string& dtype,
+                      std::vector<std::int64_t> shape, std::vector<std::byte> data) {
   tensors_[name] = {dtype, std::move(shape), std::move(data)};
 }
 
-void DumpTensors::set_integers(const std::string& name, std::vector<std::int64_t> shape, const std::vector<std::int32_t>& values) {
+void DumpTensors::set_integers(const std::string& name, std::vector<std::int64_t> shape,
+                               const std::vector<std::int32_t>& values) {
   std::vector<std::byte> data(values.size() * sizeof(std::int32_t));
   std::memcpy(data.data(), values.data(), data.size());
   set(name, "I32", std::move(shape), std::move(data));
@@ -145,7 +161,8 @@ void DumpTensors::set_integers(const std::string& name, std::vector<std::int64_t
 
 std::map<std::string, TensorData> DumpTensors::view() const {
   std::map<std::string, TensorData> views;
-  for (const auto& [name, tensor] : tensors_) views[name] = {tensor.dtype, tensor.shape, tensor.data.data(), tensor.data.size()};
+  for (const auto& [name, tensor] : tensors_)
+    views[name] = {tensor.dtype, tensor.shape, tensor.data.data(), tensor.data.size()};
   return views;
 }
 
@@ -154,7 +171,9 @@ std::vector<std::byte> DumpTensors::file(const Attributes& metadata) const {
   header["__metadata__"] = metadata;
   std::size_t offset = 0;
   for (const auto& [name, tensor] : tensors_) {
-    header[name] = {{"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {offset, offset + tensor.data.size()}}};
+    header[name] = {{"dtype", tensor.dtype},
+                    {"shape", tensor.shape},
+                    {"data_offsets", {offset, offset + tensor.data.size()}}};
     offset += tensor.data.size();
   }
   const std::string text = header.dump();
@@ -162,18 +181,23 @@ std::vector<std::byte> DumpTensors::file(const Attributes& metadata) const {
   std::vector<std::byte> bytes(sizeof length + text.size());
   std::memcpy(bytes.data(), &length, sizeof length);
   std::memcpy(bytes.data() + sizeof length, text.data(), text.size());
-  for (const auto& [name, tensor] : tensors_) bytes.insert(bytes.end(), tensor.data.begin(), tensor.data.end());
+  for (const auto& [name, tensor] : tensors_)
+    bytes.insert(bytes.end(), tensor.data.begin(), tensor.data.end());
   return bytes;
 }
 
-DumpTensors run_emulated(const Problem& problem, const Emulated& kernel) { return Kernel(problem, kernel).run(); }
+DumpTensors run_emulated(const Problem& problem, const Emulated& kernel) {
+  return Kernel(problem, kernel).run();
+}
 
 Attributes attributes_of(const Problem& problem) {
-  Attributes attributes{{"layout", std::string(name(problem.layout))}, {"mask", std::string(name(problem.mask))}};
+  Attributes attributes{{"layout", std::string(name(problem.layout))},
+                        {"mask", std::string(name(problem.mask))}};
   if (problem.scale != 0) attributes["scale"] = std::to_string(problem.scale);
   if (problem.padding == Padding::left) attributes["padding"] = "left";
   if (problem.window_left >= 0 || problem.window_right >= 0) {
-    attributes["window"] = std::to_string(problem.window_left) + "," + std::to_string(problem.window_right);
+    attributes["window"] =
+        std::to_string(problem.window_left) + "," + std::to_string(problem.window_right);
   }
   return attributes;
 }

@@ -29,8 +29,10 @@ struct Emulated {
 // Tensors by name, with their storage; copies share nothing.
 class DumpTensors {
  public:
-  void set(const std::string& name, const std::string& dtype, std::vector<std::int64_t> shape, std::vector<std::byte> data);
-  void set_integers(const std::string& name, std::vector<std::int64_t> shape, const std::vector<std::int32_t>& values);
+  void set(const std::string& name, const std::string& dtype, std::vector<std::int64_t> shape,
+           std::vector<std::byte> data);
+  void set_integers(const std::string& name, std::vector<std::int64_t> shape,
+                    const std::vector<std::int32_t>& values);
   void erase(const std::string& name) { tensors_.erase(name); }
   bool contains(const std::string& name) const { return tensors_.count(name) != 0; }
   std::vector<std::byte>& data(const std::string& name) { return tensors_.at(name).data; }
@@ -50,7 +52,8 @@ class DumpTensors {
   std::map<std::string, Tensor> tensors_;
 };
 
-// q, k, v, out, lse and the index tensors of the layout. Padded rows of out are zero, their LSE too.
+// q, k, v, out, lse and the index tensors of the layout. Padded rows of out are zero, their LSE
+// too.
 DumpTensors run_emulated(const Problem& problem, const Emulated& kernel);
 
 // The attributes that state the problem.

@@ -33,7 +33,8 @@ Problem problem_of(DType dtype, Layout layout) {
   return problem;
 }
 
-CheckReport judged(const DumpTensors& tensors, const Attributes& attributes, const CheckOptions& options = {}) {
+CheckReport judged(const DumpTensors& tensors, const Attributes& attributes,
+                   const CheckOptions& options = {}) {
   auto dump = make_dump("dump", tensors.view(), attributes);
   EXPECT_TRUE(dump) << (dump ? "" : to_string(dump.error()));
   if (!dump) return {};
@@ -48,7 +49,9 @@ CheckReport judged(const Problem& problem, const Emulated& kernel, const std::st
   return judged(run_emulated(problem, kernel), attributes);
 }
 
-std::string rung(const CheckReport& report) { return report.trials.empty() ? "" : report.trials.at(report.judged).rung.name; }
+std::string rung(const CheckReport& report) {
+  return report.trials.empty() ? "" : report.trials.at(report.judged).rung.name;
+}
 
 Emulated flash(DType dtype) {
   Emulated kernel;
@@ -70,7 +73,8 @@ class EveryLayout : public testing::TestWithParam<std::tuple<Layout, DType>> {
   DType dtype() const { return std::get<1>(GetParam()); }
 };
 INSTANTIATE_TEST_SUITE_P(Layouts, EveryLayout,
-                         testing::Combine(testing::Values(Layout::padded_bshd, Layout::padded_bhsd, Layout::ragged, Layout::paged_nhd,
+                         testing::Combine(testing::Values(Layout::padded_bshd, Layout::padded_bhsd,
+                                                          Layout::ragged, Layout::paged_nhd,
                                                           Layout::paged_hnd),
                                           testing::Values(DType::f16, DType::bf16)));
 
@@ -85,7 +89,8 @@ TEST_P(EveryLayout, AnOutputThatKeepsPInFp32NamesTheTightestRung) {
   const auto report = judged(problem_of(dtype(), layout()), {});
   EXPECT_EQ(report.answer, Answer::rounding) << report.sentence;
   EXPECT_EQ(rung(report), "FlashInfer decode");
-  EXPECT_EQ(report.trials.size(), 1U) << "a rung that permits all that an explaining one does need not be tried";
+  EXPECT_EQ(report.trials.size(), 1U)
+      << "a rung that permits all that an explaining one does need not be tried";
 }
 
 TEST_P(EveryLayout, ADroppedLastKeyIsABugAtTheEdge) {
@@ -96,8 +101,9 @@ TEST_P(EveryLayout, ADroppedLastKeyIsABugAtTheEdge) {
   EXPECT_THAT(report.trials.at(report.judged).outcome.location.description, HasSubstr("last"));
   EXPECT_THAT(report.suggestions, Contains(HasSubstr("off by one"))) << report.sentence;
   ASSERT_EQ(report.worst.size(), 5U);
-  EXPECT_GT(std::abs(report.worst[0].got - report.worst[0].expected) / report.worst[0].sigma,
-            0.99 * std::abs(report.worst[4].got - report.worst[4].expected) / report.worst[4].sigma);
+  EXPECT_GT(
+      std::abs(report.worst[0].got - report.worst[0].expected) / report.worst[0].sigma,
+      0.99 * std::abs(report.worst[4].got - report.worst[4].expected) / report.worst[4].sigma);
 }
 
 TEST_P(EveryLayout, TopLeftForBottomRightIsNamed) {
@@ -134,7 +140,8 @@ TEST(Check, ALooserRungThanStatedIsUndecided) {
 
 TEST(Check, TheStatedSpecAloneIsTriedWhereItExplains) {
   const Problem problem = problem_of(DType::bf16, Layout::padded_bshd);
-  const auto report = judged(problem, flash(DType::bf16), "p_dtype=bf16 qk_accumulator=fma pv_accumulator=fma");
+  const auto report =
+      judged(problem, flash(DType::bf16), "p_dtype=bf16 qk_accumulator=fma pv_accumulator=fma");
   EXPECT_EQ(report.answer, Answer::rounding) << report.sentence;
   EXPECT_EQ(report.trials.size(), 1U);
 }
@@ -161,7 +168,8 @@ TEST(Check, AMissingScaleIsNamed) {
   const auto report = judged(problem_of(DType::bf16, Layout::padded_bshd), kernel);
   EXPECT_EQ(report.answer, Answer::bug);
   ASSERT_FALSE(report.suggestions.empty());
-  EXPECT_THAT(report.suggestions.front(), HasSubstr("if the scale were 1 (the softmax scale is not applied)"));
+  EXPECT_THAT(report.suggestions.front(),
+              HasSubstr("if the scale were 1 (the softmax scale is not applied)"));
 }
 
 TEST(Check, AnIgnoredWindowAndAnIgnoredPaddingAreNamed) {
@@ -174,7 +182,8 @@ TEST(Check, AnIgnoredWindowAndAnIgnoredPaddingAreNamed) {
   problem.mask = Mask::none;
   DumpTensors padded = run_emulated(problem, flash(DType::bf16));
   padded.set_integers("seqlens_kv", {2}, {60, 100});
-  EXPECT_THAT(judged(padded, attributes_of(problem)).suggestions, Contains(HasSubstr("the padding mask is not applied")));
+  EXPECT_THAT(judged(padded, attributes_of(problem)).suggestions,
+              Contains(HasSubstr("the padding mask is not applied")));
 }
 
 TEST(Check, AWrongDenominatorIsABug) {
@@ -219,7 +228,8 @@ TEST(Check, PaddedRowsAreLookedAtOnlyWhereTheirContentIsStated) {
   Problem problem = problem_of(DType::bf16, Layout::padded_bshd);
   problem.mask = Mask::none;
   DumpTensors tensors = run_emulated(problem, flash(DType::bf16));
-  tensors.set_integers("seqlens_q", {2}, {24, 20});  // the last 4 rows of sample 1 hold attended queries
+  // the last 4 rows of sample 1 hold attended queries
+  tensors.set_integers("seqlens_q", {2}, {24, 20});
   Attributes attributes = attributes_of(problem);
   EXPECT_EQ(judged(tensors, attributes).answer, Answer::rounding);
   attributes["padded_rows"] = "attended";
@@ -234,7 +244,8 @@ TEST(Check, AnLseOfBase2ThatIsNotStatedIsUndecided) {
   const Problem problem = problem_of(DType::bf16, Layout::padded_bshd);
   DumpTensors tensors = run_emulated(problem, flash(DType::bf16));
   auto* lse = reinterpret_cast<float*>(tensors.data("lse").data());
-  for (std::size_t i = 0; i < tensors.data("lse").size() / 4; ++i) lse[i] = static_cast<float>(lse[i] / std::log(2.0));
+  for (std::size_t i = 0; i < tensors.data("lse").size() / 4; ++i)
+    lse[i] = static_cast<float>(lse[i] / std::log(2.0));
   Attributes attributes = attributes_of(problem);
   EXPECT_EQ(judged(tensors, attributes).answer, Answer::undecided);
   EXPECT_THAT(judged(tensors, attributes).sentence, HasSubstr("lse_base = 2"));
@@ -289,9 +300,11 @@ TEST(Check, TheWholeLadderIsTriedOnRequest) {
   const Problem problem = problem_of(DType::bf16, Layout::padded_bshd);
   CheckOptions options;
   options.whole_ladder = true;
-  const auto report = judged(run_emulated(problem, flash(DType::bf16)), attributes_of(problem), options);
+  const auto report =
+      judged(run_emulated(problem, flash(DType::bf16)), attributes_of(problem), options);
   EXPECT_EQ(report.trials.size(), ladder(problem).size());
-  EXPECT_EQ(rung(report), "FlashAttention-2") << "the tightest, although looser ones explain the output, too";
+  EXPECT_EQ(rung(report), "FlashAttention-2")
+      << "the tightest, although looser ones explain the output, too";
 }
 
 TEST(Check, NothingToJudgeIsAnErrorOrUndecidedNeverAPass) {

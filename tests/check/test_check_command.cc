@@ -25,15 +25,20 @@ set = { dtype = "fp16", batch = 2, heads = 2, seq_q = 16, seq_kv = 64, mask = "c
 
 class CheckCommand : public CommandTest {
  protected:
-  CommandResult check(const std::string& arguments) const { return plumbline("check " + arguments); }
+  CommandResult check(const std::string& arguments) const {
+    return plumbline("check " + arguments);
+  }
 
   // Writes the dumps of a framework into ./dumps; the reason why it cannot, or "".
   std::string write_dumps(const std::string& framework) const {
     const char* named = std::getenv("PLUMBLINE_PYTHON");
     const auto own = source_directory / ".venv" / "bin" / "python";
-    const std::string python = named != nullptr ? named : std::filesystem::exists(own) ? own.string() : "python3";
+    const std::string python = named != nullptr               ? named
+                               : std::filesystem::exists(own) ? own.string()
+                                                              : "python3";
     const auto script = (source_directory / "tests" / "check" / "write_dumps.py").string();
-    const auto written = shell("mkdir -p dumps && OMP_NUM_THREADS=2 '" + python + "' '" + script + "' " + framework + " dumps");
+    const auto written = shell("mkdir -p dumps && OMP_NUM_THREADS=2 '" + python + "' '" + script +
+                               "' " + framework + " dumps");
     if (written.code == 0) return "";
     if (written.code == 77 || written.code == 127)
       return framework + " or safetensors is not installed for " + python + ": " + written.text;
@@ -51,13 +56,16 @@ class CheckCommand : public CommandTest {
 };
 
 class SavedFailure : public CheckCommand, public testing::WithParamInterface<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Layouts, SavedFailure, testing::Values("padded_bshd", "padded_bhsd", "ragged", "paged_nhd", "paged_hnd"));
+INSTANTIATE_TEST_SUITE_P(Layouts, SavedFailure,
+                         testing::Values("padded_bshd", "padded_bhsd", "ragged", "paged_nhd",
+                                         "paged_hnd"));
 
 TEST_P(SavedFailure, IsADumpThatCheckJudgesAlike) {
   std::string text = small_suite;
   text.replace(text.find("LAYOUT"), 6, "lengths = \"random\", layout = \"" + GetParam() + "\"");
   write("s.toml", text);
-  const auto run = plumbline("run s.toml --no-store -q --save-failures saved --provider '" + cpu_provider("drop_last_key=1") + "'");
+  const auto run = plumbline("run s.toml --no-store -q --save-failures saved --provider '" +
+                             cpu_provider("drop_last_key=1") + "'");
   ASSERT_EQ(run.code, 1) << run.text;
   const auto result = check("saved/*.safetensors");
   EXPECT_EQ(result.code, 1) << result.text;
@@ -69,7 +77,10 @@ TEST_F(CheckCommand, SeveralFilesAndJson) {
   std::string text = small_suite;
   text.replace(text.find("LAYOUT"), 6, "layout = \"ragged\"");
   write("s.toml", text);
-  ASSERT_EQ(plumbline("run s.toml --no-store -q --save-failures saved --provider '" + cpu_provider("drop_last_key=1") + "'").code, 1);
+  ASSERT_EQ(plumbline("run s.toml --no-store -q --save-failures saved --provider '" +
+                      cpu_provider("drop_last_key=1") + "'")
+                .code,
+            1);
   ASSERT_EQ(shell("mv saved/*.safetensors a.safetensors && echo damaged > b.safetensors").code, 0);
   const auto result = check("a.safetensors b.safetensors --format json");
   EXPECT_EQ(result.code, 1) << "a bug weighs more than a file that cannot be judged";
@@ -98,8 +109,9 @@ TEST_F(CheckCommand, FilesThatCannotBeJudgedAreErrorsThatNameThem) {
 TEST_F(CheckCommand, HelpHasExamplesAndEveryAttribute) {
   const auto help = check("--help");
   EXPECT_EQ(help.code, 0);
-  for (const char* part : {"--layout", "--mask", "--causal", "--window", "--scale", "--lse-base", "--lse-layout", "--padding",
-                           "--padded-rows", "--page-size", "--dtype", "--softcap", "--spec", "Examples:", "5 UNDECIDED"}) {
+  for (const char* part : {"--layout", "--mask", "--causal", "--window", "--scale", "--lse-base",
+                           "--lse-layout", "--padding", "--padded-rows", "--page-size", "--dtype",
+                           "--softcap", "--spec", "Examples:", "5 UNDECIDED"}) {
     EXPECT_THAT(help.text, HasSubstr(part));
   }
 }

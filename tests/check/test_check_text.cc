@@ -24,13 +24,17 @@ CheckReport sample(Answer answer) {
   report.sentence = "a sentence";
   for (const double percent : {4031.0, 68.0}) {
     RungTrial trial;
-    trial.rung = {percent > 100 ? "FlashInfer decode" : "FlashAttention-2", "P to bf16", "https://example.org", {}};
+    trial.rung = {percent > 100 ? "FlashInfer decode" : "FlashAttention-2",
+                  "P to bf16",
+                  "https://example.org",
+                  {}};
     trial.judgement.percent_of_limit = percent;
     trial.judgement.nearest_statistic = "peak";
     trial.explains = percent <= 100;
     trial.outcome.errors.elements = 100;
     trial.outcome.errors.peak = percent / 100 * 6.5;
-    trial.outcome.location = {"edge", "edge: the last visible key weighs too little (z = 57.0)", 57};
+    trial.outcome.location = {"edge", "edge: the last visible key weighs too little (z = 57.0)",
+                              57};
     report.trials.push_back(trial);
   }
   report.judged = answer == Answer::bug ? 0 : 1;
@@ -45,21 +49,26 @@ CheckReport sample(Answer answer) {
 }
 
 TEST(CheckText, TheFirstLineIsTheAnswerTheFileAndTheReason) {
-  EXPECT_THAT(render_check(sample(Answer::rounding), {}), StartsWith("ROUNDING  dump.safetensors: a sentence\n"));
-  EXPECT_THAT(render_check(sample(Answer::bug), {}), StartsWith("BUG  dump.safetensors: a sentence\n"));
-  EXPECT_THAT(render_check(sample(Answer::undecided), {}), StartsWith("UNDECIDED  dump.safetensors: a sentence\n"));
+  EXPECT_THAT(render_check(sample(Answer::rounding), {}),
+              StartsWith("ROUNDING  dump.safetensors: a sentence\n"));
+  EXPECT_THAT(render_check(sample(Answer::bug), {}),
+              StartsWith("BUG  dump.safetensors: a sentence\n"));
+  EXPECT_THAT(render_check(sample(Answer::undecided), {}),
+              StartsWith("UNDECIDED  dump.safetensors: a sentence\n"));
 }
 
 TEST(CheckText, WhatIsRoundingIsShortAndWhatIsNotIsShownInFull) {
   const std::string rounding = render_check(sample(Answer::rounding), {});
-  EXPECT_THAT(rounding, HasSubstr("ladder     percent of the limit: FlashInfer decode 4031 %, FlashAttention-2 68 % (explains)"));
+  EXPECT_THAT(rounding, HasSubstr("ladder     percent of the limit: FlashInfer decode 4031 %, "
+                                  "FlashAttention-2 68 % (explains)"));
   EXPECT_THAT(rounding, HasSubstr("judged by  FlashAttention-2, which rounds P to bf16"));
   EXPECT_THAT(rounding, HasSubstr("https://example.org"));
   EXPECT_THAT(rounding, Not(HasSubstr("worst")));
   EXPECT_THAT(render_check(sample(Answer::rounding), {}, true), HasSubstr("worst"));
 
   const std::string bug = render_check(sample(Answer::bug), {});
-  EXPECT_THAT(bug, HasSubstr("worst      sample 0 head 1 row 2 column 3, 7 visible keys: got 1.5, expected 1: 5 sigma, 2 ulp"));
+  EXPECT_THAT(bug, HasSubstr("worst      sample 0 head 1 row 2 column 3, 7 visible keys: got 1.5, "
+                             "expected 1: 5 sigma, 2 ulp"));
   EXPECT_THAT(bug, HasSubstr("sigma      0.1 at the first: P rounding 75 %, output rounding 25 %"));
   EXPECT_THAT(bug, HasSubstr("where      edge: the last visible key weighs too little"));
   EXPECT_THAT(bug, HasSubstr("a sentence\n  off by one\n"));

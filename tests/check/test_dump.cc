@@ -29,7 +29,9 @@ Problem small(Layout layout) {
   problem.head_dim_qk = 16;
   problem.head_dim_vo = 8;
   problem.page_size = 5;
-  problem.lengths = layout == Layout::padded_bshd || layout == Layout::padded_bhsd ? Lengths::full : Lengths::random;
+  problem.lengths = layout == Layout::padded_bshd || layout == Layout::padded_bhsd
+                        ? Lengths::full
+                        : Lengths::random;
   return problem;
 }
 
@@ -50,13 +52,15 @@ void expect_same_geometry(const Geometry& a, const Geometry& b) {
       EXPECT_EQ(a.q_offset(sample, row, 1), b.q_offset(sample, row, 1));
       EXPECT_EQ(a.out_offset(sample, row, 1), b.out_offset(sample, row, 1));
     }
-    for (std::int64_t key = 0; key < a.length_kv(sample); ++key) EXPECT_EQ(a.k_offset(sample, key, 1), b.k_offset(sample, key, 1));
+    for (std::int64_t key = 0; key < a.length_kv(sample); ++key)
+      EXPECT_EQ(a.k_offset(sample, key, 1), b.k_offset(sample, key, 1));
   }
 }
 
 class LayoutOfDump : public testing::TestWithParam<Layout> {};
 INSTANTIATE_TEST_SUITE_P(Layouts, LayoutOfDump,
-                         testing::Values(Layout::padded_bshd, Layout::padded_bhsd, Layout::ragged, Layout::paged_nhd, Layout::paged_hnd));
+                         testing::Values(Layout::padded_bshd, Layout::padded_bhsd, Layout::ragged,
+                                         Layout::paged_nhd, Layout::paged_hnd));
 
 TEST_P(LayoutOfDump, IsFoundFromTheTensorsAlone) {
   Problem problem = small(GetParam());
@@ -103,14 +107,17 @@ TEST(Dump, EqualShapesOfPaddedLayoutsHaveToBeTold) {
   const auto dump = make_dump("dump", tensors.view(), {});
   ASSERT_FALSE(dump);
   EXPECT_THAT(to_string(dump.error()), HasSubstr("state layout = padded_bshd or padded_bhsd"));
-  EXPECT_EQ(read(tensors, {{"layout", "padded_bhsd"}, {"lse_layout", "heads_last"}}).problem().layout, Layout::padded_bhsd);
+  EXPECT_EQ(
+      read(tensors, {{"layout", "padded_bhsd"}, {"lse_layout", "heads_last"}}).problem().layout,
+      Layout::padded_bhsd);
 }
 
 TEST(Dump, WithoutBatchOrHeadsThereIsOne) {
   Problem problem = small(Layout::padded_bshd);
   problem.batch = 1;
   DumpTensors tensors = run_emulated(problem, {});
-  for (const char* name : {"q", "k", "v", "out", "lse"}) tensors.shape(name).erase(tensors.shape(name).begin());
+  for (const char* name : {"q", "k", "v", "out", "lse"})
+    tensors.shape(name).erase(tensors.shape(name).begin());
   expect_same_geometry(*read(tensors).geometry, Geometry(problem));
 
   problem.heads_q = problem.heads_kv = 1;
@@ -130,13 +137,14 @@ TEST(Dump, OtherNamesAreKnown) {
   Problem problem = small(Layout::ragged);
   DumpTensors tensors = run_emulated(problem, {});
   DumpTensors renamed;
-  for (const auto& [from, to] : std::map<std::string, std::string>{{"q", "query"},
-                                                                   {"k", "key"},
-                                                                   {"v", "value"},
-                                                                   {"out", "output"},
-                                                                   {"lse", "softmax_lse"},
-                                                                   {"cu_seqlens_q", "cu_seqlens_q"},
-                                                                   {"cu_seqlens_kv", "cu_seqlens_k"}}) {
+  for (const auto& [from, to] :
+       std::map<std::string, std::string>{{"q", "query"},
+                                          {"k", "key"},
+                                          {"v", "value"},
+                                          {"out", "output"},
+                                          {"lse", "softmax_lse"},
+                                          {"cu_seqlens_q", "cu_seqlens_q"},
+                                          {"cu_seqlens_kv", "cu_seqlens_k"}}) {
     renamed.set(to, tensors.dtype(from), tensors.shape(from), tensors.data(from));
   }
   expect_same_geometry(*read(renamed).geometry, Geometry(problem));
@@ -160,7 +168,8 @@ TEST(Dump, AnLseWithItsHeadsFirstIsTurned) {
   for (std::int64_t b = 0; b < 3; ++b) {
     for (std::int64_t s = 0; s < 6; ++s) {
       for (std::int64_t h = 0; h < 4; ++h) {
-        std::memcpy(&first[static_cast<std::size_t>((b * 4 + h) * 6 + s) * 4], &last[static_cast<std::size_t>((b * 6 + s) * 4 + h) * 4], 4);
+        std::memcpy(&first[static_cast<std::size_t>((b * 4 + h) * 6 + s) * 4],
+                    &last[static_cast<std::size_t>((b * 6 + s) * 4 + h) * 4], 4);
       }
     }
   }
@@ -176,20 +185,23 @@ TEST(Dump, APagedDecodeNeedsNoQueryLengths) {
   tensors.erase("cu_seqlens_q");
   expect_same_geometry(*read(tensors).geometry, Geometry(problem));
   // FlashAttention's flash_attn_with_kvcache: [batch, 1, heads, dim].
-  for (const char* name : {"q", "out"}) tensors.shape(name).insert(tensors.shape(name).begin() + 1, 1);
+  for (const char* name : {"q", "out"})
+    tensors.shape(name).insert(tensors.shape(name).begin() + 1, 1);
   expect_same_geometry(*read(tensors).geometry, Geometry(problem));
 }
 
 TEST(Dump, CausalIsEnoughWhereBothCornersAgree) {
   Problem problem = small(Layout::padded_bshd);
   const DumpTensors unequal = run_emulated(problem, {});
-  const auto dump = make_dump("dump", unequal.view(), {{"causal", "true"}, {"layout", "padded_bshd"}});
+  const auto dump =
+      make_dump("dump", unequal.view(), {{"causal", "true"}, {"layout", "padded_bshd"}});
   ASSERT_FALSE(dump);
   EXPECT_THAT(to_string(dump.error()), HasSubstr("causal_top_left"));
   EXPECT_THAT(to_string(dump.error()), HasSubstr("causal_bottom_right"));
 
   problem.seq_q = problem.seq_kv;
-  const Dump equal = read(run_emulated(problem, {}), {{"causal", "true"}, {"layout", "padded_bshd"}});
+  const Dump equal =
+      read(run_emulated(problem, {}), {{"causal", "true"}, {"layout", "padded_bshd"}});
   EXPECT_EQ(equal.geometry->visible_keys(0, 3), (KeyRange{0, 4}));
 }
 
@@ -213,11 +225,14 @@ TEST(Dump, AttributesAreTakenAsStated) {
 
 TEST(Dump, WhatIsStatedWinsOverTheFilesMetadata) {
   const Problem problem = small(Layout::padded_bshd);
-  const auto bytes = run_emulated(problem, {}).file({{"scale", "0.25"}, {"mask", "causal_top_left"}});
-  const auto path = std::filesystem::temp_directory_path() / ("plumbline_dump_" + std::to_string(::getpid()) + ".safetensors");
+  const auto bytes =
+      run_emulated(problem, {}).file({{"scale", "0.25"}, {"mask", "causal_top_left"}});
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("plumbline_dump_" + std::to_string(::getpid()) + ".safetensors");
   {
     std::ofstream file(path, std::ios::binary);
-    file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    file.write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
   }
   const auto dump = read_dump(path, {{"scale", "0.5"}});
   std::filesystem::remove(path);
@@ -230,7 +245,8 @@ TEST(Dump, LeftPaddingPutsTheValidRowsAtTheEnd) {
   Problem problem = small(Layout::padded_bshd);
   problem.lengths = Lengths::random;
   problem.padding = Padding::left;
-  expect_same_geometry(*read(run_emulated(problem, {}), {{"padding", "left"}}).geometry, Geometry(problem));
+  expect_same_geometry(*read(run_emulated(problem, {}), {{"padding", "left"}}).geometry,
+                       Geometry(problem));
 }
 
 TEST(Dump, Fp32OutputsOf16BitInputsStayFp32) {

@@ -41,17 +41,28 @@ struct Mistake {
   std::vector<std::string> says;  // the error contains all of these
 };
 
-void cut(DumpTensors& tensors, const std::string& name, std::size_t bytes) { tensors.data(name).resize(tensors.data(name).size() - bytes); }
-void set_integer(DumpTensors& tensors, const std::string& name, std::size_t index, std::int32_t value) {
+void cut(DumpTensors& tensors, const std::string& name, std::size_t bytes) {
+  tensors.data(name).resize(tensors.data(name).size() - bytes);
+}
+void set_integer(DumpTensors& tensors, const std::string& name, std::size_t index,
+                 std::int32_t value) {
   reinterpret_cast<std::int32_t*>(tensors.data(name).data())[index] = value;
 }
 const auto nothing = [](DumpTensors&) {};
 
 const std::vector<Mistake>& mistakes() {
   static const std::vector<Mistake> all{
-      {"missing q", padded(), [](DumpTensors& t) { t.erase("q"); }, {}, {"tensor q is missing", "k, lse, out, v"}},
+      {"missing q",
+       padded(),
+       [](DumpTensors& t) { t.erase("q"); },
+       {},
+       {"tensor q is missing", "k, lse, out, v"}},
       {"missing k", padded(), [](DumpTensors& t) { t.erase("k"); }, {}, {"tensor k is missing"}},
-      {"no tensors", padded(), [](DumpTensors& t) { t = {}; }, {}, {"tensor q is missing", "has none"}},
+      {"no tensors",
+       padded(),
+       [](DumpTensors& t) { t = {}; },
+       {},
+       {"tensor q is missing", "has none"}},
       {"head dims differ",
        padded(),
        [](DumpTensors& t) {
@@ -66,7 +77,11 @@ const std::vector<Mistake>& mistakes() {
        },
        {{"layout", "padded_bshd"}},
        {"3 heads", "no multiple of the 2"}},
-      {"wrong rank", padded(), [](DumpTensors& t) { t.shape("v") = {640 * 2}; }, {{"layout", "padded_bshd"}}, {"v [1280] has rank 1"}},
+      {"wrong rank",
+       padded(),
+       [](DumpTensors& t) { t.shape("v") = {640 * 2}; },
+       {{"layout", "padded_bshd"}},
+       {"v [1280] has rank 1"}},
       {"fits no layout",
        padded(),
        [](DumpTensors& t) {
@@ -74,8 +89,16 @@ const std::vector<Mistake>& mistakes() {
        },
        {},
        {"as padded_bshd", "as padded_bhsd"}},
-      {"bytes missing", padded(), [](DumpTensors& t) { cut(t, "k", 2); }, {}, {"tensor k: shape [2, 20, 2, 16] of BF16 does not make its"}},
-      {"negative extent", padded(), [](DumpTensors& t) { t.shape("k")[0] = -2; }, {}, {"tensor k: shape [-2, 20, 2, 16]"}},
+      {"bytes missing",
+       padded(),
+       [](DumpTensors& t) { cut(t, "k", 2); },
+       {},
+       {"tensor k: shape [2, 20, 2, 16] of BF16 does not make its"}},
+      {"negative extent",
+       padded(),
+       [](DumpTensors& t) { t.shape("k")[0] = -2; },
+       {},
+       {"tensor k: shape [-2, 20, 2, 16]"}},
       {"overflowing shape",
        padded(),
        [](DumpTensors& t) {
@@ -83,9 +106,21 @@ const std::vector<Mistake>& mistakes() {
        },
        {},
        {"does not make its"}},
-      {"unknown dtype", padded(), [](DumpTensors& t) { t.dtype("q") = "F4"; }, {}, {"tensor q: unknown dtype \"F4\""}},
-      {"integers as q", padded(), [](DumpTensors& t) { t.dtype("q") = "I16"; }, {}, {"tensor q has dtype I16", "F32, F16 or BF16"}},
-      {"mixed dtypes", padded(), [](DumpTensors& t) { t.dtype("k") = "F16"; }, {}, {"tensor k is F16, q is BF16"}},
+      {"unknown dtype",
+       padded(),
+       [](DumpTensors& t) { t.dtype("q") = "F4"; },
+       {},
+       {"tensor q: unknown dtype \"F4\""}},
+      {"integers as q",
+       padded(),
+       [](DumpTensors& t) { t.dtype("q") = "I16"; },
+       {},
+       {"tensor q has dtype I16", "F32, F16 or BF16"}},
+      {"mixed dtypes",
+       padded(),
+       [](DumpTensors& t) { t.dtype("k") = "F16"; },
+       {},
+       {"tensor k is F16, q is BF16"}},
       {"fp8 keys",
        padded(),
        [](DumpTensors& t) {
@@ -93,7 +128,11 @@ const std::vector<Mistake>& mistakes() {
        },
        {},
        {"tensor k has dtype F8_E4M3: fp8 is not supported yet"}},
-      {"other output dtype", padded(), [](DumpTensors& t) { t.dtype("out") = "F16"; }, {}, {"tensor out is F16, q is BF16"}},
+      {"other output dtype",
+       padded(),
+       [](DumpTensors& t) { t.dtype("out") = "F16"; },
+       {},
+       {"tensor out is F16, q is BF16"}},
       {"zero heads",
        padded(),
        [](DumpTensors& t) {
@@ -148,15 +187,43 @@ const std::vector<Mistake>& mistakes() {
        [](DumpTensors& t) { t.set("seqlens_kv", "F32", {2}, std::vector<std::byte>(8)); },
        {},
        {"tensor seqlens_kv has dtype F32", "I32 or I64"}},
-      {"unknown layout", padded(), nothing, {{"layout", "padded_bhsq"}}, {"attribute layout", "did you mean padded_bhsd?"}},
-      {"unknown mask", padded(), nothing, {{"mask", "causal"}}, {"attribute mask: \"causal\"", "causal_bottom_right"}},
+      {"unknown layout",
+       padded(),
+       nothing,
+       {{"layout", "padded_bhsq"}},
+       {"attribute layout", "did you mean padded_bhsd?"}},
+      {"unknown mask",
+       padded(),
+       nothing,
+       {{"mask", "causal"}},
+       {"attribute mask: \"causal\"", "causal_bottom_right"}},
       {"scale of nothing", padded(), nothing, {{"scale", "0"}}, {"attribute scale: \"0\""}},
-      {"scale that is no number", padded(), nothing, {{"scale", "nan"}}, {"attribute scale: \"nan\""}},
+      {"scale that is no number",
+       padded(),
+       nothing,
+       {{"scale", "nan"}},
+       {"attribute scale: \"nan\""}},
       {"window of words", padded(), nothing, {{"window", "left"}}, {"attribute window"}},
-      {"softcap", padded(), nothing, {{"softcap", "50"}}, {"attribute softcap: 50 is not supported yet"}},
-      {"misspelt attribute", padded(), nothing, {{"scael", "0.5"}}, {"attribute scael: is not known", "did you mean scale?"}},
-      {"causal and none", padded(), nothing, {{"mask", "none"}, {"causal", "true"}}, {"contradicts mask = none"}},
-      {"several at once", padded(), nothing, {{"lse_base", "10"}, {"padding", "both"}}, {"attribute lse_base", "attribute padding"}},
+      {"softcap",
+       padded(),
+       nothing,
+       {{"softcap", "50"}},
+       {"attribute softcap: 50 is not supported yet"}},
+      {"misspelt attribute",
+       padded(),
+       nothing,
+       {{"scael", "0.5"}},
+       {"attribute scael: is not known", "did you mean scale?"}},
+      {"causal and none",
+       padded(),
+       nothing,
+       {{"mask", "none"}, {"causal", "true"}},
+       {"contradicts mask = none"}},
+      {"several at once",
+       padded(),
+       nothing,
+       {{"lse_base", "10"}, {"padding", "both"}},
+       {"attribute lse_base", "attribute padding"}},
       {"dtype that does not hold the numbers",
        [] {
          Problem p = padded();
@@ -166,7 +233,11 @@ const std::vector<Mistake>& mistakes() {
        nothing,
        {{"dtype", "bf16"}},
        {"tensor q (F32): element", "which is no bf16 number"}},
-      {"wider dtype", padded(), nothing, {{"dtype", "fp32"}}, {"attribute dtype: fp32 is wider than q"}},
+      {"wider dtype",
+       padded(),
+       nothing,
+       {{"dtype", "fp32"}},
+       {"attribute dtype: fp32 is wider than q"}},
       {"offsets that fall",
        of(Layout::ragged),
        [](DumpTensors& t) { set_integer(t, "cu_seqlens_q", 1, 100); },
@@ -182,7 +253,11 @@ const std::vector<Mistake>& mistakes() {
        [](DumpTensors& t) { set_integer(t, "cu_seqlens_kv", 2, 1000); },
        {},
        {"add up to 1000"}},
-      {"ragged without offsets", of(Layout::ragged), [](DumpTensors& t) { t.erase("cu_seqlens_kv"); }, {}, {"needs the lengths of kv"}},
+      {"ragged without offsets",
+       of(Layout::ragged),
+       [](DumpTensors& t) { t.erase("cu_seqlens_kv"); },
+       {},
+       {"needs the lengths of kv"}},
       {"ragged with a mask tensor",
        of(Layout::ragged),
        [](DumpTensors& t) {
@@ -225,16 +300,19 @@ const std::vector<Mistake>& mistakes() {
 }
 
 class DumpMistake : public testing::TestWithParam<std::size_t> {};
-INSTANTIATE_TEST_SUITE_P(All, DumpMistake, testing::Range(std::size_t{0}, mistakes().size()), [](const auto& test) {
-  std::string name = mistakes()[test.param].name;
-  std::replace(name.begin(), name.end(), ' ', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(All, DumpMistake, testing::Range(std::size_t{0}, mistakes().size()),
+                         [](const auto& test) {
+                           std::string name = mistakes()[test.param].name;
+                           std::replace(name.begin(), name.end(), ' ', '_');
+                           return name;
+                         });
 
 TEST_P(DumpMistake, IsSaidWithARemedy) {
   const Mistake& mistake = mistakes()[GetParam()];
   DumpTensors tensors = run_emulated(mistake.problem, {});
-  ASSERT_TRUE(make_dump("dump", tensors.view(), {{"layout", std::string(name(mistake.problem.layout))}})) << "is fine without the mistake";
+  ASSERT_TRUE(
+      make_dump("dump", tensors.view(), {{"layout", std::string(name(mistake.problem.layout))}}))
+      << "is fine without the mistake";
   mistake.make(tensors);
   const auto dump = make_dump("the dump", tensors.view(), mistake.attributes);
   ASSERT_FALSE(dump);

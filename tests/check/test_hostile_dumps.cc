@@ -43,7 +43,8 @@ std::string header_of(const Bytes& file) {
 // A file of this header and no data.
 Bytes header_only(const std::string& header) {
   Bytes result;
-  for (int byte = 0; byte < 8; ++byte) result.push_back(std::byte(header.size() >> (8 * byte) & 0xFF));
+  for (int byte = 0; byte < 8; ++byte)
+    result.push_back(std::byte(header.size() >> (8 * byte) & 0xFF));
   for (const char c : header) result.push_back(static_cast<std::byte>(c));
   return result;
 }
@@ -53,7 +54,8 @@ Bytes with_header(const Bytes& file, const std::string& header, bool true_length
   std::memcpy(&old_length, file.data(), 8);
   Bytes result = header_only(header);
   if (!true_length) std::memcpy(result.data(), &old_length, 8);
-  result.insert(result.end(), file.begin() + static_cast<std::ptrdiff_t>(8 + old_length), file.end());
+  result.insert(result.end(), file.begin() + static_cast<std::ptrdiff_t>(8 + old_length),
+                file.end());
   return result;
 }
 
@@ -87,7 +89,8 @@ std::string with_another_number(std::string header, Random& random) {
   std::vector<std::pair<std::size_t, std::size_t>> numbers;
   for (std::size_t i = 0; i < header.size(); ++i) {
     if (header[i] < '0' || header[i] > '9' ||
-        (i > 0 && (header[i - 1] == '"' || std::isalnum(static_cast<unsigned char>(header[i - 1])) != 0)))
+        (i > 0 &&
+         (header[i - 1] == '"' || std::isalnum(static_cast<unsigned char>(header[i - 1])) != 0)))
       continue;
     std::size_t end = i;
     while (end < header.size() && header[end] >= '0' && header[end] <= '9') ++end;
@@ -95,7 +98,8 @@ std::string with_another_number(std::string header, Random& random) {
     i = end;
   }
   const auto [at, size] = numbers[below(random, numbers.size())];
-  return header.replace(at, size, below(random, 4) == 0 ? std::to_string(below(random, 4000)) : odd_number(random));
+  return header.replace(
+      at, size, below(random, 4) == 0 ? std::to_string(below(random, 4000)) : odd_number(random));
 }
 
 // Removes, copies, renames or retypes what the header holds.
@@ -106,13 +110,16 @@ std::string with_another_structure(const std::string& header, Random& random) {
   std::advance(entry, below(random, json.size()));
   const std::string key = entry.key();
   const bool is_tensor = entry->is_object() && entry->contains("shape");
-  static const std::vector<std::string> dtypes{"F32", "F16", "BF16", "F64", "I64", "I32", "BOOL", "U8", "F8_E4M3", "F4", ""};
-  static const std::vector<std::string> names{"q",          "k",         "v",          "out",         "lse",          "mask", "page_table",
-                                              "cu_seqlens", "seqlens_q", "seqlens_kv", "block_table", "__metadata__", "x"};
+  static const std::vector<std::string> dtypes{"F32",  "F16", "BF16",    "F64", "I64", "I32",
+                                               "BOOL", "U8",  "F8_E4M3", "F4",  ""};
+  static const std::vector<std::string> names{
+      "q",          "k",         "v",          "out",         "lse",          "mask", "page_table",
+      "cu_seqlens", "seqlens_q", "seqlens_kv", "block_table", "__metadata__", "x"};
   static const std::vector<std::pair<std::string, std::string>> attributes{
-      {"layout", "ragged"}, {"layout", "padded_bshd"}, {"layout", "paged_hnd"}, {"mask", "causal_top_left"}, {"causal", "true"},
-      {"window", "3,0"},    {"padding", "left"},       {"dtype", "fp16"},       {"page_size", "2"},          {"lse_layout", "heads_first"},
-      {"scale", "-1"},      {"softcap", "2"}};
+      {"layout", "ragged"},          {"layout", "padded_bshd"}, {"layout", "paged_hnd"},
+      {"mask", "causal_top_left"},   {"causal", "true"},        {"window", "3,0"},
+      {"padding", "left"},           {"dtype", "fp16"},         {"page_size", "2"},
+      {"lse_layout", "heads_first"}, {"scale", "-1"},           {"softcap", "2"}};
   switch (below(random, 7)) {
     case 0:
       json.erase(key);
@@ -141,7 +148,8 @@ std::string with_another_structure(const std::string& header, Random& random) {
       break;
     default: {
       const auto& [name, value] = attributes[below(random, attributes.size())];
-      if (!json.contains("__metadata__") || json["__metadata__"].is_object()) json["__metadata__"][name] = value;
+      if (!json.contains("__metadata__") || json["__metadata__"].is_object())
+        json["__metadata__"][name] = value;
     }
   }
   return json.dump();
@@ -152,7 +160,8 @@ Bytes mutated(const Bytes& seed, Random& random) {
     case 0: {  // bytes anywhere, the header mostly
       Bytes file = seed;
       const std::size_t reach = below(random, 4) == 0 ? file.size() : 8 + header_of(seed).size();
-      for (std::size_t n = 1 + below(random, 4); n > 0; --n) file[below(random, reach)] = std::byte(below(random, 256));
+      for (std::size_t n = 1 + below(random, 4); n > 0; --n)
+        file[below(random, reach)] = std::byte(below(random, 256));
       return file;
     }
     case 1:
@@ -166,14 +175,16 @@ Bytes mutated(const Bytes& seed, Random& random) {
       Bytes file = seed;
       const std::size_t data = 8 + header_of(seed).size();
       const std::size_t at = data + below(random, (file.size() - data) / 4) * 4;
-      const auto value = static_cast<std::int32_t>(below(random, 3) == 0 ? static_cast<std::int64_t>(random())
-                                                                         : static_cast<std::int64_t>(below(random, 40)) - 8);
+      const auto value = static_cast<std::int32_t>(
+          below(random, 3) == 0 ? static_cast<std::int64_t>(random())
+                                : static_cast<std::int64_t>(below(random, 40)) - 8);
       std::memcpy(file.data() + at, &value, 4);
       return file;
     }
     default: {
       std::string header = header_of(seed);
-      for (std::size_t n = 1 + below(random, 3); n > 0; --n) header = with_another_structure(header, random);
+      for (std::size_t n = 1 + below(random, 3); n > 0; --n)
+        header = with_another_structure(header, random);
       return with_header(seed, header, true);
     }
   }
@@ -193,13 +204,16 @@ std::int64_t peak_memory_kb() {
 }
 
 TEST(HostileDumps, AHundredThousandMutatedFilesGiveAValueOrAnErrorInWords) {
-  const std::vector<Bytes> seeds{seed_file(Layout::padded_bhsd), seed_file(Layout::ragged), seed_file(Layout::paged_nhd)};
+  const std::vector<Bytes> seeds{seed_file(Layout::padded_bhsd), seed_file(Layout::ragged),
+                                 seed_file(Layout::paged_nhd)};
   Random random(20261121);
   std::int64_t dumps = 0, errors = 0, judged = 0;
   const std::int64_t before = peak_memory_kb();
   for (int i = 0; i < 100'000; ++i) {
-    auto file = parse_safetensors("mutated", mutated(seeds[static_cast<std::size_t>(i) % seeds.size()], random));
-    auto dump = file ? make_dump("mutated", file->tensors, file->metadata) : tl::unexpected(file.error());
+    auto file = parse_safetensors(
+        "mutated", mutated(seeds[static_cast<std::size_t>(i) % seeds.size()], random));
+    auto dump =
+        file ? make_dump("mutated", file->tensors, file->metadata) : tl::unexpected(file.error());
     if (!dump) {
       ++errors;
       ASSERT_FALSE(dump.error().empty()) << i;
@@ -232,18 +246,22 @@ TEST(HostileDumps, HugeNumbersAreRefusedBeforeAnythingIsAllocated) {
   EXPECT_FALSE(parse_safetensors("file", file));
   const std::string deep = std::string(100'000, '[');
   EXPECT_FALSE(parse_safetensors("file", with_header(seed, deep, true)));
-  EXPECT_FALSE(
-      parse_safetensors("file", with_header(seed, R"({"q":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,0]}})", true)));
+  EXPECT_FALSE(parse_safetensors(
+      "file",
+      with_header(seed,
+                  R"({"q":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,0]}})",
+                  true)));
   EXPECT_FALSE(parse_safetensors("file", {}));
 }
 
 // No data, so no bound by the file's size: extents of any size beside one of 0.
 TEST(HostileDumps, EmptyTensorsOfHugeExtentsAreNoDump) {
-  for (const std::string shape : {"[0,1000000,4,8]", "[2,0,9000000000000000000,8]", "[65536,0,4096,1024]", "[0,0,0,0]"}) {
+  for (const std::string shape :
+       {"[0,1000000,4,8]", "[2,0,9000000000000000000,8]", "[65536,0,4096,1024]", "[0,0,0,0]"}) {
     std::string header = "{";
     for (const char* name : {"q", "k", "v", "out"})
-      header +=
-          std::string(header.size() > 1 ? "," : "") + "\"" + name + "\":{\"dtype\":\"F16\",\"shape\":" + shape + ",\"data_offsets\":[0,0]}";
+      header += std::string(header.size() > 1 ? "," : "") + "\"" + name +
+                "\":{\"dtype\":\"F16\",\"shape\":" + shape + ",\"data_offsets\":[0,0]}";
     for (const char* layout : {"padded_bshd", "padded_bhsd", "ragged", "paged_nhd"}) {
       const std::string text = header + R"(,"__metadata__":{"layout":")" + layout + R"("}})";
       auto file = parse_safetensors("file", header_only(text));

@@ -35,7 +35,8 @@ TEST(Ladder, EveryRungDiffersIsNamedAndHasASource) {
 
 TEST(Ladder, BeginsWithWhatRoundsLeast) {
   const auto rungs = ladder(problem_of(DType::bf16));
-  for (const Rung& rung : rungs) EXPECT_TRUE(looser_fields(rungs.front().spec, rung.spec).empty()) << rung.name;
+  for (const Rung& rung : rungs)
+    EXPECT_TRUE(looser_fields(rungs.front().spec, rung.spec).empty()) << rung.name;
 }
 
 TEST(Ladder, FlashAttention2IsTheStrictSpec) {
@@ -45,7 +46,8 @@ TEST(Ladder, FlashAttention2IsTheStrictSpec) {
 
 TEST(Ladder, NamesAreFoundHoweverTheyAreWritten) {
   const Problem problem = problem_of(DType::bf16);
-  for (const char* text : {"flashattention2", "Flash Attention 2", "FLASHATTENTION-2", "fa2", "FlashAttention-3", "strict"}) {
+  for (const char* text : {"flashattention2", "Flash Attention 2", "FLASHATTENTION-2", "fa2",
+                           "FlashAttention-3", "strict"}) {
     const auto found = find_rung(text, problem);
     ASSERT_TRUE(found) << text;
     EXPECT_EQ(found->name, "FlashAttention-2") << text;

@@ -28,9 +28,11 @@ Problem problem_of(std::int64_t seq_q) {
   return problem;
 }
 
-using Visible = std::function<bool(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t key)>;
+using Visible =
+    std::function<bool(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t key)>;
 
-DumpTensors with_mask(std::int64_t seq_q, const std::vector<std::int64_t>& shape, const Visible& visible, const std::string& dtype = "BOOL",
+DumpTensors with_mask(std::int64_t seq_q, const std::vector<std::int64_t>& shape,
+                      const Visible& visible, const std::string& dtype = "BOOL",
                       float hidden = -std::numeric_limits<float>::infinity()) {
   std::vector<std::int64_t> extent{1, 1, 1, shape.back()};
   if (shape.size() == 4) extent = shape;
@@ -46,9 +48,11 @@ DumpTensors with_mask(std::int64_t seq_q, const std::vector<std::int64_t>& shape
           const float added = sees ? 0 : hidden;
           const std::int64_t number = sees;
           if (dtype == "F32")
-            data.insert(data.end(), reinterpret_cast<const std::byte*>(&added), reinterpret_cast<const std::byte*>(&added) + 4);
+            data.insert(data.end(), reinterpret_cast<const std::byte*>(&added),
+                        reinterpret_cast<const std::byte*>(&added) + 4);
           if (dtype == "I64")
-            data.insert(data.end(), reinterpret_cast<const std::byte*>(&number), reinterpret_cast<const std::byte*>(&number) + 8);
+            data.insert(data.end(), reinterpret_cast<const std::byte*>(&number),
+                        reinterpret_cast<const std::byte*>(&number) + 8);
           if (dtype == "BOOL" || dtype == "U8") data.push_back(std::byte{sees});
         }
       }
@@ -75,12 +79,16 @@ bool band(std::int64_t i, std::int64_t key) { return key >= i && key < i + 4; }
 
 TEST(MaskTensor, EveryShapeOfTheSameMaskMeansTheSame) {
   const Visible visible = [](auto, auto, std::int64_t i, std::int64_t key) { return band(i, key); };
-  for (const auto& shape : std::vector<std::vector<std::int64_t>>{
-           {queries, keys}, {1, queries, keys}, {batch, queries, keys}, {batch, 1, queries, keys}, {1, 2, queries, keys}}) {
+  for (const auto& shape : std::vector<std::vector<std::int64_t>>{{queries, keys},
+                                                                  {1, queries, keys},
+                                                                  {batch, queries, keys},
+                                                                  {batch, 1, queries, keys},
+                                                                  {1, 2, queries, keys}}) {
     for (const std::string dtype : {"BOOL", "U8", "I64", "F32"}) {
       const Dump dump = read(with_mask(queries, shape, visible, dtype));
       for (std::int64_t b = 0; b < batch; ++b) {
-        for (std::int64_t i = 0; i < queries; ++i) EXPECT_EQ(dump.geometry->visible_keys(b, i), (KeyRange{i, i + 4})) << dtype;
+        for (std::int64_t i = 0; i < queries; ++i)
+          EXPECT_EQ(dump.geometry->visible_keys(b, i), (KeyRange{i, i + 4})) << dtype;
       }
     }
   }
@@ -88,18 +96,28 @@ TEST(MaskTensor, EveryShapeOfTheSameMaskMeansTheSame) {
 
 TEST(MaskTensor, LargeNegativeNumbersHide) {
   const Visible visible = [](auto, auto, std::int64_t i, std::int64_t key) { return band(i, key); };
-  EXPECT_EQ(read(with_mask(queries, {queries, keys}, visible, "F32", -1e9F)).geometry->visible_keys(0, 2), (KeyRange{2, 6}));
-  EXPECT_THAT(error_of(with_mask(queries, {queries, keys}, visible, "F32", -0.5F)), HasSubstr("-0.5 at sample 0, row 0, key 4"));
+  EXPECT_EQ(
+      read(with_mask(queries, {queries, keys}, visible, "F32", -1e9F)).geometry->visible_keys(0, 2),
+      (KeyRange{2, 6}));
+  EXPECT_THAT(error_of(with_mask(queries, {queries, keys}, visible, "F32", -0.5F)),
+              HasSubstr("-0.5 at sample 0, row 0, key 4"));
 }
 
 TEST(MaskTensor, KeyPaddingIsLengthsAtEitherEnd) {
-  const Visible right = [](std::int64_t b, auto, auto, std::int64_t key) { return key < (b == 0 ? 9 : 6); };
-  const Visible left = [](std::int64_t b, auto, auto, std::int64_t key) { return key >= (b == 0 ? 0 : 3); };
-  for (const auto& shape : std::vector<std::vector<std::int64_t>>{{batch, keys}, {batch, 1, 1, keys}, {batch, 1, keys}}) {
-    const Dump a = read(with_mask(queries, shape, right)), b = read(with_mask(queries, shape, left));
+  const Visible right = [](std::int64_t b, auto, auto, std::int64_t key) {
+    return key < (b == 0 ? 9 : 6);
+  };
+  const Visible left = [](std::int64_t b, auto, auto, std::int64_t key) {
+    return key >= (b == 0 ? 0 : 3);
+  };
+  for (const auto& shape : std::vector<std::vector<std::int64_t>>{
+           {batch, keys}, {batch, 1, 1, keys}, {batch, 1, keys}}) {
+    const Dump a = read(with_mask(queries, shape, right)),
+               b = read(with_mask(queries, shape, left));
     EXPECT_EQ(a.geometry->seqlens_kv, (std::vector<std::int32_t>{9, 6}));
     EXPECT_EQ(a.problem().padding, Padding::right);
-    EXPECT_EQ(a.geometry->seqlens_q, (std::vector<std::int32_t>{5, 5})) << "queries and keys differ in number: all queries are valid";
+    EXPECT_EQ(a.geometry->seqlens_q, (std::vector<std::int32_t>{5, 5}))
+        << "queries and keys differ in number: all queries are valid";
     EXPECT_EQ(b.geometry->seqlens_kv, (std::vector<std::int32_t>{9, 6}));
     EXPECT_EQ(b.problem().padding, Padding::left);
     EXPECT_EQ(b.geometry->k_offset(1, 0, 0), Geometry(problem_of(queries)).k_offset(1, 3, 0));
@@ -107,37 +125,50 @@ TEST(MaskTensor, KeyPaddingIsLengthsAtEitherEnd) {
 }
 
 TEST(MaskTensor, SelfAttentionPadsItsQueriesLikeItsKeys) {
-  const Visible left = [](std::int64_t b, auto, auto, std::int64_t key) { return key >= (b == 0 ? 0 : 3); };
-  const Dump padding = read(with_mask(keys, {batch, keys}, left), {{"mask", "causal_bottom_right"}});
+  const Visible left = [](std::int64_t b, auto, auto, std::int64_t key) {
+    return key >= (b == 0 ? 0 : 3);
+  };
+  const Dump padding =
+      read(with_mask(keys, {batch, keys}, left), {{"mask", "causal_bottom_right"}});
   EXPECT_EQ(padding.geometry->seqlens_q, (std::vector<std::int32_t>{9, 6}));
   EXPECT_EQ(padding.geometry->visible_keys(1, 0), (KeyRange{0, 1}));
   // The same as Transformers writes it: causal and padding in one mask, padded rows see nothing.
-  const Visible both = [](std::int64_t b, auto, std::int64_t i, std::int64_t key) { return key <= i && key >= (b == 0 ? 0 : 3); };
+  const Visible both = [](std::int64_t b, auto, std::int64_t i, std::int64_t key) {
+    return key <= i && key >= (b == 0 ? 0 : 3);
+  };
   const Dump full = read(with_mask(keys, {batch, 1, keys, keys}, both));
   EXPECT_EQ(full.geometry->seqlens_q, (std::vector<std::int32_t>{9, 6}));
-  for (std::int64_t i = 0; i < 6; ++i) EXPECT_EQ(full.geometry->visible_keys(1, i), padding.geometry->visible_keys(1, i));
+  for (std::int64_t i = 0; i < 6; ++i)
+    EXPECT_EQ(full.geometry->visible_keys(1, i), padding.geometry->visible_keys(1, i));
 }
 
 TEST(MaskTensor, ATensorAndTheAttributesBothHide) {
   const Visible visible = [](auto, auto, auto, std::int64_t key) { return key >= 2 && key < 8; };
-  const Dump dump = read(with_mask(queries, {1, queries, keys}, visible), {{"mask", "causal_bottom_right"}});
+  const Dump dump =
+      read(with_mask(queries, {1, queries, keys}, visible), {{"mask", "causal_bottom_right"}});
   EXPECT_EQ(dump.geometry->visible_keys(0, 0), (KeyRange{2, 5}));
   EXPECT_EQ(dump.geometry->visible_keys(0, 4), (KeyRange{2, 8}));
   EXPECT_TRUE(dump.mask_tensor);
 }
 
 TEST(MaskTensor, WhatCannotBeJudgedIsRefusedInWords) {
-  const Visible holes = [](auto, auto, std::int64_t i, std::int64_t key) { return i != 2 || key % 3 == 0; };
+  const Visible holes = [](auto, auto, std::int64_t i, std::int64_t key) {
+    return i != 2 || key % 3 == 0;
+  };
   EXPECT_THAT(error_of(with_mask(queries, {queries, keys}, holes)),
               HasSubstr("row 2 sees keys 0 and 3 but not 1: masks with holes are not supported"));
   const Visible by_head = [](auto, std::int64_t h, auto, std::int64_t key) { return key < 9 - h; };
-  EXPECT_THAT(error_of(with_mask(queries, {batch, 2, queries, keys}, by_head)), HasSubstr("heads 0 and 1 differ"));
+  EXPECT_THAT(error_of(with_mask(queries, {batch, 2, queries, keys}, by_head)),
+              HasSubstr("heads 0 and 1 differ"));
   const Visible all = [](auto, auto, auto, auto) { return true; };
-  EXPECT_THAT(error_of(with_mask(queries, {3, queries, keys}, all)), HasSubstr("does not fit batch 2"));
-  EXPECT_THAT(error_of(with_mask(batch, {batch, keys}, all)), HasSubstr("[batch, seq_kv] or [seq_q, seq_kv]"));
+  EXPECT_THAT(error_of(with_mask(queries, {3, queries, keys}, all)),
+              HasSubstr("does not fit batch 2"));
+  EXPECT_THAT(error_of(with_mask(batch, {batch, keys}, all)),
+              HasSubstr("[batch, seq_kv] or [seq_q, seq_kv]"));
   DumpTensors tensors = with_mask(queries, {queries, keys}, all, "U8");
   tensors.data("mask")[11] = std::byte{2};
-  EXPECT_THAT(error_of(tensors), HasSubstr("2 at sample 0, row 1, key 2 means neither visible nor hidden"));
+  EXPECT_THAT(error_of(tensors),
+              HasSubstr("2 at sample 0, row 1, key 2 means neither visible nor hidden"));
 }
 
 }  // namespace

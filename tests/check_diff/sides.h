@@ -30,7 +30,8 @@ inline MeasuredSide side_of(const FilledProblem& filled, const std::string& labe
 }
 
 // A dump of the problem as it is now, with a spec stated so that no ladder is walked.
-inline Dump dump_of(const FilledProblem& filled, const std::string& name, const std::string& spec = "FlashAttention-2") {
+inline Dump dump_of(const FilledProblem& filled, const std::string& name,
+                    const std::string& spec = "FlashAttention-2") {
   Dump dump;
   dump.name = name;
   dump.geometry = std::make_shared<const Geometry>(filled.geometry);

@@ -25,18 +25,23 @@ struct TwoKeys {
     problem.head_dim_qk = problem.head_dim_vo = 2;
     return problem;
   }
-  double kappa() const { return softmax_amplification(filled.geometry, filled.inputs(), filled.spec, {0, 0, 0}); }
+  double kappa() const {
+    return softmax_amplification(filled.geometry, filled.inputs(), filled.spec, {0, 0, 0});
+  }
   test::FilledProblem filled;
 };
 
 TEST(Amplification, IsTheRelativeChangePerLogitError) {
-  // o = (2, 4), v - o = -+(1, 2): mean_j sum_k p^2 (v - o)^2 = (2 * 1 + 2 * 4) / 4 / 2; rms of o is sqrt(10).
+  // o = (2, 4), v - o = -+(1, 2): mean_j sum_k p^2 (v - o)^2 = (2 * 1 + 2 * 4) / 4 / 2; rms of o is
+  // sqrt(10).
   EXPECT_NEAR(TwoKeys({1, 2, 3, 6}).kappa(), std::sqrt(1.25 / 10), 1e-12);
 }
 
 TEST(Amplification, EqualValuesAmplifyNothing) { EXPECT_EQ(TwoKeys({5, 7, 5, 7}).kappa(), 0); }
 
-TEST(Amplification, AnOutputThatCancelsAmplifiesWithoutBound) { EXPECT_TRUE(std::isinf(TwoKeys({1, 2, -1, -2}).kappa())); }
+TEST(Amplification, AnOutputThatCancelsAmplifiesWithoutBound) {
+  EXPECT_TRUE(std::isinf(TwoKeys({1, 2, -1, -2}).kappa()));
+}
 
 TEST(Amplification, PredictsWhatANudgedLogitDoes) {
   const test::FilledProblem filled(test::small_problem());
@@ -45,17 +50,21 @@ TEST(Amplification, PredictsWhatANudgedLogitDoes) {
   const auto columns = detail.o.size();
   constexpr double delta = 1e-5;
   double change = 0, output = 0;
-  for (std::size_t key = 0; key < detail.p.size(); ++key) {  // p of key grows to p e^delta / (1 + p (e^delta - 1))
+  // p of key grows to p e^delta / (1 + p (e^delta - 1))
+  for (std::size_t key = 0; key < detail.p.size(); ++key) {
     const double grown = detail.p[key] * std::expm1(delta);
     for (std::size_t j = 0; j < columns; ++j) {
-      const auto offset = filled.geometry.v_offset(row.sample, static_cast<std::int64_t>(key), row.head / 2) + static_cast<std::int64_t>(j);
+      const auto offset =
+          filled.geometry.v_offset(row.sample, static_cast<std::int64_t>(key), row.head / 2) +
+          static_cast<std::int64_t>(j);
       const double v = decode_at(DType::f16, filled.v.data(), static_cast<std::size_t>(offset));
       const double moved = (detail.o[j] + grown * v) / (1 + grown) - detail.o[j];
       change += moved * moved;
     }
   }
   for (const double o : detail.o) output += o * o;
-  EXPECT_NEAR(softmax_amplification(filled.geometry, filled.inputs(), filled.spec, row), std::sqrt(change / output) / delta, 1e-3);
+  EXPECT_NEAR(softmax_amplification(filled.geometry, filled.inputs(), filled.spec, row),
+              std::sqrt(change / output) / delta, 1e-3);
 }
 
 TEST(Amplification, OverRowsNamesTheLargestAlsoWhereRowsAreLeftOut) {
@@ -63,21 +72,28 @@ TEST(Amplification, OverRowsNamesTheLargestAlsoWhereRowsAreLeftOut) {
   std::vector<RowDifference> differences;
   for (const RowId& row : filled.reference.selection.rows) differences.push_back({row, 0.001});
   differences[17].relative = 0.5;
-  const Amplification all = softmax_amplification(filled.geometry, filled.inputs(), filled.spec, differences);
+  const Amplification all =
+      softmax_amplification(filled.geometry, filled.inputs(), filled.spec, differences);
   EXPECT_EQ(all.rows, static_cast<std::int64_t>(differences.size()));
   EXPECT_LE(all.median, all.largest);
-  EXPECT_EQ(all.largest, softmax_amplification(filled.geometry, filled.inputs(), filled.spec, all.largest_row));
-  const Amplification few = softmax_amplification(filled.geometry, filled.inputs(), filled.spec, differences, 5000);
+  EXPECT_EQ(all.largest,
+            softmax_amplification(filled.geometry, filled.inputs(), filled.spec, all.largest_row));
+  const Amplification few =
+      softmax_amplification(filled.geometry, filled.inputs(), filled.spec, differences, 5000);
   EXPECT_LT(few.rows, all.rows);
-  EXPECT_GE(few.largest, softmax_amplification(filled.geometry, filled.inputs(), filled.spec, differences[17].row));
+  EXPECT_GE(few.largest, softmax_amplification(filled.geometry, filled.inputs(), filled.spec,
+                                               differences[17].row));
 }
 
 TEST(RankCorrelation, KnownValues) {
-  const std::vector<double> x{1, 2, 3, 4, 5, 6, 7, 8}, falling{8, 7, 6, 5, 4, 3, 2, 1}, cubes{1, 8, 27, 64, 125, 216, 343, 512};
+  const std::vector<double> x{1, 2, 3, 4, 5, 6, 7, 8}, falling{8, 7, 6, 5, 4, 3, 2, 1},
+      cubes{1, 8, 27, 64, 125, 216, 343, 512};
   EXPECT_DOUBLE_EQ(rank_correlation(x, cubes), 1);
   EXPECT_DOUBLE_EQ(rank_correlation(x, falling), -1);
-  EXPECT_DOUBLE_EQ(rank_correlation(x, {2, 1, 4, 3, 6, 5, 8, 7}), 1 - 6 * 8 / (8 * 63.0));  // 1 - 6 sum d^2 / (n (n^2 - 1))
-  EXPECT_NEAR(rank_correlation(x, {1, 1, 1, 1, 2, 2, 2, 2}), 0.872871560943970, 1e-12);     // ties at their mean rank
+  // 1 - 6 sum d^2 / (n (n^2 - 1))
+  EXPECT_DOUBLE_EQ(rank_correlation(x, {2, 1, 4, 3, 6, 5, 8, 7}), 1 - 6 * 8 / (8 * 63.0));
+  EXPECT_NEAR(rank_correlation(x, {1, 1, 1, 1, 2, 2, 2, 2}), 0.872871560943970,
+              1e-12);  // ties at their mean rank
 }
 
 TEST(RankCorrelation, IsUndefinedRatherThanWrong) {

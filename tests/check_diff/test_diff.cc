@@ -16,7 +16,10 @@ constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 
 class Diff : public testing::Test {
  protected:
-  DiffReport diff() const { return diff_measured("problem", test::side_of(a_, "one"), test::side_of(b_, "two"), a_.inputs()); }
+  DiffReport diff() const {
+    return diff_measured("problem", test::side_of(a_, "one"), test::side_of(b_, "two"),
+                         a_.inputs());
+  }
   double sigma(std::size_t row, std::size_t column) const {
     return a_.reference.sigma[row * static_cast<std::size_t>(a_.reference.columns) + column];
   }
@@ -43,13 +46,15 @@ TEST_F(Diff, OneUlpIsExplainedAndNamed) {
   b_.set(row(), 3, value + unit);
   const DiffReport report = diff();
   EXPECT_EQ(report.answer, Answer::rounding);
-  EXPECT_THAT(report.sentence, AllOf(HasSubstr("1 fp16 ulp of "), HasSubstr(" % of sigma^2)"), HasSubstr("6.5 are legal")));
+  EXPECT_THAT(report.sentence, AllOf(HasSubstr("1 fp16 ulp of "), HasSubstr(" % of sigma^2)"),
+                                     HasSubstr("6.5 are legal")));
   EXPECT_EQ(report.largest_abs.element, (ElementId{row().sample, row().head, row().row, 3}));
   EXPECT_EQ(report.largest_abs.a, value);
   EXPECT_EQ(report.largest_abs.b, value + unit);
   EXPECT_EQ(report.largest_sigma.element, report.largest_abs.element);
   EXPECT_NEAR(report.outcome.max_sigma, unit / (std::sqrt(2.0) * sigma(7, 3)), 1e-6);
-  const auto different = std::count_if(report.map.begin(), report.map.end(), [](const DiffCell& cell) { return !cell.bit_equal; });
+  const auto different = std::count_if(report.map.begin(), report.map.end(),
+                                       [](const DiffCell& cell) { return !cell.bit_equal; });
   EXPECT_EQ(different, 1);
 }
 
@@ -76,15 +81,19 @@ TEST_F(Diff, TheWrongOneIsNamed) {
   MeasuredSide one = test::side_of(a_, "one"), two = test::side_of(b_, "two");
   two.answer = Answer::bug;
   two.judgement.findings = {{"peak", 12, 6.5, "peak is 12, its limit 6.5"}};
-  two.measurement.outcome.location = {"edge", "edge: the last visible key weighs too little (z = 57)", 57};
+  two.measurement.outcome.location = {"edge",
+                                      "edge: the last visible key weighs too little (z = 57)", 57};
   const DiffReport b_wrong = diff_measured("problem", one, two, a_.inputs());
   EXPECT_EQ(b_wrong.answer, Answer::bug);
   EXPECT_THAT(b_wrong.sentence,
-              AllOf(HasSubstr("b (two) is wrong: peak is 12"), HasSubstr("last visible key"), HasSubstr("a keeps its limits")));
+              AllOf(HasSubstr("b (two) is wrong: peak is 12"), HasSubstr("last visible key"),
+                    HasSubstr("a keeps its limits")));
   const DiffReport a_wrong = diff_measured("problem", two, one, a_.inputs());
-  EXPECT_THAT(a_wrong.sentence, AllOf(HasSubstr("a (two) is wrong"), HasSubstr("b keeps its limits")));
+  EXPECT_THAT(a_wrong.sentence,
+              AllOf(HasSubstr("a (two) is wrong"), HasSubstr("b keeps its limits")));
   one.answer = Answer::bug;
-  EXPECT_THAT(diff_measured("problem", one, two, a_.inputs()).sentence, HasSubstr("both are wrong"));
+  EXPECT_THAT(diff_measured("problem", one, two, a_.inputs()).sentence,
+              HasSubstr("both are wrong"));
 }
 
 TEST_F(Diff, ASideThatIsUndecidedLeavesTheAnswerOpen) {
@@ -108,7 +117,8 @@ TEST_F(Diff, ACrashIsABugAndARefusalIsNot) {
   EXPECT_EQ(answer_of(one.measurement.outcome, one.judgement), Answer::undecided);
 }
 
-// Where one kernel declares to round the pre-scaled Q, the two fp64 answers differ, and so may the outputs.
+// Where one kernel declares to round the pre-scaled Q, the two fp64 answers differ, and so may the
+// outputs.
 TEST_F(Diff, ADeclaredRoundingOfQIsNotAnUnexplainedDifference) {
   b_.spec.q_prescaled = DType::e5m2;
   b_.reference = compute_reference(b_.geometry, b_.inputs(), b_.spec, b_.reference.selection);
@@ -133,7 +143,8 @@ TEST_F(Diff, KernelsThatDiffNumericallyAreBugsWhateverTheVerdictIsCalled) {
   outcome.faults.fence_bytes = 1;
   EXPECT_EQ(answer_of(outcome, judgement), Answer::bug);
   outcome.faults = {};
-  judgement.verdict = Verdict::fail;  // such as a spec looser than its contract: the numbers are fine
+  // such as a spec looser than its contract: the numbers are fine
+  judgement.verdict = Verdict::fail;
   EXPECT_EQ(answer_of(outcome, judgement), Answer::undecided);
 }
 

@@ -27,17 +27,22 @@ product = { dtype = ["fp32", "fp16", "bf16"] }
 )");
   }
   static std::string test_provider() {
-    return " --provider '" + (test::build_directory / "lib" / "plumbline" / "plumbline_test_provider.so").string() + "'";
+    return " --provider '" +
+           (test::build_directory / "lib" / "plumbline" / "plumbline_test_provider.so").string() +
+           "'";
   }
 };
 
 TEST_F(DiffCommand, TwoKernelsAgree) {
   const auto text = plumbline("diff cpu/flash cpu/split_kv s.toml -q");
   EXPECT_EQ(text.code, 0) << text.text;
-  EXPECT_THAT(text.text, HasSubstr("ROUNDING  cpu/flash and cpu/split_kv on 3 problems: 2 ROUNDING, 1 unsupported"));
+  EXPECT_THAT(
+      text.text,
+      HasSubstr("ROUNDING  cpu/flash and cpu/split_kv on 3 problems: 2 ROUNDING, 1 unsupported"));
   const auto one = plumbline("diff cpu/flash cpu/split_kv s.toml -q --case '*bf16*'");
   EXPECT_EQ(one.code, 0);
-  EXPECT_THAT(one.text, AllOf(HasSubstr("ROUNDING  bf16/b1-h4x2-s17x1000-d64/"), HasSubstr("bf16 ulp of"), HasSubstr("kappa")));
+  EXPECT_THAT(one.text, AllOf(HasSubstr("ROUNDING  bf16/b1-h4x2-s17x1000-d64/"),
+                              HasSubstr("bf16 ulp of"), HasSubstr("kappa")));
 }
 
 TEST_F(DiffCommand, JsonHasBothSidesAndTheMap) {
@@ -51,17 +56,20 @@ TEST_F(DiffCommand, JsonHasBothSidesAndTheMap) {
 }
 
 TEST_F(DiffCommand, SaysWhichOneIsWrong) {
-  const auto run = plumbline("diff test/ok test/leave_unwritten s.toml -q --case '*bf16*'" + test_provider());
+  const auto run =
+      plumbline("diff test/ok test/leave_unwritten s.toml -q --case '*bf16*'" + test_provider());
   EXPECT_EQ(run.code, 1) << run.text;
-  EXPECT_THAT(run.text, AllOf(HasSubstr("BUG  "), HasSubstr("b (test/leave_unwritten) is wrong"), HasSubstr("a keeps its limits")));
-  const auto both =
-      plumbline("diff cpu/flash cpu/split_kv s.toml -q --case '*bf16*' --provider '" + test::cpu_provider("drop_last_key=1") + "'");
+  EXPECT_THAT(run.text, AllOf(HasSubstr("BUG  "), HasSubstr("b (test/leave_unwritten) is wrong"),
+                              HasSubstr("a keeps its limits")));
+  const auto both = plumbline("diff cpu/flash cpu/split_kv s.toml -q --case '*bf16*' --provider '" +
+                              test::cpu_provider("drop_last_key=1") + "'");
   EXPECT_EQ(both.code, 1);
   EXPECT_THAT(both.text, AllOf(HasSubstr("both are wrong"), HasSubstr("last")));
 }
 
 TEST_F(DiffCommand, ACrashIsNotSilent) {
-  const auto run = plumbline("diff test/ok test/crash_null s.toml -q --case '*bf16*'" + test_provider());
+  const auto run =
+      plumbline("diff test/ok test/crash_null s.toml -q --case '*bf16*'" + test_provider());
   EXPECT_EQ(run.code, 1) << run.text;
   EXPECT_THAT(run.text, HasSubstr("crashed"));
 }
@@ -73,13 +81,18 @@ TEST_F(DiffCommand, NothingComparedIsExitFour) {
 
 TEST_F(DiffCommand, TwoDumpsThatRunLeft) {
   // Saved failures of one problem by two kernels are dumps of the same inputs.
-  const auto run = plumbline("run s.toml --no-store -q --match '*/bf16/*' --save-failures saved --provider '" +
-                             test::cpu_provider("drop_last_key=1") + "'");
+  const auto run =
+      plumbline("run s.toml --no-store -q --match '*/bf16/*' --save-failures saved --provider '" +
+                test::cpu_provider("drop_last_key=1") + "'");
   ASSERT_EQ(run.code, 1) << run.text;
-  ASSERT_EQ(shell("mv saved/*flash*.safetensors a.safetensors && mv saved/*split_kv*.safetensors b.safetensors").code, 0);
+  ASSERT_EQ(shell("mv saved/*flash*.safetensors a.safetensors && mv saved/*split_kv*.safetensors "
+                  "b.safetensors")
+                .code,
+            0);
   const auto diff = plumbline("diff a.safetensors b.safetensors");
   EXPECT_EQ(diff.code, 1) << diff.text;
-  EXPECT_THAT(diff.text, AllOf(HasSubstr("both are wrong"), HasSubstr("the sample's last key"), HasSubstr("as the stated spec")));
+  EXPECT_THAT(diff.text, AllOf(HasSubstr("both are wrong"), HasSubstr("the sample's last key"),
+                               HasSubstr("as the stated spec")));
   const auto json = plumbline("diff a.safetensors b.safetensors --format json");
   EXPECT_EQ(nlohmann::json::parse(json.text)["data"]["diffs"][0]["a"]["label"], "a.safetensors");
 }
@@ -87,7 +100,8 @@ TEST_F(DiffCommand, TwoDumpsThatRunLeft) {
 TEST_F(DiffCommand, UsageErrors) {
   const auto unknown = plumbline("diff cpu/flash cpu/flsh s.toml");
   EXPECT_EQ(unknown.code, 2);
-  EXPECT_THAT(unknown.text, AllOf(HasSubstr("there is no kernel cpu/flsh"), HasSubstr("cpu/split_kv")));
+  EXPECT_THAT(unknown.text,
+              AllOf(HasSubstr("there is no kernel cpu/flsh"), HasSubstr("cpu/split_kv")));
   EXPECT_EQ(plumbline("diff cpu/flash").code, 2);
   EXPECT_EQ(plumbline("diff cpu/flash cpu/split_kv").code, 2);
   EXPECT_EQ(plumbline("diff a.safetensors cpu/flash s.toml").code, 2);

@@ -26,7 +26,8 @@ std::string error_of(const Dump& a, const Dump& b) {
 
 TEST(DiffDumps, LayoutsCorrespondRowByRow) {
   const Dump padded = dump_of(test::FilledProblem(problem()), "padded");
-  for (const Layout layout : {Layout::padded_bhsd, Layout::ragged, Layout::paged_nhd, Layout::paged_hnd}) {
+  for (const Layout layout :
+       {Layout::padded_bhsd, Layout::ragged, Layout::paged_nhd, Layout::paged_hnd}) {
     const auto report = diff(padded, dump_of(test::FilledProblem(problem(layout)), "other"));
     ASSERT_TRUE(report) << to_string(report.error());
     EXPECT_EQ(report->answer, Answer::rounding) << name(layout) << report->sentence;
@@ -38,7 +39,8 @@ TEST(DiffDumps, LayoutsCorrespondRowByRow) {
 TEST(DiffDumps, PrefillMeetsDecodeAtTheLastRow) {
   Problem decode = problem();
   decode.seq_q = 1;
-  const auto report = diff(dump_of(test::FilledProblem(problem()), "prefill"), dump_of(test::FilledProblem(decode), "decode"));
+  const auto report = diff(dump_of(test::FilledProblem(problem()), "prefill"),
+                           dump_of(test::FilledProblem(decode), "decode"));
   ASSERT_TRUE(report) << to_string(report.error());
   EXPECT_EQ(report->answer, Answer::rounding);
   EXPECT_EQ(report->rows_total, 2 * 4);
@@ -52,11 +54,13 @@ TEST(DiffDumps, TheWrongSideIsNamed) {
   const auto report = diff(good, bad);
   ASSERT_TRUE(report) << to_string(report.error());
   EXPECT_EQ(report->answer, Answer::bug);
-  EXPECT_THAT(report->sentence, AllOf(HasSubstr("b (bad) is wrong"), HasSubstr("a keeps its limits")));
+  EXPECT_THAT(report->sentence,
+              AllOf(HasSubstr("b (bad) is wrong"), HasSubstr("a keeps its limits")));
   EXPECT_EQ(report->largest_sigma.element, (ElementId{row.sample, row.head, row.row, 5}));
 }
 
-// The reference samples rows where they cost too much; the row that differs most is looked at all the same.
+// The reference samples rows where they cost too much; the row that differs most is looked at all
+// the same.
 TEST(DiffDumps, SampledRowsIncludeTheOneThatDiffersMost) {
   const test::FilledProblem exact(problem());
   CheckOptions cheap;
@@ -66,7 +70,8 @@ TEST(DiffDumps, SampledRowsIncludeTheOneThatDiffersMost) {
     const RowId row = exact.reference.selection.rows[r];
     if (std::find(sampled.begin(), sampled.end(), row) != sampled.end()) continue;
     test::FilledProblem wrong(problem());
-    wrong.set(row, 0, exact.expected(r, 0) * 1.25 + 0.01);  // within the range of V: only the reference can see it
+    // within the range of V: only the reference can see it
+    wrong.set(row, 0, exact.expected(r, 0) * 1.25 + 0.01);
     const auto report = diff(dump_of(exact, "good"), dump_of(wrong, "bad"), cheap);
     ASSERT_TRUE(report) << to_string(report.error());
     EXPECT_LT(report->outcome.rows, report->rows_total);
@@ -82,12 +87,16 @@ TEST(DiffDumps, DifferentInputsAreAnErrorThatSaysWhere) {
   const Dump a = dump_of(exact, "a");
   const auto changed = [&](std::vector<std::byte> Dump::*tensor, std::int64_t offset) {
     Dump b = a;
-    (b.*tensor)[static_cast<std::size_t>(offset) * 2 + 1] ^= std::byte{0x80};  // the sign of one fp16
+    // the sign of one fp16
+    (b.*tensor)[static_cast<std::size_t>(offset) * 2 + 1] ^= std::byte{0x80};
     return error_of(a, b);
   };
-  EXPECT_THAT(changed(&Dump::q, exact.geometry.q_offset(0, 3, 2) + 7), HasSubstr("q differs first at sample 0 head 2 row 3 column 7"));
-  EXPECT_THAT(changed(&Dump::k, exact.geometry.k_offset(0, 2, 1) + 4), HasSubstr("k differs first at sample 0 key 2 head 1 column 4"));
-  EXPECT_THAT(changed(&Dump::v, exact.geometry.v_offset(0, 2, 1)), HasSubstr("v differs first at sample 0 key 2 head 1 column 0"));
+  EXPECT_THAT(changed(&Dump::q, exact.geometry.q_offset(0, 3, 2) + 7),
+              HasSubstr("q differs first at sample 0 head 2 row 3 column 7"));
+  EXPECT_THAT(changed(&Dump::k, exact.geometry.k_offset(0, 2, 1) + 4),
+              HasSubstr("k differs first at sample 0 key 2 head 1 column 4"));
+  EXPECT_THAT(changed(&Dump::v, exact.geometry.v_offset(0, 2, 1)),
+              HasSubstr("v differs first at sample 0 key 2 head 1 column 0"));
 }
 
 TEST(DiffDumps, WhatLiesInPaddingIsNoInput) {
@@ -106,9 +115,12 @@ TEST(DiffDumps, DifferentQuestionsAreErrors) {
     change(other);
     return error_of(a, dump_of(test::FilledProblem(other), "b"));
   };
-  EXPECT_THAT(with([](Problem& p) { p.mask = Mask::none; }), HasSubstr("sees keys [0, 1) in a and [0, "));
-  EXPECT_THAT(with([](Problem& p) { p.scale = 0.5; }), HasSubstr("scale is 0.25 in a and 0.5 in b"));
-  EXPECT_THAT(with([](Problem& p) { p.dtype = DType::bf16; }), HasSubstr("dtype of q is fp16 in a and bf16 in b"));
+  EXPECT_THAT(with([](Problem& p) { p.mask = Mask::none; }),
+              HasSubstr("sees keys [0, 1) in a and [0, "));
+  EXPECT_THAT(with([](Problem& p) { p.scale = 0.5; }),
+              HasSubstr("scale is 0.25 in a and 0.5 in b"));
+  EXPECT_THAT(with([](Problem& p) { p.dtype = DType::bf16; }),
+              HasSubstr("dtype of q is fp16 in a and bf16 in b"));
   EXPECT_THAT(with([](Problem& p) { p.heads_q = 2; }), HasSubstr("heads_q is 4 in a and 2 in b"));
   EXPECT_THAT(with([](Problem& p) { p.seq_kv = 24; }), HasSubstr("keys in a and"));
   Dump without = a;

@@ -28,10 +28,11 @@ DiffReport with_map(std::int64_t samples, std::int64_t heads, const std::vector<
 
 TEST(DiffMap, OneCharacterAHead) {
   const double nan_value = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_EQ(difference_map(with_map(2, 4, {0, 0.5, 1.5, 6.5, 6.6, nan_value, 0, 0}), plain),
-            "  map        one character a head: . equal bits, : to 1 sigma, o to 3, O to 6.5, X beyond\n"
-            "             sample 0     .:oO\n"
-            "             sample 1     XX..\n");
+  EXPECT_EQ(
+      difference_map(with_map(2, 4, {0, 0.5, 1.5, 6.5, 6.6, nan_value, 0, 0}), plain),
+      "  map        one character a head: . equal bits, : to 1 sigma, o to 3, O to 6.5, X beyond\n"
+      "             sample 0     .:oO\n"
+      "             sample 1     XX..\n");
 }
 
 TEST(DiffMap, ManyHeadsAndSamplesAreSummarisedByTheWorst) {
@@ -41,19 +42,26 @@ TEST(DiffMap, ManyHeadsAndSamplesAreSummarisedByTheWorst) {
   EXPECT_THAT(map, HasSubstr("the worst of 3 heads of 2 samples"));
   EXPECT_THAT(map, HasSubstr("sample 34    .o."));
   EXPECT_EQ(std::count(map.begin(), map.end(), '\n'), 1 + 32);
-  EXPECT_EQ(std::count(map.begin(), map.end(), 'o'), 1 + std::count(map.begin(), map.begin() + 140, 'o'));
+  EXPECT_EQ(std::count(map.begin(), map.end(), 'o'),
+            1 + std::count(map.begin(), map.begin() + 140, 'o'));
 }
 
 TEST(DiffText, SaysAnswerWhyLargestBitsAndKappa) {
   const test::FilledProblem a(test::small_problem());
   test::FilledProblem b(test::small_problem());
   b.set(b.reference.selection.rows[7], 3, b.expected(7, 3) + ulp(b.expected(7, 3), DType::f16));
-  const DiffReport report = diff_measured("a and b", test::side_of(a, "one"), test::side_of(b, "two"), a.inputs());
+  const DiffReport report =
+      diff_measured("a and b", test::side_of(a, "one"), test::side_of(b, "two"), a.inputs());
   const std::string text = render_diff(report, plain);
-  EXPECT_THAT(text, AllOf(HasSubstr("ROUNDING  a and b\n"), HasSubstr("  why        " + report.sentence.substr(0, 20)),
-                          HasSubstr("one: keeps its limits against fp64, 50 % of the limit (peak), as the strict spec"),
-                          HasSubstr("7 of 8 (sample, head) entirely")));
-  EXPECT_THAT(text, AllOf(HasSubstr("absolute"), HasSubstr("relative"), HasSubstr("kappa"), HasSubstr("sample 0 ")));
+  EXPECT_THAT(
+      text,
+      AllOf(HasSubstr("ROUNDING  a and b\n"),
+            HasSubstr("  why        " + report.sentence.substr(0, 20)),
+            HasSubstr(
+                "one: keeps its limits against fp64, 50 % of the limit (peak), as the strict spec"),
+            HasSubstr("7 of 8 (sample, head) entirely")));
+  EXPECT_THAT(text, AllOf(HasSubstr("absolute"), HasSubstr("relative"), HasSubstr("kappa"),
+                          HasSubstr("sample 0 ")));
 
   const Json json = json_of_diffs({report}, report.answer);
   EXPECT_EQ(json["answer"], "ROUNDING");
@@ -66,15 +74,18 @@ TEST(DiffText, SaysAnswerWhyLargestBitsAndKappa) {
 
 TEST(DiffText, SeveralProblemsAreATableAndWhatFailsInFull) {
   const test::FilledProblem filled(test::small_problem());
-  MeasuredSide good = test::side_of(filled, "one"), bad = test::side_of(filled, "two"), refused = test::side_of(filled, "two");
+  MeasuredSide good = test::side_of(filled, "one"), bad = test::side_of(filled, "two"),
+               refused = test::side_of(filled, "two");
   bad.answer = Answer::bug;
   refused.measurement.outcome.status = Status::unsupported;
   const std::vector<DiffReport> reports{diff_measured("first", good, good, filled.inputs()),
                                         diff_measured("second", good, bad, filled.inputs()),
                                         diff_measured("third", good, refused, filled.inputs())};
   const std::string text = render_diffs(reports, plain);
-  EXPECT_THAT(text, AllOf(HasSubstr("BUG  second"), HasSubstr("ROUNDING  first"), Not(HasSubstr("third\n  why"))));
-  EXPECT_THAT(text, HasSubstr("BUG  one and one on 3 problems: 1 BUG, 1 ROUNDING, 1 unsupported\n"));
+  EXPECT_THAT(text, AllOf(HasSubstr("BUG  second"), HasSubstr("ROUNDING  first"),
+                          Not(HasSubstr("third\n  why"))));
+  EXPECT_THAT(text,
+              HasSubstr("BUG  one and one on 3 problems: 1 BUG, 1 ROUNDING, 1 unsupported\n"));
   EXPECT_EQ(compared(reports), 2U);
   EXPECT_EQ(overall_answer({reports[0], reports[2]}), Answer::rounding);
   EXPECT_EQ(overall_answer({reports[2]}), Answer::undecided);

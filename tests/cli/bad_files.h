@@ -23,16 +23,21 @@ inline std::string suite(const std::string& lines) {
   return "schema = 1\nname = \"bad\"\n[[group]]\nname = \"g\"\nreason = \"r\"\n" + lines;
 }
 
-inline std::string diff(const std::string& lines) { return "schema = 1\nname = \"bad\"\n[[diff]]\nname = \"d\"\nreason = \"r\"\n" + lines; }
+inline std::string diff(const std::string& lines) {
+  return "schema = 1\nname = \"bad\"\n[[diff]]\nname = \"d\"\nreason = \"r\"\n" + lines;
+}
 
 inline void write_suites(const std::filesystem::path& to) {
-  const auto put = [&](const std::string& name, const std::string& text) { write_file(to / (name + ".toml"), text); };
+  const auto put = [&](const std::string& name, const std::string& text) {
+    write_file(to / (name + ".toml"), text);
+  };
   const std::string kernel = "kernels = [\"cpu/flash\"]\n", tail = "set = { seq = 16 }\n";
   put("s", suite(kernel + tail));
   put("empty", "");
   put("no_toml", "this is no TOML\n");
   put("binary", std::string("\x7f\x45LF\0\1\2\xff\xfe", 9));
-  put("schema_99", "schema = 99\nname = \"bad\"\n[[group]]\nname = \"g\"\nreason = \"r\"\n" + kernel + tail);
+  put("schema_99",
+      "schema = 99\nname = \"bad\"\n[[group]]\nname = \"g\"\nreason = \"r\"\n" + kernel + tail);
   put("unknown_key", suite(kernel + "set = { dtyp = \"fp16\" }\n"));
   put("unknown_group_key", suite("kernel = [\"cpu/flash\"]\n" + tail));
   put("bad_value", suite(kernel + "set = { dtype = \"fp17\" }\n"));
@@ -41,28 +46,38 @@ inline void write_suites(const std::filesystem::path& to) {
   put("heads", suite(kernel + "set = { seq = 16, heads_q = 3, heads_kv = 2 }\n"));
   put("no_kernels", suite(tail));
   put("no_reason", "schema = 1\nname = \"bad\"\n[[group]]\nname = \"g\"\n" + kernel + tail);
-  put("twice", suite("kernels = [\"cpu/flash\"]\n[[group]]\nname = \"g\"\nreason = \"r\"\n" + kernel + tail));
+  put("twice", suite("kernels = [\"cpu/flash\"]\n[[group]]\nname = \"g\"\nreason = \"r\"\n" +
+                     kernel + tail));
   put("kernel_line", suite("set = { seq = 16 }\nkernels = [\n  \"cpu/flsh\",\n]\n"));
-  put("diff_kernel", diff("set = { seq = 16 }\na = { kernel = \"cpu/flash\" }\nb = { kernel = \"cpu/splitkv\" }\n"));
+  put("diff_kernel", diff("set = { seq = 16 }\na = { kernel = \"cpu/flash\" }\nb = { kernel = "
+                          "\"cpu/splitkv\" }\n"));
   put("no_glob", suite("kernels = [\"flash\"]\n" + tail));
   put("include_missing", "schema = 1\nname = \"bad\"\ninclude = [\"nowhere.toml\"]\n");
   put("include_itself", "schema = 1\nname = \"bad\"\ninclude = [\"include_itself.toml\"]\n");
   put("arch", suite(kernel + "arch = [\"sm_42\"]\n" + tail));
-  put("arch_and_devices", suite(kernel + "arch = [\"sm_90\"]\ndevices = [\"emulated:sm_90\"]\n" + tail));
+  put("arch_and_devices",
+      suite(kernel + "arch = [\"sm_90\"]\ndevices = [\"emulated:sm_90\"]\n" + tail));
   put("device", suite(kernel + "devices = [\"gpu\"]\n" + tail));
   put("emulated_device", suite(kernel + "devices = [\"emulated:sm_42\"]\n" + tail));
   put("tensor_cores", suite(kernel + "tensor_cores = [\"maybe\"]\n" + tail));
   put("timed", suite(kernel + "timed = \"yes\"\n" + tail));
   put("tier", suite(kernel + "tier = \"weekly\"\n" + tail));
-  put("expect", diff("expect = \"equal\"\na = { kernel = \"cpu/flash\" }\nb = { kernel = \"cpu/naive\" }\n"));
-  put("same_sides", diff("set = { seq = 16 }\na = { kernel = \"cpu/flash\" }\nb = { kernel = \"cpu/flash\" }\n"));
-  put("nothing", suite(kernel + tail + "product = { dtype = [\"fp16\"] }\nexclude = [{ dtype = \"fp16\" }]\n"));
+  put("expect",
+      diff("expect = \"equal\"\na = { kernel = \"cpu/flash\" }\nb = { kernel = \"cpu/naive\" }\n"));
+  put("same_sides",
+      diff("set = { seq = 16 }\na = { kernel = \"cpu/flash\" }\nb = { kernel = \"cpu/flash\" }\n"));
+  put("nothing", suite(kernel + tail +
+                       "product = { dtype = [\"fp16\"] }\nexclude = [{ dtype = \"fp16\" }]\n"));
   std::string thousand;
   for (int i = 1; i <= 1000; ++i) thousand += (i > 1 ? ", " : "") + std::to_string(i);
-  put("too_many", suite(kernel + "product = { seq_q = [" + thousand + "], seq_kv = [" + thousand + "] }\n"));
-  put("no_issue", suite(kernel + tail + "[[expect_failure]]\nkernels = [\"cpu/flash\"]\nexpires = \"2099-01-01\"\nreason = \"r\"\n"));
+  put("too_many",
+      suite(kernel + "product = { seq_q = [" + thousand + "], seq_kv = [" + thousand + "] }\n"));
+  put("no_issue", suite(kernel + tail +
+                        "[[expect_failure]]\nkernels = [\"cpu/flash\"]\nexpires = "
+                        "\"2099-01-01\"\nreason = \"r\"\n"));
   put("bad_day", suite(kernel + tail +
-                       "[[expect_failure]]\nkernels = [\"cpu/flash\"]\nissue = \"https://example.org/1\"\nexpires = \"next week\"\n"
+                       "[[expect_failure]]\nkernels = [\"cpu/flash\"]\nissue = "
+                       "\"https://example.org/1\"\nexpires = \"next week\"\n"
                        "reason = \"r\"\n"));
   put("no_inputs", suite(kernel + "set = { inputs = \"nowhere\" }\n"));
 }
@@ -95,18 +110,23 @@ inline std::string dump(const std::vector<Tensor>& tensors, const std::string& a
   std::string header = "{\"__metadata__\":{" + attributes + "}";
   std::size_t at = 0;
   for (const Tensor& t : tensors) {
-    header += ",\"" + t.name + "\":{\"dtype\":\"" + t.dtype + "\",\"shape\":" + t.shape + ",\"data_offsets\":[" + std::to_string(at) + "," +
-              std::to_string(at + t.bytes) + "]}";
+    header += ",\"" + t.name + "\":{\"dtype\":\"" + t.dtype + "\",\"shape\":" + t.shape +
+              ",\"data_offsets\":[" + std::to_string(at) + "," + std::to_string(at + t.bytes) +
+              "]}";
     at += t.bytes;
   }
   return safetensors(header + "}", std::string(at, '\0'));
 }
 
 inline void write_dumps(const std::filesystem::path& to) {
-  const auto put = [&](const std::string& name, const std::string& bytes) { write_file(to / (name + ".safetensors"), bytes); };
+  const auto put = [&](const std::string& name, const std::string& bytes) {
+    write_file(to / (name + ".safetensors"), bytes);
+  };
   const auto all = [](const std::string& dtype, const std::string& shape, std::size_t bytes) {
-    return std::vector<Tensor>{
-        {"q", dtype, shape, bytes}, {"k", dtype, shape, bytes}, {"v", dtype, shape, bytes}, {"out", dtype, shape, bytes}};
+    return std::vector<Tensor>{{"q", dtype, shape, bytes},
+                               {"k", dtype, shape, bytes},
+                               {"v", dtype, shape, bytes},
+                               {"out", dtype, shape, bytes}};
   };
   const auto four = all("F32", "[1,4,2,8]", 256);
   const std::string bshd = "\"layout\":\"padded_bshd\"";
@@ -128,7 +148,8 @@ inline void write_dumps(const std::filesystem::path& to) {
   put("is_causal", dump(four, bshd + ",\"is_causal\":\"True\""));
 }
 
-// Databases that are none, of another program, and of a plumbline to come (PRAGMA user_version lies at byte 60, application_id at 68).
+// Databases that are none, of another program, and of a plumbline to come (PRAGMA user_version lies
+// at byte 60, application_id at 68).
 inline void write_databases(const std::filesystem::path& to) {
   write_file(to / "text.db", "this is not a database, it only has the name of one");
 }

@@ -39,16 +39,22 @@ class CommandTest : public testing::Test {
 
   CommandResult shell(const std::string& command) const {
     CommandResult result;
-    FILE* pipe = ::popen(("cd '" + directory_.string() + "' && ( " + command + " ) 2>&1").c_str(), "r");
+    FILE* pipe =
+        ::popen(("cd '" + directory_.string() + "' && ( " + command + " ) 2>&1").c_str(), "r");
     std::array<char, 4096> buffer{};
-    for (std::size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) result.text.append(buffer.data(), n);
+    for (std::size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+      result.text.append(buffer.data(), n);
     const int status = ::pclose(pipe);
     result.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     return result;
   }
-  CommandResult plumbline(const std::string& arguments) const { return shell("'" + program().string() + "' " + arguments); }
+  CommandResult plumbline(const std::string& arguments) const {
+    return shell("'" + program().string() + "' " + arguments);
+  }
   static std::filesystem::path program() { return build_directory / "bin" / "plumbline"; }
-  static std::string suite(const std::string& name) { return "'" + (source_directory / "cases" / name).string() + "'"; }
+  static std::string suite(const std::string& name) {
+    return "'" + (source_directory / "cases" / name).string() + "'";
+  }
 
   std::filesystem::path write(const std::string& name, const std::string& text) const {
     const auto path = directory_ / name;

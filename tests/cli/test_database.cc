@@ -35,20 +35,23 @@ class Database : public test::CommandTest {
     write("s.toml", suite_text);
   }
   test::CommandResult run(const std::string& arguments) const {
-    return plumbline("run s.toml -q --no-default-provider --provider '" + test::cpu_provider() + "' " + arguments);
+    return plumbline("run s.toml -q --no-default-provider --provider '" + test::cpu_provider() +
+                     "' " + arguments);
   }
   std::string run_command(const std::string& arguments) const {
-    return "'" + program().string() + "' run s.toml -q --no-default-provider --provider '" + test::cpu_provider() + "' " + arguments;
+    return "'" + program().string() + "' run s.toml -q --no-default-provider --provider '" +
+           test::cpu_provider() + "' " + arguments;
   }
   std::filesystem::path path(const std::string& name) const { return directory_ / name; }
 };
 
-// A small tmpfs that fills up (tests/store has RLIMIT_FSIZE, which needs no permission). What was stored before can be read on the full
-// disk; with room again the run is resumed.
+// A small tmpfs that fills up (tests/store has RLIMIT_FSIZE, which needs no permission). What was
+// stored before can be read on the full disk; with room again the run is resumed.
 TEST_F(Database, AFullDiskEndsTheRunWhichIsResumed) {
   const auto disk = path("disk");
   std::filesystem::create_directory(disk);
-  if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=2m") != 0) GTEST_SKIP() << "no permission to mount a file system";
+  if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=2m") != 0)
+    GTEST_SKIP() << "no permission to mount a file system";
   struct Unmount {
     std::filesystem::path disk;
     ~Unmount() { ::umount(disk.c_str()); }
@@ -57,17 +60,23 @@ TEST_F(Database, AFullDiskEndsTheRunWhichIsResumed) {
   shell("dd if=/dev/zero of=disk/filler bs=4096 count=600; truncate -s -120K disk/filler");
   const auto full = run("--db disk/d.db -j1");
   EXPECT_EQ(full.code, 3) << full.text;
-  EXPECT_THAT(full.text, AllOf(HasSubstr((disk / "d.db").string()), HasSubstr("full"), HasSubstr("check space")));
-  EXPECT_THAT(full.text, HasSubstr("cases are stored; the same command with --resume measures the rest"));
+  EXPECT_THAT(full.text, AllOf(HasSubstr((disk / "d.db").string()), HasSubstr("full"),
+                               HasSubstr("check space")));
+  EXPECT_THAT(full.text,
+              HasSubstr("cases are stored; the same command with --resume measures the rest"));
   shell("dd if=/dev/zero of=disk/filler-2 bs=4096 count=600");
   EXPECT_EQ(plumbline("show latest~1 --db disk/d.db").code, 0);
-  const auto rows = plumbline("query --db disk/d.db \"SELECT outcomes, finished FROM v_runs ORDER BY run_order\" --format csv").text;
+  const auto rows = plumbline(
+                        "query --db disk/d.db \"SELECT outcomes, finished FROM v_runs ORDER BY "
+                        "run_order\" --format csv")
+                        .text;
   EXPECT_THAT(rows, HasSubstr("outcomes,finished\r\n32,1\r\n")) << "the run before, whole";
   EXPECT_THAT(rows, HasSubstr(",0\r\n")) << "and what was stored of this one";
   shell("rm disk/filler*");
   const auto resumed = run("--db disk/d.db -j1 --resume");
   EXPECT_EQ(resumed.code, 0) << resumed.text;
-  EXPECT_EQ(raw_sql(disk / "d.db", "SELECT outcomes, finished FROM v_runs"), (Rows{{"32", "1"}, {"32", "1"}}));
+  EXPECT_EQ(raw_sql(disk / "d.db", "SELECT outcomes, finished FROM v_runs"),
+            (Rows{{"32", "1"}, {"32", "1"}}));
   EXPECT_EQ(raw_sql(disk / "d.db", "PRAGMA integrity_check")[0][0], "ok");
 }
 
@@ -84,11 +93,15 @@ set = { heads_q = 8, head_dim = 64 }
 product = { dtype = ["fp32", "bf16"], seq = [700, 701, 702, 703, 704, 705, 706, 707] }
 )");
   std::filesystem::create_directory(path("gone"));
-  const auto result = shell("'" + program().string() + "' run slow.toml -q -j1 --db gone/d.db >/dev/null 2>err.txt & pid=$!; " +
-                            "for i in $(seq 400); do [ \"$(sqlite3 gone/d.db 'SELECT count(*) > 0 FROM outcome' 2>&1)\" = 1 ] && break; " +
-                            "sleep 0.05; done; rm -rf gone; wait $pid; echo code $?; cat err.txt");
+  const auto result =
+      shell("'" + program().string() +
+            "' run slow.toml -q -j1 --db gone/d.db >/dev/null 2>err.txt & pid=$!; " +
+            "for i in $(seq 400); do [ \"$(sqlite3 gone/d.db 'SELECT count(*) > 0 FROM outcome' "
+            "2>&1)\" = 1 ] && break; " +
+            "sleep 0.05; done; rm -rf gone; wait $pid; echo code $?; cat err.txt");
   EXPECT_THAT(result.text, HasSubstr("code 3"));
-  EXPECT_THAT(result.text, AllOf(HasSubstr(path("gone/d.db").string()), HasSubstr("was deleted or replaced while it was open")));
+  EXPECT_THAT(result.text, AllOf(HasSubstr(path("gone/d.db").string()),
+                                 HasSubstr("was deleted or replaced while it was open")));
 }
 
 TEST_F(Database, AReadOnlyFileIsNamed) {
@@ -96,31 +109,39 @@ TEST_F(Database, AReadOnlyFileIsNamed) {
   ::chmod(path("d.db").c_str(), 0444);
   ::chmod(directory_.c_str(), 0755);
   // Permissions do not bind root.
-  const auto refused =
-      ::geteuid() == 0 ? shell("setpriv --reuid 65534 --regid 65534 --clear-groups -- " + run_command("--db d.db")) : run("--db d.db");
+  const auto refused = ::geteuid() == 0
+                           ? shell("setpriv --reuid 65534 --regid 65534 --clear-groups -- " +
+                                   run_command("--db d.db"))
+                           : run("--db d.db");
   EXPECT_EQ(refused.code, 3) << refused.text;
-  EXPECT_THAT(refused.text, AllOf(HasSubstr(path("d.db").string()), HasSubstr("no permission to write the file"), HasSubstr("remedy")));
+  EXPECT_THAT(refused.text,
+              AllOf(HasSubstr(path("d.db").string()), HasSubstr("no permission to write the file"),
+                    HasSubstr("remedy")));
   EXPECT_EQ(plumbline("show --db d.db").code, 0);
 }
 
-// Flipped bytes in the header, in the middle, and a file cut short. Where SQLite can tell, every command says which file and what to do.
+// Flipped bytes in the header, in the middle, and a file cut short. Where SQLite can tell, every
+// command says which file and what to do.
 TEST_F(Database, DamageIsNamed) {
   ASSERT_EQ(run("--db sound.db").code, 0);
   const std::string sound = read_file(path("sound.db"));
-  const auto damaged = [&](const std::string& name, const std::function<void(std::string&)>& damage) {
+  const auto damaged = [&](const std::string& name,
+                           const std::function<void(std::string&)>& damage) {
     std::string bytes = sound;
     damage(bytes);
     write(name, bytes);
     for (const std::string command : {"run", "merge", "query"}) {
       SCOPED_TRACE(name + " " + command);
-      const auto result = command == "run"     ? run("--db " + name)
-                          : command == "merge" ? plumbline("merge out.db sound.db " + name)
-                                               : plumbline("query --db " + name + " \"SELECT * FROM v_history\"");
+      const auto result = command == "run" ? run("--db " + name)
+                          : command == "merge"
+                              ? plumbline("merge out.db sound.db " + name)
+                              : plumbline("query --db " + name + " \"SELECT * FROM v_history\"");
       EXPECT_NE(result.code, 0);
       EXPECT_THAT(result.text, AllOf(HasSubstr(path(name).string()), HasSubstr("remedy")));
       EXPECT_EQ(result.code, 3) << result.text;
     }
-    EXPECT_FALSE(std::filesystem::exists(path("out.db"))) << "nothing is merged if one file is refused";
+    EXPECT_FALSE(std::filesystem::exists(path("out.db")))
+        << "nothing is merged if one file is refused";
   };
   const auto flip = [](std::string& bytes, std::size_t from, std::size_t count) {
     for (std::size_t i = from; i < from + count; ++i) bytes[i] = static_cast<char>(bytes[i] ^ 0xFF);
@@ -129,22 +150,28 @@ TEST_F(Database, DamageIsNamed) {
   damaged("page-size.db", [&](std::string& bytes) { flip(bytes, 16, 2); });
   damaged("schema.db", [&](std::string& bytes) { flip(bytes, 100, 400); });
   damaged("middle.db", [&](std::string& bytes) { flip(bytes, 4096, bytes.size() - 8192); });
-  damaged("truncated.db", [&](std::string& bytes) { bytes.resize(bytes.size() / 2 / 4096 * 4096); });
+  damaged("truncated.db",
+          [&](std::string& bytes) { bytes.resize(bytes.size() / 2 / 4096 * 4096); });
   EXPECT_EQ(plumbline("show --db sound.db").code, 0);
 }
 
 TEST_F(Database, OtherProgramsAndNewerVersionsAreRefused) {
   ASSERT_EQ(run("--db ours.db").code, 0);
   raw_sql(path("theirs.db"), "PRAGMA application_id = 1196444487; CREATE TABLE t(a)");
-  raw_sql(path("newer.db"), "PRAGMA application_id = 1886154082; PRAGMA user_version = 999; CREATE TABLE t(a)");
-  for (const auto& [name, message] : {std::pair<std::string, std::string>{"theirs.db", "belongs to another program"},
-                                      {"newer.db", "written by a newer plumbline (schema 999"}}) {
+  raw_sql(path("newer.db"),
+          "PRAGMA application_id = 1886154082; PRAGMA user_version = 999; CREATE TABLE t(a)");
+  for (const auto& [name, message] :
+       {std::pair<std::string, std::string>{"theirs.db", "belongs to another program"},
+        {"newer.db", "written by a newer plumbline (schema 999"}}) {
     const auto before = read_file(path(name));
     for (const std::string& command :
-         {"show --db " + name, "judge --db " + name, "merge out.db ours.db " + name, "merge " + name + " ours.db"}) {
+         {"show --db " + name, "judge --db " + name, "merge out.db ours.db " + name,
+          "merge " + name + " ours.db"}) {
       const auto refused = plumbline(command);
       EXPECT_EQ(refused.code, 3) << command;
-      EXPECT_THAT(refused.text, AllOf(HasSubstr(path(name).string()), HasSubstr(message), HasSubstr("remedy"))) << command;
+      EXPECT_THAT(refused.text,
+                  AllOf(HasSubstr(path(name).string()), HasSubstr(message), HasSubstr("remedy")))
+          << command;
     }
     EXPECT_EQ(run("--db " + name).code, 3);
     EXPECT_EQ(read_file(path(name)), before);
@@ -155,21 +182,26 @@ TEST_F(Database, OtherProgramsAndNewerVersionsAreRefused) {
 // Shards measured apart, merged and judged together, are judged as the whole run is.
 TEST_F(Database, MergedShardsAreJudgedTogether) {
   ASSERT_EQ(run("--db whole.db").code, 0);
-  for (const char* shard : {"1", "2", "3"}) ASSERT_EQ(run(std::string("--shard ") + shard + "/3 --db " + shard + ".db").code, 0);
+  for (const char* shard : {"1", "2", "3"})
+    ASSERT_EQ(run(std::string("--shard ") + shard + "/3 --db " + shard + ".db").code, 0);
   const auto merged = plumbline("merge all.db 3.db 1.db 2.db");
   EXPECT_EQ(merged.code, 0) << merged.text;
-  EXPECT_THAT(merged.text, AllOf(HasSubstr("3 runs added"), HasSubstr("32 in all"), HasSubstr("judged together: plumbline judge ")));
+  EXPECT_THAT(merged.text, AllOf(HasSubstr("3 runs added"), HasSubstr("32 in all"),
+                                 HasSubstr("judged together: plumbline judge ")));
   EXPECT_EQ(plumbline("judge latest~2 latest latest~1 --db all.db").code, 0);
   const char* const scores =
-      "SELECT DISTINCT suite, kernel, dtype, statistic, cases, value, status FROM v_suite_scores ORDER BY 1, 2, 3, 4";
+      "SELECT DISTINCT suite, kernel, dtype, statistic, cases, value, status FROM v_suite_scores "
+      "ORDER BY 1, 2, 3, 4";
   const auto whole = raw_sql(path("whole.db"), scores);
   EXPECT_FALSE(whole.empty());
   EXPECT_EQ(raw_sql(path("all.db"), scores), whole);
-  const char* const verdicts = "SELECT suite, case_id, verdict, output_digest, findings FROM v_history ORDER BY 1, 2";
+  const char* const verdicts =
+      "SELECT suite, case_id, verdict, output_digest, findings FROM v_history ORDER BY 1, 2";
   EXPECT_EQ(raw_sql(path("all.db"), verdicts), raw_sql(path("whole.db"), verdicts));
   // Judged later than the shards say: they bring nothing new.
-  EXPECT_THAT(plumbline("merge all.db 1.db 2.db 3.db").text,
-              AllOf(HasSubstr("0 runs added, 0 replaced, 3 were there"), HasSubstr("0 outcomes more")));
+  EXPECT_THAT(
+      plumbline("merge all.db 1.db 2.db 3.db").text,
+      AllOf(HasSubstr("0 runs added, 0 replaced, 3 were there"), HasSubstr("0 outcomes more")));
   EXPECT_EQ(raw_sql(path("all.db"), scores), whole);
   EXPECT_EQ(plumbline("merge all.db").code, 2);
   EXPECT_EQ(plumbline("merge all.db none.db").code, 3);
@@ -177,7 +209,8 @@ TEST_F(Database, MergedShardsAreJudgedTogether) {
 
 TEST_F(Database, NamesThatNoFileSystemHoldsAreErrors) {
   const std::string name(300, 'a');
-  for (const std::string& command : {"doctor --db " + name, "resources --reports " + name, "audit --provider " + name + ".so"}) {
+  for (const std::string& command :
+       {"doctor --db " + name, "resources --reports " + name, "audit --provider " + name + ".so"}) {
     const auto result = plumbline(command);
     EXPECT_EQ(result.code, 3) << result.text;
     EXPECT_THAT(result.text, AllOf(HasSubstr("File name too long"), HasSubstr("remedy: ")));

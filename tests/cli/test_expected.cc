@@ -31,10 +31,14 @@ expires = )" + expires + "\nkernels = [\"" +
                         kernels + "\"]\nmatch = { dtype = \"fp16\" }\n");
   }
   test::CommandResult run(const std::string& planted, const std::string& more = "") {
-    return plumbline("run s.toml -q " + more + (planted.empty() ? "" : " --provider '" + cpu_provider(planted) + "'"));
+    return plumbline("run s.toml -q " + more +
+                     (planted.empty() ? "" : " --provider '" + cpu_provider(planted) + "'"));
   }
   std::string verdicts() {
-    std::string csv = plumbline("query \"SELECT dtype, verdict, count(*) FROM v_latest GROUP BY 1, 2 ORDER BY 1, 2\" --format csv").text;
+    std::string csv = plumbline(
+                          "query \"SELECT dtype, verdict, count(*) FROM v_latest GROUP BY 1, 2 "
+                          "ORDER BY 1, 2\" --format csv")
+                          .text;
     std::erase(csv, '\r');
     return csv;
   }
@@ -44,14 +48,17 @@ TEST_F(Expected, FailuresAreFineUntilTheyExpire) {
   write_suite("2999-12-31");
   const auto fine = run("drop_last_key=1", "--match '*fp16*' --junit j.xml --markdown m.md");
   EXPECT_EQ(fine.code, 0) << fine.text;
-  EXPECT_THAT(fine.text,
-              AllOf(HasSubstr("2 expected_failure"), HasSubstr("expected failures\n"), HasSubstr("https://example.com/issues/7")));
-  EXPECT_THAT(read("j.xml"),
-              AllOf(HasSubstr("skipped=\"2\""), HasSubstr("expected failure until 2999-12-31, https://example.com/issues/7: peak")));
-  EXPECT_THAT(read("m.md"), AllOf(HasSubstr("Expected failures: "), HasSubstr("no failure in 2 cases")));
+  EXPECT_THAT(fine.text, AllOf(HasSubstr("2 expected_failure"), HasSubstr("expected failures\n"),
+                               HasSubstr("https://example.com/issues/7")));
   EXPECT_THAT(
-      plumbline("show latest '*fp16*s65*'").text,
-      AllOf(HasSubstr("expected_failure  cpu/flash"), HasSubstr("the last key is dropped"), HasSubstr("worst"), HasSubstr("reproduce: ")));
+      read("j.xml"),
+      AllOf(HasSubstr("skipped=\"2\""),
+            HasSubstr("expected failure until 2999-12-31, https://example.com/issues/7: peak")));
+  EXPECT_THAT(read("m.md"),
+              AllOf(HasSubstr("Expected failures: "), HasSubstr("no failure in 2 cases")));
+  EXPECT_THAT(plumbline("show latest '*fp16*s65*'").text,
+              AllOf(HasSubstr("expected_failure  cpu/flash"), HasSubstr("the last key is dropped"),
+                    HasSubstr("worst"), HasSubstr("reproduce: ")));
   const auto json = nlohmann::json::parse(plumbline("show --format json").text)["data"];
   EXPECT_EQ(json["outcomes"][0]["expected_failure"]["expires"], "2999-12-31");
   EXPECT_EQ(json["exit_code"], 0);
@@ -70,7 +77,9 @@ TEST_F(Expected, OnlyWhatTheEntryCoversIsFine) {
 }
 
 TEST_F(Expected, TakesNoPartInSumsOverTheSuite) {
-  const auto summed = [this] { return plumbline("query \"SELECT DISTINCT dtype FROM v_suite_scores\" --format csv").text; };
+  const auto summed = [this] {
+    return plumbline("query \"SELECT DISTINCT dtype FROM v_suite_scores\" --format csv").text;
+  };
   write_suite("2999-12-31");
   run("drop_last_key=1");
   EXPECT_THAT(summed(), AllOf(HasSubstr("bf16"), Not(HasSubstr("fp16"))));
@@ -83,7 +92,8 @@ TEST_F(Expected, AnUnexpectedPassFails) {
   write_suite("2999-12-31");
   const auto passes = run("", "--junit j.xml");
   EXPECT_EQ(passes.code, 1);
-  EXPECT_THAT(passes.text, AllOf(HasSubstr("2 unexpected_pass"), HasSubstr("remove the [[expect_failure]] at s.toml:8")));
+  EXPECT_THAT(passes.text, AllOf(HasSubstr("2 unexpected_pass"),
+                                 HasSubstr("remove the [[expect_failure]] at s.toml:8")));
   EXPECT_THAT(read("j.xml"), HasSubstr("<failure type=\"unexpected_pass\""));
   EXPECT_EQ(verdicts(), "dtype,verdict,count(*)\nbf16,first_seen,2\nfp16,unexpected_pass,2\n");
   EXPECT_EQ(plumbline("judge latest").code, 1);
@@ -102,16 +112,18 @@ TEST_F(Expected, AreListed) {
   write_suite("2999-12-31");
   const auto listed = plumbline("list s.toml --expected");
   EXPECT_EQ(listed.code, 0);
-  EXPECT_THAT(listed.text,
-              AllOf(HasSubstr("days left"), HasSubstr("2999-12-31"), HasSubstr("the last key is dropped"), Not(HasSubstr("bf16"))));
-  const auto json = nlohmann::json::parse(plumbline("list s.toml --expected --format json").text)["data"]["expected_failures"];
+  EXPECT_THAT(listed.text, AllOf(HasSubstr("days left"), HasSubstr("2999-12-31"),
+                                 HasSubstr("the last key is dropped"), Not(HasSubstr("bf16"))));
+  const auto json = nlohmann::json::parse(
+      plumbline("list s.toml --expected --format json").text)["data"]["expected_failures"];
   ASSERT_EQ(json.size(), 2U);
   EXPECT_EQ(json[0]["expired"], false);
   EXPECT_GT(json[0]["days_left"], 300'000);
   EXPECT_EQ(json[0]["line"], 8);
   write_suite("\"2020-01-01\"");
   EXPECT_THAT(plumbline("list s.toml --expected").text, HasSubstr("EXPIRED"));
-  EXPECT_EQ(plumbline("list s.toml --expected --match '*bf16*'").text, "no case is expected to fail\n");
+  EXPECT_EQ(plumbline("list s.toml --expected --match '*bf16*'").text,
+            "no case is expected to fail\n");
   EXPECT_EQ(plumbline("list s.toml --expected --count").code, 2);
 }
 

@@ -16,12 +16,18 @@ using testing::Not;
 class Green : public test::CommandTest {
  protected:
   // Problems of `seqs`, which two shards share: some of them in each.
-  void write_suite(const std::string& seqs = "64, 72, 80, 88, 96, 104", const std::string& more = "timed = true") const {
-    write("s.toml", "schema = 1\nname = \"s\"\n[[group]]\nname = \"g\"\nreason = \"short\"\nkernels = [\"cpu/flash\"]\n" + more +
-                        "\nset = { heads_q = 2, heads_kv = 1, dtype = \"bf16\" }\nproduct = { seq = [" + seqs + "] }\n");
+  void write_suite(const std::string& seqs = "64, 72, 80, 88, 96, 104",
+                   const std::string& more = "timed = true") const {
+    write("s.toml",
+          "schema = 1\nname = \"s\"\n[[group]]\nname = \"g\"\nreason = \"short\"\nkernels = "
+          "[\"cpu/flash\"]\n" +
+              more +
+              "\nset = { heads_q = 2, heads_kv = 1, dtype = \"bf16\" }\nproduct = { seq = [" +
+              seqs + "] }\n");
   }
   test::CommandResult run(const std::string& arguments, const std::string& options = "") const {
-    return plumbline("run s.toml -q --repetitions 3 --no-default-provider --provider '" + cpu_provider(options) + "' " + arguments);
+    return plumbline("run s.toml -q --repetitions 3 --no-default-provider --provider '" +
+                     cpu_provider(options) + "' " + arguments);
   }
   // The answer's lines without the header, "\n" at the end of each.
   std::string rows(const std::string& database, const std::string& sql) const {
@@ -32,16 +38,19 @@ class Green : public test::CommandTest {
   void write_history(const std::string& options, int runs = 6, const std::string& more = "") const {
     for (int i = 0; i < runs; ++i) {
       const auto done = run("--db h.db " + more, options);
-      ASSERT_THAT(done.code, AnyOf(0, 1, 5)) << done.text;  // what else runs on this machine may look like a regression
+      // what else runs on this machine may look like a regression
+      ASSERT_THAT(done.code, AnyOf(0, 1, 5)) << done.text;
     }
   }
   std::string merged_run(const std::string& shard) const {
-    const std::string id = rows("all.db", "SELECT run_id FROM v_runs WHERE shard = '" + shard + "'");
+    const std::string id =
+        rows("all.db", "SELECT run_id FROM v_runs WHERE shard = '" + shard + "'");
     return id.substr(0, id.find('\n'));
   }
 };
 
-// The trap: shards with files of their own have no past, so that what they measure is first seen there.
+// The trap: shards with files of their own have no past, so that what they measure is first seen
+// there.
 TEST_F(Green, ARegressionMeasuredByShardsWithoutAPastIsNeverGreen) {
   write_suite();
   write_history("");
@@ -51,14 +60,19 @@ TEST_F(Green, ARegressionMeasuredByShardsWithoutAPastIsNeverGreen) {
   }
   ASSERT_EQ(plumbline("merge all.db h.db shard-1.db shard-2.db").code, 0);
   const std::string judge = "judge " + merged_run("1/2") + " " + merged_run("2/2") + " --db all.db";
-  const std::string slow_runs = "shard <> '1/1')", slow = "run_id IN (SELECT run_id FROM v_runs WHERE " + slow_runs;
-  EXPECT_EQ(rows("all.db", "SELECT count(*) FROM v_history WHERE accepted AND " + slow), "0\n") << "not even before they are judged";
+  const std::string slow_runs = "shard <> '1/1')",
+                    slow = "run_id IN (SELECT run_id FROM v_runs WHERE " + slow_runs;
+  EXPECT_EQ(rows("all.db", "SELECT count(*) FROM v_history WHERE accepted AND " + slow), "0\n")
+      << "not even before they are judged";
 
-  // On a machine that is busy with something else the past may be so noisy that not every case is found.
+  // On a machine that is busy with something else the past may be so noisy that not every case is
+  // found.
   const auto judged = plumbline(judge);
   EXPECT_THAT(judged.code, AnyOf(1, 5)) << judged.text;
-  EXPECT_THAT(judged.text, AllOf(HasSubstr("unconfirmed"), HasSubstr("no fresh process could be asked")));
-  const std::string found = "SELECT count(*), sum(accepted) FROM v_history WHERE verdict = 'unconfirmed' AND " + slow;
+  EXPECT_THAT(judged.text,
+              AllOf(HasSubstr("unconfirmed"), HasSubstr("no fresh process could be asked")));
+  const std::string found =
+      "SELECT count(*), sum(accepted) FROM v_history WHERE verdict = 'unconfirmed' AND " + slow;
   const std::string of_judge = rows("all.db", found);
   EXPECT_THAT(of_judge, AllOf(Not(testing::StartsWith("0")), testing::EndsWith(",0\n")));
   EXPECT_EQ(plumbline(judge).code, judged.code) << "judged again";
@@ -68,7 +82,10 @@ TEST_F(Green, ARegressionMeasuredByShardsWithoutAPastIsNeverGreen) {
   EXPECT_EQ(rows("all.db", found), of_judge) << "the copies that know nothing of it change nothing";
 
   // Somebody may accept it.
-  ASSERT_EQ(plumbline("baseline accept " + merged_run("1/2") + " --who me --why 'slower, and right' --db all.db").code, 0);
+  ASSERT_EQ(plumbline("baseline accept " + merged_run("1/2") +
+                      " --who me --why 'slower, and right' --db all.db")
+                .code,
+            0);
   EXPECT_NE(rows("all.db", "SELECT count(*) FROM v_history WHERE accepted AND " + slow), "0\n");
 }
 
@@ -79,11 +96,13 @@ TEST_F(Green, AShardIsGivenThePastToRead) {
   const auto slow = run("--shard 1/2 --db shard.db --past h.db", "slow=20");
   const auto other = run("--shard 2/2 --db shard.db --past h.db", "slow=20");
   EXPECT_TRUE(slow.code == 1 || other.code == 1) << slow.text << other.text;
-  EXPECT_EQ(rows("shard.db", "SELECT DISTINCT verdict, confirmation FROM v_history"), "regressed,confirmed\n");
+  EXPECT_EQ(rows("shard.db", "SELECT DISTINCT verdict, confirmation FROM v_history"),
+            "regressed,confirmed\n");
   EXPECT_EQ(read("h.db"), before) << "only read";
   const auto missing = run("--db shard.db --past typo.db");
   EXPECT_EQ(missing.code, 3);
-  EXPECT_THAT(missing.text, AllOf(HasSubstr("typo.db"), HasSubstr("there is no database of runs here")));
+  EXPECT_THAT(missing.text,
+              AllOf(HasSubstr("typo.db"), HasSubstr("there is no database of runs here")));
   EXPECT_FALSE(std::filesystem::exists(directory_ / "typo.db"));
 
   // Judged where the past is not, a confirmed regression stays one.
@@ -97,8 +116,9 @@ TEST_F(Green, AKernelEightTimesFasterIsListed) {
   const auto fast = run("--db h.db --markdown m.md --format json");
   EXPECT_EQ(fast.code, 0) << fast.text;
   EXPECT_EQ(rows("h.db", "SELECT verdict FROM v_latest"), "improved\n");
-  EXPECT_THAT(rows("h.db", "SELECT kind, explanation FROM v_changes ORDER BY run_order DESC LIMIT 1"),
-              AllOf(HasSubstr("faster"), HasSubstr("times faster")));
+  EXPECT_THAT(
+      rows("h.db", "SELECT kind, explanation FROM v_changes ORDER BY run_order DESC LIMIT 1"),
+      AllOf(HasSubstr("faster"), HasSubstr("times faster")));
   EXPECT_THAT(read("m.md"), HasSubstr("faster"));
   EXPECT_THAT(fast.text, AllOf(HasSubstr("\"kind\": \"faster\""), HasSubstr("\"changes\"")));
   EXPECT_THAT(plumbline("show --db h.db").text, HasSubstr("times faster"));
@@ -111,13 +131,16 @@ TEST_F(Green, TimeThatCannotBeJudgedYetIsSaidWithItsRatio) {
   EXPECT_EQ(slow.code, 0) << slow.text;
   EXPECT_THAT(slow.text, HasSubstr("time not judged yet (3 of 5 runs): "));
   const auto compared = plumbline("compare latest~1 latest --db h.db");
-  EXPECT_THAT(compared.text, AllOf(HasSubstr("1 slower and 0 faster"), HasSubstr("cpu/flash/bf16"), HasSubstr("ms")));
+  EXPECT_THAT(compared.text, AllOf(HasSubstr("1 slower and 0 faster"), HasSubstr("cpu/flash/bf16"),
+                                   HasSubstr("ms")));
   const auto history = plumbline("history '*' --db h.db");
   EXPECT_THAT(history.text, HasSubstr(" ms "));
-  const auto newest = rows("h.db", "SELECT substr(run_id, 1, 8) FROM v_runs ORDER BY run_order DESC LIMIT 1");
+  const auto newest =
+      rows("h.db", "SELECT substr(run_id, 1, 8) FROM v_runs ORDER BY run_order DESC LIMIT 1");
   const auto rule = history.text.find("----\n") + 5;  // below the case's id and the header
   const auto first_line = history.text.substr(rule, history.text.find('\n', rule) - rule);
-  EXPECT_THAT(first_line, HasSubstr(newest.substr(0, 8))) << history.text << "runs of one second, newest first";
+  EXPECT_THAT(first_line, HasSubstr(newest.substr(0, 8)))
+      << history.text << "runs of one second, newest first";
 }
 
 TEST_F(Green, ACaseThatVanishedFailsTheNightUntilItIsAccepted) {
@@ -130,8 +153,11 @@ TEST_F(Green, ACaseThatVanishedFailsTheNightUntilItIsAccepted) {
   EXPECT_THAT(read("m.md"), AllOf(HasSubstr("vanished"), HasSubstr("s80")));
   EXPECT_THAT(read("j.xml"), AllOf(HasSubstr("vanished cpu/flash"), HasSubstr("<failure")));
   EXPECT_EQ(run("--db h.db --purpose nightly").code, 1) << "still";
-  EXPECT_EQ(plumbline("show --db h.db --format json").text.find("\"kind\": \"vanished\"") == std::string::npos, false);
-  const auto accepted = plumbline("baseline accept latest --cases '*s80*' --who me --why 'too like the others' --db h.db");
+  EXPECT_EQ(plumbline("show --db h.db --format json").text.find("\"kind\": \"vanished\"") ==
+                std::string::npos,
+            false);
+  const auto accepted = plumbline(
+      "baseline accept latest --cases '*s80*' --who me --why 'too like the others' --db h.db");
   EXPECT_EQ(accepted.code, 0) << accepted.text;
   EXPECT_THAT(accepted.text, HasSubstr("1 vanished case"));
   const auto night = run("--db h.db --purpose nightly");
@@ -149,7 +175,8 @@ TEST_F(Green, ACaseThatVanishedFailsTheNightUntilItIsAccepted) {
 
 TEST_F(Green, WhereEveryCaseIsRefusedNothingWasMeasured) {
   write("s.toml",
-        "schema = 1\nname = \"s\"\n[[group]]\nname = \"g\"\nreason = \"refused\"\nkernels = [\"cpu/flash\"]\n"
+        "schema = 1\nname = \"s\"\n[[group]]\nname = \"g\"\nreason = \"refused\"\nkernels = "
+        "[\"cpu/flash\"]\n"
         "set = { heads_q = 2, dtype = \"fp32\" }\nproduct = { seq = [8, 9] }\n");
   const auto refused = run("--db r.db --markdown m.md --junit j.xml");
   EXPECT_EQ(refused.code, 4) << refused.text;
@@ -168,11 +195,14 @@ TEST_F(Green, WhereEveryCaseIsRefusedNothingWasMeasured) {
 
 // Commands that read or judge what is stored make no file of a name that was mistyped.
 TEST_F(Green, AMistypedDatabaseIsAnErrorEverywhere) {
-  for (const char* command : {"judge", "compare", "show", "history '*'", "query failing-since", "matrix", "baseline list",
-                              "baseline accept latest --who me --why x", "baseline pin latest --who me --why x"}) {
+  for (const char* command :
+       {"judge", "compare", "show", "history '*'", "query failing-since", "matrix", "baseline list",
+        "baseline accept latest --who me --why x", "baseline pin latest --who me --why x"}) {
     const auto result = plumbline(std::string(command) + " --db typo.db");
     EXPECT_EQ(result.code, 3) << command << ": " << result.text;
-    EXPECT_THAT(result.text, AllOf(HasSubstr("typo.db"), HasSubstr("there is no database of runs here"))) << command;
+    EXPECT_THAT(result.text,
+                AllOf(HasSubstr("typo.db"), HasSubstr("there is no database of runs here")))
+        << command;
     EXPECT_FALSE(std::filesystem::exists(directory_ / "typo.db")) << command;
   }
 }
@@ -183,21 +213,29 @@ TEST_F(Green, PinsAndAcceptsAreListedWithWhoAndWhy) {
   EXPECT_EQ(plumbline("baseline pin latest --db h.db --who Ada --why 'release 1'").code, 0);
   EXPECT_EQ(plumbline("baseline accept latest --db h.db --who Grace --why 'reviewed'").code, 0);
   const auto list = plumbline("baseline list --db h.db");
-  EXPECT_THAT(list.text, AllOf(HasSubstr("pin"), HasSubstr("Ada"), HasSubstr("release 1"), HasSubstr("accept"), HasSubstr("Grace")));
+  EXPECT_THAT(list.text, AllOf(HasSubstr("pin"), HasSubstr("Ada"), HasSubstr("release 1"),
+                               HasSubstr("accept"), HasSubstr("Grace")));
   EXPECT_EQ(plumbline("baseline pin latest --db h.db --who Ada").code, 2) << "without a reason";
-  const auto nothing = plumbline("baseline pin latest --db h.db --who Ada --why x --cases 'no/such*'");
+  const auto nothing =
+      plumbline("baseline pin latest --db h.db --who Ada --why x --cases 'no/such*'");
   EXPECT_EQ(nothing.code, 2);
   EXPECT_THAT(nothing.text, HasSubstr("may serve as a baseline"));
 }
 
 TEST_F(Green, TheCommitOfTheCodeUnderTestIsStored) {
   write_suite("64", "");
-  const auto commit = [&] { return rows("h.db", "SELECT code_commit FROM v_runs ORDER BY run_order DESC LIMIT 1"); };
+  const auto commit = [&] {
+    return rows("h.db", "SELECT code_commit FROM v_runs ORDER BY run_order DESC LIMIT 1");
+  };
   ASSERT_EQ(run("--db h.db --commit abc123").code, 0);
   EXPECT_EQ(commit(), "abc123\n");
-  ASSERT_EQ(shell("GITHUB_SHA=of-github PLUMBLINE_COMMIT= '" + program().string() + "' run s.toml -q --db h.db").code, 0);
+  ASSERT_EQ(shell("GITHUB_SHA=of-github PLUMBLINE_COMMIT= '" + program().string() +
+                  "' run s.toml -q --db h.db")
+                .code,
+            0);
   EXPECT_EQ(commit(), "of-github\n");
-  EXPECT_THAT(plumbline("run --help").text, AllOf(HasSubstr("--commit"), HasSubstr("PLUMBLINE_COMMIT"), HasSubstr("GITHUB_SHA")));
+  EXPECT_THAT(plumbline("run --help").text,
+              AllOf(HasSubstr("--commit"), HasSubstr("PLUMBLINE_COMMIT"), HasSubstr("GITHUB_SHA")));
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ using testing::Key;
 
 class InputLaws : public test::CommandTest {};
 
-// "law=ramp" or "v_law=band" -> mutants: the last cell of the page's rows "| `law=ramp` | … | `mutant`, … |".
+// "law=ramp" or "v_law=band" -> mutants: the last cell of the page's rows "| `law=ramp` | … |
+// `mutant`, … |".
 std::map<std::string, std::set<std::string>> claims_of_the_page() {
   std::ifstream file(test::source_directory / "docs" / "input-laws.md");
   std::map<std::string, std::set<std::string>> claims;
@@ -29,21 +30,25 @@ std::map<std::string, std::set<std::string>> claims_of_the_page() {
     if (!std::regex_match(line, parts, row)) continue;
     const std::string cell = parts[2];
     auto& mutants = claims[parts[1]];
-    for (std::sregex_iterator at(cell.begin(), cell.end(), name), end; at != end; ++at) mutants.insert((*at)[1]);
+    for (std::sregex_iterator at(cell.begin(), cell.end(), name), end; at != end; ++at)
+      mutants.insert((*at)[1]);
   }
   return claims;
 }
 
 std::string inputs_of(const std::string& problem_id) {
   std::smatch parts;
-  if (std::regex_search(problem_id, parts, std::regex("/v=([a-z_]+)"))) return "v_law=" + parts[1].str();
-  if (std::regex_search(problem_id, parts, std::regex("/law=([a-z_]+)"))) return "law=" + parts[1].str();
+  if (std::regex_search(problem_id, parts, std::regex("/v=([a-z_]+)")))
+    return "v_law=" + parts[1].str();
+  if (std::regex_search(problem_id, parts, std::regex("/law=([a-z_]+)")))
+    return "law=" + parts[1].str();
   return "law=normal";
 }
 
 TEST_F(InputLaws, MutantsOfThePageFailUnderTheirLawAlone) {
   const auto claims = claims_of_the_page();
-  for (const char* law : {"law=negative_logits", "law=ramp", "law=extreme", "law=near_ties", "v_law=tiny_output"}) {
+  for (const char* law :
+       {"law=negative_logits", "law=ramp", "law=extreme", "law=near_ties", "v_law=tiny_output"}) {
     ASSERT_THAT(claims, Contains(Key(law)));
     EXPECT_FALSE(claims.at(law).empty()) << law;
   }
@@ -52,8 +57,8 @@ TEST_F(InputLaws, MutantsOfThePageFailUnderTheirLawAlone) {
     for (const std::string& mutant : mutants) kernels += " --kernel mutants/" + mutant;
   }
   const auto library = test::build_directory / "lib" / "plumbline" / "plumbline_mutants.so";
-  const auto result =
-      plumbline("run " + suite("laws.toml") + " --provider '" + library.string() + "'" + kernels + " -q --no-store --format json");
+  const auto result = plumbline("run " + suite("laws.toml") + " --provider '" + library.string() +
+                                "'" + kernels + " -q --no-store --format json");
   ASSERT_EQ(result.code, 1) << result.text;
 
   std::map<std::string, std::set<std::string>> failing;  // kernel -> inputs
@@ -67,9 +72,11 @@ TEST_F(InputLaws, MutantsOfThePageFailUnderTheirLawAlone) {
   EXPECT_THAT(failing["mutants/legal_baseline"], IsEmpty());
   for (const auto& [inputs, mutants] : claims) {
     EXPECT_THAT(run, Contains(inputs)) << "the page has a law that the suite lacks";
-    for (const std::string& mutant : mutants) EXPECT_THAT(failing["mutants/" + mutant], ElementsAre(inputs)) << mutant;
+    for (const std::string& mutant : mutants)
+      EXPECT_THAT(failing["mutants/" + mutant], ElementsAre(inputs)) << mutant;
   }
-  for (const std::string& inputs : run) EXPECT_THAT(claims, Contains(Key(inputs))) << "the suite has a law that the page lacks";
+  for (const std::string& inputs : run)
+    EXPECT_THAT(claims, Contains(Key(inputs))) << "the suite has a law that the page lacks";
 }
 
 }  // namespace

@@ -14,13 +14,15 @@ class Installed : public test::CommandTest {
  protected:
   void SetUp() override {
     CommandTest::SetUp();
-    const auto installed = shell("\"" CMAKE_PROGRAM "\" --install '" + test::build_directory.string() + "' --prefix prefix");
+    const auto installed = shell("\"" CMAKE_PROGRAM "\" --install '" +
+                                 test::build_directory.string() + "' --prefix prefix");
     ASSERT_EQ(installed.code, 0) << installed.text;
     std::filesystem::create_directories(directory_ / "empty");
   }
   // The installed program in an empty folder, by its name.
   test::CommandResult installed(const std::string& arguments) const {
-    return shell("cd empty && PATH='" + (directory_ / "prefix/bin").string() + "':\"$PATH\" plumbline " + arguments);
+    return shell("cd empty && PATH='" + (directory_ / "prefix/bin").string() +
+                 "':\"$PATH\" plumbline " + arguments);
   }
 };
 
@@ -29,11 +31,14 @@ TEST_F(Installed, RunsBundledSuitesAndProvidersFromAnEmptyFolder) {
   EXPECT_EQ(smoke.code, 0) << smoke.text;
   const auto stories = installed("list 'cases/stories/*.toml' --count");
   EXPECT_EQ(stories.code, 0) << stories.text;
-  const auto planted = installed("run --case cpu/flash/bf16/b1-h8x2-s1x300-d64 --provider cpu:drop_last_key=1");
+  const auto planted =
+      installed("run --case cpu/flash/bf16/b1-h8x2-s1x300-d64 --provider cpu:drop_last_key=1");
   EXPECT_EQ(planted.code, 1) << planted.text;
   EXPECT_THAT(planted.text, HasSubstr("--provider 'cpu:drop_last_key=1'"));
   EXPECT_EQ(installed("list --kernels --no-default-provider --provider mutants").code, 0);
-  EXPECT_EQ(installed("list --kernels --no-default-provider --provider plumbline_mma_mutants.so").code, 0);
+  EXPECT_EQ(
+      installed("list --kernels --no-default-provider --provider plumbline_mma_mutants.so").code,
+      0);
 }
 
 TEST_F(Installed, RunsPythonKernels) {
@@ -44,9 +49,11 @@ TEST_F(Installed, RunsPythonKernels) {
   std::filesystem::create_directories(directory_ / "empty");
   write("empty/mine.py", kernel);
   const std::string interpreter = (test::source_directory / ".venv/bin/python").string();
-  const std::string with = std::filesystem::exists(interpreter) ? "PLUMBLINE_PYTHON='" + interpreter + "' " : "";
-  const auto run = shell("cd empty && " + with + "'" + (directory_ / "prefix/bin/plumbline").string() +
-                         "' run --case mine/ones/fp32/b1-h1-s4-d8 --provider mine.py");
+  const std::string with =
+      std::filesystem::exists(interpreter) ? "PLUMBLINE_PYTHON='" + interpreter + "' " : "";
+  const auto run =
+      shell("cd empty && " + with + "'" + (directory_ / "prefix/bin/plumbline").string() +
+            "' run --case mine/ones/fp32/b1-h1-s4-d8 --provider mine.py");
   if (run.text.find("no usable numpy") != std::string::npos) GTEST_SKIP() << run.text;
   EXPECT_EQ(run.code, 1) << run.text;  // it ran, and ones are wrong
   EXPECT_THAT(run.text, HasSubstr("fail  mine/ones"));
@@ -55,8 +62,9 @@ TEST_F(Installed, RunsPythonKernels) {
 TEST_F(Installed, DoctorLooksAtEveryBundledProviderAndAtPython) {
   const auto doctor = installed("doctor --db none.db");
   EXPECT_EQ(doctor.code, 0) << doctor.text;
-  for (const char* what : {"provider    cpu", "provider    emulated", "--provider mutants: mutants", "--provider mma_mutants: mma_mutants",
-                           "--provider torch", "Python", "database", "contracts"}) {
+  for (const char* what : {"provider    cpu", "provider    emulated", "--provider mutants: mutants",
+                           "--provider mma_mutants: mma_mutants", "--provider torch", "Python",
+                           "database", "contracts"}) {
     EXPECT_THAT(doctor.text, HasSubstr(what));
   }
   EXPECT_THAT(doctor.text, Not(HasSubstr("MISSING")));
@@ -66,7 +74,8 @@ TEST_F(Installed, DoctorLooksAtEveryBundledProviderAndAtPython) {
 TEST(BuildBin, IsTheProgramsFolder) {
   const auto link = test::source_directory / "build" / "bin";
   const std::string preset = test::build_directory.filename().string();
-  if (test::build_directory.parent_path() != test::source_directory / "build" || (preset != "host" && preset != "dev")) {
+  if (test::build_directory.parent_path() != test::source_directory / "build" ||
+      (preset != "host" && preset != "dev")) {
     GTEST_SKIP() << "build/bin belongs to the presets host and dev";
   }
   EXPECT_TRUE(std::filesystem::exists(link / "plumbline")) << link;

@@ -16,12 +16,16 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr const char* padded = "bf16/b3-h4x2-s150-d64/mask=causal_bottom_right/lengths=random";
-constexpr const char* ragged = "fp16/b3-h4x2-s100-d64/mask=causal_bottom_right/layout=ragged/lengths=random";
-constexpr const char* paged = "bf16/b3-h4x2-s9x90-d64/mask=causal_bottom_right/layout=paged_nhd/lengths=random";
+constexpr const char* ragged =
+    "fp16/b3-h4x2-s100-d64/mask=causal_bottom_right/layout=ragged/lengths=random";
+constexpr const char* paged =
+    "bf16/b3-h4x2-s9x90-d64/mask=causal_bottom_right/layout=paged_nhd/lengths=random";
 
 class Invariances : public test::CommandTest {
  protected:
-  static std::string id(const std::string& kernel, const std::string& problem) { return "mutants/" + kernel + "/" + problem; }
+  static std::string id(const std::string& kernel, const std::string& problem) {
+    return "mutants/" + kernel + "/" + problem;
+  }
   test::CommandResult run(const std::string& arguments) const {
     const auto library = test::build_directory / "lib" / "plumbline" / "plumbline_mutants.so";
     return plumbline("run " + arguments + " -q --provider '" + library.string() + "'");
@@ -45,25 +49,33 @@ TEST_P(EachInvariance, IsBrokenUnseenByTheJudgeAndCaught) {
   EXPECT_EQ(caught.code, 1) << caught.text;
   EXPECT_THAT(
       caught.text,
-      AllOf(HasSubstr(std::string("fail ") + invariance + " of " + breaker), HasSubstr("problem b"), HasSubstr(words),
-            ContainsRegex("at[[:space:]]+sample[[:space:]]+[0-9]+[[:space:]]+head[[:space:]]+[0-9]+[[:space:]]+row[[:space:]]+[0-9]+"),
-            ContainsRegex("standard[[:space:]]+deviations|no[[:space:]]+rounding[[:space:]]+explains")));
-  const auto faithful = run(std::string("--invariances=") + invariance + " --case '" + id("legal_one_split", problem) + "'");
+      AllOf(HasSubstr(std::string("fail ") + invariance + " of " + breaker), HasSubstr("problem b"),
+            HasSubstr(words),
+            ContainsRegex("at[[:space:]]+sample[[:space:]]+[0-9]+[[:space:]]+head[[:space:]]+[0-9]+"
+                          "[[:space:]]+row[[:space:]]+[0-9]+"),
+            ContainsRegex(
+                "standard[[:space:]]+deviations|no[[:space:]]+rounding[[:space:]]+explains")));
+  const auto faithful = run(std::string("--invariances=") + invariance + " --case '" +
+                            id("legal_one_split", problem) + "'");
   EXPECT_EQ(faithful.code, 0) << faithful.text;
   EXPECT_THAT(faithful.text, HasSubstr("invariances: 1 pass"));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EachInvariance,
-                         testing::Values(Broken{"run_to_run", padded, "after a call with other values"}, Broken{"solo", padded, "alone"},
-                                         Broken{"position", padded, "samples in reverse order"},
-                                         Broken{"neighbour", padded, "longer samples"}, Broken{"chunked_prefill", padded, "query rows"},
-                                         Broken{"prefill_decode", padded, "row decoded alone"}, Broken{"split", padded, "KV splits"},
-                                         Broken{"page_order", paged, "pages in"}, Broken{"page_size", paged, "pages of"},
-                                         Broken{"layout", ragged, "padded on the left"}, Broken{"padding", padded, "filled with nan"},
-                                         Broken{"workspace", padded, "zeros"}, Broken{"capacity", padded, "room for 217 keys"},
-                                         Broken{"strides", padded, "as views"}, Broken{"lse", padded, "LSE not asked for"},
-                                         Broken{"two_scales", padded, "whose first call had the scale"}),
-                         [](const auto& broken) { return std::string(broken.param.invariance); });
+INSTANTIATE_TEST_SUITE_P(
+    All, EachInvariance,
+    testing::Values(
+        Broken{"run_to_run", padded, "after a call with other values"},
+        Broken{"solo", padded, "alone"}, Broken{"position", padded, "samples in reverse order"},
+        Broken{"neighbour", padded, "longer samples"},
+        Broken{"chunked_prefill", padded, "query rows"},
+        Broken{"prefill_decode", padded, "row decoded alone"}, Broken{"split", padded, "KV splits"},
+        Broken{"page_order", paged, "pages in"}, Broken{"page_size", paged, "pages of"},
+        Broken{"layout", ragged, "padded on the left"},
+        Broken{"padding", padded, "filled with nan"}, Broken{"workspace", padded, "zeros"},
+        Broken{"capacity", padded, "room for 217 keys"}, Broken{"strides", padded, "as views"},
+        Broken{"lse", padded, "LSE not asked for"},
+        Broken{"two_scales", padded, "whose first call had the scale"}),
+    [](const auto& broken) { return std::string(broken.param.invariance); });
 
 TEST_F(Invariances, TheirBreakersPassEveryPlainCase) {
   const auto judged = run(suite("invariances_mutants.toml") + " --no-store");
@@ -72,13 +84,15 @@ TEST_F(Invariances, TheirBreakersPassEveryPlainCase) {
 }
 
 TEST_F(Invariances, TheKernelThatBreakersChangeKeepsThemAll) {
-  const auto all = run(suite("invariances_mutants.toml") + " --no-store --invariances --match '*legal_one_split*'");
+  const auto all = run(suite("invariances_mutants.toml") +
+                       " --no-store --invariances --match '*legal_one_split*'");
   EXPECT_EQ(all.code, 0) << all.text;
   EXPECT_THAT(all.text, HasSubstr("80 invariances and "));
 }
 
 TEST_F(Invariances, OtherBitsAreReportedWhereRoundingIsPromised) {
-  const auto rounding = run(std::string("--invariances=split --format json --case 'cpu/split_kv/") + padded + "'");
+  const auto rounding =
+      run(std::string("--invariances=split --format json --case 'cpu/split_kv/") + padded + "'");
   EXPECT_EQ(rounding.code, 0) << rounding.text;
   const auto json = nlohmann::json::parse(rounding.text)["data"];
   ASSERT_EQ(json["invariances"].size(), 1u);
@@ -90,28 +104,40 @@ TEST_F(Invariances, OtherBitsAreReportedWhereRoundingIsPromised) {
   EXPECT_LE(split["sigmas"], split["limit"]);
   EXPECT_EQ(split["verdict"], "pass");
 
-  // A contract that pins nothing takes no promise back: the provider still declares, and the stronger of both counts.
+  // A contract that pins nothing takes no promise back: the provider still declares, and the
+  // stronger of both counts.
   write("reviewed/contracts.toml", "schema = 1\n");
   write("reviewed/support.toml", "schema = 1\n");
-  EXPECT_EQ(run("--baselines reviewed --invariances=strides --case '" + id("varies_strides", padded) + "'").code, 1);
+  EXPECT_EQ(run("--baselines reviewed --invariances=strides --case '" +
+                id("varies_strides", padded) + "'")
+                .code,
+            1);
 }
 
 TEST_F(Invariances, AreStoredAndShownAndReported) {
-  const std::string arguments = "--db a.db --junit j.xml --markdown m.md --case '" + id("varies_solo", padded) + "' --invariances";
+  const std::string arguments = "--db a.db --junit j.xml --markdown m.md --case '" +
+                                id("varies_solo", padded) + "' --invariances";
   EXPECT_EQ(run(arguments).code, 1);
   const auto rows = plumbline(
-      "query --db a.db --format csv \"SELECT invariance, promise, agreement, verdict FROM v_invariances WHERE is_failure ORDER BY 1\"");
+      "query --db a.db --format csv \"SELECT invariance, promise, agreement, verdict FROM "
+      "v_invariances WHERE is_failure ORDER BY 1\"");
   EXPECT_THAT(rows.text, HasSubstr("solo,bitwise,rounding,fail"));
   EXPECT_THAT(rows.text, Not(HasSubstr("position")));
-  EXPECT_THAT(read("j.xml"),
-              ContainsRegex("<testcase classname=\"case.invariances\" name=\"solo of mutants/varies_solo[^>]*>\n *<failure"));
-  EXPECT_THAT(read("m.md"), AllOf(HasSubstr("### Invariances"), HasSubstr("| mutants/varies\\_solo | = | ✗ | = |")));
-  EXPECT_THAT(plumbline("show latest --db a.db").text, HasSubstr("invariances of mutants/varies_solo"));
-  const auto table = run("--case '" + id("legal_one_split", padded) + "' --invariances=solo,page_size --format markdown");
-  EXPECT_EQ(table.text,
-            "| kernel | solo | page size |\n| --- | ---: | ---: |\n| mutants/legal\\_one\\_split | = | · |\n\n"
-            "= the same bits in every case, as promised; (=) the same bits, though not promised; ≈ within rounding, which was all that was "
-            "promised; ✗ promise broken, or beyond rounding; · nothing to transform, or not taken.\n\n");
+  EXPECT_THAT(read("j.xml"), ContainsRegex("<testcase classname=\"case.invariances\" name=\"solo "
+                                           "of mutants/varies_solo[^>]*>\n *<failure"));
+  EXPECT_THAT(read("m.md"), AllOf(HasSubstr("### Invariances"),
+                                  HasSubstr("| mutants/varies\\_solo | = | ✗ | = |")));
+  EXPECT_THAT(plumbline("show latest --db a.db").text,
+              HasSubstr("invariances of mutants/varies_solo"));
+  const auto table = run("--case '" + id("legal_one_split", padded) +
+                         "' --invariances=solo,page_size --format markdown");
+  EXPECT_EQ(
+      table.text,
+      "| kernel | solo | page size |\n| --- | ---: | ---: |\n| mutants/legal\\_one\\_split | = | · "
+      "|\n\n"
+      "= the same bits in every case, as promised; (=) the same bits, though not promised; ≈ "
+      "within rounding, which was all that was "
+      "promised; ✗ promise broken, or beyond rounding; · nothing to transform, or not taken.\n\n");
 }
 
 TEST_F(Invariances, TheReproduceLineRepeatsTheViolation) {
@@ -119,7 +145,8 @@ TEST_F(Invariances, TheReproduceLineRepeatsTheViolation) {
   const std::string mark = "reproduce: ";
   const auto at = first.text.find(mark);
   ASSERT_NE(at, std::string::npos) << first.text;
-  const std::string line = first.text.substr(at + mark.size(), first.text.find('\n', at) - at - mark.size());
+  const std::string line =
+      first.text.substr(at + mark.size(), first.text.find('\n', at) - at - mark.size());
   EXPECT_THAT(line, HasSubstr("--invariances=lse"));
   const auto again = shell(line);
   EXPECT_EQ(again.code, 1) << again.text;
@@ -127,11 +154,14 @@ TEST_F(Invariances, TheReproduceLineRepeatsTheViolation) {
 }
 
 TEST_F(Invariances, OurKernelsKeepWhatTheirContractsPin) {
-  const auto ours = plumbline("run " + suite("invariances.toml") + " --invariances --no-store -q --match '*/cpu/*'");
+  const auto ours = plumbline("run " + suite("invariances.toml") +
+                              " --invariances --no-store -q --match '*/cpu/*'");
   EXPECT_EQ(ours.code, 0) << ours.text;
-  const auto unknown = plumbline("run " + suite("invariances.toml") + " --invariances=nonsense --no-store -q");
+  const auto unknown =
+      plumbline("run " + suite("invariances.toml") + " --invariances=nonsense --no-store -q");
   EXPECT_EQ(unknown.code, 2);
-  EXPECT_THAT(unknown.text, AllOf(HasSubstr("there is no invariance \"nonsense\""), HasSubstr("run_to_run, solo")));
+  EXPECT_THAT(unknown.text, AllOf(HasSubstr("there is no invariance \"nonsense\""),
+                                  HasSubstr("run_to_run, solo")));
 }
 
 }  // namespace

@@ -38,7 +38,8 @@ class Machines : public test::CommandTest {
     value_of(store->finish_run(run_info(number).run_id, 0, true));
   }
   static Past past_of(Store& store, const StoredOutcome& stored) {
-    return value_of(store.past(stored.outcome.case_id, class_of(stored.outcome, machine_of()), "", true));
+    return value_of(
+        store.past(stored.outcome.case_id, class_of(stored.outcome, machine_of()), "", true));
   }
 };
 
@@ -54,8 +55,10 @@ TEST_F(Machines, TwoModelsBehindOneCpuAreTwoSeries) {
   EXPECT_EQ(past_of(*store, on_gpu(h100, "sm_90")).baseline->run_id, run_info(1).run_id);
   EXPECT_EQ(raw_sql(database(), "SELECT count(*) FROM v_latest")[0][0], "2");
   EXPECT_EQ(raw_sql(database(), "SELECT count(DISTINCT machine_class) FROM v_history")[0][0], "2");
-  EXPECT_EQ(raw_sql(database(), "SELECT count(DISTINCT machine_class) FROM v_runs")[0][0], "1") << "of the hosts";
-  EXPECT_EQ(raw_sql(database(), "SELECT device_model, device_driver FROM v_history ORDER BY run_order")[0],
+  EXPECT_EQ(raw_sql(database(), "SELECT count(DISTINCT machine_class) FROM v_runs")[0][0], "1")
+      << "of the hosts";
+  EXPECT_EQ(raw_sql(database(),
+                    "SELECT device_model, device_driver FROM v_history ORDER BY run_order")[0],
             (std::vector<std::string>{h100.model, h100.driver}));
 }
 
@@ -69,19 +72,22 @@ TEST_F(Machines, TheOrdinalIsNoPartOfTheSeriesAndTheDriverIsNone) {
   EXPECT_EQ(past.baseline->driver, h100.driver);
   EXPECT_EQ(raw_sql(database(), "SELECT count(*) FROM v_latest")[0][0], "1");
   add_run(2, {second});
-  EXPECT_EQ(raw_sql(database(), "SELECT case_id FROM v_latest"), (std::vector<std::vector<std::string>>{{second.outcome.case_id}}));
+  EXPECT_EQ(raw_sql(database(), "SELECT case_id FROM v_latest"),
+            (std::vector<std::vector<std::string>>{{second.outcome.case_id}}));
   EXPECT_FALSE(past_of(*open(), on_gpu(h100, "sm_100")).baseline) << "the architecture is";
 }
 
 TEST_F(Machines, AGpuThatIsNotNamedIsToldApartByItsHost) {
   const StoredOutcome unnamed = on_gpu({}, "sm_90");
-  EXPECT_NE(class_of(unnamed.outcome, machine_of("EPYC")), class_of(unnamed.outcome, machine_of("Xeon")));
+  EXPECT_NE(class_of(unnamed.outcome, machine_of("EPYC")),
+            class_of(unnamed.outcome, machine_of("Xeon")));
   EXPECT_EQ(class_of(unnamed.outcome, machine_of()).device_kind, "cuda");
   StoredOutcome emulated = unnamed;
   emulated.outcome.c.device = "emulated:sm_90";
   EXPECT_EQ(class_of(emulated.outcome, machine_of()), machine_of()) << "computed by the host";
   EXPECT_EQ(series_id("a/b/bf16/b1-h1-s1-d64/device=cuda:12"), "a/b/bf16/b1-h1-s1-d64/device=cuda");
-  EXPECT_EQ(series_id("a/b/bf16/b1-h1-s1-d64/device=emulated:sm_90"), "a/b/bf16/b1-h1-s1-d64/device=emulated:sm_90");
+  EXPECT_EQ(series_id("a/b/bf16/b1-h1-s1-d64/device=emulated:sm_90"),
+            "a/b/bf16/b1-h1-s1-d64/device=emulated:sm_90");
 }
 
 TEST_F(Machines, ComparingAcrossClassesExitsSix) {
@@ -89,7 +95,8 @@ TEST_F(Machines, ComparingAcrossClassesExitsSix) {
   add_run(2, {on_gpu(a100, "sm_80"), passing()});
   const auto refused = plumbline("compare latest~1 latest --db h.db");
   EXPECT_EQ(refused.code, 6) << refused.text;
-  EXPECT_THAT(refused.text, AllOf(HasSubstr("1 of 2 cases"), HasSubstr(h100.model), HasSubstr(a100.model), HasSubstr("--any-machine")));
+  EXPECT_THAT(refused.text, AllOf(HasSubstr("1 of 2 cases"), HasSubstr(h100.model),
+                                  HasSubstr(a100.model), HasSubstr("--any-machine")));
   EXPECT_EQ(plumbline("compare latest~1 latest --db h.db --any-machine").code, 0);
   add_run(3, {on_gpu(a100, "sm_80", 1), passing()});
   const auto same = plumbline("compare latest~1 latest --db h.db");
@@ -97,14 +104,17 @@ TEST_F(Machines, ComparingAcrossClassesExitsSix) {
   EXPECT_THAT(same.text, HasSubstr("2 cases in both runs")) << "cuda:0 and cuda:1 of one model";
 }
 
-// The trap, with times that nothing else on the machine can spoil: 20 times slower, measured where the past was not.
+// The trap, with times that nothing else on the machine can spoil: 20 times slower, measured where
+// the past was not.
 TEST_F(Machines, WhatJudgeFindsIsUnconfirmedAndStaysSo) {
   const auto mine = [] { return passing("bf16/b1-h4-s128-d64", "mine/flash"); };  // of no contract
   for (int i = 1; i <= 6; ++i) add_run(i, {mine()});
   StoredOutcome slow = with_verdict(mine(), Verdict::first_seen);
   slow.outcome.time_ratio *= 20;
   add_run(7, {slow});
-  const auto verdict = [&] { return raw_sql(database(), "SELECT verdict, accepted FROM v_latest"); };
+  const auto verdict = [&] {
+    return raw_sql(database(), "SELECT verdict, accepted FROM v_latest");
+  };
   EXPECT_EQ(verdict(), (std::vector<std::vector<std::string>>{{"first_seen", "0"}}));
   for (int i = 0; i < 2; ++i) {
     const auto judged = plumbline("judge latest --db h.db");
@@ -115,10 +125,13 @@ TEST_F(Machines, WhatJudgeFindsIsUnconfirmedAndStaysSo) {
   EXPECT_EQ(past_of(*open(), slow).baseline->run_id, run_info(6).run_id);
 
   // Judged where its past is not, it is neither first seen nor fine.
-  shell("sqlite3 h.db 'DELETE FROM outcome WHERE run_id <> (SELECT run_id FROM run ORDER BY run_order DESC LIMIT 1)'");
+  shell(
+      "sqlite3 h.db 'DELETE FROM outcome WHERE run_id <> (SELECT run_id FROM run ORDER BY "
+      "run_order DESC LIMIT 1)'");
   EXPECT_EQ(plumbline("judge latest --db h.db").code, 5);
   EXPECT_EQ(verdict(), (std::vector<std::vector<std::string>>{{"unconfirmed", "0"}}));
-  ASSERT_EQ(plumbline("baseline accept latest --who me --why 'slower, and right' --db h.db").code, 0);
+  ASSERT_EQ(plumbline("baseline accept latest --who me --why 'slower, and right' --db h.db").code,
+            0);
   EXPECT_EQ(verdict(), (std::vector<std::vector<std::string>>{{"unconfirmed", "1"}}));
 }
 

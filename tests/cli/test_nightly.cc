@@ -32,11 +32,15 @@ product = { dtype = ["fp16", "bf16"] }
   }
   test::CommandResult night_as_typed(const std::string& arguments) const {
     const auto script = test::source_directory / "ci" / "nightly.sh";
-    return shell("PLUMBLINE_BINARY='" + program().string() + "' '" + script.string() + "' --suite \"$PWD/s.toml\" --out \"$PWD/out\" " +
-                 arguments);
+    return shell("PLUMBLINE_BINARY='" + program().string() + "' '" + script.string() +
+                 "' --suite \"$PWD/s.toml\" --out \"$PWD/out\" " + arguments);
   }
   std::string verdicts(const std::string& database) const {
-    return plumbline("query \"SELECT verdict, count(*) FROM v_history GROUP BY verdict ORDER BY 1\" --format csv --db " + database).text;
+    return plumbline(
+               "query \"SELECT verdict, count(*) FROM v_history GROUP BY verdict ORDER BY 1\" "
+               "--format csv --db " +
+               database)
+        .text;
   }
 };
 
@@ -53,7 +57,8 @@ TEST_F(Nightly, SecondNightComparesWithTheFirst) {
 
 TEST_F(Nightly, AFailingNightIsHistoryToo) {
   ASSERT_EQ(night("--history \"$PWD/h.db\"").code, 0);
-  const auto failing = night("--history \"$PWD/h.db\" -- --provider '" + cpu_provider("drop_last_key=1") + "'");
+  const auto failing =
+      night("--history \"$PWD/h.db\" -- --provider '" + cpu_provider("drop_last_key=1") + "'");
   EXPECT_EQ(failing.code, 1) << failing.text;
   EXPECT_THAT(verdicts("h.db"), HasSubstr("fail,2"));
   EXPECT_EQ(shell("ls out/failures/*.safetensors | wc -l").text, "2\n");
@@ -66,32 +71,42 @@ TEST_F(Nightly, InvariancesBelongToTheNight) {
   EXPECT_EQ(kept.code, 0) << kept.text;
   EXPECT_THAT(read("out/summary.md"), HasSubstr("### Invariances"));
   EXPECT_THAT(read("out/invariances.xml"), HasSubstr("two_scales of cpu/flash"));
-  EXPECT_THAT(plumbline("query \"SELECT count(DISTINCT run_id), count(*) FROM v_invariances\" --format csv --db h.db").text,
+  EXPECT_THAT(plumbline("query \"SELECT count(DISTINCT run_id), count(*) FROM v_invariances\" "
+                        "--format csv --db h.db")
+                  .text,
               HasSubstr("1,32"));
   EXPECT_THAT(plumbline("show latest --db h.db").text, testing::Not(HasSubstr("invariances of")));
 
   // Only the suite of the invariances names the kernel that breaks one.
   write("i.toml",
-        "schema = 1\nname = \"broken\"\n[[group]]\nname = \"g\"\nreason = \"breaks solo\"\nkernels = [\"mutants/varies_solo\"]\n"
+        "schema = 1\nname = \"broken\"\n[[group]]\nname = \"g\"\nreason = \"breaks solo\"\nkernels "
+        "= [\"mutants/varies_solo\"]\n"
         "set = { batch = 2, seq = 40, heads_q = 8, dtype = \"bf16\" }\n");
   const auto library = test::build_directory / "lib" / "plumbline" / "plumbline_mutants.so";
-  const auto failing = night("--history \"$PWD/h.db\" --invariances \"$PWD/i.toml\" -- --provider '" + library.string() + "'");
+  const auto failing =
+      night("--history \"$PWD/h.db\" --invariances \"$PWD/i.toml\" -- --provider '" +
+            library.string() + "'");
   EXPECT_EQ(failing.code, 1) << failing.text;
   EXPECT_THAT(read("out/summary.md"), HasSubstr("solo of mutants/varies_solo"));
-  EXPECT_THAT(verdicts("h.db"), testing::Not(HasSubstr("fail"))) << "the cases themselves are right";
+  EXPECT_THAT(verdicts("h.db"), testing::Not(HasSubstr("fail")))
+      << "the cases themselves are right";
 }
 
-// A kernel that is approved and was not compiled fails the night, and what was compiled is stored with its run.
+// A kernel that is approved and was not compiled fails the night, and what was compiled is stored
+// with its run.
 TEST_F(Nightly, ResourcesBelongToTheNight) {
   write("reports/new.ptxas.txt",
-        "# source: new.cu\n# toolkit: nvcc 13.0.88\nptxas info    : Compiling entry function 'fresh' for 'sm_90'\n"
-        "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\nptxas info    : Used 48 registers, used 1 barriers\n");
+        "# source: new.cu\n# toolkit: nvcc 13.0.88\nptxas info    : Compiling entry function "
+        "'fresh' for 'sm_90'\n"
+        "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\nptxas info    : Used "
+        "48 registers, used 1 barriers\n");
   const auto first = night("--history \"$PWD/h.db\" --reports \"$PWD/reports\"");
   EXPECT_EQ(first.code, 1) << first.text;
   EXPECT_THAT(first.text, HasSubstr("approved, but not compiled"));
   EXPECT_THAT(read("out/summary.md"), HasSubstr("### Resources of compiled kernels"));
   const auto stored = plumbline(
-      "query \"SELECT r.kernel, r.registers FROM v_resources AS r JOIN v_history AS h USING (run_id) WHERE r.verdict = 'first_seen' LIMIT "
+      "query \"SELECT r.kernel, r.registers FROM v_resources AS r JOIN v_history AS h USING "
+      "(run_id) WHERE r.verdict = 'first_seen' LIMIT "
       "1\" "
       "--format csv --db h.db");
   EXPECT_THAT(stored.text, HasSubstr("fresh,48"));
@@ -101,7 +116,8 @@ TEST_F(Nightly, ResourcesBelongToTheNight) {
 TEST_F(Nightly, AMissingHistoryFailsUnlessItIsTheFirstNight) {
   const auto lost = night_as_typed("--history \"$PWD/h.db\"");
   EXPECT_EQ(lost.code, 3) << lost.text;
-  EXPECT_THAT(lost.text, testing::AllOf(HasSubstr("h.db is missing"), HasSubstr("remedy"), HasSubstr("--first-night")));
+  EXPECT_THAT(lost.text, testing::AllOf(HasSubstr("h.db is missing"), HasSubstr("remedy"),
+                                        HasSubstr("--first-night")));
   EXPECT_FALSE(std::filesystem::exists(directory_ / "h.db"));
   write("h.db", "");
   EXPECT_EQ(night_as_typed("--history \"$PWD/h.db\"").code, 3) << "an empty file is no history";
@@ -112,12 +128,20 @@ TEST_F(Nightly, AMissingHistoryFailsUnlessItIsTheFirstNight) {
   EXPECT_THAT(again.text, HasSubstr("not the first night"));
 }
 
-// The commit is that of the code under test: what is said, else that of the repository in which the night is started.
+// The commit is that of the code under test: what is said, else that of the repository in which the
+// night is started.
 TEST_F(Nightly, TheCommitIsTheUsers) {
-  const auto commits = [&] { return plumbline("query \"SELECT code_commit FROM v_runs ORDER BY run_order\" --format csv --db h.db").text; };
-  shell("git init -q . && git -c user.name=n -c user.email=e@example.com commit -q --allow-empty -m m");
+  const auto commits = [&] {
+    return plumbline(
+               "query \"SELECT code_commit FROM v_runs ORDER BY run_order\" --format csv --db h.db")
+        .text;
+  };
+  shell(
+      "git init -q . && git -c user.name=n -c user.email=e@example.com commit -q --allow-empty -m "
+      "m");
   const auto head = shell("git rev-parse HEAD").text;
-  const auto script = "PLUMBLINE_BINARY='" + program().string() + "' '" + (test::source_directory / "ci" / "nightly.sh").string() +
+  const auto script = "PLUMBLINE_BINARY='" + program().string() + "' '" +
+                      (test::source_directory / "ci" / "nightly.sh").string() +
                       "' --suite \"$PWD/s.toml\" --out \"$PWD/out\" --history \"$PWD/h.db\" ";
   ASSERT_EQ(shell("unset PLUMBLINE_COMMIT GITHUB_SHA; " + script + "--first-night").code, 0);
   EXPECT_THAT(commits(), HasSubstr(head.substr(0, 40)));
@@ -132,8 +156,12 @@ TEST_F(Nightly, AVanishedCaseFailsTheNightAndStandsInItsSummary) {
   write("s.toml", suite.substr(0, suite.find("[\"fp16\"")) + "[\"bf16\"] }\n");
   const auto lost = night("--history \"$PWD/h.db\"");
   EXPECT_EQ(lost.code, 1) << lost.text;
-  EXPECT_THAT(read("out/summary.md"), testing::AllOf(HasSubstr("vanished"), HasSubstr("cpu/flash/fp16")));
-  EXPECT_EQ(plumbline("baseline accept latest --cases '*fp16*' --who me --why 'bf16 is enough' --db h.db").code, 0);
+  EXPECT_THAT(read("out/summary.md"),
+              testing::AllOf(HasSubstr("vanished"), HasSubstr("cpu/flash/fp16")));
+  EXPECT_EQ(
+      plumbline("baseline accept latest --cases '*fp16*' --who me --why 'bf16 is enough' --db h.db")
+          .code,
+      0);
   EXPECT_EQ(night("--history \"$PWD/h.db\"").code, 0);
 }
 

@@ -15,14 +15,18 @@ class ReduceCommand : public test::CommandTest {
  protected:
   static int number_of(const std::string& text, const std::string& field) {
     std::smatch match;
-    return std::regex_search(text, match, std::regex(field + " = ([0-9]+)")) ? std::stoi(match[1]) : -1;
+    return std::regex_search(text, match, std::regex(field + " = ([0-9]+)")) ? std::stoi(match[1])
+                                                                             : -1;
   }
 };
 
 TEST_F(ReduceCommand, PlantedErrorsEndAtFewKeys) {
-  for (const std::string options : {"drop_last_key=1", "mask=off_by_one", "mask=one_key_few", "scale=1.05"}) {
+  for (const std::string options :
+       {"drop_last_key=1", "mask=off_by_one", "mask=one_key_few", "scale=1.05"}) {
     const std::string provider = "--provider '" + cpu_provider(options) + "'";
-    const std::string large = "cpu/flash/bf16/b3-h8x2-s20x300-d64/mask=causal_bottom_right/layout=paged_nhd/lengths=random/law=llm/seed=3";
+    const std::string large =
+        "cpu/flash/bf16/b3-h8x2-s20x300-d64/mask=causal_bottom_right/layout=paged_nhd/"
+        "lengths=random/law=llm/seed=3";
     const auto reduced = plumbline("reduce -q " + provider + " '" + large + "'");
     ASSERT_EQ(reduced.code, 0) << reduced.text;
     EXPECT_THAT(reduced.text, HasSubstr("reason = \"fail: error beyond its limit\""));
@@ -35,19 +39,24 @@ TEST_F(ReduceCommand, PlantedErrorsEndAtFewKeys) {
     const std::size_t line = reduced.text.find("reproduce: ") + 11;
     EXPECT_EQ(shell(reduced.text.substr(line, reduced.text.find('\n', line) - line)).code, 1);
     const std::size_t group = reduced.text.find("[[group]]");
-    write("reduced.toml", "schema = 1\nname = \"reduced\"\n" + reduced.text.substr(group, reduced.text.find("reproduce: ") - group));
+    write("reduced.toml", "schema = 1\nname = \"reduced\"\n" +
+                              reduced.text.substr(group, reduced.text.find("reproduce: ") - group));
     EXPECT_EQ(plumbline("run -q --no-store reduced.toml " + provider).code, 1);
   }
 }
 
-// Ten known bugs of different classes, from one large case. (Bugs of the splits' merge need the 257 keys from which on there are two.)
+// Ten known bugs of different classes, from one large case. (Bugs of the splits' merge need the 257
+// keys from which on there are two.)
 TEST_F(ReduceCommand, TenMutantsEndAtSixtyFourKeysOrFewer) {
-  const auto library = (test::build_directory / "lib" / "plumbline" / "plumbline_mutants.so").string();
+  const auto library =
+      (test::build_directory / "lib" / "plumbline" / "plumbline_mutants.so").string();
   for (const std::string mutant :
-       {"softmax_output_not_rescaled", "softmax_log2e_missing", "mask_causal_top_left", "mask_drops_last_key", "index_page_size_fixed",
-        "index_length_of_longest", "head_modulo", "mask_drops_tail", "precision_scale_one_percent", "memory_last_rows_unwritten"}) {
+       {"softmax_output_not_rescaled", "softmax_log2e_missing", "mask_causal_top_left",
+        "mask_drops_last_key", "index_page_size_fixed", "index_length_of_longest", "head_modulo",
+        "mask_drops_tail", "precision_scale_one_percent", "memory_last_rows_unwritten"}) {
     const auto reduced = plumbline("reduce -q --provider '" + library + "' 'mutants/" + mutant +
-                                   "/bf16/b3-h8x2-s20x520-d64/mask=causal_bottom_right/layout=paged_nhd/lengths=random/page=32/seed=3'");
+                                   "/bf16/b3-h8x2-s20x520-d64/mask=causal_bottom_right/"
+                                   "layout=paged_nhd/lengths=random/page=32/seed=3'");
     ASSERT_EQ(reduced.code, 0) << mutant << ": " << reduced.text;
     const int keys = number_of(reduced.text, "seq_kv");
     EXPECT_LE(keys, 64) << mutant << ": " << reduced.text;
@@ -55,12 +64,14 @@ TEST_F(ReduceCommand, TenMutantsEndAtSixtyFourKeysOrFewer) {
   }
 }
 
-// Bugs that need one feature each: the feature stays, and what is printed is a suite of just the case that the printed line repeats.
+// Bugs that need one feature each: the feature stays, and what is printed is a suite of just the
+// case that the printed line repeats.
 TEST_F(ReduceCommand, WhatIsPrintedKeepsTheFeatureThatTheFailureNeeds) {
   struct Row {
     std::string mutant, features, kept;
   };
-  const auto library = (test::build_directory / "lib" / "plumbline" / "plumbline_mutants.so").string();
+  const auto library =
+      (test::build_directory / "lib" / "plumbline" / "plumbline_mutants.so").string();
   for (const Row& row : std::vector<Row>{
            {"softcap_ignored", "/softcap=2", "softcap = 2"},
            {"alibi_signed", "/alibi=random", "alibi = \"random\""},
@@ -77,16 +88,21 @@ TEST_F(ReduceCommand, WhatIsPrintedKeepsTheFeatureThatTheFailureNeeds) {
        }) {
     const std::string provider = "--provider '" + library + "'";
     const bool v_in_k = row.features == "/view=v_in_k";
-    const auto reduced = plumbline("reduce -q " + provider + " 'mutants/" + row.mutant + "/bf16/b2-h6x2-s70-d" + (v_in_k ? "96x64" : "64") +
-                                   row.features + "/seed=3'");
+    const auto reduced =
+        plumbline("reduce -q " + provider + " 'mutants/" + row.mutant + "/bf16/b2-h6x2-s70-d" +
+                  (v_in_k ? "96x64" : "64") + row.features + "/seed=3'");
     ASSERT_EQ(reduced.code, 0) << row.mutant << ": " << reduced.text;
     EXPECT_THAT(reduced.text, HasSubstr(row.kept)) << row.mutant;
-    const std::size_t group = reduced.text.find("[[group]]"), line = reduced.text.find("reproduce: ");
+    const std::size_t group = reduced.text.find("[[group]]"),
+                      line = reduced.text.find("reproduce: ");
     const std::size_t id = reduced.text.find("mutants/", reduced.text.find("--case ", line));
-    write("reduced.toml", "schema = 1\nname = \"reduced\"\n" + reduced.text.substr(group, line - group));
+    write("reduced.toml",
+          "schema = 1\nname = \"reduced\"\n" + reduced.text.substr(group, line - group));
     const auto listed = plumbline("list reduced.toml " + provider);
     EXPECT_EQ(listed.code, 0) << listed.text;
-    EXPECT_THAT(listed.text, HasSubstr(reduced.text.substr(id, reduced.text.find('\'', id) - id) + "\n")) << reduced.text;
+    EXPECT_THAT(listed.text,
+                HasSubstr(reduced.text.substr(id, reduced.text.find('\'', id) - id) + "\n"))
+        << reduced.text;
   }
 }
 

@@ -39,12 +39,13 @@ b = { kernel = "cpu/flash_p32" }
 )";
 
 // What differs between two undisturbed runs, too.
-const std::set<std::string> volatile_columns{"run_id",  "run_order",     "started_at",  "finished_at",
-                                             "wall_ms", "versions_json", "command_line"};
+const std::set<std::string> volatile_columns{
+    "run_id", "run_order", "started_at", "finished_at", "wall_ms", "versions_json", "command_line"};
 
 std::vector<pid_t> children(pid_t parent) {
   std::vector<pid_t> found;
-  std::ifstream file("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) + "/children");
+  std::ifstream file("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) +
+                     "/children");
   for (pid_t child = 0; file >> child;) found.push_back(child);
   return found;
 }
@@ -59,7 +60,8 @@ class Resume : public test::CommandTest {
   }
 
   std::string run_arguments(const std::string& database) const {
-    return "run s.toml -q -j2 --no-default-provider --provider '" + test::cpu_provider() + "' --db " + database + more_;
+    return "run s.toml -q -j2 --no-default-provider --provider '" + test::cpu_provider() +
+           "' --db " + database + more_;
   }
   std::filesystem::path fresh(const std::string& database) const {
     const auto path = directory_ / database;
@@ -68,12 +70,17 @@ class Resume : public test::CommandTest {
     return path;
   }
 
-  // Kills the command after `delay`, with its workers or leaving them to find out. False: it had ended before.
-  bool start_and_kill(const std::string& arguments, steady_clock::duration delay, bool with_workers) const {
-    const std::string command = "cd '" + directory_.string() + "' && exec '" + program().string() + "' " + arguments + " >/dev/null 2>&1";
+  // Kills the command after `delay`, with its workers or leaving them to find out. False: it had
+  // ended before.
+  bool start_and_kill(const std::string& arguments, steady_clock::duration delay,
+                      bool with_workers) const {
+    const std::string command = "cd '" + directory_.string() + "' && exec '" + program().string() +
+                                "' " + arguments + " >/dev/null 2>&1";
     const char* const words[] = {"sh", "-c", command.c_str(), nullptr};
     pid_t pid = 0;
-    EXPECT_EQ(posix_spawn(&pid, "/bin/sh", nullptr, nullptr, const_cast<char* const*>(words), environ), 0);
+    EXPECT_EQ(
+        posix_spawn(&pid, "/bin/sh", nullptr, nullptr, const_cast<char* const*>(words), environ),
+        0);
     std::this_thread::sleep_for(delay);
     // Their parent first: of a worker that dies alone it would rightly say that the kernel died.
     const auto workers = children(pid);
@@ -86,12 +93,15 @@ class Resume : public test::CommandTest {
     return WIFSIGNALED(status);
   }
 
-  // What a killed process left, read from a copy: so it is the resumed run that finds it as it was left.
+  // What a killed process left, read from a copy: so it is the resumed run that finds it as it was
+  // left.
   Rows left_behind(const std::string& database, const std::string& sql) const {
     for (const char* suffix : {"", "-wal", "-shm"}) {
-      const auto from = directory_ / (database + suffix), to = directory_ / (std::string("copy.db") + suffix);
+      const auto from = directory_ / (database + suffix),
+                 to = directory_ / (std::string("copy.db") + suffix);
       std::filesystem::remove(to);
-      if (std::string_view(suffix) != "-shm" && std::filesystem::exists(from)) std::filesystem::copy_file(from, to);
+      if (std::string_view(suffix) != "-shm" && std::filesystem::exists(from))
+        std::filesystem::copy_file(from, to);
     }
     return raw_sql(directory_ / "copy.db", sql);
   }
@@ -99,9 +109,11 @@ class Resume : public test::CommandTest {
   // Resumes, or begins where the run was killed before it was stored.
   void finish(const std::string& database, std::size_t runs_before) const {
     if (left_behind(database, "SELECT run_id FROM run").size() == runs_before) {
-      EXPECT_THAT(plumbline(run_arguments(database) + " --resume").text, HasSubstr("there is no unfinished run to resume"));
+      EXPECT_THAT(plumbline(run_arguments(database) + " --resume").text,
+                  HasSubstr("there is no unfinished run to resume"));
       EXPECT_EQ(plumbline(run_arguments(database)).code, 0);
-    } else if (left_behind(database, "SELECT run_id FROM run WHERE finished_at IS NULL").size() == 1) {
+    } else if (left_behind(database, "SELECT run_id FROM run WHERE finished_at IS NULL").size() ==
+               1) {
       const auto resumed = plumbline(run_arguments(database) + " --resume");
       EXPECT_EQ(resumed.code, 0) << resumed.text;
     }
@@ -111,14 +123,19 @@ class Resume : public test::CommandTest {
   Rows contents(const std::string& database) const {
     Rows all;
     const auto path = directory_ / database;
-    for (const char* view : {"v_runs", "v_history", "v_diffs", "v_suite_scores", "v_invariances", "v_support", "v_coverage"}) {
+    for (const char* view : {"v_runs", "v_history", "v_diffs", "v_suite_scores", "v_invariances",
+                             "v_support", "v_coverage"}) {
       std::string columns;
       bool of_run = false;
-      for (const auto& row : raw_sql(path, std::string("SELECT name FROM pragma_table_info('") + view + "')")) {
+      for (const auto& row :
+           raw_sql(path, std::string("SELECT name FROM pragma_table_info('") + view + "')")) {
         of_run = of_run || row[0] == "run_id";
-        if (!volatile_columns.contains(row[0]) && row[0] != "last_started_at") columns += (columns.empty() ? "" : ", ") + row[0];
+        if (!volatile_columns.contains(row[0]) && row[0] != "last_started_at")
+          columns += (columns.empty() ? "" : ", ") + row[0];
       }
-      const std::string where = of_run ? " WHERE run_id = (SELECT run_id FROM v_runs ORDER BY run_order DESC LIMIT 1)" : "";
+      const std::string where =
+          of_run ? " WHERE run_id = (SELECT run_id FROM v_runs ORDER BY run_order DESC LIMIT 1)"
+                 : "";
       Rows rows = raw_sql(path, "SELECT " + columns + " FROM " + view + where);
       std::sort(rows.begin(), rows.end());
       all.push_back({view});
@@ -131,10 +148,12 @@ class Resume : public test::CommandTest {
 };
 
 const char* const newest_outcomes =
-    "SELECT suite, case_id, wall_ms FROM v_history WHERE run_id = (SELECT run_id FROM v_runs ORDER BY run_order DESC LIMIT 1)";
+    "SELECT suite, case_id, wall_ms FROM v_history WHERE run_id = (SELECT run_id FROM v_runs ORDER "
+    "BY run_order DESC LIMIT 1)";
 
-// 100 kills at moments drawn over the time that a run takes, in histories of two kills each. The time is first that of an undisturbed run;
-// as the machine's load changes, it follows: shorter where a run had ended before, longer where not.
+// 100 kills at moments drawn over the time that a run takes, in histories of two kills each. The
+// time is first that of an undisturbed run; as the machine's load changes, it follows: shorter
+// where a run had ended before, longer where not.
 TEST_F(Resume, KilledAtAHundredMomentsLosesNothing) {
   fresh("undisturbed.db");
   const auto start = steady_clock::now();
@@ -154,18 +173,21 @@ TEST_F(Resume, KilledAtAHundredMomentsLosesNothing) {
       const bool begun = left_behind("killed.db", "SELECT 1 FROM run").size() > 1;
       const auto delay = std::chrono::duration<double>(duration * moment(random));
       const bool lived = start_and_kill(run_arguments("killed.db") + (begun ? " --resume" : ""),
-                                        std::chrono::duration_cast<steady_clock::duration>(delay), history % 2 == 0);
+                                        std::chrono::duration_cast<steady_clock::duration>(delay),
+                                        history % 2 == 0);
       killed += lived ? 1 : 0;
       duration *= lived ? 1.02 : 0.9;
       if (left_behind("killed.db", "SELECT 1 FROM run").size() < 2) continue;
       const Rows now = left_behind("killed.db", newest_outcomes);
       in_the_middle += !now.empty() && now.size() < cases ? 1 : 0;
-      for (const auto& row : stored) EXPECT_THAT(now, testing::Contains(row)) << "measured again or lost";
+      for (const auto& row : stored)
+        EXPECT_THAT(now, testing::Contains(row)) << "measured again or lost";
       stored = now;
     }
     finish("killed.db", 1);
     const Rows now = raw_sql(directory_ / "killed.db", newest_outcomes);
-    for (const auto& row : stored) EXPECT_THAT(now, testing::Contains(row)) << "measured again or lost";
+    for (const auto& row : stored)
+      EXPECT_THAT(now, testing::Contains(row)) << "measured again or lost";
     EXPECT_EQ(now.size(), cases);
     EXPECT_EQ(raw_sql(directory_ / "killed.db", "SELECT count(*) FROM v_runs")[0][0], "2");
     EXPECT_EQ(raw_sql(directory_ / "killed.db", "PRAGMA integrity_check")[0][0], "ok");
@@ -195,30 +217,37 @@ TEST_F(Resume, InvariancesAreMeasuredOnce) {
 }
 
 TEST_F(Resume, SaysWhatDiffersAndWhatToDo) {
-  EXPECT_THAT(plumbline("run s.toml --db none.db --resume").text, HasSubstr("there is no run to resume: the file does not exist"));
+  EXPECT_THAT(plumbline("run s.toml --db none.db --resume").text,
+              HasSubstr("there is no run to resume: the file does not exist"));
   EXPECT_FALSE(std::filesystem::exists(directory_ / "none.db"));
   const auto none = plumbline(run_arguments("past.db") + " --resume");
   EXPECT_EQ(none.code, 3);
   EXPECT_THAT(none.text, HasSubstr("there is no unfinished run to resume"));
 
-  raw_sql(directory_ / "past.db", "UPDATE run SET finished_at = NULL, complete = NULL, exit_code = NULL");
-  const auto refused = plumbline(run_arguments("past.db") + " --resume --timeout 61 --match '*fp16*'");
+  raw_sql(directory_ / "past.db",
+          "UPDATE run SET finished_at = NULL, complete = NULL, exit_code = NULL");
+  const auto refused =
+      plumbline(run_arguments("past.db") + " --resume --timeout 61 --match '*fp16*'");
   EXPECT_EQ(refused.code, 3);
   EXPECT_THAT(refused.text, HasSubstr("--timeout: as the work asks then, 61000 ms now"));
   EXPECT_THAT(refused.text, HasSubstr("plan: 56 cases and 2 diffs"));
   EXPECT_THAT(refused.text, HasSubstr("call it as then ("));
   const auto provider = std::filesystem::path(test::cpu_provider());
   std::filesystem::copy_file(provider, directory_ / "plumbline_cpu.so");
-  const auto other = plumbline("run s.toml -q --no-default-provider --provider ./plumbline_cpu.so --db past.db --resume");
+  const auto other = plumbline(
+      "run s.toml -q --no-default-provider --provider ./plumbline_cpu.so --db past.db --resume");
   EXPECT_THAT(other.text, HasSubstr("provider ./plumbline_cpu.so: none then"));
   EXPECT_EQ(plumbline("run s.toml --resume --no-store").code, 2);
 
   const auto resumed = plumbline(run_arguments("past.db") + " --resume");
   EXPECT_EQ(resumed.code, 0) << resumed.text;
-  EXPECT_EQ(raw_sql(directory_ / "past.db", "SELECT finished_at IS NOT NULL, complete, exit_code FROM run"), (Rows{{"1", "1", "0"}}));
+  EXPECT_EQ(raw_sql(directory_ / "past.db",
+                    "SELECT finished_at IS NOT NULL, complete, exit_code FROM run"),
+            (Rows{{"1", "1", "0"}}));
 }
 
-// SIGTERM ends a run in order; it is resumed like one that was killed. The run that still goes on is nobody else's.
+// SIGTERM ends a run in order; it is resumed like one that was killed. The run that still goes on
+// is nobody else's.
 TEST_F(Resume, OneProcessMeasuresARun) {
   write("slow.toml", R"(
 schema = 1
@@ -230,17 +259,21 @@ kernels = ["cpu/naive", "cpu/flash"]
 set = { heads_q = 8, head_dim = 64 }
 product = { dtype = ["fp32", "bf16"], seq = [700, 701, 702, 703, 704, 705] }
 )");
-  const auto result =
-      shell("'" + program().string() + "' run slow.toml -q -j1 --db slow.db >/dev/null 2>first.txt & pid=$!; " +
-            "for i in $(seq 400); do [ \"$(sqlite3 slow.db 'SELECT count(*) > 0 FROM outcome' 2>&1)\" = 1 ] && break; sleep 0.05; done; '" +
-            program().string() + "' run slow.toml -q -j1 --db slow.db --resume >/dev/null; echo second $?; kill -TERM $pid; " +
-            "wait $pid; echo first $?; cat first.txt");
+  const auto result = shell(
+      "'" + program().string() +
+      "' run slow.toml -q -j1 --db slow.db >/dev/null 2>first.txt & pid=$!; " +
+      "for i in $(seq 400); do [ \"$(sqlite3 slow.db 'SELECT count(*) > 0 FROM outcome' 2>&1)\" = "
+      "1 ] && break; sleep 0.05; done; '" +
+      program().string() +
+      "' run slow.toml -q -j1 --db slow.db --resume >/dev/null; echo second $?; kill -TERM $pid; " +
+      "wait $pid; echo first $?; cat first.txt");
   EXPECT_THAT(result.text, HasSubstr("is still being measured by another process"));
   EXPECT_THAT(result.text, HasSubstr("second 3"));
   EXPECT_THAT(result.text, HasSubstr("first 3"));
   EXPECT_THAT(result.text, HasSubstr("the same command with --resume measures the rest"));
   EXPECT_EQ(plumbline("run slow.toml -q --db slow.db --resume").code, 0);
-  EXPECT_EQ(raw_sql(directory_ / "slow.db", "SELECT outcomes, finished, complete FROM v_runs"), (Rows{{"24", "1", "1"}}));
+  EXPECT_EQ(raw_sql(directory_ / "slow.db", "SELECT outcomes, finished, complete FROM v_runs"),
+            (Rows{{"24", "1", "1"}}));
 }
 
 }  // namespace

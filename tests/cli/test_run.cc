@@ -28,7 +28,8 @@ product = { dtype = ["fp16", "bf16"] }
 )";
 
 TEST_F(RunCommand, SmokePassesTwiceAndLeavesReports) {
-  const auto first = plumbline("run " + suite("smoke.toml") + " --db a.db --junit j.xml --markdown m.md -q");
+  const auto first =
+      plumbline("run " + suite("smoke.toml") + " --db a.db --junit j.xml --markdown m.md -q");
   EXPECT_EQ(first.code, 0) << first.text;
   EXPECT_THAT(read("j.xml"), HasSubstr("<testsuite "));
   EXPECT_THAT(read("m.md"), HasSubstr("smoke"));
@@ -36,33 +37,38 @@ TEST_F(RunCommand, SmokePassesTwiceAndLeavesReports) {
   EXPECT_EQ(second.code, 0);
   const auto json = nlohmann::json::parse(second.text)["data"];
   EXPECT_EQ(json["exit_code"], 0);
-  const auto verdicts = plumbline("query \"SELECT DISTINCT verdict FROM v_latest ORDER BY 1\" --db a.db --format csv");
+  const auto verdicts = plumbline(
+      "query \"SELECT DISTINCT verdict FROM v_latest ORDER BY 1\" --db a.db --format csv");
   EXPECT_THAT(verdicts.text, HasSubstr("pass"));
   EXPECT_THAT(verdicts.text, Not(HasSubstr("first_seen")));  // the second run has a past
 }
 
 TEST_F(RunCommand, ScaleOffByOneInAThousandFailsInFp16) {
   const auto run =
-      plumbline("run " + suite("smoke.toml") + " --no-store -q --match '*/fp16/*' --provider '" + cpu_provider("scale=1.001") + "'");
+      plumbline("run " + suite("smoke.toml") + " --no-store -q --match '*/fp16/*' --provider '" +
+                cpu_provider("scale=1.001") + "'");
   EXPECT_EQ(run.code, 1) << run.text;
   EXPECT_THAT(run.text, HasSubstr("scale: the logits are too large"));
 }
 
 TEST_F(RunCommand, CausalOffByOneIsLocatedAtTheEdge) {
-  const auto run = plumbline("run " + suite("smoke.toml") + " --no-store -q --provider '" + cpu_provider("mask=off_by_one") + "'");
+  const auto run = plumbline("run " + suite("smoke.toml") + " --no-store -q --provider '" +
+                             cpu_provider("mask=off_by_one") + "'");
   EXPECT_EQ(run.code, 1);
   EXPECT_THAT(run.text, HasSubstr("edge: the key behind the last visible one is seen"));
 }
 
 TEST_F(RunCommand, DroppedLastKeyIsLocatedAtTheEdge) {
-  const auto run = plumbline("run " + suite("smoke.toml") + " --no-store -q --provider '" + cpu_provider("drop_last_key=1") + "'");
+  const auto run = plumbline("run " + suite("smoke.toml") + " --no-store -q --provider '" +
+                             cpu_provider("drop_last_key=1") + "'");
   EXPECT_EQ(run.code, 1);
   EXPECT_THAT(run.text, HasSubstr("edge: the last visible key weighs too little"));
 }
 
 TEST_F(RunCommand, TensorsOfWhatPassedAreSavedWhereAsked) {
   write("s.toml", small_suite);
-  const auto run = plumbline("run s.toml --no-store -q --match '*/fp16/*' --save-failures failed --save-outputs saved");
+  const auto run = plumbline(
+      "run s.toml --no-store -q --match '*/fp16/*' --save-failures failed --save-outputs saved");
   EXPECT_EQ(run.code, 0) << run.text;
   EXPECT_EQ(shell("ls saved/*.safetensors | wc -l").text, "1\n");
   EXPECT_FALSE(std::filesystem::exists(directory_ / "failed"));
@@ -71,7 +77,8 @@ TEST_F(RunCommand, TensorsOfWhatPassedAreSavedWhereAsked) {
 TEST_F(RunCommand, AFailureTellsWhereHowMuchAndHowToRepeatIt) {
   write("s.toml", small_suite);
   const auto run =
-      plumbline("run s.toml --no-store -q --match '*/fp16/*' --save-failures saved --provider '" + cpu_provider("drop_last_key=1") + "'");
+      plumbline("run s.toml --no-store -q --match '*/fp16/*' --save-failures saved --provider '" +
+                cpu_provider("drop_last_key=1") + "'");
   EXPECT_EQ(run.code, 1);
   EXPECT_THAT(run.text, HasSubstr("sample"));
   EXPECT_THAT(run.text, HasSubstr("P rounding"));
@@ -91,24 +98,28 @@ TEST_F(RunCommand, AFailureTellsWhereHowMuchAndHowToRepeatIt) {
 
 TEST_F(RunCommand, LooserSpecThanTheContractFails) {
   write("s.toml", small_suite);
-  const auto pinned = plumbline("run s.toml --no-store -q --provider '" + cpu_provider("p_dtype=e4m3") + "'");
+  const auto pinned =
+      plumbline("run s.toml --no-store -q --provider '" + cpu_provider("p_dtype=e4m3") + "'");
   EXPECT_EQ(pinned.code, 1);
   EXPECT_THAT(pinned.text, HasSubstr("spec is looser than its contract"));
 
   write("reviewed/contracts.toml", "schema = 1\n");
   write("reviewed/support.toml", "schema = 1\n");
-  const auto strict = plumbline("run s.toml --no-store -q --baselines reviewed --provider '" + cpu_provider("p_dtype=e4m3") + "'");
+  const auto strict = plumbline("run s.toml --no-store -q --baselines reviewed --provider '" +
+                                cpu_provider("p_dtype=e4m3") + "'");
   EXPECT_EQ(strict.code, 1);
   EXPECT_THAT(strict.text, HasSubstr("looser"));
 }
 
 TEST_F(RunCommand, LegalTwinsPassOnlyWhenTheirContractSaysSo) {
   write("s.toml", std::string(small_suite));
-  const auto undeclared = plumbline("run s.toml --no-store -q --provider '" + cpu_provider("denominator=rounded,undeclared=1") + "'");
+  const auto undeclared = plumbline("run s.toml --no-store -q --provider '" +
+                                    cpu_provider("denominator=rounded,undeclared=1") + "'");
   EXPECT_EQ(undeclared.code, 1);
   EXPECT_THAT(undeclared.text, HasSubstr("lse"));
   for (const char* kernel : {"cpu/flash_denominator", "cpu/split_kv_16"}) {
-    const std::string id = std::string(kernel) + "/bf16/b1-h4x2-s17x400-d64/mask=causal_bottom_right";
+    const std::string id =
+        std::string(kernel) + "/bf16/b1-h4x2-s17x400-d64/mask=causal_bottom_right";
     EXPECT_EQ(plumbline("run --case '" + id + "' -q").code, 0) << kernel;
     write("strict/contracts.toml", "schema = 1\n");
     write("strict/support.toml", "schema = 1\n");
@@ -130,7 +141,10 @@ product = { dtype = ["fp32", "bf16"] }
   const auto listed = plumbline("run s.toml --no-store -q");
   EXPECT_EQ(listed.code, 0) << listed.text;
   EXPECT_THAT(listed.text, HasSubstr("unsupported"));
-  EXPECT_EQ(shell("mkdir r && cp '" + (test::source_directory / "baselines/contracts.toml").string() + "' r/").code, 0);
+  EXPECT_EQ(shell("mkdir r && cp '" +
+                  (test::source_directory / "baselines/contracts.toml").string() + "' r/")
+                .code,
+            0);
   write("r/support.toml", "schema = 1\n");
   const auto unlisted = plumbline("run s.toml --no-store -q --baselines r");
   EXPECT_EQ(unlisted.code, 1) << unlisted.text;
@@ -139,7 +153,8 @@ product = { dtype = ["fp32", "bf16"] }
 
 TEST_F(RunCommand, BadInputNamesFileLineAndRemedy) {
   write("bad.toml",
-        "schema = 1\nname = \"bad\"\n[[group]]\nname = \"g\"\nreason = \"r\"\nkernels = [\"cpu/flash\"]\nset = { dtyp = \"fp16\" }\n");
+        "schema = 1\nname = \"bad\"\n[[group]]\nname = \"g\"\nreason = \"r\"\nkernels = "
+        "[\"cpu/flash\"]\nset = { dtyp = \"fp16\" }\n");
   const auto run = plumbline("run bad.toml --db a.db -q");
   EXPECT_EQ(run.code, 2);
   EXPECT_THAT(run.text, HasSubstr("bad.toml:7"));
@@ -148,16 +163,19 @@ TEST_F(RunCommand, BadInputNamesFileLineAndRemedy) {
 }
 
 TEST_F(RunCommand, AStrangersKernelRunsTheSuitesProblems) {
-  const auto library = (test::build_directory / "lib" / "plumbline" / "plumbline_test_provider.so").string();
-  const auto run =
-      plumbline("run " + suite("smoke.toml") + " --no-store -q --provider '" + library + "' --kernel 'test/ok' --match '*/dense/*bf16*'");
+  const auto library =
+      (test::build_directory / "lib" / "plumbline" / "plumbline_test_provider.so").string();
+  const auto run = plumbline("run " + suite("smoke.toml") + " --no-store -q --provider '" +
+                             library + "' --kernel 'test/ok' --match '*/dense/*bf16*'");
   EXPECT_EQ(run.code, 0) << run.text;
   EXPECT_THAT(run.text, HasSubstr("test/ok"));
-  const auto crash = plumbline("run " + suite("smoke.toml") + " --no-store -q --provider '" + library +
-                               "' --kernel 'test/ok' --kernel 'test/crash_null' --match '*/dense/*bf16*'");
+  const auto crash =
+      plumbline("run " + suite("smoke.toml") + " --no-store -q --provider '" + library +
+                "' --kernel 'test/ok' --kernel 'test/crash_null' --match '*/dense/*bf16*'");
   EXPECT_EQ(crash.code, 1);
   EXPECT_THAT(crash.text, HasSubstr("crashed"));
-  EXPECT_THAT(crash.text, ContainsRegex("test/ok +4"));  // the run went on: its four cases are in the table
+  // the run went on: its four cases are in the table
+  EXPECT_THAT(crash.text, ContainsRegex("test/ok +4"));
 }
 
 TEST_F(RunCommand, ShardsAreJudgedTogether) {
@@ -171,7 +189,8 @@ TEST_F(RunCommand, ShardsAreJudgedTogether) {
 
 TEST_F(RunCommand, APartialRunStaysPartialWhenJudgedAgain) {
   ASSERT_EQ(plumbline("run " + suite("smoke.toml") + " --db a.db -q --match '*bf16*'").code, 0);
-  EXPECT_THAT(plumbline("judge latest --db a.db").text, Not(ContainsRegex("suite statistics? passed")));
+  EXPECT_THAT(plumbline("judge latest --db a.db").text,
+              Not(ContainsRegex("suite statistics? passed")));
 }
 
 TEST_F(RunCommand, InputsThatOverflowAreNotTheKernelsFault) {
@@ -203,12 +222,14 @@ TEST_F(RunCommand, ShardsTogetherAreTheWhole) {
     const auto run = plumbline("run s.toml --db a.db -q --shard " + std::string(shard));
     EXPECT_EQ(run.code, 0) << run.text;  // also where a shard has no case
   }
-  const auto count = plumbline("query \"SELECT count(DISTINCT case_id) FROM v_history\" --db a.db --format csv");
+  const auto count =
+      plumbline("query \"SELECT count(DISTINCT case_id) FROM v_history\" --db a.db --format csv");
   EXPECT_THAT(count.text, ContainsRegex("\n2"));
 }
 
 TEST_F(RunCommand, HelpHasExamples) {
-  for (const char* command : {"list", "run", "judge", "show", "compare", "history", "baseline", "resources", "query", "doctor"}) {
+  for (const char* command : {"list", "run", "judge", "show", "compare", "history", "baseline",
+                              "resources", "query", "doctor"}) {
     const auto help = plumbline(std::string(command) + " --help");
     EXPECT_EQ(help.code, 0) << command;
     EXPECT_THAT(help.text, HasSubstr("Example")) << command;

@@ -51,19 +51,24 @@ TEST_F(Stored, CompareTellsWhatChanged) {
   const auto same = plumbline("compare");
   EXPECT_EQ(same.code, 0);
   EXPECT_THAT(same.text, HasSubstr("0 only in"));
-  ASSERT_EQ(plumbline("run s.toml -q --provider '" + cpu_provider("drop_last_key=1") + "'").code, 1);
+  ASSERT_EQ(plumbline("run s.toml -q --provider '" + cpu_provider("drop_last_key=1") + "'").code,
+            1);
   const auto worse = plumbline("compare latest~1 latest");
   EXPECT_EQ(worse.code, 1);
   EXPECT_THAT(worse.text, HasSubstr("pass -> fail"));
-  const auto json = nlohmann::json::parse(plumbline("compare latest~1 latest --format json").text)["data"];
+  const auto json =
+      nlohmann::json::parse(plumbline("compare latest~1 latest --format json").text)["data"];
   EXPECT_EQ(json["only_before"], 0);
 }
 
 TEST_F(Stored, NewBuildWithOtherBitsIsChangedAndCanBeAccepted) {
   const auto changed = plumbline("run s.toml -q --provider '" + cpu_provider("tile_kv=24") + "'");
   EXPECT_EQ(changed.code, 0) << changed.text;
-  EXPECT_THAT(plumbline("query \"SELECT verdict FROM v_latest\" --format csv").text, HasSubstr("changed"));
-  EXPECT_EQ(plumbline("baseline accept latest --cases 'cpu/*' --who me --why 'tile size reviewed'").code, 0);
+  EXPECT_THAT(plumbline("query \"SELECT verdict FROM v_latest\" --format csv").text,
+              HasSubstr("changed"));
+  EXPECT_EQ(
+      plumbline("baseline accept latest --cases 'cpu/*' --who me --why 'tile size reviewed'").code,
+      0);
   EXPECT_THAT(plumbline("baseline list").text, HasSubstr("tile size reviewed"));
   EXPECT_EQ(plumbline("baseline accept latest --why ''").code, 2);
   EXPECT_EQ(plumbline("baseline accept latest").code, 2);
@@ -79,14 +84,18 @@ TEST_F(Stored, HistoryAndQuery) {
   EXPECT_EQ(plumbline("query").code, 2);
   const auto list = plumbline("query --list");
   EXPECT_EQ(list.code, 0);
-  EXPECT_TRUE(nlohmann::json::accept(plumbline("query \"SELECT case_id FROM v_latest\" --format json").text));
+  EXPECT_TRUE(nlohmann::json::accept(
+      plumbline("query \"SELECT case_id FROM v_latest\" --format json").text));
 }
 
 TEST_F(Stored, JudgeAgainGivesTheSameVerdicts) {
-  const auto before = plumbline("query \"SELECT case_id, verdict FROM v_latest ORDER BY 1\" --format csv").text;
+  const auto before =
+      plumbline("query \"SELECT case_id, verdict FROM v_latest ORDER BY 1\" --format csv").text;
   const auto judged = plumbline("judge latest");
   EXPECT_EQ(judged.code, 0) << judged.text;
-  EXPECT_EQ(plumbline("query \"SELECT case_id, verdict FROM v_latest ORDER BY 1\" --format csv").text, before);
+  EXPECT_EQ(
+      plumbline("query \"SELECT case_id, verdict FROM v_latest ORDER BY 1\" --format csv").text,
+      before);
   EXPECT_TRUE(nlohmann::json::accept(plumbline("judge latest --format json").text));
   EXPECT_EQ(plumbline("judge nothing").code, 2);
 }
@@ -94,7 +103,9 @@ TEST_F(Stored, JudgeAgainGivesTheSameVerdicts) {
 TEST_F(Stored, ListAndDoctor) {
   EXPECT_THAT(plumbline("list s.toml").text, HasSubstr("s/g/cpu/flash/fp16"));
   EXPECT_THAT(plumbline("list s.toml --count").text, HasSubstr("total"));
-  EXPECT_EQ(nlohmann::json::parse(plumbline("list s.toml --format json").text)["data"]["cases"].size(), 8U);
+  EXPECT_EQ(
+      nlohmann::json::parse(plumbline("list s.toml --format json").text)["data"]["cases"].size(),
+      8U);
   EXPECT_THAT(plumbline("list --kernels").text, HasSubstr("cpu/split_kv"));
   EXPECT_EQ(plumbline("list").code, 2);
   const auto doctor = plumbline("doctor");
@@ -104,7 +115,8 @@ TEST_F(Stored, ListAndDoctor) {
 }
 
 TEST_F(Stored, AMissingDatabaseIsSaid) {
-  for (const char* command : {"show --db no/where.db", "history x --db no/where.db", "compare --db no/where.db"}) {
+  for (const char* command :
+       {"show --db no/where.db", "history x --db no/where.db", "compare --db no/where.db"}) {
     EXPECT_EQ(plumbline(command).code, 3) << command;
   }
 }

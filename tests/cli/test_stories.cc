@@ -15,8 +15,8 @@ using testing::HasSubstr;
 class Stories : public test::CommandTest {
  protected:
   nlohmann::json run_story(const std::string& name, int expected_code = 0) {
-    const auto result =
-        plumbline("run " + suite("stories/" + name + ".toml") + " --tier smoke --no-store -q --format json --repetitions 3");
+    const auto result = plumbline("run " + suite("stories/" + name + ".toml") +
+                                  " --tier smoke --no-store -q --format json --repetitions 3");
     EXPECT_EQ(result.code, expected_code) << result.text;
     return nlohmann::json::parse(result.text)["data"];
   }
@@ -53,7 +53,8 @@ TEST_F(Stories, S2FailsAFixedToleranceAndIsRight) {
     const std::string id = c["case"];
     // Few keys, so that outputs reach 0.5, where half a bf16 ulp is 2e-3.
     if (id.find("s37x54-") == std::string::npos || id.find("causal") == std::string::npos) continue;
-    // 1e-3 was made for fp16: there it holds, in bf16 it does not, with K = 0 as with K random. Both are rounding.
+    // 1e-3 was made for fp16: there it holds, in bf16 it does not, with K = 0 as with K random.
+    // Both are rounding.
     const double outside = c["errors"]["outside_allclose_1e3"];
     if (id.find("/bf16/") != std::string::npos) {
       EXPECT_GT(outside, 0.0) << id;

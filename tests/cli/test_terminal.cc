@@ -2,10 +2,10 @@
 // take at most a screen.
 #include <gmock/gmock.h>
 
+#include "harness/base/text.h"
 #include "harness/cli/errors.h"
 #include "harness/cli/outputs.h"
 #include "harness/cli/progress.h"
-#include "harness/base/text.h"
 #include "tests/cli/command.h"
 
 namespace plumbline::cli {
@@ -19,8 +19,9 @@ std::size_t lines_of(const std::string& text) { return split(text, '\n').size();
 std::size_t longest_line(const std::string& text) {
   std::size_t longest = 0;
   for (const std::string_view line : split(text, '\n')) {
-    const auto bytes_inside =
-        std::count_if(line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; });
+    const auto bytes_inside = std::count_if(line.begin(), line.end(), [](char c) {
+      return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
+    });
     longest = std::max(longest, line.size() - static_cast<std::size_t>(bytes_inside));
   }
   return longest;
@@ -33,7 +34,8 @@ TEST(ErrorText, OneErrorIsSaidWhole) {
 
 TEST(ErrorText, TheSameErrorAtManyPlacesIsSaidOnce) {
   Errors errors;
-  for (int line = 3; line < 40; ++line) errors.push_back({"s.toml", line, "no kernel matches \"cpu/flsh\"", "did you mean cpu/flash?"});
+  for (int line = 3; line < 40; ++line)
+    errors.push_back({"s.toml", line, "no kernel matches \"cpu/flsh\"", "did you mean cpu/flash?"});
   const std::string text = error_text(errors, 0);
   EXPECT_EQ(lines_of(text), 2U) << text;
   EXPECT_THAT(text, HasSubstr("s.toml:3: "));
@@ -42,7 +44,8 @@ TEST(ErrorText, TheSameErrorAtManyPlacesIsSaidOnce) {
 
 TEST(ErrorText, ManyErrorsFitAScreenAndAreCounted) {
   Errors errors;
-  for (int line = 1; line <= 300; ++line) errors.push_back({"s.toml", line, "message " + std::to_string(line), "remedy"});
+  for (int line = 1; line <= 300; ++line)
+    errors.push_back({"s.toml", line, "message " + std::to_string(line), "remedy"});
   for (const int width : {0, 80, 40}) {
     const std::string text = error_text(errors, width);
     EXPECT_LE(lines_of(text), 20U) << text;
@@ -52,7 +55,8 @@ TEST(ErrorText, ManyErrorsFitAScreenAndAreCounted) {
 }
 
 TEST(ErrorText, AMessageWithoutEndIsCutInItsMiddle) {
-  const std::string text = error_text({{"", 0, std::string(50'000, 'x') + " the end", std::string(50'000, 'y')}}, 80);
+  const std::string text =
+      error_text({{"", 0, std::string(50'000, 'x') + " the end", std::string(50'000, 'y')}}, 80);
   EXPECT_LE(lines_of(text), 20U);
   EXPECT_LE(longest_line(text), 80U);
   EXPECT_THAT(text, HasSubstr(" …"));
@@ -64,17 +68,21 @@ TEST(ErrorText, AMessageWithoutEndIsCutInItsMiddle) {
 }
 
 TEST(ErrorText, ATerminalsWidthIsKept) {
-  const std::string text = error_text({{"", 0, "a message of many words that goes on beyond the eightieth column of the terminal, and on",
-                                        "a remedy that is just as long as the message before it, if not a little longer still"}},
-                                      80);
+  const std::string text = error_text(
+      {{"", 0,
+        "a message of many words that goes on beyond the eightieth column of the terminal, and on",
+        "a remedy that is just as long as the message before it, if not a little longer still"}},
+      80);
   EXPECT_LE(longest_line(text), 80U) << text;
   EXPECT_THAT(text, HasSubstr("\n"));
 }
 
 TEST(Help, IsBrokenUnderItsDescription) {
   const std::string help =
-      "Options:\n  --option TEXT               A description that does not fit into what is left of the eighty columns here\n"
-      "Examples:\n  plumbline run cases/nightly.toml --match '*bf16*' --junit out/junit.xml --save-failures out/failures\n";
+      "Options:\n  --option TEXT               A description that does not fit into what is left "
+      "of the eighty columns here\n"
+      "Examples:\n  plumbline run cases/nightly.toml --match '*bf16*' --junit out/junit.xml "
+      "--save-failures out/failures\n";
   const std::string text = wrapped_help(help, 80);
   EXPECT_LE(longest_line(text), 80U) << text;
   EXPECT_THAT(text, HasSubstr("\n                              "));
@@ -85,8 +93,9 @@ TEST(Help, IsBrokenUnderItsDescription) {
 class HelpCommand : public test::CommandTest {};
 
 TEST_F(HelpCommand, EveryHelpFitsEightyColumns) {
-  for (const char* command : {"", "list", "run", "check", "audit", "judge", "merge", "show", "compare", "matrix", "reduce", "diff",
-                              "history", "baseline", "baseline accept", "baseline list", "resources", "query", "doctor"}) {
+  for (const char* command : {"", "list", "run", "check", "audit", "judge", "merge", "show",
+                              "compare", "matrix", "reduce", "diff", "history", "baseline",
+                              "baseline accept", "baseline list", "resources", "query", "doctor"}) {
     const auto help = plumbline(std::string(command) + " --help");
     EXPECT_EQ(help.code, 0) << command;
     EXPECT_LE(longest_line(help.text), 80U) << help.text;
@@ -97,7 +106,8 @@ TEST(TimeLeft, CountsTimedStepsBeforeAnyIsDone) {
   RemainingTime remaining(100, {2, 3, 5});
   for (int i = 1; i <= 50; ++i) remaining.step(i * 0.1);
   EXPECT_EQ(remaining.total(), 103U);
-  EXPECT_NEAR(remaining.seconds_left(), 5 + 10, 1e-9);  // 50 at 0.1 s, and what the timed ones are taken for
+  // 50 at 0.1 s, and what the timed ones are taken for
+  EXPECT_NEAR(remaining.seconds_left(), 5 + 10, 1e-9);
 }
 
 TEST(TimeLeft, TimedStepsFollowTheirCosts) {

@@ -14,16 +14,22 @@ class TimeGate : public test::CommandTest {
   std::string attempt(const std::string& database) const {
     for (int i = 0; i < 10; ++i) {
       const auto run = plumbline("run s.toml -q --db " + database);
-      if (run.code != 0) return "A/A run " + std::to_string(i) + " exits " + std::to_string(run.code) + "\n" + run.text;
+      if (run.code != 0)
+        return "A/A run " + std::to_string(i) + " exits " + std::to_string(run.code) + "\n" +
+               run.text;
     }
-    const auto slow = plumbline("run s.toml -q --db " + database + " --provider '" + cpu_provider("slow=2") + "'");
-    if (slow.code != 1) return "half the speed exits " + std::to_string(slow.code) + "\n" + slow.text;
-    const auto verdict = plumbline("query \"SELECT verdict FROM v_latest\" --format csv --db " + database);
+    const auto slow = plumbline("run s.toml -q --db " + database + " --provider '" +
+                                cpu_provider("slow=2") + "'");
+    if (slow.code != 1)
+      return "half the speed exits " + std::to_string(slow.code) + "\n" + slow.text;
+    const auto verdict =
+        plumbline("query \"SELECT verdict FROM v_latest\" --format csv --db " + database);
     return verdict.text.find("regressed") != std::string::npos ? "" : verdict.text;
   }
 };
 
-// A machine on which something else runs may spoil a history; the promise is for one that is left alone, so a spoilt attempt is repeated.
+// A machine on which something else runs may spoil a history; the promise is for one that is left
+// alone, so a spoilt attempt is repeated.
 TEST_F(TimeGate, TenRunsOfTheSameAreFineAndHalfTheSpeedIsNot) {
   write("s.toml", R"(
 schema = 1

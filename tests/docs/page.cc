@@ -62,7 +62,8 @@ void add_commands(PageSection& section, const std::vector<std::string>& block) {
     if (section.commands.empty() || line.empty()) continue;
     PageCommand& command = section.commands.back();
     command.expected.push_back(line);
-    if (std::smatch match; std::regex_search(line, match, std::regex("exit code ([0-9]+)"))) command.exit_code = std::stoi(match[1]);
+    if (std::smatch match; std::regex_search(line, match, std::regex("exit code ([0-9]+)")))
+      command.exit_code = std::stoi(match[1]);
   }
 }
 
@@ -98,7 +99,9 @@ std::string missing_line(const std::vector<std::string>& expected, const std::st
   auto at = lines.begin();
   for (const std::string& line : expected) {
     const std::string pattern = with_single_blanks(line);
-    at = std::find_if(at, lines.end(), [&](const std::string& l) { return matches(pattern, with_single_blanks(l)); });
+    at = std::find_if(at, lines.end(), [&](const std::string& l) {
+      return matches(pattern, with_single_blanks(l));
+    });
     if (at == lines.end()) return line;
     ++at;
   }

@@ -27,15 +27,19 @@ class PlugInYourKernel : public test::CommandTest {
   void SetUp() override {
     CommandTest::SetUp();
     sections_ = test::read_page(page_text());
-    setenv("PATH", ((test::build_directory / "bin").string() + ":" + std::getenv("PATH")).c_str(), 1);
+    setenv("PATH", ((test::build_directory / "bin").string() + ":" + std::getenv("PATH")).c_str(),
+           1);
     setenv("OMP_NUM_THREADS", "1", 1);
     setenv("CMAKE_GENERATOR", GENERATOR, 1);
     use(test::build_directory);
   }
-  static void use(const std::filesystem::path& plumbline) { setenv("PLUMBLINE", plumbline.c_str(), 1); }
+  static void use(const std::filesystem::path& plumbline) {
+    setenv("PLUMBLINE", plumbline.c_str(), 1);
+  }
 
   const PageSection& section(const std::string& heading) const {
-    const auto found = std::find_if(sections_.begin(), sections_.end(), [&](const PageSection& s) { return s.heading == heading; });
+    const auto found = std::find_if(sections_.begin(), sections_.end(),
+                                    [&](const PageSection& s) { return s.heading == heading; });
     EXPECT_NE(found, sections_.end()) << "the page has no heading " << heading;
     return found != sections_.end() ? *found : sections_.front();
   }
@@ -50,7 +54,9 @@ class PlugInYourKernel : public test::CommandTest {
     for (const auto& command : section(heading).commands) {
       const auto result = shell(command.command);
       EXPECT_EQ(result.code, command.exit_code) << "$ " << command.command << "\n" << result.text;
-      EXPECT_EQ(test::missing_line(command.expected, result.text), "") << "$ " << command.command << "\n" << result.text;
+      EXPECT_EQ(test::missing_line(command.expected, result.text), "")
+          << "$ " << command.command << "\n"
+          << result.text;
     }
   }
   // Why a Python section cannot be executed here; "" where it can.
@@ -70,7 +76,8 @@ TEST_F(PlugInYourKernel, Python) {
   if (const auto reason = why_not("mine.py"); !reason.empty()) GTEST_SKIP() << reason;
   write_files("A suite to try it on");
   const auto tried = plumbline("run mine.toml --provider mine.py --no-store --format json");
-  if (tried.text.find("needs ml_dtypes") != std::string::npos) GTEST_SKIP() << "the suite has bf16, which NumPy takes from ml_dtypes";
+  if (tried.text.find("needs ml_dtypes") != std::string::npos)
+    GTEST_SKIP() << "the suite has bf16, which NumPy takes from ml_dtypes";
   execute("Python");
 }
 
@@ -84,7 +91,8 @@ TEST_F(PlugInYourKernel, CppAgainstTheBuildTree) { execute("C++"); }
 
 TEST_F(PlugInYourKernel, CppAgainstAnInstallation) {
   const auto prefix = directory_ / "prefix";
-  const auto installed = shell("\"" CMAKE_PROGRAM "\" --install \"" PLUMBLINE_BINARY_DIRECTORY "\" --component provider_abi --prefix '" +
+  const auto installed = shell("\"" CMAKE_PROGRAM "\" --install \"" PLUMBLINE_BINARY_DIRECTORY
+                               "\" --component provider_abi --prefix '" +
                                prefix.string() + "'");
   ASSERT_EQ(installed.code, 0) << installed.text;
   use(prefix);
@@ -102,7 +110,8 @@ TEST(Page, HasTheSectionsAndFilesItPromises) {
 
 TEST(Page, FilesCommandsAndExpectedLinesAreRead) {
   const auto sections = test::read_page(
-      "intro\n\n## One\n\nPut this into `a.py`:\n\n```python\nx = 1\n\ny = 2\n```\n\n```console\n$ run a\nrun …: 3 of   4, exit code 1\n$ "
+      "intro\n\n## One\n\nPut this into `a.py`:\n\n```python\nx = 1\n\ny = 2\n```\n\n```console\n$ "
+      "run a\nrun …: 3 of   4, exit code 1\n$ "
       "ls\n```\n"
       "## Two\n\n```cpp\nno file\n```\n");
   ASSERT_EQ(sections.size(), 3u);
@@ -122,7 +131,8 @@ TEST(Page, ExpectedLinesStandInTheirOrder) {
   EXPECT_EQ(test::missing_line({"first", "run …: 3 of   4, exit code 1", "last"}, output), "");
   EXPECT_EQ(test::missing_line({"last", "first"}, output), "first");
   EXPECT_EQ(test::missing_line({"run …: 4 of 4"}, output), "run …: 4 of 4");
-  EXPECT_EQ(test::missing_line({"first", "first"}, output), "first") << "one line of the output serves once";
+  EXPECT_EQ(test::missing_line({"first", "first"}, output), "first")
+      << "one line of the output serves once";
 }
 
 }  // namespace

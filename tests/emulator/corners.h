@@ -11,7 +11,8 @@
 
 namespace plumbline::testing {
 
-// How zero operands and tiny sums are treated (fused_sum.h). The models follow the first until hardware says otherwise.
+// How zero operands and tiny sums are treated (fused_sum.h). The models follow the first until
+// hardware says otherwise.
 struct Hypothesis {
   const char* name;
   emulator::ZeroRule zeros;
@@ -19,16 +20,20 @@ struct Hypothesis {
   emulator::Underflow underflow;
 };
 inline constexpr std::array hypotheses{
-    Hypothesis{"zeros skipped, E has a floor (Khattak and Mikaitis)", emulator::ZeroRule::skipped, true, emulator::Underflow::keeps_sign},
-    Hypothesis{"zeros at exponent -126 (MMA-Sim)", emulator::ZeroRule::minus_126, false, emulator::Underflow::positive_zero},
-    Hypothesis{"zeros at their format's smallest normal", emulator::ZeroRule::smallest_normal, false, emulator::Underflow::keeps_sign},
+    Hypothesis{"zeros skipped, E has a floor (Khattak and Mikaitis)", emulator::ZeroRule::skipped,
+               true, emulator::Underflow::keeps_sign},
+    Hypothesis{"zeros at exponent -126 (MMA-Sim)", emulator::ZeroRule::minus_126, false,
+               emulator::Underflow::positive_zero},
+    Hypothesis{"zeros at their format's smallest normal", emulator::ZeroRule::smallest_normal,
+               false, emulator::Underflow::keeps_sign},
 };
 emulator::MmaModel under(const Hypothesis&, emulator::MmaModel);
 
 struct Corner {
   std::string name;
   emulator::MmaInstruction instruction;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> products;  // raw bits of a[k] and b[k]; the others are zero
+  // raw bits of a[k] and b[k]; the others are zero
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> products;
   std::uint32_t c;
   std::array<std::uint32_t, hypotheses.size()> on_sm_90;  // the result under each hypothesis
 };

@@ -28,14 +28,18 @@ Layout layout(MmaFormat format) {
   }
   return {};
 }
-Layout layout(MmaAccumulator accumulator) { return accumulator == MmaAccumulator::f32 ? Layout{8, 23} : Layout{5, 10}; }
+Layout layout(MmaAccumulator accumulator) {
+  return accumulator == MmaAccumulator::f32 ? Layout{8, 23} : Layout{5, 10};
+}
 
 class Elements {
  public:
-  Elements(Operands kind, Layout l, std::mt19937_64& random) : kind_(kind), l_(l), random_(random) {}
+  Elements(Operands kind, Layout l, std::mt19937_64& random)
+      : kind_(kind), l_(l), random_(random) {}
 
   std::uint32_t next() {
-    const int bias = (1 << (l_.exponent_bits - 1)) - 1, last = 2 * bias;  // the largest field that is finite in every format
+    // the largest field that is finite in every format
+    const int bias = (1 << (l_.exponent_bits - 1)) - 1, last = 2 * bias;
     const std::uint32_t fraction = below(1u << l_.fraction_bits);
     switch (kind_) {
       case Operands::ordinary:
@@ -53,7 +57,8 @@ class Elements {
       case Operands::huge:
         return bits(last - pick(3), fraction);
       case Operands::nonfinite:
-        return pick(12) != 0 ? bits(bias - 3 + pick(5), fraction) : bits(last + 1, pick(2) != 0 ? fraction : 0);
+        return pick(12) != 0 ? bits(bias - 3 + pick(5), fraction)
+                             : bits(last + 1, pick(2) != 0 ? fraction : 0);
       case Operands::zeros:
         return bits(0, 0);
     }
@@ -61,10 +66,13 @@ class Elements {
   }
 
  private:
-  std::uint32_t below(std::uint32_t bound) { return static_cast<std::uint32_t>(random_() >> 32) % bound; }
+  std::uint32_t below(std::uint32_t bound) {
+    return static_cast<std::uint32_t>(random_() >> 32) % bound;
+  }
   int pick(int bound) { return static_cast<int>(below(static_cast<std::uint32_t>(bound))); }
   std::uint32_t bits(int field, std::uint32_t fraction) {
-    return (below(2) << (l_.exponent_bits + l_.fraction_bits)) | (static_cast<std::uint32_t>(field) << l_.fraction_bits) | fraction;
+    return (below(2) << (l_.exponent_bits + l_.fraction_bits)) |
+           (static_cast<std::uint32_t>(field) << l_.fraction_bits) | fraction;
   }
 
   Operands kind_;
@@ -82,33 +90,43 @@ void fill_words(Elements elements, int bits, int words, std::uint32_t* fragment)
 }  // namespace
 
 int operand_bits(MmaFormat format) {
-  return format == MmaFormat::tf32 ? 32 : format == MmaFormat::e4m3 || format == MmaFormat::e5m2 ? 8 : 16;
+  return format == MmaFormat::tf32                                ? 32
+         : format == MmaFormat::e4m3 || format == MmaFormat::e5m2 ? 8
+                                                                  : 16;
 }
-int accumulator_bits(MmaAccumulator accumulator) { return accumulator == MmaAccumulator::f32 ? 32 : 16; }
+int accumulator_bits(MmaAccumulator accumulator) {
+  return accumulator == MmaAccumulator::f32 ? 32 : 16;
+}
 
-void set_element(std::uint32_t* fragment, int registers, const emulator::FragmentPlace& place, int bits, std::uint32_t value) {
+void set_element(std::uint32_t* fragment, int registers, const emulator::FragmentPlace& place,
+                 int bits, std::uint32_t value) {
   std::uint32_t& word = fragment[place.lane * registers + place.register_index];
   const int shift = place.element * bits;
   const std::uint32_t mask = bits == 32 ? ~0u : ((1u << bits) - 1) << shift;
   word = (word & ~mask) | ((value << shift) & mask);
 }
 
-std::uint32_t get_element(const std::uint32_t* fragment, int registers, const emulator::FragmentPlace& place, int bits) {
-  const std::uint32_t word = fragment[place.lane * registers + place.register_index] >> (place.element * bits);
+std::uint32_t get_element(const std::uint32_t* fragment, int registers,
+                          const emulator::FragmentPlace& place, int bits) {
+  const std::uint32_t word =
+      fragment[place.lane * registers + place.register_index] >> (place.element * bits);
   return bits == 32 ? word : word & ((1u << bits) - 1);
 }
 
-void fill(Operands kind, const emulator::MmaInstruction& instruction, std::mt19937_64& random, Fragments& fragments) {
+void fill(Operands kind, const emulator::MmaInstruction& instruction, std::mt19937_64& random,
+          Fragments& fragments) {
   const emulator::MmaRegisters count = emulator::registers(instruction);
   const int bits = operand_bits(instruction.format);
   const Layout operand = layout(instruction.format);
   fill_words({kind, operand, random}, bits, 32 * count.a, fragments.a.data());
   fill_words({kind, operand, random}, bits, 32 * count.b, fragments.b.data());
-  fill_words({kind, layout(instruction.accumulator), random}, accumulator_bits(instruction.accumulator), 32 * count.c, fragments.c.data());
+  fill_words({kind, layout(instruction.accumulator), random},
+             accumulator_bits(instruction.accumulator), 32 * count.c, fragments.c.data());
 }
 
 std::string name(Operands operands) {
-  constexpr std::array names{"ordinary", "wide", "full_range", "sparse", "powers_of_two", "subnormal", "huge", "nonfinite", "zeros"};
+  constexpr std::array names{"ordinary",  "wide", "full_range", "sparse", "powers_of_two",
+                             "subnormal", "huge", "nonfinite",  "zeros"};
   return names.at(static_cast<std::size_t>(operands));
 }
 
@@ -118,7 +136,9 @@ std::string name(MmaFormat format) {
 }
 
 std::string name(const emulator::MmaInstruction& instruction) {
-  return name(instruction.format) + (instruction.accumulator == MmaAccumulator::f32 ? "_f32_k" : "_f16_k") + std::to_string(instruction.k);
+  return name(instruction.format) +
+         (instruction.accumulator == MmaAccumulator::f32 ? "_f32_k" : "_f16_k") +
+         std::to_string(instruction.k);
 }
 
 }  // namespace plumbline::testing

@@ -19,16 +19,30 @@ int operand_bits(emulator::MmaFormat);
 int accumulator_bits(emulator::MmaAccumulator);
 
 // Sets or reads one element's raw bits.
-void set_element(std::uint32_t* fragment, int registers, const emulator::FragmentPlace&, int bits, std::uint32_t value);
-std::uint32_t get_element(const std::uint32_t* fragment, int registers, const emulator::FragmentPlace&, int bits);
+void set_element(std::uint32_t* fragment, int registers, const emulator::FragmentPlace&, int bits,
+                 std::uint32_t value);
+std::uint32_t get_element(const std::uint32_t* fragment, int registers,
+                          const emulator::FragmentPlace&, int bits);
 
-enum class Operands { ordinary, wide, full_range, sparse, powers_of_two, subnormal, huge, nonfinite, zeros };
-inline constexpr std::array all_operands{Operands::ordinary, Operands::wide,          Operands::full_range,
-                                         Operands::sparse,   Operands::powers_of_two, Operands::subnormal,
-                                         Operands::huge,     Operands::nonfinite,     Operands::zeros};
+enum class Operands {
+  ordinary,
+  wide,
+  full_range,
+  sparse,
+  powers_of_two,
+  subnormal,
+  huge,
+  nonfinite,
+  zeros
+};
+inline constexpr std::array all_operands{
+    Operands::ordinary, Operands::wide,          Operands::full_range,
+    Operands::sparse,   Operands::powers_of_two, Operands::subnormal,
+    Operands::huge,     Operands::nonfinite,     Operands::zeros};
 std::string name(Operands);
 
-// a, b and c of one instruction; every bit of every register is set, also those of tf32 that are ignored.
+// a, b and c of one instruction; every bit of every register is set, also those of tf32 that are
+// ignored.
 void fill(Operands, const emulator::MmaInstruction&, std::mt19937_64&, Fragments&);
 
 std::string name(emulator::MmaFormat);

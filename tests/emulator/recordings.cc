@@ -22,30 +22,39 @@ std::string unzipped(const std::filesystem::path& path) {
   std::string text;
   std::array<char, 65536> buffer;
   int count = 0;
-  while ((count = gzread(file.get(), buffer.data(), buffer.size())) > 0) text.append(buffer.data(), static_cast<std::size_t>(count));
+  while ((count = gzread(file.get(), buffer.data(), buffer.size())) > 0)
+    text.append(buffer.data(), static_cast<std::size_t>(count));
   int error = Z_OK;  // a file that ends early, too
   gzerror(file.get(), &error);
-  if (count < 0 || error != Z_OK) throw std::runtime_error(path.string() + ": is not a gzip file, or a damaged one");
+  if (count < 0 || error != Z_OK)
+    throw std::runtime_error(path.string() + ": is not a gzip file, or a damaged one");
   return text;
 }
 
 // Rounds to nearest even; exact where the value has the format.
 std::uint32_t encode(float value, int exponent_bits, int fraction_bits) {
-  const std::uint32_t sign = static_cast<std::uint32_t>(std::signbit(value)) << (exponent_bits + fraction_bits);
+  const std::uint32_t sign = static_cast<std::uint32_t>(std::signbit(value))
+                             << (exponent_bits + fraction_bits);
   const int min_exponent = 2 - (1 << (exponent_bits - 1));
   const float magnitude = std::fabs(value);
   if (magnitude == 0) return sign;
-  if (!std::isfinite(magnitude)) return sign | ((1u << exponent_bits) - 1) << fraction_bits | (std::isnan(value) ? 1u : 0u);
+  if (!std::isfinite(magnitude))
+    return sign | ((1u << exponent_bits) - 1) << fraction_bits | (std::isnan(value) ? 1u : 0u);
   const int exponent = std::max(std::ilogb(magnitude), min_exponent);
-  const auto kept = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(static_cast<double>(magnitude), fraction_bits - exponent)));
+  const auto kept = static_cast<std::uint32_t>(
+      std::nearbyint(std::ldexp(static_cast<double>(magnitude), fraction_bits - exponent)));
   return sign | ((static_cast<std::uint32_t>(exponent - min_exponent) << fraction_bits) + kept);
 }
 
 float decode(std::uint32_t bits, int exponent_bits, int fraction_bits) {
-  const int field = static_cast<int>(bits >> fraction_bits) & ((1 << exponent_bits) - 1), min_exponent = 2 - (1 << (exponent_bits - 1));
-  const std::uint32_t fraction = bits & ((1u << fraction_bits) - 1), leading = field == 0 ? 0 : 1u << fraction_bits;
-  float value = std::ldexp(static_cast<float>(fraction + leading), std::max(field - 1, 0) + min_exponent - fraction_bits);
-  if (field == (1 << exponent_bits) - 1) value = fraction == 0 ? INFINITY : NAN;  // e4m3's last field does not occur in recordings
+  const int field = static_cast<int>(bits >> fraction_bits) & ((1 << exponent_bits) - 1),
+            min_exponent = 2 - (1 << (exponent_bits - 1));
+  const std::uint32_t fraction = bits & ((1u << fraction_bits) - 1),
+                      leading = field == 0 ? 0 : 1u << fraction_bits;
+  float value = std::ldexp(static_cast<float>(fraction + leading),
+                           std::max(field - 1, 0) + min_exponent - fraction_bits);
+  // e4m3's last field does not occur in recordings
+  if (field == (1 << exponent_bits) - 1) value = fraction == 0 ? INFINITY : NAN;
   return (bits >> (exponent_bits + fraction_bits)) & 1 ? -value : value;
 }
 
@@ -69,8 +78,11 @@ const Layout* find_layout(const std::string& name) {
 
 // An operand's raw bits as the instruction takes them: tf32 in an fp32 register.
 std::optional<std::uint32_t> operand(const Layout& layout, std::uint32_t f32_bits) {
-  const std::uint32_t bits = encode(std::bit_cast<float>(f32_bits), layout.exponent_bits, layout.fraction_bits);
-  if (std::bit_cast<std::uint32_t>(decode(bits, layout.exponent_bits, layout.fraction_bits)) != f32_bits) return std::nullopt;
+  const std::uint32_t bits =
+      encode(std::bit_cast<float>(f32_bits), layout.exponent_bits, layout.fraction_bits);
+  if (std::bit_cast<std::uint32_t>(decode(bits, layout.exponent_bits, layout.fraction_bits)) !=
+      f32_bits)
+    return std::nullopt;
   return layout.format == MmaFormat::tf32 ? f32_bits : bits;
 }
 
@@ -88,14 +100,18 @@ std::vector<std::string> fields(const std::string& line) {
 }  // namespace
 
 std::uint32_t f16_from_f32(std::uint32_t bits) { return encode(std::bit_cast<float>(bits), 5, 10); }
-std::uint32_t f32_from_f16(std::uint32_t bits) { return std::bit_cast<std::uint32_t>(decode(bits, 5, 10)); }
+std::uint32_t f32_from_f16(std::uint32_t bits) {
+  return std::bit_cast<std::uint32_t>(decode(bits, 5, 10));
+}
 
 Recording read_recording(const std::filesystem::path& path) {
   const std::string name = path.filename().string(), stem = name.substr(0, name.find('.'));
   const std::size_t dash = stem.rfind('-');
   const Layout* layout = dash == std::string::npos ? nullptr : find_layout(stem.substr(dash + 1));
   if (layout == nullptr)
-    throw std::runtime_error(path.string() + ": the name does not say GPU-FORMAT, FORMAT one of fp16, bf16, tf32, e4m3, e5m2");
+    throw std::runtime_error(
+        path.string() +
+        ": the name does not say GPU-FORMAT, FORMAT one of fp16, bf16, tf32, e4m3, e5m2");
   Recording recording{stem, stem.substr(0, dash), layout->format, 0, {}};
 
   std::istringstream text(unzipped(path));
@@ -112,12 +128,14 @@ Recording read_recording(const std::filesystem::path& path) {
     const auto bad = [&](const std::string& what) {
       return std::runtime_error(path.string() + ":" + std::to_string(number) + ": " + what);
     };
-    if (row.size() != columns) throw bad(std::to_string(row.size()) + " fields, not " + std::to_string(columns));
+    if (row.size() != columns)
+      throw bad(std::to_string(row.size()) + " fields, not " + std::to_string(columns));
     const auto bits = [&](std::size_t column) {
       std::uint32_t value = 0;
       const char* end = row[column].data() + row[column].size();
       const auto [stop, error] = std::from_chars(row[column].data(), end, value, 16);
-      if (error != std::errc{} || stop != end) throw bad("'" + row[column] + "' is no hexadecimal number");
+      if (error != std::errc{} || stop != end)
+        throw bad("'" + row[column] + "' is no hexadecimal number");
       return value;
     };
     const auto element = [&](std::size_t column) {
@@ -138,7 +156,8 @@ Recording read_recording(const std::filesystem::path& path) {
 
 std::filesystem::path recordings_folder() {
   const char* data = std::getenv("PLUMBLINE_DATA");
-  const std::filesystem::path folder = data != nullptr ? data : PLUMBLINE_SOURCE_DIRECTORY "/../shared/data";
+  const std::filesystem::path folder =
+      data != nullptr ? data : PLUMBLINE_SOURCE_DIRECTORY "/../shared/data";
   return folder / "tensor-core-recordings";
 }
 

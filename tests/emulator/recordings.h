@@ -27,7 +27,8 @@ struct Recording {
   std::vector<RecordedRow> rows;
 };
 
-// Throws std::runtime_error with file and line, also for an operand that its format does not hold and a file name it does not know.
+// Throws std::runtime_error with file and line, also for an operand that its format does not hold
+// and a file name it does not know.
 Recording read_recording(const std::filesystem::path&);
 
 // $PLUMBLINE_DATA or ../shared/data beside the source tree, with /tensor-core-recordings.

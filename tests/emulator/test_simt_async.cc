@@ -51,7 +51,8 @@ TEST(SimtAsync, LandsAsLateAsItsWaitAllows) {
   std::vector<float> in{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, out(5 * 12);
   ASSERT_EQ(launch({}, {1}, {1}, 48, landing, {in.data(), out.data()}), "");
   const auto row = [&](std::size_t at) {
-    std::vector<float> values(out.begin() + static_cast<std::ptrdiff_t>(at * 12), out.begin() + static_cast<std::ptrdiff_t>(at * 12 + 12));
+    std::vector<float> values(out.begin() + static_cast<std::ptrdiff_t>(at * 12),
+                              out.begin() + static_cast<std::ptrdiff_t>(at * 12 + 12));
     for (float& value : values) value = std::isnan(value) ? -1 : value;
     return values;
   };
@@ -62,8 +63,8 @@ TEST(SimtAsync, LandsAsLateAsItsWaitAllows) {
   EXPECT_EQ(row(4), (std::vector<float>{9, 10, 11, 12, 0, 0, 0, 0, 9, 10, 11, 12}));
 }
 
-// out[thread] = sum over tiles of tile[(thread + 37) % 128] - tile[thread], then the same of a neighbour's sum: [tiles, 128] floats through
-// three stages of shared memory, two in flight.
+// out[thread] = sum over tiles of tile[(thread + 37) % 128] - tile[thread], then the same of a
+// neighbour's sum: [tiles, 128] floats through three stages of shared memory, two in flight.
 struct PipelineParameters {
   const float* in;
   float* out;
@@ -72,7 +73,9 @@ struct PipelineParameters {
 
 __device__ inline void load_tile(const PipelineParameters& p, float* stages, int tile) {
   const auto thread = static_cast<int>(threadIdx.x);
-  if (thread < 32) simt::cp_async_16(stages + tile % 3 * 128 + thread * 4, p.in + tile * 128 + thread * 4, tile < p.tiles);
+  if (thread < 32)
+    simt::cp_async_16(stages + tile % 3 * 128 + thread * 4, p.in + tile * 128 + thread * 4,
+                      tile < p.tiles);
   simt::cp_async_commit();
 }
 
@@ -105,7 +108,8 @@ Result run_pipeline(const LaunchOptions& options) {
   std::vector<float> in(tiles * 128);
   for (std::size_t i = 0; i < in.size(); ++i) in[i] = std::sin(static_cast<float>(i));
   Result result{"", std::vector<float>(128, -1)};
-  result.text = launch(options, {1}, {128}, 4 * 512, pipeline, {in.data(), result.out.data(), tiles});
+  result.text =
+      launch(options, {1}, {128}, 4 * 512, pipeline, {in.data(), result.out.data(), tiles});
   return result;
 }
 
@@ -119,7 +123,8 @@ TEST(SimtAsync, PipelineIsTheSameUnderEverySchedule) {
   const Result first = run_pipeline({});
   ASSERT_EQ(first.text, "");
   for (const float value : first.out) ASSERT_TRUE(std::isfinite(value));
-  for (const Schedule schedule : {Schedule::reversed, Schedule::random}) EXPECT_EQ(run_pipeline(ordered(schedule)).out, first.out);
+  for (const Schedule schedule : {Schedule::reversed, Schedule::random})
+    EXPECT_EQ(run_pipeline(ordered(schedule)).out, first.out);
 }
 
 TEST(SimtAsync, EachMissingBarrierOrWaitIsNoticed) {

@@ -38,7 +38,9 @@ TEST(SimtBlock, IndicesCoverGridsAndBlocksOfThreeDimensions) {
   for (unsigned i = 0; i < out.size(); ++i) ASSERT_EQ(out[i], 1 + i / 42 * 1000 + i % 42);
 }
 
-__global__ void count_blocks(std::uint8_t* out) { out[blockIdx.x] = static_cast<std::uint8_t>(blockIdx.x % 251 + 1); }
+__global__ void count_blocks(std::uint8_t* out) {
+  out[blockIdx.x] = static_cast<std::uint8_t>(blockIdx.x % 251 + 1);
+}
 
 TEST(SimtBlock, LargeGrids) {
   std::vector<std::uint8_t> out(200'000);
@@ -56,9 +58,11 @@ struct TransposeParameters {
 __global__ void transpose(TransposeParameters p) {
   auto* const tile = reinterpret_cast<float*>(simt::dynamic_shared());
   for (int t = 0; t < p.tiles; ++t) {
-    for (unsigned row = threadIdx.y; row < 32; row += blockDim.y) tile[row * 32 + threadIdx.x] = p.in[t * 1024 + row * 32 + threadIdx.x];
+    for (unsigned row = threadIdx.y; row < 32; row += blockDim.y)
+      tile[row * 32 + threadIdx.x] = p.in[t * 1024 + row * 32 + threadIdx.x];
     __syncthreads();
-    for (unsigned row = threadIdx.y; row < 32; row += blockDim.y) p.out[t * 1024 + row * 32 + threadIdx.x] = tile[threadIdx.x * 32 + row];
+    for (unsigned row = threadIdx.y; row < 32; row += blockDim.y)
+      p.out[t * 1024 + row * 32 + threadIdx.x] = tile[threadIdx.x * 32 + row];
     __syncthreads();
   }
 }
@@ -72,7 +76,8 @@ Transposed run_transpose(const LaunchOptions& options, unsigned rows_at_once = 8
   std::vector<float> in(4 * 1024);
   for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i);
   Transposed result{"", std::vector<float>(in.size(), -1)};
-  result.text = launch(options, {1}, {32, rows_at_once}, 4096, transpose, {in.data(), result.out.data(), 4});
+  result.text =
+      launch(options, {1}, {32, rows_at_once}, 4096, transpose, {in.data(), result.out.data(), 4});
   return result;
 }
 
@@ -163,7 +168,8 @@ TEST(SimtBlock, NamedBarriersJoinProducersAndConsumers) {
     options.sites = &sites;
     whole = run_pipeline(options, text);
     ASSERT_EQ(text, "");
-    for (std::size_t i = 0; i < whole.size(); ++i) ASSERT_EQ(whole[i], static_cast<int>(i / 32 % 6 * 32 + 31 - i % 32));
+    for (std::size_t i = 0; i < whole.size(); ++i)
+      ASSERT_EQ(whole[i], static_cast<int>(i / 32 % 6 * 32 + 31 - i % 32));
   }
   // Without any one of the four, some schedule stops or gives other values.
   ASSERT_EQ(sites.size(), 4U);
@@ -200,7 +206,9 @@ TEST(SimtBlock, AtomicsOverManyBlocks) {
   int count = 0, largest = -1000;
   unsigned bits = 0;
   std::vector<int> tickets(std::size_t{blocks} * threads);
-  ASSERT_EQ(launch({}, {blocks}, {threads}, 0, atomics, {&sum, &count, &bits, &largest, tickets.data()}), "");
+  ASSERT_EQ(
+      launch({}, {blocks}, {threads}, 0, atomics, {&sum, &count, &bits, &largest, tickets.data()}),
+      "");
   EXPECT_EQ(sum, 0.25F * blocks * threads);  // every partial sum is exact
   EXPECT_EQ(count, static_cast<int>(blocks * threads));
   EXPECT_EQ(bits, 3 * blocks * threads);
@@ -224,7 +232,8 @@ TEST(SimtBlock, SharedMemoryStartsAsNaNInEveryBlock) {
 unsigned descend(int depth, std::uint64_t seed) {
   volatile std::uint64_t frame[1024];
   for (std::uint64_t i = 0; i < 1024; ++i) frame[i] = seed * i;
-  if (depth > 0) return descend(depth - 1, frame[3] / 3 + 1) + static_cast<unsigned>(frame[1023] % 7);
+  if (depth > 0)
+    return descend(depth - 1, frame[3] / 3 + 1) + static_cast<unsigned>(frame[1023] % 7);
   __syncthreads();
   return static_cast<unsigned>(frame[1023] % 7);
 }
@@ -264,7 +273,8 @@ TEST(SimtBlock, UcontextAndAssemblyAgree) {
 }
 
 __global__ void throws(int* in_block) {
-  if (static_cast<int>(blockIdx.x) == *in_block && threadIdx.x == 33) throw std::runtime_error("no such page");
+  if (static_cast<int>(blockIdx.x) == *in_block && threadIdx.x == 33)
+    throw std::runtime_error("no such page");
   __syncthreads();
 }
 
@@ -273,7 +283,8 @@ TEST(SimtBlock, ExceptionsEndTheBlockOnly) {
   for (const Switching switching : {Switching::assembly, Switching::ucontext}) {
     LaunchOptions options;
     options.switching = switching;
-    EXPECT_EQ(launch(options, {8}, {64}, 0, throws, &block), "block (3, 0, 0): warp 1 lane 1: the kernel threw: no such page");
+    EXPECT_EQ(launch(options, {8}, {64}, 0, throws, &block),
+              "block (3, 0, 0): warp 1 lane 1: the kernel threw: no such page");
   }
   block = 99;
   EXPECT_EQ(launch({}, {8}, {64}, 0, throws, &block), "");  // what it leaves behind is used again

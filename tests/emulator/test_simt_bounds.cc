@@ -53,7 +53,9 @@ TEST_F(SimtBoundsDeathTest, AddressSanitizerNamesTheLine) {
 
 TEST_F(SimtBoundsDeathTest, AddressSanitizerKnowsGlobalMemory) {
   const std::vector<std::uint8_t> global(64);
-  const auto read_at = [&](std::ptrdiff_t at) { return launch({}, {1}, {64}, 1000, touch, {0, global.data(), at}); };
+  const auto read_at = [&](std::ptrdiff_t at) {
+    return launch({}, {1}, {64}, 1000, touch, {0, global.data(), at});
+  };
   EXPECT_EQ(read_at(63), "");
   EXPECT_DEATH(read_at(64), "heap-buffer-overflow(.|\n)*touch.*test_simt_bounds.cc");
 }
@@ -67,18 +69,24 @@ __global__ void copy_beyond(CopyParameters p) {
 
 TEST_F(SimtBoundsDeathTest, AnAsynchronousCopyIsFoundWhereItIsIssued) {
   const std::vector<std::uint8_t> global(64);
-  EXPECT_DEATH(launch({}, {1}, {1}, 16, copy_beyond, {global.data()}), "heap-buffer-overflow(.|\n)*copy_beyond.*test_simt_bounds.cc");
+  EXPECT_DEATH(launch({}, {1}, {1}, 16, copy_beyond, {global.data()}),
+               "heap-buffer-overflow(.|\n)*copy_beyond.*test_simt_bounds.cc");
 }
 
-TEST_F(SimtBoundsDeathTest, AStackThatIsTooSmallHitsItsGuardPage) { EXPECT_DEATH(launch({}, {1}, {64}, 0, deep, 1000), "stack-overflow"); }
+TEST_F(SimtBoundsDeathTest, AStackThatIsTooSmallHitsItsGuardPage) {
+  EXPECT_DEATH(launch({}, {1}, {64}, 0, deep, 1000), "stack-overflow");
+}
 
 #else
 
 TEST(SimtBounds, FencesAroundSharedMemory) {
   EXPECT_EQ(write_at(999), "");
-  EXPECT_EQ(write_at(1000), "block (0, 0, 0): wrote past its 1000 bytes of shared memory: at byte 1000");
-  EXPECT_EQ(write_at(1100), "block (0, 0, 0): wrote past its 1000 bytes of shared memory: at byte 1100");
-  EXPECT_EQ(write_at(-4), "block (0, 0, 0): wrote before its shared memory: 4 bytes before its first");
+  EXPECT_EQ(write_at(1000),
+            "block (0, 0, 0): wrote past its 1000 bytes of shared memory: at byte 1000");
+  EXPECT_EQ(write_at(1100),
+            "block (0, 0, 0): wrote past its 1000 bytes of shared memory: at byte 1100");
+  EXPECT_EQ(write_at(-4),
+            "block (0, 0, 0): wrote before its shared memory: 4 bytes before its first");
 }
 
 TEST_F(SimtBoundsDeathTest, AStackThatIsTooSmallHitsItsGuardPage) {

@@ -21,7 +21,8 @@ using emulator::Schedule;
 constexpr unsigned everyone = 0xffffffffU;
 constexpr const char* file = "test_simt_diagnosis.cc";
 
-std::string run(void (*kernel)(int), int argument, Dim3 block = {64}, std::size_t shared_bytes = 1024) {
+std::string run(void (*kernel)(int), int argument, Dim3 block = {64},
+                std::size_t shared_bytes = 1024) {
   return launch({}, {2}, block, shared_bytes, kernel, argument);
 }
 
@@ -88,9 +89,12 @@ __global__ void mixed_collectives(int limit) {
 
 TEST(SimtDiagnosis, LanesInDifferentCollectives) {
   EXPECT_EQ(run(mixed_collectives, 32), "");
-  EXPECT_EQ(run(mixed_collectives, 8), fmt::format("block (0, 0, 0): warp 0 lane 8, __ballot_sync at {0}:{2}: while lanes 0-7 of the warp "
-                                                   "are in __syncwarp at {0}:{1}",
-                                                   file, mixed_line, mixed_line + 2));
+  EXPECT_EQ(
+      run(mixed_collectives, 8),
+      fmt::format(
+          "block (0, 0, 0): warp 0 lane 8, __ballot_sync at {0}:{2}: while lanes 0-7 of the warp "
+          "are in __syncwarp at {0}:{1}",
+          file, mixed_line, mixed_line + 2));
 }
 
 constexpr unsigned mma_line = __LINE__ + 3;
@@ -112,8 +116,10 @@ TEST(SimtDiagnosis, AnMmaThatLanesMissOrTheArchitectureLacks) {
   for (const auto& [arch, text] : {std::pair(Arch::sm_80, "sm_80"), {Arch::sm_86, "sm_86"}}) {
     LaunchOptions options;
     options.arch = arch;
-    EXPECT_EQ(launch(options, {1}, {32}, 0, one_mma, -1),
-              fmt::format("block (0, 0, 0): warp 0 lane 0, mma_e4m3 at {}:{}: {} has no such instruction", file, mma_line + 1, text));
+    EXPECT_EQ(
+        launch(options, {1}, {32}, 0, one_mma, -1),
+        fmt::format("block (0, 0, 0): warp 0 lane 0, mma_e4m3 at {}:{}: {} has no such instruction",
+                    file, mma_line + 1, text));
   }
 }
 
@@ -143,20 +149,21 @@ TEST(SimtDiagnosis, NamedBarriers) {
   warp 0 lanes 0-31 in named_barrier_sync at {0}:{1} (barrier 1: 32 of 64 threads have arrived)
   warp 1 lanes 0-31 in named_barrier_sync at {0}:{1} (barrier 2: 32 of 64 threads have arrived))",
                                        file, named_line + 2));
-  EXPECT_EQ(run(named, 2), fmt::format("block (0, 0, 0): warp 1 lane 0, named_barrier_sync at {}:{}: barrier 1 of 96 threads, where others "
+  EXPECT_EQ(run(named, 2), fmt::format("block (0, 0, 0): warp 1 lane 0, named_barrier_sync at "
+                                       "{}:{}: barrier 1 of 96 threads, where others "
                                        "asked for 64",
                                        file, named_line + 4));
-  EXPECT_EQ(run(named, 3),
-            fmt::format("block (0, 0, 0): warp 0 lane 0, named_barrier_arrive at {}:{}: arrives twice at barrier 1, which has "
-                        "1 of 96 threads",
-                        file, named_line + 7));
-  EXPECT_EQ(run(named, 4),
-            fmt::format("block (0, 0, 0): warp 0 lane 0, named_barrier_sync at {}:{}: barrier 4 of 65 threads: a multiple of 32 "
-                        "is needed",
-                        file, named_line + 9));
-  EXPECT_EQ(run(named, 16),
-            fmt::format("block (0, 0, 0): warp 0 lane 0, named_barrier_sync at {}:{}: barrier 16: named barriers are 1 to 15", file,
-                        named_line + 9));
+  EXPECT_EQ(run(named, 3), fmt::format("block (0, 0, 0): warp 0 lane 0, named_barrier_arrive at "
+                                       "{}:{}: arrives twice at barrier 1, which has "
+                                       "1 of 96 threads",
+                                       file, named_line + 7));
+  EXPECT_EQ(run(named, 4), fmt::format("block (0, 0, 0): warp 0 lane 0, named_barrier_sync at "
+                                       "{}:{}: barrier 4 of 65 threads: a multiple of 32 "
+                                       "is needed",
+                                       file, named_line + 9));
+  EXPECT_EQ(run(named, 16), fmt::format("block (0, 0, 0): warp 0 lane 0, named_barrier_sync at "
+                                        "{}:{}: barrier 16: named barriers are 1 to 15",
+                                        file, named_line + 9));
 }
 
 constexpr unsigned addresses_line = __LINE__ + 4;
@@ -170,13 +177,19 @@ __global__ void addresses(int offset) {
 TEST(SimtDiagnosis, AddressesOfSixteenBytes) {
   const auto text = [](int offset) { return run(addresses, offset, {32}); };
   EXPECT_EQ(text(1008), "");
-  EXPECT_EQ(text(1024),
-            fmt::format("block (0, 0, 0): warp 0 lane 0, ldmatrix_x4 at {}:{}: byte 1024 of 1024 of shared memory", file, addresses_line));
-  EXPECT_EQ(text(-16),
-            fmt::format("block (0, 0, 0): warp 0 lane 0, ldmatrix_x4 at {}:{}: byte -16 of 1024 of shared memory", file, addresses_line));
-  EXPECT_EQ(text(8), fmt::format("block (0, 0, 0): warp 0 lane 0, ldmatrix_x4 at {}:{}: byte 8 of shared memory is not 16-byte aligned",
+  EXPECT_EQ(text(1024), fmt::format("block (0, 0, 0): warp 0 lane 0, ldmatrix_x4 at {}:{}: byte "
+                                    "1024 of 1024 of shared memory",
+                                    file, addresses_line));
+  EXPECT_EQ(
+      text(-16),
+      fmt::format(
+          "block (0, 0, 0): warp 0 lane 0, ldmatrix_x4 at {}:{}: byte -16 of 1024 of shared memory",
+          file, addresses_line));
+  EXPECT_EQ(text(8), fmt::format("block (0, 0, 0): warp 0 lane 0, ldmatrix_x4 at {}:{}: byte 8 of "
+                                 "shared memory is not 16-byte aligned",
                                  file, addresses_line));
-  EXPECT_THAT(text(4096 * 8), testing::HasSubstr(fmt::format("cp_async_16 at {}:{}: global address", file, addresses_line + 1)));
+  EXPECT_THAT(text(4096 * 8), testing::HasSubstr(fmt::format("cp_async_16 at {}:{}: global address",
+                                                             file, addresses_line + 1)));
 }
 
 constexpr unsigned masks_line = __LINE__ + 3;
@@ -189,14 +202,21 @@ __global__ void masks(int kind) {
 
 TEST(SimtDiagnosis, MasksAndWidths) {
   const auto text = [](unsigned line, const char* rest) {
-    return fmt::format("block (0, 0, 0): warp 0 lane 0, {}", fmt::format(fmt::runtime(rest), file, line));
+    return fmt::format("block (0, 0, 0): warp 0 lane 0, {}",
+                       fmt::format(fmt::runtime(rest), file, line));
   };
-  EXPECT_EQ(run(masks, 0), text(masks_line, "__ballot_sync at {}:{}: the mask 0x000000f0 leaves out the lane that calls"));
-  EXPECT_EQ(run(masks, 1), text(masks_line + 1, "__shfl_sync at {}:{}: reads lane 9, which the mask 0x000000ff leaves out"));
-  EXPECT_EQ(run(masks, 2), text(masks_line + 2, "__shfl_sync at {}:{}: width 5 is not a power of two up to 32"));
+  EXPECT_EQ(run(masks, 0),
+            text(masks_line,
+                 "__ballot_sync at {}:{}: the mask 0x000000f0 leaves out the lane that calls"));
+  EXPECT_EQ(run(masks, 1),
+            text(masks_line + 1,
+                 "__shfl_sync at {}:{}: reads lane 9, which the mask 0x000000ff leaves out"));
+  EXPECT_EQ(run(masks, 2),
+            text(masks_line + 2, "__shfl_sync at {}:{}: width 5 is not a power of two up to 32"));
 }
 
-// A barrier only in the blocks from `first` on that not all reach: the first such block is named, whichever ran first.
+// A barrier only in the blocks from `first` on that not all reach: the first such block is named,
+// whichever ran first.
 struct ManyParameters {
   unsigned first;
 };
@@ -220,13 +240,17 @@ TEST(SimtDiagnosis, TheFirstBlockIsNamedAndBlocksCanBeUsedAgain) {
 __global__ void nothing(int) {}
 
 TEST(SimtDiagnosis, LaunchesThatNoGpuAccepts) {
-  EXPECT_EQ(launch({}, {1}, {1025}, 0, nothing, 0), "a block of 1025 x 1 x 1 threads: 1 to 1024 are possible");
-  EXPECT_EQ(launch({}, {1, 65536}, {32}, 0, nothing, 0), "a grid of 1 x 65536 x 1 blocks: 1 to 2147483647 x 65535 x 65535 are possible");
-  EXPECT_EQ(launch({}, {0}, {32}, 0, nothing, 0), "a grid of 0 x 1 x 1 blocks: 1 to 2147483647 x 65535 x 65535 are possible");
+  EXPECT_EQ(launch({}, {1}, {1025}, 0, nothing, 0),
+            "a block of 1025 x 1 x 1 threads: 1 to 1024 are possible");
+  EXPECT_EQ(launch({}, {1, 65536}, {32}, 0, nothing, 0),
+            "a grid of 1 x 65536 x 1 blocks: 1 to 2147483647 x 65535 x 65535 are possible");
+  EXPECT_EQ(launch({}, {0}, {32}, 0, nothing, 0),
+            "a grid of 0 x 1 x 1 blocks: 1 to 2147483647 x 65535 x 65535 are possible");
   LaunchOptions options;
   options.arch = Arch::sm_86;
   EXPECT_EQ(launch(options, {1}, {32}, 99 * 1024, nothing, 0), "");
-  EXPECT_EQ(launch(options, {1}, {32}, 100 * 1024, nothing, 0), "102400 bytes of shared memory: sm_86 has 101376 for a block");
+  EXPECT_EQ(launch(options, {1}, {32}, 100 * 1024, nothing, 0),
+            "102400 bytes of shared memory: sm_86 has 101376 for a block");
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ using emulator::launch;
 using emulator::LaunchOptions;
 using emulator::Notes;
 
-// One warp; every kind of call once. out: [32][10] of shuffle, 4 of ldmatrix, 4 of mma, 1 of a copy.
+// One warp; every kind of call once. out: [32][10] of shuffle, 4 of ldmatrix, 4 of mma, 1 of a
+// copy.
 struct EveryCallParameters {
   const float* in;  // [32][4]
   std::uint32_t* out;
@@ -38,7 +39,8 @@ __global__ void every_call(EveryCallParameters p) {
   simt::ldmatrix_x4(r, shared + 4 * lane);
   std::memcpy(out + 1, r, sizeof r);
   float d[4] = {1, 2, 3, 4};
-  const std::uint32_t a[4] = {0x3c003c00U, 0x3c003c00U, 0, 0}, b[2] = {0x3c003c00U, 0};  // fp16 ones
+  // fp16 ones
+  const std::uint32_t a[4] = {0x3c003c00U, 0x3c003c00U, 0, 0}, b[2] = {0x3c003c00U, 0};
   simt::mma_f16(d, a, b);
   std::memcpy(out + 5, d, sizeof d);
   out[9] = __float_as_uint(shared[4 * lane + 3]);
@@ -84,7 +86,8 @@ TEST(SimtFault, CopiesAndWaits) {
   EXPECT_EQ(words(run(&halves))[9], bits(0)) << "elements 2 and 3 of a copy of 8 bytes";
   EXPECT_EQ(words(run(&halves), 31)[9], bits(128)) << "that was not valid";
   EXPECT_EQ(words(run(&halves))[1], words(run(nullptr))[1]) << "the second element of row 1";
-  EXPECT_EQ(words(run(&halves), 0)[1], words(run(nullptr), 0)[1] ^ 0x80000000U) << "the first of row 0";
+  EXPECT_EQ(words(run(&halves), 0)[1], words(run(nullptr), 0)[1] ^ 0x80000000U)
+      << "the first of row 0";
 
   struct : Fault {
     int wait(Notes&, int) const override { return -1; }
@@ -107,14 +110,16 @@ TEST(SimtFault, ShufflesLoadsAndProducts) {
       return Call::ldmatrix_x4;
     }
     void loaded(Notes&, Call, std::uint32_t* r) const override { r[3] = 7; }
-    bool multiply(Notes&, Call&, std::uint32_t* a, std::uint32_t*, std::uint32_t* c) const override {
+    bool multiply(Notes&, Call&, std::uint32_t* a, std::uint32_t*,
+                  std::uint32_t* c) const override {
       a[0] = 0;
       c[2] = 0;
       return true;
     }
     void product(Notes&, Call, std::uint32_t* d) const override { d[3] = 0; }
   } all;
-  const auto changed = words(run(&all)), plain = words(run(nullptr)), of_row = words(run(nullptr), 1);
+  const auto changed = words(run(&all)), plain = words(run(nullptr)),
+             of_row = words(run(nullptr), 1);
   EXPECT_EQ(changed[0], bits(2));
   EXPECT_EQ(changed[1], of_row[1]) << "row 0 of a matrix in place of row 1";
   EXPECT_EQ(changed[4], 7U);
@@ -124,11 +129,14 @@ TEST(SimtFault, ShufflesLoadsAndProducts) {
   EXPECT_EQ(changed[9], plain[9]);
 
   struct : Fault {
-    bool multiply(Notes&, Call&, std::uint32_t*, std::uint32_t*, std::uint32_t*) const override { return false; }
+    bool multiply(Notes&, Call&, std::uint32_t*, std::uint32_t*, std::uint32_t*) const override {
+      return false;
+    }
   } left_out;
   EXPECT_EQ(words(run(&left_out))[6], bits(2)) << "C";
   struct : Fault {
-    bool computes(Notes&, emulator::Arch, const emulator::MmaInstruction& instruction, std::uint32_t*, std::uint32_t*, const std::uint32_t*,
+    bool computes(Notes&, emulator::Arch, const emulator::MmaInstruction& instruction,
+                  std::uint32_t*, std::uint32_t*, const std::uint32_t*,
                   std::uint32_t* d) const override {
       std::fill_n(d, 128, static_cast<std::uint32_t>(instruction.k));
       return true;
@@ -144,7 +152,8 @@ TEST(SimtFault, NotesAreAThreadsOwn) {
     void product(Notes& notes, Call, std::uint32_t* d) const override { d[0] = notes[3]; }
   } counts;
   const auto out = run(&counts, 3);
-  for (std::size_t thread = 0; thread < 96; ++thread) EXPECT_EQ(out[thread * 10 + 5], thread % 32 + 1);
+  for (std::size_t thread = 0; thread < 96; ++thread)
+    EXPECT_EQ(out[thread * 10 + 5], thread % 32 + 1);
 }
 
 }  // namespace

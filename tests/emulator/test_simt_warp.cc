@@ -19,7 +19,8 @@ using emulator::Schedule;
 constexpr unsigned everyone = 0xffffffffU;
 constexpr Schedule schedules[] = {Schedule::in_order, Schedule::reversed, Schedule::random};
 
-// Sums of each block's `blockDim.x` values: within warps by shuffles, then one warp over the warps' sums.
+// Sums of each block's `blockDim.x` values: within warps by shuffles, then one warp over the warps'
+// sums.
 struct SumParameters {
   const float* in;
   float* out;
@@ -46,8 +47,10 @@ TEST(SimtWarp, BlocksOf1024SumWithShuffles) {
     LaunchOptions options;
     options.schedule = schedule;
     std::vector<float> out(7, -1);
-    ASSERT_EQ(launch(options, {7}, {1024}, 32 * sizeof(float), block_sum, {in.data(), out.data()}), "");
-    for (unsigned block = 0; block < 7; ++block) EXPECT_EQ(out[block], 1024.0F * 1024 * static_cast<float>(block) + 1023.0F * 512) << block;
+    ASSERT_EQ(launch(options, {7}, {1024}, 32 * sizeof(float), block_sum, {in.data(), out.data()}),
+              "");
+    for (unsigned block = 0; block < 7; ++block)
+      EXPECT_EQ(out[block], 1024.0F * 1024 * static_cast<float>(block) + 1023.0F * 512) << block;
   }
 }
 
@@ -67,7 +70,9 @@ __global__ void shuffle_kinds(ShuffleParameters p) {
 
 TEST(SimtWarp, ShufflesReadTheLaneThatPtxNames) {
   std::vector<int> out(32 * 4);
-  const auto from = [&](int lane, int kind) { return out[static_cast<std::size_t>(lane * 4 + kind)]; };
+  const auto from = [&](int lane, int kind) {
+    return out[static_cast<std::size_t>(lane * 4 + kind)];
+  };
   for (const int width : {8, 16, 32}) {
     for (const int operand : {0, 1, 5}) {
       ASSERT_EQ(launch({}, {1}, {32}, 0, shuffle_kinds, {operand, width, out.data()}), "");
@@ -93,8 +98,8 @@ __global__ void shuffle_types(double* out) {
   const float f = __shfl_xor_sync(everyone, -0.5F * static_cast<float>(lane), 1);
   const int i = __shfl_xor_sync(everyone, -lane, 1);
   const unsigned u = __shfl_xor_sync(everyone, 0xfffffff0U + threadIdx.x % 2, 1);
-  out[lane] = d == 1.0 + (lane ^ 1) * 0x1p-50 && f == -0.5F * static_cast<float>(lane ^ 1) && i == -(lane ^ 1) &&
-                      u == 0xfffffff0U + (threadIdx.x ^ 1U) % 2
+  out[lane] = d == 1.0 + (lane ^ 1) * 0x1p-50 && f == -0.5F * static_cast<float>(lane ^ 1) &&
+                      i == -(lane ^ 1) && u == 0xfffffff0U + (threadIdx.x ^ 1U) % 2
                   ? 1
                   : 0;
 }
@@ -135,13 +140,16 @@ TEST(SimtWarp, HalvesOfAWarpMayDiverge) {
   }
 }
 
-// Element [row][column] of a 16-bit matrix in shared memory is 100 row + column; the four matrices are its 8 x 8 quarters.
+// Element [row][column] of a 16-bit matrix in shared memory is 100 row + column; the four matrices
+// are its 8 x 8 quarters.
 __global__ void load_quarters(std::uint32_t* out) {
   auto* const tile = reinterpret_cast<std::uint16_t*>(simt::dynamic_shared());  // [16][16]
   const unsigned lane = threadIdx.x;
-  for (unsigned i = lane; i < 256; i += 32) tile[i] = static_cast<std::uint16_t>(100 * (i / 16) + i % 16);
+  for (unsigned i = lane; i < 256; i += 32)
+    tile[i] = static_cast<std::uint16_t>(100 * (i / 16) + i % 16);
   __syncwarp();
-  const std::uint16_t* const row = tile + (lane % 16) * 16 + lane / 16 * 8;  // matrices: top left, bottom left, top right, bottom right
+  // matrices: top left, bottom left, top right, bottom right
+  const std::uint16_t* const row = tile + (lane % 16) * 16 + lane / 16 * 8;
   std::uint32_t r[4], t[4];
   simt::ldmatrix_x4(r, row);
   simt::ldmatrix_x4_trans(t, row);
@@ -165,8 +173,10 @@ TEST(SimtWarp, LdmatrixLaysOutFragments) {
   EXPECT_EQ(out[13 * 8 + 6], pair(211, 311));
   EXPECT_EQ(out[13 * 8 + 7], pair(1011, 1111));
   for (unsigned lane = 0; lane < 32; ++lane) {
-    EXPECT_EQ(out[lane * 8], pair(100 * (lane / 4) + 2 * (lane % 4), 100 * (lane / 4) + 2 * (lane % 4) + 1));
-    EXPECT_EQ(out[lane * 8 + 4], pair(200 * (lane % 4) + lane / 4, 200 * (lane % 4) + 100 + lane / 4));
+    EXPECT_EQ(out[lane * 8],
+              pair(100 * (lane / 4) + 2 * (lane % 4), 100 * (lane / 4) + 2 * (lane % 4) + 1));
+    EXPECT_EQ(out[lane * 8 + 4],
+              pair(200 * (lane % 4) + lane / 4, 200 * (lane % 4) + 100 + lane / 4));
   }
 }
 
@@ -209,11 +219,14 @@ TEST(SimtWarp, MmaIsTheModelOfTheArchitecture) {
   std::vector<std::uint32_t> a(128), b(64);
   std::uint32_t state = 1;
   for (auto* values : {&a, &b}) {
-    for (std::uint32_t& value : *values) value = (state = state * 1664525 + 1013904223) & 0xbbbbbbbbU;  // no NaN in any format
+    // no NaN in any format
+    for (std::uint32_t& value : *values)
+      value = (state = state * 1664525 + 1013904223) & 0xbbbbbbbbU;
   }
-  const MmaInstruction instructions[] = {{MmaFormat::f16, MmaAccumulator::f32, 16},  {MmaFormat::bf16, MmaAccumulator::f32, 16},
-                                         {MmaFormat::tf32, MmaAccumulator::f32, 8},  {MmaFormat::e4m3, MmaAccumulator::f32, 32},
-                                         {MmaFormat::e5m2, MmaAccumulator::f32, 32}, {MmaFormat::f16, MmaAccumulator::f16, 16}};
+  const MmaInstruction instructions[] = {
+      {MmaFormat::f16, MmaAccumulator::f32, 16},  {MmaFormat::bf16, MmaAccumulator::f32, 16},
+      {MmaFormat::tf32, MmaAccumulator::f32, 8},  {MmaFormat::e4m3, MmaAccumulator::f32, 32},
+      {MmaFormat::e5m2, MmaAccumulator::f32, 32}, {MmaFormat::f16, MmaAccumulator::f16, 16}};
   for (const Arch arch : {Arch::sm_89, Arch::sm_90, Arch::sm_100}) {
     LaunchOptions options;
     options.arch = arch;
@@ -222,7 +235,8 @@ TEST(SimtWarp, MmaIsTheModelOfTheArchitecture) {
     for (unsigned i = 0; i < 6; ++i) {
       std::vector<std::uint32_t> expected(128);
       for (int step = 0; step < 2; ++step) {
-        emulator::mma_sync_exact(arch, instructions[i], a.data(), b.data(), expected.data(), expected.data());
+        emulator::mma_sync_exact(arch, instructions[i], a.data(), b.data(), expected.data(),
+                                 expected.data());
       }
       const std::size_t registers = i == 5 ? 2 : 4;
       for (std::size_t lane = 0; lane < 32; ++lane) {
@@ -233,7 +247,8 @@ TEST(SimtWarp, MmaIsTheModelOfTheArchitecture) {
   }
 }
 
-// C [64, 64] = A [64, K] B [64, K]^T in bf16, four warps of 16 rows: ldmatrix from shared memory, B also as [K, 64] through .trans.
+// C [64, 64] = A [64, K] B [64, K]^T in bf16, four warps of 16 rows: ldmatrix from shared memory, B
+// also as [K, 64] through .trans.
 struct MatmulParameters {
   const std::uint16_t *a, *b, *b_transposed;
   float *c, *c_transposed;
@@ -250,7 +265,8 @@ __global__ void matmul(MatmulParameters p) {
   for (int k = 0; k < p.k; k += 16) {
     simt::cp_async_16(a + thread * 8, p.a + thread / 2 * p.k + k + thread % 2 * 8, true);
     simt::cp_async_16(b + thread * 8, p.b + thread / 2 * p.k + k + thread % 2 * 8, true);
-    simt::cp_async_16(bt + thread * 8, p.b_transposed + (k + thread / 8) * 64 + thread % 8 * 8, true);
+    simt::cp_async_16(bt + thread * 8, p.b_transposed + (k + thread / 8) * 64 + thread % 8 * 8,
+                      true);
     simt::cp_async_commit();
     simt::cp_async_wait<0>();
     __syncthreads();
@@ -260,7 +276,8 @@ __global__ void matmul(MatmulParameters p) {
       std::uint32_t r[4], t[4];
       simt::ldmatrix_x4(r, b + (n + lane % 8 + lane / 16 * 8) * 16 + lane / 8 % 2 * 8);
       simt::ldmatrix_x4_trans(t, bt + (lane % 16) * 64 + n + lane / 16 * 8);
-      const std::uint32_t low[2] = {r[0], r[1]}, high[2] = {r[2], r[3]}, low_t[2] = {t[0], t[1]}, high_t[2] = {t[2], t[3]};
+      const std::uint32_t low[2] = {r[0], r[1]}, high[2] = {r[2], r[3]}, low_t[2] = {t[0], t[1]},
+                          high_t[2] = {t[2], t[3]};
       simt::mma_bf16(c[n / 8], fragment_a, low);
       simt::mma_bf16(c[n / 8 + 1], fragment_a, high);
       simt::mma_bf16(ct[n / 8], fragment_a, low_t);
@@ -282,7 +299,8 @@ TEST(SimtWarp, MatrixProductThroughFragments) {
   std::vector<std::uint16_t> a(64 * k), b(64 * k), b_transposed(64 * k);
   std::uint32_t state = 7;
   for (auto* values : {&a, &b}) {
-    for (std::uint16_t& value : *values) value = static_cast<std::uint16_t>((state = state * 1664525 + 1013904223) >> 16U & 0xbfffU);
+    for (std::uint16_t& value : *values)
+      value = static_cast<std::uint16_t>((state = state * 1664525 + 1013904223) >> 16U & 0xbfffU);
   }
   for (std::size_t n = 0; n < 64; ++n) {
     for (std::size_t j = 0; j < k; ++j) b_transposed[j * 64 + n] = b[n * k + j];
@@ -291,8 +309,11 @@ TEST(SimtWarp, MatrixProductThroughFragments) {
     LaunchOptions options;
     options.schedule = schedule;
     std::vector<float> c(64 * 64), ct(64 * 64);
-    ASSERT_EQ(launch(options, {1}, {128}, 3 * 2048, matmul, {a.data(), b.data(), b_transposed.data(), c.data(), ct.data(), k}), "");
-    const auto model = emulator::model(Arch::sm_90, {emulator::MmaFormat::bf16, emulator::MmaAccumulator::f32, 16});
+    ASSERT_EQ(launch(options, {1}, {128}, 3 * 2048, matmul,
+                     {a.data(), b.data(), b_transposed.data(), c.data(), ct.data(), k}),
+              "");
+    const auto model = emulator::model(
+        Arch::sm_90, {emulator::MmaFormat::bf16, emulator::MmaAccumulator::f32, 16});
     for (std::size_t row = 0; row < 64; ++row) {
       for (std::size_t column = 0; column < 64; ++column) {
         std::uint32_t sum = 0;

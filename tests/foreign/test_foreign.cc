@@ -17,29 +17,39 @@ class Foreign : public test::CommandTest {
   // Python or the library is not installed: the test skips and says so.
   static bool is_absent(const test::CommandResult& result) {
     for (const char* module : {"torch", "transformers", "jax", "onnx", "onnxruntime"}) {
-      if (result.text.find("No module named '" + std::string(module) + "'") != std::string::npos) return true;
+      if (result.text.find("No module named '" + std::string(module) + "'") != std::string::npos)
+        return true;
     }
-    for (const char* absent : {"no usable numpy", "no Python interpreter", "is not installed for"}) {
+    for (const char* absent :
+         {"no usable numpy", "no Python interpreter", "is not installed for"}) {
       if (result.text.find(absent) != std::string::npos) return true;
     }
     return false;
   }
   static std::string provider(const std::string& name, const std::string& options = "") {
-    return "--provider '" + std::string(PLUMBLINE_PYTHON_FOLDER) + "/" + name + "_kernels.py" + options + "'";
+    return "--provider '" + std::string(PLUMBLINE_PYTHON_FOLDER) + "/" + name + "_kernels.py" +
+           options + "'";
   }
   // One thread: the tests of a machine run side by side.
   test::CommandResult run(const std::string& arguments) const {
-    return shell("OMP_NUM_THREADS=1 '" + program().string() + "' run " + arguments + " --no-default-provider -q");
+    return shell("OMP_NUM_THREADS=1 '" + program().string() + "' run " + arguments +
+                 " --no-default-provider -q");
   }
-  test::CommandResult smoke(const std::string& provider_name, const std::string& filters = "") const {
-    return run(suite("smoke.toml") + " --kernel '" + provider_name + "/*' " + filters + " --db a.db " + provider(provider_name));
+  test::CommandResult smoke(const std::string& provider_name,
+                            const std::string& filters = "") const {
+    return run(suite("smoke.toml") + " --kernel '" + provider_name + "/*' " + filters +
+               " --db a.db " + provider(provider_name));
   }
   std::string kernels_that_ran() const {
-    std::string csv = plumbline("query \"SELECT DISTINCT kernel FROM v_latest WHERE status = 'ok'\" --db a.db --format csv").text;
+    std::string csv = plumbline(
+                          "query \"SELECT DISTINCT kernel FROM v_latest WHERE status = 'ok'\" --db "
+                          "a.db --format csv")
+                          .text;
     std::erase(csv, '\r');
     return csv;
   }
-  // Cases without --baselines of plumbline's own: nothing is known of the kernel, so that the strict default holds.
+  // Cases without --baselines of plumbline's own: nothing is known of the kernel, so that the
+  // strict default holds.
   std::string strict() const {
     write("strict/contracts.toml", "schema = 1\n");
     write("strict/support.toml", "schema = 1\n");
@@ -51,8 +61,8 @@ TEST_F(Foreign, PyTorchPassesSmoke) {
   const auto result = smoke("torch");
   if (is_absent(result)) GTEST_SKIP() << result.text;
   EXPECT_EQ(result.code, 0) << result.text;
-  for (const char* name :
-       {"flex", "sdpa_flash", "sdpa_flash_lse", "sdpa_flash_lse_fp32", "sdpa_flash_varlen", "sdpa_math", "sdpa_math_varlen"}) {
+  for (const char* name : {"flex", "sdpa_flash", "sdpa_flash_lse", "sdpa_flash_lse_fp32",
+                           "sdpa_flash_varlen", "sdpa_math", "sdpa_math_varlen"}) {
     EXPECT_THAT(kernels_that_ran(), HasSubstr(std::string("torch/") + name + "\n"));
   }
 }
@@ -68,23 +78,27 @@ TEST_F(Foreign, TransformersPassesSmoke) {
 
 // XLA compiles each problem: a part of smoke.
 TEST_F(Foreign, JaxPassesPartOfSmoke) {
-  const auto result =
-      smoke("jax", "--match 'smoke/dense/*/bf16/*' --match 'smoke/dense/*/fp32/*' --match 'smoke/padded/*' --match 'smoke/ragged/*'");
+  const auto result = smoke("jax",
+                            "--match 'smoke/dense/*/bf16/*' --match 'smoke/dense/*/fp32/*' --match "
+                            "'smoke/padded/*' --match 'smoke/ragged/*'");
   if (is_absent(result)) GTEST_SKIP() << result.text;
   EXPECT_EQ(result.code, 0) << result.text;
-  for (const char* name : {"dpa", "dpa_lse", "dpa_seqlens"}) EXPECT_THAT(kernels_that_ran(), HasSubstr(std::string("jax/") + name + "\n"));
+  for (const char* name : {"dpa", "dpa_lse", "dpa_seqlens"})
+    EXPECT_THAT(kernels_that_ran(), HasSubstr(std::string("jax/") + name + "\n"));
 }
 
 TEST_F(Foreign, OnnxRuntimePassesSmoke) {
   const auto result = smoke("onnxruntime");
   if (is_absent(result)) GTEST_SKIP() << result.text;
   EXPECT_EQ(result.code, 0) << result.text;
-  for (const char* name : {"gqa", "mha"}) EXPECT_THAT(kernels_that_ran(), HasSubstr(std::string("onnxruntime/") + name + "\n"));
+  for (const char* name : {"gqa", "mha"})
+    EXPECT_THAT(kernels_that_ran(), HasSubstr(std::string("onnxruntime/") + name + "\n"));
 }
 
 TEST_F(Foreign, StoriesProblemsPassOnAllOfThem) {
   std::string arguments;
-  for (const char* story : {"s1_prefill_vs_decode", "s2_bf16_ragged", "s3_padding_policy", "s4_tensor_cores", "s5_unsupported_dtype"}) {
+  for (const char* story : {"s1_prefill_vs_decode", "s2_bf16_ragged", "s3_padding_policy",
+                            "s4_tensor_cores", "s5_unsupported_dtype"}) {
     arguments += suite(std::string("stories/") + story + ".toml") + " ";
   }
   for (const char* name : {"torch", "transformers", "jax", "onnxruntime"}) {
@@ -93,34 +107,41 @@ TEST_F(Foreign, StoriesProblemsPassOnAllOfThem) {
   const auto result = run(arguments + "--tier smoke --db a.db");
   if (is_absent(result)) GTEST_SKIP() << result.text;
   EXPECT_EQ(result.code, 0) << result.text;
-  for (const char* name : {"torch/sdpa_math", "torch/sdpa_flash", "torch/sdpa_math_varlen", "transformers/eager", "transformers/sdpa",
-                           "jax/dpa", "onnxruntime/mha"}) {
+  for (const char* name :
+       {"torch/sdpa_math", "torch/sdpa_flash", "torch/sdpa_math_varlen", "transformers/eager",
+        "transformers/sdpa", "jax/dpa", "onnxruntime/mha"}) {
     EXPECT_THAT(kernels_that_ran(), HasSubstr(std::string(name) + "\n"));
   }
 }
 
 // The stories' pairs on foreign kernels; S3's times and memory over lengths are in v_crossover.
 TEST_F(Foreign, StoriesPairsAndTheCrossover) {
-  const auto result = run(suite("foreign.toml") + " --tier smoke --match 'foreign/s?_*' --db a.db " + provider("torch") + " " +
-                          provider("transformers") + " " + provider("jax") + " " + provider("onnxruntime"));
+  const auto result =
+      run(suite("foreign.toml") + " --tier smoke --match 'foreign/s?_*' --db a.db " +
+          provider("torch") + " " + provider("transformers") + " " + provider("jax") + " " +
+          provider("onnxruntime"));
   if (is_absent(result)) GTEST_SKIP() << result.text;
   EXPECT_EQ(result.code, 0) << result.text;
   const auto rows = plumbline(
-      "query \"SELECT name, count(*) AS lengths, count(peak_memory_bytes_a) AS with_memory, count(crossover_seq) AS with_crossover FROM "
+      "query \"SELECT name, count(*) AS lengths, count(peak_memory_bytes_a) AS with_memory, "
+      "count(crossover_seq) AS with_crossover FROM "
       "v_crossover WHERE name LIKE 's3%' GROUP BY name ORDER BY name\" --db a.db --format csv");
   EXPECT_THAT(rows.text, ContainsRegex("s3_eager_valid_rows,4,[04],4"));
   EXPECT_THAT(rows.text, ContainsRegex("s3_valid_rows,4,[04],4"));
 }
 
 TEST_F(Foreign, WithoutAGpuItsLibrariesAreUnsupportedWithTheReason) {
-  for (const char* name : {"flash_attn/dense", "flashinfer/ragged_prefill", "xformers/cutlass", "torch/sdpa_cudnn"}) {
+  for (const char* name :
+       {"flash_attn/dense", "flashinfer/ragged_prefill", "xformers/cutlass", "torch/sdpa_cudnn"}) {
     const std::string kernel = name;
     const std::string layout = kernel == "flashinfer/ragged_prefill" ? "/layout=ragged" : "";
-    const auto result =
-        run("--case " + kernel + "/bf16/b1-h8x2-s17x33-d64" + layout + " --format json " + provider(kernel.substr(0, kernel.find('/'))));
+    const auto result = run("--case " + kernel + "/bf16/b1-h8x2-s17x33-d64" + layout +
+                            " --format json " + provider(kernel.substr(0, kernel.find('/'))));
     if (is_absent(result)) GTEST_SKIP() << result.text;
     EXPECT_THAT(result.text, HasSubstr("\"verdict\": \"unsupported\"")) << kernel;
-    EXPECT_THAT(result.text, ContainsRegex("not measured: .* is not installed|runs on cuda, not on cpu")) << kernel;
+    EXPECT_THAT(result.text,
+                ContainsRegex("not measured: .* is not installed|runs on cuda, not on cpu"))
+        << kernel;
   }
 }
 
@@ -128,19 +149,23 @@ TEST_F(Foreign, WithoutAGpuItsLibrariesAreUnsupportedWithTheReason) {
 TEST_F(Foreign, FlashLseShowsTheCubicExponential) {
   const auto result =
       run("--case torch/sdpa_flash_lse/bf16/b1-h8x2-s48-d64/mask=causal_top_left --case " +
-          std::string("torch/sdpa_flash/bf16/b1-h8x2-s48-d64/mask=causal_top_left --format json") + strict() + provider("torch"));
+          std::string("torch/sdpa_flash/bf16/b1-h8x2-s48-d64/mask=causal_top_left --format json") +
+          strict() + provider("torch"));
   if (is_absent(result)) GTEST_SKIP() << result.text;
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.text, HasSubstr("exp2_rel_error: 0.000113 is larger than 0"));
   EXPECT_THAT(result.text, ContainsRegex("lse is 1[0-9][0-9](\\.[0-9]+)?, its limit 6"));
-  EXPECT_THAT(result.text, HasSubstr("\"verdict\": \"first_seen\"")) << "without its LSE the strict default cannot see it";
+  EXPECT_THAT(result.text, HasSubstr("\"verdict\": \"first_seen\""))
+      << "without its LSE the strict default cannot see it";
 }
 
 TEST_F(Foreign, PoisonedPaddingAndRowsWithoutKeysFailWhereTheyAreNotRefused) {
-  const auto result = run("--case torch/sdpa_flash/bf16/b3-h8x2-s40-d64/lengths=random/fill=nan --case " +
-                          std::string("torch/sdpa_math/bf16/b3-h8x2-s40-d64/lengths=random/fill=nan --case ") +
-                          "torch/sdpa_flash_lse/bf16/b1-h4x1-s60x25-d64/mask=causal_bottom_right --format json --jobs 1" + strict() +
-                          provider("torch", ":raw"));
+  const auto result =
+      run("--case torch/sdpa_flash/bf16/b3-h8x2-s40-d64/lengths=random/fill=nan --case " +
+          std::string("torch/sdpa_math/bf16/b3-h8x2-s40-d64/lengths=random/fill=nan --case ") +
+          "torch/sdpa_flash_lse/bf16/b1-h4x1-s60x25-d64/mask=causal_bottom_right --format json "
+          "--jobs 1" +
+          strict() + provider("torch", ":raw"));
   if (is_absent(result)) GTEST_SKIP() << result.text;
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.text, HasSubstr("peak is nan"));
@@ -148,15 +173,17 @@ TEST_F(Foreign, PoisonedPaddingAndRowsWithoutKeysFailWhereTheyAreNotRefused) {
 }
 
 TEST_F(Foreign, EagerAveragesAllKeysInRowsWithoutAny) {
-  const auto result = run("--case transformers/eager/bf16/b1-h4x1-s60x25-d64/mask=causal_bottom_right --format json" + strict() +
-                          provider("transformers", ":raw"));
+  const auto result = run(
+      "--case transformers/eager/bf16/b1-h4x1-s60x25-d64/mask=causal_bottom_right --format json" +
+      strict() + provider("transformers", ":raw"));
   if (is_absent(result)) GTEST_SKIP() << result.text;
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.text, HasSubstr("in a row without visible keys"));
 }
 
 TEST_F(Foreign, JaxRoundsTheLseToTheInputs) {
-  const auto result = run("--case jax/dpa_lse/bf16/b1-h8x2-s17x100-d64 --format json" + strict() + provider("jax", ":raw"));
+  const auto result = run("--case jax/dpa_lse/bf16/b1-h8x2-s17x100-d64 --format json" + strict() +
+                          provider("jax", ":raw"));
   if (is_absent(result)) GTEST_SKIP() << result.text;
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.text, ContainsRegex("lse is [0-9.]+, its limit 6"));

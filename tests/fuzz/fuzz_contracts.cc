@@ -8,19 +8,23 @@ void contracts(std::string_view input) {
   const std::filesystem::path path = input_file(input);
   if (const auto read = Contracts::read(path)) {
     for (const Contract& contract : read->contracts) {
-      require(!contract.kernels.empty() && !contract.reason.empty() && contract.line > 0, "a contract has its kernels and its reason");
-      const Place place{contract.devices.empty() ? "cpu" : contract.devices.front(), contract.archs.empty() ? "" : contract.archs.front()};
+      require(!contract.kernels.empty() && !contract.reason.empty() && contract.line > 0,
+              "a contract has its kernels and its reason");
+      const Place place{contract.devices.empty() ? "cpu" : contract.devices.front(),
+                        contract.archs.empty() ? "" : contract.archs.front()};
       const RoundingSpec spec = read->pinned_spec(contract.kernels.front(), Problem{}, place);
       const auto back = parse_spec_text(spec_text(spec));
       require(back.has_value() && *back == spec, "a pinned spec has a text");
-      require(read->limits(contract.kernels.front(), Problem{}, 1, place).peak > 0, "limits are positive");
+      require(read->limits(contract.kernels.front(), Problem{}, 1, place).peak > 0,
+              "limits are positive");
     }
   } else {
     require_helpful(read.error(), path.string(), Lines::known);
   }
   if (const auto read = SupportTable::read(path)) {
     for (const SupportTable::Entry& entry : read->entries) {
-      require(!entry.kernels.empty() && !entry.reason.empty(), "an entry has its kernel and its reason");
+      require(!entry.kernels.empty() && !entry.reason.empty(),
+              "an entry has its kernel and its reason");
       read->unsupported(entry.kernels.front(), Problem{});
     }
   } else {

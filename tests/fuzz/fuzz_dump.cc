@@ -12,7 +12,8 @@ void dump(std::string_view input) {
   if (!made) return require_helpful(made.error(), "input", Lines::none);
   const Geometry& geometry = *made->geometry;
   require(validate(geometry.problem()).empty(), "a dump holds a problem");
-  require(made->q.size() == geometry.q.bytes() && made->k.size() == geometry.k.bytes() && made->v.size() == geometry.v.bytes(),
+  require(made->q.size() == geometry.q.bytes() && made->k.size() == geometry.k.bytes() &&
+              made->v.size() == geometry.v.bytes(),
           "a dump holds as many bytes as its shapes say");
 }
 

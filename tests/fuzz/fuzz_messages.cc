@@ -1,7 +1,7 @@
 // Fuzz target: a message between plumbline and worker survives being sent, or is refused.
+#include "harness/provider/client/failure_reason.h"
 #include "harness/provider/description.h"
 #include "harness/provider/protocol.h"
-#include "harness/provider/client/failure_reason.h"
 #include "tests/fuzz/target.h"
 
 namespace plumbline::fuzz {
@@ -32,7 +32,8 @@ void description(const nlohmann::json& json) {
   const Description read = to_description(wire);
   const auto back = parse_spec_text(spec_text(read.spec));
   require(back.has_value() && *back == read.spec, "a spec that is believed has a text");
-  require(!name(read.padding_policy).empty() && !name(read.promises.batch).empty(), "words that are believed have a name");
+  require(!name(read.padding_policy).empty() && !name(read.promises.batch).empty(),
+          "words that are believed have a name");
 }
 
 }  // namespace

@@ -11,7 +11,8 @@ void safetensors(std::string_view input) {
   if (!file) return require_helpful(file.error(), "input", Lines::none);
   std::uint64_t sum = 0;
   for (const auto& [name, tensor] : file->tensors) {
-    for (std::size_t i = 0; i < tensor.bytes; ++i) sum += static_cast<std::uint64_t>(tensor.data[i]);
+    for (std::size_t i = 0; i < tensor.bytes; ++i)
+      sum += static_cast<std::uint64_t>(tensor.data[i]);
   }
   require(sum <= 255 * input.size(), "tensors do not overlap");
   const auto facts = read_facts("input", *file);

@@ -9,7 +9,8 @@ void spec(std::string_view input) {
   if (const auto parsed = parse_spec_text(input)) {
     const std::string text = spec_text(*parsed);
     const auto back = parse_spec_text(text);
-    require(back.has_value() && *back == *parsed && spec_text(*back) == text, "the text of a spec gives the spec: " + text);
+    require(back.has_value() && *back == *parsed && spec_text(*back) == text,
+            "the text of a spec gives the spec: " + text);
     require(!describe(*parsed, Problem{}).empty(), "a spec can be described");
   } else {
     require(!parsed.error().empty(), "a refusal names an error");

@@ -7,9 +7,11 @@
 namespace plumbline::fuzz {
 namespace {
 
-// What plumbline did not write throws what the store's readers catch; what it reads it writes in a form that it reads again.
+// What plumbline did not write throws what the store's readers catch; what it reads it writes in a
+// form that it reads again.
 template <class Value>
-void survives(const std::string& text, std::vector<Value> (*parse)(const std::string&), std::string (*write)(const std::vector<Value>&)) {
+void survives(const std::string& text, std::vector<Value> (*parse)(const std::string&),
+              std::string (*write)(const std::vector<Value>&)) {
   std::string written;
   try {
     written = write(parse(text));

@@ -6,7 +6,8 @@ namespace plumbline::fuzz {
 namespace {
 
 void require_case(const SuiteCase& c, const std::filesystem::path& path) {
-  require(!c.suite.empty() && !c.group.empty() && !c.reason.empty() && !c.kernel_pattern.empty(), "a case has its names");
+  require(!c.suite.empty() && !c.group.empty() && !c.reason.empty() && !c.kernel_pattern.empty(),
+          "a case has its names");
   require(c.file == path.string() && c.line > 0, "a case knows where its group stands");
   require(validate(c.problem).empty(), "a case that was read is valid");
   const Case asked{c.kernel_pattern, c.device, c.problem};
@@ -18,12 +19,14 @@ void require_case(const SuiteCase& c, const std::filesystem::path& path) {
 
 void suite(std::string_view input) {
   const std::filesystem::path path = input_file(input);
-  std::filesystem::current_path(path.parent_path());  // where names of recorded inputs are looked up
+  // where names of recorded inputs are looked up
+  std::filesystem::current_path(path.parent_path());
   const auto read = read_suite(path);
   if (!read) {
     require(!read.error().empty(), "a refusal names an error");
     for (const Error& error : read.error()) {
-      const bool unreadable = error.file != path.string();  // a file that is included, and is not there
+      // a file that is included, and is not there
+      const bool unreadable = error.file != path.string();
       require_helpful({error}, error.file, unreadable ? Lines::none : Lines::known);
     }
     return;

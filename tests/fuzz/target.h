@@ -32,12 +32,13 @@ inline void require(bool holds, const std::string& promise) {
   if (!holds) throw Failure(promise);
 }
 
-// What a person needs of an error: the file, the line (unless `lines` says that the format has none), what is wrong and what to do.
+// What a person needs of an error: the file, the line (unless `lines` says that the format has
+// none), what is wrong and what to do.
 enum class Lines { known, none };
 void require_helpful(const Errors& errors, const std::string& file, Lines lines);
 
-// A file with these bytes, in a directory of this process that is its current directory from then on: readers that take a path find
-// nothing else in it. Overwritten by the next call.
+// A file with these bytes, in a directory of this process that is its current directory from then
+// on: readers that take a path find nothing else in it. Overwritten by the next call.
 std::filesystem::path input_file(std::string_view input);
 
 }  // namespace plumbline::fuzz

@@ -36,7 +36,8 @@ std::vector<fs::path> matches(const fs::path& pattern) {
   glob_t found{};
   const int status = ::glob(pattern.c_str(), 0, nullptr, &found);
   std::vector<fs::path> paths;
-  for (std::size_t i = 0; status == 0 && i < found.gl_pathc; ++i) paths.emplace_back(found.gl_pathv[i]);
+  for (std::size_t i = 0; status == 0 && i < found.gl_pathc; ++i)
+    paths.emplace_back(found.gl_pathv[i]);
   ::globfree(&found);
   return paths;
 }
@@ -61,25 +62,29 @@ TEST_P(Replay, Seeds) {
   for (const fs::path& path : paths) EXPECT_NO_THROW(GetParam().run(contents(path))) << path;
 }
 
-// Every beginning of a seed, and every seed with one byte less: what a disk that was full leaves, and what a slip makes.
+// Every beginning of a seed, and every seed with one byte less: what a disk that was full leaves,
+// and what a slip makes.
 TEST_P(Replay, BeginningsOfSeeds) {
   for (const fs::path& path : seeds(GetParam().name)) {
     const std::string seed = contents(path);
     const std::size_t step = std::max<std::size_t>(1, seed.size() / 16);
     for (std::size_t size = 0; size < seed.size(); size += step) {
       EXPECT_NO_THROW(GetParam().run(seed.substr(0, size))) << path << ", " << size << " bytes";
-      EXPECT_NO_THROW(GetParam().run(seed.substr(0, size) + seed.substr(size + 1))) << path << " without byte " << size;
+      EXPECT_NO_THROW(GetParam().run(seed.substr(0, size) + seed.substr(size + 1)))
+          << path << " without byte " << size;
     }
   }
 }
 
 TEST_P(Replay, WhatOnceFailed) {
-  for (const fs::path& path : matches(source_directory / "tests/fuzz/regressions" / GetParam().name / "*")) {
+  for (const fs::path& path :
+       matches(source_directory / "tests/fuzz/regressions" / GetParam().name / "*")) {
     EXPECT_NO_THROW(GetParam().run(contents(path))) << path;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, Replay, testing::ValuesIn(targets), [](const auto& target) { return target.param.name; });
+INSTANTIATE_TEST_SUITE_P(Targets, Replay, testing::ValuesIn(targets),
+                         [](const auto& target) { return target.param.name; });
 
 }  // namespace
 }  // namespace plumbline::fuzz

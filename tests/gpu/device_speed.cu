@@ -9,7 +9,9 @@
 namespace plumbline::testing {
 namespace {
 
-std::string in_words(cudaError_t error) { return error == cudaSuccess ? "" : cudaGetErrorString(error); }
+std::string in_words(cudaError_t error) {
+  return error == cudaSuccess ? "" : cudaGetErrorString(error);
+}
 
 // Two events, and the milliseconds between them.
 class Stopwatch {
@@ -62,7 +64,8 @@ Rate rate(const Times& times, double work) {
 
 int multiprocessors() {
   int count = 0;
-  return cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0) == cudaSuccess ? count : 1;
+  return cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0) == cudaSuccess ? count
+                                                                                          : 1;
 }
 
 // ---- Bandwidth ----
@@ -84,12 +87,15 @@ __global__ void copy(const uint4* from, uint4* to, std::size_t count) {
 
 // ---- Peaks ----
 
-constexpr int independent = 8;     // accumulators of a warp (mma) or a thread (fma), so that latency hides
+constexpr int independent =
+    8;  // accumulators of a warp (mma) or a thread (fma), so that latency hides
 constexpr int repetitions = 4096;  // of the loop body
 constexpr int threads_a_block = 256;
 
-// Numbers of either sign in [1, 2), so that the multipliers switch as they do on real data. `base` is 1 in the format, `mask` its fraction.
-__device__ std::uint32_t number(std::uint32_t seed, std::uint32_t base, std::uint32_t mask, std::uint32_t sign) {
+// Numbers of either sign in [1, 2), so that the multipliers switch as they do on real data. `base`
+// is 1 in the format, `mask` its fraction.
+__device__ std::uint32_t number(std::uint32_t seed, std::uint32_t base, std::uint32_t mask,
+                                std::uint32_t sign) {
   seed = (seed ^ 61) ^ (seed >> 16);
   seed *= 9;
   seed = (seed ^ (seed >> 4)) * 0x27d4eb2d;
@@ -101,27 +107,33 @@ struct MmaF16 {
   static constexpr int k = 16, a = 4, b = 2;
   static constexpr std::uint32_t one = 0x3c003c00, fraction = 0x03ff03ff, sign = 0x80008000;
   static __device__ void run(float* d, const std::uint32_t* x, const std::uint32_t* y) {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                 : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));
   }
 };
 struct MmaBf16 {
   static constexpr int k = 16, a = 4, b = 2;
   static constexpr std::uint32_t one = 0x3f803f80, fraction = 0x007f007f, sign = 0x80008000;
   static __device__ void run(float* d, const std::uint32_t* x, const std::uint32_t* y) {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                 : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));
   }
 };
 struct MmaTf32 {
   static constexpr int k = 8, a = 4, b = 2;
   static constexpr std::uint32_t one = 0x3f800000, fraction = 0x007fe000, sign = 0x80000000;
   static __device__ void run(float* d, const std::uint32_t* x, const std::uint32_t* y) {
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                 : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));
+    asm volatile(
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));
   }
 };
 
@@ -129,8 +141,10 @@ template <class Mma>
 __global__ void mma_loop(float* sums) {
   const std::uint32_t thread = blockIdx.x * blockDim.x + threadIdx.x;
   std::uint32_t x[Mma::a], y[Mma::b];
-  for (int r = 0; r < Mma::a; ++r) x[r] = number(thread * 8 + r, Mma::one, Mma::fraction, Mma::sign);
-  for (int r = 0; r < Mma::b; ++r) y[r] = number(thread * 8 + 4 + r, Mma::one, Mma::fraction, Mma::sign);
+  for (int r = 0; r < Mma::a; ++r)
+    x[r] = number(thread * 8 + r, Mma::one, Mma::fraction, Mma::sign);
+  for (int r = 0; r < Mma::b; ++r)
+    y[r] = number(thread * 8 + 4 + r, Mma::one, Mma::fraction, Mma::sign);
   float d[independent][4] = {};
   for (int n = 0; n < repetitions; ++n) {
 #pragma unroll
@@ -156,9 +170,12 @@ __global__ void fma_loop(float factor, float* sums) {
 
 // Every multiprocessor filled with as many blocks as it takes, four times over.
 template <class Kernel, class... Arguments>
-Rate filled_rate(Kernel* kernel, double operations_a_warp, const TimeOptions& options, Arguments... arguments) {
+Rate filled_rate(Kernel* kernel, double operations_a_warp, const TimeOptions& options,
+                 Arguments... arguments) {
   int resident = 0;
-  if (const auto error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads_a_block, 0); error != cudaSuccess) {
+  if (const auto error =
+          cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads_a_block, 0);
+      error != cudaSuccess) {
     return {in_words(error), 0};
   }
   const int blocks = 4 * std::max(resident, 1) * multiprocessors();
@@ -189,7 +206,8 @@ Times time_runs(const std::function<std::string()>& enqueue, const TimeOptions& 
     if (!times.error.empty()) return times;
   }
   const double fitting = options.budget_s * 1e3 / std::max(milliseconds, 1e-3F);
-  times.runs = std::clamp(static_cast<int>(std::min(fitting, 1e6)), options.least_runs, options.most_runs);
+  times.runs =
+      std::clamp(static_cast<int>(std::min(fitting, 1e6)), options.least_runs, options.most_runs);
   std::vector<double> measured;
   for (int i = 0; i < times.runs; ++i) {
     times.error = stopwatch.time(enqueue, milliseconds);
@@ -198,7 +216,8 @@ Times time_runs(const std::function<std::string()>& enqueue, const TimeOptions& 
   }
   std::sort(measured.begin(), measured.end());
   const std::size_t middle = measured.size() / 2;
-  times.median_ms = measured.size() % 2 == 1 ? measured[middle] : (measured[middle - 1] + measured[middle]) / 2;
+  times.median_ms =
+      measured.size() % 2 == 1 ? measured[middle] : (measured[middle - 1] + measured[middle]) / 2;
   times.least_ms = measured.front();
   times.most_ms = measured.back();
   return times;
@@ -206,18 +225,21 @@ Times time_runs(const std::function<std::string()>& enqueue, const TimeOptions& 
 
 Rate copy_rate(std::uint64_t bytes, const TimeOptions& options) {
   std::size_t available = 0, total = 0;
-  if (const auto error = cudaMemGetInfo(&available, &total); error != cudaSuccess) return {in_words(error), 0};
+  if (const auto error = cudaMemGetInfo(&available, &total); error != cudaSuccess)
+    return {in_words(error), 0};
   bytes = std::min<std::uint64_t>(bytes, available / 4) / sizeof(uint4) * sizeof(uint4);
   const DeviceMemory from(bytes), to(bytes);
   for (const DeviceMemory* memory : {&from, &to}) {
     if (memory->error() != cudaSuccess) return {in_words(memory->error()), 0};
   }
-  if (const auto error = cudaMemset(from.data(), 0x5a, bytes); error != cudaSuccess) return {in_words(error), 0};
+  if (const auto error = cudaMemset(from.data(), 0x5a, bytes); error != cudaSuccess)
+    return {in_words(error), 0};
   const std::size_t count = bytes / sizeof(uint4);
   const int blocks = 8 * multiprocessors();
   const Times times = time_runs(
       [&] {
-        copy<<<blocks, threads_a_block>>>(static_cast<const uint4*>(from.data()), static_cast<uint4*>(to.data()), count);
+        copy<<<blocks, threads_a_block>>>(static_cast<const uint4*>(from.data()),
+                                          static_cast<uint4*>(to.data()), count);
         return in_words(cudaGetLastError());
       },
       options);

@@ -22,7 +22,8 @@ struct TimeOptions {
 // `enqueue` returns what went wrong, or nothing.
 Times time_runs(const std::function<std::string()>& enqueue, const TimeOptions& options = {});
 
-// A kernel that copies `bytes` of device memory: bytes that are read and written, per second. Fewer bytes where memory is short.
+// A kernel that copies `bytes` of device memory: bytes that are read and written, per second. Fewer
+// bytes where memory is short.
 struct Rate {
   std::string error;  // empty: measured
   double per_second = 0;

@@ -15,14 +15,15 @@ using emulator::MmaFormat;
 using emulator::MmaInstruction;
 
 // One struct for each instruction: registers per lane, and the instruction itself.
-#define PLUMBLINE_MMA_4_2_4(name, ptx)                                                                        \
-  struct name {                                                                                               \
-    static constexpr int a = 4, b = 2, c = 4;                                                                 \
-    static __device__ void run(const std::uint32_t* x, const std::uint32_t* y, std::uint32_t* z) {            \
-      asm volatile("mma.sync.aligned." ptx " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
-                   : "+r"(z[0]), "+r"(z[1]), "+r"(z[2]), "+r"(z[3])                                           \
-                   : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));                       \
-    }                                                                                                         \
+#define PLUMBLINE_MMA_4_2_4(name, ptx)                                                             \
+  struct name {                                                                                    \
+    static constexpr int a = 4, b = 2, c = 4;                                                      \
+    static __device__ void run(const std::uint32_t* x, const std::uint32_t* y, std::uint32_t* z) { \
+      asm volatile("mma.sync.aligned." ptx                                                         \
+                   " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"              \
+                   : "+r"(z[0]), "+r"(z[1]), "+r"(z[2]), "+r"(z[3])                                \
+                   : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));            \
+    }                                                                                              \
   };
 #define PLUMBLINE_MMA_2_1_4(name, ptx)                                                             \
   struct name {                                                                                    \
@@ -53,10 +54,12 @@ using emulator::MmaInstruction;
   };
 
 // fp8 where the architecture has no such instruction: the host asks first (emulator::supports).
-#define PLUMBLINE_NO_MMA(name, registers_a, registers_b, registers_c)                                    \
-  struct name {                                                                                          \
-    static constexpr int a = registers_a, b = registers_b, c = registers_c;                              \
-    static __device__ void run(const std::uint32_t*, const std::uint32_t*, std::uint32_t*) { __trap(); } \
+#define PLUMBLINE_NO_MMA(name, registers_a, registers_b, registers_c)                        \
+  struct name {                                                                              \
+    static constexpr int a = registers_a, b = registers_b, c = registers_c;                  \
+    static __device__ void run(const std::uint32_t*, const std::uint32_t*, std::uint32_t*) { \
+      __trap();                                                                              \
+    }                                                                                        \
   };
 
 PLUMBLINE_MMA_4_2_4(f16_f32_k16, "m16n8k16.row.col.f32.f16.f16.f32")
@@ -88,7 +91,8 @@ PLUMBLINE_MMA_2_1_2(e5m2_f16_k16, "m16n8k16.row.col.f16.e5m2.e5m2.f16")
 #endif
 
 template <class Mma>
-__global__ void one_mma_per_warp(int count, const std::uint32_t* a, const std::uint32_t* b, const std::uint32_t* c, std::uint32_t* d) {
+__global__ void one_mma_per_warp(int count, const std::uint32_t* a, const std::uint32_t* b,
+                                 const std::uint32_t* c, std::uint32_t* d) {
   const int thread = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (thread / 32 >= count) return;  // the same for all lanes of a warp
   std::uint32_t x[Mma::a], y[Mma::b], z[Mma::c];
@@ -99,7 +103,8 @@ __global__ void one_mma_per_warp(int count, const std::uint32_t* a, const std::u
   for (int r = 0; r < Mma::c; ++r) d[thread * Mma::c + r] = z[r];
 }
 
-using Kernel = void (*)(int, const std::uint32_t*, const std::uint32_t*, const std::uint32_t*, std::uint32_t*);
+using Kernel = void (*)(int, const std::uint32_t*, const std::uint32_t*, const std::uint32_t*,
+                        std::uint32_t*);
 
 Kernel kernel_of(const MmaInstruction& instruction) {
   const bool f32 = instruction.accumulator == MmaAccumulator::f32;
@@ -122,7 +127,9 @@ Kernel kernel_of(const MmaInstruction& instruction) {
   return nullptr;
 }
 
-std::string version(int cuda) { return std::to_string(cuda / 1000) + "." + std::to_string(cuda % 1000 / 10); }
+std::string version(int cuda) {
+  return std::to_string(cuda / 1000) + "." + std::to_string(cuda % 1000 / 10);
+}
 
 // "580.82.07" of the kernel module, or nothing.
 std::string kernel_module() {
@@ -131,7 +138,9 @@ std::string kernel_module() {
   text << file.rdbuf();
   std::smatch found;
   const std::string all = text.str();
-  return std::regex_search(all, found, std::regex("[0-9]+\\.[0-9]+(\\.[0-9]+)?")) ? found.str() + ", " : "";
+  return std::regex_search(all, found, std::regex("[0-9]+\\.[0-9]+(\\.[0-9]+)?"))
+             ? found.str() + ", "
+             : "";
 }
 
 // Device memory for one array; the first error stays.
@@ -141,7 +150,8 @@ class Array {
     if (error_ == cudaSuccess) error_ = cudaMalloc(&words_, words * sizeof(std::uint32_t));
   }
   Array(cudaError_t& error, std::size_t words, const std::uint32_t* from) : Array(error, words) {
-    if (error_ == cudaSuccess) error_ = cudaMemcpy(words_, from, words * sizeof(std::uint32_t), cudaMemcpyHostToDevice);
+    if (error_ == cudaSuccess)
+      error_ = cudaMemcpy(words_, from, words * sizeof(std::uint32_t), cudaMemcpyHostToDevice);
   }
   ~Array() { cudaFree(words_); }
   Array(const Array&) = delete;
@@ -174,19 +184,22 @@ Gpu find_gpu() {
   return gpu;
 }
 
-std::string mma_on_gpu(const MmaInstruction& instruction, int count, const std::uint32_t* a, const std::uint32_t* b, const std::uint32_t* c,
-                       std::uint32_t* d) {
+std::string mma_on_gpu(const MmaInstruction& instruction, int count, const std::uint32_t* a,
+                       const std::uint32_t* b, const std::uint32_t* c, std::uint32_t* d) {
   const emulator::MmaRegisters registers = emulator::registers(instruction);
   const std::size_t lanes = 32 * static_cast<std::size_t>(count), words_c = lanes * registers.c;
   cudaError_t error = cudaSuccess;
-  const Array gpu_a(error, lanes * registers.a, a), gpu_b(error, lanes * registers.b, b), gpu_c(error, words_c, c), gpu_d(error, words_c);
+  const Array gpu_a(error, lanes * registers.a, a), gpu_b(error, lanes * registers.b, b),
+      gpu_c(error, words_c, c), gpu_d(error, words_c);
   if (error == cudaSuccess) {
     constexpr int warps = 8;
-    kernel_of(instruction)<<<(count + warps - 1) / warps, 32 * warps>>>(count, gpu_a.words(), gpu_b.words(), gpu_c.words(), gpu_d.words());
+    kernel_of(instruction)<<<(count + warps - 1) / warps, 32 * warps>>>(
+        count, gpu_a.words(), gpu_b.words(), gpu_c.words(), gpu_d.words());
     error = cudaGetLastError();
   }
   if (error == cudaSuccess) error = cudaDeviceSynchronize();
-  if (error == cudaSuccess) error = cudaMemcpy(d, gpu_d.words(), words_c * sizeof(std::uint32_t), cudaMemcpyDeviceToHost);
+  if (error == cudaSuccess)
+    error = cudaMemcpy(d, gpu_d.words(), words_c * sizeof(std::uint32_t), cudaMemcpyDeviceToHost);
   return error == cudaSuccess ? "" : cudaGetErrorString(error);
 }
 

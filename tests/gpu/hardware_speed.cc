@@ -29,7 +29,9 @@ struct Options {
 
 plumbline_get_provider_function load(const std::filesystem::path& path) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  return library == nullptr ? nullptr : reinterpret_cast<plumbline_get_provider_function>(dlsym(library, "plumbline_get_provider"));
+  return library == nullptr ? nullptr
+                            : reinterpret_cast<plumbline_get_provider_function>(
+                                  dlsym(library, "plumbline_get_provider"));
 }
 
 struct Variant {
@@ -40,11 +42,15 @@ struct Variant {
 std::vector<Variant> prefill_mma_variants(const Problem& problem) {
   std::vector<Variant> variants;
   for (const auto& instances :
-       {attention::prefill_mma_fp16_instances(), attention::prefill_mma_bf16_instances(), attention::prefill_mma_tf32_instances()}) {
+       {attention::prefill_mma_fp16_instances(), attention::prefill_mma_bf16_instances(),
+        attention::prefill_mma_tf32_instances()}) {
     for (const attention::Instance& instance : instances) {
-      if (instance.dtype != static_cast<std::uint32_t>(problem.dtype) || instance.head_dim != problem.head_dim_qk) continue;
-      variants.push_back({instance.accumulator == PLUMBLINE_F16 ? "prefill_mma_acc16" : "prefill_mma",
-                          fmt::format("tile={}x{}", instance.tile_q, instance.tile_kv)});
+      if (instance.dtype != static_cast<std::uint32_t>(problem.dtype) ||
+          instance.head_dim != problem.head_dim_qk)
+        continue;
+      variants.push_back(
+          {instance.accumulator == PLUMBLINE_F16 ? "prefill_mma_acc16" : "prefill_mma",
+           fmt::format("tile={}x{}", instance.tile_q, instance.tile_kv)});
     }
   }
   return variants;
@@ -74,14 +80,17 @@ class Measurement {
   }
 
   void prefill() {
-    constexpr std::pair<DType, const char*> dtypes[] = {{DType::f16, "mma_f16"}, {DType::bf16, "mma_bf16"}, {DType::f32, "mma_tf32"}};
+    constexpr std::pair<DType, const char*> dtypes[] = {
+        {DType::f16, "mma_f16"}, {DType::bf16, "mma_bf16"}, {DType::f32, "mma_tf32"}};
     for (const auto& [dtype, peak] : dtypes) {
       for (const Mask mask : {Mask::none, Mask::causal_bottom_right}) {
         const Problem problem = prefill_shape(dtype, mask);
         const std::string shape = mask == Mask::none ? "prefill" : "prefill_causal";
-        for (const Variant& v : prefill_mma_variants(problem)) measure(shape, v, problem, operations(problem), peak);
+        for (const Variant& v : prefill_mma_variants(problem))
+          measure(shape, v, problem, operations(problem), peak);
         if (dtype != DType::f16) continue;
-        for (const char* kernel : {"prefill_simt", "naive"}) measure(shape, {kernel, ""}, problem, operations(problem), "fma_f32");
+        for (const char* kernel : {"prefill_simt", "naive"})
+          measure(shape, {kernel, ""}, problem, operations(problem), "fma_f32");
       }
     }
   }
@@ -89,8 +98,18 @@ class Measurement {
   const SpeedReport& report() const { return report_; }
 
  private:
-  void measure(const std::string& shape, const Variant& variant, const Problem& problem, double work, const std::string& limit) {
-    MeasuredKernel row{shape, variant.kernel, variant.options, std::string(name(problem.dtype)), work, limit, {}, {}, "", false};
+  void measure(const std::string& shape, const Variant& variant, const Problem& problem,
+               double work, const std::string& limit) {
+    MeasuredKernel row{shape,
+                       variant.kernel,
+                       variant.options,
+                       std::string(name(problem.dtype)),
+                       work,
+                       limit,
+                       {},
+                       {},
+                       "",
+                       false};
     const plumbline_provider* provider = get_(PLUMBLINE_ABI_VERSION, variant.options.c_str());
     if (provider == nullptr) {
       row.error = "the library does not serve this version of the interface";
@@ -134,7 +153,8 @@ int measure(const Options& options) {
   measurement.decode();
   measurement.prefill();
   const SpeedReport& report = measurement.report();
-  fmt::print("{}, driver {}, toolkit {}\n\n{}", gpu.name + " (" + gpu.arch + ")", gpu.driver, gpu.toolkit, markdown(report));
+  fmt::print("{}, driver {}, toolkit {}\n\n{}", gpu.name + " (" + gpu.arch + ")", gpu.driver,
+             gpu.toolkit, markdown(report));
   if (!options.toml.empty()) {
     std::ofstream file(options.toml);
     file << toml(report);
@@ -157,11 +177,14 @@ int main(int count, char** arguments) {
   Options options;
   const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path();
   options.library = program / ".." / ".." / "lib" / "plumbline" / "plumbline_cuda.so";
-  CLI::App app{"Times the CUDA kernels on the GPU at hand, as shares of its bandwidth and matrix peak"};
-  app.add_option("--library", options.library, "Provider library of the kernels")->capture_default_str();
+  CLI::App app{
+      "Times the CUDA kernels on the GPU at hand, as shares of its bandwidth and matrix peak"};
+  app.add_option("--library", options.library, "Provider library of the kernels")
+      ->capture_default_str();
   app.add_option("--toml", options.toml, "Write the figures here");
   app.add_flag("--quick", options.quick, "Three runs each: to see that everything runs");
-  app.add_flag("--gpu", options.only_gpu, "Only print name, architecture, driver, toolkit and bus id, a line each");
+  app.add_flag("--gpu", options.only_gpu,
+               "Only print name, architecture, driver, toolkit and bus id, a line each");
   try {
     app.parse(count, arguments);
   } catch (const CLI::ParseError& error) {

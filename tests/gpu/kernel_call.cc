@@ -13,16 +13,19 @@
 namespace plumbline::testing {
 namespace {
 
-std::optional<std::uint32_t> find_kernel(const plumbline_provider& provider, const std::string& name) {
+std::optional<std::uint32_t> find_kernel(const plumbline_provider& provider,
+                                         const std::string& name) {
   for (std::uint32_t i = 0; i < provider.kernel_count; ++i) {
     if (name == provider.kernel_name(i)) return i;
   }
   return std::nullopt;
 }
 
-// Normal numbers in the dtype, some megabytes of them. Another seed for each tensor: where K is Q, each row sees itself alone.
+// Normal numbers in the dtype, some megabytes of them. Another seed for each tensor: where K is Q,
+// each row sees itself alone.
 std::vector<std::byte> random_numbers(DType dtype, std::uint64_t seed) {
-  constexpr std::size_t count = (std::size_t{1} << 21) + 61;  // odd, so that a period is no multiple of a row
+  // odd, so that a period is no multiple of a row
+  constexpr std::size_t count = (std::size_t{1} << 21) + 61;
   std::vector<float> values(count);
   std::mt19937_64 engine(seed);
   std::normal_distribution<float> normal;
@@ -48,7 +51,8 @@ plumbline_tensor indices(const std::vector<std::int32_t>& values, std::int64_t c
 
 }  // namespace
 
-KernelCall::KernelCall(const plumbline_provider& provider, const std::string& kernel, const Problem& problem)
+KernelCall::KernelCall(const plumbline_provider& provider, const std::string& kernel,
+                       const Problem& problem)
     : provider_(provider), geometry_(problem), device_(first_device(provider)) {
   const auto index = find_kernel(provider, kernel);
   if (!index) {
@@ -88,7 +92,8 @@ KernelCall::~KernelCall() {
 }
 
 bool KernelCall::failed(std::int32_t code, const char* what) {
-  if (code != 0 && error_.empty()) error_ = std::string(what) + " failed with error " + std::to_string(code) + " of the device";
+  if (code != 0 && error_.empty())
+    error_ = std::string(what) + " failed with error " + std::to_string(code) + " of the device";
   return code != 0;
 }
 
@@ -99,7 +104,8 @@ void* KernelCall::allocate(std::uint64_t bytes) {
   if (provider_.memory == nullptr) {
     pointer = std::aligned_alloc(alignment, bytes);
     if (failed(pointer == nullptr ? -1 : 0, "allocating host memory")) return nullptr;
-  } else if (failed(provider_.memory->allocate(&device_, bytes, &pointer), "allocating device memory")) {
+  } else if (failed(provider_.memory->allocate(&device_, bytes, &pointer),
+                    "allocating device memory")) {
     return nullptr;
   }
   allocated_.push_back(pointer);
@@ -114,7 +120,8 @@ void KernelCall::fill(void* to, DType dtype, std::uint64_t bytes) {
     if (provider_.memory == nullptr) {
       std::memcpy(part, numbers.data(), size);
     } else {
-      failed(provider_.memory->copy_to_device(&device_, part, numbers.data(), size), "copying to the device");
+      failed(provider_.memory->copy_to_device(&device_, part, numbers.data(), size),
+             "copying to the device");
     }
   }
 }
@@ -135,7 +142,8 @@ void KernelCall::place(const TensorShape& shape, plumbline_tensor& tensor, bool 
 void KernelCall::prepare(std::uint32_t index, const plumbline_problem& problem) {
   std::array<char, 256> reason{};
   std::uint64_t bytes = 0;
-  if (provider_.prepare(index, &problem, &tensors_, &device_, &plan_, &bytes, reason.data(), reason.size()) != PLUMBLINE_OK) {
+  if (provider_.prepare(index, &problem, &tensors_, &device_, &plan_, &bytes, reason.data(),
+                        reason.size()) != PLUMBLINE_OK) {
     error_ = reason.data();
     plan_ = nullptr;
     return;
@@ -152,11 +160,14 @@ void KernelCall::prepare(std::uint32_t index, const plumbline_problem& problem) 
 
 std::string KernelCall::run() {
   std::array<char, 256> reason{};
-  return provider_.run(plan_, &tensors_, nullptr, reason.data(), reason.size()) == PLUMBLINE_OK ? "" : reason.data();
+  return provider_.run(plan_, &tensors_, nullptr, reason.data(), reason.size()) == PLUMBLINE_OK
+             ? ""
+             : reason.data();
 }
 
 std::string KernelCall::synchronize() {
-  if (provider_.memory != nullptr) failed(provider_.memory->synchronize(&device_, nullptr), "the kernel");
+  if (provider_.memory != nullptr)
+    failed(provider_.memory->synchronize(&device_, nullptr), "the kernel");
   return error_;
 }
 
@@ -172,7 +183,8 @@ std::vector<std::byte> KernelCall::output() {
   if (provider_.memory == nullptr) {
     std::memcpy(bytes.data(), tensors_.out.data, bytes.size());
   } else {
-    failed(provider_.memory->copy_to_host(&device_, bytes.data(), tensors_.out.data, bytes.size()), "copying from the device");
+    failed(provider_.memory->copy_to_host(&device_, bytes.data(), tensors_.out.data, bytes.size()),
+           "copying from the device");
   }
   return bytes;
 }

@@ -10,11 +10,13 @@
 
 namespace plumbline::testing {
 
-// The problem's tensors in the provider's memory. Q, K and V hold normal random numbers, in every slot, also of padding: numbers that are
-// alike would let a GPU draw less power and clock higher than it does on real ones.
+// The problem's tensors in the provider's memory. Q, K and V hold normal random numbers, in every
+// slot, also of padding: numbers that are alike would let a GPU draw less power and clock higher
+// than it does on real ones.
 class KernelCall {
  public:
-  // `kernel` without the provider's name. The provider's options are those of the last call of its plumbline_get_provider.
+  // `kernel` without the provider's name. The provider's options are those of the last call of its
+  // plumbline_get_provider.
   KernelCall(const plumbline_provider& provider, const std::string& kernel, const Problem& problem);
   ~KernelCall();
   KernelCall(const KernelCall&) = delete;

@@ -13,9 +13,12 @@ namespace {
 // FlashInfer issue 703, of its kernels, on a GPU that it does not name.
 constexpr double story_on_ms = 1.276, story_off_ms = 1.595;
 
-const MeasuredKernel* find(const SpeedReport& report, const std::string& shape, const std::string& kernel) {
-  const auto found = std::find_if(report.kernels.begin(), report.kernels.end(),
-                                  [&](const MeasuredKernel& k) { return k.shape == shape && k.kernel == kernel && k.error.empty(); });
+const MeasuredKernel* find(const SpeedReport& report, const std::string& shape,
+                           const std::string& kernel) {
+  const auto found =
+      std::find_if(report.kernels.begin(), report.kernels.end(), [&](const MeasuredKernel& k) {
+        return k.shape == shape && k.kernel == kernel && k.error.empty();
+      });
   return found == report.kernels.end() ? nullptr : &*found;
 }
 
@@ -28,56 +31,70 @@ double ratio(const SpeedReport& report, const std::string& on, const std::string
 
 bool is_bytes(const std::string& limit) { return limit == "copy"; }
 std::string rate_text(double rate, const std::string& limit) {
-  return is_bytes(limit) ? fmt::format("{:.0f} GB/s", rate / 1e9) : fmt::format("{:.1f} TFLOP/s", rate / 1e12);
+  return is_bytes(limit) ? fmt::format("{:.0f} GB/s", rate / 1e9)
+                         : fmt::format("{:.1f} TFLOP/s", rate / 1e12);
 }
 
 // KB of 1000 bytes, as the story counts them.
 std::string resources(const plumbline_description& d) {
-  return fmt::format("{} | {:.2f} | {}", d.registers_per_thread, static_cast<double>(d.shared_memory_bytes) / 1e3,
-                     d.stack_bytes_per_thread);
+  return fmt::format("{} | {:.2f} | {}", d.registers_per_thread,
+                     static_cast<double>(d.shared_memory_bytes) / 1e3, d.stack_bytes_per_thread);
 }
 
 std::string row(const SpeedReport& report, const MeasuredKernel& k) {
   const std::string label = k.kernel + (k.options.empty() ? "" : " " + k.options);
   if (!k.error.empty()) {
-    return fmt::format("| {} | {} | {} | {}: {} | | | | | |\n", k.shape, label, k.dtype, k.unsupported ? "not taken" : "FAILED", k.error);
+    return fmt::format("| {} | {} | {} | {}: {} | | | | | |\n", k.shape, label, k.dtype,
+                       k.unsupported ? "not taken" : "FAILED", k.error);
   }
   const double share = share_of(report, k);
-  return fmt::format("| {} | {} | {} | {:.4f} ({:.4f} to {:.4f}, {}) | {} | {} | {} |\n", k.shape, label, k.dtype, k.times.median_ms,
-                     k.times.least_ms, k.times.most_ms, k.times.runs, rate_text(rate_of(k), k.limit),
-                     std::isnan(share) ? "?" : fmt::format("{:.0f} % of {}", 100 * share, k.limit), resources(k.description));
+  return fmt::format("| {} | {} | {} | {:.4f} ({:.4f} to {:.4f}, {}) | {} | {} | {} |\n", k.shape,
+                     label, k.dtype, k.times.median_ms, k.times.least_ms, k.times.most_ms,
+                     k.times.runs, rate_text(rate_of(k), k.limit),
+                     std::isnan(share) ? "?" : fmt::format("{:.0f} % of {}", 100 * share, k.limit),
+                     resources(k.description));
 }
 
 std::string ratio_line(const SpeedReport& report, const std::string& on, const std::string& off) {
   const double value = ratio(report, on, off);
-  return fmt::format("- {} : {} = {}\n", off, on, std::isnan(value) ? "not measured" : fmt::format("{:.3f}", value));
+  return fmt::format("- {} : {} = {}\n", off, on,
+                     std::isnan(value) ? "not measured" : fmt::format("{:.3f}", value));
 }
 
 std::string quoted(std::string text) {
-  for (std::size_t at = 0; (at = text.find_first_of("\"\\", at)) != text.npos; at += 2) text.insert(at, 1, '\\');
+  for (std::size_t at = 0; (at = text.find_first_of("\"\\", at)) != text.npos; at += 2)
+    text.insert(at, 1, '\\');
   return "\"" + text + "\"";
 }
 
-std::string number(const char* key, double value) { return std::isfinite(value) ? fmt::format("{} = {:.6g}\n", key, value) : ""; }
+std::string number(const char* key, double value) {
+  return std::isfinite(value) ? fmt::format("{} = {:.6g}\n", key, value) : "";
+}
 
 std::string figures(const SpeedReport& report, const MeasuredKernel& k) {
-  std::string text = fmt::format("\n[[kernel]]\nshape = {}\nkernel = {}\noptions = {}\ndtype = {}\n", quoted(k.shape), quoted(k.kernel),
-                                 quoted(k.options), quoted(k.dtype));
-  if (!k.error.empty()) return text + fmt::format("{} = {}\n", k.unsupported ? "unsupported" : "error", quoted(k.error));
-  text += fmt::format("median_ms = {:.6f}\nleast_ms = {:.6f}\nmost_ms = {:.6f}\nruns = {}\n", k.times.median_ms, k.times.least_ms,
-                      k.times.most_ms, k.times.runs);
-  text += is_bytes(k.limit) ? number("gb_per_s", rate_of(k) / 1e9) : number("tflop_per_s", rate_of(k) / 1e12);
+  std::string text =
+      fmt::format("\n[[kernel]]\nshape = {}\nkernel = {}\noptions = {}\ndtype = {}\n",
+                  quoted(k.shape), quoted(k.kernel), quoted(k.options), quoted(k.dtype));
+  if (!k.error.empty())
+    return text +
+           fmt::format("{} = {}\n", k.unsupported ? "unsupported" : "error", quoted(k.error));
+  text += fmt::format("median_ms = {:.6f}\nleast_ms = {:.6f}\nmost_ms = {:.6f}\nruns = {}\n",
+                      k.times.median_ms, k.times.least_ms, k.times.most_ms, k.times.runs);
+  text += is_bytes(k.limit) ? number("gb_per_s", rate_of(k) / 1e9)
+                            : number("tflop_per_s", rate_of(k) / 1e12);
   text += fmt::format("limit = {}\n", quoted(k.limit)) + number("share", share_of(report, k));
   const plumbline_description& d = k.description;
-  text += fmt::format("registers = {}\nshared_bytes = {}\nstack_bytes = {}\n", d.registers_per_thread, d.shared_memory_bytes,
-                      d.stack_bytes_per_thread);
-  return text +
-         fmt::format("tensor_cores = {}\nlaunched = {}\nbuild_id = {}\n", quoted(d.tensor_cores), quoted(d.launched), quoted(d.build_id));
+  text += fmt::format("registers = {}\nshared_bytes = {}\nstack_bytes = {}\n",
+                      d.registers_per_thread, d.shared_memory_bytes, d.stack_bytes_per_thread);
+  return text + fmt::format("tensor_cores = {}\nlaunched = {}\nbuild_id = {}\n",
+                            quoted(d.tensor_cores), quoted(d.launched), quoted(d.build_id));
 }
 
 }  // namespace
 
-double rate_of(const MeasuredKernel& kernel) { return kernel.work / (kernel.times.median_ms / 1e3); }
+double rate_of(const MeasuredKernel& kernel) {
+  return kernel.work / (kernel.times.median_ms / 1e3);
+}
 
 double share_of(const SpeedReport& report, const MeasuredKernel& kernel) {
   for (const auto& [name, rate] : report.limits) {
@@ -87,18 +104,26 @@ double share_of(const SpeedReport& report, const MeasuredKernel& kernel) {
 }
 
 std::string markdown(const SpeedReport& report) {
-  std::string text = "What this GPU does at most, measured in this run:\n\n| limit | rate |\n|---|---|\n";
+  std::string text =
+      "What this GPU does at most, measured in this run:\n\n| limit | rate |\n|---|---|\n";
   for (const auto& [name, rate] : report.limits) {
-    text += fmt::format("| {} | {} |\n", name, rate.error.empty() ? rate_text(rate.per_second, name) : "FAILED: " + rate.error);
+    text += fmt::format(
+        "| {} | {} |\n", name,
+        rate.error.empty() ? rate_text(rate.per_second, name) : "FAILED: " + rate.error);
   }
   text +=
-      "\n| shape | kernel | dtype | ms, median (least to most, runs) | rate | share | registers | shared KB | stack bytes |\n"
+      "\n| shape | kernel | dtype | ms, median (least to most, runs) | rate | share | registers | "
+      "shared KB | stack bytes |\n"
       "|---|---|---|---|---|---|---|---|---|\n";
   for (const MeasuredKernel& k : report.kernels) text += row(report, k);
-  text += fmt::format("\nS4, time with tensor cores off : on (the story's kernels: {} : {} ms = {:.3f}):\n\n", story_off_ms, story_on_ms,
-                      story_off_ms / story_on_ms);
-  text += ratio_line(report, "decode_mma", "decode_simt") + ratio_line(report, "prefill_mma", "decode_simt");
-  text += "- the story's kernels take 182 registers and 69.63 KB of shared memory (on, a prefill kernel), 66 and 9.22 KB (off)\n";
+  text += fmt::format(
+      "\nS4, time with tensor cores off : on (the story's kernels: {} : {} ms = {:.3f}):\n\n",
+      story_off_ms, story_on_ms, story_off_ms / story_on_ms);
+  text += ratio_line(report, "decode_mma", "decode_simt") +
+          ratio_line(report, "prefill_mma", "decode_simt");
+  text +=
+      "- the story's kernels take 182 registers and 69.63 KB of shared memory (on, a prefill "
+      "kernel), 66 and 9.22 KB (off)\n";
   return text;
 }
 
@@ -109,7 +134,8 @@ std::string toml(const SpeedReport& report) {
     text += is_bytes(name) ? number((name + "_gb_per_s").c_str(), rate.per_second / 1e9)
                            : number((name + "_tflop_per_s").c_str(), rate.per_second / 1e12);
   }
-  text += "\n[s4]\n" + number("decode_simt_over_decode_mma", ratio(report, "decode_mma", "decode_simt")) +
+  text += "\n[s4]\n" +
+          number("decode_simt_over_decode_mma", ratio(report, "decode_mma", "decode_simt")) +
           number("decode_simt_over_prefill_mma", ratio(report, "prefill_mma", "decode_simt"));
   for (const MeasuredKernel& k : report.kernels) text += figures(report, k);
   return text;
@@ -121,10 +147,12 @@ std::vector<std::string> failed(const SpeedReport& report) {
     if (!rate.error.empty()) failures.push_back(name + ": " + rate.error);
   }
   for (const MeasuredKernel& k : report.kernels) {
-    if (!k.error.empty() && !k.unsupported) failures.push_back(k.shape + " " + k.kernel + " " + k.options + ": " + k.error);
+    if (!k.error.empty() && !k.unsupported)
+      failures.push_back(k.shape + " " + k.kernel + " " + k.options + ": " + k.error);
   }
   for (const char* kernel : {"decode_mma", "decode_simt"}) {
-    if (find(report, "s4_decode", kernel) == nullptr) failures.push_back(std::string("s4_decode ") + kernel + " was not measured");
+    if (find(report, "s4_decode", kernel) == nullptr)
+      failures.push_back(std::string("s4_decode ") + kernel + " was not measured");
   }
   return failures;
 }

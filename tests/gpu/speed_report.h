@@ -24,7 +24,8 @@ struct MeasuredKernel {
 };
 
 struct SpeedReport {
-  std::vector<std::pair<std::string, Rate>> limits;  // "copy": bytes per second; "mma_f16" …: operations per second
+  // "copy": bytes per second; "mma_f16" …: operations per second
+  std::vector<std::pair<std::string, Rate>> limits;
   std::vector<MeasuredKernel> kernels;
 };
 
@@ -35,8 +36,8 @@ double share_of(const SpeedReport& report, const MeasuredKernel& kernel);
 std::string markdown(const SpeedReport& report);
 // [limits], [s4], and one [[kernel]] each.
 std::string toml(const SpeedReport& report);
-// Limits and kernels that failed, and S4's two decode kernels where they were not measured. Kernels that do not take a shape have not
-// failed.
+// Limits and kernels that failed, and S4's two decode kernels where they were not measured. Kernels
+// that do not take a shape have not failed.
 std::vector<std::string> failed(const SpeedReport& report);
 
 }  // namespace plumbline::testing

@@ -37,14 +37,18 @@ inline Problem prefill_shape(DType dtype, Mask mask) {
 // Bytes of Q, K, V and the output, each once, of a problem of full lengths without LSE.
 inline double bytes_once(const Problem& p) {
   const auto of = [](std::int64_t n) { return static_cast<double>(n); };
-  const double keys = of(p.seq_kv * p.heads_kv), queries = of(p.seq_q * p.heads_q), dims = of(p.head_dim_qk + p.head_dim_vo);
-  return of(p.batch) * dims * (keys * of(size_in_bytes(p.kv())) + queries * of(size_in_bytes(p.dtype)));
+  const double keys = of(p.seq_kv * p.heads_kv), queries = of(p.seq_q * p.heads_q),
+               dims = of(p.head_dim_qk + p.head_dim_vo);
+  return of(p.batch) * dims *
+         (keys * of(size_in_bytes(p.kv())) + queries * of(size_in_bytes(p.dtype)));
 }
 
-// Multiplications and additions of Q K^T and P V over the keys that rows see; without a window, lengths full, seq_q at most seq_kv.
+// Multiplications and additions of Q K^T and P V over the keys that rows see; without a window,
+// lengths full, seq_q at most seq_kv.
 inline double operations(const Problem& p) {
   const auto of = [](std::int64_t n) { return static_cast<double>(n); };
-  const double all = of(p.seq_q) * of(p.seq_kv), hidden = p.mask == Mask::none ? 0 : of(p.seq_q) * of(p.seq_q - 1) / 2;
+  const double all = of(p.seq_q) * of(p.seq_kv),
+               hidden = p.mask == Mask::none ? 0 : of(p.seq_q) * of(p.seq_q - 1) / 2;
   return 2 * of(p.batch * p.heads_q) * (all - hidden) * of(p.head_dim_qk + p.head_dim_vo);
 }
 

@@ -19,7 +19,9 @@ const char* const passing_test = "echo '[  PASSED  ] 7 tests.'\n";
 
 class GpuScript : public test::CommandTest {
  protected:
-  std::string script() const { return "'" + (test::source_directory / "ci" / "gpu.sh").string() + "'"; }
+  std::string script() const {
+    return "'" + (test::source_directory / "ci" / "gpu.sh").string() + "'";
+  }
 
   void write_program(const std::string& name, const std::string& body) const {
     write(name, "#!/bin/sh\n" + body);
@@ -32,37 +34,53 @@ class GpuScript : public test::CommandTest {
     }
     write_program("b/bin/plumbline",
                   "echo \"$@\" >>\"$STAND_IN_CALLS\"\n"
-                  "case \"$*\" in *pr.toml*cuda:0*) while [ ! -e \"$STAND_IN_CALLS.sampled\" ]; do sleep 0.01; done ;; esac\n"
+                  "case \"$*\" in *pr.toml*cuda:0*) while [ ! -e \"$STAND_IN_CALLS.sampled\" ]; do "
+                  "sleep 0.01; done ;; esac\n"
                   "[ \"$1\" = matrix ] && echo '| emulated:sm\\_90 | cuda:0 | on | 34 | 34 |'\n"
                   "[ \"$1\" = merge ] && { cat \"$3\" >>\"$2\"; exit 0; }\n"
-                  "while [ $# -gt 1 ]; do [ \"$1\" = --db ] && [ ! -s \"$2\" ] && echo \"runs of $2\" >\"$2\"; shift; done\n"
+                  "while [ $# -gt 1 ]; do [ \"$1\" = --db ] && [ ! -s \"$2\" ] && echo \"runs of "
+                  "$2\" >\"$2\"; shift; done\n"
                   "echo 'run 01ab01ab: 9 cases: 9 pass (1 s of measuring), exit code 0'\n");
     write_program("b/bin/plumbline-worker", "");
     write_program("b/tests/gpu/hardware_speed",
-                  "[ \"$1\" = --gpu ] && { printf 'Test GPU\\nsm_90\\nCUDA 13.0\\n13.0\\n0000:19:00.0\\n'; exit 0; }\n"
-                  "while [ \"$1\" != --toml ]; do shift; done\nprintf '\\n[limits]\\ncopy_gb_per_s = 4000\\n' >\"$2\"\n"
+                  "[ \"$1\" = --gpu ] && { printf 'Test GPU\\nsm_90\\nCUDA "
+                  "13.0\\n13.0\\n0000:19:00.0\\n'; exit 0; }\n"
+                  "while [ \"$1\" != --toml ]; do shift; done\nprintf '\\n[limits]\\ncopy_gb_per_s "
+                  "= 4000\\n' >\"$2\"\n"
                   "echo 'What this GPU does at most'\necho '| copy | 4000 GB/s |'\n");
-    write("b/gpu_tests.txt", "tests/gpu/test_gpu_hardware_mma\ntests/kernels/test_kernels_cuda\ntests/reference_gpu/test_reference_cuda\n");
-    write_program("b/tests/gpu/test_gpu_hardware_mma", "echo 'a fingerprint: 3f800004'\necho '[  PASSED  ] 18 tests.'\n");
+    write("b/gpu_tests.txt",
+          "tests/gpu/test_gpu_hardware_mma\ntests/kernels/test_kernels_cuda\ntests/reference_gpu/"
+          "test_reference_cuda\n");
+    write_program("b/tests/gpu/test_gpu_hardware_mma",
+                  "echo 'a fingerprint: 3f800004'\necho '[  PASSED  ] 18 tests.'\n");
     write_program("b/tests/kernels/test_kernels_cuda", passing_test);
     write_program("b/tests/reference_gpu/test_reference_cuda", passing_test);
-    write_program("machine/nvidia-smi",
-                  "case \"$*\" in\n  -L) echo 'GPU 0: Test GPU' ;;\n  *driver_version*) echo 580.82.07 ;;\n"
-                  "  *=name*) echo 'Test GPU' ;;\n  *compute_cap*) echo 9.0 ;;\n  *pci.bus_id*) echo 0000:19:00.0 ;;\n"
-                  "  *utilization*) echo 40; echo 60; touch \"$STAND_IN_CALLS.sampled\" ;;\nesac\n");
+    write_program(
+        "machine/nvidia-smi",
+        "case \"$*\" in\n  -L) echo 'GPU 0: Test GPU' ;;\n  *driver_version*) echo 580.82.07 ;;\n"
+        "  *=name*) echo 'Test GPU' ;;\n  *compute_cap*) echo 9.0 ;;\n  *pci.bus_id*) echo "
+        "0000:19:00.0 ;;\n"
+        "  *utilization*) echo 40; echo 60; touch \"$STAND_IN_CALLS.sampled\" ;;\nesac\n");
     write_program("machine/compute-sanitizer",
                   "[ $2 = memcheck ] && echo '========= ERROR SUMMARY: 0 errors'\n"
-                  "[ $2 = racecheck ] && echo '========= RACECHECK SUMMARY: 0 hazards displayed'\nshift 4\n\"$@\"\n");
+                  "[ $2 = racecheck ] && echo '========= RACECHECK SUMMARY: 0 hazards "
+                  "displayed'\nshift 4\n\"$@\"\n");
     // An interpreter whose packages are numpy, torch and a broken xformers.
     write_program("machine/python",
-                  "case \"$2\" in numpy) echo 2.3.5 ;; torch) echo 2.13.0 ;; xformers) echo 'does not load: ImportError' ;;\n"
+                  "case \"$2\" in numpy) echo 2.3.5 ;; torch) echo 2.13.0 ;; xformers) echo 'does "
+                  "not load: ImportError' ;;\n"
                   "  *) echo absent ;; esac\n");
   }
   test::CommandResult gpu(const std::string& arguments = "") const {
-    return shell("env -u CUDA_VISIBLE_DEVICES PATH=\"$PWD/machine:$PATH\" PLUMBLINE_PYTHON=\"$PWD/machine/python\" PLUMBLINE_COMMIT=" +
-                 commit + " STAND_IN_CALLS=\"$PWD/calls\" " + script() + " --no-build --build b --out out " + arguments);
+    return shell(
+        "env -u CUDA_VISIBLE_DEVICES PATH=\"$PWD/machine:$PATH\" "
+        "PLUMBLINE_PYTHON=\"$PWD/machine/python\" PLUMBLINE_COMMIT=" +
+        commit + " STAND_IN_CALLS=\"$PWD/calls\" " + script() + " --no-build --build b --out out " +
+        arguments);
   }
-  std::string archived(const std::string& name) const { return shell("tar -xzOf out/results.tar.gz ./" + name).text; }
+  std::string archived(const std::string& name) const {
+    return shell("tar -xzOf out/results.tar.gz ./" + name).text;
+  }
   // So that the state of the checkout that is tested does not matter.
   void SetUp() override {
     CommandTest::SetUp();
@@ -80,28 +98,33 @@ TEST_F(GpuScript, RefusesWithoutAGpu) {
 TEST_F(GpuScript, Usage) {
   const auto help = shell(script() + " --help");
   EXPECT_EQ(help.code, 0);
-  EXPECT_THAT(help.text, AllOf(HasSubstr("--no-build"), HasSubstr("--deadline SECONDS"), HasSubstr("Exit codes: 0")));
-  for (const char* wrong :
-       {" --nonsense", " --out", " --deadline soon", " --deadline 3", " --only", " --only mma nonsense", " --arch 90a"}) {
+  EXPECT_THAT(help.text, AllOf(HasSubstr("--no-build"), HasSubstr("--deadline SECONDS"),
+                               HasSubstr("Exit codes: 0")));
+  for (const char* wrong : {" --nonsense", " --out", " --deadline soon", " --deadline 3", " --only",
+                            " --only mma nonsense", " --arch 90a"}) {
     EXPECT_EQ(shell(script() + wrong).code, 2) << wrong;
   }
-  EXPECT_THAT(shell(script() + " --only list").text, AllOf(HasSubstr("pr_emulated "), HasSubstr("racecheck ")));
+  EXPECT_THAT(shell(script() + " --only list").text,
+              AllOf(HasSubstr("pr_emulated "), HasSubstr("racecheck ")));
 }
 
 TEST_F(GpuScript, ScriptsAreShell) {
-  const auto parsed = shell("for s in '" + test::source_directory.string() + "'/ci/*.sh '" + test::source_directory.string() +
-                            "'/ci/*/*.sh; do bash -n \"$s\" || exit 1; done");
+  const auto parsed =
+      shell("for s in '" + test::source_directory.string() + "'/ci/*.sh '" +
+            test::source_directory.string() + "'/ci/*/*.sh; do bash -n \"$s\" || exit 1; done");
   EXPECT_EQ(parsed.code, 0) << parsed.text;
 }
 
 // The stand-in below takes any option: what the scripts call a run must be known to the program.
 TEST_F(GpuScript, PurposesOfTheScriptsAreKnownToTheProgram) {
-  const auto purposes = shell("cat '" + test::source_directory.string() + "'/ci/*.sh '" + test::source_directory.string() +
+  const auto purposes = shell("cat '" + test::source_directory.string() + "'/ci/*.sh '" +
+                              test::source_directory.string() +
                               "'/ci/gpu/*.sh | grep -oE -- '--purpose [a-z]+' | sort -u");
   EXPECT_THAT(purposes.text, AllOf(HasSubstr("--purpose gpu\n"), HasSubstr("--purpose nightly\n")));
   std::istringstream lines(purposes.text);
   for (std::string line; std::getline(lines, line);) {
-    const auto run = plumbline("run " + suite("smoke.toml") + " -q --db a.db --match '*/naive/fp32/b1-*' " + line);
+    const auto run = plumbline("run " + suite("smoke.toml") +
+                               " -q --db a.db --match '*/naive/fp32/b1-*' " + line);
     EXPECT_NE(run.code, 2) << line << "\n" << run.text;
   }
 }
@@ -110,50 +133,67 @@ TEST_F(GpuScript, AllStepsPass) {
   make_stand_ins();
   const auto done = gpu("--history night.db");
   EXPECT_EQ(done.code, 0) << done.text;
-  const std::string summary = read("out/summary.md"), figures = archived("figures.toml"), calls = read("calls");
-  EXPECT_THAT(summary, testing::StartsWith("## GPU: 14 steps passed, 0 failed, 0 cut off, 0 not run\n"));
-  EXPECT_THAT(summary, AllOf(HasSubstr("Test GPU (sm_90), driver 580.82.07, toolkit 13.0, 20"), HasSubstr("test_kernels_cuda: 7 passed"),
-                             HasSubstr("34 of 34 cases have the same bits"), HasSubstr("busy for 50.0 %"),
-                             HasSubstr("a fingerprint: 3f800004"), HasSubstr("| copy | 4000 GB/s |")));
-  EXPECT_THAT(summary, HasSubstr("not measured: transformers (absent), xformers (does not load: ImportError), flashinfer (absent)"));
+  const std::string summary = read("out/summary.md"), figures = archived("figures.toml"),
+                    calls = read("calls");
+  EXPECT_THAT(summary,
+              testing::StartsWith("## GPU: 14 steps passed, 0 failed, 0 cut off, 0 not run\n"));
+  EXPECT_THAT(summary,
+              AllOf(HasSubstr("Test GPU (sm_90), driver 580.82.07, toolkit 13.0, 20"),
+                    HasSubstr("test_kernels_cuda: 7 passed"),
+                    HasSubstr("34 of 34 cases have the same bits"), HasSubstr("busy for 50.0 %"),
+                    HasSubstr("a fingerprint: 3f800004"), HasSubstr("| copy | 4000 GB/s |")));
+  EXPECT_THAT(summary, HasSubstr("not measured: transformers (absent), xformers (does not load: "
+                                 "ImportError), flashinfer (absent)"));
   EXPECT_THAT(summary, HasSubstr("measured: torch 2.13.0"));
-  EXPECT_THAT(figures, AllOf(HasSubstr("driver = \"580.82.07\"\ntoolkit = \"13.0\"\n"), HasSubstr("gpu_busy_share_of_pr_run = 0.500"),
-                             HasSubstr("name = \"bits\"\nresult = \"pass\""), HasSubstr("[limits]\ncopy_gb_per_s = 4000")));
+  EXPECT_THAT(figures, AllOf(HasSubstr("driver = \"580.82.07\"\ntoolkit = \"13.0\"\n"),
+                             HasSubstr("gpu_busy_share_of_pr_run = 0.500"),
+                             HasSubstr("name = \"bits\"\nresult = \"pass\""),
+                             HasSubstr("[limits]\ncopy_gb_per_s = 4000")));
   EXPECT_THAT(
-      calls, AllOf(HasSubstr("run cases/pr.toml --tier pr --device cuda:0"), HasSubstr("run cases/pr.toml --tier pr --reference cpu -j "),
-                   HasSubstr("--device emulated:sm_90"), HasSubstr("--expect-equal emulated:sm_90=cuda:0"), HasSubstr("run cases/gpu.toml"),
-                   HasSubstr("run cases/foreign.toml --tier nightly --provider torch_kernels.py -j 4"),
-                   HasSubstr("stories/s5_unsupported_dtype.toml --tier full --match *device=cuda:0* --provider torch_kernels.py"),
-                   HasSubstr("run cases/nightly.toml")));
+      calls,
+      AllOf(HasSubstr("run cases/pr.toml --tier pr --device cuda:0"),
+            HasSubstr("run cases/pr.toml --tier pr --reference cpu -j "),
+            HasSubstr("--device emulated:sm_90"), HasSubstr("--expect-equal emulated:sm_90=cuda:0"),
+            HasSubstr("run cases/gpu.toml"),
+            HasSubstr("run cases/foreign.toml --tier nightly --provider torch_kernels.py -j 4"),
+            HasSubstr("stories/s5_unsupported_dtype.toml --tier full --match *device=cuda:0* "
+                      "--provider torch_kernels.py"),
+            HasSubstr("run cases/nightly.toml")));
   EXPECT_THAT(calls, Not(HasSubstr("xformers_kernels")));
   // Two files and the log, and the history.
   EXPECT_EQ(shell("ls -A out").text, "log.txt\nresults.tar.gz\nsummary.md\n");
-  for (const char* log : {"facts", "mma", "tests", "reference", "pr_cuda", "pr_emulated", "bits", "real", "s4", "speed", "memcheck"}) {
+  for (const char* log : {"facts", "mma", "tests", "reference", "pr_cuda", "pr_emulated", "bits",
+                          "real", "s4", "speed", "memcheck"}) {
     EXPECT_THAT(archived(std::string(log) + ".log"), HasSubstr("toolkit 13.0")) << log;
   }
-  EXPECT_THAT(archived("gpu.db"), AllOf(HasSubstr("pr_cuda.db"), HasSubstr("pr_emulated.db"), HasSubstr("s4.db")));
+  EXPECT_THAT(archived("gpu.db"),
+              AllOf(HasSubstr("pr_cuda.db"), HasSubstr("pr_emulated.db"), HasSubstr("s4.db")));
   EXPECT_EQ(read("night.db"), archived("gpu.db"));
   const auto parsed = shell(
       "tar -xzf out/results.tar.gz ./figures.toml && "
-      "python3 -c 'import tomllib; print(len(tomllib.load(open(\"figures.toml\", \"rb\"))[\"step\"]))'");
+      "python3 -c 'import tomllib; print(len(tomllib.load(open(\"figures.toml\", "
+      "\"rb\"))[\"step\"]))'");
   EXPECT_EQ(parsed.text, "14\n");
 }
 
 TEST_F(GpuScript, GoesOnAfterAFailureAndNamesIt) {
   make_stand_ins();
   write_program("b/tests/gpu/test_gpu_hardware_mma", "echo '[  FAILED  ] 1 test'\nexit 1\n");
-  write_program("b/bin/plumbline", "[ \"$1\" = matrix ] && exit 1\necho 'run 01ab01ab: 9 cases: 9 pass'\n");
+  write_program("b/bin/plumbline",
+                "[ \"$1\" = matrix ] && exit 1\necho 'run 01ab01ab: 9 cases: 9 pass'\n");
   const auto done = gpu();
   EXPECT_EQ(done.code, 1);
   EXPECT_THAT(done.text, HasSubstr("ci/gpu.sh: failed: mma bits\n"));
-  EXPECT_THAT(read("out/summary.md"), AllOf(HasSubstr("12 steps passed, 2 failed"), HasSubstr("test_gpu_hardware_mma: exit code 1"),
+  EXPECT_THAT(read("out/summary.md"), AllOf(HasSubstr("12 steps passed, 2 failed"),
+                                            HasSubstr("test_gpu_hardware_mma: exit code 1"),
                                             HasSubstr("test_kernels_cuda: 7 passed")));
   EXPECT_THAT(archived("figures.toml"), HasSubstr("name = \"bits\"\nresult = \"FAILED\""));
 }
 
 TEST_F(GpuScript, ASkippedTestAndNoTestAtAllAreFailures) {
   make_stand_ins();
-  write_program("b/tests/kernels/test_kernels_cuda", "echo '[  PASSED  ] 6 tests.'\necho '[  SKIPPED ] 1 test, listed below:'\n");
+  write_program("b/tests/kernels/test_kernels_cuda",
+                "echo '[  PASSED  ] 6 tests.'\necho '[  SKIPPED ] 1 test, listed below:'\n");
   write_program("b/tests/reference_gpu/test_reference_cuda", "echo '[  PASSED  ] 0 tests.'\n");
   const auto done = gpu();
   EXPECT_EQ(done.code, 1);
@@ -178,18 +218,23 @@ TEST_F(GpuScript, WhatIsMissingIsNotRunAndNotGreen) {
   write_program("machine/python", "echo absent\n");
   const auto done = gpu("--only mma real speed s4");
   EXPECT_EQ(done.code, 5) << done.text;
-  EXPECT_THAT(done.text, HasSubstr("ci/gpu.sh: 1 steps passed, 0 failed, 0 cut off, 3 not run\nci/gpu.sh: not run: mma real speed\n"));
-  EXPECT_THAT(read("out/summary.md"),
-              AllOf(HasSubstr("Test GPU (sm_90), driver 580.82.07, toolkit unknown"),  // by nvidia-smi
-                    HasSubstr("not run | 0 | tests/gpu/test_gpu_hardware_mma is not in this build"),
-                    HasSubstr("not run | 0 | not measured: numpy: absent, which every Python provider needs")));
+  EXPECT_THAT(done.text, HasSubstr("ci/gpu.sh: 1 steps passed, 0 failed, 0 cut off, 3 not "
+                                   "run\nci/gpu.sh: not run: mma real speed\n"));
+  EXPECT_THAT(
+      read("out/summary.md"),
+      // by nvidia-smi
+      AllOf(HasSubstr("Test GPU (sm_90), driver 580.82.07, toolkit unknown"),
+            HasSubstr("not run | 0 | tests/gpu/test_gpu_hardware_mma is not in this build"),
+            HasSubstr(
+                "not run | 0 | not measured: numpy: absent, which every Python provider needs")));
 }
 
 TEST_F(GpuScript, QuickSaysSo) {
   make_stand_ins();
   const auto done = gpu("--quick");
   EXPECT_EQ(done.code, 0) << done.text;
-  EXPECT_THAT(read("out/summary.md"), AllOf(HasSubstr("--quick"), HasSubstr("10 steps passed"), Not(HasSubstr("racecheck"))));
+  EXPECT_THAT(read("out/summary.md"), AllOf(HasSubstr("--quick"), HasSubstr("10 steps passed"),
+                                            Not(HasSubstr("racecheck"))));
   EXPECT_THAT(archived("figures.toml"), HasSubstr("quick = true"));
   EXPECT_THAT(read("calls"), HasSubstr("--match pr/tile_edges/"));
 }
@@ -205,7 +250,8 @@ TEST_F(GpuScript, SkipsWhatHasAResult) {
   EXPECT_EQ(all.code, 1);
   EXPECT_THAT(all.text, HasSubstr("skipped: pass on 20"));
   EXPECT_THAT(all.text, HasSubstr("skipped: FAILED on 20"));
-  EXPECT_THAT(read("out/summary.md"), HasSubstr("## GPU: 13 steps passed, 1 failed, 0 cut off, 0 not run"));
+  EXPECT_THAT(read("out/summary.md"),
+              HasSubstr("## GPU: 13 steps passed, 1 failed, 0 cut off, 0 not run"));
   EXPECT_THAT(archived("mma.log"), HasSubstr("3f800004"));
   write_program("b/tests/reference_gpu/test_reference_cuda", passing_test);
   EXPECT_EQ(gpu("--only reference").code, 0);
@@ -213,22 +259,27 @@ TEST_F(GpuScript, SkipsWhatHasAResult) {
   write("b/commit", "fedcba9876543210\n");
   const auto other = gpu("--only mma");
   EXPECT_EQ(other.code, 0) << other.text;
-  EXPECT_THAT(other.text, HasSubstr("earlier results are of another GPU, commit or --quick: kept as"));
+  EXPECT_THAT(other.text,
+              HasSubstr("earlier results are of another GPU, commit or --quick: kept as"));
   EXPECT_THAT(read("out/summary.md"), HasSubstr("## GPU: 1 steps passed"));
 }
 
 TEST_F(GpuScript, AStepThatRunsIntoTheDeadlineIsCutOffAndTheNextNotStarted) {
   make_stand_ins();
-  write_program("b/tests/gpu/test_gpu_hardware_mma",
-                "echo 'a fingerprint: 3f800004'\nsleep 60 &\necho $! >\"$STAND_IN_CALLS.pid\"\nwait\n");
+  write_program(
+      "b/tests/gpu/test_gpu_hardware_mma",
+      "echo 'a fingerprint: 3f800004'\nsleep 60 &\necho $! >\"$STAND_IN_CALLS.pid\"\nwait\n");
   const auto begin = std::chrono::steady_clock::now();
   const auto done = gpu("--deadline 20 --only facts mma reference");
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
   EXPECT_EQ(done.code, 5) << done.text;
   const std::string summary = read("out/summary.md");
-  EXPECT_THAT(summary, AllOf(HasSubstr("1 steps passed, 0 failed, 1 cut off, 1 not run"), HasSubstr("by the deadline of 20 s"),
-                             HasSubstr("a fingerprint: 3f800004"), HasSubstr("s are left before the deadline, it needs 5")));
-  EXPECT_EQ(shell("grep -c sleep /proc/$(cat calls.pid)/cmdline").code == 0, false) << "what the step started is gone";
+  EXPECT_THAT(summary,
+              AllOf(HasSubstr("1 steps passed, 0 failed, 1 cut off, 1 not run"),
+                    HasSubstr("by the deadline of 20 s"), HasSubstr("a fingerprint: 3f800004"),
+                    HasSubstr("s are left before the deadline, it needs 5")));
+  EXPECT_EQ(shell("grep -c sleep /proc/$(cat calls.pid)/cmdline").code == 0, false)
+      << "what the step started is gone";
 }
 
 // Whatever ends the script, what was found out until then is on the disk.
@@ -236,9 +287,10 @@ TEST_F(GpuScript, AKilledScriptLeavesWhatItHad) {
   make_stand_ins();
   write_program("b/tests/reference_gpu/test_reference_cuda", "echo begun\nsleep 60\n");
   const auto kill_it = [&](const std::string& steps, const std::string& signal) {
-    return shell("rm -rf out; export PATH=\"$PWD/machine:$PATH\" STAND_IN_CALLS=\"$PWD/calls\"; " + script() +
-                 " --no-build --build b --out out --only " + steps +
-                 " >said 2>&1 & for i in $(seq 300); do ! grep -q begun out/log.txt || break; sleep 0.1; done 2>/dev/null; kill -" +
+    return shell("rm -rf out; export PATH=\"$PWD/machine:$PATH\" STAND_IN_CALLS=\"$PWD/calls\"; " +
+                 script() + " --no-build --build b --out out --only " + steps +
+                 " >said 2>&1 & for i in $(seq 300); do ! grep -q begun out/log.txt || break; "
+                 "sleep 0.1; done 2>/dev/null; kill -" +
                  signal + " $!; wait $!");
   };
   for (const char* signal : {"TERM", "KILL"}) {
@@ -251,10 +303,12 @@ TEST_F(GpuScript, AKilledScriptLeavesWhatItHad) {
   EXPECT_THAT(read("out/summary.md"), HasSubstr("| cut off | "));
 }
 
-// A GPU is there and the library that computes references on it does not load: the run is right and says where it computed.
+// A GPU is there and the library that computes references on it does not load: the run is right and
+// says where it computed.
 TEST_F(GpuScript, AReferenceThatFallsBackToTheCpuIsSaid) {
   make_stand_ins();
-  for (const char* file : {"bin/plumbline", "bin/plumbline-worker", "lib/plumbline/plumbline_cpu.so"}) {
+  for (const char* file :
+       {"bin/plumbline", "bin/plumbline-worker", "lib/plumbline/plumbline_cpu.so"}) {
     std::filesystem::create_directories((directory_ / "own" / file).parent_path());
     std::filesystem::copy_file(test::build_directory / file, directory_ / "own" / file);
   }
@@ -262,8 +316,10 @@ TEST_F(GpuScript, AReferenceThatFallsBackToTheCpuIsSaid) {
   const std::string run = " own/bin/plumbline run -q --case cpu/flash/bf16/b1-h1-s9-d32";
   const auto with_gpu = shell("env -u CUDA_VISIBLE_DEVICES PATH=\"$PWD/machine:$PATH\"" + run);
   EXPECT_EQ(with_gpu.code, 0) << with_gpu.text;
-  EXPECT_THAT(with_gpu.text, HasSubstr("references are computed on the CPU: cannot load the reference library"));
-  EXPECT_THAT(shell("CUDA_VISIBLE_DEVICES=-1" + run).text, Not(HasSubstr("references are computed")));
+  EXPECT_THAT(with_gpu.text,
+              HasSubstr("references are computed on the CPU: cannot load the reference library"));
+  EXPECT_THAT(shell("CUDA_VISIBLE_DEVICES=-1" + run).text,
+              Not(HasSubstr("references are computed")));
 }
 
 TEST_F(GpuScript, NamesWhatIsMissing) {
@@ -271,7 +327,8 @@ TEST_F(GpuScript, NamesWhatIsMissing) {
   std::filesystem::remove(directory_ / "b/lib/plumbline/plumbline_cuda.so");
   const auto done = gpu();
   EXPECT_EQ(done.code, 3);
-  EXPECT_THAT(done.text, AllOf(HasSubstr("lacks lib/plumbline/plumbline_cuda.so:"), HasSubstr("--pack")));
+  EXPECT_THAT(done.text,
+              AllOf(HasSubstr("lacks lib/plumbline/plumbline_cuda.so:"), HasSubstr("--pack")));
 }
 
 #ifdef PLUMBLINE_HARDWARE_SPEED

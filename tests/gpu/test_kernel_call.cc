@@ -13,7 +13,8 @@ namespace {
 
 const plumbline_provider& emulated() {
   void* library = dlopen(PLUMBLINE_EMULATED_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-  const auto get = reinterpret_cast<plumbline_get_provider_function>(dlsym(library, "plumbline_get_provider"));
+  const auto get =
+      reinterpret_cast<plumbline_get_provider_function>(dlsym(library, "plumbline_get_provider"));
   return *get(PLUMBLINE_ABI_VERSION, "");
 }
 
@@ -51,7 +52,8 @@ void expect_attention(const std::string& kernel, const Problem& problem) {
 TEST(KernelCall, DecodeOfTheStory) {
   const Problem problem = small(story_s4());
   EXPECT_EQ(problem.layout, Layout::paged_nhd);
-  for (const char* kernel : {"decode_mma", "decode_simt", "prefill_mma"}) expect_attention(kernel, problem);
+  for (const char* kernel : {"decode_mma", "decode_simt", "prefill_mma"})
+    expect_attention(kernel, problem);
 }
 
 TEST(KernelCall, Prefill) {
@@ -77,7 +79,8 @@ TEST(KernelCall, SaysWhatItCannotRun) {
 TEST(SpeedShapes, WorkOfTheShapes) {
   const Problem s4 = story_s4();
   EXPECT_EQ(bytes_once(s4), 2.0 * 57 * (2 * 8192.0 * 8 * 128 + 2 * 32 * 128));
-  const Problem full = prefill_shape(DType::f16, Mask::none), causal = prefill_shape(DType::f16, Mask::causal_bottom_right);
+  const Problem full = prefill_shape(DType::f16, Mask::none),
+                causal = prefill_shape(DType::f16, Mask::causal_bottom_right);
   EXPECT_EQ(operations(full), 4.0 * 4 * 32 * 2048 * 2048 * 128);
   EXPECT_EQ(operations(causal), 4.0 * 4 * 32 * (2048.0 * 2049 / 2) * 128);
 }

@@ -28,7 +28,8 @@ class MemoryTable : public ::testing::Test {
     device_.struct_size = sizeof device_;
     device_.memory_space = PLUMBLINE_CUDA;
     std::int32_t count = 0;
-    if (const std::int32_t code = memory_->device_count(&count); count == 0) GTEST_SKIP() << "no GPU: " << error(code).text;
+    if (const std::int32_t code = memory_->device_count(&count); count == 0)
+      GTEST_SKIP() << "no GPU: " << error(code).text;
     for (void** buffer : {&a_, &b_}) ASSERT_EQ(memory_->allocate(&device_, bytes, buffer), 0);
     ASSERT_EQ(memory_->create_stream(&device_, &stream_), 0);
   }
@@ -64,7 +65,8 @@ class MemoryTable : public ::testing::Test {
 struct Block {
   std::atomic<bool> open = false;
   static void wait(void* block) {
-    for (int i = 0; i < 1000 && !static_cast<Block*>(block)->open; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    for (int i = 0; i < 1000 && !static_cast<Block*>(block)->open; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 };
 
@@ -76,7 +78,8 @@ TEST_F(MemoryTable, AStreamSeesWhatWasCopiedBefore) {
 }
 
 TEST_F(MemoryTable, AStreamKeepsItsOrder) {
-  for (int byte = 1; byte <= 20; ++byte) ASSERT_EQ(memory_->enqueue_fill(&device_, a_, byte, bytes, stream_), 0);
+  for (int byte = 1; byte <= 20; ++byte)
+    ASSERT_EQ(memory_->enqueue_fill(&device_, a_, byte, bytes, stream_), 0);
   ASSERT_EQ(memory_->enqueue_copy(&device_, b_, a_, bytes, stream_), 0);
   ASSERT_EQ(memory_->enqueue_fill(&device_, a_, 21, bytes, stream_), 0);
   ASSERT_EQ(memory_->synchronize(&device_, stream_), 0);
@@ -84,7 +87,8 @@ TEST_F(MemoryTable, AStreamKeepsItsOrder) {
   EXPECT_THAT(read(b_), Each(20));
 }
 
-// What the check of streams rests on: while a call of the host blocks the stream, the default stream works.
+// What the check of streams rests on: while a call of the host blocks the stream, the default
+// stream works.
 TEST_F(MemoryTable, TheDefaultStreamDoesNotWaitForABlockedOne) {
   write(a_, 1);
   write(b_, 2);
@@ -106,7 +110,8 @@ TEST_F(MemoryTable, EventsMeasureWhatLiesBetweenThem) {
   const auto elapsed_ns = [&](int fills) {
     double ns = -1;
     EXPECT_EQ(memory_->record_event(&device_, begin, stream_), 0);
-    for (int i = 0; i < fills; ++i) EXPECT_EQ(memory_->enqueue_fill(&device_, a_, i % 256, bytes, stream_), 0);
+    for (int i = 0; i < fills; ++i)
+      EXPECT_EQ(memory_->enqueue_fill(&device_, a_, i % 256, bytes, stream_), 0);
     EXPECT_EQ(memory_->record_event(&device_, end, stream_), 0);
     EXPECT_EQ(memory_->elapsed_ns(&device_, begin, end, &ns), 0);
     return ns;

@@ -14,7 +14,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-MeasuredKernel kernel(const char* shape, const char* name, double milliseconds, double work, const char* limit) {
+MeasuredKernel kernel(const char* shape, const char* name, double milliseconds, double work,
+                      const char* limit) {
   MeasuredKernel k;
   k.shape = shape;
   k.kernel = name;
@@ -32,7 +33,8 @@ MeasuredKernel kernel(const char* shape, const char* name, double milliseconds, 
 SpeedReport measured() {
   SpeedReport report;
   report.limits = {{"copy", {"", 4e12}}, {"mma_f16", {"", 600e12}}};
-  report.kernels = {kernel("s4_decode", "decode_mma", 0.5, 1e9, "copy"), kernel("s4_decode", "decode_simt", 0.75, 1e9, "copy"),
+  report.kernels = {kernel("s4_decode", "decode_mma", 0.5, 1e9, "copy"),
+                    kernel("s4_decode", "decode_simt", 0.75, 1e9, "copy"),
                     kernel("prefill", "prefill_mma", 2, 300e9, "mma_f16")};
   return report;
 }
@@ -44,7 +46,8 @@ TEST(SpeedReport, RatesAndShares) {
   EXPECT_DOUBLE_EQ(share_of(report, report.kernels[2]), 0.25);
   EXPECT_THAT(failed(report), IsEmpty());
   const std::string text = markdown(report);
-  EXPECT_THAT(text, HasSubstr("| s4_decode | decode_mma | fp16 | 0.5000 (0.4500 to 0.5500, 51) | 2000 GB/s | 50 % of copy | 96 | 69.63 |"));
+  EXPECT_THAT(text, HasSubstr("| s4_decode | decode_mma | fp16 | 0.5000 (0.4500 to 0.5500, 51) | "
+                              "2000 GB/s | 50 % of copy | 96 | 69.63 |"));
   EXPECT_THAT(text, HasSubstr("| 150.0 TFLOP/s | 25 % of mma_f16 |"));
   EXPECT_THAT(text, HasSubstr("- decode_simt : decode_mma = 1.500"));
   EXPECT_THAT(text, HasSubstr("- decode_simt : prefill_mma = not measured"));
@@ -67,7 +70,8 @@ TEST(SpeedReport, FailuresAreNamed) {
   report.kernels[1].unsupported = true;
   EXPECT_TRUE(std::isnan(share_of(report, report.kernels[0])));
   EXPECT_THAT(failed(report),
-              ElementsAre("copy: out of memory", "prefill prefill_mma : misaligned address", "s4_decode decode_simt was not measured"));
+              ElementsAre("copy: out of memory", "prefill prefill_mma : misaligned address",
+                          "s4_decode decode_simt was not measured"));
   EXPECT_THAT(markdown(report), HasSubstr("FAILED: misaligned address"));
   EXPECT_THAT(markdown(report), HasSubstr("not taken: needs more shared memory"));
   EXPECT_THAT(toml(report), HasSubstr("error = \"misaligned address\""));

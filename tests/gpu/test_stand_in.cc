@@ -16,7 +16,8 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 std::unique_ptr<Worker> worker_of(const std::string& options = "") {
-  auto worker = Worker::create({PLUMBLINE_WORKER_PATH, std::string(PLUMBLINE_GPU_LIBRARY) + (options.empty() ? "" : ":" + options)});
+  auto worker = Worker::create({PLUMBLINE_WORKER_PATH, std::string(PLUMBLINE_GPU_LIBRARY) +
+                                                           (options.empty() ? "" : ":" + options)});
   EXPECT_TRUE(worker) << to_string(worker.error());
   return std::move(*worker);
 }
@@ -37,21 +38,25 @@ struct Result {
   bool all_poison = true;  // no element of the output was written
 };
 
-Result run(Worker& worker, const std::string& kernel, int timed_repetitions = 0, const std::string& device = "cuda:0") {
+Result run(Worker& worker, const std::string& kernel, int timed_repetitions = 0,
+           const std::string& device = "cuda:0") {
   PlacedCase c(worker, small_problem());
   c.request.device = device;
   c.request.timed_repetitions = timed_repetitions;
   Result result;
   result.reply = c.run("cuda/" + kernel);
   result.error = c.error();
-  const auto* out = static_cast<const unsigned char*>(worker.arena().data(static_cast<std::size_t>(c.request.out)));
-  for (std::int64_t i = 0; i < c.geometry().out.elements * 2; ++i) result.all_poison = result.all_poison && out[i] == 0xFF;
+  const auto* out = static_cast<const unsigned char*>(
+      worker.arena().data(static_cast<std::size_t>(c.request.out)));
+  for (std::int64_t i = 0; i < c.geometry().out.elements * 2; ++i)
+    result.all_poison = result.all_poison && out[i] == 0xFF;
   return result;
 }
 
 // Half an ulp of fp16 at the largest answer, 213.
 constexpr double tolerance = 0.0626;
-const char* const all_kernels[] = {"naive", "prefill_mma", "prefill_mma_acc16", "prefill_simt", "decode_mma", "decode_simt"};
+const char* const all_kernels[] = {"naive",        "prefill_mma", "prefill_mma_acc16",
+                                   "prefill_simt", "decode_mma",  "decode_simt"};
 
 TEST(StandIn, KernelsRunOnAStreamOfTheirOwn) {
   auto worker = worker_of();
@@ -71,7 +76,8 @@ TEST(StandIn, AKernelOnTheDefaultStreamWritesNothingThatStays) {
     EXPECT_EQ(result.reply.status, Status::ok) << kernel << ": " << result.reply.reason;
     EXPECT_TRUE(result.all_poison) << kernel;
     EXPECT_EQ(result.reply.workspace_fault,
-              "out was written before the stream that run was given had begun: a kernel runs on another stream");
+              "out was written before the stream that run was given had begun: a kernel runs on "
+              "another stream");
   }
   EXPECT_TRUE(run(*worker, "prefill_mma", 1).all_poison) << "timed, too";
 }
@@ -99,7 +105,8 @@ TEST(StandIn, TimesAreColdAndHotOverASentinel) {
   const Result result = run(*worker_of(), "prefill_mma", 3);
   ASSERT_EQ(result.reply.status, Status::ok) << result.reply.reason;
   const Timing& timing = result.reply.timing;
-  for (const auto& times : {timing.kernel_ns, timing.hot_ns, timing.sentinel_ns}) EXPECT_THAT(times, AllOf(SizeIs(3), Each(Gt(0))));
+  for (const auto& times : {timing.kernel_ns, timing.hot_ns, timing.sentinel_ns})
+    EXPECT_THAT(times, AllOf(SizeIs(3), Each(Gt(0))));
   EXPECT_LE(result.error, tolerance);
   EXPECT_EQ(result.reply.peak_memory_bytes, -1) << "of the host: says nothing of a device";
 }
@@ -126,8 +133,11 @@ TEST(StandIn, WithATableOfTheFirstRelease) {
 TEST(StandIn, AnErrorOfTheDeviceHasItsName) {
   const Result result = run(*worker_of("stand_in=illegal_access"), "naive");
   EXPECT_EQ(result.reply.status, Status::error);
-  EXPECT_EQ(result.reply.reason, "synchronize failed: cudaErrorIllegalAddress (700): an illegal memory access was encountered");
-  EXPECT_EQ(result.reply.device.model, "Stand-in GPU") << "an error, too, belongs to a machine class";
+  EXPECT_EQ(result.reply.reason,
+            "synchronize failed: cudaErrorIllegalAddress (700): an illegal memory access was "
+            "encountered");
+  EXPECT_EQ(result.reply.device.model, "Stand-in GPU")
+      << "an error, too, belongs to a machine class";
 }
 
 TEST(StandIn, ADeviceThatIsBusyIsNotOutOfMemory) {
@@ -137,9 +147,12 @@ TEST(StandIn, ADeviceThatIsBusyIsNotOutOfMemory) {
   EXPECT_THAT(hello->devices, IsEmpty());
   const RunReply reply = run(*worker, "naive").reply;
   EXPECT_EQ(reply.status, Status::error);
-  EXPECT_THAT(reply.reason,
-              AllOf(HasSubstr("allocate of "), HasSubstr(" of device memory for q failed: cudaErrorDevicesUnavailable (46): CUDA-capable"),
-                    HasSubstr("; end the process that has the GPU for itself")));
+  EXPECT_THAT(
+      reply.reason,
+      AllOf(HasSubstr("allocate of "),
+            HasSubstr(
+                " of device memory for q failed: cudaErrorDevicesUnavailable (46): CUDA-capable"),
+            HasSubstr("; end the process that has the GPU for itself")));
 }
 
 TEST(StandIn, WithoutADriverOrAnotherDeviceSaysSo) {
@@ -150,7 +163,8 @@ TEST(StandIn, WithoutADriverOrAnotherDeviceSaysSo) {
   const RunReply without = run(*worker, "naive").reply;
   EXPECT_EQ(without.status, Status::unsupported);
   EXPECT_THAT(without.reason, HasSubstr("no usable CUDA device: cudaErrorInsufficientDriver"));
-  EXPECT_EQ(run(*worker_of(), "naive", 0, "cuda:1").reply.reason, "there is no CUDA device 1: this machine has 1");
+  EXPECT_EQ(run(*worker_of(), "naive", 0, "cuda:1").reply.reason,
+            "there is no CUDA device 1: this machine has 1");
 }
 
 }  // namespace

@@ -12,7 +12,9 @@ using testing::HasSubstr;
 class StandInRun : public test::CommandTest {
  protected:
   test::CommandResult run(const std::string& device, const std::string& more = "") const {
-    return plumbline("run " + suite("pr.toml") + " --tier pr --match 'pr/tile_edges/*' --db gpu.db --device " + device + " " + more);
+    return plumbline("run " + suite("pr.toml") +
+                     " --tier pr --match 'pr/tile_edges/*' --db gpu.db --device " + device + " " +
+                     more);
   }
   static std::string stand_in(const std::string& options = "") {
     return "--provider '" PLUMBLINE_STAND_IN + (options.empty() ? "" : ":" + options) + "'";
@@ -24,13 +26,15 @@ TEST_F(StandInRun, GivesTheBitsOfTheEmulator) {
   ASSERT_EQ(gpu.code, 0) << gpu.text;
   const auto emulated = run("emulated:sm_90");
   ASSERT_EQ(emulated.code, 0) << emulated.text;
-  const auto matrix = plumbline("matrix latest latest~1 --db gpu.db --expect-equal emulated:sm_90=cuda:0 --format markdown");
+  const auto matrix = plumbline(
+      "matrix latest latest~1 --db gpu.db --expect-equal emulated:sm_90=cuda:0 --format markdown");
   EXPECT_EQ(matrix.code, 0) << matrix.text;
   EXPECT_THAT(matrix.text, AllOf(HasSubstr("| on | 18 | 18 |"), HasSubstr("| off | 18 | 18 |")));
 }
 
 TEST_F(StandInRun, AKernelOnTheDefaultStreamFailsAndSaysWhy) {
-  const auto failed = plumbline("run --case 'cuda/decode_simt/bf16/b1-h2-s65-d64/device=cuda:0' " + stand_in("stand_in=default_stream"));
+  const auto failed = plumbline("run --case 'cuda/decode_simt/bf16/b1-h2-s65-d64/device=cuda:0' " +
+                                stand_in("stand_in=default_stream"));
   EXPECT_EQ(failed.code, 1) << failed.text;
   EXPECT_THAT(failed.text, HasSubstr("a kernel runs on another stream"));
 }

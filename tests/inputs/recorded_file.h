@@ -26,7 +26,8 @@ struct Recording {
   std::map<std::string, Tensor> tensors;
   std::map<std::string, std::string> metadata;
 
-  // q [2, 5, 4, 6], k [2, 5, 2, 6], v [2, 5, 2, 3] with lengths 5 and 3, every element another number.
+  // q [2, 5, 4, 6], k [2, 5, 2, 6], v [2, 5, 2, 3] with lengths 5 and 3, every element another
+  // number.
   static Recording sample() {
     Recording recording;
     recording.add("q", {2, 5, 4, 6}, 0.001);
@@ -39,7 +40,8 @@ struct Recording {
     std::int64_t elements = 1;
     for (const std::int64_t extent : shape) elements *= extent;
     Tensor tensor{DType::f32, std::move(shape), {}};
-    for (std::int64_t i = 0; i < elements; ++i) tensor.values.push_back(1 + step * static_cast<double>(i));
+    for (std::int64_t i = 0; i < elements; ++i)
+      tensor.values.push_back(1 + step * static_cast<double>(i));
     tensors[name] = std::move(tensor);
   }
 

@@ -27,20 +27,30 @@ Problem small_problem() {
   return problem;
 }
 
-const Layout all_layouts[] = {Layout::padded_bshd, Layout::padded_bhsd, Layout::ragged, Layout::paged_nhd, Layout::paged_hnd};
+const Layout all_layouts[] = {Layout::padded_bshd, Layout::padded_bhsd, Layout::ragged,
+                              Layout::paged_nhd, Layout::paged_hnd};
 
-// fp32, so that only the generator decides; verified with g++ -O0, -O2 and -O3, with and without AVX2. If this fails on purpose, raise
-// inputs_version.
+// fp32, so that only the generator decides; verified with g++ -O0, -O2 and -O3, with and without
+// AVX2. If this fails on purpose, raise inputs_version.
 TEST(Inputs, BitsOfEachLaw) {
   const std::map<Law, std::uint64_t> of_law = {
-      {Law::normal, 0xfa6c92c6f4049fe5}, {Law::uniform, 0xc5782bd61aee3908},      {Law::llm, 0x5bad659ff5282878},
-      {Law::peaky, 0x92cc6477261c8503},  {Law::near_uniform, 0x845a4f92e4bb386b}, {Law::sink, 0x814847978d8cba68},
-      {Law::needle, 0xf3b5a5fbe20328eb}, {Law::exact, 0x30637bc51dd0f01b},        {Law::negative_logits, 0x5c4eabe67a75be83},
-      {Law::ramp, 0x479e776d169b3f48},   {Law::extreme, 0xc010fe95163502c8},      {Law::near_ties, 0xb7cc6d6cb144d5ca},
+      {Law::normal, 0xfa6c92c6f4049fe5},
+      {Law::uniform, 0xc5782bd61aee3908},
+      {Law::llm, 0x5bad659ff5282878},
+      {Law::peaky, 0x92cc6477261c8503},
+      {Law::near_uniform, 0x845a4f92e4bb386b},
+      {Law::sink, 0x814847978d8cba68},
+      {Law::needle, 0xf3b5a5fbe20328eb},
+      {Law::exact, 0x30637bc51dd0f01b},
+      {Law::negative_logits, 0x5c4eabe67a75be83},
+      {Law::ramp, 0x479e776d169b3f48},
+      {Law::extreme, 0xc010fe95163502c8},
+      {Law::near_ties, 0xb7cc6d6cb144d5ca},
   };
   const std::map<VLaw, std::uint64_t> of_v_law = {
-      {VLaw::normal, 0xfa6c92c6f4049fe5},      {VLaw::uniform, 0xbc3cf0580120a8dc}, {VLaw::large_mean, 0x5d7c1d140899e650},
-      {VLaw::constant, 0x8a90547ec237395e},    {VLaw::grid, 0x216325a103502028},    {VLaw::band, 0x6d8fb0bcbb55ef0c},
+      {VLaw::normal, 0xfa6c92c6f4049fe5},      {VLaw::uniform, 0xbc3cf0580120a8dc},
+      {VLaw::large_mean, 0x5d7c1d140899e650},  {VLaw::constant, 0x8a90547ec237395e},
+      {VLaw::grid, 0x216325a103502028},        {VLaw::band, 0x6d8fb0bcbb55ef0c},
       {VLaw::tiny_output, 0xf337fc2b2ba431f6},
   };
   const auto bits_of = [](Law law, VLaw v_law) {
@@ -66,7 +76,8 @@ TEST(Inputs, ValidRowsDoNotDependOnLayoutPaddingPagesOrFill) {
         problem.layout = layout;
         problem.fill = fill;
         problem.page_size = page_size;
-        EXPECT_EQ(Filled(problem).valid(), reference) << name(layout) << " " << name(fill) << " " << page_size;
+        EXPECT_EQ(Filled(problem).valid(), reference)
+            << name(layout) << " " << name(fill) << " " << page_size;
       }
     }
   }
@@ -115,15 +126,16 @@ TEST(Inputs, ThreadsDoNotMatter) {
 }
 
 // Elements of `data` that no valid row covers.
-std::vector<float> gaps(const TensorShape& shape, const std::vector<unsigned char>& data, const std::set<std::int64_t>& valid_rows,
-                        std::int64_t dims) {
+std::vector<float> gaps(const TensorShape& shape, const std::vector<unsigned char>& data,
+                        const std::set<std::int64_t>& valid_rows, std::int64_t dims) {
   std::vector<float> found;
   for (std::int64_t element = 0; element < shape.elements;) {
     if (valid_rows.count(element) != 0) {
       element += dims;
       continue;
     }
-    found.push_back(static_cast<float>(decode_at(shape.dtype, data.data(), static_cast<std::size_t>(element))));
+    found.push_back(
+        static_cast<float>(decode_at(shape.dtype, data.data(), static_cast<std::size_t>(element))));
     ++element;
   }
   return found;
@@ -134,7 +146,8 @@ std::vector<float> all_gaps(const Filled& inputs) {
   std::set<std::int64_t> q_rows, k_rows, v_rows;
   for (std::int64_t sample = 0; sample < problem.batch; ++sample) {
     for (std::int64_t row = 0; row < inputs.geometry.length_q(sample); ++row) {
-      for (std::int64_t head = 0; head < problem.heads_q; ++head) q_rows.insert(inputs.geometry.q_offset(sample, row, head));
+      for (std::int64_t head = 0; head < problem.heads_q; ++head)
+        q_rows.insert(inputs.geometry.q_offset(sample, row, head));
     }
     for (std::int64_t row = 0; row < inputs.geometry.length_kv(sample); ++row) {
       for (std::int64_t head = 0; head < problem.heads_kv; ++head) {
@@ -162,7 +175,8 @@ TEST(Fill, CoversEverythingOutsideValidRows) {
 
       const std::vector<float> garbage = all_gaps(Filled(problem));
       ASSERT_FALSE(garbage.empty()) << where;
-      for (const float x : garbage) ASSERT_TRUE(std::fabs(x) >= 250 && std::fabs(x) <= 352) << where << " " << x;
+      for (const float x : garbage)
+        ASSERT_TRUE(std::fabs(x) >= 250 && std::fabs(x) <= 352) << where << " " << x;
       EXPECT_GT(std::set<float>(garbage.begin(), garbage.end()).size(), 50U) << where;
 
       problem.fill = Fill::zeros;

@@ -151,7 +151,8 @@ TEST(Laws, ExactLogitsAreEqualOrFarApart) {
   }
 }
 
-// The promise behind row_is_exact, with an fp32 kernel that rounds as coarsely as a legal one may: P to bf16, scale folded into one fma.
+// The promise behind row_is_exact, with an fp32 kernel that rounds as coarsely as a legal one may:
+// P to bf16, scale folded into one fma.
 TEST(Laws, ExactRowsComeOutExact) {
   Problem problem = problem_with(Law::exact, VLaw::grid);
   problem.seq_q = 1;
@@ -186,8 +187,10 @@ TEST(Laws, ExactRowsComeOutExact) {
 
 TEST(Laws, RowIsExactOnlyWhereThePromiseHolds) {
   const Problem exact = problem_with(Law::exact, VLaw::grid);
-  for (const std::int64_t visible : {1, 2, 4, 4096}) EXPECT_TRUE(row_is_exact(exact, visible)) << visible;
-  for (const std::int64_t visible : {0, 3, 12, 4095, 8192}) EXPECT_FALSE(row_is_exact(exact, visible)) << visible;
+  for (const std::int64_t visible : {1, 2, 4, 4096})
+    EXPECT_TRUE(row_is_exact(exact, visible)) << visible;
+  for (const std::int64_t visible : {0, 3, 12, 4095, 8192})
+    EXPECT_FALSE(row_is_exact(exact, visible)) << visible;
   Problem fp32_output = exact;
   fp32_output.out_dtype = DType::f32;
   EXPECT_FALSE(row_is_exact(fp32_output, 1));
@@ -218,7 +221,8 @@ double mean(const std::vector<float>& values) {
 TEST(VLaws, MeansAndRanges) {
   EXPECT_NEAR(mean(all_values(Filled(problem_with(Law::normal, VLaw::normal)))), 0, 0.03);
   EXPECT_NEAR(mean(all_values(Filled(problem_with(Law::normal, VLaw::large_mean)))), 10, 0.03);
-  for (const float v : all_values(Filled(problem_with(Law::normal, VLaw::uniform)))) ASSERT_LE(std::fabs(v), 1);
+  for (const float v : all_values(Filled(problem_with(Law::normal, VLaw::uniform))))
+    ASSERT_LE(std::fabs(v), 1);
   for (const float v : all_values(Filled(problem_with(Law::normal, VLaw::grid)))) {
     ASSERT_EQ(v * 8, std::round(v * 8));
     ASSERT_LE(std::fabs(v), 2);
@@ -263,7 +267,8 @@ TEST(Laws, RampRisesWithTheKey) {
   const std::vector<double> s = inputs.logits(1, 3, 2);
   for (std::size_t begin = 100; begin + 100 <= s.size(); begin += 100) {
     const auto top = [&](std::size_t from) {
-      return *std::max_element(s.begin() + static_cast<std::ptrdiff_t>(from), s.begin() + static_cast<std::ptrdiff_t>(from + 100));
+      return *std::max_element(s.begin() + static_cast<std::ptrdiff_t>(from),
+                               s.begin() + static_cast<std::ptrdiff_t>(from + 100));
     };
     EXPECT_GT(top(begin), top(begin - 100) + 3);
   }
@@ -286,7 +291,8 @@ TEST(Laws, NearTiesDifferByLittleBesideALargeCommonPart) {
 }
 
 TEST(Laws, TinyOutputCancels) {
-  const std::vector<float> values = all_values(Filled(problem_with(Law::normal, VLaw::tiny_output)));
+  const std::vector<float> values =
+      all_values(Filled(problem_with(Law::normal, VLaw::tiny_output)));
   double sum = 0, squares = 0;
   for (const float value : values) {
     sum += value;

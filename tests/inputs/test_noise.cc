@@ -16,19 +16,24 @@ using Words = std::array<std::uint32_t, 4>;
 
 // Random123, tests/kat_vectors, philox4x32 with 10 rounds.
 TEST(Philox, KnownAnswersOfRandom123) {
-  EXPECT_EQ(philox4x32_10({0, 0, 0, 0}, {0, 0}), (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
-  EXPECT_EQ(philox4x32_10({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff}),
-            (Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
-  EXPECT_EQ(philox4x32_10({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
-            (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+  EXPECT_EQ(philox4x32_10({0, 0, 0, 0}, {0, 0}),
+            (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  EXPECT_EQ(
+      philox4x32_10({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff}),
+      (Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+  EXPECT_EQ(
+      philox4x32_10({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
+      (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
 // The paper's round on one block, written once more without lanes.
 Words philox_by_the_paper(Words counter, std::uint32_t key_0, std::uint32_t key_1) {
   for (int round = 0; round < 10; ++round) {
-    const std::uint64_t a = std::uint64_t{0xD2511F53} * counter[0], b = std::uint64_t{0xCD9E8D57} * counter[2];
-    counter = {static_cast<std::uint32_t>(b >> 32) ^ counter[1] ^ key_0, static_cast<std::uint32_t>(b),
-               static_cast<std::uint32_t>(a >> 32) ^ counter[3] ^ key_1, static_cast<std::uint32_t>(a)};
+    const std::uint64_t a = std::uint64_t{0xD2511F53} * counter[0],
+                        b = std::uint64_t{0xCD9E8D57} * counter[2];
+    counter = {
+        static_cast<std::uint32_t>(b >> 32) ^ counter[1] ^ key_0, static_cast<std::uint32_t>(b),
+        static_cast<std::uint32_t>(a >> 32) ^ counter[3] ^ key_1, static_cast<std::uint32_t>(a)};
     key_0 += 0x9E3779B9;
     key_1 += 0xBB67AE85;
   }
@@ -41,7 +46,9 @@ TEST(Noise, FourDimsOfARowShareABlock) {
     const WordGroup words = random_words(address, first);
     for (std::size_t i = 0; i < row_group; ++i) {
       const auto block = static_cast<std::uint32_t>((first + i) / 4);
-      EXPECT_EQ(words[i], philox_by_the_paper({block, 0xFFFFFFFE, (2U << 24) + 3, 7}, 0x9ABCDEF0, 0x12345678)[i % 4]) << first + i;
+      EXPECT_EQ(words[i], philox_by_the_paper({block, 0xFFFFFFFE, (2U << 24) + 3, 7}, 0x9ABCDEF0,
+                                              0x12345678)[i % 4])
+          << first + i;
     }
   }
 }
@@ -51,7 +58,9 @@ TEST(Noise, NormalRowIsNormalFromBitsOfItsWords) {
   std::vector<float> row(4 * row_group);
   noise_row(Noise::normal, address, row);
   for (std::size_t i = 0; i < row.size(); ++i) {
-    EXPECT_EQ(row[i], normal_from_bits(random_words(address, i / row_group * row_group)[i % row_group])) << i;
+    EXPECT_EQ(row[i],
+              normal_from_bits(random_words(address, i / row_group * row_group)[i % row_group]))
+        << i;
   }
 }
 
@@ -63,10 +72,12 @@ TEST(NormalFromBits, KnownAnswers) {
   EXPECT_EQ(normal_from_bits(0x7fffffff), 0x1.40d934p-32F);
 }
 
-// libm may be used to check, only not to generate: |z| is the quantile if Q(|z|) = erfc(|z| / sqrt 2) / 2 equals the tail probability.
+// libm may be used to check, only not to generate: |z| is the quantile if Q(|z|) = erfc(|z| / sqrt
+// 2) / 2 equals the tail probability.
 TEST(NormalFromBits, IsTheQuantile) {
   std::vector<std::uint32_t> tails;
-  for (std::uint32_t bit = 1; bit < 0x80000000U && bit != 0; bit *= 2) tails.insert(tails.end(), {bit - 1, bit, bit + bit / 2});
+  for (std::uint32_t bit = 1; bit < 0x80000000U && bit != 0; bit *= 2)
+    tails.insert(tails.end(), {bit - 1, bit, bit + bit / 2});
   for (std::uint32_t i = 0; i < 20000; ++i) tails.push_back(i * 107374U);
   double worst = 0;
   for (const std::uint32_t tail : tails) {
@@ -75,7 +86,8 @@ TEST(NormalFromBits, IsTheQuantile) {
     const double density = std::exp(-z * z / 2) / std::sqrt(2 * M_PI);
     const double error = std::fabs(std::erfc(z / std::sqrt(2.0)) / 2 - p) / density / z;
     worst = std::max(worst, error);
-    ASSERT_LE(error, 5e-7 + 1e-15 / (density * z)) << tail;  // near 0, p itself is only known to 2^-53
+    // near 0, p itself is only known to 2^-53
+    ASSERT_LE(error, 5e-7 + 1e-15 / (density * z)) << tail;
     ASSERT_EQ(normal_from_bits(tail | 0x80000000U), -normal_from_bits(tail));
   }
   EXPECT_GT(worst, 1e-9);
@@ -99,7 +111,8 @@ Moments moments(const std::vector<float>& values) {
   const auto n = static_cast<double>(values.size());
   for (const float x : values) m.mean += x / n;
   for (const float x : values) m.variance += (x - m.mean) * (x - m.mean) / n;
-  for (const float x : values) m.kurtosis += std::pow(x - m.mean, 4) / (n * m.variance * m.variance);
+  for (const float x : values)
+    m.kurtosis += std::pow(x - m.mean, 4) / (n * m.variance * m.variance);
   return m;
 }
 
@@ -124,7 +137,8 @@ TEST(Noise, NormalDistribution) {
   const auto n = static_cast<double>(values.size());
   double distance = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    distance = std::max(distance, std::fabs(std::erfc(-values[i] / std::sqrt(2.0)) / 2 - (static_cast<double>(i) + 0.5) / n));
+    distance = std::max(distance, std::fabs(std::erfc(-values[i] / std::sqrt(2.0)) / 2 -
+                                            (static_cast<double>(i) + 0.5) / n));
   }
   EXPECT_LT(std::sqrt(n) * distance, 1.95);
 }
@@ -151,7 +165,8 @@ TEST(Noise, DiscreteNoiseTakesEachValueEquallyOften) {
   const auto flat = [](const std::map<float, int>& counts, std::size_t kinds) {
     ASSERT_EQ(counts.size(), kinds);
     const double expected = 0x1p20 / static_cast<double>(kinds);
-    for (const auto& [value, count] : counts) EXPECT_NEAR(count, expected, 5 * std::sqrt(expected)) << value;
+    for (const auto& [value, count] : counts)
+      EXPECT_NEAR(count, expected, 5 * std::sqrt(expected)) << value;
   };
   const std::map<float, int> powers = histogram(Noise::powers), eighths = histogram(Noise::eighths);
   flat(powers, 4);

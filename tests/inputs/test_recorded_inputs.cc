@@ -22,10 +22,12 @@ Problem problem_of(const std::string& name) {
   return problem;
 }
 
-// The valid rows of the sample recording in the order of Filled::valid(), each rounded once to the dtype.
+// The valid rows of the sample recording in the order of Filled::valid(), each rounded once to the
+// dtype.
 std::vector<float> expected_rows(const Recording& recording, DType dtype) {
   std::vector<float> all;
-  const auto append = [&](const char* name, std::int64_t sample, std::int64_t row, std::int64_t head) {
+  const auto append = [&](const char* name, std::int64_t sample, std::int64_t row,
+                          std::int64_t head) {
     const auto& [format, shape, values] = recording.tensors.at(name);
     const std::int64_t first = ((sample * shape[1] + row) * shape[2] + head) * shape[3];
     for (std::int64_t d = 0; d < shape[3]; ++d) {
@@ -40,7 +42,8 @@ std::vector<float> expected_rows(const Recording& recording, DType dtype) {
       for (std::int64_t head = 0; head < 4; ++head) append("q", sample, row, head);
     }
     for (std::int64_t row = 0; row < rows; ++row) {
-      for (std::int64_t head = 0; head < 2; ++head) append("k", sample, row, head), append("v", sample, row, head);
+      for (std::int64_t head = 0; head < 2; ++head)
+        append("k", sample, row, head), append("v", sample, row, head);
     }
   }
   return all;
@@ -48,11 +51,13 @@ std::vector<float> expected_rows(const Recording& recording, DType dtype) {
 
 TEST_F(RecordedInputsTest, TheFileGivesShapeMaskWindowAndScale) {
   Recording recording = Recording::sample();
-  recording.metadata = {{"mask", "causal_bottom_right"}, {"window", "2,-1"}, {"scale", "0.25"}, {"model", "any"}};
+  recording.metadata = {
+      {"mask", "causal_bottom_right"}, {"window", "2,-1"}, {"scale", "0.25"}, {"model", "any"}};
   recording.write(directory_ / "shape.safetensors");
   const Problem problem = problem_of("shape.safetensors");
-  EXPECT_THAT(problem_id(problem), testing::MatchesRegex("bf16/b2-h4x2-s5-d6x3/mask=causal_bottom_right/window=2,-1/"
-                                                         "inputs=shape.safetensors@[0-9a-f]+/scale=0.25"));
+  EXPECT_THAT(problem_id(problem),
+              testing::MatchesRegex("bf16/b2-h4x2-s5-d6x3/mask=causal_bottom_right/window=2,-1/"
+                                    "inputs=shape.safetensors@[0-9a-f]+/scale=0.25"));
   EXPECT_THAT(validate(problem), IsEmpty());
   EXPECT_EQ(parse_problem_id(problem_id(problem)).value(), problem);
   EXPECT_THAT(Geometry(problem).seqlens_q, ElementsAre(5, 3));
@@ -74,7 +79,8 @@ TEST_F(RecordedInputsTest, EveryLayoutAndDtypeHoldsTheRecordedRows) {
   recording.write(directory_ / "values.safetensors");
   Problem problem = problem_of("values.safetensors");
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
-    for (const Layout layout : {Layout::padded_bshd, Layout::padded_bhsd, Layout::ragged, Layout::paged_nhd, Layout::paged_hnd}) {
+    for (const Layout layout : {Layout::padded_bshd, Layout::padded_bhsd, Layout::ragged,
+                                Layout::paged_nhd, Layout::paged_hnd}) {
       for (const Padding padding : {Padding::right, Padding::left}) {
         problem.dtype = dtype;
         problem.layout = layout;
@@ -89,7 +95,8 @@ TEST_F(RecordedInputsTest, EveryLayoutAndDtypeHoldsTheRecordedRows) {
 }
 
 TEST_F(RecordedInputsTest, FilesOfEveryFloatFormatAreRead) {
-  for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::e4m3, DType::e5m2}) {
+  for (const DType dtype :
+       {DType::f64, DType::f32, DType::f16, DType::bf16, DType::e4m3, DType::e5m2}) {
     Recording recording = Recording::sample();
     for (const char* tensor : {"q", "k", "v"}) recording.tensors[tensor].dtype = dtype;
     const std::string file = std::string(name(dtype)) + ".safetensors";
@@ -100,7 +107,8 @@ TEST_F(RecordedInputsTest, FilesOfEveryFloatFormatAreRead) {
   }
 }
 
-// 1 + 2^-8 + 2^-40 lies above the middle of two bf16 numbers, but fp32 rounds it to the middle, and the middle to the even neighbour 1.
+// 1 + 2^-8 + 2^-40 lies above the middle of two bf16 numbers, but fp32 rounds it to the middle, and
+// the middle to the even neighbour 1.
 TEST_F(RecordedInputsTest, DoublesAreRoundedOnce) {
   Recording recording = Recording::sample();
   recording.tensors["v"].dtype = DType::f64;
@@ -116,7 +124,8 @@ TEST_F(RecordedInputsTest, LeftPaddingAndHeadsOutsideInTheFile) {
   const std::array<std::int64_t, 2> lengths{5, 3};
   for (auto& [name, tensor] : moved.tensors) {
     if (tensor.shape.size() != 4) continue;
-    const auto [batch, rows, heads, dims] = std::tie(tensor.shape[0], tensor.shape[1], tensor.shape[2], tensor.shape[3]);
+    const auto [batch, rows, heads, dims] =
+        std::tie(tensor.shape[0], tensor.shape[1], tensor.shape[2], tensor.shape[3]);
     const std::vector<double> values = tensor.values;
     std::fill(tensor.values.begin(), tensor.values.end(), -99);
     for (std::int64_t sample = 0; sample < batch; ++sample) {
@@ -124,7 +133,8 @@ TEST_F(RecordedInputsTest, LeftPaddingAndHeadsOutsideInTheFile) {
       for (std::int64_t i = 0; i < length * heads * dims; ++i) {
         const std::int64_t row = i / (heads * dims), head = i / dims % heads, d = i % dims;
         const std::int64_t to = ((sample * heads + head) * rows + rows - length + row) * dims + d;
-        tensor.values[static_cast<std::size_t>(to)] = values[static_cast<std::size_t>(sample * rows * heads * dims + i)];
+        tensor.values[static_cast<std::size_t>(to)] =
+            values[static_cast<std::size_t>(sample * rows * heads * dims + i)];
       }
     }
     std::swap(tensor.shape[1], tensor.shape[2]);
@@ -151,15 +161,18 @@ TEST_F(RecordedInputsTest, AnotherRecordingIsAnotherProblem) {
   recording.write(directory_ / "b.safetensors");
   const Problem a = problem_of("a.safetensors"), b = problem_of("b.safetensors");
   EXPECT_NE(a.inputs.substr(1), b.inputs.substr(1)) << "the digests differ";
-  EXPECT_EQ(problem_of("same.safetensors").inputs.substr(4), a.inputs.substr(1)) << "the same values";
+  EXPECT_EQ(problem_of("same.safetensors").inputs.substr(4), a.inputs.substr(1))
+      << "the same values";
   EXPECT_NE(problem_digest(a), problem_digest(b));
   EXPECT_EQ(problem_digest(a), problem_digest(a));
 
   Problem mistaken = b;
   mistaken.inputs = "b" + a.inputs.substr(1);
-  EXPECT_THAT(validate(mistaken), ElementsAre(testing::AllOf(HasSubstr("the file's digest is"), HasSubstr("another recording"))));
+  EXPECT_THAT(validate(mistaken), ElementsAre(testing::AllOf(HasSubstr("the file's digest is"),
+                                                             HasSubstr("another recording"))));
   mistaken.inputs = "b.safetensors";
-  EXPECT_THAT(validate(mistaken), ElementsAre("inputs: \"b.safetensors\" must be written " + b.inputs));
+  EXPECT_THAT(validate(mistaken),
+              ElementsAre("inputs: \"b.safetensors\" must be written " + b.inputs));
 }
 
 TEST_F(RecordedInputsTest, NamesWithAnyByteParseBack) {
@@ -172,7 +185,8 @@ TEST_F(RecordedInputsTest, NamesWithAnyByteParseBack) {
   ASSERT_TRUE(c) << to_string(c.error());
   EXPECT_EQ(c->problem, problem);
   for (const char* malformed : {"", "%", "%2", "%2g", "%41", "a b", "a%2f"}) {
-    EXPECT_FALSE(parse_problem_id(std::string("bf16/b1-h1-s1-d64/inputs=") + malformed)) << malformed;
+    EXPECT_FALSE(parse_problem_id(std::string("bf16/b1-h1-s1-d64/inputs=") + malformed))
+        << malformed;
   }
 }
 
@@ -183,13 +197,15 @@ TEST_F(RecordedInputsTest, AFileThatGoesOrChangesThrows) {
   const Problem problem = problem_of("gone.safetensors");
   recording.tensors["q"].values[0] = 7;
   recording.write(path);
-  EXPECT_THAT([&] { Filled{problem}; }, testing::ThrowsMessage<std::runtime_error>(HasSubstr("has changed since this run began")));
+  EXPECT_THAT([&] { Filled{problem}; }, testing::ThrowsMessage<std::runtime_error>(
+                                            HasSubstr("has changed since this run began")));
   std::filesystem::remove(path);
   EXPECT_THROW(Filled{problem}, std::runtime_error);
 
   Problem never = problem;
   never.inputs = "never.safetensors@01234567";
-  EXPECT_THAT([&] { Geometry{never}; }, testing::ThrowsMessage<std::runtime_error>(HasSubstr("there is no file \"never.safetensors\"")));
+  EXPECT_THAT([&] { Geometry{never}; }, testing::ThrowsMessage<std::runtime_error>(
+                                            HasSubstr("there is no file \"never.safetensors\"")));
   EXPECT_THROW(problem_digest(never), std::runtime_error);
 }
 

@@ -16,7 +16,8 @@ class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& text) {
     static int count = 0;
-    directory_ = std::filesystem::temp_directory_path() / ("plumbline-judge-" + std::to_string(getpid()) + "-" + std::to_string(++count));
+    directory_ = std::filesystem::temp_directory_path() /
+                 ("plumbline-judge-" + std::to_string(getpid()) + "-" + std::to_string(++count));
     std::filesystem::create_directories(directory_);
     std::ofstream(path()) << text;
   }
@@ -36,7 +37,8 @@ class TemporaryFile {
 // "3: message" for each error, in order.
 inline std::vector<std::string> lines_and_messages(const Errors& errors) {
   std::vector<std::string> result;
-  for (const Error& error : errors) result.push_back(std::to_string(error.line) + ": " + error.message);
+  for (const Error& error : errors)
+    result.push_back(std::to_string(error.line) + ": " + error.message);
   return result;
 }
 

@@ -59,7 +59,8 @@ inline Baseline past_of(const Outcome& outcome) {
 }
 
 // Judged with the past of `passing()`, so that nothing is new.
-inline Judgement judge_with_past(const Outcome& outcome, const Contracts* contracts = nullptr, const SupportTable* support = nullptr) {
+inline Judgement judge_with_past(const Outcome& outcome, const Contracts* contracts = nullptr,
+                                 const SupportTable* support = nullptr) {
   const Baseline baseline = past_of(passing());
   return judge({&outcome, contracts, support, &baseline, nullptr});
 }

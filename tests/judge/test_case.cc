@@ -81,7 +81,8 @@ TEST(JudgeCase, NamesTheWorstElement) {
   const Judgement judgement = judge_with_past(outcome);
   ASSERT_EQ(judgement.findings.size(), 1U);
   EXPECT_EQ(judgement.findings[0].text,
-            "peak is 9, its limit 6.5: got 0.5, expected 0.25, sigma 0.027 at sample 1 head 2 row 3 column 4 (64 visible keys)");
+            "peak is 9, its limit 6.5: got 0.5, expected 0.25, sigma 0.027 at sample 1 head 2 row "
+            "3 column 4 (64 visible keys)");
 }
 
 TEST(JudgeCase, ManyElementsRaiseTheLimitOfThePeak) {
@@ -98,7 +99,8 @@ TEST(JudgeCase, NothingComparedIsMistrusted) {
   const Judgement judgement = judge_with_past(outcome);
   EXPECT_EQ(judgement.verdict, Verdict::mistrusted);
   EXPECT_THAT(judgement.findings.at(0).text, HasSubstr("nothing was compared"));
-  outcome.rows_total = outcome.reference_rows = 0;  // the problem has rows, whatever the outcome says
+  // the problem has rows, whatever the outcome says
+  outcome.rows_total = outcome.reference_rows = 0;
   EXPECT_EQ(judge_with_past(outcome).verdict, Verdict::mistrusted);
 }
 
@@ -135,7 +137,8 @@ TEST(JudgeCase, EachFaultFails) {
     EXPECT_EQ(judgement.verdict, Verdict::fail) << kind.name;
     ASSERT_THAT(statistics(judgement), ElementsAre(kind.name));
     EXPECT_EQ(judgement.findings[0].value, 3);
-    EXPECT_THAT(judgement.findings[0].text, testing::AllOf(HasSubstr("3 "), HasSubstr("the first one")));
+    EXPECT_THAT(judgement.findings[0].text,
+                testing::AllOf(HasSubstr("3 "), HasSubstr("the first one")));
   }
   EXPECT_EQ(judge_with_past(all).findings.size(), std::size(kinds));
 }
@@ -158,21 +161,25 @@ TEST(JudgeCase, BadEndsAreTheirOwnVerdicts) {
 
 SupportTable refuses_bf16() {
   SupportTable table;
-  table.entries.push_back({{"mine/*"}, {}, {}, {{"dtype", {"bf16"}}}, "takes no bf16", "support.toml", 1});
+  table.entries.push_back(
+      {{"mine/*"}, {}, {}, {{"dtype", {"bf16"}}}, "takes no bf16", "support.toml", 1});
   return table;
 }
 
 TEST(JudgeCase, RefusalIsComparedWithTheSupportTable) {
   const SupportTable refuses = refuses_bf16(), unknown;
   SupportTable accepts;
-  accepts.entries.push_back({{"mine/*"}, {}, {}, {{"dtype", {"fp32"}}}, "takes no fp32", "support.toml", 1});
+  accepts.entries.push_back(
+      {{"mine/*"}, {}, {}, {{"dtype", {"fp32"}}}, "takes no fp32", "support.toml", 1});
   Outcome refused = passing();
   refused.status = Status::unsupported;
   refused.reason = "no bf16";
   EXPECT_EQ(judge_with_past(refused, nullptr, &refuses).verdict, Verdict::unsupported);
-  EXPECT_THAT(judge_with_past(refused, nullptr, &refuses).notes, ElementsAre("unsupported: no bf16"));
-  EXPECT_EQ(judge_with_past(refused).verdict, Verdict::unsupported);                     // support is not judged
-  EXPECT_EQ(judge_with_past(refused, nullptr, &unknown).verdict, Verdict::unsupported);  // a kernel that nobody reviewed
+  EXPECT_THAT(judge_with_past(refused, nullptr, &refuses).notes,
+              ElementsAre("unsupported: no bf16"));
+  EXPECT_EQ(judge_with_past(refused).verdict, Verdict::unsupported);  // support is not judged
+  // a kernel that nobody reviewed
+  EXPECT_EQ(judge_with_past(refused, nullptr, &unknown).verdict, Verdict::unsupported);
   const Judgement mismatch = judge_with_past(refused, nullptr, &accepts);
   EXPECT_EQ(mismatch.verdict, Verdict::support_mismatch);
   EXPECT_THAT(mismatch.findings.at(0).text, HasSubstr("no bf16"));
@@ -206,8 +213,9 @@ TEST(JudgeCase, LooserSpecFailsAndIsNamed) {
   const Judgement judgement = judge_with_past(outcome);
   EXPECT_EQ(judgement.verdict, Verdict::fail);
   ASSERT_THAT(statistics(judgement), ElementsAre("spec"));
-  EXPECT_THAT(judgement.findings[0].text, testing::AllOf(HasSubstr("spec is looser than its contract"), HasSubstr("s_rounded"),
-                                                         HasSubstr("denominator_from_rounded_p")));
+  EXPECT_THAT(judgement.findings[0].text,
+              testing::AllOf(HasSubstr("spec is looser than its contract"), HasSubstr("s_rounded"),
+                             HasSubstr("denominator_from_rounded_p")));
 }
 
 TEST(JudgeCase, ContractAllowsWhatItPins) {
@@ -221,14 +229,16 @@ TEST(JudgeCase, ContractAllowsWhatItPins) {
   outcome.errors.peak = 7.5;  // the naive tier's limit is 8
   const Judgement judgement = judge_with_past(outcome, &contracts);
   EXPECT_EQ(judgement.verdict, Verdict::pass);
-  EXPECT_THAT(judgement.notes, ElementsAre("sigma is 24 times that of the strict spec (s_rounded=bf16)"));
+  EXPECT_THAT(judgement.notes,
+              ElementsAre("sigma is 24 times that of the strict spec (s_rounded=bf16)"));
 }
 
 TEST(JudgeCase, SigmaOfAnotherSpecIsMistrusted) {
   Contract contract;
   contract.spec_fields = {{"denominator_from_rounded_p", "true"}};
   const Contracts contracts = contract_of_mine(contract);
-  const Judgement judgement = judge_with_past(passing(), &contracts);  // measured when the strict spec was pinned
+  // measured when the strict spec was pinned
+  const Judgement judgement = judge_with_past(passing(), &contracts);
   EXPECT_EQ(judgement.verdict, Verdict::mistrusted);
   EXPECT_THAT(statistics(judgement), ElementsAre("contract"));
   Outcome unrecorded = passing();
@@ -239,9 +249,11 @@ TEST(JudgeCase, SigmaOfAnotherSpecIsMistrusted) {
 TEST(JudgeCase, FailureSaysHowMuchTheSpecWidens) {
   Outcome outcome = passing();
   outcome.errors.peak = 7;
-  EXPECT_THAT(judge_with_past(outcome).notes, testing::IsEmpty()) << "nothing is said of a sigma that is the strict spec's";
+  EXPECT_THAT(judge_with_past(outcome).notes, testing::IsEmpty())
+      << "nothing is said of a sigma that is the strict spec's";
   outcome.widening = 1.5;
-  EXPECT_THAT(judge_with_past(outcome).notes, ElementsAre("sigma is 1.5 times that of the strict spec (strict)"));
+  EXPECT_THAT(judge_with_past(outcome).notes,
+              ElementsAre("sigma is 1.5 times that of the strict spec (strict)"));
 }
 
 TEST(JudgeCase, ContractsLimitsCount) {
@@ -253,7 +265,8 @@ TEST(JudgeCase, ContractsLimitsCount) {
   Outcome outcome = passing();
   outcome.errors.peak = 7;
   const Contracts loose = contract_of_mine(contract);
-  EXPECT_EQ(judge_with_past(outcome, &loose).verdict, Verdict::fail);  // without a proof a limit only tightens
+  // without a proof a limit only tightens
+  EXPECT_EQ(judge_with_past(outcome, &loose).verdict, Verdict::fail);
   contract.proof = "measured";
   const Contracts proven = contract_of_mine(contract);
   EXPECT_EQ(judge_with_past(outcome, &proven).verdict, Verdict::pass);
@@ -268,7 +281,8 @@ TEST(JudgeCase, PaddingPolicyIsPinnedForPaddedLayouts) {
   outcome.description.padding_policy = PaddingPolicy::attended;
   const Judgement judgement = judge_with_past(outcome, &contracts);
   EXPECT_EQ(judgement.verdict, Verdict::fail);
-  EXPECT_EQ(judgement.findings.at(0).text, "declares padded rows as attended, its contract pins zeros");
+  EXPECT_EQ(judgement.findings.at(0).text,
+            "declares padded rows as attended, its contract pins zeros");
   outcome.c.problem.layout = Layout::ragged;
   EXPECT_EQ(judge_with_past(outcome, &contracts).verdict, Verdict::pass);
 }
@@ -295,9 +309,11 @@ TEST(JudgeCase, RepeatMustGiveTheSameBitsWherePromised) {
   EXPECT_EQ(judge_with_past(outcome).verdict, Verdict::pass);
   EXPECT_THAT(judge_with_past(outcome).notes, ElementsAre(HasSubstr("other bits")));
   Contract contract;
-  contract.promises.run_to_run = Promise::bitwise;  // the contract's promise binds a kernel that says less
+  // the contract's promise binds a kernel that says less
+  contract.promises.run_to_run = Promise::bitwise;
   const Contracts contracts = contract_of_mine(contract);
-  EXPECT_THAT(statistics(judge_with_past(outcome, &contracts)), ElementsAre("promise", "run_to_run"));
+  EXPECT_THAT(statistics(judge_with_past(outcome, &contracts)),
+              ElementsAre("promise", "run_to_run"));
   outcome = passing();
   outcome.repeat_checked = outcome.repeat_equal = false;
   EXPECT_EQ(judge_with_past(outcome).verdict, Verdict::pass);
@@ -310,7 +326,9 @@ TEST(JudgeCase, NotesSayWhatCouldNotBeSeen) {
   outcome.reference_rows = 12;
   const Judgement judgement = judge_with_past(outcome);
   EXPECT_EQ(judgement.verdict, Verdict::pass);
-  EXPECT_THAT(judgement.notes, ElementsAre("lse=absent: denominator and exp2 errors could not be seen", HasSubstr("12 of 16 rows")));
+  EXPECT_THAT(judgement.notes,
+              ElementsAre("lse=absent: denominator and exp2 errors could not be seen",
+                          HasSubstr("12 of 16 rows")));
 }
 
 TEST(JudgeCase, IsAPureFunction) {

@@ -8,7 +8,9 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Result<Contracts> read(const std::string& text) { return Contracts::read(TemporaryFile(text).path()); }
+Result<Contracts> read(const std::string& text) {
+  return Contracts::read(TemporaryFile(text).path());
+}
 
 Contracts read_good(const std::string& text) {
   const auto contracts = read(text);
@@ -69,7 +71,8 @@ TEST(Contracts, WithoutOneIsTheStrictDefault) {
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
     EXPECT_EQ(none.pinned_spec("mine/kernel", problem_of(dtype)), strict_spec(problem_of(dtype)));
   }
-  EXPECT_EQ(none.limits("mine/kernel", Problem{}, 10'000), default_limits(strict_spec(Problem{}), Problem{}, 10'000));
+  EXPECT_EQ(none.limits("mine/kernel", Problem{}, 10'000),
+            default_limits(strict_spec(Problem{}), Problem{}, 10'000));
 }
 
 TEST(Contracts, TheFirstThatMatchesCounts) {
@@ -158,7 +161,8 @@ limits = { lse = 12 }
 }
 
 TEST(Contracts, AllErrorsComeAtOnce) {
-  EXPECT_THAT(errors_of(R"(schema = 2
+  EXPECT_THAT(
+      errors_of(R"(schema = 2
 contracts = 3
 [[contract]]
 reason = ""
@@ -174,65 +178,88 @@ reason = "r"
 limits = { peak = 0, rms = "1", lse = 6.5 }
 spec = { p_dtype = "fp12", out_dtype = "bf16" }
 )"),
-              testing::UnorderedElementsAre(
-                  HasSubstr("2: "), "1: schema 2 is not known", "3: kernel is missing", "4: reason is not a text",
-                  "5: padding_policy: \"zero\" is not one of zeros, untouched, attended", HasSubstr("6: "), "9: reason is not a text",
-                  "10: run_to_run: \"bits\" is not one of none, rounding, bitwise", HasSubstr("bach"),
-                  "14: peak: \"0\" is not a finite number above 0", "14: rms: \"1\" is not a finite number above 0",
-                  "14: contract of mine/l: lse = 6.5 is looser than the default 6 and cites no proof",
-                  "15: contract of mine/l: p_dtype: \"fp12\" is not one of input, output, tensor_core, fp32, tf32, fp16, bf16, e4m3, e5m2",
-                  HasSubstr("out_dtype")));
+      testing::UnorderedElementsAre(
+          HasSubstr("2: "), "1: schema 2 is not known", "3: kernel is missing",
+          "4: reason is not a text",
+          "5: padding_policy: \"zero\" is not one of zeros, untouched, attended", HasSubstr("6: "),
+          "9: reason is not a text",
+          "10: run_to_run: \"bits\" is not one of none, rounding, bitwise", HasSubstr("bach"),
+          "14: peak: \"0\" is not a finite number above 0",
+          "14: rms: \"1\" is not a finite number above 0",
+          "14: contract of mine/l: lse = 6.5 is looser than the default 6 and cites no proof",
+          "15: contract of mine/l: p_dtype: \"fp12\" is not one of input, output, tensor_core, "
+          "fp32, tf32, fp16, bf16, e4m3, e5m2",
+          HasSubstr("out_dtype")));
 }
 
 std::string spec_error(const std::string& spec) {
-  const auto errors = errors_of("[[contract]]\nkernel = \"k\"\nreason = \"r\"\nproof = \"p\"\nspec = { " + spec + " }\n");
+  const auto errors = errors_of(
+      "[[contract]]\nkernel = \"k\"\nreason = \"r\"\nproof = \"p\"\nspec = { " + spec + " }\n");
   return errors.size() == 1 ? errors[0] : std::to_string(errors.size()) + " errors";
 }
 
 TEST(Contracts, BadSpecValuesSayWhatIsAllowed) {
   const std::string at = "5: contract of k: ";
   EXPECT_EQ(spec_error(R"(s_rounded = "int32")"),
-            at + "s_rounded: \"int32\" is not one of none, input, output, tensor_core, fp32, tf32, fp16, bf16, e4m3, e5m2");
+            at + "s_rounded: \"int32\" is not one of none, input, output, tensor_core, fp32, tf32, "
+                 "fp16, bf16, e4m3, e5m2");
   EXPECT_EQ(spec_error(R"(p_dtype = "none")"),
-            at + "p_dtype: \"none\" is not one of input, output, tensor_core, fp32, tf32, fp16, bf16, e4m3, e5m2");
-  EXPECT_EQ(spec_error("p_prescale = 3"), at + "p_prescale: \"3\" is not a power of two (1, 2, 256, …)");
-  EXPECT_EQ(spec_error("p_prescale = -2"), at + "p_prescale: \"-2\" is not a power of two (1, 2, 256, …)");
-  EXPECT_EQ(spec_error("p_prescale = inf"), at + "p_prescale: \"inf\" is not a power of two (1, 2, 256, …)");
-  EXPECT_EQ(spec_error("exp2_rel_error = nan"), at + "exp2_rel_error: \"nan\" is not a number in [0, 1)");
-  EXPECT_EQ(spec_error("tanh_rel_error = 1"), at + "tanh_rel_error: \"1\" is not a number in [0, 1)");
+            at + "p_dtype: \"none\" is not one of input, output, tensor_core, fp32, tf32, fp16, "
+                 "bf16, e4m3, e5m2");
+  EXPECT_EQ(spec_error("p_prescale = 3"),
+            at + "p_prescale: \"3\" is not a power of two (1, 2, 256, …)");
+  EXPECT_EQ(spec_error("p_prescale = -2"),
+            at + "p_prescale: \"-2\" is not a power of two (1, 2, 256, …)");
+  EXPECT_EQ(spec_error("p_prescale = inf"),
+            at + "p_prescale: \"inf\" is not a power of two (1, 2, 256, …)");
+  EXPECT_EQ(spec_error("exp2_rel_error = nan"),
+            at + "exp2_rel_error: \"nan\" is not a number in [0, 1)");
+  EXPECT_EQ(spec_error("tanh_rel_error = 1"),
+            at + "tanh_rel_error: \"1\" is not a number in [0, 1)");
   EXPECT_EQ(spec_error("lse_base = 10"), at + "lse_base: \"10\" is not one of e, 2");
-  EXPECT_EQ(spec_error("denominator_from_rounded_p = 1"), at + "denominator_from_rounded_p: \"1\" is not one of true, false");
+  EXPECT_EQ(spec_error("denominator_from_rounded_p = 1"),
+            at + "denominator_from_rounded_p: \"1\" is not one of true, false");
   EXPECT_EQ(spec_error("p_dtype = [\"fp16\"]"), at + "p_dtype is not one value");
-  EXPECT_THAT(spec_error(R"(qk_accumulator = "wgmma")"), HasSubstr("qk_accumulator: \"wgmma\" is not one of fma, tensor_core or a table"));
-  EXPECT_THAT(spec_error("qk_accumulator = { dtype = \"fp32\", toward_zero = true, fraction_bits = 13 }"),
-              HasSubstr("products_per_step missing"));
-  EXPECT_THAT(spec_error("qk_accumulator = { dtype = \"bf16\", toward_zero = true, fraction_bits = 13, products_per_step = 8 }"),
+  EXPECT_THAT(spec_error(R"(qk_accumulator = "wgmma")"),
+              HasSubstr("qk_accumulator: \"wgmma\" is not one of fma, tensor_core or a table"));
+  EXPECT_THAT(
+      spec_error("qk_accumulator = { dtype = \"fp32\", toward_zero = true, fraction_bits = 13 }"),
+      HasSubstr("products_per_step missing"));
+  EXPECT_THAT(spec_error("qk_accumulator = { dtype = \"bf16\", toward_zero = true, fraction_bits = "
+                         "13, products_per_step = 8 }"),
               HasSubstr("with dtype fp32 or fp16"));
-  EXPECT_THAT(spec_error("qk_accumulator = { dtype = \"fp32\", toward_zero = true, fraction_bits = 0, products_per_step = 8 }"),
+  EXPECT_THAT(spec_error("qk_accumulator = { dtype = \"fp32\", toward_zero = true, fraction_bits = "
+                         "0, products_per_step = 8 }"),
               HasSubstr("fraction_bits from 1"));
   EXPECT_THAT(spec_error(R"(p_dtyp = "fp16")"), HasSubstr("p_dtyp"));
 }
 
 TEST(Contracts, WhatWidensSigmaByOrdersNeedsAProof) {
   const auto count = [](const std::string& spec, const std::string& proof) {
-    const auto contracts = read("[[contract]]\nkernel = \"k\"\nreason = \"r\"\n" + proof + "\nspec = { " + spec + " }\n");
+    const auto contracts = read("[[contract]]\nkernel = \"k\"\nreason = \"r\"\n" + proof +
+                                "\nspec = { " + spec + " }\n");
     return contracts ? 0U : contracts.error().size();
   };
-  for (const char* spec : {R"(s_rounded = "input")", R"(q_prescaled = "fp16")", R"(kv_dequantized_to = "tf32")",
-                           R"(kv_dequantized_to = "tensor_core")", R"(qk_accumulator = "fp32/toward_zero/22/8")",
-                           R"(pv_accumulator = { dtype = "fp16", toward_zero = false, fraction_bits = 24, products_per_step = 8 })"}) {
+  for (
+      const char* spec :
+      {R"(s_rounded = "input")", R"(q_prescaled = "fp16")", R"(kv_dequantized_to = "tf32")",
+       R"(kv_dequantized_to = "tensor_core")", R"(qk_accumulator = "fp32/toward_zero/22/8")",
+       R"(pv_accumulator = { dtype = "fp16", toward_zero = false, fraction_bits = 24, products_per_step = 8 })"}) {
     EXPECT_EQ(count(spec, ""), 1U) << spec;
     EXPECT_EQ(count(spec, "proof = \"\""), 1U) << spec;
     EXPECT_EQ(count(spec, "proof = \"mine.cu\""), 0U) << spec;
   }
-  for (const char* spec : {R"(s_rounded = "none")", R"(p_dtype = "e4m3")", R"(p_dtype = "tensor_core")", R"(kv_dequantized_to = "bf16")",
-                           R"(qk_accumulator = "fp32/toward_zero/23/8")", "denominator_from_rounded_p = true"}) {
+  for (const char* spec :
+       {R"(s_rounded = "none")", R"(p_dtype = "e4m3")", R"(p_dtype = "tensor_core")",
+        R"(kv_dequantized_to = "bf16")", R"(qk_accumulator = "fp32/toward_zero/23/8")",
+        "denominator_from_rounded_p = true"}) {
     EXPECT_EQ(count(spec, ""), 0U) << spec;
   }
 }
 
 TEST(Contracts, OneThatIsNeverUsedIsAnError) {
-  EXPECT_THAT(errors_of(R"([[contract]]
+  EXPECT_THAT(
+      errors_of(R"([[contract]]
 kernel = "mine/*"
 reason = "r"
 [[contract]]
@@ -242,8 +269,8 @@ reason = "r"
 kernel = "mine/*"
 reason = "r"
 )"),
-              ElementsAre("4: the contract of mine/k is never used: \"mine/*\" on line 1 matches first",
-                          "7: the contract of mine/* is never used: \"mine/*\" on line 1 matches first"));
+      ElementsAre("4: the contract of mine/k is never used: \"mine/*\" on line 1 matches first",
+                  "7: the contract of mine/* is never used: \"mine/*\" on line 1 matches first"));
 }
 
 TEST(Contracts, MissingAndBrokenFilesAreErrors) {
@@ -251,12 +278,14 @@ TEST(Contracts, MissingAndBrokenFilesAreErrors) {
   EXPECT_FALSE(read("[[contract]\n"));
   EXPECT_THAT(errors_of("contract = 3\n"), ElementsAre("1: contract is not a list of tables"));
   EXPECT_THAT(errors_of("contract = [1]\n"), ElementsAre("1: contract is not a list of tables"));
-  EXPECT_THAT(errors_of("[[contract]]\nkernel = \"k\"\nreason = \"r\"\nspec = 3\n"), ElementsAre("4: spec is not a table"));
+  EXPECT_THAT(errors_of("[[contract]]\nkernel = \"k\"\nreason = \"r\"\nspec = 3\n"),
+              ElementsAre("4: spec is not a table"));
 }
 
 // The reviewed file: what each of the project's own kernels may round.
 TEST(ReviewedContracts, PinTheCpuKernels) {
-  const auto contracts = Contracts::read(std::filesystem::path(PLUMBLINE_SOURCE_DIR) / "baselines/contracts.toml");
+  const auto contracts =
+      Contracts::read(std::filesystem::path(PLUMBLINE_SOURCE_DIR) / "baselines/contracts.toml");
   ASSERT_TRUE(contracts) << to_string(contracts.error());
   for (const DType dtype : {DType::f16, DType::bf16}) {
     const Problem problem = problem_of(dtype);
@@ -268,8 +297,8 @@ TEST(ReviewedContracts, PinTheCpuKernels) {
     split_16.split_partial_dtype = dtype;
     denominator.denominator_from_rounded_p = true;
     EXPECT_EQ(contracts->pinned_spec("cpu/flash", problem), flash);
-    for (const char* kernel :
-         {"cpu/flash_unpad", "cpu/flash_attended", "cpu/split_kv", "cpu/flash_tile32", "cpu/flash_tile128", "cpu/flash_lazy"}) {
+    for (const char* kernel : {"cpu/flash_unpad", "cpu/flash_attended", "cpu/split_kv",
+                               "cpu/flash_tile32", "cpu/flash_tile128", "cpu/flash_lazy"}) {
       EXPECT_EQ(contracts->pinned_spec(kernel, problem), flash) << kernel;
     }
     RoundingSpec base_2 = flash;

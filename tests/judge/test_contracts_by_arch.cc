@@ -15,7 +15,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 Result<Contracts> read(const std::string& text) {
-  const auto path = std::filesystem::temp_directory_path() / ("contracts_by_arch_" + std::to_string(::getpid()) + ".toml");
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("contracts_by_arch_" + std::to_string(::getpid()) + ".toml");
   std::ofstream(path) << "schema = 1\n" << text;
   auto contracts = Contracts::read(path);
   std::filesystem::remove(path);
@@ -30,7 +31,8 @@ std::vector<std::string> errors_of(const std::string& text) {
   const auto contracts = read(text);
   std::vector<std::string> messages;
   if (contracts) return messages;
-  for (const Error& error : contracts.error()) messages.push_back(std::to_string(error.line) + ": " + error.message);
+  for (const Error& error : contracts.error())
+    messages.push_back(std::to_string(error.line) + ": " + error.message);
   return messages;
 }
 Problem problem_of(DType dtype) {
@@ -49,7 +51,8 @@ spec = { p_dtype = "tensor_core", kv_dequantized_to = "tensor_core", qk_accumula
 TEST(ContractsByArch, ATensorCoreIsThatOfTheArchAndDtype) {
   const Contracts contracts = read_good(tensor_cores);
   const auto accumulator = [&](std::string_view arch, DType dtype) {
-    const RoundingSpec spec = contracts.pinned_spec("cuda/prefill_mma", problem_of(dtype), {"cuda:0", std::string(arch)});
+    const RoundingSpec spec =
+        contracts.pinned_spec("cuda/prefill_mma", problem_of(dtype), {"cuda:0", std::string(arch)});
     EXPECT_EQ(spec.qk_accumulator, spec.pv_accumulator);
     return spec.pv_accumulator;
   };
@@ -65,13 +68,16 @@ TEST(ContractsByArch, ATensorCoreIsThatOfTheArchAndDtype) {
 
 TEST(ContractsByArch, TensorCoresTakeFp32AsTf32) {
   const Contracts contracts = read_good(tensor_cores);
-  const RoundingSpec fp32 = contracts.pinned_spec("emulated/decode_mma", problem_of(DType::f32), {"emulated:sm_90", "sm_90"});
+  const RoundingSpec fp32 = contracts.pinned_spec("emulated/decode_mma", problem_of(DType::f32),
+                                                  {"emulated:sm_90", "sm_90"});
   EXPECT_EQ(fp32.p_dtype, DType::tf32);
   EXPECT_EQ(fp32.kv_dequantized_to, DType::tf32);
   Problem rows = problem_of(DType::f32);
   rows.seq_q = 16;
-  EXPECT_EQ(contracts.limits("emulated/decode_mma", rows, 1000, {"emulated:sm_90", "sm_90"}).rms, 1.8);
-  const RoundingSpec bf16 = contracts.pinned_spec("emulated/decode_mma", problem_of(DType::bf16), {"emulated:sm_90", "sm_90"});
+  EXPECT_EQ(contracts.limits("emulated/decode_mma", rows, 1000, {"emulated:sm_90", "sm_90"}).rms,
+            1.8);
+  const RoundingSpec bf16 = contracts.pinned_spec("emulated/decode_mma", problem_of(DType::bf16),
+                                                  {"emulated:sm_90", "sm_90"});
   EXPECT_EQ(bf16.p_dtype, DType::bf16);
   EXPECT_EQ(bf16.kv_dequantized_to, DType::none);
 }
@@ -118,8 +124,7 @@ reason = "cpu"
 }
 
 TEST(ContractsByArch, AContractBehindOneOfAllDevicesIsNeverUsed) {
-  EXPECT_THAT(
-      errors_of(R"([[contract]]
+  EXPECT_THAT(errors_of(R"([[contract]]
 kernel = "a/*"
 device = "cuda:*"
 reason = "every GPU"
@@ -136,12 +141,12 @@ kernel = "a/k"
 device = "gpu"
 reason = "no device"
 )"),
-      ElementsAre(HasSubstr("device: \"gpu\" matches no device"), "6: the contract of a/k is never used: \"a/*\" on line 2 matches first"));
+              ElementsAre(HasSubstr("device: \"gpu\" matches no device"),
+                          "6: the contract of a/k is never used: \"a/*\" on line 2 matches first"));
 }
 
 TEST(ContractsByArch, WhatCanBeWrong) {
-  EXPECT_THAT(
-      errors_of(R"([[contract]]
+  EXPECT_THAT(errors_of(R"([[contract]]
 kernel = "a/k"
 arch = ["sm_80", "sm_90"]
 reason = "r"
@@ -158,11 +163,14 @@ kernel = []
 arch = ["ampere", "sm_"]
 reason = "r"
 )"),
-      ElementsAre(HasSubstr("15: kernel is not a list of texts"), HasSubstr("\"ampere\" is not a GPU architecture"),
-                  HasSubstr("\"sm_\" is not a GPU architecture"), "6: the contract of a/k is never used: \"a/k\" on line 2 matches first"));
+              ElementsAre(HasSubstr("15: kernel is not a list of texts"),
+                          HasSubstr("\"ampere\" is not a GPU architecture"),
+                          HasSubstr("\"sm_\" is not a GPU architecture"),
+                          "6: the contract of a/k is never used: \"a/k\" on line 2 matches first"));
 }
 
-Outcome outcome_on(const std::string& device, const std::string& described, const Accumulator& declared) {
+Outcome outcome_on(const std::string& device, const std::string& described,
+                   const Accumulator& declared) {
   Outcome outcome = passing();
   outcome.c.kernel = device.starts_with("cuda") ? "cuda/prefill_mma" : "emulated/prefill_mma";
   outcome.c.device = device;
@@ -172,21 +180,25 @@ Outcome outcome_on(const std::string& device, const std::string& described, cons
   return outcome;
 }
 
-// A kernel that declares the accumulator of another architecture, with more error than that of its own.
+// A kernel that declares the accumulator of another architecture, with more error than that of its
+// own.
 TEST(ContractsByArch, TheAccumulatorOfAnotherArchIsLooser) {
   const Contracts contracts = read_good(tensor_cores);
   const Accumulator ampere{DType::f32, true, 24, 8}, hopper{DType::f32, true, 25, 16};
   const auto statistics = [&](const Outcome& outcome) {
     std::vector<std::string> found;
-    for (const Finding& finding : judge({&outcome, &contracts, nullptr, nullptr, nullptr}).findings) found.push_back(finding.statistic);
+    for (const Finding& finding : judge({&outcome, &contracts, nullptr, nullptr, nullptr}).findings)
+      found.push_back(finding.statistic);
     return found;
   };
   EXPECT_THAT(statistics(outcome_on("emulated:sm_90", "", ampere)), Contains("spec"));
   EXPECT_THAT(statistics(outcome_on("cuda:0", "sm_90", ampere)), Contains("spec"));
   EXPECT_THAT(statistics(outcome_on("emulated:sm_90", "", hopper)), testing::Not(Contains("spec")));
   EXPECT_THAT(statistics(outcome_on("emulated:sm_80", "", ampere)), testing::Not(Contains("spec")));
-  EXPECT_THAT(statistics(outcome_on("emulated:sm_80", "", hopper)), testing::Not(Contains("spec")));  // tighter than it need be
-  EXPECT_THAT(statistics(outcome_on("cuda:0", "", ampere)), testing::Not(Contains("spec")));          // not known: the default
+  // tighter than it need be
+  EXPECT_THAT(statistics(outcome_on("emulated:sm_80", "", hopper)), testing::Not(Contains("spec")));
+  EXPECT_THAT(statistics(outcome_on("cuda:0", "", ampere)),
+              testing::Not(Contains("spec")));  // not known: the default
 }
 
 }  // namespace

@@ -38,9 +38,9 @@ TEST(JudgeDiff, RoundingExplains) {
   EXPECT_EQ(judgement.percent_of_limit, 50);
   EXPECT_THAT(
       judgement.notes,
-      ElementsAre(
-          "rounding: what both declare explains the difference: at most 3.25 of its standard deviations, 6.5 are legal; the largest "
-          "relative difference is 1.58, where |expected| is 1e-05 of the output's rms"));
+      ElementsAre("rounding: what both declare explains the difference: at most 3.25 of its "
+                  "standard deviations, 6.5 are legal; the largest "
+                  "relative difference is 1.58, where |expected| is 1e-05 of the output's rms"));
 }
 
 TEST(JudgeDiff, RoundingHasTheLimitOfThePeak) {
@@ -91,7 +91,9 @@ TEST(JudgeDiff, NothingInCommonIsMistrusted) {
   }
 }
 
-TEST(JudgeDiff, UnknownExpectationIsMistrusted) { EXPECT_EQ(judge_diff(close("")).verdict, Verdict::mistrusted); }
+TEST(JudgeDiff, UnknownExpectationIsMistrusted) {
+  EXPECT_EQ(judge_diff(close("")).verdict, Verdict::mistrusted);
+}
 
 TEST(JudgeDiff, BadEndsAreTheirOwnVerdicts) {
   DiffOutcome diff = close("rounding");

@@ -14,7 +14,8 @@ using testing::IsEmpty;
 constexpr std::string_view before = "2027-01-30", expiry = "2027-01-31", after = "2028-01-01";
 
 Outcome expected(Outcome outcome) {
-  outcome.expected = ExpectedFailure{"https://example.com/7", "2027-01-31", "rounds twice", "night.toml", 12};
+  outcome.expected =
+      ExpectedFailure{"https://example.com/7", "2027-01-31", "rounds twice", "night.toml", 12};
   return outcome;
 }
 
@@ -41,13 +42,15 @@ TEST(Expected, AFailureIsFineAndKeepsItsFindings) {
   EXPECT_EQ(judgement.verdict, Verdict::expected_failure);
   EXPECT_EQ(exit_code({judgement.verdict}, {}), 0);
   EXPECT_THAT(statistics(judgement), ElementsAre("peak"));
-  EXPECT_THAT(judgement.notes, Contains(AllOf(HasSubstr("expected until 2027-01-31: rounds twice"), HasSubstr("would be fail"),
-                                              HasSubstr("https://example.com/7"))));
+  EXPECT_THAT(judgement.notes,
+              Contains(AllOf(HasSubstr("expected until 2027-01-31: rounds twice"),
+                             HasSubstr("would be fail"), HasSubstr("https://example.com/7"))));
   EXPECT_GT(judgement.percent_of_limit, 100);
 }
 
 TEST(Expected, HoweverItFails) {
-  for (const Status status : {Status::crashed, Status::timeout, Status::out_of_memory, Status::error}) {
+  for (const Status status :
+       {Status::crashed, Status::timeout, Status::out_of_memory, Status::error}) {
     Outcome outcome = expected(passing());
     outcome.status = status;
     EXPECT_EQ(judged(outcome, before).verdict, Verdict::expected_failure) << name(status);
@@ -67,12 +70,14 @@ TEST(Expected, WhatDoesNotFailIsAFailure) {
     const Judgement judgement = judged(expected(outcome), before);
     EXPECT_EQ(judgement.verdict, Verdict::unexpected_pass);
     EXPECT_EQ(exit_code({judgement.verdict}, {}), 1);
-    EXPECT_THAT(
-        judgement.findings.back().text,
-        AllOf(HasSubstr("does not fail"), HasSubstr("remove the [[expect_failure]] at night.toml:12"), HasSubstr("https://example.com/7")));
+    EXPECT_THAT(judgement.findings.back().text,
+                AllOf(HasSubstr("does not fail"),
+                      HasSubstr("remove the [[expect_failure]] at night.toml:12"),
+                      HasSubstr("https://example.com/7")));
   }
   const Outcome fresh = expected(passing());
-  EXPECT_EQ(judge({&fresh, nullptr, nullptr, nullptr, nullptr, before}).verdict, Verdict::unexpected_pass);
+  EXPECT_EQ(judge({&fresh, nullptr, nullptr, nullptr, nullptr, before}).verdict,
+            Verdict::unexpected_pass);
 }
 
 TEST(Expected, ARefusalIsNoFailureEither) {
@@ -82,7 +87,8 @@ TEST(Expected, ARefusalIsNoFailureEither) {
   EXPECT_THAT(judgement.findings.back().text, HasSubstr("is refused, does not fail"));
   Outcome stored = expected(refused());
   stored.expected->file.clear();  // as a database gives it back
-  EXPECT_THAT(judged(stored, before).findings.back().text, HasSubstr("remove the [[expect_failure]] and see to issue"));
+  EXPECT_THAT(judged(stored, before).findings.back().text,
+              HasSubstr("remove the [[expect_failure]] and see to issue"));
 }
 
 TEST(Expected, FromItsExpiryOnNothingIsExpected) {
@@ -91,7 +97,8 @@ TEST(Expected, FromItsExpiryOnNothingIsExpected) {
       const Judgement plain = judged(outcome, day), judgement = judged(expected(outcome), day);
       EXPECT_EQ(judgement.verdict, plain.verdict);
       EXPECT_EQ(statistics(judgement), statistics(plain));
-      EXPECT_THAT(judgement.notes, Contains(AllOf(HasSubstr("expired on 2027-01-31"), HasSubstr("issue https://example.com/7"))));
+      EXPECT_THAT(judgement.notes, Contains(AllOf(HasSubstr("expired on 2027-01-31"),
+                                                  HasSubstr("issue https://example.com/7"))));
     }
   }
 }

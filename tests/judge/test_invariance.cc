@@ -60,12 +60,15 @@ TEST(JudgeInvariance, AViolationNamesElementSizeAndTheOtherProblem) {
   const Judgement judgement = judge_invariance(outcome(Promise::bitwise, 7, 1.25));
   ASSERT_EQ(judgement.findings.size(), 1u);
   EXPECT_EQ(judgement.findings[0].text,
-            "solo: the same bits are promised: the output at sample 1 head 2 row 3 column 4 is 0.5 in the case and 0.50390625 in \"sample "
-            "1 alone\": 1.25 standard deviations, 6.5 are legal; 1 ulp; 7 of 1000 elements have other bits");
+            "solo: the same bits are promised: the output at sample 1 head 2 row 3 column 4 is 0.5 "
+            "in the case and 0.50390625 in \"sample "
+            "1 alone\": 1.25 standard deviations, 6.5 are legal; 1 ulp; 7 of 1000 elements have "
+            "other bits");
   InvarianceOutcome lse = outcome(Promise::rounding, 7, 9);
   lse.statistic = "lse";
   lse.element.column = -1;
-  EXPECT_THAT(judge_invariance(lse).findings[0].text, AllOf(HasSubstr("beyond rounding: the LSE at sample 1 head 2 row 3 is 0.5")));
+  EXPECT_THAT(judge_invariance(lse).findings[0].text,
+              AllOf(HasSubstr("beyond rounding: the LSE at sample 1 head 2 row 3 is 0.5")));
   InvarianceOutcome nan = outcome(Promise::none, 7, std::numeric_limits<double>::infinity());
   nan.value_b = std::numeric_limits<double>::quiet_NaN();
   EXPECT_THAT(judge_invariance(nan).findings[0].text, HasSubstr("no rounding explains it"));
@@ -90,7 +93,8 @@ TEST(JudgeInvariance, WhatIsNotTakenIsSaid) {
   o.calls_refused = 3;
   o.reason = "layout ragged: padded only";
   EXPECT_EQ(judge_invariance(o).verdict, Verdict::pass);
-  EXPECT_THAT(judge_invariance(o).notes, ElementsAre("3 of 5 calls are not taken: layout ragged: padded only"));
+  EXPECT_THAT(judge_invariance(o).notes,
+              ElementsAre("3 of 5 calls are not taken: layout ragged: padded only"));
   o.status = Status::unsupported;
   EXPECT_EQ(judge_invariance(o).verdict, Verdict::unsupported);
   EXPECT_THAT(judge_invariance(o).findings, IsEmpty());
@@ -102,12 +106,14 @@ TEST(PromiseOf, EachInvarianceHasAPromise) {
   batch.batch = Promise::bitwise;
   std::vector<std::string> of_batch;
   for (std::size_t i = 0; i < invariance_names.size(); ++i) {
-    if (promise_of(batch, static_cast<Invariance>(i)) == Promise::bitwise) of_batch.emplace_back(invariance_names[i]);
+    if (promise_of(batch, static_cast<Invariance>(i)) == Promise::bitwise)
+      of_batch.emplace_back(invariance_names[i]);
   }
   EXPECT_THAT(of_batch, ElementsAre("solo", "position", "neighbour"));
   const Promises all{Promise::bitwise, Promise::bitwise, Promise::bitwise, Promise::bitwise,
                      Promise::bitwise, Promise::bitwise, Promise::bitwise};
-  for (std::size_t i = 0; i < invariance_names.size(); ++i) EXPECT_EQ(promise_of(all, static_cast<Invariance>(i)), Promise::bitwise);
+  for (std::size_t i = 0; i < invariance_names.size(); ++i)
+    EXPECT_EQ(promise_of(all, static_cast<Invariance>(i)), Promise::bitwise);
 }
 
 }  // namespace

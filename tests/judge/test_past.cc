@@ -101,7 +101,8 @@ const Drift drifts[] = {
     {"to below the floor", 0.4501, 0.01, 10'000, DType::none, Verdict::improved},
 };
 
-// `changed` beats `improved`: without a promise of determinism the digest says nothing, and the drift alone is seen.
+// `changed` beats `improved`: without a promise of determinism the digest says nothing, and the
+// drift alone is seen.
 TEST(DriftOfOneCase, FollowsTheTable) {
   for (const Drift& drift : drifts) {
     Outcome outcome = changed();
@@ -115,16 +116,19 @@ TEST(DriftOfOneCase, FollowsTheTable) {
     const Judgement judgement = judge_against(outcome, baseline);
     const bool improved = drift.expected == Verdict::improved;
     EXPECT_EQ(judgement.verdict, improved ? Verdict::changed : drift.expected) << drift.what;
-    EXPECT_EQ(statistics(judgement).back(), drift.expected == Verdict::changed ? "digest" : "drift") << drift.what;
+    EXPECT_EQ(statistics(judgement).back(), drift.expected == Verdict::changed ? "digest" : "drift")
+        << drift.what;
     outcome.description.promises.run_to_run = Promise::none;
     const Judgement alone = judge_against(outcome, baseline);
-    EXPECT_EQ(alone.verdict, drift.expected == Verdict::changed ? Verdict::pass : drift.expected) << drift.what;
+    EXPECT_EQ(alone.verdict, drift.expected == Verdict::changed ? Verdict::pass : drift.expected)
+        << drift.what;
   }
 }
 
 TEST(DriftOfOneCase, NeedsOtherBits) {
   Baseline baseline = past_of(passing());
-  baseline.rms = 0.3;  // same digest, so these statistics come from another reference's last bits at most
+  // same digest, so these statistics come from another reference's last bits at most
+  baseline.rms = 0.3;
   EXPECT_EQ(judge_against(passing(), baseline).verdict, Verdict::pass);
 }
 
@@ -163,7 +167,8 @@ TEST(Time, RegressesByFiveDeviations) {
 TEST(Time, IsNotJudgedByFourRuns) {
   const Judgement judgement = judge_times(9, {2, 2, 2, 2});
   EXPECT_EQ(judgement.verdict, Verdict::pass);
-  EXPECT_THAT(judgement.notes, Contains("time not judged yet (4 of 5 runs): 4.5 times its median so far"));
+  EXPECT_THAT(judgement.notes,
+              Contains("time not judged yet (4 of 5 runs): 4.5 times its median so far"));
   EXPECT_EQ(kinds(judgement), std::vector{ChangeKind::slower});
   EXPECT_FALSE(judgement.changes[0].is_failure);
   EXPECT_EQ(judgement.time_against_past, (TimeAgainstPast{4, 4.5}));
@@ -180,7 +185,8 @@ TEST(Time, FasterBeyondNoiseIsAnImprovement) {
   ASSERT_EQ(kinds(judgement), std::vector{ChangeKind::faster});
   EXPECT_EQ(judgement.changes[0].value, 0.125);
   EXPECT_THAT(judgement.changes[0].text, HasSubstr("8 times faster"));
-  EXPECT_EQ(judge_times(1.24, {2.25, 1.75, 2, 1.5, 2.5}).verdict, Verdict::pass) << "within five deviations";
+  EXPECT_EQ(judge_times(1.24, {2.25, 1.75, 2, 1.5, 2.5}).verdict, Verdict::pass)
+      << "within five deviations";
   EXPECT_EQ(judge_times(1.23, {2.25, 1.75, 2, 1.5, 2.5}).verdict, Verdict::improved);
 }
 
@@ -195,7 +201,8 @@ TEST(Pin, SmallStepsInTimeDoNotAddUp) {
   for (int step = 1; step <= 40; ++step) {
     outcome.time_ratio = 2 * std::pow(1.012, step);
     const TimeHistory times{past};
-    EXPECT_EQ(judge({&outcome, nullptr, nullptr, &baseline, &times}).verdict, Verdict::pass) << step;
+    EXPECT_EQ(judge({&outcome, nullptr, nullptr, &baseline, &times}).verdict, Verdict::pass)
+        << step;
     const Judgement pinned = judge({&outcome, nullptr, nullptr, &baseline, &times, "", &pin});
     if (pinned.verdict == Verdict::regressed && found == 0) found = step;
     past.insert(past.begin(), outcome.time_ratio);
@@ -211,7 +218,8 @@ TEST(Pin, SmallStepsOfTheErrorDoNotAddUp) {
   last.rms = 0.8;
   last.output_digest = std::string(32, 'c');
   const Pin pin{past_of(passing()), {}};  // rms 0.6
-  EXPECT_EQ(judge({&outcome, nullptr, nullptr, &last, nullptr, "", &pin}).verdict, Verdict::changed) << "1.5 of the pin, at the limit";
+  EXPECT_EQ(judge({&outcome, nullptr, nullptr, &last, nullptr, "", &pin}).verdict, Verdict::changed)
+      << "1.5 of the pin, at the limit";
   outcome.errors.rms = 0.91;
   EXPECT_EQ(judge({&outcome, nullptr, nullptr, &last, nullptr}).verdict, Verdict::changed);
   const Judgement judgement = judge({&outcome, nullptr, nullptr, &last, nullptr, "", &pin});
@@ -230,12 +238,13 @@ TEST(Changes, AContractThatAsksLessIsNamed) {
   const Judgement judgement = judge_against(passing(), baseline);
   EXPECT_EQ(judgement.verdict, Verdict::pass);
   ASSERT_EQ(kinds(judgement), std::vector{ChangeKind::looser_contract});
-  EXPECT_THAT(judgement.changes[0].text,
-              AllOf(HasSubstr("limit of rms 1.35 (was 1.2)"), HasSubstr("promise run_to_run none (was bitwise)")));
+  EXPECT_THAT(judgement.changes[0].text, AllOf(HasSubstr("limit of rms 1.35 (was 1.2)"),
+                                               HasSubstr("promise run_to_run none (was bitwise)")));
   RoundingSpec naive = strict_spec(passing().c.problem);
   naive.s_rounded = DType::bf16;
   EXPECT_THAT(looser_terms({}, spec_text(naive), {}, passing().spec_judged), testing::SizeIs(1));
-  EXPECT_THAT(looser_terms({}, passing().spec_judged, {}, spec_text(naive)), IsEmpty()) << "a tighter spec";
+  EXPECT_THAT(looser_terms({}, passing().spec_judged, {}, spec_text(naive)), IsEmpty())
+      << "a tighter spec";
 }
 
 TEST(Changes, PromisesAreReadAsTheyAreWritten) {
@@ -259,7 +268,9 @@ TEST(Changes, ARefusalOfWhatHadAResultFailsTheRunUntilAccepted) {
   ASSERT_EQ(kinds(refused), std::vector{ChangeKind::refused});
   EXPECT_TRUE(refused.changes[0].is_failure);
   EXPECT_THAT(judge({&outcome}).changes, IsEmpty()) << "it never had a result";
-  EXPECT_THAT(judge({&outcome, nullptr, nullptr, &baseline, nullptr, "", nullptr, true}).changes, IsEmpty()) << "accepted";
+  EXPECT_THAT(judge({&outcome, nullptr, nullptr, &baseline, nullptr, "", nullptr, true}).changes,
+              IsEmpty())
+      << "accepted";
 }
 
 // Another driver may compile other code: other bits of one build are then no fault of the hardware.

@@ -20,7 +20,8 @@ std::deque<Outcome> scored(int cases, double shrink, double temperature = 0) {
   return outcomes;
 }
 
-std::vector<SuiteScore> judge_all(const std::deque<Outcome>& outcomes, bool complete = true, const Contracts& contracts = {}) {
+std::vector<SuiteScore> judge_all(const std::deque<Outcome>& outcomes, bool complete = true,
+                                  const Contracts& contracts = {}) {
   std::vector<const Outcome*> pointers;
   for (const Outcome& outcome : outcomes) pointers.push_back(&outcome);
   return judge_suites(pointers, contracts, std::vector<const Baseline*>(pointers.size()), complete);
@@ -44,7 +45,8 @@ TEST(SuiteSums, AreNormedByTheSquareRootOfTheirNumber) {
   EXPECT_EQ(scores[1].status, "fail");
 }
 
-// The same four cases on two architectures: nearly the same errors, which must not add up to a finding.
+// The same four cases on two architectures: nearly the same errors, which must not add up to a
+// finding.
 TEST(SuiteSums, EachDeviceIsASumOfItsOwn) {
   auto outcomes = scored(4, 1.7);
   for (const char* device : {"emulated:sm_80", "emulated:sm_90"}) {
@@ -84,7 +86,8 @@ TEST(SuiteSums, NanFails) {
 
 TEST(SuiteSums, NeedFourCasesAndAWholeSuite) {
   EXPECT_EQ(shrink_of(scored(3, 9)).status, "not judged: too few cases");
-  for (const SuiteScore& score : judge_all(scored(12, 9), false)) EXPECT_EQ(score.status, "not judged: partial suite");
+  for (const SuiteScore& score : judge_all(scored(12, 9), false))
+    EXPECT_EQ(score.status, "not judged: partial suite");
 }
 
 TEST(SuiteSums, AreMadePerSuiteKernelAndDtype) {
@@ -164,7 +167,8 @@ struct Night {
     std::vector<const Outcome*> o;
     std::vector<const Baseline*> b;
     for (const Outcome& outcome : outcomes) o.push_back(&outcome);
-    for (const Baseline& baseline : baselines) b.push_back(baseline.elements > 0 ? &baseline : nullptr);
+    for (const Baseline& baseline : baselines)
+      b.push_back(baseline.elements > 0 ? &baseline : nullptr);
     for (const SuiteScore& score : judge_suites(o, Contracts{}, b, complete)) {
       if (score.statistic == "drift of the median") return score;
     }
@@ -198,7 +202,8 @@ TEST(DriftOfTheMedian, NeedsTheSignTest) {
 TEST(DriftOfTheMedian, CountsNoTies) {
   const auto with_ties = [](std::size_t ties) {
     Night night(30, 30, 1.2);
-    for (std::size_t i = 0; i < ties; ++i) night.outcomes[i].errors.rms = night.baselines[i].rms = 0.1;
+    for (std::size_t i = 0; i < ties; ++i)
+      night.outcomes[i].errors.rms = night.baselines[i].rms = 0.1;
     return night.drift()->status;
   };
   EXPECT_EQ(with_ties(10), "fail");  // 20 of 20: 9.5e-7; 20 of 30 would be chance
@@ -230,7 +235,9 @@ TEST(DriftOfTheMedian, NanIsNoImprovement) {
   EXPECT_EQ(night.drift()->status, "fail");
 }
 
-TEST(DriftOfTheMedian, HoldsForManyCases) { EXPECT_EQ(Night(5000, 5000, 1.12).drift()->status, "fail"); }
+TEST(DriftOfTheMedian, HoldsForManyCases) {
+  EXPECT_EQ(Night(5000, 5000, 1.12).drift()->status, "fail");
+}
 
 }  // namespace
 }  // namespace plumbline

@@ -8,7 +8,9 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Result<SupportTable> read(const std::string& text) { return SupportTable::read(TemporaryFile(text).path()); }
+Result<SupportTable> read(const std::string& text) {
+  return SupportTable::read(TemporaryFile(text).path());
+}
 
 TEST(Support, AllFieldsMustMatchAndAListMeansAnyOf) {
   const auto table = read(R"(
@@ -41,7 +43,8 @@ reason = "nothing at all"
 }
 
 TEST(Support, KnowsThatDtypesFollowThatOfQ) {
-  const auto table = read("[[unsupported]]\nkernel = \"k\"\nreason = \"r\"\nwhere = { out_dtype = \"fp32\" }\n");
+  const auto table =
+      read("[[unsupported]]\nkernel = \"k\"\nreason = \"r\"\nwhere = { out_dtype = \"fp32\" }\n");
   ASSERT_TRUE(table) << to_string(table.error());
   Problem problem;
   EXPECT_FALSE(table->unsupported("k", problem));
@@ -54,13 +57,15 @@ TEST(Support, KnowsThatDtypesFollowThatOfQ) {
 
 TEST(Support, ListsOfKernelsAndExcludedValues) {
   const auto table = read(
-      "[[unsupported]]\nkernel = [\"a/*\", \"b/one\"]\nreason = \"r\"\nwhere = { softcap = { not = 0 }, head_dim = { not = [64, 128] } "
+      "[[unsupported]]\nkernel = [\"a/*\", \"b/one\"]\nreason = \"r\"\nwhere = { softcap = { not = "
+      "0 }, head_dim = { not = [64, 128] } "
       "}\n");
   ASSERT_TRUE(table) << to_string(table.error());
   Problem capped;
   capped.softcap = 30;
   capped.head_dim_qk = capped.head_dim_vo = 96;
-  for (const char* kernel : {"a/x", "b/one"}) EXPECT_TRUE(table->unsupported(kernel, capped)) << kernel;
+  for (const char* kernel : {"a/x", "b/one"})
+    EXPECT_TRUE(table->unsupported(kernel, capped)) << kernel;
   EXPECT_FALSE(table->unsupported("b/two", capped));
   Problem usual = capped, plain = capped;
   usual.head_dim_qk = usual.head_dim_vo = 128;
@@ -80,9 +85,10 @@ wher = {}
 )");
   ASSERT_FALSE(table);
   EXPECT_THAT(lines_and_messages(table.error()),
-              testing::UnorderedElementsAre("1: reason is missing", HasSubstr("fp31"), "3: layout = [] matches nothing", HasSubstr("dtyp"),
-                                            "3: seq_q is not a value or a list of values", "4: kernel is missing",
-                                            "6: where is not a table", HasSubstr("wher")));
+              testing::UnorderedElementsAre(
+                  "1: reason is missing", HasSubstr("fp31"), "3: layout = [] matches nothing",
+                  HasSubstr("dtyp"), "3: seq_q is not a value or a list of values",
+                  "4: kernel is missing", "6: where is not a table", HasSubstr("wher")));
 }
 
 TEST(Support, AnEntryMayBeAboutOneKindOfDevice) {
@@ -108,9 +114,12 @@ reason = "on Ampere"
   EXPECT_FALSE(table->covers("mine/k", {"cuda:0", "sm_90"}));
 }
 
-// What nobody has reviewed on a GPU may be refused there; what the table says of the CPU is no promise about it.
+// What nobody has reviewed on a GPU may be refused there; what the table says of the CPU is no
+// promise about it.
 TEST(Support, RefusalsOnAnotherDeviceAreNoMismatch) {
-  const auto table = read("[[unsupported]]\nkernel = \"mine/k\"\ndevice = \"cpu\"\nwhere = { dtype = \"fp32\" }\nreason = \"r\"\n");
+  const auto table = read(
+      "[[unsupported]]\nkernel = \"mine/k\"\ndevice = \"cpu\"\nwhere = { dtype = \"fp32\" "
+      "}\nreason = \"r\"\n");
   ASSERT_TRUE(table) << to_string(table.error());
   Outcome outcome;
   outcome.c.kernel = "mine/k";
@@ -125,21 +134,23 @@ TEST(Support, RefusalsOnAnotherDeviceAreNoMismatch) {
 }
 
 TEST(ReviewedSupport, OfTheCpuKernels) {
-  const auto table = SupportTable::read(std::filesystem::path(PLUMBLINE_SOURCE_DIR) / "baselines/support.toml");
+  const auto table =
+      SupportTable::read(std::filesystem::path(PLUMBLINE_SOURCE_DIR) / "baselines/support.toml");
   ASSERT_TRUE(table) << to_string(table.error());
   Problem fp32, bf16, ragged;
   fp32.dtype = DType::f32;
   ragged.layout = Layout::ragged;
-  for (const char* kernel : {"cpu/naive", "cpu/flash", "cpu/flash_unpad", "cpu/flash_attended", "cpu/flash_denominator", "cpu/split_kv_16",
-                             "cpu/flash_tile32", "cpu/flash_tile128", "cpu/flash_lazy", "cpu/flash_lse2"}) {
+  for (const char* kernel : {"cpu/naive", "cpu/flash", "cpu/flash_unpad", "cpu/flash_attended",
+                             "cpu/flash_denominator", "cpu/split_kv_16", "cpu/flash_tile32",
+                             "cpu/flash_tile128", "cpu/flash_lazy", "cpu/flash_lse2"}) {
     EXPECT_TRUE(table->unsupported(kernel, fp32)) << kernel;
     EXPECT_FALSE(table->unsupported(kernel, bf16)) << kernel;
   }
   EXPECT_FALSE(table->unsupported("cpu/flash_p32", fp32));
   EXPECT_FALSE(table->unsupported("cpu/split_kv", fp32));
   EXPECT_EQ(table->unsupported("cpu/flash", fp32), "FlashAttention only supports fp16 and bf16");
-  for (const char* kernel :
-       {"cpu/naive", "cpu/flash", "cpu/flash_p32", "cpu/split_kv", "cpu/split_kv_16", "cpu/flash_denominator", "cpu/flash_attended"}) {
+  for (const char* kernel : {"cpu/naive", "cpu/flash", "cpu/flash_p32", "cpu/split_kv",
+                             "cpu/split_kv_16", "cpu/flash_denominator", "cpu/flash_attended"}) {
     EXPECT_FALSE(table->unsupported(kernel, ragged)) << kernel;
   }
   EXPECT_TRUE(table->unsupported("cpu/flash_unpad", ragged));

@@ -37,10 +37,14 @@ TEST(Verdicts, HaveNamesThatParseBack) {
 }
 
 TEST(Verdicts, TheWorseOneStands) {
-  constexpr Verdict worst_first[] = {Verdict::crashed,   Verdict::timeout,          Verdict::out_of_memory, Verdict::error,
-                                     Verdict::fail,      Verdict::support_mismatch, Verdict::mistrusted,    Verdict::unexpected_pass,
-                                     Verdict::regressed, Verdict::unconfirmed,      Verdict::ambiguous,     Verdict::expected_failure,
-                                     Verdict::changed,   Verdict::improved,         Verdict::first_seen,    Verdict::unsupported,
+  constexpr Verdict worst_first[] = {Verdict::crashed,       Verdict::timeout,
+                                     Verdict::out_of_memory, Verdict::error,
+                                     Verdict::fail,          Verdict::support_mismatch,
+                                     Verdict::mistrusted,    Verdict::unexpected_pass,
+                                     Verdict::regressed,     Verdict::unconfirmed,
+                                     Verdict::ambiguous,     Verdict::expected_failure,
+                                     Verdict::changed,       Verdict::improved,
+                                     Verdict::first_seen,    Verdict::unsupported,
                                      Verdict::pass};
   for (std::size_t i = 0; i < std::size(worst_first); ++i) {
     for (std::size_t j = i; j < std::size(worst_first); ++j) {
@@ -52,10 +56,13 @@ TEST(Verdicts, TheWorseOneStands) {
 
 TEST(ExitCode, OfEachVerdictAlone) {
   const auto of = [](Verdict verdict) { return exit_code({verdict}, {}); };
-  for (const Verdict fine : {Verdict::pass, Verdict::improved, Verdict::first_seen, Verdict::changed, Verdict::expected_failure})
+  for (const Verdict fine : {Verdict::pass, Verdict::improved, Verdict::first_seen,
+                             Verdict::changed, Verdict::expected_failure})
     EXPECT_EQ(of(fine), 0) << fine;
-  for (const Verdict failure : {Verdict::fail, Verdict::regressed, Verdict::crashed, Verdict::timeout, Verdict::out_of_memory,
-                                Verdict::error, Verdict::support_mismatch, Verdict::mistrusted, Verdict::unexpected_pass}) {
+  for (const Verdict failure :
+       {Verdict::fail, Verdict::regressed, Verdict::crashed, Verdict::timeout,
+        Verdict::out_of_memory, Verdict::error, Verdict::support_mismatch, Verdict::mistrusted,
+        Verdict::unexpected_pass}) {
     EXPECT_EQ(of(failure), 1) << failure;
     EXPECT_TRUE(is_failure(failure));
   }
@@ -69,7 +76,8 @@ TEST(ExitCode, OfEachVerdictAlone) {
 TEST(ExitCode, OfMany) {
   EXPECT_EQ(exit_code({}, {}), 4);
   EXPECT_EQ(exit_code({Verdict::unsupported, Verdict::unsupported}, {}), 4);
-  EXPECT_EQ(exit_code({Verdict::support_mismatch, Verdict::unsupported}, {}, false, {}), 4);  // all were refused
+  // all were refused
+  EXPECT_EQ(exit_code({Verdict::support_mismatch, Verdict::unsupported}, {}, false, {}), 4);
   EXPECT_EQ(exit_code({Verdict::unsupported, Verdict::pass}, {}), 0);
   EXPECT_EQ(exit_code({Verdict::pass, Verdict::ambiguous}, {}), 5);
   EXPECT_EQ(exit_code({Verdict::ambiguous, Verdict::fail}, {}), 1);
@@ -78,7 +86,9 @@ TEST(ExitCode, OfMany) {
 
 TEST(ExitCode, CountsChangesThatLoseCoverage) {
   const auto changes = [](bool is_failure) {
-    return std::vector<RunChange>{{"smoke", "cpu/flash/bf16/b1-h1-s1-d64", {ChangeKind::vanished, 0, 0, "is gone", is_failure}}};
+    return std::vector<RunChange>{{"smoke",
+                                   "cpu/flash/bf16/b1-h1-s1-d64",
+                                   {ChangeKind::vanished, 0, 0, "is gone", is_failure}}};
   };
   EXPECT_EQ(exit_code({Verdict::pass}, {}, true, changes(true)), 1);
   EXPECT_EQ(exit_code({Verdict::pass}, {}, true, changes(false)), 0);
@@ -108,12 +118,15 @@ TEST(Verdicts, LargerErrorsNeverTurnAFailureIntoAPass) {
     outcome.output_digest = std::string(32, 'b');
     outcome.description.build_id = "build-2";
     ErrorStatistics& errors = outcome.errors;
-    errors.peak = draw(6.5), errors.beyond_output = draw(6.5), errors.rms = draw(1.35), errors.lse_z = draw(6);
+    errors.peak = draw(6.5), errors.beyond_output = draw(6.5), errors.rms = draw(1.35),
+    errors.lse_z = draw(6);
     if (!is_failure(judge_with_past(outcome).verdict)) continue;
     ++failures;
     for (double ErrorStatistics::*statistic :
-         {&ErrorStatistics::peak, &ErrorStatistics::beyond_output, &ErrorStatistics::rms, &ErrorStatistics::lse_z}) {
-      for (const double wider : {std::nextafter(errors.*statistic, infinity), errors.*statistic * 1.5 + 1, infinity, nan_value}) {
+         {&ErrorStatistics::peak, &ErrorStatistics::beyond_output, &ErrorStatistics::rms,
+          &ErrorStatistics::lse_z}) {
+      for (const double wider : {std::nextafter(errors.*statistic, infinity),
+                                 errors.*statistic * 1.5 + 1, infinity, nan_value}) {
         Outcome widened = outcome;
         widened.errors.*statistic = wider;
         EXPECT_TRUE(is_failure(judge_with_past(widened).verdict)) << wider;

@@ -34,7 +34,8 @@ class Guarded {
 };
 
 // About normal, variance 1: the sum of four uniform numbers in (-1, 1) times sqrt(3) / 2.
-float token_value(std::uint64_t tensor, std::int64_t sample, std::int64_t head, std::int64_t position, std::int64_t d) {
+float token_value(std::uint64_t tensor, std::int64_t sample, std::int64_t head,
+                  std::int64_t position, std::int64_t d) {
   std::uint64_t x = tensor;
   for (const std::int64_t part : {sample, head, position, d}) {  // splitmix64 of each part in turn
     x += 0x9e3779b97f4a7c15U + static_cast<std::uint64_t>(part);
@@ -48,14 +49,17 @@ float token_value(std::uint64_t tensor, std::int64_t sample, std::int64_t head, 
 }
 
 std::vector<std::byte> nan_filled(const TensorShape& shape, std::int64_t stretch) {
-  const std::vector<float> nan(static_cast<std::size_t>(shape.elements * stretch), std::numeric_limits<float>::quiet_NaN());
+  const std::vector<float> nan(static_cast<std::size_t>(shape.elements * stretch),
+                               std::numeric_limits<float>::quiet_NaN());
   std::vector<std::byte> bytes(nan.size() * size_in_bytes(shape.dtype));
   encode(shape.dtype, nan, bytes.data());
   return bytes;
 }
 
-void put(const TensorShape& shape, std::vector<std::byte>& bytes, std::int64_t element, float value) {
-  encode(shape.dtype, std::span(&value, 1), bytes.data() + static_cast<std::size_t>(element) * size_in_bytes(shape.dtype));
+void put(const TensorShape& shape, std::vector<std::byte>& bytes, std::int64_t element,
+         float value) {
+  encode(shape.dtype, std::span(&value, 1),
+         bytes.data() + static_cast<std::size_t>(element) * size_in_bytes(shape.dtype));
 }
 
 plumbline_tensor tensor_of(const TensorShape& shape, const void* data, std::int64_t stretch) {
@@ -89,7 +93,8 @@ plumbline_tensor index_tensor(const std::vector<std::int32_t>& values, std::int6
 
 // Dense; absent where there are no values.
 template <class T>
-plumbline_tensor side_tensor(DType dtype, const std::vector<T>& values, std::initializer_list<std::int64_t> extent) {
+plumbline_tensor side_tensor(DType dtype, const std::vector<T>& values,
+                             std::initializer_list<std::int64_t> extent) {
   if (values.empty()) return tensor_of({}, nullptr, 1);
   TensorShape shape;
   shape.dtype = dtype;
@@ -111,7 +116,8 @@ plumbline_tensor scale_tensor(const Problem& problem, const std::vector<float>& 
   return tensor;
 }
 
-plumbline_tensors bind_tensors(const Geometry& geometry, const Inputs& inputs, std::byte* out, std::byte* lse, std::int64_t stretch) {
+plumbline_tensors bind_tensors(const Geometry& geometry, const Inputs& inputs, std::byte* out,
+                               std::byte* lse, std::int64_t stretch) {
   plumbline_tensors tensors{};
   tensors.struct_size = sizeof tensors;
   tensors.q = tensor_of(geometry.q, inputs.q.data(), stretch);
@@ -123,10 +129,12 @@ plumbline_tensors bind_tensors(const Geometry& geometry, const Inputs& inputs, s
   tensors.cu_seqlens_kv = index_tensor(geometry.cu_seqlens_kv, 1);
   tensors.seqlens_q = index_tensor(geometry.seqlens_q, 1);
   tensors.seqlens_kv = index_tensor(geometry.seqlens_kv, 1);
-  tensors.page_table = index_tensor(geometry.page_table, std::max<std::int64_t>(1, geometry.pages_per_sample));
+  tensors.page_table =
+      index_tensor(geometry.page_table, std::max<std::int64_t>(1, geometry.pages_per_sample));
   if (!geometry.page_table.empty()) tensors.page_table.rank = 2;
   const Problem& problem = geometry.problem();
-  tensors.mask = side_tensor(DType::i32, geometry.mask_bits, {problem.batch, problem.seq_q, geometry.mask_words});
+  tensors.mask = side_tensor(DType::i32, geometry.mask_bits,
+                             {problem.batch, problem.seq_q, geometry.mask_words});
   tensors.alibi_slopes = side_tensor(DType::f32, inputs.side.alibi_slopes, {problem.heads_q});
   tensors.sinks = side_tensor(DType::f32, inputs.side.sinks, {problem.heads_q});
   tensors.k_scale = scale_tensor(problem, inputs.side.k_scale);
@@ -134,11 +142,16 @@ plumbline_tensors bind_tensors(const Geometry& geometry, const Inputs& inputs, s
   return tensors;
 }
 
-// A tensor moved to the provider's device and back. Does nothing for host-only providers and absent tensors.
+// A tensor moved to the provider's device and back. Does nothing for host-only providers and absent
+// tensors.
 class OnDevice {
  public:
-  OnDevice(const plumbline_provider& provider, const plumbline_device& device, plumbline_tensor& tensor)
-      : memory_(tensor.rank == 0 ? nullptr : provider.memory), device_(device), host_(tensor.data), bytes_(tensor.bytes) {
+  OnDevice(const plumbline_provider& provider, const plumbline_device& device,
+           plumbline_tensor& tensor)
+      : memory_(tensor.rank == 0 ? nullptr : provider.memory),
+        device_(device),
+        host_(tensor.data),
+        bytes_(tensor.bytes) {
     if (memory_ == nullptr) return;
     EXPECT_EQ(memory_->allocate(&device_, bytes_, &data_), 0);
     EXPECT_EQ(memory_->copy_to_device(&device_, data_, host_, bytes_), 0);
@@ -162,23 +175,29 @@ class OnDevice {
 };
 
 // Decodes the outputs, valid rows apart from padded ones.
-void read_outputs(const Geometry& geometry, const std::byte* out, const std::byte* lse, std::int64_t stretch, Answer& answer) {
+void read_outputs(const Geometry& geometry, const std::byte* out, const std::byte* lse,
+                  std::int64_t stretch, Answer& answer) {
   const Problem& problem = geometry.problem();
-  const auto read = [&](std::vector<double>& values, std::vector<double>& lses, std::int64_t out_at, std::int64_t lse_at) {
+  const auto read = [&](std::vector<double>& values, std::vector<double>& lses, std::int64_t out_at,
+                        std::int64_t lse_at) {
     for (std::int64_t d = 0; d < problem.head_dim_vo; ++d) {
-      values.push_back(decode_at(problem.out(), out, static_cast<std::size_t>((out_at + d) * stretch)));
+      values.push_back(
+          decode_at(problem.out(), out, static_cast<std::size_t>((out_at + d) * stretch)));
     }
-    if (problem.lse) lses.push_back(decode_at(DType::f32, lse, static_cast<std::size_t>(lse_at * stretch)));
+    if (problem.lse)
+      lses.push_back(decode_at(DType::f32, lse, static_cast<std::size_t>(lse_at * stretch)));
   };
   for (std::int64_t b = 0; b < problem.batch; ++b) {
     for (std::int64_t h = 0; h < problem.heads_q; ++h) {
       for (std::int64_t row = 0; row < geometry.length_q(b); ++row) {
-        read(answer.out, answer.lse, geometry.out_offset(b, row, h), geometry.lse_offset(b, row, h));
+        read(answer.out, answer.lse, geometry.out_offset(b, row, h),
+             geometry.lse_offset(b, row, h));
       }
       if (!problem.is_padded()) continue;
       for (std::int64_t row = 0; row < problem.seq_q; ++row) {
         if (geometry.padded_row_is_valid(b, row)) continue;
-        const std::int64_t lse_at = b * geometry.lse.stride[0] + row * geometry.lse.stride[1] + h * geometry.lse.stride[2];
+        const std::int64_t lse_at =
+            b * geometry.lse.stride[0] + row * geometry.lse.stride[1] + h * geometry.lse.stride[2];
         read(answer.padded_out, answer.padded_lse, geometry.padded_out_offset(b, row, h), lse_at);
       }
     }
@@ -190,11 +209,14 @@ void read_outputs(const Geometry& geometry, const std::byte* out, const std::byt
 Library::Library(const std::string& path) {
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   EXPECT_NE(handle, nullptr) << dlerror();
-  if (handle != nullptr) get_ = reinterpret_cast<plumbline_get_provider_function>(dlsym(handle, "plumbline_get_provider"));
+  if (handle != nullptr)
+    get_ =
+        reinterpret_cast<plumbline_get_provider_function>(dlsym(handle, "plumbline_get_provider"));
   EXPECT_NE(get_, nullptr);
 }
 
-const plumbline_provider* Library::provider(const std::string& options, std::uint32_t abi_version) const {
+const plumbline_provider* Library::provider(const std::string& options,
+                                            std::uint32_t abi_version) const {
   return get_(abi_version, options.c_str());
 }
 
@@ -211,7 +233,8 @@ std::uint32_t kernel_index(const plumbline_provider& provider, const std::string
   return 0;
 }
 
-RowIndex::RowIndex(const Geometry& geometry) : heads_(static_cast<std::size_t>(geometry.problem().heads_q)) {
+RowIndex::RowIndex(const Geometry& geometry)
+    : heads_(static_cast<std::size_t>(geometry.problem().heads_q)) {
   for (const std::int32_t length : geometry.seqlens_q) {
     first_.push_back(rows_);
     lengths_.push_back(static_cast<std::size_t>(length));
@@ -226,10 +249,11 @@ std::size_t RowIndex::row(std::int64_t sample, std::int64_t head, std::int64_t r
 
 Inputs make_inputs(const Geometry& geometry, const CallSetup& setup) {
   const Problem& problem = geometry.problem();
-  Inputs inputs{nan_filled(geometry.q, setup.stretch), nan_filled(geometry.k, setup.stretch), nan_filled(geometry.v, setup.stretch),
-                side_inputs(problem)};
+  Inputs inputs{nan_filled(geometry.q, setup.stretch), nan_filled(geometry.k, setup.stretch),
+                nan_filled(geometry.v, setup.stretch), side_inputs(problem)};
   for (std::int64_t b = 0; b < problem.batch; ++b) {
-    const std::int64_t id = setup.sample_ids.empty() ? b : setup.sample_ids[static_cast<std::size_t>(b)];
+    const std::int64_t id =
+        setup.sample_ids.empty() ? b : setup.sample_ids[static_cast<std::size_t>(b)];
     const std::int64_t first_position = geometry.length_kv(b) - geometry.length_q(b);
     for (std::int64_t row = 0; row < geometry.length_q(b); ++row) {
       for (std::int64_t h = 0; h < problem.heads_q; ++h) {
@@ -242,10 +266,12 @@ Inputs make_inputs(const Geometry& geometry, const CallSetup& setup) {
     for (std::int64_t key = 0; key < geometry.length_kv(b); ++key) {
       for (std::int64_t h = 0; h < problem.heads_kv; ++h) {
         for (std::int64_t d = 0; d < problem.head_dim_qk; ++d) {
-          put(geometry.k, inputs.k, (geometry.k_offset(b, key, h) + d) * setup.stretch, token_value(2, id, h, key, d));
+          put(geometry.k, inputs.k, (geometry.k_offset(b, key, h) + d) * setup.stretch,
+              token_value(2, id, h, key, d));
         }
         for (std::int64_t d = 0; d < problem.head_dim_vo; ++d) {
-          put(geometry.v, inputs.v, (geometry.v_offset(b, key, h) + d) * setup.stretch, token_value(3, id, h, key, d));
+          put(geometry.v, inputs.v, (geometry.v_offset(b, key, h) + d) * setup.stretch,
+              token_value(3, id, h, key, d));
         }
       }
     }
@@ -261,7 +287,8 @@ plumbline_problem abi_problem(const Geometry& geometry) {
   problem.dtype_kv = static_cast<std::uint32_t>(p.kv());
   problem.dtype_out = static_cast<std::uint32_t>(p.out());
   problem.layout = static_cast<std::uint32_t>(p.layout);
-  problem.mask = p.has_mask_bits() ? static_cast<std::uint32_t>(PLUMBLINE_MASK_CUSTOM) : static_cast<std::uint32_t>(p.mask);
+  problem.mask = p.has_mask_bits() ? static_cast<std::uint32_t>(PLUMBLINE_MASK_CUSTOM)
+                                   : static_cast<std::uint32_t>(p.mask);
   problem.padding = static_cast<std::uint32_t>(p.padding);
   problem.lse_wanted = p.lse ? 1 : 0;
   problem.batch = p.batch;
@@ -287,12 +314,15 @@ plumbline_device first_device(const plumbline_provider& provider) {
   device.struct_size = sizeof device;
   const bool emulated = std::strcmp(provider.name, "emulated") == 0;
   const char* arch = emulated ? "emulated:sm_90" : provider.memory == nullptr ? "x86-64-v3" : "";
-  device.memory_space = emulated ? PLUMBLINE_EMULATED : provider.memory == nullptr ? PLUMBLINE_HOST : PLUMBLINE_CUDA;
+  device.memory_space = emulated                     ? PLUMBLINE_EMULATED
+                        : provider.memory == nullptr ? PLUMBLINE_HOST
+                                                     : PLUMBLINE_CUDA;
   std::strncpy(device.arch, arch, sizeof device.arch - 1);
   return device;
 }
 
-Answer call(const std::string& kernel, const Geometry& geometry, const Inputs& inputs, const CallSetup& setup) {
+Answer call(const std::string& kernel, const Geometry& geometry, const Inputs& inputs,
+            const CallSetup& setup) {
   const Library& library = setup.library == nullptr ? cpu_library() : *setup.library;
   const plumbline_provider& provider = *library.provider(setup.options);
   const std::uint32_t index = kernel_index(provider, kernel);
@@ -309,7 +339,8 @@ Answer call(const std::string& kernel, const Geometry& geometry, const Inputs& i
     answer.reason = reason.data();
     return status != PLUMBLINE_OK;
   };
-  if (finished(provider.query(index, &problem, &device, reason.data(), reason.size()))) return answer;
+  if (finished(provider.query(index, &problem, &device, reason.data(), reason.size())))
+    return answer;
 
   Guarded out(geometry.out.bytes() * static_cast<std::size_t>(setup.stretch));
   Guarded lse(geometry.lse.bytes() * static_cast<std::size_t>(setup.stretch));
@@ -318,14 +349,20 @@ Answer call(const std::string& kernel, const Geometry& geometry, const Inputs& i
   lse.fill(poison);
   plumbline_tensors tensors = bind_tensors(geometry, inputs, out.data(), lse.data(), setup.stretch);
   {
-    const OnDevice q(provider, device, tensors.q), k(provider, device, tensors.k), v(provider, device, tensors.v);
-    const OnDevice mask(provider, device, tensors.mask), slopes(provider, device, tensors.alibi_slopes);
-    const OnDevice sinks(provider, device, tensors.sinks), k_scale(provider, device, tensors.k_scale);
+    const OnDevice q(provider, device, tensors.q), k(provider, device, tensors.k),
+        v(provider, device, tensors.v);
+    const OnDevice mask(provider, device, tensors.mask),
+        slopes(provider, device, tensors.alibi_slopes);
+    const OnDevice sinks(provider, device, tensors.sinks),
+        k_scale(provider, device, tensors.k_scale);
     const OnDevice v_scale(provider, device, tensors.v_scale);
-    const OnDevice device_out(provider, device, tensors.out), device_lse(provider, device, tensors.lse);
+    const OnDevice device_out(provider, device, tensors.out),
+        device_lse(provider, device, tensors.lse);
     plumbline_plan* plan = nullptr;
     std::uint64_t& bytes = answer.workspace_bytes;
-    if (finished(provider.prepare(index, &problem, &tensors, &device, &plan, &bytes, reason.data(), reason.size()))) return answer;
+    if (finished(provider.prepare(index, &problem, &tensors, &device, &plan, &bytes, reason.data(),
+                                  reason.size())))
+      return answer;
     Guarded workspace(bytes);
     workspace.fill(setup.workspace_fill);
     tensors.workspace.struct_size = sizeof tensors.workspace;
@@ -342,7 +379,8 @@ Answer call(const std::string& kernel, const Geometry& geometry, const Inputs& i
     EXPECT_TRUE(workspace.intact()) << kernel << " wrote beyond its workspace";
   }
   EXPECT_TRUE(out.intact() && lse.intact()) << kernel << " wrote beyond its outputs";
-  EXPECT_TRUE(before.q == inputs.q && before.k == inputs.k && before.v == inputs.v && before.side == inputs.side)
+  EXPECT_TRUE(before.q == inputs.q && before.k == inputs.k && before.v == inputs.v &&
+              before.side == inputs.side)
       << kernel << " changed its inputs";
   read_outputs(geometry, out.data(), lse.data(), setup.stretch, answer);
   return answer;

@@ -17,7 +17,8 @@ class Library {
  public:
   explicit Library(const std::string& path);
   // nullptr where the provider refuses the version.
-  const plumbline_provider* provider(const std::string& options = "", std::uint32_t abi_version = PLUMBLINE_ABI_VERSION) const;
+  const plumbline_provider* provider(const std::string& options = "",
+                                     std::uint32_t abi_version = PLUMBLINE_ABI_VERSION) const;
 
  private:
   plumbline_get_provider_function get_ = nullptr;
@@ -27,9 +28,10 @@ const Library& cpu_library();
 // Index of a kernel by its name without the provider's; fails the test if there is none.
 std::uint32_t kernel_index(const plumbline_provider& provider, const std::string& name);
 
-// The stored inputs of a problem. Element (tensor, sample id, head, position, dim) depends on nothing else, so different layouts, batches
-// and lengths hold the same tokens; a query's position is counted from the last key backwards, so that decode and prefill share tokens.
-// Everything that no valid token occupies is NaN.
+// The stored inputs of a problem. Element (tensor, sample id, head, position, dim) depends on
+// nothing else, so different layouts, batches and lengths hold the same tokens; a query's position
+// is counted from the last key backwards, so that decode and prefill share tokens. Everything that
+// no valid token occupies is NaN.
 struct Inputs {
   std::vector<std::byte> q, k, v;
   SideInputs side;
@@ -38,10 +40,11 @@ struct Inputs {
 struct CallSetup {
   const Library* library = nullptr;  // cpu_library() if nullptr
   std::string options = {};
-  std::string arch = {};                      // of the device, "emulated:sm_80"; empty: first_device
-  std::vector<std::int64_t> sample_ids = {};  // identity of each sample's tokens; 0, 1, ... if empty
-  std::int64_t stretch = 1;                   // multiplies all strides, also that of the last dimension
-  bool left_over_outputs = false;             // outputs hold 7 before the run, not NaN
+  std::string arch = {};  // of the device, "emulated:sm_80"; empty: first_device
+  // identity of each sample's tokens; 0, 1, ... if empty
+  std::vector<std::int64_t> sample_ids = {};
+  std::int64_t stretch = 1;        // multiplies all strides, also that of the last dimension
+  bool left_over_outputs = false;  // outputs hold 7 before the run, not NaN
   std::byte workspace_fill{0xff};
 };
 
@@ -52,11 +55,13 @@ struct Answer {
   plumbline_description description{};
   std::uint64_t workspace_bytes = 0;
   std::vector<double> out;
-  std::vector<double> lse;                     // empty if not asked for
-  std::vector<double> padded_out, padded_lse;  // padded layouts: [sample, head, padded row, d] of rows that are not valid
+  std::vector<double> lse;  // empty if not asked for
+  // padded layouts: [sample, head, padded row, d] of rows that are not valid
+  std::vector<double> padded_out, padded_lse;
 };
 
-// Where each value of Answer::out lies: index of (sample, head, row, 0), and of the row in Answer::lse.
+// Where each value of Answer::out lies: index of (sample, head, row, 0), and of the row in
+// Answer::lse.
 class RowIndex {
  public:
   explicit RowIndex(const Geometry& geometry);
@@ -75,9 +80,10 @@ plumbline_problem abi_problem(const Geometry& geometry);
 // The first device of the provider: the CPU, cuda:0 where it has device memory, emulated:sm_90.
 plumbline_device first_device(const plumbline_provider& provider);
 
-// query, prepare, run, describe, destroy, through device memory where the provider has some. Checks that canaries around workspace and
-// outputs survive and that inputs are not changed.
-Answer call(const std::string& kernel, const Geometry& geometry, const Inputs& inputs, const CallSetup& setup = {});
+// query, prepare, run, describe, destroy, through device memory where the provider has some. Checks
+// that canaries around workspace and outputs survive and that inputs are not changed.
+Answer call(const std::string& kernel, const Geometry& geometry, const Inputs& inputs,
+            const CallSetup& setup = {});
 Answer call(const std::string& kernel, const Problem& problem, const CallSetup& setup = {});
 
 }  // namespace plumbline::testing

@@ -14,7 +14,8 @@ Roundoffs roundoffs_of(const plumbline_rounding_spec& spec) {
   Roundoffs roundoffs;
   roundoffs.p = unit_roundoff(static_cast<DType>(spec.p_dtype));
   if (spec.split_partial_dtype != PLUMBLINE_F32) roundoffs.p *= 2;
-  if (spec.s_rounded != PLUMBLINE_DTYPE_NONE) roundoffs.s = unit_roundoff(static_cast<DType>(spec.s_rounded));
+  if (spec.s_rounded != PLUMBLINE_DTYPE_NONE)
+    roundoffs.s = unit_roundoff(static_cast<DType>(spec.s_rounded));
   return roundoffs;
 }
 
@@ -22,20 +23,26 @@ Roundoffs roundoffs_of(const plumbline_rounding_spec& spec) {
 class Comparison {
  public:
   Comparison(const Geometry& geometry, const Answer& answer)
-      : problem_(geometry.problem()), index_(geometry), answer_(answer), roundoffs_(roundoffs_of(answer.description.spec)) {}
+      : problem_(geometry.problem()),
+        index_(geometry),
+        answer_(answer),
+        roundoffs_(roundoffs_of(answer.description.spec)) {}
 
   void row(std::int64_t sample, std::int64_t head, std::int64_t row, const ExactRow& exact) {
     const std::size_t at = index_.row(sample, head, row);
-    const std::string where = "sample " + std::to_string(sample) + " head " + std::to_string(head) + " row " + std::to_string(row);
+    const std::string where = "sample " + std::to_string(sample) + " head " + std::to_string(head) +
+                              " row " + std::to_string(row);
     const bool empty = exact.sees_nothing;
     for (std::size_t j = 0; j < exact.out.size(); ++j) {
       const double fp32 = 2e-6 * (1 + exact.largest_logit) * exact.p_scale[j];
       const double limit = empty ? 0 : 8 * error_scale(exact, j, roundoffs_, problem_.out()) + fp32;
-      compare(answer_.out[at * exact.out.size() + j], exact.out[j], limit, where + " column " + std::to_string(j));
+      compare(answer_.out[at * exact.out.size() + j], exact.out[j], limit,
+              where + " column " + std::to_string(j));
     }
     if (!problem_.lse) return;
     const bool rounded_sum = answer_.description.spec.denominator_from_rounded_p != 0;
-    const double limit = 2e-6 * (4 + exact.largest_logit) + 2 * roundoffs_.s * exact.largest_logit + (rounded_sum ? roundoffs_.p : 0);
+    const double limit = 2e-6 * (4 + exact.largest_logit) + 2 * roundoffs_.s * exact.largest_logit +
+                         (rounded_sum ? roundoffs_.p : 0);
     const double to_natural = answer_.description.spec.lse_base == 2 ? std::log(2.0) : 1;
     compare(answer_.lse[at] * to_natural, exact.lse, limit, where + " LSE");
   }
@@ -44,7 +51,8 @@ class Comparison {
  private:
   void compare(double got, double exact, double limit, const std::string& where) {
     if (got == exact || std::abs(got - exact) <= limit) return;
-    if (++differences_ < 4) ADD_FAILURE() << where << ": " << got << " for " << exact << ", limit " << limit;
+    if (++differences_ < 4)
+      ADD_FAILURE() << where << ": " << got << " for " << exact << ", limit " << limit;
   }
 
   const Problem& problem_;
@@ -63,23 +71,28 @@ bool sees(const Geometry& geometry, std::int64_t sample, std::int64_t row, std::
     return (geometry.mask_bits[static_cast<std::size_t>(word)] >> (key % 32) & 1U) != 0;
   }
   const std::int64_t diagonal =
-      problem.mask == Mask::causal_top_left ? row : row + (geometry.length_kv(sample) - geometry.length_q(sample));
+      problem.mask == Mask::causal_top_left
+          ? row
+          : row + (geometry.length_kv(sample) - geometry.length_q(sample));
   if (problem.mask != Mask::none && key > diagonal) return false;
   if (problem.window_left >= 0 && key < diagonal - problem.window_left) return false;
-  return !(problem.mask == Mask::none && problem.window_right >= 0 && key > diagonal + problem.window_right);
+  return !(problem.mask == Mask::none && problem.window_right >= 0 &&
+           key > diagonal + problem.window_right);
 }
 
-ExactRow exact_row(const Geometry& geometry, const Inputs& inputs, std::int64_t sample, std::int64_t head, std::int64_t row) {
+ExactRow exact_row(const Geometry& geometry, const Inputs& inputs, std::int64_t sample,
+                   std::int64_t head, std::int64_t row) {
   const Problem& problem = geometry.problem();
   std::vector<double> q;
   for (std::int64_t d = 0; d < problem.head_dim_qk; ++d) {
-    q.push_back(decode_at(problem.dtype, inputs.q.data(), static_cast<std::size_t>(geometry.q_offset(sample, row, head) + d)));
+    q.push_back(decode_at(problem.dtype, inputs.q.data(),
+                          static_cast<std::size_t>(geometry.q_offset(sample, row, head) + d)));
   }
   return exact_row(geometry, inputs, sample, head, row, q);
 }
 
-ExactRow exact_row(const Geometry& geometry, const Inputs& inputs, std::int64_t sample, std::int64_t head, std::int64_t row,
-                   const std::vector<double>& q) {
+ExactRow exact_row(const Geometry& geometry, const Inputs& inputs, std::int64_t sample,
+                   std::int64_t head, std::int64_t row, const std::vector<double>& q) {
   const Problem& problem = geometry.problem();
   const std::int64_t head_kv = head / problem.group();
   const auto columns = static_cast<std::size_t>(problem.head_dim_vo);
@@ -93,26 +106,31 @@ ExactRow exact_row(const Geometry& geometry, const Inputs& inputs, std::int64_t 
     if (!sees(geometry, sample, row, key)) continue;
     double dot = 0;
     for (std::size_t d = 0; d < q.size(); ++d) {
-      dot += q[d] * decode_at(problem.kv(), inputs.k.data(), static_cast<std::size_t>(geometry.k_offset(sample, key, head_kv)) + d);
+      dot +=
+          q[d] * decode_at(problem.kv(), inputs.k.data(),
+                           static_cast<std::size_t>(geometry.k_offset(sample, key, head_kv)) + d);
     }
     double logit = dot * k_scale * problem.softmax_scale();
     exact.largest_logit = std::max(exact.largest_logit, std::abs(logit));
     if (problem.softcap != 0) logit = problem.softcap * std::tanh(logit / problem.softcap);
     if (!inputs.side.alibi_slopes.empty()) {
-      const double distance = std::abs(static_cast<double>(row + geometry.length_kv(sample) - geometry.length_q(sample) - key));
+      const double distance = std::abs(
+          static_cast<double>(row + geometry.length_kv(sample) - geometry.length_q(sample) - key));
       logit -= distance * inputs.side.alibi_slopes[static_cast<std::size_t>(head)];
     }
     exact.largest_logit = std::max(exact.largest_logit, std::abs(logit));
     logits.push_back(logit);
     const auto v_offset = static_cast<std::size_t>(geometry.v_offset(sample, key, head_kv));
-    for (std::size_t j = 0; j < columns; ++j) v.push_back(v_scale * decode_at(problem.kv(), inputs.v.data(), v_offset + j));
+    for (std::size_t j = 0; j < columns; ++j)
+      v.push_back(v_scale * decode_at(problem.kv(), inputs.v.data(), v_offset + j));
   }
 
   exact.out.assign(columns, 0.0);
   exact.p_scale.assign(columns, 0.0);
   exact.logit_scale.assign(columns, 0.0);
   constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
-  const double sink = inputs.side.sinks.empty() ? minus_infinity : inputs.side.sinks[static_cast<std::size_t>(head)];
+  const double sink = inputs.side.sinks.empty() ? minus_infinity
+                                                : inputs.side.sinks[static_cast<std::size_t>(head)];
   exact.lse = sink;
   exact.sees_nothing = logits.empty();
   if (logits.empty()) return exact;
@@ -139,7 +157,8 @@ ExactRow exact_row(const Geometry& geometry, const Inputs& inputs, std::int64_t 
   return exact;
 }
 
-double error_scale(const ExactRow& exact, std::size_t column, const Roundoffs& roundoffs, DType out) {
+double error_scale(const ExactRow& exact, std::size_t column, const Roundoffs& roundoffs,
+                   DType out) {
   constexpr double kappa = 0.18;
   const double p = roundoffs.p * exact.p_scale[column];
   const double s = 2 * roundoffs.s * exact.logit_scale[column];
@@ -147,16 +166,20 @@ double error_scale(const ExactRow& exact, std::size_t column, const Roundoffs& r
   return std::sqrt(kappa * (p * p + s * s) + output * output / 12);
 }
 
-void expect_exact(const std::string& kernel, const Geometry& geometry, const Inputs& inputs, const CallSetup& setup) {
+void expect_exact(const std::string& kernel, const Geometry& geometry, const Inputs& inputs,
+                  const CallSetup& setup) {
   const Problem& problem = geometry.problem();
   // A stretched call has its own copy of the same inputs.
-  const Answer answer = setup.stretch == 1 ? call(kernel, geometry, inputs, setup) : call(kernel, problem, setup);
+  const Answer answer =
+      setup.stretch == 1 ? call(kernel, geometry, inputs, setup) : call(kernel, problem, setup);
   ASSERT_EQ(answer.status, PLUMBLINE_OK) << answer.reason;
-  ASSERT_EQ(answer.out.size(), RowIndex(geometry).rows() * static_cast<std::size_t>(problem.head_dim_vo));
+  ASSERT_EQ(answer.out.size(),
+            RowIndex(geometry).rows() * static_cast<std::size_t>(problem.head_dim_vo));
   Comparison comparison(geometry, answer);
   for (std::int64_t b = 0; b < problem.batch; ++b) {
     for (std::int64_t h = 0; h < problem.heads_q; ++h) {
-      for (std::int64_t i = 0; i < geometry.length_q(b); ++i) comparison.row(b, h, i, exact_row(geometry, inputs, b, h, i));
+      for (std::int64_t i = 0; i < geometry.length_q(b); ++i)
+        comparison.row(b, h, i, exact_row(geometry, inputs, b, h, i));
     }
   }
   EXPECT_EQ(comparison.differences(), 0) << kernel << "/" << problem_id(problem);

@@ -9,9 +9,10 @@
 namespace plumbline::testing {
 namespace {
 
-constexpr const char* kernel_names[] = {"naive",        "flash",          "flash_p32",         "split_kv",
-                                        "flash_unpad",  "flash_attended", "flash_denominator", "split_kv_16",
-                                        "flash_tile32", "flash_tile128",  "flash_lazy",        "flash_lse2"};
+constexpr const char* kernel_names[] = {
+    "naive",        "flash",          "flash_p32",         "split_kv",
+    "flash_unpad",  "flash_attended", "flash_denominator", "split_kv_16",
+    "flash_tile32", "flash_tile128",  "flash_lazy",        "flash_lse2"};
 
 bool supports(const std::string& kernel, const Problem& problem) {
   const bool padded_only = kernel == "flash_unpad";
@@ -46,7 +47,8 @@ class EveryKernel : public ::testing::TestWithParam<std::tuple<const char*, DTyp
 };
 
 TEST_P(EveryKernel, MasksAndWindowsInEveryLayout) {
-  for (const Layout layout : {Layout::padded_bshd, Layout::padded_bhsd, Layout::ragged, Layout::paged_nhd, Layout::paged_hnd}) {
+  for (const Layout layout : {Layout::padded_bshd, Layout::padded_bhsd, Layout::ragged,
+                              Layout::paged_nhd, Layout::paged_hnd}) {
     for (const Mask mask : {Mask::none, Mask::causal_top_left, Mask::causal_bottom_right}) {
       for (const auto& [left, right] : {std::pair{-1, -1}, {7, -1}, {9, 2}, {-1, 3}, {0, 0}}) {
         Problem problem = small_problem(dtype());
@@ -63,7 +65,8 @@ TEST_P(EveryKernel, MasksAndWindowsInEveryLayout) {
 }
 
 TEST_P(EveryKernel, HeadDimensionsAndGroups) {
-  for (const auto& [qk, vo] : {std::pair{64, 64}, {59, 59}, {80, 111}, {203, 24}, {1, 1}, {128, 128}, {192, 128}}) {
+  for (const auto& [qk, vo] :
+       {std::pair{64, 64}, {59, 59}, {80, 111}, {203, 24}, {1, 1}, {128, 128}, {192, 128}}) {
     for (const auto& [heads_q, heads_kv] : {std::pair{1, 1}, {6, 2}, {8, 1}}) {
       Problem problem = small_problem(dtype());
       problem.head_dim_qk = qk;
@@ -124,15 +127,18 @@ TEST_P(EveryKernel, SmallAndLargeScales) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cpu, EveryKernel,
-                         ::testing::Combine(::testing::ValuesIn(kernel_names), ::testing::Values(DType::f32, DType::f16, DType::bf16)),
+                         ::testing::Combine(::testing::ValuesIn(kernel_names),
+                                            ::testing::Values(DType::f32, DType::f16, DType::bf16)),
                          [](const auto& test) {
-                           return std::string(std::get<0>(test.param)) + "_" + std::string(name(std::get<1>(test.param)));
+                           return std::string(std::get<0>(test.param)) + "_" +
+                                  std::string(name(std::get<1>(test.param)));
                          });
 
 TEST(KernelNames, AreAllTested) {
   const plumbline_provider& provider = *cpu_library().provider();
   ASSERT_EQ(provider.kernel_count, std::size(kernel_names));
-  for (const char* kernel : kernel_names) EXPECT_STREQ(provider.kernel_name(kernel_index(provider, kernel)), kernel);
+  for (const char* kernel : kernel_names)
+    EXPECT_STREQ(provider.kernel_name(kernel_index(provider, kernel)), kernel);
   EXPECT_EQ(provider.kernel_name(provider.kernel_count), nullptr);
 }
 

@@ -23,7 +23,8 @@ class Problem {
  public:
   static constexpr int seq_q = 40, seq_kv = 300, heads_q = 2;
 
-  explicit Problem(const Instance& instance) : instance_(instance), head_dim_(instance.head_dim == 0 ? 64 : instance.head_dim) {
+  explicit Problem(const Instance& instance)
+      : instance_(instance), head_dim_(instance.head_dim == 0 ? 64 : instance.head_dim) {
     const std::size_t size = instance.dtype == PLUMBLINE_F32 ? 4 : 2;
     const auto row = static_cast<std::size_t>(head_dim_);
     fill(q_, seq_q * heads_q * row, size);
@@ -64,12 +65,14 @@ class Problem {
     Parameters p = parameters_;
     p.out = map(out.data(), heads_q, seq_q);
     const std::string_view kernel = instance_.kernel;
-    emulator::Dim3 grid{static_cast<unsigned>((seq_q + instance_.tile_q - 1) / instance_.tile_q), heads_q, 1};
+    emulator::Dim3 grid{static_cast<unsigned>((seq_q + instance_.tile_q - 1) / instance_.tile_q),
+                        heads_q, 1};
     if (kernel == "decode_mma") grid = {static_cast<unsigned>((seq_q * heads_q + 15) / 16), 1, 1};
     const int extra = kernel == "naive" ? 2 * head_dim_ * static_cast<int>(sizeof(float)) : 0;
     Result result;
     result.error = emulator::launch(options, grid, {static_cast<unsigned>(instance_.threads)},
-                                    static_cast<std::size_t>(instance_.shared_bytes + extra), instance_.function, p);
+                                    static_cast<std::size_t>(instance_.shared_bytes + extra),
+                                    instance_.function, p);
     result.bits.resize(out.size());
     std::memcpy(result.bits.data(), out.data(), out.size() * sizeof(float));
     return result;
@@ -81,7 +84,8 @@ class Problem {
     storage.resize(elements * size / 4);
     auto* bytes = reinterpret_cast<unsigned char*>(storage.data());
     for (std::size_t i = 0; i < elements; ++i) {
-      const float value = std::ldexp(std::round(std::ldexp(normal(random_), 5)), -5);  // exact in every dtype
+      // exact in every dtype
+      const float value = std::ldexp(std::round(std::ldexp(normal(random_), 5)), -5);
       std::uint32_t bits = 0;
       std::memcpy(&bits, &value, 4);
       if (instance_.dtype == PLUMBLINE_BF16) bits >>= 16U;
@@ -92,7 +96,8 @@ class Problem {
   void fill_fp8(std::vector<std::uint32_t>& storage, std::size_t elements) {
     storage.resize(elements / 4);
     for (std::uint32_t& word : storage)
-      word = 0x28282828U + (static_cast<std::uint32_t>(random_()) & 0x8f8f8f8fU);  // 2^-2 to 2^0, both signs
+      // 2^-2 to 2^0, both signs
+      word = 0x28282828U + (static_cast<std::uint32_t>(random_()) & 0x8f8f8f8fU);
   }
   static std::uint32_t half(float value) {
     const auto converted = static_cast<_Float16>(value);
@@ -144,7 +149,8 @@ TEST_P(Sync, EverySchedule_GivesTheSameBits) {
   for (const LaunchOptions& options : schedules()) EXPECT_EQ(problem.run(options), expected);
 }
 
-// A __syncwarp between the matrix instructions of a warp orders what these order as well: those of the 16-bit kernels are not looked for.
+// A __syncwarp between the matrix instructions of a warp orders what these order as well: those of
+// the 16-bit kernels are not looked for.
 TEST_P(Sync, WithoutAnyOne_ItShows) {
   const Problem problem(GetParam());
   std::set<SyncSite> sites;
@@ -160,15 +166,17 @@ TEST_P(Sync, WithoutAnyOne_ItShows) {
       options.skipped = site;
       seen = seen || problem.run(options) != expected;
     }
-    EXPECT_TRUE(seen) << "nothing shows that " << site.file << ":" << site.line << " " << site.call << " is missing";
+    EXPECT_TRUE(seen) << "nothing shows that " << site.file << ":" << site.line << " " << site.call
+                      << " is missing";
   }
 }
 
 std::string name_of(const testing::TestParamInfo<Instance>& info) {
   const Instance& i = info.param;
   constexpr const char* dtypes[] = {"none", "fp32", "fp16", "bf16"};
-  return std::string(i.kernel) + "_" + dtypes[i.dtype] + (i.fp8_kv ? "_fp8_" : "_") + std::to_string(i.tile_q) + "x" +
-         std::to_string(i.tile_kv) + (i.accumulator == PLUMBLINE_F16 ? "_acc16" : "");
+  return std::string(i.kernel) + "_" + dtypes[i.dtype] + (i.fp8_kv ? "_fp8_" : "_") +
+         std::to_string(i.tile_q) + "x" + std::to_string(i.tile_kv) +
+         (i.accumulator == PLUMBLINE_F16 ? "_acc16" : "");
 }
 INSTANTIATE_TEST_SUITE_P(Kernels, Sync, testing::ValuesIn(every_instance()), name_of);
 

@@ -20,7 +20,8 @@ const Library& cuda_library() {
   return library;
 }
 
-std::pair<plumbline_status, std::string> query(const plumbline_device& device, DType dtype = DType::f16) {
+std::pair<plumbline_status, std::string> query(const plumbline_device& device,
+                                               DType dtype = DType::f16) {
   const plumbline_provider& provider = *cuda_library().provider();
   Problem problem;
   problem.dtype = dtype;
@@ -104,8 +105,12 @@ TEST(CudaProvider, ErrorsHaveNamesWithoutAGpu) {
 
 TEST(DriverVersion, IsTheFirstWordOfDigitsAndDots) {
   using attention::first_version;
-  EXPECT_EQ(first_version("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023"), "535.104.05");
-  EXPECT_EQ(first_version("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build  (a@b)"), "580.65.06");
+  EXPECT_EQ(first_version("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 "
+                          "01:15:15 UTC 2023"),
+            "535.104.05");
+  EXPECT_EQ(first_version("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  "
+                          "Release Build  (a@b)"),
+            "580.65.06");
   EXPECT_EQ(first_version(""), "");
   EXPECT_EQ(first_version("no version  12 . x.1"), "");
 }

@@ -31,7 +31,9 @@ Problem small_problem() {
 class Features : public ::testing::TestWithParam<const char*> {
  protected:
   std::string kernel() const { return GetParam(); }
-  void check(const Problem& problem, const CallSetup& setup = {}) const { expect_exact(kernel(), problem, setup); }
+  void check(const Problem& problem, const CallSetup& setup = {}) const {
+    expect_exact(kernel(), problem, setup);
+  }
   // In fp16, and in fp32 where the kernel takes it: its limits are the tightest.
   void check_dtypes(Problem problem) const {
     check(problem);
@@ -56,7 +58,8 @@ TEST_P(Features, AlibiByMaskAndLayout) {
       problem.alibi = alibi;
       problem.mask = mask;
       problem.layout = alibi == Alibi::random ? Layout::paged_hnd : Layout::padded_bshd;
-      problem.padding = alibi == Alibi::standard && mask == Mask::none ? Padding::left : Padding::right;
+      problem.padding =
+          alibi == Alibi::standard && mask == Mask::none ? Padding::left : Padding::right;
       check_dtypes(problem);
     }
   }
@@ -95,7 +98,8 @@ TEST_P(Features, SinkWithoutKeysIsTheLse) {
 
 TEST_P(Features, MasksOfBitsInEveryLayout) {
   for (const Mask mask : {Mask::prefix_lm, Mask::block_diagonal, Mask::custom}) {
-    for (const Layout layout : {Layout::padded_bshd, Layout::padded_bhsd, Layout::ragged, Layout::paged_nhd, Layout::paged_hnd}) {
+    for (const Layout layout : {Layout::padded_bshd, Layout::padded_bhsd, Layout::ragged,
+                                Layout::paged_nhd, Layout::paged_hnd}) {
       Problem problem = small_problem();
       problem.mask = mask;
       problem.layout = layout;
@@ -137,7 +141,8 @@ TEST_P(Features, AllAtOnce) {
 }
 
 TEST_P(Features, HeadDimensionsAndGroupsOfModels) {
-  for (const auto& [qk, vo] : {std::pair{59, 59}, {96, 96}, {111, 111}, {203, 203}, {192, 128}, {576, 512}}) {
+  for (const auto& [qk, vo] :
+       {std::pair{59, 59}, {96, 96}, {111, 111}, {203, 203}, {192, 128}, {576, 512}}) {
     for (const auto& [heads_q, heads_kv] : {std::pair{5, 1}, {14, 2}, {16, 1}}) {
       Problem problem = small_problem();
       problem.batch = 1;
@@ -168,7 +173,8 @@ TEST_P(Features, ValuesWithinKeys) {
   expect_exact(kernel(), geometry, inputs);
 }
 
-INSTANTIATE_TEST_SUITE_P(Cpu, Features, ::testing::ValuesIn(kernel_names), [](const auto& test) { return std::string(test.param); });
+INSTANTIATE_TEST_SUITE_P(Cpu, Features, ::testing::ValuesIn(kernel_names),
+                         [](const auto& test) { return std::string(test.param); });
 
 TEST(FeaturesElsewhere, AreRefusedWithTheReason) {
   const auto reason = [](const std::string& kernel, auto change) {
@@ -179,13 +185,18 @@ TEST(FeaturesElsewhere, AreRefusedWithTheReason) {
     EXPECT_EQ(answer.status, PLUMBLINE_UNSUPPORTED) << kernel;
     return answer.reason;
   };
-  for (const char* kernel :
-       {"split_kv", "flash_unpad", "flash_attended", "flash_denominator", "split_kv_16", "flash_tile32", "flash_lazy"}) {
-    EXPECT_THAT(reason(kernel, [](Problem& p) { p.softcap = 30; }), HasSubstr("does not take a softcap; cpu/naive"));
-    EXPECT_THAT(reason(kernel, [](Problem& p) { p.alibi = Alibi::standard; }), HasSubstr("does not take ALiBi"));
-    EXPECT_THAT(reason(kernel, [](Problem& p) { p.sinks = Sinks::normal; }), HasSubstr("does not take an attention sink"));
-    EXPECT_THAT(reason(kernel, [](Problem& p) { p.mask = Mask::custom; }), HasSubstr("does not take a mask of bits"));
-    EXPECT_THAT(reason(kernel, [](Problem& p) { p.kv_dtype = DType::e4m3; }), HasSubstr("(got bf16 with e4m3)"));
+  for (const char* kernel : {"split_kv", "flash_unpad", "flash_attended", "flash_denominator",
+                             "split_kv_16", "flash_tile32", "flash_lazy"}) {
+    EXPECT_THAT(reason(kernel, [](Problem& p) { p.softcap = 30; }),
+                HasSubstr("does not take a softcap; cpu/naive"));
+    EXPECT_THAT(reason(kernel, [](Problem& p) { p.alibi = Alibi::standard; }),
+                HasSubstr("does not take ALiBi"));
+    EXPECT_THAT(reason(kernel, [](Problem& p) { p.sinks = Sinks::normal; }),
+                HasSubstr("does not take an attention sink"));
+    EXPECT_THAT(reason(kernel, [](Problem& p) { p.mask = Mask::custom; }),
+                HasSubstr("does not take a mask of bits"));
+    EXPECT_THAT(reason(kernel, [](Problem& p) { p.kv_dtype = DType::e4m3; }),
+                HasSubstr("(got bf16 with e4m3)"));
   }
 }
 
@@ -199,7 +210,8 @@ TEST(LseInBaseTwo, IsDeclaredAndTheSameOtherwise) {
   ASSERT_EQ(natural.lse.size(), base_2.lse.size());
   for (std::size_t i = 0; i < natural.lse.size(); ++i) {
     if (std::isinf(natural.lse[i])) continue;
-    EXPECT_NEAR(natural.lse[i], base_2.lse[i] * std::log(2.0), 1e-6 * std::abs(natural.lse[i]) + 1e-7);
+    EXPECT_NEAR(natural.lse[i], base_2.lse[i] * std::log(2.0),
+                1e-6 * std::abs(natural.lse[i]) + 1e-7);
   }
 }
 

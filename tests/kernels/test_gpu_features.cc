@@ -17,7 +17,9 @@ const Library& library() {
   return loaded;
 }
 
-CallSetup with(const std::string& options = "") { return {.library = &library(), .options = options}; }
+CallSetup with(const std::string& options = "") {
+  return {.library = &library(), .options = options};
+}
 
 Problem small_problem(DType dtype) {
   Problem problem;
@@ -94,7 +96,8 @@ TEST_P(GpuFeatures, Fp8KeysAndValuesWithScales) {
   if (!takes_fp8()) {
     Problem fp8 = small_problem(DType::f16);
     fp8.kv_dtype = DType::e4m3;
-    EXPECT_THAT(call("prefill_mma_acc16", fp8, with()).reason, HasSubstr("takes no fp8 K and V where it accumulates in fp16"));
+    EXPECT_THAT(call("prefill_mma_acc16", fp8, with()).reason,
+                HasSubstr("takes no fp8 K and V where it accumulates in fp16"));
     return;
   }
   for (const DType kv : {DType::e4m3, DType::e5m2}) {
@@ -126,10 +129,13 @@ TEST_P(GpuFeatures, AllAtOnce) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GpuFeatures,
-                         ::testing::Combine(::testing::Values("naive", "prefill_mma", "prefill_simt", "decode_mma", "decode_simt"),
+                         ::testing::Combine(::testing::Values("naive", "prefill_mma",
+                                                              "prefill_simt", "decode_mma",
+                                                              "decode_simt"),
                                             ::testing::Values(DType::f32, DType::f16, DType::bf16)),
                          [](const auto& test) {
-                           return std::string(std::get<0>(test.param)) + "_" + std::string(name(std::get<1>(test.param)));
+                           return std::string(std::get<0>(test.param)) + "_" +
+                                  std::string(name(std::get<1>(test.param)));
                          });
 
 TEST(GpuFeaturesElsewhere, AreRefusedWithTheReason) {
@@ -137,13 +143,15 @@ TEST(GpuFeaturesElsewhere, AreRefusedWithTheReason) {
   problem.mask = Mask::custom;
   const Answer masked = call("naive", problem, with());
   if (masked.reason.find("mask") == std::string::npos) GTEST_SKIP() << masked.reason;
-  for (const char* kernel : {"naive", "prefill_mma", "prefill_mma_acc16", "prefill_simt", "decode_mma", "decode_simt"}) {
+  for (const char* kernel :
+       {"naive", "prefill_mma", "prefill_mma_acc16", "prefill_simt", "decode_mma", "decode_simt"}) {
     EXPECT_THAT(call(kernel, problem, with()).reason, HasSubstr("does not take masks of bits"));
   }
   problem.mask = Mask::none;
   problem.kv_dtype = DType::e5m2;
   problem.head_dim_qk = problem.head_dim_vo = 256;
-  EXPECT_THAT(call("decode_mma", problem, with()).reason, HasSubstr("takes head dimensions 64, 128 alike for Q, K and V in fp8"));
+  EXPECT_THAT(call("decode_mma", problem, with()).reason,
+              HasSubstr("takes head dimensions 64, 128 alike for Q, K and V in fp8"));
 }
 
 }  // namespace

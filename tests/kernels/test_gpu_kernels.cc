@@ -19,10 +19,14 @@ const Library& library() {
   return loaded;
 }
 
-CallSetup with(const std::string& options = "") { return {.library = &library(), .options = options}; }
+CallSetup with(const std::string& options = "") {
+  return {.library = &library(), .options = options};
+}
 
-constexpr const char* kernel_names[] = {"naive", "prefill_mma", "prefill_simt", "decode_mma", "decode_simt"};
-constexpr std::array layouts{Layout::padded_bshd, Layout::padded_bhsd, Layout::ragged, Layout::paged_nhd, Layout::paged_hnd};
+constexpr const char* kernel_names[] = {"naive", "prefill_mma", "prefill_simt", "decode_mma",
+                                        "decode_simt"};
+constexpr std::array layouts{Layout::padded_bshd, Layout::padded_bhsd, Layout::ragged,
+                             Layout::paged_nhd, Layout::paged_hnd};
 
 Problem small_problem(DType dtype) {
   Problem problem;
@@ -47,7 +51,8 @@ class GpuKernels : public ::testing::TestWithParam<std::tuple<const char*, DType
     const plumbline_device device = first_device(provider);
     const plumbline_problem problem = abi_problem(Geometry(small_problem(DType::f16)));
     std::array<char, 200> reason{};
-    if (provider.query(0, &problem, &device, reason.data(), reason.size()) != PLUMBLINE_OK) GTEST_SKIP() << reason.data();
+    if (provider.query(0, &problem, &device, reason.data(), reason.size()) != PLUMBLINE_OK)
+      GTEST_SKIP() << reason.data();
   }
 };
 
@@ -156,7 +161,8 @@ TEST_P(GpuKernels, KeepTheirPromises) {
   EXPECT_EQ(padded.out, call(kernel(), problem, with()).out) << "padding on the left";
 }
 
-// The last rows of a prefill are the decode of the same tokens, bit for bit: a row's bits depend on its own keys only.
+// The last rows of a prefill are the decode of the same tokens, bit for bit: a row's bits depend on
+// its own keys only.
 TEST_P(GpuKernels, PrefillAndDecodeAgree) {
   Problem prefill = small_problem(dtype());
   prefill.batch = 1;
@@ -172,10 +178,12 @@ TEST_P(GpuKernels, PrefillAndDecodeAgree) {
   const RowIndex of_all{Geometry(prefill)}, of_last{Geometry(decode)};
   for (std::int64_t head = 0; head < prefill.heads_q; ++head) {
     const auto row = [&](const Answer& answer, std::size_t index) {
-      const auto begin = answer.out.begin() + static_cast<std::ptrdiff_t>(index) * prefill.head_dim_vo;
+      const auto begin =
+          answer.out.begin() + static_cast<std::ptrdiff_t>(index) * prefill.head_dim_vo;
       return std::vector<double>(begin, begin + prefill.head_dim_vo);
     };
-    EXPECT_EQ(row(all, of_all.row(0, head, 69)), row(last, of_last.row(0, head, 0))) << "head " << head;
+    EXPECT_EQ(row(all, of_all.row(0, head, 69)), row(last, of_last.row(0, head, 0)))
+        << "head " << head;
   }
 }
 
@@ -183,16 +191,19 @@ TEST_P(GpuKernels, SayWhatTheyRoundAndTake) {
   const plumbline_description said = call(kernel(), small_problem(dtype()), with()).description;
   const bool tensor_cores = kernel().ends_with("_mma");
   EXPECT_STREQ(said.tensor_cores, tensor_cores ? "on" : "off");
-  EXPECT_EQ(said.spec.kv_dequantized_to, tensor_cores && dtype() == DType::f32 ? PLUMBLINE_TF32 : PLUMBLINE_DTYPE_NONE);
+  EXPECT_EQ(said.spec.kv_dequantized_to,
+            tensor_cores && dtype() == DType::f32 ? PLUMBLINE_TF32 : PLUMBLINE_DTYPE_NONE);
   EXPECT_EQ(said.spec.qk_accumulator.toward_zero, tensor_cores ? 1U : 0U);
   EXPECT_GT(said.shared_memory_bytes, 0);
   EXPECT_THAT(said.device_arch, ::testing::StartsWith("sm_"));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GpuKernels,
-                         ::testing::Combine(::testing::ValuesIn(kernel_names), ::testing::Values(DType::f32, DType::f16, DType::bf16)),
+                         ::testing::Combine(::testing::ValuesIn(kernel_names),
+                                            ::testing::Values(DType::f32, DType::f16, DType::bf16)),
                          [](const auto& test) {
-                           return std::string(std::get<0>(test.param)) + "_" + std::string(name(std::get<1>(test.param)));
+                           return std::string(std::get<0>(test.param)) + "_" +
+                                  std::string(name(std::get<1>(test.param)));
                          });
 
 }  // namespace

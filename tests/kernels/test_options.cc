@@ -32,7 +32,8 @@ class Trial {
  public:
   explicit Trial(const Problem& problem) : geometry_(problem), inputs_(make_inputs(geometry_)) {
     for (std::int64_t h = 0; h < problem.heads_q; ++h) {
-      for (std::int64_t i = 0; i < problem.seq_q; ++i) exact_.push_back(exact_row(geometry_, inputs_, 0, h, i));
+      for (std::int64_t i = 0; i < problem.seq_q; ++i)
+        exact_.push_back(exact_row(geometry_, inputs_, 0, h, i));
     }
   }
 
@@ -42,7 +43,8 @@ class Trial {
     return answer;
   }
 
-  // rms of (kernel - exact) / sigma over all elements, sigma for P and output rounded to the problem's dtype.
+  // rms of (kernel - exact) / sigma over all elements, sigma for P and output rounded to the
+  // problem's dtype.
   double rms_error(const Answer& answer) const {
     const Problem& problem = geometry_.problem();
     const Roundoffs roundoffs{unit_roundoff(problem.dtype), 0};
@@ -50,12 +52,16 @@ class Trial {
     std::size_t next = 0;
     for (const ExactRow& exact : exact_) {
       for (std::size_t j = 0; j < exact.out.size(); ++j) {
-        sum += std::pow((answer.out[next++] - exact.out[j]) / error_scale(exact, j, roundoffs, problem.out()), 2);
+        sum += std::pow(
+            (answer.out[next++] - exact.out[j]) / error_scale(exact, j, roundoffs, problem.out()),
+            2);
       }
     }
     return std::sqrt(sum / static_cast<double>(next));
   }
-  double rms_error(const std::string& kernel, const std::string& options = "") const { return rms_error(run(kernel, options)); }
+  double rms_error(const std::string& kernel, const std::string& options = "") const {
+    return rms_error(run(kernel, options));
+  }
 
  private:
   Geometry geometry_;
@@ -75,8 +81,10 @@ TEST(Options, MoreThanAHundredLegalRetilings) {
   std::set<std::vector<double>> outputs;
   for (const int tile_q : {4, 32}) {
     for (const int tile_kv : {8, 16, 24, 32, 48, 64, 96, 128, 256}) {
-      for (const char* extra : {"", ",reverse=1", ",lazy=1", ",splits=2", ",splits=3,reverse=1", ",splits=7,lazy=1"}) {
-        const std::string options = "tile_q=" + std::to_string(tile_q) + ",tile_kv=" + std::to_string(tile_kv) + extra;
+      for (const char* extra :
+           {"", ",reverse=1", ",lazy=1", ",splits=2", ",splits=3,reverse=1", ",splits=7,lazy=1"}) {
+        const std::string options =
+            "tile_q=" + std::to_string(tile_q) + ",tile_kv=" + std::to_string(tile_kv) + extra;
         const Answer answer = trial.run("flash", options);
         EXPECT_NEAR(trial.rms_error(answer), 1.0, 0.15) << options;
         EXPECT_EQ(answer.description.spec.p_dtype, PLUMBLINE_BF16) << options;
@@ -95,15 +103,20 @@ TEST(Options, TileSetsBothSizes) {
               HasSubstr("cpu/flash tile 16x96 fp32 accumulate"));
 }
 
-// Changes that a rounding spec cannot express or that are wrong: the error grows, the declaration stays.
+// Changes that a rounding spec cannot express or that are wrong: the error grows, the declaration
+// stays.
 TEST(Options, FaultsChangeTheOutputAndAreNotDeclared) {
   const Trial trial(long_problem());
   const Answer sound = trial.run("flash");
-  for (const char* options : {"scale=1.01", "mask=off_by_one", "mask=one_key_few", "drop_last_key=1", "double_round_p=1"}) {
+  for (const char* options : {"scale=1.01", "mask=off_by_one", "mask=one_key_few",
+                              "drop_last_key=1", "double_round_p=1"}) {
     const Answer faulty = trial.run("flash", options);
     EXPECT_NE(sound.out, faulty.out) << options;
     EXPECT_GT(trial.rms_error(faulty), 1.05 * trial.rms_error(sound)) << options;
-    EXPECT_EQ(std::memcmp(&sound.description.spec, &faulty.description.spec, sizeof sound.description.spec), 0) << options;
+    EXPECT_EQ(std::memcmp(&sound.description.spec, &faulty.description.spec,
+                          sizeof sound.description.spec),
+              0)
+        << options;
     EXPECT_THAT(faulty.description.launched, HasSubstr(options));
   }
 }
@@ -113,14 +126,17 @@ TEST(Options, MaskFaultsMoveTheDiagonalByOneKey) {
   problem.seq_q = 1;
   problem.seq_kv = 3;
   problem.mask = Mask::causal_top_left;  // sees key 0 only
-  const auto logarithm_of_keys = [&](const std::string& options) { return call("flash_p32", problem, {.options = options}).lse[0]; };
+  const auto logarithm_of_keys = [&](const std::string& options) {
+    return call("flash_p32", problem, {.options = options}).lse[0];
+  };
   const double one = logarithm_of_keys("");
   EXPECT_GT(logarithm_of_keys("mask=off_by_one"), one);
   EXPECT_EQ(logarithm_of_keys("mask=one_key_few"), -HUGE_VAL);
   EXPECT_EQ(logarithm_of_keys("drop_last_key=1"), one);
   problem.mask = Mask::none;
   const double all = logarithm_of_keys("");
-  EXPECT_EQ(logarithm_of_keys("mask=off_by_one"), all) << "only causal rows have a diagonal to miss";
+  EXPECT_EQ(logarithm_of_keys("mask=off_by_one"), all)
+      << "only causal rows have a diagonal to miss";
   EXPECT_LT(logarithm_of_keys("drop_last_key=1"), all);
 }
 
@@ -128,7 +144,8 @@ TEST(Options, ScaleMovesTheLse) {
   const std::vector<double> sound = call("flash", long_problem()).lse;
   const std::vector<double> faulty = call("flash", long_problem(), {.options = "scale=1.001"}).lse;
   double largest = 0;
-  for (std::size_t i = 0; i < sound.size(); ++i) largest = std::max(largest, std::abs(faulty[i] - sound[i]));
+  for (std::size_t i = 0; i < sound.size(); ++i)
+    largest = std::max(largest, std::abs(faulty[i] - sound[i]));
   EXPECT_GT(largest, 3e-4);
   EXPECT_LT(largest, 1e-1);
 }
@@ -161,14 +178,17 @@ TEST(Options, DeclaredChangesAreDeclared) {
   EXPECT_EQ(spec("flash", "p_dtype=e4m3,undeclared=1").p_dtype, PLUMBLINE_BF16);
   EXPECT_EQ(spec("flash", "denominator=rounded,undeclared=1").denominator_from_rounded_p, 0U);
   EXPECT_EQ(spec("split_kv", "partials=16,undeclared=1").split_partial_dtype, PLUMBLINE_F32);
-  EXPECT_EQ(spec("flash_denominator", "undeclared=1").denominator_from_rounded_p, 1U) << "what the kernel itself is stays declared";
+  EXPECT_EQ(spec("flash_denominator", "undeclared=1").denominator_from_rounded_p, 1U)
+      << "what the kernel itself is stays declared";
 }
 
 TEST(Options, WhatAKernelDoesNotReadIsNotDeclared) {
-  const plumbline_description naive = call("naive", long_problem(), {.options = "splits=4,partials=16"}).description;
+  const plumbline_description naive =
+      call("naive", long_problem(), {.options = "splits=4,partials=16"}).description;
   EXPECT_EQ(naive.spec.split_partial_dtype, PLUMBLINE_F32);
   EXPECT_EQ(naive.promises.prefill_decode, PLUMBLINE_PROMISE_BITWISE);
-  const plumbline_description unpad = call("flash_unpad", long_problem(), {.options = "padded=attended"}).description;
+  const plumbline_description unpad =
+      call("flash_unpad", long_problem(), {.options = "padded=attended"}).description;
   EXPECT_EQ(unpad.padding_policy, PLUMBLINE_PADDED_ROWS_ZEROS);
 }
 
@@ -177,7 +197,8 @@ TEST(Options, DeclaredChangesChangeTheOutput) {
   const Answer flash = call("flash", problem);
   EXPECT_NE(call("flash", problem, {.options = "p_dtype=fp32"}).out, flash.out);
   EXPECT_NE(call("flash", problem, {.options = "denominator=rounded"}).lse, flash.lse);
-  EXPECT_NE(call("split_kv", problem, {.options = "partials=16"}).out, call("split_kv", problem).out);
+  EXPECT_NE(call("split_kv", problem, {.options = "partials=16"}).out,
+            call("split_kv", problem).out);
   const Trial trial(problem);
   EXPECT_GT(trial.rms_error("flash", "p_dtype=e4m3"), 3.0);
   EXPECT_LT(trial.rms_error("flash", "p_dtype=fp32"), 0.9);
@@ -185,18 +206,23 @@ TEST(Options, DeclaredChangesChangeTheOutput) {
 
 TEST(Options, OptionsMakeTheTwinKernels) {
   const Problem problem = long_problem();
-  EXPECT_EQ(call("flash", problem, {.options = "denominator=rounded"}).out, call("flash_denominator", problem).out);
-  EXPECT_EQ(call("split_kv", problem, {.options = "partials=16"}).out, call("split_kv_16", problem).out);
-  EXPECT_EQ(call("flash", problem, {.options = "tile_kv=128"}).out, call("flash_tile128", problem).out);
+  EXPECT_EQ(call("flash", problem, {.options = "denominator=rounded"}).out,
+            call("flash_denominator", problem).out);
+  EXPECT_EQ(call("split_kv", problem, {.options = "partials=16"}).out,
+            call("split_kv_16", problem).out);
+  EXPECT_EQ(call("flash", problem, {.options = "tile_kv=128"}).out,
+            call("flash_tile128", problem).out);
   EXPECT_EQ(call("flash", problem, {.options = "splits=0"}).out, call("split_kv", problem).out);
   EXPECT_EQ(call("flash", problem, {.options = "lazy=1"}).out, call("flash_lazy", problem).out);
-  EXPECT_EQ(call("flash", problem, {.options = "p_dtype=fp32"}).out, call("flash_p32", problem).out);
+  EXPECT_EQ(call("flash", problem, {.options = "p_dtype=fp32"}).out,
+            call("flash_p32", problem).out);
 }
 
 TEST(Options, SlowRepeatsTheComputation) {
   const Geometry geometry(long_problem());
   const Inputs inputs = make_inputs(geometry);
-  EXPECT_EQ(call("flash", geometry, inputs, {.options = "slow=2"}).out, call("flash", geometry, inputs).out);
+  EXPECT_EQ(call("flash", geometry, inputs, {.options = "slow=2"}).out,
+            call("flash", geometry, inputs).out);
   const auto seconds = [&](const std::string& options) {
     double best = HUGE_VAL;
     for (int i = 0; i < 5; ++i) {
@@ -206,7 +232,8 @@ TEST(Options, SlowRepeatsTheComputation) {
     }
     return best;
   };
-  EXPECT_GT(seconds("slow=200"), 5 * seconds("slow=20"));  // 200 / 20, less what a call costs besides
+  // 200 / 20, less what a call costs besides
+  EXPECT_GT(seconds("slow=200"), 5 * seconds("slow=20"));
 }
 
 TEST(Options, ChangeTheBuildId) {
@@ -228,7 +255,8 @@ TEST(Options, MistakesAreExplained) {
   };
   EXPECT_THAT(reason("tile_k=64"), HasSubstr("unknown option 'tile_k'"));
   EXPECT_THAT(reason("tile_k=64"), HasSubstr("tile_kv"));
-  EXPECT_THAT(reason("tile_kv=60"), HasSubstr("tile_kv=60 of the cpu provider: expected 8 to 1024, a multiple of 8"));
+  EXPECT_THAT(reason("tile_kv=60"),
+              HasSubstr("tile_kv=60 of the cpu provider: expected 8 to 1024, a multiple of 8"));
   EXPECT_THAT(reason("tile_q=16,scale=-1"), HasSubstr("scale=-1"));
   EXPECT_THAT(reason("reverse"), HasSubstr("reverse"));
   EXPECT_THAT(reason("scale=nan"), HasSubstr("expected a positive factor"));

@@ -22,7 +22,8 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 
 double error_in_ulp(float got, long double exact) {
   const int exponent = std::max(-126, std::ilogb(static_cast<double>(exact)));
-  return static_cast<double>(std::abs(static_cast<long double>(got) - exact) / std::ldexp(1.0L, exponent - 23));
+  return static_cast<double>(std::abs(static_cast<long double>(got) - exact) /
+                             std::ldexp(1.0L, exponent - 23));
 }
 
 TEST(Exp2, StaysWithinTwoUlpOverItsRange) {
@@ -42,7 +43,8 @@ TEST(Exp2, StaysWithinTwoUlpOverItsRange) {
 }
 
 TEST(Exp2, IsExactAtWholeNumbers) {
-  for (int n = -126; n <= 127; ++n) EXPECT_EQ(exp2(static_cast<float>(n)), std::ldexp(1.0F, n)) << n;
+  for (int n = -126; n <= 127; ++n)
+    EXPECT_EQ(exp2(static_cast<float>(n)), std::ldexp(1.0F, n)) << n;
 }
 
 TEST(Exp2, TreatsTheEndsAsPromised) {
@@ -55,7 +57,8 @@ TEST(Exp2, TreatsTheEndsAsPromised) {
 
 TEST(Tanh, StaysWithinTwoUlp) {
   double worst = 0;
-  for (std::uint32_t bits = std::bit_cast<std::uint32_t>(1e-30F); bits < std::bit_cast<std::uint32_t>(12.0F); bits += 997) {
+  for (std::uint32_t bits = std::bit_cast<std::uint32_t>(1e-30F);
+       bits < std::bit_cast<std::uint32_t>(12.0F); bits += 997) {
     const auto x = std::bit_cast<float>(bits);
     worst = std::max(worst, error_in_ulp(tanh_of(x), std::tanh(static_cast<long double>(x))));
     EXPECT_EQ(tanh_of(-x), -tanh_of(x));
@@ -76,7 +79,8 @@ TEST(Tanh, EightAtATimeGiveTheSameBits) {
           << signed_x;
     }
   }
-  for (float x = -11.0F; x < 11.0F; x += 0.00137F) ASSERT_EQ(_mm256_cvtss_f32(tanh(_mm256_set1_ps(x))), tanh_of(x)) << x;
+  for (float x = -11.0F; x < 11.0F; x += 0.00137F)
+    ASSERT_EQ(_mm256_cvtss_f32(tanh(_mm256_set1_ps(x))), tanh_of(x)) << x;
   EXPECT_TRUE(std::isnan(_mm256_cvtss_f32(tanh(_mm256_set1_ps(std::nanf(""))))));
 }
 
@@ -85,8 +89,10 @@ TEST(Conversion, ReadsEveryFp8Pattern) {
     std::array<std::byte, 256> stored{};
     for (std::size_t i = 0; i < 256; ++i) stored[i] = static_cast<std::byte>(i);
     std::array<float, 256> row{};
-    for (const std::int64_t stride : {2, 1}) {  // element by element, then eight at a time; the last has all
-      decode_row(static_cast<std::uint32_t>(dtype), stored.data(), stride, 256 / stride, row.data());
+    // element by element, then eight at a time; the last has all
+    for (const std::int64_t stride : {2, 1}) {
+      decode_row(static_cast<std::uint32_t>(dtype), stored.data(), stride, 256 / stride,
+                 row.data());
     }
     for (std::size_t i = 0; i < 256; ++i) {
       const double expected = decode_at(dtype, stored.data(), i);
@@ -103,9 +109,12 @@ TEST(Conversion, ReadsEveryFp8Pattern) {
 TEST(Log2, AgreesWithLongDouble) {
   for (double x = 1e-300; x < 1e300; x *= 1.0123) {
     const long double exact = std::log2(static_cast<long double>(x));
-    EXPECT_NEAR(log2(x), static_cast<double>(exact), 1e-15 * std::max(1.0, std::abs(static_cast<double>(exact)))) << x;
+    EXPECT_NEAR(log2(x), static_cast<double>(exact),
+                1e-15 * std::max(1.0, std::abs(static_cast<double>(exact))))
+        << x;
   }
-  for (double x = 0.9; x < 1.1; x += 1e-5) EXPECT_NEAR(log2(x), static_cast<double>(std::log2(static_cast<long double>(x))), 1e-15) << x;
+  for (double x = 0.9; x < 1.1; x += 1e-5)
+    EXPECT_NEAR(log2(x), static_cast<double>(std::log2(static_cast<long double>(x))), 1e-15) << x;
   for (int n = -40; n <= 40; ++n) EXPECT_EQ(log2(std::ldexp(1.0, n)), n);
   EXPECT_EQ(log2(HUGE_VAL), HUGE_VAL);
   EXPECT_TRUE(std::isnan(log2(std::nan(""))));
@@ -117,7 +126,8 @@ std::vector<float> values_near_ties(float largest) {
   for (float scale = 1e-9F; scale < largest; scale *= 2) {
     for (int k = 0; k < 64; ++k) {
       const float value = std::ldexp(1.0F + static_cast<float>(k) / 64, std::ilogb(scale));
-      for (const float near : {value, std::nextafter(value, infinity), std::nextafter(value, 0.0F), value * 1.00037F}) {
+      for (const float near : {value, std::nextafter(value, infinity), std::nextafter(value, 0.0F),
+                               value * 1.00037F}) {
         if (near < largest) values.push_back(near), values.push_back(-near);
       }
     }
@@ -127,12 +137,15 @@ std::vector<float> values_near_ties(float largest) {
 }
 
 TEST(Rounding, AgreesWithTheHarnessForEveryFormat) {
-  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::tf32, DType::e4m3, DType::e5m2}) {
+  for (const DType dtype :
+       {DType::f32, DType::f16, DType::bf16, DType::tf32, DType::e4m3, DType::e5m2}) {
     const std::vector<float> exact = values_near_ties(dtype == DType::e4m3 ? 440.0F : 50000.0F);
     std::vector<float> rounded = exact;
-    round_to(static_cast<std::uint32_t>(dtype), rounded.data(), static_cast<std::int64_t>(rounded.size()));
+    round_to(static_cast<std::uint32_t>(dtype), rounded.data(),
+             static_cast<std::int64_t>(rounded.size()));
     for (std::size_t i = 0; i < exact.size(); ++i) {
-      ASSERT_EQ(rounded[i], plumbline::round_to(exact[i], dtype)) << plumbline::name(dtype) << " of " << exact[i];
+      ASSERT_EQ(rounded[i], plumbline::round_to(exact[i], dtype))
+          << plumbline::name(dtype) << " of " << exact[i];
     }
   }
 }
@@ -166,7 +179,8 @@ TEST(Conversion, ReadsAndWritesEveryBitPattern) {
     }
     std::array<std::byte, 4> nan{};
     encode_one(abi, std::bit_cast<float>(0x7f800001U), nan.data());
-    EXPECT_TRUE(std::isnan(decode_one(abi, nan.data()))) << "a NaN with a small payload became infinity";
+    EXPECT_TRUE(std::isnan(decode_one(abi, nan.data())))
+        << "a NaN with a small payload became infinity";
   }
 }
 
@@ -180,7 +194,8 @@ TEST(Conversion, RowsWithAnyStrideAndLength) {
         encode_row(dtype, values.data(), count, stored.data(), stride);
         std::vector<float> read(static_cast<std::size_t>(round_up(count, 8)), -1.0F);
         decode_row(dtype, stored.data(), stride, count, read.data());
-        for (std::size_t i = 0; i < read.size(); ++i) EXPECT_EQ(read[i], i < static_cast<std::size_t>(count) ? values[i] : 0.0F);
+        for (std::size_t i = 0; i < read.size(); ++i)
+          EXPECT_EQ(read[i], i < static_cast<std::size_t>(count) ? values[i] : 0.0F);
       }
     }
   }
@@ -198,7 +213,8 @@ TEST(MatrixProduct, SumsInChainsOf32) {
       for (std::int64_t begin = 0; begin < k; begin += 32) {
         float chain = 0;
         for (std::int64_t i = begin; i < std::min(begin + 32, k); ++i) {
-          chain = std::fma(a[static_cast<std::size_t>(row * k + i)], b[static_cast<std::size_t>(i * n + column)], chain);
+          chain = std::fma(a[static_cast<std::size_t>(row * k + i)],
+                           b[static_cast<std::size_t>(i * n + column)], chain);
         }
         expected = begin == 0 ? chain : expected + chain;
       }
@@ -210,7 +226,8 @@ TEST(MatrixProduct, SumsInChainsOf32) {
 TEST(RowOperations, SumAndMaximum) {
   std::vector<float> row(24);
   for (std::size_t i = 0; i < row.size(); ++i) row[i] = static_cast<float>(i * i % 17);
-  EXPECT_EQ(sum_of_row(row.data(), 24), std::accumulate(row.begin(), row.end(), 0.0F));  // small whole numbers: exact in any order
+  // small whole numbers: exact in any order
+  EXPECT_EQ(sum_of_row(row.data(), 24), std::accumulate(row.begin(), row.end(), 0.0F));
   for (std::size_t i = 0; i < row.size(); ++i) {
     std::vector<float> peak = row;
     peak[i] = 99;
@@ -225,8 +242,10 @@ TEST(Refusal, NamesTheMissingCpuFeatures) {
   const plumbline_device host{};
   const Kernel& flash = kernels()[1];
   EXPECT_EQ(refusal(flash, problem, host, {true, true, true}), "");
-  EXPECT_EQ(refusal(flash, problem, host, {false, true, true}), "the cpu kernels need an x86-64-v3 CPU; this one lacks AVX2");
-  EXPECT_EQ(refusal(flash, problem, host, {false, false, false}), "the cpu kernels need an x86-64-v3 CPU; this one lacks AVX2 FMA F16C");
+  EXPECT_EQ(refusal(flash, problem, host, {false, true, true}),
+            "the cpu kernels need an x86-64-v3 CPU; this one lacks AVX2");
+  EXPECT_EQ(refusal(flash, problem, host, {false, false, false}),
+            "the cpu kernels need an x86-64-v3 CPU; this one lacks AVX2 FMA F16C");
 }
 
 }  // namespace

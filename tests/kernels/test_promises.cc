@@ -12,8 +12,9 @@ namespace plumbline::testing {
 namespace {
 
 bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
-  return a.size() == b.size() &&
-         std::equal(a.begin(), a.end(), b.begin(), [](double x, double y) { return x == y && std::signbit(x) == std::signbit(y); });
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](double x, double y) {
+           return x == y && std::signbit(x) == std::signbit(y);
+         });
 }
 
 Problem ragged_problem(DType dtype) {
@@ -60,21 +61,25 @@ TEST_P(Promises, AreDeclared) {
   EXPECT_EQ(promises.page, PLUMBLINE_PROMISE_BITWISE);
   EXPECT_EQ(promises.lse, PLUMBLINE_PROMISE_BITWISE);
   EXPECT_EQ(promises.split, PLUMBLINE_PROMISE_ROUNDING);
-  EXPECT_EQ(promises.prefill_decode, splits ? PLUMBLINE_PROMISE_ROUNDING : PLUMBLINE_PROMISE_BITWISE);
+  EXPECT_EQ(promises.prefill_decode,
+            splits ? PLUMBLINE_PROMISE_ROUNDING : PLUMBLINE_PROMISE_BITWISE);
 }
 
 TEST_P(Promises, RunToRunAndWhateverTheWorkspaceHeld) {
   const Answer first = call(kernel(), problem());
   expect_same(first, call(kernel(), problem()), "second run");
-  expect_same(first, call(kernel(), problem(), {.workspace_fill = std::byte{0x00}}), "workspace of zeros");
-  expect_same(first, call(kernel(), problem(), {.workspace_fill = std::byte{0x7b}}), "workspace of large numbers");
+  expect_same(first, call(kernel(), problem(), {.workspace_fill = std::byte{0x00}}),
+              "workspace of zeros");
+  expect_same(first, call(kernel(), problem(), {.workspace_fill = std::byte{0x7b}}),
+              "workspace of large numbers");
 }
 
 TEST_P(Promises, Layout) {
   Problem padded = problem();
   padded.layout = Layout::padded_bshd;
   const Answer first = call(kernel(), padded);
-  for (const Layout layout : {Layout::padded_bhsd, Layout::ragged, Layout::paged_nhd, Layout::paged_hnd}) {
+  for (const Layout layout :
+       {Layout::padded_bhsd, Layout::ragged, Layout::paged_nhd, Layout::paged_hnd}) {
     Problem other = padded;
     other.layout = layout;
     if (padded_only() && !other.is_padded()) continue;
@@ -98,7 +103,8 @@ TEST_P(Promises, PageOrderAndSize) {
     for (const std::uint64_t seed : {1, 2}) {
       paged.page_size = page_size;
       paged.seed = seed;
-      expect_same(first, call(kernel(), paged), "page size " + std::to_string(page_size) + " seed " + std::to_string(seed));
+      expect_same(first, call(kernel(), paged),
+                  "page size " + std::to_string(page_size) + " seed " + std::to_string(seed));
     }
   }
 }
@@ -117,7 +123,8 @@ TEST_P(Promises, BatchNeighboursAndPosition) {
     alone.seq_kv = geometry.length_kv(b);
     const Answer solo = call(kernel(), alone, {.sample_ids = {b}});
     const auto begin = static_cast<std::ptrdiff_t>(index.row(b, 0, 0)) * batch.head_dim_vo;
-    const std::vector<double> part(together.out.begin() + begin, together.out.begin() + begin + std::ssize(solo.out));
+    const std::vector<double> part(together.out.begin() + begin,
+                                   together.out.begin() + begin + std::ssize(solo.out));
     EXPECT_TRUE(same_bits(part, solo.out)) << "sample " << b;
   }
 }
@@ -146,8 +153,10 @@ TEST_P(Promises, PrefillAndDecode) {
       const Answer step = call(kernel(), decode);
       for (std::int64_t h = 0; h < prefill.heads_q; ++h) {
         const auto row = static_cast<std::ptrdiff_t>(index.row(0, h, token)) * prefill.head_dim_vo;
-        const std::vector<double> part(whole.out.begin() + row, whole.out.begin() + row + prefill.head_dim_vo);
-        const std::vector<double> decoded(step.out.begin() + h * prefill.head_dim_vo, step.out.begin() + (h + 1) * prefill.head_dim_vo);
+        const std::vector<double> part(whole.out.begin() + row,
+                                       whole.out.begin() + row + prefill.head_dim_vo);
+        const std::vector<double> decoded(step.out.begin() + h * prefill.head_dim_vo,
+                                          step.out.begin() + (h + 1) * prefill.head_dim_vo);
         same = same && same_bits(part, decoded);
       }
     }
@@ -178,8 +187,10 @@ TEST_P(Promises, RoundingModeOfTheCaller) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cpu, Promises,
-                         ::testing::Values("naive", "flash", "flash_p32", "split_kv", "flash_unpad", "flash_attended", "flash_denominator",
-                                           "split_kv_16", "flash_tile32", "flash_tile128", "flash_lazy", "flash_lse2"),
+                         ::testing::Values("naive", "flash", "flash_p32", "split_kv", "flash_unpad",
+                                           "flash_attended", "flash_denominator", "split_kv_16",
+                                           "flash_tile32", "flash_tile128", "flash_lazy",
+                                           "flash_lse2"),
                          [](const auto& test) { return std::string(test.param); });
 
 // Reversing the key order keeps all promises: a row's tiles are the same, seen from the other end.
@@ -195,7 +206,8 @@ TEST(ReversedTiles, KeepPrefillAndDecodeEqual) {
   const Answer step = call("flash", decode, {.options = "reverse=1"});
   const RowIndex index{Geometry(prefill)};
   const auto row = static_cast<std::ptrdiff_t>(index.row(0, 0, 99)) * prefill.head_dim_vo;
-  const std::vector<double> part(whole.out.begin() + row, whole.out.begin() + row + prefill.head_dim_vo);
+  const std::vector<double> part(whole.out.begin() + row,
+                                 whole.out.begin() + row + prefill.head_dim_vo);
   EXPECT_TRUE(same_bits(part, {step.out.begin(), step.out.begin() + prefill.head_dim_vo}));
 }
 

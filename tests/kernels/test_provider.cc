@@ -28,13 +28,15 @@ Problem small(DType dtype = DType::f16) {
 
 // The answer of query alone, with `change` made to the problem and device first.
 template <class Change>
-std::pair<plumbline_status, std::string> query(const std::string& kernel, const Problem& problem, Change change) {
+std::pair<plumbline_status, std::string> query(const std::string& kernel, const Problem& problem,
+                                               Change change) {
   const plumbline_provider& provider = *cpu_library().provider();
   plumbline_problem asked = abi_problem(Geometry(problem));
   plumbline_device device = first_device(provider);
   change(asked, device);
   std::array<char, 200> reason{};
-  const plumbline_status status = provider.query(kernel_index(provider, kernel), &asked, &device, reason.data(), reason.size());
+  const plumbline_status status =
+      provider.query(kernel_index(provider, kernel), &asked, &device, reason.data(), reason.size());
   return {status, reason.data()};
 }
 std::pair<plumbline_status, std::string> query(const std::string& kernel, const Problem& problem) {
@@ -54,8 +56,10 @@ TEST(Provider, ServesItsVersionOnly) {
 TEST(Provider, Fp32OnA16BitKernelIsUnsupportedWithTheReason) {
   using Pair = std::pair<plumbline_status, std::string>;
   const Problem fp32 = small(DType::f32);
-  EXPECT_EQ(query("flash", fp32), Pair(PLUMBLINE_UNSUPPORTED, "FlashAttention only supports fp16 and bf16 (got fp32)"));
-  EXPECT_EQ(query("flash_unpad", fp32), Pair(PLUMBLINE_UNSUPPORTED, "FlashAttention only supports fp16 and bf16 (got fp32)"));
+  EXPECT_EQ(query("flash", fp32),
+            Pair(PLUMBLINE_UNSUPPORTED, "FlashAttention only supports fp16 and bf16 (got fp32)"));
+  EXPECT_EQ(query("flash_unpad", fp32),
+            Pair(PLUMBLINE_UNSUPPORTED, "FlashAttention only supports fp16 and bf16 (got fp32)"));
   EXPECT_THAT(query("naive", fp32).second, HasSubstr("only supports fp16 and bf16 (got fp32)"));
   EXPECT_EQ(query("flash_p32", fp32).first, PLUMBLINE_OK);
   EXPECT_EQ(query("split_kv", fp32).first, PLUMBLINE_OK);
@@ -67,12 +71,18 @@ TEST(Provider, RefusesWhatItDoesNotKnowInWords) {
     EXPECT_EQ(status, PLUMBLINE_UNSUPPORTED);
     return text;
   };
-  EXPECT_THAT(reason([](auto&, auto& device) { device.memory_space = PLUMBLINE_CUDA; }), HasSubstr("device cpu only"));
+  EXPECT_THAT(reason([](auto&, auto& device) { device.memory_space = PLUMBLINE_CUDA; }),
+              HasSubstr("device cpu only"));
   EXPECT_THAT(reason([](auto& problem, auto&) { problem.mask = 4; }), HasSubstr("unknown mask 4"));
-  EXPECT_THAT(reason([](auto& problem, auto&) { problem.dtype_kv = PLUMBLINE_BF16; }), HasSubstr("got fp16 with bf16"));
-  EXPECT_THAT(reason([](auto& problem, auto&) { problem.dtype_q = PLUMBLINE_E5M2; }), HasSubstr("got e5m2"));
-  EXPECT_THAT(reason([](auto& problem, auto&) { problem.dtype_out = PLUMBLINE_BF16; }), HasSubstr("asked for bf16"));
-  EXPECT_THAT(reason([](auto& problem, auto&) { problem.layout = PLUMBLINE_RAGGED_THD; }, "flash_unpad"), HasSubstr("padded layouts only"));
+  EXPECT_THAT(reason([](auto& problem, auto&) { problem.dtype_kv = PLUMBLINE_BF16; }),
+              HasSubstr("got fp16 with bf16"));
+  EXPECT_THAT(reason([](auto& problem, auto&) { problem.dtype_q = PLUMBLINE_E5M2; }),
+              HasSubstr("got e5m2"));
+  EXPECT_THAT(reason([](auto& problem, auto&) { problem.dtype_out = PLUMBLINE_BF16; }),
+              HasSubstr("asked for bf16"));
+  EXPECT_THAT(
+      reason([](auto& problem, auto&) { problem.layout = PLUMBLINE_RAGGED_THD; }, "flash_unpad"),
+      HasSubstr("padded layouts only"));
 }
 
 TEST(Provider, AShorterReasonBufferIsKeptTerminated) {
@@ -81,19 +91,23 @@ TEST(Provider, AShorterReasonBufferIsKeptTerminated) {
   const plumbline_device device = first_device(provider);
   std::array<char, 8> reason{};
   reason.fill('x');
-  EXPECT_EQ(provider.query(kernel_index(provider, "flash"), &problem, &device, reason.data(), 6), PLUMBLINE_UNSUPPORTED);
+  EXPECT_EQ(provider.query(kernel_index(provider, "flash"), &problem, &device, reason.data(), 6),
+            PLUMBLINE_UNSUPPORTED);
   EXPECT_STREQ(reason.data(), "Flash");
   EXPECT_EQ(reason[6], 'x');
 }
 
 TEST(Provider, OlderStructsAreRefused) {
-  const auto [status, reason] = query("flash", small(), [](auto& problem, auto&) { problem.struct_size -= 8; });
+  const auto [status, reason] =
+      query("flash", small(), [](auto& problem, auto&) { problem.struct_size -= 8; });
   EXPECT_EQ(status, PLUMBLINE_ERROR);
   EXPECT_THAT(reason, HasSubstr("struct_size"));
 }
 
 TEST(Description, SaysWhatEachKernelRounds) {
-  const auto spec = [](const std::string& kernel, const Problem& problem) { return call(kernel, problem).description.spec; };
+  const auto spec = [](const std::string& kernel, const Problem& problem) {
+    return call(kernel, problem).description.spec;
+  };
   for (const DType dtype : {DType::f16, DType::bf16}) {
     const auto abi = static_cast<std::uint32_t>(dtype);
     EXPECT_EQ(spec("naive", small(dtype)).s_rounded, abi);
@@ -141,15 +155,16 @@ TEST(PaddedRows, AreZeroWithoutKeysSeenUnlessAttended) {
 }
 
 TEST(PaddedRows, UntouchedLeavesWhatWasThere) {
-  const Answer answer = call("flash", small(), {.options = "padded=untouched", .left_over_outputs = true});
+  const Answer answer =
+      call("flash", small(), {.options = "padded=untouched", .left_over_outputs = true});
   EXPECT_EQ(answer.description.padding_policy, PLUMBLINE_PADDED_ROWS_UNTOUCHED);
   ASSERT_FALSE(answer.padded_out.empty());
   const std::uint16_t left_over = 0x4747;
   EXPECT_THAT(answer.padded_out, Each(decode_at(DType::f16, &left_over, 0)));
 }
 
-// Padded query rows hold a value, as they do where a batch is padded with some token; each attends to the sample's valid keys as if its
-// position went on beyond the valid ones.
+// Padded query rows hold a value, as they do where a batch is padded with some token; each attends
+// to the sample's valid keys as if its position went on beyond the valid ones.
 TEST(PaddedRows, AttendedRowsAreQueries) {
   for (const Padding padding : {Padding::right, Padding::left}) {
     for (const Mask mask : {Mask::none, Mask::causal_top_left, Mask::causal_bottom_right}) {
@@ -163,8 +178,10 @@ TEST(PaddedRows, AttendedRowsAreQueries) {
         for (std::int64_t row = 0; row < problem.seq_q; ++row) {
           if (geometry.padded_row_is_valid(b, row)) continue;
           for (std::int64_t h = 0; h < problem.heads_q; ++h) {
-            const std::int64_t at = b * geometry.q.stride[0] + row * geometry.q.stride[1] + h * geometry.q.stride[2];
-            encode(problem.dtype, filler, inputs.q.data() + static_cast<std::size_t>(at) * size_in_bytes(problem.dtype));
+            const std::int64_t at =
+                b * geometry.q.stride[0] + row * geometry.q.stride[1] + h * geometry.q.stride[2];
+            encode(problem.dtype, filler,
+                   inputs.q.data() + static_cast<std::size_t>(at) * size_in_bytes(problem.dtype));
           }
         }
       }
@@ -175,12 +192,14 @@ TEST(PaddedRows, AttendedRowsAreQueries) {
       const std::vector<double> q(filler.begin(), filler.end());
       std::size_t next = 0;
       for (std::int64_t b = 0; b < problem.batch; ++b) {
-        const std::int64_t first = padding == Padding::left ? problem.seq_q - geometry.length_q(b) : 0;
+        const std::int64_t first =
+            padding == Padding::left ? problem.seq_q - geometry.length_q(b) : 0;
         for (std::int64_t h = 0; h < problem.heads_q; ++h) {
           for (std::int64_t row = 0; row < problem.seq_q; ++row) {
             if (geometry.padded_row_is_valid(b, row)) continue;
             const ExactRow exact = exact_row(geometry, inputs, b, h, row - first, q);
-            for (const double value : exact.out) EXPECT_NEAR(answer.padded_out[next++], value, 4e-3);
+            for (const double value : exact.out)
+              EXPECT_NEAR(answer.padded_out[next++], value, 4e-3);
           }
         }
       }
@@ -205,7 +224,8 @@ TEST(Workspace, SplitsNeedRoomForTheirPartials) {
   Problem problem = small();
   problem.seq_kv = 2000;
   EXPECT_GT(call("split_kv", problem).workspace_bytes, call("flash", problem).workspace_bytes);
-  EXPECT_GT(call("naive", problem).workspace_bytes, call("flash", problem).workspace_bytes) << "a whole row of S";
+  EXPECT_GT(call("naive", problem).workspace_bytes, call("flash", problem).workspace_bytes)
+      << "a whole row of S";
 }
 
 TEST(NonFinite, NanInAValidInputReachesTheOutput) {
@@ -217,7 +237,8 @@ TEST(NonFinite, NanInAValidInputReachesTheOutput) {
       const Geometry geometry(problem);
       Inputs inputs = make_inputs(geometry);
       const float nan = std::nanf("");
-      std::byte* key = in_v ? inputs.v.data() + 2 * geometry.v_offset(0, 11, 0) : inputs.k.data() + 2 * geometry.k_offset(0, 11, 0);
+      std::byte* key = in_v ? inputs.v.data() + 2 * geometry.v_offset(0, 11, 0)
+                            : inputs.k.data() + 2 * geometry.k_offset(0, 11, 0);
       encode(DType::f16, std::span(&nan, 1), key);
       const Answer answer = call(kernel, geometry, inputs);
       EXPECT_TRUE(std::isnan(answer.out[0])) << kernel << (in_v ? " V" : " K");

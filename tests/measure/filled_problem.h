@@ -31,12 +31,16 @@ struct FilledProblem {
   void set(const RowId& row, std::int64_t column, double value) {
     const auto dtype = geometry.problem().out();
     const auto rounded = static_cast<float>(round_to(value, dtype));
-    const auto offset = static_cast<std::size_t>(geometry.out_offset(row.sample, row.row, row.head) + column);
+    const auto offset =
+        static_cast<std::size_t>(geometry.out_offset(row.sample, row.row, row.head) + column);
     encode(dtype, {&rounded, 1}, out.data() + offset * size_in_bytes(dtype));
   }
   void set_lse(const RowId& row, double value) {
     const auto rounded = static_cast<float>(value);
-    std::memcpy(lse.data() + static_cast<std::size_t>(geometry.lse_offset(row.sample, row.row, row.head)) * 4, &rounded, 4);
+    std::memcpy(
+        lse.data() +
+            static_cast<std::size_t>(geometry.lse_offset(row.sample, row.row, row.head)) * 4,
+        &rounded, 4);
   }
   double expected(std::size_t row, std::size_t column) const {
     return reference.o[row * static_cast<std::size_t>(reference.columns) + column];
@@ -46,7 +50,8 @@ struct FilledProblem {
   void write_exact() {
     if (geometry.problem().is_padded()) std::fill(out.begin(), out.end(), std::byte{0});
     for (std::size_t r = 0; r < reference.selection.rows.size(); ++r) {
-      for (std::int64_t j = 0; j < reference.columns; ++j) set(reference.selection.rows[r], j, expected(r, static_cast<std::size_t>(j)));
+      for (std::int64_t j = 0; j < reference.columns; ++j)
+        set(reference.selection.rows[r], j, expected(r, static_cast<std::size_t>(j)));
       set_lse(reference.selection.rows[r], reference.lse[r]);
     }
   }

@@ -17,7 +17,8 @@ using testing::HasSubstr;
 
 Faults faults_of(const FilledProblem& filled, PaddingPolicy policy = PaddingPolicy::zeros) {
   const auto range = value_range(filled.geometry, filled.v.data());
-  return find_faults({&filled.geometry, filled.outputs(), &range, &filled.spec, policy, &filled.reference});
+  return find_faults(
+      {&filled.geometry, filled.outputs(), &range, &filled.spec, policy, &filled.reference});
 }
 
 Problem padded() {
@@ -81,7 +82,8 @@ TEST(Faults, ValuesInTheirScaleHaveTheirRange) {
   problem.kv_dtype = DType::e4m3;
   problem.v_law = VLaw::large_mean;
   FilledProblem filled(problem);
-  filled.set({0, 0, 0}, 0, filled.expected(0, 0) / side_inputs(problem).v_scale[0]);  // as if V had no scale
+  // as if V had no scale
+  filled.set({0, 0, 0}, 0, filled.expected(0, 0) / side_inputs(problem).v_scale[0]);
   EXPECT_EQ(faults_of(filled).out_of_range, 1);
 }
 
@@ -109,7 +111,8 @@ TEST(Faults, PaddedRowsGoByPolicy) {
       if (!filled.geometry.padded_row_is_valid(b, i)) sample = b, row = i;
     }
   }
-  const auto offset = static_cast<std::size_t>(filled.geometry.padded_out_offset(sample, row, 1)) * 2;
+  const auto offset =
+      static_cast<std::size_t>(filled.geometry.padded_out_offset(sample, row, 1)) * 2;
   ASSERT_FALSE(filled.geometry.padded_row_is_valid(sample, row));
   const float something = 0.01F;
   encode(DType::f16, {&something, 1}, filled.out.data() + offset);

@@ -21,11 +21,15 @@ Location location_of(const FilledProblem& filled) {
 
 std::vector<double> value(const FilledProblem& filled, const RowId& id, std::int64_t key) {
   std::vector<double> v(16);
-  decode(DType::f16, filled.v.data() + static_cast<std::size_t>(filled.geometry.v_offset(id.sample, key, id.head / 2)) * 2, v);
+  decode(DType::f16,
+         filled.v.data() +
+             static_cast<std::size_t>(filled.geometry.v_offset(id.sample, key, id.head / 2)) * 2,
+         v);
   return v;
 }
 
-// Multiplies the weight of one key of each row (chosen by `key`, relative to the visible ones) by `factor` and renormalises.
+// Multiplies the weight of one key of each row (chosen by `key`, relative to the visible ones) by
+// `factor` and renormalises.
 template <class Choose>
 void reweigh(FilledProblem& filled, double factor, Choose choose) {
   for (const auto& id : filled.reference.selection.rows) {
@@ -35,7 +39,8 @@ void reweigh(FilledProblem& filled, double factor, Choose choose) {
     const double p = detail.p[static_cast<std::size_t>(key - detail.keys.begin)];
     const double change = p * (factor - 1) / (1 + p * (factor - 1));
     const auto v = value(filled, id, key);
-    for (std::size_t j = 0; j < 16; ++j) filled.set(id, static_cast<std::int64_t>(j), detail.o[j] + change * (v[j] - detail.o[j]));
+    for (std::size_t j = 0; j < 16; ++j)
+      filled.set(id, static_cast<std::int64_t>(j), detail.o[j] + change * (v[j] - detail.o[j]));
   }
 }
 
@@ -45,7 +50,9 @@ Problem causal() {
   return problem;
 }
 
-TEST(Locate, NothingInALegalOutput) { EXPECT_EQ(location_of(FilledProblem(small_problem())).kind, ""); }
+TEST(Locate, NothingInALegalOutput) {
+  EXPECT_EQ(location_of(FilledProblem(small_problem())).kind, "");
+}
 
 TEST(Locate, LastVisibleKeyDropped) {
   FilledProblem filled(causal());
@@ -57,7 +64,8 @@ TEST(Locate, LastVisibleKeyDropped) {
 
 TEST(Locate, OneKeyOfOneHead) {
   FilledProblem filled(causal());
-  reweigh(filled, 0.5, [](const RowId& id, const KeyRange&) { return id.sample == 1 && id.head == 2 ? 7 : -1; });
+  reweigh(filled, 0.5,
+          [](const RowId& id, const KeyRange&) { return id.sample == 1 && id.head == 2 ? 7 : -1; });
   const auto location = location_of(filled);
   EXPECT_EQ(location.kind, "key");
   EXPECT_THAT(location.description, HasSubstr("key 7 of key head 1 in sample 1 weighs too little"));
@@ -79,7 +87,8 @@ TEST(Locate, WrongDenominator) {
   FilledProblem filled(small_problem());
   for (std::size_t r = 0; r < filled.reference.selection.rows.size(); ++r) {
     for (std::size_t j = 0; j < 16; ++j)
-      filled.set(filled.reference.selection.rows[r], static_cast<std::int64_t>(j), 0.97 * filled.expected(r, j));
+      filled.set(filled.reference.selection.rows[r], static_cast<std::int64_t>(j),
+                 0.97 * filled.expected(r, j));
   }
   EXPECT_EQ(location_of(filled).kind, "denominator");
 }

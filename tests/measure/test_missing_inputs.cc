@@ -14,7 +14,8 @@ TEST(MissingInputs, AreTheCasesOwnError) {
   planned.c = {"cpu/flash", "cpu", {}};
   planned.c.problem.inputs = "gone.safetensors@01234567";
   std::vector<Outcome> outcomes;
-  measurer.measure({&planned, &planned}, [&](Measurement m) { outcomes.push_back(std::move(m.outcome)); });
+  measurer.measure({&planned, &planned},
+                   [&](Measurement m) { outcomes.push_back(std::move(m.outcome)); });
   ASSERT_EQ(outcomes.size(), 2U);
   for (const Outcome& outcome : outcomes) {
     EXPECT_EQ(outcome.status, Status::error);

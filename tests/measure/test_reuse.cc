@@ -76,9 +76,11 @@ TEST_F(Reuse, OtherBitsAreAnErrorThatNamesBoth) {
   add(planned_on("emulated:sm_80"), "d1");
   const Outcome second = add(planned_on("emulated:sm_90"), "d2");
   EXPECT_EQ(second.status, Status::error);
-  EXPECT_THAT(second.reason, AllOf(HasSubstr("emulated:sm_90"), HasSubstr("emulated:sm_80"), HasSubstr("d1"), HasSubstr("d2")));
+  EXPECT_THAT(second.reason, AllOf(HasSubstr("emulated:sm_90"), HasSubstr("emulated:sm_80"),
+                                   HasSubstr("d1"), HasSubstr("d2")));
   EXPECT_FALSE(reuse_.reused(planned_on("emulated:sm_100")));
-  EXPECT_EQ(add(planned_on("emulated:sm_100"), "d1").status, Status::ok);  // each is compared with the first
+  // each is compared with the first
+  EXPECT_EQ(add(planned_on("emulated:sm_100"), "d1").status, Status::ok);
 }
 
 TEST_F(Reuse, KernelsOnTensorCoresAndTimedCasesAreLeftAlone) {
@@ -98,7 +100,8 @@ TEST_F(Reuse, KernelsOnTensorCoresAndTimedCasesAreLeftAlone) {
   EXPECT_FALSE(reuse_.reused(other));
 }
 
-// Nothing can be concluded from what did not run, or from bits that change from run to run, which is a failure of its own.
+// Nothing can be concluded from what did not run, or from bits that change from run to run, which
+// is a failure of its own.
 TEST_F(Reuse, OnlyBitsThatStandForTheKernelCount) {
   Outcome unsupported = measured(planned_on("emulated:sm_80"), "");
   unsupported.status = Status::unsupported;
@@ -110,7 +113,8 @@ TEST_F(Reuse, OnlyBitsThatStandForTheKernelCount) {
   add(planned_on("emulated:sm_89"), "d1");  // in another suite
   EXPECT_FALSE(reuse_.reused(planned_on("emulated:sm_90")));
   add(planned_on("emulated:sm_90"), "d1");
-  EXPECT_EQ(reuse_.reused(planned_on("emulated:sm_100"))->reused_from, planned_on("emulated:sm_89").case_id);
+  EXPECT_EQ(reuse_.reused(planned_on("emulated:sm_100"))->reused_from,
+            planned_on("emulated:sm_89").case_id);
 }
 
 TEST_F(Reuse, AnotherContractIsMeasured) {

@@ -36,9 +36,10 @@ TEST(Statistics, FindsThePlantedElement) {
   EXPECT_EQ(comparison.peak.column, 5);
   EXPECT_GT(comparison.statistics.beyond_output, 20);
   const auto& id = filled.reference.selection.rows[row];
-  EXPECT_EQ(element_of(filled.reference, comparison.peak), (ElementId{id.sample, id.head, id.row, 5}));
-  const auto worst =
-      describe_worst(filled.geometry, filled.inputs(), filled.outputs(), filled.spec, filled.reference, "peak", comparison.peak);
+  EXPECT_EQ(element_of(filled.reference, comparison.peak),
+            (ElementId{id.sample, id.head, id.row, 5}));
+  const auto worst = describe_worst(filled.geometry, filled.inputs(), filled.outputs(), filled.spec,
+                                    filled.reference, "peak", comparison.peak);
   EXPECT_NEAR((worst.got - worst.expected) / worst.sigma, 40, 2);
   double shares = 0;
   for (const double share : worst.share) shares += share;
@@ -82,7 +83,8 @@ TEST(Statistics, HeadsAreTold) {
   for (std::size_t r = 0; r < filled.reference.selection.rows.size(); ++r) {
     const auto& id = filled.reference.selection.rows[r];
     if (id.sample != 1 || id.head != 2) continue;
-    for (std::int64_t j = 0; j < 16; ++j) filled.set(id, j, filled.expected(r, static_cast<std::size_t>(j)) * 1.5);
+    for (std::int64_t j = 0; j < 16; ++j)
+      filled.set(id, j, filled.expected(r, static_cast<std::size_t>(j)) * 1.5);
   }
   const auto comparison = compare(filled.geometry, filled.outputs(), filled.reference);
   ASSERT_EQ(comparison.head_rms.size(), 8U);
@@ -97,14 +99,16 @@ TEST(Statistics, HeadsAreTold) {
 
 TEST(Statistics, SuiteScoresSeeAScaledOutput) {
   FilledProblem filled(small_problem());
-  filled.reference = compute_reference(filled.geometry, filled.inputs(), filled.spec, select_rows(filled.geometry, 1e12), {true});
+  filled.reference = compute_reference(filled.geometry, filled.inputs(), filled.spec,
+                                       select_rows(filled.geometry, 1e12), {true});
   const auto exact = compare(filled.geometry, filled.outputs(), filled.reference).statistics;
   ASSERT_TRUE(exact.has_suite_scores);
   EXPECT_LT(std::abs(exact.shrink_z), 3);
   EXPECT_LT(std::abs(exact.temperature_z), 3);
   for (std::size_t r = 0; r < filled.reference.selection.rows.size(); ++r) {
     for (std::int64_t j = 0; j < 16; ++j) {
-      filled.set(filled.reference.selection.rows[r], j, filled.expected(r, static_cast<std::size_t>(j)) * (1 - 0x1p-9));
+      filled.set(filled.reference.selection.rows[r], j,
+                 filled.expected(r, static_cast<std::size_t>(j)) * (1 - 0x1p-9));
     }
   }
   EXPECT_LT(compare(filled.geometry, filled.outputs(), filled.reference).statistics.shrink_z, -10);

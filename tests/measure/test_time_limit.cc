@@ -29,11 +29,14 @@ TEST(TimeLimit, GrowsWithTheWork) {
   const auto once = time_limit(of_size(8192), "cpu", 0) - milliseconds(least_time_limit);
   const auto timed = time_limit(of_size(8192), "cpu", 10) - milliseconds(least_time_limit);
   EXPECT_NEAR(static_cast<double>(timed.count()), 14.0 * static_cast<double>(once.count()), 20.0);
-  EXPECT_NEAR(static_cast<double>(once.count()), multiply_adds(of_size(8192)) / slowest_rate("cpu") * 1000, 1.0);
+  EXPECT_NEAR(static_cast<double>(once.count()),
+              multiply_adds(of_size(8192)) / slowest_rate("cpu") * 1000, 1.0);
 }
 
 // S3 of the stories at its full length met the limit of 60 s that every case had.
-TEST(TimeLimit, TheLongestCaseOfTheStoriesHasMoreThanAMinute) { EXPECT_GT(time_limit(of_size(8192), "cpu", 10), seconds(600)); }
+TEST(TimeLimit, TheLongestCaseOfTheStoriesHasMoreThanAMinute) {
+  EXPECT_GT(time_limit(of_size(8192), "cpu", 10), seconds(600));
+}
 
 TEST(TimeLimit, TheEmulatorIsSlower) {
   EXPECT_LT(slowest_rate("emulated:sm_90"), slowest_rate("cpu"));
@@ -42,7 +45,8 @@ TEST(TimeLimit, TheEmulatorIsSlower) {
 }
 
 TEST(TimeLimit, StaysFiniteForAProblemWithoutEnd) {
-  EXPECT_LT(time_limit(of_size(std::int64_t{1} << 40), "emulated:sm_90", 1000), std::chrono::hours(24 * 31));
+  EXPECT_LT(time_limit(of_size(std::int64_t{1} << 40), "emulated:sm_90", 1000),
+            std::chrono::hours(24 * 31));
 }
 
 }  // namespace

@@ -46,9 +46,11 @@ void expect_same_question(const Geometry& base, const VariantCall& call) {
     ASSERT_LE(geometry.length_kv(sample), base.length_kv(source.sample)) << call.words;
     for (std::int64_t row = 0; row < geometry.length_q(sample); ++row) {
       ASSERT_LT(source.first_row + row, base.length_q(source.sample)) << call.words;
-      EXPECT_EQ(geometry.visible_keys(sample, row), base.visible_keys(source.sample, source.first_row + row))
+      EXPECT_EQ(geometry.visible_keys(sample, row),
+                base.visible_keys(source.sample, source.first_row + row))
           << call.words << ", sample " << sample << " row " << row;
-      EXPECT_TRUE(rows.insert({source.sample, source.first_row + row}).second) << call.words << ": a row stands twice";
+      EXPECT_TRUE(rows.insert({source.sample, source.first_row + row}).second)
+          << call.words << ": a row stands twice";
     }
   }
 }
@@ -72,7 +74,8 @@ void expect_places_of_their_own(const VariantCall& call) {
       }
     }
   }
-  const auto expect_apart = [&](const std::set<std::int64_t>& offsets, std::int64_t dims, const TensorShape& shape) {
+  const auto expect_apart = [&](const std::set<std::int64_t>& offsets, std::int64_t dims,
+                                const TensorShape& shape) {
     std::int64_t end = 0;
     for (const std::int64_t offset : offsets) {
       EXPECT_GE(offset, end) << call.words;
@@ -105,24 +108,32 @@ TEST(Variants, AskTheSameQuestionFromOtherPlaces) {
 }
 
 TEST(Variants, EachChangesWhatItsNameSays) {
-  const Geometry padded(problem_of(problems[0])), paged(problem_of(problems[2])), decode(problem_of(problems[3]));
-  const auto calls = [](Invariance invariance, const Geometry& base) { return variants(invariance, base, "splits").calls; };
+  const Geometry padded(problem_of(problems[0])), paged(problem_of(problems[2])),
+      decode(problem_of(problems[3]));
+  const auto calls = [](Invariance invariance, const Geometry& base) {
+    return variants(invariance, base, "splits").calls;
+  };
   EXPECT_THAT(calls(Invariance::solo, padded), SizeIs(3));
-  for (const VariantCall& call : calls(Invariance::solo, decode)) EXPECT_EQ(call.geometry->problem().batch, 1);
+  for (const VariantCall& call : calls(Invariance::solo, decode))
+    EXPECT_EQ(call.geometry->problem().batch, 1);
   EXPECT_THAT(calls(Invariance::solo, decode), SizeIs(4)) << "of five";
   EXPECT_EQ(calls(Invariance::position, padded)[0].samples[0].sample, 2);
-  EXPECT_TRUE(calls(Invariance::neighbour, padded)[1].samples[0].nan || calls(Invariance::neighbour, padded)[1].samples[1].nan);
+  EXPECT_TRUE(calls(Invariance::neighbour, padded)[1].samples[0].nan ||
+              calls(Invariance::neighbour, padded)[1].samples[1].nan);
   EXPECT_EQ(calls(Invariance::page_size, paged)[0].geometry->problem().page_size, 32);
-  for (const VariantCall& call : calls(Invariance::page_order, paged)) EXPECT_NE(call.geometry->page_table, paged.page_table);
+  for (const VariantCall& call : calls(Invariance::page_order, paged))
+    EXPECT_NE(call.geometry->page_table, paged.page_table);
   EXPECT_THAT(calls(Invariance::layout, padded), SizeIs(5));
   EXPECT_GT(calls(Invariance::capacity, padded)[0].geometry->k.extent[1], padded.k.extent[1]);
   EXPECT_GT(calls(Invariance::capacity, paged)[0].geometry->page_count(), paged.page_count());
-  for (const VariantCall& call : calls(Invariance::strides, paged)) EXPECT_GT(call.geometry->k.stride[0], paged.k.stride[0]);
+  for (const VariantCall& call : calls(Invariance::strides, paged))
+    EXPECT_GT(call.geometry->k.stride[0], paged.k.stride[0]);
   EXPECT_FALSE(calls(Invariance::lse, padded)[0].geometry->problem().lse);
   EXPECT_EQ(calls(Invariance::split, padded)[2].provider_option, "splits=3");
   const auto scales = calls(Invariance::two_scales, padded);
   EXPECT_TRUE(scales[0].own_process);
-  EXPECT_NE(scales[0].before->geometry->problem().softmax_scale(), scales[0].geometry->problem().softmax_scale());
+  EXPECT_NE(scales[0].before->geometry->problem().softmax_scale(),
+            scales[0].geometry->problem().softmax_scale());
   EXPECT_NE(calls(Invariance::run_to_run, padded)[1].before, nullptr);
 }
 
@@ -142,8 +153,10 @@ TEST(Variants, SayWhatIsMissing) {
 
 TEST(ParseInvariances, NamesWithCommasOrAll) {
   EXPECT_THAT(parse_invariances("all").value(), SizeIs(16));
-  EXPECT_EQ(parse_invariances("lse,solo").value(), (std::vector{Invariance::lse, Invariance::solo}));
-  for (const char* wrong : {"", "lse,", "LSE", "solo;lse"}) EXPECT_FALSE(parse_invariances(wrong).has_value()) << wrong;
+  EXPECT_EQ(parse_invariances("lse,solo").value(),
+            (std::vector{Invariance::lse, Invariance::solo}));
+  for (const char* wrong : {"", "lse,", "LSE", "solo;lse"})
+    EXPECT_FALSE(parse_invariances(wrong).has_value()) << wrong;
 }
 
 }  // namespace

@@ -10,12 +10,13 @@
 namespace plumbline::testing {
 
 inline bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](double x, double y) { return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) {
+    return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
+  });
 }
 inline bool same_bits(const Answer& a, const Answer& b) {
-  return a.status == b.status && same_bits(a.out, b.out) && same_bits(a.lse, b.lse) && same_bits(a.padded_out, b.padded_out) &&
-         same_bits(a.padded_lse, b.padded_lse);
+  return a.status == b.status && same_bits(a.out, b.out) && same_bits(a.lse, b.lse) &&
+         same_bits(a.padded_out, b.padded_out) && same_bits(a.padded_lse, b.padded_lse);
 }
 
 struct Filled {

@@ -29,14 +29,16 @@ Catalogue read_catalogue(const std::string& path) {
   EXPECT_TRUE(file.has_value()) << (file ? "" : to_string(file.error()));
   if (!file) return catalogue;
   for (const ConfigNode& table : file->find("mutant")->items) {
-    Mutant mutant{text(table, "name"),      text(table, "class"),       text(table, "what"),       text(table, "zoo"),
-                  text(table, "diagnosis"), texts(table.find("needs")), texts(table.find("modes"))};
+    Mutant mutant{text(table, "name"),       text(table, "class"),     text(table, "what"),
+                  text(table, "zoo"),        text(table, "diagnosis"), texts(table.find("needs")),
+                  texts(table.find("modes"))};
     if (mutant.modes.empty()) mutant.modes = {"fp16", "bf16", "fp32", "tf32", "e4m3"};
     catalogue.mutants.push_back(std::move(mutant));
   }
   if (const ConfigNode* breakers = file->find("breaker")) {
     for (const ConfigNode& table : breakers->items) {
-      catalogue.breakers.push_back({text(table, "name"), text(table, "breaks"), text(table, "what"), text(table, "zoo")});
+      catalogue.breakers.push_back(
+          {text(table, "name"), text(table, "breaks"), text(table, "what"), text(table, "zoo")});
     }
   }
   for (const ConfigNode& table : file->find("legal")->items) {

@@ -25,13 +25,14 @@ TEST(Catalogue, NamesTheKernelsOfTheLibrary) {
   for (const Mutant& mutant : catalogue.mutants) named.push_back(mutant.name);
   for (const Breaker& breaker : catalogue.breakers) named.push_back(breaker.name);
   const Library library(PLUMBLINE_MUTANTS_LIBRARY);
-  for (const auto& [options, name] :
-       std::map<std::string, std::string>{{"", "mutants"}, {"mode=tf32", "mutants_tf32"}, {"mode=e4m3", "mutants_e4m3"}}) {
+  for (const auto& [options, name] : std::map<std::string, std::string>{
+           {"", "mutants"}, {"mode=tf32", "mutants_tf32"}, {"mode=e4m3", "mutants_e4m3"}}) {
     const plumbline_provider* provider = library.provider(options);
     ASSERT_NE(provider, nullptr);
     EXPECT_EQ(provider->name, name);
     std::vector<std::string> offered;
-    for (std::uint32_t i = 0; i < provider->kernel_count; ++i) offered.emplace_back(provider->kernel_name(i));
+    for (std::uint32_t i = 0; i < provider->kernel_count; ++i)
+      offered.emplace_back(provider->kernel_name(i));
     EXPECT_THAT(offered, UnorderedElementsAreArray(named));
   }
   EXPECT_EQ(library.provider("mode=fp8"), nullptr);
@@ -40,8 +41,9 @@ TEST(Catalogue, NamesTheKernelsOfTheLibrary) {
 }
 
 TEST(Catalogue, UsesTheWordsOfItsHeader) {
-  const std::set<std::string> diagnoses{"head", "row", "column",    "key",        "edge",        "scale",     "denominator",
-                                        "none", "nan", "unwritten", "empty_rows", "padded_rows", "run_to_run"};
+  const std::set<std::string> diagnoses{
+      "head", "row", "column",    "key",        "edge",        "scale",     "denominator",
+      "none", "nan", "unwritten", "empty_rows", "padded_rows", "run_to_run"};
   const std::set<std::string> needs{"tiles",
                                     "tail",
                                     "causal",
@@ -91,8 +93,9 @@ TEST(Catalogue, UsesTheWordsOfItsHeader) {
     for (const std::string& need : mutant.needs) EXPECT_THAT(needs, Contains(need)) << mutant.name;
     classes.insert(mutant.mutant_class);
   }
-  EXPECT_THAT(classes, UnorderedElementsAreArray({"softmax", "mask", "index", "head", "split", "precision", "softcap", "alibi", "sink",
-                                                  "fp8", "memory", "race", "stale", "epilogue"}));
+  EXPECT_THAT(classes, UnorderedElementsAreArray({"softmax", "mask", "index", "head", "split",
+                                                  "precision", "softcap", "alibi", "sink", "fp8",
+                                                  "memory", "race", "stale", "epilogue"}));
 }
 
 TEST(Catalogue, HasABreakerForEachInvariance) {
@@ -107,7 +110,8 @@ TEST(Catalogue, HasABreakerForEachInvariance) {
 
 std::set<std::string> matches(const std::string& text, const std::regex& pattern) {
   std::set<std::string> found;
-  for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at) found.insert((*at)[1]);
+  for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at)
+    found.insert((*at)[1]);
   return found;
 }
 
@@ -130,22 +134,24 @@ std::map<std::string, std::set<std::string>> rows_of_the_page() {
 
 // The entries of the collection of bugs that the page maps.
 TEST(Catalogue, ThePageHasEveryNumberOfTheZoo) {
-  const std::map<char, std::vector<int>> numbers{{'A', {1, 2, 3, 4, 6, 7, 8, 11, 12}},
-                                                 {'B', {1, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15}},
-                                                 {'C', {2, 3, 4, 5, 6, 7, 9, 11, 12, 13, 14}},
-                                                 {'D', {2, 4, 5, 6}},
-                                                 {'E', {1, 3, 4, 5, 7, 8}},
-                                                 {'F', {1, 2, 4, 5, 9, 10, 11, 12, 13}},
-                                                 {'G', {1, 2, 4, 5, 6, 7, 8, 9}},
-                                                 {'H', {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
-                                                 {'I', {3, 4, 5, 6, 7, 8, 9}},
-                                                 {'J', {1, 2, 3, 4, 5, 6, 7, 8, 9}},
-                                                 {'K', {1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17}}};
+  const std::map<char, std::vector<int>> numbers{
+      {'A', {1, 2, 3, 4, 6, 7, 8, 11, 12}},
+      {'B', {1, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15}},
+      {'C', {2, 3, 4, 5, 6, 7, 9, 11, 12, 13, 14}},
+      {'D', {2, 4, 5, 6}},
+      {'E', {1, 3, 4, 5, 7, 8}},
+      {'F', {1, 2, 4, 5, 9, 10, 11, 12, 13}},
+      {'G', {1, 2, 4, 5, 6, 7, 8, 9}},
+      {'H', {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
+      {'I', {3, 4, 5, 6, 7, 8, 9}},
+      {'J', {1, 2, 3, 4, 5, 6, 7, 8, 9}},
+      {'K', {1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17}}};
   const auto rows = rows_of_the_page();
   std::size_t expected = 1;
   EXPECT_TRUE(rows.contains("L"));
   for (const auto& [letter, of_letter] : numbers) {
-    for (const int number : of_letter) EXPECT_TRUE(rows.contains(letter + std::to_string(number))) << letter << number;
+    for (const int number : of_letter)
+      EXPECT_TRUE(rows.contains(letter + std::to_string(number))) << letter << number;
     expected += of_letter.size();
   }
   EXPECT_EQ(rows.size(), expected);
@@ -154,14 +160,16 @@ TEST(Catalogue, ThePageHasEveryNumberOfTheZoo) {
 TEST(Catalogue, ThePageAndTheFileMapAlike) {
   std::map<std::string, std::set<std::string>> mutants_of;
   const auto add = [&](const std::string& name, const std::string& zoo) {
-    for (const std::string& number : matches(zoo, std::regex("\\b([A-L][0-9]+)\\b(?!-)"))) mutants_of[number].insert(name);
+    for (const std::string& number : matches(zoo, std::regex("\\b([A-L][0-9]+)\\b(?!-)")))
+      mutants_of[number].insert(name);
   };
   for (const char* file : {PLUMBLINE_MUTANTS_TOML, PLUMBLINE_MMA_MUTANTS_TOML}) {
     const Catalogue catalogue = read_catalogue(file);
     for (const Mutant& mutant : catalogue.mutants) add(mutant.name, mutant.zoo);
     for (const Breaker& breaker : catalogue.breakers) add(breaker.name, breaker.zoo);
   }
-  for (const auto& [number, mutants] : rows_of_the_page()) EXPECT_EQ(mutants, mutants_of[number]) << number;
+  for (const auto& [number, mutants] : rows_of_the_page())
+    EXPECT_EQ(mutants, mutants_of[number]) << number;
 }
 
 }  // namespace

@@ -21,7 +21,9 @@ const Library& library() {
   return opened;
 }
 Catalogue mma_catalogue() { return read_catalogue(PLUMBLINE_MMA_MUTANTS_TOML); }
-CallSetup on(const std::string& arch) { return {.library = &library(), .arch = "emulated:" + arch}; }
+CallSetup on(const std::string& arch) {
+  return {.library = &library(), .arch = "emulated:" + arch};
+}
 
 struct Mode {
   const char* name;
@@ -59,9 +61,13 @@ Problem decode(DType dtype) {
   problem.seq_kv = 530;
   return problem;
 }
-std::vector<Problem> problems(DType dtype) { return {prefill(dtype), padded_left(dtype), decode(dtype)}; }
+std::vector<Problem> problems(DType dtype) {
+  return {prefill(dtype), padded_left(dtype), decode(dtype)};
+}
 
-Answer run(const std::string& kernel, const Filled& filled) { return call(kernel, filled.geometry, filled.inputs, on("sm_90")); }
+Answer run(const std::string& kernel, const Filled& filled) {
+  return call(kernel, filled.geometry, filled.inputs, on("sm_90"));
+}
 
 TEST(MmaCatalogue, NamesTheKernelsOfTheLibrary) {
   const Catalogue catalogue = mma_catalogue();
@@ -70,7 +76,8 @@ TEST(MmaCatalogue, NamesTheKernelsOfTheLibrary) {
   const plumbline_provider* provider = library().provider();
   ASSERT_NE(provider, nullptr);
   EXPECT_STREQ(provider->name, "mma_mutants");
-  for (std::uint32_t i = 0; i < provider->kernel_count; ++i) offered.emplace_back(provider->kernel_name(i));
+  for (std::uint32_t i = 0; i < provider->kernel_count; ++i)
+    offered.emplace_back(provider->kernel_name(i));
   EXPECT_THAT(offered, UnorderedElementsAreArray(named));
   EXPECT_EQ(library().provider("schedule=random"), nullptr) << "it has no options";
   EXPECT_GE(catalogue.mutants.size(), 20U);
@@ -78,20 +85,25 @@ TEST(MmaCatalogue, NamesTheKernelsOfTheLibrary) {
 }
 
 TEST(MmaCatalogue, UsesTheWordsOfItsHeader) {
-  const std::set<std::string> diagnoses{"head",        "row",  "column", "key",       "edge",      "scale",
-                                        "denominator", "none", "nan",    "unwritten", "run_to_run"};
-  const std::set<std::string> needs{"tiles", "three_tiles", "prefill", "decode", "tail", "left_padding", "large_group"};
+  const std::set<std::string> diagnoses{"head", "row",       "column",      "key",
+                                        "edge", "scale",     "denominator", "none",
+                                        "nan",  "unwritten", "run_to_run"};
+  const std::set<std::string> needs{"tiles", "three_tiles",  "prefill",    "decode",
+                                    "tail",  "left_padding", "large_group"};
   std::set<std::string> names, classes;
   for (const Mutant& mutant : read_catalogue().mutants) names.insert(mutant.name);
   for (const Mutant& mutant : mma_catalogue().mutants) {
-    EXPECT_TRUE(names.insert(mutant.name).second) << mutant.name << " stands twice, here or in mutants.toml";
+    EXPECT_TRUE(names.insert(mutant.name).second)
+        << mutant.name << " stands twice, here or in mutants.toml";
     EXPECT_EQ(mutant.mutant_class, mutant.name.substr(0, mutant.name.find('_')));
     EXPECT_FALSE(mutant.what.empty()) << mutant.name;
-    EXPECT_THAT(diagnoses, Contains(mutant.diagnosis.empty() ? "none" : mutant.diagnosis)) << mutant.name;
+    EXPECT_THAT(diagnoses, Contains(mutant.diagnosis.empty() ? "none" : mutant.diagnosis))
+        << mutant.name;
     for (const std::string& need : mutant.needs) EXPECT_THAT(needs, Contains(need)) << mutant.name;
     classes.insert(mutant.mutant_class);
   }
-  EXPECT_THAT(classes, UnorderedElementsAreArray({"fragment", "step", "reduction", "precision", "memory", "stale", "race"}));
+  EXPECT_THAT(classes, UnorderedElementsAreArray({"fragment", "step", "reduction", "precision",
+                                                  "memory", "stale", "race"}));
 }
 
 class MmaMutants : public ::testing::TestWithParam<Mode> {};
@@ -108,11 +120,15 @@ TEST_P(MmaMutants, ChangeBitsWhereTheySayAndNowhereElse) {
     for (const auto& [filled, expected] : correct) {
       const Answer first = run(mutant.name, filled), second = run(mutant.name, filled);
       changed = changed || !same_bits(first, expected) || !same_bits(second, expected);
-      EXPECT_EQ(first.description.spec.qk_accumulator.fraction_bits, expected.description.spec.qk_accumulator.fraction_bits);
+      EXPECT_EQ(first.description.spec.qk_accumulator.fraction_bits,
+                expected.description.spec.qk_accumulator.fraction_bits);
       EXPECT_EQ(first.description.spec.p_dtype, expected.description.spec.p_dtype) << mutant.name;
-      EXPECT_THAT(first.description.launched, HasSubstr(mutant.name + ": emulated/")) << "and then the kernel that is unchanged";
+      EXPECT_THAT(first.description.launched, HasSubstr(mutant.name + ": emulated/"))
+          << "and then the kernel that is unchanged";
     }
-    EXPECT_EQ(changed, std::find(mutant.modes.begin(), mutant.modes.end(), GetParam().name) != mutant.modes.end()) << mutant.name;
+    EXPECT_EQ(changed, std::find(mutant.modes.begin(), mutant.modes.end(), GetParam().name) !=
+                           mutant.modes.end())
+        << mutant.name;
   }
 }
 
@@ -121,12 +137,14 @@ TEST_P(MmaMutants, LegalVariantsAgreeWithExactAttention) {
   for (const std::string& kernel : mma_catalogue().legal) {
     if (kernel == "legal_accumulator_fp16") continue;
     for (const char* arch : {"sm_80", "sm_90"}) {
-      for (const Problem& problem : problems(GetParam().dtype)) expect_exact(kernel, problem, on(arch));
+      for (const Problem& problem : problems(GetParam().dtype))
+        expect_exact(kernel, problem, on(arch));
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Modes, MmaMutants, ::testing::ValuesIn(modes), [](const auto& mode) { return std::string(mode.param.name); });
+INSTANTIATE_TEST_SUITE_P(Modes, MmaMutants, ::testing::ValuesIn(modes),
+                         [](const auto& mode) { return std::string(mode.param.name); });
 
 TEST(MmaMutantsOfTensorCores, LegalOnesAreVariantsAndKeepTheirBits) {
   std::vector<std::string> with_other_bits;
@@ -140,8 +158,10 @@ TEST(MmaMutantsOfTensorCores, LegalOnesAreVariantsAndKeepTheirBits) {
       if (!same_bits(first, correct)) with_other_bits.push_back(kernel);
     }
   }
-  EXPECT_THAT(with_other_bits, ::testing::IsSupersetOf({"legal_tile_64x32", "legal_three_splits", "legal_accumulator_fp16",
-                                                        "legal_tensor_core_of_sm_80", "legal_half_instructions"}));
+  EXPECT_THAT(
+      with_other_bits,
+      ::testing::IsSupersetOf({"legal_tile_64x32", "legal_three_splits", "legal_accumulator_fp16",
+                               "legal_tensor_core_of_sm_80", "legal_half_instructions"}));
 }
 
 // With splits a run of decode is two launches, of which only the first can race.

@@ -27,7 +27,9 @@ constexpr ModeSetup modes[] = {{"fp16", DType::f16, ""},
                                {"tf32", DType::f32, "mode=tf32"},
                                {"e4m3", DType::f16, "mode=e4m3"}};
 
-CallSetup setup_of(const ModeSetup& mode) { return {.library = &mutants_library(), .options = mode.options}; }
+CallSetup setup_of(const ModeSetup& mode) {
+  return {.library = &mutants_library(), .options = mode.options};
+}
 
 // The plain problem: two tiles and a tail, one split, NaN where no token lies.
 Problem plain_problem(DType dtype) {
@@ -45,7 +47,8 @@ void add_later_feature(Problem& problem, const std::string& need) {
   if (need == "near_ties") problem.law = Law::near_ties;
   if (need == "softcap") problem.softcap = 4, problem.law = Law::peaky;
   if (need == "alibi") problem.alibi = Alibi::random;
-  if (need == "alibi_standard") problem.alibi = Alibi::standard, problem.heads_q = problem.heads_kv = 6;
+  if (need == "alibi_standard")
+    problem.alibi = Alibi::standard, problem.heads_q = problem.heads_kv = 6;
   if (need == "sinks") problem.sinks = Sinks::normal;
   if (need == "custom_mask") problem.mask = Mask::custom;
   if (need == "prefix_lm") problem.mask = Mask::prefix_lm, problem.seq_q = problem.seq_kv;
@@ -68,7 +71,8 @@ void add_feature(Problem& problem, const std::string& need) {
     problem.window_left = 21;
   }
   if (need == "window_right") problem.mask = Mask::none, problem.window_right = 5;
-  if (need == "splits") problem.seq_kv = 300, problem.seq_q = std::max<std::int64_t>(problem.seq_q, 40);
+  if (need == "splits")
+    problem.seq_kv = 300, problem.seq_q = std::max<std::int64_t>(problem.seq_q, 40);
   if (need == "gqa") problem.heads_kv = 2;
   if (need == "group_of_three") problem.heads_q = 6;
   if (need == "batch" || need == "ragged" || need == "paged" || need == "padded") problem.batch = 4;
@@ -100,20 +104,24 @@ class Mutants : public ::testing::TestWithParam<ModeSetup> {};
 TEST_P(Mutants, ChangeBitsOfAProblemThatHasWhatTheyNeed) {
   const CallSetup setup = setup_of(GetParam());
   for (const Mutant& mutant : read_catalogue().mutants) {
-    if (std::find(mutant.modes.begin(), mutant.modes.end(), GetParam().name) == mutant.modes.end()) continue;
+    if (std::find(mutant.modes.begin(), mutant.modes.end(), GetParam().name) == mutant.modes.end())
+      continue;
     const Problem problem = problem_for(mutant, GetParam().dtype);
     Problem earlier = problem;  // what stale state is left by
     earlier.seed = 2;
     earlier.scale = 0.07;
     earlier.mask = Mask::none;
     const Filled filled(problem), filled_earlier(earlier);
-    const auto run = [&](const std::string& kernel, const Filled& on) { return call(kernel, on.geometry, on.inputs, setup); };
+    const auto run = [&](const std::string& kernel, const Filled& on) {
+      return call(kernel, on.geometry, on.inputs, setup);
+    };
 
     const Answer correct = run("legal_baseline", filled);
     ASSERT_EQ(correct.status, PLUMBLINE_OK) << correct.reason;
     run(mutant.name, filled_earlier);
     const Answer first = run(mutant.name, filled), second = run(mutant.name, filled);
-    EXPECT_FALSE(same_bits(first, correct) && same_bits(second, correct)) << mutant.name << " on " << problem_id(problem);
+    EXPECT_FALSE(same_bits(first, correct) && same_bits(second, correct))
+        << mutant.name << " on " << problem_id(problem);
     EXPECT_EQ(first.description.spec.p_dtype, correct.description.spec.p_dtype) << mutant.name;
     EXPECT_EQ(first.description.promises.run_to_run, PLUMBLINE_PROMISE_BITWISE) << mutant.name;
   }
@@ -193,13 +201,17 @@ TEST_P(Mutants, LegalVariantsKeepTheirBitsFromRunToRun) {
   EXPECT_GE(with_other_bits, 16);  // they are variants, not copies
 }
 
-INSTANTIATE_TEST_SUITE_P(Modes, Mutants, ::testing::ValuesIn(modes), [](const auto& mode) { return std::string(mode.param.name); });
+INSTANTIATE_TEST_SUITE_P(Modes, Mutants, ::testing::ValuesIn(modes),
+                         [](const auto& mode) { return std::string(mode.param.name); });
 
 TEST(Refusals, SayWhatIsNotSupported) {
   Problem problem = plain_problem(DType::bf16);
-  EXPECT_EQ(call("legal_baseline", problem, {.library = &mutants_library(), .options = "mode=tf32"}).status, PLUMBLINE_UNSUPPORTED);
+  EXPECT_EQ(call("legal_baseline", problem, {.library = &mutants_library(), .options = "mode=tf32"})
+                .status,
+            PLUMBLINE_UNSUPPORTED);
   problem.dtype = DType::f32;
-  const Answer refused = call("legal_baseline", problem, {.library = &mutants_library(), .options = "mode=e4m3"});
+  const Answer refused =
+      call("legal_baseline", problem, {.library = &mutants_library(), .options = "mode=e4m3"});
   EXPECT_EQ(refused.status, PLUMBLINE_UNSUPPORTED);
   EXPECT_EQ(refused.reason, "mode=e4m3 takes fp16 and bf16 inputs (got fp32)");
 }

@@ -9,14 +9,21 @@ namespace {
 // As recorded on hardware: the numbers that every kernel on tensor cores is judged by.
 TEST(Arch, AccumulatorsOfTensorCores) {
   for (const char* arch : {"sm_80", "sm_86", "sm_87", "sm_89"}) {
-    EXPECT_EQ(tensor_core_accumulator_of(arch, DType::f16), (Accumulator{DType::f32, true, 24, 8})) << arch;
-    EXPECT_EQ(tensor_core_accumulator_of(arch, DType::bf16), (Accumulator{DType::f32, true, 24, 8})) << arch;
-    EXPECT_EQ(tensor_core_accumulator_of(arch, DType::tf32), (Accumulator{DType::f32, true, 24, 4})) << arch;
+    EXPECT_EQ(tensor_core_accumulator_of(arch, DType::f16), (Accumulator{DType::f32, true, 24, 8}))
+        << arch;
+    EXPECT_EQ(tensor_core_accumulator_of(arch, DType::bf16), (Accumulator{DType::f32, true, 24, 8}))
+        << arch;
+    EXPECT_EQ(tensor_core_accumulator_of(arch, DType::tf32), (Accumulator{DType::f32, true, 24, 4}))
+        << arch;
   }
   for (const char* arch : {"sm_90", "sm_100", "sm_120"}) {
-    EXPECT_EQ(tensor_core_accumulator_of(arch, DType::f16), (Accumulator{DType::f32, true, 25, 16})) << arch;
-    EXPECT_EQ(tensor_core_accumulator_of(arch, DType::bf16), (Accumulator{DType::f32, true, 25, 16})) << arch;
-    EXPECT_EQ(tensor_core_accumulator_of(arch, DType::f32), (Accumulator{DType::f32, true, 25, 8})) << arch;
+    EXPECT_EQ(tensor_core_accumulator_of(arch, DType::f16), (Accumulator{DType::f32, true, 25, 16}))
+        << arch;
+    EXPECT_EQ(tensor_core_accumulator_of(arch, DType::bf16),
+              (Accumulator{DType::f32, true, 25, 16}))
+        << arch;
+    EXPECT_EQ(tensor_core_accumulator_of(arch, DType::f32), (Accumulator{DType::f32, true, 25, 8}))
+        << arch;
   }
 }
 

@@ -21,8 +21,10 @@ struct SmallFormat {
   unsigned last_finite;  // largest positive finite code
   bool has_infinity = true;
 };
-const std::vector<SmallFormat> small_formats{
-    {DType::f16, 65536, 0x7BFF}, {DType::bf16, 65536, 0x7F7F}, {DType::e4m3, 256, 0x7E, false}, {DType::e5m2, 256, 0x7B}};
+const std::vector<SmallFormat> small_formats{{DType::f16, 65536, 0x7BFF},
+                                             {DType::bf16, 65536, 0x7F7F},
+                                             {DType::e4m3, 256, 0x7E, false},
+                                             {DType::e5m2, 256, 0x7B}};
 
 std::uint32_t encode_one(DType dtype, float value) {
   std::uint32_t code = 0;
@@ -32,8 +34,8 @@ std::uint32_t encode_one(DType dtype, float value) {
 double decode_one(DType dtype, std::uint32_t code) { return decode_at(dtype, &code, 0); }
 
 TEST(DTypeTest, NamesParseBack) {
-  for (const DType dtype :
-       {DType::none, DType::f32, DType::f16, DType::bf16, DType::e4m3, DType::e5m2, DType::tf32, DType::f64, DType::i32}) {
+  for (const DType dtype : {DType::none, DType::f32, DType::f16, DType::bf16, DType::e4m3,
+                            DType::e5m2, DType::tf32, DType::f64, DType::i32}) {
     EXPECT_EQ(parse_dtype(name(dtype)), dtype) << name(dtype);
   }
   EXPECT_EQ(name(DType::f32), "fp32");
@@ -89,7 +91,8 @@ TEST(DTypeTest, EveryCodeDecodesAndEncodesToItself) {
       const double value = decode_one(format.dtype, code);
       const unsigned back = encode_one(format.dtype, static_cast<float>(value));
       if (std::isnan(value)) {
-        EXPECT_TRUE(std::isnan(decode_one(format.dtype, back))) << name(format.dtype) << " " << code;
+        EXPECT_TRUE(std::isnan(decode_one(format.dtype, back)))
+            << name(format.dtype) << " " << code;
       } else {
         ASSERT_EQ(back, code) << name(format.dtype);
         ASSERT_EQ(round_to(value, format.dtype), value) << name(format.dtype) << " " << code;
@@ -111,8 +114,9 @@ TEST(DTypeTest, KnownCodes) {
   EXPECT_EQ(encode_one(DType::tf32, 1.0f), 0x3F800000u);
 }
 
-// Between neighbours a < b: the midpoint goes to the even code, a little below to a, a little above to b. Codes as integers are in the
-// order of the values, and a's code is even or odd as its last significand bit.
+// Between neighbours a < b: the midpoint goes to the even code, a little below to a, a little above
+// to b. Codes as integers are in the order of the values, and a's code is even or odd as its last
+// significand bit.
 TEST(DTypeTest, EveryTieGoesToEven) {
   for (const SmallFormat& format : small_formats) {
     for (unsigned code = 0; code < format.last_finite; ++code) {
@@ -121,10 +125,14 @@ TEST(DTypeTest, EveryTieGoesToEven) {
       const double even = code % 2 == 0 ? a : b;
       ASSERT_EQ(round_to(middle, format.dtype), even) << name(format.dtype) << " " << code;
       ASSERT_EQ(round_to(-middle, format.dtype), -even) << name(format.dtype) << " " << code;
-      ASSERT_EQ(round_to(std::nextafter(middle, 0), format.dtype), a) << name(format.dtype) << " " << code;
-      ASSERT_EQ(round_to(std::nextafter(middle, infinity), format.dtype), b) << name(format.dtype) << " " << code;
+      ASSERT_EQ(round_to(std::nextafter(middle, 0), format.dtype), a)
+          << name(format.dtype) << " " << code;
+      ASSERT_EQ(round_to(std::nextafter(middle, infinity), format.dtype), b)
+          << name(format.dtype) << " " << code;
       // The midpoint of every two neighbours is an fp32 number, so encode must do the same.
-      ASSERT_EQ(decode_one(format.dtype, encode_one(format.dtype, static_cast<float>(middle))), even) << name(format.dtype) << " " << code;
+      ASSERT_EQ(decode_one(format.dtype, encode_one(format.dtype, static_cast<float>(middle))),
+                even)
+          << name(format.dtype) << " " << code;
     }
   }
 }
@@ -134,14 +142,16 @@ TEST(DTypeTest, Overflow) {
     const double largest = largest_finite(format.dtype);
     EXPECT_EQ(largest, decode_one(format.dtype, format.last_finite)) << name(format.dtype);
     const double half_step = ulp(largest, format.dtype) / 2;
-    EXPECT_EQ(round_to(std::nextafter(largest + half_step, 0), format.dtype), largest) << name(format.dtype);
+    EXPECT_EQ(round_to(std::nextafter(largest + half_step, 0), format.dtype), largest)
+        << name(format.dtype);
     if (format.has_infinity) {
       EXPECT_EQ(round_to(largest + half_step, format.dtype), infinity) << name(format.dtype);
       EXPECT_EQ(round_to(-1e300, format.dtype), -infinity) << name(format.dtype);
       EXPECT_EQ(round_to(infinity, format.dtype), infinity) << name(format.dtype);
     }
   }
-  EXPECT_EQ(round_to(464, DType::e4m3), 448);  // the tie with 480, whose code is NaN, goes to the even 448
+  // the tie with 480, whose code is NaN, goes to the even 448
+  EXPECT_EQ(round_to(464, DType::e4m3), 448);
   EXPECT_TRUE(std::isnan(round_to(464.001, DType::e4m3)));
   EXPECT_TRUE(std::isnan(round_to(infinity, DType::e4m3)));
   EXPECT_EQ(encode_one(DType::e4m3, 1000.0f), 0x7Fu);
@@ -152,10 +162,13 @@ TEST(DTypeTest, Overflow) {
 }
 
 TEST(DTypeTest, NaNStaysNaN) {
-  for (const std::uint32_t bits : {0x7FC00000u, 0xFFC00000u, 0x7F800001u, 0xFF800001u, 0x7FFFFFFFu}) {
+  for (const std::uint32_t bits :
+       {0x7FC00000u, 0xFFC00000u, 0x7F800001u, 0xFF800001u, 0x7FFFFFFFu}) {
     const float nan = std::bit_cast<float>(bits);
-    for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::e4m3, DType::e5m2, DType::tf32}) {
-      EXPECT_TRUE(std::isnan(decode_one(dtype, encode_one(dtype, nan)))) << name(dtype) << std::hex << bits;
+    for (const DType dtype :
+         {DType::f32, DType::f16, DType::bf16, DType::e4m3, DType::e5m2, DType::tf32}) {
+      EXPECT_TRUE(std::isnan(decode_one(dtype, encode_one(dtype, nan))))
+          << name(dtype) << std::hex << bits;
       EXPECT_TRUE(std::isnan(round_to(nan, dtype))) << name(dtype);
     }
   }
@@ -180,18 +193,21 @@ TEST(DTypeTest, Tf32KeepsElevenBits) {
 }
 
 TEST(DTypeTest, SignOfZeroIsKept) {
-  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::e4m3, DType::e5m2, DType::tf32}) {
+  for (const DType dtype :
+       {DType::f32, DType::f16, DType::bf16, DType::e4m3, DType::e5m2, DType::tf32}) {
     EXPECT_TRUE(std::signbit(round_to(-0.0, dtype))) << name(dtype);
     EXPECT_TRUE(std::signbit(round_to(-1e-300, dtype))) << name(dtype);
     EXPECT_FALSE(std::signbit(round_to(1e-300, dtype))) << name(dtype);
   }
 }
 
-// Arrays of every length around the vector width agree with the conversion of one element and with round_to.
+// Arrays of every length around the vector width agree with the conversion of one element and with
+// round_to.
 TEST(DTypeTest, ArraysAgreeWithElements) {
   std::mt19937 random(2);
   std::normal_distribution<float> normal(0, 100);
-  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::e4m3, DType::e5m2, DType::tf32, DType::f64}) {
+  for (const DType dtype :
+       {DType::f32, DType::f16, DType::bf16, DType::e4m3, DType::e5m2, DType::tf32, DType::f64}) {
     for (const std::size_t count : {0u, 1u, 7u, 8u, 9u, 31u, 300u}) {
       std::vector<float> values(count), floats(count);
       std::vector<double> doubles(count);

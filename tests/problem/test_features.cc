@@ -29,7 +29,8 @@ Problem parsed(const std::string& id) {
 std::vector<bool> bits_of_row(const Geometry& geometry, std::int64_t sample, std::int64_t row) {
   std::vector<bool> bits;
   for (std::int64_t key = 0; key < geometry.length_kv(sample); ++key) {
-    const std::int64_t word = (sample * geometry.problem().seq_q + row) * geometry.mask_words + key / 32;
+    const std::int64_t word =
+        (sample * geometry.problem().seq_q + row) * geometry.mask_words + key / 32;
     bits.push_back((geometry.mask_bits[static_cast<std::size_t>(word)] >> (key % 32) & 1U) != 0);
   }
   return bits;
@@ -37,10 +38,12 @@ std::vector<bool> bits_of_row(const Geometry& geometry, std::int64_t sample, std
 
 TEST(Features, IdsSpellThemAndParseBack) {
   const std::string id =
-      "bf16/b2-h8x2-s33-d64/kv=e4m3/mask=prefix_lm/layout=ragged/softcap=30/alibi=random/sinks=large/kv_scales=batch_head/view=strided";
+      "bf16/b2-h8x2-s33-d64/kv=e4m3/mask=prefix_lm/layout=ragged/softcap=30/alibi=random/"
+      "sinks=large/kv_scales=batch_head/view=strided";
   EXPECT_EQ(problem_id(parsed(id)), id);
   EXPECT_THAT(validate(parsed(id)), IsEmpty());
-  EXPECT_EQ(problem_id(parsed("bf16/b1-h1-s1-d64/kv_scales=head")), "bf16/b1-h1-s1-d64") << "scales are of fp8 K and V";
+  EXPECT_EQ(problem_id(parsed("bf16/b1-h1-s1-d64/kv_scales=head")), "bf16/b1-h1-s1-d64")
+      << "scales are of fp8 K and V";
 }
 
 TEST(Features, ContradictionsAreNamed) {
@@ -49,18 +52,25 @@ TEST(Features, ContradictionsAreNamed) {
     return wrong.empty() ? std::string() : wrong.front();
   };
   EXPECT_THAT(first_wrong("fp32/b1-h1-s1-d64/kv=e4m3"), HasSubstr("beside Q in fp16 or bf16"));
-  EXPECT_THAT(first_wrong("bf16/b1-h1-s9-d64/mask=custom/window=3,0"), HasSubstr("cannot have a window"));
-  EXPECT_THAT(first_wrong("bf16/b1-h1-s1x9-d64/view=packed_qkv"), HasSubstr("seq_q equal to seq_kv"));
-  EXPECT_THAT(first_wrong("bf16/b1-h1-s9-d64x32/view=packed_kv"), HasSubstr("head_dim_qk equal to head_dim_vo"));
-  EXPECT_THAT(first_wrong("bf16/b1-h1-s9-d64/layout=paged_hnd/view=packed_kv"), HasSubstr("needs layout"));
-  EXPECT_THAT(first_wrong("bf16/b1-h1-s9-d64x96/view=v_in_k"), HasSubstr("head_dim_vo of at most head_dim_qk"));
+  EXPECT_THAT(first_wrong("bf16/b1-h1-s9-d64/mask=custom/window=3,0"),
+              HasSubstr("cannot have a window"));
+  EXPECT_THAT(first_wrong("bf16/b1-h1-s1x9-d64/view=packed_qkv"),
+              HasSubstr("seq_q equal to seq_kv"));
+  EXPECT_THAT(first_wrong("bf16/b1-h1-s9-d64x32/view=packed_kv"),
+              HasSubstr("head_dim_qk equal to head_dim_vo"));
+  EXPECT_THAT(first_wrong("bf16/b1-h1-s9-d64/layout=paged_hnd/view=packed_kv"),
+              HasSubstr("needs layout"));
+  EXPECT_THAT(first_wrong("bf16/b1-h1-s9-d64x96/view=v_in_k"),
+              HasSubstr("head_dim_vo of at most head_dim_qk"));
   EXPECT_THAT(first_wrong("bf16/b1-h1-s9-d64/v=grid/view=v_in_k"), HasSubstr("V is K's"));
-  EXPECT_THAT(first_wrong("bf16/b65536-h1-s4096-d64/layout=ragged/mask=custom"), HasSubstr("larger than 1 GiB"));
+  EXPECT_THAT(first_wrong("bf16/b65536-h1-s4096-d64/layout=ragged/mask=custom"),
+              HasSubstr("larger than 1 GiB"));
 }
 
 TEST(Features, RangesAndBitsOfAMaskAgree) {
   for (const char* mask : {"prefix_lm", "block_diagonal", "custom"}) {
-    const Geometry geometry(parsed(fmt::format("bf16/b3-h1-s40x90-d64/mask={}/layout=ragged/lengths=random", mask)));
+    const Geometry geometry(
+        parsed(fmt::format("bf16/b3-h1-s40x90-d64/mask={}/layout=ragged/lengths=random", mask)));
     for (std::int64_t sample = 0; sample < 3; ++sample) {
       for (std::int64_t row = 0; row < geometry.length_q(sample); ++row) {
         const std::vector<bool> bits = bits_of_row(geometry, sample, row);
@@ -72,10 +82,12 @@ TEST(Features, RangesAndBitsOfAMaskAgree) {
         }
         for (std::int64_t key = 0; key < geometry.length_kv(sample); ++key) {
           const bool bit = bits[static_cast<std::size_t>(key)];
-          EXPECT_EQ(geometry.sees(sample, row, key), bit) << mask << " sample " << sample << " row " << row << " key " << key;
+          EXPECT_EQ(geometry.sees(sample, row, key), bit)
+              << mask << " sample " << sample << " row " << row << " key " << key;
           EXPECT_TRUE(!bit || (key >= range.begin && key < range.end));
         }
-        EXPECT_TRUE(set == 0 || (bits[static_cast<std::size_t>(range.begin)] && bits[static_cast<std::size_t>(range.end - 1)]));
+        EXPECT_TRUE(set == 0 || (bits[static_cast<std::size_t>(range.begin)] &&
+                                 bits[static_cast<std::size_t>(range.end - 1)]));
       }
     }
   }
@@ -86,7 +98,8 @@ TEST(Features, PrefixIsSeenByAllRowsAndTheRestIsCausal) {
   const std::int64_t prefix = geometry.visible_keys(0, 0).end;
   ASSERT_GT(prefix, 1);
   ASSERT_LT(prefix, 60);
-  for (std::int64_t row = 0; row < 60; ++row) EXPECT_EQ(geometry.visible_keys(0, row), (KeyRange{0, std::max(prefix, row + 1)}));
+  for (std::int64_t row = 0; row < 60; ++row)
+    EXPECT_EQ(geometry.visible_keys(0, row), (KeyRange{0, std::max(prefix, row + 1)}));
 }
 
 TEST(Features, DocumentsPartTheKeysAndSeeEachOtherOnly) {
@@ -114,16 +127,19 @@ TEST(Features, StandardSlopesAreThoseOfThePaper) {
   Problem problem;
   problem.alibi = Alibi::standard;
   problem.heads_q = 8;
-  EXPECT_THAT(side_inputs(problem).alibi_slopes, ElementsAre(0.5F, 0.25F, 0.125F, 0x1p-4F, 0x1p-5F, 0x1p-6F, 0x1p-7F, 0x1p-8F));
+  EXPECT_THAT(side_inputs(problem).alibi_slopes,
+              ElementsAre(0.5F, 0.25F, 0.125F, 0x1p-4F, 0x1p-5F, 0x1p-6F, 0x1p-7F, 0x1p-8F));
   problem.heads_q = 6;  // 4, then every other one of 8
-  EXPECT_THAT(side_inputs(problem).alibi_slopes, ElementsAre(0.25F, 0x1p-4F, 0x1p-6F, 0x1p-8F, 0.5F, 0.125F));
+  EXPECT_THAT(side_inputs(problem).alibi_slopes,
+              ElementsAre(0.25F, 0x1p-4F, 0x1p-6F, 0x1p-8F, 0.5F, 0.125F));
   problem.heads_q = 16;
   EXPECT_FLOAT_EQ(side_inputs(problem).alibi_slopes[0], std::exp2(-0.5F));
 }
 
 TEST(Features, ScalesAreSharedAsAsked) {
   const auto distinct = [](const char* scales) {
-    const SideInputs side = side_inputs(parsed(fmt::format("bf16/b3-h8x4-s1x5-d64/kv=e4m3/kv_scales={}", scales)));
+    const SideInputs side =
+        side_inputs(parsed(fmt::format("bf16/b3-h8x4-s1x5-d64/kv=e4m3/kv_scales={}", scales)));
     EXPECT_EQ(side.k_scale.size(), 12U);
     EXPECT_NE(side.k_scale, side.v_scale);
     for (const float scale : side.k_scale) EXPECT_TRUE(scale > 0.5F && scale < 2.0F);
@@ -135,8 +151,10 @@ TEST(Features, ScalesAreSharedAsAsked) {
 }
 
 TEST(Features, SidesOfASampleOrHeadDoNotDependOnTheOthers) {
-  const SideInputs two = side_inputs(parsed("bf16/b2-h2-s1x5-d64/kv=e4m3/alibi=random/sinks=normal/kv_scales=batch_head"));
-  const SideInputs four = side_inputs(parsed("bf16/b4-h2-s1x5-d64/kv=e4m3/alibi=random/sinks=normal/kv_scales=batch_head"));
+  const SideInputs two = side_inputs(
+      parsed("bf16/b2-h2-s1x5-d64/kv=e4m3/alibi=random/sinks=normal/kv_scales=batch_head"));
+  const SideInputs four = side_inputs(
+      parsed("bf16/b4-h2-s1x5-d64/kv=e4m3/alibi=random/sinks=normal/kv_scales=batch_head"));
   EXPECT_TRUE(std::equal(two.k_scale.begin(), two.k_scale.end(), four.k_scale.begin()));
   EXPECT_EQ(two.sinks, four.sinks);
   EXPECT_EQ(two.alibi_slopes, four.alibi_slopes);
@@ -145,13 +163,15 @@ TEST(Features, SidesOfASampleOrHeadDoNotDependOnTheOthers) {
 struct Filled {
   explicit Filled(const std::string& id) : geometry(parsed(id)) {
     for (auto* tensor : {&geometry.q, &geometry.k, &geometry.v}) {
-      bytes.emplace_back(tensor->bytes() + static_cast<std::size_t>(tensor->first) * size_in_bytes(tensor->dtype));
+      bytes.emplace_back(tensor->bytes() +
+                         static_cast<std::size_t>(tensor->first) * size_in_bytes(tensor->dtype));
     }
     fill_inputs(geometry, bytes[0].data(), bytes[1].data(), bytes[2].data());
   }
   double value(std::size_t tensor, DType dtype, std::int64_t offset) const {
     double value = 0;
-    decode(dtype, bytes[tensor].data() + static_cast<std::size_t>(offset) * size_in_bytes(dtype), std::span(&value, 1));
+    decode(dtype, bytes[tensor].data() + static_cast<std::size_t>(offset) * size_in_bytes(dtype),
+           std::span(&value, 1));
     return value;
   }
   Geometry geometry;
@@ -159,15 +179,19 @@ struct Filled {
 };
 
 TEST(Features, Fp8KeysAreTheSameNumbersTimesTheirScale) {
-  const Filled wide("fp16/b2-h2-s1x40-d64"), narrow("fp16/b2-h2-s1x40-d64/kv=e4m3/kv_scales=batch_head");
+  const Filled wide("fp16/b2-h2-s1x40-d64"),
+      narrow("fp16/b2-h2-s1x40-d64/kv=e4m3/kv_scales=batch_head");
   const SideInputs side = side_inputs(narrow.geometry.problem());
   for (std::int64_t sample = 0; sample < 2; ++sample) {
     for (std::int64_t head = 0; head < 2; ++head) {
       const double scale = side.k_scale[static_cast<std::size_t>(sample * 2 + head)];
       for (std::int64_t key = 0; key < 40; ++key) {
-        const double expected = wide.value(1, DType::f16, wide.geometry.k_offset(sample, key, head));
-        const double stored = narrow.value(1, DType::e4m3, narrow.geometry.k_offset(sample, key, head));
-        EXPECT_NEAR(scale * stored, expected, std::max(std::fabs(expected) / 16, scale * 0x1p-10) * 1.01);
+        const double expected =
+            wide.value(1, DType::f16, wide.geometry.k_offset(sample, key, head));
+        const double stored =
+            narrow.value(1, DType::e4m3, narrow.geometry.k_offset(sample, key, head));
+        EXPECT_NEAR(scale * stored, expected,
+                    std::max(std::fabs(expected) / 16, scale * 0x1p-10) * 1.01);
       }
     }
   }
@@ -175,8 +199,10 @@ TEST(Features, Fp8KeysAreTheSameNumbersTimesTheirScale) {
 
 // Where each element of Q, K and V lies in the one buffer, and that no two share a place.
 TEST(Features, PackedTensorsShareABufferWithoutOverlap) {
-  for (const char* id : {"bf16/b2-h4x2-s7-d64/view=packed_qkv", "bf16/b2-h4x2-s7-d64/layout=ragged/lengths=random/view=packed_qkv",
-                         "bf16/b2-h4x2-s7x9-d64/view=packed_kv", "bf16/b2-h4x2-s7x90-d64/layout=paged_nhd/view=packed_kv"}) {
+  for (const char* id : {"bf16/b2-h4x2-s7-d64/view=packed_qkv",
+                         "bf16/b2-h4x2-s7-d64/layout=ragged/lengths=random/view=packed_qkv",
+                         "bf16/b2-h4x2-s7x9-d64/view=packed_kv",
+                         "bf16/b2-h4x2-s7x90-d64/layout=paged_nhd/view=packed_kv"}) {
     const Geometry g(parsed(id));
     const bool with_q = g.problem().view == View::packed_qkv;
     std::set<std::int64_t> taken;
@@ -188,7 +214,8 @@ TEST(Features, PackedTensorsShareABufferWithoutOverlap) {
     };
     for (std::int64_t sample = 0; sample < 2; ++sample) {
       for (std::int64_t head = 0; with_q && head < 4; ++head) {
-        for (std::int64_t row = 0; row < g.length_q(sample); ++row) take(g.q, g.q_offset(sample, row, head));
+        for (std::int64_t row = 0; row < g.length_q(sample); ++row)
+          take(g.q, g.q_offset(sample, row, head));
       }
       for (std::int64_t head = 0; head < 2; ++head) {
         for (std::int64_t key = 0; key < g.length_kv(sample); ++key) {
@@ -198,14 +225,18 @@ TEST(Features, PackedTensorsShareABufferWithoutOverlap) {
       }
     }
     EXPECT_EQ(static_cast<std::int64_t>(taken.size()), count) << id;
-    const std::int64_t padded = g.problem().batch * g.problem().seq_kv, paged = g.page_count() * g.problem().page_size;
-    const std::int64_t tokens = g.problem().is_paged() ? paged : g.problem().is_padded() ? padded : g.total_kv();
+    const std::int64_t padded = g.problem().batch * g.problem().seq_kv,
+                       paged = g.page_count() * g.problem().page_size;
+    const std::int64_t tokens = g.problem().is_paged()    ? paged
+                                : g.problem().is_padded() ? padded
+                                                          : g.total_kv();
     EXPECT_EQ(g.v.first + g.v.elements, tokens * (with_q ? 8 : 4) * 64) << id;
   }
 }
 
 TEST(Features, StridedViewsKeepTheValues) {
-  const Filled plain("bf16/b2-h4x2-s7x9-d64/layout=ragged"), strided("bf16/b2-h4x2-s7x9-d64/layout=ragged/view=strided");
+  const Filled plain("bf16/b2-h4x2-s7x9-d64/layout=ragged"),
+      strided("bf16/b2-h4x2-s7x9-d64/layout=ragged/view=strided");
   EXPECT_GT(strided.geometry.k.stride[0], 2 * strided.geometry.k.stride[1]);
   EXPECT_EQ(strided.geometry.k.stride[1], 64 + view_gap);
   for (std::int64_t key = 0; key < 9; ++key) {
@@ -221,7 +252,9 @@ TEST(Features, VIsTheFirstColumnsOfK) {
   EXPECT_EQ(g.v.stride, g.k.stride);
   for (std::int64_t key = 0; key < 30; ++key) {
     EXPECT_EQ(g.k_offset(1, key, 0), g.v_offset(1, key, 0));
-    EXPECT_EQ(std::memcmp(filled.bytes[1].data() + 2 * g.k_offset(1, key, 0), filled.bytes[2].data() + 2 * g.v_offset(1, key, 0), 1024), 0);
+    EXPECT_EQ(std::memcmp(filled.bytes[1].data() + 2 * g.k_offset(1, key, 0),
+                          filled.bytes[2].data() + 2 * g.v_offset(1, key, 0), 1024),
+              0);
   }
 }
 

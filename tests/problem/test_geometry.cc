@@ -14,7 +14,8 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-const std::vector<Layout> layouts{Layout::padded_bshd, Layout::padded_bhsd, Layout::ragged, Layout::paged_nhd, Layout::paged_hnd};
+const std::vector<Layout> layouts{Layout::padded_bshd, Layout::padded_bhsd, Layout::ragged,
+                                  Layout::paged_nhd, Layout::paged_hnd};
 
 Problem small_problem(Layout layout = Layout::padded_bshd) {
   Problem p;
@@ -30,8 +31,12 @@ Problem small_problem(Layout layout = Layout::padded_bshd) {
   return p;
 }
 
-std::vector<std::int64_t> extents(const TensorShape& shape) { return {shape.extent.begin(), shape.extent.begin() + shape.rank}; }
-std::vector<std::int64_t> strides(const TensorShape& shape) { return {shape.stride.begin(), shape.stride.begin() + shape.rank}; }
+std::vector<std::int64_t> extents(const TensorShape& shape) {
+  return {shape.extent.begin(), shape.extent.begin() + shape.rank};
+}
+std::vector<std::int64_t> strides(const TensorShape& shape) {
+  return {shape.stride.begin(), shape.stride.begin() + shape.rank};
+}
 
 TEST(GeometryTest, PaddedBshd) {
   const Geometry g(small_problem());
@@ -96,7 +101,8 @@ TEST(GeometryTest, UnusedPageTableEntriesAreMinusOne) {
   for (std::int64_t sample = 0; sample < p.batch; ++sample) {
     const std::int64_t used = (g.length_kv(sample) + 1) / 2;
     for (std::int64_t column = 0; column < g.pages_per_sample; ++column) {
-      const std::int32_t page = g.page_table[static_cast<std::size_t>(sample * g.pages_per_sample + column)];
+      const std::int32_t page =
+          g.page_table[static_cast<std::size_t>(sample * g.pages_per_sample + column)];
       EXPECT_EQ(page >= 0, column < used) << sample << " " << column;
       EXPECT_LT(page, g.page_count());
     }
@@ -130,11 +136,14 @@ TEST(GeometryTest, OutputDtype) {
   EXPECT_EQ(g.q.dtype, DType::bf16);
 }
 
-// ---- Offsets: every element of every valid row has a place of its own within the tensor -------------------------------------------------
+// ---- Offsets: every element of every valid row has a place of its own within the tensor
+// -------------------------------------------------
 
-using Offset = std::function<std::int64_t(std::int64_t sample, std::int64_t row, std::int64_t head)>;
+using Offset =
+    std::function<std::int64_t(std::int64_t sample, std::int64_t row, std::int64_t head)>;
 
-void expect_unique(const Geometry& g, const TensorShape& shape, bool is_query, std::int64_t heads, std::int64_t dim, const Offset& offset) {
+void expect_unique(const Geometry& g, const TensorShape& shape, bool is_query, std::int64_t heads,
+                   std::int64_t dim, const Offset& offset) {
   std::vector<bool> seen(static_cast<std::size_t>(shape.elements), false);
   for (std::int64_t sample = 0; sample < g.problem().batch; ++sample) {
     const std::int64_t rows = is_query ? g.length_q(sample) : g.length_kv(sample);
@@ -194,7 +203,8 @@ TEST(GeometryTest, LeftPaddingPutsValidRowsLast) {
     const std::int64_t length = left.length_q(sample);
     EXPECT_EQ(left.out_offset(sample, 0, 1), left.padded_out_offset(sample, 40 - length, 1));
     EXPECT_EQ(right.out_offset(sample, 0, 1), right.padded_out_offset(sample, 0, 1));
-    EXPECT_EQ(left.k_offset(sample, length - 1, 0), sample * left.k.stride[0] + 39 * left.k.stride[1]);
+    EXPECT_EQ(left.k_offset(sample, length - 1, 0),
+              sample * left.k.stride[0] + 39 * left.k.stride[1]);
     for (std::int64_t row = 0; row < 40; ++row) {
       EXPECT_EQ(left.padded_row_is_valid(sample, row), row >= 40 - length);
       EXPECT_EQ(right.padded_row_is_valid(sample, row), row < length);
@@ -202,9 +212,11 @@ TEST(GeometryTest, LeftPaddingPutsValidRowsLast) {
   }
 }
 
-// ---- Lengths ---------------------------------------------------------------------------------------------------------------------------
+// ---- Lengths
+// -------------------------------------------------------------------------------------------------
 
-Geometry with_lengths(Lengths lengths, std::int64_t batch, std::int64_t seq_q, std::int64_t seq_kv, std::uint64_t seed = 1) {
+Geometry with_lengths(Lengths lengths, std::int64_t batch, std::int64_t seq_q, std::int64_t seq_kv,
+                      std::uint64_t seed = 1) {
   Problem p = small_problem(Layout::ragged);
   p.lengths = lengths;
   p.batch = batch;
@@ -214,8 +226,12 @@ Geometry with_lengths(Lengths lengths, std::int64_t batch, std::int64_t seq_q, s
   return Geometry(p);
 }
 
-std::int32_t longest(const std::vector<std::int32_t>& lengths) { return *std::max_element(lengths.begin(), lengths.end()); }
-std::int32_t shortest(const std::vector<std::int32_t>& lengths) { return *std::min_element(lengths.begin(), lengths.end()); }
+std::int32_t longest(const std::vector<std::int32_t>& lengths) {
+  return *std::max_element(lengths.begin(), lengths.end());
+}
+std::int32_t shortest(const std::vector<std::int32_t>& lengths) {
+  return *std::min_element(lengths.begin(), lengths.end());
+}
 
 TEST(LengthsTest, Full) {
   EXPECT_THAT(with_lengths(Lengths::full, 3, 4, 9).seqlens_q, ElementsAre(4, 4, 4));
@@ -229,7 +245,8 @@ TEST(LengthsTest, RandomHasAFullSampleAndVaries) {
     EXPECT_EQ(longest(g.seqlens_kv), 500);
     EXPECT_EQ(longest(g.seqlens_q), 30);
     EXPECT_GE(shortest(g.seqlens_kv), 1);
-    full_samples.insert(static_cast<std::size_t>(std::max_element(g.seqlens_kv.begin(), g.seqlens_kv.end()) - g.seqlens_kv.begin()));
+    full_samples.insert(static_cast<std::size_t>(
+        std::max_element(g.seqlens_kv.begin(), g.seqlens_kv.end()) - g.seqlens_kv.begin()));
   }
   EXPECT_EQ(full_samples.size(), 4u) << "any sample may be the full one";
 }
@@ -259,7 +276,8 @@ TEST(LengthsTest, NearFullThirdAndOneLong) {
 }
 
 TEST(LengthsTest, SelfAttentionHasEqualLengths) {
-  for (const Lengths law : {Lengths::full, Lengths::random, Lengths::near_full, Lengths::third, Lengths::one_long}) {
+  for (const Lengths law :
+       {Lengths::full, Lengths::random, Lengths::near_full, Lengths::third, Lengths::one_long}) {
     const Geometry g = with_lengths(law, 6, 50, 50);
     EXPECT_EQ(g.seqlens_q, g.seqlens_kv) << name(law);
   }

@@ -34,7 +34,9 @@ TEST(ProblemIdTest, TheExampleOfTheHeader) {
                                 {"layout", "paged_nhd"},
                                 {"lengths", "random"},
                                 {"seed", "3"}});
-  EXPECT_EQ(problem_id(problem), "bf16/b2-h8x2-s128x512-d64/mask=causal_bottom_right/layout=paged_nhd/lengths=random/seed=3");
+  EXPECT_EQ(
+      problem_id(problem),
+      "bf16/b2-h8x2-s128x512-d64/mask=causal_bottom_right/layout=paged_nhd/lengths=random/seed=3");
 }
 
 TEST(ProblemIdTest, EverySegment) {
@@ -55,14 +57,16 @@ TEST(ProblemIdTest, EverySegment) {
                                 {"lse", "false"},
                                 {"seed", "18446744073709551615"}});
   EXPECT_EQ(problem_id(problem),
-            "fp16/b1-h1-s1-d192x128/out=fp32/window=128,4/layout=paged_hnd/lengths=with_zero/page=64/fill=nan/law=peaky/v=grid/k_scale=0.1/"
+            "fp16/b1-h1-s1-d192x128/out=fp32/window=128,4/layout=paged_hnd/lengths=with_zero/"
+            "page=64/fill=nan/law=peaky/v=grid/k_scale=0.1/"
             "v_scale=-2/scale=1e-05/lse=false/seed=18446744073709551615");
 }
 
 TEST(ProblemIdTest, OneQuestionHasOneId) {
   EXPECT_EQ(problem_id(with({{"out_dtype", "bf16"}, {"kv_dtype", "bf16"}})), "bf16/b1-h1-s1-d64");
   EXPECT_EQ(problem_id(with({{"page_size", "32"}})), "bf16/b1-h1-s1-d64");
-  EXPECT_EQ(problem_id(with({{"mask", "causal_top_left"}, {"window", "8,8"}})), "bf16/b1-h1-s1-d64/mask=causal_top_left/window=8,-1");
+  EXPECT_EQ(problem_id(with({{"mask", "causal_top_left"}, {"window", "8,8"}})),
+            "bf16/b1-h1-s1-d64/mask=causal_top_left/window=8,-1");
   EXPECT_EQ(problem_id(with({{"scale", "-0.0"}})), "bf16/b1-h1-s1-d64");
 }
 
@@ -72,8 +76,12 @@ Enum any_of(std::mt19937_64& random, int count) {
 }
 
 Problem random_problem(std::mt19937_64& random) {
-  const auto size = [&](std::int64_t most) { return 1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most)); };
-  const auto real = [&] { return std::ldexp(static_cast<double>(random()), -static_cast<int>(random() % 200)); };
+  const auto size = [&](std::int64_t most) {
+    return 1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most));
+  };
+  const auto real = [&] {
+    return std::ldexp(static_cast<double>(random()), -static_cast<int>(random() % 200));
+  };
   Problem p;
   p.dtype = std::array{DType::f32, DType::f16, DType::bf16}[random() % 3];
   p.out_dtype = std::array{DType::none, DType::f32, DType::f16, DType::bf16}[random() % 4];
@@ -135,12 +143,14 @@ std::vector<std::string> complaints(std::string_view id) {
 }
 
 TEST(ProblemIdTest, EverythingWrongIsSaidAtOnce) {
-  EXPECT_THAT(complaints("bf17/b1-h8-s99999999-d64/maks=none/seed=x/law=normall/lse=false/lse=true"),
-              ElementsAre("dtype: \"bf17\" is not one of fp32, fp16, bf16, e4m3, e5m2; did you mean bf16?",
-                          AllOf(HasSubstr("seq_q: \"99999999\" is not an integer from 0 to 16777216"), HasSubstr("remedy: write it as")),
-                          "unknown key \"maks\" in \"maks=none\"\n  remedy: did you mean mask?",
-                          "seed: \"x\" is not an integer from 0 to 18446744073709551615", HasSubstr("did you mean normal?"),
-                          "\"lse\" is given twice\n  remedy: keep one"));
+  EXPECT_THAT(
+      complaints("bf17/b1-h8-s99999999-d64/maks=none/seed=x/law=normall/lse=false/lse=true"),
+      ElementsAre("dtype: \"bf17\" is not one of fp32, fp16, bf16, e4m3, e5m2; did you mean bf16?",
+                  AllOf(HasSubstr("seq_q: \"99999999\" is not an integer from 0 to 16777216"),
+                        HasSubstr("remedy: write it as")),
+                  "unknown key \"maks\" in \"maks=none\"\n  remedy: did you mean mask?",
+                  "seed: \"x\" is not an integer from 0 to 18446744073709551615",
+                  HasSubstr("did you mean normal?"), "\"lse\" is given twice\n  remedy: keep one"));
 }
 
 TEST(ProblemIdTest, MalformedIds) {
@@ -150,7 +160,8 @@ TEST(ProblemIdTest, MalformedIds) {
   EXPECT_THAT(complaints("bf16/h8-b1-s64-d64"), testing::SizeIs(2));
   EXPECT_THAT(complaints("bf16/b1x2-h8-s64-d64"), ElementsAre(HasSubstr("too many numbers")));
   EXPECT_THAT(complaints("bf16/b1-h8x2x1-s64-d64"), ElementsAre(HasSubstr("too many numbers")));
-  EXPECT_THAT(complaints("bf16/b1-h8x-s64-d64"), ElementsAre(HasSubstr("heads_kv: \"\" is not an integer")));
+  EXPECT_THAT(complaints("bf16/b1-h8x-s64-d64"),
+              ElementsAre(HasSubstr("heads_kv: \"\" is not an integer")));
   EXPECT_THAT(complaints("bf16/b1-h8-s64-d64/"), ElementsAre(HasSubstr("\"\" is not key=value")));
   EXPECT_THAT(complaints("bf16/b1-h8-s64-d64/lse"), ElementsAre(HasSubstr("did you mean lse?")));
 }
@@ -163,7 +174,8 @@ TEST(CaseIdTest, DeviceIsAppendedUnlessCpu) {
 }
 
 TEST(CaseIdTest, ParsesBack) {
-  for (const char* id : {"cpu/flash/bf16/b1-h1-s1-d64", "ours/tc/fp16/b1-h8x2-s64-d64/seed=2/device=cuda:0"}) {
+  for (const char* id :
+       {"cpu/flash/bf16/b1-h1-s1-d64", "ours/tc/fp16/b1-h8x2-s64-d64/seed=2/device=cuda:0"}) {
     const auto c = parse_case_id(id);
     ASSERT_TRUE(c.has_value()) << to_string(c.error());
     EXPECT_EQ(case_id(*c), id);
@@ -174,7 +186,8 @@ TEST(CaseIdTest, ParsesBack) {
 TEST(CaseIdTest, Malformed) {
   for (const char* id :
        {"", "cpu", "cpu/flash", "/flash/bf16/b1-h1-s1-d64", "cpu//bf16/b1-h1-s1-d64",
-        "cpu/flash/bf16/b1-h1-s1-d64/device=", "cpu/flash/bf16/b1-h1-s1-d64/device=cuda:0/seed=2", "cpu/flash/bf16/oops"}) {
+        "cpu/flash/bf16/b1-h1-s1-d64/device=", "cpu/flash/bf16/b1-h1-s1-d64/device=cuda:0/seed=2",
+        "cpu/flash/bf16/oops"}) {
     EXPECT_FALSE(parse_case_id(id).has_value()) << id;
   }
 }
@@ -192,7 +205,8 @@ TEST(ShardTest, ShardsPartitionTheCases) {
 }
 
 TEST(SetFieldTest, PairKeysSetBoth) {
-  const Problem problem = with({{"heads", "8"}, {"heads_kv", "2"}, {"seq", "100"}, {"head_dim", "128"}});
+  const Problem problem =
+      with({{"heads", "8"}, {"heads_kv", "2"}, {"seq", "100"}, {"head_dim", "128"}});
   EXPECT_EQ(problem.heads_q, 8);
   EXPECT_EQ(problem.heads_kv, 2);
   EXPECT_EQ(problem.seq_q, 100);
@@ -213,15 +227,21 @@ TEST(SetFieldTest, EveryFieldNameIsAccepted) {
 
 TEST(SetFieldTest, SaysWhatIsAllowed) {
   Problem problem;
-  EXPECT_THAT(set_field(problem, "batch", "2 "), Optional(HasSubstr("batch: \"2 \" is not an integer from 1 to 65536")));
+  EXPECT_THAT(set_field(problem, "batch", "2 "),
+              Optional(HasSubstr("batch: \"2 \" is not an integer from 1 to 65536")));
   EXPECT_THAT(set_field(problem, "batch", "0x2"), Optional(HasSubstr("is not an integer")));
-  EXPECT_THAT(set_field(problem, "head_dim", "1025"), Optional(HasSubstr("head_dim: \"1025\" is not an integer from 1 to 1024")));
+  EXPECT_THAT(set_field(problem, "head_dim", "1025"),
+              Optional(HasSubstr("head_dim: \"1025\" is not an integer from 1 to 1024")));
   EXPECT_THAT(set_field(problem, "window_left", "-2"), Optional(HasSubstr("from -1 to")));
-  EXPECT_THAT(set_field(problem, "window", "3"), Optional(HasSubstr("two integers \"left,right\"")));
-  EXPECT_THAT(set_field(problem, "mask", "causal"), Optional(HasSubstr("none, causal_top_left, causal_bottom_right")));
+  EXPECT_THAT(set_field(problem, "window", "3"),
+              Optional(HasSubstr("two integers \"left,right\"")));
+  EXPECT_THAT(set_field(problem, "mask", "causal"),
+              Optional(HasSubstr("none, causal_top_left, causal_bottom_right")));
   EXPECT_THAT(set_field(problem, "k_scale", "nan"), Optional(HasSubstr("is not a finite number")));
-  EXPECT_THAT(set_field(problem, "k_scale", "1e999"), Optional(HasSubstr("is not a finite number")));
-  EXPECT_THAT(set_field(problem, "scale", "-1"), Optional(HasSubstr("finite number of at least 0")));
+  EXPECT_THAT(set_field(problem, "k_scale", "1e999"),
+              Optional(HasSubstr("is not a finite number")));
+  EXPECT_THAT(set_field(problem, "scale", "-1"),
+              Optional(HasSubstr("finite number of at least 0")));
   EXPECT_THAT(set_field(problem, "lse", "yes"), Optional(HasSubstr("true or false")));
   EXPECT_THAT(set_field(problem, "seed", "-1"), Optional(HasSubstr("from 0 to")));
   EXPECT_THAT(set_field(problem, "heads_qq", "1"), Optional(HasSubstr("did you mean heads_q?")));
@@ -245,21 +265,27 @@ TEST(HasFieldTest, ComparesMeaning) {
 TEST(ValidateTest, Defaults) { EXPECT_THAT(validate(Problem{}), IsEmpty()); }
 
 TEST(ValidateTest, HeadsMustDivide) {
-  EXPECT_THAT(validate(with({{"heads_q", "8"}, {"heads_kv", "3"}})), ElementsAre("heads_kv 3 does not divide heads_q 8"));
-  EXPECT_THAT(validate(with({{"heads_q", "2"}, {"heads_kv", "4"}})), ElementsAre("heads_kv 4 does not divide heads_q 2"));
+  EXPECT_THAT(validate(with({{"heads_q", "8"}, {"heads_kv", "3"}})),
+              ElementsAre("heads_kv 3 does not divide heads_q 8"));
+  EXPECT_THAT(validate(with({{"heads_q", "2"}, {"heads_kv", "4"}})),
+              ElementsAre("heads_kv 4 does not divide heads_q 2"));
 }
 
 TEST(ValidateTest, Dtypes) {
   EXPECT_THAT(validate(with({{"dtype", "e4m3"}, {"out_dtype", "bf16"}})),
-              ElementsAre(HasSubstr("dtype e4m3: Q is in fp32, fp16 or bf16"), HasSubstr("out_dtype bf16 with dtype e4m3")));
+              ElementsAre(HasSubstr("dtype e4m3: Q is in fp32, fp16 or bf16"),
+                          HasSubstr("out_dtype bf16 with dtype e4m3")));
   EXPECT_THAT(validate(with({{"kv_dtype", "e4m3"}})), IsEmpty());
-  EXPECT_THAT(validate(with({{"kv_dtype", "fp16"}})), ElementsAre(HasSubstr("kv_dtype fp16 with dtype bf16")));
-  EXPECT_THAT(validate(with({{"out_dtype", "fp16"}})), ElementsAre(HasSubstr("in the dtype of Q or in fp32")));
+  EXPECT_THAT(validate(with({{"kv_dtype", "fp16"}})),
+              ElementsAre(HasSubstr("kv_dtype fp16 with dtype bf16")));
+  EXPECT_THAT(validate(with({{"out_dtype", "fp16"}})),
+              ElementsAre(HasSubstr("in the dtype of Q or in fp32")));
   EXPECT_THAT(validate(with({{"out_dtype", "fp32"}})), IsEmpty());
 }
 
 TEST(ValidateTest, PaddingNeedsAPaddedLayout) {
-  EXPECT_THAT(validate(with({{"padding", "left"}, {"layout", "ragged"}})), ElementsAre("padding left needs a padded layout, not ragged"));
+  EXPECT_THAT(validate(with({{"padding", "left"}, {"layout", "ragged"}})),
+              ElementsAre("padding left needs a padded layout, not ragged"));
   EXPECT_THAT(validate(with({{"padding", "left"}, {"layout", "padded_bhsd"}})), IsEmpty());
 }
 
@@ -268,11 +294,14 @@ TEST(ValidateTest, ProblemsBuiltInCode) {
   problem.heads_kv = 0;
   problem.seq_q = -3;
   problem.k_scale = std::nan("");
-  EXPECT_THAT(validate(problem), ElementsAre(HasSubstr("heads_kv: \"0\""), HasSubstr("seq_q: \"-3\""), HasSubstr("k_scale: \"nan\"")));
+  EXPECT_THAT(validate(problem),
+              ElementsAre(HasSubstr("heads_kv: \"0\""), HasSubstr("seq_q: \"-3\""),
+                          HasSubstr("k_scale: \"nan\"")));
 }
 
 TEST(ValidateTest, TooLarge) {
-  EXPECT_THAT(validate(with({{"batch", "256"}, {"seq_kv", "16777216"}})), ElementsAre(HasSubstr("exceeds 2^31 - 1 rows")));
+  EXPECT_THAT(validate(with({{"batch", "256"}, {"seq_kv", "16777216"}})),
+              ElementsAre(HasSubstr("exceeds 2^31 - 1 rows")));
 }
 
 TEST(ProblemTest, SoftmaxScale) {

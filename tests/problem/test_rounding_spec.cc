@@ -48,7 +48,8 @@ std::vector<std::string> findings(const RoundingSpec& pinned, const Change& chan
 }
 
 TEST(LooserTest, EqualIsNotLooser) {
-  for (const RoundingSpec& spec : {strict_bf16, strict_fp16, strict_fp32}) EXPECT_THAT(looser_fields(spec, spec), IsEmpty());
+  for (const RoundingSpec& spec : {strict_bf16, strict_fp16, strict_fp32})
+    EXPECT_THAT(looser_fields(spec, spec), IsEmpty());
 }
 
 TEST(LooserTest, FewerRoundingsAreNotLooser) {
@@ -65,9 +66,11 @@ TEST(LooserTest, FewerRoundingsAreNotLooser) {
 }
 
 TEST(LooserTest, P) {
-  EXPECT_THAT(findings(strict_bf16, [](auto& s) { s.p_dtype = DType::e4m3; }),
-              ElementsAre("p_dtype: e4m3 is coarser than bf16", HasSubstr("rounds small values by")));
-  EXPECT_THAT(findings(strict_fp32, [](auto& s) { s.p_dtype = DType::tf32; }), testing::Contains("p_dtype: tf32 is coarser than fp32"));
+  EXPECT_THAT(
+      findings(strict_bf16, [](auto& s) { s.p_dtype = DType::e4m3; }),
+      ElementsAre("p_dtype: e4m3 is coarser than bf16", HasSubstr("rounds small values by")));
+  EXPECT_THAT(findings(strict_fp32, [](auto& s) { s.p_dtype = DType::tf32; }),
+              testing::Contains("p_dtype: tf32 is coarser than fp32"));
   // fp16 has the smaller unit roundoff, but flushes small P where bf16 does not.
   EXPECT_THAT(findings(strict_bf16, [](auto& s) { s.p_dtype = DType::f16; }),
               ElementsAre(HasSubstr("prescale 1 rounds small values by 2.98e-08")));
@@ -77,10 +80,13 @@ TEST(LooserTest, P) {
 TEST(LooserTest, Prescale) {
   RoundingSpec pinned = strict_fp16;
   pinned.p_prescale = 256;
-  EXPECT_THAT(findings(pinned, [](auto& s) { s.p_prescale = 1; }), ElementsAre(HasSubstr("p_dtype: fp16 with prescale 1")));
+  EXPECT_THAT(findings(pinned, [](auto& s) { s.p_prescale = 1; }),
+              ElementsAre(HasSubstr("p_dtype: fp16 with prescale 1")));
   EXPECT_THAT(findings(pinned, [](auto& s) { s.p_prescale = 512; }), IsEmpty());
   for (const double bad : {0.0, -256.0, 3.0, std::nan(""), HUGE_VAL}) {
-    EXPECT_THAT(findings(pinned, [&](auto& s) { s.p_prescale = bad; }), ElementsAre(HasSubstr("is not a power of two"))) << bad;
+    EXPECT_THAT(findings(pinned, [&](auto& s) { s.p_prescale = bad; }),
+                ElementsAre(HasSubstr("is not a power of two")))
+        << bad;
   }
 }
 
@@ -89,9 +95,12 @@ TEST(LooserTest, RoundingStepsThatArePinnedAsAbsent) {
               ElementsAre(HasSubstr("denominator_from_rounded_p")));
   EXPECT_THAT(findings(strict_bf16, [](auto& s) { s.s_rounded = DType::bf16; }),
               ElementsAre("s_rounded: rounded to bf16, pinned is no rounding"));
-  EXPECT_THAT(findings(strict_bf16, [](auto& s) { s.q_prescaled = DType::f16; }), ElementsAre(HasSubstr("q_prescaled: rounded to fp16")));
-  EXPECT_THAT(findings(strict_bf16, [](auto& s) { s.s_rounded = DType::f32; }), IsEmpty()) << "fp32 is what S is in";
-  EXPECT_THAT(findings(strict_bf16, [](auto& s) { s.kv_dequantized_to = DType::bf16; }), ElementsAre(HasSubstr("kv_dequantized_to")));
+  EXPECT_THAT(findings(strict_bf16, [](auto& s) { s.q_prescaled = DType::f16; }),
+              ElementsAre(HasSubstr("q_prescaled: rounded to fp16")));
+  EXPECT_THAT(findings(strict_bf16, [](auto& s) { s.s_rounded = DType::f32; }), IsEmpty())
+      << "fp32 is what S is in";
+  EXPECT_THAT(findings(strict_bf16, [](auto& s) { s.kv_dequantized_to = DType::bf16; }),
+              ElementsAre(HasSubstr("kv_dequantized_to")));
   EXPECT_THAT(findings(strict_bf16, [](auto& s) { s.split_partial_dtype = DType::bf16; }),
               ElementsAre("split_partial_dtype: bf16 is coarser than fp32"));
 }
@@ -99,9 +108,12 @@ TEST(LooserTest, RoundingStepsThatArePinnedAsAbsent) {
 TEST(LooserTest, CoarserSteps) {
   RoundingSpec pinned = strict_fp16;
   pinned.s_rounded = pinned.q_prescaled = DType::f16;
-  EXPECT_THAT(findings(pinned, [](auto& s) { s.s_rounded = DType::bf16; }), ElementsAre("s_rounded: bf16 is coarser than fp16"));
-  EXPECT_THAT(findings(pinned, [](auto& s) { s.q_prescaled = DType::bf16; }), ElementsAre("q_prescaled: bf16 is coarser than fp16"));
-  EXPECT_THAT(findings(strict_fp16, [](auto& s) { s.out_dtype = DType::bf16; }), ElementsAre("out_dtype: bf16 is coarser than fp16"));
+  EXPECT_THAT(findings(pinned, [](auto& s) { s.s_rounded = DType::bf16; }),
+              ElementsAre("s_rounded: bf16 is coarser than fp16"));
+  EXPECT_THAT(findings(pinned, [](auto& s) { s.q_prescaled = DType::bf16; }),
+              ElementsAre("q_prescaled: bf16 is coarser than fp16"));
+  EXPECT_THAT(findings(strict_fp16, [](auto& s) { s.out_dtype = DType::bf16; }),
+              ElementsAre("out_dtype: bf16 is coarser than fp16"));
 }
 
 TEST(LooserTest, Accumulators) {
@@ -111,30 +123,44 @@ TEST(LooserTest, Accumulators) {
               ElementsAre("pv_accumulator: 13 fraction bits, pinned are 24"));
   EXPECT_THAT(findings(strict_bf16, [](auto& s) { s.pv_accumulator.products_per_step = 4; }),
               ElementsAre("pv_accumulator: truncates every 4 products, pinned is every 8"));
-  EXPECT_THAT(findings(strict_bf16, [](auto& s) { s.pv_accumulator.products_per_step = 16; }), IsEmpty());
+  EXPECT_THAT(findings(strict_bf16, [](auto& s) { s.pv_accumulator.products_per_step = 16; }),
+              IsEmpty());
   EXPECT_THAT(findings(strict_bf16, [](auto& s) { s.qk_accumulator.dtype = DType::f16; }),
               ElementsAre("qk_accumulator dtype: fp16 is coarser than fp32"));
   RoundingSpec hopper = strict_bf16;
   hopper.qk_accumulator = {DType::f32, true, 25, 16};
-  EXPECT_THAT(findings(hopper, [](auto& s) { s.qk_accumulator = fma_accumulator; }), IsEmpty()) << "fp32 FMA is never worse";
-  EXPECT_THAT(findings(hopper, [](auto& s) { s.qk_accumulator = {DType::f32, false, 20, 1}; }), ElementsAre(HasSubstr("20 fraction bits")));
+  EXPECT_THAT(findings(hopper, [](auto& s) { s.qk_accumulator = fma_accumulator; }), IsEmpty())
+      << "fp32 FMA is never worse";
+  EXPECT_THAT(findings(hopper,
+                       [](auto& s) {
+                         s.qk_accumulator = {DType::f32, false, 20, 1};
+                       }),
+              ElementsAre(HasSubstr("20 fraction bits")));
 }
 
 TEST(LooserTest, FunctionErrorsAndMeanings) {
-  EXPECT_THAT(findings(strict_bf16, [](auto& s) { s.exp2_rel_error = 9e-5; }), ElementsAre("exp2_rel_error: 9e-05 is larger than 0"));
-  EXPECT_THAT(findings(strict_bf16, [](auto& s) { s.tanh_rel_error = 1e-3; }), ElementsAre(HasSubstr("tanh_rel_error")));
-  EXPECT_THAT(findings(strict_bf16, [](auto& s) { s.lse_base = 2; }), ElementsAre("lse_base: 2 differs from e"));
+  EXPECT_THAT(findings(strict_bf16, [](auto& s) { s.exp2_rel_error = 9e-5; }),
+              ElementsAre("exp2_rel_error: 9e-05 is larger than 0"));
+  EXPECT_THAT(findings(strict_bf16, [](auto& s) { s.tanh_rel_error = 1e-3; }),
+              ElementsAre(HasSubstr("tanh_rel_error")));
+  EXPECT_THAT(findings(strict_bf16, [](auto& s) { s.lse_base = 2; }),
+              ElementsAre("lse_base: 2 differs from e"));
   EXPECT_THAT(findings(strict_bf16, [](auto& s) { s.lse_includes_sink = false; }),
               ElementsAre("lse_includes_sink: false differs from true"));
 }
 
 TEST(LooserTest, NonsenseIsLooser) {
   const auto unknown = static_cast<DType>(77);
-  EXPECT_THAT(findings(strict_bf16, [&](auto& s) { s.p_dtype = unknown; }), testing::Not(IsEmpty()));
-  EXPECT_THAT(findings(strict_bf16, [&](auto& s) { s.s_rounded = unknown; }), testing::Not(IsEmpty()));
-  EXPECT_THAT(findings(strict_bf16, [&](auto& s) { s.out_dtype = unknown; }), testing::Not(IsEmpty()));
-  EXPECT_THAT(findings(strict_bf16, [&](auto& s) { s.pv_accumulator.dtype = DType::i32; }), testing::Not(IsEmpty()));
-  EXPECT_THAT(findings(strict_bf16, [&](auto& s) { s.exp2_rel_error = std::nan(""); }), testing::Not(IsEmpty()));
+  EXPECT_THAT(findings(strict_bf16, [&](auto& s) { s.p_dtype = unknown; }),
+              testing::Not(IsEmpty()));
+  EXPECT_THAT(findings(strict_bf16, [&](auto& s) { s.s_rounded = unknown; }),
+              testing::Not(IsEmpty()));
+  EXPECT_THAT(findings(strict_bf16, [&](auto& s) { s.out_dtype = unknown; }),
+              testing::Not(IsEmpty()));
+  EXPECT_THAT(findings(strict_bf16, [&](auto& s) { s.pv_accumulator.dtype = DType::i32; }),
+              testing::Not(IsEmpty()));
+  EXPECT_THAT(findings(strict_bf16, [&](auto& s) { s.exp2_rel_error = std::nan(""); }),
+              testing::Not(IsEmpty()));
 }
 
 TEST(DescribeTest, NamesOnlyDifferences) {
@@ -142,13 +168,16 @@ TEST(DescribeTest, NamesOnlyDifferences) {
   EXPECT_EQ(describe(spec, problem_of(DType::bf16)), "strict");
   spec.denominator_from_rounded_p = true;
   spec.pv_accumulator = fma_accumulator;
-  EXPECT_EQ(describe(spec, problem_of(DType::bf16)), "denominator_from_rounded_p=true pv_accumulator=fp32/nearest/24/1");
+  EXPECT_EQ(describe(spec, problem_of(DType::bf16)),
+            "denominator_from_rounded_p=true pv_accumulator=fp32/nearest/24/1");
 }
 
 TEST(SpecTextTest, Canonical) {
   EXPECT_EQ(spec_text(strict_bf16),
-            "p_dtype=bf16 p_prescale=1 denominator_from_rounded_p=false s_rounded=none q_prescaled=none split_partial_dtype=fp32 "
-            "qk_accumulator=fp32/toward_zero/24/8 pv_accumulator=fp32/toward_zero/24/8 exp2_rel_error=0 tanh_rel_error=0 "
+            "p_dtype=bf16 p_prescale=1 denominator_from_rounded_p=false s_rounded=none "
+            "q_prescaled=none split_partial_dtype=fp32 "
+            "qk_accumulator=fp32/toward_zero/24/8 pv_accumulator=fp32/toward_zero/24/8 "
+            "exp2_rel_error=0 tanh_rel_error=0 "
             "kv_dequantized_to=none out_dtype=bf16 lse_base=e lse_includes_sink=true");
 }
 
@@ -182,12 +211,14 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 TEST(SpecTextTest, BadTexts) {
   const std::string good = spec_text(strict_bf16);
   for (const std::string& bad :
-       {std::string(), good + " more=1", replaced(good, "lse_base=e", "lse_base=10"), replaced(good, "p_prescale=1", "p_prescale=nan"),
-        replaced(good, "p_prescale", "prescale"), replaced(good, "toward_zero/24/8", "down/24/8"), replaced(good, "24/8", "24"),
+       {std::string(), good + " more=1", replaced(good, "lse_base=e", "lse_base=10"),
+        replaced(good, "p_prescale=1", "p_prescale=nan"), replaced(good, "p_prescale", "prescale"),
+        replaced(good, "toward_zero/24/8", "down/24/8"), replaced(good, "24/8", "24"),
         replaced(good, "24/8", "24/-8"), replaced(good, "=bf16", "")}) {
     EXPECT_FALSE(parse_spec_text(bad).has_value()) << bad;
   }
-  const auto two_wrong = parse_spec_text(replaced(replaced(good, "lse_base=e", "lse_base=x"), "s_rounded=none", "s_rounded=maybe"));
+  const auto two_wrong = parse_spec_text(
+      replaced(replaced(good, "lse_base=e", "lse_base=x"), "s_rounded=none", "s_rounded=maybe"));
   ASSERT_FALSE(two_wrong.has_value());
   EXPECT_EQ(two_wrong.error().size(), 2u);
 }

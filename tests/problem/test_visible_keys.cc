@@ -6,13 +6,16 @@
 
 namespace plumbline {
 
-void PrintTo(const KeyRange& range, std::ostream* out) { *out << "[" << range.begin << ", " << range.end << ")"; }
+void PrintTo(const KeyRange& range, std::ostream* out) {
+  *out << "[" << range.begin << ", " << range.end << ")";
+}
 
 namespace {
 
 using testing::ElementsAre;
 
-std::vector<KeyRange> visible(Mask mask, std::int64_t seq_q, std::int64_t seq_kv, std::int64_t left = -1, std::int64_t right = -1) {
+std::vector<KeyRange> visible(Mask mask, std::int64_t seq_q, std::int64_t seq_kv,
+                              std::int64_t left = -1, std::int64_t right = -1) {
   Problem p;
   p.mask = mask;
   p.seq_q = seq_q;
@@ -34,39 +37,52 @@ TEST(VisibleKeysTest, NoMask) {
 }
 
 TEST(VisibleKeysTest, CausalTopLeft) {
-  EXPECT_THAT(visible(Mask::causal_top_left, 3, 3), ElementsAre(keys(0, 1), keys(0, 2), keys(0, 3)));
+  EXPECT_THAT(visible(Mask::causal_top_left, 3, 3),
+              ElementsAre(keys(0, 1), keys(0, 2), keys(0, 3)));
   EXPECT_THAT(visible(Mask::causal_top_left, 2, 4), ElementsAre(keys(0, 1), keys(0, 2)));
-  EXPECT_THAT(visible(Mask::causal_top_left, 4, 2), ElementsAre(keys(0, 1), keys(0, 2), keys(0, 2), keys(0, 2)));
+  EXPECT_THAT(visible(Mask::causal_top_left, 4, 2),
+              ElementsAre(keys(0, 1), keys(0, 2), keys(0, 2), keys(0, 2)));
 }
 
 TEST(VisibleKeysTest, CausalBottomRight) {
-  EXPECT_THAT(visible(Mask::causal_bottom_right, 3, 3), ElementsAre(keys(0, 1), keys(0, 2), keys(0, 3)));
+  EXPECT_THAT(visible(Mask::causal_bottom_right, 3, 3),
+              ElementsAre(keys(0, 1), keys(0, 2), keys(0, 3)));
   EXPECT_THAT(visible(Mask::causal_bottom_right, 2, 4), ElementsAre(keys(0, 3), keys(0, 4)));
-  EXPECT_THAT(visible(Mask::causal_bottom_right, 4, 2), ElementsAre(nothing, nothing, keys(0, 1), keys(0, 2)));
-  EXPECT_THAT(visible(Mask::causal_bottom_right, 1, 5), ElementsAre(keys(0, 5))) << "decode sees everything";
+  EXPECT_THAT(visible(Mask::causal_bottom_right, 4, 2),
+              ElementsAre(nothing, nothing, keys(0, 1), keys(0, 2)));
+  EXPECT_THAT(visible(Mask::causal_bottom_right, 1, 5), ElementsAre(keys(0, 5)))
+      << "decode sees everything";
 }
 
 TEST(VisibleKeysTest, WindowWithoutMaskLiesOnTheBottomRightDiagonal) {
   EXPECT_THAT(visible(Mask::none, 3, 3, 1, 0), ElementsAre(keys(0, 1), keys(0, 2), keys(1, 3)));
   EXPECT_THAT(visible(Mask::none, 3, 3, 0, 1), ElementsAre(keys(0, 2), keys(1, 3), keys(2, 3)));
   EXPECT_THAT(visible(Mask::none, 2, 5, 1, 1), ElementsAre(keys(2, 5), keys(3, 5)));
-  EXPECT_THAT(visible(Mask::none, 4, 2, 0, 0), ElementsAre(nothing, nothing, keys(0, 1), keys(1, 2)));
-  EXPECT_THAT(visible(Mask::none, 4, 2, 0, 1), ElementsAre(nothing, keys(0, 1), keys(0, 2), keys(1, 2)));
+  EXPECT_THAT(visible(Mask::none, 4, 2, 0, 0),
+              ElementsAre(nothing, nothing, keys(0, 1), keys(1, 2)));
+  EXPECT_THAT(visible(Mask::none, 4, 2, 0, 1),
+              ElementsAre(nothing, keys(0, 1), keys(0, 2), keys(1, 2)));
   EXPECT_THAT(visible(Mask::none, 2, 5, 2, -1), ElementsAre(keys(1, 5), keys(2, 5)));
   EXPECT_THAT(visible(Mask::none, 2, 5, -1, 0), ElementsAre(keys(0, 4), keys(0, 5)));
 }
 
 TEST(VisibleKeysTest, WindowUnderACausalMask) {
-  EXPECT_THAT(visible(Mask::causal_bottom_right, 3, 5, 1), ElementsAre(keys(1, 3), keys(2, 4), keys(3, 5)));
-  EXPECT_THAT(visible(Mask::causal_bottom_right, 3, 5, 0), ElementsAre(keys(2, 3), keys(3, 4), keys(4, 5)));
-  EXPECT_THAT(visible(Mask::causal_bottom_right, 4, 2, 1), ElementsAre(nothing, nothing, keys(0, 1), keys(0, 2)));
-  EXPECT_THAT(visible(Mask::causal_top_left, 3, 5, 1), ElementsAre(keys(0, 1), keys(0, 2), keys(1, 3)));
-  EXPECT_THAT(visible(Mask::causal_top_left, 5, 2, 1), ElementsAre(keys(0, 1), keys(0, 2), keys(1, 2), nothing, nothing));
+  EXPECT_THAT(visible(Mask::causal_bottom_right, 3, 5, 1),
+              ElementsAre(keys(1, 3), keys(2, 4), keys(3, 5)));
+  EXPECT_THAT(visible(Mask::causal_bottom_right, 3, 5, 0),
+              ElementsAre(keys(2, 3), keys(3, 4), keys(4, 5)));
+  EXPECT_THAT(visible(Mask::causal_bottom_right, 4, 2, 1),
+              ElementsAre(nothing, nothing, keys(0, 1), keys(0, 2)));
+  EXPECT_THAT(visible(Mask::causal_top_left, 3, 5, 1),
+              ElementsAre(keys(0, 1), keys(0, 2), keys(1, 3)));
+  EXPECT_THAT(visible(Mask::causal_top_left, 5, 2, 1),
+              ElementsAre(keys(0, 1), keys(0, 2), keys(1, 2), nothing, nothing));
 }
 
 TEST(VisibleKeysTest, ACausalMaskSeesNothingAheadWhateverTheWindow) {
   EXPECT_EQ(visible(Mask::causal_top_left, 3, 5, -1, 3), visible(Mask::causal_top_left, 3, 5));
-  EXPECT_EQ(visible(Mask::causal_bottom_right, 3, 5, 2, 3), visible(Mask::causal_bottom_right, 3, 5, 2, 0));
+  EXPECT_EQ(visible(Mask::causal_bottom_right, 3, 5, 2, 3),
+            visible(Mask::causal_bottom_right, 3, 5, 2, 0));
 }
 
 TEST(VisibleKeysTest, MasksFollowASamplesOwnLengths) {
@@ -81,7 +97,8 @@ TEST(VisibleKeysTest, MasksFollowASamplesOwnLengths) {
     const Geometry g(p);
     for (std::int64_t sample = 0; sample < p.batch; ++sample) {
       const std::int64_t last = g.length_q(sample) - 1;
-      EXPECT_EQ(g.visible_keys(sample, last), keys(0, g.length_kv(sample))) << "the last query sees all keys";
+      EXPECT_EQ(g.visible_keys(sample, last), keys(0, g.length_kv(sample)))
+          << "the last query sees all keys";
     }
   }
 }

@@ -16,8 +16,8 @@
 
 namespace plumbline {
 
-// A small case whose answer is known without arithmetic: K is zero, so that every output row is the mean of V, here column d plus the
-// mean of the key indices.
+// A small case whose answer is known without arithmetic: K is zero, so that every output row is the
+// mean of V, here column d plus the mean of the key indices.
 inline Problem mean_problem(DType dtype = DType::f32) {
   Problem p;
   p.dtype = dtype;
@@ -43,14 +43,17 @@ class PlacedCase {
   // Fills Q with ones, K with zeros, V with key + column; poisons the outputs.
   void fill() {
     const Problem& p = geometry_.problem();
-    set(request.q, geometry_.q, std::vector<float>(static_cast<std::size_t>(geometry_.q.elements), 1.0f));
-    set(request.k, geometry_.k, std::vector<float>(static_cast<std::size_t>(geometry_.k.elements), 0.0f));
+    set(request.q, geometry_.q,
+        std::vector<float>(static_cast<std::size_t>(geometry_.q.elements), 1.0f));
+    set(request.k, geometry_.k,
+        std::vector<float>(static_cast<std::size_t>(geometry_.k.elements), 0.0f));
     std::vector<float> v(static_cast<std::size_t>(geometry_.v.elements), 0.0f);
     for (std::int64_t b = 0; b < p.batch; ++b) {
       for (std::int64_t key = 0; key < geometry_.length_kv(b); ++key) {
         for (std::int64_t h = 0; h < p.heads_kv; ++h) {
           for (std::int64_t d = 0; d < p.head_dim_vo; ++d) {
-            v[static_cast<std::size_t>(geometry_.v_offset(b, key, h) + d)] = static_cast<float>(key + d);
+            v[static_cast<std::size_t>(geometry_.v_offset(b, key, h) + d)] =
+                static_cast<float>(key + d);
           }
         }
       }
@@ -79,8 +82,10 @@ class PlacedCase {
         const KeyRange keys = geometry_.visible_keys(b, row);
         for (std::int64_t h = 0; h < p.heads_q; ++h) {
           for (std::int64_t d = 0; d < p.head_dim_vo; ++d) {
-            const double expected = static_cast<double>(keys.begin + keys.end - 1) / 2 + static_cast<double>(d);
-            const double got = decode_at(p.out(), out, static_cast<std::size_t>(geometry_.out_offset(b, row, h) + d));
+            const double expected =
+                static_cast<double>(keys.begin + keys.end - 1) / 2 + static_cast<double>(d);
+            const double got = decode_at(
+                p.out(), out, static_cast<std::size_t>(geometry_.out_offset(b, row, h) + d));
             const double difference = std::abs(got - expected);
             if (std::isnan(difference)) return std::numeric_limits<double>::infinity();
             largest = std::max(largest, difference);

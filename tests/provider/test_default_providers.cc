@@ -28,7 +28,8 @@ class DefaultProviders : public testing::Test {
     fs::create_directories(devices_);
     ::unsetenv("CUDA_VISIBLE_DEVICES");
     path_ = ::getenv("PATH");
-    ::setenv("PATH", (folder_.parent_path() / "bin").c_str(), 1);  // no nvidia-smi but the one that a test writes
+    // no nvidia-smi but the one that a test writes
+    ::setenv("PATH", (folder_.parent_path() / "bin").c_str(), 1);
   }
   void TearDown() override {
     ::unsetenv("CUDA_VISIBLE_DEVICES");
@@ -49,19 +50,22 @@ class DefaultProviders : public testing::Test {
 };
 
 TEST_F(DefaultProviders, TheCpuAloneWhereNothingElseWasBuilt) {
-  EXPECT_THAT(default_providers(folder_, devices_), ElementsAre((folder_ / "plumbline_cpu.so").string()));
+  EXPECT_THAT(default_providers(folder_, devices_),
+              ElementsAre((folder_ / "plumbline_cpu.so").string()));
 }
 
 TEST_F(DefaultProviders, TheEmulatorWhereItWasBuiltAndCudaWhereADeviceIsThere) {
   touch(folder_ / "plumbline_emulated.so");
   touch(folder_ / "plumbline_cuda.so");
-  EXPECT_THAT(default_providers(folder_, devices_), ElementsAre(EndsWith("plumbline_cpu.so"), EndsWith("plumbline_emulated.so")));
+  EXPECT_THAT(default_providers(folder_, devices_),
+              ElementsAre(EndsWith("plumbline_cpu.so"), EndsWith("plumbline_emulated.so")));
   touch(devices_ / "nvidiactl");
   touch(devices_ / "nvidia-uvm");  // the driver without a GPU
   EXPECT_FALSE(has_cuda_device(devices_));
   touch(devices_ / "nvidia3");
   EXPECT_THAT(default_providers(folder_, devices_),
-              ElementsAre(EndsWith("plumbline_cpu.so"), EndsWith("plumbline_emulated.so"), EndsWith("plumbline_cuda.so")));
+              ElementsAre(EndsWith("plumbline_cpu.so"), EndsWith("plumbline_emulated.so"),
+                          EndsWith("plumbline_cuda.so")));
 }
 
 // ci/gpu.sh accepts the same (look_for_gpu).
@@ -80,15 +84,17 @@ TEST_F(DefaultProviders, WindowsShowsItsGpuAsDxg) {
   EXPECT_TRUE(has_cuda_device(devices_));
 }
 
-// ---- Bundled providers by name -----------------------------------------------------------------------------------------------------
+// ---- Bundled providers by name
+// -------------------------------------------------------------------------------------------------
 
 class BundledProviders : public DefaultProviders {
  protected:
   void SetUp() override {
     DefaultProviders::SetUp();
     fs::create_directories(folder_ / "python");
-    for (const char* file : {"plumbline_cpu.so", "plumbline_mutants.so", "plumbline_reference_cuda.so", "mutants.toml",
-                             "python/torch_kernels.py", "python/plumbline_worker.py"}) {
+    for (const char* file :
+         {"plumbline_cpu.so", "plumbline_mutants.so", "plumbline_reference_cuda.so", "mutants.toml",
+          "python/torch_kernels.py", "python/plumbline_worker.py"}) {
       touch(folder_ / file);
     }
   }
@@ -98,9 +104,10 @@ TEST_F(BundledProviders, AreFoundByTheirShortNameOrTheirFile) {
   EXPECT_EQ(find_bundled_provider("cpu", folder_), folder_ / "plumbline_cpu.so");
   EXPECT_EQ(find_bundled_provider("plumbline_cpu.so", folder_), folder_ / "plumbline_cpu.so");
   EXPECT_EQ(find_bundled_provider("torch", folder_), folder_ / "python" / "torch_kernels.py");
-  EXPECT_EQ(find_bundled_provider("torch_kernels.py", folder_), folder_ / "python" / "torch_kernels.py");
-  for (const char* none :
-       {"", "reference_cuda", "plumbline_worker.py", "./plumbline_cpu.so", "nowhere/torch_kernels.py", "plumbline_cpu"}) {
+  EXPECT_EQ(find_bundled_provider("torch_kernels.py", folder_),
+            folder_ / "python" / "torch_kernels.py");
+  for (const char* none : {"", "reference_cuda", "plumbline_worker.py", "./plumbline_cpu.so",
+                           "nowhere/torch_kernels.py", "plumbline_cpu"}) {
     EXPECT_EQ(find_bundled_provider(none, folder_), std::nullopt) << none;
   }
   EXPECT_EQ(bundled_providers(folder_).size(), 3U);
@@ -108,8 +115,10 @@ TEST_F(BundledProviders, AreFoundByTheirShortNameOrTheirFile) {
 
 TEST_F(BundledProviders, AMissingOneIsAnsweredWithWhatThereIs) {
   EXPECT_THAT(missing_provider_remedy("cup", folder_), testing::HasSubstr("did you mean cpu?"));
-  EXPECT_THAT(missing_provider_remedy("./plumbline_cpu.so", folder_), testing::HasSubstr("did you mean cpu?"));
-  EXPECT_THAT(missing_provider_remedy("./libmine.so", folder_), testing::HasSubstr("by name there are cpu, mutants, torch"));
+  EXPECT_THAT(missing_provider_remedy("./plumbline_cpu.so", folder_),
+              testing::HasSubstr("did you mean cpu?"));
+  EXPECT_THAT(missing_provider_remedy("./libmine.so", folder_),
+              testing::HasSubstr("by name there are cpu, mutants, torch"));
 }
 
 TEST_F(BundledProviders, AProviderThatIsNotThereIsAnErrorBeforeAProcessIsStarted) {
@@ -121,7 +130,8 @@ TEST_F(BundledProviders, AProviderThatIsNotThereIsAnErrorBeforeAProcessIsStarted
 TEST_F(DefaultProviders, AHiddenDeviceIsNone) {
   touch(devices_ / "nvidiactl");
   touch(devices_ / "nvidia0");
-  for (const auto& [visible, there] : {std::pair{"", false}, std::pair{"-1", false}, std::pair{"0", true}}) {
+  for (const auto& [visible, there] :
+       {std::pair{"", false}, std::pair{"-1", false}, std::pair{"0", true}}) {
     ::setenv("CUDA_VISIBLE_DEVICES", visible, 1);
     EXPECT_EQ(has_cuda_device(devices_), there) << visible;
   }

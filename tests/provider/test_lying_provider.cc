@@ -11,8 +11,10 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 std::unique_ptr<Worker> worker_of(const std::string& options) {
-  auto worker = Worker::create(
-      {PLUMBLINE_WORKER_PATH, std::string(PLUMBLINE_TEST_PROVIDER) + (options.empty() ? "" : ":" + options), std::uint64_t{1} << 30});
+  auto worker =
+      Worker::create({PLUMBLINE_WORKER_PATH,
+                      std::string(PLUMBLINE_TEST_PROVIDER) + (options.empty() ? "" : ":" + options),
+                      std::uint64_t{1} << 30});
   EXPECT_TRUE(worker) << to_string(worker.error());
   return std::move(*worker);
 }
@@ -24,11 +26,13 @@ std::string hello_error(const std::string& options) {
 }
 
 TEST(LyingProvider, MoreKernelsThanAnyLibraryHas) {
-  EXPECT_THAT(hello_error("kernels=4294967295"), HasSubstr("claims 4294967295 kernels, more than 65536"));
+  EXPECT_THAT(hello_error("kernels=4294967295"),
+              HasSubstr("claims 4294967295 kernels, more than 65536"));
 }
 
 TEST(LyingProvider, MoreKernelsThanItHasNamesFor) {
-  EXPECT_THAT(hello_error("kernels=65536"), testing::AnyOf(HasSubstr("SIGSEGV in loading"), HasSubstr("the name of kernel")));
+  EXPECT_THAT(hello_error("kernels=65536"),
+              testing::AnyOf(HasSubstr("SIGSEGV in loading"), HasSubstr("the name of kernel")));
 }
 
 TEST(LyingProvider, NoKernelsAtAll) {
@@ -39,20 +43,25 @@ TEST(LyingProvider, NoKernelsAtAll) {
 
 TEST(LyingProvider, NamesThatAreNoPartOfAnId) {
   EXPECT_THAT(hello_error("kernel_name=null"), HasSubstr("the name of kernel 0 is empty"));
-  EXPECT_THAT(hello_error("kernel_name=endless"), HasSubstr("the name of kernel 0 has more than 128 bytes"));
-  EXPECT_THAT(hello_error("kernel_name=a/b"), HasSubstr(R"(the name of kernel 0 is "a/b": a name is UTF-8 without control bytes and '/')"));
+  EXPECT_THAT(hello_error("kernel_name=endless"),
+              HasSubstr("the name of kernel 0 has more than 128 bytes"));
+  EXPECT_THAT(
+      hello_error("kernel_name=a/b"),
+      HasSubstr(R"(the name of kernel 0 is "a/b": a name is UTF-8 without control bytes and '/')"));
   EXPECT_THAT(hello_error("kernel_name=two\nlines"), HasSubstr(R"(is "two?lines")"));
   EXPECT_THAT(hello_error("kernel_name=bytes"), HasSubstr(R"(is "??")"));
   EXPECT_THAT(hello_error("kernel_name=device=cuda:0"), HasSubstr("does not begin with device="));
   EXPECT_THAT(hello_error("kernel_name=refuse"), HasSubstr("two kernels are called refuse"));
   EXPECT_THAT(hello_error("name=null"), HasSubstr("a field of its plumbline_provider is null"));
   EXPECT_THAT(hello_error("name=a/b"), HasSubstr("the provider's name is \"a/b\""));
-  EXPECT_THAT(hello_error("name=endless"), HasSubstr("the provider's name has more than 128 bytes"));
+  EXPECT_THAT(hello_error("name=endless"),
+              HasSubstr("the provider's name has more than 128 bytes"));
 }
 
 // Whatever else a name holds, the id of a case with it parses back.
 TEST(LyingProvider, OddNamesAreNames) {
-  for (const std::string name : {"a \"b\" <c> & 'd' %41 \\e", "-x", "*?[]", "\xC3\xA9\xF0\x9F\x98\x80", "a=b"}) {
+  for (const std::string name :
+       {"a \"b\" <c> & 'd' %41 \\e", "-x", "*?[]", "\xC3\xA9\xF0\x9F\x98\x80", "a=b"}) {
     auto worker = worker_of("kernel_name=" + name);
     PlacedCase c(*worker, mean_problem());
     const RunReply reply = c.run("test/" + name);
@@ -68,19 +77,23 @@ TEST(LyingProvider, OddNamesAreNames) {
 TEST(LyingProvider, SizesOfItsStructs) {
   EXPECT_THAT(hello_error("size=0"), HasSubstr("its plumbline_provider has 0 bytes"));
   EXPECT_THAT(hello_error("memory_size=8"), HasSubstr("its plumbline_device_memory has 8 bytes"));
-  EXPECT_THAT(hello_error("memory_null"), HasSubstr("a function of its plumbline_device_memory is null"));
-  const auto hello = worker_of("size=4294967295")->hello();  // of a newer release: fields behind ours are its own business
+  EXPECT_THAT(hello_error("memory_null"),
+              HasSubstr("a function of its plumbline_device_memory is null"));
+  // of a newer release: fields behind ours are its own business
+  const auto hello = worker_of("size=4294967295")->hello();
   EXPECT_TRUE(hello) << to_string(hello.error());
 }
 
 TEST(LyingProvider, WorkspacesThatNoMachineHas) {
   auto worker = worker_of("");
-  for (const char* kernel : {"test/huge_workspace", "test/workspace_of_2_63", "test/workspace_of_all_bits"}) {
+  for (const char* kernel :
+       {"test/huge_workspace", "test/workspace_of_2_63", "test/workspace_of_all_bits"}) {
     for (const char* device : {"cpu", "cuda:0"}) {
       PlacedCase c(*worker, mean_problem());
       c.request.device = device;
       const RunReply reply = c.run(kernel);
-      EXPECT_EQ(reply.status, Status::out_of_memory) << kernel << " on " << device << ": " << reply.reason;
+      EXPECT_EQ(reply.status, Status::out_of_memory)
+          << kernel << " on " << device << ": " << reply.reason;
       EXPECT_THAT(reply.reason, HasSubstr("workspace")) << kernel;
     }
   }
@@ -96,8 +109,10 @@ TEST(LyingProvider, PlansAndDescriptions) {
   };
   EXPECT_EQ(run("no_plan").reason, "prepare gave no plan");
   EXPECT_EQ(run("nan_description").reason, "description: exp2_rel_error is nan, not in [0, 1)");
-  EXPECT_THAT(run("endless_description").reason, HasSubstr("launched does not end with a NUL within its"));
-  EXPECT_EQ(run("lies_about_description").status, Status::ok) << "sizes that it writes are not read";
+  EXPECT_THAT(run("endless_description").reason,
+              HasSubstr("launched does not end with a NUL within its"));
+  EXPECT_EQ(run("lies_about_description").status, Status::ok)
+      << "sizes that it writes are not read";
 }
 
 }  // namespace

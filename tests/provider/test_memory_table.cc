@@ -16,7 +16,8 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 std::unique_ptr<Worker> worker_of(const std::string& provider, const std::string& options = "") {
-  auto worker = Worker::create({PLUMBLINE_WORKER_PATH, provider + (options.empty() ? "" : ":" + options)});
+  auto worker =
+      Worker::create({PLUMBLINE_WORKER_PATH, provider + (options.empty() ? "" : ":" + options)});
   EXPECT_TRUE(worker) << to_string(worker.error());
   return std::move(*worker);
 }
@@ -62,7 +63,8 @@ TEST(MemoryTable, OnlyTheCodeThatMeansItIsOutOfMemory) {
   for (const std::string library : {PLUMBLINE_TEST_PROVIDER, PLUMBLINE_FIRST_RELEASE_PROVIDER}) {
     const RunReply full = run_on_device(*worker_of(library, "allocate=2"));
     EXPECT_EQ(full.status, Status::out_of_memory) << full.reason;
-    EXPECT_THAT(full.reason, AllOf(HasSubstr("allocate of "), HasSubstr(" bytes of device memory for q failed with code 2")));
+    EXPECT_THAT(full.reason, AllOf(HasSubstr("allocate of "),
+                                   HasSubstr(" bytes of device memory for q failed with code 2")));
     const RunReply busy = run_on_device(*worker_of(library, "allocate=46"));
     EXPECT_EQ(busy.status, Status::error) << busy.reason;
     EXPECT_THAT(busy.reason, HasSubstr("failed with code 46"));
@@ -76,7 +78,8 @@ TEST(MemoryTable, HelloNamesNoDeviceWithoutMemory) {
     return hello ? hello->devices : std::vector<std::string>{"no hello"};
   };
   EXPECT_THAT(devices(""), ElementsAre("cuda:0"));
-  EXPECT_THAT(devices("allocate=2"), Contains("cuda:0")) << "memory that is used up at the moment is no reason to deny a device";
+  EXPECT_THAT(devices("allocate=2"), Contains("cuda:0"))
+      << "memory that is used up at the moment is no reason to deny a device";
   EXPECT_THAT(devices("allocate=35"), IsEmpty());
   EXPECT_THAT(devices("throw_on_allocate"), IsEmpty());
   EXPECT_THAT(devices("host"), IsEmpty());

@@ -8,10 +8,10 @@
 #include <functional>
 #include <limits>
 
-#include "harness/provider/description.h"
 #include "harness/provider/client/device_name.h"
-#include "harness/provider/protocol.h"
 #include "harness/provider/client/worker.h"
+#include "harness/provider/description.h"
+#include "harness/provider/protocol.h"
 
 namespace plumbline {
 namespace {
@@ -50,7 +50,8 @@ plumbline_description valid_description() {
 TEST(Protocol, ADescriptionSurvivesTheWire) {
   const plumbline_description sent = valid_description();
   ASSERT_EQ(description_fault(sent), "");
-  const auto arrived = nlohmann::json::parse(nlohmann::json(sent).dump()).get<plumbline_description>();
+  const auto arrived =
+      nlohmann::json::parse(nlohmann::json(sent).dump()).get<plumbline_description>();
   const Description d = to_description(arrived);
   EXPECT_EQ(d.launched, "flash<64, 128> x 12");
   EXPECT_EQ(d.build_id, "0123abcd");
@@ -72,8 +73,9 @@ TEST(Protocol, ADescriptionSurvivesTheWire) {
   spec.lse_base = 2;
   spec.lse_includes_sink = false;
   EXPECT_EQ(d.spec, spec);
-  EXPECT_EQ(d.promises, (Promises{Promise::bitwise, Promise::rounding, Promise::none, Promise::bitwise, Promise::rounding, Promise::none,
-                                  Promise::bitwise}));
+  EXPECT_EQ(d.promises,
+            (Promises{Promise::bitwise, Promise::rounding, Promise::none, Promise::bitwise,
+                      Promise::rounding, Promise::none, Promise::bitwise}));
   EXPECT_EQ(d.registers_per_thread, 168);
   EXPECT_EQ(d.spill_bytes_per_thread, 0);
   EXPECT_EQ(d.shared_memory_bytes, std::int64_t{1} << 33);
@@ -90,7 +92,8 @@ TEST(Protocol, LaterFieldsMayBeAbsent) {
   hello.erase("tensor_cores");
   EXPECT_TRUE(hello.get<protocol::HelloReply>().tensor_cores.empty());
   hello["tensor_cores"] = {"on", "off"};
-  EXPECT_EQ(hello.get<protocol::HelloReply>().tensor_cores, (std::vector<std::string>{"on", "off"}));
+  EXPECT_EQ(hello.get<protocol::HelloReply>().tensor_cores,
+            (std::vector<std::string>{"on", "off"}));
 }
 
 TEST(Protocol, AFractionIsNoWholeNumber) {
@@ -100,7 +103,8 @@ TEST(Protocol, AFractionIsNoWholeNumber) {
   EXPECT_THROW(protocol::read_message<protocol::RunReply>(reply), nlohmann::json::type_error);
   nlohmann::json description = valid_description();
   description["spec"]["qk_accumulator"]["fraction_bits"] = 0.5;
-  EXPECT_THROW(protocol::read_message<plumbline_description>(description), nlohmann::json::type_error);
+  EXPECT_THROW(protocol::read_message<plumbline_description>(description),
+               nlohmann::json::type_error);
   nlohmann::json request = protocol::form_of<protocol::RunRequest>();
   EXPECT_NO_THROW(protocol::read_message<protocol::RunRequest>(request));
   request["tensors"][0]["extent"][0] = 1e40;
@@ -110,7 +114,8 @@ TEST(Protocol, AFractionIsNoWholeNumber) {
 TEST(Protocol, TheDescriptionOfAReplyMayBeAbsentOrNone) {
   protocol::RunReply sent;
   sent.id = 7;
-  EXPECT_FALSE(nlohmann::json::parse(protocol::to_line(sent)).get<protocol::RunReply>().description);
+  EXPECT_FALSE(
+      nlohmann::json::parse(protocol::to_line(sent)).get<protocol::RunReply>().description);
   sent.description = valid_description();
   nlohmann::json json = nlohmann::json::parse(protocol::to_line(sent));
   const auto arrived = json.get<protocol::RunReply>();
@@ -133,10 +138,14 @@ struct BadField {
 TEST(Protocol, EveryFieldOfADescriptionIsChecked) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<BadField> bad{
-      {"launched does not end with a NUL", [](auto& d) { std::memset(d.launched, 'x', sizeof d.launched); }},
-      {"build_id does not end with a NUL", [](auto& d) { std::memset(d.build_id, 'x', sizeof d.build_id); }},
-      {"tensor_cores does not end with a NUL", [](auto& d) { std::memset(d.tensor_cores, 'x', sizeof d.tensor_cores); }},
-      {"device_arch does not end with a NUL", [](auto& d) { std::memset(d.device_arch, 'x', sizeof d.device_arch); }},
+      {"launched does not end with a NUL",
+       [](auto& d) { std::memset(d.launched, 'x', sizeof d.launched); }},
+      {"build_id does not end with a NUL",
+       [](auto& d) { std::memset(d.build_id, 'x', sizeof d.build_id); }},
+      {"tensor_cores does not end with a NUL",
+       [](auto& d) { std::memset(d.tensor_cores, 'x', sizeof d.tensor_cores); }},
+      {"device_arch does not end with a NUL",
+       [](auto& d) { std::memset(d.device_arch, 'x', sizeof d.device_arch); }},
       {"tensor_cores is \"maybe\"", [](auto& d) { std::strcpy(d.tensor_cores, "maybe"); }},
       {"tensor_cores is \"\"", [](auto& d) { d.tensor_cores[0] = '\0'; }},
       {"padding_policy has no meaning 3", [](auto& d) { d.padding_policy = 3; }},
@@ -146,18 +155,25 @@ TEST(Protocol, EveryFieldOfADescriptionIsChecked) {
       {"p_prescale is 3", [](auto& d) { d.spec.p_prescale = 3; }},
       {"p_prescale is 0", [](auto& d) { d.spec.p_prescale = 0; }},
       {"p_prescale is nan", [=](auto& d) { d.spec.p_prescale = nan; }},
-      {"denominator_from_rounded_p has no meaning 2", [](auto& d) { d.spec.denominator_from_rounded_p = 2; }},
+      {"denominator_from_rounded_p has no meaning 2",
+       [](auto& d) { d.spec.denominator_from_rounded_p = 2; }},
       {"s_rounded has no meaning 9", [](auto& d) { d.spec.s_rounded = 9; }},
       {"q_prescaled has no meaning 9", [](auto& d) { d.spec.q_prescaled = 9; }},
       {"split_partial_dtype has no meaning 0", [](auto& d) { d.spec.split_partial_dtype = 0; }},
-      {"qk_accumulator.dtype has no meaning 3", [](auto& d) { d.spec.qk_accumulator.dtype = PLUMBLINE_BF16; }},
-      {"qk_accumulator.toward_zero has no meaning 2", [](auto& d) { d.spec.qk_accumulator.toward_zero = 2; }},
-      {"pv_accumulator.fraction_bits is 0", [](auto& d) { d.spec.pv_accumulator.fraction_bits = 0; }},
-      {"pv_accumulator.products_per_step is 0", [](auto& d) { d.spec.pv_accumulator.products_per_step = 0; }},
+      {"qk_accumulator.dtype has no meaning 3",
+       [](auto& d) { d.spec.qk_accumulator.dtype = PLUMBLINE_BF16; }},
+      {"qk_accumulator.toward_zero has no meaning 2",
+       [](auto& d) { d.spec.qk_accumulator.toward_zero = 2; }},
+      {"pv_accumulator.fraction_bits is 0",
+       [](auto& d) { d.spec.pv_accumulator.fraction_bits = 0; }},
+      {"pv_accumulator.products_per_step is 0",
+       [](auto& d) { d.spec.pv_accumulator.products_per_step = 0; }},
       {"exp2_rel_error is nan", [=](auto& d) { d.spec.exp2_rel_error = nan; }},
       {"exp2_rel_error is -1", [](auto& d) { d.spec.exp2_rel_error = -1; }},
-      {"tanh_rel_error is inf", [](auto& d) { d.spec.tanh_rel_error = std::numeric_limits<double>::infinity(); }},
-      {"kv_dequantized_to has no meaning 8", [](auto& d) { d.spec.kv_dequantized_to = PLUMBLINE_I32; }},
+      {"tanh_rel_error is inf",
+       [](auto& d) { d.spec.tanh_rel_error = std::numeric_limits<double>::infinity(); }},
+      {"kv_dequantized_to has no meaning 8",
+       [](auto& d) { d.spec.kv_dequantized_to = PLUMBLINE_I32; }},
       {"out_dtype has no meaning 0", [](auto& d) { d.spec.out_dtype = 0; }},
       {"lse_base has no meaning 10", [](auto& d) { d.spec.lse_base = 10; }},
       {"lse_excludes_sink has no meaning 2", [](auto& d) { d.spec.lse_excludes_sink = 2; }},
@@ -208,14 +224,15 @@ TEST(DeviceName, Parses) {
 }
 
 TEST(DeviceName, RefusesTheRest) {
-  for (const char* name : {"", "gpu", "cuda", "cuda:", "cuda:x", "cuda:-1", "cuda:1x", "cpu:0", "emulated",
-                           "emulated:", "emulated:an_architecture_with_a_long_name"}) {
+  for (const char* name : {"", "gpu", "cuda", "cuda:", "cuda:x", "cuda:-1", "cuda:1x", "cpu:0",
+                           "emulated", "emulated:", "emulated:an_architecture_with_a_long_name"}) {
     EXPECT_FALSE(parse_device(name)) << name;
   }
 }
 
 TEST(Words, StatusesParseBack) {
-  for (const Status status : {Status::ok, Status::unsupported, Status::crashed, Status::timeout, Status::out_of_memory, Status::error}) {
+  for (const Status status : {Status::ok, Status::unsupported, Status::crashed, Status::timeout,
+                              Status::out_of_memory, Status::error}) {
     EXPECT_EQ(parse_status(name(status)), status);
   }
   EXPECT_EQ(name(Status::out_of_memory), "out_of_memory");

@@ -24,10 +24,13 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using testing::StartsWith;
 
-std::unique_ptr<Worker> make_worker(const std::string& options = "", std::chrono::milliseconds timeout = std::chrono::seconds(60),
+std::unique_ptr<Worker> make_worker(const std::string& options = "",
+                                    std::chrono::milliseconds timeout = std::chrono::seconds(60),
                                     std::uint64_t memory_limit_bytes = std::uint64_t{8} << 30) {
-  auto worker = Worker::create(
-      {PLUMBLINE_WORKER_PATH, std::string(PLUMBLINE_TEST_PROVIDER) + (options.empty() ? "" : ":" + options), memory_limit_bytes, timeout});
+  auto worker =
+      Worker::create({PLUMBLINE_WORKER_PATH,
+                      std::string(PLUMBLINE_TEST_PROVIDER) + (options.empty() ? "" : ":" + options),
+                      memory_limit_bytes, timeout});
   EXPECT_TRUE(worker) << to_string(worker.error());
   return std::move(*worker);
 }
@@ -65,7 +68,8 @@ TEST_F(Misbehaviour, NullPointer) {
 TEST_F(Misbehaviour, AbortIsQuotedWithItsLastWords) {
   const RunReply reply = run("crash_abort");
   EXPECT_EQ(reply.status, Status::crashed);
-  EXPECT_THAT(reply.reason, AllOf(StartsWith("SIGABRT in run; it last wrote: "), HasSubstr("assertion `tile > 0' failed")));
+  EXPECT_THAT(reply.reason, AllOf(StartsWith("SIGABRT in run; it last wrote: "),
+                                  HasSubstr("assertion `tile > 0' failed")));
   EXPECT_THAT(worker().log_tail(), HasSubstr("assertion"));
 }
 
@@ -154,7 +158,8 @@ TEST_F(Misbehaviour, ThrowEscapes) {
 TEST_F(Misbehaviour, ExitIsNoAnswer) {
   const RunReply reply = run("exit");
   EXPECT_EQ(reply.status, Status::crashed);
-  EXPECT_THAT(reply.reason, StartsWith("ended itself with exit status 0 in the middle of a request"));
+  EXPECT_THAT(reply.reason,
+              StartsWith("ended itself with exit status 0 in the middle of a request"));
 }
 
 TEST_F(Misbehaviour, StatusWithoutMeaning) {
@@ -174,7 +179,8 @@ TEST_F(Misbehaviour, DescriptionWithoutMeaning) {
   const RunReply reply = run("garbage_description");
   EXPECT_EQ(reply.status, Status::error);
   EXPECT_EQ(reply.reason, "description: p_dtype has no meaning 77");
-  EXPECT_EQ(run("endless_description").reason, "description: launched does not end with a NUL within its 256 bytes");
+  EXPECT_EQ(run("endless_description").reason,
+            "description: launched does not end with a NUL within its 256 bytes");
 }
 
 TEST_F(Misbehaviour, RefusalKeepsItsReason) {
@@ -217,7 +223,8 @@ TEST_F(Misbehaviour, OutputOfAChattyKernelIsNoReply) {
   EXPECT_THAT(worker().log_tail(), AllOf(SizeIs(4096), EndsWith("the last word")));
 }
 
-// ---- Faults that leave the status at ok and show in the tensors ----------------------------------------------------------------------
+// ---- Faults that leave the status at ok and show in the tensors
+// ----------------------------------------------------------------------
 
 TEST_F(Misbehaviour, WriteBeforeOutShowsInTheFence) {
   PlacedCase c(worker(), mean_problem());
@@ -251,17 +258,20 @@ TEST_F(Misbehaviour, WriteBehindWorkspaceIsAFault) {
 TEST_F(Misbehaviour, AnUnwrittenElementStaysPoison) {
   PlacedCase c(worker(), mean_problem());
   EXPECT_EQ(c.run("test/leave_unwritten").status, Status::ok);
-  EXPECT_TRUE(std::isnan(*static_cast<const float*>(worker().arena().data(static_cast<std::size_t>(c.request.out)))));
+  EXPECT_TRUE(std::isnan(
+      *static_cast<const float*>(worker().arena().data(static_cast<std::size_t>(c.request.out)))));
   EXPECT_FALSE(c.error() <= 1e-5);
 }
 
-// ---- The device ------------------------------------------------------------------------------------------------------------------------
+// ---- The device
+// -------------------------------------------------------------------------------------------------
 
 TEST_F(Misbehaviour, OnADeviceTheArenaStaysUntouchedByFaults) {
   const RunReply input = run("write_input", "cuda:0");
   EXPECT_EQ(input.status, Status::ok) << "device memory is not read-only";
   EXPECT_EQ(input.workspace_fault, "input q was written to in device memory, first at byte 5");
-  EXPECT_EQ(run("write_behind_workspace", "cuda:0").workspace_fault, "1 bytes behind workspace were written to, the nearest 4 away");
+  EXPECT_EQ(run("write_behind_workspace", "cuda:0").workspace_fault,
+            "1 bytes behind workspace were written to, the nearest 4 away");
 
   PlacedCase c(worker(), mean_problem());
   c.request.device = "cuda:0";
@@ -290,7 +300,8 @@ TEST_F(Misbehaviour, DeviceWithoutMemoryFunctions) {
   EXPECT_EQ(reply.reason, "provider test supports cuda:0 but offers no device memory");
 }
 
-// ---- Kernels that behave ----------------------------------------------------------------------------------------------------------------
+// ---- Kernels that behave
+// -------------------------------------------------------------------------------------------------
 
 class Behaviour : public testing::TestWithParam<std::tuple<DType, Layout, std::string>> {};
 
@@ -307,16 +318,19 @@ TEST_P(Behaviour, TheMeanOfV) {
   c.request.device = device;
   const RunReply reply = c.run("test/ok");
   ASSERT_EQ(reply.status, Status::ok) << reply.reason;
-  EXPECT_LE(c.error(), dtype == DType::f32 ? 2e-6 : 8 * unit_roundoff(dtype)) << "half an ulp of the answers, at most 15";
+  EXPECT_LE(c.error(), dtype == DType::f32 ? 2e-6 : 8 * unit_roundoff(dtype))
+      << "half an ulp of the answers, at most 15";
   EXPECT_THAT(c.broken_out_fences(), IsEmpty());
-  const auto* lse = static_cast<const float*>(worker->arena().data(static_cast<std::size_t>(c.request.lse)));
-  EXPECT_NEAR(lse[c.geometry().lse_offset(0, c.geometry().length_q(0) - 1, 0)], std::log(static_cast<double>(c.geometry().length_kv(0))),
-              1e-6);
+  const auto* lse =
+      static_cast<const float*>(worker->arena().data(static_cast<std::size_t>(c.request.lse)));
+  EXPECT_NEAR(lse[c.geometry().lse_offset(0, c.geometry().length_q(0) - 1, 0)],
+              std::log(static_cast<double>(c.geometry().length_kv(0))), 1e-6);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Behaviour,
                          testing::Combine(testing::Values(DType::f32, DType::f16, DType::bf16),
-                                          testing::Values(Layout::padded_bshd, Layout::padded_bhsd, Layout::ragged, Layout::paged_nhd,
+                                          testing::Values(Layout::padded_bshd, Layout::padded_bhsd,
+                                                          Layout::ragged, Layout::paged_nhd,
                                                           Layout::paged_hnd),
                                           testing::Values("cpu", "cuda:0", "emulated:sm_90")));
 
@@ -329,7 +343,9 @@ TEST(Worker, HelloNamesTheKernels) {
   ASSERT_THAT(hello->kernels, Contains("test/ok"));
   ASSERT_EQ(hello->tensor_cores.size(), hello->kernels.size());
   EXPECT_EQ(hello->kernels[0], "test/ok");
-  EXPECT_THAT(std::vector<std::string>(hello->tensor_cores.begin(), hello->tensor_cores.begin() + 2), ElementsAre("on", "none"));
+  EXPECT_THAT(
+      std::vector<std::string>(hello->tensor_cores.begin(), hello->tensor_cores.begin() + 2),
+      ElementsAre("on", "none"));
 }
 
 // A provider that was compiled before kernel_tensor_cores was appended to plumbline_provider.
@@ -407,7 +423,8 @@ TEST(Worker, MeasuresTheMemoryOfOneCall) {
   auto worker = make_worker();
   PlacedCase c(*worker, mean_problem());
   c.request.timed_repetitions = 1;
-  const std::int64_t little = c.run("test/ok").peak_memory_bytes, much = c.run("test/takes_64_mib").peak_memory_bytes;
+  const std::int64_t little = c.run("test/ok").peak_memory_bytes,
+                     much = c.run("test/takes_64_mib").peak_memory_bytes;
   if (much < 0) GTEST_SKIP() << "/proc/self/clear_refs cannot be written here";
   EXPECT_LT(little, 8 << 20);
   EXPECT_GE(much, 60 << 20);
@@ -454,41 +471,54 @@ TEST(PlaceTensors, NamesAccessAndIndexArrays) {
   p.layout = Layout::paged_nhd;
   const PlacedCase c(*worker, p);
   Arena& arena = worker->arena();
-  const auto slot = [&](int index) -> const Slot& { return arena.slot(static_cast<std::size_t>(index)); };
+  const auto slot = [&](int index) -> const Slot& {
+    return arena.slot(static_cast<std::size_t>(index));
+  };
   EXPECT_EQ(slot(c.request.k).name, "k");
   EXPECT_EQ(slot(c.request.k).access, Access::read);
   EXPECT_EQ(slot(c.request.lse).name, "lse");
   EXPECT_EQ(slot(c.request.lse).access, Access::write);
-  const auto* lengths = static_cast<const std::int32_t*>(arena.data(static_cast<std::size_t>(c.request.cu_seqlens_kv)));
+  const auto* lengths = static_cast<const std::int32_t*>(
+      arena.data(static_cast<std::size_t>(c.request.cu_seqlens_kv)));
   EXPECT_THAT(std::vector<std::int32_t>(lengths, lengths + 3), ElementsAre(0, 5, 10));
-  EXPECT_EQ(slot(c.request.page_table).bytes, c.geometry().page_table.size() * sizeof(std::int32_t));
+  EXPECT_EQ(slot(c.request.page_table).bytes,
+            c.geometry().page_table.size() * sizeof(std::int32_t));
 }
 
-// ---- Providers that cannot be used ------------------------------------------------------------------------------------------------------
+// ---- Providers that cannot be used
+// -------------------------------------------------------------------------------------------------
 
 std::string hello_error(const std::string& options, Worker& worker) {
   const auto hello = worker.hello();
   EXPECT_FALSE(hello) << options;
   return hello ? "" : to_string(hello.error());
 }
-std::string hello_error(const std::string& options) { return hello_error(options, *make_worker(options)); }
+std::string hello_error(const std::string& options) {
+  return hello_error(options, *make_worker(options));
+}
 
 TEST(UnusableProvider, WrongAbiVersionNamesBoth) {
-  EXPECT_THAT(hello_error("abi=999"), HasSubstr("was built for ABI version 999, this plumbline speaks version 1"));
+  EXPECT_THAT(hello_error("abi=999"),
+              HasSubstr("was built for ABI version 999, this plumbline speaks version 1"));
 }
 
 TEST(UnusableProvider, ShortStructNamesBothSizes) {
-  EXPECT_THAT(hello_error("size=40"), HasSubstr("has 40 bytes, this plumbline needs " + std::to_string(sizeof(void*) * 10 + 8)));
+  EXPECT_THAT(hello_error("size=40"), HasSubstr("has 40 bytes, this plumbline needs " +
+                                                std::to_string(sizeof(void*) * 10 + 8)));
 }
 
 TEST(UnusableProvider, TensorCoresThatAreNoWord) {
-  EXPECT_THAT(hello_error("tensor_cores=maybe"), HasSubstr("tensor_cores of kernel ok is \"maybe\", not \"on\", \"off\" or \"none\""));
+  EXPECT_THAT(hello_error("tensor_cores=maybe"),
+              HasSubstr("tensor_cores of kernel ok is \"maybe\", not \"on\", \"off\" or \"none\""));
 }
 
-TEST(UnusableProvider, Null) { EXPECT_THAT(hello_error("null"), HasSubstr("plumbline_get_provider returned null")); }
+TEST(UnusableProvider, Null) {
+  EXPECT_THAT(hello_error("null"), HasSubstr("plumbline_get_provider returned null"));
+}
 
 TEST(UnusableProvider, CrashAndExceptionOnLoad) {
-  EXPECT_THAT(hello_error("crash_on_load"), HasSubstr("crashed: SIGSEGV in loading: write through a null pointer"));
+  EXPECT_THAT(hello_error("crash_on_load"),
+              HasSubstr("crashed: SIGSEGV in loading: write through a null pointer"));
   EXPECT_THAT(hello_error("throw_on_load"), HasSubstr("an exception left loading: no licence"));
 }
 
@@ -501,8 +531,9 @@ TEST(UnusableProvider, RunSaysWhyToo) {
 }
 
 TEST(UnusableProvider, MissingLibraryOrSymbol) {
-  for (const auto& [library, message] : {std::pair{"/nowhere/lib.so", "/nowhere/lib.so: cannot open shared object file"},
-                                         std::pair{"libm.so.6", "libm.so.6 does not export plumbline_get_provider"}}) {
+  for (const auto& [library, message] :
+       {std::pair{"/nowhere/lib.so", "/nowhere/lib.so: cannot open shared object file"},
+        std::pair{"libm.so.6", "libm.so.6 does not export plumbline_get_provider"}}) {
     auto worker = Worker::create({PLUMBLINE_WORKER_PATH, library});
     ASSERT_TRUE(worker);
     EXPECT_THAT(hello_error(library, **worker), HasSubstr(message));

@@ -32,12 +32,14 @@ struct plumbline_plan {
 
 namespace {
 
-plumbline_status refuse(plumbline_status status, char* reason, size_t reason_bytes, const char* text) {
+plumbline_status refuse(plumbline_status status, char* reason, size_t reason_bytes,
+                        const char* text) {
   std::snprintf(reason, reason_bytes, "%s", text);
   return status;
 }
 
-// ---- The device --------------------------------------------------------------------------------------------------------------------
+// ---- The device
+// -------------------------------------------------------------------------------------------------
 
 std::map<char*, uint64_t>& allocations() {
   static std::map<char*, uint64_t> all;
@@ -46,7 +48,8 @@ std::map<char*, uint64_t>& allocations() {
 
 bool is_device_memory(const void* pointer) {
   const auto* at = static_cast<const char*>(pointer);
-  return std::any_of(allocations().begin(), allocations().end(), [&](const auto& a) { return a.first <= at && at < a.first + a.second; });
+  return std::any_of(allocations().begin(), allocations().end(),
+                     [&](const auto& a) { return a.first <= at && at < a.first + a.second; });
 }
 
 constexpr int32_t no_device = 101;  // cudaErrorInvalidDevice
@@ -94,7 +97,8 @@ const plumbline_device_memory device_memory = [] {
   return table;
 }();
 
-// ---- The kernels -------------------------------------------------------------------------------------------------------------------
+// ---- The kernels
+// -------------------------------------------------------------------------------------------------
 
 float keep(float p) { return p; }
 
@@ -145,15 +149,18 @@ plumbline_status allocate_until_refused(char* reason, size_t reason_bytes) {
 
 plumbline_status print_much() {
   std::puts(R"({"reply":"run","id":1,"status":"ok","reason":""})");
-  for (int i = 0; i < 20000; ++i) std::printf("line %d of what a chatty library says \x01\xff\n", i);
+  for (int i = 0; i < 20000; ++i)
+    std::printf("line %d of what a chatty library says \x01\xff\n", i);
   std::fputs("the last word", stderr);
   return PLUMBLINE_OK;
 }
 
 bool is_readable(const char* at, int pipe_end) { return write(pipe_end, at, 1) == 1; }
 
-// Leaves a thread behind that looks at out and workspace of the first call until both are gone; later calls say whether it saw that.
-plumbline_status watch_between_requests(const plumbline_tensors& t, char* reason, size_t reason_bytes) {
+// Leaves a thread behind that looks at out and workspace of the first call until both are gone;
+// later calls say whether it saw that.
+plumbline_status watch_between_requests(const plumbline_tensors& t, char* reason,
+                                        size_t reason_bytes) {
   static std::atomic<bool> gone = false;
   static const bool watching = [&t] {
     std::thread([out = bytes_of(t.out), workspace = bytes_of(t.workspace)] {
@@ -170,24 +177,29 @@ plumbline_status watch_between_requests(const plumbline_tensors& t, char* reason
   return watching && gone ? PLUMBLINE_OK : refuse(PLUMBLINE_ERROR, reason, reason_bytes, "not yet");
 }
 
-using Run = plumbline_status (*)(const plumbline_plan& plan, const plumbline_tensors& t, char* reason, size_t reason_bytes);
+using Run = plumbline_status (*)(const plumbline_plan& plan, const plumbline_tensors& t,
+                                 char* reason, size_t reason_bytes);
 
-plumbline_status run_plain(const plumbline_plan& plan, const plumbline_tensors& t, round_p_function round_p, char* reason,
-                           size_t reason_bytes) {
+plumbline_status run_plain(const plumbline_plan& plan, const plumbline_tensors& t,
+                           round_p_function round_p, char* reason, size_t reason_bytes) {
   if (plan.device.memory_space == PLUMBLINE_CUDA &&
-      !(is_device_memory(t.q.data) && is_device_memory(t.k.data) && is_device_memory(t.v.data) && is_device_memory(t.out.data))) {
+      !(is_device_memory(t.q.data) && is_device_memory(t.k.data) && is_device_memory(t.v.data) &&
+        is_device_memory(t.out.data))) {
     return refuse(PLUMBLINE_ERROR, reason, reason_bytes, "a tensor does not lie in device memory");
   }
-  if (!plain_attention(plan.problem, t, round_p)) return refuse(PLUMBLINE_ERROR, reason, reason_bytes, "dtype not known");
+  if (!plain_attention(plan.problem, t, round_p))
+    return refuse(PLUMBLINE_ERROR, reason, reason_bytes, "dtype not known");
   return PLUMBLINE_OK;
 }
 
-plumbline_status run_ok(const plumbline_plan& plan, const plumbline_tensors& t, char* reason, size_t reason_bytes) {
+plumbline_status run_ok(const plumbline_plan& plan, const plumbline_tensors& t, char* reason,
+                        size_t reason_bytes) {
   return run_plain(plan, t, keep, reason, reason_bytes);
 }
 
 // Runs `ok`, then writes one byte at `at`.
-plumbline_status run_ok_and_write(const plumbline_plan& plan, const plumbline_tensors& t, char* reason, size_t reason_bytes, char* at) {
+plumbline_status run_ok_and_write(const plumbline_plan& plan, const plumbline_tensors& t,
+                                  char* reason, size_t reason_bytes, char* at) {
   const plumbline_status status = run_ok(plan, t, reason, reason_bytes);
   write_byte(at);
   return status;
@@ -208,7 +220,8 @@ const Kernel kernels[] = {
      [](const plumbline_plan& plan, const plumbline_tensors& t, char* reason, size_t n) {
        constexpr size_t bytes = size_t{64} << 20;
        auto* memory = static_cast<volatile char*>(std::malloc(bytes));
-       if (memory == nullptr) return refuse(PLUMBLINE_OUT_OF_MEMORY, reason, n, "malloc refused 64 MiB");
+       if (memory == nullptr)
+         return refuse(PLUMBLINE_OUT_OF_MEMORY, reason, n, "malloc refused 64 MiB");
        for (size_t i = 0; i < bytes; i += 4096) memory[i] = 1;
        std::free(const_cast<char*>(memory));
        return run_ok(plan, t, reason, n);
@@ -216,7 +229,8 @@ const Kernel kernels[] = {
     {"check_workspace",
      [](const plumbline_plan& plan, const plumbline_tensors& t, char* reason, size_t n) {
        const auto* first = reinterpret_cast<const unsigned char*>(bytes_of(t.workspace));
-       const bool poisoned = std::all_of(first, first + t.workspace.bytes, [](unsigned char c) { return c == 0xFF; });
+       const bool poisoned =
+           std::all_of(first, first + t.workspace.bytes, [](unsigned char c) { return c == 0xFF; });
        const bool aligned = reinterpret_cast<uintptr_t>(first) % 256 == 0;
        if (!poisoned || !aligned || t.workspace.bytes != 1000)
          return refuse(PLUMBLINE_ERROR, reason, n, "the workspace is not as promised");
@@ -224,15 +238,21 @@ const Kernel kernels[] = {
      },
      1000},
     {"watch_between_requests",
-     [](const plumbline_plan&, const plumbline_tensors& t, char* reason, size_t n) { return watch_between_requests(t, reason, n); }, 1000},
-    {"crash_null", [](const plumbline_plan&, const plumbline_tensors&, char*, size_t) { return crash_null(); }},
+     [](const plumbline_plan&, const plumbline_tensors& t, char* reason, size_t n) {
+       return watch_between_requests(t, reason, n);
+     },
+     1000},
+    {"crash_null",
+     [](const plumbline_plan&, const plumbline_tensors&, char*, size_t) { return crash_null(); }},
     {"crash_abort",
      [](const plumbline_plan&, const plumbline_tensors&, char*, size_t) -> plumbline_status {
        std::fputs("assertion `tile > 0' failed\n", stderr);
        std::abort();
      }},
-    {"crash_divide", [](const plumbline_plan&, const plumbline_tensors&, char*, size_t) { return divide_by_zero(); }},
-    {"crash_stack", [](const plumbline_plan&, const plumbline_tensors&, char*, size_t) { return overflow_stack(); }},
+    {"crash_divide", [](const plumbline_plan&, const plumbline_tensors&, char*,
+                        size_t) { return divide_by_zero(); }},
+    {"crash_stack", [](const plumbline_plan&, const plumbline_tensors&, char*,
+                       size_t) { return overflow_stack(); }},
     {"crash_in_thread",
      [](const plumbline_plan&, const plumbline_tensors&, char*, size_t) {
        std::thread([] { crash_null(); }).join();
@@ -253,28 +273,40 @@ const Kernel kernels[] = {
        kill(getpid(), SIGKILL);
        return PLUMBLINE_OK;
      }},
-    {"allocate", [](const plumbline_plan&, const plumbline_tensors&, char* reason, size_t n) { return allocate_until_refused(reason, n); }},
-    {"allocate_throw", [](const plumbline_plan&, const plumbline_tensors&, char*, size_t) -> plumbline_status { throw std::bad_alloc(); }},
+    {"allocate", [](const plumbline_plan&, const plumbline_tensors&, char* reason,
+                    size_t n) { return allocate_until_refused(reason, n); }},
+    {"allocate_throw",
+     [](const plumbline_plan&, const plumbline_tensors&, char*, size_t) -> plumbline_status {
+       throw std::bad_alloc();
+     }},
     {"huge_workspace", run_ok, uint64_t{1} << 50},
     {"workspace_of_2_63", run_ok, uint64_t{1} << 63},
     {"workspace_of_all_bits", run_ok, ~uint64_t{0}},
     {"no_plan", run_ok},
     {"nan_description", run_ok},
     {"lies_about_description", run_ok},
-    {"write_before_out", [](const plumbline_plan& plan, const plumbline_tensors& t, char* reason,
-                            size_t n) { return run_ok_and_write(plan, t, reason, n, bytes_of(t.out) - 3); }},
-    {"write_behind_out", [](const plumbline_plan& plan, const plumbline_tensors& t, char* reason,
-                            size_t n) { return run_ok_and_write(plan, t, reason, n, bytes_of(t.out) + t.out.bytes + 2); }},
-    {"write_far_behind_out", [](const plumbline_plan& plan, const plumbline_tensors& t, char* reason,
-                                size_t n) { return run_ok_and_write(plan, t, reason, n, bytes_of(t.out) + t.out.bytes + 4095); }},
+    {"write_before_out",
+     [](const plumbline_plan& plan, const plumbline_tensors& t, char* reason, size_t n) {
+       return run_ok_and_write(plan, t, reason, n, bytes_of(t.out) - 3);
+     }},
+    {"write_behind_out",
+     [](const plumbline_plan& plan, const plumbline_tensors& t, char* reason, size_t n) {
+       return run_ok_and_write(plan, t, reason, n, bytes_of(t.out) + t.out.bytes + 2);
+     }},
+    {"write_far_behind_out",
+     [](const plumbline_plan& plan, const plumbline_tensors& t, char* reason, size_t n) {
+       return run_ok_and_write(plan, t, reason, n, bytes_of(t.out) + t.out.bytes + 4095);
+     }},
     {"write_behind_workspace",
      [](const plumbline_plan& plan, const plumbline_tensors& t, char* reason, size_t n) {
        std::memset(bytes_of(t.workspace), 0, t.workspace.bytes);
        return run_ok_and_write(plan, t, reason, n, bytes_of(t.workspace) + t.workspace.bytes + 3);
      },
      1000},
-    {"write_input", [](const plumbline_plan& plan, const plumbline_tensors& t, char* reason,
-                       size_t n) { return run_ok_and_write(plan, t, reason, n, bytes_of(t.q) + 5); }},
+    {"write_input",
+     [](const plumbline_plan& plan, const plumbline_tensors& t, char* reason, size_t n) {
+       return run_ok_and_write(plan, t, reason, n, bytes_of(t.q) + 5);
+     }},
     {"leave_unwritten",
      [](const plumbline_plan& plan, const plumbline_tensors& t, char* reason, size_t n) {
        char poison[8];
@@ -289,11 +321,21 @@ const Kernel kernels[] = {
        return run_ok(plan, t, reason, n);
      }},
     {"throw",
-     [](const plumbline_plan&, const plumbline_tensors&, char*, size_t) -> plumbline_status { throw std::runtime_error("no plan fits"); }},
-    {"throw_number", [](const plumbline_plan&, const plumbline_tensors&, char*, size_t) -> plumbline_status { throw 7; }},
-    {"exit", [](const plumbline_plan&, const plumbline_tensors&, char*, size_t) -> plumbline_status { std::exit(0); }},
-    {"wrong_status", [](const plumbline_plan&, const plumbline_tensors&, char*, size_t) { return static_cast<plumbline_status>(42); }},
-    {"no_reason", [](const plumbline_plan&, const plumbline_tensors&, char*, size_t) { return PLUMBLINE_ERROR; }},
+     [](const plumbline_plan&, const plumbline_tensors&, char*, size_t) -> plumbline_status {
+       throw std::runtime_error("no plan fits");
+     }},
+    {"throw_number",
+     [](const plumbline_plan&, const plumbline_tensors&, char*, size_t) -> plumbline_status {
+       throw 7;
+     }},
+    {"exit",
+     [](const plumbline_plan&, const plumbline_tensors&, char*, size_t) -> plumbline_status {
+       std::exit(0);
+     }},
+    {"wrong_status", [](const plumbline_plan&, const plumbline_tensors&, char*,
+                        size_t) { return static_cast<plumbline_status>(42); }},
+    {"no_reason", [](const plumbline_plan&, const plumbline_tensors&, char*,
+                     size_t) { return PLUMBLINE_ERROR; }},
     {"endless_reason",
      [](const plumbline_plan&, const plumbline_tensors&, char* reason, size_t n) {
        std::memset(reason, '\xfe', n);  // no NUL, and not UTF-8
@@ -312,7 +354,8 @@ const Kernel kernels[] = {
 
 bool is(uint32_t kernel, const char* name) { return std::strcmp(kernels[kernel].name, name) == 0; }
 
-// ---- The interface -----------------------------------------------------------------------------------------------------------------
+// ---- The interface
+// -------------------------------------------------------------------------------------------------
 
 const char* first_name = kernels[0].name;
 const char* kernel_name(uint32_t kernel) { return kernel == 0 ? first_name : kernels[kernel].name; }
@@ -326,17 +369,21 @@ const char* endless_text() {
   return text;
 }
 
-plumbline_status query(uint32_t kernel, const plumbline_problem* problem, const plumbline_device* device, char* reason,
-                       size_t reason_bytes) {
-  if (is(kernel, "refuse")) return refuse(PLUMBLINE_UNSUPPORTED, reason, reason_bytes, "head_dim 64 is not supported; use 128");
+plumbline_status query(uint32_t kernel, const plumbline_problem* problem,
+                       const plumbline_device* device, char* reason, size_t reason_bytes) {
+  if (is(kernel, "refuse"))
+    return refuse(PLUMBLINE_UNSUPPORTED, reason, reason_bytes,
+                  "head_dim 64 is not supported; use 128");
   if (device->memory_space == PLUMBLINE_CUDA && device->ordinal != 0) {
     return refuse(PLUMBLINE_UNSUPPORTED, reason, reason_bytes, "there is one device, cuda:0");
   }
-  if (const char* why_not = plain_attention_refusal(*problem)) return refuse(PLUMBLINE_UNSUPPORTED, reason, reason_bytes, why_not);
+  if (const char* why_not = plain_attention_refusal(*problem))
+    return refuse(PLUMBLINE_UNSUPPORTED, reason, reason_bytes, why_not);
   return PLUMBLINE_OK;
 }
 
-plumbline_status prepare(uint32_t kernel, const plumbline_problem* problem, const plumbline_tensors*, const plumbline_device* device,
+plumbline_status prepare(uint32_t kernel, const plumbline_problem* problem,
+                         const plumbline_tensors*, const plumbline_device* device,
                          plumbline_plan** plan, uint64_t* workspace_bytes, char*, size_t) {
   if (is(kernel, "no_plan")) return PLUMBLINE_OK;
   *plan = new plumbline_plan{kernel, *problem, *device};
@@ -344,17 +391,21 @@ plumbline_status prepare(uint32_t kernel, const plumbline_problem* problem, cons
   return PLUMBLINE_OK;
 }
 
-plumbline_status run(plumbline_plan* plan, const plumbline_tensors* tensors, void*, char* reason, size_t reason_bytes) {
+plumbline_status run(plumbline_plan* plan, const plumbline_tensors* tensors, void*, char* reason,
+                     size_t reason_bytes) {
   return kernels[plan->kernel].run(*plan, *tensors, reason, reason_bytes);
 }
 
 const char* first_tensor_cores = "on";
-const char* kernel_tensor_cores(uint32_t kernel) { return kernel == 0 ? first_tensor_cores : "none"; }
+const char* kernel_tensor_cores(uint32_t kernel) {
+  return kernel == 0 ? first_tensor_cores : "none";
+}
 std::string arch;
 
 plumbline_status describe(const plumbline_plan* plan, plumbline_description* d) {
   if (is(plan->kernel, "crash_describe")) crash_null();
-  std::snprintf(d->launched, sizeof d->launched, "plain attention in kernel %s", kernels[plan->kernel].name);
+  std::snprintf(d->launched, sizeof d->launched, "plain attention in kernel %s",
+                kernels[plan->kernel].name);
   std::snprintf(d->build_id, sizeof d->build_id, "test-1");
   std::snprintf(d->tensor_cores, sizeof d->tensor_cores, "%s", kernel_tensor_cores(plan->kernel));
   d->padding_policy = PLUMBLINE_PADDED_ROWS_UNTOUCHED;
@@ -371,7 +422,8 @@ plumbline_status describe(const plumbline_plan* plan, plumbline_description* d) 
   std::snprintf(d->device_arch, sizeof d->device_arch, "%s", arch.c_str());
   if (is(plan->kernel, "garbage_description")) d->spec.p_dtype = 77;
   if (is(plan->kernel, "nan_description")) d->spec.exp2_rel_error = std::nan("");
-  if (is(plan->kernel, "lies_about_description")) d->struct_size = d->spec.struct_size = d->promises.struct_size = ~uint32_t{0};
+  if (is(plan->kernel, "lies_about_description"))
+    d->struct_size = d->spec.struct_size = d->promises.struct_size = ~uint32_t{0};
   if (is(plan->kernel, "endless_description")) std::memset(d->launched, 'x', sizeof d->launched);
   return PLUMBLINE_OK;
 }
@@ -395,30 +447,38 @@ plumbline_provider provider{sizeof(plumbline_provider),
 
 }  // namespace
 
-// Options: "abi=N" claims version N, "size=N" that many bytes, "null" refuses, "host" has no device, "crash_on_load", "throw_on_load",
-// "tensor_cores=WORD" of the first kernel, "arch=NAME" that it ran on, "kernels=N" claims N kernels, "kernel_name=TEXT" is the first one's
-// ("null": none, "endless": a MiB of x, "bytes": no UTF-8), likewise "name=TEXT" the provider's, "memory_size=N" of the device's functions,
-// "memory_null", "allocate=CODE" that every allocation of device memory answers, "throw_on_allocate".
+// Options: "abi=N" claims version N, "size=N" that many bytes, "null" refuses, "host" has no
+// device, "crash_on_load", "throw_on_load", "tensor_cores=WORD" of the first kernel, "arch=NAME"
+// that it ran on, "kernels=N" claims N kernels, "kernel_name=TEXT" is the first one's ("null":
+// none, "endless": a MiB of x, "bytes": no UTF-8), likewise "name=TEXT" the provider's,
+// "memory_size=N" of the device's functions, "memory_null", "allocate=CODE" that every allocation
+// of device memory answers, "throw_on_allocate".
 const plumbline_provider* plumbline_get_provider(uint32_t, const char* options) {
   const std::string option = options;
   if (option == "null") return nullptr;
   if (option == "host") provider.memory = nullptr;
   if (option == "crash_on_load") crash_null();
   if (option == "throw_on_load") throw std::runtime_error("no licence");
-  if (option.starts_with("abi=")) provider.abi_version = static_cast<uint32_t>(std::stoul(option.substr(4)));
-  if (option.starts_with("size=")) provider.struct_size = static_cast<uint32_t>(std::stoul(option.substr(5)));
+  if (option.starts_with("abi="))
+    provider.abi_version = static_cast<uint32_t>(std::stoul(option.substr(4)));
+  if (option.starts_with("size="))
+    provider.struct_size = static_cast<uint32_t>(std::stoul(option.substr(5)));
   if (option.starts_with("tensor_cores=")) first_tensor_cores = strdup(option.c_str() + 13);
-  if (option.starts_with("kernels=")) provider.kernel_count = static_cast<uint32_t>(std::stoul(option.substr(8)));
+  if (option.starts_with("kernels="))
+    provider.kernel_count = static_cast<uint32_t>(std::stoul(option.substr(8)));
   const auto text = [&](size_t at) -> const char* {
     const std::string value = option.substr(at);
     if (value == "null") return nullptr;
-    return value == "endless" ? endless_text() : value == "bytes" ? "\xff\xfe" : strdup(value.c_str());
+    return value == "endless" ? endless_text()
+           : value == "bytes" ? "\xff\xfe"
+                              : strdup(value.c_str());
   };
   if (option.starts_with("kernel_name=")) first_name = text(12);
   if (option.starts_with("name=")) provider.name = text(5);
   static plumbline_device_memory lying_memory = device_memory;
   if (option.starts_with("memory_")) provider.memory = &lying_memory;
-  if (option.starts_with("memory_size=")) lying_memory.struct_size = static_cast<uint32_t>(std::stoul(option.substr(12)));
+  if (option.starts_with("memory_size="))
+    lying_memory.struct_size = static_cast<uint32_t>(std::stoul(option.substr(12)));
   if (option == "memory_null") lying_memory.release = nullptr;
   if (option.starts_with("allocate=")) failing_allocation = std::stoi(option.substr(9));
   throwing_allocation = option == "throw_on_allocate";

@@ -25,7 +25,8 @@ class SampleProvider : public testing::Test {
 
   void command(const std::string& arguments) {
     const fs::path log = folder_ / "log";
-    const std::string line = std::string("\"" CMAKE_PROGRAM "\" ") + arguments + " >" + log.string() + " 2>&1";
+    const std::string line =
+        std::string("\"" CMAKE_PROGRAM "\" ") + arguments + " >" + log.string() + " 2>&1";
     const int result = std::system(line.c_str());
     std::stringstream output;
     output << std::ifstream(log).rdbuf();
@@ -37,9 +38,11 @@ class SampleProvider : public testing::Test {
 
 TEST_F(SampleProvider, BuildsAgainstTheInstalledPackageAndRuns) {
   const std::string prefix = (folder_ / "prefix").string(), build = (folder_ / "build").string();
-  ASSERT_NO_FATAL_FAILURE(command("--install \"" PLUMBLINE_BUILD_DIR "\" --component provider_abi --prefix " + prefix));
-  ASSERT_NO_FATAL_FAILURE(command("-S \"" SAMPLE_SOURCE_DIR "\" -B " + build +
-                                  " -G \"" GENERATOR "\" -DCMAKE_C_COMPILER=\"" C_COMPILER "\" -DCMAKE_PREFIX_PATH=" + prefix));
+  ASSERT_NO_FATAL_FAILURE(
+      command("--install \"" PLUMBLINE_BUILD_DIR "\" --component provider_abi --prefix " + prefix));
+  ASSERT_NO_FATAL_FAILURE(command(
+      "-S \"" SAMPLE_SOURCE_DIR "\" -B " + build +
+      " -G \"" GENERATOR "\" -DCMAKE_C_COMPILER=\"" C_COMPILER "\" -DCMAKE_PREFIX_PATH=" + prefix));
   ASSERT_NO_FATAL_FAILURE(command("--build " + build));
 
   auto worker = Worker::create({PLUMBLINE_WORKER_PATH, build + "/sample_provider.so"});
@@ -57,7 +60,8 @@ TEST_F(SampleProvider, BuildsAgainstTheInstalledPackageAndRuns) {
         PlacedCase c(**worker, p);
         const RunReply reply = c.run("sample/naive");
         ASSERT_EQ(reply.status, Status::ok) << reply.reason;
-        EXPECT_LE(c.error(), dtype == DType::f32 ? 1e-6 : 4 * unit_roundoff(dtype)) << "half an ulp of the answers, at most 8";
+        EXPECT_LE(c.error(), dtype == DType::f32 ? 1e-6 : 4 * unit_roundoff(dtype))
+            << "half an ulp of the answers, at most 8";
         EXPECT_TRUE(c.broken_out_fences().empty());
       }
     }

@@ -5,9 +5,11 @@
 
 namespace plumbline::test {
 
-// Whether `error` says that the interpreter or a library that all of them need is missing: the only reasons to skip.
+// Whether `error` says that the interpreter or a library that all of them need is missing: the only
+// reasons to skip.
 inline bool says_python_is_absent(const std::string& error) {
-  for (const char* absent : {"no usable numpy", "no Python interpreter", "No module named 'ml_dtypes'"}) {
+  for (const char* absent :
+       {"no usable numpy", "no Python interpreter", "No module named 'ml_dtypes'"}) {
     if (error.find(absent) != std::string::npos) return true;
   }
   return false;

@@ -22,8 +22,9 @@ inline std::string provider_path(const std::string& file) {
   return file.starts_with('/') ? file : std::string(PLUMBLINE_TEST_PROVIDERS) + "/" + file;
 }
 
-inline std::unique_ptr<Worker> python_worker(const std::string& provider, std::chrono::milliseconds timeout = std::chrono::seconds(60),
-                                             std::uint64_t memory_limit_bytes = std::uint64_t{8} << 30) {
+inline std::unique_ptr<Worker> python_worker(
+    const std::string& provider, std::chrono::milliseconds timeout = std::chrono::seconds(60),
+    std::uint64_t memory_limit_bytes = std::uint64_t{8} << 30) {
   auto worker = Worker::create({"", provider_path(provider), memory_limit_bytes, timeout});
   EXPECT_TRUE(worker) << to_string(worker.error());
   return worker ? std::move(*worker) : nullptr;
@@ -36,7 +37,8 @@ inline std::string hello_error(const std::string& provider) {
   return hello ? "" : to_string(hello.error());
 }
 
-// Why no Python provider can be served here; "" where one can. Other errors than a missing interpreter or library are no reason to skip.
+// Why no Python provider can be served here; "" where one can. Other errors than a missing
+// interpreter or library are no reason to skip.
 inline const std::string& why_no_python() {
   static const std::string reason = [] {
     const std::string error = hello_error(provider_path("behaved.py"));
@@ -94,5 +96,6 @@ class ScratchTest : public PythonTest {
 }  // namespace plumbline::test
 
 // Ends the test where a library is not installed: the reply says so.
-#define PLUMBLINE_SKIP_WITHOUT_LIBRARY(reply) \
-  if ((reply).reason.find("which cannot be imported") != std::string::npos) GTEST_SKIP() << (reply).reason
+#define PLUMBLINE_SKIP_WITHOUT_LIBRARY(reply)                               \
+  if ((reply).reason.find("which cannot be imported") != std::string::npos) \
+  GTEST_SKIP() << (reply).reason

@@ -18,30 +18,39 @@ class PythonCommand : public test::CommandTest {
  protected:
   void SetUp() override {
     CommandTest::SetUp();
-    const auto listed = plumbline("list --kernels --no-default-provider --provider '" + provider("behaved.py") + "'");
+    const auto listed = plumbline("list --kernels --no-default-provider --provider '" +
+                                  provider("behaved.py") + "'");
     if (test::says_python_is_absent(listed.text)) GTEST_SKIP() << listed.text;
     ASSERT_EQ(listed.code, 0) << listed.text;
   }
-  static std::string provider(const std::string& file) { return std::string(PLUMBLINE_TEST_PROVIDERS) + "/" + file; }
+  static std::string provider(const std::string& file) {
+    return std::string(PLUMBLINE_TEST_PROVIDERS) + "/" + file;
+  }
 };
 
 TEST_F(PythonCommand, ACorrectKernelPassesSmoke) {
-  const auto run =
-      plumbline("run " + suite("smoke.toml") + " --db a.db -q --kernel 'behaved/attention' --provider '" + provider("behaved.py") + "'");
+  const auto run = plumbline("run " + suite("smoke.toml") +
+                             " --db a.db -q --kernel 'behaved/attention' --provider '" +
+                             provider("behaved.py") + "'");
   EXPECT_EQ(run.code, 0) << run.text;
-  const auto verdicts = plumbline("query \"SELECT DISTINCT verdict FROM v_latest ORDER BY 1\" --db a.db --format csv");
-  EXPECT_THAT(verdicts.text, Not(HasSubstr("unsupported"))) << "it takes every mask, layout and dtype of the suite";
+  const auto verdicts = plumbline(
+      "query \"SELECT DISTINCT verdict FROM v_latest ORDER BY 1\" --db a.db --format csv");
+  EXPECT_THAT(verdicts.text, Not(HasSubstr("unsupported")))
+      << "it takes every mask, layout and dtype of the suite";
 }
 
 TEST_F(PythonCommand, WithoutLseTheOutputsAreJudged) {
-  const auto run = plumbline("run --case behaved/zeros/bf16/b2-h4x2-s17x100-d64 -q --provider '" + provider("behaved.py") + "'");
+  const auto run = plumbline("run --case behaved/zeros/bf16/b2-h4x2-s17x100-d64 -q --provider '" +
+                             provider("behaved.py") + "'");
   EXPECT_EQ(run.code, 0) << run.text;
 }
 
 TEST_F(PythonCommand, AWrongScaleFailsAndReproduces) {
   write("mine.py", "");
-  std::filesystem::copy_file(provider("behaved.py"), directory_ / "mine.py", std::filesystem::copy_options::overwrite_existing);
-  const auto run = plumbline("run --case mine/attention/fp16/b2-h4x2-s17x100-d64 -q --provider mine.py:scale=1.01");
+  std::filesystem::copy_file(provider("behaved.py"), directory_ / "mine.py",
+                             std::filesystem::copy_options::overwrite_existing);
+  const auto run = plumbline(
+      "run --case mine/attention/fp16/b2-h4x2-s17x100-d64 -q --provider mine.py:scale=1.01");
   EXPECT_EQ(run.code, 1) << run.text;
   const auto at = run.text.find("reproduce: ");
   ASSERT_NE(at, std::string::npos) << run.text;
@@ -73,16 +82,21 @@ reason = "one problem, many kernels"
 set = { heads_q = 2, heads_kv = 1, seq_q = 3, seq_kv = 5, head_dim = 8, dtype = "fp32" }
 kernels = [)" + kernels +
                       "]\n");
-  const auto run = plumbline("run s.toml --db a.db -q --timeout 6 --jobs 1 --memory-limit 256 --no-default-provider --provider '" +
-                             provider("misbehaved.py") + "'");
+  const auto run = plumbline(
+      "run s.toml --db a.db -q --timeout 6 --jobs 1 --memory-limit 256 --no-default-provider "
+      "--provider '" +
+      provider("misbehaved.py") + "'");
   EXPECT_EQ(run.code, 1) << run.text;
-  const auto query = plumbline("query \"SELECT kernel, status FROM v_latest\" --db a.db --format csv");
+  const auto query =
+      plumbline("query \"SELECT kernel, status FROM v_latest\" --db a.db --format csv");
   ASSERT_EQ(query.code, 0) << query.text;
-  for (const auto& [kernel, status] : statuses) EXPECT_THAT(query.text, HasSubstr("misbehaved/" + kernel + "," + status));
+  for (const auto& [kernel, status] : statuses)
+    EXPECT_THAT(query.text, HasSubstr("misbehaved/" + kernel + "," + status));
 }
 
 TEST_F(PythonCommand, AProviderThatCannotBeUsedIsAnInfrastructureError) {
-  const auto run = plumbline("run " + suite("smoke.toml") + " --no-store -q --provider '" + provider("unusable/syntax_error.py") + "'");
+  const auto run = plumbline("run " + suite("smoke.toml") + " --no-store -q --provider '" +
+                             provider("unusable/syntax_error.py") + "'");
   EXPECT_EQ(run.code, 3) << run.text;
   EXPECT_THAT(run.text, HasSubstr("syntax_error.py:4"));
 }

@@ -26,14 +26,17 @@ Problem small_problem() {
   return p;
 }
 
-// Runs the kernel; the largest error of output and LSE in valid rows. What no token occupies is NaN, or 0.
-double error(const std::string& provider, const std::string& kernel, const Problem& problem, bool zero_padding = false) {
+// Runs the kernel; the largest error of output and LSE in valid rows. What no token occupies is
+// NaN, or 0.
+double error(const std::string& provider, const std::string& kernel, const Problem& problem,
+             bool zero_padding = false) {
   auto worker = python_worker(provider);
   PlacedCase c(*worker, problem);
   const Geometry& g = c.geometry();
   const testing::Inputs inputs = testing::make_inputs(g);
   const auto data = [&](int slot) { return worker->arena().data(static_cast<std::size_t>(slot)); };
-  for (const auto& [slot, bytes] : {std::pair{c.request.q, &inputs.q}, {c.request.k, &inputs.k}, {c.request.v, &inputs.v}}) {
+  for (const auto& [slot, bytes] :
+       {std::pair{c.request.q, &inputs.q}, {c.request.k, &inputs.k}, {c.request.v, &inputs.v}}) {
     std::memcpy(data(slot), bytes->data(), bytes->size());
     for (std::size_t i = 0; zero_padding && i < bytes->size(); i += 2) {
       auto* number = static_cast<std::byte*>(data(slot)) + i;
@@ -49,11 +52,16 @@ double error(const std::string& provider, const std::string& kernel, const Probl
       for (std::int64_t h = 0; h < problem.heads_q; ++h) {
         const testing::ExactRow exact = testing::exact_row(g, inputs, b, h, row);
         const auto note = [&](double got, double expected) {
-          if (got != expected && !(std::abs(got - expected) <= largest)) largest = std::isnan(got) ? HUGE_VAL : std::abs(got - expected);
+          if (got != expected && !(std::abs(got - expected) <= largest))
+            largest = std::isnan(got) ? HUGE_VAL : std::abs(got - expected);
         };
-        note(decode_at(DType::f32, data(c.request.lse), static_cast<std::size_t>(g.lse_offset(b, row, h))), exact.lse);
+        note(decode_at(DType::f32, data(c.request.lse),
+                       static_cast<std::size_t>(g.lse_offset(b, row, h))),
+             exact.lse);
         for (std::size_t d = 0; d < exact.out.size(); ++d) {
-          note(decode_at(problem.out(), data(c.request.out), static_cast<std::size_t>(g.out_offset(b, row, h)) + d), exact.out[d]);
+          note(decode_at(problem.out(), data(c.request.out),
+                         static_cast<std::size_t>(g.out_offset(b, row, h)) + d),
+               exact.out[d]);
         }
       }
     }
@@ -61,7 +69,8 @@ double error(const std::string& provider, const std::string& kernel, const Probl
   return largest;
 }
 
-constexpr double tolerance = 4e-3;  // outputs below 4 in fp16; a wrong slope, cap, sink, bit or scale is 10 times that
+// outputs below 4 in fp16; a wrong slope, cap, sink, bit or scale is 10 times that
+constexpr double tolerance = 4e-3;
 
 TEST_F(PythonTest, SoftcapAlibiAndSinksReachAKernel) {
   Problem p = small_problem();
@@ -88,7 +97,8 @@ TEST_F(PythonTest, Fp8AndItsScalesReachAKernel) {
     for (const KvScales scales : {KvScales::tensor, KvScales::head, KvScales::batch_head}) {
       p.kv_dtype = dtype;
       p.kv_scales = scales;
-      EXPECT_LE(error("behaved.py", "behaved/attention", p), tolerance) << name(dtype) << " " << name(scales);
+      EXPECT_LE(error("behaved.py", "behaved/attention", p), tolerance)
+          << name(dtype) << " " << name(scales);
     }
   }
 }
@@ -104,11 +114,16 @@ TEST_F(PythonTest, WhatIsNotDeclaredOfThemIsRefused) {
     EXPECT_EQ(reply.status, Status::unsupported);
     return reply.reason;
   };
-  EXPECT_EQ(refusal([](Problem& p) { p.softcap = 30; }), "softcap is not declared by zeros (softcap=True)");
-  EXPECT_EQ(refusal([](Problem& p) { p.alibi = Alibi::standard; }), "ALiBi is not declared by zeros (alibi=True)");
-  EXPECT_EQ(refusal([](Problem& p) { p.sinks = Sinks::normal; }), "an attention sink is not declared by zeros (sinks=True)");
-  EXPECT_EQ(refusal([](Problem& p) { p.mask = Mask::custom; }), "mask custom is not declared; zeros takes none");
-  EXPECT_EQ(refusal([](Problem& p) { p.kv_dtype = DType::e4m3; }), "K and V in e4m3 is not declared; zeros takes fp16");
+  EXPECT_EQ(refusal([](Problem& p) { p.softcap = 30; }),
+            "softcap is not declared by zeros (softcap=True)");
+  EXPECT_EQ(refusal([](Problem& p) { p.alibi = Alibi::standard; }),
+            "ALiBi is not declared by zeros (alibi=True)");
+  EXPECT_EQ(refusal([](Problem& p) { p.sinks = Sinks::normal; }),
+            "an attention sink is not declared by zeros (sinks=True)");
+  EXPECT_EQ(refusal([](Problem& p) { p.mask = Mask::custom; }),
+            "mask custom is not declared; zeros takes none");
+  EXPECT_EQ(refusal([](Problem& p) { p.kv_dtype = DType::e4m3; }),
+            "K and V in e4m3 is not declared; zeros takes fp16");
 }
 
 // PyTorch's kernels that take some of them.
@@ -119,12 +134,17 @@ class TorchFeatures : public PythonTest {
     const std::string reason = test::hello_error(provider());
     if (reason.find("torch") != std::string::npos) GTEST_SKIP() << reason;
   }
-  static std::string provider() { return std::string(PLUMBLINE_PYTHON_FOLDER) + "/torch_kernels.py"; }
-  static double error_of(const std::string& kernel, const Problem& problem) { return error(provider(), kernel, problem, true); }
+  static std::string provider() {
+    return std::string(PLUMBLINE_PYTHON_FOLDER) + "/torch_kernels.py";
+  }
+  static double error_of(const std::string& kernel, const Problem& problem) {
+    return error(provider(), kernel, problem, true);
+  }
 };
 
 TEST_F(TorchFeatures, FlexTakesSoftcapAlibiAndBits) {
-  for (const auto& [padding, mask] : {std::pair{Padding::right, Mask::causal_bottom_right}, {Padding::left, Mask::custom}}) {
+  for (const auto& [padding, mask] :
+       {std::pair{Padding::right, Mask::causal_bottom_right}, {Padding::left, Mask::custom}}) {
     Problem p = small_problem();
     p.padding = padding;
     p.mask = mask;

@@ -41,20 +41,23 @@ class PythonMisbehaviour : public test::PythonTest {
   std::unique_ptr<Worker> worker_;
 };
 
-// ---- It dies ---------------------------------------------------------------------------------------------------------------------------
+// ---- It dies
+// -------------------------------------------------------------------------------------------------
 
 TEST_F(PythonMisbehaviour, AbortIsQuotedWithThePythonStack) {
   const RunReply reply = run("abort");
   EXPECT_EQ(reply.status, Status::crashed);
-  EXPECT_THAT(reply.reason,
-              AllOf(StartsWith("SIGABRT in run; it last wrote: "), HasSubstr("misbehaved.py\", line "), HasSubstr("in abort")));
-  EXPECT_THAT(worker().log_tail(), AllOf(HasSubstr("tile > 0 does not hold"), Not(HasSubstr("plumbline_worker.py"))));
+  EXPECT_THAT(reply.reason, AllOf(StartsWith("SIGABRT in run; it last wrote: "),
+                                  HasSubstr("misbehaved.py\", line "), HasSubstr("in abort")));
+  EXPECT_THAT(worker().log_tail(),
+              AllOf(HasSubstr("tile > 0 does not hold"), Not(HasSubstr("plumbline_worker.py"))));
 }
 
 TEST_F(PythonMisbehaviour, NullPointerInC) {
   const RunReply reply = run("null_pointer");
   EXPECT_EQ(reply.status, Status::crashed);
-  EXPECT_THAT(reply.reason, AllOf(StartsWith("SIGSEGV in run: read through a null pointer"), HasSubstr("in null_pointer")));
+  EXPECT_THAT(reply.reason, AllOf(StartsWith("SIGSEGV in run: read through a null pointer"),
+                                  HasSubstr("in null_pointer")));
 }
 
 TEST_F(PythonMisbehaviour, ACrashNamesThePhase) {
@@ -66,33 +69,43 @@ TEST_F(PythonMisbehaviour, ACrashNamesThePhase) {
 TEST_F(PythonMisbehaviour, LeavingIsNoAnswer) {
   const RunReply reply = run("leaves");
   EXPECT_EQ(reply.status, Status::crashed);
-  EXPECT_THAT(reply.reason, StartsWith("ended itself with exit status 3 in the middle of a request"));
+  EXPECT_THAT(reply.reason,
+              StartsWith("ended itself with exit status 3 in the middle of a request"));
 }
 
-TEST_F(PythonMisbehaviour, ClosingTheChannelIsNoAnswer) { EXPECT_EQ(run("closes_everything").status, Status::crashed); }
+TEST_F(PythonMisbehaviour, ClosingTheChannelIsNoAnswer) {
+  EXPECT_EQ(run("closes_everything").status, Status::crashed);
+}
 
 TEST_F(PythonMisbehaviour, AForkAnswersOnce) {
   EXPECT_EQ(run("forks").status, Status::ok);
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(run("ok").status, Status::ok) << "no second reply came between";
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(run("ok").status, Status::ok) << "no second reply came between";
 }
 
-// ---- It raises -------------------------------------------------------------------------------------------------------------------------
+// ---- It raises
+// -------------------------------------------------------------------------------------------------
 
 TEST_F(PythonMisbehaviour, ExitCostsTheCaseOnly) {
   const std::string before = process();
   const RunReply reply = run("exits");
   EXPECT_EQ(reply.status, Status::error);
-  EXPECT_THAT(reply.reason, AllOf(StartsWith("SystemExit: no licence, at "), HasSubstr("misbehaved.py:"), EndsWith(" in exits")));
+  EXPECT_THAT(reply.reason, AllOf(StartsWith("SystemExit: no licence, at "),
+                                  HasSubstr("misbehaved.py:"), EndsWith(" in exits")));
   EXPECT_EQ(process(), before);
 }
 
 TEST_F(PythonMisbehaviour, AnExceptionNamesFileAndLine) {
   const RunReply reply = run("raises");
   EXPECT_EQ(reply.status, Status::error);
-  EXPECT_THAT(reply.reason, AllOf(StartsWith("ValueError: no plan fits, at "), HasSubstr("misbehaved.py:"), EndsWith(" in helper")));
-  EXPECT_THAT(worker().log_tail(), AllOf(HasSubstr("in raises"), HasSubstr("helper()"))) << "the whole stack";
-  EXPECT_THAT(run("raises_deep_in_numpy").reason, AllOf(StartsWith("ValueError: "), EndsWith(" in raises_deep_in_numpy")));
-  EXPECT_THAT(run("raises_in_prepare").reason, AllOf(StartsWith("AttributeError: "), EndsWith(" in raises_in_prepare")));
+  EXPECT_THAT(reply.reason, AllOf(StartsWith("ValueError: no plan fits, at "),
+                                  HasSubstr("misbehaved.py:"), EndsWith(" in helper")));
+  EXPECT_THAT(worker().log_tail(), AllOf(HasSubstr("in raises"), HasSubstr("helper()")))
+      << "the whole stack";
+  EXPECT_THAT(run("raises_deep_in_numpy").reason,
+              AllOf(StartsWith("ValueError: "), EndsWith(" in raises_deep_in_numpy")));
+  EXPECT_THAT(run("raises_in_prepare").reason,
+              AllOf(StartsWith("AttributeError: "), EndsWith(" in raises_in_prepare")));
 }
 
 TEST_F(PythonMisbehaviour, AReasonMayHoldAnything) {
@@ -108,15 +121,19 @@ TEST_F(PythonMisbehaviour, ASpecThatIsNone) {
   EXPECT_EQ(reply.reason, "the spec function of spec_is_no_spec returned a dict, not a Spec");
 }
 
-TEST_F(PythonMisbehaviour, UnknownKernel) { EXPECT_EQ(run("no_such").reason, "provider misbehaved has no kernel \"no_such\""); }
+TEST_F(PythonMisbehaviour, UnknownKernel) {
+  EXPECT_EQ(run("no_such").reason, "provider misbehaved has no kernel \"no_such\"");
+}
 
-// ---- It does not end -------------------------------------------------------------------------------------------------------------------
+// ---- It does not end
+// -------------------------------------------------------------------------------------------------
 
 TEST_F(PythonMisbehaviour, AHangBecomesTimeoutAndSaysWhereItHung) {
   use(python_worker("misbehaved.py", std::chrono::seconds(3)));
   const RunReply reply = run("hangs");
   EXPECT_EQ(reply.status, Status::timeout);
-  EXPECT_THAT(reply.reason, AllOf(StartsWith("no answer within 3000 ms"), HasSubstr("misbehaved.py:"), HasSubstr("in hangs")));
+  EXPECT_THAT(reply.reason, AllOf(StartsWith("no answer within 3000 ms"),
+                                  HasSubstr("misbehaved.py:"), HasSubstr("in hangs")));
 }
 
 TEST_F(PythonMisbehaviour, AHangThatKeepsTheInterpretersLock) {
@@ -124,7 +141,8 @@ TEST_F(PythonMisbehaviour, AHangThatKeepsTheInterpretersLock) {
   EXPECT_EQ(run("hangs_in_c").status, Status::timeout);
 }
 
-// ---- It talks --------------------------------------------------------------------------------------------------------------------------
+// ---- It talks
+// -------------------------------------------------------------------------------------------------
 
 TEST_F(PythonMisbehaviour, WhatAKernelPrintsIsNoReply) {
   PlacedCase c(worker(), mean_problem());
@@ -136,7 +154,8 @@ TEST_F(PythonMisbehaviour, WhatAKernelPrintsIsNoReply) {
 
 TEST_F(PythonMisbehaviour, RequestsCannotBeStolen) { EXPECT_EQ(run("reads").status, Status::ok); }
 
-// ---- It takes too much -----------------------------------------------------------------------------------------------------------------
+// ---- It takes too much
+// -------------------------------------------------------------------------------------------------
 
 TEST_F(PythonMisbehaviour, ALeakMeetsTheLimitAndTheNextCaseANewProcess) {
   for (const char* kernel : {"leaks", "leaks_small_objects"}) {
@@ -144,7 +163,8 @@ TEST_F(PythonMisbehaviour, ALeakMeetsTheLimitAndTheNextCaseANewProcess) {
     const std::string before = process();
     const RunReply reply = run(kernel);
     EXPECT_EQ(reply.status, Status::out_of_memory) << reply.reason;
-    EXPECT_THAT(reply.reason, AllOf(HasSubstr("MemoryError"), HasSubstr(std::string("in ") + kernel)));
+    EXPECT_THAT(reply.reason,
+                AllOf(HasSubstr("MemoryError"), HasSubstr(std::string("in ") + kernel)));
     EXPECT_NE(process(), before);
     EXPECT_EQ(run("ok").status, Status::ok);
   }
@@ -157,25 +177,34 @@ TEST_F(PythonMisbehaviour, ALeakOverSeveralCasesMeetsTheLimitToo) {
   EXPECT_EQ(run("leaks_a_little").status, Status::ok) << "the process was replaced";
 }
 
-// ---- It returns something else ---------------------------------------------------------------------------------------------------------
+// ---- It returns something else
+// -------------------------------------------------------------------------------------------------
 
 TEST_F(PythonMisbehaviour, WrongShapesAndDtypesAreNamed) {
   EXPECT_EQ(run("wrong_shape").reason,
-            "wrong_shape returned out with shape [2, 1, 2, 7] and dtype float32, expected shape [2, 3, 2, 7] and dtype float32");
+            "wrong_shape returned out with shape [2, 1, 2, 7] and dtype float32, expected shape "
+            "[2, 3, 2, 7] and dtype float32");
   EXPECT_EQ(run("wrong_dtype").reason,
-            "wrong_dtype returned out with shape [2, 3, 2, 7] and dtype float64, expected shape [2, 3, 2, 7] and dtype float32");
+            "wrong_dtype returned out with shape [2, 3, 2, 7] and dtype float64, expected shape "
+            "[2, 3, 2, 7] and dtype float32");
   EXPECT_EQ(run("lse_in_fp64").reason,
-            "lse_in_fp64 returned lse with shape [2, 3, 2] and dtype float64, expected shape [2, 3, 2] and dtype float32");
-  for (const char* kernel : {"wrong_shape", "wrong_dtype", "lse_in_fp64"}) EXPECT_EQ(run(kernel).status, Status::error);
+            "lse_in_fp64 returned lse with shape [2, 3, 2] and dtype float64, expected shape [2, "
+            "3, 2] and dtype float32");
+  for (const char* kernel : {"wrong_shape", "wrong_dtype", "lse_in_fp64"})
+    EXPECT_EQ(run(kernel).status, Status::error);
 }
 
 TEST_F(PythonMisbehaviour, WhatIsNoArrayIsNamed) {
   EXPECT_EQ(run("a_list").reason, "a_list returned a list as out, not an array of numpy");
   EXPECT_EQ(run("nothing").reason, "nothing returned None as out, not an array of numpy");
-  EXPECT_EQ(run("nothing_at_all").reason, "nothing_at_all returned None as out, not an array of numpy");
+  EXPECT_EQ(run("nothing_at_all").reason,
+            "nothing_at_all returned None as out, not an array of numpy");
   EXPECT_EQ(run("a_triple").reason, "a_triple returned a tuple of 3, not out or (out, lse)");
-  EXPECT_EQ(run("no_lse").reason, "no_lse is declared with lse=True and returned no LSE; return (out, lse), or declare lse=False");
-  for (const char* kernel : {"a_list", "nothing", "nothing_at_all", "a_triple", "no_lse"}) EXPECT_EQ(run(kernel).status, Status::error);
+  EXPECT_EQ(run("no_lse").reason,
+            "no_lse is declared with lse=True and returned no LSE; return (out, lse), or declare "
+            "lse=False");
+  for (const char* kernel : {"a_list", "nothing", "nothing_at_all", "a_triple", "no_lse"})
+    EXPECT_EQ(run(kernel).status, Status::error);
 }
 
 TEST_F(PythonMisbehaviour, ARowThatIsNotWrittenStaysPoison) {
@@ -184,7 +213,8 @@ TEST_F(PythonMisbehaviour, ARowThatIsNotWrittenStaysPoison) {
   EXPECT_FALSE(c.error() <= 1e-5);
 }
 
-// ---- It writes where it must not -------------------------------------------------------------------------------------------------------
+// ---- It writes where it must not
+// -------------------------------------------------------------------------------------------------
 
 TEST_F(PythonMisbehaviour, WritingToAnInputIsNeverSilent) {
   const RunReply refused = run("writes_to_an_input");
@@ -192,16 +222,17 @@ TEST_F(PythonMisbehaviour, WritingToAnInputIsNeverSilent) {
   EXPECT_THAT(refused.reason, StartsWith("ValueError: assignment destination is read-only"));
   const RunReply forced = run("writes_to_an_input_by_force");
   EXPECT_EQ(forced.status, Status::crashed);
-  EXPECT_THAT(forced.reason,
-              AllOf(StartsWith("SIGSEGV in run: write to read-only input q, byte 4"), HasSubstr("in writes_to_an_input_by_force")));
+  EXPECT_THAT(forced.reason, AllOf(StartsWith("SIGSEGV in run: write to read-only input q, byte 4"),
+                                   HasSubstr("in writes_to_an_input_by_force")));
 }
 
 TEST_F(PythonMisbehaviour, TorchWritingToAnInputIsNeverSilent) {
   const RunReply reply = run("writes_to_an_input_in_torch");
   PLUMBLINE_SKIP_WITHOUT_LIBRARY(reply);
   EXPECT_EQ(reply.status, Status::crashed);
-  EXPECT_THAT(reply.reason, AllOf(StartsWith("SIGSEGV in prepare: write to read-only input q, byte "),
-                                  EndsWith("in writes_to_an_input_in_torch"), Not(HasSubstr("threading.py"))));
+  EXPECT_THAT(reply.reason,
+              AllOf(StartsWith("SIGSEGV in prepare: write to read-only input q, byte "),
+                    EndsWith("in writes_to_an_input_in_torch"), Not(HasSubstr("threading.py"))));
 }
 
 }  // namespace

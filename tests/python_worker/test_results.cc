@@ -19,18 +19,22 @@ using testing::Not;
 using testing::SizeIs;
 using testing::StartsWith;
 
-constexpr Layout all_layouts[] = {Layout::padded_bshd, Layout::padded_bhsd, Layout::ragged, Layout::paged_nhd, Layout::paged_hnd};
+constexpr Layout all_layouts[] = {Layout::padded_bshd, Layout::padded_bhsd, Layout::ragged,
+                                  Layout::paged_nhd, Layout::paged_hnd};
 
 // Half an ulp of the answers, at most 15; in fp32 a few of them.
 double tolerance(DType dtype) { return dtype == DType::f32 ? 8e-6 : 8 * unit_roundoff(dtype); }
 
 float lse_at(Worker& worker, const PlacedCase& c, std::int64_t sample, std::int64_t row) {
-  const auto* lse = static_cast<const float*>(worker.arena().data(static_cast<std::size_t>(c.request.lse)));
+  const auto* lse =
+      static_cast<const float*>(worker.arena().data(static_cast<std::size_t>(c.request.lse)));
   return lse[c.geometry().lse_offset(sample, row, 0)];
 }
 
-// Runs a kernel on every dtype, with lengths of all kinds, and compares with the mean of the visible V.
-void expect_means(const std::string& kernel, Mask mask, std::span<const Layout> layouts = all_layouts) {
+// Runs a kernel on every dtype, with lengths of all kinds, and compares with the mean of the
+// visible V.
+void expect_means(const std::string& kernel, Mask mask,
+                  std::span<const Layout> layouts = all_layouts) {
   auto worker = python_worker("behaved.py");
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     for (const Layout layout : layouts) {
@@ -48,16 +52,22 @@ void expect_means(const std::string& kernel, Mask mask, std::span<const Layout> 
       ASSERT_EQ(reply.status, Status::ok) << reply.reason;
       EXPECT_LE(c.error(), tolerance(dtype)) << name(dtype) << " " << name(layout);
       EXPECT_THAT(c.broken_out_fences(), IsEmpty());
-      EXPECT_NEAR(lse_at(*worker, c, 0, c.geometry().length_q(0) - 1), std::log(static_cast<double>(c.geometry().length_kv(0))), 1e-5);
+      EXPECT_NEAR(lse_at(*worker, c, 0, c.geometry().length_q(0) - 1),
+                  std::log(static_cast<double>(c.geometry().length_kv(0))), 1e-5);
       EXPECT_TRUE(reply.lse_returned);
     }
   }
 }
 
-TEST_F(PythonTest, NumpyGivesTheMeanOfV) { expect_means("behaved/attention", Mask::causal_bottom_right); }
-TEST_F(PythonTest, TorchGivesTheMeanOfV) { expect_means("behaved/torch", Mask::causal_bottom_right); }
+TEST_F(PythonTest, NumpyGivesTheMeanOfV) {
+  expect_means("behaved/attention", Mask::causal_bottom_right);
+}
+TEST_F(PythonTest, TorchGivesTheMeanOfV) {
+  expect_means("behaved/torch", Mask::causal_bottom_right);
+}
 TEST_F(PythonTest, JaxGivesTheMeanOfV) {
-  constexpr Layout layouts[] = {Layout::padded_bhsd, Layout::paged_nhd};  // each shape is compiled, which takes a second
+  // each shape is compiled, which takes a second
+  constexpr Layout layouts[] = {Layout::padded_bhsd, Layout::paged_nhd};
   expect_means("behaved/jax", Mask::none, layouts);
 }
 
@@ -81,7 +91,8 @@ TEST_F(PythonTest, MasksOfPaddedLayoutsAndNoLse) {
 TEST_F(PythonTest, WindowsAreThoseOfTheGeometry) {
   auto worker = python_worker("behaved.py");
   for (const Mask mask : {Mask::none, Mask::causal_top_left, Mask::causal_bottom_right}) {
-    for (const auto& [left, right] : {std::pair{2, 1}, std::pair{0, 0}, std::pair{-1, 0}, std::pair{3, -1}}) {
+    for (const auto& [left, right] :
+         {std::pair{2, 1}, std::pair{0, 0}, std::pair{-1, 0}, std::pair{3, -1}}) {
       Problem p = mean_problem();
       p.mask = mask;
       p.window_left = left;
@@ -90,7 +101,8 @@ TEST_F(PythonTest, WindowsAreThoseOfTheGeometry) {
       p.seq_kv = 7;
       PlacedCase c(*worker, p);
       ASSERT_EQ(c.run("behaved/attention").status, Status::ok);
-      EXPECT_LE(c.error(), tolerance(DType::f32)) << name(mask) << " window " << left << "," << right;
+      EXPECT_LE(c.error(), tolerance(DType::f32))
+          << name(mask) << " window " << left << "," << right;
     }
   }
 }
@@ -128,7 +140,8 @@ TEST_F(PythonTest, HelloNamesKernelsAndVersion) {
   ASSERT_TRUE(hello) << to_string(hello.error());
   EXPECT_EQ(hello->provider, "behaved");
   EXPECT_EQ(hello->version, "1.2 (tests)");
-  EXPECT_THAT(hello->kernels, AllOf(Contains("behaved/attention"), Contains("behaved/narrow"), Not(Contains(HasSubstr("misbehaved")))));
+  EXPECT_THAT(hello->kernels, AllOf(Contains("behaved/attention"), Contains("behaved/narrow"),
+                                    Not(Contains(HasSubstr("misbehaved")))));
 }
 
 TEST_F(PythonTest, DescriptionArrives) {
@@ -165,12 +178,14 @@ TEST_F(PythonTest, WhatASpecLeavesOpenIsTheStrictDefault) {
 TEST_F(PythonTest, OptionsAndDeviceReachTheKernel) {
   auto worker = python_worker("behaved.py:scale=1.5,more:colons.py:too");
   PlacedCase c(*worker, mean_problem());
-  EXPECT_THAT(c.run("behaved/where_am_i").description.launched, HasSubstr("options 'scale=1.5,more:colons.py:too', on cpu"));
+  EXPECT_THAT(c.run("behaved/where_am_i").description.launched,
+              HasSubstr("options 'scale=1.5,more:colons.py:too', on cpu"));
 }
 
 TEST_F(ScratchTest, TheBuildIdFollowsTheFileAndWhatItImportsBesideIt) {
   const std::string provider =
-      "import helper\nfrom plumbline_provider import kernel\n\n@kernel()\ndef f(case):\n    return case.new_out()\n";
+      "import helper\nfrom plumbline_provider import kernel\n\n@kernel()\ndef f(case):\n    return "
+      "case.new_out()\n";
   const auto build_id = [&] {
     auto worker = Worker::create({"", (folder_ / "mine.py").string()});
     EXPECT_TRUE(worker) << to_string(worker.error());
@@ -190,9 +205,11 @@ TEST_F(ScratchTest, TheBuildIdFollowsTheFileAndWhatItImportsBesideIt) {
   EXPECT_NE(build_id(), second);
 }
 
-// ---- What is not supported, and why ----------------------------------------------------------------------------------------------------
+// ---- What is not supported, and why
+// -------------------------------------------------------------------------------------------------
 
-std::string refusal(Worker& worker, const std::string& kernel, const Problem& problem, const std::string& device = "cpu") {
+std::string refusal(Worker& worker, const std::string& kernel, const Problem& problem,
+                    const std::string& device = "cpu") {
   PlacedCase c(worker, problem);
   c.request.device = device;
   const RunReply reply = c.run("behaved/" + kernel);
@@ -205,24 +222,32 @@ TEST_F(PythonTest, WhatIsNotDeclaredIsRefusedWithTheReason) {
   Problem p = mean_problem(DType::f16);
   EXPECT_EQ(refusal(*worker, "narrow", p), "dtype fp16 is not declared; narrow takes bf16");
   p.dtype = DType::bf16;
-  EXPECT_EQ(refusal(*worker, "mixed", p), "K and V in bf16 is not declared; mixed takes fp16, fp32");
-  EXPECT_EQ(refusal(*worker, "narrow", p), "mask none is not declared; narrow takes causal_bottom_right");
+  EXPECT_EQ(refusal(*worker, "mixed", p),
+            "K and V in bf16 is not declared; mixed takes fp16, fp32");
+  EXPECT_EQ(refusal(*worker, "narrow", p),
+            "mask none is not declared; narrow takes causal_bottom_right");
   p.mask = Mask::causal_bottom_right;
   p.window_left = 2;
-  EXPECT_EQ(refusal(*worker, "narrow", p), "sliding windows are not declared by narrow (window=True)");
+  EXPECT_EQ(refusal(*worker, "narrow", p),
+            "sliding windows are not declared by narrow (window=True)");
   p.window_left = -1;
-  EXPECT_EQ(refusal(*worker, "narrow", p), "head_dim 64 is not supported; use 128") << "what the kernel itself raises";
+  EXPECT_EQ(refusal(*worker, "narrow", p), "head_dim 64 is not supported; use 128")
+      << "what the kernel itself raises";
   p.layout = Layout::ragged;
-  EXPECT_EQ(refusal(*worker, "narrow", p), "layout ragged is not declared; narrow takes padded_bshd");
+  EXPECT_EQ(refusal(*worker, "narrow", p),
+            "layout ragged is not declared; narrow takes padded_bshd");
   Problem wider = mean_problem(DType::bf16);
   wider.out_dtype = DType::f32;
-  EXPECT_EQ(refusal(*worker, "attention", wider), "an output in fp32 is not declared; attention takes bf16");
+  EXPECT_EQ(refusal(*worker, "attention", wider),
+            "an output in fp32 is not declared; attention takes bf16");
 }
 
 TEST_F(PythonTest, DevicesThatAreNotServed) {
   auto worker = python_worker("behaved.py");
-  EXPECT_EQ(refusal(*worker, "attention", mean_problem(), "cuda:0"), "attention runs on cpu, not on cuda:0");
-  EXPECT_THAT(refusal(*worker, "attention", mean_problem(), "emulated:sm_90"), HasSubstr("not on emulated:sm_90"));
+  EXPECT_EQ(refusal(*worker, "attention", mean_problem(), "cuda:0"),
+            "attention runs on cpu, not on cuda:0");
+  EXPECT_THAT(refusal(*worker, "attention", mean_problem(), "emulated:sm_90"),
+              HasSubstr("not on emulated:sm_90"));
   EXPECT_THAT(refusal(*worker, "jax", mean_problem(), "cuda:0"),
               testing::AnyOf(HasSubstr("finds no CUDA device"), HasSubstr("cannot be imported")));
 }

@@ -15,7 +15,9 @@ using testing::Gt;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-double fastest(const std::vector<double>& times) { return *std::min_element(times.begin(), times.end()); }
+double fastest(const std::vector<double>& times) {
+  return *std::min_element(times.begin(), times.end());
+}
 
 RunReply time(Worker& worker, const std::string& kernel, int repetitions) {
   PlacedCase c(worker, mean_problem());
@@ -32,8 +34,10 @@ TEST_F(PythonTest, EverySampleIsReported) {
     c.request.timed_repetitions = repetitions;
     const RunReply reply = c.run("behaved/attention");
     ASSERT_EQ(reply.status, Status::ok) << reply.reason;
-    EXPECT_THAT(reply.timing.kernel_ns, AllOf(SizeIs(static_cast<std::size_t>(repetitions)), Each(Gt(0))));
-    EXPECT_THAT(reply.timing.sentinel_ns, AllOf(SizeIs(static_cast<std::size_t>(repetitions)), Each(Gt(0))));
+    EXPECT_THAT(reply.timing.kernel_ns,
+                AllOf(SizeIs(static_cast<std::size_t>(repetitions)), Each(Gt(0))));
+    EXPECT_THAT(reply.timing.sentinel_ns,
+                AllOf(SizeIs(static_cast<std::size_t>(repetitions)), Each(Gt(0))));
     EXPECT_LE(c.error(), 1e-5) << "the outputs are there as well";
   }
   PlacedCase c(*worker, mean_problem());
@@ -45,9 +49,10 @@ TEST_F(PythonTest, AKernelThatReturnsArraysIsTimedAsAWhole) {
   EXPECT_THAT(time(*worker, "behaved/zeros", 2).timing.kernel_ns, AllOf(SizeIs(2), Each(Gt(0))));
 }
 
-// The ratio of the fastest repetitions of two kernels, a / b. What else runs on the machine only ever adds time, so both are repeated
-// until the ratio is within the bounds, or often enough.
-double ratio_of_fastest(const std::function<double()>& a, const std::function<double()>& b, double low, double high) {
+// The ratio of the fastest repetitions of two kernels, a / b. What else runs on the machine only
+// ever adds time, so both are repeated until the ratio is within the bounds, or often enough.
+double ratio_of_fastest(const std::function<double()>& a, const std::function<double()>& b,
+                        double low, double high) {
   double fastest_a = a(), fastest_b = b();
   for (int i = 0; i < 12 && !(fastest_a / fastest_b > low && fastest_a / fastest_b < high); ++i) {
     fastest_a = std::min(fastest_a, a());
@@ -58,8 +63,11 @@ double ratio_of_fastest(const std::function<double()>& a, const std::function<do
 
 TEST_F(PythonTest, TwiceTheWorkTakesTwiceTheTime) {
   auto worker = python_worker("behaved.py");
-  const auto kernel = [&](const char* name) { return [&worker, name] { return fastest(time(*worker, name, 8).timing.kernel_ns); }; };
-  const double ratio = ratio_of_fastest(kernel("behaved/work_40"), kernel("behaved/work_20"), 1.4, 2.8);
+  const auto kernel = [&](const char* name) {
+    return [&worker, name] { return fastest(time(*worker, name, 8).timing.kernel_ns); };
+  };
+  const double ratio =
+      ratio_of_fastest(kernel("behaved/work_40"), kernel("behaved/work_20"), 1.4, 2.8);
   EXPECT_GT(ratio, 1.4);
   EXPECT_LT(ratio, 2.8);
 }
@@ -68,9 +76,12 @@ TEST_F(PythonTest, TheSentinelIsThatOfPlumblineWorker) {
   auto python = python_worker("behaved.py");
   auto compiled = Worker::create({PLUMBLINE_WORKER_PATH, PLUMBLINE_TEST_PROVIDER});
   ASSERT_TRUE(compiled) << to_string(compiled.error());
-  const auto ours = [&] { return fastest(time(*python, "behaved/where_am_i", 8).timing.sentinel_ns); };
+  const auto ours = [&] {
+    return fastest(time(*python, "behaved/where_am_i", 8).timing.sentinel_ns);
+  };
   const auto theirs = [&] { return fastest(time(**compiled, "test/ok", 8).timing.sentinel_ns); };
-  const double ratio = ratio_of_fastest(ours, theirs, 0.4, 2.5);  // the two are measured at different times on a busy machine
+  // the two are measured at different times on a busy machine
+  const double ratio = ratio_of_fastest(ours, theirs, 0.4, 2.5);
   EXPECT_GT(ratio, 0.4);
   EXPECT_LT(ratio, 2.5);
 }

@@ -17,7 +17,9 @@ using test::Variable;
 using testing::AllOf;
 using testing::HasSubstr;
 
-std::string unusable(const std::string& file) { return hello_error(provider_path("unusable/" + file)); }
+std::string unusable(const std::string& file) {
+  return hello_error(provider_path("unusable/" + file));
+}
 
 TEST(SplitProvider, CutsBehindTheSuffix) {
   using Parts = std::pair<std::string, std::string>;
@@ -29,33 +31,41 @@ TEST(SplitProvider, CutsBehindTheSuffix) {
 
 TEST_F(PythonTest, AFileThatIsNotThere) {
   const std::string error = hello_error("/nowhere/mine.py:options");
-  EXPECT_THAT(error, AllOf(HasSubstr("/nowhere/mine.py: no such provider file"), HasSubstr("check the path behind --provider")));
+  EXPECT_THAT(error, AllOf(HasSubstr("/nowhere/mine.py: no such provider file"),
+                           HasSubstr("check the path behind --provider")));
 }
 
-TEST_F(PythonTest, ASyntaxErrorHasFileAndLine) { EXPECT_THAT(unusable("syntax_error.py"), HasSubstr("unusable/syntax_error.py:4: ")); }
+TEST_F(PythonTest, ASyntaxErrorHasFileAndLine) {
+  EXPECT_THAT(unusable("syntax_error.py"), HasSubstr("unusable/syntax_error.py:4: "));
+}
 
 TEST_F(PythonTest, AFileWithoutKernels) {
-  EXPECT_THAT(unusable("no_kernel.py"), AllOf(HasSubstr("no_kernel.py declares no kernel"), HasSubstr("@kernel")));
+  EXPECT_THAT(unusable("no_kernel.py"),
+              AllOf(HasSubstr("no_kernel.py declares no kernel"), HasSubstr("@kernel")));
 }
 
 TEST_F(PythonTest, TwoKernelsWithOneName) {
   const std::string error = unusable("one_name_twice.py");
   EXPECT_THAT(error,
-              AllOf(HasSubstr("two kernels named 'flash'"), HasSubstr("one_name_twice.py:5 and"), HasSubstr("one_name_twice.py:10")));
+              AllOf(HasSubstr("two kernels named 'flash'"), HasSubstr("one_name_twice.py:5 and"),
+                    HasSubstr("one_name_twice.py:10")));
 }
 
 TEST_F(PythonTest, AWordThatNoDeclarationKnows) {
-  EXPECT_THAT(unusable("unknown_word.py"), AllOf(HasSubstr("'causal' is not one of none, causal_top_left, causal_bottom_right"),
-                                                 HasSubstr("unknown_word.py:5 in <module>")));
+  EXPECT_THAT(unusable("unknown_word.py"),
+              AllOf(HasSubstr("'causal' is not one of none, causal_top_left, causal_bottom_right"),
+                    HasSubstr("unknown_word.py:5 in <module>")));
 }
 
 TEST_F(PythonTest, ALibraryThatIsMissing) {
-  EXPECT_THAT(unusable("missing_module.py"), AllOf(HasSubstr("No module named 'a_library_that_is_not_there'"),
-                                                   HasSubstr("missing_module.py:2"), HasSubstr("PLUMBLINE_PYTHON")));
+  EXPECT_THAT(unusable("missing_module.py"),
+              AllOf(HasSubstr("No module named 'a_library_that_is_not_there'"),
+                    HasSubstr("missing_module.py:2"), HasSubstr("PLUMBLINE_PYTHON")));
 }
 
 TEST_F(PythonTest, AFileThatEndsOrDiesWhileItIsLoaded) {
-  EXPECT_THAT(unusable("exits.py"), AllOf(HasSubstr("exits.py cannot be loaded: SystemExit: 7"), HasSubstr("exits.py:4")));
+  EXPECT_THAT(unusable("exits.py"), AllOf(HasSubstr("exits.py cannot be loaded: SystemExit: 7"),
+                                          HasSubstr("exits.py:4")));
   EXPECT_THAT(unusable("aborts.py"), HasSubstr("crashed: SIGABRT in loading"));
 }
 
@@ -72,7 +82,8 @@ TEST_F(PythonTest, RunSaysWhyToo) {
   EXPECT_THAT(reply.reason, HasSubstr("syntax_error.py:4"));
 }
 
-// ---- Interpreters and workers ----------------------------------------------------------------------------------------------------------
+// ---- Interpreters and workers
+// -------------------------------------------------------------------------------------------------
 
 class Scratch : public test::ScratchTest {
  protected:
@@ -93,23 +104,29 @@ class Scratch : public test::ScratchTest {
 TEST_F(Scratch, AnInterpreterThatIsNotThere) {
   const Variable python("PLUMBLINE_PYTHON", "/nowhere/python");
   EXPECT_THAT(hello_error(provider_path("behaved.py")),
-              AllOf(HasSubstr("PLUMBLINE_PYTHON is /nowhere/python: no such program"), HasSubstr("with numpy")));
+              AllOf(HasSubstr("PLUMBLINE_PYTHON is /nowhere/python: no such program"),
+                    HasSubstr("with numpy")));
 }
 
 TEST_F(Scratch, AnInterpreterWithoutNumpy) {
-  const Variable python("PLUMBLINE_PYTHON", program("bare", "#!/bin/sh\nexec '" + interpreter() + "' -S \"$@\"\n"));
-  EXPECT_THAT(hello_error(provider_path("behaved.py")), AllOf(HasSubstr("has no usable numpy"), HasSubstr("ci/setup.sh --python")));
+  const Variable python("PLUMBLINE_PYTHON",
+                        program("bare", "#!/bin/sh\nexec '" + interpreter() + "' -S \"$@\"\n"));
+  EXPECT_THAT(hello_error(provider_path("behaved.py")),
+              AllOf(HasSubstr("has no usable numpy"), HasSubstr("ci/setup.sh --python")));
 }
 
 TEST_F(Scratch, AnInterpreterThatIsNone) {
-  const Variable python("PLUMBLINE_PYTHON", program("none", "#!/bin/sh\necho this is no Python\nexit 4\n"));
-  EXPECT_THAT(hello_error(provider_path("behaved.py")), AllOf(HasSubstr("exit status 4"), HasSubstr("this is no Python")));
+  const Variable python("PLUMBLINE_PYTHON",
+                        program("none", "#!/bin/sh\necho this is no Python\nexit 4\n"));
+  EXPECT_THAT(hello_error(provider_path("behaved.py")),
+              AllOf(HasSubstr("exit status 4"), HasSubstr("this is no Python")));
 }
 
 TEST_F(Scratch, AnInterpreterByNameOnThePath) {
   const std::string real = interpreter();
   program("my-python", "#!/bin/sh\nexec '" + real + "' \"$@\"\n");
-  const Variable path("PATH", folder_.string() + ":" + std::getenv("PATH")), python("PLUMBLINE_PYTHON", "my-python");
+  const Variable path("PATH", folder_.string() + ":" + std::getenv("PATH")),
+      python("PLUMBLINE_PYTHON", "my-python");
   EXPECT_EQ(hello_error(provider_path("behaved.py")), "");
 }
 
@@ -118,7 +135,8 @@ TEST_F(Scratch, WithoutAnyInterpreterTheRemedyIsNamed) {
   if (fs::exists(fs::path(PLUMBLINE_SOURCE_DIRECTORY) / ".venv")) {
     EXPECT_EQ(hello_error(provider_path("behaved.py")), "") << "the source directory has one";
   } else {
-    EXPECT_THAT(hello_error(provider_path("behaved.py")), AllOf(HasSubstr("no Python interpreter"), HasSubstr("ci/setup.sh --numpy")));
+    EXPECT_THAT(hello_error(provider_path("behaved.py")),
+                AllOf(HasSubstr("no Python interpreter"), HasSubstr("ci/setup.sh --numpy")));
   }
 }
 
@@ -128,9 +146,11 @@ TEST_F(Scratch, AWorkerThatIsNotThereOrIncomplete) {
     EXPECT_THAT(hello_error(provider_path("behaved.py")),
                 HasSubstr("PLUMBLINE_PYTHON_WORKER is /nowhere/plumbline_worker.py: no such file"));
   }
-  const Variable worker("PLUMBLINE_PYTHON_WORKER", PLUMBLINE_SOURCE_DIRECTORY "/kernels/providers/python/plumbline_worker.py");
+  const Variable worker("PLUMBLINE_PYTHON_WORKER",
+                        PLUMBLINE_SOURCE_DIRECTORY "/kernels/providers/python/plumbline_worker.py");
   EXPECT_THAT(hello_error(provider_path("behaved.py")),
-              AllOf(HasSubstr("plumbline_python_support.so is not beside plumbline_worker.py"), HasSubstr("build plumbline")));
+              AllOf(HasSubstr("plumbline_python_support.so is not beside plumbline_worker.py"),
+                    HasSubstr("build plumbline")));
 }
 
 TEST_F(Scratch, AProviderBesideTheWorkerIsFoundByItsName) {

@@ -10,11 +10,14 @@
 namespace plumbline {
 
 struct FilledProblem {
-  explicit FilledProblem(const Problem& problem) : geometry(problem), q(geometry.q.bytes()), k(geometry.k.bytes()), v(geometry.v.bytes()) {
+  explicit FilledProblem(const Problem& problem)
+      : geometry(problem), q(geometry.q.bytes()), k(geometry.k.bytes()), v(geometry.v.bytes()) {
     fill_inputs(geometry, q.data(), k.data(), v.data());
   }
   InputView view() const { return {q.data(), k.data(), v.data()}; }
-  RowSelection all_rows() const { return select_rows(geometry, std::numeric_limits<double>::infinity()); }
+  RowSelection all_rows() const {
+    return select_rows(geometry, std::numeric_limits<double>::infinity());
+  }
 
   Geometry geometry;
   std::vector<unsigned char> q, k, v;

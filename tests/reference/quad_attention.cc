@@ -49,9 +49,12 @@ struct Constants {
 
 class Row {
  public:
-  Row(const Geometry& geometry, const QuadInputs& inputs, const RoundingSpec& spec, std::int64_t sample, std::int64_t head,
-      std::int64_t row)
-      : spec_(spec), c_(spec), D_(geometry.problem().head_dim_qk), columns_(geometry.problem().head_dim_vo) {
+  Row(const Geometry& geometry, const QuadInputs& inputs, const RoundingSpec& spec,
+      std::int64_t sample, std::int64_t head, std::int64_t row)
+      : spec_(spec),
+        c_(spec),
+        D_(geometry.problem().head_dim_qk),
+        columns_(geometry.problem().head_dim_vo) {
     load(geometry, inputs, sample, head, row);
     softmax();
     logit_errors();
@@ -73,7 +76,8 @@ class Row {
     result.lse = static_cast<double>(lse_);
     result.lse_sigma = std::sqrt(lse_variance());
     for (const auto& v : v_) {
-      for (const quad x : v) result.largest_v = std::max(result.largest_v, std::abs(static_cast<double>(x)));
+      for (const quad x : v)
+        result.largest_v = std::max(result.largest_v, std::abs(static_cast<double>(x)));
     }
     add_score_variances(result);
     return result;
@@ -84,45 +88,61 @@ class Row {
   using Cells = std::map<Label, std::vector<std::size_t>>;
 
   // An element of Q, K or V as the products see it.
-  double as_multiplied(double value) const { return spec_.kv_dequantized_to == DType::tf32 ? round_to(value, DType::tf32) : value; }
+  double as_multiplied(double value) const {
+    return spec_.kv_dequantized_to == DType::tf32 ? round_to(value, DType::tf32) : value;
+  }
   // An element of fp8 K or V, whose number is scale * stored.
   quad scaled(double stored, float scale) const {
-    if (spec_.kv_dequantized_to != DType::f16 && spec_.kv_dequantized_to != DType::bf16) return quad{scale} * stored;
-    return round_to(static_cast<double>(scale * static_cast<float>(stored)), spec_.kv_dequantized_to);
+    if (spec_.kv_dequantized_to != DType::f16 && spec_.kv_dequantized_to != DType::bf16)
+      return quad{scale} * stored;
+    return round_to(static_cast<double>(scale * static_cast<float>(stored)),
+                    spec_.kv_dequantized_to);
   }
 
-  void load(const Geometry& geometry, const QuadInputs& inputs, std::int64_t sample, std::int64_t head, std::int64_t row) {
+  void load(const Geometry& geometry, const QuadInputs& inputs, std::int64_t sample,
+            std::int64_t head, std::int64_t row) {
     const Problem& problem = geometry.problem();
     const double scale = problem.softmax_scale();
     a_ = scale;
     for (std::int64_t d = 0; d < D_; ++d) {
-      const double q =
-          as_multiplied(decode_at(problem.dtype, inputs.q, static_cast<std::size_t>(geometry.q_offset(sample, row, head) + d)));
+      const double q = as_multiplied(
+          decode_at(problem.dtype, inputs.q,
+                    static_cast<std::size_t>(geometry.q_offset(sample, row, head) + d)));
       q_.push_back(q);
       // Q' = round(Q scale log2 e) / (scale log2 e)
       if (Constants::rounds(spec_.q_prescaled))
-        q_.back() = round_to(q * (scale * M_LOG2E), spec_.q_prescaled) / (quad{scale} / logq(quad{2}));
+        q_.back() =
+            round_to(q * (scale * M_LOG2E), spec_.q_prescaled) / (quad{scale} / logq(quad{2}));
     }
     const std::int64_t head_kv = head / problem.group();
     const SideInputs side = side_inputs(problem);
     const auto of_scale = static_cast<std::size_t>(sample * problem.heads_kv + head_kv);
     const bool fp8 = problem.kv() == DType::e4m3 || problem.kv() == DType::e5m2;
-    scaled_outside_ = fp8 && spec_.kv_dequantized_to != DType::f16 && spec_.kv_dequantized_to != DType::bf16;
+    scaled_outside_ =
+        fp8 && spec_.kv_dequantized_to != DType::f16 && spec_.kv_dequantized_to != DType::bf16;
     for (std::int64_t key = 0; key < geometry.length_kv(sample); ++key) {
       if (!geometry.sees(sample, row, key)) continue;
       k_.emplace_back();
       v_.emplace_back();
       for (std::int64_t d = 0; d < D_; ++d) {
-        const double stored = decode_at(problem.kv(), inputs.k, static_cast<std::size_t>(geometry.k_offset(sample, key, head_kv) + d));
-        k_.back().push_back(fp8 ? scaled(stored, side.k_scale[of_scale]) : quad{as_multiplied(stored)});
+        const double stored =
+            decode_at(problem.kv(), inputs.k,
+                      static_cast<std::size_t>(geometry.k_offset(sample, key, head_kv) + d));
+        k_.back().push_back(fp8 ? scaled(stored, side.k_scale[of_scale])
+                                : quad{as_multiplied(stored)});
       }
       for (std::int64_t j = 0; j < columns_; ++j) {
-        const double stored = decode_at(problem.kv(), inputs.v, static_cast<std::size_t>(geometry.v_offset(sample, key, head_kv) + j));
-        v_.back().push_back(fp8 ? scaled(stored, side.v_scale[of_scale]) : quad{as_multiplied(stored)});
+        const double stored =
+            decode_at(problem.kv(), inputs.v,
+                      static_cast<std::size_t>(geometry.v_offset(sample, key, head_kv) + j));
+        v_.back().push_back(fp8 ? scaled(stored, side.v_scale[of_scale])
+                                : quad{as_multiplied(stored)});
       }
       if (!side.alibi_slopes.empty()) {
-        const std::int64_t distance = row + geometry.length_kv(sample) - geometry.length_q(sample) - key;
-        b_.push_back(-quad{side.alibi_slopes[static_cast<std::size_t>(head)]} * static_cast<double>(distance < 0 ? -distance : distance));
+        const std::int64_t distance =
+            row + geometry.length_kv(sample) - geometry.length_q(sample) - key;
+        b_.push_back(-quad{side.alibi_slopes[static_cast<std::size_t>(head)]} *
+                     static_cast<double>(distance < 0 ? -distance : distance));
       }
     }
     cap_ = problem.softcap;
@@ -142,8 +162,10 @@ class Row {
     std::vector<quad> s;
     for (std::size_t k = 0; k < n_; ++k) {
       quad raw = 0, n2 = 0;
-      for (std::size_t d = 0; d < q_.size(); ++d) raw += q_[d] * k_[k][d], n2 += q_[d] * k_[k][d] * q_[d] * k_[k][d];
-      const quad x = a_ * raw, th = cap_ > 0 ? tanhq(x / cap_) : quad{0}, capped = cap_ > 0 ? cap_ * th : x;
+      for (std::size_t d = 0; d < q_.size(); ++d)
+        raw += q_[d] * k_[k][d], n2 += q_[d] * k_[k][d] * q_[d] * k_[k][d];
+      const quad x = a_ * raw, th = cap_ > 0 ? tanhq(x / cap_) : quad{0},
+                 capped = cap_ > 0 ? cap_ * th : x;
       s.push_back(b_.empty() ? capped : capped + b_[k]);
       x_.push_back(static_cast<double>(x));
       slope_.push_back(static_cast<double>(1 - th * th));
@@ -178,12 +200,14 @@ class Row {
     for (std::size_t k = 0; k < n_; ++k) {
       const double c = a_ * slope_[k];
       const double largest = std::max({std::abs(capped_[k]), std::abs(bias_[k]), std::abs(s_[k])});
-      const double e0 =
-          is_sink(k) ? c_.u32 * (4 * std::abs(s_[k]) + 1) : c_.u_qk * (0.5 * c * std::sqrt(D * n2_[k]) + 4 * largest) + c_.u32;
+      const double e0 = is_sink(k)
+                            ? c_.u32 * (4 * std::abs(s_[k]) + 1)
+                            : c_.u_qk * (0.5 * c * std::sqrt(D * n2_[k]) + 4 * largest) + c_.u32;
       double variance = sq(e0), beta = 0;
       if (c_.qk_rz && n2_[k] > 0) {
         const double M = (std::abs(raw_[k]) + std::sqrt(n2_[k])) * c;
-        beta = M * (f * std::sqrt(D) * std::abs(raw_[k]) / (6 * std::sqrt(n2_[k])) + steps * fa / 12);
+        beta =
+            M * (f * std::sqrt(D) * std::abs(raw_[k]) / (6 * std::sqrt(n2_[k])) + steps * fa / 12);
         variance += sq(beta) + sq(M) * sq(f) * D / 6;
       }
       sd_.push_back(std::sqrt(variance));
@@ -199,8 +223,10 @@ class Row {
   }
   double rounded_s(double s) const { return round_to(s, spec_.s_rounded); }
   Label p_cell(std::size_t k) const {
-    const double t = c_.u_S > 0 ? std::exp(rounded_s(s_[k]) - rounded_s(static_cast<double>(m_))) : t_[k];
-    if (spec_.p_dtype == DType::f32) return significant(t, 36, false);  // exact ties, but for fp64 noise
+    const double t =
+        c_.u_S > 0 ? std::exp(rounded_s(s_[k]) - rounded_s(static_cast<double>(m_))) : t_[k];
+    // exact ties, but for fp64 noise
+    if (spec_.p_dtype == DType::f32) return significant(t, 36, false);
     if (t < c_.eta_P) return {"flushed", 0};
     const int bits = significand_bits(spec_.p_dtype);
     if (t < c_.eta_P * std::pow(2.0, bits)) return {"subnormal", std::round(t / (c_.eta_P / 4))};
@@ -213,7 +239,9 @@ class Row {
     return result;
   }
   Cells cells_of_s(std::size_t count) const {
-    return cells(count, [this](std::size_t k) { return significant(s_[k], significand_bits(spec_.s_rounded) + 3, true); });
+    return cells(count, [this](std::size_t k) {
+      return significant(s_[k], significand_bits(spec_.s_rounded) + 3, true);
+    });
   }
   Cells cells_of_tanh() const {
     return cells(keys_, [this](std::size_t k) { return significant(x_[k] / cap_, 4, true); });
@@ -264,10 +292,13 @@ class Row {
   double e(std::size_t k) const { return std::min(c_.eta_P / lt_, p_[k]); }
   double w(std::size_t k) const { return std::sqrt(c_.kappa_t) * std::max(c_.u_P * p_[k], e(k)); }
   double sS(std::size_t k) const { return std::sqrt(c_.kappa_t) * c_.u_S * std::abs(s_[k]); }
-  double sT(std::size_t k) const { return is_sink(k) ? 0 : std::sqrt(c_.kappa_t) * spec_.tanh_rel_error * std::abs(capped_[k]); }
+  double sT(std::size_t k) const {
+    return is_sink(k) ? 0 : std::sqrt(c_.kappa_t) * spec_.tanh_rel_error * std::abs(capped_[k]);
+  }
   double p_variance(const Column& x) const {
     double independent = 0;
-    for (std::size_t k = 0; k < keys_; ++k) independent += (c_.kappa * sq(c_.u_P * p_[k]) + sq(e(k)) / 3) * sq(x[k]);
+    for (std::size_t k = 0; k < keys_; ++k)
+      independent += (c_.kappa * sq(c_.u_P * p_[k]) + sq(e(k)) / 3) * sq(x[k]);
     return independent + excess(column([&](std::size_t k) { return w(k) * x[k]; }));
   }
 
@@ -275,8 +306,10 @@ class Row {
     quad o = 0;
     for (std::size_t k = 0; k < n_; ++k) o += p_exact_[k] * v_[k][static_cast<std::size_t>(j)];
     o_ = static_cast<double>(o);
-    const Column v = column([&](std::size_t k) { return static_cast<double>(v_[k][static_cast<std::size_t>(j)]); });
-    const Column y = column([&](std::size_t k) { return static_cast<double>(v_[k][static_cast<std::size_t>(j)] - o); });
+    const Column v = column(
+        [&](std::size_t k) { return static_cast<double>(v_[k][static_cast<std::size_t>(j)]); });
+    const Column y = column(
+        [&](std::size_t k) { return static_cast<double>(v_[k][static_cast<std::size_t>(j)] - o); });
 
     const Column logit = column([&](std::size_t k) { return p_[k] * sd_[k] * y[k]; });
     const Column s = column([&](std::size_t k) { return p_[k] * sS(k) * y[k]; });
@@ -284,15 +317,18 @@ class Row {
     const double TP = p_variance(spec_.denominator_from_rounded_p ? y : v);
     const double TL = sum_of_squares(logit) + excess(logit);
     const Column tanh = column([&](std::size_t k) { return p_[k] * sT(k) * y[k]; });
-    double TS = c_.u_S == 0 ? 0 : std::max(sum_of_squares(s), sum_of_squared_sums(cells_of_s(n_), s));
-    if (has_tanh_error()) TS += std::max(sum_of_squares(tanh), sum_of_squared_sums(cells_of_tanh(), tanh));
+    double TS =
+        c_.u_S == 0 ? 0 : std::max(sum_of_squares(s), sum_of_squared_sums(cells_of_s(n_), s));
+    if (has_tanh_error())
+      TS += std::max(sum_of_squares(tanh), sum_of_squared_sums(cells_of_tanh(), tanh));
     const double TE = sq(spec_.exp2_rel_error) / 2 * sum_of_squared_sums(phases(n_), py);
     return {TP, TL, TS, TE, accumulation(v), split(v)};
   }
 
   double range(const Column& v) const {  // R_j
     double sum = 0, low = 0, high = 0;
-    for (std::size_t k = 0; k < n_; ++k) sum += p_[k] * v[k], low = std::min(low, sum), high = std::max(high, sum);
+    for (std::size_t k = 0; k < n_; ++k)
+      sum += p_[k] * v[k], low = std::min(low, sum), high = std::max(high, sum);
     return high - low;
   }
   double p2v(const Column& v) const {
@@ -301,7 +337,8 @@ class Row {
   double accumulation(const Column& v) const {
     const double n = static_cast<double>(keys_), R = range(v);
     double ties = 0;
-    for (const auto& [label, members] : cells_of_p_) ties += members.size() >= 2 ? static_cast<double>(members.size()) : 0;
+    for (const auto& [label, members] : cells_of_p_)
+      ties += members.size() >= 2 ? static_cast<double>(members.size()) : 0;
     double TA = sq(c_.u_pv) * (n / 3 + 4) * (0.3 * sq(o_) + p2v(v)) + sq(0.3 * c_.u_pv * ties * R);
     if (scaled_outside_) TA += sq(c_.u32 * o_);
     if (!c_.pv_rz) return TA;
@@ -313,7 +350,9 @@ class Row {
       signed_sum += v[k] < 0 ? -t / 2 : t / 2;
       TA += sq(t) / 6;
     }
-    return TA + sq((std::abs(signed_sum) + std::ceil(n / spec_.pv_accumulator.products_per_step) * fa * R / 2) / 3);
+    return TA + sq((std::abs(signed_sum) +
+                    std::ceil(n / spec_.pv_accumulator.products_per_step) * fa * R / 2) /
+                   3);
   }
   double split(const Column& v) const {
     if (c_.u_sp == 0) return 0;
@@ -339,7 +378,8 @@ class Row {
       quad sum = 0;
       for (auto at = s_.begin(); at != last; ++at) sum += expq(rounded_s(*at) - top);
       const double shift = static_cast<double>(top + logq(sum) - lse_);
-      variance += std::max({sum_of_squares(s, count), sum_of_squared_sums(cells_of_s(count), s), sq(shift)});
+      variance += std::max(
+          {sum_of_squares(s, count), sum_of_squared_sums(cells_of_s(count), s), sq(shift)});
     }
     if (has_tanh_error()) {
       const Column tanh = column([&](std::size_t k) { return p[k] * sT(k); });
@@ -347,7 +387,8 @@ class Row {
     }
     variance += sq(spec_.exp2_rel_error) / 2 * sum_of_squared_sums(phases(count), p);
     if (spec_.denominator_from_rounded_p) {
-      variance += sum_of_squared_sums(cells_of_p_, column([&](std::size_t k) { return w(k) * (lt_ / l); }));
+      variance +=
+          sum_of_squared_sums(cells_of_p_, column([&](std::size_t k) { return w(k) * (lt_ / l); }));
     }
     return variance;
   }
@@ -356,7 +397,8 @@ class Row {
   double gradient(std::int64_t j) const {
     quad mean = 0, sum = 0;
     for (std::size_t k = 0; k < n_; ++k) mean += p_exact_[k] * by_log_scale_[k];
-    for (std::size_t k = 0; k < n_; ++k) sum += p_exact_[k] * (by_log_scale_[k] - mean) * v_[k][static_cast<std::size_t>(j)];
+    for (std::size_t k = 0; k < n_; ++k)
+      sum += p_exact_[k] * (by_log_scale_[k] - mean) * v_[k][static_cast<std::size_t>(j)];
     return static_cast<double>(sum);
   }
   double score_variance(const QuadRow& row, const Column& direction, double correlated) const {
@@ -365,7 +407,8 @@ class Row {
     const Column projection = column([&](std::size_t k) {
       double sum = 0;
       for (std::size_t j = 0; j < direction.size(); ++j) {
-        const double x = static_cast<double>(v_[k][j]) - (spec_.denominator_from_rounded_p ? row.o[j] : 0);
+        const double x =
+            static_cast<double>(v_[k][j]) - (spec_.denominator_from_rounded_p ? row.o[j] : 0);
         sum += x * direction[j] / sq(row.sigma[j]);
       }
       return sum;
@@ -373,11 +416,13 @@ class Row {
     return S + p_variance(projection) + sq(S * correlated);
   }
   void add_score_variances(QuadRow& row) const {
-    // The logits of the keys, under their own softmax, and their derivatives by the logarithm of the scale, a sink's 0 among them.
+    // The logits of the keys, under their own softmax, and their derivatives by the logarithm of
+    // the scale, a sink's 0 among them.
     const double deviation = spread(s_exact_, keys_), sensitivity = spread(by_log_scale_, n_);
     const double shared = c_.u_P / (1 + deviation / c_.u_P);
     row.shrink_variance = score_variance(row, row.o, 4 * c_.u32 + 0.6 * shared);
-    row.temperature_variance = score_variance(row, row.gradient, sensitivity > 0 ? 0.3 * shared / sensitivity : 0);
+    row.temperature_variance =
+        score_variance(row, row.gradient, sensitivity > 0 ? 0.3 * shared / sensitivity : 0);
   }
   double spread(const std::vector<quad>& x, std::size_t count) const {
     quad total = 0, mean = 0, variance = 0;
@@ -402,8 +447,8 @@ class Row {
 
 }  // namespace
 
-QuadRow quad_attention(const Geometry& geometry, const QuadInputs& inputs, const RoundingSpec& spec, std::int64_t sample, std::int64_t head,
-                       std::int64_t row) {
+QuadRow quad_attention(const Geometry& geometry, const QuadInputs& inputs, const RoundingSpec& spec,
+                       std::int64_t sample, std::int64_t head, std::int64_t row) {
   return Row(geometry, inputs, spec, sample, head, row).result();
 }
 

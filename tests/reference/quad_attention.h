@@ -27,7 +27,7 @@ struct QuadRow {
   std::vector<std::array<double, 6>> terms;
 };
 
-QuadRow quad_attention(const Geometry& geometry, const QuadInputs& inputs, const RoundingSpec& spec, std::int64_t sample, std::int64_t head,
-                       std::int64_t row);
+QuadRow quad_attention(const Geometry& geometry, const QuadInputs& inputs, const RoundingSpec& spec,
+                       std::int64_t sample, std::int64_t head, std::int64_t row);
 
 }  // namespace plumbline

@@ -28,40 +28,59 @@ Problem with(const std::function<void(Problem&)>& change) {
 void add_masks(std::vector<Problem>& problems) {
   for (const Mask mask : {Mask::none, Mask::causal_top_left, Mask::causal_bottom_right}) {
     for (const auto& [seq_q, seq_kv] : {std::pair{9, 40}, std::pair{24, 24}, std::pair{40, 9}}) {
-      problems.push_back(with([&, q = seq_q, kv = seq_kv](Problem& p) { p.mask = mask, p.seq_q = q, p.seq_kv = kv, p.batch = 1; }));
+      problems.push_back(with([&, q = seq_q, kv = seq_kv](Problem& p) {
+        p.mask = mask, p.seq_q = q, p.seq_kv = kv, p.batch = 1;
+      }));
     }
   }
   problems.push_back(with([](Problem& p) { p.window_left = 5, p.window_right = 3; }));
   problems.push_back(with([](Problem& p) { p.window_left = 0, p.window_right = 0, p.seq_q = 33; }));
-  problems.push_back(with([](Problem& p) { p.mask = Mask::causal_bottom_right, p.window_left = 6, p.seq_q = 50; }));
+  problems.push_back(with(
+      [](Problem& p) { p.mask = Mask::causal_bottom_right, p.window_left = 6, p.seq_q = 50; }));
 }
 
 void add_layouts(std::vector<Problem>& problems) {
-  for (const Layout layout : {Layout::padded_bshd, Layout::padded_bhsd, Layout::ragged, Layout::paged_nhd, Layout::paged_hnd}) {
+  for (const Layout layout : {Layout::padded_bshd, Layout::padded_bhsd, Layout::ragged,
+                              Layout::paged_nhd, Layout::paged_hnd}) {
     problems.push_back(with([&](Problem& p) {
-      p.layout = layout, p.lengths = Lengths::with_zero, p.batch = 3, p.mask = Mask::causal_bottom_right, p.dtype = DType::f16;
+      p.layout = layout, p.lengths = Lengths::with_zero, p.batch = 3,
+      p.mask = Mask::causal_bottom_right, p.dtype = DType::f16;
     }));
   }
-  problems.push_back(with([](Problem& p) { p.padding = Padding::left, p.lengths = Lengths::random, p.fill = Fill::nan; }));
-  problems.push_back(with([](Problem& p) { p.layout = Layout::paged_nhd, p.lengths = Lengths::random, p.seq_q = 1, p.fill = Fill::nan; }));
+  problems.push_back(with([](Problem& p) {
+    p.padding = Padding::left, p.lengths = Lengths::random, p.fill = Fill::nan;
+  }));
+  problems.push_back(with([](Problem& p) {
+    p.layout = Layout::paged_nhd, p.lengths = Lengths::random, p.seq_q = 1, p.fill = Fill::nan;
+  }));
 }
 
 void add_laws(std::vector<Problem>& problems) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
-    for (const Law law : {Law::uniform, Law::llm, Law::peaky, Law::near_uniform, Law::sink, Law::needle, Law::exact, Law::negative_logits,
-                          Law::ramp, Law::extreme, Law::near_ties}) {
-      problems.push_back(with([&](Problem& p) { p.dtype = dtype, p.law = law, p.batch = 1, p.seq_q = 6, p.seq_kv = 70; }));
+    for (const Law law :
+         {Law::uniform, Law::llm, Law::peaky, Law::near_uniform, Law::sink, Law::needle, Law::exact,
+          Law::negative_logits, Law::ramp, Law::extreme, Law::near_ties}) {
+      problems.push_back(with([&](Problem& p) {
+        p.dtype = dtype, p.law = law, p.batch = 1, p.seq_q = 6, p.seq_kv = 70;
+      }));
     }
-    for (const VLaw v_law : {VLaw::uniform, VLaw::large_mean, VLaw::constant, VLaw::grid, VLaw::band, VLaw::tiny_output}) {
-      problems.push_back(with([&](Problem& p) { p.dtype = dtype, p.v_law = v_law, p.batch = 1, p.seq_q = 6, p.seq_kv = 70; }));
+    for (const VLaw v_law : {VLaw::uniform, VLaw::large_mean, VLaw::constant, VLaw::grid,
+                             VLaw::band, VLaw::tiny_output}) {
+      problems.push_back(with([&](Problem& p) {
+        p.dtype = dtype, p.v_law = v_law, p.batch = 1, p.seq_q = 6, p.seq_kv = 70;
+      }));
     }
-    problems.push_back(with([&](Problem& p) { p.dtype = dtype, p.k_scale = 0, p.out_dtype = DType::f32; }));
-    problems.push_back(with([&](Problem& p) { p.dtype = dtype, p.v_scale = 0x1p-13, p.seq_kv = 1, p.head_dim_vo = 8; }));
+    problems.push_back(
+        with([&](Problem& p) { p.dtype = dtype, p.k_scale = 0, p.out_dtype = DType::f32; }));
+    problems.push_back(with([&](Problem& p) {
+      p.dtype = dtype, p.v_scale = 0x1p-13, p.seq_kv = 1, p.head_dim_vo = 8;
+    }));
   }
 }
 
 void use_all_features(Problem& p) {
-  p.softcap = 2, p.alibi = Alibi::standard, p.sinks = Sinks::normal, p.kv_dtype = DType::e4m3, p.kv_scales = KvScales::batch_head;
+  p.softcap = 2, p.alibi = Alibi::standard, p.sinks = Sinks::normal, p.kv_dtype = DType::e4m3,
+  p.kv_scales = KvScales::batch_head;
   p.mask = Mask::custom;
 }
 
@@ -70,31 +89,63 @@ void add_features(std::vector<Problem>& problems) {
       [](Problem& p) { p.softcap = 1.5; },
       [](Problem& p) { p.softcap = 30, p.law = Law::peaky, p.dtype = DType::f16; },
       [](Problem& p) { p.alibi = Alibi::standard, p.heads_q = 6; },
-      [](Problem& p) { p.alibi = Alibi::random, p.mask = Mask::causal_bottom_right, p.dtype = DType::f32; },
+      [](Problem& p) {
+        p.alibi = Alibi::random, p.mask = Mask::causal_bottom_right, p.dtype = DType::f32;
+      },
       [](Problem& p) { p.sinks = Sinks::normal; },
-      [](Problem& p) { p.sinks = Sinks::large, p.mask = Mask::causal_bottom_right, p.seq_q = 40, p.dtype = DType::f16; },
+      [](Problem& p) {
+        p.sinks = Sinks::large, p.mask = Mask::causal_bottom_right, p.seq_q = 40,
+        p.dtype = DType::f16;
+      },
       [](Problem& p) { p.sinks = Sinks::large, p.law = Law::exact, p.heads_q = 8; },
       [](Problem& p) { p.sinks = Sinks::normal, p.k_scale = 0; },
       [](Problem& p) { p.kv_dtype = DType::e4m3; },
-      [](Problem& p) { p.kv_dtype = DType::e5m2, p.kv_scales = KvScales::head, p.dtype = DType::f16, p.layout = Layout::paged_hnd; },
-      [](Problem& p) { p.kv_dtype = DType::e4m3, p.kv_scales = KvScales::batch_head, p.out_dtype = DType::f32; },
+      [](Problem& p) {
+        p.kv_dtype = DType::e5m2, p.kv_scales = KvScales::head, p.dtype = DType::f16,
+        p.layout = Layout::paged_hnd;
+      },
+      [](Problem& p) {
+        p.kv_dtype = DType::e4m3, p.kv_scales = KvScales::batch_head, p.out_dtype = DType::f32;
+      },
       [](Problem& p) { p.mask = Mask::prefix_lm, p.lengths = Lengths::random; },
-      [](Problem& p) { p.mask = Mask::block_diagonal, p.layout = Layout::ragged, p.lengths = Lengths::random; },
+      [](Problem& p) {
+        p.mask = Mask::block_diagonal, p.layout = Layout::ragged, p.lengths = Lengths::random;
+      },
       [](Problem& p) { p.mask = Mask::custom, p.seq_kv = 70; },
-      [](Problem& p) { p.mask = Mask::custom, p.lengths = Lengths::with_zero, p.batch = 3, p.law = Law::sink, p.dtype = DType::f16; },
+      [](Problem& p) {
+        p.mask = Mask::custom, p.lengths = Lengths::with_zero, p.batch = 3, p.law = Law::sink,
+        p.dtype = DType::f16;
+      },
       [](Problem& p) { p.view = View::strided; },
-      [](Problem& p) { p.view = View::packed_qkv, p.seq_q = p.seq_kv = 33, p.head_dim_vo = p.head_dim_qk; },
-      [](Problem& p) { p.view = View::packed_kv, p.head_dim_vo = p.head_dim_qk, p.layout = Layout::ragged, p.lengths = Lengths::random; },
+      [](Problem& p) {
+        p.view = View::packed_qkv, p.seq_q = p.seq_kv = 33, p.head_dim_vo = p.head_dim_qk;
+      },
+      [](Problem& p) {
+        p.view = View::packed_kv, p.head_dim_vo = p.head_dim_qk, p.layout = Layout::ragged,
+        p.lengths = Lengths::random;
+      },
       [](Problem& p) { p.view = View::v_in_k, p.head_dim_vo = 16; },
       [](Problem& p) { p.softcap = 5, p.law = Law::negative_logits, p.v_law = VLaw::constant; },
-      [](Problem& p) { p.softcap = 5, p.law = Law::extreme, p.v_law = VLaw::tiny_output, p.dtype = DType::f32; },
+      [](Problem& p) {
+        p.softcap = 5, p.law = Law::extreme, p.v_law = VLaw::tiny_output, p.dtype = DType::f32;
+      },
       [](Problem& p) { p.alibi = Alibi::standard, p.law = Law::exact, p.dtype = DType::f16; },
       [](Problem& p) { p.sinks = Sinks::large, p.law = Law::near_ties, p.mask = Mask::prefix_lm; },
-      [](Problem& p) { p.kv_dtype = DType::e4m3, p.law = Law::ramp, p.mask = Mask::block_diagonal, p.heads_q = 6; },
+      [](Problem& p) {
+        p.kv_dtype = DType::e4m3, p.law = Law::ramp, p.mask = Mask::block_diagonal, p.heads_q = 6;
+      },
       use_all_features,
-      [](Problem& p) { use_all_features(p), p.dtype = DType::f16, p.sinks = Sinks::large, p.alibi = Alibi::random, p.seq_q = 40; },
-      [](Problem& p) { use_all_features(p), p.law = Law::llm, p.v_law = VLaw::large_mean, p.out_dtype = DType::f32; },
-      [](Problem& p) { use_all_features(p), p.law = Law::near_uniform, p.kv_dtype = DType::e5m2, p.mask = Mask::prefix_lm; },
+      [](Problem& p) {
+        use_all_features(p), p.dtype = DType::f16, p.sinks = Sinks::large, p.alibi = Alibi::random,
+                             p.seq_q = 40;
+      },
+      [](Problem& p) {
+        use_all_features(p), p.law = Law::llm, p.v_law = VLaw::large_mean, p.out_dtype = DType::f32;
+      },
+      [](Problem& p) {
+        use_all_features(p), p.law = Law::near_uniform, p.kv_dtype = DType::e5m2,
+                             p.mask = Mask::prefix_lm;
+      },
   };
   for (const auto& feature : features) problems.push_back(with(feature));
 }
@@ -119,17 +170,22 @@ std::vector<NamedSpec> quad_specs(const Problem& problem) {
   };
   add("denominator", [](RoundingSpec& s) { s.denominator_from_rounded_p = true; });
   add("s_fp16", [](RoundingSpec& s) { s.s_rounded = DType::f16; });
-  add("s_bf16_split_bf16", [](RoundingSpec& s) { s.s_rounded = DType::bf16, s.split_partial_dtype = DType::bf16; });
+  add("s_bf16_split_bf16",
+      [](RoundingSpec& s) { s.s_rounded = DType::bf16, s.split_partial_dtype = DType::bf16; });
   add("split_fp16", [](RoundingSpec& s) { s.split_partial_dtype = DType::f16; });
   add("exp2", [](RoundingSpec& s) { s.exp2_rel_error = 9e-5; });
   add("q_prescaled", [](RoundingSpec& s) { s.q_prescaled = DType::f16; });
-  add("p_fp32_nearest", [](RoundingSpec& s) { s.p_dtype = DType::f32, s.qk_accumulator = s.pv_accumulator = fma_accumulator; });
+  add("p_fp32_nearest", [](RoundingSpec& s) {
+    s.p_dtype = DType::f32, s.qk_accumulator = s.pv_accumulator = fma_accumulator;
+  });
   add("p_e4m3", [](RoundingSpec& s) { s.p_dtype = DType::e4m3, s.p_prescale = 256; });
   add("p_e4m3_denominator_short", [](RoundingSpec& s) {
     s.p_dtype = DType::e4m3, s.denominator_from_rounded_p = true;
     s.qk_accumulator = s.pv_accumulator = {DType::f32, true, 13, 32};
   });
-  add("accumulate_fp16", [](RoundingSpec& s) { s.qk_accumulator = s.pv_accumulator = {DType::f16, true, 24, 8}; });
+  add("accumulate_fp16", [](RoundingSpec& s) {
+    s.qk_accumulator = s.pv_accumulator = {DType::f16, true, 24, 8};
+  });
   add("p_fp16_truncating", [](RoundingSpec& s) {
     s.p_dtype = DType::f16;
     s.qk_accumulator = s.pv_accumulator = {DType::f32, true, 25, 16};
@@ -140,12 +196,15 @@ std::vector<NamedSpec> quad_specs(const Problem& problem) {
   });
   if (problem.softcap > 0) {
     add("tanh", [](RoundingSpec& s) { s.tanh_rel_error = 0x1p-11; });
-    add("tanh_s_exp2", [](RoundingSpec& s) { s.tanh_rel_error = 1e-3, s.s_rounded = DType::bf16, s.exp2_rel_error = 1e-4; });
+    add("tanh_s_exp2", [](RoundingSpec& s) {
+      s.tanh_rel_error = 1e-3, s.s_rounded = DType::bf16, s.exp2_rel_error = 1e-4;
+    });
   }
   if (problem.sinks != Sinks::none) {
     add("lse_without_sink", [](RoundingSpec& s) { s.lse_includes_sink = false; });
     add("lse_without_sink_all", [](RoundingSpec& s) {
-      s.lse_includes_sink = false, s.denominator_from_rounded_p = true, s.s_rounded = DType::f16, s.exp2_rel_error = 9e-5;
+      s.lse_includes_sink = false, s.denominator_from_rounded_p = true, s.s_rounded = DType::f16,
+      s.exp2_rel_error = 9e-5;
       s.tanh_rel_error = 1e-4, s.p_dtype = DType::e4m3;
     });
   }

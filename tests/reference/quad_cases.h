@@ -10,9 +10,11 @@
 namespace plumbline {
 
 std::vector<Problem> quad_problems();
-// How far o and the LSE may be from quad precision, relatively: the logits of law extreme are near 13,000, where half an ulp of fp64 is
-// 1e-12.
-inline double fp64_tolerance(const Problem& problem) { return problem.law == Law::extreme ? 1e-12 : 1e-13; }
+// How far o and the LSE may be from quad precision, relatively: the logits of law extreme are near
+// 13,000, where half an ulp of fp64 is 1e-12.
+inline double fp64_tolerance(const Problem& problem) {
+  return problem.law == Law::extreme ? 1e-12 : 1e-13;
+}
 
 struct NamedSpec {
   std::string name;

@@ -17,7 +17,8 @@ namespace {
 
 // Largest deviations met, recorded as properties of the test.
 struct Deviations {
-  double o = 0, lse = 0, spre = 0, sigma = 0, lse_sigma = 0, gradient = 0, shrink = 0, temperature = 0;
+  double o = 0, lse = 0, spre = 0, sigma = 0, lse_sigma = 0, gradient = 0, shrink = 0,
+         temperature = 0;
 };
 
 double relative(double a, double b) { return a == b ? 0 : std::abs(a - b) / std::abs(b); }
@@ -26,32 +27,38 @@ void raise(double& largest, double value) {
   if (!(value <= largest)) largest = value;
 }
 
-void compare_row(const Reference& reference, std::size_t r, const QuadRow& expected, Deviations& worst) {
+void compare_row(const Reference& reference, std::size_t r, const QuadRow& expected,
+                 Deviations& worst) {
   double largest_gradient = 0;
-  for (const double g : expected.gradient) largest_gradient = std::max(largest_gradient, std::abs(g));
+  for (const double g : expected.gradient)
+    largest_gradient = std::max(largest_gradient, std::abs(g));
   for (std::size_t j = 0; j < expected.o.size(); ++j) {
     const std::size_t at = r * expected.o.size() + j;
     raise(worst.o, std::abs(reference.o[at] - expected.o[j]) / expected.largest_v);
     raise(worst.spre, relative(reference.spre[at], expected.spre[j]));
     raise(worst.sigma, relative(reference.sigma[at], expected.sigma[j]));
     if (largest_gradient > 1e-12 * expected.largest_v) {  // else equal logits
-      raise(worst.gradient, std::abs(reference.gradient[at] - expected.gradient[j]) / largest_gradient);
+      raise(worst.gradient,
+            std::abs(reference.gradient[at] - expected.gradient[j]) / largest_gradient);
     }
   }
   raise(worst.lse, std::abs(reference.lse[r] - expected.lse) / (1 + std::abs(expected.lse)));
   raise(worst.lse_sigma, relative(reference.lse_sigma[r], expected.lse_sigma));
   raise(worst.shrink, relative(reference.shrink_variance[r], expected.shrink_variance));
   if (largest_gradient > 1e-12 * expected.largest_v) {
-    raise(worst.temperature, relative(reference.temperature_variance[r], expected.temperature_variance));
+    raise(worst.temperature,
+          relative(reference.temperature_variance[r], expected.temperature_variance));
   }
 }
 
-Reference with_scores(const FilledProblem& filled, const RoundingSpec& spec, const RowSelection& rows) {
+Reference with_scores(const FilledProblem& filled, const RoundingSpec& spec,
+                      const RowSelection& rows) {
   return compute_reference(filled.geometry, filled.view(), spec, rows, {.suite_scores = true});
 }
 
 QuadRow quad_row(const FilledProblem& filled, const RoundingSpec& spec, const RowId& id) {
-  return quad_attention(filled.geometry, {filled.q.data(), filled.k.data(), filled.v.data()}, spec, id.sample, id.head, id.row);
+  return quad_attention(filled.geometry, {filled.q.data(), filled.k.data(), filled.v.data()}, spec,
+                        id.sample, id.head, id.row);
 }
 
 Deviations compare(const FilledProblem& filled, const RoundingSpec& spec) {
@@ -63,7 +70,8 @@ Deviations compare(const FilledProblem& filled, const RoundingSpec& spec) {
       EXPECT_EQ(filled.geometry.visible_count(id.sample, id.row), 0);
       continue;
     }
-    if (r % 7 != 0 && r + 1 != reference.selection.rows.size()) continue;  // quad arithmetic is slow
+    // quad arithmetic is slow
+    if (r % 7 != 0 && r + 1 != reference.selection.rows.size()) continue;
     compare_row(reference, r, quad_row(filled, spec, id), worst);
   }
   return worst;
@@ -90,19 +98,22 @@ TEST_P(AgainstQuad, AgreesUnderEverySpec) {
     EXPECT_LE(worst.gradient, 1e-4);
     EXPECT_LE(worst.shrink, 1e-3);
     EXPECT_LE(worst.temperature, 1e-3);
-    RecordProperty(name, fmt::format("{:.1e} {:.1e} {:.1e} {:.1e} {:.1e} {:.1e} {:.1e} {:.1e}", worst.o, worst.lse, worst.spre, worst.sigma,
-                                     worst.lse_sigma, worst.gradient, worst.shrink, worst.temperature));
+    RecordProperty(name, fmt::format("{:.1e} {:.1e} {:.1e} {:.1e} {:.1e} {:.1e} {:.1e} {:.1e}",
+                                     worst.o, worst.lse, worst.spre, worst.sigma, worst.lse_sigma,
+                                     worst.gradient, worst.shrink, worst.temperature));
   }
 }
 
-// In long rows R_j may be that of its bounds, 1e-2 TP of a variance, TL its own, 1e-3 TP, and small keys of TA may count like others, 5e-5
-// TP (docs/judging.md, "What is computed").
+// In long rows R_j may be that of its bounds, 1e-2 TP of a variance, TL its own, 1e-3 TP, and small
+// keys of TA may count like others, 5e-5 TP (docs/judging.md, "What is computed").
 constexpr double long_row_tolerance = 0.5 * (1e-2 + 1e-3 + 5e-5) + 1e-4;
 // lse_sigma, where n2_k is bounded: of inputs by laws, and of any.
 constexpr double lse_tolerance_of_laws = 5e-3, lse_tolerance = 0.05;
-// Of the variances of suite scores, with directions in bf16, of inputs by laws; and where sigma differs, too. And the relative error of the
-// square of a number in bf16.
-constexpr double score_tolerance_of_laws = 5e-3, score_tolerance = score_tolerance_of_laws + 4 * long_row_tolerance, square_unit = 0x1p-7;
+// Of the variances of suite scores, with directions in bf16, of inputs by laws; and where sigma
+// differs, too. And the relative error of the square of a number in bf16.
+constexpr double score_tolerance_of_laws = 5e-3,
+                 score_tolerance = score_tolerance_of_laws + 4 * long_row_tolerance,
+                 square_unit = 0x1p-7;
 
 std::vector<Problem> long_problems() {
   Problem problem;
@@ -126,7 +137,8 @@ std::vector<Problem> long_problems() {
     problems.push_back(problem);
     problems.back().head_dim_qk = 128, problems.back().seq_kv = 4096;
     problems.push_back(problem);
-    problems.back().mask = Mask::causal_bottom_right, problems.back().window_left = 1100, problems.back().out_dtype = DType::f32;
+    problems.back().mask = Mask::causal_bottom_right, problems.back().window_left = 1100,
+    problems.back().out_dtype = DType::f32;
   }
   return problems;
 }
@@ -146,8 +158,10 @@ TEST_P(LongRowsOfLaws, KeepToTheirBounds) {
     EXPECT_LE(worst.gradient, 1e-4);
     EXPECT_LE(worst.shrink, score_tolerance);
     EXPECT_LE(worst.temperature, score_tolerance);
-    RecordProperty("spre", fmt::format("{:.1e} lse_sigma {:.1e} gradient {:.1e} shrink {:.1e} temperature {:.1e}", worst.spre,
-                                       worst.lse_sigma, worst.gradient, worst.shrink, worst.temperature));
+    RecordProperty(
+        "spre",
+        fmt::format("{:.1e} lse_sigma {:.1e} gradient {:.1e} shrink {:.1e} temperature {:.1e}",
+                    worst.spre, worst.lse_sigma, worst.gradient, worst.shrink, worst.temperature));
   }
 }
 
@@ -172,8 +186,8 @@ Problem long_row(DType dtype) {
   return problem;
 }
 
-// The logits, some way from 0, are one product each: n2_k is as large as the norms of q and k let it be, and 64 times |q|^2 |k|^2 / D. In
-// fp32, because few products of bf16 differ.
+// The logits, some way from 0, are one product each: n2_k is as large as the norms of q and k let
+// it be, and 64 times |q|^2 |k|^2 / D. In fp32, because few products of bf16 differ.
 TEST(LongRows, KeepToTheirBoundsWhateverTheProducts) {
   const Problem problem = long_row(DType::f32);
   double largest = 0;
@@ -181,8 +195,11 @@ TEST(LongRows, KeepToTheirBoundsWhateverTheProducts) {
     SCOPED_TRACE(logit);
     FilledProblem filled(problem);
     const auto scale = static_cast<float>(problem.softmax_scale());
-    change(filled.q, problem, [](std::int64_t, std::int64_t d, float) { return d == 5 ? 1.0F : 0; });
-    change(filled.k, problem, [&](std::int64_t, std::int64_t d, float x) { return d == 5 ? (logit + std::tanh(x)) / scale : 0; });
+    change(filled.q, problem,
+           [](std::int64_t, std::int64_t d, float) { return d == 5 ? 1.0F : 0; });
+    change(filled.k, problem, [&](std::int64_t, std::int64_t d, float x) {
+      return d == 5 ? (logit + std::tanh(x)) / scale : 0;
+    });
     const Deviations worst = compare(filled, strict_spec(long_row(DType::bf16)));
     EXPECT_LE(worst.spre, long_row_tolerance);
     EXPECT_LE(worst.lse_sigma, lse_tolerance);
@@ -192,8 +209,8 @@ TEST(LongRows, KeepToTheirBoundsWhateverTheProducts) {
   RecordProperty("lse_sigma", fmt::format("{:.1e}", largest));
 }
 
-// All of P on one key and all columns alike: the rounding of one number, o / sigma^2, is that of the whole product, twice that of its
-// square, which makes a third of this variance.
+// All of P on one key and all columns alike: the rounding of one number, o / sigma^2, is that of
+// the whole product, twice that of its square, which makes a third of this variance.
 TEST(LongRows, RoundTheDirectionsOfScores) {
   const Problem problem = long_row(DType::bf16);
   double largest = 0;
@@ -210,13 +227,16 @@ TEST(LongRows, RoundTheDirectionsOfScores) {
   RecordProperty("shrink", fmt::format("{:.1e}", largest));
 }
 
-// Rows of one block, with products formed for some and bounded for others: each as if it were alone.
+// Rows of one block, with products formed for some and bounded for others: each as if it were
+// alone.
 TEST(LongRows, DependOnNoOtherRow) {
   Problem problem = long_row(DType::bf16);
   problem.seq_q = 21;
   problem.heads_q = 2;
   FilledProblem filled(problem);
-  change(filled.q, problem, [](std::int64_t row, std::int64_t, float x) { return std::ldexp(x, static_cast<int>(row % 7) - 3); });
+  change(filled.q, problem, [](std::int64_t row, std::int64_t, float x) {
+    return std::ldexp(x, static_cast<int>(row % 7) - 3);
+  });
   const RoundingSpec spec = strict_spec(problem);
   const Deviations worst = compare(filled, spec);
   EXPECT_LE(worst.o, fp64_tolerance(problem));
@@ -258,8 +278,11 @@ TEST(LongRows, RoundTheirScoresBesideShortOnes) {
   for (std::size_t r = 0; r < all.selection.rows.size(); ++r) {
     const Reference alone = with_scores(filled, spec, {.rows = {all.selection.rows[r]}});
     EXPECT_LE(relative(all.shrink_variance[r], alone.shrink_variance[0]), 1e-5) << all.visible[r];
-    EXPECT_LE(relative(all.temperature_variance[r], alone.temperature_variance[0]), 1e-5) << all.visible[r];
-    const double deviation = relative(all.temperature_variance[r], quad_row(filled, spec, all.selection.rows[r]).temperature_variance);
+    EXPECT_LE(relative(all.temperature_variance[r], alone.temperature_variance[0]), 1e-5)
+        << all.visible[r];
+    const double deviation =
+        relative(all.temperature_variance[r],
+                 quad_row(filled, spec, all.selection.rows[r]).temperature_variance);
     EXPECT_LE(deviation, all.visible[r] < 1024 ? 5e-5 : score_tolerance_of_laws) << all.visible[r];
     raise(largest, deviation);
   }
@@ -279,8 +302,11 @@ TEST(LongRows, KeepTheirScoresInEveryBlock) {
   for (std::size_t r = 17; r < all.selection.rows.size(); r += 61) {
     ASSERT_GE(all.visible[r], 1024);
     const QuadRow exact = quad_row(filled, spec, all.selection.rows[r]);
-    EXPECT_LE(relative(all.shrink_variance[r], exact.shrink_variance), score_tolerance_of_laws) << r;
-    EXPECT_LE(relative(all.temperature_variance[r], exact.temperature_variance), score_tolerance_of_laws) << r;
+    EXPECT_LE(relative(all.shrink_variance[r], exact.shrink_variance), score_tolerance_of_laws)
+        << r;
+    EXPECT_LE(relative(all.temperature_variance[r], exact.temperature_variance),
+              score_tolerance_of_laws)
+        << r;
   }
 }
 

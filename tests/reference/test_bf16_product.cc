@@ -34,7 +34,9 @@ struct Operands {
     return decode_at(DType::bf16, a.data(), static_cast<std::size_t>(r * shape.a_stride() + d));
   }
   double right(std::int64_t d, std::int64_t n) const {
-    return d < shape.depth && n < shape.columns ? round_to(b[static_cast<std::size_t>(d * shape.columns + n)], DType::bf16) : 0;
+    return d < shape.depth && n < shape.columns
+               ? round_to(b[static_cast<std::size_t>(d * shape.columns + n)], DType::bf16)
+               : 0;
   }
 
   Shape shape;
@@ -47,10 +49,13 @@ std::vector<float> multiply(const Operands& operands, bool native) {
   Bf16Matrix matrix(native);
   matrix.resize(shape.depth, shape.columns);
   for (std::int64_t d = 0; d < shape.depth; ++d) {
-    for (std::int64_t n = 0; n < shape.columns; ++n) matrix.set(d, n, operands.b[static_cast<std::size_t>(d * shape.columns + n)]);
+    for (std::int64_t n = 0; n < shape.columns; ++n)
+      matrix.set(d, n, operands.b[static_cast<std::size_t>(d * shape.columns + n)]);
   }
-  std::vector<float> c(static_cast<std::size_t>(shape.rows * shape.of_columns.size()), std::numeric_limits<float>::quiet_NaN());
-  matrix.multiply(operands.a.data(), shape.rows, shape.a_stride(), shape.of_columns, c.data(), shape.of_columns.size());
+  std::vector<float> c(static_cast<std::size_t>(shape.rows * shape.of_columns.size()),
+                       std::numeric_limits<float>::quiet_NaN());
+  matrix.multiply(operands.a.data(), shape.rows, shape.a_stride(), shape.of_columns, c.data(),
+                  shape.of_columns.size());
   return c;
 }
 
@@ -62,10 +67,12 @@ class Bf16Product : public testing::TestWithParam<bool> {
 };
 
 TEST_P(Bf16Product, AgreesWithFp64OnTheRoundedOperands) {
-  for (const Shape& shape : {Shape{128, 96, 16, {0, 96}},     // whole panels
-                             Shape{59, 1501, 32, {0, 1504}},  // odd depth, a panel of 29 columns
-                             Shape{600, 70, 13, {32, 96}},    // chunks of depth, part of the columns, rows that fill no tile
-                             Shape{701, 33, 1, {0, 64}}}) {   // an odd depth in several chunks
+  for (const Shape& shape :
+       {Shape{128, 96, 16, {0, 96}},     // whole panels
+        Shape{59, 1501, 32, {0, 1504}},  // odd depth, a panel of 29 columns
+        Shape{
+            600, 70, 13, {32, 96}},  // chunks of depth, part of the columns, rows that fill no tile
+        Shape{701, 33, 1, {0, 64}}}) {  // an odd depth in several chunks
     SCOPED_TRACE(shape.depth);
     const Operands operands(shape);
     const std::vector<float> c = multiply(operands, GetParam());
@@ -76,7 +83,8 @@ TEST_P(Bf16Product, AgreesWithFp64OnTheRoundedOperands) {
           const double term = operands.left(r, d) * operands.right(d, n);
           sum += term, sizes += std::abs(term);
         }
-        const float found = c[static_cast<std::size_t>(r * shape.of_columns.size() + n - shape.of_columns.begin)];
+        const float found =
+            c[static_cast<std::size_t>(r * shape.of_columns.size() + n - shape.of_columns.begin)];
         ASSERT_LE(std::abs(found - sum), 1e-6 * sizes) << r << " " << n;
       }
     }
@@ -91,7 +99,9 @@ TEST_P(Bf16Product, KeepsNan) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, Bf16Product, testing::Bool(),
-                         [](const testing::TestParamInfo<bool>& way) { return way.param ? "Avx512" : "Sgemm"; });
+                         [](const testing::TestParamInfo<bool>& way) {
+                           return way.param ? "Avx512" : "Sgemm";
+                         });
 
 }  // namespace
 }  // namespace plumbline

@@ -33,11 +33,14 @@ class Cache : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(directory_); }
 
-  Reference ask() { return cached_reference(directory_, filled_.geometry, filled_.view(), spec_, rows_, options_); }
+  Reference ask() {
+    return cached_reference(directory_, filled_.geometry, filled_.view(), spec_, rows_, options_);
+  }
 
   std::vector<std::filesystem::path> files() const {
     std::vector<std::filesystem::path> result;
-    for (const auto& entry : std::filesystem::directory_iterator(directory_)) result.push_back(entry.path());
+    for (const auto& entry : std::filesystem::directory_iterator(directory_))
+      result.push_back(entry.path());
     return result;
   }
   std::filesystem::path only_file() const {
@@ -93,8 +96,9 @@ TEST_F(Cache, TruncatedFilesAreReplaced) {
 TEST_F(Cache, CorruptedFilesAreReplaced) {
   ask();
   const std::string good = content(only_file());
-  for (const std::size_t at : {std::size_t{0}, std::size_t{9}, std::size_t{13}, std::size_t{20}, std::size_t{40}, std::size_t{60},
-                               good.size() / 2, good.size() - 1}) {
+  for (const std::size_t at :
+       {std::size_t{0}, std::size_t{9}, std::size_t{13}, std::size_t{20}, std::size_t{40},
+        std::size_t{60}, good.size() / 2, good.size() - 1}) {
     std::string spoilt = good;
     spoilt[at] = static_cast<char>(spoilt[at] ^ 0x10);
     expect_recovers(spoilt);
@@ -110,14 +114,16 @@ TEST_F(Cache, FileOfAnotherRequestIsReplaced) {
   cached_reference(directory_, filled_.geometry, filled_.view(), other, rows_, options_);
   ASSERT_EQ(files().size(), 2U);
   for (const auto& path : files()) {
-    if (path != mine) std::filesystem::copy_file(path, mine, std::filesystem::copy_options::overwrite_existing);
+    if (path != mine)
+      std::filesystem::copy_file(path, mine, std::filesystem::copy_options::overwrite_existing);
   }
   expect_same(ask(), expected_);
 }
 
 TEST_F(Cache, EveryPartOfTheRequestIsInTheKey) {
   ask();
-  const auto ask_for = [&](const FilledProblem& filled, const RoundingSpec& spec, const RowSelection& rows, ReferenceOptions options) {
+  const auto ask_for = [&](const FilledProblem& filled, const RoundingSpec& spec,
+                           const RowSelection& rows, ReferenceOptions options) {
     expect_same(cached_reference(directory_, filled.geometry, filled.view(), spec, rows, options),
                 compute_reference(filled.geometry, filled.view(), spec, rows, options));
   };

@@ -90,14 +90,16 @@ TEST(Cells, PairsAreHalfOfTheExcess) {
     for (std::uint64_t i = 0; i < 7 * size; ++i) labels.push_back(100 * size + i % 7);
   }
   std::vector<double> by_key;
-  for (std::size_t k = 0; k < labels.size(); ++k) by_key.push_back(0.5 + static_cast<double>(k % 11));
+  for (std::size_t k = 0; k < labels.size(); ++k)
+    by_key.push_back(0.5 + static_cast<double>(k % 11));
   CellBuilder builder;
   Cells cells;
   builder.build(labels, 0, KeepCells::multi_key, cells);
   EXPECT_EQ(cells.twos, 7);
   EXPECT_EQ(cells.threes, 7);
   std::vector<double> weights;
-  for (const std::int32_t key : cells.keys) weights.push_back(by_key[static_cast<std::size_t>(key)]);
+  for (const std::int32_t key : cells.keys)
+    weights.push_back(by_key[static_cast<std::size_t>(key)]);
   const std::vector<float> weights32(weights.begin(), weights.end());
   const double excess = cell_sums(cells, by_key.data()).excess();
   EXPECT_EQ(2 * pairs_in_cells(cells, weights.data()), excess);

@@ -21,7 +21,9 @@ Problem question() {
   return problem;
 }
 
-double share(const Explanation& explanation, Rounding rounding) { return explanation.share[static_cast<std::size_t>(rounding)]; }
+double share(const Explanation& explanation, Rounding rounding) {
+  return explanation.share[static_cast<std::size_t>(rounding)];
+}
 
 TEST(Explain, SharesSumToOneAndSigmaIsTheReferences) {
   const FilledProblem filled(question());
@@ -29,9 +31,11 @@ TEST(Explain, SharesSumToOneAndSigmaIsTheReferences) {
   spec.split_partial_dtype = DType::bf16;
   spec.exp2_rel_error = 1e-3;
   spec.s_rounded = DType::bf16;
-  const Reference reference = compute_reference(filled.geometry, filled.view(), spec, filled.all_rows());
+  const Reference reference =
+      compute_reference(filled.geometry, filled.view(), spec, filled.all_rows());
   for (const std::size_t r : {std::size_t{0}, std::size_t{7}, std::size_t{39}}) {
-    const Explanation explanation = explain(filled.geometry, filled.view(), spec, reference.selection.rows[r], 5);
+    const Explanation explanation =
+        explain(filled.geometry, filled.view(), spec, reference.selection.rows[r], 5);
     const std::size_t at = r * 16 + 5;
     EXPECT_NEAR(explanation.o, reference.o[at], 1e-14);
     EXPECT_NEAR(explanation.sigma, reference.sigma[at], 1e-5 * reference.sigma[at]);
@@ -43,14 +47,17 @@ TEST(Explain, SharesSumToOneAndSigmaIsTheReferences) {
 
 TEST(Explain, SharesOfEveryFeatureSumToOne) {
   Problem problem = question();
-  problem.softcap = 2, problem.alibi = Alibi::standard, problem.sinks = Sinks::normal, problem.kv_dtype = DType::e4m3;
+  problem.softcap = 2, problem.alibi = Alibi::standard, problem.sinks = Sinks::normal,
+  problem.kv_dtype = DType::e4m3;
   problem.mask = Mask::custom;
   const FilledProblem filled(problem);
   RoundingSpec spec = strict_spec(problem);
   spec.tanh_rel_error = 1e-3;
-  const Reference reference = compute_reference(filled.geometry, filled.view(), spec, filled.all_rows());
+  const Reference reference =
+      compute_reference(filled.geometry, filled.view(), spec, filled.all_rows());
   for (const std::size_t r : {std::size_t{0}, std::size_t{7}, std::size_t{38}}) {
-    const Explanation explanation = explain(filled.geometry, filled.view(), spec, reference.selection.rows[r], 5);
+    const Explanation explanation =
+        explain(filled.geometry, filled.view(), spec, reference.selection.rows[r], 5);
     EXPECT_NEAR(explanation.sigma, reference.sigma[r * 16 + 5], 1e-5 * explanation.sigma);
     EXPECT_NEAR(std::accumulate(explanation.share.begin(), explanation.share.end(), 0.0), 1, 1e-12);
     EXPECT_GT(share(explanation, Rounding::s), 0);
@@ -89,7 +96,8 @@ TEST(Explain, NamesTheRoundingThatDominates) {
   RoundingSpec split = fp32_p;
   split.out_dtype = DType::f32;
   split.split_partial_dtype = DType::bf16;
-  EXPECT_GT(share(explain(filled.geometry, filled.view(), split, row, 0), Rounding::split_partials), 0.9);
+  EXPECT_GT(share(explain(filled.geometry, filled.view(), split, row, 0), Rounding::split_partials),
+            0.9);
 
   RoundingSpec exp2 = fp32_p;
   exp2.out_dtype = DType::f32;
@@ -107,7 +115,8 @@ TEST(Explain, NamesAreDistinct) {
 TEST(Explain, RowDetailIsTheRow) {
   const FilledProblem filled(question());
   const RoundingSpec spec = strict_spec(question());
-  const Reference reference = compute_reference(filled.geometry, filled.view(), spec, filled.all_rows());
+  const Reference reference =
+      compute_reference(filled.geometry, filled.view(), spec, filled.all_rows());
   const RowDetail detail = reference_row(filled.geometry, filled.view(), spec, {0, 1, 4});
   ASSERT_EQ(detail.s.size(), 90U);
   EXPECT_NEAR(std::accumulate(detail.p.begin(), detail.p.end(), 0.0), 1, 1e-14);
@@ -121,9 +130,11 @@ TEST(Explain, RowWithoutKeys) {
   problem.mask = Mask::causal_bottom_right;
   problem.seq_q = 100;
   const FilledProblem filled(problem);
-  const Explanation explanation = explain(filled.geometry, filled.view(), strict_spec(problem), {0, 0, 2}, 1);
+  const Explanation explanation =
+      explain(filled.geometry, filled.view(), strict_spec(problem), {0, 0, 2}, 1);
   EXPECT_EQ(explanation.sigma, 0);
-  const RowDetail detail = reference_row(filled.geometry, filled.view(), strict_spec(problem), {0, 0, 2});
+  const RowDetail detail =
+      reference_row(filled.geometry, filled.view(), strict_spec(problem), {0, 0, 2});
   EXPECT_TRUE(detail.p.empty());
   EXPECT_EQ(detail.o, std::vector<double>(16, 0.0));
   EXPECT_EQ(detail.lse, -std::numeric_limits<double>::infinity());
@@ -136,7 +147,9 @@ TEST(Explain, LseOfARowWithoutKeysIsTheSink) {
   problem.sinks = Sinks::normal;
   const FilledProblem filled(problem);
   RoundingSpec spec = strict_spec(problem);
-  const auto lse = [&] { return compute_reference(filled.geometry, filled.view(), spec, {{{0, 1, 2}}, true, 200}).lse[0]; };
+  const auto lse = [&] {
+    return compute_reference(filled.geometry, filled.view(), spec, {{{0, 1, 2}}, true, 200}).lse[0];
+  };
   EXPECT_EQ(lse(), side_inputs(problem).sinks[1]);
   EXPECT_EQ(reference_row(filled.geometry, filled.view(), spec, {0, 1, 2}).lse, lse());
   spec.lse_includes_sink = false;

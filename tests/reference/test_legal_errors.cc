@@ -24,7 +24,8 @@ struct Situation {
 std::string name_of(const testing::TestParamInfo<Situation>& info) {
   const Situation& s = info.param;
   std::string text(name(s.dtype));
-  text += "_" + std::string(name(s.law)) + (s.k_scale == 0 ? "_equal" : "") + "_" + std::string(name(s.v_law));
+  text += "_" + std::string(name(s.law)) + (s.k_scale == 0 ? "_equal" : "") + "_" +
+          std::string(name(s.v_law));
   return text + "_" + std::string(name(s.out)) + (s.denominator ? "_denominator" : "");
 }
 
@@ -53,7 +54,8 @@ Spread simulate(const Situation& situation) {
   const FilledProblem filled(problem);
   RoundingSpec spec = strict_spec(problem);
   spec.denominator_from_rounded_p = situation.denominator;
-  const Reference reference = compute_reference(filled.geometry, filled.view(), spec, filled.all_rows());
+  const Reference reference =
+      compute_reference(filled.geometry, filled.view(), spec, filled.all_rows());
   const auto columns = static_cast<std::size_t>(reference.columns);
   double o_squares = 0, lse_squares = 0, of_bound = 0;
   for (std::size_t r = 0; r < reference.selection.rows.size(); ++r) {
@@ -61,7 +63,8 @@ Spread simulate(const Situation& situation) {
     const RowDetail row = reference_row(filled.geometry, filled.view(), spec, id);
     for (std::uint64_t draw = 0; draw < draws; ++draw) {
       // exp(s - m') with a maximum m' up to a factor of 2 below the final one.
-      const double shift = std::exp2(static_cast<double>(counter_hash(id.row, 1, draw) >> 11) * 0x1p-53);
+      const double shift =
+          std::exp2(static_cast<double>(counter_hash(id.row, 1, draw) >> 11) * 0x1p-53);
       const double top = *std::max_element(row.p.begin(), row.p.end());
       std::vector<double> o(columns);
       double exact = 0, rounded = 0;
@@ -69,8 +72,10 @@ Spread simulate(const Situation& situation) {
         const double t = row.p[k] / top * shift, p = round_to(t, problem.dtype);
         exact += t;
         rounded += p;
-        const auto v = static_cast<std::size_t>(filled.geometry.v_offset(0, static_cast<std::int64_t>(k), 0));
-        for (std::size_t j = 0; j < columns; ++j) o[j] += p * decode_at(problem.dtype, filled.v.data(), v + j);
+        const auto v =
+            static_cast<std::size_t>(filled.geometry.v_offset(0, static_cast<std::int64_t>(k), 0));
+        for (std::size_t j = 0; j < columns; ++j)
+          o[j] += p * decode_at(problem.dtype, filled.v.data(), v + j);
       }
       const double denominator = situation.denominator ? rounded : exact;
       for (std::size_t j = 0; j < columns; ++j) {
@@ -82,7 +87,8 @@ Spread simulate(const Situation& situation) {
     }
   }
   const double n = static_cast<double>(reference.selection.rows.size()) * draws;
-  return {std::sqrt(o_squares / (n * static_cast<double>(columns))), std::sqrt(lse_squares / n), of_bound};
+  return {std::sqrt(o_squares / (n * static_cast<double>(columns))), std::sqrt(lse_squares / n),
+          of_bound};
 }
 
 class LegalErrors : public testing::TestWithParam<Situation> {};
@@ -103,17 +109,19 @@ std::vector<Situation> situations() {
   std::vector<Situation> all;
   for (const DType dtype : {DType::bf16, DType::f16}) {
     for (const VLaw v_law : {VLaw::normal, VLaw::constant, VLaw::large_mean}) {
-      // P of near-uniform logits spans a few intervals of fp16, whose errors, a sawtooth, cancel in a sum that the cells add in quadrature:
-      // where V has one sign sigma is wide.
+      // P of near-uniform logits spans a few intervals of fp16, whose errors, a sawtooth, cancel in
+      // a sum that the cells add in quadrature: where V has one sign sigma is wide.
       const bool wide = dtype == DType::f16 && v_law != VLaw::normal;
       all.push_back({dtype, Law::normal, v_law, 1, DType::f32, false});
       all.push_back({dtype, Law::near_uniform, v_law, 1, DType::f32, false, wide ? 0.15 : 0.5});
       all.push_back({dtype, Law::normal, v_law, 0, DType::f32, false});  // equal logits
 
-      // A denominator from the rounded P divides the error of a constant V away, and that of equal logits.
+      // A denominator from the rounded P divides the error of a constant V away, and that of equal
+      // logits.
       const bool constant = v_law == VLaw::constant;
       all.push_back({dtype, Law::normal, v_law, 1, DType::f32, true, constant ? 0 : 0.5, 0.5});
-      all.push_back({dtype, Law::near_uniform, v_law, 1, DType::f32, true, constant ? 0 : 0.4, dtype == DType::f16 ? 0.15 : 0.5});
+      all.push_back({dtype, Law::near_uniform, v_law, 1, DType::f32, true, constant ? 0 : 0.4,
+                     dtype == DType::f16 ? 0.15 : 0.5});
       all.push_back({dtype, Law::normal, v_law, 0, DType::f32, true, 0, 0.5});
     }
     all.push_back({dtype, Law::normal, VLaw::normal, 1, dtype, false});

@@ -21,7 +21,8 @@ struct Vectors {
   }
 };
 
-// Products from all alike (spread 0, and their sum as large as their norm permits) to one that outweighs all.
+// Products from all alike (spread 0, and their sum as large as their norm permits) to one that
+// outweighs all.
 Vectors draw(std::size_t dims, double spread, bool alike, std::mt19937& random) {
   std::normal_distribution<double> normal;
   Vectors drawn;
@@ -52,9 +53,12 @@ TEST_P(LogitErrorBounds, HoldForAnyProducts) {
     for (const double spread : {0.0, 0.5, 2.0, 6.0}) {
       for (int i = 0; i < 500; ++i) {
         const Vectors vectors = draw(dims, spread, alike, random);
-        const auto x = static_cast<float>(scale * std::abs(vectors.product())), norm = static_cast<float>(scale * vectors.product_norm());
-        const float largest_norm = static_cast<float>(scale) * norms(vectors.q).four * norms(vectors.k).four;
-        const float beta = error.beta(x, 1, norm), least = error.least_beta(x), most = error.most_beta(x, largest_norm);
+        const auto x = static_cast<float>(scale * std::abs(vectors.product())),
+                   norm = static_cast<float>(scale * vectors.product_norm());
+        const float largest_norm =
+            static_cast<float>(scale) * norms(vectors.q).four * norms(vectors.k).four;
+        const float beta = error.beta(x, 1, norm), least = error.least_beta(x),
+                    most = error.most_beta(x, largest_norm);
         ASSERT_LE(norm, largest_norm * rounding);
         ASSERT_LE(least, beta * rounding);
         ASSERT_LE(beta, most * rounding);

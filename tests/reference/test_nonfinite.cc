@@ -22,17 +22,20 @@ Problem causal() {
 
 constexpr std::int64_t spoilt_key = 7;
 
-// Rows that do not see the spoilt key are the same as without it; all others are NaN where it reaches.
+// Rows that do not see the spoilt key are the same as without it; all others are NaN where it
+// reaches.
 void expect_contained(FilledProblem& spoilt, bool every_column) {
   const FilledProblem clean(spoilt.geometry.problem());
   const RoundingSpec spec = strict_spec(clean.geometry.problem());
-  const Reference expected = compute_reference(clean.geometry, clean.view(), spec, clean.all_rows());
+  const Reference expected =
+      compute_reference(clean.geometry, clean.view(), spec, clean.all_rows());
   const Reference got = compute_reference(spoilt.geometry, spoilt.view(), spec, spoilt.all_rows());
   const auto columns = static_cast<std::size_t>(got.columns);
   for (std::size_t at = 0; at < got.o.size(); ++at) {
     const auto row = static_cast<std::int64_t>(at / columns);
     if (got.visible[at / columns] == 0) continue;
-    const bool reached = spoilt.geometry.sees(0, row, spoilt_key) && (every_column || at % columns == 0);
+    const bool reached =
+        spoilt.geometry.sees(0, row, spoilt_key) && (every_column || at % columns == 0);
     EXPECT_EQ(std::isfinite(got.o[at]), !reached) << row;
     if (reached) continue;
     EXPECT_NEAR(got.o[at], expected.o[at], 1e-14);
@@ -40,11 +43,14 @@ void expect_contained(FilledProblem& spoilt, bool every_column) {
   }
 }
 
-float& element(std::vector<unsigned char>& tensor, std::int64_t offset) { return reinterpret_cast<float*>(tensor.data())[offset]; }
+float& element(std::vector<unsigned char>& tensor, std::int64_t offset) {
+  return reinterpret_cast<float*>(tensor.data())[offset];
+}
 
 TEST(NonFinite, NanInV) {
   FilledProblem spoilt(causal());
-  element(spoilt.v, spoilt.geometry.v_offset(0, spoilt_key, 0)) = std::numeric_limits<float>::quiet_NaN();
+  element(spoilt.v, spoilt.geometry.v_offset(0, spoilt_key, 0)) =
+      std::numeric_limits<float>::quiet_NaN();
   expect_contained(spoilt, false);
 }
 
@@ -52,9 +58,11 @@ TEST(NonFinite, HiddenBetweenVisibleKeys) {
   Problem problem = causal();
   problem.mask = Mask::custom;
   FilledProblem of_v(problem), of_k(problem);
-  element(of_v.v, of_v.geometry.v_offset(0, spoilt_key, 0)) = std::numeric_limits<float>::infinity();
+  element(of_v.v, of_v.geometry.v_offset(0, spoilt_key, 0)) =
+      std::numeric_limits<float>::infinity();
   expect_contained(of_v, false);
-  element(of_k.k, of_k.geometry.k_offset(0, spoilt_key, 0) + 3) = std::numeric_limits<float>::quiet_NaN();
+  element(of_k.k, of_k.geometry.k_offset(0, spoilt_key, 0) + 3) =
+      std::numeric_limits<float>::quiet_NaN();
   expect_contained(of_k, true);
 }
 
@@ -64,9 +72,11 @@ TEST(NonFinite, HiddenInLongRowsWithScores) {
   problem.mask = Mask::custom;
   problem.seq_kv = 2048;
   FilledProblem spoilt(problem);
-  const auto at = static_cast<std::size_t>(spoilt.geometry.v_offset(0, spoilt_key, 0)) * sizeof(std::uint16_t);
+  const auto at =
+      static_cast<std::size_t>(spoilt.geometry.v_offset(0, spoilt_key, 0)) * sizeof(std::uint16_t);
   encode(DType::bf16, std::array{std::numeric_limits<float>::infinity()}, spoilt.v.data() + at);
-  const Reference got = compute_reference(spoilt.geometry, spoilt.view(), strict_spec(problem), spoilt.all_rows(), {.suite_scores = true});
+  const Reference got = compute_reference(spoilt.geometry, spoilt.view(), strict_spec(problem),
+                                          spoilt.all_rows(), {.suite_scores = true});
   int long_rows_without = 0;
   for (std::size_t r = 0; r < got.selection.rows.size(); ++r) {
     const bool sees = spoilt.geometry.sees(0, got.selection.rows[r].row, spoilt_key);
@@ -79,13 +89,15 @@ TEST(NonFinite, HiddenInLongRowsWithScores) {
 
 TEST(NonFinite, InfinityInV) {
   FilledProblem spoilt(causal());
-  element(spoilt.v, spoilt.geometry.v_offset(0, spoilt_key, 0)) = std::numeric_limits<float>::infinity();
+  element(spoilt.v, spoilt.geometry.v_offset(0, spoilt_key, 0)) =
+      std::numeric_limits<float>::infinity();
   expect_contained(spoilt, false);
 }
 
 TEST(NonFinite, NanInK) {
   FilledProblem spoilt(causal());
-  element(spoilt.k, spoilt.geometry.k_offset(0, spoilt_key, 0) + 3) = std::numeric_limits<float>::quiet_NaN();
+  element(spoilt.k, spoilt.geometry.k_offset(0, spoilt_key, 0) + 3) =
+      std::numeric_limits<float>::quiet_NaN();
   expect_contained(spoilt, true);
 }
 

@@ -25,7 +25,8 @@ Problem paged_prefill() {
 
 double cost(const Geometry& geometry, const std::vector<RowId>& rows) {
   double sum = 0;
-  for (const RowId& id : rows) sum += static_cast<double>(geometry.visible_keys(id.sample, id.row).size()) * 128;
+  for (const RowId& id : rows)
+    sum += static_cast<double>(geometry.visible_keys(id.sample, id.row).size()) * 128;
   return sum;
 }
 
@@ -33,7 +34,9 @@ bool contains(const RowSelection& selection, RowId id) {
   return std::find(selection.rows.begin(), selection.rows.end(), id) != selection.rows.end();
 }
 
-bool precedes(const RowId& a, const RowId& b) { return std::tie(a.sample, a.head, a.row) < std::tie(b.sample, b.head, b.row); }
+bool precedes(const RowId& a, const RowId& b) {
+  return std::tie(a.sample, a.head, a.row) < std::tie(b.sample, b.head, b.row);
+}
 
 TEST(Sampling, TakesAllRowsWithinTheLimit) {
   const Geometry geometry(paged_prefill());
@@ -49,7 +52,8 @@ TEST(Sampling, TakesAllRowsWithinTheLimit) {
 
 TEST(Sampling, HonoursTheLimitAndUsesIt) {
   const Geometry geometry(paged_prefill());
-  const double total = cost(geometry, select_rows(geometry, std::numeric_limits<double>::infinity()).rows);
+  const double total =
+      cost(geometry, select_rows(geometry, std::numeric_limits<double>::infinity()).rows);
   for (const double share : {0.1, 0.3, 0.7}) {
     const RowSelection some = select_rows(geometry, share * total);
     EXPECT_TRUE(some.sampled);
@@ -63,8 +67,9 @@ TEST(Sampling, HonoursTheLimitAndUsesIt) {
 
 TEST(Sampling, ContainsTheEdges) {
   const Geometry geometry(paged_prefill());
-  const RowSelection some =
-      select_rows(geometry, 0.4 * cost(geometry, select_rows(geometry, std::numeric_limits<double>::infinity()).rows));
+  const RowSelection some = select_rows(
+      geometry,
+      0.4 * cost(geometry, select_rows(geometry, std::numeric_limits<double>::infinity()).rows));
   for (std::int32_t sample = 0; sample < 3; ++sample) {
     const auto length = static_cast<std::int32_t>(geometry.length_q(sample));
     std::set<std::int32_t> edges{0, length - 1};
@@ -73,12 +78,13 @@ TEST(Sampling, ContainsTheEdges) {
     for (std::int32_t row = 0; row < length; ++row) {
       const std::int64_t position = row + keys - length;
       if (position >= 0 && position / 16 == (keys - 1) / 16) edges.insert(row);  // the last page
-      const bool first_with_key =
-          geometry.visible_keys(sample, row).size() > 0 && (row == 0 || geometry.visible_keys(sample, row - 1).size() == 0);
+      const bool first_with_key = geometry.visible_keys(sample, row).size() > 0 &&
+                                  (row == 0 || geometry.visible_keys(sample, row - 1).size() == 0);
       if (first_with_key) edges.insert(row);
     }
     for (std::int32_t head = 0; head < 4; ++head) {
-      for (const std::int32_t row : edges) EXPECT_TRUE(contains(some, {sample, head, row})) << sample << " " << head << " " << row;
+      for (const std::int32_t row : edges)
+        EXPECT_TRUE(contains(some, {sample, head, row})) << sample << " " << head << " " << row;
     }
   }
 }
@@ -111,7 +117,8 @@ TEST(Sampling, IsDeterministicAndFollowsTheSeed) {
   Problem problem = paged_prefill();
   problem.lengths = Lengths::full;
   const double limit = 200 * 700 * 128.0;
-  const RowSelection a = select_rows(Geometry(problem), limit), b = select_rows(Geometry(problem), limit);
+  const RowSelection a = select_rows(Geometry(problem), limit),
+                     b = select_rows(Geometry(problem), limit);
   EXPECT_EQ(a.rows, b.rows);
   problem.seed = 2;
   EXPECT_NE(a.rows, select_rows(Geometry(problem), limit).rows);

@@ -31,7 +31,10 @@ Reference compute_with(int threads, const FilledProblem& filled, const RoundingS
   tbb::global_control enough(tbb::global_control::max_allowed_parallelism, 4);
   tbb::task_arena arena(threads);
   Reference reference;
-  arena.execute([&] { reference = compute_reference(filled.geometry, filled.view(), spec, filled.all_rows(), {.suite_scores = true}); });
+  arena.execute([&] {
+    reference = compute_reference(filled.geometry, filled.view(), spec, filled.all_rows(),
+                                  {.suite_scores = true});
+  });
   return reference;
 }
 
@@ -52,7 +55,8 @@ TEST(Threads, SubsetOfRowsGivesTheSameNumbers) {
   const Reference all = compute_reference(filled.geometry, filled.view(), spec, filled.all_rows());
   RowSelection some{{}, true, all.selection.rows_total};
   std::vector<std::size_t> index;
-  for (std::size_t r = all.selection.rows.size(); r-- > 0;) {  // in reverse: any order of rows is right
+  // in reverse: any order of rows is right
+  for (std::size_t r = all.selection.rows.size(); r-- > 0;) {
     if (r % 11 == 0) some.rows.push_back(all.selection.rows[r]), index.push_back(r);
   }
   const Reference few = compute_reference(filled.geometry, filled.view(), spec, some);
@@ -61,8 +65,10 @@ TEST(Threads, SubsetOfRowsGivesTheSameNumbers) {
     if (all.visible[index[i]] == 0) continue;
     EXPECT_NEAR(few.lse[i], all.lse[index[i]], 1e-13);
     for (std::int64_t j = 0; j < all.columns; ++j) {
-      const std::size_t at = i * static_cast<std::size_t>(all.columns) + static_cast<std::size_t>(j);
-      const std::size_t in_all = index[i] * static_cast<std::size_t>(all.columns) + static_cast<std::size_t>(j);
+      const std::size_t at =
+          i * static_cast<std::size_t>(all.columns) + static_cast<std::size_t>(j);
+      const std::size_t in_all =
+          index[i] * static_cast<std::size_t>(all.columns) + static_cast<std::size_t>(j);
       EXPECT_NEAR(few.o[at], all.o[in_all], 1e-14);
       EXPECT_NEAR(few.sigma[at], all.sigma[in_all], 1e-5 * all.sigma[in_all]);
     }
@@ -76,13 +82,16 @@ TEST(Threads, RowsWithoutKeys) {
   problem.seq_kv = 3;
   const FilledProblem filled(problem);
   const Reference reference =
-      compute_reference(filled.geometry, filled.view(), strict_spec(problem), filled.all_rows(), {.suite_scores = true});
+      compute_reference(filled.geometry, filled.view(), strict_spec(problem), filled.all_rows(),
+                        {.suite_scores = true});
   const std::int64_t columns = reference.columns;
   for (std::size_t r = 0; r < reference.selection.rows.size(); ++r) {
     const bool blind = reference.selection.rows[r].row < 2;
     EXPECT_EQ(reference.visible[r] == 0, blind);
     const auto row = static_cast<std::ptrdiff_t>(r) * columns;
-    const auto zeros = [&](const auto& matrix) { return std::count(matrix.begin() + row, matrix.begin() + row + columns, 0); };
+    const auto zeros = [&](const auto& matrix) {
+      return std::count(matrix.begin() + row, matrix.begin() + row + columns, 0);
+    };
     EXPECT_EQ(zeros(reference.o), blind ? columns : 0);
     EXPECT_EQ(zeros(reference.sigma), blind ? columns : 0);
     EXPECT_EQ(zeros(reference.bound), blind ? columns : 0);

@@ -26,16 +26,19 @@ struct Difference {
   double o = 0, lse = 0, sigma = 0;
 };
 
-// The reference's answer for `asked`, the quad version's for `answered`, on the same stored inputs (both have one layout).
-Difference difference(const Problem& asked, const RoundingSpec& asked_spec, const Problem& answered, const RoundingSpec& answered_spec) {
+// The reference's answer for `asked`, the quad version's for `answered`, on the same stored inputs
+// (both have one layout).
+Difference difference(const Problem& asked, const RoundingSpec& asked_spec, const Problem& answered,
+                      const RoundingSpec& answered_spec) {
   const FilledProblem filled(asked);
   const Geometry other(answered);
-  const Reference reference = compute_reference(filled.geometry, filled.view(), asked_spec, filled.all_rows());
+  const Reference reference =
+      compute_reference(filled.geometry, filled.view(), asked_spec, filled.all_rows());
   Difference largest;
   for (std::size_t r = 0; r < reference.selection.rows.size(); ++r) {
     const RowId& id = reference.selection.rows[r];
-    const QuadRow row =
-        quad_attention(other, {filled.q.data(), filled.k.data(), filled.v.data()}, answered_spec, id.sample, id.head, id.row);
+    const QuadRow row = quad_attention(other, {filled.q.data(), filled.k.data(), filled.v.data()},
+                                       answered_spec, id.sample, id.head, id.row);
     largest.lse = std::max(largest.lse, std::abs(reference.lse[r] - row.lse));
     for (std::size_t j = 0; j < row.o.size(); ++j) {
       const std::size_t at = r * row.o.size() + j;
@@ -46,7 +49,8 @@ Difference difference(const Problem& asked, const RoundingSpec& asked_spec, cons
   return largest;
 }
 
-Difference of_problem(const std::function<void(Problem&)>& change, const Problem& asked = question()) {
+Difference of_problem(const std::function<void(Problem&)>& change,
+                      const Problem& asked = question()) {
   Problem wrong = asked;
   change(wrong);
   const RoundingSpec spec = strict_spec(asked);
@@ -92,24 +96,34 @@ TEST(WrongReference, OtherFeaturesAreCaught) {
   }
   const auto slopes = question_with([](Problem& p) { p.alibi = Alibi::standard; });
   EXPECT_GT(of_problem([](Problem& p) { p.alibi = Alibi::random; }, slopes).o, 1e-3);
-  const auto fp8 = question_with([](Problem& p) { p.kv_dtype = DType::e4m3, p.kv_scales = KvScales::head, p.batch = 2; });
+  const auto fp8 = question_with(
+      [](Problem& p) { p.kv_dtype = DType::e4m3, p.kv_scales = KvScales::head, p.batch = 2; });
   EXPECT_GT(of_problem([](Problem& p) { p.kv_scales = KvScales::batch_head; }, fp8).o, 1e-2);
   EXPECT_GT(of_problem([](Problem& p) { p.kv_dtype = DType::e5m2; }, fp8).o, 1e-2);
 }
 
 // The same logits, with errors of another size.
 TEST(WrongReference, ASlopeLeftOutIsCaught) {
-  const auto fp32 = question_with([](Problem& p) { p.dtype = DType::f32, p.law = Law::peaky, p.softcap = 20; });
+  const auto fp32 =
+      question_with([](Problem& p) { p.dtype = DType::f32, p.law = Law::peaky, p.softcap = 20; });
   RoundingSpec spec = strict_spec(fp32);
   spec.qk_accumulator = tensor_core_accumulator;
   const FilledProblem filled(fp32);
   const RowId id{0, 0, 11};
   const QuadInputs inputs{filled.q.data(), filled.k.data(), filled.v.data()};
-  const double capped = quad_attention(filled.geometry, inputs, spec, id.sample, id.head, id.row).lse_sigma;
-  EXPECT_LE(std::abs(compute_reference(filled.geometry, filled.view(), spec, {{id}, true, 24}).lse_sigma[0] / capped - 1), 1e-4);
+  const double capped =
+      quad_attention(filled.geometry, inputs, spec, id.sample, id.head, id.row).lse_sigma;
+  EXPECT_LE(
+      std::abs(
+          compute_reference(filled.geometry, filled.view(), spec, {{id}, true, 24}).lse_sigma[0] /
+              capped -
+          1),
+      1e-4);
   // With a cap far above the logits the slope is 1.
-  const Geometry uncapped(question_with([](Problem& p) { p.dtype = DType::f32, p.law = Law::peaky, p.softcap = 2000; }));
-  EXPECT_GT(quad_attention(uncapped, inputs, spec, id.sample, id.head, id.row).lse_sigma, 1.2 * capped);
+  const Geometry uncapped(question_with(
+      [](Problem& p) { p.dtype = DType::f32, p.law = Law::peaky, p.softcap = 2000; }));
+  EXPECT_GT(quad_attention(uncapped, inputs, spec, id.sample, id.head, id.row).lse_sigma,
+            1.2 * capped);
 }
 
 TEST(WrongReference, OtherSpecOfAFeatureIsCaught) {

@@ -11,7 +11,8 @@ using testing::HasSubstr;
 class ReferenceCommand : public test::CommandTest {
  protected:
   static std::string cases() {
-    return "-q --case 'cpu/flash/bf16/b1-h4x2-s40x70-d64/mask=causal_bottom_right' --case 'cpu/split_kv/fp16/b2-h2-s9x130-d32'";
+    return "-q --case 'cpu/flash/bf16/b1-h4x2-s40x70-d64/mask=causal_bottom_right' --case "
+           "'cpu/split_kv/fp16/b2-h2-s9x130-d32'";
   }
 };
 
@@ -25,11 +26,11 @@ TEST_F(ReferenceCommand, ALibraryServesARun) {
 
 // Softcap is none of its problems: the answer is right, and where it came from is said.
 TEST_F(ReferenceCommand, WhatItLeftToTheCpuIsSaid) {
-  const auto run =
-      plumbline("run --reference '" PLUMBLINE_REFERENCE_LIBRARY "' " + cases() + " --case 'cpu/flash/bf16/b1-h4x2-s40x70-d64/softcap=20'");
+  const auto run = plumbline("run --reference '" PLUMBLINE_REFERENCE_LIBRARY "' " + cases() +
+                             " --case 'cpu/flash/bf16/b1-h4x2-s40x70-d64/softcap=20'");
   EXPECT_EQ(run.code, 0) << run.text;
-  EXPECT_THAT(run.text,
-              testing::ContainsRegex("references? (was|were) computed on the CPU instead: reference on .*: not for this problem"));
+  EXPECT_THAT(run.text, testing::ContainsRegex("references? (was|were) computed on the CPU "
+                                               "instead: reference on .*: not for this problem"));
 }
 
 TEST_F(ReferenceCommand, ALibraryThatCannotBeOpenedIsSaid) {

@@ -24,8 +24,8 @@ struct Answer {
     const auto same = [](const std::vector<double>& a, const std::vector<double>& b) {
       return std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
     };
-    return same(o, other.o) && same(variance, other.variance) && same(bound, other.bound) && same(lse, other.lse) &&
-           same(lse_variance, other.lse_variance);
+    return same(o, other.o) && same(variance, other.variance) && same(bound, other.bound) &&
+           same(lse, other.lse) && same(lse_variance, other.lse_variance);
   }
 };
 
@@ -33,7 +33,8 @@ struct Answer {
 Answer compute_with(const LaunchOptions& options, unsigned blocks = rows) {
   std::vector<float> k(keys * dim_qk), v(keys * dim_vo);
   std::vector<double> q(rows * dim_qk);
-  for (std::size_t i = 0; i < k.size(); ++i) k[i] = static_cast<float>(static_cast<int>(i * 37 % 11) - 5) / 4;
+  for (std::size_t i = 0; i < k.size(); ++i)
+    k[i] = static_cast<float>(static_cast<int>(i * 37 % 11) - 5) / 4;
   for (std::size_t i = 0; i < v.size(); ++i) v[i] = std::sin(static_cast<float>(i));
   for (std::size_t i = 0; i < q.size(); ++i) q[i] = std::cos(static_cast<double>(i));
   std::vector<std::int64_t> k_offsets, v_offsets;
@@ -42,10 +43,12 @@ Answer compute_with(const LaunchOptions& options, unsigned blocks = rows) {
     v_offsets.push_back(i * dim_vo);
   }
   const std::vector<plumbline_reference_group> groups{{0, keys}};
-  const std::vector<plumbline_reference_row> seen{{0, 0, keys}, {0, 10, 90}, {0, 7, 8}, {0, 100, 228}, {0, 0, 299}};
+  const std::vector<plumbline_reference_row> seen{
+      {0, 0, keys}, {0, 10, 90}, {0, 7, 8}, {0, 100, 228}, {0, 0, 299}};
 
-  Answer answer{std::vector<double>(rows * dim_vo), std::vector<double>(rows * dim_vo), std::vector<double>(rows * dim_vo),
-                std::vector<double>(rows), std::vector<double>(rows)};
+  Answer answer{std::vector<double>(rows * dim_vo), std::vector<double>(rows * dim_vo),
+                std::vector<double>(rows * dim_vo), std::vector<double>(rows),
+                std::vector<double>(rows)};
   plumbline_reference_request request{};
   request.struct_size = sizeof request;
   request.dtype = PLUMBLINE_F32;
@@ -64,8 +67,20 @@ Answer compute_with(const LaunchOptions& options, unsigned blocks = rows) {
   request.group_count = 1;
   request.rows = seen.data();
   request.row_count = rows;
-  request.model = {
-      0x1p-11, 0x1p-25, 0x1p-14, 0x1p-8, 0, 0, 0, 1e-5, 14, 11, 1, 0, {0x1p-24, 0x1p-24, 0x1p-23, 8, 1, 0}, {0x1p-24, 0, 0, 1, 0, 0}};
+  request.model = {0x1p-11,
+                   0x1p-25,
+                   0x1p-14,
+                   0x1p-8,
+                   0,
+                   0,
+                   0,
+                   1e-5,
+                   14,
+                   11,
+                   1,
+                   0,
+                   {0x1p-24, 0x1p-24, 0x1p-23, 8, 1, 0},
+                   {0x1p-24, 0, 0, 1, 0, 0}};
   request.o = answer.o.data();
   request.variance = answer.variance.data();
   request.bound = answer.bound.data();
@@ -84,7 +99,8 @@ LaunchOptions ordered(Schedule schedule) {
 
 TEST(ReferenceKernel, TheSameBitsUnderEverySchedule) {
   const Answer in_order = compute_with({});
-  for (const double variance : in_order.variance) ASSERT_TRUE(std::isfinite(variance) && variance > 0);
+  for (const double variance : in_order.variance)
+    ASSERT_TRUE(std::isfinite(variance) && variance > 0);
   for (const unsigned blocks : {1U, 2U, 5U}) {  // one block computes several rows
     for (const Schedule schedule : {Schedule::in_order, Schedule::reversed, Schedule::random}) {
       EXPECT_TRUE(compute_with(ordered(schedule), blocks) == in_order) << blocks;

@@ -17,7 +17,8 @@ namespace plumbline {
 namespace {
 
 std::shared_ptr<const ReferenceLibrary> library() {
-  static const auto opened = ReferenceLibrary::open(test::built_library(PLUMBLINE_REFERENCE_LIBRARY));
+  static const auto opened =
+      ReferenceLibrary::open(test::built_library(PLUMBLINE_REFERENCE_LIBRARY));
 #ifdef PLUMBLINE_NEEDS_GPU
   if (!opened) return nullptr;  // no device
 #else
@@ -68,19 +69,23 @@ Deviations from_cpu(const Reference& result, const Reference& cpu, double larges
     raise(worst.bound, relative(result.bound[i], cpu.bound[i]));
   }
   for (std::size_t r = 0; r < cpu.lse.size(); ++r) {
-    raise(worst.lse, result.lse[r] == cpu.lse[r] ? 0 : std::abs(result.lse[r] - cpu.lse[r]) / (1 + std::abs(cpu.lse[r])));
+    raise(worst.lse, result.lse[r] == cpu.lse[r]
+                         ? 0
+                         : std::abs(result.lse[r] - cpu.lse[r]) / (1 + std::abs(cpu.lse[r])));
     raise(worst.lse_sigma, relative(result.lse_sigma[r], cpu.lse_sigma[r]));
   }
   return worst;
 }
 
-Deviations from_quad(const Reference& result, const FilledProblem& filled, const RoundingSpec& spec) {
+Deviations from_quad(const Reference& result, const FilledProblem& filled,
+                     const RoundingSpec& spec) {
   Deviations worst;
   const QuadInputs inputs{filled.q.data(), filled.k.data(), filled.v.data()};
   for (std::size_t r = 0; r < result.selection.rows.size(); r += 3) {  // quad arithmetic is slow
     if (result.visible[r] == 0) continue;
     const RowId& id = result.selection.rows[r];
-    const QuadRow expected = quad_attention(filled.geometry, inputs, spec, id.sample, id.head, id.row);
+    const QuadRow expected =
+        quad_attention(filled.geometry, inputs, spec, id.sample, id.head, id.row);
     for (std::size_t j = 0; j < expected.o.size(); ++j) {
       const std::size_t at = r * expected.o.size() + j;
       raise(worst.o, std::abs(result.o[at] - expected.o[j]) / expected.largest_v);
@@ -101,7 +106,8 @@ std::string id_of(const testing::TestParamInfo<Problem>& info) {
 
 class ReferenceLibraryAgrees : public testing::TestWithParam<Problem> {};
 
-// The CPU sums its scales in fp32 and keeps to quad precision within 1e-4; the library's are fp64, given back as fp32.
+// The CPU sums its scales in fp32 and keeps to quad precision within 1e-4; the library's are fp64,
+// given back as fp32.
 TEST_P(ReferenceLibraryAgrees, UnderEverySpec) {
   NEED_LIBRARY();
   if (!ReferenceLibrary::takes(GetParam())) GTEST_SKIP() << "the CPU's";
@@ -127,13 +133,17 @@ TEST_P(ReferenceLibraryAgrees, UnderEverySpec) {
     EXPECT_LE(of_quad.spre, 2e-7);
     EXPECT_LE(of_quad.sigma, 2e-7);
     EXPECT_LE(of_quad.lse_sigma, 2e-7);
-    RecordProperty(name, fmt::format("cpu {:.1e} {:.1e} {:.1e} {:.1e} {:.1e} {:.1e} quad {:.1e} {:.1e} {:.1e} {:.1e} {:.1e}", of_cpu.o,
-                                     of_cpu.lse, of_cpu.spre, of_cpu.sigma, of_cpu.bound, of_cpu.lse_sigma, of_quad.o, of_quad.lse,
-                                     of_quad.spre, of_quad.sigma, of_quad.lse_sigma));
+    RecordProperty(
+        name,
+        fmt::format(
+            "cpu {:.1e} {:.1e} {:.1e} {:.1e} {:.1e} {:.1e} quad {:.1e} {:.1e} {:.1e} {:.1e} {:.1e}",
+            of_cpu.o, of_cpu.lse, of_cpu.spre, of_cpu.sigma, of_cpu.bound, of_cpu.lse_sigma,
+            of_quad.o, of_quad.lse, of_quad.spre, of_quad.sigma, of_quad.lse_sigma));
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Problems, ReferenceLibraryAgrees, testing::ValuesIn(quad_problems()), id_of);
+INSTANTIATE_TEST_SUITE_P(Problems, ReferenceLibraryAgrees, testing::ValuesIn(quad_problems()),
+                         id_of);
 
 TEST(ReferenceLibrary, NonFiniteInputsAreNonFiniteAtTheSamePlaces) {
   NEED_LIBRARY();
@@ -153,9 +163,11 @@ TEST(ReferenceLibrary, NonFiniteInputsAreNonFiniteAtTheSamePlaces) {
   set(filled.v, 9 * 16 + 4, 0x7fc0);  // NaN at key 9
   set(filled.k, 11 * 16, 0x7fc0);     // NaN in the last key
   const RowSelection rows = filled.all_rows();
-  const auto result = library()->compute(filled.geometry, filled.view(), strict_spec(problem), rows);
+  const auto result =
+      library()->compute(filled.geometry, filled.view(), strict_spec(problem), rows);
   ASSERT_TRUE(result.has_value());
-  const Reference cpu = compute_reference(filled.geometry, filled.view(), strict_spec(problem), rows);
+  const Reference cpu =
+      compute_reference(filled.geometry, filled.view(), strict_spec(problem), rows);
   for (std::size_t i = 0; i < cpu.o.size(); ++i) {
     EXPECT_EQ(std::isnan(result->o[i]), std::isnan(cpu.o[i])) << i;
     if (std::isfinite(cpu.o[i])) {
@@ -173,13 +185,16 @@ TEST(ReferenceLibrary, ServesWhereItCanAndTheCpuElsewhere) {
   problem.head_dim_qk = problem.head_dim_vo = 16;
   const FilledProblem filled(problem);
   const auto compute = [&](const ReferenceOptions& options) {
-    return compute_reference(filled.geometry, filled.view(), strict_spec(problem), filled.all_rows(), options);
+    return compute_reference(filled.geometry, filled.view(), strict_spec(problem),
+                             filled.all_rows(), options);
   };
-  const auto served = library()->compute(filled.geometry, filled.view(), strict_spec(problem), filled.all_rows());
+  const auto served =
+      library()->compute(filled.geometry, filled.view(), strict_spec(problem), filled.all_rows());
   ASSERT_TRUE(served.has_value());
   expect_same(compute({.library = library().get()}), *served);
   EXPECT_FALSE(same_bits(served->spre, compute({}).spre));  // the CPU sums in fp32
-  expect_same(compute({.suite_scores = true, .library = library().get()}), compute({.suite_scores = true}));
+  expect_same(compute({.suite_scores = true, .library = library().get()}),
+              compute({.suite_scores = true}));
 }
 
 TEST(ReferenceLibrary, LeavesFeaturesToTheCpu) {
@@ -189,8 +204,11 @@ TEST(ReferenceLibrary, LeavesFeaturesToTheCpu) {
     if (ReferenceLibrary::takes(problem)) continue;
     const FilledProblem filled(problem);
     const RowSelection rows = some_rows(filled);
-    EXPECT_FALSE(library()->compute(filled.geometry, filled.view(), strict_spec(problem), rows).has_value()) << problem_id(problem);
-    expect_same(compute_reference(filled.geometry, filled.view(), strict_spec(problem), rows, {.library = library().get()}),
+    EXPECT_FALSE(
+        library()->compute(filled.geometry, filled.view(), strict_spec(problem), rows).has_value())
+        << problem_id(problem);
+    expect_same(compute_reference(filled.geometry, filled.view(), strict_spec(problem), rows,
+                                  {.library = library().get()}),
                 compute_reference(filled.geometry, filled.view(), strict_spec(problem), rows));
     ++refused;
   }
@@ -200,10 +218,13 @@ TEST(ReferenceLibrary, LeavesFeaturesToTheCpu) {
 TEST(ReferenceLibrary, SaysWhyItCannotBeOpened) {
   const auto missing = ReferenceLibrary::open("/nowhere/library.so");
   ASSERT_FALSE(missing.has_value());
-  EXPECT_NE(to_string(missing.error()).find("cannot load the reference library: /nowhere/library.so"), std::string::npos);
+  EXPECT_NE(
+      to_string(missing.error()).find("cannot load the reference library: /nowhere/library.so"),
+      std::string::npos);
   const auto other = ReferenceLibrary::open("libm.so.6");
   ASSERT_FALSE(other.has_value());
-  EXPECT_NE(to_string(other.error()).find("libm.so.6 does not export plumbline_reference"), std::string::npos);
+  EXPECT_NE(to_string(other.error()).find("libm.so.6 does not export plumbline_reference"),
+            std::string::npos);
 }
 
 }  // namespace

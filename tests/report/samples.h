@@ -71,7 +71,8 @@ inline StoredOutcome failing_outcome() {
 
 inline StoredOutcome expected_outcome() {
   StoredOutcome stored = failing_outcome();
-  stored.outcome.expected = ExpectedFailure{"https://example.com/7", "2027-01-31", "rounds | twice", "", 0};
+  stored.outcome.expected =
+      ExpectedFailure{"https://example.com/7", "2027-01-31", "rounds | twice", "", 0};
   stored.judgement.verdict = Verdict::expected_failure;
   return stored;
 }
@@ -150,7 +151,9 @@ struct SampleRun {
     run.commit = "abc1234";
     run.host = "builder";
   }
-  RunReport report(int exit_code) const { return {&run, &outcomes, &diffs, &scores, exit_code, "plumbline run"}; }
+  RunReport report(int exit_code) const {
+    return {&run, &outcomes, &diffs, &scores, exit_code, "plumbline run"};
+  }
 };
 
 inline SampleRun mixed_run() {

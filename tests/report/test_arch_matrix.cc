@@ -16,7 +16,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-StoredOutcome on(const std::string& kernel, const std::string& device, DType dtype, int seq, const std::string& digest, double percent) {
+StoredOutcome on(const std::string& kernel, const std::string& device, DType dtype, int seq,
+                 const std::string& digest, double percent) {
   StoredOutcome stored = passing_outcome();
   Outcome& outcome = stored.outcome;
   outcome.c.kernel = kernel;
@@ -32,8 +33,8 @@ StoredOutcome on(const std::string& kernel, const std::string& device, DType dty
   return stored;
 }
 
-// Two kernels on four devices. On tensor cores sm_90 has other bits than sm_80 and the GPU the bits of sm_90; seq 32 was not asked of
-// sm_100.
+// Two kernels on four devices. On tensor cores sm_90 has other bits than sm_80 and the GPU the bits
+// of sm_90; seq 32 was not asked of sm_100.
 std::vector<StoredOutcome> four_devices() {
   std::vector<StoredOutcome> outcomes{passing_outcome()};  // on the CPU: no part of the matrix
   for (const DType dtype : {DType::f16, DType::bf16}) {
@@ -42,9 +43,11 @@ std::vector<StoredOutcome> four_devices() {
       const bool old = device == std::string("emulated:sm_80");
       for (const int seq : {16, 32}) {
         if (seq == 32 && device == std::string("emulated:sm_100")) continue;
-        outcomes.push_back(on(provider + "prefill_mma", device, dtype, seq, old && seq == 16 ? "a" : "b", old ? 61.4 : 52.6 + seq));
+        outcomes.push_back(on(provider + "prefill_mma", device, dtype, seq,
+                              old && seq == 16 ? "a" : "b", old ? 61.4 : 52.6 + seq));
         outcomes.push_back(on(provider + "prefill_simt", device, dtype, seq, "c", 40));
-        if (device == std::string("emulated:sm_100")) outcomes.back().outcome.reused_from = "emulated/prefill_simt/…";
+        if (device == std::string("emulated:sm_100"))
+          outcomes.back().outcome.reused_from = "emulated/prefill_simt/…";
       }
     }
   }
@@ -55,7 +58,8 @@ TEST(ArchMatrix, OverTheCasesThatAllDevicesOfAKernelHave) {
   const ArchMatrix matrix = arch_matrix(four_devices());
   std::vector<std::string> devices;
   for (const auto& column : matrix.columns) devices.push_back(column.device + " " + column.arch);
-  EXPECT_THAT(devices, ElementsAre("emulated:sm_80 sm_80", "emulated:sm_90 sm_90", "emulated:sm_100 sm_100", "cuda:0 sm_90"));
+  EXPECT_THAT(devices, ElementsAre("emulated:sm_80 sm_80", "emulated:sm_90 sm_90",
+                                   "emulated:sm_100 sm_100", "cuda:0 sm_90"));
   ASSERT_EQ(matrix.rows.size(), 4U);
   EXPECT_EQ(matrix.rows[0].kernel, "prefill_mma");
   EXPECT_EQ(matrix.rows[0].dtype, "bf16");
@@ -70,13 +74,18 @@ TEST(ArchMatrix, BitsOfNeighboursAndOfAGpuWithItsEmulator) {
   const ArchMatrix matrix = arch_matrix(four_devices());
   std::vector<std::string> bits;
   for (const auto& b : matrix.bits) {
-    bits.push_back(b.a + " " + b.b + " " + b.tensor_cores + " " + std::to_string(b.equal) + "/" + std::to_string(b.common));
+    bits.push_back(b.a + " " + b.b + " " + b.tensor_cores + " " + std::to_string(b.equal) + "/" +
+                   std::to_string(b.common));
   }
-  EXPECT_THAT(bits, ElementsAre("emulated:sm_80 emulated:sm_90 on 2/4", "emulated:sm_80 emulated:sm_90 off 4/4",
-                                "emulated:sm_90 emulated:sm_100 on 2/2", "emulated:sm_90 emulated:sm_100 off 2/2",
-                                "emulated:sm_90 cuda:0 on 4/4", "emulated:sm_90 cuda:0 off 4/4"));
-  EXPECT_EQ(matrix.bits[0].first_case_a, "emulated/prefill_mma/bf16/b1-h1-s16-d64/device=emulated:sm_80");
-  EXPECT_EQ(matrix.bits[0].first_case_b, "emulated/prefill_mma/bf16/b1-h1-s16-d64/device=emulated:sm_90");
+  EXPECT_THAT(
+      bits,
+      ElementsAre("emulated:sm_80 emulated:sm_90 on 2/4", "emulated:sm_80 emulated:sm_90 off 4/4",
+                  "emulated:sm_90 emulated:sm_100 on 2/2", "emulated:sm_90 emulated:sm_100 off 2/2",
+                  "emulated:sm_90 cuda:0 on 4/4", "emulated:sm_90 cuda:0 off 4/4"));
+  EXPECT_EQ(matrix.bits[0].first_case_a,
+            "emulated/prefill_mma/bf16/b1-h1-s16-d64/device=emulated:sm_80");
+  EXPECT_EQ(matrix.bits[0].first_case_b,
+            "emulated/prefill_mma/bf16/b1-h1-s16-d64/device=emulated:sm_90");
   const auto all = compare_bits(four_devices(), "emulated:sm_80", "cuda:0");
   EXPECT_EQ(all.common, 8U);
   EXPECT_EQ(all.equal, 6U);
@@ -84,20 +93,23 @@ TEST(ArchMatrix, BitsOfNeighboursAndOfAGpuWithItsEmulator) {
 }
 
 TEST(ArchMatrix, WhatDidNotRunHasNoBits) {
-  std::vector<StoredOutcome> outcomes{on("emulated/prefill_mma", "emulated:sm_80", DType::f16, 16, "a", 50),
-                                      on("emulated/prefill_mma", "emulated:sm_90", DType::f16, 16, "", 0)};
+  std::vector<StoredOutcome> outcomes{
+      on("emulated/prefill_mma", "emulated:sm_80", DType::f16, 16, "a", 50),
+      on("emulated/prefill_mma", "emulated:sm_90", DType::f16, 16, "", 0)};
   outcomes[1].outcome.status = Status::crashed;
   outcomes[1].outcome.description = {};
   outcomes[1].judgement.verdict = Verdict::crashed;
   const ArchMatrix matrix = arch_matrix(outcomes);
-  ASSERT_EQ(matrix.rows.size(), 1U);  // the mode is the kernel's, though this outcome does not say it
+  // the mode is the kernel's, though this outcome does not say it
+  ASSERT_EQ(matrix.rows.size(), 1U);
   EXPECT_EQ(matrix.rows[0].cells[1]->failures, 1U);
   EXPECT_THAT(matrix.bits, IsEmpty());
   EXPECT_THAT(render_matrix(matrix, "plumbline run", {}), HasSubstr("did not run, 1 failure"));
 }
 
 TEST(ArchMatrix, OnATerminal) {
-  EXPECT_EQ(render_matrix(arch_matrix(four_devices()), "plumbline run", Style{false, 120}), R"(worst percent of a limit
+  EXPECT_EQ(render_matrix(arch_matrix(four_devices()), "plumbline run", Style{false, 120}),
+            R"(worst percent of a limit
 kernel        dtype  tensor cores  cases  emulated:sm_80  emulated:sm_90  emulated:sm_100  cuda:0 (sm_90)
 ------------  -----  ------------  -----  --------------  --------------  ---------------  --------------
 prefill_mma   bf16   on                1            61 %            69 %             69 %            69 %
@@ -124,7 +136,8 @@ reproduce: plumbline run --format json --case 'emulated/prefill_mma/bf16/b1-h1-s
 }
 
 TEST(ArchMatrix, InMarkdown) {
-  EXPECT_EQ(render_matrix_markdown(arch_matrix(four_devices()), "plumbline run"), R"(Worst percent of a limit:
+  EXPECT_EQ(render_matrix_markdown(arch_matrix(four_devices()), "plumbline run"),
+            R"(Worst percent of a limit:
 
 | kernel | dtype | tensor cores | cases | emulated:sm\_80 | emulated:sm\_90 | emulated:sm\_100 | cuda:0 (sm\_90) |
 | --- | --- | --- | ---: | ---: | ---: | ---: | ---: |
@@ -173,7 +186,8 @@ TEST(ArchMatrix, TheSummaryOfARunThatFailsHasItWhereThereIsMoreThanOneArchitectu
   sample.outcomes = four_devices();
   EXPECT_THAT(render_markdown(sample.report(0)), Not(HasSubstr("### Architectures")));
   sample.outcomes.push_back(failing_outcome());
-  EXPECT_THAT(render_markdown(sample.report(1)), HasSubstr("### Architectures\n\nWorst percent of a limit:"));
+  EXPECT_THAT(render_markdown(sample.report(1)),
+              HasSubstr("### Architectures\n\nWorst percent of a limit:"));
 }
 
 }  // namespace

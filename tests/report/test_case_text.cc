@@ -12,7 +12,8 @@ namespace {
 constexpr Style plain{false, 0};
 
 TEST(RenderCase, Pass) {
-  EXPECT_EQ(render_case(passing_outcome(), "plumbline run", plain), R"(pass  cpu/flash/bf16/b1-h4-s128-d64/mask=causal_top_left
+  EXPECT_EQ(render_case(passing_outcome(), "plumbline run", plain),
+            R"(pass  cpu/flash/bf16/b1-h4-s128-d64/mask=causal_top_left
   suite      smoke/causal
   judged     62 % of the limit (peak)
   error      peak 4.03, beyond output rounding 2.5, rms 0.9712, lse 1.2; largest 0.003906, mean 0.000412; outside allclose 1e-3: 0 %, 1e-2: 0 %; 32768 elements, 512 of 512 rows
@@ -42,7 +43,8 @@ reproduce: plumbline run --provider './mine.so' --case 'mutants/bf16_accumulator
 }
 
 TEST(RenderCase, Unsupported) {
-  EXPECT_EQ(render_case(unsupported_outcome(), "plumbline run", plain), R"(unsupported  cpu/flash/fp32/b1-h1-s1-d64
+  EXPECT_EQ(render_case(unsupported_outcome(), "plumbline run", plain),
+            R"(unsupported  cpu/flash/fp32/b1-h1-s1-d64
   note       unsupported: only fp16 and bf16 are supported
   suite      stories/S5
 
@@ -50,7 +52,8 @@ TEST(RenderCase, Unsupported) {
 }
 
 TEST(RenderCase, CrashedSaysWhyAndHowToRepeat) {
-  EXPECT_EQ(render_case(crashed_outcome(), "plumbline run", plain), R"(crashed  cpu/flash/fp32/b1-h1-s1-d64
+  EXPECT_EQ(render_case(crashed_outcome(), "plumbline run", plain),
+            R"(crashed  cpu/flash/fp32/b1-h1-s1-d64
   why        signal 11 (segmentation fault)
   suite      stories/S5
 reproduce: plumbline run --case 'cpu/flash/fp32/b1-h1-s1-d64'
@@ -68,8 +71,12 @@ TEST(RenderCase, ResourcesAndTimes) {
   stored.outcome.time_mad_ns = 2500;
   stored.outcome.time_ratio = 0.8123;
   const std::string text = render_case(stored, "plumbline run", plain);
-  EXPECT_NE(text.find("tensor cores on, 182 registers, 69.63 KB shared memory\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("  time       1.276 ms (MAD 2.5 us), 0.8123 of the sentinel\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("tensor cores on, 182 registers, 69.63 KB shared memory\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("  time       1.276 ms (MAD 2.5 us), 0.8123 of the sentinel\n"),
+            std::string::npos)
+      << text;
 }
 
 TEST(RenderCase, FirstSeenIsTwoWordsAndNanIsVisible) {
@@ -91,14 +98,16 @@ TEST(RenderCase, LongTextIsWrappedButNeverTheCommand) {
     EXPECT_TRUE(line.size() <= 60 || may_be_long) << line;
     begin = end + 1;
   }
-  EXPECT_NE(text.find("reproduce: plumbline run --case 'mutants/bf16_accumulator/bf16/b1-h4-s128-d64/mask=causal_top_left'\n"),
+  EXPECT_NE(text.find("reproduce: plumbline run --case "
+                      "'mutants/bf16_accumulator/bf16/b1-h4-s128-d64/mask=causal_top_left'\n"),
             std::string::npos);
 }
 
 TEST(RenderCase, QuotesForTheShell) {
   StoredOutcome stored = crashed_outcome();
   stored.outcome.case_id = "it's";
-  EXPECT_NE(render_case(stored, "plumbline run", plain).find(R"(--case 'it'\''s')"), std::string::npos);
+  EXPECT_NE(render_case(stored, "plumbline run", plain).find(R"(--case 'it'\''s')"),
+            std::string::npos);
 }
 
 TEST(RenderCase, ColoursOnlyTheVerdictAndOnlyIfAsked) {
@@ -138,7 +147,8 @@ TEST(RenderDiff, OneSideDidNotRun) {
 TEST(CaseText, SaysWhatWasReused) {
   StoredOutcome stored = passing_outcome();
   stored.outcome.reused_from = "emulated/prefill_simt/bf16/b1-h1-s8-d64/device=emulated:sm_80";
-  EXPECT_THAT(render_case(stored, "plumbline run", {}), testing::HasSubstr("reused     from emulated/prefill_simt/"));
+  EXPECT_THAT(render_case(stored, "plumbline run", {}),
+              testing::HasSubstr("reused     from emulated/prefill_simt/"));
 }
 
 }  // namespace

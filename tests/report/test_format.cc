@@ -43,7 +43,8 @@ TEST(Format, WrapsAtBlanks) {
 }
 
 TEST(Table, NumbersToTheRightTextToTheLeft) {
-  EXPECT_EQ(render_table({"case", "limit", "rms"}, {{"a", "62 %", "1.5"}, {"long name", "143 %", ""}}, Style{false, 0}),
+  EXPECT_EQ(render_table({"case", "limit", "rms"},
+                         {{"a", "62 %", "1.5"}, {"long name", "143 %", ""}}, Style{false, 0}),
             R"(case       limit  rms
 ---------  -----  ---
 a           62 %  1.5
@@ -52,7 +53,8 @@ long name  143 %
 }
 
 TEST(Table, WhatLooksLikeANumberButIsNot) {
-  EXPECT_EQ(render_table({"date", "heads"}, {{"2030-01-02", "3 of 4"}, {"x", "10 of 12"}}, Style{false, 0}),
+  EXPECT_EQ(render_table({"date", "heads"}, {{"2030-01-02", "3 of 4"}, {"x", "10 of 12"}},
+                         Style{false, 0}),
             R"(date        heads
 ----------  --------
 2030-01-02  3 of 4
@@ -61,41 +63,50 @@ x           10 of 12
 }
 
 TEST(Table, BreaksTextToFitAndLosesNothing) {
-  EXPECT_EQ(render_table({"case", "rms"}, {{"cpu/flash/bf16/b1-h4-s128-d64/mask=causal", "1.5"}}, Style{false, 25}),
+  EXPECT_EQ(render_table({"case", "rms"}, {{"cpu/flash/bf16/b1-h4-s128-d64/mask=causal", "1.5"}},
+                         Style{false, 25}),
             R"(case                  rms
 --------------------  ---
 cpu/flash/bf16/       1.5
 b1-h4-s128-d64/
 mask=causal
 )");
-  EXPECT_EQ(render_table({"digest"}, {{"0123456789abcdef0123"}}, Style{false, 8}), "digest\n------------\n0123456789ab\ncdef0123\n");
+  EXPECT_EQ(render_table({"digest"}, {{"0123456789abcdef0123"}}, Style{false, 8}),
+            "digest\n------------\n0123456789ab\ncdef0123\n");
 }
 
 TEST(Table, LeavesOutWhatANarrowTerminalHasNoRoomFor) {
   const std::vector<std::string> columns{"case", "a number", "another", "the last"};
   const std::vector<std::vector<std::string>> rows{{"x", "1", "2", "3"}};
   EXPECT_EQ(render_table(columns, rows, Style{false, 24}),
-            "case       a  another\n      number\n----  ------  -------\nx          1        2\n(no room for: the last)\n");
-  EXPECT_EQ(render_table(columns, rows, Style{false, 0}), render_table(columns, rows, Style{false, 120}));
+            "case       a  another\n      number\n----  ------  -------\nx          1        "
+            "2\n(no room for: the last)\n");
+  EXPECT_EQ(render_table(columns, rows, Style{false, 0}),
+            render_table(columns, rows, Style{false, 120}));
 }
 
 TEST(Table, HeadersOfNumbersAreBrokenBeforeText) {
-  EXPECT_EQ(render_table({"kernel", "first seen", "of the limit"}, {{"cpu/flash", "3", "62 %"}, {"cpu/split_kv", "12", "143 %"}},
-                         Style{false, 30}),
-            "kernel        first     of\n"
-            "               seen    the\n"
-            "                     limit\n"
-            "------------  -----  -----\n"
-            "cpu/flash         3   62 %\n"
-            "cpu/split_kv     12  143 %\n");
+  EXPECT_EQ(
+      render_table({"kernel", "first seen", "of the limit"},
+                   {{"cpu/flash", "3", "62 %"}, {"cpu/split_kv", "12", "143 %"}}, Style{false, 30}),
+      "kernel        first     of\n"
+      "               seen    the\n"
+      "                     limit\n"
+      "------------  -----  -----\n"
+      "cpu/flash         3   62 %\n"
+      "cpu/split_kv     12  143 %\n");
 }
 
-TEST(Table, WithoutRowsItIsItsHeader) { EXPECT_EQ(render_table({"a", "b"}, {}, Style{false, 80}), "a  b\n-  -\n"); }
+TEST(Table, WithoutRowsItIsItsHeader) {
+  EXPECT_EQ(render_table({"a", "b"}, {}, Style{false, 80}), "a  b\n-  -\n");
+}
 
 TEST(Table, ColoursVerdictsWithoutMovingColumns) {
-  const std::vector<std::vector<std::string>> rows{{"fail", "x"}, {"pass", "y"}, {"regressed", "z"}};
+  const std::vector<std::vector<std::string>> rows{
+      {"fail", "x"}, {"pass", "y"}, {"regressed", "z"}};
   EXPECT_EQ(render_table({"verdict", "case"}, rows, Style{true, 0}),
-            "verdict    case\n---------  ----\n\x1b[31mfail\x1b[0m       x\n\x1b[32mpass\x1b[0m       y\n\x1b[31mregressed\x1b[0m  z\n");
+            "verdict    case\n---------  ----\n\x1b[31mfail\x1b[0m       x\n\x1b[32mpass\x1b[0m    "
+            "   y\n\x1b[31mregressed\x1b[0m  z\n");
 }
 
 TEST(Tally, CountsPerSuiteAndKernelAndNanIsTheWorst) {

@@ -17,17 +17,18 @@ using testing::HasSubstr;
 
 TEST(RenderJunit, MixedRun) {
   const SampleRun sample = mixed_run();
-  EXPECT_EQ(
-      render_junit(sample.report(1)),
-      R"(<?xml version="1.0" encoding="UTF-8"?>
+  EXPECT_EQ(render_junit(sample.report(1)),
+            R"(<?xml version="1.0" encoding="UTF-8"?>
 <testsuites name="plumbline 7d3f0a52-0000-4000-8000-000000000001: 1 failure in 3 cases, 1 diff and 1 suite statistic" tests="5" failures="1" errors="0" skipped="1" time="0.020">
   <testsuite name="smoke" tests="3" failures="1" errors="0" skipped="0" time="0.020" timestamp="2030-01-02T03:04:05Z" hostname="builder">
     <testcase classname="smoke.causal" name="cpu/flash/bf16/b1-h4-s128-d64/mask=causal_top_left" time="0.013"/>
     <testcase classname="smoke.causal" name="mutants/bf16_accumulator/bf16/b1-h4-s128-d64/mask=causal_top_left" time="0.007">
       <failure type="fail" message="the sums are kept in bf16; peak is 9.3, its limit 6.5">)" +
-          render_case(sample.outcomes[1], "plumbline run", Style{false, 0})
-              .replace(render_case(sample.outcomes[1], "plumbline run", Style{false, 0}).find("flash<64, 64>"), 13, "flash&lt;64, 64&gt;") +
-          R"(</failure>
+                render_case(sample.outcomes[1], "plumbline run", Style{false, 0})
+                    .replace(render_case(sample.outcomes[1], "plumbline run", Style{false, 0})
+                                 .find("flash<64, 64>"),
+                             13, "flash&lt;64, 64&gt;") +
+                R"(</failure>
     </testcase>
     <testcase classname="smoke.statistics" name="shrink cpu/flash bf16" time="0.000"/>
   </testsuite>
@@ -41,15 +42,19 @@ TEST(RenderJunit, MixedRun) {
 )");
 }
 
-// What Python's expat makes of a report: "failures,errors,skipped" counted in the tree, then each message and failure text, repr()ed.
+// What Python's expat makes of a report: "failures,errors,skipped" counted in the tree, then each
+// message and failure text, repr()ed.
 std::string read_by_python(const std::string& xml) {
-  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / ("plumbline_junit_" + std::to_string(::getpid()) + ".xml");
+  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) /
+                                     ("plumbline_junit_" + std::to_string(::getpid()) + ".xml");
   std::ofstream(file, std::ios::binary) << xml;
   const std::string script =
       "import sys, xml.etree.ElementTree as e; r = e.parse(sys.argv[1]).getroot(); "
       "print(','.join(str(len(r.findall('.//' + t))) for t in ('failure', 'error', 'skipped'))); "
-      "[print(ascii(x.get('message')), ascii((x.text or '')[:20])) for x in r.iter() if 'message' in x.attrib]";
-  std::FILE* pipe = ::popen(("python3 -c \"" + script + "\" '" + file.string() + "' 2>&1").c_str(), "r");
+      "[print(ascii(x.get('message')), ascii((x.text or '')[:20])) for x in r.iter() if 'message' "
+      "in x.attrib]";
+  std::FILE* pipe =
+      ::popen(("python3 -c \"" + script + "\" '" + file.string() + "' 2>&1").c_str(), "r");
   std::string output;
   std::array<char, 256> buffer{};
   while (std::fgets(buffer.data(), buffer.size(), pipe) != nullptr) output += buffer.data();
@@ -62,7 +67,8 @@ TEST(RenderJunit, AnExpectedFailureSaysUntilWhenAndWhere) {
   SampleRun sample;
   sample.outcomes = {expected_outcome()};
   EXPECT_THAT(render_junit(sample.report(0)),
-              HasSubstr("<skipped message=\"expected failure until 2027-01-31, https://example.com/7: peak is 9.3, its limit 6.5\"/>"));
+              HasSubstr("<skipped message=\"expected failure until 2027-01-31, "
+                        "https://example.com/7: peak is 9.3, its limit 6.5\"/>"));
 }
 
 TEST(RenderJunit, ParsesWhateverAKernelSays) {
@@ -70,21 +76,27 @@ TEST(RenderJunit, ParsesWhateverAKernelSays) {
   sample.outcomes.push_back(crashed_outcome());
   sample.outcomes.back().judgement.findings[0].text =
       "]]> <a&b> \"q\" 'p'\nline\x01\x1b[31m \xFF \xC3\xA4 \xED\xA0\x80 \xF0\x9F\x98\x80 \xC3";
-  EXPECT_EQ(read_by_python(render_junit(sample.report(1))),
-            "1,1,1\n"
-            "'the sums are kept in bf16; peak is 9.3, its limit 6.5' 'fail  mutants/bf16_a'\n"
-            "'unsupported: only fp16 and bf16 are supported' ''\n"
-            R"(']]> <a&b> "q" \'p\'\nline\ufffd\ufffd[31m \ufffd \xe4 \ufffd\ufffd\ufffd \U0001f600 \ufffd' 'crashed  cpu/flash/f')"
-            "\n");
+  EXPECT_EQ(
+      read_by_python(render_junit(sample.report(1))),
+      "1,1,1\n"
+      "'the sums are kept in bf16; peak is 9.3, its limit 6.5' 'fail  mutants/bf16_a'\n"
+      "'unsupported: only fp16 and bf16 are supported' ''\n"
+      R"(']]> <a&b> "q" \'p\'\nline\ufffd\ufffd[31m \ufffd \xe4 \ufffd\ufffd\ufffd \U0001f600 \ufffd' 'crashed  cpu/flash/f')"
+      "\n");
 }
 
 TEST(RenderJunit, StatisticsThatFailOrAreNotJudged) {
   SampleRun sample;
-  sample.scores = {{"smoke", "cpu/flash", "bf16", "shrink", 12, 4.25, 3.5, "fail"},
-                   {"smoke", "cpu/flash", "bf16", "temperature", 1, 0, 3.5, "not judged: too few cases"}};
+  sample.scores = {
+      {"smoke", "cpu/flash", "bf16", "shrink", 12, 4.25, 3.5, "fail"},
+      {"smoke", "cpu/flash", "bf16", "temperature", 1, 0, 3.5, "not judged: too few cases"}};
   const std::string xml = render_junit(sample.report(1));
-  EXPECT_THAT(xml, HasSubstr(R"(<failure type="fail" message="fail: 4.25 of 3.5, shrink over 12 cases">)"));
-  EXPECT_THAT(xml, HasSubstr(R"(<skipped message="not judged: too few cases: 0 of 3.5, temperature over 1 case"/>)"));
+  EXPECT_THAT(
+      xml, HasSubstr(R"(<failure type="fail" message="fail: 4.25 of 3.5, shrink over 12 cases">)"));
+  EXPECT_THAT(
+      xml,
+      HasSubstr(
+          R"(<skipped message="not judged: too few cases: 0 of 3.5, temperature over 1 case"/>)"));
   EXPECT_THAT(xml, HasSubstr(R"(tests="2" failures="1" errors="0" skipped="1")"));
 }
 
@@ -101,11 +113,14 @@ TEST(RenderJunit, EveryVerdictIsOneKind) {
   };
   for (const Verdict v : {Verdict::pass, Verdict::improved, Verdict::first_seen, Verdict::changed})
     EXPECT_EQ(tag_of(v), "passed") << name(v);
-  for (const Verdict v : {Verdict::fail, Verdict::regressed, Verdict::support_mismatch, Verdict::mistrusted, Verdict::unexpected_pass})
+  for (const Verdict v : {Verdict::fail, Verdict::regressed, Verdict::support_mismatch,
+                          Verdict::mistrusted, Verdict::unexpected_pass})
     EXPECT_EQ(tag_of(v), "failure") << name(v);
-  for (const Verdict v : {Verdict::crashed, Verdict::timeout, Verdict::out_of_memory, Verdict::error})
+  for (const Verdict v :
+       {Verdict::crashed, Verdict::timeout, Verdict::out_of_memory, Verdict::error})
     EXPECT_EQ(tag_of(v), "error") << name(v);
-  for (const Verdict v : {Verdict::unsupported, Verdict::ambiguous, Verdict::expected_failure}) EXPECT_EQ(tag_of(v), "skipped") << name(v);
+  for (const Verdict v : {Verdict::unsupported, Verdict::ambiguous, Verdict::expected_failure})
+    EXPECT_EQ(tag_of(v), "skipped") << name(v);
 }
 
 }  // namespace

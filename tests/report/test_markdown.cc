@@ -14,12 +14,15 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-std::size_t lines(const std::string& page) { return static_cast<std::size_t>(std::count(page.begin(), page.end(), '\n')); }
+std::size_t lines(const std::string& page) {
+  return static_cast<std::size_t>(std::count(page.begin(), page.end(), '\n'));
+}
 
 TEST(RenderMarkdown, MixedRun) {
   const SampleRun sample = mixed_run();
   const std::string failure = render_case(sample.outcomes[1], "plumbline run", Style{false, 0});
-  EXPECT_EQ(render_markdown(sample.report(1)), R"(## plumbline: 1 failure in 3 cases, 1 diff and 1 suite statistic
+  EXPECT_EQ(render_markdown(sample.report(1)),
+            R"(## plumbline: 1 failure in 3 cases, 1 diff and 1 suite statistic
 
 cases: 1 pass, 1 unsupported, 1 fail; diffs: 1 pass; suite statistics: 1 pass.
 
@@ -60,18 +63,23 @@ TEST(RenderMarkdown, AtMostTenLinesWhereAllIsWell) {
   sample.scores.assign(40, sample.scores.front());
   const std::string page = render_markdown(sample.report(0));
   EXPECT_LE(lines(page), 10U) << page;
-  EXPECT_THAT(page, StartsWith("## plumbline: no failure in 503 cases, 1 diff and 40 suite statistics\n"));
+  EXPECT_THAT(
+      page, StartsWith("## plumbline: no failure in 503 cases, 1 diff and 40 suite statistics\n"));
 }
 
 TEST(RenderMarkdown, Headlines) {
   SampleRun sample;
-  EXPECT_THAT(render_markdown(sample.report(4)), StartsWith("## plumbline: nothing measured in 0 cases\n"));
+  EXPECT_THAT(render_markdown(sample.report(4)),
+              StartsWith("## plumbline: nothing measured in 0 cases\n"));
   sample.outcomes = {unsupported_outcome()};
-  EXPECT_THAT(render_markdown(sample.report(4)), StartsWith("## plumbline: nothing measured in 1 case\n"));
+  EXPECT_THAT(render_markdown(sample.report(4)),
+              StartsWith("## plumbline: nothing measured in 1 case\n"));
   sample.outcomes = {passing_outcome()};
-  EXPECT_THAT(render_markdown(sample.report(0)), StartsWith("## plumbline: no failure in 1 case\n"));
+  EXPECT_THAT(render_markdown(sample.report(0)),
+              StartsWith("## plumbline: no failure in 1 case\n"));
   sample.scores = {{"smoke", "cpu/flash", "bf16", "shrink", 12, 4.25, 3.5, "fail"}};
-  EXPECT_THAT(render_markdown(sample.report(1)), StartsWith("## plumbline: 1 failure in 1 case and 1 suite statistic\n"));
+  EXPECT_THAT(render_markdown(sample.report(1)),
+              StartsWith("## plumbline: 1 failure in 1 case and 1 suite statistic\n"));
 }
 
 TEST(RenderMarkdown, TextFromKernelsCannotBreakThePage) {
@@ -81,7 +89,9 @@ TEST(RenderMarkdown, TextFromKernelsCannotBreakThePage) {
   sample.outcomes[0].judgement.findings[0].text = "```</details><script>";
   sample.outcomes[0].outcome.case_id = "a<b>|c";
   const std::string page = render_markdown(sample.report(1));
-  EXPECT_THAT(page, HasSubstr("<summary>crashed: a&lt;b&gt;|c: ```&lt;/details&gt;&lt;script&gt;</summary>"));
+  EXPECT_THAT(
+      page,
+      HasSubstr("<summary>crashed: a&lt;b&gt;|c: ```&lt;/details&gt;&lt;script&gt;</summary>"));
   EXPECT_THAT(page, HasSubstr("\n````text\n"));
   EXPECT_THAT(page, HasSubstr("\n````\n\n</details>"));
 }
@@ -92,13 +102,17 @@ TEST(RenderMarkdown, FiveThousandFailuresFitAComment) {
   one_cause.outcomes.assign(5000, failing_outcome());
   const std::string grouped = render_markdown(one_cause.report(1));
   EXPECT_LT(grouped.size(), 60'000U);
-  EXPECT_THAT(grouped, HasSubstr("<summary>fail: 5000 of mutants/bf16_accumulator: the sums are kept in bf16</summary>"));
+  EXPECT_THAT(
+      grouped,
+      HasSubstr(
+          "<summary>fail: 5000 of mutants/bf16_accumulator: the sums are kept in bf16</summary>"));
   EXPECT_THAT(grouped, HasSubstr("and 4994 more\n"));
 
   SampleRun all_differ;
   for (int i = 0; i < 5000; ++i) {
     all_differ.outcomes.push_back(failing_outcome());
-    all_differ.outcomes.back().outcome.cause = fmt::format("cause {} of a kernel that is wrong in many ways", i);
+    all_differ.outcomes.back().outcome.cause =
+        fmt::format("cause {} of a kernel that is wrong in many ways", i);
     all_differ.outcomes.back().outcome.c.kernel = fmt::format("mine/kernel_{}", i);
   }
   const std::string page = render_markdown(all_differ.report(1));
@@ -110,7 +124,9 @@ TEST(RenderMarkdown, FiveThousandFailuresFitAComment) {
     const std::size_t line = page.rfind('\n', at) + 1;
     shown += page.compare(line, 2, "- ") == 0 || page.compare(line, 9, "<details>") == 0 ? 1 : 0;
   }
-  EXPECT_THAT(page, HasSubstr(fmt::format("{} more failures, of {} more causes or kernels, are left out.", 5000 - shown, 5000 - shown)));
+  EXPECT_THAT(page,
+              HasSubstr(fmt::format("{} more failures, of {} more causes or kernels, are left out.",
+                                    5000 - shown, 5000 - shown)));
 }
 
 TEST(RenderMarkdown, ChangedKernels) {
@@ -118,15 +134,21 @@ TEST(RenderMarkdown, ChangedKernels) {
   sample.outcomes = {passing_outcome()};
   EXPECT_THAT(render_markdown(sample.report(0)), Not(HasSubstr("Changed")));
   sample.outcomes[0].judgement.verdict = Verdict::changed;
-  EXPECT_THAT(render_markdown(sample.report(0)), HasSubstr("Changed: other bits in 1 case of cpu/flash.\n"));
+  EXPECT_THAT(render_markdown(sample.report(0)),
+              HasSubstr("Changed: other bits in 1 case of cpu/flash.\n"));
 }
 
 TEST(RenderMarkdown, ExpectedFailures) {
   SampleRun sample;
   sample.outcomes = {expected_outcome(), passing_outcome(), expected_outcome()};
   const std::string page = render_markdown(sample.report(0));
-  EXPECT_THAT(page, StartsWith("## plumbline: no failure in 3 cases\n\ncases: 1 pass, 2 expected_failure.\n"));
-  EXPECT_THAT(page, HasSubstr("Expected failures: 2 until 2027-01-31 (https://example.com/7: rounds \\| twice).\n"));
+  EXPECT_THAT(
+      page,
+      StartsWith("## plumbline: no failure in 3 cases\n\ncases: 1 pass, 2 expected_failure.\n"));
+  EXPECT_THAT(
+      page,
+      HasSubstr(
+          "Expected failures: 2 until 2027-01-31 (https://example.com/7: rounds \\| twice).\n"));
   sample.outcomes = {passing_outcome()};
   EXPECT_THAT(render_markdown(sample.report(0)), Not(HasSubstr("Expected failures")));
 }

@@ -12,11 +12,17 @@ namespace plumbline {
 namespace {
 
 using Cell = Store::CellType;
-const Store::Table table{
-    {"case", "rms"}, {{"a, \"b\"", "0.5"}, {std::nullopt, "1"}}, {{Cell::text, Cell::real}, {Cell::null, Cell::integer}}};
+const Store::Table table{{"case", "rms"},
+                         {{"a, \"b\"", "0.5"}, {std::nullopt, "1"}},
+                         {{Cell::text, Cell::real}, {Cell::null, Cell::integer}}};
 
-TEST(RenderQuery, Text) { EXPECT_EQ(render_query(table, Style{false, 0}), "case    rms\n------  ---\na, \"b\"  0.5\n          1\n"); }
-TEST(RenderQuery, Csv) { EXPECT_EQ(render_query_csv(table), "case,rms\r\n\"a, \"\"b\"\"\",0.5\r\n,1\r\n"); }
+TEST(RenderQuery, Text) {
+  EXPECT_EQ(render_query(table, Style{false, 0}),
+            "case    rms\n------  ---\na, \"b\"  0.5\n          1\n");
+}
+TEST(RenderQuery, Csv) {
+  EXPECT_EQ(render_query_csv(table), "case,rms\r\n\"a, \"\"b\"\"\",0.5\r\n,1\r\n");
+}
 TEST(RenderQuery, Json) {
   const Json json = json_of_table(table)["rows"];
   ASSERT_EQ(json.size(), 2U);
@@ -25,7 +31,8 @@ TEST(RenderQuery, Json) {
   EXPECT_EQ(json[0]["rms"], 0.5);
   EXPECT_EQ(json[1]["rms"], 1);
   EXPECT_TRUE(json[1]["rms"].is_number_integer());
-  const Store::Table odd{{"x"}, {{"Inf"}, {"9007199254740993"}, {"1"}}, {{Cell::real}, {Cell::integer}, {Cell::text}}};
+  const Store::Table odd{
+      {"x"}, {{"Inf"}, {"9007199254740993"}, {"1"}}, {{Cell::real}, {Cell::integer}, {Cell::text}}};
   const Json rows = json_of_table(odd)["rows"];
   EXPECT_TRUE(rows[0]["x"].is_null());
   EXPECT_EQ(rows[1]["x"], std::int64_t{9007199254740993});

@@ -14,8 +14,9 @@ constexpr Style plain{false, 0};
 
 TEST(RenderText, FailuresThenTablesThenTotals) {
   const SampleRun sample = mixed_run();
-  EXPECT_EQ(render_text(sample.report(1), plain), render_case(sample.outcomes[1], "plumbline run", plain) +
-                                                      R"(diffs of stories
+  EXPECT_EQ(render_text(sample.report(1), plain),
+            render_case(sample.outcomes[1], "plumbline run", plain) +
+                R"(diffs of stories
 a : b  verdict    max abs  mean abs  sigma  max rel   at |o|  equal heads  rms a  rms b  time a/b
 -----  -------  ---------  --------  -----  -------  -------  -----------  -----  -----  --------
 S4     pass     6.104e-05   4.1e-06   4.25    1.579  1.9e-07  2 of 1824    4e-06  2e-06       0.8
@@ -41,7 +42,8 @@ run 7d3f0a52: 1 failure in 3 cases, 1 diff and 1 suite statistic, exit code 1 (2
 
 TEST(RenderText, NothingMeasured) {
   EXPECT_EQ(render_text(SampleRun().report(4), plain),
-            "run 7d3f0a52: nothing measured in 0 cases, exit code 4 (0 ns of measuring)\n  nothing measured\n");
+            "run 7d3f0a52: nothing measured in 0 cases, exit code 4 (0 ns of measuring)\n  nothing "
+            "measured\n");
 }
 
 TEST(RenderText, ABrokenKernelDoesNotFloodTheTerminal) {
@@ -49,7 +51,9 @@ TEST(RenderText, ABrokenKernelDoesNotFloodTheTerminal) {
   sample.outcomes.assign(25, failing_outcome());
   const std::string text = render_text(sample.report(1), plain);
   std::size_t shown = 0;
-  for (std::size_t at = text.find("reproduce:"); at != std::string::npos; at = text.find("reproduce:", at + 1)) ++shown;
+  for (std::size_t at = text.find("reproduce:"); at != std::string::npos;
+       at = text.find("reproduce:", at + 1))
+    ++shown;
   EXPECT_EQ(shown, 20U);
   EXPECT_THAT(text, HasSubstr("and 5 more:\nverdict  cause                      case\n"));
 }
@@ -58,7 +62,8 @@ TEST(RenderText, ChangedBitsAreOneLineAKernel) {
   SampleRun sample;
   sample.outcomes.assign(3, passing_outcome());
   sample.outcomes[0].judgement.verdict = sample.outcomes[2].judgement.verdict = Verdict::changed;
-  EXPECT_THAT(render_text(sample.report(0), plain), HasSubstr("\nchanged: other bits in 2 cases of cpu/flash\n"));
+  EXPECT_THAT(render_text(sample.report(0), plain),
+              HasSubstr("\nchanged: other bits in 2 cases of cpu/flash\n"));
 }
 
 TEST(RenderText, TimedCases) {
@@ -69,8 +74,9 @@ TEST(RenderText, TimedCases) {
   sample.outcomes[1].outcome.time_ns = 1.5e6;
   sample.outcomes[1].outcome.time_mad_ns = 1000;
   sample.outcomes[1].outcome.time_ratio = 0.75;
-  EXPECT_THAT(render_text(sample.report(0), plain),
-              HasSubstr("cpu/flash/bf16/b1-h4-s128-d64/mask=causal_top_left  1.5 ms  1 us        0.75\n"));
+  EXPECT_THAT(
+      render_text(sample.report(0), plain),
+      HasSubstr("cpu/flash/bf16/b1-h4-s128-d64/mask=causal_top_left  1.5 ms  1 us        0.75\n"));
 }
 
 TEST(RenderText, AmbiguousCasesAreShown) {
@@ -90,7 +96,8 @@ TEST(RenderText, ExpectedFailuresAreCountedByTheirIssue) {
   EXPECT_THAT(text, HasSubstr("    1  2027-01-31      https://example.com/8  rounds | twice\n"));
   EXPECT_THAT(text, HasSubstr("1 pass, 2 expected_failure"));
   EXPECT_THAT(text, Not(HasSubstr("reproduce:")));  // in full only when asked for
-  EXPECT_THAT(render_case(sample.outcomes[0], "plumbline run", plain), testing::AllOf(HasSubstr("reproduce:"), HasSubstr("worst")));
+  EXPECT_THAT(render_case(sample.outcomes[0], "plumbline run", plain),
+              testing::AllOf(HasSubstr("reproduce:"), HasSubstr("worst")));
 }
 
 }  // namespace

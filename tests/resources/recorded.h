@@ -4,7 +4,8 @@
 
 namespace plumbline::recorded {
 
-// tests/resources/tile.cu with TILE_Q 192, for sm_90 and sm_80 with --threads 2: the order of architectures is that of completion.
+// tests/resources/tile.cu with TILE_Q 192, for sm_90 and sm_80 with --threads 2: the order of
+// architectures is that of completion.
 inline constexpr const char* spilling_tile = R"(# source: tests/resources/tile.cu
 # toolkit: nvcc 13.0.88
 ptxas info    : 0 bytes gmem
@@ -38,7 +39,8 @@ ptxas info    : Used 48 registers, used 1 barriers
 ptxas info    : Compile time = 84.431 ms
 )";
 
-// Kernels with static shared memory in an unnamed namespace, and one that calls a function that was not inlined; sm_80.
+// Kernels with static shared memory in an unnamed namespace, and one that calls a function that was
+// not inlined; sm_80.
 inline constexpr const char* functions = R"(# source: a.cu
 # toolkit: nvcc 13.0.88
 ptxas info    : 24 bytes gmem, 8 bytes cmem[4]

@@ -7,7 +7,8 @@
 
 namespace plumbline {
 
-inline ApprovedResources approved_row(const std::string& kernel = "prefill<64>", const std::string& arch = "sm_90") {
+inline ApprovedResources approved_row(const std::string& kernel = "prefill<64>",
+                                      const std::string& arch = "sm_90") {
   ApprovedResources row;
   row.kernel = kernel;
   row.arch = arch;
@@ -18,7 +19,8 @@ inline ApprovedResources approved_row(const std::string& kernel = "prefill<64>",
 }
 
 // The compiled kernel whose approved_form is approved_row.
-inline Resources compiled_row(const std::string& kernel = "prefill<64>", const std::string& arch = "sm_90") {
+inline Resources compiled_row(const std::string& kernel = "prefill<64>",
+                              const std::string& arch = "sm_90") {
   Resources row;
   row.usage.kernel = kernel;
   row.usage.arch = arch;

@@ -31,32 +31,40 @@ TEST(JudgeResources, AnySpillThatIsNotApproved) {
   spills.spill_store_bytes = 8, spills.spill_load_bytes = 8;
   more.spill_store_bytes = 8, more.spill_load_bytes = 12;
   EXPECT_EQ(judge_resources(spills, spills).first, Verdict::pass);
-  EXPECT_EQ(judge_resources(more, spills), std::pair(Verdict::regressed, std::string("20 bytes spilled (16 approved)")));
+  EXPECT_EQ(judge_resources(more, spills),
+            std::pair(Verdict::regressed, std::string("20 bytes spilled (16 approved)")));
   EXPECT_EQ(judge_resources(less, spills).first, Verdict::improved);
 }
 
 TEST(JudgeResources, StackSharedMemoryAndOccupancy) {
   EXPECT_EQ(judged([](auto& now) { now.stack_bytes = 16; }).first, Verdict::regressed);
   EXPECT_EQ(judged([](auto& now) { ++now.shared_bytes; }).first, Verdict::regressed);
-  EXPECT_EQ(judged([](auto& now) { now.warps = 12; }), std::pair(Verdict::regressed, std::string("occupancy 18.8 % (25 % approved)")));
+  EXPECT_EQ(judged([](auto& now) { now.warps = 12; }),
+            std::pair(Verdict::regressed, std::string("occupancy 18.8 % (25 % approved)")));
   EXPECT_EQ(judged([](auto& now) { now.shared_bytes -= 1024; }).first, Verdict::improved);
   EXPECT_EQ(judged([](auto& now) { now.warps = 20; }).first, Verdict::improved);
 }
 
 TEST(JudgeResources, RegistersMatterByTheOccupancyTheyLeave) {
-  EXPECT_EQ(judged([](auto& now) { now.registers = 160; }), std::pair(Verdict::changed, std::string("160 registers (128 approved)")));
+  EXPECT_EQ(judged([](auto& now) { now.registers = 160; }),
+            std::pair(Verdict::changed, std::string("160 registers (128 approved)")));
   EXPECT_EQ(judged([](auto& now) { now.registers = 160, now.warps = 12; }).second,
             "160 registers (128 approved); occupancy 18.8 % (25 % approved)");
   EXPECT_EQ(judged([](auto& now) { now.registers = 120; }).first, Verdict::improved);
 }
 
 TEST(JudgeResources, WithoutOccupancyRegistersHaveSlack) {
-  EXPECT_EQ(judged([](auto& now) { now.registers = 136, now.warps.reset(); }).first, Verdict::changed);
-  EXPECT_EQ(judged([](auto& now) { now.registers = 137, now.warps.reset(); }).first, Verdict::regressed);
+  EXPECT_EQ(judged([](auto& now) { now.registers = 136, now.warps.reset(); }).first,
+            Verdict::changed);
+  EXPECT_EQ(judged([](auto& now) { now.registers = 137, now.warps.reset(); }).first,
+            Verdict::regressed);
 }
 
 TEST(JudgeResources, OneThingWorseIsWorse) {
-  EXPECT_EQ(judged([](auto& now) { now.registers = 96, now.warps = 20, now.spill_store_bytes = 4; }).first, Verdict::regressed);
+  EXPECT_EQ(judged([](auto& now) {
+              now.registers = 96, now.warps = 20, now.spill_store_bytes = 4;
+            }).first,
+            Verdict::regressed);
 }
 
 class CompareResources : public testing::Test {
@@ -67,10 +75,15 @@ class CompareResources : public testing::Test {
     for (const auto& row : comparison_.rows) all.push_back(row.verdict);
     return all;
   }
-  std::vector<CompiledSource> compiled_{
-      {"prefill", "kernels/prefill.cu", "nvcc 13.0.88", {compiled_row(), compiled_row("prefill<64>", "sm_100")}}};
-  std::vector<ApprovedSource> approved_{
-      {"prefill", "kernels/prefill.cu", "nvcc 13.0.88", {}, {approved_row(), approved_row("prefill<64>", "sm_100")}}};
+  std::vector<CompiledSource> compiled_{{"prefill",
+                                         "kernels/prefill.cu",
+                                         "nvcc 13.0.88",
+                                         {compiled_row(), compiled_row("prefill<64>", "sm_100")}}};
+  std::vector<ApprovedSource> approved_{{"prefill",
+                                         "kernels/prefill.cu",
+                                         "nvcc 13.0.88",
+                                         {},
+                                         {approved_row(), approved_row("prefill<64>", "sm_100")}}};
   ResourceComparison comparison_;
 };
 
@@ -106,7 +119,9 @@ TEST_F(CompareResources, FiguresOfAnotherToolkitAreNotComparableWhereTheyDiffer)
   EXPECT_THAT(verdicts(), ElementsAre(Verdict::pass, Verdict::pass));
   compiled_[0].kernels[0].usage.spill_store_bytes = 8;
   EXPECT_THAT(verdicts(), ElementsAre(Verdict::not_comparable, Verdict::pass));
-  EXPECT_THAT(comparison_.notes, ElementsAre(HasSubstr("compiled by nvcc 13.1.2, its approved figures are of nvcc 13.0.88")));
+  EXPECT_THAT(
+      comparison_.notes,
+      ElementsAre(HasSubstr("compiled by nvcc 13.1.2, its approved figures are of nvcc 13.0.88")));
   EXPECT_THAT(verdicts(true), ElementsAre(Verdict::regressed, Verdict::pass));
 }
 
@@ -114,7 +129,8 @@ TEST_F(CompareResources, AnotherToolkitMayDropAnArchitectureButNoKernel) {
   compiled_[0].toolkit = "nvcc 14.0.1";
   approved_[0].kernels.push_back(approved_row("prefill<64>", "sm_75"));
   approved_[0].kernels.push_back(approved_row("prefill<256>", "sm_90"));
-  EXPECT_THAT(verdicts(), ElementsAre(Verdict::pass, Verdict::pass, Verdict::not_comparable, Verdict::missing));
+  EXPECT_THAT(verdicts(),
+              ElementsAre(Verdict::pass, Verdict::pass, Verdict::not_comparable, Verdict::missing));
 }
 
 }  // namespace

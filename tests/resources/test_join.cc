@@ -14,10 +14,14 @@ using testing::HasSubstr;
 LaunchFacts facts(const std::string& kernel, const std::string& name, std::int64_t shared) {
   return {kernel, name, 128, shared, false, std::nullopt};
 }
-std::vector<KernelUsage> usages() { return parse_ptxas_report(recorded::functions, "x").value().kernels; }
+std::vector<KernelUsage> usages() {
+  return parse_ptxas_report(recorded::functions, "x").value().kernels;
+}
 
 TEST(Join, ARowForEachLaunchAndForKernelsWithoutOne) {
-  const auto rows = join(usages(), {facts("anon<*>", "large", 2048), facts("anon<*>", "small", 1024)}, "x.launch.toml");
+  const auto rows =
+      join(usages(), {facts("anon<*>", "large", 2048), facts("anon<*>", "small", 1024)},
+           "x.launch.toml");
   ASSERT_TRUE(rows) << to_string(rows.error());
   ASSERT_EQ(rows->size(), 3U);
   EXPECT_EQ((*rows)[0].launch, "small");
@@ -30,13 +34,18 @@ TEST(Join, ARowForEachLaunchAndForKernelsWithoutOne) {
 }
 
 TEST(Join, FactsThatFitNoKernelOrTwoThatFitOne) {
-  const auto rows = join(usages(), {facts("anon<*>", "", 0), facts("*", "", 0), facts("prefill<*>", "", 0)}, "x.launch.toml");
+  const auto rows =
+      join(usages(), {facts("anon<*>", "", 0), facts("*", "", 0), facts("prefill<*>", "", 0)},
+           "x.launch.toml");
   ASSERT_FALSE(rows);
-  EXPECT_THAT(to_string(rows.error()), AllOf(HasSubstr("two [[launch]] tables named \"\" match kernel anon<128, (Mode)0>"),
-                                             HasSubstr("\"prefill<*>\" matches no kernel")));
+  EXPECT_THAT(to_string(rows.error()),
+              AllOf(HasSubstr("two [[launch]] tables named \"\" match kernel anon<128, (Mode)0>"),
+                    HasSubstr("\"prefill<*>\" matches no kernel")));
 }
 
-TEST(ReadResources, AFolderThatIsNotThereHasNone) { EXPECT_TRUE(read_resources("/nonexistent/folder").value().empty()); }
+TEST(ReadResources, AFolderThatIsNotThereHasNone) {
+  EXPECT_TRUE(read_resources("/nonexistent/folder").value().empty());
+}
 
 }  // namespace
 }  // namespace plumbline

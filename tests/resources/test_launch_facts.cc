@@ -30,22 +30,28 @@ TEST(LaunchFacts, TilesAndDefaults) {
 }
 
 TEST(LaunchFacts, WithoutTilesNothingIsPredicted) {
-  const auto facts = parse_launch_facts("schema = 1\n[[launch]]\nkernel = \"k\"\nthreads = 32\n", "x");
+  const auto facts =
+      parse_launch_facts("schema = 1\n[[launch]]\nkernel = \"k\"\nthreads = 32\n", "x");
   ASSERT_TRUE(facts) << to_string(facts.error());
   EXPECT_FALSE(facts->front().tiles);
 }
 
 TEST(LaunchFacts, ErrorsNameTheLine) {
-  EXPECT_THAT(complaint("[[launch]]\nkernel = \"k\"\nthreads = 32\n"), HasSubstr("write schema = 1"));
-  EXPECT_THAT(complaint("schema = 1\n[[launch]]\nkernel = \"k\"\nthreads = 2048\n"), HasSubstr("x.launch.toml:4: threads: \"2048\""));
+  EXPECT_THAT(complaint("[[launch]]\nkernel = \"k\"\nthreads = 32\n"),
+              HasSubstr("write schema = 1"));
+  EXPECT_THAT(complaint("schema = 1\n[[launch]]\nkernel = \"k\"\nthreads = 2048\n"),
+              HasSubstr("x.launch.toml:4: threads: \"2048\""));
   EXPECT_THAT(complaint("schema = 1\n[[launch]]\nkernel = \"k\"\nthread = 32\n"),
               AllOf(HasSubstr("did you mean threads?"), HasSubstr("threads is missing")));
   EXPECT_THAT(complaint("schema = 1\n[[launch]]\nkernel = \"k\"\nthreads = 32\ntile_q = 16\n"),
-              AllOf(HasSubstr("tile_kv is missing"), HasSubstr("head_dim_qk is missing"), HasSubstr("element_bytes is missing")));
-  EXPECT_THAT(complaint("schema = 1\n[[launch]]\nkernel = \"k\"\nthreads = 32\nstages = 2\n"), HasSubstr("tile_q is missing"));
+              AllOf(HasSubstr("tile_kv is missing"), HasSubstr("head_dim_qk is missing"),
+                    HasSubstr("element_bytes is missing")));
+  EXPECT_THAT(complaint("schema = 1\n[[launch]]\nkernel = \"k\"\nthreads = 32\nstages = 2\n"),
+              HasSubstr("tile_q is missing"));
 }
 
-// FlashInfer issue 703: head_dim 128 in fp16 with tensor cores has 69.63 KB of shared memory: 16 queries and two stages of 64 keys.
+// FlashInfer issue 703: head_dim 128 in fp16 with tensor cores has 69.63 KB of shared memory: 16
+// queries and two stages of 64 keys.
 TEST(Prediction, StoryS4) {
   const Tiles tiles{16, 64, 128, 128, 2, 2};
   const Prediction prediction = predict(tiles, 128);
@@ -54,7 +60,8 @@ TEST(Prediction, StoryS4) {
 }
 
 TEST(Prediction, DifferentHeadDimensions) {
-  // Q 64 x 192, one stage of K 32 x 192 and V 32 x 128, fp32; S 64 x 32 and O 64 x 128 over 256 threads.
+  // Q 64 x 192, one stage of K 32 x 192 and V 32 x 128, fp32; S 64 x 32 and O 64 x 128 over 256
+  // threads.
   const Prediction prediction = predict({64, 32, 192, 128, 1, 4}, 256);
   EXPECT_EQ(prediction.shared_bytes, 4 * (64 * 192 + 32 * 192 + 32 * 128));
   EXPECT_EQ(prediction.registers, 40);

@@ -13,7 +13,8 @@ class TheoreticalOccupancy : public testing::Test {
   void SetUp() override {
     if (!occupancy_is_known()) GTEST_SKIP() << "built without cuda_occupancy.h";
   }
-  static void expect(std::string_view arch, const BlockUsage& usage, int active, int most, std::string_view limited_by) {
+  static void expect(std::string_view arch, const BlockUsage& usage, int active, int most,
+                     std::string_view limited_by) {
     const auto occupancy = theoretical_occupancy(arch, usage);
     ASSERT_TRUE(occupancy) << arch;
     EXPECT_EQ(occupancy->active_warps, active) << arch;
@@ -22,7 +23,8 @@ class TheoreticalOccupancy : public testing::Test {
   }
 };
 
-// 84 x 32 = 2688 registers a warp, 2816 in units of 256: 5 warps a partition, 20 in all, 5 blocks of 4.
+// 84 x 32 = 2688 registers a warp, 2816 in units of 256: 5 warps a partition, 20 in all, 5 blocks
+// of 4.
 TEST_F(TheoreticalOccupancy, Registers) {
   expect("sm_75", {84, 128, 0, 1024, 1}, 20, 32, "registers");
   expect("sm_80", {84, 128, 0, 1024, 1}, 20, 64, "registers");
@@ -30,7 +32,8 @@ TEST_F(TheoreticalOccupancy, Registers) {
   expect("sm_90a", {84, 128, 0, 1024, 1}, 20, 64, "registers");
 }
 
-// Blocks of 48 + 1 KiB: 2 of 100 KiB, 3 of 164 KiB, 4 of 228 KiB; without the reserved KiB 1 of 64 KiB.
+// Blocks of 48 + 1 KiB: 2 of 100 KiB, 3 of 164 KiB, 4 of 228 KiB; without the reserved KiB 1 of 64
+// KiB.
 TEST_F(TheoreticalOccupancy, SharedMemory) {
   expect("sm_75", {32, 256, 0, 48 << 10, 1}, 8, 32, "shared memory");
   expect("sm_86", {32, 256, 0, 48 << 10, 1}, 16, 48, "shared memory");
@@ -58,11 +61,14 @@ TEST_F(TheoreticalOccupancy, WhatDoesNotFitHasNone) {
   expect("sm_90", {32, 128, 0, 100 << 10, 1}, 8, 64, "shared memory");
 }
 
-TEST_F(TheoreticalOccupancy, AnUnknownArchitectureHasNone) { EXPECT_FALSE(theoretical_occupancy("sm_42", {32, 128, 0, 0, 1})); }
+TEST_F(TheoreticalOccupancy, AnUnknownArchitectureHasNone) {
+  EXPECT_FALSE(theoretical_occupancy("sm_42", {32, 128, 0, 0, 1}));
+}
 
 TEST(MultiprocessorLimits, SuffixesNameTheSameDevice) {
   ASSERT_TRUE(multiprocessor_limits("sm_90a"));
-  EXPECT_EQ(multiprocessor_limits("sm_90a")->shared_kib, multiprocessor_limits("sm_90")->shared_kib);
+  EXPECT_EQ(multiprocessor_limits("sm_90a")->shared_kib,
+            multiprocessor_limits("sm_90")->shared_kib);
   EXPECT_FALSE(multiprocessor_limits("sm_9"));
 }
 

@@ -54,7 +54,9 @@ tile_attention: 128 threads, tile 16 x 64, 1 stage of K and V
 
 TEST_F(ResourcesCommand, WhatWasAcceptedPasses) {
   accept();
-  EXPECT_THAT(read("approved/tile.toml"), AllOf(HasSubstr("who = \"Ada\""), HasSubstr("why = \"first figures\""), HasSubstr("sm_90 ")));
+  EXPECT_THAT(
+      read("approved/tile.toml"),
+      AllOf(HasSubstr("who = \"Ada\""), HasSubstr("why = \"first figures\""), HasSubstr("sm_90 ")));
   const auto again = resources("");
   EXPECT_EQ(again.code, 0);
   EXPECT_THAT(again.text, HasSubstr("2 rows: 2 pass"));
@@ -68,15 +70,18 @@ TEST_F(ResourcesCommand, WorseIsExit1AndBetterIsNot) {
   plant("0 bytes spill stores", "12 bytes spill stores");
   const auto worse = resources("");
   EXPECT_EQ(worse.code, 1);
-  EXPECT_THAT(worse.text, AllOf(HasSubstr("regressed: tile_attention on sm_80: 12 bytes spilled (0 approved)"),
-                                HasSubstr("2 rows: 1 pass, 1 regressed"), HasSubstr("resources --accept --reason")));
+  EXPECT_THAT(
+      worse.text,
+      AllOf(HasSubstr("regressed: tile_attention on sm_80: 12 bytes spilled (0 approved)"),
+            HasSubstr("2 rows: 1 pass, 1 regressed"), HasSubstr("resources --accept --reason")));
   EXPECT_EQ(resources("--arch sm_90").code, 0);
   accept();  // what is worse can be accepted
   EXPECT_EQ(resources("").code, 0);
   write("reports/tile.ptxas.txt", recorded::small_tile);
   const auto better = resources("");
   EXPECT_EQ(better.code, 0);
-  EXPECT_THAT(better.text, HasSubstr("improved: tile_attention on sm_80: 0 bytes spilled (12 approved)"));
+  EXPECT_THAT(better.text,
+              HasSubstr("improved: tile_attention on sm_80: 0 bytes spilled (12 approved)"));
 }
 
 TEST_F(ResourcesCommand, AMissingArchitectureIsAFinding) {
@@ -85,7 +90,8 @@ TEST_F(ResourcesCommand, AMissingArchitectureIsAFinding) {
   write("reports/tile.ptxas.txt", text.substr(0, text.rfind("ptxas info    : 0 bytes gmem")));
   const auto missing = resources("");
   EXPECT_EQ(missing.code, 1);
-  EXPECT_THAT(missing.text, HasSubstr("missing: tile_attention on sm_90: approved, but not compiled"));
+  EXPECT_THAT(missing.text,
+              HasSubstr("missing: tile_attention on sm_90: approved, but not compiled"));
 }
 
 TEST_F(ResourcesCommand, AnotherToolkitIsNotComparable) {
@@ -97,20 +103,25 @@ TEST_F(ResourcesCommand, AnotherToolkitIsNotComparable) {
   write("reports/tile.ptxas.txt", text);
   const auto differs = resources("");
   EXPECT_EQ(differs.code, 6);
-  EXPECT_THAT(differs.text, AllOf(HasSubstr("note: tests/resources/tile.cu was compiled by nvcc 13.1.2"), HasSubstr("1 not comparable")));
+  EXPECT_THAT(differs.text,
+              AllOf(HasSubstr("note: tests/resources/tile.cu was compiled by nvcc 13.1.2"),
+                    HasSubstr("1 not comparable")));
   EXPECT_EQ(resources("--strict").code, 1);
 }
 
 TEST_F(ResourcesCommand, WithoutReportsItSaysSo) {
   std::filesystem::create_directory(directory_ / "empty");
-  const auto nothing = shell("PATH=/nonexistent '" + program().string() + "' resources --reports empty");
+  const auto nothing =
+      shell("PATH=/nonexistent '" + program().string() + "' resources --reports empty");
   EXPECT_EQ(nothing.code, 4);
   EXPECT_EQ(nothing.text,
             "empty: no resource reports: nvcc is absent, so no CUDA kernel was compiled\n"
-            "  remedy: build where nvcc is on the PATH (cmake --workflow --preset dev), or name a folder with --reports\n");
+            "  remedy: build where nvcc is on the PATH (cmake --workflow --preset dev), or name a "
+            "folder with --reports\n");
   const auto unknown = resources("--arch sm_75");
   EXPECT_EQ(unknown.code, 2) << unknown.text;
-  EXPECT_NE(unknown.text.find("--arch sm_75: no kernel was compiled for it"), std::string::npos) << unknown.text;
+  EXPECT_NE(unknown.text.find("--arch sm_75: no kernel was compiled for it"), std::string::npos)
+      << unknown.text;
 }
 
 TEST_F(ResourcesCommand, UsageAndDamage) {
@@ -131,35 +142,42 @@ TEST_F(ResourcesCommand, StoredLikeAnyMetric) {
   plant("0 bytes spill stores", "12 bytes spill stores");
   EXPECT_EQ(resources("--db runs.db").code, 1);
   const auto history = plumbline(
-      "query \"SELECT arch, registers, spill_bytes, predicted_registers, verdict FROM v_resources ORDER BY run_order, arch\" --format csv "
+      "query \"SELECT arch, registers, spill_bytes, predicted_registers, verdict FROM v_resources "
+      "ORDER BY run_order, arch\" --format csv "
       "--db "
       "runs.db");
   EXPECT_EQ(history.text,
-            "arch,registers,spill_bytes,predicted_registers,verdict\r\nsm_80,48,0,24.0,pass\r\nsm_90,48,0,24.0,pass\r\n"
+            "arch,registers,spill_bytes,predicted_registers,verdict\r\nsm_80,48,0,24.0,pass\r\nsm_"
+            "90,48,0,24.0,pass\r\n"
             "sm_80,48,12,24.0,regressed\r\nsm_90,48,0,24.0,pass\r\n");
-  EXPECT_THAT(plumbline("query compiled-resources-that-grew --format csv --db runs.db").text, HasSubstr("tile_attention,,sm_80,"));
+  EXPECT_THAT(plumbline("query compiled-resources-that-grew --format csv --db runs.db").text,
+              HasSubstr("tile_attention,,sm_80,"));
   // Such a run has no outcomes: "latest" is the last that has.
-  EXPECT_THAT(plumbline("show latest --db runs.db").text, HasSubstr("goes back further than the 0 runs"));
+  EXPECT_THAT(plumbline("show latest --db runs.db").text,
+              HasSubstr("goes back further than the 0 runs"));
   EXPECT_EQ(resources("--db runs.db --run latest").code, 3);
 }
 
 TEST_F(ResourcesCommand, WithARunOfOutcomes) {
   write("s.toml",
-        "schema = 1\nname = \"s\"\ntier = \"smoke\"\n[[group]]\nname = \"g\"\nreason = \"r\"\nkernels = [\"cpu/flash\"]\nset = { seq = 8 "
+        "schema = 1\nname = \"s\"\ntier = \"smoke\"\n[[group]]\nname = \"g\"\nreason = "
+        "\"r\"\nkernels = [\"cpu/flash\"]\nset = { seq = 8 "
         "}\n");
   ASSERT_EQ(plumbline("run s.toml --db runs.db -q").code, 0);
   EXPECT_EQ(resources("--db runs.db --run latest").code, 0);
   EXPECT_EQ(resources("--db runs.db --run latest").code, 0);  // replaces
   const auto rows = plumbline(
-      "query \"SELECT count(*), count(DISTINCT run_id), (SELECT count(*) FROM v_runs) FROM v_resources\" --format csv --db runs.db");
+      "query \"SELECT count(*), count(DISTINCT run_id), (SELECT count(*) FROM v_runs) FROM "
+      "v_resources\" --format csv --db runs.db");
   EXPECT_THAT(rows.text, HasSubstr("\r\n2,1,1\r\n"));
 }
 
 TEST_F(ResourcesCommand, MarkdownAndJson) {
   const auto markdown = resources("--format markdown");
   EXPECT_EQ(markdown.code, 0);
-  EXPECT_THAT(markdown.text, AllOf(HasSubstr("### Resources of compiled kernels\n\n2 rows: 2 first seen"),
-                                   HasSubstr("| sm_80 | 48 | 24 | 0 | 0 | 36864 | 36864 |")));
+  EXPECT_THAT(markdown.text,
+              AllOf(HasSubstr("### Resources of compiled kernels\n\n2 rows: 2 first seen"),
+                    HasSubstr("| sm_80 | 48 | 24 | 0 | 0 | 36864 | 36864 |")));
   const auto json = nlohmann::json::parse(resources("--format json").text)["data"];
   ASSERT_EQ(json["rows"].size(), 2U);
   EXPECT_EQ(json["rows"][1]["arch"], "sm_90");
@@ -168,22 +186,28 @@ TEST_F(ResourcesCommand, MarkdownAndJson) {
   EXPECT_EQ(json["rows"][1]["verdict"], "first_seen");
 }
 
-// The same kernel with a larger tile of queries: S and O alone ask for 288 registers, and a thread has 255.
+// The same kernel with a larger tile of queries: S and O alone ask for 288 registers, and a thread
+// has 255.
 class PlantedRegression : public test::CommandTest {
  protected:
   void compile(const std::string& folder, int tile_q) const {
     const auto source = test::source_directory / "tests" / "resources" / "tile.cu";
     const auto script = test::source_directory / "ci" / "cmake" / "CompileCuda.cmake";
     const auto compiled = shell(
-        "mkdir -p " + folder + " && " PLUMBLINE_CMAKE " -D SOURCE=tests/resources/tile.cu -D TOOLKIT=here -D REPORT=" +
+        "mkdir -p " + folder +
+        " && " PLUMBLINE_CMAKE " -D SOURCE=tests/resources/tile.cu -D TOOLKIT=here -D REPORT=" +
         (directory_ / folder / "tile.ptxas.txt").string() + " -P '" + script.string() +
-        "' -- nvcc -std=c++20 --fmad=false -O3 --resource-usage --threads 2 -DTILE_Q=" + std::to_string(tile_q) +
-        " -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 -c '" + source.string() + "' -o " + folder + "/tile.o");
+        "' -- nvcc -std=c++20 --fmad=false -O3 --resource-usage --threads 2 -DTILE_Q=" +
+        std::to_string(tile_q) +
+        " -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 -c '" +
+        source.string() + "' -o " + folder + "/tile.o");
     ASSERT_EQ(compiled.code, 0) << compiled.text;
     const int shared = 2 * (tile_q * 128 + 2 * 64 * 128);
     write(folder + "/tile.launch.toml",
-          "schema = 1\n[[launch]]\nkernel = \"tile_attention\"\nthreads = 128\ndynamic_shared_bytes = " + std::to_string(shared) +
-              "\ntile_q = " + std::to_string(tile_q) + "\ntile_kv = 64\nhead_dim_qk = 128\nelement_bytes = 2\n");
+          "schema = 1\n[[launch]]\nkernel = \"tile_attention\"\nthreads = "
+          "128\ndynamic_shared_bytes = " +
+              std::to_string(shared) + "\ntile_q = " + std::to_string(tile_q) +
+              "\ntile_kv = 64\nhead_dim_qk = 128\nelement_bytes = 2\n");
   }
 };
 
@@ -191,7 +215,8 @@ TEST_F(PlantedRegression, ATileThatSpillsIsFlaggedOnBothArchitectures) {
   if (shell("command -v nvcc").code != 0) GTEST_SKIP() << "nvcc is not on the PATH";
   compile("small", 16);
   compile("large", 192);
-  const auto accepted = plumbline("resources --reports small --baseline approved --accept --reason small --who Ada");
+  const auto accepted =
+      plumbline("resources --reports small --baseline approved --accept --reason small --who Ada");
   ASSERT_EQ(accepted.code, 0) << accepted.text;
   EXPECT_EQ(plumbline("resources --reports small --baseline approved").code, 0);
 

@@ -3,8 +3,8 @@
 
 #include <map>
 
-#include "harness/run/reduce.h"
 #include "harness/problem/field_text.h"
+#include "harness/run/reduce.h"
 
 namespace plumbline {
 namespace {
@@ -44,7 +44,9 @@ TEST(Reduce, WhateverFails_OneRowAndOneKeyAreLeft) {
 }
 
 TEST(Reduce, KeepsWhatTheFailureNeeds) {
-  const auto fails = [](const Problem& p) { return p.seq_kv >= 65 && p.group() > 1 && p.is_paged() && p.law == Law::llm && p.batch > 2; };
+  const auto fails = [](const Problem& p) {
+    return p.seq_kv >= 65 && p.group() > 1 && p.is_paged() && p.law == Law::llm && p.batch > 2;
+  };
   const Problem p = reduce(large(), fails, never_stop).problem;
   EXPECT_EQ(p.seq_kv, 65);
   EXPECT_EQ(p.group(), 2);
@@ -86,7 +88,8 @@ TEST(Reduce, StopsWhenAsked) {
   EXPECT_EQ(reduced.steps.size(), 3U);
 }
 
-// Every field of a problem shrinks: one that the reduction forgets would stay in what is printed, or vanish from it.
+// Every field of a problem shrinks: one that the reduction forgets would stay in what is printed,
+// or vanish from it.
 TEST(SmallerProblems, ShrinkEveryField) {
   const std::map<std::string_view, std::string_view> others{
       {"kv_dtype", "e4m3"},
@@ -134,15 +137,17 @@ TEST(SmallerProblems, ShrinkEveryField) {
     ASSERT_FALSE(set_field(problem, field, others.at(field)));
     ASSERT_THAT(validate(problem), testing::IsEmpty()) << field;
     const std::string before = field_text(canonical(problem), field);
-    EXPECT_THAT(smaller_problems(problem),
-                testing::Contains(Truly([&](const ReduceStep& step) { return field_text(step.problem, field) != before; })))
+    EXPECT_THAT(smaller_problems(problem), testing::Contains(Truly([&](const ReduceStep& step) {
+                  return field_text(step.problem, field) != before;
+                })))
         << field;
   }
 }
 
 TEST(SmallerProblems, DifferFromTheProblem) {
-  EXPECT_THAT(smaller_problems(large()),
-              Each(Truly([](const ReduceStep& s) { return s.problem != canonical(large()) && !s.what.empty(); })));
+  EXPECT_THAT(smaller_problems(large()), Each(Truly([](const ReduceStep& s) {
+                return s.problem != canonical(large()) && !s.what.empty();
+              })));
   Problem one;
   one.head_dim_qk = one.head_dim_vo = 1;
   one.fill = Fill::zeros;

@@ -1,8 +1,10 @@
 /* The smallest provider for plumbline: one kernel, plain C, one file.
  *
- * sample/naive computes attention row by row in fp32, for padded layouts of fp32, fp16 and bf16 without masks:
+ * sample/naive computes attention row by row in fp32, for padded layouts of fp32, fp16 and bf16
+ * without masks:
  *   S[j] = scale * q . k[j]      P[j] = exp(S[j] - max S)      out = (sum_j P[j] v[j]) / sum_j P[j]
- * Start from here: widen what `query` accepts, replace `attend_row`, and state in `describe` what your kernel rounds. */
+ * Start from here: widen what `query` accepts, replace `attend_row`, and state in `describe` what
+ * your kernel rounds. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +21,8 @@ struct plumbline_plan {
 static float load(const plumbline_tensor* t, int64_t offset) {
   if (t->dtype == PLUMBLINE_F32) return ((const float*)t->data)[offset];
   if (t->dtype == PLUMBLINE_F16) return (float)((const _Float16*)t->data)[offset];
-  uint32_t bits = (uint32_t)((const uint16_t*)t->data)[offset] << 16; /* bf16 is the upper half of fp32 */
+  uint32_t bits = (uint32_t)((const uint16_t*)t->data)[offset]
+                  << 16; /* bf16 is the upper half of fp32 */
   float value;
   memcpy(&value, &bits, sizeof value);
   return value;
@@ -51,8 +54,8 @@ static int64_t first_row(const plumbline_problem* p, int64_t extent, int64_t len
 }
 
 /* One output row; `s` has room for seq_kv logits, `o` for head_dim_vo sums. */
-static void attend_row(const plumbline_problem* p, const plumbline_tensors* t, int64_t sample, int64_t row, int64_t head, float* s,
-                       float* o) {
+static void attend_row(const plumbline_problem* p, const plumbline_tensors* t, int64_t sample,
+                       int64_t row, int64_t head, float* s, float* o) {
   const int64_t head_kv = head / (p->heads_q / p->heads_kv);
   const int64_t keys = ((const int32_t*)t->seqlens_kv.data)[sample];
   const int64_t first_key = first_row(p, p->seq_kv, keys);
@@ -62,7 +65,8 @@ static void attend_row(const plumbline_problem* p, const plumbline_tensors* t, i
   for (int64_t j = 0; j < keys; ++j) {
     const int64_t k_at = row_offset(&t->k, sample, first_key + j, head_kv);
     float dot = 0;
-    for (int64_t d = 0; d < p->head_dim_qk; ++d) dot += load(&t->q, q_at + d) * load(&t->k, k_at + d);
+    for (int64_t d = 0; d < p->head_dim_qk; ++d)
+      dot += load(&t->q, q_at + d) * load(&t->k, k_at + d);
     s[j] = dot * (float)p->scale;
     maximum = fmaxf(maximum, s[j]);
   }
@@ -78,38 +82,47 @@ static void attend_row(const plumbline_problem* p, const plumbline_tensors* t, i
 
   /* A row that sees no key is 0, with LSE -infinity. */
   const int64_t out_at = row_offset(&t->out, sample, row, head);
-  for (int64_t d = 0; d < p->head_dim_vo; ++d) store(&t->out, out_at + d, keys > 0 ? o[d] / denominator : 0);
+  for (int64_t d = 0; d < p->head_dim_vo; ++d)
+    store(&t->out, out_at + d, keys > 0 ? o[d] / denominator : 0);
   if (t->lse.rank != 0) {
-    ((float*)t->lse.data)[row_offset(&t->lse, sample, row, head)] = keys > 0 ? maximum + logf(denominator) : -INFINITY;
+    ((float*)t->lse.data)[row_offset(&t->lse, sample, row, head)] =
+        keys > 0 ? maximum + logf(denominator) : -INFINITY;
   }
 }
 
 /* ---- The interface ---- */
 
-static int is_known(uint32_t dtype) { return dtype == PLUMBLINE_F32 || dtype == PLUMBLINE_F16 || dtype == PLUMBLINE_BF16; }
+static int is_known(uint32_t dtype) {
+  return dtype == PLUMBLINE_F32 || dtype == PLUMBLINE_F16 || dtype == PLUMBLINE_BF16;
+}
 
 static const char* kernel_name(uint32_t kernel) {
   (void)kernel; /* there is one */
   return "naive";
 }
 
-static plumbline_status query(uint32_t kernel, const plumbline_problem* p, const plumbline_device* device, char* reason,
-                              size_t reason_bytes) {
+static plumbline_status query(uint32_t kernel, const plumbline_problem* p,
+                              const plumbline_device* device, char* reason, size_t reason_bytes) {
   (void)kernel;
   const char* why_not = NULL;
   if (device->memory_space != PLUMBLINE_HOST) why_not = "only the CPU is supported";
-  if (p->layout != PLUMBLINE_PADDED_BSHD && p->layout != PLUMBLINE_PADDED_BHSD) why_not = "only padded layouts are supported";
-  if (p->mask != PLUMBLINE_MASK_NONE || p->window_left >= 0 || p->window_right >= 0) why_not = "masks are not supported";
-  if (p->softcap != 0 || p->has_alibi || p->has_sink) why_not = "softcap, ALiBi and sinks are not supported";
-  if (!is_known(p->dtype_q) || !is_known(p->dtype_kv) || !is_known(p->dtype_out)) why_not = "only fp32, fp16 and bf16 are supported";
+  if (p->layout != PLUMBLINE_PADDED_BSHD && p->layout != PLUMBLINE_PADDED_BHSD)
+    why_not = "only padded layouts are supported";
+  if (p->mask != PLUMBLINE_MASK_NONE || p->window_left >= 0 || p->window_right >= 0)
+    why_not = "masks are not supported";
+  if (p->softcap != 0 || p->has_alibi || p->has_sink)
+    why_not = "softcap, ALiBi and sinks are not supported";
+  if (!is_known(p->dtype_q) || !is_known(p->dtype_kv) || !is_known(p->dtype_out))
+    why_not = "only fp32, fp16 and bf16 are supported";
   if (why_not == NULL) return PLUMBLINE_OK;
   snprintf(reason, reason_bytes, "%s", why_not);
   return PLUMBLINE_UNSUPPORTED;
 }
 
-/* Workspace: one row of logits and one of sums. plumbline owns it, and checks that we stay within. */
-static plumbline_status prepare(uint32_t kernel, const plumbline_problem* problem, const plumbline_tensors* tensors,
-                                const plumbline_device* device, plumbline_plan** plan, uint64_t* workspace_bytes, char* reason,
+/* Workspace: one row of logits and one of sums. plumbline owns it and checks that we stay within. */
+static plumbline_status prepare(uint32_t kernel, const plumbline_problem* problem,
+                                const plumbline_tensors* tensors, const plumbline_device* device,
+                                plumbline_plan** plan, uint64_t* workspace_bytes, char* reason,
                                 size_t reason_bytes) {
   (void)kernel, (void)tensors, (void)device;
   *plan = malloc(sizeof **plan);
@@ -122,7 +135,8 @@ static plumbline_status prepare(uint32_t kernel, const plumbline_problem* proble
   return PLUMBLINE_OK;
 }
 
-static plumbline_status run(plumbline_plan* plan, const plumbline_tensors* tensors, void* stream, char* reason, size_t reason_bytes) {
+static plumbline_status run(plumbline_plan* plan, const plumbline_tensors* tensors, void* stream,
+                            char* reason, size_t reason_bytes) {
   (void)stream, (void)reason, (void)reason_bytes;
   const plumbline_problem* p = &plan->problem;
   float* s = tensors->workspace.data;
@@ -131,7 +145,8 @@ static plumbline_status run(plumbline_plan* plan, const plumbline_tensors* tenso
     const int64_t rows = ((const int32_t*)tensors->seqlens_q.data)[sample];
     const int64_t first = first_row(p, p->seq_q, rows);
     for (int64_t row = first; row < first + rows; ++row) {
-      for (int64_t head = 0; head < p->heads_q; ++head) attend_row(p, tensors, sample, row, head, s, o);
+      for (int64_t head = 0; head < p->heads_q; ++head)
+        attend_row(p, tensors, sample, row, head, s, o);
     }
   }
   return PLUMBLINE_OK;
@@ -143,7 +158,8 @@ static plumbline_status describe(const plumbline_plan* plan, plumbline_descripti
   snprintf(d->build_id, sizeof d->build_id, "%s %s", __DATE__, __TIME__);
   snprintf(d->tensor_cores, sizeof d->tensor_cores, "none");
   d->padding_policy = PLUMBLINE_PADDED_ROWS_UNTOUCHED;
-  /* The spec: nothing but the accumulation in fp32 and the output is rounded. Fields that stay 0 say "not done". */
+  /* The spec: nothing but the accumulation in fp32 and the output is rounded. Fields that stay 0
+   * say "not done". */
   d->spec.p_dtype = PLUMBLINE_F32;
   d->spec.p_prescale = 1;
   d->spec.split_partial_dtype = PLUMBLINE_F32;

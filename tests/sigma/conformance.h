@@ -18,7 +18,8 @@ inline const std::filesystem::path binary_directory = PLUMBLINE_BINARY_DIRECTORY
 inline MeasureOptions cpu_provider(const std::string& options) {
   MeasureOptions measure;
   measure.worker_executable = binary_directory / "bin" / "plumbline-worker";
-  const std::string library = (binary_directory / "lib" / "plumbline" / "plumbline_cpu.so").string();
+  const std::string library =
+      (binary_directory / "lib" / "plumbline" / "plumbline_cpu.so").string();
   measure.providers = {options.empty() ? library : library + ":" + options};
   return measure;
 }
@@ -52,15 +53,17 @@ class TemporaryDirectory {
 
 inline int count(const RunSession& session, Verdict verdict) {
   int found = 0;
-  for (const StoredOutcome& stored : session.outcomes()) found += stored.judgement.verdict == verdict ? 1 : 0;
+  for (const StoredOutcome& stored : session.outcomes())
+    found += stored.judgement.verdict == verdict ? 1 : 0;
   return found;
 }
 
 // No suite score fails.
 inline void expect_no_alarm(const std::vector<SuiteScore>& scores, const std::string& what) {
   for (const SuiteScore& score : scores) {
-    EXPECT_NE(score.status, "fail") << what << ": " << score.statistic << " of " << score.kernel << " " << score.dtype << " over "
-                                    << score.cases << " cases is " << score.value << ", limit " << score.limit;
+    EXPECT_NE(score.status, "fail")
+        << what << ": " << score.statistic << " of " << score.kernel << " " << score.dtype
+        << " over " << score.cases << " cases is " << score.value << ", limit " << score.limit;
   }
 }
 

@@ -18,8 +18,8 @@ constexpr double lazy_limit = 8;  // log2: how far a lazy running maximum may la
 
 bool is_narrow(DType dtype) { return dtype != DType::none && dtype != DType::f32; }
 
-// fp32 sum of one step of a tensor core: terms are cut at fraction_bits below the largest one's leading bit, added exactly, and the sum is
-// cut to fp32.
+// fp32 sum of one step of a tensor core: terms are cut at fraction_bits below the largest one's
+// leading bit, added exactly, and the sum is cut to fp32.
 float tensor_core_step(float sum, const double* products, int count, int fraction_bits) {
   double largest = std::abs(sum);
   for (int i = 0; i < count; ++i) largest = std::max(largest, std::abs(products[i]));
@@ -34,7 +34,8 @@ float tensor_core_step(float sum, const double* products, int count, int fractio
 
 class Kernel {
  public:
-  Kernel(const ExactRow& row, const RoundingSpec& spec, std::mt19937_64& random) : row_(row), spec_(spec), random_(random) {}
+  Kernel(const ExactRow& row, const RoundingSpec& spec, std::mt19937_64& random)
+      : row_(row), spec_(spec), random_(random) {}
 
   SimulatedRow run() {
     draw_logits();
@@ -53,8 +54,12 @@ class Kernel {
   }
 
  private:
-  double uniform(double low, double high) { return std::uniform_real_distribution<double>(low, high)(random_); }
-  std::size_t below(std::size_t count) { return std::uniform_int_distribution<std::size_t>(0, count - 1)(random_); }
+  double uniform(double low, double high) {
+    return std::uniform_real_distribution<double>(low, high)(random_);
+  }
+  std::size_t below(std::size_t count) {
+    return std::uniform_int_distribution<std::size_t>(0, count - 1)(random_);
+  }
 
   // In powers of two, as kernels keep them.
   void draw_logits() {
@@ -70,8 +75,8 @@ class Kernel {
     }
   }
 
-  // In fp32, tanh within 2 ulp. A declared error is that of a table of chords, a sawtooth over each quarter of an octave; no tanh is
-  // above 1.
+  // In fp32, tanh within 2 ulp. A declared error is that of a table of chords, a sawtooth over each
+  // quarter of an octave; no tanh is above 1.
   float capped(float x) {
     const float u = x / static_cast<float>(row_.softcap);
     double t = std::tanh(double{u});
@@ -89,7 +94,8 @@ class Kernel {
   // A kernel that adds the sink to the denominator at the end.
   SimulatedRow with_sink(const SimulatedRow& keys) const {
     const double of_sink = sink() * std::numbers::ln2, top = std::max(keys.lse, of_sink);
-    const auto weight = static_cast<float>(std::exp(keys.lse - top)), weight_of_sink = static_cast<float>(std::exp(of_sink - top));
+    const auto weight = static_cast<float>(std::exp(keys.lse - top)),
+               weight_of_sink = static_cast<float>(std::exp(of_sink - top));
     const float total = weight + weight_of_sink;
     SimulatedRow result{keys.o, spec_.lse_includes_sink ? top + std::log(double{total}) : keys.lse};
     for (float& o : result.o) o = o * weight / total;
@@ -143,9 +149,9 @@ class Kernel {
     }
   }
 
-  // What P is relative to: anything near the largest logit so far is legal, so that the largest P is rounded, too. It is drawn anew
-  // whenever it moves: with one offset for all tiles the largest P of each tile would have the same significand, and their errors would add
-  // up.
+  // What P is relative to: anything near the largest logit so far is legal, so that the largest P
+  // is rounded, too. It is drawn anew whenever it moves: with one offset for all tiles the largest
+  // P of each tile would have the same significand, and their errors would add up.
   float move_maximum(std::size_t begin, std::size_t end) {
     const double top = *std::max_element(&logits_[begin], &logits_[end - 1] + 1);
     if (top <= top_) return 1;
@@ -156,8 +162,8 @@ class Kernel {
     return static_cast<float>(std::exp2(before - m_));
   }
 
-  // Faithful: one of the two neighbours in fp32, so within one ulp. A declared error is that of a polynomial of degree 3, which
-  // equioscillates five times over an octave.
+  // Faithful: one of the two neighbours in fp32, so within one ulp. A declared error is that of a
+  // polynomial of degree 3, which equioscillates five times over an octave.
   float exponential(double x) {
     double t = std::exp2(x);
     if (spec_.exp2_rel_error > 0) {
@@ -171,7 +177,8 @@ class Kernel {
 
   float rounded_p(float t) const {
     if (!is_narrow(spec_.p_dtype)) return t;
-    return static_cast<float>(round_to(double{t} * spec_.p_prescale, spec_.p_dtype) / spec_.p_prescale);
+    return static_cast<float>(round_to(double{t} * spec_.p_prescale, spec_.p_dtype) /
+                              spec_.p_prescale);
   }
 
   void multiply(std::size_t begin, float rescale) {
@@ -190,8 +197,10 @@ class Kernel {
       o_[j] *= rescale;
       for (std::size_t first = 0; first < p_.size(); first += step) {
         const std::size_t count = std::min(step, p_.size() - first);
-        for (std::size_t i = 0; i < count; ++i) products[i] = double{p_[first + i]} * double{row_.v[begin + first + i][j]};
-        o_[j] = tensor_core_step(o_[j], products.data(), static_cast<int>(count), spec_.pv_accumulator.fraction_bits);
+        for (std::size_t i = 0; i < count; ++i)
+          products[i] = double{p_[first + i]} * double{row_.v[begin + first + i][j]};
+        o_[j] = tensor_core_step(o_[j], products.data(), static_cast<int>(count),
+                                 spec_.pv_accumulator.fraction_bits);
       }
     }
   }
@@ -229,14 +238,17 @@ class Kernel {
 };
 
 // Sizes of research note "Model v3", section 3: nearest, and what truncation adds.
-void set_logit_error(double logit, double norm, double dims, const Accumulator& accumulator, ExactRow& row) {
+void set_logit_error(double logit, double norm, double dims, const Accumulator& accumulator,
+                     ExactRow& row) {
   const double magnitude = std::abs(logit);
   const double nearest = 0.5 * unit32 * std::sqrt(dims) * norm + unit32 * (4 * magnitude + 1);
   double spread = 0, drift = 0;
   if (accumulator.toward_zero && norm > 0) {
-    const double f = std::ldexp(1.0, -accumulator.fraction_bits), f_out = std::ldexp(1.0, -std::min(accumulator.fraction_bits, 23));
+    const double f = std::ldexp(1.0, -accumulator.fraction_bits),
+                 f_out = std::ldexp(1.0, -std::min(accumulator.fraction_bits, 23));
     const double m = magnitude + norm;
-    drift = m * (f * std::sqrt(dims) * magnitude / norm / 6 + std::ceil(dims / accumulator.products_per_step) * f_out / 12);
+    drift = m * (f * std::sqrt(dims) * magnitude / norm / 6 +
+                 std::ceil(dims / accumulator.products_per_step) * f_out / 12);
     spread = m * f * std::sqrt(dims / 6);
   }
   row.sd.push_back(std::hypot(nearest, spread));
@@ -245,7 +257,8 @@ void set_logit_error(double logit, double norm, double dims, const Accumulator& 
 
 }  // namespace
 
-ExactRow exact_row(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, const RowId& id) {
+ExactRow exact_row(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
+                   const RowId& id) {
   const Problem& problem = geometry.problem();
   const SideInputs side = side_inputs(problem);
   const auto dims = static_cast<std::size_t>(problem.head_dim_qk);
@@ -253,21 +266,29 @@ ExactRow exact_row(const Geometry& geometry, const InputView& inputs, const Roun
   const std::int64_t head_kv = id.head / problem.group();
   const DType dequantized = dequantized_to(spec, problem);
   const auto of_scales = static_cast<std::size_t>(id.sample * problem.heads_kv + head_kv);
-  const float k_scale = problem.has_fp8_kv() ? side.k_scale[of_scales] : 1, v_scale = problem.has_fp8_kv() ? side.v_scale[of_scales] : 1;
+  const float k_scale = problem.has_fp8_kv() ? side.k_scale[of_scales] : 1,
+              v_scale = problem.has_fp8_kv() ? side.v_scale[of_scales] : 1;
   const auto as_multiplied = [&](double stored, float scale_of_fp8) {
-    return dequantized == DType::none ? round_to(stored, inputs_rounded_to(spec))
-                                      : round_to(double{static_cast<float>(stored) * scale_of_fp8}, dequantized);
+    return dequantized == DType::none
+               ? round_to(stored, inputs_rounded_to(spec))
+               : round_to(double{static_cast<float>(stored) * scale_of_fp8}, dequantized);
   };
   ExactRow row;
   row.softcap = problem.softcap;
   if (dequantized == DType::none) row.v_scale = v_scale;
   if (!side.sinks.empty()) row.sink = side.sinks[static_cast<std::size_t>(id.head)];
-  // q . k is exact in fp64 to more than the kernel's noise; the reference's rounded Q is the kernel's, too.
-  const double scale = (spec.q_prescaled == DType::none ? problem.softmax_scale() : std::numbers::ln2) *
-                       (dequantized == DType::none ? double{k_scale} : 1.0);
+  // q . k is exact in fp64 to more than the kernel's noise; the reference's rounded Q is the
+  // kernel's, too.
+  const double scale =
+      (spec.q_prescaled == DType::none ? problem.softmax_scale() : std::numbers::ln2) *
+      (dequantized == DType::none ? double{k_scale} : 1.0);
   const auto query = [&](std::size_t d) {
-    const double value = round_to(decode_at(problem.dtype, inputs.q, q + d), inputs_rounded_to(spec));
-    return spec.q_prescaled == DType::none ? value : round_to(value * (problem.softmax_scale() * std::numbers::log2e), spec.q_prescaled);
+    const double value =
+        round_to(decode_at(problem.dtype, inputs.q, q + d), inputs_rounded_to(spec));
+    return spec.q_prescaled == DType::none
+               ? value
+               : round_to(value * (problem.softmax_scale() * std::numbers::log2e),
+                          spec.q_prescaled);
   };
   std::map<std::vector<double>, std::size_t> first_with;
   for (std::int64_t key = 0; key < geometry.length_kv(id.sample); ++key) {
@@ -284,19 +305,24 @@ ExactRow exact_row(const Geometry& geometry, const InputView& inputs, const Roun
     }
     row.x.push_back(scale * raw);
     if (!side.alibi_slopes.empty()) {
-      const auto distance = static_cast<float>(std::abs(id.row + geometry.length_kv(id.sample) - geometry.length_q(id.sample) - key));
+      const auto distance = static_cast<float>(
+          std::abs(id.row + geometry.length_kv(id.sample) - geometry.length_q(id.sample) - key));
       row.bias.push_back(-side.alibi_slopes[static_cast<std::size_t>(id.head)] * distance);
     }
-    set_logit_error(scale * raw, scale * std::sqrt(squares), static_cast<double>(dims), spec.qk_accumulator, row);
+    set_logit_error(scale * raw, scale * std::sqrt(squares), static_cast<double>(dims),
+                    spec.qk_accumulator, row);
     row.twin.push_back(first_with.try_emplace(std::move(vector), row.twin.size()).first->second);
     Columns& columns = row.v.emplace_back();
     for (std::size_t j = 0; j < columns.size(); ++j) {
-      columns[j] = static_cast<float>(as_multiplied(decode_at(problem.kv(), inputs.v, v + j), v_scale));
+      columns[j] =
+          static_cast<float>(as_multiplied(decode_at(problem.kv(), inputs.v, v + j), v_scale));
     }
   }
   return row;
 }
 
-SimulatedRow simulate(const ExactRow& row, const RoundingSpec& spec, std::mt19937_64& random) { return Kernel(row, spec, random).run(); }
+SimulatedRow simulate(const ExactRow& row, const RoundingSpec& spec, std::mt19937_64& random) {
+  return Kernel(row, spec, random).run();
+}
 
 }  // namespace plumbline::test

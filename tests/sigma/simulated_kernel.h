@@ -19,8 +19,9 @@ using Columns = std::array<float, simulated_columns>;
 
 // What a row sees; all vectors over its visible keys.
 struct ExactRow {
-  std::vector<double> x;          // scaled q . k, natural units: the logits, but for softcap and ALiBi
-  std::vector<double> sd, drift;  // of its fp32 error: independent standard deviation; systematic part, with its sign
+  std::vector<double> x;  // scaled q . k, natural units: the logits, but for softcap and ALiBi
+  // of its fp32 error: independent standard deviation; systematic part, with its sign
+  std::vector<double> sd, drift;
   std::vector<std::size_t> twin;  // first key with the same K: both have the same error
   std::vector<Columns> v;         // as the products see them
   float v_scale = 1;              // multiplies the output
@@ -28,7 +29,8 @@ struct ExactRow {
   std::vector<float> bias;  // ALiBi; empty = none
   std::optional<double> sink;
 };
-ExactRow exact_row(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec, const RowId& id);
+ExactRow exact_row(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
+                   const RowId& id);
 
 struct SimulatedRow {
   Columns o{};  // before output rounding

@@ -11,14 +11,21 @@
 namespace plumbline::test {
 namespace {
 
-constexpr std::array laws{Law::normal, Law::uniform,         Law::llm,  Law::peaky,   Law::near_uniform, Law::sink, Law::needle,
-                          Law::exact,  Law::negative_logits, Law::ramp, Law::extreme, Law::near_ties};
-constexpr std::array v_laws{VLaw::normal, VLaw::uniform, VLaw::large_mean, VLaw::constant, VLaw::grid, VLaw::band, VLaw::tiny_output};
-constexpr std::array kernels{"cpu/naive", "cpu/flash", "cpu/flash_p32", "cpu/split_kv", "cpu/flash_denominator", "cpu/split_kv_16"};
-constexpr int kernels_with_fp32 = 2;      // flash_p32 and split_kv
-constexpr int judged_scores = 4 * 2 * 2;  // of flash, split_kv, flash_denominator, split_kv_16; two dtypes; shrink and temperature
-constexpr int v_law_count = static_cast<int>(v_laws.size()), law_count = static_cast<int>(laws.size());
-constexpr int problems_16_bit = 2 * law_count * v_law_count * 2, problems_fp32 = law_count * v_law_count;
+constexpr std::array laws{Law::normal,          Law::uniform, Law::llm,     Law::peaky,
+                          Law::near_uniform,    Law::sink,    Law::needle,  Law::exact,
+                          Law::negative_logits, Law::ramp,    Law::extreme, Law::near_ties};
+constexpr std::array v_laws{VLaw::normal, VLaw::uniform, VLaw::large_mean, VLaw::constant,
+                            VLaw::grid,   VLaw::band,    VLaw::tiny_output};
+constexpr std::array kernels{
+    "cpu/naive",      "cpu/flash", "cpu/flash_p32", "cpu/split_kv", "cpu/flash_denominator",
+    "cpu/split_kv_16"};
+constexpr int kernels_with_fp32 = 2;  // flash_p32 and split_kv
+// of flash, split_kv, flash_denominator, split_kv_16; two dtypes; shrink and temperature
+constexpr int judged_scores = 4 * 2 * 2;
+constexpr int v_law_count = static_cast<int>(v_laws.size()),
+              law_count = static_cast<int>(laws.size());
+constexpr int problems_16_bit = 2 * law_count * v_law_count * 2,
+              problems_fp32 = law_count * v_law_count;
 
 // A legal retiling with the shape it is tried on.
 struct Retiling {
@@ -28,15 +35,24 @@ struct Retiling {
 };
 const std::vector<Retiling> retilings{
     {"plain", "", [](Problem& p) { p.seq_q = 9, p.seq_kv = 130; }},
-    {"reversed", "tile_kv=32,reverse=1", [](Problem& p) { p.seq_q = 5, p.seq_kv = 300, p.mask = Mask::causal_bottom_right; }},
-    {"lazy", "tile=8x40,lazy=1", [](Problem& p) { p.seq_q = 17, p.seq_kv = 100, p.mask = Mask::causal_bottom_right, p.window_left = 40; }},
+    {"reversed", "tile_kv=32,reverse=1",
+     [](Problem& p) { p.seq_q = 5, p.seq_kv = 300, p.mask = Mask::causal_bottom_right; }},
+    {"lazy", "tile=8x40,lazy=1",
+     [](Problem& p) {
+       p.seq_q = 17, p.seq_kv = 100, p.mask = Mask::causal_bottom_right, p.window_left = 40;
+     }},
     {"reversed_lazy", "tile_kv=16,reverse=1,lazy=1",
-     [](Problem& p) { p.batch = 4, p.seq_q = 1, p.seq_kv = 257, p.lengths = Lengths::random, p.layout = Layout::paged_nhd; }},
+     [](Problem& p) {
+       p.batch = 4, p.seq_q = 1, p.seq_kv = 257, p.lengths = Lengths::random,
+       p.layout = Layout::paged_nhd;
+     }},
     {"one_row", "", [](Problem& p) { p.seq_q = 1, p.seq_kv = 200; }},
-    {"few_keys", "tile=3x8", [](Problem& p) { p.seq_q = p.seq_kv = 12, p.mask = Mask::causal_top_left; }},
+    {"few_keys", "tile=3x8",
+     [](Problem& p) { p.seq_q = p.seq_kv = 12, p.mask = Mask::causal_top_left; }},
 };
 
-// Each with its own seed: the suite statistics add what they take for independent, and cases that share Q and K share the error of P.
+// Each with its own seed: the suite statistics add what they take for independent, and cases that
+// share Q and K share the error of P.
 std::vector<Problem> problems(const Retiling& retiling) {
   std::vector<Problem> all;
   Problem problem;
@@ -94,22 +110,28 @@ TEST_P(LegalKernels, RaiseNoAlarm) {
   expect_no_alarm(session, GetParam().name);
   std::vector<const Outcome*> outcomes;
   for (const StoredOutcome& stored : session.outcomes()) outcomes.push_back(&stored.outcome);
-  const auto scores = judge_suites(outcomes, text->contracts, std::vector<const Baseline*>(outcomes.size(), nullptr), true);
+  const auto scores = judge_suites(outcomes, text->contracts,
+                                   std::vector<const Baseline*>(outcomes.size(), nullptr), true);
   expect_no_alarm(scores, GetParam().name);
-  EXPECT_EQ(std::count_if(scores.begin(), scores.end(), [](const SuiteScore& score) { return score.status == "pass"; }), judged_scores);
+  EXPECT_EQ(std::count_if(scores.begin(), scores.end(),
+                          [](const SuiteScore& score) { return score.status == "pass"; }),
+            judged_scores);
 
   const int refused = static_cast<int>(kernels.size() - kernels_with_fp32) * problems_fp32;
   const int all = static_cast<int>(kernels.size()) * (problems_16_bit + problems_fp32);
   EXPECT_EQ(count(session, Verdict::unsupported), refused);
   EXPECT_EQ(count(session, Verdict::first_seen), all - refused);
-  const auto nearest = std::max_element(session.outcomes().begin(), session.outcomes().end(), [](const auto& a, const auto& b) {
-    return a.judgement.percent_of_limit < b.judgement.percent_of_limit;
-  });
-  fmt::print("{} cases, nearest to its limit: {} at {:.0f} % of {}'s\n", all - refused, nearest->outcome.case_id,
-             nearest->judgement.percent_of_limit, nearest->judgement.nearest_statistic);
+  const auto nearest = std::max_element(
+      session.outcomes().begin(), session.outcomes().end(), [](const auto& a, const auto& b) {
+        return a.judgement.percent_of_limit < b.judgement.percent_of_limit;
+      });
+  fmt::print("{} cases, nearest to its limit: {} at {:.0f} % of {}'s\n", all - refused,
+             nearest->outcome.case_id, nearest->judgement.percent_of_limit,
+             nearest->judgement.nearest_statistic);
 }
 
-INSTANTIATE_TEST_SUITE_P(Sigma, LegalKernels, testing::ValuesIn(retilings), [](const auto& at) { return at.param.name; });
+INSTANTIATE_TEST_SUITE_P(Sigma, LegalKernels, testing::ValuesIn(retilings),
+                         [](const auto& at) { return at.param.name; });
 
 }  // namespace
 }  // namespace plumbline::test

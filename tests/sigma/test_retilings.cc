@@ -22,12 +22,14 @@ struct Drift {
 };
 Drift drift_of(const RunSession& session) {
   for (const SuiteScore& score : session.scores()) {
-    if (score.statistic == "drift of the median" && score.kernel == kernel) return {score.cases, score.value, score.status};
+    if (score.statistic == "drift of the median" && score.kernel == kernel)
+      return {score.cases, score.value, score.status};
   }
   return {};
 }
 
-// One night of cpu/flash with the default tiles is stored; every test starts from a copy of that database.
+// One night of cpu/flash with the default tiles is stored; every test starts from a copy of that
+// database.
 class Retilings : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -40,7 +42,8 @@ class Retilings : public testing::Test {
     ASSERT_NE(baseline, nullptr);
     expect_no_alarm(*baseline, "the baseline");
     expect_no_alarm(baseline->scores(), "the baseline");
-    for (const StoredOutcome& stored : baseline->outcomes()) baseline_rms_[stored.outcome.case_id] = stored.outcome.errors.rms;
+    for (const StoredOutcome& stored : baseline->outcomes())
+      baseline_rms_[stored.outcome.case_id] = stored.outcome.errors.rms;
     RecordProperty("measured", count(*baseline, Verdict::first_seen));
   }
   static void TearDownTestSuite() {
@@ -68,17 +71,21 @@ class Retilings : public testing::Test {
     return measure;
   }
 
-  // A complete run of cpu/flash's cases, stored in `database`; nullptr and a failure where it could not be made.
-  static std::unique_ptr<RunSession> run(const std::string& options, const std::filesystem::path& database) {
+  // A complete run of cpu/flash's cases, stored in `database`; nullptr and a failure where it could
+  // not be made.
+  static std::unique_ptr<RunSession> run(const std::string& options,
+                                         const std::filesystem::path& database) {
     const MeasureOptions measure = measure_options(options);
     const auto providers = discover(measure);
     auto store = Store::open(database);
     if (!providers || !store) {
-      ADD_FAILURE() << (providers ? "" : to_string(providers.error())) << (store ? "" : to_string(store.error()));
+      ADD_FAILURE() << (providers ? "" : to_string(providers.error()))
+                    << (store ? "" : to_string(store.error()));
       return nullptr;
     }
     const Runner runner{measure, *providers, text_->contracts};
-    auto session = std::make_unique<RunSession>(cli::this_run("test", "", "plumbline run", {}), runner, *text_, store->get());
+    auto session = std::make_unique<RunSession>(cli::this_run("test", "", "plumbline run", {}),
+                                                runner, *text_, store->get());
     if (const auto done = session->execute(plan_, true, [] {}); !done) {
       ADD_FAILURE() << to_string(done.error());
       return nullptr;
@@ -89,7 +96,8 @@ class Retilings : public testing::Test {
   // The next night, with other options.
   static std::unique_ptr<RunSession> run_after_baseline(const std::string& options) {
     const auto database = directory_->path() / "next.db";
-    std::filesystem::copy_file(directory_->path() / "baseline.db", database, std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::copy_file(directory_->path() / "baseline.db", database,
+                               std::filesystem::copy_options::overwrite_existing);
     auto session = run(options, database);
     std::filesystem::remove(database);
     return session;
@@ -107,7 +115,8 @@ struct Retiling {
   std::string options;
 };
 
-// 25 tile widths but the default's 64, in either order, with and without a lagging maximum. tile_q, which no bit depends on, goes along.
+// 25 tile widths but the default's 64, in either order, with and without a lagging maximum. tile_q,
+// which no bit depends on, goes along.
 std::vector<Retiling> legal_retilings() {
   std::vector<Retiling> all;
   for (int tile_kv = 8; tile_kv <= 208; tile_kv += 8) {
@@ -115,7 +124,9 @@ std::vector<Retiling> legal_retilings() {
     for (const bool reverse : {false, true}) {
       for (const bool lazy : {false, true}) {
         const int tile_q = 1 + static_cast<int>(all.size()) % 48;
-        all.push_back({tile_kv, reverse, lazy, fmt::format("tile_q={},tile_kv={},reverse={:d},lazy={:d}", tile_q, tile_kv, reverse, lazy)});
+        all.push_back({tile_kv, reverse, lazy,
+                       fmt::format("tile_q={},tile_kv={},reverse={:d},lazy={:d}", tile_q, tile_kv,
+                                   reverse, lazy)});
       }
     }
   }
@@ -132,7 +143,8 @@ TEST_F(Retilings, AreNoRegression) {
     const auto session = run_after_baseline(retiling.options);
     ASSERT_NE(session, nullptr) << retiling.options;
     expect_no_alarm(*session, retiling.options);
-    EXPECT_GT(count(*session, Verdict::changed), 0) << retiling.options << " changes nothing and tests nothing";
+    EXPECT_GT(count(*session, Verdict::changed), 0)
+        << retiling.options << " changes nothing and tests nothing";
     const Drift drift = drift_of(*session);
     expect_no_alarm(session->scores(), retiling.options);
     EXPECT_EQ(session->exit_code(), 0) << retiling.options;
@@ -142,12 +154,16 @@ TEST_F(Retilings, AreNoRegression) {
       ++judged;
     }
     for (const StoredOutcome& stored : session->outcomes()) {
-      const double ratio = std::max(stored.outcome.errors.rms, 0.3) / std::max(baseline_rms_.at(stored.outcome.case_id), 0.3);
-      if (ratio > largest) largest = ratio, largest_case = retiling.options + " " + stored.outcome.case_id;
+      const double ratio = std::max(stored.outcome.errors.rms, 0.3) /
+                           std::max(baseline_rms_.at(stored.outcome.case_id), 0.3);
+      if (ratio > largest)
+        largest = ratio, largest_case = retiling.options + " " + stored.outcome.case_id;
     }
   }
-  fmt::print("largest ratio {:.3f} ({}); median ratios {:.4f} to {:.4f} in {} runs with enough changed cases\n", largest, largest_case,
-             smallest_median, largest_median, judged);
+  fmt::print(
+      "largest ratio {:.3f} ({}); median ratios {:.4f} to {:.4f} in {} runs with enough changed "
+      "cases\n",
+      largest, largest_case, smallest_median, largest_median, judged);
   EXPECT_GE(judged, 40) << "the drift of the median is hardly tested";
 }
 
@@ -156,7 +172,8 @@ TEST_F(Retilings, ASecondRoundingOfPIsARegression) {
   ASSERT_NE(session, nullptr);
   const Drift drift = drift_of(*session);
   ASSERT_GE(drift.cases, least_drift_cases);
-  fmt::print("median ratio {:.3f} over {} cases, {} cases regressed\n", drift.median, drift.cases, count(*session, Verdict::regressed));
+  fmt::print("median ratio {:.3f} over {} cases, {} cases regressed\n", drift.median, drift.cases,
+             count(*session, Verdict::regressed));
   EXPECT_EQ(drift.status, "fail");
   EXPECT_GE(drift.median, 1.1);
   EXPECT_LE(drift.median, 1.3);

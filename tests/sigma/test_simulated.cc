@@ -22,7 +22,8 @@ namespace {
 
 constexpr double narrowest = 0.7, widest = 1.1;
 constexpr int draws = 48;
-// Of few rows the root mean square is itself uncertain, by 3 % where a row's columns share one error: beyond the limit more decide.
+// Of few rows the root mean square is itself uncertain, by 3 % where a row's columns share one
+// error: beyond the limit more decide.
 constexpr std::uint64_t seeds = 3, more_seeds = 8 * seeds;
 
 struct Situation {
@@ -37,8 +38,9 @@ struct Situation {
 };
 
 std::string describe(const Situation& s) {
-  return fmt::format("{:<16} {:<8} {:<5} {:<13} {:<11} out={:<5} {:.3f} lse {:.3f}", s.spec, s.shape, name(s.dtype), name(s.law),
-                     name(s.v_law), name(s.out), s.spread, s.lse);
+  return fmt::format("{:<16} {:<8} {:<5} {:<13} {:<11} out={:<5} {:.3f} lse {:.3f}", s.spec,
+                     s.shape, name(s.dtype), name(s.law), name(s.v_law), name(s.out), s.spread,
+                     s.lse);
 }
 
 struct MeanSquare {
@@ -49,7 +51,8 @@ struct MeanSquare {
 };
 
 struct Inputs {
-  explicit Inputs(const Problem& problem) : geometry(problem), q(geometry.q.bytes()), k(geometry.k.bytes()), v(geometry.v.bytes()) {
+  explicit Inputs(const Problem& problem)
+      : geometry(problem), q(geometry.q.bytes()), k(geometry.k.bytes()), v(geometry.v.bytes()) {
     fill_inputs(geometry, q.data(), k.data(), v.data());
   }
   InputView view() const { return {q.data(), k.data(), v.data()}; }
@@ -63,7 +66,8 @@ struct Output {
   MeanSquare o, lse;
 };
 
-void draw_rows(const Inputs& inputs, const RoundingSpec& spec, std::vector<Output>& outputs, std::mt19937_64& random) {
+void draw_rows(const Inputs& inputs, const RoundingSpec& spec, std::vector<Output>& outputs,
+               std::mt19937_64& random) {
   const RowSelection& selection = outputs.front().reference.selection;
   for (std::size_t r = 0; r < selection.rows.size(); ++r) {
     if (outputs.front().reference.visible[r] == 0) continue;
@@ -75,7 +79,8 @@ void draw_rows(const Inputs& inputs, const RoundingSpec& spec, std::vector<Outpu
         output.lse.add((result.lse - reference.lse[r]) / reference.lse_sigma[r]);
         for (std::size_t j = 0; j < result.o.size(); ++j) {
           const std::size_t at = r * result.o.size() + j;
-          output.o.add((round_to(result.o[j], output.dtype) - reference.o[at]) / reference.sigma[at]);
+          output.o.add((round_to(result.o[j], output.dtype) - reference.o[at]) /
+                       reference.sigma[at]);
         }
       }
     }
@@ -83,8 +88,9 @@ void draw_rows(const Inputs& inputs, const RoundingSpec& spec, std::vector<Outpu
 }
 
 // One problem with the seeds [first, last], in the output dtypes {same, fp32}.
-std::vector<Situation> measure(const std::string& spec_name, const std::string& shape, Problem problem, RoundingSpec spec,
-                               std::uint64_t first, std::uint64_t last) {
+std::vector<Situation> measure(const std::string& spec_name, const std::string& shape,
+                               Problem problem, RoundingSpec spec, std::uint64_t first,
+                               std::uint64_t last) {
   std::vector<DType> dtypes{problem.dtype};
   if (problem.dtype != DType::f32) dtypes.push_back(DType::f32);
   std::vector<MeanSquare> o(dtypes.size()), lse(dtypes.size());
@@ -95,29 +101,36 @@ std::vector<Situation> measure(const std::string& spec_name, const std::string& 
     std::vector<Output> outputs;
     for (std::size_t i = 0; i < dtypes.size(); ++i) {
       spec.out_dtype = dtypes[i];
-      outputs.push_back({dtypes[i], compute_reference(inputs.geometry, inputs.view(), spec, rows), o[i], lse[i]});
+      outputs.push_back(
+          {dtypes[i], compute_reference(inputs.geometry, inputs.view(), spec, rows), o[i], lse[i]});
     }
     draw_rows(inputs, spec, outputs, random);
     for (std::size_t i = 0; i < dtypes.size(); ++i) o[i] = outputs[i].o, lse[i] = outputs[i].lse;
   }
   std::vector<Situation> situations;
   for (std::size_t i = 0; i < dtypes.size(); ++i) {
-    situations.push_back({spec_name, shape, problem.dtype, problem.law, problem.v_law, dtypes[i], o[i].root(), lse[i].root(), o[i].largest,
-                          lse[i].largest, default_limits(spec, problem, o[i].count)});
+    situations.push_back({spec_name, shape, problem.dtype, problem.law, problem.v_law, dtypes[i],
+                          o[i].root(), lse[i].root(), o[i].largest, lse[i].largest,
+                          default_limits(spec, problem, o[i].count)});
   }
   return situations;
 }
 
-std::vector<Situation> measure(const std::string& spec_name, const std::string& shape, const Problem& problem, const RoundingSpec& spec) {
+std::vector<Situation> measure(const std::string& spec_name, const std::string& shape,
+                               const Problem& problem, const RoundingSpec& spec) {
   auto situations = measure(spec_name, shape, problem, spec, 1, seeds);
-  const bool beyond =
-      std::any_of(situations.begin(), situations.end(), [](const Situation& s) { return s.spread > widest || s.lse > widest; });
-  return beyond ? measure(spec_name, shape, problem, spec, seeds + 1, seeds + more_seeds) : situations;
+  const bool beyond = std::any_of(situations.begin(), situations.end(), [](const Situation& s) {
+    return s.spread > widest || s.lse > widest;
+  });
+  return beyond ? measure(spec_name, shape, problem, spec, seeds + 1, seeds + more_seeds)
+                : situations;
 }
 
-constexpr std::array laws{Law::normal, Law::uniform,         Law::llm,  Law::peaky,   Law::near_uniform, Law::sink, Law::needle,
-                          Law::exact,  Law::negative_logits, Law::ramp, Law::extreme, Law::near_ties};
-const std::vector<VLaw> v_laws{VLaw::normal, VLaw::uniform, VLaw::large_mean, VLaw::constant, VLaw::grid, VLaw::band, VLaw::tiny_output};
+constexpr std::array laws{Law::normal,          Law::uniform, Law::llm,     Law::peaky,
+                          Law::near_uniform,    Law::sink,    Law::needle,  Law::exact,
+                          Law::negative_logits, Law::ramp,    Law::extreme, Law::near_ties};
+const std::vector<VLaw> v_laws{VLaw::normal, VLaw::uniform, VLaw::large_mean, VLaw::constant,
+                               VLaw::grid,   VLaw::band,    VLaw::tiny_output};
 
 // Specs: what differs from the strict one.
 struct Feature {
@@ -125,8 +138,11 @@ struct Feature {
   void (*set)(RoundingSpec& spec, const Problem& problem);
   bool takes_fp32 = false, only_fp32 = false;
 };
-const std::vector<VLaw> few_v_laws{VLaw::normal, VLaw::large_mean, VLaw::constant, VLaw::tiny_output};
-void use_fma(RoundingSpec& spec, const Problem&) { spec.qk_accumulator = spec.pv_accumulator = fma_accumulator; }
+const std::vector<VLaw> few_v_laws{VLaw::normal, VLaw::large_mean, VLaw::constant,
+                                   VLaw::tiny_output};
+void use_fma(RoundingSpec& spec, const Problem&) {
+  spec.qk_accumulator = spec.pv_accumulator = fma_accumulator;
+}
 template <class Change>
 constexpr auto fma_and(Change) {
   return [](RoundingSpec& spec, const Problem& problem) {
@@ -144,9 +160,12 @@ const std::vector<Feature> features{
     {"tensor_core", [](RoundingSpec&, const Problem&) {}},
     {"p_fp32", fma_and([](RoundingSpec& s, const Problem&) { s.p_dtype = DType::f32; }), true},
     {"p_e4m3", fma_and([](RoundingSpec& s, const Problem&) { s.p_dtype = DType::e4m3; })},
-    {"p_e4m3_prescaled", fma_and([](RoundingSpec& s, const Problem&) { s.p_dtype = DType::e4m3, s.p_prescale = 256; })},
-    {"denominator", fma_and([](RoundingSpec& s, const Problem&) { s.denominator_from_rounded_p = true; })},
-    {"split_partials", fma_and([](RoundingSpec& s, const Problem& p) { s.split_partial_dtype = p.dtype; })},
+    {"p_e4m3_prescaled",
+     fma_and([](RoundingSpec& s, const Problem&) { s.p_dtype = DType::e4m3, s.p_prescale = 256; })},
+    {"denominator",
+     fma_and([](RoundingSpec& s, const Problem&) { s.denominator_from_rounded_p = true; })},
+    {"split_partials",
+     fma_and([](RoundingSpec& s, const Problem& p) { s.split_partial_dtype = p.dtype; })},
     {"s_rounded", fma_and([](RoundingSpec& s, const Problem& p) { s.s_rounded = p.dtype; })},
     {"q_prescaled", fma_and([](RoundingSpec& s, const Problem& p) { s.q_prescaled = p.dtype; })},
     {"exp2", fma_and([](RoundingSpec& s, const Problem&) { s.exp2_rel_error = 9e-5; })},
@@ -163,7 +182,8 @@ Problem base_problem() {
   return problem;
 }
 
-std::vector<Situation> measure_laws(const Feature& feature, const std::string& shape, Problem problem, const std::vector<VLaw>& of_v) {
+std::vector<Situation> measure_laws(const Feature& feature, const std::string& shape,
+                                    Problem problem, const std::vector<VLaw>& of_v) {
   std::vector<Situation> situations;
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
     if (dtype == DType::f32 ? !feature.takes_fp32 : feature.only_fp32) continue;
@@ -174,7 +194,8 @@ std::vector<Situation> measure_laws(const Feature& feature, const std::string& s
       for (const VLaw v_law : of_v) {
         problem.law = law;
         problem.v_law = v_law;
-        for (Situation& s : measure(feature.name, shape, problem, spec)) situations.push_back(std::move(s));
+        for (Situation& s : measure(feature.name, shape, problem, spec))
+          situations.push_back(std::move(s));
       }
     }
   }
@@ -189,63 +210,109 @@ struct Wide {
   std::string_view reason;
   std::string_view shape = "";  // the one that shows it, where it is not the spec alone
 };
-bool one_sign(const Situation& s) { return s.v_law == VLaw::constant || s.v_law == VLaw::large_mean || s.v_law == VLaw::band; }
+bool one_sign(const Situation& s) {
+  return s.v_law == VLaw::constant || s.v_law == VLaw::large_mean || s.v_law == VLaw::band;
+}
 bool rounds_output(const Situation& s) { return s.out != DType::f32; }
-bool far_below_zero_or_above(const Situation& s) { return s.law == Law::negative_logits || s.law == Law::extreme; }
+bool far_below_zero_or_above(const Situation& s) {
+  return s.law == Law::negative_logits || s.law == Law::extreme;
+}
 bool has_softcap(const Situation& s) { return s.shape.starts_with("softcap"); }
 
 const std::vector<Wide> wide{
     {"*", [](const Situation& s) { return s.v_law == VLaw::constant && rounds_output(s); }, 0,
      "o is itself a number of the output dtype: errors below half an ulp are rounded away"},
     {"*", [](const Situation& s) { return s.law == Law::exact; }, 0.25,
-     "all keys share one rounding, which sigma takes at 0.55 u^2 instead of its mean 0.18 u^2, so that the worst draw stays within the rms "
+     "all keys share one rounding, which sigma takes at 0.55 u^2 instead of its mean 0.18 u^2, so "
+     "that the worst draw stays within the rms "
      "limit: sqrt(0.18 / 0.55) = 0.57, less where few rounding intervals are met"},
     {"*",
-     [](const Situation& s) { return (s.law == Law::near_uniform || s.law == Law::uniform || s.law == Law::near_ties) && one_sign(s); },
+     [](const Situation& s) {
+       return (s.law == Law::near_uniform || s.law == Law::uniform || s.law == Law::near_ties) &&
+              one_sign(s);
+     },
      0.05,
-     "many keys lie within few rounding intervals: their errors are a sawtooth that cancels where V has one sign, and sigma adds cells in "
+     "many keys lie within few rounding intervals: their errors are a sawtooth that cancels where "
+     "V has one sign, and sigma adds cells in "
      "quadrature"},
-    {"*", [](const Situation& s) { return s.law == Law::near_uniform && s.v_law == VLaw::tiny_output; }, 0.15,
-     "keys that round alike, where V alternates in sign: their errors cancel, which sigma does not rely on"},
-    {"*", [](const Situation& s) { return has_softcap(s) && (s.law == Law::peaky || s.law == Law::ramp) && one_sign(s); }, 0.4,
-     "a softcap below the logits moves them into few rounding intervals: a sawtooth likewise", "softcap"},
-    {"*", [](const Situation& s) { return has_softcap(s) && far_below_zero_or_above(s) && s.v_law != VLaw::tiny_output; }, 0.25,
-     "a softcap far below the logits makes all of them the cap: all keys share one rounding, as by law exact", "softcap"},
-    {"*", [](const Situation& s) { return has_softcap(s) && far_below_zero_or_above(s) && s.v_law == VLaw::tiny_output; }, 0,
-     "likewise, and V alternates in sign: that one rounding cancels, and nothing else errs", "softcap"},
     {"*",
-     [](const Situation& s) { return s.law == Law::negative_logits && (s.shape.starts_with("sinks") || s.shape == "lse_without_sink"); }, 0,
-     "a sink 80 above all logits has all the weight: outputs of 1e-34 lie below the floor of sigma, 2^-48 of the largest |v|", "sinks"},
+     [](const Situation& s) { return s.law == Law::near_uniform && s.v_law == VLaw::tiny_output; },
+     0.15,
+     "keys that round alike, where V alternates in sign: their errors cancel, which sigma does not "
+     "rely on"},
+    {"*",
+     [](const Situation& s) {
+       return has_softcap(s) && (s.law == Law::peaky || s.law == Law::ramp) && one_sign(s);
+     },
+     0.4, "a softcap below the logits moves them into few rounding intervals: a sawtooth likewise",
+     "softcap"},
+    {"*",
+     [](const Situation& s) {
+       return has_softcap(s) && far_below_zero_or_above(s) && s.v_law != VLaw::tiny_output;
+     },
+     0.25,
+     "a softcap far below the logits makes all of them the cap: all keys share one rounding, as by "
+     "law exact",
+     "softcap"},
+    {"*",
+     [](const Situation& s) {
+       return has_softcap(s) && far_below_zero_or_above(s) && s.v_law == VLaw::tiny_output;
+     },
+     0, "likewise, and V alternates in sign: that one rounding cancels, and nothing else errs",
+     "softcap"},
+    {"*",
+     [](const Situation& s) {
+       return s.law == Law::negative_logits &&
+              (s.shape.starts_with("sinks") || s.shape == "lse_without_sink");
+     },
+     0,
+     "a sink 80 above all logits has all the weight: outputs of 1e-34 lie below the floor of "
+     "sigma, 2^-48 of the largest |v|",
+     "sinks"},
     {"*", [](const Situation& s) { return s.shape.starts_with("softcap_tanh"); }, 0.3,
-     "the error of a tanh's table, anywhere within its bound, is taken at 0.55 of the bound's square instead of its mean, a third, and as "
+     "the error of a tanh's table, anywhere within its bound, is taken at 0.55 of the bound's "
+     "square instead of its mean, a third, and as "
      "shared by neighbours, where it is a slope that cancels",
      "softcap_tanh"},
-    {"*", [](const Situation& s) { return s.shape.starts_with("softcap_tanh") && far_below_zero_or_above(s); }, 0.1,
-     "there the tanh's error is nearly one for all keys, and cancels", "softcap_tanh"},
+    {"*",
+     [](const Situation& s) {
+       return s.shape.starts_with("softcap_tanh") && far_below_zero_or_above(s);
+     },
+     0.1, "there the tanh's error is nearly one for all keys, and cancels", "softcap_tanh"},
     {"denominator", [](const Situation& s) { return s.v_law == VLaw::constant; }, 0,
-     "numerator and denominator have the same error; what is left is fp32 accumulation, which enters by a bound"},
-    {"denominator", [](const Situation& s) { return s.law == Law::exact; }, 0.05, "all P are alike: likewise"},
-    {"denominator", [](const Situation& s) { return s.law == Law::peaky || s.law == Law::needle; }, 0.25,
+     "numerator and denominator have the same error; what is left is fp32 accumulation, which "
+     "enters by a bound"},
+    {"denominator", [](const Situation& s) { return s.law == Law::exact; }, 0.05,
+     "all P are alike: likewise"},
+    {"denominator", [](const Situation& s) { return s.law == Law::peaky || s.law == Law::needle; },
+     0.25,
      "in one-hot rows v - o is small, and the bound of fp32 accumulation over all keys is not"},
     {"p_fp32", [](const Situation& s) { return s.out == DType::f32; }, 0.03,
      "fp32 accumulation enters by a bound over all keys, as if each had the same weight"},
     {"p_fp32", [](const Situation& s) { return s.law == Law::peaky && one_sign(s); }, 0.5,
      "one-hot rows give back v, which is a number of the output dtype"},
-    {"p_fp32", [](const Situation& s) { return has_softcap(s) && (far_below_zero_or_above(s) || s.law == Law::exact); }, 0,
-     "all logits are equal, and so are all P: the tanh's error cancels, and P has none", "softcap_tanh_p_fp32"},
+    {"p_fp32",
+     [](const Situation& s) {
+       return has_softcap(s) && (far_below_zero_or_above(s) || s.law == Law::exact);
+     },
+     0, "all logits are equal, and so are all P: the tanh's error cancels, and P has none",
+     "softcap_tanh_p_fp32"},
     {"split_partials", [](const Situation& s) { return s.v_law == VLaw::constant; }, 0,
      "the partials of a constant V are numbers of their dtype: they are not rounded at all"},
     {"split_partials", [](const Situation&) { return true; }, 0.35,
      "each element's partials enter by the largest partial sum that any split could have"},
     {"s_rounded", [](const Situation& s) { return far_below_zero_or_above(s); }, 0.01,
-     "a rounding interval of S is large against 1 (64 in bf16 at 13,000): weights change by factors, and errors are far below their "
+     "a rounding interval of S is large against 1 (64 in bf16 at 13,000): weights change by "
+     "factors, and errors are far below their "
      "first order, |v - o| times the interval"},
     {"s_rounded", [](const Situation&) { return true; }, 0.25,
-     "each logit's rounding is taken at 0.55 u^2 s^2 instead of its mean 0.18 u^2 s^2, and as shared by neighbours; just below a power of "
+     "each logit's rounding is taken at 0.55 u^2 s^2 instead of its mean 0.18 u^2 s^2, and as "
+     "shared by neighbours; just below a power of "
      "two (law ramp) it is half of that again"},
 };
 
-// `of_specs`: every exception must be needed by the spec that shows it. Else the maxima face their limits, too.
+// `of_specs`: every exception must be needed by the spec that shows it. Else the maxima face their
+// limits, too.
 void expect_spreads(const std::vector<Situation>& situations, bool of_specs = true) {
   std::set<const Wide*> needed;
   double lowest = widest, highest = 0;
@@ -256,7 +323,8 @@ void expect_spreads(const std::vector<Situation>& situations, bool of_specs = tr
       least = std::min(least, exception.least);
       if (s.spread < narrowest) needed.insert(&exception);
     }
-    EXPECT_TRUE(s.spread >= least && s.spread <= widest) << describe(s) << ", not in [" << least << ", " << widest << "]";
+    EXPECT_TRUE(s.spread >= least && s.spread <= widest)
+        << describe(s) << ", not in [" << least << ", " << widest << "]";
     EXPECT_LE(s.lse, widest) << describe(s);
     if (!of_specs) {
       EXPECT_LE(s.peak, s.limits.peak) << describe(s);
@@ -266,20 +334,25 @@ void expect_spreads(const std::vector<Situation>& situations, bool of_specs = tr
   }
   for (const Wide& exception : wide) {
     const std::string_view shown_by = exception.spec == "*" ? "fma" : exception.spec;
-    const bool shown =
-        exception.shape.empty() ? of_specs && shown_by == situations.front().spec : exception.shape == situations.front().shape;
-    EXPECT_TRUE(!shown || needed.count(&exception) > 0) << "not needed any more: " << exception.reason;
+    const bool shown = exception.shape.empty() ? of_specs && shown_by == situations.front().spec
+                                               : exception.shape == situations.front().shape;
+    EXPECT_TRUE(!shown || needed.count(&exception) > 0)
+        << "not needed any more: " << exception.reason;
   }
-  fmt::print("{} combinations: rms of e / sigma {:.3f} to {:.3f}, {} exceptions needed\n", situations.size(), lowest, highest,
-             needed.size());
+  fmt::print("{} combinations: rms of e / sigma {:.3f} to {:.3f}, {} exceptions needed\n",
+             situations.size(), lowest, highest, needed.size());
 }
 
 void PrintTo(const Feature& of, std::ostream* to) { *to << of.name; }
 class SimulatedFeature : public testing::TestWithParam<Feature> {};
-TEST_P(SimulatedFeature, SpreadIsSigma) { expect_spreads(measure_laws(GetParam(), "160_keys", base_problem(), few_v_laws)); }
-INSTANTIATE_TEST_SUITE_P(Sigma, SimulatedFeature, testing::ValuesIn(features), [](const auto& at) { return at.param.name; });
+TEST_P(SimulatedFeature, SpreadIsSigma) {
+  expect_spreads(measure_laws(GetParam(), "160_keys", base_problem(), few_v_laws));
+}
+INSTANTIATE_TEST_SUITE_P(Sigma, SimulatedFeature, testing::ValuesIn(features),
+                         [](const auto& at) { return at.param.name; });
 
-// What a problem asks for beside its shape, and the spec that goes with it, by the name that `wide` has for it.
+// What a problem asks for beside its shape, and the spec that goes with it, by the name that `wide`
+// has for it.
 struct Question {
   const char* name;
   void (*ask)(Problem& problem);
@@ -287,7 +360,8 @@ struct Question {
   void (*set)(RoundingSpec& spec, const Problem& problem) = use_fma;
 };
 void ask_all(Problem& p) {
-  p.softcap = 5, p.alibi = Alibi::standard, p.sinks = Sinks::normal, p.kv_dtype = DType::e4m3, p.kv_scales = KvScales::head;
+  p.softcap = 5, p.alibi = Alibi::standard, p.sinks = Sinks::normal, p.kv_dtype = DType::e4m3,
+  p.kv_scales = KvScales::head;
   p.mask = Mask::custom, p.seq_kv = 240;
 }
 const std::vector<Question> questions{
@@ -295,7 +369,9 @@ const std::vector<Question> questions{
     {"softcap_tanh", [](Problem& p) { p.softcap = 5; }, "fma",
      fma_and([](RoundingSpec& s, const Problem&) { s.tanh_rel_error = 0x1p-11; })},
     {"softcap_tanh_p_fp32", [](Problem& p) { p.softcap = 5; }, "p_fp32",
-     fma_and([](RoundingSpec& s, const Problem&) { s.tanh_rel_error = 0x1p-11, s.p_dtype = DType::f32; })},
+     fma_and([](RoundingSpec& s, const Problem&) {
+       s.tanh_rel_error = 0x1p-11, s.p_dtype = DType::f32;
+     })},
     {"softcap_s_rounded", [](Problem& p) { p.softcap = 5; }, "s_rounded",
      fma_and([](RoundingSpec& s, const Problem& p) { s.s_rounded = p.dtype; })},
     {"alibi", [](Problem& p) { p.alibi = Alibi::standard, p.mask = Mask::causal_bottom_right; }},
@@ -305,26 +381,36 @@ const std::vector<Question> questions{
     {"sinks", [](Problem& p) { p.sinks = Sinks::normal; }},
     {"sinks_large", [](Problem& p) { p.sinks = Sinks::large; }},
     {"lse_without_sink", [](Problem& p) { p.sinks = Sinks::large; }, "denominator",
-     fma_and([](RoundingSpec& s, const Problem&) { s.lse_includes_sink = false, s.denominator_from_rounded_p = true; })},
+     fma_and([](RoundingSpec& s, const Problem&) {
+       s.lse_includes_sink = false, s.denominator_from_rounded_p = true;
+     })},
     {"kv_e4m3", [](Problem& p) { p.kv_dtype = DType::e4m3; }},
-    {"kv_e5m2_dequantized", [](Problem& p) { p.kv_dtype = DType::e5m2, p.kv_scales = KvScales::head; }, "fma",
+    {"kv_e5m2_dequantized",
+     [](Problem& p) { p.kv_dtype = DType::e5m2, p.kv_scales = KvScales::head; }, "fma",
      fma_and([](RoundingSpec& s, const Problem& p) { s.kv_dequantized_to = p.dtype; })},
-    {"kv_e4m3_batch_head", [](Problem& p) { p.batch = 2, p.seq_q = 2, p.kv_dtype = DType::e4m3, p.kv_scales = KvScales::batch_head; }},
+    {"kv_e4m3_batch_head",
+     [](Problem& p) {
+       p.batch = 2, p.seq_q = 2, p.kv_dtype = DType::e4m3, p.kv_scales = KvScales::batch_head;
+     }},
     {"prefix_lm", [](Problem& p) { p.mask = Mask::prefix_lm, p.seq_q = 16, p.seq_kv = 48; }},
-    {"block_diagonal", [](Problem& p) { p.mask = Mask::block_diagonal, p.seq_q = 16, p.seq_kv = 64; }},
+    {"block_diagonal",
+     [](Problem& p) { p.mask = Mask::block_diagonal, p.seq_q = 16, p.seq_kv = 64; }},
     {"custom_mask", [](Problem& p) { p.mask = Mask::custom, p.seq_kv = 240; }},
     {"all", ask_all},
-    {"all_s_rounded", ask_all, "s_rounded",
-     fma_and([](RoundingSpec& s, const Problem& p) { s.s_rounded = p.dtype, s.tanh_rel_error = 1e-4; })},
+    {"all_s_rounded", ask_all, "s_rounded", fma_and([](RoundingSpec& s, const Problem& p) {
+       s.s_rounded = p.dtype, s.tanh_rel_error = 1e-4;
+     })},
 };
 void PrintTo(const Question& of, std::ostream* to) { *to << of.name; }
 class SimulatedQuestion : public testing::TestWithParam<Question> {};
 TEST_P(SimulatedQuestion, SpreadIsSigma) {
   Problem problem = base_problem();
   GetParam().ask(problem);
-  expect_spreads(measure_laws({GetParam().spec, GetParam().set}, GetParam().name, problem, few_v_laws), false);
+  expect_spreads(
+      measure_laws({GetParam().spec, GetParam().set}, GetParam().name, problem, few_v_laws), false);
 }
-INSTANTIATE_TEST_SUITE_P(Sigma, SimulatedQuestion, testing::ValuesIn(questions), [](const auto& at) { return at.param.name; });
+INSTANTIATE_TEST_SUITE_P(Sigma, SimulatedQuestion, testing::ValuesIn(questions),
+                         [](const auto& at) { return at.param.name; });
 
 struct Shape {
   const char* name;
@@ -333,8 +419,13 @@ struct Shape {
 const std::vector<Shape> shapes{
     {"160_keys", [](Problem&) {}},
     {"few_keys", [](Problem& p) { p.seq_q = p.seq_kv = 9, p.mask = Mask::causal_top_left; }},
-    {"window", [](Problem& p) { p.seq_q = 8, p.mask = Mask::causal_bottom_right, p.window_left = 24; }},
-    {"ragged", [](Problem& p) { p.batch = 3, p.seq_q = 3, p.seq_kv = 50, p.lengths = Lengths::random, p.layout = Layout::ragged; }},
+    {"window",
+     [](Problem& p) { p.seq_q = 8, p.mask = Mask::causal_bottom_right, p.window_left = 24; }},
+    {"ragged",
+     [](Problem& p) {
+       p.batch = 3, p.seq_q = 3, p.seq_kv = 50, p.lengths = Lengths::random,
+       p.layout = Layout::ragged;
+     }},
     {"long", [](Problem& p) { p.seq_q = 1, p.seq_kv = 1500; }},
 };
 void PrintTo(const Shape& of, std::ostream* to) { *to << of.name; }
@@ -344,7 +435,8 @@ TEST_P(SimulatedShape, SpreadIsSigma) {
   GetParam().set(problem);
   expect_spreads(measure_laws(features.front(), GetParam().name, problem, v_laws));
 }
-INSTANTIATE_TEST_SUITE_P(Sigma, SimulatedShape, testing::ValuesIn(shapes), [](const auto& at) { return at.param.name; });
+INSTANTIATE_TEST_SUITE_P(Sigma, SimulatedShape, testing::ValuesIn(shapes),
+                         [](const auto& at) { return at.param.name; });
 
 }  // namespace
 }  // namespace plumbline::test

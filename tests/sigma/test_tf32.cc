@@ -20,31 +20,37 @@ namespace {
 constexpr int key_tile = 64;
 
 struct Inputs {
-  explicit Inputs(const Problem& problem) : geometry(problem), q(geometry.q.bytes()), k(geometry.k.bytes()), v(geometry.v.bytes()) {
+  explicit Inputs(const Problem& problem)
+      : geometry(problem), q(geometry.q.bytes()), k(geometry.k.bytes()), v(geometry.v.bytes()) {
     fill_inputs(geometry, q.data(), k.data(), v.data());
   }
   InputView view() const { return {q.data(), k.data(), v.data()}; }
   static float tf32(const std::vector<std::byte>& tensor, std::int64_t at) {
-    return static_cast<float>(round_to(decode_at(DType::f32, tensor.data(), static_cast<std::size_t>(at)), DType::tf32));
+    return static_cast<float>(
+        round_to(decode_at(DType::f32, tensor.data(), static_cast<std::size_t>(at)), DType::tf32));
   }
   Geometry geometry;
   std::vector<std::byte> q, k, v;
 };
 
-// sum + a . b in steps of the accumulator: all terms of a step are cut at F bits below the largest exponent (that of a product is the sum
-// of its factors'), added exactly, and the step's sum is cut to fp32. a and b are numbers of tf32: products are exact in fp64.
-float multiply_add(float sum, const float* a, const float* b, std::size_t count, const Accumulator& accumulator) {
+// sum + a . b in steps of the accumulator: all terms of a step are cut at F bits below the largest
+// exponent (that of a product is the sum of its factors'), added exactly, and the step's sum is cut
+// to fp32. a and b are numbers of tf32: products are exact in fp64.
+float multiply_add(float sum, const float* a, const float* b, std::size_t count,
+                   const Accumulator& accumulator) {
   const auto step = static_cast<std::size_t>(accumulator.products_per_step);
   for (std::size_t first = 0; first < count; first += step) {
     const std::size_t last = std::min(count, first + step);
     int exponent = sum != 0 ? std::ilogb(sum) : std::numeric_limits<int>::min();
     for (std::size_t i = first; i < last; ++i) {
-      if (a[i] != 0 && b[i] != 0) exponent = std::max(exponent, std::ilogb(a[i]) + std::ilogb(b[i]));
+      if (a[i] != 0 && b[i] != 0)
+        exponent = std::max(exponent, std::ilogb(a[i]) + std::ilogb(b[i]));
     }
     if (exponent == std::numeric_limits<int>::min()) continue;
     const double quantum = std::ldexp(1.0, exponent - accumulator.fraction_bits);
     double total = std::trunc(sum / quantum);
-    for (std::size_t i = first; i < last; ++i) total += std::trunc(double{a[i]} * double{b[i]} / quantum);
+    for (std::size_t i = first; i < last; ++i)
+      total += std::trunc(double{a[i]} * double{b[i]} / quantum);
     const double exact = total * quantum;
     const auto nearest = static_cast<float>(exact);
     sum = std::abs(nearest) > std::abs(exact) ? std::nextafter(nearest, 0.0F) : nearest;
@@ -61,12 +67,14 @@ struct Row {
 Row attend(const Inputs& inputs, const RowId& id, const Accumulator& accumulator) {
   const Geometry& geometry = inputs.geometry;
   const Problem& problem = geometry.problem();
-  const auto dims = static_cast<std::size_t>(problem.head_dim_qk), columns = static_cast<std::size_t>(problem.head_dim_vo);
+  const auto dims = static_cast<std::size_t>(problem.head_dim_qk),
+             columns = static_cast<std::size_t>(problem.head_dim_vo);
   const std::int64_t head_kv = id.head / problem.group();
   const auto scale_log2 = static_cast<float>(problem.softmax_scale() * std::numbers::log2e);
   std::vector<float> q(dims), k(dims), p, v;
   for (std::size_t d = 0; d < dims; ++d) {
-    q[d] = Inputs::tf32(inputs.q, geometry.q_offset(id.sample, id.row, id.head) + static_cast<std::int64_t>(d));
+    q[d] = Inputs::tf32(
+        inputs.q, geometry.q_offset(id.sample, id.row, id.head) + static_cast<std::int64_t>(d));
   }
   Row row{std::vector<float>(columns, 0.0F), 0};
   float m = -std::numeric_limits<float>::infinity(), l = 0;
@@ -76,7 +84,8 @@ Row attend(const Inputs& inputs, const RowId& id, const Accumulator& accumulator
     p.clear();
     for (std::int64_t key = begin; key < end; ++key) {
       const std::int64_t at = geometry.k_offset(id.sample, key, head_kv);
-      for (std::size_t d = 0; d < dims; ++d) k[d] = Inputs::tf32(inputs.k, at + static_cast<std::int64_t>(d));
+      for (std::size_t d = 0; d < dims; ++d)
+        k[d] = Inputs::tf32(inputs.k, at + static_cast<std::int64_t>(d));
       p.push_back(multiply_add(0, q.data(), k.data(), dims, accumulator) * scale_log2);
     }
     const float before = m;
@@ -92,8 +101,9 @@ Row attend(const Inputs& inputs, const RowId& id, const Accumulator& accumulator
     v.resize(p.size());
     for (std::size_t j = 0; j < columns; ++j) {
       for (std::size_t i = 0; i < v.size(); ++i) {
-        v[i] = Inputs::tf32(inputs.v,
-                            geometry.v_offset(id.sample, begin + static_cast<std::int64_t>(i), head_kv) + static_cast<std::int64_t>(j));
+        v[i] = Inputs::tf32(
+            inputs.v, geometry.v_offset(id.sample, begin + static_cast<std::int64_t>(i), head_kv) +
+                          static_cast<std::int64_t>(j));
       }
       row.o[j] = multiply_add(row.o[j] * rescale, p.data(), v.data(), p.size(), accumulator);
     }
@@ -110,7 +120,8 @@ struct Statistics {
 };
 
 // One case, judged by `spec`.
-Statistics measure(const Problem& problem, const RoundingSpec& spec, const Accumulator& accumulator) {
+Statistics measure(const Problem& problem, const RoundingSpec& spec,
+                   const Accumulator& accumulator) {
   const Inputs inputs(problem);
   const RowSelection rows = select_rows(inputs.geometry, std::numeric_limits<double>::infinity());
   const Reference reference = compute_reference(inputs.geometry, inputs.view(), spec, rows);
@@ -118,7 +129,8 @@ Statistics measure(const Problem& problem, const RoundingSpec& spec, const Accum
   for (std::size_t r = 0; r < rows.rows.size(); ++r) {
     if (reference.visible[r] == 0) continue;
     const Row row = attend(inputs, rows.rows[r], accumulator);
-    statistics.lse = std::max(statistics.lse, std::abs(row.lse - reference.lse[r]) / reference.lse_sigma[r]);
+    statistics.lse =
+        std::max(statistics.lse, std::abs(row.lse - reference.lse[r]) / reference.lse_sigma[r]);
     for (std::size_t j = 0; j < row.o.size(); ++j) {
       const std::size_t at = r * row.o.size() + j;
       const double error = std::abs(row.o[j] - reference.o[at]) / reference.sigma[at];
@@ -153,15 +165,18 @@ struct Named {
   const char* name;
   Accumulator accumulator;
 };
-const std::vector<Named> accumulators{{"sm_80", {DType::f32, true, 24, 4}}, {"sm_90", {DType::f32, true, 25, 8}}};
+const std::vector<Named> accumulators{{"sm_80", {DType::f32, true, 24, 4}},
+                                      {"sm_90", {DType::f32, true, 25, 8}}};
 class Tf32 : public testing::TestWithParam<Named> {};
 
 TEST_P(Tf32, StaysWithinTheLimitsOverAllLaws) {
   Statistics worst;
   double worst_rms = 0;
-  for (const Law law : {Law::normal, Law::uniform, Law::llm, Law::peaky, Law::near_uniform, Law::sink, Law::needle, Law::exact,
-                        Law::negative_logits, Law::ramp, Law::extreme, Law::near_ties}) {
-    for (const VLaw v_law : {VLaw::normal, VLaw::uniform, VLaw::large_mean, VLaw::constant, VLaw::grid, VLaw::band, VLaw::tiny_output}) {
+  for (const Law law :
+       {Law::normal, Law::uniform, Law::llm, Law::peaky, Law::near_uniform, Law::sink, Law::needle,
+        Law::exact, Law::negative_logits, Law::ramp, Law::extreme, Law::near_ties}) {
+    for (const VLaw v_law : {VLaw::normal, VLaw::uniform, VLaw::large_mean, VLaw::constant,
+                             VLaw::grid, VLaw::band, VLaw::tiny_output}) {
       for (std::uint64_t seed = 1; seed <= 2; ++seed) {
         Problem problem = base_problem();
         problem.law = law, problem.v_law = v_law, problem.seed = seed;
@@ -180,8 +195,8 @@ TEST_P(Tf32, StaysWithinTheLimitsOverAllLaws) {
       }
     }
   }
-  fmt::print("{}: {} elements, largest peak {:.2f}, rms {:.2f}, lse {:.2f}\n", GetParam().name, worst.elements, worst.peak, worst_rms,
-             worst.lse);
+  fmt::print("{}: {} elements, largest peak {:.2f}, rms {:.2f}, lse {:.2f}\n", GetParam().name,
+             worst.elements, worst.peak, worst_rms, worst.lse);
 }
 
 // What the field is for: with Q, K and V taken as they are, the same kernel is far outside.
@@ -189,10 +204,12 @@ TEST_P(Tf32, IsAccusedByASpecThatKeepsTheInputs) {
   const Problem problem = base_problem();
   RoundingSpec spec = tf32_spec(problem, GetParam().accumulator);
   spec.kv_dequantized_to = DType::none;
-  EXPECT_GT(measure(problem, spec, GetParam().accumulator).lse, 5 * 6);  // five times the limit; measured: 50
+  // five times the limit; measured: 50
+  EXPECT_GT(measure(problem, spec, GetParam().accumulator).lse, 5 * 6);
 }
 
-INSTANTIATE_TEST_SUITE_P(Sigma, Tf32, testing::ValuesIn(accumulators), [](const auto& at) { return at.param.name; });
+INSTANTIATE_TEST_SUITE_P(Sigma, Tf32, testing::ValuesIn(accumulators),
+                         [](const auto& at) { return at.param.name; });
 
 }  // namespace
 }  // namespace plumbline::test

@@ -16,9 +16,12 @@ class Arbitrary {
   explicit Arbitrary(unsigned seed) : random_(seed) {}
 
   bool flag() { return below(2) == 1; }
-  std::int64_t below(std::int64_t n) { return std::uniform_int_distribution<std::int64_t>(0, n - 1)(random_); }
+  std::int64_t below(std::int64_t n) {
+    return std::uniform_int_distribution<std::int64_t>(0, n - 1)(random_);
+  }
   std::int64_t integer() {
-    constexpr std::int64_t awkward[] = {0, 1, -1, std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
+    constexpr std::int64_t awkward[] = {0, 1, -1, std::numeric_limits<std::int64_t>::max(),
+                                        std::numeric_limits<std::int64_t>::min()};
     return flag() ? awkward[below(5)] : static_cast<std::int64_t>(random_());
   }
   double real() {
@@ -30,11 +33,18 @@ class Arbitrary {
                                   1.7976931348623157e308,
                                   std::numeric_limits<double>::infinity(),
                                   -std::numeric_limits<double>::infinity()};
-    return flag() ? awkward[below(8)] : std::ldexp(static_cast<double>(below(std::int64_t{1} << 53)), static_cast<int>(below(200)) - 150);
+    return flag() ? awkward[below(8)]
+                  : std::ldexp(static_cast<double>(below(std::int64_t{1} << 53)),
+                               static_cast<int>(below(200)) - 150);
   }
   std::string text() {
-    const char* const awkward[] = {"",   "peak", "'; DROP TABLE outcome; --", "two\nlines\tand \"quotes\"", "σ ≤ 6.5 — ✓ 🧮",
-                                   "{}", "NULL"};
+    const char* const awkward[] = {"",
+                                   "peak",
+                                   "'; DROP TABLE outcome; --",
+                                   "two\nlines\tand \"quotes\"",
+                                   "σ ≤ 6.5 — ✓ 🧮",
+                                   "{}",
+                                   "NULL"};
     return awkward[below(7)];
   }
   template <class Enum>
@@ -81,7 +91,8 @@ class Arbitrary {
   Judgement judgement() {
     Judgement j;
     j.verdict = word(last_verdict);
-    for (std::int64_t i = below(4); i > 0; --i) j.findings.push_back({text(), real(), real(), text()});
+    for (std::int64_t i = below(4); i > 0; --i)
+      j.findings.push_back({text(), real(), real(), text()});
     for (std::int64_t i = below(3); i > 0; --i) j.notes.push_back(text());
     j.percent_of_limit = real();
     j.nearest_statistic = text();
@@ -96,8 +107,9 @@ class Arbitrary {
     d.padding_policy = word(PaddingPolicy::attended);
     d.spec = strict_spec(problem);
     d.spec.split_partial_dtype = flag() ? DType::bf16 : DType::f32;
-    for (Promise* promise : {&d.promises.run_to_run, &d.promises.batch, &d.promises.layout, &d.promises.page, &d.promises.split,
-                             &d.promises.prefill_decode, &d.promises.lse}) {
+    for (Promise* promise :
+         {&d.promises.run_to_run, &d.promises.batch, &d.promises.layout, &d.promises.page,
+          &d.promises.split, &d.promises.prefill_decode, &d.promises.lse}) {
       *promise = word(Promise::bitwise);
     }
     d.registers_per_thread = static_cast<int>(below(257)) - 1;
@@ -111,8 +123,9 @@ class Arbitrary {
   ErrorStatistics errors() {
     ErrorStatistics e;
     e.elements = integer();
-    for (double* value : {&e.peak, &e.beyond_output, &e.rms, &e.bound, &e.max_abs, &e.max_rel, &e.mean_abs, &e.max_ulp,
-                          &e.outside_allclose_1e3, &e.outside_allclose_1e2}) {
+    for (double* value :
+         {&e.peak, &e.beyond_output, &e.rms, &e.bound, &e.max_abs, &e.max_rel, &e.mean_abs,
+          &e.max_ulp, &e.outside_allclose_1e3, &e.outside_allclose_1e2}) {
       *value = real();
     }
     if ((e.has_lse = flag())) e.lse_z = real(), e.lse_max_abs = real();
@@ -143,8 +156,9 @@ class Arbitrary {
     o.description = description(o.c.problem);
     o.workspace_bytes = random_();
     if (o.status == Status::ok) o.errors = errors();
-    for (std::int64_t* count : {&o.faults.nan, &o.faults.inf, &o.faults.unwritten, &o.faults.out_of_range, &o.faults.padded_rows,
-                                &o.faults.empty_rows, &o.faults.inexact, &o.faults.fence_bytes}) {
+    for (std::int64_t* count :
+         {&o.faults.nan, &o.faults.inf, &o.faults.unwritten, &o.faults.out_of_range,
+          &o.faults.padded_rows, &o.faults.empty_rows, &o.faults.inexact, &o.faults.fence_bytes}) {
       *count = below(1'000'000);
     }
     o.faults.detail = text();
@@ -165,19 +179,23 @@ class Arbitrary {
     if (flag()) o.peak_memory_bytes = below(1'000'000);
     o.wall_ms = real();
     o.saved_to = text();
-    if (flag()) o.expected = ExpectedFailure{"https://example.com/" + text(), text(), text(), "", 0};
+    if (flag())
+      o.expected = ExpectedFailure{"https://example.com/" + text(), text(), text(), "", 0};
     stored.judgement = judgement();
     if (flag()) stored.judgement.terms = terms();
-    if (flag()) stored.judgement.time_against_past = TimeAgainstPast{static_cast<int>(below(31)), real()};
+    if (flag())
+      stored.judgement.time_against_past = TimeAgainstPast{static_cast<int>(below(31)), real()};
     stored.judgement.confirmation = text();
     return stored;
   }
 
   Terms terms() {
     Terms t;
-    for (double* limit : {&t.limits.peak, &t.limits.beyond_output, &t.limits.rms, &t.limits.lse}) *limit = std::abs(real());
+    for (double* limit : {&t.limits.peak, &t.limits.beyond_output, &t.limits.rms, &t.limits.lse})
+      *limit = std::abs(real());
     if (flag()) t.padding_policy = word(PaddingPolicy::attended);
-    for (Promise* promise : {&t.promises.run_to_run, &t.promises.split, &t.promises.lse}) *promise = word(Promise::bitwise);
+    for (Promise* promise : {&t.promises.run_to_run, &t.promises.split, &t.promises.lse})
+      *promise = word(Promise::bitwise);
     return t;
   }
 
@@ -193,15 +211,18 @@ class Arbitrary {
     d.status = word(Status::error);
     d.reason = text();
     if (d.status == Status::ok) {
-      for (std::int64_t* value : {&d.rows, &d.elements, &d.heads, &d.heads_bit_equal}) *value = integer();
-      for (double* value : {&d.max_abs, &d.mean_abs, &d.max_rel, &d.mean_rel, &d.max_sigma, &d.max_ulp, &d.max_rel_expected, &d.rms_output,
-                            &d.bit_equal_share, &d.rms_a, &d.rms_b}) {
+      for (std::int64_t* value : {&d.rows, &d.elements, &d.heads, &d.heads_bit_equal})
+        *value = integer();
+      for (double* value :
+           {&d.max_abs, &d.mean_abs, &d.max_rel, &d.mean_rel, &d.max_sigma, &d.max_ulp,
+            &d.max_rel_expected, &d.rms_output, &d.bit_equal_share, &d.rms_a, &d.rms_b}) {
         *value = real();
       }
       d.max_abs_element = {integer(), integer(), integer(), integer()};
       d.max_rel_element = {integer(), integer(), integer(), integer()};
     }
-    for (std::int64_t i = below(5); i > 0; --i) d.per_head.push_back({integer(), integer(), real(), real(), flag()});
+    for (std::int64_t i = below(5); i > 0; --i)
+      d.per_head.push_back({integer(), integer(), real(), real(), flag()});
     d.time_ns_a = real();
     d.time_ns_b = real();
     stored.judgement = judgement();

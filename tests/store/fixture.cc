@@ -24,11 +24,14 @@ StoreTest::~StoreTest() {
   fs::remove_all(directory_, ignored);
 }
 
-std::unique_ptr<Store> StoreTest::open(bool read_only) { return value_of(Store::open(path_, read_only)); }
+std::unique_ptr<Store> StoreTest::open(bool read_only) {
+  return value_of(Store::open(path_, read_only));
+}
 
 std::string StoreTest::refusal(bool read_only) { return error_of(Store::open(path_, read_only)); }
 
-void StoreTest::store_run(Store& store, const RunInfo& run, const std::vector<StoredOutcome>& outcomes) {
+void StoreTest::store_run(Store& store, const RunInfo& run,
+                          const std::vector<StoredOutcome>& outcomes) {
   value_of(store.begin_run(run));
   for (const StoredOutcome& outcome : outcomes) value_of(store.add(run.run_id, outcome));
   value_of(store.finish_run(run.run_id, 0, true));
@@ -45,8 +48,10 @@ MachineClass machine_of(const std::string& model) {
 
 RunInfo run_info(int number, const std::string& model) {
   RunInfo run;
-  run.run_id = fmt::format("{:08x}-0000-4000-8000-{:06x}{:06x}", number, model.size(), static_cast<unsigned char>(model.front()));
-  run.started_at = fmt::format("2026-01-{:02}T{:02}:{:02}:00Z", 1 + number / 1440, number / 60 % 24, number % 60);
+  run.run_id = fmt::format("{:08x}-0000-4000-8000-{:06x}{:06x}", number, model.size(),
+                           static_cast<unsigned char>(model.front()));
+  run.started_at = fmt::format("2026-01-{:02}T{:02}:{:02}:00Z", 1 + number / 1440, number / 60 % 24,
+                               number % 60);
   run.machine = machine_of(model);
   run.commit = fmt::format("c{:07x}", number);
   run.host = "host-1";
@@ -96,7 +101,8 @@ StoredOutcome with_verdict(StoredOutcome stored, Verdict verdict) {
   return stored;
 }
 
-StoredOutcome not_run(Status status, Verdict verdict, const std::string& reason, const std::string& problem) {
+StoredOutcome not_run(Status status, Verdict verdict, const std::string& reason,
+                      const std::string& problem) {
   StoredOutcome stored;
   stored.outcome.suite = "smoke";
   stored.outcome.group = "causal";
@@ -119,7 +125,8 @@ std::vector<std::vector<std::string>> raw_sql(const fs::path& path, const std::s
     for (int i = 0; i < count; ++i) row.emplace_back(values[i] == nullptr ? "NULL" : values[i]);
     return 0;
   };
-  if (sqlite3_open(path.c_str(), &db) != SQLITE_OK || sqlite3_exec(db, sql.c_str(), collect, &rows, &message) != SQLITE_OK) {
+  if (sqlite3_open(path.c_str(), &db) != SQLITE_OK ||
+      sqlite3_exec(db, sql.c_str(), collect, &rows, &message) != SQLITE_OK) {
     ADD_FAILURE() << sql << ": " << (message != nullptr ? message : sqlite3_errmsg(db));
   }
   sqlite3_free(message);

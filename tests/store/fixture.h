@@ -33,13 +33,16 @@ RunInfo run_info(int number, const std::string& model = "EPYC");
 MachineClass machine_of(const std::string& model = "EPYC");
 
 // A passing outcome of status ok of this problem, with plausible figures.
-StoredOutcome passing(const std::string& problem = "bf16/b1-h4-s128-d64", const std::string& kernel = "cpu/flash");
+StoredOutcome passing(const std::string& problem = "bf16/b1-h4-s128-d64",
+                      const std::string& kernel = "cpu/flash");
 StoredOutcome with_verdict(StoredOutcome stored, Verdict verdict);
 // An outcome that did not run: only status, verdict and reason say something.
-StoredOutcome not_run(Status status, Verdict verdict, const std::string& reason, const std::string& problem = "fp32/b1-h4-s128-d64");
+StoredOutcome not_run(Status status, Verdict verdict, const std::string& reason,
+                      const std::string& problem = "fp32/b1-h4-s128-d64");
 
 // SQL past the store, on a connection of its own: one text per value, NULL as "NULL".
-std::vector<std::vector<std::string>> raw_sql(const std::filesystem::path& path, const std::string& sql);
+std::vector<std::vector<std::string>> raw_sql(const std::filesystem::path& path,
+                                              const std::string& sql);
 std::string read_file(const std::filesystem::path& path);
 
 // A result that must hold a value; its errors otherwise fail the test.

@@ -15,7 +15,8 @@ using testing::HasSubstr;
 
 class Concurrency : public StoreTest {};
 
-// As processes do: each thread has a connection of its own. All open the file while it does not exist yet.
+// As processes do: each thread has a connection of its own. All open the file while it does not
+// exist yet.
 TEST_F(Concurrency, WritersLoseNothing) {
   constexpr int writers = 4, rows = 150;
   std::vector<std::string> errors(writers);
@@ -32,7 +33,8 @@ TEST_F(Concurrency, WritersLoseNothing) {
     keep_error((*store)->begin_run(run));
     StoredOutcome outcome = passing();
     for (int i = 0; i < rows; ++i) {
-      outcome.outcome.c.problem.seed = static_cast<std::uint64_t>(i);  // the same cases in every run
+      // the same cases in every run
+      outcome.outcome.c.problem.seed = static_cast<std::uint64_t>(i);
       outcome.outcome.case_id = case_id(outcome.outcome.c);
       keep_error((*store)->add(run.run_id, outcome));
       if (i % 10 == 0) keep_error((*store)->flush());
@@ -81,7 +83,8 @@ TEST_F(Concurrency, RowsAreCommittedPromptly) {
   EXPECT_EQ(value_of(reader->outcomes(run_id)).size(), 2u);
 }
 
-// The schema has no such verdict any more: one row of forty, in the middle of what is stored by one statement.
+// The schema has no such verdict any more: one row of forty, in the middle of what is stored by one
+// statement.
 TEST_F(Concurrency, ARowThatBreaksARuleIsLeftOutAndNamed) {
   const auto store = open();
   const std::string run_id = run_info(1).run_id;
@@ -92,14 +95,17 @@ TEST_F(Concurrency, ARowThatBreaksARuleIsLeftOutAndNamed) {
     outcome.outcome.suite = std::to_string(i);
     value_of(store->add(run_id, outcome));
   }
-  EXPECT_THAT(error_of(store->flush()), AllOf(HasSubstr(path_.string()), HasSubstr("storing one row: FOREIGN KEY constraint failed")));
+  EXPECT_THAT(error_of(store->flush()),
+              AllOf(HasSubstr(path_.string()),
+                    HasSubstr("storing one row: FOREIGN KEY constraint failed")));
   value_of(store->flush());
   std::vector<std::string> expected;
   for (int i = 0; i < 40; ++i) {
     if (i != 20) expected.push_back(std::to_string(i));
   }
   std::vector<std::string> suites;
-  for (const StoredOutcome& stored : value_of(store->outcomes(run_id))) suites.push_back(stored.outcome.suite);
+  for (const StoredOutcome& stored : value_of(store->outcomes(run_id)))
+    suites.push_back(stored.outcome.suite);
   EXPECT_EQ(suites, expected) << "the others are stored, in their order";
 }
 
@@ -116,7 +122,8 @@ TEST_F(Concurrency, ALaterRowOfOneStatementReplacesTheEarlierOne) {
   }
   const auto stored = value_of(store->outcomes(run_id));
   ASSERT_EQ(stored.size(), 10u);
-  for (const StoredOutcome& row : stored) EXPECT_EQ(row.outcome.wall_ms, 30 + std::stoi(row.outcome.suite));
+  for (const StoredOutcome& row : stored)
+    EXPECT_EQ(row.outcome.wall_ms, 30 + std::stoi(row.outcome.suite));
 }
 
 TEST_F(Concurrency, ADeletedFileIsNamed) {
@@ -124,8 +131,10 @@ TEST_F(Concurrency, ADeletedFileIsNamed) {
   value_of(store->begin_run(run_info(1)));
   value_of(store->add(run_info(1).run_id, passing()));
   std::filesystem::remove(path_);
-  EXPECT_THAT(error_of(store->flush()), AllOf(HasSubstr(path_.string()), HasSubstr("was deleted or replaced")));
-  EXPECT_THAT(error_of(store->finish_run(run_info(1).run_id, 0, true)), HasSubstr("was deleted or replaced"));
+  EXPECT_THAT(error_of(store->flush()),
+              AllOf(HasSubstr(path_.string()), HasSubstr("was deleted or replaced")));
+  EXPECT_THAT(error_of(store->finish_run(run_info(1).run_id, 0, true)),
+              HasSubstr("was deleted or replaced"));
 }
 
 // A file size limit stands for a full disk.
@@ -165,11 +174,14 @@ TEST_F(Concurrency, AFullDiskIsNamedAndEarlierRowsStay) {
   {
     const FullDisk full(path_);
     add_large_rows();
-    EXPECT_THAT(error_of(store->flush()), AllOf(HasSubstr(path_.string()), HasSubstr("storing 90 rows"), HasSubstr("check space")));
+    EXPECT_THAT(
+        error_of(store->flush()),
+        AllOf(HasSubstr(path_.string()), HasSubstr("storing 90 rows"), HasSubstr("check space")));
     EXPECT_EQ(value_of(open(true)->outcomes(run_id)).size(), 1u);
   }
   value_of(store->flush());
-  EXPECT_EQ(value_of(store->outcomes(run_id)).size(), 91u) << "the rows were kept until there was room";
+  EXPECT_EQ(value_of(store->outcomes(run_id)).size(), 91u)
+      << "the rows were kept until there was room";
   EXPECT_EQ(raw_sql(path_, "PRAGMA integrity_check")[0][0], "ok");
 }
 

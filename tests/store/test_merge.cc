@@ -25,7 +25,8 @@ class Merge : public StoreTest {
   // Every view's rows; SQL promises no order.
   static Rows views(const std::filesystem::path& path) {
     Rows all;
-    for (const auto& view : raw_sql(path, "SELECT name FROM sqlite_schema WHERE type = 'view' ORDER BY 1")) {
+    for (const auto& view :
+         raw_sql(path, "SELECT name FROM sqlite_schema WHERE type = 'view' ORDER BY 1")) {
       Rows rows = raw_sql(path, "SELECT * FROM " + view[0]);
       std::sort(rows.begin(), rows.end());
       all.push_back(view);
@@ -34,25 +35,28 @@ class Merge : public StoreTest {
     return all;
   }
 
-  // Four files: two shards of one run, a run of another machine with every kind of row, and a copy of the first shard that was judged
-  // later.
+  // Four files: two shards of one run, a run of another machine with every kind of row, and a copy
+  // of the first shard that was judged later.
   std::vector<std::filesystem::path> shards() {
     RunInfo first = run_info(1), second = run_info(2);
     first.shard = "1/2";
     second.shard = "2/2";
     store_run(*open("a.db"), first, {passing(), passing("fp16/b1-h4-s128-d64")});
     store_run(*open("b.db"), second,
-              {passing("fp16/b2-h4-s128-d64"), not_run(Status::unsupported, Verdict::unsupported, "no fp8"),
+              {passing("fp16/b2-h4-s128-d64"),
+               not_run(Status::unsupported, Verdict::unsupported, "no fp8"),
                not_run(Status::crashed, Verdict::fail, "SIGSEGV", "bf16/b1-h4-s128-d64")});
     const auto store = open("c.db");
     const std::string run_id = run_info(3, "Xeon").run_id;
-    store_run(*store, run_info(3, "Xeon"), {passing(), not_run(Status::unsupported, Verdict::unsupported, "another reason")});
+    store_run(*store, run_info(3, "Xeon"),
+              {passing(), not_run(Status::unsupported, Verdict::unsupported, "another reason")});
     StoredDiff diff;
     diff.outcome.suite = "smoke";
     diff.outcome.name = "d";
     diff.outcome.case_a = diff.outcome.case_b = passing().outcome.case_id;
     value_of(store->add(run_id, diff));
-    value_of(store->add_suite_scores(run_id, {{"smoke", "cpu/flash", "bf16", "shrink", 8, 0.5, 5.5, "pass"}}));
+    value_of(store->add_suite_scores(
+        run_id, {{"smoke", "cpu/flash", "bf16", "shrink", 8, 0.5, 5.5, "pass"}}));
     StoredInvariance invariance;
     invariance.outcome.suite = "smoke";
     invariance.outcome.case_id = passing().outcome.case_id;
@@ -73,9 +77,12 @@ class Merge : public StoreTest {
 TEST_F(Merge, EveryTableIsMergedButThoseOfTheProgram) {
   open("a.db");
   std::set<std::string> tables;
-  for (const auto& row : raw_sql(file("a.db"), "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table'"))
+  for (const auto& row :
+       raw_sql(file("a.db"),
+               "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table'"))
     tables.insert(row[0]);
-  for (const char* own : {"sqlite_schema", "meta", "verdict"}) EXPECT_EQ(tables.erase(own), 1U) << own;
+  for (const char* own : {"sqlite_schema", "meta", "verdict"})
+    EXPECT_EQ(tables.erase(own), 1U) << own;
   const auto merged = merged_tables();
   EXPECT_EQ(std::set<std::string>(merged.begin(), merged.end()), tables);
 }
@@ -87,7 +94,8 @@ TEST_F(Merge, TenRandomOrdersGiveTheSameViews) {
   for (int order = 0; order < 10; ++order) {
     std::shuffle(files.begin(), files.end(), random);
     const auto out = file("out" + std::to_string(order) + ".db");
-    const auto split = static_cast<std::ptrdiff_t>(order % files.size());  // in one command, or in two
+    // in one command, or in two
+    const auto split = static_cast<std::ptrdiff_t>(order % files.size());
     if (split > 0) value_of(merge_databases(out, {files.begin(), files.begin() + split}));
     value_of(merge_databases(out, {files.begin() + split, files.end()}));
     if (order == 0) expected = views(out);
@@ -96,9 +104,13 @@ TEST_F(Merge, TenRandomOrdersGiveTheSameViews) {
     EXPECT_TRUE(raw_sql(out, "PRAGMA foreign_key_check").empty());
   }
   EXPECT_EQ(raw_sql(file("out0.db"), "SELECT count(*) FROM outcome")[0][0], "7");
-  EXPECT_EQ(raw_sql(file("out0.db"), "SELECT count(*) FROM v_history WHERE verdict = 'changed'")[0][0], "1") << "the copy judged last";
+  EXPECT_EQ(
+      raw_sql(file("out0.db"), "SELECT count(*) FROM v_history WHERE verdict = 'changed'")[0][0],
+      "1")
+      << "the copy judged last";
   for (const char* table : {"diff", "suite_score", "invariance", "kernel_resources", "accept"}) {
-    EXPECT_EQ(raw_sql(file("out0.db"), std::string("SELECT count(*) FROM ") + table)[0][0], "1") << table;
+    EXPECT_EQ(raw_sql(file("out0.db"), std::string("SELECT count(*) FROM ") + table)[0][0], "1")
+        << table;
   }
 }
 
@@ -111,11 +123,13 @@ TEST_F(Merge, MergingAgainChangesNothingAndShardsStayAsTheyAre) {
   for (const auto& run : first.runs) EXPECT_EQ(run.state, MergedRun::State::added);
   EXPECT_EQ(first.outcomes, 7);
   const auto once = views(file("out.db"));
-  const auto again = value_of(merge_databases(file("out.db"), {files[0], files[0], files[2], files[1]}));
+  const auto again =
+      value_of(merge_databases(file("out.db"), {files[0], files[0], files[2], files[1]}));
   for (const auto& run : again.runs) EXPECT_EQ(run.state, MergedRun::State::kept);
   EXPECT_EQ(again.outcomes_before, again.outcomes);
   EXPECT_EQ(views(file("out.db")), once);
-  for (std::size_t i = 0; i < files.size(); ++i) EXPECT_EQ(read_file(files[i]), bytes[i]) << files[i];
+  for (std::size_t i = 0; i < files.size(); ++i)
+    EXPECT_EQ(read_file(files[i]), bytes[i]) << files[i];
 }
 
 // The past of a case is that of all files together.
@@ -123,7 +137,8 @@ TEST_F(Merge, ARunFindsItsBaselineInAnotherShard) {
   store_run(*open("a.db"), run_info(1), {passing()});
   store_run(*open("b.db"), run_info(2), {passing("fp16/b1-h4-s128-d64")});
   value_of(merge_databases(file("b.db"), {file("a.db")}));
-  const auto baseline = value_of(open("b.db")->baseline(passing().outcome.case_id, machine_of(), run_info(2).run_id));
+  const auto baseline =
+      value_of(open("b.db")->baseline(passing().outcome.case_id, machine_of(), run_info(2).run_id));
   ASSERT_TRUE(baseline.has_value());
   EXPECT_EQ(baseline->run_id, run_info(1).run_id);
 }
@@ -150,9 +165,11 @@ TEST_F(Merge, ContradictionsAreRefused) {
   value_of(merge_databases(file("out.db"), {file("a.db")}));
   const auto before = views(file("out.db"));
   EXPECT_THAT(error_of(merge_databases(file("out.db"), {file("b.db")})),
-              AllOf(HasSubstr(file("b.db").string()), HasSubstr("contradicts"), HasSubstr(run_info(1).run_id), HasSubstr("leave one")));
+              AllOf(HasSubstr(file("b.db").string()), HasSubstr("contradicts"),
+                    HasSubstr(run_info(1).run_id), HasSubstr("leave one")));
   EXPECT_EQ(views(file("out.db")), before);
-  EXPECT_THAT(error_of(merge_databases(file("new.db"), {file("a.db"), file("b.db")})), HasSubstr("contradicts"));
+  EXPECT_THAT(error_of(merge_databases(file("new.db"), {file("a.db"), file("b.db")})),
+              HasSubstr("contradicts"));
   EXPECT_FALSE(std::filesystem::exists(file("new.db")));
 }
 
@@ -169,27 +186,33 @@ TEST_F(Merge, RefusedFilesLeaveOutAsItWas) {
   std::ofstream(file("damaged.db"), std::ios::binary) << bytes;
   std::ofstream(file("cut.db"), std::ios::binary) << read_file(file("a.db")).substr(0, 20480);
   const std::pair<const char*, const char*> refusals[] = {
-      {"theirs.db", "belongs to another program"},  {"newer.db", "written by a newer plumbline"},
-      {"text.db", "is not an SQLite database"},     {"damaged.db", "restore it from a backup"},
-      {"cut.db", "restore it from a backup"},       {"missing.db", "there is no database of runs here"},
+      {"theirs.db", "belongs to another program"},
+      {"newer.db", "written by a newer plumbline"},
+      {"text.db", "is not an SQLite database"},
+      {"damaged.db", "restore it from a backup"},
+      {"cut.db", "restore it from a backup"},
+      {"missing.db", "there is no database of runs here"},
       {"out.db", "is the file that is merged into"}};
   for (const auto& [name, message] : refusals) {
     EXPECT_THAT(error_of(merge_databases(file("out.db"), {file("a.db"), file(name)})),
                 AllOf(HasSubstr(file(name).string()), HasSubstr(message)));
     EXPECT_EQ(read_file(file("out.db")), out) << name;
   }
-  EXPECT_THAT(error_of(merge_databases(file("no/such/out.db"), {file("a.db")})), HasSubstr("mkdir -p"));
-  EXPECT_THAT(error_of(merge_databases(file("damaged.db"), {file("a.db")})), HasSubstr("restore it from a backup"));
+  EXPECT_THAT(error_of(merge_databases(file("no/such/out.db"), {file("a.db")})),
+              HasSubstr("mkdir -p"));
+  EXPECT_THAT(error_of(merge_databases(file("damaged.db"), {file("a.db")})),
+              HasSubstr("restore it from a backup"));
 }
 
 // A shard as the first release wrote it is migrated in a copy.
 TEST_F(Merge, OlderSchemasAreTakenUp) {
   raw_sql(file("old.db"), read_file(std::filesystem::path(PLUMBLINE_BASELINES) / "schema.sql"));
-  raw_sql(file("old.db"),
-          fmt::format("PRAGMA application_id = {}; PRAGMA user_version = 1; INSERT INTO machine_class VALUES (zeroblob(16), 'cpu',"
-                      "'x86-64-v3', 'EPYC', 0, ''); INSERT INTO run VALUES ('r', '2026', '2026-01-01T00:00:00Z', NULL, NULL, NULL,"
-                      "zeroblob(16), '', '', '', '', '', '', '1/1', 'run')",
-                      application_id));
+  raw_sql(file("old.db"), fmt::format("PRAGMA application_id = {}; PRAGMA user_version = 1; INSERT "
+                                      "INTO machine_class VALUES (zeroblob(16), 'cpu',"
+                                      "'x86-64-v3', 'EPYC', 0, ''); INSERT INTO run VALUES ('r', "
+                                      "'2026', '2026-01-01T00:00:00Z', NULL, NULL, NULL,"
+                                      "zeroblob(16), '', '', '', '', '', '', '1/1', 'run')",
+                                      application_id));
   const auto bytes = read_file(file("old.db"));
   store_run(*open("a.db"), run_info(1), {passing()});
   value_of(merge_databases(file("out.db"), {file("a.db"), file("old.db")}));
@@ -200,7 +223,8 @@ TEST_F(Merge, OlderSchemasAreTakenUp) {
 // Merges and a run write one file at once.
 TEST_F(Merge, NothingIsLostBesideAWriter) {
   constexpr int merges = 6, rows = 300;
-  for (int i = 0; i < merges; ++i) store_run(*open("s" + std::to_string(i) + ".db"), run_info(10 + i), {passing()});
+  for (int i = 0; i < merges; ++i)
+    store_run(*open("s" + std::to_string(i) + ".db"), run_info(10 + i), {passing()});
   const auto writer = open("out.db");
   value_of(writer->begin_run(run_info(1)));
   std::vector<std::string> errors(2);
@@ -208,7 +232,8 @@ TEST_F(Merge, NothingIsLostBesideAWriter) {
   for (std::size_t t = 0; t < errors.size(); ++t) {
     threads.emplace_back([&, t] {
       for (std::size_t i = t; i < merges; i += errors.size()) {
-        const auto merged = merge_databases(file("out.db"), {file("s" + std::to_string(i) + ".db")});
+        const auto merged =
+            merge_databases(file("out.db"), {file("s" + std::to_string(i) + ".db")});
         if (!merged) errors[t] += to_string(merged.error());
       }
     });
@@ -222,7 +247,8 @@ TEST_F(Merge, NothingIsLostBesideAWriter) {
   value_of(writer->finish_run(run_info(1).run_id, 0, true));
   for (auto& thread : threads) thread.join();
   EXPECT_THAT(errors, testing::Each(""));
-  EXPECT_EQ(raw_sql(file("out.db"), "SELECT count(*) FROM outcome")[0][0], std::to_string(merges + rows));
+  EXPECT_EQ(raw_sql(file("out.db"), "SELECT count(*) FROM outcome")[0][0],
+            std::to_string(merges + rows));
   EXPECT_EQ(raw_sql(file("out.db"), "PRAGMA integrity_check")[0][0], "ok");
 }
 

@@ -43,15 +43,19 @@ TEST_F(Open, Tables) {
   open();
   EXPECT_THAT(
       raw_sql(path_,
-              "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name <> 'sqlite_schema' ORDER BY name"),
-      ElementsAre(ElementsAre("accept"), ElementsAre("accepted_case"), ElementsAre("attention_case"), ElementsAre("build"),
-                  ElementsAre("diff"), ElementsAre("invariance"), ElementsAre("kernel_resources"), ElementsAre("machine_class"),
-                  ElementsAre("meta"), ElementsAre("outcome"), ElementsAre("pin"), ElementsAre("pinned_case"), ElementsAre("rounding_spec"),
-                  ElementsAre("run"), ElementsAre("run_change"), ElementsAre("suite_score"), ElementsAre("verdict")));
-  EXPECT_THAT(
-      raw_sql(path_,
-              "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND NOT strict AND name <> 'sqlite_schema'"),
-      IsEmpty());
+              "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND "
+              "name <> 'sqlite_schema' ORDER BY name"),
+      ElementsAre(ElementsAre("accept"), ElementsAre("accepted_case"),
+                  ElementsAre("attention_case"), ElementsAre("build"), ElementsAre("diff"),
+                  ElementsAre("invariance"), ElementsAre("kernel_resources"),
+                  ElementsAre("machine_class"), ElementsAre("meta"), ElementsAre("outcome"),
+                  ElementsAre("pin"), ElementsAre("pinned_case"), ElementsAre("rounding_spec"),
+                  ElementsAre("run"), ElementsAre("run_change"), ElementsAre("suite_score"),
+                  ElementsAre("verdict")));
+  EXPECT_THAT(raw_sql(path_,
+                      "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' "
+                      "AND NOT strict AND name <> 'sqlite_schema'"),
+              IsEmpty());
 }
 
 // Every column of the wide tables has something that fills it, and the other way round.
@@ -59,7 +63,8 @@ TEST_F(Open, ColumnsOfTheWideTablesAreThoseThatAreStored) {
   open();
   const auto stored_columns = [&](const std::string& table) {
     std::set<std::string> names;
-    for (const auto& row : raw_sql(path_, "SELECT name FROM pragma_table_xinfo('" + table + "')")) names.insert(row[0]);
+    for (const auto& row : raw_sql(path_, "SELECT name FROM pragma_table_xinfo('" + table + "')"))
+      names.insert(row[0]);
     return names;
   };
   const auto with = [](const std::vector<std::string>& described, std::set<std::string> names) {
@@ -68,22 +73,28 @@ TEST_F(Open, ColumnsOfTheWideTablesAreThoseThatAreStored) {
   };
   EXPECT_EQ(stored_columns("outcome"),
             with(column_names<StoredOutcome>(outcome_columns),
-                 {"run_id", "case_key", "build_key", "machine_key", "declared_spec_key", "judged_spec_key", "arch", "judge_version",
-                  "reference_version", "inputs_version", "head_rms_max", "head_rms_max_sample", "head_rms_max_head", "faults_total"}));
+                 {"run_id", "case_key", "build_key", "machine_key", "declared_spec_key",
+                  "judged_spec_key", "arch", "judge_version", "reference_version", "inputs_version",
+                  "head_rms_max", "head_rms_max_sample", "head_rms_max_head", "faults_total"}));
   EXPECT_EQ(stored_columns("diff"),
-            with(column_names<StoredDiff>(diff_columns), {"run_id", "judge_version", "reference_version", "inputs_version"}));
-  EXPECT_EQ(stored_columns("attention_case"), with(column_names<Case>(case_columns), {"case_key", "case_id", "series_key"}));
-  EXPECT_EQ(stored_columns("machine_class"), with(column_names<MachineClass>(machine_columns), {"machine_key"}));
-  EXPECT_EQ(stored_columns("suite_score"), with(column_names<SuiteScore>(suite_score_columns), {"run_id"}));
+            with(column_names<StoredDiff>(diff_columns),
+                 {"run_id", "judge_version", "reference_version", "inputs_version"}));
+  EXPECT_EQ(stored_columns("attention_case"),
+            with(column_names<Case>(case_columns), {"case_key", "case_id", "series_key"}));
+  EXPECT_EQ(stored_columns("machine_class"),
+            with(column_names<MachineClass>(machine_columns), {"machine_key"}));
+  EXPECT_EQ(stored_columns("suite_score"),
+            with(column_names<SuiteScore>(suite_score_columns), {"run_id"}));
 }
 
 // Two files that hold the same things hold the same keys, whoever stored them first.
 TEST_F(Open, KeysAreContentAddressed) {
   const auto keys = [&] {
     std::vector<std::vector<std::string>> all;
-    for (const char* sql :
-         {"SELECT hex(case_key), case_id FROM attention_case ORDER BY 1", "SELECT hex(build_key) FROM build ORDER BY 1",
-          "SELECT hex(machine_key), model FROM machine_class ORDER BY 1", "SELECT hex(spec_key) FROM rounding_spec ORDER BY 1"}) {
+    for (const char* sql : {"SELECT hex(case_key), case_id FROM attention_case ORDER BY 1",
+                            "SELECT hex(build_key) FROM build ORDER BY 1",
+                            "SELECT hex(machine_key), model FROM machine_class ORDER BY 1",
+                            "SELECT hex(spec_key) FROM rounding_spec ORDER BY 1"}) {
       for (auto& row : raw_sql(path_, sql)) all.push_back(std::move(row));
     }
     return all;
@@ -97,7 +108,8 @@ TEST_F(Open, KeysAreContentAddressed) {
   store_run(*open(), run_info(1), {b, a});
   EXPECT_EQ(keys(), first);
   // Recorded once: another hash or another text would make strangers of all rows stored before.
-  EXPECT_THAT(first, Contains(ElementsAre("DA9110DC7FF4A660917D2207EACAB2A7", "cpu/flash/bf16/b1-h4-s128-d64")));
+  EXPECT_THAT(first, Contains(ElementsAre("DA9110DC7FF4A660917D2207EACAB2A7",
+                                          "cpu/flash/bf16/b1-h4-s128-d64")));
   EXPECT_THAT(first, Contains(ElementsAre("A80808A5D979A8721706B25A24A376AD", "EPYC")));
 }
 
@@ -110,37 +122,50 @@ TEST_F(Open, AnEmptyFileAndAnEmptyDatabaseBecomeOurs) {
   EXPECT_EQ(raw_sql(path_, "PRAGMA user_version")[0][0], std::to_string(schema_version));
 }
 
-// A file as the first release wrote it: what it holds is still there, and later columns say "unknown".
+// A file as the first release wrote it: what it holds is still there, and later columns say
+// "unknown".
 TEST_F(Open, MigratesSchemaOne) {
   raw_sql(path_, read_file(std::filesystem::path(PLUMBLINE_BASELINES) / "schema.sql"));
-  raw_sql(path_, fmt::format("PRAGMA application_id = {}; PRAGMA user_version = 1", application_id));
-  store_run(*open(), run_info(1), {passing()});  // the tables of schema 1 lack what this release stores
+  raw_sql(path_,
+          fmt::format("PRAGMA application_id = {}; PRAGMA user_version = 1", application_id));
+  // the tables of schema 1 lack what this release stores
+  store_run(*open(), run_info(1), {passing()});
   EXPECT_EQ(raw_sql(path_, "PRAGMA user_version")[0][0], std::to_string(schema_version));
   EXPECT_EQ(raw_sql(path_, "PRAGMA integrity_check")[0][0], "ok");
 
   path_ = directory_ / "old.db";
   raw_sql(path_, read_file(std::filesystem::path(PLUMBLINE_BASELINES) / "schema.sql"));
-  raw_sql(path_,
-          fmt::format("PRAGMA application_id = {}; PRAGMA user_version = 1;"
-                      "INSERT INTO attention_case SELECT zeroblob(16), 'cpu/flash/bf16/b1-h1-s1-d64', 'cpu/flash', 'cpu', 'bf16', 'bf16',"
-                      "'bf16', 'padded_bshd', 'none', -1, -1, 'full', 'right', 16, 'garbage', 'normal', 'normal', 1, 1, 1, 1, 1, 64,"
-                      "64, 1.0, 1.0, 0.0, 0.0, 1, 1",
-                      application_id));
+  raw_sql(path_, fmt::format("PRAGMA application_id = {}; PRAGMA user_version = 1;"
+                             "INSERT INTO attention_case SELECT zeroblob(16), "
+                             "'cpu/flash/bf16/b1-h1-s1-d64', 'cpu/flash', 'cpu', 'bf16', 'bf16',"
+                             "'bf16', 'padded_bshd', 'none', -1, -1, 'full', 'right', 16, "
+                             "'garbage', 'normal', 'normal', 1, 1, 1, 1, 1, 64,"
+                             "64, 1.0, 1.0, 0.0, 0.0, 1, 1",
+                             application_id));
   open();
-  EXPECT_THAT(raw_sql(path_, "SELECT name FROM pragma_table_info('outcome') WHERE name IN ('device_arch', 'reused_from')").size(), 2);
-  EXPECT_THAT(raw_sql(path_, "SELECT case_id, inputs FROM attention_case"), ElementsAre(ElementsAre("cpu/flash/bf16/b1-h1-s1-d64", "")));
+  EXPECT_THAT(raw_sql(path_,
+                      "SELECT name FROM pragma_table_info('outcome') WHERE name IN ('device_arch', "
+                      "'reused_from')")
+                  .size(),
+              2);
+  EXPECT_THAT(raw_sql(path_, "SELECT case_id, inputs FROM attention_case"),
+              ElementsAre(ElementsAre("cpu/flash/bf16/b1-h1-s1-d64", "")));
 }
 
 // SQL takes the float32 apart, since no view may hold bytes.
 TEST_F(Open, TheErrorOfEveryHeadIsJsonInItsView) {
   StoredOutcome stored = passing("bf16/b2-h4-s128-d64");
-  stored.outcome.head_rms = {1, 0.9371F, 1234.5F, 3e-5F, 0, 99, std::numeric_limits<float>::quiet_NaN(), 2.5F};
+  stored.outcome.head_rms = {
+      1, 0.9371F, 1234.5F, 3e-5F, 0, 99, std::numeric_limits<float>::quiet_NaN(), 2.5F};
   store_run(*open(), run_info(1), {stored});
-  EXPECT_THAT(raw_sql(path_, "SELECT heads, head_rms, json_valid(head_rms), typeof(head_rms) FROM v_head_rms"),
-              ElementsAre(ElementsAre("8", "[1.0,0.9371,1234.5,3.0e-05,0.0,99.0,null,2.5]", "1", "text")));
+  EXPECT_THAT(
+      raw_sql(path_,
+              "SELECT heads, head_rms, json_valid(head_rms), typeof(head_rms) FROM v_head_rms"),
+      ElementsAre(ElementsAre("8", "[1.0,0.9371,1234.5,3.0e-05,0.0,99.0,null,2.5]", "1", "text")));
 }
 
-// Outcomes of schema 7: their verdicts get their new names, their class is that of their run, and what was unknown stays unknown.
+// Outcomes of schema 7: their verdicts get their new names, their class is that of their run, and
+// what was unknown stays unknown.
 TEST_F(Open, MigratesStoredOutcomes) {
   {
     const auto store = open();
@@ -148,22 +173,32 @@ TEST_F(Open, MigratesStoredOutcomes) {
     value_of(store->add_resources(run_info(1).run_id, {JudgedResources{}}));
   }
   std::string undo =
-      "DROP TRIGGER pin_is_never_changed; DROP TRIGGER pin_is_never_deleted; DROP TRIGGER pinned_case_is_never_changed;"
-      "DROP TRIGGER pinned_case_is_never_deleted; DROP INDEX accepted_case_by_case; DROP INDEX attention_case_by_series;"
-      "DROP TABLE pinned_case; DROP TABLE pin; DROP TABLE run_change; DELETE FROM meta WHERE key = 'views';";
-  for (const auto& view : raw_sql(path_, "SELECT name FROM sqlite_schema WHERE type = 'view'")) undo += "DROP VIEW " + view[0] + ";";
-  for (const char* column : {"issue", "expires", "reason"}) undo += fmt::format("ALTER TABLE outcome DROP COLUMN expected_{};", column);
-  for (const char* column : {"machine_key", "device_model", "device_memory_bytes", "device_driver", "device_runtime", "time_hot_ns",
-                             "limit_peak", "limit_beyond_output", "limit_rms", "limit_lse", "pinned_padding_policy", "pinned_promises",
-                             "past_times", "time_over_past", "confirmation", "cause", "device_facts_arch"}) {
+      "DROP TRIGGER pin_is_never_changed; DROP TRIGGER pin_is_never_deleted; DROP TRIGGER "
+      "pinned_case_is_never_changed;"
+      "DROP TRIGGER pinned_case_is_never_deleted; DROP INDEX accepted_case_by_case; DROP INDEX "
+      "attention_case_by_series;"
+      "DROP TABLE pinned_case; DROP TABLE pin; DROP TABLE run_change; DELETE FROM meta WHERE key = "
+      "'views';";
+  for (const auto& view : raw_sql(path_, "SELECT name FROM sqlite_schema WHERE type = 'view'"))
+    undo += "DROP VIEW " + view[0] + ";";
+  for (const char* column : {"issue", "expires", "reason"})
+    undo += fmt::format("ALTER TABLE outcome DROP COLUMN expected_{};", column);
+  for (const char* column :
+       {"machine_key", "device_model", "device_memory_bytes", "device_driver", "device_runtime",
+        "time_hot_ns", "limit_peak", "limit_beyond_output", "limit_rms", "limit_lse",
+        "pinned_padding_policy", "pinned_promises", "past_times", "time_over_past", "confirmation",
+        "cause", "device_facts_arch"}) {
     undo += fmt::format("ALTER TABLE outcome DROP COLUMN {};", column);
   }
   undo +=
       "ALTER TABLE run DROP COLUMN selection; ALTER TABLE attention_case DROP COLUMN series_key;"
-      "INSERT INTO verdict VALUES ('new', 0, 1); UPDATE outcome SET verdict = 'new'; DELETE FROM verdict WHERE verdict LIKE '%_seen';"
-      "DELETE FROM verdict WHERE verdict = 'unconfirmed'; CREATE TEMP TABLE k AS SELECT * FROM kernel_resources;"
+      "INSERT INTO verdict VALUES ('new', 0, 1); UPDATE outcome SET verdict = 'new'; DELETE FROM "
+      "verdict WHERE verdict LIKE '%_seen';"
+      "DELETE FROM verdict WHERE verdict = 'unconfirmed'; CREATE TEMP TABLE k AS SELECT * FROM "
+      "kernel_resources;"
       "UPDATE k SET verdict = 'new'; DROP TABLE kernel_resources;";
-  undo += read_file(std::filesystem::path(PLUMBLINE_BASELINES) / "schema_4.sql") + "; INSERT INTO kernel_resources SELECT * FROM k;";
+  undo += read_file(std::filesystem::path(PLUMBLINE_BASELINES) / "schema_4.sql") +
+          "; INSERT INTO kernel_resources SELECT * FROM k;";
   undo += "CREATE VIEW mine AS SELECT case_id FROM v_latest;";  // somebody's own, on a view of ours
   raw_sql(path_, undo + "PRAGMA user_version = 6");
   const auto outcomes = value_of(open()->outcomes(run_info(1).run_id));
@@ -173,16 +208,22 @@ TEST_F(Open, MigratesStoredOutcomes) {
   EXPECT_EQ(outcomes[0].judgement.verdict, Verdict::first_seen);
   EXPECT_FALSE(outcomes[0].judgement.terms);
   EXPECT_EQ(outcomes[0].outcome.device, DeviceFacts{});
-  EXPECT_TRUE(value_of(open()->baseline(passing().outcome.case_id, machine_of(), ""))) << "of the class of its run";
-  EXPECT_THAT(raw_sql(path_, "SELECT verdict FROM v_resources"), ElementsAre(ElementsAre("first_seen")));
-  EXPECT_THAT(raw_sql(path_, "SELECT verdict FROM verdict WHERE verdict IN ('new', 'first_seen', 'unconfirmed') ORDER BY 1"),
+  EXPECT_TRUE(value_of(open()->baseline(passing().outcome.case_id, machine_of(), "")))
+      << "of the class of its run";
+  EXPECT_THAT(raw_sql(path_, "SELECT verdict FROM v_resources"),
+              ElementsAre(ElementsAre("first_seen")));
+  EXPECT_THAT(raw_sql(path_,
+                      "SELECT verdict FROM verdict WHERE verdict IN ('new', 'first_seen', "
+                      "'unconfirmed') ORDER BY 1"),
               ElementsAre(ElementsAre("first_seen"), ElementsAre("unconfirmed")));
-  EXPECT_THAT(raw_sql(path_, "SELECT case_id FROM mine"), ElementsAre(ElementsAre(passing().outcome.case_id)));
+  EXPECT_THAT(raw_sql(path_, "SELECT case_id FROM mine"),
+              ElementsAre(ElementsAre(passing().outcome.case_id)));
   EXPECT_EQ(raw_sql(path_, "PRAGMA foreign_key_check").size(), 0U);
   EXPECT_EQ(outcomes[0].outcome.cause, "");
   EXPECT_EQ(outcomes[0].outcome.errors.peak, passing().outcome.errors.peak);
-  EXPECT_THAT(raw_sql(path_, "SELECT expected_issue, expected_expires, expected_reason FROM v_latest"),
-              ElementsAre(ElementsAre("", "", "")));
+  EXPECT_THAT(
+      raw_sql(path_, "SELECT expected_issue, expected_expires, expected_reason FROM v_latest"),
+      ElementsAre(ElementsAre("", "", "")));
 }
 
 TEST_F(Open, OpeningAgainChangesNothing) {
@@ -195,10 +236,11 @@ TEST_F(Open, OpeningAgainChangesNothing) {
 
 TEST_F(Open, ViewsOfAnotherVersionAreWrittenAnewAndForeignViewsStay) {
   store_run(*open(), run_info(1), {passing()});
-  raw_sql(
-      path_,
-      "DROP VIEW v_latest; CREATE VIEW v_latest AS SELECT 1 AS old; CREATE VIEW v_gone AS SELECT 1; CREATE VIEW mine AS SELECT 2 AS two;"
-      "UPDATE meta SET value = 'of an older plumbline' WHERE key = 'views'; UPDATE verdict SET is_baseline = 0");
+  raw_sql(path_,
+          "DROP VIEW v_latest; CREATE VIEW v_latest AS SELECT 1 AS old; CREATE VIEW v_gone AS "
+          "SELECT 1; CREATE VIEW mine AS SELECT 2 AS two;"
+          "UPDATE meta SET value = 'of an older plumbline' WHERE key = 'views'; UPDATE verdict SET "
+          "is_baseline = 0");
   const auto store = open();
   EXPECT_EQ(raw_sql(path_, "SELECT case_id FROM v_latest")[0][0], passing().outcome.case_id);
   EXPECT_EQ(raw_sql(path_, "SELECT two FROM mine")[0][0], "2");
@@ -208,14 +250,16 @@ TEST_F(Open, ViewsOfAnotherVersionAreWrittenAnewAndForeignViewsStay) {
 
 TEST_F(Open, RefusesWhatIsNotADatabase) {
   write("# my notes\n" + std::string(5000, 'x'));
-  EXPECT_THAT(refusal_that_leaves_no_trace(), AllOf(HasSubstr(path_.string()), HasSubstr("is not an SQLite database")));
+  EXPECT_THAT(refusal_that_leaves_no_trace(),
+              AllOf(HasSubstr(path_.string()), HasSubstr("is not an SQLite database")));
   write("short");
   EXPECT_THAT(refusal_that_leaves_no_trace(), HasSubstr("is not an SQLite database"));
 }
 
 TEST_F(Open, RefusesOtherPrograms) {
   raw_sql(path_, "PRAGMA application_id = 1196444487; CREATE TABLE t(a)");
-  EXPECT_THAT(refusal_that_leaves_no_trace(), HasSubstr("belongs to another program (application_id 0x47504b47"));
+  EXPECT_THAT(refusal_that_leaves_no_trace(),
+              HasSubstr("belongs to another program (application_id 0x47504b47"));
   path_ = directory_ / "anonymous.db";
   raw_sql(path_, "CREATE TABLE t(a)");
   EXPECT_THAT(refusal_that_leaves_no_trace(), HasSubstr("database of another program"));
@@ -227,7 +271,8 @@ TEST_F(Open, RefusesANewerSchema) {
   raw_sql(path_, fmt::format("PRAGMA user_version = {}", schema_version + 1));
   EXPECT_THAT(
       refusal_that_leaves_no_trace(),
-      AllOf(HasSubstr(fmt::format("written by a newer plumbline (schema {}, this one knows {})", schema_version + 1, schema_version)),
+      AllOf(HasSubstr(fmt::format("written by a newer plumbline (schema {}, this one knows {})",
+                                  schema_version + 1, schema_version)),
             HasSubstr("upgrade")));
   EXPECT_THAT(refusal_that_leaves_no_trace(true), HasSubstr("written by a newer plumbline"));
 }
@@ -235,16 +280,20 @@ TEST_F(Open, RefusesANewerSchema) {
 TEST_F(Open, RefusesDamage) {
   store_run(*open(), run_info(1), {passing()});
   std::string bytes = read_file(path_);
-  std::fill(bytes.begin() + 100, bytes.end(), '\x5a');  // behind the header that says whose file it is
+  // behind the header that says whose file it is
+  std::fill(bytes.begin() + 100, bytes.end(), '\x5a');
   write(bytes);
   const std::string message = refusal();
-  EXPECT_THAT(message, AllOf(HasSubstr("malformed"), HasSubstr("restore it from a backup"), HasSubstr(".recover")));
+  EXPECT_THAT(message, AllOf(HasSubstr("malformed"), HasSubstr("restore it from a backup"),
+                             HasSubstr(".recover")));
   EXPECT_EQ(read_file(path_), bytes);
 }
 
 TEST_F(Open, RefusesPlacesWhereNoFileCanBe) {
   path_ = directory_ / "no" / "such" / "runs.db";
-  EXPECT_THAT(refusal(), AllOf(HasSubstr("directory " + path_.parent_path().string() + " does not exist"), HasSubstr("mkdir -p")));
+  EXPECT_THAT(refusal(),
+              AllOf(HasSubstr("directory " + path_.parent_path().string() + " does not exist"),
+                    HasSubstr("mkdir -p")));
   EXPECT_FALSE(std::filesystem::exists(path_.parent_path()));
   path_ = directory_;
   EXPECT_THAT(refusal(), HasSubstr("is a directory"));
@@ -266,8 +315,10 @@ TEST_F(Open, AReadOnlyStoreRefusesToWrite) {
   EXPECT_THAT(error_of(store->add(run_id, StoredDiff{})), HasSubstr("opened for reading only"));
   EXPECT_THAT(error_of(store->add_suite_scores(run_id, {})), HasSubstr("opened for reading only"));
   EXPECT_THAT(error_of(store->finish_run(run_id, 0, true)), HasSubstr("opened for reading only"));
-  EXPECT_THAT(error_of(store->accept(run_id, "*", "me", "why")), HasSubstr("opened for reading only"));
-  EXPECT_THAT(error_of(store->update_judgement(run_id, "smoke", passing().outcome.case_id, {})), HasSubstr("opened for reading only"));
+  EXPECT_THAT(error_of(store->accept(run_id, "*", "me", "why")),
+              HasSubstr("opened for reading only"));
+  EXPECT_THAT(error_of(store->update_judgement(run_id, "smoke", passing().outcome.case_id, {})),
+              HasSubstr("opened for reading only"));
   EXPECT_EQ(value_of(store->outcomes(run_id)).size(), 1u);
 }
 

@@ -23,27 +23,33 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 auto fields(const ErrorStatistics& e) {
-  const auto& [elements, peak, beyond, rms, bound, max_abs, max_rel, mean_abs, max_ulp, has_lse, lse_z, lse_max_abs, has_suite, shrink,
-               temperature, outside_3, outside_2] = e;
-  return std::tuple(elements, peak, beyond, rms, bound, max_abs, max_rel, mean_abs, max_ulp, has_lse, lse_z, lse_max_abs, has_suite, shrink,
-                    temperature, outside_3, outside_2);
+  const auto& [elements, peak, beyond, rms, bound, max_abs, max_rel, mean_abs, max_ulp, has_lse,
+               lse_z, lse_max_abs, has_suite, shrink, temperature, outside_3, outside_2] = e;
+  return std::tuple(elements, peak, beyond, rms, bound, max_abs, max_rel, mean_abs, max_ulp,
+                    has_lse, lse_z, lse_max_abs, has_suite, shrink, temperature, outside_3,
+                    outside_2);
 }
 auto fields(const Faults& f) {
-  const auto& [nans, infs, unwritten, out_of_range, padded_rows, empty_rows, inexact, fence_bytes, detail] = f;
-  return std::tuple(nans, infs, unwritten, out_of_range, padded_rows, empty_rows, inexact, fence_bytes, detail);
+  const auto& [nans, infs, unwritten, out_of_range, padded_rows, empty_rows, inexact, fence_bytes,
+               detail] = f;
+  return std::tuple(nans, infs, unwritten, out_of_range, padded_rows, empty_rows, inexact,
+                    fence_bytes, detail);
 }
 auto fields(const WorstElement& w) {
   const auto& [element, got, expected, sigma, ulp_there, share, visible_keys] = w;
   const auto& [sample, head, row, column] = element;
-  return std::tuple(sample, head, row, column, got, expected, sigma, ulp_there, share, visible_keys);
+  return std::tuple(sample, head, row, column, got, expected, sigma, ulp_there, share,
+                    visible_keys);
 }
 auto fields(const Location& location) {
   const auto& [kind, description, z] = location;
   return std::tuple(kind, description, z);
 }
 auto fields(const Description& d) {
-  const auto& [launched, build_id, tensor_cores, padding_policy, spec, promises, registers, spills, shared, stack, device_arch] = d;
-  return std::tuple(launched, build_id, tensor_cores, padding_policy, spec, promises, registers, spills, shared, stack, device_arch);
+  const auto& [launched, build_id, tensor_cores, padding_policy, spec, promises, registers, spills,
+               shared, stack, device_arch] = d;
+  return std::tuple(launched, build_id, tensor_cores, padding_policy, spec, promises, registers,
+                    spills, shared, stack, device_arch);
 }
 auto fields(const Finding& finding) {
   const auto& [statistic, value, limit, text] = finding;
@@ -52,18 +58,22 @@ auto fields(const Finding& finding) {
 
 void expect_equal(const Judgement& loaded, const Judgement& stored) {
   // Changes are stored with the run; terms, times and the confirmation with a case alone (below).
-  const auto& [verdict, findings, percent, nearest, notes, changes, terms, times, confirmation] = loaded;
-  EXPECT_EQ(std::tie(verdict, percent, nearest, notes),
-            std::tie(stored.verdict, stored.percent_of_limit, stored.nearest_statistic, stored.notes));
+  const auto& [verdict, findings, percent, nearest, notes, changes, terms, times, confirmation] =
+      loaded;
+  EXPECT_EQ(
+      std::tie(verdict, percent, nearest, notes),
+      std::tie(stored.verdict, stored.percent_of_limit, stored.nearest_statistic, stored.notes));
   ASSERT_EQ(findings.size(), stored.findings.size());
-  for (std::size_t i = 0; i < findings.size(); ++i) EXPECT_EQ(fields(findings[i]), fields(stored.findings[i]));
+  for (std::size_t i = 0; i < findings.size(); ++i)
+    EXPECT_EQ(fields(findings[i]), fields(stored.findings[i]));
 }
 
 void expect_equal(const StoredOutcome& loaded, const StoredOutcome& stored) {
-  const auto& [suite, group, tier, c, id, problem_digest, status, reason, description, device, workspace_bytes, errors, faults, worst,
-               worst_statistic, location, cause, head_rms, reference_rows, rows_total, widening, spec_judged, output_digest, repeat_checked,
-               repeat_equal, timed, time_ns, time_hot_ns, time_mad_ns, time_ratio, peak_memory_bytes, wall_ms, saved_to, reused_from,
-               expected] = loaded.outcome;
+  const auto& [suite, group, tier, c, id, problem_digest, status, reason, description, device,
+               workspace_bytes, errors, faults, worst, worst_statistic, location, cause, head_rms,
+               reference_rows, rows_total, widening, spec_judged, output_digest, repeat_checked,
+               repeat_equal, timed, time_ns, time_hot_ns, time_mad_ns, time_ratio,
+               peak_memory_bytes, wall_ms, saved_to, reused_from, expected] = loaded.outcome;
   const Outcome& o = stored.outcome;
   EXPECT_EQ(std::tie(suite, group, tier, id, problem_digest, status, reason),
             std::tie(o.suite, o.group, o.tier, o.case_id, o.problem_digest, o.status, o.reason));
@@ -81,39 +91,47 @@ void expect_equal(const StoredOutcome& loaded, const StoredOutcome& stored) {
   EXPECT_EQ(fields(location), fields(o.location));
   EXPECT_EQ(cause, o.cause);
   EXPECT_EQ(head_rms, o.head_rms);
-  EXPECT_EQ(std::tie(reference_rows, rows_total, widening, spec_judged, output_digest, repeat_checked, repeat_equal),
-            std::tie(o.reference_rows, o.rows_total, o.widening, o.spec_judged, o.output_digest, o.repeat_checked, o.repeat_equal));
-  EXPECT_EQ(
-      std::tie(timed, time_ns, time_hot_ns, time_mad_ns, time_ratio, peak_memory_bytes, wall_ms, saved_to, reused_from),
-      std::tie(o.timed, o.time_ns, o.time_hot_ns, o.time_mad_ns, o.time_ratio, o.peak_memory_bytes, o.wall_ms, o.saved_to, o.reused_from));
+  EXPECT_EQ(std::tie(reference_rows, rows_total, widening, spec_judged, output_digest,
+                     repeat_checked, repeat_equal),
+            std::tie(o.reference_rows, o.rows_total, o.widening, o.spec_judged, o.output_digest,
+                     o.repeat_checked, o.repeat_equal));
+  EXPECT_EQ(std::tie(timed, time_ns, time_hot_ns, time_mad_ns, time_ratio, peak_memory_bytes,
+                     wall_ms, saved_to, reused_from),
+            std::tie(o.timed, o.time_ns, o.time_hot_ns, o.time_mad_ns, o.time_ratio,
+                     o.peak_memory_bytes, o.wall_ms, o.saved_to, o.reused_from));
   EXPECT_EQ(expected, o.expected);
   expect_equal(loaded.judgement, stored.judgement);
   const Judgement &judged = loaded.judgement, &before = stored.judgement;
-  EXPECT_EQ(std::tie(judged.time_against_past, judged.confirmation), std::tie(before.time_against_past, before.confirmation));
+  EXPECT_EQ(std::tie(judged.time_against_past, judged.confirmation),
+            std::tie(before.time_against_past, before.confirmation));
   ASSERT_EQ(judged.terms.has_value(), before.terms.has_value());
   if (judged.terms) {
     const auto& [limits, padding_policy, promises] = *judged.terms;
     const auto& [peak, beyond_output, rms, lse, suite_limit, suite_judged] = limits;
     const Terms& t = *before.terms;
     EXPECT_EQ(std::tie(peak, beyond_output, rms, lse, padding_policy, promises),
-              std::tie(t.limits.peak, t.limits.beyond_output, t.limits.rms, t.limits.lse, t.padding_policy, t.promises));
+              std::tie(t.limits.peak, t.limits.beyond_output, t.limits.rms, t.limits.lse,
+                       t.padding_policy, t.promises));
   }
 }
 
 void expect_equal(const StoredDiff& loaded, const StoredDiff& stored) {
-  const auto& [suite, name, tier, expect, case_a, case_b, status, reason, rows, elements, max_abs, mean_abs, max_rel, mean_rel, max_sigma,
-               max_ulp, max_rel_expected, rms_output, max_abs_element, max_rel_element, bit_equal_share, heads, heads_bit_equal, per_head,
+  const auto& [suite, name, tier, expect, case_a, case_b, status, reason, rows, elements, max_abs,
+               mean_abs, max_rel, mean_rel, max_sigma, max_ulp, max_rel_expected, rms_output,
+               max_abs_element, max_rel_element, bit_equal_share, heads, heads_bit_equal, per_head,
                rms_a, rms_b, time_ns_a, time_ns_b] = loaded.outcome;
   const DiffOutcome& d = stored.outcome;
   EXPECT_EQ(std::tie(suite, name, tier, expect, case_a, case_b, status, reason),
             std::tie(d.suite, d.name, d.tier, d.expect, d.case_a, d.case_b, d.status, d.reason));
-  EXPECT_EQ(
-      std::tie(rows, elements, max_abs, mean_abs, max_rel, mean_rel, max_sigma, max_ulp, max_rel_expected, rms_output),
-      std::tie(d.rows, d.elements, d.max_abs, d.mean_abs, d.max_rel, d.mean_rel, d.max_sigma, d.max_ulp, d.max_rel_expected, d.rms_output));
+  EXPECT_EQ(std::tie(rows, elements, max_abs, mean_abs, max_rel, mean_rel, max_sigma, max_ulp,
+                     max_rel_expected, rms_output),
+            std::tie(d.rows, d.elements, d.max_abs, d.mean_abs, d.max_rel, d.mean_rel, d.max_sigma,
+                     d.max_ulp, d.max_rel_expected, d.rms_output));
   EXPECT_EQ(max_abs_element, d.max_abs_element);
   EXPECT_EQ(max_rel_element, d.max_rel_element);
   EXPECT_EQ(std::tie(bit_equal_share, heads, heads_bit_equal, rms_a, rms_b, time_ns_a, time_ns_b),
-            std::tie(d.bit_equal_share, d.heads, d.heads_bit_equal, d.rms_a, d.rms_b, d.time_ns_a, d.time_ns_b));
+            std::tie(d.bit_equal_share, d.heads, d.heads_bit_equal, d.rms_a, d.rms_b, d.time_ns_a,
+                     d.time_ns_b));
   ASSERT_EQ(per_head.size(), d.per_head.size());
   for (std::size_t i = 0; i < per_head.size(); ++i) {
     const auto& [sample, head, head_mean_abs, head_max_abs, bit_equal] = per_head[i];
@@ -165,15 +183,17 @@ TEST_F(RoundTrip, EveryFieldOfARunAndItsMachine) {
   value_of(open()->begin_run(stored));
   const auto runs = value_of(open()->runs(10));
   ASSERT_EQ(runs.size(), 1u);
-  const auto& [run_id, started_at, machine, commit, host, compiler, flags, versions_json, command_line, shard, purpose, selection] =
-      runs[0];
-  EXPECT_EQ(std::tie(run_id, started_at, commit, host, compiler, flags, versions_json, command_line, shard, purpose, selection),
-            std::tie(stored.run_id, stored.started_at, stored.commit, stored.host, stored.compiler, stored.flags, stored.versions_json,
-                     stored.command_line, stored.shard, stored.purpose, stored.selection));
+  const auto& [run_id, started_at, machine, commit, host, compiler, flags, versions_json,
+               command_line, shard, purpose, selection] = runs[0];
+  EXPECT_EQ(std::tie(run_id, started_at, commit, host, compiler, flags, versions_json, command_line,
+                     shard, purpose, selection),
+            std::tie(stored.run_id, stored.started_at, stored.commit, stored.host, stored.compiler,
+                     stored.flags, stored.versions_json, stored.command_line, stored.shard,
+                     stored.purpose, stored.selection));
   const auto& [device_kind, arch, model, memory_bytes, clock_policy] = machine;
   EXPECT_EQ(std::tie(device_kind, arch, model, memory_bytes, clock_policy),
-            std::tie(stored.machine.device_kind, stored.machine.arch, stored.machine.model, stored.machine.memory_bytes,
-                     stored.machine.clock_policy));
+            std::tie(stored.machine.device_kind, stored.machine.arch, stored.machine.model,
+                     stored.machine.memory_bytes, stored.machine.clock_policy));
 }
 
 TEST_F(RoundTrip, ARunIsFinishedAndCompleteOnlyWhenSaidSo) {
@@ -187,7 +207,8 @@ TEST_F(RoundTrip, ARunIsFinishedAndCompleteOnlyWhenSaidSo) {
     EXPECT_EQ(run.finished, i >= 2) << i;
     EXPECT_EQ(run.complete, i == 3) << i;
   }
-  EXPECT_THAT(to_string(store->run("no-such-run").error()), HasSubstr("there is no run no-such-run"));
+  EXPECT_THAT(to_string(store->run("no-such-run").error()),
+              HasSubstr("there is no run no-such-run"));
 }
 
 TEST_F(RoundTrip, EveryFieldOfASuiteScoreAndTheNewestWins) {
@@ -195,14 +216,16 @@ TEST_F(RoundTrip, EveryFieldOfASuiteScoreAndTheNewestWins) {
   value_of(store->begin_run(run_info(1)));
   const SuiteScore first{"smoke", "cpu/flash", "bf16", "shrink", 40, 1.25, 3.5, "pass"};
   const SuiteScore again{"smoke", "cpu/flash", "bf16", "shrink", 41, -4.5, 3.5, "fail"};
-  const SuiteScore other{"smoke", "cpu/flash", "bf16", "temperature", 40, 0.5, 3.5, "not judged: partial suite"};
+  const SuiteScore other{"smoke", "cpu/flash", "bf16", "temperature",
+                         40,      0.5,         3.5,    "not judged: partial suite"};
   value_of(store->add_suite_scores(run_info(1).run_id, {first, other}));
   value_of(store->add_suite_scores(run_info(1).run_id, {again}));
   const auto loaded = value_of(store->suite_scores(run_info(1).run_id));
   ASSERT_EQ(loaded.size(), 2u);
   const auto& [suite, kernel, dtype, statistic, cases, value, limit, status] = loaded[0];
   EXPECT_EQ(std::tie(suite, kernel, dtype, statistic, cases, value, limit, status),
-            std::tie(again.suite, again.kernel, again.dtype, again.statistic, again.cases, again.value, again.limit, again.status));
+            std::tie(again.suite, again.kernel, again.dtype, again.statistic, again.cases,
+                     again.value, again.limit, again.status));
   EXPECT_EQ(loaded[1].status, other.status);
 }
 
@@ -210,8 +233,9 @@ TEST_F(RoundTrip, ANanStatisticIsInfiniteAndNeverNull) {
   StoredOutcome stored = passing();
   ErrorStatistics& e = stored.outcome.errors;
   e.has_lse = e.has_suite_scores = true;
-  for (double* value : {&e.peak, &e.beyond_output, &e.rms, &e.bound, &e.max_abs, &e.max_rel, &e.mean_abs, &e.max_ulp,
-                        &e.outside_allclose_1e3, &e.outside_allclose_1e2, &e.lse_z, &e.lse_max_abs, &e.shrink_z, &e.temperature_z}) {
+  for (double* value : {&e.peak, &e.beyond_output, &e.rms, &e.bound, &e.max_abs, &e.max_rel,
+                        &e.mean_abs, &e.max_ulp, &e.outside_allclose_1e3, &e.outside_allclose_1e2,
+                        &e.lse_z, &e.lse_max_abs, &e.shrink_z, &e.temperature_z}) {
     *value = nan;
   }
   stored.outcome.faults.nan = 7;
@@ -227,10 +251,11 @@ TEST_F(RoundTrip, ANanStatisticIsInfiniteAndNeverNull) {
   const auto loaded = value_of(open()->outcomes(run_info(1).run_id));
   ASSERT_EQ(loaded.size(), 1u);
   const Outcome& o = loaded[0].outcome;
-  for (double value :
-       {o.errors.peak, o.errors.beyond_output, o.errors.rms, o.errors.bound, o.errors.max_abs, o.errors.max_rel, o.errors.mean_abs,
-        o.errors.max_ulp, o.errors.outside_allclose_1e3, o.errors.outside_allclose_1e2, o.errors.lse_z, o.errors.lse_max_abs,
-        o.errors.shrink_z, o.errors.temperature_z, o.worst->sigma, o.time_ratio, loaded[0].judgement.percent_of_limit}) {
+  for (double value : {o.errors.peak, o.errors.beyond_output, o.errors.rms, o.errors.bound,
+                       o.errors.max_abs, o.errors.max_rel, o.errors.mean_abs, o.errors.max_ulp,
+                       o.errors.outside_allclose_1e3, o.errors.outside_allclose_1e2, o.errors.lse_z,
+                       o.errors.lse_max_abs, o.errors.shrink_z, o.errors.temperature_z,
+                       o.worst->sigma, o.time_ratio, loaded[0].judgement.percent_of_limit}) {
     EXPECT_EQ(value, infinity);
   }
   EXPECT_TRUE(std::isnan(o.worst->got)) << "what the kernel wrote is a fact";
@@ -238,7 +263,9 @@ TEST_F(RoundTrip, ANanStatisticIsInfiniteAndNeverNull) {
   EXPECT_TRUE(std::isnan(loaded[0].judgement.findings[0].value));
   EXPECT_EQ(loaded[0].judgement.findings[0].limit, infinity);
   EXPECT_EQ(o.faults.nan, 7);
-  EXPECT_THAT(raw_sql(path_, "SELECT peak, faults_total, head_rms_max, head_rms_max_sample, head_rms_max_head FROM v_history"),
+  EXPECT_THAT(raw_sql(path_,
+                      "SELECT peak, faults_total, head_rms_max, head_rms_max_sample, "
+                      "head_rms_max_head FROM v_history"),
               ElementsAre(ElementsAre("Inf", "7", "Inf", "0", "1")));
 }
 
@@ -246,20 +273,25 @@ TEST_F(RoundTrip, WhatWasNotMeasuredIsNull) {
   StoredOutcome untimed = passing();
   untimed.outcome.timed = false;
   untimed.outcome.head_rms.clear();
-  store_run(*open(), run_info(1), {untimed, not_run(Status::crashed, Verdict::crashed, "signal 11")});
-  EXPECT_THAT(raw_sql(path_,
-                      "SELECT status, peak, elements, lse_z, worst_got, time_ratio, head_rms_max, registers_per_thread, faults_total "
-                      "FROM v_history ORDER BY status"),
-              ElementsAre(ElementsAre("crashed", "NULL", "NULL", "NULL", "NULL", "NULL", "NULL", "NULL", "0"),
-                          ElementsAre("ok", "3.9", "32768", "NULL", "NULL", "NULL", "NULL", "NULL", "0")));
+  store_run(*open(), run_info(1),
+            {untimed, not_run(Status::crashed, Verdict::crashed, "signal 11")});
+  EXPECT_THAT(
+      raw_sql(path_,
+              "SELECT status, peak, elements, lse_z, worst_got, time_ratio, head_rms_max, "
+              "registers_per_thread, faults_total "
+              "FROM v_history ORDER BY status"),
+      ElementsAre(
+          ElementsAre("crashed", "NULL", "NULL", "NULL", "NULL", "NULL", "NULL", "NULL", "0"),
+          ElementsAre("ok", "3.9", "32768", "NULL", "NULL", "NULL", "NULL", "NULL", "0")));
 }
 
 TEST_F(RoundTrip, TheLargestHeadIsNamedBySampleAndHead) {
   StoredOutcome stored = passing("bf16/b2-h4-s128-d64");
   stored.outcome.head_rms = {1, 1, 1, 1, 1, 1, 2.5f, 1};  // [2 samples, 4 heads]
   store_run(*open(), run_info(1), {stored});
-  EXPECT_THAT(raw_sql(path_, "SELECT head_rms_max, head_rms_max_sample, head_rms_max_head FROM v_history"),
-              ElementsAre(ElementsAre("2.5", "1", "2")));
+  EXPECT_THAT(
+      raw_sql(path_, "SELECT head_rms_max, head_rms_max_sample, head_rms_max_head FROM v_history"),
+      ElementsAre(ElementsAre("2.5", "1", "2")));
 }
 
 TEST_F(RoundTrip, ArchIsTheEmulatedOneElseWhatTheKernelSaysElseTheMachines) {
@@ -272,7 +304,8 @@ TEST_F(RoundTrip, ArchIsTheEmulatedOneElseWhatTheKernelSaysElseTheMachines) {
   on_gpu.outcome.description.device_arch = "sm_80";
   store_run(*open(), run_info(1), {passing(), on_gpu, emulated});
   EXPECT_THAT(raw_sql(path_, "SELECT device, arch FROM v_history ORDER BY device"),
-              ElementsAre(ElementsAre("cpu", "x86-64-v3"), ElementsAre("cuda:0", "sm_80"), ElementsAre("emulated:sm_90", "sm_90")));
+              ElementsAre(ElementsAre("cpu", "x86-64-v3"), ElementsAre("cuda:0", "sm_80"),
+                          ElementsAre("emulated:sm_90", "sm_90")));
 }
 
 TEST_F(RoundTrip, TheSameCaseAndSuiteOfARunReplacesTheEarlierOne) {
@@ -294,11 +327,14 @@ TEST_F(RoundTrip, UpdateJudgementReplacesOneVerdict) {
   judgement.verdict = Verdict::regressed;
   judgement.findings = {{"drift", 1.9, 1.5, "rms rose"}};
   judgement.notes = {"judged again"};
-  value_of(store->update_judgement(run_info(1).run_id, "smoke", passing().outcome.case_id, judgement));
+  value_of(
+      store->update_judgement(run_info(1).run_id, "smoke", passing().outcome.case_id, judgement));
   const auto loaded = value_of(store->outcomes(run_info(1).run_id));
   expect_equal(loaded[0].judgement, judgement);
   EXPECT_EQ(loaded[1].judgement.verdict, Verdict::pass);
-  EXPECT_THAT(error_of(store->update_judgement(run_info(1).run_id, "smoke", "no/such/case", judgement)), HasSubstr("no/such/case"));
+  EXPECT_THAT(
+      error_of(store->update_judgement(run_info(1).run_id, "smoke", "no/such/case", judgement)),
+      HasSubstr("no/such/case"));
 }
 
 TEST_F(RoundTrip, AnIdIsStoredAsItIsOrRefused) {
@@ -310,8 +346,8 @@ TEST_F(RoundTrip, AnIdIsStoredAsItIsOrRefused) {
   value_of(store->add(run_id, odd));
   EXPECT_EQ(value_of(store->outcomes(run_id)).at(0).outcome.case_id, odd.outcome.case_id);
 
-  for (const std::string& bad :
-       {std::string("cpu/\xff/bf16"), std::string("cpu/\0/bf16", 10), std::string("cpu/\xed\xa0\x80"), std::string()}) {
+  for (const std::string& bad : {std::string("cpu/\xff/bf16"), std::string("cpu/\0/bf16", 10),
+                                 std::string("cpu/\xed\xa0\x80"), std::string()}) {
     StoredOutcome refused = passing();
     refused.outcome.case_id = bad;
     EXPECT_THAT(error_of(store->add(run_id, refused)), HasSubstr("case id"));
@@ -323,7 +359,8 @@ TEST_F(RoundTrip, AnIdIsStoredAsItIsOrRefused) {
 }
 
 TEST_F(RoundTrip, WordsOfADyingKernelAreMadeReadable) {
-  StoredOutcome stored = not_run(Status::crashed, Verdict::crashed, std::string("log: \xff\xfe\0 core dumped", 20));
+  StoredOutcome stored =
+      not_run(Status::crashed, Verdict::crashed, std::string("log: \xff\xfe\0 core dumped", 20));
   stored.judgement.notes = {"\x80"};
   store_run(*open(), run_info(1), {stored});
   const auto loaded = value_of(open()->outcomes(run_info(1).run_id));
@@ -337,13 +374,15 @@ TEST_F(RoundTrip, ASpecThatCannotBeReadBackIsRefused) {
   value_of(store->begin_run(run_info(1)));
   StoredOutcome stored = passing();
   stored.outcome.description.spec.exp2_rel_error = nan;
-  EXPECT_THAT(error_of(store->add(run_info(1).run_id, stored)), HasSubstr("rounding spec that cannot be read back"));
+  EXPECT_THAT(error_of(store->add(run_info(1).run_id, stored)),
+              HasSubstr("rounding spec that cannot be read back"));
 }
 
 TEST_F(RoundTrip, RunsAreNamedByLatestAndByPrefix) {
   const auto store = open();
   for (int i : {1, 3, 2}) value_of(store->begin_run(run_info(i)));
-  EXPECT_EQ(value_of(store->resolve_run("latest")), run_info(3).run_id) << "the newest, not the last stored";
+  EXPECT_EQ(value_of(store->resolve_run("latest")), run_info(3).run_id)
+      << "the newest, not the last stored";
   EXPECT_EQ(value_of(store->resolve_run("latest~2")), run_info(1).run_id);
   EXPECT_EQ(value_of(store->resolve_run("00000002")), run_info(2).run_id);
   EXPECT_EQ(value_of(store->resolve_run(run_info(2).run_id)), run_info(2).run_id);
@@ -380,7 +419,8 @@ TEST_F(RoundTrip, WhatIsNotThereIsAnError) {
   RunInfo yesterday = run_info(2);
   yesterday.started_at = "yesterday";
   yesterday.versions_json = "{";
-  EXPECT_THAT(error_of(store->begin_run(yesterday)), testing::AllOf(HasSubstr("'yesterday'"), HasSubstr("versions_json")));
+  EXPECT_THAT(error_of(store->begin_run(yesterday)),
+              testing::AllOf(HasSubstr("'yesterday'"), HasSubstr("versions_json")));
 }
 
 TEST_F(RoundTrip, RowsAreBatchedByThousands) {

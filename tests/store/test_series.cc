@@ -43,7 +43,8 @@ TEST_F(Series, TheBaselineIsTheLastPassingOutcome) {
 
   const auto baseline = value_of(store_->baseline(case_, machine_of(), ""));
   ASSERT_TRUE(baseline);
-  const auto& [run_id, verdict, digest, build_id, rms, elements, deterministic, run_order, timed, driver, runtime, spec, terms] = *baseline;
+  const auto& [run_id, verdict, digest, build_id, rms, elements, deterministic, run_order, timed,
+               driver, runtime, spec, terms] = *baseline;
   EXPECT_EQ(run_id, id(2));
   EXPECT_EQ(verdict, "changed");
   EXPECT_EQ(digest, std::string(32, 'e'));
@@ -54,7 +55,9 @@ TEST_F(Series, TheBaselineIsTheLastPassingOutcome) {
 }
 
 TEST_F(Series, DeterministicIsPromisedAndConfirmed) {
-  const auto deterministic = [&] { return value_of(store_->baseline(case_, machine_of(), ""))->deterministic; };
+  const auto deterministic = [&] {
+    return value_of(store_->baseline(case_, machine_of(), ""))->deterministic;
+  };
   StoredOutcome outcome = passing();
   outcome.outcome.description.promises.run_to_run = Promise::rounding;
   add_run(1, outcome);
@@ -71,10 +74,11 @@ TEST_F(Series, DeterministicIsPromisedAndConfirmed) {
 TEST_F(Series, OnlyFineVerdictsBecomeBaselines) {
   for (int i = 0; i <= static_cast<int>(last_verdict); ++i) {
     const auto verdict = static_cast<Verdict>(i);
-    const bool fine =
-        verdict == Verdict::pass || verdict == Verdict::improved || verdict == Verdict::first_seen || verdict == Verdict::changed;
+    const bool fine = verdict == Verdict::pass || verdict == Verdict::improved ||
+                      verdict == Verdict::first_seen || verdict == Verdict::changed;
     add_run(i + 1, with_verdict(passing(), verdict), "machine " + std::string(name(verdict)));
-    EXPECT_EQ(!baseline_run("", "machine " + std::string(name(verdict))).empty(), fine) << name(verdict);
+    EXPECT_EQ(!baseline_run("", "machine " + std::string(name(verdict))).empty(), fine)
+        << name(verdict);
   }
 }
 
@@ -112,7 +116,8 @@ TEST_F(Series, OtherMachinesCasesAndVersionsAreOtherSeries) {
   for (const char* version : {"judge_version", "reference_version", "inputs_version"}) {
     raw_sql(path_, std::string("UPDATE outcome SET ") + version + " = " + version + " + 1");
     EXPECT_EQ(baseline_run(), "") << version;
-    EXPECT_THAT(value_of(store_->time_history(case_, machine_of(), "")).ratios, IsEmpty()) << version;
+    EXPECT_THAT(value_of(store_->time_history(case_, machine_of(), "")).ratios, IsEmpty())
+        << version;
     raw_sql(path_, std::string("UPDATE outcome SET ") + version + " = " + version + " - 1");
   }
   EXPECT_EQ(baseline_run(), id(3));
@@ -125,14 +130,17 @@ TEST_F(Series, AcceptingMakesAFailedOutcomeTheBaseline) {
   value_of(store_->accept(id(2), "cpu/flash/bf16/*", "Ada", "new tiling, reviewed in change 42"));
   EXPECT_EQ(baseline_run(), id(2)) << "run 3 was not accepted";
   EXPECT_EQ(baseline_run(id(2)), id(1)) << "what came before stays compared as it was";
-  EXPECT_THAT(raw_sql(path_, "SELECT run_id, case_glob, accepted_by, reason, case_id FROM v_accepted"),
-              ElementsAre(ElementsAre(id(2), "cpu/flash/bf16/*", "Ada", "new tiling, reviewed in change 42", case_)));
+  EXPECT_THAT(
+      raw_sql(path_, "SELECT run_id, case_glob, accepted_by, reason, case_id FROM v_accepted"),
+      ElementsAre(ElementsAre(id(2), "cpu/flash/bf16/*", "Ada", "new tiling, reviewed in change 42",
+                              case_)));
   add_run(4, passing());
   EXPECT_EQ(baseline_run(), id(4));
 }
 
 TEST_F(Series, AcceptingConcernsOnlyWhatTheGlobMatches) {
-  const StoredOutcome bf16 = with_verdict(passing(), Verdict::fail), fp16 = with_verdict(passing("fp16/b1-h4-s128-d64"), Verdict::fail);
+  const StoredOutcome bf16 = with_verdict(passing(), Verdict::fail),
+                      fp16 = with_verdict(passing("fp16/b1-h4-s128-d64"), Verdict::fail);
   store_run(*store_, run_info(1), {bf16, fp16});
   value_of(store_->accept(id(1), "*/fp16/*", "Ada", "known"));
   EXPECT_EQ(baseline_run(), "");
@@ -140,10 +148,15 @@ TEST_F(Series, AcceptingConcernsOnlyWhatTheGlobMatches) {
 }
 
 TEST_F(Series, AcceptingNeedsAMatchANameAndAReason) {
-  store_run(*store_, run_info(1), {with_verdict(passing(), Verdict::fail), not_run(Status::crashed, Verdict::crashed, "signal 11")});
-  EXPECT_THAT(error_of(store_->accept(id(1), "gpu/*", "Ada", "why")), HasSubstr("no outcome with a result that 'gpu/*' matches"));
-  EXPECT_THAT(error_of(store_->accept(id(1), "*/fp32/*", "Ada", "why")), HasSubstr("status ok")) << "a crash has nothing to compare with";
-  EXPECT_THAT(error_of(store_->accept(id(1), "*", "", "")), testing::AllOf(HasSubstr("name of who accepts is empty"), HasSubstr("reason")));
+  store_run(*store_, run_info(1),
+            {with_verdict(passing(), Verdict::fail),
+             not_run(Status::crashed, Verdict::crashed, "signal 11")});
+  EXPECT_THAT(error_of(store_->accept(id(1), "gpu/*", "Ada", "why")),
+              HasSubstr("no outcome with a result that 'gpu/*' matches"));
+  EXPECT_THAT(error_of(store_->accept(id(1), "*/fp32/*", "Ada", "why")), HasSubstr("status ok"))
+      << "a crash has nothing to compare with";
+  EXPECT_THAT(error_of(store_->accept(id(1), "*", "", "")),
+              testing::AllOf(HasSubstr("name of who accepts is empty"), HasSubstr("reason")));
   EXPECT_THAT(error_of(store_->accept("nobody", "*", "Ada", "why")), HasSubstr("nobody"));
   EXPECT_EQ(raw_sql(path_, "SELECT count(*) FROM accept")[0][0], "0");
 }
@@ -153,8 +166,9 @@ TEST_F(Series, AcceptsAreAppendOnly) {
   value_of(store_->accept(id(1), "*", "Ada", "first"));
   value_of(store_->accept(id(1), "*", "Grace", "second thoughts"));
   EXPECT_EQ(raw_sql(path_, "SELECT count(*) FROM accept")[0][0], "2");
-  for (const char* change : {"UPDATE accept SET accepted_by = 'x'", "DELETE FROM accept", "DELETE FROM accepted_case",
-                             "UPDATE accepted_case SET run_id = 'x'"}) {
+  for (const char* change :
+       {"UPDATE accept SET accepted_by = 'x'", "DELETE FROM accept", "DELETE FROM accepted_case",
+        "UPDATE accepted_case SET run_id = 'x'"}) {
     EXPECT_NONFATAL_FAILURE(raw_sql(path_, change), "append-only");
   }
 }
@@ -172,7 +186,8 @@ TEST_F(Series, TimesOfAcceptedRunsNewestFirstAtMostThirty) {
   EXPECT_EQ(ratios[0], 35);
   EXPECT_EQ(ratios[1], 32);
   EXPECT_EQ(ratios[29], 4);
-  EXPECT_THAT(value_of(store_->time_history(case_, machine_of(), id(4))).ratios, ElementsAre(3, 2, 1));
+  EXPECT_THAT(value_of(store_->time_history(case_, machine_of(), id(4))).ratios,
+              ElementsAre(3, 2, 1));
 }
 
 TEST_F(Series, ACaseInTwoSuitesOfARunCountsOnce) {
@@ -184,7 +199,8 @@ TEST_F(Series, ACaseInTwoSuitesOfARunCountsOnce) {
   EXPECT_THAT(value_of(store_->time_history(case_, machine_of(), "")).ratios, ElementsAre(3));
 }
 
-// Merged from a shard that had no past: no baseline before it was judged against the past that is here.
+// Merged from a shard that had no past: no baseline before it was judged against the past that is
+// here.
 TEST_F(Series, AFirstSeenOutcomeWithAPastIsNoBaselineYet) {
   add_run(1, with_verdict(passing(), Verdict::first_seen));
   add_run(2, passing());
@@ -198,7 +214,9 @@ TEST_F(Series, AFirstSeenOutcomeWithAPastIsNoBaselineYet) {
 }
 
 TEST_F(Series, TheNewestPinIsWhatIsMeasuredAgainst) {
-  const auto past = [&](const std::string& before) { return value_of(store_->past(case_, machine_of(), before, true)); };
+  const auto past = [&](const std::string& before) {
+    return value_of(store_->past(case_, machine_of(), before, true));
+  };
   for (int i = 1; i <= 8; ++i) {
     StoredOutcome outcome = passing();
     outcome.outcome.time_ratio = i;
@@ -212,12 +230,14 @@ TEST_F(Series, TheNewestPinIsWhatIsMeasuredAgainst) {
   EXPECT_FALSE(past(id(6)).pin) << "what came before is not measured against what came later";
   EXPECT_EQ(past("").baseline->run_id, id(7));
   EXPECT_EQ(past("").times.ratios.front(), 7);
-  EXPECT_THAT(error_of(store_->pin(id(8), "*", "Ada", "x")), HasSubstr("may serve as a baseline")) << "a failure is accepted first";
-  EXPECT_THAT(error_of(store_->pin(id(6), "*", "", "")), testing::AllOf(HasSubstr("name of who pins"), HasSubstr("reason for pinning")));
+  EXPECT_THAT(error_of(store_->pin(id(8), "*", "Ada", "x")), HasSubstr("may serve as a baseline"))
+      << "a failure is accepted first";
+  EXPECT_THAT(error_of(store_->pin(id(6), "*", "", "")),
+              testing::AllOf(HasSubstr("name of who pins"), HasSubstr("reason for pinning")));
   value_of(store_->pin(id(2), "*", "Grace", "release 0 was right"));
   EXPECT_EQ(past("").pin->outcome.run_id, id(2)) << "pinned last";
-  for (const char* change :
-       {"UPDATE pin SET pinned_by = 'x'", "DELETE FROM pin", "DELETE FROM pinned_case", "UPDATE pinned_case SET run_id = 'x'"})
+  for (const char* change : {"UPDATE pin SET pinned_by = 'x'", "DELETE FROM pin",
+                             "DELETE FROM pinned_case", "UPDATE pinned_case SET run_id = 'x'"})
     EXPECT_NONFATAL_FAILURE(raw_sql(path_, change), "append-only");
 }
 
@@ -238,12 +258,14 @@ TEST_F(Series, ExpectedAreTheCasesOfTheLastCompleteRunAndWhatWasMissedThere) {
   const StoredOutcome bf16 = passing(), fp16 = passing("fp16/b1-h4-s128-d64");
   const auto expected = [&](const RunInfo& run) {
     std::vector<std::string> cases;
-    for (const auto& [suite, id] : value_of(store_->expected_cases(run, {"smoke"}))) cases.push_back(id);
+    for (const auto& [suite, id] : value_of(store_->expected_cases(run, {"smoke"})))
+      cases.push_back(id);
     return cases;
   };
   EXPECT_THAT(expected(run_info(1)), IsEmpty());
   store_run(*store_, run_info(1), {bf16, fp16});
-  EXPECT_THAT(expected(run_info(2)), testing::UnorderedElementsAre(bf16.outcome.case_id, fp16.outcome.case_id));
+  EXPECT_THAT(expected(run_info(2)),
+              testing::UnorderedElementsAre(bf16.outcome.case_id, fp16.outcome.case_id));
   EXPECT_THAT(expected(run_info(2, "Xeon")), IsEmpty());
   RunInfo other = run_info(2);
   other.selection = "tier=pr";
@@ -252,23 +274,31 @@ TEST_F(Series, ExpectedAreTheCasesOfTheLastCompleteRunAndWhatWasMissedThere) {
   const Change gone{ChangeKind::vanished, 0, 0, "is gone", true};
   store_run(*store_, run_info(2), {bf16});
   value_of(store_->set_changes(id(2), {{"smoke", fp16.outcome.case_id, gone}}));
-  EXPECT_THAT(expected(run_info(3)), testing::UnorderedElementsAre(bf16.outcome.case_id, fp16.outcome.case_id)) << "still missed";
+  EXPECT_THAT(expected(run_info(3)),
+              testing::UnorderedElementsAre(bf16.outcome.case_id, fp16.outcome.case_id))
+      << "still missed";
   const auto changes = value_of(store_->changes(id(2)));
   ASSERT_THAT(changes, SizeIs(1));
   EXPECT_EQ(changes[0].change.kind, ChangeKind::vanished);
   EXPECT_TRUE(changes[0].change.is_failure);
   EXPECT_EQ(value_of(store_->accept(id(2), "*fp16*", "Ada", "bf16 is enough")).vanished, 1);
   EXPECT_THAT(expected(run_info(3)), ElementsAre(bf16.outcome.case_id));
-  EXPECT_THAT(raw_sql(path_, "SELECT kind, accepted FROM v_changes"), ElementsAre(ElementsAre("vanished", "1")));
+  EXPECT_THAT(raw_sql(path_, "SELECT kind, accepted FROM v_changes"),
+              ElementsAre(ElementsAre("vanished", "1")));
 }
 
-// A later run knows that somebody accepted the refusal; the run itself does, too, when it is judged again.
+// A later run knows that somebody accepted the refusal; the run itself does, too, when it is judged
+// again.
 TEST_F(Series, ARefusalIsAccepted) {
   add_run(1, passing());
-  StoredOutcome refused = not_run(Status::unsupported, Verdict::unsupported, "no bf16", "bf16/b1-h4-s128-d64");
+  StoredOutcome refused =
+      not_run(Status::unsupported, Verdict::unsupported, "no bf16", "bf16/b1-h4-s128-d64");
   add_run(2, refused);
-  value_of(store_->set_changes(id(2), {{"smoke", case_, {ChangeKind::refused, 0, 0, "is refused", true}}}));
-  const auto accepted = [&](const std::string& run) { return value_of(store_->past(case_, machine_of(), run, false)).refusal_accepted; };
+  value_of(store_->set_changes(
+      id(2), {{"smoke", case_, {ChangeKind::refused, 0, 0, "is refused", true}}}));
+  const auto accepted = [&](const std::string& run) {
+    return value_of(store_->past(case_, machine_of(), run, false)).refusal_accepted;
+  };
   EXPECT_FALSE(accepted(""));
   EXPECT_EQ(value_of(store_->accept(id(2), "*", "Ada", "no more bf16")).refused, 1);
   EXPECT_TRUE(accepted(""));
@@ -280,10 +310,12 @@ TEST_F(Series, ARefusalIsAccepted) {
 // The lookup must not read the whole past: a night asks once for every case.
 TEST_F(Series, ABaselineIsFoundThroughIndexes) {
   add_run(1, passing());
-  const auto plan = raw_sql(path_,
-                            "EXPLAIN QUERY PLAN SELECT o.rms FROM run AS r CROSS JOIN attention_case AS c ON c.series_key = x'00' "
-                            "CROSS JOIN outcome AS o ON o.case_key = c.case_key AND o.run_id = r.run_id "
-                            "WHERE o.machine_key = x'00' AND r.run_order < '~' ORDER BY r.run_order DESC LIMIT 1");
+  const auto plan = raw_sql(
+      path_,
+      "EXPLAIN QUERY PLAN SELECT o.rms FROM run AS r CROSS JOIN attention_case AS c ON "
+      "c.series_key = x'00' "
+      "CROSS JOIN outcome AS o ON o.case_key = c.case_key AND o.run_id = r.run_id "
+      "WHERE o.machine_key = x'00' AND r.run_order < '~' ORDER BY r.run_order DESC LIMIT 1");
   for (const auto& step : plan) EXPECT_THAT(step[3], testing::StartsWith("SEARCH"));
 }
 

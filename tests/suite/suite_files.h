@@ -17,7 +17,8 @@ class SuiteFiles : public testing::Test {
  protected:
   void SetUp() override {
     const std::string test = testing::UnitTest::GetInstance()->current_test_info()->name();
-    directory_ = std::filesystem::temp_directory_path() / ("plumbline_suite_" + test + "_" + std::to_string(getpid()));
+    directory_ = std::filesystem::temp_directory_path() /
+                 ("plumbline_suite_" + test + "_" + std::to_string(getpid()));
     std::filesystem::create_directories(directory_);
   }
   void TearDown() override { std::filesystem::remove_all(directory_); }
@@ -40,7 +41,8 @@ class SuiteFiles : public testing::Test {
   }
   static std::vector<std::string> ids(const Suite& suite) {
     std::vector<std::string> texts;
-    for (const SuiteCase& c : suite.cases) texts.push_back(case_id({c.kernel_pattern, c.device, c.problem}));
+    for (const SuiteCase& c : suite.cases)
+      texts.push_back(case_id({c.kernel_pattern, c.device, c.problem}));
     return texts;
   }
 
@@ -50,8 +52,10 @@ class SuiteFiles : public testing::Test {
     std::vector<std::string> texts;
     if (suite) return texts;
     for (const Error& error : suite.error()) {
-      const std::string file = std::filesystem::path(error.file).lexically_relative(directory_).string();
-      texts.push_back(file + ":" + std::to_string(error.line) + ": " + error.message + " | " + error.remedy);
+      const std::string file =
+          std::filesystem::path(error.file).lexically_relative(directory_).string();
+      texts.push_back(file + ":" + std::to_string(error.line) + ": " + error.message + " | " +
+                      error.remedy);
     }
     return texts;
   }

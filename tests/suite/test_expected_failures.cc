@@ -35,7 +35,9 @@ a = { kernel = "cpu/flash" }
 b = { kernel = "mine/fast" }
 )";
 constexpr int entry_line = 19;
-const std::string head = "[[expect_failure]]\nreason = \"rounds twice\"\nissue = \"https://example.com/7\"\nexpires = 2027-01-31\n";
+const std::string head =
+    "[[expect_failure]]\nreason = \"rounds twice\"\nissue = \"https://example.com/7\"\nexpires = "
+    "2027-01-31\n";
 
 class ExpectedFailures : public SuiteFiles {
  protected:
@@ -45,7 +47,8 @@ class ExpectedFailures : public SuiteFiles {
     std::vector<std::string> found;
     if (!suite) return {to_string(suite.error())};
     const auto add = [&](const std::string& prefix, const SuiteCase& c) {
-      if (!c.failures.empty()) found.push_back(prefix + case_id({c.kernel_pattern, c.device, c.problem}));
+      if (!c.failures.empty())
+        found.push_back(prefix + case_id({c.kernel_pattern, c.device, c.problem}));
     };
     for (const SuiteCase& c : suite->cases) add("", c);
     for (const SuiteDiff& d : suite->diffs) add("diff ", d.a), add("diff ", d.b);
@@ -59,19 +62,24 @@ TEST_F(ExpectedFailures, CarryWhatTheEntrySays) {
   const SuiteCase& c = suite->cases.back();
   ASSERT_EQ(c.failures.size(), 1U);
   EXPECT_EQ(c.failures[0]->what,
-            (ExpectedFailure{"https://example.com/7", "2027-01-31", "rounds twice", (directory_ / "suite.toml").string(), entry_line}));
+            (ExpectedFailure{"https://example.com/7", "2027-01-31", "rounds twice",
+                             (directory_ / "suite.toml").string(), entry_line}));
 }
 
 TEST_F(ExpectedFailures, ByKernelGroupProblemAndDevice) {
-  EXPECT_THAT(
-      covered("kernels = [\"mine/fast\"]\n"),
-      ElementsAre("mine/fast/bf16/b1-h1-s8-d64", "mine/fast/bf16/b1-h1-s8-d64/device=emulated:sm_90", "diff mine/fast/bf16/b1-h1-s1-d64"));
-  EXPECT_THAT(covered("kernels = [\"mine/fast\"]\ngroups = [\"b\"]\ndevices = [\"cpu\"]\n"), ElementsAre("mine/fast/bf16/b1-h1-s8-d64"));
-  EXPECT_THAT(covered("kernels = [\"mine/fast\"]\narch = [\"sm_90\"]\n"), ElementsAre("mine/fast/bf16/b1-h1-s8-d64/device=emulated:sm_90"));
+  EXPECT_THAT(covered("kernels = [\"mine/fast\"]\n"),
+              ElementsAre("mine/fast/bf16/b1-h1-s8-d64",
+                          "mine/fast/bf16/b1-h1-s8-d64/device=emulated:sm_90",
+                          "diff mine/fast/bf16/b1-h1-s1-d64"));
+  EXPECT_THAT(covered("kernels = [\"mine/fast\"]\ngroups = [\"b\"]\ndevices = [\"cpu\"]\n"),
+              ElementsAre("mine/fast/bf16/b1-h1-s8-d64"));
+  EXPECT_THAT(covered("kernels = [\"mine/fast\"]\narch = [\"sm_90\"]\n"),
+              ElementsAre("mine/fast/bf16/b1-h1-s8-d64/device=emulated:sm_90"));
   // A kernel of the group's glob: which kernels there are is not known yet.
   EXPECT_THAT(covered("kernels = [\"cpu/flash\"]\nmatch = { dtype = \"fp16\", seq = [16, 64] }\n"),
               ElementsAre("cpu/*/fp16/b1-h1-s16-d64"));
-  EXPECT_THAT(covered("kernels = [\"*/flash\"]\ngroups = [\"d\"]\n"), ElementsAre("diff cpu/flash/bf16/b1-h1-s1-d64"));
+  EXPECT_THAT(covered("kernels = [\"*/flash\"]\ngroups = [\"d\"]\n"),
+              ElementsAre("diff cpu/flash/bf16/b1-h1-s1-d64"));
 }
 
 TEST_F(ExpectedFailures, DatesMayBeTexts) {
@@ -84,7 +92,8 @@ TEST_F(ExpectedFailures, DatesMayBeTexts) {
 
 TEST_F(ExpectedFailures, OfAFileSpeakOfWhatItIncludesAndNotOfItsSiblings) {
   const std::string file =
-      "schema = 1\nname = \"NAME\"\n[[group]]\nname = \"g\"\nreason = \"r\"\nkernels = [\"cpu/flash\"]\nset = { seq = SEQ }\n";
+      "schema = 1\nname = \"NAME\"\n[[group]]\nname = \"g\"\nreason = \"r\"\nkernels = "
+      "[\"cpu/flash\"]\nset = { seq = SEQ }\n";
   const auto with = [&](std::string name, std::string seq) {
     std::string text = file;
     text.replace(text.find("NAME"), 4, name);
@@ -94,13 +103,15 @@ TEST_F(ExpectedFailures, OfAFileSpeakOfWhatItIncludesAndNotOfItsSiblings) {
   write("common.toml", with("common", "8"));
   write("first.toml", "include = [\"common.toml\"]\n" + with("first", "16"));
   write("second.toml", "include = [\"common.toml\"]\n" + with("second", "32") + entry);
-  const auto suite = read("schema = 1\nname = \"s\"\ninclude = [\"first.toml\", \"second.toml\"]\n");
+  const auto suite =
+      read("schema = 1\nname = \"s\"\ninclude = [\"first.toml\", \"second.toml\"]\n");
   ASSERT_TRUE(suite) << to_string(suite.error());
   std::vector<std::pair<std::string, std::size_t>> entries;
   for (const SuiteCase& c : suite->cases) entries.emplace_back(c.suite, c.failures.size());
   EXPECT_THAT(entries, ElementsAre(Pair("common", 1), Pair("first", 0), Pair("second", 1)));
   // Asked for again, a case stands in the first group that has it, and is of the second one too.
-  std::string again = "include = [\"first.toml\"]\n" + with("again", "16") + entry + "groups = [\"h\"]\n";
+  std::string again =
+      "include = [\"first.toml\"]\n" + with("again", "16") + entry + "groups = [\"h\"]\n";
   again.replace(again.find("\"g\""), 3, "\"h\"");
   const auto twice = read(again);
   ASSERT_TRUE(twice) << to_string(twice.error());
@@ -110,9 +121,12 @@ TEST_F(ExpectedFailures, OfAFileSpeakOfWhatItIncludesAndNotOfItsSiblings) {
 }
 
 TEST_F(ExpectedFailures, ThatNoCaseCanHaveAreErrors) {
-  const auto place = "suite.toml:" + std::to_string(entry_line) + ": the expected failure occurs in no case";
-  for (const char* entry : {"kernels = [\"cpu2/flash\"]\n", "kernels = [\"cpu/*\"]\ngroups = [\"c\"]\n",
-                            "kernels = [\"cpu/*\"]\nmatch = { seq = 9 }\n", "kernels = [\"cpu/*\"]\ndevices = [\"cuda:0\"]\n"}) {
+  const auto place =
+      "suite.toml:" + std::to_string(entry_line) + ": the expected failure occurs in no case";
+  for (const char* entry :
+       {"kernels = [\"cpu2/flash\"]\n", "kernels = [\"cpu/*\"]\ngroups = [\"c\"]\n",
+        "kernels = [\"cpu/*\"]\nmatch = { seq = 9 }\n",
+        "kernels = [\"cpu/*\"]\ndevices = [\"cuda:0\"]\n"}) {
     EXPECT_THAT(errors(groups + head + entry), ElementsAre(StartsWith(place))) << entry;
   }
 }
@@ -130,23 +144,31 @@ gruops = ["a"]
 )"),
               testing::UnorderedElementsAre(
                   StartsWith("suite.toml:20: reason is not a text"),
-                  StartsWith("suite.toml:21: issue \"the tracker\" is not an http or https address | write the link"),
+                  StartsWith("suite.toml:21: issue \"the tracker\" is not an http or https address "
+                             "| write the link"),
                   StartsWith("suite.toml:22: expires \"2027-02-29\" is not a date | write the day"),
-                  StartsWith("suite.toml:23: kernels is not a list of texts"), "suite.toml:24: unknown key \"dtpye\" | did you mean dtype?",
-                  StartsWith("suite.toml:24: seq: \"many\" is not an integer"), HasSubstr("suite.toml:25: \"gpu\" is not a device"),
-                  "suite.toml:26: unknown key \"gruops\" | did you mean groups?", StartsWith("suite.toml:27: issue is missing"),
-                  StartsWith("suite.toml:27: expires is missing"), StartsWith("suite.toml:27: reason is missing"),
+                  StartsWith("suite.toml:23: kernels is not a list of texts"),
+                  "suite.toml:24: unknown key \"dtpye\" | did you mean dtype?",
+                  StartsWith("suite.toml:24: seq: \"many\" is not an integer"),
+                  HasSubstr("suite.toml:25: \"gpu\" is not a device"),
+                  "suite.toml:26: unknown key \"gruops\" | did you mean groups?",
+                  StartsWith("suite.toml:27: issue is missing"),
+                  StartsWith("suite.toml:27: expires is missing"),
+                  StartsWith("suite.toml:27: reason is missing"),
                   StartsWith("suite.toml:27: kernels is missing")));
-  EXPECT_THAT(errors(groups + "[[expect_failure]]\nexpires = 2027-02-29\n"), ElementsAre(StartsWith("suite.toml:20: ")));  // by toml++
-  EXPECT_THAT(
-      errors(groups + "[[group]]\nname = 2027-01-31\nreason = \"r\"\nkernels = [\"a/b\"]\nset = { seq = 2027-01-31 }\n"),
-      ElementsAre(HasSubstr("suite.toml:20: name is not a text"), HasSubstr("suite.toml:23: seq takes a string, number or boolean")));
+  // by toml++
+  EXPECT_THAT(errors(groups + "[[expect_failure]]\nexpires = 2027-02-29\n"),
+              ElementsAre(StartsWith("suite.toml:20: ")));
+  EXPECT_THAT(errors(groups + "[[group]]\nname = 2027-01-31\nreason = \"r\"\nkernels = "
+                              "[\"a/b\"]\nset = { seq = 2027-01-31 }\n"),
+              ElementsAre(HasSubstr("suite.toml:20: name is not a text"),
+                          HasSubstr("suite.toml:23: seq takes a string, number or boolean")));
 }
 
 TEST(Dates, AreDaysOfTheCalendar) {
   EXPECT_TRUE(parse_date("2028-02-29"));
-  for (const char* text :
-       {"", "2027-02-29", "2027-1-31", "27-01-31", "2027-01-31 ", "2027-13-01", "+027-01-31", "2027-01-31-", "tomorrow"}) {
+  for (const char* text : {"", "2027-02-29", "2027-1-31", "27-01-31", "2027-01-31 ", "2027-13-01",
+                           "+027-01-31", "2027-01-31-", "tomorrow"}) {
     EXPECT_FALSE(parse_date(text)) << text;
   }
   const ExpectedFailure expected{"", "2027-03-01", "", "", 0};
@@ -156,12 +178,21 @@ TEST(Dates, AreDaysOfTheCalendar) {
 }
 
 TEST(Globs, Overlap) {
-  for (const auto& [a, b] :
-       {std::pair{"cpu/*", "*/flash"}, {"cpu/*", "cpu/flash"}, {"*", "?"}, {"a*c", "*b*"}, {"**", ""}, {"a?c", "ab?"}}) {
+  for (const auto& [a, b] : {std::pair{"cpu/*", "*/flash"},
+                             {"cpu/*", "cpu/flash"},
+                             {"*", "?"},
+                             {"a*c", "*b*"},
+                             {"**", ""},
+                             {"a?c", "ab?"}}) {
     EXPECT_TRUE(globs_overlap(a, b)) << a << " " << b;
     EXPECT_TRUE(globs_overlap(b, a)) << a << " " << b;
   }
-  for (const auto& [a, b] : {std::pair{"cpu/*", "gpu/*"}, {"cpu/?", "cpu/"}, {"*a", "*b"}, {"a", "a?*"}, {"?", ""}, {"a*c", "b*c"}}) {
+  for (const auto& [a, b] : {std::pair{"cpu/*", "gpu/*"},
+                             {"cpu/?", "cpu/"},
+                             {"*a", "*b"},
+                             {"a", "a?*"},
+                             {"?", ""},
+                             {"a*c", "b*c"}}) {
     EXPECT_FALSE(globs_overlap(a, b)) << a << " " << b;
     EXPECT_FALSE(globs_overlap(b, a)) << a << " " << b;
   }

@@ -13,7 +13,8 @@ namespace {
 
 using testing::ElementsAre;
 
-// For each field a value that is not the default's, and what else the problem must have to be valid with it.
+// For each field a value that is not the default's, and what else the problem must have to be valid
+// with it.
 const std::map<std::string_view, std::vector<std::pair<std::string_view, std::string_view>>> others{
     {"inputs", {{"inputs", "recorded.safetensors"}}},
     {"dtype", {{"dtype", "fp16"}}},
@@ -75,7 +76,8 @@ class FieldText : public SuiteFiles {
 };
 
 TEST_F(FieldText, HasAProblemForEveryField) {
-  for (const std::string_view field : field_names()) EXPECT_EQ(others.count(field), 1U) << field << " is missing in this test";
+  for (const std::string_view field : field_names())
+    EXPECT_EQ(others.count(field), 1U) << field << " is missing in this test";
   EXPECT_EQ(others.size(), field_names().size());
 }
 
@@ -119,7 +121,8 @@ set = { dtype = "bf16", heads_q = 1, heads_kv = 1, seq_q = 1, seq_kv = 1, head_d
 )");
 }
 
-// A mask that was recorded and is taken away must be written, although it is the default of other problems.
+// A mask that was recorded and is taken away must be written, although it is the default of other
+// problems.
 TEST_F(FieldText, WhatARecordingSaysIsNoDefault) {
   Recording causal = Recording::sample();
   causal.metadata["mask"] = "causal_bottom_right";

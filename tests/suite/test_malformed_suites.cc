@@ -44,25 +44,29 @@ int pick(const Lines& lines, const std::string& pattern, Random& random) {
   const std::regex expression("^(" + pattern + ")");
   std::vector<int> found;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (is_whole(lines[i]) && std::regex_search(lines[i], expression)) found.push_back(static_cast<int>(i));
+    if (is_whole(lines[i]) && std::regex_search(lines[i], expression))
+      found.push_back(static_cast<int>(i));
   }
   return found.empty() ? -1 : found[static_cast<std::size_t>(random() % found.size())];
 }
 
-// Spoils the lines; returns the 1-based line at which an error has to stand, 0 where that is not one line, -1 where it does not apply.
+// Spoils the lines; returns the 1-based line at which an error has to stand, 0 where that is not
+// one line, -1 where it does not apply.
 struct Slip {
   const char* name;
   std::function<int(Lines&, Random&)> make;
 };
 
 // Replaces what `what` finds on a line that begins with `where`.
-Slip replaced(const char* name, const std::string& where, const std::string& what, const std::string& with) {
+Slip replaced(const char* name, const std::string& where, const std::string& what,
+              const std::string& with) {
   return {name, [=](Lines& lines, Random& random) {
             const int at = pick(lines, where, random);
             if (at < 0) return -1;
             std::string& line = lines[static_cast<std::size_t>(at)];
             const std::string before = line;
-            line = std::regex_replace(line, std::regex(what), with, std::regex_constants::format_first_only);
+            line = std::regex_replace(line, std::regex(what), with,
+                                      std::regex_constants::format_first_only);
             return line == before ? -1 : at + 1;
           }};
 }
@@ -71,8 +75,9 @@ Slip replaced(const char* name, const std::string& where, const std::string& wha
 Slip inserted(const char* name, const std::string& before, const std::string& line) {
   return {name, [=](Lines& lines, Random& random) {
             const std::string key = line.substr(0, line.find(" ="));
-            const bool taken =
-                std::any_of(lines.begin(), lines.end(), [&](const std::string& other) { return other.starts_with(key + " ="); });
+            const bool taken = std::any_of(
+                lines.begin(), lines.end(),
+                [&](const std::string& other) { return other.starts_with(key + " ="); });
             const int at = taken ? -1 : pick(lines, before, random);
             if (at >= 0) lines.insert(lines.begin() + at, line);
             return at < 0 ? -1 : at + 1;
@@ -82,7 +87,8 @@ Slip inserted(const char* name, const std::string& before, const std::string& li
 // A group behind all others: the error stands at its header.
 Slip group(const char* name, const std::string& members) {
   return {name, [=](Lines& lines, Random&) {
-            for (const char* line : {"", "[[group]]", "name = \"a_slip\"", "reason = \"r\"", "kernels = [\"cpu/*\"]"})
+            for (const char* line :
+                 {"", "[[group]]", "name = \"a_slip\"", "reason = \"r\"", "kernels = [\"cpu/*\"]"})
               lines.push_back(line);
             lines.push_back(members);
             return static_cast<int>(lines.size()) - 4;
@@ -91,7 +97,9 @@ Slip group(const char* name, const std::string& members) {
 
 // As replaced; TOML shows it on a later line.
 Slip left_open(const char* name, const std::string& where, const std::string& what) {
-  return {name, [=](Lines& lines, Random& random) { return replaced("", where, what, "").make(lines, random) < 0 ? -1 : 0; }};
+  return {name, [=](Lines& lines, Random& random) {
+            return replaced("", where, what, "").make(lines, random) < 0 ? -1 : 0;
+          }};
 }
 
 Slip without(const char* name, const std::string& where) {
@@ -103,7 +111,8 @@ Slip without(const char* name, const std::string& where) {
 }
 
 const std::vector<Slip>& slips() {
-  static const std::string key = "(name|reason|kernels|set|product|zip|pairwise|description|expect|a|b) *= ";
+  static const std::string key =
+      "(name|reason|kernels|set|product|zip|pairwise|description|expect|a|b) *= ";
   static const std::vector<Slip> all{
       without("the reason is missing", "reason *="),
       without("the kernels are missing", "kernels *="),
@@ -114,22 +123,24 @@ const std::vector<Slip>& slips() {
                "(dtype|seq|heads|mask|law|layout)(_[a-z]+)? = ", "$1$2_x = "),
       replaced("a number stands where a text belongs", "(name|reason) *=", "= .*", "= 7"),
       replaced("a text stands where a list belongs", "kernels *=", "= .*", "= \"cpu/flash\""),
-      replaced("a number stands where a table belongs", "(set|product|zip|pairwise) *=", "= .*", "= 3"),
+      replaced("a number stands where a table belongs", "(set|product|zip|pairwise) *=", "= .*",
+               "= 3"),
       replaced("a table stands where a text belongs", "(name|reason) *=", "= .*", "= { a = 1 }"),
       replaced("a date", "(name|reason|set|product|kernels) *=", "= .*", "= 2026-02-28"),
       replaced("a date that does not exist", "(name|reason) *=", "= .*", "= 2026-02-30"),
-      replaced("an unknown word", "(set|product|zip|pairwise) *= ", "\"(bf16|fp16|fp32|causal_[a-z_]+|padded_[a-z]+|normal|random)\"",
-               "\"$1y\""),
+      replaced("an unknown word", "(set|product|zip|pairwise) *= ",
+               "\"(bf16|fp16|fp32|causal_[a-z_]+|padded_[a-z]+|normal|random)\"", "\"$1y\""),
       replaced("an unknown schema", "schema *=", "= 1", "= 9"),
-      replaced("a negative size", "(set|product|zip|pairwise) *= .*(seq|batch|heads)", "(seq|batch|heads)([a-z_]*) = (\\[?)[0-9]+",
-               "$1$2 = $03-8"),
-      replaced("a size beyond all ranges", "(set|product|zip|pairwise) *= .*(seq|batch|heads)", "(seq|batch|heads)([a-z_]*) = (\\[?)[0-9]+",
-               "$1$2 = $0399999999999"),
-      replaced("zipped lists of unequal length", "zip *= \\{ *[a-z_]+ = \\[.*\\[", "\\[([^,\\]]+), ", "[$1, $1, "),
+      replaced("a negative size", "(set|product|zip|pairwise) *= .*(seq|batch|heads)",
+               "(seq|batch|heads)([a-z_]*) = (\\[?)[0-9]+", "$1$2 = $03-8"),
+      replaced("a size beyond all ranges", "(set|product|zip|pairwise) *= .*(seq|batch|heads)",
+               "(seq|batch|heads)([a-z_]*) = (\\[?)[0-9]+", "$1$2 = $0399999999999"),
+      replaced("zipped lists of unequal length", "zip *= \\{ *[a-z_]+ = \\[.*\\[",
+               "\\[([^,\\]]+), ", "[$1, $1, "),
       replaced("a kernel without a provider", "kernels *=", "\"[^\"/]*/", "\""),
       replaced("an empty list", "(product|pairwise) *= ", "= \\[[^\\]]*\\]", "= []"),
-      replaced("a list in place of one value", "set *= .*(seq|batch|heads)[a-z_]* = [0-9]", "(seq|batch|heads)([a-z_]*) = ([0-9]+)",
-               "$1$2 = [$3]"),
+      replaced("a list in place of one value", "set *= .*(seq|batch|heads)[a-z_]* = [0-9]",
+               "(seq|batch|heads)([a-z_]*) = ([0-9]+)", "$1$2 = [$3]"),
       replaced("a text without its end", "(name|reason) *= \"[^\"\\\\]*\"$", "\"$", ""),
       left_open("a bracket too few", "kernels *=", "\\]"),
       replaced("a brace too many", "(set|product|zip|pairwise) *= .*\\}$", "\\}$", "} }"),
@@ -162,13 +173,16 @@ const std::vector<Slip>& slips() {
          const std::string taken = lines[static_cast<std::size_t>(header) + 1];
          if (!taken.starts_with("name")) return -1;
          for (const std::string& line :
-              {std::string("[[group]]"), taken, std::string("reason = \"r\""), std::string("kernels = [\"cpu/*\"]")})
+              {std::string("[[group]]"), taken, std::string("reason = \"r\""),
+               std::string("kernels = [\"cpu/*\"]")})
            lines.push_back(line);
          return static_cast<int>(lines.size()) - 2;
        }},
       {"an include of itself",
        [](Lines& lines, Random&) {
-         if (std::any_of(lines.begin(), lines.end(), [](const std::string& line) { return line.starts_with("include"); })) return -1;
+         if (std::any_of(lines.begin(), lines.end(),
+                         [](const std::string& line) { return line.starts_with("include"); }))
+           return -1;
          lines.insert(lines.begin(), "include = [\"spoilt.toml\"]");
          return 1;
        }},
@@ -187,7 +201,8 @@ class MalformedSuites : public SuiteFiles {
     SuiteFiles::SetUp();
     fs::copy(PLUMBLINE_CASES, directory_ / "cases", fs::copy_options::recursive);
     for (const auto& entry : fs::recursive_directory_iterator(directory_ / "cases")) {
-      if (entry.path().extension() == ".toml" && read_suite(entry.path())) valid_.push_back(entry.path());
+      if (entry.path().extension() == ".toml" && read_suite(entry.path()))
+        valid_.push_back(entry.path());
     }
     std::sort(valid_.begin(), valid_.end());
   }
@@ -195,17 +210,21 @@ class MalformedSuites : public SuiteFiles {
   std::vector<fs::path> valid_;
 };
 
-void expect_helpful(const Errors& errors, const fs::path& file, int line, const std::string& context) {
+void expect_helpful(const Errors& errors, const fs::path& file, int line,
+                    const std::string& context) {
   bool stands_there = line == 0;
   for (const Error& error : errors) {
     EXPECT_FALSE(error.message.empty()) << context;
     EXPECT_FALSE(error.remedy.empty()) << context << ": " << error.to_string();
     EXPECT_FALSE(error.file.empty()) << context << ": " << error.to_string();
-    // A file that is not there has no line; the line that includes it stands in an error of its own.
-    EXPECT_TRUE(error.file != file.string() || error.line > 0) << context << ": " << error.to_string();
+    // A file that is not there has no line; the line that includes it stands in an error of its
+    // own.
+    EXPECT_TRUE(error.file != file.string() || error.line > 0)
+        << context << ": " << error.to_string();
     stands_there = stands_there || (error.file == file.string() && error.line == line);
   }
-  EXPECT_TRUE(stands_there) << context << ": no error on line " << line << ", but\n" << to_string(errors);
+  EXPECT_TRUE(stands_there) << context << ": no error on line " << line << ", but\n"
+                            << to_string(errors);
 }
 
 TEST_F(MalformedSuites, TwoHundredAreEachRefusedWithFileLineAndRemedy) {
@@ -225,7 +244,8 @@ TEST_F(MalformedSuites, TwoHundredAreEachRefusedWithFileLineAndRemedy) {
     ASSERT_NE(source, valid_.end()) << slips()[kind].name << " applies to no suite";
     const fs::path spoilt = source->parent_path() / "spoilt.toml";
     std::ofstream(spoilt) << joined(lines);
-    const std::string context = std::string(slips()[kind].name) + " in " + source->filename().string();
+    const std::string context =
+        std::string(slips()[kind].name) + " in " + source->filename().string();
     const auto suite = read_suite(spoilt);
     EXPECT_FALSE(suite.has_value()) << context << " was accepted:\n" << joined(lines);
     if (!suite) expect_helpful(suite.error(), spoilt, line, context);

@@ -51,8 +51,9 @@ std::vector<Combination> everything(const Sizes& sizes) {
 }
 
 TEST(PairwiseTest, EveryPairOccursInFewCombinations) {
-  for (Sizes sizes : {Sizes{2, 2}, Sizes{3, 3, 3, 3}, Sizes{2, 2, 2, 2, 2, 2, 2, 2}, Sizes{5, 4, 3, 2}, Sizes{3, 3, 5, 6, 4, 8, 3, 5, 3},
-                      Sizes{1, 7, 1, 2}, Sizes{10, 10, 10}}) {
+  for (Sizes sizes :
+       {Sizes{2, 2}, Sizes{3, 3, 3, 3}, Sizes{2, 2, 2, 2, 2, 2, 2, 2}, Sizes{5, 4, 3, 2},
+        Sizes{3, 3, 5, 6, 4, 8, 3, 5, 3}, Sizes{1, 7, 1, 2}, Sizes{10, 10, 10}}) {
     const auto rows = all_pairs(sizes, anything);
     EXPECT_EQ(pairs_in(rows).size(), pair_count(sizes));
     std::sort(sizes.rbegin(), sizes.rend());
@@ -61,12 +62,16 @@ TEST(PairwiseTest, EveryPairOccursInFewCombinations) {
   }
 }
 
-TEST(PairwiseTest, TwoDimensionsAreTheirProduct) { EXPECT_EQ(all_pairs(Sizes{4, 5}, anything).size(), 20u); }
+TEST(PairwiseTest, TwoDimensionsAreTheirProduct) {
+  EXPECT_EQ(all_pairs(Sizes{4, 5}, anything).size(), 20u);
+}
 
 TEST(PairwiseTest, OneDimensionAndNone) {
-  EXPECT_THAT(all_pairs(Sizes{3}, anything), ElementsAre(ElementsAre(0), ElementsAre(1), ElementsAre(2)));
+  EXPECT_THAT(all_pairs(Sizes{3}, anything),
+              ElementsAre(ElementsAre(0), ElementsAre(1), ElementsAre(2)));
   EXPECT_THAT(all_pairs(Sizes{}, anything), ElementsAre(ElementsAre()));
-  EXPECT_THAT(all_pairs(Sizes{3}, [](const Combination& c) { return c[0] != 1; }), ElementsAre(ElementsAre(0), ElementsAre(2)));
+  EXPECT_THAT(all_pairs(Sizes{3}, [](const Combination& c) { return c[0] != 1; }),
+              ElementsAre(ElementsAre(0), ElementsAre(2)));
   EXPECT_TRUE(all_pairs(Sizes{}, [](const Combination&) { return false; }).empty());
 }
 
@@ -76,9 +81,12 @@ TEST(PairwiseTest, IsDeterministic) {
 }
 
 // What forbidden combinations leave possible is covered; nothing forbidden is generated.
-void expect_restricted_cover(const Sizes& sizes, const std::function<bool(const Combination&)>& allowed) {
+void expect_restricted_cover(const Sizes& sizes,
+                             const std::function<bool(const Combination&)>& allowed) {
   std::vector<Combination> possible = everything(sizes);
-  possible.erase(std::remove_if(possible.begin(), possible.end(), [&](const auto& c) { return !allowed(c); }), possible.end());
+  possible.erase(
+      std::remove_if(possible.begin(), possible.end(), [&](const auto& c) { return !allowed(c); }),
+      possible.end());
   const auto rows = all_pairs(sizes, allowed);
   EXPECT_TRUE(std::all_of(rows.begin(), rows.end(), allowed));
   EXPECT_EQ(pairs_in(rows), pairs_in(possible));
@@ -87,19 +95,26 @@ void expect_restricted_cover(const Sizes& sizes, const std::function<bool(const 
 TEST(PairwiseTest, ForbiddenCombinationsAreAvoidedAndTheirOtherPairsCovered) {
   const Sizes sizes{3, 4, 3, 2, 3};
   expect_restricted_cover(sizes, [](const Combination& c) { return !(c[0] == 1 && c[1] == 2); });
-  expect_restricted_cover(sizes, [](const Combination& c) { return !(c[0] == 1 && c[1] == 2 && c[2] == 0); });
+  expect_restricted_cover(
+      sizes, [](const Combination& c) { return !(c[0] == 1 && c[1] == 2 && c[2] == 0); });
   expect_restricted_cover(sizes, [](const Combination& c) { return c[4] != 2; });
-  expect_restricted_cover(sizes, [](const Combination& c) { return (c[0] + c[1] + c[2] + c[3] + c[4]) % 3 == 0; });
-  expect_restricted_cover(sizes, [](const Combination& c) { return c == Combination{2, 3, 2, 1, 2} || c == Combination{0, 0, 0, 0, 0}; });
+  expect_restricted_cover(
+      sizes, [](const Combination& c) { return (c[0] + c[1] + c[2] + c[3] + c[4]) % 3 == 0; });
+  expect_restricted_cover(sizes, [](const Combination& c) {
+    return c == Combination{2, 3, 2, 1, 2} || c == Combination{0, 0, 0, 0, 0};
+  });
   expect_restricted_cover(sizes, [](const Combination&) { return false; });
 }
 
 TEST(PairwiseTest, LargeSpacesWithRestrictions) {
   const Sizes sizes{3, 3, 5, 6, 4, 8, 3, 5, 3};  // 583200 combinations
-  const auto allowed = [](const Combination& c) { return !(c[2] > 2 && c[3] == 0) && !(c[0] == 0 && c[5] % 2 == 1 && c[6] == 2); };
+  const auto allowed = [](const Combination& c) {
+    return !(c[2] > 2 && c[3] == 0) && !(c[0] == 0 && c[5] % 2 == 1 && c[6] == 2);
+  };
   const auto rows = all_pairs(sizes, allowed);
   EXPECT_TRUE(std::all_of(rows.begin(), rows.end(), allowed));
-  EXPECT_EQ(pairs_in(rows).size(), pair_count(sizes) - 2) << "only (2: 3, 4) with (3: 0) are impossible";
+  EXPECT_EQ(pairs_in(rows).size(), pair_count(sizes) - 2)
+      << "only (2: 3, 4) with (3: 0) are impossible";
   EXPECT_LE(rows.size(), 96u);
 }
 

@@ -14,7 +14,8 @@ namespace {
 const std::vector<OfferedKernel> kernels{{"cpu/flash"}, {"cpu/flash_p32"}, {"mine/fast"}};
 
 Suite suite_from(const std::string& text) {
-  const auto path = std::filesystem::temp_directory_path() / ("plan_test_" + std::to_string(::getpid()) + ".toml");
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("plan_test_" + std::to_string(::getpid()) + ".toml");
   std::ofstream(path) << text;
   auto suite = read_suite(path);
   std::filesystem::remove(path);
@@ -51,7 +52,8 @@ TEST(Plan, ExpandsKernelGlobs) {
   ASSERT_TRUE(plan) << to_string(plan.error());
   EXPECT_EQ(plan->diffs.size(), 1U);
   EXPECT_FALSE(plan->partial);
-  // 2 kernels x 6 problems, and mine/fast; cpu/flash bf16 seq 8 stands in both groups and is kept once.
+  // 2 kernels x 6 problems, and mine/fast; cpu/flash bf16 seq 8 stands in both groups and is kept
+  // once.
   EXPECT_EQ(plan->cases.size(), 13U);
 }
 
@@ -72,7 +74,8 @@ TEST(Plan, AGlobOverProvidersLeavesGpuKernelsToGpus) {
   };
   using Names = std::vector<std::string>;
   EXPECT_EQ(kernels_on("*/flash", "cpu"), Names{"cpu/flash"});
-  EXPECT_EQ(kernels_on("emulated/*", "cpu"), Names{"emulated/flash"}) << "named: it refuses with its reason";
+  EXPECT_EQ(kernels_on("emulated/*", "cpu"), Names{"emulated/flash"})
+      << "named: it refuses with its reason";
   EXPECT_EQ(kernels_on("*/flash", "emulated:sm_90").size(), 3U);
 }
 
@@ -108,7 +111,8 @@ TEST(Plan, AnUnknownKernelNamesTheLineAndWhatThereIs) {
   const auto plan = make_plan({two_groups()}, std::vector<OfferedKernel>{{"cpu/flash"}}, {});
   ASSERT_FALSE(plan);
   EXPECT_THAT(to_string(plan.error()), testing::HasSubstr("no kernel matches \"mine/fast\""));
-  EXPECT_THAT(to_string(plan.error()), testing::HasSubstr("no provider called \"mine\" is loaded; there are cpu/*"));
+  EXPECT_THAT(to_string(plan.error()),
+              testing::HasSubstr("no provider called \"mine\" is loaded; there are cpu/*"));
   EXPECT_GT(plan.error().front().line, 0);
 }
 
@@ -156,7 +160,8 @@ TEST(Plan, ExpectedFailuresAreThoseOfTheKernelsOfAnEntry) {
 
 // A case that is a diff's side, too, is judged once, whichever is measured first.
 TEST(Plan, ASideOfADiffIsExpectedToDoAsTheCaseDoes) {
-  const auto of_case = make_plan({suite_from(expecting("cpu/flash", "groups = [\"a\"]\n"))}, kernels, {});
+  const auto of_case =
+      make_plan({suite_from(expecting("cpu/flash", "groups = [\"a\"]\n"))}, kernels, {});
   ASSERT_TRUE(of_case) << to_string(of_case.error());
   EXPECT_TRUE(of_case->cases.at(0).expected);
   EXPECT_TRUE(of_case->diffs.at(0).a.expected);
@@ -174,7 +179,8 @@ TEST(Plan, AnExpectedFailureOfNoKernelIsAnErrorWhereItsProviderIsLoaded) {
   ASSERT_FALSE(unknown);
   ASSERT_EQ(unknown.error().size(), 1U);
   EXPECT_EQ(unknown.error()[0].line, 14);
-  EXPECT_THAT(unknown.error()[0].message, testing::HasSubstr("no case has a kernel that the expected failure names: cpu/flsh"));
+  EXPECT_THAT(unknown.error()[0].message,
+              testing::HasSubstr("no case has a kernel that the expected failure names: cpu/flsh"));
   std::vector<Suite> suites{suite_from(expecting("cpu/flsh"))};
   use_kernels(suites, {"mine/*"});
   EXPECT_TRUE(make_plan(suites, kernels, {}));

@@ -23,7 +23,9 @@ using IncludeTest = SuiteTest;
 
 // One group with these lines.
 std::string group(const std::string& lines) {
-  return "schema = 1\nname = \"smoke\"\n[[group]]\nname = \"g\"\nreason = \"r\"\nkernels = [\"cpu/flash\"]\n" + lines;
+  return "schema = 1\nname = \"smoke\"\n[[group]]\nname = \"g\"\nreason = \"r\"\nkernels = "
+         "[\"cpu/flash\"]\n" +
+         lines;
 }
 
 TEST_F(SuiteTest, AWholeFile) {
@@ -53,11 +55,13 @@ kernels = ["cpu/flash"]
   EXPECT_EQ(suite->name, "smoke");
   EXPECT_EQ(suite->description, "seconds on a laptop");
   EXPECT_THAT(suite->files, ElementsAre(EndsWith("suite.toml")));
-  EXPECT_THAT(ids(*suite), ElementsAre("cpu/flash/bf16/b1-h4-s64-d64/mask=causal_top_left/seed=7",
-                                       "cpu/flash/bf16/b1-h4-s64-d64/mask=causal_top_left/seed=7/device=emulated:sm_90",
-                                       "cpu/split*/bf16/b1-h4-s64-d64/mask=causal_top_left/seed=7",
-                                       "cpu/split*/bf16/b1-h4-s64-d64/mask=causal_top_left/seed=7/device=emulated:sm_90",
-                                       "cpu/flash/bf16/b1-h1-s1-d64/seed=7"));
+  EXPECT_THAT(
+      ids(*suite),
+      ElementsAre("cpu/flash/bf16/b1-h4-s64-d64/mask=causal_top_left/seed=7",
+                  "cpu/flash/bf16/b1-h4-s64-d64/mask=causal_top_left/seed=7/device=emulated:sm_90",
+                  "cpu/split*/bf16/b1-h4-s64-d64/mask=causal_top_left/seed=7",
+                  "cpu/split*/bf16/b1-h4-s64-d64/mask=causal_top_left/seed=7/device=emulated:sm_90",
+                  "cpu/flash/bf16/b1-h1-s1-d64/seed=7"));
   const SuiteCase& first = suite->cases.front();
   EXPECT_EQ(first.suite, "smoke");
   EXPECT_EQ(first.group, "causal");
@@ -70,22 +74,26 @@ kernels = ["cpu/flash"]
 }
 
 TEST_F(GroupTest, ProductVariesTheLastCanonicalFieldFastestWhateverTheFileSays) {
-  const std::vector<std::string> expected{"cpu/flash/fp16/b1-h1-s8-d64", "cpu/flash/fp16/b1-h1-s16-d64", "cpu/flash/bf16/b1-h1-s8-d64",
-                                          "cpu/flash/bf16/b1-h1-s16-d64"};
+  const std::vector<std::string> expected{
+      "cpu/flash/fp16/b1-h1-s8-d64", "cpu/flash/fp16/b1-h1-s16-d64", "cpu/flash/bf16/b1-h1-s8-d64",
+      "cpu/flash/bf16/b1-h1-s16-d64"};
   EXPECT_EQ(ids(group("product = { dtype = [\"fp16\", \"bf16\"], seq = [8, 16] }")), expected);
   EXPECT_EQ(ids(group("product = { seq = [8, 16], dtype = [\"fp16\", \"bf16\"] }")), expected);
 }
 
 TEST_F(GroupTest, ZipAdvancesTogetherInsideProduct) {
-  EXPECT_THAT(ids(group("product = { heads = [1, 2] }\nzip = { seq_q = [1, 16], seq_kv = [512, 300] }")),
-              ElementsAre("cpu/flash/bf16/b1-h1-s1x512-d64", "cpu/flash/bf16/b1-h1-s16x300-d64", "cpu/flash/bf16/b1-h2-s1x512-d64",
-                          "cpu/flash/bf16/b1-h2-s16x300-d64"));
+  EXPECT_THAT(
+      ids(group("product = { heads = [1, 2] }\nzip = { seq_q = [1, 16], seq_kv = [512, 300] }")),
+      ElementsAre("cpu/flash/bf16/b1-h1-s1x512-d64", "cpu/flash/bf16/b1-h1-s16x300-d64",
+                  "cpu/flash/bf16/b1-h2-s1x512-d64", "cpu/flash/bf16/b1-h2-s16x300-d64"));
 }
 
 TEST_F(GroupTest, ValuesOfAllTomlKinds) {
-  EXPECT_THAT(ids(group("set = { lse = false, k_scale = 0.5, v_scale = 2, window = \"8,0\", seed = 3 }")),
-              ElementsAre("cpu/flash/bf16/b1-h1-s1-d64/window=8,0/k_scale=0.5/v_scale=2/lse=false/seed=3"));
-  EXPECT_THAT(ids(group("product = { dtype = \"fp16\", heads = [3] }")), ElementsAre("cpu/flash/fp16/b1-h3-s1-d64"));
+  EXPECT_THAT(
+      ids(group("set = { lse = false, k_scale = 0.5, v_scale = 2, window = \"8,0\", seed = 3 }")),
+      ElementsAre("cpu/flash/bf16/b1-h1-s1-d64/window=8,0/k_scale=0.5/v_scale=2/lse=false/seed=3"));
+  EXPECT_THAT(ids(group("product = { dtype = \"fp16\", heads = [3] }")),
+              ElementsAre("cpu/flash/fp16/b1-h3-s1-d64"));
 }
 
 TEST_F(GroupTest, BroadKeysDoNotUndoNarrowOnes) {
@@ -95,8 +103,10 @@ TEST_F(GroupTest, BroadKeysDoNotUndoNarrowOnes) {
 
 TEST_F(GroupTest, DuplicatesAreDroppedButKeepTheStrongerWish) {
   const auto suite =
-      read(group("product = { dtype = [\"bf16\", \"bf16\"], out_dtype = [\"none\", \"bf16\"] }\ntier = \"full\"\n"
-                 "[[group]]\nname = \"again\"\nreason = \"r\"\nkernels = [\"cpu/flash\"]\ntimed = true\ntier = \"pr\"\n"));
+      read(group("product = { dtype = [\"bf16\", \"bf16\"], out_dtype = [\"none\", \"bf16\"] "
+                 "}\ntier = \"full\"\n"
+                 "[[group]]\nname = \"again\"\nreason = \"r\"\nkernels = [\"cpu/flash\"]\ntimed = "
+                 "true\ntier = \"pr\"\n"));
   ASSERT_TRUE(suite.has_value());
   ASSERT_EQ(suite->cases.size(), 1u);
   EXPECT_EQ(suite->cases[0].group, "g");
@@ -106,28 +116,38 @@ TEST_F(GroupTest, DuplicatesAreDroppedButKeepTheStrongerWish) {
 
 TEST_F(GroupTest, ExcludeNeedsAllFieldsOfATableAndAnyValueOfAList) {
   EXPECT_THAT(
-      ids(group("product = { dtype = [\"fp32\", \"fp16\", \"bf16\"], layout = [\"ragged\", \"padded_bshd\"] }\n"
-                "exclude = [{ dtype = \"fp32\", layout = \"ragged\" }, { dtype = [\"fp16\", \"bf16\"], layout = \"padded_bshd\" }]")),
-      ElementsAre("cpu/flash/fp32/b1-h1-s1-d64", "cpu/flash/fp16/b1-h1-s1-d64/layout=ragged", "cpu/flash/bf16/b1-h1-s1-d64/layout=ragged"));
+      ids(group("product = { dtype = [\"fp32\", \"fp16\", \"bf16\"], layout = [\"ragged\", "
+                "\"padded_bshd\"] }\n"
+                "exclude = [{ dtype = \"fp32\", layout = \"ragged\" }, { dtype = [\"fp16\", "
+                "\"bf16\"], layout = \"padded_bshd\" }]")),
+      ElementsAre("cpu/flash/fp32/b1-h1-s1-d64", "cpu/flash/fp16/b1-h1-s1-d64/layout=ragged",
+                  "cpu/flash/bf16/b1-h1-s1-d64/layout=ragged"));
 }
 
 TEST_F(GroupTest, ExcludeByKernel) {
-  EXPECT_THAT(ids("schema = 1\nname = \"s\"\n[[group]]\nname = \"g\"\nreason = \"r\"\nkernels = [\"cpu/naive\", \"cpu/flash\"]\n"
-                  "product = { dtype = [\"fp32\", \"bf16\"] }\nexclude = [{ kernel = \"*/naive\", dtype = \"fp32\" }]\n"),
-              ElementsAre("cpu/naive/bf16/b1-h1-s1-d64", "cpu/flash/fp32/b1-h1-s1-d64", "cpu/flash/bf16/b1-h1-s1-d64"));
+  EXPECT_THAT(ids("schema = 1\nname = \"s\"\n[[group]]\nname = \"g\"\nreason = \"r\"\nkernels = "
+                  "[\"cpu/naive\", \"cpu/flash\"]\n"
+                  "product = { dtype = [\"fp32\", \"bf16\"] }\nexclude = [{ kernel = \"*/naive\", "
+                  "dtype = \"fp32\" }]\n"),
+              ElementsAre("cpu/naive/bf16/b1-h1-s1-d64", "cpu/flash/fp32/b1-h1-s1-d64",
+                          "cpu/flash/bf16/b1-h1-s1-d64"));
 }
 
 TEST_F(GroupTest, ExcludeDropsInvalidCombinations) {
-  EXPECT_THAT(ids(group("product = { layout = [\"ragged\", \"padded_bshd\"], padding = [\"left\", \"right\"] }\n"
-                        "exclude = [{ layout = \"ragged\", padding = \"left\" }]")),
-              testing::SizeIs(3));
+  EXPECT_THAT(
+      ids(group(
+          "product = { layout = [\"ragged\", \"padded_bshd\"], padding = [\"left\", \"right\"] }\n"
+          "exclude = [{ layout = \"ragged\", padding = \"left\" }]")),
+      testing::SizeIs(3));
 }
 
 TEST_F(GroupTest, PairwiseCoversPairsPassesOverInvalidOnesAndCombinesWithProduct) {
   const auto suite =
       read(group("product = { dtype = [\"fp16\", \"bf16\"] }\n"
-                 "pairwise = { mask = [\"none\", \"causal_top_left\", \"causal_bottom_right\"], layout = [\"padded_bshd\", "
-                 "\"ragged\", \"paged_nhd\"], padding = [\"left\", \"right\"], lengths = [\"full\", \"random\"] }\n"
+                 "pairwise = { mask = [\"none\", \"causal_top_left\", \"causal_bottom_right\"], "
+                 "layout = [\"padded_bshd\", "
+                 "\"ragged\", \"paged_nhd\"], padding = [\"left\", \"right\"], lengths = "
+                 "[\"full\", \"random\"] }\n"
                  "exclude = [{ mask = \"none\", lengths = \"random\" }]"));
   ASSERT_TRUE(suite.has_value()) << to_string(suite.error());
   std::set<std::tuple<DType, Mask, Layout>> mask_layout;
@@ -182,23 +202,28 @@ b = { kernel = "cpu/split_kv", seq_q = 1, device = "emulated:sm_80" }
 
 TEST_F(IncludeTest, IncludedFilesKeepTheirNameTierAndDefaults) {
   write("models/llama.toml",
-        "schema = 1\nname = \"llama\"\ntier = \"full\"\n[[group]]\nname = \"g\"\nreason = \"r\"\nkernels = [\"cpu/flash\"]\nset = { heads "
+        "schema = 1\nname = \"llama\"\ntier = \"full\"\n[[group]]\nname = \"g\"\nreason = "
+        "\"r\"\nkernels = [\"cpu/flash\"]\nset = { heads "
         "= 2 }\n");
   write("both.toml", "schema = 1\nname = \"both\"\ninclude = [\"models/llama.toml\"]\n");
-  const auto suite = read(group("[[diff]]\nname = \"d\"\nreason = \"r\"\na = { kernel = \"a/b\" }\nb = { kernel = \"a/c\" }\n") +
+  const auto suite = read(group("[[diff]]\nname = \"d\"\nreason = \"r\"\na = { kernel = \"a/b\" "
+                                "}\nb = { kernel = \"a/c\" }\n") +
                           "\n[[group]]\nname = \"h\"\nreason = \"r\"\nkernels = [\"cpu/x\"]\n");
   ASSERT_TRUE(suite.has_value()) << to_string(suite.error());
   const auto including = read(
       "schema = 1\nname = \"top\"\ntier = \"pr\"\ndefaults = { seed = 9 }\n"
-      "include = [\"models/llama.toml\", \"both.toml\"]\n[[group]]\nname = \"g\"\nreason = \"r\"\nkernels = [\"cpu/flash\"]\n");
+      "include = [\"models/llama.toml\", \"both.toml\"]\n[[group]]\nname = \"g\"\nreason = "
+      "\"r\"\nkernels = [\"cpu/flash\"]\n");
   ASSERT_TRUE(including.has_value()) << to_string(including.error());
   EXPECT_EQ(including->name, "top");
-  EXPECT_THAT(ids(*including), ElementsAre("cpu/flash/bf16/b1-h2-s1-d64", "cpu/flash/bf16/b1-h1-s1-d64/seed=9"));
+  EXPECT_THAT(ids(*including),
+              ElementsAre("cpu/flash/bf16/b1-h2-s1-d64", "cpu/flash/bf16/b1-h1-s1-d64/seed=9"));
   EXPECT_EQ(including->cases[0].suite, "llama");
   EXPECT_EQ(including->cases[0].tier, Tier::full);
   EXPECT_THAT(including->cases[0].file, EndsWith("models/llama.toml"));
   EXPECT_EQ(including->cases[1].suite, "top");
-  EXPECT_THAT(including->files, ElementsAre(EndsWith("suite.toml"), EndsWith("models/llama.toml"), EndsWith("both.toml")));
+  EXPECT_THAT(including->files, ElementsAre(EndsWith("suite.toml"), EndsWith("models/llama.toml"),
+                                            EndsWith("both.toml")));
 }
 
 TEST(GlobTest, Matches) {
@@ -216,7 +241,8 @@ TEST(GlobTest, Matches) {
 }
 
 TEST(TierTest, NamesParseBack) {
-  for (const Tier tier : {Tier::smoke, Tier::pr, Tier::nightly, Tier::full}) EXPECT_EQ(parse_tier(name(tier)), tier);
+  for (const Tier tier : {Tier::smoke, Tier::pr, Tier::nightly, Tier::full})
+    EXPECT_EQ(parse_tier(name(tier)), tier);
   EXPECT_EQ(parse_tier("weekly"), std::nullopt);
 }
 
@@ -244,7 +270,8 @@ TEST(FilterTest, TierKeepsLowerOnes) {
 TEST(FilterTest, ShardsPartition) {
   for (int i = 0; i < 100; ++i) {
     int shards_with_it = 0;
-    for (int shard = 1; shard <= 3; ++shard) shards_with_it += selects_shard({{}, {}, {}, shard, 3}, std::to_string(i)) ? 1 : 0;
+    for (int shard = 1; shard <= 3; ++shard)
+      shards_with_it += selects_shard({{}, {}, {}, shard, 3}, std::to_string(i)) ? 1 : 0;
     EXPECT_EQ(shards_with_it, 1) << i;
   }
 }

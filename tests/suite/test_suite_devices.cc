@@ -15,7 +15,8 @@ using testing::StartsWith;
 class SuiteDevicesTest : public SuiteFiles {};
 
 TEST_F(SuiteDevicesTest, ArchIsShortForEmulatedDevices) {
-  EXPECT_THAT(ids(R"(schema = 1
+  EXPECT_THAT(
+      ids(R"(schema = 1
 name = "s"
 [[group]]
 name = "g"
@@ -25,14 +26,14 @@ arch = ["sm_80", "sm_100"]
 product = { dtype = ["fp16", "bf16"] }
 set = { heads = 1, seq = 8 }
 )"),
-              ElementsAre(AllOf(StartsWith("emulated/a/fp16/"), HasSubstr("device=emulated:sm_80")),
-                          AllOf(StartsWith("emulated/a/bf16/"), HasSubstr("device=emulated:sm_80")),
-                          AllOf(StartsWith("emulated/a/fp16/"), HasSubstr("device=emulated:sm_100")),
-                          AllOf(StartsWith("emulated/a/bf16/"), HasSubstr("device=emulated:sm_100")),
-                          AllOf(StartsWith("emulated/b/fp16/"), HasSubstr("device=emulated:sm_80")),
-                          AllOf(StartsWith("emulated/b/bf16/"), HasSubstr("device=emulated:sm_80")),
-                          AllOf(StartsWith("emulated/b/fp16/"), HasSubstr("device=emulated:sm_100")),
-                          AllOf(StartsWith("emulated/b/bf16/"), HasSubstr("device=emulated:sm_100"))));
+      ElementsAre(AllOf(StartsWith("emulated/a/fp16/"), HasSubstr("device=emulated:sm_80")),
+                  AllOf(StartsWith("emulated/a/bf16/"), HasSubstr("device=emulated:sm_80")),
+                  AllOf(StartsWith("emulated/a/fp16/"), HasSubstr("device=emulated:sm_100")),
+                  AllOf(StartsWith("emulated/a/bf16/"), HasSubstr("device=emulated:sm_100")),
+                  AllOf(StartsWith("emulated/b/fp16/"), HasSubstr("device=emulated:sm_80")),
+                  AllOf(StartsWith("emulated/b/bf16/"), HasSubstr("device=emulated:sm_80")),
+                  AllOf(StartsWith("emulated/b/fp16/"), HasSubstr("device=emulated:sm_100")),
+                  AllOf(StartsWith("emulated/b/bf16/"), HasSubstr("device=emulated:sm_100"))));
 }
 
 TEST_F(SuiteDevicesTest, TheSameProblemInTwoModesIsTwoCases) {
@@ -94,13 +95,18 @@ reason = "r"
 a = { kernel = "emulated/a", arch = "sm_80", device = "cpu" }
 b = { kernel = "emulated/a", arch = ["sm_90"], tensor_cores = "maybe" }
 )"),
-      ElementsAre(StartsWith("suite.toml:8: arch and devices are both given | arch = [\"sm_90\"] is short for"),
-                  AllOf(StartsWith("suite.toml:13: arch: \"sm_91\" is not one of sm_80, sm_86, sm_89, sm_90, sm_100"), HasSubstr("sm_90?")),
-                  StartsWith("suite.toml:14: tensor_cores: \"yes\" is not one of on, off, none"),
-                  StartsWith("suite.toml:19: arch is not a list of texts"),
-                  StartsWith("suite.toml:20: tensor_cores is not a list of texts"),
-                  StartsWith("suite.toml:24: arch and device are both given"), StartsWith("suite.toml:25: arch: \"\" is not one of"),
-                  StartsWith("suite.toml:25: tensor_cores: \"maybe\" is not one of")));
+      ElementsAre(
+          StartsWith(
+              "suite.toml:8: arch and devices are both given | arch = [\"sm_90\"] is short for"),
+          AllOf(StartsWith("suite.toml:13: arch: \"sm_91\" is not one of sm_80, sm_86, sm_89, "
+                           "sm_90, sm_100"),
+                HasSubstr("sm_90?")),
+          StartsWith("suite.toml:14: tensor_cores: \"yes\" is not one of on, off, none"),
+          StartsWith("suite.toml:19: arch is not a list of texts"),
+          StartsWith("suite.toml:20: tensor_cores is not a list of texts"),
+          StartsWith("suite.toml:24: arch and device are both given"),
+          StartsWith("suite.toml:25: arch: \"\" is not one of"),
+          StartsWith("suite.toml:25: tensor_cores: \"maybe\" is not one of")));
 }
 
 }  // namespace

@@ -2,7 +2,8 @@
 // are grouped by suite, dtype, mask and layout.
 //
 //   suite_tests SUITE.toml… [--tier T] [--db FILE] [--provider LIB]… [GoogleTest flags]
-//   suite_tests SUITE.toml… --ctest     prints add_test lines for CTest, one a group, with its words as labels
+//   suite_tests SUITE.toml… --ctest     prints add_test lines for CTest, one a group, with its
+//                                       words as labels
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +23,8 @@ struct Group {
 
 Group group_of(const PlannedCase& c) {
   const Problem& p = c.c.problem;
-  const std::vector<std::string> words{c.suite, std::string(name(p.dtype)), std::string(name(p.mask)), std::string(name(p.layout))};
+  const std::vector<std::string> words{c.suite, std::string(name(p.dtype)),
+                                       std::string(name(p.mask)), std::string(name(p.layout))};
   return {fmt::format("{}.{}.{}.{}", words[0], words[1], words[2], words[3]), words};
 }
 
@@ -34,8 +36,8 @@ std::string without(std::string text, char unwanted) {
 // The run of the tests that were selected, made once before the first of them.
 class Conformance {
  public:
-  Conformance(ReviewedText text, MeasureOptions options, std::vector<ProviderInfo> providers, Plan plan,
-              std::filesystem::path database)
+  Conformance(ReviewedText text, MeasureOptions options, std::vector<ProviderInfo> providers,
+              Plan plan, std::filesystem::path database)
       : text_(std::move(text)),
         options_(std::move(options)),
         providers_(std::move(providers)),
@@ -52,7 +54,8 @@ class Conformance {
     for (int s = 0; s < unit->total_test_suite_count(); ++s) {
       const auto* suite = unit->GetTestSuite(s);
       for (int t = 0; t < suite->total_test_count(); ++t) {
-        if (suite->GetTestInfo(t)->should_run()) chosen.insert(fmt::format("{}.{}", suite->name(), suite->GetTestInfo(t)->name()));
+        if (suite->GetTestInfo(t)->should_run())
+          chosen.insert(fmt::format("{}.{}", suite->name(), suite->GetTestInfo(t)->name()));
       }
     }
     for (const auto& c : plan_.cases) {
@@ -75,14 +78,20 @@ class Conformance {
     RunSession session(cli::this_run("test", "", "plumbline run", {}), runner, text_, store.get());
     const auto done = session.execute(selected, false, [] {});
     ASSERT_TRUE(done) << to_string(done.error());
-    for (const auto& stored : session.outcomes()) outcomes_.emplace(stored.outcome.suite + "/" + stored.outcome.case_id, stored);
+    for (const auto& stored : session.outcomes())
+      outcomes_.emplace(stored.outcome.suite + "/" + stored.outcome.case_id, stored);
     for (const auto& stored : session.diffs())
-      diffs_.emplace(key(stored.outcome.suite, stored.outcome.case_a, stored.outcome.case_b), stored);
+      diffs_.emplace(key(stored.outcome.suite, stored.outcome.case_a, stored.outcome.case_b),
+                     stored);
   }
 
   static std::string test_name(const PlannedCase& c) { return c.case_id; }
-  static std::string test_name(const PlannedDiff& d) { return "diff:" + d.name + ":" + d.a.case_id; }
-  static std::string key(const std::string& suite, const std::string& a, const std::string& b) { return suite + "|" + a + "|" + b; }
+  static std::string test_name(const PlannedDiff& d) {
+    return "diff:" + d.name + ":" + d.a.case_id;
+  }
+  static std::string key(const std::string& suite, const std::string& a, const std::string& b) {
+    return suite + "|" + a + "|" + b;
+  }
 
   const StoredOutcome* outcome(const PlannedCase& c) const {
     const auto at = outcomes_.find(c.suite + "/" + c.case_id);
@@ -114,13 +123,16 @@ class Environment : public testing::Environment {
 
 class CaseTest : public testing::Test {
  public:
-  CaseTest(const Conformance& conformance, const PlannedCase& planned) : conformance_(conformance), planned_(planned) {}
+  CaseTest(const Conformance& conformance, const PlannedCase& planned)
+      : conformance_(conformance), planned_(planned) {}
   void TestBody() override {
     const auto* stored = conformance_.outcome(planned_);
     ASSERT_NE(stored, nullptr) << "not measured";
     if (stored->judgement.verdict == Verdict::unsupported) GTEST_SKIP() << stored->outcome.reason;
-    if (stored->judgement.verdict == Verdict::expected_failure) GTEST_SKIP() << "fails as expected: " << stored->outcome.expected->issue;
-    EXPECT_FALSE(is_failure(stored->judgement.verdict)) << render_case(*stored, "plumbline run", {});
+    if (stored->judgement.verdict == Verdict::expected_failure)
+      GTEST_SKIP() << "fails as expected: " << stored->outcome.expected->issue;
+    EXPECT_FALSE(is_failure(stored->judgement.verdict))
+        << render_case(*stored, "plumbline run", {});
   }
 
  private:
@@ -130,7 +142,8 @@ class CaseTest : public testing::Test {
 
 class DiffTest : public testing::Test {
  public:
-  DiffTest(const Conformance& conformance, const PlannedDiff& planned) : conformance_(conformance), planned_(planned) {}
+  DiffTest(const Conformance& conformance, const PlannedDiff& planned)
+      : conformance_(conformance), planned_(planned) {}
   void TestBody() override {
     const auto* stored = conformance_.diff(planned_);
     ASSERT_NE(stored, nullptr) << "not measured";
@@ -144,28 +157,36 @@ class DiffTest : public testing::Test {
 
 void register_tests(const Conformance& conformance) {
   for (const auto& c : conformance.plan().cases) {
-    testing::RegisterTest(group_of(c).name.c_str(), Conformance::test_name(c).c_str(), nullptr, nullptr, __FILE__, __LINE__,
-                          [&conformance, &c]() -> testing::Test* { return new CaseTest(conformance, c); });
+    testing::RegisterTest(
+        group_of(c).name.c_str(), Conformance::test_name(c).c_str(), nullptr, nullptr, __FILE__,
+        __LINE__, [&conformance, &c]() -> testing::Test* { return new CaseTest(conformance, c); });
   }
   for (const auto& d : conformance.plan().diffs) {
-    testing::RegisterTest(group_of(d.a).name.c_str(), Conformance::test_name(d).c_str(), nullptr, nullptr, __FILE__, __LINE__,
-                          [&conformance, &d]() -> testing::Test* { return new DiffTest(conformance, d); });
+    testing::RegisterTest(
+        group_of(d.a).name.c_str(), Conformance::test_name(d).c_str(), nullptr, nullptr, __FILE__,
+        __LINE__, [&conformance, &d]() -> testing::Test* { return new DiffTest(conformance, d); });
   }
 }
 
-// CTest reads this file: one test a group. The group's name ends at the last word, so the filter's ".*" takes exactly its tests.
-std::string ctest_lines(const Plan& plan, const std::string& program, const std::vector<std::string>& arguments) {
+// CTest reads this file: one test a group. The group's name ends at the last word, so the filter's
+// ".*" takes exactly its tests.
+std::string ctest_lines(const Plan& plan, const std::string& program,
+                        const std::vector<std::string>& arguments) {
   std::map<std::string, Group> groups;
   for (const auto& c : plan.cases) groups.emplace(group_of(c).name, group_of(c));
   for (const auto& d : plan.diffs) groups.emplace(group_of(d.a).name, group_of(d.a));
   std::string quoted_arguments;
-  for (const auto& argument : arguments) quoted_arguments += fmt::format(" [==[{}]==]", without(argument, '\n'));
+  for (const auto& argument : arguments)
+    quoted_arguments += fmt::format(" [==[{}]==]", without(argument, '\n'));
   std::string text;
   for (const auto& [group, description] : groups) {
     std::string labels = "suite";
     for (const auto& label : description.labels) labels += ";" + label;
-    text += fmt::format("add_test([==[{0}]==] [==[{1}]==]{2} [==[--gtest_filter={0}.*]==])\n", group, program, quoted_arguments);
-    text += fmt::format("set_tests_properties([==[{}]==] PROPERTIES LABELS [==[{}]==] TIMEOUT 300)\n", group, labels);
+    text += fmt::format("add_test([==[{0}]==] [==[{1}]==]{2} [==[--gtest_filter={0}.*]==])\n",
+                        group, program, quoted_arguments);
+    text +=
+        fmt::format("set_tests_properties([==[{}]==] PROPERTIES LABELS [==[{}]==] TIMEOUT 300)\n",
+                    group, labels);
   }
   return text;
 }
@@ -199,7 +220,8 @@ int main_of(int argc, char** argv) {
     fmt::print("{}", ctest_lines(*plan, argv[0], arguments));
     return 0;
   }
-  Conformance conformance(std::move(*text), measure, std::move(*providers), std::move(*plan), database);
+  Conformance conformance(std::move(*text), measure, std::move(*providers), std::move(*plan),
+                          database);
   register_tests(conformance);
   testing::AddGlobalTestEnvironment(new Environment(conformance));
   return RUN_ALL_TESTS();

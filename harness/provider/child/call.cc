@@ -24,12 +24,14 @@ Status to_status(const char* phase, int status) {
     case PLUMBLINE_ERROR:
       return Status::error;
     default:
-      throw Stop{Status::error, fmt::format("{} returned {}, which is no plumbline_status", phase, status)};
+      throw Stop{Status::error,
+                 fmt::format("{} returned {}, which is no plumbline_status", phase, status)};
   }
 }
 
 // Exceptions must not cross the C interface; where one does, it costs the case and not the worker.
-int call_without_exceptions(const char* phase, const ReasonedCall& call, char* reason, std::size_t reason_bytes) {
+int call_without_exceptions(const char* phase, const ReasonedCall& call, char* reason,
+                            std::size_t reason_bytes) {
   try {
     return call(reason, reason_bytes);
   } catch (const std::bad_alloc&) {
@@ -45,9 +47,11 @@ int call_without_exceptions(const char* phase, const ReasonedCall& call, char* r
 
 void call_provider(const char* phase, const ReasonedCall& call) {
   std::array<char, 1024> reason;
-  reason.front() = '\0';  // the rest stays as it is: this function is also on the path that is timed
+  // the rest stays as it is: this function is also on the path that is timed
+  reason.front() = '\0';
   const CrashPhase in_phase(phase);
-  const Status status = to_status(phase, call_without_exceptions(phase, call, reason.data(), reason.size()));
+  const Status status =
+      to_status(phase, call_without_exceptions(phase, call, reason.data(), reason.size()));
   if (status == Status::ok) return;
   reason.back() = '\0';
   const std::string text = reason.data();

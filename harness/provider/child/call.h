@@ -5,8 +5,8 @@
 #include <functional>
 #include <string>
 
-#include "harness/provider/plumbline_provider.h"
 #include "harness/provider/client/worker.h"
+#include "harness/provider/plumbline_provider.h"
 
 namespace plumbline {
 
@@ -18,8 +18,9 @@ struct Stop {
 
 using ReasonedCall = std::function<plumbline_status(char* reason, std::size_t reason_bytes)>;
 
-// Makes one call. `phase` ("run") is named in reasons and, should the call die of a signal, in the crash message.
-// Throws Stop unless the call returns PLUMBLINE_OK: exceptions, statuses without a meaning and unterminated reasons are translated.
+// Makes one call. `phase` ("run") is named in reasons and, should the call die of a signal, in the
+// crash message. Throws Stop unless the call returns PLUMBLINE_OK: exceptions, statuses without a
+// meaning and unterminated reasons are translated.
 void call_provider(const char* phase, const ReasonedCall& call);
 
 }  // namespace plumbline

@@ -92,7 +92,8 @@ std::uintptr_t distance(const Region& region, std::uintptr_t address) {
 const Region* nearest_region(std::uintptr_t address) {
   const Region* nearest = nullptr;
   for (std::size_t i = 0; i < region_count; ++i) {
-    if (nearest == nullptr || distance(regions[i], address) < distance(*nearest, address)) nearest = &regions[i];
+    if (nearest == nullptr || distance(regions[i], address) < distance(*nearest, address))
+      nearest = &regions[i];
   }
   return nearest;
 }
@@ -112,10 +113,11 @@ void describe_address(Line& line, const siginfo_t& info, const ucontext_t& conte
     line << "through a null pointer (address ";
     line.hex(address) << ")";
   } else if (region != nullptr && distance(*region, address) == 0) {
-    line << (is_write ? "to " : "of ") << (region->writable ? "" : "read-only input ") << region->name.data() << ", byte "
-         << address - region->begin;
+    line << (is_write ? "to " : "of ") << (region->writable ? "" : "read-only input ")
+         << region->name.data() << ", byte " << address - region->begin;
   } else if (region != nullptr && distance(*region, address) <= nearby_bytes) {
-    line << distance(*region, address) << " bytes " << (address < region->begin ? "before " : "behind ") << region->name.data();
+    line << distance(*region, address) << " bytes "
+         << (address < region->begin ? "before " : "behind ") << region->name.data();
   } else if (address + null_bytes > stack && address < stack + null_bytes) {
     line << "beyond the end of the stack (stack overflow)";
   } else {
@@ -129,9 +131,10 @@ void report_crash(int number, siginfo_t* info, void* context) {
     for (;;) pause();  // another thread is reporting and will end the process
   }
   Line line;
-  line << R"({"reply":"crash","id":)" << current_request.load() << R"(,"signal":")" << signal_name(number) << R"(","phase":")"
-       << current_phase.load() << R"(","where":")";
-  if (number == SIGSEGV || number == SIGBUS) describe_address(line, *info, *static_cast<const ucontext_t*>(context));
+  line << R"({"reply":"crash","id":)" << current_request.load() << R"(,"signal":")"
+       << signal_name(number) << R"(","phase":")" << current_phase.load() << R"(","where":")";
+  if (number == SIGSEGV || number == SIGBUS)
+    describe_address(line, *info, *static_cast<const ucontext_t*>(context));
   line << "\"}\n";
   line.send(report_descriptor);
   if (report_epilogue != nullptr) report_epilogue();
@@ -151,7 +154,8 @@ void install_crash_report(int reply_descriptor, void (*epilogue)()) {
   action.sa_sigaction = report_crash;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
-  for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(number, &action, nullptr);
+  for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
+    sigaction(number, &action, nullptr);
 }
 
 void set_crash_request(std::uint64_t id) { current_request = id; }

@@ -8,8 +8,9 @@
 
 namespace plumbline {
 
-// Once, before any provider is loaded; on the main thread, which gets an alternate signal stack. The message goes to `reply_descriptor`;
-// `epilogue` (async-signal-safe, may be null) is called behind it.
+// Once, before any provider is loaded; on the main thread, which gets an alternate signal stack.
+// The message goes to `reply_descriptor`; `epilogue` (async-signal-safe, may be null) is called
+// behind it.
 void install_crash_report(int reply_descriptor, void (*epilogue)() = nullptr);
 
 // The request that a crash message answers.
@@ -27,7 +28,8 @@ class CrashPhase {
   const char* outer_;
 };
 
-// Memory that addresses are described by: [data, data + bytes). At most 32 of them; names of at most 31 characters.
+// Memory that addresses are described by: [data, data + bytes). At most 32 of them; names of at
+// most 31 characters.
 void watch_memory(std::string_view name, const void* data, std::uint64_t bytes, bool writable);
 void forget_watched_memory();
 

@@ -9,15 +9,16 @@
 #include <utility>
 #include <vector>
 
-#include "harness/provider/pages.h"
 #include "harness/provider/child/call.h"
 #include "harness/provider/child/workspace.h"
+#include "harness/provider/pages.h"
 
 namespace plumbline {
 
 namespace {
 
-// Allocations of GPU toolkits are at least 256-byte aligned; a fence of that size keeps the image so.
+// Allocations of GPU toolkits are at least 256-byte aligned; a fence of that size keeps the image
+// so.
 constexpr std::size_t fence_bytes = workspace_alignment;
 using Fence = std::array<std::byte, fence_bytes>;
 constexpr std::size_t chunk_bytes = std::size_t{4} << 20;
@@ -27,7 +28,8 @@ constexpr std::size_t chunk_bytes = std::size_t{4} << 20;
 DeviceBuffer::DeviceBuffer(const DeviceMemory& memory, std::string name, std::size_t bytes)
     : memory_(memory), name_(std::move(name)), bytes_(bytes) {
   if (bytes > std::numeric_limits<std::size_t>::max() - 2 * fence_bytes) {
-    throw Stop{Status::out_of_memory, fmt::format("no device memory has {} bytes for {}", bytes, name_)};
+    throw Stop{Status::out_of_memory,
+               fmt::format("no device memory has {} bytes for {}", bytes, name_)};
   }
   allocation_ = static_cast<std::byte*>(memory_.allocate(bytes + 2 * fence_bytes, name_));
   data_ = allocation_ + fence_bytes;
@@ -48,11 +50,13 @@ DeviceBuffer::DeviceBuffer(DeviceBuffer&& other) noexcept
       allocation_(std::exchange(other.allocation_, nullptr)),
       data_(other.data_) {}
 
-void DeviceBuffer::to_device(std::byte* device_to, const std::byte* host_from, std::size_t bytes) const {
+void DeviceBuffer::to_device(std::byte* device_to, const std::byte* host_from,
+                             std::size_t bytes) const {
   memory_.copy_to_device(device_to, host_from, bytes, name_);
 }
 
-void DeviceBuffer::to_host(std::byte* host_to, const std::byte* device_from, std::size_t bytes) const {
+void DeviceBuffer::to_host(std::byte* host_to, const std::byte* device_from,
+                           std::size_t bytes) const {
   memory_.copy_to_host(host_to, device_from, bytes, name_);
 }
 
@@ -61,7 +65,8 @@ void DeviceBuffer::download(std::byte* host) const { to_host(host, data_, bytes_
 
 void DeviceBuffer::poison(int byte) {
   const std::vector<std::byte> poison(std::min(bytes_, chunk_bytes), static_cast<std::byte>(byte));
-  for (std::size_t at = 0; at < bytes_; at += poison.size()) to_device(data_ + at, poison.data(), std::min(poison.size(), bytes_ - at));
+  for (std::size_t at = 0; at < bytes_; at += poison.size())
+    to_device(data_ + at, poison.data(), std::min(poison.size(), bytes_ - at));
 }
 
 std::optional<std::size_t> DeviceBuffer::first_difference(const std::byte* host) const {
@@ -79,7 +84,8 @@ std::string DeviceBuffer::fence_fault() const {
   Fence before, behind;
   to_host(before.data(), allocation_, fence_bytes);
   to_host(behind.data(), data_ + bytes_, fence_bytes);
-  return plumbline::fence_fault(name_.c_str(), before.data(), fence_bytes, behind.data(), fence_bytes);
+  return plumbline::fence_fault(name_.c_str(), before.data(), fence_bytes, behind.data(),
+                                fence_bytes);
 }
 
 }  // namespace plumbline

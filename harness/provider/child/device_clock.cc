@@ -11,7 +11,8 @@ namespace {
 
 // Larger than the L2 of any GPU of 2026 (126 MB on B200).
 constexpr std::uint64_t largest_l2_bytes = std::uint64_t{128} << 20;
-// Launches that wait behind a gate: fewer than a stream takes before a launch itself waits (1024 on CUDA).
+// Launches that wait behind a gate: fewer than a stream takes before a launch itself waits (1024 on
+// CUDA).
 constexpr std::int64_t calls_at_once = 16;
 constexpr int copies_of_sentinel = 8;
 
@@ -50,7 +51,9 @@ double DeviceClock::between_events(const Call& before, const Call& timed) {
 }
 
 double DeviceClock::cold_ns(const Call& call, std::int64_t calls) {
-  const auto flush = [&] { memory_.enqueue_fill(cache_sized_.data(), 0, cache_sized_.bytes(), stream_); };
+  const auto flush = [&] {
+    memory_.enqueue_fill(cache_sized_.data(), 0, cache_sized_.bytes(), stream_);
+  };
   double ns = 0;
   for (std::int64_t i = 0; i < calls; ++i) ns += between_events(flush, call);
   return ns;
@@ -71,7 +74,8 @@ double DeviceClock::sentinel_ns(std::int64_t calls) {
   const std::uint64_t bytes = l2_bytes_ / 4;
   auto* const from = static_cast<std::byte*>(cache_sized_.data());
   const auto copy = [&] {
-    for (int i = 0; i < copies_of_sentinel; ++i) memory_.enqueue_copy(from + bytes, from, bytes, stream_);
+    for (int i = 0; i < copies_of_sentinel; ++i)
+      memory_.enqueue_copy(from + bytes, from, bytes, stream_);
   };
   return hot_ns(copy, calls);
 }

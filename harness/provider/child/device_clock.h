@@ -8,8 +8,8 @@
 
 namespace plumbline {
 
-// Nanoseconds of all calls together. Nothing of a measurement begins before all of it is enqueued, except where that takes the host
-// longer than Gate::longest. Throws Stop, as what is called may.
+// Nanoseconds of all calls together. Nothing of a measurement begins before all of it is enqueued,
+// except where that takes the host longer than Gate::longest. Throws Stop, as what is called may.
 class DeviceClock {
  public:
   using Call = std::function<void()>;  // enqueues on the stream
@@ -24,8 +24,8 @@ class DeviceClock {
   double cold_ns(const Call& call, std::int64_t calls);
   // One call after another, and one before them that does not count.
   double hot_ns(const Call& call, std::int64_t calls);
-  // A fixed piece of work of the device's: a quarter of the L2 is copied to another quarter, eight times. Never change what it does:
-  // times of past runs are ratios to it.
+  // A fixed piece of work of the device's: a quarter of the L2 is copied to another quarter, eight
+  // times. Never change what it does: times of past runs are ratios to it.
   double sentinel_ns(std::int64_t calls);
 
  private:

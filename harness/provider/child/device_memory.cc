@@ -12,7 +12,8 @@ namespace plumbline {
 
 namespace {
 
-// Of `allocate`, where the table does not describe its errors: cudaErrorMemoryAllocation and hipErrorOutOfMemory.
+// Of `allocate`, where the table does not describe its errors: cudaErrorMemoryAllocation and
+// hipErrorOutOfMemory.
 constexpr std::int32_t usual_out_of_memory = 2;
 // Ordinals that are tried where the table does not count devices.
 constexpr std::int32_t most_devices = 16;
@@ -35,14 +36,17 @@ void terminate(char (&text)[n]) {
 plumbline_device_error describe(const plumbline_device_memory& table, std::int32_t code) {
   plumbline_device_error error{};
   error.struct_size = sizeof error;
-  if (table.describe_error == nullptr || called("describe_error", [&] { return table.describe_error(code, &error); }) != 0) return {};
+  if (table.describe_error == nullptr ||
+      called("describe_error", [&] { return table.describe_error(code, &error); }) != 0)
+    return {};
   terminate(error.name);
   terminate(error.text);
   terminate(error.remedy);
   return error;
 }
 
-bool is_out_of_memory(const plumbline_device_memory& table, const char* function, std::int32_t code, const plumbline_device_error& error) {
+bool is_out_of_memory(const plumbline_device_memory& table, const char* function, std::int32_t code,
+                      const plumbline_device_error& error) {
   if (table.describe_error != nullptr) return error.out_of_memory != 0;
   return code == usual_out_of_memory && std::strcmp(function, "allocate") == 0;
 }
@@ -67,7 +71,8 @@ plumbline_device cuda_device(std::int32_t ordinal) {
 bool gives_memory(const plumbline_device_memory& table, std::int32_t ordinal) {
   const plumbline_device device = cuda_device(ordinal);
   void* memory = nullptr;
-  const std::int32_t code = called("allocate", [&] { return table.allocate(&device, 256, &memory); });
+  const std::int32_t code =
+      called("allocate", [&] { return table.allocate(&device, 256, &memory); });
   if (code != 0) return is_out_of_memory(table, "allocate", code, describe(table, code));
   called("release", [&] { return table.release(&device, memory); });
   return true;
@@ -88,7 +93,8 @@ std::int32_t count_devices(const plumbline_device_memory& table) {
 
 plumbline_device_memory whole_table(const plumbline_device_memory& table) {
   plumbline_device_memory whole{};
-  // A field is present where all of it lies within the size; all behind the first two words are pointers.
+  // A field is present where all of it lies within the size; all behind the first two words are
+  // pointers.
   const std::size_t present = table.struct_size / sizeof(void*) * sizeof(void*);
   std::memcpy(&whole, &table, std::min(present, sizeof whole));
   whole.struct_size = sizeof whole;
@@ -99,21 +105,25 @@ std::vector<std::string> usable_devices(const plumbline_device_memory& table) {
   std::vector<std::string> names;
   try {
     const std::int32_t count = count_devices(table);
-    for (std::int32_t ordinal = 0; ordinal < count; ++ordinal) names.push_back(fmt::format("cuda:{}", ordinal));
+    for (std::int32_t ordinal = 0; ordinal < count; ++ordinal)
+      names.push_back(fmt::format("cuda:{}", ordinal));
   } catch (const Stop&) {  // an exception of the provider's
   }
   return names;
 }
 
-void DeviceMemory::check(const char* function, const std::string& what, const std::function<std::int32_t()>& call) const {
+void DeviceMemory::check(const char* function, const std::string& what,
+                         const std::function<std::int32_t()>& call) const {
   const std::int32_t code = called(function, call);
   if (code == 0) return;
   const plumbline_device_error error = describe(*table_, code);
-  const Status status = is_out_of_memory(*table_, function, code, error) ? Status::out_of_memory : Status::error;
+  const Status status =
+      is_out_of_memory(*table_, function, code, error) ? Status::out_of_memory : Status::error;
   throw Stop{status, fmt::format("{}{} failed{}", function, what, in_words(code, error))};
 }
 
-void DeviceMemory::attempt(const char* function, const std::function<std::int32_t()>& call) noexcept {
+void DeviceMemory::attempt(const char* function,
+                           const std::function<std::int32_t()>& call) noexcept {
   try {
     called(function, call);
   } catch (const Stop&) {
@@ -121,20 +131,23 @@ void DeviceMemory::attempt(const char* function, const std::function<std::int32_
 }
 
 bool DeviceMemory::has_streams() const {
-  return table_->create_stream != nullptr && table_->destroy_stream != nullptr && table_->enqueue_copy != nullptr &&
-         table_->enqueue_fill != nullptr && table_->enqueue_call != nullptr;
+  return table_->create_stream != nullptr && table_->destroy_stream != nullptr &&
+         table_->enqueue_copy != nullptr && table_->enqueue_fill != nullptr &&
+         table_->enqueue_call != nullptr;
 }
 
 bool DeviceMemory::has_clock() const {
-  return has_streams() && table_->create_event != nullptr && table_->destroy_event != nullptr && table_->record_event != nullptr &&
-         table_->elapsed_ns != nullptr;
+  return has_streams() && table_->create_event != nullptr && table_->destroy_event != nullptr &&
+         table_->record_event != nullptr && table_->elapsed_ns != nullptr;
 }
 
 void* DeviceMemory::allocate(std::uint64_t bytes, const std::string& what) const {
   void* memory = nullptr;
   check("allocate", fmt::format(" of {} bytes of device memory for {}", bytes, what),
         [&] { return table_->allocate(device_, bytes, &memory); });
-  if (memory == nullptr) throw Stop{Status::error, fmt::format("allocate gave no device memory for {} and no error", what)};
+  if (memory == nullptr)
+    throw Stop{Status::error,
+               fmt::format("allocate gave no device memory for {} and no error", what)};
   return memory;
 }
 
@@ -142,12 +155,16 @@ void DeviceMemory::release(void* pointer) const noexcept {
   attempt("release", [&] { return table_->release(device_, pointer); });
 }
 
-void DeviceMemory::copy_to_device(void* device_to, const void* host_from, std::uint64_t bytes, const std::string& what) const {
-  check("copy_to_device", " of " + what, [&] { return table_->copy_to_device(device_, device_to, host_from, bytes); });
+void DeviceMemory::copy_to_device(void* device_to, const void* host_from, std::uint64_t bytes,
+                                  const std::string& what) const {
+  check("copy_to_device", " of " + what,
+        [&] { return table_->copy_to_device(device_, device_to, host_from, bytes); });
 }
 
-void DeviceMemory::copy_to_host(void* host_to, const void* device_from, std::uint64_t bytes, const std::string& what) const {
-  check("copy_to_host", " of " + what, [&] { return table_->copy_to_host(device_, host_to, device_from, bytes); });
+void DeviceMemory::copy_to_host(void* host_to, const void* device_from, std::uint64_t bytes,
+                                const std::string& what) const {
+  check("copy_to_host", " of " + what,
+        [&] { return table_->copy_to_host(device_, host_to, device_from, bytes); });
 }
 
 void DeviceMemory::synchronize(void* stream) const {
@@ -164,7 +181,8 @@ void DeviceMemory::destroy_stream(void* stream) const noexcept {
   attempt("destroy_stream", [&] { return table_->destroy_stream(device_, stream); });
 }
 
-void DeviceMemory::enqueue_copy(void* to, const void* from, std::uint64_t bytes, void* stream) const {
+void DeviceMemory::enqueue_copy(void* to, const void* from, std::uint64_t bytes,
+                                void* stream) const {
   check("enqueue_copy", "", [&] { return table_->enqueue_copy(device_, to, from, bytes, stream); });
 }
 
@@ -173,7 +191,8 @@ void DeviceMemory::enqueue_fill(void* at, int byte, std::uint64_t bytes, void* s
 }
 
 void DeviceMemory::enqueue_call(void (*function)(void*), void* argument, void* stream) const {
-  check("enqueue_call", "", [&] { return table_->enqueue_call(device_, function, argument, stream); });
+  check("enqueue_call", "",
+        [&] { return table_->enqueue_call(device_, function, argument, stream); });
 }
 
 void* DeviceMemory::create_event() const {
@@ -199,7 +218,9 @@ double DeviceMemory::elapsed_ns(void* begin, void* end) const {
 plumbline_device_facts DeviceMemory::facts() const {
   plumbline_device_facts facts{};
   facts.struct_size = sizeof facts;
-  if (table_->facts == nullptr || called("facts", [&] { return table_->facts(device_, &facts); }) != 0) return {};
+  if (table_->facts == nullptr ||
+      called("facts", [&] { return table_->facts(device_, &facts); }) != 0)
+    return {};
   terminate(facts.model);
   terminate(facts.arch);
   terminate(facts.driver);

@@ -11,13 +11,13 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/provider/description.h"
-#include "harness/provider/pages.h"
 #include "harness/provider/child/call.h"
 #include "harness/provider/child/device_buffer.h"
 #include "harness/provider/child/ordered_call.h"
 #include "harness/provider/child/peak_memory.h"
 #include "harness/provider/child/timing.h"
+#include "harness/provider/description.h"
+#include "harness/provider/pages.h"
 
 namespace plumbline {
 
@@ -25,7 +25,9 @@ namespace {
 
 std::uint32_t kernel_index(const ProviderLibrary& library, const std::string& kernel) {
   const auto at = std::find(library.kernels.begin(), library.kernels.end(), kernel);
-  if (at == library.kernels.end()) throw Stop{Status::error, fmt::format("provider {} has no kernel \"{}\"", library.name, kernel)};
+  if (at == library.kernels.end())
+    throw Stop{Status::error,
+               fmt::format("provider {} has no kernel \"{}\"", library.name, kernel)};
   return static_cast<std::uint32_t>(at - library.kernels.begin());
 }
 
@@ -62,7 +64,8 @@ plumbline_tensor to_tensor(const protocol::Tensor& t, void* data) {
   tensor.struct_size = sizeof tensor;
   tensor.dtype = t.dtype;
   tensor.rank = static_cast<std::uint32_t>(t.extent.size());
-  if (t.extent.size() > 4 || t.stride.size() != t.extent.size()) throw Stop{Status::error, fmt::format("tensor {} has a bad rank", t.name)};
+  if (t.extent.size() > 4 || t.stride.size() != t.extent.size())
+    throw Stop{Status::error, fmt::format("tensor {} has a bad rank", t.name)};
   std::copy(t.extent.begin(), t.extent.end(), tensor.extent);
   std::copy(t.stride.begin(), t.stride.end(), tensor.stride);
   tensor.data = data;
@@ -113,7 +116,8 @@ class Execution {
     run_judged(reply);
     if (request_.timed_repetitions > 0) {
       time(reply);
-      if (stream_) run_judged(reply);  // times are taken with everything in place, whatever the stream
+      // times are taken with everything in place, whatever the stream
+      if (stream_) run_judged(reply);
     }
     reply.description = describe();
     destroy();
@@ -127,9 +131,11 @@ class Execution {
   void* stream() const { return stream_ ? stream_->handle() : nullptr; }
 
   void open_arena() {
-    if (kept_.arena != nullptr && kept_.arena->reopen(request_.arena_bytes, request_.tensors)) return;
+    if (kept_.arena != nullptr && kept_.arena->reopen(request_.arena_bytes, request_.tensors))
+      return;
     kept_.arena = nullptr;  // before the new one takes address space
-    kept_.arena = std::make_unique<MappedArena>(protocol::arena_descriptor, request_.arena_bytes, request_.tensors);
+    kept_.arena = std::make_unique<MappedArena>(protocol::arena_descriptor, request_.arena_bytes,
+                                                request_.tensors);
   }
 
   void close_memory() {
@@ -140,10 +146,13 @@ class Execution {
   }
 
   void query() {
-    call_provider("query", [&](char* reason, std::size_t bytes) { return provider_.query(kernel_, &problem_, &device_, reason, bytes); });
+    call_provider("query", [&](char* reason, std::size_t bytes) {
+      return provider_.query(kernel_, &problem_, &device_, reason, bytes);
+    });
     if (!on_device()) return;
     if (!library_.memory) {
-      throw Stop{Status::error, fmt::format("provider {} supports {} but offers no device memory", provider_.name, request_.device.name)};
+      throw Stop{Status::error, fmt::format("provider {} supports {} but offers no device memory",
+                                            provider_.name, request_.device.name)};
     }
     if (memory().has_streams()) stream_.emplace(memory());
   }
@@ -155,7 +164,8 @@ class Execution {
   }
 
   void place_tensors() {
-    images_.reserve(request_.tensors.size());  // a DeviceBuffer's owner is only ever moved before it is used
+    // a DeviceBuffer's owner is only ever moved before it is used
+    images_.reserve(request_.tensors.size());
     for (const protocol::Tensor& t : request_.tensors) {
       plumbline_tensor tensor = to_tensor(t, kept_.arena->data(t));
       if (lives_on_device(t.name)) {
@@ -163,7 +173,8 @@ class Execution {
         tensor.device = device_.ordinal;
       }
       if (on_device() && lives_on_device(t.name)) {
-        Image& image = images_.emplace_back(Image{&t, DeviceBuffer(memory(), t.name, t.page_end - t.page_begin), second_image(t)});
+        Image& image = images_.emplace_back(
+            Image{&t, DeviceBuffer(memory(), t.name, t.page_end - t.page_begin), second_image(t)});
         (image.arriving ? *image.arriving : image.buffer).upload(kept_.arena->pages(t));
         tensor.data = static_cast<std::byte*>(image.buffer.data()) + (t.offset - t.page_begin);
       }
@@ -171,7 +182,8 @@ class Execution {
     }
   }
 
-  // From which a tensor arrives in order. None where the device has no room for it: the kernel then finds the tensor in place.
+  // From which a tensor arrives in order. None where the device has no room for it: the kernel then
+  // finds the tensor in place.
   std::optional<DeviceBuffer> second_image(const protocol::Tensor& t) {
     const std::size_t bytes = t.page_end - t.page_begin;
     if (!stream_ || bytes > most_arriving_bytes) return std::nullopt;
@@ -187,10 +199,13 @@ class Execution {
     std::vector<Arrival> all;
     for (const Image& image : images_) {
       const std::string written = image.tensor->access == "write" ? image.tensor->name : "";
-      if (image.arriving) all.push_back({image.buffer.data(), image.buffer.bytes(), image.arriving->data(), 0, written});
+      if (image.arriving)
+        all.push_back(
+            {image.buffer.data(), image.buffer.bytes(), image.arriving->data(), 0, written});
     }
     if (device_workspace_) {
-      all.push_back({device_workspace_->data(), device_workspace_->bytes(), nullptr, request_.workspace_byte, "workspace"});
+      all.push_back({device_workspace_->data(), device_workspace_->bytes(), nullptr,
+                     request_.workspace_byte, "workspace"});
     }
     return all;
   }
@@ -198,7 +213,8 @@ class Execution {
   std::uint64_t prepare() {
     std::uint64_t workspace_bytes = 0;
     call_provider("prepare", [&](char* reason, std::size_t bytes) {
-      return provider_.prepare(kernel_, &problem_, &tensors_, &device_, &plan_, &workspace_bytes, reason, bytes);
+      return provider_.prepare(kernel_, &problem_, &tensors_, &device_, &plan_, &workspace_bytes,
+                               reason, bytes);
     });
     if (plan_ == nullptr) throw Stop{Status::error, "prepare gave no plan"};
     return workspace_bytes;
@@ -230,7 +246,9 @@ class Execution {
 
   // On a device: only enqueues.
   void call() {
-    call_provider("run", [&](char* reason, std::size_t bytes) { return provider_.run(plan_, &tensors_, stream(), reason, bytes); });
+    call_provider("run", [&](char* reason, std::size_t bytes) {
+      return provider_.run(plan_, &tensors_, stream(), reason, bytes);
+    });
   }
 
   void run(std::int64_t calls) {
@@ -241,20 +259,24 @@ class Execution {
   // The call whose results are judged.
   void run_judged(protocol::RunReply& reply) {
     if (!stream_) return run(1);
-    const std::string fault = call_in_order(memory(), stream_->handle(), arrivals(), [this] { call(); });
+    const std::string fault =
+        call_in_order(memory(), stream_->handle(), arrivals(), [this] { call(); });
     if (!fault.empty()) reply.workspace_fault = fault;
   }
 
   void time(protocol::RunReply& reply) {
-    TimesInTurn times = on_device() && memory().has_clock()
-                            ? time_on_device(
-                                  memory(), stream(), facts().l2_bytes, [this] { call(); }, request_.timed_repetitions)
-                            : time_in_turn([this](std::int64_t calls) { run(calls); }, request_.timed_repetitions);
+    TimesInTurn times =
+        on_device() && memory().has_clock()
+            ? time_on_device(
+                  memory(), stream(), facts().l2_bytes, [this] { call(); },
+                  request_.timed_repetitions)
+            : time_in_turn([this](std::int64_t calls) { run(calls); }, request_.timed_repetitions);
     reply.kernel_ns = std::move(times.kernel_ns);
     reply.hot_ns = std::move(times.hot_ns);
     reply.sentinel_ns = std::move(times.sentinel_ns);
     const std::int64_t peak = on_device() ? -1 : measure_peak_memory([this] { run(1); });
-    if (peak >= 0) reply.peak_memory_bytes = peak + static_cast<std::int64_t>(reply.workspace_bytes);
+    if (peak >= 0)
+      reply.peak_memory_bytes = peak + static_cast<std::int64_t>(reply.workspace_bytes);
   }
 
   DeviceFacts device_facts() {
@@ -263,7 +285,8 @@ class Execution {
   }
 
   void complete_arch(plumbline_description& description) {
-    if (description.device_arch[0] == '\0') std::copy_n(facts().arch, sizeof description.device_arch, description.device_arch);
+    if (description.device_arch[0] == '\0')
+      std::copy_n(facts().arch, sizeof description.device_arch, description.device_arch);
   }
 
   plumbline_description describe() {
@@ -271,8 +294,10 @@ class Execution {
     description.struct_size = sizeof description;
     description.spec.struct_size = sizeof description.spec;
     description.promises.struct_size = sizeof description.promises;
-    call_provider("describe", [&](char*, std::size_t) { return provider_.describe(plan_, &description); });
-    if (std::string fault = description_fault(description); !fault.empty()) throw Stop{Status::error, std::move(fault)};
+    call_provider("describe",
+                  [&](char*, std::size_t) { return provider_.describe(plan_, &description); });
+    if (std::string fault = description_fault(description); !fault.empty())
+      throw Stop{Status::error, std::move(fault)};
     return description;
   }
 
@@ -295,8 +320,9 @@ class Execution {
       if (image.tensor->access == "write") {
         image.buffer.download(kept_.arena->pages(*image.tensor));
       } else if (const auto at = image.buffer.first_difference(kept_.arena->pages(*image.tensor))) {
-        note(fmt::format("input {} was written to in device memory, first at byte {}", image.tensor->name,
-                         static_cast<std::int64_t>(*at + image.tensor->page_begin - image.tensor->offset)));
+        note(fmt::format(
+            "input {} was written to in device memory, first at byte {}", image.tensor->name,
+            static_cast<std::int64_t>(*at + image.tensor->page_begin - image.tensor->offset)));
       }
     }
   }
@@ -319,13 +345,15 @@ class Execution {
   std::vector<Image> images_;
   HostWorkspace* host_workspace_ = nullptr;  // of kept_, where the kernel asked for one
   std::optional<DeviceBuffer> device_workspace_;
-  std::optional<DeviceStream> stream_;  // that kernels run on; none: the default one. Ends before the memory that it uses
+  // that kernels run on; none: the default one. Ends before the memory that it uses
+  std::optional<DeviceStream> stream_;
   plumbline_plan* plan_ = nullptr;
 };
 
 }  // namespace
 
-protocol::RunReply execute(const ProviderLibrary& library, KeptMemory& kept, const protocol::RunRequest& request) {
+protocol::RunReply execute(const ProviderLibrary& library, KeptMemory& kept,
+                           const protocol::RunRequest& request) {
   protocol::RunReply reply;
   const auto end = [&](Status status, std::string reason) {
     reply.status = name(status);

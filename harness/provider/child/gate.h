@@ -9,8 +9,9 @@
 
 namespace plumbline {
 
-// One at a time is closed in a process, on any stream. A kernel that waits for its stream while the gate is closed would wait for ever:
-// the gate opens by itself after `longest`. So it does where the host waits for another stream whose calls CUDA makes one after another.
+// One at a time is closed in a process, on any stream. A kernel that waits for its stream while the
+// gate is closed would wait for ever: the gate opens by itself after `longest`. So it does where
+// the host waits for another stream whose calls CUDA makes one after another.
 class Gate {
  public:
   static constexpr std::chrono::milliseconds longest{100};

@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <cstring>
 
-#include "harness/provider/description.h"
 #include "harness/provider/child/call.h"
 #include "harness/provider/child/device_memory.h"
+#include "harness/provider/description.h"
 
 namespace plumbline {
 
@@ -23,9 +23,11 @@ plumbline_get_provider_function entry_point(const std::string& path) {
     if (library == nullptr) problem = dlerror();
     return PLUMBLINE_OK;
   });
-  if (library == nullptr) throw Stop{Status::error, fmt::format("cannot load provider: {}", problem)};
+  if (library == nullptr)
+    throw Stop{Status::error, fmt::format("cannot load provider: {}", problem)};
   void* symbol = dlsym(library, "plumbline_get_provider");
-  if (symbol == nullptr) throw Stop{Status::error, fmt::format("{} does not export plumbline_get_provider", path)};
+  if (symbol == nullptr)
+    throw Stop{Status::error, fmt::format("{} does not export plumbline_get_provider", path)};
   return reinterpret_cast<plumbline_get_provider_function>(symbol);
 }
 
@@ -38,42 +40,51 @@ constexpr std::uint32_t most_kernels = 65536;
 // Versions first: in another version the fields behind them may mean something else.
 void check_version(const std::string& path, const plumbline_provider& p) {
   if (p.abi_version != PLUMBLINE_ABI_VERSION) {
-    throw Stop{Status::error, fmt::format("{} was built for ABI version {}, this plumbline speaks version {}", path, p.abi_version,
-                                          PLUMBLINE_ABI_VERSION)};
+    throw Stop{Status::error,
+               fmt::format("{} was built for ABI version {}, this plumbline speaks version {}",
+                           path, p.abi_version, PLUMBLINE_ABI_VERSION)};
   }
   if (p.struct_size < required_bytes) {
     throw Stop{Status::error,
-               fmt::format("{}: its plumbline_provider has {} bytes, this plumbline needs {}", path, p.struct_size, required_bytes)};
+               fmt::format("{}: its plumbline_provider has {} bytes, this plumbline needs {}", path,
+                           p.struct_size, required_bytes)};
   }
 }
 
 void check_fields(const std::string& path, const plumbline_provider& p) {
-  const bool complete = p.name != nullptr && p.version != nullptr && p.kernel_name != nullptr && p.query != nullptr &&
-                        p.prepare != nullptr && p.run != nullptr && p.describe != nullptr && p.destroy != nullptr;
-  if (!complete) throw Stop{Status::error, fmt::format("{}: a field of its plumbline_provider is null", path)};
+  const bool complete = p.name != nullptr && p.version != nullptr && p.kernel_name != nullptr &&
+                        p.query != nullptr && p.prepare != nullptr && p.run != nullptr &&
+                        p.describe != nullptr && p.destroy != nullptr;
+  if (!complete)
+    throw Stop{Status::error, fmt::format("{}: a field of its plumbline_provider is null", path)};
   if (p.kernel_count > most_kernels) {
-    throw Stop{Status::error, fmt::format("{}: it claims {} kernels, more than {}", path, p.kernel_count, most_kernels)};
+    throw Stop{Status::error, fmt::format("{}: it claims {} kernels, more than {}", path,
+                                          p.kernel_count, most_kernels)};
   }
   if (const auto* m = p.memory; m != nullptr) {
     if (m->struct_size < required_memory_bytes) {
-      throw Stop{Status::error, fmt::format("{}: its plumbline_device_memory has {} bytes, this plumbline needs {}", path, m->struct_size,
-                                            required_memory_bytes)};
+      throw Stop{
+          Status::error,
+          fmt::format("{}: its plumbline_device_memory has {} bytes, this plumbline needs {}", path,
+                      m->struct_size, required_memory_bytes)};
     }
-    if (m->allocate == nullptr || m->release == nullptr || m->copy_to_device == nullptr || m->copy_to_host == nullptr ||
-        m->synchronize == nullptr) {
-      throw Stop{Status::error, fmt::format("{}: a function of its plumbline_device_memory is null", path)};
+    if (m->allocate == nullptr || m->release == nullptr || m->copy_to_device == nullptr ||
+        m->copy_to_host == nullptr || m->synchronize == nullptr) {
+      throw Stop{Status::error,
+                 fmt::format("{}: a function of its plumbline_device_memory is null", path)};
     }
   }
 }
 
-// A text of the provider's, as far as it can be a name: the rest of one that does not end is not looked at.
+// A text of the provider's, as far as it can be a name: the rest of one that does not end is not
+// looked at.
 std::string text_of(const char* text) {
   constexpr std::size_t longest = 4096;
   return text == nullptr ? "" : std::string(text, strnlen(text, longest));
 }
 
-// What the provider says, with "" for NULL: checked once its functions have returned, because an exception that leaves one of them is its
-// own.
+// What the provider says, with "" for NULL: checked once its functions have returned, because an
+// exception that leaves one of them is its own.
 std::vector<std::string> kernel_names(const plumbline_provider& p) {
   std::vector<std::string> names;
   for (std::uint32_t i = 0; i < p.kernel_count; ++i) {
@@ -84,7 +95,8 @@ std::vector<std::string> kernel_names(const plumbline_provider& p) {
 
 std::vector<std::string> tensor_cores(const plumbline_provider& p) {
   std::vector<std::string> words(p.kernel_count, "none");
-  const bool present = p.struct_size >= required_bytes + sizeof p.kernel_tensor_cores && p.kernel_tensor_cores != nullptr;
+  const bool present = p.struct_size >= required_bytes + sizeof p.kernel_tensor_cores &&
+                       p.kernel_tensor_cores != nullptr;
   for (std::uint32_t i = 0; present && i < p.kernel_count; ++i) {
     words[i] = text_of(p.kernel_tensor_cores(i));
   }
@@ -92,7 +104,8 @@ std::vector<std::string> tensor_cores(const plumbline_provider& p) {
 }
 
 void check_names(const std::string& path, const ProviderLibrary& library) {
-  if (const std::string fault = names_fault(library.name, library.kernels, library.tensor_cores); !fault.empty()) {
+  if (const std::string fault = names_fault(library.name, library.kernels, library.tensor_cores);
+      !fault.empty()) {
     throw Stop{Status::error, fmt::format("{}: {}", path, fault)};
   }
 }
@@ -107,8 +120,9 @@ ProviderLibrary load_provider(const std::string& path, const std::string& option
     return PLUMBLINE_OK;
   });
   if (library.provider == nullptr) {
-    throw Stop{Status::error, fmt::format("{} cannot serve ABI version {} with options \"{}\" (plumbline_get_provider returned null)", path,
-                                          PLUMBLINE_ABI_VERSION, options)};
+    throw Stop{Status::error, fmt::format("{} cannot serve ABI version {} with options \"{}\" "
+                                          "(plumbline_get_provider returned null)",
+                                          path, PLUMBLINE_ABI_VERSION, options)};
   }
   const plumbline_provider& p = *library.provider;
   check_version(path, p);

@@ -16,11 +16,12 @@ struct ProviderLibrary {
   std::vector<std::string> kernels;
   std::vector<std::string> tensor_cores;          // "on", "off" or "none", one for each kernel
   std::optional<plumbline_device_memory> memory;  // a whole table, whatever size the provider's has
-  std::vector<std::string> devices;               // beside "cpu" those on which it can get memory, "cuda:0"
+  std::vector<std::string> devices;  // beside "cpu" those on which it can get memory, "cuda:0"
 };
 
-// Throws Stop with what is wrong: library not found, symbol missing, wrong ABI version or struct size (both numbers named), fields
-// missing. The library is never unloaded: providers leave threads and handlers behind.
+// Throws Stop with what is wrong: library not found, symbol missing, wrong ABI version or struct
+// size (both numbers named), fields missing. The library is never unloaded: providers leave threads
+// and handlers behind.
 ProviderLibrary load_provider(const std::string& path, const std::string& options);
 
 }  // namespace plumbline

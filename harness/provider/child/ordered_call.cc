@@ -25,18 +25,24 @@ void enqueue(const DeviceMemory& memory, void* stream, const std::vector<Arrival
   }
 }
 
-bool is_poison(const DeviceMemory& memory, const Arrival& arrival, std::size_t at, std::size_t bytes) {
+bool is_poison(const DeviceMemory& memory, const Arrival& arrival, std::size_t at,
+               std::size_t bytes) {
   std::vector<unsigned char> part(bytes);
-  memory.copy_to_host(part.data(), static_cast<const std::byte*>(arrival.to) + at, bytes, arrival.written);
-  return std::all_of(part.begin(), part.end(), [](unsigned char byte) { return byte == poison_byte; });
+  memory.copy_to_host(part.data(), static_cast<const std::byte*>(arrival.to) + at, bytes,
+                      arrival.written);
+  return std::all_of(part.begin(), part.end(),
+                     [](unsigned char byte) { return byte == poison_byte; });
 }
 
-// The name of what was written already. Both ends are looked at: a kernel begins with one, and ends with the other.
+// The name of what was written already. Both ends are looked at: a kernel begins with one, and ends
+// with the other.
 std::string first_written(const DeviceMemory& memory, const std::vector<Arrival>& arrivals) {
   for (const Arrival& arrival : arrivals) {
     if (arrival.written.empty()) continue;
     const std::size_t bytes = std::min(arrival.bytes, looked_at_bytes);
-    if (!is_poison(memory, arrival, 0, bytes) || !is_poison(memory, arrival, arrival.bytes - bytes, bytes)) return arrival.written;
+    if (!is_poison(memory, arrival, 0, bytes) ||
+        !is_poison(memory, arrival, arrival.bytes - bytes, bytes))
+      return arrival.written;
   }
   return "";
 }
@@ -51,10 +57,11 @@ DeviceStream::~DeviceStream() {
   memory_.destroy_stream(stream_);
 }
 
-std::string call_in_order(const DeviceMemory& memory, void* stream, const std::vector<Arrival>& arrivals,
-                          const std::function<void()>& call) {
+std::string call_in_order(const DeviceMemory& memory, void* stream,
+                          const std::vector<Arrival>& arrivals, const std::function<void()>& call) {
   for (const bool again : {true, false}) {
-    for (const Arrival& arrival : arrivals) memory.enqueue_fill(arrival.to, poison_byte, arrival.bytes, stream);
+    for (const Arrival& arrival : arrivals)
+      memory.enqueue_fill(arrival.to, poison_byte, arrival.bytes, stream);
     memory.synchronize(stream);
     Gate gate(memory, stream);
     enqueue(memory, stream, arrivals);
@@ -66,7 +73,10 @@ std::string call_in_order(const DeviceMemory& memory, void* stream, const std::v
     gate.open();
     memory.synchronize(stream);
     if (!written.empty()) {
-      return fmt::format("{} was written before the stream that run was given had begun: a kernel runs on another stream", written);
+      return fmt::format(
+          "{} was written before the stream that run was given had begun: a kernel runs on another "
+          "stream",
+          written);
     }
     if (was_held || !again) break;
   }

@@ -12,7 +12,8 @@ namespace plumbline {
 
 class DeviceStream {
  public:
-  explicit DeviceStream(const DeviceMemory& memory) : memory_(memory), stream_(memory.create_stream()) {}
+  explicit DeviceStream(const DeviceMemory& memory)
+      : memory_(memory), stream_(memory.create_stream()) {}
   ~DeviceStream();  // waits for it
   DeviceStream(const DeviceStream&) = delete;
   DeviceStream& operator=(const DeviceStream&) = delete;
@@ -33,12 +34,13 @@ struct Arrival {
   std::string written;  // what it is called where the call writes to it; "" for inputs
 };
 
-// Enqueues the arrivals on `stream` behind a closed gate, makes the call, which enqueues behind them, opens the gate once everything on
-// other streams is done, and waits for the stream. Until the gate opens all arrivals hold bytes 0xFF. A kernel that was launched on
-// another stream has then read poison, and what it wrote is overwritten. Where the gate opened by itself before the call returned
-// (loading a kernel for the first time waits for all streams), all is done once more.
+// Enqueues the arrivals on `stream` behind a closed gate, makes the call, which enqueues behind
+// them, opens the gate once everything on other streams is done, and waits for the stream. Until
+// the gate opens all arrivals hold bytes 0xFF. A kernel that was launched on another stream has
+// then read poison, and what it wrote is overwritten. Where the gate opened by itself before the
+// call returned (loading a kernel for the first time waits for all streams), all is done once more.
 // Returns "" or what was seen to be written before the stream began.
-std::string call_in_order(const DeviceMemory& memory, void* stream, const std::vector<Arrival>& arrivals,
-                          const std::function<void()>& call);
+std::string call_in_order(const DeviceMemory& memory, void* stream,
+                          const std::vector<Arrival>& arrivals, const std::function<void()>& call);
 
 }  // namespace plumbline

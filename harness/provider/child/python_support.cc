@@ -23,7 +23,8 @@ namespace {
 
 int stack_source = -1;
 int stack_request = 0;
-std::array<char, 512> own_frames{};  // how a line of the stack begins that belongs to the worker: `  File "<folder>`
+// how a line of the stack begins that belongs to the worker: `  File "<folder>`
+std::array<char, 512> own_frames{};
 std::array<char, 16384> stack_text{};
 
 std::optional<CrashPhase> current_phase;
@@ -35,10 +36,12 @@ void write_python_stack() {
   const ssize_t size = pread(stack_source, stack_text.data(), stack_text.size() - 1, 0);
   if (size <= 0) return;
   stack_text[static_cast<std::size_t>(size)] = '\0';
-  const char* stack = std::strstr(stack_text.data(), "Current thread");  // absent: the crash is in a thread that runs no Python
+  // absent: the crash is in a thread that runs no Python
+  const char* stack = std::strstr(stack_text.data(), "Current thread");
   if (stack == nullptr) stack = stack_text.data();
   const char* const own = std::strstr(stack, own_frames.data());
-  const std::size_t length = own != nullptr ? static_cast<std::size_t>(own - stack) : std::strlen(stack);
+  const std::size_t length =
+      own != nullptr ? static_cast<std::size_t>(own - stack) : std::strlen(stack);
   for (std::size_t written = 0; written < length;) {
     const ssize_t n = write(STDERR_FILENO, stack + written, length - written);
     if (n <= 0) return;
@@ -51,7 +54,8 @@ void write_python_stack() {
 
 using namespace plumbline;
 
-void plumbline_support_start(int reply_descriptor, int stack_descriptor, int stack_signal, const char* own_folder) {
+void plumbline_support_start(int reply_descriptor, int stack_descriptor, int stack_signal,
+                             const char* own_folder) {
   stack_source = stack_descriptor;
   stack_request = stack_signal;
   std::snprintf(own_frames.data(), own_frames.size(), "  File \"%s/", own_folder);
@@ -66,11 +70,13 @@ void plumbline_support_set_phase(const char* phase) {
   current_phase.emplace(phase);
 }
 
-void* plumbline_support_map(int descriptor, std::uint64_t arena_bytes, const char* tensors_json, char* reason, std::size_t reason_bytes) {
+void* plumbline_support_map(int descriptor, std::uint64_t arena_bytes, const char* tensors_json,
+                            char* reason, std::size_t reason_bytes) {
   try {
     arena.reset();
-    arena =
-        std::make_unique<MappedArena>(descriptor, arena_bytes, nlohmann::json::parse(tensors_json).get<std::vector<protocol::Tensor>>());
+    arena = std::make_unique<MappedArena>(
+        descriptor, arena_bytes,
+        nlohmann::json::parse(tensors_json).get<std::vector<protocol::Tensor>>());
     return arena->data(protocol::Tensor{});
   } catch (const Stop& stop) {
     std::snprintf(reason, reason_bytes, "%s", stop.reason.c_str());

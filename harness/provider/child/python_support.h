@@ -8,17 +8,22 @@
 
 #define PLUMBLINE_SUPPORT_EXPORT extern "C" __attribute__((visibility("default")))
 
-// Installs the crash report of plumbline-worker, with its message on `reply_descriptor`. Behind it the process raises `stack_signal`, on
-// which faulthandler writes the Python stack to `stack_descriptor` (a file that can be read back); the part above the frames of files in
+// Installs the crash report of plumbline-worker, with its message on `reply_descriptor`. Behind it
+// the process raises `stack_signal`, on which faulthandler writes the Python stack to
+// `stack_descriptor` (a file that can be read back); the part above the frames of files in
 // `own_folder` goes to stderr. stdout becomes line-buffered.
-PLUMBLINE_SUPPORT_EXPORT void plumbline_support_start(int reply_descriptor, int stack_descriptor, int stack_signal, const char* own_folder);
-// The request, and what the process is doing, as a crash message names them. `phase` must stay valid.
+PLUMBLINE_SUPPORT_EXPORT void plumbline_support_start(int reply_descriptor, int stack_descriptor,
+                                                      int stack_signal, const char* own_folder);
+// The request, and what the process is doing, as a crash message names them. `phase` must stay
+// valid.
 PLUMBLINE_SUPPORT_EXPORT void plumbline_support_set_request(std::uint64_t id);
 PLUMBLINE_SUPPORT_EXPORT void plumbline_support_set_phase(const char* phase);
 
-// Maps the tensors of a run request (a JSON array of protocol::Tensor) out of the arena, as mapping.h does, and returns the address at
-// which byte 0 of the arena would lie; null and a reason where that fails. One mapping at a time.
-PLUMBLINE_SUPPORT_EXPORT void* plumbline_support_map(int descriptor, std::uint64_t arena_bytes, const char* tensors_json, char* reason,
+// Maps the tensors of a run request (a JSON array of protocol::Tensor) out of the arena, as
+// mapping.h does, and returns the address at which byte 0 of the arena would lie; null and a reason
+// where that fails. One mapping at a time.
+PLUMBLINE_SUPPORT_EXPORT void* plumbline_support_map(int descriptor, std::uint64_t arena_bytes,
+                                                     const char* tensors_json, char* reason,
                                                      std::size_t reason_bytes);
 PLUMBLINE_SUPPORT_EXPORT void plumbline_support_unmap();
 

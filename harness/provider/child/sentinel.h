@@ -4,7 +4,8 @@
 
 namespace plumbline {
 
-// One unit of work: about 0.1 to 0.2 ms on a current x86 core. Single-threaded, no BLAS, all data in the first-level caches' reach.
+// One unit of work: about 0.1 to 0.2 ms on a current x86 core. Single-threaded, no BLAS, all data
+// in the first-level caches' reach.
 void run_sentinel();
 
 }  // namespace plumbline

@@ -10,21 +10,24 @@
 
 namespace plumbline {
 
-// One repetition of each lasts about 15 ms, or one call where that takes longer. Entry i of each was measured one after the other.
+// One repetition of each lasts about 15 ms, or one call where that takes longer. Entry i of each
+// was measured one after the other.
 struct TimesInTurn {
   std::vector<double> kernel_ns, sentinel_ns;  // per call
   std::vector<double> hot_ns;                  // only time_on_device
 };
 
-// `run` makes that many calls and waits for them; it may throw. By the host's clock, beside run_sentinel().
+// `run` makes that many calls and waits for them; it may throw. By the host's clock, beside
+// run_sentinel().
 TimesInTurn time_in_turn(const std::function<void(std::int64_t calls)>& run, int repetitions);
 
-// By the device's clock (memory.has_clock()), on `stream`, where `call` enqueues one call; it may throw. The launches of a measurement are
-// enqueued before its first one begins, so that the host's speed does not count.
+// By the device's clock (memory.has_clock()), on `stream`, where `call` enqueues one call; it may
+// throw. The launches of a measurement are enqueued before its first one begins, so that the host's
+// speed does not count.
 //   kernel_ns    cold: before each call twice the L2 is filled, which is not timed
 //   hot_ns       one call after another
 //   sentinel_ns  copies within the L2: a quarter of it to another quarter, eight times
-TimesInTurn time_on_device(const DeviceMemory& memory, void* stream, std::uint64_t l2_bytes, const std::function<void()>& call,
-                           int repetitions);
+TimesInTurn time_on_device(const DeviceMemory& memory, void* stream, std::uint64_t l2_bytes,
+                           const std::function<void()>& call, int repetitions);
 
 }  // namespace plumbline

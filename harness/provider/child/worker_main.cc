@@ -12,17 +12,18 @@
 #include <optional>
 #include <string>
 
-#include "harness/provider/pages.h"
-#include "harness/provider/protocol.h"
 #include "harness/provider/child/call.h"
 #include "harness/provider/child/crash_report.h"
 #include "harness/provider/child/execute.h"
 #include "harness/provider/child/library.h"
+#include "harness/provider/pages.h"
+#include "harness/provider/protocol.h"
 
 namespace plumbline {
 namespace {
 
-// A worker that still computes this long after its deadline has lost its parent, which would have killed it.
+// A worker that still computes this long after its deadline has lost its parent, which would have
+// killed it.
 constexpr double orphan_grace_s = 5;
 
 void limit(__rlimit_resource resource, rlim_t value) {
@@ -32,19 +33,23 @@ void limit(__rlimit_resource resource, rlim_t value) {
   setrlimit(resource, &current);
 }
 
-// What the process may take beyond what it has: sanitizers and GPU toolkits map much that is never touched.
+// What the process may take beyond what it has: sanitizers and GPU toolkits map much that is never
+// touched.
 void limit_memory(std::uint64_t bytes) {
   if (bytes == 0) return;
   std::ifstream statm("/proc/self/statm");
   std::uint64_t total = 0, resident = 0, shared = 0, text = 0, library = 0, data = 0;  // pages
-  if (statm >> total >> resident >> shared >> text >> library >> data) limit(RLIMIT_DATA, data * page_bytes + bytes);
+  if (statm >> total >> resident >> shared >> text >> library >> data)
+    limit(RLIMIT_DATA, data * page_bytes + bytes);
 }
 
 void set_up_process() {
   limit(RLIMIT_CORE, 0);
-  std::ofstream("/proc/self/oom_score_adj") << 1000;  // when memory runs out, the worker goes and not the run
+  // when memory runs out, the worker goes and not the run
+  std::ofstream("/proc/self/oom_score_adj") << 1000;
   // What the provider starts must neither read requests nor hold the reply channel open.
-  for (const int descriptor : {protocol::request_descriptor, protocol::reply_descriptor, protocol::arena_descriptor}) {
+  for (const int descriptor :
+       {protocol::request_descriptor, protocol::reply_descriptor, protocol::arena_descriptor}) {
     fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   }
   setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // a crash must not lose what was printed before it
@@ -97,8 +102,9 @@ protocol::HelloReply greet(const protocol::HelloRequest& request, ProviderLibrar
   protocol::HelloReply reply;
   reply.id = request.id;
   if (request.protocol != protocol::protocol_version || request.abi != PLUMBLINE_ABI_VERSION) {
-    reply.error = fmt::format("plumbline-worker speaks protocol {} and ABI {}, plumbline protocol {} and ABI {}",
-                              protocol::protocol_version, PLUMBLINE_ABI_VERSION, request.protocol, request.abi);
+    reply.error = fmt::format(
+        "plumbline-worker speaks protocol {} and ABI {}, plumbline protocol {} and ABI {}",
+        protocol::protocol_version, PLUMBLINE_ABI_VERSION, request.protocol, request.abi);
     reply.remedy = "use the plumbline-worker that was built with this plumbline";
     return reply;
   }
@@ -118,7 +124,8 @@ protocol::HelloReply greet(const protocol::HelloRequest& request, ProviderLibrar
   return reply;
 }
 
-protocol::RunReply serve(const protocol::RunRequest& request, const ProviderLibrary& library, KeptMemory& kept) {
+protocol::RunReply serve(const protocol::RunRequest& request, const ProviderLibrary& library,
+                         KeptMemory& kept) {
   const Deadline deadline(request.timeout_s);
   protocol::RunReply reply = execute(library, kept, request);
   reply.id = request.id;
@@ -134,9 +141,11 @@ int serve_all() {
     if (request == "quit") break;
     set_crash_request(message.at("id"));
     if (request == "hello") {
-      write_line(protocol::to_line(greet(protocol::read_message<protocol::HelloRequest>(message), library)));
+      write_line(protocol::to_line(
+          greet(protocol::read_message<protocol::HelloRequest>(message), library)));
     } else if (request == "run") {
-      write_line(protocol::to_line(serve(protocol::read_message<protocol::RunRequest>(message), library, kept)));
+      write_line(protocol::to_line(
+          serve(protocol::read_message<protocol::RunRequest>(message), library, kept)));
     } else {
       fmt::print(stderr, "plumbline-worker: no request is called \"{}\"\n", request);
       return 2;
@@ -149,8 +158,11 @@ int serve_all() {
 }  // namespace plumbline
 
 int main() {
-  if (fcntl(plumbline::protocol::request_descriptor, F_GETFD) < 0 || fcntl(plumbline::protocol::reply_descriptor, F_GETFD) < 0) {
-    fmt::print(stderr, "plumbline-worker is started by plumbline, with requests on descriptor 3 and replies on 4.\n");
+  if (fcntl(plumbline::protocol::request_descriptor, F_GETFD) < 0 ||
+      fcntl(plumbline::protocol::reply_descriptor, F_GETFD) < 0) {
+    fmt::print(stderr,
+               "plumbline-worker is started by plumbline, with requests on descriptor 3 and "
+               "replies on 4.\n");
     return 2;
   }
   plumbline::set_up_process();

@@ -6,19 +6,20 @@
 
 #include <cstring>
 
-#include "harness/provider/pages.h"
 #include "harness/provider/child/call.h"
 #include "harness/provider/child/crash_report.h"
+#include "harness/provider/pages.h"
 
 namespace plumbline {
 
 namespace {
-// One byte more, so that there is always a fence behind; the slack before the data is the other fence.
+// One byte more, so that there is always a fence behind; the slack before the data is the other
+// fence.
 std::size_t inner_bytes_of(std::size_t bytes) { return round_up(bytes + 1, page_bytes); }
 }  // namespace
 
-std::string fence_fault(const char* name, const std::byte* before, std::size_t before_bytes, const std::byte* behind,
-                        std::size_t behind_bytes) {
+std::string fence_fault(const char* name, const std::byte* before, std::size_t before_bytes,
+                        const std::byte* behind, std::size_t behind_bytes) {
   std::size_t count_before = 0, nearest_before = 0, count_behind = 0, nearest_behind = 0;
   for (std::size_t i = 0; i < before_bytes; ++i) {
     if (before[i] == std::byte{fence_byte}) continue;
@@ -30,18 +31,24 @@ std::string fence_fault(const char* name, const std::byte* before, std::size_t b
     ++count_behind;
     nearest_behind = i + 1;
   }
-  if (count_before > 0) return fmt::format("{} bytes before {} were written to, the nearest {} away", count_before, name, nearest_before);
-  if (count_behind > 0) return fmt::format("{} bytes behind {} were written to, the nearest {} away", count_behind, name, nearest_behind);
+  if (count_before > 0)
+    return fmt::format("{} bytes before {} were written to, the nearest {} away", count_before,
+                       name, nearest_before);
+  if (count_behind > 0)
+    return fmt::format("{} bytes behind {} were written to, the nearest {} away", count_behind,
+                       name, nearest_behind);
   return "";
 }
 
 HostWorkspace::HostWorkspace(std::size_t bytes, int byte) : bytes_(bytes) {
   if (bytes == 0) return;
-  const Stop no_memory{Status::out_of_memory, fmt::format("no memory for a workspace of {} bytes", bytes)};
+  const Stop no_memory{Status::out_of_memory,
+                       fmt::format("no memory for a workspace of {} bytes", bytes)};
   const std::size_t inner_bytes = inner_bytes_of(bytes);
   if (inner_bytes < bytes || inner_bytes + 2 * page_bytes < inner_bytes) throw no_memory;
   mapping_bytes_ = inner_bytes + 2 * page_bytes;
-  void* mapping = mmap(nullptr, mapping_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* mapping =
+      mmap(nullptr, mapping_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED) throw no_memory;
   mapping_ = static_cast<std::byte*>(mapping);
   if (!open(inner_bytes, byte)) {
@@ -56,7 +63,8 @@ bool HostWorkspace::open(std::size_t inner_bytes, int byte) {
   data_ = inner + round_down(inner_bytes - bytes_, workspace_alignment);
   std::memset(inner, fence_byte, static_cast<std::size_t>(data_ - inner));
   std::memset(data_, byte, bytes_);
-  std::memset(data_ + bytes_, fence_byte, static_cast<std::size_t>(inner + inner_bytes - (data_ + bytes_)));
+  std::memset(data_ + bytes_, fence_byte,
+              static_cast<std::size_t>(inner + inner_bytes - (data_ + bytes_)));
   watch_memory("workspace", data_, bytes_, true);
   return true;
 }
@@ -67,7 +75,8 @@ void HostWorkspace::close() {
 
 bool HostWorkspace::reopen(std::size_t bytes, int byte) {
   const std::size_t inner_bytes = inner_bytes_of(bytes);
-  if (mapping_ == nullptr || bytes == 0 || inner_bytes + 2 * page_bytes != mapping_bytes_) return false;
+  if (mapping_ == nullptr || bytes == 0 || inner_bytes + 2 * page_bytes != mapping_bytes_)
+    return false;
   bytes_ = bytes;
   return open(inner_bytes, byte);
 }

@@ -33,8 +33,9 @@ class HostWorkspace {
   std::size_t bytes_ = 0;
 };
 
-// "" or "3 bytes before NAME were written to, the nearest 8 bytes away": compares two fences with their pattern.
-std::string fence_fault(const char* name, const std::byte* before, std::size_t before_bytes, const std::byte* behind,
-                        std::size_t behind_bytes);
+// "" or "3 bytes before NAME were written to, the nearest 8 bytes away": compares two fences with
+// their pattern.
+std::string fence_fault(const char* name, const std::byte* before, std::size_t before_bytes,
+                        const std::byte* behind, std::size_t behind_bytes);
 
 }  // namespace plumbline

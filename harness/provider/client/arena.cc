@@ -16,7 +16,8 @@
 namespace plumbline {
 
 namespace {
-// Unmapped pages before, between and behind slots: cheap (a sparse file), and a row or two beyond a tensor still faults.
+// Unmapped pages before, between and behind slots: cheap (a sparse file), and a row or two beyond a
+// tensor still faults.
 constexpr std::size_t gap_bytes = 16 * page_bytes;
 constexpr std::size_t smallest_file_bytes = std::size_t{1} << 20;
 constexpr std::size_t kept_bytes = std::size_t{1} << 30;
@@ -37,12 +38,15 @@ struct Arena::State {
     if (descriptor >= 0) close(descriptor);
   }
 
-  // Makes the file at least `bytes` long and maps the new part behind the old one, so that nothing moves.
+  // Makes the file at least `bytes` long and maps the new part behind the old one, so that nothing
+  // moves.
   Result<void> grow(std::size_t bytes);
-  // Calls visit(first byte, count, distance of the first byte from the data: negative before, 1 and up behind) for both fences.
+  // Calls visit(first byte, count, distance of the first byte from the data: negative before, 1 and
+  // up behind) for both fences.
   template <class Visit>
   void each_fence(const Slot& slot, Visit visit) const {
-    visit(base + slot.page_begin, slot.offset - slot.page_begin, -static_cast<std::ptrdiff_t>(slot.offset - slot.page_begin));
+    visit(base + slot.page_begin, slot.offset - slot.page_begin,
+          -static_cast<std::ptrdiff_t>(slot.offset - slot.page_begin));
     const std::size_t end = slot.offset + slot.bytes;
     visit(base + end, slot.page_end - end, std::ptrdiff_t{1});
   }
@@ -50,13 +54,17 @@ struct Arena::State {
 
 Result<void> Arena::State::grow(std::size_t bytes) {
   if (bytes <= size_bytes) return {};
-  const std::size_t target = std::min(std::max({bytes, 2 * size_bytes, smallest_file_bytes}), capacity_bytes);
+  const std::size_t target =
+      std::min(std::max({bytes, 2 * size_bytes, smallest_file_bytes}), capacity_bytes);
   if (ftruncate(descriptor, static_cast<off_t>(target)) != 0) {
-    return fail(fmt::format("shared memory cannot grow to {} bytes: {}", target, std::strerror(errno)));
+    return fail(
+        fmt::format("shared memory cannot grow to {} bytes: {}", target, std::strerror(errno)));
   }
-  void* at = mmap(base + size_bytes, target - size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor,
-                  static_cast<off_t>(size_bytes));
-  if (at == MAP_FAILED) return fail(fmt::format("shared memory of {} bytes cannot be mapped: {}", target, std::strerror(errno)));
+  void* at = mmap(base + size_bytes, target - size_bytes, PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_FIXED, descriptor, static_cast<off_t>(size_bytes));
+  if (at == MAP_FAILED)
+    return fail(fmt::format("shared memory of {} bytes cannot be mapped: {}", target,
+                            std::strerror(errno)));
   size_bytes = target;
   return {};
 }
@@ -69,10 +77,13 @@ Arena::~Arena() = default;
 Result<Arena> Arena::create() {
   auto state = std::make_unique<State>();
   state->descriptor = memfd_create("plumbline-arena", MFD_CLOEXEC);
-  if (state->descriptor < 0) return fail(fmt::format("memfd_create failed: {}", std::strerror(errno)));
-  void* base = mmap(nullptr, capacity_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (state->descriptor < 0)
+    return fail(fmt::format("memfd_create failed: {}", std::strerror(errno)));
+  void* base =
+      mmap(nullptr, capacity_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) {
-    return fail(fmt::format("cannot reserve {} GiB of address space: {}", capacity_bytes >> 30, std::strerror(errno)),
+    return fail(fmt::format("cannot reserve {} GiB of address space: {}", capacity_bytes >> 30,
+                            std::strerror(errno)),
                 "remove the limit on address space (ulimit -v)");
   }
   state->base = static_cast<std::byte*>(base);
@@ -82,9 +93,11 @@ Result<Arena> Arena::create() {
 void Arena::reset() {
   state_->slots.clear();
   state_->used = 0;
-  // One huge case must not hold its memory for the rest of a night. Failure only means that it does.
+  // One huge case must not hold its memory for the rest of a night. Failure only means that it
+  // does.
   if (state_->size_bytes > kept_bytes) {
-    (void)fallocate(state_->descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(kept_bytes),
+    (void)fallocate(state_->descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                    static_cast<off_t>(kept_bytes),
                     static_cast<off_t>(state_->size_bytes - kept_bytes));
   }
 }
@@ -92,12 +105,14 @@ void Arena::reset() {
 Result<std::size_t> Arena::place(std::string name, std::size_t bytes, Access access) {
   const std::size_t page_begin = state_->used + gap_bytes;
   if (page_begin + gap_bytes > capacity_bytes || bytes > capacity_bytes - page_begin - gap_bytes) {
-    return fail(fmt::format("{} of {} bytes does not fit: one case may use {} GiB in all", name, bytes, capacity_bytes >> 30),
+    return fail(fmt::format("{} of {} bytes does not fit: one case may use {} GiB in all", name,
+                            bytes, capacity_bytes >> 30),
                 "make the problem smaller");
   }
   const std::size_t page_end = page_begin + std::max(round_up(bytes, page_bytes), page_bytes);
   if (auto grown = state_->grow(page_end + gap_bytes); !grown) return tl::unexpected(grown.error());
-  state_->slots.push_back({std::move(name), access, round_down(page_end - bytes, tensor_alignment), bytes, page_begin, page_end});
+  state_->slots.push_back({std::move(name), access, round_down(page_end - bytes, tensor_alignment),
+                           bytes, page_begin, page_end});
   state_->used = page_end;
   const std::size_t index = state_->slots.size() - 1;
   write_fences(index);
@@ -113,7 +128,8 @@ const Slot& Arena::slot(std::size_t index) const {
 
 void* Arena::data(std::size_t index) { return state_->base + slot(index).offset; }
 void* Arena::data(int slot, const TensorShape& shape) {
-  return static_cast<std::byte*>(data(static_cast<std::size_t>(slot))) + static_cast<std::size_t>(shape.first) * size_in_bytes(shape.dtype);
+  return static_cast<std::byte*>(data(static_cast<std::size_t>(slot))) +
+         static_cast<std::size_t>(shape.first) * size_in_bytes(shape.dtype);
 }
 const void* Arena::data(std::size_t index) const { return state_->base + slot(index).offset; }
 
@@ -123,16 +139,20 @@ void Arena::poison(std::size_t index) {
 }
 
 void Arena::write_fences(std::size_t index) {
-  state_->each_fence(slot(index), [](std::byte* fence, std::size_t count, std::ptrdiff_t) { std::memset(fence, fence_byte, count); });
+  state_->each_fence(slot(index), [](std::byte* fence, std::size_t count, std::ptrdiff_t) {
+    std::memset(fence, fence_byte, count);
+  });
 }
 
 std::vector<std::ptrdiff_t> Arena::broken_fence_bytes(std::size_t index) const {
   std::vector<std::ptrdiff_t> broken;
-  state_->each_fence(slot(index), [&](const std::byte* fence, std::size_t count, std::ptrdiff_t distance) {
-    for (std::size_t i = 0; i < count; ++i) {
-      if (fence[i] != std::byte{fence_byte}) broken.push_back(distance + static_cast<std::ptrdiff_t>(i));
-    }
-  });
+  state_->each_fence(slot(index),
+                     [&](const std::byte* fence, std::size_t count, std::ptrdiff_t distance) {
+                       for (std::size_t i = 0; i < count; ++i) {
+                         if (fence[i] != std::byte{fence_byte})
+                           broken.push_back(distance + static_cast<std::ptrdiff_t>(i));
+                       }
+                     });
   return broken;
 }
 

@@ -17,19 +17,22 @@ namespace plumbline {
 
 enum class Access { read, write };
 
-// One tensor's place. The worker maps only [page_begin, page_end) of a slot; the pages around it stay unmapped. The data's *end* lies as
-// near to page_end as a 64-byte aligned start allows, so that most overruns fault at once; what is left of the slot's pages is fence.
+// One tensor's place. The worker maps only [page_begin, page_end) of a slot; the pages around it
+// stay unmapped. The data's *end* lies as near to page_end as a 64-byte aligned start allows, so
+// that most overruns fault at once; what is left of the slot's pages is fence.
 struct Slot {
   std::string name;  // "q", "out", …
   Access access = Access::read;
-  std::size_t offset = 0;  // of the first data byte, in the arena; 64-byte aligned. Without data: page_end
+  // of the first data byte, in the arena; 64-byte aligned. Without data: page_end
+  std::size_t offset = 0;
   std::size_t bytes = 0;
   std::size_t page_begin = 0, page_end = 0;
 };
 
 class Arena {
  public:
-  // At most this much can be placed; the address space is reserved at once, memory is taken as it is touched.
+  // At most this much can be placed; the address space is reserved at once, memory is taken as it
+  // is touched.
   static constexpr std::size_t capacity_bytes = std::size_t{64} << 30;
 
   static Result<Arena> create();
@@ -39,7 +42,8 @@ class Arena {
 
   // Forgets all slots; memory is kept for the next case (up to 1 GiB of it).
   void reset();
-  // Places a tensor of `bytes` (0 allowed), writes its fences and returns its index. Pointers from data() stay valid until reset().
+  // Places a tensor of `bytes` (0 allowed), writes its fences and returns its index. Pointers from
+  // data() stay valid until reset().
   Result<std::size_t> place(std::string name, std::size_t bytes, Access access);
   std::size_t slot_count() const;
   const Slot& slot(std::size_t index) const;
@@ -49,10 +53,12 @@ class Arena {
   // Element 0 of a tensor in its slot (TensorShape::first).
   void* data(int slot, const TensorShape& shape);
 
-  // Poisons a slot's data (bytes 0xFF: NaN in every float format and -1 in integers) and writes its fences.
+  // Poisons a slot's data (bytes 0xFF: NaN in every float format and -1 in integers) and writes its
+  // fences.
   void poison(std::size_t index);
   void write_fences(std::size_t index);
-  // Bytes of the fences that changed, in order: -1 is the byte right before the tensor, +1 the one right behind it; empty = intact.
+  // Bytes of the fences that changed, in order: -1 is the byte right before the tensor, +1 the one
+  // right behind it; empty = intact.
   std::vector<std::ptrdiff_t> broken_fence_bytes(std::size_t index) const;
 
   int descriptor() const;

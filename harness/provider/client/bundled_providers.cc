@@ -14,15 +14,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view library_prefix = "plumbline_", library_suffix = ".so", python_suffix = "_kernels.py";
+constexpr std::string_view library_prefix = "plumbline_", library_suffix = ".so",
+                           python_suffix = "_kernels.py";
 
 // The text between prefix and suffix, or "".
 std::string between(std::string_view prefix, const std::string& text, std::string_view suffix) {
-  if (text.size() <= prefix.size() + suffix.size() || !text.starts_with(prefix) || !text.ends_with(suffix)) return "";
+  if (text.size() <= prefix.size() + suffix.size() || !text.starts_with(prefix) ||
+      !text.ends_with(suffix))
+    return "";
   return text.substr(prefix.size(), text.size() - prefix.size() - suffix.size());
 }
 
-void add_from(const fs::path& folder, std::string_view prefix, std::string_view suffix, std::vector<BundledProvider>& found) {
+void add_from(const fs::path& folder, std::string_view prefix, std::string_view suffix,
+              std::vector<BundledProvider>& found) {
   std::vector<BundledProvider> here;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
@@ -38,8 +42,11 @@ void add_from(const fs::path& folder, std::string_view prefix, std::string_view 
 
 fs::path provider_folder() {
   std::error_code ignored;
-  const fs::path beside = fs::read_symlink("/proc/self/exe", ignored).parent_path().parent_path() / "lib" / "plumbline";
-  return fs::is_directory(beside, ignored) ? beside : fs::path(PLUMBLINE_BINARY_DIRECTORY) / "lib" / "plumbline";
+  const fs::path beside =
+      fs::read_symlink("/proc/self/exe", ignored).parent_path().parent_path() / "lib" / "plumbline";
+  return fs::is_directory(beside, ignored)
+             ? beside
+             : fs::path(PLUMBLINE_BINARY_DIRECTORY) / "lib" / "plumbline";
 }
 
 std::vector<BundledProvider> bundled_providers(const fs::path& folder) {
@@ -61,14 +68,17 @@ std::string missing_provider_remedy(const std::string& word, const fs::path& fol
   std::vector<std::string> names;
   for (const BundledProvider& provider : bundled_providers(folder)) names.push_back(provider.name);
   std::string file = fs::path(word).filename().string();
-  for (const auto& [prefix, suffix] : {std::pair{library_prefix, library_suffix}, std::pair{std::string_view(), python_suffix}}) {
+  for (const auto& [prefix, suffix] :
+       {std::pair{library_prefix, library_suffix}, std::pair{std::string_view(), python_suffix}}) {
     if (const std::string name = between(prefix, file, suffix); !name.empty()) file = name;
   }
   const std::vector<std::string_view> known(names.begin(), names.end());
-  const auto near =
-      std::find(known.begin(), known.end(), file) != known.end() ? std::optional<std::string_view>(file) : nearest_word(file, known);
+  const auto near = std::find(known.begin(), known.end(), file) != known.end()
+                        ? std::optional<std::string_view>(file)
+                        : nearest_word(file, known);
   const std::string meant = near ? fmt::format("did you mean {}? ", *near) : "";
-  return fmt::format("{}check the path behind --provider; by name there are {}", meant, fmt::join(names, ", "));
+  return fmt::format("{}check the path behind --provider; by name there are {}", meant,
+                     fmt::join(names, ", "));
 }
 
 }  // namespace plumbline

@@ -26,10 +26,12 @@ bool is_gpu_node(const fs::path& node) {
   constexpr std::string_view prefix = "nvidia";
   const std::string name = node.filename().string();
   return name.size() > prefix.size() && name.starts_with(prefix) &&
-         std::all_of(name.begin() + prefix.size(), name.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+         std::all_of(name.begin() + prefix.size(), name.end(),
+                     [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-// A machine may show its GPU under other names than /dev/nvidia0: what nvidia-smi lists is there. Without a shell: small systems lack one.
+// A machine may show its GPU under other names than /dev/nvidia0: what nvidia-smi lists is there.
+// Without a shell: small systems lack one.
 bool nvidia_smi_lists_a_gpu() {
   std::array<int, 2> pipes{};
   if (::pipe2(pipes.data(), O_CLOEXEC) != 0) return false;
@@ -41,12 +43,14 @@ bool nvidia_smi_lists_a_gpu() {
   std::string program = "nvidia-smi", option = "-L";
   std::array<char*, 3> arguments{program.data(), option.data(), nullptr};
   pid_t pid = -1;
-  const int error = ::posix_spawnp(&pid, program.c_str(), &actions, nullptr, arguments.data(), environ);
+  const int error =
+      ::posix_spawnp(&pid, program.c_str(), &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   ::close(pipes[1]);
   std::string listed;
   std::array<char, 256> chunk{};
-  for (ssize_t n = 0; error == 0 && (n = ::read(pipes[0], chunk.data(), chunk.size())) > 0;) listed.append(chunk.data(), n);
+  for (ssize_t n = 0; error == 0 && (n = ::read(pipes[0], chunk.data(), chunk.size())) > 0;)
+    listed.append(chunk.data(), n);
   ::close(pipes[0]);
   if (error == 0) ::waitpid(pid, nullptr, 0);
   return listed.starts_with("GPU");
@@ -61,7 +65,8 @@ bool has_cuda_device(const fs::path& devices) {
   std::error_code ignored;
   const fs::directory_iterator nodes(devices, ignored);
   if (is_there(devices / "nvidiactl") &&
-      std::any_of(begin(nodes), end(nodes), [](const fs::directory_entry& node) { return is_gpu_node(node.path()); })) {
+      std::any_of(begin(nodes), end(nodes),
+                  [](const fs::directory_entry& node) { return is_gpu_node(node.path()); })) {
     return true;
   }
   return nvidia_smi_lists_a_gpu();

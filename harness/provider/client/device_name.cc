@@ -11,7 +11,8 @@ namespace {
 
 // The text behind "prefix:", or nothing.
 std::string_view behind(std::string_view prefix, std::string_view name) {
-  if (!name.starts_with(prefix) || name.size() <= prefix.size() || name[prefix.size()] != ':') return {};
+  if (!name.starts_with(prefix) || name.size() <= prefix.size() || name[prefix.size()] != ':')
+    return {};
   return name.substr(prefix.size() + 1);
 }
 
@@ -36,7 +37,8 @@ Result<protocol::Device> parse_device(std::string_view name) {
     device.arch = name;
     return device;
   }
-  return fail(fmt::format("device \"{}\" is not known", name), "use cpu, cuda:N or emulated:ARCH, for example emulated:sm_90");
+  return fail(fmt::format("device \"{}\" is not known", name),
+              "use cpu, cuda:N or emulated:ARCH, for example emulated:sm_90");
 }
 
 }  // namespace plumbline

@@ -8,7 +8,8 @@
 
 namespace plumbline {
 
-// "cpu", "cuda:0" (any ordinal; the arch is left to the provider) or "emulated:sm_90" (any architecture of at most 22 characters).
+// "cpu", "cuda:0" (any ordinal; the arch is left to the provider) or "emulated:sm_90" (any
+// architecture of at most 22 characters).
 Result<protocol::Device> parse_device(std::string_view name);
 
 }  // namespace plumbline

@@ -30,18 +30,21 @@ std::string quote(const std::string& log) {
 
 std::string signal_text(int number) {
   const char* const abbreviation = sigabbrev_np(number);
-  return abbreviation != nullptr ? fmt::format("SIG{}", abbreviation) : fmt::format("signal {}", number);
+  return abbreviation != nullptr ? fmt::format("SIG{}", abbreviation)
+                                 : fmt::format("signal {}", number);
 }
 
 }  // namespace
 
 std::optional<std::string> crash_text(const std::string& line) {
-  if (line.find("\"crash\"") == std::string::npos) return std::nullopt;  // the usual reply is not parsed twice
+  // the usual reply is not parsed twice
+  if (line.find("\"crash\"") == std::string::npos) return std::nullopt;
   const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
   if (!json.is_object() || json.value("reply", nlohmann::json()) != "crash") return std::nullopt;
   try {
     const auto crash = protocol::read_message<protocol::CrashReply>(json);
-    return fmt::format("{} in {}{}{}", crash.signal, crash.phase, crash.where.empty() ? "" : ": ", crash.where);
+    return fmt::format("{} in {}{}{}", crash.signal, crash.phase, crash.where.empty() ? "" : ": ",
+                       crash.where);
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
   }
@@ -49,15 +52,20 @@ std::optional<std::string> crash_text(const std::string& line) {
 
 Trouble explain(const Death& death, const std::string& log, std::chrono::milliseconds timeout) {
   const std::string said = quote(log);
-  if (death.deadline) return {Status::timeout, fmt::format("no answer within {} ms{}", timeout.count(), said), ""};
+  if (death.deadline)
+    return {Status::timeout, fmt::format("no answer within {} ms{}", timeout.count(), said), ""};
   if (const auto crash = crash_text(death.last_words)) return {Status::crashed, *crash + said, ""};
   if (death.mute) return {Status::crashed, fmt::format("closed its reply channel{}", said), ""};
   if (!death.by_signal) {
-    return {Status::crashed, fmt::format("ended itself with exit status {} in the middle of a request{}", death.code, said), ""};
+    return {Status::crashed,
+            fmt::format("ended itself with exit status {} in the middle of a request{}", death.code,
+                        said),
+            ""};
   }
   // We did not send it, so the system did.
   if (death.code == SIGKILL)
-    return {Status::out_of_memory, fmt::format("killed by SIGKILL, as the system does when memory runs out{}", said), ""};
+    return {Status::out_of_memory,
+            fmt::format("killed by SIGKILL, as the system does when memory runs out{}", said), ""};
   return {Status::crashed, fmt::format("killed by {}{}", signal_text(death.code), said), ""};
 }
 

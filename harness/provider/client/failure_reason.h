@@ -17,7 +17,8 @@ struct Trouble {
   std::string remedy;
 };
 
-// What a crash message says ("SIGSEGV in run: write 4096 bytes behind out"), or nothing if the line is none.
+// What a crash message says ("SIGSEGV in run: write 4096 bytes behind out"), or nothing if the line
+// is none.
 std::optional<std::string> crash_text(const std::string& line);
 
 // `log` is what the worker printed; its end is quoted in the reason.

@@ -45,21 +45,32 @@ Result<fs::path> find_library_worker(const fs::path& wanted) {
     return fail(fmt::format("{}: no such worker program", wanted.string()));
   }
   const fs::path folder = program_folder();
-  std::vector<fs::path> places{folder / "plumbline-worker", folder.parent_path() / "libexec" / "plumbline" / "plumbline-worker"};
-  if (const std::string named = environment("PLUMBLINE_WORKER"); !named.empty()) places.emplace_back(named);
+  std::vector<fs::path> places{folder / "plumbline-worker",
+                               folder.parent_path() / "libexec" / "plumbline" / "plumbline-worker"};
+  if (const std::string named = environment("PLUMBLINE_WORKER"); !named.empty())
+    places.emplace_back(named);
   if (const auto found = first_existing(places)) return *found;
-  return fail(fmt::format("plumbline-worker is neither beside this program ({}) nor in ../libexec/plumbline", folder.string()),
-              "set PLUMBLINE_WORKER to its path");
+  return fail(
+      fmt::format(
+          "plumbline-worker is neither beside this program ({}) nor in ../libexec/plumbline",
+          folder.string()),
+      "set PLUMBLINE_WORKER to its path");
 }
 
-// A program as a shell finds it. Never resolved: the place of a virtual environment's python says that it is one.
+// A program as a shell finds it. Never resolved: the place of a virtual environment's python says
+// that it is one.
 std::optional<fs::path> on_path(const std::string& program) {
-  const auto runs = [](const fs::path& path) { return access(path.c_str(), X_OK) == 0 && !fs::is_directory(path); };
-  if (program.find('/') != std::string::npos) return runs(program) ? std::optional(fs::absolute(program)) : std::nullopt;
+  const auto runs = [](const fs::path& path) {
+    return access(path.c_str(), X_OK) == 0 && !fs::is_directory(path);
+  };
+  if (program.find('/') != std::string::npos)
+    return runs(program) ? std::optional(fs::absolute(program)) : std::nullopt;
   const std::string path = environment("PATH");
   for (std::size_t begin = 0; begin <= path.size();) {
     const std::size_t end = std::min(path.find(':', begin), path.size());
-    if (const fs::path candidate = fs::path(path.substr(begin, end - begin)) / program; runs(candidate)) return fs::absolute(candidate);
+    if (const fs::path candidate = fs::path(path.substr(begin, end - begin)) / program;
+        runs(candidate))
+      return fs::absolute(candidate);
     begin = end + 1;
   }
   return std::nullopt;
@@ -70,25 +81,33 @@ std::optional<fs::path> on_path(const std::string& program) {
 Result<fs::path> find_python() {
   if (const std::string named = environment("PLUMBLINE_PYTHON"); !named.empty()) {
     if (const auto python = on_path(named)) return *python;
-    return fail(fmt::format("PLUMBLINE_PYTHON is {}: no such program", named), "set it to the path of a Python interpreter with numpy");
+    return fail(fmt::format("PLUMBLINE_PYTHON is {}: no such program", named),
+                "set it to the path of a Python interpreter with numpy");
   }
-  std::vector<fs::path> homes{program_folder().parent_path() / "share" / "plumbline", PLUMBLINE_SOURCE_DIRECTORY};
-  if (const std::string home = environment("PLUMBLINE_HOME"); !home.empty()) homes.insert(homes.begin(), home);
+  std::vector<fs::path> homes{program_folder().parent_path() / "share" / "plumbline",
+                              PLUMBLINE_SOURCE_DIRECTORY};
+  if (const std::string home = environment("PLUMBLINE_HOME"); !home.empty())
+    homes.insert(homes.begin(), home);
   for (const fs::path& home : homes) {
     if (const auto python = on_path((home / ".venv" / "bin" / "python").string())) return *python;
   }
   if (const auto python = on_path("python3")) return *python;
-  return fail(fmt::format("no Python interpreter: neither .venv/bin/python in {} nor python3 on the PATH", homes.front().string()),
-              "run ci/setup.sh --numpy, or set PLUMBLINE_PYTHON to an interpreter with numpy");
+  return fail(
+      fmt::format("no Python interpreter: neither .venv/bin/python in {} nor python3 on the PATH",
+                  homes.front().string()),
+      "run ci/setup.sh --numpy, or set PLUMBLINE_PYTHON to an interpreter with numpy");
 }
 
 Result<fs::path> find_python_worker() {
   if (const std::string named = environment("PLUMBLINE_PYTHON_WORKER"); !named.empty()) {
     if (is_there(named)) return fs::absolute(named);
-    return fail(fmt::format("PLUMBLINE_PYTHON_WORKER is {}: no such file", named), "set it to the path of plumbline_worker.py");
+    return fail(fmt::format("PLUMBLINE_PYTHON_WORKER is {}: no such file", named),
+                "set it to the path of plumbline_worker.py");
   }
-  const fs::path beside = program_folder().parent_path() / "lib" / "plumbline" / "python" / "plumbline_worker.py";
-  if (const auto found = first_existing({beside, fs::path(PLUMBLINE_BINARY_DIRECTORY) / "lib/plumbline/python/plumbline_worker.py"})) {
+  const fs::path beside =
+      program_folder().parent_path() / "lib" / "plumbline" / "python" / "plumbline_worker.py";
+  if (const auto found = first_existing({beside, fs::path(PLUMBLINE_BINARY_DIRECTORY) /
+                                                     "lib/plumbline/python/plumbline_worker.py"})) {
     return *found;
   }
   return fail(fmt::format("{}: the worker for Python providers is not there", beside.string()),
@@ -115,7 +134,8 @@ Result<fs::path> find_provider(const std::string& word) {
     if (worker && is_there(worker->parent_path() / word)) return worker->parent_path() / word;
   }
   const bool is_folder = fs::is_directory(word, ignored);
-  return fail(fmt::format("{}: {}", word, is_folder ? "is a folder and no provider file" : "no such provider file"),
+  return fail(fmt::format("{}: {}", word,
+                          is_folder ? "is a folder and no provider file" : "no such provider file"),
               missing_provider_remedy(word, provider_folder()));
 }
 
@@ -123,7 +143,8 @@ Result<fs::path> find_provider(const std::string& word) {
 
 std::pair<std::string, std::string> split_provider(const std::string& provider) {
   std::size_t colon = std::string::npos;
-  for (const std::string_view suffix : {".so:", ".py:"}) colon = std::min(colon, provider.find(suffix));
+  for (const std::string_view suffix : {".so:", ".py:"})
+    colon = std::min(colon, provider.find(suffix));
   if (colon != std::string::npos) {
     colon += 3;
   } else if (!provider.ends_with(".so") && !provider.ends_with(".py")) {

@@ -22,18 +22,21 @@ struct Launch {
   std::string options;
 };
 
-// "path/to/lib.so:options" or "path/to/file.py:options": path and options, cut at the first ':' behind ".so" or ".py", or at the first of
-// all where there is neither (providers of other workers).
+// "path/to/lib.so:options" or "path/to/file.py:options": path and options, cut at the first ':'
+// behind ".so" or ".py", or at the first of all where there is neither (providers of other
+// workers).
 std::pair<std::string, std::string> split_provider(const std::string& provider);
 
-// Shared libraries: options.executable, else plumbline-worker beside this program, then in ../libexec/plumbline, then PLUMBLINE_WORKER.
-// Python files (unless options.executable is given):
-//   interpreter   PLUMBLINE_PYTHON, else .venv/bin/python of PLUMBLINE_HOME, of ../share/plumbline or of the source directory, else
-//                 python3 on the PATH
-//   worker        PLUMBLINE_PYTHON_WORKER (path of plumbline_worker.py), else ../lib/plumbline/python beside this program's folder, else
-//                 that of the build directory
-// The provider's file is the one named, else, unless options.executable is given, the bundled provider of that name
-// (bundled_providers.h), for a Python file also one beside plumbline_worker.py; one that is none is an error that names those there are.
+// Shared libraries: options.executable, else plumbline-worker beside this program, then in
+// ../libexec/plumbline, then PLUMBLINE_WORKER. Python files (unless options.executable is given):
+//   interpreter   PLUMBLINE_PYTHON, else .venv/bin/python of PLUMBLINE_HOME, of ../share/plumbline
+//                 or of the source directory, else python3 on the PATH
+//   worker        PLUMBLINE_PYTHON_WORKER (path of plumbline_worker.py), else
+//                 ../lib/plumbline/python beside this program's folder, else that of the build
+//                 directory
+// The provider's file is the one named, else, unless options.executable is given, the bundled
+// provider of that name (bundled_providers.h), for a Python file also one beside
+// plumbline_worker.py; one that is none is an error that names those there are.
 Result<Launch> find_launch(const WorkerOptions& options);
 
 }  // namespace plumbline

@@ -33,7 +33,9 @@ class Placer {
   int buffer(const char* name, std::initializer_list<const TensorShape*> views) {
     std::size_t bytes = 0;
     for (const TensorShape* view : views) {
-      if (view->elements > 0) bytes = std::max(bytes, static_cast<std::size_t>(view->first) * size_in_bytes(view->dtype) + view->bytes());
+      if (view->elements > 0)
+        bytes = std::max(bytes, static_cast<std::size_t>(view->first) * size_in_bytes(view->dtype) +
+                                    view->bytes());
     }
     return place(name, bytes, Access::read);
   }
@@ -48,7 +50,8 @@ class Placer {
   template <class T>
   int copy(const char* name, std::span<const T> values) {
     const int slot = place(name, values.size_bytes(), Access::read);
-    if (slot >= 0 && !values.empty()) std::memcpy(arena_.data(static_cast<std::size_t>(slot)), values.data(), values.size_bytes());
+    if (slot >= 0 && !values.empty())
+      std::memcpy(arena_.data(static_cast<std::size_t>(slot)), values.data(), values.size_bytes());
     return slot;
   }
 
@@ -64,7 +67,8 @@ Result<RunRequest> place_tensors(Arena& arena, const Geometry& geometry) {
   Placer placer(arena);
   const View view = geometry.problem().view;
   if (view == View::packed_qkv) {
-    request.q = request.k = request.v = placer.buffer("qkv", {&geometry.q, &geometry.k, &geometry.v});
+    request.q = request.k = request.v =
+        placer.buffer("qkv", {&geometry.q, &geometry.k, &geometry.v});
   } else {
     request.q = placer.tensor("q", geometry.q, Access::read);
     if (view == View::packed_kv || view == View::v_in_k) {
@@ -80,7 +84,8 @@ Result<RunRequest> place_tensors(Arena& arena, const Geometry& geometry) {
   request.cu_seqlens_kv = placer.indices("cu_seqlens_kv", geometry.cu_seqlens_kv);
   request.seqlens_q = placer.indices("seqlens_q", geometry.seqlens_q);
   request.seqlens_kv = placer.indices("seqlens_kv", geometry.seqlens_kv);
-  if (geometry.problem().is_paged()) request.page_table = placer.indices("page_table", geometry.page_table);
+  if (geometry.problem().is_paged())
+    request.page_table = placer.indices("page_table", geometry.page_table);
   const SideInputs side = side_inputs(geometry.problem());
   request.mask = placer.filled("mask", geometry.mask_bits);
   request.alibi_slopes = placer.filled("alibi_slopes", side.alibi_slopes);

@@ -48,13 +48,15 @@ class Descriptor {
   int value_ = -1;
 };
 
-// A copy above every descriptor that the worker's will be moved to, so that one move cannot overwrite another's source.
+// A copy above every descriptor that the worker's will be moved to, so that one move cannot
+// overwrite another's source.
 Descriptor lifted(int descriptor) {
   constexpr int above = 10;
   return Descriptor(fcntl(descriptor, F_DUPFD_CLOEXEC, above));
 }
 
-// Options that make a sanitizer leave signals to the worker's own handler and refused memory to the kernel.
+// Options that make a sanitizer leave signals to the worker's own handler and refused memory to the
+// kernel.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr std::string_view sanitizer_variable = "ASAN_OPTIONS=";
 #elif defined(__SANITIZE_THREAD__)
@@ -63,14 +65,18 @@ constexpr std::string_view sanitizer_variable = "TSAN_OPTIONS=";
 constexpr std::string_view sanitizer_variable = "";
 #endif
 constexpr std::string_view sanitizer_options =
-    "handle_segv=0:handle_abort=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:allocator_may_return_null=1:detect_leaks=0";
+    "handle_segv=0:handle_abort=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:allocator_may_"
+    "return_null=1:detect_leaks=0";
 
-// The worker's environment: ours, with those options behind what the user set (the last one counts).
+// The worker's environment: ours, with those options behind what the user set (the last one
+// counts).
 std::vector<std::string> worker_environment() {
   std::vector<std::string> variables;
-  for (char** variable = environ; *variable != nullptr; ++variable) variables.emplace_back(*variable);
+  for (char** variable = environ; *variable != nullptr; ++variable)
+    variables.emplace_back(*variable);
   if (sanitizer_variable.empty()) return variables;
-  const auto set = std::find_if(variables.begin(), variables.end(), [](const auto& v) { return v.starts_with(sanitizer_variable); });
+  const auto set = std::find_if(variables.begin(), variables.end(),
+                                [](const auto& v) { return v.starts_with(sanitizer_variable); });
   if (set == variables.end()) {
     variables.push_back(fmt::format("{}{}", sanitizer_variable, sanitizer_options));
   } else {
@@ -86,7 +92,8 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   return result;
 }
 
-// posix_spawn, not fork: the parent may run threads. `reply` serves as descriptors 3 and 4, `log` as stdout and stderr.
+// posix_spawn, not fork: the parent may run threads. `reply` serves as descriptors 3 and 4, `log`
+// as stdout and stderr.
 int spawn(const std::vector<std::string>& command, int channel, int log, int arena, pid_t& pid) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -107,12 +114,13 @@ int spawn(const std::vector<std::string>& command, int channel, int log, int are
   posix_spawnattr_setsigdefault(&attributes, &all);
   // A group of its own: what it starts dies with it, and Ctrl-C reaches plumbline alone.
   posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
 
   std::vector<std::string> arguments = command;
   std::vector<std::string> environment = worker_environment();
-  const int error =
-      posix_spawn(&pid, command.front().c_str(), &actions, &attributes, pointers(arguments).data(), pointers(environment).data());
+  const int error = posix_spawn(&pid, command.front().c_str(), &actions, &attributes,
+                                pointers(arguments).data(), pointers(environment).data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   return error;
@@ -125,33 +133,41 @@ int milliseconds_until(Clock::time_point deadline) {
 
 }  // namespace
 
-Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const std::vector<std::string>& command, int arena_descriptor) {
+Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const std::vector<std::string>& command,
+                                                            int arena_descriptor) {
   const auto failed = [&](const char* what, int error) {
-    return fail(fmt::format("{} cannot be started: {}: {}", command.front(), what, std::strerror(error)));
+    return fail(
+        fmt::format("{} cannot be started: {}: {}", command.front(), what, std::strerror(error)));
   };
   std::array<int, 2> sockets{}, pipes{};
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) != 0) return failed("socketpair", errno);
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) != 0)
+    return failed("socketpair", errno);
   Descriptor channel(sockets[0]), channel_end(sockets[1]);
   if (pipe2(pipes.data(), O_CLOEXEC) != 0) return failed("pipe", errno);
   Descriptor log(pipes[0]), log_end(pipes[1]);
   fcntl(log.get(), F_SETFL, O_NONBLOCK);
-  const Descriptor channel_source = lifted(channel_end.get()), log_source = lifted(log_end.get()), arena_source = lifted(arena_descriptor);
-  if (channel_source.get() < 0 || log_source.get() < 0 || arena_source.get() < 0) return failed("fcntl", errno);
+  const Descriptor channel_source = lifted(channel_end.get()), log_source = lifted(log_end.get()),
+                   arena_source = lifted(arena_descriptor);
+  if (channel_source.get() < 0 || log_source.get() < 0 || arena_source.get() < 0)
+    return failed("fcntl", errno);
 
   std::unique_ptr<WorkerProcess> process(new WorkerProcess);
-  const int error = spawn(command, channel_source.get(), log_source.get(), arena_source.get(), process->pid_);
+  const int error =
+      spawn(command, channel_source.get(), log_source.get(), arena_source.get(), process->pid_);
   if (error != 0) {
     process->pid_ = -1;
     return failed("posix_spawn", error);
   }
   process->channel_ = channel.release();
   process->log_descriptor_ = log.release();
-  if (const int end_error = process->open_end(); end_error != 0) return failed("pidfd_open", end_error);
+  if (const int end_error = process->open_end(); end_error != 0)
+    return failed("pidfd_open", end_error);
   return process;
 }
 
-// A descriptor of the process where the kernel gives one. Some sandboxes refuse that call: there a thread waits for the process and closes
-// a pipe. It leaves the process a zombie, so that its id stays ours until reap, as with the descriptor. Returns an errno, 0 if it worked.
+// A descriptor of the process where the kernel gives one. Some sandboxes refuse that call: there a
+// thread waits for the process and closes a pipe. It leaves the process a zombie, so that its id
+// stays ours until reap, as with the descriptor. Returns an errno, 0 if it worked.
 int WorkerProcess::open_end() {
   // By number: the declaration in glibc 2.36 lacks extern "C".
   end_descriptor_ = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
@@ -168,7 +184,8 @@ int WorkerProcess::open_end() {
   try {
     waiter_ = std::thread([pid = pid_, end = pipes[1]] {
       siginfo_t info{};
-      while (waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
+      while (waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT) != 0 &&
+             errno == EINTR) {
       }
       close(end);
     });
@@ -225,17 +242,20 @@ void WorkerProcess::receive_log() {
   }
 }
 
-tl::expected<std::string, Death> WorkerProcess::exchange(const std::string& line, std::chrono::milliseconds timeout) {
+tl::expected<std::string, Death> WorkerProcess::exchange(const std::string& line,
+                                                         std::chrono::milliseconds timeout) {
   const Clock::time_point deadline = Clock::now() + timeout;
   received_.clear();
   log_.clear();
   send(line);
   for (;;) {
-    std::array<pollfd, 3> waiting{{{channel_, POLLIN, 0}, {log_descriptor_, POLLIN, 0}, {end_descriptor_, POLLIN, 0}}};
+    std::array<pollfd, 3> waiting{
+        {{channel_, POLLIN, 0}, {log_descriptor_, POLLIN, 0}, {end_descriptor_, POLLIN, 0}}};
     const int ready = poll(waiting.data(), waiting.size(), milliseconds_until(deadline));
     if (ready < 0 && errno == EINTR) continue;
     if (waiting[1].revents != 0) receive_log();
-    if (waiting[1].revents == POLLHUP) close(std::exchange(log_descriptor_, -1));  // it closed stdout and stderr: nothing more to read
+    // it closed stdout and stderr: nothing more to read
+    if (waiting[1].revents == POLLHUP) close(std::exchange(log_descriptor_, -1));
     const bool open = waiting[0].revents == 0 || receive_reply();
     if (const std::size_t end = received_.find('\n'); end != std::string::npos) {
       receive_log();
@@ -276,7 +296,7 @@ void WorkerProcess::kill_group() const {
 Death WorkerProcess::reap() {
   Death death;
   siginfo_t info{};
-  kill(-pid_, SIGKILL);                    // what it started and left behind; before waitid frees the group's id
+  kill(-pid_, SIGKILL);  // what it started and left behind; before waitid frees the group's id
   if (waiter_.joinable()) waiter_.join();  // it must not look for an id that is free
   while (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED) != 0 && errno == EINTR) {
   }

@@ -26,15 +26,18 @@ struct Death {
 class WorkerProcess {
  public:
   // `command`: the path of the program, then its arguments.
-  static Result<std::unique_ptr<WorkerProcess>> start(const std::vector<std::string>& command, int arena_descriptor);
+  static Result<std::unique_ptr<WorkerProcess>> start(const std::vector<std::string>& command,
+                                                      int arena_descriptor);
   // Asks the process to quit, waits for a second, then kills it.
   ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
-  // Sends a line (with its '\n') and returns the next line received, or how the process ended instead. A process that does not answer
-  // in time is killed. After a Death only the destructor may be called.
-  tl::expected<std::string, Death> exchange(const std::string& line, std::chrono::milliseconds timeout);
+  // Sends a line (with its '\n') and returns the next line received, or how the process ended
+  // instead. A process that does not answer in time is killed. After a Death only the destructor
+  // may be called.
+  tl::expected<std::string, Death> exchange(const std::string& line,
+                                            std::chrono::milliseconds timeout);
   // Waits for a process that is about to end, and kills it after a second.
   Death wait_for_end();
   bool alive() const;

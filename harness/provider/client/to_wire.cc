@@ -59,7 +59,8 @@ plumbline_problem problem_to_wire(const Geometry& geometry) {
   wire.dtype_kv = static_cast<std::uint32_t>(p.kv());
   wire.dtype_out = static_cast<std::uint32_t>(p.out());
   wire.layout = static_cast<std::uint32_t>(p.layout);
-  wire.mask = p.has_mask_bits() ? static_cast<std::uint32_t>(PLUMBLINE_MASK_CUSTOM) : static_cast<std::uint32_t>(p.mask);
+  wire.mask = p.has_mask_bits() ? static_cast<std::uint32_t>(PLUMBLINE_MASK_CUSTOM)
+                                : static_cast<std::uint32_t>(p.mask);
   wire.padding = static_cast<std::uint32_t>(p.padding);
   wire.lse_wanted = p.lse ? 1 : 0;
   wire.batch = p.batch;
@@ -91,24 +92,27 @@ std::vector<protocol::Tensor> tensors_to_wire(const RunRequest& request, const A
     int slot;
     TensorShape shape;
   };
-  const std::array<Named, 15> tensors{{{"q", request.q, g.q},
-                                       {"k", request.k, g.k},
-                                       {"v", request.v, g.v},
-                                       {"out", request.out, g.out},
-                                       {"lse", request.lse, g.lse},
-                                       {"cu_seqlens_q", request.cu_seqlens_q, index_shape(batch + 1)},
-                                       {"cu_seqlens_kv", request.cu_seqlens_kv, index_shape(batch + 1)},
-                                       {"seqlens_q", request.seqlens_q, index_shape(batch)},
-                                       {"seqlens_kv", request.seqlens_kv, index_shape(batch)},
-                                       {"page_table", request.page_table, dense_shape(DType::i32, {batch, g.pages_per_sample})},
-                                       {"mask", request.mask, dense_shape(DType::i32, {batch, p.seq_q, g.mask_words})},
-                                       {"alibi_slopes", request.alibi_slopes, dense_shape(DType::f32, {p.heads_q})},
-                                       {"sinks", request.sinks, dense_shape(DType::f32, {p.heads_q})},
-                                       {"k_scale", request.k_scale, scale_shape(p)},
-                                       {"v_scale", request.v_scale, scale_shape(p)}}};
+  const std::array<Named, 15> tensors{
+      {{"q", request.q, g.q},
+       {"k", request.k, g.k},
+       {"v", request.v, g.v},
+       {"out", request.out, g.out},
+       {"lse", request.lse, g.lse},
+       {"cu_seqlens_q", request.cu_seqlens_q, index_shape(batch + 1)},
+       {"cu_seqlens_kv", request.cu_seqlens_kv, index_shape(batch + 1)},
+       {"seqlens_q", request.seqlens_q, index_shape(batch)},
+       {"seqlens_kv", request.seqlens_kv, index_shape(batch)},
+       {"page_table", request.page_table, dense_shape(DType::i32, {batch, g.pages_per_sample})},
+       {"mask", request.mask, dense_shape(DType::i32, {batch, p.seq_q, g.mask_words})},
+       {"alibi_slopes", request.alibi_slopes, dense_shape(DType::f32, {p.heads_q})},
+       {"sinks", request.sinks, dense_shape(DType::f32, {p.heads_q})},
+       {"k_scale", request.k_scale, scale_shape(p)},
+       {"v_scale", request.v_scale, scale_shape(p)}}};
   std::vector<protocol::Tensor> wire;
   for (const Named& tensor : tensors) {
-    if (tensor.slot >= 0) wire.push_back(tensor_to_wire(tensor.name, arena.slot(static_cast<std::size_t>(tensor.slot)), tensor.shape));
+    if (tensor.slot >= 0)
+      wire.push_back(tensor_to_wire(tensor.name, arena.slot(static_cast<std::size_t>(tensor.slot)),
+                                    tensor.shape));
   }
   return wire;
 }

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "harness/provider/client/arena.h"
-#include "harness/provider/protocol.h"
 #include "harness/provider/client/worker.h"
+#include "harness/provider/protocol.h"
 
 namespace plumbline {
 

@@ -7,25 +7,28 @@
 #include <cassert>
 #include <utility>
 
-#include "harness/provider/description.h"
 #include "harness/provider/client/device_name.h"
+#include "harness/provider/client/failure_reason.h"
 #include "harness/provider/client/launch.h"
 #include "harness/provider/client/process.h"
-#include "harness/provider/protocol.h"
 #include "harness/provider/client/to_wire.h"
-#include "harness/provider/client/failure_reason.h"
+#include "harness/provider/description.h"
+#include "harness/provider/protocol.h"
 
 namespace plumbline {
 
 namespace {
 
-// Loading takes its time whatever the deadline of a case is: of a GPU library seconds, of a Python framework that lies on a cold disk, and
-// is imported by several workers at once, minutes.
-constexpr std::chrono::milliseconds library_loading_timeout{60'000}, python_loading_timeout{300'000};
+// Loading takes its time whatever the deadline of a case is: of a GPU library seconds, of a Python
+// framework that lies on a cold disk, and is imported by several workers at once, minutes.
+constexpr std::chrono::milliseconds library_loading_timeout{60'000},
+    python_loading_timeout{300'000};
 
 bool is_python(const Launch& launch) { return launch.provider.ends_with(".py"); }
 
-double seconds(std::chrono::milliseconds time) { return std::chrono::duration<double>(time).count(); }
+double seconds(std::chrono::milliseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
 
 class ProcessWorker final : public Worker {
  public:
@@ -68,7 +71,8 @@ void ProcessWorker::drop_process() {
 }
 
 template <class Reply, class Request>
-ProcessWorker::Answer<Reply> ProcessWorker::ask(const Request& request, std::chrono::milliseconds timeout) {
+ProcessWorker::Answer<Reply> ProcessWorker::ask(const Request& request,
+                                                std::chrono::milliseconds timeout) {
   tl::expected<std::string, Death> line = process_->exchange(protocol::to_line(request), timeout);
   if (line && crash_text(*line)) {
     Death death = process_->wait_for_end();
@@ -86,14 +90,18 @@ ProcessWorker::Answer<Reply> ProcessWorker::ask(const Request& request, std::chr
   } catch (const nlohmann::json::exception&) {
   }
   drop_process();
-  return tl::unexpected(Trouble{Status::error, fmt::format("the worker wrote what is no reply: {}", line->substr(0, 200)), ""});
+  return tl::unexpected(
+      Trouble{Status::error,
+              fmt::format("the worker wrote what is no reply: {}", line->substr(0, 200)), ""});
 }
 
 ProcessWorker::Answer<void> ProcessWorker::ensure_started() {
   if (process_ != nullptr && process_->alive()) return {};
   process_.reset();
   auto process = WorkerProcess::start(launch_.command, arena_.descriptor());
-  if (!process) return tl::unexpected(Trouble{Status::error, process.error().front().message, process.error().front().remedy});
+  if (!process)
+    return tl::unexpected(
+        Trouble{Status::error, process.error().front().message, process.error().front().remedy});
   process_ = std::move(*process);
   return greet();
 }
@@ -104,7 +112,8 @@ ProcessWorker::Answer<void> ProcessWorker::greet() {
   request.provider = launch_.provider;
   request.options = launch_.options;
   request.memory_limit_bytes = options_.memory_limit_bytes;
-  const auto timeout = std::max(options_.timeout, is_python(launch_) ? python_loading_timeout : library_loading_timeout);
+  const auto timeout = std::max(
+      options_.timeout, is_python(launch_) ? python_loading_timeout : library_loading_timeout);
   request.timeout_s = seconds(timeout);
   auto reply = ask<protocol::HelloReply>(request, timeout);
   if (!reply) return tl::unexpected(std::move(reply.error()));
@@ -114,21 +123,30 @@ ProcessWorker::Answer<void> ProcessWorker::greet() {
   }
   if (reply->protocol != protocol::protocol_version || reply->abi != PLUMBLINE_ABI_VERSION) {
     drop_process();
-    return tl::unexpected(Trouble{Status::error,
-                                  fmt::format("the worker speaks protocol {} and ABI {}, this plumbline protocol {} and ABI {}",
-                                              reply->protocol, reply->abi, protocol::protocol_version, PLUMBLINE_ABI_VERSION),
-                                  "use the plumbline-worker that was built with this plumbline"});
+    return tl::unexpected(Trouble{
+        Status::error,
+        fmt::format(
+            "the worker speaks protocol {} and ABI {}, this plumbline protocol {} and ABI {}",
+            reply->protocol, reply->abi, protocol::protocol_version, PLUMBLINE_ABI_VERSION),
+        "use the plumbline-worker that was built with this plumbline"});
   }
   if (reply->tensor_cores.empty()) reply->tensor_cores.assign(reply->kernels.size(), "none");
-  reply->kernel_devices.resize(reply->kernels.size());  // of kernels without an entry nothing is said
-  if (const std::string fault = names_fault(reply->provider, reply->kernels, reply->tensor_cores); !fault.empty()) {
+  // of kernels without an entry nothing is said
+  reply->kernel_devices.resize(reply->kernels.size());
+  if (const std::string fault = names_fault(reply->provider, reply->kernels, reply->tensor_cores);
+      !fault.empty()) {
     drop_process();
-    return tl::unexpected(
-        Trouble{Status::error, fmt::format("the worker's hello: {}", fault), "correct the names that the provider gives"});
+    return tl::unexpected(Trouble{Status::error, fmt::format("the worker's hello: {}", fault),
+                                  "correct the names that the provider gives"});
   }
-  hello_ = {reply->provider,          reply->version, {}, std::move(reply->tensor_cores), std::move(reply->kernel_devices),
+  hello_ = {reply->provider,
+            reply->version,
+            {},
+            std::move(reply->tensor_cores),
+            std::move(reply->kernel_devices),
             std::move(reply->devices)};
-  for (const std::string& kernel : reply->kernels) hello_.kernels.push_back(reply->provider + "/" + kernel);
+  for (const std::string& kernel : reply->kernels)
+    hello_.kernels.push_back(reply->provider + "/" + kernel);
   return {};
 }
 
@@ -137,7 +155,8 @@ Result<Hello> ProcessWorker::hello() {
     const Trouble& trouble = started.error();
     return fail(trouble.status == Status::error
                     ? trouble.reason
-                    : fmt::format("provider {}: {}: {}", options_.provider, name(trouble.status), trouble.reason),
+                    : fmt::format("provider {}: {}: {}", options_.provider, name(trouble.status),
+                                  trouble.reason),
                 trouble.remedy);
   }
   return hello_;
@@ -148,7 +167,9 @@ ProcessWorker::Answer<protocol::RunRequest> ProcessWorker::to_message(const RunR
   auto device = parse_device(request.device);
   if (!device) return tl::unexpected(Trouble{Status::error, device.error().front().message, ""});
   if (!request.kernel.starts_with(hello_.provider + "/")) {
-    return tl::unexpected(Trouble{Status::error, fmt::format("{} is no kernel of provider {}", request.kernel, hello_.provider), ""});
+    return tl::unexpected(Trouble{
+        Status::error,
+        fmt::format("{} is no kernel of provider {}", request.kernel, hello_.provider), ""});
   }
   protocol::RunRequest message;
   message.id = ++last_id_;
@@ -166,7 +187,9 @@ ProcessWorker::Answer<protocol::RunRequest> ProcessWorker::to_message(const RunR
 ProcessWorker::Answer<RunReply> ProcessWorker::to_reply(protocol::RunReply&& wire) const {
   const auto status = parse_status(wire.status);
   if (!status)
-    return tl::unexpected(Trouble{Status::error, fmt::format("the worker answered with the unknown status \"{}\"", wire.status), ""});
+    return tl::unexpected(Trouble{
+        Status::error,
+        fmt::format("the worker answered with the unknown status \"{}\"", wire.status), ""});
   RunReply reply;
   reply.status = *status;
   reply.reason = std::move(wire.reason);
@@ -181,10 +204,12 @@ ProcessWorker::Answer<RunReply> ProcessWorker::to_reply(protocol::RunReply&& wir
     return reply;
   }
   if (!wire.description) {
-    const std::string why = wire.description_error.empty() ? "there is none" : wire.description_error;
+    const std::string why =
+        wire.description_error.empty() ? "there is none" : wire.description_error;
     return tl::unexpected(Trouble{Status::error, "description: " + why, ""});
   }
-  if (std::string fault = description_fault(*wire.description); !fault.empty()) return tl::unexpected(Trouble{Status::error, fault, ""});
+  if (std::string fault = description_fault(*wire.description); !fault.empty())
+    return tl::unexpected(Trouble{Status::error, fault, ""});
   reply.description = to_description(*wire.description);
   return reply;
 }
@@ -193,7 +218,9 @@ RunReply ProcessWorker::run(const RunRequest& request) {
   const auto answer =
       ensure_started()
           .and_then([&] { return to_message(request); })
-          .and_then([&](const protocol::RunRequest& message) { return ask<protocol::RunReply>(message, timeout_of(request)); })
+          .and_then([&](const protocol::RunRequest& message) {
+            return ask<protocol::RunReply>(message, timeout_of(request));
+          })
           .and_then([&](protocol::RunReply&& wire) { return to_reply(std::move(wire)); });
   RunReply reply;
   if (answer) {
@@ -204,7 +231,9 @@ RunReply ProcessWorker::run(const RunRequest& request) {
   }
   // An error on a GPU may be sticky: every later call of the process would fail with it.
   const bool on_gpu = request.device.starts_with("cuda");
-  if (process_ != nullptr && (reply.status == Status::out_of_memory || (on_gpu && reply.status == Status::error))) drop_process();
+  if (process_ != nullptr &&
+      (reply.status == Status::out_of_memory || (on_gpu && reply.status == Status::error)))
+    drop_process();
   return reply;
 }
 

@@ -1,9 +1,10 @@
 // Runs each kernel in a process of its own, so that a crash costs one case and not the run.
 // Whatever the kernel does becomes that case's status.
 //
-// plumbline starts `plumbline-worker` (for Python files an interpreter) with posix_spawn; requests and replies are JSON lines on file
-// descriptors 3 and 4, tensors lie in the shared arena (descriptor 5). stdout and stderr of the worker go to a log that is quoted when it
-// dies. docs/worker-protocol.md.
+// plumbline starts `plumbline-worker` (for Python files an interpreter) with posix_spawn; requests
+// and replies are JSON lines on file descriptors 3 and 4, tensors lie in the shared arena
+// (descriptor 5). stdout and stderr of the worker go to a log that is quoted when it dies.
+// docs/worker-protocol.md.
 #pragma once
 
 #include <chrono>
@@ -32,8 +33,9 @@ std::string_view name(PaddingPolicy);
 enum class Promise { none = 0, rounding = 1, bitwise = 2 };
 std::string_view name(Promise);
 struct Promises {
-  Promise run_to_run = Promise::none, batch = Promise::none, layout = Promise::none, page = Promise::none, split = Promise::none,
-          prefill_decode = Promise::none, lse = Promise::none;
+  Promise run_to_run = Promise::none, batch = Promise::none, layout = Promise::none,
+          page = Promise::none, split = Promise::none, prefill_decode = Promise::none,
+          lse = Promise::none;
   bool operator==(const Promises&) const = default;
 };
 
@@ -57,25 +59,30 @@ struct Hello {
   std::string version;
   std::vector<std::string> kernels;       // full names, "cpu/flash"
   std::vector<std::string> tensor_cores;  // "on", "off" or "none", one for each kernel
-  // The kinds of device that each kernel takes, among "cpu", "cuda" and "emulated"; empty for a kernel: its provider does not say.
+  // The kinds of device that each kernel takes, among "cpu", "cuda" and "emulated"; empty for a
+  // kernel: its provider does not say.
   std::vector<std::vector<std::string>> kernel_devices;
   std::vector<std::string> devices;  // beside "cpu" those it can allocate memory on, "cuda:0"
 };
 
 struct WorkerOptions {
-  std::filesystem::path executable;  // empty: the worker that fits the provider (launch.h); else any program that speaks the protocol
-  std::string provider;              // "path/to/lib.so" or "path/to/kernels.py", and ":options" behind it
-  std::uint64_t memory_limit_bytes = std::uint64_t{8} << 30;  // beyond what it has at start (RLIMIT_DATA); 0 = no limit
+  // empty: the worker that fits the provider (launch.h); else any program that speaks the protocol
+  std::filesystem::path executable;
+  std::string provider;  // "path/to/lib.so" or "path/to/kernels.py", and ":options" behind it
+  // beyond what it has at start (RLIMIT_DATA); 0 = no limit
+  std::uint64_t memory_limit_bytes = std::uint64_t{8} << 30;
   // Of one run request. Loading a library may take 60 s at least, a Python file 300 s.
   std::chrono::milliseconds timeout{60'000};
 };
 
-// How long a case took, one entry per repetition; the sentinel is a fixed piece of work timed in turn with the kernel, so that their
-// ratio survives a change of clock.
+// How long a case took, one entry per repetition; the sentinel is a fixed piece of work timed in
+// turn with the kernel, so that their ratio survives a change of clock.
 struct Timing {
   std::vector<double> kernel_ns;
   std::vector<double> sentinel_ns;
-  std::vector<double> hot_ns;  // on a GPU, with what the call before left in its L2; kernel_ns is then with a flushed L2. Else empty
+  // on a GPU, with what the call before left in its L2; kernel_ns is then with a flushed L2. Else
+  // empty
+  std::vector<double> hot_ns;
 };
 
 struct RunRequest {
@@ -83,11 +90,16 @@ struct RunRequest {
   std::string device = "cpu";
   const Geometry* geometry = nullptr;
   // Arena slots by tensor; -1 = absent. q, k, v, out, lse and the index arrays.
-  int q = -1, k = -1, v = -1, out = -1, lse = -1, cu_seqlens_q = -1, cu_seqlens_kv = -1, seqlens_q = -1, seqlens_kv = -1, page_table = -1;
+  int q = -1, k = -1, v = -1, out = -1, lse = -1, cu_seqlens_q = -1, cu_seqlens_kv = -1,
+      seqlens_q = -1, seqlens_kv = -1, page_table = -1;
   int mask = -1, alibi_slopes = -1, sinks = -1, k_scale = -1, v_scale = -1;
-  int timed_repetitions = 0;             // 0: run once, untimed. Else: Google Benchmark measures this many repetitions
+  int timed_repetitions =
+      0;  // 0: run once, untimed. Else: Google Benchmark measures this many repetitions
   std::chrono::milliseconds timeout{0};  // of this request; 0: WorkerOptions::timeout
-  int workspace_byte = 0xFF;             // what fills the workspace before the call: NaN in every float format unless another byte is named
+  int workspace_byte =
+      // what fills the workspace before the call: NaN in every float format unless another byte is
+      // named
+      0xFF;
 };
 
 struct RunReply {
@@ -95,32 +107,39 @@ struct RunReply {
   std::string reason;  // always filled unless ok
   Description description;
   std::uint64_t workspace_bytes = 0;
-  std::string workspace_fault;  // "" or where the kernel wrote outside its workspace; on a GPU also: outside a tensor, or to an input
+  // "" or where the kernel wrote outside its workspace; on a GPU also: outside a tensor, or to an
+  // input
+  std::string workspace_fault;
   Timing timing;
-  DeviceFacts device;                   // of the GPU that it ran on, where the worker tells
-  bool lse_returned = true;             // false: the kernel declares that it gives none, and lse was left as it was
+  DeviceFacts device;  // of the GPU that it ran on, where the worker tells
+  bool lse_returned =
+      true;  // false: the kernel declares that it gives none, and lse was left as it was
   std::int64_t peak_memory_bytes = -1;  // of one more call, only where timed; -1 = unknown
 };
 
-// One worker process and its arena. Not thread safe: one thread drives one Worker. A dead worker is restarted by the next call.
+// One worker process and its arena. Not thread safe: one thread drives one Worker. A dead worker is
+// restarted by the next call.
 class Worker {
  public:
   static Result<std::unique_ptr<Worker>> create(WorkerOptions options);
   virtual ~Worker() = default;
 
-  // Starts the process if needed. Errors: library not found, symbol missing, wrong ABI version (names both), crash while loading.
+  // Starts the process if needed. Errors: library not found, symbol missing, wrong ABI version
+  // (names both), crash while loading.
   virtual Result<Hello> hello() = 0;
   virtual Arena& arena() = 0;
-  // Never fails: whatever happens is a Status. After crashed, timeout or out_of_memory, and after an error on a GPU (which may be
-  // sticky), the process is gone and will be restarted. Only the slots that the request names are visible to the kernel.
+  // Never fails: whatever happens is a Status. After crashed, timeout or out_of_memory, and after
+  // an error on a GPU (which may be sticky), the process is gone and will be restarted. Only the
+  // slots that the request names are visible to the kernel.
   virtual RunReply run(const RunRequest& request) = 0;
   // What the worker wrote to stdout and stderr during the last request (the last 4 KiB of it).
   virtual std::string log_tail() = 0;
 };
 
-// Places all tensors of a geometry in the arena (inputs read-only, out and lse writable), copies the index arrays, and returns a request
-// that names them. Inputs are not filled and outputs not poisoned yet. An arena holds one case: what was placed before is forgotten, and
-// earlier requests are void. The request refers to `geometry`, which must outlive it.
+// Places all tensors of a geometry in the arena (inputs read-only, out and lse writable), copies
+// the index arrays, and returns a request that names them. Inputs are not filled and outputs not
+// poisoned yet. An arena holds one case: what was placed before is forgotten, and earlier requests
+// are void. The request refers to `geometry`, which must outlive it.
 Result<RunRequest> place_tensors(Arena& arena, const Geometry& geometry);
 
 }  // namespace plumbline

@@ -19,10 +19,14 @@ using emulator::MmaInstruction;
 
 constexpr int warp_size = 32;
 
-std::uint32_t to_half(float x) { return static_cast<std::uint16_t>(_cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT)); }
+std::uint32_t to_half(float x) {
+  return static_cast<std::uint16_t>(_cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT));
+}
 float from_half(std::uint32_t bits) { return _cvtsh_ss(static_cast<std::uint16_t>(bits)); }
 
-std::uint32_t nearest_bf16(std::uint32_t fp32) { return (fp32 + 0x7fffU + (fp32 >> 16U & 1U)) & 0xffff0000U; }
+std::uint32_t nearest_bf16(std::uint32_t fp32) {
+  return (fp32 + 0x7fffU + (fp32 >> 16U & 1U)) & 0xffff0000U;
+}
 
 void change_words(std::byte* shared, std::uint32_t (*change)(std::uint32_t)) {
   std::array<std::uint32_t, 4> words;
@@ -32,7 +36,8 @@ void change_words(std::byte* shared, std::uint32_t (*change)(std::uint32_t)) {
 }
 
 // The elements of row `row` of A, or column `column` of B, as dot() takes them.
-std::uint32_t element(const std::uint32_t* fragment, int registers, const emulator::FragmentPlace& place, bool tf32) {
+std::uint32_t element(const std::uint32_t* fragment, int registers,
+                      const emulator::FragmentPlace& place, bool tf32) {
   const std::uint32_t word = fragment[place.lane * registers + place.register_index];
   return tf32 ? word : word >> place.element * 16 & 0xffffU;
 }
@@ -40,14 +45,16 @@ std::uint32_t element(const std::uint32_t* fragment, int registers, const emulat
 }  // namespace
 
 // Two accumulators of a register of C lie in the order of those of fp16: row g, then row g + 8.
-bool multiply_in_fp16(const Place&, Arch arch, const MmaInstruction& instruction, std::uint32_t* a, std::uint32_t* b,
-                      const std::uint32_t* c, std::uint32_t* d) {
+bool multiply_in_fp16(const Place&, Arch arch, const MmaInstruction& instruction, std::uint32_t* a,
+                      std::uint32_t* b, const std::uint32_t* c, std::uint32_t* d) {
   if (instruction.format != MmaFormat::f16) return false;
   std::array<std::uint32_t, warp_size * 2> halves;
   for (std::size_t i = 0; i < halves.size(); ++i) {
-    halves[i] = to_half(std::bit_cast<float>(c[2 * i])) | to_half(std::bit_cast<float>(c[2 * i + 1])) << 16U;
+    halves[i] = to_half(std::bit_cast<float>(c[2 * i])) |
+                to_half(std::bit_cast<float>(c[2 * i + 1])) << 16U;
   }
-  emulator::mma_sync(arch, {instruction.format, MmaAccumulator::f16, instruction.k}, a, b, halves.data(), halves.data());
+  emulator::mma_sync(arch, {instruction.format, MmaAccumulator::f16, instruction.k}, a, b,
+                     halves.data(), halves.data());
   for (std::size_t i = 0; i < halves.size(); ++i) {
     d[2 * i] = std::bit_cast<std::uint32_t>(from_half(halves[i] & 0xffffU));
     d[2 * i + 1] = std::bit_cast<std::uint32_t>(from_half(halves[i] >> 16U));
@@ -56,8 +63,9 @@ bool multiply_in_fp16(const Place&, Arch arch, const MmaInstruction& instruction
 }
 
 template <int FractionBits>
-bool multiply_with_bits(const Place& place, Arch arch, const MmaInstruction& instruction, std::uint32_t* a, std::uint32_t* b,
-                        const std::uint32_t* c, std::uint32_t* d) {
+bool multiply_with_bits(const Place& place, Arch arch, const MmaInstruction& instruction,
+                        std::uint32_t* a, std::uint32_t* b, const std::uint32_t* c,
+                        std::uint32_t* d) {
   if (!place.in_values()) return false;
   emulator::MmaModel model = emulator::model(arch, instruction);
   model.sum.fraction_bits = FractionBits;
@@ -68,28 +76,32 @@ bool multiply_with_bits(const Place& place, Arch arch, const MmaInstruction& ins
     for (int column = 0; column < 8; ++column) {
       std::array<std::uint32_t, 16> of_a{}, of_b{};
       for (int k = 0; k < instruction.k; ++k) {
-        of_a[static_cast<std::size_t>(k)] = element(a, count.a, emulator::place_a(instruction, row, k), tf32);
-        of_b[static_cast<std::size_t>(k)] = element(b, count.b, emulator::place_b(instruction, k, column), tf32);
+        of_a[static_cast<std::size_t>(k)] =
+            element(a, count.a, emulator::place_a(instruction, row, k), tf32);
+        of_b[static_cast<std::size_t>(k)] =
+            element(b, count.b, emulator::place_b(instruction, k, column), tf32);
       }
       const emulator::FragmentPlace at = emulator::place_c(instruction, row, column);
       const int word = at.lane * count.c + at.register_index;
-      d[word] = emulator::dot(model, instruction.format, instruction.k, of_a.data(), of_b.data(), c[word]);
+      d[word] = emulator::dot(model, instruction.format, instruction.k, of_a.data(), of_b.data(),
+                              c[word]);
     }
   }
   return true;
 }
-template bool multiply_with_bits<13>(const Place&, Arch, const MmaInstruction&, std::uint32_t*, std::uint32_t*, const std::uint32_t*,
-                                     std::uint32_t*);
+template bool multiply_with_bits<13>(const Place&, Arch, const MmaInstruction&, std::uint32_t*,
+                                     std::uint32_t*, const std::uint32_t*, std::uint32_t*);
 
-bool multiply_as_sm_80(const Place&, Arch, const MmaInstruction& instruction, std::uint32_t* a, std::uint32_t* b, const std::uint32_t* c,
-                       std::uint32_t* d) {
+bool multiply_as_sm_80(const Place&, Arch, const MmaInstruction& instruction, std::uint32_t* a,
+                       std::uint32_t* b, const std::uint32_t* c, std::uint32_t* d) {
   emulator::mma_sync(Arch::sm_80, instruction, a, b, c, d);
   return true;
 }
 
 // m16n8k8 twice (tf32: m16n8k4), the lower half of K first.
-bool multiply_in_halves(const Place&, Arch arch, const MmaInstruction& instruction, std::uint32_t* a, std::uint32_t* b,
-                        const std::uint32_t* c, std::uint32_t* d) {
+bool multiply_in_halves(const Place&, Arch arch, const MmaInstruction& instruction,
+                        std::uint32_t* a, std::uint32_t* b, const std::uint32_t* c,
+                        std::uint32_t* d) {
   const MmaInstruction half{instruction.format, instruction.accumulator, instruction.k / 2};
   std::array<std::uint32_t, warp_size * 2> half_a;
   std::array<std::uint32_t, warp_size> half_b;
@@ -104,8 +116,9 @@ bool multiply_in_halves(const Place&, Arch arch, const MmaInstruction& instructi
   return true;
 }
 
-bool multiply_other_keys(const Place& place, Arch arch, const MmaInstruction& instruction, std::uint32_t* a, std::uint32_t* b,
-                         const std::uint32_t* c, std::uint32_t* d) {
+bool multiply_other_keys(const Place& place, Arch arch, const MmaInstruction& instruction,
+                         std::uint32_t* a, std::uint32_t* b, const std::uint32_t* c,
+                         std::uint32_t* d) {
   if (!place.in_values() || instruction.format != MmaFormat::tf32) return false;
   std::array<std::uint32_t, warp_size * 2> other;
   for (std::size_t lane = 0; lane < warp_size; ++lane) {
@@ -130,7 +143,8 @@ std::uint32_t weights_as_bf16(Call call, std::uint32_t word) {
   if (call == Call::mma_bf16) return word;
   if (call == Call::mma_tf32) return nearest_bf16(word);
   const auto rounded = [](std::uint32_t half) {
-    return to_half(std::bit_cast<float>(nearest_bf16(std::bit_cast<std::uint32_t>(from_half(half)))));
+    return to_half(
+        std::bit_cast<float>(nearest_bf16(std::bit_cast<std::uint32_t>(from_half(half)))));
   };
   return rounded(word & 0xffffU) | rounded(word >> 16U) << 16U;
 }

@@ -31,10 +31,13 @@ constexpr std::array legal{
 void swap_rows_and_k(Word* a) { std::swap(a[1], a[2]); }
 
 constexpr std::array fragments{
-    KernelChange{.name = "fragment_values_not_transposed", .load = [](const Place&, Call, std::size_t&) { return Call::ldmatrix_x4; }},
+    KernelChange{.name = "fragment_values_not_transposed",
+                 .load = [](const Place&, Call, std::size_t&) { return Call::ldmatrix_x4; }},
     KernelChange{.name = "fragment_keys_transposed",
-                 .load = [](const Place& at, Call call,
-                            std::size_t&) { return at.in_scores() && !at.loads_query() ? Call::ldmatrix_x4_trans : call; }},
+                 .load =
+                     [](const Place& at, Call call, std::size_t&) {
+                       return at.in_scores() && !at.loads_query() ? Call::ldmatrix_x4_trans : call;
+                     }},
     KernelChange{.name = "fragment_query_registers_swapped",
                  .multiply =
                      [](Place& at, Call&, Word* a, Word*, Word*) {
@@ -51,7 +54,8 @@ constexpr std::array fragments{
                  .multiply =
                      [](Place& at, Call&, Word* a, Word*, Word*) {
                        const auto swap_halves = [](Word word) { return std::rotl(word, 16); };
-                       if (at.in_values() && !at.tiles.fp32) std::transform(a, a + 4, a, swap_halves);
+                       if (at.in_values() && !at.tiles.fp32)
+                         std::transform(a, a + 4, a, swap_halves);
                        return true;
                      }},
     KernelChange{.name = "fragment_keys_registers_swapped",
@@ -82,18 +86,21 @@ constexpr std::array fragments{
     KernelChange{.name = "fragment_rows_of_lower_group",
                  .load =
                      [](const Place& at, Call call, std::size_t& row) {
-                       if (at.in_values() && Place::lane() / 8 % 2 == 1) row -= 8 * at.tiles.row_bytes;
+                       if (at.in_values() && Place::lane() / 8 % 2 == 1)
+                         row -= 8 * at.tiles.row_bytes;
                        return call;
                      }},
     KernelChange{.name = "fragment_score_rows_exchanged",
                  .product =
                      [](const Place& at, Word* d) {
-                       if (at.in_scores() && at.last_step()) std::swap(d[0], d[2]), std::swap(d[1], d[3]);
+                       if (at.in_scores() && at.last_step())
+                         std::swap(d[0], d[2]), std::swap(d[1], d[3]);
                      }},
     KernelChange{.name = "fragment_score_columns_exchanged",
                  .product =
                      [](const Place& at, Word* d) {
-                       if (at.in_scores() && at.last_step()) std::swap(d[0], d[1]), std::swap(d[2], d[3]);
+                       if (at.in_scores() && at.last_step())
+                         std::swap(d[0], d[1]), std::swap(d[2], d[3]);
                      }},
     KernelChange{.name = "fragment_upper_rows_as_lower",
                  .product =
@@ -107,10 +114,13 @@ constexpr std::array fragments{
 
 constexpr std::array steps{
     KernelChange{.name = "step_last_of_head_missing",
-                 .multiply = [](Place& at, Call&, Word*, Word*, Word*) { return !(at.in_scores() && at.last_step()); }},
-    KernelChange{
-        .name = "step_last_of_keys_missing",
-        .multiply = [](Place& at, Call&, Word*, Word*, Word*) { return !(at.in_values() && at.tiles.key_steps > 1 && at.last_step()); }},
+                 .multiply = [](Place& at, Call&, Word*, Word*,
+                                Word*) { return !(at.in_scores() && at.last_step()); }},
+    KernelChange{.name = "step_last_of_keys_missing",
+                 .multiply =
+                     [](Place& at, Call&, Word*, Word*, Word*) {
+                       return !(at.in_values() && at.tiles.key_steps > 1 && at.last_step());
+                     }},
     KernelChange{.name = "step_sum_not_carried",
                  .multiply =
                      [](Place& at, Call&, Word*, Word*, Word* c) {
@@ -148,7 +158,8 @@ constexpr std::array reductions{
                        return call;
                      }},
     KernelChange{.name = "reduction_total_down",
-                 .shuffle = [](const Place& at, Call call, int&) { return at.reduces_maximum() ? call : Call::shfl_down; }},
+                 .shuffle = [](const Place& at, Call call,
+                               int&) { return at.reduces_maximum() ? call : Call::shfl_down; }},
 };
 
 // ---- precision ----
@@ -159,13 +170,16 @@ constexpr std::array precision{
     KernelChange{.name = "precision_other_16_bit_format",
                  .multiply =
                      [](Place&, Call& call, Word*, Word*, Word*) {
-                       if (call != Call::mma_tf32) call = call == Call::mma_f16 ? Call::mma_bf16 : Call::mma_f16;
+                       if (call != Call::mma_tf32)
+                         call = call == Call::mma_f16 ? Call::mma_bf16 : Call::mma_f16;
                        return true;
                      }},
     KernelChange{.name = "precision_weights_in_bf16",
                  .multiply =
                      [](Place& at, Call& call, Word* a, Word*, Word*) {
-                       if (at.in_values()) std::transform(a, a + 4, a, [call](Word word) { return weights_as_bf16(call, word); });
+                       if (at.in_values())
+                         std::transform(a, a + 4, a,
+                                        [call](Word word) { return weights_as_bf16(call, word); });
                        return true;
                      }},
     KernelChange{.name = "precision_tf32_truncated", .landed = truncate_to_tf32},
@@ -176,38 +190,59 @@ constexpr std::array precision{
 
 constexpr std::array copies{
     KernelChange{.name = "memory_tail_not_filled",
-                 .copy = [](const Place&, bool valid) { return valid ? Copy::as_asked : Copy::never_issued; }},
-    KernelChange{.name = "memory_tail_reads_first_row", .copy = [](const Place&, bool) { return Copy::valid; }},
-    KernelChange{.name = "memory_source_of_8_bytes", .copy = [](const Place&, bool) { return Copy::first_half; }},
-    // K, V of the third tile and of later ones; the first groups are Q with K, V and K, V of the second (decode: Q alone comes first).
+                 .copy = [](const Place&,
+                            bool valid) { return valid ? Copy::as_asked : Copy::never_issued; }},
+    KernelChange{.name = "memory_tail_reads_first_row",
+                 .copy = [](const Place&, bool) { return Copy::valid; }},
+    KernelChange{.name = "memory_source_of_8_bytes",
+                 .copy = [](const Place&, bool) { return Copy::first_half; }},
+    // K, V of the third tile and of later ones; the first groups are Q with K, V and K, V of the
+    // second (decode: Q alone comes first).
     KernelChange{.name = "stale_values_after_two_tiles",
                  .copy =
                      [](const Place& at, bool) {
                        const int group = at.groups() - (at.tiles.decode ? 1 : 0);
-                       return group >= 2 * at.tiles.stages && group % 2 == 1 ? Copy::never_issued : Copy::as_asked;
+                       return group >= 2 * at.tiles.stages && group % 2 == 1 ? Copy::never_issued
+                                                                             : Copy::as_asked;
                      }},
     KernelChange{.name = "stale_stage_of_values",
                  .load =
                      [](const Place& at, Call call, std::size_t& row) {
-                       const auto rows = [&](int count) { return static_cast<std::size_t>(count) * at.tiles.row_bytes; };
-                       if (at.in_values() && row >= rows(at.tiles.q_rows + at.tiles.stage_rows)) row -= rows(at.tiles.stage_rows);
+                       const auto rows = [&](int count) {
+                         return static_cast<std::size_t>(count) * at.tiles.row_bytes;
+                       };
+                       if (at.in_values() && row >= rows(at.tiles.q_rows + at.tiles.stage_rows))
+                         row -= rows(at.tiles.stage_rows);
                        return call;
                      }},
-    KernelChange{.name = "race_keys_not_awaited", .wait = [](const Place&, int groups) { return groups == 1 ? -1 : groups; }},
-    KernelChange{.name = "race_values_wait_too_short", .wait = [](const Place&, int groups) { return groups == 2 ? 3 : groups; }},
-    KernelChange{
-        .name = "race_buffer_reused_too_early",
-        .leaves_out = [](const Place& at, Call call) { return !at.tiles.decode && call == Call::syncthreads && at.barriers() % 2 == 0; }},
-    KernelChange{
-        .name = "race_values_read_too_early",
-        .leaves_out = [](const Place& at, Call call) { return !at.tiles.decode && call == Call::syncthreads && at.barriers() % 2 == 1; }},
-    KernelChange{
-        .name = "race_parts_over_tiles",
-        .leaves_out = [](const Place& at, Call call) { return at.tiles.decode && call == Call::syncthreads && at.barriers() == 1; }},
-    KernelChange{
-        .name = "race_parts_read_too_early",
-        .leaves_out = [](const Place& at, Call call) { return at.tiles.decode && call == Call::syncthreads && at.barriers() == 2; }},
-    KernelChange{.name = "race_no_syncwarp", .leaves_out = [](const Place&, Call call) { return call == Call::syncwarp; }},
+    KernelChange{.name = "race_keys_not_awaited",
+                 .wait = [](const Place&, int groups) { return groups == 1 ? -1 : groups; }},
+    KernelChange{.name = "race_values_wait_too_short",
+                 .wait = [](const Place&, int groups) { return groups == 2 ? 3 : groups; }},
+    KernelChange{.name = "race_buffer_reused_too_early",
+                 .leaves_out =
+                     [](const Place& at, Call call) {
+                       return !at.tiles.decode && call == Call::syncthreads &&
+                              at.barriers() % 2 == 0;
+                     }},
+    KernelChange{.name = "race_values_read_too_early",
+                 .leaves_out =
+                     [](const Place& at, Call call) {
+                       return !at.tiles.decode && call == Call::syncthreads &&
+                              at.barriers() % 2 == 1;
+                     }},
+    KernelChange{.name = "race_parts_over_tiles",
+                 .leaves_out =
+                     [](const Place& at, Call call) {
+                       return at.tiles.decode && call == Call::syncthreads && at.barriers() == 1;
+                     }},
+    KernelChange{.name = "race_parts_read_too_early",
+                 .leaves_out =
+                     [](const Place& at, Call call) {
+                       return at.tiles.decode && call == Call::syncthreads && at.barriers() == 2;
+                     }},
+    KernelChange{.name = "race_no_syncwarp",
+                 .leaves_out = [](const Place&, Call call) { return call == Call::syncwarp; }},
 };
 
 template <std::size_t... Sizes>

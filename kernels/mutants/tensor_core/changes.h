@@ -21,28 +21,34 @@ struct KernelChange {
   emulator::Call (*load)(const Place&, emulator::Call, std::size_t& row) = nullptr;
   void (*loaded)(const Place&, std::uint32_t* r) = nullptr;
   emulator::Call (*shuffle)(const Place&, emulator::Call, int& operand) = nullptr;
-  bool (*multiply)(Place&, emulator::Call&, std::uint32_t* a, std::uint32_t* b, std::uint32_t* c) = nullptr;
+  bool (*multiply)(Place&, emulator::Call&, std::uint32_t* a, std::uint32_t* b,
+                   std::uint32_t* c) = nullptr;
   void (*product)(const Place&, std::uint32_t* d) = nullptr;
-  bool (*computes)(const Place&, emulator::Arch, const emulator::MmaInstruction&, std::uint32_t* a, std::uint32_t* b,
-                   const std::uint32_t* c, std::uint32_t* d) = nullptr;
+  bool (*computes)(const Place&, emulator::Arch, const emulator::MmaInstruction&, std::uint32_t* a,
+                   std::uint32_t* b, const std::uint32_t* c, std::uint32_t* d) = nullptr;
 };
 
 // The first is the correct kernel.
 std::span<const KernelChange> kernel_changes();
 
-// What the changes of arithmetic compute, in arithmetic.cc: registers of a warp as mma_sync has them.
-bool multiply_in_fp16(const Place&, emulator::Arch, const emulator::MmaInstruction&, std::uint32_t* a, std::uint32_t* b,
-                      const std::uint32_t* c, std::uint32_t* d);
+// What the changes of arithmetic compute, in arithmetic.cc: registers of a warp as mma_sync has
+// them.
+bool multiply_in_fp16(const Place&, emulator::Arch, const emulator::MmaInstruction&,
+                      std::uint32_t* a, std::uint32_t* b, const std::uint32_t* c, std::uint32_t* d);
 template <int FractionBits>
-bool multiply_with_bits(const Place&, emulator::Arch, const emulator::MmaInstruction&, std::uint32_t* a, std::uint32_t* b,
-                        const std::uint32_t* c, std::uint32_t* d);
-bool multiply_as_sm_80(const Place&, emulator::Arch, const emulator::MmaInstruction&, std::uint32_t* a, std::uint32_t* b,
-                       const std::uint32_t* c, std::uint32_t* d);
-bool multiply_in_halves(const Place&, emulator::Arch, const emulator::MmaInstruction&, std::uint32_t* a, std::uint32_t* b,
-                        const std::uint32_t* c, std::uint32_t* d);
+bool multiply_with_bits(const Place&, emulator::Arch, const emulator::MmaInstruction&,
+                        std::uint32_t* a, std::uint32_t* b, const std::uint32_t* c,
+                        std::uint32_t* d);
+bool multiply_as_sm_80(const Place&, emulator::Arch, const emulator::MmaInstruction&,
+                       std::uint32_t* a, std::uint32_t* b, const std::uint32_t* c,
+                       std::uint32_t* d);
+bool multiply_in_halves(const Place&, emulator::Arch, const emulator::MmaInstruction&,
+                        std::uint32_t* a, std::uint32_t* b, const std::uint32_t* c,
+                        std::uint32_t* d);
 // V of tf32 with keys t and t + 4 in the slots where P has 2t and 2t + 1.
-bool multiply_other_keys(const Place&, emulator::Arch, const emulator::MmaInstruction&, std::uint32_t* a, std::uint32_t* b,
-                         const std::uint32_t* c, std::uint32_t* d);
+bool multiply_other_keys(const Place&, emulator::Arch, const emulator::MmaInstruction&,
+                         std::uint32_t* a, std::uint32_t* b, const std::uint32_t* c,
+                         std::uint32_t* d);
 
 // fp32 words of 16 bytes in shared memory.
 void truncate_to_tf32(const Tiles&, std::byte* shared);

@@ -11,7 +11,8 @@ Tiles::Tiles(const attention::Instance& instance)
       q_rows(instance.tile_q),
       stage_rows(2 * instance.tile_kv),
       stages(instance.stages),
-      row_bytes(fp32 ? static_cast<std::size_t>(instance.head_dim) * 4 + 16 : static_cast<std::size_t>(instance.head_dim) * 2) {
+      row_bytes(fp32 ? static_cast<std::size_t>(instance.head_dim) * 4 + 16
+                     : static_cast<std::size_t>(instance.head_dim) * 2) {
   const int keys = decode ? 16 : instance.tile_kv, depth = fp32 ? 8 : 16;
   key_blocks = keys / 8;
   key_steps = keys / depth;
@@ -19,7 +20,8 @@ Tiles::Tiles(const attention::Instance& instance)
   column_blocks = instance.head_dim / 8;
 }
 
-// prefill_mma goes through the steps of P V for each pair of blocks of columns, decode_mma through the blocks for each step.
+// prefill_mma goes through the steps of P V for each pair of blocks of columns, decode_mma through
+// the blocks for each step.
 int Place::step() const {
   const int product = number(products_at);
   if (in_scores()) return product / tiles.key_blocks;
@@ -27,7 +29,9 @@ int Place::step() const {
 }
 
 // Each step of Q K^T loads Q once, then pairs of blocks of K.
-bool Place::loads_query() const { return in_scores() && number(loads_at) % (1 + tiles.key_blocks / 2) == 0; }
+bool Place::loads_query() const {
+  return in_scores() && number(loads_at) % (1 + tiles.key_blocks / 2) == 0;
+}
 
 unsigned Place::lane() { return emulator::current->index.x % 32; }
 

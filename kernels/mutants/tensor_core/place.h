@@ -24,7 +24,8 @@ struct Tiles {
   int column_blocks;      // blocks of 8 columns of V
 };
 
-// A thread's progress. Each tile: scores (Q K^T), then values (P V) from the first shuffle on; totals once, after the last tile.
+// A thread's progress. Each tile: scores (Q K^T), then values (P V) from the first shuffle on;
+// totals once, after the last tile.
 enum class Phase : std::uint32_t { scores, values, totals };
 
 class Place {
@@ -38,12 +39,18 @@ class Place {
   // The shuffles of m come before the first product of P V, those of l after the last.
   [[nodiscard]] bool reduces_maximum() const { return phase() != Phase::totals; }
   [[nodiscard]] int tile() const { return number(tile_at); }
-  // The step of the head dimension or of the keys that the product belongs to, and whether it is the last one.
+  // The step of the head dimension or of the keys that the product belongs to, and whether it is
+  // the last one.
   [[nodiscard]] int step() const;
-  [[nodiscard]] bool last_step() const { return step() == (in_scores() ? tiles.head_steps : tiles.key_steps) - 1; }
-  [[nodiscard]] bool loads_query() const;                             // ldmatrix: of Q; otherwise of K or V
-  [[nodiscard]] int barriers() const { return number(barriers_at); }  // __syncthreads before this one
-  [[nodiscard]] int groups() const { return number(groups_at); }      // cp.async groups committed so far
+  [[nodiscard]] bool last_step() const {
+    return step() == (in_scores() ? tiles.head_steps : tiles.key_steps) - 1;
+  }
+  [[nodiscard]] bool loads_query() const;  // ldmatrix: of Q; otherwise of K or V
+  // __syncthreads before this one
+  [[nodiscard]] int barriers() const { return number(barriers_at); }
+  [[nodiscard]] int groups() const {
+    return number(groups_at);
+  }  // cp.async groups committed so far
   static unsigned lane();
   // Four words for the fault.
   std::uint32_t* kept() { return &notes_[kept_at]; }
@@ -57,7 +64,15 @@ class Place {
   void committed() { ++notes_[groups_at]; }
 
  private:
-  enum Word : std::size_t { phase_at, products_at, loads_at, tile_at, barriers_at, groups_at, kept_at };
+  enum Word : std::size_t {
+    phase_at,
+    products_at,
+    loads_at,
+    tile_at,
+    barriers_at,
+    groups_at,
+    kept_at
+  };
   [[nodiscard]] int number(Word at) const { return static_cast<int>(notes_[at]); }
   void begin(Phase phase);
   emulator::Notes& notes_;

@@ -11,7 +11,9 @@ namespace {
 constexpr std::uint64_t alignment = 256;
 
 // Any error but that of an allocation or an argument leaves a CUDA process unusable.
-bool is_sticky(std::int32_t code) { return code == codes::illegal_address || code == codes::launch_failure; }
+bool is_sticky(std::int32_t code) {
+  return code == codes::illegal_address || code == codes::launch_failure;
+}
 
 }  // namespace
 
@@ -31,7 +33,8 @@ std::int32_t Device::allocate(std::uint64_t bytes, void** out) {
   const std::uint64_t whole = (bytes + alignment - 1) / alignment * alignment;
   auto* memory = static_cast<std::byte*>(std::aligned_alloc(alignment, whole));
   if (memory == nullptr) return codes::out_of_memory;
-  std::fill_n(memory, std::min<std::uint64_t>(whole, 4096), std::byte{0xFF});  // never zeros by chance
+  // never zeros by chance
+  std::fill_n(memory, std::min<std::uint64_t>(whole, 4096), std::byte{0xFF});
   allocations_.emplace(memory, Allocation{std::unique_ptr<std::byte, Free>(memory), bytes});
   allocated_bytes_ += bytes;
   *out = memory;
@@ -111,7 +114,9 @@ std::int32_t Device::create_event(void** out) {
   return codes::success;
 }
 
-std::int32_t Device::destroy_event(void* event) { return events_.erase(event) == 1 ? codes::success : codes::invalid_handle; }
+std::int32_t Device::destroy_event(void* event) {
+  return events_.erase(event) == 1 ? codes::success : codes::invalid_handle;
+}
 
 std::int32_t Device::record_event(void* event, void* stream) {
   if (!events_.contains(event) || !is_stream(stream)) return codes::invalid_handle;

@@ -2,11 +2,11 @@
 // streams and events as CUDA's runtime has them, in one process and on one thread. What a program
 // may not rely on, it does not give:
 //
-//  - Device memory is a space of its own: a pointer that did not come from allocate() is refused, in
-//    copies and in the parameters of kernels.
+//  - Device memory is a space of its own: a pointer that did not come from allocate() is refused,
+//    in copies and in the parameters of kernels.
 //  - The default stream works at once. Other streams do not begin before somebody waits for them
-//    (synchronize, elapsed_ns, release), so that a kernel which was launched on the wrong stream runs
-//    before the work it should have waited for: always, and not only when the machine is slow.
+//    (synchronize, elapsed_ns, release), so that a kernel which was launched on the wrong stream
+//    runs before the work it should have waited for: always, and not only when the machine is slow.
 //  - An error of a kernel is sticky: it shows at the next call, and every call after it fails.
 //
 // Functions return one of `codes`.
@@ -25,8 +25,10 @@
 namespace plumbline::stand_in {
 
 namespace codes {
-inline constexpr std::int32_t success = 0, invalid_value = 1, out_of_memory = 2, insufficient_driver = 35, devices_unavailable = 46,
-                              invalid_device = 101, invalid_handle = 400, illegal_address = 700, launch_failure = 719;
+inline constexpr std::int32_t success = 0, invalid_value = 1, out_of_memory = 2,
+                              insufficient_driver = 35, devices_unavailable = 46,
+                              invalid_device = 101, invalid_handle = 400, illegal_address = 700,
+                              launch_failure = 719;
 }
 
 inline constexpr std::uint64_t memory_bytes = std::uint64_t{8} << 30;

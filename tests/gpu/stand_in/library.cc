@@ -54,10 +54,12 @@ std::string take_settings(std::string_view options) {
 
 }  // namespace plumbline::stand_in
 
-extern "C" PLUMBLINE_EXPORT const plumbline_provider* plumbline_get_provider(std::uint32_t abi_version, const char* options) {
+extern "C" PLUMBLINE_EXPORT const plumbline_provider* plumbline_get_provider(
+    std::uint32_t abi_version, const char* options) {
   if (abi_version != PLUMBLINE_ABI_VERSION) return nullptr;
   try {
-    return &plumbline::attention::provider_with(plumbline::stand_in::take_settings(options == nullptr ? "" : options));
+    return &plumbline::attention::provider_with(
+        plumbline::stand_in::take_settings(options == nullptr ? "" : options));
   } catch (const std::bad_alloc&) {
     return nullptr;
   }

@@ -15,21 +15,26 @@ constexpr Words all_words[] = {
     {codes::success, "cudaSuccess", "no error", ""},
     {codes::invalid_value, "cudaErrorInvalidValue", "invalid argument", ""},
     {codes::out_of_memory, "cudaErrorMemoryAllocation", "out of memory", ""},
-    {codes::insufficient_driver, "cudaErrorInsufficientDriver", "CUDA driver version is insufficient for CUDA runtime version",
+    {codes::insufficient_driver, "cudaErrorInsufficientDriver",
+     "CUDA driver version is insufficient for CUDA runtime version",
      "install a driver for CUDA 13.0 or later"},
-    {codes::devices_unavailable, "cudaErrorDevicesUnavailable", "CUDA-capable device(s) is/are busy or unavailable",
+    {codes::devices_unavailable, "cudaErrorDevicesUnavailable",
+     "CUDA-capable device(s) is/are busy or unavailable",
      "end the process that has the GPU for itself"},
     {codes::invalid_device, "cudaErrorInvalidDevice", "invalid device ordinal", ""},
     {codes::invalid_handle, "cudaErrorInvalidResourceHandle", "invalid resource handle", ""},
-    {codes::illegal_address, "cudaErrorIllegalAddress", "an illegal memory access was encountered", ""},
+    {codes::illegal_address, "cudaErrorIllegalAddress", "an illegal memory access was encountered",
+     ""},
     {codes::launch_failure, "cudaErrorLaunchFailure", "unspecified launch failure", ""},
 };
 
 Words words_of(std::int32_t code) {
-  const auto* found = std::find_if(std::begin(all_words), std::end(all_words), [&](const Words& w) { return w.code == code; });
+  const auto* found = std::find_if(std::begin(all_words), std::end(all_words),
+                                   [&](const Words& w) { return w.code == code; });
   if (found == std::end(all_words)) return {code, "cudaErrorUnknown", "unknown error", ""};
   Words words = *found;
-  if (code == codes::launch_failure && !device().launch_failure_text().empty()) words.text = device().launch_failure_text().c_str();
+  if (code == codes::launch_failure && !device().launch_failure_text().empty())
+    words.text = device().launch_failure_text().c_str();
   return words;
 }
 
@@ -41,7 +46,8 @@ void copy_text(const std::string& text, char (&field)[n]) {
 // Why no function of this device can succeed.
 std::int32_t refusal(const plumbline_device* asked) {
   if (settings().no_driver) return codes::insufficient_driver;
-  return asked->memory_space == PLUMBLINE_CUDA && asked->ordinal == 0 ? codes::success : codes::invalid_device;
+  return asked->memory_space == PLUMBLINE_CUDA && asked->ordinal == 0 ? codes::success
+                                                                      : codes::invalid_device;
 }
 
 template <class Function>
@@ -51,13 +57,16 @@ std::int32_t on(const plumbline_device* asked, Function function) {
 }
 
 std::int32_t allocate(const plumbline_device* asked, std::uint64_t bytes, void** out) {
-  return on(asked, [&] { return settings().busy ? codes::devices_unavailable : device().allocate(bytes, out); });
+  return on(asked, [&] {
+    return settings().busy ? codes::devices_unavailable : device().allocate(bytes, out);
+  });
 }
 std::int32_t release(const plumbline_device* asked, void* pointer) {
   return on(asked, [&] { return device().release(pointer); });
 }
 
-std::int32_t copy_to_device(const plumbline_device* asked, void* to, const void* from, std::uint64_t bytes) {
+std::int32_t copy_to_device(const plumbline_device* asked, void* to, const void* from,
+                            std::uint64_t bytes) {
   return on(asked, [&] {
     if (!device().owns(to, bytes) || device().owns(from, 1)) return codes::invalid_value;
     const std::int32_t code = device().synchronize(nullptr);
@@ -65,7 +74,8 @@ std::int32_t copy_to_device(const plumbline_device* asked, void* to, const void*
     return code;
   });
 }
-std::int32_t copy_to_host(const plumbline_device* asked, void* to, const void* from, std::uint64_t bytes) {
+std::int32_t copy_to_host(const plumbline_device* asked, void* to, const void* from,
+                          std::uint64_t bytes) {
   return on(asked, [&] {
     if (device().owns(to, 1) || !device().owns(from, bytes)) return codes::invalid_value;
     const std::int32_t code = device().synchronize(nullptr);
@@ -113,7 +123,8 @@ std::int32_t destroy_stream(const plumbline_device* asked, void* stream) {
 }
 
 // What is wrong with an address shows when the work is done, as on a GPU.
-std::int32_t enqueue_copy(const plumbline_device* asked, void* to, const void* from, std::uint64_t bytes, void* stream) {
+std::int32_t enqueue_copy(const plumbline_device* asked, void* to, const void* from,
+                          std::uint64_t bytes, void* stream) {
   return on(asked, [&] {
     return device().enqueue(stream, [=] {
       if (!device().owns(to, bytes) || !device().owns(from, bytes)) return codes::illegal_address;
@@ -122,7 +133,8 @@ std::int32_t enqueue_copy(const plumbline_device* asked, void* to, const void* f
     });
   });
 }
-std::int32_t enqueue_fill(const plumbline_device* asked, void* at, std::int32_t byte, std::uint64_t bytes, void* stream) {
+std::int32_t enqueue_fill(const plumbline_device* asked, void* at, std::int32_t byte,
+                          std::uint64_t bytes, void* stream) {
   return on(asked, [&] {
     return device().enqueue(stream, [=] {
       if (!device().owns(at, bytes)) return codes::illegal_address;
@@ -131,7 +143,8 @@ std::int32_t enqueue_fill(const plumbline_device* asked, void* at, std::int32_t 
     });
   });
 }
-std::int32_t enqueue_call(const plumbline_device* asked, void (*function)(void*), void* argument, void* stream) {
+std::int32_t enqueue_call(const plumbline_device* asked, void (*function)(void*), void* argument,
+                          void* stream) {
   return on(asked, [&] {
     return device().enqueue(stream, [=] {
       function(argument);

@@ -4,19 +4,23 @@
 //
 // It is built as <build>/tests/gpu/stand_in/lib/plumbline/plumbline_cuda.so and is never installed:
 //
-//   plumbline run cases/pr.toml --device cuda:0 --provider <build>/tests/gpu/stand_in/lib/plumbline/plumbline_cuda.so
+//   plumbline run cases/pr.toml --device cuda:0 \
+//     --provider <build>/tests/gpu/stand_in/lib/plumbline/plumbline_cuda.so
 //
-// or a copy of it in place of lib/plumbline/plumbline_cuda.so of a build or a bundle. Its one device is
-// cuda:0, arch sm_90, model "Stand-in GPU". Times are those of the emulator. Options stand behind the
-// path as those of the kernels do, several with commas: `--provider PATH:stand_in=default_stream`.
+// or a copy of it in place of lib/plumbline/plumbline_cuda.so of a build or a bundle. Its one
+// device is cuda:0, arch sm_90, model "Stand-in GPU". Times are those of the emulator. Options
+// stand behind the path as those of the kernels do, several with commas: `--provider
+// PATH:stand_in=default_stream`.
 //
 //   stand_in=default_stream    planted bug: every kernel is launched on the default stream
 //   stand_in=merge_on_default  planted bug: the kernel that merges splits of the keys is
 //   stand_in=illegal_access    planted bug: kernels read memory that is not the device's
-//   stand_in=waits             kernels wait for their stream before run returns, which they should leave to plumbline
+//   stand_in=waits             kernels wait for their stream before run returns, which they should
+//                              leave to plumbline
 //   stand_in=table_1           its memory table is that of the first release
 //   stand_in=no_driver         as where the CUDA runtime finds no driver
-//   stand_in=busy              as where another process has the GPU for itself: no memory can be allocated
+//   stand_in=busy              as where another process has the GPU for itself: no memory can be
+//                              allocated
 //   stand_in_model=NAME        the GPU is another model
 #pragma once
 
@@ -29,7 +33,13 @@
 namespace plumbline::stand_in {
 
 struct Settings {
-  enum class Wrong { nothing, default_stream, merge_on_default, illegal_access, waits } wrong = Wrong::nothing;
+  enum class Wrong {
+    nothing,
+    default_stream,
+    merge_on_default,
+    illegal_access,
+    waits
+  } wrong = Wrong::nothing;
   bool first_table = false, no_driver = false, busy = false;
   std::string model = "Stand-in GPU";
 };
