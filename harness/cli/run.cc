@@ -12,6 +12,7 @@
 #include "harness/cli/errors.h"
 #include "harness/cli/outputs.h"
 #include "harness/cli/progress.h"
+#include "harness/cli/session.h"
 #include "harness/report/invariance_text.h"
 #include "harness/run/resume.h"
 #include "harness/run/run_session.h"

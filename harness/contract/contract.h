@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -115,6 +116,11 @@ class SupportTable {
   };
   std::vector<Entry> entries;
 };
+
+// The most rows, counted over samples and query heads, that a case whose scores count in a suite
+// may have: beyond, rows that share keys share the error of P, which the scores' variance does not
+// know (a legal kernel reached z = 15 at 2048 rows).
+inline constexpr std::int64_t suite_score_rows = 150;
 
 // What a run's verdicts rest on: contracts.toml and support.toml.
 struct ReviewedText {

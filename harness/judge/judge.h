@@ -128,11 +128,6 @@ Judgement judge_invariance(const InvarianceOutcome& outcome);
 // "beyond" all rounding.
 std::string_view agreement(const InvarianceOutcome& outcome);
 
-// The most rows, counted over samples and query heads, that a case whose scores count in a suite
-// may have: beyond, rows that share keys share the error of P, which the scores' variance does not
-// know (a legal kernel reached z = 15 at 2048 rows).
-inline constexpr std::int64_t suite_score_rows = 150;
-
 // Statistics over a suite, per kernel and dtype (JUDGING.md: shrink, temperature; and the drift of
 // the median).
 struct SuiteScore {

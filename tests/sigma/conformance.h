@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 
+#include "harness/cli/session.h"
 #include "harness/run/run_session.h"
 
 namespace plumbline::test {
