@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Checks that need no compiler: include directions (DESIGN: one way of the data), line lengths, file sizes, places left open,
-types whose name is taken; and of a configured build, sources and test programs that nothing builds or runs.
+"""Checks that need no compiler: include directions, line lengths, file sizes, opening lines.
+
+Also places left open, types whose name is taken, words that the checks of tests and pages need; and
+of a configured build, sources and test programs that nothing builds or runs.
 
   ci/check_sources.py                     the sources alone
-  ci/check_sources.py --build build/dev   also what that build leaves out; all its targets must have been built
+  ci/check_sources.py --build build/dev   also what that build leaves out; everything must be built
 """
 import argparse
 import json
@@ -14,44 +16,64 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# A folder of harness/ may include headers of these folders. OUTCOME is harness/outcome/outcome.h alone.
-OUTCOME = "measure/outcome.h"
-MAY_INCLUDE = {
-    "problem": {"problem"},
-    "reference": {"problem", "reference"},
-    "provider": {"problem", "provider"},
-    "resources": {"problem", "resources"},
-    "measure": {"problem", "reference", "provider", "judge", "measure"},
-    "judge": {"problem", "provider", "judge", OUTCOME},
-    "store": {"problem", "provider", "reference", "judge", "resources", "store", OUTCOME},
-    "check": {"problem", "reference", "provider", "measure", "judge", "check"},
-    "audit": {"problem", "reference", "provider", "measure", "judge", "audit"},
-    "report": {"problem", "provider", "judge", "check", "audit", "resources", "store", "report", OUTCOME},
-    "cli": {"problem", "reference", "provider", "measure", "judge", "check", "audit", "resources", "store", "report", "cli"},
-}
+# The folders of harness/ from bottom to top: the table of README.md that says so.
+FOLDER_TABLE = "| folder of harness/ | its trade |"
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 NAMESPACE = re.compile(r"^namespace ?(\S*) \{|^\}  // namespace")
 TYPE = re.compile(r"^(?:struct|class|enum class|enum) (\w+)(?: final)?(?: : [^;]*)? \{")
 SOURCES = {".cc", ".h", ".cu", ".cuh", ".c"}
-LINE_LIMIT = 140
+PROSE = {".md"}
+TEXT = {".py", ".sh", ".toml", ".cmake", ".sql", ".in"}  # and CMakeLists.txt
+LINE_LIMIT = 100
+# Rows of tables in pages; those of the README fit a screen.
+TABLE_LIMIT = 140
+README_TABLE_LIMIT = 100
+NO_LINE_LIMIT = [
+    re.compile(r"tests/provider/first_release/"),  # the header of a release, as it was
+    re.compile(r"tests/.*\.(md|toml|sql)$"),  # golden output and recorded inputs
+]
 FILE_LIMIT = {"harness": 500, "kernels": 500, "tests": 600}
 LARGEST = 256 * 1024  # bytes, of any file: what is larger was built or downloaded
 
-# Sources that only some builds compile, and how to tell from CMakeCache.txt that this one does not. Every other .cc, .cu and .c has to
-# be an input of some target: a list of sources that was set twice once lost nine tests.
+# Sources that only some builds compile, and how to tell from CMakeCache.txt that this one does not.
+# Every other .cc, .cu and .c has to be an input of some target: a list of sources that was set
+# twice once lost nine tests.
 NOT_IN_EVERY_BUILD = [
-    (re.compile(r"tests/sample_provider/"), lambda cache: True),  # a project of its own, which a test builds
-    (re.compile(r"tests/resources/tile\.cu"), lambda cache: True),  # what nvcc said of it lies beside it
-    (re.compile(r"harness/resources/occupancy\.cc"), lambda cache: "NOTFOUND" in cache.get("PLUMBLINE_CUDA_OCCUPANCY_DIR", "")),
+    # a project of its own, which a test builds
+    (re.compile(r"tests/sample_provider/"), lambda cache: True),
+    # what nvcc said of it lies beside it
+    (re.compile(r"tests/resources/tile\.cu"), lambda cache: True),
+    (re.compile(r"harness/resources/occupancy\.cc"),
+     lambda cache: "NOTFOUND" in cache.get("PLUMBLINE_CUDA_OCCUPANCY_DIR", "")),
     (re.compile(r"harness/resources/occupancy_unknown\.cc"),
      lambda cache: "NOTFOUND" not in cache.get("PLUMBLINE_CUDA_OCCUPANCY_DIR", "")),
-    (re.compile(r"tests/fuzz/entry\.cc"), lambda cache: "fuzzer" not in cache.get("PLUMBLINE_SANITIZE", "")),
-    (re.compile(r"tests/tsan/planted_race\.cc"), lambda cache: cache.get("PLUMBLINE_SANITIZE") != "thread"),
+    (re.compile(r"tests/fuzz/entry\.cc"),
+     lambda cache: "fuzzer" not in cache.get("PLUMBLINE_SANITIZE", "")),
+    (re.compile(r"tests/tsan/planted_race\.cc"),
+     lambda cache: cache.get("PLUMBLINE_SANITIZE") != "thread"),
     (re.compile(r"python/"), lambda cache: not cache.get("PLUMBLINE_PYTHON_EXECUTABLE")),
     (re.compile(r"tests/"), lambda cache: cache.get("PLUMBLINE_TESTS") == "OFF"),
-    (re.compile(r"kernels/attention/(launch_facts|machine_cuda)\.cc|kernels/reference_gpu/cuda\.cu|tests/(gpu|kernels|reference_gpu)/"),
+    (re.compile(r"kernels/attention/(launch_facts|machine_cuda)\.cc|kernels/reference_gpu/cuda\.cu|"
+                r"tests/(gpu|kernels|reference_gpu)/"),
      lambda cache: cache.get("PLUMBLINE_CUDA", "OFF") == "OFF"),
 ]
+
+
+def folders_in_order():
+    """The folders of harness/ as README.md lists them: each includes itself and those above it."""
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    if FOLDER_TABLE not in lines:
+        sys.exit(f'README.md has no table "{FOLDER_TABLE}", which orders the folders of harness/')
+    folders = []
+    for line in lines[lines.index(FOLDER_TABLE) + 2:]:
+        match = re.match(r"\| `(\w+)/` \|", line)
+        if not match:
+            break
+        folders.append(match.group(1))
+    return folders
+
+
+ORDER = folders_in_order()
 
 
 def include_error(path, target):
@@ -66,29 +88,62 @@ def include_error(path, target):
         if target.startswith(("kernels/", "tests/")):
             return "the harness includes neither kernels nor tests"
         if target.startswith("harness/"):
-            inner = target.removeprefix("harness/")
-            allowed = MAY_INCLUDE[parts[1]]
-            if inner not in allowed and inner.split("/")[0] not in allowed:
-                return f"harness/{parts[1]} may include {', '.join(sorted(allowed))}"
+            own, other = parts[1], target.split("/")[1]
+            if own not in ORDER or other not in ORDER:
+                unknown = own if own not in ORDER else other
+                return f"README.md's table of folders lacks harness/{unknown}"
+            if ORDER.index(other) > ORDER.index(own):
+                return f"harness/{other} is above harness/{own} (README.md, table of folders)"
     return None
 
 
 def check(path):
+    """What is wrong with a C++, C or CUDA source, or a header: (line, sentence)."""
     errors = []
     lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
     limit = FILE_LIMIT.get(path.parts[0], 500)
     if len(lines) > limit:
         errors.append((len(lines), f"{len(lines)} lines: past {limit} a file has two jobs"))
+    if not lines or not lines[0].startswith(("// ", "/* ")):
+        errors.append((1, "the first line says what the file is for: a comment"))
     golden = False  # within a raw string: expected output is as long as it is
     for number, line in enumerate(lines, 1):
-        golden = 'R"(' in line or (golden and ')"' not in line)
-        if len(line) > LINE_LIMIT and not golden:
+        golden = 'R"' in line or (golden and not re.search(r'\)\w*"', line))
+        if len(line) > LINE_LIMIT and not golden and has_line_limit(path):
             errors.append((number, f"{len(line)} columns, more than {LINE_LIMIT}"))
         if re.search(r"\b(TODO|FIXME|XXX)\b", line):
             errors.append((number, "an open place: track it in an issue"))
         match = INCLUDE.match(line)
         if match and (error := include_error(path, match.group(1))):
             errors.append((number, f'"{match.group(1)}": {error}'))
+    return errors
+
+
+def has_line_limit(path):
+    return not any(pattern.match(str(path)) for pattern in NO_LINE_LIMIT)
+
+
+def check_text(path):
+    """Lines of scripts, suites and build files that are too long."""
+    lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
+    return [(number, f"{len(line)} columns, more than {LINE_LIMIT}")
+            for number, line in enumerate(lines, 1)
+            if len(line) > LINE_LIMIT and not re.search(r"https?://\S+$", line)]
+
+
+def check_prose(path):
+    """Lines of a page that are too long; code and output stay as they are typed and printed."""
+    table = README_TABLE_LIMIT if path.name == "README.md" else TABLE_LIMIT
+    errors = []
+    code = False
+    lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines, 1):
+        if line.lstrip().startswith("```"):
+            code = not code
+        limit = table if line.startswith("|") else LINE_LIMIT
+        text = re.sub(r"\]\([^)]*\)|https?://\S+", "", line)  # links apart
+        if not code and len(text) > limit:
+            errors.append((number, f"{len(text)} columns, more than {limit}"))
     return errors
 
 
@@ -103,7 +158,7 @@ def types_seen_by_the_linker(path):
 
 
 def taken_names(paths):
-    """The harness is one program: of two types of one name the linker keeps the functions of one, which no compiler reports."""
+    """Types of one name in one namespace: the linker keeps the functions of one, silently."""
     first = {}
     for path in paths:
         for name, number in types_seen_by_the_linker(path):
@@ -113,14 +168,15 @@ def taken_names(paths):
 
 
 def cmake_cache(build):
-    entries = re.findall(r"^(\w+):\w+=(.*)$", (build / "CMakeCache.txt").read_text(encoding="utf-8"), re.MULTILINE)
+    text = (build / "CMakeCache.txt").read_text(encoding="utf-8")
+    entries = re.findall(r"^(\w+):\w+=(.*)$", text, re.MULTILINE)
     return dict(entries)
 
 
 def unbuilt_sources(build, paths):
     """Sources that no target of the build compiles."""
     cache = cmake_cache(build)
-    # "build OBJECT: RULE SOURCE | …": a source is named by its absolute path, whichever rule compiles it.
+    # "build OBJECT: RULE SOURCE | …": a source is named by its absolute path, in every rule.
     inputs = set()
     for line in (build / "build.ninja").read_text(encoding="utf-8").splitlines():
         if line.startswith("build "):
@@ -128,7 +184,8 @@ def unbuilt_sources(build, paths):
     for path in paths:
         if path.suffix not in {".cc", ".cu", ".c"} or str(ROOT / path) in inputs:
             continue
-        if not any(pattern.match(str(path)) and is_left_out(cache) for pattern, is_left_out in NOT_IN_EVERY_BUILD):
+        if not any(pattern.match(str(path)) and is_left_out(cache)
+                   for pattern, is_left_out in NOT_IN_EVERY_BUILD):
             yield path, 1, f"no target of {build} compiles it: list it in a CMakeLists.txt, once"
 
 
@@ -144,7 +201,8 @@ def idle_test_programs(build):
             programs.add(str(build / program))
             program = None
     # Exit code 8: some program is not there yet, and its tests have no command.
-    shown = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], capture_output=True, text=True).stdout
+    command = ["ctest", "--test-dir", build, "--show-only=json-v1"]
+    shown = subprocess.run(command, capture_output=True, text=True).stdout
     try:
         tests = json.loads(shown)["tests"]
     except json.JSONDecodeError:  # a list of tests that a build step writes is missing
@@ -152,25 +210,35 @@ def idle_test_programs(build):
         return
     for test in tests:
         if not test.get("command"):
-            yield pathlib.Path(test["name"]), 1, "CTest knows the test and no command for it: build everything first"
+            yield (pathlib.Path(test["name"]), 1,
+                   "CTest knows the test and no command for it: build everything first")
     run = {str(pathlib.Path(test["command"][0]).resolve()) for test in tests if test.get("command")}
     for name in sorted(programs):
         if str(pathlib.Path(name).resolve()) not in run:
-            yield pathlib.Path(name), 1, "a test program of which CTest runs no test: gtest_discover_tests is missing, or it has none"
+            yield (pathlib.Path(name), 1, "a test program of which CTest runs no test: "
+                   "gtest_discover_tests is missing, or it has none")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, help="a configured and built build directory")
     build = parser.parse_args().build
     if build and not (build / "build.ninja").is_file():
-        parser.error(f"{build} has no build.ninja: configure it, for example by cmake --preset host")
-    every = subprocess.run(["git", "ls-files", "-coz", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    existing = [path for name in every.split("\0") if (ROOT / (path := pathlib.Path(name))).is_file()]
+        parser.error(f"{build} has no build.ninja: configure it, as by cmake --preset host")
+    every = subprocess.run(["git", "ls-files", "-coz", "--exclude-standard"], cwd=ROOT, check=True,
+                           capture_output=True, text=True).stdout
+    existing = [path for name in every.split("\0")
+                if (ROOT / (path := pathlib.Path(name))).is_file()]
     paths = [path for path in existing if path.suffix in SOURCES]
-    errors = [(path, 1, f"more than {LARGEST // 1024} KiB: left over from a build or a download?") for path in existing
-              if (ROOT / path).stat().st_size > LARGEST]
+    errors = [(path, 1, f"more than {LARGEST // 1024} KiB: left over from a build or a download?")
+              for path in existing if (ROOT / path).stat().st_size > LARGEST]
     errors += [(path, line, error) for path in paths for line, error in check(path)]
+    for path in filter(has_line_limit, existing):
+        if path.suffix in PROSE:
+            errors += [(path, line, error) for line, error in check_prose(path)]
+        elif path.suffix in TEXT or path.name == "CMakeLists.txt":
+            errors += [(path, line, error) for line, error in check_text(path)]
     errors += taken_names([path for path in paths if path.parts[0] == "harness"])
     if build:
         errors += unbuilt_sources(build.resolve(), paths)
