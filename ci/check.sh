@@ -17,7 +17,8 @@ python3 ci/check_sources.py
 cmake --preset "$preset" >/dev/null
 cmake --build --preset "$preset"
 
-# clang-tidy 14 takes seconds a file: the files that differ from the last commit, or all with --full.
+# clang-tidy 14 takes seconds a file: the files that differ from the last commit, or all with
+# --full.
 if ((full)); then
   mapfile -t lint < <(git ls-files 'harness/*.cc' 'kernels/cpu/*.cc')
 else

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds with coverage, runs the tests, writes build/coverage/html/index.html and fails below 90 % of the lines of harness/ or of
-# kernels/attention (the CUDA kernels, as the emulator runs them).
+# Builds with coverage, runs the tests, writes build/coverage/html/index.html and fails below 90 %
+# of the lines of harness/ or of kernels/attention (the CUDA kernels, as the emulator runs them).
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 [[ "${1:-}" == -h || "${1:-}" == --help ]] && { sed -n '2,3p' "$0" | cut -c3-; exit 0; }
 ci/setup.sh

@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
-# Feeds each parser of plumbline with mutated files until the time is over (libFuzzer, AddressSanitizer and UBSan; needs clang).
+# Feeds each parser of plumbline with mutated files until the time is over (libFuzzer,
+# AddressSanitizer and UBSan; needs clang).
 #   ci/fuzz.sh                          every target, 600 seconds each, one after another
 #   ci/fuzz.sh --seconds 60 suite ids   two of them, a minute each
 #   ci/fuzz.sh --list                   the targets
-# A line per target: seconds, executions, inputs that reached new code, crashes. Exits with 1 if there was a crash, a hang (25 s: sanitizers
-# take thirty times as long) or an input that took more than 2 GiB; such an input is kept in build/fuzz/crashes/TARGET: fix the parser and
-# move the input to tests/fuzz/regressions/TARGET, which the tests replay. build/fuzz/corpus/TARGET keeps what reached new code.
+# A line per target: seconds, executions, inputs that reached new code, crashes. Exits with 1 if
+# there was a crash, a hang (25 s: sanitizers take thirty times as long) or an input that took more
+# than 2 GiB; such an input is kept in build/fuzz/crashes/TARGET: fix the parser and move the input
+# to tests/fuzz/regressions/TARGET, which the tests replay. build/fuzz/corpus/TARGET keeps what
+# reached new code.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-usage() { sed -n '2,8p' "$0" | cut -c3-; }
+usage() { sed -n '2,11p' "$0" | cut -c3-; }
 
 seconds=600 targets=()
 while (($#)); do
@@ -33,7 +36,8 @@ ci/setup.sh --fuzz
 cmake --preset fuzz >/dev/null
 cmake --build --preset fuzz --target "${targets[@]/#/fuzz_}"
 
-# The files of a target by seeds.txt, under names of their own, and the words in them as a dictionary.
+# The files of a target by seeds.txt, under names of their own, and the words in them as a
+# dictionary.
 gather_seeds() {
   local target="$1" folder="$2" pattern file
   while read -r pattern; do

@@ -1,18 +1,27 @@
 #!/usr/bin/env bash
-# One night: restores the history, runs nightly and the stories, extends the history and hands it back.
-#   ci/nightly.sh --history FILE [--first-night] [--out DIR] [--suite FILE]… [--commit SHA] [--strict] [-- more options of `plumbline run`]
+# One night: restores the history, runs nightly and the stories, extends the history, hands it back.
+#   ci/nightly.sh --history FILE [--first-night] [--out DIR] [--suite FILE]… [--commit SHA]
+#       [--strict] [-- more options of `plumbline run`]
 #   --history FILE   database of the nights before; replaced by each night (never half written)
-#   --first-night    there is no night before: FILE must not exist, and is created. Without it a FILE that is missing is an error (exit 3),
-#                    since a night that lost its history finds no regression
-#   --commit SHA     of the code under test (default: PLUMBLINE_COMMIT, GITHUB_SHA, else that of the git repository in which this is called)
+#   --first-night    there is no night before: FILE must not exist, and is created. Without it a
+#                    FILE that is missing is an error (exit 3), since a night that lost its history
+#                    finds no regression
+#   --commit SHA     of the code under test (default: PLUMBLINE_COMMIT, GITHUB_SHA, else that of the
+#                    git repository in which this is called)
 #   --out DIR        junit.xml, invariances.xml, summary.md, failures/ (default: out/nightly)
-#   --reports DIR    what nvcc said of the CUDA kernels (default: those of the build; without any this is said and the night goes on)
+#   --reports DIR    what nvcc said of the CUDA kernels (default: those of the build; without any
+#                    this is said and the night goes on)
 #   --suite FILE     instead of cases/nightly.toml and the stories; repeat for more
-#   --invariances FILE  suite whose invariances are measured (default: cases/invariances.toml; with --suite: none); repeat for more
-#   --strict         an ambiguous night (exit 5) fails; without it, it warns. A night with something unconfirmed fails in any case
-# Exit codes are those of `plumbline run`; 1 also where a compiled kernel takes more than baselines/resources approves.
+#   --invariances FILE  suite whose invariances are measured (default: cases/invariances.toml; with
+#                       --suite: none); repeat for more
+#   --strict         an ambiguous night (exit 5) fails; without it, it warns. A night with something
+#                    unconfirmed fails in any case
+# Exit codes are those of `plumbline run`; 1 also where a compiled kernel takes more than
+# baselines/resources approves.
 # Example: ci/nightly.sh --history history.db -- --provider ./libmine.so
-# The caller's repository holds the kernels under test: this script then changes into plumbline's own.
+
+# The caller's repository holds the kernels under test: this script then changes into plumbline's
+# own.
 caller_commit="${PLUMBLINE_COMMIT:-${GITHUB_SHA:-$(git rev-parse HEAD 2>/dev/null || true)}}"
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -53,7 +62,8 @@ work="$(mktemp -d "$out/work.XXXXXX")"
 trap 'rm -rf "$work"' EXIT
 [[ -e "$history" ]] && sqlite3 "$history" "VACUUM INTO '$work/night.db'"
 
-# What must not matter, on few problems: a run of its own in the same history, before the night's, which stays the latest.
+# What must not matter, on few problems: a run of its own in the same history, before the night's,
+# which stays the latest.
 kept=0
 if ((${#invariances[@]})); then
   "$plumbline" run "${invariances[@]}" --invariances --purpose nightly --db "$work/night.db" --junit "$out/invariances.xml" \
@@ -74,7 +84,8 @@ if ((code == 0 || code == 1 || code == 5)); then
   esac
 fi
 
-# What the kernels take of each architecture belongs to the same run: no GPU is needed for it. Exit 4: nothing was compiled; 6: another nvcc.
+# What the kernels take of each architecture belongs to the same run: no GPU is needed for it. Exit
+# 4: nothing was compiled; 6: another nvcc.
 if ((code == 0 || code == 1 || code == 5)); then
   resources=0
   "$plumbline" resources "${reports[@]}" --db "$work/night.db" --run latest --format markdown >"$work/resources.md" || resources=$?
@@ -86,8 +97,8 @@ if ((code == 0 || code == 1 || code == 5)); then
   esac
 fi
 
-# What was measured is history, whatever the verdict. The copy is complete before it replaces the file; a file that is not plumbline's
-# (application_id "plmb") stays as it was.
+# What was measured is history, whatever the verdict. The copy is complete before it replaces the
+# file; a file that is not plumbline's (application_id "plmb") stays as it was.
 if [[ -e "$work/night.db" && "$(sqlite3 "$work/night.db" 'PRAGMA application_id')" == 1886154082 ]]; then
   sqlite3 "$work/night.db" "VACUUM INTO '$work/handed-back.db'"
   cp "$work/handed-back.db" "$history.new"

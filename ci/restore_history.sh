@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Brings back the history of the nights from the newest artifact of this repository that holds it. For GitHub Actions; needs gh and unzip.
+# Brings back the history of the nights from the newest artifact of this repository that holds it.
+# For GitHub Actions; needs gh and unzip.
 #   ci/restore_history.sh FILE
-# Every night uploads its history as the artifact "history", also a night that found something: what was measured is history. Where FILE
-# exists already (out of a cache), the artifact still counts. Exit 0 also where there is none: ci/nightly.sh says so, and stops.
-# Reads GITHUB_REPOSITORY, GITHUB_REF_NAME and, through gh, GH_TOKEN.
+# Every night uploads its history as the artifact "history", also a night that found something: what
+# was measured is history. Where FILE exists already (out of a cache), the artifact still counts.
+# Exit 0 also where there is none: ci/nightly.sh says so, and stops. Reads GITHUB_REPOSITORY,
+# GITHUB_REF_NAME and, through gh, GH_TOKEN.
 set -euo pipefail
 file="$(realpath -m -- "${1:?ci/restore_history.sh needs a file (see its first lines)}")"
 : "${GITHUB_REPOSITORY:?is set by GitHub Actions}"

@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
-# Installs everything plumbline builds with (Debian 12 packages). Idempotent; quick and quiet when nothing is missing.
+# Installs everything plumbline builds with (Debian 12 packages). Idempotent; quick and quiet when
+# nothing is missing.
 #   ci/setup.sh                     install what is missing (needs root or sudo)
-#   ci/setup.sh --numpy             also the least that Python kernels need: .venv with numpy and ml_dtypes
-#   ci/setup.sh --python            also what Python kernels and the Python package need: .venv, pinned by ci/requirements.txt
+#   ci/setup.sh --numpy             also the least that Python kernels need: .venv with numpy and
+#                                   ml_dtypes
+#   ci/setup.sh --python            also what Python kernels and the Python package need: .venv,
+#                                   pinned by ci/requirements.txt
 #   ci/setup.sh --fuzz              also what ci/fuzz.sh needs: clang with libFuzzer
-#   ci/setup.sh --check [--numpy] [--python] [--fuzz]  list what is missing and exit 1; needs no root
+#   ci/setup.sh --check [--numpy] [--python] [--fuzz]
+#        list what is missing and exit 1; needs no root
 set -euo pipefail
 ci="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 venv="$(dirname "$ci")/.venv"
@@ -22,7 +26,7 @@ fuzz_packages=(clang libclang-rt-14-dev)  # of one version: that of Debian 12's 
 check=0 numpy=0 python=0 fuzz=0
 for option in "$@"; do
   case "$option" in
-    -h | --help) sed -n '2,7p' "$0" | cut -c3-; exit 0 ;;
+    -h | --help) sed -n '2,11p' "$0" | cut -c3-; exit 0 ;;
     --check) check=1 ;;
     --numpy) numpy=1 ;;
     --python) python=1 ;;
@@ -39,7 +43,8 @@ for package in "${packages[@]}"; do
   dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q "ok installed" || missing+=("$package")
 done
 
-# The lines of ci/requirements.txt that are wanted: all of them, or with --numpy alone those of numpy and ml_dtypes.
+# The lines of ci/requirements.txt that are wanted: all of them, or with --numpy alone those of
+# numpy and ml_dtypes.
 wanted_requirements() {
   if ((python)); then grep == "$ci/requirements.txt"; else grep -E '^(numpy|ml_dtypes)==' "$ci/requirements.txt"; fi
 }
