@@ -16,4 +16,5 @@ results="$(mktemp)"
 trap 'rm -f "$results"' EXIT
 changes="$(git status --porcelain -uno -- . ':!docs' 2>/dev/null | head -1)"
 "$bench" "$@" --benchmark_enable_random_interleaving=true --benchmark_out="$results"
-python3 ci/bench_table.py "$results" "$(git rev-parse --short HEAD 2>/dev/null || echo unknown)${changes:+ with changes}"
+commit="$(git rev-parse --short HEAD 2>/dev/null || echo unknown)"
+python3 ci/bench_table.py "$results" "$commit${changes:+ with changes}"

@@ -22,7 +22,8 @@ cmake --build --preset "$preset"
 if ((full)); then
   mapfile -t lint < <(git ls-files 'harness/*.cc' 'kernels/cpu/*.cc')
 else
-  mapfile -t lint < <(git diff --name-only --diff-filter=d HEAD -- 'harness/*.cc' 'kernels/cpu/*.cc')
+  mapfile -t lint < <(
+    git diff --name-only --diff-filter=d HEAD -- 'harness/*.cc' 'kernels/cpu/*.cc')
 fi
 ((${#lint[@]} == 0)) || printf '%s\n' "${lint[@]}" |
   xargs -P 2 -n 1 clang-tidy -p "$build_directory" --quiet --warnings-as-errors='*'

@@ -7,11 +7,13 @@ ci/setup.sh
 find build/coverage -name '*.gcda' -delete 2>/dev/null || true
 cmake --workflow --preset coverage
 mkdir -p build/coverage/html
-gcovr --root . --filter 'harness/' --filter 'kernels/attention/' --exclude-throw-branches --exclude-unreachable-branches -j 2 \
-  --html-details build/coverage/html/index.html --txt build/coverage/coverage.txt --json build/coverage/coverage.json build/coverage >/dev/null
+gcovr --root . --filter 'harness/' --filter 'kernels/attention/' --exclude-throw-branches \
+  --exclude-unreachable-branches -j 2 --html-details build/coverage/html/index.html \
+  --txt build/coverage/coverage.txt --json build/coverage/coverage.json build/coverage >/dev/null
 code=0
 for folder in harness kernels/attention; do
   echo "$folder:"
-  gcovr --root . --add-tracefile build/coverage/coverage.json --filter "$folder/" --txt /dev/null --fail-under-line 90 --print-summary || code=1
+  gcovr --root . --add-tracefile build/coverage/coverage.json --filter "$folder/" --txt /dev/null \
+    --fail-under-line 90 --print-summary || code=1
 done
 exit "$code"

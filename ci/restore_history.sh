@@ -13,18 +13,25 @@ branch="${GITHUB_REF_NAME:-main}"
 
 scratch="$(mktemp -d)"
 trap 'rm -rf "$scratch"' EXIT
-newest=".artifacts | map(select((.expired | not) and .workflow_run.head_branch == \"$branch\")) | sort_by(.created_at) | last | .id // empty"
-if ! id="$(gh api "repos/$GITHUB_REPOSITORY/actions/artifacts?name=history&per_page=100" --jq "$newest")"; then
-  echo "ci/restore_history.sh: the artifacts of $GITHUB_REPOSITORY cannot be listed (does the job have permission actions: read?)" >&2
+newest=".artifacts | map(select((.expired | not) and .workflow_run.head_branch == \"$branch\"))
+  | sort_by(.created_at) | last | .id // empty"
+artifacts="repos/$GITHUB_REPOSITORY/actions/artifacts?name=history&per_page=100"
+if ! id="$(gh api "$artifacts" --jq "$newest")"; then
+  echo "ci/restore_history.sh: the artifacts of $GITHUB_REPOSITORY cannot be listed" \
+    "(does the job have permission actions: read?)" >&2
   id=""
 fi
 if [[ -z "$id" ]]; then
-  echo "no night of branch $branch has left its history as an artifact$([[ -s "$file" ]] && echo ": that of the cache counts" || true)"
+  cached="$([[ -s "$file" ]] && echo ": that of the cache counts" || true)"
+  echo "no night of branch $branch has left its history as an artifact$cached"
   exit 0
 fi
 gh api "repos/$GITHUB_REPOSITORY/actions/artifacts/$id/zip" >"$scratch/history.zip"
 unzip -q -o "$scratch/history.zip" -d "$scratch"
-[[ -s "$scratch/history.db" ]] || { echo "ci/restore_history.sh: artifact $id holds no history.db" >&2; exit 3; }
+[[ -s "$scratch/history.db" ]] || {
+  echo "ci/restore_history.sh: artifact $id holds no history.db" >&2
+  exit 3
+}
 cp "$scratch/history.db" "$file.new"
 mv "$file.new" "$file"
 echo "history of artifact $id restored to $file"

@@ -15,8 +15,9 @@ venv="$(dirname "$ci")/.venv"
 
 packages=(
   g++ cmake ninja-build ccache pkg-config git python3 sqlite3
-  libgtest-dev libgmock-dev libbenchmark-dev libsqlite3-dev libsqlitecpp-dev libcli11-dev libtomlplusplus-dev
-  nlohmann-json3-dev libfmt-dev libexpected-dev libtbb-dev libopenblas-pthread-dev libsleef-dev libxxhash-dev zlib1g-dev
+  libgtest-dev libgmock-dev libbenchmark-dev libsqlite3-dev libsqlitecpp-dev libcli11-dev
+  libtomlplusplus-dev nlohmann-json3-dev libfmt-dev libexpected-dev libtbb-dev
+  libopenblas-pthread-dev libsleef-dev libxxhash-dev zlib1g-dev
   gcovr clang-format clang-tidy mmdebstrap
 )
 numpy_packages=(python3-venv)
@@ -40,13 +41,16 @@ done
 
 missing=()
 for package in "${packages[@]}"; do
-  dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q "ok installed" || missing+=("$package")
+  dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q "ok installed" ||
+    missing+=("$package")
 done
 
 # The lines of ci/requirements.txt that are wanted: all of them, or with --numpy alone those of
 # numpy and ml_dtypes.
 wanted_requirements() {
-  if ((python)); then grep == "$ci/requirements.txt"; else grep -E '^(numpy|ml_dtypes)==' "$ci/requirements.txt"; fi
+  local pattern='^(numpy|ml_dtypes)=='
+  ((!python)) || pattern='=='
+  grep -E "$pattern" "$ci/requirements.txt"
 }
 
 # Of those, what .venv lacks; all of them without a .venv.
@@ -76,16 +80,32 @@ if ((check)); then
   ((${#missing[@]} + ${#requirements[@]} == 0)) && exit 0
   ((${#missing[@]})) && printf 'missing: %s\n' "${missing[@]}"
   ((${#requirements[@]})) && printf 'missing in .venv: %s\n' "${requirements[@]}"
-  ((${#missing[@]})) && echo "remedy: run ci/setup.sh$( ((numpy)) && echo " --numpy")$( ((python)) && echo " --python")$( ((fuzz)) && echo " --fuzz") as root, or apt-get install ${missing[*]}"
-  ((${#requirements[@]})) && echo "remedy: run ci/setup.sh --$( ((python)) && echo python || echo numpy) (without root where no Debian package is missing)"
+  if ((${#missing[@]})); then
+    options=""
+    ((!numpy)) || options+=" --numpy"
+    ((!python)) || options+=" --python"
+    ((!fuzz)) || options+=" --fuzz"
+    echo "remedy: run ci/setup.sh$options as root, or apt-get install ${missing[*]}"
+  fi
+  if ((${#requirements[@]})); then
+    option=--numpy
+    ((!python)) || option=--python
+    echo "remedy: run ci/setup.sh $option (without root where no Debian package is missing)"
+  fi
   exit 1
 fi
 
 if ((${#missing[@]})); then
-  command -v apt-get >/dev/null || { echo "ci/setup.sh: no apt-get here; install these by other means: ${missing[*]}" >&2; exit 3; }
+  command -v apt-get >/dev/null || {
+    echo "ci/setup.sh: no apt-get here; install these by other means: ${missing[*]}" >&2
+    exit 3
+  }
   as_root=()
   if ((EUID != 0)); then
-    command -v sudo >/dev/null || { echo "ci/setup.sh: run as root; missing: ${missing[*]}" >&2; exit 3; }
+    command -v sudo >/dev/null || {
+      echo "ci/setup.sh: run as root; missing: ${missing[*]}" >&2
+      exit 3
+    }
     as_root=(sudo)
   fi
   echo "installing: ${missing[*]}"
