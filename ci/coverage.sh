@@ -1,17 +1,19 @@
 #!/usr/bin/env bash
-# Builds with coverage, runs the tests, writes build/coverage/html/index.html and fails below 90 % of the lines of harness/ or of
-# kernels/attention (the CUDA kernels, as the emulator runs them).
+# Builds with coverage, runs the tests, writes build/coverage/html/index.html and fails below 90 %
+# of the lines of harness/ or of kernels/attention (the CUDA kernels, as the emulator runs them).
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 [[ "${1:-}" == -h || "${1:-}" == --help ]] && { sed -n '2,3p' "$0" | cut -c3-; exit 0; }
 ci/setup.sh
 find build/coverage -name '*.gcda' -delete 2>/dev/null || true
 cmake --workflow --preset coverage
 mkdir -p build/coverage/html
-gcovr --root . --filter 'harness/' --filter 'kernels/attention/' --exclude-throw-branches --exclude-unreachable-branches -j 2 \
-  --html-details build/coverage/html/index.html --txt build/coverage/coverage.txt --json build/coverage/coverage.json build/coverage >/dev/null
+gcovr --root . --filter 'harness/' --filter 'kernels/attention/' --exclude-throw-branches \
+  --exclude-unreachable-branches -j 2 --html-details build/coverage/html/index.html \
+  --txt build/coverage/coverage.txt --json build/coverage/coverage.json build/coverage >/dev/null
 code=0
 for folder in harness kernels/attention; do
   echo "$folder:"
-  gcovr --root . --add-tracefile build/coverage/coverage.json --filter "$folder/" --txt /dev/null --fail-under-line 90 --print-summary || code=1
+  gcovr --root . --add-tracefile build/coverage/coverage.json --filter "$folder/" --txt /dev/null \
+    --fail-under-line 90 --print-summary || code=1
 done
 exit "$code"

@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
-# Feeds each parser of plumbline with mutated files until the time is over (libFuzzer, AddressSanitizer and UBSan; needs clang).
+# Feeds each parser of plumbline with mutated files until the time is over (libFuzzer,
+# AddressSanitizer and UBSan; needs clang).
 #   ci/fuzz.sh                          every target, 600 seconds each, one after another
 #   ci/fuzz.sh --seconds 60 suite ids   two of them, a minute each
 #   ci/fuzz.sh --list                   the targets
-# A line per target: seconds, executions, inputs that reached new code, crashes. Exits with 1 if there was a crash, a hang (25 s: sanitizers
-# take thirty times as long) or an input that took more than 2 GiB; such an input is kept in build/fuzz/crashes/TARGET: fix the parser and
-# move the input to tests/fuzz/regressions/TARGET, which the tests replay. build/fuzz/corpus/TARGET keeps what reached new code.
+# A line per target: seconds, executions, inputs that reached new code, crashes. Exits with 1 if
+# there was a crash, a hang (25 s: sanitizers take thirty times as long) or an input that took more
+# than 2 GiB; such an input is kept in build/fuzz/crashes/TARGET: fix the parser and move the input
+# to tests/fuzz/regressions/TARGET, which the tests replay. build/fuzz/corpus/TARGET keeps what
+# reached new code.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-usage() { sed -n '2,8p' "$0" | cut -c3-; }
+usage() { sed -n '2,11p' "$0" | cut -c3-; }
 
 seconds=600 targets=()
 while (($#)); do
@@ -16,7 +19,8 @@ while (($#)); do
     -h | --help) usage; exit 0 ;;
     --list) awk '!/^#/ && !seen[$1]++ { print $1 }' tests/fuzz/seeds.txt; exit 0 ;;
     --seconds)
-      [[ "${2:-}" =~ ^[1-9][0-9]*$ ]] || { echo "ci/fuzz.sh: --seconds takes a whole number above 0" >&2; exit 2; }
+      [[ "${2:-}" =~ ^[1-9][0-9]*$ ]] ||
+        { echo "ci/fuzz.sh: --seconds takes a whole number above 0" >&2; exit 2; }
       seconds="$2"; shift ;;
     -*) echo "ci/fuzz.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
     *) targets+=("$1") ;;
@@ -26,42 +30,50 @@ done
 mapfile -t known < <("$0" --list)
 ((${#targets[@]})) || targets=("${known[@]}")
 for target in "${targets[@]}"; do
-  [[ " ${known[*]} " == *" $target "* ]] || { echo "ci/fuzz.sh: no target $target; there are ${known[*]}" >&2; exit 2; }
+  [[ " ${known[*]} " == *" $target "* ]] ||
+    { echo "ci/fuzz.sh: no target $target; there are ${known[*]}" >&2; exit 2; }
 done
 
 ci/setup.sh --fuzz
 cmake --preset fuzz >/dev/null
 cmake --build --preset fuzz --target "${targets[@]/#/fuzz_}"
 
-# The files of a target by seeds.txt, under names of their own, and the words in them as a dictionary.
+# The files of a target by seeds.txt, under names of their own, and the words in them as a
+# dictionary.
 gather_seeds() {
   local target="$1" folder="$2" pattern file
   while read -r pattern; do
     for file in $pattern; do [[ -f "$file" ]] && cp "$file" "$folder/${file//\//_}"; done
   done < <(awk -v target="$target" '$1 == target { print $2 }' tests/fuzz/seeds.txt)
   for file in tests/fuzz/regressions/"$target"/*; do [[ -f "$file" ]] && cp "$file" "$folder"; done
-  cat "$folder"/* | LC_ALL=C grep -aoE '[A-Za-z_][A-Za-z_0-9]{1,30}' | sort -u | sed 's/.*/"&"/' >"$folder.dict"
+  cat "$folder"/* | LC_ALL=C grep -aoE '[A-Za-z_][A-Za-z_0-9]{1,30}' | sort -u |
+    sed 's/.*/"&"/' >"$folder.dict"
 }
 
-export ASAN_OPTIONS="detect_leaks=1:allocator_may_return_null=0:${ASAN_OPTIONS:-}" UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1"
+export ASAN_OPTIONS="detect_leaks=1:allocator_may_return_null=0:${ASAN_OPTIONS:-}" \
+  UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1"
 scratch="$(mktemp -d)"
 trap 'rm -rf "$scratch"' EXIT
 printf '%-12s %8s %12s %10s %8s\n' target seconds executions new-inputs crashes
 failed=0
 for target in "${targets[@]}"; do
-  corpus="$PWD/build/fuzz/corpus/$target" crashes="$PWD/build/fuzz/crashes/$target" log="$PWD/build/fuzz/$target.log"
+  corpus="$PWD/build/fuzz/corpus/$target" crashes="$PWD/build/fuzz/crashes/$target" \
+    log="$PWD/build/fuzz/$target.log"
   mkdir -p "$corpus" "$crashes" "$scratch/$target"
   gather_seeds "$target" "$scratch/$target"
   status=0
-  build/fuzz/bin/"fuzz_$target" -max_total_time="$seconds" -timeout=25 -rss_limit_mb=2048 -max_len=16384 -print_final_stats=1 \
-    -dict="$scratch/$target.dict" -artifact_prefix="$crashes/" "$corpus" "$scratch/$target" >"$log" 2>&1 || status=$?
+  build/fuzz/bin/"fuzz_$target" -max_total_time="$seconds" -timeout=25 -rss_limit_mb=2048 \
+    -max_len=16384 -print_final_stats=1 -dict="$scratch/$target.dict" \
+    -artifact_prefix="$crashes/" "$corpus" "$scratch/$target" >"$log" 2>&1 || status=$?
   executions="$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")"
   added="$(sed -n 's/^stat::new_units_added: *//p' "$log")"
   took="$(sed -n 's/^Done [0-9]* runs in \([0-9]*\) second.*/\1/p' "$log")"
-  printf '%-12s %8s %12s %10s %8s\n' "$target" "${took:--}" "${executions:--}" "${added:--}" "$((status != 0))"
+  printf '%-12s %8s %12s %10s %8s\n' "$target" "${took:--}" "${executions:--}" "${added:--}" \
+    "$((status != 0))"
   if ((status)); then
     failed=1
-    grep -aE '^(==[0-9]+==|terminate|  what)|ERROR|SUMMARY|runtime error|Test unit written' "$log" | tail -8 >&2
+    grep -aE '^(==[0-9]+==|terminate|  what)|ERROR|SUMMARY|runtime error|Test unit written' \
+      "$log" | tail -8 >&2
     echo "ci/fuzz.sh: $target failed; $log has all of it" >&2
   fi
 done

@@ -1,18 +1,26 @@
 #!/usr/bin/env bash
-# Everything that only a GPU can answer, what tells most first, so that ten minutes on a GPU give evidence. A step that fails does not
-# keep the next from running; results are rewritten after every step. docs/gpu.md says what each step shows and what the figures mean.
-#   ci/gpu.sh                   builds the dev preset, then runs every step on GPU 0; in an unpacked bundle it runs what is there
-#   --deadline SECONDS          everything ends by then, counted from the end of the build (default 560; 0: none). A step that the rest
-#                               cannot hold is not started; one that is running then is cut off. Limits of steps grow with it
-#   --only STEP...              these steps alone, also where their results are there already; --only list prints them
-#   --again                     also the steps whose result for this GPU, commit and --quick is in --out already
+# Everything that only a GPU can answer, what tells most first, so that ten minutes on a GPU give
+# evidence. A step that fails does not keep the next from running; results are rewritten after every
+# step. docs/gpu.md says what each step shows and what the figures mean.
+#   ci/gpu.sh                   builds the dev preset, then runs every step on GPU 0; in an unpacked
+#                               bundle it runs what is there
+#   --deadline SECONDS          everything ends by then, counted from the end of the build (default
+#                               560; 0: none). A step that the rest cannot hold is not started; one
+#                               that is running then is cut off. Limits of steps grow with it
+#   --only STEP...              these steps alone, also where their results are there already;
+#                               --only list prints them
+#   --again                     also the steps whose result for this GPU, commit and --quick is in
+#                               --out already
 #   --out DIR                   summary.md, results.tar.gz and log.txt go there (default: out/gpu)
 #   --history FILE              takes up the runs into this database at the end (plumbline merge)
-#   --quick                     to see that everything runs: no random MMAs, two groups of the cases, three runs of a timing, no stories, no sanitizer
-#   --no-build [--build DIR]    uses what was built before (default: build/dev), also where there is no compiler
-#   --pack FILE [--arch 90a]... builds, and packs all this script needs elsewhere into FILE (.tar.xz or .tar.gz); needs no GPU
-# Exit codes: 0 every step passed, 1 some failed (they are named), 2 usage, 3 something it runs is missing, 4 there is no GPU,
-# 5 none failed, but some were cut off or not run.
+#   --quick                     to see that everything runs: no random MMAs, two groups of the
+#                               cases, three runs of a timing, no stories, no sanitizer
+#   --no-build [--build DIR]    uses what was built before (default: build/dev), also where there is
+#                               no compiler
+#   --pack FILE [--arch 90a]... builds, and packs all this script needs elsewhere into FILE (.tar.xz
+#                               or .tar.gz); needs no GPU
+# Exit codes: 0 every step passed, 1 some failed (they are named), 2 usage, 3 something it runs is
+# missing, 4 there is no GPU, 5 none failed, but some were cut off or not run.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh" >/dev/null
 source "$source_directory/ci/gpu/results.sh"
 source "$source_directory/ci/gpu/steps.sh"
@@ -69,8 +77,8 @@ build_all() {
   for program in "${programs[@]##*/}"; do names+=("${program%.so}"); done
   build --target "${names[@]}"
 }
-# What the dynamic linker loads for a program, or for a library in the worker: what ldd would say, without needing ldd, which also takes
-# the place of a library for that of the linker.
+# What the dynamic linker loads for a program, or for a library in the worker: what ldd would say,
+# without needing ldd, which also takes the place of a library for that of the linker.
 loads() {
   case "$1" in
     *.so) LD_TRACE_LOADED_OBJECTS=1 LD_PRELOAD="./$1" ./bin/plumbline-worker 2>&1 ;;
@@ -112,7 +120,8 @@ look_for_gpu() {  # before a build that takes minutes; harness/provider/client/d
   [[ "$(nvidia-smi -L 2>/dev/null || true)" == GPU* ]] || no_gpu "neither nvidia-smi nor /dev has one"
 }
 smi() { nvidia-smi ${bus:+-i "$bus"} --query-gpu="$1" --format=csv,noheader 2>/dev/null | head -n 1; }
-# gpu, arch, driver, toolkit, bus: from the CUDA runtime, or from nvidia-smi in a build without our program that asks it.
+# gpu, arch, driver, toolkit, bus: from the CUDA runtime, or from nvidia-smi in a build without our
+# program that asks it.
 identify_gpu() {
   local facts code=0 version
   if [[ -e "$build/tests/gpu/hardware_speed" ]]; then
@@ -127,7 +136,8 @@ identify_gpu() {
   fi
   version="$(smi driver_version)" && [[ -n "$version" ]] && driver="$version"
   date="$(date -u +%Y-%m-%dT%H:%M:%SZ)"
-  # What was built elsewhere says itself what it was built from. PLUMBLINE_COMMIT is stored with the runs, too.
+  # What was built elsewhere says itself what it was built from. PLUMBLINE_COMMIT is stored with the
+  # runs, too.
   [[ -e "$build/commit" ]] && PLUMBLINE_COMMIT="$(<"$build/commit")"
   commit="${PLUMBLINE_COMMIT:-unknown}"
   [[ -e "$build/commit" || -z "$(git status --porcelain --untracked-files=no 2>/dev/null)" ]] || commit+=" with changes"

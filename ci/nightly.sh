@@ -1,22 +1,32 @@
 #!/usr/bin/env bash
-# One night: restores the history, runs nightly and the stories, extends the history and hands it back.
-#   ci/nightly.sh --history FILE [--first-night] [--out DIR] [--suite FILE]… [--commit SHA] [--strict] [-- more options of `plumbline run`]
+# One night: restores the history, runs nightly and the stories, extends the history, hands it back.
+#   ci/nightly.sh --history FILE [--first-night] [--out DIR] [--suite FILE]… [--commit SHA]
+#       [--strict] [-- more options of `plumbline run`]
 #   --history FILE   database of the nights before; replaced by each night (never half written)
-#   --first-night    there is no night before: FILE must not exist, and is created. Without it a FILE that is missing is an error (exit 3),
-#                    since a night that lost its history finds no regression
-#   --commit SHA     of the code under test (default: PLUMBLINE_COMMIT, GITHUB_SHA, else that of the git repository in which this is called)
+#   --first-night    there is no night before: FILE must not exist, and is created. Without it a
+#                    FILE that is missing is an error (exit 3), since a night that lost its history
+#                    finds no regression
+#   --commit SHA     of the code under test (default: PLUMBLINE_COMMIT, GITHUB_SHA, else that of the
+#                    git repository in which this is called)
 #   --out DIR        junit.xml, invariances.xml, summary.md, failures/ (default: out/nightly)
-#   --reports DIR    what nvcc said of the CUDA kernels (default: those of the build; without any this is said and the night goes on)
+#   --reports DIR    what nvcc said of the CUDA kernels (default: those of the build; without any
+#                    this is said and the night goes on)
 #   --suite FILE     instead of cases/nightly.toml and the stories; repeat for more
-#   --invariances FILE  suite whose invariances are measured (default: cases/invariances.toml; with --suite: none); repeat for more
-#   --strict         an ambiguous night (exit 5) fails; without it, it warns. A night with something unconfirmed fails in any case
-# Exit codes are those of `plumbline run`; 1 also where a compiled kernel takes more than baselines/resources approves.
+#   --invariances FILE  suite whose invariances are measured (default: cases/invariances.toml; with
+#                       --suite: none); repeat for more
+#   --strict         an ambiguous night (exit 5) fails; without it, it warns. A night with something
+#                    unconfirmed fails in any case
+# Exit codes are those of `plumbline run`; 1 also where a compiled kernel takes more than
+# baselines/resources approves.
 # Example: ci/nightly.sh --history history.db -- --provider ./libmine.so
-# The caller's repository holds the kernels under test: this script then changes into plumbline's own.
+
+# The caller's repository holds the kernels under test: this script then changes into plumbline's
+# own.
 caller_commit="${PLUMBLINE_COMMIT:-${GITHUB_SHA:-$(git rev-parse HEAD 2>/dev/null || true)}}"
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-history="" out=out/nightly strict=0 first_night=0 commit="$caller_commit" suites=() invariances=() reports=()
+history="" out=out/nightly strict=0 first_night=0 commit="$caller_commit"
+suites=() invariances=() reports=()
 while (($#)); do
   case "$1" in
     --history) history="$(absolute "${2:?--history needs a file}")"; shift 2 ;;
@@ -34,72 +44,88 @@ while (($#)); do
 done
 [[ -n "$history" ]] || { echo "ci/nightly.sh: --history FILE is needed (see --help)" >&2; exit 2; }
 if ((first_night)) && [[ -e "$history" ]]; then
-  echo "ci/nightly.sh: $history exists: this is not the first night; remedy: leave --first-night out, or name another file" >&2
+  echo "ci/nightly.sh: $history exists: this is not the first night;" \
+    "remedy: leave --first-night out, or name another file" >&2
   exit 3
 fi
 if ((!first_night)) && [[ ! -s "$history" ]]; then
-  echo "ci/nightly.sh: $history is missing: without the nights before nothing can be compared, and a regression would be green;" \
-    "remedy: restore it (a backup, an artifact of the last night), or say --first-night where there was none" >&2
+  echo "ci/nightly.sh: $history is missing: without the nights before nothing can be compared," \
+    "and a regression would be green; remedy: restore it (a backup, an artifact of the last" \
+    "night), or say --first-night where there was none" >&2
   exit 3
 fi
 export PLUMBLINE_COMMIT="$commit"
 ((${#suites[@]} + ${#invariances[@]})) || invariances=(cases/invariances.toml)
 ((${#suites[@]})) || suites=(cases/nightly.toml cases/stories/*.toml)
 # PLUMBLINE_BINARY names a plumbline that is already built.
-if [[ -n "${PLUMBLINE_BINARY:-}" ]]; then plumbline="$PLUMBLINE_BINARY"; else build --target plumbline plumbline_cpu; fi
+if [[ -n "${PLUMBLINE_BINARY:-}" ]]; then
+  plumbline="$PLUMBLINE_BINARY"
+else
+  build --target plumbline plumbline_cpu
+fi
 
 mkdir -p "$out" "$(dirname "$history")"
 work="$(mktemp -d "$out/work.XXXXXX")"
 trap 'rm -rf "$work"' EXIT
 [[ -e "$history" ]] && sqlite3 "$history" "VACUUM INTO '$work/night.db'"
 
-# What must not matter, on few problems: a run of its own in the same history, before the night's, which stays the latest.
+# What must not matter, on few problems: a run of its own in the same history, before the night's,
+# which stays the latest.
 kept=0
 if ((${#invariances[@]})); then
-  "$plumbline" run "${invariances[@]}" --invariances --purpose nightly --db "$work/night.db" --junit "$out/invariances.xml" \
+  "$plumbline" run "${invariances[@]}" --invariances --purpose nightly --db "$work/night.db" \
+    --junit "$out/invariances.xml" \
     --markdown "$work/invariances.md" --save-failures "$out/failures" "$@" || kept=$?
 fi
 
 code=0
 "$plumbline" run "${suites[@]}" --tier nightly --purpose nightly --db "$work/night.db" \
-  --junit "$out/junit.xml" --markdown "$out/summary.md" --save-failures "$out/failures" "$@" || code=$?
+  --junit "$out/junit.xml" --markdown "$out/summary.md" --save-failures "$out/failures" "$@" ||
+  code=$?
 
 if ((code == 0 || code == 1 || code == 5)); then
   if [[ -e "$work/invariances.md" ]]; then cat "$work/invariances.md" >>"$out/summary.md"; fi
   case $kept in
     0) ;;
-    4) echo "warning: no invariance was measured: the options left no case of them, or the kernels take none" >&2 ;;
+    4) echo "warning: no invariance was measured: the options left no case of them, or the" \
+         "kernels take none" >&2 ;;
     5) ((code != 0)) || code=5 ;;
     *) ((code == 1)) || code=$kept ;;
   esac
 fi
 
-# What the kernels take of each architecture belongs to the same run: no GPU is needed for it. Exit 4: nothing was compiled; 6: another nvcc.
+# What the kernels take of each architecture belongs to the same run: no GPU is needed for it. Exit
+# 4: nothing was compiled; 6: another nvcc.
 if ((code == 0 || code == 1 || code == 5)); then
   resources=0
-  "$plumbline" resources "${reports[@]}" --db "$work/night.db" --run latest --format markdown >"$work/resources.md" || resources=$?
+  "$plumbline" resources "${reports[@]}" --db "$work/night.db" --run latest --format markdown \
+    >"$work/resources.md" || resources=$?
   cat "$work/resources.md" >>"$out/summary.md"
   case $resources in
     0 | 4) ;;
-    6) echo "warning: resources are not comparable with the approved ones: see $out/summary.md" >&2 ;;
+    6) echo "warning: resources are not comparable with the approved ones:" \
+         "see $out/summary.md" >&2 ;;
     *) grep '^- ' "$work/resources.md" >&2 || true; ((code == 1)) || code=$resources ;;
   esac
 fi
 
-# What was measured is history, whatever the verdict. The copy is complete before it replaces the file; a file that is not plumbline's
-# (application_id "plmb") stays as it was.
-if [[ -e "$work/night.db" && "$(sqlite3 "$work/night.db" 'PRAGMA application_id')" == 1886154082 ]]; then
+# What was measured is history, whatever the verdict. The copy is complete before it replaces the
+# file; a file that is not plumbline's (application_id "plmb") stays as it was.
+if [[ -e "$work/night.db" &&
+      "$(sqlite3 "$work/night.db" 'PRAGMA application_id')" == 1886154082 ]]; then
   sqlite3 "$work/night.db" "VACUUM INTO '$work/handed-back.db'"
   cp "$work/handed-back.db" "$history.new"
   mv "$history.new" "$history"
 fi
-if ((code == 5)) && [[ "$(sqlite3 "$history" "SELECT count(*) FROM v_history WHERE verdict = 'unconfirmed' AND run_id = (
-  SELECT run_id FROM v_runs ORDER BY run_order DESC LIMIT 1)")" != 0 ]]; then
+if ((code == 5)) && [[ "$(sqlite3 "$history" "SELECT count(*) FROM v_history
+    WHERE verdict = 'unconfirmed' AND run_id = (
+      SELECT run_id FROM v_runs ORDER BY run_order DESC LIMIT 1)")" != 0 ]]; then
   echo "the night has regressions that no fresh process could confirm: see $out/summary.md" >&2
   exit 5
 fi
 if ((code == 5 && !strict)); then
-  echo "warning: the night is ambiguous (a regression did not show again in a fresh process); --strict would fail" >&2
+  echo "warning: the night is ambiguous (a regression did not show again in a fresh process);" \
+    "--strict would fail" >&2
   code=0
 fi
 exit "$code"

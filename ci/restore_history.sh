@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Brings back the history of the nights from the newest artifact of this repository that holds it. For GitHub Actions; needs gh and unzip.
+# Brings back the history of the nights from the newest artifact of this repository that holds it.
+# For GitHub Actions; needs gh and unzip.
 #   ci/restore_history.sh FILE
-# Every night uploads its history as the artifact "history", also a night that found something: what was measured is history. Where FILE
-# exists already (out of a cache), the artifact still counts. Exit 0 also where there is none: ci/nightly.sh says so, and stops.
-# Reads GITHUB_REPOSITORY, GITHUB_REF_NAME and, through gh, GH_TOKEN.
+# Every night uploads its history as the artifact "history", also a night that found something: what
+# was measured is history. Where FILE exists already (out of a cache), the artifact still counts.
+# Exit 0 also where there is none: ci/nightly.sh says so, and stops. Reads GITHUB_REPOSITORY,
+# GITHUB_REF_NAME and, through gh, GH_TOKEN.
 set -euo pipefail
 file="$(realpath -m -- "${1:?ci/restore_history.sh needs a file (see its first lines)}")"
 : "${GITHUB_REPOSITORY:?is set by GitHub Actions}"
@@ -11,18 +13,25 @@ branch="${GITHUB_REF_NAME:-main}"
 
 scratch="$(mktemp -d)"
 trap 'rm -rf "$scratch"' EXIT
-newest=".artifacts | map(select((.expired | not) and .workflow_run.head_branch == \"$branch\")) | sort_by(.created_at) | last | .id // empty"
-if ! id="$(gh api "repos/$GITHUB_REPOSITORY/actions/artifacts?name=history&per_page=100" --jq "$newest")"; then
-  echo "ci/restore_history.sh: the artifacts of $GITHUB_REPOSITORY cannot be listed (does the job have permission actions: read?)" >&2
+newest=".artifacts | map(select((.expired | not) and .workflow_run.head_branch == \"$branch\"))
+  | sort_by(.created_at) | last | .id // empty"
+artifacts="repos/$GITHUB_REPOSITORY/actions/artifacts?name=history&per_page=100"
+if ! id="$(gh api "$artifacts" --jq "$newest")"; then
+  echo "ci/restore_history.sh: the artifacts of $GITHUB_REPOSITORY cannot be listed" \
+    "(does the job have permission actions: read?)" >&2
   id=""
 fi
 if [[ -z "$id" ]]; then
-  echo "no night of branch $branch has left its history as an artifact$([[ -s "$file" ]] && echo ": that of the cache counts" || true)"
+  cached="$([[ -s "$file" ]] && echo ": that of the cache counts" || true)"
+  echo "no night of branch $branch has left its history as an artifact$cached"
   exit 0
 fi
 gh api "repos/$GITHUB_REPOSITORY/actions/artifacts/$id/zip" >"$scratch/history.zip"
 unzip -q -o "$scratch/history.zip" -d "$scratch"
-[[ -s "$scratch/history.db" ]] || { echo "ci/restore_history.sh: artifact $id holds no history.db" >&2; exit 3; }
+[[ -s "$scratch/history.db" ]] || {
+  echo "ci/restore_history.sh: artifact $id holds no history.db" >&2
+  exit 3
+}
 cp "$scratch/history.db" "$file.new"
 mv "$file.new" "$file"
 echo "history of artifact $id restored to $file"

@@ -1,18 +1,23 @@
 #!/usr/bin/env bash
-# Installs everything plumbline builds with (Debian 12 packages). Idempotent; quick and quiet when nothing is missing.
+# Installs everything plumbline builds with (Debian 12 packages). Idempotent; quick and quiet when
+# nothing is missing.
 #   ci/setup.sh                     install what is missing (needs root or sudo)
-#   ci/setup.sh --numpy             also the least that Python kernels need: .venv with numpy and ml_dtypes
-#   ci/setup.sh --python            also what Python kernels and the Python package need: .venv, pinned by ci/requirements.txt
+#   ci/setup.sh --numpy             also the least that Python kernels need: .venv with numpy and
+#                                   ml_dtypes
+#   ci/setup.sh --python            also what Python kernels and the Python package need: .venv,
+#                                   pinned by ci/requirements.txt
 #   ci/setup.sh --fuzz              also what ci/fuzz.sh needs: clang with libFuzzer
-#   ci/setup.sh --check [--numpy] [--python] [--fuzz]  list what is missing and exit 1; needs no root
+#   ci/setup.sh --check [--numpy] [--python] [--fuzz]
+#        list what is missing and exit 1; needs no root
 set -euo pipefail
 ci="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 venv="$(dirname "$ci")/.venv"
 
 packages=(
   g++ cmake ninja-build ccache pkg-config git python3 sqlite3
-  libgtest-dev libgmock-dev libbenchmark-dev libsqlite3-dev libsqlitecpp-dev libcli11-dev libtomlplusplus-dev
-  nlohmann-json3-dev libfmt-dev libexpected-dev libtbb-dev libopenblas-pthread-dev libsleef-dev libxxhash-dev zlib1g-dev
+  libgtest-dev libgmock-dev libbenchmark-dev libsqlite3-dev libsqlitecpp-dev libcli11-dev
+  libtomlplusplus-dev nlohmann-json3-dev libfmt-dev libexpected-dev libtbb-dev
+  libopenblas-pthread-dev libsleef-dev libxxhash-dev zlib1g-dev
   gcovr clang-format clang-tidy mmdebstrap
 )
 numpy_packages=(python3-venv)
@@ -22,7 +27,7 @@ fuzz_packages=(clang libclang-rt-14-dev)  # of one version: that of Debian 12's 
 check=0 numpy=0 python=0 fuzz=0
 for option in "$@"; do
   case "$option" in
-    -h | --help) sed -n '2,7p' "$0" | cut -c3-; exit 0 ;;
+    -h | --help) sed -n '2,11p' "$0" | cut -c3-; exit 0 ;;
     --check) check=1 ;;
     --numpy) numpy=1 ;;
     --python) python=1 ;;
@@ -36,12 +41,16 @@ done
 
 missing=()
 for package in "${packages[@]}"; do
-  dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q "ok installed" || missing+=("$package")
+  dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q "ok installed" ||
+    missing+=("$package")
 done
 
-# The lines of ci/requirements.txt that are wanted: all of them, or with --numpy alone those of numpy and ml_dtypes.
+# The lines of ci/requirements.txt that are wanted: all of them, or with --numpy alone those of
+# numpy and ml_dtypes.
 wanted_requirements() {
-  if ((python)); then grep == "$ci/requirements.txt"; else grep -E '^(numpy|ml_dtypes)==' "$ci/requirements.txt"; fi
+  local pattern='^(numpy|ml_dtypes)=='
+  ((!python)) || pattern='=='
+  grep -E "$pattern" "$ci/requirements.txt"
 }
 
 # Of those, what .venv lacks; all of them without a .venv.
@@ -71,16 +80,32 @@ if ((check)); then
   ((${#missing[@]} + ${#requirements[@]} == 0)) && exit 0
   ((${#missing[@]})) && printf 'missing: %s\n' "${missing[@]}"
   ((${#requirements[@]})) && printf 'missing in .venv: %s\n' "${requirements[@]}"
-  ((${#missing[@]})) && echo "remedy: run ci/setup.sh$( ((numpy)) && echo " --numpy")$( ((python)) && echo " --python")$( ((fuzz)) && echo " --fuzz") as root, or apt-get install ${missing[*]}"
-  ((${#requirements[@]})) && echo "remedy: run ci/setup.sh --$( ((python)) && echo python || echo numpy) (without root where no Debian package is missing)"
+  if ((${#missing[@]})); then
+    options=""
+    ((!numpy)) || options+=" --numpy"
+    ((!python)) || options+=" --python"
+    ((!fuzz)) || options+=" --fuzz"
+    echo "remedy: run ci/setup.sh$options as root, or apt-get install ${missing[*]}"
+  fi
+  if ((${#requirements[@]})); then
+    option=--numpy
+    ((!python)) || option=--python
+    echo "remedy: run ci/setup.sh $option (without root where no Debian package is missing)"
+  fi
   exit 1
 fi
 
 if ((${#missing[@]})); then
-  command -v apt-get >/dev/null || { echo "ci/setup.sh: no apt-get here; install these by other means: ${missing[*]}" >&2; exit 3; }
+  command -v apt-get >/dev/null || {
+    echo "ci/setup.sh: no apt-get here; install these by other means: ${missing[*]}" >&2
+    exit 3
+  }
   as_root=()
   if ((EUID != 0)); then
-    command -v sudo >/dev/null || { echo "ci/setup.sh: run as root; missing: ${missing[*]}" >&2; exit 3; }
+    command -v sudo >/dev/null || {
+      echo "ci/setup.sh: run as root; missing: ${missing[*]}" >&2
+      exit 3
+    }
     as_root=(sudo)
   fi
   echo "installing: ${missing[*]}"

@@ -4,5 +4,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 [[ "${1:-}" == -h || "${1:-}" == --help ]] && { sed -n '2,3p' "$0" | cut -c3-; exit 0; }
 ci/setup.sh
-ci/setup.sh --python || echo "ci/test.sh: the Python packages are not there (see above): tests of Python kernels and of the Python package are left out or skipped" >&2
+ci/setup.sh --python ||
+  echo "ci/test.sh: the Python packages are not there (see above): tests of Python kernels and of" \
+    "the Python package are left out or skipped" >&2
 exec cmake --workflow --preset "$preset"

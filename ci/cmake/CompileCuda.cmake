@@ -1,5 +1,7 @@
-# cmake -D SOURCE=… -D TOOLKIT=13.0.88 -D REPORT=file -P CompileCuda.cmake -- nvcc --resource-usage …
-# Runs the command. What it writes to stderr, ptxas's figures among it, becomes the report; if it fails, that is printed and this fails.
+# Runs a command of nvcc. What it writes to stderr, ptxas's figures among it, becomes the report; if
+# it fails, that is printed and this fails.
+#   cmake -D SOURCE=… -D TOOLKIT=13.0.88 -D REPORT=file -P CompileCuda.cmake --
+#     nvcc --resource-usage …
 set(command "")
 set(after_dashes FALSE)
 foreach(i RANGE 1 ${CMAKE_ARGC})

@@ -11,24 +11,31 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo)
 endif()
 find_program(CCACHE ccache)
-if(CCACHE)  # objects serve every build directory: that of `pip install .` compiles the same files again
+# objects serve every build directory: that of `pip install .` compiles the same files again
+if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_NOHASHDIR=1 ${CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 
-# Programs and libraries of the build find shared libraries that a bundle carries beside them (ci/gpu.sh --pack). DT_RPATH, not
-# DT_RUNPATH: it also serves what a carried library needs in turn. Installed programs have neither.
-list(APPEND CMAKE_BUILD_RPATH "$ORIGIN/../lib/shared" "$ORIGIN/../shared" "$ORIGIN/../../lib/shared")
+# Programs and libraries of the build find shared libraries that a bundle carries beside them
+# (ci/gpu.sh --pack). DT_RPATH, not DT_RUNPATH: it also serves what a carried library needs in turn.
+# Installed programs have neither.
+list(APPEND CMAKE_BUILD_RPATH "$ORIGIN/../lib/shared" "$ORIGIN/../shared"
+  "$ORIGIN/../../lib/shared")
 add_link_options(LINKER:--disable-new-dtags)
 
 add_library(plumbline_options INTERFACE)
-# x86-64-v3 (AVX2, FMA) and no contraction: output bits must not depend on the machine (docs/judging.md).
-target_compile_options(plumbline_options INTERFACE -march=x86-64-v3 -ffp-contract=off -Wall -Wextra -Wpedantic -Wshadow
+# x86-64-v3 (AVX2, FMA) and no contraction: output bits must not depend on the machine
+# (docs/judging.md).
+target_compile_options(plumbline_options INTERFACE -march=x86-64-v3 -ffp-contract=off -Wall -Wextra
+  -Wpedantic -Wshadow
   $<$<BOOL:${PLUMBLINE_WERROR}>:-Werror>)
 target_include_directories(plumbline_options INTERFACE ${PROJECT_SOURCE_DIR})
 if(PLUMBLINE_SANITIZE)
-  target_compile_options(plumbline_options INTERFACE -fsanitize=${PLUMBLINE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer
-    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)  # g++ 12 with AddressSanitizer finds one in <regex> (GCC bug 105562)
+  target_compile_options(plumbline_options INTERFACE -fsanitize=${PLUMBLINE_SANITIZE}
+    -fno-sanitize-recover=all -fno-omit-frame-pointer
+    # g++ 12 with AddressSanitizer finds one in <regex> (GCC bug 105562)
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   target_link_options(plumbline_options INTERFACE -fsanitize=${PLUMBLINE_SANITIZE})
 endif()
 if(PLUMBLINE_COVERAGE)
@@ -43,8 +50,9 @@ function(plumbline_library NAME)
   target_link_libraries(${NAME} PUBLIC plumbline_options tl::expected ${ARG_LIBRARIES})
 endfunction()
 
-# plumbline_build_id(RESULT item …): 16 hex digits of the contents of files, and of items that are none. What a provider calls its build
-# id, so that "same build, other bits" can be told from "new build". CMake runs again when one of the files changes.
+# plumbline_build_id(RESULT item …): 16 hex digits of the contents of files, and of items that are
+# none. What a provider calls its build id, so that "same build, other bits" can be told from "new
+# build". CMake runs again when one of the files changes.
 function(plumbline_build_id RESULT)
   set(all_hashes "")
   foreach(item ${ARGN})
@@ -59,17 +67,20 @@ function(plumbline_build_id RESULT)
   set(${RESULT} ${build_id} PARENT_SCOPE)
 endfunction()
 
-# Seconds after which CTest ends a test: some thirty times what the slowest takes, and sanitizers slow it down by as much.
+# Seconds after which CTest ends a test: some thirty times what the slowest takes, and sanitizers
+# slow it down by as much.
 set(PLUMBLINE_TEST_TIMEOUT 300)
 if(PLUMBLINE_SANITIZE)
   set(PLUMBLINE_TEST_TIMEOUT 3000)
 endif()
 
-# plumbline_test(NAME SOURCES a.cc … LIBRARIES lib … LABELS unit): one GoogleTest program, its tests discovered at build time.
+# plumbline_test(NAME SOURCES a.cc … LIBRARIES lib … LABELS unit): one GoogleTest program, its tests
+# discovered at build time.
 function(plumbline_test NAME)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES;LABELS" ${ARGN})
   add_executable(${NAME} ${ARG_SOURCES})
-  target_link_libraries(${NAME} PRIVATE plumbline_options ${ARG_LIBRARIES} GTest::gmock GTest::gtest_main)
+  target_link_libraries(${NAME} PRIVATE plumbline_options ${ARG_LIBRARIES} GTest::gmock
+    GTest::gtest_main)
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
   endif()
@@ -77,5 +88,6 @@ function(plumbline_test NAME)
     file(RELATIVE_PATH program ${PROJECT_BINARY_DIR} ${CMAKE_CURRENT_BINARY_DIR}/${NAME})
     set_property(GLOBAL APPEND PROPERTY PLUMBLINE_GPU_TESTS ${program})
   endif()
-  gtest_discover_tests(${NAME} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${PLUMBLINE_TEST_TIMEOUT})
+  gtest_discover_tests(${NAME} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES
+    LABELS "${ARG_LABELS}" TIMEOUT ${PLUMBLINE_TEST_TIMEOUT})
 endfunction()

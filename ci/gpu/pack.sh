@@ -1,6 +1,7 @@
-# Sourced by ci/gpu.sh --pack: one bundle that runs on any x86-64-v3 Linux with glibc 2.35 and a driver. It holds the programs, the provider
-# libraries (for --arch alone), the shared libraries they need but for those of the system, the Python worker and providers, the
-# suites and the reviewed text, and this script. What it contains finds the rest by paths relative to itself.
+# Sourced by ci/gpu.sh --pack: one bundle that runs on any x86-64-v3 Linux with glibc 2.35 and a
+# driver. It holds the programs, the provider libraries (for --arch alone), the shared libraries
+# they need but for those of the system, the Python worker and providers, the suites and the
+# reviewed text, and this script. What it contains finds the rest by paths relative to itself.
 
 newest_glibc=2.35 newest_glibcxx=3.4.30
 packed_limit=$((25 << 20)) unpacked_limit=$((64 << 20))  # bytes
@@ -19,7 +20,8 @@ build_pack() {
   for program in "${programs[@]##*/}"; do names+=("${program%.so}"); done
   cmake --build "$build" --target "${names[@]}"
 }
-# Leaves in `programs` what the build has. Without some of them the bundle does less, and says so where it runs.
+# Leaves in `programs` what the build has. Without some of them the bundle does less, and says so
+# where it runs.
 keep_present() {
   local program present=() absent=()
   for program in "${programs[@]}"; do
@@ -54,7 +56,8 @@ fill_bundle() {
 }
 
 is_newer() { [[ "$1" != "$2" && "$(printf '%s\n%s\n' "$1" "$2" | sort -V | tail -n 1)" == "$1" ]]; }
-# What the bundle asks of the machine's C and C++ libraries, and the symbols that ask for more than it may.
+# What the bundle asks of the machine's C and C++ libraries, and the symbols that ask for more than
+# it may.
 check_requirements() {
   local bundle="$1" file symbol family version glibc=0 glibcxx=0 bad=0
   while read -r file symbol; do

@@ -1,6 +1,8 @@
-# Sourced by ci/gpu.sh: the steps' order and limits, how one is started, watched and cut off, and what is written down after each.
+# Sourced by ci/gpu.sh: the steps' order and limits, how one is started, watched and cut off, and
+# what is written down after each.
 
-# Seconds of a step under a deadline of 560, and what must be left for it to be worth starting. With a longer deadline limits grow in proportion.
+# Seconds of a step under a deadline of 560, and what must be left for it to be worth starting. With
+# a longer deadline limits grow in proportion.
 declare -A heading=() limit=() least=()
 step_keys=()
 declare_step() { step_keys+=("$1"); limit[$1]=$2; least[$1]=$3; heading[$1]="$4"; }
@@ -35,7 +37,8 @@ say() { echo "$*" >>"$work/$current.note"; }  # within a step: goes into the tab
 
 # ---- Earlier results ----
 
-# Unpacks what an earlier call left in --out. Of another GPU, commit or --quick it is kept under a name of its own.
+# Unpacks what an earlier call left in --out. Of another GPU, commit or --quick it is kept under a
+# name of its own.
 take_up_earlier_results() {
   local key fields kept
   results="$work/results"
@@ -73,7 +76,8 @@ selected() {
 }
 has_result() { [[ -n "${from_earlier[$1]:-}" && ("${result[$1]}" == pass || "${result[$1]}" == FAILED) ]]; }
 
-# start KEY: begins the step in the background, in a process group of its own, unless it is not wanted or time does not allow it.
+# start KEY: begins the step in the background, in a process group of its own, unless it is not
+# wanted or time does not allow it.
 start() {
   local key="$1" left
   selected "$key" || return 0
@@ -107,7 +111,8 @@ start() {
 }
 step() { start "$1"; finish "$1"; }
 
-# finish KEY: waits for the end of the step, of its time, or of everything's; then writes the results.
+# finish KEY: waits for the end of the step, of its time, or of everything's; then writes the
+# results.
 finish() {
   local key="$1" code=0 until why cut=""
   [[ -n "${job[$key]:-}" ]] || { [[ -z "${result[$key]:-}" || -n "${from_earlier[$key]:-}" ]] || write_results; return 0; }
@@ -146,7 +151,8 @@ descendants() {
     [[ "$stat" != "$parent" ]] || descendants "$pid"
   done
 }
-# Asks a step to end, so that plumbline stores what it has, and kills what is left of it after some seconds.
+# Asks a step to end, so that plumbline stores what it has, and kills what is left of it after some
+# seconds.
 stop_job() {
   local all end=$((SECONDS + patience))
   mapfile -t all < <(descendants "$1")
@@ -263,7 +269,8 @@ write_results() {
   [[ -z "$busy" ]] || echo "$busy" >"$results/busy"
   figures >"$results/figures.toml"
   limit_failures
-  # A step that runs meanwhile changes its own files, which tar answers by 1. gzip behind a pipe: tar -z needs /bin/sh.
+  # A step that runs meanwhile changes its own files, which tar answers by 1. gzip behind a pipe:
+  # tar -z needs /bin/sh.
   { tar -C "$results" -cf - . 2>"$work/tar.said" || (($? == 1)); } | gzip >"$out/.results.tar.gz" || {
     echo "   the results could not be written to $out: $(<"$work/tar.said")" >&2
     return 0

@@ -1,5 +1,6 @@
-# Sourced by ci/gpu.sh: what each step does. A step is a function step_KEY that runs in a process of its own; its exit code 77 says that
-# it could not be run here. `say` adds to its line in the table; what it prints is its log.
+# Sourced by ci/gpu.sh: what each step does. A step is a function step_KEY that runs in a process of
+# its own; its exit code 77 says that it could not be run here. `say` adds to its line in the table;
+# what it prints is its log.
 
 # ---- Python packages ----
 
@@ -7,7 +8,8 @@
 python_providers=("torch_kernels torch" "transformers_kernels transformers" "xformers_kernels xformers" "flashinfer_kernels flashinfer"
   "flash_attn_kernels flash_attn" "jax_kernels jax" "onnxruntime_kernels onnxruntime")
 
-# Imports each package once, so that workers find it in the disk's cache. Writes a line a package: its version, "absent", or why it does not load.
+# Imports each package once, so that workers find it in the disk's cache. Writes a line a package:
+# its version, "absent", or why it does not load.
 import_packages() {
   local entry package packages=(numpy)
   for entry in "${python_providers[@]}"; do packages+=("${entry#* }"); done
@@ -73,9 +75,9 @@ joined() { local IFS=,; echo "$*" | { IFS= read -r line; echo "${line//,/, }"; }
 
 # ---- Plumbline and the test programs ----
 
-# run_suites DEVICE suite… [options]: into KEY.db, judged, also against the history of --history; DEVICE "": those that the
-# suites name. The last line of its report goes into the table. Worker processes of a GPU hold a context and, in Python, a
-# framework each: four at a time.
+# run_suites DEVICE suite… [options]: into KEY.db, judged, also against the history of --history;
+# DEVICE "": those that the suites name. The last line of its report goes into the table. Worker
+# processes of a GPU hold a context and, in Python, a framework each: four at a time.
 run_suites() {
   local device="$1" code=0 line said="" past=()
   shift
@@ -92,7 +94,8 @@ run_suites() {
 needs() { [[ -e "$build/$1" ]] || { say "$1 is not in this build"; return 77; }; }
 needs_cases() { [[ -e "$source_directory/$1" ]] || { say "$1 is not here"; return 77; }; }
 
-# A GoogleTest program, behind the command `prefix`. Here a test that was skipped has failed, and so have none at all.
+# A GoogleTest program, behind the command `prefix`. Here a test that was skipped has failed, and so
+# have none at all.
 prefix=()
 gtest() {
   local name="${1##*/}" code=0 passed=0 skipped="" line

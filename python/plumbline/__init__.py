@@ -2,13 +2,15 @@
 
     import plumbline
 
-    out = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)   # [batch, heads, seq, dim]
+    # [batch, heads, seq, dim] each
+    out = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
     plumbline.assert_attention(out, q, k, v, causal=True, layout="padded_bhsd")
 
-The output is compared with an fp64 reference made from q, k and v, in units of the rounding error that a kernel may
-make. Arrays may come from NumPy (bf16 by ml_dtypes), PyTorch, JAX, or anything else that speaks DLPack or the buffer
-protocol; what lies on a GPU is copied. The answers are ROUNDING, BUG and UNDECIDED, as `plumbline check` gives them;
-docs/is-it-rounding.md says what they mean.
+The output is compared with an fp64 reference made from q, k and v, in units of the rounding
+error that a kernel may make. Arrays may come from NumPy (bf16 by ml_dtypes), PyTorch, JAX, or
+anything else that speaks DLPack or the buffer protocol; what lies on a GPU is copied. The
+answers are ROUNDING, BUG and UNDECIDED, as `plumbline check` gives them; docs/is-it-rounding.md
+says what they mean.
 """
 from __future__ import annotations
 
@@ -27,12 +29,14 @@ __version__: str = _plumbline.version
 __all__ = ["Report", "assert_attention", "check", "diff", "save", "Spec", "Unsupported", "kernel"]
 
 Array = Any
-"""An array of NumPy, PyTorch, JAX or another framework; for lengths and page tables also a list of integers."""
+"""An array of NumPy, PyTorch, JAX or another framework; lengths may be lists of integers, too."""
 
 ROUNDING, BUG, UNDECIDED = "ROUNDING", "BUG", "UNDECIDED"
 
-# What NumPy cannot hand over under its own name: dtype name -> (name in safetensors, dtype of the same size).
-_BORROWED = {"bfloat16": ("BF16", "uint16"), "float8_e4m3fn": ("F8_E4M3", "uint8"), "float8_e5m2": ("F8_E5M2", "uint8")}
+# What NumPy cannot hand over under its own name: dtype name -> (name in safetensors, dtype of the
+# same size).
+_BORROWED = {"bfloat16": ("BF16", "uint16"), "float8_e4m3fn": ("F8_E4M3", "uint8"),
+             "float8_e5m2": ("F8_E5M2", "uint8")}
 
 _Tensor = Tuple[str, Tuple[int, ...], bytes]  # dtype, shape, contiguous bytes
 
@@ -85,13 +89,13 @@ def assert_attention(
 ) -> None:
     """Raises AssertionError, with the text of `plumbline check`, unless the answer is ROUNDING.
 
-    UNDECIDED raises, too: the stated `spec` does not explain the output, and the text names the looser one that does.
-    The arguments are those of `check`.
+    UNDECIDED raises, too: the stated `spec` does not explain the output, and the text names the
+    looser one that does. The arguments are those of `check`.
 
         def test_decode():
             out, lse = my_decode(q, k_cache, v_cache, seqlens)
-            plumbline.assert_attention(out, q, k_cache, v_cache, seqlens_kv=seqlens, causal="bottom_right", lse=lse,
-                                       spec="FlashAttention-2")
+            plumbline.assert_attention(out, q, k_cache, v_cache, seqlens_kv=seqlens,
+                                       causal="bottom_right", lse=lse, spec="FlashAttention-2")
     """
     arguments = dict(locals())
     __tracebackhide__ = True
@@ -126,17 +130,19 @@ def check(
 ) -> Report:
     """Judges `out` = softmax(q k^T * scale) v against fp64.
 
-    q, k, v, out: padded [batch, seq, heads, dim] ("padded_bshd") or [batch, heads, seq, dim] ("padded_bhsd"), ragged
-        [total, heads, dim] with cu_seqlens, paged k and v [page, token, heads, dim] ("paged_nhd") or [page, heads,
-        token, dim] ("paged_hnd") with page_table and seqlens_kv. State `layout` where several would fit.
-    causal: "top_left" (PyTorch's is_causal), "bottom_right" (FlashAttention, decoding), or True where queries and
-        keys are equally many.
-    window: (left, right) keys seen before and after the diagonal, -1 = unlimited; an integer is the left part.
+    q, k, v, out: padded [batch, seq, heads, dim] ("padded_bshd") or [batch, heads, seq, dim]
+        ("padded_bhsd"), ragged [total, heads, dim] with cu_seqlens, paged k and v
+        [page, token, heads, dim] ("paged_nhd") or [page, heads, token, dim] ("paged_hnd") with
+        page_table and seqlens_kv. State `layout` where several would fit.
+    causal: "top_left" (PyTorch's is_causal), "bottom_right" (FlashAttention, decoding), or True
+        where queries and keys are equally many.
+    window: (left, right) keys seen before and after the diagonal, -1 = unlimited; an integer is the
+        left part.
     mask: boolean array, True where a key is seen.
-    lse, lse_base: log-sum-exp of each row, and its base, "e" (None is, too) or 2. With it, faults of the softmax's
-        denominator can be seen.
-    spec: what the kernel rounds: a name of the ladder, such as "FlashAttention-2", or fields such as "p_dtype=bf16".
-        None tries the ladder.
+    lse, lse_base: log-sum-exp of each row, and its base, "e" (None is, too) or 2. With it, faults
+        of the softmax's denominator can be seen.
+    spec: what the kernel rounds: a name of the ladder, such as "FlashAttention-2", or fields such
+        as "p_dtype=bf16". None tries the ladder.
     padded_rows: "zeros" or "attended": what padded query rows must hold; not looked at otherwise.
     attributes: padding, page_size, lse_layout, dtype; see docs/dump-format.md.
 
@@ -168,14 +174,16 @@ def diff(
 
     `question`: as the arguments of `check`.
 
-    ROUNDING: both keep their limits against fp64, and nowhere do they differ by more than their roundings explain.
-    BUG: at least one does not keep its limits, and the sentence says which. UNDECIDED: otherwise.
+    ROUNDING: both keep their limits against fp64, and nowhere do they differ by more than their
+    roundings explain. BUG: at least one does not keep its limits, and the sentence says which.
+    UNDECIDED: otherwise.
 
-        report = plumbline.diff(flash_out, eager_out, q, k, v, causal="top_left", layout="padded_bhsd",
-                                spec_b="PyTorch math")
+        report = plumbline.diff(flash_out, eager_out, q, k, v, causal="top_left",
+                                layout="padded_bhsd", spec_b="PyTorch math")
         print(report.sentence)
     """
-    instead = {"spec": "spec_a and spec_b", "lse": "lse_a and lse_b", "out": "a and b", "name": "names"}
+    instead = {"spec": "spec_a and spec_b", "lse": "lse_a and lse_b", "out": "a and b",
+               "name": "names"}
     for other in instead.keys() & question.keys():
         raise TypeError(f"diff() takes {instead[other]} instead of {other}")
     sides = []
@@ -184,9 +192,8 @@ def diff(
     return _report(_plumbline.diff(tuple(names), *sides))
 
 
-def save(
-    path: Union[str, "os.PathLike[str]"], *, q: Array, k: Array, v: Array, out: Optional[Array] = None, **question: Any
-) -> None:
+def save(path: Union[str, "os.PathLike[str]"], *, q: Array, k: Array, v: Array,
+         out: Optional[Array] = None, **question: Any) -> None:
     """Writes a safetensors file that `plumbline check` and `plumbline diff` read.
 
     `question`: as the arguments of `check`.
@@ -202,12 +209,14 @@ def save(
         begin += len(data)
     text = _json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    _write(os.fspath(path), [struct.pack("<Q", len(text)), text, *(data for _, _, data in tensors.values())])
+    _write(os.fspath(path),
+           [struct.pack("<Q", len(text)), text, *(data for _, _, data in tensors.values())])
 
 
 _LENGTHS = ("cu_seqlens", "cu_seqlens_q", "cu_seqlens_kv", "seqlens_q", "seqlens_kv")
 _TENSORS = ("q", "k", "v", "out", "lse", "mask", "page_table", *_LENGTHS)
-_WORDS = ("scale", "layout", "spec", "padded_rows", "padding", "page_size", "lse_layout", "dtype", "softcap")
+_WORDS = ("scale", "layout", "spec", "padded_rows", "padding", "page_size", "lse_layout", "dtype",
+          "softcap")
 _CAUSAL = {
     "top_left": ("mask", "causal_top_left"),
     "bottom_right": ("mask", "causal_bottom_right"),
@@ -216,7 +225,8 @@ _CAUSAL = {
 
 
 def _dump(question: Mapping[str, Any], more: Mapping[str, Any]) -> Tuple[dict, dict]:
-    """The tensors and the attributes of a dump, from keyword arguments; None and `name` are left out."""
+    """The tensors and the attributes of a dump, from keyword arguments; None and `name` are left
+    out."""
     tensors, stated = {}, {}
     for key, value in {**question, **more}.items():
         if value is None or key == "name" or (key == "causal" and value is False):
@@ -227,7 +237,8 @@ def _dump(question: Mapping[str, Any], more: Mapping[str, Any]) -> Tuple[dict, d
             stated[key] = repr(float(value)) if key in ("scale", "softcap") else str(value)
         elif key == "causal":
             if value not in _CAUSAL:
-                raise ValueError(f'causal={value!r} is not known: "top_left", "bottom_right", True or None')
+                raise ValueError(
+                    f'causal={value!r} is not known: "top_left", "bottom_right", True or None')
             stated[_CAUSAL[value][0]] = _CAUSAL[value][1]
         elif key == "window":
             left, right = (value, -1) if isinstance(value, int) else value
@@ -267,7 +278,8 @@ def _report(values: Tuple[str, str, float, str, str]) -> Report:
 
 def _write(path: str, parts: Sequence[bytes]) -> None:
     """Through a temporary file beside `path`, so that nobody reads half a file."""
-    descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(path) or ".", prefix=os.path.basename(path) + ".")
+    descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(path) or ".",
+                                             prefix=os.path.basename(path) + ".")
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.writelines(parts)
@@ -279,7 +291,8 @@ def _write(path: str, parts: Sequence[bytes]) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    # Kernels written in Python: the module that `plumbline run --provider my_kernels.py` has, loaded where it is used.
+    # Kernels written in Python: the module that `plumbline run --provider my_kernels.py` has,
+    # loaded where it is used.
     if name in ("Spec", "Unsupported", "kernel"):
         import plumbline_provider
 

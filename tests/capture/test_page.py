@@ -1,8 +1,8 @@
 """docs/capture.md, executed exactly as written.
 
-A ```python or ```toml block is the file that the text before it names last in backquotes; in ```console blocks a line
-"$ command" is run, must succeed, and the lines behind it must stand in its output, in that order, each at the beginning
-of a line.
+A ```python or ```toml block is the file that the text before it names last in backquotes; in
+```console blocks a line "$ command" is run, must succeed, and the lines behind it must stand in
+its output, in that order, each at the beginning of a line.
 """
 import re
 
@@ -27,7 +27,8 @@ def test_the_page_does_what_it_says(shell, tmp_path):
             rest = done.stdout.splitlines()
             for line in expected:
                 found = [i for i, printed in enumerate(rest) if printed.startswith(line)]
-                assert found, f"$ {command}\nexpected a line that begins with {line!r} in\n{done.stdout}"
+                assert found, (
+                    f"$ {command}\nexpected a line that begins with {line!r} in\n{done.stdout}")
                 rest = rest[found[0] + 1:]
             ran += 1
     assert ran == 5

@@ -1,4 +1,5 @@
-"""Files that a page takes for the reader's own: dumps, kernels. Standard library and a C++ compiler only."""
+"""Files that a page takes for the reader's own: dumps, kernels.
+Standard library and a C++ compiler only."""
 import json
 import math
 import os
@@ -19,7 +20,8 @@ def _attention(q, k, v, scale):
         top = max(logits)
         weights = [math.exp(logit - top) for logit in logits]
         total = sum(weights)
-        out.append([sum(w * value[d] for w, value in zip(weights, v)) / total for d in range(len(v[0]))])
+        out.append(
+            [sum(w * value[d] for w, value in zip(weights, v)) / total for d in range(len(v[0]))])
     return out
 
 
@@ -31,12 +33,14 @@ def _single(rows):
 def write_dump(path, seed=7, rows=6, keys=9, dim=8):
     """One head of fp32 attention without a mask: q, k, v and the right out, as safetensors."""
     numbers = random.Random(seed)
-    q, k, v = (_single([[numbers.gauss(0, 1) for _ in range(dim)] for _ in range(n)]) for n in (rows, keys, keys))
+    q, k, v = (_single([[numbers.gauss(0, 1) for _ in range(dim)] for _ in range(n)])
+               for n in (rows, keys, keys))
     tensors = {"q": q, "k": k, "v": v, "out": _single(_attention(q, k, v, 1 / math.sqrt(dim)))}
     header, data = {"__metadata__": {"layout": "padded_bshd"}}, b""
     for name, values in tensors.items():
         packed = b"".join(struct.pack(f"<{len(row)}f", *row) for row in values)
-        header[name] = {"dtype": "F32", "shape": [1, len(values), 1, dim], "data_offsets": [len(data), len(data) + len(packed)]}
+        header[name] = {"dtype": "F32", "shape": [1, len(values), 1, dim],
+                        "data_offsets": [len(data), len(data) + len(packed)]}
         data += packed
     text = json.dumps(header).encode()
     path.write_bytes(struct.pack("<Q", len(text)) + text + data)
@@ -44,15 +48,17 @@ def write_dump(path, seed=7, rows=6, keys=9, dim=8):
 
 def _file_of_page(name):
     page = (SOURCE / "docs" / "plug-in-your-kernel.md").read_text(encoding="utf-8")
-    return re.search(rf"`{re.escape(name)}`:\n\n```\w*\n(.*?)^```$", page, re.DOTALL | re.MULTILINE).group(1)
+    return re.search(rf"`{re.escape(name)}`:\n\n```\w*\n(.*?)^```$", page,
+                     re.DOTALL | re.MULTILINE).group(1)
 
 
 def write_library(path):
     """mine.cc of docs/plug-in-your-kernel.md, compiled."""
     source = path.with_suffix(".cc")
     source.write_text(_file_of_page("mine.cc"), encoding="utf-8")
-    subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-O2", "-shared", "-fPIC", f"-I{SOURCE / 'harness' / 'provider'}", str(source),
-                    "-o", str(path)], check=True)
+    subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-O2", "-shared", "-fPIC",
+                    f"-I{SOURCE / 'harness' / 'provider'}", str(source), "-o", str(path)],
+                   check=True)
 
 
 def make(names, directory, environment):

@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
-"""Runs the commands of a page of Markdown as typed, in an empty directory, with plumbline on the PATH.
+"""Runs the commands of a page of Markdown as typed, in an empty directory.
 
     run_commands.py PAGE.md --bin BUILD/bin [--list]
 
-Commands are: every line of a fenced ```sh block; "$ …" lines of a ```console block or of a fence without a language; lines
-indented by four blanks that begin with "plumbline". They run in the order of the page, in one directory, and must exit with 0,
-or with the N of "exit code N" where the lines behind them say that. A fenced block behind a line that ends in `name`: is that
-file. Comments in the page say what a reader does not need to see; each holds for the block that follows:
+plumbline is on the PATH.
 
-    <!-- commands: long -->          parsed (bash -n) and listed, not run; as for gpu, root, nvcc, python (packages of .venv)
+Commands are: every line of a fenced ```sh block; "$ …" lines of a ```console block or of a fence
+without a language; lines indented by four blanks that begin with "plumbline". They run in the
+order of the page, in one directory, and must exit with 0, or with the N of "exit code N" where
+the lines behind them say that. A fenced block behind a line that ends in `name`: is that file.
+Comments in the page say what a reader does not need to see; each holds for the block that
+follows:
+
+    <!-- commands: long -->          parsed (bash -n) and listed, not run; as for gpu, root, nvcc,
+                                     python (packages of .venv)
     <!-- commands: exit 1 -->        the exit code of a block whose lines do not show one
     <!-- commands: needs a.py -->    a file of the reader's, made from tests/docs/fixtures.py
 
@@ -113,8 +118,9 @@ def run(command, directory, environment):
     for mark in command.marks:
         if mark.startswith("needs "):
             fixtures.make(mark.split()[1:], directory, environment)
-    done = subprocess.run(["bash", "-c", command.text], cwd=directory, env=environment, text=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False)
+    done = subprocess.run(["bash", "-c", command.text], cwd=directory, env=environment, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          stdin=subprocess.DEVNULL, check=False)
     wanted = command.exit_code()
     if done.returncode == wanted:
         return ""
@@ -129,14 +135,16 @@ def main():
     options = parser.parse_args()
     parts = read_page(options.page.read_text(encoding="utf-8"))
     failures, ran, listed = [], 0, 0
-    environment = {**os.environ, "PATH": f"{options.bin.resolve()}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1", "USER": "reader"}
+    environment = {**os.environ, "PATH": f"{options.bin.resolve()}:{os.environ['PATH']}",
+                   "OMP_NUM_THREADS": "1", "USER": "reader"}
     with tempfile.TemporaryDirectory(prefix="plumbline-page.") as directory:
         for part in parts:
             if isinstance(part, tuple):
                 (pathlib.Path(directory) / part[0]).write_text(part[1], encoding="utf-8")
                 continue
             where = f"{options.page.name}:{part.line}"
-            parsed = subprocess.run(["bash", "-n", "-c", part.text], capture_output=True, text=True, check=False)
+            parsed = subprocess.run(["bash", "-n", "-c", part.text], capture_output=True, text=True,
+                                    check=False)
             if parsed.returncode != 0:
                 failures.append(f"{where}: $ {part.text}\nis no command: {parsed.stderr}")
             elif why := why_not_run(part):

@@ -1,4 +1,4 @@
-"""A provider for tests of kernels on a GPU: right ones, and one that launches on another stream than the current one."""
+"""A provider for tests of kernels on a GPU: right ones, and one that launches on another stream."""
 import torch
 from plumbline_provider import Spec, kernel
 

@@ -1,4 +1,4 @@
-"""The provider files: which Python they need, and what becomes of them where their library is missing."""
+"""The provider files: which Python they need, and what they do where their library is missing."""
 import ast
 import json
 import os
@@ -26,7 +26,8 @@ def test_files_are_python_of_each_version(version):
 def test_the_worker_needs_the_standard_library_and_numpy_alone():
     own = {"_plumbline_worker", "plumbline_provider", "numpy"}
     allowed = set(sys.stdlib_module_names) | own
-    for file in [*Path(PROVIDERS, "_plumbline_worker").glob("*.py"), *Path(PROVIDERS).glob("plumbline_*.py")]:
+    for file in [*Path(PROVIDERS, "_plumbline_worker").glob("*.py"),
+                 *Path(PROVIDERS).glob("plumbline_*.py")]:
         tree = ast.parse(file.read_text())
         for node in tree.body:  # at import; what a function imports it may do without
             if isinstance(node, ast.Import):
@@ -38,14 +39,17 @@ def test_the_worker_needs_the_standard_library_and_numpy_alone():
 @pytest.fixture
 def without_libraries(tmp_path):
     """An environment in which every framework is missing: a folder that comes first and raises."""
-    for library in ("torch", "transformers", "jax", "onnxruntime", "onnx", "flashinfer", "flash_attn", "xformers"):
-        (tmp_path / f"{library}.py").write_text(f"raise ModuleNotFoundError(\"No module named '{library}'\", name='{library}')\n")
+    for library in ("torch", "transformers", "jax", "onnxruntime", "onnx", "flashinfer",
+                    "flash_attn", "xformers"):
+        (tmp_path / f"{library}.py").write_text(
+            f"raise ModuleNotFoundError(\"No module named '{library}'\", name='{library}')\n")
     return {"PYTHONPATH": str(tmp_path)}
 
 
 @pytest.mark.skipif(not FOLDER, reason="PLUMBLINE_PYTHON_FOLDER is not set: the worker of a build")
 @pytest.mark.parametrize("provider,library", LIBRARIES.items())
-def test_a_provider_without_its_library_has_no_kernel_and_says_why(provider, library, without_libraries):
+def test_a_provider_without_its_library_has_no_kernel_and_says_why(
+        provider, library, without_libraries):
     with WorkerProcess(f"{PROVIDERS}/{provider}_kernels.py", without_libraries) as worker:
         assert worker.hello["error"] == ""
         assert worker.hello["provider"] == provider and worker.hello["kernels"] == []
@@ -55,7 +59,8 @@ def test_a_provider_without_its_library_has_no_kernel_and_says_why(provider, lib
 
 @pytest.mark.skipif(not FOLDER, reason="PLUMBLINE_PYTHON_FOLDER is not set: the worker of a build")
 @pytest.mark.parametrize("provider,kernel", [("flash_attn", "dense"), ("xformers", "cutlass")])
-def test_a_library_of_gpus_that_is_absent_is_not_measured_by_name(provider, kernel, without_libraries):
+def test_a_library_of_gpus_that_is_absent_is_not_measured_by_name(
+        provider, kernel, without_libraries):
     with WorkerProcess(f"{PROVIDERS}/{provider}_kernels.py", without_libraries) as worker:
         takes = dict(zip(worker.hello["kernels"], worker.hello["kernel_devices"]))
         assert takes[kernel] == ["cuda"]
@@ -73,13 +78,18 @@ def test_a_mistake_in_a_file_of_ones_own_is_still_an_error(tmp_path):
 
 
 def test_names_of_kernels_are_those_of_each_provider():
-    """What docs and suites name exists, in files that declare it without their library as in the test above."""
+    """What docs and suites name exists, in files that declare it without their library as in the
+    test above."""
     script = ("import sys, json; sys.path.insert(0, sys.argv[1]); import plumbline_provider as p\n"
-              "exec(compile(open(sys.argv[2]).read(), sys.argv[2], 'exec'), {'__name__': 'provider'})\n"
+              "text = open(sys.argv[2]).read()\n"
+              "exec(compile(text, sys.argv[2], 'exec'), {'__name__': 'provider'})\n"
               "print(json.dumps({k.name: k.devices for k in p.declared}))")
-    for provider, some in (("flash_attn", {"dense", "varlen", "kvcache"}), ("xformers", {"cutlass", "flash"}),
-                           ("flashinfer", {"ragged_prefill", "paged_decode", "paged_decode_tensor_cores"})):
-        done = subprocess.run([sys.executable, "-c", script, PROVIDERS, f"{PROVIDERS}/{provider}_kernels.py"],
-                              capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": ""})
+    for provider, some in (("flash_attn", {"dense", "varlen", "kvcache"}),
+                           ("xformers", {"cutlass", "flash"}),
+                           ("flashinfer",
+                            {"ragged_prefill", "paged_decode", "paged_decode_tensor_cores"})):
+        done = subprocess.run([sys.executable, "-c", script, PROVIDERS,
+                               f"{PROVIDERS}/{provider}_kernels.py"], capture_output=True,
+                              text=True, check=True, env={**os.environ, "PYTHONPATH": ""})
         declared = json.loads(done.stdout)
         assert set(declared) == some and all(devices == ["cuda"] for devices in declared.values())

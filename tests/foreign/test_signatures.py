@@ -1,6 +1,9 @@
-"""Names of arguments that flash_attn_kernels.py, flashinfer_kernels.py and xformers_kernels.py pass, against the sources of
-those libraries: none of them can be imported without a GPU, so their files are parsed. Where a library is not installed
-its test is skipped; PLUMBLINE_FOREIGN_SOURCES names a folder with their unpacked wheels instead."""
+"""Names of arguments that the providers of three GPU libraries pass, against their sources.
+
+flash_attn, flashinfer and xformers cannot be imported without a GPU, so their files are parsed.
+Where a library is not installed its test is skipped; PLUMBLINE_FOREIGN_SOURCES names a folder with
+their unpacked wheels instead.
+"""
 import ast
 import importlib.util
 import os
@@ -24,12 +27,14 @@ def source_of(package, file):
 
 
 def parameters(tree, *path):
-    """Names of a function's or method's parameters, of all its overloads and definitions of that name."""
+    """Names of a function's or method's parameters, of all its overloads and definitions of that
+    name."""
     names = set()
     for node in tree.body if len(path) == 1 else []:
         if isinstance(node, ast.FunctionDef) and node.name == path[0]:
             arguments = node.args
-            names |= {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+            names |= {a.arg
+                      for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
     for node in tree.body if len(path) > 1 else []:
         if isinstance(node, ast.ClassDef) and node.name == path[0]:
             names |= parameters(node, *path[1:])
@@ -38,18 +43,22 @@ def parameters(tree, *path):
 
 
 def passed(provider, function, helpers=()):
-    """Keywords that calls of `function` in a provider's file pass, with what `helpers` return as dictionaries."""
+    """Keywords that calls of `function` in a provider's file pass, with what `helpers` return as
+    dictionaries."""
     tree = ast.parse((Path(PROVIDERS) / f"{provider}_kernels.py").read_text())
-    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and getattr(n.func, "attr", "") == function]
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)
+             and getattr(n.func, "attr", "") == function]
     assert calls, f"{provider} does not call {function}"
     names = {keyword.arg for call in calls for keyword in call.keywords if keyword.arg}
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name in helpers:
-            names |= {key.value for d in ast.walk(node) if isinstance(d, ast.Dict) for key in d.keys}
+            names |= {key.value for d in ast.walk(node) if isinstance(d, ast.Dict)
+                      for key in d.keys}
     return names
 
 
-@pytest.mark.parametrize("function", ["flash_attn_func", "flash_attn_varlen_func", "flash_attn_with_kvcache"])
+@pytest.mark.parametrize("function",
+                         ["flash_attn_func", "flash_attn_varlen_func", "flash_attn_with_kvcache"])
 def test_flash_attn(function):
     known = parameters(source_of("flash_attn", "flash_attn_interface.py"), function)
     assert passed("flash_attn", function, helpers=("options",)) <= known
@@ -69,7 +78,8 @@ def test_flashinfer_wrappers(where, wrapper):
 def test_flashinfer_plans():
     options = {"sm_scale", "window_left", "logits_soft_cap", "q_data_type", "kv_data_type"}
     assert options <= passed("flashinfer", "plan", helpers=("plan_options",))
-    assert passed("flashinfer", "plan", helpers=("plan_options",)) <= parameters(source_of(*PREFILL[0]), PREFILL[1], "plan")
+    assert (passed("flashinfer", "plan", helpers=("plan_options",))
+            <= parameters(source_of(*PREFILL[0]), PREFILL[1], "plan"))
     decode = source_of(*DECODE[0])
     known = parameters(decode, DECODE[1], "plan") | parameters(decode, DECODE[1], "_plan_impl")
     assert options <= known
@@ -87,8 +97,10 @@ def test_xformers():
     assert passed("xformers", "memory_efficient_attention_forward_requires_grad") <= known
     masks = source_of("xformers", "ops/fmha/attn_bias.py")
     classes = {node.name for node in masks.body if isinstance(node, ast.ClassDef)}
-    assert {"LowerTriangularMask", "LowerTriangularFromBottomRightMask", "BlockDiagonalMask"} <= classes
-    methods = {node.name for c in masks.body if isinstance(c, ast.ClassDef) and c.name == "BlockDiagonalMask" for node in c.body
+    assert ({"LowerTriangularMask", "LowerTriangularFromBottomRightMask", "BlockDiagonalMask"}
+            <= classes)
+    methods = {node.name for c in masks.body if isinstance(c, ast.ClassDef)
+               and c.name == "BlockDiagonalMask" for node in c.body
                if isinstance(node, ast.FunctionDef)}
     assert {"from_seqlens", "make_causal", "make_causal_from_bottomright"} <= methods
 
@@ -96,7 +108,9 @@ def test_xformers():
 @pytest.mark.parametrize("operator,packed", [("cutlass", "False"), ("flash", "True")])
 def test_xformers_says_how_the_lse_of_ragged_tensors_lies(operator, packed):
     tree = source_of("xformers", f"ops/fmha/{operator}.py")
-    forward = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "FwOp")
-    said = {target.id: ast.unparse(node.value) for node in forward.body if isinstance(node, ast.Assign)
-            for target in node.targets if isinstance(target, ast.Name)}
+    forward = next(node for node in tree.body if isinstance(node, ast.ClassDef)
+                   and node.name == "FwOp")
+    said = {target.id: ast.unparse(node.value) for node in forward.body
+            if isinstance(node, ast.Assign) for target in node.targets
+            if isinstance(target, ast.Name)}
     assert said["VARLEN_LSE_PACKED"] == packed

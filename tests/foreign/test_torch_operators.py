@@ -1,5 +1,7 @@
-"""What torch_operators.py calls exists, and gives what it makes of it: on torch's device "meta", which knows the schemas
-and shapes of the CUDA operators without a GPU."""
+"""What torch_operators.py calls exists, and gives what it makes of it.
+
+On torch's device "meta", which knows the schemas and shapes of the CUDA operators without a GPU.
+"""
 import re
 
 import pytest
@@ -12,19 +14,26 @@ KERNELS = load("torch")
 DENSE = {"seqlens_q": (64, 64)}
 PROBLEMS = {
     "sdpa_flash_lse": [DENSE, {**DENSE, "mask": "causal_top_left"}, {"layout": "padded_bhsd"}],
-    "sdpa_efficient_lse": [DENSE, {**DENSE, "mask": "causal_top_left"}, {"mask": "causal_bottom_right"},
+    "sdpa_efficient_lse": [DENSE, {**DENSE, "mask": "causal_top_left"},
+                           {"mask": "causal_bottom_right"},
                            {"seqlens_q": (33, 33), "dtype": "fp32"}],
     "sdpa_cudnn_lse": [DENSE, {"mask": "causal_bottom_right"}, {"seqlens_q": (1, 1)}],
     "flash_dense": [DENSE, {"mask": "causal_bottom_right"}, {"window": (8, 0)}],
-    "flash_varlen": [{"layout": "ragged", "seqlens_q": (5, 32), "seqlens_kv": (7, 64), "mask": "causal_bottom_right"},
+    
+        "flash_varlen": [{"layout": "ragged", "seqlens_q": (5, 32), "seqlens_kv": (7, 64),
+                          "mask": "causal_bottom_right"},
                      {"layout": "ragged", "window": (16, 16)}],
     "flash_paged": [{"layout": "paged_nhd", "seqlens_q": (1, 1), "seqlens_kv": (300, 64)}],
-    "efficient_varlen": [{"layout": "ragged", "seqlens_q": (5, 32), "seqlens_kv": (7, 64), "mask": "causal_bottom_right"},
+    
+        "efficient_varlen": [{"layout": "ragged", "seqlens_q": (5, 32), "seqlens_kv": (7, 64),
+                              "mask": "causal_bottom_right"},
                          {"layout": "ragged", "dtype": "fp32"}],
 }
 
 
-@pytest.mark.parametrize("name,options", [(name, options) for name, all_of in PROBLEMS.items() for options in all_of])
+@pytest.mark.parametrize("name,options",
+                         [(name, options) for name, all_of in PROBLEMS.items()
+                          for options in all_of])
 def test_the_operator_takes_the_arguments_and_gives_out_and_lse(name, options):
     kernel = KERNELS[name]
     assert "cuda" in kernel.devices and kernel.lse
@@ -40,9 +49,11 @@ def called_operators():
 
 
 def test_each_operator_is_called_by_one_of_the_problems_above():
-    assert called_operators() == ["_efficient_attention_forward", "_flash_attention_forward",
-                                  "_scaled_dot_product_cudnn_attention", "_scaled_dot_product_efficient_attention",
-                                  "_scaled_dot_product_flash_attention", "_scaled_dot_product_flash_attention_for_cpu"]
+    assert (called_operators()
+            == ["_efficient_attention_forward", "_flash_attention_forward",
+                "_scaled_dot_product_cudnn_attention", "_scaled_dot_product_efficient_attention",
+                "_scaled_dot_product_flash_attention",
+                "_scaled_dot_product_flash_attention_for_cpu"])
     for name in called_operators():
         assert str(getattr(torch.ops.aten, name).default._schema).startswith(f"aten::{name}(")
 
@@ -57,6 +68,7 @@ def test_an_argument_of_a_newer_torch_is_asked_for_and_not_assumed(monkeypatch):
 
 def test_rows_without_keys_are_refused_where_their_lse_is_wanted():
     module = __import__("torch_operators")
-    case = case_on(torch, "meta", layout="ragged", seqlens_q=(9, 4), seqlens_kv=(4, 4), mask="causal_bottom_right")
+    case = case_on(torch, "meta", layout="ragged", seqlens_q=(9, 4), seqlens_kv=(4, 4),
+                   mask="causal_bottom_right")
     with pytest.raises(module.Unsupported, match="a row without visible keys"):
         module.flash_varlen(case)

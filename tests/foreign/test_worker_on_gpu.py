@@ -1,4 +1,4 @@
-"""The Python worker on a CUDA device, with the stand-in of stand_in_torch: facts, architecture, streams, times."""
+"""The Python worker on a CUDA device, the stand-in of stand_in_torch: facts, streams, times."""
 import os
 import re
 
@@ -10,7 +10,8 @@ pytest.importorskip("torch")
 from worker_case import ROOT  # noqa: E402
 from worker_process import FOLDER, HERE, STAND_IN, WorkerProcess  # noqa: E402
 
-pytestmark = pytest.mark.skipif(not FOLDER, reason="PLUMBLINE_PYTHON_FOLDER is not set: the worker of a build")
+pytestmark = pytest.mark.skipif(not FOLDER,
+                                reason="PLUMBLINE_PYTHON_FOLDER is not set: the worker of a build")
 PROVIDER = os.path.join(HERE, "on_gpu.py")
 GPU = {"PYTHONPATH": STAND_IN}
 
@@ -35,7 +36,8 @@ def test_without_a_gpu_hello_names_none():
         reply, _ = process.run("plain")
         assert reply["status"] == "unsupported" and "finds no CUDA device" in reply["reason"]
         reply, out = process.run("plain", device="cpu")
-        assert reply["status"] == "ok" and reply["device"] == {} and reply["description"]["device_arch"] == ""
+        assert (reply["status"] == "ok" and reply["device"] == {}
+                and reply["description"]["device_arch"] == "")
         assert reply["description"]["tensor_cores"] == "none"
         numpy.testing.assert_allclose(out, process.expected(), atol=1e-5)
 
@@ -43,9 +45,10 @@ def test_without_a_gpu_hello_names_none():
 def test_a_run_tells_what_gpu_it_was_and_the_spec_follows_its_architecture(worker):
     reply, out = worker.run("plain", dtype="bf16")
     assert reply["status"] == "ok", reply["reason"]
-    assert reply["description"]["device_arch"] == "sm_90" and reply["description"]["tensor_cores"] == "on"
-    assert reply["description"]["spec"]["qk_accumulator"] == {"dtype": 1, "toward_zero": 1, "fraction_bits": 25,
-                                                              "products_per_step": 16}
+    assert (reply["description"]["device_arch"] == "sm_90"
+            and reply["description"]["tensor_cores"] == "on")
+    assert (reply["description"]["spec"]["qk_accumulator"]
+            == {"dtype": 1, "toward_zero": 1, "fraction_bits": 25, "products_per_step": 16})
     facts = reply["device"]
     assert (facts["model"], facts["memory_bytes"], facts["runtime"], facts["arch"]) == \
         ("Stand-in H100", 85520809984, "13.0", "sm_90")
@@ -57,7 +60,8 @@ def test_fp32_inputs_of_tensor_cores_are_tf32():
     with WorkerProcess(PROVIDER, {**GPU, "PLUMBLINE_STAND_IN_GPU": "OLD"}) as process:
         reply, _ = process.run("tensor_cores_of_fp32")
     spec = reply["description"]["spec"]
-    assert spec["qk_accumulator"] == {"dtype": 1, "toward_zero": 1, "fraction_bits": 24, "products_per_step": 4}
+    assert (spec["qk_accumulator"]
+            == {"dtype": 1, "toward_zero": 1, "fraction_bits": 24, "products_per_step": 4})
     assert spec["pv_accumulator"]["toward_zero"] == 0
     assert reply["description"]["device_arch"] == "sm_80"
 
@@ -79,7 +83,8 @@ def test_writing_to_an_input_and_mixing_devices_are_found(worker):
 
 def test_a_kernel_is_refused_on_a_device_it_does_not_take(worker):
     reply, _ = worker.run("on_the_cpu_alone")
-    assert (reply["status"], reply["reason"]) == ("unsupported", "on_the_cpu_alone runs on cpu, not on cuda:0")
+    assert ((reply["status"], reply["reason"])
+            == ("unsupported", "on_the_cpu_alone runs on cpu, not on cuda:0"))
     reply, _ = worker.run("on_the_default_stream", device="cpu")
     assert reply["reason"] == "on_the_default_stream runs on cuda, not on cpu"
 
@@ -99,4 +104,5 @@ def test_accumulators_of_architectures_are_those_of_the_harness():
         rows = re.findall(r'TensorCores\{"(sm_\d+)", (\d+), (\d+), (\d+)\}', file.read())
     assert len(rows) >= 7
     assert {arch: tuple(map(int, numbers)) for arch, *numbers in rows} == wire.TENSOR_CORES
-    assert wire.tensor_core("", "bf16")["products_per_step"] == 8 and wire.tensor_core("sm_75", "fp32")["fraction_bits"] == 24
+    assert (wire.tensor_core("", "bf16")["products_per_step"] == 8
+            and wire.tensor_core("sm_75", "fp32")["fraction_bits"] == 24)

@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# The unmodified ci/gpu.sh on a rehearsed GPU machine: a bundle of this build, with the stand-in provider "cuda" (tests/gpu/stand_in) in
-# place of the one that needs a GPU, in a root that holds bash, coreutils, tar, gzip, python3, libstdc++6 and what these need, alone.
+# The unmodified ci/gpu.sh on a rehearsed GPU machine: a bundle of this build, with the stand-in
+# provider "cuda" (tests/gpu/stand_in) in place of the one that needs a GPU, in a root that holds
+# bash, coreutils, tar, gzip, python3, libstdc++6 and what these need, alone.
 #   rehearsal.sh root DIRECTORY           makes the root (mmdebstrap)
 #   rehearsal.sh bundle BUILD DIRECTORY   makes the bundle
 #   rehearsal.sh run DIRECTORY            every step; compute-sanitizer is stood in for
-#   rehearsal.sh refused DIRECTORY WITHOUT_PIDFD  where the kernel refuses pidfd_open, without compute-sanitizer, into the deadline
-#   rehearsal.sh python DIRECTORY         Python kernels with a stand-in for PyTorch's GPU, on this machine: the root has no numpy
+#   rehearsal.sh refused DIRECTORY WITHOUT_PIDFD
+#        where the kernel refuses pidfd_open, without compute-sanitizer, into the deadline
+#   rehearsal.sh python DIRECTORY         Python kernels with a stand-in for PyTorch's GPU, on this
+#                                         machine: the root has no numpy
 # Exit code 77 where a root cannot be made or entered here, with the reason.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -133,7 +136,8 @@ refused() {
   expect "$summary" "by the deadline of 30 s"
 }
 
-# The bundle's build and this machine's .venv, which tests/foreign/stand_in_torch makes believe in a GPU.
+# The bundle's build and this machine's .venv, which tests/foreign/stand_in_torch makes believe in a
+# GPU.
 python_kernels() {
   local machine="$1/machine_python" code=0
   [[ -x "$source_directory/.venv/bin/python" ]] || skip "there is no .venv (ci/setup.sh --python)"

@@ -1,4 +1,5 @@
-"""An attention in fp64, rounded once to the output dtype: what a perfect kernel writes. And the build's program."""
+"""An attention in fp64, rounded once to the output dtype: what a perfect kernel writes.
+And the build's program."""
 import os
 import pathlib
 import subprocess
@@ -13,21 +14,26 @@ DTYPES = {"fp32": np.float32, "fp16": np.float16, "bf16": ml_dtypes.bfloat16}
 def random_inputs(dtype, batch=2, heads_q=4, heads_kv=2, seq_q=24, seq_kv=24, dim=32, seed=0):
     """q, k, v as [batch, seq, heads, dim]."""
     generator = np.random.default_rng(seed)
-    shapes = ((batch, seq_q, heads_q, dim), (batch, seq_kv, heads_kv, dim), (batch, seq_kv, heads_kv, dim))
-    return [generator.standard_normal(shape, dtype=np.float32).astype(DTYPES[dtype]) for shape in shapes]
+    shapes = ((batch, seq_q, heads_q, dim), (batch, seq_kv, heads_kv, dim),
+              (batch, seq_kv, heads_kv, dim))
+    return [generator.standard_normal(shape, dtype=np.float32).astype(DTYPES[dtype])
+            for shape in shapes]
 
 
 def attention(q, k, v, causal=None, keys=None, scale=None):
-    """out [batch, seq, heads, dim] in q's dtype, lse [batch, seq, heads] in fp32. `keys`: how many each sample has."""
+    """out [batch, seq, heads, dim] in q's dtype, lse [batch, seq, heads] in fp32.
+    `keys`: how many each sample has."""
     group = q.shape[2] // k.shape[2]
-    q64, k64, v64 = (x.astype(np.float64) for x in (q, np.repeat(k, group, axis=2), np.repeat(v, group, axis=2)))
+    q64, k64, v64 = (x.astype(np.float64)
+                     for x in (q, np.repeat(k, group, axis=2), np.repeat(v, group, axis=2)))
     s = np.einsum("bqhd,bkhd->bhqk", q64, k64) * (scale or q.shape[3] ** -0.5)
     rows, columns = np.arange(q.shape[1])[:, None], np.arange(k.shape[1])[None, :]
     for sample in range(q.shape[0]):
         length = k.shape[1] if keys is None else keys[sample]
         seen = np.broadcast_to(columns < length, s.shape[2:])
         if causal is not None:
-            seen = seen & (columns <= rows + (length - q.shape[1] if causal == "bottom_right" else 0))
+            seen = seen & (columns <= rows
+                           + (length - q.shape[1] if causal == "bottom_right" else 0))
         s[sample][:, ~seen] = -np.inf
     largest = s.max(axis=-1, keepdims=True)
     p = np.exp(s - largest)
@@ -41,4 +47,5 @@ def attention(q, k, v, causal=None, keys=None, scale=None):
 def plumbline_program():
     """Runs the program with these arguments; returns what subprocess.run returns."""
     program = pathlib.Path(os.environ["PLUMBLINE_BIN"]) / "plumbline"
-    return lambda *arguments: subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
+    return (lambda *arguments: subprocess.run([program, *arguments], capture_output=True, text=True,
+                                              check=False))

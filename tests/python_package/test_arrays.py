@@ -69,7 +69,8 @@ def test_torch_views_that_require_gradients(dtype):
         tensor = to_torch(array)
         if tensor.dim() != 4:
             return tensor
-        return tensor.transpose(1, 2).contiguous().requires_grad_().transpose(1, 2)  # stored as [b, h, s, d]
+        # stored as [b, h, s, d]
+        return tensor.transpose(1, 2).contiguous().requires_grad_().transpose(1, 2)
 
     assert as_transposed_leaf(random_inputs(dtype)[0]).requires_grad
     assert as_transposed_leaf(random_inputs(dtype)[0]).dtype == getattr(torch, TORCH_DTYPES[dtype])
@@ -80,7 +81,8 @@ def test_torch_on_a_gpu():
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():
         pytest.skip("no GPU")
-    assert text_of("bf16", lambda array: to_torch(array).cuda()) == text_of("bf16", lambda array: array)
+    assert (text_of("bf16", lambda array: to_torch(array).cuda())
+            == text_of("bf16", lambda array: array))
 
 
 def test_objects_with_dlpack_or_array_only():
@@ -107,8 +109,10 @@ def test_objects_with_dlpack_or_array_only():
 
 
 def test_no_framework_is_imported():
-    code = "import sys, plumbline; print({'torch', 'jax', 'ml_dtypes', 'plumbline_provider'} & set(sys.modules))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
+    code = ("import sys, plumbline; print({'torch', 'jax', 'ml_dtypes', 'plumbline_provider'} "
+            "& set(sys.modules))")
+    assert (subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                           check=True).stdout == "set()\n")
 
 
 def test_the_kernel_decorator_is_the_workers_own():

@@ -19,7 +19,8 @@ def fixture_call():
         ({"k": np.zeros((2, 24, 2, 16), np.float16)}, "k"),
         ({"v": np.zeros((2, 23, 2, 32), np.float16)}, "v"),
         ({"out": np.zeros((2, 24, 3, 32), np.float16)}, "out"),
-        ({"k": np.zeros((2, 24, 3, 32), np.float16), "v": np.zeros((2, 24, 3, 32), np.float16)}, "heads"),
+        ({"k": np.zeros((2, 24, 3, 32), np.float16), "v": np.zeros((2, 24, 3, 32), np.float16)},
+         "heads"),
         ({"q": np.zeros((2, 24, 4, 32), np.int32)}, "tensor q has dtype I32"),
         ({"q": np.zeros((2, 24, 4, 32), np.float64)}, "F64"),
         ({"layout": "padded"}, "layout"),
@@ -43,7 +44,9 @@ def test_all_errors_come_at_once(call):
         call(layout="padded", scale=-1.0)
 
 
-@pytest.mark.parametrize("value", [object(), "text", [[1, 2], [3]], np.array(["a"]), np.zeros(3, np.complex64)])
+@pytest.mark.parametrize("value",
+                         [object(), "text", [[1, 2], [3]], np.array(["a"]),
+                          np.zeros(3, np.complex64)])
 def test_what_is_no_array_is_a_type_error(call, value):
     with pytest.raises((TypeError, ValueError)) as raised:
         call(mask=value)

@@ -21,14 +21,16 @@ def test_pip_install(tmp_path):
         pytest.importorskip(module)
     # With the options of the presets ccache has what the tests' own build has compiled.
     build = pathlib.Path(os.environ["PLUMBLINE_BIN"]).parent / "python" / "pip"
-    environment = {**os.environ, "PYTHONPATH": "", "PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-                   "CMAKE_BUILD_PARALLEL_LEVEL": "2"}
-    install = [sys.executable, "-m", "pip", "install", "-q", "--no-build-isolation", "--no-deps", REPOSITORY]
-    subprocess.run([*install, "--target", tmp_path / "site", "-C", f"build-dir={build}", "-C", "cmake.define.PLUMBLINE_WERROR=ON"],
-                   check=True, env=environment)
+    environment = {**os.environ, "PYTHONPATH": "", "PIP_NO_INDEX": "1",
+                   "PIP_DISABLE_PIP_VERSION_CHECK": "1", "CMAKE_BUILD_PARALLEL_LEVEL": "2"}
+    install = [sys.executable, "-m", "pip", "install", "-q", "--no-build-isolation", "--no-deps",
+               REPOSITORY]
+    subprocess.run([*install, "--target", tmp_path / "site", "-C", f"build-dir={build}", "-C",
+                    "cmake.define.PLUMBLINE_WERROR=ON"], check=True, env=environment)
     environment["PYTHONPATH"] = str(tmp_path / "site")
     python = [sys.executable, "-c", VERDICT]
-    ran = subprocess.run(python, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    ran = subprocess.run(python, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True,
+                         check=True)
     answer, place = ran.stdout.splitlines()
     assert answer == "ROUNDING"
     assert place == f"{tmp_path}/site/plumbline/__init__.py plumbline_provider"

@@ -1,7 +1,8 @@
 """docs/is-it-rounding.md, executed from an empty directory exactly as written.
 
-A ```python block is the file that the text before it names last in backquotes; in ```console blocks a line "$ command"
-is run, and the lines behind it must stand in its output, in that order, each at the beginning of a line.
+A ```python block is the file that the text before it names last in backquotes; in ```console
+blocks a line "$ command" is run, and the lines behind it must stand in its output, in that
+order, each at the beginning of a line.
 """
 import os
 import pathlib
@@ -23,11 +24,12 @@ def commands(block):
 
 
 def run(command, directory):
-    directories = (str(pathlib.Path(sys.executable).parent), os.environ["PLUMBLINE_BIN"], os.environ["PATH"])
+    directories = (str(pathlib.Path(sys.executable).parent), os.environ["PLUMBLINE_BIN"],
+                   os.environ["PATH"])
     programs = os.pathsep.join(directories)
     environment = {**os.environ, "PATH": programs}
-    return subprocess.run(["bash", "-c", command], cwd=directory, env=environment, text=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, check=False).stdout
+    return subprocess.run(["bash", "-c", command], cwd=directory, env=environment, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False).stdout
 
 
 def test_the_page_does_what_it_says(tmp_path):

@@ -13,7 +13,8 @@ def ragged(array, lengths):
 
 
 def paged(array, lengths, page_size=8):
-    """[batch, seq, heads, dim] to shuffled pages [page, token, heads, dim] and the table [batch, pages a sample]."""
+    """[batch, seq, heads, dim] to shuffled pages [page, token, heads, dim] and the table [batch,
+    pages a sample]."""
     pages, table = [], np.zeros((len(lengths), -(-max(lengths) // page_size)), np.int32)
     for sample, length in enumerate(lengths):
         for page in range(-(-length // page_size)):
@@ -75,8 +76,10 @@ def test_window_scale_and_mask():
     seen = np.tril(np.ones((24, 24), bool))
     out, _ = attention(q, k, v, "top_left", scale=0.3)
     plumbline.assert_attention(out, q, k, v, mask=seen, scale=0.3, layout="padded_bshd")
-    plumbline.assert_attention(out, q, k, v, causal=True, window=(23, 0), scale=0.3, layout="padded_bshd")
-    assert plumbline.check(out, q, k, v, causal=True, window=5, scale=0.3, layout="padded_bshd").answer == "BUG"
+    plumbline.assert_attention(out, q, k, v, causal=True, window=(23, 0), scale=0.3,
+                               layout="padded_bshd")
+    assert (plumbline.check(out, q, k, v, causal=True, window=5, scale=0.3,
+                            layout="padded_bshd").answer == "BUG")
     assert plumbline.check(out, q, k, v, causal=True, layout="padded_bshd").answer == "BUG"
 
 
@@ -90,7 +93,8 @@ def test_planted_bugs(dtype):
     not_a_number = good.copy()
     not_a_number[1, 2, 3, 4] = np.nan
     swapped = good[:, :, [1, 0, 2, 3]]
-    for wrong in (off_by_one, not_a_number, swapped, good * np.asarray(1.1, good.dtype), np.zeros_like(good)):
+    for wrong in (off_by_one, not_a_number, swapped, good * np.asarray(1.1, good.dtype),
+                  np.zeros_like(good)):
         with pytest.raises(AssertionError, match="^BUG"):
             plumbline.assert_attention(wrong, q, k, v, **question)
     plumbline.assert_attention(good, q, k, v, **question)
@@ -99,9 +103,11 @@ def test_planted_bugs(dtype):
 def test_lse_in_base_2():
     q, k, v = random_inputs("fp16")
     out, lse = attention(q, k, v)
-    plumbline.assert_attention(out, q, k, v, lse=lse / np.log(2).astype(np.float32), lse_base=2, layout="padded_bshd")
+    plumbline.assert_attention(out, q, k, v, lse=lse / np.log(2).astype(np.float32), lse_base=2,
+                               layout="padded_bshd")
     assert plumbline.check(out, q, k, v, lse=lse, lse_base=2, layout="padded_bshd").answer == "BUG"
-    unstated = plumbline.check(out, q, k, v, lse=lse / np.log(2).astype(np.float32), layout="padded_bshd")
+    unstated = plumbline.check(out, q, k, v, lse=lse / np.log(2).astype(np.float32),
+                               layout="padded_bshd")
     assert unstated.answer == "UNDECIDED" and "state lse_base = 2" in unstated.sentence
 
 
@@ -109,8 +115,10 @@ def with_rounded_logits(q, k, v):
     """S and P in bf16, as plain framework code has it."""
     bf16 = ml_dtypes.bfloat16
     group = q.shape[2] // k.shape[2]
-    q32, k32, v32 = (x.astype(np.float32) for x in (q, np.repeat(k, group, axis=2), np.repeat(v, group, axis=2)))
-    s = (np.einsum("bqhd,bkhd->bhqk", q32, k32).astype(bf16) * bf16(q.shape[3] ** -0.5)).astype(np.float32)
+    q32, k32, v32 = (x.astype(np.float32)
+                     for x in (q, np.repeat(k, group, axis=2), np.repeat(v, group, axis=2)))
+    s = (np.einsum("bqhd,bkhd->bhqk", q32, k32).astype(bf16)
+         * bf16(q.shape[3] ** -0.5)).astype(np.float32)
     p = np.exp(s - s.max(axis=-1, keepdims=True))
     p = (p / p.sum(axis=-1, keepdims=True)).astype(bf16).astype(np.float32)
     return np.einsum("bhqk,bkhd->bqhd", p, v32).astype(bf16)

@@ -31,14 +31,16 @@ def test_check_prints_what_the_package_says(dtype, tmp_path, plumbline_program):
         assert str(report) == report.text
         assert bool(report) == (answer == "ROUNDING")
         assert (report.percent <= 100) == (answer == "ROUNDING")
-        assert report.json == json.loads(plumbline_program("check", path, "--format", "json").stdout)["data"]
+        assert (report.json
+                == json.loads(plumbline_program("check", path, "--format", "json").stdout)["data"])
 
 
 def test_assert_attention_raises_the_text():
     (q, k, v), _, wrong, lse = outputs("bf16")
     with pytest.raises(AssertionError) as raised:
         plumbline.assert_attention(wrong, q, k, v, lse=lse, name="decode", **QUESTION)
-    assert str(raised.value) == plumbline.check(wrong, q, k, v, lse=lse, name="decode", **QUESTION).text
+    assert (str(raised.value)
+            == plumbline.check(wrong, q, k, v, lse=lse, name="decode", **QUESTION).text)
     assert "decode" in str(raised.value)
 
 
@@ -56,7 +58,8 @@ def test_diff_prints_what_the_package_says(dtype, tmp_path, plumbline_program):
     assert report.percent > 100
     assert report.json["answer"] == "BUG"
     same = plumbline.diff(good, good, q, k, v, **QUESTION)
-    assert same.answer == "ROUNDING" and same.percent == 0 and "equal in every element" in same.sentence
+    assert (same.answer == "ROUNDING" and same.percent == 0
+            and "equal in every element" in same.sentence)
 
 
 def test_diff_of_two_rounded_outputs_is_rounding():
@@ -80,7 +83,8 @@ def test_save_writes_safetensors(tmp_path):
     assert tensors["seqlens_kv"].tolist() == [24, 24]
     with pytest.importorskip("safetensors").safe_open(path, "np") as file:
         assert file.metadata() == {"window": "3,0", "scale": "0.25", "spec": "FlashAttention-2"}
-    assert [file.name for file in tmp_path.iterdir()] == ["dump.safetensors"]  # no temporary file stays
+    # no temporary file stays
+    assert [file.name for file in tmp_path.iterdir()] == ["dump.safetensors"]
 
 
 def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path):

@@ -37,7 +37,8 @@ set = { dtype = "fp16", seq_q = 1, seq_kv = 70 }
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
-    """A folder with a suite, s.toml, and three runs of it in runs.db; in the last of them one key is dropped."""
+    """A folder with a suite, s.toml, and three runs of it in runs.db; in the last of them one key
+    is dropped."""
     path = tmp_path_factory.mktemp("plumbline")
     (path / "s.toml").write_text(SUITE)
     broken = str(LIBRARIES / "plumbline_cpu.so") + ":drop_last_key=1"
@@ -47,4 +48,5 @@ def folder(tmp_path_factory):
 
 
 def run(path, *arguments):
-    return subprocess.run([PROGRAM, *map(str, arguments)], cwd=path, capture_output=True, text=True, check=False)
+    return subprocess.run([PROGRAM, *map(str, arguments)], cwd=path, capture_output=True, text=True,
+                          check=False)

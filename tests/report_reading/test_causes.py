@@ -1,4 +1,7 @@
-"""Twenty known bugs: the cause that `plumbline run` names, against the sentence that was written down before (causes_of_mutants.toml)."""
+"""Twenty known bugs: the cause that `plumbline run` names, against causes_of_mutants.toml.
+
+Those sentences were written down before.
+"""
 import collections
 import fnmatch
 import html
@@ -38,7 +41,8 @@ def test_the_table_is_the_draw():
 
 
 def named(failure, expected):
-    return fnmatch.fnmatchcase(re.sub(r"\s+", " ", failure[:NAMED_WITHIN]), f"*{expected.replace('[', '[[]')}*")
+    return fnmatch.fnmatchcase(re.sub(r"\s+", " ", failure[:NAMED_WITHIN]),
+                               f"*{expected.replace('[', '[[]')}*")
 
 
 @pytest.mark.parametrize("cause", TABLE["cause"], ids=lambda cause: cause["mutant"])

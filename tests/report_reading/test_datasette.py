@@ -23,8 +23,10 @@ def datasette(database, log):
     """The address at which Datasette serves a database."""
     port = free_port()
     with open(log, "w", encoding="utf-8") as output:
-        server = subprocess.Popen([sys.executable, "-m", "datasette", "serve", str(database), "--host", "127.0.0.1", "--port", str(port),
-                                   "--setting", "sql_time_limit_ms", "20000"], stdout=output, stderr=subprocess.STDOUT)
+        server = subprocess.Popen([sys.executable, "-m", "datasette", "serve", str(database),
+                                   "--host", "127.0.0.1", "--port", str(port), "--setting",
+                                   "sql_time_limit_ms", "20000"], stdout=output,
+                                  stderr=subprocess.STDOUT)
     try:
         address = f"http://127.0.0.1:{port}"
         end = time.monotonic() + START
@@ -43,7 +45,9 @@ def datasette(database, log):
 
 def test_every_view_and_table_opens(folder, tmp_path):
     database = sqlite3.connect(folder / "runs.db")
-    pages = database.execute("SELECT name, type FROM sqlite_master WHERE type IN ('view', 'table') ORDER BY name").fetchall()
+    pages = database.execute(
+        "SELECT name, type FROM sqlite_master WHERE type IN ('view', 'table') ORDER BY "
+        "name").fetchall()
     database.close()
     views = [name for name, kind in pages if kind == "view"]
     assert {"v_latest", "v_history", "v_head_rms", "v_runs"} <= set(views)
@@ -61,10 +65,12 @@ def test_every_view_and_table_opens(folder, tmp_path):
 def test_no_view_holds_bytes(folder):
     """A BLOB is what Datasette cannot link to in a view, which has no key."""
     database = sqlite3.connect(folder / "runs.db")
-    views = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'view'")]
+    views = [name
+             for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'view'")]
     for view in views:
         cursor = database.execute(f'SELECT * FROM "{view}"')
         for row in cursor:
-            blobs = [column[0] for column, cell in zip(cursor.description, row) if isinstance(cell, bytes)]
+            blobs = [column[0] for column, cell in zip(cursor.description, row)
+                     if isinstance(cell, bytes)]
             assert not blobs, (view, blobs)
     database.close()

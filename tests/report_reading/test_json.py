@@ -6,9 +6,10 @@ import pandas
 import pytest
 from conftest import LIBRARIES, SOURCE, run
 
-# Verb, arguments, exit code, and the columns that docs/json.md promises to be numbers, by the list of `data` that holds them.
-OUTCOMES = {"outcomes": ["percent_of_limit", "errors.peak", "errors.rms", "errors.lse_z", "wall_ms", "time_ns", "time_ratio", "rows_total",
-                         "faults.nan", "worst.sigma"],
+# Verb, arguments, exit code, and the columns that docs/json.md promises to be numbers, by the list
+# of `data` that holds them.
+OUTCOMES = {"outcomes": ["percent_of_limit", "errors.peak", "errors.rms", "errors.lse_z", "wall_ms",
+                         "time_ns", "time_ratio", "rows_total", "faults.nan", "worst.sigma"],
             "diffs": ["max_sigma", "max_abs", "percent_of_limit", "rms_a"],
             "suite_scores": ["value", "limit", "cases"]}
 ANSWERS = [
@@ -19,48 +20,66 @@ ANSWERS = [
     ("list", ["s.toml", "--count"], 0, {"groups": ["cases"]}),
     ("list", ["--kernels"], 0, {}),
     ("show", ["latest", "--db", "runs.db"], 0, OUTCOMES),
-    ("compare", ["latest~1", "latest", "--db", "runs.db"], 1, {"cases": ["rms_before", "rms_after", "time_ratio_after"]}),
-    ("matrix", ["latest", "--db", "emulated.db"], 0, {"rows": ["cases"], "bits": ["common", "equal"]}),
-    ("history", ["*", "--db", "runs.db"], 0, {"rows": ["rms", "percent_of_limit", "time_ns", "time_ratio"]}),
+    ("compare", ["latest~1", "latest", "--db", "runs.db"], 1,
+     {"cases": ["rms_before", "rms_after", "time_ratio_after"]}),
+    ("matrix", ["latest", "--db", "emulated.db"], 0,
+     {"rows": ["cases"], "bits": ["common", "equal"]}),
+    ("history", ["*", "--db", "runs.db"], 0,
+     {"rows": ["rms", "percent_of_limit", "time_ns", "time_ratio"]}),
     ("judge", ["latest", "--db", "runs.db"], 1, OUTCOMES),
     ("merge", ["all.db", "runs.db"], 0, {}),
     ("reduce", ["{failing}", "-q", "--provider", "{broken}"], 0, {}),
-    ("query", ["SELECT verdict, count(*) AS n, max(rms) AS rms FROM v_latest GROUP BY verdict", "--db", "runs.db"], 0,
+    ("query",
+     ["SELECT verdict, count(*) AS n, max(rms) AS rms FROM v_latest GROUP BY verdict", "--db",
+      "runs.db"], 0,
      {"rows": ["n", "rms"]}),
     ("check", ["{dump}"], 1, {"dumps": ["percent_of_limit", "rows"]}),
     ("diff", ["{dump}", "{dump}"], 1, {"diffs": ["rows", "max_abs", "limit"]}),
-    ("diff", ["cpu/flash", "cpu/split_kv", "s.toml", "-q"], 0, {"diffs": ["rows", "max_sigma", "kappa.median"]}),
+    ("diff", ["cpu/flash", "cpu/split_kv", "s.toml", "-q"], 0,
+     {"diffs": ["rows", "max_sigma", "kappa.median"]}),
     ("audit", ["a.toml", "-q"], None, {"mutants": [], "legal": ["runs", "false_alarms"]}),
-    ("baseline", ["accept", "latest~1", "--why", "a test", "--who", "me", "--db", "runs.db"], 0, {}),
+    ("baseline", ["accept", "latest~1", "--why", "a test", "--who", "me", "--db", "runs.db"], 0,
+     {}),
     ("baseline", ["list", "--db", "runs.db"], 0, {}),
     ("doctor", [], 0, {}),
 ]
-VERBS = {"run", "list", "show", "compare", "matrix", "history", "judge", "merge", "reduce", "query", "check", "diff", "audit", "resources",
-         "baseline", "doctor"}
-# A text that is a number to a person. Ids, digests and versions may be all digits; nothing else may.
-NUMBER = re.compile(r"^\s*[-+]?(\d+(\.\d*)?([eE][-+]?\d+)?|nan|inf(inity)?)\s*%?\s*$", re.IGNORECASE)
-TEXTS = {"run_id", "commit", "code_commit", "build_id", "output_digest", "problem_digest", "version", "host", "shard"}
+VERBS = {"run", "list", "show", "compare", "matrix", "history", "judge", "merge", "reduce", "query",
+         "check", "diff", "audit", "resources", "baseline", "doctor"}
+# A text that is a number to a person. Ids, digests and versions may be all digits; nothing else
+# may.
+NUMBER = re.compile(r"^\s*[-+]?(\d+(\.\d*)?([eE][-+]?\d+)?|nan|inf(inity)?)\s*%?\s*$",
+                    re.IGNORECASE)
+TEXTS = {"run_id", "commit", "code_commit", "build_id", "output_digest", "problem_digest",
+         "version", "host", "shard"}
 
 
 @pytest.fixture(scope="module")
 def things(folder):
-    """What the arguments above stand for: a failing case, the provider that breaks it, its dump; more files in the folder."""
+    """What the arguments above stand for: a failing case, the provider that breaks it, its dump;
+    more files in the folder."""
     broken = str(LIBRARIES / "plumbline_cpu.so") + ":drop_last_key=1"
     failing = "cpu/flash/bf16/b1-h4x2-s17x70-d64"
     run(folder, "run", "--case", failing, "--provider", broken, "--save-failures", "failures", "-q")
     dump = next((folder / "failures").iterdir())
-    (folder / "a.toml").write_text('schema = 1\nname = "a"\ntier = "pr"\n[[group]]\nname = "g"\nreason = "two bugs, one variant"\n'
-                                   'kernels = ["mutants/mask_drops_last_key", "mutants/head_modulo", "mutants/legal_baseline"]\n'
-                                   'set = { dtype = "bf16", heads_q = 6, heads_kv = 2, seq_q = 17, seq_kv = 70, head_dim = 64 }\n')
-    (folder / "e.toml").write_text('schema = 1\nname = "e"\ntier = "pr"\n[[group]]\nname = "g"\nreason = "two architectures"\n'
-                                   'kernels = ["emulated/prefill_mma"]\ndevices = ["emulated:sm_80", "emulated:sm_90"]\n'
-                                   'set = { dtype = "bf16", heads = 1, seq = 16, head_dim = 64 }\n')
+    (folder / "a.toml").write_text(
+        'schema = 1\nname = "a"\ntier = "pr"\n[[group]]\nname = "g"\n'
+        'reason = "two bugs, one variant"\n'
+        'kernels = ["mutants/mask_drops_last_key", "mutants/head_modulo", '
+        '"mutants/legal_baseline"]\n'
+        'set = { dtype = "bf16", heads_q = 6, heads_kv = 2, seq_q = 17, seq_kv = 70, '
+        'head_dim = 64 }\n')
+    (folder / "e.toml").write_text(
+        'schema = 1\nname = "e"\ntier = "pr"\n[[group]]\nname = "g"\n'
+        'reason = "two architectures"\n'
+        'kernels = ["emulated/prefill_mma"]\ndevices = ["emulated:sm_80", "emulated:sm_90"]\n'
+        'set = { dtype = "bf16", heads = 1, seq = 16, head_dim = 64 }\n')
     run(folder, "run", "e.toml", "--db", "emulated.db", "-q")
     return {"failing": failing, "broken": broken, "dump": str(dump)}
 
 
 def envelope(done, command):
-    answer = json.loads(done.stdout, parse_constant=lambda constant: pytest.fail(f"{constant} is no JSON"))
+    answer = json.loads(done.stdout,
+                        parse_constant=lambda constant: pytest.fail(f"{constant} is no JSON"))
     assert done.stderr == ""
     assert answer["schema"] == {"name": f"plumbline.{command}", "version": 1}
     assert answer["command"] == command
@@ -95,9 +114,11 @@ def is_number(value):
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-@pytest.mark.parametrize(("verb", "arguments", "code", "columns"), ANSWERS, ids=[" ".join([v, *a])[:40] for v, a, _, _ in ANSWERS])
+@pytest.mark.parametrize(("verb", "arguments", "code", "columns"), ANSWERS,
+                         ids=[" ".join([v, *a])[:40] for v, a, _, _ in ANSWERS])
 def test_numbers_are_numbers(folder, things, verb, arguments, code, columns):
-    done = run(folder, verb, *[argument.format(**things) for argument in arguments], "--format", "json")
+    done = run(folder, verb, *[argument.format(**things) for argument in arguments], "--format",
+               "json")
     answer = envelope(done, verb)
     assert code is None or answer["exit_code"] == code, answer
     assert answer["errors"] == []
@@ -108,12 +129,14 @@ def test_numbers_are_numbers(folder, things, verb, arguments, code, columns):
         frame = pandas.json_normalize(objects)
         for column in frame:
             if any(is_number(value) for value in frame[column]):
-                assert pandas.api.types.is_numeric_dtype(frame[column]), (column, list(frame[column])[:5])
+                assert pandas.api.types.is_numeric_dtype(frame[column]), (
+                    (column, list(frame[column])[:5]))
     for name, numeric in columns.items():
         frame = pandas.json_normalize(data[name])
         assert len(frame) > 0, name
         for column in numeric:
-            assert pandas.api.types.is_numeric_dtype(frame[column]), (name, column, frame[column].dtype)
+            assert pandas.api.types.is_numeric_dtype(frame[column]), (
+                (name, column, frame[column].dtype))
 
 
 def test_resources(folder):
@@ -156,7 +179,8 @@ ERRORS = [
 ]
 
 
-@pytest.mark.parametrize(("verb", "arguments", "code", "file"), ERRORS, ids=[" ".join([v, *a])[:40] for v, a, _, _ in ERRORS])
+@pytest.mark.parametrize(("verb", "arguments", "code", "file"), ERRORS,
+                         ids=[" ".join([v, *a])[:40] for v, a, _, _ in ERRORS])
 def test_errors_are_in_the_envelope(folder, verb, arguments, code, file):
     answer = envelope(run(folder, verb, *arguments, "--format", "json"), verb)
     assert answer["exit_code"] != 0

@@ -1,4 +1,5 @@
-"""`show` and `history` on a terminal of 80 columns: no table or sentence is wider. Case ids and the lines that repeat a case may be."""
+"""`show` and `history` on a terminal of 80 columns: no table or sentence is wider.
+Case ids and the lines that repeat a case may be."""
 import fcntl
 import os
 import pty
@@ -16,7 +17,8 @@ WIDTH = 80
 def on_a_terminal(folder, *arguments):
     controller, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, WIDTH, 0, 0))
-    program = subprocess.Popen([PROGRAM, *arguments], cwd=folder, stdin=terminal, stdout=terminal, stderr=terminal)
+    program = subprocess.Popen([PROGRAM, *arguments], cwd=folder, stdin=terminal, stdout=terminal,
+                               stderr=terminal)
     os.close(terminal)
     printed = b""
     try:
@@ -29,8 +31,9 @@ def on_a_terminal(folder, *arguments):
     return re.sub(r"\x1b\[[0-9;]*m", "", printed.decode()).replace("\r", "")
 
 
-@pytest.mark.parametrize("arguments", [("show", "latest"), ("show", "latest~1"), ("show", "latest", "*s17x70*"), ("history", "*")],
-                         ids=" ".join)
+@pytest.mark.parametrize("arguments",
+                         [("show", "latest"), ("show", "latest~1"), ("show", "latest", "*s17x70*"),
+                          ("history", "*")], ids=" ".join)
 def test_no_line_is_wider(folder, arguments):
     text = on_a_terminal(folder, *arguments, "--db", "runs.db")
     assert text.count("\n") > 10, text

@@ -39,10 +39,12 @@ def library(case):
 
 
 def options(case) -> dict:
-    """Arguments that all of its functions share. A window with a causal mask has nothing on the right."""
+    """Arguments that all of its functions share.
+    A window with a causal mask has nothing on the right."""
     right = 0 if case.mask != "none" else case.window_right
     window = (case.window_left, right) if foreign.has_window(case) else (-1, -1)
-    return {"softmax_scale": case.scale, "causal": case.mask != "none", "window_size": window, "softcap": case.softcap}
+    return {"softmax_scale": case.scale, "causal": case.mask != "none", "window_size": window,
+            "softcap": case.softcap}
 
 
 @kernel(name="dense", layouts=foreign.PADDED, **COMMON)
@@ -53,7 +55,8 @@ def dense(case):
     arguments = options(case)
 
     def run():
-        out, lse, _ = module.flash_attn_func(case.q, case.k, case.v, return_attn_probs=True, **arguments)
+        out, lse, _ = module.flash_attn_func(case.q, case.k, case.v, return_attn_probs=True,
+                                             **arguments)
         return out, lse.transpose(1, 2)  # from [batch, heads, seq_q]
 
     return run
@@ -72,9 +75,9 @@ def varlen(case):
     arguments = options(case)
 
     def run():
-        out, lse, _ = module.flash_attn_varlen_func(
-            case.q, case.k, case.v, starts_q, starts_kv, case.seq_q, case.seq_kv, return_attn_probs=True, **arguments
-        )
+        out, lse, _ = module.flash_attn_varlen_func(case.q, case.k, case.v, starts_q, starts_kv,
+                                                    case.seq_q, case.seq_kv, return_attn_probs=True,
+                                                    **arguments)
         return out, lse.transpose(0, 1)  # from [heads, total_q]
 
     return run
@@ -85,7 +88,8 @@ def kvcache(case):
     """Decode on a paged cache: one query a sample."""
     module = library(case)
     if case.seq_q != 1 or case.total_q != case.batch:
-        raise Unsupported("one query a sample: flash_attn_with_kvcache has one query length for the batch")
+        raise Unsupported(
+            "one query a sample: flash_attn_with_kvcache has one query length for the batch")
     if case.page_size % 256 != 0:
         raise Unsupported("flash_attn_with_kvcache wants a page size that is a multiple of 256")
     lengths, table = device_lengths(case, "seqlens_kv", "page_table")

@@ -1,8 +1,11 @@
-"""FlashInfer's batch wrappers (https://docs.flashinfer.ai/api/attention.html, flashinfer-python 0.7.2): ragged prefill,
-and paged decode on CUDA cores and on tensor cores. Planning is preparation; `run` alone is timed.
+"""FlashInfer's batch wrappers: ragged prefill, and paged decode on CUDA cores and tensor cores.
 
-The backend is named: "auto" takes FlashAttention-3 on Hopper and cuDNN on Blackwell (determine_attention_backend in utils.py,
-_blackwell_ragged_auto_upgrade in prefill.py), which round otherwise than what stands below.
+https://docs.flashinfer.ai/api/attention.html, flashinfer-python 0.7.2. Planning is preparation;
+`run` alone is timed.
+
+The backend is named: "auto" takes FlashAttention-3 on Hopper and cuDNN on Blackwell
+(determine_attention_backend in utils.py, _blackwell_ragged_auto_upgrade in prefill.py), which
+round otherwise than what stands below.
 """
 
 from __future__ import annotations
@@ -24,8 +27,9 @@ COMMON = {
     "lse": True,
 }
 TANH_ERROR = 2.0**-11  # of tanh.approx.f32 (math::tanh in math.cuh), by the PTX manual
-# The prefill kernels sum the denominator from P in 16 bits (compute_sfm_v in prefill.cuh); split-KV stores partial
-# outputs in the output dtype (DTypeO* tmp_v in prefill.cuh and decode.cuh); the LSE is to base 2.
+# The prefill kernels sum the denominator from P in 16 bits (compute_sfm_v in prefill.cuh); split-KV
+# stores partial outputs in the output dtype (DTypeO* tmp_v in prefill.cuh and decode.cuh); the LSE
+# is to base 2.
 SHARED = {"split_partial_dtype": "output", "tanh_rel_error": TANH_ERROR, "lse_base": "2"}
 PREFILL_SPEC = Spec(p_dtype="input", denominator_from_rounded_p=True, **SHARED)
 DECODE_SPEC = Spec(p_dtype="fp32", qk_accumulator="fma", pv_accumulator="fma", **SHARED)
@@ -64,9 +68,8 @@ def plan_options(case) -> dict:
     }
 
 
-@kernel(
-    name="ragged_prefill", layouts=("ragged",), masks=foreign.ALL_MASKS, spec=PREFILL_SPEC, tensor_cores="on", **COMMON
-)
+@kernel(name="ragged_prefill", layouts=("ragged",), masks=foreign.ALL_MASKS, spec=PREFILL_SPEC,
+        tensor_cores="on", **COMMON)
 def ragged_prefill(case):
     module = library(case)
     if case.mask == "causal_top_left" and not (case.seqlens_q == case.seqlens_kv).all():
@@ -111,7 +114,8 @@ def paged_decode(case, use_tensor_cores: bool):
         **plan_options(case),
     )
     # The views are [page, token, head, dim]; HND wants its storage order.
-    cache = (case.k, case.v) if case.layout == "paged_nhd" else (case.k.transpose(1, 2), case.v.transpose(1, 2))
+    cache = ((case.k, case.v) if case.layout == "paged_nhd"
+             else (case.k.transpose(1, 2), case.v.transpose(1, 2)))
     return lambda: wrapper.run(case.q, cache, return_lse=True)
 
 

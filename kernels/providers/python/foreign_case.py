@@ -1,7 +1,7 @@
-"""What the providers of frameworks share: masks as frameworks take them, and what frameworks do not promise.
+"""What the providers of frameworks share: masks as they take them, and what they do not promise.
 
-The provider option `raw` (`--provider torch_kernels.py:raw`) turns off the refusals that stand for a known fault:
-docs/findings.md shows with it what the frameworks do there.
+The provider option `raw` (`--provider torch_kernels.py:raw`) turns off the refusals that stand
+for a known fault: docs/findings.md shows with it what the frameworks do there.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ def installed_version(package: str) -> str:
 
 
 def require_gpu_library(module: str, package: str, case):
-    """The imported module, or Unsupported that names the package: nothing was measured for lack of it."""
+    """The imported module, or Unsupported that names the package: nothing was measured for lack of
+    it."""
     if not installed_version(package):
         raise Unsupported(f"not measured: {package} is not installed")
     if not case.device.startswith("cuda"):
@@ -39,7 +40,8 @@ def require_gpu_library(module: str, package: str, case):
     try:
         return importlib.import_module(module)
     except (ImportError, OSError) as error:  # built for another torch, Python or CUDA
-        raise Unsupported(f"not measured: {package} cannot be imported: {str(error).splitlines()[0]}") from None
+        raise Unsupported(
+            f"not measured: {package} cannot be imported: {str(error).splitlines()[0]}") from None
 
 
 def by_device(on_cpu: Spec, on_cuda: Spec):
@@ -53,7 +55,8 @@ def on_host(array) -> np.ndarray:
 
 
 def attended_mask(case) -> np.ndarray:
-    """bool [batch, seq_q, seq_kv], True = takes part. Padded query rows attend to their sample's valid keys."""
+    """bool [batch, seq_q, seq_kv], True = takes part.
+    Padded query rows attend to their sample's valid keys."""
     mask = case.visible().copy()
     keys = case.key_padding_mask()
     for sample, rows in enumerate(padded_rows(case)):
@@ -69,7 +72,8 @@ def padded_rows(case) -> np.ndarray:
 
 
 def has_padding(case) -> bool:
-    return bool((np.asarray(case.seqlens_q) < case.seq_q).any() or (np.asarray(case.seqlens_kv) < case.seq_kv).any())
+    return bool((np.asarray(case.seqlens_q) < case.seq_q).any()
+                or (np.asarray(case.seqlens_kv) < case.seq_kv).any())
 
 
 def has_window(case) -> bool:
@@ -78,7 +82,8 @@ def has_window(case) -> bool:
 
 def is_top_left_causal(case) -> bool:
     """Whether is_causal, aligned top left, means the problem's mask: no window, no padding."""
-    aligned = case.mask == "causal_top_left" or (case.mask == "causal_bottom_right" and case.seq_q == case.seq_kv)
+    aligned = (case.mask == "causal_top_left"
+               or (case.mask == "causal_bottom_right" and case.seq_q == case.seq_kv))
     return aligned and not has_window(case) and not has_padding(case)
 
 
@@ -99,20 +104,22 @@ def _empty_rows(case, sample: int) -> np.ndarray:
     row = np.arange(rows)
     diagonal = row if case.mask == "causal_top_left" else row + keys - rows
     right = case.window_right if case.mask == "none" else 0
-    first = np.zeros_like(row) if case.window_left < 0 else np.maximum(diagonal - case.window_left, 0)
+    first = (np.zeros_like(row) if case.window_left < 0
+             else np.maximum(diagonal - case.window_left, 0))
     last = np.full_like(row, keys - 1) if right < 0 else np.minimum(diagonal + right, keys - 1)
     return first > last
 
 
 def refuse_empty_rows(case, what_happens: str, padded_too: bool = False) -> None:
-    """Refuses problems in which a query sees no key; padded_too: or a padded row, masked like the others."""
+    """Refuses problems in which a query sees no key; padded_too: or a padded row, masked like the
+    others."""
     empty = ~case.visible().any(axis=-1)
     if "raw" not in case.options and (empty if padded_too else empty & ~padded_rows(case)).any():
         raise Unsupported(f"a row without visible keys: {what_happens}")
 
 
 def refuse_poisoned_padding(case) -> None:
-    """Frameworks mask logits and multiply all of V by P, so that what is padding has to be finite."""
+    """Frameworks mask logits and multiply all of V by P, so that padding has to be finite."""
     if "raw" in case.options or not has_padding(case):
         return
     invalid = ~case.key_padding_mask()

@@ -1,7 +1,9 @@
-"""JAX's dot_product_attention: https://docs.jax.dev/en/latest/_autosummary/jax.nn.dot_product_attention.html
+"""JAX's dot_product_attention:
+https://docs.jax.dev/en/latest/_autosummary/jax.nn.dot_product_attention.html
 
-`dpa` gives an explicit mask where the problem is not plain causal, and padded query rows attend. `dpa_seqlens` gives
-query_seq_lengths and key_value_seq_lengths, so that padding lies on the right and padded query rows are zero.
+`dpa` gives an explicit mask where the problem is not plain causal, and padded query rows attend.
+`dpa_seqlens` gives query_seq_lengths and key_value_seq_lengths, so that padding lies on the
+right and padded query rows are zero.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ DENSE = {"masks": foreign.ALL_MASKS, "padding_policy": "attended", **COMMON}
 CPU_SPEC = Spec(p_dtype="input", qk_accumulator="fma", pv_accumulator="fma")
 TENSOR_CORES = {"qk_accumulator": "tensor_core", "pv_accumulator": "tensor_core"}
 GPU_SPEC = Spec(p_dtype="input", **TENSOR_CORES)
-# The default precision of fp32 products on a GPU: https://docs.jax.dev/en/latest/jax.lax.html#jax.lax.Precision
+# The default precision of fp32 products on a GPU:
+# https://docs.jax.dev/en/latest/jax.lax.html#jax.lax.Precision
 GPU_FP32_SPEC = Spec(p_dtype="tf32", kv_dequantized_to="tf32", **TENSOR_CORES)
 
 
@@ -48,20 +51,23 @@ def is_top_left(case) -> bool:
 
 
 def compiled(case, implementation: str, gives_lse: bool = False, **arguments):
-    """A function of no arguments over the jitted call; compiled here, outside the timing. Masks and lengths are its
-    arguments, not constants.
+    """A function of no arguments over the jitted call; compiled here, outside the timing.
+    Masks and lengths are its arguments, not constants.
 
-    fp16 runs op by op: inside jax.jit the CPU refuses JAX's F16_F16_F32 products (docs/findings.md).
+    fp16 runs op by op: inside jax.jit the CPU refuses JAX's F16_F16_F32 products
+    (docs/findings.md).
     """
-    static = {name: arguments.pop(name) for name in ("is_causal", "local_window_size") if name in arguments}
+    static = {name: arguments.pop(name) for name in ("is_causal", "local_window_size")
+              if name in arguments}
 
     def call(q, k, v, dynamic):
-        return jax.nn.dot_product_attention(
-            q, k, v, scale=case.scale, implementation=implementation, return_residual=gives_lse, **static, **dynamic
-        )
+        return jax.nn.dot_product_attention(q, k, v, scale=case.scale,
+                                            implementation=implementation,
+                                            return_residual=gives_lse, **static, **dynamic)
 
     place = next(iter(case.q.devices()))
-    inputs = (case.q, case.k, case.v, {name: jax.device_put(value, place) for name, value in arguments.items()})
+    inputs = (case.q, case.k, case.v,
+              {name: jax.device_put(value, place) for name, value in arguments.items()})
     by_operation = case.dtype == "fp16" and case.device == "cpu" and "raw" not in case.options
     execute = call if by_operation else compiled_for(call, inputs)
 
@@ -75,7 +81,8 @@ def compiled(case, implementation: str, gives_lse: bool = False, **arguments):
 def compiled_for(call, inputs):
     try:
         return jax.jit(call).lower(*inputs).compile()
-    except NotImplementedError as error:  # of check_is_flash_attention and the like, in jax/_src/cudnn
+    # of check_is_flash_attention and the like, in jax/_src/cudnn
+    except NotImplementedError as error:
         raise Unsupported(str(error).splitlines()[0]) from None
     except RuntimeError as error:
         if "cuDNN" not in str(error):
@@ -87,8 +94,8 @@ def dense(case, implementation: str, gives_lse: bool = False):
     refuse_unequal_head_dims(case)
     foreign.refuse_poisoned_padding(case)
     foreign.refuse_empty_rows(
-        case, "JAX replaces each logit of it by -0.7 of the largest float, and the softmax averages all keys"
-    )
+        case, "JAX replaces each logit of it by -0.7 of the largest float, and the softmax "
+        "averages all keys")
     if not foreign.needs_mask(case):
         return compiled(case, implementation, gives_lse)
     if foreign.is_top_left_causal(case):
@@ -109,7 +116,8 @@ def dpa_lse(case):
     return dense(case, "xla", case.lse_wanted)
 
 
-@kernel(name="dpa_cudnn", dtypes=("fp16", "bf16"), devices="cuda", spec=GPU_SPEC, tensor_cores="on", **DENSE)
+@kernel(name="dpa_cudnn", dtypes=("fp16", "bf16"), devices="cuda", spec=GPU_SPEC, tensor_cores="on",
+        **DENSE)
 def dpa_cudnn(case):
     """cuDNN's kernel. Its LSE comes rounded to the dtype of the inputs, and is not asked for."""
     return dense(case, "cudnn")
@@ -126,13 +134,15 @@ def dpa_cudnn(case):
 def dpa_seqlens(case):
     refuse_unequal_head_dims(case)
     if foreign.has_padding(case) and case.padding != "right":
-        raise Unsupported("query_seq_lengths and key_value_seq_lengths count from the left: padding on the right only")
+        raise Unsupported(
+            "query_seq_lengths and key_value_seq_lengths count from the left: padding on "
+            "the right only")
     if foreign.has_window(case) and case.mask == "none" and not is_top_left(case):
         raise Unsupported("JAX aligns local_window_size top left")
     foreign.refuse_poisoned_padding(case)
     foreign.refuse_empty_rows(
-        case, "JAX replaces each logit of it by -0.7 of the largest float, and the softmax averages all keys"
-    )
+        case, "JAX replaces each logit of it by -0.7 of the largest float, and the softmax "
+        "averages all keys")
     lengths = {
         "query_seq_lengths": np.asarray(case.seqlens_q, np.int32),
         "key_value_seq_lengths": np.asarray(case.seqlens_kv, np.int32),
@@ -140,5 +150,6 @@ def dpa_seqlens(case):
     window = {}
     if foreign.has_window(case):
         right = 0 if case.mask != "none" else case.window_right
-        window["local_window_size"] = tuple(case.seq_kv if size < 0 else size for size in (case.window_left, right))
+        window["local_window_size"] = tuple(case.seq_kv if size < 0 else size
+                                            for size in (case.window_left, right))
     return compiled(case, "xla", is_causal=case.mask != "none", **window, **lengths)

@@ -1,4 +1,6 @@
-"""ONNX Runtime's attention operators on its CPU provider, com.microsoft MultiHeadAttention and GroupQueryAttention:
+"""ONNX Runtime's attention operators on its CPU provider.
+
+MultiHeadAttention and GroupQueryAttention of com.microsoft:
 https://github.com/microsoft/onnxruntime/blob/v1.31.1/docs/ContribOperators.md
 
 Each case is a model of one node, made with onnx.helper.
@@ -15,7 +17,8 @@ from plumbline_provider import Spec, Unsupported, kernel
 
 PROVIDER = "onnxruntime"
 NEEDS = ("onnxruntime", "onnx")  # without these there is nothing to measure
-TENSOR_TYPES = {"fp32": TensorProto.FLOAT, "fp16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16}
+TENSOR_TYPES = {"fp32": TensorProto.FLOAT, "fp16": TensorProto.FLOAT16,
+                "bf16": TensorProto.BFLOAT16}
 COMMON = {
     "dtypes": ("fp32", "fp16", "bf16"),
     "layouts": foreign.PADDED,
@@ -32,15 +35,16 @@ def version() -> str:
     return foreign.versions("onnxruntime", "onnx")
 
 
-def model(
-    case, operator: str, inputs: dict[str, tuple[int, tuple]], names: list[str], outputs: list[str], **attributes
-) -> bytes:
-    """A model of one node. inputs: name -> (tensor type, shape); names: the node's inputs in order, "" = left out."""
-    node = helper.make_node(
-        operator, names, outputs, domain="com.microsoft", num_heads=case.heads_q, scale=case.scale, **attributes
-    )
-    values = [helper.make_tensor_value_info(name, kind, shape) for name, (kind, shape) in inputs.items()]
-    results = [helper.make_tensor_value_info(name, TENSOR_TYPES[case.dtype], None) for name in outputs[:1]]
+def model(case, operator: str, inputs: dict[str, tuple[int, tuple]], names: list[str],
+          outputs: list[str], **attributes) -> bytes:
+    """A model of one node. inputs: name -> (tensor type, shape); names: the node's inputs in order,
+    "" = left out."""
+    node = helper.make_node(operator, names, outputs, domain="com.microsoft",
+                            num_heads=case.heads_q, scale=case.scale, **attributes)
+    values = [helper.make_tensor_value_info(name, kind, shape)
+              for name, (kind, shape) in inputs.items()]
+    results = [helper.make_tensor_value_info(name, TENSOR_TYPES[case.dtype], None)
+               for name in outputs[:1]]
     graph = helper.make_graph([node], operator, values, results)
     opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString()
@@ -65,7 +69,8 @@ def runner(case, serialized: bytes, feeds: dict[str, np.ndarray]):
     output = [runtime.get_outputs()[0].name]
 
     def run():
-        return runtime.run(output, feeds)[0].reshape(case.batch, case.seq_q, case.heads_q, case.head_dim_vo)
+        return runtime.run(output, feeds)[0].reshape(case.batch, case.seq_q, case.heads_q,
+                                                     case.head_dim_vo)
 
     return run
 
@@ -80,7 +85,8 @@ def shapes_of(case, feeds: dict[str, np.ndarray]) -> dict[str, tuple[int, tuple]
 
 @kernel(name="mha", spec=CPU_SPEC, **COMMON)
 def mha(case):
-    """K and V are repeated to the number of query heads first, as exporters do: the operator has one head count."""
+    """K and V are repeated to the number of query heads first, as exporters do: the operator has
+    one head count."""
     foreign.refuse_poisoned_padding(case)
     foreign.refuse_empty_rows(
         case, "the mask is a finite number added to the logits, and the softmax averages all keys"
@@ -132,7 +138,8 @@ def refuse_what_gqa_lacks(case) -> None:
     if case.mask == "none" and foreign.has_window(case):
         raise Unsupported("local_window_size must be -1 when causal is 0")
     if case.batch > 1 and 1 < case.seq_q < case.seq_kv:
-        raise Unsupported("GroupQueryAttention takes several queries beside past keys for a batch of one only")
+        raise Unsupported(
+            "GroupQueryAttention takes several queries beside past keys for a batch of one only")
     if case.head_dim_qk % 8 != 0:
         raise Unsupported("GroupQueryAttention wants head_size to be a multiple of 8")
 
@@ -142,7 +149,8 @@ def gqa(case):
     """The last seq_q keys are the new ones, the earlier ones the past of the KV cache."""
     refuse_what_gqa_lacks(case)
     past = case.seq_kv - case.seq_q
-    feeds = {"query": hidden(case.q), "key": hidden(case.k[:, past:]), "value": hidden(case.v[:, past:])}
+    feeds = {"query": hidden(case.q), "key": hidden(case.k[:, past:]),
+             "value": hidden(case.v[:, past:])}
     for name, tensor in (("past_key", case.k), ("past_value", case.v)):
         feeds[name] = np.ascontiguousarray(tensor[:, :past].transpose(0, 2, 1, 3))
     feeds["seqlens_k"] = np.full(case.batch, case.seq_kv - 1, np.int32)

@@ -13,7 +13,8 @@ ABI = 1
 
 
 class Worker:
-    """One process. Without numpy or its support library it still answers `hello`, with what is missing."""
+    """One process.
+    Without numpy or its support library it still answers `hello`, with what is missing."""
 
     def __init__(self, channel: Any, unusable: Optional[Dict[str, str]]) -> None:
         self._channel = channel
@@ -31,19 +32,22 @@ class Worker:
                 return
             from _plumbline_worker.process import deadline
             with deadline(float(request["timeout_s"])):
-                reply = self._hello(request) if request["request"] == "hello" else self._run(request)
-            if os.getpid() != self._pid:  # a kernel forked and both came back: one request has one reply
+                reply = (self._hello(request) if request["request"] == "hello"
+                         else self._run(request))
+            # a kernel forked and both came back: one request has one reply
+            if os.getpid() != self._pid:
                 os._exit(0)
             self._channel.send({"reply": request["request"], "id": request["id"], **reply})
 
     def _hello(self, request: Dict[str, Any]) -> Dict[str, Any]:
-        reply: Dict[str, Any] = {"error": "", "remedy": "", "protocol": PROTOCOL, "abi": ABI, "provider": "",
-                                 "version": "", "kernels": []}
+        reply: Dict[str, Any] = {"error": "", "remedy": "", "protocol": PROTOCOL, "abi": ABI,
+                                 "provider": "", "version": "", "kernels": []}
         if self._unusable:
             return {**reply, **self._unusable}
         if (request["protocol"], request["abi"]) != (PROTOCOL, ABI):
-            return {**reply, "error": f"plumbline_worker.py speaks protocol {PROTOCOL} and ABI {ABI}, "
-                                      f"plumbline protocol {request['protocol']} and ABI {request['abi']}",
+            return {**reply,
+                    "error": f"plumbline_worker.py speaks protocol {PROTOCOL} and ABI {ABI}, "
+                    f"plumbline protocol {request['protocol']} and ABI {request['abi']}",
                     "remedy": "use the plumbline_worker.py that was built with this plumbline"}
         return {**reply, **self._load(request)}
 
@@ -61,43 +65,51 @@ class Worker:
         except provider_file.Unusable as unusable:
             return {"error": str(unusable), "remedy": unusable.remedy}
         self._memory.rebase()
-        self._execution = execution.Execution(self._provider, request["options"], self._support, self._memory,
-                                              self._channel.arena)
+        self._execution = execution.Execution(self._provider, request["options"], self._support,
+                                              self._memory, self._channel.arena)
         return {"provider": self._provider.name, "version": self._provider.version,
                 "kernels": list(self._provider.kernels),
-                "kernel_devices": [list(kernel.devices) for kernel in self._provider.kernels.values()],
+                "kernel_devices": [list(kernel.devices)
+                                   for kernel in self._provider.kernels.values()],
                 "devices": gpu_facts.devices_of_loaded_frameworks(),
                 "tensor_cores": [kernel.tensor_cores for kernel in self._provider.kernels.values()]}
 
     def _run(self, request: Dict[str, Any]) -> Dict[str, Any]:
         from _plumbline_worker.failures import explain
-        reply: Dict[str, Any] = {"status": "ok", "reason": "", "description": None, "workspace_bytes": 0,
-                                 "workspace_fault": "", "kernel_ns": [], "sentinel_ns": []}
+        reply: Dict[str, Any] = {"status": "ok", "reason": "", "description": None,
+                                 "workspace_bytes": 0, "workspace_fault": "", "kernel_ns": [],
+                                 "sentinel_ns": []}
         self._support.set_request(request["id"])
         try:
-            return {**reply, **self._execution.perform(request), "device": self._execution.device_facts}
+            return {**reply, **self._execution.perform(request),
+                    "device": self._execution.device_facts}
         except BaseException as error:  # sys.exit() too costs the case and not the worker
             if isinstance(error, MemoryError):
                 self._memory.lift()
             status, reason = explain(error, self._provider.path)
-            return {**reply, "status": status, "reason": reason, "device": self._execution.device_facts}
+            return {**reply, "status": status, "reason": reason,
+                    "device": self._execution.device_facts}
         finally:
             self._support.set_phase("idle")
 
 
 def what_is_missing() -> Optional[Dict[str, str]]:
-    """Why this interpreter cannot serve any provider, as the fields of a hello reply; None if it can."""
+    """Why this interpreter cannot serve any provider, as the fields of a hello reply; None if it
+    can."""
     from _plumbline_worker import support
     try:
         import numpy  # noqa: F401
     except ImportError as error:
         unset = " and unset PLUMBLINE_PYTHON" if os.environ.get("PLUMBLINE_PYTHON") else ""
         return {"error": f"{sys.executable} has no usable numpy: {error}",
-                "remedy": f"run ci/setup.sh --numpy (ci/setup.sh --python for the frameworks, too){unset}, "
-                          "or set PLUMBLINE_PYTHON to an interpreter that has it"}
+                "remedy": f"run ci/setup.sh --numpy (ci/setup.sh --python for the frameworks, "
+                f"too){unset}, or set PLUMBLINE_PYTHON to an interpreter that has it"}
     if not os.path.exists(support.LIBRARY):
-        return {"error": f"{os.path.basename(support.LIBRARY)} is not beside plumbline_worker.py in {support.FOLDER}",
-                "remedy": "build plumbline; its copy of the worker is in lib/plumbline/python of the build directory"}
+        return {
+            "error": f"{os.path.basename(support.LIBRARY)} is not beside plumbline_worker.py in "
+            f"{support.FOLDER}",
+            "remedy": "build plumbline; its copy of the worker is in lib/plumbline/python of the "
+            "build directory"}
     return None
 
 
@@ -108,8 +120,8 @@ def main() -> int:
         return 2
     from _plumbline_worker import process
     if not process.is_started_by_plumbline():
-        print("plumbline_worker.py is started by plumbline, with requests on descriptor 3 and replies on 4.",
-              file=sys.stderr)
+        print("plumbline_worker.py is started by plumbline, with requests on descriptor 3 "
+              "and replies on 4.", file=sys.stderr)
         return 2
     channel = process.Channel()
     process.set_up()

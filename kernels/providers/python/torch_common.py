@@ -1,4 +1,4 @@
-"""What PyTorch's kernels share: layouts, masks, specs by device, PyTorch's own reasons for refusing."""
+"""What PyTorch's kernels share: layouts, masks, specs by device, and reasons for refusing."""
 
 from __future__ import annotations
 
@@ -41,24 +41,28 @@ def sdpa_arguments(case) -> dict:
     causal = foreign.is_top_left_causal(case)
     mask = attention_mask(case) if foreign.needs_mask(case) and not causal else None
     case.launched += ", is_causal" if causal else ", attn_mask" if mask is not None else ""
-    return {"attn_mask": mask, "is_causal": causal, "scale": case.scale, "enable_gqa": case.heads_q != case.heads_kv}
+    return {"attn_mask": mask, "is_causal": causal, "scale": case.scale,
+            "enable_gqa": case.heads_q != case.heads_kv}
 
 
 def takes(operator, argument: str) -> bool:
-    """Whether an operator of this PyTorch has an argument: its schema grows from release to release."""
+    """Whether an operator of this PyTorch has an argument: its schema grows from release to
+    release."""
     return any(known.name == argument for known in operator.default._schema.arguments)
 
 
 def refused_by_pytorch(error: RuntimeError, caught: list) -> Unsupported:
-    """PyTorch warns with the reasons of each backend, then raises "No available kernel". Of backends that were not asked
-    it says that they were disabled."""
+    """PyTorch warns with the reasons of each backend, then raises "No available kernel".
+    Of backends that were not asked it says that they were disabled."""
     texts = [str(w.message).split(" (Triggered")[0] for w in caught]
-    reasons = [text for text in texts if "not used because" not in text and "runtime disabled" not in text]
+    reasons = [text for text in texts if "not used because" not in text
+               and "runtime disabled" not in text]
     return Unsupported("; ".join(dict.fromkeys(reasons)) or str(error).splitlines()[0])
 
 
 def try_backend(backend: SDPBackend, call) -> None:
-    """Calls once outside the timing: a backend says only when it runs that it does not take a problem."""
+    """Calls once outside the timing: a backend says only when it runs that it does not take a
+    problem."""
     with warnings.catch_warnings(record=True) as caught, sdpa_kernel(backend):
         warnings.simplefilter("always")
         try:

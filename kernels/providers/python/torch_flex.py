@@ -1,4 +1,5 @@
-"""FlexAttention, as Python runs it and compiled. https://docs.pytorch.org/docs/2.13/nn.attention.flex_attention.html"""
+"""FlexAttention, as Python runs it and compiled.
+https://docs.pytorch.org/docs/2.13/nn.attention.flex_attention.html"""
 
 from __future__ import annotations
 
@@ -31,9 +32,11 @@ def flex_score_mod(case):
     if case.softcap == 0 and case.alibi_slopes is None:
         return None
     slopes = None if case.alibi_slopes is None else on_device(case, case.alibi_slopes)
-    length_q, length_kv = (on_device(case, lengths) for lengths in (case.seqlens_q, case.seqlens_kv))
+    length_q, length_kv = (on_device(case, lengths)
+                           for lengths in (case.seqlens_q, case.seqlens_kv))
     left = case.padding == "left"
-    # Of padded positions: row i + diagonal stands on its sample's key i. On the left both ends are aligned already.
+    # Of padded positions: row i + diagonal stands on its sample's key i. On the left both ends are
+    # aligned already.
     diagonal = torch.full_like(length_q, case.seq_kv - case.seq_q) if left else length_kv - length_q
 
     def score_mod(score, b, h, i, j):
@@ -50,9 +53,9 @@ def arguments_of(case) -> dict:
     block_mask = None
     if foreign.needs_mask(case):
         visible = attention_mask(case)[:, 0]
-        block_mask = flex_module.create_block_mask(
-            lambda b, h, i, j: visible[b, i, j], case.batch, None, case.seq_q, case.seq_kv, device=case.q.device
-        )
+        block_mask = flex_module.create_block_mask(lambda b, h, i, j: visible[b, i, j], case.batch,
+                                                   None, case.seq_q, case.seq_kv,
+                                                   device=case.q.device)
     request = flex_module.AuxRequest(lse=True) if case.lse_wanted else None
     return {
         "score_mod": flex_score_mod(case),
@@ -78,7 +81,8 @@ def runner(case, function):
     return run
 
 
-@kernel(name="flex", spec=foreign.by_device(CPU_SPEC, Spec(p_dtype="input", qk_accumulator="fma")), **COMMON)
+@kernel(name="flex", spec=foreign.by_device(CPU_SPEC, Spec(p_dtype="input", qk_accumulator="fma")),
+        **COMMON)
 def flex(case):
     """Without torch.compile: materialises S and P. Softcap and ALiBi by score_mod."""
     run = runner(case, flex_module.flex_attention)
@@ -91,12 +95,15 @@ def flex(case):
     return quiet
 
 
-@kernel(name="flex_compiled", devices="cuda", tensor_cores="on", spec=Spec(p_dtype="input"), **COMMON)
+@kernel(name="flex_compiled", devices="cuda", tensor_cores="on", spec=Spec(p_dtype="input"),
+        **COMMON)
 def flex_compiled(case):
     """The Triton kernel that torch.compile makes of it; compiled here, outside the timing."""
     if importlib.util.find_spec("triton") is None:
-        raise Unsupported("not measured: triton is not installed, which torch.compile needs on a GPU")
-    torch.compiler.reset()  # each problem is compiled for itself: past a limit of recompilations PyTorch runs it in Python
+        raise Unsupported(
+            "not measured: triton is not installed, which torch.compile needs on a GPU")
+    # each problem is compiled for itself: past a limit of recompilations PyTorch runs it in Python
+    torch.compiler.reset()
     run = runner(case, torch.compile(flex_module.flex_attention, dynamic=False, fullgraph=True))
     try:
         run()

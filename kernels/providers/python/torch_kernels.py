@@ -1,9 +1,11 @@
-"""PyTorch's attention: the backends of scaled_dot_product_attention, the operators below them (torch_operators.py) and
-flex_attention (torch_flex.py), on the CPU and on CUDA devices; PyTorch 2.11 to 2.13.
+"""PyTorch's attention, on the CPU and on CUDA devices; PyTorch 2.11 to 2.13.
 
-`is_causal` is aligned top left, so it is used where that is what the problem asks; bottom-right masks, windows and
-padding go through a boolean mask. A backend that does not take a problem is refused with PyTorch's own reason:
-`sdpa_kernel` with one backend never falls back to another.
+The backends of scaled_dot_product_attention, the operators below them (torch_operators.py) and
+flex_attention (torch_flex.py).
+
+`is_causal` is aligned top left, so it is used where that is what the problem asks; bottom-right
+masks, windows and padding go through a boolean mask. A backend that does not take a problem is
+refused with PyTorch's own reason: `sdpa_kernel` with one backend never falls back to another.
 https://docs.pytorch.org/docs/2.13/generated/torch.nn.functional.scaled_dot_product_attention.html
 """
 
@@ -36,7 +38,8 @@ FLASH_SPEC = foreign.by_device(torch_operators.CPU_FLASH_SPEC, torch_operators.F
 
 def version() -> str:
     text = foreign.versions("torch") + f", {torch.backends.cpu.get_cpu_capability()}"
-    return text if torch.version.cuda is None else f"{text}, CUDA {torch.version.cuda}, cuDNN {cudnn_version()}"
+    return (text if torch.version.cuda is None
+            else f"{text}, CUDA {torch.version.cuda}, cuDNN {cudnn_version()}")
 
 
 def cudnn_version() -> str:
@@ -66,16 +69,20 @@ def ragged_sdpa(case, backend: SDPBackend):
     """One call a sample, on views of the ragged tensors."""
     samples = []
     for sample in range(case.batch):
-        q, k, v = (t.transpose(0, 1).unsqueeze(0) for t in case.sample(sample))  # [1, heads, tokens, dim]
+        # [1, heads, tokens, dim]
+        q, k, v = (t.transpose(0, 1).unsqueeze(0) for t in case.sample(sample))
         visible = on_device(case, case.visible_of(sample))
-        if q.shape[2] > 0 and k.shape[2] > 0:  # without a key SDPA is not asked, and the rows stay zero
+        # without a key SDPA is not asked, and the rows stay zero
+        if q.shape[2] > 0 and k.shape[2] > 0:
             samples.append((case.query_rows(sample), (q, k, v), None if visible.all() else visible))
-    out = torch.zeros(case.total_q, case.heads_q, case.head_dim_vo, dtype=case.q.dtype, device=case.q.device)
+    out = torch.zeros(case.total_q, case.heads_q, case.head_dim_vo, dtype=case.q.dtype,
+                      device=case.q.device)
     gqa = case.heads_q != case.heads_kv
 
     def call():
         for rows, (q, k, v), mask in samples:
-            result = scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=case.scale, enable_gqa=gqa)
+            result = scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=case.scale,
+                                                  enable_gqa=gqa)
             out[rows] = result[0].transpose(0, 1)
         return out
 
@@ -87,8 +94,8 @@ def ragged_sdpa(case, backend: SDPBackend):
     return run
 
 
-def declare_backend(name: str, backend: SDPBackend, spec, dtypes: tuple[str, ...], devices: tuple[str, ...],
-                    tensor_cores: str = "none") -> None:
+def declare_backend(name: str, backend: SDPBackend, spec, dtypes: tuple[str, ...],
+                    devices: tuple[str, ...], tensor_cores: str = "none") -> None:
     common = {
         "dtypes": dtypes,
         "masks": foreign.MASKS_AND_BITS,
@@ -111,6 +118,9 @@ def declare_backend(name: str, backend: SDPBackend, spec, dtypes: tuple[str, ...
 BOTH, GPU = ("cpu", "cuda"), ("cuda",)
 FUSED_SPEC = torch_operators.FUSED_SPEC
 declare_backend("sdpa_math", SDPBackend.MATH, MATH_SPEC, ALL_DTYPES, BOTH)
-declare_backend("sdpa_flash", SDPBackend.FLASH_ATTENTION, FLASH_SPEC, ALL_DTYPES, BOTH, tensor_cores="on")
-declare_backend("sdpa_efficient", SDPBackend.EFFICIENT_ATTENTION, FUSED_SPEC, ALL_DTYPES, GPU, tensor_cores="on")
-declare_backend("sdpa_cudnn", SDPBackend.CUDNN_ATTENTION, FUSED_SPEC, HALF_DTYPES, GPU, tensor_cores="on")
+declare_backend("sdpa_flash", SDPBackend.FLASH_ATTENTION, FLASH_SPEC, ALL_DTYPES, BOTH,
+                tensor_cores="on")
+declare_backend("sdpa_efficient", SDPBackend.EFFICIENT_ATTENTION, FUSED_SPEC, ALL_DTYPES, GPU,
+                tensor_cores="on")
+declare_backend("sdpa_cudnn", SDPBackend.CUDNN_ATTENTION, FUSED_SPEC, HALF_DTYPES, GPU,
+                tensor_cores="on")

@@ -1,10 +1,12 @@
-"""The operators below PyTorch's fused backends, which give the LSE and take ragged and paged tensors:
+"""The operators below PyTorch's fused backends, which give the LSE.
 
-    aten::_scaled_dot_product_flash_attention, _efficient_attention, _cudnn_attention   padded
-    aten::_flash_attention_forward, aten::_efficient_attention_forward                  dense, ragged, paged
+    padded                  aten::_scaled_dot_product_flash_attention, _efficient_attention,
+                            _cudnn_attention
+    dense, ragged, paged    aten::_flash_attention_forward, aten::_efficient_attention_forward
 
-torch.nn.attention.varlen and flex decoding call the same ones. They check less than scaled_dot_product_attention, so what
-that refuses (aten/src/ATen/native/transformers/cuda/sdp_utils.cpp) is refused here. Shapes of the LSE:
+torch.nn.attention.varlen and flex decoding call the same ones. They check less than
+scaled_dot_product_attention, so what that refuses
+(aten/src/ATen/native/transformers/cuda/sdp_utils.cpp) is refused here. Shapes of the LSE:
 torch/_meta_registrations.py.
 """
 
@@ -31,9 +33,10 @@ from torch_common import (
 
 aten = torch.ops.aten
 CPU_FLASH_SPEC = Spec(p_dtype="input", qk_accumulator="fma", pv_accumulator="fma")
-# The largest relative error of fexp_u20 (ATen/cpu/vec/vec512/vec512_float.h) in [-60, 0]: the CPU flash kernel's exp for
-# 16-bit inputs.
-CPU_FLASH_16_BIT_SPEC = Spec(p_dtype="input", exp2_rel_error=1.13e-4, qk_accumulator="fma", pv_accumulator="fma")
+# The largest relative error of fexp_u20 (ATen/cpu/vec/vec512/vec512_float.h) in [-60, 0]: the CPU
+# flash kernel's exp for 16-bit inputs.
+CPU_FLASH_16_BIT_SPEC = Spec(p_dtype="input", exp2_rel_error=1.13e-4, qk_accumulator="fma",
+                             pv_accumulator="fma")
 FUSED_SPEC = Spec(p_dtype="input", qk_accumulator="tensor_core", pv_accumulator="tensor_core")
 PADDED_LSE = {"layouts": foreign.PADDED, "framework": "torch", "window": True, "lse": True}
 ON_GPU = {"framework": "torch", "devices": "cuda", "lse": True, "tensor_cores": "on"}
@@ -52,7 +55,8 @@ def refuse_for_flash(case) -> None:
     if case.head_dim_qk != case.head_dim_vo:
         raise Unsupported("Flash attention requires q,k,v to have the same last dimension")
     if case.head_dim_qk > LARGEST_HEAD_DIM or case.head_dim_qk % 8 != 0:
-        raise Unsupported(f"Flash attention takes head dimensions that are multiples of 8, up to {LARGEST_HEAD_DIM}")
+        raise Unsupported(f"Flash attention takes head dimensions that are multiples of 8, up to "
+                          f"{LARGEST_HEAD_DIM}")
 
 
 def additive(mask, dtype: torch.dtype):
@@ -73,7 +77,8 @@ def flash_on_cpu(case):
     k, v = (repeated(case, heads_first(t), 1) for t in (case.k, case.v))
     arguments = sdpa_arguments(case)
     mask = additive(arguments["attn_mask"], case.q.dtype)
-    foreign.refuse_empty_rows(case, "its output is right, but the kernel gives LSE 0, not -infinity")
+    foreign.refuse_empty_rows(case,
+                              "its output is right, but the kernel gives LSE 0, not -infinity")
 
     def run():
         out, lse = aten._scaled_dot_product_flash_attention_for_cpu(
@@ -90,30 +95,33 @@ def flash_on_gpu(case):
     if foreign.needs_mask(case) and not causal:
         raise Unsupported("Flash Attention does not support non-null attn_mask.")
     if causal and case.seq_q != case.seq_kv:
-        raise Unsupported("Flash attention does not support the is_causal flag when seqlen_q != seqlen_k.")
+        raise Unsupported(
+            "Flash attention does not support the is_causal flag when seqlen_q != seqlen_k.")
     q, k, v = (heads_first(t) for t in (case.q, case.k, case.v))
 
     def run():
-        out, lse, *_ = aten._scaled_dot_product_flash_attention(q, k, v, is_causal=causal, scale=case.scale)
+        out, lse, *_ = (
+            aten._scaled_dot_product_flash_attention(q, k, v, is_causal=causal, scale=case.scale))
         return heads_first(out), heads_first(lse)  # lse from [batch, heads, seq_q]
 
     return run
 
 
 @kernel(name="sdpa_flash_lse", dtypes=HALF_DTYPES, masks=foreign.ALL_MASKS, tensor_cores="on",
-        spec=foreign.by_device(CPU_FLASH_16_BIT_SPEC, FUSED_SPEC), padding_policy="attended", **PADDED_LSE)
+        spec=foreign.by_device(CPU_FLASH_16_BIT_SPEC, FUSED_SPEC), padding_policy="attended",
+        **PADDED_LSE)
 def sdpa_flash_lse(case):
     return flash_on_gpu(case) if on_gpu(case) else flash_on_cpu(case)
 
 
-@kernel(name="sdpa_flash_lse_fp32", dtypes="fp32", masks=foreign.ALL_MASKS, devices="cpu", spec=CPU_FLASH_SPEC,
-        padding_policy="attended", **PADDED_LSE)
+@kernel(name="sdpa_flash_lse_fp32", dtypes="fp32", masks=foreign.ALL_MASKS, devices="cpu",
+        spec=CPU_FLASH_SPEC, padding_policy="attended", **PADDED_LSE)
 def sdpa_flash_lse_fp32(case):
     return flash_on_cpu(case)
 
 
-@kernel(name="sdpa_efficient_lse", dtypes=ALL_DTYPES, masks=foreign.MASKS_AND_BITS, spec=FUSED_SPEC, layouts=foreign.PADDED,
-        window=True, padding_policy="attended", **ON_GPU)
+@kernel(name="sdpa_efficient_lse", dtypes=ALL_DTYPES, masks=foreign.MASKS_AND_BITS, spec=FUSED_SPEC,
+        layouts=foreign.PADDED, window=True, padding_policy="attended", **ON_GPU)
 def sdpa_efficient_lse(case):
     refuse_empty_tensors(case)
     refuse_for_efficient(case)
@@ -128,7 +136,8 @@ def sdpa_efficient_lse(case):
         out, lse, *_ = aten._scaled_dot_product_efficient_attention(
             q, k, v, bias, True, is_causal=causal, scale=case.scale
         )
-        return heads_first(out), heads_first(lse[..., : case.seq_q])  # its rows are padded to a multiple of 32
+        # its rows are padded to a multiple of 32
+        return heads_first(out), heads_first(lse[..., : case.seq_q])
 
     return run
 
@@ -136,23 +145,27 @@ def sdpa_efficient_lse(case):
 def refuse_for_efficient(case) -> None:
     alignment = 4 if case.dtype == "fp32" else 8
     if case.head_dim_qk % alignment or case.head_dim_vo % alignment:
-        raise Unsupported(f"Mem efficient attention requires last dimension of inputs to be divisible by {alignment}.")
+        raise Unsupported(
+            f"Mem efficient attention requires last dimension of inputs to be divisible by "
+            f"{alignment}.")
 
 
 def aligned_bias(case) -> torch.Tensor:
     """[batch, heads, seq_q, seq_kv], rows 16 elements aligned: the kernel reads vectors."""
     bias = additive(attention_mask(case), case.q.dtype)
     columns = -(-case.seq_kv // 16) * 16
-    aligned = torch.zeros((case.batch, 1, case.seq_q, columns), dtype=bias.dtype, device=bias.device)
+    aligned = torch.zeros((case.batch, 1, case.seq_q, columns), dtype=bias.dtype,
+                          device=bias.device)
     aligned[..., : case.seq_kv] = bias
     return aligned[..., : case.seq_kv].expand(-1, case.heads_q, -1, -1)
 
 
-@kernel(name="sdpa_cudnn_lse", dtypes=HALF_DTYPES, masks=foreign.MASKS_AND_BITS, spec=FUSED_SPEC, layouts=foreign.PADDED,
-        window=True, padding_policy="attended", **ON_GPU)
+@kernel(name="sdpa_cudnn_lse", dtypes=HALF_DTYPES, masks=foreign.MASKS_AND_BITS, spec=FUSED_SPEC,
+        layouts=foreign.PADDED, window=True, padding_policy="attended", **ON_GPU)
 def sdpa_cudnn_lse(case):
     refuse_empty_tensors(case)
-    if case.head_dim_qk % 8 or case.head_dim_vo % 8 or max(case.head_dim_qk, case.head_dim_vo) > 128:
+    if (case.head_dim_qk % 8 or case.head_dim_vo % 8
+            or max(case.head_dim_qk, case.head_dim_vo) > 128):
         raise Unsupported("cuDNN SDPA takes head dimensions that are multiples of 8, up to 128")
     if case.seq_kv == 1:
         raise Unsupported("cudnn SDPA does not support key/value sequence length 1.")
@@ -160,7 +173,8 @@ def sdpa_cudnn_lse(case):
     foreign.refuse_empty_rows(case, "what LSE the kernel gives there has not been seen")
     q, k, v = (heads_first(t) for t in (case.q, case.k, case.v))
     causal = foreign.is_top_left_causal(case)
-    bias = additive(attention_mask(case), case.q.dtype) if foreign.needs_mask(case) and not causal else None
+    bias = (additive(attention_mask(case), case.q.dtype) if foreign.needs_mask(case) and not causal
+            else None)
 
     def run():
         out, lse, *_ = aten._scaled_dot_product_cudnn_attention(
@@ -188,8 +202,8 @@ def flash_arguments(case) -> dict:
     return arguments
 
 
-@kernel(name="flash_dense", dtypes=HALF_DTYPES, masks=foreign.ALL_MASKS, layouts=foreign.PADDED, window=True,
-        spec=FUSED_SPEC, padding_policy="attended", **ON_GPU)
+@kernel(name="flash_dense", dtypes=HALF_DTYPES, masks=foreign.ALL_MASKS, layouts=foreign.PADDED,
+        window=True, spec=FUSED_SPEC, padding_policy="attended", **ON_GPU)
 def flash_dense(case):
     if foreign.has_padding(case):
         raise Unsupported("FlashAttention has no padding mask: unpad, and use the ragged layout")
@@ -197,49 +211,49 @@ def flash_dense(case):
     causal = case.mask != "none"
 
     def run():
-        out, lse, *_ = aten._flash_attention_forward(
-            case.q, case.k, case.v, None, None, case.seq_q, case.seq_kv, 0.0, causal, False, **arguments
-        )
+        out, lse, *_ = aten._flash_attention_forward(case.q, case.k, case.v, None, None, case.seq_q,
+                                                     case.seq_kv, 0.0, causal, False, **arguments)
         return out, lse.transpose(1, 2)  # from [batch, heads, seq_q]
 
     return run
 
 
-@kernel(name="flash_varlen", dtypes=HALF_DTYPES, masks=foreign.ALL_MASKS, layouts="ragged", window=True, spec=FUSED_SPEC,
-        **ON_GPU)
+@kernel(name="flash_varlen", dtypes=HALF_DTYPES, masks=foreign.ALL_MASKS, layouts="ragged",
+        window=True, spec=FUSED_SPEC, **ON_GPU)
 def flash_varlen(case):
     arguments = flash_arguments(case)
     causal = case.mask != "none"
     starts_q, starts_kv = (on_device(case, a) for a in (case.cu_seqlens_q, case.cu_seqlens_kv))
 
     def run():
-        out, lse, *_ = aten._flash_attention_forward(
-            case.q, case.k, case.v, starts_q, starts_kv, case.seq_q, case.seq_kv, 0.0, causal, False, **arguments
-        )
+        out, lse, *_ = (aten._flash_attention_forward(case.q, case.k, case.v, starts_q, starts_kv,
+                                                      case.seq_q, case.seq_kv, 0.0, causal, False,
+                                                      **arguments))
         return out, lse.transpose(0, 1)  # from [heads, total_q]
 
     return run
 
 
-@kernel(name="flash_paged", dtypes=HALF_DTYPES, masks=("none", "causal_bottom_right"), layouts="paged_nhd", window=True,
-        spec=FUSED_SPEC, **ON_GPU)
+@kernel(name="flash_paged", dtypes=HALF_DTYPES, masks=("none", "causal_bottom_right"),
+        layouts="paged_nhd", window=True, spec=FUSED_SPEC, **ON_GPU)
 def flash_paged(case):
     """As torch.nn.attention.varlen calls it with a block table."""
     if not takes(aten._flash_attention_forward, "block_table"):
-        raise Unsupported(f"torch {torch.__version__} has no block_table in aten::_flash_attention_forward")
+        raise Unsupported(
+            f"torch {torch.__version__} has no block_table in aten::_flash_attention_forward")
     if case.page_size % PAGE_MULTIPLE != 0:
         raise Unsupported(f"FlashAttention wants a page size that is a multiple of {PAGE_MULTIPLE}")
     arguments = flash_arguments(case)
     causal = case.mask != "none"
-    starts_q, starts_kv, used, table = (
-        on_device(case, a) for a in (case.cu_seqlens_q, case.cu_seqlens_kv, case.seqlens_kv, case.page_table)
-    )
+    starts_q, starts_kv, used, table = (on_device(case, a)
+                                        for a
+                                        in (case.cu_seqlens_q, case.cu_seqlens_kv, case.seqlens_kv,
+                                            case.page_table))
 
     def run():
-        out, lse, *_ = aten._flash_attention_forward(
-            case.q, case.k, case.v, starts_q, starts_kv, case.seq_q, case.seq_kv, 0.0, causal, False,
-            seqused_k=used, block_table=table, **arguments
-        )
+        out, lse, *_ = aten._flash_attention_forward(case.q, case.k, case.v, starts_q, starts_kv,
+                                                     case.seq_q, case.seq_kv, 0.0, causal, False,
+                                                     seqused_k=used, block_table=table, **arguments)
         return out, lse.transpose(0, 1)
 
     return run
@@ -248,24 +262,26 @@ def flash_paged(case):
 CUTLASS_MASKS = {"none": 0, "causal_top_left": 1, "causal_bottom_right": 2}  # sdp::CustomMaskType
 
 
-@kernel(name="efficient_varlen", dtypes=ALL_DTYPES, masks=foreign.ALL_MASKS, layouts="ragged", spec=FUSED_SPEC, **ON_GPU)
+@kernel(name="efficient_varlen", dtypes=ALL_DTYPES, masks=foreign.ALL_MASKS, layouts="ragged",
+        spec=FUSED_SPEC, **ON_GPU)
 def efficient_varlen(case):
     refuse_empty_tensors(case)
     refuse_for_efficient(case)
     if foreign.has_empty_row(case) and "raw" not in case.options:
-        raise Unsupported("a row without visible keys: what LSE the kernel gives there has not been seen")
+        raise Unsupported(
+            "a row without visible keys: what LSE the kernel gives there has not been seen")
     q = case.q.unsqueeze(0)
     k, v = (repeated(case, t, 1).unsqueeze(0) for t in (case.k, case.v))
     starts_q, starts_kv = (on_device(case, a) for a in (case.cu_seqlens_q, case.cu_seqlens_kv))
-    # The LSE comes as [batch, heads, longest, to a multiple of 32]: where each token's row lies in it.
+    # The LSE comes as [batch, heads, longest, to a multiple of 32]: where each token's row lies in
+    # it.
     sample = on_device(case, np.repeat(np.arange(case.batch), case.seqlens_q))
     row = on_device(case, np.concatenate([np.arange(n) for n in case.seqlens_q]))
 
     def run():
         out, lse, *_ = aten._efficient_attention_forward(
-            q, k, v, None, starts_q, starts_kv, case.seq_q, case.seq_kv, 0.0, CUTLASS_MASKS[case.mask], True,
-            scale=case.scale
-        )
+            q, k, v, None, starts_q, starts_kv, case.seq_q, case.seq_kv, 0.0,
+            CUTLASS_MASKS[case.mask], True, scale=case.scale)
         return out[0], lse[sample, :, row]
 
     return run

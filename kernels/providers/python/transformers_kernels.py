@@ -1,7 +1,10 @@
-"""Hugging Face Transformers' attention functions, as a Llama layer calls them, with masks by its own masking_utils.
+"""Hugging Face Transformers' attention functions, as a Llama layer calls them.
 
-`sdpa_unpad` stands for FlashAttention-2's path on a CPU, where flash_attn does not run: Transformers' own unpadding,
-one SDPA call a sample in place of flash_attn_varlen_func, Transformers' own padding, which puts zeros into padded rows.
+Masks come from its own masking_utils.
+
+`sdpa_unpad` stands for FlashAttention-2's path on a CPU, where flash_attn does not run:
+Transformers' own unpadding, one SDPA call a sample in place of flash_attn_varlen_func,
+Transformers' own padding, which puts zeros into padded rows.
 """
 
 from __future__ import annotations
@@ -22,18 +25,21 @@ from transformers.masking_utils import (
     sliding_window_overlay,
 )
 from transformers.modeling_flash_attention_utils import _pad_input, _unpad_input
-from transformers.models.llama.modeling_llama import LlamaConfig, LlamaModel, eager_attention_forward
+from transformers.models.llama.modeling_llama import (LlamaConfig, LlamaModel,
+                                                      eager_attention_forward)
 
 import foreign_case as foreign
 from plumbline_provider import Spec, Unsupported, kernel
 
 PROVIDER = "transformers"
 NEEDS = ("transformers", "torch")  # without these there is nothing to measure
-COMMON = {"layouts": foreign.PADDED, "masks": foreign.ALL_MASKS, "window": True, "framework": "torch"}
-# Two matrix products and a softmax in fp32 between them: S and P go through memory in the input dtype.
-# On a GPU the products of 16-bit inputs run on tensor cores.
+COMMON = {"layouts": foreign.PADDED, "masks": foreign.ALL_MASKS, "window": True,
+          "framework": "torch"}
+# Two matrix products and a softmax in fp32 between them: S and P go through memory in the input
+# dtype. On a GPU the products of 16-bit inputs run on tensor cores.
 FMA = {"qk_accumulator": "fma", "pv_accumulator": "fma"}
-EAGER_SPEC = foreign.by_device(Spec(s_rounded="input", p_dtype="input", **FMA), Spec(s_rounded="input", p_dtype="input"))
+EAGER_SPEC = foreign.by_device(Spec(s_rounded="input", p_dtype="input", **FMA),
+                               Spec(s_rounded="input", p_dtype="input"))
 SDPA_SPEC = foreign.by_device(Spec(p_dtype="input", **FMA), Spec(p_dtype="input"))
 
 
@@ -57,16 +63,20 @@ def on_device(case, mask: np.ndarray) -> torch.Tensor:
 
 
 def query_offset(case) -> int:
-    """The key position of query 0 within the padded tensors: Transformers has one for all samples of a batch."""
+    """The key position of query 0 within the padded tensors: Transformers has one for all samples
+    of a batch."""
     length_q, length_kv = np.asarray(case.seqlens_q), np.asarray(case.seqlens_kv)
     left = case.padding == "left"
-    first_query, first_key = (case.seq_q - length_q, case.seq_kv - length_kv) if left else (0 * length_q, 0 * length_kv)
-    offsets = first_key - first_query + (0 if case.mask == "causal_top_left" else length_kv - length_q)
+    first_query, first_key = ((case.seq_q - length_q, case.seq_kv - length_kv) if left
+                              else (0 * length_q, 0 * length_kv))
+    offsets = (first_key - first_query
+               + (0 if case.mask == "causal_top_left" else length_kv - length_q))
     if case.mask != "none" or foreign.has_window(case):
         if not (offsets == offsets[0]).all():
             raise Unsupported("Transformers aligns the mask of all samples of a batch alike")
         if case.seq_q == 1 and offsets[0] != case.seq_kv - 1:
-            raise Unsupported("Transformers takes a single query for the last one, which sees all keys")
+            raise Unsupported(
+                "Transformers takes a single query for the last one, which sees all keys")
         return int(offsets[0])
     return 0
 
@@ -80,11 +90,12 @@ def mask_function(case):
         return bidirectional_mask_function
     if case.window_left != case.window_right:
         raise Unsupported("Transformers' window without a causal mask is symmetric")
-    return and_masks(bidirectional_mask_function, sliding_window_bidirectional_overlay(case.window_left))
+    return and_masks(bidirectional_mask_function,
+                     sliding_window_bidirectional_overlay(case.window_left))
 
 
 def mask_arguments(case) -> dict:
-    """For eager_mask and sdpa_mask, as create_causal_mask and create_bidirectional_mask call them."""
+    """For eager_mask and sdpa_mask, as create_causal_mask and its bidirectional twin call them."""
     padding = on_device(case, case.key_padding_mask()) if foreign.has_padding(case) else None
     window = case.window_left + 1 if foreign.has_window(case) else None
     return {
@@ -113,24 +124,27 @@ def attention(case, implementation: str, function, mask):
     return run
 
 
-@kernel(name="eager", dtypes=("fp32", "fp16", "bf16"), spec=EAGER_SPEC, padding_policy="attended", **COMMON)
+@kernel(name="eager", dtypes=("fp32", "fp16", "bf16"), spec=EAGER_SPEC, padding_policy="attended",
+        **COMMON)
 def eager(case):
     """Adds finfo.min where a key is masked, so a row without visible keys averages all keys."""
     foreign.refuse_poisoned_padding(case)
     foreign.refuse_empty_rows(
-        case, "the eager mask adds finfo.min to every logit of it, and the softmax averages all keys", padded_too=True
-    )
+        case, "the eager mask adds finfo.min to every logit of it, and the softmax averages "
+        "all keys", padded_too=True)
     return attention(case, "eager", eager_attention_forward, eager_mask(**mask_arguments(case)))
 
 
-@kernel(name="sdpa", dtypes=("fp32", "fp16", "bf16"), spec=SDPA_SPEC, padding_policy="attended", **COMMON)
+@kernel(name="sdpa", dtypes=("fp32", "fp16", "bf16"), spec=SDPA_SPEC, padding_policy="attended",
+        **COMMON)
 def sdpa(case):
     foreign.refuse_poisoned_padding(case)
     return attention(case, "sdpa", sdpa_attention_forward, sdpa_mask(**mask_arguments(case)))
 
 
 @kernel(
-    name="flash_attention_2", dtypes=("fp16", "bf16"), spec=Spec(), padding_policy="zeros", tensor_cores="on",
+    name="flash_attention_2", dtypes=("fp16", "bf16"), spec=Spec(), padding_policy="zeros",
+    tensor_cores="on",
     devices="cuda", **COMMON
 )
 def flash_attention_2(case):
@@ -145,9 +159,8 @@ def flash_attention_2(case):
     q, k, v = (t.transpose(1, 2) for t in (case.q, case.k, case.v))
 
     def run():
-        return flash_attention_forward(
-            module, q, k, v, padding, scaling=case.scale, sliding_window=window, is_causal=module.is_causal
-        )[0]
+        return flash_attention_forward(module, q, k, v, padding, scaling=case.scale,
+                                       sliding_window=window, is_causal=module.is_causal)[0]
 
     return run
 
@@ -155,7 +168,8 @@ def flash_attention_2(case):
 def refuse_what_transformers_refuses(case) -> None:
     """A model that asks for flash_attention_2 says what is missing."""
     if not foreign.installed_version("flash-attn"):
-        raise Unsupported("not measured: flash-attn is not installed, which Transformers' flash_attention_2 calls")
+        raise Unsupported("not measured: flash-attn is not installed, which Transformers' "
+                          "flash_attention_2 calls")
     config = LlamaConfig(
         hidden_size=64,
         intermediate_size=64,
@@ -171,13 +185,17 @@ def refuse_what_transformers_refuses(case) -> None:
         raise Unsupported(str(error)) from None
 
 
-@kernel(name="sdpa_unpad", dtypes=("fp16", "bf16"), spec=SDPA_SPEC, padding_policy="zeros", **COMMON)
+@kernel(name="sdpa_unpad", dtypes=("fp16", "bf16"), spec=SDPA_SPEC, padding_policy="zeros",
+        **COMMON)
 def sdpa_unpad(case):
-    """Stands for flash_attention_2 on a CPU: _unpad_input, SDPA for each sample, _pad_input. All of it is timed."""
+    """Stands for flash_attention_2 on a CPU: _unpad_input, SDPA for each sample, _pad_input.
+    All of it is timed."""
     valid_q, valid_kv = ~foreign.padded_rows(case), case.key_padding_mask()
     mask_q, mask_kv = on_device(case, valid_q), on_device(case, valid_kv)
-    masks = [on_device(case, v[q][:, k])[None, None] for v, q, k in zip(case.visible(), valid_q, valid_kv)]
-    causal = [case.mask != "none" and not foreign.has_window(case) and m.shape[2] == m.shape[3] for m in masks]
+    masks = [on_device(case, v[q][:, k])[None, None]
+             for v, q, k in zip(case.visible(), valid_q, valid_kv)]
+    causal = [case.mask != "none" and not foreign.has_window(case) and m.shape[2] == m.shape[3]
+              for m in masks]
     masks = [None if c or m.all() else m for c, m in zip(causal, masks)]
     gqa = case.heads_q != case.heads_kv
 
@@ -188,12 +206,13 @@ def sdpa_unpad(case):
         starts_q, starts_kv = starts_q.tolist(), starts_kv.tolist()
         out = q.new_zeros(q.shape[0], case.heads_q, case.head_dim_vo)
         for sample in range(case.batch):
-            queries, keys = slice(*starts_q[sample : sample + 2]), slice(*starts_kv[sample : sample + 2])
+            queries, keys = slice(*starts_q[sample : sample + 2]), slice(
+                *starts_kv[sample : sample + 2])
             if queries.start < queries.stop and keys.start < keys.stop:
                 parts = [t.transpose(0, 1)[None] for t in (q[queries], k[keys], v[keys])]
                 result = torch.nn.functional.scaled_dot_product_attention(
-                    *parts, attn_mask=masks[sample], is_causal=causal[sample], scale=case.scale, enable_gqa=gqa
-                )
+                    *parts, attn_mask=masks[sample], is_causal=causal[sample], scale=case.scale,
+                    enable_gqa=gqa)
                 out[queries] = result[0].transpose(0, 1)
         return _pad_input(out, indices, case.batch, case.seq_q)
 

@@ -1,5 +1,6 @@
-"""xFormers' memory_efficient_attention with its CUTLASS and FlashAttention-2 operators
-(https://facebookresearch.github.io/xformers/components/ops.html, 0.0.35).
+"""xFormers' memory_efficient_attention with its CUTLASS and FlashAttention-2 operators.
+
+https://facebookresearch.github.io/xformers/components/ops.html, version 0.0.35.
 """
 
 from __future__ import annotations
@@ -27,17 +28,21 @@ def version() -> str:
 def dense_bias(bias, case):
     """A mask object of xformers.ops.fmha.attn_bias for a padded layout."""
     if foreign.has_padding(case):
-        raise Unsupported("padding: xFormers has block-diagonal masks for samples laid end to end (the ragged layout)")
+        raise Unsupported(
+            "padding: xFormers has block-diagonal masks for samples laid end to end (the "
+            "ragged layout)")
     if case.mask == "none":
         return None
-    return bias.LowerTriangularMask() if case.mask == "causal_top_left" else bias.LowerTriangularFromBottomRightMask()
+    return (bias.LowerTriangularMask() if case.mask == "causal_top_left"
+            else bias.LowerTriangularFromBottomRightMask())
 
 
 def ragged_bias(bias, case):
     mask = bias.BlockDiagonalMask.from_seqlens(case.seqlens_q.tolist(), case.seqlens_kv.tolist())
     if case.mask == "none":
         return mask
-    return mask.make_causal() if case.mask == "causal_top_left" else mask.make_causal_from_bottomright()
+    return (mask.make_causal() if case.mask == "causal_top_left"
+            else mask.make_causal_from_bottomright())
 
 
 def attention(case, operator: str):
@@ -47,17 +52,21 @@ def attention(case, operator: str):
     forward = getattr(ops.fmha, operator).FwOp
     ragged = case.layout == "ragged"
     group = case.heads_q // case.heads_kv
-    # [batch, tokens, heads, dim], key heads repeated: the four-dimensional form has one number of heads.
+    # [batch, tokens, heads, dim], key heads repeated: the four-dimensional form has one number of
+    # heads.
     q, k, v = (t.unsqueeze(0) if ragged else t for t in (case.q, case.k, case.v))
     k, v = (t.unsqueeze(3).expand(-1, -1, -1, group, -1).flatten(2, 3) for t in (k, v))
     bias = ragged_bias(attn_bias, case) if ragged else dense_bias(attn_bias, case)
-    reasons = forward.not_supported_reasons(ops.fmha.Inputs(query=q, key=k, value=v, attn_bias=bias, scale=case.scale))
+    reasons = forward.not_supported_reasons(ops.fmha.Inputs(query=q, key=k, value=v, attn_bias=bias,
+                                                            scale=case.scale))
     if reasons:
         raise Unsupported("; ".join(reasons))
 
     if foreign.has_empty_row(case) and "raw" not in case.options:
-        raise Unsupported("a row without visible keys: its LSE is +infinity by flash, and not defined by cutlass")
-    rows = None if getattr(forward, "VARLEN_LSE_PACKED", True) or not ragged else rows_of_padded_lse(case)
+        raise Unsupported(
+            "a row without visible keys: its LSE is +infinity by flash, and not defined by cutlass")
+    rows = (None if getattr(forward, "VARLEN_LSE_PACKED", True) or not ragged
+            else rows_of_padded_lse(case))
 
     def run():
         out, lse = ops.memory_efficient_attention_forward_requires_grad(
@@ -65,14 +74,16 @@ def attention(case, operator: str):
         )
         if rows is not None:
             return out[0], lse[rows[0], :, rows[1]]
-        lse = lse[..., : q.shape[1]].transpose(1, 2)  # from [batch, heads, tokens], which CUTLASS pads to a multiple of 32
+        # from [batch, heads, tokens], which CUTLASS pads to a multiple of 32
+        lse = lse[..., : q.shape[1]].transpose(1, 2)
         return (out[0], lse[0]) if ragged else (out, lse)
 
     return run
 
 
 def rows_of_padded_lse(case):
-    """Sample and row of each token in [samples, heads, longest sample], as cutlass lays the LSE of ragged tensors out."""
+    """Sample and row of each token in [samples, heads, longest sample], as cutlass lays the LSE of
+    ragged tensors out."""
     import torch
 
     sample = np.repeat(np.arange(case.batch), case.seqlens_q)

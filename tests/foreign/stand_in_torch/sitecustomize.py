@@ -1,12 +1,14 @@
-"""A GPU that is none, for tests without one: PYTHONPATH=tests/foreign/stand_in_torch makes every interpreter of an
-environment with PyTorch for CPUs believe in one CUDA device, cuda:0.
+"""Makes PyTorch for CPUs believe in one CUDA device, cuda:0, for tests without a GPU.
 
-    PYTHONPATH=$PWD/tests/foreign/stand_in_torch plumbline run cases/foreign.toml --device cuda:0 --no-default-provider \
+Every interpreter of an environment does so that has this folder in its PYTHONPATH:
+
+    PYTHONPATH=$PWD/tests/foreign/stand_in_torch plumbline run cases/foreign.toml \
+        --device cuda:0 --no-default-provider \
         --provider torch_kernels.py --provider transformers_kernels.py
 
-Nothing in plumbline knows of it: Python imports a `sitecustomize` from its path at start, and this one lies in wait for
-`import torch`. What it stands in for, and what not, is said in stand_in_gpu.py. PLUMBLINE_STAND_IN_GPU=OLD answers as
-OLD (sm_80, an A100) instead of sm_90.
+Nothing in plumbline knows of it: Python imports a `sitecustomize` from its path at start, and
+this one lies in wait for `import torch`. What it stands in for, and what not, is said in
+stand_in_gpu.py. PLUMBLINE_STAND_IN_GPU=OLD answers as OLD (sm_80, an A100) instead of sm_90.
 """
 import importlib.abc
 import importlib.machinery
@@ -19,7 +21,8 @@ class AfterTorch(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
         if name != "torch":
             return None
-        # It stays in the path: whoever only asks whether there is a torch, by importlib.util.find_spec, imports nothing.
+        # It stays in the path: whoever only asks whether there is a torch, by
+        # importlib.util.find_spec, imports nothing.
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
         if spec is None or spec.loader is None:
             return spec

@@ -1,15 +1,16 @@
 """What sitecustomize.py puts into torch: one device cuda:0 whose memory is that of the host.
 
 As on a GPU
-- a tensor there says device cuda:0 and is_cuda, `.numpy()` and numpy.asarray() of it raise TypeError, and an operator that
-  is given tensors of both devices raises RuntimeError;
-- what is copied on a stream that sleeps (torch.cuda._sleep) arrives when that stream is used or waited for, so that what
-  runs on another stream meanwhile reads what was there before;
-- the fused operators exist on cuda:0 (flash, memory-efficient, cuDNN, their varlen forms) with the tuples of their schemas,
-  and refuse what they are known to refuse; FlexAttention and torch.compile answer without compiling.
+- a tensor there says device cuda:0 and is_cuda, `.numpy()` and numpy.asarray() of it raise
+  TypeError, and an operator that is given tensors of both devices raises RuntimeError;
+- what is copied on a stream that sleeps (torch.cuda._sleep) arrives when that stream is used or
+  waited for, so that what runs on another stream meanwhile reads what was there before;
+- the fused operators exist on cuda:0 (flash, memory-efficient, cuDNN, their varlen forms) with the
+  tuples of their schemas, and refuse what they are known to refuse; FlexAttention and torch.compile
+  answer without compiling.
 
-Not as on a GPU: the fused operators are one exact formula with P rounded to the input dtype, so that no contract is
-tested; times mean nothing; there is no peer, no graph, no allocator.
+Not as on a GPU: the fused operators are one exact formula with P rounded to the input dtype, so
+that no contract is tested; times mean nothing; there is no peer, no graph, no allocator.
 """
 from __future__ import annotations
 
@@ -91,10 +92,12 @@ def install(torch) -> None:
                         return True
                     if owner == "is_cpu":
                         return False
-                return mapped(function(*mapped(args, here), **kwargs), there if is_there(args[0]) else lambda x: x)
+                return mapped(function(*mapped(args, here), **kwargs),
+                              there if is_there(args[0]) else lambda x: x)
             if name in ("numpy", "__array__") and is_there(args[0]):
-                raise TypeError(f"can't convert {HERE} device type tensor to numpy. Use Tensor.cpu() to copy the tensor "
-                                "to host memory first.")
+                raise TypeError(
+                    f"can't convert {HERE} device type tensor to numpy. Use Tensor.cpu() "
+                    f"to copy the tensor to host memory first.")
             if name == "cpu":
                 STREAMS[-1].wakes()
                 return here(args[0]).clone()
@@ -118,13 +121,16 @@ def install(torch) -> None:
             given = list(tensors_in([list(args), kwargs]))
             if not any(is_there(tensor) for tensor in given):
                 return function(*args, **kwargs)
-            if name not in ("__getitem__", "__setitem__") and any(not is_there(t) and t.dim() > 0 for t in given):
-                raise RuntimeError("Expected all tensors to be on the same device, but found at least two devices, "
-                                   f"{HERE} and cpu! (when calling {name})")
+            if (name not in ("__getitem__", "__setitem__")
+                    and any(not is_there(t) and t.dim() > 0 for t in given)):
+                raise RuntimeError(
+                    "Expected all tensors to be on the same device, but found at least two "
+                    f"devices, {HERE} and cpu! (when calling {name})")
             known = operators.of(function)
             arguments, options = mapped(list(args), here), mapped(kwargs, here)
             result = (known or function)(*arguments, **options)
-            if name.endswith("_") and not name.startswith("_") and is_there(args[0]) and isinstance(result, torch.Tensor):
+            if (name.endswith("_") and not name.startswith("_") and is_there(args[0])
+                    and isinstance(result, torch.Tensor)):
                 return args[0]
             return mapped(result, there)
 
@@ -143,7 +149,8 @@ def install(torch) -> None:
             moved = here(tensor)
             moved = moved.to(*rest, **kwargs) if rest or kwargs else moved
             target = is_there(tensor) if wanted is None else is_cuda_name(wanted)
-            if wanted is not None and target != is_there(tensor) and moved.data_ptr() == here(tensor).data_ptr():
+            if (wanted is not None and target != is_there(tensor)
+                    and moved.data_ptr() == here(tensor).data_ptr()):
                 moved = moved.clone(memory_format=torch.preserve_format)
             return there(moved) if target else moved
 
@@ -156,7 +163,8 @@ def install(torch) -> None:
 
 
 class Stream:
-    """In order of arrival. The host does all work at once, but for copies onto a stream that sleeps: they are held back
+    """In order of arrival.
+    The host does all work at once, but for copies onto a stream that sleeps: they are held back
     until the stream is used, which is when it has come so far, or waited for."""
 
     def __init__(self, device=None, priority=0, **_):
@@ -240,8 +248,8 @@ def _put_streams_in(torch) -> None:
 
 def _put_properties_in(torch) -> None:
     name, major, minor, memory, l2 = GPUS[os.environ.get("PLUMBLINE_STAND_IN_GPU", "NEW")]
-    properties = types.SimpleNamespace(name=name, major=major, minor=minor, total_memory=memory, L2_cache_size=l2 // 64,
-                                       multi_processor_count=132)
+    properties = types.SimpleNamespace(name=name, major=major, minor=minor, total_memory=memory,
+                                       L2_cache_size=l2 // 64, multi_processor_count=132)
     torch.version.cuda = "13.0"
     torch.cuda.is_available = lambda: True
     torch.cuda.device_count = lambda: 1

@@ -1,5 +1,7 @@
-"""The fused attention operators of PyTorch's CUDA build, for the stand-in: signatures and tuples of their schemas
-(native_functions.yaml), refusals of sdp_utils.cpp, and one formula for all."""
+"""The fused attention operators of PyTorch's CUDA build, for the stand-in.
+
+Signatures and tuples of their schemas (native_functions.yaml), refusals of sdp_utils.cpp, and one
+formula for all."""
 from __future__ import annotations
 
 import functools
@@ -27,21 +29,24 @@ class Operators:
         self._known[torch.nn.functional.scaled_dot_product_attention] = self._sdpa
 
     def of(self, function):
-        """What stands for a function on cuda:0, on tensors of the host; None: the function itself does."""
+        """What stands for a function on cuda:0, on tensors of the host; None: the function itself
+        does."""
         try:
             return self._known.get(function)
         except TypeError:  # not hashable
             return None
 
     def attend(self, q, k, v, mask=None, causal=False, scale=None, bottom_right=False):
-        """[batch, heads, tokens, dim] -> out, LSE [batch, heads, tokens] in fp32. mask: bool, or added to the logits."""
+        """[batch, heads, tokens, dim] -> out, LSE [batch, heads, tokens] in fp32. mask: bool, or
+        added to the logits."""
         torch = self.torch
         group = q.shape[1] // k.shape[1]
         q32, k32, v32 = q.float(), *(t.float().repeat_interleave(group, dim=1) for t in (k, v))
         s = q32 @ k32.transpose(-1, -2) * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
         rows, keys = s.shape[-2:]
         if causal:
-            allowed = torch.ones(rows, keys, dtype=torch.bool).tril(keys - rows if bottom_right else 0)
+            allowed = torch.ones(rows, keys,
+                                 dtype=torch.bool).tril(keys - rows if bottom_right else 0)
             s = s.masked_fill(~allowed, -math.inf)
         if mask is not None:
             s = s.masked_fill(~mask, -math.inf) if mask.dtype == torch.bool else s + mask.float()
@@ -59,7 +64,8 @@ class Operators:
 
     # ---- scaled_dot_product_attention ----
 
-    def _sdpa(self, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+    def _sdpa(self, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None,
+              enable_gqa=False):
         backends = self.torch.backends.cuda
         reasons = []
         for is_on, refusal in ((backends.flash_sdp_enabled, self._no_flash),
@@ -94,12 +100,14 @@ class Operators:
 
     def _no_16_bit(self, what, q):
         if q.dtype == self.torch.float32:
-            return f"Expected query, key and value to all be of dtype: {{Half, BFloat16}} for {what}. Got Query dtype: float"
+            return (f"Expected query, key and value to all be of dtype: {{Half, BFloat16}} for "
+                    f"{what}. Got Query dtype: float")
         return ""
 
     @staticmethod
     def _unlike_heads(what, q, v):
-        return f"{what} requires q,k,v to have the same last dimension" if q.shape[-1] != v.shape[-1] else ""
+        return (f"{what} requires q,k,v to have the same last dimension"
+                if q.shape[-1] != v.shape[-1] else "")
 
     def _refuse(self, *reasons):
         for reason in reasons:
@@ -108,51 +116,63 @@ class Operators:
 
     # ---- below it: operators that give the LSE ----
 
-    def _flash(self, query, key, value, dropout_p=0.0, is_causal=False, return_debug_mask=False, *, scale=None):
+    def _flash(self, query, key, value, dropout_p=0.0, is_causal=False, return_debug_mask=False, *,
+               scale=None):
         self._refuse(self._no_flash(query, key, value, None))
         out, lse = self.attend(query, key, value, None, is_causal, scale)
-        return (out, lse, None, None, query.shape[2], key.shape[2], *self._seeds(), query.new_empty(0))
+        return (out, lse, None, None, query.shape[2], key.shape[2], *self._seeds(),
+                query.new_empty(0))
 
-    def _efficient(self, query, key, value, attn_bias, compute_log_sumexp, dropout_p=0.0, is_causal=False, *, scale=None):
-        self._refuse("" if query.shape[1] == key.shape[1] else "query and key have other numbers of heads")
+    def _efficient(self, query, key, value, attn_bias, compute_log_sumexp, dropout_p=0.0,
+                   is_causal=False, *, scale=None):
+        self._refuse("" if query.shape[1] == key.shape[1]
+                     else "query and key have other numbers of heads")
         out, lse = self.attend(query, key, value, attn_bias, is_causal, scale)
         padding = -lse.shape[-1] % 32  # its rows are padded to a multiple of 32
         lse = self.torch.nn.functional.pad(lse, (0, padding), value=math.inf)
         return (out, lse if compute_log_sumexp else lse.new_empty(0), *self._seeds())
 
-    def _cudnn(self, query, key, value, attn_bias, compute_log_sumexp, dropout_p=0.0, is_causal=False,
-               return_debug_mask=False, *, scale=None):
+    def _cudnn(self, query, key, value, attn_bias, compute_log_sumexp, dropout_p=0.0,
+               is_causal=False, return_debug_mask=False, *, scale=None):
         self._refuse(self._no_cudnn(query, key, value, attn_bias))
         out, lse = self.attend(query, key, value, attn_bias, is_causal, scale)
-        return (out, lse.unsqueeze(-1), None, None, query.shape[2], key.shape[2], *self._seeds(), query.new_empty(0))
+        return (out, lse.unsqueeze(-1), None, None, query.shape[2], key.shape[2], *self._seeds(),
+                query.new_empty(0))
 
     def _seeds(self):
-        return self.torch.zeros(2, dtype=self.torch.int64), self.torch.zeros(1, dtype=self.torch.int64)
+        return (self.torch.zeros(2, dtype=self.torch.int64),
+                self.torch.zeros(1, dtype=self.torch.int64))
 
     def _samples(self, q, k, v, starts_q, starts_k):
         for sample in range(len(starts_q) - 1):
             rows, keys = (slice(int(s[sample]), int(s[sample + 1])) for s in (starts_q, starts_k))
-            yield rows, (t[part].transpose(0, 1)[None] for t, part in ((q, rows), (k, keys), (v, keys)))
+            yield rows, (t[part].transpose(0, 1)[None]
+                         for t, part in ((q, rows), (k, keys), (v, keys)))
 
-    def _flash_varlen(self, query, key, value, cum_seq_q, cum_seq_k, max_q, max_k, dropout_p, is_causal,
-                      return_debug_mask, *, scale=None, window_size_left=None, window_size_right=None, seqused_k=None,
-                      alibi_slopes=None, block_table=None, num_splits=None):
+    def _flash_varlen(self, query, key, value, cum_seq_q, cum_seq_k, max_q, max_k, dropout_p,
+                      is_causal, return_debug_mask, *, scale=None, window_size_left=None,
+                      window_size_right=None, seqused_k=None, alibi_slopes=None, block_table=None,
+                      num_splits=None):
         torch = self.torch
-        self._refuse(self._no_16_bit("Flash attention", query), self._unlike_heads("Flash attention", query, value))
+        self._refuse(self._no_16_bit("Flash attention", query),
+                     self._unlike_heads("Flash attention", query, value))
         if cum_seq_q is None:
             q, k, v = (t.transpose(1, 2) for t in (query, key, value))
             out, lse = self.attend(q, k, v, None, is_causal, scale, bottom_right=True)
             return out.transpose(1, 2), lse, *self._seeds(), query.new_empty(0)
         out = torch.zeros(*query.shape[:-1], value.shape[-1], dtype=query.dtype)
-        lse = torch.full((query.shape[1], query.shape[0]), math.inf)  # what FlashAttention-2 gives for rows without keys
+        # what FlashAttention-2 gives for rows without keys
+        lse = torch.full((query.shape[1], query.shape[0]), math.inf)
         if block_table is not None:
-            pages = [[t[table.long()].flatten(0, 1)[: int(used)] for table, used in zip(block_table, seqused_k)]
-                     for t in (key, value)]
+            pages = [
+                [t[table.long()].flatten(0, 1)[: int(used)]
+                 for table, used in zip(block_table, seqused_k)] for t in (key, value)]
             key, value = (torch.cat(samples) for samples in pages)
             cum_seq_k = torch.nn.functional.pad(torch.cumsum(seqused_k, 0), (1, 0))
         for rows, (q, k, v) in self._samples(query, key, value, cum_seq_q, cum_seq_k):
             if rows.stop > rows.start and k.shape[2] > 0:
-                visible = self._window(q.shape[2], k.shape[2], is_causal, window_size_left, window_size_right)
+                visible = self._window(q.shape[2], k.shape[2], is_causal, window_size_left,
+                                       window_size_right)
                 one, one_lse = self.attend(q, k, v, visible, False, scale)
                 out[rows] = one[0].transpose(0, 1)
                 lse[:, rows] = one_lse[0].masked_fill(one_lse[0] == -math.inf, math.inf)
@@ -168,10 +188,11 @@ class Operators:
             visible &= key <= row + right
         return visible
 
-    def _efficient_varlen(self, query, key, value, bias, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k,
-                          dropout_p, custom_mask_type, compute_log_sumexp=False, *, scale=None, seqlen_k=None,
-                          window_size=None):
-        """[1, tokens, heads, dim]; custom_mask_type 0: none, 1: causal from the top left, 2: from the bottom right."""
+    def _efficient_varlen(self, query, key, value, bias, cu_seqlens_q, cu_seqlens_k, max_seqlen_q,
+                          max_seqlen_k, dropout_p, custom_mask_type, compute_log_sumexp=False, *,
+                          scale=None, seqlen_k=None, window_size=None):
+        """[1, tokens, heads, dim]; custom_mask_type 0: none, 1: causal from the top left, 2: from
+        the bottom right."""
         torch = self.torch
         out = torch.zeros(*query.shape[:-1], value.shape[-1], dtype=query.dtype)
         longest = -(-max_seqlen_q // 32) * 32
@@ -179,7 +200,8 @@ class Operators:
         parts = self._samples(query[0], key[0], value[0], cu_seqlens_q, cu_seqlens_k)
         for sample, (rows, (q, k, v)) in enumerate(parts):
             if rows.stop > rows.start:
-                one, one_lse = self.attend(q, k, v, None, custom_mask_type != 0, scale, custom_mask_type == 2)
+                one, one_lse = self.attend(q, k, v, None, custom_mask_type != 0, scale,
+                                           custom_mask_type == 2)
                 out[0, rows] = one[0].transpose(0, 1)
                 lse[sample, :, : rows.stop - rows.start] = one_lse[0]
         return out, lse, *self._seeds(), max_seqlen_q, max_seqlen_k
@@ -198,15 +220,18 @@ class Operators:
             return types.SimpleNamespace(mask_mod=mask_mod)
 
         @functools.wraps(eager_flex)
-        def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=None, enable_gqa=False,
-                           return_lse=False, kernel_options=None, *, return_aux=None):
+        def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=None,
+                           enable_gqa=False, return_lse=False, kernel_options=None, *,
+                           return_aux=None):
             if not query.is_cuda:
-                return eager_flex(query, key, value, score_mod, block_mask, scale, enable_gqa, return_lse, kernel_options,
-                                  return_aux=return_aux)
+                return eager_flex(query, key, value, score_mod, block_mask, scale, enable_gqa,
+                                  return_lse, kernel_options, return_aux=return_aux)
             group = query.shape[1] // key.shape[1]
             k32, v32 = (t.float().repeat_interleave(group, dim=1) for t in (key, value))
-            s = query.float() @ k32.transpose(-1, -2) * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
-            index = [torch.arange(n, device=query.device).view([-1 if d == axis else 1 for d in range(4)])
+            s = (query.float() @ k32.transpose(-1, -2)
+                 * (1 / math.sqrt(query.shape[-1]) if scale is None else scale))
+            index = [torch.arange(n, device=query.device).view([-1 if d == axis else 1
+                                                                for d in range(4)])
                      for axis, n in enumerate(s.shape)]
             if score_mod is not None:
                 s = score_mod(s, *index)
@@ -217,4 +242,5 @@ class Operators:
                 return out
             return out, types.SimpleNamespace(lse=lse, max_scores=None)
         module.create_block_mask, module.flex_attention = create_block_mask, flex_attention
-        torch.compile = lambda function=None, **_: function if function is not None else (lambda inner: inner)
+        torch.compile = (lambda function=None, **_:
+                         function if function is not None else (lambda inner: inner))

@@ -1,4 +1,5 @@
-"""Kernels that behave, in NumPy, PyTorch and JAX. Options: `scale=X` multiplies the softmax scale; `version=X` is what version() says."""
+"""Kernels that behave, in NumPy, PyTorch and JAX.
+Options: `scale=X` multiplies the softmax scale; `version=X` is what version() says."""
 import os
 
 import ml_dtypes  # noqa: F401, bf16 in NumPy: where it is absent the tests skip
@@ -21,13 +22,15 @@ def option(case, name, default):
 
 
 def attend(q, k, v, visible, scale, softcap=0, slopes=None, sinks=None):
-    """q [rows, heads, d], k, v [keys, heads, d] in fp32, visible [rows, keys]; out [rows, heads, d] and lse [rows, heads]."""
+    """q [rows, heads, d], k, v [keys, heads, d] in fp32, visible [rows, keys]; out [rows, heads, d]
+    and lse [rows, heads]."""
     s = np.einsum("qhd,khd->qhk", q, k) * np.float32(scale)
     if softcap:
         s = np.float32(softcap) * np.tanh(s / np.float32(softcap))
     if slopes is not None:
         rows, keys = visible.shape
-        s = s - slopes[:, None] * np.abs(np.arange(rows)[:, None] + keys - rows - np.arange(keys))[:, None, :]
+        s = (s - slopes[:, None]
+             * np.abs(np.arange(rows)[:, None] + keys - rows - np.arange(keys))[:, None, :])
     s = np.where(visible[:, None, :], s, -np.inf)
     if sinks is not None:
         s = np.concatenate((s, np.broadcast_to(sinks[:, None], (*s.shape[:2], 1))), axis=-1)
@@ -41,9 +44,9 @@ def attend(q, k, v, visible, scale, softcap=0, slopes=None, sinks=None):
     return out, np.where(some, top + np.log(safe), -np.inf)
 
 
-@kernel(name="attention", layouts=ALL_LAYOUTS, masks=ALL_MASKS, lse=True, window=True, softcap=True, alibi=True, sinks=True,
-        kv_dtypes=("fp32", "fp16", "bf16", "e4m3", "e5m2"), spec=FP32_SPEC, padding_policy="untouched",
-        promises={"run_to_run": "bitwise", "batch": "rounding"})
+@kernel(name="attention", layouts=ALL_LAYOUTS, masks=ALL_MASKS, lse=True, window=True, softcap=True,
+        alibi=True, sinks=True, kv_dtypes=("fp32", "fp16", "bf16", "e4m3", "e5m2"), spec=FP32_SPEC,
+        padding_policy="untouched", promises={"run_to_run": "bitwise", "batch": "rounding"})
 def attention(case):
     group = case.heads_q // case.heads_kv
     scale = case.scale * option(case, "scale", 1)
@@ -52,12 +55,14 @@ def attention(case):
         q, k, v = (np.asarray(x, np.float32) for x in case.sample(b))
         if case.k_scale is not None:
             k, v = k * case.k_scale[b][:, None], v * case.v_scale[b][:, None]
-        samples.append((case.query_rows(b), q, k.repeat(group, 1), v.repeat(group, 1), case.visible_of(b)))
+        samples.append((case.query_rows(b), q, k.repeat(group, 1), v.repeat(group, 1),
+                        case.visible_of(b)))
 
     def run():
         out, lse = case.new_out(), case.new_lse()
         for rows, q, k, v, visible in samples:
-            o, row_lse = attend(q, k, v, visible, scale, case.softcap, case.alibi_slopes, case.sinks)
+            o, row_lse = attend(q, k, v, visible, scale, case.softcap, case.alibi_slopes,
+                                case.sinks)
             out[rows] = o.astype(out.dtype)
             lse[rows] = row_lse
         return (out, lse) if case.lse_wanted else out
@@ -66,14 +71,16 @@ def attention(case):
 
 @kernel(name="zeros", layouts=ALL_LAYOUTS, padding_policy="zeros")
 def padded_at_once(case):
-    """All samples in one go, by the masks of padded layouts; padded query rows become zeros. No LSE."""
+    """All samples in one go, by the masks of padded layouts; padded query rows become zeros.
+    No LSE."""
     if not case.is_padded:
         raise Unsupported(f"layout {case.layout} has no padding")
     group = case.heads_q // case.heads_kv
     valid = case.key_padding_mask()
     keys_of_padding = np.where(valid[:, :, None, None], 1, 0)
     q = np.asarray(case.q, np.float32)
-    k, v = ((np.nan_to_num(np.asarray(x, np.float32)) * keys_of_padding).repeat(group, 2) for x in (case.k, case.v))
+    k, v = ((np.nan_to_num(np.asarray(x, np.float32)) * keys_of_padding).repeat(group, 2)
+            for x in (case.k, case.v))
     out = case.new_out()
     out[...] = 0
     for b in range(case.batch):
@@ -83,7 +90,8 @@ def padded_at_once(case):
     return out
 
 
-@kernel(name="torch", framework="torch", layouts=ALL_LAYOUTS, masks=ALL_MASKS, lse=True, window=True, padding_policy="untouched",
+@kernel(name="torch", framework="torch", layouts=ALL_LAYOUTS, masks=ALL_MASKS, lse=True,
+        window=True, padding_policy="untouched",
         spec=lambda case: Spec(p_dtype="fp32" if case.dtype == "fp32" else "input"))
 def in_torch(case):
     import torch
@@ -96,9 +104,12 @@ def in_torch(case):
             q, k, v = (x.float() for x in case.sample(b))
             k, v = (x.repeat_interleave(group, 1) for x in (k, v))
             visible = torch.from_numpy(case.visible_of(b)).to(q.device)
-            s = (torch.einsum("qhd,khd->qhk", q, k) * case.scale).masked_fill(~visible[:, None, :], -torch.inf)
+            s = (torch.einsum("qhd,khd->qhk", q, k)
+                 * case.scale).masked_fill(~visible[:, None, :], -torch.inf)
             total = torch.logsumexp(s, -1)
-            out[case.query_rows(b)] = torch.einsum("qhk,khd->qhd", torch.exp(s - total[..., None]).nan_to_num(), v).to(out.dtype)
+            out[case.query_rows(b)] = torch.einsum("qhk,khd->qhd",
+                                                   torch.exp(s - total[..., None]).nan_to_num(),
+                                                   v).to(out.dtype)
             lse[case.query_rows(b)] = total
         return (out, lse) if case.lse_wanted else out
     return run
@@ -116,7 +127,8 @@ def in_jax(case):
             s = jnp.einsum("qhd,khd->qhk", q, jnp.repeat(k, group, 1)) * case.scale
             total = jnp.log(jnp.exp(s).sum(-1))
             o = jnp.einsum("qhk,khd->qhd", jnp.exp(s - total[..., None]), jnp.repeat(v, group, 1))
-            out, lse = out.at[case.query_rows(b)].set(o.astype(out.dtype)), lse.at[case.query_rows(b)].set(total)
+            out, lse = (out.at[case.query_rows(b)].set(o.astype(out.dtype)),
+                        lse.at[case.query_rows(b)].set(total))
         return (out, lse) if case.lse_wanted else out
     return run
 
@@ -130,7 +142,8 @@ def narrow(case):
 @kernel(name="where_am_i")
 def where_am_i(case):
     import sys
-    case.launched = f"{sys.executable} in process {os.getpid()}, options {case.options!r}, on {case.device}"
+    case.launched = (
+        f"{sys.executable} in process {os.getpid()}, options {case.options!r}, on {case.device}")
     return lambda: case.new_out()
 
 

@@ -1,4 +1,5 @@
-"""Kernels that misbehave, one way each: every misbehaviour must become that case's status. `ok` returns the mean of V."""
+"""Kernels that misbehave, one way each: every misbehaviour must become that case's status.
+`ok` returns the mean of V."""
 import ctypes
 import os
 import sys
@@ -19,7 +20,8 @@ def mean_of_v(case):
 
 
 def misbehaving(function):
-    """A kernel of the function's name: runs function(case), then returns what it gave, or the mean of V if it gave nothing."""
+    """A kernel of the function's name: runs function(case), then returns what it gave, or the mean
+    of V if it gave nothing."""
     def prepare(case):
         def run():
             result = function(case)
@@ -33,7 +35,7 @@ def ok(case):
     case.launched = f"process {os.getpid()}"
 
 
-# ---- It dies ---------------------------------------------------------------------------------------------------------
+# ---- It dies -------------------------------------------------------------------------------------
 
 
 @misbehaving
@@ -67,7 +69,7 @@ def forks(case):
     os.fork()
 
 
-# ---- It raises -------------------------------------------------------------------------------------------------------
+# ---- It raises -----------------------------------------------------------------------------------
 
 
 @misbehaving
@@ -108,7 +110,7 @@ def spec_is_no_spec(case):
     return mean_of_v(case)
 
 
-# ---- It does not end -------------------------------------------------------------------------------------------------
+# ---- It does not end -----------------------------------------------------------------------------
 
 
 @misbehaving
@@ -121,7 +123,7 @@ def hangs_in_c(case):
     ctypes.PyDLL(None).sleep(1000)  # holds the interpreter's lock
 
 
-# ---- It talks --------------------------------------------------------------------------------------------------------
+# ---- It talks ------------------------------------------------------------------------------------
 
 
 @misbehaving
@@ -142,7 +144,7 @@ def reads(case):
     assert sys.stdin.read() == "" and os.read(3, 100) == b""
 
 
-# ---- It takes too much -----------------------------------------------------------------------------------------------
+# ---- It takes too much ---------------------------------------------------------------------------
 
 
 @misbehaving
@@ -162,7 +164,7 @@ def leaks_a_little(case):
     LEAK.append(np.ones(100 << 17))  # 100 MiB a case
 
 
-# ---- It returns something else ---------------------------------------------------------------------------------------
+# ---- It returns something else -------------------------------------------------------------------
 
 
 @misbehaving
@@ -212,7 +214,7 @@ def a_row_too_few(case):
     return out
 
 
-# ---- It writes where it must not -------------------------------------------------------------------------------------
+# ---- It writes where it must not -----------------------------------------------------------------
 
 
 @misbehaving

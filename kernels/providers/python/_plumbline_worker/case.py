@@ -7,27 +7,36 @@ import numpy
 
 from .wire import problem_words
 
-INTEGER_FIELDS = ("batch", "heads_q", "heads_kv", "seq_q", "seq_kv", "head_dim_qk", "head_dim_vo", "total_q",
-                  "total_kv", "page_size", "page_count", "window_left", "window_right")
+INTEGER_FIELDS = ("batch", "heads_q", "heads_kv", "seq_q", "seq_kv", "head_dim_qk", "head_dim_vo",
+                  "total_q", "total_kv", "page_size", "page_count", "window_left", "window_right")
 
 
 class Case:
-    """Fields as in plumbline_problem (plumbline_provider.h has the shapes), dtypes and the like as words.
+    """One problem as a kernel's function sees it.
 
-    q, k, v      arrays of the kernel's framework, logical dimensions whatever the storage: padded [batch, seq, heads,
-                 dim], ragged [tokens, heads, dim], paged k and v [page, token, heads_kv, dim]. Do not write to them.
-    seqlens_q, seqlens_kv [batch], cu_seqlens_q, cu_seqlens_kv [batch + 1], page_table [batch, pages of the longest
-                 sample] or None: int32 NumPy arrays on the host
+    Fields are as in plumbline_problem (plumbline_provider.h has the shapes), dtypes and the like as
+    words.
+
+    q, k, v      arrays of the kernel's framework, logical dimensions whatever the storage:
+                 padded [batch, seq, heads, dim], ragged [tokens, heads, dim], paged k and v
+                 [page, token, heads_kv, dim]. Do not write to them.
+    seqlens_q, seqlens_kv [batch], cu_seqlens_q, cu_seqlens_kv [batch + 1], page_table
+                 [batch, pages of the longest sample] or None: int32 NumPy arrays on the host
     dtype, dtype_kv, dtype_out, layout, mask, padding
                  words: "bf16", "padded_bshd", "causal_top_left", "right"
-    scale        multiplies q.k, already resolved; softcap: 0 = off; window_left, window_right: -1 = all
+    scale        multiplies q.k, already resolved; softcap: 0 = off
+    window_left, window_right
+                 -1 = all
     alibi_slopes, sinks
-                 float32 NumPy arrays [heads_q], or None: -slope |row + keys - rows - key| is added to the logit after scale
-                 and softcap; a sink is one more logit of the head, in natural units, without a value
+                 float32 NumPy arrays [heads_q], or None: -slope |row + keys - rows - key| is added
+                 to the logit after scale and softcap; a sink is one more logit of the head, in
+                 natural units, without a value
     k_scale, v_scale
-                 float32 NumPy arrays [batch, heads_kv] of fp8 K and V, else None: the number is scale * stored
-    mask_bits    uint32 NumPy array [batch, seq_q, words] where mask is "custom", else None: bit j % 32 of word j // 32 is
-                 set where row i sees key j; rows and keys count a sample's valid ones
+                 float32 NumPy arrays [batch, heads_kv] of fp8 K and V, else None: the number is
+                 scale * stored
+    mask_bits    uint32 NumPy array [batch, seq_q, words] where mask is "custom", else None: bit
+                 j % 32 of word j // 32 is set where row i sees key j; rows and keys count a
+                 sample's valid ones
     lse_wanted   whether (out, lse) is to be returned
     device       "cpu", "cuda:0"
     options      the text behind --provider FILE.py:
@@ -54,7 +63,8 @@ class Case:
     mask: str
     padding: str
 
-    def __init__(self, problem: Mapping[str, Any], device: str, options: str, lse_wanted: bool, launched: str) -> None:
+    def __init__(self, problem: Mapping[str, Any], device: str, options: str, lse_wanted: bool,
+                 launched: str) -> None:
         for name in INTEGER_FIELDS:
             setattr(self, name, int(problem[name]))
         for name, value in problem_words(problem).items():
@@ -68,7 +78,8 @@ class Case:
         self.q: Any = None
         self.k: Any = None
         self.v: Any = None
-        self.seqlens_q = self.seqlens_kv = self.cu_seqlens_q = self.cu_seqlens_kv = numpy.zeros(0, numpy.int32)
+        self.seqlens_q = self.seqlens_kv = self.cu_seqlens_q = self.cu_seqlens_kv = numpy.zeros(
+            0, numpy.int32)
         self.page_table: Optional[numpy.ndarray] = None
         self.alibi_slopes: Optional[numpy.ndarray] = None
         self.sinks: Optional[numpy.ndarray] = None
@@ -87,8 +98,8 @@ class Case:
         return self.layout.startswith("paged")
 
     def new_out(self) -> Any:
-        """An output array of the right shape, dtype and device, filled with NaN (bytes 0xFF), for kernels that write
-        into one. What is never written stays NaN and is found."""
+        """An output array of the right shape, dtype and device, filled with NaN (bytes 0xFF), for
+        kernels that write into one. What is never written stays NaN and is found."""
         return self._poisoned(self._shapes["out"], self.dtype_out)
 
     def new_lse(self) -> Any:
@@ -99,7 +110,8 @@ class Case:
         return extent - length if self.padding == "left" else 0
 
     def query_rows(self, sample: int) -> Any:
-        """Index of a sample's valid rows in q, out and lse: out[case.query_rows(b)] is [rows, heads, dim]."""
+        """Index of a sample's valid rows in q, out and lse: out[case.query_rows(b)] is [rows,
+        heads, dim]."""
         length = int(self.seqlens_q[sample])
         if not self.is_padded:
             return slice(int(self.cu_seqlens_q[sample]), int(self.cu_seqlens_q[sample]) + length)
@@ -117,18 +129,20 @@ class Case:
         return (sample, slice(first, first + length))
 
     def sample(self, sample: int) -> Tuple[Any, Any, Any]:
-        """q [rows, heads_q, dim], k and v [keys, heads_kv, dim] of a sample's valid rows, in every layout. Pages are
-        gathered: a copy."""
+        """q [rows, heads_q, dim], k and v [keys, heads_kv, dim] of a sample's valid rows, in every
+        layout. Pages are gathered: a copy."""
         q = self.q[self.query_rows(sample)]
         if not self.is_paged:
             return q, self.k[self.key_rows(sample)], self.v[self.key_rows(sample)]
         length = int(self.seqlens_kv[sample])
         pages = self.page_table[sample, :-(-length // self.page_size)].astype(numpy.int64)
-        k, v = (pool[pages].reshape((-1, self.heads_kv, pool.shape[3]))[:length] for pool in (self.k, self.v))
+        k, v = (pool[pages].reshape((-1, self.heads_kv, pool.shape[3]))[:length]
+                for pool in (self.k, self.v))
         return q, k, v
 
     def visible_of(self, sample: int) -> numpy.ndarray:
-        """bool [rows, keys] of a sample's valid rows: which keys a row sees, by mask and window; every layout."""
+        """bool [rows, keys] of a sample's valid rows: which keys a row sees, by mask and window;
+        every layout."""
         rows, keys = int(self.seqlens_q[sample]), int(self.seqlens_kv[sample])
         if self.mask_bits is not None:
             octets = numpy.ascontiguousarray(self.mask_bits[sample, :rows]).view(numpy.uint8)
@@ -141,27 +155,33 @@ class Case:
         return (keys >= 0) & (keys < self.seqlens_kv[:, None])
 
     def visible(self) -> numpy.ndarray:
-        """bool [batch, seq_q, seq_kv]: mask, window and padding together; padded layouts. Padded query rows follow the
-        same rule: they may see valid keys, or none; with mask_bits none."""
+        """bool [batch, seq_q, seq_kv]: mask, window and padding together; padded layouts.
+        Padded query rows follow the same rule: they may see valid keys, or none; with mask_bits
+        none."""
         if self.mask_bits is not None:
             visible = numpy.zeros((self.batch, self.seq_q, self.seq_kv), bool)
             for sample in range(self.batch):
-                visible[sample][self.query_rows(sample)[1], self.key_rows(sample)[1]] = self.visible_of(sample)
+                visible[sample][self.query_rows(sample)[1],
+                                self.key_rows(sample)[1]] = self.visible_of(sample)
             return visible
         keys = self._keys_from_the_first_valid()[:, None, :]
-        first_q = self.seq_q - self.seqlens_q if self.padding == "left" else numpy.zeros_like(self.seqlens_q)
+        first_q = (self.seq_q - self.seqlens_q if self.padding == "left"
+                   else numpy.zeros_like(self.seqlens_q))
         rows = numpy.arange(self.seq_q)[None, :, None] - first_q[:, None, None]
-        return self._visible(rows, keys, self.seqlens_q[:, None, None], self.seqlens_kv[:, None, None])
+        return self._visible(rows, keys, self.seqlens_q[:, None, None],
+                             self.seqlens_kv[:, None, None])
 
     def _keys_from_the_first_valid(self) -> numpy.ndarray:
         if not self.is_padded:
             raise ValueError(f"layout {self.layout} has no padding; use case.visible_of()")
-        first = self.seq_kv - self.seqlens_kv if self.padding == "left" else numpy.zeros_like(self.seqlens_kv)
+        first = (self.seq_kv - self.seqlens_kv if self.padding == "left"
+                 else numpy.zeros_like(self.seqlens_kv))
         return numpy.arange(self.seq_kv)[None, :] - first[:, None]
 
-    def _visible(self, row: numpy.ndarray, key: numpy.ndarray, rows: Any, keys: Any) -> numpy.ndarray:
-        """`row` and `key` count from the sample's first valid ones. The rule of Geometry::visible_keys
-        (harness/problem/geometry.cc)."""
+    def _visible(self, row: numpy.ndarray, key: numpy.ndarray, rows: Any,
+                 keys: Any) -> numpy.ndarray:
+        """`row` and `key` count from the sample's first valid ones.
+        The rule of Geometry::visible_keys (harness/problem/geometry.cc)."""
         diagonal = row if self.mask == "causal_top_left" else row + keys - rows
         right = self.window_right if self.mask == "none" else 0
         visible = (key >= 0) & (key < keys) & numpy.ones_like(row, bool)

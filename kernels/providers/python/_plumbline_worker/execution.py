@@ -21,11 +21,13 @@ Tensors = Mapping[str, Mapping[str, Any]]  # the request's, by name
 LAUNCHED_BYTES = 255  # of plumbline_description::launched, without its NUL
 
 
-def _refusal(kernel: Kernel, problem: Mapping[str, Any], words: Mapping[str, str], device: str) -> str:
+def _refusal(kernel: Kernel, problem: Mapping[str, Any], words: Mapping[str, str],
+             device: str) -> str:
     """Why the declaration excludes the problem; "" if it does not."""
     def excluded(what: str, value: str, allowed: Optional[tuple], default: str) -> str:
         declared = (default,) if allowed is None else allowed
-        return "" if value in declared else f"{what} {value} is not declared; {kernel.name} takes {', '.join(declared)}"
+        return ("" if value in declared
+                else f"{what} {value} is not declared; {kernel.name} takes {', '.join(declared)}")
     if device.split(":")[0] not in kernel.devices:
         return f"{kernel.name} runs on {' and '.join(kernel.devices)}, not on {device}"
     for reason in (
@@ -48,19 +50,22 @@ def _refusal(kernel: Kernel, problem: Mapping[str, Any], words: Mapping[str, str
 
 
 class Execution:
-    def __init__(self, provider: Provider, options: str, support: Support, memory: MemoryLimit, arena: int) -> None:
+    def __init__(self, provider: Provider, options: str, support: Support, memory: MemoryLimit,
+                 arena: int) -> None:
         self._provider = provider
         self._options = options
         self._support = support
         self._memory = memory
         self._arena = arena  # its descriptor
-        self.device_facts: Dict[str, Any] = {}  # of the GPU that the last request named, also where it failed
+        # of the GPU that the last request named, also where it failed
+        self.device_facts: Dict[str, Any] = {}
 
     def perform(self, request: Mapping[str, Any]) -> Dict[str, Any]:
         """The fields of a reply whose status is ok. Raises what the kernel raises, and Stop."""
         kernel = self._provider.kernels.get(request["kernel"])
         if kernel is None:
-            raise Stop("error", f"provider {self._provider.name} has no kernel \"{request['kernel']}\"")
+            raise Stop("error",
+                       f"provider {self._provider.name} has no kernel \"{request['kernel']}\"")
         self.device_facts = {}
         self._support.set_phase("query")
         words = problem_words(request["problem"])
@@ -73,15 +78,18 @@ class Execution:
         if library.use_device(request["device"]):
             self._memory.rebase()
         self.device_facts = library.facts()
-        base = self._support.map(self._arena, request["arena_bytes"], json.dumps(request["tensors"]))
+        base = self._support.map(self._arena, request["arena_bytes"],
+                                 json.dumps(request["tensors"]))
         try:
             return self._run(kernel, library, base, request, words)
         finally:
             self._support.unmap()
 
-    def _case(self, kernel: Kernel, library: Numpy, base: int, request: Mapping[str, Any], tensors: Tensors) -> Case:
+    def _case(self, kernel: Kernel, library: Numpy, base: int, request: Mapping[str, Any],
+              tensors: Tensors) -> Case:
         case = Case(request["problem"], request["device"]["name"], self._options,
-                    lse_wanted=kernel.lse and "lse" in tensors, launched=f"{kernel.name} ({library.version})")
+                    lse_wanted=kernel.lse and "lse" in tensors,
+                    launched=f"{kernel.name} ({library.version})")
         for name, tensor in tensors.items():
             if name in ("q", "k", "v"):
                 setattr(case, name, library.input(base, tensor))
@@ -115,16 +123,19 @@ class Execution:
         self._support.set_phase("describe")
         spec = kernel.spec(case) if callable(kernel.spec) else kernel.spec
         if not isinstance(spec, Spec):
-            raise Stop("error", f"the spec function of {kernel.name} returned {_kind(spec)}, not a Spec")
+            raise Stop("error",
+                       f"the spec function of {kernel.name} returned {_kind(spec)}, not a Spec")
         launched = str(case.launched).encode()[:LAUNCHED_BYTES].decode(errors="ignore")
         reply["workspace_fault"] = library.input_fault(base)
         reply["lse_returned"] = lse is not None
         reply["description"] = description(kernel, spec, words, launched, self._provider.build_id,
-                                          library.facts().get("arch", ""), request["device"]["name"])
+                                           library.facts().get("arch", ""),
+                                           request["device"]["name"])
         return reply
 
     def _prepare(self, kernel: Kernel, case: Case) -> Callable[[], Any]:
-        """What is to be timed. A kernel that returns arrays in place of a function is timed as a whole."""
+        """What is to be timed.
+        A kernel that returns arrays in place of a function is timed as a whole."""
         self._support.set_phase("prepare")
         prepared = kernel.function(case)
         if callable(prepared):
@@ -132,7 +143,8 @@ class Execution:
         first = [prepared]
         return lambda: first.pop() if first else kernel.function(case)
 
-    def _timed(self, library: Numpy, call: Callable[[], Any], request: Mapping[str, Any]) -> Dict[str, Any]:
+    def _timed(self, library: Numpy, call: Callable[[], Any],
+               request: Mapping[str, Any]) -> Dict[str, Any]:
         by_device = library.device_times(call, request["timed_repetitions"])
         if by_device is not None:
             return by_device
@@ -141,25 +153,30 @@ class Execution:
             for _ in range(count):
                 library.wait_for(call())
             library.synchronize()
-        times: Dict[str, Any] = time_in_turn(calls, self._support.run_sentinel, request["timed_repetitions"])
+        times: Dict[str, Any] = time_in_turn(calls, self._support.run_sentinel,
+                                             request["timed_repetitions"])
         if request["device"]["name"] == "cpu":
             times["peak_memory_bytes"] = self._support.peak_memory(lambda: calls(1))
         return times
 
     @staticmethod
-    def _checked(kernel: Kernel, library: Numpy, case: Case, tensors: Tensors, result: Any) -> Tuple[Any, Any]:
+    def _checked(kernel: Kernel, library: Numpy, case: Case, tensors: Tensors,
+                 result: Any) -> Tuple[Any, Any]:
         """(out, lse or None); Stop where the kernel returned something else."""
         out, lse = result, None
         if isinstance(result, tuple):
             if len(result) != 2:
-                raise Stop("error", f"{kernel.name} returned a tuple of {len(result)}, not out or (out, lse)")
+                raise Stop("error",
+                           f"{kernel.name} returned a tuple of {len(result)}, not out or (out, "
+                           f"lse)")
             out, lse = result
         _check_array(kernel, library, "out", out, tensors["out"]["extent"], case.dtype_out)
         if not case.lse_wanted:
             return out, None
         if lse is None:
-            raise Stop("error", f"{kernel.name} is declared with lse=True and returned no LSE; return (out, lse), "
-                                "or declare lse=False")
+            raise Stop("error",
+                       f"{kernel.name} is declared with lse=True and returned no LSE; return "
+                       f"(out, lse), or declare lse=False")
         _check_array(kernel, library, "lse", lse, tensors["lse"]["extent"], "fp32")
         return out, lse
 
@@ -168,12 +185,18 @@ def _kind(value: object) -> str:
     kind = type(value)
     if value is None:
         return "None"
-    return f"a {kind.__qualname__}" if kind.__module__ == "builtins" else f"a {kind.__module__}.{kind.__qualname__}"
+    return (f"a {kind.__qualname__}" if kind.__module__ == "builtins"
+            else f"a {kind.__module__}.{kind.__qualname__}")
 
 
-def _check_array(kernel: Kernel, library: Numpy, name: str, array: Any, extent: list, dtype: str) -> None:
+def _check_array(kernel: Kernel, library: Numpy, name: str, array: Any, extent: list,
+                 dtype: str) -> None:
     if not library.is_array(array):
-        raise Stop("error", f"{kernel.name} returned {_kind(array)} as {name}, not an array of {library.name}")
+        raise Stop("error",
+                   f"{kernel.name} returned {_kind(array)} as {name}, not an array of "
+                   f"{library.name}")
     if tuple(array.shape) != tuple(extent) or array.dtype != library.dtype(dtype):
-        raise Stop("error", f"{kernel.name} returned {name} with shape {list(array.shape)} and dtype {array.dtype}, "
-                            f"expected shape {list(extent)} and dtype {library.dtype(dtype)}")
+        raise Stop("error",
+                   f"{kernel.name} returned {name} with shape {list(array.shape)} and dtype "
+                   f"{array.dtype}, "
+                   f"expected shape {list(extent)} and dtype {library.dtype(dtype)}")

@@ -11,10 +11,10 @@ from plumbline_provider import Unsupported
 from .support import FOLDER
 
 LONGEST_REASON = 600
-# How libraries say that memory ran out without a MemoryError: torch's CPU allocator (c10/core/impl/alloc_cpu.cpp; two
-# texts), XLA, C++, ONNX Runtime.
-OUT_OF_MEMORY_TEXTS = ("can't allocate memory", "not enough memory", "RESOURCE_EXHAUSTED", "std::bad_alloc",
-                       "Failed to allocate memory")
+# How libraries say that memory ran out without a MemoryError: torch's CPU allocator
+# (c10/core/impl/alloc_cpu.cpp; two texts), XLA, C++, ONNX Runtime.
+OUT_OF_MEMORY_TEXTS = ("can't allocate memory", "not enough memory", "RESOURCE_EXHAUSTED",
+                       "std::bad_alloc", "Failed to allocate memory")
 
 
 class Stop(Exception):
@@ -31,7 +31,8 @@ def _is_own(filename: str) -> bool:
 
 
 def _place(error: BaseException, provider_path: str) -> str:
-    """Where it was raised: the innermost line of the provider's file, else of whatever is not the worker's."""
+    """Where it was raised: the innermost line of the provider's file, else of whatever is not the
+    worker's."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not _is_own(f.filename)]
     frames = [f for f in frames if f.filename == provider_path] or frames
     return f", at {frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name}" if frames else ""
@@ -48,7 +49,8 @@ def explain(error: BaseException, provider_path: str) -> Tuple[str, str]:
     if isinstance(error, Stop):
         return error.status, error.reason
     if isinstance(error, Unsupported):
-        return "unsupported", str(error) or f"the kernel gave no reason{_place(error, provider_path)}"
+        return ("unsupported",
+                str(error) or f"the kernel gave no reason{_place(error, provider_path)}")
     traceback.clear_frames(error.__traceback__)  # what the kernel held is free for what follows
     text = " ".join("".join(traceback.format_exception_only(type(error), error)).split())
     if len(text) > LONGEST_REASON:

@@ -1,4 +1,5 @@
-"""What a GPU is, as part of the machine class: RunReply.device of the protocol. Asked once a device and process."""
+"""What a GPU is, as part of the machine class: RunReply.device of the protocol.
+Asked once a device and process."""
 from __future__ import annotations
 
 import contextlib
@@ -24,7 +25,8 @@ def driver_version() -> str:
 
 
 def memory_of(ordinal: int) -> int:
-    """Bytes of a device's memory by the driver's own interface, for frameworks that do not tell; 0 where it is not there."""
+    """Bytes of a device's memory by the driver's own interface, for frameworks that do not tell; 0
+    where it is not there."""
     with contextlib.suppress(OSError, AttributeError):
         cuda = ctypes.CDLL("libcuda.so.1")
         device, memory = ctypes.c_int(), ctypes.c_size_t()
@@ -40,14 +42,17 @@ def arch_of(major: int, minor: int) -> str:
 
 def of_torch(torch: Any, ordinal: int) -> Facts:
     properties = torch.cuda.get_device_properties(ordinal)
-    return {"model": str(properties.name), "memory_bytes": int(properties.total_memory), "driver": driver_version(),
-            "runtime": str(torch.version.cuda or ""), "arch": arch_of(*torch.cuda.get_device_capability(ordinal))}
+    return {"model": str(properties.name), "memory_bytes": int(properties.total_memory),
+            "driver": driver_version(), "runtime": str(torch.version.cuda or ""),
+            "arch": arch_of(*torch.cuda.get_device_capability(ordinal))}
 
 
 def of_jax(device: Any, ordinal: int) -> Facts:
-    capability = [int(part) for part in str(getattr(device, "compute_capability", "")).split(".") if part.isdigit()]
-    return {"model": str(device.device_kind), "memory_bytes": memory_of(ordinal), "driver": driver_version(),
-            "runtime": _jax_runtime(), "arch": arch_of(*capability[:2]) if len(capability) == 2 else ""}
+    capability = [int(part) for part in str(getattr(device, "compute_capability", "")).split(".")
+                  if part.isdigit()]
+    return {"model": str(device.device_kind), "memory_bytes": memory_of(ordinal),
+            "driver": driver_version(), "runtime": _jax_runtime(),
+            "arch": arch_of(*capability[:2]) if len(capability) == 2 else ""}
 
 
 def _jax_runtime() -> str:
@@ -61,12 +66,13 @@ def _jax_runtime() -> str:
 
 
 def devices_of_loaded_frameworks() -> List[str]:
-    """The CUDA devices that torch finds, where a provider has imported it. Neither imports a framework nor makes a
-    context: NVML counts."""
+    """The CUDA devices that torch finds, where a provider has imported it.
+    Neither imports a framework nor makes a context: NVML counts."""
     torch = sys.modules.get("torch")
     if torch is None:
         return []
     try:
-        return [f"cuda:{ordinal}" for ordinal in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
+        return ([f"cuda:{ordinal}" for ordinal in range(torch.cuda.device_count())]
+                if torch.cuda.is_available() else [])
     except Exception:  # a broken installation: its cases will say so
         return []

@@ -1,4 +1,7 @@
-"""Times a kernel of torch on a GPU by events on its stream: with a flushed L2, and with what the call before left there."""
+"""Times a kernel of torch on a GPU by events on its stream.
+
+With a flushed L2, and with what the call before left there.
+"""
 from __future__ import annotations
 
 from time import perf_counter_ns
@@ -10,7 +13,8 @@ CYCLES_PER_NS = 2.0  # no GPU runs faster: a wait of so many cycles is at least 
 
 
 class TorchTimer:
-    """kernel_ns (cold), hot_ns and sentinel_ns, nanoseconds per call. Everything is enqueued on `stream`."""
+    """kernel_ns (cold), hot_ns and sentinel_ns, nanoseconds per call.
+    Everything is enqueued on `stream`."""
 
     def __init__(self, torch: Any, device: str, stream: Any) -> None:
         self._torch, self._device, self._stream = torch, device, stream
@@ -27,11 +31,13 @@ class TorchTimer:
             for _ in range(repetitions):
                 times["kernel_ns"].append(self._cold(call, count, enqueue_ns))
                 times["hot_ns"].append(self._hot(call, count, enqueue_ns))
-                times["sentinel_ns"].append(self._hot(self._sentinel, sentinel_count, sentinel_enqueue_ns))
+                times["sentinel_ns"].append(self._hot(self._sentinel, sentinel_count,
+                                                      sentinel_enqueue_ns))
         return times
 
     def _sentinel(self) -> None:
-        """The work of DeviceClock::sentinel_ns (harness/provider/child/device_clock.h), to which times are ratios."""
+        """The work of DeviceClock::sentinel_ns (harness/provider/child/device_clock.h), to which
+        times are ratios."""
         source, target = self._quarters
         for _ in range(8):
             target.copy_(source)
@@ -52,7 +58,9 @@ class TorchTimer:
             end.synchronize()
             elapsed = start.elapsed_time(end)
             if elapsed >= REPETITION_MS / 4 or count >= MOST_CALLS:
-                return max(1, min(MOST_CALLS, int(REPETITION_MS * count / max(elapsed, 1e-6)))), enqueue_ns
+                return max(1,
+                           min(MOST_CALLS,
+                               int(REPETITION_MS * count / max(elapsed, 1e-6)))), enqueue_ns
             count *= 2
 
     def _let_the_host_go_ahead(self, count: int, enqueue_ns: float) -> None:

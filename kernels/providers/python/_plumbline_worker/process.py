@@ -16,7 +16,8 @@ from .support import FOLDER
 
 REQUESTS, REPLIES, ARENA = 3, 4, 5  # descriptors that a worker inherits
 LOG = 2
-# A worker that still computes this long after its deadline has lost its parent, which would have killed it.
+# A worker that still computes this long after its deadline has lost its parent, which would have
+# killed it.
 ORPHAN_GRACE_S = 5
 
 
@@ -30,8 +31,8 @@ def is_started_by_plumbline() -> bool:
 
 
 class Channel:
-    """Requests and replies, on descriptors that no library knows by number: what is written to 4 from now on goes into
-    the log, and what is read from 3 ends at once."""
+    """Requests and replies, on descriptors that no library knows by number: what is written to 4
+    from now on goes into the log, and what is read from 3 ends at once."""
 
     def __init__(self) -> None:
         def lifted(descriptor: int) -> int:
@@ -51,21 +52,24 @@ class Channel:
 
     def send(self, reply: dict) -> None:
         # Text may hold anything: what is no Unicode is replaced.
-        line = json.dumps(reply, allow_nan=False, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+        line = (json.dumps(reply, allow_nan=False, ensure_ascii=False).encode("utf-8", "replace")
+                + b"\n")
         while line:
             line = line[os.write(self.replies, line):]
 
 
 def set_up() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w",
+                                            encoding="ascii") as score:
         score.write("1000")  # when memory runs out, the worker goes and not the run
     for stream in (sys.stdout, sys.stderr):  # a crash must not lose what was printed before it
         stream.reconfigure(line_buffering=True, errors="backslashreplace")
 
 
 class MemoryLimit:
-    """RLIMIT_DATA: `limit_bytes` beyond what the process holds when rebase() is called; 0 = no limit."""
+    """RLIMIT_DATA: `limit_bytes` beyond what the process holds when rebase() is called; 0 = no
+    limit."""
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
@@ -77,7 +81,8 @@ class MemoryLimit:
         with open("/proc/self/statm", encoding="ascii") as statm:
             data_pages = int(statm.read().split()[5])
         wanted = data_pages * resource.getpagesize() + self._limit_bytes
-        resource.setrlimit(resource.RLIMIT_DATA, (wanted if self._hard < 0 else min(wanted, self._hard), self._hard))
+        resource.setrlimit(resource.RLIMIT_DATA,
+                           (wanted if self._hard < 0 else min(wanted, self._hard), self._hard))
 
     def lift(self) -> None:
         """Room to report that memory ran out; the process is replaced afterwards."""
@@ -85,18 +90,19 @@ class MemoryLimit:
 
 
 def _write_stack(thread: Optional[int]) -> None:
-    """The stack of a thread to the log, the innermost call first, without the worker's own frames."""
+    """The stack of a thread to the log, innermost call first, without the worker's own frames."""
     frame = sys._current_frames().get(thread)
     own = (os.path.join(FOLDER, "_plumbline_worker"), os.path.join(FOLDER, "plumbline_worker.py"))
     frames = [f for f in traceback.extract_stack(frame) if not f.filename.startswith(own)]
     text = " <- ".join(f"{f.filename}:{f.lineno} in {f.name}" for f in reversed(frames))
-    print(f"the deadline is near; the kernel is at {text or 'an unknown place'}", file=sys.stderr, flush=True)
+    print(f"the deadline is near; the kernel is at {text or 'an unknown place'}", file=sys.stderr,
+          flush=True)
 
 
 @contextlib.contextmanager
 def deadline(timeout_s: float) -> Iterator[None]:
-    """Ends the process some time after the deadline, in case nobody is left to kill it; says shortly before it where
-    the kernel is."""
+    """Ends the process some time after the deadline, in case nobody is left to kill it; says
+    shortly before it where the kernel is."""
     if timeout_s <= 0:
         yield
         return

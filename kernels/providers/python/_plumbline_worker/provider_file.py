@@ -17,7 +17,8 @@ from .failures import explain
 
 
 class Lacking(Exception):
-    """A package that the provider says it needs (NEEDS) is not installed: it has no kernel here, and is no mistake."""
+    """A package that the provider says it needs (NEEDS) is not installed: it has no kernel here,
+    and is no mistake."""
 
     def __init__(self, provider: str, text: str) -> None:
         super().__init__(text)
@@ -37,7 +38,8 @@ class Provider:
     path: str
     name: str
     version: str
-    build_id: str  # changes whenever the file, what it imports from its own folder, or its version() does
+    # changes whenever the file, what it imports from its own folder, or its version() does
+    build_id: str
     kernels: Dict[str, plumbline_provider.Kernel]
 
 
@@ -46,7 +48,8 @@ def _compile(path: str, source: bytes) -> types.CodeType:
         return compile(source, path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:  # ValueError: a source with NUL bytes
         line = getattr(error, "lineno", None)
-        raise Unusable(f"{path}:{line or 1}: {getattr(error, 'msg', None) or error}", "correct the file") from None
+        raise Unusable(f"{path}:{line or 1}: {getattr(error, 'msg', None) or error}",
+                       "correct the file") from None
 
 
 def _execute(path: str, code: types.CodeType) -> types.ModuleType:
@@ -58,14 +61,18 @@ def _execute(path: str, code: types.CodeType) -> types.ModuleType:
     sys.argv = [path]
     try:
         exec(code, module.__dict__)
-    except BaseException as error:  # SystemExit included: loading must not end the worker without a word
+    # SystemExit included: loading must not end the worker without a word
+    except BaseException as error:
         said = _constants(path)
-        missing = (getattr(error, "name", None) or "").split(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+        missing = ((getattr(error, "name", None) or "").split(".")[0]
+                   if isinstance(error, ModuleNotFoundError) else "")
         if missing and missing in said.get("NEEDS", ()):
-            raise Lacking(str(said.get("PROVIDER", "")), f"{missing} is not installed for {sys.executable}") from None
+            raise Lacking(str(said.get("PROVIDER", "")),
+                          f"{missing} is not installed for {sys.executable}") from None
         remedy = ""
         if isinstance(error, ModuleNotFoundError):
-            remedy = f"install {error.name} for {sys.executable}, or name another interpreter with PLUMBLINE_PYTHON"
+            remedy = (f"install {error.name} for {sys.executable}, or name another interpreter "
+                      f"with PLUMBLINE_PYTHON")
         raise Unusable(f"{path} cannot be loaded: {explain(error, path)[1]}", remedy) from None
     return module
 
@@ -75,7 +82,8 @@ def _constants(path: str) -> Dict[str, Any]:
     found: Dict[str, Any] = {}
     with open(path, "rb") as file:
         for statement in ast.parse(file.read()).body:
-            names = [target.id for target in getattr(statement, "targets", []) if isinstance(target, ast.Name)]
+            names = [target.id for target in getattr(statement, "targets", [])
+                     if isinstance(target, ast.Name)]
             if names and names[0] in ("PROVIDER", "NEEDS"):
                 with contextlib.suppress(ValueError):
                     found[names[0]] = ast.literal_eval(statement.value)
@@ -108,11 +116,14 @@ def _version(path: str, module: types.ModuleType) -> str:
 
 
 def _build_id(path: str, source: bytes, version: str) -> str:
-    """A hash of the file, of the files beside it that it has imported (not the worker's own), and of its version."""
+    """A hash of the file, of the files beside it that it has imported (not the worker's own), and
+    of its version."""
     folder = os.path.dirname(path)
-    imported = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())} - {path}
+    imported = ({getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
+                - {path})
     siblings = sorted(file for file in imported if os.path.dirname(file) == folder
-                      and file.endswith(".py") and not os.path.basename(file).startswith("plumbline_"))
+                      and file.endswith(".py")
+                      and not os.path.basename(file).startswith("plumbline_"))
     digest = hashlib.sha256(source)
     for file in siblings:
         with open(file, "rb") as sibling:
@@ -127,12 +138,13 @@ def load(path: str) -> Provider:
         with open(path, "rb") as file:
             source = file.read()
     except OSError as error:
-        raise Unusable(f"{path} cannot be read: {error.strerror}", "check the path behind --provider") from None
+        raise Unusable(f"{path} cannot be read: {error.strerror}",
+                       "check the path behind --provider") from None
     plumbline_provider.declared.clear()
     module = _execute(path, _compile(path, source))
     name = str(getattr(module, "PROVIDER", os.path.splitext(os.path.basename(path))[0]))
     if not re.fullmatch(r"[A-Za-z0-9_.+-]+", name):
-        raise Unusable(f"{path}: the name {name!r} is part of case ids: letters, digits, '_', '.', '+' and '-'",
-                       "set PROVIDER in the file")
+        raise Unusable(f"{path}: the name {name!r} is part of case ids: letters, digits, '_', '.', "
+                       f"'+' and '-'", "set PROVIDER in the file")
     version = _version(path, module)
     return Provider(path, name, version, _build_id(path, source, version), _kernels(path))

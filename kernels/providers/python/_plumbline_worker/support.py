@@ -1,5 +1,7 @@
-"""What the worker has in C++, by ctypes: plumbline_python_support.so, built from the sources of plumbline-worker
-(harness/provider/child/python_support.h): the arena's mapping, the crash report, the sentinel and the peak of memory.
+"""What the worker has in C++, by ctypes: plumbline_python_support.so.
+
+It is built from the sources of plumbline-worker (python_support.h of harness/provider): the arena's
+mapping, the crash report, the sentinel and the peak of memory.
 """
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from typing import Callable
 
 FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIBRARY = os.path.join(FOLDER, "plumbline_python_support.so")
-STACK_SIGNAL = int(signal.SIGRTMAX)  # makes faulthandler write the Python stack; libraries use SIGUSR1 and SIGUSR2
+# makes faulthandler write the Python stack; libraries use SIGUSR1 and SIGUSR2
+STACK_SIGNAL = int(signal.SIGRTMAX)
 
 _PeakCall = ctypes.CFUNCTYPE(None)
 
@@ -25,7 +28,8 @@ class Support:
             ("start", None, [ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_char_p]),
             ("set_request", None, [ctypes.c_uint64]),
             ("set_phase", None, [ctypes.c_char_p]),
-            ("map", ctypes.c_void_p, [ctypes.c_int, ctypes.c_uint64, ctypes.c_char_p, ctypes.c_char_p,
+            ("map", ctypes.c_void_p,
+             [ctypes.c_int, ctypes.c_uint64, ctypes.c_char_p, ctypes.c_char_p,
                                       ctypes.c_size_t]),
             ("unmap", None, []),
             ("run_sentinel", None, [ctypes.c_int64]),
@@ -38,7 +42,8 @@ class Support:
         self._phases: dict = {}
 
     def start(self, reply_descriptor: int) -> None:
-        """Installs the crash report: message to `reply_descriptor`, the kernel's Python stack to stderr."""
+        """Installs the crash report: message to `reply_descriptor`, the kernel's Python stack to
+        stderr."""
         import faulthandler
         stack = os.memfd_create("python stack", os.MFD_CLOEXEC)
         faulthandler.register(STACK_SIGNAL, file=stack, all_threads=True, chain=False)
@@ -52,7 +57,8 @@ class Support:
         self._set_phase(self._phases.setdefault(phase, phase.encode()))
 
     def map(self, descriptor: int, arena_bytes: int, tensors_json: str) -> int:
-        """The address at which byte 0 of the arena would lie. MemoryError where there is no address space."""
+        """The address at which byte 0 of the arena would lie.
+        MemoryError where there is no address space."""
         reason = ctypes.create_string_buffer(512)
         base = self._map(descriptor, arena_bytes, tensors_json.encode(), reason, len(reason))
         if base is None:
@@ -66,8 +72,8 @@ class Support:
         self._run_sentinel(calls)
 
     def peak_memory(self, call: Callable[[], object]) -> int:
-        """Bytes by which resident memory rises at most while `call` runs; -1 where /proc cannot tell. Raises what
-        `call` raises."""
+        """Bytes by which resident memory rises at most while `call` runs; -1 where /proc cannot
+        tell. Raises what `call` raises."""
         failure: list = []
 
         def run() -> None:  # an exception must not cross the library

@@ -18,7 +18,8 @@ def _time(calls: Calls, count: int) -> int:
 
 
 def _calls_per_repetition(calls: Calls) -> int:
-    """Calls that fill one repetition: doubles a batch until it is long enough to be timed by the clock."""
+    """Calls that fill one repetition: doubles a batch until it is long enough to be timed by the
+    clock."""
     count = 1
     while True:
         elapsed = _time(calls, count)
@@ -31,8 +32,8 @@ _sentinel_calls: Dict[Calls, int] = {}  # calibrated once
 
 
 def time_in_turn(kernel: Calls, sentinel: Calls, repetitions: int) -> Dict[str, List[float]]:
-    """kernel_ns and sentinel_ns, nanoseconds per call, one entry a repetition; entry i of both was measured one after
-    the other."""
+    """kernel_ns and sentinel_ns, nanoseconds per call, one entry a repetition; entry i of both was
+    measured one after the other."""
     if sentinel not in _sentinel_calls:
         _sentinel_calls[sentinel] = _calls_per_repetition(sentinel)
     counts = {"kernel_ns": _calls_per_repetition(kernel), "sentinel_ns": _sentinel_calls[sentinel]}

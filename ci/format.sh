@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Formats C++ and CUDA sources by clang-format: those given, or else those changed since the commit.
+#   ci/format.sh [--check] [FILE…]   --check changes nothing, exit 1 where a file would change
+#   ci/format.sh [--check] --all     every source of the repository
+set -euo pipefail
+check=0 all=0 files=()
+while (($#)); do
+  case "$1" in
+    --check) check=1 ;;
+    --all) all=1 ;;
+    -h | --help) sed -n '2,4p' "$0" | cut -c3-; exit 0 ;;
+    --) shift; files+=("$@"); break ;;
+    -*) echo "ci/format.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
+    *) files+=("$1") ;;
+  esac
+  shift
+done
+if ((all && ${#files[@]})); then
+  echo "ci/format.sh: name files or --all, not both" >&2
+  exit 2
+fi
+
+sources=('*.cc' '*.h' '*.cu' '*.cuh')
+if ((${#files[@]} == 0)); then
+  cd "$(dirname "${BASH_SOURCE[0]}")/.."
+  if ((all)); then
+    mapfile -t -d '' files < <(git ls-files -z -- "${sources[@]}")
+  else
+    mapfile -t -d '' files < <(git diff -z --name-only --diff-filter=d HEAD -- "${sources[@]}"
+                               git ls-files -z --others --exclude-standard -- "${sources[@]}")
+  fi
+fi
+((${#files[@]})) || exit 0
+
+if ((check)); then
+  exec clang-format --dry-run --Werror "${files[@]}"
+fi
+exec clang-format -i "${files[@]}"
