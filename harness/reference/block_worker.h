@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "harness/reference/scales.h"
+#include "harness/reference/bounded_scales.h"
 #include "harness/reference/suite_scores.h"
 
 namespace plumbline {
@@ -12,7 +12,7 @@ namespace plumbline {
 struct BlockWorker {
   explicit BlockWorker(const Model& model) : scales(model) {}
   RowBlock block;
-  BlockScales scales;
+  BoundedScales scales;
   SuiteScores scores;
   Buffer<double> sigma_squared;  // [R, dim_vo]
 

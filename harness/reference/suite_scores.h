@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "harness/reference/scales.h"
+#include "harness/reference/bounded_scales.h"
 
 namespace plumbline {
 
@@ -15,7 +15,7 @@ class SuiteScores {
  public:
   // start(), add_row() of each row once its S and P stand, finish() once the scales do;
   // sigma_squared is [R, dim_vo], with output rounding. All rows of a block are long, or none is.
-  void start(const BlockScales& scales);
+  void start(const BoundedScales& scales);
   void add_row(std::int64_t row);
   void finish(const Buffer<double>& sigma_squared);
 
@@ -47,14 +47,14 @@ class SuiteScores {
   };
   BothVariances p_rounding_variances(std::int64_t row, std::int64_t direction);
 
-  const BlockScales* scales_ = nullptr;
+  const BoundedScales* scales_ = nullptr;
   const RowBlock* block_ = nullptr;
   std::int64_t columns_ = 0;
   Buffer<double> gradient_;                   // [R, dim_vo]
   std::vector<double> shrink_, temperature_;  // [R]
   std::vector<LogitSpread> spread_;           // [R]
-  std::vector<double>
-      centered_weight_;    // [R] sum of the weights of G over the keys, 0 without a sink
+  // [R] sum of the weights of G over the keys, 0 without a sink
+  std::vector<double> centered_weight_;
   bool rounds_ = false;    // the projections are products in bf16
   Weights weights_;        // [R, stride]
   Buffer<float> product_;  // [R, ld]

@@ -1,18 +1,18 @@
-// The variance of O that errors of the logits make. docs/judging.md, "logit error" and TL.
+// One pass over a row's keys for all of its logit errors, with n2_k from a product or from norms.
+#include "harness/reference/logit_errors.h"
+
 #include <cblas.h>
 
+#include <algorithm>
 #include <cmath>
-#include <numeric>
 
+#include "harness/reference/exact_scales.h"
 #include "harness/reference/logit_error.h"
-#include "harness/reference/scales.h"
 
 namespace plumbline {
 namespace {
 
-// As negligible_share, where the sizes of the products are bounds, in long rows: 5e-4 of spre.
-constexpr double negligible_bounded_share = 1e-3;
-// Likewise of lse_sigma^2 at its least, (B1^2 - B0^2) / 2 and what else is bounded
+// Of lse_sigma^2 at its least, (B1^2 - B0^2) / 2 and what else is bounded
 // (docs/judging.md, "What is computed"): 5 % of lse_sigma.
 constexpr double negligible_lse_share = 5e-2;
 
@@ -105,42 +105,65 @@ LogitSums find_row(const SizesAt sizes, const ErrorsAt errors, KeyRange keys, co
 }  // namespace
 
 // sum_d (q_d k_d)^2 of all rows and keys.
-void BlockScales::find_products() {
+void LogitErrors::find_products() {
   const HeadData& head = *block_->head;
   has_products_ = true;
-  q_squared_.resize(static_cast<std::size_t>(rows_ * head.dim_qk));
+  q_squared_.resize(block_->q.size());
   std::transform(block_->q.begin(), block_->q.end(), q_squared_.begin(),
                  [](double q) { return static_cast<float>(q * q); });
-  const auto rows = static_cast<int>(rows_), keys = static_cast<int>(block_->keys),
-             dims = static_cast<int>(head.dim_qk);
-  qk_squared_.resize(static_cast<std::size_t>(rows_ * stride_));
+  const auto rows = static_cast<int>(block_->rows), keys = static_cast<int>(block_->keys),
+             dims = static_cast<int>(head.dim_qk), stride = static_cast<int>(block_->stride);
+  qk_squared_.resize(block_->s.size());
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, keys, dims, 1, q_squared_.data(), dims,
               head.k_squared.data() + block_->first_key * dims, dims, 0, qk_squared_.data(),
-              static_cast<int>(stride_));
-  for (std::int64_t r = 0; r < rows_; ++r) hide_products(*block_, r, qk_squared_);
+              stride);
+  for (std::int64_t r = 0; r < block_->rows; ++r) hide_products(*block_, r, qk_squared_);
+}
+
+void LogitErrors::start(const RowBlock& block) {
+  block_ = &block;
+  has_products_ = false;
+  for (auto* per_key : {&p, &sd_, &weights}) per_key->resize(block.s.size());
+  sums.assign(static_cast<std::size_t>(block.rows), {});
+}
+
+void LogitErrors::add_row(std::int64_t row, TiedKeys& tied) {
+  const auto [begin, end] = block_->keys_of(row);
+  for (auto* per_key : {&p, &weights}) {
+    float* of_row = per_key->data() + row * block_->stride;
+    std::fill(of_row, of_row + begin, 0.0F);
+    std::fill(of_row + end, of_row + block_->stride, 0.0F);
+  }
+  if (block_->is_plain() && model_.u_s == 0 && block_->is_long(row)) bound(row, tied);
+}
+
+void LogitErrors::finish(std::vector<TiedKeys>& tied) {
+  for (std::int64_t r = 0; r < block_->rows; ++r) {
+    if (!sums.data()[r].are_bounds) find(r, tied.data()[r]);
+  }
 }
 
 // Independent (sd_k) and systematic (beta_k) error of the logits from Q K^T and from the argument
-// of exp, in fp32.
-void BlockScales::find_exact_logit_errors(std::int64_t row) {
+// of exp.
+void LogitErrors::find(std::int64_t row, TiedKeys& tied) {
   if (!has_products_) find_products();
-  const std::int64_t first = row * stride_;
+  const std::int64_t first = row * block_->stride;
   const ExactErrors errors{LogitError(model_, *block_), qk_squared_.data() + first};
-  const auto find = [&](const auto& sizes) {
-    return find_row(sizes, errors, visible(row), block_->p.data() + first, p_.data() + first,
-                    weights_.data() + first, sd_.data() + first);
+  const auto find_sums = [&](const auto& sizes) {
+    return find_row(sizes, errors, block_->keys_of(row), block_->p_of(row), p.data() + first,
+                    weights.data() + first, sd_.data() + first);
   };
-  logit_sums_.data()[row] = block_->shapes.empty() ? find(PlainSizes{block_->s.data() + first})
-                                                   : find(ShapedSizes{*block_, first});
-  bound_logit_excess(row);
+  sums.data()[row] = block_->shapes.empty() ? find_sums(PlainSizes{block_->s_of(row)})
+                                            : find_sums(ShapedSizes{*block_, first});
+  bound_excess(row, tied);
 }
 
 // Without the products: upper bounds of sd_k and of what is made of them, and the mean bias from
 // what the norms of q and k let expect. No bounds where any products that have these norms would
 // move lse_sigma.
-void BlockScales::bound_logit_errors(std::int64_t row) {
+void LogitErrors::bound(std::int64_t row, TiedKeys& tied) {
   const HeadData& head = *block_->head;
-  const std::int64_t first = row * stride_;
+  const std::int64_t first = row * block_->stride;
   const auto dims = static_cast<std::size_t>(head.dim_qk);
   const Norms of_q =
       norms(std::span(block_->q).subspan(static_cast<std::size_t>(row) * dims, dims));
@@ -148,96 +171,42 @@ void BlockScales::bound_logit_errors(std::int64_t row) {
   const LargestErrors errors{LogitError(model_, *block_), head.k_norm.data() + block_->first_key,
                              head.k_four_norm.data() + block_->first_key, scale * of_q.two / root,
                              scale * of_q.four};
-  LogitSums& sums = logit_sums_.data()[row];
-  sums = find_row(PlainSizes{block_->s.data() + first}, errors, visible(row),
-                  block_->p.data() + first, p_.data() + first, weights_.data() + first, nullptr);
-  const float most = sums.most_bias, least = errors.error.least_beta(sums.size);
-  sums.bias = std::max(least, std::min(sums.bias, most));  // as it is but for rounding
-  bound_logit_excess(row);
-  const double sure = lse_floor(row) + square(least);
-  sums.are_bounds =
-      (square(most) - square(least)) / 2 + sums.variance + logit_excess_.data()[row] <=
-      negligible_lse_share * sure;
+  LogitSums& of_row = sums.data()[row];
+  of_row = find_row(PlainSizes{block_->s_of(row)}, errors, block_->keys_of(row), block_->p_of(row),
+                    p.data() + first, weights.data() + first, nullptr);
+  const float most = of_row.most_bias, least = errors.error.least_beta(of_row.size);
+  of_row.bias = std::max(least, std::min(of_row.bias, most));  // as it is but for rounding
+  bound_excess(row, tied);
+  const double sure = lse_floor(block_->lse.data()[row], block_->count(row)) + square(least);
+  of_row.are_bounds = (square(most) - square(least)) / 2 + of_row.variance + of_row.excess <=
+                      negligible_lse_share * sure;
 }
 
-// TL from its largest sd and |v - o|: false where that is not far below TP.
-bool BlockScales::bound_logit_error(std::int64_t row) {
-  const LogitSums& sums = logit_sums_.data()[row];
-  const double excess = logit_excess_.data()[row],
-               share = sums.are_bounds ? negligible_bounded_share : negligible_share;
-  const double* p_variance = of(Rounding::p).data() + row * ld_;
-  double* result = of(Rounding::logit).data() + row * ld_;
-  bool is_negligible = true;
-  for (std::int64_t j = 0; j < columns_; ++j) {
-    const double o_j = std::abs(o(row, j)),
-                 of_v = sums.largest * std::sqrt(p_squared_moment_.data()[row * ld_ + j]);
-    result[j] = square(of_v + o_j * std::sqrt(double{sums.variance})) +
-                excess * square(block_->head->column_max.data()[j] + o_j);
-    is_negligible &= result[j] <= share * p_variance[j];
-  }
-  return is_negligible;
+// Gathers P of the tied keys, which serves TP, too, and bounds the excess by the largest sd.
+void LogitErrors::bound_excess(std::int64_t row, TiedKeys& tied) {
+  tied.weigh(1, [of_row = p_of(row)](std::int64_t k) { return of_row[k]; });
+  LogitSums& of_row = sums.data()[row];
+  of_row.excess = 2 * square(of_row.largest) * pairs_in_cells(tied.cells, tied.weights.data());
 }
 
-// Whether no bound replaces TL.
-bool BlockScales::needs_logit_error(std::int64_t row) {
-  if (bound_logit_error(row)) return false;
-  if (logit_sums_.data()[row].are_bounds) {
-    find_exact_logit_errors(row);
-    if (bound_logit_error(row)) return false;
-  }
-  find_logit_excess(row);
-  return !bound_logit_error(row);
+void LogitErrors::find_excess(std::int64_t row, const TiedKeys& tied) {
+  const float *of_p = p_of(row), *sd = sd_of(row);
+  tied_errors_.resize(tied.cells.keys.size());
+  float* error = tied_errors_.data();
+  for (const std::int32_t key : tied.cells.keys) *error++ = of_p[key] * sd[key];
+  sums.data()[row].excess = 2 * pairs_in_cells(tied.cells, tied_errors_.data());
 }
 
-// TL
-void BlockScales::logit_error() {
-  of(Rounding::logit).resize(static_cast<std::size_t>(rows_ * ld_));
-  std::vector<std::int64_t> rows;
-  for (std::int64_t r = 0; r < rows_; ++r) {
-    if (needs_logit_error(r)) rows.push_back(r);
-  }
-  if (rows.empty()) return;
-  const auto relative_error = [&](std::int64_t r) {
-    return [p = p_.data() + r * stride_, sd = sd_.data() + r * stride_,
-            scale = 1 / logit_sums_.data()[r].largest](std::int64_t k) {
-      return p[k] * (sd[k] * scale);
-    };
-  };
-  set_weights(rows, [&](std::int64_t r) {
-    return [error = relative_error(r)](std::int64_t k) { return error(k) * error(k); };
+double LogitErrors::mean_bias(std::int64_t row, const double* of_keys) const {
+  const LogitError error(model_, *block_);
+  double sum = 0;
+  block_->for_seen(row, [&](std::int64_t k) {
+    const std::int64_t at = row * block_->stride + k;
+    const LogitSizes sizes =
+        block_->shapes.empty() ? plain_sizes(block_->s.data()[at]) : shaped_sizes(*block_, at);
+    sum += of_keys[k] * error.beta(sizes, qk_squared_.data()[at]);
   });
-  centered_moment_.compute(*block_, weights_, moment_);
-  std::vector<std::int64_t> tied;
-  for (const std::int64_t r : rows) {
-    const double unit_squared = square(logit_sums_.data()[r].largest);
-    for (std::int64_t j = 0; j < columns_; ++j)
-      of(Rounding::logit).data()[r * ld_ + j] = unit_squared * moment_.data()[r * ld_ + j];
-    if (p_cells(r).empty() || cell_excess_is_negligible(r)) continue;
-    set_tied_weights(r, unit_squared, relative_error(r));
-    tied.push_back(r);
-  }
-  add_cell_excess(tied, true, Rounding::logit);
-}
-
-// Whether what ties add to TL is far below TP in every column, |v - o| <= max |v| + |o|.
-bool BlockScales::cell_excess_is_negligible(std::int64_t row) const {
-  const double excess = logit_excess_[static_cast<std::size_t>(row)];
-  const double* p_variance = variance_[static_cast<std::size_t>(Rounding::p)].data() + row * ld_;
-  for (std::int64_t j = 0; j < columns_; ++j) {
-    if (!(excess * square(block_->head->column_max.data()[j] + std::abs(o(row, j))) <=
-          negligible_share * p_variance[j]))
-      return false;
-  }
-  return true;
-}
-
-// TL of the sink, whose v is 0.
-void BlockScales::sink_error() {
-  for (std::int64_t r = 0; r < rows_ && !block_->sinks.empty(); ++r) {
-    const double error = sink(r)->p * sink_sd(*sink(r));
-    double* result = of(Rounding::logit).data() + r * ld_;
-    for (std::int64_t j = 0; j < columns_; ++j) result[j] += square(error * o(r, j));
-  }
+  return sum;
 }
 
 }  // namespace plumbline
