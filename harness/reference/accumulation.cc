@@ -100,20 +100,19 @@ void find_ranges(BlockSums& sums, const Buffer<double>& p_variance) {
 void accumulation(const BlockSums& sums, Buffer<double>& result, Buffer<double>& partials) {
   const RowBlock& block = *sums.block;
   const Model& model = sums.model;
+  const double u_split = model.u_split, eta_split = model.eta_split / block.head->v_unit;
+  const bool scaled_outside = block.head->scaled_outside;
   for (std::int64_t r = 0; r < block.rows; ++r) {
+    const Accumulation of_pv(model.pv, block.count(r), tied_keys(sums, r));
     for (std::int64_t j = 0; j < block.head->dim_vo; ++j) {
       const std::int64_t at = r * block.head->ld + j;
       ColumnSums of_column{block.o_of(r, j), sums.p_squared.data()[at], sums.range.data()[at]};
-      if (model.pv.toward_zero) {
+      if (u_split > 0) partials.data()[at] = split_partials(u_split, eta_split, of_column);
+      if (of_pv.toward_zero) {
         of_column.truncated = sums.truncation.signed_sum.data()[at];
         of_column.truncated_squares = sums.truncation.square_sum.data()[at];
       }
-      result.data()[at] = accumulation(model.pv, block.count(r), tied_keys(sums, r), of_column,
-                                       least_error, block.head->scaled_outside);
-      if (model.u_split > 0) {
-        partials.data()[at] =
-            split_partials(model, of_column, model.eta_split / block.head->v_unit);
-      }
+      result.data()[at] = of_pv.variance(of_column, least_error, scaled_outside);
     }
   }
 }

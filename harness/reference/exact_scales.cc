@@ -9,8 +9,8 @@
 namespace plumbline {
 namespace {
 
-using Numbers = ExactRow::Numbers;
-using Groups = ExactRow::Groups;
+using Numbers = SingleRow::Numbers;
+using Groups = SingleRow::Groups;
 
 template <class Label>
 Groups grouped(std::size_t count, Label label) {
@@ -53,7 +53,7 @@ double excess(const Groups& cells, const Numbers& x) {
 // toward zero: M_k = a slope_k (|raw_k| + sqrt(n2_k)),
 //   beta_k = M_k (f sqrt(D) |raw_k| / (6 sqrt(n2_k)) + ceil(D/L) f_out / 12)
 //   sd_k^2 = e0_k^2 + beta_k^2 + M_k^2 f^2 D / 6
-void find_logit_errors(ExactRow& row) {
+void find_logit_errors(SingleRow& row) {
   const AccumulationModel& qk = row.model.qk;
   for (std::size_t k = 0; k < row.keys; ++k) {
     const double norm = std::sqrt(row.n2[k]), x = std::abs(row.x[k]), s = std::abs(row.s[k]);
@@ -69,7 +69,7 @@ void find_logit_errors(ExactRow& row) {
                           square(truncated) * square(qk.f) * row.dims / 6);
   }
 }
-Groups cells_of_p(const ExactRow& row) {
+Groups cells_of_p(const SingleRow& row) {
   return grouped(row.keys, [&](std::size_t k) {
     return row.model.u_s > 0 ? p_cell(t_of_rounded(row.s[k], row.m, row.model), row.model)
                              : p_cell(row.p[k] * row.l, row.model);
@@ -79,7 +79,7 @@ Groups cells_of_p(const ExactRow& row) {
 bool has_sink(SharedRounding rounding, const Sink* sink) {
   return sink != nullptr && rounding != SharedRounding::tanh;
 }
-Groups cells_of(const ExactRow& row, SharedRounding rounding, const Sink* sink) {
+Groups cells_of(const SingleRow& row, SharedRounding rounding, const Sink* sink) {
   return grouped(row.keys + (has_sink(rounding, sink) ? 1 : 0), [&](std::size_t k) {
     const double s = k < row.keys ? row.s[k] : sink->s;
     if (rounding == SharedRounding::s) return s_cell(s, row.model);
@@ -88,7 +88,7 @@ Groups cells_of(const ExactRow& row, SharedRounding rounding, const Sink* sink) 
 }
 // What a shared rounding makes of sum_k p_k factor(k) where each p_k errs by its weight.
 template <class Factor>
-double of_shared_rounding(const ExactRow& row, SharedRounding rounding, const Numbers& p,
+double of_shared_rounding(const SingleRow& row, SharedRounding rounding, const Numbers& p,
                           const Sink* sink, Factor factor) {
   const Groups cells = cells_of(row, rounding, sink);
   const Numbers terms = each(row.keys + (has_sink(rounding, sink) ? 1 : 0), [&](std::size_t k) {
@@ -101,7 +101,7 @@ double of_shared_rounding(const ExactRow& row, SharedRounding rounding, const Nu
 // ---- O
 
 // TP: sum_k (kappa u_P^2 p_k^2 + e_k^2 / 3) x_kj^2 + excess of cells over (w_k x_kj)
-double p_variance(const ExactRow& row, const Numbers& v, double o) {
+double p_variance(const SingleRow& row, const Numbers& v, double o) {
   const PWeights weights = p_weights(row.model, row.l);
   const double from = row.model.denominator_from_rounded_p ? o : 0;
   double independent = 0;
@@ -112,19 +112,19 @@ double p_variance(const ExactRow& row, const Numbers& v, double o) {
   return square(row.model.u_p) * (independent + excess(row.p_cells, shared));
 }
 // TL: sum_k p_k^2 sd_k^2 (v_kj - o_j)^2 + excess of cells over (p_k sd_k (v_kj - o_j))
-double logit_variance(const ExactRow& row, const Numbers& v, double o) {
+double logit_variance(const SingleRow& row, const Numbers& v, double o) {
   const Numbers terms =
       each(row.keys, [&](std::size_t k) { return row.p[k] * row.sd[k] * (v[k] - o); });
   const double of_sink = row.sink ? square(row.sink->p * sink_sd(*row.sink) * o) : 0;
   return sum_of_squares(terms) + excess(row.p_cells, terms) + of_sink;
 }
-double tied_keys(const ExactRow& row) {
+double tied_keys(const SingleRow& row) {
   std::size_t keys = 0;
   for (const auto& cell : row.p_cells) keys += cell.size() > 1 ? cell.size() : 0;
   return static_cast<double>(keys);
 }
 // R_j, sum p_k^2 v_kj^2, and with t_k = min(f R_j, p_k |v_kj|): sum sign(v_kj) t_k, sum t_k^2
-ColumnSums column_sums(const ExactRow& row, const Numbers& v, double o) {
+ColumnSums column_sums(const SingleRow& row, const Numbers& v, double o) {
   ColumnSums sums{.o = o};
   double prefix = 0, high = 0, low = 0;
   for (std::size_t k = 0; k < row.keys; ++k) {
@@ -160,7 +160,7 @@ double lse_shift(const Model& model, const double* s, const double* p, KeyRange 
   return round_to(m, model.s_rounded) + std::log(sum) - lse;
 }
 
-ExactRow::ExactRow(const Model& of, const RowBlock& block, std::int64_t row)
+SingleRow::SingleRow(const Model& of, const RowBlock& block, std::int64_t row)
     : model(of),
       keys(static_cast<std::size_t>(block.count(row))),
       m(block.row_max.data()[row]),
@@ -197,7 +197,7 @@ ExactRow::ExactRow(const Model& of, const RowBlock& block, std::int64_t row)
   p_cells = cells_of_p(*this);
 }
 
-std::array<double, rounding_count> exact_variances(const ExactRow& row, std::size_t column) {
+std::array<double, rounding_count> exact_variances(const SingleRow& row, std::size_t column) {
   const Numbers& v = row.v[column];
   const double o = row.o[column];
   std::array<double, rounding_count> variances{};
@@ -213,16 +213,15 @@ std::array<double, rounding_count> exact_variances(const ExactRow& row, std::siz
                            [&](std::size_t k) { return (k < row.keys ? v[k] : 0) - o; });
   }
   const ColumnSums sums = column_sums(row, v, o);
-  of(Rounding::accumulation) =
-      accumulation(row.model.pv, static_cast<std::int64_t>(row.keys), tied_keys(row), sums,
-                   least_error * row.v_unit, row.scaled_outside);
+  const Accumulation of_pv(row.model.pv, static_cast<std::int64_t>(row.keys), tied_keys(row));
+  of(Rounding::accumulation) = of_pv.variance(sums, least_error * row.v_unit, row.scaled_outside);
   if (row.model.u_split > 0)
-    of(Rounding::split_partials) = split_partials(row.model, sums, row.model.eta_split);
+    of(Rounding::split_partials) = split_partials(row.model.u_split, row.model.eta_split, sums);
   return variances;
 }
 
 // sum_k p_k e_k |v_kj| + |o_j| (sum_k p_k times the error of its weight) + eta_sp
-double exact_bound(const ExactRow& row, std::size_t column) {
+double exact_bound(const SingleRow& row, std::size_t column) {
   const Model& model = row.model;
   const PWeights weights = p_weights(model, row.l);
   const double of_product =
@@ -243,7 +242,7 @@ double exact_bound(const ExactRow& row, std::size_t column) {
   return products + std::abs(row.o[column]) * of_o + model.eta_split;
 }
 
-double exact_lse_variance(const ExactRow& row) {
+double exact_lse_variance(const SingleRow& row) {
   const Model& model = row.model;
   // Where the spec's LSE excludes the sink, the p_k of the keys alone.
   const bool excludes = row.sink && !model.lse_includes_sink;

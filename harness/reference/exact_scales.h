@@ -75,22 +75,31 @@ inline double step_loss(const AccumulationModel& pv, std::int64_t n) {
 inline double truncation_drift(double truncated, double range, double step_loss) {
   return (std::abs(truncated) + step_loss * range) / 6;
 }
-// u^2 (n/3 + 4)(0.3 o_j^2 + sum p_k^2 v_kj^2) + (0.3 u n_tie R_j)^2, and toward zero the square of
-// the drift + sum t_k^2 / 6.
-inline double accumulation(const AccumulationModel& pv, std::int64_t n, double tied_keys,
-                           const ColumnSums& sums, double least, bool scaled_outside) {
-  double variance =
-      square(pv.u) * (static_cast<double>(n) / 3 + 4) * (0.3 * square(sums.o) + sums.p_squared) +
-      square(0.3 * pv.u * tied_keys * sums.range) + square(least);
-  if (scaled_outside) variance += square(u32 * sums.o);
-  if (!pv.toward_zero) return variance;
-  return variance + (square(truncation_drift(sums.truncated, sums.range, step_loss(pv, n))) +
-                     sums.truncated_squares / 6.0);
-}
+struct Accumulation {
+  Accumulation(const AccumulationModel& pv, std::int64_t n, double tied_keys)
+      : u_squared_n(square(pv.u) * (static_cast<double>(n) / 3 + 4)),
+        of_ties(0.3 * pv.u * tied_keys),
+        loss(step_loss(pv, n)),
+        toward_zero(pv.toward_zero) {}
+
+  // u^2 (n/3 + 4)(0.3 o_j^2 + sum p_k^2 v_kj^2) + (0.3 u n_tie R_j)^2; where V's scale multiplies
+  // the sums + u32^2 o_j^2; toward zero + drift^2 + sum t_k^2 / 6
+  double variance(const ColumnSums& sums, double least, bool scaled_outside) const {
+    double variance = u_squared_n * (0.3 * square(sums.o) + sums.p_squared) +
+                      square(of_ties * sums.range) + square(least);
+    if (scaled_outside) variance += square(u32 * sums.o);
+    if (!toward_zero) return variance;
+    return variance + (square(truncation_drift(sums.truncated, sums.range, loss)) +
+                       sums.truncated_squares / 6.0);
+  }
+
+  double u_squared_n, of_ties, loss;
+  bool toward_zero;
+};
 // kappa u_sp^2 max(R_j^2, o_j^2 + sum p_k^2 v_kj^2) + eta_sp^2 / 3
-inline double split_partials(const Model& model, const ColumnSums& sums, double eta) {
+inline double split_partials(double u, double eta, const ColumnSums& sums) {
   const double partial = std::max(square(sums.range), square(sums.o) + sums.p_squared);
-  return kappa * square(model.u_split) * partial + square(eta) / 3;
+  return kappa * square(u) * partial + square(eta) / 3;
 }
 
 // The bound: the relative error that each product of P and V may have, but for the logit's.
@@ -108,12 +117,12 @@ double lse_shift(const Model& model, const double* s, const double* p, KeyRange 
 
 // ---- One row, with every sum as it is written.
 
-struct ExactRow {
+struct SingleRow {
   using Numbers = std::vector<double>;
   using Groups = std::vector<std::vector<std::size_t>>;  // keys that share a cell
 
   // Row `row` of the block once it is computed. The model outlives this.
-  ExactRow(const Model& of, const RowBlock& block, std::int64_t row);
+  SingleRow(const Model& of, const RowBlock& block, std::int64_t row);
 
   const Model& model;
   std::size_t keys = 0;            // n, the visible keys, in key order
@@ -130,9 +139,9 @@ struct ExactRow {
 };
 
 // TP, TL, TS, TE, TA and TR of a column by Rounding, and 0 for the output, which is the caller's.
-std::array<double, rounding_count> exact_variances(const ExactRow& row, std::size_t column);
+std::array<double, rounding_count> exact_variances(const SingleRow& row, std::size_t column);
 // Worst case of |error| before output rounding.
-double exact_bound(const ExactRow& row, std::size_t column);
-double exact_lse_variance(const ExactRow& row);
+double exact_bound(const SingleRow& row, std::size_t column);
+double exact_lse_variance(const SingleRow& row);
 
 }  // namespace plumbline

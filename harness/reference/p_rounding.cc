@@ -16,9 +16,11 @@ void Moments::add_excess(const BlockSums& sums, std::span<const std::int64_t> ro
   cell_pairs(block, tied, shift, pairs);
   const float* of_row = pairs.data();
   for (const std::int64_t r : rows) {
+    const double unit = 2 * sums.tied.data()[r].unit_squared;
+    double* to = result.data() + r * block.head->ld;
     for (std::int64_t j = 0; j < block.head->dim_vo; ++j) {
-      const double excess = 2 * sums.tied.data()[r].unit_squared * of_row[j];
-      if (!(excess <= 0)) result.data()[r * block.head->ld + j] += excess;
+      const double excess = unit * of_row[j];
+      if (!(excess <= 0)) to[j] += excess;
     }
     of_row += block.head->ld;
   }

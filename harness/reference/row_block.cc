@@ -108,10 +108,10 @@ void RowBlock::set_shape(const Geometry& geometry, const HeadData& head_data,
   head = &head_data;
   rows = static_cast<std::int64_t>(ids.size());
   visible.clear();
-  KeyRange all{std::numeric_limits<std::int64_t>::max(), 0};
+  KeyRange all = no_keys;
   for (const RowId& id : ids) {
     visible.push_back(geometry.visible_keys(id.sample, id.row));
-    all = {std::min(all.begin, visible.back().begin), std::max(all.end, visible.back().end)};
+    all = joined(all, visible.back());
   }
   for (KeyRange& range : visible) range = {range.begin - all.begin, range.end - all.begin};
   first_key = all.begin - head->first_key;

@@ -15,8 +15,8 @@ double cell_excess(const Cells& cells, const std::vector<double>& tied) {
   return excess <= 0 ? 0 : excess;
 }
 
-// Correlated part of the rounding of P, relative to O and to G: P values of near-uniform logits sit
-// in one or two rounding cells. Fits: docs/judging.md.
+// Correlated part c of the rounding of P, relative to O and to G: P values of near-uniform logits
+// sit in one or two rounding cells. Fits to simulated kernels.
 double correlated_shrink(const Model& model, double deviation) {
   return 4 * u32 + 0.6 * model.u_p / (1 + deviation / model.u_p);
 }
