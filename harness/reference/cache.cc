@@ -13,6 +13,7 @@
 
 #include "harness/problem/inputs.h"
 #include "harness/reference/reference_library.h"
+#include "harness/reference/version.h"
 
 namespace plumbline {
 namespace {

@@ -75,30 +75,7 @@ Groups cells_of_p(const SingleRow& row) {
                              : p_cell(row.p[k] * row.l, row.model);
   });
 }
-// Of S and of exp2 the sink is one more key.
-bool has_sink(SharedRounding rounding, const Sink* sink) {
-  return sink != nullptr && rounding != SharedRounding::tanh;
-}
-Groups cells_of(const SingleRow& row, SharedRounding rounding, const Sink* sink) {
-  return grouped(row.keys + (has_sink(rounding, sink) ? 1 : 0), [&](std::size_t k) {
-    const double s = k < row.keys ? row.s[k] : sink->s;
-    if (rounding == SharedRounding::s) return s_cell(s, row.model);
-    return rounding == SharedRounding::exp2 ? exp2_phase(s - row.m) : tanh_cell(row.x[k] / row.cap);
-  });
-}
-// What a shared rounding makes of sum_k p_k factor(k) where each p_k errs by its weight.
-template <class Factor>
-double of_shared_rounding(const SingleRow& row, SharedRounding rounding, const Numbers& p,
-                          const Sink* sink, Factor factor) {
-  const Groups cells = cells_of(row, rounding, sink);
-  const Numbers terms = each(row.keys + (has_sink(rounding, sink) ? 1 : 0), [&](std::size_t k) {
-    return factor(k) * (k < row.keys ? shared_weight(rounding, p[k], row.s[k], row.capped[k])
-                                     : shared_weight(rounding, sink->p, sink->s, 0));
-  });
-  return shared_variance(rounding, row.model, sum_over_cells(cells, terms), sum_of_squares(terms));
-}
-
-// ---- O
+// ---- TP, TL, TS, TE, TA, TR of a column
 
 // TP: sum_k (kappa u_P^2 p_k^2 + e_k^2 / 3) x_kj^2 + excess of cells over (w_k x_kj)
 double p_variance(const SingleRow& row, const Numbers& v, double o) {
@@ -118,12 +95,40 @@ double logit_variance(const SingleRow& row, const Numbers& v, double o) {
   const double of_sink = row.sink ? square(row.sink->p * sink_sd(*row.sink) * o) : 0;
   return sum_of_squares(terms) + excess(row.p_cells, terms) + of_sink;
 }
+// Of S and of exp2 the sink is one more key.
+bool has_sink(SharedRounding rounding, const Sink* sink) {
+  return sink != nullptr && rounding != SharedRounding::tanh;
+}
+Groups cells_of(const SingleRow& row, SharedRounding rounding, const Sink* sink) {
+  return grouped(row.keys + (has_sink(rounding, sink) ? 1 : 0), [&](std::size_t k) {
+    const double s = k < row.keys ? row.s[k] : sink->s;
+    if (rounding == SharedRounding::s) return s_cell(s, row.model);
+    return rounding == SharedRounding::exp2 ? exp2_phase(s - row.m) : tanh_cell(row.x[k] / row.cap);
+  });
+}
+// TS: max(sum_k (p_k sS_k y_k)^2, sum over S cells of (sum p_k sS_k y_k)^2)
+//     with sS_k = sqrt(kappa_t) u_S |s_k|; and the same with sT_k = sqrt(kappa_t) tanh_rel_error
+//     |c_k| and tanh cells
+// TE: exp2_rel_error^2 / 2 sum over phases of (sum p_k y_k)^2
+// y_k = factor(k): v_kj - o_j, or 1 in the LSE
+template <class Factor>
+double of_shared_rounding(const SingleRow& row, SharedRounding rounding, const Numbers& p,
+                          const Sink* sink, Factor factor) {
+  const Groups cells = cells_of(row, rounding, sink);
+  const Numbers terms = each(row.keys + (has_sink(rounding, sink) ? 1 : 0), [&](std::size_t k) {
+    return factor(k) * (k < row.keys ? shared_weight(rounding, p[k], row.s[k], row.capped[k])
+                                     : shared_weight(rounding, sink->p, sink->s, 0));
+  });
+  return shared_variance(rounding, row.model, sum_over_cells(cells, terms), sum_of_squares(terms));
+}
+// n_tie, the keys in cells of two and more
 double tied_keys(const SingleRow& row) {
   std::size_t keys = 0;
   for (const auto& cell : row.p_cells) keys += cell.size() > 1 ? cell.size() : 0;
   return static_cast<double>(keys);
 }
-// R_j, sum p_k^2 v_kj^2, and with t_k = min(f R_j, p_k |v_kj|): sum sign(v_kj) t_k, sum t_k^2
+// For TA and TR: R_j, sum p_k^2 v_kj^2, and with t_k = min(f R_j, p_k |v_kj|) the sums of
+// sign(v_kj) t_k and of t_k^2
 ColumnSums column_sums(const SingleRow& row, const Numbers& v, double o) {
   ColumnSums sums{.o = o};
   double prefix = 0, high = 0, low = 0;
@@ -242,6 +247,9 @@ double exact_bound(const SingleRow& row, std::size_t column) {
   return products + std::abs(row.o[column]) * of_o + model.eta_split;
 }
 
+// sum p_k^2 sd_k^2 + excess of cells + (sum p_k beta_k)^2 + (u32 (4 + |lse| + 2 sqrt n))^2
+// + S rounded: max(as TS, (ln sum exp(round(s_k)) - lse)^2) + softcap, exp2: as TS, TE
+// + denominator from rounded P: sum over cells of (sum w_k)^2
 double exact_lse_variance(const SingleRow& row) {
   const Model& model = row.model;
   // Where the spec's LSE excludes the sink, the p_k of the keys alone.

@@ -16,18 +16,6 @@ namespace {
 // (docs/judging.md, "What is computed"): 5 % of lse_sigma.
 constexpr double negligible_lse_share = 5e-2;
 
-// Nothing of a hidden key's product may reach the error of its logit.
-void hide_products(const RowBlock& block, std::int64_t row, Weights& products) {
-  if (block.seen.empty()) return;
-  const auto r = static_cast<std::size_t>(row);
-  float* of_row = products.data() + row * block.stride;
-  std::int64_t next = block.visible[r].begin;
-  for (const std::int32_t k : block.seen[r]) {
-    std::fill(of_row + next, of_row + k, 0.0F);
-    next = k + 1;
-  }
-}
-
 // LogitSizes of a key, one number at a time: g++ 12 makes no vector code of a struct.
 struct PlainSizes {
   const double* s;
@@ -117,7 +105,11 @@ void LogitErrors::find_products() {
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, keys, dims, 1, q_squared_.data(), dims,
               head.k_squared.data() + block_->first_key * dims, dims, 0, qk_squared_.data(),
               stride);
-  for (std::int64_t r = 0; r < block_->rows; ++r) hide_products(*block_, r, qk_squared_);
+  for (std::int64_t r = 0; r < block_->rows; ++r) {
+    // Nothing of a hidden key's product may reach the error of its logit.
+    float* products = qk_squared_.data() + r * block_->stride;
+    block_->for_hidden(r, [=](std::int64_t k) { products[k] = 0; });
+  }
 }
 
 void LogitErrors::start(const RowBlock& block) {

@@ -19,8 +19,6 @@
 
 namespace plumbline {
 
-inline constexpr int reference_version = 4;
-
 // The stored inputs a kernel saw. Scales, slopes and sinks are side_inputs(problem).
 struct InputView {
   const void* q = nullptr;

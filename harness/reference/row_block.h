@@ -81,6 +81,18 @@ struct RowBlock {
     }
   }
 
+  // Likewise for each hidden key between them.
+  template <class Visit>
+  void for_hidden(std::int64_t row, Visit visit) const {
+    if (seen.empty()) return;
+    std::int64_t next = keys_of(row).begin;
+    for_seen(row, [&](std::int64_t k) {
+      for (; next < k; ++next) visit(next);
+      ++next;
+    });
+    for (; next < keys_of(row).end; ++next) visit(next);
+  }
+
   // Neither features nor hidden keys.
   bool is_plain() const { return sinks.empty() && shapes.empty() && seen.empty(); }
 
