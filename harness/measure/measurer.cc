@@ -16,6 +16,7 @@
 #include "harness/measure/time_limit.h"
 #include "harness/problem/inputs.h"
 #include "harness/provider/client/default_providers.h"
+#include "harness/reference/cache.h"
 #include "harness/suite/gpu_case.h"
 
 namespace plumbline {

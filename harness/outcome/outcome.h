@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "harness/provider/client/worker.h"
-#include "harness/reference/reference.h"
+#include "harness/reference/rounding.h"
 #include "harness/suite/expected_failure.h"
 
 namespace plumbline {

@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "harness/reference/scales.h"
+#include "harness/reference/bounded_scales.h"
 #include "harness/reference/suite_scores.h"
 
 namespace plumbline {
@@ -12,7 +12,7 @@ namespace plumbline {
 struct BlockWorker {
   explicit BlockWorker(const Model& model) : scales(model) {}
   RowBlock block;
-  BlockScales scales;
+  BoundedScales scales;
   SuiteScores scores;
   Buffer<double> sigma_squared;  // [R, dim_vo]
 
@@ -24,6 +24,11 @@ struct BlockWorker {
 
 // K and V of one row with visible keys; nothing of keys that it does not see.
 HeadData gather_for_row(const Question& question, RowId row);
+// What rows without visible keys have, for all rows of the selection.
+Reference without_keys(const Question& question, const RowSelection& selection, bool suite_scores);
+// An element, given its variance and bound before output rounding; answers sigma^2.
+double store_element(Reference& result, std::size_t row, std::int64_t column, double o,
+                     double variance, double bound, DType out);
 // ulp of the output at o. A hair above |o|: where o is a power of two, noise of fp64 must not halve
 // it.
 inline double output_unit(double o, DType out) { return ulp(o * (1 + 1e-12), out); }

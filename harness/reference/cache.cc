@@ -1,4 +1,6 @@
 // Keeps references in files named by a digest of problem, input bits, spec and rows.
+#include "harness/reference/cache.h"
+
 #include <fmt/format.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -10,8 +12,8 @@
 #include <span>
 
 #include "harness/problem/inputs.h"
-#include "harness/reference/reference.h"
 #include "harness/reference/reference_library.h"
+#include "harness/reference/version.h"
 
 namespace plumbline {
 namespace {

@@ -106,8 +106,8 @@ void Grouping<Index>::place(std::int64_t first_key, std::int32_t smallest_kept, 
     for (std::uint32_t key = next_key[size]; key < before; key += size)
       cells.offsets.push_back(static_cast<std::int32_t>(key));
     const std::uint32_t groups = (before - next_key[size]) / size;
-    if (size == 2) cells.twos = smallest_kept == 2 ? static_cast<std::int32_t>(groups) : 0;
-    if (size == 3) cells.threes = smallest_kept == 2 ? static_cast<std::int32_t>(groups) : 0;
+    if (size == 2) cells.pair_cells = smallest_kept == 2 ? static_cast<std::int32_t>(groups) : 0;
+    if (size == 3) cells.triple_cells = smallest_kept == 2 ? static_cast<std::int32_t>(groups) : 0;
   }
 
   next_in_group_.assign(size_.size(), 0);
@@ -155,15 +155,16 @@ CellSums cell_sums(const Cells& cells, const double* weights) {
 template <class Weight>
 double pairs_in_cells(const Cells& cells, const Weight* weights) {
   const std::int32_t* offsets = cells.offsets.data();
-  const std::int32_t after_twos = 2 * cells.twos, after_threes = after_twos + 3 * cells.threes;
+  const std::int32_t after_pairs = 2 * cells.pair_cells,
+                     after_triples = after_pairs + 3 * cells.triple_cells;
   Weight pairs = 0;
 #pragma omp simd reduction(+ : pairs)
-  for (std::int32_t i = 0; i < after_twos; i += 2) pairs += weights[i] * weights[i + 1];
+  for (std::int32_t i = 0; i < after_pairs; i += 2) pairs += weights[i] * weights[i + 1];
 #pragma omp simd reduction(+ : pairs)
-  for (std::int32_t i = after_twos; i < after_threes; i += 3) {
+  for (std::int32_t i = after_pairs; i < after_triples; i += 3) {
     pairs += weights[i] * weights[i + 1] + (weights[i] + weights[i + 1]) * weights[i + 2];
   }
-  for (std::int64_t c = cells.twos + cells.threes; c < cells.count(); ++c) {
+  for (std::int64_t c = cells.pair_cells + cells.triple_cells; c < cells.count(); ++c) {
     Weight before = weights[offsets[c]];
     for (std::int32_t i = offsets[c] + 1; i < offsets[c + 1]; ++i) {
       pairs += before * weights[i];

@@ -17,10 +17,26 @@ namespace plumbline {
 struct Cells {
   std::vector<std::int32_t> keys;
   std::vector<std::int32_t> offsets{0};
-  // the first cells: how many have two keys, and how many after them three; or 0 and 0
-  std::int32_t twos = 0, threes = 0;
+  // The first cells: how many have two keys, and how many after them three; or 0 and 0.
+  std::int32_t pair_cells = 0, triple_cells = 0;
   std::int64_t count() const { return static_cast<std::int64_t>(offsets.size()) - 1; }
   bool empty() const { return keys.empty(); }
+};
+
+// Keys of a row that share a cell, and their weights in the sum at hand.
+struct TiedKeys {
+  Cells cells;                 // of two keys and more
+  std::vector<float> weights;  // beside cells.keys, in units of the root of
+  double unit_squared = 1;
+
+  // of_key(k) in units of the root of `unit`.
+  template <class Weight>
+  void weigh(double unit, Weight of_key) {
+    unit_squared = unit;
+    weights.resize(cells.keys.size());
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      weights[i] = static_cast<float>(of_key(cells.keys[i]));
+  }
 };
 
 enum class KeepCells { all, multi_key };  // multi_key: cells of one key are dropped
@@ -42,8 +58,8 @@ class Grouping {
   };
   std::vector<Slot> slots_;  // open addressing, a power of two, at most half full
   std::uint32_t build_ = 0;
-  std::vector<Index>
-      group_;  // per label; a group is numbered by its label, or by the first that has it
+  // per label; a group is numbered by its label, or by the first that has it
+  std::vector<Index> group_;
   std::vector<Index> size_;  // per group, 0 for numbers that are no group
   // per group: 1 + where its next key goes; 0: it has no key yet
   std::vector<Index> next_in_group_;

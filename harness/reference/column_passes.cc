@@ -214,8 +214,9 @@ inline Tile centered(const float* v, const Tile& high, const Tile& low) {
 }
 
 template <bool shifted>
-void add_cells(const Cells& cells, const float* weights, const RowBlock& block, std::int64_t sink,
-               const Shift& shift, float* coherent, float* independent) {
+void add_cells(const Cells& cells, const float* weights, const RowBlock& block, const Shift& shift,
+               float* coherent, float* independent) {
+  const std::int64_t sink = block.sink_key();
   alignas(32) static constexpr std::array<float, column_tile> zeros{};
   const std::int32_t* offsets = cells.offsets.data();
   for (std::int64_t j = 0; j < block.head->ld; j += column_tile) {
@@ -271,13 +272,13 @@ struct PairPass {
       sum.part[t] = _mm256_fmadd_ps(weight, of_key.part[t], sum.part[t]);
   }
   // Cells of two and of three keys, with the products of the weights formed first.
-  void add_two(std::int32_t i) {
+  void add_pair_cell(std::int32_t i) {
     const __m256 weight = _mm256_set1_ps(weights[i] * weights[i + 1]);
     const Tile a = x(i), b = x(i + 1);
     for (int t = 0; t < width; ++t)
       pairs.part[t] = _mm256_fmadd_ps(weight, _mm256_mul_ps(a.part[t], b.part[t]), pairs.part[t]);
   }
-  void add_three(std::int32_t i) {
+  void add_triple_cell(std::int32_t i) {
     const float* w = weights + i;
     const __m256 of_ab = _mm256_set1_ps(w[0] * w[1]), of_ac = _mm256_set1_ps(w[0] * w[2]),
                  of_bc = _mm256_set1_ps(w[1] * w[2]);
@@ -305,26 +306,43 @@ template <bool shifted>
 Tile pair_sums(const Cells& cells, const float* weights, const float* v, const Tile& high,
                const Tile& low) {
   PairPass<shifted> pass{cells.keys.data(), weights, v, high, low};
-  const std::int32_t after_twos = 2 * cells.twos, after_threes = after_twos + 3 * cells.threes;
-  for (std::int32_t i = 0; i < after_twos; i += 2) pass.add_two(i);
-  for (std::int32_t i = after_twos; i < after_threes; i += 3) pass.add_three(i);
+  const std::int32_t after_pairs = 2 * cells.pair_cells,
+                     after_triples = after_pairs + 3 * cells.triple_cells;
+  for (std::int32_t i = 0; i < after_pairs; i += 2) pass.add_pair_cell(i);
+  for (std::int32_t i = after_pairs; i < after_triples; i += 3) pass.add_triple_cell(i);
   const std::int32_t* offsets = cells.offsets.data();
-  for (std::int64_t c = cells.twos + cells.threes; c < cells.count(); ++c)
+  for (std::int64_t c = cells.pair_cells + cells.triple_cells; c < cells.count(); ++c)
     pass.add_cell(offsets[c], offsets[c + 1] - 1);
   return pass.pairs;
 }
 
 }  // namespace
 
+void shift_by_o(const RowBlock& block, std::span<const std::int64_t> rows, Shift& shift) {
+  const std::int64_t ld = block.head->ld;
+  for (auto* part : {&shift.high, &shift.low})
+    part->assign(rows.size() * static_cast<std::size_t>(ld), 0);
+  std::int64_t at = 0;
+  for (const std::int64_t r : rows) {
+    for (std::int64_t j = 0; j < block.head->dim_vo; ++j) {
+      const double o = block.o_of(r, j);
+      const auto high = static_cast<float>(o);
+      shift.high.data()[at + j] = high;
+      shift.low.data()[at + j] = static_cast<float>(o - high);
+    }
+    at += ld;
+  }
+}
+
 void cell_moments(const Cells& cells, const float* weights, const RowBlock& block,
-                  std::int64_t sink, const Shift& shift, float* coherent, float* independent) {
+                  const Shift& shift, float* coherent, float* independent) {
   const bool shifted = !std::all_of(shift.high.begin(), shift.high.end(), is_zero);
-  (shifted ? add_cells<true> : add_cells<false>)(cells, weights, block, sink, shift, coherent,
+  (shifted ? add_cells<true> : add_cells<false>)(cells, weights, block, shift, coherent,
                                                  independent);
 }
 
 // Tiles outside: one of V, in the second-level cache, serves all rows.
-void cell_pairs(const RowBlock& block, std::span<const TiedKeys> rows, const Shift& shift,
+void cell_pairs(const RowBlock& block, std::span<const TiedKeys* const> rows, const Shift& shift,
                 Buffer<float>& pairs) {
   const std::int64_t ld = block.head->ld;
   const bool shifted = !shift.high.empty();
@@ -332,11 +350,12 @@ void cell_pairs(const RowBlock& block, std::span<const TiedKeys> rows, const Shi
   for (std::int64_t j = 0; j < ld; j += column_tile) {
     const float* v = block.head->tile(j, block.first_key);
     std::int64_t at = j;
-    for (const TiedKeys& row : rows) {
-      const Tile sums =
-          shifted ? pair_sums<true>(*row.cells, row.weights, v, load(shift.high.data() + at),
-                                    load(shift.low.data() + at))
-                  : pair_sums<false>(*row.cells, row.weights, v, {}, {});
+    for (const TiedKeys* row : rows) {
+      const float* weights = row->weights.data();
+      const Tile sums = shifted
+                            ? pair_sums<true>(row->cells, weights, v, load(shift.high.data() + at),
+                                              load(shift.low.data() + at))
+                            : pair_sums<false>(row->cells, weights, v, {}, {});
       store(sums, pairs.data() + at);
       at += ld;
     }

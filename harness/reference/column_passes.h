@@ -35,20 +35,18 @@ struct Shift {
   Buffer<float> high, low;
 };
 
-// coherent_j = sum over cells of (sum_k w_k x_kj)^2 and independent_j = sum over their keys of (w_k
-// x_kj)^2, with x_kj = v_kj - shift_j. Weights are indexed by key; shift, coherent and independent
-// have ld elements. `sink` is a key of the cells whose v is 0; -1 = none.
+// O of these rows, a row of the shift for each.
+void shift_by_o(const RowBlock& block, std::span<const std::int64_t> rows, Shift& shift);
+
+// coherent_j = sum over cells of (sum_k w_k x_kj)^2, independent_j = sum over their keys of
+// (w_k x_kj)^2, with x_kj = v_kj - shift_j. Weights are indexed by key; shift, coherent and
+// independent have ld elements. The cells may hold the block's sink_key(), whose v is 0.
 void cell_moments(const Cells& cells, const float* weights, const RowBlock& block,
-                  std::int64_t sink, const Shift& shift, float* coherent, float* independent);
+                  const Shift& shift, float* coherent, float* independent);
 
 // pairs_j = sum over the pairs of keys that share a cell of w_a x_aj w_b x_bj, half of what cells
-// add to independent sums; [R, ld], a row for each of `rows`. Their cells have two keys or more.
-// The shift is [R, ld], or empty.
-struct TiedKeys {
-  const Cells* cells;
-  const float* weights;  // beside cells->keys
-};
-void cell_pairs(const RowBlock& block, std::span<const TiedKeys> rows, const Shift& shift,
+// add to independent sums; [R, ld], a row for each of `rows`. The shift is [R, ld], or empty.
+void cell_pairs(const RowBlock& block, std::span<const TiedKeys* const> rows, const Shift& shift,
                 Buffer<float>& pairs);
 
 }  // namespace plumbline

@@ -32,9 +32,8 @@ struct HeadData {
   Buffer<double> k, v;                     // [N, dim_qk], [N, dim_vo]
   Buffer<float> k_squared;                 // [N, dim_qk]
   std::vector<float> k_norm, k_four_norm;  // [N] as Norms
-  Buffer<float>
-      // [ld / column_tile, N, column_tile]: passes that jump from key to key stay in a tile
-      v_tiles;
+  // [ld / column_tile, N, column_tile]: passes that jump from key to key stay in a tile
+  Buffer<float> v_tiles;
   Buffer<float> v_abs, v_squared;                // [N, ld]
   Buffer<float> v_centered, v_centered_squared;  // [N, ld]
   std::vector<double> center;                    // [dim_vo]
@@ -42,7 +41,7 @@ struct HeadData {
   std::vector<float> key_min;                    // [N] min_j |v_kj| / v_unit
   Buffer<float> sign_sums;  // [N + 1, ld] sums of sign(v_kj) over the keys before
 
-  // For bounds of prefix sums, over chunks of `chunk_keys` keys, chunk 0 beginning at key 0:
+  // For bounds of prefix sums, over chunks of `chunk_keys` keys, chunk 0 beginning at key 0.
   // [chunks + 1, ld] at the edge before a chunk: half the larger 2-norm of the chunks beside it
   Buffer<float> edge_norm;
 

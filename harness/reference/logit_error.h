@@ -72,7 +72,4 @@ class LogitError {
   float least_beta_ = 0, most_beta_ = 0;
 };
 
-// A sink comes from memory: only the argument of exp is rounded.
-inline double sink_sd(const Sink& sink) { return u32 * (4 * std::abs(sink.s) + 1); }
-
 }  // namespace plumbline

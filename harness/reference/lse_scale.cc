@@ -1,114 +1,68 @@
 // The variance of the LSE's error. docs/judging.md, "Scale of the LSE".
-#include <cmath>
-#include <limits>
-
-#include "harness/reference/logit_error.h"
-#include "harness/reference/scales.h"
+#include "harness/reference/terms.h"
 
 namespace plumbline {
+namespace {
 
-// What the LSE of a row is made of: all of it, or the keys alone where the LSE excludes the sink.
-struct BlockScales::LseParts {
-  const double* p = nullptr;   // weights, of sum 1 with that of the sink
-  double mean_bias = 0;        // sum p_k beta_k
-  const Sink* sink = nullptr;  // where it is part of the LSE
-  PWeights weights;
-};
-
-BlockScales::LseParts BlockScales::lse_parts(std::int64_t row) {
-  const Sink* of_row = sink(row);
-  if (of_row == nullptr || model_.lse_includes_sink) {
-    return {block_->p.data() + row * stride_, logit_sums_.data()[row].bias, of_row, p_weights(row)};
-  }
-  const double* s = block_->s.data() + row * stride_;
-  const float* qk_squared = qk_squared_.data() + row * stride_;
-  const LogitError error(model_, *block_);
-  const double limit = model_.eta_p > 0 ? model_.eta_p / of_row->keys_total / model_.u_p : 0;
-  p_of_keys_.assign(static_cast<std::size_t>(stride_), 0);
-  LseParts parts{p_of_keys_.data(), 0, nullptr, {limit, 1 / model_.u_p}};
-  const auto add = [&](std::int64_t k) {
-    const double p = std::exp(s[k] - of_row->lse_keys);
-    const LogitSizes sizes =
-        block_->shapes.empty() ? plain_sizes(s[k]) : shaped_sizes(*block_, row * stride_ + k);
-    p_of_keys_.data()[k] = p;
-    parts.mean_bias += p * error.beta(sizes, qk_squared[k]);
-  };
-  if (block_->seen.empty()) {
-    for (std::int64_t k = visible(row).begin; k < visible(row).end; ++k) add(k);
-  } else {
-    for (const std::int32_t k : block_->seen[static_cast<std::size_t>(row)]) add(k);
-  }
-  return parts;
+// sum p_k^2 sd_k^2 + excess of cells + (sum p_k beta_k)^2, and the floor.
+double of_logits(BlockSums& sums, std::int64_t row) {
+  const double floor = lse_floor(sums.block->lse.data()[row], sums.block->count(row));
+  const LogitSums& of_row = sums.logits.sums.data()[row];
+  const double variance = floor + square(of_row.bias);
+  if (!of_row.are_bounds && !(of_row.excess <= negligible_share * variance))
+    sums.logits.find_excess(row, sums.tied.data()[row]);
+  return variance + (of_row.variance + of_row.excess);
 }
 
-// By how much rounding these very logits moves the LSE. Logits that lie whole rounding intervals
-// apart are all rounded alike, which no cell sees; and intervals that are large against 1 move it
-// otherwise than the first order of their errors says.
-double BlockScales::shift_by_s(std::int64_t row, const LseParts& parts) const {
-  const double* s = block_->s.data() + row * stride_;
-  const auto [begin, end] = visible(row);
-  double m = parts.sink != nullptr ? parts.sink->s : -std::numeric_limits<double>::infinity();
-  for (std::int64_t k = begin; k < end; ++k) m = parts.p[k] > 0 ? std::max(m, s[k]) : m;
-  double sum = parts.sink != nullptr ? t_of_rounded(parts.sink->s, m, model_) : 0;
+// Likewise with other weights p.
+double of_logits(const BlockSums& sums, std::int64_t row, const double* p) {
+  const auto [begin, end] = sums.block->keys_of(row);
+  const float* sd = sums.logits.sd_of(row);
+  std::vector<double> errors(static_cast<std::size_t>(end));
+  double squares = 0;
+  for (std::int64_t k = begin; k < end; ++k) squares += square(errors.data()[k] = p[k] * sd[k]);
+  return lse_floor(sums.block->lse.data()[row], sums.block->count(row)) +
+         square(sums.logits.mean_bias(row, p)) +
+         (squares + cell_sums(sums.tied.data()[row].cells, errors.data()).excess());
+}
+
+// sum over cells of (sum w_k)^2
+double of_rounded_denominator(const BlockSums& sums, std::int64_t row, const double* p,
+                              const PWeights& of_p) {
+  const auto [begin, end] = sums.block->keys_of(row);
+  std::vector<double> weights(static_cast<std::size_t>(end));
+  double squares = 0;
   for (std::int64_t k = begin; k < end; ++k)
-    sum += parts.p[k] > 0 ? t_of_rounded(s[k], m, model_) : 0;
-  return round_to(m, model_.s_rounded) + std::log(sum) - block_->lse.data()[row];
+    squares += square(weights.data()[k] = of_p.coherent(p[k]));
+  const CellSums of_cells = cell_sums(sums.tied.data()[row].cells, weights.data());
+  return square(sums.model.u_p) * (squares - of_cells.independent + of_cells.coherent);
 }
 
-// The variance of sums and of the logarithm in fp32.
-double BlockScales::lse_floor(std::int64_t row) const {
-  return square(u32 * (4 + std::abs(block_->lse.data()[row]) +
-                       2 * std::sqrt(static_cast<double>(block_->count(row)))));
-}
+}  // namespace
 
-void BlockScales::lse_error(std::int64_t row) {
-  const LseParts parts = lse_parts(row);
-  const double* p = parts.p;
-  const double* s = block_->s.data() + row * stride_;
-  const float* sd = sd_.data() + row * stride_;
-
-  double variance = lse_floor(row) + square(parts.mean_bias);
-  if (p == block_->p.data() + row * stride_) {
-    const LogitSums& sums = logit_sums_.data()[row];
-    if (!sums.are_bounds && !(logit_excess_.data()[row] <= negligible_share * variance))
-      find_logit_excess(row);
-    variance += sums.variance + logit_excess_.data()[row];
-  } else {
-    set_row_weights(row, [=](std::int64_t k) { return p[k] * sd[k]; });
-    variance += sum_of_squares(row) + cell_sums(p_cells(row), row_weights_.data()).excess();
-  }
-  if (parts.sink != nullptr) variance += square(parts.sink->p * sink_sd(*parts.sink));
-  if (model_.u_s > 0) {
-    find_s_cells(row, parts.sink);
-    set_row_weights(row, [=](std::int64_t k) { return p[k] * std::abs(s[k]); });
-    if (parts.sink != nullptr) set_sink_weight(parts.sink->p * std::abs(parts.sink->s));
-    const CellSums sums = cell_sums(s_cells_, row_weights_.data());
-    const double by_cells =
-        kappa_coherent * square(model_.u_s) * std::max(sums.coherent, sums.independent);
-    variance += std::max(by_cells, square(shift_by_s(row, parts)));
-  }
-  if (has_tanh_error()) {
-    find_tanh_cells(row);
-    set_row_weights(row, [=, capped = block_->capped.data() + row * stride_](std::int64_t k) {
-      return p[k] * std::abs(capped[k]);
+double lse_variance(BlockSums& sums, SharedRoundings& shared, std::int64_t row) {
+  const RowBlock& block = *sums.block;
+  const Model& model = sums.model;
+  const Sink* sink = block.sink(row);
+  const bool excludes = sink != nullptr && !model.lse_includes_sink;
+  const double* p = block.p_of(row);
+  std::vector<double> p_of_keys;  // P without the sink
+  double total = block.total.data()[row];
+  if (excludes) {
+    p_of_keys.assign(static_cast<std::size_t>(block.stride), 0);
+    block.for_seen(row, [&](std::int64_t k) {
+      p_of_keys.data()[k] = std::exp(block.s_of(row)[k] - sink->lse_keys);
     });
-    const CellSums sums = cell_sums(tanh_cells_, row_weights_.data());
-    variance +=
-        kappa_coherent * square(model_.tanh_error) * std::max(sums.coherent, sums.independent);
+    p = p_of_keys.data();
+    total = sink->keys_total;
+    sink = nullptr;
   }
-  if (model_.exp2_error > 0) {
-    find_phases(row, parts.sink);
-    set_row_weights(row, [=](std::int64_t k) { return p[k]; });
-    if (parts.sink != nullptr) set_sink_weight(parts.sink->p);
-    variance += square(model_.exp2_error) / 2 * cell_sums(phases_, row_weights_.data()).coherent;
-  }
-  if (model_.denominator_from_rounded_p) {
-    set_row_weights(
-        row, [=, weights = parts.weights](std::int64_t k) { return weights.coherent(p[k]); });
-    const CellSums sums = cell_sums(p_cells(row), row_weights_.data());
-    variance += square(model_.u_p) * (sum_of_squares(row) - sums.independent + sums.coherent);
-  }
-  lse_variance_.data()[row] = variance;
+  double variance = excludes ? of_logits(sums, row, p) : of_logits(sums, row);
+  if (sink != nullptr) variance += square(sink->p * sink_sd(*sink));
+  shared.add_to_lse(sums, row, p, sink, variance);
+  if (model.denominator_from_rounded_p)
+    variance += of_rounded_denominator(sums, row, p, p_weights(model, total));
+  return variance;
 }
 
 }  // namespace plumbline

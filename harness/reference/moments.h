@@ -1,6 +1,10 @@
 // Weighted second moments of V's columns, by float matrix products.
 #pragma once
 
+#include <algorithm>
+#include <span>
+#include <vector>
+
 #include "harness/reference/row_block.h"
 
 namespace plumbline {
@@ -8,6 +12,24 @@ namespace plumbline {
 // Float [R, N] weights with row stride block.stride, zero outside the visible keys, of the order of
 // 1 or less.
 using Weights = Buffer<float>;
+// Smaller weights could only slow the products down, by becoming subnormal numbers.
+inline constexpr float negligible_weight = 1e-30F;
+
+// weights[r, k] = of_row(r)(k) for visible keys of those rows, else 0.
+template <class OfRow>
+void set_weights(const RowBlock& block, std::span<const std::int64_t> rows, Weights& weights,
+                 OfRow of_row) {
+  std::fill(weights.begin(), weights.end(), 0.0F);
+  for (const std::int64_t r : rows) {
+    const auto [begin, end] = block.keys_of(r);
+    float* row = weights.data() + r * block.stride;
+    const auto of_key = of_row(r);
+    for (std::int64_t k = begin; k < end; ++k) {
+      const auto w = static_cast<float>(of_key(k));
+      row[k] = w < negligible_weight ? 0.0F : w;
+    }
+  }
+}
 
 // W M for a float form M of V (all keys of the head): result is [R, ld].
 void product(const RowBlock& block, const Weights& weights, const Buffer<float>& form,

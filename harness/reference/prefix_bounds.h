@@ -34,9 +34,8 @@ class PrefixBounds {
 
   const HeadData* head_ = nullptr;
   std::int64_t rows_ = 0, first_key_ = 0, keys_ = 0, first_chunk_ = 0, chunks_ = 0;
-  Buffer<float>
-      // [R, chunks + 1] at the edge before a chunk: the larger 2-norm of P in the chunks beside it
-      norms_;
+  // [R, chunks + 1] at the edge before a chunk: the larger 2-norm of P in the chunks beside it
+  Buffer<float> norms_;
   std::vector<double> zeros_;                        // [dim_vo]
   Buffer<float> high_, low_, edge_high_, edge_low_;  // [R, ld]
 };

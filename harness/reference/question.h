@@ -1,8 +1,10 @@
 // What a reference is computed from, and what softcap, ALiBi and sinks make of a row's q . k.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 
 #include "harness/problem/side_inputs.h"
 #include "harness/reference/key_values.h"
@@ -25,6 +27,12 @@ struct LogitShape {
   double logit(double x, std::int64_t key) const { return capped(x) + bias(key); }
 };
 LogitShape logit_shape(const Geometry& geometry, const SideInputs& side, const RowId& row);
+
+// The smallest range that holds both; no_keys adds nothing.
+inline KeyRange joined(KeyRange a, KeyRange b) {
+  return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
+}
+inline constexpr KeyRange no_keys{std::numeric_limits<std::int64_t>::max(), 0};
 
 // Geometry and inputs outlive it.
 struct Question {

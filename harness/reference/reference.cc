@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <mutex>
 #include <numeric>
 
@@ -26,19 +25,10 @@ constexpr std::int64_t most_rows = 128, fewest_rows = 16, most_elements = 1 << 1
 // takes.
 constexpr double least_shared_cost = 1e6;
 
-// Keys of the rows' own sample that any of them sees.
-KeyRange visible_union(const Geometry& geometry, std::span<const RowId> rows) {
-  KeyRange all{std::numeric_limits<std::int64_t>::max(), 0};
-  for (const RowId& id : rows) {
-    const KeyRange seen = geometry.visible_keys(id.sample, id.row);
-    all = {std::min(all.begin, seen.begin), std::max(all.end, seen.end)};
-  }
-  return all;
-}
-
 // Rows (indices into the selection) of one (sample, key head), cut into blocks.
 struct HeadPlan {
   std::int64_t sample = 0, head_kv = 0;
+  KeyRange keys = no_keys;  // union of visible key ranges
   std::vector<std::size_t> rows;
   std::vector<std::pair<std::size_t, std::size_t>> blocks;  // half-open ranges of `rows`
 };
@@ -50,9 +40,8 @@ class Computation {
       : geometry_(geometry),
         question_(geometry, inputs, spec),
         options_(options),
-        workers_([this] { return BlockWorker(model_); }) {
-    allocate(selection);
-  }
+        workers_([this] { return BlockWorker(model_); }),
+        result_(without_keys(question_, selection, options.suite_scores)) {}
 
   Reference run() {
     std::vector<HeadPlan> plans = plan_heads();
@@ -62,24 +51,6 @@ class Computation {
   }
 
  private:
-  void allocate(const RowSelection& selection) {
-    result_.selection = selection;
-    result_.columns = geometry_.problem().head_dim_vo;
-    const std::size_t rows = selection.rows.size(),
-                      elements = rows * static_cast<std::size_t>(result_.columns);
-    result_.o.assign(elements, 0);
-    for (auto* matrix : {&result_.spre, &result_.sigma, &result_.bound})
-      matrix->assign(elements, 0);
-    for (const RowId& row : selection.rows)
-      result_.lse.push_back(lse_without_keys(question_.side, row.head, model_.lse_includes_sink));
-    result_.lse_sigma.assign(rows, 0);
-    result_.visible.assign(rows, 0);
-    if (!options_.suite_scores) return;
-    result_.gradient.assign(elements, 0);
-    for (auto* variance : {&result_.shrink_variance, &result_.temperature_variance})
-      variance->assign(rows, 0);
-  }
-
   bool is_long(std::size_t row) const { return result_.visible[row] >= long_row; }
   // Whether V is exact in bf16, and v - o, which could cancel, not asked for.
   bool projects_in_bf16(const HeadData& head) const {
@@ -87,8 +58,8 @@ class Computation {
            !model_.denominator_from_rounded_p;
   }
 
-  // Rows without visible keys keep what allocate() gave them. Those of a head are in order but for
-  // the long ones, which come last.
+  // Rows without visible keys keep what without_keys() gave them. Those of a head are in order but
+  // for the long ones, which come last.
   std::vector<HeadPlan> plan_heads() {
     const auto& rows = result_.selection.rows;
     const std::int64_t group = geometry_.problem().group();
@@ -111,8 +82,10 @@ class Computation {
       if (result_.visible[i] == 0) continue;
       const std::int64_t head_kv = id.head / group;
       if (plans.empty() || plans.back().sample != id.sample || plans.back().head_kv != head_kv)
-        plans.push_back({id.sample, head_kv, {}, {}});
-      plans.back().rows.push_back(i);
+        plans.push_back({id.sample, head_kv, no_keys, {}, {}});
+      HeadPlan& plan = plans.back();
+      plan.rows.push_back(i);
+      plan.keys = joined(plan.keys, geometry_.visible_keys(id.sample, id.row));
     }
     const auto dims =
         static_cast<double>(geometry_.problem().head_dim_qk + geometry_.problem().head_dim_vo);
@@ -125,16 +98,13 @@ class Computation {
   // block of their own. All rows of a block are long, or none is.
   void cut_blocks(HeadPlan& plan, bool one_row_each) const {
     std::size_t begin = 0;
-    KeyRange all;
+    KeyRange all = no_keys;
     std::int64_t largest = 0;
     for (std::size_t i = 0; i < plan.rows.size(); ++i) {
       const RowId& id = result_.selection.rows[plan.rows[i]];
-      const KeyRange seen = geometry_.visible_keys(id.sample, id.row);
-      const KeyRange joined =
-          i == begin ? seen
-                     : KeyRange{std::min(all.begin, seen.begin), std::max(all.end, seen.end)};
-      const std::int64_t limit = std::clamp(most_elements / joined.size(), fewest_rows, most_rows);
-      const bool wide = joined.size() > 2 * std::max(largest, seen.size()) + most_rows;
+      const KeyRange seen = geometry_.visible_keys(id.sample, id.row), with = joined(all, seen);
+      const std::int64_t limit = std::clamp(most_elements / with.size(), fewest_rows, most_rows);
+      const bool wide = with.size() > 2 * std::max(largest, seen.size()) + most_rows;
       const bool unlike = wide || is_long(plan.rows[i]) != is_long(plan.rows[begin]);
       if (i > begin && (one_row_each || unlike || static_cast<std::int64_t>(i - begin) >= limit)) {
         plan.blocks.emplace_back(begin, i);
@@ -142,7 +112,7 @@ class Computation {
         all = seen;
         largest = seen.size();
       } else {
-        all = joined;
+        all = with;
         largest = std::max(largest, seen.size());
       }
     }
@@ -152,8 +122,7 @@ class Computation {
   void run_head(HeadPlan& plan) {
     std::vector<RowId> ids;
     for (const std::size_t i : plan.rows) ids.push_back(result_.selection.rows[i]);
-    HeadData head =
-        gather_head(question_, plan.sample, plan.head_kv, visible_union(geometry_, ids));
+    HeadData head = gather_head(question_, plan.sample, plan.head_kv, plan.keys);
     if (projects_in_bf16(head) && is_long(plan.rows.back())) pack_for_projections(head);
     cut_blocks(plan, !head.finite);
     // Isolated: a thread that waits here must not start another head and gather its K and V, too.
@@ -187,17 +156,11 @@ class Computation {
   }
 
   void store_row(BlockWorker& worker, std::int64_t r, std::size_t row) {
-    const std::int64_t columns = result_.columns;
-    for (std::int64_t j = 0; j < columns; ++j) {
-      const std::size_t at = row * static_cast<std::size_t>(columns) + static_cast<std::size_t>(j);
-      const double o = worker.block.o.data()[r * columns + j];
-      const double unit = output_unit(o, model_.out), variance = worker.scales.variance(r, j);
-      const double with_output = variance + unit * unit / 12;
-      worker.sigma_squared.data()[r * columns + j] = with_output;
-      result_.o[at] = o;
-      result_.spre[at] = static_cast<float>(std::sqrt(variance));
-      result_.sigma[at] = static_cast<float>(std::sqrt(with_output));
-      result_.bound[at] = static_cast<float>(worker.scales.worst_case(r, j) + unit / 2);
+    for (std::int64_t j = 0; j < result_.columns; ++j) {
+      const std::int64_t at = r * result_.columns + j;
+      worker.sigma_squared.data()[at] =
+          store_element(result_, row, j, worker.block.o.data()[at], worker.scales.variance(r, j),
+                        worker.scales.worst_case(r, j), model_.out);
     }
     result_.lse[row] = worker.block.lse.data()[r];
     result_.lse_sigma[row] = static_cast<float>(std::sqrt(worker.scales.lse_variance(r)));
@@ -236,6 +199,39 @@ void BlockWorker::compute(const Question& question, const HeadData& head,
   }
   block.finish();
   scales.finish();
+}
+
+Reference without_keys(const Question& question, const RowSelection& selection, bool suite_scores) {
+  Reference result;
+  result.selection = selection;
+  result.columns = question.geometry.problem().head_dim_vo;
+  const std::size_t rows = selection.rows.size(),
+                    elements = rows * static_cast<std::size_t>(result.columns);
+  result.o.assign(elements, 0);
+  for (auto* matrix : {&result.spre, &result.sigma, &result.bound}) matrix->assign(elements, 0);
+  for (const RowId& row : selection.rows) {
+    result.lse.push_back(
+        lse_without_keys(question.side, row.head, question.model.lse_includes_sink));
+  }
+  result.lse_sigma.assign(rows, 0);
+  result.visible.assign(rows, 0);
+  if (!suite_scores) return result;
+  result.gradient.assign(elements, 0);
+  for (auto* variance : {&result.shrink_variance, &result.temperature_variance})
+    variance->assign(rows, 0);
+  return result;
+}
+
+double store_element(Reference& result, std::size_t row, std::int64_t column, double o,
+                     double variance, double bound, DType out) {
+  const std::size_t at =
+      row * static_cast<std::size_t>(result.columns) + static_cast<std::size_t>(column);
+  const double unit = output_unit(o, out), with_output = variance + unit * unit / 12;
+  result.o[at] = o;
+  result.spre[at] = static_cast<float>(std::sqrt(variance));
+  result.sigma[at] = static_cast<float>(std::sqrt(with_output));
+  result.bound[at] = static_cast<float>(bound + unit / 2);
+  return with_output;
 }
 
 void use_one_blas_thread() {

@@ -1,25 +1,23 @@
 // The fp64 answer and the scales of legal error. Shares no code with any kernel.
 //
-// Formulas and symbols: docs/judging.md. For a row with visible keys k and output column j: o_j = sum_k p_k v_kj; sigma^2 = spre^2 +
-// ulp_out(o_j)^2 / 12 with
+// Formulas and symbols: docs/judging.md. For a row with visible keys k and output column j:
+//   o_j = sum_k p_k v_kj
+//   sigma^2 = spre^2 + ulp_out(o_j)^2 / 12
 //   spre^2 = TP (P rounding, with ties) + TL (logit error) + TS (S rounding, tanh)
-//          + TE (exp2) + TA (accumulation) + TR (split partials).
+//          + TE (exp2) + TA (accumulation) + TR (split partials)
 // q_prescaled, inputs rounded to tf32 and fp8 K and V rounded after their scale are no terms: the
 // reference then uses the rounded numbers.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <filesystem>
-#include <string>
 #include <vector>
 
 #include "harness/problem/geometry.h"
 #include "harness/problem/rounding_spec.h"
+#include "harness/reference/rounding.h"
 
 namespace plumbline {
-
-inline constexpr int reference_version = 4;
 
 // The stored inputs a kernel saw. Scales, slopes and sinks are side_inputs(problem).
 struct InputView {
@@ -36,10 +34,13 @@ struct RowId {
 };
 
 // Which rows the reference computes. All if their cost (sum over rows of visible keys *
-// (head_dim_qk + head_dim_vo)) is at most `cost_limit`; else the rows that break kernels first:
-// first and last row, both sides of every tile edge (multiples of 64 and 128), the rows at the mask
-// boundary (first row with a key, first with all), the last page's rows, then random ones (by the
-// problem's seed) until the limit is reached; at least one row of every (sample, head).
+// (head_dim_qk + head_dim_vo)) is at most `cost_limit`. Else, until the limit is reached, the rows
+// that break kernels first; at least one row of every (sample, head):
+//   first and last row
+//   rows at the mask boundary: the first with a key, the first with all
+//   the last page's rows
+//   both sides of every tile edge (multiples of 64 and 128)
+//   random ones, by the problem's seed
 struct RowSelection {
   std::vector<RowId> rows;  // ordered by (sample, head, row)
   bool sampled = false;     // not all rows
@@ -60,8 +61,7 @@ struct Reference {
   std::vector<double> lse;            // [R] natural logarithm
   std::vector<float> lse_sigma;       // [R]
   std::vector<std::int32_t> visible;  // [R] number of visible keys
-  // Suite scores (research note "judging-error", section 1, bias and tau): only where requested,
-  // else empty.
+  // Of shrink and temperature (docs/judging.md, "Over a suite"): only where requested, else empty.
   std::vector<float> gradient;              // [R, D] G_j = d o_j / d log scale
   std::vector<float> shrink_variance;       // [R] V_i of sum_j e_j o_j / sigma_j^2
   std::vector<float> temperature_variance;  // [R] V_i of sum_j e_j G_j / sigma_j^2
@@ -79,19 +79,7 @@ Reference compute_reference(const Geometry& geometry, const InputView& inputs,
                             const RoundingSpec& spec, const RowSelection& rows,
                             const ReferenceOptions& options = {});
 
-// As compute_reference, through a directory of files keyed by problem digest, spec, rows, options
-// and reference_version. An unreadable, truncated or foreign file is recomputed and replaced; files
-// are written atomically.
-Reference cached_reference(const std::filesystem::path& directory, const Geometry& geometry,
-                           const InputView& inputs, const RoundingSpec& spec,
-                           const RowSelection& rows, const ReferenceOptions& options = {});
-
 // The explanation of one element: which rounding contributes how much of sigma^2. Shares sum to 1.
-enum class Rounding { p, logit, s, exp2, accumulation, split_partials, output };
-inline constexpr int rounding_count = 7;
-// "P rounding", "logit error", "S rounding", "exp2", "accumulation", "split partials", "output
-// rounding"
-std::string_view name(Rounding);
 struct Explanation {
   double o = 0, spre = 0, sigma = 0;
   std::array<double, rounding_count> share{};

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <numbers>
 #include <utility>
@@ -91,7 +90,7 @@ void Request::add_rows(const std::vector<RowId>& rows) {
     const auto [at, added] = known.try_emplace({rows[i].sample, head_kv}, heads_.size());
     if (added) heads_.push_back({rows[i].sample, head_kv, seen});
     KeyRange& all = heads_[at->second].keys;
-    all = {std::min(all.begin, seen.begin), std::max(all.end, seen.end)};
+    all = joined(all, seen);
     index_.push_back(i);
     rows_.push_back({static_cast<std::int64_t>(at->second), seen.begin, seen.end});
   }
@@ -172,31 +171,14 @@ void Request::store(Reference& result) const {
   for (std::size_t i = 0; i < index_.size(); ++i) {
     const std::size_t row = index_[i];
     for (std::size_t j = 0; j < columns; ++j) {
-      const std::size_t from = i * columns + j, to = row * columns + j;
-      const double unit = output_unit(o_[from], model_.out);
-      result.o[to] = o_[from];
-      result.spre[to] = static_cast<float>(std::sqrt(variance_[from]));
-      result.sigma[to] = static_cast<float>(std::sqrt(variance_[from] + unit * unit / 12));
-      result.bound[to] = static_cast<float>(bound_[from] + unit / 2);
+      const std::size_t at = i * columns + j;
+      store_element(result, row, static_cast<std::int64_t>(j), o_[at], variance_[at], bound_[at],
+                    model_.out);
     }
     result.lse[row] = lse_[i];
     result.lse_sigma[row] = static_cast<float>(std::sqrt(lse_variance_[i]));
     result.visible[row] = static_cast<std::int32_t>(rows_[i].end - rows_[i].begin);
   }
-}
-
-Reference empty_reference(const Geometry& geometry, const RowSelection& selection) {
-  Reference result;
-  result.selection = selection;
-  result.columns = geometry.problem().head_dim_vo;
-  const std::size_t rows = selection.rows.size(),
-                    elements = rows * static_cast<std::size_t>(result.columns);
-  result.o.assign(elements, 0);
-  for (auto* matrix : {&result.spre, &result.sigma, &result.bound}) matrix->assign(elements, 0);
-  result.lse.assign(rows, -std::numeric_limits<double>::infinity());
-  result.lse_sigma.assign(rows, 0);
-  result.visible.assign(rows, 0);
-  return result;
 }
 
 }  // namespace
@@ -248,11 +230,11 @@ Result<Reference> ReferenceLibrary::try_compute(const Geometry& geometry, const 
                                                 const RowSelection& rows) const {
   if (!takes(geometry.problem()))
     return fail(fmt::format("reference on {}: not for this problem", device_name()));
-  const Model model(spec);
-  const Request request(geometry, inputs, model, rows.rows);
+  const Question question(geometry, inputs, spec);
+  const Request request(geometry, inputs, question.model, rows.rows);
   if (const char* text = library_->compute(request.abi()))
     return fail(fmt::format("reference on {}: {}", device_name(), text));
-  Reference result = empty_reference(geometry, rows);
+  Reference result = without_keys(question, rows, false);
   request.store(result);
   return result;
 }

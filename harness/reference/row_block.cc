@@ -108,10 +108,10 @@ void RowBlock::set_shape(const Geometry& geometry, const HeadData& head_data,
   head = &head_data;
   rows = static_cast<std::int64_t>(ids.size());
   visible.clear();
-  KeyRange all{std::numeric_limits<std::int64_t>::max(), 0};
+  KeyRange all = no_keys;
   for (const RowId& id : ids) {
     visible.push_back(geometry.visible_keys(id.sample, id.row));
-    all = {std::min(all.begin, visible.back().begin), std::max(all.end, visible.back().end)};
+    all = joined(all, visible.back());
   }
   for (KeyRange& range : visible) range = {range.begin - all.begin, range.end - all.begin};
   first_key = all.begin - head->first_key;
@@ -171,19 +171,11 @@ void RowBlock::shape_logits(std::int64_t row) {
 
 // Gives hidden keys this logit.
 void RowBlock::hide(std::int64_t row, double logit) {
-  if (seen.empty()) return;
-  const auto r = static_cast<std::size_t>(row);
-  auto next = seen[r].begin();
-  for (std::int64_t k = visible[r].begin; k < visible[r].end; ++k) {
-    if (next != seen[r].end() && *next == k) {
-      ++next;
-      continue;
-    }
-    s.data()[row * stride + k] = logit;
-    if (!shapes.empty())
-      x.data()[row * stride + k] = slope.data()[row * stride + k] =
-          capped.data()[row * stride + k] = 0;
-  }
+  for_hidden(row, [&](std::int64_t k) {
+    const std::int64_t at = row * stride + k;
+    s.data()[at] = logit;
+    if (!shapes.empty()) x.data()[at] = slope.data()[at] = capped.data()[at] = 0;
+  });
 }
 
 // From the softmax over the keys to that over keys and sink.

@@ -23,6 +23,10 @@ struct Sink {
   double keys_total = 0;  // l without it, in units of exp(m)
 };
 
+// From this number of visible keys on a row is long: the worst case and the sizes of the products
+// q_d k_d may be bounds, those of R_j may move spre by more, and suite scores may multiply in bf16.
+inline constexpr std::int64_t long_row = 1024;
+
 // R rows by N keys, the union of what the rows see; key 0 of the block is row `first_key` of
 // head->k. S and P have row stride `stride`; outside a row's range of keys S is -inf and P is 0. A
 // hidden key inside the range has P = 0 and a finite S, so that P times anything of it is 0. A
@@ -32,8 +36,8 @@ struct RowBlock {
   std::int64_t rows = 0, first_key = 0, keys = 0, stride = 0;
   std::vector<KeyRange> visible;  // [R], relative to the block's key 0; never empty
   double scale = 1;               // s = scale * (q . k), natural-log units
-  Buffer<double>
-      q;  // [R, dim_qk], as the products see it: pre-scaled and rounded if the spec says so
+  // [R, dim_qk], as the products see it: pre-scaled and rounded if the spec says so
+  Buffer<double> q;
   Buffer<double> s, p;          // [R, stride]
   Buffer<double> o;             // [R, dim_vo]
   PrefixBounds prefixes;        // of o's sums
@@ -44,14 +48,49 @@ struct RowBlock {
   // Features; empty where the problem has none.
   std::vector<Sink> sinks;         // [R]
   std::vector<LogitShape> shapes;  // [R] keys counted from the block's key 0
-  Buffer<double> x, slope,
-      capped;  // [R, stride] scale * (q . k), d s / d x, c tanh(x / c): where there are shapes
+  // [R, stride] scale * (q . k), d s / d x, c tanh(x / c): where there are shapes
+  Buffer<double> x, slope, capped;
   // [R] the visible keys, where others lie between them
   std::vector<std::vector<std::int32_t>> seen;
+
+  const double* s_of(std::int64_t row) const { return s.data() + row * stride; }
+  const double* p_of(std::int64_t row) const { return p.data() + row * stride; }
+  // In units of v_unit.
+  double o_of(std::int64_t row, std::int64_t column) const {
+    return o.data()[row * head->dim_vo + column] / head->v_unit;
+  }
+  const Sink* sink(std::int64_t row) const { return sinks.empty() ? nullptr : sinks.data() + row; }
+  // Where a row has a weight for each key, that of its sink comes after them; -1: there is none.
+  std::int64_t sink_key() const { return sinks.empty() ? -1 : stride; }
   KeyRange keys_of(std::int64_t row) const { return visible[static_cast<std::size_t>(row)]; }
   std::int64_t count(std::int64_t row) const {  // visible keys
     const auto r = static_cast<std::size_t>(row);
     return seen.empty() ? visible[r].size() : static_cast<std::int64_t>(seen[r].size());
+  }
+
+  double cap() const { return shapes.empty() ? 0 : shapes.front().cap; }
+  bool is_long(std::int64_t row) const { return count(row) >= long_row && head->finite; }
+  // Calls visit(k) for each visible key of the row, in key order.
+  template <class Visit>
+  void for_seen(std::int64_t row, Visit visit) const {
+    const auto [begin, end] = keys_of(row);
+    if (seen.empty()) {
+      for (std::int64_t k = begin; k < end; ++k) visit(k);
+    } else {
+      for (const std::int32_t k : seen[static_cast<std::size_t>(row)]) visit(std::int64_t{k});
+    }
+  }
+
+  // Likewise for each hidden key between them.
+  template <class Visit>
+  void for_hidden(std::int64_t row, Visit visit) const {
+    if (seen.empty()) return;
+    std::int64_t next = keys_of(row).begin;
+    for_seen(row, [&](std::int64_t k) {
+      for (; next < k; ++next) visit(next);
+      ++next;
+    });
+    for (; next < keys_of(row).end; ++next) visit(next);
   }
 
   // Neither features nor hidden keys.

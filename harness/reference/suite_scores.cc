@@ -15,8 +15,8 @@ double cell_excess(const Cells& cells, const std::vector<double>& tied) {
   return excess <= 0 ? 0 : excess;
 }
 
-// Correlated part of the rounding of P, relative to O and to G: P values of near-uniform logits sit
-// in one or two rounding cells. Fits of the research note "judging-error", section 1 (cm).
+// Correlated part c of the rounding of P, relative to O and to G: P values of near-uniform logits
+// sit in one or two rounding cells. Fits to simulated kernels.
 double correlated_shrink(const Model& model, double deviation) {
   return 4 * u32 + 0.6 * model.u_p / (1 + deviation / model.u_p);
 }
@@ -37,11 +37,11 @@ double by_log_scale(const RowBlock& block, std::int64_t at) {
 
 }  // namespace
 
-void SuiteScores::start(const BlockScales& scales) {
+void SuiteScores::start(const BoundedScales& scales) {
   scales_ = &scales;
   block_ = &scales.block();
   columns_ = block_->head->dim_vo;
-  rounds_ = scales.is_long(0) && !block_->head->v_transposed.empty();
+  rounds_ = block_->is_long(0) && !block_->head->v_transposed.empty();
   const auto rows = static_cast<std::size_t>(block_->rows);
   for (auto* per_row : {&shrink_, &temperature_, &centered_weight_}) per_row->resize(rows);
   spread_.resize(rows);
@@ -81,8 +81,7 @@ SuiteScores::LogitSpread SuiteScores::feature_spread(std::int64_t row) const {
   const std::int64_t at = row * block_->stride;
   const double* s = block_->s.data() + at;
   const double* p = block_->p.data() + at;
-  const double first = s[begin],
-               of_sink = block_->sinks.empty() ? 0 : block_->sinks[static_cast<std::size_t>(row)].p;
+  const double first = s[begin], of_sink = block_->sink(row) == nullptr ? 0 : block_->sink(row)->p;
   LogitSpread spread;
   double keys = 0, mean = 0, variance = 0, sensitivity = 0;
   for (std::int64_t k = begin; k < end; ++k) {
@@ -137,8 +136,7 @@ void SuiteScores::weigh_gradient(std::int64_t row) {
       w[k] = p[k] > 0 ? static_cast<float>(p[k] * (by_log_scale(*block_, first + k) - mean)) : 0.0F;
     }
   }
-  centered_weight_.data()[row] =
-      block_->sinks.empty() ? 0 : block_->sinks[static_cast<std::size_t>(row)].p * mean;
+  centered_weight_.data()[row] = block_->sink(row) == nullptr ? 0 : block_->sink(row)->p * mean;
 }
 
 // G = sum_k p_k (s_k - mean s) v_k; the center of V drops out, and with it the cancellation.
@@ -226,7 +224,7 @@ SuiteScores::BothVariances SuiteScores::p_rounding_variances(std::int64_t row,
       projection_.data() + of_gradient * projection_stride_ + first_projected_;
   const double offset_o = directions_.data()[direction].offset,
                offset_gradient = directions_.data()[of_gradient].offset;
-  const PWeights weights = scales_->p_weights(row);
+  const PWeights weights = p_weights(scales_->model(), block_->total.data()[row]);
   const std::int64_t begin = block_->keys_of(row).begin, end = block_->keys_of(row).end;
   double sum_o = 0, sum_gradient = 0;
 #pragma omp simd reduction(+ : sum_o, sum_gradient)

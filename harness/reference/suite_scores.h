@@ -3,11 +3,14 @@
 // and the variances of sum_j e_j o_j / sigma_j^2 and sum_j e_j G_j / sigma_j^2 of a row. In long
 // rows of a head with v_transposed, P's part of these variances takes o / sigma^2 and G / sigma^2
 // rounded to bf16 (docs/judging.md, "What is computed").
+//
+// With g = O or G and <x, g> = sum_j x_j g_j / sigma_j^2, a row's variance is
+//   <g, g> + TP with <x_k, g> in the place of x_kj + (c <g, g>)^2, c: correlated_...()
 #pragma once
 
 #include <vector>
 
-#include "harness/reference/scales.h"
+#include "harness/reference/bounded_scales.h"
 
 namespace plumbline {
 
@@ -15,7 +18,7 @@ class SuiteScores {
  public:
   // start(), add_row() of each row once its S and P stand, finish() once the scales do;
   // sigma_squared is [R, dim_vo], with output rounding. All rows of a block are long, or none is.
-  void start(const BlockScales& scales);
+  void start(const BoundedScales& scales);
   void add_row(std::int64_t row);
   void finish(const Buffer<double>& sigma_squared);
 
@@ -47,14 +50,14 @@ class SuiteScores {
   };
   BothVariances p_rounding_variances(std::int64_t row, std::int64_t direction);
 
-  const BlockScales* scales_ = nullptr;
+  const BoundedScales* scales_ = nullptr;
   const RowBlock* block_ = nullptr;
   std::int64_t columns_ = 0;
   Buffer<double> gradient_;                   // [R, dim_vo]
   std::vector<double> shrink_, temperature_;  // [R]
   std::vector<LogitSpread> spread_;           // [R]
-  std::vector<double>
-      centered_weight_;    // [R] sum of the weights of G over the keys, 0 without a sink
+  // [R] sum of the weights of G over the keys, 0 without a sink
+  std::vector<double> centered_weight_;
   bool rounds_ = false;    // the projections are products in bf16
   Weights weights_;        // [R, stride]
   Buffer<float> product_;  // [R, ld]

@@ -5,7 +5,7 @@
 
 #include "harness/base/build_info.h"
 #include "harness/judge/judge.h"
-#include "harness/reference/reference.h"
+#include "harness/reference/version.h"
 #include "harness/store/store.h"
 
 namespace plumbline {

@@ -10,6 +10,7 @@
 
 #include "harness/base/glob.h"
 #include "harness/problem/inputs.h"
+#include "harness/reference/version.h"
 #include "harness/store/connection.h"
 #include "harness/store/keys.h"
 #include "harness/store/machine.h"

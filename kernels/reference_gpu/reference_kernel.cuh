@@ -5,8 +5,7 @@
 //   s_k, n2_k           a thread for each key, over the head dimension
 //   p_k, lse            softmax over the block
 //   cells of P          labels of all keys, sorted
-//   o_j, TP ... TR      a thread for each column, over the keys: in key order, then in the order of
-//                       cells
+//   o_j, TP ... TR      a thread for each column: over the keys in order, then in that of cells
 //   lse_variance        one thread of the last warp, meanwhile
 //   cells of S, TS      sorted again, where S is rounded
 //

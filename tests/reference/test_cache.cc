@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "harness/reference/cache.h"
 #include "tests/reference/filled_problem.h"
 #include "tests/reference/same_reference.h"
 

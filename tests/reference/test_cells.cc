@@ -95,8 +95,8 @@ TEST(Cells, PairsAreHalfOfTheExcess) {
   CellBuilder builder;
   Cells cells;
   builder.build(labels, 0, KeepCells::multi_key, cells);
-  EXPECT_EQ(cells.twos, 7);
-  EXPECT_EQ(cells.threes, 7);
+  EXPECT_EQ(cells.pair_cells, 7);
+  EXPECT_EQ(cells.triple_cells, 7);
   std::vector<double> weights;
   for (const std::int32_t key : cells.keys)
     weights.push_back(by_key[static_cast<std::size_t>(key)]);

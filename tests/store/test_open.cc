@@ -5,6 +5,7 @@
 #include <fstream>
 #include <set>
 
+#include "harness/reference/version.h"
 #include "harness/store/rows.h"
 #include "tests/store/fixture.h"
 

@@ -1,0 +1,120 @@
+// The variance of O that accumulating P V and storing partial sums make. docs/judging.md, TA and
+// TR; R_j and what small products lose may stand between bounds there ("What is computed").
+#include <cmath>
+
+#include "harness/reference/terms.h"
+
+namespace plumbline {
+namespace {
+
+// As negligible_share, for the bounds of R_j in long rows: 0.5 % of spre.
+constexpr double negligible_range_share = 1e-2;
+
+double tied_keys(const BlockSums& sums, std::int64_t row) {
+  return static_cast<double>(sums.tied.data()[row].cells.keys.size());
+}
+
+// Whether TA stays near that of t = f R_j for all keys, with t of small keys anywhere between that
+// and 0.
+bool small_keys_are_negligible(const BlockSums& sums, const Buffer<double>& p_variance,
+                               std::int64_t row) {
+  const RowBlock& block = *sums.block;
+  const AccumulationModel& pv = sums.model.pv;
+  const double loss = step_loss(pv, block.count(row));
+  const auto small_keys = static_cast<double>(sums.truncation.small_keys.data()[row]);
+  for (std::int64_t j = 0; j < block.head->dim_vo; ++j) {
+    const std::int64_t at = row * block.head->ld + j;
+    const double range = sums.range.data()[at], largest_t = pv.f * range,
+                 shift = small_keys * largest_t / 6;
+    const double drift = truncation_drift(sums.truncation.signed_sum.data()[at], range, loss);
+    const double change = shift * (2 * drift + shift) + small_keys * square(largest_t) / 6;
+    if (!(change <= negligible_share * p_variance.data()[at])) return false;
+  }
+  return true;
+}
+
+void find_truncation(BlockSums& sums, std::span<const std::int64_t> rows,
+                     const Buffer<double>& p_variance) {
+  if (!sums.model.pv.toward_zero) return;
+  const auto small_keys_matter = [&](std::int64_t row) {
+    return !small_keys_are_negligible(sums, p_variance, row);
+  };
+  truncation_sums(*sums.block, sums.logits.p, sums.range, static_cast<float>(sums.model.pv.f), rows,
+                  small_keys_matter, sums.truncation);
+}
+
+// Whether the variance, with R_j anywhere within its bounds, stays near that with sums.range.
+// `truncation`: with what depends on the sums of truncated products. Of these, t = f R_j but for
+// the small keys, so that a signed sum S changes by |S| / R_j + 2 f (small keys) times the change
+// of R_j at most.
+bool range_bounds_suffice(const BlockSums& sums, const Buffer<double>& p_variance, std::int64_t row,
+                          bool truncation) {
+  const RowBlock& block = *sums.block;
+  const AccumulationModel& pv = sums.model.pv;
+  const double share = block.count(row) < long_row ? negligible_share : negligible_range_share;
+  const auto n = static_cast<double>(block.count(row));
+  const double weight =
+                   square(0.3 * pv.u * tied_keys(sums, row)) + kappa * square(sums.model.u_split),
+               loss = step_loss(pv, block.count(row));
+  for (std::int64_t j = 0; j < block.head->dim_vo; ++j) {
+    const std::int64_t at = row * block.head->ld + j;
+    const double range = sums.range.data()[at], high = block.prefixes.range(row, j),
+                 low = block.prefixes.edge_range(row, j);
+    const double squares = (square(high) - square(low)) / 2;
+    double change = weight * squares;
+    if (truncation && pv.toward_zero) {
+      const double signed_sum = std::abs(sums.truncation.signed_sum.data()[at]);
+      const double small = 2 * pv.f * static_cast<double>(sums.truncation.small_keys.data()[row]);
+      const double shift =
+          std::max(high - range, range - low) * (signed_sum / range + small + loss) / 6;
+      change += shift * (2 * truncation_drift(signed_sum, range, loss) + shift) +
+                n * square(pv.f) * squares / 6;
+    }
+    if (!(change <= share * p_variance.data()[at])) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+// Where the bounds of R_j are near enough, the mean of their squares is R_j^2.
+void find_ranges(BlockSums& sums, const Buffer<double>& p_variance) {
+  const RowBlock& block = *sums.block;
+  sums.range.assign(sums.elements(), 0);
+  std::vector<std::int64_t> bounded, exact;
+  for (std::int64_t r = 0; r < block.rows; ++r) {
+    for (std::int64_t j = 0; j < block.head->dim_vo; ++j) {
+      sums.range.data()[r * block.head->ld + j] = std::sqrt(
+          (square(block.prefixes.range(r, j)) + square(block.prefixes.edge_range(r, j))) / 2);
+    }
+    (range_bounds_suffice(sums, p_variance, r, false) ? bounded : exact).push_back(r);
+  }
+  find_truncation(sums, bounded, p_variance);
+  for (const std::int64_t r : bounded) {
+    if (!range_bounds_suffice(sums, p_variance, r, true)) exact.push_back(r);
+  }
+  prefix_ranges(block, sums.logits.p, exact, sums.range);
+  find_truncation(sums, exact, p_variance);
+}
+
+void accumulation(const BlockSums& sums, Buffer<double>& result, Buffer<double>& partials) {
+  const RowBlock& block = *sums.block;
+  const Model& model = sums.model;
+  const double u_split = model.u_split, eta_split = model.eta_split / block.head->v_unit;
+  const bool scaled_outside = block.head->scaled_outside;
+  for (std::int64_t r = 0; r < block.rows; ++r) {
+    const Accumulation of_pv(model.pv, block.count(r), tied_keys(sums, r));
+    for (std::int64_t j = 0; j < block.head->dim_vo; ++j) {
+      const std::int64_t at = r * block.head->ld + j;
+      ColumnSums of_column{block.o_of(r, j), sums.p_squared.data()[at], sums.range.data()[at]};
+      if (u_split > 0) partials.data()[at] = split_partials(u_split, eta_split, of_column);
+      if (of_pv.toward_zero) {
+        of_column.truncated = sums.truncation.signed_sum.data()[at];
+        of_column.truncated_squares = sums.truncation.square_sum.data()[at];
+      }
+      result.data()[at] = of_pv.variance(of_column, least_error, scaled_outside);
+    }
+  }
+}
+
+}  // namespace plumbline

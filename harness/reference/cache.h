@@ -1,0 +1,17 @@
+// References kept in files.
+#pragma once
+
+#include <filesystem>
+
+#include "harness/reference/reference.h"
+
+namespace plumbline {
+
+// As compute_reference, through a directory of files keyed by problem digest, spec, rows, options
+// and reference_version. An unreadable, truncated or foreign file is recomputed and replaced; files
+// are written atomically.
+Reference cached_reference(const std::filesystem::path& directory, const Geometry& geometry,
+                           const InputView& inputs, const RoundingSpec& spec,
+                           const RowSelection& rows, const ReferenceOptions& options = {});
+
+}  // namespace plumbline

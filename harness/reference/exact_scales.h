@@ -1,0 +1,147 @@
+// The scales of legal error of one row, by the formulas of docs/judging.md ("Sigma"), in its order:
+// each formula is here once, and each sum over keys is a plain loop in fp64. bounded_scales.h finds
+// the same for blocks of rows, faster. It shares the formulas of one key and of one element, and a
+// test compares its sums with these.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "harness/reference/row_block.h"
+
+namespace plumbline {
+
+// ---- Formulas of one key, of one element and of one row, for both.
+
+// Standard deviation of a sink's logit. It comes from memory: only the argument of exp is rounded.
+inline double sink_sd(const Sink& sink) { return u32 * (4 * std::abs(sink.s) + 1); }
+
+// TP. Rounding of one row's P in units of u_P: e_k = min(eta_P / l, p_k) near zero, and the weight
+// of a key among independent errors (squared) and among those that a cell shares (w_k).
+struct PWeights {
+  double near_zero_limit = 0;  // eta_P / l / u_P
+  double one = 1;              // 1 / u_P
+
+  double near_zero(double p) const { return std::min(near_zero_limit, p * one); }
+  double independent(double p) const { return kappa * p * p + near_zero(p) * near_zero(p) / 3; }
+  double coherent(double p) const { return root_kappa_coherent * std::max(p, near_zero(p)); }
+
+  static constexpr double root_kappa_coherent = 0.7416198487095663;  // sqrt(kappa_coherent)
+};
+inline PWeights p_weights(const Model& model, double total) {
+  return {model.eta_p > 0 ? model.eta_p / total / model.u_p : 0, 1 / model.u_p};
+}
+
+// TS and TE. Roundings of logits that all keys of a cell share: of S, of a softcap's tanh, of exp2.
+// Their cells are s_cell(), tanh_cell() and exp2_phase().
+enum class SharedRounding { s, tanh, exp2 };
+inline constexpr SharedRounding shared_roundings[] = {SharedRounding::s, SharedRounding::tanh,
+                                                      SharedRounding::exp2};
+inline bool is_made(SharedRounding rounding, const Model& model, double cap) {
+  if (rounding == SharedRounding::tanh) return model.tanh_error > 0 && cap > 0;
+  return (rounding == SharedRounding::s ? model.u_s : model.exp2_error) > 0;
+}
+// What p_k weighs: |s_k|, |c_k| or 1.
+inline double shared_weight(SharedRounding rounding, double p, double s, double capped) {
+  if (rounding == SharedRounding::exp2) return p;
+  return p * std::abs(rounding == SharedRounding::s ? s : capped);
+}
+// From the sum over cells of (sum_k w_k)^2 and the sum of w_k^2.
+inline double shared_variance(SharedRounding rounding, const Model& model, double coherent,
+                              double independent) {
+  if (rounding == SharedRounding::exp2) return square(model.exp2_error) / 2 * coherent;
+  const double u = rounding == SharedRounding::s ? model.u_s : model.tanh_error;
+  return kappa_coherent * square(u) * std::max(coherent, independent);
+}
+
+// TA and TR, from sums over a row's keys in one column.
+struct ColumnSums {
+  double o = 0, p_squared = 0;                  // o_j, sum p_k^2 v_kj^2
+  double range = 0;                             // R_j
+  double truncated = 0, truncated_squares = 0;  // sum sign(v_kj) t_k, sum t_k^2
+};
+// Of max |v|, what weights too small for fp32 may add up to: no scale is smaller, so that a column
+// whose heavy keys all have v = 0 is not judged by an error of 0.
+inline constexpr double least_error = 0x1p-48;
+
+// What truncated sums lose, of R_j: f_out for every step.
+inline double step_loss(const AccumulationModel& pv, std::int64_t n) {
+  return pv.steps(n) * pv.f_out;
+}
+// TA's systematic part: (|sum sign(v_kj) t_k / 2| + ceil(n/L) f_out R_j / 2) / 3.
+inline double truncation_drift(double truncated, double range, double step_loss) {
+  return (std::abs(truncated) + step_loss * range) / 6;
+}
+struct Accumulation {
+  Accumulation(const AccumulationModel& pv, std::int64_t n, double tied_keys)
+      : u_squared_n(square(pv.u) * (static_cast<double>(n) / 3 + 4)),
+        of_ties(0.3 * pv.u * tied_keys),
+        loss(step_loss(pv, n)),
+        toward_zero(pv.toward_zero) {}
+
+  // u^2 (n/3 + 4)(0.3 o_j^2 + sum p_k^2 v_kj^2) + (0.3 u n_tie R_j)^2; where V's scale multiplies
+  // the sums + u32^2 o_j^2; toward zero + drift^2 + sum t_k^2 / 6
+  double variance(const ColumnSums& sums, double least, bool scaled_outside) const {
+    double variance = u_squared_n * (0.3 * square(sums.o) + sums.p_squared) +
+                      square(of_ties * sums.range) + square(least);
+    if (scaled_outside) variance += square(u32 * sums.o);
+    if (!toward_zero) return variance;
+    return variance + (square(truncation_drift(sums.truncated, sums.range, loss)) +
+                       sums.truncated_squares / 6.0);
+  }
+
+  double u_squared_n, of_ties, loss;
+  bool toward_zero;
+};
+// kappa u_sp^2 max(R_j^2, o_j^2 + sum p_k^2 v_kj^2) + eta_sp^2 / 3
+inline double split_partials(double u, double eta, const ColumnSums& sums) {
+  const double partial = std::max(square(sums.range), square(sums.o) + sums.p_squared);
+  return kappa * square(u) * partial + square(eta) / 3;
+}
+
+// The bound: the relative error that each product of P and V may have, but for the logit's.
+double product_error(const Model& model, std::int64_t n, bool scaled_outside);
+
+// lse_sigma^2: the part of sums and of the logarithm in fp32.
+inline double lse_floor(double lse, std::int64_t n) {
+  return square(u32 * (4 + std::abs(lse) + 2 * std::sqrt(static_cast<double>(n))));
+}
+// By how much rounding these very logits moves the LSE. Logits that lie whole rounding intervals
+// apart are all rounded alike, which no cell sees; and intervals that are large against 1 move it
+// otherwise than the first order of their errors says. Keys with p = 0 are left out.
+double lse_shift(const Model& model, const double* s, const double* p, KeyRange keys,
+                 const Sink* sink, double lse);
+
+// ---- One row, with every sum as it is written.
+
+struct SingleRow {
+  using Numbers = std::vector<double>;
+  using Groups = std::vector<std::vector<std::size_t>>;  // keys that share a cell
+
+  // Row `row` of the block once it is computed. The model outlives this.
+  SingleRow(const Model& of, const RowBlock& block, std::int64_t row);
+
+  const Model& model;
+  std::size_t keys = 0;            // n, the visible keys, in key order
+  Numbers x, slope, capped, s, p;  // x_k, slope_k, c_k, s_k, p_k
+  Numbers n2;                      // a^2 n2_k
+  Numbers sd, beta;
+  std::vector<Numbers> v;  // [D][n]
+  Numbers o;               // [D]
+  Groups p_cells;
+  std::optional<Sink> sink;
+  double m = 0, l = 0, lse = 0;
+  double dims = 0, cap = 0, v_unit = 1;  // D, c, a power of two near max |v|
+  bool scaled_outside = false;           // V's scale multiplies a kernel's sums
+};
+
+// TP, TL, TS, TE, TA and TR of a column by Rounding, and 0 for the output, which is the caller's.
+std::array<double, rounding_count> exact_variances(const SingleRow& row, std::size_t column);
+// Worst case of |error| before output rounding.
+double exact_bound(const SingleRow& row, std::size_t column);
+double exact_lse_variance(const SingleRow& row);
+
+}  // namespace plumbline

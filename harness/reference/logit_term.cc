@@ -1,0 +1,100 @@
+// The variance of O that errors of the logits make, or a bound of it. docs/judging.md, TL.
+#include <cmath>
+
+#include "harness/reference/terms.h"
+
+namespace plumbline {
+namespace {
+
+// As negligible_share, where the sizes of the products are bounds, in long rows: 5e-4 of spre.
+constexpr double negligible_bounded_share = 1e-3;
+
+// TL from its largest sd and |v - o|: false where that is not far below TP.
+bool bound_suffices(const BlockSums& sums, std::int64_t row, const Buffer<double>& p_variance,
+                    Buffer<double>& result) {
+  const RowBlock& block = *sums.block;
+  const LogitSums& of_row = sums.logits.sums.data()[row];
+  const double share = of_row.are_bounds ? negligible_bounded_share : negligible_share;
+  const std::int64_t first = row * block.head->ld;
+  bool is_negligible = true;
+  for (std::int64_t j = 0; j < block.head->dim_vo; ++j) {
+    const double o = std::abs(block.o_of(row, j)),
+                 of_v = of_row.largest * std::sqrt(sums.p_squared.data()[first + j]);
+    double& bound = result.data()[first + j];
+    bound = square(of_v + o * std::sqrt(double{of_row.variance})) +
+            of_row.excess * square(block.head->column_max.data()[j] + o);
+    is_negligible &= bound <= share * p_variance.data()[first + j];
+  }
+  return is_negligible;
+}
+
+bool needs_exact_sum(BlockSums& sums, std::int64_t row, const Buffer<double>& p_variance,
+                     Buffer<double>& result) {
+  if (bound_suffices(sums, row, p_variance, result)) return false;
+  TiedKeys& tied = sums.tied.data()[row];
+  if (sums.logits.sums.data()[row].are_bounds) {
+    sums.logits.find(row, tied);
+    if (bound_suffices(sums, row, p_variance, result)) return false;
+  }
+  sums.logits.find_excess(row, tied);
+  return !bound_suffices(sums, row, p_variance, result);
+}
+
+// Whether what ties add to TL is far below TP in every column, |v - o| <= max |v| + |o|.
+bool excess_is_negligible(const BlockSums& sums, std::int64_t row,
+                          const Buffer<double>& p_variance) {
+  const RowBlock& block = *sums.block;
+  const double excess = sums.logits.sums.data()[row].excess;
+  for (std::int64_t j = 0; j < block.head->dim_vo; ++j) {
+    if (!(excess * square(block.head->column_max.data()[j] + std::abs(block.o_of(row, j))) <=
+          negligible_share * p_variance.data()[row * block.head->ld + j]))
+      return false;
+  }
+  return true;
+}
+
+// sum_k p_k^2 sd_k^2 (v_kj - o_j)^2 of these rows + excess of cells.
+void sum_exactly(BlockSums& sums, Moments& moments, std::span<const std::int64_t> rows,
+                 const Buffer<double>& p_variance, Buffer<double>& result) {
+  const RowBlock& block = *sums.block;
+  LogitErrors& logits = sums.logits;
+  const auto relative_error = [&](std::int64_t r) {
+    return [p = logits.p_of(r), sd = logits.sd_of(r), scale = 1 / logits.sums.data()[r].largest](
+               std::int64_t k) { return p[k] * (sd[k] * scale); };
+  };
+  set_weights(block, rows, logits.weights, [&](std::int64_t r) {
+    return [error = relative_error(r)](std::int64_t k) { return error(k) * error(k); };
+  });
+  moments.centered.compute(block, logits.weights, moments.second);
+  std::vector<std::int64_t> tied;
+  for (const std::int64_t r : rows) {
+    const double unit_squared = square(logits.sums.data()[r].largest);
+    const std::int64_t first = r * block.head->ld;
+    for (std::int64_t j = 0; j < block.head->dim_vo; ++j)
+      result.data()[first + j] = unit_squared * moments.second.data()[first + j];
+    TiedKeys& of_row = sums.tied.data()[r];
+    if (of_row.cells.empty() || excess_is_negligible(sums, r, p_variance)) continue;
+    of_row.weigh(unit_squared, relative_error(r));
+    tied.push_back(r);
+  }
+  moments.add_excess(sums, tied, true, result);
+}
+
+}  // namespace
+
+void logit_error(BlockSums& sums, Moments& moments, const Buffer<double>& p_variance,
+                 Buffer<double>& result) {
+  const RowBlock& block = *sums.block;
+  std::vector<std::int64_t> rows;
+  for (std::int64_t r = 0; r < block.rows; ++r) {
+    if (needs_exact_sum(sums, r, p_variance, result)) rows.push_back(r);
+  }
+  if (!rows.empty()) sum_exactly(sums, moments, rows, p_variance, result);
+  for (std::int64_t r = 0; r < block.rows && !block.sinks.empty(); ++r) {
+    const double error = block.sink(r)->p * sink_sd(*block.sink(r));  // of a key whose v is 0
+    for (std::int64_t j = 0; j < block.head->dim_vo; ++j)
+      result.data()[r * block.head->ld + j] += square(error * block.o_of(r, j));
+  }
+}
+
+}  // namespace plumbline

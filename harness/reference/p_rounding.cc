@@ -1,0 +1,71 @@
+// The variance of O that rounding P makes, with keys that round alike added up linearly.
+// docs/judging.md, TP.
+#include <numeric>
+
+#include "harness/reference/terms.h"
+
+namespace plumbline {
+
+// Negative sums (errors that cancel) are not relied on.
+void Moments::add_excess(const BlockSums& sums, std::span<const std::int64_t> rows, bool about_o,
+                         Buffer<double>& result) {
+  const RowBlock& block = *sums.block;
+  shift_by_o(block, about_o ? rows : std::span<const std::int64_t>(), shift);
+  std::vector<const TiedKeys*> tied;
+  for (const std::int64_t r : rows) tied.push_back(&sums.tied.data()[r]);
+  cell_pairs(block, tied, shift, pairs);
+  const float* of_row = pairs.data();
+  for (const std::int64_t r : rows) {
+    const double unit = 2 * sums.tied.data()[r].unit_squared;
+    double* to = result.data() + r * block.head->ld;
+    for (std::int64_t j = 0; j < block.head->dim_vo; ++j) {
+      const double excess = unit * of_row[j];
+      if (!(excess <= 0)) to[j] += excess;
+    }
+    of_row += block.head->ld;
+  }
+}
+
+void p_rounding(BlockSums& sums, Moments& moments, Buffer<double>& result) {
+  const Model& model = sums.model;
+  const RowBlock& block = *sums.block;
+  const bool about_o = model.denominator_from_rounded_p;
+  const double unit_squared = square(model.u_p);
+  const auto weights_of = [&](std::int64_t r) { return p_weights(model, block.total.data()[r]); };
+  product(block, sums.logits.weights, block.head->v_squared, sums.p_squared);
+  if (!about_o && model.eta_p == 0) {
+    for (std::size_t i = 0; i < result.size(); ++i)
+      result[i] = unit_squared * kappa * sums.p_squared[i];
+  } else {
+    std::vector<std::int64_t> all(static_cast<std::size_t>(block.rows));
+    std::iota(all.begin(), all.end(), 0);
+    set_weights(block, all, sums.logits.weights, [&](std::int64_t r) {
+      return [p = block.p_of(r), weights = weights_of(r)](std::int64_t k) {
+        return weights.independent(p[k]);
+      };
+    });
+    if (about_o) {
+      moments.centered.compute(block, sums.logits.weights, result);
+      for (double& variance : result) variance *= unit_squared;
+    } else {
+      product(block, sums.logits.weights, block.head->v_squared, moments.first);
+      for (std::size_t i = 0; i < result.size(); ++i) result[i] = unit_squared * moments.first[i];
+    }
+  }
+  std::vector<std::int64_t> tied;
+  for (std::int64_t r = 0; r < block.rows; ++r) {
+    TiedKeys& of_row = sums.tied.data()[r];
+    if (of_row.cells.empty()) continue;
+    tied.push_back(r);
+    if (model.eta_p == 0) {
+      of_row.unit_squared =
+          unit_squared * kappa_coherent;  // the weights are P, as LogitErrors left
+    } else {
+      of_row.weigh(unit_squared, [p = sums.logits.p_of(r), weights = weights_of(r)](
+                                     std::int64_t k) { return weights.coherent(p[k]); });
+    }
+  }
+  moments.add_excess(sums, tied, about_o, result);
+}
+
+}  // namespace plumbline

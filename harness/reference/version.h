@@ -1,0 +1,10 @@
+// The version of the reference's numbers.
+#pragma once
+
+namespace plumbline {
+
+// Raised when any result changes: stored outcomes and cached references of another version are not
+// compared.
+inline constexpr int reference_version = 4;
+
+}  // namespace plumbline
