@@ -12,7 +12,7 @@ case "${1:-}" in
 esac
 ci/setup.sh
 
-mapfile -t sources < <(git ls-files '*.cc' '*.h' '*.cu' '*.cuh')
+mapfile -t sources < <(git ls-files '*.cc' '*.h' '*.hpp' '*.cu' '*.cuh')
 clang-format --dry-run --Werror "${sources[@]}"
 python3 ci/check_sources.py
 cmake --preset "$preset" >/dev/null

@@ -32,7 +32,7 @@ MAY_INCLUDE = {
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 NAMESPACE = re.compile(r"^namespace ?(\S*) \{|^\}  // namespace")
 TYPE = re.compile(r"^(?:struct|class|enum class|enum) (\w+)(?: final)?(?: : [^;]*)? \{")
-SOURCES = {".cc", ".h", ".cu", ".cuh", ".c"}
+SOURCES = {".cc", ".h", ".hpp", ".cu", ".cuh", ".c"}
 LINE_LIMIT = 140
 FILE_LIMIT = {"harness": 500, "kernels": 500, "tests": 600}
 LARGEST = 256 * 1024  # bytes, of any file: what is larger was built or downloaded
@@ -57,7 +57,7 @@ NOT_IN_EVERY_BUILD = [
 def include_error(path, target):
     parts = path.parts
     if parts[0] == "kernels":
-        c_abis = {"harness/provider/plumbline_provider.h"}
+        c_abis = {"harness/provider/plumbline_provider.h", "harness/provider/plumbline_provider.hpp"}
         if parts[1] == "reference_gpu":  # no kernel under test, but the reference's other half
             c_abis.add("harness/reference/plumbline_reference.h")
         if target.startswith("harness/") and target not in c_abis:
