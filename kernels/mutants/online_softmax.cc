@@ -9,8 +9,8 @@
 //     O = O 2^(m - m') + round(P) V
 //   an attention sink is one more term of l, in the first split
 //   out_s = O / l,  lse_s = m + log2 l    for each split s
-//   out = sum_s w_s out_s / sum_s w_s,  w_s = 2^(lse_s - max lse),  LSE = ln(2) (max lse + log2
-//                                       sum_s w_s)
+//   w_s = 2^(lse_s - max lse),  out = sum_s w_s out_s / sum_s w_s
+//   LSE = ln(2) (max lse + log2 sum_s w_s)
 //
 // Rows of a block differ only in what they see, so a row's bits do not depend on its block, its
 // sample's neighbours or the layout.
@@ -27,8 +27,7 @@
 namespace plumbline::mutants {
 namespace {
 
-// ---- Sizes
-// -------------------------------------------------------------------------------------------------
+// ---- Sizes ----
 
 std::int64_t tile_keys(Change change) {
   switch (change) {
