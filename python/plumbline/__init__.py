@@ -2,37 +2,47 @@
 
     import plumbline
 
-    out = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)   # [batch, heads, seq, dim]
+    # [batch, heads, seq, dim] each
+    out = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
     plumbline.assert_attention(out, q, k, v, causal=True, layout="padded_bhsd")
 
-The output is compared with an fp64 reference made from q, k and v, in units of the rounding error that a kernel may
-make. Arrays may come from NumPy (bf16 by ml_dtypes), PyTorch, JAX, or anything else that speaks DLPack or the buffer
-protocol; what lies on a GPU is copied. The answers are ROUNDING, BUG and UNDECIDED, as `plumbline check` gives them;
-docs/is-it-rounding.md says what they mean.
+The output is compared with an fp64 reference made from q, k and v, in units of the rounding
+error that a kernel may make. Arrays may come from NumPy (bf16 by ml_dtypes), PyTorch, JAX, or
+anything else that speaks DLPack or the buffer protocol; what lies on a GPU is copied. The
+answers are ROUNDING, BUG and UNDECIDED, as `plumbline check` gives them; docs/is-it-rounding.md
+says what they mean.
 """
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json as _json
 import os
 import struct
 import tempfile
-from typing import Any, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy
 
 from . import _plumbline
 
+if TYPE_CHECKING:
+    from typing_extensions import ParamSpec
+
+    _Question = ParamSpec("_Question")
+
 __version__: str = _plumbline.version
 __all__ = ["Report", "assert_attention", "check", "diff", "save", "Spec", "Unsupported", "kernel"]
 
 Array = Any
-"""An array of NumPy, PyTorch, JAX or another framework; for lengths and page tables also a list of integers."""
+"""An array of NumPy, PyTorch, JAX or another framework; lengths may be lists of integers, too."""
 
 ROUNDING, BUG, UNDECIDED = "ROUNDING", "BUG", "UNDECIDED"
 
-# What NumPy cannot hand over under its own name: dtype name -> (name in safetensors, dtype of the same size).
-_BORROWED = {"bfloat16": ("BF16", "uint16"), "float8_e4m3fn": ("F8_E4M3", "uint8"), "float8_e5m2": ("F8_E5M2", "uint8")}
+# What NumPy cannot hand over under its own name: dtype name -> (name in safetensors, dtype of the
+# same size).
+_BORROWED = {"bfloat16": ("BF16", "uint16"), "float8_e4m3fn": ("F8_E4M3", "uint8"),
+             "float8_e5m2": ("F8_E5M2", "uint8")}
 
 _Tensor = Tuple[str, Tuple[int, ...], bytes]  # dtype, shape, contiguous bytes
 
@@ -57,47 +67,6 @@ class Report:
 
     def __str__(self) -> str:
         return self.text
-
-
-def assert_attention(
-    out: Array,
-    q: Array,
-    k: Array,
-    v: Array,
-    *,
-    causal: Union[None, bool, str] = None,
-    window: Union[None, int, Tuple[int, int]] = None,
-    scale: Optional[float] = None,
-    cu_seqlens: Optional[Array] = None,
-    cu_seqlens_q: Optional[Array] = None,
-    cu_seqlens_kv: Optional[Array] = None,
-    seqlens_q: Optional[Array] = None,
-    seqlens_kv: Optional[Array] = None,
-    page_table: Optional[Array] = None,
-    mask: Optional[Array] = None,
-    lse: Optional[Array] = None,
-    lse_base: Union[None, str, int] = None,
-    layout: Optional[str] = None,
-    spec: Optional[str] = None,
-    padded_rows: Optional[str] = None,
-    name: Optional[str] = None,
-    **attributes: Any,
-) -> None:
-    """Raises AssertionError, with the text of `plumbline check`, unless the answer is ROUNDING.
-
-    UNDECIDED raises, too: the stated `spec` does not explain the output, and the text names the looser one that does.
-    The arguments are those of `check`.
-
-        def test_decode():
-            out, lse = my_decode(q, k_cache, v_cache, seqlens)
-            plumbline.assert_attention(out, q, k_cache, v_cache, seqlens_kv=seqlens, causal="bottom_right", lse=lse,
-                                       spec="FlashAttention-2")
-    """
-    arguments = dict(locals())
-    __tracebackhide__ = True
-    report = check(**arguments.pop("attributes"), **arguments)
-    if report.answer != ROUNDING:
-        raise AssertionError(report.text)
 
 
 def check(
@@ -126,17 +95,19 @@ def check(
 ) -> Report:
     """Judges `out` = softmax(q k^T * scale) v against fp64.
 
-    q, k, v, out: padded [batch, seq, heads, dim] ("padded_bshd") or [batch, heads, seq, dim] ("padded_bhsd"), ragged
-        [total, heads, dim] with cu_seqlens, paged k and v [page, token, heads, dim] ("paged_nhd") or [page, heads,
-        token, dim] ("paged_hnd") with page_table and seqlens_kv. State `layout` where several would fit.
-    causal: "top_left" (PyTorch's is_causal), "bottom_right" (FlashAttention, decoding), or True where queries and
-        keys are equally many.
-    window: (left, right) keys seen before and after the diagonal, -1 = unlimited; an integer is the left part.
+    q, k, v, out: padded [batch, seq, heads, dim] ("padded_bshd") or [batch, heads, seq, dim]
+        ("padded_bhsd"), ragged [total, heads, dim] with cu_seqlens, paged k and v
+        [page, token, heads, dim] ("paged_nhd") or [page, heads, token, dim] ("paged_hnd") with
+        page_table and seqlens_kv. State `layout` where several would fit.
+    causal: "top_left" (PyTorch's is_causal), "bottom_right" (FlashAttention, decoding), or True
+        where queries and keys are equally many.
+    window: (left, right) keys seen before and after the diagonal, -1 = unlimited; an integer is the
+        left part.
     mask: boolean array, True where a key is seen.
-    lse, lse_base: log-sum-exp of each row, and its base, "e" (None is, too) or 2. With it, faults of the softmax's
-        denominator can be seen.
-    spec: what the kernel rounds: a name of the ladder, such as "FlashAttention-2", or fields such as "p_dtype=bf16".
-        None tries the ladder.
+    lse, lse_base: log-sum-exp of each row, and its base, "e" (None is, too) or 2. With it, faults
+        of the softmax's denominator can be seen.
+    spec: what the kernel rounds: a name of the ladder, such as "FlashAttention-2", or fields such
+        as "p_dtype=bf16". None tries the ladder.
     padded_rows: "zeros" or "attended": what padded query rows must hold; not looked at otherwise.
     attributes: padding, page_size, lse_layout, dtype; see docs/dump-format.md.
 
@@ -148,6 +119,34 @@ def check(
     arguments = dict(locals())
     tensors, stated = _dump(arguments, arguments.pop("attributes"))
     return _report(_plumbline.check(name or "attention", tensors, stated))
+
+
+def _arguments_of(judge: Callable[_Question, Report]
+                  ) -> Callable[[Callable[..., None]], Callable[_Question, None]]:
+    """Gives a function the signature of `judge`."""
+    def give(function: Callable[..., None]) -> Callable[_Question, None]:
+        signature = inspect.signature(judge).replace(return_annotation="None")
+        setattr(function, "__signature__", signature)
+        return function
+    return give
+
+
+@_arguments_of(check)
+def assert_attention(*arguments: Any, **question: Any) -> None:
+    """Raises AssertionError, with the text of `plumbline check`, unless the answer is ROUNDING.
+
+    UNDECIDED raises, too: the stated `spec` does not explain the output, and the text names the
+    looser one that does. The arguments are those of `check`.
+
+        def test_decode():
+            out, lse = my_decode(q, k_cache, v_cache, seqlens)
+            plumbline.assert_attention(out, q, k_cache, v_cache, seqlens_kv=seqlens,
+                                       causal="bottom_right", lse=lse, spec="FlashAttention-2")
+    """
+    __tracebackhide__ = True
+    report = check(*arguments, **question)
+    if report.answer != ROUNDING:
+        raise AssertionError(report.text)
 
 
 def diff(
@@ -168,14 +167,16 @@ def diff(
 
     `question`: as the arguments of `check`.
 
-    ROUNDING: both keep their limits against fp64, and nowhere do they differ by more than their roundings explain.
-    BUG: at least one does not keep its limits, and the sentence says which. UNDECIDED: otherwise.
+    ROUNDING: both keep their limits against fp64, and nowhere do they differ by more than their
+    roundings explain. BUG: at least one does not keep its limits, and the sentence says which.
+    UNDECIDED: otherwise.
 
-        report = plumbline.diff(flash_out, eager_out, q, k, v, causal="top_left", layout="padded_bhsd",
-                                spec_b="PyTorch math")
+        report = plumbline.diff(flash_out, eager_out, q, k, v, causal="top_left",
+                                layout="padded_bhsd", spec_b="PyTorch math")
         print(report.sentence)
     """
-    instead = {"spec": "spec_a and spec_b", "lse": "lse_a and lse_b", "out": "a and b", "name": "names"}
+    instead = {"spec": "spec_a and spec_b", "lse": "lse_a and lse_b", "out": "a and b",
+               "name": "names"}
     for other in instead.keys() & question.keys():
         raise TypeError(f"diff() takes {instead[other]} instead of {other}")
     sides = []
@@ -184,9 +185,8 @@ def diff(
     return _report(_plumbline.diff(tuple(names), *sides))
 
 
-def save(
-    path: Union[str, "os.PathLike[str]"], *, q: Array, k: Array, v: Array, out: Optional[Array] = None, **question: Any
-) -> None:
+def save(path: Union[str, "os.PathLike[str]"], *, q: Array, k: Array, v: Array,
+         out: Optional[Array] = None, **question: Any) -> None:
     """Writes a safetensors file that `plumbline check` and `plumbline diff` read.
 
     `question`: as the arguments of `check`.
@@ -202,12 +202,14 @@ def save(
         begin += len(data)
     text = _json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    _write(os.fspath(path), [struct.pack("<Q", len(text)), text, *(data for _, _, data in tensors.values())])
+    _write(os.fspath(path),
+           [struct.pack("<Q", len(text)), text, *(data for _, _, data in tensors.values())])
 
 
 _LENGTHS = ("cu_seqlens", "cu_seqlens_q", "cu_seqlens_kv", "seqlens_q", "seqlens_kv")
 _TENSORS = ("q", "k", "v", "out", "lse", "mask", "page_table", *_LENGTHS)
-_WORDS = ("scale", "layout", "spec", "padded_rows", "padding", "page_size", "lse_layout", "dtype", "softcap")
+_WORDS = ("scale", "layout", "spec", "padded_rows", "padding", "page_size", "lse_layout", "dtype",
+          "softcap")
 _CAUSAL = {
     "top_left": ("mask", "causal_top_left"),
     "bottom_right": ("mask", "causal_bottom_right"),
@@ -216,7 +218,8 @@ _CAUSAL = {
 
 
 def _dump(question: Mapping[str, Any], more: Mapping[str, Any]) -> Tuple[dict, dict]:
-    """The tensors and the attributes of a dump, from keyword arguments; None and `name` are left out."""
+    """The tensors and the attributes of a dump, from keyword arguments; None and `name` are left
+    out."""
     tensors, stated = {}, {}
     for key, value in {**question, **more}.items():
         if value is None or key == "name" or (key == "causal" and value is False):
@@ -227,7 +230,8 @@ def _dump(question: Mapping[str, Any], more: Mapping[str, Any]) -> Tuple[dict, d
             stated[key] = repr(float(value)) if key in ("scale", "softcap") else str(value)
         elif key == "causal":
             if value not in _CAUSAL:
-                raise ValueError(f'causal={value!r} is not known: "top_left", "bottom_right", True or None')
+                raise ValueError(
+                    f'causal={value!r} is not known: "top_left", "bottom_right", True or None')
             stated[_CAUSAL[value][0]] = _CAUSAL[value][1]
         elif key == "window":
             left, right = (value, -1) if isinstance(value, int) else value
@@ -267,7 +271,8 @@ def _report(values: Tuple[str, str, float, str, str]) -> Report:
 
 def _write(path: str, parts: Sequence[bytes]) -> None:
     """Through a temporary file beside `path`, so that nobody reads half a file."""
-    descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(path) or ".", prefix=os.path.basename(path) + ".")
+    descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(path) or ".",
+                                             prefix=os.path.basename(path) + ".")
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.writelines(parts)
@@ -279,7 +284,8 @@ def _write(path: str, parts: Sequence[bytes]) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    # Kernels written in Python: the module that `plumbline run --provider my_kernels.py` has, loaded where it is used.
+    # Kernels written in Python: the module that `plumbline run --provider my_kernels.py` has,
+    # loaded where it is used.
     if name in ("Spec", "Unsupported", "kernel"):
         import plumbline_provider
 

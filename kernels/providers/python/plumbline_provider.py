@@ -1,17 +1,19 @@
-"""Declares a Python function as an attention kernel for plumbline (`plumbline run … --provider my_kernels.py`).
+"""Declares a Python function as an attention kernel: `plumbline run … --provider my_kernels.py`.
 
     from plumbline_provider import Spec, Unsupported, kernel
 
-    @kernel(dtypes=("fp16", "bf16"), layouts=("padded_bshd",), framework="torch", spec=Spec(p_dtype="input"))
+    @kernel(dtypes=("fp16", "bf16"), layouts=("padded_bshd",), framework="torch",
+            spec=Spec(p_dtype="input"))
     def flash(case):
-        q, k, v = case.q, case.k, case.v     # [batch, seq, heads, head_dim], views of the harness's own memory
+        # [batch, seq, heads, head_dim], views of the harness's own memory
+        q, k, v = case.q, case.k, case.v
         ...                                  # prepare: not timed
         def run():
             return out                       # or (out, lse); timed
         return run
 
-docs/plug-in-your-kernel.md says what each declaration means, plumbline_provider.h has the shapes, and
-_plumbline_worker/case.py what a case offers.
+docs/plug-in-your-kernel.md says what each declaration means, plumbline_provider.h has the
+shapes, and _plumbline_worker/case.py what a case offers.
 """
 from __future__ import annotations
 
@@ -20,9 +22,14 @@ import math
 import re
 from typing import Callable, Mapping, Optional, Sequence, Union
 
-DTYPES = ("fp32", "fp16", "bf16", "e4m3", "e5m2")
+# The words of plumbline_dtype, by their numbers.
+DTYPES = ("none", "fp32", "fp16", "bf16", "e4m3", "e5m2", "tf32", "fp64", "int32")
+# Those that Q, K, V and the output may have, as NumPy (with ml_dtypes) and PyTorch call them.
+TENSOR_DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "e4m3": "float8_e4m3fn",
+                 "e5m2": "float8_e5m2"}
 LAYOUTS = ("padded_bshd", "padded_bhsd", "ragged", "paged_nhd", "paged_hnd")
-MASKS = ("none", "causal_top_left", "causal_bottom_right", "custom")  # custom: case.mask_bits says who sees whom
+# custom: case.mask_bits says who sees whom
+MASKS = ("none", "causal_top_left", "causal_bottom_right", "custom")
 FRAMEWORKS = ("numpy", "torch", "jax")
 DEVICE_KINDS = ("cpu", "cuda")
 PADDING_POLICIES = ("zeros", "untouched", "attended")
@@ -30,12 +37,13 @@ PROMISES = ("run_to_run", "batch", "layout", "page", "split", "prefill_decode", 
 PROMISE_LEVELS = ("none", "rounding", "bitwise")
 TENSOR_CORES = ("on", "off", "none")
 
-SPEC_DTYPES = ("input", "output", "fp32", "tf32", "fp16", "bf16", "e4m3", "e5m2")
+SPEC_DTYPES = ("input", "output", *TENSOR_DTYPES, "tf32")
 ACCUMULATOR_TEXT = re.compile(r"(fp32|fp16)/(nearest|toward_zero)/(\d+)/(\d+)")
 
 
 class Unsupported(Exception):
-    """Raised by a kernel for a valid problem that it does not take; the text says why, in words a user understands."""
+    """Raised by a kernel for a valid problem that it does not take; the text says why, in words a
+    user understands."""
 
 
 def _one_of(what: str, value: object, allowed: Sequence[str]) -> None:
@@ -46,23 +54,31 @@ def _one_of(what: str, value: object, allowed: Sequence[str]) -> None:
 def _accumulator(what: str, value: object) -> None:
     if isinstance(value, Mapping):
         if set(value) != {"dtype", "toward_zero", "fraction_bits", "products_per_step"}:
-            raise ValueError(f"{what}: a table has dtype, toward_zero, fraction_bits and products_per_step")
+            raise ValueError(
+                f"{what}: a table has dtype, toward_zero, fraction_bits and products_per_step")
         _one_of(f"{what}.dtype", value["dtype"], ("fp32", "fp16"))
-    elif value not in ("fma", "tensor_core") and not (isinstance(value, str) and ACCUMULATOR_TEXT.fullmatch(value)):
-        raise ValueError(f'{what}: {value!r} is none of "fma", "tensor_core", "fp32/toward_zero/24/8", or a table')
+    elif (value not in ("fma", "tensor_core")
+          and not (isinstance(value, str) and ACCUMULATOR_TEXT.fullmatch(value))):
+        raise ValueError(
+            f'{what}: {value!r} is none of "fma", "tensor_core", "fp32/toward_zero/24/8", '
+            f'or a table')
 
 
 @dataclasses.dataclass(frozen=True)
 class Spec:
-    """What a kernel rounds, in the words of baselines/contracts.toml. None: as the strict default (docs/judging.md)."""
+    """What a kernel rounds, in the words of baselines/contracts.toml.
+    None: as the strict default (docs/judging.md)."""
 
-    p_dtype: Optional[str] = None  # what P = exp(S - max) is rounded to before P V: "input", "output", "fp32", …
-    p_prescale: Optional[float] = None  # a power of two that P is multiplied by before that rounding
+    # what P = exp(S - max) is rounded to before P V: "input", "output", "fp32", …
+    p_dtype: Optional[str] = None
+    # a power of two that P is multiplied by before that rounding
+    p_prescale: Optional[float] = None
     denominator_from_rounded_p: Optional[bool] = None
     s_rounded: Optional[str] = None  # dtype that S is rounded to; "none"
     q_prescaled: Optional[str] = None  # dtype that Q * scale * log2(e) is rounded to; "none"
     split_partial_dtype: Optional[str] = None
-    qk_accumulator: Union[None, str, Mapping] = None  # "fma", "tensor_core", "fp32/toward_zero/24/8" or a table
+    # "fma", "tensor_core", "fp32/toward_zero/24/8" or a table
+    qk_accumulator: Union[None, str, Mapping] = None
     pv_accumulator: Union[None, str, Mapping] = None
     exp2_rel_error: Optional[float] = None  # beyond 2 ulp of fp32, in [0, 1)
     tanh_rel_error: Optional[float] = None
@@ -90,7 +106,8 @@ class Spec:
             raise ValueError(f"p_prescale: {value!r} is not a power of two")
         elif name == "lse_base":
             _one_of(name, str(value), ("e", "2"))
-        elif name in ("denominator_from_rounded_p", "lse_includes_sink") and not isinstance(value, bool):
+        elif (name in ("denominator_from_rounded_p", "lse_includes_sink")
+              and not isinstance(value, bool)):
             raise ValueError(f"{name}: {value!r} is neither True nor False")
 
 
@@ -120,11 +137,13 @@ class Kernel:
     def __post_init__(self) -> None:
         where = f"kernel {self.name!r}"
         if not re.fullmatch(r"[A-Za-z0-9_.+-]+", self.name):
-            raise ValueError(f"{where}: a name is part of case ids: letters, digits, '_', '.', '+' and '-'")
-        dtype_lists = [(what, DTYPES) for what in ("dtypes", "kv_dtypes", "out_dtypes")]
+            raise ValueError(
+                f"{where}: a name is part of case ids: letters, digits, '_', '.', '+' and '-'")
+        dtype_lists = [(what, TENSOR_DTYPES) for what in ("dtypes", "kv_dtypes", "out_dtypes")]
         if not self.devices:
             raise ValueError(f"{where}: devices is empty; name cpu, cuda or both")
-        for what, allowed in (*dtype_lists, ("layouts", LAYOUTS), ("masks", MASKS), ("devices", DEVICE_KINDS)):
+        for what, allowed in (*dtype_lists, ("layouts", LAYOUTS), ("masks", MASKS),
+                              ("devices", DEVICE_KINDS)):
             for value in getattr(self, what) or ():
                 _one_of(f"{where}: {what}", value, allowed)
         _one_of(f"{where}: framework", self.framework, FRAMEWORKS)
@@ -139,10 +158,12 @@ class Kernel:
     def place(self) -> str:
         """Where the function is defined, "mine.py:12"; its name where that is not known."""
         code = getattr(self.function, "__code__", None)
-        return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else repr(self.function)
+        return (f"{code.co_filename}:{code.co_firstlineno}" if code is not None
+                else repr(self.function))
 
 
-declared: list = []  # every Kernel of the process, in order; the worker empties it before it loads a provider
+# every Kernel of the process, in order; the worker empties it before it loads a provider
+declared: list = []
 
 
 def _words(value: Union[str, Sequence[str]]) -> tuple:
@@ -155,22 +176,34 @@ def _default_devices(framework: str) -> tuple:
 
 def kernel(*, name: Optional[str] = None, dtypes: Sequence[str] = ("fp32", "fp16", "bf16"),
            kv_dtypes: Optional[Sequence[str]] = None, out_dtypes: Optional[Sequence[str]] = None,
-           layouts: Sequence[str] = ("padded_bshd", "padded_bhsd"), masks: Sequence[str] = ("none",),
-           framework: str = "numpy", devices: Union[str, Sequence[str], None] = None, spec: Union[Spec, Callable, None] = None, padding_policy: str = "zeros",
-           promises: Optional[Mapping[str, str]] = None, tensor_cores: str = "none", lse: bool = False,
-           window: bool = False, softcap: bool = False, alibi: bool = False, sinks: bool = False) -> Callable:
-    """Declares the function below as a kernel. What is not declared is refused, with the reason, before it is called.
+           layouts: Sequence[str] = ("padded_bshd", "padded_bhsd"),
+           masks: Sequence[str] = ("none",), framework: str = "numpy",
+           devices: Union[str, Sequence[str], None] = None,
+           spec: Union[Spec, Callable, None] = None, padding_policy: str = "zeros",
+           promises: Optional[Mapping[str, str]] = None, tensor_cores: str = "none",
+           lse: bool = False, window: bool = False, softcap: bool = False, alibi: bool = False,
+           sinks: bool = False) -> Callable:
+    """Declares the function below as a kernel.
+    What is not declared is refused, with the reason, before it is called.
 
     name            default: the function's
-    dtypes          of Q; those of K, V and the output are the same unless kv_dtypes or out_dtypes name others
-    framework       what case.q, case.k and case.v are: arrays of numpy (bf16 as ml_dtypes.bfloat16), torch or jax
-    devices         kinds of device that it takes, "cpu" and "cuda"; default: both where the framework is torch or jax
+    dtypes          of Q; those of K, V and the output are the same unless kv_dtypes or out_dtypes
+                    name others
+    framework       what case.q, case.k and case.v are: arrays of numpy (bf16 as
+                    ml_dtypes.bfloat16), torch or jax
+    devices         kinds of device that it takes, "cpu" and "cuda"; default: both where the
+                    framework is torch or jax
     spec            what the kernel rounds; default: the strict one
-    padding_policy  what becomes of padded query rows: "zeros", "untouched" (as case.new_out() gave them) or "attended"
-    promises        "none", "rounding" or "bitwise" for run_to_run, batch, layout, page, split, prefill_decode and lse
-    lse             True: returns (out, lse) where case.lse_wanted; False: gives none, and the output alone is judged
-    masks           "custom": takes masks of bits, whatever they mean; case.visible() and case.visible_of() know them
-    kv_dtypes       with "e4m3" or "e5m2" the kernel takes fp8 K and V: the number is case.k_scale, case.v_scale * stored
+    padding_policy  what becomes of padded query rows: "zeros", "untouched" (as case.new_out() gave
+                    them) or "attended"
+    promises        "none", "rounding" or "bitwise" for run_to_run, batch, layout, page, split,
+                    prefill_decode and lse
+    lse             True: returns (out, lse) where case.lse_wanted; False: gives none, and the
+                    output alone is judged
+    masks           "custom": takes masks of bits, whatever they mean; case.visible() and
+                    case.visible_of() know them
+    kv_dtypes       with "e4m3" or "e5m2" the kernel takes fp8 K and V: the number is case.k_scale,
+                    case.v_scale * stored
     window          True: takes problems with a sliding window; softcap, alibi and sinks likewise
     """
     def declare(function: Callable) -> Callable:
@@ -178,10 +211,13 @@ def kernel(*, name: Optional[str] = None, dtypes: Sequence[str] = ("fp32", "fp16
         declared.append(Kernel(
             name=kernel_name, function=function, dtypes=_words(dtypes),
             kv_dtypes=None if kv_dtypes is None else _words(kv_dtypes),
-            out_dtypes=None if out_dtypes is None else _words(out_dtypes), layouts=_words(layouts), masks=_words(masks),
-            framework=framework, devices=_default_devices(framework) if devices is None else _words(devices),
+            out_dtypes=None if out_dtypes is None else _words(out_dtypes), layouts=_words(layouts),
+            masks=_words(masks),
+            framework=framework,
+            devices=_default_devices(framework) if devices is None else _words(devices),
             spec=Spec() if spec is None else spec, padding_policy=padding_policy,
-            promises=dict(promises or {}), tensor_cores=tensor_cores, lse=lse, window=window, softcap=softcap,
+            promises=dict(promises or {}), tensor_cores=tensor_cores, lse=lse, window=window,
+            softcap=softcap,
             alibi=alibi, sinks=sinks))
         return function
     return declare

@@ -1,10 +1,11 @@
-"""What case.q is: arrays of NumPy, PyTorch or JAX over the harness's memory, and the way back for what a kernel gives.
+"""Arrays of NumPy, PyTorch or JAX over the harness's memory, and the way back of an output.
 
-Inputs of numpy and torch (on the CPU) are views of pages that are mapped read-only: whoever writes to them dies of
-SIGSEGV. JAX arrays are copies, as are tensors on a GPU. torch and jax are imported when a first kernel of theirs runs.
+Inputs of numpy and torch (on the CPU) are views of pages that are mapped read-only: whoever
+writes to them dies of SIGSEGV. JAX arrays are copies, as are tensors on a GPU. torch and jax are
+imported when a first kernel of theirs runs.
 
-On a GPU a kernel of torch runs on a stream that is not the default one, behind work that brings its inputs: what is
-launched on another stream reads poison.
+On a GPU a kernel of torch runs on a stream that is not the default one, behind work that brings
+its inputs: what is launched on another stream reads poison.
 """
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from time import perf_counter_ns
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 import numpy
+from plumbline_provider import TENSOR_DTYPES
 
 from . import gpu_facts
 from .failures import Stop
@@ -31,7 +33,9 @@ def _import(module: str, what_for: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         remedy = f"ci/setup.sh --python, or {sys.executable} -m pip install {module}"
-        raise Stop("unsupported", f"not measured: {what_for} needs {module}, which cannot be imported: {error}; {remedy}") from None
+        raise Stop("unsupported",
+                   f"not measured: {what_for} needs {module}, which cannot be imported: {error}; "
+                   f"{remedy}") from None
 
 
 def _memory(base: int, tensor: Tensor) -> Any:
@@ -50,9 +54,12 @@ class Numpy:
         self.version = f"numpy {numpy.__version__}"
 
     def use_device(self, device: Mapping[str, Any]) -> bool:
-        """Whether the device is used for the first time. Raises Stop where this framework cannot run there."""
+        """Whether the device is used for the first time.
+        Raises Stop where this framework cannot run there."""
         if device["name"] != "cpu":
-            raise Stop("unsupported", f"kernels of framework {self.name} run on the CPU only, not on {device['name']}")
+            raise Stop("unsupported",
+                       f"kernels of framework {self.name} run on the CPU only, not on "
+                       f"{device['name']}")
         return False
 
     def facts(self) -> Dict[str, Any]:
@@ -60,18 +67,17 @@ class Numpy:
         return {}
 
     def dtype(self, dtype: str) -> numpy.dtype:
-        if dtype in ("fp32", "fp16"):
-            return numpy.dtype({"fp32": numpy.float32, "fp16": numpy.float16}[dtype])
-        ml_dtypes = _import("ml_dtypes", f"{dtype} in NumPy")
-        return numpy.dtype({"bf16": ml_dtypes.bfloat16, "e4m3": ml_dtypes.float8_e4m3fn,
-                            "e5m2": ml_dtypes.float8_e5m2}[dtype])
+        name = TENSOR_DTYPES[dtype]
+        library = numpy if hasattr(numpy, name) else _import("ml_dtypes", f"{dtype} in NumPy")
+        return numpy.dtype(getattr(library, name))
 
     def host_view(self, base: int, tensor: Tensor, writable: bool) -> numpy.ndarray:
         dtype = self.dtype(word(DTYPES, tensor["dtype"]))
         if 0 in tensor["extent"]:
             return numpy.empty(tensor["extent"], dtype)
         strides = [s * dtype.itemsize for s in tensor["stride"]]
-        array: numpy.ndarray = numpy.ndarray(tensor["extent"], dtype, _memory(base, tensor), strides=strides)
+        array: numpy.ndarray = numpy.ndarray(tensor["extent"], dtype, _memory(base, tensor),
+                                             strides=strides)
         array.flags.writeable = writable
         return array
 
@@ -102,8 +108,10 @@ class Numpy:
         self.synchronize()
         return result
 
-    def device_times(self, call: Callable[[], Any], repetitions: int) -> Optional[Dict[str, List[float]]]:
-        """kernel_ns with a flushed L2, hot_ns and sentinel_ns by the device's clock; None: the host's is to be used."""
+    def device_times(self, call: Callable[[], Any],
+                     repetitions: int) -> Optional[Dict[str, List[float]]]:
+        """kernel_ns with a flushed L2, hot_ns and sentinel_ns by the device's clock; None: the
+        host's is to be used."""
         return None
 
     def input_fault(self, base: int) -> str:
@@ -128,12 +136,16 @@ class Torch(Numpy):
         if self.device == "cpu":
             return False
         if not self.device.startswith("cuda:"):
-            raise Stop("unsupported", f"kernels of framework torch run on cpu and cuda:N, not on {self.device}")
+            raise Stop("unsupported",
+                       f"kernels of framework torch run on cpu and cuda:N, not on {self.device}")
         if not self.torch.cuda.is_available():
-            raise Stop("unsupported", f"not measured: {self.version} finds no CUDA device (torch.cuda.is_available() is False)")
+            raise Stop("unsupported",
+                       f"not measured: {self.version} finds no CUDA device "
+                       f"(torch.cuda.is_available() is False)")
         count = self.torch.cuda.device_count()
         if device["ordinal"] >= count:
-            raise Stop("unsupported", f"not measured: {self.version} finds {count} CUDA devices, no {self.device}")
+            raise Stop("unsupported",
+                       f"not measured: {self.version} finds {count} CUDA devices, no {self.device}")
         self.torch.cuda.set_device(device["ordinal"])
         if self.device in self._facts:
             return False
@@ -145,16 +157,18 @@ class Torch(Numpy):
         return self._facts.get(self.device, {})
 
     def dtype(self, dtype: str) -> Any:
-        return getattr(self.torch, {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "e4m3": "float8_e4m3fn",
-                                    "e5m2": "float8_e5m2"}[dtype])
+        return getattr(self.torch, TENSOR_DTYPES[dtype])
 
     def _flat(self, base: int, tensor: Tensor) -> Any:
-        # From a buffer that says it is writable, so that torch does not warn of one that is not: the pages see to that.
-        return self.torch.frombuffer(_memory(base, tensor), dtype=self.dtype(word(DTYPES, tensor["dtype"])))
+        # From a buffer that says it is writable, so that torch does not warn of one that is not:
+        # the pages see to that.
+        return self.torch.frombuffer(_memory(base, tensor),
+                                     dtype=self.dtype(word(DTYPES, tensor["dtype"])))
 
     def host_view(self, base: int, tensor: Tensor, writable: bool) -> Any:
         if 0 in tensor["extent"]:
-            return self.torch.empty(tensor["extent"], dtype=self.dtype(word(DTYPES, tensor["dtype"])))
+            return self.torch.empty(tensor["extent"],
+                                    dtype=self.dtype(word(DTYPES, tensor["dtype"])))
         return self._flat(base, tensor).as_strided(tensor["extent"], tensor["stride"])
 
     def input(self, base: int, tensor: Tensor) -> Any:
@@ -197,8 +211,8 @@ class Torch(Numpy):
             return _copied(result)
 
     def _bring_inputs_late(self, ns: float) -> None:
-        """Inputs hold poison until the current stream comes to them, `ns` from now: long enough for a call to be enqueued
-        meanwhile."""
+        """Inputs hold poison until the current stream comes to them, `ns` from now: long enough for
+        a call to be enqueued meanwhile."""
         right = [(upload, upload.clone()) for _, upload in self._uploads]
         for upload, _ in right:
             upload.view(self.torch.uint8).fill_(POISON)
@@ -209,10 +223,12 @@ class Torch(Numpy):
         for upload, content in right:
             upload.copy_(content)
 
-    def device_times(self, call: Callable[[], Any], repetitions: int) -> Optional[Dict[str, List[float]]]:
+    def device_times(self, call: Callable[[], Any],
+                     repetitions: int) -> Optional[Dict[str, List[float]]]:
         if self.device == "cpu":
             return None
-        return TorchTimer(self.torch, self.device, self._streams[self.device]).times(call, repetitions)
+        return TorchTimer(self.torch, self.device,
+                          self._streams[self.device]).times(call, repetitions)
 
     def input_fault(self, base: int) -> str:
         for tensor, upload in self._uploads:
@@ -230,7 +246,8 @@ def _copied(result: Any) -> Any:
 
 
 class Jax(Numpy):
-    """On a GPU XLA has streams of its own: what prepare and run enqueue is in order, and times are those of the host."""
+    """On a GPU XLA has streams of its own: what prepare and run enqueue is in order, and times are
+    those of the host."""
 
     name = "jax"
 
@@ -247,10 +264,13 @@ class Jax(Numpy):
             self._device = self._cpu
             return False
         if not device["name"].startswith("cuda:"):
-            raise Stop("unsupported", f"kernels of framework jax run on cpu and cuda:N, not on {device['name']}")
+            raise Stop("unsupported",
+                       f"kernels of framework jax run on cpu and cuda:N, not on {device['name']}")
         found = self._cuda_devices()
         if device["ordinal"] >= len(found):
-            raise Stop("unsupported", f"not measured: {self.version} finds {len(found)} CUDA devices, no {device['name']}")
+            raise Stop("unsupported",
+                       f"not measured: {self.version} finds {len(found)} CUDA devices, no "
+                       f"{device['name']}")
         self._device = found[device["ordinal"]]
         is_new = self._device not in self._facts
         if is_new:
@@ -262,14 +282,16 @@ class Jax(Numpy):
             return list(self.jax.devices("cuda"))
         except RuntimeError as error:  # a jaxlib without CUDA, or no driver
             text = str(error).splitlines()[0]
-            raise Stop("unsupported", f"not measured: {self.version} finds no CUDA device: {text}; it needs the package "
-                                      "jax[cuda13], or jax[cuda12]") from None
+            raise Stop("unsupported",
+                       f"not measured: {self.version} finds no CUDA device: {text}; it needs the "
+                       f"package jax[cuda13], or jax[cuda12]") from None
 
     def facts(self) -> Dict[str, Any]:
         return self._facts.get(self._device, {})
 
     def input(self, base: int, tensor: Tensor) -> Any:
-        copy = self.host_view(base, tensor, writable=False).copy()  # device_put may alias aligned memory
+        # device_put may alias aligned memory
+        copy = self.host_view(base, tensor, writable=False).copy()
         return self.jax.device_put(copy, self._device)
 
     def poisoned(self, shape: Tuple[int, ...], dtype: str) -> Any:
@@ -289,7 +311,8 @@ _loaded: dict = {}
 
 
 def framework(name: str) -> Tuple[Numpy, bool]:
-    """The framework, and whether it was imported just now. Raises Stop where it is not installed."""
+    """The framework, and whether it was imported just now.
+    Raises Stop where it is not installed."""
     known: Optional[Numpy] = _loaded.get(name)
     if known is not None:
         return known, False

@@ -3,15 +3,16 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, Optional
 
-from plumbline_provider import LAYOUTS, MASKS, PADDING_POLICIES, PROMISE_LEVELS, PROMISES, Kernel, Spec
+from plumbline_provider import (DTYPES, LAYOUTS, MASKS, PADDING_POLICIES, PROMISE_LEVELS, PROMISES,
+                                Kernel, Spec)
 
-DTYPES = ("none", "fp32", "fp16", "bf16", "e4m3", "e5m2", "tf32", "fp64", "int32")  # plumbline_dtype
 PADDINGS = ("right", "left")  # plumbline_padding
 MEMORY_SPACES = ("host", "cuda", "emulated")  # plumbline_memory_space
 
 FMA = {"dtype": DTYPES.index("fp32"), "toward_zero": 0, "fraction_bits": 24, "products_per_step": 1}
-# (fraction bits, products a step of 16-bit inputs, of tf32): tensor_core_accumulator_of in harness/problem/arch.h, with its
-# evidence. Where an architecture is not known it answers (24, 8) for both.
+# (fraction bits, products a step of 16-bit inputs, of tf32): tensor_core_accumulator_of in
+# harness/problem/arch.h, with its evidence. Where an architecture is not known it answers (24, 8)
+# for both.
 TENSOR_CORES = {
     "sm_80": (24, 8, 4), "sm_86": (24, 8, 4), "sm_87": (24, 8, 4), "sm_89": (24, 8, 4),
     "sm_90": (25, 16, 8), "sm_100": (25, 16, 8), "sm_120": (25, 16, 8),
@@ -20,14 +21,16 @@ UNKNOWN_TENSOR_CORE = (24, 8, 8)
 
 
 def tensor_core(arch: str, dtype: str) -> Dict[str, int]:
-    """How the tensor cores of an architecture sum products of inputs in `dtype`, which take fp32 as tf32."""
+    """How the tensor cores of an architecture sum products of inputs in `dtype`, which take fp32 as
+    tf32."""
     bits, products_16_bit, products_tf32 = TENSOR_CORES.get(arch, UNKNOWN_TENSOR_CORE)
     return {"dtype": DTYPES.index("fp32"), "toward_zero": 1, "fraction_bits": bits,
             "products_per_step": products_tf32 if dtype == "fp32" else products_16_bit}
 
 
 def word(words: tuple, number: int) -> str:
-    """The word of a number that plumbline sent; a newer plumbline may send one that is not known here."""
+    """The word of a number that plumbline sent; a newer plumbline may send one that is not known
+    here."""
     return words[number] if number < len(words) else f"number {number}"
 
 
@@ -39,27 +42,33 @@ def problem_words(problem: Mapping[str, Any]) -> Dict[str, str]:
     }
 
 
-def _accumulator(value: object, default: Dict[str, int], of_tensor_cores: Dict[str, int]) -> Dict[str, int]:
+def _accumulator(value: object, default: Dict[str, int],
+                 of_tensor_cores: Dict[str, int]) -> Dict[str, int]:
     if value is None:
         return default
     if isinstance(value, Mapping):
         return {"dtype": DTYPES.index(value["dtype"]), "toward_zero": int(value["toward_zero"]),
-                "fraction_bits": int(value["fraction_bits"]), "products_per_step": int(value["products_per_step"])}
+                "fraction_bits": int(value["fraction_bits"]),
+                "products_per_step": int(value["products_per_step"])}
     if value in ("fma", "tensor_core"):
         return FMA if value == "fma" else of_tensor_cores
     dtype, direction, bits, products = str(value).split("/")
-    return {"dtype": DTYPES.index(dtype), "toward_zero": int(direction == "toward_zero"), "fraction_bits": int(bits),
-            "products_per_step": int(products)}
+    return {"dtype": DTYPES.index(dtype), "toward_zero": int(direction == "toward_zero"),
+            "fraction_bits": int(bits), "products_per_step": int(products)}
 
 
 def spec_to_wire(spec: Spec, words: Mapping[str, str], arch: str = "") -> Dict[str, Any]:
-    """plumbline_rounding_spec. What the spec leaves open is as in the strict default: P in the dtype of Q, accumulators
-    of tensor cores (those of `arch`, "sm_90") for 16-bit inputs and of FMA for fp32, nothing else rounded."""
+    """plumbline_rounding_spec.
+    What the spec leaves open is as in the strict default: P in the dtype of Q, accumulators of
+    tensor cores (those of `arch`, "sm_90") for 16-bit inputs and of FMA for fp32, nothing else
+    rounded."""
     def dtype(value: Optional[str], default: str) -> int:
         value = default if value is None else value
-        return DTYPES.index({"input": words["dtype"], "output": words["dtype_out"]}.get(value, value))
+        return DTYPES.index({"input": words["dtype"],
+                             "output": words["dtype_out"]}.get(value, value))
 
-    def rounding_step(value: Optional[str]) -> int:  # to fp32 it is no step: S and Q are held in fp32 anyway
+    # to fp32 it is no step: S and Q are held in fp32 anyway
+    def rounding_step(value: Optional[str]) -> int:
         number = dtype(value, "none")
         return 0 if number == DTYPES.index("fp32") else number
     of_tensor_cores = tensor_core(arch, words["dtype"])
@@ -84,12 +93,17 @@ def spec_to_wire(spec: Spec, words: Mapping[str, str], arch: str = "") -> Dict[s
 
 def description(kernel: Kernel, spec: Spec, words: Mapping[str, str], launched: str, build_id: str,
                 arch: str = "", device: str = "cpu") -> Dict[str, Any]:
-    """plumbline_description. `arch`: of the GPU that it ran on, "" on the CPU, where a kernel for both has no tensor cores."""
+    """plumbline_description.
+    `arch`: of the GPU that it ran on, "" on the CPU, where a kernel for both has no tensor
+    cores."""
     tensor_cores = "none" if device == "cpu" and "cuda" in kernel.devices else kernel.tensor_cores
     return {
         "launched": launched, "build_id": build_id, "tensor_cores": tensor_cores,
-        "padding_policy": PADDING_POLICIES.index(kernel.padding_policy), "spec": spec_to_wire(spec, words, arch),
-        "promises": {name: PROMISE_LEVELS.index(kernel.promises.get(name, "none")) for name in PROMISES},
+        "padding_policy": PADDING_POLICIES.index(kernel.padding_policy),
+        "spec": spec_to_wire(spec, words, arch),
+        
+            "promises": {name: PROMISE_LEVELS.index(kernel.promises.get(name, "none"))
+                         for name in PROMISES},
         "registers_per_thread": -1, "spill_bytes_per_thread": -1, "shared_memory_bytes": -1,
         "stack_bytes_per_thread": -1, "device_arch": arch,
     }
