@@ -19,6 +19,10 @@ enum class Change : std::uint32_t {
 };
 #undef PLUMBLINE_ENUMERATOR
 
+// What the products take: P in the dtype of Q (fp32: not rounded); Q, K, V and P rounded to tf32
+// (fp32 inputs); P in e4m3, times 256 (16-bit inputs).
+enum class Mode { input, tf32, e4m3 };
+
 struct NamedChange {
   const char* name;
   Change change;

@@ -17,6 +17,7 @@
 
 #include "harness/provider/plumbline_provider.hpp"
 #include "kernels/cpu/rounding_mode.h"
+#include "kernels/mutants/choices.h"
 #include "kernels/mutants/online_softmax.h"
 
 namespace plumbline::mutants {
@@ -84,7 +85,7 @@ struct Mutants : provider::Library {
   }
   static Plan prepare(const Kernel& kernel, const plumbline_problem& problem,
                       const plumbline_tensors&, const plumbline_device&, std::uint64_t& workspace) {
-    workspace = workspace_bytes(problem, kernel.change);
+    workspace = workspace_bytes(problem);
     return {kernel, problem, splits_asked};
   }
   static void run(Plan& plan, const plumbline_tensors& tensors, void*) {
