@@ -441,9 +441,7 @@ class Kernel {
 }  // namespace
 
 std::uint64_t workspace_bytes(const plumbline_problem& problem) {
-  cpu::Workspace count(nullptr);
-  const Scratch scratch(problem, count);
-  return count.used();
+  return cpu::bytes_of<Scratch>(problem);
 }
 
 void run(const plumbline_problem& problem, const plumbline_tensors& tensors, Mode mode,
