@@ -21,7 +21,7 @@ FOLDER_TABLE = "| folder of harness/ | its trade |"
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 NAMESPACE = re.compile(r"^namespace ?(\S*) \{|^\}  // namespace")
 TYPE = re.compile(r"^(?:struct|class|enum class|enum) (\w+)(?: final)?(?: : [^;]*)? \{")
-SOURCES = {".cc", ".h", ".cu", ".cuh", ".c"}
+SOURCES = {".cc", ".h", ".hpp", ".cu", ".cuh", ".c"}
 PROSE = {".md"}
 TEXT = {".py", ".sh", ".toml", ".cmake", ".sql", ".in"}  # and CMakeLists.txt
 LINE_LIMIT = 100
@@ -79,7 +79,7 @@ ORDER = folders_in_order()
 def include_error(path, target):
     parts = path.parts
     if parts[0] == "kernels":
-        c_abis = {"harness/provider/plumbline_provider.h"}
+        c_abis = {"harness/provider/plumbline_provider.h", "harness/provider/plumbline_provider.hpp"}
         if parts[1] == "reference_gpu":  # no kernel under test, but the reference's other half
             c_abis.add("harness/reference/plumbline_reference.h")
         if target.startswith("harness/") and target not in c_abis:

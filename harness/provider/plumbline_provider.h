@@ -23,8 +23,9 @@
 //  - Strides and extents are in elements. Read strides; do not assume a layout is contiguous.
 //  - Compile with -fvisibility=hidden so that two providers never clash.
 //
-// kernels/cpu/provider.cc is a full example; tests/sample_provider is the smallest possible one
-// (plain C, one file).
+// tests/sample_provider has the smallest provider in plain C, and one in C++ over
+// plumbline_provider.hpp, which does what every provider does alike. kernels/cpu/provider.cc is a
+// full example.
 #ifndef PLUMBLINE_PROVIDER_H_
 #define PLUMBLINE_PROVIDER_H_
 
@@ -38,8 +39,7 @@ extern "C" {
 #define PLUMBLINE_ABI_VERSION 1u
 #define PLUMBLINE_EXPORT __attribute__((visibility("default")))
 
-// ---- Words
-// -------------------------------------------------------------------------------------------------
+// ---- Words ----
 
 typedef enum plumbline_status {
   PLUMBLINE_OK = 0,
@@ -77,12 +77,12 @@ typedef enum plumbline_layout {
 
 typedef enum plumbline_mask {
   PLUMBLINE_MASK_NONE = 0,
-  PLUMBLINE_MASK_CAUSAL_TOP_LEFT =
-      1,  // query i sees keys j <= i                (PyTorch is_causal)
+  // query i sees keys j <= i (PyTorch is_causal)
+  PLUMBLINE_MASK_CAUSAL_TOP_LEFT = 1,
   // query i sees keys j <= i + len_kv - len_q (FlashAttention >= 2.1, FlashInfer)
   PLUMBLINE_MASK_CAUSAL_BOTTOM_RIGHT = 2,
-  PLUMBLINE_MASK_CUSTOM =
-      3,  // query i sees the keys whose bit is set in tensors.mask; there is no window
+  // query i sees the keys whose bit is set in tensors.mask; there is no window
+  PLUMBLINE_MASK_CUSTOM = 3,
 } plumbline_mask;
 
 typedef enum plumbline_padding {
@@ -92,11 +92,12 @@ typedef enum plumbline_padding {
 
 // What a kernel does with padded query rows of a padded layout.
 typedef enum plumbline_padding_policy {
-  PLUMBLINE_PADDED_ROWS_ZEROS =
-      0,  // writes zeros (FlashAttention-2 in Transformers: unpad, compute, put zeros back)
-  PLUMBLINE_PADDED_ROWS_UNTOUCHED = 1,  // leaves them as they were
-  PLUMBLINE_PADDED_ROWS_ATTENDED =
-      2,  // treats them as queries: they attend to the sample's valid keys (SDPA)
+  // writes zeros (FlashAttention-2 in Transformers: unpad, compute, put zeros back)
+  PLUMBLINE_PADDED_ROWS_ZEROS = 0,
+  // leaves them as they were
+  PLUMBLINE_PADDED_ROWS_UNTOUCHED = 1,
+  // treats them as queries: they attend to the sample's valid keys (SDPA)
+  PLUMBLINE_PADDED_ROWS_ATTENDED = 2,
 } plumbline_padding_policy;
 
 typedef enum plumbline_promise {
@@ -105,8 +106,7 @@ typedef enum plumbline_promise {
   PLUMBLINE_PROMISE_BITWISE = 2,   // the same bits
 } plumbline_promise;
 
-// ---- The problem
-// -------------------------------------------------------------------------------------------------
+// ---- The problem ----
 
 // Sizes are those of one problem; `seq_q` and `seq_kv` are maxima over the batch. The lengths of
 // each sample are in the index arrays of plumbline_tensors. Masks are relative to a sample's own
@@ -136,14 +136,12 @@ typedef struct plumbline_problem {
   int64_t window_right;
   double scale;    // multiplies q.k; already resolved (1/sqrt(head_dim_qk) by default)
   double softcap;  // 0 = off: logits become softcap * tanh(logit / softcap)
-  uint32_t
-      // 1: -slope |i + len_kv - len_q - j| is added to the logit after scale and softcap;
-      // tensors.alibi_slopes
-      has_alibi;
-  uint32_t
-      // 1: each query head has one more logit, without a value vector, in the denominator;
-      // tensors.sinks
-      has_sink;
+  // 1: -slope |i + len_kv - len_q - j| is added to the logit after scale and softcap;
+  // tensors.alibi_slopes
+  uint32_t has_alibi;
+  // 1: each query head has one more logit, without a value vector, in the denominator;
+  // tensors.sinks
+  uint32_t has_sink;
 } plumbline_problem;
 
 // rank 0 means absent. `data` points at element (0, 0, ...); `bytes` counts the bytes from `data`
@@ -162,24 +160,35 @@ typedef struct plumbline_tensor {
 } plumbline_tensor;
 
 // Logical dimension order is fixed per layout; strides say how it lies in memory:
-//   padded  q [batch, seq_q, heads_q, head_dim_qk]   k [batch, seq_kv, heads_kv, head_dim_qk]   v
-//                                                    likewise with head_dim_vo
-//           out [batch, seq_q, heads_q, head_dim_vo]  lse [batch, seq_q, heads_q]
-//   ragged  q [total_q, heads_q, head_dim_qk]  k [total_kv, heads_kv, head_dim_qk]  out [total_q,
-//                                              heads_q, head_dim_vo]  lse [total_q,
-//   heads_q] paged   q, out, lse as ragged;  k [page_count, page_size, heads_kv, head_dim_qk]  v
-//                                            likewise
-// Index arrays are int32: cu_seqlens_q, cu_seqlens_kv [batch + 1] and seqlens_q, seqlens_kv [batch]
-// are always present; page_table [batch, pages of the longest sample] (unused entries -1) only when
-// paged. Index arrays always lie in host memory *and*, for a device kernel, the `_device` spelling
-// is filled in later ABI versions. float32, rank 2 [batch, heads_kv]: k_scale, v_scale, present
-// where K and V are fp8; the number is scale * stored. A stride is 0 where one value serves all of
-// a dimension. float32, rank 1 [heads_q]: alibi_slopes; sinks, in natural units. mask: int32, rank
-// 3 [batch, seq_q, (seq_kv + 31) / 32], bit j % 32 of word j / 32 is set where row i sees key j;
-// rows and keys count a sample's valid ones. These lie in the memory space of Q. K and V may be
-// views into one buffer, and V a part of K: read strides. lse is float32, natural logarithm unless
-// the kernel's description says base 2. A row that sees no key is 0 with lse -infinity; with a sink
-// that is part of the lse, its lse is the sink.
+//   padded  q    [batch, seq_q, heads_q, head_dim_qk]
+//           k    [batch, seq_kv, heads_kv, head_dim_qk]
+//           v    [batch, seq_kv, heads_kv, head_dim_vo]
+//           out  [batch, seq_q, heads_q, head_dim_vo]
+//           lse  [batch, seq_q, heads_q]
+//   ragged  q    [total_q, heads_q, head_dim_qk]
+//           k    [total_kv, heads_kv, head_dim_qk]
+//           v    [total_kv, heads_kv, head_dim_vo]
+//           out  [total_q, heads_q, head_dim_vo]
+//           lse  [total_q, heads_q]
+//   paged   q, out and lse as ragged
+//           k    [page_count, page_size, heads_kv, head_dim_qk]
+//           v    [page_count, page_size, heads_kv, head_dim_vo]
+//
+// Index arrays are int32 and lie in host memory, for a device kernel too. cu_seqlens_q and
+// cu_seqlens_kv, [batch + 1], and seqlens_q and seqlens_kv, [batch], are always present;
+// page_table, [batch, pages of the longest sample] with -1 where an entry is not used, only when
+// paged.
+//
+// The other tensors lie in the memory space of Q:
+//   k_scale, v_scale     float32 [batch, heads_kv], where K and V are fp8: the number is scale *
+//                        stored. A stride is 0 where one value serves all of a dimension.
+//   alibi_slopes, sinks  float32 [heads_q], in natural units
+//   mask                 int32 [batch, seq_q, (seq_kv + 31) / 32]: bit j % 32 of word j / 32 is set
+//                        where row i sees key j. Rows and keys count a sample's valid ones.
+//
+// K and V may be views into one buffer, and V a part of K: read strides. lse is float32, natural
+// logarithm unless the kernel's description says base 2. A row that sees no key is 0 with lse
+// -infinity; with a sink that is part of the lse, its lse is the sink.
 typedef struct plumbline_tensors {
   uint32_t struct_size;
   uint32_t reserved;
@@ -200,8 +209,7 @@ typedef struct plumbline_device {
   char arch[32];  // "x86-64-v3", "sm_90", "emulated:sm_90"
 } plumbline_device;
 
-// ---- The rounding spec
-// -------------------------------------------------------------------------------------------------
+// ---- The rounding spec ----
 
 // How a matrix product accumulates. A dot product of length D is summed in steps of
 // `products_per_step` terms; each step aligns its terms to the largest and keeps `fraction_bits`
@@ -213,8 +221,8 @@ typedef struct plumbline_accumulator {
   uint32_t products_per_step;  // L; 1 for FMA
 } plumbline_accumulator;
 
-// What a kernel rounds. These are facts about the kernel from which the legal error follows; see
-// JUDGING in docs/. A contract pins them: declaring more than the contract allows is a failure by
+// What a kernel rounds. These are facts about the kernel from which the legal error follows
+// (docs/judging.md). A contract pins them: declaring more than the contract allows is a failure by
 // itself.
 typedef struct plumbline_rounding_spec {
   uint32_t struct_size;
@@ -223,9 +231,8 @@ typedef struct plumbline_rounding_spec {
   uint32_t denominator_from_rounded_p;  // 1: the softmax denominator sums P after that rounding
   uint32_t s_rounded;  // 16-bit dtype S is rounded to, after softcap and ALiBi; NONE = not rounded
   uint32_t q_prescaled;  // dtype Q * scale * log2(e) is rounded to first; NONE = not done
-  uint32_t
-      // dtype of stored split-KV partial outputs; F32 also when there is no split
-      split_partial_dtype;
+  // dtype of stored split-KV partial outputs; F32 also when there is no split
+  uint32_t split_partial_dtype;
   plumbline_accumulator qk_accumulator;
   plumbline_accumulator pv_accumulator;
   double exp2_rel_error;  // relative error of exp2 beyond 2 ulp of fp32; 0 = within 2 ulp
@@ -267,8 +274,7 @@ typedef struct plumbline_description {
   char device_arch[32];
 } plumbline_description;
 
-// ---- The device's memory, streams and clocks
-// --------------------------------------------------------------------------------------
+// ---- The device's memory, streams and clocks ----
 
 // What a code means that a function of plumbline_device_memory returned. Zeroed and sized by
 // plumbline; write only what fits.
@@ -348,8 +354,7 @@ typedef struct plumbline_device_memory {
   int32_t (*elapsed_ns)(const plumbline_device* device, void* begin, void* end, double* ns);
 } plumbline_device_memory;
 
-// ---- The provider
-// -------------------------------------------------------------------------------------------------
+// ---- The provider ----
 
 typedef struct plumbline_plan plumbline_plan;  // the provider's own
 

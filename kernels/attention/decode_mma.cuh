@@ -26,11 +26,8 @@ struct DecodeMma {
   using KvElement = Element;
   static constexpr int head_dim = HeadDim, tile_q = 16, stages = 2;
   static constexpr int row_bytes = head_dim * static_cast<int>(sizeof(Element));
-  static constexpr int warps = row_bytes > 512   ? 1
-                               : row_bytes > 256 ? 2
-                                                 // so that two tiles fit the shared memory of every
-                                                 // architecture
-                                                 : 4;
+  // So that two tiles fit the shared memory of every architecture.
+  static constexpr int warps = row_bytes > 512 ? 1 : row_bytes > 256 ? 2 : 4;
   static constexpr int threads = 32 * warps, tile_kv = 16 * warps;
   using Tile = SharedTile<Element, head_dim>;
   static constexpr int shared_bytes = Tile::bytes(tile_q + 2 * stages * tile_kv);

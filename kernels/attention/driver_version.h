@@ -8,8 +8,7 @@ namespace plumbline::attention {
 
 // The first word of digits and dots in a line such as /proc/driver/nvidia/version begins with, ""
 // if there is none:
-//   NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build
-//                                                            (dvs-builder@…)
+//   NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build (…)
 inline std::string first_version(const std::string& line) {
   for (std::size_t begin = 0; begin < line.size();) {
     begin = std::min(line.find_first_not_of(" \t", begin), line.size());

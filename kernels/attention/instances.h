@@ -11,16 +11,16 @@
 namespace plumbline::attention {
 
 struct Instance {
-  const char* kernel;         // "prefill_mma"
-  std::uint32_t dtype;        // plumbline_dtype of Q, K, V
-  bool fp8_kv;                // K and V in e4m3 or e5m2
-  std::uint32_t accumulator;  // PLUMBLINE_F32, or PLUMBLINE_F16 on tensor cores
-  int head_dim;               // 0: any
-  int tile_q, tile_kv;
-  int stages;  // tiles of K and V in shared memory at a time
+  const char* kernel;                         // "prefill_mma"
+  std::uint32_t dtype;                        // plumbline_dtype of Q, K, V
+  bool fp8_kv = false;                        // K and V in e4m3 or e5m2
+  std::uint32_t accumulator = PLUMBLINE_F32;  // or PLUMBLINE_F16, on tensor cores
+  int head_dim = 0;                           // 0: any
+  int tile_q = 1, tile_kv;
+  int stages = 0;  // tiles of K and V in shared memory at a time
   int threads;
   int shared_bytes;  // dynamic; naive needs (head_dim_qk + head_dim_vo) floats more
-  bool tensor_cores;
+  bool tensor_cores = false;
   void (*function)(Parameters);
   const char* symbol;    // the function template
   const char* argument;  // its argument, as typeid names it
@@ -65,20 +65,20 @@ inline constexpr std::uint32_t dtype_of<BFloat16> = PLUMBLINE_BF16;
 // The instance of a tiled kernel: Tiling says what it needs.
 template <class Tiling, class Accumulator = float>
 Instance instance(const char* kernel, bool tensor_cores, void (*function)(Parameters)) {
-  return {kernel,
-          dtype_of<typename Tiling::Element>,
-          sizeof(typename Tiling::KvElement) == 1,
-          dtype_of<Accumulator>,
-          Tiling::head_dim,
-          Tiling::tile_q,
-          Tiling::tile_kv,
-          Tiling::stages,
-          Tiling::threads,
-          Tiling::shared_bytes,
-          tensor_cores,
-          function,
-          kernel,
-          typeid(Tiling).name()};
+  return {.kernel = kernel,
+          .dtype = dtype_of<typename Tiling::Element>,
+          .fp8_kv = sizeof(typename Tiling::KvElement) == 1,
+          .accumulator = dtype_of<Accumulator>,
+          .head_dim = Tiling::head_dim,
+          .tile_q = Tiling::tile_q,
+          .tile_kv = Tiling::tile_kv,
+          .stages = Tiling::stages,
+          .threads = Tiling::threads,
+          .shared_bytes = Tiling::shared_bytes,
+          .tensor_cores = tensor_cores,
+          .function = function,
+          .symbol = kernel,
+          .argument = typeid(Tiling).name()};
 }
 
 }  // namespace plumbline::attention

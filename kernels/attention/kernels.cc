@@ -8,25 +8,37 @@ namespace plumbline::attention {
 namespace {
 
 constexpr std::array all_kernels{
-    Kernel{"naive", "naive", PLUMBLINE_F32, false, false, false, true, false},
-    Kernel{"prefill_mma", "prefill_mma", PLUMBLINE_DTYPE_NONE, true, false, false, false, true},
-    Kernel{"prefill_mma_acc16", "prefill_mma", PLUMBLINE_F16, true, false, false, false, true},
-    Kernel{"prefill_simt", "prefill_simt", PLUMBLINE_F32, false, false, false, false, false},
-    Kernel{"decode_mma", "decode_mma", PLUMBLINE_F32, true, true, true, false, true},
-    Kernel{"decode_simt", "decode_simt", PLUMBLINE_F32, false, true, false, true, true},
+    Kernel{.name = "naive", .instances = "naive", .row_a_block = true},
+    Kernel{.name = "prefill_mma",
+           .instances = "prefill_mma",
+           .accumulator = PLUMBLINE_DTYPE_NONE,
+           .tensor_cores = true,
+           .copies_chunks = true},
+    Kernel{.name = "prefill_mma_acc16",
+           .instances = "prefill_mma",
+           .accumulator = PLUMBLINE_F16,
+           .tensor_cores = true,
+           .copies_chunks = true},
+    Kernel{.name = "prefill_simt", .instances = "prefill_simt"},
+    Kernel{.name = "decode_mma",
+           .instances = "decode_mma",
+           .tensor_cores = true,
+           .splits_kv = true,
+           .packs_heads = true,
+           .copies_chunks = true},
+    Kernel{.name = "decode_simt",
+           .instances = "decode_simt",
+           .splits_kv = true,
+           .row_a_block = true,
+           .copies_chunks = true},
 };
 
 constexpr int split_multiple = 128;  // of every tile of keys
 constexpr int keys_of_a_split = 512;
 constexpr std::int64_t most_blocks = 65535;  // in y and z
 
-const char* name(std::uint32_t dtype) {
-  constexpr const char* names[] = {"none", "fp32", "fp16", "bf16", "e4m3",
-                                   "e5m2", "tf32", "fp64", "int32"};
-  return dtype < std::size(names) ? names[dtype] : "an unknown dtype";
-}
-
-bool is_fp8(std::uint32_t dtype) { return dtype == PLUMBLINE_E4M3 || dtype == PLUMBLINE_E5M2; }
+using provider::dtype_name;
+using provider::is_fp8;
 
 std::vector<const Instance*> instances_of(const Kernel& kernel, const plumbline_problem& problem,
                                           std::uint32_t accumulator) {
@@ -41,9 +53,7 @@ std::vector<const Instance*> instances_of(const Kernel& kernel, const plumbline_
   return found;
 }
 
-bool is_stored(std::uint32_t dtype) {
-  return dtype == PLUMBLINE_F32 || dtype == PLUMBLINE_F16 || dtype == PLUMBLINE_BF16;
-}
+bool is_stored(std::uint32_t dtype) { return dtype == PLUMBLINE_F32 || provider::is_16_bit(dtype); }
 
 std::int64_t round_up_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -53,7 +63,7 @@ std::string refuse_dtypes(const plumbline_problem& problem) {
     return std::string(
                "needs Q, K and V in one of fp32, fp16, bf16, or K and V in fp8 beside fp16 or bf16 "
                "(got ") +
-           name(problem.dtype_q) + " and " + name(problem.dtype_kv) + ")";
+           dtype_name(problem.dtype_q) + " and " + dtype_name(problem.dtype_kv) + ")";
   }
   if (problem.dtype_out != problem.dtype_q && problem.dtype_out != PLUMBLINE_F32)
     return "writes the dtype of Q or fp32";
@@ -73,8 +83,8 @@ std::string refuse_size(const Grid& grid) {
   return "";
 }
 
-// What a tensor core of the architecture keeps of a step of products (research: recordings of
-// hardware).
+// What a tensor core of the architecture keeps of a step of products. tests/emulator/recordings.cc
+// has what the hardware answered.
 plumbline_accumulator tensor_core(std::uint32_t accumulator, std::uint32_t dtype, int arch) {
   const bool hopper = arch >= 90;
   const std::uint32_t products = (hopper ? 16U : 8U) / (dtype == PLUMBLINE_F32 ? 2U : 1U);
@@ -86,13 +96,6 @@ std::uint32_t accumulator_of(const Kernel& kernel, const Options& options) {
 }
 
 }  // namespace
-
-bool is_padded(std::uint32_t layout) {
-  return layout == PLUMBLINE_PADDED_BSHD || layout == PLUMBLINE_PADDED_BHSD;
-}
-bool is_paged(std::uint32_t layout) {
-  return layout == PLUMBLINE_PAGED_NHD || layout == PLUMBLINE_PAGED_HND;
-}
 
 std::span<const Kernel> kernels() { return all_kernels; }
 
@@ -119,7 +122,7 @@ const Instance* choose(const Kernel& kernel, const Options& options,
     reason = is_fp8(problem.dtype_kv)
                  ? "takes no fp8 K and V where it accumulates in fp16"
                  : std::string("takes fp16 inputs only where it accumulates in fp16 (got ") +
-                       name(problem.dtype_q) + ")";
+                       dtype_name(problem.dtype_q) + ")";
   } else {
     reason = "takes head dimensions " + dims + " alike for Q, K and V" +
              (is_fp8(problem.dtype_kv) ? " in fp8" : "") + " (got " +
@@ -151,7 +154,7 @@ std::string refuse(const Kernel& kernel, const Options& options, const plumbline
 std::string refuse_tensors(const Kernel& kernel, const plumbline_tensors& tensors) {
   if (!kernel.copies_chunks) return "";
   for (const plumbline_tensor* tensor : {&tensors.q, &tensors.k, &tensors.v}) {
-    const std::int64_t size = tensor->dtype == PLUMBLINE_F32 ? 4 : is_fp8(tensor->dtype) ? 1 : 2;
+    const std::int64_t size = provider::dtype_bytes(tensor->dtype);
     bool fits = tensor->stride[tensor->rank - 1] == 1 &&
                 reinterpret_cast<std::uintptr_t>(tensor->data) % 16 == 0;
     for (std::uint32_t i = 0; i + 1 < tensor->rank; ++i)
@@ -191,34 +194,24 @@ int shared_bytes_of(const Instance& instance, const plumbline_problem& problem) 
   return instance.shared_bytes + static_cast<int>(rows * static_cast<std::int64_t>(sizeof(float)));
 }
 
-plumbline_rounding_spec spec_of(const Kernel& kernel, const Options& options,
-                                const plumbline_problem& problem, int arch) {
-  constexpr plumbline_accumulator fp32_fma{PLUMBLINE_F32, 0, 24, 1};
-  const bool tf32 = kernel.tensor_cores && problem.dtype_q == PLUMBLINE_F32;
-  plumbline_rounding_spec spec{};
-  spec.struct_size = sizeof spec;
-  spec.p_dtype = PLUMBLINE_F32;
-  if (kernel.tensor_cores)
-    spec.p_dtype = tf32 ? static_cast<std::uint32_t>(PLUMBLINE_TF32) : problem.dtype_q;
+void declare_roundings(const Kernel& kernel, const Options& options,
+                       const plumbline_problem& problem, int arch, plumbline_rounding_spec& spec) {
   if (std::string_view(kernel.instances) == "prefill_simt") spec.p_dtype = options.p_dtype;
-  spec.p_prescale = 1;
-  spec.split_partial_dtype = PLUMBLINE_F32;
-  spec.qk_accumulator = kernel.tensor_cores
-                            ? tensor_core(accumulator_of(kernel, options), problem.dtype_q, arch)
-                            : fp32_fma;
-  spec.pv_accumulator = spec.qk_accumulator;
-  spec.kv_dequantized_to = tf32 ? PLUMBLINE_TF32 : PLUMBLINE_DTYPE_NONE;
-  spec.out_dtype = problem.dtype_out;
-  return spec;
+  if (!kernel.tensor_cores) return;
+  const bool tf32 = problem.dtype_q == PLUMBLINE_F32;
+  spec.p_dtype = tf32 ? static_cast<std::uint32_t>(PLUMBLINE_TF32) : problem.dtype_q;
+  spec.qk_accumulator = spec.pv_accumulator =
+      tensor_core(accumulator_of(kernel, options), problem.dtype_q, arch);
+  if (tf32) spec.kv_dequantized_to = PLUMBLINE_TF32;
 }
 
 // No row's bits depend on another row or on where it lies. With splits=N it is the longest sample
 // that says where the cuts are.
 plumbline_promises promises_of(const Kernel& kernel, const Options& options) {
-  constexpr std::uint32_t bitwise = PLUMBLINE_PROMISE_BITWISE,
-                          rounding = PLUMBLINE_PROMISE_ROUNDING;
-  const std::uint32_t batch = kernel.splits_kv && options.splits > 1 ? rounding : bitwise;
-  return {sizeof(plumbline_promises), bitwise, batch, bitwise, bitwise, rounding, bitwise, bitwise};
+  plumbline_promises promises = provider::promises(PLUMBLINE_PROMISE_BITWISE);
+  promises.split = PLUMBLINE_PROMISE_ROUNDING;
+  if (kernel.splits_kv && options.splits > 1) promises.batch = PLUMBLINE_PROMISE_ROUNDING;
+  return promises;
 }
 
 }  // namespace plumbline::attention

@@ -8,13 +8,13 @@ namespace plumbline::attention {
 
 struct Kernel {
   const char* name;
-  const char* instances;      // Instance::kernel
-  std::uint32_t accumulator;  // NONE: as the options say
-  bool tensor_cores;
-  bool splits_kv;
-  bool packs_heads;    // rows of a block: positions x heads of the group
-  bool row_a_block;    // grid [rows, heads_q, ...] instead of blocks of a sample
-  bool copies_chunks;  // 16 bytes at a time: needs contiguous, aligned rows
+  const char* instances;                      // Instance::kernel
+  std::uint32_t accumulator = PLUMBLINE_F32;  // NONE: as the options say
+  bool tensor_cores = false;
+  bool splits_kv = false;
+  bool packs_heads = false;    // rows of a block: positions x heads of the group
+  bool row_a_block = false;    // grid [rows, heads_q, ...] instead of blocks of a sample
+  bool copies_chunks = false;  // 16 bytes at a time: needs contiguous, aligned rows
 };
 std::span<const Kernel> kernels();
 
@@ -38,11 +38,9 @@ Grid grid_of(const Kernel& kernel, const Instance& instance, const plumbline_pro
              std::int64_t rows, const Splits& splits);
 int shared_bytes_of(const Instance& instance, const plumbline_problem& problem);
 
-plumbline_rounding_spec spec_of(const Kernel& kernel, const Options& options,
-                                const plumbline_problem& problem, int arch);
+// What differs from a kernel that rounds its output alone (provider::unrounded).
+void declare_roundings(const Kernel& kernel, const Options& options,
+                       const plumbline_problem& problem, int arch, plumbline_rounding_spec& spec);
 plumbline_promises promises_of(const Kernel& kernel, const Options& options);
-
-bool is_padded(std::uint32_t layout);
-bool is_paged(std::uint32_t layout);
 
 }  // namespace plumbline::attention

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/provider/plumbline_provider.hpp"
 #include "kernels/attention/instances.h"
 #include "kernels/attention/options.h"
 
@@ -42,13 +43,9 @@ class Indices {
   virtual ~Indices() = default;
   virtual const std::int32_t* data() const = 0;
 };
-struct Failure {
-  plumbline_status status = PLUMBLINE_OK;
-  std::string text;
-};
-// Complete when it returns, whatever stream uses them. Without a value where `failure` says why.
+// Complete when it returns, whatever stream uses them. Throws provider::Refused.
 std::unique_ptr<Indices> copy_indices(const plumbline_device& device,
-                                      std::vector<std::int32_t> values, Failure& failure);
+                                      std::vector<std::int32_t> values);
 
 Attributes attributes_of(const Instance& instance);
 // Enqueues on `stream`. The provider "emulated" has finished when this returns.

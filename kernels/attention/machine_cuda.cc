@@ -42,8 +42,9 @@ const char* build_id() { return PLUMBLINE_ATTENTION_BUILD_ID; }
 const plumbline_device_memory* device_memory() { return cuda_memory(); }
 
 std::string refuse_device(const plumbline_device& device) {
-  if (device.memory_space != PLUMBLINE_CUDA)
-    return "the cuda kernels run on CUDA devices only, for example --device cuda:0";
+  if (std::string why = provider::refuse_other_devices(device, PLUMBLINE_CUDA, "the cuda kernels");
+      !why.empty())
+    return why;
   int count = 0;
   if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess)
     return in_words(error, "no usable CUDA device");
@@ -65,14 +66,13 @@ std::int64_t most_shared_bytes(const plumbline_device& device) {
   return attribute(device, cudaDevAttrMaxSharedMemoryPerBlockOptin);
 }
 
-std::unique_ptr<Indices> copy_indices(const plumbline_device&, std::vector<std::int32_t> values,
-                                      Failure& failure) {
+std::unique_ptr<Indices> copy_indices(const plumbline_device&, std::vector<std::int32_t> values) {
   auto indices = std::make_unique<DeviceIndices>();
   const cudaError_t error = indices->copy(values);
   if (error == cudaSuccess) return indices;
-  failure = {error == cudaErrorMemoryAllocation ? PLUMBLINE_OUT_OF_MEMORY : PLUMBLINE_ERROR,
-             in_words(error, "index arrays")};
-  return nullptr;
+  throw provider::Refused(
+      error == cudaErrorMemoryAllocation ? PLUMBLINE_OUT_OF_MEMORY : PLUMBLINE_ERROR,
+      in_words(error, "index arrays"));
 }
 
 Attributes attributes_of(const Instance& instance) {

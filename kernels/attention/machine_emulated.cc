@@ -40,9 +40,10 @@ const char* build_id() { return PLUMBLINE_ATTENTION_BUILD_ID; }
 const plumbline_device_memory* device_memory() { return nullptr; }
 
 std::string refuse_device(const plumbline_device& device) {
-  if (device.memory_space != PLUMBLINE_EMULATED)
-    return "the emulated kernels run on emulated devices only, for example emulated:sm_90";
-  if (arch(device)) return "";
+  if (std::string why =
+          provider::refuse_other_devices(device, PLUMBLINE_EMULATED, "the emulated kernels");
+      !why.empty() || arch(device))
+    return why;
   return std::string(device.arch, strnlen(device.arch, sizeof device.arch)) +
          " is not emulated: there are sm_80, sm_86, sm_89, sm_90 and sm_100, whose tensor cores "
          "were recorded on hardware";
@@ -56,8 +57,7 @@ std::int64_t most_shared_bytes(const plumbline_device& device) {
   return static_cast<std::int64_t>(emulator::max_shared_bytes(*arch(device)));
 }
 
-std::unique_ptr<Indices> copy_indices(const plumbline_device&, std::vector<std::int32_t> values,
-                                      Failure&) {
+std::unique_ptr<Indices> copy_indices(const plumbline_device&, std::vector<std::int32_t> values) {
   return std::make_unique<HostIndices>(std::move(values));
 }
 

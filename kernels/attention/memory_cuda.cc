@@ -4,10 +4,10 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <cstring>
 #include <fstream>
 #include <string>
 
+#include "harness/provider/plumbline_provider.hpp"
 #include "kernels/attention/driver_version.h"
 
 namespace plumbline::attention {
@@ -54,12 +54,7 @@ std::int32_t synchronize(const plumbline_device* device, void* stream) {
 
 // ---- What the device is, and what went wrong ----
 
-template <std::size_t n>
-void copy_text(const std::string& text, char (&field)[n]) {
-  const std::size_t size = std::min(text.size(), n - 1);
-  std::memcpy(field, text.data(), size);
-  field[size] = '\0';
-}
+using provider::copy_text;
 
 // "13.0" of 13000.
 std::string version_text(int version) {
@@ -238,25 +233,25 @@ cudaError_t copy_and_wait(void* to, const void* from, std::size_t bytes, cudaMem
 }
 
 const plumbline_device_memory* cuda_memory() {
-  static const plumbline_device_memory memory{sizeof(plumbline_device_memory),
-                                              0,
-                                              allocate,
-                                              release,
-                                              copy_to_device,
-                                              copy_to_host,
-                                              synchronize,
-                                              device_count,
-                                              facts,
-                                              describe_error,
-                                              create_stream,
-                                              destroy_stream,
-                                              enqueue_copy,
-                                              enqueue_fill,
-                                              enqueue_call,
-                                              create_event,
-                                              destroy_event,
-                                              record_event,
-                                              elapsed_ns};
+  static const plumbline_device_memory memory{.struct_size = sizeof(plumbline_device_memory),
+                                              .reserved = 0,
+                                              .allocate = allocate,
+                                              .release = release,
+                                              .copy_to_device = copy_to_device,
+                                              .copy_to_host = copy_to_host,
+                                              .synchronize = synchronize,
+                                              .device_count = device_count,
+                                              .facts = facts,
+                                              .describe_error = describe_error,
+                                              .create_stream = create_stream,
+                                              .destroy_stream = destroy_stream,
+                                              .enqueue_copy = enqueue_copy,
+                                              .enqueue_fill = enqueue_fill,
+                                              .enqueue_call = enqueue_call,
+                                              .create_event = create_event,
+                                              .destroy_event = destroy_event,
+                                              .record_event = record_event,
+                                              .elapsed_ns = elapsed_ns};
   return &memory;
 }
 

@@ -7,20 +7,14 @@ namespace {
 
 template <class Element>
 Instance merge() {
-  return {"merge_splits",
-          dtype_of<Element>,
-          false,
-          PLUMBLINE_F32,
-          0,
-          1,
-          0,
-          0,
-          128,
-          0,
-          false,
-          merge_splits<Element>,
-          "merge_splits",
-          typeid(Element).name()};
+  return {.kernel = "merge_splits",
+          .dtype = dtype_of<Element>,
+          .tile_kv = 0,
+          .threads = 128,
+          .shared_bytes = 0,
+          .function = merge_splits<Element>,
+          .symbol = "merge_splits",
+          .argument = typeid(Element).name()};
 }
 
 }  // namespace

@@ -8,20 +8,15 @@ namespace {
 template <class Types>
 Instance naive() {
   constexpr int shared_bytes = naive_threads * static_cast<int>(sizeof(float));
-  return {"naive",
-          dtype_of<typename NaiveTypes<Types>::Element>,
-          sizeof(typename NaiveTypes<Types>::KvElement) == 1,
-          PLUMBLINE_F32,
-          0,
-          1,
-          naive_threads,
-          0,
-          naive_threads,
-          shared_bytes,
-          false,
-          naive_attention<Types>,
-          "naive_attention",
-          typeid(Types).name()};
+  return {.kernel = "naive",
+          .dtype = dtype_of<typename NaiveTypes<Types>::Element>,
+          .fp8_kv = sizeof(typename NaiveTypes<Types>::KvElement) == 1,
+          .tile_kv = naive_threads,
+          .threads = naive_threads,
+          .shared_bytes = shared_bytes,
+          .function = naive_attention<Types>,
+          .symbol = "naive_attention",
+          .argument = typeid(Types).name()};
 }
 
 }  // namespace

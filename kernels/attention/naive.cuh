@@ -3,8 +3,7 @@
 //
 //   q [head_dim_qk], out [head_dim_vo]      this block's row, fp32 in shared memory
 //   for each tile of 128 keys, thread j has key tile + j:
-//     s_j = scale log2(e) q . k_j           chains of 32 fma, added in order; then softcap and
-//                                           ALiBi
+//     s_j = scale log2(e) q . k_j           in chains of 32 fma, then softcap and ALiBi
 //     m' = max(m, max_j s_j)
 //     p_j = 2^(s_j - m')                    kept in fp32
 //     l = l 2^(m - m') + sum_j p_j

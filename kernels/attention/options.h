@@ -11,19 +11,22 @@
 namespace plumbline::attention {
 
 struct Options {
-  int tile_q = 0,
-      tile_kv =
-          0;  // tile=64x32        query rows x keys of prefill_mma; 0: the first that is compiled
-  int splits = 0;  // splits=1..64      KV splits of decode; 0: one for each 512 keys of a sample
-  std::uint32_t p_dtype = PLUMBLINE_F32;  // p_dtype=fp32|fp16|bf16   what prefill_simt rounds P to
-  // accumulator=fp32|fp16    of prefill_mma; fp16: for fp16 inputs
+  // tile=64x32: query rows x keys of prefill_mma; 0: the first that is compiled.
+  int tile_q = 0, tile_kv = 0;
+  // splits=1..64: KV splits of decode; 0: one for each 512 keys of a sample.
+  int splits = 0;
+  // p_dtype=fp32|fp16|bf16: what prefill_simt rounds P to.
+  std::uint32_t p_dtype = PLUMBLINE_F32;
+  // accumulator=fp32|fp16: of prefill_mma; fp16 is for fp16 inputs.
   std::uint32_t accumulator = PLUMBLINE_F32;
-  // emulator: see machine_emulated.cc
+  // schedule=…, of the emulator: the order in which threads run (emulated_launch.h).
   enum class Schedule { alternating, in_order, reversed, random } schedule = Schedule::alternating;
-  std::uint64_t seed = 0;  // seed=N            of schedule=random
-  std::string text;        // as given
-  std::string error;       // what is wrong with the text; empty if nothing is
+  // seed=N: of schedule=random.
+  std::uint64_t seed = 0;
+  // The text as given.
+  std::string text;
 };
-Options parse_options(std::string_view text);
+// What is wrong with the text, "" if nothing is; what is right with it is set all the same.
+std::string parse_options(std::string_view text, Options& options);
 
 }  // namespace plumbline::attention

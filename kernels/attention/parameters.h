@@ -9,11 +9,12 @@
 namespace plumbline::attention {
 
 // Addresses of one tensor, strides in elements.
-//   padded   [sample, first + token, head]   first = 0, or extent - length where the padding is on
-//                                            the left
-//   ragged   [cu_seqlens[sample] + token, head]                                   outer_stride = 0
-//   paged    [page_table[sample, token / page_size], token % page_size, head]     keys and values
-//            only
+//   padded   [sample, first + token, head]
+//              first = 0, or extent - length where the padding is on the left
+//   ragged   [cu_seqlens[sample] + token, head]
+//              outer_stride = 0
+//   paged    [page_table[sample, token / page_size], token % page_size, head]
+//              keys and values only
 struct TensorMap {
   void* data;
   std::int64_t outer_stride;
@@ -54,8 +55,8 @@ struct Parameters {
   // multiplies logit_scale.
   float logit_scale;   // softmax scale * log2(e); with a softcap: softmax scale / softcap
   float softcap_log2;  // softcap * log2(e); 0: none
-  std::int32_t
-      adjusts_logits;  // whether there is a softcap or ALiBi: one test where registers are scarce
+  // Whether there is a softcap or ALiBi: one test where registers are scarce.
+  std::int32_t adjusts_logits;
   HeadValues k_scale, v_scale;     // of key heads
   HeadValues alibi_slopes, sinks;  // of query heads, in natural units
   std::uint32_t dtype_kv;          // plumbline_dtype
@@ -66,9 +67,8 @@ struct Parameters {
   std::int32_t splits;
   std::int32_t split_keys;
   float*
-      // [splits, rows, heads_q, head_dim_vo]; nullptr: one split, which writes the result itself
-      partial_out;
-  float* partial_sums;  // [splits, rows, heads_q, 2]            m in units of log2, l
+      partial_out;  // [splits, rows, heads_q, head_dim_vo]; nullptr: one split, which stores `out`
+  float* partial_sums;  // [splits, rows, heads_q, 2]: m in units of log2, l
 };
 
 }  // namespace plumbline::attention

@@ -1,32 +1,23 @@
 // Instantiates the CUDA-core prefill kernel for each dtype and head dimension that is compiled.
-#include "kernels/attention/instances.h"
+#include "kernels/attention/every_dtype.cuh"
 #include "kernels/attention/prefill_simt.cuh"
 
 namespace plumbline::attention {
 namespace {
 
-template <class Tiling>
-Instance tiled() {
-  return instance<Tiling>("prefill_simt", false, prefill_simt<Tiling>);
-}
-template <class Element, int HeadDim>
-Instance of() {
-  return tiled<PrefillSimt<Element, HeadDim>>();
-}
-template <class Element, int HeadDim>
-Instance of_fp8() {
-  return tiled<WithFp8<PrefillSimt<Element, HeadDim>>>();
-}
+struct Family {
+  static constexpr const char* name = "prefill_simt";
+  static constexpr bool tensor_cores = false;
+  template <class Element, int HeadDim>
+  using Tiling = PrefillSimt<Element, HeadDim>;
+  template <class Tiled>
+  static auto kernel() {
+    return prefill_simt<Tiled>;
+  }
+};
 
 }  // namespace
 
-std::span<const Instance> prefill_simt_instances() {
-  static const Instance all[] = {
-      of<Float, 64>(),        of<Float, 128>(),   of<Float, 256>(),    of<Half, 64>(),
-      of<Half, 128>(),        of<Half, 256>(),    of<BFloat16, 64>(),  of<BFloat16, 128>(),
-      of<BFloat16, 256>(),    of_fp8<Half, 64>(), of_fp8<Half, 128>(), of_fp8<BFloat16, 64>(),
-      of_fp8<BFloat16, 128>()};
-  return all;
-}
+std::span<const Instance> prefill_simt_instances() { return EveryDtype<Family>::instances(); }
 
 }  // namespace plumbline::attention

@@ -6,6 +6,8 @@
 #include <array>
 #include <cstdio>
 
+#include "harness/provider/plumbline_provider.hpp"
+
 namespace plumbline::cpu {
 namespace {
 
@@ -64,16 +66,16 @@ constexpr const char* feature_kernels = "; cpu/naive, cpu/flash and cpu/flash_p3
 bool is_stored(std::uint32_t dtype) { return dtype == PLUMBLINE_F32 || is_16_bit(dtype); }
 
 std::string refuse_dtypes(const Kernel& kernel, const plumbline_problem& problem) {
-  const std::string got = name(problem.dtype_q);
+  const std::string got = provider::dtype_name(problem.dtype_q);
   if (!is_stored(problem.dtype_q))
     return "the cpu kernels support fp32, fp16 and bf16 (got " + got + ")";
   if (problem.dtype_kv != problem.dtype_q && !(kernel.all_features && is_fp8(problem.dtype_kv))) {
     return "cpu/" + std::string(kernel.name) + " needs K and V in the dtype of Q (got " + got +
-           " with " + name(problem.dtype_kv) + ")" + feature_kernels;
+           " with " + provider::dtype_name(problem.dtype_kv) + ")" + feature_kernels;
   }
   if (problem.dtype_out != problem.dtype_q && problem.dtype_out != PLUMBLINE_F32) {
     return "the cpu kernels write the dtype of Q or fp32 (got " + got + ", asked for " +
-           name(problem.dtype_out) + ")";
+           provider::dtype_name(problem.dtype_out) + ")";
   }
   if (kernel.why_not_fp32 != nullptr && problem.dtype_q == PLUMBLINE_F32)
     return std::string(kernel.why_not_fp32) + " (got fp32)";
@@ -108,75 +110,55 @@ std::uint32_t partial_dtype(const Variant& variant, const plumbline_problem& pro
   return is_16_bit(problem.dtype_out) ? problem.dtype_out : problem.dtype_q;
 }
 
-plumbline_rounding_spec spec_of(const Variant& variant, const plumbline_problem& problem) {
-  constexpr plumbline_accumulator fp32_fma{PLUMBLINE_F32, 0, 24, 1};
-  plumbline_rounding_spec spec{};
-  spec.struct_size = sizeof spec;
+void declare_roundings(const Variant& variant, const plumbline_problem& problem,
+                       plumbline_rounding_spec& spec) {
   spec.p_dtype = variant.p_dtype;
-  spec.p_prescale = 1;
   spec.denominator_from_rounded_p = variant.denominator_from_rounded_p ? 1 : 0;
-  spec.s_rounded =
-      variant.s_rounded ? problem.dtype_q : static_cast<std::uint32_t>(PLUMBLINE_DTYPE_NONE);
-  spec.q_prescaled = PLUMBLINE_DTYPE_NONE;
+  if (variant.s_rounded) spec.s_rounded = problem.dtype_q;
   spec.split_partial_dtype = partial_dtype(variant, problem);
-  spec.qk_accumulator = fp32_fma;
-  spec.pv_accumulator = fp32_fma;
   // fp8 is widened exactly; its scales act on logits and output in fp32
   spec.kv_dequantized_to = PLUMBLINE_DTYPE_NONE;
-  spec.out_dtype = problem.dtype_out;
   spec.lse_base = variant.lse_in_log2 ? 2 : 0;
-  return spec;
 }
 
 // Every sample is computed alone, in key order, from tiles that start at multiples of tile_kv: most
 // transformations change no bit. Where K and V are split, the number of splits depends on the
 // number of keys, so a decode may be split otherwise than the prefill.
 plumbline_promises promises_of(const Variant& variant) {
-  plumbline_promises promises{};
-  promises.struct_size = sizeof promises;
-  promises.run_to_run = PLUMBLINE_PROMISE_BITWISE;
-  promises.batch = PLUMBLINE_PROMISE_BITWISE;
-  promises.layout = PLUMBLINE_PROMISE_BITWISE;
-  promises.page = PLUMBLINE_PROMISE_BITWISE;
+  plumbline_promises promises = provider::promises(PLUMBLINE_PROMISE_BITWISE);
   promises.split = PLUMBLINE_PROMISE_ROUNDING;
-  promises.prefill_decode =
-      variant.splits == 1 ? PLUMBLINE_PROMISE_BITWISE : PLUMBLINE_PROMISE_ROUNDING;
-  promises.lse = PLUMBLINE_PROMISE_BITWISE;
+  if (variant.splits != 1) promises.prefill_decode = PLUMBLINE_PROMISE_ROUNDING;
   return promises;
 }
 
 // Of the sources and the options, not of the compiler: the order of operations is fixed, so another
 // compiler must give the same bits.
-std::string build_id(const Options& options) {
+std::string build_id(std::string_view options) {
   std::string sources = PLUMBLINE_CPU_SOURCE_HASH;
-  if (options.items.empty()) return sources;
+  if (options.empty()) return sources;
   std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
-  for (const char c : options.text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  for (const char c : options) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
   std::array<char, 17> digits{};
   std::snprintf(digits.data(), digits.size(), "%016llx", static_cast<unsigned long long>(hash));
   return sources + "+" + digits.data();
 }
 
-std::string launched(const Kernel& kernel, const Variant& variant, const Options& options) {
+std::string launched(const Kernel& kernel, const Variant& variant, std::string_view options) {
   std::string text = std::string("cpu/") + kernel.name + " tile " + std::to_string(variant.tile_q) +
                      "x" + std::to_string(variant.tile_kv);
   text += " fp32 accumulate";
   if (variant.splits == 0) text += ", splits by length";
   if (variant.splits > 1) text += ", " + std::to_string(variant.splits) + " splits";
-  if (!options.items.empty()) text += ", options " + options.text;
+  if (!options.empty()) text += ", options " + std::string(options);
   return text;
-}
-
-template <std::size_t Size>
-void copy_text(const std::string& text, char (&to)[Size]) {
-  std::snprintf(to, Size, "%s", text.c_str());
 }
 
 }  // namespace
 
 std::span<const Kernel> kernels() { return all_kernels; }
 
-Variant variant_of(const Kernel& kernel, const Options& options, const plumbline_problem& problem) {
+Variant variant_of(const Kernel& kernel, std::string_view options,
+                   const plumbline_problem& problem) {
   Variant variant = apply(kernel.variant, options);
   if (variant.p_dtype == PLUMBLINE_DTYPE_NONE) variant.p_dtype = problem.dtype_q;
   if (!kernel.algorithm->splits_kv) variant.splits = 1;
@@ -200,25 +182,23 @@ CpuFeatures cpu_features() {
 
 std::string refusal(const Kernel& kernel, const plumbline_problem& problem,
                     const plumbline_device& device, const CpuFeatures& cpu) {
-  if (device.memory_space != PLUMBLINE_HOST) return "the cpu kernels run on device cpu only";
+  if (std::string reason =
+          provider::refuse_other_devices(device, PLUMBLINE_HOST, "the cpu kernels");
+      !reason.empty())
+    return reason;
   if (std::string reason = refuse_cpu(cpu); !reason.empty()) return reason;
   if (std::string reason = refuse_dtypes(kernel, problem); !reason.empty()) return reason;
   return refuse_features(kernel, problem);
 }
 
-void describe(const Kernel& kernel, const Variant& variant, const Options& options,
+void describe(const Kernel& kernel, const Variant& variant, std::string_view options,
               const plumbline_problem& problem, plumbline_description& description) {
-  const Variant declared = variant.undeclared ? variant_of(kernel, Options{}, problem) : variant;
+  const Variant declared = variant.undeclared ? variant_of(kernel, "", problem) : variant;
   description.padding_policy = declared.padded_rows;
-  copy_text(launched(kernel, variant, options), description.launched);
-  copy_text(build_id(options), description.build_id);
-  copy_text("none", description.tensor_cores);
-  description.spec = spec_of(declared, problem);
+  provider::copy_text(launched(kernel, variant, options), description.launched);
+  provider::copy_text(build_id(options), description.build_id);
+  declare_roundings(declared, problem, description.spec);
   description.promises = promises_of(declared);
-  description.registers_per_thread = -1;
-  description.spill_bytes_per_thread = -1;
-  description.shared_memory_bytes = -1;
-  description.stack_bytes_per_thread = -1;
 }
 
 }  // namespace plumbline::cpu

@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "kernels/cpu/attention.h"
 
@@ -28,7 +29,8 @@ struct Kernel {
 std::span<const Kernel> kernels();
 
 // The kernel's Variant with the options it reads, and with P's dtype filled in.
-Variant variant_of(const Kernel& kernel, const Options& options, const plumbline_problem& problem);
+Variant variant_of(const Kernel& kernel, std::string_view options,
+                   const plumbline_problem& problem);
 
 // What these kernels need of the CPU, and whether it has it.
 struct CpuFeatures {
@@ -40,9 +42,9 @@ CpuFeatures cpu_features();
 std::string refusal(const Kernel& kernel, const plumbline_problem& problem,
                     const plumbline_device& device, const CpuFeatures& cpu);
 
-// Rounding spec, promises, padding policy, build id and what is launched, into `description`.
-// `variant` is what runs.
-void describe(const Kernel& kernel, const Variant& variant, const Options& options,
+// Rounding spec, promises, padding policy, build id and what is launched, into a `description` that
+// the scaffold of providers has begun (plumbline_provider.hpp). `variant` is what runs.
+void describe(const Kernel& kernel, const Variant& variant, std::string_view options,
               const plumbline_problem& problem, plumbline_description& description);
 
 }  // namespace plumbline::cpu

@@ -90,9 +90,7 @@ void run_block(const Attention& attention, const Variant& variant, const RowBloc
 }  // namespace
 
 std::uint64_t naive_workspace(const plumbline_problem& problem, const Variant& variant) {
-  Workspace count(nullptr);
-  const Scratch scratch(problem, variant, count);
-  return count.used();
+  return bytes_of<Scratch>(problem, variant);
 }
 
 void naive(const Attention& attention, const Variant& variant, std::byte* memory) {

@@ -246,9 +246,7 @@ class BlockKernel {
 }  // namespace
 
 std::uint64_t online_softmax_workspace(const plumbline_problem& problem, const Variant& variant) {
-  Workspace count(nullptr);
-  const Scratch scratch(problem, variant, count);
-  return count.used();
+  return bytes_of<Scratch>(problem, variant);
 }
 
 void online_softmax(const Attention& attention, const Variant& variant, std::byte* memory) {

@@ -12,18 +12,11 @@
 
 namespace plumbline::cpu {
 
-inline bool is_padded(std::uint32_t layout) {
-  return layout == PLUMBLINE_PADDED_BSHD || layout == PLUMBLINE_PADDED_BHSD;
-}
-inline bool is_paged(std::uint32_t layout) {
-  return layout == PLUMBLINE_PAGED_NHD || layout == PLUMBLINE_PAGED_HND;
-}
-
 // One tensor, addressed by (sample, token, head). `token` counts the sample's valid tokens from 0;
 // in a padded layout the padded tokens are those below 0 and from the sample's length on. Strides
 // in elements.
-//   padded   [sample, first(sample) + token, head]   first = 0, or extent - length where the
-//                                                    padding is on the left
+//   padded   [sample, first(sample) + token, head]
+//              first = 0, or extent - length where the padding is on the left
 //   ragged   [cu_seqlens[sample] + token, head]
 //   paged    [page_table[sample, token / page_size], token % page_size, head]
 struct TokenTensor {

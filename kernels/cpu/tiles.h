@@ -45,11 +45,9 @@ void for_each_block(const Attention& attention, const Variant& variant, Visit vi
 struct Tiles {
   std::int64_t width_qk, width_vo, width_kv;  // head_dim_qk, head_dim_vo, tile_kv
   float* q;                                   // [tile_q, width_qk]
-  float* keys;  // [8, width_qk]          eight keys on their way into k_t
-  float*
-      // [width_qk, width_kv]   transposed: one lane per key, so a dot product is one chain of fma
-      // over d
-      k_t;
+  float* keys;                                // [8, width_qk]  on their way into k_t
+  // [width_qk, width_kv], transposed: one lane per key, so a dot product is one chain of fma over d
+  float* k_t;
   float* v;          // [tile_kv, width_vo]
   float* out;        // [tile_q, width_vo]     O, the running sum of P V
   float* product;    // [tile_q, width_vo]     P V of one tile

@@ -93,9 +93,7 @@ void copy_tokens(const TokenTensor& from, const TokenTensor& to, std::int64_t ba
 }  // namespace
 
 std::uint64_t unpad_workspace(const plumbline_problem& problem, const Variant& variant) {
-  Workspace count(nullptr);
-  const Buffers buffers(problem, variant, count);
-  return count.used();
+  return bytes_of<Buffers>(problem, variant);
 }
 
 void unpad(const Attention& padded, const Variant& variant, std::byte* memory) {

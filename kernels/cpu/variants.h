@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "harness/provider/plumbline_provider.h"
 
@@ -19,55 +18,50 @@ namespace plumbline::cpu {
 
 struct Variant {
   // Legal without being declared: another order of the same operations.
-  std::int64_t tile_q =
-      // tile_q=1..256    rows (query x head of the group) computed together; no bit depends on it
-      32;
-  // tile_kv=8..1024  keys per tile, a multiple of 8; tile=32x64 sets both
+  // tile_q=1..256: rows (query x head of the group) computed together; no bit depends on it.
+  std::int64_t tile_q = 32;
+  // tile_kv=8..1024: keys per tile, a multiple of 8. tile=32x64 sets both.
   std::int64_t tile_kv = 64;
-  std::int64_t splits =
-      // splits=1..64     KV splits of a sample, merged by LSE; 0 = one for each 256 keys, at most 8
-      1;
-  bool reverse = false;  // reverse=1        last key tile first
-  // lazy=1           the running maximum may lag behind by up to 2^8 before O is rescaled
-  // (FlashAttention-4)
+  // splits=1..64: KV splits of a sample, merged by LSE; 0 = one for each 256 keys, at most 8.
+  std::int64_t splits = 1;
+  // reverse=1: last key tile first.
+  bool reverse = false;
+  // lazy=1: the running maximum may lag behind by up to 2^8 before O is rescaled
+  // (FlashAttention-4).
   bool lazy_rescale = false;
 
   // Legal where declared: part of the rounding spec, or of the padding policy.
-  // p_dtype=fp32|fp16|bf16|e4m3|e5m2  what P is rounded to; NONE = the dtype of Q
+  // p_dtype=fp32|fp16|bf16|e4m3|e5m2: what P is rounded to; NONE = the dtype of Q.
   std::uint32_t p_dtype = PLUMBLINE_DTYPE_NONE;
-  bool denominator_from_rounded_p =
-      false;  // denominator=rounded               sum P after its rounding
-  bool partials_in_16_bits =
-      false;  // partials=16                       split partials stored in the 16-bit output dtype
-  bool s_rounded = false;    // (naive only, no option)           S rounded to the dtype of Q
-  bool lse_in_log2 = false;  // lse=2                             LSE in base 2
+  // denominator=rounded: sum P after its rounding.
+  bool denominator_from_rounded_p = false;
+  // partials=16: split partials stored in the 16-bit output dtype.
+  bool partials_in_16_bits = false;
+  // naive only, no option: S rounded to the dtype of Q.
+  bool s_rounded = false;
+  // lse=2: LSE in base 2.
+  bool lse_in_log2 = false;
   // padded=zeros|untouched|attended
   plumbline_padding_policy padded_rows = PLUMBLINE_PADDED_ROWS_ZEROS;
 
   // For tests of the harness: each is a fault it must see, or a change it must notice.
-  double scale_factor = 1;  // scale=1.001           multiplies the softmax scale, undeclared
-  // mask=off_by_one       a causal row sees one key too many; mask=one_key_few: one too few
+  // scale=1.001: multiplies the softmax scale, undeclared.
+  double scale_factor = 1;
+  // mask=off_by_one: a causal row sees one key too many; mask=one_key_few: one too few.
   std::int64_t extra_keys = 0;
-  bool drop_last_key = false;  // drop_last_key=1       the last key of a sample is never seen
-  // double_round_p=1      P rounded again where key % 8 == 0, to one significant bit less: see
-  // round_p
+  // drop_last_key=1: the last key of a sample is never seen.
+  bool drop_last_key = false;
+  // double_round_p=1: P rounded again where key % 8 == 0, to one significant bit less (round_p).
   bool double_round_p = false;
-  int repeats = 1;          // slow=2                computes everything that often; same bits
-  bool undeclared = false;  // undeclared=1          describe() hides what the options changed
+  // slow=2: computes everything that often; same bits.
+  int repeats = 1;
+  // undeclared=1: describe() hides what the options changed.
+  bool undeclared = false;
 };
 
-// One `key=value` of the options text, checked.
-struct Option {
-  std::string key;
-  std::string value;
-};
-struct Options {
-  std::vector<Option> items;
-  std::string text;   // as given
-  std::string error;  // what is wrong with the text; empty if nothing is
-};
-Options parse_options(std::string_view text);
+// What is wrong with an options text; "" if nothing is.
+std::string wrong_options(std::string_view options);
 // The variant with the options' changes, in the order given.
-Variant apply(Variant variant, const Options& options);
+Variant apply(Variant variant, std::string_view options);
 
 }  // namespace plumbline::cpu

@@ -29,4 +29,12 @@ class Workspace {
   std::uint64_t used_ = 0;
 };
 
+// What a `Scratch` takes that is made from these arguments and a Workspace.
+template <class Scratch, class... Arguments>
+std::uint64_t bytes_of(const Arguments&... arguments) {
+  Workspace count(nullptr);
+  const Scratch scratch(arguments..., count);
+  return count.used();
+}
+
 }  // namespace plumbline::cpu

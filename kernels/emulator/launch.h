@@ -50,8 +50,8 @@ struct LaunchOptions {
   // For tests: collects the sites of these calls that were reached.
   std::set<SyncSite>* sites = nullptr;
   const Fault* fault = nullptr;  // for mutants
-  std::size_t stack_bytes =
-      0;  // of a thread; 0: 64 KiB (256 KiB under AddressSanitizer). Below it lies a guard page.
+  // Of a thread; 0: 64 KiB (256 KiB under AddressSanitizer). Below it lies a guard page.
+  std::size_t stack_bytes = 0;
   Switching switching = Switching::assembly;
 };
 

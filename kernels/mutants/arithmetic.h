@@ -8,7 +8,7 @@
 
 #include "kernels/cpu/elementary.h"
 #include "kernels/cpu/numbers.h"
-#include "kernels/mutants/online_softmax.h"
+#include "kernels/mutants/changes.h"
 
 namespace plumbline::mutants {
 

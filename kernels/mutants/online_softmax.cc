@@ -9,8 +9,8 @@
 //     O = O 2^(m - m') + round(P) V
 //   an attention sink is one more term of l, in the first split
 //   out_s = O / l,  lse_s = m + log2 l    for each split s
-//   out = sum_s w_s out_s / sum_s w_s,  w_s = 2^(lse_s - max lse),  LSE = ln(2) (max lse + log2
-//                                       sum_s w_s)
+//   w_s = 2^(lse_s - max lse),  out = sum_s w_s out_s / sum_s w_s
+//   LSE = ln(2) (max lse + log2 sum_s w_s)
 //
 // Rows of a block differ only in what they see, so a row's bits do not depend on its block, its
 // sample's neighbours or the layout.
@@ -20,47 +20,13 @@
 #include <limits>
 #include <vector>
 
+#include "kernels/mutants/choices.h"
 #include "kernels/mutants/results.h"
 #include "kernels/mutants/schedule.h"
 #include "kernels/mutants/stale.h"
 
 namespace plumbline::mutants {
 namespace {
-
-// ---- Sizes
-// -------------------------------------------------------------------------------------------------
-
-std::int64_t tile_keys(Change change) {
-  switch (change) {
-    case Change::legal_tile_16:
-      return 16;
-    case Change::legal_tile_48:
-      return 48;
-    case Change::legal_tile_128:
-      return 128;
-    case Change::race_autotuner:
-      return is_odd_call() ? 64 : 32;
-    default:
-      return 32;
-  }
-}
-
-// One split for each 128 keys, at most 4.
-std::int64_t splits_of(Change change, std::int64_t keys) {
-  if (change == Change::legal_one_split) return 1;
-  if (change == Change::legal_seven_splits) return 7;
-  return std::clamp<std::int64_t>((keys + 127) / 128, 1, 4);
-}
-
-Sum sum_of_products(const plumbline_problem& problem, Mode mode, Change change) {
-  if (change == Change::legal_multiply_then_add) return Sum::multiply_then_add;
-  if (change == Change::legal_product_in_fp64) return Sum::fp64;
-  // fp32 inputs have products that no tensor core forms.
-  const bool tensor_cores = problem.dtype_q != PLUMBLINE_F32 || mode == Mode::tf32;
-  if (change == Change::legal_tensor_core_sm_80 && tensor_cores) return Sum::tensor_core_sm_80;
-  if (change == Change::legal_tensor_core_sm_90 && tensor_cores) return Sum::tensor_core_sm_90;
-  return Sum::fma;
-}
 
 class Kernel {
  public:
@@ -474,30 +440,8 @@ class Kernel {
 
 }  // namespace
 
-std::uint32_t p_dtype(const plumbline_problem& problem, Mode mode, Change change) {
-  if (change == Change::legal_p_in_fp32) return PLUMBLINE_F32;
-  if (change == Change::precision_p_bf16 && mode != Mode::e4m3) return PLUMBLINE_BF16;
-  if (change == Change::precision_p_e4m3 || mode == Mode::e4m3) return PLUMBLINE_E4M3;
-  if (change == Change::precision_inputs_tf32 && problem.dtype_q == PLUMBLINE_F32)
-    return PLUMBLINE_TF32;
-  return mode == Mode::tf32 ? static_cast<std::uint32_t>(PLUMBLINE_TF32) : problem.dtype_q;
-}
-
-double p_prescale(Mode mode, Change change) {
-  return mode == Mode::e4m3 && change != Change::legal_p_in_fp32 ? 256 : 1;
-}
-
-plumbline_accumulator accumulator(const plumbline_problem& problem, Mode mode, Change change) {
-  const Sum sum = sum_of_products(problem, mode, change);
-  if (sum == Sum::tensor_core_sm_80) return {PLUMBLINE_F32, 1, 24, 8};
-  if (sum == Sum::tensor_core_sm_90) return {PLUMBLINE_F32, 1, 25, 16};
-  return {PLUMBLINE_F32, 0, 24, 1};
-}
-
-std::uint64_t workspace_bytes(const plumbline_problem& problem, Change) {
-  cpu::Workspace count(nullptr);
-  const Scratch scratch(problem, count);
-  return count.used();
+std::uint64_t workspace_bytes(const plumbline_problem& problem) {
+  return cpu::bytes_of<Scratch>(problem);
 }
 
 void run(const plumbline_problem& problem, const plumbline_tensors& tensors, Mode mode,

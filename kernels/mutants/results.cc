@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "kernels/mutants/choices.h"
 #include "kernels/mutants/stale.h"
 
 namespace plumbline::mutants {

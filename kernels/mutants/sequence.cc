@@ -28,8 +28,7 @@ Sequence::Sequence(const plumbline_problem& problem, const plumbline_tensors& te
     attention_.k.dtype = attention_.v.dtype = PLUMBLINE_E5M2;
 }
 
-// ---- Lengths and masks
-// -------------------------------------------------------------------------------------------------
+// ---- Lengths and masks ----
 
 std::int64_t Sequence::samples() const {
   if (is(Change::index_last_sample_lost) && problem().batch > 2) return problem().batch - 1;
@@ -128,8 +127,7 @@ bool Sequence::sees(std::int64_t sample, std::int64_t token, std::int64_t key) c
   return bits.sees(key);
 }
 
-// ---- Heads
-// -------------------------------------------------------------------------------------------------
+// ---- Heads ----
 
 std::int64_t Sequence::head_of_keys(std::int64_t head) const {
   const std::int64_t heads_kv = problem().heads_kv;
@@ -168,8 +166,7 @@ float Sequence::v_scale(std::int64_t sample, std::int64_t head) const {
                   head);
 }
 
-// ---- Addresses
-// -------------------------------------------------------------------------------------------------
+// ---- Addresses ----
 
 Sequence::Row Sequence::query_row(std::int64_t sample, std::int64_t token,
                                   std::int64_t head) const {
@@ -294,8 +291,7 @@ void Sequence::load_value(std::int64_t sample, std::int64_t token, std::int64_t 
     scale_row(to, problem().head_dim_vo, scale_at(attention_.v_scale, sample, head));
 }
 
-// ---- Results
-// -------------------------------------------------------------------------------------------------
+// ---- Results ----
 
 bool Sequence::is_stored(std::int64_t sample, std::int64_t token, std::int64_t head) const {
   const std::int64_t length = length_q(sample);

@@ -65,10 +65,6 @@ const char* device_name() {
   }();
   return name.c_str();
 }
-const char* compute_request(const plumbline_reference_request* request) {
-  static CudaMachine machine;
-  return compute_guarded(machine, request);
-}
 
 }  // namespace
 }  // namespace plumbline::reference_gpu
@@ -76,8 +72,5 @@ const char* compute_request(const plumbline_reference_request* request) {
 extern "C" __attribute__((visibility("default"))) const plumbline_reference_library*
 plumbline_reference() {
   using namespace plumbline::reference_gpu;
-  static const plumbline_reference_library library{PLUMBLINE_REFERENCE_ABI,
-                                                   sizeof(plumbline_reference_library),
-                                                   device_count, device_name, compute_request};
-  return &library;
+  return library_of<CudaMachine>(device_count, device_name);
 }

@@ -7,10 +7,6 @@ namespace {
 
 int32_t device_count() { return 1; }
 const char* device_name() { return "emulated sm_90"; }
-const char* compute_request(const plumbline_reference_request* request) {
-  static EmulatedMachine machine;
-  return compute_guarded(machine, request);
-}
 
 }  // namespace
 }  // namespace plumbline::reference_gpu
@@ -18,8 +14,5 @@ const char* compute_request(const plumbline_reference_request* request) {
 extern "C" __attribute__((visibility("default"))) const plumbline_reference_library*
 plumbline_reference() {
   using namespace plumbline::reference_gpu;
-  static const plumbline_reference_library library{PLUMBLINE_REFERENCE_ABI,
-                                                   sizeof(plumbline_reference_library),
-                                                   device_count, device_name, compute_request};
-  return &library;
+  return library_of<EmulatedMachine>(device_count, device_name);
 }

@@ -156,4 +156,17 @@ inline const char* compute_guarded(Machine& machine,
   return text.c_str();
 }
 
+// What a library exports whose device is a `Computer`.
+template <class Computer>
+const plumbline_reference_library* library_of(std::int32_t (*device_count)(),
+                                              const char* (*device_name)()) {
+  static const plumbline_reference_library library{
+      PLUMBLINE_REFERENCE_ABI, sizeof(plumbline_reference_library), device_count, device_name,
+      [](const plumbline_reference_request* request) {
+        static Computer machine;
+        return compute_guarded(machine, request);
+      }};
+  return &library;
+}
+
 }  // namespace plumbline::reference_gpu

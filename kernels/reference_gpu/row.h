@@ -14,8 +14,9 @@ inline constexpr int block_threads = column_threads + 32;
 // Per key of a row, in global memory: each block has room for `capacity` keys (a power of two, for
 // sorting).
 struct Scratch {
-  // [blocks, capacity] logit, probability, standard deviation of the logit's error
-  double *s, *p, *sd;
+  double* s;             // [blocks, capacity] logit
+  double* p;             // [blocks, capacity] probability
+  double* sd;            // [blocks, capacity] standard deviation of the logit's error
   std::uint64_t* label;  // [blocks, capacity] cell, sorted
   std::int32_t* order;   // [blocks, capacity] the key of each label
   std::int64_t capacity;

@@ -15,15 +15,21 @@ says what they mean.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json as _json
 import os
 import struct
 import tempfile
-from typing import Any, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy
 
 from . import _plumbline
+
+if TYPE_CHECKING:
+    from typing_extensions import ParamSpec
+
+    _Question = ParamSpec("_Question")
 
 __version__: str = _plumbline.version
 __all__ = ["Report", "assert_attention", "check", "diff", "save", "Spec", "Unsupported", "kernel"]
@@ -61,47 +67,6 @@ class Report:
 
     def __str__(self) -> str:
         return self.text
-
-
-def assert_attention(
-    out: Array,
-    q: Array,
-    k: Array,
-    v: Array,
-    *,
-    causal: Union[None, bool, str] = None,
-    window: Union[None, int, Tuple[int, int]] = None,
-    scale: Optional[float] = None,
-    cu_seqlens: Optional[Array] = None,
-    cu_seqlens_q: Optional[Array] = None,
-    cu_seqlens_kv: Optional[Array] = None,
-    seqlens_q: Optional[Array] = None,
-    seqlens_kv: Optional[Array] = None,
-    page_table: Optional[Array] = None,
-    mask: Optional[Array] = None,
-    lse: Optional[Array] = None,
-    lse_base: Union[None, str, int] = None,
-    layout: Optional[str] = None,
-    spec: Optional[str] = None,
-    padded_rows: Optional[str] = None,
-    name: Optional[str] = None,
-    **attributes: Any,
-) -> None:
-    """Raises AssertionError, with the text of `plumbline check`, unless the answer is ROUNDING.
-
-    UNDECIDED raises, too: the stated `spec` does not explain the output, and the text names the
-    looser one that does. The arguments are those of `check`.
-
-        def test_decode():
-            out, lse = my_decode(q, k_cache, v_cache, seqlens)
-            plumbline.assert_attention(out, q, k_cache, v_cache, seqlens_kv=seqlens,
-                                       causal="bottom_right", lse=lse, spec="FlashAttention-2")
-    """
-    arguments = dict(locals())
-    __tracebackhide__ = True
-    report = check(**arguments.pop("attributes"), **arguments)
-    if report.answer != ROUNDING:
-        raise AssertionError(report.text)
 
 
 def check(
@@ -154,6 +119,34 @@ def check(
     arguments = dict(locals())
     tensors, stated = _dump(arguments, arguments.pop("attributes"))
     return _report(_plumbline.check(name or "attention", tensors, stated))
+
+
+def _arguments_of(judge: Callable[_Question, Report]
+                  ) -> Callable[[Callable[..., None]], Callable[_Question, None]]:
+    """Gives a function the signature of `judge`."""
+    def give(function: Callable[..., None]) -> Callable[_Question, None]:
+        signature = inspect.signature(judge).replace(return_annotation="None")
+        setattr(function, "__signature__", signature)
+        return function
+    return give
+
+
+@_arguments_of(check)
+def assert_attention(*arguments: Any, **question: Any) -> None:
+    """Raises AssertionError, with the text of `plumbline check`, unless the answer is ROUNDING.
+
+    UNDECIDED raises, too: the stated `spec` does not explain the output, and the text names the
+    looser one that does. The arguments are those of `check`.
+
+        def test_decode():
+            out, lse = my_decode(q, k_cache, v_cache, seqlens)
+            plumbline.assert_attention(out, q, k_cache, v_cache, seqlens_kv=seqlens,
+                                       causal="bottom_right", lse=lse, spec="FlashAttention-2")
+    """
+    __tracebackhide__ = True
+    report = check(*arguments, **question)
+    if report.answer != ROUNDING:
+        raise AssertionError(report.text)
 
 
 def diff(

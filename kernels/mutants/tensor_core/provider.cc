@@ -9,19 +9,16 @@
 #include "kernels/attention/provider.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstring>
-#include <memory>
 #include <string>
 #include <string_view>
 
 #include "kernels/attention/machine_emulated.h"
-#include "kernels/cpu/answer.h"
 #include "kernels/mutants/tensor_core/changes.h"
 
 namespace plumbline::mutants {
 namespace {
 
+using attention::Attention;
 using emulator::Call;
 using emulator::Notes;
 
@@ -84,127 +81,74 @@ class ChangedCalls : public emulator::Fault {
   const Tiles tiles_;
 };
 
-// A plan of the kernels' own provider, and what changes it. What this provider gives out as a
-// plumbline_plan.
-struct MutantPlan {
-  const KernelChange* change;
-  plumbline_plan* of_kernel;
-};
-MutantPlan& mutant(plumbline_plan* plan) { return *reinterpret_cast<MutantPlan*>(plan); }
-const MutantPlan& mutant(const plumbline_plan* plan) {
-  return *reinterpret_cast<const MutantPlan*>(plan);
-}
-
-const plumbline_provider& kernels_with(const KernelChange& change) {
-  return attention::provider_with(change.options);
-}
-
-std::uint32_t kernel_for(const KernelChange& change, const plumbline_provider& kernels,
-                         const plumbline_problem& problem) {
+// The kernel of kernels/attention that is changed.
+const attention::Kernel& kernel_for(const KernelChange& change, const plumbline_problem& problem) {
   std::string_view wanted = problem.seq_q == 1 ? "decode_mma" : "prefill_mma";
   if (change.kernel != nullptr) wanted = change.kernel;
-  std::uint32_t index = 0;
-  while (kernels.kernel_name(index) != wanted) ++index;
-  return index;
+  const auto kernels = attention::kernels();
+  return *std::find_if(kernels.begin(), kernels.end(),
+                       [&](const attention::Kernel& kernel) { return kernel.name == wanted; });
 }
 
-plumbline_status query(std::uint32_t index, const plumbline_problem* problem,
-                       const plumbline_device* device, char* reason, std::size_t reason_bytes) {
-  return guarded(reason, reason_bytes, [&] {
-    if (index >= kernel_changes().size())
-      return answer(PLUMBLINE_ERROR, "no such kernel", reason, reason_bytes);
-    if (problem->struct_size < sizeof(plumbline_problem)) {
-      return answer(PLUMBLINE_ERROR, "struct_size is smaller than this provider's header", reason,
-                    reason_bytes);
-    }
-    const KernelChange& change = kernel_changes()[index];
-    const plumbline_provider& kernels = kernels_with(change);
-    return kernels.query(kernel_for(change, kernels, *problem), problem, device, reason,
-                         reason_bytes);
-  });
-}
-
-plumbline_status prepare(std::uint32_t index, const plumbline_problem* problem,
-                         const plumbline_tensors* tensors, const plumbline_device* device,
-                         plumbline_plan** plan, std::uint64_t* workspace_bytes, char* reason,
-                         std::size_t reason_bytes) {
-  const plumbline_status supported = query(index, problem, device, reason, reason_bytes);
-  if (supported != PLUMBLINE_OK) return supported;
-  return guarded(reason, reason_bytes, [&] {
-    auto made = std::make_unique<MutantPlan>();
-    made->change = &kernel_changes()[index];
-    const plumbline_provider& kernels = kernels_with(*made->change);
-    const std::uint32_t kernel = kernel_for(*made->change, kernels, *problem);
-    const auto status = kernels.prepare(kernel, problem, tensors, device, &made->of_kernel,
-                                        workspace_bytes, reason, reason_bytes);
-    if (status == PLUMBLINE_OK) *plan = reinterpret_cast<plumbline_plan*>(made.release());
-    return status;
-  });
-}
-
-plumbline_status run(plumbline_plan* plan, const plumbline_tensors* tensors, void* stream,
-                     char* reason, std::size_t reason_bytes) {
-  return guarded(reason, reason_bytes, [&] {
-    const MutantPlan& planned = mutant(plan);
-    attention::launch_change() = [&](const attention::Instance& instance,
-                                     const emulator::LaunchOptions& options, const auto& launch) {
+// While it lives, each launch of a tensor-core kernel is changed.
+class ChangedLaunches {
+ public:
+  explicit ChangedLaunches(const KernelChange& change) {
+    attention::launch_change() = [&change](const attention::Instance& instance,
+                                           const emulator::LaunchOptions& options,
+                                           const auto& launch) {
       if (!instance.tensor_cores) return launch(options);
-      const ChangedCalls changed(*planned.change, instance);
+      const ChangedCalls changed(change, instance);
       emulator::LaunchOptions with_change = options;
       with_change.fault = &changed;
       return launch(with_change);
     };
-    const auto status =
-        kernels_with(*planned.change).run(planned.of_kernel, tensors, stream, reason, reason_bytes);
-    attention::launch_change() = {};
-    return status;
-  });
-}
+  }
+  ~ChangedLaunches() { attention::launch_change() = {}; }
+  ChangedLaunches(const ChangedLaunches&) = delete;
+  ChangedLaunches& operator=(const ChangedLaunches&) = delete;
+};
 
-plumbline_status describe(const plumbline_plan* plan, plumbline_description* description) {
-  return guarded(nullptr, 0, [&] {
-    const MutantPlan& planned = mutant(plan);
-    const plumbline_status status =
-        kernels_with(*planned.change).describe(planned.of_kernel, description);
-    if (status != PLUMBLINE_OK) return status;
-    const std::string launched = std::string(planned.change->name) + ": " + description->launched;
-    std::snprintf(description->launched, sizeof description->launched, "%.*s",
-                  static_cast<int>(sizeof description->launched) - 1, launched.c_str());
-    std::snprintf(description->build_id, sizeof description->build_id, "%s",
-                  PLUMBLINE_MMA_MUTANTS_BUILD_ID);
-    return PLUMBLINE_OK;
-  });
-}
+struct MmaMutants : provider::Library {
+  using Kernel = KernelChange;
+  struct Plan {
+    const Kernel* change;
+    attention::Plan of_kernel;
+  };
 
-void destroy(plumbline_plan* plan) {
-  const std::unique_ptr<MutantPlan> planned(&mutant(plan));
-  kernels_with(*planned->change).destroy(planned->of_kernel);
-}
+  static const char* name() { return "mma_mutants"; }
+  static const char* version() { return PLUMBLINE_MMA_MUTANTS_VERSION; }
+  static std::span<const Kernel> kernels() { return kernel_changes(); }
+  static const char* tensor_cores(const Kernel&) { return "on"; }
 
-const char* kernel_name(std::uint32_t kernel) {
-  return kernel < kernel_changes().size() ? kernel_changes()[kernel].name : nullptr;
-}
+  static std::string refusal(const Kernel& change, const plumbline_problem& problem,
+                             const plumbline_device& device) {
+    Attention::set_options(change.options);
+    return Attention::refusal(kernel_for(change, problem), problem, device);
+  }
+  static Plan prepare(const Kernel& change, const plumbline_problem& problem,
+                      const plumbline_tensors& tensors, const plumbline_device& device,
+                      std::uint64_t& workspace_bytes) {
+    Attention::set_options(change.options);
+    return {&change, Attention::prepare(kernel_for(change, problem), problem, tensors, device,
+                                        workspace_bytes)};
+  }
+  static void run(Plan& plan, const plumbline_tensors& tensors, void* stream) {
+    const ChangedLaunches changed(*plan.change);
+    Attention::run(plan.of_kernel, tensors, stream);
+  }
+  static void describe(const Plan& plan, plumbline_description& description) {
+    Attention::describe(plan.of_kernel, description);
+    provider::copy_text(std::string(plan.change->name) + ": " + description.launched,
+                        description.launched);
+    provider::copy_text(PLUMBLINE_MMA_MUTANTS_BUILD_ID, description.build_id);
+  }
+};
 
 }  // namespace
 }  // namespace plumbline::mutants
 
-extern "C" PLUMBLINE_EXPORT const plumbline_provider* plumbline_get_provider(
-    std::uint32_t abi_version, const char* options) {
-  using namespace plumbline::mutants;
-  if (abi_version != PLUMBLINE_ABI_VERSION || (options != nullptr && *options != 0)) return nullptr;
-  static plumbline_provider provider{};
-  provider.struct_size = sizeof provider;
-  provider.abi_version = PLUMBLINE_ABI_VERSION;
-  provider.name = "mma_mutants";
-  provider.version = PLUMBLINE_MMA_MUTANTS_VERSION;
-  provider.kernel_count = static_cast<std::uint32_t>(kernel_changes().size());
-  provider.kernel_name = kernel_name;
-  provider.query = query;
-  provider.prepare = prepare;
-  provider.run = run;
-  provider.describe = describe;
-  provider.destroy = destroy;
-  provider.memory = nullptr;  // the host's
-  provider.kernel_tensor_cores = [](std::uint32_t) { return "on"; };
-  return &provider;
+const plumbline_provider* plumbline_get_provider(std::uint32_t abi_version, const char* options) {
+  if (options != nullptr && *options != 0) return nullptr;
+  return plumbline::provider::serve<plumbline::mutants::MmaMutants>(abi_version, options);
 }

@@ -22,7 +22,11 @@ import math
 import re
 from typing import Callable, Mapping, Optional, Sequence, Union
 
-DTYPES = ("fp32", "fp16", "bf16", "e4m3", "e5m2")
+# The words of plumbline_dtype, by their numbers.
+DTYPES = ("none", "fp32", "fp16", "bf16", "e4m3", "e5m2", "tf32", "fp64", "int32")
+# Those that Q, K, V and the output may have, as NumPy (with ml_dtypes) and PyTorch call them.
+TENSOR_DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "e4m3": "float8_e4m3fn",
+                 "e5m2": "float8_e5m2"}
 LAYOUTS = ("padded_bshd", "padded_bhsd", "ragged", "paged_nhd", "paged_hnd")
 # custom: case.mask_bits says who sees whom
 MASKS = ("none", "causal_top_left", "causal_bottom_right", "custom")
@@ -33,7 +37,7 @@ PROMISES = ("run_to_run", "batch", "layout", "page", "split", "prefill_decode", 
 PROMISE_LEVELS = ("none", "rounding", "bitwise")
 TENSOR_CORES = ("on", "off", "none")
 
-SPEC_DTYPES = ("input", "output", "fp32", "tf32", "fp16", "bf16", "e4m3", "e5m2")
+SPEC_DTYPES = ("input", "output", *TENSOR_DTYPES, "tf32")
 ACCUMULATOR_TEXT = re.compile(r"(fp32|fp16)/(nearest|toward_zero)/(\d+)/(\d+)")
 
 
@@ -135,7 +139,7 @@ class Kernel:
         if not re.fullmatch(r"[A-Za-z0-9_.+-]+", self.name):
             raise ValueError(
                 f"{where}: a name is part of case ids: letters, digits, '_', '.', '+' and '-'")
-        dtype_lists = [(what, DTYPES) for what in ("dtypes", "kv_dtypes", "out_dtypes")]
+        dtype_lists = [(what, TENSOR_DTYPES) for what in ("dtypes", "kv_dtypes", "out_dtypes")]
         if not self.devices:
             raise ValueError(f"{where}: devices is empty; name cpu, cuda or both")
         for what, allowed in (*dtype_lists, ("layouts", LAYOUTS), ("masks", MASKS),

@@ -1,6 +1,4 @@
 // What the stand-in for plumbline_cuda.so exports: our kernels' provider with its own options.
-#include <new>
-
 #include "kernels/attention/provider.h"
 #include "tests/gpu/stand_in/stand_in.h"
 
@@ -52,15 +50,16 @@ std::string take_settings(std::string_view options) {
   return rest;
 }
 
+namespace {
+struct StandIn : attention::Attention {
+  static std::string set_options(std::string_view text) {
+    return Attention::set_options(take_settings(text));
+  }
+};
+}  // namespace
+
 }  // namespace plumbline::stand_in
 
-extern "C" PLUMBLINE_EXPORT const plumbline_provider* plumbline_get_provider(
-    std::uint32_t abi_version, const char* options) {
-  if (abi_version != PLUMBLINE_ABI_VERSION) return nullptr;
-  try {
-    return &plumbline::attention::provider_with(
-        plumbline::stand_in::take_settings(options == nullptr ? "" : options));
-  } catch (const std::bad_alloc&) {
-    return nullptr;
-  }
+const plumbline_provider* plumbline_get_provider(std::uint32_t abi_version, const char* options) {
+  return plumbline::provider::serve<plumbline::stand_in::StandIn>(abi_version, options);
 }

@@ -86,13 +86,12 @@ std::int64_t most_shared_bytes(const plumbline_device&) {
 }
 
 std::unique_ptr<Indices> copy_indices(const plumbline_device& where,
-                                      std::vector<std::int32_t> values, Failure& failure) {
+                                      std::vector<std::int32_t> values) {
   auto indices = std::make_unique<DeviceIndices>();
   const std::int32_t code = indices->copy(where, values);
   if (code == codes::success) return indices;
-  failure = {code == codes::out_of_memory ? PLUMBLINE_OUT_OF_MEMORY : PLUMBLINE_ERROR,
-             "index arrays: " + stand_in::in_words(code)};
-  return nullptr;
+  throw provider::Refused(code == codes::out_of_memory ? PLUMBLINE_OUT_OF_MEMORY : PLUMBLINE_ERROR,
+                          "index arrays: " + stand_in::in_words(code));
 }
 
 Attributes attributes_of(const Instance&) { return {}; }

@@ -17,6 +17,7 @@ from time import perf_counter_ns
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 import numpy
+from plumbline_provider import TENSOR_DTYPES
 
 from . import gpu_facts
 from .failures import Stop
@@ -66,11 +67,9 @@ class Numpy:
         return {}
 
     def dtype(self, dtype: str) -> numpy.dtype:
-        if dtype in ("fp32", "fp16"):
-            return numpy.dtype({"fp32": numpy.float32, "fp16": numpy.float16}[dtype])
-        ml_dtypes = _import("ml_dtypes", f"{dtype} in NumPy")
-        return numpy.dtype({"bf16": ml_dtypes.bfloat16, "e4m3": ml_dtypes.float8_e4m3fn,
-                            "e5m2": ml_dtypes.float8_e5m2}[dtype])
+        name = TENSOR_DTYPES[dtype]
+        library = numpy if hasattr(numpy, name) else _import("ml_dtypes", f"{dtype} in NumPy")
+        return numpy.dtype(getattr(library, name))
 
     def host_view(self, base: int, tensor: Tensor, writable: bool) -> numpy.ndarray:
         dtype = self.dtype(word(DTYPES, tensor["dtype"]))
@@ -158,9 +157,7 @@ class Torch(Numpy):
         return self._facts.get(self.device, {})
 
     def dtype(self, dtype: str) -> Any:
-        return getattr(self.torch,
-                       {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16",
-                        "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}[dtype])
+        return getattr(self.torch, TENSOR_DTYPES[dtype])
 
     def _flat(self, base: int, tensor: Tensor) -> Any:
         # From a buffer that says it is writable, so that torch does not warn of one that is not:

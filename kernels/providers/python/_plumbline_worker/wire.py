@@ -3,11 +3,9 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, Optional
 
-from plumbline_provider import (LAYOUTS, MASKS, PADDING_POLICIES, PROMISE_LEVELS, PROMISES, Kernel,
-                                Spec)
+from plumbline_provider import (DTYPES, LAYOUTS, MASKS, PADDING_POLICIES, PROMISE_LEVELS, PROMISES,
+                                Kernel, Spec)
 
-# plumbline_dtype
-DTYPES = ("none", "fp32", "fp16", "bf16", "e4m3", "e5m2", "tf32", "fp64", "int32")
 PADDINGS = ("right", "left")  # plumbline_padding
 MEMORY_SPACES = ("host", "cuda", "emulated")  # plumbline_memory_space
 

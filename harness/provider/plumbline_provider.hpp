@@ -1,0 +1,364 @@
+// What every provider written in C++ does alike, over the C ABI of plumbline_provider.h: dispatch
+// from a table of kernels, checks, reasons in words, options, and what a description says by
+// default. It needs C++17 and nothing but that header and the standard library.
+//
+// An author writes one class, `Mine` below, and exports it:
+//
+//   struct Mine : plumbline::provider::Library {
+//     struct Kernel { const char* name; /* what else tells one from another */ };
+//     struct Plan { /* what run and describe need to know of a problem */ };
+//     static const char* name() { return "mine"; }      // kernels are called mine/NAME
+//     static const char* version() { return "1.0"; }
+//     static const std::vector<Kernel>& kernels();      // any table with [] and size()
+//     // Why a kernel does not take the problem on that device; "": it does.
+//     static std::string refusal(const Kernel&, const plumbline_problem&, const plumbline_device&);
+//     static Plan prepare(const Kernel&, const plumbline_problem&, const plumbline_tensors&,
+//                         const plumbline_device&, std::uint64_t& workspace_bytes);
+//     static void run(Plan&, const plumbline_tensors&, void* stream);
+//     // Of `description` all is filled in that a host kernel without options would say.
+//     static void describe(const Plan&, plumbline_description& description);
+//   };
+//   const plumbline_provider* plumbline_get_provider(std::uint32_t abi_version,
+//                                                    const char* options) {
+//     return plumbline::provider::serve<Mine>(abi_version, options);
+//   }
+//
+// Each of these functions may throw. `Refused` carries the status and the reason that plumbline is
+// given; std::bad_alloc is out of memory, and any other exception an error with its what().
+// plumbline_provider.h says when each is called; tests/sample_provider/sample_provider.cpp is a
+// whole provider.
+#ifndef PLUMBLINE_PROVIDER_HPP_
+#define PLUMBLINE_PROVIDER_HPP_
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <iterator>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "plumbline_provider.h"
+
+namespace plumbline::provider {
+
+// ---- Words of the C ABI ----
+
+// The dtypes in the order of plumbline_dtype.
+struct Dtype {
+  const char* name;
+  std::int64_t bytes;
+};
+inline constexpr Dtype dtypes[] = {{"none", 0}, {"fp32", 4}, {"fp16", 2}, {"bf16", 2}, {"e4m3", 1},
+                                   {"e5m2", 1}, {"tf32", 4}, {"fp64", 8}, {"int32", 4}};
+constexpr const char* dtype_name(std::uint32_t dtype) {
+  return dtype < std::size(dtypes) ? dtypes[dtype].name : "an unknown dtype";
+}
+constexpr std::int64_t dtype_bytes(std::uint32_t dtype) { return dtypes[dtype].bytes; }
+constexpr bool is_fp8(std::uint32_t dtype) {
+  return dtype == PLUMBLINE_E4M3 || dtype == PLUMBLINE_E5M2;
+}
+constexpr bool is_16_bit(std::uint32_t dtype) {
+  return dtype == PLUMBLINE_F16 || dtype == PLUMBLINE_BF16;
+}
+
+constexpr bool is_padded(std::uint32_t layout) {
+  return layout == PLUMBLINE_PADDED_BSHD || layout == PLUMBLINE_PADDED_BHSD;
+}
+constexpr bool is_paged(std::uint32_t layout) {
+  return layout == PLUMBLINE_PAGED_NHD || layout == PLUMBLINE_PAGED_HND;
+}
+
+// A struct of the C ABI, zeroed, with its struct_size.
+template <class Struct>
+constexpr Struct sized() {
+  Struct result{};
+  result.struct_size = sizeof(Struct);
+  return result;
+}
+
+// As much of the text as the field holds, and its terminating zero.
+template <std::size_t size>
+void copy_text(std::string_view text, char (&field)[size]) {
+  const std::size_t count = std::min(text.size(), size - 1);
+  std::memcpy(field, text.data(), count);
+  field[count] = '\0';
+}
+
+// ---- Refusals and failures ----
+
+// Ends a function of the library with a status and a reason.
+class Refused : public std::runtime_error {
+ public:
+  Refused(plumbline_status why, const std::string& reason)
+      : std::runtime_error(reason), status(why) {}
+  const plumbline_status status;
+};
+
+// "" on a device of this memory space, otherwise that `kernels` ("the cpu kernels") run elsewhere.
+inline std::string refuse_other_devices(const plumbline_device& device,
+                                        plumbline_memory_space space, const std::string& kernels) {
+  constexpr const char* where[] = {"device cpu only",
+                                   "CUDA devices only, for example --device cuda:0",
+                                   "emulated devices only, for example emulated:sm_90"};
+  return device.memory_space == space ? "" : kernels + " run on " + where[space];
+}
+
+// ---- Roundings and promises ----
+
+// Of a kernel that rounds its output and nothing else, and sums by fused multiply-add in fp32.
+inline plumbline_rounding_spec unrounded(std::uint32_t dtype_out) {
+  auto spec = sized<plumbline_rounding_spec>();
+  spec.p_dtype = PLUMBLINE_F32;
+  spec.p_prescale = 1;
+  spec.split_partial_dtype = PLUMBLINE_F32;
+  spec.qk_accumulator = spec.pv_accumulator = {PLUMBLINE_F32, 0, 24, 1};
+  spec.out_dtype = dtype_out;
+  return spec;
+}
+
+// The same promise for each transformation of a problem.
+inline plumbline_promises promises(plumbline_promise level) {
+  const std::uint32_t one = level;
+  return {sizeof(plumbline_promises), one, one, one, one, one, one, one};
+}
+
+// ---- Options: "key=value,key=value" behind the library's name ----
+
+template <class Target>
+struct Option {
+  std::string_view name;
+  std::string_view allowed;  // its values in words: "1 to 256"
+  bool (*set)(Target&, std::string_view value);
+};
+
+// Sets what the text says, in its order. What is wrong with it, if something is; `whose` ("of the
+// cpu provider") says there whose option it would be.
+template <class Target, class Table>
+std::string read_options(std::string_view text, const Table& known, Target& target,
+                         const std::string& whose = "") {
+  const std::string of = whose.empty() ? "" : " " + whose;
+  std::string wrong;
+  while (!text.empty()) {
+    const std::string_view item = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), item.size() + 1));
+    const std::string_view key = item.substr(0, item.find('='));
+    const std::string_view value = item.substr(std::min(item.size(), key.size() + 1));
+    const auto option = std::find_if(std::begin(known), std::end(known),
+                                     [&](const auto& one) { return one.name == key; });
+    const bool is_known = option != std::end(known);
+    if ((is_known && option->set(target, value)) || !wrong.empty()) continue;
+    if (is_known) {
+      wrong = "option " + std::string(key) + "=" + std::string(value) + of + ": expected " +
+              std::string(option->allowed);
+      continue;
+    }
+    for (const auto& one : known) wrong += (wrong.empty() ? "" : ", ") + std::string(one.name);
+    wrong = "unknown option '" + std::string(key) + "'" + of + " (known: " + wrong + ")";
+  }
+  return wrong;
+}
+
+// What an Option sets a field to. False: the text is not a number of the range, or not a choice.
+template <class Number>
+bool set_number(Number& field, std::string_view text, std::common_type_t<Number> lowest,
+                std::common_type_t<Number> highest) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return false;
+  if (!(value >= lowest && value <= highest)) return false;
+  field = value;
+  return true;
+}
+template <class Field>
+bool set_choice(Field& field, std::string_view text,
+                std::initializer_list<std::pair<std::string_view, Field>> choices) {
+  for (const auto& [name, value] : choices) {
+    if (name == text) return field = value, true;
+  }
+  return false;
+}
+// "1" or "0", into a member of what the options change: set_flag<&Settings::reverse>.
+template <auto field, class Target>
+bool set_flag(Target& target, std::string_view text) {
+  int value = 0;
+  if (!set_number(value, text, 0, 1)) return false;
+  target.*field = value != 0;
+  return true;
+}
+
+// ---- The library ----
+
+// What an author's class may leave out.
+struct Library {
+  // "on", "off" or "none".
+  template <class Kernel>
+  static const char* tensor_cores(const Kernel&) {
+    return "none";
+  }
+  // nullptr: the host's memory.
+  static const plumbline_device_memory* memory() { return nullptr; }
+  // The text behind the library's name, "" if there is none; from now on it holds. What is wrong
+  // with it is what every query then answers.
+  static std::string set_options(std::string_view) { return ""; }
+};
+
+// The functions of plumbline_provider for the class of an author.
+template <class Author>
+class Interface {
+ public:
+  static const plumbline_provider* serve(std::uint32_t abi_version, const char* options) {
+    if (abi_version != PLUMBLINE_ABI_VERSION) return nullptr;
+    try {
+      wrong_options() = Author::set_options(options == nullptr ? "" : options);
+      static const plumbline_provider provider = make();
+      return &provider;
+    } catch (...) {
+      return nullptr;
+    }
+  }
+
+ private:
+  // What a plumbline_plan is.
+  struct Planned {
+    std::uint32_t kernel;
+    std::uint32_t dtype_out;
+    typename Author::Plan plan;
+  };
+  static Planned* planned(plumbline_plan* plan) { return reinterpret_cast<Planned*>(plan); }
+  static const Planned* planned(const plumbline_plan* plan) {
+    return reinterpret_cast<const Planned*>(plan);
+  }
+
+  static std::string& wrong_options() {
+    static std::string wrong;
+    return wrong;
+  }
+  static bool exists(std::uint32_t kernel) { return kernel < Author::kernels().size(); }
+
+  static plumbline_provider make() {
+    auto provider = sized<plumbline_provider>();
+    provider.abi_version = PLUMBLINE_ABI_VERSION;
+    provider.name = Author::name();
+    provider.version = Author::version();
+    provider.kernel_count = static_cast<std::uint32_t>(Author::kernels().size());
+    provider.kernel_name = kernel_name;
+    provider.query = query;
+    provider.prepare = prepare;
+    provider.run = run;
+    provider.describe = describe;
+    provider.destroy = destroy;
+    provider.memory = Author::memory();
+    provider.kernel_tensor_cores = kernel_tensor_cores;
+    return provider;
+  }
+
+  static plumbline_status answer(plumbline_status status, const char* text, char* reason,
+                                 std::size_t reason_bytes) {
+    if (reason == nullptr || reason_bytes == 0) return status;
+    const std::size_t count = std::min(std::strlen(text), reason_bytes - 1);
+    std::memcpy(reason, text, count);
+    reason[count] = '\0';
+    return status;
+  }
+
+  // Runs the body of a function of the C ABI. No exception crosses that interface.
+  template <class Body>
+  static plumbline_status guarded(char* reason, std::size_t reason_bytes, Body body) {
+    try {
+      return body();
+    } catch (const std::bad_alloc&) {
+      return answer(PLUMBLINE_OUT_OF_MEMORY, "out of host memory", reason, reason_bytes);
+    } catch (const Refused& refused) {
+      return answer(refused.status, refused.what(), reason, reason_bytes);
+    } catch (const std::exception& error) {
+      return answer(PLUMBLINE_ERROR, error.what(), reason, reason_bytes);
+    } catch (...) {
+      return answer(PLUMBLINE_ERROR, "an exception of unknown type", reason, reason_bytes);
+    }
+  }
+
+  static void require_size(std::uint32_t size, std::size_t known) {
+    if (size < known)
+      throw Refused(PLUMBLINE_ERROR, "struct_size is smaller than this provider's header");
+  }
+
+  static plumbline_status query(std::uint32_t kernel, const plumbline_problem* problem,
+                                const plumbline_device* device, char* reason,
+                                std::size_t reason_bytes) {
+    return guarded(reason, reason_bytes, [&] {
+      if (!exists(kernel)) throw Refused(PLUMBLINE_ERROR, "no such kernel");
+      require_size(problem->struct_size, sizeof *problem);
+      require_size(device->struct_size, sizeof *device);
+      if (!wrong_options().empty()) throw Refused(PLUMBLINE_ERROR, wrong_options());
+      const std::string why = Author::refusal(Author::kernels()[kernel], *problem, *device);
+      return why.empty() ? PLUMBLINE_OK
+                         : answer(PLUMBLINE_UNSUPPORTED, why.c_str(), reason, reason_bytes);
+    });
+  }
+
+  static plumbline_status prepare(std::uint32_t kernel, const plumbline_problem* problem,
+                                  const plumbline_tensors* tensors, const plumbline_device* device,
+                                  plumbline_plan** plan, std::uint64_t* workspace_bytes,
+                                  char* reason, std::size_t reason_bytes) {
+    const plumbline_status supported = query(kernel, problem, device, reason, reason_bytes);
+    if (supported != PLUMBLINE_OK) return supported;
+    return guarded(reason, reason_bytes, [&] {
+      require_size(tensors->struct_size, sizeof *tensors);
+      std::uint64_t bytes = 0;
+      auto made = std::make_unique<Planned>(
+          Planned{kernel, problem->dtype_out,
+                  Author::prepare(Author::kernels()[kernel], *problem, *tensors, *device, bytes)});
+      *workspace_bytes = bytes;
+      *plan = reinterpret_cast<plumbline_plan*>(made.release());
+      return PLUMBLINE_OK;
+    });
+  }
+
+  static plumbline_status run(plumbline_plan* plan, const plumbline_tensors* tensors, void* stream,
+                              char* reason, std::size_t reason_bytes) {
+    return guarded(reason, reason_bytes, [&] {
+      Author::run(planned(plan)->plan, *tensors, stream);
+      return PLUMBLINE_OK;
+    });
+  }
+
+  static plumbline_status describe(const plumbline_plan* plan, plumbline_description* description) {
+    return guarded(nullptr, 0, [&] {
+      require_size(description->struct_size, sizeof *description);
+      copy_text(kernel_tensor_cores(planned(plan)->kernel), description->tensor_cores);
+      description->spec = unrounded(planned(plan)->dtype_out);
+      description->promises = promises(PLUMBLINE_PROMISE_NONE);
+      description->registers_per_thread = description->spill_bytes_per_thread = -1;
+      description->shared_memory_bytes = description->stack_bytes_per_thread = -1;
+      Author::describe(planned(plan)->plan, *description);
+      return PLUMBLINE_OK;
+    });
+  }
+
+  static void destroy(plumbline_plan* plan) { delete planned(plan); }
+
+  static const char* kernel_name(std::uint32_t kernel) {
+    return exists(kernel) ? Author::kernels()[kernel].name : nullptr;
+  }
+  static const char* kernel_tensor_cores(std::uint32_t kernel) {
+    return exists(kernel) ? Author::tensor_cores(Author::kernels()[kernel]) : nullptr;
+  }
+};
+
+// What plumbline_get_provider returns. Of several classes of one library each has its own.
+template <class Author>
+const plumbline_provider* serve(std::uint32_t abi_version, const char* options) {
+  return Interface<Author>::serve(abi_version, options);
+}
+
+}  // namespace plumbline::provider
+
+#endif  // PLUMBLINE_PROVIDER_HPP_

@@ -1,0 +1,23 @@
+// What a change decides before a tile is computed, and what of it a kernel declares.
+#pragma once
+
+#include <cstdint>
+
+#include "harness/provider/plumbline_provider.h"
+#include "kernels/mutants/arithmetic.h"
+
+namespace plumbline::mutants {
+
+// Keys of a tile.
+std::int64_t tile_keys(Change change);
+// KV splits of a sample of that many keys.
+std::int64_t splits_of(Change change, std::int64_t keys);
+Sum sum_of_products(const plumbline_problem& problem, Mode mode, Change change);
+
+// What P is rounded to, and the power of two that it is multiplied by first.
+std::uint32_t p_dtype(const plumbline_problem& problem, Mode mode, Change change);
+double p_prescale(Mode mode, Change change);
+// of both products
+plumbline_accumulator accumulator(const plumbline_problem& problem, Mode mode, Change change);
+
+}  // namespace plumbline::mutants
