@@ -36,7 +36,7 @@ std::optional<DType> parse_dtype_word(std::string_view text, const Problem& prob
   if (text == "input") return problem.dtype;
   if (text == "output") return problem.out();
   if (text == tensor_core_word) return problem.dtype == DType::f32 ? DType::tf32 : problem.dtype;
-  const auto dtype = parse_dtype(text);
+  const auto dtype = parse<DType>(text);
   // A spec rounds to floating-point formats that are no wider than fp32.
   if (!dtype || *dtype == DType::none || *dtype == DType::f64 || *dtype == DType::i32)
     return std::nullopt;
@@ -115,7 +115,7 @@ std::optional<Accumulator> parse_accumulator(std::string_view text, const Contex
     return tensor_core_accumulator_of(context.arch, context.problem.dtype);
   const auto parts = split(text, '/');
   if (parts.size() != 4) return std::nullopt;
-  const auto dtype = parse_dtype(parts[0]);
+  const auto dtype = parse<DType>(parts[0]);
   const auto fraction_bits = parse_integer(parts[2]), products = parse_integer(parts[3]);
   const bool known_dtype = dtype == DType::f32 || dtype == DType::f16;
   const bool known_direction = parts[1] == "nearest" || parts[1] == "toward_zero";

@@ -127,7 +127,7 @@ Message set_dtype(DType& target, std::span<const std::string_view> names, std::s
                   std::string_view value) {
   for (const std::string_view allowed : names) {
     if (allowed == value) {
-      target = *parse_dtype(value);
+      target = *parse<DType>(value);
       return std::nullopt;
     }
   }

@@ -26,7 +26,7 @@ bool assign(const std::optional<T>& parsed, T& target) {
   return parsed.has_value();
 }
 
-bool parse_value(std::string_view text, DType& dtype) { return assign(parse_dtype(text), dtype); }
+bool parse_value(std::string_view text, DType& dtype) { return assign(parse<DType>(text), dtype); }
 bool parse_value(std::string_view text, double& value) { return assign(parse_real(text), value); }
 bool parse_value(std::string_view text, bool& value) { return assign(parse_boolean(text), value); }
 bool parse_value(std::string_view text, int& lse_base) {

@@ -88,10 +88,11 @@ Reference cached_reference(const std::filesystem::path& directory, const Geometr
 
 // The explanation of one element: which rounding contributes how much of sigma^2. Shares sum to 1.
 enum class Rounding { p, logit, s, exp2, accumulation, split_partials, output };
-inline constexpr int rounding_count = 7;
-// "P rounding", "logit error", "S rounding", "exp2", "accumulation", "split partials", "output
-// rounding"
-std::string_view name(Rounding);
+template <>
+inline constexpr std::array<std::string_view, 7> names_of<Rounding>{
+    "P rounding",   "logit error",    "S rounding",     "exp2",
+    "accumulation", "split partials", "output rounding"};
+inline constexpr int rounding_count = static_cast<int>(names_of<Rounding>.size());
 struct Explanation {
   double o = 0, spre = 0, sigma = 0;
   std::array<double, rounding_count> share{};

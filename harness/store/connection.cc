@@ -223,18 +223,15 @@ void use_write_ahead_log(SQLite::Database& db) {
 
 std::string views_fingerprint() {
   std::string text(views_sql);
-  for (int i = 0; i <= static_cast<int>(last_verdict); ++i) {
-    const auto verdict = static_cast<Verdict>(i);
+  for (const Verdict verdict : all<Verdict>())
     text += fmt::format("{} {} {}\n", name(verdict), is_failure(verdict), can_be_baseline(verdict));
-  }
   return hex(key_of(text));
 }
 
 void store_verdicts(SQLite::Database& db) {
   SQLite::Statement insert(
       db, "INSERT OR REPLACE INTO verdict(verdict, is_failure, is_baseline) VALUES (?, ?, ?)");
-  for (int i = 0; i <= static_cast<int>(last_verdict); ++i) {
-    const auto verdict = static_cast<Verdict>(i);
+  for (const Verdict verdict : all<Verdict>()) {
     insert.bind(1, std::string(name(verdict)));
     insert.bind(2, is_failure(verdict));
     insert.bind(3, can_be_baseline(verdict));

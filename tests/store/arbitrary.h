@@ -90,7 +90,7 @@ class Arbitrary {
 
   Judgement judgement() {
     Judgement j;
-    j.verdict = word(last_verdict);
+    j.verdict = word(all<Verdict>().back());
     for (std::int64_t i = below(4); i > 0; --i)
       j.findings.push_back({text(), real(), real(), text()});
     for (std::int64_t i = below(3); i > 0; --i) j.notes.push_back(text());
