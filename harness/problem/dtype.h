@@ -27,6 +27,9 @@ enum class DType : std::uint32_t {
 template <>
 inline constexpr std::array<std::string_view, 9> names_of<DType>{
     "none", "fp32", "fp16", "bf16", "e4m3", "e5m2", "tf32", "fp64", "int32"};
+// What Q, K, V and the output of a problem may lie in memory as.
+inline constexpr std::array stored_dtypes{DType::f32, DType::f16, DType::bf16, DType::e4m3,
+                                          DType::e5m2};
 
 std::size_t size_in_bytes(DType dtype);  // 0 for none; 4 for tf32
 

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/base/enumeration.h"
 #include "harness/base/error.h"
 #include "harness/problem/dtype.h"
 
@@ -150,18 +151,6 @@ struct Problem {
 // page_size of a layout without pages and window_right under a causal mask (always 0 there) become
 // their defaults; -0 becomes 0.
 Problem canonical(const Problem& problem);
-
-std::string_view name(Layout);
-std::string_view name(Mask);
-std::string_view name(Padding);
-std::string_view name(Lengths);
-std::string_view name(Fill);
-std::string_view name(Law);
-std::string_view name(VLaw);
-std::string_view name(Alibi);
-std::string_view name(Sinks);
-std::string_view name(KvScales);
-std::string_view name(View);
 
 // The id of a problem, for example
 //   bf16/b2-h8x2-s128x512-d64/mask=causal_bottom_right/layout=paged_nhd/lengths=random/seed=3
