@@ -16,8 +16,12 @@ namespace {
 
 using Complaint = std::optional<std::string>;
 
-constexpr std::string_view dtype_words =
-    "input, output, tensor_core, fp32, tf32, fp16, bf16, e4m3, e5m2";
+std::string dtype_words() {
+  std::string words = "input, output, tensor_core";
+  for (const DType dtype : stored_dtypes)
+    words += fmt::format(", {}{}", name(dtype), dtype == DType::f32 ? ", tf32" : "");
+  return words;
+}
 constexpr std::string_view accumulator_words =
     "fma, tensor_core or a table { dtype, toward_zero, fraction_bits, products_per_step }";
 
@@ -57,7 +61,7 @@ std::optional<Accumulator> parse_accumulator_words(std::string_view text, const 
 
 Complaint set(spec_kind::Format, DType& field, std::string_view text, const Context& context) {
   const auto dtype = parse_dtype_word(text, context.problem);
-  if (!dtype) return not_allowed(text, dtype_words);
+  if (!dtype) return not_allowed(text, dtype_words());
   field = *dtype;
   return std::nullopt;
 }
@@ -65,7 +69,7 @@ Complaint set(spec_kind::Format, DType& field, std::string_view text, const Cont
 // A rounding step of what is held in fp32 anyway (S, the pre-scaled Q): to fp32 it is no step.
 Complaint set(spec_kind::Step, DType& field, std::string_view text, const Context& context) {
   const auto dtype = text == "none" ? DType::none : parse_dtype_word(text, context.problem);
-  if (!dtype) return not_allowed(text, fmt::format("none, {}", dtype_words));
+  if (!dtype) return not_allowed(text, fmt::format("none, {}", dtype_words()));
   field = *dtype == DType::f32 ? DType::none : *dtype;
   return std::nullopt;
 }
@@ -76,7 +80,7 @@ Complaint set(spec_kind::StepOfInputs, DType& field, std::string_view text,
   const bool rounds = text != tensor_core_word || context.problem.dtype == DType::f32;
   const auto dtype =
       text == "none" || !rounds ? DType::none : parse_dtype_word(text, context.problem);
-  if (!dtype) return not_allowed(text, fmt::format("none, {}", dtype_words));
+  if (!dtype) return not_allowed(text, fmt::format("none, {}", dtype_words()));
   field = *dtype;
   return std::nullopt;
 }

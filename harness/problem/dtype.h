@@ -1,6 +1,7 @@
 // Number formats: sizes, names, unit roundoffs, exact rounding and conversion.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -30,6 +31,10 @@ inline constexpr std::array<std::string_view, 9> names_of<DType>{
 // What Q, K, V and the output of a problem may lie in memory as.
 inline constexpr std::array stored_dtypes{DType::f32, DType::f16, DType::bf16, DType::e4m3,
                                           DType::e5m2};
+inline constexpr std::array fp8_dtypes{DType::e4m3, DType::e5m2};
+constexpr bool is_fp8(DType dtype) {
+  return std::find(fp8_dtypes.begin(), fp8_dtypes.end(), dtype) != fp8_dtypes.end();
+}
 
 std::size_t size_in_bytes(DType dtype);  // 0 for none; 4 for tf32
 

@@ -172,10 +172,12 @@ void validate_dtypes(const Problem& problem, std::vector<std::string>& wrong) {
     wrong.push_back(fmt::format("dtype {}: Q is in fp32, fp16 or bf16", name(dtype)));
   }
   if (problem.kv() != dtype && !(problem.has_fp8_kv() && size_in_bytes(dtype) == 2)) {
+    std::vector<std::string_view> fp8;
+    for (const DType narrow : fp8_dtypes) fp8.push_back(name(narrow));
     wrong.push_back(
-        fmt::format("kv_dtype {} with dtype {}: K and V are in the dtype of Q, or in e4m3 or e5m2 "
+        fmt::format("kv_dtype {} with dtype {}: K and V are in the dtype of Q, or in {} "
                     "beside Q in fp16 or bf16",
-                    name(problem.kv()), name(dtype)));
+                    name(problem.kv()), name(dtype), fmt::join(fp8, " or ")));
   }
   if (problem.out() != dtype && problem.out() != DType::f32) {
     wrong.push_back(

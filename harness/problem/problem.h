@@ -142,7 +142,7 @@ struct Problem {
   bool is_causal() const {
     return mask == Mask::causal_top_left || mask == Mask::causal_bottom_right;
   }
-  bool has_fp8_kv() const { return kv() == DType::e4m3 || kv() == DType::e5m2; }
+  bool has_fp8_kv() const { return is_fp8(kv()); }
   bool is_paged() const { return layout == Layout::paged_nhd || layout == Layout::paged_hnd; }
   std::int64_t group() const { return heads_q / heads_kv; }  // query heads per key head
 };
