@@ -1,15 +1,17 @@
-# Writes `header`, with the SQL of `directory` as C++ (embedded_sql.h.in): schema.sql, which states its number, views.sql, and
-# migrations/<number>.sql, one after another from that number on.
+# Writes `header`, with the SQL of `directory` as C++ (embedded_sql.h.in): schema.sql, which states
+# its number, views.sql, and migrations/<number>.sql, one after another from that number on.
 function(plumbline_embed_sql directory header)
+  set(schema ${directory}/schema.sql)
+  set(views ${directory}/views.sql)
   file(GLOB migrations CONFIGURE_DEPENDS ${directory}/migrations/*.sql)
   list(SORT migrations COMPARE NATURAL)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${directory}/schema.sql ${directory}/views.sql ${migrations})
-  file(READ ${directory}/schema.sql PLUMBLINE_SCHEMA_SQL)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${schema} ${views} ${migrations})
+  file(READ ${schema} PLUMBLINE_SCHEMA_SQL)
   if(NOT PLUMBLINE_SCHEMA_SQL MATCHES "PRAGMA user_version = ([0-9]+);")
-    message(FATAL_ERROR "${directory}/schema.sql does not state its number: PRAGMA user_version = 10;")
+    message(FATAL_ERROR "${schema} does not state its number: PRAGMA user_version = 10;")
   endif()
   set(PLUMBLINE_SCHEMA_NUMBER ${CMAKE_MATCH_1})
-  file(READ ${directory}/views.sql PLUMBLINE_VIEWS_SQL)
+  file(READ ${views} PLUMBLINE_VIEWS_SQL)
   list(LENGTH migrations PLUMBLINE_MIGRATION_COUNT)
   set(PLUMBLINE_MIGRATIONS "")
   set(number ${PLUMBLINE_SCHEMA_NUMBER})
@@ -19,7 +21,8 @@ function(plumbline_embed_sql directory header)
       message(FATAL_ERROR "${migration}: the next migration is ${number}.sql")
     endif()
     file(READ ${migration} sql)
-    string(APPEND PLUMBLINE_MIGRATIONS "    {${number}, R\"plumbline_sql(${sql})plumbline_sql\"},\n")
+    string(APPEND PLUMBLINE_MIGRATIONS
+      "    {${number}, R\"plumbline_sql(${sql})plumbline_sql\"},\n")
   endforeach()
   configure_file(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/embedded_sql.h.in ${header} @ONLY)
 endfunction()
