@@ -1,15 +1,25 @@
--- Schema 1 of the database of runs. Tables are private and may change; the views of views.sql are the public interface (README.md).
+-- The database of runs. Tables are private and may change; the views of views.sql are the public
+-- interface (README.md).
 --
--- Keys of 16 bytes are XXH3-128 of a canonical text of what they name, so that shards from many machines merge in any order into the same
--- rows. Nothing that a user sees is numbered. Tables are STRICT: SQLite turns NaN into NULL, and NOT NULL or CHECK then refuses it, so a
--- NaN statistic is stored as +Inf (9e999) beside the fault counts that tell. NULL means "not measured", never "failed".
+-- The number is that of this schema, which PRAGMA user_version tells of a file. Nothing is
+-- released: until 0.1.0 whoever changes this file raises the number, and plumbline refuses files of
+-- an earlier one, unharmed. (1 to 9 were migrations that were folded into this text.) From 0.1.0 on
+-- this file stays as it is, and each change is one file migrations/<number>.sql.
+PRAGMA user_version = 10;
+
+-- Keys of 16 bytes are XXH3-128 of a canonical text of what they name, so that shards from many
+-- machines merge in any order into the same rows. Nothing that a user sees is numbered. Tables are
+-- STRICT: SQLite turns NaN into NULL, and NOT NULL or CHECK then refuses it, so a NaN statistic is
+-- stored as +Inf (9e999) beside the fault counts that tell. NULL means "not measured", never
+-- "failed".
 
 CREATE TABLE meta(
   key TEXT NOT NULL PRIMARY KEY,
   value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- The program's own words: filled from its enumerators when a file is opened, so that SQL never spells out which verdicts fail.
+-- The program's own words: filled from its enumerators when a file is opened, so that SQL never
+-- spells out which verdicts fail.
 CREATE TABLE verdict(
   verdict TEXT NOT NULL PRIMARY KEY,
   is_failure INTEGER NOT NULL,
@@ -26,25 +36,20 @@ CREATE TABLE machine_class(
   clock_policy TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- A problem x a kernel x a device: the other half. Names follow harness/problem/problem.h; kv_dtype and out_dtype are resolved.
+-- A problem x a kernel x a device: the other half. From `inputs` on one column for each row of
+-- harness/problem/problem_fields.h; kv_dtype and out_dtype are resolved.
 CREATE TABLE attention_case(
   case_key BLOB NOT NULL PRIMARY KEY CHECK (length(case_key) = 16),
   case_id TEXT NOT NULL UNIQUE,
+  -- Names the case without the ordinal of its device, so that cuda:0 and cuda:1 of one model share
+  -- a series: a case on a machine class.
+  series_key BLOB NOT NULL CHECK (length(series_key) = 16),
   kernel TEXT NOT NULL,
   device TEXT NOT NULL,
+  inputs TEXT NOT NULL,  -- recorded in a file; '' where a law generates them
   dtype TEXT NOT NULL,
   kv_dtype TEXT NOT NULL,
   out_dtype TEXT NOT NULL,
-  layout TEXT NOT NULL,
-  mask TEXT NOT NULL,
-  window_left INTEGER NOT NULL,
-  window_right INTEGER NOT NULL,
-  lengths TEXT NOT NULL,
-  padding TEXT NOT NULL,
-  page_size INTEGER NOT NULL,
-  fill TEXT NOT NULL,
-  law TEXT NOT NULL,
-  v_law TEXT NOT NULL,
   batch INTEGER NOT NULL,
   heads_q INTEGER NOT NULL,
   heads_kv INTEGER NOT NULL,
@@ -52,13 +57,28 @@ CREATE TABLE attention_case(
   seq_kv INTEGER NOT NULL,
   head_dim_qk INTEGER NOT NULL,
   head_dim_vo INTEGER NOT NULL,
+  mask TEXT NOT NULL,
+  window_left INTEGER NOT NULL,
+  window_right INTEGER NOT NULL,
+  layout TEXT NOT NULL,
+  lengths TEXT NOT NULL,
+  padding TEXT NOT NULL,
+  page_size INTEGER NOT NULL,
+  fill TEXT NOT NULL,
+  law TEXT NOT NULL,
+  v_law TEXT NOT NULL,
   k_scale REAL NOT NULL,
   v_scale REAL NOT NULL,
   scale REAL NOT NULL,
   softcap REAL NOT NULL,
+  alibi TEXT NOT NULL,
+  sinks TEXT NOT NULL,
+  kv_scales TEXT NOT NULL,
+  view TEXT NOT NULL,
   lse INTEGER NOT NULL,
   seed INTEGER NOT NULL  -- the 64 bits of an unsigned number
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX attention_case_by_series ON attention_case(series_key);
 
 CREATE TABLE build(
   build_key BLOB NOT NULL PRIMARY KEY CHECK (length(build_key) = 16),
@@ -87,17 +107,24 @@ CREATE TABLE run(
   versions_json TEXT NOT NULL CHECK (versions_json = '' OR json_valid(versions_json)),
   command_line TEXT NOT NULL,
   shard TEXT NOT NULL,
-  purpose TEXT NOT NULL
+  purpose TEXT NOT NULL,
+  -- What of the suites' cases the run was asked for: runs of one selection should hold the same
+  -- cases.
+  selection TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX run_by_order ON run(run_order);
 CREATE INDEX run_by_machine ON run(machine_key, run_order);
 
--- One wide row an outcome: 20,000 in 0.13 s where a row per metric takes 1.6 s. Groups of columns that were not measured are NULL together.
+-- One wide row an outcome: 20,000 in 0.13 s where a row per metric takes 1.6 s. Groups of columns
+-- that were not measured are NULL together.
 CREATE TABLE outcome(
   run_id TEXT NOT NULL REFERENCES run(run_id),
   case_key BLOB NOT NULL REFERENCES attention_case(case_key),
   suite TEXT NOT NULL,
   build_key BLOB NOT NULL REFERENCES build(build_key),
+  -- Of what the case ran on: a GPU is a machine class of its own (run.machine_key is that of the
+  -- host).
+  machine_key BLOB NOT NULL REFERENCES machine_class(machine_key),
   declared_spec_key BLOB NOT NULL REFERENCES rounding_spec(spec_key),
   judged_spec_key BLOB NOT NULL REFERENCES rounding_spec(spec_key),
   arch TEXT NOT NULL,
@@ -111,7 +138,8 @@ CREATE TABLE outcome(
   case_group TEXT NOT NULL,
   tier TEXT NOT NULL,
   problem_digest TEXT NOT NULL,
-  status TEXT NOT NULL CHECK (status IN ('ok', 'unsupported', 'crashed', 'timeout', 'out_of_memory', 'error')),
+  status TEXT NOT NULL
+    CHECK (status IN ('ok', 'unsupported', 'crashed', 'timeout', 'out_of_memory', 'error')),
   reason TEXT NOT NULL,
   tensor_cores TEXT NOT NULL,
   padding_policy TEXT NOT NULL,
@@ -126,6 +154,15 @@ CREATE TABLE outcome(
   spill_bytes_per_thread INTEGER,
   shared_memory_bytes INTEGER,
   stack_bytes_per_thread INTEGER,
+  -- The architecture that a kernel says it ran on, where its device's name leaves it open; '' else.
+  device_arch TEXT NOT NULL,
+  -- Of the GPU, as its worker tells it: '' and NULL on the host itself, or where the worker does
+  -- not tell.
+  device_model TEXT NOT NULL,
+  device_memory_bytes INTEGER,
+  device_driver TEXT NOT NULL,
+  device_runtime TEXT NOT NULL,
+  device_facts_arch TEXT NOT NULL,
   workspace_bytes INTEGER NOT NULL,
   -- errors, in units of sigma unless the name says otherwise; NULL unless status is ok
   elements INTEGER CHECK ((elements IS NOT NULL) = (status = 'ok')),
@@ -176,7 +213,10 @@ CREATE TABLE outcome(
   location_kind TEXT NOT NULL,
   location_description TEXT NOT NULL,
   location_z REAL NOT NULL,
-  head_rms BLOB NOT NULL CHECK (length(head_rms) % 4 = 0),  -- little-endian float32, (sample, head) row major
+  -- one sentence for people: what a failure is put down to; '' where nobody knows
+  cause TEXT NOT NULL,
+  -- little-endian float32, (sample, head) row major
+  head_rms BLOB NOT NULL CHECK (length(head_rms) % 4 = 0),
   reference_rows INTEGER NOT NULL,
   rows_total INTEGER NOT NULL,
   widening REAL NOT NULL,
@@ -187,16 +227,41 @@ CREATE TABLE outcome(
   time_ns REAL CHECK ((time_ns IS NOT NULL) = timed),
   time_mad_ns REAL CHECK ((time_mad_ns IS NOT NULL) = timed),
   time_ratio REAL CHECK ((time_ratio IS NOT NULL) = timed),
+  time_hot_ns REAL,           -- NULL unless timed on a GPU
+  peak_memory_bytes INTEGER,  -- NULL unless timed
   wall_ms REAL NOT NULL,
   saved_to TEXT NOT NULL,
+  -- The case whose outcome was taken over because a kernel without tensor cores gives the same bits
+  -- on every architecture; '' where the case itself was measured.
+  reused_from TEXT NOT NULL,
+  -- What the suite expected of the case (its entry expect_failure); '' where it expected nothing.
+  expected_issue TEXT NOT NULL,
+  expected_expires TEXT NOT NULL,
+  expected_reason TEXT NOT NULL,
   verdict TEXT NOT NULL REFERENCES verdict(verdict),
   percent_of_limit REAL NOT NULL,
   nearest_statistic TEXT NOT NULL,
   findings TEXT NOT NULL CHECK (json_valid(findings)),
   notes TEXT NOT NULL CHECK (json_valid(notes)),
+  -- What the contract held the outcome to, up to 1e7 elements; NULL and '' where there was no
+  -- contract to hold it to.
+  limit_peak REAL,
+  limit_beyond_output REAL,
+  limit_rms REAL,
+  limit_lse REAL,
+  pinned_padding_policy TEXT NOT NULL,
+  pinned_promises TEXT NOT NULL,
+  -- Of a timed outcome, what its series took before: how many runs, and this time over their
+  -- median.
+  past_times INTEGER,
+  time_over_past REAL,
+  -- Whether fresh processes were asked about a regression: 'confirmed', 'refuted' or 'disagree'; ''
+  -- where nobody could be asked.
+  confirmation TEXT NOT NULL,
 
-  faults_total INTEGER NOT NULL AS (faults_nan + faults_inf + faults_unwritten + faults_out_of_range + faults_padded_rows +
-                                    faults_empty_rows + faults_inexact + faults_fence_bytes),
+  faults_total INTEGER NOT NULL AS (
+    faults_nan + faults_inf + faults_unwritten + faults_out_of_range + faults_padded_rows +
+    faults_empty_rows + faults_inexact + faults_fence_bytes),
   UNIQUE (case_key, run_id, suite)
 ) STRICT;
 CREATE INDEX outcome_by_run ON outcome(run_id);
@@ -213,7 +278,8 @@ CREATE TABLE diff(
   expect TEXT NOT NULL,
   case_a TEXT NOT NULL,
   case_b TEXT NOT NULL,
-  status TEXT NOT NULL CHECK (status IN ('ok', 'unsupported', 'crashed', 'timeout', 'out_of_memory', 'error')),
+  status TEXT NOT NULL
+    CHECK (status IN ('ok', 'unsupported', 'crashed', 'timeout', 'out_of_memory', 'error')),
   reason TEXT NOT NULL,
   compared_rows INTEGER CHECK ((compared_rows IS NOT NULL) = (status = 'ok')),
   elements INTEGER CHECK ((elements IS NOT NULL) = (status = 'ok')),
@@ -238,7 +304,8 @@ CREATE TABLE diff(
   heads_bit_equal INTEGER CHECK ((heads_bit_equal IS NOT NULL) = (status = 'ok')),
   rms_a REAL CHECK ((rms_a IS NOT NULL) = (status = 'ok')),
   rms_b REAL CHECK ((rms_b IS NOT NULL) = (status = 'ok')),
-  per_head TEXT NOT NULL CHECK (json_valid(per_head)),  -- [[sample, head, mean_abs, max_abs, bit_equal], …]
+  -- [[sample, head, mean_abs, max_abs, bit_equal], …]
+  per_head TEXT NOT NULL CHECK (json_valid(per_head)),
   time_ns_a REAL NOT NULL,                              -- 0 unless timed
   time_ns_b REAL NOT NULL,
   verdict TEXT NOT NULL REFERENCES verdict(verdict),
@@ -247,6 +314,45 @@ CREATE TABLE diff(
   findings TEXT NOT NULL CHECK (json_valid(findings)),
   notes TEXT NOT NULL CHECK (json_valid(notes)),
   UNIQUE (run_id, suite, name, case_a, case_b)
+) STRICT;
+
+-- Invariances. One row for each of a case that ran: the same rows asked for in other ways.
+-- `promise` is the stronger of the pinned and the declared one. NULL: nothing was compared
+-- (status), or all bits are the same (statistic and what follows). column_index NULL: the LSE.
+CREATE TABLE invariance(
+  run_id TEXT NOT NULL REFERENCES run(run_id),
+  case_key BLOB NOT NULL REFERENCES attention_case(case_key),
+  judge_version INTEGER NOT NULL,
+  suite TEXT NOT NULL,
+  tier TEXT NOT NULL,
+  invariance TEXT NOT NULL,
+  promise TEXT NOT NULL CHECK (promise IN ('none', 'rounding', 'bitwise')),
+  status TEXT NOT NULL
+    CHECK (status IN ('ok', 'unsupported', 'crashed', 'timeout', 'out_of_memory', 'error')),
+  reason TEXT NOT NULL,
+  calls INTEGER NOT NULL,
+  calls_refused INTEGER NOT NULL,
+  elements INTEGER CHECK ((elements IS NOT NULL) = (status = 'ok')),
+  other_bits INTEGER CHECK ((other_bits IS NOT NULL) = (status = 'ok')),
+  statistic TEXT CHECK (statistic IN ('out', 'lse')),
+  sample INTEGER,
+  head INTEGER,
+  row_index INTEGER,
+  column_index INTEGER,
+  value_a REAL,
+  value_b REAL,
+  sigmas REAL,
+  limit_value REAL,
+  ulps REAL,
+  problem_a TEXT NOT NULL,
+  problem_b TEXT NOT NULL,
+  wall_ms REAL NOT NULL,
+  verdict TEXT NOT NULL REFERENCES verdict(verdict),
+  percent_of_limit REAL NOT NULL,
+  nearest_statistic TEXT NOT NULL,
+  findings TEXT NOT NULL CHECK (json_valid(findings)),
+  notes TEXT NOT NULL CHECK (json_valid(notes)),
+  UNIQUE (run_id, suite, case_key, invariance)
 ) STRICT;
 
 -- Statistics over a suite, per kernel and dtype.
@@ -263,7 +369,53 @@ CREATE TABLE suite_score(
   UNIQUE (run_id, suite, kernel, dtype, statistic)
 ) STRICT;
 
--- Re-baselining is explicit and append-only. accepted_case holds what the glob matched when the row was written.
+-- What each compiled kernel takes of each architecture, by ptxas and cuda_occupancy.h: no GPU is
+-- needed. Per thread: registers, stack and spills; per block: threads and shared memory. NULL:
+-- unknown, or (verdict missing) not compiled.
+CREATE TABLE kernel_resources(
+  run_id TEXT NOT NULL REFERENCES run(run_id),
+  source TEXT NOT NULL,
+  kernel TEXT NOT NULL,
+  launch TEXT NOT NULL,
+  arch TEXT NOT NULL,
+  toolkit TEXT NOT NULL,
+  threads INTEGER,
+  registers INTEGER,
+  stack_bytes INTEGER,
+  spill_store_bytes INTEGER,
+  spill_load_bytes INTEGER,
+  static_shared_bytes INTEGER,
+  dynamic_shared_bytes INTEGER,
+  constant_bytes INTEGER,
+  barriers INTEGER,
+  active_warps INTEGER,
+  most_warps INTEGER,
+  limited_by TEXT,
+  tensor_cores INTEGER,
+  predicted_registers REAL,
+  predicted_shared_bytes INTEGER,
+  verdict TEXT NOT NULL CHECK (verdict IN (
+    'pass', 'improved', 'changed', 'first_seen', 'regressed', 'missing', 'not comparable')),
+  why TEXT NOT NULL,
+  UNIQUE (run_id, source, kernel, launch, arch)
+) STRICT;
+
+-- What is different about the cases of a run beside their verdicts: a case that vanished or is
+-- refused now, a contract that became looser, … Written anew when the run is judged again.
+CREATE TABLE run_change(
+  run_id TEXT NOT NULL REFERENCES run(run_id),
+  suite TEXT NOT NULL,
+  case_id TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  value REAL,
+  limit_value REAL,
+  explanation TEXT NOT NULL,
+  is_failure INTEGER NOT NULL,
+  UNIQUE (run_id, suite, case_id, kind)
+) STRICT;
+
+-- Re-baselining is explicit and append-only. accepted_case holds what the glob matched when the row
+-- was written.
 CREATE TABLE accept(
   accept_key BLOB NOT NULL PRIMARY KEY CHECK (length(accept_key) = 16),
   run_id TEXT NOT NULL REFERENCES run(run_id),
@@ -279,6 +431,7 @@ CREATE TABLE accepted_case(
   accept_key BLOB NOT NULL REFERENCES accept(accept_key),
   PRIMARY KEY (run_id, case_key, accept_key)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX accepted_case_by_case ON accepted_case(case_key);
 
 CREATE TRIGGER accept_is_never_changed BEFORE UPDATE ON accept
 BEGIN SELECT RAISE(ABORT, 'accept rows are append-only'); END;
@@ -288,3 +441,28 @@ CREATE TRIGGER accepted_case_is_never_changed BEFORE UPDATE ON accepted_case
 BEGIN SELECT RAISE(ABORT, 'accept rows are append-only'); END;
 CREATE TRIGGER accepted_case_is_never_deleted BEFORE DELETE ON accepted_case
 BEGIN SELECT RAISE(ABORT, 'accept rows are append-only'); END;
+
+-- Outcomes that later runs are measured against for as long as no other pin of their series comes.
+-- As explicit and append-only as accepts.
+CREATE TABLE pin(
+  pin_key BLOB NOT NULL PRIMARY KEY CHECK (length(pin_key) = 16),
+  run_id TEXT NOT NULL REFERENCES run(run_id),
+  case_glob TEXT NOT NULL,
+  pinned_by TEXT NOT NULL CHECK (pinned_by <> ''),
+  reason TEXT NOT NULL CHECK (reason <> ''),
+  pinned_at TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE pinned_case(
+  run_id TEXT NOT NULL,
+  case_key BLOB NOT NULL REFERENCES attention_case(case_key),
+  pin_key BLOB NOT NULL REFERENCES pin(pin_key),
+  PRIMARY KEY (case_key, run_id, pin_key)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER pin_is_never_changed BEFORE UPDATE ON pin
+BEGIN SELECT RAISE(ABORT, 'pin rows are append-only'); END;
+CREATE TRIGGER pin_is_never_deleted BEFORE DELETE ON pin
+BEGIN SELECT RAISE(ABORT, 'pin rows are append-only'); END;
+CREATE TRIGGER pinned_case_is_never_changed BEFORE UPDATE ON pinned_case
+BEGIN SELECT RAISE(ABORT, 'pin rows are append-only'); END;
+CREATE TRIGGER pinned_case_is_never_deleted BEFORE DELETE ON pinned_case
+BEGIN SELECT RAISE(ABORT, 'pin rows are append-only'); END;

@@ -20,7 +20,7 @@ if ((all && ${#files[@]})); then
   exit 2
 fi
 
-sources=('*.cc' '*.h' '*.cu' '*.cuh')
+sources=('*.cc' '*.h' '*.hpp' '*.cu' '*.cuh')
 if ((${#files[@]} == 0)); then
   cd "$(dirname "${BASH_SOURCE[0]}")/.."
   if ((all)); then

@@ -249,11 +249,6 @@ class Summary {
 
 }  // namespace
 
-std::string_view name(DiagnosisResult result) {
-  constexpr std::array<std::string_view, 4> names{"right", "wrong", "none", "not stated"};
-  return names[static_cast<std::size_t>(result)];
-}
-
 int AuditReport::unreviewed_survivors() const {
   return static_cast<int>(std::count_if(mutants.begin(), mutants.end(), [](const MutantResult& m) {
     return m.survives() && m.reviewed.empty();

@@ -13,7 +13,9 @@ namespace plumbline {
 
 // none: nothing was located; not_stated: the catalogue expects nothing
 enum class DiagnosisResult { right, wrong, none, not_stated };
-std::string_view name(DiagnosisResult result);
+template <>
+inline constexpr std::array<std::string_view, 4> names_of<DiagnosisResult>{"right", "wrong", "none",
+                                                                           "not stated"};
 
 // One mutant in one dtype, over all problems of the suite.
 struct MutantResult {

@@ -79,10 +79,10 @@ Breaker read_breaker(const ConfigNode& table, const Family& family,
         fmt::format("no loaded provider has a kernel {}/{}", family.provider, breaker.name),
         unknown_kernel_remedy));
   }
-  if (!breaker.breaks.empty() && std::find(invariance_names.begin(), invariance_names.end(),
-                                           breaker.breaks) == invariance_names.end()) {
+  if (!breaker.breaks.empty() && std::find(names_of<Invariance>.begin(), names_of<Invariance>.end(),
+                                           breaker.breaks) == names_of<Invariance>.end()) {
     errors.push_back(table.error(fmt::format("there is no invariance \"{}\"", breaker.breaks),
-                                 fmt::format("one of {}", fmt::join(invariance_names, ", "))));
+                                 fmt::format("one of {}", fmt::join(names_of<Invariance>, ", "))));
   }
   return breaker;
 }

@@ -76,7 +76,7 @@ Judgement judged(const Outcome& outcome, const Contracts& contracts) {
 std::string dtype_of(const Outcome& outcome, const Contracts& contracts) {
   const Problem& problem = outcome.c.problem;
   const RoundingSpec spec = contracts.pinned_spec(outcome.c.kernel, problem, place_of(outcome));
-  if (spec.p_dtype == DType::e4m3 || spec.p_dtype == DType::e5m2) return "fp8";
+  if (is_fp8(spec.p_dtype)) return "fp8";
   if (problem.dtype == DType::f32 && inputs_rounded_to(spec) == DType::tf32) return "tf32";
   return std::string(name(problem.dtype));
 }

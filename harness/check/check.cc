@@ -246,18 +246,6 @@ class Checker {
 
 }  // namespace
 
-std::string_view name(Answer answer) {
-  switch (answer) {
-    case Answer::rounding:
-      return "ROUNDING";
-    case Answer::bug:
-      return "BUG";
-    case Answer::undecided:
-      break;
-  }
-  return "UNDECIDED";
-}
-
 Result<CheckReport> check(const Dump& dump, const CheckOptions& options) {
   if (dump.out.empty()) {
     return fail(Error{dump.name, 0, "there is no output to judge: tensor out is missing or empty",

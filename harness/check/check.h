@@ -16,7 +16,8 @@ namespace plumbline {
 // undecided: the stated spec does not, a looser rung does. Or nothing could be judged.
 // bug: no rung does.
 enum class Answer { rounding, bug, undecided };
-std::string_view name(Answer answer);  // "ROUNDING", "BUG", "UNDECIDED"
+template <>
+inline constexpr std::array<std::string_view, 3> names_of<Answer>{"ROUNDING", "BUG", "UNDECIDED"};
 
 // One rung tried on the output.
 struct RungTrial {

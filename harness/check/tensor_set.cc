@@ -36,15 +36,6 @@ const std::map<std::string, std::vector<std::string>>& aliases() {
 constexpr std::array unsupported{"attn_bias", "bias",    "alibi_slopes", "sinks",
                                  "s_aux",     "q_scale", "k_scale",      "v_scale"};
 
-std::size_t dtype_bytes(const std::string& dtype) {
-  static const std::map<std::string, std::size_t> sizes{
-      {"F64", 8}, {"F32", 4}, {"F16", 2},  {"BF16", 2}, {"F8_E4M3", 1}, {"F8_E5M2", 1},
-      {"I64", 8}, {"U64", 8}, {"I32", 4},  {"U32", 4},  {"I16", 2},     {"U16", 2},
-      {"I8", 1},  {"U8", 1},  {"BOOL", 1}, {"C64", 8},  {"F8_E8M0", 1}};
-  const auto found = sizes.find(dtype);
-  return found == sizes.end() ? 0 : found->second;
-}
-
 template <class T>
 T load(const TensorData& tensor, std::size_t index) {
   T value;
@@ -69,7 +60,7 @@ std::size_t first_unfit(const TensorData& tensor, DType from, DType to) {
 std::string shape_text(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
 
 std::size_t element_count(const TensorData& tensor) {
-  const std::size_t size = dtype_bytes(tensor.dtype);
+  const std::size_t size = element_bytes(tensor.dtype);
   return size == 0 ? 0 : tensor.bytes / size;
 }
 
@@ -97,13 +88,13 @@ void TensorSet::add(std::string message, std::string remedy) {
 // Whoever made the map may be wrong: nothing is read before its bytes are known to be there.
 void TensorSet::check_sizes() {
   for (const auto& [name, tensor] : tensors_) {
-    std::uint64_t bytes = dtype_bytes(tensor.dtype);
+    std::uint64_t bytes = element_bytes(tensor.dtype);
     bool fits_64_bits = true;
     for (const std::int64_t extent : tensor.shape) {
       fits_64_bits = fits_64_bits && extent >= 0 &&
                      !__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes);
     }
-    if (dtype_bytes(tensor.dtype) == 0) {
+    if (element_bytes(tensor.dtype) == 0) {
       add(fmt::format("tensor {}: unknown dtype \"{}\"", name, tensor.dtype),
           "write it as F32, F16, BF16 or an integer dtype");
     } else if (!fits_64_bits || bytes != tensor.bytes ||

@@ -113,7 +113,7 @@ std::string ratio(double before, double after) {
 }
 
 std::string spoken(const std::string& verdict) {
-  const auto parsed = parse_verdict(verdict);
+  const auto parsed = parse<Verdict>(verdict);
   return parsed ? std::string(in_words(*parsed)) : verdict;
 }
 
@@ -219,8 +219,8 @@ int compare_command(const CompareOptions& options) {
     fmt::print("{}", as_text(*comparison, options.all));
   }
   for (const auto& change : comparison->changes) {
-    const auto verdict = parse_verdict(change.verdict_after);
-    const auto before = parse_verdict(change.verdict_before);
+    const auto verdict = parse<Verdict>(change.verdict_after);
+    const auto before = parse<Verdict>(change.verdict_before);
     if (verdict && is_failure(*verdict) && !(before && is_failure(*before))) return exit_failure;
   }
   return exit_fine;

@@ -40,7 +40,7 @@ double number_of(const std::optional<std::string>& cell) {
 }
 
 std::string verdict_in_words(const std::optional<std::string>& cell) {
-  const auto verdict = parse_verdict(cell.value_or(""));
+  const auto verdict = parse<Verdict>(cell.value_or(""));
   return verdict ? std::string(in_words(*verdict)) : "";
 }
 

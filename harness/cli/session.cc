@@ -221,13 +221,12 @@ Result<std::vector<Suite>> CaseOptions::read(const std::vector<ProviderInfo>& pr
 }
 
 Result<std::vector<Suite>> CaseOptions::read(const std::vector<OfferedKernel>& offered) {
-  constexpr std::array<std::string_view, 4> tier_names{"smoke", "pr", "nightly", "full"};
   Errors errors;
   if (!tier.empty()) {
-    filter.tier = parse_tier(tier);
+    filter.tier = parse<Tier>(tier);
     if (!filter.tier)
-      errors.push_back(
-          {"", 0, fmt::format("--tier \"{}\" is not a tier", tier), suggestion(tier, tier_names)});
+      errors.push_back({"", 0, fmt::format("--tier \"{}\" is not a tier", tier),
+                        suggestion(tier, names_of<Tier>)});
   }
   if (!shard.empty()) {
     char rest = 0;

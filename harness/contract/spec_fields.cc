@@ -3,20 +3,25 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
+#include <type_traits>
 
 #include "harness/base/text.h"
 #include "harness/problem/arch.h"
+#include "harness/problem/rounding_spec_fields.h"
 
 namespace plumbline {
 namespace {
 
 using Complaint = std::optional<std::string>;
 
-constexpr std::string_view dtype_words =
-    "input, output, tensor_core, fp32, tf32, fp16, bf16, e4m3, e5m2";
+std::string dtype_words() {
+  std::string words = "input, output, tensor_core";
+  for (const DType dtype : stored_dtypes)
+    words += fmt::format(", {}{}", name(dtype), dtype == DType::f32 ? ", tf32" : "");
+  return words;
+}
 constexpr std::string_view accumulator_words =
     "fma, tensor_core or a table { dtype, toward_zero, fraction_bits, products_per_step }";
 
@@ -36,154 +41,133 @@ std::optional<DType> parse_dtype_word(std::string_view text, const Problem& prob
   if (text == "input") return problem.dtype;
   if (text == "output") return problem.out();
   if (text == tensor_core_word) return problem.dtype == DType::f32 ? DType::tf32 : problem.dtype;
-  const auto dtype = parse_dtype(text);
+  const auto dtype = parse<DType>(text);
   // A spec rounds to floating-point formats that are no wider than fp32.
   if (!dtype || *dtype == DType::none || *dtype == DType::f64 || *dtype == DType::i32)
     return std::nullopt;
   return dtype;
 }
 
-template <DType RoundingSpec::*field>
-Complaint set_dtype(RoundingSpec& spec, std::string_view text, const Context& context) {
-  const auto dtype = parse_dtype_word(text, context.problem);
-  if (!dtype) return not_allowed(text, dtype_words);
-  spec.*field = *dtype;
-  return std::nullopt;
+std::optional<Accumulator> parse_accumulator_words(std::string_view text, const Context& context) {
+  if (text == "fma") return fma_accumulator;
+  if (text == tensor_core_word)
+    return tensor_core_accumulator_of(context.arch, context.problem.dtype);
+  const auto a = parse_accumulator(text);
+  const bool allowed = a && (a->dtype == DType::f32 || a->dtype == DType::f16) &&
+                       a->fraction_bits >= 1 && a->fraction_bits <= 52 &&
+                       a->products_per_step >= 1 && a->products_per_step <= 4096;
+  return allowed ? a : std::nullopt;
 }
 
-template <DType RoundingSpec::*field>
-Complaint set_optional_dtype(RoundingSpec& spec, std::string_view text, const Context& context) {
-  if (text != "none") {
-    if (set_dtype<field>(spec, text, context))
-      return not_allowed(text, fmt::format("none, {}", dtype_words));
-  } else {
-    spec.*field = DType::none;
-  }
+Complaint set(spec_kind::Format, DType& field, std::string_view text, const Context& context) {
+  const auto dtype = parse_dtype_word(text, context.problem);
+  if (!dtype) return not_allowed(text, dtype_words());
+  field = *dtype;
   return std::nullopt;
 }
 
 // A rounding step of what is held in fp32 anyway (S, the pre-scaled Q): to fp32 it is no step.
-template <DType RoundingSpec::*field>
-Complaint set_rounding_step(RoundingSpec& spec, std::string_view text, const Context& context) {
-  auto complaint = set_optional_dtype<field>(spec, text, context);
-  if (spec.*field == DType::f32) spec.*field = DType::none;
-  return complaint;
-}
-
-template <bool RoundingSpec::*field>
-Complaint set_bool(RoundingSpec& spec, std::string_view text, const Context&) {
-  if (text != "true" && text != "false") return not_allowed(text, "true, false");
-  spec.*field = text == "true";
+Complaint set(spec_kind::Step, DType& field, std::string_view text, const Context& context) {
+  const auto dtype = text == "none" ? DType::none : parse_dtype_word(text, context.problem);
+  if (!dtype) return not_allowed(text, fmt::format("none, {}", dtype_words()));
+  field = *dtype == DType::f32 ? DType::none : *dtype;
   return std::nullopt;
 }
 
-template <double RoundingSpec::*field>
-Complaint set_relative_error(RoundingSpec& spec, std::string_view text, const Context&) {
-  const auto value = parse_real(text);
-  if (!value || !(*value >= 0 && *value < 1))
-    return fmt::format("\"{}\" is not a number in [0, 1)", text);
-  spec.*field = *value;
+// Inputs in fp32 go to tensor cores as tf32; other widths are no rounding.
+Complaint set(spec_kind::StepOfInputs, DType& field, std::string_view text,
+              const Context& context) {
+  const bool rounds = text != tensor_core_word || context.problem.dtype == DType::f32;
+  const auto dtype =
+      text == "none" || !rounds ? DType::none : parse_dtype_word(text, context.problem);
+  if (!dtype) return not_allowed(text, fmt::format("none, {}", dtype_words()));
+  field = *dtype;
   return std::nullopt;
 }
 
-Complaint set_prescale(RoundingSpec& spec, std::string_view text, const Context&) {
+Complaint set(spec_kind::PowerOfTwo, double& field, std::string_view text, const Context&) {
   const auto value = parse_real(text);
   int exponent = 0;
   if (!value || std::frexp(*value, &exponent) != 0.5) {
     return fmt::format("\"{}\" is not a power of two (1, 2, 256, …)", text);
   }
-  spec.p_prescale = *value;
+  field = *value;
   return std::nullopt;
 }
 
-Complaint set_lse_base(RoundingSpec& spec, std::string_view text, const Context&) {
-  if (text != "e" && text != "2") return not_allowed(text, "e, 2");
-  spec.lse_base = text == "2" ? 2 : 0;
+Complaint set(spec_kind::Flag, bool& field, std::string_view text, const Context&) {
+  if (text != "true" && text != "false") return not_allowed(text, "true, false");
+  field = text == "true";
   return std::nullopt;
 }
 
-// Inputs in fp32 go to tensor cores as tf32; other widths are no rounding.
-Complaint set_widened(RoundingSpec& spec, std::string_view text, const Context& context) {
-  const bool rounds = text != tensor_core_word || context.problem.dtype == DType::f32;
-  return set_optional_dtype<&RoundingSpec::kv_dequantized_to>(spec, rounds ? text : "none",
-                                                              context);
-}
-
-std::optional<Accumulator> parse_accumulator(std::string_view text, const Context& context) {
-  if (text == "fma") return fma_accumulator;
-  if (text == tensor_core_word)
-    return tensor_core_accumulator_of(context.arch, context.problem.dtype);
-  const auto parts = split(text, '/');
-  if (parts.size() != 4) return std::nullopt;
-  const auto dtype = parse_dtype(parts[0]);
-  const auto fraction_bits = parse_integer(parts[2]), products = parse_integer(parts[3]);
-  const bool known_dtype = dtype == DType::f32 || dtype == DType::f16;
-  const bool known_direction = parts[1] == "nearest" || parts[1] == "toward_zero";
-  const bool in_range = fraction_bits && *fraction_bits >= 1 && *fraction_bits <= 52 && products &&
-                        *products >= 1 && *products <= 4096;
-  if (!known_dtype || !known_direction || !in_range) return std::nullopt;
-  return Accumulator{*dtype, parts[1] == "toward_zero", static_cast<int>(*fraction_bits),
-                     static_cast<int>(*products)};
-}
-
-template <Accumulator RoundingSpec::*field>
-Complaint set_accumulator(RoundingSpec& spec, std::string_view text, const Context& context) {
-  const auto accumulator = parse_accumulator(text, context);
+Complaint set(spec_kind::Sums, Accumulator& field, std::string_view text, const Context& context) {
+  const auto accumulator = parse_accumulator_words(text, context);
   if (!accumulator) {
     return fmt::format(
         "{} with dtype fp32 or fp16, toward_zero true or false, fraction_bits from 1 to 52, "
         "products_per_step from 1 to 4096",
         not_allowed(text, accumulator_words));
   }
-  spec.*field = *accumulator;
+  field = *accumulator;
   return std::nullopt;
 }
 
-struct Field {
-  std::string_view name;
-  Complaint (*set)(RoundingSpec&, std::string_view, const Context&);
-};
-constexpr std::array fields{
-    Field{"p_dtype", set_dtype<&RoundingSpec::p_dtype>},
-    Field{"p_prescale", set_prescale},
-    Field{"denominator_from_rounded_p", set_bool<&RoundingSpec::denominator_from_rounded_p>},
-    Field{"s_rounded", set_rounding_step<&RoundingSpec::s_rounded>},
-    Field{"q_prescaled", set_rounding_step<&RoundingSpec::q_prescaled>},
-    Field{"split_partial_dtype", set_dtype<&RoundingSpec::split_partial_dtype>},
-    Field{"qk_accumulator", set_accumulator<&RoundingSpec::qk_accumulator>},
-    Field{"pv_accumulator", set_accumulator<&RoundingSpec::pv_accumulator>},
-    Field{"exp2_rel_error", set_relative_error<&RoundingSpec::exp2_rel_error>},
-    Field{"tanh_rel_error", set_relative_error<&RoundingSpec::tanh_rel_error>},
-    Field{"kv_dequantized_to", set_widened},
-    Field{"lse_base", set_lse_base},
-    Field{"lse_includes_sink", set_bool<&RoundingSpec::lse_includes_sink>},
-};
+Complaint set(spec_kind::RelativeError, double& field, std::string_view text, const Context&) {
+  const auto value = parse_real(text);
+  if (!value || !(*value >= 0 && *value < 1))
+    return fmt::format("\"{}\" is not a number in [0, 1)", text);
+  field = *value;
+  return std::nullopt;
+}
 
-constexpr auto names = [] {
-  std::array<std::string_view, fields.size()> result;
-  for (std::size_t i = 0; i < fields.size(); ++i) result[i] = fields[i].name;
+Complaint set(spec_kind::LseBase, int& field, std::string_view text, const Context&) {
+  if (text != "e" && text != "2") return not_allowed(text, "e, 2");
+  field = text == "2" ? 2 : 0;
+  return std::nullopt;
+}
+
+// Calls visit(name, kind, of) for each field that a contract may pin.
+template <class Visit>
+constexpr void for_each_pinned_field(Visit&& visit) {
+  for_each_spec_field([&]<class Kind>(std::string_view name, Kind kind, auto of) {
+    if constexpr (!std::is_same_v<Kind, spec_kind::FormatOfOut>) visit(name, kind, of);
+  });
+}
+
+constexpr auto pinned_names = [] {
+  constexpr std::size_t count = [] {
+    std::size_t fields = 0;
+    for_each_pinned_field([&](auto...) { ++fields; });
+    return fields;
+  }();
+  std::array<std::string_view, count> result;
+  std::size_t next = 0;
+  for_each_pinned_field([&](std::string_view name, auto, auto) { result[next++] = name; });
   return result;
 }();
 
 }  // namespace
 
-std::span<const std::string_view> spec_field_names() { return names; }
+std::span<const std::string_view> spec_field_names() { return pinned_names; }
 
 Complaint set_spec_field(RoundingSpec& spec, std::string_view field, std::string_view text,
                          const Problem& problem, std::string_view arch) {
-  const auto found =
-      std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.name == field; });
-  if (found == fields.end()) return fmt::format("there is no field \"{}\"", field);
-  auto complaint = found->set(spec, text, {problem, arch});
-  if (complaint) return fmt::format("{}: {}", field, *complaint);
-  return std::nullopt;
+  auto complaint = Complaint(fmt::format("there is no field \"{}\"", field));
+  for_each_pinned_field([&](std::string_view known, auto kind, auto of) {
+    if (known != field) return;
+    complaint = set(kind, of(spec), text, {problem, arch});
+    if (complaint) complaint = fmt::format("{}: {}", field, *complaint);
+  });
+  return complaint;
 }
 
 bool needs_proof(std::string_view field, std::string_view text) {
   if (field == "s_rounded" || field == "q_prescaled") return text != "none";
   if (field == "kv_dequantized_to") return text == tensor_core_word || text == name(DType::tf32);
-  const auto accumulator =
-      field.ends_with("_accumulator") ? parse_accumulator(text, {Problem{}, ""}) : std::nullopt;
+  const auto accumulator = field.ends_with("_accumulator")
+                               ? parse_accumulator_words(text, {Problem{}, ""})
+                               : std::nullopt;
   return accumulator && (accumulator->dtype != DType::f32 || accumulator->fraction_bits < 23);
 }
 

@@ -2,10 +2,7 @@
 // reports and stored with the run.
 #pragma once
 
-#include <array>
-#include <optional>
 #include <string>
-#include <string_view>
 
 namespace plumbline {
 
@@ -20,19 +17,6 @@ enum class ChangeKind {
   smaller_error,    // likewise
   other_driver,     // measured with another driver or CUDA runtime than before
 };
-inline constexpr std::array<std::string_view, 9> change_names{
-    "vanished", "refused", "excused",       "untimed",     "looser_contract",
-    "slower",   "faster",  "smaller_error", "other_driver"};
-inline constexpr std::string_view name(ChangeKind kind) {
-  return change_names[static_cast<std::size_t>(kind)];
-}
-inline std::optional<ChangeKind> parse_change(std::string_view text) {
-  for (std::size_t i = 0; i < change_names.size(); ++i) {
-    if (change_names[i] == text) return static_cast<ChangeKind>(i);
-  }
-  return std::nullopt;
-}
-
 struct Change {
   ChangeKind kind = ChangeKind::vanished;
   double value = 0, limit = 0;  // of what is measured, a ratio mostly; 0 = nothing is

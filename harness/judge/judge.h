@@ -36,11 +36,8 @@ enum class Verdict {
   ambiguous,        // exit 5: fresh processes disagree about a regression
   unconfirmed,      // exit 5: a regression, found where there was no kernel to ask again
 };
-inline constexpr Verdict last_verdict = Verdict::unconfirmed;
-std::string_view name(Verdict verdict);
 // As people read it: "first seen" for first_seen, else its name.
 std::string_view in_words(Verdict verdict);
-std::optional<Verdict> parse_verdict(std::string_view text);
 bool is_failure(Verdict verdict);  // counts as exit 1
 // The one that stands when both apply: how a case ended, fail, support_mismatch, mistrusted,
 // unexpected_pass, regressed, unconfirmed, ambiguous, expected_failure, changed, improved,

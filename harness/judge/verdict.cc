@@ -10,46 +10,23 @@ namespace plumbline {
 namespace {
 
 // Worst first: the order in which verdicts win.
-constexpr std::array<std::pair<Verdict, std::string_view>, 17> verdicts{{
-    {Verdict::crashed, "crashed"},
-    {Verdict::timeout, "timeout"},
-    {Verdict::out_of_memory, "out_of_memory"},
-    {Verdict::error, "error"},
-    {Verdict::fail, "fail"},
-    {Verdict::support_mismatch, "support_mismatch"},
-    {Verdict::mistrusted, "mistrusted"},
-    {Verdict::unexpected_pass, "unexpected_pass"},
-    {Verdict::regressed, "regressed"},
-    {Verdict::unconfirmed, "unconfirmed"},
-    {Verdict::ambiguous, "ambiguous"},
-    {Verdict::expected_failure, "expected_failure"},
-    {Verdict::changed, "changed"},
-    {Verdict::improved, "improved"},
-    {Verdict::first_seen, "first_seen"},
-    {Verdict::unsupported, "unsupported"},
-    {Verdict::pass, "pass"},
-}};
+constexpr std::array worst_first{Verdict::crashed,       Verdict::timeout,
+                                 Verdict::out_of_memory, Verdict::error,
+                                 Verdict::fail,          Verdict::support_mismatch,
+                                 Verdict::mistrusted,    Verdict::unexpected_pass,
+                                 Verdict::regressed,     Verdict::unconfirmed,
+                                 Verdict::ambiguous,     Verdict::expected_failure,
+                                 Verdict::changed,       Verdict::improved,
+                                 Verdict::first_seen,    Verdict::unsupported,
+                                 Verdict::pass};
+static_assert(worst_first.size() == all<Verdict>().size());
 
-auto place(Verdict verdict) {
-  const auto found = std::find_if(verdicts.begin(), verdicts.end(),
-                                  [&](const auto& entry) { return entry.first == verdict; });
-  assert(found != verdicts.end());
-  return found;
-}
+auto place(Verdict verdict) { return std::find(worst_first.begin(), worst_first.end(), verdict); }
 
 }  // namespace
 
-std::string_view name(Verdict verdict) { return place(verdict)->second; }
-
 std::string_view in_words(Verdict verdict) {
   return verdict == Verdict::first_seen ? "first seen" : name(verdict);
-}
-
-std::optional<Verdict> parse_verdict(std::string_view text) {
-  for (const auto& [verdict, word] : verdicts) {
-    if (word == text) return verdict;
-  }
-  return std::nullopt;
 }
 
 bool is_failure(Verdict verdict) { return place(verdict) <= place(Verdict::regressed); }

@@ -37,21 +37,19 @@ bool ran(Status status) { return status == Status::ok; }
 Result<std::vector<Invariance>> parse_invariances(std::string_view text) {
   std::vector<Invariance> chosen;
   if (text == "all") {
-    for (std::size_t i = 0; i < invariance_names.size(); ++i)
-      chosen.push_back(static_cast<Invariance>(i));
-    return chosen;
+    const auto every = all<Invariance>();
+    return std::vector<Invariance>(every.begin(), every.end());
   }
   Errors errors;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const std::string_view word = text.substr(begin, end - begin);
-    const auto* const found = std::find(invariance_names.begin(), invariance_names.end(), word);
-    if (found != invariance_names.end()) {
-      chosen.push_back(static_cast<Invariance>(found - invariance_names.begin()));
+    if (const auto known = parse<Invariance>(word)) {
+      chosen.push_back(*known);
     } else {
       errors.push_back({"", 0, fmt::format("there is no invariance \"{}\"", word),
                         fmt::format("one or more of {}, with commas between, or all",
-                                    fmt::join(invariance_names, ", "))});
+                                    fmt::join(names_of<Invariance>, ", "))});
     }
     begin = end + 1;
   }

@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 
+#include "harness/problem/problem_fields.h"
 #include "harness/problem/safetensors.h"
 
 namespace plumbline {
@@ -85,8 +86,11 @@ Result<std::string> save_failure(const std::filesystem::path& directory, const O
                                  const Geometry& geometry, const InputView& inputs,
                                  const OutputView& outputs) {
   const Problem& problem = geometry.problem();
-  if (problem.has_mask_bits() || problem.has_fp8_kv() || problem.softcap != 0 ||
-      problem.alibi != Alibi::none || problem.sinks != Sinks::none || problem.view != View::plain) {
+  bool stated = !problem.has_mask_bits() && !problem.has_fp8_kv();
+  for_each_member([&](const auto& field) {
+    stated = stated && (field.in_dumps || problem.*field.member == Problem{}.*field.member);
+  });
+  if (!stated) {
     return fail("a dump cannot state softcap, ALiBi, sinks, fp8 scales, mask bits or views",
                 "repeat the case by its id");
   }

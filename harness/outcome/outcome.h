@@ -145,17 +145,10 @@ enum class Invariance {
   lse,
   two_scales
 };
-inline constexpr std::array<std::string_view, 16> invariance_names{
-    "run_to_run", "solo",       "position",  "neighbour", "chunked_prefill", "prefill_decode",
-    "split",      "page_order", "page_size", "layout",    "padding",         "workspace",
-    "capacity",   "strides",    "lse",       "two_scales"};
-inline constexpr std::string_view name(Invariance invariance) {
-  return invariance_names[static_cast<std::size_t>(invariance)];
-}
 
 // Which of the ABI's promises speaks of it.
 inline Promise promise_of(const Promises& promises, Invariance invariance) {
-  static constexpr std::array<Promise Promises::*, invariance_names.size()> fields{
+  static constexpr std::array<Promise Promises::*, names_of<Invariance>.size()> fields{
       &Promises::run_to_run, &Promises::batch,          &Promises::batch,
       &Promises::batch,      &Promises::prefill_decode, &Promises::prefill_decode,
       &Promises::split,      &Promises::page,           &Promises::page,

@@ -18,7 +18,6 @@ namespace {
 // spacing stays 2^(min_exponent - bits + 1).
 struct Format {
   DType dtype;
-  std::string_view name;
   std::size_t bytes;
   int bits;  // significand bits with the hidden one; 0 = not a floating-point format
   int min_exponent;
@@ -28,19 +27,19 @@ struct Format {
 };
 
 constexpr double bf16_max = 0x1.FEp127, tf32_max = 0x1.FFCp127;
-constexpr std::array<Format, 9> formats{{
-    {DType::none, "none", 0, 0, 0, 0, 0, false},
-    {DType::f32, "fp32", 4, 24, -126, 127, std::numeric_limits<float>::max(), true},
-    {DType::f16, "fp16", 2, 11, -14, 15, 65504, true},
-    {DType::bf16, "bf16", 2, 8, -126, 127, bf16_max, true},
-    {DType::e4m3, "e4m3", 1, 4, -6, 8, 448, false},
-    {DType::e5m2, "e5m2", 1, 3, -14, 15, 57344, true},
-    {DType::tf32, "tf32", 4, 11, -126, 127, tf32_max, true},
-    {DType::f64, "fp64", 8, 53, -1022, 1023, std::numeric_limits<double>::max(), true},
-    {DType::i32, "int32", 4, 0, 0, 0, 0, false},
+constexpr std::array<Format, all<DType>().size()> formats{{
+    {DType::none, 0, 0, 0, 0, 0, false},
+    {DType::f32, 4, 24, -126, 127, std::numeric_limits<float>::max(), true},
+    {DType::f16, 2, 11, -14, 15, 65504, true},
+    {DType::bf16, 2, 8, -126, 127, bf16_max, true},
+    {DType::e4m3, 1, 4, -6, 8, 448, false},
+    {DType::e5m2, 1, 3, -14, 15, 57344, true},
+    {DType::tf32, 4, 11, -126, 127, tf32_max, true},
+    {DType::f64, 8, 53, -1022, 1023, std::numeric_limits<double>::max(), true},
+    {DType::i32, 4, 0, 0, 0, 0, false},
 }};
 
-constexpr Format unknown_format{DType::none, "unknown", 0, 0, 0, 0, 0, false};
+constexpr Format unknown_format{DType::none, 0, 0, 0, 0, 0, false};
 
 const Format& format_of(DType dtype) {
   const auto index = static_cast<std::size_t>(dtype);
@@ -146,15 +145,6 @@ void store(void* to, std::size_t index, T value) {
 }
 
 }  // namespace
-
-std::string_view name(DType dtype) { return format_of(dtype).name; }
-
-std::optional<DType> parse_dtype(std::string_view text) {
-  for (const Format& format : formats) {
-    if (format.name == text) return format.dtype;
-  }
-  return std::nullopt;
-}
 
 std::size_t size_in_bytes(DType dtype) { return format_of(dtype).bytes; }
 int significand_bits(DType dtype) { return format_of(dtype).bits; }

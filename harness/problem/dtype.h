@@ -1,11 +1,14 @@
 // Number formats: sizes, names, unit roundoffs, exact rounding and conversion.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
+
+#include "harness/base/enumeration.h"
 
 namespace plumbline {
 
@@ -22,10 +25,17 @@ enum class DType : std::uint32_t {
   i32 = 8
 };
 
-// "fp32", "fp16", "bf16", "e4m3", "e5m2", "tf32", "fp64", "int32", "none"; "unknown" for a value
-// outside the enum, which a foreign provider may hand over.
-std::string_view name(DType dtype);
-std::optional<DType> parse_dtype(std::string_view text);
+template <>
+inline constexpr std::array<std::string_view, 9> names_of<DType>{
+    "none", "fp32", "fp16", "bf16", "e4m3", "e5m2", "tf32", "fp64", "int32"};
+// What Q, K, V and the output of a problem may lie in memory as.
+inline constexpr std::array stored_dtypes{DType::f32, DType::f16, DType::bf16, DType::e4m3,
+                                          DType::e5m2};
+inline constexpr std::array fp8_dtypes{DType::e4m3, DType::e5m2};
+constexpr bool is_fp8(DType dtype) {
+  return std::find(fp8_dtypes.begin(), fp8_dtypes.end(), dtype) != fp8_dtypes.end();
+}
+
 std::size_t size_in_bytes(DType dtype);  // 0 for none; 4 for tf32
 
 // Unit roundoff u = 2^-(p) for p significand bits: fp16 and tf32 2^-11, bf16 2^-8, e4m3 2^-4, e5m2

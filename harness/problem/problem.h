@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/base/enumeration.h"
 #include "harness/base/error.h"
 #include "harness/problem/dtype.h"
 
@@ -141,7 +142,7 @@ struct Problem {
   bool is_causal() const {
     return mask == Mask::causal_top_left || mask == Mask::causal_bottom_right;
   }
-  bool has_fp8_kv() const { return kv() == DType::e4m3 || kv() == DType::e5m2; }
+  bool has_fp8_kv() const { return is_fp8(kv()); }
   bool is_paged() const { return layout == Layout::paged_nhd || layout == Layout::paged_hnd; }
   std::int64_t group() const { return heads_q / heads_kv; }  // query heads per key head
 };
@@ -150,18 +151,6 @@ struct Problem {
 // page_size of a layout without pages and window_right under a causal mask (always 0 there) become
 // their defaults; -0 becomes 0.
 Problem canonical(const Problem& problem);
-
-std::string_view name(Layout);
-std::string_view name(Mask);
-std::string_view name(Padding);
-std::string_view name(Lengths);
-std::string_view name(Fill);
-std::string_view name(Law);
-std::string_view name(VLaw);
-std::string_view name(Alibi);
-std::string_view name(Sinks);
-std::string_view name(KvScales);
-std::string_view name(View);
 
 // The id of a problem, for example
 //   bf16/b2-h8x2-s128x512-d64/mask=causal_bottom_right/layout=paged_nhd/lengths=random/seed=3

@@ -3,34 +3,43 @@
 #include <fmt/ranges.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <charconv>
 
 #include "harness/base/text.h"
 #include "harness/problem/field_text.h"
-#include "harness/problem/problem.h"
+#include "harness/problem/problem_fields.h"
 
 namespace plumbline {
 namespace {
 
-using namespace std::string_view_literals;
-
-// Segment keys in the order in which an id lists them, and the suite key each stands for.
+// Segment keys, and the suite key each stands for, in the order in which an id lists them.
 struct Segment {
   std::string_view key;
   std::string_view field;
 };
-constexpr std::array<Segment, 22> segments{{
-    {"out", "out_dtype"},       {"kv", "kv_dtype"},     {"mask", "mask"},
-    {"window", "window"},       {"layout", "layout"},   {"lengths", "lengths"},
-    {"padding", "padding"},     {"page", "page_size"},  {"fill", "fill"},
-    {"inputs", "inputs"},       {"law", "law"},         {"v", "v_law"},
-    {"k_scale", "k_scale"},     {"v_scale", "v_scale"}, {"scale", "scale"},
-    {"softcap", "softcap"},     {"alibi", "alibi"},     {"sinks", "sinks"},
-    {"kv_scales", "kv_scales"}, {"view", "view"},       {"lse", "lse"},
-    {"seed", "seed"},
-}};
+constexpr auto segments = [] {
+  constexpr std::size_t count = [] {
+    std::size_t keys = 0;
+    for_each_field([&](const auto& field) { keys += field.segment.empty() ? 0u : 1u; });
+    return keys;
+  }();
+  std::array<Segment, count> list;
+  std::size_t next = 0;
+  for_each_field([&](const auto& field) {
+    if (!field.segment.empty()) list[next++] = {field.segment, field.key};
+  });
+  // The order of the fields, but for the output, which is named before K and V, and a recording,
+  // which is named before the laws that it replaces.
+  const auto at = [&](std::string_view key) {
+    return std::find_if(list.begin(), list.end(), [&](const Segment& s) { return s.key == key; });
+  };
+  std::rotate(at("kv"), at("out"), at("out") + 1);
+  std::rotate(at("inputs"), at("inputs") + 1, at("law"));
+  return list;
+}();
 
 bool is_plain_byte(char c) { return is_plain_name({&c, 1}) || c == '.' || c == '@'; }
 

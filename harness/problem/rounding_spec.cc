@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "harness/problem/rounding_spec_fields.h"
+
 namespace plumbline {
 namespace {
 
@@ -35,46 +37,54 @@ bool is_power_of_two(double value) {
   return value > 0 && std::isfinite(value) && std::frexp(value, &exponent) == 0.5;
 }
 
+// Compares each field as its kind asks, and says in what the declared one is looser.
 class Comparison {
  public:
+  Comparison(const RoundingSpec& declared, const RoundingSpec& pinned)
+      : declared_(declared), pinned_(pinned) {}
+
   std::vector<std::string> findings;
 
-  void dtype(std::string_view field, DType declared, DType pinned) {
-    if (coarser(declared, pinned))
-      findings.push_back(
-          fmt::format("{}: {} is coarser than {}", field, name(declared), name(pinned)));
+  void compare(std::string_view field, spec_kind::Format, DType declared, DType pinned) {
+    if (coarser(declared, pinned)) note_coarser(field, declared, pinned);
+  }
+  // Values near zero are those of p_prescale.
+  void compare(std::string_view field, spec_kind::FormatOfP, DType declared, DType pinned) {
+    if (!(roundoff(declared) <= roundoff(pinned))) note_coarser(field, declared, pinned);
+  }
+  void compare(std::string_view field, spec_kind::PowerOfTwo, double declared, double pinned) {
+    if (!is_power_of_two(declared)) {
+      findings.push_back(fmt::format("{}: {} is not a power of two", field, declared));
+      return;
+    }
+    const double eta = error_near_zero(declared_.p_dtype, declared);
+    const double pinned_eta = error_near_zero(pinned_.p_dtype, pinned);
+    if (!(eta <= pinned_eta)) {
+      findings.push_back(fmt::format(
+          "p_dtype: {} with prescale {} rounds small values by {:.3g}, pinned is {:.3g}",
+          name(declared_.p_dtype), declared, eta, pinned_eta));
+    }
   }
 
   // A rounding step that the pinned spec may not have at all.
-  void step(std::string_view field, DType declared, DType pinned) {
+  void compare(std::string_view field, spec_kind::Step, DType declared, DType pinned) {
     if (rounds(declared) && !rounds(pinned)) {
       findings.push_back(
           fmt::format("{}: rounded to {}, pinned is no rounding", field, name(declared)));
     } else {
-      dtype(field, declared, pinned);
+      compare(field, spec_kind::Format{}, declared, pinned);
     }
   }
 
-  void p(const RoundingSpec& declared, const RoundingSpec& pinned) {
-    if (!(roundoff(declared.p_dtype) <= roundoff(pinned.p_dtype))) {
-      findings.push_back(fmt::format("p_dtype: {} is coarser than {}", name(declared.p_dtype),
-                                     name(pinned.p_dtype)));
-    }
-    if (!is_power_of_two(declared.p_prescale)) {
-      findings.push_back(fmt::format("p_prescale: {} is not a power of two", declared.p_prescale));
-      return;
-    }
-    const double eta = error_near_zero(declared.p_dtype, declared.p_prescale);
-    const double pinned_eta = error_near_zero(pinned.p_dtype, pinned.p_prescale);
-    if (!(eta <= pinned_eta)) {
-      findings.push_back(fmt::format(
-          "p_dtype: {} with prescale {} rounds small values by {:.3g}, pinned is {:.3g}",
-          name(declared.p_dtype), declared.p_prescale, eta, pinned_eta));
-    }
+  void compare(std::string_view field, spec_kind::DenominatorOfRoundedP, bool declared,
+               bool pinned) {
+    if (declared && !pinned)
+      findings.push_back(fmt::format("{}: summed after rounding P, pinned is before", field));
   }
 
-  void accumulator(std::string_view field, const Accumulator& declared, const Accumulator& pinned) {
-    dtype(fmt::format("{} dtype", field), declared.dtype, pinned.dtype);
+  void compare(std::string_view field, spec_kind::Sums, const Accumulator& declared,
+               const Accumulator& pinned) {
+    compare(fmt::format("{} dtype", field), spec_kind::Format{}, declared.dtype, pinned.dtype);
     if (declared.toward_zero && !pinned.toward_zero) {
       findings.push_back(fmt::format("{}: rounds toward zero, pinned is to nearest", field));
     }
@@ -94,18 +104,31 @@ class Comparison {
     }
   }
 
-  void relative_error(std::string_view field, double declared, double pinned) {
+  void compare(std::string_view field, spec_kind::RelativeError, double declared, double pinned) {
     if (!(declared <= pinned))
       findings.push_back(fmt::format("{}: {} is larger than {}", field, declared, pinned));
   }
 
-  void meaning(std::string_view field, std::string_view declared, std::string_view pinned) {
+  void compare(std::string_view field, spec_kind::LseBase, int declared, int pinned) {
+    if (declared != pinned)
+      findings.push_back(fmt::format("{}: {} differs from {}", field, lse_base_name(declared),
+                                     lse_base_name(pinned)));
+  }
+  void compare(std::string_view field, spec_kind::LseIncludesSink, bool declared, bool pinned) {
     if (declared != pinned)
       findings.push_back(fmt::format("{}: {} differs from {}", field, declared, pinned));
   }
-};
 
-std::string lse_base_name(int base) { return base == 0 ? "e" : std::to_string(base); }
+ private:
+  void note_coarser(std::string_view field, DType declared, DType pinned) {
+    findings.push_back(
+        fmt::format("{}: {} is coarser than {}", field, name(declared), name(pinned)));
+  }
+  static std::string lse_base_name(int base) { return base == 0 ? "e" : std::to_string(base); }
+
+  const RoundingSpec& declared_;
+  const RoundingSpec& pinned_;
+};
 
 }  // namespace
 
@@ -130,25 +153,11 @@ RoundingSpec strict_spec(const Problem& problem) {
 }
 
 std::vector<std::string> looser_fields(const RoundingSpec& declared, const RoundingSpec& pinned) {
-  Comparison compare;
-  compare.p(declared, pinned);
-  if (declared.denominator_from_rounded_p && !pinned.denominator_from_rounded_p) {
-    compare.findings.emplace_back(
-        "denominator_from_rounded_p: summed after rounding P, pinned is before");
-  }
-  compare.step("s_rounded", declared.s_rounded, pinned.s_rounded);
-  compare.step("q_prescaled", declared.q_prescaled, pinned.q_prescaled);
-  compare.dtype("split_partial_dtype", declared.split_partial_dtype, pinned.split_partial_dtype);
-  compare.accumulator("qk_accumulator", declared.qk_accumulator, pinned.qk_accumulator);
-  compare.accumulator("pv_accumulator", declared.pv_accumulator, pinned.pv_accumulator);
-  compare.relative_error("exp2_rel_error", declared.exp2_rel_error, pinned.exp2_rel_error);
-  compare.relative_error("tanh_rel_error", declared.tanh_rel_error, pinned.tanh_rel_error);
-  compare.step("kv_dequantized_to", declared.kv_dequantized_to, pinned.kv_dequantized_to);
-  compare.dtype("out_dtype", declared.out_dtype, pinned.out_dtype);
-  compare.meaning("lse_base", lse_base_name(declared.lse_base), lse_base_name(pinned.lse_base));
-  compare.meaning("lse_includes_sink", declared.lse_includes_sink ? "true" : "false",
-                  pinned.lse_includes_sink ? "true" : "false");
-  return std::move(compare.findings);
+  Comparison comparison(declared, pinned);
+  for_each_spec_field([&](std::string_view field, auto kind, auto of) {
+    comparison.compare(field, kind, of(declared), of(pinned));
+  });
+  return std::move(comparison.findings);
 }
 
 }  // namespace plumbline

@@ -1,12 +1,11 @@
-// Writes, reads and describes the canonical text of a rounding spec, by one table of fields. For
+// Writes, reads and describes the canonical text of a rounding spec. For
 // example "p_dtype=bf16 p_prescale=1 …".
 #include <fmt/format.h>
 
-#include <array>
 #include <limits>
 
 #include "harness/base/text.h"
-#include "harness/problem/rounding_spec.h"
+#include "harness/problem/rounding_spec_fields.h"
 
 namespace plumbline {
 namespace {
@@ -26,7 +25,7 @@ bool assign(const std::optional<T>& parsed, T& target) {
   return parsed.has_value();
 }
 
-bool parse_value(std::string_view text, DType& dtype) { return assign(parse_dtype(text), dtype); }
+bool parse_value(std::string_view text, DType& dtype) { return assign(parse<DType>(text), dtype); }
 bool parse_value(std::string_view text, double& value) { return assign(parse_real(text), value); }
 bool parse_value(std::string_view text, bool& value) { return assign(parse_boolean(text), value); }
 bool parse_value(std::string_view text, int& lse_base) {
@@ -42,61 +41,47 @@ bool parse_count(std::string_view text, int& count) {
 }
 
 bool parse_value(std::string_view text, Accumulator& accumulator) {
-  const auto parts = split(text, '/');
-  if (parts.size() != 4 || (parts[1] != "nearest" && parts[1] != "toward_zero")) return false;
-  accumulator.toward_zero = parts[1] == "toward_zero";
-  return parse_value(parts[0], accumulator.dtype) &&
-         parse_count(parts[2], accumulator.fraction_bits) &&
-         parse_count(parts[3], accumulator.products_per_step);
+  return assign(parse_accumulator(text), accumulator);
 }
 
-struct Field {
-  std::string_view name;
-  std::string (*text)(const RoundingSpec& spec);
-  bool (*parse)(std::string_view text, RoundingSpec& spec);
-};
+constexpr std::size_t field_count = [] {
+  std::size_t fields = 0;
+  for_each_spec_field([&](auto...) { ++fields; });
+  return fields;
+}();
 
-template <auto member>
-constexpr Field field(std::string_view field_name) {
-  return {
-      field_name, [](const RoundingSpec& spec) { return value_text(spec.*member); },
-      [](std::string_view text, RoundingSpec& spec) { return parse_value(text, spec.*member); }};
+// "name=value" of each field, with a space between, of those whose value `shown` says yes to.
+template <class Shown>
+std::string join_fields(const RoundingSpec& spec, Shown&& shown) {
+  std::string text;
+  for_each_spec_field([&](std::string_view field, auto, auto of) {
+    const std::string value = value_text(of(spec));
+    if (shown(of, value)) text += fmt::format("{}{}={}", text.empty() ? "" : " ", field, value);
+  });
+  return text;
 }
-
-constexpr std::array fields{
-    field<&RoundingSpec::p_dtype>("p_dtype"),
-    field<&RoundingSpec::p_prescale>("p_prescale"),
-    field<&RoundingSpec::denominator_from_rounded_p>("denominator_from_rounded_p"),
-    field<&RoundingSpec::s_rounded>("s_rounded"),
-    field<&RoundingSpec::q_prescaled>("q_prescaled"),
-    field<&RoundingSpec::split_partial_dtype>("split_partial_dtype"),
-    field<&RoundingSpec::qk_accumulator>("qk_accumulator"),
-    field<&RoundingSpec::pv_accumulator>("pv_accumulator"),
-    field<&RoundingSpec::exp2_rel_error>("exp2_rel_error"),
-    field<&RoundingSpec::tanh_rel_error>("tanh_rel_error"),
-    field<&RoundingSpec::kv_dequantized_to>("kv_dequantized_to"),
-    field<&RoundingSpec::out_dtype>("out_dtype"),
-    field<&RoundingSpec::lse_base>("lse_base"),
-    field<&RoundingSpec::lse_includes_sink>("lse_includes_sink"),
-};
 
 }  // namespace
 
+std::optional<Accumulator> parse_accumulator(std::string_view text) {
+  const auto parts = split(text, '/');
+  Accumulator a;
+  if (parts.size() != 4 || (parts[1] != "nearest" && parts[1] != "toward_zero") ||
+      !parse_value(parts[0], a.dtype) || !parse_count(parts[2], a.fraction_bits) ||
+      !parse_count(parts[3], a.products_per_step))
+    return std::nullopt;
+  a.toward_zero = parts[1] == "toward_zero";
+  return a;
+}
+
 std::string spec_text(const RoundingSpec& spec) {
-  std::string text;
-  for (const Field& f : fields)
-    text += fmt::format("{}{}={}", text.empty() ? "" : " ", f.name, f.text(spec));
-  return text;
+  return join_fields(spec, [](auto, const std::string&) { return true; });
 }
 
 std::string describe(const RoundingSpec& spec, const Problem& problem) {
   const RoundingSpec strict = strict_spec(problem);
-  std::string text;
-  for (const Field& f : fields) {
-    const std::string value = f.text(spec);
-    if (value != f.text(strict))
-      text += fmt::format("{}{}={}", text.empty() ? "" : " ", f.name, value);
-  }
+  const std::string text = join_fields(
+      spec, [&](auto of, const std::string& value) { return value != value_text(of(strict)); });
   return text.empty() ? "strict" : text;
 }
 
@@ -104,24 +89,25 @@ Result<RoundingSpec> parse_spec_text(std::string_view text) {
   const auto parts = split(text, ' ');
   RoundingSpec spec;
   Errors errors;
-  if (parts.size() != fields.size()) {
+  if (parts.size() != field_count) {
     errors.push_back({"", 0,
                       fmt::format("\"{}\" has {} fields, a rounding spec has {}", text,
-                                  parts.size(), fields.size()),
+                                  parts.size(), field_count),
                       ""});
   }
-  for (std::size_t i = 0; i < std::min(parts.size(), fields.size()); ++i) {
-    const std::size_t equals = parts[i].find('=');
-    if (parts[i].substr(0, equals) != fields[i].name) {
-      errors.push_back(
-          {"", 0, fmt::format("\"{}\" stands where {} belongs", parts[i], fields[i].name), ""});
+  std::size_t next = 0;
+  for_each_spec_field([&](std::string_view field, auto, auto of) {
+    if (next == parts.size()) return;
+    const std::string_view part = parts[next++];
+    const std::size_t equals = part.find('=');
+    if (part.substr(0, equals) != field) {
+      errors.push_back({"", 0, fmt::format("\"{}\" stands where {} belongs", part, field), ""});
     } else if (equals == std::string_view::npos ||
-               !fields[i].parse(parts[i].substr(equals + 1), spec)) {
+               !parse_value(part.substr(equals + 1), of(spec))) {
       errors.push_back(
-          {"", 0, fmt::format("\"{}\" has no value that {} can have", parts[i], fields[i].name),
-           ""});
+          {"", 0, fmt::format("\"{}\" has no value that {} can have", part, field), ""});
     }
-  }
+  });
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   return spec;
 }

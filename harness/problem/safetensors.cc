@@ -219,6 +219,11 @@ std::string_view safetensors_dtype(DType dtype) {
   return found == dtype_names.end() ? std::string_view() : found->name;
 }
 
+std::size_t element_bytes(std::string_view safetensors_dtype) {
+  const DTypeName* found = find_dtype(safetensors_dtype);
+  return found == nullptr ? 0 : found->size;
+}
+
 std::optional<DType> float_dtype(std::string_view safetensors_dtype) {
   const DTypeName* found = find_dtype(safetensors_dtype);
   return found == nullptr ? std::nullopt : found->dtype;

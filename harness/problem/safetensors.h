@@ -55,5 +55,7 @@ std::string printable(std::string text);
 // plumbline.
 std::string_view safetensors_dtype(DType dtype);
 std::optional<DType> float_dtype(std::string_view safetensors_dtype);
+// Bytes an element; 0 for what is no dtype of the format.
+std::size_t element_bytes(std::string_view safetensors_dtype);
 
 }  // namespace plumbline

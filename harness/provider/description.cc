@@ -8,6 +8,9 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <type_traits>
+
+#include "harness/provider/abi_spec_fields.h"
 
 namespace plumbline {
 
@@ -25,15 +28,27 @@ class Checker {
   void at_most(const char* field, std::uint32_t value, std::uint32_t largest) {
     if (value > largest) note("{} has no meaning {}", field, value);
   }
-  // A floating-point dtype; `none_allowed` where PLUMBLINE_DTYPE_NONE means "not done".
-  void dtype(const char* field, std::uint32_t value, bool none_allowed) {
-    if (value == PLUMBLINE_DTYPE_NONE ? !none_allowed : value > PLUMBLINE_F64)
-      note("{} has no meaning {}", field, value);
+  // Fields of a rounding spec. A dtype is of floating-point numbers.
+  void field(const char* field, spec_kind::Format, std::uint32_t dtype) {
+    if (dtype == PLUMBLINE_DTYPE_NONE || dtype > PLUMBLINE_F64)
+      note("{} has no meaning {}", field, dtype);
   }
-  void relative_error(const char* field, double value) {
+  void field(const char* field, spec_kind::Step, std::uint32_t dtype) {
+    at_most(field, dtype, PLUMBLINE_F64);
+  }
+  void field(const char* field, spec_kind::PowerOfTwo, double value) {
+    int exponent = 0;
+    if (!(value > 0 && std::isfinite(value) && std::frexp(value, &exponent) == 0.5))
+      note("{} is {}, not a power of two", field, value);
+  }
+  void field(const char* field, spec_kind::Flag, std::uint32_t value) { at_most(field, value, 1); }
+  void field(const char* field, spec_kind::RelativeError, double value) {
     if (!(value >= 0 && value < 1)) note("{} is {}, not in [0, 1)", field, value);
   }
-  void accumulator(const char* field, const plumbline_accumulator& a) {
+  void field(const char* field, spec_kind::LseBase, std::uint32_t value) {
+    if (value != 0 && value != 2) note("{} has no meaning {}", field, value);
+  }
+  void field(const char* field, spec_kind::Sums, const plumbline_accumulator& a) {
     if (a.dtype != PLUMBLINE_F32 && a.dtype != PLUMBLINE_F16)
       note("{}.dtype has no meaning {}", field, a.dtype);
     at_most(fmt::format("{}.toward_zero", field).c_str(), a.toward_zero, 1);
@@ -81,28 +96,6 @@ std::string name_fault(std::string_view name) {
       shown(std::string(name)));
 }
 
-void check_spec(Checker& check, const plumbline_rounding_spec& spec) {
-  check.dtype("p_dtype", spec.p_dtype, false);
-  int exponent = 0;
-  if (!(spec.p_prescale > 0 && std::isfinite(spec.p_prescale) &&
-        std::frexp(spec.p_prescale, &exponent) == 0.5)) {
-    check.note("p_prescale is {}, not a power of two", spec.p_prescale);
-  }
-  check.at_most("denominator_from_rounded_p", spec.denominator_from_rounded_p, 1);
-  check.dtype("s_rounded", spec.s_rounded, true);
-  check.dtype("q_prescaled", spec.q_prescaled, true);
-  check.dtype("split_partial_dtype", spec.split_partial_dtype, false);
-  check.accumulator("qk_accumulator", spec.qk_accumulator);
-  check.accumulator("pv_accumulator", spec.pv_accumulator);
-  check.relative_error("exp2_rel_error", spec.exp2_rel_error);
-  check.relative_error("tanh_rel_error", spec.tanh_rel_error);
-  check.dtype("kv_dequantized_to", spec.kv_dequantized_to, true);
-  check.dtype("out_dtype", spec.out_dtype, false);
-  if (spec.lse_base != 0 && spec.lse_base != 2)
-    check.note("lse_base has no meaning {}", spec.lse_base);
-  check.at_most("lse_excludes_sink", spec.lse_excludes_sink, 1);
-}
-
 void check_promises(Checker& check, const plumbline_promises& promises) {
   check.at_most("promises.run_to_run", promises.run_to_run, PLUMBLINE_PROMISE_BITWISE);
   check.at_most("promises.batch", promises.batch, PLUMBLINE_PROMISE_BITWISE);
@@ -113,27 +106,24 @@ void check_promises(Checker& check, const plumbline_promises& promises) {
   check.at_most("promises.lse", promises.lse, PLUMBLINE_PROMISE_BITWISE);
 }
 
-Accumulator to_accumulator(const plumbline_accumulator& a) {
-  return {static_cast<DType>(a.dtype), a.toward_zero != 0, static_cast<int>(a.fraction_bits),
-          static_cast<int>(a.products_per_step)};
+void convert(std::uint32_t from, DType& to) { to = static_cast<DType>(from); }
+void convert(std::uint32_t from, bool& to) { to = from != 0; }
+void convert(std::uint32_t from, int& to) { to = static_cast<int>(from); }
+void convert(double from, double& to) { to = from; }
+void convert(const plumbline_accumulator& from, Accumulator& to) {
+  to = {static_cast<DType>(from.dtype), from.toward_zero != 0, static_cast<int>(from.fraction_bits),
+        static_cast<int>(from.products_per_step)};
 }
 
-RoundingSpec to_spec(const plumbline_rounding_spec& s) {
+RoundingSpec to_spec(const plumbline_rounding_spec& abi) {
   RoundingSpec spec;
-  spec.p_dtype = static_cast<DType>(s.p_dtype);
-  spec.p_prescale = s.p_prescale;
-  spec.denominator_from_rounded_p = s.denominator_from_rounded_p != 0;
-  spec.s_rounded = static_cast<DType>(s.s_rounded);
-  spec.q_prescaled = static_cast<DType>(s.q_prescaled);
-  spec.split_partial_dtype = static_cast<DType>(s.split_partial_dtype);
-  spec.qk_accumulator = to_accumulator(s.qk_accumulator);
-  spec.pv_accumulator = to_accumulator(s.pv_accumulator);
-  spec.exp2_rel_error = s.exp2_rel_error;
-  spec.tanh_rel_error = s.tanh_rel_error;
-  spec.kv_dequantized_to = static_cast<DType>(s.kv_dequantized_to);
-  spec.out_dtype = static_cast<DType>(s.out_dtype);
-  spec.lse_base = static_cast<int>(s.lse_base);
-  spec.lse_includes_sink = s.lse_excludes_sink == 0;
+  for_each_spec_field([&]<class Kind>(const char*, Kind, auto of) {
+    if constexpr (std::is_same_v<Kind, spec_kind::LseIncludesSink>) {
+      spec.lse_includes_sink = abi.lse_excludes_sink == 0;
+    } else {
+      convert(of(abi), of(spec));
+    }
+  });
   return spec;
 }
 
@@ -157,7 +147,8 @@ std::string description_fault(const plumbline_description& d) {
     check.note("tensor_cores is \"{}\", not \"on\", \"off\" or \"none\"", tensor_cores);
   }
   check.at_most("padding_policy", d.padding_policy, PLUMBLINE_PADDED_ROWS_ATTENDED);
-  check_spec(check, d.spec);
+  for_each_abi_spec_field(
+      [&](const char* name, auto kind, auto of) { check.field(name, kind, of(d.spec)); });
   check_promises(check, d.promises);
   check.minus_one_or_more("registers_per_thread", d.registers_per_thread);
   check.minus_one_or_more("spill_bytes_per_thread", d.spill_bytes_per_thread);

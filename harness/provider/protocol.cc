@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "harness/provider/abi_spec_fields.h"
+
 namespace {
 
 template <std::size_t n>
@@ -13,6 +15,16 @@ void copy_text(const std::string& text, char (&field)[n]) {
 }
 
 }  // namespace
+
+void to_json(nlohmann::json& json, const plumbline_rounding_spec& spec) {
+  plumbline::for_each_abi_spec_field(
+      [&](const char* name, auto, auto of) { json[name] = of(spec); });
+}
+
+void from_json(const nlohmann::json& json, plumbline_rounding_spec& spec) {
+  plumbline::for_each_abi_spec_field(
+      [&](const char* name, auto, auto of) { json.at(name).get_to(of(spec)); });
+}
 
 void to_json(nlohmann::json& json, const plumbline_description& d) {
   json["launched"] = d.launched;

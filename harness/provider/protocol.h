@@ -21,11 +21,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plumbline_problem, dtype_q, dtype_kv, dtype_o
                                    has_sink)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plumbline_accumulator, dtype, toward_zero, fraction_bits,
                                    products_per_step)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plumbline_rounding_spec, p_dtype, p_prescale,
-                                   denominator_from_rounded_p, s_rounded, q_prescaled,
-                                   split_partial_dtype, qk_accumulator, pv_accumulator,
-                                   exp2_rel_error, tanh_rel_error, kv_dequantized_to, out_dtype,
-                                   lse_base, lse_excludes_sink)
+void to_json(nlohmann::json& json, const plumbline_rounding_spec& spec);
+void from_json(const nlohmann::json& json, plumbline_rounding_spec& spec);
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plumbline_promises, run_to_run, batch, layout, page, split,
                                    prefill_decode, lse)
 // Text longer than its field is cut. device_arch may be absent.

@@ -12,13 +12,6 @@ std::size_t index(Rounding rounding) { return static_cast<std::size_t>(rounding)
 
 }  // namespace
 
-std::string_view name(Rounding rounding) {
-  static constexpr std::array<std::string_view, rounding_count> names{
-      "P rounding",   "logit error",    "S rounding",     "exp2",
-      "accumulation", "split partials", "output rounding"};
-  return names[index(rounding)];
-}
-
 HeadData gather_for_row(const Question& question, RowId row) {
   const Geometry& geometry = question.geometry;
   return gather_head(question, row.sample, row.head / geometry.problem().group(),

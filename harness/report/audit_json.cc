@@ -84,9 +84,8 @@ Json json_of_audit(const AuditReport& report) {
             {"judged_by_invariances", report.breakers},
             {"reviews_to_drop", report.reviews_to_drop}};
   Json& diagnoses = root["diagnoses"] = Json::object();
-  for (int i = 0; i < 4; ++i)
-    diagnoses[std::string(name(static_cast<DiagnosisResult>(i)))] =
-        report.diagnoses[static_cast<std::size_t>(i)];
+  for (const DiagnosisResult result : all<DiagnosisResult>())
+    diagnoses[std::string(name(result))] = report.diagnoses[static_cast<std::size_t>(result)];
   Json& dtypes = root["dtypes"] = Json::array();
   for (const AuditRow& row : report.rows) dtypes.push_back(row_json(row));
   Json& mutants = root["mutants"] = Json::array();

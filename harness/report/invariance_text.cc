@@ -114,12 +114,11 @@ std::string render_invariances_markdown(const std::vector<StoredInvariance>& inv
   const auto kernels = by_kernel(invariances);
   if (kernels.empty()) return "";
   std::vector<Invariance> shown;
-  for (std::size_t i = 0; i < invariance_names.size(); ++i) {
-    const bool occurs =
-        std::any_of(invariances.begin(), invariances.end(), [&](const StoredInvariance& stored) {
-          return stored.outcome.invariance == static_cast<Invariance>(i);
-        });
-    if (occurs) shown.push_back(static_cast<Invariance>(i));
+  for (const Invariance invariance : all<Invariance>()) {
+    const bool occurs = std::any_of(
+        invariances.begin(), invariances.end(),
+        [&](const StoredInvariance& stored) { return stored.outcome.invariance == invariance; });
+    if (occurs) shown.push_back(invariance);
   }
   std::vector<std::string> columns{"kernel"};
   for (const Invariance invariance : shown) {

@@ -29,10 +29,8 @@ inline Json element_json(const ElementId& element) {
 // Shares of sigma^2 by the roundings' names.
 inline Json share_json(const std::array<double, rounding_count>& share) {
   Json object = Json::object();
-  for (int i = 0; i < rounding_count; ++i) {
-    object[std::string(name(static_cast<Rounding>(i)))] =
-        json_value(share[static_cast<std::size_t>(i)]);
-  }
+  for (const Rounding rounding : all<Rounding>())
+    object[std::string(name(rounding))] = json_value(share[static_cast<std::size_t>(rounding)]);
   return object;
 }
 

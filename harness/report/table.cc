@@ -150,7 +150,7 @@ class TableText {
   }
 
   std::string with_colour(const std::string& cell, std::size_t column) const {
-    const auto verdict = columns_[column] == "verdict" ? parse_verdict(cell) : std::nullopt;
+    const auto verdict = columns_[column] == "verdict" ? parse<Verdict>(cell) : std::nullopt;
     return verdict ? coloured(cell, *verdict, style_) : cell;
   }
 

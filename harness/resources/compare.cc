@@ -148,12 +148,6 @@ class Comparison {
 
 }  // namespace
 
-std::string_view name(ResourceVerdict verdict) {
-  static constexpr std::array<std::string_view, 7> names{
-      "pass", "improved", "changed", "first_seen", "regressed", "missing", "not comparable"};
-  return names[static_cast<std::size_t>(verdict)];
-}
-
 std::string_view in_words(ResourceVerdict verdict) {
   return verdict == ResourceVerdict::first_seen ? "first seen" : name(verdict);
 }

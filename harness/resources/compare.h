@@ -1,11 +1,13 @@
 // Compiled resources against the approved ones: what got worse. Rules: docs/resources.md.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "harness/base/enumeration.h"
 #include "harness/resources/approved.h"
 #include "harness/resources/resources.h"
 
@@ -20,7 +22,9 @@ enum class ResourceVerdict {
   missing,         // approved, but not compiled
   not_comparable,  // other figures, by another toolkit than the approved ones
 };
-std::string_view name(ResourceVerdict verdict);
+template <>
+inline constexpr std::array<std::string_view, 7> names_of<ResourceVerdict>{
+    "pass", "improved", "changed", "first_seen", "regressed", "missing", "not comparable"};
 // As people read it: "first seen" for first_seen, else its name.
 std::string_view in_words(ResourceVerdict verdict);
 

@@ -3,19 +3,15 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <cassert>
 #include <set>
+#include <type_traits>
 
 #include "harness/problem/field_text.h"
+#include "harness/problem/problem_fields.h"
 
 namespace plumbline {
 namespace {
-
-constexpr std::array<std::string_view, 10> sizes{"batch",       "heads",      "heads_q", "heads_kv",
-                                                 "seq",         "seq_q",      "seq_kv",  "head_dim",
-                                                 "head_dim_qk", "head_dim_vo"};
 
 // One field after another; of sizes, smallest first, so that a failure that needs no size ends at
 // once.
@@ -24,15 +20,12 @@ class Shrinker {
   explicit Shrinker(const Problem& problem) : from_(canonical(problem)) {}
 
   std::vector<ReduceStep> steps() {
-    for (const std::string_view key : field_names()) features(key);
-    size("batch", {&Problem::batch});
-    heads();
-    both("seq", &Problem::seq_q, &Problem::seq_kv);
-    size("seq_q", {&Problem::seq_q});
-    size("seq_kv", {&Problem::seq_kv});
-    both("head_dim", &Problem::head_dim_qk, &Problem::head_dim_vo);
-    size("head_dim_qk", {&Problem::head_dim_qk});
-    size("head_dim_vo", {&Problem::head_dim_vo});
+    for_each_field([&](const auto& field) {
+      if (field.role == FieldRole::feature) features(field);
+    });
+    for_each_field([&](const auto& field) {
+      if (field.role == FieldRole::size) sizes(field);
+    });
     return std::move(steps_);
   }
 
@@ -43,15 +36,12 @@ class Shrinker {
     if (ids_.insert(problem_id(problem)).second) steps_.push_back({std::move(what), problem});
   }
 
-  // The field without its feature: at its default, but for fills (zeros are simpler than garbage),
-  // the LSE (not to ask for it is less) and pages (ragged comes between them and a padded layout).
-  // Sizes shrink apart; a failure of one dtype is that of no other.
-  void features(std::string_view key) {
-    if (std::find(sizes.begin(), sizes.end(), key) != sizes.end() || key == "dtype") return;
-    if (key == "layout" && from_.is_paged()) feature(key, std::string(name(Layout::ragged)));
-    if (key == "fill") return feature(key, std::string(name(Fill::zeros)));
-    if (key == "lse") return feature(key, "false");
-    feature(key, field_text(Problem{}, key));
+  // The field without its feature; ragged comes between pages and a padded layout.
+  void features(const FieldTraits& field) {
+    if (field.key == "layout" && from_.is_paged())
+      feature(field.key, std::string(name(Layout::ragged)));
+    feature(field.key, field.simplest.empty() ? field_text(Problem{}, field.key)
+                                              : std::string(field.simplest));
   }
   void feature(std::string_view key, const std::string& text) {
     Problem problem = from_;
@@ -62,7 +52,18 @@ class Shrinker {
         problem);
   }
 
-  void size(const char* what, const std::vector<std::int64_t Problem::*>& members) {
+  void sizes(const FieldPair& fields) {
+    if (fields.key == "heads") return heads();
+    if (from_.*fields.first.member == from_.*fields.second.member)
+      size(fields.key, {fields.first.member, fields.second.member});
+  }
+  template <class T>
+  void sizes(const ProblemField<T>& field) {
+    if constexpr (std::is_same_v<T, std::int64_t>) {
+      if (!field.key.starts_with("heads")) size(field.key, {field.member});
+    }
+  }
+  void size(std::string_view what, const std::vector<std::int64_t Problem::*>& members) {
     const std::int64_t now = from_.*members.front();
     std::vector<std::int64_t> smaller{1};
     for (std::int64_t divisor = 16; divisor > 1; divisor /= 2) smaller.push_back(now / divisor);
@@ -74,9 +75,6 @@ class Shrinker {
       for (const auto member : members) problem.*member = to;
       add(fmt::format("{} {} -> {}", what, now, to), problem);
     }
-  }
-  void both(const char* what, std::int64_t Problem::*a, std::int64_t Problem::*b) {
-    if (from_.*a == from_.*b) size(what, {a, b});
   }
   // heads_kv must divide heads_q: both at once, then the group.
   void heads() {

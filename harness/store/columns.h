@@ -22,51 +22,9 @@
 
 namespace plumbline {
 
-// The last enumerator, where no parse function is declared: names are then looked up by trying all.
-template <class Enum>
-inline constexpr Enum last_enumerator{};
-template <>
-inline constexpr Layout last_enumerator<Layout> = Layout::paged_hnd;
-template <>
-inline constexpr Mask last_enumerator<Mask> = Mask::custom;
-template <>
-inline constexpr Padding last_enumerator<Padding> = Padding::left;
-template <>
-inline constexpr Lengths last_enumerator<Lengths> = Lengths::with_zero;
-template <>
-inline constexpr Fill last_enumerator<Fill> = Fill::nan;
-template <>
-inline constexpr Law last_enumerator<Law> = Law::near_ties;
-template <>
-inline constexpr VLaw last_enumerator<VLaw> = VLaw::tiny_output;
-template <>
-inline constexpr Alibi last_enumerator<Alibi> = Alibi::random;
-template <>
-inline constexpr Sinks last_enumerator<Sinks> = Sinks::large;
-template <>
-inline constexpr KvScales last_enumerator<KvScales> = KvScales::batch_head;
-template <>
-inline constexpr View last_enumerator<View> = View::v_in_k;
-template <>
-inline constexpr DType last_enumerator<DType> = DType::i32;
-template <>
-inline constexpr PaddingPolicy last_enumerator<PaddingPolicy> = PaddingPolicy::attended;
-template <>
-inline constexpr Promise last_enumerator<Promise> = Promise::bitwise;
-template <>
-inline constexpr Status last_enumerator<Status> = Status::error;
-template <>
-inline constexpr Invariance last_enumerator<Invariance> = Invariance::two_scales;
-template <>
-inline constexpr ChangeKind last_enumerator<ChangeKind> = ChangeKind::other_driver;
-template <>
-inline constexpr Verdict last_enumerator<Verdict> = last_verdict;
-
 template <class Enum>
 Enum parse_enumerator(const char* column, const std::string& text) {
-  for (int i = 0; i <= static_cast<int>(last_enumerator<Enum>); ++i) {
-    if (name(static_cast<Enum>(i)) == text) return static_cast<Enum>(i);
-  }
+  if (const auto value = parse<Enum>(text)) return *value;
   throw std::runtime_error(
       fmt::format("column {} holds '{}', a word that this program does not know", column, text));
 }

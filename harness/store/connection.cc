@@ -9,7 +9,6 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
-#include <array>
 #include <cctype>
 #include <chrono>
 #include <fstream>
@@ -27,18 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Forward only, in one transaction that also raises user_version. A step is never edited once it
-// has been released.
-struct Migration {
-  int version;
-  std::string_view sql;
-};
-constexpr std::array migrations{
-    Migration{1, schema_1_sql}, Migration{2, schema_2_sql}, Migration{3, schema_3_sql},
-    Migration{4, schema_4_sql}, Migration{5, schema_5_sql}, Migration{6, schema_6_sql},
-    Migration{7, schema_7_sql}, Migration{8, schema_8_sql}, Migration{9, schema_9_sql}};
-static_assert(migrations.back().version == schema_version);
-
 std::optional<Error> refuse_identity(const fs::path& path, std::uint32_t file_application_id,
                                      std::int64_t user_version) {
   if (file_application_id != 0 &&
@@ -48,6 +35,13 @@ std::optional<Error> refuse_identity(const fs::path& path, std::uint32_t file_ap
         fmt::format("belongs to another program (application_id 0x{:08x}, plumbline's is 0x{:08x})",
                     file_application_id, application_id),
         "name another file");
+  }
+  if (file_application_id != 0 && user_version > 0 && user_version < embedded_schema.first) {
+    return error_at(
+        path,
+        fmt::format("written by an earlier plumbline (schema {}, this one knows {} and later)",
+                    user_version, embedded_schema.first),
+        "measure anew into another file; the plumbline that wrote this one still reads it");
   }
   if (user_version > schema_version) {
     return error_at(path,
@@ -172,35 +166,6 @@ void stop_counting_memory() {
   static_cast<void>(once);
 }
 
-// Of cases stored by a schema that had no series (below 8): a key that SQL cannot make.
-void fill_series_keys(SQLite::Database& db) {
-  std::vector<std::string> ids;
-  SQLite::Statement cases(db, "SELECT case_id FROM attention_case WHERE series_key IS NULL");
-  while (cases.executeStep()) ids.push_back(cases.getColumn(0).getString());
-  SQLite::Statement update(db, "UPDATE attention_case SET series_key = ? WHERE case_id = ?");
-  for (const std::string& id : ids) {
-    const Key key = key_of(series_id(id));
-    update.bind(1, static_cast<const void*>(key.data()), static_cast<int>(key.size()));
-    update.bind(2, id);
-    update.exec();
-    update.reset();
-  }
-}
-
-void migrate(SQLite::Database& db) {
-  if (pragma(db, "user_version") >= schema_version) return;
-  SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
-  for (const Migration& migration : migrations) {
-    // also where another process was faster
-    if (pragma(db, "user_version") >= migration.version) continue;
-    db.exec(std::string(migration.sql));
-    db.exec(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", application_id,
-                        migration.version));
-  }
-  fill_series_keys(db);
-  transaction.commit();
-}
-
 // Changing to WAL takes a lock that SQLite does not wait for in every case when several processes
 // open a new file at once.
 void use_write_ahead_log(SQLite::Database& db) {
@@ -223,18 +188,15 @@ void use_write_ahead_log(SQLite::Database& db) {
 
 std::string views_fingerprint() {
   std::string text(views_sql);
-  for (int i = 0; i <= static_cast<int>(last_verdict); ++i) {
-    const auto verdict = static_cast<Verdict>(i);
+  for (const Verdict verdict : all<Verdict>())
     text += fmt::format("{} {} {}\n", name(verdict), is_failure(verdict), can_be_baseline(verdict));
-  }
   return hex(key_of(text));
 }
 
 void store_verdicts(SQLite::Database& db) {
   SQLite::Statement insert(
       db, "INSERT OR REPLACE INTO verdict(verdict, is_failure, is_baseline) VALUES (?, ?, ?)");
-  for (int i = 0; i <= static_cast<int>(last_verdict); ++i) {
-    const auto verdict = static_cast<Verdict>(i);
+  for (const Verdict verdict : all<Verdict>()) {
     insert.bind(1, std::string(name(verdict)));
     insert.bind(2, is_failure(verdict));
     insert.bind(3, can_be_baseline(verdict));
@@ -299,6 +261,23 @@ std::string remedy_for(int code, const fs::path& path) {
 
 }  // namespace
 
+constinit const int schema_version = embedded_schema.number();
+
+void migrate(SQLite::Database& db, const Schema& schema) {
+  if (pragma(db, "user_version") >= schema.number()) return;
+  SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
+  const auto apply = [&](int number, std::string_view sql) {
+    // also where another process was faster
+    if (pragma(db, "user_version") >= number) return;
+    db.exec(std::string(sql));
+    db.exec(fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}", application_id,
+                        number));
+  };
+  apply(schema.first, schema.sql);
+  for (const Migration& migration : schema.migrations) apply(migration.number, migration.sql);
+  transaction.commit();
+}
+
 Error error_at(const fs::path& path, std::string message, std::string remedy) {
   return {path.string(), 0, std::move(message), std::move(remedy)};
 }
@@ -337,7 +316,8 @@ Result<std::unique_ptr<SQLite::Database>> open_copy(const fs::path& given, const
   if (auto refused = refuse_file(path, true)) return fail(*refused);
   const auto copied = guarded(path, "copying the database", [&]() -> Result<void> {
     const auto db = connect_for_reading(path);
-    if (auto refused = refuse_contents(path, *db, true, 1)) return fail(*refused);
+    if (auto refused = refuse_contents(path, *db, true, embedded_schema.first))
+      return fail(*refused);
     if (auto sound = check_integrity(*db, path); !sound) return sound;
     SQLite::Database to(copy.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
     SQLite::Backup(to, *db).executeStep(-1);
@@ -362,7 +342,7 @@ Result<std::unique_ptr<SQLite::Database>> open_database(const fs::path& given, b
     db->exec("PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY");
     if (read_only) return db;
     // before the change to WAL, so that the file's own header says at once whose it is
-    migrate(*db);
+    migrate(*db, embedded_schema);
     use_write_ahead_log(*db);
     // A log of 64 MiB and as large a cache: with SQLite's own 4 MB and 2 MB, 20,000 outcomes took 6
     // s on a disk where these take 0.7 s.

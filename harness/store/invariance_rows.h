@@ -1,5 +1,5 @@
 // Stores and reads the outcomes of invariances, the rows of table `invariance`. The table is in
-// baselines/schema_5.sql.
+// baselines/schema.sql.
 #pragma once
 
 #include <SQLiteCpp/Database.h>

@@ -1,5 +1,5 @@
 // Stores what compiled kernels take of a GPU, the rows of table `kernel_resources`. The table is in
-// baselines/schema_4.sql.
+// baselines/schema.sql.
 #pragma once
 
 #include <SQLiteCpp/Database.h>

@@ -6,6 +6,7 @@
 #include <string>
 #include <type_traits>
 
+#include "harness/problem/problem_fields.h"
 #include "harness/store/columns.h"
 #include "harness/store/json_text.h"
 #include "harness/store/store.h"
@@ -40,45 +41,12 @@ template <class Columns, class Row>
 void case_columns(Columns& columns, Row& c) {
   columns("kernel", c.kernel);
   columns("device", c.device);
-  auto& p = c.problem;
-  columns("dtype", p.dtype);
-  // Resolved, so that SQL need not know the default; loaded back in canonical form.
-  DType kv_dtype = p.kv(), out_dtype = p.out();
-  columns("kv_dtype", kv_dtype);
-  columns("out_dtype", out_dtype);
-  if constexpr (Columns::loading) {
-    p.kv_dtype = kv_dtype;
-    p.out_dtype = out_dtype;
-  }
-  columns("layout", p.layout);
-  columns("mask", p.mask);
-  columns("window_left", p.window_left);
-  columns("window_right", p.window_right);
-  columns("lengths", p.lengths);
-  columns("padding", p.padding);
-  columns("page_size", p.page_size);
-  columns("fill", p.fill);
-  columns("law", p.law);
-  columns("v_law", p.v_law);
-  columns("batch", p.batch);
-  columns("heads_q", p.heads_q);
-  columns("heads_kv", p.heads_kv);
-  columns("seq_q", p.seq_q);
-  columns("seq_kv", p.seq_kv);
-  columns("head_dim_qk", p.head_dim_qk);
-  columns("head_dim_vo", p.head_dim_vo);
-  columns("k_scale", p.k_scale);
-  columns("v_scale", p.v_scale);
-  columns("scale", p.scale);
-  columns("softcap", p.softcap);
-  columns("alibi", p.alibi);
-  columns("sinks", p.sinks);
-  columns("kv_scales", p.kv_scales);
-  columns("view", p.view);
-  columns("lse", p.lse);
-  columns("seed", p.seed);
-  columns("inputs", p.inputs);
-  if constexpr (Columns::loading) p = canonical(p);
+  // Dtypes are resolved, so that SQL need not know the default; loaded back in canonical form.
+  Problem p = c.problem;
+  p.kv_dtype = p.kv();
+  p.out_dtype = p.out();
+  for_each_member([&](const auto& field) { columns(field.key.data(), p.*field.member); });
+  if constexpr (Columns::loading) c.problem = canonical(p);
 }
 
 template <class Columns, class Row>

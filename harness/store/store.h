@@ -17,7 +17,8 @@
 namespace plumbline {
 
 inline constexpr std::int32_t application_id = 0x706C6D62;  // "plmb"
-inline constexpr int schema_version = 9;
+// Of baselines/schema.sql and its migrations.
+extern const int schema_version;
 
 // Declared identity of a kind of machine: the key of a series. A run has that of its host, an
 // outcome that of what it ran on (class_of in machine.h). What merely accompanies a run (compiler,
@@ -77,8 +78,8 @@ struct Accepted {
 class Store {
  public:
   // Opens or creates. Errors (each leaves the file untouched): not a database, another program's
-  // application_id, a newer schema, no permission, directory missing. Migrates older schemas
-  // forward, in one transaction.
+  // application_id, a newer schema or one before the first, no permission, directory missing.
+  // Migrates older schemas forward (baselines/migrations), in one transaction.
   static Result<std::unique_ptr<Store>> open(const std::filesystem::path& path,
                                              bool read_only = false);
   virtual ~Store() = default;

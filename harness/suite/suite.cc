@@ -1,15 +1,10 @@
-// Names the tiers, and decides by tier, glob and shard which cases a filter selects.
+// Decides by tier, glob and shard which cases a filter selects.
 #include "harness/suite/suite.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
 
 namespace plumbline {
 namespace {
-
-constexpr std::array<std::string_view, 4> tier_names{"smoke", "pr", "nightly", "full"};
 
 bool any_matches(const std::vector<std::string>& patterns, const std::vector<std::string>& texts) {
   return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
@@ -19,14 +14,6 @@ bool any_matches(const std::vector<std::string>& patterns, const std::vector<std
 }
 
 }  // namespace
-
-std::string_view name(Tier tier) { return tier_names.at(static_cast<std::size_t>(tier)); }
-
-std::optional<Tier> parse_tier(std::string_view text) {
-  const auto found = std::find(tier_names.begin(), tier_names.end(), text);
-  if (found == tier_names.end()) return std::nullopt;
-  return static_cast<Tier>(found - tier_names.begin());
-}
 
 bool selects_tier(const CaseFilter& filter, Tier tier) {
   return !filter.tier || tier <= *filter.tier;

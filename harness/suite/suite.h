@@ -15,8 +15,6 @@
 namespace plumbline {
 
 enum class Tier { smoke = 0, pr = 1, nightly = 2, full = 3 };
-std::string_view name(Tier tier);
-std::optional<Tier> parse_tier(std::string_view text);
 
 // A case as a suite states it, before kernels are known: `kernel_pattern` is a glob such as
 // "cpu/flash" or "cpu/*".

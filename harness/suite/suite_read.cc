@@ -21,11 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 using Kind = ConfigNode::Kind;
 
-constexpr std::array<std::string_view, 4> tier_words{"smoke", "pr", "nightly",
-                                                     "full"};  // in the order of Tier
-// in the order of DiffExpect
-constexpr std::array<std::string_view, 3> expect_words{"rounding", "bitwise", "report"};
-
 bool is_kernel_name(std::string_view text, bool glob) {
   const auto parts = split(text, '/');
   return parts.size() == 2 && std::all_of(parts.begin(), parts.end(), [&](std::string_view part) {
@@ -121,7 +116,8 @@ class SuiteReader {
 
   Tier read_tier(const ConfigNode& table, Tier otherwise) {
     return static_cast<Tier>(
-        TableReader(table, errors).word("tier", tier_words, static_cast<std::size_t>(otherwise)));
+        TableReader(table, errors)
+            .word("tier", names_of<Tier>, static_cast<std::size_t>(otherwise)));
   }
 
   void check_schema(const ConfigNode& file) {
@@ -350,7 +346,7 @@ class SuiteReader {
     reject_unknown_keys(table, known, errors);
     const SuiteCase head = read_head(table, context, names);
     const auto expect =
-        static_cast<DiffExpect>(TableReader(table, errors).word("expect", expect_words, 0));
+        static_cast<DiffExpect>(TableReader(table, errors).word("expect", names_of<DiffExpect>, 0));
     const ProblemSpace space = read_space(table, {}, errors);
     const Side a = read_side(table, "a"), b = read_side(table, "b");
     if (errors.size() != errors_before) return;

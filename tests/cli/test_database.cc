@@ -155,13 +155,16 @@ TEST_F(Database, DamageIsNamed) {
   EXPECT_EQ(plumbline("show --db sound.db").code, 0);
 }
 
-TEST_F(Database, OtherProgramsAndNewerVersionsAreRefused) {
+TEST_F(Database, OtherProgramsAndOtherVersionsAreRefused) {
   ASSERT_EQ(run("--db ours.db").code, 0);
   raw_sql(path("theirs.db"), "PRAGMA application_id = 1196444487; CREATE TABLE t(a)");
   raw_sql(path("newer.db"),
           "PRAGMA application_id = 1886154082; PRAGMA user_version = 999; CREATE TABLE t(a)");
+  raw_sql(path("earlier.db"),
+          "PRAGMA application_id = 1886154082; PRAGMA user_version = 9; CREATE TABLE t(a)");
   for (const auto& [name, message] :
        {std::pair<std::string, std::string>{"theirs.db", "belongs to another program"},
+        {"earlier.db", "written by an earlier plumbline (schema 9"},
         {"newer.db", "written by a newer plumbline (schema 999"}}) {
     const auto before = read_file(path(name));
     for (const std::string& command :

@@ -62,6 +62,8 @@ TEST(Inputs, BitsOfEachLaw) {
     const std::vector<float> valid = Filled(problem).valid();
     return XXH3_64bits(valid.data(), valid.size() * sizeof(float));
   };
+  EXPECT_EQ(of_law.size(), all<Law>().size());
+  EXPECT_EQ(of_v_law.size(), all<VLaw>().size());
   for (const auto& [law, bits] : of_law) EXPECT_EQ(bits_of(law, VLaw::normal), bits) << name(law);
   for (const auto& [law, bits] : of_v_law) EXPECT_EQ(bits_of(Law::normal, law), bits) << name(law);
 }

@@ -105,15 +105,14 @@ TEST(PromiseOf, EachInvarianceHasAPromise) {
   Promises batch;
   batch.batch = Promise::bitwise;
   std::vector<std::string> of_batch;
-  for (std::size_t i = 0; i < invariance_names.size(); ++i) {
-    if (promise_of(batch, static_cast<Invariance>(i)) == Promise::bitwise)
-      of_batch.emplace_back(invariance_names[i]);
+  for (const Invariance invariance : all<Invariance>()) {
+    if (promise_of(batch, invariance) == Promise::bitwise) of_batch.emplace_back(name(invariance));
   }
   EXPECT_THAT(of_batch, ElementsAre("solo", "position", "neighbour"));
-  const Promises all{Promise::bitwise, Promise::bitwise, Promise::bitwise, Promise::bitwise,
-                     Promise::bitwise, Promise::bitwise, Promise::bitwise};
-  for (std::size_t i = 0; i < invariance_names.size(); ++i)
-    EXPECT_EQ(promise_of(all, static_cast<Invariance>(i)), Promise::bitwise);
+  const Promises every{Promise::bitwise, Promise::bitwise, Promise::bitwise, Promise::bitwise,
+                       Promise::bitwise, Promise::bitwise, Promise::bitwise};
+  for (const Invariance invariance : all<Invariance>())
+    EXPECT_EQ(promise_of(every, invariance), Promise::bitwise);
 }
 
 }  // namespace

@@ -7,33 +7,14 @@
 namespace plumbline {
 namespace {
 
-constexpr Verdict all_verdicts[] = {Verdict::pass,
-                                    Verdict::improved,
-                                    Verdict::first_seen,
-                                    Verdict::unsupported,
-                                    Verdict::changed,
-                                    Verdict::fail,
-                                    Verdict::regressed,
-                                    Verdict::crashed,
-                                    Verdict::timeout,
-                                    Verdict::out_of_memory,
-                                    Verdict::error,
-                                    Verdict::support_mismatch,
-                                    Verdict::mistrusted,
-                                    Verdict::ambiguous,
-                                    Verdict::expected_failure,
-                                    Verdict::unexpected_pass,
-                                    Verdict::unconfirmed};
-
 TEST(Verdicts, HaveNamesThatParseBack) {
-  for (const Verdict verdict : all_verdicts) EXPECT_EQ(parse_verdict(name(verdict)), verdict);
+  for (const Verdict verdict : all<Verdict>()) EXPECT_EQ(parse<Verdict>(name(verdict)), verdict);
   EXPECT_EQ(name(Verdict::first_seen), "first_seen");
   EXPECT_EQ(name(Verdict::support_mismatch), "support_mismatch");
   EXPECT_EQ(in_words(Verdict::first_seen), "first seen");
   EXPECT_EQ(in_words(Verdict::support_mismatch), "support_mismatch");
-  EXPECT_EQ(std::size(all_verdicts), static_cast<std::size_t>(last_verdict) + 1);
-  EXPECT_EQ(parse_verdict("new"), std::nullopt);
-  EXPECT_EQ(parse_verdict(""), std::nullopt);
+  EXPECT_EQ(parse<Verdict>("new"), std::nullopt);
+  EXPECT_EQ(parse<Verdict>(""), std::nullopt);
 }
 
 TEST(Verdicts, TheWorseOneStands) {

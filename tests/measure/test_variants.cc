@@ -104,7 +104,7 @@ TEST(Variants, AskTheSameQuestionFromOtherPlaces) {
       }
     }
   }
-  EXPECT_THAT(exercised, SizeIs(invariance_names.size()));
+  EXPECT_THAT(exercised, SizeIs(names_of<Invariance>.size()));
 }
 
 TEST(Variants, EachChangesWhatItsNameSays) {

@@ -105,7 +105,7 @@ TEST(Catalogue, HasABreakerForEachInvariance) {
     EXPECT_FALSE(breaker.what.empty()) << breaker.name;
     broken.push_back(breaker.breaks);
   }
-  EXPECT_THAT(broken, UnorderedElementsAreArray(invariance_names));
+  EXPECT_THAT(broken, UnorderedElementsAreArray(names_of<Invariance>));
 }
 
 std::set<std::string> matches(const std::string& text, const std::regex& pattern) {

@@ -36,10 +36,10 @@ double decode_one(DType dtype, std::uint32_t code) { return decode_at(dtype, &co
 TEST(DTypeTest, NamesParseBack) {
   for (const DType dtype : {DType::none, DType::f32, DType::f16, DType::bf16, DType::e4m3,
                             DType::e5m2, DType::tf32, DType::f64, DType::i32}) {
-    EXPECT_EQ(parse_dtype(name(dtype)), dtype) << name(dtype);
+    EXPECT_EQ(parse<DType>(name(dtype)), dtype) << name(dtype);
   }
   EXPECT_EQ(name(DType::f32), "fp32");
-  EXPECT_EQ(parse_dtype("float16"), std::nullopt);
+  EXPECT_EQ(parse<DType>("float16"), std::nullopt);
   EXPECT_EQ(name(static_cast<DType>(77)), "unknown");
 }
 

@@ -231,12 +231,9 @@ TEST(DeviceName, RefusesTheRest) {
 }
 
 TEST(Words, StatusesParseBack) {
-  for (const Status status : {Status::ok, Status::unsupported, Status::crashed, Status::timeout,
-                              Status::out_of_memory, Status::error}) {
-    EXPECT_EQ(parse_status(name(status)), status);
-  }
+  for (const Status status : all<Status>()) EXPECT_EQ(parse<Status>(name(status)), status);
   EXPECT_EQ(name(Status::out_of_memory), "out_of_memory");
-  EXPECT_FALSE(parse_status("fine"));
+  EXPECT_FALSE(parse<Status>("fine"));
   EXPECT_EQ(name(PaddingPolicy::untouched), "untouched");
   EXPECT_EQ(name(Promise::rounding), "rounding");
 }

@@ -11,11 +11,8 @@
 namespace plumbline::test {
 namespace {
 
-constexpr std::array laws{Law::normal,          Law::uniform, Law::llm,     Law::peaky,
-                          Law::near_uniform,    Law::sink,    Law::needle,  Law::exact,
-                          Law::negative_logits, Law::ramp,    Law::extreme, Law::near_ties};
-constexpr std::array v_laws{VLaw::normal, VLaw::uniform, VLaw::large_mean, VLaw::constant,
-                            VLaw::grid,   VLaw::band,    VLaw::tiny_output};
+constexpr auto laws = all<Law>();
+constexpr auto v_laws = all<VLaw>();
 constexpr std::array kernels{
     "cpu/naive",      "cpu/flash", "cpu/flash_p32", "cpu/split_kv", "cpu/flash_denominator",
     "cpu/split_kv_16"};

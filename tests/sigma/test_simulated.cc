@@ -126,11 +126,9 @@ std::vector<Situation> measure(const std::string& spec_name, const std::string& 
                 : situations;
 }
 
-constexpr std::array laws{Law::normal,          Law::uniform, Law::llm,     Law::peaky,
-                          Law::near_uniform,    Law::sink,    Law::needle,  Law::exact,
-                          Law::negative_logits, Law::ramp,    Law::extreme, Law::near_ties};
-const std::vector<VLaw> v_laws{VLaw::normal, VLaw::uniform, VLaw::large_mean, VLaw::constant,
-                               VLaw::grid,   VLaw::band,    VLaw::tiny_output};
+constexpr auto laws = all<Law>();
+constexpr auto every_v_law = all<VLaw>();
+const std::vector<VLaw> v_laws(every_v_law.begin(), every_v_law.end());
 
 // Specs: what differs from the strict one.
 struct Feature {

@@ -172,11 +172,8 @@ class Tf32 : public testing::TestWithParam<Named> {};
 TEST_P(Tf32, StaysWithinTheLimitsOverAllLaws) {
   Statistics worst;
   double worst_rms = 0;
-  for (const Law law :
-       {Law::normal, Law::uniform, Law::llm, Law::peaky, Law::near_uniform, Law::sink, Law::needle,
-        Law::exact, Law::negative_logits, Law::ramp, Law::extreme, Law::near_ties}) {
-    for (const VLaw v_law : {VLaw::normal, VLaw::uniform, VLaw::large_mean, VLaw::constant,
-                             VLaw::grid, VLaw::band, VLaw::tiny_output}) {
+  for (const Law law : all<Law>()) {
+    for (const VLaw v_law : all<VLaw>()) {
       for (std::uint64_t seed = 1; seed <= 2; ++seed) {
         Problem problem = base_problem();
         problem.law = law, problem.v_law = v_law, problem.seed = seed;

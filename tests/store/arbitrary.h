@@ -5,7 +5,9 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <type_traits>
 
+#include "harness/problem/problem_fields.h"
 #include "tests/store/fixture.h"
 
 namespace plumbline {
@@ -48,8 +50,8 @@ class Arbitrary {
     return awkward[below(7)];
   }
   template <class Enum>
-  Enum word(Enum last) {
-    return static_cast<Enum>(below(static_cast<int>(last) + 1));
+  Enum word() {
+    return static_cast<Enum>(below(static_cast<std::int64_t>(all<Enum>().size())));
   }
 
   Problem problem() {
@@ -58,39 +60,26 @@ class Arbitrary {
     p.dtype = dtypes[below(3)];
     p.kv_dtype = flag() ? p.dtype : DType::none;
     p.out_dtype = flag() ? DType::f32 : DType::none;
-    p.batch = 1 + below(64);
-    p.heads_kv = 1 + below(8);
-    p.heads_q = p.heads_kv * (1 + below(8));
-    p.seq_q = 1 + below(8192);
-    p.seq_kv = 1 + below(8192);
-    p.head_dim_qk = 8 + below(256);
-    p.head_dim_vo = 8 + below(256);
-    p.mask = word(Mask::custom);
-    p.window_left = below(100) - 1;
-    p.window_right = below(100) - 1;
-    p.layout = word(Layout::paged_hnd);
-    p.lengths = word(Lengths::with_zero);
-    p.padding = word(Padding::left);
-    p.page_size = 1 + below(128);
-    p.fill = word(Fill::nan);
-    p.law = word(Law::near_ties);
-    p.v_law = word(VLaw::tiny_output);
-    p.softcap = static_cast<double>(below(1000)) / 7;
-    p.alibi = word(Alibi::random);
-    p.sinks = word(Sinks::large);
-    p.kv_scales = word(KvScales::batch_head);
-    p.view = word(View::v_in_k);
-    p.k_scale = static_cast<double>(below(1000)) / 7;
-    p.v_scale = static_cast<double>(below(1000)) / 7;
-    p.scale = static_cast<double>(below(1000)) / 7;
-    p.lse = flag();
-    p.seed = random_();
+    for_each_member([&]<class T>(const ProblemField<T>& field) {
+      if constexpr (std::is_same_v<T, bool>) {
+        p.*field.member = flag();
+      } else if constexpr (std::is_same_v<T, double>) {
+        p.*field.member = static_cast<double>(below(1000)) / 7;
+      } else if constexpr (std::is_same_v<T, std::int64_t>) {
+        const auto least = static_cast<std::int64_t>(field.least);
+        p.*field.member = least + below(static_cast<std::int64_t>(field.most) - least + 1);
+      } else if constexpr (std::is_same_v<T, std::uint64_t>) {
+        p.*field.member = random_();
+      } else if constexpr (std::is_enum_v<T> && !std::is_same_v<T, DType>) {
+        p.*field.member = word<T>();
+      }
+    });
     return p;
   }
 
   Judgement judgement() {
     Judgement j;
-    j.verdict = word(last_verdict);
+    j.verdict = word<Verdict>();
     for (std::int64_t i = below(4); i > 0; --i)
       j.findings.push_back({text(), real(), real(), text()});
     for (std::int64_t i = below(3); i > 0; --i) j.notes.push_back(text());
@@ -104,13 +93,13 @@ class Arbitrary {
     d.launched = text();
     d.build_id = text();
     d.tensor_cores = flag() ? "on" : "none";
-    d.padding_policy = word(PaddingPolicy::attended);
+    d.padding_policy = word<PaddingPolicy>();
     d.spec = strict_spec(problem);
     d.spec.split_partial_dtype = flag() ? DType::bf16 : DType::f32;
     for (Promise* promise :
          {&d.promises.run_to_run, &d.promises.batch, &d.promises.layout, &d.promises.page,
           &d.promises.split, &d.promises.prefill_decode, &d.promises.lse}) {
-      *promise = word(Promise::bitwise);
+      *promise = word<Promise>();
     }
     d.registers_per_thread = static_cast<int>(below(257)) - 1;
     d.spill_bytes_per_thread = static_cast<int>(below(3)) - 1;
@@ -151,7 +140,7 @@ class Arbitrary {
     o.c = {"cpu/flash", flag() ? "cpu" : "emulated:sm_90", problem()};
     o.case_id = case_id(o.c);
     o.problem_digest = text();
-    o.status = word(Status::error);
+    o.status = word<Status>();
     o.reason = text();
     o.description = description(o.c.problem);
     o.workspace_bytes = random_();
@@ -193,9 +182,9 @@ class Arbitrary {
     Terms t;
     for (double* limit : {&t.limits.peak, &t.limits.beyond_output, &t.limits.rms, &t.limits.lse})
       *limit = std::abs(real());
-    if (flag()) t.padding_policy = word(PaddingPolicy::attended);
+    if (flag()) t.padding_policy = word<PaddingPolicy>();
     for (Promise* promise : {&t.promises.run_to_run, &t.promises.split, &t.promises.lse})
-      *promise = word(Promise::bitwise);
+      *promise = word<Promise>();
     return t;
   }
 
@@ -208,7 +197,7 @@ class Arbitrary {
     d.expect = text();
     d.case_a = "cpu/flash/a'\"\n";
     d.case_b = "cpu/flash/b";
-    d.status = word(Status::error);
+    d.status = word<Status>();
     d.reason = text();
     if (d.status == Status::ok) {
       for (std::int64_t* value : {&d.rows, &d.elements, &d.heads, &d.heads_bit_equal})

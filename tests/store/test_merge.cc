@@ -180,6 +180,8 @@ TEST_F(Merge, RefusedFilesLeaveOutAsItWas) {
   raw_sql(file("theirs.db"), "PRAGMA application_id = 1196444487; CREATE TABLE t(a)");
   std::filesystem::copy_file(file("a.db"), file("newer.db"));
   raw_sql(file("newer.db"), "PRAGMA user_version = 999");
+  std::filesystem::copy_file(file("a.db"), file("earlier.db"));
+  raw_sql(file("earlier.db"), "PRAGMA user_version = 9");
   std::ofstream(file("text.db")) << std::string(9000, 'x');
   std::string bytes = read_file(file("a.db"));
   std::fill(bytes.begin() + 8192, bytes.begin() + 16384, '\x5a');
@@ -188,6 +190,7 @@ TEST_F(Merge, RefusedFilesLeaveOutAsItWas) {
   const std::pair<const char*, const char*> refusals[] = {
       {"theirs.db", "belongs to another program"},
       {"newer.db", "written by a newer plumbline"},
+      {"earlier.db", "written by an earlier plumbline (schema 9"},
       {"text.db", "is not an SQLite database"},
       {"damaged.db", "restore it from a backup"},
       {"cut.db", "restore it from a backup"},
@@ -202,22 +205,6 @@ TEST_F(Merge, RefusedFilesLeaveOutAsItWas) {
               HasSubstr("mkdir -p"));
   EXPECT_THAT(error_of(merge_databases(file("damaged.db"), {file("a.db")})),
               HasSubstr("restore it from a backup"));
-}
-
-// A shard as the first release wrote it is migrated in a copy.
-TEST_F(Merge, OlderSchemasAreTakenUp) {
-  raw_sql(file("old.db"), read_file(std::filesystem::path(PLUMBLINE_BASELINES) / "schema.sql"));
-  raw_sql(file("old.db"), fmt::format("PRAGMA application_id = {}; PRAGMA user_version = 1; INSERT "
-                                      "INTO machine_class VALUES (zeroblob(16), 'cpu',"
-                                      "'x86-64-v3', 'EPYC', 0, ''); INSERT INTO run VALUES ('r', "
-                                      "'2026', '2026-01-01T00:00:00Z', NULL, NULL, NULL,"
-                                      "zeroblob(16), '', '', '', '', '', '', '1/1', 'run')",
-                                      application_id));
-  const auto bytes = read_file(file("old.db"));
-  store_run(*open("a.db"), run_info(1), {passing()});
-  value_of(merge_databases(file("out.db"), {file("a.db"), file("old.db")}));
-  EXPECT_EQ(raw_sql(file("out.db"), "SELECT count(*) FROM v_runs")[0][0], "2");
-  EXPECT_EQ(read_file(file("old.db")), bytes);
 }
 
 // Merges and a run write one file at once.

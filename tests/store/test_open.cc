@@ -1,4 +1,5 @@
-// Opening: what is created, migrated and refused; a refused file keeps every byte.
+// Opening: what is created and refused; a refused file keeps every byte.
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -123,36 +124,6 @@ TEST_F(Open, AnEmptyFileAndAnEmptyDatabaseBecomeOurs) {
   EXPECT_EQ(raw_sql(path_, "PRAGMA user_version")[0][0], std::to_string(schema_version));
 }
 
-// A file as the first release wrote it: what it holds is still there, and later columns say
-// "unknown".
-TEST_F(Open, MigratesSchemaOne) {
-  raw_sql(path_, read_file(std::filesystem::path(PLUMBLINE_BASELINES) / "schema.sql"));
-  raw_sql(path_,
-          fmt::format("PRAGMA application_id = {}; PRAGMA user_version = 1", application_id));
-  // the tables of schema 1 lack what this release stores
-  store_run(*open(), run_info(1), {passing()});
-  EXPECT_EQ(raw_sql(path_, "PRAGMA user_version")[0][0], std::to_string(schema_version));
-  EXPECT_EQ(raw_sql(path_, "PRAGMA integrity_check")[0][0], "ok");
-
-  path_ = directory_ / "old.db";
-  raw_sql(path_, read_file(std::filesystem::path(PLUMBLINE_BASELINES) / "schema.sql"));
-  raw_sql(path_, fmt::format("PRAGMA application_id = {}; PRAGMA user_version = 1;"
-                             "INSERT INTO attention_case SELECT zeroblob(16), "
-                             "'cpu/flash/bf16/b1-h1-s1-d64', 'cpu/flash', 'cpu', 'bf16', 'bf16',"
-                             "'bf16', 'padded_bshd', 'none', -1, -1, 'full', 'right', 16, "
-                             "'garbage', 'normal', 'normal', 1, 1, 1, 1, 1, 64,"
-                             "64, 1.0, 1.0, 0.0, 0.0, 1, 1",
-                             application_id));
-  open();
-  EXPECT_THAT(raw_sql(path_,
-                      "SELECT name FROM pragma_table_info('outcome') WHERE name IN ('device_arch', "
-                      "'reused_from')")
-                  .size(),
-              2);
-  EXPECT_THAT(raw_sql(path_, "SELECT case_id, inputs FROM attention_case"),
-              ElementsAre(ElementsAre("cpu/flash/bf16/b1-h1-s1-d64", "")));
-}
-
 // SQL takes the float32 apart, since no view may hold bytes.
 TEST_F(Open, TheErrorOfEveryHeadIsJsonInItsView) {
   StoredOutcome stored = passing("bf16/b2-h4-s128-d64");
@@ -163,68 +134,6 @@ TEST_F(Open, TheErrorOfEveryHeadIsJsonInItsView) {
       raw_sql(path_,
               "SELECT heads, head_rms, json_valid(head_rms), typeof(head_rms) FROM v_head_rms"),
       ElementsAre(ElementsAre("8", "[1.0,0.9371,1234.5,3.0e-05,0.0,99.0,null,2.5]", "1", "text")));
-}
-
-// Outcomes of schema 7: their verdicts get their new names, their class is that of their run, and
-// what was unknown stays unknown.
-TEST_F(Open, MigratesStoredOutcomes) {
-  {
-    const auto store = open();
-    store_run(*store, run_info(1), {with_verdict(passing(), Verdict::first_seen)});
-    value_of(store->add_resources(run_info(1).run_id, {JudgedResources{}}));
-  }
-  std::string undo =
-      "DROP TRIGGER pin_is_never_changed; DROP TRIGGER pin_is_never_deleted; DROP TRIGGER "
-      "pinned_case_is_never_changed;"
-      "DROP TRIGGER pinned_case_is_never_deleted; DROP INDEX accepted_case_by_case; DROP INDEX "
-      "attention_case_by_series;"
-      "DROP TABLE pinned_case; DROP TABLE pin; DROP TABLE run_change; DELETE FROM meta WHERE key = "
-      "'views';";
-  for (const auto& view : raw_sql(path_, "SELECT name FROM sqlite_schema WHERE type = 'view'"))
-    undo += "DROP VIEW " + view[0] + ";";
-  for (const char* column : {"issue", "expires", "reason"})
-    undo += fmt::format("ALTER TABLE outcome DROP COLUMN expected_{};", column);
-  for (const char* column :
-       {"machine_key", "device_model", "device_memory_bytes", "device_driver", "device_runtime",
-        "time_hot_ns", "limit_peak", "limit_beyond_output", "limit_rms", "limit_lse",
-        "pinned_padding_policy", "pinned_promises", "past_times", "time_over_past", "confirmation",
-        "cause", "device_facts_arch"}) {
-    undo += fmt::format("ALTER TABLE outcome DROP COLUMN {};", column);
-  }
-  undo +=
-      "ALTER TABLE run DROP COLUMN selection; ALTER TABLE attention_case DROP COLUMN series_key;"
-      "INSERT INTO verdict VALUES ('new', 0, 1); UPDATE outcome SET verdict = 'new'; DELETE FROM "
-      "verdict WHERE verdict LIKE '%_seen';"
-      "DELETE FROM verdict WHERE verdict = 'unconfirmed'; CREATE TEMP TABLE k AS SELECT * FROM "
-      "kernel_resources;"
-      "UPDATE k SET verdict = 'new'; DROP TABLE kernel_resources;";
-  undo += read_file(std::filesystem::path(PLUMBLINE_BASELINES) / "schema_4.sql") +
-          "; INSERT INTO kernel_resources SELECT * FROM k;";
-  undo += "CREATE VIEW mine AS SELECT case_id FROM v_latest;";  // somebody's own, on a view of ours
-  raw_sql(path_, undo + "PRAGMA user_version = 6");
-  const auto outcomes = value_of(open()->outcomes(run_info(1).run_id));
-  EXPECT_EQ(raw_sql(path_, "PRAGMA user_version")[0][0], std::to_string(schema_version));
-  ASSERT_EQ(outcomes.size(), 1U);
-  EXPECT_EQ(outcomes[0].outcome.expected, std::nullopt);
-  EXPECT_EQ(outcomes[0].judgement.verdict, Verdict::first_seen);
-  EXPECT_FALSE(outcomes[0].judgement.terms);
-  EXPECT_EQ(outcomes[0].outcome.device, DeviceFacts{});
-  EXPECT_TRUE(value_of(open()->baseline(passing().outcome.case_id, machine_of(), "")))
-      << "of the class of its run";
-  EXPECT_THAT(raw_sql(path_, "SELECT verdict FROM v_resources"),
-              ElementsAre(ElementsAre("first_seen")));
-  EXPECT_THAT(raw_sql(path_,
-                      "SELECT verdict FROM verdict WHERE verdict IN ('new', 'first_seen', "
-                      "'unconfirmed') ORDER BY 1"),
-              ElementsAre(ElementsAre("first_seen"), ElementsAre("unconfirmed")));
-  EXPECT_THAT(raw_sql(path_, "SELECT case_id FROM mine"),
-              ElementsAre(ElementsAre(passing().outcome.case_id)));
-  EXPECT_EQ(raw_sql(path_, "PRAGMA foreign_key_check").size(), 0U);
-  EXPECT_EQ(outcomes[0].outcome.cause, "");
-  EXPECT_EQ(outcomes[0].outcome.errors.peak, passing().outcome.errors.peak);
-  EXPECT_THAT(
-      raw_sql(path_, "SELECT expected_issue, expected_expires, expected_reason FROM v_latest"),
-      ElementsAre(ElementsAre("", "", "")));
 }
 
 TEST_F(Open, OpeningAgainChangesNothing) {
@@ -276,6 +185,23 @@ TEST_F(Open, RefusesANewerSchema) {
                                   schema_version + 1, schema_version)),
             HasSubstr("upgrade")));
   EXPECT_THAT(refusal_that_leaves_no_trace(true), HasSubstr("written by a newer plumbline"));
+}
+
+// 1 to 9 were schemas of a plumbline that was never released.
+TEST_F(Open, RefusesAnEarlierSchema) {
+  store_run(*open(), run_info(1), {passing()});
+  for (const int earlier : {1, 9}) {
+    raw_sql(path_, fmt::format("PRAGMA user_version = {}; PRAGMA journal_mode = delete", earlier));
+    for (const bool read_only : {false, true}) {
+      EXPECT_THAT(
+          refusal_that_leaves_no_trace(read_only),
+          AllOf(HasSubstr(path_.string()),
+                HasSubstr(fmt::format(
+                    "written by an earlier plumbline (schema {}, this one knows 10 and later)",
+                    earlier)),
+                HasSubstr("measure anew into another file")));
+    }
+  }
 }
 
 TEST_F(Open, RefusesDamage) {

@@ -73,11 +73,11 @@ TEST_F(Series, DeterministicIsPromisedAndConfirmed) {
 }
 
 TEST_F(Series, OnlyFineVerdictsBecomeBaselines) {
-  for (int i = 0; i <= static_cast<int>(last_verdict); ++i) {
-    const auto verdict = static_cast<Verdict>(i);
+  int runs = 0;
+  for (const Verdict verdict : all<Verdict>()) {
     const bool fine = verdict == Verdict::pass || verdict == Verdict::improved ||
                       verdict == Verdict::first_seen || verdict == Verdict::changed;
-    add_run(i + 1, with_verdict(passing(), verdict), "machine " + std::string(name(verdict)));
+    add_run(++runs, with_verdict(passing(), verdict), "machine " + std::string(name(verdict)));
     EXPECT_EQ(!baseline_run("", "machine " + std::string(name(verdict))).empty(), fine)
         << name(verdict);
   }

@@ -242,8 +242,8 @@ TEST(GlobTest, Matches) {
 
 TEST(TierTest, NamesParseBack) {
   for (const Tier tier : {Tier::smoke, Tier::pr, Tier::nightly, Tier::full})
-    EXPECT_EQ(parse_tier(name(tier)), tier);
-  EXPECT_EQ(parse_tier("weekly"), std::nullopt);
+    EXPECT_EQ(parse<Tier>(name(tier)), tier);
+  EXPECT_EQ(parse<Tier>("weekly"), std::nullopt);
 }
 
 std::vector<std::string> texts_of(const std::string& group, const std::string& case_id) {

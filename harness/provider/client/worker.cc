@@ -185,7 +185,7 @@ ProcessWorker::Answer<protocol::RunRequest> ProcessWorker::to_message(const RunR
 }
 
 ProcessWorker::Answer<RunReply> ProcessWorker::to_reply(protocol::RunReply&& wire) const {
-  const auto status = parse_status(wire.status);
+  const auto status = parse<Status>(wire.status);
   if (!status)
     return tl::unexpected(Trouble{
         Status::error,

@@ -24,14 +24,10 @@
 namespace plumbline {
 
 enum class Status { ok, unsupported, crashed, timeout, out_of_memory, error };
-std::string_view name(Status);
-std::optional<Status> parse_status(std::string_view);
 
 // Mirrors of the ABI's words.
 enum class PaddingPolicy { zeros = 0, untouched = 1, attended = 2 };
-std::string_view name(PaddingPolicy);
 enum class Promise { none = 0, rounding = 1, bitwise = 2 };
-std::string_view name(Promise);
 struct Promises {
   Promise run_to_run = Promise::none, batch = Promise::none, layout = Promise::none,
           page = Promise::none, split = Promise::none, prefill_decode = Promise::none,

@@ -1,0 +1,1 @@
+ALTER TABLE note RENAME COLUMN writer TO author;

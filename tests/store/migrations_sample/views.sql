@@ -1,0 +1,1 @@
+CREATE VIEW v_note AS SELECT words, author FROM note;
