@@ -14,7 +14,8 @@ namespace {
 
 // Of a variance that no bound replaces, and of a bound: sums in fp32.
 constexpr double fp32_sums = 2e-4;
-// Of max |v|^2: what fp32 sums over (v - o)^2, expanded about the mean of V, may lose to cancellation.
+// Of max |v|^2: what fp32 sums over (v - o)^2, expanded about the mean of V, may lose where they
+// cancel.
 constexpr double expansion = 4e-6;
 // Of max |v|: what remains of the sum of a cell over p_k (v - o) in fp32 where its terms cancel.
 constexpr double cancelled = 1e-5;
