@@ -4,7 +4,7 @@
 //
 // It is built as <build>/tests/gpu/stand_in/lib/plumbline/plumbline_cuda.so and is never installed:
 //
-//   plumbline run cases/pr.toml --device cuda:0 \
+//   plumbline run cases/pr.toml --device cuda:0
 //     --provider <build>/tests/gpu/stand_in/lib/plumbline/plumbline_cuda.so
 //
 // or a copy of it in place of lib/plumbline/plumbline_cuda.so of a build or a bundle. Its one
