@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "harness/audit/trials.h"
+#include "harness/outcome/statistics_table.h"
 
 namespace plumbline {
 
@@ -22,7 +23,8 @@ struct CalibrationRow {
   std::string tier, dtype, out;
   std::int64_t runs = 0, elements = 0;
   // suite: the larger of shrink and temperature; limit 0: not judged
-  Headroom peak, beyond_output, rms, lse, suite;
+  PerStatistic<Headroom> statistics;
+  Headroom suite;
 };
 
 struct CalibrationReport {

@@ -9,6 +9,9 @@
 #include <thread>
 
 #include "harness/audit/framework_math.h"
+#include "harness/contract/contract.h"
+#include "harness/measure/measurement.h"
+#include "harness/measure/measurer.h"
 
 namespace plumbline {
 namespace {

@@ -10,9 +10,12 @@
 #include "harness/audit/catalogue.h"
 #include "harness/audit/rules.h"
 #include "harness/judge/judge.h"
-#include "harness/measure/measurer.h"
+#include "harness/measure/providers.h"
+#include "harness/outcome/outcome.h"
 
 namespace plumbline {
+
+class Contracts;
 
 inline constexpr std::size_t rule_count = 8;
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "harness/check/dump.h"
-#include "harness/judge/judge.h"
+#include "harness/judge/judgement.h"
 #include "harness/measure/ladder.h"
 #include "harness/outcome/outcome.h"
 

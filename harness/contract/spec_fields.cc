@@ -9,6 +9,7 @@
 
 #include "harness/base/text.h"
 #include "harness/problem/arch.h"
+#include "harness/problem/problem.h"
 
 namespace plumbline {
 namespace {

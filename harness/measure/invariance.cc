@@ -8,6 +8,10 @@
 #include <chrono>
 #include <cstring>
 
+#include "harness/contract/contract.h"
+#include "harness/measure/call_comparison.h"
+#include "harness/outcome/invariance_outcome.h"
+#include "harness/outcome/outcome.h"
 #include "harness/problem/inputs.h"
 #include "harness/provider/client/launch.h"
 

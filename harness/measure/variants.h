@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/outcome/outcome.h"
+#include "harness/outcome/invariance.h"
 #include "harness/problem/geometry.h"
 
 namespace plumbline {

@@ -1,7 +1,8 @@
 // Names statuses, padding policies and promises as they are printed and stored.
 #include <array>
 
-#include "harness/provider/client/worker.h"
+#include "harness/provider/promises.h"
+#include "harness/provider/status.h"
 
 namespace plumbline {
 

@@ -16,6 +16,7 @@
 
 #include "harness/problem/geometry.h"
 #include "harness/problem/rounding_spec.h"
+#include "harness/reference/rounding.h"
 
 namespace plumbline {
 
@@ -87,11 +88,6 @@ Reference cached_reference(const std::filesystem::path& directory, const Geometr
                            const RowSelection& rows, const ReferenceOptions& options = {});
 
 // The explanation of one element: which rounding contributes how much of sigma^2. Shares sum to 1.
-enum class Rounding { p, logit, s, exp2, accumulation, split_partials, output };
-inline constexpr int rounding_count = 7;
-// "P rounding", "logit error", "S rounding", "exp2", "accumulation", "split partials", "output
-// rounding"
-std::string_view name(Rounding);
 struct Explanation {
   double o = 0, spre = 0, sigma = 0;
   std::array<double, rounding_count> share{};

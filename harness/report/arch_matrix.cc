@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "harness/base/text.h"
+#include "harness/store/stored.h"
 #include "harness/suite/gpu_case.h"
 
 namespace plumbline {

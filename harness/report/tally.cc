@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "harness/report/format.h"
+#include "harness/store/stored.h"
 
 namespace plumbline {
 namespace {

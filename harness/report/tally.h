@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/judge/verdict.h"
 #include "harness/report/report.h"
 
 namespace plumbline {

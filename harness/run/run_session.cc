@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "harness/contract/reviewed_text.h"
 #include "harness/run/conclusion.h"
 #include "harness/store/machine.h"
 

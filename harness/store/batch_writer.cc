@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "harness/problem/inputs.h"
+#include "harness/reference/reference.h"
 #include "harness/store/connection.h"
 #include "harness/store/machine.h"
 #include "harness/store/rows.h"

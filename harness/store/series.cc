@@ -9,7 +9,9 @@
 #include <chrono>
 
 #include "harness/base/glob.h"
+#include "harness/contract/place.h"
 #include "harness/problem/inputs.h"
+#include "harness/reference/reference.h"
 #include "harness/store/connection.h"
 #include "harness/store/keys.h"
 #include "harness/store/machine.h"

@@ -9,7 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "harness/contract/contract.h"
+#include "harness/contract/support.h"
 #include "harness/judge/judge.h"
+#include "harness/outcome/outcome.h"
 
 namespace plumbline {
 

@@ -7,6 +7,10 @@
 #include <filesystem>
 #include <string>
 
+#include "harness/contract/reviewed_text.h"
+#include "harness/measure/measurer.h"
+#include "harness/outcome/diff_outcome.h"
+#include "harness/outcome/outcome.h"
 #include "harness/run/run_session.h"
 
 namespace plumbline::test {

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <set>
 
+#include "harness/resources/compare.h"
 #include "harness/store/rows.h"
 #include "tests/store/fixture.h"
 

@@ -1,6 +1,7 @@
 // Which past outcome a case is compared with: by machine, version, time and decisions of people.
 #include <gtest/gtest-spi.h>
 
+#include "harness/store/stored.h"
 #include "tests/store/fixture.h"
 
 namespace plumbline {

@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 
+#include "harness/contract/reviewed_text.h"
 #include "harness/run/run_session.h"
 
 namespace plumbline {

@@ -17,42 +17,12 @@
 #include <vector>
 
 #include "harness/problem/geometry.h"
-#include "harness/problem/rounding_spec.h"
 #include "harness/provider/client/arena.h"
+#include "harness/provider/description.h"
 #include "harness/provider/device_facts.h"
+#include "harness/provider/status.h"
 
 namespace plumbline {
-
-enum class Status { ok, unsupported, crashed, timeout, out_of_memory, error };
-std::string_view name(Status);
-std::optional<Status> parse_status(std::string_view);
-
-// Mirrors of the ABI's words.
-enum class PaddingPolicy { zeros = 0, untouched = 1, attended = 2 };
-std::string_view name(PaddingPolicy);
-enum class Promise { none = 0, rounding = 1, bitwise = 2 };
-std::string_view name(Promise);
-struct Promises {
-  Promise run_to_run = Promise::none, batch = Promise::none, layout = Promise::none,
-          page = Promise::none, split = Promise::none, prefill_decode = Promise::none,
-          lse = Promise::none;
-  bool operator==(const Promises&) const = default;
-};
-
-// What a kernel says about what it launched.
-struct Description {
-  std::string launched;
-  std::string build_id;
-  std::string tensor_cores = "none";  // on, off, none
-  PaddingPolicy padding_policy = PaddingPolicy::zeros;
-  RoundingSpec spec;
-  Promises promises;
-  int registers_per_thread = -1;
-  int spill_bytes_per_thread = -1;
-  std::int64_t shared_memory_bytes = -1;
-  std::int64_t stack_bytes_per_thread = -1;
-  std::string device_arch;  // "sm_90": what it ran on, where the device's name leaves it open
-};
 
 struct Hello {
   std::string provider;  // "cpu"
