@@ -112,7 +112,7 @@ Result<Examination> Examiner::examine(const Rung& rung) const {
                                    result.reference, nearest.worst, maximum);
   }
   const Contracts contracts = pinning(spec);
-  trial.judgement = judge({&outcome, &contracts, nullptr, nullptr, nullptr});
+  trial.judgement = judge({.outcome = &outcome, .contracts = &contracts});
   trial.explains = outcome.errors.elements > 0 && !is_failure(trial.judgement.verdict);
   return result;
 }
@@ -124,7 +124,7 @@ void Examiner::explain_failure(Examination& examination, double strict_rms) cons
   if (trial.outcome.errors.elements > 0) {
     trial.outcome.location = locate({dump_.geometry.get(), dump_.inputs(), &trial.rung.spec,
                                      &examination.reference, &examination.comparison});
-    trial.judgement = judge({&trial.outcome, &contracts, nullptr, nullptr, nullptr});
+    trial.judgement = judge({.outcome = &trial.outcome, .contracts = &contracts});
   }
 }
 

@@ -65,8 +65,6 @@ std::filesystem::path without_options(const std::string& library) {
   return options == std::string::npos ? library : library.substr(0, options + 3);
 }
 
-std::string_view provider_of(std::string_view kernel) { return kernel.substr(0, kernel.find('/')); }
-
 // Mutants that come with plumbline, in every precision they have: those that the suites name,
 // "mutants" where they name none. Or else what is named by --provider.
 std::vector<std::string> audited_libraries(const AuditOptions& options,

@@ -86,7 +86,7 @@ MeasuredSide side(Measurement measurement, const ReviewedText& text) {
   const RoundingSpec spec =
       text.contracts.pinned_spec(c.kernel, c.problem, place_of(measurement.outcome));
   const Judgement judgement =
-      judge({&measurement.outcome, &text.contracts, nullptr, nullptr, nullptr});
+      judge({.outcome = &measurement.outcome, .contracts = &text.contracts});
   const Answer answer = answer_of(measurement.outcome, judgement);
   const std::string spec_name = describe(spec, c.problem);
   return {c.kernel,  spec_name == "strict" ? "the strict spec" : spec_name,

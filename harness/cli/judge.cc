@@ -122,9 +122,14 @@ Result<void> judge_outcomes(JudgedRuns& judged, Store& store, const ReviewedText
   for (std::size_t i = 0; i < judged.outcomes.size(); ++i) {
     auto& stored = judged.outcomes[i];
     const Past& past = judged.pasts[i];
-    auto judgement = judge({&stored.outcome, &text.contracts, &text.support,
-                            past.baseline ? &*past.baseline : nullptr, &past.times, day,
-                            past.pin ? &*past.pin : nullptr, past.refusal_accepted});
+    auto judgement = judge({.outcome = &stored.outcome,
+                            .contracts = &text.contracts,
+                            .support = &text.support,
+                            .baseline = past.baseline ? &*past.baseline : nullptr,
+                            .times = &past.times,
+                            .today = day,
+                            .pin = past.pin ? &*past.pin : nullptr,
+                            .refusal_accepted = past.refusal_accepted});
     const bool has_past = past.baseline || past.pin || !past.times.ratios.empty();
     stored.judgement = settled(std::move(judgement), stored.judgement, has_past);
     auto updated = store.update_judgement(judged.run_of[i], stored.outcome.suite,

@@ -70,7 +70,8 @@ class Judged {
     planned.case_id = case_id(planned.c);
     std::string failure;
     measurer_.measure({&planned}, [&](const Measurement& m) {
-      failure = failure_of(judge({&m.outcome, &text_.contracts, &text_.support, nullptr, nullptr}));
+      failure = failure_of(
+          judge({.outcome = &m.outcome, .contracts = &text_.contracts, .support = &text_.support}));
     });
     return failure;
   }

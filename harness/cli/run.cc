@@ -343,6 +343,39 @@ int run(RunOptions& options) {
   return measure(options, *plan, runner, *text, std::move(*session));
 }
 
+// How cases are measured.
+void add_measuring(CLI::App& command, RunOptions& options) {
+  command
+      .add_option("--jobs,-j", options.jobs,
+                  "Cases measured at once (timed cases always run alone); default: one a "
+                  "processor, at most 4 if any is on cuda")
+      ->check(from_to(1, 256));
+  add_timeout(command, options.measure);
+  command
+      .add_option("--memory-limit", options.memory_limit_mib,
+                  "MiB a worker may allocate; 0 = no limit")
+      ->capture_default_str()
+      ->check(from_to(0, 1e9));
+  command
+      .add_option("--repetitions", options.measure.time_repetitions, "Repetitions of a timed case")
+      ->capture_default_str()
+      ->check(from_to(3, 1000));
+  add_reference_cost(command, options.measure.reference_cost_limit);
+  options.reference.add_to(command);
+  command
+      .add_option("--reference-cache", options.measure.reference_cache,
+                  "Keep fp64 references in this directory")
+      ->type_name("DIR");
+  command
+      .add_option("--save-failures", options.measure.save_failures,
+                  "Write tensors of each failure as safetensors")
+      ->type_name("DIR");
+  command
+      .add_option("--save-outputs", options.measure.save_outputs,
+                  "Write tensors of every case, passed or not, as safetensors")
+      ->type_name("DIR");
+}
+
 }  // namespace
 
 void add_run(CLI::App& app, int& exit_code) {
@@ -376,36 +409,7 @@ void add_run(CLI::App& app, int& exit_code) {
                  "and options in the database")
       ->excludes(no_store)
       ->excludes(case_option);
-  command
-      ->add_option("--jobs,-j", options->jobs,
-                   "Cases measured at once (timed cases always run alone); default: one a "
-                   "processor, at most 4 if any is on cuda")
-      ->check(from_to(1, 256));
-  add_timeout(*command, options->measure);
-  command
-      ->add_option("--memory-limit", options->memory_limit_mib,
-                   "MiB a worker may allocate; 0 = no limit")
-      ->capture_default_str()
-      ->check(from_to(0, 1e9));
-  command
-      ->add_option("--repetitions", options->measure.time_repetitions,
-                   "Repetitions of a timed case")
-      ->capture_default_str()
-      ->check(from_to(3, 1000));
-  add_reference_cost(*command, options->measure.reference_cost_limit);
-  options->reference.add_to(*command);
-  command
-      ->add_option("--reference-cache", options->measure.reference_cache,
-                   "Keep fp64 references in this directory")
-      ->type_name("DIR");
-  command
-      ->add_option("--save-failures", options->measure.save_failures,
-                   "Write tensors of each failure as safetensors")
-      ->type_name("DIR");
-  command
-      ->add_option("--save-outputs", options->measure.save_outputs,
-                   "Write tensors of every case, passed or not, as safetensors")
-      ->type_name("DIR");
+  add_measuring(*command, *options);
   command->add_option("--junit", options->junit, "Write JUnit XML")->type_name("FILE");
   command->add_option("--markdown", options->markdown, "Write a Markdown summary")
       ->type_name("FILE");

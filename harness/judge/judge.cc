@@ -230,7 +230,11 @@ class CaseJudge {
   }
 
   void judge_history() {
-    judge_past({outcome_, inputs_.baseline, inputs_.times, inputs_.pin, determinism_promised()},
+    judge_past({.outcome = outcome_,
+                .baseline = inputs_.baseline,
+                .times = inputs_.times,
+                .pin = inputs_.pin,
+                .determinism_promised = determinism_promised()},
                builder_);
     if (inputs_.baseline != nullptr)
       compare_terms(outcome_, terms_of(contracts_, outcome_), *inputs_.baseline, builder_);

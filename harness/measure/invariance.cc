@@ -93,7 +93,7 @@ InvarianceMeasurer::InvarianceMeasurer(const MeasureOptions& options,
 
 Worker* InvarianceMeasurer::worker_for(const std::string& kernel,
                                        const std::string& provider_option, std::string& why_not) {
-  const std::string provider = kernel.substr(0, kernel.find('/'));
+  const std::string provider = provider_of(kernel);
   auto& worker = workers_[provider + ":" + provider_option];
   if (worker != nullptr) return worker.get();
   const auto known =
@@ -224,8 +224,7 @@ InvarianceMeasurer::Answer InvarianceMeasurer::run(const Base& base, const Varia
 InvarianceMeasurer::Answer InvarianceMeasurer::run_in_its_worker(const Base& base,
                                                                  const VariantCall& call) {
   Answer answer;
-  if (call.own_process)
-    workers_.erase(base.planned->c.kernel.substr(0, base.planned->c.kernel.find('/')) + ":");
+  if (call.own_process) workers_.erase(provider_of(base.planned->c.kernel) + ":");
   Worker* const worker = worker_for(base.planned->c.kernel, call.provider_option, answer.reason);
   if (worker == nullptr) return answer;
   if (call.before != nullptr) {

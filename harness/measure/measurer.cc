@@ -27,8 +27,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::string provider_of(const std::string& kernel) { return kernel.substr(0, kernel.find('/')); }
-
 void summarise(const Timing& timing, Outcome& outcome) {
   if (timing.kernel_ns.empty()) return;
   outcome.timed = true;

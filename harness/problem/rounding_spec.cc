@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "harness/problem/problem.h"
+
 namespace plumbline {
 namespace {
 

@@ -28,12 +28,12 @@ struct RunReport {
   const std::vector<StoredDiff>* diffs = nullptr;
   const std::vector<SuiteScore>* scores = nullptr;
   int exit_code = 0;
-  std::string
-      reproduce_command;  // "plumbline run --provider ./mine.so": the start of each reproduce line
+  // "plumbline run --provider ./mine.so": the start of each reproduce line
+  std::string reproduce_command;
   const std::vector<StoredInvariance>* invariances = nullptr;  // null: none were measured
   const std::vector<RunChange>* changes = nullptr;             // null: none
-  std::vector<std::string> absent =
-      {};  // what its suites want and this machine cannot ask, a sentence each
+  // what its suites want and this machine cannot ask, a sentence each
+  std::vector<std::string> absent = {};
 };
 
 // One --format of a command: its name, and what writes it, a text or JSON.

@@ -27,10 +27,10 @@ TEST(JudgeCase, PlainPassHasNoFindings) {
 
 TEST(JudgeCase, WithoutAPastIsNew) {
   const Outcome outcome = passing();
-  EXPECT_EQ(judge({&outcome}).verdict, Verdict::first_seen);
+  EXPECT_EQ(judge({.outcome = &outcome}).verdict, Verdict::first_seen);
   Outcome bad = passing();
   bad.errors.peak = 7;
-  EXPECT_EQ(judge({&bad}).verdict, Verdict::fail);
+  EXPECT_EQ(judge({.outcome = &bad}).verdict, Verdict::fail);
 }
 
 struct Limited {

@@ -63,13 +63,12 @@ struct RunRequest {
   int q = -1, k = -1, v = -1, out = -1, lse = -1, cu_seqlens_q = -1, cu_seqlens_kv = -1,
       seqlens_q = -1, seqlens_kv = -1, page_table = -1;
   int mask = -1, alibi_slopes = -1, sinks = -1, k_scale = -1, v_scale = -1;
-  int timed_repetitions =
-      0;  // 0: run once, untimed. Else: Google Benchmark measures this many repetitions
+  // 0: run once, untimed. Else: Google Benchmark measures this many repetitions
+  int timed_repetitions = 0;
   std::chrono::milliseconds timeout{0};  // of this request; 0: WorkerOptions::timeout
-  int workspace_byte =
-      // what fills the workspace before the call: NaN in every float format unless another byte is
-      // named
-      0xFF;
+  // what fills the workspace before the call: NaN in every float format unless another byte is
+  // named
+  int workspace_byte = 0xFF;
 };
 
 struct RunReply {
@@ -82,8 +81,8 @@ struct RunReply {
   std::string workspace_fault;
   Timing timing;
   DeviceFacts device;  // of the GPU that it ran on, where the worker tells
-  bool lse_returned =
-      true;  // false: the kernel declares that it gives none, and lse was left as it was
+  // false: the kernel declares that it gives none, and lse was left as it was
+  bool lse_returned = true;
   std::int64_t peak_memory_bytes = -1;  // of one more call, only where timed; -1 = unknown
 };
 
