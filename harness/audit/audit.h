@@ -71,16 +71,14 @@ struct AuditReport {
   std::vector<AuditRow> rows;
   std::vector<MutantResult> mutants;  // catalogue order, then dtype
   std::vector<LegalResult> legal;
-  std::vector<std::string>
-      // "name (dtype)": changed no bit where its modes say it would; the suite does not exercise it
-      inert;
+  // "name (dtype)": changed no bit where its modes say it would; the suite does not exercise it
+  std::vector<std::string> inert;
   std::vector<std::string> mistrusted;       // claimed classes of which nothing was caught
   std::vector<std::string> reviews_to_drop;  // reviewed survivors that are caught now
-  std::vector<std::string>
-      breakers;  // kernels of the catalogue that only invariances can judge: "varies_solo (solo)"
-  std::array<int, 4>
-      // mutants, each once over all dtypes, by DiagnosisResult; only those that are caught
-      diagnoses{};
+  // kernels of the catalogue that only invariances can judge: "varies_solo (solo)"
+  std::vector<std::string> breakers;
+  // mutants, each once over all dtypes, by DiagnosisResult; only those that are caught
+  std::array<int, 4> diagnoses{};
 
   int unreviewed_survivors() const;
   int false_alarms() const;

@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "harness/contract/contract.h"
 #include "harness/measure/statistics.h"
 
 namespace plumbline {
@@ -59,10 +60,11 @@ class Calibration {
     if (errors.elements == 0) return;
     const Limits limits =
         contracts_.limits(trial.kernel, outcome.c.problem, errors.elements, place_of(outcome));
-    take(row.peak, errors.peak, limits.peak, trial.case_id);
-    take(row.beyond_output, errors.beyond_output, limits.beyond_output, trial.case_id);
-    take(row.rms, errors.rms, limits.rms, trial.case_id);
-    if (errors.has_lse) take(row.lse, errors.lse_z, limits.lse, trial.case_id);
+    for (const Statistic& statistic : deciding_statistics) {
+      if (is_measured(statistic, errors))
+        take(row.statistics[statistic], errors.*statistic.value, limits.*statistic.limit,
+             trial.case_id);
+    }
   }
 
   // A suite sum mixes cases of one kernel and dtype, which share their tier and write the dtype of

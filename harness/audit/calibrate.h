@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "harness/audit/trials.h"
+#include "harness/outcome/statistics_table.h"
 
 namespace plumbline {
 
@@ -22,7 +23,8 @@ struct CalibrationRow {
   std::string tier, dtype, out;
   std::int64_t runs = 0, elements = 0;
   // suite: the larger of shrink and temperature; limit 0: not judged
-  Headroom peak, beyond_output, rms, lse, suite;
+  PerStatistic<Headroom> statistics;
+  Headroom suite;
 };
 
 struct CalibrationReport {
@@ -30,8 +32,8 @@ struct CalibrationReport {
   std::uint64_t first_seed = 1, last_seed = 1;
   std::vector<CalibrationRow> rows;
   std::vector<std::string> kernels;
-  std::int64_t runs =
-      0;  // (kernel, problem, seed) that gave an output, each run twice for the same bits
+  // (kernel, problem, seed) that gave an output, each run twice for the same bits
+  std::int64_t runs = 0;
   std::int64_t false_alarms = 0;  // of them
   std::int64_t suite_sums = 0;  // shrink and temperature judged, each of one kernel, dtype and seed
   std::int64_t suite_alarms = 0;    // of them

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "harness/base/table_reader.h"
+#include "harness/outcome/invariance.h"
 #include "harness/outcome/outcome.h"
 
 namespace plumbline {

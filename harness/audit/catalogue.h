@@ -16,8 +16,8 @@ struct Mutant {
   std::string what;       // one line
   // what the judge should name; any of them is right; empty: nothing is expected
   std::vector<std::string> diagnosis;
-  std::vector<std::string>
-      modes;  // in which it changes any bit: fp16, bf16, fp32, tf32, e4m3; empty: in all
+  // in which it changes any bit: fp16, bf16, fp32, tf32, e4m3; empty: in all
+  std::vector<std::string> modes;
 };
 
 // Right whenever it is asked in one way only, and other bits, or wrong, where one invariance asks

@@ -21,13 +21,12 @@ struct InputCopy {
 // keys are 0. Every intermediate tensor (scaled inputs, S, P, the output) is rounded to the dtype
 // of Q; sums and the softmax inside one operator are fp32. The three differ in where the softmax
 // scale goes:
-//   flash_attention  S = Q (K scale)^T                                  tests/test_flash_attn.py
-//                    attention_ref(upcast=False,
-//   reorder_ops=True) sdpa_math        S = (Q sqrt(scale)) (K sqrt(scale))^T              ATen
-//                                      _scaled_dot_product_attention_math,
-//   reductions in the dtype flex_eager       S = Q K^T rounded, then times scale in fp32
-//                                            torch/_higher_order_ops/flex_attention.py
-//   _math_attention_inner
+//   flash_attention  S = Q (K scale)^T
+//                    tests/test_flash_attn.py: attention_ref(upcast=False, reorder_ops=True)
+//   sdpa_math        S = (Q sqrt(scale)) (K sqrt(scale))^T
+//                    ATen: _scaled_dot_product_attention_math, reductions in the dtype
+//   flex_eager       S = Q K^T rounded, then times scale in fp32
+//                    torch/_higher_order_ops/flex_attention.py: _math_attention_inner
 // fp8 K and V are widened to the dtype of Q first; softcap and ALiBi are tensors of their own, too,
 // where the framework has them as such; a sink is one more logit, in fp32.
 struct FrameworkMath {

@@ -9,6 +9,9 @@
 #include <thread>
 
 #include "harness/audit/framework_math.h"
+#include "harness/contract/contract.h"
+#include "harness/measure/measurement.h"
+#include "harness/measure/measurer.h"
 
 namespace plumbline {
 namespace {
@@ -70,7 +73,7 @@ std::string fault_of(const Outcome& outcome, const Judgement& judgement) {
 }
 
 Judgement judged(const Outcome& outcome, const Contracts& contracts) {
-  return judge({&outcome, &contracts, nullptr, nullptr, nullptr});
+  return judge({.outcome = &outcome, .contracts = &contracts});
 }
 
 std::string dtype_of(const Outcome& outcome, const Contracts& contracts) {

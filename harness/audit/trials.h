@@ -10,9 +10,12 @@
 #include "harness/audit/catalogue.h"
 #include "harness/audit/rules.h"
 #include "harness/judge/judge.h"
-#include "harness/measure/measurer.h"
+#include "harness/measure/providers.h"
+#include "harness/outcome/outcome.h"
 
 namespace plumbline {
+
+class Contracts;
 
 inline constexpr std::size_t rule_count = 8;
 
@@ -27,8 +30,8 @@ struct Trial {
   bool fails = false;              // a verdict that counts as a failure
   bool fails_without_lse = false;  // … of the same outcome with its LSE statistic left out
   bool ran = false;                // the kernel took the problem, however it ended
-  bool changed =
-      false;  // other bits than the correct kernel's, or none, or not the same bits twice
+  // other bits than the correct kernel's, or none, or not the same bits twice
+  bool changed = false;
   std::array<RuleResult, rule_count> rules{};  // all not applicable unless there is an output
   std::string location;  // of a failure: where the error sits ("edge"), "" if it has no such shape
   // of a failure: a fault that names itself ("nan", "unwritten", "run_to_run", "crashed"), else ""

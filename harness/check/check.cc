@@ -8,6 +8,7 @@
 
 #include "harness/check/examine.h"
 #include "harness/measure/causes.h"
+#include "harness/outcome/statistics_table.h"
 
 namespace plumbline {
 namespace {
@@ -171,9 +172,11 @@ class Checker {
       report_.sentence = std::move(sentence);
       return true;
     };
-    const bool only_lse = trial.outcome.faults.total() == 0 &&
-                          trial.judgement.findings.size() == 1 &&
-                          trial.judgement.findings.front().statistic == "lse";
+    const auto& findings = trial.judgement.findings;
+    const Statistic* only =
+        findings.size() == 1 ? find_statistic(findings.front().statistic) : nullptr;
+    const bool only_lse =
+        trial.outcome.faults.total() == 0 && only != nullptr && only->worst == WorstAt::lse;
     if (only_lse && unstated("lse_base")) {
       Dump other = dump_;
       other.lse_base = 2;

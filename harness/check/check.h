@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "harness/check/dump.h"
-#include "harness/judge/judge.h"
+#include "harness/judge/judgement.h"
 #include "harness/measure/ladder.h"
 #include "harness/outcome/outcome.h"
 
@@ -34,10 +34,9 @@ struct CheckReport {
   std::string sentence;           // one line for people: why this answer
   bool stated = false;            // trials.front() is the stated spec
   std::vector<RungTrial> trials;  // in the order tried
-  std::size_t judged =
-      // the trial that the answer rests on: the one that explains, else the stated or the loosest
-      // one
-      0;
+  // the trial that the answer rests on: the one that explains, else the stated or the loosest
+  // one
+  std::size_t judged = 0;
   // up to five, largest |e| / sigma first, from different (sample, head, row)
   std::vector<WorstElement> worst;
   // What kind of fault the pattern suggests, most telling first; empty unless bug or undecided.

@@ -8,6 +8,7 @@
 #include <map>
 #include <tuple>
 
+#include "harness/measure/measurer.h"
 #include "harness/measure/statistics.h"
 
 namespace plumbline {

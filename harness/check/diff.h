@@ -6,7 +6,8 @@
 
 #include "harness/check/amplification.h"
 #include "harness/check/check.h"
-#include "harness/measure/measurer.h"
+#include "harness/measure/measurement.h"
+#include "harness/outcome/diff_outcome.h"
 
 namespace plumbline {
 

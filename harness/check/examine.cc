@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "harness/contract/contract.h"
+#include "harness/judge/judge.h"
 #include "harness/measure/locate.h"
 #include "harness/measure/other_questions.h"
 
@@ -102,15 +104,15 @@ Result<Examination> Examiner::examine(const Rung& rung) const {
   outcome.faults = faults(spec, result.reference);
   outcome.reference_rows = static_cast<std::int64_t>(result.reference.selection.rows.size());
   outcome.rows_total = result.reference.selection.rows_total;
-  const auto [statistic, maximum] = nearest_to_limit(
+  const Statistic& nearest = nearest_to_limit(
       result.comparison, default_limits(spec, geometry.problem(), outcome.errors.elements));
-  if (maximum.row >= 0) {
-    outcome.worst_statistic = statistic;
+  if (const Maximum& maximum = result.comparison.worst[nearest]; maximum.row >= 0) {
+    outcome.worst_statistic = nearest.name;
     outcome.worst = describe_worst(geometry, dump_.inputs(), dump_.outputs(), spec,
-                                   result.reference, statistic, maximum);
+                                   result.reference, nearest.worst, maximum);
   }
   const Contracts contracts = pinning(spec);
-  trial.judgement = judge({&outcome, &contracts, nullptr, nullptr, nullptr});
+  trial.judgement = judge({.outcome = &outcome, .contracts = &contracts});
   trial.explains = outcome.errors.elements > 0 && !is_failure(trial.judgement.verdict);
   return result;
 }
@@ -122,7 +124,7 @@ void Examiner::explain_failure(Examination& examination, double strict_rms) cons
   if (trial.outcome.errors.elements > 0) {
     trial.outcome.location = locate({dump_.geometry.get(), dump_.inputs(), &trial.rung.spec,
                                      &examination.reference, &examination.comparison});
-    trial.judgement = judge({&trial.outcome, &contracts, nullptr, nullptr, nullptr});
+    trial.judgement = judge({.outcome = &trial.outcome, .contracts = &contracts});
   }
 }
 
@@ -151,8 +153,8 @@ std::vector<WorstElement> Examiner::worst_elements(const Examination& examinatio
   std::vector<WorstElement> worst;
   for (std::size_t i = 0; i < n; ++i) {
     worst.push_back(describe_worst(*dump_.geometry, dump_.inputs(), dump_.outputs(),
-                                   examination.trial.rung.spec, examination.reference, "peak",
-                                   rows[i].at));
+                                   examination.trial.rung.spec, examination.reference,
+                                   WorstAt::output, rows[i].at));
   }
   return worst;
 }

@@ -16,19 +16,15 @@
 #include "harness/cli/devices.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/errors.h"
+#include "harness/cli/formats.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/session.h"
+#include "harness/contract/reviewed_text.h"
 #include "harness/provider/client/default_providers.h"
 #include "harness/report/audit_text.h"
 
 namespace plumbline::cli {
 namespace {
-
-std::atomic<bool> stop_requested{false};
-void request_stop(int signal) {
-  stop_requested = true;
-  std::signal(signal, SIG_DFL);
-}
 
 struct AuditOptions {
   ProviderOptions providers;
@@ -38,7 +34,6 @@ struct AuditOptions {
   std::string seeds, format = "text";
   bool calibrate = false, quiet = false;
   int jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  TimeoutOption timeout;
 };
 
 struct Seeds {
@@ -69,8 +64,6 @@ std::filesystem::path without_options(const std::string& library) {
   const std::size_t options = library.find(".so:");
   return options == std::string::npos ? library : library.substr(0, options + 3);
 }
-
-std::string_view provider_of(std::string_view kernel) { return kernel.substr(0, kernel.find('/')); }
 
 // Mutants that come with plumbline, in every precision they have: those that the suites name,
 // "mutants" where they name none. Or else what is named by --provider.
@@ -203,23 +196,21 @@ class Timer {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-int print_audit(const AuditOptions& options, const AuditReport& report) {
-  if (options.format == "json") {
-    print_json(json_of_audit(report));
-  } else {
-    fmt::print("{}", options.format == "markdown" ? render_audit_markdown(report)
-                                                  : render_audit(report, output_style()));
-  }
-  return report.exit_code();
-}
+constexpr std::array audit_formats{
+    Format<AuditReport>{"text", render_audit}, Format<AuditReport>{"json", nullptr, json_of_audit},
+    Format<AuditReport>{"markdown", [](const AuditReport& report, const Style&) {
+                          return render_audit_markdown(report);
+                        }}};
+constexpr std::array calibration_formats{
+    Format<CalibrationReport>{"text", render_calibration},
+    Format<CalibrationReport>{"json", nullptr, json_of_calibration},
+    Format<CalibrationReport>{"markdown", [](const CalibrationReport& report, const Style&) {
+                                return render_calibration_markdown(report);
+                              }}};
 
-int print_calibration(const AuditOptions& options, const CalibrationReport& report) {
-  if (options.format == "json") {
-    print_json(json_of_calibration(report));
-  } else {
-    fmt::print("{}", options.format == "markdown" ? render_calibration_markdown(report)
-                                                  : render_calibration(report, output_style()));
-  }
+template <class Formats, class Report>
+int print(const AuditOptions& options, const Formats& formats, const Report& report) {
+  write_as(formats, options.format, report);
   return report.exit_code();
 }
 
@@ -241,7 +232,6 @@ int run(AuditOptions& options) {
   if (!options.providers.no_default_provider)
     options.measure.providers = {(library_directory() / "plumbline_cpu.so").string()};
   options.measure.providers.insert(options.measure.providers.end(), audited.begin(), audited.end());
-  options.measure.timeout = options.timeout.limit();
   auto providers = discover(options.measure);
   if (!providers) return report_errors(providers.error(), exit_infrastructure);
   if (Errors unknown = unknown_devices(options.cases.devices, *providers); !unknown.empty())
@@ -258,8 +248,7 @@ int run(AuditOptions& options) {
   const std::vector<std::string> names = suite_names(*plan);
   const bool complete = !plan->partial && options.cases.filter.shards == 1;
   if (options.calibrate) *plan = with_seeds(*plan, seeds->first, seeds->last);
-  std::signal(SIGINT, request_stop);
-  std::signal(SIGTERM, request_stop);
+  const std::atomic<bool>& stop_requested = stop_on_signals();
   const Timer timer;
   std::vector<Trial> trials;
   {
@@ -278,13 +267,13 @@ int run(AuditOptions& options) {
     report.first_seed = seeds->first;
     report.last_seed = seeds->last;
     report.seconds = timer.seconds();
-    return print_calibration(options, report);
+    return print(options, calibration_formats, report);
   }
   AuditReport report =
       summarise(trials, suite_scores(trials, text->contracts, complete), *catalogue, *reviewed);
   report.suites = names;
   report.seconds = timer.seconds();
-  return print_audit(options, report);
+  return print(options, audit_formats, report);
 }
 
 }  // namespace
@@ -305,13 +294,11 @@ void add_audit(CLI::App& app, int& exit_code) {
                         "Legal kernels only: the largest statistics and their limits");
   command->add_option("--seeds", options->seeds, "With --calibrate: N for seeds 1 to N, or A..B")
       ->needs(calibrate);
-  command->add_option("--format", options->format, "What goes to stdout")
-      ->check(CLI::IsMember({"text", "json", "markdown"}))
-      ->capture_default_str();
+  add_format(*command, options->format, audit_formats, "What goes to stdout");
   command->add_option("--jobs,-j", options->jobs, "Problems measured at once")
       ->capture_default_str()
       ->check(from_to(1, 256));
-  options->timeout.add_to(*command);
+  add_timeout(*command, options->measure);
   command->add_flag("--quiet,-q", options->quiet, "No progress");
   command->footer(
       "Exit 1: a bug that no case catches and nobody has reviewed (baselines/audit.toml), a legal "

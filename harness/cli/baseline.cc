@@ -6,6 +6,7 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
+#include "harness/cli/formats.h"
 #include "harness/cli/session.h"
 #include "harness/report/json_value.h"
 
@@ -72,6 +73,9 @@ int pin(const DecisionOptions& options) {
   });
 }
 
+constexpr std::array table_formats{Format<Store::Table>{"text", render_query},
+                                   Format<Store::Table>{"json", nullptr, json_of_table}};
+
 int list_decisions(const DatabaseOption& database, const std::string& format) {
   auto store = database.open(true);
   if (!store) return report_errors(store.error(), exit_infrastructure);
@@ -81,11 +85,7 @@ int list_decisions(const DatabaseOption& database, const std::string& format) {
       "UNION ALL SELECT 'pin', pinned_at, pinned_by, reason, run_id, case_glob, case_id FROM "
       "v_pinned ORDER BY 2 DESC, case_id");
   if (!table) return report_errors(table.error(), exit_infrastructure);
-  if (format == "json") {
-    print_json(json_of_table(*table));
-  } else {
-    fmt::print("{}", render_query(*table, output_style()));
-  }
+  write_as(table_formats, format, *table);
   return exit_fine;
 }
 
@@ -100,9 +100,7 @@ void add_decision(CLI::App& baseline, const std::string& verb, const std::string
   command->add_option("--who", options->who, "Who decides this (default: $USER)");
   command->add_option("--why", options->why, "Why these outcomes are right")->required();
   options->database.add_to(*command);
-  command->add_option("--format", options->format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
+  add_format(*command, options->format, {"text", "json"}, "text or json");
   command->callback([options, decide, &exit_code] { exit_code = decide(*options); });
 }
 
@@ -134,9 +132,7 @@ void add_baseline(CLI::App& app, int& exit_code) {
   auto database = std::make_shared<DatabaseOption>();
   auto format = std::make_shared<std::string>("text");
   database->add_to(*list_command);
-  list_command->add_option("--format", *format)
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
+  add_format(*list_command, *format, table_formats);
   list_command->callback(
       [database, format, &exit_code] { exit_code = list_decisions(*database, *format); });
 }

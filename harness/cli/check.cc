@@ -6,6 +6,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/dump_options.h"
 #include "harness/cli/envelope.h"
+#include "harness/cli/formats.h"
 #include "harness/cli/session.h"
 #include "harness/report/check_text.h"
 
@@ -66,9 +67,7 @@ void add_check(CLI::App& app, int& exit_code) {
                     "Try every rung, also looser ones than one that explains");
   command->add_flag("--verbose,-v", options->verbose,
                     "The worst elements of outputs that are explained, too");
-  command->add_option("--format", options->format)
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
+  add_format(*command, options->format, {"text", "json"});
   command->footer(
       "Examples:\n"
       "  plumbline check dump.safetensors\n"

@@ -8,10 +8,12 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
+#include "harness/cli/formats.h"
 #include "harness/cli/session.h"
 #include "harness/report/format.h"
 #include "harness/report/json_value.h"
 #include "harness/store/machine.h"
+#include "harness/store/stored.h"
 
 namespace plumbline::cli {
 namespace {
@@ -49,6 +51,7 @@ struct RunComparison {
   std::string before, after;
   std::vector<Change> changes;
   std::size_t only_before = 0, only_after = 0;
+  bool all = false;  // shows also cases that did not change
 };
 
 // suite, case id without the ordinal of its device
@@ -127,14 +130,14 @@ std::string times(const Change& change) {
   return fmt::format("{} -> {}", duration(change.time_ns_before), duration(change.time_ns_after));
 }
 
-std::string as_text(const RunComparison& comparison, bool all) {
+std::string as_text(const RunComparison& comparison, const Style& style) {
   std::vector<std::vector<std::string>> rows;
   std::size_t bits_equal = 0, slower = 0, faster = 0;
   for (const auto& change : comparison.changes) {
     bits_equal += change.bits_equal;
     slower += change.is_slower();
     faster += change.is_faster();
-    if (!all && !change.differs()) continue;
+    if (!comparison.all && !change.differs()) continue;
     rows.push_back(
         {change.case_id, verdicts(change),
          !change.measured    ? ""
@@ -145,8 +148,8 @@ std::string as_text(const RunComparison& comparison, bool all) {
   }
   std::string text;
   if (!rows.empty())
-    text = render_table({"case", "verdict", "bits", "rms ratio", "time", "time ratio"}, rows,
-                        output_style());
+    text =
+        render_table({"case", "verdict", "bits", "rms ratio", "time", "time ratio"}, rows, style);
   text += fmt::format("{} cases in both runs, {} with equal bits; {} only in {}, {} only in {}\n",
                       comparison.changes.size(), bits_equal, comparison.only_before,
                       comparison.before.substr(0, 8), comparison.only_after,
@@ -183,6 +186,9 @@ Json as_json(const RunComparison& comparison) {
           {"cases", std::move(cases)}};
 }
 
+constexpr std::array formats{Format<RunComparison>{"text", as_text},
+                             Format<RunComparison>{"json", nullptr, as_json}};
+
 // Times of two kinds of machines say nothing of a kernel, and bits may differ by right.
 std::optional<int> refuse_other_classes(const CompareOptions& options,
                                         const RunComparison& comparison) {
@@ -213,11 +219,8 @@ int compare_command(const CompareOptions& options) {
                          exit_not_comparable);
   }
   if (auto refused = refuse_other_classes(options, *comparison)) return *refused;
-  if (options.format == "json") {
-    print_json(as_json(*comparison));
-  } else {
-    fmt::print("{}", as_text(*comparison, options.all));
-  }
+  comparison->all = options.all;
+  write_as(formats, options.format, *comparison);
   for (const auto& change : comparison->changes) {
     const auto verdict = parse<Verdict>(change.verdict_after);
     const auto before = parse<Verdict>(change.verdict_before);
@@ -238,9 +241,7 @@ void add_compare(CLI::App& app, int& exit_code) {
   command->add_flag("--all", options->all, "Also cases that did not change");
   command->add_flag("--any-machine", options->any_machine,
                     "Also cases that ran on other machine classes; their times are not compared");
-  command->add_option("--format", options->format)
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
+  add_format(*command, options->format, formats);
   command->footer(
       "Example:\n  plumbline compare latest~1 latest\nExit 1 if a case that was fine fails now, 6 "
       "if the runs share no case,\nor if cases "

@@ -10,8 +10,12 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/dump_options.h"
 #include "harness/cli/envelope.h"
+#include "harness/cli/formats.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/session.h"
+#include "harness/contract/reviewed_text.h"
+#include "harness/judge/judge.h"
+#include "harness/measure/measurer.h"
 #include "harness/problem/inputs.h"
 #include "harness/report/diff_text.h"
 
@@ -25,7 +29,6 @@ struct DiffOptions {
   MeasureOptions measure;
   ReferenceOption reference;
   AttributeOptions attributes;  // of both dumps
-  TimeoutOption timeout;
   std::string format = "text";
   bool quiet = false;
 };
@@ -36,13 +39,15 @@ int exit_code_of(Answer answer) {
                                     : exit_ambiguous;
 }
 
+constexpr std::array formats{
+    Format<std::vector<DiffReport>>{"text", render_diffs},
+    Format<std::vector<DiffReport>>{"json", nullptr, [](const std::vector<DiffReport>& reports) {
+                                      return json_of_diffs(reports, overall_answer(reports));
+                                    }}};
+
 int finish(const std::vector<DiffReport>& reports, const DiffOptions& options) {
   const Answer answer = overall_answer(reports);
-  if (options.format == "json") {
-    print_json(json_of_diffs(reports, answer));
-  } else {
-    fmt::print("{}", render_diffs(reports, output_style()));
-  }
+  write_as(formats, options.format, reports);
   return compared(reports) == 0 ? exit_nothing : exit_code_of(answer);
 }
 
@@ -81,7 +86,7 @@ MeasuredSide side(Measurement measurement, const ReviewedText& text) {
   const RoundingSpec spec =
       text.contracts.pinned_spec(c.kernel, c.problem, place_of(measurement.outcome));
   const Judgement judgement =
-      judge({&measurement.outcome, &text.contracts, nullptr, nullptr, nullptr});
+      judge({.outcome = &measurement.outcome, .contracts = &text.contracts});
   const Answer answer = answer_of(measurement.outcome, judgement);
   const std::string spec_name = describe(spec, c.problem);
   return {c.kernel,  spec_name == "strict" ? "the strict spec" : spec_name,
@@ -124,7 +129,6 @@ int diff_kernels(DiffOptions& options) {
   auto text = options.providers.reviewed_text();
   if (!text) return report_errors(text.error(), exit_usage);
   options.measure.providers = options.providers.libraries();
-  options.measure.timeout = options.timeout.limit();
   auto reference = options.reference.open();
   if (!reference) return report_errors(reference.error(), exit_usage);
   options.measure.reference_library = std::move(*reference);
@@ -194,13 +198,11 @@ void add_diff(CLI::App& app, int& exit_code) {
   command->add_option("--tier", options->cases.tier,
                       "Only problems of this tier and lower ones: smoke, pr, nightly, full");
   options->providers.add_to(*command);
-  options->timeout.add_to(*command);
+  add_timeout(*command, options->measure);
   options->attributes.add_to(*command, "What both dumps leave unstated");
   add_reference_cost(*command, options->measure.reference_cost_limit);
   options->reference.add_to(*command);
-  command->add_option("--format", options->format)
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
+  add_format(*command, options->format, formats);
   command->add_flag("--quiet,-q", options->quiet, "No progress");
   command->footer(
       "Examples:\n"

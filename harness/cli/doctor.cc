@@ -14,7 +14,9 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/errors.h"
+#include "harness/cli/formats.h"
 #include "harness/cli/session.h"
+#include "harness/contract/reviewed_text.h"
 #include "harness/provider/client/bundled_providers.h"
 #include "harness/provider/client/default_providers.h"
 #include "harness/provider/client/launch.h"
@@ -202,9 +204,7 @@ void add_doctor(CLI::App& app, int& exit_code) {
   auto format = std::make_shared<std::string>("text");
   provider_options->add_to(*command);
   database_option->add_to(*command);
-  command->add_option("--format", *format)
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
+  add_format(*command, *format, {"text", "json"});
   command->footer("Example:\n  plumbline doctor --provider ./libmine.so");
   command->callback(
       [=, &exit_code] { exit_code = doctor(*provider_options, *database_option, *format); });

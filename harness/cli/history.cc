@@ -7,6 +7,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/errors.h"
+#include "harness/cli/formats.h"
 #include "harness/cli/session.h"
 #include "harness/report/format.h"
 
@@ -46,7 +47,7 @@ std::string verdict_in_words(const std::optional<std::string>& cell) {
 
 // A table a case, its newest run first, in 80 columns: run ids and commits are cut where they are
 // still told apart, and digests are left to the JSON.
-std::string as_text(const Store::Table& table) {
+std::string as_text(const Store::Table& table, const Style& style) {
   std::string text;
   for (std::size_t begin = 0; begin < table.rows.size();) {
     const std::string& case_id = *table.rows[begin][0];
@@ -66,11 +67,14 @@ std::string as_text(const Store::Table& table) {
     }
     text += case_id + "\n";
     text += render_table({"started", "run", "verdict", "rms", "limit", "time", "ratio", "commit"},
-                         rows, output_style()) +
+                         rows, style) +
             "\n";
   }
   return text;
 }
+
+constexpr std::array formats{Format<Store::Table>{"text", as_text},
+                             Format<Store::Table>{"json", nullptr, json_of_table}};
 
 int history(const HistoryOptions& options) {
   auto store = options.database.open(true);
@@ -82,11 +86,7 @@ int history(const HistoryOptions& options) {
                            "a glob over case ids, for example 'cpu/flash/bf16*'"}},
                          exit_nothing);
   }
-  if (options.format == "json") {
-    print_json(json_of_table(*table));
-  } else {
-    fmt::print("{}", as_text(*table));
-  }
+  write_as(formats, options.format, *table);
   return exit_fine;
 }
 
@@ -100,9 +100,7 @@ void add_history(CLI::App& app, int& exit_code) {
   command->add_option("--limit", options->limit, "Rows at most")
       ->capture_default_str()
       ->check(whole_above_zero("a number of rows"));
-  command->add_option("--format", options->format)
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
+  add_format(*command, options->format, formats);
   command->footer("Example:\n  plumbline history 'cpu/flash/bf16/*causal*'");
   command->callback([options, &exit_code] { exit_code = history(*options); });
 }

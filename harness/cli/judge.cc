@@ -1,5 +1,7 @@
 // plumbline judge: judges stored runs again, with their suite statistics. It is for contracts that
 // changed, and for shards once all of them are there.
+#include "harness/judge/judge.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -7,12 +9,17 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
+#include "harness/cli/formats.h"
 #include "harness/cli/session.h"
+#include "harness/contract/reviewed_text.h"
 #include "harness/run/conclusion.h"
 #include "harness/store/machine.h"
+#include "harness/store/stored.h"
 
 namespace plumbline::cli {
 namespace {
+
+constexpr std::array formats{run_formats[0], run_formats[1]};  // text, json
 
 struct JudgeOptions {
   ProviderOptions providers;
@@ -115,9 +122,14 @@ Result<void> judge_outcomes(JudgedRuns& judged, Store& store, const ReviewedText
   for (std::size_t i = 0; i < judged.outcomes.size(); ++i) {
     auto& stored = judged.outcomes[i];
     const Past& past = judged.pasts[i];
-    auto judgement = judge({&stored.outcome, &text.contracts, &text.support,
-                            past.baseline ? &*past.baseline : nullptr, &past.times, day,
-                            past.pin ? &*past.pin : nullptr, past.refusal_accepted});
+    auto judgement = judge({.outcome = &stored.outcome,
+                            .contracts = &text.contracts,
+                            .support = &text.support,
+                            .baseline = past.baseline ? &*past.baseline : nullptr,
+                            .times = &past.times,
+                            .today = day,
+                            .pin = past.pin ? &*past.pin : nullptr,
+                            .refusal_accepted = past.refusal_accepted});
     const bool has_past = past.baseline || past.pin || !past.times.ratios.empty();
     stored.judgement = settled(std::move(judgement), stored.judgement, has_past);
     auto updated = store.update_judgement(judged.run_of[i], stored.outcome.suite,
@@ -175,11 +187,7 @@ Result<int> judge_runs(const JudgeOptions& options, Store& store, const Reviewed
                     reproduce_command(judged.runs.front())};
   content.changes = &all_changes;
   if (!judged.invariances.empty()) content.invariances = &judged.invariances;
-  if (options.format == "json") {
-    print_json(json_of_run(content));
-  } else {
-    fmt::print("{}", render_text(content, output_style()));
-  }
+  write_as(formats, options.format, content);
   return code;
 }
 
@@ -211,9 +219,7 @@ void add_judge(CLI::App& app, int& exit_code) {
       ->add_option("--baselines", options->providers.baselines,
                    "Directory with contracts.toml and support.toml")
       ->type_name("DIR");
-  command->add_option("--format", options->format, "What goes to stdout")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
+  add_format(*command, options->format, formats, "What goes to stdout");
   command->footer(
       "Examples:\n  plumbline judge latest --db nightly.db\n  plumbline judge latest~1 latest   # "
       "two shards of one run\n"

@@ -7,6 +7,7 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
+#include "harness/cli/formats.h"
 #include "harness/cli/session.h"
 #include "harness/report/json_value.h"
 
@@ -198,9 +199,7 @@ void add_list(CLI::App& app, int& exit_code) {
       ->add_flag("--expected", options->expected,
                  "List the cases that suites expect to fail, until when and why")
       ->excludes(count);
-  command->add_option("--format", options->format)
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
+  add_format(*command, options->format, {"text", "json"});
   command->footer(
       "Examples:\n  plumbline list cases/smoke.toml\n  plumbline list cases/nightly.toml --count\n"
       "  plumbline list cases/nightly.toml --expected\n  plumbline list cases/pr.toml --device "

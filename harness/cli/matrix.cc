@@ -6,8 +6,10 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
+#include "harness/cli/formats.h"
 #include "harness/cli/session.h"
 #include "harness/report/arch_matrix.h"
+#include "harness/store/stored.h"
 
 namespace plumbline::cli {
 namespace {
@@ -69,6 +71,23 @@ int check_equal(const std::string& expectation, const LoadedRuns& loaded,
   return exit_failure;
 }
 
+struct MatrixReport {
+  const ArchMatrix& matrix;
+  const std::string& reproduce;
+};
+constexpr std::array formats{
+    Format<MatrixReport>{"text",
+                         [](const MatrixReport& report, const Style& style) {
+                           return render_matrix(report.matrix, report.reproduce, style);
+                         }},
+    Format<MatrixReport>{"markdown",
+                         [](const MatrixReport& report, const Style&) {
+                           return render_matrix_markdown(report.matrix, report.reproduce);
+                         }},
+    Format<MatrixReport>{"json", nullptr, [](const MatrixReport& report) {
+                           return json_of_matrix(report.matrix, report.reproduce);
+                         }}};
+
 int show_matrix(const MatrixOptions& options) {
   auto store = options.database.open(true);
   if (!store) return report_errors(store.error(), exit_infrastructure);
@@ -83,13 +102,7 @@ int show_matrix(const MatrixOptions& options) {
           "run a suite with arch = [\"sm_80\", \"sm_90\"], or --device emulated:sm_90"}},
         exit_nothing);
   }
-  if (options.format == "json") {
-    print_json(json_of_matrix(matrix, loaded->reproduce));
-  } else if (options.format == "markdown") {
-    fmt::print("{}", render_matrix_markdown(matrix, loaded->reproduce));
-  } else {
-    fmt::print("{}", render_matrix(matrix, loaded->reproduce, output_style()));
-  }
+  write_as(formats, options.format, MatrixReport{matrix, loaded->reproduce});
   int code = exit_fine;
   for (const std::string& expectation : options.expect_equal) {
     const int of_this = check_equal(expectation, *loaded, matrix);
@@ -114,9 +127,7 @@ void add_matrix(CLI::App& app, int& exit_code) {
           "--expect-equal", options->expect_equal,
           "Two devices, A=B: exit 1 where a case that ran on both has other bits; repeat for more")
       ->type_name("A=B");
-  command->add_option("--format", options->format)
-      ->check(CLI::IsMember({"text", "markdown", "json"}))
-      ->capture_default_str();
+  add_format(*command, options->format, formats);
   command->footer(
       "Examples:\n"
       "  plumbline run cases/pr.toml --device emulated:sm_80 --device emulated:sm_90 --db runs.db; "

@@ -9,6 +9,7 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
+#include "harness/cli/formats.h"
 #include "harness/cli/session.h"
 #include "harness/report/json_value.h"
 
@@ -96,9 +97,7 @@ void add_merge(CLI::App& app, int& exit_code) {
   command->add_option("shards", options->shards, "Databases to take up; they stay as they are")
       ->type_name("SHARD.db")
       ->required();
-  command->add_option("--format", options->format)
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
+  add_format(*command, options->format, {"text", "json"});
   command->footer(
       "What is in several files is stored once: merging again changes nothing. If one file is "
       "refused, OUT.db stays as it was.\n"

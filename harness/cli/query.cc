@@ -8,6 +8,7 @@
 #include "harness/base/text.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
+#include "harness/cli/formats.h"
 #include "harness/cli/session.h"
 
 namespace plumbline::cli {
@@ -60,6 +61,12 @@ Errors no_such_query(const std::string& word) {
                        near ? fmt::format("did you mean {}? ", *near) : "")}};
 }
 
+constexpr std::array formats{
+    Format<Store::Table>{"text", render_query},
+    Format<Store::Table>{
+        "csv", [](const Store::Table& table, const Style&) { return render_query_csv(table); }},
+    Format<Store::Table>{"json", nullptr, json_of_table}};
+
 int query(const QueryOptions& options) {
   if (options.list) return list_queries();
   if (options.sql.empty()) {
@@ -80,12 +87,7 @@ int query(const QueryOptions& options) {
   if (!table)
     return report_errors(table.error(),
                          table.error().front().file.empty() ? exit_usage : exit_infrastructure);
-  if (options.format == "json") {
-    print_json(json_of_table(*table));
-  } else {
-    fmt::print("{}", options.format == "csv" ? render_query_csv(*table)
-                                             : render_query(*table, output_style()));
-  }
+  write_as(formats, options.format, *table);
   return exit_fine;
 }
 
@@ -98,9 +100,7 @@ void add_query(CLI::App& app, int& exit_code) {
   command->add_option("sql", options->sql, "One SELECT, or the name of an example query");
   command->add_flag("--list", options->list, "List the example queries");
   options->database.add_to(*command);
-  command->add_option("--format", options->format)
-      ->check(CLI::IsMember({"text", "csv", "json"}))
-      ->capture_default_str();
+  add_format(*command, options->format, formats);
   command->footer(
       "Examples:\n  plumbline query \"SELECT verdict, count(*) FROM v_latest GROUP BY verdict\"\n  "
       "plumbline query --list");

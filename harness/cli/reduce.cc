@@ -10,8 +10,11 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/session.h"
+#include "harness/contract/reviewed_text.h"
 #include "harness/judge/judge.h"
+#include "harness/measure/measurement.h"
 #include "harness/measure/measurer.h"
+#include "harness/outcome/statistics_table.h"
 #include "harness/problem/field_text.h"
 #include "harness/report/json_value.h"
 
@@ -22,7 +25,6 @@ struct ReduceOptions {
   ProviderOptions providers;
   MeasureOptions measure;
   std::string case_id, format = "text";
-  TimeoutOption timeout;
   bool quiet = false;
 };
 
@@ -30,12 +32,10 @@ struct ReduceOptions {
 // stand for one another.
 std::string failure_of(const Judgement& judgement) {
   if (!is_failure(judgement.verdict)) return "";
-  constexpr std::array<std::string_view, 5> limits{"peak", "beyond output rounding", "rms", "lse",
-                                                   "out_of_range"};
   std::string kind(name(judgement.verdict));
   if (judgement.verdict != Verdict::fail || judgement.findings.empty()) return kind;
   const std::string& statistic = judgement.findings.front().statistic;
-  const bool of_error = std::find(limits.begin(), limits.end(), statistic) != limits.end();
+  const bool of_error = find_statistic(statistic) != nullptr || statistic == "out_of_range";
   return kind + ": " + (of_error ? std::string("error beyond its limit") : statistic);
 }
 
@@ -70,7 +70,8 @@ class Judged {
     planned.case_id = case_id(planned.c);
     std::string failure;
     measurer_.measure({&planned}, [&](const Measurement& m) {
-      failure = failure_of(judge({&m.outcome, &text_.contracts, &text_.support, nullptr, nullptr}));
+      failure = failure_of(
+          judge({.outcome = &m.outcome, .contracts = &text_.contracts, .support = &text_.support}));
     });
     return failure;
   }
@@ -85,7 +86,6 @@ int run(ReduceOptions& options) {
   auto text = options.providers.reviewed_text();
   if (!text) return report_errors(text.error(), exit_usage);
   options.measure.providers = options.providers.libraries();
-  options.measure.timeout = options.timeout.limit();
   auto providers = discover(options.measure);
   if (!providers) return report_errors(providers.error(), exit_infrastructure);
   auto planned = plan_of_id(options.case_id, offered_kernels(*providers), false);
@@ -132,7 +132,7 @@ void add_reduce(CLI::App& app, int& exit_code) {
       ->required()
       ->type_name("CASE");
   options->providers.add_to(*command);
-  options->timeout.add_to(*command);
+  add_timeout(*command, options->measure);
   command->add_flag("--quiet,-q", options->quiet, "No progress");
   command->add_option("--format", options->format)
       ->check(CLI::IsMember({"text", "json"}))

@@ -13,6 +13,7 @@
 #include "harness/base/text.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
+#include "harness/cli/formats.h"
 #include "harness/cli/session.h"
 #include "harness/report/resources_text.h"
 #include "harness/resources/compare.h"
@@ -113,23 +114,26 @@ Result<void> store(const ResourceOptions& options, const ResourceComparison& com
   return (*database)->finish_run(run.run_id, code, true);
 }
 
-void print(const ResourceComparison& comparison, const std::string& format) {
-  if (format == "json") {
-    print_json(json_of_resources(comparison));
-  } else if (format == "markdown") {
-    fmt::print("{}", render_resources_markdown(comparison));
-  } else {
-    fmt::print("{}", render_resources(comparison, output_style()));
-    if (!occupancy_is_known())
-      fmt::print("occupancy is unknown: this plumbline was built without cuda_occupancy.h\n");
-    if (exit_code_of(comparison) != exit_fine) {
-      fmt::print(
-          "what is right as it is: {} resources --accept --reason \"…\" (reviewed with the "
-          "change)\n",
-          program_name());
-    }
+std::string as_text(const ResourceComparison& comparison, const Style& style) {
+  std::string text = render_resources(comparison, style);
+  if (!occupancy_is_known())
+    text += "occupancy is unknown: this plumbline was built without cuda_occupancy.h\n";
+  if (exit_code_of(comparison) != exit_fine) {
+    text += fmt::format(
+        "what is right as it is: {} resources --accept --reason \"…\" (reviewed with the "
+        "change)\n",
+        program_name());
   }
+  return text;
 }
+
+constexpr std::array formats{
+    Format<ResourceComparison>{"text", as_text},
+    Format<ResourceComparison>{"markdown",
+                               [](const ResourceComparison& comparison, const Style&) {
+                                 return render_resources_markdown(comparison);
+                               }},
+    Format<ResourceComparison>{"json", nullptr, json_of_resources}};
 
 // --arch names what was compiled.
 Errors unknown_archs(const std::vector<std::string>& wanted,
@@ -190,7 +194,7 @@ int resources(const ResourceOptions& options) {
       return report_errors(stored.error(), exit_infrastructure);
   }
   if (options.accept) return accept(options, baseline, *compiled, *approved);
-  print(comparison, options.format);
+  write_as(formats, options.format, comparison);
   return code;
 }
 
@@ -222,9 +226,7 @@ void add_resources(CLI::App& app, int& exit_code) {
       ->type_name("FILE");
   command->add_option("--run", options->run,
                       "… with this run (id, unique prefix, latest) instead of one of their own");
-  command->add_option("--format", options->format)
-      ->check(CLI::IsMember({"text", "markdown", "json"}))
-      ->capture_default_str();
+  add_format(*command, options->format, formats);
   command->footer(
       "Examples:\n  plumbline resources\n  plumbline resources --arch sm_90a --db runs.db\n"
       "  plumbline resources --accept --reason 'two stages instead of three, reviewed in #12'\n"

@@ -10,9 +10,13 @@
 #include "harness/cli/devices.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/errors.h"
+#include "harness/cli/formats.h"
 #include "harness/cli/outputs.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/session.h"
+#include "harness/contract/reviewed_text.h"
+#include "harness/measure/causes.h"
+#include "harness/measure/invariance.h"
 #include "harness/report/invariance_text.h"
 #include "harness/run/resume.h"
 #include "harness/run/run_session.h"
@@ -34,7 +38,6 @@ struct RunOptions {
   std::vector<std::string> case_ids;
   bool timed = false, no_store = false, quiet = false, resume = false;
   int jobs = 0;  // 0: by default_jobs
-  TimeoutOption timeout;
   std::uint64_t memory_limit_mib = 8192;
   std::string purpose = "run", format = "text";
   std::string invariances;  // "": none
@@ -102,11 +105,13 @@ std::string reproduce_command(const CLI::App& command, const RunOptions& options
   return text;
 }
 
-std::string render(const RunOptions& options, const RunReport& content) {
-  if (options.format == "text") return render_text(content, output_style());
+std::string markdown_for_stdout(const RunReport& content, const Style&) {
   return content.invariances != nullptr ? render_invariances_markdown(*content.invariances)
                                         : render_markdown(content);
 }
+
+constexpr std::array formats{run_formats[0], run_formats[1],  // text, json
+                             Format<RunReport>{"markdown", markdown_for_stdout}};
 
 int report(const RunOptions& options, const Plan& plan, const RunSession& session) {
   Errors errors;
@@ -125,11 +130,7 @@ int report(const RunOptions& options, const Plan& plan, const RunSession& sessio
                           absent_lines(plan.absent)};
   if (!options.junit.empty()) write(options.junit, render_junit(content));
   if (!options.markdown.empty()) write(options.markdown, render_markdown(content));
-  if (options.format == "json") {
-    print_json(json_of_run(content));
-  } else {
-    fmt::print("{}", render(options, content));
-  }
+  write_as(formats, options.format, content);
   return errors.empty() ? session.exit_code() : report_errors(errors, exit_infrastructure);
 }
 
@@ -304,7 +305,6 @@ int run(RunOptions& options) {
   auto text = options.providers.reviewed_text();
   if (!text) return report_errors(text.error(), exit_usage);
   options.measure.providers = options.providers.libraries();
-  options.measure.timeout = options.timeout.limit();
   options.measure.memory_limit_bytes = options.memory_limit_mib << 20;
   auto reference = options.reference.open();
   if (!reference) return report_errors(reference.error(), exit_usage);
@@ -343,6 +343,39 @@ int run(RunOptions& options) {
   return measure(options, *plan, runner, *text, std::move(*session));
 }
 
+// How cases are measured.
+void add_measuring(CLI::App& command, RunOptions& options) {
+  command
+      .add_option("--jobs,-j", options.jobs,
+                  "Cases measured at once (timed cases always run alone); default: one a "
+                  "processor, at most 4 if any is on cuda")
+      ->check(from_to(1, 256));
+  add_timeout(command, options.measure);
+  command
+      .add_option("--memory-limit", options.memory_limit_mib,
+                  "MiB a worker may allocate; 0 = no limit")
+      ->capture_default_str()
+      ->check(from_to(0, 1e9));
+  command
+      .add_option("--repetitions", options.measure.time_repetitions, "Repetitions of a timed case")
+      ->capture_default_str()
+      ->check(from_to(3, 1000));
+  add_reference_cost(command, options.measure.reference_cost_limit);
+  options.reference.add_to(command);
+  command
+      .add_option("--reference-cache", options.measure.reference_cache,
+                  "Keep fp64 references in this directory")
+      ->type_name("DIR");
+  command
+      .add_option("--save-failures", options.measure.save_failures,
+                  "Write tensors of each failure as safetensors")
+      ->type_name("DIR");
+  command
+      .add_option("--save-outputs", options.measure.save_outputs,
+                  "Write tensors of every case, passed or not, as safetensors")
+      ->type_name("DIR");
+}
+
 }  // namespace
 
 void add_run(CLI::App& app, int& exit_code) {
@@ -376,47 +409,15 @@ void add_run(CLI::App& app, int& exit_code) {
                  "and options in the database")
       ->excludes(no_store)
       ->excludes(case_option);
-  command
-      ->add_option("--jobs,-j", options->jobs,
-                   "Cases measured at once (timed cases always run alone); default: one a "
-                   "processor, at most 4 if any is on cuda")
-      ->check(from_to(1, 256));
-  options->timeout.add_to(*command);
-  command
-      ->add_option("--memory-limit", options->memory_limit_mib,
-                   "MiB a worker may allocate; 0 = no limit")
-      ->capture_default_str()
-      ->check(from_to(0, 1e9));
-  command
-      ->add_option("--repetitions", options->measure.time_repetitions,
-                   "Repetitions of a timed case")
-      ->capture_default_str()
-      ->check(from_to(3, 1000));
-  add_reference_cost(*command, options->measure.reference_cost_limit);
-  options->reference.add_to(*command);
-  command
-      ->add_option("--reference-cache", options->measure.reference_cache,
-                   "Keep fp64 references in this directory")
-      ->type_name("DIR");
-  command
-      ->add_option("--save-failures", options->measure.save_failures,
-                   "Write tensors of each failure as safetensors")
-      ->type_name("DIR");
-  command
-      ->add_option("--save-outputs", options->measure.save_outputs,
-                   "Write tensors of every case, passed or not, as safetensors")
-      ->type_name("DIR");
+  add_measuring(*command, *options);
   command->add_option("--junit", options->junit, "Write JUnit XML")->type_name("FILE");
   command->add_option("--markdown", options->markdown, "Write a Markdown summary")
       ->type_name("FILE");
   command->add_flag("--invariances{all}", options->invariances,
                     "Also ask for the same rows in other ways, and compare: all of "
                     "docs/judging.md, or =NAME[,NAME]");
-  command
-      ->add_option("--format", options->format,
-                   "What goes to stdout; markdown with --invariances: their table alone")
-      ->check(CLI::IsMember({"text", "json", "markdown"}))
-      ->capture_default_str();
+  add_format(*command, options->format, formats,
+             "What goes to stdout; markdown with --invariances: their table alone");
   command->add_option("--purpose", options->purpose, "Stored with the run")
       ->check(CLI::IsMember({"run", "nightly", "confirm", "test", "gpu"}))
       ->capture_default_str();

@@ -24,6 +24,7 @@
 #include "harness/cli/devices.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/errors.h"
+#include "harness/contract/reviewed_text.h"
 #include "harness/provider/client/default_providers.h"
 #include "harness/report/format.h"
 #include "harness/run/plan_devices.h"
@@ -274,19 +275,18 @@ void add_reference_cost(CLI::App& command, double& limit) {
       ->check(from_to(1, 1e18));
 }
 
-void TimeoutOption::add_to(CLI::App& command) {
+void add_timeout(CLI::App& command, MeasureOptions& measure) {
   command
-      .add_option("--timeout", seconds,
-                  "Seconds that a case may take in its worker (default: 60 and what its size and "
-                  "repetitions ask)")
+      .add_option_function<double>(
+          "--timeout",
+          [&measure](double seconds) {
+            measure.timeout = std::chrono::milliseconds(
+                std::max<std::int64_t>(1, static_cast<std::int64_t>(seconds * 1000)));
+          },
+          "Seconds that a case may take in its worker (default: 60 and what its size and "
+          "repetitions ask)")
       ->type_name("SECONDS")
       ->check(above_zero("a number of seconds"));
-}
-
-std::optional<std::chrono::milliseconds> TimeoutOption::limit() const {
-  if (!seconds) return std::nullopt;
-  return std::chrono::milliseconds(
-      std::max<std::int64_t>(1, static_cast<std::int64_t>(*seconds * 1000)));
 }
 
 void ReferenceOption::add_to(CLI::App& command) {

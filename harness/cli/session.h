@@ -10,11 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "harness/contract/contract.h"
-#include "harness/measure/measurer.h"
+#include "harness/measure/providers.h"
 #include "harness/reference/reference_library.h"
 #include "harness/report/report.h"
 #include "harness/store/store.h"
+
+namespace plumbline {
+struct ReviewedText;
+}
 
 namespace plumbline::cli {
 
@@ -72,11 +75,7 @@ struct CaseOptions {
 
 // --timeout: seconds that bound every case, in place of what its work asks
 // (harness/measure/time_limit.h).
-struct TimeoutOption {
-  std::optional<double> seconds;
-  void add_to(CLI::App& command);
-  std::optional<std::chrono::milliseconds> limit() const;
-};
+void add_timeout(CLI::App& command, MeasureOptions& measure);
 
 // --reference-cost: the multiply-adds beyond which the reference samples rows.
 void add_reference_cost(CLI::App& command, double& limit);

@@ -5,9 +5,12 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
+#include "harness/cli/formats.h"
 #include "harness/cli/session.h"
+#include "harness/judge/judge.h"
 #include "harness/report/invariance_text.h"
 #include "harness/run/conclusion.h"
+#include "harness/store/stored.h"
 
 namespace plumbline::cli {
 namespace {
@@ -18,7 +21,7 @@ struct ShowOptions {
   std::vector<std::string> cases;
 };
 
-Result<std::string> show(const ShowOptions& options, Store& store) {
+Result<void> show(const ShowOptions& options, Store& store) {
   auto run_id = store.resolve_run(options.run);
   if (!run_id) return tl::unexpected(run_id.error());
   auto run = store.run(*run_id);
@@ -56,7 +59,9 @@ Result<std::string> show(const ShowOptions& options, Store& store) {
       for (const auto& stored : *outcomes)
         text += render_case(stored, reproduce_command(run->info), output_style());
       for (const auto& stored : *diffs) text += render_diff(stored, output_style());
-      return text + render_invariances(*invariances, reproduce_command(run->info), output_style());
+      text += render_invariances(*invariances, reproduce_command(run->info), output_style());
+      fmt::print("{}", text);
+      return {};
     }
   }
   const int code = exit_code_of({*outcomes, *diffs, *invariances, *scores, *changes});
@@ -68,22 +73,15 @@ Result<std::string> show(const ShowOptions& options, Store& store) {
                           reproduce_command(run->info),
                           invariances->empty() ? nullptr : &*invariances,
                           &*changes};
-  if (options.format == "json") {
-    print_json(json_of_run(content));
-    return "";
-  }
-  if (options.format == "markdown") return render_markdown(content);
-  if (options.format == "junit") return render_junit(content);
-  return render_text(content, output_style());
+  write_as(run_formats, options.format, content);
+  return {};
 }
 
 int show_command(const ShowOptions& options) {
   auto store = options.database.open(true);
   if (!store) return report_errors(store.error(), exit_infrastructure);
-  auto text = show(options, **store);
-  if (!text) return report_errors(text.error(), exit_usage);
-  fmt::print("{}", *text);
-  return exit_fine;
+  const auto shown = show(options, **store);
+  return shown ? exit_fine : report_errors(shown.error(), exit_usage);
 }
 
 }  // namespace
@@ -95,9 +93,7 @@ void add_show(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command->add_option("case", options->cases, "Globs over case ids: show these in full");
   options->database.add_to(*command);
-  command->add_option("--format", options->format)
-      ->check(CLI::IsMember({"text", "json", "markdown", "junit"}))
-      ->capture_default_str();
+  add_format(*command, options->format, run_formats);
   command->footer(
       "Examples:\n  plumbline show\n  plumbline show latest '*split_kv*'\n  plumbline show "
       "latest~1 --format json");

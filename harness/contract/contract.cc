@@ -7,6 +7,7 @@
 #include "harness/base/glob.h"
 #include "harness/contract/reviewed_file.h"
 #include "harness/contract/spec_fields.h"
+#include "harness/outcome/outcome.h"
 
 namespace plumbline {
 
@@ -40,16 +41,13 @@ Limits Contracts::limits(std::string_view kernel, const Problem& problem, std::i
   Limits limits = default_limits(pinned_spec(kernel, problem, place), problem, elements);
   const Contract* contract = find(kernel, place);
   if (contract == nullptr) return limits;
-  const auto pin = [&](double& limit, std::optional<double> pinned) {
-    if (pinned) limit = contract->proof.empty() ? std::min(limit, *pinned) : *pinned;
-  };
-  const auto grown = [&](std::optional<double> pinned) {
-    return pinned ? std::optional(grown_limit(*pinned, elements)) : std::nullopt;
-  };
-  pin(limits.peak, grown(contract->peak));
-  pin(limits.beyond_output, grown(contract->beyond_output));
-  pin(limits.rms, contract->rms);
-  pin(limits.lse, contract->lse);
+  for (const Statistic& statistic : deciding_statistics) {
+    const std::optional<double> pinned = contract->limits[statistic];
+    if (!pinned) continue;
+    const double grown = statistic.limit_grows ? grown_limit(*pinned, elements) : *pinned;
+    double& limit = limits.*statistic.limit;
+    limit = contract->proof.empty() ? std::min(limit, grown) : grown;
+  }
   return limits;
 }
 

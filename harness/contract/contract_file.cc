@@ -10,6 +10,7 @@
 #include "harness/contract/contract.h"
 #include "harness/contract/reviewed_file.h"
 #include "harness/contract/spec_fields.h"
+#include "harness/problem/problem.h"
 
 namespace plumbline {
 namespace {
@@ -17,9 +18,6 @@ namespace {
 constexpr std::array<std::string_view, 10> contract_keys{
     "kernel", "device",   "arch",   "reason", "padding_policy",
     "spec",   "promises", "limits", "proof",  "split_option"};
-constexpr std::array<std::string_view, 7> promise_keys{
-    "run_to_run", "batch", "layout", "page", "split", "prefill_decode", "lse"};
-constexpr std::array<std::string_view, 4> limit_keys{"peak", "beyond_output", "rms", "lse"};
 constexpr std::array<std::string_view, 4> accumulator_keys{"dtype", "toward_zero", "fraction_bits",
                                                            "products_per_step"};
 constexpr std::string_view proof_remedy =
@@ -102,35 +100,32 @@ class ContractReader {
   }
 
   void read_promises(const ConfigNode& promises) {
-    reject_unknown_keys(promises, promise_keys, errors_);
+    std::vector<std::string_view> keys;
+    for (const PromiseField& field : promise_fields) keys.push_back(field.name);
+    reject_unknown_keys(promises, keys, errors_);
     TableReader reader(promises, errors_);
-    const auto promise = [&](std::string_view key) {
-      return static_cast<Promise>(reader.word(key, promises_, 0));
-    };
-    contract_.promises = {promise("run_to_run"), promise("batch"), promise("layout"),
-                          promise("page"),       promise("split"), promise("prefill_decode"),
-                          promise("lse")};
+    for (const auto& [name, promise] : promise_fields)
+      contract_.promises.*promise = static_cast<Promise>(reader.word(name, promises_, 0));
   }
 
   void read_limits(const ConfigNode& limits) {
-    reject_unknown_keys(limits, limit_keys, errors_);
+    std::vector<std::string_view> keys;
+    for (const Statistic& statistic : deciding_statistics) keys.push_back(statistic.key);
+    reject_unknown_keys(limits, keys, errors_);
     // Those of a bf16 problem, the tightest of the table: what is above them is looser for some
     // problem.
     const Limits defaults = default_limits(spec_, Problem{}, 0);
-    const auto limit = [&](std::string_view key, double default_limit) {
-      const auto value = positive_number(limits, key, errors_);
+    for (const Statistic& statistic : deciding_statistics) {
+      const auto value = positive_number(limits, statistic.key, errors_);
+      const double default_limit = defaults.*statistic.limit;
       if (value && *value > default_limit && contract_.proof.empty()) {
-        complain(*limits.find(key),
-                 fmt::format("{} = {} is looser than the default {} and cites no proof", key,
-                             *value, default_limit),
+        complain(*limits.find(statistic.key),
+                 fmt::format("{} = {} is looser than the default {} and cites no proof",
+                             statistic.key, *value, default_limit),
                  proof_remedy);
       }
-      return value;
-    };
-    contract_.peak = limit("peak", defaults.peak);
-    contract_.beyond_output = limit("beyond_output", defaults.beyond_output);
-    contract_.rms = limit("rms", defaults.rms);
-    contract_.lse = limit("lse", defaults.lse);
+      contract_.limits[statistic] = value;
+    }
   }
 
   const ConfigNode& table_;

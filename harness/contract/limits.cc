@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "harness/contract/contract.h"
+#include "harness/problem/problem.h"
 
 namespace plumbline {
 namespace {
@@ -67,8 +68,10 @@ Limits default_limits(const RoundingSpec& spec, const Problem& problem, std::int
     if (spec.p_dtype == DType::tf32) limits.rms = rms_of_tf32;
   }
   limits.rms = widened_for_few_rows(limits.rms, problem);
-  limits.peak = grown_limit(limits.peak, elements);
-  limits.beyond_output = grown_limit(limits.beyond_output, elements);
+  for (const Statistic& statistic : deciding_statistics) {
+    double& limit = limits.*statistic.limit;
+    if (statistic.limit_grows) limit = grown_limit(limit, elements);
+  }
   return limits;
 }
 

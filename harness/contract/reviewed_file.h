@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "harness/base/config.h"
-#include "harness/contract/contract.h"
+#include "harness/contract/place.h"
 
 namespace plumbline {
 

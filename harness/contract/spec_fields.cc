@@ -9,6 +9,7 @@
 
 #include "harness/base/text.h"
 #include "harness/problem/arch.h"
+#include "harness/problem/problem.h"
 #include "harness/problem/rounding_spec_fields.h"
 
 namespace plumbline {

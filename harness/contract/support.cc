@@ -1,4 +1,6 @@
 // baselines/support.toml: what kernels are known not to take.
+#include "harness/contract/support.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +11,7 @@
 #include "harness/base/table_reader.h"
 #include "harness/contract/contract.h"
 #include "harness/contract/reviewed_file.h"
+#include "harness/problem/problem.h"
 
 namespace plumbline {
 namespace {

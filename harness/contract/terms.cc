@@ -3,31 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <string_view>
+
+#include "harness/contract/contract.h"
+#include "harness/outcome/outcome.h"
 
 namespace plumbline {
 namespace {
-
-struct PromiseField {
-  std::string_view name;
-  Promise Promises::*promise;
-};
-constexpr std::array promise_fields{PromiseField{"run_to_run", &Promises::run_to_run},
-                                    PromiseField{"batch", &Promises::batch},
-                                    PromiseField{"layout", &Promises::layout},
-                                    PromiseField{"page", &Promises::page},
-                                    PromiseField{"split", &Promises::split},
-                                    PromiseField{"prefill_decode", &Promises::prefill_decode},
-                                    PromiseField{"lse", &Promises::lse}};
-
-struct LimitField {
-  std::string_view name;
-  double Limits::*limit;
-};
-constexpr std::array limit_fields{LimitField{"peak", &Limits::peak},
-                                  LimitField{"beyond output rounding", &Limits::beyond_output},
-                                  LimitField{"rms", &Limits::rms}, LimitField{"lse", &Limits::lse}};
 
 std::string policy_text(const std::optional<PaddingPolicy>& policy) {
   return policy ? std::string(name(*policy)) : "as the kernel says";
@@ -77,11 +59,10 @@ Promises parse_promises(const std::string& text) {
 std::vector<std::string> looser_terms(const Terms& now, const std::string& spec_now,
                                       const Terms& before, const std::string& spec_before) {
   std::vector<std::string> looser = looser_spec(spec_now, spec_before);
-  for (const auto& [field, limit] : limit_fields) {
-    if (now.limits.*limit > before.limits.*limit) {
-      looser.push_back(fmt::format("limit of {} {:.4g} (was {:.4g})", field, now.limits.*limit,
-                                   before.limits.*limit));
-    }
+  for (const Statistic& statistic : deciding_statistics) {
+    const double limit = now.limits.*statistic.limit, was = before.limits.*statistic.limit;
+    if (limit > was)
+      looser.push_back(fmt::format("limit of {} {:.4g} (was {:.4g})", statistic.name, limit, was));
   }
   if (before.padding_policy && now.padding_policy != before.padding_policy) {
     looser.push_back(fmt::format("padding policy {} (was {})", policy_text(now.padding_policy),

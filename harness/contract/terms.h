@@ -5,9 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "harness/contract/contract.h"
+#include "harness/contract/limits.h"
+#include "harness/provider/promises.h"
 
 namespace plumbline {
+
+class Contracts;
+struct Outcome;
 
 // The pinned spec stands with the outcome itself (Outcome::spec_judged).
 struct Terms {

@@ -1,7 +1,9 @@
 // Two cases that ought to agree: does what both declare explain their difference?
 #include <fmt/format.h>
 
+#include "harness/judge/judge.h"
 #include "harness/judge/judgement_builder.h"
+#include "harness/outcome/diff_outcome.h"
 
 namespace plumbline {
 namespace {
@@ -15,16 +17,16 @@ std::string largest_relative(const DiffOutcome& diff) {
   return text;
 }
 
-void judge_rounding(const DiffOutcome& diff, Finder& finder) {
+void judge_rounding(const DiffOutcome& diff, JudgementBuilder& builder) {
   const double limit = grown_limit(Limits{}.peak, diff.elements);
-  if (finder.measure("difference", diff.max_sigma, limit)) {
-    finder.note(diff.max_abs == 0
-                    ? "the two are equal in every element"
-                    : fmt::format("rounding: what both declare explains the difference: at most "
-                                  "{:.3g} of its standard deviations, {:.3g} are legal; {}",
-                                  diff.max_sigma, limit, largest_relative(diff)));
+  if (builder.measure("difference", diff.max_sigma, limit)) {
+    builder.note(diff.max_abs == 0
+                     ? "the two are equal in every element"
+                     : fmt::format("rounding: what both declare explains the difference: at most "
+                                   "{:.3g} of its standard deviations, {:.3g} are legal; {}",
+                                   diff.max_sigma, limit, largest_relative(diff)));
   } else {
-    finder.find(
+    builder.find(
         Verdict::fail,
         {"difference", diff.max_sigma, limit,
          fmt::format(
@@ -36,47 +38,47 @@ void judge_rounding(const DiffOutcome& diff, Finder& finder) {
   }
 }
 
-void judge_bitwise(const DiffOutcome& diff, Finder& finder) {
+void judge_bitwise(const DiffOutcome& diff, JudgementBuilder& builder) {
   // Bits may agree in a NaN: max_abs is NaN then, and no agreement.
   const bool all_equal =
       diff.bit_equal_share >= 1 && diff.heads_bit_equal == diff.heads && within(diff.max_abs, 0);
   if (all_equal) return;
-  finder.find(Verdict::fail, {"bitwise", diff.bit_equal_share, 1,
-                              fmt::format("{:.6g} % of the elements have the same bits, in all of "
-                                          "{} of {} heads; the largest difference is "
-                                          "{:.4g} ({:.3g} standard deviations)",
-                                          100 * diff.bit_equal_share, diff.heads_bit_equal,
-                                          diff.heads, diff.max_abs, diff.max_sigma)});
+  builder.find(Verdict::fail, {"bitwise", diff.bit_equal_share, 1,
+                               fmt::format("{:.6g} % of the elements have the same bits, in all of "
+                                           "{} of {} heads; the largest difference is "
+                                           "{:.4g} ({:.3g} standard deviations)",
+                                           100 * diff.bit_equal_share, diff.heads_bit_equal,
+                                           diff.heads, diff.max_abs, diff.max_sigma)});
 }
 
 }  // namespace
 
 Judgement judge_diff(const DiffOutcome& diff) {
-  Finder finder;
+  JudgementBuilder builder;
   if (diff.status == Status::unsupported) {
-    finder.at_least(Verdict::unsupported);
-    finder.note(fmt::format("unsupported: {}", diff.reason));
+    builder.at_least(Verdict::unsupported);
+    builder.note(fmt::format("unsupported: {}", diff.reason));
   } else if (diff.status != Status::ok) {
-    finder.find(verdict_of(diff.status),
-                {"status", 0, 0, diff.reason.empty() ? "without a reason" : diff.reason});
+    builder.find(verdict_of(diff.status),
+                 {"status", 0, 0, diff.reason.empty() ? "without a reason" : diff.reason});
   } else if (diff.expect == "report") {
-    finder.note(fmt::format("reported, not judged: largest difference {:.4g}, mean {:.4g}; {}",
-                            diff.max_abs, diff.mean_abs, largest_relative(diff)));
+    builder.note(fmt::format("reported, not judged: largest difference {:.4g}, mean {:.4g}; {}",
+                             diff.max_abs, diff.mean_abs, largest_relative(diff)));
   } else if (diff.elements <= 0) {
-    finder.find(Verdict::mistrusted,
-                {"elements", 0, 0, "nothing was compared: the two cases have no row in common"});
+    builder.find(Verdict::mistrusted,
+                 {"elements", 0, 0, "nothing was compared: the two cases have no row in common"});
   } else if (diff.expect == "rounding") {
-    judge_rounding(diff, finder);
+    judge_rounding(diff, builder);
   } else if (diff.expect == "bitwise") {
-    judge_bitwise(diff, finder);
+    judge_bitwise(diff, builder);
   } else {
-    finder.find(
+    builder.find(
         Verdict::mistrusted,
         {"expect", 0, 0,
          fmt::format("expect = \"{}\" is not one of rounding, bitwise, report: nothing was judged",
                      diff.expect)});
   }
-  return finder.finish();
+  return builder.finish();
 }
 
 }  // namespace plumbline

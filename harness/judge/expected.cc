@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "harness/judge/judgement_builder.h"
+#include "harness/suite/expected_failure.h"
 
 namespace plumbline {
 

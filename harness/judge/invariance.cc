@@ -3,7 +3,9 @@
 
 #include <cmath>
 
+#include "harness/judge/judge.h"
 #include "harness/judge/judgement_builder.h"
+#include "harness/outcome/invariance_outcome.h"
 
 namespace plumbline {
 namespace {
@@ -37,40 +39,42 @@ std::string_view agreement(const InvarianceOutcome& outcome) {
 }
 
 Judgement judge_invariance(const InvarianceOutcome& outcome) {
-  Finder finder;
+  JudgementBuilder builder;
   const std::string what(name(outcome.invariance));
   if (outcome.status == Status::unsupported) {
-    finder.at_least(Verdict::unsupported);
-    finder.note(fmt::format("{}: {}",
-                            outcome.calls_refused > 0 ? "unsupported" : "nothing to transform",
-                            outcome.reason));
-    return finder.finish();
+    builder.at_least(Verdict::unsupported);
+    builder.note(fmt::format("{}: {}",
+                             outcome.calls_refused > 0 ? "unsupported" : "nothing to transform",
+                             outcome.reason));
+    return builder.finish();
   }
   if (outcome.status != Status::ok) {
-    finder.find(verdict_of(outcome.status),
-                {what, 0, 0, outcome.reason.empty() ? "without a reason" : outcome.reason});
-    return finder.finish();
+    builder.find(verdict_of(outcome.status),
+                 {what, 0, 0, outcome.reason.empty() ? "without a reason" : outcome.reason});
+    return builder.finish();
   }
   if (outcome.elements <= 0) {
-    finder.find(Verdict::mistrusted,
-                {what, 0, 0, "nothing was compared: the calls have no row in common"});
-    return finder.finish();
+    builder.find(Verdict::mistrusted,
+                 {what, 0, 0, "nothing was compared: the calls have no row in common"});
+    return builder.finish();
   }
-  const bool legal = outcome.other_bits == 0 || finder.measure(what, outcome.sigmas, outcome.limit);
+  const bool legal =
+      outcome.other_bits == 0 || builder.measure(what, outcome.sigmas, outcome.limit);
   if (!legal) {
-    finder.find(Verdict::fail, {what, outcome.sigmas, outcome.limit,
-                                fmt::format("{}: beyond rounding: {}", what, difference(outcome))});
+    builder.find(Verdict::fail,
+                 {what, outcome.sigmas, outcome.limit,
+                  fmt::format("{}: beyond rounding: {}", what, difference(outcome))});
   } else if (outcome.other_bits > 0 && outcome.promise == Promise::bitwise) {
-    finder.find(Verdict::fail,
-                {what, static_cast<double>(outcome.other_bits), 0,
-                 fmt::format("{}: the same bits are promised: {}", what, difference(outcome))});
+    builder.find(Verdict::fail,
+                 {what, static_cast<double>(outcome.other_bits), 0,
+                  fmt::format("{}: the same bits are promised: {}", what, difference(outcome))});
   } else if (outcome.other_bits > 0) {
-    finder.note(fmt::format("{}: within rounding: {}", what, difference(outcome)));
+    builder.note(fmt::format("{}: within rounding: {}", what, difference(outcome)));
   }
   if (outcome.calls_refused > 0)
-    finder.note(fmt::format("{} of {} calls are not taken: {}", outcome.calls_refused,
-                            outcome.calls + outcome.calls_refused, outcome.reason));
-  return finder.finish();
+    builder.note(fmt::format("{} of {} calls are not taken: {}", outcome.calls_refused,
+                             outcome.calls + outcome.calls_refused, outcome.reason));
+  return builder.finish();
 }
 
 }  // namespace plumbline

@@ -8,8 +8,12 @@
 #include <cmath>
 #include <utility>
 
+#include "harness/contract/contract.h"
+#include "harness/contract/support.h"
 #include "harness/judge/judgement_builder.h"
 #include "harness/judge/past.h"
+#include "harness/outcome/outcome.h"
+#include "harness/problem/geometry.h"
 
 namespace plumbline {
 namespace {
@@ -33,20 +37,6 @@ constexpr std::array fault_kinds{
     FaultKind{&Faults::inexact, "inexact",
               "elements that differ from the reference where the inputs demand equality"},
     FaultKind{&Faults::fence_bytes, "fence", "bytes changed around out, lse or workspace"},
-};
-
-struct PromiseKind {
-  Promise Promises::*promise;
-  std::string_view what;
-};
-constexpr std::array promise_kinds{
-    PromiseKind{&Promises::run_to_run, "run_to_run"},
-    PromiseKind{&Promises::batch, "batch"},
-    PromiseKind{&Promises::layout, "layout"},
-    PromiseKind{&Promises::page, "page"},
-    PromiseKind{&Promises::split, "split"},
-    PromiseKind{&Promises::prefill_decode, "prefill_decode"},
-    PromiseKind{&Promises::lse, "lse"},
 };
 
 bool any_row_sees_a_key(const Problem& problem) {
@@ -75,7 +65,7 @@ class CaseJudge {
 
   Judgement run() {
     if (judge_status()) judge_output();
-    Judgement judgement = finder_.finish();
+    Judgement judgement = builder_.finish();
     judgement.terms = terms_of(contracts_, outcome_);
     return judgement;
   }
@@ -113,12 +103,12 @@ class CaseJudge {
       find(verdict_of(outcome_.status), "status",
            outcome_.reason.empty() ? "without a reason" : outcome_.reason);
       if (refusal)
-        finder_.note(
+        builder_.note(
             fmt::format("the support table says that the kernel refuses this: {}", *refusal));
     } else if (inputs_.support == nullptr || refusal || !is_reviewed() ||
                outcome_.reason.starts_with(lacking_prefix)) {
-      finder_.at_least(Verdict::unsupported);
-      finder_.note(fmt::format("unsupported: {}", outcome_.reason));
+      builder_.at_least(Verdict::unsupported);
+      builder_.note(fmt::format("unsupported: {}", outcome_.reason));
       compare_refusal();
     } else {
       find(Verdict::support_mismatch, "support",
@@ -130,10 +120,10 @@ class CaseJudge {
   // Refusing what had a result loses coverage: no run is green with it until somebody accepts it.
   void compare_refusal() {
     if (inputs_.baseline == nullptr || inputs_.refusal_accepted) return;
-    finder_.change({ChangeKind::refused, 0, 0,
-                    fmt::format("is refused (\"{}\"), and had a result in run {}", outcome_.reason,
-                                inputs_.baseline->run_id),
-                    true});
+    builder_.change({ChangeKind::refused, 0, 0,
+                     fmt::format("is refused (\"{}\"), and had a result in run {}", outcome_.reason,
+                                 inputs_.baseline->run_id),
+                     true});
   }
 
   // A kernel with neither a contract nor an entry in the support table is somebody's own: nobody
@@ -173,8 +163,8 @@ class CaseJudge {
     for (const FaultKind& kind : fault_kinds) {
       const std::int64_t count = outcome_.faults.*kind.count;
       if (count == 0) continue;
-      finder_.find(Verdict::fail, {std::string(kind.statistic), static_cast<double>(count), 0,
-                                   fmt::format("{} {}{}", count, kind.what, detail)});
+      builder_.find(Verdict::fail, {std::string(kind.statistic), static_cast<double>(count), 0,
+                                    fmt::format("{} {}{}", count, kind.what, detail)});
     }
   }
 
@@ -183,13 +173,12 @@ class CaseJudge {
     if (errors.elements <= 0) return judge_nothing_compared();
     const Limits limits = contracts_.limits(outcome_.c.kernel, outcome_.c.problem, errors.elements,
                                             place_of(outcome_));
-    judge_statistic("peak", errors.peak, limits.peak);
-    judge_statistic("beyond output rounding", errors.beyond_output, limits.beyond_output);
-    judge_statistic("rms", errors.rms, limits.rms);
-    if (errors.has_lse) {
-      judge_statistic("lse", errors.lse_z, limits.lse);
-    } else {
-      finder_.note("lse=absent: denominator and exp2 errors could not be seen");
+    for (const Statistic& statistic : deciding_statistics) {
+      if (is_measured(statistic, errors))
+        judge_statistic(std::string(statistic.name), errors.*statistic.value,
+                        limits.*statistic.limit);
+      else
+        builder_.note(std::string(statistic.absent));
     }
   }
 
@@ -199,12 +188,12 @@ class CaseJudge {
            fmt::format("nothing was compared: no element of {} rows met the reference",
                        outcome_.rows_total));
     } else {
-      finder_.note("no row sees a key: there is nothing to compare, only faults were looked for");
+      builder_.note("no row sees a key: there is nothing to compare, only faults were looked for");
     }
   }
 
   void judge_statistic(const std::string& statistic, double value, double limit) {
-    if (finder_.measure(statistic, value, limit)) return;
+    if (builder_.measure(statistic, value, limit)) return;
     std::string text = fmt::format("{} is {:.4g}, its limit {:.4g}", statistic, value, limit);
     if (outcome_.worst && outcome_.worst_statistic == statistic) {
       const auto& [element, got, expected, sigma, ulp, share, visible_keys] = *outcome_.worst;
@@ -214,7 +203,7 @@ class CaseJudge {
           got, expected, sigma, element.sample, element.head, element.row, element.column,
           visible_keys);
     }
-    finder_.find(Verdict::fail, {statistic, value, limit, std::move(text)});
+    builder_.find(Verdict::fail, {statistic, value, limit, std::move(text)});
   }
 
   bool determinism_promised() const {
@@ -223,13 +212,12 @@ class CaseJudge {
   }
 
   void judge_promises() {
-    for (const PromiseKind& kind : promise_kinds) {
-      const Promise declared = outcome_.description.promises.*kind.promise;
-      const Promise pinned =
-          contract_ != nullptr ? contract_->promises.*kind.promise : Promise::none;
+    for (const auto& [promise_name, promise] : promise_fields) {
+      const Promise declared = outcome_.description.promises.*promise;
+      const Promise pinned = contract_ != nullptr ? contract_->promises.*promise : Promise::none;
       if (declared >= pinned) continue;
       find(Verdict::fail, "promise",
-           fmt::format("promises {} {}, its contract pins {}", kind.what, name(declared),
+           fmt::format("promises {} {}, its contract pins {}", promise_name, name(declared),
                        name(pinned)));
     }
     if (!outcome_.repeat_checked || outcome_.repeat_equal) return;
@@ -237,32 +225,36 @@ class CaseJudge {
       find(Verdict::fail, "run_to_run",
            "a second run gave other bits, though the same bits are promised");
     } else {
-      finder_.note("a second run gave other bits; the kernel does not promise the same");
+      builder_.note("a second run gave other bits; the kernel does not promise the same");
     }
   }
 
   void judge_history() {
-    judge_past({outcome_, inputs_.baseline, inputs_.times, inputs_.pin, determinism_promised()},
-               finder_);
+    judge_past({.outcome = outcome_,
+                .baseline = inputs_.baseline,
+                .times = inputs_.times,
+                .pin = inputs_.pin,
+                .determinism_promised = determinism_promised()},
+               builder_);
     if (inputs_.baseline != nullptr)
-      compare_terms(outcome_, terms_of(contracts_, outcome_), *inputs_.baseline, finder_);
+      compare_terms(outcome_, terms_of(contracts_, outcome_), *inputs_.baseline, builder_);
   }
 
   // What a reader has to know to trust the verdict.
   void add_notes() {
     if (outcome_.reference_rows < outcome_.rows_total) {
-      finder_.note(fmt::format(
+      builder_.note(fmt::format(
           "{} of {} rows were compared with the reference; faults were looked for in all",
           outcome_.reference_rows, outcome_.rows_total));
     }
     if (!(std::abs(outcome_.widening - 1) < 0.005)) {
-      finder_.note(fmt::format("sigma is {:.3g} times that of the strict spec ({})",
-                               outcome_.widening, describe(pinned_, outcome_.c.problem)));
+      builder_.note(fmt::format("sigma is {:.3g} times that of the strict spec ({})",
+                                outcome_.widening, describe(pinned_, outcome_.c.problem)));
     }
   }
 
   void find(Verdict verdict, std::string statistic, std::string text) {
-    finder_.find(verdict, {std::move(statistic), 0, 0, std::move(text)});
+    builder_.find(verdict, {std::move(statistic), 0, 0, std::move(text)});
   }
 
   const JudgeInputs& inputs_;
@@ -270,7 +262,7 @@ class CaseJudge {
   const Contracts& contracts_;
   const Contract* contract_;  // nullptr: strict default
   RoundingSpec pinned_;
-  Finder finder_;
+  JudgementBuilder builder_;
 };
 
 }  // namespace

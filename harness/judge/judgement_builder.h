@@ -7,11 +7,15 @@
 #include <string_view>
 #include <utility>
 
-#include "harness/judge/judge.h"
+#include "harness/contract/limits.h"
+#include "harness/judge/judgement.h"
+#include "harness/provider/status.h"
 
 namespace plumbline {
 
-class Finder {
+struct ExpectedFailure;
+
+class JudgementBuilder {
  public:
   // A verdict that stands unless something worse is found, without being a finding.
   void at_least(Verdict verdict) { judgement_.verdict = worse_of(judgement_.verdict, verdict); }

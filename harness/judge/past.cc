@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/base/median.h"
+#include "harness/outcome/outcome.h"
 
 namespace plumbline {
 namespace {
@@ -25,7 +26,7 @@ constexpr std::size_t least_times = 5;
 constexpr double least_slowdown = 1.25;
 constexpr double deviations = 5;
 
-void judge_drift(const Outcome& outcome, const Baseline& baseline, Finder& finder) {
+void judge_drift(const Outcome& outcome, const Baseline& baseline, JudgementBuilder& builder) {
   if (outcome.errors.elements == 0 || baseline.elements == 0) return;
   const double ratio = drift_ratio(outcome.errors.rms, baseline.rms), limit = drift_limit(outcome);
   const auto sentence = [&](std::string_view direction) {
@@ -36,22 +37,22 @@ void judge_drift(const Outcome& outcome, const Baseline& baseline, Finder& finde
         direction == "better" ? 1 / ratio : ratio, limit);
   };
   if (!within(ratio, limit)) {
-    finder.find(Verdict::regressed, {"drift", ratio, limit, sentence("worse")});
+    builder.find(Verdict::regressed, {"drift", ratio, limit, sentence("worse")});
   } else if (ratio < 1 / limit) {
-    finder.find(Verdict::improved, {"drift", ratio, 1 / limit, sentence("better")});
-    finder.change({ChangeKind::smaller_error, ratio, 1 / limit, sentence("better"), false});
+    builder.find(Verdict::improved, {"drift", ratio, 1 / limit, sentence("better")});
+    builder.change({ChangeKind::smaller_error, ratio, 1 / limit, sentence("better"), false});
   }
 }
 
 // Against what somebody pinned, so that steps which are each within noise do not add up. Better
 // than the pin is no news: it was once.
-void judge_pinned_drift(const Outcome& outcome, const Baseline& pinned, Finder& finder) {
+void judge_pinned_drift(const Outcome& outcome, const Baseline& pinned, JudgementBuilder& builder) {
   if (outcome.errors.elements == 0 || pinned.elements == 0 ||
       outcome.output_digest == pinned.output_digest)
     return;
   const double ratio = drift_ratio(outcome.errors.rms, pinned.rms), limit = drift_limit(outcome);
   if (within(ratio, limit)) return;
-  finder.find(
+  builder.find(
       Verdict::regressed,
       {"drift from the pin", ratio, limit,
        fmt::format(
@@ -70,16 +71,16 @@ bool is_other_driver(const Outcome& outcome, const Baseline& baseline) {
 
 // A driver compiles PTX and schedules: it is no part of the series, so that what it changes is
 // found, but it is named.
-void compare_driver(const Outcome& outcome, const Baseline& baseline, Finder& finder) {
+void compare_driver(const Outcome& outcome, const Baseline& baseline, JudgementBuilder& builder) {
   if (!is_other_driver(outcome, baseline)) return;
-  finder.change({ChangeKind::other_driver, 0, 0,
-                 fmt::format("driver {} with CUDA {}, where run {} had driver {} with CUDA {}",
-                             outcome.device.driver, outcome.device.runtime, baseline.run_id,
-                             baseline.driver, baseline.runtime),
-                 false});
+  builder.change({ChangeKind::other_driver, 0, 0,
+                  fmt::format("driver {} with CUDA {}, where run {} had driver {} with CUDA {}",
+                              outcome.device.driver, outcome.device.runtime, baseline.run_id,
+                              baseline.driver, baseline.runtime),
+                  false});
 }
 
-void judge_bits(const PastInputs& past, Finder& finder) {
+void judge_bits(const PastInputs& past, JudgementBuilder& builder) {
   const auto& [outcome, baseline, times, pin, determinism_promised] = past;
   const bool confirmed =
       baseline->deterministic || (outcome.repeat_checked && outcome.repeat_equal);
@@ -87,17 +88,17 @@ void judge_bits(const PastInputs& past, Finder& finder) {
       !outcome.description.build_id.empty() && outcome.description.build_id == baseline->build_id;
   if (!determinism_promised || !confirmed) return;
   if (same_build && !is_other_driver(outcome, *baseline)) {
-    finder.find(
+    builder.find(
         Verdict::fail,
         {"digest", 0, 0,
          fmt::format(
              "the same build ({}) gave other bits than in run {}: nondeterminism or hardware",
              baseline->build_id, baseline->run_id)});
   } else {
-    finder.find(Verdict::changed,
-                {"digest", 0, 0,
-                 fmt::format("other bits than in run {}, by {}", baseline->run_id,
-                             same_build ? "another driver or CUDA runtime" : "another build")});
+    builder.find(Verdict::changed,
+                 {"digest", 0, 0,
+                  fmt::format("other bits than in run {}, by {}", baseline->run_id,
+                              same_build ? "another driver or CUDA runtime" : "another build")});
   }
 }
 
@@ -108,21 +109,22 @@ double deviation_of(const std::vector<double>& ratios, double usual) {
 }
 
 // Too few runs to know the noise: a strong difference is said, and fails nothing.
-void compare_time(const Outcome& outcome, const TimeHistory& times, Finder& finder) {
+void compare_time(const Outcome& outcome, const TimeHistory& times, JudgementBuilder& builder) {
   if (times.ratios.empty())
-    return finder.note(fmt::format("time not judged yet (0 of {} runs)", least_times));
+    return builder.note(fmt::format("time not judged yet (0 of {} runs)", least_times));
   const double ratio = outcome.time_ratio / median(times.ratios);
   const std::string text =
       fmt::format("time not judged yet ({} of {} runs): {:.3g} times its median so far",
                   times.ratios.size(), least_times, ratio);
-  finder.note(text);
+  builder.note(text);
   if (ratio > least_slowdown)
-    finder.change({ChangeKind::slower, ratio, least_slowdown, text, false});
+    builder.change({ChangeKind::slower, ratio, least_slowdown, text, false});
   if (ratio < 1 / least_slowdown)
-    finder.change({ChangeKind::faster, ratio, 1 / least_slowdown, text, false});
+    builder.change({ChangeKind::faster, ratio, 1 / least_slowdown, text, false});
 }
 
-void judge_enough_times(const Outcome& outcome, const TimeHistory& times, Finder& finder) {
+void judge_enough_times(const Outcome& outcome, const TimeHistory& times,
+                        JudgementBuilder& builder) {
   const double usual = median(times.ratios),
                spread = deviations * deviation_of(times.ratios, usual);
   const double limit = std::max(least_slowdown * usual, usual + spread);
@@ -131,14 +133,14 @@ void judge_enough_times(const Outcome& outcome, const TimeHistory& times, Finder
       fmt::format("takes {:.3g} times the sentinel's time, usually {:.3g} (median of {} runs)",
                   outcome.time_ratio, usual, times.ratios.size());
   if (!within(outcome.time_ratio, limit)) {
-    finder.find(Verdict::regressed,
-                {"time", outcome.time_ratio, limit,
-                 fmt::format("{}; slower than {:.3g} is no noise", takes, limit)});
+    builder.find(Verdict::regressed,
+                 {"time", outcome.time_ratio, limit,
+                  fmt::format("{}; slower than {:.3g} is no noise", takes, limit)});
   } else if (outcome.time_ratio < fast_limit) {
     const std::string text = fmt::format("{}: {:.3g} times faster; faster than {:.3g} is no noise",
                                          takes, usual / outcome.time_ratio, fast_limit);
-    finder.find(Verdict::improved, {"time", outcome.time_ratio, fast_limit, text});
-    finder.change(
+    builder.find(Verdict::improved, {"time", outcome.time_ratio, fast_limit, text});
+    builder.change(
         {ChangeKind::faster, outcome.time_ratio / usual, fast_limit / usual, text, false});
   }
 }
@@ -146,52 +148,53 @@ void judge_enough_times(const Outcome& outcome, const TimeHistory& times, Finder
 // The usual time is that of the pinned run and those just before it. So is the noise, where they
 // are enough: that of the recent runs grows with the very drift that is looked for.
 void judge_pinned_time(const Outcome& outcome, const TimeHistory& times, const Pin& pin,
-                       Finder& finder) {
+                       JudgementBuilder& builder) {
   if (times.ratios.size() < least_times || pin.times.ratios.empty()) return;
   const double usual = median(pin.times.ratios);
   const auto& noisy = pin.times.ratios.size() < least_times ? times.ratios : pin.times.ratios;
   const double spread = deviations * deviation_of(noisy, median(noisy));
   const double limit = std::max(least_slowdown * usual, usual + spread);
   if (within(outcome.time_ratio, limit)) return;
-  finder.find(Verdict::regressed,
-              {"time from the pin", outcome.time_ratio, limit,
-               fmt::format("takes {:.3g} times the sentinel's time, {:.3g} when run {} was pinned; "
-                           "slower than {:.3g} is no noise",
-                           outcome.time_ratio, usual, pin.outcome.run_id, limit)});
+  builder.find(
+      Verdict::regressed,
+      {"time from the pin", outcome.time_ratio, limit,
+       fmt::format("takes {:.3g} times the sentinel's time, {:.3g} when run {} was pinned; "
+                   "slower than {:.3g} is no noise",
+                   outcome.time_ratio, usual, pin.outcome.run_id, limit)});
 }
 
-void judge_output(const PastInputs& past, Finder& finder) {
+void judge_output(const PastInputs& past, JudgementBuilder& builder) {
   const auto& [outcome, baseline, times, pin, determinism_promised] = past;
   if (pin != nullptr && !outcome.output_digest.empty())
-    judge_pinned_drift(outcome, pin->outcome, finder);
-  if (baseline == nullptr) return finder.at_least(Verdict::first_seen);
-  compare_driver(outcome, *baseline, finder);
+    judge_pinned_drift(outcome, pin->outcome, builder);
+  if (baseline == nullptr) return builder.at_least(Verdict::first_seen);
+  compare_driver(outcome, *baseline, builder);
   if (baseline->timed && !outcome.timed) {
-    finder.change({ChangeKind::untimed, 0, 0,
-                   fmt::format("is not timed, and was in run {}", baseline->run_id), false});
+    builder.change({ChangeKind::untimed, 0, 0,
+                    fmt::format("is not timed, and was in run {}", baseline->run_id), false});
   }
   if (outcome.output_digest.empty() || baseline->output_digest.empty()) {
-    return finder.note("not compared with the past: an output digest is missing");
+    return builder.note("not compared with the past: an output digest is missing");
   }
   if (outcome.output_digest == baseline->output_digest) return;
-  judge_bits(past, finder);
-  judge_drift(outcome, *baseline, finder);
+  judge_bits(past, builder);
+  judge_drift(outcome, *baseline, builder);
 }
 
-void judge_time(const PastInputs& past, Finder& finder) {
+void judge_time(const PastInputs& past, JudgementBuilder& builder) {
   const auto& [outcome, baseline, times, pin, determinism_promised] = past;
   if (!(outcome.time_ratio > 0) || std::isinf(outcome.time_ratio)) {
-    return finder.find(Verdict::mistrusted,
-                       {"time", 0, 0, "timed, but without a ratio to the sentinel"});
+    return builder.find(Verdict::mistrusted,
+                        {"time", 0, 0, "timed, but without a ratio to the sentinel"});
   }
   if (times == nullptr) return;
   if (!times->ratios.empty()) {
-    finder.time_against_past(
+    builder.time_against_past(
         {static_cast<int>(times->ratios.size()), outcome.time_ratio / median(times->ratios)});
   }
-  if (times->ratios.size() < least_times) return compare_time(outcome, *times, finder);
-  judge_enough_times(outcome, *times, finder);
-  if (pin != nullptr) judge_pinned_time(outcome, *times, *pin, finder);
+  if (times->ratios.size() < least_times) return compare_time(outcome, *times, builder);
+  judge_enough_times(outcome, *times, builder);
+  if (pin != nullptr) judge_pinned_time(outcome, *times, *pin, builder);
 }
 
 }  // namespace
@@ -203,17 +206,17 @@ double drift_ratio(double rms, double baseline_rms) {
   return floored(rms) / floored(baseline_rms);
 }
 
-void judge_past(const PastInputs& past, Finder& finder) {
-  judge_output(past, finder);
-  if (past.outcome.timed) judge_time(past, finder);
+void judge_past(const PastInputs& past, JudgementBuilder& builder) {
+  judge_output(past, builder);
+  if (past.outcome.timed) judge_time(past, builder);
 }
 
 void compare_terms(const Outcome& outcome, const Terms& now, const Baseline& baseline,
-                   Finder& finder) {
+                   JudgementBuilder& builder) {
   if (!baseline.terms) return;
   const auto looser = looser_terms(now, outcome.spec_judged, *baseline.terms, baseline.spec_judged);
   if (looser.empty()) return;
-  finder.change(
+  builder.change(
       {ChangeKind::looser_contract, 0, 0,
        fmt::format("is held to less than in run {}: {}", baseline.run_id, fmt::join(looser, "; ")),
        false});

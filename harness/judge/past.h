@@ -4,9 +4,12 @@
 
 #include <vector>
 
+#include "harness/judge/baseline.h"
 #include "harness/judge/judgement_builder.h"
 
 namespace plumbline {
+
+struct Outcome;
 
 // What is looked at in the past of a case, and who says so.
 struct PastInputs {
@@ -17,10 +20,10 @@ struct PastInputs {
   bool determinism_promised;  // by the kernel or by its contract
 };
 // Digest, drift, time and driver of an outcome of status ok.
-void judge_past(const PastInputs& past, Finder& finder);
+void judge_past(const PastInputs& past, JudgementBuilder& builder);
 // What asks less of an outcome than of its baseline: no verdict, but listed.
 void compare_terms(const Outcome& outcome, const Terms& now, const Baseline& baseline,
-                   Finder& finder);
+                   JudgementBuilder& builder);
 
 // max(rms, 0.3) of now over that of the past: below 0.3 of the legal error, ratios are noise. NaN
 // stays NaN.

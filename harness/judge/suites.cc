@@ -12,8 +12,10 @@
 #include <tuple>
 
 #include "harness/base/median.h"
+#include "harness/contract/contract.h"
 #include "harness/judge/judge.h"
 #include "harness/judge/past.h"
+#include "harness/outcome/outcome.h"
 
 namespace plumbline {
 namespace {

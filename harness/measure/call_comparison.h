@@ -9,6 +9,7 @@
 
 #include "harness/measure/outputs.h"
 #include "harness/measure/variants.h"
+#include "harness/outcome/error_statistics.h"
 #include "harness/reference/reference.h"
 
 namespace plumbline {

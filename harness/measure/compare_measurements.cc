@@ -5,7 +5,10 @@
 #include <map>
 #include <tuple>
 
+#include "harness/measure/measurement.h"
 #include "harness/measure/measurer.h"
+#include "harness/measure/statistics.h"
+#include "harness/outcome/diff_outcome.h"
 
 namespace plumbline {
 namespace {

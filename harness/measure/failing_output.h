@@ -1,10 +1,10 @@
 // An output that is beyond its limits, with all that it was judged by. Nothing is owned.
 #pragma once
 
-#include "harness/contract/contract.h"
+#include "harness/contract/limits.h"
 #include "harness/measure/outputs.h"
 #include "harness/measure/statistics.h"
-#include "harness/outcome/outcome.h"
+#include "harness/outcome/faults.h"
 #include "harness/reference/reference.h"
 
 namespace plumbline {

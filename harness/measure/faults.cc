@@ -23,9 +23,9 @@ bool is_poison(DType dtype, const void* base, std::int64_t index) {
   return std::all_of(bytes, bytes + size, [](unsigned char b) { return b == 0xFF; });
 }
 
-class Finder {
+class JudgementBuilder {
  public:
-  explicit Finder(const FaultInputs& inputs)
+  explicit JudgementBuilder(const FaultInputs& inputs)
       : in_(inputs),
         geometry_(*inputs.geometry),
         problem_(geometry_.problem()),
@@ -252,6 +252,6 @@ ValueRange value_range(const Geometry& geometry, const void* v, DType kv_dequant
   return range;
 }
 
-Faults find_faults(const FaultInputs& inputs) { return Finder(inputs).run(); }
+Faults find_faults(const FaultInputs& inputs) { return JudgementBuilder(inputs).run(); }
 
 }  // namespace plumbline

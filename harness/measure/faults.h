@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "harness/measure/outputs.h"
-#include "harness/outcome/outcome.h"
+#include "harness/outcome/faults.h"
+#include "harness/provider/promises.h"
 #include "harness/reference/reference.h"
 
 namespace plumbline {

@@ -8,6 +8,10 @@
 #include <chrono>
 #include <cstring>
 
+#include "harness/contract/contract.h"
+#include "harness/measure/call_comparison.h"
+#include "harness/outcome/invariance_outcome.h"
+#include "harness/outcome/outcome.h"
 #include "harness/problem/inputs.h"
 #include "harness/provider/client/launch.h"
 
@@ -87,7 +91,7 @@ InvarianceMeasurer::InvarianceMeasurer(const MeasureOptions& options,
 
 Worker* InvarianceMeasurer::worker_for(const std::string& kernel,
                                        const std::string& provider_option, std::string& why_not) {
-  const std::string provider = kernel.substr(0, kernel.find('/'));
+  const std::string provider = provider_of(kernel);
   auto& worker = workers_[provider + ":" + provider_option];
   if (worker != nullptr) return worker.get();
   const auto known =
@@ -218,8 +222,7 @@ InvarianceMeasurer::Answer InvarianceMeasurer::run(const Base& base, const Varia
 InvarianceMeasurer::Answer InvarianceMeasurer::run_in_its_worker(const Base& base,
                                                                  const VariantCall& call) {
   Answer answer;
-  if (call.own_process)
-    workers_.erase(base.planned->c.kernel.substr(0, base.planned->c.kernel.find('/')) + ":");
+  if (call.own_process) workers_.erase(provider_of(base.planned->c.kernel) + ":");
   Worker* const worker = worker_for(base.planned->c.kernel, call.provider_option, answer.reason);
   if (worker == nullptr) return answer;
   if (call.before != nullptr) {

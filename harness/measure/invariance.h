@@ -11,10 +11,13 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/measure/call_comparison.h"
-#include "harness/measure/measurer.h"
+#include "harness/measure/providers.h"
+#include "harness/measure/variants.h"
 
 namespace plumbline {
+
+class Contracts;
+struct InvarianceOutcome;
 
 // "solo,split"; "all" = all of them. The error names what there is.
 Result<std::vector<Invariance>> parse_invariances(std::string_view text);

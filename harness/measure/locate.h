@@ -9,7 +9,7 @@
 #pragma once
 
 #include "harness/measure/statistics.h"
-#include "harness/outcome/outcome.h"
+#include "harness/outcome/faults.h"
 
 namespace plumbline {
 

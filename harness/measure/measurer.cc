@@ -9,11 +9,15 @@
 #include <set>
 
 #include "harness/base/median.h"
+#include "harness/contract/contract.h"
+#include "harness/measure/causes.h"
 #include "harness/measure/faults.h"
 #include "harness/measure/locate.h"
+#include "harness/measure/measurement.h"
 #include "harness/measure/reuse.h"
 #include "harness/measure/save_failure.h"
 #include "harness/measure/time_limit.h"
+#include "harness/outcome/diff_outcome.h"
 #include "harness/problem/inputs.h"
 #include "harness/provider/client/default_providers.h"
 #include "harness/reference/cache.h"
@@ -23,8 +27,6 @@ namespace plumbline {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-std::string provider_of(const std::string& kernel) { return kernel.substr(0, kernel.find('/')); }
 
 void summarise(const Timing& timing, Outcome& outcome) {
   if (timing.kernel_ns.empty()) return;
@@ -348,10 +350,10 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
 
   const Limits limits =
       contracts_.limits(outcome.c.kernel, problem, outcome.errors.elements, place);
-  const auto [statistic, maximum] = nearest_to_limit(comparison, limits);
-  if (maximum.row >= 0) {
-    outcome.worst_statistic = statistic;
-    outcome.worst = describe_worst(geometry, inputs, outputs, spec, *ref, statistic, maximum);
+  const Statistic& nearest = nearest_to_limit(comparison, limits);
+  if (const Maximum& maximum = comparison.worst[nearest]; maximum.row >= 0) {
+    outcome.worst_statistic = nearest.name;
+    outcome.worst = describe_worst(geometry, inputs, outputs, spec, *ref, nearest.worst, maximum);
   }
   const auto save_to = [&](const std::filesystem::path& directory) {
     auto saved = save_failure(directory, outcome, geometry, inputs, outputs);

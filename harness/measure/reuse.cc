@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "harness/contract/contract.h"
+
 namespace plumbline {
 namespace {
 

@@ -7,11 +7,12 @@
 #include <optional>
 #include <string>
 
-#include "harness/contract/contract.h"
 #include "harness/outcome/outcome.h"
 #include "harness/suite/plan.h"
 
 namespace plumbline {
+
+class Contracts;
 
 // For the cases of one problem, in the order in which they are measured. Timed cases, kernels that
 // use tensor cores or say nothing, and devices that are no emulated architecture are left alone; so

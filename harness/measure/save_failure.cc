@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 
+#include "harness/outcome/outcome.h"
 #include "harness/problem/problem_fields.h"
 #include "harness/problem/safetensors.h"
 

@@ -4,11 +4,13 @@
 #include <filesystem>
 #include <string>
 
+#include "harness/base/error.h"
 #include "harness/measure/outputs.h"
-#include "harness/outcome/outcome.h"
 #include "harness/reference/reference.h"
 
 namespace plumbline {
+
+struct Outcome;
 
 // A dump that `plumbline check` reads (docs/dump-format.md): q, k, v, out, lse in their storage
 // order, the index arrays of the layout, and as metadata the problem's attributes, the spec judged

@@ -82,8 +82,8 @@ class Comparer {
     const double excess =
         magnitude - unit / 2 <= 0 ? 0 : (magnitude - unit / 2) / reference_.spre[at];
     result_.z[at] = static_cast<float>(error / sigma);
-    if (exceeds(z, s.peak)) s.peak = z, result_.peak = {r, j};
-    if (exceeds(excess, s.beyond_output)) s.beyond_output = excess, result_.beyond_output = {r, j};
+    take(&ErrorStatistics::peak, &Limits::peak, z, {r, j});
+    take(&ErrorStatistics::beyond_output, &Limits::beyond_output, excess, {r, j});
     const double bound = magnitude / reference_.bound[at];
     if (exceeds(bound, s.bound)) s.bound = bound;
     if (exceeds(magnitude, s.max_abs)) s.max_abs = magnitude;
@@ -98,6 +98,12 @@ class Comparer {
     ++s.elements;
   }
 
+  // A statistic that is a maximum, with where it is met.
+  void take(double ErrorStatistics::*statistic, double Limits::*limit, double value, Maximum at) {
+    double& largest = result_.statistics.*statistic;
+    if (exceeds(value, largest)) largest = value, result_.worst[limit] = at;
+  }
+
   void compare_lse(std::int64_t r) {
     auto& s = result_.statistics;
     const auto& id = reference_.selection.rows[static_cast<std::size_t>(r)];
@@ -106,7 +112,7 @@ class Comparer {
     if (outputs_.lse_base == 2) got *= std::numbers::ln2;
     const double error = std::abs(got - reference_.lse[static_cast<std::size_t>(r)]);
     const double z = error / reference_.lse_sigma[static_cast<std::size_t>(r)];
-    if (exceeds(z, s.lse_z)) s.lse_z = z, result_.lse = {r, 0};
+    take(&ErrorStatistics::lse_z, &Limits::lse, z, {r, 0});
     if (exceeds(error, s.lse_max_abs)) s.lse_max_abs = error;
   }
 
@@ -159,20 +165,25 @@ bool is_finite(const Reference& reference) {
 }
 
 bool within_limits(const ErrorStatistics& s, const Limits& limits) {
-  return within(s.peak, limits.peak) && within(s.beyond_output, limits.beyond_output) &&
-         within(s.rms, limits.rms) && (!s.has_lse || within(s.lse_z, limits.lse));
+  return std::all_of(
+      deciding_statistics.begin(), deciding_statistics.end(), [&](const Statistic& statistic) {
+        return !is_measured(statistic, s) || within(s.*statistic.value, limits.*statistic.limit);
+      });
 }
 
-std::pair<std::string, Maximum> nearest_to_limit(const Comparison& comparison,
-                                                 const Limits& limits) {
-  const auto& s = comparison.statistics;
-  const double peak = s.peak / limits.peak, beyond = s.beyond_output / limits.beyond_output,
-               lse = s.has_lse ? s.lse_z / limits.lse : 0;
-  const bool outputs_fine = within(peak, 1) && within(beyond, 1);
-  if (outputs_fine && !within(lse, std::max(peak, beyond))) return {"lse", comparison.lse};
-  return within(beyond, peak) || std::isnan(peak)
-             ? std::pair{"peak", comparison.peak}
-             : std::pair{"beyond output rounding", comparison.beyond_output};
+const Statistic& nearest_to_limit(const Comparison& comparison, const Limits& limits) {
+  const Statistic* nearest = nullptr;
+  double best = 0;  // of its limit
+  const auto look_at = [&](WorstAt place) {
+    for (const Statistic& statistic : deciding_statistics) {
+      if (statistic.worst != place || !is_measured(statistic, comparison.statistics)) continue;
+      const double share = comparison.statistics.*statistic.value / limits.*statistic.limit;
+      if (nearest == nullptr || exceeds(share, best)) nearest = &statistic, best = share;
+    }
+  };
+  look_at(WorstAt::output);
+  if (within(best, 1)) look_at(WorstAt::lse);
+  return *nearest;
 }
 
 double rms_of(const std::vector<float>& values) {
@@ -204,14 +215,13 @@ std::vector<double> rows_of(const Geometry& geometry, const OutputView& outputs,
 
 WorstElement describe_worst(const Geometry& geometry, const InputView& inputs,
                             const OutputView& outputs, const RoundingSpec& spec,
-                            const Reference& reference, const std::string& statistic,
-                            const Maximum& maximum) {
+                            const Reference& reference, WorstAt place, const Maximum& maximum) {
   WorstElement worst;
   worst.element = element_of(reference, maximum);
   const auto r = static_cast<std::size_t>(maximum.row);
   const RowId& id = reference.selection.rows[r];
   worst.visible_keys = reference.visible[r];
-  if (statistic == "lse") {
+  if (place == WorstAt::lse) {
     worst.element.column = -1;
     worst.got =
         decode_at(DType::f32, outputs.lse,

@@ -1,13 +1,11 @@
 // Error of an output in units of the legal standard deviation. docs/judging.md has the definitions.
 #pragma once
 
-#include <string>
-#include <utility>
 #include <vector>
 
-#include "harness/contract/contract.h"
+#include "harness/contract/limits.h"
 #include "harness/measure/outputs.h"
-#include "harness/outcome/outcome.h"
+#include "harness/outcome/statistics_table.h"
 #include "harness/reference/reference.h"
 
 namespace plumbline {
@@ -25,7 +23,7 @@ struct Maximum {
 
 struct Comparison {
   ErrorStatistics statistics;
-  Maximum peak, beyond_output, lse;
+  PerStatistic<Maximum> worst;  // of those that are a maximum
   std::vector<float> head_rms;  // rms of e/sigma per (sample, head), sample-major
   // e / sigma per reference row and column, [R, D]; 0 in rows without visible keys. Kept for
   // locating a fault.
@@ -43,11 +41,10 @@ bool is_finite(const Reference& reference);
 // Whether every statistic keeps its limit.
 bool within_limits(const ErrorStatistics& statistics, const Limits& limits);
 
-// The statistic ("peak", "beyond output rounding", "lse") whose maximum is nearest to its limit,
-// and where; a NaN is nearest of all. The LSE, whose scale is by far the smallest, is named only
-// where the outputs keep their limits: a person looks for an output first.
-std::pair<std::string, Maximum> nearest_to_limit(const Comparison& comparison,
-                                                 const Limits& limits);
+// The statistic whose maximum is nearest to its limit; a NaN is nearest of all. The LSE, whose scale
+// is by far the smallest, is named only where the outputs keep their limits: a person looks for an
+// output first.
+const Statistic& nearest_to_limit(const Comparison& comparison, const Limits& limits);
 
 // Of sigma over all rows and columns: how tight a spec is on a problem. 0 for no values.
 double rms_of(const std::vector<float>& values);
@@ -59,11 +56,10 @@ ElementId element_of(const Reference& reference, const Maximum& maximum);
 std::vector<double> rows_of(const Geometry& geometry, const OutputView& outputs,
                             const Reference& reference);
 
-// What the worst element of a statistic ("peak", "beyond output rounding", "lse") holds, and which
-// roundings make its sigma. For "lse" the values are logarithms and column is -1.
+// What the worst element of the outputs or the LSE holds, and which roundings make its sigma. For
+// the LSE the values are logarithms and column is -1.
 WorstElement describe_worst(const Geometry& geometry, const InputView& inputs,
                             const OutputView& outputs, const RoundingSpec& spec,
-                            const Reference& reference, const std::string& statistic,
-                            const Maximum& maximum);
+                            const Reference& reference, WorstAt place, const Maximum& maximum);
 
 }  // namespace plumbline

@@ -11,15 +11,15 @@
 #include <string>
 #include <vector>
 
-#include "harness/outcome/outcome.h"
+#include "harness/outcome/invariance.h"
 #include "harness/problem/geometry.h"
 
 namespace plumbline {
 
 // Where the rows of one sample of a call come from.
 struct SampleSource {
-  std::int64_t sample =
-      -1;  // of the case; -1: a neighbour, which no row of the case is compared with
+  // of the case; -1: a neighbour, which no row of the case is compared with
+  std::int64_t sample = -1;
   std::int64_t first_row = 0;  // of that sample's valid query rows. Key k is always key k
   bool nan = false;            // a neighbour of NaN instead of other finite values
 };

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "harness/problem/problem.h"
 #include "harness/problem/rounding_spec_fields.h"
 
 namespace plumbline {

@@ -6,9 +6,12 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/problem/problem.h"
+#include "harness/base/error.h"
+#include "harness/problem/dtype.h"
 
 namespace plumbline {
+
+struct Problem;
 
 // How a matrix product accumulates: steps of products_per_step terms, each aligned to the largest
 // and kept to fraction_bits.

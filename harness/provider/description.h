@@ -1,27 +1,26 @@
-// What a kernel says about itself, checked before anybody believes it. Shared by plumbline and its
-// worker.
+// What a kernel says about what it launched.
 #pragma once
 
+#include <cstdint>
 #include <string>
-#include <string_view>
-#include <vector>
 
-#include "harness/provider/client/worker.h"
-#include "harness/provider/plumbline_provider.h"
+#include "harness/problem/rounding_spec.h"
+#include "harness/provider/promises.h"
 
 namespace plumbline {
 
-// "" or the first field without a meaning: "description: p_dtype has no meaning 77". Text fields
-// must be NUL-terminated.
-std::string description_fault(const plumbline_description& description);
-
-// "" or why names cannot be parts of a case id that everybody can store, print and read back: they
-// are not empty, have at most 128 bytes, are UTF-8 without control bytes and '/', are no
-// "device=…", and no two kernels have the same; one of "on", "off", "none" a kernel.
-std::string names_fault(std::string_view provider, const std::vector<std::string>& kernels,
-                        const std::vector<std::string>& tensor_cores);
-
-// Of a description without fault.
-Description to_description(const plumbline_description& description);
+struct Description {
+  std::string launched;
+  std::string build_id;
+  std::string tensor_cores = "none";  // on, off, none
+  PaddingPolicy padding_policy = PaddingPolicy::zeros;
+  RoundingSpec spec;
+  Promises promises;
+  int registers_per_thread = -1;
+  int spill_bytes_per_thread = -1;
+  std::int64_t shared_memory_bytes = -1;
+  std::int64_t stack_bytes_per_thread = -1;
+  std::string device_arch;  // "sm_90": what it ran on, where the device's name leaves it open
+};
 
 }  // namespace plumbline

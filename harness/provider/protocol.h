@@ -106,9 +106,8 @@ struct RunReply {
   std::uint64_t workspace_bytes = 0;
   std::string workspace_fault;
   std::vector<double> kernel_ns, sentinel_ns;
-  std::vector<double>
-      // may be absent: on a GPU, with what the call before left in the L2; kernel_ns is then cold
-      hot_ns;
+  // may be absent: on a GPU, with what the call before left in the L2; kernel_ns is then cold
+  std::vector<double> hot_ns;
   DeviceFacts device;                   // may be absent: of a GPU that the call ran on
   bool lse_returned = true;             // may be absent
   std::int64_t peak_memory_bytes = -1;  // may be absent: not every worker can tell

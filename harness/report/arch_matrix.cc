@@ -8,6 +8,8 @@
 #include <tuple>
 
 #include "harness/base/text.h"
+#include "harness/report/tally.h"
+#include "harness/store/stored.h"
 #include "harness/suite/gpu_case.h"
 
 namespace plumbline {
@@ -23,9 +25,6 @@ std::int64_t arch_number(const std::string& arch) {
       parse_integer(std::string_view(arch).substr(std::min(arch.size(), arch.find('_') + 1)));
   return number.value_or(1'000'000);
 }
-
-// NaN is the worst of all.
-double worse(double a, double b) { return std::isnan(a) || b <= a ? a : b; }
 
 // The outcomes of a run, by question; a case that stands in several suites counts once.
 class Outcomes {

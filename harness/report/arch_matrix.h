@@ -33,8 +33,8 @@ struct ArchMatrix {
   };
   std::vector<Column> columns;
   std::vector<Row> rows;
-  std::vector<Bits>
-      bits;  // neighbouring emulated architectures; each GPU with the emulator of its architecture
+  // neighbouring emulated architectures; each GPU with the emulator of its architecture
+  std::vector<Bits> bits;
   std::size_t left_out = 0;  // cases that only some of their kernel's devices have
   std::size_t reused = 0;    // outcomes taken over from another architecture
 };

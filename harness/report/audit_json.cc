@@ -1,4 +1,5 @@
 // Writes the reports of an audit and of a calibration as JSON.
+#include "harness/outcome/statistics_table.h"
 #include "harness/report/audit_text.h"
 #include "harness/report/json_value.h"
 
@@ -117,16 +118,15 @@ Json json_of_calibration(const CalibrationReport& report) {
             {"exit_code", report.exit_code()}};
   Json& rows = root["rows"] = Json::array();
   for (const CalibrationRow& row : report.rows) {
-    rows.push_back({{"tier", row.tier},
-                    {"dtype", row.dtype},
-                    {"out", row.out},
-                    {"runs", row.runs},
-                    {"elements", row.elements},
-                    {"peak", headroom_json(row.peak)},
-                    {"beyond_output", headroom_json(row.beyond_output)},
-                    {"rms", headroom_json(row.rms)},
-                    {"lse", headroom_json(row.lse)},
-                    {"suite", headroom_json(row.suite)}});
+    Json object = {{"tier", row.tier},
+                   {"dtype", row.dtype},
+                   {"out", row.out},
+                   {"runs", row.runs},
+                   {"elements", row.elements}};
+    for (const Statistic& statistic : deciding_statistics)
+      object[std::string(statistic.key)] = headroom_json(row.statistics[statistic]);
+    object["suite"] = headroom_json(row.suite);
+    rows.push_back(std::move(object));
   }
   return root;
 }

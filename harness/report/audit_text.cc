@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "harness/outcome/statistics_table.h"
 #include "harness/report/format.h"
 #include "harness/report/markdown_table.h"
 
@@ -223,14 +224,17 @@ std::string headroom(const Headroom& h) {
 }
 
 std::string rendered(const CalibrationReport& report, const TableWriter& write) {
-  Table table{"Largest value of each statistic against its limit",
-              {"tier", "Q", "out", "runs", "peak", "beyond output", "rms", "lse", "suite"},
-              {},
-              3};
+  Table table{
+      "Largest value of each statistic against its limit", {"tier", "Q", "out", "runs"}, {}, 3};
+  for (const Statistic& statistic : deciding_statistics)
+    table.columns.emplace_back(statistic.heading);
+  table.columns.emplace_back("suite");
   for (const CalibrationRow& row : report.rows) {
-    table.rows.push_back({row.tier, row.dtype, row.out, std::to_string(row.runs),
-                          headroom(row.peak), headroom(row.beyond_output), headroom(row.rms),
-                          headroom(row.lse), headroom(row.suite)});
+    std::vector<std::string> cells{row.tier, row.dtype, row.out, std::to_string(row.runs)};
+    for (const Statistic& statistic : deciding_statistics)
+      cells.push_back(headroom(row.statistics[statistic]));
+    cells.push_back(headroom(row.suite));
+    table.rows.push_back(std::move(cells));
   }
   std::string text =
       fmt::format("{}, seeds {} to {}: {} runs of {} legal kernels, {:.0f} s\n\n",

@@ -6,6 +6,7 @@
 
 #include "harness/report/format.h"
 #include "harness/report/report.h"
+#include "harness/store/stored.h"
 
 namespace plumbline {
 namespace {
@@ -44,15 +45,13 @@ std::string worst_lines(const Outcome& outcome, const Style& style) {
 
 std::string error_line(const Outcome& outcome, const Style& style) {
   const ErrorStatistics& errors = outcome.errors;
-  std::string text = fmt::format("peak {}, beyond output rounding {}, rms {}", number(errors.peak),
-                                 number(errors.beyond_output), number(errors.rms));
-  if (errors.has_lse) text += fmt::format(", lse {}", number(errors.lse_z));
-  text += fmt::format(
-      "; largest {}, mean {}; outside allclose 1e-3: {:.2g} %, 1e-2: {:.2g} %; {} elements, {} of "
+  const std::string text = fmt::format(
+      "{}; largest {}, mean {}; outside allclose 1e-3: {:.2g} %, 1e-2: {:.2g} %; {} elements, {} "
+      "of "
       "{} rows",
-      number(errors.max_abs), number(errors.mean_abs), 100 * errors.outside_allclose_1e3,
-      100 * errors.outside_allclose_1e2, errors.elements, outcome.reference_rows,
-      outcome.rows_total);
+      statistics_text(errors), number(errors.max_abs), number(errors.mean_abs),
+      100 * errors.outside_allclose_1e3, 100 * errors.outside_allclose_1e2, errors.elements,
+      outcome.reference_rows, outcome.rows_total);
   return labelled("error", text, style);
 }
 

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 
+#include "harness/provider/status.h"
+#include "harness/store/stored.h"
+
 namespace plumbline {
 
 std::string_view in_words(ChangeKind kind) {

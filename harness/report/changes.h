@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "harness/judge/change.h"
 #include "harness/report/tally.h"
 
 namespace plumbline {

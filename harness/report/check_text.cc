@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "harness/outcome/statistics_table.h"
 #include "harness/report/format.h"
 #include "harness/report/json_value.h"
 
@@ -62,7 +63,7 @@ std::string element_text(const WorstElement& worst) {
 std::string worst_lines(const CheckReport& report, const Style& style) {
   const Outcome& outcome = report.trials[report.judged].outcome;
   std::string text;
-  if (outcome.worst && outcome.worst_statistic == "lse") {
+  if (outcome.worst && outcome.worst->element.column < 0) {
     const WorstElement& lse = *outcome.worst;
     text +=
         labelled("LSE",
@@ -104,12 +105,17 @@ Json trial_json(const RungTrial& trial) {
                  {"explains", trial.explains},
                  {"percent_of_limit", json_value(trial.judgement.percent_of_limit)},
                  {"nearest_statistic", trial.judgement.nearest_statistic},
-                 {"sigma_rms", json_value(trial.sigma_rms)},
-                 {"peak", json_value(errors.peak)},
-                 {"beyond_output", json_value(errors.beyond_output)},
-                 {"rms", json_value(errors.rms)},
-                 {"faults", trial.outcome.faults.total()}};
-  if (errors.has_lse) object["lse_z"] = json_value(errors.lse_z);
+                 {"sigma_rms", json_value(trial.sigma_rms)}};
+  const auto add_statistics = [&](bool always_measured) {
+    for (const Statistic& statistic : deciding_statistics) {
+      const bool is_meant = (statistic.measured == nullptr) == always_measured;
+      if (is_meant && is_measured(statistic, errors))
+        object[statistic.column] = json_value(errors.*statistic.value);
+    }
+  };
+  add_statistics(true);
+  object["faults"] = trial.outcome.faults.total();
+  add_statistics(false);
   object["findings"] = Json::array();
   for (const Finding& finding : trial.judgement.findings)
     object["findings"].push_back(finding.text);
@@ -156,14 +162,11 @@ std::string render_check(const CheckReport& report, const Style& style, bool ver
                    style);
   if (!judged.rung.source.empty()) text += labelled("", judged.rung.source, style);
   text += labelled("ladder", ladder_text(report), style);
-  std::string error =
-      fmt::format("{} of the limit ({}): peak {}, beyond output rounding {}, rms {}",
+  const std::string error =
+      fmt::format("{} of the limit ({}): {}; largest error {}, mean {}",
                   percent(judged.judgement.percent_of_limit), judged.judgement.nearest_statistic,
-                  number(outcome.errors.peak), number(outcome.errors.beyond_output),
-                  number(outcome.errors.rms));
-  if (outcome.errors.has_lse) error += fmt::format(", lse {}", number(outcome.errors.lse_z));
-  error += fmt::format("; largest error {}, mean {}", number(outcome.errors.max_abs),
-                       number(outcome.errors.mean_abs));
+                  statistics_text(outcome.errors), number(outcome.errors.max_abs),
+                  number(outcome.errors.mean_abs));
   if (outcome.errors.elements > 0) text += labelled("error", error, style);
   if (report.answer == Answer::rounding && !verbose) return text;
   std::string_view label = "why";

@@ -86,6 +86,16 @@ std::string labelled(std::string_view label, const std::string& text, const Styl
   return fmt::format("  {:<{}}{}\n", label, label_width, wrapped(text, label_width + 2, style));
 }
 
+std::string statistics_text(const ErrorStatistics& errors) {
+  std::string text;
+  for (const Statistic& statistic : deciding_statistics) {
+    if (is_measured(statistic, errors))
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", statistic.name,
+                          number(errors.*statistic.value));
+  }
+  return text;
+}
+
 std::string shares(const std::array<double, rounding_count>& share) {
   std::vector<std::pair<double, Rounding>> parts;
   parts.reserve(share.size());

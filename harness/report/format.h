@@ -6,7 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "harness/judge/judge.h"
+#include "harness/judge/judgement.h"
+#include "harness/outcome/error_statistics.h"
 #include "harness/report/report.h"
 
 namespace plumbline {
@@ -32,6 +33,9 @@ inline constexpr std::size_t label_width = 11;
 // "  worst      text": a label in a column of label_width, the text wrapped behind it. An empty
 //               label continues the one before.
 std::string labelled(std::string_view label, const std::string& text, const Style& style);
+// "peak 4.03, beyond output rounding 2.5, rms 0.61, lse 2.1": the statistics that decide.
+std::string statistics_text(const ErrorStatistics& errors);
+
 // "P rounding 71 %, output rounding 25 %": the shares of sigma^2 from 1 % on, largest first.
 std::string shares(const std::array<double, rounding_count>& share);
 

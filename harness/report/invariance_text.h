@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/outcome/invariance.h"
 #include "harness/report/report.h"
 
 namespace plumbline {

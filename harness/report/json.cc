@@ -1,9 +1,12 @@
 // Writes a run as JSON.
 
+#include "harness/judge/judge.h"
+#include "harness/outcome/statistics_table.h"
 #include "harness/report/changes.h"
 #include "harness/report/json_value.h"
 #include "harness/report/report.h"
 #include "harness/report/summary.h"
+#include "harness/store/stored.h"
 
 namespace plumbline {
 namespace {
@@ -41,24 +44,10 @@ void add_judgement(Json& object, const Judgement& judgement) {
 }
 
 Json errors_json(const ErrorStatistics& errors) {
-  Json object = {{"elements", errors.elements},
-                 {"peak", json_value(errors.peak)},
-                 {"beyond_output", json_value(errors.beyond_output)},
-                 {"rms", json_value(errors.rms)},
-                 {"bound", json_value(errors.bound)},
-                 {"max_abs", json_value(errors.max_abs)},
-                 {"max_rel", json_value(errors.max_rel)},
-                 {"mean_abs", json_value(errors.mean_abs)},
-                 {"max_ulp", json_value(errors.max_ulp)},
-                 {"outside_allclose_1e3", json_value(errors.outside_allclose_1e3)},
-                 {"outside_allclose_1e2", json_value(errors.outside_allclose_1e2)}};
-  if (errors.has_lse) {
-    object["lse_z"] = json_value(errors.lse_z);
-    object["lse_max_abs"] = json_value(errors.lse_max_abs);
-  }
-  if (errors.has_suite_scores) {
-    object["shrink_z"] = json_value(errors.shrink_z);
-    object["temperature_z"] = json_value(errors.temperature_z);
+  Json object = {{"elements", errors.elements}};
+  for (const Statistic& statistic : error_statistics) {
+    if (is_measured(statistic, errors))
+      object[statistic.column] = json_value(errors.*statistic.value);
   }
   return object;
 }

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "harness/outcome/outcome.h"
+#include "harness/outcome/error_statistics.h"
 
 namespace plumbline {
 

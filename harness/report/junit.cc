@@ -4,11 +4,13 @@
 
 #include <algorithm>
 
+#include "harness/judge/judge.h"
 #include "harness/report/changes.h"
 #include "harness/report/format.h"
 #include "harness/report/invariance_text.h"
 #include "harness/report/report.h"
 #include "harness/report/summary.h"
+#include "harness/store/stored.h"
 
 namespace plumbline {
 namespace {

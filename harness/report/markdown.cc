@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "harness/judge/judge.h"
 #include "harness/report/arch_matrix.h"
 #include "harness/report/changes.h"
 #include "harness/report/format.h"
@@ -13,6 +14,7 @@
 #include "harness/report/markdown_table.h"
 #include "harness/report/summary.h"
 #include "harness/report/tally.h"
+#include "harness/store/stored.h"
 
 namespace plumbline {
 namespace {

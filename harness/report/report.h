@@ -1,11 +1,12 @@
 // Renderers: stored results to text. They return strings and decide nothing; the command prints.
 #pragma once
 
+#include <array>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "harness/judge/judge.h"
 #include "harness/store/store.h"
 
 namespace plumbline {
@@ -27,12 +28,20 @@ struct RunReport {
   const std::vector<StoredDiff>* diffs = nullptr;
   const std::vector<SuiteScore>* scores = nullptr;
   int exit_code = 0;
-  std::string
-      reproduce_command;  // "plumbline run --provider ./mine.so": the start of each reproduce line
+  // "plumbline run --provider ./mine.so": the start of each reproduce line
+  std::string reproduce_command;
   const std::vector<StoredInvariance>* invariances = nullptr;  // null: none were measured
   const std::vector<RunChange>* changes = nullptr;             // null: none
-  std::vector<std::string> absent =
-      {};  // what its suites want and this machine cannot ask, a sentence each
+  // what its suites want and this machine cannot ask, a sentence each
+  std::vector<std::string> absent = {};
+};
+
+// One --format of a command: its name, and what writes it, a text or JSON.
+template <class Content>
+struct Format {
+  std::string_view name;
+  std::string (*text)(const Content& content, const Style& style) = nullptr;
+  Json (*json)(const Content& content) = nullptr;
 };
 
 // Columns side by side, two blanks apart. A column of numbers is right-aligned; where the table is
@@ -59,6 +68,16 @@ std::string render_markdown(const RunReport& report);
 std::string render_junit(const RunReport& report);
 // Everything, for programs. Numbers that JSON lacks are null.
 Json json_of_run(const RunReport& report);
+
+// All of them.
+inline constexpr std::array run_formats{
+    Format<RunReport>{"text", render_text},
+    Format<RunReport>{"json", nullptr, json_of_run},
+    Format<RunReport>{
+        "markdown", [](const RunReport& report, const Style&) { return render_markdown(report); }},
+    Format<RunReport>{"junit",
+                      [](const RunReport& report, const Style&) { return render_junit(report); }},
+};
 
 // A result of SQL as a table, as JSON ({"rows": […]}, an object a row with SQLite's own types:
 // numbers, texts, null), as CSV (RFC 4180; null is an empty cell).

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "harness/judge/judge.h"
 #include "harness/report/changes.h"
 #include "harness/report/format.h"
 #include "harness/report/invariance_text.h"
 #include "harness/report/summary.h"
 #include "harness/report/tally.h"
+#include "harness/store/stored.h"
 
 namespace plumbline {
 namespace {

@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include "harness/judge/judge.h"
 #include "harness/report/changes.h"
 #include "harness/report/format.h"
 #include "harness/report/tally.h"
+#include "harness/store/stored.h"
 
 namespace plumbline {
 namespace {

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "harness/judge/verdict.h"
 #include "harness/report/report.h"
 
 namespace plumbline {

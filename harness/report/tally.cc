@@ -5,18 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "harness/report/format.h"
+#include "harness/store/stored.h"
 
 namespace plumbline {
-namespace {
-
-// NaN is the worst of all.
-double worse(double a, double b) { return std::isnan(a) || b <= a ? a : b; }
-
-}  // namespace
-
 std::vector<Tally> tallies(const std::vector<StoredOutcome>& outcomes) {
   std::vector<Tally> result;
   for (const auto& [outcome, judgement] : outcomes) {

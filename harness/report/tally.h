@@ -1,10 +1,12 @@
 // Counts over outcomes, for summaries.
 #pragma once
 
+#include <cmath>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "harness/judge/verdict.h"
 #include "harness/report/report.h"
 
 namespace plumbline {
@@ -18,6 +20,8 @@ struct Tally {
   double wall_ms = 0;        // of measuring, summed
 };
 
+// The worse of two percentages of a limit; NaN is the worst of all.
+inline double worse(double a, double b) { return std::isnan(a) || b <= a ? a : b; }
 // One tally per (suite, kernel), in the order in which they first appear.
 std::vector<Tally> tallies(const std::vector<StoredOutcome>& outcomes);
 // Verdicts that occur in outcomes, in the order of enum Verdict.

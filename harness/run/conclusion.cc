@@ -5,6 +5,9 @@
 #include <map>
 #include <set>
 
+#include "harness/judge/judge.h"
+#include "harness/store/stored.h"
+
 namespace plumbline {
 namespace {
 

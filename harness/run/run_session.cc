@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "harness/contract/reviewed_text.h"
 #include "harness/run/conclusion.h"
 #include "harness/store/machine.h"
 
@@ -118,9 +119,14 @@ Judgement RunSession::judge_with_past(const Outcome& outcome, const Past& past) 
   // By the day on which it was begun: a run that is resumed after midnight is judged as an
   // undisturbed one.
   const std::string_view day = std::string_view(run_.started_at).substr(0, 10);
-  return judge({&outcome, &text_.contracts, &text_.support,
-                past.baseline ? &*past.baseline : nullptr, &past.times, day,
-                past.pin ? &*past.pin : nullptr, past.refusal_accepted});
+  return judge({.outcome = &outcome,
+                .contracts = &text_.contracts,
+                .support = &text_.support,
+                .baseline = past.baseline ? &*past.baseline : nullptr,
+                .times = &past.times,
+                .today = day,
+                .pin = past.pin ? &*past.pin : nullptr,
+                .refusal_accepted = past.refusal_accepted});
 }
 
 // A worker that crashed or refused does not say what GPU it would have run on: it is the one that

@@ -11,12 +11,15 @@
 #include <string>
 #include <vector>
 
-#include "harness/contract/contract.h"
+#include "harness/judge/judge.h"
 #include "harness/run/runner.h"
 #include "harness/store/prompt_commits.h"
 #include "harness/store/store.h"
+#include "harness/store/stored.h"
 
 namespace plumbline {
+
+struct ReviewedText;
 
 class RunSession {
  public:

@@ -7,6 +7,12 @@
 #include <set>
 #include <thread>
 
+#include "harness/measure/invariance.h"
+#include "harness/measure/measurement.h"
+#include "harness/measure/measurer.h"
+#include "harness/outcome/diff_outcome.h"
+#include "harness/outcome/invariance_outcome.h"
+
 namespace plumbline {
 namespace {
 

@@ -5,10 +5,15 @@
 #include <atomic>
 #include <functional>
 
-#include "harness/measure/invariance.h"
-#include "harness/measure/measurer.h"
+#include "harness/measure/providers.h"
+#include "harness/outcome/invariance.h"
 
 namespace plumbline {
+
+class Contracts;
+struct DiffOutcome;
+struct InvarianceOutcome;
+struct Outcome;
 
 struct RunSinks {
   // Called from one thread at a time, in the order in which work is finished.

@@ -16,6 +16,7 @@
 
 #include "harness/store/keys.h"
 #include "harness/store/store.h"
+#include "harness/store/stored.h"
 
 namespace plumbline {
 

@@ -17,7 +17,9 @@
 #include <vector>
 
 #include "harness/judge/judge.h"
-#include "harness/outcome/outcome.h"
+#include "harness/outcome/invariance.h"
+#include "harness/problem/problem.h"
+#include "harness/provider/status.h"
 #include "harness/store/text.h"
 
 namespace plumbline {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/judge/judge.h"
-#include "harness/outcome/outcome.h"
+#include "harness/judge/judgement.h"
+#include "harness/outcome/diff_outcome.h"
 
 namespace plumbline {
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "harness/outcome/outcome.h"
+
 namespace plumbline {
 namespace {
 

@@ -6,10 +6,12 @@
 #include <string>
 #include <type_traits>
 
+#include "harness/outcome/statistics_table.h"
 #include "harness/problem/problem_fields.h"
 #include "harness/store/columns.h"
 #include "harness/store/json_text.h"
 #include "harness/store/store.h"
+#include "harness/store/stored.h"
 
 namespace plumbline {
 
@@ -83,27 +85,18 @@ template <class Columns, class Row>
 void error_columns(Columns& columns, Row& errors, Status status) {
   columns.measured(status == Status::ok);
   columns("elements", errors.elements);
-  columns("peak", errors.peak);
-  columns("beyond_output", errors.beyond_output);
-  columns("rms", errors.rms);
-  columns("bound", errors.bound);
-  columns("max_abs", errors.max_abs);
-  columns("max_rel", errors.max_rel);
-  columns("mean_abs", errors.mean_abs);
-  columns("max_ulp", errors.max_ulp);
-  columns("outside_allclose_1e3", errors.outside_allclose_1e3);
-  columns("outside_allclose_1e2", errors.outside_allclose_1e2);
-  columns.measured(true);
+  const auto values = [&](bool ErrorStatistics::*measured) {
+    for (const Statistic& statistic : error_statistics)
+      if (statistic.measured == measured) columns(statistic.column, errors.*statistic.value);
+    columns.measured(true);
+  };
+  values(nullptr);
   columns("has_lse", errors.has_lse);
   columns.measured(errors.has_lse);
-  columns("lse_z", errors.lse_z);
-  columns("lse_max_abs", errors.lse_max_abs);
-  columns.measured(true);
+  values(&ErrorStatistics::has_lse);
   columns("has_suite_scores", errors.has_suite_scores);
   columns.measured(errors.has_suite_scores);
-  columns("shrink_z", errors.shrink_z);
-  columns("temperature_z", errors.temperature_z);
-  columns.measured(true);
+  values(&ErrorStatistics::has_suite_scores);
 }
 
 template <class Columns, class Row>
@@ -173,10 +166,8 @@ void terms_columns(Columns& columns, Row& terms) {
   Terms t = terms.value_or(Terms{});
   if constexpr (Columns::loading) t.limits.peak = -1;
   columns.measured(known);
-  columns("limit_peak", t.limits.peak);
-  columns("limit_beyond_output", t.limits.beyond_output);
-  columns("limit_rms", t.limits.rms);
-  columns("limit_lse", t.limits.lse);
+  for (const Statistic& statistic : deciding_statistics)
+    columns(statistic.limit_column, t.limits.*statistic.limit);
   columns.measured(true);
   std::string policy(t.padding_policy ? name(*t.padding_policy) : ""),
       promises = promises_text(t.promises);

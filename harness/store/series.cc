@@ -9,6 +9,7 @@
 #include <chrono>
 
 #include "harness/base/glob.h"
+#include "harness/contract/place.h"
 #include "harness/problem/inputs.h"
 #include "harness/reference/version.h"
 #include "harness/store/connection.h"

@@ -10,11 +10,18 @@
 #include <string>
 #include <vector>
 
-#include "harness/judge/judge.h"
-#include "harness/outcome/outcome.h"
-#include "harness/resources/compare.h"
+#include "harness/base/error.h"
+#include "harness/judge/baseline.h"
 
 namespace plumbline {
+
+struct JudgedResources;
+struct Judgement;
+struct RunChange;
+struct StoredDiff;
+struct StoredInvariance;
+struct StoredOutcome;
+struct SuiteScore;
 
 inline constexpr std::int32_t application_id = 0x706C6D62;  // "plmb"
 // Of baselines/schema.sql and its migrations.
@@ -51,19 +58,6 @@ struct StoredRun {
   RunInfo info;
   bool finished = false;  // ended by itself
   bool complete = false;  // and measured all of its suites, or its shard's part
-};
-
-struct StoredOutcome {
-  Outcome outcome;
-  Judgement judgement;
-};
-struct StoredDiff {
-  DiffOutcome outcome;
-  Judgement judgement;
-};
-struct StoredInvariance {
-  InvarianceOutcome outcome;
-  Judgement judgement;
 };
 
 // What was accepted.

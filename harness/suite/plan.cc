@@ -44,10 +44,6 @@ std::string names(const std::vector<OfferedKernel>& kernels, bool with_tensor_co
                                               kernels.size() - most);
 }
 
-std::string provider_of(std::string_view kernel) {
-  return std::string(kernel.substr(0, kernel.find('/')));
-}
-
 // "did you mean cpu/flash? ", by the letters without wildcards; "" where nothing is near.
 std::string meant_kernel(std::string_view pattern, const std::vector<OfferedKernel>& kernels) {
   std::string letters(pattern);

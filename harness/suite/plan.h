@@ -17,6 +17,10 @@ struct OfferedKernel {
   // kinds it takes, "cpu", "cuda", "emulated"; empty: its provider does not say
   std::vector<std::string> devices = {};
 };
+// "cpu" of "cpu/flash".
+inline std::string provider_of(std::string_view kernel) {
+  return std::string(kernel.substr(0, kernel.find('/')));
+}
 // Whether the kernel may be asked to run on a device: its provider says so, or does not say.
 bool may_take(const OfferedKernel& kernel, std::string_view device);
 

@@ -1,9 +1,9 @@
 // Enumerations that list themselves: names, values and what is outside of them.
-#include "harness/base/enumeration.h"
-
 #include <gmock/gmock.h>
 
 #include <cstdint>
+
+#include "harness/base/enumeration.h"
 
 namespace plumbline {
 

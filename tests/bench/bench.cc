@@ -10,11 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "harness/contract/contract.h"
+#include "harness/measure/measurement.h"
 #include "harness/measure/measurer.h"
 #include "harness/problem/inputs.h"
 #include "harness/reference/reference.h"
 #include "harness/store/prompt_commits.h"
 #include "harness/store/store.h"
+#include "harness/store/stored.h"
 
 namespace plumbline {
 namespace {

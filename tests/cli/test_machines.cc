@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "harness/store/machine.h"
+#include "harness/store/stored.h"
 #include "tests/cli/command.h"
 #include "tests/store/fixture.h"
 

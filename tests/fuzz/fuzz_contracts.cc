@@ -1,5 +1,7 @@
 // Fuzz target: contracts and support tables are usable once read, or refused with lines.
 #include "harness/contract/contract.h"
+#include "harness/contract/support.h"
+#include "harness/problem/problem.h"
 #include "tests/fuzz/target.h"
 
 namespace plumbline::fuzz {

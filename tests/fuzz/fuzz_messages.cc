@@ -1,6 +1,6 @@
 // Fuzz target: a message between plumbline and worker survives being sent, or is refused.
 #include "harness/provider/client/failure_reason.h"
-#include "harness/provider/description.h"
+#include "harness/provider/description_check.h"
 #include "harness/provider/protocol.h"
 #include "tests/fuzz/target.h"
 

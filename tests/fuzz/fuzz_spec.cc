@@ -1,5 +1,6 @@
 // Fuzz target: the text of a rounding spec parses back to the same spec, and refusals say why.
 #include "harness/contract/spec_fields.h"
+#include "harness/problem/problem.h"
 #include "harness/problem/rounding_spec.h"
 #include "tests/fuzz/target.h"
 

@@ -9,7 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "harness/contract/contract.h"
+#include "harness/contract/support.h"
 #include "harness/judge/judge.h"
+#include "harness/outcome/outcome.h"
 
 namespace plumbline {
 
@@ -62,11 +65,12 @@ inline Baseline past_of(const Outcome& outcome) {
 inline Judgement judge_with_past(const Outcome& outcome, const Contracts* contracts = nullptr,
                                  const SupportTable* support = nullptr) {
   const Baseline baseline = past_of(passing());
-  return judge({&outcome, contracts, support, &baseline, nullptr});
+  return judge(
+      {.outcome = &outcome, .contracts = contracts, .support = support, .baseline = &baseline});
 }
 
 inline Judgement judge_against(const Outcome& outcome, const Baseline& baseline) {
-  return judge({&outcome, nullptr, nullptr, &baseline, nullptr});
+  return judge({.outcome = &outcome, .baseline = &baseline});
 }
 
 inline std::vector<std::string> statistics(const Judgement& judgement) {

@@ -1,4 +1,5 @@
 // One case, everything but its past: status, support, spec, policy, faults, limits, promises.
+#include "harness/outcome/statistics_table.h"
 #include "tests/judge/outcomes.h"
 
 namespace plumbline {
@@ -26,24 +27,23 @@ TEST(JudgeCase, PlainPassHasNoFindings) {
 
 TEST(JudgeCase, WithoutAPastIsNew) {
   const Outcome outcome = passing();
-  EXPECT_EQ(judge({&outcome}).verdict, Verdict::first_seen);
+  EXPECT_EQ(judge({.outcome = &outcome}).verdict, Verdict::first_seen);
   Outcome bad = passing();
   bad.errors.peak = 7;
-  EXPECT_EQ(judge({&bad}).verdict, Verdict::fail);
+  EXPECT_EQ(judge({.outcome = &bad}).verdict, Verdict::fail);
 }
 
-struct Statistic {
+struct Limited {
   std::string name;
-  double ErrorStatistics::*member;
   double limit;
+  double ErrorStatistics::*member = find_statistic(name)->value;
 };
-const Statistic limited[] = {{"peak", &ErrorStatistics::peak, 6.5},
-                             {"beyond output rounding", &ErrorStatistics::beyond_output, 6.5},
-                             {"rms", &ErrorStatistics::rms, 1.35},
-                             {"lse", &ErrorStatistics::lse_z, 6}};
+const Limited limited[] = {
+    {"peak", 6.5}, {"beyond output rounding", 6.5}, {"rms", 1.35}, {"lse", 6}};
+static_assert(std::size(limited) == deciding_count, "a statistic that decides has no row here");
 
 TEST(JudgeCase, TheLimitItselfPassesAndTheNextNumberFails) {
-  for (const Statistic& statistic : limited) {
+  for (const Limited& statistic : limited) {
     Outcome outcome = passing();
     outcome.errors.*statistic.member = statistic.limit;
     Judgement judgement = judge_with_past(outcome);
@@ -60,7 +60,7 @@ TEST(JudgeCase, TheLimitItselfPassesAndTheNextNumberFails) {
 }
 
 TEST(JudgeCase, NanAndInfinityFailEverywhere) {
-  for (const Statistic& statistic : limited) {
+  for (const Limited& statistic : limited) {
     for (const double value : {nan_value, infinity}) {
       Outcome outcome = passing();
       outcome.errors.*statistic.member = value;
@@ -258,10 +258,10 @@ TEST(JudgeCase, FailureSaysHowMuchTheSpecWidens) {
 
 TEST(JudgeCase, ContractsLimitsCount) {
   Contract contract;
-  contract.peak = 3;
+  contract.limits[&Limits::peak] = 3;
   const Contracts tight = contract_of_mine(contract);
   EXPECT_EQ(judge_with_past(passing(), &tight).verdict, Verdict::fail);
-  contract.peak = 9;
+  contract.limits[&Limits::peak] = 9;
   Outcome outcome = passing();
   outcome.errors.peak = 7;
   const Contracts loose = contract_of_mine(contract);

@@ -1,4 +1,6 @@
 // Contracts: what an entry pins, which of several counts, and that all errors come at once.
+#include "harness/contract/contract.h"
+#include "harness/problem/problem.h"
 #include "tests/judge/files.h"
 #include "tests/judge/outcomes.h"
 
@@ -50,9 +52,9 @@ proof = "mine.cu line 7"
   EXPECT_EQ(contract.promises.run_to_run, Promise::bitwise);
   EXPECT_EQ(contract.promises.split, Promise::rounding);
   EXPECT_EQ(contract.promises.batch, Promise::none);
-  EXPECT_EQ(contract.peak, 5.5);
-  EXPECT_EQ(contract.rms, 1.0);
-  EXPECT_EQ(contract.lse, std::nullopt);
+  EXPECT_EQ(contract.limits[&Limits::peak], 5.5);
+  EXPECT_EQ(contract.limits[&Limits::rms], 1.0);
+  EXPECT_EQ(contract.limits[&Limits::lse], std::nullopt);
   EXPECT_EQ(contract.line, 2);
 
   const RoundingSpec spec = contracts.pinned_spec("mine/kernel", problem_of(DType::f16));

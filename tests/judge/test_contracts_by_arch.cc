@@ -187,7 +187,7 @@ TEST(ContractsByArch, TheAccumulatorOfAnotherArchIsLooser) {
   const Accumulator ampere{DType::f32, true, 24, 8}, hopper{DType::f32, true, 25, 16};
   const auto statistics = [&](const Outcome& outcome) {
     std::vector<std::string> found;
-    for (const Finding& finding : judge({&outcome, &contracts, nullptr, nullptr, nullptr}).findings)
+    for (const Finding& finding : judge({.outcome = &outcome, .contracts = &contracts}).findings)
       found.push_back(finding.statistic);
     return found;
   };

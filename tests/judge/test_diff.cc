@@ -1,4 +1,5 @@
 // Two outputs that should agree: what rounding explains passes, and what is unknown does not.
+#include "harness/outcome/diff_outcome.h"
 #include "tests/judge/outcomes.h"
 
 namespace plumbline {

@@ -34,7 +34,7 @@ Outcome refused() {
 
 Judgement judged(const Outcome& outcome, std::string_view today) {
   const Baseline baseline = past_of(passing());
-  return judge({&outcome, nullptr, nullptr, &baseline, nullptr, today});
+  return judge({.outcome = &outcome, .baseline = &baseline, .today = today});
 }
 
 TEST(Expected, AFailureIsFineAndKeepsItsFindings) {
@@ -76,8 +76,7 @@ TEST(Expected, WhatDoesNotFailIsAFailure) {
                       HasSubstr("https://example.com/7")));
   }
   const Outcome fresh = expected(passing());
-  EXPECT_EQ(judge({&fresh, nullptr, nullptr, nullptr, nullptr, before}).verdict,
-            Verdict::unexpected_pass);
+  EXPECT_EQ(judge({.outcome = &fresh, .today = before}).verdict, Verdict::unexpected_pass);
 }
 
 TEST(Expected, ARefusalIsNoFailureEither) {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "harness/judge/judge.h"
+#include "harness/outcome/invariance_outcome.h"
 
 namespace plumbline {
 namespace {

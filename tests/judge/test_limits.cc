@@ -1,4 +1,6 @@
 // Default limits are those of the table in docs/judging.md, cell by cell.
+#include "harness/problem/problem.h"
+#include "harness/problem/rounding_spec.h"
 #include "tests/judge/outcomes.h"
 
 namespace plumbline {

@@ -146,7 +146,7 @@ Judgement judge_times(double ratio, std::vector<double> past) {
   outcome.time_ratio = ratio;
   const Baseline baseline = past_of(outcome);
   const TimeHistory times{std::move(past)};
-  return judge({&outcome, nullptr, nullptr, &baseline, &times});
+  return judge({.outcome = &outcome, .baseline = &baseline, .times = &times});
 }
 
 TEST(Time, RegressesByAQuarter) {
@@ -201,9 +201,11 @@ TEST(Pin, SmallStepsInTimeDoNotAddUp) {
   for (int step = 1; step <= 40; ++step) {
     outcome.time_ratio = 2 * std::pow(1.012, step);
     const TimeHistory times{past};
-    EXPECT_EQ(judge({&outcome, nullptr, nullptr, &baseline, &times}).verdict, Verdict::pass)
+    EXPECT_EQ(judge({.outcome = &outcome, .baseline = &baseline, .times = &times}).verdict,
+              Verdict::pass)
         << step;
-    const Judgement pinned = judge({&outcome, nullptr, nullptr, &baseline, &times, "", &pin});
+    const Judgement pinned =
+        judge({.outcome = &outcome, .baseline = &baseline, .times = &times, .pin = &pin});
     if (pinned.verdict == Verdict::regressed && found == 0) found = step;
     past.insert(past.begin(), outcome.time_ratio);
     if (past.size() > 30) past.pop_back();
@@ -218,11 +220,11 @@ TEST(Pin, SmallStepsOfTheErrorDoNotAddUp) {
   last.rms = 0.8;
   last.output_digest = std::string(32, 'c');
   const Pin pin{past_of(passing()), {}};  // rms 0.6
-  EXPECT_EQ(judge({&outcome, nullptr, nullptr, &last, nullptr, "", &pin}).verdict, Verdict::changed)
+  EXPECT_EQ(judge({.outcome = &outcome, .baseline = &last, .pin = &pin}).verdict, Verdict::changed)
       << "1.5 of the pin, at the limit";
   outcome.errors.rms = 0.91;
-  EXPECT_EQ(judge({&outcome, nullptr, nullptr, &last, nullptr}).verdict, Verdict::changed);
-  const Judgement judgement = judge({&outcome, nullptr, nullptr, &last, nullptr, "", &pin});
+  EXPECT_EQ(judge({.outcome = &outcome, .baseline = &last}).verdict, Verdict::changed);
+  const Judgement judgement = judge({.outcome = &outcome, .baseline = &last, .pin = &pin});
   EXPECT_EQ(judgement.verdict, Verdict::regressed);
   EXPECT_THAT(statistics(judgement), Contains("drift from the pin"));
 }
@@ -267,8 +269,8 @@ TEST(Changes, ARefusalOfWhatHadAResultFailsTheRunUntilAccepted) {
   EXPECT_EQ(refused.verdict, Verdict::unsupported);
   ASSERT_EQ(kinds(refused), std::vector{ChangeKind::refused});
   EXPECT_TRUE(refused.changes[0].is_failure);
-  EXPECT_THAT(judge({&outcome}).changes, IsEmpty()) << "it never had a result";
-  EXPECT_THAT(judge({&outcome, nullptr, nullptr, &baseline, nullptr, "", nullptr, true}).changes,
+  EXPECT_THAT(judge({.outcome = &outcome}).changes, IsEmpty()) << "it never had a result";
+  EXPECT_THAT(judge({.outcome = &outcome, .baseline = &baseline, .refusal_accepted = true}).changes,
               IsEmpty())
       << "accepted";
 }
@@ -298,7 +300,7 @@ TEST(Time, OfUntimedCasesIsNotLookedAt) {
   const Outcome outcome = passing();
   const Baseline baseline = past_of(outcome);
   const TimeHistory times{{2, 2, 2, 2, 2}};
-  const Judgement judgement = judge({&outcome, nullptr, nullptr, &baseline, &times});
+  const Judgement judgement = judge({.outcome = &outcome, .baseline = &baseline, .times = &times});
   EXPECT_EQ(judgement.verdict, Verdict::pass);
   EXPECT_THAT(judgement.notes, IsEmpty());
 }

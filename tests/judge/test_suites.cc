@@ -133,10 +133,7 @@ TEST(SuiteSums, AreNotMadeForSpecsWithoutThem) {
                                  .proof = "p",
                                  .padding_policy = {},
                                  .spec_fields = {{"s_rounded", "input"}},
-                                 .peak = {},
-                                 .beyond_output = {},
-                                 .rms = {},
-                                 .lse = {},
+                                 .limits = {},
                                  .promises = {},
                                  .file = "",
                                  .line = 0});

@@ -127,7 +127,7 @@ TEST(Support, RefusalsOnAnotherDeviceAreNoMismatch) {
   outcome.reason = "no device";
   const auto verdict_on = [&](const std::string& device) {
     outcome.c.device = device;
-    return judge({&outcome, nullptr, &*table, nullptr, nullptr}).verdict;
+    return judge({.outcome = &outcome, .support = &*table}).verdict;
   };
   EXPECT_EQ(verdict_on("cuda:0"), Verdict::unsupported);
   EXPECT_EQ(verdict_on("cpu"), Verdict::support_mismatch);

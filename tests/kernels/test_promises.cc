@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "harness/provider/promises.h"
 #include "tests/kernels/exact.h"
 
 namespace plumbline::testing {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "harness/provider/description.h"
 #include "tests/kernels/exact.h"
 
 namespace plumbline::testing {

@@ -1,6 +1,8 @@
 // A case whose recorded inputs are gone is that case's error; the run goes on.
 #include <gmock/gmock.h>
 
+#include "harness/contract/contract.h"
+#include "harness/measure/measurement.h"
 #include "harness/measure/measurer.h"
 
 namespace plumbline {

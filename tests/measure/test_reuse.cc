@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/contract/contract.h"
 #include "harness/measure/reuse.h"
 
 namespace plumbline {

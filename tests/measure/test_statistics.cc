@@ -32,14 +32,15 @@ TEST(Statistics, FindsThePlantedElement) {
   filled.set(filled.reference.selection.rows[row], 5, filled.expected(row, 5) + 40 * sigma);
   const auto comparison = compare(filled.geometry, filled.outputs(), filled.reference);
   EXPECT_NEAR(comparison.statistics.peak, 40, 2);
-  EXPECT_EQ(comparison.peak.row, 17);
-  EXPECT_EQ(comparison.peak.column, 5);
+  EXPECT_EQ(comparison.worst[&Limits::peak].row, 17);
+  EXPECT_EQ(comparison.worst[&Limits::peak].column, 5);
   EXPECT_GT(comparison.statistics.beyond_output, 20);
   const auto& id = filled.reference.selection.rows[row];
-  EXPECT_EQ(element_of(filled.reference, comparison.peak),
+  EXPECT_EQ(element_of(filled.reference, comparison.worst[&Limits::peak]),
             (ElementId{id.sample, id.head, id.row, 5}));
-  const auto worst = describe_worst(filled.geometry, filled.inputs(), filled.outputs(), filled.spec,
-                                    filled.reference, "peak", comparison.peak);
+  const auto worst =
+      describe_worst(filled.geometry, filled.inputs(), filled.outputs(), filled.spec,
+                     filled.reference, WorstAt::output, comparison.worst[&Limits::peak]);
   EXPECT_NEAR((worst.got - worst.expected) / worst.sigma, 40, 2);
   double shares = 0;
   for (const double share : worst.share) shares += share;
@@ -54,7 +55,7 @@ TEST(Statistics, NaNIsNeverDropped) {
     EXPECT_TRUE(std::isnan(comparison.statistics.peak)) << row;
     EXPECT_TRUE(std::isnan(comparison.statistics.rms)) << row;
     EXPECT_TRUE(std::isnan(comparison.statistics.beyond_output)) << row;
-    EXPECT_EQ(comparison.peak.row, static_cast<std::int64_t>(row));
+    EXPECT_EQ(comparison.worst[&Limits::peak].row, static_cast<std::int64_t>(row));
   }
 }
 
@@ -75,7 +76,7 @@ TEST(Statistics, WithoutLseItIsAbsent) {
   outputs.lse = nullptr;
   const auto comparison = compare(filled.geometry, outputs, filled.reference);
   EXPECT_FALSE(comparison.statistics.has_lse);
-  EXPECT_EQ(comparison.lse.row, -1);
+  EXPECT_EQ(comparison.worst[&Limits::lse].row, -1);
 }
 
 TEST(Statistics, HeadsAreTold) {

@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "harness/outcome/invariance.h"
 #include "harness/outcome/outcome.h"
 #include "tests/kernels/call.h"
 #include "tests/mutants/catalogue.h"

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "harness/problem/problem.h"
 #include "harness/problem/rounding_spec.h"
 
 namespace plumbline {

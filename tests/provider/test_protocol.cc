@@ -10,7 +10,7 @@
 
 #include "harness/provider/client/device_name.h"
 #include "harness/provider/client/worker.h"
-#include "harness/provider/description.h"
+#include "harness/provider/description_check.h"
 #include "harness/provider/protocol.h"
 
 namespace plumbline {

@@ -3,6 +3,8 @@
 
 #include <functional>
 
+#include "harness/problem/problem.h"
+
 namespace plumbline {
 namespace {
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/problem/problem.h"
 #include "harness/problem/rounding_spec.h"
 
 namespace plumbline {

@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "harness/judge/judge.h"
 #include "harness/report/report.h"
+#include "harness/store/stored.h"
 
 namespace plumbline {
 

@@ -6,6 +6,7 @@
 
 #include "harness/problem/problem.h"
 #include "harness/report/arch_matrix.h"
+#include "harness/store/stored.h"
 #include "tests/report/samples.h"
 
 namespace plumbline {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "harness/store/stored.h"
 #include "tests/report/samples.h"
 
 namespace plumbline {

@@ -5,6 +5,7 @@
 
 #include "harness/report/format.h"
 #include "harness/report/tally.h"
+#include "harness/store/stored.h"
 #include "tests/report/samples.h"
 
 namespace plumbline {

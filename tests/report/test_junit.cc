@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "harness/judge/verdict.h"
 #include "tests/report/samples.h"
 
 namespace plumbline {

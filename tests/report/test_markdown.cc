@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "harness/judge/verdict.h"
 #include "tests/report/samples.h"
 
 namespace plumbline {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "harness/problem/problem.h"
 #include "harness/report/json_value.h"
 #include "tests/report/samples.h"
 

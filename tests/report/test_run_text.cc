@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/judge/verdict.h"
 #include "tests/report/samples.h"
 
 namespace plumbline {

@@ -8,6 +8,10 @@
 #include <string>
 
 #include "harness/cli/session.h"
+#include "harness/contract/reviewed_text.h"
+#include "harness/measure/measurer.h"
+#include "harness/outcome/diff_outcome.h"
+#include "harness/outcome/outcome.h"
 #include "harness/run/run_session.h"
 
 namespace plumbline::test {

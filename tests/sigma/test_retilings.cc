@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "harness/contract/reviewed_text.h"
 #include "harness/suite/suite.h"
 #include "tests/sigma/conformance.h"
 

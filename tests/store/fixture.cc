@@ -8,6 +8,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "harness/store/stored.h"
+
 namespace plumbline {
 
 namespace fs = std::filesystem;

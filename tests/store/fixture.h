@@ -8,7 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "harness/judge/judge.h"
+#include "harness/resources/compare.h"
 #include "harness/store/store.h"
+#include "harness/store/stored.h"
 
 namespace plumbline {
 

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "harness/store/prompt_commits.h"
+#include "harness/store/stored.h"
 #include "tests/store/fixture.h"
 
 namespace plumbline {

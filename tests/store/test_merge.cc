@@ -7,7 +7,9 @@
 #include <set>
 #include <thread>
 
+#include "harness/resources/compare.h"
 #include "harness/store/merge.h"
+#include "harness/store/stored.h"
 #include "tests/store/fixture.h"
 
 namespace plumbline {

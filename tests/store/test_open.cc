@@ -7,6 +7,7 @@
 #include <set>
 
 #include "harness/reference/version.h"
+#include "harness/resources/compare.h"
 #include "harness/store/rows.h"
 #include "tests/store/fixture.h"
 

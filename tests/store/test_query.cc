@@ -7,6 +7,9 @@
 #include <set>
 #include <sstream>
 
+#include "harness/judge/judge.h"
+#include "harness/resources/compare.h"
+#include "harness/store/stored.h"
 #include "tests/store/fixture.h"
 
 namespace plumbline {

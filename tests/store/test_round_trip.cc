@@ -10,6 +10,8 @@
 #include <random>
 #include <tuple>
 
+#include "harness/judge/judge.h"
+#include "harness/store/stored.h"
 #include "tests/store/arbitrary.h"
 #include "tests/store/fixture.h"
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest-spi.h>
 
 #include "harness/reference/version.h"
+#include "harness/store/stored.h"
 #include "tests/store/fixture.h"
 
 namespace plumbline {

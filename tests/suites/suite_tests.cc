@@ -12,6 +12,7 @@
 #include <set>
 
 #include "harness/cli/session.h"
+#include "harness/contract/reviewed_text.h"
 #include "harness/run/run_session.h"
 
 namespace plumbline {

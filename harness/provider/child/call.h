@@ -5,8 +5,8 @@
 #include <functional>
 #include <string>
 
-#include "harness/provider/client/worker.h"
 #include "harness/provider/plumbline_provider.h"
+#include "harness/provider/status.h"
 
 namespace plumbline {
 

@@ -16,7 +16,7 @@
 #include "harness/provider/child/ordered_call.h"
 #include "harness/provider/child/peak_memory.h"
 #include "harness/provider/child/timing.h"
-#include "harness/provider/description.h"
+#include "harness/provider/description_check.h"
 #include "harness/provider/pages.h"
 
 namespace plumbline {

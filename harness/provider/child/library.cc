@@ -9,7 +9,7 @@
 
 #include "harness/provider/child/call.h"
 #include "harness/provider/child/device_memory.h"
-#include "harness/provider/description.h"
+#include "harness/provider/description_check.h"
 
 namespace plumbline {
 

@@ -50,23 +50,26 @@ std::optional<std::string> crash_text(const std::string& line) {
   }
 }
 
-Trouble explain(const Death& death, const std::string& log, std::chrono::milliseconds timeout) {
+FailureReason explain(const WorkerExit& worker_exit, const std::string& log,
+                      std::chrono::milliseconds timeout) {
   const std::string said = quote(log);
-  if (death.deadline)
+  if (worker_exit.deadline)
     return {Status::timeout, fmt::format("no answer within {} ms{}", timeout.count(), said), ""};
-  if (const auto crash = crash_text(death.last_words)) return {Status::crashed, *crash + said, ""};
-  if (death.mute) return {Status::crashed, fmt::format("closed its reply channel{}", said), ""};
-  if (!death.by_signal) {
+  if (const auto crash = crash_text(worker_exit.last_words))
+    return {Status::crashed, *crash + said, ""};
+  if (worker_exit.mute)
+    return {Status::crashed, fmt::format("closed its reply channel{}", said), ""};
+  if (!worker_exit.by_signal) {
     return {Status::crashed,
-            fmt::format("ended itself with exit status {} in the middle of a request{}", death.code,
-                        said),
+            fmt::format("ended itself with exit status {} in the middle of a request{}",
+                        worker_exit.code, said),
             ""};
   }
   // We did not send it, so the system did.
-  if (death.code == SIGKILL)
+  if (worker_exit.code == SIGKILL)
     return {Status::out_of_memory,
             fmt::format("killed by SIGKILL, as the system does when memory runs out{}", said), ""};
-  return {Status::crashed, fmt::format("killed by {}{}", signal_text(death.code), said), ""};
+  return {Status::crashed, fmt::format("killed by {}{}", signal_text(worker_exit.code), said), ""};
 }
 
 }  // namespace plumbline

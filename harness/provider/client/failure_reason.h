@@ -11,7 +11,7 @@
 namespace plumbline {
 
 // Why a request has no answer.
-struct Trouble {
+struct FailureReason {
   Status status = Status::error;
   std::string reason;
   std::string remedy;
@@ -22,6 +22,7 @@ struct Trouble {
 std::optional<std::string> crash_text(const std::string& line);
 
 // `log` is what the worker printed; its end is quoted in the reason.
-Trouble explain(const Death& death, const std::string& log, std::chrono::milliseconds timeout);
+FailureReason explain(const WorkerExit& worker_exit, const std::string& log,
+                      std::chrono::milliseconds timeout);
 
 }  // namespace plumbline

@@ -242,8 +242,8 @@ void WorkerProcess::receive_log() {
   }
 }
 
-tl::expected<std::string, Death> WorkerProcess::exchange(const std::string& line,
-                                                         std::chrono::milliseconds timeout) {
+tl::expected<std::string, WorkerExit> WorkerProcess::exchange(const std::string& line,
+                                                              std::chrono::milliseconds timeout) {
   const Clock::time_point deadline = Clock::now() + timeout;
   received_.clear();
   log_.clear();
@@ -265,14 +265,14 @@ tl::expected<std::string, Death> WorkerProcess::exchange(const std::string& line
     if (!open) return tl::unexpected(wait_for_end());
     if (Clock::now() >= deadline) {
       kill_group();
-      Death death = reap();
-      death.deadline = true;
-      return tl::unexpected(std::move(death));
+      WorkerExit worker_exit = reap();
+      worker_exit.deadline = true;
+      return tl::unexpected(std::move(worker_exit));
     }
   }
 }
 
-Death WorkerProcess::wait_for_end() {
+WorkerExit WorkerProcess::wait_for_end() {
   const Clock::time_point deadline = Clock::now() + patience;
   pollfd waiting{end_descriptor_, POLLIN, 0};
   int ready = 0;
@@ -283,9 +283,9 @@ Death WorkerProcess::wait_for_end() {
     if (ready < 0 && errno == EINTR) ready = 0;
   }
   if (ready == 0) kill_group();
-  Death death = reap();
-  death.mute = ready == 0;
-  return death;
+  WorkerExit worker_exit = reap();
+  worker_exit.mute = ready == 0;
+  return worker_exit;
 }
 
 void WorkerProcess::kill_group() const {
@@ -293,8 +293,8 @@ void WorkerProcess::kill_group() const {
   kill(pid_, SIGKILL);  // should it have left its group
 }
 
-Death WorkerProcess::reap() {
-  Death death;
+WorkerExit WorkerProcess::reap() {
+  WorkerExit worker_exit;
   siginfo_t info{};
   kill(-pid_, SIGKILL);  // what it started and left behind; before waitid frees the group's id
   if (waiter_.joinable()) waiter_.join();  // it must not look for an id that is free
@@ -306,10 +306,10 @@ Death WorkerProcess::reap() {
     const std::size_t before = received_.size();
     if (!receive_reply() || received_.size() == before) break;
   }
-  death.by_signal = info.si_code != CLD_EXITED;
-  death.code = info.si_status;
-  death.last_words = received_.substr(0, received_.find('\n'));
-  return death;
+  worker_exit.by_signal = info.si_code != CLD_EXITED;
+  worker_exit.code = info.si_status;
+  worker_exit.last_words = received_.substr(0, received_.find('\n'));
+  return worker_exit;
 }
 
 }  // namespace plumbline

@@ -15,7 +15,7 @@
 namespace plumbline {
 
 // How a process ended: by exit(code) or by a signal.
-struct Death {
+struct WorkerExit {
   bool by_signal = false;
   int code = 0;            // exit status or signal number
   bool deadline = false;   // we killed it because it did not answer in time
@@ -34,12 +34,12 @@ class WorkerProcess {
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
   // Sends a line (with its '\n') and returns the next line received, or how the process ended
-  // instead. A process that does not answer in time is killed. After a Death only the destructor
+  // instead. A process that does not answer in time is killed. After a WorkerExit only the destructor
   // may be called.
-  tl::expected<std::string, Death> exchange(const std::string& line,
-                                            std::chrono::milliseconds timeout);
+  tl::expected<std::string, WorkerExit> exchange(const std::string& line,
+                                                 std::chrono::milliseconds timeout);
   // Waits for a process that is about to end, and kills it after a second.
-  Death wait_for_end();
+  WorkerExit wait_for_end();
   bool alive() const;
   // What it last wrote to stdout and stderr: at most 4 KiB.
   const std::string& log_tail() const { return log_; }
@@ -51,7 +51,7 @@ class WorkerProcess {
   void receive_log();
   void kill_group() const;
   int open_end();
-  Death reap();
+  WorkerExit reap();
 
   pid_t pid_ = -1;
   int end_descriptor_ = -1;  // becomes readable when the process ends

@@ -12,7 +12,7 @@
 #include "harness/provider/client/launch.h"
 #include "harness/provider/client/process.h"
 #include "harness/provider/client/to_wire.h"
-#include "harness/provider/description.h"
+#include "harness/provider/description_check.h"
 #include "harness/provider/protocol.h"
 
 namespace plumbline {
@@ -42,7 +42,7 @@ class ProcessWorker final : public Worker {
 
  private:
   template <class Value>
-  using Answer = tl::expected<Value, Trouble>;
+  using Answer = tl::expected<Value, FailureReason>;
 
   Answer<void> ensure_started();
   Answer<void> greet();
@@ -73,16 +73,17 @@ void ProcessWorker::drop_process() {
 template <class Reply, class Request>
 ProcessWorker::Answer<Reply> ProcessWorker::ask(const Request& request,
                                                 std::chrono::milliseconds timeout) {
-  tl::expected<std::string, Death> line = process_->exchange(protocol::to_line(request), timeout);
+  tl::expected<std::string, WorkerExit> line =
+      process_->exchange(protocol::to_line(request), timeout);
   if (line && crash_text(*line)) {
-    Death death = process_->wait_for_end();
-    death.last_words = *line;
-    line = tl::unexpected(std::move(death));
+    WorkerExit worker_exit = process_->wait_for_end();
+    worker_exit.last_words = *line;
+    line = tl::unexpected(std::move(worker_exit));
   }
   if (!line) {
-    Trouble trouble = explain(line.error(), process_->log_tail(), timeout);
+    FailureReason failure = explain(line.error(), process_->log_tail(), timeout);
     drop_process();
-    return tl::unexpected(std::move(trouble));
+    return tl::unexpected(std::move(failure));
   }
   try {
     auto reply = protocol::read_message<Reply>(nlohmann::json::parse(*line));
@@ -90,9 +91,9 @@ ProcessWorker::Answer<Reply> ProcessWorker::ask(const Request& request,
   } catch (const nlohmann::json::exception&) {
   }
   drop_process();
-  return tl::unexpected(
-      Trouble{Status::error,
-              fmt::format("the worker wrote what is no reply: {}", line->substr(0, 200)), ""});
+  return tl::unexpected(FailureReason{
+      Status::error, fmt::format("the worker wrote what is no reply: {}", line->substr(0, 200)),
+      ""});
 }
 
 ProcessWorker::Answer<void> ProcessWorker::ensure_started() {
@@ -100,8 +101,8 @@ ProcessWorker::Answer<void> ProcessWorker::ensure_started() {
   process_.reset();
   auto process = WorkerProcess::start(launch_.command, arena_.descriptor());
   if (!process)
-    return tl::unexpected(
-        Trouble{Status::error, process.error().front().message, process.error().front().remedy});
+    return tl::unexpected(FailureReason{Status::error, process.error().front().message,
+                                        process.error().front().remedy});
   process_ = std::move(*process);
   return greet();
 }
@@ -119,11 +120,11 @@ ProcessWorker::Answer<void> ProcessWorker::greet() {
   if (!reply) return tl::unexpected(std::move(reply.error()));
   if (!reply->error.empty()) {
     drop_process();
-    return tl::unexpected(Trouble{Status::error, reply->error, reply->remedy});
+    return tl::unexpected(FailureReason{Status::error, reply->error, reply->remedy});
   }
   if (reply->protocol != protocol::protocol_version || reply->abi != PLUMBLINE_ABI_VERSION) {
     drop_process();
-    return tl::unexpected(Trouble{
+    return tl::unexpected(FailureReason{
         Status::error,
         fmt::format(
             "the worker speaks protocol {} and ABI {}, this plumbline protocol {} and ABI {}",
@@ -136,8 +137,8 @@ ProcessWorker::Answer<void> ProcessWorker::greet() {
   if (const std::string fault = names_fault(reply->provider, reply->kernels, reply->tensor_cores);
       !fault.empty()) {
     drop_process();
-    return tl::unexpected(Trouble{Status::error, fmt::format("the worker's hello: {}", fault),
-                                  "correct the names that the provider gives"});
+    return tl::unexpected(FailureReason{Status::error, fmt::format("the worker's hello: {}", fault),
+                                        "correct the names that the provider gives"});
   }
   hello_ = {reply->provider,
             reply->version,
@@ -152,12 +153,12 @@ ProcessWorker::Answer<void> ProcessWorker::greet() {
 
 Result<Hello> ProcessWorker::hello() {
   if (auto started = ensure_started(); !started) {
-    const Trouble& trouble = started.error();
-    return fail(trouble.status == Status::error
-                    ? trouble.reason
-                    : fmt::format("provider {}: {}: {}", options_.provider, name(trouble.status),
-                                  trouble.reason),
-                trouble.remedy);
+    const FailureReason& failure = started.error();
+    return fail(failure.status == Status::error
+                    ? failure.reason
+                    : fmt::format("provider {}: {}: {}", options_.provider, name(failure.status),
+                                  failure.reason),
+                failure.remedy);
   }
   return hello_;
 }
@@ -165,9 +166,10 @@ Result<Hello> ProcessWorker::hello() {
 ProcessWorker::Answer<protocol::RunRequest> ProcessWorker::to_message(const RunRequest& request) {
   assert(request.geometry != nullptr);
   auto device = parse_device(request.device);
-  if (!device) return tl::unexpected(Trouble{Status::error, device.error().front().message, ""});
+  if (!device)
+    return tl::unexpected(FailureReason{Status::error, device.error().front().message, ""});
   if (!request.kernel.starts_with(hello_.provider + "/")) {
-    return tl::unexpected(Trouble{
+    return tl::unexpected(FailureReason{
         Status::error,
         fmt::format("{} is no kernel of provider {}", request.kernel, hello_.provider), ""});
   }
@@ -187,7 +189,7 @@ ProcessWorker::Answer<protocol::RunRequest> ProcessWorker::to_message(const RunR
 ProcessWorker::Answer<RunReply> ProcessWorker::to_reply(protocol::RunReply&& wire) const {
   const auto status = parse<Status>(wire.status);
   if (!status)
-    return tl::unexpected(Trouble{
+    return tl::unexpected(FailureReason{
         Status::error,
         fmt::format("the worker answered with the unknown status \"{}\"", wire.status), ""});
   RunReply reply;
@@ -206,10 +208,10 @@ ProcessWorker::Answer<RunReply> ProcessWorker::to_reply(protocol::RunReply&& wir
   if (!wire.description) {
     const std::string why =
         wire.description_error.empty() ? "there is none" : wire.description_error;
-    return tl::unexpected(Trouble{Status::error, "description: " + why, ""});
+    return tl::unexpected(FailureReason{Status::error, "description: " + why, ""});
   }
   if (std::string fault = description_fault(*wire.description); !fault.empty())
-    return tl::unexpected(Trouble{Status::error, fault, ""});
+    return tl::unexpected(FailureReason{Status::error, fault, ""});
   reply.description = to_description(*wire.description);
   return reply;
 }

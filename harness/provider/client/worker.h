@@ -17,38 +17,12 @@
 #include <vector>
 
 #include "harness/problem/geometry.h"
-#include "harness/problem/rounding_spec.h"
 #include "harness/provider/client/arena.h"
+#include "harness/provider/description.h"
 #include "harness/provider/device_facts.h"
+#include "harness/provider/status.h"
 
 namespace plumbline {
-
-enum class Status { ok, unsupported, crashed, timeout, out_of_memory, error };
-
-// Mirrors of the ABI's words.
-enum class PaddingPolicy { zeros = 0, untouched = 1, attended = 2 };
-enum class Promise { none = 0, rounding = 1, bitwise = 2 };
-struct Promises {
-  Promise run_to_run = Promise::none, batch = Promise::none, layout = Promise::none,
-          page = Promise::none, split = Promise::none, prefill_decode = Promise::none,
-          lse = Promise::none;
-  bool operator==(const Promises&) const = default;
-};
-
-// What a kernel says about what it launched.
-struct Description {
-  std::string launched;
-  std::string build_id;
-  std::string tensor_cores = "none";  // on, off, none
-  PaddingPolicy padding_policy = PaddingPolicy::zeros;
-  RoundingSpec spec;
-  Promises promises;
-  int registers_per_thread = -1;
-  int spill_bytes_per_thread = -1;
-  std::int64_t shared_memory_bytes = -1;
-  std::int64_t stack_bytes_per_thread = -1;
-  std::string device_arch;  // "sm_90": what it ran on, where the device's name leaves it open
-};
 
 struct Hello {
   std::string provider;  // "cpu"
@@ -89,13 +63,12 @@ struct RunRequest {
   int q = -1, k = -1, v = -1, out = -1, lse = -1, cu_seqlens_q = -1, cu_seqlens_kv = -1,
       seqlens_q = -1, seqlens_kv = -1, page_table = -1;
   int mask = -1, alibi_slopes = -1, sinks = -1, k_scale = -1, v_scale = -1;
-  int timed_repetitions =
-      0;  // 0: run once, untimed. Else: Google Benchmark measures this many repetitions
+  // 0: run once, untimed. Else: Google Benchmark measures this many repetitions
+  int timed_repetitions = 0;
   std::chrono::milliseconds timeout{0};  // of this request; 0: WorkerOptions::timeout
-  int workspace_byte =
-      // what fills the workspace before the call: NaN in every float format unless another byte is
-      // named
-      0xFF;
+  // what fills the workspace before the call: NaN in every float format unless another byte is
+  // named
+  int workspace_byte = 0xFF;
 };
 
 struct RunReply {
@@ -108,8 +81,8 @@ struct RunReply {
   std::string workspace_fault;
   Timing timing;
   DeviceFacts device;  // of the GPU that it ran on, where the worker tells
-  bool lse_returned =
-      true;  // false: the kernel declares that it gives none, and lse was left as it was
+  // false: the kernel declares that it gives none, and lse was left as it was
+  bool lse_returned = true;
   std::int64_t peak_memory_bytes = -1;  // of one more call, only where timed; -1 = unknown
 };
 

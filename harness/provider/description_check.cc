@@ -1,5 +1,5 @@
 // Checks every field of a kernel's description, and converts the C structs into our types.
-#include "harness/provider/description.h"
+#include "harness/provider/description_check.h"
 
 #include <fmt/core.h>
 

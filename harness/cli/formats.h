@@ -1,0 +1,44 @@
+// --format: the names that a command takes, and what writes each.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "harness/cli/envelope.h"
+#include "harness/cli/session.h"
+
+namespace plumbline::cli {
+
+// Adds --format to a command.
+inline void add_format(CLI::App& command, std::string& format, std::vector<std::string> names,
+                       const std::string& help = "") {
+  command.add_option("--format", format, help)
+      ->check(CLI::IsMember(std::move(names)))
+      ->capture_default_str();
+}
+
+// The names of a table of Format (harness/report/report.h).
+template <class Formats>
+void add_format(CLI::App& command, std::string& format, const Formats& formats,
+                const std::string& help = "") {
+  std::vector<std::string> names;
+  for (const auto& row : formats) names.emplace_back(row.name);
+  add_format(command, format, std::move(names), help);
+}
+
+// Writes to stdout what the table has under the chosen name.
+template <class Formats, class Content>
+void write_as(const Formats& formats, const std::string& chosen, const Content& content) {
+  const auto row = std::find_if(formats.begin(), formats.end(),
+                                [&](const auto& format) { return format.name == chosen; });
+  if (row->json != nullptr)
+    print_json(row->json(content));
+  else
+    fmt::print("{}", row->text(content, output_style()));
+}
+
+}  // namespace plumbline::cli

@@ -1,0 +1,14 @@
+// What a run's verdicts rest on: contracts.toml and support.toml.
+#pragma once
+
+#include "harness/contract/contract.h"
+#include "harness/contract/support.h"
+
+namespace plumbline {
+
+struct ReviewedText {
+  Contracts contracts;
+  SupportTable support;
+};
+
+}  // namespace plumbline

@@ -1,0 +1,48 @@
+// The past of a case: what its outcome is judged against.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/contract/terms.h"
+
+namespace plumbline {
+
+// The past of a case on the same machine class, at the same judge_version and reference_version;
+// filled by the store.
+struct Baseline {
+  std::string run_id;
+  std::string verdict;
+  std::string output_digest;
+  std::string build_id;
+  double rms = 0;
+  std::int64_t elements = 0;
+  bool deterministic = false;  // promised and confirmed
+  std::string run_order;       // of its run
+  bool timed = false;
+  std::string driver, runtime;  // of the GPU, as DeviceFacts has them
+  std::string spec_judged;      // as in Outcome
+  std::optional<Terms> terms;   // absent: an older plumbline judged it
+};
+// Recent accepted runs, newest first, at most 30; since the last accept or pin of the case, where
+// there is one.
+struct TimeHistory {
+  std::vector<double> ratios;                // time_ratio
+  std::vector<std::string> run_orders = {};  // of each
+};
+// What somebody has said that the case is to be measured against.
+struct Pin {
+  Baseline outcome;
+  TimeHistory times;  // up to the pinned run, that one first, at most 5
+};
+// Everything of the past that a case is judged by.
+struct Past {
+  std::optional<Baseline> baseline;
+  TimeHistory times;
+  std::optional<Pin> pin;
+  bool refusal_accepted = false;  // since the baseline somebody accepted that the kernel refuses it
+};
+
+}  // namespace plumbline

@@ -1,0 +1,42 @@
+// What the judge concludes of one outcome: a verdict, and why.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/contract/terms.h"
+#include "harness/judge/change.h"
+#include "harness/judge/verdict.h"
+
+namespace plumbline {
+
+struct Finding {
+  std::string statistic;  // "peak", "rms", "nan", "spec", "digest", "drift", "time", "support", …
+  double value = 0, limit = 0;
+  std::string text;  // a sentence
+};
+
+// A time beside those of the same series before.
+struct TimeAgainstPast {
+  int runs = 0;      // before it, since the last accept or pin
+  double ratio = 0;  // its time over their median
+  bool operator==(const TimeAgainstPast&) const = default;
+};
+
+struct Judgement {
+  Verdict verdict = Verdict::error;
+  std::vector<Finding> findings;  // why; empty for a plain pass
+  double percent_of_limit = 0;    // the statistic nearest to its limit; > 100 fails
+  std::string nearest_statistic;
+  std::vector<std::string> notes;  // "lse=absent: denominator and exp2 errors could not be seen"
+  // Of a case alone, not of diffs and invariances.
+  std::vector<Change> changes;  // stored with the run
+  std::optional<Terms> terms;   // what it was held to; absent: an older plumbline judged it
+  std::optional<TimeAgainstPast> time_against_past;  // of a timed case with a past
+  // what fresh processes said of a regression: "confirmed", "refuted", "disagree"; "" = nobody was
+  // asked
+  std::string confirmation;
+};
+
+}  // namespace plumbline

@@ -1,0 +1,37 @@
+// The verdicts, their names, and which of two stands.
+#pragma once
+
+#include <string_view>
+
+#include "harness/base/enumeration.h"
+
+namespace plumbline {
+
+enum class Verdict {
+  pass,
+  improved,          // fine: a smaller error or a shorter time than before
+  first_seen,        // fine: the case has no past
+  unsupported,       // fine: the kernel does not take the problem
+  changed,           // fine: other bits than before, with another build or driver
+  expected_failure,  // fine: would be a failure, and its suite says so
+  fail,              // exit 1: beyond a limit, a fault, or less than the contract pins
+  regressed,         // exit 1: worse or slower than before, by more than noise
+  crashed,           // exit 1: the worker died
+  timeout,           // exit 1: no answer in time
+  out_of_memory,     // exit 1: more memory than its worker may have
+  error,             // exit 1: the kernel or its worker said so
+  support_mismatch,  // exit 1: took or refused what the support table says it does not
+  mistrusted,        // exit 1: there is a result, and nothing can be concluded from it
+  unexpected_pass,   // exit 1: fine where its suite expects a failure
+  ambiguous,         // exit 5: fresh processes disagree about a regression
+  unconfirmed,       // exit 5: a regression, found where there was no kernel to ask again
+};
+// As people read it: "first seen" for first_seen, else its name.
+std::string_view in_words(Verdict verdict);
+bool is_failure(Verdict verdict);  // counts as exit 1
+// The one that stands when both apply: how a case ended, fail, support_mismatch, mistrusted,
+// unexpected_pass, regressed, unconfirmed, ambiguous, expected_failure, changed, improved,
+// first_seen, unsupported, pass; the first of this order wins.
+Verdict worse_of(Verdict a, Verdict b);
+
+}  // namespace plumbline

@@ -1,0 +1,53 @@
+// Puts together one transformed call: its samples, lengths and pages. For variants.cc alone.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/measure/variants.h"
+
+namespace plumbline {
+
+enum class PageOrder { shuffled, reversed };
+
+std::int64_t pages_for(std::int64_t length, std::int64_t page_size);
+// Neighbours have other values; recorded inputs give none for rows that were never recorded.
+Problem with_other_values(Problem problem);
+StatedLayout stated_as(const Geometry& geometry);
+// Pages of `problem` for the lengths in `stated`.
+void lay_out_pages(const Problem& problem, PageOrder order, std::uint64_t seed,
+                   StatedLayout& stated);
+
+// The samples of a call that is put together one by one.
+struct Samples {
+  std::vector<SampleSource> sources;
+  std::vector<std::int32_t> rows, keys;
+
+  void add(const SampleSource& source, std::int64_t row_count, std::int64_t key_count) {
+    sources.push_back(source);
+    rows.push_back(static_cast<std::int32_t>(row_count));
+    keys.push_back(static_cast<std::int32_t>(key_count));
+  }
+  void add_whole(const Geometry& base, std::int64_t sample) {
+    add({sample, 0, false}, base.length_q(sample), base.length_kv(sample));
+  }
+  std::int64_t most_rows() const {
+    return std::max<std::int64_t>(1, *std::max_element(rows.begin(), rows.end()));
+  }
+  std::int64_t most_keys() const {
+    return std::max<std::int64_t>(1, *std::max_element(keys.begin(), keys.end()));
+  }
+};
+
+// A call for other samples than the case's. Its maxima are at least those named; 0 = as small as
+// the samples allow.
+VariantCall call_for(const Geometry& base, std::string words, const Samples& samples,
+                     std::int64_t seq_q, std::int64_t seq_kv);
+// A call for all samples in their order, whatever else differs.
+VariantCall call_of(const Geometry& base, std::string words, const Problem& problem,
+                    StatedLayout stated);
+VariantCall same_call(const Geometry& base, std::string words);
+
+}  // namespace plumbline

@@ -1,0 +1,45 @@
+// The errors of one output against the reference: statistics, and the worst element.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "harness/reference/rounding.h"
+
+namespace plumbline {
+
+// One element, named so that a person can find it.
+struct ElementId {
+  std::int64_t sample = 0, head = 0, row = 0, column = 0;  // row: valid row of the sample
+  bool operator==(const ElementId&) const = default;
+};
+
+// The worst element of one statistic, explained.
+struct WorstElement {
+  ElementId element;
+  double got = 0, expected = 0;
+  double sigma = 0;                            // legal standard deviation there
+  double ulp = 0;                              // of the output dtype at expected
+  std::array<double, rounding_count> share{};  // of sigma^2, by Rounding
+  std::int64_t visible_keys = 0;
+};
+
+// Error statistics over the reference's rows. Undefined (zero) unless status is ok.
+struct ErrorStatistics {
+  std::int64_t elements = 0;  // compared with the reference
+  double peak = 0;            // max |e| / sigma
+  double beyond_output = 0;   // max (|e| - ulp_O / 2)+ / spre
+  double rms = 0;             // sqrt(mean (e / sigma)^2)
+  double bound = 0;           // max |e| / worst-case bound
+  double max_abs = 0, max_rel = 0, mean_abs = 0;
+  double max_ulp = 0;  // max |e| / ulp_O(expected)
+  bool has_lse = false;
+  double lse_z = 0;  // max |lse - ref| / lse_sigma
+  double lse_max_abs = 0;
+  bool has_suite_scores = false;
+  double shrink_z = 0, temperature_z = 0;  // signed, clipped to +-6 only when summed
+  // Fixed tolerances in use elsewhere, for the record (never decide): share of elements outside.
+  double outside_allclose_1e3 = 0, outside_allclose_1e2 = 0;  // rtol = atol
+};
+
+}  // namespace plumbline

@@ -1,0 +1,139 @@
+// The one table of the statistics of an output's error: their names, members, limits and columns.
+// Whoever names a statistic walks it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "harness/outcome/error_statistics.h"
+
+namespace plumbline {
+
+// What decides: for each statistic with a limit, the largest value that passes. The defaults are
+// those of the strict spec up to 1e7 elements (docs/judging.md, "Statistics and limits").
+struct Limits {
+  double peak = 6.5;
+  double beyond_output = 6.5;
+  double rms = 1.35;
+  double lse = 6;
+  double suite = 3.5;  // shrink and temperature, summed over a suite
+  bool suite_judged = true;
+  bool operator==(const Limits&) const = default;
+};
+
+// Where a person finds the element that a statistic is the maximum of.
+enum class WorstAt { nowhere, output, lse };
+
+struct Statistic {
+  const char* column;  // of the database, and key in JSON: "beyond_output"
+  double ErrorStatistics::*value;
+  // Says whether it was measured; nullptr: it always is where an output is.
+  bool ErrorStatistics::*measured = nullptr;
+  // All below is of statistics that decide.
+  double Limits::*limit = nullptr;   // nullptr: it is recorded, and decides nothing
+  std::string_view name = {};        // in findings and reports: "beyond output rounding"
+  std::string_view key = {};         // of its limit in a contract: "beyond_output"
+  std::string_view heading = {};     // of a table's column: "beyond output"
+  const char* limit_column = "";     // of the database: "limit_beyond_output"
+  bool limit_grows = false;          // with the elements compared, as that of a maximum has to
+  WorstAt worst = WorstAt::nowhere;  // of what it is the maximum
+  std::string_view absent = {};      // the note where it was not measured
+};
+
+// In the order in which they are stored and reported.
+inline constexpr std::array error_statistics{
+    Statistic{.column = "peak",
+              .value = &ErrorStatistics::peak,
+              .limit = &Limits::peak,
+              .name = "peak",
+              .key = "peak",
+              .heading = "peak",
+              .limit_column = "limit_peak",
+              .limit_grows = true,
+              .worst = WorstAt::output},
+    Statistic{.column = "beyond_output",
+              .value = &ErrorStatistics::beyond_output,
+              .limit = &Limits::beyond_output,
+              .name = "beyond output rounding",
+              .key = "beyond_output",
+              .heading = "beyond output",
+              .limit_column = "limit_beyond_output",
+              .limit_grows = true,
+              .worst = WorstAt::output},
+    Statistic{.column = "rms",
+              .value = &ErrorStatistics::rms,
+              .limit = &Limits::rms,
+              .name = "rms",
+              .key = "rms",
+              .heading = "rms",
+              .limit_column = "limit_rms"},
+    Statistic{"bound", &ErrorStatistics::bound},
+    Statistic{"max_abs", &ErrorStatistics::max_abs},
+    Statistic{"max_rel", &ErrorStatistics::max_rel},
+    Statistic{"mean_abs", &ErrorStatistics::mean_abs},
+    Statistic{"max_ulp", &ErrorStatistics::max_ulp},
+    Statistic{"outside_allclose_1e3", &ErrorStatistics::outside_allclose_1e3},
+    Statistic{"outside_allclose_1e2", &ErrorStatistics::outside_allclose_1e2},
+    Statistic{.column = "lse_z",
+              .value = &ErrorStatistics::lse_z,
+              .measured = &ErrorStatistics::has_lse,
+              .limit = &Limits::lse,
+              .name = "lse",
+              .key = "lse",
+              .heading = "lse",
+              .limit_column = "limit_lse",
+              .worst = WorstAt::lse,
+              .absent = "lse=absent: denominator and exp2 errors could not be seen"},
+    Statistic{"lse_max_abs", &ErrorStatistics::lse_max_abs, &ErrorStatistics::has_lse},
+    Statistic{"shrink_z", &ErrorStatistics::shrink_z, &ErrorStatistics::has_suite_scores},
+    Statistic{"temperature_z", &ErrorStatistics::temperature_z, &ErrorStatistics::has_suite_scores},
+};
+
+inline constexpr std::size_t deciding_count = static_cast<std::size_t>(
+    std::count_if(error_statistics.begin(), error_statistics.end(),
+                  [](const Statistic& statistic) { return statistic.limit != nullptr; }));
+
+// Those that decide, in the same order.
+inline constexpr auto deciding_statistics = [] {
+  std::array<Statistic, deciding_count> result{};
+  std::copy_if(error_statistics.begin(), error_statistics.end(), result.begin(),
+               [](const Statistic& statistic) { return statistic.limit != nullptr; });
+  return result;
+}();
+
+inline bool is_measured(const Statistic& statistic, const ErrorStatistics& errors) {
+  return statistic.measured == nullptr || errors.*statistic.measured;
+}
+
+// The deciding statistic of a name, or nullptr.
+inline const Statistic* find_statistic(std::string_view name) {
+  const auto found =
+      std::find_if(deciding_statistics.begin(), deciding_statistics.end(),
+                   [&](const Statistic& statistic) { return statistic.name == name; });
+  return found == deciding_statistics.end() ? nullptr : &*found;
+}
+
+// Something of each deciding statistic.
+template <class T>
+class PerStatistic {
+ public:
+  T& operator[](const Statistic& statistic) { return values_[index(statistic)]; }
+  const T& operator[](const Statistic& statistic) const { return values_[index(statistic)]; }
+  // By the limit, for those who mean one of them: `worst[&Limits::peak]`.
+  T& operator[](double Limits::*limit) { return values_[index(limit)]; }
+  const T& operator[](double Limits::*limit) const { return values_[index(limit)]; }
+
+ private:
+  static std::size_t index(const Statistic& statistic) { return index(statistic.limit); }
+  static std::size_t index(double Limits::*limit) {
+    std::size_t i = 0;
+    while (deciding_statistics.at(i).limit != limit) ++i;
+    return i;
+  }
+
+  std::array<T, deciding_count> values_{};
+};
+
+}  // namespace plumbline

@@ -1,0 +1,36 @@
+// What a kernel may declare of its results: its policy for padded rows, and what must not matter.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "harness/base/enumeration.h"
+
+namespace plumbline {
+
+// Mirrors of the ABI's words.
+enum class PaddingPolicy { zeros = 0, untouched = 1, attended = 2 };
+enum class Promise { none = 0, rounding = 1, bitwise = 2 };
+struct Promises {
+  Promise run_to_run = Promise::none, batch = Promise::none, layout = Promise::none,
+          page = Promise::none, split = Promise::none, prefill_decode = Promise::none,
+          lse = Promise::none;
+  bool operator==(const Promises&) const = default;
+};
+
+// The promises by name, as contracts, reports and databases spell them.
+struct PromiseField {
+  std::string_view name;
+  Promise Promises::*promise;
+};
+inline constexpr std::array promise_fields{
+    PromiseField{"run_to_run", &Promises::run_to_run},
+    PromiseField{"batch", &Promises::batch},
+    PromiseField{"layout", &Promises::layout},
+    PromiseField{"page", &Promises::page},
+    PromiseField{"split", &Promises::split},
+    PromiseField{"prefill_decode", &Promises::prefill_decode},
+    PromiseField{"lse", &Promises::lse},
+};
+
+}  // namespace plumbline

@@ -1,0 +1,10 @@
+// How a request to a kernel ended.
+#pragma once
+
+#include "harness/base/enumeration.h"
+
+namespace plumbline {
+
+enum class Status { ok, unsupported, crashed, timeout, out_of_memory, error };
+
+}  // namespace plumbline
