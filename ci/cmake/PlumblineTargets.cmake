@@ -61,15 +61,21 @@ function(plumbline_precompile NAME FROM)
   else()
     target_precompile_headers(${NAME} REUSE_FROM ${FROM})
   endif()
-  # ccache follows GCC's precompiled headers only with this.
-  target_compile_options(${NAME} PRIVATE
-    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fpch-preprocess>)
+  # ccache follows GCC's precompiled headers only with -fpch-preprocess. GCC 12 forgets for them that
+  # the library's headers are the system's, and tells of false array bounds in std::string there.
+  target_compile_options(${NAME} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:
+    -fpch-preprocess -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow>)
 endfunction()
 
-# plumbline_library(NAME SOURCES a.cc … LIBRARIES other … OPTIONS option …): a static library of
-# harness/. With compile options of its own it also has precompiled headers of its own.
+# plumbline_library(NAME LIBRARIES other … SOURCES a.cc … EXCEPT b.cc … OPTIONS option …): a static
+# library of harness/, of every .cc in the folder unless SOURCES names them; EXCEPT leaves some out.
+# With compile options of its own it also has precompiled headers of its own.
 function(plumbline_library NAME)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES;OPTIONS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;EXCEPT;LIBRARIES;OPTIONS" ${ARGN})
+  if(NOT ARG_SOURCES)
+    file(GLOB ARG_SOURCES RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS *.cc)
+    list(REMOVE_ITEM ARG_SOURCES ${ARG_EXCEPT})
+  endif()
   add_library(${NAME} STATIC ${ARG_SOURCES})
   target_link_libraries(${NAME} PUBLIC plumbline_options tl::expected ${ARG_LIBRARIES})
   target_compile_options(${NAME} PRIVATE ${ARG_OPTIONS})
