@@ -1,65 +1,83 @@
--- The public interface of the database of runs; README.md documents every column. Created again whenever this text changes, so a view may
--- gain columns without a migration. Views named v_… belong to plumbline; any other view of yours is left alone.
+-- The public interface of the database of runs; README.md documents every column. Created again
+-- whenever this text changes, so a view may gain columns without a migration. Views named v_…
+-- belong to plumbline; any other view of yours is left alone.
 
 -- Runs, newest last by run_order.
 CREATE VIEW v_runs AS
 SELECT
-  r.run_id, r.run_order, r.started_at, r.finished_at, r.finished_at IS NOT NULL AS finished, r.complete, r.exit_code,
-  r.purpose, r.shard, r.selection, r.code_commit, r.host,
-  m.device_kind || ' ' || m.machine_arch || ' ' || m.model AS machine, lower(hex(m.machine_key)) AS machine_class,
-  m.device_kind, m.machine_arch, m.model, m.memory_bytes, m.clock_policy,
-  r.compiler, r.flags, r.versions_json, r.command_line,
+  r.run_id, r.run_order, r.started_at, r.finished_at, r.finished_at IS NOT NULL AS finished,
+  r.complete, r.exit_code, r.purpose, r.shard, r.selection, r.code_commit, r.host,
+  m.device_kind || ' ' || m.machine_arch || ' ' || m.model AS machine,
+  lower(hex(m.machine_key)) AS machine_class,
+  m.device_kind, m.machine_arch, m.model, m.memory_bytes, m.clock_policy, r.compiler, r.flags,
+  r.versions_json, r.command_line,
   (SELECT count(*) FROM outcome AS o WHERE o.run_id = r.run_id) AS outcomes,
-  (SELECT count(*) FROM outcome AS o JOIN verdict AS v USING (verdict) WHERE o.run_id = r.run_id AND v.is_failure) AS failures,
+  (SELECT count(*) FROM outcome AS o JOIN verdict AS v USING (verdict) WHERE o.run_id = r.run_id
+    AND v.is_failure) AS failures,
   (SELECT count(*) FROM diff AS d WHERE d.run_id = r.run_id) AS diffs,
-  (SELECT count(*) FROM diff AS d JOIN verdict AS v USING (verdict) WHERE d.run_id = r.run_id AND v.is_failure) AS diff_failures
+  (SELECT count(*) FROM diff AS d JOIN verdict AS v USING (verdict) WHERE d.run_id = r.run_id
+    AND v.is_failure) AS diff_failures
 FROM run AS r JOIN machine_class AS m USING (machine_key);
 
--- Every outcome with its run, case, build and verdict. A first_seen outcome that has a past was measured where its past was not at hand: it is
--- accepted once `plumbline judge` has compared it.
+-- Every outcome with its run, case, build and verdict. A first_seen outcome that has a past was
+-- measured where its past was not at hand: it is accepted once `plumbline judge` has compared it.
 CREATE VIEW v_history AS
 SELECT
   -- series and run
-  c.case_id, m.device_kind || ' ' || m.machine_arch || ' ' || m.model AS machine, lower(hex(m.machine_key)) AS machine_class,
-  r.run_id, r.run_order, r.started_at, r.finished_at IS NOT NULL AS finished, r.purpose, r.code_commit,
-  o.judge_version, o.reference_version, o.inputs_version,
+  c.case_id, m.device_kind || ' ' || m.machine_arch || ' ' || m.model AS machine,
+  lower(hex(m.machine_key)) AS machine_class,
+  r.run_id, r.run_order, r.started_at, r.finished_at IS NOT NULL AS finished, r.purpose,
+  r.code_commit, o.judge_version, o.reference_version, o.inputs_version,
   -- case
-  o.suite, o.case_group, o.tier, c.kernel, c.device, o.arch, o.tensor_cores, c.dtype, c.kv_dtype, c.out_dtype, c.layout, c.mask,
-  c.window_left, c.window_right, c.lengths, c.padding, c.page_size, c.fill, c.law, c.v_law, c.batch, c.heads_q, c.heads_kv, c.seq_q,
-  c.seq_kv, c.head_dim_qk, c.head_dim_vo, c.k_scale, c.v_scale, c.scale, c.softcap, c.alibi, c.sinks,
-  c.kv_scales, c.view, c.lse, c.seed, c.inputs, o.problem_digest,
+  o.suite, o.case_group, o.tier, c.kernel, c.device, o.arch, o.tensor_cores, c.dtype, c.kv_dtype,
+  c.out_dtype, c.layout, c.mask, c.window_left, c.window_right, c.lengths, c.padding, c.page_size,
+  c.fill, c.law, c.v_law, c.batch, c.heads_q, c.heads_kv, c.seq_q, c.seq_kv, c.head_dim_qk,
+  c.head_dim_vo, c.k_scale, c.v_scale, c.scale, c.softcap, c.alibi, c.sinks, c.kv_scales, c.view,
+  c.lse, c.seed, c.inputs, o.problem_digest,
   -- what happened, and what is concluded
   o.status, o.verdict, v.is_failure,
-  o.status = 'ok' AND (v.is_baseline AND r.finished_at IS NOT NULL AND NOT (o.verdict = 'first_seen' AND EXISTS (
+  o.status = 'ok' AND (v.is_baseline AND r.finished_at IS NOT NULL
+    AND NOT (o.verdict = 'first_seen' AND EXISTS (
       SELECT 1
-      FROM attention_case AS ec JOIN outcome AS e ON e.case_key = ec.case_key JOIN run AS er ON er.run_id = e.run_id
+      FROM attention_case AS ec JOIN outcome AS e ON e.case_key = ec.case_key
+        JOIN run AS er ON er.run_id = e.run_id
       JOIN verdict AS ev ON ev.verdict = e.verdict
-      WHERE ec.series_key = c.series_key AND e.machine_key = o.machine_key AND er.run_order < r.run_order
-        AND er.finished_at IS NOT NULL AND ev.is_baseline AND e.status = 'ok' AND e.judge_version = o.judge_version
+      WHERE ec.series_key = c.series_key AND e.machine_key = o.machine_key
+        AND er.run_order < r.run_order
+        AND er.finished_at IS NOT NULL AND ev.is_baseline AND e.status = 'ok'
+          AND e.judge_version = o.judge_version
         AND e.reference_version = o.reference_version AND e.inputs_version = o.inputs_version))
-    OR EXISTS (SELECT 1 FROM accepted_case AS a WHERE a.run_id = o.run_id AND a.case_key = o.case_key)) AS accepted,
+    OR EXISTS (SELECT 1 FROM accepted_case AS a WHERE a.run_id = o.run_id
+      AND a.case_key = o.case_key)) AS accepted,
   o.reason, o.percent_of_limit, o.nearest_statistic, o.findings, o.notes, o.confirmation,
-  o.limit_peak, o.limit_beyond_output, o.limit_rms, o.limit_lse, o.pinned_padding_policy, o.pinned_promises,
+  o.limit_peak, o.limit_beyond_output, o.limit_rms, o.limit_lse, o.pinned_padding_policy,
+  o.pinned_promises,
   -- errors
-  o.elements, o.peak, o.beyond_output, o.rms, o.bound, o.max_abs, o.max_rel, o.mean_abs, o.max_ulp, o.lse_z, o.lse_max_abs, o.shrink_z,
-  o.temperature_z, o.outside_allclose_1e3, o.outside_allclose_1e2, o.reference_rows, o.rows_total, o.widening, js.spec AS judged_spec,
+  o.elements, o.peak, o.beyond_output, o.rms, o.bound, o.max_abs, o.max_rel, o.mean_abs, o.max_ulp,
+  o.lse_z, o.lse_max_abs, o.shrink_z, o.temperature_z, o.outside_allclose_1e3,
+  o.outside_allclose_1e2, o.reference_rows, o.rows_total, o.widening, js.spec AS judged_spec,
   -- faults
-  o.faults_total, o.faults_nan, o.faults_inf, o.faults_unwritten, o.faults_out_of_range, o.faults_padded_rows, o.faults_empty_rows,
-  o.faults_inexact, o.faults_fence_bytes, o.faults_detail,
+  o.faults_total, o.faults_nan, o.faults_inf, o.faults_unwritten, o.faults_out_of_range,
+  o.faults_padded_rows, o.faults_empty_rows, o.faults_inexact, o.faults_fence_bytes,
+  o.faults_detail,
   -- the worst element, and where a fault sits
-  o.worst_statistic, o.worst_sample, o.worst_head, o.worst_row, o.worst_column, o.worst_got, o.worst_got_is_nan, o.worst_expected,
-  o.worst_sigma, o.worst_ulp, o.worst_visible_keys, o.worst_share_p, o.worst_share_logit, o.worst_share_s, o.worst_share_exp2,
-  o.worst_share_accumulation, o.worst_share_split_partials, o.worst_share_output,
-  o.location_kind, o.location_description, o.location_z, o.cause, o.head_rms_max, o.head_rms_max_sample, o.head_rms_max_head,
+  o.worst_statistic, o.worst_sample, o.worst_head, o.worst_row, o.worst_column, o.worst_got,
+  o.worst_got_is_nan, o.worst_expected, o.worst_sigma, o.worst_ulp, o.worst_visible_keys,
+  o.worst_share_p, o.worst_share_logit, o.worst_share_s, o.worst_share_exp2,
+  o.worst_share_accumulation, o.worst_share_split_partials, o.worst_share_output, o.location_kind,
+  o.location_description, o.location_z, o.cause, o.head_rms_max, o.head_rms_max_sample,
+  o.head_rms_max_head,
   -- bits
   o.output_digest, o.repeat_checked, o.repeat_equal,
   -- time and resources
-  o.timed, o.time_ns, o.time_mad_ns, o.time_ratio, o.time_hot_ns, o.past_times, o.time_over_past, o.wall_ms, o.workspace_bytes, o.peak_memory_bytes, o.registers_per_thread, o.spill_bytes_per_thread,
-  o.shared_memory_bytes, o.stack_bytes_per_thread,
+  o.timed, o.time_ns, o.time_mad_ns, o.time_ratio, o.time_hot_ns, o.past_times, o.time_over_past,
+  o.wall_ms, o.workspace_bytes, o.peak_memory_bytes, o.registers_per_thread,
+  o.spill_bytes_per_thread, o.shared_memory_bytes, o.stack_bytes_per_thread,
   -- what ran
-  b.build_id, b.launched, ds.spec AS declared_spec, o.padding_policy, o.promise_run_to_run, o.promise_batch, o.promise_layout,
-  o.promise_page, o.promise_split, o.promise_prefill_decode, o.promise_lse, o.saved_to, o.reused_from,
-  o.device_model, o.device_memory_bytes, o.device_driver, o.device_runtime,
+  b.build_id, b.launched, ds.spec AS declared_spec, o.padding_policy, o.promise_run_to_run,
+  o.promise_batch, o.promise_layout, o.promise_page, o.promise_split, o.promise_prefill_decode,
+  o.promise_lse, o.saved_to, o.reused_from, o.device_model, o.device_memory_bytes, o.device_driver,
+  o.device_runtime,
   o.expected_issue, o.expected_expires, o.expected_reason
 FROM outcome AS o
 JOIN run AS r USING (run_id)
@@ -70,24 +88,32 @@ JOIN rounding_spec AS ds ON ds.spec_key = o.declared_spec_key
 JOIN rounding_spec AS js ON js.spec_key = o.judged_spec_key
 JOIN verdict AS v USING (verdict);
 
--- The rms error of every (sample, head) of an outcome, as JSON: [0.97, 1.02, …], sample by sample; null for NaN, -1 never. Stored as
--- little-endian float32, which SQL has to take apart: bytes as hexadecimal digits, then sign, exponent and fraction.
+-- The rms error of every (sample, head) of an outcome, as JSON: [0.97, 1.02, …], sample by sample;
+-- null for NaN, -1 never. Stored as little-endian float32, which SQL has to take apart: bytes as
+-- hexadecimal digits, then sign, exponent and fraction.
 CREATE VIEW v_head_rms AS
 SELECT
-  c.case_id, r.run_id, r.run_order, r.started_at, o.suite, c.kernel, o.arch, c.dtype, c.batch, c.heads_q, o.verdict,
+  c.case_id, r.run_id, r.run_order, r.started_at, o.suite, c.kernel, o.arch, c.dtype, c.batch,
+  c.heads_q, o.verdict,
   length(o.head_rms) / 4 AS heads, o.head_rms_max, o.head_rms_max_sample, o.head_rms_max_head,
   (WITH RECURSIVE
     word(i, digits) AS (
       SELECT 0, hex(substr(o.head_rms, 1, 4)) WHERE length(o.head_rms) > 0
-      UNION ALL SELECT i + 1, hex(substr(o.head_rms, 4 * i + 5, 4)) FROM word WHERE 4 * i + 8 <= length(o.head_rms)),
+      UNION ALL SELECT i + 1, hex(substr(o.head_rms, 4 * i + 5, 4)) FROM word
+        WHERE 4 * i + 8 <= length(o.head_rms)),
     bits(i, b) AS (
       SELECT i,
-        (instr('123456789ABCDEF', substr(digits, 7, 1)) << 28) | (instr('123456789ABCDEF', substr(digits, 8, 1)) << 24)
-        | (instr('123456789ABCDEF', substr(digits, 5, 1)) << 20) | (instr('123456789ABCDEF', substr(digits, 6, 1)) << 16)
-        | (instr('123456789ABCDEF', substr(digits, 3, 1)) << 12) | (instr('123456789ABCDEF', substr(digits, 4, 1)) << 8)
-        | (instr('123456789ABCDEF', substr(digits, 1, 1)) << 4) | instr('123456789ABCDEF', substr(digits, 2, 1))
+        (instr('123456789ABCDEF', substr(digits, 7, 1)) << 28)
+          | (instr('123456789ABCDEF', substr(digits, 8, 1)) << 24)
+        | (instr('123456789ABCDEF', substr(digits, 5, 1)) << 20)
+          | (instr('123456789ABCDEF', substr(digits, 6, 1)) << 16)
+        | (instr('123456789ABCDEF', substr(digits, 3, 1)) << 12)
+          | (instr('123456789ABCDEF', substr(digits, 4, 1)) << 8)
+        | (instr('123456789ABCDEF', substr(digits, 1, 1)) << 4)
+          | instr('123456789ABCDEF', substr(digits, 2, 1))
       FROM word),
-    number(i, exponent, fraction) AS (SELECT i, ((b >> 23) & 255) - 127, 1.0 + (b & 8388607) / 8388608.0 FROM bits)
+    number(i, exponent, fraction) AS (SELECT i, ((b >> 23) & 255) - 127,
+      1.0 + (b & 8388607) / 8388608.0 FROM bits)
    SELECT json_group_array(CASE
      WHEN exponent = 128 THEN NULL
      WHEN exponent > 60 THEN 1e18
@@ -99,50 +125,67 @@ FROM outcome AS o
 JOIN run AS r USING (run_id)
 JOIN attention_case AS c USING (case_key);
 
--- The newest outcome of every series; columns of v_history. (max() makes SQLite take the other columns from its row.)
+-- The newest outcome of every series; columns of v_history. (max() makes SQLite take the other
+-- columns from its row.)
 CREATE VIEW v_latest AS
 WITH newest AS MATERIALIZED (
-  SELECT c.case_id AS newest_case, o.run_id AS newest_run, o.suite AS newest_suite, max(r.run_order || ' ' || o.suite)
+  SELECT c.case_id AS newest_case, o.run_id AS newest_run, o.suite AS newest_suite,
+    max(r.run_order || ' ' || o.suite)
   FROM outcome AS o JOIN run AS r USING (run_id) JOIN attention_case AS c USING (case_key)
   GROUP BY c.series_key, o.machine_key)
 SELECT h.* FROM newest CROSS JOIN v_history AS h
 WHERE h.case_id = newest_case AND h.run_id = newest_run AND h.suite = newest_suite;
 
--- Every failure, with the accepted outcome of the same series that came before it and the first failure since then.
+-- Every failure, with the accepted outcome of the same series that came before it and the first
+-- failure since then.
 CREATE VIEW v_regressions AS
 WITH failure AS (
   SELECT
     o.rowid AS failed,
     (SELECT p.rowid
-     FROM attention_case AS pc JOIN outcome AS p ON p.case_key = pc.case_key JOIN run AS pr ON pr.run_id = p.run_id
+     FROM attention_case AS pc JOIN outcome AS p ON p.case_key = pc.case_key
+       JOIN run AS pr ON pr.run_id = p.run_id
      JOIN verdict AS pv ON pv.verdict = p.verdict
-     WHERE pc.series_key = oc.series_key AND p.machine_key = o.machine_key AND pr.run_order < r.run_order AND p.status = 'ok'
-       AND p.judge_version = o.judge_version AND p.reference_version = o.reference_version AND p.inputs_version = o.inputs_version
-       AND (pv.is_baseline AND pr.finished_at IS NOT NULL AND NOT (p.verdict = 'first_seen' AND EXISTS (
+     WHERE pc.series_key = oc.series_key AND p.machine_key = o.machine_key
+       AND pr.run_order < r.run_order AND p.status = 'ok'
+       AND p.judge_version = o.judge_version AND p.reference_version = o.reference_version
+         AND p.inputs_version = o.inputs_version
+       AND (pv.is_baseline AND pr.finished_at IS NOT NULL
+         AND NOT (p.verdict = 'first_seen' AND EXISTS (
           SELECT 1
-          FROM attention_case AS ec JOIN outcome AS e ON e.case_key = ec.case_key JOIN run AS er ON er.run_id = e.run_id
+          FROM attention_case AS ec JOIN outcome AS e ON e.case_key = ec.case_key
+            JOIN run AS er ON er.run_id = e.run_id
           JOIN verdict AS ev ON ev.verdict = e.verdict
-          WHERE ec.series_key = pc.series_key AND e.machine_key = p.machine_key AND er.run_order < pr.run_order
-            AND er.finished_at IS NOT NULL AND ev.is_baseline AND e.status = 'ok' AND e.judge_version = p.judge_version
+          WHERE ec.series_key = pc.series_key AND e.machine_key = p.machine_key
+            AND er.run_order < pr.run_order
+            AND er.finished_at IS NOT NULL AND ev.is_baseline AND e.status = 'ok'
+              AND e.judge_version = p.judge_version
             AND e.reference_version = p.reference_version AND e.inputs_version = p.inputs_version))
-         OR EXISTS (SELECT 1 FROM accepted_case AS a WHERE a.run_id = p.run_id AND a.case_key = p.case_key))
+         OR EXISTS (SELECT 1 FROM accepted_case AS a WHERE a.run_id = p.run_id
+           AND a.case_key = p.case_key))
      ORDER BY pr.run_order DESC, p.suite LIMIT 1) AS previous
   FROM outcome AS o JOIN run AS r USING (run_id) JOIN verdict AS v ON v.verdict = o.verdict
   JOIN attention_case AS oc ON oc.case_key = o.case_key
   WHERE v.is_failure)
 SELECT
-  c.case_id, m.device_kind || ' ' || m.machine_arch || ' ' || m.model AS machine, lower(hex(m.machine_key)) AS machine_class,
-  r.run_id, r.run_order, r.started_at, r.code_commit, o.suite, o.case_group, o.tier, c.kernel, c.dtype, c.layout, c.mask, o.arch,
-  o.status, o.verdict, EXISTS (SELECT 1 FROM accepted_case AS a WHERE a.run_id = o.run_id AND a.case_key = o.case_key) AS accepted,
-  o.reason, o.findings, o.percent_of_limit, o.nearest_statistic, o.rms, o.peak, o.time_ratio, o.output_digest, b.build_id,
-  o.location_description, o.cause,
-  pr.run_id AS previous_run_id, pr.started_at AS previous_started_at, pr.code_commit AS previous_commit, p.verdict AS previous_verdict,
-  p.percent_of_limit AS previous_percent_of_limit, p.rms AS previous_rms, p.peak AS previous_peak, p.time_ratio AS previous_time_ratio,
+  c.case_id, m.device_kind || ' ' || m.machine_arch || ' ' || m.model AS machine,
+  lower(hex(m.machine_key)) AS machine_class,
+  r.run_id, r.run_order, r.started_at, r.code_commit, o.suite, o.case_group, o.tier, c.kernel,
+  c.dtype, c.layout, c.mask, o.arch,
+  o.status, o.verdict, EXISTS (SELECT 1 FROM accepted_case AS a WHERE a.run_id = o.run_id
+  AND a.case_key = o.case_key) AS accepted,
+  o.reason, o.findings, o.percent_of_limit, o.nearest_statistic, o.rms, o.peak, o.time_ratio,
+  o.output_digest, b.build_id, o.location_description, o.cause, pr.run_id AS previous_run_id,
+  pr.started_at AS previous_started_at, pr.code_commit AS previous_commit,
+  p.verdict AS previous_verdict, p.percent_of_limit AS previous_percent_of_limit,
+  p.rms AS previous_rms, p.peak AS previous_peak, p.time_ratio AS previous_time_ratio,
   p.output_digest AS previous_output_digest, pb.build_id AS previous_build_id,
   (SELECT min(fr.run_order)
-   FROM attention_case AS fc JOIN outcome AS f ON f.case_key = fc.case_key JOIN run AS fr ON fr.run_id = f.run_id
+   FROM attention_case AS fc JOIN outcome AS f ON f.case_key = fc.case_key
+     JOIN run AS fr ON fr.run_id = f.run_id
    JOIN verdict AS fv ON fv.verdict = f.verdict
-   WHERE fc.series_key = c.series_key AND f.machine_key = o.machine_key AND fv.is_failure AND fr.run_order <= r.run_order
+   WHERE fc.series_key = c.series_key AND f.machine_key = o.machine_key AND fv.is_failure
+     AND fr.run_order <= r.run_order
      AND fr.run_order > coalesce(pr.run_order, '')) AS failing_since
 FROM failure
 JOIN outcome AS o ON o.rowid = failed
@@ -154,10 +197,12 @@ LEFT JOIN outcome AS p ON p.rowid = previous
 LEFT JOIN run AS pr ON pr.run_id = p.run_id
 LEFT JOIN build AS pb ON pb.build_key = p.build_key;
 
--- What has been run: cases by suite, kernel and dimension, with the verdicts of their newest outcomes.
+-- What has been run: cases by suite, kernel and dimension, with the verdicts of their newest
+-- outcomes.
 CREATE VIEW v_coverage AS
 WITH newest AS MATERIALIZED (
-  SELECT o.case_key AS newest_case, o.run_id AS newest_run, o.suite AS newest_suite, max(r.run_order)
+  SELECT o.case_key AS newest_case, o.run_id AS newest_run, o.suite AS newest_suite,
+    max(r.run_order)
   FROM outcome AS o JOIN run AS r USING (run_id)
   GROUP BY o.case_key, o.machine_key, o.suite)
 SELECT
@@ -171,83 +216,108 @@ SELECT
   sum(o.timed) AS timed,
   max(r.started_at) AS last_started_at
 FROM newest
-CROSS JOIN outcome AS o ON o.case_key = newest_case AND o.run_id = newest_run AND o.suite = newest_suite
+CROSS JOIN outcome AS o ON o.case_key = newest_case AND o.run_id = newest_run
+  AND o.suite = newest_suite
 JOIN run AS r ON r.run_id = o.run_id
 JOIN attention_case AS c ON c.case_key = o.case_key
 JOIN verdict AS v ON v.verdict = o.verdict
 GROUP BY o.suite, c.kernel, o.arch, c.dtype, c.mask, c.layout;
 
--- What each kernel takes, by the newest outcomes. A kernel that crashes on a problem has not refused it.
+-- What each kernel takes, by the newest outcomes. A kernel that crashes on a problem has not
+-- refused it.
 CREATE VIEW v_support AS
 SELECT
   kernel, arch, dtype, kv_dtype, out_dtype, layout, mask,
-  CASE sum(status = 'unsupported') WHEN 0 THEN 'supported' WHEN count(*) THEN 'unsupported' ELSE 'mixed' END AS support,
+  CASE sum(status = 'unsupported') WHEN 0 THEN 'supported' WHEN count(*) THEN 'unsupported'
+    ELSE 'mixed' END AS support,
   sum(status <> 'unsupported') AS cases_supported,
   sum(status = 'unsupported') AS cases_unsupported,
   group_concat(DISTINCT CASE WHEN status = 'unsupported' THEN reason END) AS reasons
 FROM v_latest
 GROUP BY kernel, arch, dtype, kv_dtype, out_dtype, layout, mask;
 
--- Every comparison of two cases. per_head is JSON: [[sample, head, mean_abs, max_abs, bit_equal], …].
+-- Every comparison of two cases. per_head is JSON: [[sample, head, mean_abs, max_abs, bit_equal],
+-- …].
 CREATE VIEW v_diffs AS
 SELECT
-  d.run_id, r.run_order, r.started_at, r.code_commit, m.device_kind || ' ' || m.machine_arch || ' ' || m.model AS machine,
-  lower(hex(m.machine_key)) AS machine_class, d.judge_version, d.reference_version, d.inputs_version,
-  d.suite, d.name, d.tier, d.expect, d.case_a, d.case_b, d.status, d.verdict, v.is_failure, d.reason, d.percent_of_limit,
-  d.nearest_statistic, d.findings, d.notes, d.compared_rows, d.elements, d.max_abs, d.mean_abs, d.max_rel, d.mean_rel, d.max_sigma,
-  d.max_ulp, d.max_rel_expected, d.rms_output, d.max_abs_sample, d.max_abs_head, d.max_abs_row, d.max_abs_column, d.max_rel_sample,
-  d.max_rel_head, d.max_rel_row, d.max_rel_column, d.bit_equal_share, d.heads, d.heads_bit_equal, d.per_head, d.rms_a, d.rms_b,
+  d.run_id, r.run_order, r.started_at, r.code_commit,
+  m.device_kind || ' ' || m.machine_arch || ' ' || m.model AS machine,
+  lower(hex(m.machine_key)) AS machine_class, d.judge_version, d.reference_version,
+    d.inputs_version,
+  d.suite, d.name, d.tier, d.expect, d.case_a, d.case_b, d.status, d.verdict, v.is_failure,
+  d.reason, d.percent_of_limit, d.nearest_statistic, d.findings, d.notes, d.compared_rows,
+  d.elements, d.max_abs, d.mean_abs, d.max_rel, d.mean_rel, d.max_sigma, d.max_ulp,
+  d.max_rel_expected, d.rms_output, d.max_abs_sample, d.max_abs_head, d.max_abs_row,
+  d.max_abs_column, d.max_rel_sample, d.max_rel_head, d.max_rel_row, d.max_rel_column,
+  d.bit_equal_share, d.heads, d.heads_bit_equal, d.per_head, d.rms_a, d.rms_b,
   nullif(d.time_ns_a, 0.0) AS time_ns_a, nullif(d.time_ns_b, 0.0) AS time_ns_b
 FROM diff AS d
 JOIN run AS r USING (run_id)
 JOIN machine_class AS m USING (machine_key)
 JOIN verdict AS v USING (verdict);
 
--- Two ways to the same answer (the sides of a timed diff) over sequence lengths: time and memory of each, and from which length on the one
--- that wins at the longest length wins: crossover_seq is the shortest length measured from which on it wins.
+-- Two ways to the same answer (the sides of a timed diff) over sequence lengths: time and memory of
+-- each, and from which length on the one that wins at the longest length wins: crossover_seq is the
+-- shortest length measured from which on it wins.
 CREATE VIEW v_crossover AS
 WITH side AS (
   SELECT
-    d.run_id, d.suite, d.name, ca.dtype, ca.mask, ca.padding, ca.batch, ca.kernel AS kernel_a, cb.kernel AS kernel_b,
-    max(ca.seq_q, ca.seq_kv) AS seq, d.time_ns_a, d.time_ns_b, oa.peak_memory_bytes AS peak_memory_bytes_a,
+    d.run_id, d.suite, d.name, ca.dtype, ca.mask, ca.padding, ca.batch, ca.kernel AS kernel_a,
+    cb.kernel AS kernel_b,
+    max(ca.seq_q, ca.seq_kv) AS seq, d.time_ns_a, d.time_ns_b,
+      oa.peak_memory_bytes AS peak_memory_bytes_a,
     ob.peak_memory_bytes AS peak_memory_bytes_b, d.time_ns_b < d.time_ns_a AS b_is_faster
   FROM diff AS d
   JOIN attention_case AS ca ON ca.case_id = d.case_a
   JOIN attention_case AS cb ON cb.case_id = d.case_b
-  LEFT JOIN outcome AS oa ON oa.run_id = d.run_id AND oa.suite = d.suite AND oa.case_key = ca.case_key
-  LEFT JOIN outcome AS ob ON ob.run_id = d.run_id AND ob.suite = d.suite AND ob.case_key = cb.case_key
+  LEFT JOIN outcome AS oa ON oa.run_id = d.run_id AND oa.suite = d.suite
+    AND oa.case_key = ca.case_key
+  LEFT JOIN outcome AS ob ON ob.run_id = d.run_id AND ob.suite = d.suite
+    AND ob.case_key = cb.case_key
   WHERE d.status = 'ok' AND d.time_ns_a > 0 AND d.time_ns_b > 0),
 compared AS (
   SELECT *, first_value(b_is_faster) OVER by_length_down AS b_is_faster_at_longest FROM side
-  WINDOW by_length_down AS (PARTITION BY run_id, suite, name, dtype, mask, padding, batch, kernel_a, kernel_b ORDER BY seq DESC)),
+  WINDOW by_length_down AS (PARTITION BY run_id, suite, name, dtype, mask, padding, batch,
+    kernel_a, kernel_b ORDER BY seq DESC)),
 lost AS (
-  SELECT *, max(CASE WHEN b_is_faster <> b_is_faster_at_longest THEN seq END) OVER everywhere AS longest_lost FROM compared
-  WINDOW everywhere AS (PARTITION BY run_id, suite, name, dtype, mask, padding, batch, kernel_a, kernel_b))
+  SELECT *, max(CASE WHEN b_is_faster <> b_is_faster_at_longest
+    THEN seq END) OVER everywhere AS longest_lost FROM compared
+  WINDOW everywhere AS (PARTITION BY run_id, suite, name, dtype, mask, padding, batch, kernel_a,
+    kernel_b))
 SELECT
-  l.run_id, r.run_order, r.started_at, r.code_commit, l.suite, l.name, l.dtype, l.mask, l.padding, l.batch, l.kernel_a, l.kernel_b, l.seq,
-  l.time_ns_a, l.time_ns_b, l.time_ns_a / l.time_ns_b AS time_ratio, l.peak_memory_bytes_a, l.peak_memory_bytes_b,
+  l.run_id, r.run_order, r.started_at, r.code_commit, l.suite, l.name, l.dtype, l.mask, l.padding,
+  l.batch, l.kernel_a, l.kernel_b, l.seq,
+  l.time_ns_a, l.time_ns_b, l.time_ns_a / l.time_ns_b AS time_ratio, l.peak_memory_bytes_a,
+  l.peak_memory_bytes_b,
   CASE WHEN l.b_is_faster THEN l.kernel_b ELSE l.kernel_a END AS faster,
   CASE WHEN l.b_is_faster_at_longest THEN l.kernel_b ELSE l.kernel_a END AS faster_at_longest,
   min(CASE WHEN l.seq > coalesce(l.longest_lost, -1) THEN l.seq END) OVER (
-    PARTITION BY l.run_id, l.suite, l.name, l.dtype, l.mask, l.padding, l.batch, l.kernel_a, l.kernel_b) AS crossover_seq
+    PARTITION BY l.run_id, l.suite, l.name, l.dtype, l.mask, l.padding, l.batch, l.kernel_a,
+      l.kernel_b) AS crossover_seq
 FROM lost AS l JOIN run AS r USING (run_id);
 
 -- Statistics over a suite (shrink, temperature, drift of the median) per kernel and dtype.
 CREATE VIEW v_suite_scores AS
-SELECT s.run_id, r.run_order, r.started_at, r.code_commit, s.suite, s.kernel, s.dtype, s.statistic, s.cases, s.value, s.limit_value, s.status
+SELECT s.run_id, r.run_order, r.started_at, r.code_commit, s.suite, s.kernel, s.dtype, s.statistic,
+  s.cases, s.value, s.limit_value, s.status
 FROM suite_score AS s JOIN run AS r USING (run_id);
 
--- The same rows asked for in other ways: what was promised and what was found. `agreement`: bitwise, rounding, beyond; NULL: nothing was
--- compared. column_index NULL beside a statistic: the LSE.
+-- The same rows asked for in other ways: what was promised and what was found. `agreement`:
+-- bitwise, rounding, beyond; NULL: nothing was compared. column_index NULL beside a statistic: the
+-- LSE.
 CREATE VIEW v_invariances AS
 SELECT
-  i.run_id, r.run_order, r.started_at, r.code_commit, m.device_kind || ' ' || m.machine_arch || ' ' || m.model AS machine,
-  lower(hex(m.machine_key)) AS machine_class, i.judge_version, i.suite, i.tier, c.case_id, c.kernel, c.device, c.dtype, c.layout, c.mask,
+  i.run_id, r.run_order, r.started_at, r.code_commit,
+  m.device_kind || ' ' || m.machine_arch || ' ' || m.model AS machine,
+  lower(hex(m.machine_key)) AS machine_class, i.judge_version, i.suite, i.tier, c.case_id,
+    c.kernel, c.device, c.dtype, c.layout, c.mask,
   i.invariance, i.promise,
-  CASE WHEN i.status <> 'ok' THEN NULL WHEN i.other_bits = 0 THEN 'bitwise' WHEN i.sigmas <= i.limit_value THEN 'rounding' ELSE 'beyond' END
+  CASE WHEN i.status <> 'ok' THEN NULL WHEN i.other_bits = 0 THEN 'bitwise'
+    WHEN i.sigmas <= i.limit_value THEN 'rounding' ELSE 'beyond' END
     AS agreement,
-  i.status, i.verdict, v.is_failure, i.reason, i.calls, i.calls_refused, i.elements, i.other_bits, i.statistic, i.sample, i.head, i.row_index,
-  i.column_index, i.value_a, i.value_b, i.sigmas, i.limit_value, i.ulps, i.problem_a, i.problem_b, i.percent_of_limit, i.findings, i.notes,
+  i.status, i.verdict, v.is_failure, i.reason, i.calls, i.calls_refused, i.elements, i.other_bits,
+  i.statistic, i.sample, i.head, i.row_index, i.column_index, i.value_a, i.value_b, i.sigmas,
+  i.limit_value, i.ulps, i.problem_a, i.problem_b, i.percent_of_limit, i.findings, i.notes,
   i.wall_ms
 FROM invariance AS i
 JOIN run AS r USING (run_id)
@@ -258,27 +328,36 @@ JOIN verdict AS v USING (verdict);
 -- Who accepted which outcomes as baselines, when and why.
 CREATE VIEW v_accepted AS
 SELECT a.run_id, a.case_glob, a.accepted_by, a.reason, a.accepted_at, c.case_id
-FROM accept AS a JOIN accepted_case AS k USING (accept_key) JOIN attention_case AS c USING (case_key);
+FROM accept AS a JOIN accepted_case AS k USING (accept_key)
+  JOIN attention_case AS c USING (case_key);
 
--- Which outcomes are pinned, by whom, when and why: later runs are measured against the newest pin of their series.
+-- Which outcomes are pinned, by whom, when and why: later runs are measured against the newest pin
+-- of their series.
 CREATE VIEW v_pinned AS
 SELECT p.run_id, p.case_glob, p.pinned_by, p.reason, p.pinned_at, c.case_id
 FROM pin AS p JOIN pinned_case AS k USING (pin_key) JOIN attention_case AS c USING (case_key);
 
--- What was different about the cases of a run beside their verdicts. `accepted`: somebody has accepted it since.
+-- What was different about the cases of a run beside their verdicts. `accepted`: somebody has
+-- accepted it since.
 CREATE VIEW v_changes AS
 SELECT
-  x.run_id, r.run_order, r.started_at, r.code_commit, x.suite, x.case_id, x.kind, x.value, x.limit_value, x.explanation, x.is_failure,
-  EXISTS (SELECT 1 FROM accepted_case AS a JOIN attention_case AS c USING (case_key) WHERE a.run_id = x.run_id AND c.case_id = x.case_id)
+  x.run_id, r.run_order, r.started_at, r.code_commit, x.suite, x.case_id, x.kind, x.value,
+  x.limit_value, x.explanation, x.is_failure,
+  EXISTS (SELECT 1 FROM accepted_case AS a JOIN attention_case AS c USING (case_key)
+    WHERE a.run_id = x.run_id AND c.case_id = x.case_id)
     AS accepted
 FROM run_change AS x JOIN run AS r USING (run_id);
 
--- What compiled kernels take of each architecture, with what was concluded from the approved figures. Says nothing about a machine.
+-- What compiled kernels take of each architecture, with what was concluded from the approved
+-- figures. Says nothing about a machine.
 CREATE VIEW v_resources AS
 SELECT
-  k.run_id, r.run_order, r.started_at, r.code_commit, k.source, k.kernel, k.launch, k.arch, k.toolkit, k.threads, k.registers, k.stack_bytes,
+  k.run_id, r.run_order, r.started_at, r.code_commit, k.source, k.kernel, k.launch, k.arch,
+  k.toolkit, k.threads, k.registers, k.stack_bytes,
   k.spill_store_bytes + k.spill_load_bytes AS spill_bytes, k.spill_store_bytes, k.spill_load_bytes,
-  k.static_shared_bytes + coalesce(k.dynamic_shared_bytes, 0) AS shared_bytes, k.static_shared_bytes, k.dynamic_shared_bytes,
-  k.constant_bytes, k.barriers, k.active_warps, k.most_warps, 1.0 * k.active_warps / k.most_warps AS occupancy, k.limited_by, k.tensor_cores,
+  k.static_shared_bytes + coalesce(k.dynamic_shared_bytes, 0) AS shared_bytes,
+  k.static_shared_bytes, k.dynamic_shared_bytes, k.constant_bytes, k.barriers, k.active_warps,
+  k.most_warps,
+  1.0 * k.active_warps / k.most_warps AS occupancy, k.limited_by, k.tensor_cores,
   k.predicted_registers, k.predicted_shared_bytes, k.verdict, k.why
 FROM kernel_resources AS k JOIN run AS r USING (run_id);

@@ -194,13 +194,11 @@ TEST_F(Open, RefusesAnEarlierSchema) {
   for (const int earlier : {1, 9}) {
     raw_sql(path_, fmt::format("PRAGMA user_version = {}; PRAGMA journal_mode = delete", earlier));
     for (const bool read_only : {false, true}) {
-      EXPECT_THAT(
-          refusal_that_leaves_no_trace(read_only),
-          AllOf(HasSubstr(path_.string()),
-                HasSubstr(fmt::format(
-                    "written by an earlier plumbline (schema {}, this one knows 10 and later)",
-                    earlier)),
-                HasSubstr("measure anew into another file")));
+      EXPECT_THAT(refusal_that_leaves_no_trace(read_only),
+                  AllOf(HasSubstr(path_.string()),
+                        HasSubstr(fmt::format(
+                            "written by an earlier plumbline (schema {}, this one knows", earlier)),
+                        HasSubstr("measure anew into another file")));
     }
   }
 }
