@@ -25,7 +25,8 @@ QUERIES = {
       SELECT suite, name, case_a, case_b, status, verdict, max_abs, max_sigma FROM diff
       WHERE run_id = {NEWEST}""",
     "invariances": f"""
-      SELECT c.case_id, i.suite, i.invariance, i.verdict, i.calls, i.elements, i.other_bits, i.sigmas
+      SELECT c.case_id, i.suite, i.invariance, i.verdict, i.calls, i.elements, i.other_bits,
+             i.sigmas
       FROM invariance AS i JOIN attention_case AS c USING (case_key)
       WHERE run_id = {NEWEST}""",
     "suite statistics": f"""

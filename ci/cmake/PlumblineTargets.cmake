@@ -61,8 +61,8 @@ function(plumbline_precompile NAME FROM)
   else()
     target_precompile_headers(${NAME} REUSE_FROM ${FROM})
   endif()
-  # ccache follows GCC's precompiled headers only with -fpch-preprocess. GCC 12 forgets for them that
-  # the library's headers are the system's, and tells of false array bounds in std::string there.
+  # ccache follows GCC's precompiled headers only with -fpch-preprocess. GCC 12 forgets for them
+  # that the library's headers are the system's, and tells of false array bounds in std::string.
   target_compile_options(${NAME} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:
     -fpch-preprocess -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow>)
 endfunction()

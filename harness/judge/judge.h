@@ -40,8 +40,8 @@ Judgement judge_invariance(const InvarianceOutcome& outcome);
 // "beyond" all rounding.
 std::string_view agreement(const InvarianceOutcome& outcome);
 
-// Statistics over a suite, per kernel and dtype (docs/judging.md: shrink, temperature, and the drift
-// of the median).
+// Statistics over a suite, per kernel and dtype (docs/judging.md: shrink, temperature, and the
+// drift of the median).
 struct SuiteScore {
   // "*" in suite and dtype: over all of the kernel's cases. "cuda/naive/device=cuda:0": not on the
   // CPU

@@ -41,9 +41,9 @@ bool is_finite(const Reference& reference);
 // Whether every statistic keeps its limit.
 bool within_limits(const ErrorStatistics& statistics, const Limits& limits);
 
-// The statistic whose maximum is nearest to its limit; a NaN is nearest of all. The LSE, whose scale
-// is by far the smallest, is named only where the outputs keep their limits: a person looks for an
-// output first.
+// The statistic whose maximum is nearest to its limit; a NaN is nearest of all. The LSE, whose
+// scale is by far the smallest, is named only where the outputs keep their limits: a person looks
+// for an output first.
 const Statistic& nearest_to_limit(const Comparison& comparison, const Limits& limits);
 
 // Of sigma over all rows and columns: how tight a spec is on a problem. 0 for no values.

@@ -183,11 +183,11 @@ Result<std::vector<ApprovedSource>> read_approved(const std::filesystem::path& d
 
 std::string approved_text(const CompiledSource& source, const Acceptance& accepted) {
   std::string text = fmt::format(
-      "# Approved resources of {}: what later builds are compared with. Bytes; registers and "
-      "spills per thread,\n"
-      "# shared memory (static and dynamic) per block; warps resident on a multiprocessor. Written "
-      "by `plumbline resources --accept`.\n"
-      "schema = 1\nsource = {}\ntoolkit = {}\naccepted = {{ who = {}, when = {}, why = {} }}\n",
+      "# Approved resources of {}: what later builds are compared with.\n"
+      "# Bytes; registers and spills per thread, shared memory (static and dynamic) per block; "
+      "warps\n# resident on a multiprocessor. Written by `plumbline resources --accept`.\n"
+      "schema = 1\nsource = {}\ntoolkit = {}\n"
+      "accepted.who = {}\naccepted.when = {}\naccepted.why = {}\n",
       source.source, quoted(source.source), quoted(source.toolkit), quoted(accepted.who),
       quoted(accepted.when), quoted(accepted.why));
   const Resources* previous = nullptr;

@@ -2,8 +2,8 @@
 // block has TileQ rows.
 //
 //   Q [TileQ, HeadDim]             shared memory, by cp.async
-//   For each tile of TileKv keys, K and V two tiles deep in shared memory (fp8 is widened to Element
-//   on its way there):
+//   For each tile of TileKv keys, K and V two tiles deep in shared memory (fp8 is widened to
+//   Element on its way there):
 //     S  = scale log2(e) Q K^T     mma.sync, accumulators in Accumulator; softcap and ALiBi
 //     m' = max(m, max_j S_j)       over the four lanes that share a row
 //     P  = 2^(S - m')

@@ -50,8 +50,8 @@ class Fiber {
   static void entered();
   // Suspends this fiber, which is running, and resumes `to`. With `last`, this one will never be
   // resumed. Inline down to the instruction: each return after a switch is one that the processor
-  // has not predicted (2.6 times the switches per second that calls gave). Boost.Context 1.74, which
-  // calls, took 2.2 times as long for a switch and 1.16 to 1.24 times for our kernels.
+  // has not predicted (2.6 times the switches per second that calls gave). Boost.Context 1.74,
+  // which calls, took 2.2 times as long for a switch and 1.16 to 1.24 times for our kernels.
   void switch_to(Fiber& to, Switching switching, bool last = false) {
     before_switch(to, last);
 #ifdef PLUMBLINE_EMULATOR_ASSEMBLY

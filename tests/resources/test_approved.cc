@@ -26,12 +26,15 @@ CompiledSource source() {
 }
 
 constexpr const char* golden =
-    R"toml(# Approved resources of kernels/prefill.cu: what later builds are compared with. Bytes; registers and spills per thread,
-# shared memory (static and dynamic) per block; warps resident on a multiprocessor. Written by `plumbline resources --accept`.
+    R"toml(# Approved resources of kernels/prefill.cu: what later builds are compared with.
+# Bytes; registers and spills per thread, shared memory (static and dynamic) per block; warps
+# resident on a multiprocessor. Written by `plumbline resources --accept`.
 schema = 1
 source = "kernels/prefill.cu"
 toolkit = "nvcc 13.0.88"
-accepted = { who = "Ada", when = "2026-01-31", why = "two \"stages\"" }
+accepted.who = "Ada"
+accepted.when = "2026-01-31"
+accepted.why = "two \"stages\""
 
 [[kernel]]
 name = "decode<float>"

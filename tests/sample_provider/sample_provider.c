@@ -119,7 +119,7 @@ static plumbline_status query(uint32_t kernel, const plumbline_problem* p,
   return PLUMBLINE_UNSUPPORTED;
 }
 
-/* Workspace: one row of logits and one of sums. plumbline owns it and checks that we stay within. */
+/* Workspace: one row of logits, one of sums. plumbline owns it and checks that we stay within. */
 static plumbline_status prepare(uint32_t kernel, const plumbline_problem* problem,
                                 const plumbline_tensors* tensors, const plumbline_device* device,
                                 plumbline_plan** plan, uint64_t* workspace_bytes, char* reason,

@@ -34,8 +34,8 @@ class WorkerProcess {
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
   // Sends a line (with its '\n') and returns the next line received, or how the process ended
-  // instead. A process that does not answer in time is killed. After a WorkerExit only the destructor
-  // may be called.
+  // instead. A process that does not answer in time is killed. After a WorkerExit only the
+  // destructor may be called.
   tl::expected<std::string, WorkerExit> exchange(const std::string& line,
                                                  std::chrono::milliseconds timeout);
   // Waits for a process that is about to end, and kills it after a second.
