@@ -109,10 +109,14 @@ def check(path):
         errors.append((len(lines), f"{len(lines)} lines: past {limit} a file has two jobs"))
     if not lines or not lines[0].startswith(("// ", "/* ")):
         errors.append((1, "the first line says what the file is for: a comment"))
-    golden = False  # within a raw string: expected output is as long as it is
+    golden = None  # what ends the raw string that goes on: expected output is as long as it is
     for number, line in enumerate(lines, 1):
+        begins = None if golden else re.search(r'R"(\w*)\((?!.*\)\1")', line)
         within = golden or 'R"' in line
-        golden = within and not re.search(r'\)\w*"', line.rpartition('R"')[2])
+        if begins:
+            golden = f'){begins.group(1)}"'
+        elif golden and golden in line:
+            golden = None
         if len(line) > LINE_LIMIT and not within and has_line_limit(path):
             errors.append((number, f"{len(line)} columns, more than {LINE_LIMIT}"))
         if re.search(r"\b(TODO|FIXME|XXX)\b", line):

@@ -27,7 +27,7 @@ add_link_options(LINKER:--disable-new-dtags)
 
 add_library(plumbline_options INTERFACE)
 # x86-64-v3 (AVX2, FMA) and no contraction: output bits must not depend on the machine
-# (docs/judging.md).
+# (docs/judging-comparisons.md, "Against the past").
 target_compile_options(plumbline_options INTERFACE -march=x86-64-v3 -ffp-contract=off -Wall -Wextra
   -Wpedantic -Wshadow
   $<$<BOOL:${PLUMBLINE_WERROR}>:-Werror>)

@@ -1,5 +1,6 @@
 // Default limits of the error statistics, and how those of maxima grow with the elements compared.
-// Numbers, their evidence and the formula of growth: docs/judging.md, "Statistics and limits".
+// Numbers, their evidence and the formula of growth: docs/judging.md, "Statistics and limits", and
+// docs/judging-evidence.md.
 #include <algorithm>
 #include <cmath>
 

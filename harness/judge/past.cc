@@ -15,7 +15,7 @@ namespace plumbline {
 namespace {
 
 // Largest drift between two legal variants of one kernel, with room: measured maxima 1.36 (1e4
-// elements and more), 1.60 (fewer), 2.16 (fp32 output). docs/judging.md.
+// elements and more), 1.60 (fewer), 2.16 (fp32 output). docs/judging-evidence.md, "Drift".
 constexpr std::int64_t few_elements = 2500;
 double drift_limit(const Outcome& outcome) {
   if (outcome.c.problem.out() == DType::f32) return 2.5;

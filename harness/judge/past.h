@@ -1,5 +1,5 @@
 // Judges an outcome against the past of its case: digest, drift of the error, time.
-// docs/judging.md, "Against the past".
+// docs/judging-comparisons.md, "Against the past".
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
 // How large the error of a logit may be, by the rounding spec and the sizes of q and k.
-// docs/judging.md, "logit error", has the formulas.
+// docs/judging-formulas.md, "Logit error", has the formulas.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The variance of the LSE's error. docs/judging.md, "Scale of the LSE".
+// The variance of the LSE's error. docs/judging-formulas.md, "Scale of the LSE".
 #include "harness/reference/terms.h"
 
 namespace plumbline {

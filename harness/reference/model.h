@@ -1,5 +1,5 @@
-// The numbers that the error formulas take from a rounding spec. Names follow docs/judging.md; u is
-// a unit roundoff, eta half the smallest subnormal.
+// The numbers that the error formulas take from a rounding spec. Names follow
+// docs/judging-formulas.md, "Symbols"; u is a unit roundoff, eta half the smallest subnormal.
 #pragma once
 
 #include <cmath>

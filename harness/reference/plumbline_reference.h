@@ -16,7 +16,7 @@ extern "C" {
 
 #define PLUMBLINE_REFERENCE_ABI 2u
 
-/* Symbols as in docs/judging.md; 0 for a rounding that is not made. */
+/* Symbols as in docs/judging-formulas.md; 0 for a rounding that is not made. */
 typedef struct plumbline_reference_accumulator {
   double u;            /* unit roundoff of one addition */
   double f, f_out;     /* of truncation inside a step and of its result; 0 unless toward_zero */

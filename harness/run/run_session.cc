@@ -195,7 +195,7 @@ void RunSession::take(InvarianceOutcome outcome) {
   invariances_.push_back(std::move(stored));
 }
 
-// A regression must show again in fresh processes (JUDGING: confirmed in a fresh process). Two are
+// A regression must show again in fresh processes. Two are
 // asked: if both agree that there is none, the first was noise; if they disagree, the case is
 // ambiguous. Any other failure there is what the case is.
 void RunSession::confirm_regressions(const Plan& plan) {

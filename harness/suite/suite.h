@@ -41,7 +41,8 @@ struct SuiteCase {
 // the end of the sample's keys), so the last row of a prefill meets the one row of a decode. Stands
 // for the stories: does what both declare explain the difference?
 enum class DiffExpect {
-  // |a - b| must be explained by the two sigmas (limit 6.5, floored as JUDGING.md's peak)
+  // |a - b| must be explained by the two sigmas (the limit of the peak:
+  // docs/judging-comparisons.md, "Two cases")
   rounding,
   bitwise,  // must be equal
   report,   // printed and stored, never judged (for example fp32 against the cast to bf16)

@@ -8,9 +8,9 @@
 namespace plumbline::mutants {
 namespace {
 
-// One step of a tensor core's accumulator (docs/judging.md): products and accumulator are cut to
-// multiples of 2^(e - fraction_bits), e the exponent of the largest, added exactly and cut to fp32.
-// Products of two fp32 numbers of at most 26 bits are exact in fp64.
+// One step of a tensor core's accumulator (docs/judging-formulas.md, "Rounding spec"): products and
+// accumulator are cut to multiples of 2^(e - fraction_bits), e the exponent of the largest, added
+// exactly and cut to fp32. Products of two fp32 numbers of at most 26 bits are exact in fp64.
 float tensor_core_step(float c, const float* a, const float* b, std::int64_t stride,
                        std::int64_t count, int fraction_bits) {
   std::array<double, 17> terms{};

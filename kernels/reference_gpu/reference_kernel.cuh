@@ -1,6 +1,6 @@
 // The reference in fp64 on a GPU: attention and the variances of its legal error. A block has one
-// query row at a time, straight from the formulas of docs/judging.md ("Sigma"; TP, TL, ... are its
-// names).
+// query row at a time, straight from the formulas of docs/judging-formulas.md ("Exact scales"; TP,
+// TL, ... are its names).
 //
 //   s_k, n2_k           a thread for each key, over the head dimension
 //   p_k, lse            softmax over the block

@@ -1,6 +1,6 @@
 // A second, literal reference in quad precision, to check the first one against. It computes
 // attention of one row, and the scales of legal error in plain double loops, written from the
-// formulas of docs/judging.md with no blocking, no matrix products and no code of
+// formulas of docs/judging-formulas.md with no blocking, no matrix products and no code of
 // harness/reference. Slow on purpose.
 #pragma once
 

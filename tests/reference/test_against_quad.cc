@@ -105,7 +105,7 @@ TEST_P(AgainstQuad, AgreesUnderEverySpec) {
 }
 
 // In long rows R_j may be that of its bounds, 1e-2 TP of a variance, TL its own, 1e-3 TP, and small
-// keys of TA may count like others, 5e-5 TP (docs/judging.md, "What is computed").
+// keys of TA may count like others, 5e-5 TP (docs/judging-formulas.md, "Bounded scales").
 constexpr double long_row_tolerance = 0.5 * (1e-2 + 1e-3 + 5e-5) + 1e-4;
 // lse_sigma, where n2_k is bounded: of inputs by laws, and of any.
 constexpr double lse_tolerance_of_laws = 5e-3, lse_tolerance = 0.05;

@@ -14,7 +14,8 @@ namespace plumbline::test {
 namespace {
 
 constexpr const char* kernel = "cpu/flash";
-constexpr int least_drift_cases = 30;  // docs/judging.md: the drift of the median needs as many
+// docs/judging-comparisons.md: the drift of the median needs as many
+constexpr int least_drift_cases = 30;
 
 struct Drift {
   int cases = 0;

@@ -67,7 +67,7 @@ def _accumulator(what: str, value: object) -> None:
 @dataclasses.dataclass(frozen=True)
 class Spec:
     """What a kernel rounds, in the words of baselines/contracts.toml.
-    None: as the strict default (docs/judging.md)."""
+    None: as the strict default (docs/judging-formulas.md, "Rounding spec")."""
 
     # what P = exp(S - max) is rounded to before P V: "input", "output", "fp32", …
     p_dtype: Optional[str] = None
