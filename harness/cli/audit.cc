@@ -109,7 +109,7 @@ Result<std::vector<std::filesystem::path>> catalogue_files(
 // Cases of a family's first provider are those of the others, too: mutants/NAME and
 // mutants_tf32/NAME. What a provider does not take it refuses.
 void add_family(Suite& suite, const Family& family, const std::vector<OfferedKernel>& kernels) {
-  std::set<std::string_view> others;
+  std::set<std::string> others;
   for (const OfferedKernel& kernel : kernels) {
     if (family.owns(kernel.name) && provider_of(kernel.name) != family.provider)
       others.insert(provider_of(kernel.name));
@@ -118,10 +118,9 @@ void add_family(Suite& suite, const Family& family, const std::vector<OfferedKer
   for (const SuiteCase& c : suite.cases) {
     cases.push_back(c);
     if (provider_of(c.kernel_pattern) != family.provider) continue;
-    for (const std::string_view other : others) {
+    for (const std::string& other : others) {
       cases.push_back(c);
-      cases.back().kernel_pattern =
-          std::string(other) + c.kernel_pattern.substr(family.provider.size());
+      cases.back().kernel_pattern = other + c.kernel_pattern.substr(family.provider.size());
     }
   }
   suite.cases = std::move(cases);

@@ -35,7 +35,8 @@ std::string joined(const Lines& lines) {
 
 // A value that ends on its line, so that a slip there leaves the others alone.
 bool is_whole(const std::string& line) {
-  return std::count(line.begin(), line.end(), '[') == std::count(line.begin(), line.end(), ']') &&
+  return line.find("\"\"\"") == std::string::npos &&
+         std::count(line.begin(), line.end(), '[') == std::count(line.begin(), line.end(), ']') &&
          std::count(line.begin(), line.end(), '{') == std::count(line.begin(), line.end(), '}');
 }
 
