@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <set>
 
+#include "harness/audit/trials.h"
+
 namespace plumbline {
 namespace {
 

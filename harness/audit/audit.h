@@ -3,13 +3,18 @@
 // read it.
 #pragma once
 
-#include <map>
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "harness/audit/trials.h"
+#include "harness/audit/catalogue.h"
+#include "harness/audit/rules.h"
 
 namespace plumbline {
+
+struct SuiteScore;
+struct Trial;
 
 // none: nothing was located; not_stated: the catalogue expects nothing
 enum class DiagnosisResult { right, wrong, none, not_stated };

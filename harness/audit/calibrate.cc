@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "harness/audit/trials.h"
 #include "harness/contract/contract.h"
 #include "harness/measure/statistics.h"
 

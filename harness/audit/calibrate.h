@@ -5,10 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "harness/audit/trials.h"
 #include "harness/outcome/statistics_table.h"
+#include "harness/suite/plan.h"
 
 namespace plumbline {
+
+class Contracts;
+struct Trial;
 
 // The largest value of one statistic, where it was nearest to its limit.
 struct Headroom {

@@ -10,7 +10,6 @@
 
 #include "harness/base/table_reader.h"
 #include "harness/outcome/invariance.h"
-#include "harness/outcome/outcome.h"
 
 namespace plumbline {
 namespace {

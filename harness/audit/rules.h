@@ -2,6 +2,7 @@
 // docs/audit.md has their sources.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,8 @@ struct RuleInputs {
 };
 
 enum class RuleResult { passes, fails, not_applicable };
+
+inline constexpr std::size_t rule_count = 8;
 
 struct Rule {
   std::string_view name;

@@ -17,8 +17,6 @@ namespace plumbline {
 
 class Contracts;
 
-inline constexpr std::size_t rule_count = 8;
-
 // One kernel on one problem.
 struct Trial {
   std::string kernel, device, case_id;

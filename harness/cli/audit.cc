@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "harness/audit/calibrate.h"
+#include "harness/audit/trials.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/devices.h"
 #include "harness/cli/envelope.h"

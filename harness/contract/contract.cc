@@ -7,11 +7,9 @@
 #include "harness/base/glob.h"
 #include "harness/contract/reviewed_file.h"
 #include "harness/contract/spec_fields.h"
-#include "harness/outcome/outcome.h"
+#include "harness/problem/problem.h"
 
 namespace plumbline {
-
-Place place_of(const Outcome& outcome) { return {outcome.c.device, arch_of(outcome)}; }
 
 const Contract* Contracts::find(std::string_view kernel, const Place& place) const {
   const auto matches = [&](const Contract& contract) {

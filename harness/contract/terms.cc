@@ -24,6 +24,8 @@ std::vector<std::string> looser_spec(const std::string& now, const std::string& 
 
 }  // namespace
 
+Place place_of(const Outcome& outcome) { return {outcome.c.device, arch_of(outcome)}; }
+
 Terms terms_of(const Contracts& contracts, const Outcome& outcome) {
   const Place place = place_of(outcome);
   Terms terms{contracts.limits(outcome.c.kernel, outcome.c.problem, 0, place), std::nullopt, {}};

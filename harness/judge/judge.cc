@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <array>
 #include <cmath>
 #include <utility>
 
@@ -17,27 +16,6 @@
 
 namespace plumbline {
 namespace {
-
-struct FaultKind {
-  std::int64_t Faults::*count;
-  std::string_view statistic;
-  std::string_view what;
-};
-constexpr std::array fault_kinds{
-    FaultKind{&Faults::nan, "nan", "NaN where the reference is finite"},
-    FaultKind{&Faults::inf, "inf", "infinities where the reference is finite"},
-    FaultKind{&Faults::unwritten, "unwritten", "elements never written"},
-    FaultKind{&Faults::out_of_range, "out_of_range",
-              "elements outside the range of the values they average"},
-    FaultKind{&Faults::padded_rows, "padded_rows",
-              "elements of padded rows against the padding policy"},
-    FaultKind{&Faults::empty_rows, "empty_rows",
-              "elements of rows without a visible key that are not exactly 0, or whose LSE is not "
-              "that of no key"},
-    FaultKind{&Faults::inexact, "inexact",
-              "elements that differ from the reference where the inputs demand equality"},
-    FaultKind{&Faults::fence_bytes, "fence", "bytes changed around out, lse or workspace"},
-};
 
 bool any_row_sees_a_key(const Problem& problem) {
   const Geometry geometry(problem);
@@ -163,7 +141,7 @@ class CaseJudge {
     for (const FaultKind& kind : fault_kinds) {
       const std::int64_t count = outcome_.faults.*kind.count;
       if (count == 0) continue;
-      builder_.find(Verdict::fail, {std::string(kind.statistic), static_cast<double>(count), 0,
+      builder_.find(Verdict::fail, {std::string(kind.name), static_cast<double>(count), 0,
                                     fmt::format("{} {}{}", count, kind.what, detail)});
     }
   }

@@ -1,8 +1,10 @@
 // What is wrong with an output without any limit, and where its error sits.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace plumbline {
 
@@ -18,10 +20,42 @@ struct Faults {
   std::int64_t inexact = 0;      // elements != reference where the law demands equality
   std::int64_t fence_bytes = 0;  // changed bytes around out, lse or workspace
   std::string detail;            // first of them in words, with the element
-  std::int64_t total() const {
-    return nan + inf + unwritten + out_of_range + padded_rows + empty_rows + inexact + fence_bytes;
+  std::int64_t total() const;
+};
+
+struct FaultKind {
+  const char* column;  // of the database
+  std::int64_t Faults::*count;
+  std::string_view name;  // in findings
+  std::string_view what;  // in words, behind the count
+  // in JSON: "nan"
+  constexpr std::string_view key() const {
+    return std::string_view(column).substr(std::string_view("faults_").size());
   }
 };
+// In the order in which they are reported.
+inline constexpr std::array fault_kinds{
+    FaultKind{"faults_nan", &Faults::nan, "nan", "NaN where the reference is finite"},
+    FaultKind{"faults_inf", &Faults::inf, "inf", "infinities where the reference is finite"},
+    FaultKind{"faults_unwritten", &Faults::unwritten, "unwritten", "elements never written"},
+    FaultKind{"faults_out_of_range", &Faults::out_of_range, "out_of_range",
+              "elements outside the range of the values they average"},
+    FaultKind{"faults_padded_rows", &Faults::padded_rows, "padded_rows",
+              "elements of padded rows against the padding policy"},
+    FaultKind{"faults_empty_rows", &Faults::empty_rows, "empty_rows",
+              "elements of rows without a visible key that are not exactly 0, or whose LSE is not "
+              "that of no key"},
+    FaultKind{"faults_inexact", &Faults::inexact, "inexact",
+              "elements that differ from the reference where the inputs demand equality"},
+    FaultKind{"faults_fence_bytes", &Faults::fence_bytes, "fence",
+              "bytes changed around out, lse or workspace"},
+};
+
+inline std::int64_t Faults::total() const {
+  std::int64_t sum = 0;
+  for (const FaultKind& kind : fault_kinds) sum += this->*kind.count;
+  return sum;
+}
 
 // Where a fault sits: diagnosis only. The strongest of the structure statistics.
 struct Location {

@@ -53,15 +53,10 @@ Json errors_json(const ErrorStatistics& errors) {
 }
 
 Json faults_json(const Faults& faults) {
-  return {{"nan", faults.nan},
-          {"inf", faults.inf},
-          {"unwritten", faults.unwritten},
-          {"out_of_range", faults.out_of_range},
-          {"padded_rows", faults.padded_rows},
-          {"empty_rows", faults.empty_rows},
-          {"inexact", faults.inexact},
-          {"fence_bytes", faults.fence_bytes},
-          {"detail", faults.detail}};
+  Json object;
+  for (const FaultKind& kind : fault_kinds) object[std::string(kind.key())] = faults.*kind.count;
+  object["detail"] = faults.detail;
+  return object;
 }
 
 Json worst_json(const Outcome& outcome) {

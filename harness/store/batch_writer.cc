@@ -14,6 +14,7 @@
 #include "harness/store/connection.h"
 #include "harness/store/machine.h"
 #include "harness/store/rows.h"
+#include "harness/store/stored.h"
 
 namespace plumbline {
 namespace {
@@ -127,6 +128,20 @@ std::string insert_sql(const std::string& table, const std::vector<std::string>&
                      fmt::join(columns, ", "), fmt::join(values, ", "), fmt::join(unique, ", "),
                      replace ? "UPDATE SET " + updates : "NOTHING");
 }
+
+struct BatchWriter::PendingOutcome {
+  const Run* run = nullptr;
+  StoredOutcome stored;
+  std::string declared_spec;  // as text
+  Key case_key{}, build_key{}, machine_key{}, declared_spec_key{}, judged_spec_key{};
+};
+
+struct BatchWriter::PendingDiff {
+  const Run* run;
+  StoredDiff stored;
+};
+
+BatchWriter::~BatchWriter() = default;
 
 BatchWriter::BatchWriter(SQLite::Database& db, std::filesystem::path path)
     : db_(db),

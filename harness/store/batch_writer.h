@@ -14,15 +14,18 @@
 #include <utility>
 #include <vector>
 
+#include "harness/problem/rounding_spec.h"
 #include "harness/store/keys.h"
 #include "harness/store/store.h"
-#include "harness/store/stored.h"
 
 namespace plumbline {
+
+struct Outcome;
 
 class BatchWriter {
  public:
   BatchWriter(SQLite::Database& db, std::filesystem::path path);
+  ~BatchWriter();
 
   // Checks the ids, keeps the row, and flushes if the batch is full or two seconds old.
   Result<void> add(const std::string& run_id, const StoredOutcome& outcome);
@@ -39,16 +42,8 @@ class BatchWriter {
     std::string text;
     Key key;
   };
-  struct PendingOutcome {
-    const Run* run = nullptr;
-    StoredOutcome stored;
-    std::string declared_spec;  // as text
-    Key case_key{}, build_key{}, machine_key{}, declared_spec_key{}, judged_spec_key{};
-  };
-  struct PendingDiff {
-    const Run* run;
-    StoredDiff stored;
-  };
+  struct PendingOutcome;
+  struct PendingDiff;
   Result<void> flush_if_due();
   Result<const Run*> known_run(const std::string& run_id);
   const SpecText& text_of(const RoundingSpec& declared);
@@ -70,8 +65,8 @@ class BatchWriter {
   std::map<std::string, MachineClass> host_of_run_;
   std::unordered_set<Key, KeyHash> known_;  // dimension rows that are certainly stored
   std::vector<SpecText> spec_texts_;        // of the specs declared of late: a night has few
-  std::vector<PendingOutcome>
-      outcomes_;  // the first `waiting_`; the others keep their memory for what comes
+  // the first `waiting_`; the others keep their memory for what comes
+  std::vector<PendingOutcome> outcomes_;
   std::size_t waiting_ = 0;
   std::vector<PendingDiff> diffs_;
   std::chrono::steady_clock::time_point last_flush_ = std::chrono::steady_clock::now();

@@ -7,6 +7,7 @@
 #include "harness/base/text.h"
 #include "harness/store/connection.h"
 #include "harness/store/rows.h"
+#include "harness/store/stored.h"
 
 namespace plumbline {
 namespace {

@@ -6,12 +6,14 @@
 #include <string>
 #include <type_traits>
 
+#include "harness/judge/judgement.h"
+#include "harness/outcome/faults.h"
 #include "harness/outcome/statistics_table.h"
 #include "harness/problem/problem_fields.h"
 #include "harness/store/columns.h"
 #include "harness/store/json_text.h"
 #include "harness/store/store.h"
-#include "harness/store/stored.h"
+#include "harness/suite/expected_failure.h"
 
 namespace plumbline {
 
@@ -101,14 +103,7 @@ void error_columns(Columns& columns, Row& errors, Status status) {
 
 template <class Columns, class Row>
 void fault_columns(Columns& columns, Row& faults) {
-  columns("faults_nan", faults.nan);
-  columns("faults_inf", faults.inf);
-  columns("faults_unwritten", faults.unwritten);
-  columns("faults_out_of_range", faults.out_of_range);
-  columns("faults_padded_rows", faults.padded_rows);
-  columns("faults_empty_rows", faults.empty_rows);
-  columns("faults_inexact", faults.inexact);
-  columns("faults_fence_bytes", faults.fence_bytes);
+  for (const FaultKind& kind : fault_kinds) columns(kind.column, faults.*kind.count);
   columns("faults_detail", faults.detail);
 }
 

@@ -19,6 +19,7 @@
 #include "harness/store/resource_rows.h"
 #include "harness/store/rows.h"
 #include "harness/store/series.h"
+#include "harness/store/stored.h"
 
 namespace plumbline {
 namespace {

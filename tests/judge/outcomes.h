@@ -1,30 +1,15 @@
 // Outcomes to judge: one that passes, for tests to spoil in one place.
 #pragma once
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
 #include <string>
-#include <vector>
 
 #include "harness/contract/contract.h"
 #include "harness/contract/support.h"
 #include "harness/judge/judge.h"
 #include "harness/outcome/outcome.h"
+#include "tests/judge/judgements.h"
 
 namespace plumbline {
-
-inline constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
-inline constexpr double infinity = std::numeric_limits<double>::infinity();
-
-inline Problem small_problem() {
-  Problem problem;
-  problem.seq_q = 16;
-  problem.seq_kv = 64;
-  return problem;
-}
 
 // A bf16 case of a kernel without contract, half way to each limit.
 inline Outcome passing() {
@@ -72,13 +57,5 @@ inline Judgement judge_with_past(const Outcome& outcome, const Contracts* contra
 inline Judgement judge_against(const Outcome& outcome, const Baseline& baseline) {
   return judge({.outcome = &outcome, .baseline = &baseline});
 }
-
-inline std::vector<std::string> statistics(const Judgement& judgement) {
-  std::vector<std::string> result;
-  for (const Finding& finding : judgement.findings) result.push_back(finding.statistic);
-  return result;
-}
-
-inline std::ostream& operator<<(std::ostream& out, Verdict verdict) { return out << name(verdict); }
 
 }  // namespace plumbline

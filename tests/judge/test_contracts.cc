@@ -2,7 +2,7 @@
 #include "harness/contract/contract.h"
 #include "harness/problem/problem.h"
 #include "tests/judge/files.h"
-#include "tests/judge/outcomes.h"
+#include "tests/judge/judgements.h"
 
 namespace plumbline {
 namespace {

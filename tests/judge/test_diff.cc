@@ -1,6 +1,6 @@
 // Two outputs that should agree: what rounding explains passes, and what is unknown does not.
 #include "harness/outcome/diff_outcome.h"
-#include "tests/judge/outcomes.h"
+#include "tests/judge/judgements.h"
 
 namespace plumbline {
 namespace {

@@ -1,7 +1,7 @@
 // Default limits are those of the table in docs/judging.md, cell by cell.
 #include "harness/problem/problem.h"
 #include "harness/problem/rounding_spec.h"
-#include "tests/judge/outcomes.h"
+#include "tests/judge/judgements.h"
 
 namespace plumbline {
 namespace {

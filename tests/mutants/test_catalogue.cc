@@ -9,7 +9,6 @@
 #include <sstream>
 
 #include "harness/outcome/invariance.h"
-#include "harness/outcome/outcome.h"
 #include "tests/kernels/call.h"
 #include "tests/mutants/catalogue.h"
 

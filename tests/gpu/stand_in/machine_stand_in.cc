@@ -2,7 +2,6 @@
 #include <string_view>
 #include <utility>
 
-#include "harness/outcome/outcome.h"
 #include "kernels/attention/emulated_launch.h"
 #include "kernels/attention/machine.h"
 #include "tests/gpu/stand_in/stand_in.h"
