@@ -25,7 +25,7 @@ SOURCES = {".cc", ".h", ".hpp", ".cu", ".cuh", ".c"}
 PROSE = {".md"}
 TEXT = {".py", ".sh", ".toml", ".cmake", ".sql", ".in"}  # and CMakeLists.txt
 LINE_LIMIT = 100
-# Rows of tables in pages; those of the README fit a screen.
+# Rows of tables in pages; those of the repository's README fit a screen.
 TABLE_LIMIT = 140
 README_TABLE_LIMIT = 100
 # A line that is a link, and a row of a table of resources, which the program writes.
@@ -141,7 +141,7 @@ def check_text(path):
 
 def check_prose(path):
     """Lines of a page that are too long; code and output stay as they are typed and printed."""
-    table = README_TABLE_LIMIT if path.name == "README.md" else TABLE_LIMIT
+    table = README_TABLE_LIMIT if path == pathlib.Path("README.md") else TABLE_LIMIT
     errors = []
     code = False
     lines = (ROOT / path).read_text(encoding="utf-8").splitlines()

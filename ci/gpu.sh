@@ -25,14 +25,18 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh" >/dev/null
 source "$source_directory/ci/gpu/results.sh"
 source "$source_directory/ci/gpu/steps.sh"
 
-out="$source_directory/out/gpu" quick=0 build_first=1 pack="" build="$source_directory/build/dev" architectures=()
-deadline=560 only=() again=0 history=""
+out="$source_directory/out/gpu" build="$source_directory/build/dev" pack="" history=""
+quick=0 build_first=1 again=0 deadline=560 architectures=() only=()
 # A bundle is a build and a checkout at once.
 [[ -e "$source_directory/bundle.txt" ]] && build_first=0 build="$source_directory"
-usage() { echo "ci/gpu.sh: $1 (see --help)" >&2; exit 2; }
+# end_with CODE words…: the words are the last line that it prints.
+end_with() { echo "ci/gpu.sh: ${*:2}" >&2; exit "$1"; }
+usage() { end_with 2 "$* (see --help)"; }
 help() {
   local line
-  while IFS= read -r line && [[ "$line" == \#* ]]; do [[ "$line" == \#!* ]] || echo "${line:2}"; done <"${BASH_SOURCE[0]}"
+  while IFS= read -r line && [[ "$line" == \#* ]]; do
+    [[ "$line" == \#!* ]] || echo "${line:2}"
+  done <"${BASH_SOURCE[0]}"
 }
 while (($#)); do
   case "$1" in
@@ -41,8 +45,14 @@ while (($#)); do
     --build) build="$(absolute "$2")"; shift 2 ;;
     --pack) pack="$(absolute "$2")"; shift 2 ;;
     --history) history="$(absolute "$2")"; shift 2 ;;
-    --arch) [[ "${2:-}" =~ ^[0-9]+[af]?$ ]] || usage "--arch needs an architecture such as 90a"; architectures+=("$2"); shift 2 ;;
-    --deadline) [[ "${2:-}" =~ ^[0-9]+$ ]] || usage "--deadline needs seconds"; deadline=$((10#$2)); shift 2 ;;
+    --arch)
+      [[ "${2:-}" =~ ^[0-9]+[af]?$ ]] || usage "--arch needs an architecture such as 90a"
+      architectures+=("$2")
+      shift 2 ;;
+    --deadline)
+      [[ "${2:-}" =~ ^[0-9]+$ ]] || usage "--deadline needs seconds"
+      deadline=$((10#$2))
+      shift 2 ;;
     --only)
       shift
       while (($#)) && [[ "$1" != -* ]]; do only+=("$1"); shift; done
@@ -55,10 +65,14 @@ while (($#)); do
   esac
 done
 [[ "${only[*]}" != list ]] || { list_steps; exit 0; }
-for key in "${only[@]}"; do [[ -n "${heading[$key]:-}" ]] || usage "there is no step $key; there are ${step_keys[*]}"; done
-[[ -z "$pack" || -e "$source_directory/ci/gpu/pack.sh" ]] || usage "--pack needs a checkout: this is a bundle"
+for key in "${only[@]}"; do
+  [[ -n "${heading[$key]:-}" ]] || usage "there is no step $key; there are ${step_keys[*]}"
+done
+[[ -z "$pack" || -e "$source_directory/ci/gpu/pack.sh" ]] ||
+  usage "--pack needs a checkout: this is a bundle"
 ((${#architectures[@]} == 0)) || [[ -n "$pack" ]] || usage "--arch goes with --pack"
-((deadline == 0 || deadline > reserve)) || usage "--deadline $deadline: $reserve s of it are kept for writing the results"
+((deadline == 0 || deadline > reserve)) ||
+  usage "--deadline $deadline: $reserve s of it are kept for writing the results"
 
 # ---- What it runs ----
 
@@ -66,10 +80,12 @@ core=(bin/plumbline bin/plumbline-worker lib/plumbline/plumbline_{cpu,emulated,c
 read_programs() {
   tests=()
   [[ ! -e "$build/gpu_tests.txt" ]] || mapfile -t tests <"$build/gpu_tests.txt"
-  programs=("${core[@]}" lib/plumbline/plumbline_reference_cuda.so tests/gpu/hardware_speed "${tests[@]}")
+  programs=("${core[@]}" lib/plumbline/plumbline_reference_cuda.so tests/gpu/hardware_speed
+    "${tests[@]}")
 }
 build_all() {
-  command -v nvcc >/dev/null || { echo "ci/gpu.sh: no nvcc on the PATH to build with; --no-build uses what was built elsewhere" >&2; exit 3; }
+  command -v nvcc >/dev/null ||
+    end_with 3 "no nvcc on the PATH to build with; --no-build uses what was built elsewhere"
   preset=dev
   cmake --preset "$preset" >/dev/null
   read_programs
@@ -98,40 +114,46 @@ check_programs() {
   local missing=() program libraries
   for program in "${core[@]}"; do [[ -e "$build/$program" ]] || missing+=("$program"); done
   if ((${#missing[@]})); then
-    echo "ci/gpu.sh: $build lacks ${missing[*]}: build the dev preset, or unpack and use what ci/gpu.sh --pack made on another machine" >&2
-    exit 3
+    end_with 3 "$build lacks ${missing[*]}: build the dev preset, or unpack and use what" \
+      "ci/gpu.sh --pack made on another machine"
   fi
   libraries="$(missing_libraries "${core[@]}" | paste -sd ';')"
   [[ -z "$libraries" ]] && return
-  echo "ci/gpu.sh: the programs do not run on this machine: $libraries: install the packages of ci/setup.sh, or use ci/gpu.sh --pack" >&2
-  exit 3
+  end_with 3 "the programs do not run on this machine: $libraries: install the packages of" \
+    "ci/setup.sh, or use ci/gpu.sh --pack"
 }
 
 # ---- The GPU ----
 
 no_gpu() {
-  echo "ci/gpu.sh: there is no GPU here ($1): this script passes with one only. Without one ci/check.sh checks the same kernels on the emulator" >&2
-  exit 4
+  end_with 4 "there is no GPU here ($*): this script passes with one only. Without one" \
+    "ci/check.sh checks the same kernels on the emulator"
 }
-look_for_gpu() {  # before a build that takes minutes; harness/provider/client/default_providers.cc accepts the same
+# Before a build that takes minutes. harness/provider/client/default_providers.cc accepts the same.
+look_for_gpu() {
   case "${CUDA_VISIBLE_DEVICES-0}" in "" | -*) no_gpu "CUDA_VISIBLE_DEVICES hides it" ;; esac
   [[ ! -e /dev/dxg ]] || return 0
   [[ ! -e /dev/nvidiactl || -z "$(compgen -G '/dev/nvidia[0-9]*')" ]] || return 0
-  [[ "$(nvidia-smi -L 2>/dev/null || true)" == GPU* ]] || no_gpu "neither nvidia-smi nor /dev has one"
+  [[ "$(nvidia-smi -L 2>/dev/null || true)" == GPU* ]] ||
+    no_gpu "neither nvidia-smi nor /dev has one"
 }
-smi() { nvidia-smi ${bus:+-i "$bus"} --query-gpu="$1" --format=csv,noheader 2>/dev/null | head -n 1; }
+smi() {
+  nvidia-smi ${bus:+-i "$bus"} --query-gpu="$1" --format=csv,noheader 2>/dev/null | head -n 1
+}
 # gpu, arch, driver, toolkit, bus: from the CUDA runtime, or from nvidia-smi in a build without our
 # program that asks it.
 identify_gpu() {
-  local facts code=0 version
-  if [[ -e "$build/tests/gpu/hardware_speed" ]]; then
-    facts="$("$build/tests/gpu/hardware_speed" --gpu 2>&1)" || code=$?
+  local facts code=0 version asks_cuda="$build/tests/gpu/hardware_speed"
+  if [[ -e "$asks_cuda" ]]; then
+    facts="$("$asks_cuda" --gpu 2>&1)" || code=$?
     ((code == 4)) && no_gpu "$facts"
-    ((code == 0)) || { echo "ci/gpu.sh: $build/tests/gpu/hardware_speed does not run here: $facts" >&2; exit 3; }
+    ((code == 0)) || end_with 3 "$asks_cuda does not run here: $facts"
     { read -r gpu; read -r arch; read -r driver; read -r toolkit; read -r bus || true; } <<<"$facts"
   else
     gpu="$(smi name)" && version="$(smi compute_cap)" && bus="$(smi pci.bus_id)" || true
-    [[ -n "${gpu:-}" && -n "${version:-}" ]] || no_gpu "nvidia-smi names none, and the build has no tests/gpu/hardware_speed that would ask CUDA"
+    [[ -n "${gpu:-}" && -n "${version:-}" ]] ||
+      no_gpu "nvidia-smi names none, and the build has no" \
+        "tests/gpu/hardware_speed that would ask CUDA"
     arch="sm_${version//./}" toolkit=unknown driver=unknown
   fi
   version="$(smi driver_version)" && [[ -n "$version" ]] && driver="$version"
@@ -140,7 +162,8 @@ identify_gpu() {
   # runs, too.
   [[ -e "$build/commit" ]] && PLUMBLINE_COMMIT="$(<"$build/commit")"
   commit="${PLUMBLINE_COMMIT:-unknown}"
-  [[ -e "$build/commit" || -z "$(git status --porcelain --untracked-files=no 2>/dev/null)" ]] || commit+=" with changes"
+  [[ -e "$build/commit" || -z "$(git status --porcelain --untracked-files=no 2>/dev/null)" ]] ||
+    commit+=" with changes"
   identity="$gpu ($arch), driver $driver, toolkit $toolkit, $date, commit $commit"
 }
 

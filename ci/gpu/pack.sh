@@ -6,16 +6,19 @@
 newest_glibc=2.35 newest_glibcxx=3.4.30
 packed_limit=$((25 << 20)) unpacked_limit=$((64 << 20))  # bytes
 # The machine's own: the C and C++ runtimes, which its other programs use, too.
-system_libraries='^(linux-vdso|ld-linux-x86-64|libc|libm|libmvec|libpthread|libdl|librt|libresolv|libgcc_s|libstdc\+\+)\.so'
+system_libraries='^(linux-vdso|ld-linux-x86-64|libc|libm|libmvec|libpthread|libdl|librt|libresolv'
+system_libraries+='|libgcc_s|libstdc\+\+)\.so'
 
 # A build of its own, for the architectures that were asked for.
 build_pack() {
   local names=(plumbline_python) program
-  command -v nvcc >/dev/null || { echo "ci/gpu.sh: no nvcc on the PATH to build with" >&2; exit 3; }
+  command -v nvcc >/dev/null || end_with 3 "no nvcc on the PATH to build with"
   build="$source_directory/build/pack"
   "$source_directory/ci/setup.sh"
-  cmake -S "$source_directory" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DPLUMBLINE_WERROR=ON -DPLUMBLINE_CUDA=ON \
-    -DPLUMBLINE_CUDA_ARCHS="$(IFS=';'; echo "${architectures[*]}")" -DPLUMBLINE_CUDA_BUNDLE=ON >/dev/null
+  cmake -S "$source_directory" -B "$build" -G Ninja \
+    -DCMAKE_BUILD_TYPE=RelWithDebInfo -DPLUMBLINE_WERROR=ON -DPLUMBLINE_CUDA=ON \
+    -DPLUMBLINE_CUDA_ARCHS="$(IFS=';'; echo "${architectures[*]}")" \
+    -DPLUMBLINE_CUDA_BUNDLE=ON >/dev/null
   read_programs
   for program in "${programs[@]##*/}"; do names+=("${program%.so}"); done
   cmake --build "$build" --target "${names[@]}"
@@ -42,37 +45,57 @@ carried_libraries() {
 }
 
 fill_bundle() {
-  local bundle="$1"
+  local bundle="$1" changed
   mkdir -p "$bundle/lib/shared" "$bundle/docs"
-  (cd "$build" && cp --parents gpu_tests.txt "${programs[@]}" "$bundle" && cp -r --parents lib/plumbline/python "$bundle")
+  (cd "$build" && cp --parents gpu_tests.txt "${programs[@]}" "$bundle" &&
+    cp -r --parents lib/plumbline/python "$bundle")
   carried_libraries | xargs -r cp -L -t "$bundle/lib/shared"
   find "$bundle" -name __pycache__ -prune -exec rm -rf {} +
-  find "$bundle" -type f \( -perm -u+x -o -name '*.so*' \) -exec sh -c 'strip --strip-unneeded "$@" 2>/dev/null' sh {} + || true
-  (cd "$source_directory" && cp -r --parents ci/gpu.sh ci/gpu/results.sh ci/gpu/steps.sh ci/common.sh cases baselines docs/gpu.md LICENSE "$bundle")
+  find "$bundle" -type f \( -perm -u+x -o -name '*.so*' \) \
+    -exec sh -c 'strip --strip-unneeded "$@" 2>/dev/null' sh {} + || true
+  (cd "$source_directory" && cp -r --parents ci/gpu.sh ci/gpu/results.sh ci/gpu/steps.sh \
+    ci/common.sh cases baselines docs/gpu.md LICENSE "$bundle")
   rm -rf "$bundle/baselines/gpu"
-  echo "${PLUMBLINE_COMMIT:-unknown}$([[ -z "$(git -C "$source_directory" status --porcelain --untracked-files=no)" ]] || echo " with changes")" >"$bundle/commit"
-  printf 'A bundle of plumbline for a machine with a GPU: ./ci/gpu.sh runs it (docs/gpu.md).\ncommit %s\narchitectures %s\n' \
-    "$(<"$bundle/commit")" "${architectures[*]}" >"$bundle/bundle.txt"
+  changed="$(git -C "$source_directory" status --porcelain --untracked-files=no || true)"
+  echo "${PLUMBLINE_COMMIT:-unknown}${changed:+ with changes}" >"$bundle/commit"
+  {
+    echo "A bundle of plumbline for a machine with a GPU: ./ci/gpu.sh runs it (docs/gpu.md)."
+    printf 'commit %s\narchitectures %s\n' "$(<"$bundle/commit")" "${architectures[*]}"
+  } >"$bundle/bundle.txt"
 }
 
 is_newer() { [[ "$1" != "$2" && "$(printf '%s\n%s\n' "$1" "$2" | sort -V | tail -n 1)" == "$1" ]]; }
+# A line each: a file of the bundle, and a symbol with its version that it wants of the machine's C
+# and C++ libraries.
+symbols_of_the_system() {
+  local file
+  cd "$1" && find . -type f \( -perm -u+x -o -name '*.so*' \) | while read -r file; do
+    readelf --dyn-syms -W "$file" 2>/dev/null | awk -v file="${file#./}" \
+      '$7 == "UND" && $8 ~ /@GLIBC(XX)?_[0-9]/ {sub("@@", "@", $8); print file, $8}' || true
+  done
+}
 # What the bundle asks of the machine's C and C++ libraries, and the symbols that ask for more than
 # it may.
 check_requirements() {
-  local bundle="$1" file symbol family version glibc=0 glibcxx=0 bad=0
+  local bundle="$1" file symbol family version newest glibc=0 glibcxx=0 bad=0
   while read -r file symbol; do
     family="${symbol##*@}" version="${symbol##*_}"
     family="${family%%_*}"
     case "$family" in
-      GLIBC) is_newer "$version" "$glibc" && glibc="$version"
-        is_newer "$version" "$newest_glibc" && { echo "ci/gpu.sh: $file needs ${symbol%%@*} of $family $version" >&2; bad=1; } ;;
-      GLIBCXX) is_newer "$version" "$glibcxx" && glibcxx="$version"
-        is_newer "$version" "$newest_glibcxx" && { echo "ci/gpu.sh: $file needs ${symbol%%@*} of $family $version" >&2; bad=1; } ;;
+      GLIBC) newest="$newest_glibc"
+        is_newer "$version" "$glibc" && glibc="$version" ;;
+      GLIBCXX) newest="$newest_glibcxx"
+        is_newer "$version" "$glibcxx" && glibcxx="$version" ;;
+      *) continue ;;
     esac
-  done < <(cd "$bundle" && find . -type f \( -perm -u+x -o -name '*.so*' \) | while read -r file; do
-    readelf --dyn-syms -W "$file" 2>/dev/null | awk -v file="${file#./}" '$7 == "UND" && $8 ~ /@GLIBC(XX)?_[0-9]/ {sub("@@", "@", $8); print file, $8}' || true
-  done)
-  ((bad == 0)) || { echo "ci/gpu.sh: the bundle would not run where glibc is $newest_glibc and libstdc++ is GLIBCXX_$newest_glibcxx: pack on an older system" >&2; exit 1; }
+    if is_newer "$version" "$newest"; then
+      echo "ci/gpu.sh: $file needs ${symbol%%@*} of $family $version" >&2
+      bad=1
+    fi
+  done < <(symbols_of_the_system "$bundle")
+  ((bad == 0)) ||
+    end_with 1 "the bundle would not run where glibc is $newest_glibc and libstdc++ is" \
+      "GLIBCXX_$newest_glibcxx: pack on an older system"
   echo "needs GLIBC_$glibc and GLIBCXX_$glibcxx at most"
 }
 # Every library that a program of the bundle loads is in it or the system's.
@@ -81,9 +104,11 @@ check_self_contained() {
   outside="$(cd "$bundle" && for program in "${programs[@]}"; do
     loads "$program" || true
   done | while read -r name _ path _; do
-    [[ "$name" =~ $system_libraries || "$name" == /lib64/* || "$path" == */shared/* || "$name" == ./* ]] || echo "$name"
+    [[ "$name" =~ $system_libraries || "$name" == /lib64/* ||
+      "$path" == */shared/* || "$name" == ./* ]] || echo "$name"
   done | sort -u | paste -sd ' ')"
-  [[ -z "$outside" ]] || { echo "ci/gpu.sh: the bundle would use libraries that are not in it: $outside" >&2; exit 1; }
+  [[ -z "$outside" ]] ||
+    end_with 1 "the bundle would use libraries that are not in it: $outside"
 }
 
 mebibytes() { awk -v bytes="$1" 'BEGIN {printf "%.1f MiB", bytes / 1048576}'; }
@@ -103,10 +128,11 @@ pack_all() {
     *) tar -C "$work" -cf - plumbline-gpu | XZ_OPT="${XZ_OPT:--6}" xz -T1 >"$pack" ;;
   esac
   packed="$(wc -c <"$pack")" unpacked="$(du -sb --apparent-size "$bundle" | cut -f1)"
-  echo "$pack: $(mebibytes "$packed") packed, $(mebibytes "$unpacked") unpacked, sm_${architectures[*]}"
+  echo "$pack: $(mebibytes "$packed") packed, $(mebibytes "$unpacked") unpacked," \
+    "sm_${architectures[*]}"
   if ((packed > packed_limit || unpacked > unpacked_limit)); then
-    echo "ci/gpu.sh: a bundle may have $(mebibytes $packed_limit) packed and $(mebibytes $unpacked_limit) unpacked" >&2
-    exit 1
+    end_with 1 "a bundle may have $(mebibytes $packed_limit) packed and" \
+      "$(mebibytes $unpacked_limit) unpacked"
   fi
   echo "on the machine with the GPU: tar -xf ${pack##*/} && plumbline-gpu/ci/gpu.sh"
 }

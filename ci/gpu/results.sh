@@ -22,17 +22,30 @@ declare_step racecheck 300 30 "compute-sanitizer racecheck"
 declare_step nightly 600 60 "cases/nightly.toml on cuda:0"
 left_out_by_quick=" stories memcheck racecheck nightly "
 
-reserve=8             # seconds before the deadline at which steps are asked to end; they get half of it, the rest writes results
-patience=4            # seconds between asking a step to end and killing it
+# Seconds before the deadline at which steps are asked to end; they get half of it, the rest writes
+# results.
+reserve=8
+patience=4                   # seconds between asking a step to end and killing it
 failures_limit=$((8 << 20))  # bytes of failing tensors that the archive keeps
 
 declare -A job=() begun=() result=() seconds=() note=() when=() from_earlier=()
 busy=""
 
-list_steps() { local key; for key in "${step_keys[@]}"; do printf '%-12s %s\n' "$key" "${heading[$key]}"; done; }
+list_steps() {
+  local key
+  for key in "${step_keys[@]}"; do printf '%-12s %s\n' "$key" "${heading[$key]}"; done
+}
 quick_suffix() { ((quick)) && echo ", quick" || true; }
 seconds_left() { ((deadline == 0)) && echo 86400 || echo $((deadline_at - SECONDS)); }
-limit_of() { ((deadline > 560)) && echo $((limit[$1] * deadline / 560)) || echo "$((deadline ? limit[$1] : limit[$1] * 10))"; }
+limit_of() {
+  if ((deadline == 0)); then
+    echo $((limit[$1] * 10))
+  elif ((deadline > 560)); then
+    echo $((limit[$1] * deadline / 560))
+  else
+    echo "${limit[$1]}"
+  fi
+}
 say() { echo "$*" >>"$work/$current.note"; }  # within a step: goes into the table
 
 # ---- Earlier results ----
@@ -46,7 +59,8 @@ take_up_earlier_results() {
   mkdir -p "$out" "$results"
   deadline_at=$((SECONDS + deadline))
   if [[ -e "$out/results.tar.gz" ]]; then
-    gzip -dc <"$out/results.tar.gz" | tar -C "$results" -xf - || echo "$out/results.tar.gz cannot be unpacked whole" >&2
+    gzip -dc <"$out/results.tar.gz" | tar -C "$results" -xf - ||
+      echo "$out/results.tar.gz cannot be unpacked whole" >&2
     if [[ ! -e "$results/of" || "$(<"$results/of")" != "$fingerprint" ]]; then
       kept="$out/results-$(date -u +%Y%m%dT%H%M%SZ).tar.gz"
       mv "$out/results.tar.gz" "$kept"
@@ -74,7 +88,9 @@ selected() {
   for key in "${only[@]}"; do [[ "$key" != "$1" ]] || return 0; done
   return 1
 }
-has_result() { [[ -n "${from_earlier[$1]:-}" && ("${result[$1]}" == pass || "${result[$1]}" == FAILED) ]]; }
+has_result() {
+  [[ -n "${from_earlier[$1]:-}" && ("${result[$1]}" == pass || "${result[$1]}" == FAILED) ]]
+}
 
 # start KEY: begins the step in the background, in a process group of its own, unless it is not
 # wanted or time does not allow it.
@@ -83,7 +99,8 @@ start() {
   selected "$key" || return 0
   if has_result "$key" && ((!again && !${#only[@]})) && [[ "$commit" != *"with changes" ]]; then
     echo "== ${heading[$key]}"
-    echo "   skipped: ${result[$key]} on ${when[$key]}, for this GPU and commit; --again or --only $key repeats it"
+    echo "   skipped: ${result[$key]} on ${when[$key]}, for this GPU and commit;" \
+      "--again or --only $key repeats it"
     return 0
   fi
   unset "from_earlier[$key]"
@@ -104,7 +121,8 @@ start() {
     set +m
     trap - TERM INT HUP EXIT
     current="$key"
-    { printf '# %s\n# %s\n' "${heading[$key]}" "$identity"; "step_$key"; } 2>&1 | tee -a "$out/log.txt" >"$results/$key.log"
+    { printf '# %s\n# %s\n' "${heading[$key]}" "$identity"; "step_$key"; } 2>&1 |
+      tee -a "$out/log.txt" >"$results/$key.log"
   ) </dev/null &
   job[$key]=$!
   set +m
@@ -115,10 +133,15 @@ step() { start "$1"; finish "$1"; }
 # results.
 finish() {
   local key="$1" code=0 until why cut=""
-  [[ -n "${job[$key]:-}" ]] || { [[ -z "${result[$key]:-}" || -n "${from_earlier[$key]:-}" ]] || write_results; return 0; }
+  if [[ -z "${job[$key]:-}" ]]; then  # it was not started
+    [[ -z "${result[$key]:-}" || -n "${from_earlier[$key]:-}" ]] || write_results
+    return 0
+  fi
   echo "== ${heading[$key]}"
   until=$((begun[$key] + $(limit_of "$key"))) why="at its limit of $(limit_of "$key") s"
-  ((deadline == 0 || until <= deadline_at - reserve)) || { until=$((deadline_at - reserve)); why="by the deadline of $deadline s"; }
+  if ((deadline > 0 && until > deadline_at - reserve)); then
+    until=$((deadline_at - reserve)) why="by the deadline of $deadline s"
+  fi
   while kill -0 "${job[$key]}" 2>/dev/null; do
     ((SECONDS < until)) || { cut="$why"; stop_job "${job[$key]}"; break; }
     sleep 0.1
@@ -135,7 +158,10 @@ finish() {
   esac
   note[$key]="$(tr '|\t' '/ ' <"$work/$key.note" | paste -sd ';')"
   [[ -z "$cut" ]] || { result[$key]="cut off"; note[$key]="$cut${note[$key]:+; ${note[$key]}}"; }
-  [[ "${result[$key]}" != FAILED ]] || tail -n +3 "$results/$key.log" | tail -n 12 | while IFS= read -r line; do echo "   | $line"; done
+  [[ "${result[$key]}" != FAILED ]] ||
+    tail -n +3 "$results/$key.log" | tail -n 12 | while IFS= read -r line; do
+      echo "   | $line"
+    done
   echo "   ${result[$key]} in ${seconds[$key]} s${note[$key]:+: ${note[$key]}}"
   write_results
 }
@@ -195,27 +221,41 @@ keep_runs() {
 # The mean of the numbers that are a line each, with one decimal; nothing of none.
 mean_of() {
   local line sum=0 n=0
-  while read -r line; do [[ ! "$line" =~ ^[0-9]+$ ]] || { sum=$((sum + line)); n=$((n + 1)); }; done < <(cat "$1" 2>/dev/null)
+  while read -r line; do
+    [[ ! "$line" =~ ^[0-9]+$ ]] || { sum=$((sum + line)); n=$((n + 1)); }
+  done < <(cat "$1" 2>/dev/null)
   ((n == 0)) || echo "$((sum * 10 / n / 10)).$((sum * 10 / n % 10))"
 }
-count() { local key n=0; for key in "${!result[@]}"; do [[ "${result[$key]}" != "$1" ]] || n=$((n + 1)); done; echo "$n"; }
-named() { local key; for key in "${step_keys[@]}"; do [[ "${result[$key]:-}" != "$1" ]] || printf ' %s' "$key"; done; }
+count() {
+  local key n=0
+  for key in "${!result[@]}"; do [[ "${result[$key]}" != "$1" ]] || n=$((n + 1)); done
+  echo "$n"
+}
+named() {
+  local key
+  for key in "${step_keys[@]}"; do [[ "${result[$key]:-}" != "$1" ]] || printf ' %s' "$key"; done
+}
 counts() {
-  echo "$(count pass) steps passed, $(count FAILED) failed, $(count "cut off") cut off, $(count "not run") not run"
+  echo "$(count pass) steps passed, $(count FAILED) failed, $(count "cut off") cut off," \
+    "$(count "not run") not run"
 }
 
 summary() {
-  local key
+  local key remark=""
+  ((!quick)) || remark=". **--quick: only whether everything runs**"
   printf '## GPU: %s\n\n' "$(counts)"
-  printf '%s%s\n\n' "$identity" "$( ((quick)) && echo '. **--quick: only whether everything runs**')"
+  printf '%s%s\n\n' "$identity" "$remark"
   printf '| step | result | s | | log in results.tar.gz |\n|---|---|---|---|---|\n'
   for key in "${step_keys[@]}"; do
     [[ -n "${result[$key]:-}" ]] || continue
-    printf '| %s | %s%s | %s | %s | %s.log |\n' "${heading[$key]}" "${result[$key]}" "${from_earlier[$key]:+ (${when[$key]})}" \
-      "${seconds[$key]}" "${note[$key]}" "$key"
+    printf '| %s | %s%s | %s | %s | %s.log |\n' "${heading[$key]}" "${result[$key]}" \
+      "${from_earlier[$key]:+ (${when[$key]})}" "${seconds[$key]}" "${note[$key]}" "$key"
   done
   echo
-  [[ -z "$busy" ]] || printf 'The GPU was busy for %s %% of the wall time of the pr run (nvidia-smi utilization).\n\n' "$busy"
+  if [[ -n "$busy" ]]; then
+    printf 'The GPU was busy for %s %% of the wall time of the pr run' "$busy"
+    printf ' (nvidia-smi utilization).\n\n'
+  fi
   summarize_mma
   summarize_speed
 }
@@ -237,12 +277,16 @@ summarize_speed() {
 }
 figures() {
   local key
-  printf 'schema = 1\ngpu = "%s"\narch = "%s"\ndriver = "%s"\ntoolkit = "%s"\n' "$gpu" "$arch" "$driver" "$toolkit"
-  printf 'date = "%s"\ncommit = "%s"\nquick = %s\n' "$date" "$commit" "$( ((quick)) && echo true || echo false)"
-  [[ -z "$busy" ]] || printf 'gpu_busy_share_of_pr_run = %d.%03d\n' $((10#${busy/./} / 1000)) $((10#${busy/./} % 1000))
+  printf 'schema = 1\n'
+  printf '%s = "%s"\n' gpu "$gpu" arch "$arch" driver "$driver" toolkit "$toolkit" \
+    date "$date" commit "$commit"
+  printf 'quick = %s\n' "$( ((quick)) && echo true || echo false)"
+  [[ -z "$busy" ]] || printf 'gpu_busy_share_of_pr_run = %d.%03d\n' \
+    $((10#${busy/./} / 1000)) $((10#${busy/./} % 1000))
   for key in "${step_keys[@]}"; do
     [[ -n "${result[$key]:-}" ]] || continue
-    printf '\n[[step]]\nname = "%s"\nresult = "%s"\nseconds = %d\ndate = "%s"\n' "$key" "${result[$key]}" "${seconds[$key]}" "${when[$key]}"
+    printf '\n[[step]]\nname = "%s"\nresult = "%s"\nseconds = %d\ndate = "%s"\n' \
+      "$key" "${result[$key]}" "${seconds[$key]}" "${when[$key]}"
   done
   cat "$results/speed.toml" 2>/dev/null || true
 }
@@ -253,8 +297,13 @@ limit_failures() {
   [[ -d "$results/failures" ]] || return 0
   while read -r size file; do
     kept=$((kept + size))
-    ((kept <= failures_limit)) || { echo "${file##*/}: $size bytes" >>"$results/failures/left_out.txt"; rm -f "$file"; }
-  done < <(cd "$results" && for file in failures/*.safetensors; do [[ -e "$file" ]] && echo "$(wc -c <"$file") $results/$file"; done | sort -n)
+    if ((kept > failures_limit)); then
+      echo "${file##*/}: $size bytes" >>"$results/failures/left_out.txt"
+      rm -f "$file"
+    fi
+  done < <(for file in "$results"/failures/*.safetensors; do
+    [[ ! -e "$file" ]] || echo "$(wc -c <"$file") $file"
+  done | sort -n)
 }
 
 # Each file is whole at every moment: it is written beside its place, then moved there.
@@ -264,17 +313,19 @@ write_results() {
   mv "$out/.summary.md" "$out/summary.md"
   for key in "${step_keys[@]}"; do
     [[ -z "${result[$key]:-}" ]] ||
-      printf '%s\t%s\t%s\t%s\t%s\n' "$key" "${result[$key]}" "${seconds[$key]}" "${when[$key]}" "${note[$key]}"
+      printf '%s\t%s\t%s\t%s\t%s\n' \
+        "$key" "${result[$key]}" "${seconds[$key]}" "${when[$key]}" "${note[$key]}"
   done >"$results/steps.tsv"
   [[ -z "$busy" ]] || echo "$busy" >"$results/busy"
   figures >"$results/figures.toml"
   limit_failures
   # A step that runs meanwhile changes its own files, which tar answers by 1. gzip behind a pipe:
   # tar -z needs /bin/sh.
-  { tar -C "$results" -cf - . 2>"$work/tar.said" || (($? == 1)); } | gzip >"$out/.results.tar.gz" || {
+  if ! { tar -C "$results" -cf - . 2>"$work/tar.said" || (($? == 1)); } |
+    gzip >"$out/.results.tar.gz"; then
     echo "   the results could not be written to $out: $(<"$work/tar.said")" >&2
     return 0
-  }
+  fi
   mv "$out/.results.tar.gz" "$out/results.tar.gz"
 }
 
@@ -289,11 +340,14 @@ finish_results() {
   local code=0
   if [[ -n "$history" && -e "$results/gpu.db" ]]; then
     mkdir -p "$(dirname "$history")"
-    "$build/bin/plumbline" merge "$history" "$results/gpu.db" || { echo "ci/gpu.sh: $history was not extended; its runs are gpu.db in $out/results.tar.gz" >&2; code=3; }
+    if ! "$build/bin/plumbline" merge "$history" "$results/gpu.db"; then
+      echo "ci/gpu.sh: $history was not extended; its runs are gpu.db in $out/results.tar.gz" >&2
+      code=3
+    fi
   fi
   print_end >&2
   (($(count FAILED) == 0)) || exit 1
   ((code == 0)) || exit $code
   (($(count "cut off") + $(count "not run") == 0)) || exit 5
-  (($(count pass))) || { echo "ci/gpu.sh: no step was run" >&2; exit 5; }
+  (($(count pass))) || end_with 5 "no step was run"
 }

@@ -5,17 +5,19 @@
 # ---- Python packages ----
 
 # A provider file, and the package that it needs beside numpy.
-python_providers=("torch_kernels torch" "transformers_kernels transformers" "xformers_kernels xformers" "flashinfer_kernels flashinfer"
-  "flash_attn_kernels flash_attn" "jax_kernels jax" "onnxruntime_kernels onnxruntime")
+python_providers=("torch_kernels torch" "transformers_kernels transformers"
+  "xformers_kernels xformers" "flashinfer_kernels flashinfer" "flash_attn_kernels flash_attn"
+  "jax_kernels jax" "onnxruntime_kernels onnxruntime")
 
 # Imports each package once, so that workers find it in the disk's cache. Writes a line a package:
 # its version, "absent", or why it does not load.
 import_packages() {
-  local entry package packages=(numpy)
+  local entry package said packages=(numpy)
   for entry in "${python_providers[@]}"; do packages+=("${entry#* }"); done
   mkdir -p "$work/packages"
   for package in "${packages[@]}"; do
-    timeout 200 "$PLUMBLINE_PYTHON" - "$package" >"$work/packages/.$package" 2>/dev/null <<'PYTHON' || echo "does not load: exit code $?" >"$work/packages/.$package"
+    said="$work/packages/.$package"
+    timeout 200 "$PLUMBLINE_PYTHON" - "$package" >"$said" 2>/dev/null <<'PYTHON' ||
 import importlib, importlib.metadata, importlib.util, sys
 name = sys.argv[1]
 if importlib.util.find_spec(name) is None:
@@ -29,13 +31,16 @@ else:
     except BaseException as error:
         print("does not load:", type(error).__name__, *str(error).splitlines()[:1])
 PYTHON
-    mv "$work/packages/.$package" "$work/packages/$package"
+      echo "does not load: exit code $?" >"$said"
+    mv "$said" "$work/packages/$package"
   done
 }
 warm_up_packages() {
-  [[ -n "${PLUMBLINE_PYTHON:-}" ]] || for PLUMBLINE_PYTHON in "$source_directory/.venv/bin/python" "$(command -v python3 || true)"; do
-    [[ ! -x "$PLUMBLINE_PYTHON" ]] || break
-  done
+  local own="$source_directory/.venv/bin/python"
+  [[ -n "${PLUMBLINE_PYTHON:-}" ]] ||
+    for PLUMBLINE_PYTHON in "$own" "$(command -v python3 || true)"; do
+      [[ ! -x "$PLUMBLINE_PYTHON" ]] || break
+    done
   [[ -n "$PLUMBLINE_PYTHON" ]] || return 0
   export PLUMBLINE_PYTHON
   set -m
@@ -56,7 +61,10 @@ choose_python_providers() {
   providers=()
   [[ -n "${PLUMBLINE_PYTHON:-}" ]] || { say "not measured: there is no python3"; return 1; }
   state="$(package_state numpy)"
-  [[ "$state" != absent && "$state" != does* ]] || { say "not measured: numpy: $state, which every Python provider needs"; return 1; }
+  if [[ "$state" == absent || "$state" == does* ]]; then
+    say "not measured: numpy: $state, which every Python provider needs"
+    return 1
+  fi
   for entry in "${python_providers[@]}"; do
     file="${entry% *}" package="${entry#* }"
     state="$(package_state "$package")"
@@ -82,8 +90,9 @@ run_suites() {
   local device="$1" code=0 line said="" past=()
   shift
   [[ -z "$history" || ! -e "$history" ]] || past=(--past "$history")
-  "$build/bin/plumbline" run "$@" ${device:+--device "$device"} "${past[@]}" --baselines "$source_directory/baselines" \
-    --db "$results/$current.db" --purpose gpu --junit "$results/$current.xml" --markdown "$results/$current.md" \
+  "$build/bin/plumbline" run "$@" ${device:+--device "$device"} "${past[@]}" \
+    --baselines "$source_directory/baselines" --db "$results/$current.db" --purpose gpu \
+    --junit "$results/$current.xml" --markdown "$results/$current.md" \
     --save-failures "$results/failures" -q 2>&1 | tee "$work/$current.run" || code=$?
   while IFS= read -r line; do
     case "$line" in "run "*) said="$line" ;; "not measured, "*) say "$line" ;; esac
@@ -121,9 +130,11 @@ step_facts() {
   local code=0
   nvidia-smi -q -i "$bus" 2>&1 || echo "nvidia-smi -q: exit code $?"
   echo "processors: $(nproc); Python: ${PLUMBLINE_PYTHON:-none}"
-  "$build/bin/plumbline" doctor --baselines "$source_directory/baselines" 2>&1 || say "plumbline doctor: exit code $?"
+  "$build/bin/plumbline" doctor --baselines "$source_directory/baselines" 2>&1 ||
+    say "plumbline doctor: exit code $?"
   # One case with no option at all: the limits of memory and time that a user meets.
-  "$build/bin/plumbline" run --case "cuda/prefill_simt/fp16/b1-h2-s33-d64/device=cuda:0" --baselines "$source_directory/baselines" || code=$?
+  "$build/bin/plumbline" run --case "cuda/prefill_simt/fp16/b1-h2-s33-d64/device=cuda:0" \
+    --baselines "$source_directory/baselines" || code=$?
   ((code == 0)) || say "a first case under the default limits: exit code $code"
   return $code
 }
@@ -146,7 +157,8 @@ pr_options() {
 step_pr_cuda() {
   local code=0 sampler options
   pr_options
-  stdbuf -oL nvidia-smi -i "$bus" --query-gpu=utilization.gpu --format=csv,noheader,nounits -lms 200 >"$results/utilization.txt" 2>/dev/null &
+  stdbuf -oL nvidia-smi -i "$bus" --query-gpu=utilization.gpu --format=csv,noheader,nounits \
+    -lms 200 >"$results/utilization.txt" 2>/dev/null &
   sampler=$!
   run_suites cuda:0 "${options[@]}" || code=$?
   kill "$sampler" 2>/dev/null || true
@@ -162,18 +174,25 @@ step_pr_emulated() {
 # The run that a step made, by the first digits of its id.
 run_of() {
   local line
-  while IFS= read -r line; do [[ ! "$line" =~ ^run\ ([0-9a-f]+) ]] || { echo "${BASH_REMATCH[1]}"; return; }; done < <(cat "$results/$1.log" 2>/dev/null)
+  while IFS= read -r line; do
+    [[ ! "$line" =~ ^run\ ([0-9a-f]+) ]] || { echo "${BASH_REMATCH[1]}"; return; }
+  done < <(cat "$results/$1.log" 2>/dev/null)
 }
 step_bits() {
   local code=0 cuda emulated line equal=0 all=0
   cuda="$(run_of pr_cuda)" emulated="$(run_of pr_emulated)"
-  [[ -n "$cuda" && -n "$emulated" ]] || { say "there is no run of pr_cuda and pr_emulated to compare"; return 77; }
-  "$build/bin/plumbline" matrix "$cuda" "$emulated" --db "$results/gpu.db" --expect-equal "emulated:$arch=cuda:0" --format markdown \
+  if [[ -z "$cuda" || -z "$emulated" ]]; then
+    say "there is no run of pr_cuda and pr_emulated to compare"
+    return 77
+  fi
+  "$build/bin/plumbline" matrix "$cuda" "$emulated" --db "$results/gpu.db" \
+    --expect-equal "emulated:$arch=cuda:0" --format markdown \
     >"$results/bits.md" 2>"$work/bits.said" || code=$?
   cat "$results/bits.md" "$work/bits.said"
   # The table's lines: | emulated:sm_90 | cuda:0 | tensor cores | cases | equal |
   while IFS= read -r line; do
-    [[ ! "$line" =~ cuda:0\ .*\|\ *([0-9]+)\ *\|\ *([0-9]+)\ *\|$ ]] || all=$((all + BASH_REMATCH[1])) equal=$((equal + BASH_REMATCH[2]))
+    [[ ! "$line" =~ cuda:0\ .*\|\ *([0-9]+)\ *\|\ *([0-9]+)\ *\|$ ]] ||
+      all=$((all + BASH_REMATCH[1])) equal=$((equal + BASH_REMATCH[2]))
   done <"$results/bits.md"
   say "$equal of $all cases have the same bits"
   ((code != 0 || all > 0)) || code=1
@@ -185,8 +204,11 @@ save_differing_case() {
   local line pattern="^reproduce: .* --case '?([^' ]+)'? --case '?([^' ]+)'?$"
   while IFS= read -r line; do
     [[ "$line" =~ $pattern ]] || continue
-    "$build/bin/plumbline" run --case "${BASH_REMATCH[1]}" --case "${BASH_REMATCH[2]}" --baselines "$source_directory/baselines" \
-      --save-outputs "$results/failures" -q || { say "the tensors of ${BASH_REMATCH[1]} could not be saved"; return 0; }
+    if ! "$build/bin/plumbline" run --case "${BASH_REMATCH[1]}" --case "${BASH_REMATCH[2]}" \
+      --baselines "$source_directory/baselines" --save-outputs "$results/failures" -q; then
+      say "the tensors of ${BASH_REMATCH[1]} could not be saved"
+      return 0
+    fi
     say "the tensors of ${BASH_REMATCH[1]} are in failures/"
     return
   done <"$work/bits.said"
@@ -196,13 +218,15 @@ step_real() {
   needs_cases cases/foreign.toml || return 77
   choose_python_providers || return 77
   ((!quick)) || part=(--tier smoke --match 'foreign/padded/*')
-  run_suites cuda:0 cases/foreign.toml "${part[@]}" "${providers[@]}" -j 4 --timeout 200 --memory-limit 0
+  run_suites cuda:0 cases/foreign.toml "${part[@]}" "${providers[@]}" -j 4 --timeout 200 \
+    --memory-limit 0
 }
 step_stories() {
   local providers
   needs_cases cases/stories || return 77
   choose_python_providers || return 77
-  run_suites "" cases/stories/*.toml --tier full --match '*device=cuda:0*' "${providers[@]}" -j 4 --timeout 200 --memory-limit 0
+  run_suites "" cases/stories/*.toml --tier full --match '*device=cuda:0*' "${providers[@]}" \
+    -j 4 --timeout 200 --memory-limit 0
 }
 step_s4() {
   needs_cases cases/gpu.toml || return 77
@@ -212,7 +236,8 @@ step_speed() {
   local options=()
   needs tests/gpu/hardware_speed || return 77
   ((!quick)) || options=(--quick)
-  "$build/tests/gpu/hardware_speed" --library "$build/lib/plumbline/plumbline_cuda.so" --toml "$results/speed.toml" "${options[@]}"
+  "$build/tests/gpu/hardware_speed" --library "$build/lib/plumbline/plumbline_cuda.so" \
+    --toml "$results/speed.toml" "${options[@]}"
 }
 step_tests() {
   local code=0 program ran=0
@@ -228,15 +253,18 @@ step_tests() {
 step_memcheck() { sanitizer memcheck; }
 step_racecheck() { sanitizer racecheck; }
 sanitizer() {
-  local code=0 cases="MoreQueriesThanKeysLeaveRowsWithoutKeys PrefillOverSeveralTiles DecodeOverManyTilesAndSplits" filter="" name tool line clean=0
+  local code=0 filter="" name tool line clean=0 cases=(MoreQueriesThanKeysLeaveRowsWithoutKeys
+    PrefillOverSeveralTiles DecodeOverManyTilesAndSplits)
   needs tests/kernels/test_kernels_cuda || return 77
   tool="$(command -v compute-sanitizer || command -v /usr/local/cuda/bin/compute-sanitizer || true)"
   [[ -n "$tool" ]] || { say "compute-sanitizer is not on the PATH"; return 77; }
-  for name in $cases; do filter+="All/GpuKernels.$name/*:"; done
+  for name in "${cases[@]}"; do filter+="All/GpuKernels.$name/*:"; done
   prefix=("$tool" --tool "$1" --error-exitcode 9)
   gtest tests/kernels/test_kernels_cuda "--gtest_filter=$filter" || code=$?
   # The tool says what it saw; where it says nothing it saw nothing.
-  while IFS= read -r line; do [[ ! "$line" =~ (ERROR|RACECHECK)\ SUMMARY:\ 0\  ]] || clean=1; done <"$work/$current.gtest"
+  while IFS= read -r line; do
+    [[ ! "$line" =~ (ERROR|RACECHECK)\ SUMMARY:\ 0\  ]] || clean=1
+  done <"$work/$current.gtest"
   ((clean)) || { say "$1: no summary of 0 errors or hazards"; code=1; }
   return $code
 }

@@ -21,7 +21,8 @@ expect() { [[ "$1" == *"$2"* ]] || fail "expected \"$2\" in:"$'\n'"$1"; }
 
 can_enter() {
   ((EUID == 0)) || skip "a root cannot be entered: this is not root"
-  unshare --mount --pid --fork true 2>/dev/null || skip "a root cannot be entered: no mount namespace may be made here (CAP_SYS_ADMIN)"
+  unshare --mount --pid --fork true 2>/dev/null ||
+    skip "a root cannot be entered: no mount namespace may be made here (CAP_SYS_ADMIN)"
 }
 make_root() {
   local root="$1/root" said
@@ -38,15 +39,16 @@ make_root() {
 
 # A build as the bundle wants it: this one, with the stand-in for what needs a GPU.
 stand_in_build() {
-  local build="$1" to="$2" file
+  local build="$1" to="$2"
   rm -rf "$to"
   mkdir -p "$to/bin" "$to/lib/plumbline" "$to/tests/kernels"
   cp "$build"/bin/plumbline "$build"/bin/plumbline-worker "$to/bin"
-  for file in cpu emulated; do cp "$build/lib/plumbline/plumbline_$file.so" "$to/lib/plumbline"; done
+  cp "$build"/lib/plumbline/plumbline_{cpu,emulated}.so "$to/lib/plumbline"
   cp "$build/tests/gpu/stand_in/lib/plumbline/plumbline_cuda.so" "$to/lib/plumbline"
   cp -r "$build/lib/plumbline/python" "$to/lib/plumbline"
   cp "$build/tests/gpu/stand_in/test_kernels_stand_in" "$to/tests/kernels/test_kernels_cuda"
-  printf 'tests/gpu/test_gpu_hardware_mma\ntests/kernels/test_kernels_cuda\ntests/reference_gpu/test_reference_cuda\n' >"$to/gpu_tests.txt"
+  printf '%s\n' tests/gpu/test_gpu_hardware_mma tests/kernels/test_kernels_cuda \
+    tests/reference_gpu/test_reference_cuda >"$to/gpu_tests.txt"
 }
 make_bundle() {
   mkdir -p "$2"
@@ -65,7 +67,10 @@ case "$*" in
   *) echo "a stand-in for nvidia-smi" ;;
 esac'
 compute_sanitizer='#!/bin/bash
-[[ $2 == memcheck ]] && echo "========= ERROR SUMMARY: 0 errors" || echo "========= RACECHECK SUMMARY: 0 hazards displayed"
+case $2 in
+  memcheck) echo "========= ERROR SUMMARY: 0 errors" ;;
+  *) echo "========= RACECHECK SUMMARY: 0 hazards displayed" ;;
+esac
 shift 4
 exec "$@"'
 write_program() { echo "$2" >"$1" && chmod +x "$1"; }
@@ -75,7 +80,8 @@ enter() {
   unshare --mount --pid --fork --kill-child bash -c '
     root=$1; shift
     mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev"
-    exec chroot "$root" /usr/bin/env -i PATH=/stand_in:/usr/bin:/bin HOME=/root GTEST_TOTAL_SHARDS=8 GTEST_SHARD_INDEX=0 "$@"' enter "$@"
+    exec chroot "$root" /usr/bin/env -i PATH=/stand_in:/usr/bin:/bin HOME=/root \
+      GTEST_TOTAL_SHARDS=8 GTEST_SHARD_INDEX=0 "$@"' enter "$@"
 }
 # Unpacks the bundle in a root of its own, so that two rehearsals may run at once.
 prepare_machine() {
@@ -87,20 +93,23 @@ prepare_machine() {
   mkdir -p "$machine/stand_in" "$machine/gpu" "$machine/tmp"
   write_program "$machine/stand_in/nvidia-smi" "$nvidia_smi"
   cp "$directory/bundle.tar.gz" "$machine/gpu"
-  enter "$machine" bash -c 'cd /gpu && tar -xzf bundle.tar.gz && echo rehearsed >plumbline-gpu/commit'
+  enter "$machine" bash -c \
+    'cd /gpu && tar -xzf bundle.tar.gz && echo rehearsed >plumbline-gpu/commit'
 }
 
 # run_gpu MACHINE EXPECTED_CODE prefix… -- options…: fills `said` and `summary`.
 run_gpu() {
-  local machine="$1" expected="$2" code=0 prefix=()
+  local machine="$1" expected="$2" code=0 prefix=() out="$1/gpu/plumbline-gpu/out/gpu"
   shift 2
   while [[ "$1" != -- ]]; do prefix+=("$1"); shift; done
   shift
-  said="$(enter "$machine" "${prefix[@]}" /gpu/plumbline-gpu/ci/gpu.sh --quick "$@" 2>&1)" || code=$?
+  prefix+=(/gpu/plumbline-gpu/ci/gpu.sh --quick)
+  said="$(enter "$machine" "${prefix[@]}" "$@" 2>&1)" || code=$?
   echo "$said"
   ((code == expected)) || fail "exit code $code, not $expected"
-  summary="$(<"$machine/gpu/plumbline-gpu/out/gpu/summary.md")"
-  [[ "$(ls -A "$machine/gpu/plumbline-gpu/out/gpu")" == $'log.txt\nresults.tar.gz\nsummary.md' ]] || fail "results are more than two files and the log"
+  summary="$(<"$out/summary.md")"
+  [[ "$(ls -A "$out")" == $'log.txt\nresults.tar.gz\nsummary.md' ]] ||
+    fail "results are more than two files and the log"
 }
 archived() { gzip -dc <"$1/gpu/plumbline-gpu/out/gpu/results.tar.gz" | tar -xOf - "./$2"; }
 
@@ -108,11 +117,14 @@ rehearse() {
   local machine="$1/machine"
   prepare_machine "$1" "$machine"
   write_program "$machine/stand_in/compute-sanitizer" "$compute_sanitizer"
-  run_gpu "$machine" 5 -- --only facts mma reference pr_cuda pr_emulated bits real speed tests memcheck racecheck --history /gpu/night.db
+  run_gpu "$machine" 5 -- --history /gpu/night.db \
+    --only facts mma reference pr_cuda pr_emulated bits real speed tests memcheck racecheck
   expect "$said" "ci/gpu.sh: 7 steps passed, 0 failed, 0 cut off, 4 not run"
   expect "$said" "ci/gpu.sh: not run: mma reference real speed"
-  [[ "$summary" =~ ([0-9]+)\ of\ ([0-9]+)\ cases\ have\ the\ same\ bits ]] || fail "no bits were compared"
-  ((BASH_REMATCH[1] == BASH_REMATCH[2] && BASH_REMATCH[1] > 30)) || fail "other bits: ${BASH_REMATCH[0]}"
+  [[ "$summary" =~ ([0-9]+)\ of\ ([0-9]+)\ cases\ have\ the\ same\ bits ]] ||
+    fail "no bits were compared"
+  ((BASH_REMATCH[1] == BASH_REMATCH[2] && BASH_REMATCH[1] > 30)) ||
+    fail "other bits: ${BASH_REMATCH[0]}"
   expect "$summary" "Stand-in GPU (sm_90), driver 580.82.07"
   expect "$summary" "numpy: absent, which every Python provider needs"
   expect "$summary" "The GPU was busy for 50.0 %"
@@ -127,7 +139,8 @@ refused() {
   local machine="$1/machine_refused"
   prepare_machine "$1" "$machine"
   cp "$2" "$machine/stand_in"
-  run_gpu "$machine" 5 without_pidfd ENOSYS -- --only facts pr_cuda pr_emulated bits memcheck racecheck
+  run_gpu "$machine" 5 without_pidfd ENOSYS -- \
+    --only facts pr_cuda pr_emulated bits memcheck racecheck
   expect "$said" "ci/gpu.sh: 4 steps passed, 0 failed, 0 cut off, 2 not run"
   expect "$summary" "compute-sanitizer is not on the PATH"
   # Story S4 takes the emulator longer than that.
@@ -139,20 +152,23 @@ refused() {
 # The bundle's build and this machine's .venv, which tests/foreign/stand_in_torch makes believe in a
 # GPU.
 python_kernels() {
-  local machine="$1/machine_python" code=0
-  [[ -x "$source_directory/.venv/bin/python" ]] || skip "there is no .venv (ci/setup.sh --python)"
-  [[ -d "$source_directory/tests/foreign/stand_in_torch" ]] || skip "there is no tests/foreign/stand_in_torch"
-  "$source_directory/.venv/bin/python" -c 'import torch' 2>/dev/null || skip "torch is not in .venv"
+  local machine="$1/machine_python" code=0 python="$source_directory/.venv/bin/python"
+  local torch="$source_directory/tests/foreign/stand_in_torch"
+  [[ -x "$python" ]] || skip "there is no .venv (ci/setup.sh --python)"
+  [[ -d "$torch" ]] || skip "there is no tests/foreign/stand_in_torch"
+  "$python" -c 'import torch' 2>/dev/null || skip "torch is not in .venv"
   rm -rf "$machine"
   mkdir -p "$machine/stand_in"
   write_program "$machine/stand_in/nvidia-smi" "$nvidia_smi"
-  said="$(env -u CUDA_VISIBLE_DEVICES PATH="$machine/stand_in:$PATH" OMP_NUM_THREADS=1 PYTHONPATH="$source_directory/tests/foreign/stand_in_torch" \
-    "$source_directory/ci/gpu.sh" --no-build --build "$1/build" --out "$machine/out" --quick --only facts real --deadline 170 2>&1)" || code=$?
+  said="$(env -u CUDA_VISIBLE_DEVICES PATH="$machine/stand_in:$PATH" OMP_NUM_THREADS=1 \
+    PYTHONPATH="$torch" "$source_directory/ci/gpu.sh" --no-build --build "$1/build" \
+    --out "$machine/out" --quick --only facts real --deadline 170 2>&1)" || code=$?
   echo "$said"
   summary="$(<"$machine/out/summary.md")"
   expect "$summary" "measured: torch 2."
   expect "$summary" "xformers (absent)"
-  [[ "$summary" =~ run\ [0-9a-f]{8}:\ no\ failure\ in\ [1-9][0-9]*\ cases ]] || fail "no case of a Python kernel was measured"
+  [[ "$summary" =~ run\ [0-9a-f]{8}:\ no\ failure\ in\ [1-9][0-9]*\ cases ]] ||
+    fail "no case of a Python kernel was measured"
   ((code == 0)) || fail "exit code $code, not 0"
 }
 
