@@ -278,29 +278,28 @@ int run(AuditOptions& options) {
 
 }  // namespace
 
-void add_audit(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand(
+void add_audit(Command app, int& exit_code) {
+  const Command command = app.add_subcommand(
       "audit", "Judge the judge: known bugs it must catch, legal kernels it must not flag");
   auto options = std::make_shared<AuditOptions>();
-  options->cases.add_to(*command);
-  options->providers.add_to(*command);
+  options->cases.add_to(command);
+  options->providers.add_to(command);
   command
-      ->add_option("--catalogue", options->catalogues,
-                   "Which kernels are bugs (default: NAME.toml or mutants.toml beside NAME.so)")
-      ->type_name("FILE")
-      ->allow_extra_args(false);
-  auto* calibrate =
-      command->add_flag("--calibrate", options->calibrate,
-                        "Legal kernels only: the largest statistics and their limits");
-  command->add_option("--seeds", options->seeds, "With --calibrate: N for seeds 1 to N, or A..B")
-      ->needs(calibrate);
-  add_format(*command, options->format, audit_formats, "What goes to stdout");
-  command->add_option("--jobs,-j", options->jobs, "Problems measured at once")
-      ->capture_default_str()
-      ->check(from_to(1, 256));
-  add_timeout(*command, options->measure);
-  command->add_flag("--quiet,-q", options->quiet, "No progress");
-  command->footer(
+      .add_option("--catalogue", options->catalogues,
+                  "Which kernels are bugs (default: NAME.toml or mutants.toml beside NAME.so)")
+      .type_name("FILE")
+      .allow_extra_args(false);
+  command.add_flag("--calibrate", options->calibrate,
+                   "Legal kernels only: the largest statistics and their limits");
+  command.add_option("--seeds", options->seeds, "With --calibrate: N for seeds 1 to N, or A..B")
+      .needs("--calibrate");
+  add_format(command, options->format, audit_formats, "What goes to stdout");
+  command.add_option("--jobs,-j", options->jobs, "Problems measured at once")
+      .capture_default_str()
+      .check(from_to(1, 256));
+  add_timeout(command, options->measure);
+  command.add_flag("--quiet,-q", options->quiet, "No progress");
+  command.footer(
       "Exit 1: a bug that no case catches and nobody has reviewed (baselines/audit.toml), a legal "
       "kernel that is flagged, or a class of "
       "bugs\n"
@@ -310,7 +309,7 @@ void add_audit(CLI::App& app, int& exit_code) {
       "  plumbline audit\n"
       "  plumbline audit cases/pr.toml --format markdown\n"
       "  plumbline audit --calibrate --seeds 1000..1019");
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  command.callback([options, &exit_code] { exit_code = run(*options); });
 }
 
 }  // namespace plumbline::cli

@@ -89,29 +89,29 @@ int list_decisions(const DatabaseOption& database, const std::string& format) {
   return exit_fine;
 }
 
-void add_decision(CLI::App& baseline, const std::string& verb, const std::string& help,
+void add_decision(Command baseline, const std::string& verb, const std::string& help,
                   int (*decide)(const DecisionOptions&), int& exit_code) {
-  auto* command = baseline.add_subcommand(verb, help);
+  const Command command = baseline.add_subcommand(verb, help);
   auto options = std::make_shared<DecisionOptions>();
   if (const char* user = std::getenv("USER"); user != nullptr) options->who = user;
-  command->add_option("run", options->run, "Run id, unique prefix, latest or latest~N")
-      ->capture_default_str();
-  command->add_option("--cases", options->cases, "Glob over case ids")->capture_default_str();
-  command->add_option("--who", options->who, "Who decides this (default: $USER)");
-  command->add_option("--why", options->why, "Why these outcomes are right")->required();
-  options->database.add_to(*command);
-  add_format(*command, options->format, {"text", "json"}, "text or json");
-  command->callback([options, decide, &exit_code] { exit_code = decide(*options); });
+  command.add_option("run", options->run, "Run id, unique prefix, latest or latest~N")
+      .capture_default_str();
+  command.add_option("--cases", options->cases, "Glob over case ids").capture_default_str();
+  command.add_option("--who", options->who, "Who decides this (default: $USER)");
+  command.add_option("--why", options->why, "Why these outcomes are right").required();
+  options->database.add_to(command);
+  add_format(command, options->format, {"text", "json"}, "text or json");
+  command.callback([options, decide, &exit_code] { exit_code = decide(*options); });
 }
 
 }  // namespace
 
-void add_baseline(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand(
+void add_baseline(Command app, int& exit_code) {
+  const Command command = app.add_subcommand(
       "baseline",
       "Accept outcomes as the new baseline, pin them, or list what was accepted and pinned");
-  command->require_subcommand(1);
-  command->footer(
+  command.require_subcommand(1);
+  command.footer(
       "accept  the next run is compared with these outcomes; cases listed as vanished or refused "
       "are missed no more\n"
       "pin     all later runs are measured against these outcomes, too, so that small steps do not "
@@ -121,19 +121,18 @@ void add_baseline(CLI::App& app, int& exit_code) {
       "Examples:\n  plumbline baseline accept latest --cases 'cpu/flash/*' --why 'tile order "
       "changed, reviewed in #12'\n"
       "  plumbline baseline pin latest --why 'release 1.4'\n  plumbline baseline list");
-  add_decision(*command, "accept", "Later runs are compared with these outcomes", accept,
-               exit_code);
-  add_decision(*command, "pin",
+  add_decision(command, "accept", "Later runs are compared with these outcomes", accept, exit_code);
+  add_decision(command, "pin",
                "Later runs are measured against these outcomes for as long as they are pinned", pin,
                exit_code);
 
-  auto* list_command =
-      command->add_subcommand("list", "What was accepted and pinned, newest first");
+  const Command list_command =
+      command.add_subcommand("list", "What was accepted and pinned, newest first");
   auto database = std::make_shared<DatabaseOption>();
   auto format = std::make_shared<std::string>("text");
-  database->add_to(*list_command);
-  add_format(*list_command, *format, table_formats);
-  list_command->callback(
+  database->add_to(list_command);
+  add_format(list_command, *format, table_formats);
+  list_command.callback(
       [database, format, &exit_code] { exit_code = list_decisions(*database, *format); });
 }
 

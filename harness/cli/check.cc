@@ -52,23 +52,23 @@ int check_files(const DumpOptions& options) {
 
 }  // namespace
 
-void add_check(CLI::App& app, int& exit_code) {
-  auto* command =
+void add_check(Command app, int& exit_code) {
+  const Command command =
       app.add_subcommand("check", "Judge dumped outputs of any framework: rounding or bug?");
   auto options = std::make_shared<DumpOptions>();
   command
-      ->add_option("files", options->files,
-                   "Dumps (safetensors): q, k, v, out, optionally lse, lengths, page_table, mask")
-      ->required()
-      ->type_name("FILE");
-  options->attributes.add_to(*command);
-  add_reference_cost(*command, options->check.reference_cost_limit);
-  command->add_flag("--whole-ladder", options->check.whole_ladder,
-                    "Try every rung, also looser ones than one that explains");
-  command->add_flag("--verbose,-v", options->verbose,
-                    "The worst elements of outputs that are explained, too");
-  add_format(*command, options->format, {"text", "json"});
-  command->footer(
+      .add_option("files", options->files,
+                  "Dumps (safetensors): q, k, v, out, optionally lse, lengths, page_table, mask")
+      .required()
+      .type_name("FILE");
+  options->attributes.add_to(command);
+  add_reference_cost(command, options->check.reference_cost_limit);
+  command.add_flag("--whole-ladder", options->check.whole_ladder,
+                   "Try every rung, also looser ones than one that explains");
+  command.add_flag("--verbose,-v", options->verbose,
+                   "The worst elements of outputs that are explained, too");
+  add_format(command, options->format, {"text", "json"});
+  command.footer(
       "Examples:\n"
       "  plumbline check dump.safetensors\n"
       "  plumbline check dump.safetensors --layout padded_bhsd --mask causal_top_left\n"
@@ -78,7 +78,7 @@ void add_check(CLI::App& app, int& exit_code) {
       "output is named.\n"
       "What a dump holds: docs/dump-format.md. Exit codes: 0 ROUNDING, 1 BUG, 2 a file cannot be "
       "judged, 5 UNDECIDED.");
-  command->callback([options, &exit_code] { exit_code = check_files(*options); });
+  command.callback([options, &exit_code] { exit_code = check_files(*options); });
 }
 
 }  // namespace plumbline::cli

@@ -1,29 +1,28 @@
 // One function a subcommand; each registers its options and, when chosen, sets `exit_code`.
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <string>
+#include "harness/cli/command_line.h"
 
 namespace plumbline::cli {
 
 inline constexpr int exit_fine = 0, exit_failure = 1, exit_usage = 2, exit_infrastructure = 3,
                      exit_nothing = 4, exit_ambiguous = 5, exit_not_comparable = 6;
 
-void add_list(CLI::App& app, int& exit_code);
-void add_run(CLI::App& app, int& exit_code);
-void add_check(CLI::App& app, int& exit_code);
-void add_audit(CLI::App& app, int& exit_code);
-void add_judge(CLI::App& app, int& exit_code);
-void add_merge(CLI::App& app, int& exit_code);
-void add_show(CLI::App& app, int& exit_code);
-void add_compare(CLI::App& app, int& exit_code);
-void add_matrix(CLI::App& app, int& exit_code);
-void add_reduce(CLI::App& app, int& exit_code);
-void add_diff(CLI::App& app, int& exit_code);
-void add_history(CLI::App& app, int& exit_code);
-void add_baseline(CLI::App& app, int& exit_code);
-void add_resources(CLI::App& app, int& exit_code);
-void add_query(CLI::App& app, int& exit_code);
-void add_doctor(CLI::App& app, int& exit_code);
+void add_list(Command app, int& exit_code);
+void add_run(Command app, int& exit_code);
+void add_check(Command app, int& exit_code);
+void add_audit(Command app, int& exit_code);
+void add_judge(Command app, int& exit_code);
+void add_merge(Command app, int& exit_code);
+void add_show(Command app, int& exit_code);
+void add_compare(Command app, int& exit_code);
+void add_matrix(Command app, int& exit_code);
+void add_reduce(Command app, int& exit_code);
+void add_diff(Command app, int& exit_code);
+void add_history(Command app, int& exit_code);
+void add_baseline(Command app, int& exit_code);
+void add_resources(Command app, int& exit_code);
+void add_query(Command app, int& exit_code);
+void add_doctor(Command app, int& exit_code);
 
 }  // namespace plumbline::cli

@@ -231,23 +231,23 @@ int compare_command(const CompareOptions& options) {
 
 }  // namespace
 
-void add_compare(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand("compare", "Compare two stored runs case by case");
+void add_compare(Command app, int& exit_code) {
+  const Command command = app.add_subcommand("compare", "Compare two stored runs case by case");
   auto options = std::make_shared<CompareOptions>();
-  command->add_option("before", options->before, "Run id, unique prefix, latest or latest~N")
-      ->capture_default_str();
-  command->add_option("after", options->after, "The later run")->capture_default_str();
-  options->database.add_to(*command);
-  command->add_flag("--all", options->all, "Also cases that did not change");
-  command->add_flag("--any-machine", options->any_machine,
-                    "Also cases that ran on other machine classes; their times are not compared");
-  add_format(*command, options->format, formats);
-  command->footer(
+  command.add_option("before", options->before, "Run id, unique prefix, latest or latest~N")
+      .capture_default_str();
+  command.add_option("after", options->after, "The later run").capture_default_str();
+  options->database.add_to(command);
+  command.add_flag("--all", options->all, "Also cases that did not change");
+  command.add_flag("--any-machine", options->any_machine,
+                   "Also cases that ran on other machine classes; their times are not compared");
+  add_format(command, options->format, formats);
+  command.footer(
       "Example:\n  plumbline compare latest~1 latest\nExit 1 if a case that was fine fails now, 6 "
       "if the runs share no case,\nor if cases "
       "ran on other "
       "machine classes.");
-  command->callback([options, &exit_code] { exit_code = compare_command(*options); });
+  command.callback([options, &exit_code] { exit_code = compare_command(*options); });
 }
 
 }  // namespace plumbline::cli

@@ -178,33 +178,33 @@ int run_diff(DiffOptions& options) {
 
 }  // namespace
 
-void add_diff(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand(
+void add_diff(Command app, int& exit_code) {
+  const Command command = app.add_subcommand(
       "diff",
       "Compare two dumps, or two kernels on the problems of suites: is the difference rounding?");
   auto options = std::make_shared<DiffOptions>();
-  command->add_option("a", options->a, "A dump (.safetensors) or a kernel (provider/name)")
-      ->required();
-  command->add_option("b", options->b, "The other one")->required();
+  command.add_option("a", options->a, "A dump (.safetensors) or a kernel (provider/name)")
+      .required();
+  command.add_option("b", options->b, "The other one").required();
   command
-      ->add_option(
+      .add_option(
           "suites", options->cases.suites,
           "Suite files (TOML), for two kernels: the problems of all their groups, once each")
-      ->type_name("SUITE.toml");
+      .type_name("SUITE.toml");
   command
-      ->add_option("--case", options->cases.filter.match,
-                   "Only problems that match this glob, on 'suite/group/problem'; repeat for more")
-      ->type_name("GLOB");
-  command->add_option("--tier", options->cases.tier,
-                      "Only problems of this tier and lower ones: smoke, pr, nightly, full");
-  options->providers.add_to(*command);
-  add_timeout(*command, options->measure);
-  options->attributes.add_to(*command, "What both dumps leave unstated");
-  add_reference_cost(*command, options->measure.reference_cost_limit);
-  options->reference.add_to(*command);
-  add_format(*command, options->format, formats);
-  command->add_flag("--quiet,-q", options->quiet, "No progress");
-  command->footer(
+      .add_option("--case", options->cases.filter.match,
+                  "Only problems that match this glob, on 'suite/group/problem'; repeat for more")
+      .type_name("GLOB");
+  command.add_option("--tier", options->cases.tier,
+                     "Only problems of this tier and lower ones: smoke, pr, nightly, full");
+  options->providers.add_to(command);
+  add_timeout(command, options->measure);
+  options->attributes.add_to(command, "What both dumps leave unstated");
+  add_reference_cost(command, options->measure.reference_cost_limit);
+  options->reference.add_to(command);
+  add_format(command, options->format, formats);
+  command.add_flag("--quiet,-q", options->quiet, "No progress");
+  command.footer(
       "Examples:\n"
       "  plumbline diff prefill.safetensors decode.safetensors\n"
       "  plumbline diff cpu/flash cpu/split_kv cases/smoke.toml\n"
@@ -213,7 +213,7 @@ void add_diff(CLI::App& app, int& exit_code) {
       "Exit codes: 0 ROUNDING (both keep their limits against fp64, and what both declare explains "
       "the difference), 1 BUG (it says which\n"
       "of the two is wrong), 5 UNDECIDED, 4 nothing compared, 2 the two do not ask the same.");
-  command->callback([options, &exit_code] { exit_code = run_diff(*options); });
+  command.callback([options, &exit_code] { exit_code = run_diff(*options); });
 }
 
 }  // namespace plumbline::cli

@@ -196,17 +196,17 @@ int doctor(const ProviderOptions& provider_options, const DatabaseOption& databa
 
 }  // namespace
 
-void add_doctor(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand(
+void add_doctor(Command app, int& exit_code) {
+  const Command command = app.add_subcommand(
       "doctor", "Check what a run needs: processor, providers, Python, contracts, database");
   auto provider_options = std::make_shared<ProviderOptions>();
   auto database_option = std::make_shared<DatabaseOption>();
   auto format = std::make_shared<std::string>("text");
-  provider_options->add_to(*command);
-  database_option->add_to(*command);
-  add_format(*command, *format, {"text", "json"});
-  command->footer("Example:\n  plumbline doctor --provider ./libmine.so");
-  command->callback(
+  provider_options->add_to(command);
+  database_option->add_to(command);
+  add_format(command, *format, {"text", "json"});
+  command.footer("Example:\n  plumbline doctor --provider ./libmine.so");
+  command.callback(
       [=, &exit_code] { exit_code = doctor(*provider_options, *database_option, *format); });
 }
 

@@ -5,14 +5,14 @@
 
 namespace plumbline::cli {
 
-void AttributeOptions::add_to(CLI::App& command, const std::string& group) {
+void AttributeOptions::add_to(Command command, const std::string& group) {
   for (const auto& [name, sentence] : attribute_names()) {
     std::string option = "--" + name;
     std::replace(option.begin(), option.end(), '_', '-');
-    auto* added = name == "causal"
-                      ? command.add_flag(option, causal_, sentence)
-                      : command.add_option(option, texts_[name], sentence)->type_name("");
-    if (!group.empty()) added->group(group);
+    const Option added = name == "causal"
+                             ? command.add_flag(option, causal_, sentence)
+                             : command.add_option(option, texts_[name], sentence).type_name("");
+    if (!group.empty()) added.group(group);
   }
 }
 

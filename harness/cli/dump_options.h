@@ -1,17 +1,17 @@
 // The options that `plumbline check` and `plumbline diff` share for what a dump states in words.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "harness/check/dump.h"
+#include "harness/cli/command_line.h"
 
 namespace plumbline::cli {
 
 // What a dump leaves unstated: one option for each name of attribute_names(). What is stated here
 // wins over the file's metadata.
 struct AttributeOptions {
-  void add_to(CLI::App& command, const std::string& group = "");
+  void add_to(Command command, const std::string& group = "");
   // The attributes that were stated.
   Attributes stated() const;
 

@@ -1,4 +1,4 @@
-// Counts, shortens and wraps errors for a terminal, and words the mistakes of a command line.
+// Counts, shortens and wraps errors for a terminal, and checks the numbers of a command line.
 #include "harness/cli/errors.h"
 
 #include <fmt/format.h>
@@ -150,76 +150,6 @@ std::string error_text(const Errors& errors, int width) {
   return text;
 }
 
-namespace {
-
-using Words = std::vector<std::string>;
-
-// The command that was named, its own command too, and the app itself where none was.
-const CLI::App& chosen_command(const CLI::App& app) {
-  const auto chosen = app.get_subcommands();
-  return chosen.empty() ? app : chosen_command(*chosen.front());
-}
-
-Words names_of_commands(const CLI::App& app) {
-  Words names;
-  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
-  return names;
-}
-
-Words long_options(const CLI::App& command) {
-  Words names;
-  for (const CLI::Option* option : command.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  return names;
-}
-
-std::string meant(const std::string& word, const Words& known) {
-  const std::vector<std::string_view> views(known.begin(), known.end());
-  const auto near = nearest_word(word, views);
-  return near ? fmt::format("did you mean {}? ", *near) : "";
-}
-
-std::string full_name(const CLI::App& command) {
-  const CLI::App* const parent = command.get_parent();
-  return parent == nullptr ? command.get_name() : full_name(*parent) + " " + command.get_name();
-}
-
-Error unknown_word(const CLI::App& command, const std::string& word) {
-  const std::string help = fmt::format("`{} --help` lists what there is", full_name(command));
-  if (word.starts_with("-")) {
-    const std::string option = word.substr(0, word.find('='));
-    return {"", 0, fmt::format("{}: there is no option {}", full_name(command), option),
-            meant(option, long_options(command)) + help};
-  }
-  const Words commands = names_of_commands(command);
-  if (!commands.empty()) {
-    return {"", 0, fmt::format("{}: there is no command {}", full_name(command), word),
-            meant(word, commands) + help};
-  }
-  return {"", 0, fmt::format("{} does not take the word \"{}\"", full_name(command), word), help};
-}
-
-}  // namespace
-
-Errors usage_errors(const CLI::App& app, const CLI::ParseError& error) {
-  const CLI::App& command = chosen_command(app);
-  Errors errors;
-  const bool lacks_command =
-      !names_of_commands(command).empty() && command.get_subcommands().empty();
-  if (lacks_command || dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
-    for (const std::string& word : app.remaining(true)) {
-      if (word != "--") errors.push_back(unknown_word(command, word));
-      if (lacks_command && !errors.empty()) break;
-    }
-  }
-  if (!errors.empty()) return errors;
-  const std::string help = fmt::format("`{} --help` lists what there is", full_name(command));
-  if (lacks_command) return {{"", 0, fmt::format("{}: name a command", full_name(command)), help}};
-  return {{"", 0, fmt::format("{}: {}", full_name(command), error.what()),
-           fmt::format("`{} --help` says what it takes", full_name(command))}};
-}
-
 std::string wrapped_help(const std::string& help, int width) {
   std::string result;
   for (const std::string_view line : split(help, '\n')) {
@@ -241,28 +171,27 @@ std::string wrapped_help(const std::string& help, int width) {
 
 namespace {
 
-CLI::Validator number(const std::string& range, const std::function<bool(double)>& accepts) {
-  const auto check = [range, accepts](std::string& text) {
+Check number(const std::string& range, const std::function<bool(double)>& accepts) {
+  return [range, accepts](const std::string& text) {
     const auto value = parse_real(text);
     if (value && accepts(*value)) return std::string();
     return fmt::format("{} is not {}", text.size() > 30 ? text.substr(0, 30) + "…" : text, range);
   };
-  return CLI::Validator(check, "");
 }
 
 }  // namespace
 
-CLI::Validator from_to(double least, double most) {
+Check from_to(double least, double most) {
   return number(fmt::format("a number from {:g} to {:g}", least, most),
                 [=](double value) { return value >= least && value <= most; });
 }
 
-CLI::Validator above_zero(const std::string& what) {
+Check above_zero(const std::string& what) {
   return number(fmt::format("{} above 0", what),
                 [](double value) { return value > 0 && value <= 1e9; });
 }
 
-CLI::Validator whole_above_zero(const std::string& what) {
+Check whole_above_zero(const std::string& what) {
   return number(fmt::format("{} of 1 or more", what), [](double value) {
     return value >= 1 && value <= 1e9 && value == std::floor(value);
   });

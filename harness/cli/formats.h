@@ -3,27 +3,25 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <string>
 #include <vector>
 
+#include "harness/cli/command_line.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/session.h"
 
 namespace plumbline::cli {
 
 // Adds --format to a command.
-inline void add_format(CLI::App& command, std::string& format, std::vector<std::string> names,
+inline void add_format(Command command, std::string& format, std::vector<std::string> names,
                        const std::string& help = "") {
-  command.add_option("--format", format, help)
-      ->check(CLI::IsMember(std::move(names)))
-      ->capture_default_str();
+  command.add_option("--format", format, help).one_of(names).capture_default_str();
 }
 
 // The names of a table of Format (harness/report/report.h).
 template <class Formats>
-void add_format(CLI::App& command, std::string& format, const Formats& formats,
+void add_format(Command command, std::string& format, const Formats& formats,
                 const std::string& help = "") {
   std::vector<std::string> names;
   for (const auto& row : formats) names.emplace_back(row.name);

@@ -92,17 +92,17 @@ int history(const HistoryOptions& options) {
 
 }  // namespace
 
-void add_history(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand("history", "One case over runs");
+void add_history(Command app, int& exit_code) {
+  const Command command = app.add_subcommand("history", "One case over runs");
   auto options = std::make_shared<HistoryOptions>();
-  command->add_option("case", options->pattern, "Case id or glob")->required();
-  options->database.add_to(*command);
-  command->add_option("--limit", options->limit, "Rows at most")
-      ->capture_default_str()
-      ->check(whole_above_zero("a number of rows"));
-  add_format(*command, options->format, formats);
-  command->footer("Example:\n  plumbline history 'cpu/flash/bf16/*causal*'");
-  command->callback([options, &exit_code] { exit_code = history(*options); });
+  command.add_option("case", options->pattern, "Case id or glob").required();
+  options->database.add_to(command);
+  command.add_option("--limit", options->limit, "Rows at most")
+      .capture_default_str()
+      .check(whole_above_zero("a number of rows"));
+  add_format(command, options->format, formats);
+  command.footer("Example:\n  plumbline history 'cpu/flash/bf16/*causal*'");
+  command.callback([options, &exit_code] { exit_code = history(*options); });
 }
 
 }  // namespace plumbline::cli

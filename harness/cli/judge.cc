@@ -206,26 +206,26 @@ int judge_command(const JudgeOptions& options) {
 
 }  // namespace
 
-void add_judge(CLI::App& app, int& exit_code) {
-  auto* command =
+void add_judge(Command app, int& exit_code) {
+  const Command command =
       app.add_subcommand("judge", "Judge stored runs again, with their suite statistics");
   auto options = std::make_shared<JudgeOptions>();
   command
-      ->add_option("runs", options->runs,
-                   "Run ids, unique prefixes, latest or latest~N: one run, or all shards of one")
-      ->capture_default_str();
-  options->database.add_to(*command);
+      .add_option("runs", options->runs,
+                  "Run ids, unique prefixes, latest or latest~N: one run, or all shards of one")
+      .capture_default_str();
+  options->database.add_to(command);
   command
-      ->add_option("--baselines", options->providers.baselines,
-                   "Directory with contracts.toml and support.toml")
-      ->type_name("DIR");
-  add_format(*command, options->format, formats, "What goes to stdout");
-  command->footer(
+      .add_option("--baselines", options->providers.baselines,
+                  "Directory with contracts.toml and support.toml")
+      .type_name("DIR");
+  add_format(command, options->format, formats, "What goes to stdout");
+  command.footer(
       "Examples:\n  plumbline judge latest --db nightly.db\n  plumbline judge latest~1 latest   # "
       "two shards of one run\n"
       "  plumbline merge all.db shard-1.db shard-2.db && plumbline judge latest~1 latest --db "
       "all.db");
-  command->callback([options, &exit_code] { exit_code = judge_command(*options); });
+  command.callback([options, &exit_code] { exit_code = judge_command(*options); });
 }
 
 }  // namespace plumbline::cli

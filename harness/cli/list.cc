@@ -187,25 +187,25 @@ int list(ListOptions& options) {
 
 }  // namespace
 
-void add_list(CLI::App& app, int& exit_code) {
-  auto* command =
+void add_list(Command app, int& exit_code) {
+  const Command command =
       app.add_subcommand("list", "List the cases of suites, or the kernels of providers");
   auto options = std::make_shared<ListOptions>();
-  options->cases.add_to(*command);
-  options->providers.add_to(*command);
-  command->add_flag("--kernels", options->kernels, "List kernels instead");
-  auto* count = command->add_flag("--count", options->count, "Count cases by suite and group");
+  options->cases.add_to(command);
+  options->providers.add_to(command);
+  command.add_flag("--kernels", options->kernels, "List kernels instead");
+  command.add_flag("--count", options->count, "Count cases by suite and group");
   command
-      ->add_flag("--expected", options->expected,
-                 "List the cases that suites expect to fail, until when and why")
-      ->excludes(count);
-  add_format(*command, options->format, {"text", "json"});
-  command->footer(
+      .add_flag("--expected", options->expected,
+                "List the cases that suites expect to fail, until when and why")
+      .excludes("--count");
+  add_format(command, options->format, {"text", "json"});
+  command.footer(
       "Examples:\n  plumbline list cases/smoke.toml\n  plumbline list cases/nightly.toml --count\n"
       "  plumbline list cases/nightly.toml --expected\n  plumbline list cases/pr.toml --device "
       "emulated:sm_90\n"
       "  plumbline list --kernels");
-  command->callback([options, &exit_code] { exit_code = list(*options); });
+  command.callback([options, &exit_code] { exit_code = list(*options); });
 }
 
 }  // namespace plumbline::cli

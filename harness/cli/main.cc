@@ -1,20 +1,16 @@
 // plumbline: two attention kernels disagree; is it rounding, or is it a bug?
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
-#include <iostream>
-#include <sstream>
 
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
-#include "harness/cli/errors.h"
 #include "harness/cli/session.h"
 #include "harness/run/version.h"
 
 namespace {
 
 int run(int argc, char** argv) {
-  CLI::App app{
+  const plumbline::cli::CommandLine app{
       "plumbline: numerical conformance of attention kernels.\n"
       "Runs kernels over a matrix of cases, judges each output against an fp64\n"
       "reference in units of the rounding error the kernel is allowed to make, stores\n"
@@ -49,16 +45,13 @@ int run(int argc, char** argv) {
   plumbline::cli::add_doctor(app, exit_code);
 
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& success) {
-    plumbline::cli::envelope().withdraw();  // help and version are texts
-    std::ostringstream help;
-    const int code = app.exit(success, help, std::cerr);
-    std::fputs(plumbline::cli::wrapped_help(help.str(), 80).c_str(), stdout);
-    return code;
-  } catch (const CLI::ParseError& error) {
-    return plumbline::cli::report_errors(plumbline::cli::usage_errors(app, error),
-                                         plumbline::cli::exit_usage);
+    const auto text = app.parse(argc, argv);
+    if (!text) return plumbline::cli::report_errors(text.error(), plumbline::cli::exit_usage);
+    if (!text->empty()) {
+      plumbline::cli::envelope().withdraw();  // help and version are texts
+      std::fputs(text->c_str(), stdout);
+      return plumbline::cli::exit_fine;
+    }
   } catch (const std::filesystem::filesystem_error& error) {
     plumbline::cli::envelope().add({{error.path1().string(), 0, error.code().message(),
                                      "name a file or folder that can be there"}});

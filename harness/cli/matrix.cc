@@ -113,22 +113,22 @@ int show_matrix(const MatrixOptions& options) {
 
 }  // namespace
 
-void add_matrix(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand(
+void add_matrix(Command app, int& exit_code) {
+  const Command command = app.add_subcommand(
       "matrix", "Compare the cases of a run over architectures: percent of the limits, and bits");
   auto options = std::make_shared<MatrixOptions>();
   command
-      ->add_option("run", options->runs,
-                   "Run ids, unique prefixes, latest or latest~N: their cases together")
-      ->capture_default_str();
-  options->database.add_to(*command);
+      .add_option("run", options->runs,
+                  "Run ids, unique prefixes, latest or latest~N: their cases together")
+      .capture_default_str();
+  options->database.add_to(command);
   command
-      ->add_option(
+      .add_option(
           "--expect-equal", options->expect_equal,
           "Two devices, A=B: exit 1 where a case that ran on both has other bits; repeat for more")
-      ->type_name("A=B");
-  add_format(*command, options->format, formats);
-  command->footer(
+      .type_name("A=B");
+  add_format(command, options->format, formats);
+  command.footer(
       "Examples:\n"
       "  plumbline run cases/pr.toml --device emulated:sm_80 --device emulated:sm_90 --db runs.db; "
       "plumbline matrix --db runs.db\n"
@@ -136,7 +136,7 @@ void add_matrix(CLI::App& app, int& exit_code) {
       "  plumbline matrix --expect-equal emulated:sm_90=cuda:0\n"
       "Exit codes: 0 fine, 1 an expectation does not hold, 2 usage, 3 infrastructure, 4 nothing to "
       "compare.");
-  command->callback([options, &exit_code] { exit_code = show_matrix(*options); });
+  command.callback([options, &exit_code] { exit_code = show_matrix(*options); });
 }
 
 }  // namespace plumbline::cli

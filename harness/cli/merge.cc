@@ -87,25 +87,25 @@ int merge(const MergeOptions& options) {
 
 }  // namespace
 
-void add_merge(CLI::App& app, int& exit_code) {
-  auto* command =
+void add_merge(Command app, int& exit_code) {
+  const Command command =
       app.add_subcommand("merge", "Join databases of runs (shards), in any order, into one");
   auto options = std::make_shared<MergeOptions>();
-  command->add_option("out", options->out, "Database that takes up the others; created if need be")
-      ->type_name("OUT.db")
-      ->required();
-  command->add_option("shards", options->shards, "Databases to take up; they stay as they are")
-      ->type_name("SHARD.db")
-      ->required();
-  add_format(*command, options->format, {"text", "json"});
-  command->footer(
+  command.add_option("out", options->out, "Database that takes up the others; created if need be")
+      .type_name("OUT.db")
+      .required();
+  command.add_option("shards", options->shards, "Databases to take up; they stay as they are")
+      .type_name("SHARD.db")
+      .required();
+  add_format(command, options->format, {"text", "json"});
+  command.footer(
       "What is in several files is stored once: merging again changes nothing. If one file is "
       "refused, OUT.db stays as it was.\n"
       "Examples:\n"
       "  plumbline merge all.db shard-1.db shard-2.db shard-3.db\n"
       "  plumbline merge history.db artefacts/*.db && plumbline query --db history.db "
       "failing-since");
-  command->callback([options, &exit_code] { exit_code = merge(*options); });
+  command.callback([options, &exit_code] { exit_code = merge(*options); });
 }
 
 }  // namespace plumbline::cli

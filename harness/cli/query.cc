@@ -93,18 +93,18 @@ int query(const QueryOptions& options) {
 
 }  // namespace
 
-void add_query(CLI::App& app, int& exit_code) {
-  auto* command =
+void add_query(Command app, int& exit_code) {
+  const Command command =
       app.add_subcommand("query", "Read-only SQL over the database's views (baselines/README.md)");
   auto options = std::make_shared<QueryOptions>();
-  command->add_option("sql", options->sql, "One SELECT, or the name of an example query");
-  command->add_flag("--list", options->list, "List the example queries");
-  options->database.add_to(*command);
-  add_format(*command, options->format, formats);
-  command->footer(
+  command.add_option("sql", options->sql, "One SELECT, or the name of an example query");
+  command.add_flag("--list", options->list, "List the example queries");
+  options->database.add_to(command);
+  add_format(command, options->format, formats);
+  command.footer(
       "Examples:\n  plumbline query \"SELECT verdict, count(*) FROM v_latest GROUP BY verdict\"\n  "
       "plumbline query --list");
-  command->callback([options, &exit_code] { exit_code = query(*options); });
+  command.callback([options, &exit_code] { exit_code = query(*options); });
 }
 
 }  // namespace plumbline::cli

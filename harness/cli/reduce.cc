@@ -125,19 +125,18 @@ int run(ReduceOptions& options) {
 
 }  // namespace
 
-void add_reduce(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand("reduce", "Shrink a failing case while it keeps failing");
+void add_reduce(Command app, int& exit_code) {
+  const Command command =
+      app.add_subcommand("reduce", "Shrink a failing case while it keeps failing");
   auto options = std::make_shared<ReduceOptions>();
-  command->add_option("case", options->case_id, "Case id, as printed after 'reproduce:'")
-      ->required()
-      ->type_name("CASE");
-  options->providers.add_to(*command);
-  add_timeout(*command, options->measure);
-  command->add_flag("--quiet,-q", options->quiet, "No progress");
-  command->add_option("--format", options->format)
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
-  command->footer(
+  command.add_option("case", options->case_id, "Case id, as printed after 'reproduce:'")
+      .required()
+      .type_name("CASE");
+  options->providers.add_to(command);
+  add_timeout(command, options->measure);
+  command.add_flag("--quiet,-q", options->quiet, "No progress");
+  command.add_option("--format", options->format).one_of({"text", "json"}).capture_default_str();
+  command.footer(
       "Batch, heads, lengths, head dimension and features shrink one after another as long as the "
       "case fails in the same way.\n"
       "Prints what was kept, the smallest case as a group of a suite, and the line that repeats "
@@ -145,7 +144,7 @@ void add_reduce(CLI::App& app, int& exit_code) {
       "Example:\n"
       "  plumbline reduce --provider ./libmine.so "
       "'mine/flash/bf16/b4-h8x2-s128x3000-d128/mask=causal_bottom_right'");
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  command.callback([options, &exit_code] { exit_code = run(*options); });
 }
 
 }  // namespace plumbline::cli

@@ -200,39 +200,39 @@ int resources(const ResourceOptions& options) {
 
 }  // namespace
 
-void add_resources(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand(
+void add_resources(Command app, int& exit_code) {
+  const Command command = app.add_subcommand(
       "resources",
       "Registers, spills, shared memory and occupancy of the compiled CUDA kernels; no GPU needed");
   auto options = std::make_shared<ResourceOptions>();
   if (const char* user = std::getenv("USER"); user != nullptr) options->who = user;
   command
-      ->add_option("--reports", options->reports,
-                   "Folder of NAME.ptxas.txt and NAME.launch.toml (default: this build's)")
-      ->type_name("DIR");
+      .add_option("--reports", options->reports,
+                  "Folder of NAME.ptxas.txt and NAME.launch.toml (default: this build's)")
+      .type_name("DIR");
   command
-      ->add_option("--baseline", options->baseline,
-                   "Folder of the approved figures (default: plumbline's baselines/resources)")
-      ->type_name("DIR");
-  auto* archs = command->add_option("--arch", options->archs,
-                                    "Only this architecture, for example sm_90a; repeat for more");
-  command->add_flag("--strict", options->strict,
-                    "Figures of another toolkit than the approved ones are compared, too");
-  command->add_flag("--accept", options->accept, "Write what was compiled as the approved figures")
-      ->excludes(archs);
-  command->add_option("--reason", options->reason, "Why the new figures are right");
-  command->add_option("--who", options->who, "Who accepts (default: $USER)");
-  command->add_option("--db", options->database, "Store the figures in this database of runs")
-      ->type_name("FILE");
-  command->add_option("--run", options->run,
-                      "… with this run (id, unique prefix, latest) instead of one of their own");
-  add_format(*command, options->format, formats);
-  command->footer(
+      .add_option("--baseline", options->baseline,
+                  "Folder of the approved figures (default: plumbline's baselines/resources)")
+      .type_name("DIR");
+  command.add_option("--arch", options->archs,
+                     "Only this architecture, for example sm_90a; repeat for more");
+  command.add_flag("--strict", options->strict,
+                   "Figures of another toolkit than the approved ones are compared, too");
+  command.add_flag("--accept", options->accept, "Write what was compiled as the approved figures")
+      .excludes("--arch");
+  command.add_option("--reason", options->reason, "Why the new figures are right");
+  command.add_option("--who", options->who, "Who accepts (default: $USER)");
+  command.add_option("--db", options->database, "Store the figures in this database of runs")
+      .type_name("FILE");
+  command.add_option("--run", options->run,
+                     "… with this run (id, unique prefix, latest) instead of one of their own");
+  add_format(command, options->format, formats);
+  command.footer(
       "Examples:\n  plumbline resources\n  plumbline resources --arch sm_90a --db runs.db\n"
       "  plumbline resources --accept --reason 'two stages instead of three, reviewed in #12'\n"
       "Exit codes: 1 something got worse or is missing, 4 nothing was compiled, 6 figures of "
       "another toolkit differ.");
-  command->callback([options, &exit_code] { exit_code = resources(*options); });
+  command.callback([options, &exit_code] { exit_code = resources(*options); });
 }
 
 }  // namespace plumbline::cli

@@ -96,11 +96,10 @@ Result<void> write_text(const std::filesystem::path& path, const std::string& te
 
 // The program as it was called and every option that bears on a verdict, so that the line works
 // when pasted in the same directory.
-std::string reproduce_command(const CLI::App& command, const RunOptions& options) {
+std::string reproduce_command(Command command, const RunOptions& options) {
   std::string text = options.providers.command_line();
   for (const char* option : {"--timeout", "--memory-limit", "--reference-cost", "--repetitions"}) {
-    if (command.count(option) > 0)
-      text += fmt::format(" {} {}", option, command.get_option(option)->as<std::string>());
+    if (const auto given = command.given(option)) text += fmt::format(" {} {}", option, *given);
   }
   return text;
 }
@@ -344,85 +343,84 @@ int run(RunOptions& options) {
 }
 
 // How cases are measured.
-void add_measuring(CLI::App& command, RunOptions& options) {
+void add_measuring(Command command, RunOptions& options) {
   command
       .add_option("--jobs,-j", options.jobs,
                   "Cases measured at once (timed cases always run alone); default: one a "
                   "processor, at most 4 if any is on cuda")
-      ->check(from_to(1, 256));
+      .check(from_to(1, 256));
   add_timeout(command, options.measure);
   command
       .add_option("--memory-limit", options.memory_limit_mib,
                   "MiB a worker may allocate; 0 = no limit")
-      ->capture_default_str()
-      ->check(from_to(0, 1e9));
+      .capture_default_str()
+      .check(from_to(0, 1e9));
   command
       .add_option("--repetitions", options.measure.time_repetitions, "Repetitions of a timed case")
-      ->capture_default_str()
-      ->check(from_to(3, 1000));
+      .capture_default_str()
+      .check(from_to(3, 1000));
   add_reference_cost(command, options.measure.reference_cost_limit);
   options.reference.add_to(command);
   command
       .add_option("--reference-cache", options.measure.reference_cache,
                   "Keep fp64 references in this directory")
-      ->type_name("DIR");
+      .type_name("DIR");
   command
       .add_option("--save-failures", options.measure.save_failures,
                   "Write tensors of each failure as safetensors")
-      ->type_name("DIR");
+      .type_name("DIR");
   command
       .add_option("--save-outputs", options.measure.save_outputs,
                   "Write tensors of every case, passed or not, as safetensors")
-      ->type_name("DIR");
+      .type_name("DIR");
 }
 
 }  // namespace
 
-void add_run(CLI::App& app, int& exit_code) {
-  auto* command =
+void add_run(Command app, int& exit_code) {
+  const Command command =
       app.add_subcommand("run", "Run suites or single cases: measure, judge, store, report");
   auto options = std::make_shared<RunOptions>();
-  options->cases.add_to(*command);
-  options->providers.add_to(*command);
-  options->database.add_to(*command);
-  auto* case_option = command->add_option(
-      "--case", options->case_ids,
-      "Run this case id (as printed after 'reproduce:'); stored only with --db");
+  options->cases.add_to(command);
+  options->providers.add_to(command);
+  options->database.add_to(command);
+  const Option case_option =
+      command.add_option("--case", options->case_ids,
+                         "Run this case id (as printed after 'reproduce:'); stored only with --db");
   for (const char* filter : {"--match", "--exclude", "--tier", "--shard", "--kernel", "--device"})
-    case_option->excludes(filter);
-  command->add_flag("--timed", options->timed, "With --case: also time it");
-  auto* no_store = command->add_flag("--no-store", options->no_store,
-                                     "Store nothing, and compare with nothing but --past");
+    case_option.excludes(filter);
+  command.add_flag("--timed", options->timed, "With --case: also time it");
+  command.add_flag("--no-store", options->no_store,
+                   "Store nothing, and compare with nothing but --past");
   command
-      ->add_option("--past", options->past,
-                   "Also compare with the runs of this database, which is only read: the past of a "
-                   "shard with a file of its own")
-      ->type_name("FILE");
+      .add_option("--past", options->past,
+                  "Also compare with the runs of this database, which is only read: the past of a "
+                  "shard with a file of its own")
+      .type_name("FILE");
   command
-      ->add_option("--commit", options->commit,
-                   "Commit of the code under test, stored with the run (default: PLUMBLINE_COMMIT, "
-                   "else GITHUB_SHA)")
-      ->type_name("SHA");
+      .add_option("--commit", options->commit,
+                  "Commit of the code under test, stored with the run (default: PLUMBLINE_COMMIT, "
+                  "else GITHUB_SHA)")
+      .type_name("SHA");
   command
-      ->add_flag("--resume", options->resume,
-                 "Measure what is missing of the newest unfinished run of the same plan, programs "
-                 "and options in the database")
-      ->excludes(no_store)
-      ->excludes(case_option);
-  add_measuring(*command, *options);
-  command->add_option("--junit", options->junit, "Write JUnit XML")->type_name("FILE");
-  command->add_option("--markdown", options->markdown, "Write a Markdown summary")
-      ->type_name("FILE");
-  command->add_flag("--invariances{all}", options->invariances,
-                    "Also ask for the same rows in other ways, and compare: all of "
-                    "docs/judging.md, or =NAME[,NAME]");
-  add_format(*command, options->format, formats,
+      .add_flag("--resume", options->resume,
+                "Measure what is missing of the newest unfinished run of the same plan, programs "
+                "and options in the database")
+      .excludes("--no-store")
+      .excludes("--case");
+  add_measuring(command, *options);
+  command.add_option("--junit", options->junit, "Write JUnit XML").type_name("FILE");
+  command.add_option("--markdown", options->markdown, "Write a Markdown summary").type_name("FILE");
+  command.add_flag("--invariances{all}", options->invariances,
+                   "Also ask for the same rows in other ways, and compare: all of "
+                   "docs/judging.md, or =NAME[,NAME]");
+  add_format(command, options->format, formats,
              "What goes to stdout; markdown with --invariances: their table alone");
-  command->add_option("--purpose", options->purpose, "Stored with the run")
-      ->check(CLI::IsMember({"run", "nightly", "confirm", "test", "gpu"}))
-      ->capture_default_str();
-  command->add_flag("--quiet,-q", options->quiet, "No progress");
-  command->footer(
+  command.add_option("--purpose", options->purpose, "Stored with the run")
+      .one_of({"run", "nightly", "confirm", "test", "gpu"})
+      .capture_default_str();
+  command.add_flag("--quiet,-q", options->quiet, "No progress");
+  command.footer(
       "Examples:\n"
       "  plumbline run cases/smoke.toml\n"
       "  plumbline run cases/smoke.toml --provider ./libmine.so --kernel 'mine/*'\n"
@@ -435,9 +433,9 @@ void add_run(CLI::App& app, int& exit_code) {
       "  plumbline run cases/nightly.toml --shard 1/4 --db shard-1.db --past history.db   # then "
       "plumbline merge, plumbline judge\n"
       "  plumbline run --case 'cpu/flash/bf16/b2-h4-s128-d64/mask=causal_top_left'");
-  command->callback([command, options, &exit_code] {
-    options->database_given = command->count("--db") > 0;
-    options->reproduce = reproduce_command(*command, *options);
+  command.callback([command, options, &exit_code] {
+    options->database_given = command.given("--db").has_value();
+    options->reproduce = reproduce_command(command, *options);
     exit_code = run(*options);
   });
 }

@@ -149,20 +149,20 @@ Style output_style() {
   return style;
 }
 
-void ProviderOptions::add_to(CLI::App& command) {
+void ProviderOptions::add_to(Command command) {
   command
       .add_option("--provider", providers,
                   "Provider, FILE[:OPTIONS]: a shared library, a Python file, or the name of one "
                   "that comes with plumbline (mutants, torch: "
                   "`plumbline doctor`); repeat for more. Replaces a provider of the same name")
-      ->type_name("FILE");
+      .type_name("FILE");
   command.add_flag(
       "--no-default-provider", no_default_provider,
       "Do not load the kernels that come with plumbline (cpu; emulated and cuda where they are)");
   command
       .add_option("--baselines", baselines,
                   "Directory with contracts.toml and support.toml (default: plumbline's own)")
-      ->type_name("DIR");
+      .type_name("DIR");
 }
 
 std::string ProviderOptions::command_line() const {
@@ -195,8 +195,8 @@ Result<ReviewedText> ProviderOptions::reviewed_text() const {
   return ReviewedText{std::move(*contracts), std::move(*support)};
 }
 
-void CaseOptions::add_to(CLI::App& command) {
-  command.add_option("suites", suites, "Suite files (TOML)")->type_name("SUITE.toml");
+void CaseOptions::add_to(Command command) {
+  command.add_option("suites", suites, "Suite files (TOML)").type_name("SUITE.toml");
   command.add_option("--kernel", kernels,
                      "Run the suites' problems on these kernels (glob, e.g. 'mine/*') instead of "
                      "those they name; no diffs");
@@ -204,7 +204,7 @@ void CaseOptions::add_to(CLI::App& command) {
       .add_option("--device", devices,
                   "Run kernels that take it on this device instead of the suites' own: cuda:N or "
                   "emulated:ARCH; repeat for more")
-      ->type_name("DEVICE");
+      .type_name("DEVICE");
   command.add_option(
       "--match", filter.match,
       "Only cases that match this glob, on 'suite/group/case id' or the case id; repeat for more");
@@ -212,7 +212,7 @@ void CaseOptions::add_to(CLI::App& command) {
   command.add_option("--tier", tier,
                      "Only cases of this tier and lower ones: smoke, pr, nightly, full");
   command.add_option("--shard", shard, "Part I of N of the cases, by a hash of their ids")
-      ->type_name("I/N");
+      .type_name("I/N");
 }
 
 Result<std::vector<Suite>> CaseOptions::read(const std::vector<ProviderInfo>& providers) {
@@ -267,17 +267,17 @@ Result<std::vector<Suite>> CaseOptions::read(const std::vector<OfferedKernel>& o
   return read_suites;
 }
 
-void add_reference_cost(CLI::App& command, double& limit) {
+void add_reference_cost(Command command, double& limit) {
   command
       .add_option("--reference-cost", limit,
                   "Multiply-adds of the reference beyond which it samples rows")
-      ->capture_default_str()
-      ->check(from_to(1, 1e18));
+      .capture_default_str()
+      .check(from_to(1, 1e18));
 }
 
-void add_timeout(CLI::App& command, MeasureOptions& measure) {
+void add_timeout(Command command, MeasureOptions& measure) {
   command
-      .add_option_function<double>(
+      .add_option_function(
           "--timeout",
           [&measure](double seconds) {
             measure.timeout = std::chrono::milliseconds(
@@ -285,17 +285,17 @@ void add_timeout(CLI::App& command, MeasureOptions& measure) {
           },
           "Seconds that a case may take in its worker (default: 60 and what its size and "
           "repetitions ask)")
-      ->type_name("SECONDS")
-      ->check(above_zero("a number of seconds"));
+      .type_name("SECONDS")
+      .check(above_zero("a number of seconds"));
 }
 
-void ReferenceOption::add_to(CLI::App& command) {
+void ReferenceOption::add_to(Command command) {
   command
       .add_option("--reference", where,
                   "Where the fp64 reference is computed: cpu, auto (a GPU where there is one) or a "
                   "library's file")
-      ->type_name("auto|cpu|FILE")
-      ->capture_default_str();
+      .type_name("auto|cpu|FILE")
+      .capture_default_str();
 }
 
 Result<std::shared_ptr<const ReferenceLibrary>> ReferenceOption::open() const {
@@ -311,8 +311,8 @@ Result<std::shared_ptr<const ReferenceLibrary>> ReferenceOption::open() const {
   return nullptr;
 }
 
-void DatabaseOption::add_to(CLI::App& command) {
-  command.add_option("--db", path, "Database of runs")->type_name("FILE")->capture_default_str();
+void DatabaseOption::add_to(Command command) {
+  command.add_option("--db", path, "Database of runs").type_name("FILE").capture_default_str();
 }
 
 Result<std::unique_ptr<Store>> DatabaseOption::open(bool read_only) const {

@@ -1,7 +1,6 @@
 // What the subcommands share: where files are found, common options, how errors are printed.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
 #include <filesystem>
@@ -10,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/cli/command_line.h"
 #include "harness/measure/providers.h"
 #include "harness/reference/reference_library.h"
 #include "harness/report/report.h"
@@ -48,7 +48,7 @@ struct ProviderOptions {
   std::vector<std::string> providers;
   std::filesystem::path baselines;  // directory with contracts.toml and support.toml
   bool no_default_provider = false;
-  void add_to(CLI::App& command);
+  void add_to(Command command);
   // The providers that come with plumbline and can be used here (unless switched off), then those
   // named.
   std::vector<std::string> libraries() const;
@@ -65,7 +65,7 @@ struct CaseOptions {
   std::vector<std::string> devices;  // that replace the suites' own for kernels that take them
   CaseFilter filter;
   std::string tier, shard;
-  void add_to(CLI::App& command);
+  void add_to(Command command);
   // Reads the suites and parses tier and shard. --device must name what these providers can run on;
   // their kernels that take the devices move there.
   Result<std::vector<Suite>> read(const std::vector<ProviderInfo>& providers);
@@ -75,15 +75,15 @@ struct CaseOptions {
 
 // --timeout: seconds that bound every case, in place of what its work asks
 // (harness/measure/time_limit.h).
-void add_timeout(CLI::App& command, MeasureOptions& measure);
+void add_timeout(Command command, MeasureOptions& measure);
 
 // --reference-cost: the multiply-adds beyond which the reference samples rows.
-void add_reference_cost(CLI::App& command, double& limit);
+void add_reference_cost(Command command, double& limit);
 
 // --reference: where the fp64 reference is computed.
 struct ReferenceOption {
   std::string where = "auto";
-  void add_to(CLI::App& command);
+  void add_to(Command command);
   // Null: on the CPU. "auto" answers the GPU's library if it came with plumbline and finds a
   // device; a library that is named must open.
   Result<std::shared_ptr<const ReferenceLibrary>> open() const;
@@ -91,7 +91,7 @@ struct ReferenceOption {
 
 struct DatabaseOption {
   std::filesystem::path path = "plumbline.db";
-  void add_to(CLI::App& command);
+  void add_to(Command command);
   Result<std::unique_ptr<Store>> open(bool read_only) const;
   // For writing to runs that are there: a name that was mistyped does not become a database.
   Result<std::unique_ptr<Store>> open_existing() const;

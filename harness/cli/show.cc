@@ -86,18 +86,18 @@ int show_command(const ShowOptions& options) {
 
 }  // namespace
 
-void add_show(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand("show", "Show a stored run, or cases of it in full");
+void add_show(Command app, int& exit_code) {
+  const Command command = app.add_subcommand("show", "Show a stored run, or cases of it in full");
   auto options = std::make_shared<ShowOptions>();
-  command->add_option("run", options->run, "Run id, unique prefix, latest or latest~N")
-      ->capture_default_str();
-  command->add_option("case", options->cases, "Globs over case ids: show these in full");
-  options->database.add_to(*command);
-  add_format(*command, options->format, run_formats);
-  command->footer(
+  command.add_option("run", options->run, "Run id, unique prefix, latest or latest~N")
+      .capture_default_str();
+  command.add_option("case", options->cases, "Globs over case ids: show these in full");
+  options->database.add_to(command);
+  add_format(command, options->format, run_formats);
+  command.footer(
       "Examples:\n  plumbline show\n  plumbline show latest '*split_kv*'\n  plumbline show "
       "latest~1 --format json");
-  command->callback([options, &exit_code] { exit_code = show_command(*options); });
+  command.callback([options, &exit_code] { exit_code = show_command(*options); });
 }
 
 }  // namespace plumbline::cli

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <set>
 
@@ -194,7 +193,7 @@ std::string ctest_lines(const Plan& plan, const std::string& program,
 }
 
 int main_of(int argc, char** argv) {
-  CLI::App app{"A suite's cases as GoogleTest tests"};
+  const cli::CommandLine app{"A suite's cases as GoogleTest tests"};
   cli::CaseOptions cases;
   cli::ProviderOptions provider_options;
   MeasureOptions measure;
@@ -204,7 +203,12 @@ int main_of(int argc, char** argv) {
   provider_options.add_to(app);
   app.add_option("--db", database, "Database to store into");
   app.add_flag("--ctest", ctest, "Print add_test lines");
-  CLI11_PARSE(app, argc, argv);
+  const auto help = app.parse(argc, argv);
+  if (!help) return cli::report_errors(help.error(), 2);
+  if (!help->empty()) {
+    fmt::print("{}", *help);
+    return 0;
+  }
 
   auto text = provider_options.reviewed_text();
   if (!text) return cli::report_errors(text.error(), 2);

@@ -1,0 +1,88 @@
+// Commands and their options, on CLI11. Its headers cost ten seconds a unit: command_line.cc alone
+// includes them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/base/error.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace plumbline::cli {
+
+// What is wrong with a text that was given, or "".
+using Check = std::function<std::string(const std::string& text)>;
+
+// An option or a flag. It belongs to the CommandLine, as a Command does: both are copied freely.
+class Option {
+ public:
+  explicit Option(CLI::Option& option) : option_(&option) {}
+
+  Option type_name(const std::string& name) const;  // --help says it behind the option's name
+  Option group(const std::string& heading) const;   // --help lists the option under it
+  Option capture_default_str() const;               // --help says the value of now
+  Option required() const;
+  Option allow_extra_args(bool allowed) const;  // more than one value behind one name
+  // Options that were added before this one.
+  Option excludes(const std::string& option) const;
+  Option needs(const std::string& option) const;
+  Option check(const Check& error_of) const;
+  Option one_of(const std::vector<std::string>& words) const;
+
+ private:
+  CLI::Option* option_;
+};
+
+// What is passed as `value` must live until the command line is parsed.
+class Command {
+ public:
+  explicit Command(CLI::App& app) : app_(&app) {}
+
+  Command add_subcommand(const std::string& name, const std::string& help) const;
+  void require_subcommand(int count) const;
+
+  // For the types of which command_line.cc has an instance.
+  template <class Value>
+  Option add_option(const std::string& names, Value& value, const std::string& help = "") const;
+  template <class Value>
+  Option add_flag(const std::string& names, Value& value, const std::string& help) const;
+  Option add_option_function(const std::string& names, const std::function<void(double)>& function,
+                             const std::string& help) const;
+  void set_version_flag(const std::string& names, const std::string& version) const;
+
+  void footer(const std::string& text) const;  // behind the options in --help
+  // Called where the command was named and its options are read.
+  void callback(const std::function<void()>& function) const;
+
+  // The text that was given for an option of one value.
+  std::optional<std::string> given(const std::string& option) const;
+
+ private:
+  CLI::App* app_;
+};
+
+// The command that is the program itself.
+class CommandLine : public Command {
+ public:
+  // `name`: "" for that of the executable file.
+  explicit CommandLine(const std::string& description, const std::string& name = "");
+  ~CommandLine();
+
+  // Reads the words and calls back the command that they name. Answers what is to be printed
+  // instead where they ask for help or the version, else "". Errors: words that are wrong, and what
+  // they were probably meant to be.
+  Result<std::string> parse(int argc, const char* const* argv) const;
+
+ private:
+  explicit CommandLine(std::unique_ptr<CLI::App> app);
+  std::unique_ptr<CLI::App> app_;
+};
+
+}  // namespace plumbline::cli
