@@ -27,6 +27,7 @@ class Checker {
 
   Result<CheckReport> run() {
     report_.name = dump_.name;
+    report_.problem = dump_.problem();
     report_.stated = !dump_.spec.empty();
     if (auto done = try_rungs(); !done) return tl::unexpected(done.error());
     decide();
@@ -153,7 +154,7 @@ class Checker {
                                      percent_text(trial), trial.rung.name);
     }
     if (explained_by_another_reading(trial)) return;
-    const Outcome& outcome = trial.outcome;
+    const ComparedOutput& outcome = trial.outcome;
     const RoundingSpec& spec = trial.rung.spec;
     report_.suggestions =
         causes({dump_.geometry.get(), dump_.inputs(), dump_.outputs(), &spec, &judged.reference,

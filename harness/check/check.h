@@ -8,7 +8,8 @@
 #include "harness/check/dump.h"
 #include "harness/judge/judgement.h"
 #include "harness/measure/ladder.h"
-#include "harness/outcome/outcome.h"
+#include "harness/outcome/compared_output.h"
+#include "harness/problem/problem.h"
 
 namespace plumbline {
 
@@ -23,13 +24,14 @@ inline constexpr std::array<std::string_view, 3> names_of<Answer>{"ROUNDING", "B
 struct RungTrial {
   Rung rung;
   double sigma_rms = 0;  // rms of sigma: how tight the rung is on this problem
-  Outcome outcome;
+  ComparedOutput outcome;
   Judgement judgement;
   bool explains = false;
 };
 
 struct CheckReport {
   std::string name;
+  Problem problem;
   Answer answer = Answer::undecided;
   std::string sentence;           // one line for people: why this answer
   bool stated = false;            // trials.front() is the stated spec

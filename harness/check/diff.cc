@@ -1,6 +1,4 @@
 // Compares two measured outputs of one problem and words the answer: rounding, bug or undecided.
-#include "harness/check/diff.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "harness/check/diff_measured.h"
 #include "harness/measure/measurer.h"
 #include "harness/measure/statistics.h"
 
@@ -127,7 +126,7 @@ std::string rounding_sentence(const DiffReport& report) {
       "{}: a lies {:.2g}, b {:.2g} of its legal standard deviations from fp64 there (mostly {}, "
       "{:.0f} % of sigma^2); nowhere do a and b "
       "differ by more than {:.3g} of the difference's standard deviations, {:.3g} are legal",
-      in_ulps(e, report.a.outcome.c.problem.out()), std::abs(e.a - e.expected) / e.sigma_a,
+      in_ulps(e, report.a.out_dtype), std::abs(e.a - e.expected) / e.sigma_a,
       std::abs(e.b - e.expected) / e.sigma_b, name(main),
       100 * e.share[static_cast<std::size_t>(main)], report.outcome.max_sigma, report.limit);
   if (report.softmax.significant && report.softmax.correlation > 0) {
@@ -190,8 +189,9 @@ std::string undecided_sentence(const DiffReport& report) {
 }
 
 DiffSide summary(const MeasuredSide& side) {
-  return {side.label,     side.spec_name, side.measurement.outcome,
-          side.judgement, side.answer,    side.why};
+  const Outcome& outcome = side.measurement.outcome;
+  return {side.label,  side.spec_name, outcome.c.problem.out(), outcome, side.judgement,
+          side.answer, side.why};
 }
 
 double peak_limit(const MeasuredSide& side, std::int64_t elements) {

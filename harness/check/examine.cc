@@ -72,6 +72,13 @@ Faults Examiner::faults(const RoundingSpec& spec, const Reference& reference) co
                       &spec, policy_of(dump_), &reference});
 }
 
+void Examiner::judge_trial(Examination& examination) {
+  RungTrial& trial = examination.trial;
+  const Contracts contracts = pinning(trial.rung.spec);
+  trial.judgement = judge({.outcome = &examination.outcome, .contracts = &contracts});
+  trial.outcome = examination.outcome;
+}
+
 Result<Examination> Examiner::examine(const Rung& rung) const {
   Examination result;
   RungTrial& trial = result.trial;
@@ -90,7 +97,7 @@ Result<Examination> Examiner::examine(const Rung& rung) const {
   result.comparison = compare(geometry, dump_.outputs(), result.reference);
   trial.sigma_rms = rms_of(result.reference.sigma);
 
-  Outcome& outcome = trial.outcome;
+  Outcome& outcome = result.outcome;
   outcome.suite = "check";
   outcome.c.kernel = rung.name;
   outcome.c.problem = geometry.problem();
@@ -111,21 +118,20 @@ Result<Examination> Examiner::examine(const Rung& rung) const {
     outcome.worst = describe_worst(geometry, dump_.inputs(), dump_.outputs(), spec,
                                    result.reference, nearest.worst, maximum);
   }
-  const Contracts contracts = pinning(spec);
-  trial.judgement = judge({.outcome = &outcome, .contracts = &contracts});
+  judge_trial(result);
   trial.explains = outcome.errors.elements > 0 && !is_failure(trial.judgement.verdict);
   return result;
 }
 
 void Examiner::explain_failure(Examination& examination, double strict_rms) const {
-  RungTrial& trial = examination.trial;
-  const Contracts contracts = pinning(trial.rung.spec);
-  if (strict_rms > 0) trial.outcome.widening = trial.sigma_rms / strict_rms;
-  if (trial.outcome.errors.elements > 0) {
-    trial.outcome.location = locate({dump_.geometry.get(), dump_.inputs(), &trial.rung.spec,
-                                     &examination.reference, &examination.comparison});
-    trial.judgement = judge({.outcome = &trial.outcome, .contracts = &contracts});
+  Outcome& outcome = examination.outcome;
+  if (strict_rms > 0) outcome.widening = examination.trial.sigma_rms / strict_rms;
+  if (outcome.errors.elements > 0) {
+    outcome.location = locate({dump_.geometry.get(), dump_.inputs(), &examination.trial.rung.spec,
+                               &examination.reference, &examination.comparison});
+    judge_trial(examination);
   }
+  examination.trial.outcome = outcome;
 }
 
 std::vector<WorstElement> Examiner::worst_elements(const Examination& examination,

@@ -7,12 +7,14 @@
 #include "harness/check/check.h"
 #include "harness/measure/faults.h"
 #include "harness/measure/statistics.h"
+#include "harness/outcome/outcome.h"
 
 namespace plumbline {
 
 // A trial with what it was made from.
 struct Examination {
   RungTrial trial;
+  Outcome outcome;  // what was judged; the trial keeps its ComparedOutput
   Reference reference;
   Comparison comparison;
 };
@@ -32,6 +34,7 @@ class Examiner {
 
  private:
   Faults faults(const RoundingSpec& spec, const Reference& reference) const;
+  static void judge_trial(Examination& examination);
 
   const Dump& dump_;
   RowSelection rows_;

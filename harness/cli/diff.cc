@@ -1,12 +1,11 @@
 // plumbline diff: two kernels on the problems of suites, or two dumps.
-#include "harness/check/diff.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
 
+#include "harness/check/diff_measured.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/dump_options.h"
 #include "harness/cli/envelope.h"

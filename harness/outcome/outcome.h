@@ -5,41 +5,25 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "harness/outcome/error_statistics.h"
-#include "harness/outcome/faults.h"
+#include "harness/outcome/compared_output.h"
 #include "harness/problem/problem.h"
 #include "harness/provider/description.h"
 #include "harness/provider/device_facts.h"
-#include "harness/provider/status.h"
 #include "harness/suite/expected_failure.h"
 
 namespace plumbline {
 
-struct Outcome {
+struct Outcome : ComparedOutput {
   // identity
   std::string suite, group, tier;
   Case c;
   std::string case_id;
   std::string problem_digest;
   // what happened
-  Status status = Status::error;
-  std::string reason;
   Description description;
   DeviceFacts device;  // of the GPU it ran on; empty on the CPU and the emulator
   std::uint64_t workspace_bytes = 0;
-  ErrorStatistics errors;
-  Faults faults;
-  std::optional<WorstElement> worst;  // of the statistic nearest to its limit
-  std::string worst_statistic;        // "peak", "beyond output rounding", "lse"
-  Location location;
-  // of a failure, one sentence for people (causes.h); "" where none is known or looked for
-  std::string cause;
-  std::vector<float> head_rms;  // rms of e/sigma per (sample, head), for at most 4096 of them
-  std::int64_t reference_rows = 0, rows_total = 0;
-  double widening = 1;        // rms ratio of the judging spec's sigma to the strict spec's
-  std::string spec_judged;    // spec_text of the pinned or strict spec that sigma was made from
   std::string output_digest;  // XXH3-128 of out and lse, 32 hex digits; "" unless ok
   // a second run into freshly poisoned outputs gave the same bits
   bool repeat_checked = false, repeat_equal = false;

@@ -7,14 +7,99 @@
 
 namespace {
 
-template <std::size_t n>
-void copy_text(const std::string& text, char (&field)[n]) {
-  const std::size_t size = std::min(text.size(), n - 1);
-  std::copy_n(text.data(), size, field);
-  field[size] = '\0';
+constexpr bool may_be_absent = true;  // what it then is, its declaration says
+
+struct ToJson {
+  nlohmann::json& json;
+  template <class T>
+  void operator()(const char* name, const T& value, bool = false) const {
+    json[name] = value;
+  }
+};
+
+struct FromJson {
+  const nlohmann::json& json;
+  template <class T>
+  void operator()(const char* name, T& value, bool absent_is_fine = false) const {
+    if (!absent_is_fine || json.contains(name)) json.at(name).get_to(value);
+  }
+  template <std::size_t n>
+  void operator()(const char* name, char (&field)[n], bool absent_is_fine = false) const {
+    std::string text;
+    (*this)(name, text, absent_is_fine);
+    text.resize(std::min(text.size(), n - 1));
+    *std::copy(text.begin(), text.end(), field) = '\0';
+  }
+};
+
+template <class Description, class Visit>
+void visit_description(Description& d, Visit visit) {
+  visit("launched", d.launched);
+  visit("build_id", d.build_id);
+  visit("tensor_cores", d.tensor_cores);
+  visit("padding_policy", d.padding_policy);
+  visit("spec", d.spec);
+  visit("promises", d.promises);
+  visit("registers_per_thread", d.registers_per_thread);
+  visit("spill_bytes_per_thread", d.spill_bytes_per_thread);
+  visit("shared_memory_bytes", d.shared_memory_bytes);
+  visit("stack_bytes_per_thread", d.stack_bytes_per_thread);
+  visit("device_arch", d.device_arch, may_be_absent);
+}
+
+template <class Reply, class Visit>
+void visit_hello(Reply& r, Visit visit) {
+  visit("reply", r.reply);
+  visit("id", r.id);
+  visit("error", r.error);
+  visit("remedy", r.remedy);
+  visit("protocol", r.protocol);
+  visit("abi", r.abi);
+  visit("provider", r.provider);
+  visit("version", r.version);
+  visit("kernels", r.kernels);
+  visit("tensor_cores", r.tensor_cores, may_be_absent);
+  visit("devices", r.devices, may_be_absent);
+  visit("kernel_devices", r.kernel_devices, may_be_absent);
+}
+
+template <class Request, class Visit>
+void visit_request(Request& r, Visit visit) {
+  visit("request", r.request);
+  visit("id", r.id);
+  visit("kernel", r.kernel);
+  visit("device", r.device);
+  visit("problem", r.problem);
+  visit("arena_bytes", r.arena_bytes);
+  visit("tensors", r.tensors);
+  visit("timed_repetitions", r.timed_repetitions);
+  visit("timeout_s", r.timeout_s);
+  visit("workspace_byte", r.workspace_byte, may_be_absent);
+}
+
+// All but the description, which may be none.
+template <class Reply, class Visit>
+void visit_reply(Reply& r, Visit visit) {
+  visit("reply", r.reply);
+  visit("id", r.id);
+  visit("status", r.status);
+  visit("reason", r.reason);
+  visit("workspace_bytes", r.workspace_bytes);
+  visit("workspace_fault", r.workspace_fault);
+  visit("kernel_ns", r.kernel_ns);
+  visit("sentinel_ns", r.sentinel_ns);
+  visit("hot_ns", r.hot_ns, may_be_absent);
+  visit("device", r.device, may_be_absent);
+  visit("lse_returned", r.lse_returned, may_be_absent);
+  visit("peak_memory_bytes", r.peak_memory_bytes, may_be_absent);
 }
 
 }  // namespace
+
+namespace plumbline {
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DeviceFacts, model, memory_bytes, driver, runtime,
+                                                arch)
+}
 
 void to_json(nlohmann::json& json, const plumbline_rounding_spec& spec) {
   plumbline::for_each_abi_spec_field(
@@ -27,35 +112,15 @@ void from_json(const nlohmann::json& json, plumbline_rounding_spec& spec) {
 }
 
 void to_json(nlohmann::json& json, const plumbline_description& d) {
-  json["launched"] = d.launched;
-  json["build_id"] = d.build_id;
-  json["tensor_cores"] = d.tensor_cores;
-  json["padding_policy"] = d.padding_policy;
-  json["spec"] = d.spec;
-  json["promises"] = d.promises;
-  json["registers_per_thread"] = d.registers_per_thread;
-  json["spill_bytes_per_thread"] = d.spill_bytes_per_thread;
-  json["shared_memory_bytes"] = d.shared_memory_bytes;
-  json["stack_bytes_per_thread"] = d.stack_bytes_per_thread;
-  json["device_arch"] = d.device_arch;
+  visit_description(d, ToJson{json});
 }
 
 void from_json(const nlohmann::json& json, plumbline_description& d) {
   d = {};
+  visit_description(d, FromJson{json});
   d.struct_size = sizeof d;
-  copy_text(json.at("launched"), d.launched);
-  copy_text(json.at("build_id"), d.build_id);
-  copy_text(json.at("tensor_cores"), d.tensor_cores);
-  json.at("padding_policy").get_to(d.padding_policy);
-  json.at("spec").get_to(d.spec);
-  json.at("promises").get_to(d.promises);
   d.spec.struct_size = sizeof d.spec;
   d.promises.struct_size = sizeof d.promises;
-  json.at("registers_per_thread").get_to(d.registers_per_thread);
-  json.at("spill_bytes_per_thread").get_to(d.spill_bytes_per_thread);
-  json.at("shared_memory_bytes").get_to(d.shared_memory_bytes);
-  json.at("stack_bytes_per_thread").get_to(d.stack_bytes_per_thread);
-  copy_text(json.value("device_arch", ""), d.device_arch);
 }
 
 namespace plumbline::protocol {
@@ -88,96 +153,19 @@ void refuse_fractions(const nlohmann::json& json, const nlohmann::json& form) {
   }
 }
 
-void to_json(nlohmann::json& json, const HelloReply& r) {
-  json = {{"reply", r.reply},       {"id", r.id},
-          {"error", r.error},       {"remedy", r.remedy},
-          {"protocol", r.protocol}, {"abi", r.abi},
-          {"provider", r.provider}, {"version", r.version},
-          {"kernels", r.kernels},   {"tensor_cores", r.tensor_cores},
-          {"devices", r.devices},   {"kernel_devices", r.kernel_devices}};
-}
+void to_json(nlohmann::json& json, const HelloReply& r) { visit_hello(r, ToJson{json}); }
+void from_json(const nlohmann::json& json, HelloReply& r) { visit_hello(r, FromJson{json}); }
 
-void from_json(const nlohmann::json& json, HelloReply& r) {
-  json.at("reply").get_to(r.reply);
-  json.at("id").get_to(r.id);
-  json.at("error").get_to(r.error);
-  json.at("remedy").get_to(r.remedy);
-  json.at("protocol").get_to(r.protocol);
-  json.at("abi").get_to(r.abi);
-  json.at("provider").get_to(r.provider);
-  json.at("version").get_to(r.version);
-  json.at("kernels").get_to(r.kernels);
-  r.tensor_cores = json.value("tensor_cores", std::vector<std::string>{});
-  r.devices = json.value("devices", std::vector<std::string>{});
-  r.kernel_devices = json.value("kernel_devices", std::vector<std::vector<std::string>>{});
-}
-
-void to_json(nlohmann::json& json, const RunRequest& r) {
-  json["request"] = r.request;
-  json["id"] = r.id;
-  json["kernel"] = r.kernel;
-  json["device"] = r.device;
-  json["problem"] = r.problem;
-  json["arena_bytes"] = r.arena_bytes;
-  json["tensors"] = r.tensors;
-  json["timed_repetitions"] = r.timed_repetitions;
-  json["timeout_s"] = r.timeout_s;
-  json["workspace_byte"] = r.workspace_byte;
-}
-
-void from_json(const nlohmann::json& json, RunRequest& r) {
-  json.at("request").get_to(r.request);
-  json.at("id").get_to(r.id);
-  json.at("kernel").get_to(r.kernel);
-  json.at("device").get_to(r.device);
-  json.at("problem").get_to(r.problem);
-  json.at("arena_bytes").get_to(r.arena_bytes);
-  json.at("tensors").get_to(r.tensors);
-  json.at("timed_repetitions").get_to(r.timed_repetitions);
-  json.at("timeout_s").get_to(r.timeout_s);
-  r.workspace_byte = json.value("workspace_byte", 0xFF);
-}
+void to_json(nlohmann::json& json, const RunRequest& r) { visit_request(r, ToJson{json}); }
+void from_json(const nlohmann::json& json, RunRequest& r) { visit_request(r, FromJson{json}); }
 
 void to_json(nlohmann::json& json, const RunReply& r) {
-  json["reply"] = r.reply;
-  json["id"] = r.id;
-  json["status"] = r.status;
-  json["reason"] = r.reason;
+  visit_reply(r, ToJson{json});
   json["description"] = r.description ? nlohmann::json(*r.description) : nlohmann::json();
-  json["workspace_bytes"] = r.workspace_bytes;
-  json["workspace_fault"] = r.workspace_fault;
-  json["kernel_ns"] = r.kernel_ns;
-  json["sentinel_ns"] = r.sentinel_ns;
-  json["hot_ns"] = r.hot_ns;
-  json["device"] = {{"model", r.device.model},
-                    {"memory_bytes", r.device.memory_bytes},
-                    {"driver", r.device.driver},
-                    {"runtime", r.device.runtime},
-                    {"arch", r.device.arch}};
-  json["lse_returned"] = r.lse_returned;
-  json["peak_memory_bytes"] = r.peak_memory_bytes;
 }
-
 void from_json(const nlohmann::json& json, RunReply& r) {
-  json.at("reply").get_to(r.reply);
-  json.at("id").get_to(r.id);
-  json.at("status").get_to(r.status);
-  json.at("reason").get_to(r.reason);
+  visit_reply(r, FromJson{json});
   read_description(json.at("description"), r);
-  json.at("workspace_bytes").get_to(r.workspace_bytes);
-  json.at("workspace_fault").get_to(r.workspace_fault);
-  json.at("kernel_ns").get_to(r.kernel_ns);
-  json.at("sentinel_ns").get_to(r.sentinel_ns);
-  r.hot_ns = json.value("hot_ns", std::vector<double>{});
-  if (const auto device = json.find("device"); device != json.end()) {
-    r.device.model = device->value("model", "");
-    r.device.memory_bytes = device->value("memory_bytes", std::int64_t{0});
-    r.device.driver = device->value("driver", "");
-    r.device.runtime = device->value("runtime", "");
-    r.device.arch = device->value("arch", "");
-  }
-  r.lse_returned = json.value("lse_returned", true);
-  r.peak_memory_bytes = json.value("peak_memory_bytes", std::int64_t{-1});
 }
 
 }  // namespace plumbline::protocol

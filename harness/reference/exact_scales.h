@@ -1,7 +1,6 @@
-// The scales of legal error of one row, by the formulas of docs/judging.md ("Sigma"), in its order:
-// each formula is here once, and each sum over keys is a plain loop in fp64. bounded_scales.h finds
-// the same for blocks of rows, faster. It shares the formulas of one key and of one element, and a
-// test compares its sums with these.
+// The formulas of legal error, of docs/judging-formulas.md and in its order: each is here once, for
+// one key, one element or one row. bounded_scales.h sums them over the keys of blocks of rows;
+// tests/reference/exact_row.h over those of one row, with plain loops in fp64 that test it.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +12,6 @@
 #include "harness/reference/row_block.h"
 
 namespace plumbline {
-
-// ---- Formulas of one key, of one element and of one row, for both.
 
 // Standard deviation of a sink's logit. It comes from memory: only the argument of exp is rounded.
 inline double sink_sd(const Sink& sink) { return u32 * (4 * std::abs(sink.s) + 1); }
@@ -114,34 +111,5 @@ inline double lse_floor(double lse, std::int64_t n) {
 // otherwise than the first order of their errors says. Keys with p = 0 are left out.
 double lse_shift(const Model& model, const double* s, const double* p, KeyRange keys,
                  const Sink* sink, double lse);
-
-// ---- One row, with every sum as it is written.
-
-struct SingleRow {
-  using Numbers = std::vector<double>;
-  using Groups = std::vector<std::vector<std::size_t>>;  // keys that share a cell
-
-  // Row `row` of the block once it is computed. The model outlives this.
-  SingleRow(const Model& of, const RowBlock& block, std::int64_t row);
-
-  const Model& model;
-  std::size_t keys = 0;            // n, the visible keys, in key order
-  Numbers x, slope, capped, s, p;  // x_k, slope_k, c_k, s_k, p_k
-  Numbers n2;                      // a^2 n2_k
-  Numbers sd, beta;
-  std::vector<Numbers> v;  // [D][n]
-  Numbers o;               // [D]
-  Groups p_cells;
-  std::optional<Sink> sink;
-  double m = 0, l = 0, lse = 0;
-  double dims = 0, cap = 0, v_unit = 1;  // D, c, a power of two near max |v|
-  bool scaled_outside = false;           // V's scale multiplies a kernel's sums
-};
-
-// TP, TL, TS, TE, TA and TR of a column by Rounding, and 0 for the output, which is the caller's.
-std::array<double, rounding_count> exact_variances(const SingleRow& row, std::size_t column);
-// Worst case of |error| before output rounding.
-double exact_bound(const SingleRow& row, std::size_t column);
-double exact_lse_variance(const SingleRow& row);
 
 }  // namespace plumbline

@@ -5,9 +5,6 @@
 
 #include <algorithm>
 
-#include "harness/provider/status.h"
-#include "harness/store/stored.h"
-
 namespace plumbline {
 
 std::string_view in_words(ChangeKind kind) {
@@ -50,16 +47,6 @@ TallyTable changes_table(const std::vector<RunChange>& changes, std::size_t most
     table.rows.push_back({std::string(in_words(row->change.kind)), row->case_id, row->change.text});
   }
   return table;
-}
-
-bool nothing_measured(const RunReport& report) {
-  const auto is_refused = [](const auto& stored) {
-    return stored.outcome.status == Status::unsupported;
-  };
-  return std::all_of(report.outcomes->begin(), report.outcomes->end(), is_refused) &&
-         std::all_of(report.diffs->begin(), report.diffs->end(), is_refused) &&
-         (report.invariances == nullptr ||
-          std::all_of(report.invariances->begin(), report.invariances->end(), is_refused));
 }
 
 }  // namespace plumbline

@@ -15,7 +15,4 @@ std::string_view in_words(ChangeKind kind);
 // last; no rows where nothing changed. What fails the run comes first.
 TallyTable changes_table(const std::vector<RunChange>& changes, std::size_t most);
 
-// Whether no kernel gave a result or failed to: every case was refused, or there is none.
-bool nothing_measured(const RunReport& report);
-
 }  // namespace plumbline

@@ -18,8 +18,7 @@ Verdict verdict_like(Answer answer) {
   return answer == Answer::bug ? Verdict::fail : Verdict::ambiguous;
 }
 
-std::string problem_text(const Outcome& outcome) {
-  const Problem& problem = outcome.c.problem;
+std::string problem_text(const Problem& problem, const ComparedOutput& outcome) {
   std::string text = fmt::format(
       "{}, batch {}, {} query heads over {} key heads, {} queries x {} keys, head dim {}",
       name(problem.dtype), problem.batch, problem.heads_q, problem.heads_kv, problem.seq_q,
@@ -61,7 +60,7 @@ std::string element_text(const WorstElement& worst) {
 }
 
 std::string worst_lines(const CheckReport& report, const Style& style) {
-  const Outcome& outcome = report.trials[report.judged].outcome;
+  const ComparedOutput& outcome = report.trials[report.judged].outcome;
   std::string text;
   if (outcome.worst && outcome.worst->element.column < 0) {
     const WorstElement& lse = *outcome.worst;
@@ -131,7 +130,7 @@ Json report_json(const CheckReport& report) {
                  {"rung", judged.rung.name},
                  {"percent_of_limit", json_value(judged.judgement.percent_of_limit)},
                  {"spec_stated", report.stated},
-                 {"problem", problem_id(judged.outcome.c.problem)},
+                 {"problem", problem_id(report.problem)},
                  {"rows_compared", judged.outcome.reference_rows},
                  {"rows", judged.outcome.rows_total},
                  {"where", judged.outcome.location.description},
@@ -147,14 +146,14 @@ Json report_json(const CheckReport& report) {
 
 std::string render_check(const CheckReport& report, const Style& style, bool verbose) {
   const RungTrial& judged = report.trials[report.judged];
-  const Outcome& outcome = judged.outcome;
+  const ComparedOutput& outcome = judged.outcome;
   const std::string answer(name(report.answer));
   std::string text =
       coloured(answer, verdict_like(report.answer), style) + "  " +
       wrapped(fmt::format("{}: {}", report.name, report.sentence), answer.size() + 2, style) + "\n";
   if (!report.suggestions.empty())
     text += "  " + wrapped(report.suggestions.front(), 2, style) + "\n";
-  text += labelled("problem", problem_text(outcome), style);
+  text += labelled("problem", problem_text(report.problem, outcome), style);
   const bool stated = report.stated && report.judged == 0;
   text += labelled("judged by",
                    fmt::format("{}{}, which rounds {}", stated ? "the stated " : "",

@@ -10,7 +10,7 @@
 #include "harness/report/format.h"
 #include "harness/report/markdown_table.h"
 #include "harness/report/tally.h"
-#include "harness/store/stored.h"
+#include "harness/store/stored_invariance.h"
 
 namespace plumbline {
 namespace {

@@ -1,27 +1,12 @@
-// Counts a run's verdicts and failures once, and words the headline that every report shows.
+// Words the headline that every report shows, and its verdicts.
 #include "harness/report/summary.h"
 
 #include <fmt/format.h>
 
-#include "harness/judge/judge.h"
-#include "harness/report/changes.h"
 #include "harness/report/format.h"
-#include "harness/report/tally.h"
-#include "harness/store/stored.h"
 
 namespace plumbline {
 namespace {
-
-template <class Stored>
-VerdictCounts count(const std::vector<Stored>& all) {
-  VerdictCounts counts;
-  for (const Stored& stored : all) {
-    ++counts.total;
-    ++counts.verdicts[stored.judgement.verdict];
-    counts.failures += is_failure(stored.judgement.verdict) ? 1 : 0;
-  }
-  return counts;
-}
 
 void add(std::string& text, std::string_view separator, const std::string& part) {
   if (part.empty()) return;
@@ -30,21 +15,6 @@ void add(std::string& text, std::string_view separator, const std::string& part)
 }
 
 }  // namespace
-
-RunCounts counts_of(const RunReport& report) {
-  RunCounts counts{
-      count(*report.outcomes), count(*report.diffs), {}, report.scores->size(), 0, 0, 0};
-  if (report.invariances != nullptr) counts.invariances = count(*report.invariances);
-  for (const SuiteScore& score : *report.scores) {
-    counts.statistics_failed += score.status == "fail" ? 1 : 0;
-    counts.statistics_not_judged += score.status.starts_with("not judged") ? 1 : 0;
-  }
-  for (const RunChange& change :
-       report.changes != nullptr ? *report.changes : std::vector<RunChange>{}) {
-    counts.changes_failed += change.change.is_failure ? 1 : 0;
-  }
-  return counts;
-}
 
 std::string headline(const RunReport& report) {
   const RunCounts counts = counts_of(report);

@@ -6,10 +6,51 @@
 #include <algorithm>
 #include <array>
 
+#include "harness/judge/judge.h"
 #include "harness/report/format.h"
 #include "harness/store/stored.h"
 
 namespace plumbline {
+namespace {
+
+template <class Stored>
+VerdictCounts count(const std::vector<Stored>& all) {
+  VerdictCounts counts;
+  for (const Stored& stored : all) {
+    ++counts.total;
+    ++counts.verdicts[stored.judgement.verdict];
+    counts.failures += is_failure(stored.judgement.verdict) ? 1 : 0;
+  }
+  return counts;
+}
+
+}  // namespace
+
+RunCounts counts_of(const RunReport& report) {
+  RunCounts counts{
+      count(*report.outcomes), count(*report.diffs), {}, report.scores->size(), 0, 0, 0};
+  if (report.invariances != nullptr) counts.invariances = count(*report.invariances);
+  for (const SuiteScore& score : *report.scores) {
+    counts.statistics_failed += score.status == "fail" ? 1 : 0;
+    counts.statistics_not_judged += score.status.starts_with("not judged") ? 1 : 0;
+  }
+  for (const RunChange& change :
+       report.changes != nullptr ? *report.changes : std::vector<RunChange>{}) {
+    counts.changes_failed += change.change.is_failure ? 1 : 0;
+  }
+  return counts;
+}
+
+bool nothing_measured(const RunReport& report) {
+  const auto is_refused = [](const auto& stored) {
+    return stored.outcome.status == Status::unsupported;
+  };
+  return std::all_of(report.outcomes->begin(), report.outcomes->end(), is_refused) &&
+         std::all_of(report.diffs->begin(), report.diffs->end(), is_refused) &&
+         (report.invariances == nullptr ||
+          std::all_of(report.invariances->begin(), report.invariances->end(), is_refused));
+}
+
 std::vector<Tally> tallies(const std::vector<StoredOutcome>& outcomes) {
   std::vector<Tally> result;
   for (const auto& [outcome, judgement] : outcomes) {

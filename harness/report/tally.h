@@ -1,4 +1,4 @@
-// Counts over outcomes, for summaries.
+// What is counted of a run, once for all reports.
 #pragma once
 
 #include <cmath>
@@ -40,5 +40,28 @@ struct TallyTable {
 TallyTable expected_failures_table(const std::vector<StoredOutcome>& outcomes);
 // Table of the tallies of one suite, a row a kernel.
 TallyTable tally_table(const std::vector<Tally>& tallies);
+
+// Of one kind of thing: cases, diffs, invariances.
+struct VerdictCounts {
+  std::size_t total = 0, failures = 0;
+  std::map<Verdict, std::size_t> verdicts;
+};
+
+// A failure is a case, a diff or an invariance whose verdict is one (is_failure), a suite statistic
+// beyond its limit, or a change since the last run that fails this one. A case that stands in
+// several suites counts in each.
+struct RunCounts {
+  VerdictCounts cases, diffs, invariances;
+  std::size_t statistics = 0, statistics_failed = 0, statistics_not_judged = 0;
+  // cases that vanished or are refused now, where that fails the run
+  std::size_t changes_failed = 0;
+  std::size_t failures() const {
+    return cases.failures + diffs.failures + invariances.failures + statistics_failed +
+           changes_failed;
+  }
+};
+RunCounts counts_of(const RunReport& report);
+// Whether no kernel gave a result or failed to: every case was refused, or there is none.
+bool nothing_measured(const RunReport& report);
 
 }  // namespace plumbline

@@ -10,7 +10,7 @@
 #include "harness/store/connection.h"
 #include "harness/store/keys.h"
 #include "harness/store/rows.h"
-#include "harness/store/stored.h"
+#include "harness/store/stored_invariance.h"
 
 namespace plumbline {
 namespace {

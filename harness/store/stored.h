@@ -3,8 +3,8 @@
 
 #include "harness/judge/judgement.h"
 #include "harness/outcome/diff_outcome.h"
-#include "harness/outcome/invariance_outcome.h"
 #include "harness/outcome/outcome.h"
+#include "harness/store/stored_invariance.h"
 
 namespace plumbline {
 
@@ -14,10 +14,6 @@ struct StoredOutcome {
 };
 struct StoredDiff {
   DiffOutcome outcome;
-  Judgement judgement;
-};
-struct StoredInvariance {
-  InvarianceOutcome outcome;
   Judgement judgement;
 };
 

@@ -188,11 +188,6 @@ std::optional<Combination> cover_pair(const Combination& pair, std::span<const s
 
 }  // namespace
 
-std::vector<Combination> all_pairs(std::span<const std::size_t> sizes, const Allowed& allowed) {
-  std::size_t tries_left = static_cast<std::size_t>(-1);
-  return all_pairs(sizes, allowed, tries_left);
-}
-
 std::vector<Combination> all_pairs(std::span<const std::size_t> sizes, const Allowed& allowed,
                                    std::size_t& tries_left) {
   assert(std::find(sizes.begin(), sizes.end(), 0u) == sizes.end());

@@ -20,7 +20,5 @@ using Combination = std::vector<std::size_t>;  // index of the value of each dim
 std::vector<Combination> all_pairs(std::span<const std::size_t> sizes,
                                    const std::function<bool(const Combination&)>& allowed,
                                    std::size_t& tries_left);
-std::vector<Combination> all_pairs(std::span<const std::size_t> sizes,
-                                   const std::function<bool(const Combination&)>& allowed);
 
 }  // namespace plumbline

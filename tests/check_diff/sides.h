@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "harness/check/diff.h"
+#include "harness/check/diff_measured.h"
 #include "harness/measure/statistics.h"
 #include "tests/measure/filled_problem.h"
 

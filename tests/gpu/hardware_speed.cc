@@ -10,7 +10,6 @@
 #include <fstream>
 #include <map>
 
-#include "harness/measure/measurement.h"
 #include "kernels/attention/instances.h"
 #include "tests/gpu/device_speed.h"
 #include "tests/gpu/hardware_mma.h"

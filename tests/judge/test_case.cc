@@ -1,5 +1,8 @@
 // One case, everything but its past: status, support, spec, policy, faults, limits, promises.
+#include <random>
+
 #include "harness/outcome/statistics_table.h"
+#include "tests/judge/files.h"
 #include "tests/judge/outcomes.h"
 
 namespace plumbline {
@@ -338,6 +341,60 @@ TEST(JudgeCase, IsAPureFunction) {
   EXPECT_EQ(first.verdict, second.verdict);
   EXPECT_EQ(first.findings.at(0).text, second.findings.at(0).text);
   EXPECT_EQ(first.percent_of_limit, second.percent_of_limit);
+}
+
+// What nobody has reviewed on a GPU may be refused there; what the table says of the CPU is no
+// promise about it.
+TEST(JudgeCase, RefusalsOnAnotherDeviceAreNoMismatch) {
+  const auto table = SupportTable::read(
+      TemporaryFile(
+          "[[unsupported]]\nkernel = \"mine/k\"\ndevice = \"cpu\"\nwhere = { dtype = \"fp32\" "
+          "}\nreason = \"r\"\n")
+          .path());
+  ASSERT_TRUE(table) << to_string(table.error());
+  Outcome outcome;
+  outcome.c.kernel = "mine/k";
+  outcome.status = Status::unsupported;
+  outcome.reason = "no device";
+  const auto verdict_on = [&](const std::string& device) {
+    outcome.c.device = device;
+    return judge({.outcome = &outcome, .support = &*table}).verdict;
+  };
+  EXPECT_EQ(verdict_on("cuda:0"), Verdict::unsupported);
+  EXPECT_EQ(verdict_on("cpu"), Verdict::support_mismatch);
+}
+
+// However much worse an error statistic becomes, what failed stays failed.
+TEST(JudgeCase, LargerErrorsNeverTurnAFailureIntoAPass) {
+  std::mt19937 random(7);
+  std::uniform_real_distribution<double> times_limit(0, 2);
+  const auto draw = [&](double limit) {
+    const double value = times_limit(random) * limit;
+    return value > 1.9 * limit ? nan_value : value;
+  };
+  int failures = 0;
+  for (int trial = 0; trial < 2000; ++trial) {
+    Outcome outcome = passing();
+    outcome.output_digest = std::string(32, 'b');
+    outcome.description.build_id = "build-2";
+    ErrorStatistics& errors = outcome.errors;
+    errors.peak = draw(6.5), errors.beyond_output = draw(6.5), errors.rms = draw(1.35),
+    errors.lse_z = draw(6);
+    if (!is_failure(judge_with_past(outcome).verdict)) continue;
+    ++failures;
+    for (double ErrorStatistics::*statistic :
+         {&ErrorStatistics::peak, &ErrorStatistics::beyond_output, &ErrorStatistics::rms,
+          &ErrorStatistics::lse_z}) {
+      for (const double wider : {std::nextafter(errors.*statistic, infinity),
+                                 errors.*statistic * 1.5 + 1, infinity, nan_value}) {
+        Outcome widened = outcome;
+        widened.errors.*statistic = wider;
+        EXPECT_TRUE(is_failure(judge_with_past(widened).verdict)) << wider;
+      }
+    }
+  }
+  EXPECT_GT(failures, 500);
+  EXPECT_LT(failures, 2000);
 }
 
 }  // namespace

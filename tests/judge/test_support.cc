@@ -1,6 +1,7 @@
 // The support table: which problems on which devices an entry covers, and what is wrong with it.
+#include "harness/contract/support.h"
 #include "tests/judge/files.h"
-#include "tests/judge/outcomes.h"
+#include "tests/judge/judgements.h"
 
 namespace plumbline {
 namespace {
@@ -112,25 +113,6 @@ reason = "on Ampere"
   EXPECT_EQ(table->unsupported("mine/k", bf16), std::nullopt);
   EXPECT_TRUE(table->covers("mine/k", {"cpu", ""}));
   EXPECT_FALSE(table->covers("mine/k", {"cuda:0", "sm_90"}));
-}
-
-// What nobody has reviewed on a GPU may be refused there; what the table says of the CPU is no
-// promise about it.
-TEST(Support, RefusalsOnAnotherDeviceAreNoMismatch) {
-  const auto table = read(
-      "[[unsupported]]\nkernel = \"mine/k\"\ndevice = \"cpu\"\nwhere = { dtype = \"fp32\" "
-      "}\nreason = \"r\"\n");
-  ASSERT_TRUE(table) << to_string(table.error());
-  Outcome outcome;
-  outcome.c.kernel = "mine/k";
-  outcome.status = Status::unsupported;
-  outcome.reason = "no device";
-  const auto verdict_on = [&](const std::string& device) {
-    outcome.c.device = device;
-    return judge({.outcome = &outcome, .support = &*table}).verdict;
-  };
-  EXPECT_EQ(verdict_on("cuda:0"), Verdict::unsupported);
-  EXPECT_EQ(verdict_on("cpu"), Verdict::support_mismatch);
 }
 
 TEST(ReviewedSupport, OfTheCpuKernels) {

@@ -21,6 +21,11 @@ std::string text(const ConfigNode& table, std::string_view key) {
   return node == nullptr ? "" : node->text;
 }
 
+// The real bugs that an entry stands for, if it names any.
+std::string zoo_of(const ConfigNode& table) {
+  return table.find("zoo") == nullptr ? "" : text(table, "zoo");
+}
+
 }  // namespace
 
 Catalogue read_catalogue(const std::string& path) {
@@ -29,8 +34,9 @@ Catalogue read_catalogue(const std::string& path) {
   EXPECT_TRUE(file.has_value()) << (file ? "" : to_string(file.error()));
   if (!file) return catalogue;
   for (const ConfigNode& table : file->find("mutant")->items) {
-    Mutant mutant{text(table, "name"),       text(table, "class"),     text(table, "what"),
-                  text(table, "zoo"),        text(table, "diagnosis"), texts(table.find("needs")),
+    Mutant mutant{text(table, "name"),       text(table, "class"),
+                  text(table, "what"),       zoo_of(table),
+                  text(table, "diagnosis"),  texts(table.find("needs")),
                   texts(table.find("modes"))};
     if (mutant.modes.empty()) mutant.modes = {"fp16", "bf16", "fp32", "tf32", "e4m3"};
     catalogue.mutants.push_back(std::move(mutant));
@@ -38,7 +44,7 @@ Catalogue read_catalogue(const std::string& path) {
   if (const ConfigNode* breakers = file->find("breaker")) {
     for (const ConfigNode& table : breakers->items) {
       catalogue.breakers.push_back(
-          {text(table, "name"), text(table, "breaks"), text(table, "what"), text(table, "zoo")});
+          {text(table, "name"), text(table, "breaks"), text(table, "what"), zoo_of(table)});
     }
   }
   for (const ConfigNode& table : file->find("legal")->items) {

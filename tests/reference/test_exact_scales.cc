@@ -5,7 +5,7 @@
 #include <random>
 
 #include "harness/reference/block_worker.h"
-#include "harness/reference/exact_scales.h"
+#include "tests/reference/exact_row.h"
 #include "tests/reference/filled_problem.h"
 #include "tests/reference/quad_cases.h"
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "harness/judge/judge.h"
+#include "harness/judge/verdict.h"
+#include "harness/provider/status.h"
 #include "harness/resources/compare.h"
 #include "harness/store/store.h"
-#include "harness/store/stored.h"
 
 namespace plumbline {
 

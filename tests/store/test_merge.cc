@@ -7,6 +7,7 @@
 #include <set>
 #include <thread>
 
+#include "harness/judge/judge.h"
 #include "harness/resources/compare.h"
 #include "harness/store/merge.h"
 #include "harness/store/stored.h"

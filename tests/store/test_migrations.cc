@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "harness/judge/judge.h"
+#include "harness/store/stored.h"
 #include "migrations_sample/embedded_sql.h"
 #include "tests/store/fixture.h"
 

@@ -9,6 +9,7 @@
 #include "harness/reference/version.h"
 #include "harness/resources/compare.h"
 #include "harness/store/rows.h"
+#include "harness/store/stored.h"
 #include "tests/store/fixture.h"
 
 namespace plumbline {

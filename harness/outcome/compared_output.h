@@ -1,0 +1,31 @@
+// What comparing one output with the reference says: of a case, of a dump, of one side of a diff.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/outcome/error_statistics.h"
+#include "harness/outcome/faults.h"
+#include "harness/provider/status.h"
+
+namespace plumbline {
+
+struct ComparedOutput {
+  Status status = Status::error;
+  std::string reason;
+  ErrorStatistics errors;
+  Faults faults;
+  std::optional<WorstElement> worst;  // of the statistic nearest to its limit
+  std::string worst_statistic;        // "peak", "beyond output rounding", "lse"
+  Location location;
+  // of a failure, one sentence for people (causes.h); "" where none is known or looked for
+  std::string cause;
+  std::vector<float> head_rms;  // rms of e/sigma per (sample, head), for at most 4096 of them
+  std::int64_t reference_rows = 0, rows_total = 0;
+  double widening = 1;      // rms ratio of the judging spec's sigma to the strict spec's
+  std::string spec_judged;  // spec_text of the pinned or strict spec that sigma was made from
+};
+
+}  // namespace plumbline

@@ -1,0 +1,268 @@
+// Sums the formulas of sigma, of the bound and of the LSE's scale over the keys of one row.
+#include "tests/reference/exact_row.h"
+
+#include <map>
+
+#include "harness/reference/cells.h"
+
+namespace plumbline {
+namespace {
+
+using Numbers = SingleRow::Numbers;
+using Groups = SingleRow::Groups;
+
+template <class Label>
+Groups grouped(std::size_t count, Label label) {
+  std::map<std::uint64_t, std::vector<std::size_t>> cells;
+  for (std::size_t k = 0; k < count; ++k) cells[label(k)].push_back(k);
+  Groups groups;
+  for (auto& [of_cell, keys] : cells) groups.push_back(std::move(keys));
+  return groups;
+}
+
+template <class OfKey>
+Numbers each(std::size_t count, OfKey of_key) {
+  Numbers numbers;
+  for (std::size_t k = 0; k < count; ++k) numbers.push_back(of_key(k));
+  return numbers;
+}
+double sum_of_squares(const Numbers& x) {
+  double sum = 0;
+  for (const double value : x) sum += square(value);
+  return sum;
+}
+// sum over cells of (sum_{k in c} x_k)^2
+double sum_over_cells(const Groups& cells, const Numbers& x) {
+  double sum = 0;
+  for (const auto& cell : cells) {
+    double of_cell = 0;
+    for (const std::size_t k : cell) of_cell += x[k];
+    sum += square(of_cell);
+  }
+  return sum;
+}
+// max(0, sum over cells of (sum_{k in c} x_k)^2 - sum_{k in c} x_k^2)
+double excess(const Groups& cells, const Numbers& x) {
+  return std::max(0.0, sum_over_cells(cells, x) - sum_of_squares(x));
+}
+
+// ---- logit error
+
+// e0_k = u32 (0.5 a slope_k sqrt(D n2_k) + 4 max(|c_k|, |b_k|, |s_k|) + 1)
+// toward zero: M_k = a slope_k (|raw_k| + sqrt(n2_k)),
+//   beta_k = M_k (f sqrt(D) |raw_k| / (6 sqrt(n2_k)) + ceil(D/L) f_out / 12)
+//   sd_k^2 = e0_k^2 + beta_k^2 + M_k^2 f^2 D / 6
+void find_logit_errors(SingleRow& row) {
+  const AccumulationModel& qk = row.model.qk;
+  for (std::size_t k = 0; k < row.keys; ++k) {
+    const double norm = std::sqrt(row.n2[k]), x = std::abs(row.x[k]), s = std::abs(row.s[k]);
+    const double largest =
+        std::max({std::abs(row.capped[k]), std::abs(row.s[k] - row.capped[k]), s});
+    const double e0 = qk.u * (0.5 * row.slope[k] * std::sqrt(row.dims) * norm + 4 * largest) + u32;
+    const double truncated = qk.toward_zero ? row.slope[k] * (x + norm) : 0;
+    const double steps = std::ceil(row.dims / qk.step);
+    row.beta[k] =
+        norm > 0 ? truncated * (qk.f * std::sqrt(row.dims) * x / (6 * norm) + steps * qk.f_out / 12)
+                 : 0;
+    row.sd[k] = std::sqrt(square(e0) + square(row.beta[k]) +
+                          square(truncated) * square(qk.f) * row.dims / 6);
+  }
+}
+Groups cells_of_p(const SingleRow& row) {
+  return grouped(row.keys, [&](std::size_t k) {
+    return row.model.u_s > 0 ? p_cell(t_of_rounded(row.s[k], row.m, row.model), row.model)
+                             : p_cell(row.p[k] * row.l, row.model);
+  });
+}
+// ---- TP, TL, TS, TE, TA, TR of a column
+
+// TP: sum_k (kappa u_P^2 p_k^2 + e_k^2 / 3) x_kj^2 + excess of cells over (w_k x_kj)
+double p_variance(const SingleRow& row, const Numbers& v, double o) {
+  const PWeights weights = p_weights(row.model, row.l);
+  const double from = row.model.denominator_from_rounded_p ? o : 0;
+  double independent = 0;
+  for (std::size_t k = 0; k < row.keys; ++k)
+    independent += weights.independent(row.p[k]) * square(v[k] - from);
+  const Numbers shared =
+      each(row.keys, [&](std::size_t k) { return weights.coherent(row.p[k]) * (v[k] - from); });
+  return square(row.model.u_p) * (independent + excess(row.p_cells, shared));
+}
+// TL: sum_k p_k^2 sd_k^2 (v_kj - o_j)^2 + excess of cells over (p_k sd_k (v_kj - o_j))
+double logit_variance(const SingleRow& row, const Numbers& v, double o) {
+  const Numbers terms =
+      each(row.keys, [&](std::size_t k) { return row.p[k] * row.sd[k] * (v[k] - o); });
+  const double of_sink = row.sink ? square(row.sink->p * sink_sd(*row.sink) * o) : 0;
+  return sum_of_squares(terms) + excess(row.p_cells, terms) + of_sink;
+}
+// Of S and of exp2 the sink is one more key.
+bool has_sink(SharedRounding rounding, const Sink* sink) {
+  return sink != nullptr && rounding != SharedRounding::tanh;
+}
+Groups cells_of(const SingleRow& row, SharedRounding rounding, const Sink* sink) {
+  return grouped(row.keys + (has_sink(rounding, sink) ? 1 : 0), [&](std::size_t k) {
+    const double s = k < row.keys ? row.s[k] : sink->s;
+    if (rounding == SharedRounding::s) return s_cell(s, row.model);
+    return rounding == SharedRounding::exp2 ? exp2_phase(s - row.m) : tanh_cell(row.x[k] / row.cap);
+  });
+}
+// TS: max(sum_k (p_k sS_k y_k)^2, sum over S cells of (sum p_k sS_k y_k)^2)
+//     with sS_k = sqrt(kappa_t) u_S |s_k|; and the same with sT_k = sqrt(kappa_t) tanh_rel_error
+//     |c_k| and tanh cells
+// TE: exp2_rel_error^2 / 2 sum over phases of (sum p_k y_k)^2
+// y_k = factor(k): v_kj - o_j, or 1 in the LSE
+template <class Factor>
+double of_shared_rounding(const SingleRow& row, SharedRounding rounding, const Numbers& p,
+                          const Sink* sink, Factor factor) {
+  const Groups cells = cells_of(row, rounding, sink);
+  const Numbers terms = each(row.keys + (has_sink(rounding, sink) ? 1 : 0), [&](std::size_t k) {
+    return factor(k) * (k < row.keys ? shared_weight(rounding, p[k], row.s[k], row.capped[k])
+                                     : shared_weight(rounding, sink->p, sink->s, 0));
+  });
+  return shared_variance(rounding, row.model, sum_over_cells(cells, terms), sum_of_squares(terms));
+}
+// n_tie, the keys in cells of two and more
+double tied_keys(const SingleRow& row) {
+  std::size_t keys = 0;
+  for (const auto& cell : row.p_cells) keys += cell.size() > 1 ? cell.size() : 0;
+  return static_cast<double>(keys);
+}
+// For TA and TR: R_j, sum p_k^2 v_kj^2, and with t_k = min(f R_j, p_k |v_kj|) the sums of
+// sign(v_kj) t_k and of t_k^2
+ColumnSums column_sums(const SingleRow& row, const Numbers& v, double o) {
+  ColumnSums sums{.o = o};
+  double prefix = 0, high = 0, low = 0;
+  for (std::size_t k = 0; k < row.keys; ++k) {
+    prefix += row.p[k] * v[k];
+    high = std::max(high, prefix), low = std::min(low, prefix);
+    sums.p_squared += square(row.p[k] * v[k]);
+  }
+  sums.range = high - low;
+  for (std::size_t k = 0; k < row.keys; ++k) {
+    const double t = std::min(row.model.pv.f * sums.range, row.p[k] * std::abs(v[k]));
+    sums.truncated += v[k] < 0 ? -t : t;
+    sums.truncated_squares += square(t);
+  }
+  return sums;
+}
+
+}  // namespace
+
+SingleRow::SingleRow(const Model& of, const RowBlock& block, std::int64_t row)
+    : model(of),
+      keys(static_cast<std::size_t>(block.count(row))),
+      m(block.row_max.data()[row]),
+      l(block.total.data()[row]),
+      lse(block.lse.data()[row]),
+      dims(static_cast<double>(block.head->dim_qk)),
+      cap(block.cap()),
+      v_unit(block.head->v_unit),
+      scaled_outside(block.head->scaled_outside) {
+  const HeadData& head = *block.head;
+  const double* q = block.q.data() + row * head.dim_qk;
+  v.resize(static_cast<std::size_t>(head.dim_vo));
+  block.for_seen(row, [&](std::int64_t k) {
+    const std::int64_t at = row * block.stride + k;
+    const bool plain = block.shapes.empty();
+    s.push_back(block.s.data()[at]);
+    p.push_back(block.p.data()[at]);
+    x.push_back(plain ? s.back() : block.x.data()[at]);
+    slope.push_back(plain ? 1 : block.slope.data()[at]);
+    capped.push_back(plain ? s.back() : block.capped.data()[at]);
+    const double* of_key = head.k.data() + (block.first_key + k) * head.dim_qk;
+    double squares = 0;
+    for (std::int64_t d = 0; d < head.dim_qk; ++d)
+      squares += square(block.scale * q[d] * of_key[d]);
+    n2.push_back(squares);
+    for (std::size_t j = 0; j < v.size(); ++j)
+      v[j].push_back(
+          head.v.data()[(block.first_key + k) * head.dim_vo + static_cast<std::int64_t>(j)]);
+  });
+  for (std::int64_t j = 0; j < head.dim_vo; ++j) o.push_back(block.o.data()[row * head.dim_vo + j]);
+  if (block.sink(row) != nullptr) sink = *block.sink(row);
+  sd.resize(keys), beta.resize(keys);
+  find_logit_errors(*this);
+  p_cells = cells_of_p(*this);
+}
+
+std::array<double, rounding_count> exact_variances(const SingleRow& row, std::size_t column) {
+  const Numbers& v = row.v[column];
+  const double o = row.o[column];
+  std::array<double, rounding_count> variances{};
+  const auto of = [&](Rounding rounding) -> double& {
+    return variances[static_cast<std::size_t>(rounding)];
+  };
+  of(Rounding::p) = p_variance(row, v, o);
+  of(Rounding::logit) = logit_variance(row, v, o);
+  for (const SharedRounding rounding : shared_roundings) {
+    if (!is_made(rounding, row.model, row.cap)) continue;
+    of(rounding == SharedRounding::exp2 ? Rounding::exp2 : Rounding::s) +=
+        of_shared_rounding(row, rounding, row.p, row.sink ? &*row.sink : nullptr,
+                           [&](std::size_t k) { return (k < row.keys ? v[k] : 0) - o; });
+  }
+  const ColumnSums sums = column_sums(row, v, o);
+  const Accumulation of_pv(row.model.pv, static_cast<std::int64_t>(row.keys), tied_keys(row));
+  of(Rounding::accumulation) = of_pv.variance(sums, least_error * row.v_unit, row.scaled_outside);
+  if (row.model.u_split > 0)
+    of(Rounding::split_partials) = split_partials(row.model.u_split, row.model.eta_split, sums);
+  return variances;
+}
+
+// sum_k p_k e_k |v_kj| + |o_j| (sum_k p_k times the error of its weight) + eta_sp
+double exact_bound(const SingleRow& row, std::size_t column) {
+  const Model& model = row.model;
+  const PWeights weights = p_weights(model, row.l);
+  const double of_product =
+      product_error(model, static_cast<std::int64_t>(row.keys), row.scaled_outside);
+  const double tanh_error = row.cap > 0 ? model.tanh_error : 0;
+  double products = 0, of_o = 0;
+  for (std::size_t k = 0; k < row.keys; ++k) {
+    const double of_weight = row.sd[k] + tanh_error * std::abs(row.capped[k]) +
+                             model.u_s * std::abs(row.s[k]) + model.exp2_error;
+    const double near_zero = model.u_p * weights.near_zero(row.p[k]);
+    products += (row.p[k] * (of_weight + of_product) + near_zero) * std::abs(row.v[column][k]);
+    of_o += row.p[k] * of_weight + (model.denominator_from_rounded_p ? near_zero : 0);
+  }
+  if (model.denominator_from_rounded_p) of_o += model.u_p;
+  if (row.sink)
+    of_o +=
+        row.sink->p * (sink_sd(*row.sink) + model.u_s * std::abs(row.sink->s) + model.exp2_error);
+  return products + std::abs(row.o[column]) * of_o + model.eta_split;
+}
+
+// sum p_k^2 sd_k^2 + excess of cells + (sum p_k beta_k)^2 + (u32 (4 + |lse| + 2 sqrt n))^2
+// + S rounded: max(as TS, (ln sum exp(round(s_k)) - lse)^2) + softcap, exp2: as TS, TE
+// + denominator from rounded P: sum over cells of (sum w_k)^2
+double exact_lse_variance(const SingleRow& row) {
+  const Model& model = row.model;
+  // Where the spec's LSE excludes the sink, the p_k of the keys alone.
+  const bool excludes = row.sink && !model.lse_includes_sink;
+  const Sink* sink = row.sink && !excludes ? &*row.sink : nullptr;
+  const PWeights weights = p_weights(model, excludes ? row.sink->keys_total : row.l);
+  const Numbers p = each(row.keys, [&](std::size_t k) {
+    return excludes ? std::exp(row.s[k] - row.sink->lse_keys) : row.p[k];
+  });
+  const Numbers logit = each(row.keys, [&](std::size_t k) { return p[k] * row.sd[k]; });
+  double bias = 0;
+  for (std::size_t k = 0; k < row.keys; ++k) bias += p[k] * row.beta[k];
+
+  const auto n = static_cast<std::int64_t>(row.keys);
+  double variance =
+      sum_of_squares(logit) + excess(row.p_cells, logit) + square(bias) + lse_floor(row.lse, n);
+  if (sink != nullptr) variance += square(sink->p * sink_sd(*sink));
+  for (const SharedRounding rounding : shared_roundings) {
+    if (!is_made(rounding, row.model, row.cap)) continue;
+    const double by_cells =
+        of_shared_rounding(row, rounding, p, sink, [](std::size_t) { return 1.0; });
+    const double shift = rounding == SharedRounding::s
+                             ? lse_shift(model, row.s.data(), p.data(), {0, n}, sink, row.lse)
+                             : 0;
+    variance += std::max(by_cells, square(shift));
+  }
+  if (model.denominator_from_rounded_p) {
+    const Numbers shared = each(row.keys, [&](std::size_t k) { return weights.coherent(p[k]); });
+    variance += square(model.u_p) * sum_over_cells(row.p_cells, shared);
+  }
+  return variance;
+}
+
+}  // namespace plumbline

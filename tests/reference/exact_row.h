@@ -1,0 +1,40 @@
+// The scales of legal error of one row as docs/judging-formulas.md has them, with every sum over
+// keys as it is written. The tests hold bounded_scales.h to these.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "harness/reference/exact_scales.h"
+
+namespace plumbline {
+
+struct SingleRow {
+  using Numbers = std::vector<double>;
+  using Groups = std::vector<std::vector<std::size_t>>;  // keys that share a cell
+
+  // Row `row` of the block once it is computed. The model outlives this.
+  SingleRow(const Model& of, const RowBlock& block, std::int64_t row);
+
+  const Model& model;
+  std::size_t keys = 0;            // n, the visible keys, in key order
+  Numbers x, slope, capped, s, p;  // x_k, slope_k, c_k, s_k, p_k
+  Numbers n2;                      // a^2 n2_k
+  Numbers sd, beta;
+  std::vector<Numbers> v;  // [D][n]
+  Numbers o;               // [D]
+  Groups p_cells;
+  std::optional<Sink> sink;
+  double m = 0, l = 0, lse = 0;
+  double dims = 0, cap = 0, v_unit = 1;  // D, c, a power of two near max |v|
+  bool scaled_outside = false;           // V's scale multiplies a kernel's sums
+};
+
+// TP, TL, TS, TE, TA and TR of a column by Rounding, and 0 for the output, which is the caller's.
+std::array<double, rounding_count> exact_variances(const SingleRow& row, std::size_t column);
+// Worst case of |error| before output rounding.
+double exact_bound(const SingleRow& row, std::size_t column);
+double exact_lse_variance(const SingleRow& row);
+
+}  // namespace plumbline
