@@ -2,11 +2,9 @@
 #pragma once
 
 #include "harness/cli/command_line.h"
+#include "harness/judge/exit_code.h"
 
 namespace plumbline::cli {
-
-inline constexpr int exit_fine = 0, exit_failure = 1, exit_usage = 2, exit_infrastructure = 3,
-                     exit_nothing = 4, exit_ambiguous = 5, exit_not_comparable = 6;
 
 void add_list(Command app, int& exit_code);
 void add_run(Command app, int& exit_code);

@@ -46,11 +46,11 @@ int run(int argc, char** argv) {
 
   try {
     const auto text = app.parse(argc, argv);
-    if (!text) return plumbline::cli::report_errors(text.error(), plumbline::cli::exit_usage);
+    if (!text) return plumbline::cli::report_errors(text.error(), plumbline::exit_usage);
     if (!text->empty()) {
       plumbline::cli::envelope().withdraw();  // help and version are texts
       std::fputs(text->c_str(), stdout);
-      return plumbline::cli::exit_fine;
+      return plumbline::exit_fine;
     }
   } catch (const std::filesystem::filesystem_error& error) {
     plumbline::cli::envelope().add({{error.path1().string(), 0, error.code().message(),
@@ -59,11 +59,11 @@ int run(int argc, char** argv) {
         stderr,
         "%s: %s\n  remedy: name a file or folder that can be there, and that this user can reach\n",
         error.path1().c_str(), error.code().message().c_str());
-    return plumbline::cli::exit_infrastructure;
+    return plumbline::exit_infrastructure;
   } catch (const std::exception& error) {
     plumbline::cli::envelope().add({{"", 0, std::string("internal error: ") + error.what(), ""}});
     std::fprintf(stderr, "plumbline: internal error: %s\n", error.what());
-    return plumbline::cli::exit_infrastructure;
+    return plumbline::exit_infrastructure;
   }
   return exit_code;
 }

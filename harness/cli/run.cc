@@ -413,7 +413,7 @@ void add_run(Command app, int& exit_code) {
   command.add_option("--markdown", options->markdown, "Write a Markdown summary").type_name("FILE");
   command.add_flag("--invariances{all}", options->invariances,
                    "Also ask for the same rows in other ways, and compare: all of "
-                   "docs/judging.md, or =NAME[,NAME]");
+                   "docs/judging-comparisons.md, or =NAME[,NAME]");
   add_format(command, options->format, formats,
              "What goes to stdout; markdown with --invariances: their table alone");
   command.add_option("--purpose", options->purpose, "Stored with the run")

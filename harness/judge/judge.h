@@ -58,13 +58,4 @@ std::vector<SuiteScore> judge_suites(const std::vector<const Outcome*>& outcomes
                                      const Contracts& contracts,
                                      const std::vector<const Baseline*>& baselines, bool complete);
 
-// docs/judging.md: 0 fine, 1 failure, 4 nothing measured, 5 ambiguous or unconfirmed. The command
-// itself adds 2 (usage), 3 (infrastructure) and 6 (baseline not comparable). `measured`: some
-// kernel was called and did not refuse; where none did, nothing was measured, whatever the support
-// table says of that.
-int exit_code(const std::vector<Verdict>& verdicts, const std::vector<SuiteScore>& scores,
-              bool measured, const std::vector<RunChange>& changes);
-// Nothing was measured where there is no verdict but `unsupported`.
-int exit_code(const std::vector<Verdict>& verdicts, const std::vector<SuiteScore>& scores);
-
 }  // namespace plumbline

@@ -1,5 +1,5 @@
-// Statistics over many cases: small errors that no single case can show. docs/judging.md, "Over a
-// suite".
+// Statistics over many cases: small errors that no single case can show.
+// docs/judging-comparisons.md, "Over a suite".
 #include <fmt/format.h>
 
 #include <algorithm>

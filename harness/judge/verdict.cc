@@ -33,27 +33,4 @@ bool is_failure(Verdict verdict) { return place(verdict) <= place(Verdict::regre
 
 Verdict worse_of(Verdict a, Verdict b) { return place(a) <= place(b) ? a : b; }
 
-int exit_code(const std::vector<Verdict>& verdicts_of_run, const std::vector<SuiteScore>& scores,
-              bool measured, const std::vector<RunChange>& changes) {
-  if (!measured) return 4;
-  const bool score_failed = std::any_of(
-      scores.begin(), scores.end(), [](const SuiteScore& score) { return score.status == "fail"; });
-  const bool change_failed = std::any_of(changes.begin(), changes.end(),
-                                         [](const RunChange& c) { return c.change.is_failure; });
-  if (score_failed || change_failed ||
-      std::any_of(verdicts_of_run.begin(), verdicts_of_run.end(), is_failure))
-    return 1;
-  const auto is_open = [](Verdict verdict) {
-    return verdict == Verdict::ambiguous || verdict == Verdict::unconfirmed;
-  };
-  return std::any_of(verdicts_of_run.begin(), verdicts_of_run.end(), is_open) ? 5 : 0;
-}
-
-int exit_code(const std::vector<Verdict>& verdicts_of_run, const std::vector<SuiteScore>& scores) {
-  const bool measured =
-      std::any_of(verdicts_of_run.begin(), verdicts_of_run.end(),
-                  [](Verdict verdict) { return verdict != Verdict::unsupported; });
-  return exit_code(verdicts_of_run, scores, measured, {});
-}
-
 }  // namespace plumbline

@@ -22,8 +22,8 @@ constexpr auto flashinfer =
     "https://github.com/flashinfer-ai/flashinfer/blob/fb28d7242b3506a2348265962041acc1fb56cca4/";
 
 // FlashAttention-4 computes some exponentials by a polynomial of degree 3; its largest relative
-// error is 8.8e-5 before rounding (flash_attn/cute/utils.py#L754; docs/judging.md measures what
-// 9e-5 widens).
+// error is 8.8e-5 before rounding (flash_attn/cute/utils.py#L754; docs/judging-evidence.md measures
+// what 9e-5 widens).
 constexpr double degree_3_exp2_error = 9e-5;
 
 // CUDA cores, or 16-bit inputs widened to fp32 first: one fused multiply-add after the other.
@@ -102,13 +102,14 @@ Result<Rung> rung_of_fields(const std::string& text, const Problem& problem) {
     if (field == "out_dtype") continue;  // a fact of the dump, not of the kernel
     if (const auto message = set_spec_field(rung.spec, field, value, problem)) {
       errors.push_back({"", 0, fmt::format("spec \"{}\": {}", text, *message),
-                        "see docs/judging.md, \"Rounding spec\""});
+                        "see docs/judging-formulas.md, \"Rounding spec\""});
     }
   }
   if (!errors.empty()) return tl::unexpected(errors);
   rung.rounds = in_words(rung.spec);
-  rung.source = describe(rung.spec, problem) + " on top of the strict spec (docs/judging.md)";
-  if (rung.spec == strict_spec(problem)) rung.source = "the strict spec (docs/judging.md)";
+  rung.source =
+      describe(rung.spec, problem) + " on top of the strict spec (docs/judging-formulas.md)";
+  if (rung.spec == strict_spec(problem)) rung.source = "the strict spec (docs/judging-formulas.md)";
   return rung;
 }
 
@@ -117,10 +118,10 @@ Result<Rung> rung_of_fields(const std::string& text, const Problem& problem) {
 std::vector<Rung> ladder(const Problem& problem) {
   const RoundingSpec fp32 = fp32_spec(problem), strict = strict_spec(problem);
   if (problem.dtype == DType::f32) {
-    return {{"fp32", "nothing: P and all sums stay in fp32", "docs/judging.md, \"Rounding spec\"",
-             fp32},
+    return {{"fp32", "nothing: P and all sums stay in fp32",
+             "docs/judging-formulas.md, \"Rounding spec\"", fp32},
             {"TF32", "Q, K, V and P to tf32, to nearest: tensor cores with fp32 inputs",
-             "docs/judging.md, \"Rounding spec\"", tf32_spec(problem)}};
+             "docs/judging-formulas.md, \"Rounding spec\"", tf32_spec(problem)}};
   }
   const std::string_view dtype = name(problem.dtype);
   std::vector<Rung> rungs{

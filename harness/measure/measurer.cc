@@ -246,7 +246,6 @@ void Measurer::run_kernel(const PlannedCase& planned, ProblemState& state, Worke
   outcome.device = reply.device;
   outcome.description = reply.description;
   outcome.workspace_bytes = reply.workspace_bytes;
-  outcome.device = reply.device;
   if (reply.status != Status::ok) return;
   summarise(reply.timing, outcome);
   // by declaration; a kernel that forgets it leaves poison

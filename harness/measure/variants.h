@@ -1,5 +1,5 @@
-// The calls of an invariance: each asks for a case's rows in another way. docs/judging.md,
-// "Invariances", lists them.
+// The calls of an invariance: each asks for a case's rows in another way.
+// docs/judging-comparisons.md, "Invariances", lists them.
 //
 // A call has a geometry of its own and takes its values from the case: what is valid is copied row
 // by row, so that a transformed call never needs a law of its own. Rows that stand for no row of

@@ -8,8 +8,8 @@
 
 namespace plumbline {
 
-// What must not matter to a row's result. docs/judging.md, "Invariances", says what each
-// transforms.
+// What must not matter to a row's result. docs/judging-comparisons.md, "Invariances", says what
+// each transforms.
 enum class Invariance {
   run_to_run,
   solo,

@@ -222,8 +222,8 @@ typedef struct plumbline_accumulator {
 } plumbline_accumulator;
 
 // What a kernel rounds. These are facts about the kernel from which the legal error follows
-// (docs/judging.md). A contract pins them: declaring more than the contract allows is a failure by
-// itself.
+// (docs/judging-formulas.md). A contract pins them: declaring more than the contract allows is a
+// failure by itself.
 typedef struct plumbline_rounding_spec {
   uint32_t struct_size;
   uint32_t p_dtype;   // what P = exp(S - m) is rounded to before P V; F32 = not rounded

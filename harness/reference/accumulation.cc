@@ -1,5 +1,6 @@
-// The variance of O that accumulating P V and storing partial sums make. docs/judging.md, TA and
-// TR; R_j and what small products lose may stand between bounds there ("What is computed").
+// The variance of O that accumulating P V and storing partial sums make: TA and TR of
+// docs/judging-formulas.md. Bounds may stand for R_j and for what small products lose ("Bounded
+// scales" there).
 #include <cmath>
 
 #include "harness/reference/terms.h"

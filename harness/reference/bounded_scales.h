@@ -1,6 +1,6 @@
 // The scales of legal error of a block of rows: what exact_scales.h has for one, by matrix products
-// and passes in fp32, with bounds in the place of what matters little (docs/judging.md, "What is
-// computed").
+// and passes in fp32, with bounds in the place of what matters little (docs/judging-formulas.md,
+// "Bounded scales").
 #pragma once
 
 #include <array>

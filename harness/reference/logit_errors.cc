@@ -13,7 +13,7 @@ namespace plumbline {
 namespace {
 
 // Of lse_sigma^2 at its least, (B1^2 - B0^2) / 2 and what else is bounded
-// (docs/judging.md, "What is computed"): 5 % of lse_sigma.
+// (docs/judging-formulas.md, "Bounded scales"): 5 % of lse_sigma.
 constexpr double negligible_lse_share = 5e-2;
 
 // LogitSizes of a key, one number at a time: g++ 12 makes no vector code of a struct.

@@ -1,6 +1,6 @@
 // The errors of the logits of a block's rows in fp32: of each key, and as sums over a row's keys.
-// docs/judging.md, "logit error". In long rows bounds of the sizes n2_k of the products q_d k_d may
-// stand for them.
+// docs/judging-formulas.md, "Logit error". In long rows bounds of the sizes n2_k of the products
+// q_d k_d may stand for them.
 #pragma once
 
 #include <vector>

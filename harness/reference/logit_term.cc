@@ -1,4 +1,4 @@
-// The variance of O that errors of the logits make, or a bound of it. docs/judging.md, TL.
+// The variance of O that errors of the logits make, or a bound of it. docs/judging-formulas.md, TL.
 #include <cmath>
 
 #include "harness/reference/terms.h"

@@ -20,7 +20,7 @@ bool is_rounded(DType dtype) {
 
 // Formats with the exponent range of fp32 do not round absolutely anywhere that matters.
 double eta(DType dtype) {
-  const bool narrow = dtype == DType::f16 || dtype == DType::e4m3 || dtype == DType::e5m2;
+  const bool narrow = dtype == DType::f16 || is_fp8(dtype);
   return narrow ? half_smallest_subnormal(dtype) : 0;
 }
 

@@ -1,5 +1,5 @@
 // The variance of O that rounding P makes, with keys that round alike added up linearly.
-// docs/judging.md, TP.
+// docs/judging-formulas.md, TP.
 #include <numeric>
 
 #include "harness/reference/terms.h"

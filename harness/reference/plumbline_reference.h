@@ -2,8 +2,8 @@
  *
  * It is opened at run time (harness/reference/reference_library.h). The harness hands over rows,
  * the keys each row sees, and the numbers of the rounding spec. The library answers, in fp64 and by
- * the formulas of docs/judging.md, attention and the variances of legal error before output
- * rounding. All memory is the caller's, on the host. Masks, layouts and paging are in the
+ * the formulas of docs/judging-formulas.md, attention and the variances of legal error before
+ * output rounding. All memory is the caller's, on the host. Masks, layouts and paging are in the
  * offsets. */
 #ifndef PLUMBLINE_REFERENCE_H
 #define PLUMBLINE_REFERENCE_H

@@ -1,6 +1,6 @@
 // The fp64 answer and the scales of legal error. Shares no code with any kernel.
 //
-// Formulas and symbols: docs/judging.md. For a row with visible keys k and output column j:
+// Formulas and symbols: docs/judging-formulas.md. For a row with visible keys k and column j of O:
 //   o_j = sum_k p_k v_kj
 //   sigma^2 = spre^2 + ulp_out(o_j)^2 / 12
 //   spre^2 = TP (P rounding, with ties) + TL (logit error) + TS (S rounding, tanh)
@@ -61,7 +61,8 @@ struct Reference {
   std::vector<double> lse;            // [R] natural logarithm
   std::vector<float> lse_sigma;       // [R]
   std::vector<std::int32_t> visible;  // [R] number of visible keys
-  // Of shrink and temperature (docs/judging.md, "Over a suite"): only where requested, else empty.
+  // Of shrink and temperature (docs/judging-comparisons.md, "Over a suite"): only where requested,
+  // else empty.
   std::vector<float> gradient;              // [R, D] G_j = d o_j / d log scale
   std::vector<float> shrink_variance;       // [R] V_i of sum_j e_j o_j / sigma_j^2
   std::vector<float> temperature_variance;  // [R] V_i of sum_j e_j G_j / sigma_j^2

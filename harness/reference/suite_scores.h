@@ -2,7 +2,7 @@
 // the tests "shrink" and "temperature": the gradient G of O by the logarithm of the softmax scale,
 // and the variances of sum_j e_j o_j / sigma_j^2 and sum_j e_j G_j / sigma_j^2 of a row. In long
 // rows of a head with v_transposed, P's part of these variances takes o / sigma^2 and G / sigma^2
-// rounded to bf16 (docs/judging.md, "What is computed").
+// rounded to bf16 (docs/judging-formulas.md, "Bounded scales").
 //
 // With g = O or G and <x, g> = sum_j x_j g_j / sigma_j^2, a row's variance is
 //   <g, g> + TP with <x_k, g> in the place of x_kj + (c <g, g>)^2, c: correlated_...()

@@ -1,5 +1,6 @@
-// The terms of spre^2, the LSE's variance and the bound of a block of rows. docs/judging.md has the
-// formulas, and "What is computed" there what may stand for them. Results are [R, ld] in v_unit.
+// The terms of spre^2, the LSE's variance and the bound of a block of rows.
+// docs/judging-formulas.md has the formulas, and "Bounded scales" there what may stand for them.
+// Results are [R, ld] in v_unit.
 #pragma once
 
 #include "harness/reference/column_passes.h"

@@ -1,5 +1,5 @@
-// The bound of O's error: every rounding at its largest, and all of one sign. docs/judging.md,
-// "Bound".
+// The bound of O's error: every rounding at its largest, and all of one sign.
+// docs/judging-formulas.md, "Worst case".
 #include <cmath>
 
 #include "harness/reference/terms.h"

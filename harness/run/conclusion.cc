@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "harness/judge/exit_code.h"
 #include "harness/judge/judge.h"
 #include "harness/store/stored.h"
 

@@ -36,8 +36,8 @@ class RunSession {
   // Measures, judges and stores the plan. What is measured is committed at once, or within 20 ms
   // where cases follow each other faster, so that a process that is killed loses nothing else. The
   // first failure to store ends the measuring: what has been stored stays, the run stays unfinished
-  // and can be resumed. `complete`: the plan is all of its suites (or of the shard's part of them),
-  // so that suite statistics are judged.
+  // and can be resumed. `complete`: the plan is all of its suites (or of the shard's part of them).
+  // Suite statistics are judged where it is, and the run no shard.
   Result<void> execute(const Plan& plan, bool complete, const std::function<void()>& progress);
 
   const std::vector<StoredOutcome>& outcomes() const { return outcomes_; }

@@ -1,5 +1,5 @@
 // The chance of a false alarm does not rise as more elements are compared, beyond 1e7.
-// docs/judging.md, "Growth", says how the limits of the maxima grow.
+// docs/judging-evidence.md, "Growth", says how the limits of the maxima grow.
 //
 // Maxima of 1e9 Gaussians are drawn by inverse transform: max |Z| of N has the distribution (1 - 2
 // Q(x))^N, so x solves 2 Q(x) = 1 - U^(1/N). The sampler is checked against maxima of Gaussians

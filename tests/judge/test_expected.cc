@@ -1,5 +1,6 @@
 // Expected failures: until they expire a failure is fine, and what does not fail is not. Then they
 // say nothing.
+#include "harness/judge/exit_code.h"
 #include "tests/judge/outcomes.h"
 
 namespace plumbline {

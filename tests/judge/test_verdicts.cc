@@ -1,4 +1,5 @@
 // Verdicts parse back, the worse one stands, and what exit code they make together.
+#include "harness/judge/exit_code.h"
 #include "tests/judge/judgements.h"
 
 namespace plumbline {

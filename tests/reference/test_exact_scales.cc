@@ -1,5 +1,6 @@
 // The scales of a block keep to those of its rows one by one: equal but for the rounding of fp32
-// sums, and where a bound stands for a sum, as near as docs/judging.md ("What is computed") says.
+// sums, and where a bound stands for a sum, as near as "Bounded scales" of docs/judging-formulas.md
+// says.
 #include <gtest/gtest.h>
 
 #include <random>

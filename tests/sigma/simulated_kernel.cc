@@ -237,7 +237,7 @@ class Kernel {
   std::vector<float> p_;  // of one tile
 };
 
-// Sizes as in docs/judging.md, "logit error": nearest, and what truncation adds.
+// Sizes as in docs/judging-formulas.md, "Logit error": nearest, and what truncation adds.
 void set_logit_error(double logit, double norm, double dims, const Accumulator& accumulator,
                      ExactRow& row) {
   const double magnitude = std::abs(logit);

@@ -1,0 +1,34 @@
+// Decides the exit code of a run: nothing measured, then failures, then what is still open.
+#include "harness/judge/exit_code.h"
+
+#include <algorithm>
+
+#include "harness/judge/judge.h"
+
+namespace plumbline {
+
+int exit_code(const std::vector<Verdict>& verdicts_of_run, const std::vector<SuiteScore>& scores,
+              bool measured, const std::vector<RunChange>& changes) {
+  if (!measured) return exit_nothing;
+  const bool score_failed = std::any_of(
+      scores.begin(), scores.end(), [](const SuiteScore& score) { return score.status == "fail"; });
+  const bool change_failed = std::any_of(changes.begin(), changes.end(),
+                                         [](const RunChange& c) { return c.change.is_failure; });
+  if (score_failed || change_failed ||
+      std::any_of(verdicts_of_run.begin(), verdicts_of_run.end(), is_failure))
+    return exit_failure;
+  const auto is_open = [](Verdict verdict) {
+    return verdict == Verdict::ambiguous || verdict == Verdict::unconfirmed;
+  };
+  return std::any_of(verdicts_of_run.begin(), verdicts_of_run.end(), is_open) ? exit_ambiguous
+                                                                              : exit_fine;
+}
+
+int exit_code(const std::vector<Verdict>& verdicts_of_run, const std::vector<SuiteScore>& scores) {
+  const bool measured =
+      std::any_of(verdicts_of_run.begin(), verdicts_of_run.end(),
+                  [](Verdict verdict) { return verdict != Verdict::unsupported; });
+  return exit_code(verdicts_of_run, scores, measured, {});
+}
+
+}  // namespace plumbline
