@@ -19,8 +19,6 @@
 namespace plumbline::cli {
 namespace {
 
-constexpr std::array formats{run_formats[0], run_formats[1]};  // text, json
-
 struct JudgeOptions {
   ProviderOptions providers;
   DatabaseOption database;
@@ -187,7 +185,7 @@ Result<int> judge_runs(const JudgeOptions& options, Store& store, const Reviewed
                     reproduce_command(judged.runs.front())};
   content.changes = &all_changes;
   if (!judged.invariances.empty()) content.invariances = &judged.invariances;
-  write_as(formats, options.format, content);
+  write_as(run_formats, options.format, content);
   return code;
 }
 
@@ -219,7 +217,7 @@ void add_judge(Command app, int& exit_code) {
       .add_option("--baselines", options->providers.baselines,
                   "Directory with contracts.toml and support.toml")
       .type_name("DIR");
-  add_format(command, options->format, formats, "What goes to stdout");
+  add_format(command, options->format, run_formats, "What goes to stdout");
   command.footer(
       "Examples:\n  plumbline judge latest --db nightly.db\n  plumbline judge latest~1 latest   # "
       "two shards of one run\n"

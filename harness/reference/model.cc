@@ -20,8 +20,8 @@ bool is_rounded(DType dtype) {
 
 // Formats with the exponent range of fp32 do not round absolutely anywhere that matters.
 double eta(DType dtype) {
-  const bool narrow = dtype == DType::f16 || is_fp8(dtype);
-  return narrow ? half_smallest_subnormal(dtype) : 0;
+  const double absolute = half_smallest_subnormal(dtype);
+  return absolute > half_smallest_subnormal(DType::bf16) ? absolute : 0;
 }
 
 double roundoff(DType dtype) { return is_rounded(dtype) ? unit_roundoff(dtype) : 0; }

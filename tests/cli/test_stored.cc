@@ -46,6 +46,13 @@ TEST_F(Stored, ShowTellsTheRunAndACase) {
   EXPECT_THAT(plumbline("show latest d").text, HasSubstr("cpu/flash_p32"));
 }
 
+TEST_F(Stored, RunAndJudgeGiveWhatShowGives) {
+  for (const std::string verb : {"run s.toml -q --no-store", "judge latest"}) {
+    EXPECT_THAT(plumbline(verb + " --format junit").text, HasSubstr("<testsuite")) << verb;
+    EXPECT_THAT(plumbline(verb + " --format markdown").text, HasSubstr("## plumbline: ")) << verb;
+  }
+}
+
 TEST_F(Stored, CompareTellsWhatChanged) {
   ASSERT_EQ(plumbline("run s.toml -q").code, 0);
   const auto same = plumbline("compare");

@@ -151,6 +151,7 @@ TEST(Protocol, EveryFieldOfADescriptionIsChecked) {
       {"padding_policy has no meaning 3", [](auto& d) { d.padding_policy = 3; }},
       {"p_dtype has no meaning 77", [](auto& d) { d.spec.p_dtype = 77; }},
       {"p_dtype has no meaning 0", [](auto& d) { d.spec.p_dtype = PLUMBLINE_DTYPE_NONE; }},
+      {"s_rounded has no meaning 8", [](auto& d) { d.spec.s_rounded = PLUMBLINE_I32; }},
       {"p_dtype has no meaning 8", [](auto& d) { d.spec.p_dtype = PLUMBLINE_I32; }},
       {"p_prescale is 3", [](auto& d) { d.spec.p_prescale = 3; }},
       {"p_prescale is 0", [](auto& d) { d.spec.p_prescale = 0; }},
