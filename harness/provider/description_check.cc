@@ -10,7 +10,6 @@
 #include <set>
 #include <type_traits>
 
-#include "harness/problem/dtype.h"
 #include "harness/provider/abi_spec_fields.h"
 
 namespace plumbline {
@@ -29,14 +28,13 @@ class Checker {
   void at_most(const char* field, std::uint32_t value, std::uint32_t largest) {
     if (value > largest) note("{} has no meaning {}", field, value);
   }
-  // Fields of a rounding spec. A dtype is of floating-point numbers: of others the unit roundoff is
-  // NaN, and of none it is 0.
+  // Fields of a rounding spec. A dtype is of floating-point numbers.
   void field(const char* field, spec_kind::Format, std::uint32_t dtype) {
-    if (!(unit_roundoff(static_cast<DType>(dtype)) > 0)) note("{} has no meaning {}", field, dtype);
+    if (dtype == PLUMBLINE_DTYPE_NONE || dtype > PLUMBLINE_F64)
+      note("{} has no meaning {}", field, dtype);
   }
   void field(const char* field, spec_kind::Step, std::uint32_t dtype) {
-    if (!(unit_roundoff(static_cast<DType>(dtype)) >= 0))
-      note("{} has no meaning {}", field, dtype);
+    at_most(field, dtype, PLUMBLINE_F64);
   }
   void field(const char* field, spec_kind::PowerOfTwo, double value) {
     int exponent = 0;
