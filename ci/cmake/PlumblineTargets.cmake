@@ -45,7 +45,7 @@ if(PLUMBLINE_COVERAGE)
 endif()
 
 # What nearly every source includes is parsed once: a third of the CPU time of a build (g++ 12). The
-# sanitizers' presets compile without it, so that a source that forgets an include does not pass.
+# preset asan compiles without it, so that a source that forgets an include does not pass there.
 option(PLUMBLINE_PRECOMPILED_HEADERS "Parse the standard headers once" ON)
 set(PLUMBLINE_COMMON_HEADERS <algorithm> <array> <cmath> <cstdint> <filesystem> <functional> <map>
   <memory> <optional> <set> <span> <string> <string_view> <utility> <vector>)
