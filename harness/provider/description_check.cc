@@ -10,6 +10,7 @@
 #include <set>
 #include <type_traits>
 
+#include "harness/problem/dtype.h"
 #include "harness/provider/abi_spec_fields.h"
 
 namespace plumbline {
@@ -30,11 +31,12 @@ class Checker {
   }
   // Fields of a rounding spec. A dtype is of floating-point numbers.
   void field(const char* field, spec_kind::Format, std::uint32_t dtype) {
-    if (dtype == PLUMBLINE_DTYPE_NONE || dtype > PLUMBLINE_F64)
-      note("{} has no meaning {}", field, dtype);
+    if (dtype == PLUMBLINE_DTYPE_NONE) note("{} has no meaning {}", field, dtype);
+    this->field(field, spec_kind::Step{}, dtype);
   }
   void field(const char* field, spec_kind::Step, std::uint32_t dtype) {
-    at_most(field, dtype, PLUMBLINE_F64);
+    if (dtype == PLUMBLINE_I32 || dtype >= all<DType>().size())
+      note("{} has no meaning {}", field, dtype);
   }
   void field(const char* field, spec_kind::PowerOfTwo, double value) {
     int exponent = 0;
