@@ -11,8 +11,15 @@ namespace {
 // As negligible_share, for the bounds of R_j in long rows: 0.5 % of spre.
 constexpr double negligible_range_share = 1e-2;
 
-double tied_keys(const BlockSums& sums, std::int64_t row) {
-  return static_cast<double>(sums.tied.data()[row].cells.keys.size());
+// Of the addends of a column, or of l: those that repeat an error.
+double repeated_in(const BlockSums& sums, std::int64_t row, std::int64_t column) {
+  const double of_p = sums.repeated_p.data()[row];
+  return of_p == 0 ? 0
+                   : repeated_addends(static_cast<double>(sums.block->count(row)),
+                                      of_p * sums.repeated_v.data()[column]);
+}
+double repeated_in_l(const BlockSums& sums, std::int64_t row) {
+  return repeated_addends(static_cast<double>(sums.block->count(row)), sums.repeated_p.data()[row]);
 }
 
 // Whether TA stays near that of t = f R_j for all keys, with t of small keys anywhere between that
@@ -54,15 +61,15 @@ bool range_bounds_suffice(const BlockSums& sums, const Buffer<double>& p_varianc
   const AccumulationModel& pv = sums.model.pv;
   const double share = block.count(row) < long_row ? negligible_share : negligible_range_share;
   const auto n = static_cast<double>(block.count(row));
-  const double weight =
-                   square(0.3 * pv.u * tied_keys(sums, row)) + kappa * square(sums.model.u_split),
-               loss = step_loss(pv, block.count(row));
+  const double loss = step_loss(pv, block.count(row));
   for (std::int64_t j = 0; j < block.head->dim_vo; ++j) {
     const std::int64_t at = row * block.head->ld + j;
     const double range = sums.range.data()[at], high = block.prefixes.range(row, j),
                  low = block.prefixes.edge_range(row, j);
     const double squares = (square(high) - square(low)) / 2;
-    double change = weight * squares;
+    double change =
+        (square(0.3 * pv.u * repeated_in(sums, row, j)) + kappa * square(sums.model.u_split)) *
+        squares;
     if (truncation && pv.toward_zero) {
       const double signed_sum = std::abs(sums.truncation.signed_sum.data()[at]);
       const double small = 2 * pv.f * static_cast<double>(sums.truncation.small_keys.data()[row]);
@@ -104,10 +111,11 @@ void accumulation(const BlockSums& sums, Buffer<double>& result, Buffer<double>&
   const double u_split = model.u_split, eta_split = model.eta_split / block.head->v_unit;
   const bool scaled_outside = block.head->scaled_outside;
   for (std::int64_t r = 0; r < block.rows; ++r) {
-    const Accumulation of_pv(model.pv, block.count(r), tied_keys(sums, r));
+    const Accumulation of_pv(model.pv, block.count(r), repeated_in_l(sums, r));
     for (std::int64_t j = 0; j < block.head->dim_vo; ++j) {
       const std::int64_t at = r * block.head->ld + j;
       ColumnSums of_column{block.o_of(r, j), sums.p_squared.data()[at], sums.range.data()[at]};
+      of_column.repeated = repeated_in(sums, r, j);
       if (u_split > 0) partials.data()[at] = split_partials(u_split, eta_split, of_column);
       if (of_pv.toward_zero) {
         of_column.truncated = sums.truncation.signed_sum.data()[at];

@@ -1,12 +1,16 @@
 // Finds the terms of a block in the order in which they need each other.
 #include "harness/reference/bounded_scales.h"
 
+#include <algorithm>
+
 namespace plumbline {
 
 void BoundedScales::start(const RowBlock& block) {
   sums_.block = &block;
   sums_.logits.start(block);
   sums_.tied.resize(static_cast<std::size_t>(block.rows));
+  sums_.rounding.resize(static_cast<std::size_t>(block.rows));
+  sums_.repeated_p.resize(static_cast<std::size_t>(block.rows));
   // Roundings that the spec does not make stay 0; the others are written whole.
   for (auto& part : variance_) part.resize(sums_.elements());
   worst_case_.resize(sums_.elements());
@@ -16,11 +20,16 @@ void BoundedScales::start(const RowBlock& block) {
 void BoundedScales::add_row(std::int64_t row) {
   TiedKeys& tied = sums_.tied.data()[row];
   row_cells_.find(model(), block(), row, tied.cells);
+  row_roundings_.find(model(), block(), row, tied.cells, sums_.rounding.data()[row]);
+  sums_.repeated_p.data()[row] = repeated_share(block(), row);
   sums_.logits.add_row(row, tied);
 }
 
 void BoundedScales::finish() {
   sums_.logits.finish(sums_.tied);
+  const bool some_repeat = std::any_of(sums_.repeated_p.begin(), sums_.repeated_p.end(),
+                                       [](double share) { return share > 0; });
+  sums_.repeated_v = some_repeat ? repeated_shares(*block().head) : std::vector<double>();
   p_rounding(sums_, moments_, of(Rounding::p));
   logit_error(sums_, moments_, of(Rounding::p), of(Rounding::logit));
   shared_.find(sums_, of(Rounding::s), of(Rounding::exp2));

@@ -30,6 +30,12 @@ class BoundedScales {
     return worst_case_.data()[row * block().head->ld + column];
   }
   double lse_variance(std::int64_t row) const { return lse_variance_.data()[row]; }
+  // T_j of a flat row, else 0.
+  double shared_error(std::int64_t row, std::int64_t column) const {
+    if (sums_.shared_error.empty()) return 0;
+    return sums_.shared_error.data()[row * block().head->ld + column] * block().head->v_unit;
+  }
+  const RowRounding& rounding(std::int64_t row) const { return sums_.rounding.data()[row]; }
 
   const Model& model() const { return sums_.model; }
   const RowBlock& block() const { return *sums_.block; }
@@ -41,6 +47,7 @@ class BoundedScales {
 
   BlockSums sums_;
   RowCells row_cells_;
+  RowRoundings row_roundings_;
   SharedRoundings shared_;
   Moments moments_;
   std::array<Buffer<double>, rounding_count> variance_;  // [R, ld]

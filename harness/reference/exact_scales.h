@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "harness/reference/row_block.h"
+#include "harness/reference/row_rounding.h"
 
 namespace plumbline {
 
@@ -22,14 +22,26 @@ struct PWeights {
   double near_zero_limit = 0;  // eta_P / l / u_P
   double one = 1;              // 1 / u_P
 
-  double near_zero(double p) const { return std::min(near_zero_limit, p * one); }
-  double independent(double p) const { return kappa * p * p + near_zero(p) * near_zero(p) / 3; }
-  double coherent(double p) const { return root_kappa_coherent * std::max(p, near_zero(p)); }
+  const RowRounding* row = nullptr;  // with kappas of its own, or none
 
-  static constexpr double root_kappa_coherent = 0.7416198487095663;  // sqrt(kappa_coherent)
+  double near_zero(double p) const { return std::min(near_zero_limit, p * one); }
+  double kappa_of(double p) const { return row == nullptr ? kappa : row->kappa_of(p); }
+  double independent(double p) const {
+    return kappa_of(p) * p * p + near_zero(p) * near_zero(p) / 3;
+  }
+  double coherent(double p) const {
+    return std::sqrt(std::max(kappa_coherent, kappa_of(p))) * std::max(p, near_zero(p));
+  }
 };
-inline PWeights p_weights(const Model& model, double total) {
-  return {model.eta_p > 0 ? model.eta_p / total / model.u_p : 0, 1 / model.u_p};
+inline PWeights p_weights(const Model& model, double total, const RowRounding& row) {
+  return {model.eta_p > 0 ? model.eta_p / total / model.u_p : 0, 1 / model.u_p,
+          row.is_local ? &row : nullptr};
+}
+// Of an element of a flat row, where all rows share the errors: T_j = sum_k errors_k x_kj. Its
+// square may not exceed TP by more than the slack, nor may that of what output rounding makes of
+// it exceed sigma^2.
+inline double at_least_shared(double variance, double error) {
+  return std::max(variance, square(error) / shared_slack);
 }
 
 // TS and TE. Roundings of logits that all keys of a cell share: of S, of a softcap's tanh, of exp2.
@@ -59,6 +71,7 @@ struct ColumnSums {
   double o = 0, p_squared = 0;                  // o_j, sum p_k^2 v_kj^2
   double range = 0;                             // R_j
   double truncated = 0, truncated_squares = 0;  // sum sign(v_kj) t_k, sum t_k^2
+  double repeated = 0;                          // n (4 S_t S_vj - 1)+ / 3
 };
 // Of max |v|, what weights too small for fp32 may add up to: no scale is smaller, so that a column
 // whose heavy keys all have v = 0 is not judged by an error of 0.
@@ -73,24 +86,28 @@ inline double truncation_drift(double truncated, double range, double step_loss)
   return (std::abs(truncated) + step_loss * range) / 6;
 }
 struct Accumulation {
-  Accumulation(const AccumulationModel& pv, std::int64_t n, double tied_keys)
+  // `repeated`: n (4 S_t - 1)+ / 3, of the addends of l.
+  Accumulation(const AccumulationModel& pv, std::int64_t n, double repeated)
       : u_squared_n(square(pv.u) * (static_cast<double>(n) / 3 + 4)),
-        of_ties(0.3 * pv.u * tied_keys),
+        of_repeated(0.3 * pv.u),
+        of_l(of_repeated * repeated),
         loss(step_loss(pv, n)),
         toward_zero(pv.toward_zero) {}
 
-  // u^2 (n/3 + 4)(0.3 o_j^2 + sum p_k^2 v_kj^2) + (0.3 u n_tie R_j)^2; where V's scale multiplies
+  // u^2 (n/3 + 4)(0.3 o_j^2 + sum p_k^2 v_kj^2) + (0.3 u)^2 ((n (4 S_t S_vj - 1)+ / 3 R_j)^2
+  // + (n (4 S_t - 1)+ / 3 o_j)^2); where V's scale multiplies
   // the sums + u32^2 o_j^2; toward zero + drift^2 + sum t_k^2 / 6
   double variance(const ColumnSums& sums, double least, bool scaled_outside) const {
     double variance = u_squared_n * (0.3 * square(sums.o) + sums.p_squared) +
-                      square(of_ties * sums.range) + square(least);
+                      square(of_repeated * sums.repeated * sums.range) + square(of_l * sums.o) +
+                      square(least);
     if (scaled_outside) variance += square(u32 * sums.o);
     if (!toward_zero) return variance;
     return variance + (square(truncation_drift(sums.truncated, sums.range, loss)) +
                        sums.truncated_squares / 6.0);
   }
 
-  double u_squared_n, of_ties, loss;
+  double u_squared_n, of_repeated, of_l, loss;
   bool toward_zero;
 };
 // kappa u_sp^2 max(R_j^2, o_j^2 + sum p_k^2 v_kj^2) + eta_sp^2 / 3

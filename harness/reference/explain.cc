@@ -31,15 +31,16 @@ Explanation explain(const Geometry& geometry, const InputView& inputs, const Rou
 
   Explanation explanation;
   explanation.o = worker.block.o.data()[column];
-  const double unit = output_unit(explanation.o, model.out),
-               before = worker.scales.variance(0, column), after = before + unit * unit / 12;
+  const double before = worker.scales.variance(0, column),
+               after = with_output_rounding(explanation.o, before,
+                                            worker.scales.shared_error(0, column), model.out);
   explanation.spre = std::sqrt(before);
   explanation.sigma = std::sqrt(after);
   for (int i = 0; i < rounding_count; ++i) {
     const auto rounding = static_cast<Rounding>(i);
     explanation.share[index(rounding)] = worker.scales.variance(rounding, 0, column) / after;
   }
-  explanation.share[index(Rounding::output)] = unit * unit / 12 / after;
+  explanation.share[index(Rounding::output)] = (after - before) / after;
   return explanation;
 }
 

@@ -60,8 +60,12 @@ double lse_variance(BlockSums& sums, SharedRoundings& shared, std::int64_t row) 
   double variance = excludes ? of_logits(sums, row, p) : of_logits(sums, row);
   if (sink != nullptr) variance += square(sink->p * sink_sd(*sink));
   shared.add_to_lse(sums, row, p, sink, variance);
-  if (model.denominator_from_rounded_p)
-    variance += of_rounded_denominator(sums, row, p, p_weights(model, total));
+  if (model.denominator_from_rounded_p) {
+    const RowRounding& rounding = sums.rounding.data()[row];
+    variance +=
+        at_least_shared(of_rounded_denominator(sums, row, p, p_weights(model, total, rounding)),
+                        rounding.error_sum);
+  }
   return variance;
 }
 

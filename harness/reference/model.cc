@@ -54,11 +54,13 @@ Model::Model(const RoundingSpec& spec)
       out(spec.out_dtype),
       qk(spec.qk_accumulator),
       pv(spec.pv_accumulator) {
-  const bool p_rounded = is_rounded(spec.p_dtype);
-  u_p = p_rounded ? unit_roundoff(spec.p_dtype) : 2 * u32;
+  const bool rounds_p = is_rounded(spec.p_dtype);
+  if (rounds_p) p_rounded = spec.p_dtype;
+  p_prescale = spec.p_prescale;
+  u_p = rounds_p ? unit_roundoff(spec.p_dtype) : 2 * u32;
   eta_p = eta(spec.p_dtype) / spec.p_prescale;
   p_normal = std::ldexp(eta_p, significand_bits(spec.p_dtype));
-  p_cell_bits = p_rounded ? significand_bits(spec.p_dtype) + cell_extra_bits : exact_tie_bits;
+  p_cell_bits = rounds_p ? significand_bits(spec.p_dtype) + cell_extra_bits : exact_tie_bits;
   if (u_s > 0) s_cell_bits = significand_bits(spec.s_rounded) + cell_extra_bits;
 }
 

@@ -34,9 +34,11 @@ struct AccumulationModel {
 struct Model {
   explicit Model(const RoundingSpec& spec);
 
-  double u_p = 0, eta_p = 0;  // P; eta in units of the unnormalised exp(s - m)
-  int p_cell_bits = 0;        // significand bits by which P values share a cell
-  double p_normal = 0;        // smallest normal P, in the units of eta_p
+  double u_p = 0, eta_p = 0;      // P; eta in units of the unnormalised exp(s - m)
+  DType p_rounded = DType::none;  // none = P is kept in fp32
+  double p_prescale = 1;
+  int p_cell_bits = 0;  // significand bits by which P values share a cell
+  double p_normal = 0;  // smallest normal P, in the units of eta_p
   bool denominator_from_rounded_p = false;
   DType s_rounded = DType::none;
   double u_s = 0, eta_s = 0;  // 0 = S is not rounded

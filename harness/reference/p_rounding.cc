@@ -1,5 +1,8 @@
 // The variance of O that rounding P makes, with keys that round alike added up linearly.
 // docs/judging-formulas.md, TP.
+#include <cblas.h>
+
+#include <algorithm>
 #include <numeric>
 
 #include "harness/reference/terms.h"
@@ -26,14 +29,50 @@ void Moments::add_excess(const BlockSums& sums, std::span<const std::int64_t> ro
   }
 }
 
+namespace {
+
+// T_j of the flat rows, and TP at least of that size.
+void add_shared_errors(BlockSums& sums, Moments& moments, bool about_o, Buffer<double>& result) {
+  const RowBlock& block = *sums.block;
+  const HeadData& head = *block.head;
+  sums.shared_error.clear();
+  const auto is_flat = [](const RowRounding& row) { return !row.errors.empty(); };
+  if (std::none_of(sums.rounding.begin(), sums.rounding.end(), is_flat)) return;
+  Weights& errors = sums.logits.weights;
+  std::fill(errors.begin(), errors.end(), 0.0F);
+  for (std::int64_t r = 0; r < block.rows; ++r) {
+    const std::vector<float>& of_row = sums.rounding.data()[r].errors;
+    std::copy(of_row.begin(), of_row.end(), errors.begin() + r * block.stride);
+  }
+  product(block, errors, head.v_centered, moments.first);
+  sums.shared_error.assign(sums.elements(), 0);
+  for (std::int64_t r = 0; r < block.rows; ++r) {
+    const RowRounding& of_row = sums.rounding.data()[r];
+    if (!is_flat(of_row)) continue;
+    for (std::int64_t j = 0; j < head.dim_vo; ++j) {
+      const std::int64_t at = r * head.ld + j;
+      const double center = head.center.data()[j] - (about_o ? block.o_of(r, j) : 0),
+                   error = moments.first[at] + of_row.error_sum * center;
+      sums.shared_error.data()[at] = error;
+      result.data()[at] = at_least_shared(result.data()[at], error);
+    }
+  }
+}
+
+}  // namespace
+
 void p_rounding(BlockSums& sums, Moments& moments, Buffer<double>& result) {
   const Model& model = sums.model;
   const RowBlock& block = *sums.block;
   const bool about_o = model.denominator_from_rounded_p;
   const double unit_squared = square(model.u_p);
-  const auto weights_of = [&](std::int64_t r) { return p_weights(model, block.total.data()[r]); };
+  const auto weights_of = [&](std::int64_t r) {
+    return p_weights(model, block.total.data()[r], sums.rounding.data()[r]);
+  };
+  const bool is_local = std::any_of(sums.rounding.begin(), sums.rounding.end(),
+                                    [](const RowRounding& row) { return row.is_local; });
   product(block, sums.logits.weights, block.head->v_squared, sums.p_squared);
-  if (!about_o && model.eta_p == 0) {
+  if (!about_o && model.eta_p == 0 && !is_local) {
     for (std::size_t i = 0; i < result.size(); ++i)
       result[i] = unit_squared * kappa * sums.p_squared[i];
   } else {
@@ -57,7 +96,7 @@ void p_rounding(BlockSums& sums, Moments& moments, Buffer<double>& result) {
     TiedKeys& of_row = sums.tied.data()[r];
     if (of_row.cells.empty()) continue;
     tied.push_back(r);
-    if (model.eta_p == 0) {
+    if (model.eta_p == 0 && !sums.rounding.data()[r].is_local) {
       of_row.unit_squared =
           unit_squared * kappa_coherent;  // the weights are P, as LogitErrors left
     } else {
@@ -66,6 +105,7 @@ void p_rounding(BlockSums& sums, Moments& moments, Buffer<double>& result) {
     }
   }
   moments.add_excess(sums, tied, about_o, result);
+  add_shared_errors(sums, moments, about_o, result);
 }
 
 }  // namespace plumbline

@@ -158,9 +158,9 @@ class Computation {
   void store_row(BlockWorker& worker, std::int64_t r, std::size_t row) {
     for (std::int64_t j = 0; j < result_.columns; ++j) {
       const std::int64_t at = r * result_.columns + j;
-      worker.sigma_squared.data()[at] =
-          store_element(result_, row, j, worker.block.o.data()[at], worker.scales.variance(r, j),
-                        worker.scales.worst_case(r, j), model_.out);
+      worker.sigma_squared.data()[at] = store_element(
+          result_, row, j, worker.block.o.data()[at], worker.scales.variance(r, j),
+          worker.scales.shared_error(r, j), worker.scales.worst_case(r, j), model_.out);
     }
     result_.lse[row] = worker.block.lse.data()[r];
     result_.lse_sigma[row] = static_cast<float>(std::sqrt(worker.scales.lse_variance(r)));
@@ -222,15 +222,21 @@ Reference without_keys(const Question& question, const RowSelection& selection, 
   return result;
 }
 
+double with_output_rounding(double o, double variance, double shared_error, DType out) {
+  const double sigma_squared = variance + square(output_unit(o, out)) / 12;
+  if (shared_error == 0) return sigma_squared;
+  return at_least_shared(sigma_squared, round_to(o + shared_error, out) - o);
+}
+
 double store_element(Reference& result, std::size_t row, std::int64_t column, double o,
-                     double variance, double bound, DType out) {
+                     double variance, double shared_error, double bound, DType out) {
   const std::size_t at =
       row * static_cast<std::size_t>(result.columns) + static_cast<std::size_t>(column);
-  const double unit = output_unit(o, out), with_output = variance + unit * unit / 12;
+  const double with_output = with_output_rounding(o, variance, shared_error, out);
   result.o[at] = o;
   result.spre[at] = static_cast<float>(std::sqrt(variance));
   result.sigma[at] = static_cast<float>(std::sqrt(with_output));
-  result.bound[at] = static_cast<float>(bound + unit / 2);
+  result.bound[at] = static_cast<float>(bound + output_unit(o, out) / 2);
   return with_output;
 }
 

@@ -224,7 +224,8 @@ SuiteScores::BothVariances SuiteScores::p_rounding_variances(std::int64_t row,
       projection_.data() + of_gradient * projection_stride_ + first_projected_;
   const double offset_o = directions_.data()[direction].offset,
                offset_gradient = directions_.data()[of_gradient].offset;
-  const PWeights weights = p_weights(scales_->model(), block_->total.data()[row]);
+  const PWeights weights =
+      p_weights(scales_->model(), block_->total.data()[row], scales_->rounding(row));
   const std::int64_t begin = block_->keys_of(row).begin, end = block_->keys_of(row).end;
   double sum_o = 0, sum_gradient = 0;
 #pragma omp simd reduction(+ : sum_o, sum_gradient)

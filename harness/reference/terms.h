@@ -5,6 +5,7 @@
 
 #include "harness/reference/column_passes.h"
 #include "harness/reference/logit_errors.h"
+#include "harness/reference/repeated_addends.h"
 #include "harness/reference/row_cells.h"
 
 namespace plumbline {
@@ -22,10 +23,14 @@ struct BlockSums {
   const Model& model;
   const RowBlock* block = nullptr;
   LogitErrors logits;
-  std::vector<TiedKeys> tied;  // [R] by cells of P
-  Buffer<float> p_squared;     // [R, ld] sum p_k^2 v_kj^2, which p_rounding() leaves
-  Buffer<float> range;         // [R, ld] R_j, which find_ranges() leaves
-  TruncationSums truncation;   // likewise, where sums round toward zero
+  std::vector<TiedKeys> tied;         // [R] by cells of P
+  std::vector<RowRounding> rounding;  // [R]
+  Buffer<double> shared_error;        // [R, ld] T_j, 0 but in flat rows; empty where none is
+  std::vector<double> repeated_p;     // [R] S_t, 0 where few are
+  std::vector<double> repeated_v;     // [dim_vo] S_vj; empty where no row has an S_t
+  Buffer<float> p_squared;            // [R, ld] sum p_k^2 v_kj^2, which p_rounding() leaves
+  Buffer<float> range;                // [R, ld] R_j, which find_ranges() leaves
+  TruncationSums truncation;          // likewise, where sums round toward zero
 };
 
 // Sums over weights and V or V - O; kept for its memory.

@@ -43,7 +43,7 @@ WorstSums worst_sums(const BlockSums& sums, std::int64_t row, double of_product)
   const LogitSums& of_logits = sums.logits.sums.data()[row];
   const double of_all = model.exp2_error + of_product;
   const KeyRange keys = block.keys_of(row);
-  const PWeights weights = p_weights(model, block.total.data()[row]);
+  const PWeights weights = p_weights(model, block.total.data()[row], sums.rounding.data()[row]);
   double near_zero = 0;
   for (std::int64_t k = keys.begin; k < keys.end && model.eta_p > 0; ++k)
     near_zero += weights.near_zero(sums.logits.p_of(row)[k]);
@@ -78,7 +78,8 @@ void worst_case(BlockSums& sums, Moments& moments, Buffer<double>& result) {
     set_weights(block, short_rows, sums.logits.weights, [&](std::int64_t r) {
       return [&model, p = block.p_of(r), sd = sums.logits.sd_of(r),
               of_all = model.exp2_error + of_product(r),
-              weights = p_weights(model, block.total.data()[r])](std::int64_t k) {
+              weights = p_weights(model, block.total.data()[r], sums.rounding.data()[r])](
+                 std::int64_t k) {
         return p[k] * (sd[k] + of_all) + model.u_p * weights.near_zero(p[k]);
       };
     });

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "harness/reference/cells.h"
+#include "harness/reference/repeated_addends.h"
 
 namespace plumbline {
 namespace {
@@ -76,16 +77,24 @@ Groups cells_of_p(const SingleRow& row) {
 }
 // ---- TP, TL, TS, TE, TA, TR of a column
 
+// T_j = sum_k errors_k x_kj of a flat row
+double shared_error(const SingleRow& row, const Numbers& v, double o) {
+  const double from = row.model.denominator_from_rounded_p ? o : 0;
+  double sum = 0;
+  for (std::size_t k = 0; k < row.errors.size(); ++k) sum += row.errors[k] * (v[k] - from);
+  return sum;
+}
 // TP: sum_k (kappa u_P^2 p_k^2 + e_k^2 / 3) x_kj^2 + excess of cells over (w_k x_kj)
 double p_variance(const SingleRow& row, const Numbers& v, double o) {
-  const PWeights weights = p_weights(row.model, row.l);
+  const PWeights weights = p_weights(row.model, row.l, row.rounding);
   const double from = row.model.denominator_from_rounded_p ? o : 0;
   double independent = 0;
   for (std::size_t k = 0; k < row.keys; ++k)
     independent += weights.independent(row.p[k]) * square(v[k] - from);
   const Numbers shared =
       each(row.keys, [&](std::size_t k) { return weights.coherent(row.p[k]) * (v[k] - from); });
-  return square(row.model.u_p) * (independent + excess(row.p_cells, shared));
+  return at_least_shared(square(row.model.u_p) * (independent + excess(row.p_cells, shared)),
+                         shared_error(row, v, o));
 }
 // TL: sum_k p_k^2 sd_k^2 (v_kj - o_j)^2 + excess of cells over (p_k sd_k (v_kj - o_j))
 double logit_variance(const SingleRow& row, const Numbers& v, double o) {
@@ -120,12 +129,6 @@ double of_shared_rounding(const SingleRow& row, SharedRounding rounding, const N
   });
   return shared_variance(rounding, row.model, sum_over_cells(cells, terms), sum_of_squares(terms));
 }
-// n_tie, the keys in cells of two and more
-double tied_keys(const SingleRow& row) {
-  std::size_t keys = 0;
-  for (const auto& cell : row.p_cells) keys += cell.size() > 1 ? cell.size() : 0;
-  return static_cast<double>(keys);
-}
 // For TA and TR: R_j, sum p_k^2 v_kj^2, and with t_k = min(f R_j, p_k |v_kj|) the sums of
 // sign(v_kj) t_k and of t_k^2
 ColumnSums column_sums(const SingleRow& row, const Numbers& v, double o) {
@@ -147,9 +150,13 @@ ColumnSums column_sums(const SingleRow& row, const Numbers& v, double o) {
 
 }  // namespace
 
-SingleRow::SingleRow(const Model& of, const RowBlock& block, std::int64_t row)
+SingleRow::SingleRow(const Model& of, const RowBlock& block, std::int64_t row,
+                     const RowRounding& local)
     : model(of),
       keys(static_cast<std::size_t>(block.count(row))),
+      rounding(local),
+      repeated_p(repeated_share(block, row)),
+      repeated_v(repeated_shares(*block.head)),
       m(block.row_max.data()[row]),
       l(block.total.data()[row]),
       lse(block.lse.data()[row]),
@@ -164,6 +171,7 @@ SingleRow::SingleRow(const Model& of, const RowBlock& block, std::int64_t row)
     const std::int64_t at = row * block.stride + k;
     const bool plain = block.shapes.empty();
     s.push_back(block.s.data()[at]);
+    if (!local.errors.empty()) errors.push_back(local.errors[static_cast<std::size_t>(k)]);
     p.push_back(block.p.data()[at]);
     x.push_back(plain ? s.back() : block.x.data()[at]);
     slope.push_back(plain ? 1 : block.slope.data()[at]);
@@ -199,18 +207,25 @@ std::array<double, rounding_count> exact_variances(const SingleRow& row, std::si
         of_shared_rounding(row, rounding, row.p, row.sink ? &*row.sink : nullptr,
                            [&](std::size_t k) { return (k < row.keys ? v[k] : 0) - o; });
   }
-  const ColumnSums sums = column_sums(row, v, o);
-  const Accumulation of_pv(row.model.pv, static_cast<std::int64_t>(row.keys), tied_keys(row));
+  ColumnSums sums = column_sums(row, v, o);
+  const auto n = static_cast<double>(row.keys);
+  sums.repeated = repeated_addends(n, row.repeated_p * row.repeated_v[column]);
+  const Accumulation of_pv(row.model.pv, static_cast<std::int64_t>(row.keys),
+                           repeated_addends(n, row.repeated_p));
   of(Rounding::accumulation) = of_pv.variance(sums, least_error * row.v_unit, row.scaled_outside);
   if (row.model.u_split > 0)
     of(Rounding::split_partials) = split_partials(row.model.u_split, row.model.eta_split, sums);
   return variances;
 }
 
+double exact_shared_error(const SingleRow& row, std::size_t column) {
+  return shared_error(row, row.v[column], row.o[column]);
+}
+
 // sum_k p_k e_k |v_kj| + |o_j| (sum_k p_k times the error of its weight) + eta_sp
 double exact_bound(const SingleRow& row, std::size_t column) {
   const Model& model = row.model;
-  const PWeights weights = p_weights(model, row.l);
+  const PWeights weights = p_weights(model, row.l, row.rounding);
   const double of_product =
       product_error(model, static_cast<std::int64_t>(row.keys), row.scaled_outside);
   const double tanh_error = row.cap > 0 ? model.tanh_error : 0;
@@ -237,7 +252,7 @@ double exact_lse_variance(const SingleRow& row) {
   // Where the spec's LSE excludes the sink, the p_k of the keys alone.
   const bool excludes = row.sink && !model.lse_includes_sink;
   const Sink* sink = row.sink && !excludes ? &*row.sink : nullptr;
-  const PWeights weights = p_weights(model, excludes ? row.sink->keys_total : row.l);
+  const PWeights weights = p_weights(model, excludes ? row.sink->keys_total : row.l, row.rounding);
   const Numbers p = each(row.keys, [&](std::size_t k) {
     return excludes ? std::exp(row.s[k] - row.sink->lse_keys) : row.p[k];
   });
@@ -260,7 +275,8 @@ double exact_lse_variance(const SingleRow& row) {
   }
   if (model.denominator_from_rounded_p) {
     const Numbers shared = each(row.keys, [&](std::size_t k) { return weights.coherent(p[k]); });
-    variance += square(model.u_p) * sum_over_cells(row.p_cells, shared);
+    variance += at_least_shared(square(model.u_p) * sum_over_cells(row.p_cells, shared),
+                                row.rounding.error_sum);
   }
   return variance;
 }

@@ -15,13 +15,17 @@ struct SingleRow {
   using Groups = std::vector<std::vector<std::size_t>>;  // keys that share a cell
 
   // Row `row` of the block once it is computed. The model outlives this.
-  SingleRow(const Model& of, const RowBlock& block, std::int64_t row);
+  SingleRow(const Model& of, const RowBlock& block, std::int64_t row, const RowRounding& local);
 
   const Model& model;
   std::size_t keys = 0;            // n, the visible keys, in key order
   Numbers x, slope, capped, s, p;  // x_k, slope_k, c_k, s_k, p_k
   Numbers n2;                      // a^2 n2_k
   Numbers sd, beta;
+  RowRounding rounding;    // with errors of the block's keys
+  Numbers errors;          // of p_k, in a flat row; else empty
+  double repeated_p = 0;   // S_t
+  Numbers repeated_v;      // [D] S_vj
   std::vector<Numbers> v;  // [D][n]
   Numbers o;               // [D]
   Groups p_cells;
@@ -33,6 +37,8 @@ struct SingleRow {
 
 // TP, TL, TS, TE, TA and TR of a column by Rounding, and 0 for the output, which is the caller's.
 std::array<double, rounding_count> exact_variances(const SingleRow& row, std::size_t column);
+// T_j of a flat row, else 0.
+double exact_shared_error(const SingleRow& row, std::size_t column);
 // Worst case of |error| before output rounding.
 double exact_bound(const SingleRow& row, std::size_t column);
 double exact_lse_variance(const SingleRow& row);

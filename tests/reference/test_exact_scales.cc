@@ -85,7 +85,7 @@ void expect_near(double value, double exact, double of_p, const char* term) {
 void compare_row(const BoundedScales& scales, std::int64_t r, Met& met) {
   const RowBlock& block = scales.block();
   const Model& model = scales.model();
-  const SingleRow row(model, block, r);
+  const SingleRow row(model, block, r, scales.rounding(r));
   const bool is_long = block.is_long(r),
              may_bound_products = is_long && block.is_plain() && model.u_s == 0;
   ++(is_long ? met.long_rows : met.short_rows);

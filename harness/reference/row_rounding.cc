@@ -1,0 +1,194 @@
+// Finds octaves of P with few significands and flat rows, and tries the maxima that a kernel may
+// have had.
+#include "harness/reference/row_rounding.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace plumbline {
+namespace {
+
+// Of (sum_g p_k^2)^2: what the cells of an octave have to hold of it for its significands to be
+// few. Log-uniform ones of 50 keys hold less.
+constexpr double few_significands = 1.0 / 8;
+
+// Whether the rows of a problem would have the same P: sum p_k (c_k - mean c)^2 <= (2 u_P)^2 sum
+// p_k, with c_k the logit without its bias.
+bool is_flat(const Model& model, const RowBlock& block, std::int64_t row) {
+  const auto [begin, end] = block.keys_of(row);
+  const double *p = block.p_of(row), *c = block.shapes.empty()
+                                              ? block.s_of(row)
+                                              : block.capped.data() + row * block.stride;
+  const double limit = square(2 * model.u_p);
+  double sum = 0, first = 0, second = 0;
+  const double origin = c[begin];
+  // The first keys tell of most rows: a part of the keys has no more variance than all of them.
+  for (std::int64_t k = begin, next = std::min(begin + 64, end); k < end;
+       next = std::min(next + 4096, end)) {
+#pragma omp simd reduction(+ : sum, first, second)
+    for (std::int64_t i = k; i < next; ++i) {
+      const double weight = p[i], x = c[i] - origin;
+      sum += weight;
+      first += weight * x;
+      second += weight * x * x;
+    }
+    k = next;
+    if (sum > 0 && second - square(first) / sum > limit) return false;
+  }
+  return sum > 0;
+}
+
+}  // namespace
+
+// Answers whether some octave has few significands.
+bool RowRoundings::find_octaves(const RowBlock& block, std::int64_t row, const Cells& cells,
+                                const RowRounding& result) {
+  const double* p = block.p_of(row);
+  const auto [begin, end] = block.keys_of(row);
+  const bool of_all_cells = block.sink(row) != nullptr;
+  octaves_.squares.fill(0), octaves_.of_cells.fill(0);
+  for (std::int64_t k = begin; k < end; ++k) {
+    const auto g = static_cast<std::size_t>(RowRounding::octave(p[k] * result.t_of_p));
+    octaves_.squares[g] += square(p[k]);
+    if (of_all_cells) octaves_.of_cells[g] += square(square(p[k]));
+  }
+  for (std::int64_t c = 0; c < cells.count(); ++c) {
+    double squares = 0, fourths = 0;
+    const auto first = cells.offsets[static_cast<std::size_t>(c)],
+               last = cells.offsets[static_cast<std::size_t>(c + 1)];
+    for (std::int32_t i = first; i < last; ++i) {
+      const double of_key = square(p[cells.keys[static_cast<std::size_t>(i)]]);
+      squares += of_key;
+      fourths += square(of_key);
+    }
+    const double t = p[cells.keys[static_cast<std::size_t>(first)]] * result.t_of_p;
+    octaves_.of_cells[static_cast<std::size_t>(RowRounding::octave(t))] +=
+        square(squares) - (of_all_cells ? fourths : 0);
+  }
+  bool some = false;
+  for (std::size_t g = 0; g < few_.size(); ++g) {
+    few_[g] = octaves_.of_cells[g] > few_significands * square(octaves_.squares[g]);
+    some |= few_[g];
+  }
+  return some;
+}
+
+void RowRoundings::gather(const Model& model, const RowBlock& block, std::int64_t row,
+                          const RowRounding& result) {
+  for (auto* per_key : {&s_, &t_}) per_key->clear();
+  key_.clear();
+  const double *s = block.s_of(row), *p = block.p_of(row);
+  block.for_seen(row, [&](std::int64_t k) {
+    key_.push_back(k);
+    s_.push_back(model.u_s > 0 ? round_to(s[k], model.s_rounded) : s[k]);
+    t_.push_back(p[k] * result.t_of_p);
+  });
+  lag_.resize(key_.size());
+}
+
+// Tiles of the sizes that kernels have, in either order, and all of it again with a maximum that
+// begins at the sink. Rows that repeat under another bias meet the same roundings tile by tile, so
+// that further sizes and splits count.
+std::vector<RowRoundings::Guess> RowRoundings::guesses(bool has_sink, bool repeats) const {
+  using Order = Guess::Order;
+  std::vector<Guess> all;
+  for (const bool from_sink : {false, true}) {
+    if (from_sink && !has_sink) break;
+    all.push_back({Order::all_keys, 0, 1, from_sink});
+    for (const Order order : {Order::forward, Order::backward}) {
+      for (const std::int64_t tile : {16, 32, 64, 128}) all.push_back({order, tile, 1, from_sink});
+    }
+  }
+  if (!repeats) return all;
+  for (const Order order : {Order::forward, Order::backward}) {
+    for (std::int64_t tile = 16; tile <= 192; tile += 16) all.push_back({order, tile, 1, false});
+  }
+  for (const std::int64_t tile : {16, 128}) {
+    for (std::int64_t splits = 2; splits <= 8; ++splits)
+      all.push_back({Order::splits, tile, splits, false});
+  }
+  return all;
+}
+
+// lag_[i] = exp(m - m_i), with m the largest logit of all keys.
+void RowRoundings::find_lag(const Guess& guess, double m, const Sink* sink) {
+  const auto n = static_cast<std::int64_t>(key_.size());
+  const double none = -std::numeric_limits<double>::infinity(),
+               floor = guess.from_sink ? sink->s : none;
+  if (guess.order == Guess::Order::all_keys) {
+    std::fill(lag_.begin(), lag_.end(), std::exp(m - std::max(m, floor)));
+    return;
+  }
+  const std::int64_t per_split = (n + guess.splits - 1) / guess.splits;
+  for (std::int64_t first = 0; first < n; first += per_split) {
+    const std::int64_t last = std::min(first + per_split, n), keys = last - first,
+                       tiles = (keys + guess.tile - 1) / guess.tile;
+    double running = floor;
+    for (std::int64_t i = 0; i < tiles; ++i) {
+      const std::int64_t tile = guess.order == Guess::Order::backward ? tiles - 1 - i : i,
+                         begin = first + tile * guess.tile,
+                         end = std::min(begin + guess.tile, last);
+      for (std::int64_t k = begin; k < end; ++k) running = std::max(running, s_.data()[k]);
+      std::fill(lag_.begin() + begin, lag_.begin() + end, std::exp(m - running));
+    }
+  }
+}
+
+double RowRoundings::error_of(const Model& model, std::size_t i) const {
+  const double p = t_[i] * lag_[i];
+  if (p == 0) return 0;
+  return (round_to(p * model.p_prescale, model.p_rounded) / model.p_prescale - p) / p;
+}
+
+void RowRoundings::find(const Model& model, const RowBlock& block, std::int64_t row,
+                        const Cells& cells, RowRounding& result) {
+  result.is_local = false;
+  result.errors.clear();
+  result.error_sum = 0;
+  if (model.p_rounded == DType::none) return;
+  const Sink* sink = block.sink(row);
+  const double *s = block.s_of(row), *p = block.p_of(row);
+  double m = block.row_max.data()[row];
+  if (sink != nullptr) {
+    m = -std::numeric_limits<double>::infinity();
+    block.for_seen(row, [&](std::int64_t k) { m = std::max(m, s[k]); });
+  }
+  result.t_of_p = block.total.data()[row] * std::exp(block.row_max.data()[row] - m);
+  const bool is_local = find_octaves(block, row, cells, result), flat = is_flat(model, block, row);
+  if (!is_local && !flat) return;
+
+  gather(model, block, row, result);
+  if (model.u_s > 0) m = round_to(m, model.s_rounded);
+  const bool repeats =
+      flat && !block.shapes.empty() && block.shapes[static_cast<std::size_t>(row)].alibi != 0;
+  const std::vector<Guess> all = guesses(sink != nullptr, repeats);
+  std::array<double, RowRounding::octaves> largest{};
+  const Guess* flat_guess = nullptr;
+  double flat_sum = 0;
+  for (const Guess& guess : all) {
+    find_lag(guess, m, sink);
+    std::array<double, RowRounding::octaves> squares{};
+    double sum = 0;
+    for (std::size_t i = 0; i < key_.size(); ++i) {
+      const double of_key = p[key_[i]], error = error_of(model, i) * of_key;
+      sum += error;
+      squares[static_cast<std::size_t>(RowRounding::octave(of_key * result.t_of_p))] +=
+          square(error);
+    }
+    for (std::size_t g = 0; g < largest.size(); ++g) largest[g] = std::max(largest[g], squares[g]);
+    if (flat && std::abs(sum) > std::abs(flat_sum)) flat_guess = &guess, flat_sum = sum;
+  }
+  result.is_local = is_local;
+  for (std::size_t g = 0; g < largest.size(); ++g) {
+    const double share = few_[g] ? largest[g] / (octaves_.squares[g] * square(model.u_p)) : 0;
+    result.kappas[g] = std::max(kappa, std::min(share, 1.0) / shared_slack);
+  }
+  if (flat_guess == nullptr) return;
+  find_lag(*flat_guess, m, sink);
+  result.error_sum = flat_sum;
+  result.errors.assign(static_cast<std::size_t>(block.stride), 0);
+  for (std::size_t i = 0; i < key_.size(); ++i)
+    result.errors.data()[key_[i]] = static_cast<float>(error_of(model, i) * p[key_[i]]);
+}
+
+}  // namespace plumbline

@@ -1,0 +1,77 @@
+// How rounding falls on the P of one row. Log-uniform significands have kappa of u_P^2 each; where
+// P has few different significands, or the rows of a problem share them, it is found here.
+// docs/judging-formulas.md, "Local kappa".
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "harness/reference/cells.h"
+#include "harness/reference/row_block.h"
+
+namespace plumbline {
+
+// No error that many keys share is more than the root of this, in sigma.
+inline constexpr double shared_slack = 1.2;
+
+// Of one row. P is t = exp(s - m) with m the largest logit of the row's keys, and where P is
+// normalised t = p.
+struct RowRounding {
+  static constexpr int octaves = 64;
+
+  bool is_local = false;  // else each key has `kappa`
+  double t_of_p = 1;      // t / p
+  // By octave g, which holds 2^-g <= t < 2^(1 - g); the last also what is smaller.
+  std::array<double, octaves> kappas;
+  // Of a flat row: the error of each p_k under the maximum that makes the largest sum of them,
+  // [stride]; else empty.
+  std::vector<float> errors;
+  double error_sum = 0;  // sum of errors
+
+  double kappa_of(double p) const {
+    return is_local ? kappas[static_cast<std::size_t>(octave(p * t_of_p))] : kappa;
+  }
+  static int octave(double t) {
+    const auto exponent = static_cast<int>(std::bit_cast<std::uint64_t>(t) >> 52);
+    return std::clamp(1023 - exponent, 0, octaves - 1);
+  }
+};
+
+// Holds its tables between rows.
+class RowRoundings {
+ public:
+  // Of a row once its S and P, and the cells of its P, stand.
+  void find(const Model& model, const RowBlock& block, std::int64_t row, const Cells& cells,
+            RowRounding& result);
+
+ private:
+  // Which keys of a tile had the maximum of those before them, and of a sink, when P was rounded.
+  struct Guess {
+    enum class Order { all_keys, forward, backward, splits } order = Order::all_keys;
+    std::int64_t tile = 0, splits = 1;
+    bool from_sink = false;
+  };
+  // Sums by octave of p_k^2, and over its cells of (sum p_k^2)^2.
+  struct Octaves {
+    std::array<double, RowRounding::octaves> squares, of_cells;
+  };
+
+  bool find_octaves(const RowBlock& block, std::int64_t row, const Cells& cells,
+                    const RowRounding& result);
+  void gather(const Model& model, const RowBlock& block, std::int64_t row,
+              const RowRounding& result);
+  std::vector<Guess> guesses(bool has_sink, bool repeats) const;
+  void find_lag(const Guess& guess, double m, const Sink* sink);
+  // (rounded - exact) / exact of key i's P, with the maximum of lag_.
+  double error_of(const Model& model, std::size_t i) const;
+
+  Octaves octaves_;
+  std::array<bool, RowRounding::octaves> few_;  // few significands in this octave
+  // Of the visible keys: their numbers in the block, places in the sequence, logits and t; and
+  // exp(m - m_k) with m_k the maximum that a guess has for the key.
+  std::vector<std::int64_t> key_;
+  std::vector<double> s_, t_, lag_;
+};
+
+}  // namespace plumbline
