@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/base/json.h"
 #include "harness/provider/device_facts.h"
 #include "harness/provider/plumbline_provider.h"
 
@@ -144,8 +145,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(QuitRequest, request)
 // U+FFFD.
 template <class Message>
 std::string to_line(const Message& message) {
-  return nlohmann::json(message).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
-         '\n';
+  return write_json(message) + '\n';
 }
 
 // Throws nlohmann::json::type_error where `form` has a whole number and `json` a fraction or a

@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "harness/base/json.h"
 #include "harness/provider/client/launch.h"
 #include "harness/run/version.h"
 #include "harness/store/keys.h"
@@ -53,7 +54,7 @@ std::string plan_digest(const Plan& plan) {
 }
 
 RunFacts facts_of(const RunInfo& run) {
-  const auto versions = nlohmann::json::parse(run.versions_json, nullptr, false);
+  const auto versions = parse_json_if_valid(run.versions_json);
   if (!versions.is_object() || !versions.contains(facts_member)) return {};
   return versions[facts_member].get<RunFacts>();
 }
@@ -126,10 +127,10 @@ RunFacts run_facts(const RunInfo& run, const Plan& plan, const Runner& runner,
 }
 
 void store_facts(RunInfo& run, const RunFacts& facts) {
-  auto versions = nlohmann::json::parse(run.versions_json, nullptr, false);
+  auto versions = parse_json_if_valid(run.versions_json);
   if (!versions.is_object()) versions = nlohmann::json::object();
   versions[facts_member] = facts;
-  run.versions_json = versions.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  run.versions_json = write_json(versions);
 }
 
 Result<RunInfo> run_to_resume(Store& store, const RunFacts& facts) {
