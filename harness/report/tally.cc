@@ -1,4 +1,4 @@
-// Counts outcomes by suite and kernel, with the worst percent of a limit and the time they took.
+// Counts verdicts of a run, and outcomes by suite and kernel with the worst percent of a limit.
 #include "harness/report/tally.h"
 
 #include <fmt/format.h>
