@@ -190,7 +190,7 @@ int doctor(const ProviderOptions& provider_options, const DatabaseOption& databa
         style.colour ? fmt::format(fmt::fg(colour), "{:8}", mark) : fmt::format("{:8}", mark);
     fmt::print("{}{:11} {}\n", label, finding.what, finding.detail);
   }
-  if (format == "json") print_json({{"checks", std::move(json)}, {"fine", fine}});
+  if (format == "json") print_json(json_text({{"checks", std::move(json)}, {"fine", fine}}));
   return fine ? exit_fine : exit_infrastructure;
 }
 

@@ -17,6 +17,7 @@
 #include "harness/provider/child/mapping.h"
 #include "harness/provider/child/peak_memory.h"
 #include "harness/provider/child/sentinel.h"
+#include "harness/provider/protocol.h"
 
 namespace plumbline {
 
