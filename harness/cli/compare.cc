@@ -180,10 +180,10 @@ std::string as_json(const RunComparison& comparison) {
                      {"build_equal", c.build_equal}});
   }
   return json_text({{"before", comparison.before},
-          {"after", comparison.after},
-          {"only_before", comparison.only_before},
-          {"only_after", comparison.only_after},
-          {"cases", std::move(cases)}});
+                    {"after", comparison.after},
+                    {"only_before", comparison.only_before},
+                    {"only_after", comparison.only_after},
+                    {"cases", std::move(cases)}});
 }
 
 constexpr std::array formats{Format<RunComparison>{"text", as_text},

@@ -74,6 +74,7 @@ Finding provider(const std::string& what, const std::string& named, bool needed)
 std::vector<Finding> providers(const ProviderOptions& options) {
   const auto loaded = options.libraries();
   std::vector<std::function<Finding()>> questions;
+  questions.reserve(loaded.size());
   for (const auto& named : loaded)
     questions.emplace_back([named] { return provider("provider", named, true); });
   for (const BundledProvider& bundled : bundled_providers(library_directory())) {

@@ -64,8 +64,8 @@ std::string as_json(const Plan& plan) {
                      {"reason", d.reason}});
   }
   return json_text({{"cases", std::move(cases)},
-          {"diffs", std::move(diffs)},
-          {"not_measured", absent_lines(plan.absent)}});
+                    {"diffs", std::move(diffs)},
+                    {"not_measured", absent_lines(plan.absent)}});
 }
 
 std::string as_text(const Plan& plan) {

@@ -69,9 +69,9 @@ std::string as_json(const MergeOptions& options, const MergeReport& report) {
                     {"state", word_of(run.state)}});
   }
   return json_text({{"database", options.out.string()},
-          {"runs", std::move(runs)},
-          {"outcomes_before", report.outcomes_before},
-          {"outcomes", report.outcomes}});
+                    {"runs", std::move(runs)},
+                    {"outcomes_before", report.outcomes_before},
+                    {"outcomes", report.outcomes}});
 }
 
 int merge(const MergeOptions& options) {

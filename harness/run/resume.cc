@@ -17,6 +17,7 @@
 #include <set>
 
 #include "harness/base/json.h"
+#include "harness/base/text.h"
 #include "harness/provider/client/launch.h"
 #include "harness/run/version.h"
 #include "harness/store/keys.h"
@@ -96,8 +97,7 @@ std::set<CaseName> finished_cases(const StoredPart& stored,
 RunFacts run_facts(const RunInfo& run, const Plan& plan, const Runner& runner,
                    const std::filesystem::path& reviewed_directory) {
   const MeasureOptions& options = runner.options;
-  std::vector<std::string_view> invariances;
-  for (const Invariance invariance : runner.invariances) invariances.push_back(name(invariance));
+  const auto invariances = texts_of(runner.invariances, [](Invariance i) { return name(i); });
   const auto& machine = run.machine;
   RunFacts facts{
       {"plumbline", fmt::format("{} {}", version(), digest_of_file("/proc/self/exe"))},
