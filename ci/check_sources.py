@@ -198,7 +198,7 @@ def unbuilt_sources(build, paths):
 
 
 def idle_test_programs(build):
-    """Programs with GoogleTest's main of which CTest runs no test."""
+    """Programs with GoogleTest's main of which CTest runs no test, or tests without a label."""
     programs = set()
     program = None
     for line in (build / "build.ninja").read_text(encoding="utf-8").splitlines():
@@ -220,6 +220,15 @@ def idle_test_programs(build):
         if not test.get("command"):
             yield (pathlib.Path(test["name"]), 1,
                    "CTest knows the test and no command for it: build everything first")
+            continue
+        program = pathlib.Path(test["command"][0])
+        labels = [label for entry in test["properties"] if entry["name"] == "LABELS"
+                  for label in entry["value"]]
+        if program.is_relative_to(build / "tests"):
+            folder = program.relative_to(build / "tests").parts[0]
+            if folder not in labels:
+                yield (pathlib.Path(test["name"]), 1,
+                       f"CTest cannot find the test by its folder: it has no label {folder}")
     run = {str(pathlib.Path(test["command"][0]).resolve()) for test in tests if test.get("command")}
     for name in sorted(programs):
         if str(pathlib.Path(name).resolve()) not in run:

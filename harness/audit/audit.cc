@@ -5,6 +5,7 @@
 #include <set>
 
 #include "harness/audit/trials.h"
+#include "harness/judge/exit_code.h"
 
 namespace plumbline {
 namespace {
@@ -264,8 +265,9 @@ int AuditReport::false_alarms() const {
 }
 
 int AuditReport::exit_code() const {
-  if (trials == 0) return 4;
-  return unreviewed_survivors() > 0 || false_alarms() > 0 || !mistrusted.empty() ? 1 : 0;
+  if (trials == 0) return exit_nothing;
+  return unreviewed_survivors() > 0 || false_alarms() > 0 || !mistrusted.empty() ? exit_failure
+                                                                                 : exit_fine;
 }
 
 AuditReport summarise(const std::vector<Trial>& trials, const std::vector<SuiteScore>& scores,

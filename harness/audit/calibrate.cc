@@ -9,6 +9,7 @@
 
 #include "harness/audit/trials.h"
 #include "harness/contract/contract.h"
+#include "harness/judge/exit_code.h"
 #include "harness/measure/statistics.h"
 
 namespace plumbline {
@@ -112,8 +113,8 @@ class Calibration {
 }  // namespace
 
 int CalibrationReport::exit_code() const {
-  if (runs == 0) return 4;
-  return false_alarms + suite_alarms + not_measured > 0 ? 1 : 0;
+  if (runs == 0) return exit_nothing;
+  return false_alarms + suite_alarms + not_measured > 0 ? exit_failure : exit_fine;
 }
 
 Plan with_seeds(const Plan& plan, std::uint64_t first, std::uint64_t last) {

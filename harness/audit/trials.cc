@@ -177,6 +177,7 @@ std::vector<Trial> run_trials(const Plan& plan, const Catalogue& catalogue,
 std::vector<SuiteScore> suite_scores(const std::vector<Trial>& trials, const Contracts& contracts,
                                      bool complete) {
   std::vector<const Outcome*> outcomes;
+  outcomes.reserve(trials.size());
   for (const Trial& trial : trials) outcomes.push_back(&trial.outcome);
   return judge_suites(outcomes, contracts, std::vector<const Baseline*>(outcomes.size(), nullptr),
                       complete);

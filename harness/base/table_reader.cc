@@ -30,7 +30,7 @@ std::string TableReader::text(std::string_view key, bool required) {
 }
 
 std::string TableReader::plain_name(std::string_view key) {
-  const std::string chosen = text(key, true);
+  std::string chosen = text(key, true);
   if (!chosen.empty() && !is_plain_name(chosen)) {
     errors_.push_back(table_.find(key)->error(fmt::format("\"{}\" is not a name", chosen),
                                               "use letters, digits, _ and -"));

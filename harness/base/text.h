@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +19,14 @@ std::optional<bool> parse_boolean(std::string_view text);  // "true" or "false"
 
 // Parts between separators; "" has one empty part.
 std::vector<std::string_view> split(std::string_view text, char separator);
+// One text of each row of a table: its name, its key.
+template <class Table, class TextOf>
+std::vector<std::string_view> texts_of(const Table& table, TextOf text_of) {
+  std::vector<std::string_view> texts;
+  texts.reserve(table.size());
+  for (const auto& row : table) texts.emplace_back(std::invoke(text_of, row));
+  return texts;
+}
 // Letters, digits, '_' and '-', at least one: what groups, suites and diffs may be called.
 bool is_plain_name(std::string_view text);
 

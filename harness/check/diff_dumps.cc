@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "harness/check/diff_measured.h"
+#include "harness/check/examine.h"
 #include "harness/measure/statistics.h"
 
 namespace plumbline {
@@ -233,10 +234,7 @@ Result<MeasuredSide> measured(const Dump& dump, const RowSelection& rows,
   const std::string spec_name = trial.rung.name == "spec" ? "the stated spec" : trial.rung.name;
   MeasuredSide side{dump.name,       spec_name,      trial.rung.spec, {},
                     trial.judgement, report->answer, report->sentence};
-  Outcome& outcome = side.measurement.outcome;
-  static_cast<ComparedOutput&>(outcome) = trial.outcome;
-  outcome.case_id = dump.name;
-  outcome.c.problem = dump.problem();
+  side.measurement.outcome = outcome_of(dump, trial);
   side.measurement.geometry = dump.geometry;
   const auto reference = std::make_shared<const Reference>(
       compute_reference(*dump.geometry, dump.inputs(), side.spec, rows));

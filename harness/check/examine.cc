@@ -10,6 +10,7 @@
 #include "harness/judge/judge.h"
 #include "harness/measure/locate.h"
 #include "harness/measure/other_questions.h"
+#include "harness/outcome/outcome.h"
 
 namespace plumbline {
 namespace {
@@ -72,11 +73,21 @@ Faults Examiner::faults(const RoundingSpec& spec, const Reference& reference) co
                       &spec, policy_of(dump_), &reference});
 }
 
-void Examiner::judge_trial(Examination& examination) {
-  RungTrial& trial = examination.trial;
+Outcome outcome_of(const Dump& dump, const RungTrial& trial) {
+  Outcome outcome;
+  static_cast<ComparedOutput&>(outcome) = trial.outcome;
+  outcome.suite = "check";
+  outcome.c.kernel = trial.rung.name;
+  outcome.c.problem = dump.problem();
+  outcome.case_id = dump.name;
+  outcome.description.spec = trial.rung.spec;
+  return outcome;
+}
+
+void Examiner::judge_trial(RungTrial& trial) const {
   const Contracts contracts = pinning(trial.rung.spec);
-  trial.judgement = judge({.outcome = &examination.outcome, .contracts = &contracts});
-  trial.outcome = examination.outcome;
+  const Outcome outcome = outcome_of(dump_, trial);
+  trial.judgement = judge({.outcome = &outcome, .contracts = &contracts});
 }
 
 Result<Examination> Examiner::examine(const Rung& rung) const {
@@ -97,13 +108,8 @@ Result<Examination> Examiner::examine(const Rung& rung) const {
   result.comparison = compare(geometry, dump_.outputs(), result.reference);
   trial.sigma_rms = rms_of(result.reference.sigma);
 
-  Outcome& outcome = result.outcome;
-  outcome.suite = "check";
-  outcome.c.kernel = rung.name;
-  outcome.c.problem = geometry.problem();
-  outcome.case_id = dump_.name;
+  ComparedOutput& outcome = trial.outcome;
   outcome.status = Status::ok;
-  outcome.description.spec = spec;
   outcome.spec_judged = spec_text(spec);
   outcome.errors = result.comparison.statistics;
   outcome.head_rms = result.comparison.head_rms;
@@ -118,20 +124,19 @@ Result<Examination> Examiner::examine(const Rung& rung) const {
     outcome.worst = describe_worst(geometry, dump_.inputs(), dump_.outputs(), spec,
                                    result.reference, nearest.worst, maximum);
   }
-  judge_trial(result);
+  judge_trial(trial);
   trial.explains = outcome.errors.elements > 0 && !is_failure(trial.judgement.verdict);
   return result;
 }
 
 void Examiner::explain_failure(Examination& examination, double strict_rms) const {
-  Outcome& outcome = examination.outcome;
-  if (strict_rms > 0) outcome.widening = examination.trial.sigma_rms / strict_rms;
-  if (outcome.errors.elements > 0) {
-    outcome.location = locate({dump_.geometry.get(), dump_.inputs(), &examination.trial.rung.spec,
-                               &examination.reference, &examination.comparison});
-    judge_trial(examination);
+  RungTrial& trial = examination.trial;
+  if (strict_rms > 0) trial.outcome.widening = trial.sigma_rms / strict_rms;
+  if (trial.outcome.errors.elements > 0) {
+    trial.outcome.location = locate({dump_.geometry.get(), dump_.inputs(), &trial.rung.spec,
+                                     &examination.reference, &examination.comparison});
+    judge_trial(trial);
   }
-  examination.trial.outcome = outcome;
 }
 
 std::vector<WorstElement> Examiner::worst_elements(const Examination& examination,

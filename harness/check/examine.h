@@ -7,14 +7,14 @@
 #include "harness/check/check.h"
 #include "harness/measure/faults.h"
 #include "harness/measure/statistics.h"
-#include "harness/outcome/outcome.h"
 
 namespace plumbline {
+
+struct Outcome;
 
 // A trial with what it was made from.
 struct Examination {
   RungTrial trial;
-  Outcome outcome;  // what was judged; the trial keeps its ComparedOutput
   Reference reference;
   Comparison comparison;
 };
@@ -34,12 +34,15 @@ class Examiner {
 
  private:
   Faults faults(const RoundingSpec& spec, const Reference& reference) const;
-  static void judge_trial(Examination& examination);
+  void judge_trial(RungTrial& trial) const;
 
   const Dump& dump_;
   RowSelection rows_;
   std::map<DType, ValueRange> ranges_;  // by what V is rounded to
 };
+
+// The trial as an outcome that can be judged.
+Outcome outcome_of(const Dump& dump, const RungTrial& trial);
 
 // Everything of a dump's geometry but the problem, to state it again for another problem.
 StatedLayout layout_of(const Dump& dump);

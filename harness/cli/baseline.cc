@@ -36,11 +36,11 @@ int decided(const DecisionOptions& options, Decide&& decide) {
   const Result<std::string> done = decide(**store, *run);
   if (!done) return report_errors(done.error(), exit_usage);
   if (options.format == "json") {
-    print_json({{"decided", *done},
-                {"run_id", *run},
-                {"cases", options.cases},
-                {"who", options.who},
-                {"why", options.why}});
+    print_json(json_text({{"decided", *done},
+                          {"run_id", *run},
+                          {"cases", options.cases},
+                          {"who", options.who},
+                          {"why", options.why}}));
   } else {
     fmt::print("{} of run {}: {} ({})\n", *done, run->substr(0, 8), options.why, options.who);
   }

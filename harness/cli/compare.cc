@@ -160,7 +160,7 @@ std::string as_text(const RunComparison& comparison, const Style& style) {
              slower, faster, 100 * (named_time_change - 1));
 }
 
-Json as_json(const RunComparison& comparison) {
+std::string as_json(const RunComparison& comparison) {
   Json cases = Json::array();
   for (const auto& c : comparison.changes) {
     cases.push_back({{"case", c.case_id},
@@ -179,11 +179,11 @@ Json as_json(const RunComparison& comparison) {
                      {"bits_equal", c.bits_equal},
                      {"build_equal", c.build_equal}});
   }
-  return {{"before", comparison.before},
-          {"after", comparison.after},
-          {"only_before", comparison.only_before},
-          {"only_after", comparison.only_after},
-          {"cases", std::move(cases)}};
+  return json_text({{"before", comparison.before},
+                    {"after", comparison.after},
+                    {"only_before", comparison.only_before},
+                    {"only_after", comparison.only_after},
+                    {"cases", std::move(cases)}});
 }
 
 constexpr std::array formats{Format<RunComparison>{"text", as_text},

@@ -74,6 +74,7 @@ Finding provider(const std::string& what, const std::string& named, bool needed)
 std::vector<Finding> providers(const ProviderOptions& options) {
   const auto loaded = options.libraries();
   std::vector<std::function<Finding()>> questions;
+  questions.reserve(loaded.size());
   for (const auto& named : loaded)
     questions.emplace_back([named] { return provider("provider", named, true); });
   for (const BundledProvider& bundled : bundled_providers(library_directory())) {
@@ -190,7 +191,7 @@ int doctor(const ProviderOptions& provider_options, const DatabaseOption& databa
         style.colour ? fmt::format(fmt::fg(colour), "{:8}", mark) : fmt::format("{:8}", mark);
     fmt::print("{}{:11} {}\n", label, finding.what, finding.detail);
   }
-  if (format == "json") print_json({{"checks", std::move(json)}, {"fine", fine}});
+  if (format == "json") print_json(json_text({{"checks", std::move(json)}, {"fine", fine}}));
   return fine ? exit_fine : exit_infrastructure;
 }
 

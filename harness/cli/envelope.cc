@@ -28,10 +28,6 @@ void Envelope::read_arguments(int argc, const char* const* argv) {
   }
 }
 
-void Envelope::set_data(const Json& data) {
-  data_ = data.dump(1, ' ', false, Json::error_handler_t::replace);
-}
-
 void Envelope::add(const Errors& errors) {
   errors_.insert(errors_.end(), errors.begin(), errors.end());
 }
@@ -45,7 +41,7 @@ std::string Envelope::text(int exit_code) const {
                {"exit_code", exit_code},
                {"errors", Json::array()}};
   for (const Error& error : errors_) head["errors"].push_back(error_json(error));
-  std::string text = head.dump(1, ' ', false, Json::error_handler_t::replace);
+  std::string text = json_text(head);
   // The data may be large: their text goes in as it is, last.
   text.erase(text.find_last_of('}'));
   while (text.ends_with('\n')) text.pop_back();
@@ -57,6 +53,6 @@ Envelope& envelope() {
   return of_this_process;
 }
 
-void print_json(const Json& data) { envelope().set_data(data); }
+void print_json(std::string data) { envelope().set_data(std::move(data)); }
 
 }  // namespace plumbline::cli

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
-#include "harness/report/json_value.h"
-#include "harness/report/report.h"
+#include "harness/base/error.h"
 
 namespace plumbline::cli {
 
@@ -23,7 +23,7 @@ class Envelope {
   bool is_asked_for() const { return asked_; }
   void withdraw() { asked_ = false; }
 
-  void set_data(const Json& data);
+  void set_data(std::string json) { data_ = std::move(json); }
   void add(const Errors& errors);
 
   // {"schema": {"name": "plumbline.run", "version": 1}, "plumbline": "1.2.3", "command": "run",
@@ -44,6 +44,6 @@ Envelope& envelope();
 
 // What a command has to say on stdout under --format json: the data of its envelope, which main
 // prints.
-void print_json(const Json& data);
+void print_json(std::string data);
 
 }  // namespace plumbline::cli

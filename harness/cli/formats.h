@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/base/text.h"
 #include "harness/cli/command_line.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/session.h"
@@ -14,7 +15,7 @@
 namespace plumbline::cli {
 
 // Adds --format to a command.
-inline void add_format(Command command, std::string& format, std::vector<std::string> names,
+inline void add_format(Command command, std::string& format, const std::vector<std::string>& names,
                        const std::string& help = "") {
   command.add_option("--format", format, help).one_of(names).capture_default_str();
 }
@@ -23,9 +24,8 @@ inline void add_format(Command command, std::string& format, std::vector<std::st
 template <class Formats>
 void add_format(Command command, std::string& format, const Formats& formats,
                 const std::string& help = "") {
-  std::vector<std::string> names;
-  for (const auto& row : formats) names.emplace_back(row.name);
-  add_format(command, format, std::move(names), help);
+  const auto names = texts_of(formats, [](const auto& row) { return row.name; });
+  add_format(command, format, {names.begin(), names.end()}, help);
 }
 
 // Writes to stdout what the table has under the chosen name.

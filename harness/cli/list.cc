@@ -28,11 +28,11 @@ std::map<std::string, int> cases_by_group(const Plan& plan) {
   return groups;
 }
 
-Json counts_as_json(const Plan& plan) {
+std::string counts_as_json(const Plan& plan) {
   Json groups = Json::array();
   for (const auto& [group, n] : cases_by_group(plan))
     groups.push_back({{"group", group}, {"cases", n}});
-  return {{"groups", std::move(groups)}, {"total", plan.size()}};
+  return json_text({{"groups", std::move(groups)}, {"total", plan.size()}});
 }
 
 std::string counts(const Plan& plan) {
@@ -42,7 +42,7 @@ std::string counts(const Plan& plan) {
   return render_table({"suite/group", "cases"}, rows, output_style());
 }
 
-Json as_json(const Plan& plan) {
+std::string as_json(const Plan& plan) {
   Json cases = Json::array(), diffs = Json::array();
   for (const auto& c : plan.cases) {
     cases.push_back({{"suite", c.suite},
@@ -63,9 +63,9 @@ Json as_json(const Plan& plan) {
                      {"b", d.b.case_id},
                      {"reason", d.reason}});
   }
-  return {{"cases", std::move(cases)},
-          {"diffs", std::move(diffs)},
-          {"not_measured", absent_lines(plan.absent)}};
+  return json_text({{"cases", std::move(cases)},
+                    {"diffs", std::move(diffs)},
+                    {"not_measured", absent_lines(plan.absent)}});
 }
 
 std::string as_text(const Plan& plan) {
@@ -93,7 +93,7 @@ std::vector<const PlannedCase*> expected_failures(const Plan& plan) {
   return found;
 }
 
-Json expected_as_json(const std::vector<const PlannedCase*>& cases) {
+std::string expected_as_json(const std::vector<const PlannedCase*>& cases) {
   Json rows = Json::array();
   for (const auto* c : cases) {
     const int days = days_left(*c->expected, today());
@@ -108,7 +108,7 @@ Json expected_as_json(const std::vector<const PlannedCase*>& cases) {
                     {"file", c->expected->file},
                     {"line", c->expected->line}});
   }
-  return {{"expected_failures", std::move(rows)}};
+  return json_text({{"expected_failures", std::move(rows)}});
 }
 
 std::string expected_as_text(const std::vector<const PlannedCase*>& cases) {
@@ -124,7 +124,7 @@ std::string expected_as_text(const std::vector<const PlannedCase*>& cases) {
                       output_style());
 }
 
-Json kernels_as_json(const std::vector<ProviderInfo>& providers) {
+std::string kernels_as_json(const std::vector<ProviderInfo>& providers) {
   Json kernels = Json::array();
   for (const auto& [library, hello] : providers) {
     for (std::size_t i = 0; i < hello.kernels.size(); ++i) {
@@ -135,7 +135,7 @@ Json kernels_as_json(const std::vector<ProviderInfo>& providers) {
                          {"library", library}});
     }
   }
-  return {{"kernels", std::move(kernels)}};
+  return json_text({{"kernels", std::move(kernels)}});
 }
 
 void print_kernels(const std::vector<ProviderInfo>& providers) {

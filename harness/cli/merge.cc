@@ -60,7 +60,7 @@ std::string_view word_of(MergedRun::State state) {
                                                : "kept";
 }
 
-Json as_json(const MergeOptions& options, const MergeReport& report) {
+std::string as_json(const MergeOptions& options, const MergeReport& report) {
   Json runs = Json::array();
   for (const auto& run : report.runs) {
     runs.push_back({{"run_id", run.info.run_id},
@@ -68,10 +68,10 @@ Json as_json(const MergeOptions& options, const MergeReport& report) {
                     {"shard", run.info.shard},
                     {"state", word_of(run.state)}});
   }
-  return {{"database", options.out.string()},
-          {"runs", std::move(runs)},
-          {"outcomes_before", report.outcomes_before},
-          {"outcomes", report.outcomes}};
+  return json_text({{"database", options.out.string()},
+                    {"runs", std::move(runs)},
+                    {"outcomes_before", report.outcomes_before},
+                    {"outcomes", report.outcomes}});
 }
 
 int merge(const MergeOptions& options) {

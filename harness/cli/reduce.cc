@@ -40,21 +40,21 @@ std::string failure_of(const Judgement& judgement) {
 }
 
 // `from` is the case that was asked about, whose problem was reduced.
-Json as_json(const ReduceOptions& options, const Reduced& reduced, const Case& from,
-             const std::string& failure, bool stopped) {
+std::string as_json(const ReduceOptions& options, const Reduced& reduced, const Case& from,
+                    const std::string& failure, bool stopped) {
   Case smallest = from;
   smallest.problem = reduced.problem;
   Json steps = Json::array();
   for (const ReduceStep& step : reduced.steps) steps.push_back(step.what);
-  return {{"case", options.case_id},
-          {"reduced", case_id(smallest)},
-          {"failure", failure},
-          {"tried", reduced.tried},
-          {"steps", std::move(steps)},
-          {"stopped", stopped},
-          {"suite", group_text(smallest, "reduced", failure)},
-          {"reproduce",
-           fmt::format("{} --case '{}'", options.providers.command_line(), case_id(smallest))}};
+  return json_text({{"case", options.case_id},
+                    {"reduced", case_id(smallest)},
+                    {"failure", failure},
+                    {"tried", reduced.tried},
+                    {"steps", std::move(steps)},
+                    {"stopped", stopped},
+                    {"suite", group_text(smallest, "reduced", failure)},
+                    {"reproduce", fmt::format("{} --case '{}'", options.providers.command_line(),
+                                              case_id(smallest))}});
 }
 
 // Measures and judges problems of one kernel.

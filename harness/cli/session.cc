@@ -19,6 +19,7 @@
 #include <random>
 
 #include "harness/base/build_info.h"
+#include "harness/base/json.h"
 #include "harness/base/text.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/devices.h"
@@ -347,7 +348,7 @@ std::string command_line() {
 std::string today() { return fmt::format("{:%F}", fmt::gmtime(std::time(nullptr))); }
 
 std::string reproduce_command(const RunInfo& run) {
-  const auto versions = nlohmann::json::parse(run.versions_json, nullptr, false);
+  const auto versions = parse_json_if_valid(run.versions_json);
   return versions.is_object() ? versions.value("reproduce", "plumbline run") : "plumbline run";
 }
 
@@ -383,11 +384,8 @@ RunInfo this_run(const std::string& purpose, const std::string& shard, const std
                                                        : environment("PLUMBLINE_COMMIT");
   run.compiler = build::compiler;
   run.flags = build::flags;
-  run.versions_json = nlohmann::json{
-      {"plumbline", build::version},
-      {"kernel", host.release},
-      {"reproduce",
-       reproduce}}.dump();
+  run.versions_json = write_json(
+      {{"plumbline", build::version}, {"kernel", host.release}, {"reproduce", reproduce}});
   run.command_line = fmt::format("{} {}", reproduce, fmt::join(suites, " "));
   run.shard = shard.empty() ? "1/1" : shard;
   run.purpose = purpose;

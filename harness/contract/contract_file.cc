@@ -7,6 +7,7 @@
 
 #include "harness/base/glob.h"
 #include "harness/base/table_reader.h"
+#include "harness/base/text.h"
 #include "harness/contract/contract.h"
 #include "harness/contract/reviewed_file.h"
 #include "harness/contract/spec_fields.h"
@@ -100,18 +101,14 @@ class ContractReader {
   }
 
   void read_promises(const ConfigNode& promises) {
-    std::vector<std::string_view> keys;
-    for (const PromiseField& field : promise_fields) keys.push_back(field.name);
-    reject_unknown_keys(promises, keys, errors_);
+    reject_unknown_keys(promises, texts_of(promise_fields, &PromiseField::name), errors_);
     TableReader reader(promises, errors_);
     for (const auto& [name, promise] : promise_fields)
       contract_.promises.*promise = static_cast<Promise>(reader.word(name, promises_, 0));
   }
 
   void read_limits(const ConfigNode& limits) {
-    std::vector<std::string_view> keys;
-    for (const Statistic& statistic : deciding_statistics) keys.push_back(statistic.key);
-    reject_unknown_keys(limits, keys, errors_);
+    reject_unknown_keys(limits, texts_of(deciding_statistics, &Statistic::key), errors_);
     // Those of a bf16 problem, the tightest of the table: what is above them is looser for some
     // problem.
     const Limits defaults = default_limits(spec_, Problem{}, 0);

@@ -78,24 +78,28 @@ class EntryReader {
   std::vector<std::string> values(const std::string& field, std::span<const ConfigNode> nodes) {
     std::vector<std::string> result;
     for (const ConfigNode& node : nodes) {
-      Problem problem;
-      if (field == square && (node.text == "true" || node.text == "false")) {
+      if (const auto error = wrong_value(field, node))
+        errors_.push_back(*error);
+      else
         result.push_back(node.text);
-      } else if (field == square) {
-        errors_.push_back(
-            node.error(fmt::format("{}: \"{}\" is neither true nor false", field, node.text),
-                       "write square = false"));
-      } else if (!node.is_scalar()) {
-        errors_.push_back(
-            node.error(fmt::format("{} is not a value or a list of values", field),
-                       fmt::format("write {0} = value or {0} = [value, value]", field)));
-      } else if (const auto complaint = set_field(problem, field, node.text)) {
-        errors_.push_back(node.error(*complaint, "write an allowed value"));
-      } else {
-        result.push_back(node.text);
-      }
     }
     return result;
+  }
+
+  static std::optional<Error> wrong_value(const std::string& field, const ConfigNode& node) {
+    if (field == square) {
+      if (node.text == "true" || node.text == "false") return std::nullopt;
+      return node.error(fmt::format("{}: \"{}\" is neither true nor false", field, node.text),
+                        "write square = false");
+    }
+    if (!node.is_scalar()) {
+      return node.error(fmt::format("{} is not a value or a list of values", field),
+                        fmt::format("write {0} = value or {0} = [value, value]", field));
+    }
+    Problem problem;
+    if (const auto complaint = set_field(problem, field, node.text))
+      return node.error(*complaint, "write an allowed value");
+    return std::nullopt;
   }
 
   const ConfigNode& table_;

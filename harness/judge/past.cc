@@ -104,6 +104,7 @@ void judge_bits(const PastInputs& past, JudgementBuilder& builder) {
 
 double deviation_of(const std::vector<double>& ratios, double usual) {
   std::vector<double> distances;
+  distances.reserve(ratios.size());
   for (const double ratio : ratios) distances.push_back(std::abs(ratio - usual));
   return median(std::move(distances));
 }

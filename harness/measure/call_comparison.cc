@@ -2,6 +2,7 @@
 #include "harness/measure/call_comparison.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -34,7 +35,8 @@ struct Row {
     return std::memcmp(out + at, other.out + at, size) == 0 && !std::isnan(value(column));
   }
   bool same_lse(const Row& other) const {
-    return std::memcmp(lse, other.lse, sizeof(float)) == 0 && !std::isnan(*lse);
+    return std::bit_cast<std::uint32_t>(*lse) == std::bit_cast<std::uint32_t>(*other.lse) &&
+           !std::isnan(*lse);
   }
 
   DType dtype;

@@ -31,7 +31,8 @@ struct Fit {
 
 struct KeyId {
   std::int32_t sample, head_kv, key;
-  auto operator<=>(const KeyId&) const = default;
+  // clang-tidy 14 takes the 0 that a defaulted comparison compares with for a pointer.
+  auto operator<=>(const KeyId&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 class Locator {

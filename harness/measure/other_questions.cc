@@ -374,6 +374,7 @@ std::vector<std::size_t> telling_rows(const FailingOutput& failing, std::size_t 
     if (failing.reference->visible[r] > 0) visible.push_back(r);
   }
   std::vector<std::pair<double, std::size_t>> by_error;
+  by_error.reserve(visible.size());
   for (const std::size_t r : visible) by_error.emplace_back(-squared_error(failing, r), r);
   const std::size_t n = std::min(worst, by_error.size());
   std::partial_sort(by_error.begin(), by_error.begin() + static_cast<std::ptrdiff_t>(n),

@@ -279,7 +279,7 @@ std::string other_fp8_scales(const FailingOutput& failing) {
        }},
   };
   for (const auto& [sentence, scales] : others) {
-    const auto vary = [&](const RowId& id) {
+    const auto vary = [&, &scales = scales](const RowId& id) {
       RowVariation variation = rows.stated(id);
       const auto [of_k, of_v] = scales(id, variation.key_head);
       variation.key_factor = of_k / k(id.sample, variation.key_head);
@@ -308,7 +308,7 @@ std::string other_sinks(const FailingOutput& failing) {
        }},
   };
   for (const auto& [sentence, sink] : others) {
-    const auto vary = [&](const RowId& id) {
+    const auto vary = [&, &sink = sink](const RowId& id) {
       RowVariation variation = rows.stated(id);
       variation.sink = sink(variation.sink, id.head);
       return variation;

@@ -172,13 +172,13 @@ bool within_limits(const ErrorStatistics& s, const Limits& limits) {
 }
 
 const Statistic& nearest_to_limit(const Comparison& comparison, const Limits& limits) {
-  const Statistic* nearest = nullptr;
-  double best = 0;  // of its limit
+  const Statistic* nearest = &deciding_statistics.front();
+  double best = -1;  // of its limit
   const auto look_at = [&](WorstAt place) {
     for (const Statistic& statistic : deciding_statistics) {
       if (statistic.worst != place || !is_measured(statistic, comparison.statistics)) continue;
       const double share = comparison.statistics.*statistic.value / limits.*statistic.limit;
-      if (nearest == nullptr || exceeds(share, best)) nearest = &statistic, best = share;
+      if (exceeds(share, best)) nearest = &statistic, best = share;
     }
   };
   look_at(WorstAt::output);

@@ -14,7 +14,8 @@
 
 namespace plumbline {
 
-struct Outcome : ComparedOutput {
+// Which case it is, and how its call went.
+struct CaseRun {
   // identity
   std::string suite, group, tier;
   Case c;
@@ -42,6 +43,9 @@ struct Outcome : ComparedOutput {
   std::string reused_from;
   std::optional<ExpectedFailure> expected = std::nullopt;  // what its suite says of it
 };
+
+// Members are in the bases alone, so that a test can name all of each.
+struct Outcome : CaseRun, ComparedOutput {};
 
 // The architecture a case ran for, "sm_90": an emulated device names it, any other kernel may
 // describe it, and a GPU says it of itself; "" = on the CPU the machine's own, elsewhere not known.

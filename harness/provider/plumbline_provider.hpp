@@ -160,8 +160,9 @@ std::string read_options(std::string_view text, const Table& known, Target& targ
               std::string(option->allowed);
       continue;
     }
-    for (const auto& one : known) wrong += (wrong.empty() ? "" : ", ") + std::string(one.name);
-    wrong = "unknown option '" + std::string(key) + "'" + of + " (known: " + wrong + ")";
+    std::string names;
+    for (const auto& one : known) names += (names.empty() ? "" : ", ") + std::string(one.name);
+    wrong = "unknown option '" + std::string(key) + "'" + of + " (known: " + names + ")";
   }
   return wrong;
 }

@@ -140,8 +140,8 @@ void read_description(const nlohmann::json& json, RunReply& r) {
 
 void refuse_fractions(const nlohmann::json& json, const nlohmann::json& form) {
   if (form.is_number_integer() && json.is_number_float()) {
-    throw nlohmann::json::type_error::create(302, "a whole number is expected, not " + json.dump(),
-                                             &json);
+    throw nlohmann::json::type_error::create(
+        302, "a whole number is expected, not " + write_json(json), &json);
   }
   if (form.is_object() && json.is_object()) {
     for (const auto& [key, member] : form.items()) {

@@ -1,17 +1,12 @@
-// The messages between plumbline and a worker, one JSON object a line. docs/worker-protocol.md
-// describes them. Numbers of dtypes, layouts and masks are those of plumbline_provider.h. Each
-// struct here is one message or a part of one; the macros define its JSON form.
+// The JSON form of messages.h: one object a line. The macros define it where a message's fields are
+// all there is to say; the rest is in protocol.cc.
 #pragma once
 
-#include <cstdint>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
-#include "harness/provider/device_facts.h"
-#include "harness/provider/plumbline_provider.h"
+#include "harness/base/json.h"
+#include "harness/provider/messages.h"
 
 // The ABI's structs travel with their own field names; struct_size is set on arrival, not sent.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plumbline_problem, dtype_q, dtype_kv, dtype_out, layout, mask,
@@ -31,101 +26,6 @@ void from_json(const nlohmann::json& json, plumbline_description& description);
 
 namespace plumbline::protocol {
 
-inline constexpr int protocol_version = 1;
-// Descriptors that a worker inherits.
-inline constexpr int request_descriptor = 3;
-inline constexpr int reply_descriptor = 4;
-inline constexpr int arena_descriptor = 5;
-
-struct HelloRequest {
-  std::string request = "hello";
-  std::uint64_t id = 0;  // repeated in the reply
-  int protocol = protocol_version;
-  std::uint32_t abi = PLUMBLINE_ABI_VERSION;
-  std::string provider;  // path of the shared library
-  std::string options;   // for plumbline_get_provider
-  std::uint64_t memory_limit_bytes = 0;
-  double timeout_s = 0;  // a worker whose parent died ends itself some time after this
-};
-
-struct HelloReply {
-  std::string reply = "hello";
-  std::uint64_t id = 0;
-  std::string error;  // not empty: the provider cannot be used
-  std::string remedy;
-  int protocol = protocol_version;
-  std::uint32_t abi = 0;
-  std::string provider;
-  std::string version;
-  std::vector<std::string> kernels;  // without the provider's name
-  // "on", "off" or "none" for each kernel; may be absent: "none" for all
-  std::vector<std::string> tensor_cores;
-  // The kinds of device that each kernel takes, among "cpu", "cuda" and "emulated"; empty for a
-  // kernel, or absent: not said.
-  std::vector<std::vector<std::string>> kernel_devices;
-  // beside "cpu" those it can allocate memory on, "cuda:0"; may be absent: none
-  std::vector<std::string> devices;
-};
-
-struct Device {
-  std::string name;                // "cuda:0"
-  std::uint32_t memory_space = 0;  // plumbline_memory_space
-  std::int32_t ordinal = 0;
-  std::string arch;  // "" where plumbline does not know it
-};
-
-struct Tensor {
-  std::string name;
-  std::uint32_t dtype = 0;
-  std::vector<std::int64_t> extent, stride;  // one entry a dimension, in elements
-  std::uint64_t offset = 0, bytes = 0;       // of the data, in the arena
-  std::uint64_t page_begin = 0, page_end = 0;
-  std::string access;  // "read" or "write"
-};
-
-struct RunRequest {
-  std::string request = "run";
-  std::uint64_t id = 0;
-  std::string kernel;  // without the provider's name
-  Device device;
-  plumbline_problem problem{};
-  std::uint64_t arena_bytes = 0;
-  std::vector<Tensor> tensors;
-  int timed_repetitions = 0;
-  double timeout_s = 0;
-  int workspace_byte = 0xFF;  // may be absent
-};
-
-struct RunReply {
-  std::string reply = "run";
-  std::uint64_t id = 0;
-  std::string status = "error";
-  std::string reason;
-  std::optional<plumbline_description> description;  // null unless status is ok
-  std::string description_error;                     // not sent: why what arrived is no description
-  std::uint64_t workspace_bytes = 0;
-  std::string workspace_fault;
-  std::vector<double> kernel_ns, sentinel_ns;
-  // may be absent: on a GPU, with what the call before left in the L2; kernel_ns is then cold
-  std::vector<double> hot_ns;
-  DeviceFacts device;                   // may be absent: of a GPU that the call ran on
-  bool lse_returned = true;             // may be absent
-  std::int64_t peak_memory_bytes = -1;  // may be absent: not every worker can tell
-};
-
-// The last words of a worker, written by its signal handler.
-struct CrashReply {
-  std::string reply = "crash";
-  std::uint64_t id = 0;
-  std::string signal;  // "SIGSEGV"
-  std::string phase;   // "run"
-  std::string where;   // "write 4096 bytes behind out"; "" if no address belongs to the signal
-};
-
-struct QuitRequest {
-  std::string request = "quit";
-};
-
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HelloRequest, request, id, protocol, abi, provider, options,
                                    memory_limit_bytes, timeout_s)
 void to_json(nlohmann::json& json, const HelloReply& reply);
@@ -144,8 +44,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(QuitRequest, request)
 // U+FFFD.
 template <class Message>
 std::string to_line(const Message& message) {
-  return nlohmann::json(message).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
-         '\n';
+  return write_json(message) + '\n';
 }
 
 // Throws nlohmann::json::type_error where `form` has a whole number and `json` a fraction or a

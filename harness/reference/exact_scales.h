@@ -4,10 +4,7 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <optional>
-#include <vector>
 
 #include "harness/reference/row_rounding.h"
 

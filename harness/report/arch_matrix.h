@@ -56,6 +56,6 @@ std::string first_difference(const ArchMatrix::Bits& bits, const std::string& re
 std::string render_matrix(const ArchMatrix& matrix, const std::string& reproduce_command,
                           const Style& style);
 std::string render_matrix_markdown(const ArchMatrix& matrix, const std::string& reproduce_command);
-Json json_of_matrix(const ArchMatrix& matrix, const std::string& reproduce_command);
+std::string json_of_matrix(const ArchMatrix& matrix, const std::string& reproduce_command);
 
 }  // namespace plumbline

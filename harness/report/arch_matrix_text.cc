@@ -106,7 +106,7 @@ std::string render_matrix_markdown(const ArchMatrix& matrix, const std::string& 
   return lines.empty() ? text : text + markdown_fenced(lines) + "\n";
 }
 
-Json json_of_matrix(const ArchMatrix& matrix, const std::string& reproduce_command) {
+std::string json_of_matrix(const ArchMatrix& matrix, const std::string& reproduce_command) {
   Json root = {{"devices", Json::array()}, {"rows", Json::array()}, {"bits", Json::array()}};
   for (const auto& column : matrix.columns)
     root["devices"].push_back({{"device", column.device}, {"arch", column.arch}});
@@ -140,7 +140,7 @@ Json json_of_matrix(const ArchMatrix& matrix, const std::string& reproduce_comma
   }
   root["left_out"] = matrix.left_out;
   root["reused"] = matrix.reused;
-  return root;
+  return json_text(root);
 }
 
 }  // namespace plumbline

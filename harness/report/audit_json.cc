@@ -72,7 +72,7 @@ Json headroom_json(const Headroom& h) {
 
 }  // namespace
 
-Json json_of_audit(const AuditReport& report) {
+std::string json_of_audit(const AuditReport& report) {
   Json root{{"suites", report.suites},
             {"problems", report.problems},
             {"runs", report.trials},
@@ -100,10 +100,10 @@ Json json_of_audit(const AuditReport& report) {
                      {"first_case", l.first_case},
                      {"why", l.why}});
   }
-  return root;
+  return json_text(root);
 }
 
-Json json_of_calibration(const CalibrationReport& report) {
+std::string json_of_calibration(const CalibrationReport& report) {
   Json root{{"suites", report.suites},
             {"first_seed", report.first_seed},
             {"last_seed", report.last_seed},
@@ -128,7 +128,7 @@ Json json_of_calibration(const CalibrationReport& report) {
     object["suite"] = headroom_json(row.suite);
     rows.push_back(std::move(object));
   }
-  return root;
+  return json_text(root);
 }
 
 }  // namespace plumbline

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "harness/judge/exit_code.h"
 #include "harness/outcome/statistics_table.h"
 #include "harness/report/format.h"
 #include "harness/report/markdown_table.h"
@@ -189,8 +190,8 @@ std::string closing(const AuditReport& report) {
   return text +
          fmt::format(
              "{}\n",
-             report.exit_code() == 0 ? "audit passed"
-             : report.exit_code() == 4
+             report.exit_code() == exit_fine ? "audit passed"
+             : report.exit_code() == exit_nothing
                  ? "nothing was measured"
                  : fmt::format(
                        "audit failed: {}, {}, {}",

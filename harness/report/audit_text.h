@@ -11,10 +11,10 @@ namespace plumbline {
 
 std::string render_audit(const AuditReport& report, const Style& style);
 std::string render_audit_markdown(const AuditReport& report);
-Json json_of_audit(const AuditReport& report);
+std::string json_of_audit(const AuditReport& report);
 
 std::string render_calibration(const CalibrationReport& report, const Style& style);
 std::string render_calibration_markdown(const CalibrationReport& report);
-Json json_of_calibration(const CalibrationReport& report);
+std::string json_of_calibration(const CalibrationReport& report);
 
 }  // namespace plumbline

@@ -33,6 +33,7 @@ std::string_view in_words(ChangeKind kind) {
 
 TallyTable changes_table(const std::vector<RunChange>& changes, std::size_t most) {
   std::vector<const RunChange*> sorted;
+  sorted.reserve(changes.size());
   for (const RunChange& change : changes) sorted.push_back(&change);
   std::stable_sort(sorted.begin(), sorted.end(), [](const RunChange* a, const RunChange* b) {
     if (a->change.is_failure != b->change.is_failure) return a->change.is_failure;

@@ -181,10 +181,10 @@ std::string render_check(const CheckReport& report, const Style& style, bool ver
   return text;
 }
 
-Json json_of_checks(const std::vector<CheckReport>& reports) {
+std::string json_of_checks(const std::vector<CheckReport>& reports) {
   Json root = {{"dumps", Json::array()}};
   for (const CheckReport& report : reports) root["dumps"].push_back(report_json(report));
-  return root;
+  return json_text(root);
 }
 
 }  // namespace plumbline

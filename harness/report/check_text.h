@@ -17,6 +17,6 @@ std::string render_check(const CheckReport& report, const Style& style, bool ver
 
 // What `plumbline check --format json` prints: an object with the list of dumps; `errors` are files
 // that could not be judged.
-Json json_of_checks(const std::vector<CheckReport>& reports);
+std::string json_of_checks(const std::vector<CheckReport>& reports);
 
 }  // namespace plumbline

@@ -74,7 +74,7 @@ void add_difference(Json& object, const DiffReport& report) {
 
 }  // namespace
 
-Json json_of_diffs(const std::vector<DiffReport>& reports, Answer answer) {
+std::string json_of_diffs(const std::vector<DiffReport>& reports, Answer answer) {
   Json root = {{"answer", name(answer)}, {"diffs", Json::array()}};
   for (const DiffReport& report : reports) {
     Json object = {{"name", report.name},         {"answer", name(report.answer)},
@@ -83,7 +83,7 @@ Json json_of_diffs(const std::vector<DiffReport>& reports, Answer answer) {
     if (report.outcome.status == Status::ok) add_difference(object, report);
     root["diffs"].push_back(std::move(object));
   }
-  return root;
+  return json_text(root);
 }
 
 }  // namespace plumbline

@@ -24,7 +24,7 @@ std::string render_diffs(const std::vector<DiffReport>& reports, const Style& st
 std::string difference_map(const DiffReport& report, const Style& style);
 
 // For programs: an object with the overall answer and a list of the comparisons.
-Json json_of_diffs(const std::vector<DiffReport>& reports, Answer answer);
+std::string json_of_diffs(const std::vector<DiffReport>& reports, Answer answer);
 
 // bug if any is, else undecided if any is, else rounding. Comparisons in which a side is
 // unsupported do not count; none left: undecided.

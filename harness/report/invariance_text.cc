@@ -65,6 +65,7 @@ std::vector<InvarianceTally> tallies(const std::vector<StoredInvariance>& invari
     }
   }
   std::vector<InvarianceTally> result;
+  result.reserve(found.size());
   for (const auto& [key, tally] : found) result.push_back(tally);
   return result;
 }

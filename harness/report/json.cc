@@ -263,7 +263,7 @@ Json change_json(const RunChange& row) {
 
 }  // namespace
 
-Json json_of_run(const RunReport& report) {
+std::string json_of_run(const RunReport& report) {
   Json root = {{"summary", headline(report)},
                {"counts", counts_json(counts_of(report))},
                {"run", run_json(*report.run)},
@@ -286,7 +286,7 @@ Json json_of_run(const RunReport& report) {
     for (const StoredInvariance& stored : *report.invariances)
       root["invariances"].push_back(invariance_json(stored));
   }
-  return root;
+  return json_text(root);
 }
 
 }  // namespace plumbline

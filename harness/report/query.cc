@@ -53,7 +53,7 @@ Json cell_json(const std::string& text, Store::CellType type) {
 
 }  // namespace
 
-Json json_of_table(const Store::Table& table) {
+std::string json_of_table(const Store::Table& table) {
   Json rows = Json::array();
   for (std::size_t r = 0; r < table.rows.size(); ++r) {
     Json object = Json::object();
@@ -63,7 +63,7 @@ Json json_of_table(const Store::Table& table) {
     }
     rows.push_back(std::move(object));
   }
-  return {{"rows", std::move(rows)}};
+  return json_text({{"rows", std::move(rows)}});
 }
 
 std::string render_query_csv(const Store::Table& table) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,10 +9,6 @@
 #include "harness/store/store.h"
 
 namespace plumbline {
-
-// What a command with --format json says, without the envelope that the command puts around it
-// (docs/json.md).
-using Json = nlohmann::ordered_json;
 
 struct Style {
   bool colour = false;
@@ -36,12 +31,13 @@ struct RunReport {
   std::vector<std::string> absent = {};
 };
 
-// One --format of a command: its name, and what writes it, a text or JSON.
+// One --format of a command: its name, and what writes it, a text or the text of a JSON document
+// without the envelope that the command puts around it (docs/json.md).
 template <class Content>
 struct Format {
   std::string_view name;
   std::string (*text)(const Content& content, const Style& style) = nullptr;
-  Json (*json)(const Content& content) = nullptr;
+  std::string (*json)(const Content& content) = nullptr;
 };
 
 // Columns side by side, two blanks apart. A column of numbers is right-aligned; where the table is
@@ -67,7 +63,7 @@ std::string render_markdown(const RunReport& report);
 // ambiguous, not judged and what failed as expected are skipped.
 std::string render_junit(const RunReport& report);
 // Everything, for programs. Numbers that JSON lacks are null.
-Json json_of_run(const RunReport& report);
+std::string json_of_run(const RunReport& report);
 
 // All of them.
 inline constexpr std::array run_formats{
@@ -82,7 +78,7 @@ inline constexpr std::array run_formats{
 // A result of SQL as a table, as JSON ({"rows": […]}, an object a row with SQLite's own types:
 // numbers, texts, null), as CSV (RFC 4180; null is an empty cell).
 std::string render_query(const Store::Table& table, const Style& style);
-Json json_of_table(const Store::Table& table);
+std::string json_of_table(const Store::Table& table);
 std::string render_query_csv(const Store::Table& table);
 
 }  // namespace plumbline

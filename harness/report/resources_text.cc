@@ -169,10 +169,10 @@ std::string render_resources_markdown(const ResourceComparison& comparison) {
   return text + "</details>\n";
 }
 
-Json json_of_resources(const ResourceComparison& comparison) {
+std::string json_of_resources(const ResourceComparison& comparison) {
   Json rows = Json::array();
   for (const JudgedResources& row : comparison.rows) rows.push_back(row_json(row));
-  return {{"rows", rows}, {"notes", comparison.notes}};
+  return json_text({{"rows", rows}, {"notes", comparison.notes}});
 }
 
 }  // namespace plumbline

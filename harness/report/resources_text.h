@@ -14,7 +14,7 @@ std::string render_resources(const ResourceComparison& comparison, const Style& 
 // For the summary page of a CI job: totals and what is worth a line, the tables folded away.
 std::string render_resources_markdown(const ResourceComparison& comparison);
 // {"rows": […], "notes": […]}; unknown figures are null.
-Json json_of_resources(const ResourceComparison& comparison);
+std::string json_of_resources(const ResourceComparison& comparison);
 
 // "63 launches of kernels: 62 pass, 1 regressed", in the order of the enumerators.
 std::string resource_totals(const ResourceComparison& comparison);

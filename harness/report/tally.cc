@@ -1,10 +1,11 @@
-// Counts outcomes by suite and kernel, with the worst percent of a limit and the time they took.
+// Counts verdicts of a run, and outcomes by suite and kernel with the worst percent of a limit.
 #include "harness/report/tally.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "harness/judge/judge.h"
 #include "harness/report/format.h"
@@ -69,13 +70,11 @@ std::vector<Tally> tallies(const std::vector<StoredOutcome>& outcomes) {
 }
 
 std::vector<Verdict> verdicts_of(const std::vector<Tally>& tallies) {
-  std::map<Verdict, bool> occurring;
+  std::set<Verdict> occurring;
   for (const Tally& tally : tallies) {
-    for (const auto& [verdict, count] : tally.verdicts) occurring[verdict] = true;
+    for (const auto& [verdict, count] : tally.verdicts) occurring.insert(verdict);
   }
-  std::vector<Verdict> verdicts;
-  for (const auto& [verdict, occurs] : occurring) verdicts.push_back(verdict);
-  return verdicts;
+  return {occurring.begin(), occurring.end()};
 }
 
 std::map<std::string, std::size_t> changed_cases(const std::vector<StoredOutcome>& outcomes) {

@@ -16,6 +16,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "harness/base/json.h"
+#include "harness/base/text.h"
 #include "harness/provider/client/launch.h"
 #include "harness/run/version.h"
 #include "harness/store/keys.h"
@@ -53,7 +55,7 @@ std::string plan_digest(const Plan& plan) {
 }
 
 RunFacts facts_of(const RunInfo& run) {
-  const auto versions = nlohmann::json::parse(run.versions_json, nullptr, false);
+  const auto versions = parse_json_if_valid(run.versions_json);
   if (!versions.is_object() || !versions.contains(facts_member)) return {};
   return versions[facts_member].get<RunFacts>();
 }
@@ -95,8 +97,7 @@ std::set<CaseName> finished_cases(const StoredPart& stored,
 RunFacts run_facts(const RunInfo& run, const Plan& plan, const Runner& runner,
                    const std::filesystem::path& reviewed_directory) {
   const MeasureOptions& options = runner.options;
-  std::vector<std::string_view> invariances;
-  for (const Invariance invariance : runner.invariances) invariances.push_back(name(invariance));
+  const auto invariances = texts_of(runner.invariances, [](Invariance i) { return name(i); });
   const auto& machine = run.machine;
   RunFacts facts{
       {"plumbline", fmt::format("{} {}", version(), digest_of_file("/proc/self/exe"))},
@@ -126,10 +127,10 @@ RunFacts run_facts(const RunInfo& run, const Plan& plan, const Runner& runner,
 }
 
 void store_facts(RunInfo& run, const RunFacts& facts) {
-  auto versions = nlohmann::json::parse(run.versions_json, nullptr, false);
+  auto versions = parse_json_if_valid(run.versions_json);
   if (!versions.is_object()) versions = nlohmann::json::object();
   versions[facts_member] = facts;
-  run.versions_json = versions.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  run.versions_json = write_json(versions);
 }
 
 Result<RunInfo> run_to_resume(Store& store, const RunFacts& facts) {

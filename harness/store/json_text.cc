@@ -5,6 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/json.h"
 #include "harness/store/text.h"
 
 namespace plumbline {
@@ -29,7 +30,8 @@ double parse_number(const json& value) {
 // json.get would make any integer of 1e300.
 std::int64_t whole_number(const json& value) {
   if (!value.is_number_integer())
-    throw json::type_error::create(302, "a whole number is expected, not " + value.dump(), &value);
+    throw json::type_error::create(302, "a whole number is expected, not " + write_json(value),
+                                   &value);
   return value.get<std::int64_t>();
 }
 
@@ -44,12 +46,12 @@ std::string findings_text(const std::vector<Finding>& findings) {
                     {"limit", number(finding.limit)},
                     {"text", storable_text(finding.text)}});
   }
-  return list.dump();
+  return write_json(list);
 }
 
 std::vector<Finding> parse_findings(const std::string& text) {
   std::vector<Finding> findings;
-  for (const json& item : json::parse(text)) {
+  for (const json& item : parse_json(text)) {
     findings.push_back({item.at("statistic").get<std::string>(), parse_number(item.at("value")),
                         parse_number(item.at("limit")), item.at("text").get<std::string>()});
   }
@@ -60,11 +62,11 @@ std::string notes_text(const std::vector<std::string>& notes) {
   if (notes.empty()) return "[]";
   json list = json::array();
   for (const std::string& note : notes) list.push_back(storable_text(note));
-  return list.dump();
+  return write_json(list);
 }
 
 std::vector<std::string> parse_notes(const std::string& text) {
-  return json::parse(text).get<std::vector<std::string>>();
+  return parse_json(text).get<std::vector<std::string>>();
 }
 
 std::string per_head_text(const std::vector<DiffHead>& heads) {
@@ -73,12 +75,12 @@ std::string per_head_text(const std::vector<DiffHead>& heads) {
     list.push_back(json::array(
         {head.sample, head.head, number(head.mean_abs), number(head.max_abs), head.bit_equal}));
   }
-  return list.dump();
+  return write_json(list);
 }
 
 std::vector<DiffHead> parse_per_head(const std::string& text) {
   std::vector<DiffHead> heads;
-  for (const json& item : json::parse(text)) {
+  for (const json& item : parse_json(text)) {
     heads.push_back({whole_number(item.at(0)), whole_number(item.at(1)), parse_number(item.at(2)),
                      parse_number(item.at(3)), item.at(4).get<bool>()});
   }

@@ -196,7 +196,7 @@ class Merger {
 // Merges the file `more`, a copy of `from`, into `db`, which is `to`, in one transaction.
 Result<void> merge_file(SQLite::Database& db, const fs::path& more, const fs::path& from,
                         const fs::path& to) {
-  const auto merged = guarded(to, fmt::format("merging {}", from.string()), [&]() -> Result<void> {
+  auto merged = guarded(to, fmt::format("merging {}", from.string()), [&]() -> Result<void> {
     SQLite::Statement attach(db, "ATTACH ? AS more");
     attach.bind(1, more.string());
     attach.exec();

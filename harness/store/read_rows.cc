@@ -15,9 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string list(const std::string& prefix, const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& column : names) text += (text.empty() ? "" : ", ") + prefix + column;
-  return text;
+  return prefix + fmt::format("{}", fmt::join(names, ", " + prefix));
 }
 
 Result<std::string> find_latest(SQLite::Database& db, const fs::path& path,

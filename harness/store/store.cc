@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "harness/base/json.h"
 #include "harness/store/batch_writer.h"
 #include "harness/store/change_rows.h"
 #include "harness/store/connection.h"
@@ -33,8 +34,8 @@ Errors check_run_info(const RunInfo& run) {
                                   storable_text(run.started_at)),
                       "for example 2026-01-31T12:00:00.123Z"});
   }
-  if (!run.versions_json.empty() &&
-      (!is_storable_text(run.versions_json) || !nlohmann::json::accept(run.versions_json))) {
+  if (!run.versions_json.empty() && (!is_storable_text(run.versions_json) ||
+                                     parse_json_if_valid(run.versions_json).is_discarded())) {
     errors.push_back(
         {"", 0, fmt::format("versions_json is not JSON: {}", storable_text(run.versions_json)),
          ""});

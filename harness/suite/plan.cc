@@ -48,9 +48,7 @@ std::string names(const std::vector<OfferedKernel>& kernels, bool with_tensor_co
 std::string meant_kernel(std::string_view pattern, const std::vector<OfferedKernel>& kernels) {
   std::string letters(pattern);
   std::erase_if(letters, [](char c) { return c == '*' || c == '?'; });
-  std::vector<std::string_view> known;
-  for (const OfferedKernel& kernel : kernels) known.push_back(kernel.name);
-  const auto near = nearest_word(letters, known);
+  const auto near = nearest_word(letters, texts_of(kernels, &OfferedKernel::name));
   return near ? fmt::format("did you mean {}? ", *near) : "";
 }
 

@@ -172,6 +172,7 @@ class SuiteReader {
     SuiteCase head = read_head(group, context, names);
     const auto kernels = read_kernels(group);
     std::vector<std::string> kernel_names;
+    kernel_names.reserve(kernels.size());
     for (const auto& [name, line] : kernels) kernel_names.push_back(name);
     const std::vector<std::string> devices = read_devices(group, errors);
     head.tensor_cores = read_tensor_cores(group, errors);

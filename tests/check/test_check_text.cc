@@ -90,7 +90,7 @@ TEST(CheckText, JsonHasEverythingAndNullWhereThereIsNoNumber) {
   CheckReport report = sample(Answer::bug);
   report.worst.front().got = std::numeric_limits<double>::quiet_NaN();
   report.trials.front().judgement.percent_of_limit = std::numeric_limits<double>::infinity();
-  const Json json = json_of_checks({report});
+  const Json json = Json::parse(json_of_checks({report}));
   const auto& dump = json["dumps"][0];
   EXPECT_EQ(dump["answer"], "BUG");
   EXPECT_TRUE(dump["percent_of_limit"].is_null());

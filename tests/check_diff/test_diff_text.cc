@@ -63,7 +63,7 @@ TEST(DiffText, SaysAnswerWhyLargestBitsAndKappa) {
   EXPECT_THAT(text, AllOf(HasSubstr("absolute"), HasSubstr("relative"), HasSubstr("kappa"),
                           HasSubstr("sample 0 ")));
 
-  const Json json = json_of_diffs({report}, report.answer);
+  const auto json = nlohmann::json::parse(json_of_diffs({report}, report.answer));
   EXPECT_EQ(json["answer"], "ROUNDING");
   const auto& only = json["diffs"][0];
   EXPECT_EQ(only["heads_bit_equal"], 7);

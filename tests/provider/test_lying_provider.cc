@@ -31,8 +31,12 @@ TEST(LyingProvider, MoreKernelsThanAnyLibraryHas) {
 }
 
 TEST(LyingProvider, MoreKernelsThanItHasNamesFor) {
+#ifdef __SANITIZE_ADDRESS__  // which ends the worker itself
+  EXPECT_THAT(hello_error("kernels=65536"), HasSubstr("ended itself"));
+#else
   EXPECT_THAT(hello_error("kernels=65536"),
               testing::AnyOf(HasSubstr("SIGSEGV in loading"), HasSubstr("the name of kernel")));
+#endif
 }
 
 TEST(LyingProvider, NoKernelsAtAll) {

@@ -171,7 +171,8 @@ reproduce: plumbline run --format json --case 'emulated/prefill_mma/bf16/b1-h1-s
 }
 
 TEST(ArchMatrix, AsJson) {
-  const Json json = json_of_matrix(arch_matrix(four_devices()), "plumbline run");
+  const auto json =
+      nlohmann::json::parse(json_of_matrix(arch_matrix(four_devices()), "plumbline run"));
   EXPECT_EQ(json["devices"][3]["device"], "cuda:0");
   EXPECT_EQ(json["rows"][0]["cells"]["emulated:sm_80"]["worst_percent"], 61.4);
   EXPECT_EQ(json["bits"][0]["common"], 4);

@@ -25,7 +25,7 @@ TEST(RenderQuery, Csv) {
   EXPECT_EQ(render_query_csv(table), "case,rms\r\n\"a, \"\"b\"\"\",0.5\r\n,1\r\n");
 }
 TEST(RenderQuery, Json) {
-  const Json json = json_of_table(table)["rows"];
+  const Json json = Json::parse(json_of_table(table))["rows"];
   ASSERT_EQ(json.size(), 2U);
   EXPECT_EQ(json[0]["case"], "a, \"b\"");
   EXPECT_TRUE(json[1]["case"].is_null());
@@ -34,7 +34,7 @@ TEST(RenderQuery, Json) {
   EXPECT_TRUE(json[1]["rms"].is_number_integer());
   const Store::Table odd{
       {"x"}, {{"Inf"}, {"9007199254740993"}, {"1"}}, {{Cell::real}, {Cell::integer}, {Cell::text}}};
-  const Json rows = json_of_table(odd)["rows"];
+  const Json rows = Json::parse(json_of_table(odd))["rows"];
   EXPECT_TRUE(rows[0]["x"].is_null());
   EXPECT_EQ(rows[1]["x"], std::int64_t{9007199254740993});
   EXPECT_EQ(rows[2]["x"], "1");
@@ -42,7 +42,7 @@ TEST(RenderQuery, Json) {
 
 TEST(RenderJson, HasEverything) {
   const SampleRun sample = mixed_run();
-  const Json json = json_of_run(sample.report(1));
+  const Json json = Json::parse(json_of_run(sample.report(1)));
   EXPECT_EQ(json["exit_code"], 1);
   EXPECT_EQ(json["run"]["commit"], "abc1234");
   ASSERT_EQ(json["outcomes"].size(), 3U);
@@ -65,7 +65,7 @@ TEST(RenderJson, NumbersThatJsonLacksAndTextThatIsNotUtf8) {
   sample.outcomes[0].outcome.errors.peak = std::nan("");
   sample.outcomes[0].outcome.errors.max_rel = std::numeric_limits<double>::infinity();
   sample.outcomes[0].judgement.notes = {"\xFF kernel output"};
-  const Json json = Json::parse(json_text(json_of_run(sample.report(0))));
+  const Json json = Json::parse(json_of_run(sample.report(0)));
   EXPECT_TRUE(json["outcomes"][0]["errors"]["peak"].is_null());
   EXPECT_TRUE(json["outcomes"][0]["errors"]["max_rel"].is_null());
   EXPECT_EQ(json["outcomes"][0]["notes"][0], "\xEF\xBF\xBD kernel output");

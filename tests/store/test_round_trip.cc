@@ -71,17 +71,20 @@ void expect_equal(const Judgement& loaded, const Judgement& stored) {
 }
 
 void expect_equal(const StoredOutcome& loaded, const StoredOutcome& stored) {
-  static_assert(sizeof(Outcome) == 1808, "Outcome has another member: compare it here as well");
-  const Outcome &l = loaded.outcome, &o = stored.outcome;
+  const auto& [suite, group, tier, c, id, problem_digest, description, device, workspace_bytes,
+               output_digest, repeat_checked, repeat_equal, timed, time_ns, time_hot_ns,
+               time_mad_ns, time_ratio, peak_memory_bytes, wall_ms, saved_to, reused_from,
+               expected] = static_cast<const CaseRun&>(loaded.outcome);
   const auto& [status, reason, errors, faults, worst, worst_statistic, location, cause, head_rms,
                reference_rows, rows_total, widening, spec_judged] =
-      static_cast<const ComparedOutput&>(l);
-  EXPECT_EQ(std::tie(l.suite, l.group, l.tier, l.case_id, l.problem_digest, status, reason),
+      static_cast<const ComparedOutput&>(loaded.outcome);
+  const Outcome& o = stored.outcome;
+  EXPECT_EQ(std::tie(suite, group, tier, id, problem_digest, status, reason),
             std::tie(o.suite, o.group, o.tier, o.case_id, o.problem_digest, o.status, o.reason));
-  EXPECT_EQ(l.c, (Case{o.c.kernel, o.c.device, canonical(o.c.problem)}));
-  EXPECT_EQ(fields(l.description), fields(o.description));
-  EXPECT_EQ(l.device, o.device);
-  EXPECT_EQ(l.workspace_bytes, o.workspace_bytes);
+  EXPECT_EQ(c, (Case{o.c.kernel, o.c.device, canonical(o.c.problem)}));
+  EXPECT_EQ(fields(description), fields(o.description));
+  EXPECT_EQ(device, o.device);
+  EXPECT_EQ(workspace_bytes, o.workspace_bytes);
   EXPECT_EQ(fields(errors), fields(o.errors));
   EXPECT_EQ(fields(faults), fields(o.faults));
   ASSERT_EQ(worst.has_value(), o.worst.has_value());
@@ -92,15 +95,15 @@ void expect_equal(const StoredOutcome& loaded, const StoredOutcome& stored) {
   EXPECT_EQ(fields(location), fields(o.location));
   EXPECT_EQ(cause, o.cause);
   EXPECT_EQ(head_rms, o.head_rms);
-  EXPECT_EQ(std::tie(reference_rows, rows_total, widening, spec_judged, l.output_digest,
-                     l.repeat_checked, l.repeat_equal),
+  EXPECT_EQ(std::tie(reference_rows, rows_total, widening, spec_judged, output_digest,
+                     repeat_checked, repeat_equal),
             std::tie(o.reference_rows, o.rows_total, o.widening, o.spec_judged, o.output_digest,
                      o.repeat_checked, o.repeat_equal));
-  EXPECT_EQ(std::tie(l.timed, l.time_ns, l.time_hot_ns, l.time_mad_ns, l.time_ratio,
-                     l.peak_memory_bytes, l.wall_ms, l.saved_to, l.reused_from),
+  EXPECT_EQ(std::tie(timed, time_ns, time_hot_ns, time_mad_ns, time_ratio, peak_memory_bytes,
+                     wall_ms, saved_to, reused_from),
             std::tie(o.timed, o.time_ns, o.time_hot_ns, o.time_mad_ns, o.time_ratio,
                      o.peak_memory_bytes, o.wall_ms, o.saved_to, o.reused_from));
-  EXPECT_EQ(l.expected, o.expected);
+  EXPECT_EQ(expected, o.expected);
   expect_equal(loaded.judgement, stored.judgement);
   const Judgement &judged = loaded.judgement, &before = stored.judgement;
   EXPECT_EQ(std::tie(judged.time_against_past, judged.confirmation),

@@ -9,7 +9,7 @@
 #include "harness/provider/child/library.h"
 #include "harness/provider/child/mapping.h"
 #include "harness/provider/child/workspace.h"
-#include "harness/provider/protocol.h"
+#include "harness/provider/messages.h"
 
 namespace plumbline {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/provider/protocol.h"
+#include "harness/provider/messages.h"
 
 namespace plumbline {
 

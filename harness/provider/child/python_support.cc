@@ -11,11 +11,13 @@
 #include <memory>
 #include <optional>
 
+#include "harness/base/json.h"
 #include "harness/provider/child/call.h"
 #include "harness/provider/child/crash_report.h"
 #include "harness/provider/child/mapping.h"
 #include "harness/provider/child/peak_memory.h"
 #include "harness/provider/child/sentinel.h"
+#include "harness/provider/protocol.h"
 
 namespace plumbline {
 
@@ -75,8 +77,7 @@ void* plumbline_support_map(int descriptor, std::uint64_t arena_bytes, const cha
   try {
     arena.reset();
     arena = std::make_unique<MappedArena>(
-        descriptor, arena_bytes,
-        nlohmann::json::parse(tensors_json).get<std::vector<protocol::Tensor>>());
+        descriptor, arena_bytes, parse_json(tensors_json).get<std::vector<protocol::Tensor>>());
     return arena->data(protocol::Tensor{});
   } catch (const Stop& stop) {
     std::snprintf(reason, reason_bytes, "%s", stop.reason.c_str());

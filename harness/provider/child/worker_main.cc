@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "harness/base/json.h"
 #include "harness/provider/child/call.h"
 #include "harness/provider/child/crash_report.h"
 #include "harness/provider/child/execute.h"
@@ -136,7 +137,7 @@ int serve_all() {
   ProviderLibrary library;
   KeptMemory kept;
   while (const auto line = read_line()) {
-    const nlohmann::json message = nlohmann::json::parse(*line);
+    const nlohmann::json message = parse_json(*line);
     const std::string request = message.at("request");
     if (request == "quit") break;
     set_crash_request(message.at("id"));

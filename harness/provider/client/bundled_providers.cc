@@ -65,20 +65,17 @@ std::optional<fs::path> find_bundled_provider(const std::string& word, const fs:
 }
 
 std::string missing_provider_remedy(const std::string& word, const fs::path& folder) {
-  std::vector<std::string> names;
-  for (const BundledProvider& provider : bundled_providers(folder)) names.push_back(provider.name);
+  const auto providers = bundled_providers(folder);
   std::string file = fs::path(word).filename().string();
   for (const auto& [prefix, suffix] :
        {std::pair{library_prefix, library_suffix}, std::pair{std::string_view(), python_suffix}}) {
     if (const std::string name = between(prefix, file, suffix); !name.empty()) file = name;
   }
-  const std::vector<std::string_view> known(names.begin(), names.end());
-  const auto near = std::find(known.begin(), known.end(), file) != known.end()
-                        ? std::optional<std::string_view>(file)
-                        : nearest_word(file, known);
+  const auto known = texts_of(providers, &BundledProvider::name);
+  const auto near = nearest_word(file, known);
   const std::string meant = near ? fmt::format("did you mean {}? ", *near) : "";
   return fmt::format("{}check the path behind --provider; by name there are {}", meant,
-                     fmt::join(names, ", "));
+                     fmt::join(known, ", "));
 }
 
 }  // namespace plumbline

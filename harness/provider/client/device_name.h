@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "harness/base/error.h"
-#include "harness/provider/protocol.h"
+#include "harness/provider/messages.h"
 
 namespace plumbline {
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "harness/base/json.h"
 #include "harness/provider/protocol.h"
 
 namespace plumbline {
@@ -39,7 +40,7 @@ std::string signal_text(int number) {
 std::optional<std::string> crash_text(const std::string& line) {
   // the usual reply is not parsed twice
   if (line.find("\"crash\"") == std::string::npos) return std::nullopt;
-  const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
+  const nlohmann::json json = parse_json_if_valid(line);
   if (!json.is_object() || json.value("reply", nlohmann::json()) != "crash") return std::nullopt;
   try {
     const auto crash = protocol::read_message<protocol::CrashReply>(json);

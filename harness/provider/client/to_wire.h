@@ -5,7 +5,7 @@
 
 #include "harness/provider/client/arena.h"
 #include "harness/provider/client/worker.h"
-#include "harness/provider/protocol.h"
+#include "harness/provider/messages.h"
 
 namespace plumbline {
 

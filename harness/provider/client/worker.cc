@@ -7,6 +7,7 @@
 #include <cassert>
 #include <utility>
 
+#include "harness/base/json.h"
 #include "harness/provider/client/device_name.h"
 #include "harness/provider/client/failure_reason.h"
 #include "harness/provider/client/launch.h"
@@ -86,7 +87,7 @@ ProcessWorker::Answer<Reply> ProcessWorker::ask(const Request& request,
     return tl::unexpected(std::move(failure));
   }
   try {
-    auto reply = protocol::read_message<Reply>(nlohmann::json::parse(*line));
+    auto reply = protocol::read_message<Reply>(parse_json(*line));
     if (reply.reply == Reply{}.reply && reply.id == request.id) return reply;
   } catch (const nlohmann::json::exception&) {
   }
