@@ -2,11 +2,13 @@
 #include "harness/contract/spec_fields.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <cmath>
 #include <type_traits>
 
+#include "harness/base/enumeration.h"
 #include "harness/base/text.h"
 #include "harness/problem/arch.h"
 #include "harness/problem/problem.h"
@@ -102,6 +104,14 @@ Complaint set(spec_kind::Flag, bool& field, std::string_view text, const Context
   return std::nullopt;
 }
 
+Complaint set(spec_kind::Maximum, MaximumOfP& field, std::string_view text, const Context&) {
+  const auto maximum = parse<MaximumOfP>(text);
+  if (!maximum)
+    return not_allowed(text, fmt::format("{}", fmt::join(names_of<MaximumOfP>, ", ")));
+  field = *maximum;
+  return std::nullopt;
+}
+
 Complaint set(spec_kind::Sums, Accumulator& field, std::string_view text, const Context& context) {
   const auto accumulator = parse_accumulator_words(text, context);
   if (!accumulator) {
@@ -164,7 +174,11 @@ Complaint set_spec_field(RoundingSpec& spec, std::string_view field, std::string
 }
 
 bool needs_proof(std::string_view field, std::string_view text) {
-  if (field == "s_rounded" || field == "q_prescaled") return text != "none";
+  if (field == "s_rounded" || field == "q_prescaled" || field == "o_between_tiles")
+    return text != "none";
+  if (field == "p_max") return text == "free" || text == "ceil2" || text == "bf16";
+  if (field == "p_toward_zero" || field == "out_toward_zero" || field == "s_rounded_twice")
+    return text == "true";
   if (field == "kv_dequantized_to") return text == tensor_core_word || text == name(DType::tf32);
   const auto accumulator = field.ends_with("_accumulator")
                                ? parse_accumulator_words(text, {Problem{}, ""})

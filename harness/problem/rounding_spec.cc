@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "harness/base/enumeration.h"
 #include "harness/problem/problem.h"
 #include "harness/problem/rounding_spec_fields.h"
 
@@ -75,6 +76,22 @@ class Comparison {
     } else {
       compare(field, spec_kind::Format{}, declared, pinned);
     }
+  }
+
+  void compare(std::string_view field, spec_kind::Flag, bool declared, bool pinned) {
+    if (declared && !pinned) findings.push_back(fmt::format("{}: pinned is false", field));
+  }
+  void compare(std::string_view field, spec_kind::OtherModel, bool declared, bool pinned) {
+    if (declared != pinned)
+      findings.push_back(fmt::format("{}: {} differs from {}", field, declared, pinned));
+  }
+  void compare(std::string_view field, spec_kind::Maximum, MaximumOfP declared,
+               MaximumOfP pinned) {
+    const bool is_subset = declared == pinned || declared == MaximumOfP::one ||
+                           pinned == MaximumOfP::free ||
+                           (declared == MaximumOfP::running && pinned != MaximumOfP::one);
+    if (!is_subset)
+      findings.push_back(fmt::format("{}: {} is not within {}", field, name(declared), name(pinned)));
   }
 
   void compare(std::string_view field, spec_kind::DenominatorOfRoundedP, bool declared,

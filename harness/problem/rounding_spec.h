@@ -26,21 +26,39 @@ inline constexpr Accumulator fma_accumulator{DType::f32, false, 24, 1};
 // Ampere to Hopper, 16-bit inputs
 inline constexpr Accumulator tensor_core_accumulator{DType::f32, true, 24, 8};
 
+// The m of P = exp(S - m), by which significands are rounded.
+enum class MaximumOfP {
+  running,  // the largest logit of some keys seen so far, which may lag; it may begin at the sink
+  one,      // the largest of the keys seen so far, sinks left out: the largest P is 1
+  ceil2,    // as running, in units of log2(e) rounded up to a whole number
+  bf16,     // as running, rounded to bf16
+  free,     // any number, such as one maximum for several rows
+};
+
 struct RoundingSpec {
   DType p_dtype = DType::f32;
   double p_prescale = 1;
+  bool p_normalized = false;  // P / l is rounded, not P
+  MaximumOfP p_max = MaximumOfP::running;
+  bool p_toward_zero = false;
   bool denominator_from_rounded_p = false;
   DType s_rounded = DType::none;
+  bool s_rounded_twice = false;  // before the scale, too
   DType q_prescaled = DType::none;
+  bool q_prescaled_without_log2e = false;
   DType split_partial_dtype = DType::f32;
+  DType o_between_tiles = DType::none;
   Accumulator qk_accumulator;
   Accumulator pv_accumulator;
   double exp2_rel_error = 0;  // 0 = within 2 ulp of fp32
   double tanh_rel_error = 0;
+  double reciprocal_rel_error = 0;  // of 1 / l
   // none: fp8 K and V are widened as stored, which rounds nothing, and their scales are applied to
   // the sums. fp16, bf16: see dequantized_to(). tf32: see inputs_rounded_to().
   DType kv_dequantized_to = DType::none;
   DType out_dtype = DType::f32;
+  bool out_toward_zero = false;
+  DType lse_dtype = DType::none;  // none: fp32
   int lse_base = 0;  // 0 = e, 2
   bool lse_includes_sink = true;
   bool operator==(const RoundingSpec&) const = default;

@@ -20,6 +20,8 @@ struct StepOfInputs : Step {};   // …, of Q, K and V
 struct PowerOfTwo {};            // double
 struct Flag {};                  // bool
 struct DenominatorOfRoundedP : Flag {};
+struct OtherModel : Flag {};  // of which neither value is looser than the other
+struct Maximum {};            // MaximumOfP
 struct Sums {};                    // Accumulator
 struct RelativeError {};           // double in [0, 1)
 struct LseBase {};                 // int: 0 = e, 2
@@ -31,20 +33,29 @@ struct LseIncludesSink : Flag {};  // in the ABI its contrary, lse_excludes_sink
 template <class Visit>
 constexpr void for_each_spec_field(Visit&& visit) {
 #define PLUMBLINE_FIELD(member) \
-#member, [](auto& spec) -> auto& { return spec.member; }
+#member, [](auto& spec) -> decltype((spec.member)) { return spec.member; }
   const auto field = [&](const char* name, auto of, auto kind) { visit(name, kind, of); };
   field(PLUMBLINE_FIELD(p_dtype), spec_kind::FormatOfP{});
   field(PLUMBLINE_FIELD(p_prescale), spec_kind::PowerOfTwo{});
+  field(PLUMBLINE_FIELD(p_normalized), spec_kind::OtherModel{});
+  field(PLUMBLINE_FIELD(p_max), spec_kind::Maximum{});
+  field(PLUMBLINE_FIELD(p_toward_zero), spec_kind::Flag{});
   field(PLUMBLINE_FIELD(denominator_from_rounded_p), spec_kind::DenominatorOfRoundedP{});
   field(PLUMBLINE_FIELD(s_rounded), spec_kind::Step{});
+  field(PLUMBLINE_FIELD(s_rounded_twice), spec_kind::Flag{});
   field(PLUMBLINE_FIELD(q_prescaled), spec_kind::Step{});
+  field(PLUMBLINE_FIELD(q_prescaled_without_log2e), spec_kind::OtherModel{});
   field(PLUMBLINE_FIELD(split_partial_dtype), spec_kind::Format{});
+  field(PLUMBLINE_FIELD(o_between_tiles), spec_kind::Step{});
   field(PLUMBLINE_FIELD(qk_accumulator), spec_kind::Sums{});
   field(PLUMBLINE_FIELD(pv_accumulator), spec_kind::Sums{});
   field(PLUMBLINE_FIELD(exp2_rel_error), spec_kind::RelativeError{});
   field(PLUMBLINE_FIELD(tanh_rel_error), spec_kind::RelativeError{});
+  field(PLUMBLINE_FIELD(reciprocal_rel_error), spec_kind::RelativeError{});
   field(PLUMBLINE_FIELD(kv_dequantized_to), spec_kind::StepOfInputs{});
   field(PLUMBLINE_FIELD(out_dtype), spec_kind::FormatOfOut{});
+  field(PLUMBLINE_FIELD(out_toward_zero), spec_kind::Flag{});
+  field(PLUMBLINE_FIELD(lse_dtype), spec_kind::Step{});
   field(PLUMBLINE_FIELD(lse_base), spec_kind::LseBase{});
   field(PLUMBLINE_FIELD(lse_includes_sink), spec_kind::LseIncludesSink{});
 #undef PLUMBLINE_FIELD

@@ -13,6 +13,7 @@ namespace {
 std::string value_text(DType dtype) { return std::string(name(dtype)); }
 std::string value_text(double value) { return fmt::format("{}", value); }
 std::string value_text(bool value) { return value ? "true" : "false"; }
+std::string value_text(MaximumOfP maximum) { return std::string(name(maximum)); }
 std::string value_text(int lse_base) { return lse_base == 0 ? "e" : std::to_string(lse_base); }
 std::string value_text(const Accumulator& a) {
   return fmt::format("{}/{}/{}/{}", name(a.dtype), a.toward_zero ? "toward_zero" : "nearest",
@@ -28,6 +29,9 @@ bool assign(const std::optional<T>& parsed, T& target) {
 bool parse_value(std::string_view text, DType& dtype) { return assign(parse<DType>(text), dtype); }
 bool parse_value(std::string_view text, double& value) { return assign(parse_real(text), value); }
 bool parse_value(std::string_view text, bool& value) { return assign(parse_boolean(text), value); }
+bool parse_value(std::string_view text, MaximumOfP& maximum) {
+  return assign(parse<MaximumOfP>(text), maximum);
+}
 bool parse_value(std::string_view text, int& lse_base) {
   lse_base = text == "2" ? 2 : 0;
   return text == "2" || text == "e";

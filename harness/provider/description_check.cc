@@ -47,6 +47,9 @@ class Checker {
   void field(const char* field, spec_kind::RelativeError, double value) {
     if (!(value >= 0 && value < 1)) note("{} is {}, not in [0, 1)", field, value);
   }
+  void field(const char* field, spec_kind::Maximum, std::uint32_t value) {
+    at_most(field, value, names_of<MaximumOfP>.size() - 1);
+  }
   void field(const char* field, spec_kind::LseBase, std::uint32_t value) {
     if (value != 0 && value != 2) note("{} has no meaning {}", field, value);
   }
@@ -109,6 +112,7 @@ void check_promises(Checker& check, const plumbline_promises& promises) {
 }
 
 void convert(std::uint32_t from, DType& to) { to = static_cast<DType>(from); }
+void convert(std::uint32_t from, MaximumOfP& to) { to = static_cast<MaximumOfP>(from); }
 void convert(std::uint32_t from, bool& to) { to = from != 0; }
 void convert(std::uint32_t from, int& to) { to = static_cast<int>(from); }
 void convert(double from, double& to) { to = from; }
@@ -117,13 +121,15 @@ void convert(const plumbline_accumulator& from, Accumulator& to) {
         static_cast<int>(from.products_per_step)};
 }
 
-RoundingSpec to_spec(const plumbline_rounding_spec& abi) {
+RoundingSpec to_spec(const plumbline_description& d) {
   RoundingSpec spec;
-  for_each_spec_field([&]<class Kind>(const char*, Kind, auto of) {
+  for_each_spec_field([&]<class Kind, class Of>(const char*, Kind, Of of) {
     if constexpr (std::is_same_v<Kind, spec_kind::LseIncludesSink>) {
-      spec.lse_includes_sink = abi.lse_excludes_sink == 0;
+      spec.lse_includes_sink = d.spec.lse_excludes_sink == 0;
+    } else if constexpr (std::is_invocable_v<Of, const plumbline_rounding_spec&>) {
+      convert(of(d.spec), of(spec));
     } else {
-      convert(of(abi), of(spec));
+      convert(of(d.more_roundings), of(spec));
     }
   });
   return spec;
@@ -149,8 +155,10 @@ std::string description_fault(const plumbline_description& d) {
     check.note("tensor_cores is \"{}\", not \"on\", \"off\" or \"none\"", tensor_cores);
   }
   check.at_most("padding_policy", d.padding_policy, PLUMBLINE_PADDED_ROWS_ATTENDED);
-  for_each_abi_spec_field(
+  for_each_abi_spec_field<plumbline_rounding_spec>(
       [&](const char* name, auto kind, auto of) { check.field(name, kind, of(d.spec)); });
+  for_each_abi_spec_field<plumbline_more_roundings>(
+      [&](const char* name, auto kind, auto of) { check.field(name, kind, of(d.more_roundings)); });
   check_promises(check, d.promises);
   check.minus_one_or_more("registers_per_thread", d.registers_per_thread);
   check.minus_one_or_more("spill_bytes_per_thread", d.spill_bytes_per_thread);
@@ -188,7 +196,7 @@ Description to_description(const plumbline_description& d) {
   description.build_id = d.build_id;
   description.tensor_cores = d.tensor_cores;
   description.padding_policy = static_cast<PaddingPolicy>(d.padding_policy);
-  description.spec = to_spec(d.spec);
+  description.spec = to_spec(d);
   description.promises = to_promises(d.promises);
   description.registers_per_thread = d.registers_per_thread;
   description.spill_bytes_per_thread = d.spill_bytes_per_thread;

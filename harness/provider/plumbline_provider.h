@@ -100,6 +100,17 @@ typedef enum plumbline_padding_policy {
   PLUMBLINE_PADDED_ROWS_ATTENDED = 2,
 } plumbline_padding_policy;
 
+// The m of P = exp(S - m).
+typedef enum plumbline_p_max {
+  // the largest logit of some keys seen so far: it may lag behind, and it may begin at the sink
+  PLUMBLINE_P_MAX_RUNNING = 0,
+  // the largest logit of the keys seen so far, sinks left out: the largest P is 1
+  PLUMBLINE_P_MAX_ONE = 1,
+  PLUMBLINE_P_MAX_CEIL2 = 2,  // as RUNNING, in units of log2(e) rounded up to a whole number
+  PLUMBLINE_P_MAX_BF16 = 3,   // as RUNNING, rounded to bf16
+  PLUMBLINE_P_MAX_FREE = 4,   // any number, such as one maximum for several rows
+} plumbline_p_max;
+
 typedef enum plumbline_promise {
   PLUMBLINE_PROMISE_NONE = 0,      // says nothing
   PLUMBLINE_PROMISE_ROUNDING = 1,  // within rounding
@@ -246,6 +257,23 @@ typedef struct plumbline_rounding_spec {
   uint32_t lse_excludes_sink;  // 1: an attention sink is not part of the LSE
 } plumbline_rounding_spec;
 
+// More of what a kernel rounds; 0 in a field is what most kernels do. A plumbline that is older than
+// this struct holds the kernel to that.
+typedef struct plumbline_more_roundings {
+  uint32_t struct_size;
+  uint32_t p_normalized;   // 1: P / l is rounded, l the softmax denominator, and not P
+  uint32_t p_max;          // plumbline_p_max
+  uint32_t p_toward_zero;  // 1: P is truncated to p_dtype
+  // 1: S is rounded to s_rounded before the scale, too: round(scale * round(q.k))
+  uint32_t s_rounded_twice;
+  uint32_t q_prescaled_without_log2e;  // 1: q_prescaled is what Q * scale is rounded to
+  uint32_t o_between_tiles;  // 16-bit dtype that O is rounded to after each tile of keys; NONE
+  uint32_t out_toward_zero;  // 1: the output is truncated to out_dtype
+  uint32_t lse_dtype;        // 16-bit dtype that the LSE is rounded to; NONE = fp32
+  uint32_t reserved;
+  double reciprocal_rel_error;  // relative error of 1 / l beyond 2 ulp of fp32
+} plumbline_more_roundings;
+
 // What a kernel promises for each transformation of a problem. plumbline_promise values.
 typedef struct plumbline_promises {
   uint32_t struct_size;
@@ -272,6 +300,7 @@ typedef struct plumbline_description {
   int64_t stack_bytes_per_thread;
   // "sm_90": the architecture it ran on, where the device's name ("cuda:0") leaves it open; else ""
   char device_arch[32];
+  plumbline_more_roundings more_roundings;
 } plumbline_description;
 
 // ---- The device's memory, streams and clocks ----

@@ -45,6 +45,7 @@ void visit_description(Description& d, Visit visit) {
   visit("shared_memory_bytes", d.shared_memory_bytes);
   visit("stack_bytes_per_thread", d.stack_bytes_per_thread);
   visit("device_arch", d.device_arch, may_be_absent);
+  visit("more_roundings", d.more_roundings, may_be_absent);
 }
 
 template <class Reply, class Visit>
@@ -102,13 +103,25 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DeviceFacts, model, memory_bytes
 }
 
 void to_json(nlohmann::json& json, const plumbline_rounding_spec& spec) {
-  plumbline::for_each_abi_spec_field(
+  plumbline::for_each_abi_spec_field<plumbline_rounding_spec>(
       [&](const char* name, auto, auto of) { json[name] = of(spec); });
 }
 
 void from_json(const nlohmann::json& json, plumbline_rounding_spec& spec) {
-  plumbline::for_each_abi_spec_field(
+  plumbline::for_each_abi_spec_field<plumbline_rounding_spec>(
       [&](const char* name, auto, auto of) { json.at(name).get_to(of(spec)); });
+}
+
+void to_json(nlohmann::json& json, const plumbline_more_roundings& more) {
+  plumbline::for_each_abi_spec_field<plumbline_more_roundings>(
+      [&](const char* name, auto, auto of) { json[name] = of(more); });
+}
+
+void from_json(const nlohmann::json& json, plumbline_more_roundings& more) {
+  plumbline::for_each_abi_spec_field<plumbline_more_roundings>([&](const char* name, auto,
+                                                                   auto of) {
+    if (json.contains(name)) json.at(name).get_to(of(more));
+  });
 }
 
 void to_json(nlohmann::json& json, const plumbline_description& d) {
@@ -120,6 +133,7 @@ void from_json(const nlohmann::json& json, plumbline_description& d) {
   visit_description(d, FromJson{json});
   d.struct_size = sizeof d;
   d.spec.struct_size = sizeof d.spec;
+  d.more_roundings.struct_size = sizeof d.more_roundings;
   d.promises.struct_size = sizeof d.promises;
 }
 

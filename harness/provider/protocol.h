@@ -18,9 +18,12 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plumbline_accumulator, dtype, toward_zero, fr
                                    products_per_step)
 void to_json(nlohmann::json& json, const plumbline_rounding_spec& spec);
 void from_json(const nlohmann::json& json, plumbline_rounding_spec& spec);
+// Each field may be absent: 0.
+void to_json(nlohmann::json& json, const plumbline_more_roundings& more);
+void from_json(const nlohmann::json& json, plumbline_more_roundings& more);
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plumbline_promises, run_to_run, batch, layout, page, split,
                                    prefill_decode, lse)
-// Text longer than its field is cut. device_arch may be absent.
+// Text longer than its field is cut. device_arch and more_roundings may be absent.
 void to_json(nlohmann::json& json, const plumbline_description& description);
 void from_json(const nlohmann::json& json, plumbline_description& description);
 

@@ -293,6 +293,7 @@ class Execution {
     plumbline_description description{};
     description.struct_size = sizeof description;
     description.spec.struct_size = sizeof description.spec;
+    description.more_roundings.struct_size = sizeof description.more_roundings;
     description.promises.struct_size = sizeof description.promises;
     call_provider("describe",
                   [&](char*, std::size_t) { return provider_.describe(plan_, &description); });

@@ -37,6 +37,7 @@ PROMISES = ("run_to_run", "batch", "layout", "page", "split", "prefill_decode", 
 PROMISE_LEVELS = ("none", "rounding", "bitwise")
 TENSOR_CORES = ("on", "off", "none")
 
+P_MAXIMA = ("running", "one", "ceil2", "bf16", "free")
 SPEC_DTYPES = ("input", "output", *TENSOR_DTYPES, "tf32")
 ACCUMULATOR_TEXT = re.compile(r"(fp32|fp16)/(nearest|toward_zero)/(\d+)/(\d+)")
 
@@ -73,16 +74,27 @@ class Spec:
     p_dtype: Optional[str] = None
     # a power of two that P is multiplied by before that rounding
     p_prescale: Optional[float] = None
+    p_normalized: Optional[bool] = None  # P / l is rounded, not P
+    # the max above: "running" (it may lag or begin at the sink), "one" (neither, so that the
+    # largest P is 1), "ceil2" or "bf16" (rounded so), "free" (any number)
+    p_max: Optional[str] = None
+    p_toward_zero: Optional[bool] = None  # P is truncated to p_dtype
     denominator_from_rounded_p: Optional[bool] = None
     s_rounded: Optional[str] = None  # dtype that S is rounded to; "none"
+    s_rounded_twice: Optional[bool] = None  # before the scale, too
     q_prescaled: Optional[str] = None  # dtype that Q * scale * log2(e) is rounded to; "none"
+    q_prescaled_without_log2e: Optional[bool] = None  # Q * scale is, not Q * scale * log2(e)
     split_partial_dtype: Optional[str] = None
+    o_between_tiles: Optional[str] = None  # dtype that O is rounded to after each tile; "none"
     # "fma", "tensor_core", "fp32/toward_zero/24/8" or a table
     qk_accumulator: Union[None, str, Mapping] = None
     pv_accumulator: Union[None, str, Mapping] = None
     exp2_rel_error: Optional[float] = None  # beyond 2 ulp of fp32, in [0, 1)
     tanh_rel_error: Optional[float] = None
+    reciprocal_rel_error: Optional[float] = None  # of 1 / l
     kv_dequantized_to: Optional[str] = None
+    out_toward_zero: Optional[bool] = None  # the output is truncated to its dtype
+    lse_dtype: Optional[str] = None  # dtype that the LSE is rounded to; "none": fp32
     lse_base: Union[None, str, int] = None  # "e" or "2"
     lse_includes_sink: Optional[bool] = None
 
@@ -96,7 +108,8 @@ class Spec:
     def _check(name: str, value: object) -> None:
         if name in ("p_dtype", "split_partial_dtype"):
             _one_of(name, value, SPEC_DTYPES)
-        elif name in ("s_rounded", "q_prescaled", "kv_dequantized_to"):
+        elif name in ("s_rounded", "q_prescaled", "kv_dequantized_to", "o_between_tiles",
+                      "lse_dtype"):
             _one_of(name, value, ("none", *SPEC_DTYPES))
         elif name.endswith("_accumulator"):
             _accumulator(name, value)
@@ -106,8 +119,10 @@ class Spec:
             raise ValueError(f"p_prescale: {value!r} is not a power of two")
         elif name == "lse_base":
             _one_of(name, str(value), ("e", "2"))
-        elif (name in ("denominator_from_rounded_p", "lse_includes_sink")
-              and not isinstance(value, bool)):
+        elif name == "p_max":
+            _one_of(name, value, P_MAXIMA)
+        elif not name.endswith("_rel_error") and name != "p_prescale" \
+                and not isinstance(value, bool):
             raise ValueError(f"{name}: {value!r} is neither True nor False")
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, Optional
 
-from plumbline_provider import (DTYPES, LAYOUTS, MASKS, PADDING_POLICIES, PROMISE_LEVELS, PROMISES,
-                                Kernel, Spec)
+from plumbline_provider import (DTYPES, LAYOUTS, MASKS, P_MAXIMA, PADDING_POLICIES,
+                                PROMISE_LEVELS, PROMISES, Kernel, Spec)
 
 PADDINGS = ("right", "left")  # plumbline_padding
 MEMORY_SPACES = ("host", "cuda", "emulated")  # plumbline_memory_space
@@ -91,6 +91,26 @@ def spec_to_wire(spec: Spec, words: Mapping[str, str], arch: str = "") -> Dict[s
     }
 
 
+def more_roundings_to_wire(spec: Spec, words: Mapping[str, str]) -> Dict[str, Any]:
+    """plumbline_more_roundings."""
+    def rounding_step(value: Optional[str]) -> int:
+        word = {None: "none", "input": words["dtype"],
+                "output": words["dtype_out"]}.get(value, value)
+        return DTYPES.index("none" if word == "fp32" else word)
+
+    return {
+        "p_normalized": int(bool(spec.p_normalized)),
+        "p_max": P_MAXIMA.index(spec.p_max or "running"),
+        "p_toward_zero": int(bool(spec.p_toward_zero)),
+        "s_rounded_twice": int(bool(spec.s_rounded_twice)),
+        "q_prescaled_without_log2e": int(bool(spec.q_prescaled_without_log2e)),
+        "o_between_tiles": rounding_step(spec.o_between_tiles),
+        "out_toward_zero": int(bool(spec.out_toward_zero)),
+        "lse_dtype": rounding_step(spec.lse_dtype),
+        "reciprocal_rel_error": float(spec.reciprocal_rel_error or 0),
+    }
+
+
 def description(kernel: Kernel, spec: Spec, words: Mapping[str, str], launched: str, build_id: str,
                 arch: str = "", device: str = "cpu") -> Dict[str, Any]:
     """plumbline_description.
@@ -101,6 +121,7 @@ def description(kernel: Kernel, spec: Spec, words: Mapping[str, str], launched: 
         "launched": launched, "build_id": build_id, "tensor_cores": tensor_cores,
         "padding_policy": PADDING_POLICIES.index(kernel.padding_policy),
         "spec": spec_to_wire(spec, words, arch),
+        "more_roundings": more_roundings_to_wire(spec, words),
         
             "promises": {name: PROMISE_LEVELS.index(kernel.promises.get(name, "none"))
                          for name in PROMISES},
