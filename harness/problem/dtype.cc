@@ -190,6 +190,14 @@ double round_to(double value, DType dtype) {
   return std::copysign(beyond, value);
 }
 
+double truncate_to(double value, DType dtype) {
+  if (!std::isfinite(value)) return round_to(value, dtype);
+  const double nearest = round_to(value, dtype);
+  if (std::fabs(nearest) <= std::fabs(value)) return nearest;
+  return std::isfinite(nearest) ? nearest - std::copysign(ulp(value, dtype), value)
+                                : std::copysign(format_of(dtype).largest, value);
+}
+
 void encode(DType dtype, std::span<const float> values, void* encoded) {
   switch (dtype) {
     case DType::f32:

@@ -54,6 +54,8 @@ double ulp(double value, DType dtype);
 // Nearest representable value, ties to even; overflow gives infinity (e4m3: NaN). Exact from any
 // double; NaN stays NaN; none rounds nothing.
 double round_to(double value, DType dtype);
+// Likewise toward zero; overflow gives the largest finite number.
+double truncate_to(double value, DType dtype);
 
 // Array conversion, ties to even. `encoded` has size_in_bytes(dtype) * values.size() bytes.
 void encode(DType dtype, std::span<const float> values, void* encoded);

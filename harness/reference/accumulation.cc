@@ -68,7 +68,8 @@ bool range_bounds_suffice(const BlockSums& sums, const Buffer<double>& p_varianc
                  low = block.prefixes.edge_range(row, j);
     const double squares = (square(high) - square(low)) / 2;
     double change =
-        (square(0.3 * pv.u * repeated_in(sums, row, j)) + kappa * square(sums.model.u_split)) *
+        (square(0.3 * pv.u * repeated_in(sums, row, j)) + kappa * square(sums.model.u_split) +
+         std::ceil(n / smallest_tile) * kappa_coherent * square(sums.model.u_tile)) *
         squares;
     if (truncation && pv.toward_zero) {
       const double signed_sum = std::abs(sums.truncation.signed_sum.data()[at]);
@@ -108,15 +109,19 @@ void find_ranges(BlockSums& sums, const Buffer<double>& p_variance) {
 void accumulation(const BlockSums& sums, Buffer<double>& result, Buffer<double>& partials) {
   const RowBlock& block = *sums.block;
   const Model& model = sums.model;
-  const double u_split = model.u_split, eta_split = model.eta_split / block.head->v_unit;
+  const bool stores_partials = model.u_split > 0 || model.u_tile > 0;
   const bool scaled_outside = block.head->scaled_outside;
   for (std::int64_t r = 0; r < block.rows; ++r) {
-    const Accumulation of_pv(model.pv, block.count(r), repeated_in_l(sums, r));
+    const Accumulation of_pv(model.pv, block.count(r), repeated_in_l(sums, r),
+                             model.reciprocal_error);
     for (std::int64_t j = 0; j < block.head->dim_vo; ++j) {
       const std::int64_t at = r * block.head->ld + j;
       ColumnSums of_column{block.o_of(r, j), sums.p_squared.data()[at], sums.range.data()[at]};
       of_column.repeated = repeated_in(sums, r, j);
-      if (u_split > 0) partials.data()[at] = split_partials(u_split, eta_split, of_column);
+      if (stores_partials) {
+        partials.data()[at] =
+            stored_partials(model, block.head->v_unit, block.count(r), of_column);
+      }
       if (of_pv.toward_zero) {
         of_column.truncated = sums.truncation.signed_sum.data()[at];
         of_column.truncated_squares = sums.truncation.square_sum.data()[at];

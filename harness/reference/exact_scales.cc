@@ -7,10 +7,12 @@
 
 namespace plumbline {
 
-// u_P + u sqrt(n) + ceil(n/L) f_out + u_sp
+// u_P + u sqrt(n) + ceil(n/L) f_out + u_sp + ceil(n/16) u_tile + the error of 1 / l
 double product_error(const Model& model, std::int64_t n, bool scaled_outside) {
   const double truncation = model.pv.toward_zero ? step_loss(model.pv, n) : 0;
-  return model.u_p + model.pv.u * std::sqrt(static_cast<double>(n)) + truncation + model.u_split +
+  const double tiles = std::ceil(static_cast<double>(n) / smallest_tile);
+  return model.largest_p * model.u_p + model.pv.u * std::sqrt(static_cast<double>(n)) + truncation +
+         model.u_split + tiles * model.u_tile + model.reciprocal_error +
          (scaled_outside ? u32 : 0);
 }
 

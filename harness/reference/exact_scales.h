@@ -18,21 +18,55 @@ inline double sink_sd(const Sink& sink) { return u32 * (4 * std::abs(sink.s) + 1
 struct PWeights {
   double near_zero_limit = 0;  // eta_P / l / u_P
   double one = 1;              // 1 / u_P
+  double kappa_p = kappa, kappa_shared = kappa_coherent;
+  // Where the largest P is 1: t / p and u_P. A P of more than 1 - u_P lies between t and 1, so that
+  // it errs by 1 - t at most.
+  double t_of_p = 1, u_one = 0;
 
   const RowRounding* row = nullptr;  // with kappas of its own, or none
 
   double near_zero(double p) const { return std::min(near_zero_limit, p * one); }
-  double kappa_of(double p) const { return row == nullptr ? kappa : row->kappa_of(p); }
+  double largest_kappa(double p) const {
+    const double t = p * t_of_p;
+    return t > 1 - u_one ? std::max(least_kappa, square((1 - t) / u_one)) : 1 / least_kappa;
+  }
+  double kappa_of(double p) const {
+    const double of_key = row == nullptr ? kappa_p : row->kappa_of(p);
+    return u_one == 0 ? of_key : std::min(of_key, largest_kappa(p));
+  }
   double independent(double p) const {
     return kappa_of(p) * p * p + near_zero(p) * near_zero(p) / 3;
   }
   double coherent(double p) const {
-    return std::sqrt(std::max(kappa_coherent, kappa_of(p))) * std::max(p, near_zero(p));
+    const double of_key = std::max(kappa_shared, row == nullptr ? 0 : row->kappa_of(p));
+    return std::sqrt(u_one == 0 ? of_key : std::min(of_key, largest_kappa(p))) *
+           std::max(p, near_zero(p));
   }
+
+  static constexpr double least_kappa = 0.003;
 };
 inline PWeights p_weights(const Model& model, double total, const RowRounding& row) {
-  return {model.eta_p > 0 ? model.eta_p / total / model.u_p : 0, 1 / model.u_p,
+  return {model.eta_p > 0 ? model.eta_p / total / model.u_p : 0,
+          1 / model.u_p,
+          model.kappa_p,
+          kappa_coherent * square(model.largest_p),
+          row.t_of_p,
+          model.p_max == MaximumOfP::one && model.p_rounded != DType::none ? model.u_p : 0,
           row.is_local ? &row : nullptr};
+}
+// Where P is normalised its errors are known: delta_k = rnd(p_k) - p_k, of which this much is
+// counted at least, so that no single rounding that falls otherwise is 6 sigma.
+inline double normalized_variance(const Model& model, double p, double delta) {
+  return std::max(square(delta), 0.03 * square(model.u_p * p));
+}
+// What the sum of them adds, of o_j^2: P then sums to 1 + sum delta_k. `independent` and `excess`:
+// what the keys, and their cells, have of it.
+inline double normalized_sum_variance(double sum, double independent, double excess) {
+  return std::max(0.0, square(sum) / shared_slack - independent - excess);
+}
+// What all P lose that are truncated, of |sum p_k x_kj|: sqrt of TP's systematic part.
+inline double truncated_share(const Model& model) {
+  return model.truncates_p() && !model.p_normalized ? truncation_mean * model.u_p : 0;
 }
 // Of an element of a flat row, where all rows share the errors: T_j = sum_k errors_k x_kj. Its
 // square may not exceed TP by more than the slack, nor may that of what output rounding makes of
@@ -59,8 +93,9 @@ inline double shared_weight(SharedRounding rounding, double p, double s, double 
 inline double shared_variance(SharedRounding rounding, const Model& model, double coherent,
                               double independent) {
   if (rounding == SharedRounding::exp2) return square(model.exp2_error) / 2 * coherent;
-  const double u = rounding == SharedRounding::s ? model.u_s : model.tanh_error;
-  return kappa_coherent * square(u) * std::max(coherent, independent);
+  const double squared = rounding == SharedRounding::s ? model.s_roundings * square(model.u_s)
+                                                       : square(model.tanh_error);
+  return kappa_coherent * squared * std::max(coherent, independent);
 }
 
 // TA and TR, from sums over a row's keys in one column.
@@ -84,10 +119,11 @@ inline double truncation_drift(double truncated, double range, double step_loss)
 }
 struct Accumulation {
   // `repeated`: n (4 S_t - 1)+ / 3, of the addends of l.
-  Accumulation(const AccumulationModel& pv, std::int64_t n, double repeated)
+  // `reciprocal`: the relative error of 1 / l.
+  Accumulation(const AccumulationModel& pv, std::int64_t n, double repeated, double reciprocal)
       : u_squared_n(square(pv.u) * (static_cast<double>(n) / 3 + 4)),
         of_repeated(0.3 * pv.u),
-        of_l(of_repeated * repeated),
+        of_l(std::hypot(of_repeated * repeated, reciprocal)),
         loss(step_loss(pv, n)),
         toward_zero(pv.toward_zero) {}
 
@@ -107,18 +143,29 @@ struct Accumulation {
   double u_squared_n, of_repeated, of_l, loss;
   bool toward_zero;
 };
-// kappa u_sp^2 max(R_j^2, o_j^2 + sum p_k^2 v_kj^2) + eta_sp^2 / 3
-inline double split_partials(double u, double eta, const ColumnSums& sums) {
+// TR: kappa u_sp^2 max(R_j^2, o_j^2 + sum p_k^2 v_kj^2) + eta_sp^2 / 3, and where O is rounded
+// between tiles likewise, with shared roundings, for each of n / 16 tiles.
+inline double stored_partials(const Model& model, double unit, std::int64_t n,
+                              const ColumnSums& sums) {
   const double partial = std::max(square(sums.range), square(sums.o) + sums.p_squared);
-  return kappa * square(u) * partial + square(eta) / 3;
+  const double tiles = std::ceil(static_cast<double>(n) / smallest_tile);
+  return kappa * square(model.u_split) * partial + square(model.eta_split / unit) / 3 +
+         tiles * (kappa_coherent * square(model.u_tile) * partial +
+                  square(model.eta_tile / unit) / 3);
 }
-
 // The bound: the relative error that each product of P and V may have, but for the logit's.
 double product_error(const Model& model, std::int64_t n, bool scaled_outside);
 
 // lse_sigma^2: the part of sums and of the logarithm in fp32.
 inline double lse_floor(double lse, std::int64_t n) {
   return square(u32 * (4 + std::abs(lse) + 2 * std::sqrt(static_cast<double>(n))));
+}
+// And that of storing it in 16 bits, as one of many or as this one falls.
+inline double with_stored_lse(const Model& model, double lse, double variance) {
+  if (model.lse == DType::f32 || !std::isfinite(lse)) return variance;
+  const double stored = lse / model.lse_unit,
+               error = (round_to(stored, model.lse) - stored) * model.lse_unit;
+  return at_least_shared(variance + square(ulp(stored, model.lse) * model.lse_unit) / 12, error);
 }
 // By how much rounding these very logits moves the LSE. Logits that lie whole rounding intervals
 // apart are all rounded alike, which no cell sees; and intervals that are large against 1 move it

@@ -64,9 +64,10 @@ double lse_variance(BlockSums& sums, SharedRoundings& shared, std::int64_t row) 
     const RowRounding& rounding = sums.rounding.data()[row];
     variance +=
         at_least_shared(of_rounded_denominator(sums, row, p, p_weights(model, total, rounding)),
-                        rounding.error_sum);
+                        rounding.error_sum) +
+        square(truncated_share(model));
   }
-  return variance;
+  return with_stored_lse(model, block.lse.data()[row], variance);
 }
 
 }  // namespace plumbline

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 namespace plumbline {
 namespace {
@@ -39,28 +40,43 @@ AccumulationModel::AccumulationModel(const Accumulator& accumulator) {
   step = std::max(accumulator.products_per_step, 1);
 }
 
-Model::Model(const RoundingSpec& spec)
-    : denominator_from_rounded_p(spec.denominator_from_rounded_p),
+Model::Model(const RoundingSpec& spec, double scale)
+    : p_max(spec.p_max),
+      p_toward_zero(spec.p_toward_zero),
+      denominator_from_rounded_p(spec.denominator_from_rounded_p),
       s_rounded(is_rounded(spec.s_rounded) ? spec.s_rounded : DType::none),
       u_s(roundoff(spec.s_rounded)),
       eta_s(eta(spec.s_rounded)),
       u_split(roundoff(spec.split_partial_dtype)),
       eta_split(eta(spec.split_partial_dtype)),
+      u_tile(roundoff(spec.o_between_tiles)),
+      eta_tile(eta(spec.o_between_tiles)),
       exp2_error(spec.exp2_rel_error),
       tanh_error(spec.tanh_rel_error),
+      reciprocal_error(spec.reciprocal_rel_error),
       lse_includes_sink(spec.lse_includes_sink),
       q_prescaled(is_rounded(spec.q_prescaled) ? spec.q_prescaled : DType::none),
+      q_base(spec.q_prescaled_without_log2e ? 1 : std::numbers::ln2),
       inputs_rounded(inputs_rounded_to(spec)),
       out(spec.out_dtype),
+      out_toward_zero(spec.out_toward_zero && is_rounded(spec.out_dtype)),
+      lse(is_rounded(spec.lse_dtype) ? spec.lse_dtype : DType::f32),
       qk(spec.qk_accumulator),
       pv(spec.pv_accumulator) {
+  if (spec.lse_base == 2) lse_unit = std::numbers::ln2;
   const bool rounds_p = is_rounded(spec.p_dtype);
   if (rounds_p) p_rounded = spec.p_dtype;
+  p_normalized = rounds_p && spec.p_normalized;
+  if (p_normalized) denominator_from_rounded_p = false;  // the sum is made before P is divided
+  if (rounds_p && p_toward_zero) kappa_p = kappa_truncated, largest_p = 2;
   p_prescale = spec.p_prescale;
   u_p = rounds_p ? unit_roundoff(spec.p_dtype) : 2 * u32;
   eta_p = eta(spec.p_dtype) / spec.p_prescale;
   p_normal = std::ldexp(eta_p, significand_bits(spec.p_dtype));
   p_cell_bits = rounds_p ? significand_bits(spec.p_dtype) + cell_extra_bits : exact_tie_bits;
+  int exponent = 0;
+  if (u_s > 0 && spec.s_rounded_twice && std::frexp(std::abs(scale), &exponent) != 0.5)
+    s_roundings = 2;
   if (u_s > 0) s_cell_bits = significand_bits(spec.s_rounded) + cell_extra_bits;
 }
 

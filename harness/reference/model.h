@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <numbers>
 
 #include "harness/problem/rounding_spec.h"
 
@@ -16,6 +17,13 @@ inline constexpr double kappa = 0.18;
 // The same where one rounding is shared by many terms: 1 / 1.35^2, so that the rms stays below its
 // limit even at the worst draw.
 inline constexpr double kappa_coherent = 0.55;
+
+// Truncation of log-uniform significands, in units of u: the mean of the relative error is
+// -E(1/s) = -1 / (2 ln 2), and the variance about it (4/3) E(1/s^2) - that squared.
+inline constexpr double truncation_mean = 0.7213475204444817;
+inline constexpr double kappa_truncated = 0.7213475204444817 - 0.5203422450526448;
+// 16-bit O is rounded after each of so many keys, the smallest tile that kernels have.
+inline constexpr std::int64_t smallest_tile = 16;
 
 // One matrix product's accumulation.
 struct AccumulationModel {
@@ -32,23 +40,43 @@ struct AccumulationModel {
 };
 
 struct Model {
-  explicit Model(const RoundingSpec& spec);
+  // `scale`: what q . k is multiplied by; a second rounding of S after a power of two is none.
+  Model(const RoundingSpec& spec, double scale);
+
+  // P in units of its largest value, as it is rounded after p_prescale.
+  double rounded_p(double p) const {
+    const double held = p * p_prescale;
+    return (p_toward_zero ? truncate_to(held, p_rounded) : round_to(held, p_rounded)) / p_prescale;
+  }
+  double rounded_out(double o) const { return out_toward_zero ? truncate_to(o, out) : round_to(o, out); }
+  bool truncates_p() const { return p_toward_zero && p_rounded != DType::none; }
 
   double u_p = 0, eta_p = 0;      // P; eta in units of the unnormalised exp(s - m)
   DType p_rounded = DType::none;  // none = P is kept in fp32
   double p_prescale = 1;
   int p_cell_bits = 0;  // significand bits by which P values share a cell
   double p_normal = 0;  // smallest normal P, in the units of eta_p
+  bool p_normalized = false;  // t = p; only where P is rounded
+  MaximumOfP p_max = MaximumOfP::running;
+  bool p_toward_zero = false;
+  double kappa_p = kappa;  // of u_P^2, of log-uniform significands
+  double largest_p = 1;    // of u_P, the largest relative error
   bool denominator_from_rounded_p = false;
   DType s_rounded = DType::none;
   double u_s = 0, eta_s = 0;  // 0 = S is not rounded
+  double s_roundings = 1;  // of S, one after the other
   int s_cell_bits = 0;
   double u_split = 0, eta_split = 0;
-  double exp2_error = 0, tanh_error = 0;
+  double u_tile = 0, eta_tile = 0;  // O between tiles; 0 = fp32
+  double exp2_error = 0, tanh_error = 0, reciprocal_error = 0;
   bool lse_includes_sink = true;
   DType q_prescaled = DType::none;
+  double q_base = std::numbers::ln2;  // of what logits are made from a q_prescaled one
   DType inputs_rounded = DType::none;
   DType out = DType::f32;
+  bool out_toward_zero = false;
+  DType lse = DType::f32;
+  double lse_unit = 1;  // natural units of what is stored: ln 2 in base 2
   AccumulationModel qk, pv;
 };
 

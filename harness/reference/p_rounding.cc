@@ -36,13 +36,14 @@ void add_shared_errors(BlockSums& sums, Moments& moments, bool about_o, Buffer<d
   const RowBlock& block = *sums.block;
   const HeadData& head = *block.head;
   sums.shared_error.clear();
-  const auto is_flat = [](const RowRounding& row) { return !row.errors.empty(); };
+  const auto is_flat = [](const RowRounding& row) { return row.is_flat && !row.errors.empty(); };
   if (std::none_of(sums.rounding.begin(), sums.rounding.end(), is_flat)) return;
   Weights& errors = sums.logits.weights;
   std::fill(errors.begin(), errors.end(), 0.0F);
   for (std::int64_t r = 0; r < block.rows; ++r) {
-    const std::vector<float>& of_row = sums.rounding.data()[r].errors;
-    std::copy(of_row.begin(), of_row.end(), errors.begin() + r * block.stride);
+    const RowRounding& of_row = sums.rounding.data()[r];
+    if (is_flat(of_row))
+      std::copy(of_row.errors.begin(), of_row.errors.end(), errors.begin() + r * block.stride);
   }
   product(block, errors, head.v_centered, moments.first);
   sums.shared_error.assign(sums.elements(), 0);
@@ -59,6 +60,64 @@ void add_shared_errors(BlockSums& sums, Moments& moments, bool about_o, Buffer<d
   }
 }
 
+// Of rows whose errors are known, as they stand in RowRounding::errors.
+void normalized(BlockSums& sums, Moments& moments, Buffer<double>& result) {
+  const Model& model = sums.model;
+  const RowBlock& block = *sums.block;
+  const double unit_squared = square(model.u_p);
+  std::vector<std::int64_t> all(static_cast<std::size_t>(block.rows)), tied;
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<double> independent(static_cast<std::size_t>(block.rows), 0);
+  set_weights(block, all, sums.logits.weights, [&](std::int64_t r) {
+    return [&, p = block.p_of(r), errors = sums.rounding.data()[r].errors.data(),
+            sum = independent.data() + r](std::int64_t k) {
+      const double variance = normalized_variance(model, p[k], errors[k]) / unit_squared;
+      *sum += variance;
+      return variance;
+    };
+  });
+  product(block, sums.logits.weights, block.head->v_squared, moments.first);
+  for (std::size_t i = 0; i < result.size(); ++i) result[i] = unit_squared * moments.first[i];
+  for (std::int64_t r = 0; r < block.rows; ++r) {
+    const RowRounding& rounding = sums.rounding.data()[r];
+    TiedKeys& of_row = sums.tied.data()[r];
+    double excess = 0;
+    if (!of_row.cells.empty()) {
+      tied.push_back(r);
+      of_row.weigh(unit_squared, [&](std::int64_t k) {
+        return double{rounding.errors.data()[k]} / model.u_p;
+      });
+      const std::vector<double> errors(rounding.errors.begin(), rounding.errors.end());
+      excess = cell_sums(of_row.cells, errors.data()).excess();
+    }
+    const double of_sum = normalized_sum_variance(
+        rounding.error_sum, unit_squared * independent.data()[r], excess);
+    for (std::int64_t j = 0; j < block.head->dim_vo; ++j)
+      result.data()[r * block.head->ld + j] += of_sum * square(block.o_of(r, j));
+  }
+  moments.add_excess(sums, tied, false, result);
+}
+
+// Where all weights were kappa p_k^2: keys with a P of nearly 1, which err by less.
+void take_largest_p_out(const BlockSums& sums, Buffer<double>& result) {
+  const Model& model = sums.model;
+  const RowBlock& block = *sums.block;
+  for (std::int64_t r = 0; r < block.rows; ++r) {
+    const RowRounding& rounding = sums.rounding.data()[r];
+    const PWeights weights = p_weights(model, block.total.data()[r], rounding);
+    const double* p = block.p_of(r);
+    const double least = (1 - model.u_p) / rounding.t_of_p;
+    block.for_seen(r, [&](std::int64_t k) {
+      if (!(p[k] > least)) return;
+      const double less = square(model.u_p) * (model.kappa_p * square(p[k]) - weights.independent(p[k]));
+      for (std::int64_t j = 0; j < block.head->dim_vo; ++j) {
+        double& variance = result.data()[r * block.head->ld + j];
+        variance = std::max(0.0, variance - less * double{block.head->v_squared.data()[(block.first_key + k) * block.head->ld + j]});
+      }
+    });
+  }
+}
+
 }  // namespace
 
 void p_rounding(BlockSums& sums, Moments& moments, Buffer<double>& result) {
@@ -72,9 +131,15 @@ void p_rounding(BlockSums& sums, Moments& moments, Buffer<double>& result) {
   const bool is_local = std::any_of(sums.rounding.begin(), sums.rounding.end(),
                                     [](const RowRounding& row) { return row.is_local; });
   product(block, sums.logits.weights, block.head->v_squared, sums.p_squared);
+  if (model.p_normalized) {
+    normalized(sums, moments, result);
+    add_shared_errors(sums, moments, false, result);
+    return;
+  }
   if (!about_o && model.eta_p == 0 && !is_local) {
     for (std::size_t i = 0; i < result.size(); ++i)
-      result[i] = unit_squared * kappa * sums.p_squared[i];
+      result[i] = unit_squared * model.kappa_p * sums.p_squared[i];
+    if (model.p_max == MaximumOfP::one) take_largest_p_out(sums, result);
   } else {
     std::vector<std::int64_t> all(static_cast<std::size_t>(block.rows));
     std::iota(all.begin(), all.end(), 0);
@@ -91,14 +156,15 @@ void p_rounding(BlockSums& sums, Moments& moments, Buffer<double>& result) {
       for (std::size_t i = 0; i < result.size(); ++i) result[i] = unit_squared * moments.first[i];
     }
   }
+  const bool weights_are_p = model.eta_p == 0 && model.p_max != MaximumOfP::one;
   std::vector<std::int64_t> tied;
   for (std::int64_t r = 0; r < block.rows; ++r) {
     TiedKeys& of_row = sums.tied.data()[r];
     if (of_row.cells.empty()) continue;
     tied.push_back(r);
-    if (model.eta_p == 0 && !sums.rounding.data()[r].is_local) {
-      of_row.unit_squared =
-          unit_squared * kappa_coherent;  // the weights are P, as LogitErrors left
+    if (weights_are_p && !sums.rounding.data()[r].is_local) {
+      // as LogitErrors left them
+      of_row.unit_squared = unit_squared * kappa_coherent * square(model.largest_p);
     } else {
       of_row.weigh(unit_squared, [p = sums.logits.p_of(r), weights = weights_of(r)](
                                      std::int64_t k) { return weights.coherent(p[k]); });
@@ -106,6 +172,12 @@ void p_rounding(BlockSums& sums, Moments& moments, Buffer<double>& result) {
   }
   moments.add_excess(sums, tied, about_o, result);
   add_shared_errors(sums, moments, about_o, result);
+  if (const double lost = truncated_share(model); lost > 0 && !about_o) {
+    for (std::int64_t r = 0; r < block.rows; ++r) {
+      for (std::int64_t j = 0; j < block.head->dim_vo; ++j)
+        result.data()[r * block.head->ld + j] += square(lost * block.o_of(r, j));
+    }
+  }
 }
 
 }  // namespace plumbline

@@ -39,7 +39,7 @@ struct Question {
   Question(const Geometry& of, const InputView& view, const RoundingSpec& spec)
       : geometry(of),
         inputs(view),
-        model(spec),
+        model(spec, of.problem().softmax_scale()),
         side(side_inputs(of.problem())),
         key_values(of, view.k, view.v, spec.kv_dequantized_to) {}
 

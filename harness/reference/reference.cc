@@ -160,7 +160,7 @@ class Computation {
       const std::int64_t at = r * result_.columns + j;
       worker.sigma_squared.data()[at] = store_element(
           result_, row, j, worker.block.o.data()[at], worker.scales.variance(r, j),
-          worker.scales.shared_error(r, j), worker.scales.worst_case(r, j), model_.out);
+          worker.scales.shared_error(r, j), worker.scales.worst_case(r, j), model_);
     }
     result_.lse[row] = worker.block.lse.data()[r];
     result_.lse_sigma[row] = static_cast<float>(std::sqrt(worker.scales.lse_variance(r)));
@@ -212,8 +212,9 @@ Reference without_keys(const Question& question, const RowSelection& selection, 
   for (const RowId& row : selection.rows) {
     result.lse.push_back(
         lse_without_keys(question.side, row.head, question.model.lse_includes_sink));
+    result.lse_sigma.push_back(static_cast<float>(
+        std::sqrt(with_stored_lse(question.model, result.lse.back(), 0))));
   }
-  result.lse_sigma.assign(rows, 0);
   result.visible.assign(rows, 0);
   if (!suite_scores) return result;
   result.gradient.assign(elements, 0);
@@ -222,21 +223,24 @@ Reference without_keys(const Question& question, const RowSelection& selection, 
   return result;
 }
 
-double with_output_rounding(double o, double variance, double shared_error, DType out) {
-  const double sigma_squared = variance + square(output_unit(o, out)) / 12;
+double with_output_rounding(const Model& model, double o, double variance, double shared_error) {
+  // Truncation: of an error between 0 and a unit the mean square is a third, and not a twelfth.
+  const double sigma_squared =
+      variance + square(output_unit(o, model.out)) / (model.out_toward_zero ? 3 : 12);
   if (shared_error == 0) return sigma_squared;
-  return at_least_shared(sigma_squared, round_to(o + shared_error, out) - o);
+  return at_least_shared(sigma_squared, model.rounded_out(o + shared_error) - o);
 }
 
 double store_element(Reference& result, std::size_t row, std::int64_t column, double o,
-                     double variance, double shared_error, double bound, DType out) {
+                     double variance, double shared_error, double bound, const Model& model) {
   const std::size_t at =
       row * static_cast<std::size_t>(result.columns) + static_cast<std::size_t>(column);
-  const double with_output = with_output_rounding(o, variance, shared_error, out);
+  const double with_output = with_output_rounding(model, o, variance, shared_error);
   result.o[at] = o;
   result.spre[at] = static_cast<float>(std::sqrt(variance));
   result.sigma[at] = static_cast<float>(std::sqrt(with_output));
-  result.bound[at] = static_cast<float>(bound + output_unit(o, out) / 2);
+  result.bound[at] = static_cast<float>(bound + output_unit(o, model.out) /
+                                                     (model.out_toward_zero ? 1 : 2));
   return with_output;
 }
 

@@ -115,7 +115,7 @@ void Request::load_queries(const std::vector<RowId>& rows) {
   const auto dims = static_cast<std::size_t>(geometry_.problem().head_dim_qk);
   q_.resize(index_.size() * dims);
   scale_ =
-      model_.q_prescaled == DType::none ? geometry_.problem().softmax_scale() : std::numbers::ln2;
+      model_.q_prescaled == DType::none ? geometry_.problem().softmax_scale() : model_.q_base;
   parallel_for(index_.size(), [&](std::size_t i) {
     load_query(geometry_, inputs_, model_, rows[index_[i]],
                std::span<double>(q_).subspan(i * dims, dims));
@@ -173,7 +173,7 @@ void Request::store(Reference& result) const {
     for (std::size_t j = 0; j < columns; ++j) {
       const std::size_t at = i * columns + j;
       store_element(result, row, static_cast<std::int64_t>(j), o_[at], variance_[at], 0, bound_[at],
-                    model_.out);
+                    model_);
     }
     result.lse[row] = lse_[i];
     result.lse_sigma[row] = static_cast<float>(std::sqrt(lse_variance_[i]));

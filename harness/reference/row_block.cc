@@ -62,10 +62,10 @@ double load_query(const Geometry& geometry, const InputView& inputs, const Model
     for (double& value : row) value = round_to(value, model.inputs_rounded);
   }
   if (model.q_prescaled == DType::none) return scale;
-  // The kernel's own Q, exactly: it multiplies K in base 2.
-  for (double& value : row)
-    value = round_to(value * (scale * std::numbers::log2e), model.q_prescaled);
-  return std::numbers::ln2;
+  // The kernel's own Q, exactly: it multiplies K in base 2, or e.
+  const double factor = model.q_base == 1 ? scale : scale * std::numbers::log2e;
+  for (double& value : row) value = round_to(value * factor, model.q_prescaled);
+  return model.q_base;
 }
 
 void RowBlock::compute(const Question& question, const HeadData& head_data,

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <numbers>
 
 namespace plumbline {
 namespace {
@@ -41,11 +43,12 @@ bool is_flat(const Model& model, const RowBlock& block, std::int64_t row) {
 }  // namespace
 
 // Answers whether some octave has few significands.
-bool RowRoundings::find_octaves(const RowBlock& block, std::int64_t row, const Cells& cells,
-                                const RowRounding& result) {
+bool RowRoundings::find_octaves(const Model& model, const RowBlock& block, std::int64_t row,
+                                const Cells& cells, const RowRounding& result) {
   const double* p = block.p_of(row);
   const auto [begin, end] = block.keys_of(row);
-  const bool of_all_cells = block.sink(row) != nullptr;
+  // Where m is not the largest logit, the few significands that it makes are of single keys, too.
+  const bool of_all_cells = block.sink(row) != nullptr || model.p_max != MaximumOfP::running;
   octaves_.squares.fill(0), octaves_.of_cells.fill(0);
   for (std::int64_t k = begin; k < end; ++k) {
     const auto g = static_cast<std::size_t>(RowRounding::octave(p[k] * result.t_of_p));
@@ -89,11 +92,12 @@ void RowRoundings::gather(const Model& model, const RowBlock& block, std::int64_
 // Tiles of the sizes that kernels have, in either order, and all of it again with a maximum that
 // begins at the sink. Rows that repeat under another bias meet the same roundings tile by tile, so
 // that further sizes and splits count.
-std::vector<RowRoundings::Guess> RowRoundings::guesses(bool has_sink, bool repeats) const {
+std::vector<RowRoundings::Guess> RowRoundings::guesses(const Model& model, bool has_sink,
+                                                       bool repeats) const {
   using Order = Guess::Order;
   std::vector<Guess> all;
   for (const bool from_sink : {false, true}) {
-    if (from_sink && !has_sink) break;
+    if (from_sink && (!has_sink || model.p_max == MaximumOfP::one)) break;
     all.push_back({Order::all_keys, 0, 1, from_sink});
     for (const Order order : {Order::forward, Order::backward}) {
       for (const std::int64_t tile : {16, 32, 64, 128}) all.push_back({order, tile, 1, from_sink});
@@ -110,13 +114,20 @@ std::vector<RowRoundings::Guess> RowRoundings::guesses(bool has_sink, bool repea
   return all;
 }
 
+// m as a kernel holds it.
+double held_maximum(const Model& model, double m) {
+  if (model.p_max == MaximumOfP::ceil2)
+    return std::ceil(m * std::numbers::log2e) * std::numbers::ln2;
+  return model.p_max == MaximumOfP::bf16 ? round_to(m, DType::bf16) : m;
+}
+
 // lag_[i] = exp(m - m_i), with m the largest logit of all keys.
-void RowRoundings::find_lag(const Guess& guess, double m, const Sink* sink) {
+void RowRoundings::find_lag(const Model& model, const Guess& guess, double m, const Sink* sink) {
   const auto n = static_cast<std::int64_t>(key_.size());
   const double none = -std::numeric_limits<double>::infinity(),
                floor = guess.from_sink ? sink->s : none;
   if (guess.order == Guess::Order::all_keys) {
-    std::fill(lag_.begin(), lag_.end(), std::exp(m - std::max(m, floor)));
+    std::fill(lag_.begin(), lag_.end(), std::exp(m - held_maximum(model, std::max(m, floor))));
     return;
   }
   const std::int64_t per_split = (n + guess.splits - 1) / guess.splits;
@@ -129,7 +140,7 @@ void RowRoundings::find_lag(const Guess& guess, double m, const Sink* sink) {
                          begin = first + tile * guess.tile,
                          end = std::min(begin + guess.tile, last);
       for (std::int64_t k = begin; k < end; ++k) running = std::max(running, s_.data()[k]);
-      std::fill(lag_.begin() + begin, lag_.begin() + end, std::exp(m - running));
+      std::fill(lag_.begin() + begin, lag_.begin() + end, std::exp(m - held_maximum(model, running)));
     }
   }
 }
@@ -137,15 +148,58 @@ void RowRoundings::find_lag(const Guess& guess, double m, const Sink* sink) {
 double RowRoundings::error_of(const Model& model, std::size_t i) const {
   const double p = t_[i] * lag_[i];
   if (p == 0) return 0;
-  return (round_to(p * model.p_prescale, model.p_rounded) / model.p_prescale - p) / p;
+  return (model.rounded_p(p) - p) / p;
+}
+
+// delta_k = rnd(p_k) - p_k, of the P that rounded logits make where they are rounded.
+void RowRoundings::find_normalized(const Model& model, const RowBlock& block, std::int64_t row,
+                                   RowRounding& result) {
+  const double *s = block.s_of(row), *p = block.p_of(row);
+  result.errors.assign(static_cast<std::size_t>(block.stride), 0);
+  double m = block.row_max.data()[row], factor = 1;  // p_k = factor exp(rounded s_k - rounded m)
+  if (model.u_s > 0) {
+    const Sink* sink = block.sink(row);
+    double total = sink != nullptr ? t_of_rounded(sink->s, m, model) : 0;
+    block.for_seen(row, [&](std::int64_t k) { total += t_of_rounded(s[k], m, model); });
+    factor = 1 / total;
+  }
+  block.for_seen(row, [&](std::int64_t k) {
+    const double of_key = model.u_s > 0 ? factor * t_of_rounded(s[k], m, model) : p[k],
+                 error = model.rounded_p(of_key) - of_key;
+    result.errors.data()[k] = static_cast<float>(error);
+    result.error_sum += error;
+  });
+}
+
+// With m anywhere, all keys of one significand round alike: shares of an octave by eighths of P's
+// own cells, so that keys of two neighbours count as one.
+void RowRoundings::find_shares(const Model& model) {
+  std::map<std::pair<std::size_t, std::uint64_t>, double> of_cells;
+  std::array<double, RowRounding::octaves> all{};
+  for (const double t : t_) {
+    const auto g = static_cast<std::size_t>(RowRounding::octave(t));
+    of_cells[{g, normal_p_cell(t, 53 - model.p_cell_bits + 3)}] += square(t);
+    all[g] += square(t);
+  }
+  shares_.fill(0);
+  for (const auto& [cell, squares] : of_cells) {
+    double& share = shares_[cell.first];
+    share = std::max(share, all[cell.first] > 0 ? squares / all[cell.first] : 0);
+  }
 }
 
 void RowRoundings::find(const Model& model, const RowBlock& block, std::int64_t row,
                         const Cells& cells, RowRounding& result) {
-  result.is_local = false;
+  result.is_local = result.is_flat = false;
   result.errors.clear();
   result.error_sum = 0;
   if (model.p_rounded == DType::none) return;
+  if (model.p_normalized) {
+    result.t_of_p = 1;
+    result.is_flat = is_flat(model, block, row);
+    find_normalized(model, block, row, result);
+    return;
+  }
   const Sink* sink = block.sink(row);
   const double *s = block.s_of(row), *p = block.p_of(row);
   double m = block.row_max.data()[row];
@@ -154,19 +208,21 @@ void RowRoundings::find(const Model& model, const RowBlock& block, std::int64_t 
     block.for_seen(row, [&](std::int64_t k) { m = std::max(m, s[k]); });
   }
   result.t_of_p = block.total.data()[row] * std::exp(block.row_max.data()[row] - m);
-  const bool is_local = find_octaves(block, row, cells, result), flat = is_flat(model, block, row);
-  if (!is_local && !flat) return;
+  result.is_flat = is_flat(model, block, row);
+  const bool some_are_few = find_octaves(model, block, row, cells, result);
+  const bool any_maximum = model.p_max == MaximumOfP::free;
+  if (!some_are_few && !result.is_flat && !any_maximum) return;
 
   gather(model, block, row, result);
   if (model.u_s > 0) m = round_to(m, model.s_rounded);
   const bool repeats =
-      flat && !block.shapes.empty() && block.shapes[static_cast<std::size_t>(row)].alibi != 0;
-  const std::vector<Guess> all = guesses(sink != nullptr, repeats);
+      result.is_flat && !block.shapes.empty() && block.shapes[static_cast<std::size_t>(row)].alibi != 0;
+  const std::vector<Guess> all = guesses(model, sink != nullptr, repeats);
   std::array<double, RowRounding::octaves> largest{};
   const Guess* flat_guess = nullptr;
   double flat_sum = 0;
   for (const Guess& guess : all) {
-    find_lag(guess, m, sink);
+    find_lag(model, guess, m, sink);
     std::array<double, RowRounding::octaves> squares{};
     double sum = 0;
     for (std::size_t i = 0; i < key_.size(); ++i) {
@@ -176,15 +232,25 @@ void RowRoundings::find(const Model& model, const RowBlock& block, std::int64_t 
           square(error);
     }
     for (std::size_t g = 0; g < largest.size(); ++g) largest[g] = std::max(largest[g], squares[g]);
-    if (flat && std::abs(sum) > std::abs(flat_sum)) flat_guess = &guess, flat_sum = sum;
+    if (result.is_flat && std::abs(sum) > std::abs(flat_sum)) flat_guess = &guess, flat_sum = sum;
   }
-  result.is_local = is_local;
+  result.is_local = some_are_few || any_maximum;
+  if (any_maximum) find_shares(model);
   for (std::size_t g = 0; g < largest.size(); ++g) {
-    const double share = few_[g] ? largest[g] / (octaves_.squares[g] * square(model.u_p)) : 0;
-    result.kappas[g] = std::max(kappa, std::min(share, 1.0) / shared_slack);
+    double of_octave =
+        few_[g] ? std::min(largest[g] / (octaves_.squares[g] * square(model.u_p)),
+                           square(model.largest_p)) /
+                      shared_slack
+                : 0;
+    if (any_maximum && shares_[g] > 0.35) {
+      of_octave = std::max(of_octave, (shares_[g] * square(model.largest_p) +
+                                       (1 - shares_[g]) * model.kappa_p) /
+                                          shared_slack);
+    }
+    result.kappas[g] = std::max(model.kappa_p, of_octave);
   }
   if (flat_guess == nullptr) return;
-  find_lag(*flat_guess, m, sink);
+  find_lag(model, *flat_guess, m, sink);
   result.error_sum = flat_sum;
   result.errors.assign(static_cast<std::size_t>(block.stride), 0);
   for (std::size_t i = 0; i < key_.size(); ++i)

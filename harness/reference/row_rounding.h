@@ -20,12 +20,13 @@ inline constexpr double shared_slack = 1.2;
 struct RowRounding {
   static constexpr int octaves = 64;
 
-  bool is_local = false;  // else each key has `kappa`
-  double t_of_p = 1;      // t / p
+  bool is_local = false;  // else each key has Model::kappa_p
+  bool is_flat = false;
+  double t_of_p = 1;  // t / p
   // By octave g, which holds 2^-g <= t < 2^(1 - g); the last also what is smaller.
   std::array<double, octaves> kappas;
-  // Of a flat row: the error of each p_k under the maximum that makes the largest sum of them,
-  // [stride]; else empty.
+  // The error of each p_k, [stride]: of a flat row under the maximum that makes the largest sum of
+  // them; where P is normalised of every row, and known. Else empty.
   std::vector<float> errors;
   double error_sum = 0;  // sum of errors
 
@@ -57,16 +58,22 @@ class RowRoundings {
     std::array<double, RowRounding::octaves> squares, of_cells;
   };
 
-  bool find_octaves(const RowBlock& block, std::int64_t row, const Cells& cells,
-                    const RowRounding& result);
+  bool find_octaves(const Model& model, const RowBlock& block, std::int64_t row,
+                    const Cells& cells, const RowRounding& result);
   void gather(const Model& model, const RowBlock& block, std::int64_t row,
               const RowRounding& result);
-  std::vector<Guess> guesses(bool has_sink, bool repeats) const;
-  void find_lag(const Guess& guess, double m, const Sink* sink);
+  std::vector<Guess> guesses(const Model& model, bool has_sink, bool repeats) const;
+  void find_lag(const Model& model, const Guess& guess, double m, const Sink* sink);
+  void find_normalized(const Model& model, const RowBlock& block, std::int64_t row,
+                       RowRounding& result);
+  void find_shares(const Model& model);
   // (rounded - exact) / exact of key i's P, with the maximum of lag_.
   double error_of(const Model& model, std::size_t i) const;
 
   Octaves octaves_;
+  // Of each octave's sum p_k^2, the largest share that lies in one eighth of the cells of P; where
+  // the maximum may be any number.
+  std::array<double, RowRounding::octaves> shares_;
   std::array<bool, RowRounding::octaves> few_;  // few significands in this octave
   // Of the visible keys: their numbers in the block, places in the sequence, logits and t; and
   // exp(m - m_k) with m_k the maximum that a guess has for the key.

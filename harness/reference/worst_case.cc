@@ -23,7 +23,7 @@ void add_rounding_of_logits(BlockSums& sums) {
         sd += static_cast<float>(sums.model.tanh_error *
                                  std::abs(block.capped.data()[r * block.stride + k]));
       }
-      sd += static_cast<float>(sums.model.u_s * std::abs(s[k]));
+      sd += static_cast<float>(sums.model.s_roundings * sums.model.u_s * std::abs(s[k]));
       of_row.p_sd += p[k] * sd;
       of_row.sd += sd;
       of_row.sd_squared += sd * sd;
@@ -51,9 +51,10 @@ WorstSums worst_sums(const BlockSums& sums, std::int64_t row, double of_product)
                   of_logits.sd_squared +
                       of_all * (2 * of_logits.sd + of_all * static_cast<double>(keys.size())),
                   model.u_p * near_zero, of_logits.p_sd + model.exp2_error * of_logits.p};
-  if (model.denominator_from_rounded_p) worst.of_o += model.u_p + worst.near_zero;
+  if (model.denominator_from_rounded_p)
+    worst.of_o += model.largest_p * model.u_p + worst.near_zero;
   if (const Sink* sink = block.sink(row)) {
-    worst.of_o += sink->p * (sink_sd(*sink) + model.u_s * std::abs(sink->s) + model.exp2_error);
+    worst.of_o += sink->p * (sink_sd(*sink) + model.s_roundings * model.u_s * std::abs(sink->s) + model.exp2_error);
   }
   return worst;
 }
@@ -97,7 +98,9 @@ void worst_case(BlockSums& sums, Moments& moments, Buffer<double>& result) {
                                       worst.weighted * largest) +
                     worst.near_zero * largest;
       result.data()[at] =
-          products + std::abs(block.o_of(r, j)) * worst.of_o + model.eta_split / head.v_unit;
+          products + std::abs(block.o_of(r, j)) * worst.of_o + model.eta_split / head.v_unit +
+                          std::ceil(static_cast<double>(block.count(r)) / smallest_tile) *
+                              model.eta_tile / head.v_unit;
     }
   }
 }
