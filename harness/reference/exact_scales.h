@@ -54,16 +54,6 @@ inline PWeights p_weights(const Model& model, double total, const RowRounding& r
           model.p_max == MaximumOfP::one && model.p_rounded != DType::none ? model.u_p : 0,
           row.is_local ? &row : nullptr};
 }
-// Where P is normalised its errors are known: delta_k = rnd(p_k) - p_k, of which this much is
-// counted at least, so that no single rounding that falls otherwise is 6 sigma.
-inline double normalized_variance(const Model& model, double p, double delta) {
-  return std::max(square(delta), 0.03 * square(model.u_p * p));
-}
-// What the sum of them adds, of o_j^2: P then sums to 1 + sum delta_k. `independent` and `excess`:
-// what the keys, and their cells, have of it.
-inline double normalized_sum_variance(double sum, double independent, double excess) {
-  return std::max(0.0, square(sum) / shared_slack - independent - excess);
-}
 // What all P lose that are truncated, of |sum p_k x_kj|: sqrt of TP's systematic part.
 inline double truncated_share(const Model& model) {
   return model.truncates_p() && !model.p_normalized ? truncation_mean * model.u_p : 0;

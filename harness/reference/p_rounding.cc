@@ -67,13 +67,9 @@ void normalized(BlockSums& sums, Moments& moments, Buffer<double>& result) {
   const double unit_squared = square(model.u_p);
   std::vector<std::int64_t> all(static_cast<std::size_t>(block.rows)), tied;
   std::iota(all.begin(), all.end(), 0);
-  std::vector<double> independent(static_cast<std::size_t>(block.rows), 0);
   set_weights(block, all, sums.logits.weights, [&](std::int64_t r) {
-    return [&, p = block.p_of(r), errors = sums.rounding.data()[r].errors.data(),
-            sum = independent.data() + r](std::int64_t k) {
-      const double variance = normalized_variance(model, p[k], errors[k]) / unit_squared;
-      *sum += variance;
-      return variance;
+    return [&, p = block.p_of(r), errors = sums.rounding.data()[r].errors.data()](std::int64_t k) {
+      return normalized_variance(model, p[k], errors[k]) / unit_squared;
     };
   });
   product(block, sums.logits.weights, block.head->v_squared, moments.first);
@@ -81,19 +77,14 @@ void normalized(BlockSums& sums, Moments& moments, Buffer<double>& result) {
   for (std::int64_t r = 0; r < block.rows; ++r) {
     const RowRounding& rounding = sums.rounding.data()[r];
     TiedKeys& of_row = sums.tied.data()[r];
-    double excess = 0;
     if (!of_row.cells.empty()) {
       tied.push_back(r);
       of_row.weigh(unit_squared, [&](std::int64_t k) {
         return double{rounding.errors.data()[k]} / model.u_p;
       });
-      const std::vector<double> errors(rounding.errors.begin(), rounding.errors.end());
-      excess = cell_sums(of_row.cells, errors.data()).excess();
     }
-    const double of_sum = normalized_sum_variance(
-        rounding.error_sum, unit_squared * independent.data()[r], excess);
     for (std::int64_t j = 0; j < block.head->dim_vo; ++j)
-      result.data()[r * block.head->ld + j] += of_sum * square(block.o_of(r, j));
+      result.data()[r * block.head->ld + j] += rounding.sum_variance * square(block.o_of(r, j));
   }
   moments.add_excess(sums, tied, false, result);
 }
@@ -171,13 +162,13 @@ void p_rounding(BlockSums& sums, Moments& moments, Buffer<double>& result) {
     }
   }
   moments.add_excess(sums, tied, about_o, result);
-  add_shared_errors(sums, moments, about_o, result);
   if (const double lost = truncated_share(model); lost > 0 && !about_o) {
     for (std::int64_t r = 0; r < block.rows; ++r) {
       for (std::int64_t j = 0; j < block.head->dim_vo; ++j)
         result.data()[r * block.head->ld + j] += square(lost * block.o_of(r, j));
     }
   }
+  add_shared_errors(sums, moments, about_o, result);
 }
 
 }  // namespace plumbline

@@ -153,10 +153,11 @@ double RowRoundings::error_of(const Model& model, std::size_t i) const {
 
 // delta_k = rnd(p_k) - p_k, of the P that rounded logits make where they are rounded.
 void RowRoundings::find_normalized(const Model& model, const RowBlock& block, std::int64_t row,
-                                   RowRounding& result) {
+                                   const Cells& cells, RowRounding& result) {
   const double *s = block.s_of(row), *p = block.p_of(row);
   result.errors.assign(static_cast<std::size_t>(block.stride), 0);
   double m = block.row_max.data()[row], factor = 1;  // p_k = factor exp(rounded s_k - rounded m)
+  double independent = 0;
   if (model.u_s > 0) {
     const Sink* sink = block.sink(row);
     double total = sink != nullptr ? t_of_rounded(sink->s, m, model) : 0;
@@ -168,7 +169,11 @@ void RowRoundings::find_normalized(const Model& model, const RowBlock& block, st
                  error = model.rounded_p(of_key) - of_key;
     result.errors.data()[k] = static_cast<float>(error);
     result.error_sum += error;
+    independent += normalized_variance(model, p[k], error);
   });
+  const std::vector<double> errors(result.errors.begin(), result.errors.end());
+  result.sum_variance = normalized_sum_variance(result.error_sum, independent,
+                                                cell_sums(cells, errors.data()).excess());
 }
 
 // With m anywhere, all keys of one significand round alike: shares of an octave by eighths of P's
@@ -192,12 +197,12 @@ void RowRoundings::find(const Model& model, const RowBlock& block, std::int64_t 
                         const Cells& cells, RowRounding& result) {
   result.is_local = result.is_flat = false;
   result.errors.clear();
-  result.error_sum = 0;
+  result.error_sum = result.sum_variance = 0;
   if (model.p_rounded == DType::none) return;
   if (model.p_normalized) {
     result.t_of_p = 1;
     result.is_flat = is_flat(model, block, row);
-    find_normalized(model, block, row, result);
+    find_normalized(model, block, row, cells, result);
     return;
   }
   const Sink* sink = block.sink(row);

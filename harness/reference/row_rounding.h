@@ -15,6 +15,17 @@ namespace plumbline {
 // No error that many keys share is more than the root of this, in sigma.
 inline constexpr double shared_slack = 1.2;
 
+// Where P is normalised its errors are known: delta_k = rnd(p_k) - p_k, of which this much is
+// counted at least, so that no single rounding that falls otherwise is 6 sigma.
+inline double normalized_variance(const Model& model, double p, double delta) {
+  return std::max(square(delta), 0.03 * square(model.u_p * p));
+}
+// What the sum of them adds, of o_j^2: P then sums to 1 + sum delta_k. `independent` and `excess`:
+// what the keys, and their cells, have of it.
+inline double normalized_sum_variance(double sum, double independent, double excess) {
+  return std::max(0.0, square(sum) / shared_slack - independent - excess);
+}
+
 // Of one row. P is t = exp(s - m) with m the largest logit of the row's keys, and where P is
 // normalised t = p.
 struct RowRounding {
@@ -29,6 +40,8 @@ struct RowRounding {
   // them; where P is normalised of every row, and known. Else empty.
   std::vector<float> errors;
   double error_sum = 0;  // sum of errors
+  // Where P is normalised: the variance of sum p_k beyond that of the keys, of o_j^2.
+  double sum_variance = 0;
 
   double kappa_of(double p) const {
     return is_local ? kappas[static_cast<std::size_t>(octave(p * t_of_p))] : kappa;
@@ -65,7 +78,7 @@ class RowRoundings {
   std::vector<Guess> guesses(const Model& model, bool has_sink, bool repeats) const;
   void find_lag(const Model& model, const Guess& guess, double m, const Sink* sink);
   void find_normalized(const Model& model, const RowBlock& block, std::int64_t row,
-                       RowRounding& result);
+                       const Cells& cells, RowRounding& result);
   void find_shares(const Model& model);
   // (rounded - exact) / exact of key i's P, with the maximum of lag_.
   double error_of(const Model& model, std::size_t i) const;

@@ -224,28 +224,38 @@ SuiteScores::BothVariances SuiteScores::p_rounding_variances(std::int64_t row,
       projection_.data() + of_gradient * projection_stride_ + first_projected_;
   const double offset_o = directions_.data()[direction].offset,
                offset_gradient = directions_.data()[of_gradient].offset;
-  const PWeights weights =
-      p_weights(scales_->model(), block_->total.data()[row], scales_->rounding(row));
+  const Model& model = scales_->model();
+  const RowRounding& rounding = scales_->rounding(row);
+  const PWeights weights = p_weights(model, block_->total.data()[row], rounding);
+  const double unit_squared = square(model.u_p);
+  const float* errors = model.p_normalized ? rounding.errors.data() : nullptr;
   const std::int64_t begin = block_->keys_of(row).begin, end = block_->keys_of(row).end;
-  double sum_o = 0, sum_gradient = 0;
-#pragma omp simd reduction(+ : sum_o, sum_gradient)
+  double sum_o = 0, sum_gradient = 0, mean_o = 0, mean_gradient = 0;
+#pragma omp simd reduction(+ : sum_o, sum_gradient, mean_o, mean_gradient)
   for (std::int64_t k = begin; k < end; ++k) {
-    const double weight = weights.independent(p[k]), x = on_o[k] + offset_o,
-                 y = on_gradient[k] + offset_gradient;
+    const double weight = errors == nullptr
+                              ? weights.independent(p[k])
+                              : normalized_variance(model, p[k], errors[k]) / unit_squared,
+                 x = on_o[k] + offset_o, y = on_gradient[k] + offset_gradient;
     sum_o += weight * (x * x);
     sum_gradient += weight * (y * y);
+    mean_o += p[k] * x;
+    mean_gradient += p[k] * y;
   }
+  // of o_j^2: what P lose that are truncated, or sum to beyond 1
+  const double of_all = square(truncated_share(model)) + rounding.sum_variance;
   const Cells& cells = scales_->p_cells(row);
   for (auto* tied : {&tied_of_o_, &tied_of_gradient_}) tied->resize(cells.keys.size());
   for (std::size_t i = 0; i < cells.keys.size(); ++i) {
     const std::int32_t k = cells.keys.data()[i];
-    const double weight = weights.coherent(p[k]);
+    const double weight =
+        errors == nullptr ? weights.coherent(p[k]) : double{errors[k]} / model.u_p;
     tied_of_o_.data()[i] = weight * (on_o[k] + offset_o);
     tied_of_gradient_.data()[i] = weight * (on_gradient[k] + offset_gradient);
   }
-  const double unit_squared = square(scales_->model().u_p);
-  return {unit_squared * (sum_o + cell_excess(cells, tied_of_o_)),
-          unit_squared * (sum_gradient + cell_excess(cells, tied_of_gradient_))};
+  return {unit_squared * (sum_o + cell_excess(cells, tied_of_o_)) + of_all * square(mean_o),
+          unit_squared * (sum_gradient + cell_excess(cells, tied_of_gradient_)) +
+              of_all * square(mean_gradient)};
 }
 
 }  // namespace plumbline

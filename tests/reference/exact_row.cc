@@ -85,7 +85,26 @@ double shared_error(const SingleRow& row, const Numbers& v, double o) {
   return sum;
 }
 // TP: sum_k (kappa u_P^2 p_k^2 + e_k^2 / 3) x_kj^2 + excess of cells over (w_k x_kj)
+// P normalised: sum_k max(delta_k^2, 0.03 u_P^2 p_k^2) v_kj^2 + excess of cells over (delta_k v_kj)
+// + max(0, (sum delta_k)^2 / 1.2 - sum max(…) - excess of cells over delta_k) o_j^2
+double normalized_p_variance(const SingleRow& row, const Numbers& v, double o) {
+  const double floor = 0.03 * square(row.model.u_p);
+  double of_keys = 0, of_v = 0, sum = 0;
+  for (std::size_t k = 0; k < row.keys; ++k) {
+    const double variance = std::max(square(row.errors[k]), floor * square(row.p[k]));
+    of_keys += variance;
+    of_v += variance * square(v[k]);
+    sum += row.errors[k];
+  }
+  const Numbers shared = each(row.keys, [&](std::size_t k) { return row.errors[k] * v[k]; });
+  const double beyond = square(sum) / 1.2 - of_keys - excess(row.p_cells, row.errors);
+  return of_v + excess(row.p_cells, shared) + std::max(0.0, beyond) * square(o);
+}
 double p_variance(const SingleRow& row, const Numbers& v, double o) {
+  if (row.model.p_normalized) {
+    const double variance = normalized_p_variance(row, v, o);
+    return row.rounding.is_flat ? at_least_shared(variance, shared_error(row, v, o)) : variance;
+  }
   const PWeights weights = p_weights(row.model, row.l, row.rounding);
   const double from = row.model.denominator_from_rounded_p ? o : 0;
   double independent = 0;
@@ -93,8 +112,10 @@ double p_variance(const SingleRow& row, const Numbers& v, double o) {
     independent += weights.independent(row.p[k]) * square(v[k] - from);
   const Numbers shared =
       each(row.keys, [&](std::size_t k) { return weights.coherent(row.p[k]) * (v[k] - from); });
-  return at_least_shared(square(row.model.u_p) * (independent + excess(row.p_cells, shared)),
-                         shared_error(row, v, o));
+  const double of_truncation = square(truncated_share(row.model) * (o - from));
+  return at_least_shared(
+      square(row.model.u_p) * (independent + excess(row.p_cells, shared)) + of_truncation,
+      shared_error(row, v, o));
 }
 // TL: sum_k p_k^2 sd_k^2 (v_kj - o_j)^2 + excess of cells over (p_k sd_k (v_kj - o_j))
 double logit_variance(const SingleRow& row, const Numbers& v, double o) {
@@ -211,18 +232,20 @@ std::array<double, rounding_count> exact_variances(const SingleRow& row, std::si
   const auto n = static_cast<double>(row.keys);
   sums.repeated = repeated_addends(n, row.repeated_p * row.repeated_v[column]);
   const Accumulation of_pv(row.model.pv, static_cast<std::int64_t>(row.keys),
-                           repeated_addends(n, row.repeated_p));
+                           repeated_addends(n, row.repeated_p), row.model.reciprocal_error);
   of(Rounding::accumulation) = of_pv.variance(sums, least_error * row.v_unit, row.scaled_outside);
-  if (row.model.u_split > 0)
-    of(Rounding::split_partials) = split_partials(row.model.u_split, row.model.eta_split, sums);
+  if (row.model.u_split > 0 || row.model.u_tile > 0) {
+    of(Rounding::split_partials) =
+        stored_partials(row.model, 1, static_cast<std::int64_t>(row.keys), sums);
+  }
   return variances;
 }
 
 double exact_shared_error(const SingleRow& row, std::size_t column) {
-  return shared_error(row, row.v[column], row.o[column]);
+  return row.rounding.is_flat ? shared_error(row, row.v[column], row.o[column]) : 0;
 }
 
-// sum_k p_k e_k |v_kj| + |o_j| (sum_k p_k times the error of its weight) + eta_sp
+// sum_k p_k e_k |v_kj| + |o_j| (sum_k p_k times the error of its weight) + eta_sp + tiles eta_tile
 double exact_bound(const SingleRow& row, std::size_t column) {
   const Model& model = row.model;
   const PWeights weights = p_weights(model, row.l, row.rounding);
@@ -232,16 +255,19 @@ double exact_bound(const SingleRow& row, std::size_t column) {
   double products = 0, of_o = 0;
   for (std::size_t k = 0; k < row.keys; ++k) {
     const double of_weight = row.sd[k] + tanh_error * std::abs(row.capped[k]) +
-                             model.u_s * std::abs(row.s[k]) + model.exp2_error;
+                             model.s_roundings * model.u_s * std::abs(row.s[k]) +
+                             model.exp2_error;
     const double near_zero = model.u_p * weights.near_zero(row.p[k]);
     products += (row.p[k] * (of_weight + of_product) + near_zero) * std::abs(row.v[column][k]);
     of_o += row.p[k] * of_weight + (model.denominator_from_rounded_p ? near_zero : 0);
   }
-  if (model.denominator_from_rounded_p) of_o += model.u_p;
+  if (model.denominator_from_rounded_p) of_o += model.largest_p * model.u_p;
   if (row.sink)
     of_o +=
-        row.sink->p * (sink_sd(*row.sink) + model.u_s * std::abs(row.sink->s) + model.exp2_error);
-  return products + std::abs(row.o[column]) * of_o + model.eta_split;
+        row.sink->p * (sink_sd(*row.sink) + model.s_roundings * model.u_s * std::abs(row.sink->s) +
+                       model.exp2_error);
+  const double tiles = std::ceil(static_cast<double>(row.keys) / smallest_tile);
+  return products + std::abs(row.o[column]) * of_o + model.eta_split + tiles * model.eta_tile;
 }
 
 // sum p_k^2 sd_k^2 + excess of cells + (sum p_k beta_k)^2 + (u32 (4 + |lse| + 2 sqrt n))^2
@@ -276,9 +302,10 @@ double exact_lse_variance(const SingleRow& row) {
   if (model.denominator_from_rounded_p) {
     const Numbers shared = each(row.keys, [&](std::size_t k) { return weights.coherent(p[k]); });
     variance += at_least_shared(square(model.u_p) * sum_over_cells(row.p_cells, shared),
-                                row.rounding.error_sum);
+                                row.rounding.error_sum) +
+                square(truncated_share(model));
   }
-  return variance;
+  return with_stored_lse(model, row.lse, variance);
 }
 
 }  // namespace plumbline

@@ -195,6 +195,34 @@ std::vector<NamedSpec> quad_specs(const Problem& problem) {
     s.kv_dequantized_to = s.p_dtype = DType::tf32;
     s.qk_accumulator = s.pv_accumulator = {DType::f32, true, 24, 4};
   });
+  add("p_normalized", [](RoundingSpec& s) { s.p_normalized = true; });
+  add("p_normalized_s_bf16", [](RoundingSpec& s) {
+    s.p_normalized = s.s_rounded_twice = true, s.s_rounded = DType::bf16;
+  });
+  add("p_normalized_e4m3_truncated", [](RoundingSpec& s) {
+    s.p_normalized = s.p_toward_zero = true, s.p_dtype = DType::e4m3, s.p_prescale = 256;
+  });
+  add("p_max_one", [](RoundingSpec& s) { s.p_max = MaximumOfP::one; });
+  add("p_max_one_denominator", [](RoundingSpec& s) {
+    s.p_max = MaximumOfP::one, s.denominator_from_rounded_p = true;
+  });
+  add("p_max_ceil2", [](RoundingSpec& s) { s.p_max = MaximumOfP::ceil2; });
+  add("p_max_bf16_fp16", [](RoundingSpec& s) {
+    s.p_max = MaximumOfP::bf16, s.p_dtype = DType::f16;
+  });
+  add("p_max_free", [](RoundingSpec& s) { s.p_max = MaximumOfP::free; });
+  add("p_truncated", [](RoundingSpec& s) { s.p_toward_zero = true; });
+  add("p_truncated_denominator", [](RoundingSpec& s) {
+    s.p_toward_zero = s.denominator_from_rounded_p = true;
+  });
+  add("q_prescaled_without_log2e", [](RoundingSpec& s) {
+    s.q_prescaled = DType::bf16, s.q_prescaled_without_log2e = true;
+  });
+  add("o_between_tiles", [](RoundingSpec& s) { s.o_between_tiles = DType::f16; });
+  add("reciprocal", [](RoundingSpec& s) { s.reciprocal_rel_error = 3e-4; });
+  add("out_truncated", [](RoundingSpec& s) { s.out_toward_zero = true; });
+  add("lse_bf16", [](RoundingSpec& s) { s.lse_dtype = DType::bf16; });
+  add("lse_fp16_base_2", [](RoundingSpec& s) { s.lse_dtype = DType::f16, s.lse_base = 2; });
   if (problem.softcap > 0) {
     add("tanh", [](RoundingSpec& s) { s.tanh_rel_error = 0x1p-11; });
     add("tanh_s_exp2", [](RoundingSpec& s) {
