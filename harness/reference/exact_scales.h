@@ -46,7 +46,7 @@ struct PWeights {
   static constexpr double least_kappa = 0.003;
 };
 inline PWeights p_weights(const Model& model, double total, const RowRounding& row) {
-  return {model.eta_p > 0 ? model.eta_p / total / model.u_p : 0,
+  return {model.eta_p > 0 ? model.eta_p / (model.p_normalized ? 1 : total) / model.u_p : 0,
           1 / model.u_p,
           model.kappa_p,
           kappa_coherent * square(model.largest_p),

@@ -71,8 +71,10 @@ void find_logit_errors(SingleRow& row) {
 }
 Groups cells_of_p(const SingleRow& row) {
   return grouped(row.keys, [&](std::size_t k) {
-    return row.model.u_s > 0 ? p_cell(t_of_rounded(row.s[k], row.m, row.model), row.model)
-                             : p_cell(row.p[k] * row.l, row.model);
+    const double l = row.model.p_normalized ? 1 : row.l;
+    return row.model.u_s > 0
+               ? p_cell(t_of_rounded(row.s[k], row.m, row.model) * (l / row.l), row.model)
+               : p_cell(row.p[k] * l, row.model);
   });
 }
 // ---- TP, TL, TS, TE, TA, TR of a column

@@ -14,7 +14,7 @@ Model model_of(DType p_dtype, double prescale = 1) {
   RoundingSpec spec;
   spec.p_dtype = p_dtype;
   spec.p_prescale = prescale;
-  return Model(spec);
+  return Model(spec, 1);
 }
 
 TEST(Cells, GroupsEqualLabelsBySizeAndFirstKey) {
@@ -129,7 +129,7 @@ TEST(Cells, SmallPIsAlmostFlushedTogether) {
 TEST(Cells, KeysOfOneRoundedLogitHaveOneP) {
   RoundingSpec spec;
   spec.s_rounded = spec.p_dtype = DType::bf16;
-  const Model model(spec);
+  const Model model(spec, 1);
   const auto cell = [&](double s) { return p_cell(t_of_rounded(s, -76, model), model); };
   EXPECT_EQ(cell(-80.24), cell(-79.76));  // half a unit apart at 80: both become -80
   EXPECT_NE(cell(-80.26), cell(-80.24));  // -80.5 and -80
@@ -140,7 +140,7 @@ TEST(Cells, KeysOfOneRoundedLogitHaveOneP) {
 TEST(Cells, SIsTruncatedWithItsSign) {
   RoundingSpec spec;
   spec.s_rounded = DType::bf16;
-  const Model model(spec);
+  const Model model(spec, 1);
   EXPECT_EQ(s_cell(5.0, model), s_cell(5.0 * (1 + 0x1p-12), model));
   EXPECT_NE(s_cell(5.0, model), s_cell(5.0 * (1 - 0x1p-40), model));
   EXPECT_NE(s_cell(5.0, model), s_cell(-5.0, model));

@@ -46,7 +46,7 @@ TEST_P(LogitErrorBounds, HoldForAnyProducts) {
   block.scale = scale;
   Problem problem;
   problem.dtype = DType::bf16;
-  const LogitError error(Model(strict_spec(problem)), block);
+  const LogitError error(Model(strict_spec(problem), problem.softmax_scale()), block);
   std::mt19937 random(1);
   double least_gap = 1, most_gap = 1, norm_gap = 1;  // how near the bounds come
   for (const bool alike : {false, true}) {
