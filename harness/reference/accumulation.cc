@@ -16,7 +16,7 @@ double repeated_in(const BlockSums& sums, std::int64_t row, std::int64_t column)
   const double of_p = sums.repeated_p.data()[row];
   return of_p == 0 ? 0
                    : repeated_addends(static_cast<double>(sums.block->count(row)),
-                                      of_p * sums.repeated_v.data()[column]);
+                                      of_p * sums.repeated_v.data()[row].data()[column]);
 }
 double repeated_in_l(const BlockSums& sums, std::int64_t row) {
   return repeated_addends(static_cast<double>(sums.block->count(row)), sums.repeated_p.data()[row]);

@@ -27,9 +27,11 @@ void BoundedScales::add_row(std::int64_t row) {
 
 void BoundedScales::finish() {
   sums_.logits.finish(sums_.tied);
-  const bool some_repeat = std::any_of(sums_.repeated_p.begin(), sums_.repeated_p.end(),
-                                       [](double share) { return share > 0; });
-  sums_.repeated_v = some_repeat ? repeated_shares(*block().head) : std::vector<double>();
+  sums_.repeated_v.assign(sums_.repeated_p.size(), {});
+  for (std::size_t r = 0; r < sums_.repeated_p.size(); ++r) {
+    if (sums_.repeated_p[r] > 0)
+      sums_.repeated_v[r] = repeated_shares(block(), static_cast<std::int64_t>(r));
+  }
   p_rounding(sums_, moments_, of(Rounding::p));
   logit_error(sums_, moments_, of(Rounding::p), of(Rounding::logit));
   shared_.find(sums_, of(Rounding::s), of(Rounding::exp2));

@@ -33,8 +33,7 @@ bool may_repeat(const std::vector<double>& values, double width) {
   return false;
 }
 
-}  // namespace
-
+// The largest share of values within `width`; sorts them.
 double largest_share(std::vector<double>& values, double width) {
   std::sort(values.begin(), values.end());
   std::size_t most = 0;
@@ -45,35 +44,50 @@ double largest_share(std::vector<double>& values, double width) {
   return static_cast<double>(most) / static_cast<double>(values.size());
 }
 
-double repeated_share(const RowBlock& block, std::int64_t row) {
-  const double* p = block.p_of(row);
-  const std::int64_t n = block.count(row), sampled = std::min(n, most_sampled_keys);
+// Keys of the block, at most so many of those that a row sees.
+std::vector<std::int64_t> sampled_keys(const RowBlock& block, std::int64_t row) {
+  const std::int64_t n = block.count(row), begin = block.keys_of(row).begin;
   const std::vector<std::int32_t>* seen =
       block.seen.empty() ? nullptr : &block.seen[static_cast<std::size_t>(row)];
-  const std::int64_t begin = block.keys_of(row).begin;
-  std::vector<double> values(static_cast<std::size_t>(sampled));
-  for (std::int64_t i = 0; i < sampled; ++i) {
+  std::vector<std::int64_t> keys(static_cast<std::size_t>(std::min(n, most_sampled_keys)));
+  for (std::int64_t i = 0; i < std::ssize(keys); ++i) {
     const std::int64_t k = sampled_key(i, n);
-    values[static_cast<std::size_t>(i)] =
-        p[seen == nullptr ? begin + k : (*seen)[static_cast<std::size_t>(k)]];
+    keys[static_cast<std::size_t>(i)] =
+        seen == nullptr ? begin + k : (*seen)[static_cast<std::size_t>(k)];
   }
+  return keys;
+}
+
+}  // namespace
+
+double repeated_share(const RowBlock& block, std::int64_t row) {
+  const double* p = block.p_of(row);
+  std::vector<double> values;
+  for (const std::int64_t k : sampled_keys(block, row)) values.push_back(p[k]);
   constexpr double two_steps = 8 * u32;  // of p, whose sum is 1
   if (!may_repeat(values, two_steps)) return 0;
   const double share = largest_share(values, two_steps);
   return share > 0.25 ? share : 0;
 }
 
-std::vector<double> repeated_shares(const HeadData& head) {
-  const std::int64_t sampled = std::min(head.keys, most_sampled_keys);
-  std::vector<double> shares, values(static_cast<std::size_t>(sampled));
+std::vector<double> repeated_shares(const RowBlock& block, std::int64_t row) {
+  const HeadData& head = *block.head;
+  const std::vector<std::int64_t> keys = sampled_keys(block, row);
+  const std::size_t probes = std::min<std::size_t>(16, keys.size());
+  const double steps = 4 * u32 * static_cast<double>(block.count(row));
+  std::vector<double> shares, values(keys.size());
   for (std::int64_t j = 0; j < head.dim_vo; ++j) {
-    for (std::int64_t i = 0; i < sampled; ++i) {
-      values[static_cast<std::size_t>(i)] =
-          head.v.data()[sampled_key(i, head.keys) * head.dim_vo + j];
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      values[i] = head.v.data()[(block.first_key + keys[i]) * head.dim_vo + j];
+    const double width = steps * std::abs(block.o.data()[row * head.dim_vo + j]);
+    std::ptrdiff_t most = 0;
+    for (std::size_t probe = 0; probe < probes; ++probe) {
+      const double of_probe = values[probe * keys.size() / probes];
+      most = std::max(most, std::count_if(values.begin(), values.end(), [=](double value) {
+                        return std::abs(value - of_probe) <= width;
+                      }));
     }
-    const double mean = head.center[static_cast<std::size_t>(j)] * head.v_unit;
-    shares.push_back(
-        largest_share(values, 4 * u32 * static_cast<double>(head.keys) * std::abs(mean)));
+    shares.push_back(static_cast<double>(most) / static_cast<double>(keys.size()));
   }
   return shares;
 }

@@ -16,12 +16,10 @@ inline double repeated_addends(double n, double share) {
   return share > 0.25 ? n * (4 * share - 1) / 3 : 0;
 }
 
-// The largest share of values within `width`; sorts them.
-double largest_share(std::vector<double>& values, double width);
-
 // S_t: of a row's keys, by t within two steps of 4 u32 l. 0 where it is below 1/4.
 double repeated_share(const RowBlock& block, std::int64_t row);
-// S_vj by column: of a head's keys, by v_kj within 4 u32 n |mean v_j|.
-std::vector<double> repeated_shares(const HeadData& head);
+// S_vj by column: of a row's keys, those that have v_kj within 4 u32 n |o_j| of that of one of 16
+// keys.
+std::vector<double> repeated_shares(const RowBlock& block, std::int64_t row);
 
 }  // namespace plumbline
