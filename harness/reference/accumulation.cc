@@ -119,8 +119,7 @@ void accumulation(const BlockSums& sums, Buffer<double>& result, Buffer<double>&
       ColumnSums of_column{block.o_of(r, j), sums.p_squared.data()[at], sums.range.data()[at]};
       of_column.repeated = repeated_in(sums, r, j);
       if (stores_partials) {
-        partials.data()[at] =
-            stored_partials(model, block.head->v_unit, block.count(r), of_column);
+        partials.data()[at] = stored_partials(model, block.head->v_unit, block.count(r), of_column);
       }
       if (of_pv.toward_zero) {
         of_column.truncated = sums.truncation.signed_sum.data()[at];

@@ -12,8 +12,7 @@ double product_error(const Model& model, std::int64_t n, bool scaled_outside) {
   const double truncation = model.pv.toward_zero ? step_loss(model.pv, n) : 0;
   const double tiles = std::ceil(static_cast<double>(n) / smallest_tile);
   return model.largest_p * model.u_p + model.pv.u * std::sqrt(static_cast<double>(n)) + truncation +
-         model.u_split + tiles * model.u_tile + model.reciprocal_error +
-         (scaled_outside ? u32 : 0);
+         model.u_split + tiles * model.u_tile + model.reciprocal_error + (scaled_outside ? u32 : 0);
 }
 
 double lse_shift(const Model& model, const double* s, const double* p, KeyRange keys,

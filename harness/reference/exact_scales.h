@@ -140,8 +140,8 @@ inline double stored_partials(const Model& model, double unit, std::int64_t n,
   const double partial = std::max(square(sums.range), square(sums.o) + sums.p_squared);
   const double tiles = std::ceil(static_cast<double>(n) / smallest_tile);
   return kappa * square(model.u_split) * partial + square(model.eta_split / unit) / 3 +
-         tiles * (kappa_coherent * square(model.u_tile) * partial +
-                  square(model.eta_tile / unit) / 3);
+         tiles *
+             (kappa_coherent * square(model.u_tile) * partial + square(model.eta_tile / unit) / 3);
 }
 // The bound: the relative error that each product of P and V may have, but for the logit's.
 double product_error(const Model& model, std::int64_t n, bool scaled_outside);

@@ -48,14 +48,16 @@ struct Model {
     const double held = p * p_prescale;
     return (p_toward_zero ? truncate_to(held, p_rounded) : round_to(held, p_rounded)) / p_prescale;
   }
-  double rounded_out(double o) const { return out_toward_zero ? truncate_to(o, out) : round_to(o, out); }
+  double rounded_out(double o) const {
+    return out_toward_zero ? truncate_to(o, out) : round_to(o, out);
+  }
   bool truncates_p() const { return p_toward_zero && p_rounded != DType::none; }
 
   double u_p = 0, eta_p = 0;      // P; eta in units of the unnormalised exp(s - m)
   DType p_rounded = DType::none;  // none = P is kept in fp32
   double p_prescale = 1;
-  int p_cell_bits = 0;  // significand bits by which P values share a cell
-  double p_normal = 0;  // smallest normal P, in the units of eta_p
+  int p_cell_bits = 0;        // significand bits by which P values share a cell
+  double p_normal = 0;        // smallest normal P, in the units of eta_p
   bool p_normalized = false;  // t = p; only where P is rounded
   MaximumOfP p_max = MaximumOfP::running;
   bool p_toward_zero = false;
@@ -64,7 +66,7 @@ struct Model {
   bool denominator_from_rounded_p = false;
   DType s_rounded = DType::none;
   double u_s = 0, eta_s = 0;  // 0 = S is not rounded
-  double s_roundings = 1;  // of S, one after the other
+  double s_roundings = 1;     // of S, one after the other
   int s_cell_bits = 0;
   double u_split = 0, eta_split = 0;
   double u_tile = 0, eta_tile = 0;  // O between tiles; 0 = fp32

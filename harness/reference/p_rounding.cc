@@ -79,9 +79,8 @@ void normalized(BlockSums& sums, Moments& moments, Buffer<double>& result) {
     TiedKeys& of_row = sums.tied.data()[r];
     if (!of_row.cells.empty()) {
       tied.push_back(r);
-      of_row.weigh(unit_squared, [&](std::int64_t k) {
-        return double{rounding.errors.data()[k]} / model.u_p;
-      });
+      of_row.weigh(unit_squared,
+                   [&](std::int64_t k) { return double{rounding.errors.data()[k]} / model.u_p; });
     }
     for (std::int64_t j = 0; j < block.head->dim_vo; ++j)
       result.data()[r * block.head->ld + j] += rounding.sum_variance * square(block.o_of(r, j));
@@ -100,10 +99,13 @@ void take_largest_p_out(const BlockSums& sums, Buffer<double>& result) {
     const double least = (1 - model.u_p) / rounding.t_of_p;
     block.for_seen(r, [&](std::int64_t k) {
       if (!(p[k] > least)) return;
-      const double less = square(model.u_p) * (model.kappa_p * square(p[k]) - weights.independent(p[k]));
+      const double less =
+          square(model.u_p) * (model.kappa_p * square(p[k]) - weights.independent(p[k]));
       for (std::int64_t j = 0; j < block.head->dim_vo; ++j) {
         double& variance = result.data()[r * block.head->ld + j];
-        variance = std::max(0.0, variance - less * double{block.head->v_squared.data()[(block.first_key + k) * block.head->ld + j]});
+        variance = std::max(
+            0.0, variance - less * double{block.head->v_squared
+                                              .data()[(block.first_key + k) * block.head->ld + j]});
       }
     });
   }

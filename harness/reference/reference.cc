@@ -158,9 +158,9 @@ class Computation {
   void store_row(BlockWorker& worker, std::int64_t r, std::size_t row) {
     for (std::int64_t j = 0; j < result_.columns; ++j) {
       const std::int64_t at = r * result_.columns + j;
-      worker.sigma_squared.data()[at] = store_element(
-          result_, row, j, worker.block.o.data()[at], worker.scales.variance(r, j),
-          worker.scales.shared_error(r, j), worker.scales.worst_case(r, j), model_);
+      worker.sigma_squared.data()[at] =
+          store_element(result_, row, j, worker.block.o.data()[at], worker.scales.variance(r, j),
+                        worker.scales.shared_error(r, j), worker.scales.worst_case(r, j), model_);
     }
     result_.lse[row] = worker.block.lse.data()[r];
     result_.lse_sigma[row] = static_cast<float>(std::sqrt(worker.scales.lse_variance(r)));
@@ -212,8 +212,8 @@ Reference without_keys(const Question& question, const RowSelection& selection, 
   for (const RowId& row : selection.rows) {
     result.lse.push_back(
         lse_without_keys(question.side, row.head, question.model.lse_includes_sink));
-    result.lse_sigma.push_back(static_cast<float>(
-        std::sqrt(with_stored_lse(question.model, result.lse.back(), 0))));
+    result.lse_sigma.push_back(
+        static_cast<float>(std::sqrt(with_stored_lse(question.model, result.lse.back(), 0))));
   }
   result.visible.assign(rows, 0);
   if (!suite_scores) return result;
@@ -239,8 +239,8 @@ double store_element(Reference& result, std::size_t row, std::int64_t column, do
   result.o[at] = o;
   result.spre[at] = static_cast<float>(std::sqrt(variance));
   result.sigma[at] = static_cast<float>(std::sqrt(with_output));
-  result.bound[at] = static_cast<float>(bound + output_unit(o, model.out) /
-                                                     (model.out_toward_zero ? 1 : 2));
+  result.bound[at] =
+      static_cast<float>(bound + output_unit(o, model.out) / (model.out_toward_zero ? 1 : 2));
   return with_output;
 }
 

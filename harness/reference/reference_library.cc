@@ -114,8 +114,7 @@ void Request::add_offsets() {
 void Request::load_queries(const std::vector<RowId>& rows) {
   const auto dims = static_cast<std::size_t>(geometry_.problem().head_dim_qk);
   q_.resize(index_.size() * dims);
-  scale_ =
-      model_.q_prescaled == DType::none ? geometry_.problem().softmax_scale() : model_.q_base;
+  scale_ = model_.q_prescaled == DType::none ? geometry_.problem().softmax_scale() : model_.q_base;
   parallel_for(index_.size(), [&](std::size_t i) {
     load_query(geometry_, inputs_, model_, rows[index_[i]],
                std::span<double>(q_).subspan(i * dims, dims));

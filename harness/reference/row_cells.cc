@@ -35,10 +35,11 @@ void RowCells::find(const Model& model, const RowBlock& block, std::int64_t row,
   const double *s = block.s_of(row), *p = block.p_of(row);
   const double m = block.row_max.data()[row],
                l = block.total.data()[row],  // of the P that is rounded: its units of p
-               total = model.p_normalized ? 1 : l;
+      total = model.p_normalized ? 1 : l;
   const auto build_by = [&](auto label) { build(block, row, KeepCells::multi_key, cells, label); };
   if (model.u_s > 0) {
-    build_by([&](std::int64_t k) { return p_cell(t_of_rounded(s[k], m, model) * (total / l), model); });
+    build_by(
+        [&](std::int64_t k) { return p_cell(t_of_rounded(s[k], m, model) * (total / l), model); });
   } else if (model.eta_p > 0) {
     build_by([&](std::int64_t k) { return p_cell(p[k] * total, model); });
   } else {

@@ -140,7 +140,8 @@ void RowRoundings::find_lag(const Model& model, const Guess& guess, double m, co
                          begin = first + tile * guess.tile,
                          end = std::min(begin + guess.tile, last);
       for (std::int64_t k = begin; k < end; ++k) running = std::max(running, s_.data()[k]);
-      std::fill(lag_.begin() + begin, lag_.begin() + end, std::exp(m - held_maximum(model, running)));
+      std::fill(lag_.begin() + begin, lag_.begin() + end,
+                std::exp(m - held_maximum(model, running)));
     }
   }
 }
@@ -220,8 +221,8 @@ void RowRoundings::find(const Model& model, const RowBlock& block, std::int64_t 
 
   gather(model, block, row, result);
   if (model.u_s > 0) m = round_to(m, model.s_rounded);
-  const bool repeats =
-      result.is_flat && !block.shapes.empty() && block.shapes[static_cast<std::size_t>(row)].alibi != 0;
+  const bool repeats = result.is_flat && !block.shapes.empty() &&
+                       block.shapes[static_cast<std::size_t>(row)].alibi != 0;
   const std::vector<Guess> all = guesses(model, sink != nullptr, repeats);
   std::array<double, RowRounding::octaves> largest{};
   const Guess* flat_guess = nullptr;
@@ -242,15 +243,14 @@ void RowRoundings::find(const Model& model, const RowBlock& block, std::int64_t 
   result.is_local = some_are_few || any_maximum;
   if (any_maximum) find_shares(model);
   for (std::size_t g = 0; g < largest.size(); ++g) {
-    double of_octave =
-        few_[g] ? std::min(largest[g] / (octaves_.squares[g] * square(model.u_p)),
-                           square(model.largest_p)) /
-                      shared_slack
-                : 0;
+    double of_octave = few_[g] ? std::min(largest[g] / (octaves_.squares[g] * square(model.u_p)),
+                                          square(model.largest_p)) /
+                                     shared_slack
+                               : 0;
     if (any_maximum && shares_[g] > 0.35) {
-      of_octave = std::max(of_octave, (shares_[g] * square(model.largest_p) +
-                                       (1 - shares_[g]) * model.kappa_p) /
-                                          shared_slack);
+      of_octave = std::max(
+          of_octave,
+          (shares_[g] * square(model.largest_p) + (1 - shares_[g]) * model.kappa_p) / shared_slack);
     }
     result.kappas[g] = std::max(model.kappa_p, of_octave);
   }

@@ -71,8 +71,8 @@ class RowRoundings {
     std::array<double, RowRounding::octaves> squares, of_cells;
   };
 
-  bool find_octaves(const Model& model, const RowBlock& block, std::int64_t row,
-                    const Cells& cells, const RowRounding& result);
+  bool find_octaves(const Model& model, const RowBlock& block, std::int64_t row, const Cells& cells,
+                    const RowRounding& result);
   void gather(const Model& model, const RowBlock& block, std::int64_t row,
               const RowRounding& result);
   std::vector<Guess> guesses(const Model& model, bool has_sink, bool repeats) const;

@@ -28,9 +28,9 @@ struct BlockSums {
   Buffer<double> shared_error;        // [R, ld] T_j, 0 but in flat rows; empty where none is
   std::vector<double> repeated_p;     // [R] S_t, 0 where few are
   std::vector<std::vector<double>> repeated_v;  // [R][dim_vo] S_vj; empty where S_t is 0
-  Buffer<float> p_squared;            // [R, ld] sum p_k^2 v_kj^2, which p_rounding() leaves
-  Buffer<float> range;                // [R, ld] R_j, which find_ranges() leaves
-  TruncationSums truncation;          // likewise, where sums round toward zero
+  Buffer<float> p_squared;    // [R, ld] sum p_k^2 v_kj^2, which p_rounding() leaves
+  Buffer<float> range;        // [R, ld] R_j, which find_ranges() leaves
+  TruncationSums truncation;  // likewise, where sums round toward zero
 };
 
 // Sums over weights and V or V - O; kept for its memory.

@@ -51,10 +51,10 @@ WorstSums worst_sums(const BlockSums& sums, std::int64_t row, double of_product)
                   of_logits.sd_squared +
                       of_all * (2 * of_logits.sd + of_all * static_cast<double>(keys.size())),
                   model.u_p * near_zero, of_logits.p_sd + model.exp2_error * of_logits.p};
-  if (model.denominator_from_rounded_p)
-    worst.of_o += model.largest_p * model.u_p + worst.near_zero;
+  if (model.denominator_from_rounded_p) worst.of_o += model.largest_p * model.u_p + worst.near_zero;
   if (const Sink* sink = block.sink(row)) {
-    worst.of_o += sink->p * (sink_sd(*sink) + model.s_roundings * model.u_s * std::abs(sink->s) + model.exp2_error);
+    worst.of_o += sink->p * (sink_sd(*sink) + model.s_roundings * model.u_s * std::abs(sink->s) +
+                             model.exp2_error);
   }
   return worst;
 }
@@ -97,8 +97,8 @@ void worst_case(BlockSums& sums, Moments& moments, Buffer<double>& result) {
               : (1 + 1e-4) * std::min(std::sqrt(worst.squares * sums.p_squared.data()[at]),
                                       worst.weighted * largest) +
                     worst.near_zero * largest;
-      result.data()[at] =
-          products + std::abs(block.o_of(r, j)) * worst.of_o + model.eta_split / head.v_unit +
+      result.data()[at] = products + std::abs(block.o_of(r, j)) * worst.of_o +
+                          model.eta_split / head.v_unit +
                           std::ceil(static_cast<double>(block.count(r)) / smallest_tile) *
                               model.eta_tile / head.v_unit;
     }

@@ -257,8 +257,7 @@ double exact_bound(const SingleRow& row, std::size_t column) {
   double products = 0, of_o = 0;
   for (std::size_t k = 0; k < row.keys; ++k) {
     const double of_weight = row.sd[k] + tanh_error * std::abs(row.capped[k]) +
-                             model.s_roundings * model.u_s * std::abs(row.s[k]) +
-                             model.exp2_error;
+                             model.s_roundings * model.u_s * std::abs(row.s[k]) + model.exp2_error;
     const double near_zero = model.u_p * weights.near_zero(row.p[k]);
     products += (row.p[k] * (of_weight + of_product) + near_zero) * std::abs(row.v[column][k]);
     of_o += row.p[k] * of_weight + (model.denominator_from_rounded_p ? near_zero : 0);

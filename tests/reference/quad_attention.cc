@@ -22,14 +22,21 @@ double sq(double x) { return x * x; }
 
 // Names as in the formulas.
 struct Constants {
-  double u32 = std::pow(2.0, -24), kappa = 0.18, kappa_t = 0.55;
-  double u_P, eta_P, u_S, u_sp, eta_sp, u_qk, u_pv;
+  double u32 = std::pow(2.0, -24), kappa = 0.18, kappa_t = 0.55, kappa_t0 = kappa_t, slack = 1.2;
+  double u_P, eta_P, u_S, u_sp, eta_sp, u_tile, eta_tile, u_qk, u_pv;
+  double largest = 1, truncated = 0;  // of u_P: the largest error of a P, and the mean of all
   bool qk_rz, pv_rz;
 
   explicit Constants(const RoundingSpec& spec) {
     const bool p_is_fp32 = spec.p_dtype == DType::f32;
     u_P = p_is_fp32 ? 2 * u32 : unit_roundoff(spec.p_dtype);
     eta_P = eta(spec.p_dtype) / spec.p_prescale;
+    if (spec.p_toward_zero && !p_is_fp32) {
+      truncated = 1 / (2 * std::log(2.0));
+      kappa = truncated - sq(truncated), kappa_t *= 4, largest = 2;
+    }
+    u_tile = rounds(spec.o_between_tiles) ? unit_roundoff(spec.o_between_tiles) : 0;
+    eta_tile = rounds(spec.o_between_tiles) ? eta(spec.o_between_tiles) : 0;
     u_S = rounds(spec.s_rounded) ? unit_roundoff(spec.s_rounded) : 0;
     u_sp = rounds(spec.split_partial_dtype) ? unit_roundoff(spec.split_partial_dtype) : 0;
     eta_sp = eta(spec.split_partial_dtype);
@@ -59,6 +66,7 @@ class Row {
     softmax();
     logit_errors();
     cells_of_p_ = cells(keys_, [this](std::size_t k) { return p_cell(k); });
+    if (spec_.p_dtype != DType::f32) round_p();
   }
 
   QuadRow result() {
@@ -70,7 +78,14 @@ class Row {
       result.o.push_back(o_);
       result.terms.push_back(terms);
       result.spre.push_back(std::sqrt(variance));
-      result.sigma.push_back(std::sqrt(variance + sq(ulp(o_ * (1 + 1e-12), spec_.out_dtype)) / 12));
+      const double of_output = sq(ulp(o_ * (1 + 1e-12), spec_.out_dtype));
+      double sigma_squared = variance + of_output / (truncates_out() ? 3 : 12);
+      if (const double T = shared_error(j); T != 0) {
+        const double stored = truncates_out() ? truncated(o_ + T, spec_.out_dtype)
+                                              : round_to(o_ + T, spec_.out_dtype);
+        sigma_squared = std::max(sigma_squared, sq(stored - o_) / c_.slack);
+      }
+      result.sigma.push_back(std::sqrt(sigma_squared));
       result.gradient.push_back(gradient(j));
     }
     result.lse = static_cast<double>(lse_);
@@ -109,8 +124,10 @@ class Row {
           decode_at(problem.dtype, inputs.q,
                     static_cast<std::size_t>(geometry.q_offset(sample, row, head) + d)));
       q_.push_back(q);
-      // Q' = round(Q scale log2 e) / (scale log2 e)
-      if (Constants::rounds(spec_.q_prescaled))
+      // Q' = round(Q scale log2 e) / (scale log2 e), or without log2 e
+      if (Constants::rounds(spec_.q_prescaled) && spec_.q_prescaled_without_log2e)
+        q_.back() = round_to(q * scale, spec_.q_prescaled) / quad{scale};
+      else if (Constants::rounds(spec_.q_prescaled))
         q_.back() =
             round_to(q * (scale * M_LOG2E), spec_.q_prescaled) / (quad{scale} / logq(quad{2}));
     }
@@ -138,6 +155,8 @@ class Row {
         v_.back().push_back(fp8 ? scaled(stored, side.v_scale[of_scale])
                                 : quad{as_multiplied(stored)});
       }
+      has_bias_ =
+          !side.alibi_slopes.empty() && side.alibi_slopes[static_cast<std::size_t>(head)] != 0;
       if (!side.alibi_slopes.empty()) {
         const std::int64_t distance =
             row + geometry.length_kv(sample) - geometry.length_q(sample) - key;
@@ -223,8 +242,8 @@ class Row {
   }
   double rounded_s(double s) const { return round_to(s, spec_.s_rounded); }
   Label p_cell(std::size_t k) const {
-    const double t =
-        c_.u_S > 0 ? std::exp(rounded_s(s_[k]) - rounded_s(static_cast<double>(m_))) : t_[k];
+    double t = c_.u_S > 0 ? std::exp(rounded_s(s_[k]) - rounded_s(static_cast<double>(m_))) : t_[k];
+    if (is_normalized()) t /= lt_;
     // exact ties, but for fp64 noise
     if (spec_.p_dtype == DType::f32) return significant(t, 36, false);
     if (t < c_.eta_P) return {"flushed", 0};
@@ -290,15 +309,223 @@ class Row {
 
   // ---- one column of O
   double e(std::size_t k) const { return std::min(c_.eta_P / lt_, p_[k]); }
-  double w(std::size_t k) const { return std::sqrt(c_.kappa_t) * std::max(c_.u_P * p_[k], e(k)); }
-  double sS(std::size_t k) const { return std::sqrt(c_.kappa_t) * c_.u_S * std::abs(s_[k]); }
+  double w(std::size_t k) const {
+    const double of_key = std::max(c_.kappa_t, kappas_.empty() ? 0 : kappas_[k]);
+    return std::sqrt(std::min(of_key, largest_kappa(k))) * std::max(c_.u_P * p_[k], e(k));
+  }
+  double kappa(std::size_t k) const {
+    return std::min(kappas_.empty() ? c_.kappa : kappas_[k], largest_kappa(k));
+  }
+  // Where the largest P is 1, a P of more than 1 - u_P lies between t and 1.
+  double largest_kappa(std::size_t k) const {
+    const bool is_near =
+        spec_.p_max == MaximumOfP::one && spec_.p_dtype != DType::f32 && t_of_keys(k) > 1 - c_.u_P;
+    return is_near ? std::max(0.003, sq((1 - t_of_keys(k)) / c_.u_P)) : 1e9;
+  }
+  double sS(std::size_t k) const {
+    return std::sqrt(c_.kappa_t0 * s_roundings()) * c_.u_S * std::abs(s_[k]);
+  }
+  // A second rounding changes nothing after a power of two.
+  double s_roundings() const {
+    int exponent = 0;
+    return spec_.s_rounded_twice && std::frexp(std::abs(a_), &exponent) != 0.5 ? 2 : 1;
+  }
+
+  // ---- how P is rounded
+  static double truncated(double x, DType dtype) {
+    const double nearest = round_to(x, dtype);
+    if (std::abs(nearest) <= std::abs(x)) return nearest;
+    return nearest - std::copysign(ulp(x, dtype), x);
+  }
+  bool truncates_out() const { return spec_.out_toward_zero && Constants::rounds(spec_.out_dtype); }
+  bool is_normalized() const { return spec_.p_normalized && spec_.p_dtype != DType::f32; }
+  bool sums_rounded_p() const { return spec_.denominator_from_rounded_p && !is_normalized(); }
+  double rounded_p(double t) const {
+    const double held = t * spec_.p_prescale;
+    return (spec_.p_toward_zero ? truncated(held, spec_.p_dtype) : round_to(held, spec_.p_dtype)) /
+           spec_.p_prescale;
+  }
+  // exp of the distance to the largest logit of the keys, a sink left out.
+  double t_of_keys(std::size_t k) const {
+    return is_normalized() ? p_[k] : static_cast<double>(expq(s_exact_[k] - m_of_keys_));
+  }
+  int octave(std::size_t k) const {
+    return std::clamp(-static_cast<int>(std::floor(std::log2(t_of_keys(k)))), 0, 63);
+  }
+  // sum p_k (c_k - mean c)^2 <= (2 u_P)^2
+  bool is_flat() const {
+    double total = 0, mean = 0, variance = 0;
+    for (std::size_t k = 0; k < keys_; ++k) total += p_[k], mean += p_[k] * capped_[k];
+    for (std::size_t k = 0; k < keys_; ++k) variance += p_[k] * sq(capped_[k] - mean / total);
+    return variance <= sq(2 * c_.u_P);
+  }
+  // A maximum for each key.
+  Column maxima(int tile, bool backward, int splits, bool from_sink) const {
+    const auto held = [&](double m) {
+      if (spec_.p_max == MaximumOfP::ceil2) return std::ceil(m * M_LOG2E) * M_LN2;
+      return spec_.p_max == MaximumOfP::bf16 ? round_to(m, DType::bf16) : m;
+    };
+    const auto s = [&](std::size_t k) { return c_.u_S > 0 ? rounded_s(s_[k]) : s_[k]; };
+    const double floor = from_sink ? sink_ : -HUGE_VAL;
+    Column result(keys_);
+    if (tile == 0) {
+      double m = floor;
+      for (std::size_t k = 0; k < keys_; ++k) m = std::max(m, s(k));
+      std::fill(result.begin(), result.end(), held(m));
+      return result;
+    }
+    const std::size_t part =
+        (keys_ + static_cast<std::size_t>(splits) - 1) / static_cast<std::size_t>(splits);
+    for (std::size_t first = 0; first < keys_; first += part) {
+      const std::size_t last = std::min(first + part, keys_);
+      const int tiles = static_cast<int>((last - first + static_cast<std::size_t>(tile) - 1) /
+                                         static_cast<std::size_t>(tile));
+      double m = floor;
+      for (int i = 0; i < tiles; ++i) {
+        const std::size_t begin = first + static_cast<std::size_t>(backward ? tiles - 1 - i : i) *
+                                              static_cast<std::size_t>(tile),
+                          end = std::min(begin + static_cast<std::size_t>(tile), last);
+        for (std::size_t k = begin; k < end; ++k) m = std::max(m, s(k));
+        for (std::size_t k = begin; k < end; ++k) result[k] = held(m);
+      }
+    }
+    return result;
+  }
+  // Error of each p_k, with these maxima.
+  Column errors_under(const Column& maxima) const {
+    const double m =
+        c_.u_S > 0 ? rounded_s(static_cast<double>(m_of_keys_)) : static_cast<double>(m_of_keys_);
+    Column errors(n_, 0);
+    for (std::size_t k = 0; k < keys_; ++k) {
+      const double t = t_of_keys(k) * std::exp(m - maxima[k]);
+      if (t != 0) errors[k] = (rounded_p(t) - t) / t * p_[k];
+    }
+    return errors;
+  }
+  std::vector<Column> all_maxima(bool repeats) const {
+    std::vector<Column> all;
+    for (const bool from_sink : {false, true}) {
+      if (from_sink && (!has_sink_ || spec_.p_max == MaximumOfP::one)) break;
+      all.push_back(maxima(0, false, 1, from_sink));
+      for (const bool backward : {false, true}) {
+        for (const int tile : {16, 32, 64, 128})
+          all.push_back(maxima(tile, backward, 1, from_sink));
+      }
+    }
+    if (!repeats) return all;
+    for (const bool backward : {false, true}) {
+      for (int i = 1; i <= 12; ++i) all.push_back(maxima(16 * i, backward, 1, false));
+    }
+    for (const int tile : {16, 128}) {
+      for (int splits = 2; splits <= 8; ++splits) all.push_back(maxima(tile, false, splits, false));
+    }
+    return all;
+  }
+  static double sum(const Column& x) {
+    double total = 0;
+    for (const double value : x) total += value;
+    return total;
+  }
+  void round_p() {
+    m_of_keys_ =
+        *std::max_element(s_exact_.begin(), s_exact_.begin() + static_cast<std::ptrdiff_t>(keys_));
+    if (is_normalized()) return normalize();
+    std::array<double, 64> squares{}, of_cells{}, largest{}, one_share{};
+    const bool all_cells = has_sink_ || spec_.p_max != MaximumOfP::running;
+    for (std::size_t k = 0; k < keys_; ++k)
+      squares[static_cast<std::size_t>(octave(k))] += sq(p_[k]);
+    for (const auto& [label, members] : cells_of_p_) {
+      double of_cell = 0;
+      for (const std::size_t k : members) of_cell += sq(p_[k]);
+      if (all_cells || members.size() > 1)
+        of_cells[static_cast<std::size_t>(octave(members.front()))] += sq(of_cell);
+    }
+    std::array<bool, 64> few{};
+    bool some = false;
+    for (std::size_t g = 0; g < 64; ++g) some |= few[g] = of_cells[g] > sq(squares[g]) / 8;
+    const bool flat = is_flat(), free = spec_.p_max == MaximumOfP::free;
+    if (!some && !flat && !free) return;
+    Column worst;
+    for (const Column& of : all_maxima(flat && !bias_.empty() && has_bias_)) {
+      const Column errors = errors_under(of);
+      std::array<double, 64> of_octave{};
+      for (std::size_t k = 0; k < keys_; ++k)
+        of_octave[static_cast<std::size_t>(octave(k))] += sq(errors[k]);
+      for (std::size_t g = 0; g < 64; ++g) largest[g] = std::max(largest[g], of_octave[g]);
+      if (flat && std::abs(sum(errors)) > (worst.empty() ? 0 : std::abs(sum(worst))))
+        worst = errors;
+    }
+    if (free) {
+      std::map<std::pair<int, double>, double> coarse;
+      std::array<double, 64> total{};
+      for (std::size_t k = 0; k < keys_; ++k) {
+        const double t = t_of_keys(k);
+        coarse[{octave(k), significant(t, significand_bits(spec_.p_dtype), false).second}] += sq(t);
+        total[static_cast<std::size_t>(octave(k))] += sq(t);
+      }
+      for (const auto& [cell, of_cell] : coarse) {
+        double& share = one_share[static_cast<std::size_t>(cell.first)];
+        share = std::max(share, of_cell / total[static_cast<std::size_t>(cell.first)]);
+      }
+    }
+    if (some || free) {
+      for (std::size_t k = 0; k < keys_; ++k) {
+        const auto g = static_cast<std::size_t>(octave(k));
+        double kappa = c_.kappa;
+        if (few[g])
+          kappa = std::max(
+              kappa, std::min(sq(c_.largest), largest[g] / (sq(c_.u_P) * squares[g])) / c_.slack);
+        if (one_share[g] > 0.35)
+          kappa = std::max(
+              kappa, (one_share[g] * sq(c_.largest) + (1 - one_share[g]) * c_.kappa) / c_.slack);
+        kappas_.push_back(kappa);
+      }
+    }
+    shared_ = worst;
+  }
+  // delta_k = rnd(p_k) - p_k, of the P of rounded logits where they are rounded
+  void normalize() {
+    deltas_.assign(n_, 0);
+    double total = 0;
+    const double m = c_.u_S > 0 ? rounded_s(static_cast<double>(m_)) : 0;
+    for (std::size_t k = 0; k < n_ && c_.u_S > 0; ++k) total += std::exp(rounded_s(s_[k]) - m);
+    for (std::size_t k = 0; k < keys_; ++k) {
+      const double p = c_.u_S > 0 ? std::exp(rounded_s(s_[k]) - m) / total : p_[k];
+      deltas_[k] = rounded_p(p) - p;
+    }
+    if (is_flat()) shared_ = deltas_;
+  }
+  // T_j
+  double shared_error(std::int64_t j) const {
+    double T = 0;
+    for (std::size_t k = 0; k < shared_.size() && k < keys_; ++k)
+      T += shared_[k] *
+           (static_cast<double>(v_[k][static_cast<std::size_t>(j)]) - (sums_rounded_p() ? o_ : 0));
+    return T;
+  }
+  double normalized_variance(const Column& x) const {
+    const auto floored = [&](std::size_t k) {
+      return std::max(sq(deltas_[k]), 0.03 * sq(c_.u_P * p_[k]));
+    };
+    double of_keys = 0, result = 0, of_all = 0, mean = 0;
+    for (std::size_t k = 0; k < keys_; ++k) {
+      of_keys += floored(k), of_all += deltas_[k], mean += p_[k] * x[k];
+      result += floored(k) * sq(x[k]);
+    }
+    result += excess(column([&](std::size_t k) { return deltas_[k] * x[k]; }));
+    return result + std::max(0.0, sq(of_all) / c_.slack - of_keys - excess(deltas_)) * sq(mean);
+  }
   double sT(std::size_t k) const {
-    return is_sink(k) ? 0 : std::sqrt(c_.kappa_t) * spec_.tanh_rel_error * std::abs(capped_[k]);
+    return is_sink(k) ? 0 : std::sqrt(c_.kappa_t0) * spec_.tanh_rel_error * std::abs(capped_[k]);
   }
   double p_variance(const Column& x) const {
-    double independent = 0;
-    for (std::size_t k = 0; k < keys_; ++k)
-      independent += (c_.kappa * sq(c_.u_P * p_[k]) + sq(e(k)) / 3) * sq(x[k]);
+    if (is_normalized()) return normalized_variance(x);
+    double independent = 0, mean = 0;
+    for (std::size_t k = 0; k < keys_; ++k) {
+      independent += (kappa(k) * sq(c_.u_P * p_[k]) + sq(e(k)) / 3) * sq(x[k]);
+      mean += p_[k] * x[k];
+    }
+    if (!sums_rounded_p()) independent += sq(c_.truncated * c_.u_P * mean);
     return independent + excess(column([&](std::size_t k) { return w(k) * x[k]; }));
   }
 
@@ -314,7 +541,8 @@ class Row {
     const Column logit = column([&](std::size_t k) { return p_[k] * sd_[k] * y[k]; });
     const Column s = column([&](std::size_t k) { return p_[k] * sS(k) * y[k]; });
     const Column py = column([&](std::size_t k) { return p_[k] * y[k]; });
-    const double TP = p_variance(spec_.denominator_from_rounded_p ? y : v);
+    const double TP =
+        std::max(p_variance(sums_rounded_p() ? y : v), sq(shared_error(j)) / c_.slack);
     const double TL = sum_of_squares(logit) + excess(logit);
     const Column tanh = column([&](std::size_t k) { return p_[k] * sT(k) * y[k]; });
     double TS =
@@ -336,10 +564,11 @@ class Row {
   }
   double accumulation(const Column& v) const {
     const double n = static_cast<double>(keys_), R = range(v);
-    double ties = 0;
-    for (const auto& [label, members] : cells_of_p_)
-      ties += members.size() >= 2 ? static_cast<double>(members.size()) : 0;
-    double TA = sq(c_.u_pv) * (n / 3 + 4) * (0.3 * sq(o_) + p2v(v)) + sq(0.3 * c_.u_pv * ties * R);
+    const auto repeated = [&](double share) { return n * std::max(4 * share - 1, 0.0) / 3; };
+    const double S_t = repeated_p(), S_v = repeated_v(v);
+    double TA = sq(c_.u_pv) * (n / 3 + 4) * (0.3 * sq(o_) + p2v(v)) +
+                sq(0.3 * c_.u_pv * repeated(S_t * S_v) * R) +
+                sq(0.3 * c_.u_pv * repeated(S_t) * o_) + sq(spec_.reciprocal_rel_error * o_);
     if (scaled_outside_) TA += sq(c_.u32 * o_);
     if (!c_.pv_rz) return TA;
     const double f = std::pow(2.0, -spec_.pv_accumulator.fraction_bits);
@@ -355,8 +584,43 @@ class Row {
                    3);
   }
   double split(const Column& v) const {
-    if (c_.u_sp == 0) return 0;
-    return c_.kappa * sq(c_.u_sp) * std::max(sq(range(v)), sq(o_) + p2v(v)) + sq(c_.eta_sp) / 3;
+    const double partial = std::max(sq(range(v)), sq(o_) + p2v(v)),
+                 tiles = std::ceil(static_cast<double>(keys_) / 16);
+    return 0.18 * sq(c_.u_sp) * partial + sq(c_.eta_sp) / 3 +
+           tiles * (c_.kappa_t0 * sq(c_.u_tile) * partial + sq(c_.eta_tile) / 3);
+  }
+  // At most 256 keys, spread over all.
+  std::vector<std::size_t> sample() const {
+    std::vector<std::size_t> keys;
+    for (std::uint64_t i = 0; i < std::min<std::uint64_t>(keys_, 256); ++i)
+      keys.push_back(keys_ <= 256 ? i : i * 2654435761U % keys_);
+    return keys;
+  }
+  // S_t: the largest share of keys whose p lie within 8 u32
+  double repeated_p() const {
+    const auto keys = sample();
+    std::size_t most = 0;
+    for (const std::size_t a : keys) {
+      std::size_t count = 0;
+      for (const std::size_t b : keys)
+        count += p_[b] >= p_[a] && p_[b] - p_[a] <= 8 * c_.u32 ? 1 : 0;
+      most = std::max(most, count);
+    }
+    return static_cast<double>(most) / static_cast<double>(keys.size());
+  }
+  // S_vj: the largest share of keys whose v_kj lie within 4 u32 n |o_j| of that of one of 16
+  double repeated_v(const Column& v) const {
+    const auto keys = sample();
+    const double width = 4 * c_.u32 * static_cast<double>(keys_) * std::abs(o_);
+    std::size_t most = 0;
+    const std::size_t probes = std::min<std::size_t>(16, keys.size());
+    for (std::size_t i = 0; i < probes; ++i) {
+      std::size_t count = 0;
+      for (const std::size_t k : keys)
+        count += std::abs(v[k] - v[keys[i * keys.size() / probes]]) <= width ? 1 : 0;
+      most = std::max(most, count);
+    }
+    return static_cast<double>(most) / static_cast<double>(keys.size());
   }
 
   // ---- LSE
@@ -386,11 +650,15 @@ class Row {
       variance += std::max(sum_of_squares(tanh), sum_of_squared_sums(cells_of_tanh(), tanh));
     }
     variance += sq(spec_.exp2_rel_error) / 2 * sum_of_squared_sums(phases(count), p);
-    if (spec_.denominator_from_rounded_p) {
-      variance +=
+    if (sums_rounded_p()) {
+      const double of_cells =
           sum_of_squared_sums(cells_of_p_, column([&](std::size_t k) { return w(k) * (lt_ / l); }));
+      variance += std::max(of_cells, sq(sum(shared_)) / c_.slack) + sq(c_.truncated * c_.u_P);
     }
-    return variance;
+    if (!Constants::rounds(spec_.lse_dtype)) return variance;
+    const double unit = spec_.lse_base == 2 ? M_LN2 : 1, stored = static_cast<double>(lse_) / unit;
+    const double error = (round_to(stored, spec_.lse_dtype) - stored) * unit;
+    return std::max(variance + sq(ulp(stored, spec_.lse_dtype) * unit) / 12, sq(error) / c_.slack);
   }
 
   // ---- suite scores
@@ -407,8 +675,7 @@ class Row {
     const Column projection = column([&](std::size_t k) {
       double sum = 0;
       for (std::size_t j = 0; j < direction.size(); ++j) {
-        const double x =
-            static_cast<double>(v_[k][j]) - (spec_.denominator_from_rounded_p ? row.o[j] : 0);
+        const double x = static_cast<double>(v_[k][j]) - (sums_rounded_p() ? row.o[j] : 0);
         sum += x * direction[j] / sq(row.sigma[j]);
       }
       return sum;
@@ -436,13 +703,14 @@ class Row {
   const Constants c_;
   std::int64_t D_, columns_;
   double a_ = 0, lt_ = 0, lt_of_keys_ = 0, o_ = 0, cap_ = 0, sink_ = 0;
-  bool has_sink_ = false, scaled_outside_ = false;
-  quad m_ = 0, lse_ = 0;
+  bool has_sink_ = false, scaled_outside_ = false, has_bias_ = false;
+  quad m_ = 0, m_of_keys_ = 0, lse_ = 0;
   std::size_t n_ = 0, keys_ = 0;  // with and without a sink
   std::vector<quad> q_, b_, s_exact_, by_log_scale_, p_exact_;
   std::vector<std::vector<quad>> k_, v_;
   Column raw_, n2_, x_, slope_, capped_, bias_, s_, below_max_, t_, p_, sd_, beta_;
   Cells cells_of_p_;
+  Column kappas_, shared_, deltas_;  // local kappas; errors of a flat row; errors of normalised P
 };
 
 }  // namespace

@@ -203,21 +203,17 @@ std::vector<NamedSpec> quad_specs(const Problem& problem) {
     s.p_normalized = s.p_toward_zero = true, s.p_dtype = DType::e4m3, s.p_prescale = 256;
   });
   add("p_max_one", [](RoundingSpec& s) { s.p_max = MaximumOfP::one; });
-  add("p_max_one_denominator", [](RoundingSpec& s) {
-    s.p_max = MaximumOfP::one, s.denominator_from_rounded_p = true;
-  });
+  add("p_max_one_denominator",
+      [](RoundingSpec& s) { s.p_max = MaximumOfP::one, s.denominator_from_rounded_p = true; });
   add("p_max_ceil2", [](RoundingSpec& s) { s.p_max = MaximumOfP::ceil2; });
-  add("p_max_bf16_fp16", [](RoundingSpec& s) {
-    s.p_max = MaximumOfP::bf16, s.p_dtype = DType::f16;
-  });
+  add("p_max_bf16_fp16",
+      [](RoundingSpec& s) { s.p_max = MaximumOfP::bf16, s.p_dtype = DType::f16; });
   add("p_max_free", [](RoundingSpec& s) { s.p_max = MaximumOfP::free; });
   add("p_truncated", [](RoundingSpec& s) { s.p_toward_zero = true; });
-  add("p_truncated_denominator", [](RoundingSpec& s) {
-    s.p_toward_zero = s.denominator_from_rounded_p = true;
-  });
-  add("q_prescaled_without_log2e", [](RoundingSpec& s) {
-    s.q_prescaled = DType::bf16, s.q_prescaled_without_log2e = true;
-  });
+  add("p_truncated_denominator",
+      [](RoundingSpec& s) { s.p_toward_zero = s.denominator_from_rounded_p = true; });
+  add("q_prescaled_without_log2e",
+      [](RoundingSpec& s) { s.q_prescaled = DType::bf16, s.q_prescaled_without_log2e = true; });
   add("o_between_tiles", [](RoundingSpec& s) { s.o_between_tiles = DType::f16; });
   add("reciprocal", [](RoundingSpec& s) { s.reciprocal_rel_error = 3e-4; });
   add("out_truncated", [](RoundingSpec& s) { s.out_toward_zero = true; });
