@@ -31,8 +31,8 @@ class BoundedScales {
   }
   double lse_variance(std::int64_t row) const { return lse_variance_.data()[row]; }
   // T_j of a flat row, else 0.
-  double shared_error(std::int64_t row, std::int64_t column) const {
-    if (sums_.shared_error.empty()) return 0;
+  std::optional<double> shared_error(std::int64_t row, std::int64_t column) const {
+    if (!sums_.rounding.data()[row].is_flat) return std::nullopt;
     return sums_.shared_error.data()[row * block().head->ld + column] * block().head->v_unit;
   }
   const RowRounding& rounding(std::int64_t row) const { return sums_.rounding.data()[row]; }

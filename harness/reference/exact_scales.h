@@ -54,9 +54,13 @@ inline PWeights p_weights(const Model& model, double total, const RowRounding& r
           model.p_max == MaximumOfP::one && model.p_rounded != DType::none ? model.u_p : 0,
           row.is_local ? &row : nullptr};
 }
-// What all P lose that are truncated, of |sum p_k x_kj|: sqrt of TP's systematic part.
+// What all P lose that are truncated, of sum p_k x_kj: the root of TP's systematic part.
 inline double truncated_share(const Model& model) {
   return model.truncates_p() && !model.p_normalized ? truncation_mean * model.u_p : 0;
+}
+// sum p_k x_kj / o_j
+inline double weighted_mean(const Model& model, const Sink* sink) {
+  return !model.denominator_from_rounded_p ? 1 : sink != nullptr ? sink->p : 0;
 }
 // Of an element of a flat row, where all rows share the errors: T_j = sum_k errors_k x_kj. Its
 // square may not exceed TP by more than the slack, nor may that of what output rounding makes of

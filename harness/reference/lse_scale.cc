@@ -65,7 +65,7 @@ double lse_variance(BlockSums& sums, SharedRoundings& shared, std::int64_t row) 
     variance +=
         at_least_shared(of_rounded_denominator(sums, row, p, p_weights(model, total, rounding)),
                         rounding.error_sum) +
-        square(truncated_share(model));
+        square(truncated_share(model) * (sink != nullptr ? 1 - sink->p : 1));
   }
   return with_stored_lse(model, block.lse.data()[row], variance);
 }

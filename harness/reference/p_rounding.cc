@@ -36,7 +36,7 @@ void add_shared_errors(BlockSums& sums, Moments& moments, bool about_o, Buffer<d
   const RowBlock& block = *sums.block;
   const HeadData& head = *block.head;
   sums.shared_error.clear();
-  const auto is_flat = [](const RowRounding& row) { return row.is_flat && !row.errors.empty(); };
+  const auto is_flat = [](const RowRounding& row) { return row.is_flat; };
   if (std::none_of(sums.rounding.begin(), sums.rounding.end(), is_flat)) return;
   Weights& errors = sums.logits.weights;
   std::fill(errors.begin(), errors.end(), 0.0F);
@@ -164,11 +164,10 @@ void p_rounding(BlockSums& sums, Moments& moments, Buffer<double>& result) {
     }
   }
   moments.add_excess(sums, tied, about_o, result);
-  if (const double lost = truncated_share(model); lost > 0 && !about_o) {
-    for (std::int64_t r = 0; r < block.rows; ++r) {
-      for (std::int64_t j = 0; j < block.head->dim_vo; ++j)
-        result.data()[r * block.head->ld + j] += square(lost * block.o_of(r, j));
-    }
+  for (std::int64_t r = 0; r < block.rows && model.truncates_p(); ++r) {
+    const double lost = truncated_share(model) * weighted_mean(model, block.sink(r));
+    for (std::int64_t j = 0; j < block.head->dim_vo; ++j)
+      result.data()[r * block.head->ld + j] += square(lost * block.o_of(r, j));
   }
   add_shared_errors(sums, moments, about_o, result);
 }

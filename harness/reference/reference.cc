@@ -223,16 +223,18 @@ Reference without_keys(const Question& question, const RowSelection& selection, 
   return result;
 }
 
-double with_output_rounding(const Model& model, double o, double variance, double shared_error) {
+double with_output_rounding(const Model& model, double o, double variance,
+                            std::optional<double> shared_error) {
   // Truncation: of an error between 0 and a unit the mean square is a third, and not a twelfth.
   const double sigma_squared =
       variance + square(output_unit(o, model.out)) / (model.out_toward_zero ? 3 : 12);
-  if (shared_error == 0) return sigma_squared;
-  return at_least_shared(sigma_squared, model.rounded_out(o + shared_error) - o);
+  if (!shared_error) return sigma_squared;
+  return at_least_shared(sigma_squared, model.rounded_out(o + *shared_error) - o);
 }
 
 double store_element(Reference& result, std::size_t row, std::int64_t column, double o,
-                     double variance, double shared_error, double bound, const Model& model) {
+                     double variance, std::optional<double> shared_error, double bound,
+                     const Model& model) {
   const std::size_t at =
       row * static_cast<std::size_t>(result.columns) + static_cast<std::size_t>(column);
   const double with_output = with_output_rounding(model, o, variance, shared_error);

@@ -171,8 +171,8 @@ void Request::store(Reference& result) const {
     const std::size_t row = index_[i];
     for (std::size_t j = 0; j < columns; ++j) {
       const std::size_t at = i * columns + j;
-      store_element(result, row, static_cast<std::int64_t>(j), o_[at], variance_[at], 0, bound_[at],
-                    model_);
+      store_element(result, row, static_cast<std::int64_t>(j), o_[at], variance_[at], std::nullopt,
+                    bound_[at], model_);
     }
     result.lse[row] = lse_[i];
     result.lse_sigma[row] = static_cast<float>(std::sqrt(lse_variance_[i]));

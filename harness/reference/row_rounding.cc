@@ -55,18 +55,19 @@ bool RowRoundings::find_octaves(const Model& model, const RowBlock& block, std::
     octaves_.squares[g] += square(p[k]);
     if (of_all_cells) octaves_.of_cells[g] += square(square(p[k]));
   }
+  const auto octave_of = [&](std::int64_t k) {
+    return static_cast<std::size_t>(RowRounding::octave(p[k] * result.t_of_p));
+  };
   for (std::int64_t c = 0; c < cells.count(); ++c) {
-    double squares = 0, fourths = 0;
+    double squares = 0;
     const auto first = cells.offsets[static_cast<std::size_t>(c)],
                last = cells.offsets[static_cast<std::size_t>(c + 1)];
     for (std::int32_t i = first; i < last; ++i) {
-      const double of_key = square(p[cells.keys[static_cast<std::size_t>(i)]]);
-      squares += of_key;
-      fourths += square(of_key);
+      const std::int32_t k = cells.keys[static_cast<std::size_t>(i)];
+      squares += square(p[k]);
+      if (of_all_cells) octaves_.of_cells[octave_of(k)] -= square(square(p[k]));
     }
-    const double t = p[cells.keys[static_cast<std::size_t>(first)]] * result.t_of_p;
-    octaves_.of_cells[static_cast<std::size_t>(RowRounding::octave(t))] +=
-        square(squares) - (of_all_cells ? fourths : 0);
+    octaves_.of_cells[octave_of(cells.keys[static_cast<std::size_t>(first)])] += square(squares);
   }
   bool some = false;
   for (std::size_t g = 0; g < few_.size(); ++g) {
@@ -147,7 +148,8 @@ void RowRoundings::find_lag(const Model& model, const Guess& guess, double m, co
 }
 
 double RowRoundings::error_of(const Model& model, std::size_t i) const {
-  const double p = t_[i] * lag_[i];
+  // A P that is a power of two but for the noise of fp64 is not to be truncated below it.
+  const double p = t_[i] * lag_[i] * (1 + 1e-12);
   if (p == 0) return 0;
   return (model.rounded_p(p) - p) / p;
 }
@@ -167,7 +169,7 @@ void RowRoundings::find_normalized(const Model& model, const RowBlock& block, st
   }
   block.for_seen(row, [&](std::int64_t k) {
     const double of_key = model.u_s > 0 ? factor * t_of_rounded(s[k], m, model) : p[k],
-                 error = model.rounded_p(of_key) - of_key;
+                 error = model.rounded_p(of_key * (1 + 1e-12)) - of_key;
     result.errors.data()[k] = static_cast<float>(error);
     result.error_sum += error;
     independent += normalized_variance(model, p[k], error);
@@ -238,7 +240,8 @@ void RowRoundings::find(const Model& model, const RowBlock& block, std::int64_t 
           square(error);
     }
     for (std::size_t g = 0; g < largest.size(); ++g) largest[g] = std::max(largest[g], squares[g]);
-    if (result.is_flat && std::abs(sum) > std::abs(flat_sum)) flat_guess = &guess, flat_sum = sum;
+    if (result.is_flat && (flat_guess == nullptr || std::abs(sum) > std::abs(flat_sum)))
+      flat_guess = &guess, flat_sum = sum;
   }
   result.is_local = some_are_few || any_maximum;
   if (any_maximum) find_shares(model);

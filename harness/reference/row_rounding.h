@@ -46,8 +46,9 @@ struct RowRounding {
   double kappa_of(double p) const {
     return is_local ? kappas[static_cast<std::size_t>(octave(p * t_of_p))] : kappa;
   }
+  // Of a t that is a power of two but for the noise of fp64: that power's.
   static int octave(double t) {
-    const auto exponent = static_cast<int>(std::bit_cast<std::uint64_t>(t) >> 52);
+    const auto exponent = static_cast<int>(std::bit_cast<std::uint64_t>(t * (1 + 1e-12)) >> 52);
     return std::clamp(1023 - exponent, 0, octaves - 1);
   }
 };

@@ -114,7 +114,8 @@ double p_variance(const SingleRow& row, const Numbers& v, double o) {
     independent += weights.independent(row.p[k]) * square(v[k] - from);
   const Numbers shared =
       each(row.keys, [&](std::size_t k) { return weights.coherent(row.p[k]) * (v[k] - from); });
-  const double of_truncation = square(truncated_share(row.model) * (o - from));
+  const double of_truncation = square(
+      truncated_share(row.model) * o * weighted_mean(row.model, row.sink ? &*row.sink : nullptr));
   return at_least_shared(
       square(row.model.u_p) * (independent + excess(row.p_cells, shared)) + of_truncation,
       shared_error(row, v, o));
@@ -304,7 +305,7 @@ double exact_lse_variance(const SingleRow& row) {
     const Numbers shared = each(row.keys, [&](std::size_t k) { return weights.coherent(p[k]); });
     variance += at_least_shared(square(model.u_p) * sum_over_cells(row.p_cells, shared),
                                 row.rounding.error_sum) +
-                square(truncated_share(model));
+                square(truncated_share(model) * (sink != nullptr ? 1 - sink->p : 1));
   }
   return with_stored_lse(model, row.lse, variance);
 }

@@ -80,7 +80,8 @@ class Row {
       result.spre.push_back(std::sqrt(variance));
       const double of_output = sq(ulp(o_ * (1 + 1e-12), spec_.out_dtype));
       double sigma_squared = variance + of_output / (truncates_out() ? 3 : 12);
-      if (const double T = shared_error(j); T != 0) {
+      if (is_flat_) {
+        const double T = shared_error(j);
         const double stored = truncates_out() ? truncated(o_ + T, spec_.out_dtype)
                                               : round_to(o_ + T, spec_.out_dtype);
         sigma_squared = std::max(sigma_squared, sq(stored - o_) / c_.slack);
@@ -350,7 +351,8 @@ class Row {
     return is_normalized() ? p_[k] : static_cast<double>(expq(s_exact_[k] - m_of_keys_));
   }
   int octave(std::size_t k) const {
-    return std::clamp(-static_cast<int>(std::floor(std::log2(t_of_keys(k)))), 0, 63);
+    const double t = t_of_keys(k) * (1 + 1e-12);
+    return t > 0x1p-63 ? std::max(-static_cast<int>(std::floor(std::log2(t))), 0) : 63;
   }
   // sum p_k (c_k - mean c)^2 <= (2 u_P)^2
   bool is_flat() const {
@@ -397,7 +399,8 @@ class Row {
         c_.u_S > 0 ? rounded_s(static_cast<double>(m_of_keys_)) : static_cast<double>(m_of_keys_);
     Column errors(n_, 0);
     for (std::size_t k = 0; k < keys_; ++k) {
-      const double t = t_of_keys(k) * std::exp(m - maxima[k]);
+      // (1 + 1e-12): not to truncate a power of two for the noise of fp64
+      const double t = t_of_keys(k) * std::exp(m - maxima[k]) * (1 + 1e-12);
       if (t != 0) errors[k] = (rounded_p(t) - t) / t * p_[k];
     }
     return errors;
@@ -443,7 +446,7 @@ class Row {
     std::array<bool, 64> few{};
     bool some = false;
     for (std::size_t g = 0; g < 64; ++g) some |= few[g] = of_cells[g] > sq(squares[g]) / 8;
-    const bool flat = is_flat(), free = spec_.p_max == MaximumOfP::free;
+    const bool flat = is_flat_ = is_flat(), free = spec_.p_max == MaximumOfP::free;
     if (!some && !flat && !free) return;
     Column worst;
     for (const Column& of : all_maxima(flat && !bias_.empty() && has_bias_)) {
@@ -452,8 +455,7 @@ class Row {
       for (std::size_t k = 0; k < keys_; ++k)
         of_octave[static_cast<std::size_t>(octave(k))] += sq(errors[k]);
       for (std::size_t g = 0; g < 64; ++g) largest[g] = std::max(largest[g], of_octave[g]);
-      if (flat && std::abs(sum(errors)) > (worst.empty() ? 0 : std::abs(sum(worst))))
-        worst = errors;
+      if (flat && (worst.empty() || std::abs(sum(errors)) > std::abs(sum(worst)))) worst = errors;
     }
     if (free) {
       std::map<std::pair<int, double>, double> coarse;
@@ -491,9 +493,10 @@ class Row {
     for (std::size_t k = 0; k < n_ && c_.u_S > 0; ++k) total += std::exp(rounded_s(s_[k]) - m);
     for (std::size_t k = 0; k < keys_; ++k) {
       const double p = c_.u_S > 0 ? std::exp(rounded_s(s_[k]) - m) / total : p_[k];
-      deltas_[k] = rounded_p(p) - p;
+      deltas_[k] = rounded_p(p * (1 + 1e-12)) - p;
     }
-    if (is_flat()) shared_ = deltas_;
+    is_flat_ = is_flat();
+    if (is_flat_) shared_ = deltas_;
   }
   // T_j
   double shared_error(std::int64_t j) const {
@@ -525,7 +528,7 @@ class Row {
       independent += (kappa(k) * sq(c_.u_P * p_[k]) + sq(e(k)) / 3) * sq(x[k]);
       mean += p_[k] * x[k];
     }
-    if (!sums_rounded_p()) independent += sq(c_.truncated * c_.u_P * mean);
+    independent += sq(c_.truncated * c_.u_P * mean);
     return independent + excess(column([&](std::size_t k) { return w(k) * x[k]; }));
   }
 
@@ -653,7 +656,8 @@ class Row {
     if (sums_rounded_p()) {
       const double of_cells =
           sum_of_squared_sums(cells_of_p_, column([&](std::size_t k) { return w(k) * (lt_ / l); }));
-      variance += std::max(of_cells, sq(sum(shared_)) / c_.slack) + sq(c_.truncated * c_.u_P);
+      variance += std::max(of_cells, sq(sum(shared_)) / c_.slack) +
+                  sq(c_.truncated * c_.u_P * (lt_of_keys_ / l));
     }
     if (!Constants::rounds(spec_.lse_dtype)) return variance;
     const double unit = spec_.lse_base == 2 ? M_LN2 : 1, stored = static_cast<double>(lse_) / unit;
@@ -703,7 +707,7 @@ class Row {
   const Constants c_;
   std::int64_t D_, columns_;
   double a_ = 0, lt_ = 0, lt_of_keys_ = 0, o_ = 0, cap_ = 0, sink_ = 0;
-  bool has_sink_ = false, scaled_outside_ = false, has_bias_ = false;
+  bool has_sink_ = false, scaled_outside_ = false, has_bias_ = false, is_flat_ = false;
   quad m_ = 0, m_of_keys_ = 0, lse_ = 0;
   std::size_t n_ = 0, keys_ = 0;  // with and without a sink
   std::vector<quad> q_, b_, s_exact_, by_log_scale_, p_exact_;
