@@ -31,26 +31,28 @@ struct PWeights {
     return t > 1 - u_one ? std::max(least_kappa, square((1 - t) / u_one)) : 1 / least_kappa;
   }
   double kappa_of(double p) const {
-    const double of_key = row == nullptr ? kappa_p : row->kappa_of(p);
+    const double of_key = row == nullptr ? kappa_p : row->kappa_of(p * t_of_p);
     return u_one == 0 ? of_key : std::min(of_key, largest_kappa(p));
   }
   double independent(double p) const {
     return kappa_of(p) * p * p + near_zero(p) * near_zero(p) / 3;
   }
   double coherent(double p) const {
-    const double of_key = std::max(kappa_shared, row == nullptr ? 0 : row->kappa_of(p));
+    const double of_key = std::max(kappa_shared, row == nullptr ? 0 : row->kappa_of(p * t_of_p));
     return std::sqrt(u_one == 0 ? of_key : std::min(of_key, largest_kappa(p))) *
            std::max(p, near_zero(p));
   }
 
   static constexpr double least_kappa = 0.003;
 };
-inline PWeights p_weights(const Model& model, double total, const RowRounding& row) {
+// `of_sum`: sum p_k; where that is not 1, `total` is the sum that makes it so.
+inline PWeights p_weights(const Model& model, double total, const RowRounding& row,
+                          double of_sum = 1) {
   return {model.eta_p > 0 ? model.eta_p / (model.p_normalized ? 1 : total) / model.u_p : 0,
           1 / model.u_p,
           model.kappa_p,
           kappa_coherent * square(model.largest_p),
-          row.t_of_p,
+          row.t_of_p * of_sum,
           model.p_max == MaximumOfP::one && model.p_rounded != DType::none ? model.u_p : 0,
           row.is_local ? &row : nullptr};
 }

@@ -62,10 +62,11 @@ double lse_variance(BlockSums& sums, SharedRoundings& shared, std::int64_t row) 
   shared.add_to_lse(sums, row, p, sink, variance);
   if (model.denominator_from_rounded_p) {
     const RowRounding& rounding = sums.rounding.data()[row];
-    variance +=
-        at_least_shared(of_rounded_denominator(sums, row, p, p_weights(model, total, rounding)),
-                        rounding.error_sum) +
-        square(truncated_share(model) * (sink != nullptr ? 1 - sink->p : 1));
+    const double keys = total / block.total.data()[row];  // sum p_k of the keys, under a sink
+    variance += at_least_shared(
+                    of_rounded_denominator(sums, row, p, p_weights(model, total, rounding, keys)),
+                    rounding.error_sum / keys) +
+                square(truncated_share(model) * (sink != nullptr ? 1 - sink->p : 1));
   }
   return with_stored_lse(model, block.lse.data()[row], variance);
 }

@@ -159,8 +159,9 @@ void p_rounding(BlockSums& sums, Moments& moments, Buffer<double>& result) {
       // as LogitErrors left them
       of_row.unit_squared = unit_squared * kappa_coherent * square(model.largest_p);
     } else {
-      of_row.weigh(unit_squared, [p = sums.logits.p_of(r), weights = weights_of(r)](
-                                     std::int64_t k) { return weights.coherent(p[k]); });
+      of_row.weigh(unit_squared, [p = block.p_of(r), weights = weights_of(r)](std::int64_t k) {
+        return weights.coherent(p[k]);
+      });
     }
   }
   moments.add_excess(sums, tied, about_o, result);

@@ -229,7 +229,11 @@ double with_output_rounding(const Model& model, double o, double variance,
   const double sigma_squared =
       variance + square(output_unit(o, model.out)) / (model.out_toward_zero ? 3 : 12);
   if (!shared_error) return sigma_squared;
-  return at_least_shared(sigma_squared, model.rounded_out(o + *shared_error) - o);
+  // Either of two neighbours where it falls between them, a little aside of which fp64 cannot tell.
+  const double aside = output_unit(o, model.out) / 1024;
+  const auto stored = [&](double error) { return model.rounded_out(o + error) - o; };
+  return at_least_shared(at_least_shared(sigma_squared, stored(*shared_error - aside)),
+                         stored(*shared_error + aside));
 }
 
 double store_element(Reference& result, std::size_t row, std::int64_t column, double o,

@@ -43,9 +43,7 @@ struct RowRounding {
   // Where P is normalised: the variance of sum p_k beyond that of the keys, of o_j^2.
   double sum_variance = 0;
 
-  double kappa_of(double p) const {
-    return is_local ? kappas[static_cast<std::size_t>(octave(p * t_of_p))] : kappa;
-  }
+  double kappa_of(double t) const { return kappas[static_cast<std::size_t>(octave(t))]; }
   // Of a t that is a power of two but for the noise of fp64: that power's.
   static int octave(double t) {
     const auto exponent = static_cast<int>(std::bit_cast<std::uint64_t>(t * (1 + 1e-12)) >> 52);

@@ -114,8 +114,8 @@ double p_variance(const SingleRow& row, const Numbers& v, double o) {
     independent += weights.independent(row.p[k]) * square(v[k] - from);
   const Numbers shared =
       each(row.keys, [&](std::size_t k) { return weights.coherent(row.p[k]) * (v[k] - from); });
-  const double of_truncation = square(
-      truncated_share(row.model) * o * weighted_mean(row.model, row.sink ? &*row.sink : nullptr));
+  const double of_truncation = square(truncated_share(row.model) * o *
+                                      weighted_mean(row.model, row.sink ? &*row.sink : nullptr));
   return at_least_shared(
       square(row.model.u_p) * (independent + excess(row.p_cells, shared)) + of_truncation,
       shared_error(row, v, o));
@@ -280,7 +280,8 @@ double exact_lse_variance(const SingleRow& row) {
   // Where the spec's LSE excludes the sink, the p_k of the keys alone.
   const bool excludes = row.sink && !model.lse_includes_sink;
   const Sink* sink = row.sink && !excludes ? &*row.sink : nullptr;
-  const PWeights weights = p_weights(model, excludes ? row.sink->keys_total : row.l, row.rounding);
+  const double total = excludes ? row.sink->keys_total : row.l;
+  const PWeights weights = p_weights(model, total, row.rounding, total / row.l);
   const Numbers p = each(row.keys, [&](std::size_t k) {
     return excludes ? std::exp(row.s[k] - row.sink->lse_keys) : row.p[k];
   });
@@ -304,7 +305,7 @@ double exact_lse_variance(const SingleRow& row) {
   if (model.denominator_from_rounded_p) {
     const Numbers shared = each(row.keys, [&](std::size_t k) { return weights.coherent(p[k]); });
     variance += at_least_shared(square(model.u_p) * sum_over_cells(row.p_cells, shared),
-                                row.rounding.error_sum) +
+                                row.rounding.error_sum * row.l / total) +
                 square(truncated_share(model) * (sink != nullptr ? 1 - sink->p : 1));
   }
   return with_stored_lse(model, row.lse, variance);

@@ -82,9 +82,12 @@ class Row {
       double sigma_squared = variance + of_output / (truncates_out() ? 3 : 12);
       if (is_flat_) {
         const double T = shared_error(j);
-        const double stored = truncates_out() ? truncated(o_ + T, spec_.out_dtype)
-                                              : round_to(o_ + T, spec_.out_dtype);
-        sigma_squared = std::max(sigma_squared, sq(stored - o_) / c_.slack);
+        for (const double aside : {-0x1p-10, 0x1p-10}) {
+          const double value = o_ + T + aside * ulp(o_, spec_.out_dtype);
+          const double stored = truncates_out() ? truncated(value, spec_.out_dtype)
+                                                : round_to(value, spec_.out_dtype);
+          sigma_squared = std::max(sigma_squared, sq(stored - o_) / c_.slack);
+        }
       }
       result.sigma.push_back(std::sqrt(sigma_squared));
       result.gradient.push_back(gradient(j));
@@ -656,7 +659,7 @@ class Row {
     if (sums_rounded_p()) {
       const double of_cells =
           sum_of_squared_sums(cells_of_p_, column([&](std::size_t k) { return w(k) * (lt_ / l); }));
-      variance += std::max(of_cells, sq(sum(shared_)) / c_.slack) +
+      variance += std::max(of_cells, sq(sum(shared_) * (lt_ / l)) / c_.slack) +
                   sq(c_.truncated * c_.u_P * (lt_of_keys_ / l));
     }
     if (!Constants::rounds(spec_.lse_dtype)) return variance;
