@@ -62,11 +62,15 @@ std::vector<std::int64_t> sampled_keys(const RowBlock& block, std::int64_t row) 
 
 double repeated_share(const RowBlock& block, std::int64_t row) {
   const double* p = block.p_of(row);
+  const std::vector<std::int64_t> keys = sampled_keys(block, row);
   std::vector<double> values;
-  for (const std::int64_t k : sampled_keys(block, row)) values.push_back(p[k]);
+  for (const std::int64_t k : keys) {
+    if (p[k] >= u32) values.push_back(p[k]);
+  }
   constexpr double two_steps = 8 * u32;  // of p, whose sum is 1
-  if (!may_repeat(values, two_steps)) return 0;
-  const double share = largest_share(values, two_steps);
+  if (values.size() * 4 <= keys.size() || !may_repeat(values, two_steps)) return 0;
+  const double share = largest_share(values, two_steps) * static_cast<double>(values.size()) /
+                       static_cast<double>(keys.size());
   return share > 0.25 ? share : 0;
 }
 

@@ -16,7 +16,8 @@ inline double repeated_addends(double n, double share) {
   return share > 0.25 ? n * (4 * share - 1) / 3 : 0;
 }
 
-// S_t: of a row's keys, by t within two steps of 4 u32 l. 0 where it is below 1/4.
+// S_t: of a row's keys, by t within two steps of 4 u32 l; those of less than u32 l, which change no
+// sum by a step, are not counted. 0 where it is below 1/4.
 double repeated_share(const RowBlock& block, std::int64_t row);
 // S_vj by column: of a row's keys, those that have v_kj within 4 u32 n |o_j| of that of one of 16
 // keys.

@@ -609,7 +609,7 @@ class Row {
     for (const std::size_t a : keys) {
       std::size_t count = 0;
       for (const std::size_t b : keys)
-        count += p_[b] >= p_[a] && p_[b] - p_[a] <= 8 * c_.u32 ? 1 : 0;
+        count += p_[a] >= c_.u32 && p_[b] >= p_[a] && p_[b] - p_[a] <= 8 * c_.u32 ? 1 : 0;
       most = std::max(most, count);
     }
     return static_cast<double>(most) / static_cast<double>(keys.size());
