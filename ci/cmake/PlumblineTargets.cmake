@@ -70,6 +70,17 @@ function(plumbline_precompile NAME FROM)
     --param=ggc-min-heapsize=524288>)
 endfunction()
 
+# Those of the libraries of harness/. Compiled with no definition that only some of them have (Debug
+# defines TBB_USE_DEBUG for whoever links oneTBB): g++ takes them with more, and not with fewer.
+set(text_options $<$<CONFIG:RelWithDebInfo,Release>:-O1>)
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/no_code.cc CONTENT "")
+foreach(name plumbline_headers plumbline_text_headers)
+  add_library(${name} OBJECT ${PROJECT_BINARY_DIR}/generated/no_code.cc)
+  target_link_libraries(${name} PRIVATE plumbline_options tl::expected fmt::fmt)
+  plumbline_precompile(${name} ${name} <fmt/format.h> <tl/expected.hpp>)
+endforeach()
+target_compile_options(plumbline_text_headers PRIVATE ${text_options})
+
 # plumbline_library(NAME [TEXT] LIBRARIES other … SOURCES a.cc … EXCEPT b.cc … OPTIONS option …): a
 # static library of harness/, of every .cc in the folder unless SOURCES names them; EXCEPT leaves
 # some out. With compile options of its own it also has precompiled headers of its own. TEXT: it
@@ -84,12 +95,12 @@ function(plumbline_library NAME)
   add_library(${NAME} STATIC ${ARG_SOURCES})
   target_link_libraries(${NAME} PUBLIC plumbline_options tl::expected ${ARG_LIBRARIES})
   target_compile_options(${NAME} PRIVATE ${ARG_OPTIONS})
-  set(headers_of plumbline_base)
+  set(headers_of plumbline_headers)
   if(ARG_OPTIONS)
     set(headers_of ${NAME})
   elseif(ARG_TEXT)
-    set(headers_of plumbline_suite)
-    target_compile_options(${NAME} PRIVATE $<$<CONFIG:RelWithDebInfo,Release>:-O1>)
+    set(headers_of plumbline_text_headers)
+    target_compile_options(${NAME} PRIVATE ${text_options})
   endif()
   plumbline_precompile(${NAME} ${headers_of} <fmt/format.h> <tl/expected.hpp>)
 endfunction()
