@@ -69,7 +69,7 @@ bool range_bounds_suffice(const BlockSums& sums, const Buffer<double>& p_varianc
     const double squares = (square(high) - square(low)) / 2;
     double change =
         (square(0.3 * pv.u * repeated_in(sums, row, j)) + kappa * square(sums.model.u_split) +
-         std::ceil(n / smallest_tile) * kappa_coherent * square(sums.model.u_tile)) *
+         std::ceil(n / smallest_tile) * kappa / 2 * square(sums.model.u_tile)) *
         squares;
     if (truncation && pv.toward_zero) {
       const double signed_sum = std::abs(sums.truncation.signed_sum.data()[at]);

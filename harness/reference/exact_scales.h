@@ -119,7 +119,8 @@ struct Accumulation {
   Accumulation(const AccumulationModel& pv, std::int64_t n, double repeated, double reciprocal)
       : u_squared_n(square(pv.u) * (static_cast<double>(n) / 3 + 4)),
         of_repeated(0.3 * pv.u),
-        of_l(std::hypot(of_repeated * repeated, reciprocal)),
+        of_l(of_repeated * repeated),
+        of_reciprocal(square(reciprocal)),
         loss(step_loss(pv, n)),
         toward_zero(pv.toward_zero) {}
 
@@ -130,24 +131,24 @@ struct Accumulation {
     double variance = u_squared_n * (0.3 * square(sums.o) + sums.p_squared) +
                       square(of_repeated * sums.repeated * sums.range) + square(of_l * sums.o) +
                       square(least);
+    variance += of_reciprocal * (square(sums.o) + sums.p_squared);  // of each split, too
     if (scaled_outside) variance += square(u32 * sums.o);
     if (!toward_zero) return variance;
     return variance + (square(truncation_drift(sums.truncated, sums.range, loss)) +
                        sums.truncated_squares / 6.0);
   }
 
-  double u_squared_n, of_repeated, of_l, loss;
+  double u_squared_n, of_repeated, of_l, of_reciprocal, loss;
   bool toward_zero;
 };
 // TR: kappa u_sp^2 max(R_j^2, o_j^2 + sum p_k^2 v_kj^2) + eta_sp^2 / 3, and where O is rounded
-// between tiles likewise, with shared roundings, for each of n / 16 tiles.
+// between tiles likewise for each of n / 16 tiles, of which O is half as large in the mean square.
 inline double stored_partials(const Model& model, double unit, std::int64_t n,
                               const ColumnSums& sums) {
   const double partial = std::max(square(sums.range), square(sums.o) + sums.p_squared);
   const double tiles = std::ceil(static_cast<double>(n) / smallest_tile);
   return kappa * square(model.u_split) * partial + square(model.eta_split / unit) / 3 +
-         tiles *
-             (kappa_coherent * square(model.u_tile) * partial + square(model.eta_tile / unit) / 3);
+         tiles * (kappa / 2 * square(model.u_tile) * partial + square(model.eta_tile / unit) / 3);
 }
 // The bound: the relative error that each product of P and V may have, but for the logit's.
 double product_error(const Model& model, std::int64_t n, bool scaled_outside);

@@ -225,9 +225,9 @@ Reference without_keys(const Question& question, const RowSelection& selection, 
 
 double with_output_rounding(const Model& model, double o, double variance,
                             std::optional<double> shared_error) {
-  // Truncation: of an error between 0 and a unit the mean square is a third, and not a twelfth.
+  // Truncation errs between 0 and a unit, and where o is a number of the dtype by either.
   const double sigma_squared =
-      variance + square(output_unit(o, model.out)) / (model.out_toward_zero ? 3 : 12);
+      variance + square(output_unit(o, model.out)) / (model.out_toward_zero ? 2 : 12);
   if (!shared_error) return sigma_squared;
   // Either of two neighbours where it falls between them, a little aside of which fp64 cannot tell.
   const double aside = output_unit(o, model.out) / 1024;

@@ -79,7 +79,7 @@ class Row {
       result.terms.push_back(terms);
       result.spre.push_back(std::sqrt(variance));
       const double of_output = sq(ulp(o_ * (1 + 1e-12), spec_.out_dtype));
-      double sigma_squared = variance + of_output / (truncates_out() ? 3 : 12);
+      double sigma_squared = variance + of_output / (truncates_out() ? 2 : 12);
       if (is_flat_) {
         const double T = shared_error(j);
         for (const double aside : {-0x1p-10, 0x1p-10}) {
@@ -574,7 +574,8 @@ class Row {
     const double S_t = repeated_p(), S_v = repeated_v(v);
     double TA = sq(c_.u_pv) * (n / 3 + 4) * (0.3 * sq(o_) + p2v(v)) +
                 sq(0.3 * c_.u_pv * repeated(S_t * S_v) * R) +
-                sq(0.3 * c_.u_pv * repeated(S_t) * o_) + sq(spec_.reciprocal_rel_error * o_);
+                sq(0.3 * c_.u_pv * repeated(S_t) * o_) +
+                sq(spec_.reciprocal_rel_error) * (sq(o_) + p2v(v));
     if (scaled_outside_) TA += sq(c_.u32 * o_);
     if (!c_.pv_rz) return TA;
     const double f = std::pow(2.0, -spec_.pv_accumulator.fraction_bits);
@@ -593,7 +594,7 @@ class Row {
     const double partial = std::max(sq(range(v)), sq(o_) + p2v(v)),
                  tiles = std::ceil(static_cast<double>(keys_) / 16);
     return 0.18 * sq(c_.u_sp) * partial + sq(c_.eta_sp) / 3 +
-           tiles * (c_.kappa_t0 * sq(c_.u_tile) * partial + sq(c_.eta_tile) / 3);
+           tiles * (0.18 / 2 * sq(c_.u_tile) * partial + sq(c_.eta_tile) / 3);
   }
   // At most 256 keys, spread over all.
   std::vector<std::size_t> sample() const {

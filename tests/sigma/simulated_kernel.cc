@@ -39,8 +39,10 @@ class Kernel {
 
   SimulatedRow run() {
     draw_logits();
+    if (spec_.p_normalized) return finished(run_normalized());
     draw_order();
-    start_with_sink_ = row_.sink && spec_.lse_includes_sink && below(2) == 1;
+    start_with_sink_ =
+        spec_.p_max != MaximumOfP::one && row_.sink && spec_.lse_includes_sink && below(2) == 1;
     const std::size_t tiles = (logits_.size() + tile_ - 1) / tile_;
     const std::size_t tiles_per_split = (tiles + splits_ - 1) / splits_;
     std::vector<SimulatedRow> partials;
@@ -49,11 +51,37 @@ class Kernel {
     }
     SimulatedRow result = partials.size() == 1 ? partials.front() : merge(partials);
     if (row_.sink && !start_with_sink_) result = with_sink(result);
-    for (float& o : result.o) o *= row_.v_scale;
-    return result;
+    return finished(std::move(result));
   }
 
  private:
+  // What happens to the output of any kernel.
+  SimulatedRow finished(SimulatedRow result) const {
+    for (float& o : result.o) o *= row_.v_scale;
+    if (!is_narrow(spec_.lse_dtype)) return result;
+    const double unit = spec_.lse_base == 2 ? std::numbers::ln2 : 1;
+    result.lse = round_to(result.lse / unit, spec_.lse_dtype) * unit;
+    return result;
+  }
+
+  // Softmax over whole rows, then P V, as a framework writes it.
+  SimulatedRow run_normalized() {
+    m_ = row_.sink ? sink() : minus_infinity;
+    for (const double logit : logits_) m_ = std::max(m_, logit);
+    std::vector<float> t;
+    l_ = row_.sink ? static_cast<float>(std::exp2(sink() - m_)) : 0;
+    float keys = 0;
+    for (const double logit : logits_) keys += t.emplace_back(exponential(logit - m_));
+    l_ += keys;
+    o_.fill(0);
+    for (std::size_t k = 0; k < t.size(); ++k) {
+      const float p = rounded_p(t[k] / l_);
+      for (std::size_t j = 0; j < o_.size(); ++j) o_[j] = std::fma(p, row_.v[k][j], o_[j]);
+    }
+    const double sum = spec_.lse_includes_sink ? l_ : keys;
+    return {o_, (m_ + std::log2(sum)) * std::numbers::ln2};
+  }
+
   double uniform(double low, double high) {
     return std::uniform_real_distribution<double>(low, high)(random_);
   }
@@ -71,6 +99,7 @@ class Kernel {
       double s = row_.x[k] + row_.drift[k] + row_.sd[k] * noise[k];
       if (row_.softcap > 0) s = capped(static_cast<float>(s));
       if (!row_.bias.empty()) s = static_cast<float>(s) + row_.bias[k];
+      if (spec_.s_rounded_twice) s = round_to(s / row_.scale, spec_.s_rounded) * row_.scale;
       logits_[k] = round_to(s, spec_.s_rounded) * std::numbers::log2e;
     }
   }
@@ -113,7 +142,7 @@ class Kernel {
     // P stays below 2, or 2^8 times that; e4m3 ends at 448, which 256 must not be scaled beyond.
     const bool has_headroom = spec_.p_dtype != DType::e4m3;
     most_lag_ = has_headroom ? 1 : 0.8;
-    lazy_ = has_headroom && below(2) == 1;
+    lazy_ = has_headroom && spec_.p_max != MaximumOfP::one && below(2) == 1;
   }
 
   SimulatedRow run_split(std::size_t first_tile, std::size_t last_tile) {
@@ -128,8 +157,16 @@ class Kernel {
       const std::size_t tile = reverse_ ? first_tile + last_tile - 1 - i : i;
       visit(tile * tile_, std::min(logits_.size(), (tile + 1) * tile_));
     }
-    for (float& o : o_) o /= l_;
+    const float of_l = 1 / l_ * (1 + reciprocal_error());
+    for (float& o : o_) o *= of_l;
     return {o_, (m_ + std::log2(double{l_})) * std::numbers::ln2};
+  }
+
+  // A table of chords, with a sawtooth over each sixteenth of an octave of l.
+  float reciprocal_error() const {
+    const double sixteenths = 16 * std::log2(double{l_});
+    return static_cast<float>(spec_.reciprocal_rel_error *
+                              (2 * (sixteenths - std::floor(sixteenths)) - 1));
   }
 
   void visit(std::size_t begin, std::size_t end) {
@@ -147,6 +184,7 @@ class Kernel {
     } else {
       multiply(begin, rescale);
     }
+    for (float& o : o_) o = static_cast<float>(round_to(o, spec_.o_between_tiles));
   }
 
   // What P is relative to: anything near the largest logit so far is legal, so that the largest P
@@ -158,8 +196,21 @@ class Kernel {
     top_ = top;
     if (lazy_ && top - m_ <= lazy_limit) return 1;
     const double before = m_;
-    m_ = top - uniform(0, most_lag_);
+    m_ = maximum(top);
     return static_cast<float>(std::exp2(before - m_));
+  }
+
+  double maximum(double top) {
+    switch (spec_.p_max) {
+      case MaximumOfP::one:
+        return top;
+      case MaximumOfP::ceil2:
+        return std::ceil(top);
+      case MaximumOfP::bf16:
+        return round_to(top * std::numbers::ln2, DType::bf16) * std::numbers::log2e;
+      default:
+        return top - uniform(0, most_lag_);
+    }
   }
 
   // Faithful: one of the two neighbours in fp32, so within one ulp. A declared error is that of a
@@ -177,8 +228,10 @@ class Kernel {
 
   float rounded_p(float t) const {
     if (!is_narrow(spec_.p_dtype)) return t;
-    return static_cast<float>(round_to(double{t} * spec_.p_prescale, spec_.p_dtype) /
-                              spec_.p_prescale);
+    const double held = double{t} * spec_.p_prescale;
+    return static_cast<float>(
+        (spec_.p_toward_zero ? truncate_to(held, spec_.p_dtype) : round_to(held, spec_.p_dtype)) /
+        spec_.p_prescale);
   }
 
   void multiply(std::size_t begin, float rescale) {
@@ -275,19 +328,22 @@ ExactRow exact_row(const Geometry& geometry, const InputView& inputs, const Roun
   };
   ExactRow row;
   row.softcap = problem.softcap;
+  row.scale = problem.softmax_scale();
   if (dequantized == DType::none) row.v_scale = v_scale;
   if (!side.sinks.empty()) row.sink = side.sinks[static_cast<std::size_t>(id.head)];
   // q . k is exact in fp64 to more than the kernel's noise; the reference's rounded Q is the
   // kernel's, too.
-  const double scale =
-      (spec.q_prescaled == DType::none ? problem.softmax_scale() : std::numbers::ln2) *
-      (dequantized == DType::none ? double{k_scale} : 1.0);
+  const double scale = (spec.q_prescaled == DType::none  ? problem.softmax_scale()
+                        : spec.q_prescaled_without_log2e ? 1
+                                                         : std::numbers::ln2) *
+                       (dequantized == DType::none ? double{k_scale} : 1.0);
   const auto query = [&](std::size_t d) {
     const double value =
         round_to(decode_at(problem.dtype, inputs.q, q + d), inputs_rounded_to(spec));
     return spec.q_prescaled == DType::none
                ? value
-               : round_to(value * (problem.softmax_scale() * std::numbers::log2e),
+               : round_to(value * problem.softmax_scale() *
+                              (spec.q_prescaled_without_log2e ? 1 : std::numbers::log2e),
                           spec.q_prescaled);
   };
   std::map<std::vector<double>, std::size_t> first_with;

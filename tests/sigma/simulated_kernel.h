@@ -25,6 +25,7 @@ struct ExactRow {
   std::vector<std::size_t> twin;  // first key with the same K: both have the same error
   std::vector<Columns> v;         // as the products see them
   float v_scale = 1;              // multiplies the output
+  double scale = 1;               // of the softmax
   double softcap = 0;
   std::vector<float> bias;  // ALiBi; empty = none
   std::optional<double> sink;
