@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define PLUMBLINE_REFERENCE_ABI 2u
+#define PLUMBLINE_REFERENCE_ABI 3u
 
 /* Symbols as in docs/judging-formulas.md; 0 for a rounding that is not made. */
 typedef struct plumbline_reference_accumulator {
@@ -72,6 +72,9 @@ typedef struct plumbline_reference_request {
   double* bound;        /* [rows, dim_vo] worst case, before output rounding */
   double* lse;          /* [rows] natural logarithm */
   double* lse_variance; /* [rows] */
+  /* [rows] 1 where the row's P are few numbers or its addends repeat ("Local kappa", "Flat rows" and
+   * S_t of TA): its variances lack what these add, and are the caller's to compute. Else 0. */
+  int32_t* repeats;
 } plumbline_reference_request;
 
 typedef struct plumbline_reference_library {

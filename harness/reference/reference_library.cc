@@ -54,6 +54,8 @@ class Request {
   [[nodiscard]] const plumbline_reference_request* abi() const { return &abi_; }
   // Moves row `i` of the answer to row index(i) of the result.
   void store(Reference& result) const;
+  // Rows of the result that the library leaves to the CPU.
+  [[nodiscard]] std::vector<std::size_t> repeating_rows() const;
 
  private:
   void add_rows(const std::vector<RowId>& rows);
@@ -76,6 +78,7 @@ class Request {
   std::vector<plumbline_reference_group> groups_;
   std::vector<std::int64_t> k_offsets_, v_offsets_;
   std::vector<double> q_, o_, variance_, bound_, lse_, lse_variance_;
+  std::vector<std::int32_t> repeats_;
   std::vector<float> k_rounded_, v_rounded_;  // where the model rounds its fp32 inputs
   double scale_ = 1;
   plumbline_reference_request abi_{};
@@ -163,6 +166,16 @@ void Request::fill_in() {
   abi_.bound = bound_.data();
   abi_.lse = lse_.data();
   abi_.lse_variance = lse_variance_.data();
+  repeats_.resize(index_.size());
+  abi_.repeats = repeats_.data();
+}
+
+std::vector<std::size_t> Request::repeating_rows() const {
+  std::vector<std::size_t> rows;
+  for (std::size_t i = 0; i < index_.size(); ++i) {
+    if (repeats_[i] != 0) rows.push_back(index_[i]);
+  }
+  return rows;
 }
 
 void Request::store(Reference& result) const {
@@ -175,8 +188,26 @@ void Request::store(Reference& result) const {
                     bound_[at], model_);
     }
     result.lse[row] = lse_[i];
-    result.lse_sigma[row] = static_cast<float>(std::sqrt(lse_variance_[i]));
+    result.lse_sigma[row] =
+        static_cast<float>(std::sqrt(with_stored_lse(model_, lse_[i], lse_variance_[i])));
     result.visible[row] = static_cast<std::int32_t>(rows_[i].end - rows_[i].begin);
+  }
+}
+
+// Row i of `part` is row at[i] of the result.
+void store_rows(const Reference& part, const std::vector<std::size_t>& at, Reference& result) {
+  const auto columns = static_cast<std::size_t>(result.columns);
+  const auto move = [&](const auto& from, auto& to, std::size_t i, std::size_t width) {
+    std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(i * width), width,
+                to.begin() + static_cast<std::ptrdiff_t>(at[i] * width));
+  };
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    move(part.o, result.o, i, columns);
+    move(part.spre, result.spre, i, columns);
+    move(part.sigma, result.sigma, i, columns);
+    move(part.bound, result.bound, i, columns);
+    move(part.lse, result.lse, i, 1);
+    move(part.lse_sigma, result.lse_sigma, i, 1);
   }
 }
 
@@ -201,17 +232,21 @@ Result<std::shared_ptr<const ReferenceLibrary>> ReferenceLibrary::open(
   return std::shared_ptr<const ReferenceLibrary>(new ReferenceLibrary(library));
 }
 
-// What a request of version 1 can ask: rows that see a range of keys, logits that are scaled
-// products, K and V as stored.
-bool ReferenceLibrary::takes(const Problem& problem) {
+// What a request can ask: rows that see a range of keys, logits that are scaled products, K and V
+// as stored.
+bool ReferenceLibrary::takes(const Problem& problem, const RoundingSpec& spec) {
   return problem.softcap == 0 && problem.alibi == Alibi::none && problem.sinks == Sinks::none &&
-         !problem.has_fp8_kv() && problem.mask != Mask::custom;
+         !problem.has_fp8_kv() && problem.mask != Mask::custom && !spec.p_normalized &&
+         spec.p_max == MaximumOfP::running && !spec.p_toward_zero && !spec.s_rounded_twice &&
+         spec.o_between_tiles == DType::none && spec.reciprocal_rel_error == 0;
 }
 
 Result<Reference> ReferenceLibrary::compute(const Geometry& geometry, const InputView& inputs,
-                                            const RoundingSpec& spec,
-                                            const RowSelection& rows) const {
-  auto result = try_compute(geometry, inputs, spec, rows);
+                                            const RoundingSpec& spec, const RowSelection& rows,
+                                            std::vector<std::size_t>* of_cpu) const {
+  std::vector<std::size_t> indexes;
+  auto result = try_compute(geometry, inputs, spec, rows, indexes);
+  if (of_cpu != nullptr) *of_cpu = std::move(indexes);
   if (!result) {
     const std::lock_guard lock(mutex_);
     ++refusals_[result.error().front().message];
@@ -225,9 +260,9 @@ std::map<std::string, int> ReferenceLibrary::refusals() const {
 }
 
 Result<Reference> ReferenceLibrary::try_compute(const Geometry& geometry, const InputView& inputs,
-                                                const RoundingSpec& spec,
-                                                const RowSelection& rows) const {
-  if (!takes(geometry.problem()))
+                                                const RoundingSpec& spec, const RowSelection& rows,
+                                                std::vector<std::size_t>& of_cpu) const {
+  if (!takes(geometry.problem(), spec))
     return fail(fmt::format("reference on {}: not for this problem", device_name()));
   const Question question(geometry, inputs, spec);
   const Request request(geometry, inputs, question.model, rows.rows);
@@ -235,6 +270,12 @@ Result<Reference> ReferenceLibrary::try_compute(const Geometry& geometry, const 
     return fail(fmt::format("reference on {}: {}", device_name(), text));
   Reference result = without_keys(question, rows, false);
   request.store(result);
+  of_cpu = request.repeating_rows();
+  if (of_cpu.empty()) return result;
+  RowSelection some = rows;
+  some.rows.clear();
+  for (const std::size_t row : of_cpu) some.rows.push_back(rows.rows[row]);
+  store_rows(compute_reference(geometry, inputs, spec, some), of_cpu, result);
   return result;
 }
 

@@ -120,6 +120,7 @@ inline void compute(Machine& machine, const plumbline_reference_request& request
   p.bound = memory.make<double>(elements);
   p.lse = memory.make<double>(request.row_count);
   p.lse_variance = memory.make<double>(request.row_count);
+  p.repeats = memory.make<std::int32_t>(request.row_count);
   double* const group_unit = memory.make<double>(request.group_count);
   p.group_unit = group_unit;
   unsigned blocks = 0;
@@ -137,6 +138,8 @@ inline void compute(Machine& machine, const plumbline_reference_request& request
   fetch(request.bound, p.bound, elements);
   fetch(request.lse, p.lse, request.row_count);
   fetch(request.lse_variance, p.lse_variance, request.row_count);
+  machine.download(request.repeats, p.repeats,
+                   static_cast<std::size_t>(request.row_count) * sizeof(std::int32_t));
 }
 
 // `compute` for the ABI: nothing is thrown across it, one computation at a time.

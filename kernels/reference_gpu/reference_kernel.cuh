@@ -6,10 +6,12 @@
 //   p_k, lse            softmax over the block
 //   cells of P          labels of all keys, sorted
 //   o_j, TP ... TR      a thread for each column: over the keys in order, then in that of cells
-//   lse_variance        one thread of the last warp, meanwhile
+//   lse_variance        one thread of the last warp, meanwhile, with whether few numbers are P
 //   cells of S, TS      sorted again, where S is rounded
 //
-// Written apart from the reference on the CPU, and slow: sums over keys are serial within a column.
+// Rows whose P are few numbers, which have a kappa of their own, are left to the reference on the
+// CPU; here they are only found. Written apart from it, and slow: sums over keys are serial within a
+// column.
 #pragma once
 
 #include "kernels/reference_gpu/numbers.cuh"
@@ -192,13 +194,11 @@ __device__ inline void finish_column(const RowParameters& g, const Row& row, std
   const PRounding rounding = p_rounding(g, row);
   const bool about_o = g.model.denominator_from_rounded_p != 0;
   CellSum of_p, of_logit;
-  double tied_keys = 0;
   for_cells(
       row,
       [&](std::int64_t k, bool shared) {
         if (!shared) return;
         const double v = element(g.dtype, g.v, row.v_offsets[k] + column);
-        tied_keys += 1;
         of_p.add(rounding.coherent(row.p[k]) * (about_o ? v - o : v));
         of_logit.add(row.p[k] * row.sd[k] * (v - o));
       },
@@ -216,7 +216,7 @@ __device__ inline void finish_column(const RowParameters& g, const Row& row, std
   for (const double phase : sums.phase) te += phase * phase;
   te *= square(g.model.exp2_error) / 2;
   double ta = square(pv.u) * (n / 3 + 4) * (0.3 * square(o) + sums.p_squared) +
-              square(0.3 * pv.u * tied_keys * sums.range) + square(least_error * row.v_unit);
+              square(least_error * row.v_unit);
   if (pv.toward_zero != 0) {
     const double drift =
         (fabs(sums.signed_loss) / 2 + steps(row.n, pv) * pv.f_out / 2 * sums.range) / 3;
@@ -272,6 +272,75 @@ __device__ inline double lse_variance(const RowParameters& g, const Row& row) {
   if (g.model.denominator_from_rounded_p != 0)
     variance += square(g.model.u_p) * (weights - of_p.independent + of_p.coherent);
   return variance;
+}
+
+// Whether an octave of t = exp(s_k - m) has few significands: cells of several keys have more than
+// an eighth of its sum of p_k^2, squared.
+__device__ inline bool has_few_significands(const Row& row) {
+  constexpr int octaves = 64;
+  double squares[octaves], of_cells[octaves];
+  for (int g = 0; g < octaves; ++g) squares[g] = of_cells[g] = 0;
+  int of_cell = -1;  // the octave of its first key
+  double cell = 0;
+  for_cells(
+      row,
+      [&](std::int64_t k, bool) {
+        const double t = row.p[k] * row.total * (1 + 1e-12);
+        int exponent = 0;
+        frexp(t, &exponent);  // t in [2^(exponent - 1), 2^exponent)
+        const int g = !(t > 0) || exponent <= 1 - octaves ? octaves - 1
+                      : exponent >= 1                     ? 0
+                                                          : 1 - exponent;
+        if (of_cell < 0) of_cell = g;
+        squares[g] += square(row.p[k]);
+        cell += square(row.p[k]);
+      },
+      [&](bool shared) {
+        if (shared) of_cells[of_cell] += square(cell);
+        of_cell = -1;
+        cell = 0;
+      });
+  for (int g = 0; g < octaves; ++g) {
+    if (of_cells[g] > square(squares[g]) / 8) return true;
+  }
+  return false;
+}
+
+// Whether the logits are so nearly equal that all rows of a problem have the same P.
+__device__ inline bool is_flat(const RowParameters& g, const Row& row) {
+  double sum = 0, first = 0, second = 0;
+  for (std::int64_t k = 0; k < row.n; ++k) {
+    const double p = row.p[k], x = row.s[k] - row.s[0];
+    sum += p;
+    first += p * x;
+    second += p * x * x;
+  }
+  return second - square(first) / sum <= square(2 * g.model.u_p);
+}
+
+// S_t of TA: the largest share of P, of at most 256 keys, that lie within 8 u32. The same for all
+// threads.
+__device__ inline double repeated_share(const Row& row, double* warps) {
+  constexpr std::int64_t most = 256;
+  const std::int64_t sampled = row.n < most ? row.n : most;
+  const auto p_of = [&](std::int64_t i) {
+    const std::uint64_t hashed = static_cast<std::uint64_t>(i) * 2654435761U;
+    return row
+        .p[row.n <= most ? i
+                         : static_cast<std::int64_t>(hashed % static_cast<std::uint64_t>(row.n))];
+  };
+  double largest = 0;
+  for (std::int64_t i = threadIdx.x; i < sampled; i += block_threads) {
+    const double from = p_of(i);
+    if (!(from >= u32)) continue;
+    double count = 0;
+    for (std::int64_t other = 0; other < sampled; ++other) {
+      const double above = p_of(other) - from;
+      if (above >= 0 && above <= 8 * u32) count += 1;
+    }
+    largest = fmax(largest, count);
+  }
+  return max_over_block(largest, warps) / static_cast<double>(sampled);
 }
 
 // The variance from rounding S, of terms p_k |s_k| x(k), whose labels are sorted.
@@ -339,6 +408,7 @@ __global__ void reference_rows(const RowParameters g) {
     softmax(row, warps);
     find_logit_errors(g, row, warps);
     const double of_o = bound_of_o(g, row, warps);
+    const double repeated = repeated_share(row, warps);
     sort_labels(row.label, row.order, row.n);
     if (thread < column_threads) {
       for (std::int64_t column = thread; column < g.dim_vo; column += column_threads) {
@@ -348,6 +418,10 @@ __global__ void reference_rows(const RowParameters g) {
     } else if (thread == column_threads) {
       g.lse[index] = row.lse;
       g.lse_variance[index] = lse_variance(g, row);
+      g.repeats[index] =
+          repeated > 0.25 || (g.model.u_p > 0 && (has_few_significands(row) || is_flat(g, row)))
+              ? 1
+              : 0;
     }
     if (g.model.u_s > 0) {
       __syncthreads();  // all are done with P's cells

@@ -36,6 +36,7 @@ struct RowParameters {
   plumbline_reference_model model;
   Scratch scratch;
   double *o, *variance, *bound, *lse, *lse_variance;
+  std::int32_t* repeats;
 };
 
 struct UnitParameters {

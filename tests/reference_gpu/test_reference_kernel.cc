@@ -20,12 +20,14 @@ constexpr std::int64_t keys = 300, rows = 5, dim_qk = 16, dim_vo = 136;
 
 struct Answer {
   std::vector<double> o, variance, bound, lse, lse_variance;
+  std::vector<std::int32_t> repeats;
   bool operator==(const Answer& other) const {
     const auto same = [](const std::vector<double>& a, const std::vector<double>& b) {
       return std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
     };
     return same(o, other.o) && same(variance, other.variance) && same(bound, other.bound) &&
-           same(lse, other.lse) && same(lse_variance, other.lse_variance);
+           same(lse, other.lse) && same(lse_variance, other.lse_variance) &&
+           repeats == other.repeats;
   }
 };
 
@@ -48,7 +50,7 @@ Answer compute_with(const LaunchOptions& options, unsigned blocks = rows) {
 
   Answer answer{std::vector<double>(rows * dim_vo), std::vector<double>(rows * dim_vo),
                 std::vector<double>(rows * dim_vo), std::vector<double>(rows),
-                std::vector<double>(rows)};
+                std::vector<double>(rows),          std::vector<std::int32_t>(rows)};
   plumbline_reference_request request{};
   request.struct_size = sizeof request;
   request.dtype = PLUMBLINE_F32;
@@ -86,6 +88,7 @@ Answer compute_with(const LaunchOptions& options, unsigned blocks = rows) {
   request.bound = answer.bound.data();
   request.lse = answer.lse.data();
   request.lse_variance = answer.lse_variance.data();
+  request.repeats = answer.repeats.data();
   EmulatedMachine machine(options, blocks);
   compute(machine, request);
   return answer;
