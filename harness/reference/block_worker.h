@@ -27,7 +27,7 @@ HeadData gather_for_row(const Question& question, RowId row);
 // What rows without visible keys have, for all rows of the selection.
 Reference without_keys(const Question& question, const RowSelection& selection, bool suite_scores);
 // sigma^2 of an element, given its variance before output rounding and T_j of a flat row.
-double with_output_rounding(const Model& model, double o, double variance,
+double with_output_rounding(const Model& model, double o, double unit, double variance,
                             std::optional<double> shared_error);
 // An element, given these and its bound before output rounding; answers sigma^2.
 double store_element(Reference& result, std::size_t row, std::int64_t column, double o,

@@ -32,8 +32,9 @@ Explanation explain(const Geometry& geometry, const InputView& inputs, const Rou
   Explanation explanation;
   explanation.o = worker.block.o.data()[column];
   const double before = worker.scales.variance(0, column),
-               after = with_output_rounding(model, explanation.o, before,
-                                            worker.scales.shared_error(0, column));
+               after =
+                   with_output_rounding(model, explanation.o, output_unit(explanation.o, model.out),
+                                        before, worker.scales.shared_error(0, column));
   explanation.spre = std::sqrt(before);
   explanation.sigma = std::sqrt(after);
   for (int i = 0; i < rounding_count; ++i) {

@@ -11,16 +11,31 @@ namespace {
 // A key with more than this share of its row's weight is heavy: at most 64 a row.
 constexpr double heavy_share = 1.0 / 64;
 
+// Of the weights' first `rows` rows.
+void product_of_first(const RowBlock& block, std::int64_t rows, const Weights& weights,
+                      const Buffer<float>& form, Buffer<float>& result) {
+  const std::int64_t ld = block.head->ld;
+  result.resize(static_cast<std::size_t>(rows * ld));
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(rows),
+              static_cast<int>(ld), static_cast<int>(block.keys), 1, weights.data(),
+              static_cast<int>(block.stride), form.data() + block.first_key * ld,
+              static_cast<int>(ld), 0, result.data(), static_cast<int>(ld));
+}
+
 }  // namespace
 
 void product(const RowBlock& block, const Weights& weights, const Buffer<float>& form,
              Buffer<float>& result) {
-  const std::int64_t ld = block.head->ld;
-  result.resize(static_cast<std::size_t>(block.rows * ld));
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(block.rows),
-              static_cast<int>(ld), static_cast<int>(block.keys), 1, weights.data(),
-              static_cast<int>(block.stride), form.data() + block.first_key * ld,
-              static_cast<int>(ld), 0, result.data(), static_cast<int>(ld));
+  product_of_first(block, block.rows, weights, form, result);
+}
+
+void product(const RowBlock& block, std::span<const std::int64_t> rows, Weights& weights,
+             const Buffer<float>& form, Buffer<float>& result) {
+  for (std::int64_t i = 0; i < std::ssize(rows); ++i) {
+    const auto row = weights.begin() + rows.data()[i] * block.stride;
+    std::copy(row, row + block.stride, weights.begin() + i * block.stride);
+  }
+  product_of_first(block, std::ssize(rows), weights, form, result);
 }
 
 void CenteredMoment::compute(const RowBlock& block, Weights& weights, Buffer<double>& result) {

@@ -34,6 +34,9 @@ void set_weights(const RowBlock& block, std::span<const std::int64_t> rows, Weig
 // W M for a float form M of V (all keys of the head): result is [R, ld].
 void product(const RowBlock& block, const Weights& weights, const Buffer<float>& form,
              Buffer<float>& result);
+// Row i of the result is that of rows[i], ascending. Moves these rows of the weights to the front.
+void product(const RowBlock& block, std::span<const std::int64_t> rows, Weights& weights,
+             const Buffer<float>& form, Buffer<float>& result);
 
 // result_j = sum_k w_k (v_kj - o_j)^2 in units of v_unit^2, [R, ld]. Expands the square about the
 // column's center; keys that carry much of a row's weight, and pull o to themselves, are summed

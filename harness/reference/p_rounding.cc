@@ -88,12 +88,37 @@ void normalized(BlockSums& sums, Moments& moments, Buffer<double>& result) {
   moments.add_excess(sums, tied, false, result);
 }
 
+// Rows with kappas of their own, where all weights were kappa p_k^2. Their product is of these rows
+// alone, which are few.
+void add_local_rows(BlockSums& sums, Moments& moments, Buffer<double>& result) {
+  const Model& model = sums.model;
+  const RowBlock& block = *sums.block;
+  const double unit_squared = square(model.u_p);
+  std::vector<std::int64_t> rows;
+  for (std::int64_t r = 0; r < block.rows; ++r) {
+    if (sums.rounding.data()[r].is_local) rows.push_back(r);
+  }
+  if (rows.empty()) return;
+  Weights& weights = sums.logits.weights;
+  set_weights(block, rows, weights, [&](std::int64_t r) {
+    const PWeights of_row = p_weights(model, block.total.data()[r], sums.rounding.data()[r]);
+    return [p = block.p_of(r), of_row](std::int64_t k) { return of_row.independent(p[k]); };
+  });
+  product(block, rows, weights, block.head->v_squared, moments.first);
+  for (std::int64_t i = 0; i < std::ssize(rows); ++i) {
+    const std::int64_t ld = block.head->ld;
+    for (std::int64_t j = 0; j < ld; ++j)
+      result.data()[rows.data()[i] * ld + j] = unit_squared * moments.first[i * ld + j];
+  }
+}
+
 // Where all weights were kappa p_k^2: keys with a P of nearly 1, which err by less.
 void take_largest_p_out(const BlockSums& sums, Buffer<double>& result) {
   const Model& model = sums.model;
   const RowBlock& block = *sums.block;
   for (std::int64_t r = 0; r < block.rows; ++r) {
     const RowRounding& rounding = sums.rounding.data()[r];
+    if (rounding.is_local) continue;
     const PWeights weights = p_weights(model, block.total.data()[r], rounding);
     const double* p = block.p_of(r);
     const double least = (1 - model.u_p) / rounding.t_of_p;
@@ -121,18 +146,17 @@ void p_rounding(BlockSums& sums, Moments& moments, Buffer<double>& result) {
   const auto weights_of = [&](std::int64_t r) {
     return p_weights(model, block.total.data()[r], sums.rounding.data()[r]);
   };
-  const bool is_local = std::any_of(sums.rounding.begin(), sums.rounding.end(),
-                                    [](const RowRounding& row) { return row.is_local; });
   product(block, sums.logits.weights, block.head->v_squared, sums.p_squared);
   if (model.p_normalized) {
     normalized(sums, moments, result);
     add_shared_errors(sums, moments, false, result);
     return;
   }
-  if (!about_o && model.eta_p == 0 && !is_local) {
+  if (!about_o && model.eta_p == 0) {
     for (std::size_t i = 0; i < result.size(); ++i)
       result[i] = unit_squared * model.kappa_p * sums.p_squared[i];
     if (model.p_max == MaximumOfP::one) take_largest_p_out(sums, result);
+    add_local_rows(sums, moments, result);
   } else {
     std::vector<std::int64_t> all(static_cast<std::size_t>(block.rows));
     std::iota(all.begin(), all.end(), 0);

@@ -5,20 +5,22 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <span>
 
 namespace plumbline {
 namespace {
 
-// The i-th sampled of n keys: no stride that values might repeat with.
+// The i-th sampled of n keys: multiples of the golden ratio, a stride that values do not repeat
+// with.
 std::int64_t sampled_key(std::int64_t i, std::int64_t n) {
-  return n <= most_sampled_keys
-             ? i
-             : static_cast<std::int64_t>(std::uint64_t(i) * 2654435761 % std::uint64_t(n));
+  if (n <= most_sampled_keys) return i;
+  const std::uint64_t fraction = static_cast<std::uint32_t>(i) * std::uint32_t{2654435761};
+  return static_cast<std::int64_t>((fraction * static_cast<std::uint64_t>(n)) >> 32);
 }
 
 // False where no window of a width that values from 16 widths on are wide against can hold a
 // quarter of the values: no eighth of a binade, nor what lies below, then holds an eighth.
-bool may_repeat(const std::vector<double>& values, double width) {
+bool may_repeat(std::span<const double> values, double width) {
   constexpr std::size_t binades = 64, of_binade = 8;
   std::array<std::uint16_t, binades * of_binade + 1> counts{};
   for (const double value : values) {
@@ -34,7 +36,7 @@ bool may_repeat(const std::vector<double>& values, double width) {
 }
 
 // The largest share of values within `width`; sorts them.
-double largest_share(std::vector<double>& values, double width) {
+double largest_share(std::span<double> values, double width) {
   std::sort(values.begin(), values.end());
   std::size_t most = 0;
   for (std::size_t first = 0, last = 0; last < values.size(); ++last) {
@@ -45,38 +47,48 @@ double largest_share(std::vector<double>& values, double width) {
 }
 
 // Keys of the block, at most so many of those that a row sees.
-std::vector<std::int64_t> sampled_keys(const RowBlock& block, std::int64_t row) {
+struct SampledKeys {
+  std::array<std::int32_t, most_sampled_keys> keys;
+  std::size_t count;
+  [[nodiscard]] std::span<const std::int32_t> all() const { return std::span(keys).first(count); }
+};
+SampledKeys sampled_keys(const RowBlock& block, std::int64_t row) {
   const std::int64_t n = block.count(row), begin = block.keys_of(row).begin;
   const std::vector<std::int32_t>* seen =
       block.seen.empty() ? nullptr : &block.seen[static_cast<std::size_t>(row)];
-  std::vector<std::int64_t> keys(static_cast<std::size_t>(std::min(n, most_sampled_keys)));
-  for (std::int64_t i = 0; i < std::ssize(keys); ++i) {
-    const std::int64_t k = sampled_key(i, n);
-    keys[static_cast<std::size_t>(i)] =
-        seen == nullptr ? begin + k : (*seen)[static_cast<std::size_t>(k)];
+  SampledKeys sampled;
+  sampled.count = static_cast<std::size_t>(std::min(n, most_sampled_keys));
+  for (std::size_t i = 0; i < sampled.count; ++i) {
+    const std::int64_t k = sampled_key(static_cast<std::int64_t>(i), n);
+    sampled.keys[i] = seen == nullptr ? static_cast<std::int32_t>(begin + k)
+                                      : (*seen)[static_cast<std::size_t>(k)];
   }
-  return keys;
+  return sampled;
 }
 
 }  // namespace
 
 double repeated_share(const RowBlock& block, std::int64_t row) {
   const double* p = block.p_of(row);
-  const std::vector<std::int64_t> keys = sampled_keys(block, row);
-  std::vector<double> values;
-  for (const std::int64_t k : keys) {
-    if (p[k] >= u32) values.push_back(p[k]);
+  const SampledKeys sampled = sampled_keys(block, row);
+  std::array<double, most_sampled_keys> buffer;
+  std::size_t count = 0;
+  for (const std::int32_t k : sampled.all()) {
+    buffer[count] = p[k];
+    count += p[k] >= u32 ? 1 : 0;
   }
+  const std::span<double> values = std::span(buffer).first(count);
   constexpr double two_steps = 8 * u32;  // of p, whose sum is 1
-  if (values.size() * 4 <= keys.size() || !may_repeat(values, two_steps)) return 0;
+  if (values.size() * 4 <= sampled.count || !may_repeat(values, two_steps)) return 0;
   const double share = largest_share(values, two_steps) * static_cast<double>(values.size()) /
-                       static_cast<double>(keys.size());
+                       static_cast<double>(sampled.count);
   return share > 0.25 ? share : 0;
 }
 
 std::vector<double> repeated_shares(const RowBlock& block, std::int64_t row) {
   const HeadData& head = *block.head;
-  const std::vector<std::int64_t> keys = sampled_keys(block, row);
+  const SampledKeys sampled = sampled_keys(block, row);
+  const std::span<const std::int32_t> keys = sampled.all();
   const std::size_t probes = std::min<std::size_t>(16, keys.size());
   const double steps = 4 * u32 * static_cast<double>(block.count(row));
   std::vector<double> shares, values(keys.size());

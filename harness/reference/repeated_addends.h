@@ -9,7 +9,7 @@
 namespace plumbline {
 
 // Shares are those of at most this many keys, spread over all of them.
-inline constexpr std::int64_t most_sampled_keys = 256;
+inline constexpr std::int64_t most_sampled_keys = 128;
 
 // Of n addends of which this share lies within a step: those that repeat an error.
 inline double repeated_addends(double n, double share) {

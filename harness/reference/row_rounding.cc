@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <numbers>
+#include <numeric>
+#include <span>
 
 namespace plumbline {
 namespace {
@@ -13,6 +16,8 @@ namespace {
 // Of (sum_g p_k^2)^2: what the cells of an octave have to hold of it for its significands to be
 // few. Log-uniform ones of 50 keys hold less.
 constexpr double few_significands = 1.0 / 8;
+// Of sum p_k^2: octaves of less are left alone.
+constexpr double least_octave = 1.0 / 1024;
 
 // Whether the rows of a problem would have the same P: sum p_k (c_k - mean c)^2 <= (2 u_P)^2 sum
 // p_k, with c_k the logit without its bias.
@@ -40,6 +45,52 @@ bool is_flat(const Model& model, const RowBlock& block, std::int64_t row) {
   return sum > 0;
 }
 
+using OctaveSums = std::array<double, RowRounding::octaves>;
+
+// Of each octave, sum p_k^2.
+void sum_octaves(std::span<const double> p, double t_of_p, OctaveSums& sums) {
+  sums.fill(0);
+  for (const double of_key : p)
+    sums[static_cast<std::size_t>(RowRounding::octave(of_key * t_of_p))] += square(of_key);
+}
+
+// Faster, where all octaves but the first eight have too little together: their sums are then 0.
+// Else false.
+bool sum_first_octaves(std::span<const double> p, double t_of_p, OctaveSums& sums) {
+  constexpr std::size_t first = 8, lanes = 4;
+  using Lanes [[gnu::vector_size(lanes * sizeof(double))]] = double;
+  std::array<Lanes, first> above{};  // sums over keys with t >= 2^-g
+  std::array<double, first> least;
+  for (std::size_t g = 0; g < first; ++g)
+    least[g] = std::ldexp(1.0, -static_cast<int>(g)) / (t_of_p * (1 + 1e-12));
+  Lanes all{};
+  const auto add = [&](Lanes of_keys) {
+    const Lanes squares = of_keys * of_keys;
+    all += squares;
+#pragma GCC unroll 8
+    for (std::size_t g = 0; g < first; ++g) above[g] += of_keys >= least[g] ? squares : Lanes{};
+  };
+  std::size_t k = 0;
+  for (; k + lanes <= p.size(); k += lanes) {
+    Lanes of_keys;
+    std::memcpy(&of_keys, p.data() + k, sizeof of_keys);
+    add(of_keys);
+  }
+  Lanes rest{};
+  for (std::size_t lane = 0; k < p.size(); ++k, ++lane) rest[lane] = p[k];
+  add(rest);
+
+  const auto sum = [](Lanes of) { return (of[0] + of[1]) + (of[2] + of[3]); };
+  sums.fill(0);
+  double before = 0;
+  for (std::size_t g = 0; g < first; ++g) {
+    const double up_to = sum(above[g]);
+    sums[g] = up_to - before;
+    before = up_to;
+  }
+  return sum(all) - before < least_octave * sum(all);
+}
+
 }  // namespace
 
 // Answers whether some octave has few significands.
@@ -49,29 +100,34 @@ bool RowRoundings::find_octaves(const Model& model, const RowBlock& block, std::
   const auto [begin, end] = block.keys_of(row);
   // Where m is not the largest logit, the few significands that it makes are of single keys, too.
   const bool of_all_cells = block.sink(row) != nullptr || model.p_max != MaximumOfP::running;
-  octaves_.squares.fill(0), octaves_.of_cells.fill(0);
-  for (std::int64_t k = begin; k < end; ++k) {
-    const auto g = static_cast<std::size_t>(RowRounding::octave(p[k] * result.t_of_p));
-    octaves_.squares[g] += square(p[k]);
-    if (of_all_cells) octaves_.of_cells[g] += square(square(p[k]));
-  }
-  const auto octave_of = [&](std::int64_t k) {
-    return static_cast<std::size_t>(RowRounding::octave(p[k] * result.t_of_p));
+  octaves_.of_cells.fill(0);
+  const auto octave_of = [p, t_of_p = result.t_of_p](std::int64_t k) {
+    return static_cast<std::size_t>(RowRounding::octave(p[k] * t_of_p));
   };
+  const std::span<const double> of_keys(p + begin, static_cast<std::size_t>(end - begin));
+  if (!sum_first_octaves(of_keys, result.t_of_p, octaves_.squares))
+    sum_octaves(of_keys, result.t_of_p, octaves_.squares);
+  const double total = std::accumulate(octaves_.squares.begin(), octaves_.squares.end(), 0.0);
+  if (of_all_cells) {  // as if each key were a cell
+    for (std::int64_t key = begin; key < end; ++key)
+      octaves_.of_cells[octave_of(key)] += square(square(p[key]));
+  }
   for (std::int64_t c = 0; c < cells.count(); ++c) {
-    double squares = 0;
     const auto first = cells.offsets[static_cast<std::size_t>(c)],
                last = cells.offsets[static_cast<std::size_t>(c + 1)];
-    for (std::int32_t i = first; i < last; ++i) {
-      const std::int32_t k = cells.keys[static_cast<std::size_t>(i)];
-      squares += square(p[k]);
-      if (of_all_cells) octaves_.of_cells[octave_of(k)] -= square(square(p[k]));
+    const std::int32_t key = cells.keys[static_cast<std::size_t>(first)];
+    if (of_all_cells) {
+      for (std::int32_t i = first; i < last; ++i) {
+        const std::int32_t of_cell = cells.keys[static_cast<std::size_t>(i)];
+        octaves_.of_cells[octave_of(of_cell)] -= square(square(p[of_cell]));
+      }
     }
-    octaves_.of_cells[octave_of(cells.keys[static_cast<std::size_t>(first)])] += square(squares);
+    octaves_.of_cells[octave_of(key)] += square((last - first) * square(p[key]));
   }
   bool some = false;
   for (std::size_t g = 0; g < few_.size(); ++g) {
-    few_[g] = octaves_.of_cells[g] > few_significands * square(octaves_.squares[g]);
+    few_[g] = octaves_.squares[g] >= least_octave * total &&
+              octaves_.of_cells[g] > few_significands * square(octaves_.squares[g]);
     some |= few_[g];
   }
   return some;

@@ -46,8 +46,8 @@ struct RowRounding {
   double kappa_of(double t) const { return kappas[static_cast<std::size_t>(octave(t))]; }
   // Of a t that is a power of two but for the noise of fp64: that power's.
   static int octave(double t) {
-    const auto exponent = static_cast<int>(std::bit_cast<std::uint64_t>(t * (1 + 1e-12)) >> 52);
-    return std::clamp(1023 - exponent, 0, octaves - 1);
+    const std::uint64_t below_one = 1023 - (std::bit_cast<std::uint64_t>(t * (1 + 1e-12)) >> 52);
+    return static_cast<int>(std::min<std::uint64_t>(below_one, octaves - 1));  // NaN: the last
   }
 };
 

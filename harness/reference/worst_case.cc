@@ -88,6 +88,8 @@ void worst_case(BlockSums& sums, Moments& moments, Buffer<double>& result) {
   }
   for (std::int64_t r = 0; r < block.rows; ++r) {
     const WorstSums worst = worst_sums(sums, r, of_product(r));
+    const double tiles = std::ceil(static_cast<double>(block.count(r)) / smallest_tile),
+                 stored = (model.eta_split + tiles * model.eta_tile) / head.v_unit;
     for (std::int64_t j = 0; j < head.dim_vo; ++j) {
       const std::int64_t at = r * head.ld + j;
       const double largest = head.column_max.data()[j];
@@ -97,10 +99,7 @@ void worst_case(BlockSums& sums, Moments& moments, Buffer<double>& result) {
               : (1 + 1e-4) * std::min(std::sqrt(worst.squares * sums.p_squared.data()[at]),
                                       worst.weighted * largest) +
                     worst.near_zero * largest;
-      result.data()[at] = products + std::abs(block.o_of(r, j)) * worst.of_o +
-                          model.eta_split / head.v_unit +
-                          std::ceil(static_cast<double>(block.count(r)) / smallest_tile) *
-                              model.eta_tile / head.v_unit;
+      result.data()[at] = products + std::abs(block.o_of(r, j)) * worst.of_o + stored;
     }
   }
 }

@@ -280,8 +280,8 @@ __device__ inline bool has_few_significands(const Row& row) {
   constexpr int octaves = 64;
   double squares[octaves], of_cells[octaves];
   for (int g = 0; g < octaves; ++g) squares[g] = of_cells[g] = 0;
-  int of_cell = -1;  // the octave of its first key
-  double cell = 0;
+  int of_cell = -1;  // the octave of its first key, and what that has
+  double keys = 0, first = 0;
   for_cells(
       row,
       [&](std::int64_t k, bool) {
@@ -291,17 +291,19 @@ __device__ inline bool has_few_significands(const Row& row) {
         const int g = !(t > 0) || exponent <= 1 - octaves ? octaves - 1
                       : exponent >= 1                     ? 0
                                                           : 1 - exponent;
-        if (of_cell < 0) of_cell = g;
+        if (of_cell < 0) of_cell = g, first = square(row.p[k]);
         squares[g] += square(row.p[k]);
-        cell += square(row.p[k]);
+        keys += 1;
       },
       [&](bool shared) {
-        if (shared) of_cells[of_cell] += square(cell);
+        if (shared) of_cells[of_cell] += square(keys * first);
         of_cell = -1;
-        cell = 0;
+        keys = 0;
       });
+  double total = 0;
+  for (const double of_octave : squares) total += of_octave;
   for (int g = 0; g < octaves; ++g) {
-    if (of_cells[g] > square(squares[g]) / 8) return true;
+    if (of_cells[g] > square(squares[g]) / 8 && 1024 * squares[g] >= total) return true;
   }
   return false;
 }
@@ -318,16 +320,15 @@ __device__ inline bool is_flat(const RowParameters& g, const Row& row) {
   return second - square(first) / sum <= square(2 * g.model.u_p);
 }
 
-// S_t of TA: the largest share of P, of at most 256 keys, that lie within 8 u32. The same for all
+// S_t of TA: the largest share of P, of at most 128 keys, that lie within 8 u32. The same for all
 // threads.
 __device__ inline double repeated_share(const Row& row, double* warps) {
-  constexpr std::int64_t most = 256;
+  constexpr std::int64_t most = 128;
   const std::int64_t sampled = row.n < most ? row.n : most;
   const auto p_of = [&](std::int64_t i) {
-    const std::uint64_t hashed = static_cast<std::uint64_t>(i) * 2654435761U;
-    return row
-        .p[row.n <= most ? i
-                         : static_cast<std::int64_t>(hashed % static_cast<std::uint64_t>(row.n))];
+    if (row.n <= most) return row.p[i];
+    const std::uint64_t fraction = static_cast<std::uint32_t>(i) * 2654435761U;
+    return row.p[(fraction * static_cast<std::uint64_t>(row.n)) >> 32];
   };
   double largest = 0;
   for (std::int64_t i = threadIdx.x; i < sampled; i += block_threads) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -441,14 +442,18 @@ class Row {
     for (std::size_t k = 0; k < keys_; ++k)
       squares[static_cast<std::size_t>(octave(k))] += sq(p_[k]);
     for (const auto& [label, members] : cells_of_p_) {
-      double of_cell = 0;
-      for (const std::size_t k : members) of_cell += sq(p_[k]);
-      if (all_cells || members.size() > 1)
-        of_cells[static_cast<std::size_t>(octave(members.front()))] += sq(of_cell);
+      if (all_cells || members.size() > 1) {
+        of_cells[static_cast<std::size_t>(octave(members.front()))] +=
+            sq(static_cast<double>(members.size()) * sq(p_[members.front()]));
+      }
     }
+    const double all_squares = std::accumulate(squares.begin(), squares.end(), 0.0);
     std::array<bool, 64> few{};
     bool some = false;
-    for (std::size_t g = 0; g < 64; ++g) some |= few[g] = of_cells[g] > sq(squares[g]) / 8;
+    for (std::size_t g = 0; g < 64; ++g) {
+      few[g] = of_cells[g] > sq(squares[g]) / 8 && 1024 * squares[g] >= all_squares;
+      some |= few[g];
+    }
     const bool flat = is_flat_ = is_flat(), free = spec_.p_max == MaximumOfP::free;
     if (!some && !flat && !free) return;
     Column worst;
@@ -596,11 +601,11 @@ class Row {
     return 0.18 * sq(c_.u_sp) * partial + sq(c_.eta_sp) / 3 +
            tiles * (0.18 / 2 * sq(c_.u_tile) * partial + sq(c_.eta_tile) / 3);
   }
-  // At most 256 keys, spread over all.
+  // At most 128 keys, spread over all.
   std::vector<std::size_t> sample() const {
     std::vector<std::size_t> keys;
-    for (std::uint64_t i = 0; i < std::min<std::uint64_t>(keys_, 256); ++i)
-      keys.push_back(keys_ <= 256 ? i : i * 2654435761U % keys_);
+    for (std::uint64_t i = 0; i < std::min<std::uint64_t>(keys_, 128); ++i)
+      keys.push_back(keys_ <= 128 ? i : (i * 2654435761U % (std::uint64_t{1} << 32)) * keys_ >> 32);
     return keys;
   }
   // S_t: the largest share of keys whose p lie within 8 u32

@@ -289,6 +289,14 @@ const std::vector<Wide> wide{
      "a sink 80 above all logits has all the weight: outputs of 1e-34 lie below the floor of "
      "sigma, 2^-48 of the largest |v|",
      "sinks"},
+    {"*",
+     [](const Situation& s) {
+       return s.shape == "all" && s.dtype == DType::bf16 && far_below_zero_or_above(s);
+     },
+     0.65,
+     "a softcap makes two logits of all, whose P a kernel that begins at the sink rounds: these do "
+     "not begin there",
+     "all"},
     {"*", [](const Situation& s) { return s.shape.starts_with("softcap_tanh"); }, 0.3,
      "the error of a tanh's table, anywhere within its bound, is taken at 0.55 of the bound's "
      "square instead of its mean, a third, and as "
@@ -355,7 +363,8 @@ const std::vector<Wide> wide{
     {"o_between_tiles", [](const Situation&) { return true; }, 0.2,
      "tiles may be of 16 keys, these are of 16 to 128; and each O counts by the largest of them"},
     {"reciprocal", [](const Situation&) { return true; }, 0.1,
-     "the error of 1 / l, anywhere within its bound, is taken at the bound, and as if each split had "
+     "the error of 1 / l, anywhere within its bound, is taken at the bound, and as if each split "
+     "had "
      "a reciprocal of its own: these rows have one, which an output of nearly zero hardly shows"},
     {"s_rounded", [](const Situation& s) { return far_below_zero_or_above(s); }, 0.01,
      "a rounding interval of S is large against 1 (64 in bf16 at 13,000): weights change by "
