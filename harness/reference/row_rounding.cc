@@ -95,11 +95,12 @@ bool sum_first_octaves(std::span<const double> p, double t_of_p, OctaveSums& sum
 
 // Answers whether some octave has few significands.
 bool RowRoundings::find_octaves(const Model& model, const RowBlock& block, std::int64_t row,
-                                const Cells& cells, const RowRounding& result) {
+                                const Cells& cells, double m, const RowRounding& result) {
   const double* p = block.p_of(row);
   const auto [begin, end] = block.keys_of(row);
   // Where m is not the largest logit, the few significands that it makes are of single keys, too.
-  const bool of_all_cells = block.sink(row) != nullptr || model.p_max != MaximumOfP::running;
+  const Sink* sink = block.sink(row);
+  const bool of_all_cells = (sink != nullptr && sink->s > m) || model.p_max != MaximumOfP::running;
   octaves_.of_cells.fill(0);
   const auto octave_of = [p, t_of_p = result.t_of_p](std::int64_t k) {
     return static_cast<std::size_t>(RowRounding::octave(p[k] * t_of_p));
@@ -273,7 +274,7 @@ void RowRoundings::find(const Model& model, const RowBlock& block, std::int64_t 
   }
   result.t_of_p = block.total.data()[row] * std::exp(block.row_max.data()[row] - m);
   result.is_flat = is_flat(model, block, row);
-  const bool some_are_few = find_octaves(model, block, row, cells, result);
+  const bool some_are_few = find_octaves(model, block, row, cells, m, result);
   const bool any_maximum = model.p_max == MaximumOfP::free;
   if (!some_are_few && !result.is_flat && !any_maximum) return;
 

@@ -70,8 +70,9 @@ class RowRoundings {
     std::array<double, RowRounding::octaves> squares, of_cells;
   };
 
+  // `m`: the largest logit of the keys.
   bool find_octaves(const Model& model, const RowBlock& block, std::int64_t row, const Cells& cells,
-                    const RowRounding& result);
+                    double m, const RowRounding& result);
   void gather(const Model& model, const RowBlock& block, std::int64_t row,
               const RowRounding& result);
   std::vector<Guess> guesses(const Model& model, bool has_sink, bool repeats) const;

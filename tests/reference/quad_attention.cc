@@ -438,7 +438,8 @@ class Row {
         *std::max_element(s_exact_.begin(), s_exact_.begin() + static_cast<std::ptrdiff_t>(keys_));
     if (is_normalized()) return normalize();
     std::array<double, 64> squares{}, of_cells{}, largest{}, one_share{};
-    const bool all_cells = has_sink_ || spec_.p_max != MaximumOfP::running;
+    const bool all_cells = (has_sink_ && static_cast<double>(sink_) > m_of_keys_) ||
+                           spec_.p_max != MaximumOfP::running;
     for (std::size_t k = 0; k < keys_; ++k)
       squares[static_cast<std::size_t>(octave(k))] += sq(p_[k]);
     for (const auto& [label, members] : cells_of_p_) {
