@@ -25,8 +25,8 @@ else
   mapfile -t lint < <(
     git diff --name-only --diff-filter=d HEAD -- 'harness/*.cc' 'kernels/cpu/*.cc')
 fi
-# It cannot read g++'s precompiled headers, so it reads the commands of a build without
-# them, which is configured and never built.
+# It cannot read g++'s precompiled headers, so it reads the commands of a build without them, which
+# is configured and never built.
 if ((${#lint[@]} > 0)); then
   cmake --preset host -B build/tidy -DPLUMBLINE_PRECOMPILED_HEADERS=OFF >/dev/null
   printf '%s\n' "${lint[@]}" |

@@ -197,8 +197,19 @@ def unbuilt_sources(build, paths):
             yield path, 1, f"no target of {build} compiles it: list it in a CMakeLists.txt, once"
 
 
-def idle_test_programs(build):
-    """Programs with GoogleTest's main of which CTest runs no test, or tests without a label."""
+def missing_label(test, build):
+    """The folder of tests/ that a test's program was built in, where it is no label of the test."""
+    program = pathlib.Path(test["command"][0])
+    if not program.is_relative_to(build / "tests"):
+        return None
+    folder = program.relative_to(build / "tests").parts[0]
+    labels = {entry["name"]: entry["value"] for entry in test["properties"]}.get("LABELS", [])
+    return None if folder in labels else folder
+
+
+def unreachable_tests(build):
+    """Programs with GoogleTest's main of which CTest runs no test, and tests that it cannot run or
+    does not find by their folder."""
     programs = set()
     program = None
     for line in (build / "build.ninja").read_text(encoding="utf-8").splitlines():
@@ -220,15 +231,9 @@ def idle_test_programs(build):
         if not test.get("command"):
             yield (pathlib.Path(test["name"]), 1,
                    "CTest knows the test and no command for it: build everything first")
-            continue
-        program = pathlib.Path(test["command"][0])
-        labels = [label for entry in test["properties"] if entry["name"] == "LABELS"
-                  for label in entry["value"]]
-        if program.is_relative_to(build / "tests"):
-            folder = program.relative_to(build / "tests").parts[0]
-            if folder not in labels:
-                yield (pathlib.Path(test["name"]), 1,
-                       f"CTest cannot find the test by its folder: it has no label {folder}")
+        elif folder := missing_label(test, build):
+            yield (pathlib.Path(test["name"]), 1,
+                   f"CTest cannot find the test by its folder: it has no label {folder}")
     run = {str(pathlib.Path(test["command"][0]).resolve()) for test in tests if test.get("command")}
     for name in sorted(programs):
         if str(pathlib.Path(name).resolve()) not in run:
@@ -259,7 +264,7 @@ def main():
     errors += taken_names([path for path in paths if path.parts[0] == "harness"])
     if build:
         errors += unbuilt_sources(build.resolve(), paths)
-        errors += idle_test_programs(build.resolve())
+        errors += unreachable_tests(build.resolve())
     found = len(errors)
     for path, line, error in errors:
         print(f"{path}:{line}: {error}")

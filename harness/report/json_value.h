@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -21,5 +22,8 @@ Json share_json(const std::array<double, rounding_count>& share);
 
 // A document's text; bytes that are not UTF-8 become U+FFFD.
 std::string json_text(const Json& root);
+// A document that is text already would become one JSON string.
+template <std::same_as<std::string> Text>
+std::string json_text(const Text& document) = delete;
 
 }  // namespace plumbline

@@ -9,7 +9,6 @@
 #include "harness/check/diff.h"
 #include "harness/report/check_text.h"
 #include "harness/report/diff_text.h"
-#include "harness/report/json_value.h"
 #include "python/src/tensors.h"
 
 namespace nb = nanobind;
@@ -37,7 +36,7 @@ Report check_arrays(const std::string& name, const nb::dict& tensors, const Attr
   const double percent =
       report.trials.empty() ? 0 : report.trials[report.judged].judgement.percent_of_limit;
   return {std::string(plumbline::name(report.answer)), report.sentence, percent,
-          render_check(report, plain), json_text(json_of_checks({report}))};
+          render_check(report, plain), json_of_checks({report})};
 }
 
 using Side = std::pair<nb::dict, Attributes>;
@@ -49,7 +48,7 @@ Report diff_arrays(const std::array<std::string, 2>& names, const Side& a, const
   const DiffReport report = value_or_raise(diff(dump_a, dump_b));
   const double percent = report.limit > 0 ? 100 * report.outcome.max_sigma / report.limit : 0;
   return {std::string(plumbline::name(report.answer)), report.sentence, percent,
-          render_diff(report, plain), json_text(json_of_diffs({report}, report.answer))};
+          render_diff(report, plain), json_of_diffs({report}, report.answer)};
 }
 
 }  // namespace
