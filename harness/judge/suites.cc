@@ -34,6 +34,9 @@ constexpr std::string_view too_few = "not judged: too few cases";
 
 using Key = std::tuple<std::string, std::string, std::string>;  // suite, kernel, dtype
 struct Scores {
+  // What gave these: problems of other layouts or pages have the same inputs, and one answer to
+  // them is evidence once.
+  std::set<std::tuple<std::string, double, double>> counted;
   std::vector<double> shrink, temperature;
   double limit = 0;
 };
@@ -84,8 +87,12 @@ void add_sums(const std::vector<const Outcome*>& outcomes, const Contracts& cont
                              std::string(name(outcome->c.problem.dtype))}];
     scores.limit = limits.suite;
     if (!is_scored(*outcome)) continue;
-    scores.shrink.push_back(outcome->errors.shrink_z);
-    scores.temperature.push_back(outcome->errors.temperature_z);
+    const double shrink = outcome->errors.shrink_z, temperature = outcome->errors.temperature_z;
+    const bool may_repeat = !outcome->output_digest.empty() && std::isfinite(shrink + temperature);
+    if (may_repeat && !scores.counted.emplace(outcome->output_digest, shrink, temperature).second)
+      continue;
+    scores.shrink.push_back(shrink);
+    scores.temperature.push_back(temperature);
   }
   for (const auto& [key, scores] : groups) {
     result.push_back(summed(key, "shrink", scores.shrink, scores.limit, complete));

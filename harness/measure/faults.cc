@@ -196,10 +196,16 @@ class JudgementBuilder {
   }
 
   // Laws whose answer is exact: every output whose fp64 value the output dtype holds must be that
-  // value. Rounded split partials need not be exact.
+  // value. That takes a largest P of 1, or 1 / n of it, and nothing rounded after the products.
+  bool exact_is_exact() const {
+    const RoundingSpec& spec = *in_.spec;
+    return (spec.p_max == MaximumOfP::running || spec.p_max == MaximumOfP::one) &&
+           spec.split_partial_dtype == DType::f32 && spec.o_between_tiles == DType::none &&
+           spec.reciprocal_rel_error == 0;
+  }
   void exact_rows() {
     const auto& reference = *in_.reference;
-    if (in_.spec->split_partial_dtype != DType::f32) return;
+    if (!exact_is_exact()) return;
     for (std::size_t r = 0; r < reference.selection.rows.size(); ++r) {
       if (!row_is_exact(problem_, reference.visible[r])) continue;
       const auto& id = reference.selection.rows[r];

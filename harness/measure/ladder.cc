@@ -66,6 +66,9 @@ std::string canonical_name(const std::string& word) {
       {"math", "pytorchmath"},
       {"transformerseager", "pytorchmath"},
       {"naive", "pytorchmath"},
+      {"flex", "flexattention"},
+      {"torchflex", "flexattention"},
+      {"jax", "flexattention"},
   };
   const auto found = std::find_if(names.begin(), names.end(),
                                   [&](const auto& pair) { return pair.first == word; });
@@ -75,16 +78,18 @@ std::string canonical_name(const std::string& word) {
 // What a spec rounds, as a person says it: "P to bf16, S to bf16".
 std::string in_words(const RoundingSpec& spec) {
   std::vector<std::string> words;
-  const auto rounds = [&](DType dtype, std::string_view what) {
+  const auto rounds = [&](DType dtype, std::string_view what, std::string_view how = "") {
     if (dtype != DType::none && dtype != DType::f32)
-      words.push_back(fmt::format("{} to {}", what, name(dtype)));
+      words.push_back(fmt::format("{} to {}{}", what, name(dtype), how));
   };
   rounds(inputs_rounded_to(spec), "Q, K and V");
-  rounds(spec.p_dtype, "P");
+  rounds(spec.p_dtype, "P", spec.p_normalized ? " after normalisation" : "");
   if (spec.denominator_from_rounded_p) words.emplace_back("the denominator from the rounded P");
-  rounds(spec.s_rounded, "S");
+  rounds(spec.s_rounded, "S", spec.s_rounded_twice ? " before and after the scale" : "");
   rounds(spec.q_prescaled, "the scaled Q");
   rounds(spec.split_partial_dtype, "partial outputs");
+  rounds(spec.o_between_tiles, "O between tiles");
+  rounds(spec.lse_dtype, "the LSE");
   if (spec.exp2_rel_error > 0)
     words.push_back(fmt::format("exp2 with a relative error of {:.2g}", spec.exp2_rel_error));
   return words.empty() ? "only the output" : fmt::format("{}", fmt::join(words, ", "));
@@ -153,7 +158,15 @@ std::vector<Rung> ladder(const Problem& problem) {
                    std::string(flashinfer) + "include/flashinfer/attention/prefill.cuh#L4346-L4523",
                    spec});
   spec = strict;
+  spec.p_normalized = true;
+  rungs.push_back(
+      {"FlexAttention",
+       fmt::format("P to {} after normalisation (PyTorch's, not compiled; also JAX)", dtype),
+       "https://github.com/pytorch/pytorch/blob/v2.13.0/torch/_higher_order_ops/"
+       "flex_attention.py#L280-L286",
+       spec});
   spec.s_rounded = problem.dtype;
+  spec.s_rounded_twice = true;
   rungs.push_back(
       {"PyTorch math",
        fmt::format(

@@ -218,6 +218,9 @@ TEST(Contracts, BadSpecValuesSayWhatIsAllowed) {
             at + "exp2_rel_error: \"nan\" is not a number in [0, 1)");
   EXPECT_EQ(spec_error("tanh_rel_error = 1"),
             at + "tanh_rel_error: \"1\" is not a number in [0, 1)");
+  EXPECT_EQ(spec_error(R"(p_max = "two")"),
+            at + "p_max: \"two\" is not one of running, one, ceil2, bf16, free");
+  EXPECT_EQ(spec_error("p_normalized = 1"), at + "p_normalized: \"1\" is not one of true, false");
   EXPECT_EQ(spec_error("lse_base = 10"), at + "lse_base: \"10\" is not one of e, 2");
   EXPECT_EQ(spec_error("denominator_from_rounded_p = 1"),
             at + "denominator_from_rounded_p: \"1\" is not one of true, false");
@@ -245,7 +248,10 @@ TEST(Contracts, WhatWidensSigmaByOrdersNeedsAProof) {
   for (
       const char* spec :
       {R"(s_rounded = "input")", R"(q_prescaled = "fp16")", R"(kv_dequantized_to = "tf32")",
-       R"(kv_dequantized_to = "tensor_core")", R"(qk_accumulator = "fp32/toward_zero/22/8")",
+       R"(kv_dequantized_to = "tensor_core")", R"(p_max = "free")", R"(p_max = "ceil2")",
+       R"(p_max = "bf16")", R"(o_between_tiles = "input")", "p_toward_zero = true",
+       "out_toward_zero = true", "s_rounded_twice = true",
+       R"(qk_accumulator = "fp32/toward_zero/22/8")",
        R"(pv_accumulator = { dtype = "fp16", toward_zero = false, fraction_bits = 24, products_per_step = 8 })"}) {
     EXPECT_EQ(count(spec, ""), 1U) << spec;
     EXPECT_EQ(count(spec, "proof = \"\""), 1U) << spec;
@@ -254,6 +260,7 @@ TEST(Contracts, WhatWidensSigmaByOrdersNeedsAProof) {
   for (const char* spec :
        {R"(s_rounded = "none")", R"(p_dtype = "e4m3")", R"(p_dtype = "tensor_core")",
         R"(kv_dequantized_to = "bf16")", R"(qk_accumulator = "fp32/toward_zero/23/8")",
+        R"(p_max = "one")", R"(p_max = "running")", "p_normalized = true", R"(lse_dtype = "input")",
         "denominator_from_rounded_p = true"}) {
     EXPECT_EQ(count(spec, ""), 0U) << spec;
   }

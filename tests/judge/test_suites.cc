@@ -12,6 +12,7 @@ std::deque<Outcome> scored(int cases, double shrink, double temperature = 0) {
   for (int i = 0; i < cases; ++i) {
     Outcome outcome = passing();
     outcome.c.problem.seed = static_cast<std::uint64_t>(i + 1);
+    outcome.output_digest = std::to_string(i);
     outcome.errors.has_suite_scores = true;
     outcome.errors.shrink_z = shrink;
     outcome.errors.temperature_z = temperature;
@@ -62,6 +63,21 @@ TEST(SuiteSums, EachDeviceIsASumOfItsOwn) {
   EXPECT_EQ(scores[2].kernel, "mine/kernel/device=emulated:sm_80");
   for (const SuiteScore& score : scores) EXPECT_EQ(score.status, "pass") << score.kernel;
   EXPECT_EQ(scores[2].value, 3.4);
+}
+
+// The same inputs in three layouts, to which a kernel gave one answer: as smoke's paged cases.
+TEST(SuiteSums, CountEachOutputOnce) {
+  auto outcomes = scored(4, 1.5);
+  for (const std::int64_t page_size : {16, 64}) {
+    Outcome again = outcomes[0];
+    again.c.problem.layout = Layout::paged_nhd;
+    again.c.problem.page_size = page_size;
+    outcomes.push_back(again);
+  }
+  EXPECT_EQ(shrink_of(outcomes).cases, 4);
+  EXPECT_EQ(shrink_of(outcomes).value, 3);
+  outcomes.back().errors.shrink_z = 1.25;  // other inputs that happen to have the same output
+  EXPECT_EQ(shrink_of(outcomes).cases, 5);
 }
 
 TEST(SuiteSums, KeepTheSign) {

@@ -147,6 +147,11 @@ TEST(Faults, AnExactLawMustBeMetExactly) {
   const double expected = filled.expected(0, 0);
   filled.set(filled.reference.selection.rows[0], 0, expected + ulp(expected, DType::f16));
   EXPECT_EQ(faults_of(filled).inexact, 1);
+  for (const MaximumOfP maximum : all<MaximumOfP>()) {
+    filled.spec.p_max = maximum;
+    const bool largest_p_is_one = maximum == MaximumOfP::running || maximum == MaximumOfP::one;
+    EXPECT_EQ(faults_of(filled).inexact, largest_p_is_one ? 1 : 0) << name(maximum);
+  }
 }
 
 }  // namespace

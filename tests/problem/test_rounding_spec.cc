@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "harness/base/enumeration.h"
 #include "harness/problem/problem.h"
 #include "harness/problem/rounding_spec.h"
 
@@ -150,6 +151,45 @@ TEST(LooserTest, FunctionErrorsAndMeanings) {
               ElementsAre("lse_includes_sink: false differs from true"));
 }
 
+TEST(LooserTest, MaximumOfP) {
+  const auto is_looser = [](MaximumOfP declared, MaximumOfP is_pinned) {
+    RoundingSpec pinned = strict_bf16;
+    pinned.p_max = is_pinned;
+    return !findings(pinned, [&](auto& s) { s.p_max = declared; }).empty();
+  };
+  for (const MaximumOfP maximum : all<MaximumOfP>()) {
+    EXPECT_FALSE(is_looser(maximum, maximum));
+    EXPECT_FALSE(is_looser(MaximumOfP::one, maximum));
+    EXPECT_FALSE(is_looser(maximum, MaximumOfP::free));
+  }
+  EXPECT_TRUE(is_looser(MaximumOfP::running, MaximumOfP::one));
+  EXPECT_TRUE(is_looser(MaximumOfP::ceil2, MaximumOfP::running));
+  EXPECT_TRUE(is_looser(MaximumOfP::bf16, MaximumOfP::ceil2));
+  EXPECT_TRUE(is_looser(MaximumOfP::free, MaximumOfP::bf16));
+}
+
+TEST(LooserTest, WhatElseIsRounded) {
+  for (bool RoundingSpec::*flag : {&RoundingSpec::p_toward_zero, &RoundingSpec::s_rounded_twice,
+                                   &RoundingSpec::out_toward_zero}) {
+    EXPECT_EQ(findings(strict_bf16, [&](auto& s) { s.*flag = true; }).size(), 1U);
+    RoundingSpec pinned = strict_bf16;
+    pinned.*flag = true;
+    EXPECT_THAT(looser_fields(strict_bf16, pinned), IsEmpty());
+  }
+  for (DType RoundingSpec::*step : {&RoundingSpec::o_between_tiles, &RoundingSpec::lse_dtype})
+    EXPECT_EQ(findings(strict_bf16, [&](auto& s) { s.*step = DType::bf16; }).size(), 1U);
+  EXPECT_THAT(findings(strict_bf16, [](auto& s) { s.reciprocal_rel_error = 1e-3; }),
+              ElementsAre("reciprocal_rel_error: 0.001 is larger than 0"));
+  // Neither of two models has less error than the other.
+  for (bool RoundingSpec::*model :
+       {&RoundingSpec::p_normalized, &RoundingSpec::q_prescaled_without_log2e}) {
+    RoundingSpec pinned = strict_bf16;
+    EXPECT_EQ(findings(pinned, [&](auto& s) { s.*model = true; }).size(), 1U);
+    pinned.*model = true;
+    EXPECT_EQ(findings(pinned, [&](auto& s) { s.*model = false; }).size(), 1U);
+  }
+}
+
 TEST(LooserTest, NonsenseIsLooser) {
   const auto unknown = static_cast<DType>(77);
   EXPECT_THAT(findings(strict_bf16, [&](auto& s) { s.p_dtype = unknown; }),
@@ -175,11 +215,14 @@ TEST(DescribeTest, NamesOnlyDifferences) {
 
 TEST(SpecTextTest, Canonical) {
   EXPECT_EQ(spec_text(strict_bf16),
-            "p_dtype=bf16 p_prescale=1 denominator_from_rounded_p=false s_rounded=none "
-            "q_prescaled=none split_partial_dtype=fp32 "
+            "p_dtype=bf16 p_prescale=1 p_normalized=false p_max=running p_toward_zero=false "
+            "denominator_from_rounded_p=false s_rounded=none s_rounded_twice=false "
+            "q_prescaled=none q_prescaled_without_log2e=false split_partial_dtype=fp32 "
+            "o_between_tiles=none "
             "qk_accumulator=fp32/toward_zero/24/8 pv_accumulator=fp32/toward_zero/24/8 "
-            "exp2_rel_error=0 tanh_rel_error=0 "
-            "kv_dequantized_to=none out_dtype=bf16 lse_base=e lse_includes_sink=true");
+            "exp2_rel_error=0 tanh_rel_error=0 reciprocal_rel_error=0 "
+            "kv_dequantized_to=none out_dtype=bf16 out_toward_zero=false lse_dtype=none "
+            "lse_base=e lse_includes_sink=true");
 }
 
 TEST(SpecTextTest, RoundTrip) {
@@ -198,6 +241,12 @@ TEST(SpecTextTest, RoundTrip) {
   spec.out_dtype = DType::bf16;
   spec.lse_base = 2;
   spec.lse_includes_sink = false;
+  spec.p_normalized = spec.p_toward_zero = spec.s_rounded_twice = true;
+  spec.q_prescaled_without_log2e = spec.out_toward_zero = true;
+  spec.p_max = MaximumOfP::ceil2;
+  spec.o_between_tiles = DType::f16;
+  spec.lse_dtype = DType::bf16;
+  spec.reciprocal_rel_error = 1e-3;
   for (const RoundingSpec& s : {spec, strict_fp16, strict_fp32}) {
     const auto back = parse_spec_text(spec_text(s));
     ASSERT_TRUE(back.has_value()) << to_string(back.error());

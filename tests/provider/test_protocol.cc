@@ -44,6 +44,17 @@ plumbline_description valid_description() {
   d.shared_memory_bytes = std::int64_t{1} << 33;
   d.stack_bytes_per_thread = -1;
   std::strcpy(d.device_arch, "sm_90");
+  d.more_roundings = {.struct_size = sizeof d.more_roundings,
+                      .p_normalized = 1,
+                      .p_max = PLUMBLINE_P_MAX_BF16,
+                      .p_toward_zero = 1,
+                      .s_rounded_twice = 1,
+                      .q_prescaled_without_log2e = 1,
+                      .o_between_tiles = PLUMBLINE_F16,
+                      .out_toward_zero = 1,
+                      .lse_dtype = PLUMBLINE_BF16,
+                      .reserved = 0,
+                      .reciprocal_rel_error = 0x1p-12};
   return d;
 }
 
@@ -72,6 +83,12 @@ TEST(Protocol, ADescriptionSurvivesTheWire) {
   spec.out_dtype = DType::bf16;
   spec.lse_base = 2;
   spec.lse_includes_sink = false;
+  spec.p_normalized = spec.p_toward_zero = spec.s_rounded_twice = true;
+  spec.p_max = MaximumOfP::bf16;
+  spec.q_prescaled_without_log2e = spec.out_toward_zero = true;
+  spec.o_between_tiles = DType::f16;
+  spec.lse_dtype = DType::bf16;
+  spec.reciprocal_rel_error = 0x1p-12;
   EXPECT_EQ(d.spec, spec);
   EXPECT_EQ(d.promises,
             (Promises{Promise::bitwise, Promise::rounding, Promise::none, Promise::bitwise,
@@ -88,6 +105,11 @@ TEST(Protocol, LaterFieldsMayBeAbsent) {
   nlohmann::json description = valid_description();
   description.erase("device_arch");
   EXPECT_EQ(to_description(description.get<plumbline_description>()).device_arch, "");
+  description.erase("more_roundings");
+  const RoundingSpec spec = to_description(description.get<plumbline_description>()).spec;
+  EXPECT_FALSE(spec.p_normalized);
+  EXPECT_EQ(spec.p_max, MaximumOfP::running);
+  EXPECT_EQ(spec.lse_dtype, DType::none);
   nlohmann::json hello = protocol::HelloReply{};
   hello.erase("tensor_cores");
   EXPECT_TRUE(hello.get<protocol::HelloReply>().tensor_cores.empty());
@@ -176,6 +198,17 @@ TEST(Protocol, EveryFieldOfADescriptionIsChecked) {
       {"kv_dequantized_to has no meaning 8",
        [](auto& d) { d.spec.kv_dequantized_to = PLUMBLINE_I32; }},
       {"out_dtype has no meaning 0", [](auto& d) { d.spec.out_dtype = 0; }},
+      {"p_normalized has no meaning 2", [](auto& d) { d.more_roundings.p_normalized = 2; }},
+      {"p_max has no meaning 5", [](auto& d) { d.more_roundings.p_max = 5; }},
+      {"p_toward_zero has no meaning 7", [](auto& d) { d.more_roundings.p_toward_zero = 7; }},
+      {"s_rounded_twice has no meaning 2", [](auto& d) { d.more_roundings.s_rounded_twice = 2; }},
+      {"q_prescaled_without_log2e has no meaning 2",
+       [](auto& d) { d.more_roundings.q_prescaled_without_log2e = 2; }},
+      {"o_between_tiles has no meaning 8",
+       [](auto& d) { d.more_roundings.o_between_tiles = PLUMBLINE_I32; }},
+      {"out_toward_zero has no meaning 2", [](auto& d) { d.more_roundings.out_toward_zero = 2; }},
+      {"lse_dtype has no meaning 9", [](auto& d) { d.more_roundings.lse_dtype = 9; }},
+      {"reciprocal_rel_error is 1", [](auto& d) { d.more_roundings.reciprocal_rel_error = 1; }},
       {"lse_base has no meaning 10", [](auto& d) { d.spec.lse_base = 10; }},
       {"lse_excludes_sink has no meaning 2", [](auto& d) { d.spec.lse_excludes_sink = 2; }},
       {"promises.run_to_run has no meaning 3", [](auto& d) { d.promises.run_to_run = 3; }},

@@ -291,9 +291,9 @@ const std::vector<Wide> wide{
      "sinks"},
     {"*",
      [](const Situation& s) {
-       return s.shape == "all" && s.dtype == DType::bf16 && s.law == Law::negative_logits;
+       return s.shape == "all" && s.dtype == DType::bf16 && far_below_zero_or_above(s);
      },
-     0.69,
+     0.68,
      "a softcap makes nearly one logit of all, below a sink: P of a kernel that begins there are "
      "rounded, and these do not begin there",
      "all"},

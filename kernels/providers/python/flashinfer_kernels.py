@@ -31,7 +31,7 @@ TANH_ERROR = 2.0**-11  # of tanh.approx.f32 (math::tanh in math.cuh), by the PTX
 # stores partial outputs in the output dtype (DTypeO* tmp_v in prefill.cuh and decode.cuh); the LSE
 # is to base 2.
 SHARED = {"split_partial_dtype": "output", "tanh_rel_error": TANH_ERROR, "lse_base": "2"}
-PREFILL_SPEC = Spec(p_dtype="input", denominator_from_rounded_p=True, **SHARED)
+PREFILL_SPEC = Spec(p_dtype="input", p_max="one", denominator_from_rounded_p=True, **SHARED)
 DECODE_SPEC = Spec(p_dtype="fp32", qk_accumulator="fma", pv_accumulator="fma", **SHARED)
 
 

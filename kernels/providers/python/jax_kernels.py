@@ -8,6 +8,8 @@ right and padded query rows are zero.
 
 from __future__ import annotations
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -20,12 +22,14 @@ NEEDS = ("jax", "jaxlib")  # without these there is nothing to measure
 ALL_DTYPES = ("fp32", "fp16", "bf16")
 COMMON = {"layouts": foreign.PADDED, "window": True, "framework": "jax"}
 DENSE = {"masks": foreign.ALL_MASKS, "padding_policy": "attended", **COMMON}
-CPU_SPEC = Spec(p_dtype="input", qk_accumulator="fma", pv_accumulator="fma")
+# Probabilities are rounded, of which the softmax has already divided by its sum.
+CPU_SPEC = Spec(p_dtype="input", p_normalized=True, qk_accumulator="fma", pv_accumulator="fma")
 TENSOR_CORES = {"qk_accumulator": "tensor_core", "pv_accumulator": "tensor_core"}
-GPU_SPEC = Spec(p_dtype="input", **TENSOR_CORES)
+GPU_SPEC = Spec(p_dtype="input", p_normalized=True, **TENSOR_CORES)
 # The default precision of fp32 products on a GPU:
 # https://docs.jax.dev/en/latest/jax.lax.html#jax.lax.Precision
-GPU_FP32_SPEC = Spec(p_dtype="tf32", kv_dequantized_to="tf32", **TENSOR_CORES)
+GPU_FP32_SPEC = Spec(p_dtype="tf32", p_normalized=True, kv_dequantized_to="tf32", **TENSOR_CORES)
+CUDNN_SPEC = Spec(p_dtype="input", **TENSOR_CORES)
 
 
 def xla_spec(case) -> Spec:
@@ -34,6 +38,8 @@ def xla_spec(case) -> Spec:
     return GPU_FP32_SPEC if case.dtype == "fp32" else GPU_SPEC
 
 
+def xla_lse_spec(case) -> Spec:
+    return dataclasses.replace(xla_spec(case), lse_dtype="input")
 
 
 def version() -> str:
@@ -108,15 +114,13 @@ def dpa(case):
     return dense(case, "xla")
 
 
-@kernel(name="dpa_lse", dtypes=ALL_DTYPES, spec=xla_spec, lse=True, **DENSE)
+@kernel(name="dpa_lse", dtypes=ALL_DTYPES, spec=xla_lse_spec, lse=True, **DENSE)
 def dpa_lse(case):
-    """The same with return_residual=True."""
-    if case.dtype != "fp32" and "raw" not in case.options:
-        raise Unsupported("JAX rounds the LSE to the dtype of its inputs")
+    """The same with return_residual=True: JAX rounds the LSE to the dtype of its inputs."""
     return dense(case, "xla", case.lse_wanted)
 
 
-@kernel(name="dpa_cudnn", dtypes=("fp16", "bf16"), devices="cuda", spec=GPU_SPEC, tensor_cores="on",
+@kernel(name="dpa_cudnn", dtypes=("fp16", "bf16"), devices="cuda", spec=CUDNN_SPEC, tensor_cores="on",
         **DENSE)
 def dpa_cudnn(case):
     """cuDNN's kernel. Its LSE comes rounded to the dtype of the inputs, and is not asked for."""

@@ -13,7 +13,8 @@ import foreign_case as foreign
 from plumbline_provider import Spec, Unsupported, kernel
 from torch_common import ALL_DTYPES, attention_mask, heads_first, on_device
 
-CPU_SPEC = Spec(p_dtype="input", qk_accumulator="fma", pv_accumulator="fma")
+CPU_SPEC = Spec(p_dtype="input", p_normalized=True, qk_accumulator="fma", pv_accumulator="fma")
+GPU_SPEC = Spec(p_dtype="input", p_normalized=True, qk_accumulator="fma")
 COMMON = {
     "dtypes": ALL_DTYPES,
     "layouts": foreign.PADDED,
@@ -81,8 +82,7 @@ def runner(case, function):
     return run
 
 
-@kernel(name="flex", spec=foreign.by_device(CPU_SPEC, Spec(p_dtype="input", qk_accumulator="fma")),
-        **COMMON)
+@kernel(name="flex", spec=foreign.by_device(CPU_SPEC, GPU_SPEC), **COMMON)
 def flex(case):
     """Without torch.compile: materialises S and P. Softcap and ALiBi by score_mod."""
     run = runner(case, flex_module.flex_attention)
@@ -95,8 +95,8 @@ def flex(case):
     return quiet
 
 
-@kernel(name="flex_compiled", devices="cuda", tensor_cores="on", spec=Spec(p_dtype="input"),
-        **COMMON)
+@kernel(name="flex_compiled", devices="cuda", tensor_cores="on",
+        spec=Spec(p_dtype="input", p_max="one"), **COMMON)
 def flex_compiled(case):
     """The Triton kernel that torch.compile makes of it; compiled here, outside the timing."""
     if importlib.util.find_spec("triton") is None:

@@ -116,11 +116,11 @@ def declare_backend(name: str, backend: SDPBackend, spec, dtypes: tuple[str, ...
 
 
 BOTH, GPU = ("cpu", "cuda"), ("cuda",)
-FUSED_SPEC = torch_operators.FUSED_SPEC
+FUSED_SPEC, CUDNN_SPEC = torch_operators.FUSED_SPEC, torch_operators.CUDNN_SPEC
 declare_backend("sdpa_math", SDPBackend.MATH, MATH_SPEC, ALL_DTYPES, BOTH)
 declare_backend("sdpa_flash", SDPBackend.FLASH_ATTENTION, FLASH_SPEC, ALL_DTYPES, BOTH,
                 tensor_cores="on")
 declare_backend("sdpa_efficient", SDPBackend.EFFICIENT_ATTENTION, FUSED_SPEC, ALL_DTYPES, GPU,
                 tensor_cores="on")
-declare_backend("sdpa_cudnn", SDPBackend.CUDNN_ATTENTION, FUSED_SPEC, HALF_DTYPES, GPU,
+declare_backend("sdpa_cudnn", SDPBackend.CUDNN_ATTENTION, CUDNN_SPEC, HALF_DTYPES, GPU,
                 tensor_cores="on")

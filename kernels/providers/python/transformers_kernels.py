@@ -38,8 +38,8 @@ COMMON = {"layouts": foreign.PADDED, "masks": foreign.ALL_MASKS, "window": True,
 # Two matrix products and a softmax in fp32 between them: S and P go through memory in the input
 # dtype. On a GPU the products of 16-bit inputs run on tensor cores.
 FMA = {"qk_accumulator": "fma", "pv_accumulator": "fma"}
-EAGER_SPEC = foreign.by_device(Spec(s_rounded="input", p_dtype="input", **FMA),
-                               Spec(s_rounded="input", p_dtype="input"))
+EAGER = {"s_rounded": "input", "s_rounded_twice": True, "p_dtype": "input", "p_normalized": True}
+EAGER_SPEC = foreign.by_device(Spec(**EAGER, **FMA), Spec(**EAGER))
 SDPA_SPEC = foreign.by_device(Spec(p_dtype="input", **FMA), Spec(p_dtype="input"))
 
 
@@ -143,9 +143,8 @@ def sdpa(case):
 
 
 @kernel(
-    name="flash_attention_2", dtypes=("fp16", "bf16"), spec=Spec(), padding_policy="zeros",
-    tensor_cores="on",
-    devices="cuda", **COMMON
+    name="flash_attention_2", dtypes=("fp16", "bf16"), spec=Spec(p_max="one"),
+    padding_policy="zeros", tensor_cores="on", devices="cuda", **COMMON
 )
 def flash_attention_2(case):
     refuse_what_transformers_refuses(case)

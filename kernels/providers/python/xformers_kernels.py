@@ -15,7 +15,8 @@ COMMON = {
     "masks": foreign.ALL_MASKS,
     "framework": "torch",
     "devices": "cuda",
-    "spec": Spec(p_dtype="input", qk_accumulator="tensor_core", pv_accumulator="tensor_core"),
+    "spec": Spec(p_dtype="input", p_max="one", qk_accumulator="tensor_core",
+                 pv_accumulator="tensor_core"),
     "tensor_cores": "on",
     "lse": True,
 }

@@ -57,34 +57,35 @@ def _accumulator(value: object, default: Dict[str, int],
             "fraction_bits": int(bits), "products_per_step": int(products)}
 
 
+def _dtype(value: Optional[str], words: Mapping[str, str]) -> int:
+    return DTYPES.index({"input": words["dtype"], "output": words["dtype_out"]}.get(value, value))
+
+
+def _rounding_step(value: Optional[str], words: Mapping[str, str]) -> int:
+    """To fp32 it is no step: what it rounds is held in fp32 anyway."""
+    number = _dtype("none" if value is None else value, words)
+    return 0 if number == DTYPES.index("fp32") else number
+
+
 def spec_to_wire(spec: Spec, words: Mapping[str, str], arch: str = "") -> Dict[str, Any]:
     """plumbline_rounding_spec.
     What the spec leaves open is as in the strict default: P in the dtype of Q, accumulators of
     tensor cores (those of `arch`, "sm_90") for 16-bit inputs and of FMA for fp32, nothing else
     rounded."""
-    def dtype(value: Optional[str], default: str) -> int:
-        value = default if value is None else value
-        return DTYPES.index({"input": words["dtype"],
-                             "output": words["dtype_out"]}.get(value, value))
-
-    # to fp32 it is no step: S and Q are held in fp32 anyway
-    def rounding_step(value: Optional[str]) -> int:
-        number = dtype(value, "none")
-        return 0 if number == DTYPES.index("fp32") else number
     of_tensor_cores = tensor_core(arch, words["dtype"])
     accumulator = FMA if words["dtype"] == "fp32" else of_tensor_cores
     return {
-        "p_dtype": dtype(spec.p_dtype, "input"),
+        "p_dtype": _dtype(spec.p_dtype or "input", words),
         "p_prescale": float(1 if spec.p_prescale is None else spec.p_prescale),
         "denominator_from_rounded_p": int(bool(spec.denominator_from_rounded_p)),
-        "s_rounded": rounding_step(spec.s_rounded),
-        "q_prescaled": rounding_step(spec.q_prescaled),
-        "split_partial_dtype": dtype(spec.split_partial_dtype, "fp32"),
+        "s_rounded": _rounding_step(spec.s_rounded, words),
+        "q_prescaled": _rounding_step(spec.q_prescaled, words),
+        "split_partial_dtype": _dtype(spec.split_partial_dtype or "fp32", words),
         "qk_accumulator": _accumulator(spec.qk_accumulator, accumulator, of_tensor_cores),
         "pv_accumulator": _accumulator(spec.pv_accumulator, accumulator, of_tensor_cores),
         "exp2_rel_error": float(spec.exp2_rel_error or 0),
         "tanh_rel_error": float(spec.tanh_rel_error or 0),
-        "kv_dequantized_to": dtype(spec.kv_dequantized_to, "none"),
+        "kv_dequantized_to": _dtype(spec.kv_dequantized_to or "none", words),
         "out_dtype": DTYPES.index(words["dtype_out"]),
         "lse_base": 2 if str(spec.lse_base) == "2" else 0,
         "lse_excludes_sink": int(spec.lse_includes_sink is False),
@@ -93,20 +94,15 @@ def spec_to_wire(spec: Spec, words: Mapping[str, str], arch: str = "") -> Dict[s
 
 def more_roundings_to_wire(spec: Spec, words: Mapping[str, str]) -> Dict[str, Any]:
     """plumbline_more_roundings."""
-    def rounding_step(value: Optional[str]) -> int:
-        word = {None: "none", "input": words["dtype"],
-                "output": words["dtype_out"]}.get(value, value)
-        return DTYPES.index("none" if word == "fp32" else word)
-
     return {
         "p_normalized": int(bool(spec.p_normalized)),
         "p_max": P_MAXIMA.index(spec.p_max or "running"),
         "p_toward_zero": int(bool(spec.p_toward_zero)),
         "s_rounded_twice": int(bool(spec.s_rounded_twice)),
         "q_prescaled_without_log2e": int(bool(spec.q_prescaled_without_log2e)),
-        "o_between_tiles": rounding_step(spec.o_between_tiles),
+        "o_between_tiles": _rounding_step(spec.o_between_tiles, words),
         "out_toward_zero": int(bool(spec.out_toward_zero)),
-        "lse_dtype": rounding_step(spec.lse_dtype),
+        "lse_dtype": _rounding_step(spec.lse_dtype, words),
         "reciprocal_rel_error": float(spec.reciprocal_rel_error or 0),
     }
 
