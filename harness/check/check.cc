@@ -14,6 +14,10 @@ namespace plumbline {
 namespace {
 
 constexpr std::size_t worst_shown = 5;
+// Where nobody says which spec holds: what a looser rung explains only just may as well be a bug.
+constexpr double convincing_percent = 90;
+// Of elements compared: rungs of more keep neither reference nor errors but where they are needed.
+constexpr std::int64_t most_kept_elements = 4'000'000;
 
 // Whether `rung` permits every error that `other` does.
 bool permits(const RoundingSpec& rung, const RoundingSpec& other) {
@@ -30,7 +34,7 @@ class Checker {
     report_.problem = dump_.problem();
     report_.stated = !dump_.spec.empty();
     if (auto done = try_rungs(); !done) return tl::unexpected(done.error());
-    decide();
+    if (auto done = decide(); !done) return tl::unexpected(done.error());
     return std::move(report_);
   }
 
@@ -51,6 +55,8 @@ class Checker {
       if (!options_.whole_ladder && is_settled(rung)) continue;
       auto examination = examiner_.examine(rung);
       if (!examination) return tl::unexpected(examination.error());
+      if (examination->trial.outcome.errors.elements > most_kept_elements)
+        examination->reference = {}, examination->comparison = {};
       examinations_.push_back(std::move(*examination));
       // A stated spec that explains leaves nothing open. Of the others only the one that is
       // answered by is looked at again.
@@ -59,52 +65,62 @@ class Checker {
     return {};
   }
 
+  static bool is_convincing(const RungTrial& trial) {
+    return trial.explains && within(trial.percent_of_limit(), convincing_percent);
+  }
+
   // A rung that permits all that an explaining one does cannot be the tightest.
   bool is_settled(const Rung& rung) const {
     return std::any_of(examinations_.begin(), examinations_.end(), [&](const Examination& e) {
-      return e.trial.explains && permits(rung.spec, e.trial.rung.spec);
+      return is_convincing(e.trial) && permits(rung.spec, e.trial.rung.spec);
     });
   }
 
-  // How tight a rung is on this dump: sigma's rms, and no tighter than any rung whose errors it
-  // permits, too (a denominator from rounded P makes sigma a percent smaller, and the LSE's a
-  // hundred times larger).
-  double looseness(std::size_t i) const {
-    const RungTrial& trial = examinations_[i].trial;
-    double loosest = trial.sigma_rms;
-    for (const Examination& other : examinations_) {
-      if (permits(trial.rung.spec, other.trial.rung.spec))
-        loosest = std::max(loosest, other.trial.sigma_rms);
-    }
-    return loosest;
-  }
-
-  std::optional<std::size_t> tightest_that_explains() const {
+  // The rung that fits best; of those that are convincing, if there are any.
+  std::optional<std::size_t> best_that_explains() const {
     std::optional<std::size_t> best;
+    const auto rank = [&](std::size_t i) {
+      const RungTrial& trial = examinations_[i].trial;
+      return std::pair(is_convincing(trial), trial.fit);
+    };
     for (std::size_t i = 0; i < examinations_.size(); ++i) {
-      if (examinations_[i].trial.explains && (!best || looseness(i) < looseness(*best))) best = i;
+      if (examinations_[i].trial.explains && (!best || rank(*best) < rank(i))) best = i;
     }
     return best;
   }
 
-  std::size_t loosest() const {
+  // The rung that the output exceeds least.
+  std::size_t nearest() const {
     std::size_t best = 0;
     for (std::size_t i = 1; i < examinations_.size(); ++i) {
-      if (looseness(i) > looseness(best)) best = i;
+      if (exceeds(examinations_[best].trial.percent_of_limit(),
+                  examinations_[i].trial.percent_of_limit()))
+        best = i;
     }
     return best;
   }
 
-  void decide() {
-    const auto explains = tightest_that_explains();
+  // A large trial's reference was not kept.
+  Result<void> restore(Examination& judged) const {
+    if (!judged.reference.selection.rows.empty() || judged.trial.outcome.reference_rows == 0)
+      return {};
+    auto again = examiner_.examine(judged.trial.rung);
+    if (!again) return tl::unexpected(again.error());
+    judged = std::move(*again);
+    return {};
+  }
+
+  Result<void> decide() {
+    const auto explains = best_that_explains();
     const bool by_stated = report_.stated && examinations_.front().trial.explains;
-    report_.judged = by_stated ? 0 : explains ? *explains : report_.stated ? 0 : loosest();
+    report_.judged = by_stated ? 0 : explains ? *explains : report_.stated ? 0 : nearest();
     Examination& judged = examinations_[report_.judged];
+    if (auto done = restore(judged); !done) return done;
     if (judged.trial.outcome.errors.elements == 0 && judged.trial.outcome.faults.total() == 0) {
       report_.answer = Answer::undecided;
       report_.sentence = "no row sees a key: there is nothing to compare";
     } else if (by_stated || (explains && !report_.stated)) {
-      report_.answer = Answer::rounding;
+      report_.answer = by_stated ? Answer::rounding : answer_of_unstated(judged.trial);
       report_.sentence = rounding_sentence(judged.trial);
     } else if (explains) {
       report_.answer = Answer::undecided;
@@ -123,19 +139,58 @@ class Checker {
     report_.worst = examiner_.worst_elements(judged, worst_shown);
     for (Examination& examination : examinations_)
       report_.trials.push_back(std::move(examination.trial));
+    return {};
+  }
+
+  // By the rung that nobody stated. Rounding S hides much, and above 90 % most of what a bug adds.
+  Answer answer_of_unstated(const RungTrial& trial) {
+    const bool fused = std::any_of(examinations_.begin(), examinations_.end(), [](const auto& e) {
+      return is_convincing(e.trial) && e.trial.rung.spec.s_rounded == DType::none;
+    });
+    if (fused) return Answer::rounding;
+    if (trial.rung.spec.s_rounded != DType::none) {
+      report_.suggestions.push_back(fmt::format(
+          "state spec = \"{}\" if the kernel writes S to memory in {}, as framework code does; no "
+          "fused kernel does, and for one this is a bug: state what it rounds",
+          trial.rung.name, name(trial.rung.spec.s_rounded)));
+    } else {
+      report_.suggestions.push_back(fmt::format(
+          "state spec = \"{}\" if that is what the kernel rounds; a longer dump, of more rows or "
+          "heads, decides it, too",
+          trial.rung.name));
+    }
+    return Answer::undecided;
   }
 
   std::string rounding_sentence(const RungTrial& trial) const {
-    std::string text =
-        fmt::format("explained by what {} rounds, {}", trial.rung.name, percent_text(trial));
-    if (!report_.stated && trial.rung.spec.s_rounded != DType::none) {
-      text += "; no fused kernel rounds S, so that for one this would be a bug: state its spec";
-    }
-    return text;
+    const std::string only = report_.answer == Answer::rounding ? ""
+                             : trial.rung.spec.s_rounded != DType::none
+                                 ? "only a kernel that rounds S may err so: "
+                                 : "only just ";
+    return fmt::format("{}explained by what {} rounds, {}", only, trial.rung.name,
+                       percent_text(trial));
+  }
+
+  // Of an output whose elements are all explained but for one direction that they share.
+  static std::string scale_sentence(const RungTrial& trial) {
+    if (is_failure(trial.judgement.verdict)) return "";
+    const auto text = [&](const ScaleTest& test, std::string_view what) {
+      return fmt::format("{} is {:.2g} % too {}: rounding by {} stays within {:.2g} %", what,
+                         100 * std::abs(test.effect), test.effect > 0 ? "large" : "small",
+                         trial.rung.name, 100 * test.limit);
+    };
+    const ScaleTests& scale = trial.scale;
+    if (!within(scale.lse.percent_of_limit(), 100))
+      return text(scale.lse, "as the LSE tells, the softmax scale");
+    if (!within(scale.temperature.percent_of_limit(), 100))
+      return text(scale.temperature, "the softmax scale");
+    if (!within(scale.shrink.percent_of_limit(), 100))
+      return text(scale.shrink, "the output as a whole");
+    return "";
   }
 
   static std::string percent_text(const RungTrial& trial) {
-    const double percent = trial.judgement.percent_of_limit;
+    const double percent = trial.percent_of_limit();
     if (!std::isfinite(percent)) return "not a number";
     return fmt::format("{:.{}f} % of the limit", percent, percent < 9.95 ? 1 : 0);
   }
@@ -145,6 +200,9 @@ class Checker {
     examiner_.explain_failure(judged, strict_rms());
     if (trial.outcome.faults.total() > 0) {
       report_.sentence = trial.outcome.faults.detail;
+    } else if (const std::string scale = scale_sentence(trial); !scale.empty()) {
+      report_.sentence = scale;
+      return;
     } else if (report_.stated) {
       report_.sentence = fmt::format(
           "no rounding explains the output: {} by the stated {}, and no other rung does",

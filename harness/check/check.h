@@ -10,11 +10,14 @@
 #include "harness/measure/ladder.h"
 #include "harness/outcome/compared_output.h"
 #include "harness/problem/problem.h"
+#include "harness/reference/scale_test.h"
 
 namespace plumbline {
 
-// rounding: the stated spec, or (none stated) some rung, explains the output.
-// undecided: the stated spec does not, a looser rung does. Or nothing could be judged.
+// rounding: the stated spec, or (none stated) some rung, explains the output: every element, its LSE
+// and the scale of both.
+// undecided: the stated spec does not, a looser rung does. Or, none stated, only a rung that rounds
+// S does, or only above 90 % of a limit. Or nothing could be judged.
 // bug: no rung does.
 enum class Answer { rounding, bug, undecided };
 template <>
@@ -24,9 +27,16 @@ inline constexpr std::array<std::string_view, 3> names_of<Answer>{"ROUNDING", "B
 struct RungTrial {
   Rung rung;
   double sigma_rms = 0;  // rms of sigma: how tight the rung is on this problem
+  // Log-likelihood of the errors of outputs and LSE, were they normal with the rung's scales. A rung
+  // that rounds otherwise, or more than the kernel did, has less.
+  double fit = 0;
   ComparedOutput outcome;
   Judgement judgement;
+  ScaleTests scale;
   bool explains = false;
+
+  // Of the statistics and of the scale tests, the one nearest to its limit.
+  double percent_of_limit() const;
 };
 
 struct CheckReport {
@@ -46,8 +56,10 @@ struct CheckReport {
 };
 
 struct CheckOptions {
-  double reference_cost_limit = 1e9;  // see select_rows
-  bool whole_ladder = false;          // try every rung even when a tighter one explains
+  // See select_rows. All rows of 32 heads of 4,096 queries and keys with a head dim of 128, which
+  // takes about ten seconds a rung on two cores.
+  double reference_cost_limit = 1.4e11;
+  bool whole_ladder = false;  // try every rung even when a tighter one explains
 };
 
 // An error where there is nothing to judge: no output, an unknown spec, inputs that are not finite.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "harness/contract/contract.h"
 #include "harness/judge/judge.h"
@@ -35,6 +36,20 @@ Contracts pinning(const RoundingSpec& spec) {
   return contracts;
 }
 
+double log_likelihood(const Examination& of, const std::vector<double>& lse_errors) {
+  double sum = 0;
+  const auto add = [&](double z, double sigma) {
+    if (sigma > 0) sum -= z * z / 2 + std::log(sigma);
+  };
+  for (std::size_t i = 0; i < of.comparison.z.size(); ++i)
+    add(of.comparison.z[i], of.reference.sigma[i]);
+  for (std::size_t r = 0; r < lse_errors.size(); ++r) {
+    const double sigma = of.reference.lse_sigma[r];
+    add(lse_errors[r] / sigma, sigma);
+  }
+  return sum;
+}
+
 std::optional<PaddingPolicy> policy_of(const Dump& dump) {
   if (dump.padded_rows == "zeros") return PaddingPolicy::zeros;
   if (dump.padded_rows == "attended") return PaddingPolicy::attended;
@@ -61,6 +76,15 @@ std::string first_non_finite(const Dump& dump) {
 }
 
 }  // namespace
+
+double RungTrial::percent_of_limit() const {
+  double percent = judgement.percent_of_limit;
+  for (const ScaleTest* test : {&scale.shrink, &scale.temperature, &scale.lse}) {
+    if (test->judged && exceeds(test->percent_of_limit(), percent))
+      percent = test->percent_of_limit();
+  }
+  return percent;
+}
 
 Examiner::Examiner(const Dump& dump, const CheckOptions& options)
     : dump_(dump), rows_(select_rows(*dump.geometry, options.reference_cost_limit)) {
@@ -125,8 +149,29 @@ Result<Examination> Examiner::examine(const Rung& rung) const {
                                    result.reference, nearest.worst, maximum);
   }
   judge_trial(trial);
-  trial.explains = outcome.errors.elements > 0 && !is_failure(trial.judgement.verdict);
+  const std::vector<double> of_lse = lse_errors(result.reference);
+  trial.fit = log_likelihood(result, of_lse);
+  trial.scale =
+      test_scale(geometry, dump_.inputs(), spec, result.reference, result.comparison.z, of_lse);
+  trial.explains = outcome.errors.elements > 0 && !is_failure(trial.judgement.verdict) &&
+                   within(trial.percent_of_limit(), 100);
   return result;
+}
+
+// Of the LSE in natural units; empty where the dump has none.
+std::vector<double> Examiner::lse_errors(const Reference& reference) const {
+  const OutputView outputs = dump_.outputs();
+  std::vector<double> errors;
+  if (outputs.lse == nullptr) return errors;
+  for (std::size_t r = 0; r < reference.lse.size(); ++r) {
+    const RowId& id = reference.selection.rows[r];
+    const auto offset =
+        static_cast<std::size_t>(dump_.geometry->lse_offset(id.sample, id.row, id.head));
+    const double got = decode_at(DType::f32, outputs.lse, offset),
+                 unit = outputs.lse_base == 2 ? std::numbers::ln2 : 1;
+    errors.push_back(reference.visible[r] == 0 ? 0 : got * unit - reference.lse[r]);
+  }
+  return errors;
 }
 
 void Examiner::explain_failure(Examination& examination, double strict_rms) const {

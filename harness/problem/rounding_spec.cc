@@ -85,9 +85,16 @@ class Comparison {
     if (declared != pinned)
       findings.push_back(fmt::format("{}: {} differs from {}", field, declared, pinned));
   }
+  // How something is rounded says nothing where it is not.
+  void compare(std::string_view field, spec_kind::ModelOfP, bool declared, bool pinned) {
+    if (rounds(declared_.p_dtype)) compare(field, spec_kind::OtherModel{}, declared, pinned);
+  }
+  void compare(std::string_view field, spec_kind::ModelOfQ, bool declared, bool pinned) {
+    if (rounds(declared_.q_prescaled)) compare(field, spec_kind::OtherModel{}, declared, pinned);
+  }
   void compare(std::string_view field, spec_kind::Maximum, MaximumOfP declared,
                MaximumOfP pinned) {
-    const bool is_subset = declared == pinned || declared == MaximumOfP::one ||
+    const bool is_subset = !rounds(declared_.p_dtype) || declared == pinned || declared == MaximumOfP::one ||
                            pinned == MaximumOfP::free ||
                            (declared == MaximumOfP::running && pinned != MaximumOfP::one);
     if (!is_subset)

@@ -59,7 +59,7 @@ struct RoundingSpec {
   DType out_dtype = DType::f32;
   bool out_toward_zero = false;
   DType lse_dtype = DType::none;  // none: fp32
-  int lse_base = 0;  // 0 = e, 2
+  int lse_base = 0;               // 0 = e, 2
   bool lse_includes_sink = true;
   bool operator==(const RoundingSpec&) const = default;
 };

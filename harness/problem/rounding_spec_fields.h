@@ -20,8 +20,10 @@ struct StepOfInputs : Step {};   // …, of Q, K and V
 struct PowerOfTwo {};            // double
 struct Flag {};                  // bool
 struct DenominatorOfRoundedP : Flag {};
-struct OtherModel : Flag {};  // of which neither value is looser than the other
-struct Maximum {};            // MaximumOfP
+struct OtherModel : Flag {};  // neither of its values is looser than the other, of a rounding
+struct ModelOfP : OtherModel {};
+struct ModelOfQ : OtherModel {};
+struct Maximum {};                 // MaximumOfP
 struct Sums {};                    // Accumulator
 struct RelativeError {};           // double in [0, 1)
 struct LseBase {};                 // int: 0 = e, 2
@@ -37,14 +39,14 @@ constexpr void for_each_spec_field(Visit&& visit) {
   const auto field = [&](const char* name, auto of, auto kind) { visit(name, kind, of); };
   field(PLUMBLINE_FIELD(p_dtype), spec_kind::FormatOfP{});
   field(PLUMBLINE_FIELD(p_prescale), spec_kind::PowerOfTwo{});
-  field(PLUMBLINE_FIELD(p_normalized), spec_kind::OtherModel{});
+  field(PLUMBLINE_FIELD(p_normalized), spec_kind::ModelOfP{});
   field(PLUMBLINE_FIELD(p_max), spec_kind::Maximum{});
   field(PLUMBLINE_FIELD(p_toward_zero), spec_kind::Flag{});
   field(PLUMBLINE_FIELD(denominator_from_rounded_p), spec_kind::DenominatorOfRoundedP{});
   field(PLUMBLINE_FIELD(s_rounded), spec_kind::Step{});
   field(PLUMBLINE_FIELD(s_rounded_twice), spec_kind::Flag{});
   field(PLUMBLINE_FIELD(q_prescaled), spec_kind::Step{});
-  field(PLUMBLINE_FIELD(q_prescaled_without_log2e), spec_kind::OtherModel{});
+  field(PLUMBLINE_FIELD(q_prescaled_without_log2e), spec_kind::ModelOfQ{});
   field(PLUMBLINE_FIELD(split_partial_dtype), spec_kind::Format{});
   field(PLUMBLINE_FIELD(o_between_tiles), spec_kind::Step{});
   field(PLUMBLINE_FIELD(qk_accumulator), spec_kind::Sums{});

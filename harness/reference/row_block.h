@@ -68,6 +68,11 @@ struct RowBlock {
     return seen.empty() ? visible[r].size() : static_cast<std::int64_t>(seen[r].size());
   }
 
+  // d s / d log scale of element `at` of S: the logit but for a softcap, whose slope counts, and
+  // ALiBi, which no scale multiplies.
+  double by_log_scale(std::int64_t at) const {
+    return shapes.empty() ? s.data()[at] : slope.data()[at] * x.data()[at];
+  }
   double cap() const { return shapes.empty() ? 0 : shapes.front().cap; }
   bool is_long(std::int64_t row) const { return count(row) >= long_row && head->finite; }
   // Calls visit(k) for each visible key of the row, in key order.

@@ -45,6 +45,14 @@ bool is_flat(const Model& model, const RowBlock& block, std::int64_t row) {
   return sum > 0;
 }
 
+// Of the keys: a sink is none.
+double largest_logit(const RowBlock& block, std::int64_t row) {
+  if (block.sink(row) == nullptr) return block.row_max.data()[row];
+  double m = -std::numeric_limits<double>::infinity();
+  block.for_seen(row, [&](std::int64_t k) { m = std::max(m, block.s_of(row)[k]); });
+  return m;
+}
+
 using OctaveSums = std::array<double, RowRounding::octaves>;
 
 // Of each octave, sum p_k^2.
@@ -266,12 +274,8 @@ void RowRoundings::find(const Model& model, const RowBlock& block, std::int64_t 
     return;
   }
   const Sink* sink = block.sink(row);
-  const double *s = block.s_of(row), *p = block.p_of(row);
-  double m = block.row_max.data()[row];
-  if (sink != nullptr) {
-    m = -std::numeric_limits<double>::infinity();
-    block.for_seen(row, [&](std::int64_t k) { m = std::max(m, s[k]); });
-  }
+  const double* p = block.p_of(row);
+  double m = largest_logit(block, row);
   result.t_of_p = block.total.data()[row] * std::exp(block.row_max.data()[row] - m);
   result.is_flat = is_flat(model, block, row);
   const bool some_are_few = find_octaves(model, block, row, cells, m, result);
@@ -320,6 +324,28 @@ void RowRoundings::find(const Model& model, const RowBlock& block, std::int64_t 
   result.errors.assign(static_cast<std::size_t>(block.stride), 0);
   for (std::size_t i = 0; i < key_.size(); ++i)
     result.errors.data()[key_[i]] = static_cast<float>(error_of(model, i) * p[key_[i]]);
+}
+
+void RowRoundings::errors_by_guess(const Model& model, const RowBlock& block, std::int64_t row,
+                                   const RowRounding& of_row,
+                                   std::vector<std::vector<double>>& result) {
+  const auto stride = static_cast<std::size_t>(block.stride);
+  result.clear();
+  if (model.p_rounded == DType::none) return;
+  if (model.p_normalized) {
+    result.emplace_back(of_row.errors.begin(), of_row.errors.end());
+    return;
+  }
+  gather(model, block, row, of_row);
+  const Sink* sink = block.sink(row);
+  double m = largest_logit(block, row);
+  if (model.u_s > 0) m = round_to(m, model.s_rounded);
+  for (const Guess& guess : guesses(model, sink != nullptr, false)) {
+    find_lag(model, guess, m, sink);
+    std::vector<double>& errors = result.emplace_back(stride, 0.0);
+    for (std::size_t i = 0; i < key_.size(); ++i)
+      errors[static_cast<std::size_t>(key_[i])] = error_of(model, i) * block.p_of(row)[key_[i]];
+  }
 }
 
 }  // namespace plumbline

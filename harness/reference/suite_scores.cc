@@ -29,12 +29,6 @@ double correlated_temperature(const Model& model, double deviation, double sensi
 // used.
 constexpr std::int64_t most_long_rows = 16;
 
-// d s / d log scale of a key: its logit but for a softcap, whose slope counts, and ALiBi, which no
-// scale multiplies.
-double by_log_scale(const RowBlock& block, std::int64_t at) {
-  return block.shapes.empty() ? block.s.data()[at] : block.slope.data()[at] * block.x.data()[at];
-}
-
 }  // namespace
 
 void SuiteScores::start(const BoundedScales& scales) {
@@ -87,12 +81,12 @@ SuiteScores::LogitSpread SuiteScores::feature_spread(std::int64_t row) const {
   for (std::int64_t k = begin; k < end; ++k) {
     keys += p[k];
     mean += p[k] * (s[k] - first);
-    spread.mean += p[k] * by_log_scale(*block_, at + k);
+    spread.mean += p[k] * block_->by_log_scale(at + k);
   }
   if (keys > 0) mean /= keys;
   for (std::int64_t k = begin; k < end; ++k) {
     variance += p[k] * square(s[k] - first - mean);
-    sensitivity += p[k] * square(by_log_scale(*block_, at + k) - spread.mean);
+    sensitivity += p[k] * square(block_->by_log_scale(at + k) - spread.mean);
   }
   spread.deviation = keys > 0 ? std::sqrt(variance / keys) : 0;
   spread.sensitivity = std::sqrt(sensitivity + of_sink * square(spread.mean));
@@ -133,7 +127,7 @@ void SuiteScores::weigh_gradient(std::int64_t row) {
       w[k] = p[k] > 0 ? static_cast<float>(p[k] * (s[k] - mean)) : 0.0F;
   } else {
     for (std::int64_t k = begin; k < end; ++k) {
-      w[k] = p[k] > 0 ? static_cast<float>(p[k] * (by_log_scale(*block_, first + k) - mean)) : 0.0F;
+      w[k] = p[k] > 0 ? static_cast<float>(p[k] * (block_->by_log_scale(first + k) - mean)) : 0.0F;
     }
   }
   centered_weight_.data()[row] = block_->sink(row) == nullptr ? 0 : block_->sink(row)->p * mean;

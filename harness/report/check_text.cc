@@ -31,11 +31,16 @@ std::string problem_text(const Problem& problem, const ComparedOutput& outcome) 
   if (problem.lengths != Lengths::full) text += ", lengths differ";
   if (problem.out() != problem.dtype) text += fmt::format(", output {}", name(problem.out()));
   text += outcome.errors.has_lse ? ", with LSE" : ", without LSE";
-  if (outcome.reference_rows < outcome.rows_total) {
-    text += fmt::format("; {} of {} rows compared, faults looked for in all",
-                        outcome.reference_rows, outcome.rows_total);
-  }
   return text;
+}
+
+// Of how many rows the answer is.
+std::string rows_text(const ComparedOutput& outcome) {
+  if (outcome.rows_total == 0) return "";
+  return outcome.reference_rows == outcome.rows_total
+             ? fmt::format(" (all {} rows)", outcome.rows_total)
+             : fmt::format(" ({} of {} rows compared, faults looked for in all)",
+                           outcome.reference_rows, outcome.rows_total);
 }
 
 // "percent of the limit: FlashInfer decode 4031 %, FlashAttention-2 68 % (explains)".
@@ -43,7 +48,7 @@ std::string ladder_text(const CheckReport& report) {
   std::string text;
   for (const RungTrial& trial : report.trials) {
     text += fmt::format("{}{} {}{}", text.empty() ? "percent of the limit: " : ", ",
-                        trial.rung.name, percent(trial.judgement.percent_of_limit),
+                        trial.rung.name, percent(trial.percent_of_limit()),
                         trial.explains                     ? " (explains)"
                         : trial.outcome.faults.total() > 0 ? " (faults)"
                                                            : "");
@@ -57,6 +62,20 @@ std::string element_text(const WorstElement& worst) {
                      at(worst.element),
                      plural(static_cast<std::size_t>(worst.visible_keys), "visible key"), worst.got,
                      worst.expected, error / worst.sigma, error / worst.ulp);
+}
+
+// "0.0021 % (limit 0.031 %)"
+std::string scale_line(const ScaleTests& scale) {
+  std::string text;
+  const auto add = [&](const ScaleTest& test, std::string_view what) {
+    if (!test.judged) return;
+    text += fmt::format("{}{} off by {:+.2g} % (limit {:.2g} %)", text.empty() ? "" : ", ", what,
+                        100 * test.effect, 100 * test.limit);
+  };
+  add(scale.shrink, "output");
+  add(scale.temperature, "softmax scale");
+  add(scale.lse, "softmax scale by the LSE");
+  return text;
 }
 
 std::string worst_lines(const CheckReport& report, const Style& style) {
@@ -95,6 +114,17 @@ Json worst_json(const WorstElement& worst) {
   return object;
 }
 
+Json scale_json(const ScaleTests& scale) {
+  const auto test = [](const ScaleTest& of) {
+    return of.judged ? Json{{"effect", json_value(of.effect)}, {"limit", json_value(of.limit)}}
+                     : Json(nullptr);
+  };
+  return {{"rows", scale.rows},
+          {"shrink", test(scale.shrink)},
+          {"temperature", test(scale.temperature)},
+          {"lse_temperature", test(scale.lse)}};
+}
+
 Json trial_json(const RungTrial& trial) {
   const ErrorStatistics& errors = trial.outcome.errors;
   Json object = {{"rung", trial.rung.name},
@@ -102,8 +132,9 @@ Json trial_json(const RungTrial& trial) {
                  {"source", trial.rung.source},
                  {"spec", spec_text(trial.rung.spec)},
                  {"explains", trial.explains},
-                 {"percent_of_limit", json_value(trial.judgement.percent_of_limit)},
+                 {"percent_of_limit", json_value(trial.percent_of_limit())},
                  {"nearest_statistic", trial.judgement.nearest_statistic},
+                 {"scale", scale_json(trial.scale)},
                  {"sigma_rms", json_value(trial.sigma_rms)}};
   const auto add_statistics = [&](bool always_measured) {
     for (const Statistic& statistic : deciding_statistics) {
@@ -128,7 +159,7 @@ Json report_json(const CheckReport& report) {
                  {"cause", report.suggestions.empty() ? "" : report.suggestions.front()},
                  {"sentence", report.sentence},
                  {"rung", judged.rung.name},
-                 {"percent_of_limit", json_value(judged.judgement.percent_of_limit)},
+                 {"percent_of_limit", json_value(judged.percent_of_limit())},
                  {"spec_stated", report.stated},
                  {"problem", problem_id(report.problem)},
                  {"rows_compared", judged.outcome.reference_rows},
@@ -150,7 +181,9 @@ std::string render_check(const CheckReport& report, const Style& style, bool ver
   const std::string answer(name(report.answer));
   std::string text =
       coloured(answer, verdict_like(report.answer), style) + "  " +
-      wrapped(fmt::format("{}: {}", report.name, report.sentence), answer.size() + 2, style) + "\n";
+      wrapped(fmt::format("{}: {}{}", report.name, report.sentence, rows_text(outcome)),
+              answer.size() + 2, style) +
+      "\n";
   if (!report.suggestions.empty())
     text += "  " + wrapped(report.suggestions.front(), 2, style) + "\n";
   text += labelled("problem", problem_text(report.problem, outcome), style);
@@ -167,6 +200,8 @@ std::string render_check(const CheckReport& report, const Style& style, bool ver
                   statistics_text(outcome.errors), number(outcome.errors.max_abs),
                   number(outcome.errors.mean_abs));
   if (outcome.errors.elements > 0) text += labelled("error", error, style);
+  if (const std::string scale = scale_line(judged.scale); !scale.empty())
+    text += labelled("scale", scale, style);
   if (report.answer == Answer::rounding && !verbose) return text;
   std::string_view label = "why";
   for (const Finding& finding : judged.judgement.findings)

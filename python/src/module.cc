@@ -34,7 +34,7 @@ Report check_arrays(const std::string& name, const nb::dict& tensors, const Attr
   const Dump dump = value_or_raise(make_dump(name, views, stated));
   const CheckReport report = value_or_raise(check(dump));
   const double percent =
-      report.trials.empty() ? 0 : report.trials[report.judged].judgement.percent_of_limit;
+      report.trials.empty() ? 0 : report.trials[report.judged].percent_of_limit();
   return {std::string(plumbline::name(report.answer)), report.sentence, percent,
           render_check(report, plain), json_of_checks({report})};
 }

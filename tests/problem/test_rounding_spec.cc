@@ -184,9 +184,18 @@ TEST(LooserTest, WhatElseIsRounded) {
   for (bool RoundingSpec::*model :
        {&RoundingSpec::p_normalized, &RoundingSpec::q_prescaled_without_log2e}) {
     RoundingSpec pinned = strict_bf16;
+    pinned.q_prescaled = DType::bf16;
     EXPECT_EQ(findings(pinned, [&](auto& s) { s.*model = true; }).size(), 1U);
     pinned.*model = true;
     EXPECT_EQ(findings(pinned, [&](auto& s) { s.*model = false; }).size(), 1U);
+    EXPECT_THAT(findings(pinned,
+                         [&](auto& s) {
+                           s.*model = false;
+                           s.p_dtype = DType::f32;
+                           s.q_prescaled = DType::none;
+                         }),
+                IsEmpty())
+        << "what is not rounded has no model";
   }
 }
 
