@@ -83,6 +83,18 @@ TEST_P(ScaleTestOf, AnOutputThatIsTooSmallIsNeverRounding) {
   }
 }
 
+// docs/judging-formulas.md, "Scale of one output", has these.
+TEST(ScaleTest, LimitsOfAUsualDump) {
+  const auto limit = [](DType dtype, const char* spec) {
+    const CheckReport report = judged(usual(dtype), flash(dtype), true, spec);
+    return report.trials.at(0).scale.temperature.limit;
+  };
+  EXPECT_NEAR(limit(DType::bf16, "FlashAttention-2"), 3.5e-4, 0.5e-4);
+  EXPECT_NEAR(limit(DType::bf16, "PyTorch math"), 1.3e-3, 0.05e-3);
+  EXPECT_NEAR(limit(DType::f16, "FlashAttention-2"), 4.5e-5, 0.5e-5);
+  EXPECT_NEAR(limit(DType::f16, "PyTorch math"), 1.6e-4, 0.4e-4);
+}
+
 TEST(ScaleTest, ASentenceSaysByHowMuch) {
   Emulated kernel = flash(DType::bf16);
   kernel.scale_factor = 1.002;
