@@ -17,6 +17,7 @@
 #include "kernels/mutants/online_softmax.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -87,9 +88,14 @@ class Kernel {
         is_breaker(change_) ? schedule_.splits(block_.sample) : even_splits();
     const auto splits = static_cast<std::int64_t>(keys_of_splits.size());
     for (split_ = 0; split_ < splits; ++split_) {
+      const Range keys = keys_of_splits[static_cast<std::size_t>(split_)];
       reset();
-      visit_tiles(keys_of_splits[static_cast<std::size_t>(split_)]);
-      add_sinks();
+      if (is(Change::legal_p_normalized)) {
+        visit_twice(keys);
+      } else {
+        visit_tiles(keys);
+        add_sinks();
+      }
       results_.normalise(block_);
       results_.store_partial(block_, split_);
     }
@@ -194,6 +200,21 @@ class Kernel {
     }
   }
 
+  // First m and l, then P / l of them.
+  void visit_twice(Range keys) {
+    pass_ = Pass::statistics;
+    visit_tiles(keys);
+    add_sinks();
+    pass_ = Pass::weights;
+    visit_tiles(keys);
+    pass_ = Pass::both;
+    for (std::int64_t r = 0; r < block_.rows; ++r) {
+      if (t_.l[r] == 0) continue;
+      t_.m[r] += static_cast<float>(cpu::log2(t_.l[r]));
+      t_.l[r] = 1;
+    }
+  }
+
   std::int64_t tiles_in(Range keys) const { return (keys.size() + tile_keys_ - 1) / tile_keys_; }
 
   std::int64_t tile_in_order(std::int64_t i, std::int64_t tiles) const {
@@ -215,7 +236,9 @@ class Kernel {
     load_keys(keys);
     for (std::int64_t r = 0; r < block_.rows; ++r) scores(r, keys);
     // 2. P = 2^(c S - m), l, and the factors that O is rescaled by
+    if (is(Change::legal_maximum_shared)) find_shared_maximum(keys);
     for (std::int64_t r = 0; r < block_.rows; ++r) softmax(r, keys);
+    if (pass_ == Pass::statistics) return;
     // 3. O = O 2^(m - m') + P V
     if (!is(Change::race_missing_barrier) || !is_odd_call() || tile_ != 1) load_values(keys);
     for (std::int64_t r = 0; r < block_.rows; ++r) accumulate(r);
@@ -344,6 +367,30 @@ class Kernel {
     weights(r, is(Change::softmax_max_before_mask) ? unmasked_max : largest(s));
   }
 
+  // Of all rows of the block, in this tile.
+  void find_shared_maximum(Range keys) {
+    shared_maximum_ = minus_infinity;
+    for (std::int64_t r = 0; r < block_.rows; ++r) {
+      const Range seen = visible(r);
+      for (std::int64_t j = 0; j < tile_keys_; ++j) {
+        if (counts(r, seen, keys.begin + j, keys))
+          shared_maximum_ = std::max(shared_maximum_, scores_of(r)[j]);
+      }
+    }
+  }
+
+  // The maximum that a row goes on with, which legal kernels hold in several ways.
+  float held_maximum(float m) const {
+    if (is(Change::legal_maximum_power_of_two)) return std::ceil(m);
+    if (is(Change::legal_maximum_bf16)) {
+      constexpr float ln2 = 0.693147181F;
+      return round_one(PLUMBLINE_BF16, m * ln2) / ln2;
+    }
+    // Not so large that P became subnormal where the row's own would not be.
+    if (is(Change::legal_maximum_shared)) return std::max(m, std::min(shared_maximum_, m + 1));
+    return m;
+  }
+
   // The largest score; NaN is passed over and comes back through exp2.
   float largest(const float* s) const {
     float m = minus_infinity;
@@ -356,7 +403,8 @@ class Kernel {
     const float factor = logits_.within_exponent(block_);
     float m_old = t_.m[r];
     if (is(Change::memory_lse_gates_maximum) && problem_.lse_wanted == 0 && tile_ > 0) m_old = 0;
-    float m_new = std::max(m_old, tile_max * factor);
+    if (pass_ == Pass::weights) return normalised_weights(r, factor);
+    float m_new = held_maximum(std::max(m_old, tile_max * factor));
     const float measured_from =
         is(Change::softmax_lazy_by_step) && t_.l[r] > 0 ? t_.step[r] : m_old;
     if (lazy_limit() > 0 && m_new - measured_from <= lazy_limit()) m_new = m_old;
@@ -375,6 +423,15 @@ class Kernel {
     if (is(Change::precision_sum_of_rounded_p)) sum = sum_row(change_, p, tile_keys_);
     if (is(Change::precision_prescale_in_sum)) sum *= prescale;
     update_sum(r, m_old, m_new, sum);
+  }
+
+  void normalised_weights(std::int64_t r, float factor) {
+    float* p = scores_of(r);
+    for (std::int64_t j = 0; j < tile_keys_; ++j) p[j] = std::fma(p[j], factor, -t_.m[r]);
+    exp2_row(change_, p, tile_keys_);
+    for (std::int64_t j = 0; j < tile_keys_; ++j) p[j] /= t_.l[r];
+    round_weights(change_, p_dtype_, 1.0F, p, tile_keys_);
+    t_.rescale[r] = 1;
   }
 
   void update_sum(std::int64_t r, float m_old, float m_new, float sum) {
@@ -421,6 +478,9 @@ class Kernel {
     }
   }
 
+  // P that is normalised before it is rounded takes two passes over the keys.
+  enum class Pass { both, statistics, weights };
+
   const Sequence& sequence_;
   const Schedule& schedule_;
   const plumbline_problem& problem_;
@@ -436,6 +496,8 @@ class Kernel {
   Block block_;
   std::int64_t split_ = 0, tile_ = 0;
   bool is_last_tile_ = false;
+  Pass pass_ = Pass::both;
+  float shared_maximum_ = 0;
 };
 
 }  // namespace

@@ -48,12 +48,25 @@ std::string refuse(Mode mode, const plumbline_problem& problem, const plumbline_
 
 // What a correct kernel declares; of the legal variants, what each does.
 void declare_roundings(Mode mode, Change change, const plumbline_problem& problem,
-                       plumbline_rounding_spec& spec) {
+                       plumbline_description& description) {
   const Change declared = is_legal(change) ? change : Change::legal_baseline;
+  plumbline_rounding_spec& spec = description.spec;
   spec.p_dtype = p_dtype(problem, mode, declared);
   spec.p_prescale = p_prescale(mode, declared);
   spec.qk_accumulator = spec.pv_accumulator = accumulator(problem, mode, declared);
   spec.kv_dequantized_to = mode == Mode::tf32 ? PLUMBLINE_TF32 : PLUMBLINE_DTYPE_NONE;
+  plumbline_more_roundings& more = description.more_roundings;
+  more.p_normalized = declared == Change::legal_p_normalized ? 1 : 0;
+  more.p_max = declared == Change::legal_maximum_power_of_two ? PLUMBLINE_P_MAX_CEIL2
+               : declared == Change::legal_maximum_bf16       ? PLUMBLINE_P_MAX_BF16
+               : declared == Change::legal_maximum_shared     ? PLUMBLINE_P_MAX_FREE
+                                                              : PLUMBLINE_P_MAX_RUNNING;
+}
+
+// Whose roundings have a contract of their own, for what P is by default.
+bool is_of_input_mode(Change change) {
+  return change == Change::legal_p_normalized || change == Change::legal_maximum_power_of_two ||
+         change == Change::legal_maximum_bf16 || change == Change::legal_maximum_shared;
 }
 
 // Breakers promise what the kernel that they change keeps.
@@ -79,8 +92,10 @@ struct Mutants : provider::Library {
   static const char* version() { return PLUMBLINE_MUTANTS_VERSION; }
   static std::span<const Kernel> kernels() { return changes; }
 
-  static std::string refusal(const Kernel&, const plumbline_problem& problem,
+  static std::string refusal(const Kernel& kernel, const plumbline_problem& problem,
                              const plumbline_device& device) {
+    if (mode != Mode::input && is_of_input_mode(kernel.change))
+      return std::string(kernel.name) + " is of the default mode only";
     return refuse(mode, problem, device);
   }
   static Plan prepare(const Kernel& kernel, const plumbline_problem& problem,
@@ -96,7 +111,7 @@ struct Mutants : provider::Library {
     description.padding_policy = PLUMBLINE_PADDED_ROWS_ZEROS;
     provider::copy_text(std::string("online softmax, ") + plan.kernel.name, description.launched);
     provider::copy_text(PLUMBLINE_MUTANTS_SOURCE_HASH, description.build_id);
-    declare_roundings(mode, plan.kernel.change, plan.problem, description.spec);
+    declare_roundings(mode, plan.kernel.change, plan.problem, description);
     description.promises = promises_of(plan.kernel.change);
   }
 };
