@@ -147,10 +147,6 @@ class Comparer {
 
 }  // namespace
 
-bool exceeds(double value, double best) {
-  return std::isnan(value) ? !std::isnan(best) : value > best;
-}
-
 Comparison compare(const Geometry& geometry, const OutputView& outputs,
                    const Reference& reference) {
   return Comparer(geometry, outputs, reference).run();

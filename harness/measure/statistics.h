@@ -5,14 +5,11 @@
 
 #include "harness/contract/limits.h"
 #include "harness/measure/outputs.h"
+#include "harness/base/maximum.h"
 #include "harness/outcome/statistics_table.h"
 #include "harness/reference/reference.h"
 
 namespace plumbline {
-
-// Whether `value` takes the place of the maximum `best`. A NaN does, and stays: std::max would drop
-// it.
-bool exceeds(double value, double best);
 
 // Where the maxima of ErrorStatistics were met; row indexes reference.selection.rows. row < 0:
 // nowhere.
