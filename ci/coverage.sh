@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds with coverage, runs the tests, writes build/coverage/html/index.html and fails below 90 %
+# Builds with coverage, runs the tests, writes build/coverage/html/index.html and fails below 95 %
 # of the lines of harness/ or of kernels/attention (the CUDA kernels, as the emulator runs them).
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 [[ "${1:-}" == -h || "${1:-}" == --help ]] && { sed -n '2,3p' "$0" | cut -c3-; exit 0; }
@@ -13,7 +13,8 @@ gcovr --root . --filter 'harness/' --filter 'kernels/attention/' --exclude-throw
 code=0
 for folder in harness kernels/attention; do
   echo "$folder:"
-  gcovr --root . --add-tracefile build/coverage/coverage.json --filter "$folder/" --txt /dev/null \
-    --fail-under-line 90 --print-summary || code=1
+  # not to /dev/null, which gcovr replaces by a file where it may
+  gcovr --root . --add-tracefile build/coverage/coverage.json --filter "$folder/" \
+    --txt build/coverage/folder.txt --fail-under-line 95 --print-summary || code=1
 done
 exit "$code"

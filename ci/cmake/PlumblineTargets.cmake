@@ -122,11 +122,13 @@ function(plumbline_build_id RESULT)
   set(${RESULT} ${build_id} PARENT_SCOPE)
 endfunction()
 
-# Seconds after which CTest ends a test: some thirty times what the slowest takes, and sanitizers
-# slow it down by as much.
+# Seconds after which CTest ends a test, and the audit: some thirty times what the slowest takes,
+# and sanitizers slow it down by as much, counters by ten times.
 set(PLUMBLINE_TEST_TIMEOUT 300)
-if(PLUMBLINE_SANITIZE)
+set(PLUMBLINE_AUDIT_TIMEOUT 1800)
+if(PLUMBLINE_SANITIZE OR PLUMBLINE_COVERAGE)
   set(PLUMBLINE_TEST_TIMEOUT 3000)
+  set(PLUMBLINE_AUDIT_TIMEOUT 7200)
 endif()
 
 # plumbline_discover_tests(NAME LABELS unit … PROPERTIES RUN_SERIAL TRUE …): the tests of a
