@@ -179,6 +179,8 @@ CREATE TABLE outcome(
   has_lse INTEGER NOT NULL,
   lse_z REAL CHECK ((lse_z IS NOT NULL) = has_lse),
   lse_max_abs REAL CHECK ((lse_max_abs IS NOT NULL) = has_lse),
+  -- Of the rows that have no reference; NULL where all have one.
+  elsewhere REAL CHECK (elsewhere IS NULL OR status = 'ok'),
   has_suite_scores INTEGER NOT NULL,
   shrink_z REAL CHECK ((shrink_z IS NOT NULL) = has_suite_scores),
   temperature_z REAL CHECK ((temperature_z IS NOT NULL) = has_suite_scores),
@@ -249,6 +251,7 @@ CREATE TABLE outcome(
   limit_beyond_output REAL,
   limit_rms REAL,
   limit_lse REAL,
+  limit_elsewhere REAL,
   pinned_padding_policy TEXT NOT NULL,
   pinned_promises TEXT NOT NULL,
   -- Of a timed outcome, what its series took before: how many runs, and this time over their

@@ -50,11 +50,11 @@ SELECT
     OR EXISTS (SELECT 1 FROM accepted_case AS a WHERE a.run_id = o.run_id
       AND a.case_key = o.case_key)) AS accepted,
   o.reason, o.percent_of_limit, o.nearest_statistic, o.findings, o.notes, o.confirmation,
-  o.limit_peak, o.limit_beyond_output, o.limit_rms, o.limit_lse, o.pinned_padding_policy,
-  o.pinned_promises,
+  o.limit_peak, o.limit_beyond_output, o.limit_rms, o.limit_lse, o.limit_elsewhere,
+  o.pinned_padding_policy, o.pinned_promises,
   -- errors
   o.elements, o.peak, o.beyond_output, o.rms, o.bound, o.max_abs, o.max_rel, o.mean_abs, o.max_ulp,
-  o.lse_z, o.lse_max_abs, o.shrink_z, o.temperature_z, o.outside_allclose_1e3,
+  o.lse_z, o.lse_max_abs, o.elsewhere, o.shrink_z, o.temperature_z, o.outside_allclose_1e3,
   o.outside_allclose_1e2, o.reference_rows, o.rows_total, o.widening, js.spec AS judged_spec,
   -- faults
   o.faults_total, o.faults_nan, o.faults_inf, o.faults_unwritten, o.faults_out_of_range,

@@ -9,6 +9,7 @@
 
 #include "harness/contract/contract.h"
 #include "harness/judge/judge.h"
+#include "harness/measure/elsewhere.h"
 #include "harness/measure/locate.h"
 #include "harness/measure/other_questions.h"
 #include "harness/outcome/outcome.h"
@@ -135,6 +136,8 @@ Result<Examination> Examiner::examine(const Rung& rung) const {
   ComparedOutput& outcome = trial.outcome;
   outcome.status = Status::ok;
   outcome.spec_judged = spec_text(spec);
+  const auto elsewhere = look_elsewhere(geometry, dump_.inputs(), dump_.outputs(), spec,
+                                        result.reference, result.comparison.statistics);
   outcome.errors = result.comparison.statistics;
   outcome.head_rms = result.comparison.head_rms;
   outcome.head_rms.resize(std::min<std::size_t>(outcome.head_rms.size(), 4096));
@@ -147,6 +150,9 @@ Result<Examination> Examiner::examine(const Rung& rung) const {
     outcome.worst_statistic = nearest.name;
     outcome.worst = describe_worst(geometry, dump_.inputs(), dump_.outputs(), spec,
                                    result.reference, nearest.worst, maximum);
+  } else if (nearest.limit == &Limits::elsewhere) {
+    outcome.worst_statistic = nearest.name;
+    outcome.worst = elsewhere;
   }
   judge_trial(trial);
   const std::vector<double> of_lse = lse_errors(result.reference);

@@ -15,8 +15,13 @@ constexpr std::int64_t elements_without_growth = 10'000'000;
 constexpr double rms_of_accumulation_noise = 1.8;
 constexpr double rms_of_tf32 = 1.8;  // legal maximum seen: 1.50
 constexpr std::int64_t rows_without_widening = 16;
-constexpr Limits naive_tier{
-    .peak = 8, .beyond_output = 8, .rms = 2.0, .lse = 8, .suite = 3.5, .suite_judged = false};
+constexpr Limits naive_tier{.peak = 8,
+                            .beyond_output = 8,
+                            .rms = 2.0,
+                            .lse = 8,
+                            .elsewhere = 24,
+                            .suite = 3.5,
+                            .suite_judged = false};
 
 bool is_16_bit(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
@@ -41,7 +46,10 @@ double widened_for_few_rows(double limit, const Problem& problem) {
 // P's shared errors do beside a sink.
 bool suite_is_judged(const RoundingSpec& spec, const Problem& problem) {
   return is_16_bit(spec.p_dtype) && problem.out() == problem.dtype &&
-         spec.s_rounded == DType::none && spec.q_prescaled == DType::none &&
+         spec.s_rounded == DType::none && spec.q_prescaled == DType::none && !spec.p_toward_zero &&
+         !spec.out_toward_zero && spec.o_between_tiles == DType::none &&
+         spec.reciprocal_rel_error == 0 &&
+         (spec.p_max == MaximumOfP::running || spec.p_max == MaximumOfP::one) &&
          !is_short(spec.qk_accumulator) && !is_short(spec.pv_accumulator) &&
          problem.sinks == Sinks::none && (problem.softcap == 0 || spec.tanh_rel_error == 0);
 }
@@ -73,6 +81,7 @@ Limits default_limits(const RoundingSpec& spec, const Problem& problem, std::int
     double& limit = limits.*statistic.limit;
     if (statistic.limit_grows) limit = grown_limit(limit, elements);
   }
+  limits.elsewhere = 3 * limits.peak;
   return limits;
 }
 

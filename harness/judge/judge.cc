@@ -155,7 +155,7 @@ class CaseJudge {
       if (is_measured(statistic, errors))
         judge_statistic(std::string(statistic.name), errors.*statistic.value,
                         limits.*statistic.limit);
-      else
+      else if (!statistic.absent.empty())
         builder_.note(std::string(statistic.absent));
     }
   }

@@ -11,6 +11,7 @@
 #include "harness/base/median.h"
 #include "harness/contract/contract.h"
 #include "harness/measure/causes.h"
+#include "harness/measure/elsewhere.h"
 #include "harness/measure/faults.h"
 #include "harness/measure/locate.h"
 #include "harness/measure/measurement.h"
@@ -320,6 +321,8 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
     return;
   }
   Comparison comparison = compare(geometry, outputs, *ref);
+  const auto elsewhere =
+      look_elsewhere(geometry, inputs, outputs, spec, *ref, comparison.statistics);
   outcome.errors = comparison.statistics;
   outcome.head_rms = comparison.head_rms;
   outcome.head_rms.resize(std::min<std::size_t>(outcome.head_rms.size(), 4096));
@@ -353,6 +356,9 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
   if (const Maximum& maximum = comparison.worst[nearest]; maximum.row >= 0) {
     outcome.worst_statistic = nearest.name;
     outcome.worst = describe_worst(geometry, inputs, outputs, spec, *ref, nearest.worst, maximum);
+  } else if (nearest.limit == &Limits::elsewhere) {
+    outcome.worst_statistic = nearest.name;
+    outcome.worst = elsewhere;
   }
   const auto save_to = [&](const std::filesystem::path& directory) {
     auto saved = save_failure(directory, outcome, geometry, inputs, outputs);

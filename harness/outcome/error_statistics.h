@@ -36,6 +36,9 @@ struct ErrorStatistics {
   bool has_lse = false;
   double lse_z = 0;  // max |lse - ref| / lse_sigma
   double lse_max_abs = 0;
+  bool has_elsewhere = false;  // some rows have no reference
+  // max |e| of these, in units of the largest error that the other rows' scales allow
+  double elsewhere = 0;
   bool has_suite_scores = false;
   double shrink_z = 0, temperature_z = 0;  // signed, clipped to +-6 only when summed
   // Fixed tolerances in use elsewhere, for the record (never decide): share of elements outside.

@@ -18,7 +18,8 @@ struct Limits {
   double beyond_output = 6.5;
   double rms = 1.35;
   double lse = 6;
-  double suite = 3.5;  // shrink and temperature, summed over a suite
+  double elsewhere = 19.5;  // three times that of the peak
+  double suite = 3.5;       // shrink and temperature, summed over a suite
   bool suite_judged = true;
   bool operator==(const Limits&) const = default;
 };
@@ -86,6 +87,14 @@ inline constexpr std::array error_statistics{
               .limit_column = "limit_lse",
               .worst = WorstAt::lse,
               .absent = "lse=absent: denominator and exp2 errors could not be seen"},
+    Statistic{.column = "elsewhere",
+              .value = &ErrorStatistics::elsewhere,
+              .measured = &ErrorStatistics::has_elsewhere,
+              .limit = &Limits::elsewhere,
+              .name = "rows without a reference",
+              .key = "elsewhere",
+              .heading = "elsewhere",
+              .limit_column = "limit_elsewhere"},
     Statistic{"lse_max_abs", &ErrorStatistics::lse_max_abs, &ErrorStatistics::has_lse},
     Statistic{"shrink_z", &ErrorStatistics::shrink_z, &ErrorStatistics::has_suite_scores},
     Statistic{"temperature_z", &ErrorStatistics::temperature_z, &ErrorStatistics::has_suite_scores},

@@ -26,6 +26,8 @@ inline Outcome passing() {
   outcome.errors.rms = 0.6;
   outcome.errors.has_lse = true;
   outcome.errors.lse_z = 2;
+  outcome.errors.has_elsewhere = true;
+  outcome.errors.elsewhere = 6;
   outcome.reference_rows = outcome.rows_total = 16;
   outcome.spec_judged = spec_text(outcome.description.spec);
   outcome.output_digest = std::string(32, 'a');

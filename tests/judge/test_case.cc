@@ -41,8 +41,11 @@ struct Limited {
   double limit;
   double ErrorStatistics::*member = find_statistic(name)->value;
 };
-const Limited limited[] = {
-    {"peak", 6.5}, {"beyond output rounding", 6.5}, {"rms", 1.35}, {"lse", 6}};
+const Limited limited[] = {{"peak", 6.5},
+                           {"beyond output rounding", 6.5},
+                           {"rms", 1.35},
+                           {"lse", 6},
+                           {"rows without a reference", 19.5}};
 static_assert(std::size(limited) == deciding_count, "a statistic that decides has no row here");
 
 TEST(JudgeCase, TheLimitItselfPassesAndTheNextNumberFails) {
@@ -379,12 +382,12 @@ TEST(JudgeCase, LargerErrorsNeverTurnAFailureIntoAPass) {
     outcome.description.build_id = "build-2";
     ErrorStatistics& errors = outcome.errors;
     errors.peak = draw(6.5), errors.beyond_output = draw(6.5), errors.rms = draw(1.35),
-    errors.lse_z = draw(6);
+    errors.lse_z = draw(6), errors.elsewhere = draw(19.5);
     if (!is_failure(judge_with_past(outcome).verdict)) continue;
     ++failures;
     for (double ErrorStatistics::*statistic :
          {&ErrorStatistics::peak, &ErrorStatistics::beyond_output, &ErrorStatistics::rms,
-          &ErrorStatistics::lse_z}) {
+          &ErrorStatistics::lse_z, &ErrorStatistics::elsewhere}) {
       for (const double wider : {std::nextafter(errors.*statistic, infinity),
                                  errors.*statistic * 1.5 + 1, infinity, nan_value}) {
         Outcome widened = outcome;

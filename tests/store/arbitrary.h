@@ -118,6 +118,7 @@ class Arbitrary {
       *value = real();
     }
     if ((e.has_lse = flag())) e.lse_z = real(), e.lse_max_abs = real();
+    if ((e.has_elsewhere = flag())) e.elsewhere = real();
     if ((e.has_suite_scores = flag())) e.shrink_z = real(), e.temperature_z = real();
     return e;
   }

@@ -26,10 +26,11 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 auto fields(const ErrorStatistics& e) {
   const auto& [elements, peak, beyond, rms, bound, max_abs, max_rel, mean_abs, max_ulp, has_lse,
-               lse_z, lse_max_abs, has_suite, shrink, temperature, outside_3, outside_2] = e;
+               lse_z, lse_max_abs, has_elsewhere, elsewhere, has_suite, shrink, temperature,
+               outside_3, outside_2] = e;
   return std::tuple(elements, peak, beyond, rms, bound, max_abs, max_rel, mean_abs, max_ulp,
-                    has_lse, lse_z, lse_max_abs, has_suite, shrink, temperature, outside_3,
-                    outside_2);
+                    has_lse, lse_z, lse_max_abs, has_elsewhere, elsewhere, has_suite, shrink,
+                    temperature, outside_3, outside_2);
 }
 auto fields(const Faults& f) {
   const auto& [nans, infs, unwritten, out_of_range, padded_rows, empty_rows, inexact, fence_bytes,
@@ -236,10 +237,10 @@ TEST_F(RoundTrip, EveryFieldOfASuiteScoreAndTheNewestWins) {
 TEST_F(RoundTrip, ANanStatisticIsInfiniteAndNeverNull) {
   StoredOutcome stored = passing();
   ErrorStatistics& e = stored.outcome.errors;
-  e.has_lse = e.has_suite_scores = true;
+  e.has_lse = e.has_elsewhere = e.has_suite_scores = true;
   for (double* value : {&e.peak, &e.beyond_output, &e.rms, &e.bound, &e.max_abs, &e.max_rel,
                         &e.mean_abs, &e.max_ulp, &e.outside_allclose_1e3, &e.outside_allclose_1e2,
-                        &e.lse_z, &e.lse_max_abs, &e.shrink_z, &e.temperature_z}) {
+                        &e.lse_z, &e.lse_max_abs, &e.elsewhere, &e.shrink_z, &e.temperature_z}) {
     *value = nan;
   }
   stored.outcome.faults.nan = 7;
@@ -255,11 +256,12 @@ TEST_F(RoundTrip, ANanStatisticIsInfiniteAndNeverNull) {
   const auto loaded = value_of(open()->outcomes(run_info(1).run_id));
   ASSERT_EQ(loaded.size(), 1u);
   const Outcome& o = loaded[0].outcome;
-  for (double value : {o.errors.peak, o.errors.beyond_output, o.errors.rms, o.errors.bound,
-                       o.errors.max_abs, o.errors.max_rel, o.errors.mean_abs, o.errors.max_ulp,
-                       o.errors.outside_allclose_1e3, o.errors.outside_allclose_1e2, o.errors.lse_z,
-                       o.errors.lse_max_abs, o.errors.shrink_z, o.errors.temperature_z,
-                       o.worst->sigma, o.time_ratio, loaded[0].judgement.percent_of_limit}) {
+  for (double value :
+       {o.errors.peak, o.errors.beyond_output, o.errors.rms, o.errors.bound, o.errors.max_abs,
+        o.errors.max_rel, o.errors.mean_abs, o.errors.max_ulp, o.errors.outside_allclose_1e3,
+        o.errors.outside_allclose_1e2, o.errors.lse_z, o.errors.lse_max_abs, o.errors.elsewhere,
+        o.errors.shrink_z, o.errors.temperature_z, o.worst->sigma, o.time_ratio,
+        loaded[0].judgement.percent_of_limit}) {
     EXPECT_EQ(value, infinity);
   }
   EXPECT_TRUE(std::isnan(o.worst->got)) << "what the kernel wrote is a fact";
