@@ -19,9 +19,9 @@ constexpr Limits naive_tier{.peak = 8,
                             .beyond_output = 8,
                             .rms = 2.0,
                             .lse = 8,
-                            .elsewhere = 24,
                             .suite = 3.5,
-                            .suite_judged = false};
+                            .suite_judged = false,
+                            .elsewhere = 24};
 
 bool is_16_bit(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 

@@ -118,6 +118,7 @@ TEST_P(DefaultLimits, AreThoseOfTheTable) {
   EXPECT_EQ(limits.lse, cell.expected.lse);
   EXPECT_EQ(limits.suite, cell.expected.suite);
   EXPECT_EQ(limits.suite_judged, cell.expected.suite_judged);
+  EXPECT_EQ(limits.elsewhere, 3 * limits.peak);
 }
 INSTANTIATE_TEST_SUITE_P(Table, DefaultLimits, testing::ValuesIn(cells));
 
