@@ -14,11 +14,10 @@
 
 namespace plumbline {
 
-// rounding: the stated spec, or (none stated) some rung, explains the output: every element, its LSE
-// and the scale of both.
-// undecided: the stated spec does not, a looser rung does. Or, none stated, only a rung that rounds
-// S does, or only above 90 % of a limit. Or nothing could be judged.
-// bug: no rung does.
+// rounding: the stated spec, or (none stated) some rung, explains the output: every element, its
+// LSE and the scale of both. undecided: the stated spec does not, a looser rung does. Or, none
+// stated, only a rung that rounds S does, or only above 90 % of a limit. Or nothing could be
+// judged. bug: no rung does.
 enum class Answer { rounding, bug, undecided };
 template <>
 inline constexpr std::array<std::string_view, 3> names_of<Answer>{"ROUNDING", "BUG", "UNDECIDED"};
@@ -27,8 +26,8 @@ inline constexpr std::array<std::string_view, 3> names_of<Answer>{"ROUNDING", "B
 struct RungTrial {
   Rung rung;
   double sigma_rms = 0;  // rms of sigma: how tight the rung is on this problem
-  // Log-likelihood of the errors of outputs and LSE, were they normal with the rung's scales. A rung
-  // that rounds otherwise, or more than the kernel did, has less.
+  // Log-likelihood of the errors of outputs and LSE, were they normal with the rung's scales. A
+  // rung that rounds otherwise, or more than the kernel did, has less.
   double fit = 0;
   ComparedOutput outcome;
   Judgement judgement;

@@ -2,8 +2,8 @@
 //
 //   dtypes         input (dtype of Q), output, tensor_core (what tensor cores take of the dtype of
 //                  Q: tf32 for fp32, else itself), fp32, tf32, fp16, bf16, e4m3, e5m2; "none" for
-//                  s_rounded, q_prescaled, o_between_tiles, lse_dtype, kv_dequantized_to, where tensor_core stands for tf32 if
-//                  the inputs are fp32, and for none otherwise
+//                  s_rounded, q_prescaled, o_between_tiles, lse_dtype and kv_dequantized_to, where
+//                  tensor_core stands for tf32 if the inputs are fp32, and for none otherwise
 //   accumulators   fma, tensor_core (of the architecture that the case ran on,
 //                  harness/problem/arch.h), or as spec_text() has them:
 //                  dtype/direction/fraction_bits/products_per_step, "fp32/toward_zero/13/32"

@@ -92,13 +92,12 @@ class Comparison {
   void compare(std::string_view field, spec_kind::ModelOfQ, bool declared, bool pinned) {
     if (rounds(declared_.q_prescaled)) compare(field, spec_kind::OtherModel{}, declared, pinned);
   }
-  void compare(std::string_view field, spec_kind::Maximum, MaximumOfP declared,
-               MaximumOfP pinned) {
-    const bool is_subset = !rounds(declared_.p_dtype) || declared == pinned || declared == MaximumOfP::one ||
-                           pinned == MaximumOfP::free ||
+  void compare(std::string_view field, spec_kind::Maximum, MaximumOfP declared, MaximumOfP pinned) {
+    const bool is_subset = !rounds(declared_.p_dtype) || declared == pinned ||
+                           declared == MaximumOfP::one || pinned == MaximumOfP::free ||
                            (declared == MaximumOfP::running && pinned != MaximumOfP::one);
-    if (!is_subset)
-      findings.push_back(fmt::format("{}: {} is not within {}", field, name(declared), name(pinned)));
+    if (is_subset) return;
+    findings.push_back(fmt::format("{}: {} is not within {}", field, name(declared), name(pinned)));
   }
 
   void compare(std::string_view field, spec_kind::DenominatorOfRoundedP, bool declared,

@@ -18,7 +18,7 @@ constexpr void for_each_abi_spec_field(Visit&& visit) {
     } else if constexpr (std::is_same_v<Kind, spec_kind::LseIncludesSink> &&
                          std::is_same_v<Struct, plumbline_rounding_spec>) {
       visit("lse_excludes_sink", kind,
-            [](auto& spec) -> decltype((spec.lse_excludes_sink)) { return spec.lse_excludes_sink; });
+            [](auto& abi) -> decltype((abi.lse_excludes_sink)) { return abi.lse_excludes_sink; });
     }
   });
 }

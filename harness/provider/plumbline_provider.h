@@ -257,8 +257,8 @@ typedef struct plumbline_rounding_spec {
   uint32_t lse_excludes_sink;  // 1: an attention sink is not part of the LSE
 } plumbline_rounding_spec;
 
-// More of what a kernel rounds; 0 in a field is what most kernels do. A plumbline that is older than
-// this struct holds the kernel to that.
+// More of what a kernel rounds; 0 in a field is what most kernels do. A plumbline that is older
+// than this struct holds the kernel to that.
 typedef struct plumbline_more_roundings {
   uint32_t struct_size;
   uint32_t p_normalized;   // 1: P / l is rounded, l the softmax denominator, and not P

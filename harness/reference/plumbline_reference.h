@@ -72,8 +72,8 @@ typedef struct plumbline_reference_request {
   double* bound;        /* [rows, dim_vo] worst case, before output rounding */
   double* lse;          /* [rows] natural logarithm */
   double* lse_variance; /* [rows] */
-  /* [rows] 1 where the row's P are few numbers or its addends repeat ("Local kappa", "Flat rows" and
-   * S_t of TA): its variances lack what these add, and are the caller's to compute. Else 0. */
+  /* [rows] 1 where the row's P are few numbers or its addends repeat ("Local kappa", "Flat rows"
+   * and S_t of TA): its variances lack what these add, and are the caller's to compute. Else 0. */
   int32_t* repeats;
 } plumbline_reference_request;
 

@@ -29,8 +29,8 @@ struct RowOutput {
   bool has_lse = false;
 };
 
-// `reference`: of some rows, by the same spec. Runs in the calling oneTBB arena. Takes evenly spaced rows where all would cost (visible keys times both head
-// dims) more than `cost_limit`.
+// `reference`: of some rows, by the same spec. Runs in the calling oneTBB arena. Takes evenly
+// spaced rows where all would cost (visible keys times both head dims) more than `cost_limit`.
 RoughPass look_at_other_rows(const Geometry& geometry, const InputView& inputs,
                              const RoundingSpec& spec, const Reference& reference,
                              const RowOutput& output, double cost_limit = 1e11);

@@ -58,8 +58,8 @@ class RowRoundings {
   void find(const Model& model, const RowBlock& block, std::int64_t row, const Cells& cells,
             RowRounding& result);
   // The errors of p_k, [stride], under each maximum that a kernel may have had, in an order that
-  // depends only on whether there is a sink; of a normalised P the known ones. `of_row`: what find()
-  // gave.
+  // depends only on whether there is a sink; of a normalised P the known ones. `of_row`: what
+  // find() gave.
   void errors_by_guess(const Model& model, const RowBlock& block, std::int64_t row,
                        const RowRounding& of_row, std::vector<std::vector<double>>& result);
 

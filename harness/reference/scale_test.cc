@@ -1,5 +1,5 @@
-// Projects the errors of one output on the output itself and on its derivative by the softmax scale.
-// docs/judging-formulas.md, "Scale of one output".
+// Projects the errors of one output on the output itself and on its derivative by the softmax
+// scale. docs/judging-formulas.md, "Scale of one output".
 #include "harness/reference/scale_test.h"
 
 #include <algorithm>
@@ -20,8 +20,8 @@ constexpr std::size_t rows_together = 32;
 // Of the standard deviation of the scores.
 constexpr double deviations = 5;
 
-// Sums over clusters of (e - effect g)^2, for any effect: e is a cluster's sum of e_j g_j w_j, g that
-// of g_j^2 w_j.
+// Sums over clusters of (e - effect g)^2, for any effect: e is a cluster's sum of e_j g_j w_j, g
+// that of g_j^2 w_j.
 struct Clusters {
   double errors = 0, both = 0, norms = 0;
   void add(double e, double g) {

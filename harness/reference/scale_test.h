@@ -1,5 +1,5 @@
-// Whether one output is too small, or its softmax too sharp or too flat, as a whole: faults that stay
-// within every element's limit but have one direction. docs/judging-formulas.md, "Scale of one
+// Whether one output is too small, or its softmax too sharp or too flat, as a whole: faults that
+// stay within every element's limit but have one direction. docs/judging-formulas.md, "Scale of one
 // output".
 #pragma once
 
@@ -26,9 +26,9 @@ struct ScaleTests {
   std::int64_t rows = 0;  // that these were made from
 };
 
-// `z`: e / sigma of the reference's rows, [R, D], as Comparison has them. `lse_errors`: those of the
-// LSE, [R], natural units; empty without an LSE. Takes evenly spaced rows whose cost (visible keys
-// times head_dim_vo) is at most `cost_limit` in sum. NaN in z makes the effect NaN.
+// `z`: e / sigma of the reference's rows, [R, D], as Comparison has them. `lse_errors`: those of
+// the LSE, [R], natural units; empty without an LSE. Takes evenly spaced rows whose cost (visible
+// keys times head_dim_vo) is at most `cost_limit` in sum. NaN in z makes the effect NaN.
 ScaleTests test_scale(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
                       const Reference& reference, std::span<const float> z,
                       std::span<const double> lse_errors, double cost_limit = 4e8);

@@ -2,6 +2,7 @@
 #include "kernels/mutants/choices.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/mutants/stale.h"
 
@@ -57,6 +58,28 @@ plumbline_accumulator accumulator(const plumbline_problem& problem, Mode mode, C
   if (sum == Sum::tensor_core_sm_80) return {PLUMBLINE_F32, 1, 24, 8};
   if (sum == Sum::tensor_core_sm_90) return {PLUMBLINE_F32, 1, 25, 16};
   return {PLUMBLINE_F32, 0, 24, 1};
+}
+
+float lazy_limit(Change change, std::uint32_t p_dtype, bool lse_wanted) {
+  const bool e4m3 = p_dtype == PLUMBLINE_E4M3;
+  const bool is_lazy =
+      change == Change::legal_lazy_rescale || (change == Change::varies_lse && !lse_wanted);
+  if (is_lazy) return e4m3 ? 0.5F : 8.0F;
+  if (change == Change::softmax_lazy_by_step && p_dtype == PLUMBLINE_F16) return 8;
+  if (change == Change::precision_lazy_overflow && e4m3) return 4;
+  if (change == Change::precision_lazy_overflow && p_dtype == PLUMBLINE_F16) return 20;
+  return 0;
+}
+
+float held_maximum(Change change, float m, float shared) {
+  if (change == Change::legal_maximum_power_of_two) return std::ceil(m);
+  if (change == Change::legal_maximum_bf16) {
+    constexpr float ln2 = 0.693147181F;
+    return round_one(PLUMBLINE_BF16, m * ln2) / ln2;
+  }
+  // Not so large that P became subnormal where the row's own would not be.
+  if (change == Change::legal_maximum_shared) return std::max(m, std::min(shared, m + 1));
+  return m;
 }
 
 }  // namespace plumbline::mutants

@@ -17,6 +17,11 @@ Sum sum_of_products(const plumbline_problem& problem, Mode mode, Change change);
 // What P is rounded to, and the power of two that it is multiplied by first.
 std::uint32_t p_dtype(const plumbline_problem& problem, Mode mode, Change change);
 double p_prescale(Mode mode, Change change);
+// By how much the running maximum may lag behind: P stays below 2^limit.
+float lazy_limit(Change change, std::uint32_t p_dtype, bool lse_wanted);
+// The maximum that a row goes on with, in powers of two: `m` but for legal kernels that hold it
+// otherwise. `shared`: that of its block.
+float held_maximum(Change change, float m, float shared);
 // of both products
 plumbline_accumulator accumulator(const plumbline_problem& problem, Mode mode, Change change);
 

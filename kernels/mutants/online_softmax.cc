@@ -66,18 +66,8 @@ class Kernel {
  private:
   bool is(Change change) const { return change_ == change; }
 
-  // ---- Constants ----
-
-  // By how much the running maximum may lag behind: P stays below 2^limit.
   float lazy_limit() const {
-    const bool e4m3 = p_dtype_ == PLUMBLINE_E4M3;
-    const bool is_lazy =
-        is(Change::legal_lazy_rescale) || (is(Change::varies_lse) && problem_.lse_wanted == 0);
-    if (is_lazy) return e4m3 ? 0.5F : 8.0F;
-    if (is(Change::softmax_lazy_by_step) && p_dtype_ == PLUMBLINE_F16) return 8;
-    if (is(Change::precision_lazy_overflow) && e4m3) return 4;
-    if (is(Change::precision_lazy_overflow) && p_dtype_ == PLUMBLINE_F16) return 20;
-    return 0;
+    return mutants::lazy_limit(change_, p_dtype_, problem_.lse_wanted != 0);
   }
 
   // ---- A block of rows ----
@@ -379,18 +369,6 @@ class Kernel {
     }
   }
 
-  // The maximum that a row goes on with, which legal kernels hold in several ways.
-  float held_maximum(float m) const {
-    if (is(Change::legal_maximum_power_of_two)) return std::ceil(m);
-    if (is(Change::legal_maximum_bf16)) {
-      constexpr float ln2 = 0.693147181F;
-      return round_one(PLUMBLINE_BF16, m * ln2) / ln2;
-    }
-    // Not so large that P became subnormal where the row's own would not be.
-    if (is(Change::legal_maximum_shared)) return std::max(m, std::min(shared_maximum_, m + 1));
-    return m;
-  }
-
   // The largest score; NaN is passed over and comes back through exp2.
   float largest(const float* s) const {
     float m = minus_infinity;
@@ -404,7 +382,7 @@ class Kernel {
     float m_old = t_.m[r];
     if (is(Change::memory_lse_gates_maximum) && problem_.lse_wanted == 0 && tile_ > 0) m_old = 0;
     if (pass_ == Pass::weights) return normalised_weights(r, factor);
-    float m_new = held_maximum(std::max(m_old, tile_max * factor));
+    float m_new = held_maximum(change_, std::max(m_old, tile_max * factor), shared_maximum_);
     const float measured_from =
         is(Change::softmax_lazy_by_step) && t_.l[r] > 0 ? t_.step[r] : m_old;
     if (lazy_limit() > 0 && m_new - measured_from <= lazy_limit()) m_new = m_old;

@@ -10,8 +10,8 @@
 //   cells of S, TS      sorted again, where S is rounded
 //
 // Rows whose P are few numbers, which have a kappa of their own, are left to the reference on the
-// CPU; here they are only found. Written apart from it, and slow: sums over keys are serial within a
-// column.
+// CPU; here they are only found. Written apart from it, and slow: sums over keys are serial within
+// a column.
 #pragma once
 
 #include "kernels/reference_gpu/numbers.cuh"

@@ -1,6 +1,6 @@
 // Legal variants of one kernel raise no alarm where few significands of P occur: P rounded after
-// its normalisation, under a sink, a rounded or a shared maximum; tiles that repeat under ALiBi; and
-// as long as caches are.
+// its normalisation, under a sink, a rounded or a shared maximum; tiles that repeat under ALiBi;
+// and as long as caches are.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -120,8 +120,8 @@ def dpa_lse(case):
     return dense(case, "xla", case.lse_wanted)
 
 
-@kernel(name="dpa_cudnn", dtypes=("fp16", "bf16"), devices="cuda", spec=CUDNN_SPEC, tensor_cores="on",
-        **DENSE)
+@kernel(name="dpa_cudnn", dtypes=("fp16", "bf16"), devices="cuda", spec=CUDNN_SPEC,
+        tensor_cores="on", **DENSE)
 def dpa_cudnn(case):
     """cuDNN's kernel. Its LSE comes rounded to the dtype of the inputs, and is not asked for."""
     return dense(case, "cudnn")
