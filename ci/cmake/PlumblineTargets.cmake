@@ -122,8 +122,8 @@ function(plumbline_build_id RESULT)
   set(${RESULT} ${build_id} PARENT_SCOPE)
 endfunction()
 
-# Seconds after which CTest ends a test, and the audit: some thirty times what the slowest takes,
-# and sanitizers slow it down by as much, counters by ten times.
+# Seconds after which CTest ends a test, and the audit: of a test some thirty times what the slowest
+# takes. Sanitizers and gcovr's counters slow both down.
 set(PLUMBLINE_TEST_TIMEOUT 300)
 set(PLUMBLINE_AUDIT_TIMEOUT 1800)
 if(PLUMBLINE_SANITIZE OR PLUMBLINE_COVERAGE)

@@ -3,10 +3,10 @@
 
 # Seconds of a step under a deadline of 560, and what must be left for it to be worth starting. With
 # a longer deadline limits grow in proportion.
-# `facts` loads every Python provider, whose packages may be imported for the first time.
 declare -A heading=() limit=() least=()
 step_keys=()
 declare_step() { step_keys+=("$1"); limit[$1]=$2; least[$1]=$3; heading[$1]="$4"; }
+# loads every Python provider, whose packages may be imported for the first time
 declare_step facts 90 3 "GPU facts, and one worker under the default limits"
 declare_step mma 60 10 "Tensor cores: fingerprint, disputed corners, random MMAs against the model"
 declare_step reference 40 5 "GPU reference against the CPU's"
