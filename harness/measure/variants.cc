@@ -123,6 +123,8 @@ Variants chunked(const Geometry& base) {
     return {{}, "a top-left mask says nothing of rows that come later"};
   if (problem.mask == Mask::none && has_window(problem))
     return {{}, "a window without a causal mask looks at later keys"};
+  if (problem.mask == Mask::none && problem.alibi != Alibi::none)
+    return {{}, "ALiBi without a causal mask counts distances from the last key"};
   Samples first, second;
   for (std::int64_t sample = 0; sample < problem.batch; ++sample) {
     const std::int64_t rows = base.length_q(sample), cut = (rows * 2 + 4) / 5;

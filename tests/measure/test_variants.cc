@@ -149,6 +149,8 @@ TEST(Variants, SayWhatIsMissing) {
   EXPECT_THAT(missing(Invariance::prefill_decode, problems[3]), HasSubstr("this is a decode"));
   EXPECT_THAT(missing(Invariance::chunked_prefill, problems[1]), HasSubstr("top-left"));
   EXPECT_THAT(missing(Invariance::chunked_prefill, problems[5]), HasSubstr("window"));
+  EXPECT_THAT(missing(Invariance::chunked_prefill, "bf16/b1-h2-s12x20-d16/alibi=standard"),
+              HasSubstr("ALiBi"));
 }
 
 TEST(ParseInvariances, NamesWithCommasOrAll) {

@@ -73,7 +73,7 @@ TEST(NightlyMatrix, Shapes) {
       IsSupersetOf({Pair(64, 64), Pair(128, 128), Pair(256, 256), Pair(192, 128), Pair(576, 512),
                     Pair(96, 96), Pair(59, 59), Pair(111, 111), Pair(203, 203)}));
   EXPECT_THAT(every<std::int64_t>([](const Problem& p) { return p.group(); }),
-              IsSupersetOf({1, 2, 4, 5, 7, 8, 16}));
+              IsSupersetOf({1, 2, 3, 4, 5, 7, 8, 16}));
   EXPECT_TRUE(any([](const Problem& p) { return p.heads_kv == 1 && p.heads_q > 1; })) << "MQA";
   EXPECT_THAT(numbers(&Problem::batch), IsSupersetOf({1, 4, 16, 57}));
   EXPECT_THAT(numbers(&Problem::seq_q),
@@ -114,7 +114,7 @@ TEST(NightlyMatrix, Masks) {
 
 TEST(NightlyMatrix, Logits) {
   EXPECT_THAT(every<double>([](const Problem& p) { return p.softcap; }),
-              IsSupersetOf({0.0, 30.0, 50.0}));
+              IsSupersetOf({0.0, 5.0, 30.0, 50.0}));
   EXPECT_THAT(every<Alibi>([](const Problem& p) { return p.alibi; }),
               IsSupersetOf({Alibi::none, Alibi::standard, Alibi::random}));
   EXPECT_THAT(every<Sinks>([](const Problem& p) { return p.sinks; }),
@@ -122,6 +122,29 @@ TEST(NightlyMatrix, Logits) {
   EXPECT_TRUE(any([](const Problem& p) {
     return p.scale * static_cast<double>(p.head_dim_qk) == 1;
   })) << "1 / d";
+}
+
+TEST(NightlyMatrix, Corners) {
+  EXPECT_TRUE(any([](const Problem& p) {
+    return p.group() == 7 && p.is_causal() && p.seq_q > 1 && p.seq_q != p.seq_kv;
+  })) << "a group of seven at a causal edge";
+  EXPECT_TRUE(any([](const Problem& p) {
+    return p.sinks != Sinks::none && p.window_left >= 0 && p.window_left < 64 && p.seq_kv > 512;
+  })) << "a sink beside empty splits";
+  EXPECT_TRUE(any([](const Problem& p) {
+    return p.has_mask_bits() && p.seq_q * p.seq_kv > 8 * 65536;
+  })) << "a mask of more than 65,536 bytes";
+  for (const std::int64_t keys : {60, 255}) {
+    const bool flat = any([keys](const Problem& p) {
+      return p.law == Law::near_uniform && p.mask == Mask::none && p.seq_kv == keys;
+    });
+    EXPECT_TRUE(flat) << keys << " flat logits";
+  }
+  EXPECT_TRUE(any([](const Problem& p) {
+    return p.is_paged() && p.lengths == Lengths::full && p.seq_kv % p.page_size == 0 &&
+           p.page_size > 1;
+  })) << "a full last page";
+  EXPECT_TRUE(any([](const Problem& p) { return !p.lse && p.sinks != Sinks::none; }));
 }
 
 TEST(NightlyMatrix, Inputs) {
