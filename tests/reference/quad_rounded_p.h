@@ -1,5 +1,5 @@
-// How a kernel rounds P, in quad_softmax.h's manner: the maxima that it may subtract, the errors of P
-// under each, and the variance that they leave.
+// How a kernel rounds P, in the manner of quad_softmax.h: the maxima that it may subtract, the
+// errors of P under each, and the variance that they leave.
 #pragma once
 
 #include <algorithm>
