@@ -221,6 +221,8 @@ CREATE TABLE outcome(
   head_rms BLOB NOT NULL CHECK (length(head_rms) % 4 = 0),
   reference_rows INTEGER NOT NULL,
   rows_total INTEGER NOT NULL,
+  -- of the rows that change from night to night; 0: none were compared
+  row_seed INTEGER NOT NULL DEFAULT 0,
   widening REAL NOT NULL,
   output_digest TEXT NOT NULL,
   repeat_checked INTEGER NOT NULL,

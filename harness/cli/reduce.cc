@@ -134,6 +134,7 @@ void add_reduce(Command app, int& exit_code) {
       .type_name("CASE");
   options->providers.add_to(command);
   add_timeout(command, options->measure);
+  add_row_seed(command, options->measure.row_seed);
   command.add_flag("--quiet,-q", options->quiet, "No progress");
   command.add_option("--format", options->format).one_of({"text", "json"}).capture_default_str();
   command.footer(

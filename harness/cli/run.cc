@@ -365,10 +365,13 @@ void add_measuring(Command command, RunOptions& options) {
       .capture_default_str()
       .check(from_to(3, 1000));
   add_reference_cost(command, options.measure.reference_cost_limit);
+  options.measure.row_seed = row_seed_of_today();
+  add_row_seed(command, options.measure.row_seed);
   options.reference.add_to(command);
   command
       .add_option("--reference-cache", options.measure.reference_cache,
-                  "Keep fp64 references in this directory")
+                  "Keep fp64 references in this directory, but those of a sample that changes with "
+                  "--row-seed")
       .type_name("DIR");
   command
       .add_option("--save-failures", options.measure.save_failures,

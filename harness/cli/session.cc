@@ -276,6 +276,19 @@ void add_reference_cost(Command command, double& limit) {
       .check(from_to(1, 1e18));
 }
 
+void add_row_seed(Command command, std::int64_t& seed) {
+  command
+      .add_option("--row-seed", seed,
+                  "Where the reference samples rows, the seed of those that change from night to "
+                  "night; 0: none do (default of `run`: the date, as 20260131)")
+      .type_name("N")
+      .check(from_to(0, 1e15));
+}
+
+std::int64_t row_seed_of_today() {
+  return std::stoll(fmt::format("{:%Y%m%d}", fmt::gmtime(std::time(nullptr))));
+}
+
 void add_timeout(Command command, MeasureOptions& measure) {
   command
       .add_option_function(

@@ -76,6 +76,10 @@ struct CaseOptions {
 // --timeout: seconds that bound every case, in place of what its work asks
 // (harness/measure/time_limit.h).
 void add_timeout(Command command, MeasureOptions& measure);
+// --row-seed: of the rows that change from night to night, where a sample is compared.
+void add_row_seed(Command command, std::int64_t& seed);
+// The date of today in UTC, as 20260131: the row seed of a night.
+std::int64_t row_seed_of_today();
 
 // --reference-cost: the multiply-adds beyond which the reference samples rows.
 void add_reference_cost(Command command, double& limit);

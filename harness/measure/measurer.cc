@@ -279,7 +279,8 @@ std::shared_ptr<const Reference> Measurer::reference(ProblemState& state, const 
   if (entry == nullptr) {
     const ReferenceOptions options{suite_scores, options_.reference_library.get()};
     entry = std::make_shared<const Reference>(
-        options_.reference_cache.empty()
+        // Of other rows tomorrow, it would be of no use.
+        options_.reference_cache.empty() || !state.rows->rotating.empty()
             ? compute_reference(*state.geometry, inputs, spec, *state.rows, options)
             : cached_reference(options_.reference_cache, *state.geometry, inputs, spec, *state.rows,
                                options));
@@ -302,7 +303,8 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
                            spec.lse_base};
   outcome.spec_judged = spec_text(spec);
 
-  if (!state.rows) state.rows = select_rows(geometry, options_.reference_cost_limit);
+  if (!state.rows)
+    state.rows = select_rows(geometry, options_.reference_cost_limit, options_.row_seed);
   const DType rounded = spec.kv_dequantized_to;
   if (!state.ranges.contains(rounded))
     state.ranges.emplace(rounded, value_range(geometry, inputs.v, rounded));
@@ -312,6 +314,7 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
   measurement.reference = ref;
   outcome.reference_rows = static_cast<std::int64_t>(ref->selection.rows.size());
   outcome.rows_total = ref->selection.rows_total;
+  if (!ref->selection.rotating.empty()) outcome.row_seed = options_.row_seed;
 
   if (!is_finite(*ref)) {
     outcome.status = Status::error;

@@ -25,6 +25,7 @@ struct MeasureOptions {
   std::optional<std::chrono::milliseconds> timeout;
   std::uint64_t memory_limit_bytes = std::uint64_t{8} << 30;
   double reference_cost_limit = 1e9;                          // see select_rows
+  std::int64_t row_seed = 0;                                  // the rotation of select_rows
   std::filesystem::path reference_cache;                      // empty: none
   std::shared_ptr<const ReferenceLibrary> reference_library;  // null: on the CPU
   std::filesystem::path save_failures;                        // empty: none

@@ -50,6 +50,7 @@ class Comparer {
     decode(dtype, static_cast<const std::byte*>(outputs_.out) + offset * size_in_bytes(dtype),
            got_);
     const Sums before = sums_;
+    const bool rotating = is_rotating(r);
     double shrink = 0, temperature = 0;
     for (std::int64_t j = 0; j < columns_; ++j) {
       const auto at = static_cast<std::size_t>(r * columns_ + j);
@@ -57,10 +58,12 @@ class Comparer {
       const double error = got_[static_cast<std::size_t>(j)] - expected;
       const double sigma = reference_.sigma[at];
       element(r, j, at, expected, error, sigma, dtype);
-      if (!result_.statistics.has_suite_scores) continue;
+      if (rotating || !result_.statistics.has_suite_scores) continue;
       shrink += error * expected / (sigma * sigma);
       temperature += error * reference_.gradient[at] / (sigma * sigma);
     }
+    if (rotating) return;
+    fixed_elements_ += columns_;
     if (result_.statistics.has_suite_scores) {
       shrink_ += shrink;
       temperature_ += temperature;
@@ -84,6 +87,8 @@ class Comparer {
     result_.z[at] = static_cast<float>(error / sigma);
     take(&ErrorStatistics::peak, &Limits::peak, z, {r, j});
     take(&ErrorStatistics::beyond_output, &Limits::beyond_output, excess, {r, j});
+    ++s.elements;
+    if (is_rotating(r)) return;
     const double bound = magnitude / reference_.bound[at];
     if (exceeds(bound, s.bound)) s.bound = bound;
     if (exceeds(magnitude, s.max_abs)) s.max_abs = magnitude;
@@ -95,7 +100,12 @@ class Comparer {
     sums_.abs_error += magnitude;
     sums_.outside_1e3 += !(magnitude <= 1e-3 + 1e-3 * std::abs(expected));
     sums_.outside_1e2 += !(magnitude <= 1e-2 + 1e-2 * std::abs(expected));
-    ++s.elements;
+  }
+
+  // Means and what is recorded of all rows must not change with the rotation.
+  bool is_rotating(std::int64_t r) const {
+    const std::vector<bool>& rotating = reference_.selection.rotating;
+    return !rotating.empty() && rotating[static_cast<std::size_t>(r)];
   }
 
   // A statistic that is a maximum, with where it is met.
@@ -113,7 +123,7 @@ class Comparer {
     const double error = std::abs(got - reference_.lse[static_cast<std::size_t>(r)]);
     const double z = error / reference_.lse_sigma[static_cast<std::size_t>(r)];
     take(&ErrorStatistics::lse_z, &Limits::lse, z, {r, 0});
-    if (exceeds(error, s.lse_max_abs)) s.lse_max_abs = error;
+    if (!is_rotating(r) && exceeds(error, s.lse_max_abs)) s.lse_max_abs = error;
   }
 
   void finish() {
@@ -123,8 +133,8 @@ class Comparer {
         result_.head_rms[h] =
             std::sqrt(result_.head_rms[h] / static_cast<float>(head_rows_[h] * columns_));
     }
-    if (s.elements == 0) return;
-    const auto n = static_cast<double>(s.elements);
+    if (fixed_elements_ == 0) return;
+    const auto n = static_cast<double>(fixed_elements_);
     s.rms = std::sqrt(sums_.z2 / n);
     s.mean_abs = sums_.abs_error / n;
     s.outside_allclose_1e3 = static_cast<double>(sums_.outside_1e3) / n;
@@ -142,6 +152,7 @@ class Comparer {
   Sums sums_;
   std::vector<double> got_;
   std::vector<std::int64_t> head_rows_;
+  std::int64_t fixed_elements_ = 0;
   double shrink_ = 0, temperature_ = 0, shrink_variance_ = 0, temperature_variance_ = 0;
 };
 

@@ -24,8 +24,9 @@ struct ComparedOutput {
   std::string cause;
   std::vector<float> head_rms;  // rms of e/sigma per (sample, head), for at most 4096 of them
   std::int64_t reference_rows = 0, rows_total = 0;
-  double widening = 1;      // rms ratio of the judging spec's sigma to the strict spec's
-  std::string spec_judged;  // spec_text of the pinned or strict spec that sigma was made from
+  std::int64_t row_seed = 0;  // of the rows that change from night to night; 0: none were compared
+  double widening = 1;        // rms ratio of the judging spec's sigma to the strict spec's
+  std::string spec_judged;    // spec_text of the pinned or strict spec that sigma was made from
 };
 
 }  // namespace plumbline

@@ -41,12 +41,17 @@ struct RowId {
 //   the last page's rows
 //   both sides of every tile edge (multiples of 64 and 128)
 //   random ones, by the problem's seed
+// With a `rotation` that is not 0, the rows that a sample takes so have three quarters of the
+// limit; the rest is for random rows that change with the rotation.
 struct RowSelection {
   std::vector<RowId> rows;  // ordered by (sample, head, row)
   bool sampled = false;     // not all rows
   std::int64_t rows_total = 0;
+  // By row, whether it was taken for the rotation: it may decide by a maximum, but has no part in a
+  // mean that is compared with earlier nights. Empty: none was.
+  std::vector<bool> rotating = {};
 };
-RowSelection select_rows(const Geometry& geometry, double cost_limit);
+RowSelection select_rows(const Geometry& geometry, double cost_limit, std::int64_t rotation = 0);
 
 // Result for R rows and D = head_dim_vo columns; matrices are row major [R, D]. Rows without
 // visible keys have visible == 0, o = 0, lse = -inf (the sink, where the problem has sinks and the

@@ -13,14 +13,17 @@ namespace {
 enum class Interest { last, first, mask_boundary, last_page, tile_edge };
 
 constexpr std::int64_t tile = 64;  // its multiples are those of 128, too
-constexpr std::uint64_t order_stream = 0x726F77206F726472u, random_stream = 0x726F772072616E64u;
+constexpr std::uint64_t order_stream = 0x726F77206F726472u, random_stream = 0x726F772072616E64u,
+                        rotation_stream = 0x726F772074757273u;
+constexpr double share_of_fixed_rows = 0.75;
 
 class Sampler {
  public:
-  Sampler(const Geometry& geometry, double cost_limit)
+  Sampler(const Geometry& geometry, double cost_limit, std::int64_t rotation)
       : geometry_(geometry),
         problem_(geometry.problem()),
         cost_limit_(cost_limit),
+        rotation_(static_cast<std::uint64_t>(rotation)),
         cost_per_key_(static_cast<double>(problem_.head_dim_qk + problem_.head_dim_vo)) {}
 
   RowSelection run() {
@@ -31,9 +34,21 @@ class Sampler {
       selection.rows = all_rows();
       return selection;
     }
+    const double whole_limit = cost_limit_;
+    if (rotation_ != 0) cost_limit_ *= share_of_fixed_rows;
     take_interesting_rows();
-    take_random_rows(selection.rows_total);
-    for (const auto& [sample, head, row] : taken_) selection.rows.push_back({sample, head, row});
+    take_random_rows(selection.rows_total, problem_.seed);
+    const std::set<Key> fixed = taken_;
+    cost_limit_ = whole_limit;
+    if (rotation_ != 0) {
+      take_random_rows(selection.rows_total,
+                       counter_hash(problem_.seed, rotation_stream, rotation_));
+    }
+    for (const Key& key : taken_) {
+      const auto& [sample, head, row] = key;
+      selection.rows.push_back({sample, head, row});
+      if (taken_.size() > fixed.size()) selection.rotating.push_back(!fixed.contains(key));
+    }
     return selection;
   }
 
@@ -117,12 +132,12 @@ class Sampler {
       take(candidate.key, candidate.interest == Interest::last);
   }
 
-  void take_random_rows(std::int64_t rows_total) {
+  void take_random_rows(std::int64_t rows_total, std::uint64_t seed) {
     // Samples are drawn by their number of rows. A draw that is taken already or does not fit is
     // lost; more draws than rows bring little.
     for (std::int64_t draw = 0; draw < rows_total && cost_ < cost_limit_; ++draw) {
       const auto bits = [&](std::uint64_t part) {
-        return counter_hash(problem_.seed, random_stream + part, static_cast<std::uint64_t>(draw));
+        return counter_hash(seed, random_stream + part, static_cast<std::uint64_t>(draw));
       };
       const std::int64_t at = uniform_in(bits(0), 0, geometry_.total_q() - 1);
       const auto next =
@@ -143,7 +158,8 @@ class Sampler {
 
   const Geometry& geometry_;
   const Problem& problem_;
-  const double cost_limit_;
+  double cost_limit_;
+  const std::uint64_t rotation_;
   const double cost_per_key_;
   double cost_ = 0;
   std::set<Key> taken_;
@@ -151,8 +167,8 @@ class Sampler {
 
 }  // namespace
 
-RowSelection select_rows(const Geometry& geometry, double cost_limit) {
-  return Sampler(geometry, cost_limit).run();
+RowSelection select_rows(const Geometry& geometry, double cost_limit, std::int64_t rotation) {
+  return Sampler(geometry, cost_limit, rotation).run();
 }
 
 }  // namespace plumbline

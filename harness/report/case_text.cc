@@ -153,7 +153,9 @@ std::string render_case(const StoredOutcome& stored, const std::string& reproduc
   if (!outcome.saved_to.empty()) text += labelled("saved to", outcome.saved_to, style);
   if (shows_failure(judgement.verdict) || judgement.verdict == Verdict::ambiguous) {
     text +=
-        fmt::format("reproduce: {} --case {}\n", reproduce_command, shell_quoted(outcome.case_id));
+        fmt::format("reproduce: {}{} --case {}\n", reproduce_command,
+                    outcome.row_seed == 0 ? "" : fmt::format(" --row-seed {}", outcome.row_seed),
+                    shell_quoted(outcome.case_id));
   }
   return text + "\n";
 }

@@ -103,6 +103,7 @@ void add_measurement(Json& object, const Outcome& outcome) {
   }
   object["reference_rows"] = outcome.reference_rows;
   object["rows_total"] = outcome.rows_total;
+  if (outcome.row_seed != 0) object["row_seed"] = outcome.row_seed;
   object["widening"] = json_value(outcome.widening);
   object["spec_judged"] = outcome.spec_judged;
   object["output_digest"] = outcome.output_digest;

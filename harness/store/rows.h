@@ -228,6 +228,7 @@ void outcome_columns(Columns& columns, Row& stored) {
   columns("head_rms", o.head_rms);
   columns("reference_rows", o.reference_rows);
   columns("rows_total", o.rows_total);
+  columns("row_seed", o.row_seed);
   columns("widening", o.widening);
   columns("output_digest", o.output_digest);
   columns("repeat_checked", o.repeat_checked);

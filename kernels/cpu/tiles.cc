@@ -90,6 +90,10 @@ void store_rows(const Attention& attention, const Variant& variant, const RowBlo
   for (std::int64_t row = 0; row < block.rows; ++row) {
     const std::int64_t token = block.token(row);
     const std::int64_t head = block.head(row);
+    if (variant.doubled_row ==
+        (block.sample * attention.problem.seq_q + token) * attention.problem.heads_q + head) {
+      for (std::int64_t d = 0; d < tiles.width_vo; ++d) tiles.out[row * tiles.width_vo + d] *= 2;
+    }
     encode_row(attention.out.dtype, tiles.out + row * tiles.width_vo, attention.problem.head_dim_vo,
                attention.out.at(block.sample, token, head), attention.out.element_stride);
     if (attention.lse.data == nullptr) continue;

@@ -71,6 +71,10 @@ constexpr std::array known{
     Rule{"mask", "off_by_one or one_key_few", set_mask},
     Rule{"drop_last_key", "0 or 1", set_flag<&Variant::drop_last_key>},
     Rule{"double_round_p", "0 or 1", set_flag<&Variant::double_round_p>},
+    Rule{"double_row", "the number of a row, from 0",
+         [](Variant& v, std::string_view t) {
+           return set_number(v.doubled_row, t, 0, std::int64_t{1} << 40);
+         }},
     Rule{"slow", "1 to 1000",
          [](Variant& v, std::string_view t) { return set_number(v.repeats, t, 1, 1000); }},
     Rule{"undeclared", "0 or 1", set_flag<&Variant::undeclared>},

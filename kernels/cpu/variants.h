@@ -53,6 +53,9 @@ struct Variant {
   bool drop_last_key = false;
   // double_round_p=1: P rounded again where key % 8 == 0, to one significant bit less (round_p).
   bool double_round_p = false;
+  // double_row=N: one row of the output is twice what it should be, the one of this number where
+  // [batch, seq_q, heads_q] are counted.
+  std::int64_t doubled_row = -1;
   // slow=2: computes everything that often; same bits.
   int repeats = 1;
   // undeclared=1: describe() hides what the options changed.

@@ -85,6 +85,7 @@ std::vector<BadInput> numbers() {
       {"run s.toml --reference-cost 0",
        2,
        {"--reference-cost", "0 is not a number from 1 to 1e+18"}},
+      {"run s.toml --row-seed -1", 2, {"--row-seed", "-1 is not a number from 0 to 1e+15"}},
       {"history 'cpu/*' --db good.db --limit -3",
        2,
        {"--limit", "-3 is not a number of rows of 1 or more"}},

@@ -236,5 +236,26 @@ TEST_F(RunCommand, HelpHasExamples) {
   }
 }
 
+// The reference takes few of the rows; a wrong row fails wherever it is.
+TEST_F(RunCommand, OneRowOfThreeThousandDoubledIsFound) {
+  const std::string id = "cpu/flash/bf16/b2-h2-s750x300-d64/mask=causal_bottom_right";
+  const std::string command = "run --reference-cost 2e6 --row-seed 20260105 --case '" + id + "'";
+  const auto legal = plumbline(command);
+  EXPECT_EQ(legal.code, 0) << legal.text;
+  int sampled = 0;
+  for (const int row : {901, 1203, 1288, 1499, 2402, 2633, 2998}) {  // those before see no key
+    const auto run = plumbline(command + " --format json --provider '" +
+                               cpu_provider("double_row=" + std::to_string(row)) + "'");
+    EXPECT_EQ(run.code, 1) << row << '\n' << run.text;
+    const auto outcome = nlohmann::json::parse(run.text)["data"]["outcomes"][0];
+    EXPECT_EQ(outcome["row_seed"], 20260105);
+    EXPECT_LT(outcome["reference_rows"].get<int>(), 300);
+    sampled += outcome["errors"]["peak"].get<double>() > 6.5;
+  }
+  EXPECT_LT(sampled, 7);  // else nothing was found without a reference
+  const auto text = plumbline(command + " --provider '" + cpu_provider("double_row=1203") + "'");
+  EXPECT_THAT(text.text, HasSubstr("--row-seed 20260105"));
+}
+
 }  // namespace
 }  // namespace plumbline

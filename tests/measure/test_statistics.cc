@@ -115,6 +115,33 @@ TEST(Statistics, SuiteScoresSeeAScaledOutput) {
   EXPECT_LT(compare(filled.geometry, filled.outputs(), filled.reference).statistics.shrink_z, -10);
 }
 
+// A row of the rotation shows in what decides by a maximum, and in nothing that earlier nights are
+// compared with.
+TEST(Statistics, ARotatingRowHasNoPartInMeans) {
+  FilledProblem filled(small_problem());
+  auto& rotating = filled.reference.selection.rotating;
+  rotating.assign(filled.reference.selection.rows.size(), false);
+  rotating[7] = true;
+  const RowId row = filled.reference.selection.rows[7];
+  const auto before = compare(filled.geometry, filled.outputs(), filled.reference);
+  filled.set(row, 3, filled.expected(7, 3) + 1);
+  filled.set_lse(row, filled.reference.lse[7] + 1);
+  const auto after = compare(filled.geometry, filled.outputs(), filled.reference);
+  EXPECT_GT(after.statistics.peak, 100);
+  EXPECT_GT(after.statistics.lse_z, 100);
+  EXPECT_GT(after.statistics.beyond_output, 100);
+  EXPECT_EQ(after.worst[&Limits::peak].row, 7);
+  EXPECT_EQ(after.statistics.rms, before.statistics.rms);
+  EXPECT_EQ(after.head_rms, before.head_rms);
+  EXPECT_EQ(after.statistics.mean_abs, before.statistics.mean_abs);
+  EXPECT_EQ(after.statistics.max_abs, before.statistics.max_abs);
+  EXPECT_EQ(after.statistics.lse_max_abs, before.statistics.lse_max_abs);
+  EXPECT_EQ(after.statistics.outside_allclose_1e2, 0);
+  EXPECT_EQ(after.statistics.elements, before.statistics.elements);
+  rotating[7] = false;
+  EXPECT_GT(compare(filled.geometry, filled.outputs(), filled.reference).statistics.rms, 10);
+}
+
 TEST(Statistics, FixedTolerancesAreRecorded) {
   FilledProblem filled(small_problem());
   const auto& row = filled.reference.selection.rows[0];

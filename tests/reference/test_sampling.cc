@@ -124,5 +124,43 @@ TEST(Sampling, IsDeterministicAndFollowsTheSeed) {
   EXPECT_NE(a.rows, select_rows(Geometry(problem), limit).rows);
 }
 
+// A quarter of the cost is for rows that change from night to night; the others stay.
+TEST(Sampling, ARotationChangesAQuarter) {
+  Problem problem = paged_prefill();
+  problem.lengths = Lengths::full;
+  const Geometry geometry(problem);
+  const double limit = 800 * 700 * 128.0;
+  const auto part = [](const RowSelection& selection, bool rotating) {
+    std::vector<RowId> rows;
+    for (std::size_t i = 0; i < selection.rows.size(); ++i) {
+      if (selection.rotating.at(i) == rotating) rows.push_back(selection.rows[i]);
+    }
+    return rows;
+  };
+  const RowSelection monday = select_rows(geometry, limit, 20260105),
+                     tuesday = select_rows(geometry, limit, 20260106);
+  EXPECT_TRUE(select_rows(geometry, limit).rotating.empty());
+  EXPECT_EQ(part(monday, false), part(tuesday, false));
+  EXPECT_NE(part(monday, true), part(tuesday, true));
+  EXPECT_EQ(monday.rows, select_rows(geometry, limit, 20260105).rows);
+  EXPECT_LE(cost(geometry, monday.rows), limit);
+  EXPECT_NEAR(cost(geometry, part(monday, false)) / limit, 0.75, 0.02);
+  EXPECT_GE(cost(geometry, part(monday, true)) / limit, 0.2);
+  EXPECT_TRUE(std::is_sorted(monday.rows.begin(), monday.rows.end(), precedes));
+}
+
+// In so many nights that a row without luck is one in a thousand, each row is met.
+TEST(Sampling, ARotationMeetsEveryRow) {
+  const Geometry geometry(paged_prefill());
+  const RowSelection all = select_rows(geometry, std::numeric_limits<double>::infinity());
+  const double limit = 0.4 * cost(geometry, all.rows);
+  std::set<std::tuple<int, int, int>> met;
+  for (std::int64_t night = 1; night <= 70; ++night) {
+    for (const RowId& id : select_rows(geometry, limit, night).rows)
+      met.insert({id.sample, id.head, id.row});
+  }
+  EXPECT_GE(static_cast<double>(met.size()), 0.98 * static_cast<double>(all.rows.size()));
+}
+
 }  // namespace
 }  // namespace plumbline

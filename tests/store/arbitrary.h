@@ -158,6 +158,7 @@ class Arbitrary {
     for (std::int64_t i = below(20); i > 0; --i) o.head_rms.push_back(static_cast<float>(real()));
     o.reference_rows = integer();
     o.rows_total = integer();
+    o.row_seed = integer();
     o.widening = real();
     o.spec_judged = text();
     o.output_digest = text();

@@ -77,7 +77,7 @@ void expect_equal(const StoredOutcome& loaded, const StoredOutcome& stored) {
                time_mad_ns, time_ratio, peak_memory_bytes, wall_ms, saved_to, reused_from,
                expected] = static_cast<const CaseRun&>(loaded.outcome);
   const auto& [status, reason, errors, faults, worst, worst_statistic, location, cause, head_rms,
-               reference_rows, rows_total, widening, spec_judged] =
+               reference_rows, rows_total, row_seed, widening, spec_judged] =
       static_cast<const ComparedOutput&>(loaded.outcome);
   const Outcome& o = stored.outcome;
   EXPECT_EQ(std::tie(suite, group, tier, id, problem_digest, status, reason),
@@ -96,6 +96,7 @@ void expect_equal(const StoredOutcome& loaded, const StoredOutcome& stored) {
   EXPECT_EQ(fields(location), fields(o.location));
   EXPECT_EQ(cause, o.cause);
   EXPECT_EQ(head_rms, o.head_rms);
+  EXPECT_EQ(row_seed, o.row_seed);
   EXPECT_EQ(std::tie(reference_rows, rows_total, widening, spec_judged, output_digest,
                      repeat_checked, repeat_equal),
             std::tie(o.reference_rows, o.rows_total, o.widening, o.spec_judged, o.output_digest,
