@@ -234,6 +234,11 @@ InvarianceMeasurer::Answer InvarianceMeasurer::run_in_its_worker(const Base& bas
 
 std::optional<InvarianceMeasurer::Base> InvarianceMeasurer::make_base(const PlannedCase& planned,
                                                                       InvarianceOutcome& failed) {
+  if (planned.c.problem.view == View::far) {
+    failed.status = Status::unsupported;
+    failed.reason = "Q, K and V lie too far apart for copies of them";
+    return std::nullopt;
+  }
   Base base;
   base.planned = &planned;
   base.geometry = std::make_shared<const Geometry>(planned.c.problem);

@@ -138,6 +138,16 @@ KeyRange hull(std::span<const std::uint32_t> words) {
   return keys;
 }
 
+// Of View::far.
+void move_apart(TensorShape& shape) {
+  constexpr std::int64_t distance = std::int64_t{3} << 30, aligned = 256;
+  const std::int64_t steps = shape.extent[0] - 1;
+  if (steps < 1 || shape.elements == 0) return;
+  const std::int64_t stride = std::max(shape.stride[0], (distance / steps / aligned + 1) * aligned);
+  shape.elements += steps * (stride - shape.stride[0]);
+  shape.stride[0] = stride;
+}
+
 }  // namespace
 
 void widen(TensorShape& shape, std::size_t dimension, std::int64_t extra) {
@@ -227,6 +237,9 @@ void Geometry::lay_out_view() {
     case View::packed_kv:
       for (TensorShape* shape : {&k, &v}) widen(*shape, head_dimension(*shape), heads_kv);
       v.first = heads_kv * dim;
+      return;
+    case View::far:
+      for (TensorShape* shape : {&q, &k, &v}) move_apart(*shape);
       return;
     case View::v_in_k:
       v.stride = k.stride;

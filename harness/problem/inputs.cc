@@ -2,11 +2,14 @@
 #include "harness/problem/inputs.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -64,9 +67,21 @@ std::vector<float> fill_pattern(Fill fill, std::uint64_t seed, Stream tensor) {
   return pattern;
 }
 
+// Zeros without memory behind them, where the storage is shared memory: its pages are given back.
+void clear_sparsely(std::byte* data, std::size_t bytes) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t beyond = reinterpret_cast<std::uintptr_t>(data) % page,
+                    edge = std::min(beyond == 0 ? 0 : page - beyond, bytes),
+                    pages = (bytes - edge) / page * page;
+  std::memset(data, 0, edge);
+  if (madvise(data + edge, pages, MADV_REMOVE) != 0) std::memset(data + edge, 0, pages);
+  std::memset(data + edge + pages, 0, bytes - edge - pages);
+}
+
 // Covers the whole storage; valid rows are written over it.
 void fill_storage(const Tensor& tensor, Fill fill, std::uint64_t seed) {
   const std::size_t total = tensor.shape.bytes();
+  if (fill == Fill::zeros) return clear_sparsely(tensor.data, total);
   std::vector<std::byte> encoded(fill_period * size_in_bytes(tensor.shape.dtype));
   encode(tensor.shape.dtype, fill_pattern(fill, seed, tensor.stream), encoded.data());
   parallel_for((total + encoded.size() - 1) / encoded.size(), [&](std::size_t repeat) {

@@ -213,6 +213,10 @@ void validate_view(const Problem& p, std::vector<std::string>& wrong) {
       needs(p.v_law == VLaw::normal && p.v_scale == 1,
             "v_law and v_scale at their defaults: V is K's");
       return;
+    case View::far:
+      needs(p.batch > 1, "a batch of two samples or more");
+      needs(p.fill == Fill::zeros, "fill zeros: gaps of gigabytes are not written");
+      return;
   }
 }
 

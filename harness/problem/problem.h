@@ -96,7 +96,9 @@ enum class KvScales { tensor, head, batch_head };
 //   packed_kv   [token, 2 heads_kv, dim] in one buffer: padded_bshd, ragged, paged_nhd; equal
 //               dimensions
 //   v_in_k      V is the first head_dim_vo columns of K (absorbed MLA)
-enum class View { plain, strided, packed_qkv, packed_kv, v_in_k };
+//   far         samples (ragged: rows; paged: pages) lie so far apart that the last begins
+//               3 * 2^30 elements behind the first, beyond what 32 bits count; gaps are zero
+enum class View { plain, strided, packed_qkv, packed_kv, v_in_k, far };
 
 struct Problem {
   DType dtype = DType::bf16;      // of Q

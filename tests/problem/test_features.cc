@@ -246,6 +246,22 @@ TEST(Features, StridedViewsKeepTheValues) {
   }
 }
 
+TEST(Features, FarViewsReachBeyondThirtyTwoBits) {
+  for (const char* layout : {"padded_bshd", "padded_bhsd", "ragged", "paged_nhd", "paged_hnd"}) {
+    const std::string id =
+        fmt::format("bf16/b3-h4x2-s5x90-d64/layout={}/fill=zeros/view=far", layout);
+    const Geometry g(parse_problem_id(id).value());
+    const std::int64_t last = std::int64_t{3} << 30;
+    for (const TensorShape* shape : {&g.q, &g.k, &g.v}) {
+      EXPECT_GE((shape->extent[0] - 1) * shape->stride[0], last) << layout;
+      EXPECT_LT(shape->elements, last + (std::int64_t{1} << 20)) << layout;
+    }
+    EXPECT_GT(g.q_offset(2, 4, 3), std::int64_t{1} << 31) << layout;
+  }
+  EXPECT_THAT(first_wrong("bf16/b1-h1-s9-d64/fill=zeros/view=far"), HasSubstr("two samples"));
+  EXPECT_THAT(first_wrong("bf16/b2-h1-s9-d64/view=far"), HasSubstr("fill zeros"));
+}
+
 TEST(Features, VIsTheFirstColumnsOfK) {
   const Filled filled("bf16/b2-h16x1-s1x30-d576x512/layout=paged_nhd/view=v_in_k");
   const Geometry& g = filled.geometry;

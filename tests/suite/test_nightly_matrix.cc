@@ -89,7 +89,7 @@ TEST(NightlyMatrix, Layouts) {
                             Layout::paged_nhd, Layout::paged_hnd}));
   EXPECT_THAT(
       every<View>([](const Problem& p) { return p.view; }),
-      IsSupersetOf({View::plain, View::strided, View::packed_qkv, View::packed_kv, View::v_in_k}));
+      IsSupersetOf({View::plain, View::strided, View::packed_qkv, View::packed_kv, View::v_in_k, View::far}));
   EXPECT_THAT(every<Lengths>([](const Problem& p) { return p.lengths; }),
               IsSupersetOf({Lengths::full, Lengths::random, Lengths::near_full, Lengths::third,
                             Lengths::one_long, Lengths::with_zero}));
