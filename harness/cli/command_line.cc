@@ -115,6 +115,7 @@ template Option Command::add_option(const std::string&, std::filesystem::path&,
 template Option Command::add_option(const std::string&, std::vector<std::filesystem::path>&,
                                     const std::string&) const;
 template Option Command::add_option(const std::string&, int&, const std::string&) const;
+template Option Command::add_option(const std::string&, std::int64_t&, const std::string&) const;
 template Option Command::add_option(const std::string&, std::uint64_t&, const std::string&) const;
 template Option Command::add_option(const std::string&, double&, const std::string&) const;
 
