@@ -160,6 +160,7 @@ class Arbitrary {
     o.rows_total = integer();
     o.widening = real();
     o.spec_judged = text();
+    o.provider_options = text();
     o.output_digest = text();
     o.repeat_checked = flag();
     o.repeat_equal = flag();
