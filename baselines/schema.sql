@@ -36,8 +36,9 @@ CREATE TABLE machine_class(
   clock_policy TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- A problem x a kernel x a device: another part; the third is outcome.provider_options. From `inputs` on one column for each row of
--- harness/problem/problem_fields.h; kv_dtype and out_dtype are resolved.
+-- A problem x a kernel x a device: another part; the third is outcome.provider_options. From
+-- `inputs` on one column for each row of harness/problem/problem_fields.h; kv_dtype and out_dtype
+-- are resolved.
 CREATE TABLE attention_case(
   case_key BLOB NOT NULL PRIMARY KEY CHECK (length(case_key) = 16),
   case_id TEXT NOT NULL UNIQUE,

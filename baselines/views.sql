@@ -148,7 +148,8 @@ WITH failure AS (
        JOIN run AS pr ON pr.run_id = p.run_id
      JOIN verdict AS pv ON pv.verdict = p.verdict
      WHERE pc.series_key = oc.series_key AND p.machine_key = o.machine_key
-       AND p.provider_options = o.provider_options AND pr.run_order < r.run_order AND p.status = 'ok'
+       AND p.provider_options = o.provider_options AND pr.run_order < r.run_order
+       AND p.status = 'ok'
        AND p.judge_version = o.judge_version AND p.reference_version = o.reference_version
          AND p.inputs_version = o.inputs_version
        AND (pv.is_baseline AND pr.finished_at IS NOT NULL

@@ -68,8 +68,8 @@ struct CaseOptions {
   std::string seed;  // of cases whose id names none; "" = as the suites say
   void add_to(Command command);
   void add_seed_to(Command command);
-  // Reads the suites and parses tier, shard and seed. --device must name what these providers can run on;
-  // their kernels that take the devices move there.
+  // Reads the suites and parses tier, shard and seed. --device must name what these providers can
+  // run on; their kernels that take the devices move there.
   Result<std::vector<Suite>> read(const std::vector<ProviderInfo>& providers);
   // The same before providers are known: `unknown_devices` remains to be asked.
   Result<std::vector<Suite>> read(const std::vector<OfferedKernel>& offered = {});

@@ -202,14 +202,14 @@ typedef struct plumbline_tensor {
 //
 // lse is float32: the logarithm of the sum of exp(logit) over the keys that a row sees, natural
 // unless the kernel's description says base 2, in the same rows as out.
-//   a row that sees no key   out is 0 and lse -infinity. With a sink that is part of the LSE, lse is
-//                            the sink, up to rounding (in base 2 the sink times log2(e)).
-//   a padded query row       out follows the padding policy. lse may hold anything, NaN and what it
-//                            held before the call included: no rule looks at it. Its bytes count
-//                            where bits are compared from run to run, so a kernel that promises
-//                            equal bits leaves them alone or always writes the same. (plumbline's
-//                            own kernels: -infinity where they write zeros, nothing where they leave
-//                            rows untouched, the LSE of the row where it attends.)
+//   a row that sees no key  out is 0 and lse -infinity. With a sink that is part of the LSE, lse is
+//                           the sink, up to rounding (in base 2 the sink times log2(e)).
+//   a padded query row      out follows the padding policy. lse may hold anything, NaN and what it
+//                           held before the call included: no rule looks at it. Its bytes count
+//                           where bits are compared from run to run, so a kernel that promises
+//                           equal bits leaves them alone or always writes the same. (plumbline's
+//                           own kernels: -infinity where they write zeros, nothing where they leave
+//                           rows untouched, the LSE of the row where it attends.)
 typedef struct plumbline_tensors {
   uint32_t struct_size;
   uint32_t reserved;

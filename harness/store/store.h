@@ -27,9 +27,9 @@ inline constexpr std::int32_t application_id = 0x706C6D62;  // "plmb"
 // Of baselines/schema.sql and its migrations.
 extern const int schema_version;
 
-// Declared identity of a kind of machine: part of the key of a series. A run has that of its host, an
-// outcome that of what it ran on (class_of in machine.h). What merely accompanies a run (compiler,
-// library versions) is in RunInfo.
+// Declared identity of a kind of machine: part of the key of a series. A run has that of its host,
+// an outcome that of what it ran on (class_of in machine.h). What merely accompanies a run
+// (compiler, library versions) is in RunInfo.
 struct MachineClass {
   std::string device_kind = "cpu";  // cpu (emulated devices too), cuda
   std::string arch;                 // x86-64-v3, sm_90
@@ -107,8 +107,9 @@ class Store {
                                      const std::vector<JudgedResources>& rows) = 0;
   virtual Result<void> finish_run(const std::string& run_id, int exit_code, bool complete) = 0;
 
-  // The last accepted passing outcome of a series before `before_run` ("" = now): a verdict of pass, improved, first_seen or changed in a finished run; or the outcome of status
-  // ok that an accept row names. Same judge_version, reference_version and inputs_version.
+  // The last accepted passing outcome of a series before `before_run` ("" = now): a verdict of
+  // pass, improved, first_seen or changed in a finished run; or the outcome of status ok that an
+  // accept row names. Same judge_version, reference_version and inputs_version.
   virtual Result<std::optional<Baseline>> baseline(const SeriesName& series,
                                                    const std::string& before_run) = 0;
   // Of runs that may serve as baselines, as above; since somebody accepted an outcome of the series

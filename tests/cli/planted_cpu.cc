@@ -1,5 +1,5 @@
-// plumbline_planted_cpu.so: the provider "cpu" as another build of it would be. It computes with the
-// options that the variable PLANTED_OPTIONS holds, which plumbline does not see.
+// plumbline_planted_cpu.so: the provider "cpu" as another build of it would be. It computes with
+// the options that the variable PLANTED_OPTIONS holds, which plumbline does not see.
 #include <dlfcn.h>
 
 #include <cstdlib>

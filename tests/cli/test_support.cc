@@ -1,4 +1,4 @@
-// `plumbline support suggest`: what a run's refusals lack in support.toml, and that it settles them.
+// `plumbline support suggest`: what a run's refusals lack in support.toml, and that it settles all.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>

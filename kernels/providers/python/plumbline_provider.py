@@ -209,8 +209,8 @@ def kernel(*, name: Optional[str] = None, dtypes: Sequence[str] = ("fp32", "fp16
     devices         kinds of device that it takes, "cpu" and "cuda"; default: both where the
                     framework is torch or jax
     spec            what the kernel rounds; default: the strict one
-    padding_policy  what out holds in padded query rows: "zeros", "untouched" (as case.new_out() gave
-                    them) or "attended"
+    padding_policy  what out holds in padded query rows: "zeros", "untouched" (as case.new_out()
+                    gave them) or "attended"
     promises        "none", "rounding" or "bitwise" for run_to_run, batch, layout, page, split,
                     prefill_decode and lse
     lse             True: returns (out, lse) where case.lse_wanted; False: gives none, and the
