@@ -249,8 +249,9 @@ Result<std::vector<Suite>> CaseOptions::read(const std::vector<OfferedKernel>& o
   }
   Problem seeded;
   if (!seed.empty()) {
-    if (const auto wrong = set_field(seeded, "seed", seed))
-      errors.push_back({"", 0, fmt::format("--seed: {}", *wrong), "for example --seed 20261123"});
+    if (set_field(seeded, "seed", seed))
+      errors.push_back({"", 0, fmt::format("--seed \"{}\" is not a whole number in 64 bits", seed),
+                        "for example --seed 20261123"});
   }
   std::vector<Suite> read_suites;
   std::vector<std::string> files;

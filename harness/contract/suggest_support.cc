@@ -88,6 +88,7 @@ struct Rule {
   std::vector<std::pair<std::size_t, SupportTable::Condition>> conditions;  // with their field
   std::vector<std::size_t> covered;  // refusals, explained before or not
   double cost = 0;
+  std::string kind;  // of the reason that it is for
 
   bool holds(const Example& example, std::size_t except = SIZE_MAX) const {
     return std::all_of(conditions.begin(), conditions.end(), [&](const auto& condition) {
@@ -175,7 +176,7 @@ class Learner {
     double most = -1;
     const auto consider = [&](FieldSet chosen) {
       Rule rule = widened(refusal, chosen);
-      const double value = static_cast<double>(explained_alike(rule, refusal.kind)) / rule.cost;
+      const double value = static_cast<double>(explained_alike(rule)) / rule.cost;
       if (value <= most) return;
       most = value;
       best = std::move(rule);
@@ -210,10 +211,10 @@ class Learner {
   }
 
   // Refusals for the same reason that no rule explains yet.
-  std::size_t explained_alike(const Rule& rule, const std::string& kind) const {
+  std::size_t explained_alike(const Rule& rule) const {
     return static_cast<std::size_t>(
         std::count_if(rule.covered.begin(), rule.covered.end(), [&](std::size_t index) {
-          return !refused_[index].is_explained && refused_[index].kind == kind;
+          return !refused_[index].is_explained && refused_[index].kind == rule.kind;
         }));
   }
 
@@ -221,6 +222,7 @@ class Learner {
   // the others allows.
   Rule widened(const Example& refusal, FieldSet chosen) const {
     Rule rule;
+    rule.kind = refusal.kind;
     rule.cost = 0.5;  // of an entry: one that says nothing of fields explains most
     for (std::size_t i = 0; i < fields_.size(); ++i) {
       if ((chosen >> i & 1) == 0) continue;
@@ -282,7 +284,10 @@ class Learner {
         suggested.entry.where.push_back(condition);
     }
     std::map<std::string, std::size_t> reasons;
-    for (const std::size_t index : rule.covered) ++reasons[refused_[index].asked->reason];
+    for (const std::size_t index : rule.covered) {
+      const Example& refusal = refused_[index];
+      if (refusal.kind == rule.kind) ++reasons[refusal.asked->reason];
+    }
     const auto usual =
         std::max_element(reasons.begin(), reasons.end(),
                          [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -297,13 +302,24 @@ class Learner {
   std::vector<Example> refused_, ran_;
 };
 
-// Entries that say the same of several kernels become one.
+// The reason without the kernel's name and without numbers.
+std::string kind_of(const SupportTable::Entry& entry) {
+  std::string reason = entry.reason;
+  const std::string& kernel = entry.kernels.front();
+  for (const std::string& name : {kernel, kernel.substr(kernel.find('/') + 1)}) {
+    if (const std::size_t at = reason.find(name); at != std::string::npos)
+      reason.erase(at, name.size());
+  }
+  return kind_of(reason);
+}
+
+// Entries that say the same of several kernels become one, with the first one's reason.
 std::vector<SuggestedEntry> merged(const std::vector<SuggestedEntry>& entries) {
   std::vector<SuggestedEntry> result;
   for (const SuggestedEntry& next : entries) {
     const auto same = std::find_if(result.begin(), result.end(), [&](const SuggestedEntry& e) {
       return e.entry.where == next.entry.where && e.entry.devices == next.entry.devices &&
-             e.entry.reason == next.entry.reason && e.nothing_ran == next.nothing_ran;
+             kind_of(e.entry) == kind_of(next.entry) && e.nothing_ran == next.nothing_ran;
     });
     if (same == result.end()) {
       result.push_back(next);

@@ -43,11 +43,13 @@ set = { dtype = "bf16", seq = 65 }
 TEST_F(SeriesOptions, OthersAreFirstSeenAndEachHasItsOwnPast) {
   for (const char* options : {"", "tile_kv=24", "", "tile_kv=24"})
     ASSERT_EQ(run(options).code, 0) << options;
-  EXPECT_EQ(rows("SELECT provider_options, verdict FROM v_history ORDER BY run_order"),
-            "\"\",first_seen\ntile_kv=24,first_seen\n\"\",pass\ntile_kv=24,pass\n");
+  EXPECT_EQ(
+      rows("SELECT '<' || provider_options || '>', verdict FROM v_history ORDER BY run_order"),
+      "<>,first_seen\n<tile_kv=24>,first_seen\n<>,pass\n<tile_kv=24>,pass\n");
   EXPECT_EQ(rows("SELECT count(DISTINCT output_digest) FROM v_history"), "2\n")
       << "other options that change no bit test nothing";
-  EXPECT_EQ(rows("SELECT provider_options FROM v_latest ORDER BY 1"), "\"\"\ntile_kv=24\n");
+  EXPECT_EQ(rows("SELECT '<' || provider_options || '>' FROM v_latest ORDER BY 1"),
+            "<>\n<tile_kv=24>\n");
 
   const auto history = plumbline("history 'cpu/flash/*'");
   EXPECT_THAT(history.text, HasSubstr("  with the provider options tile_kv=24\n"));

@@ -62,7 +62,8 @@ TEST_F(Support, WhatItWritesSettlesEveryMismatch) {
   ASSERT_EQ(answer["entries"].size(), 2U) << suggested.text;
   EXPECT_EQ(answer["entries"][0]["kernel"], json::array({"cpu/flash", "cpu/flash_unpad"}));
   EXPECT_EQ(answer["entries"][0]["where"], json::parse(R"({"dtype": {"any": ["fp32"]}})"));
-  EXPECT_EQ(answer["entries"][0]["reason"], "FlashAttention only supports fp16 and bf16");
+  EXPECT_EQ(answer["entries"][0]["reason"],
+            "FlashAttention only supports fp16 and bf16 (got fp32)");
   EXPECT_EQ(answer["entries"][1]["kernel"], json::array({"cpu/flash_unpad"}));
   EXPECT_EQ(answer["entries"][1]["where"], json::parse(R"({"layout": {"not": ["padded_bshd"]}})"));
 

@@ -101,7 +101,7 @@ TEST(SuggestSupport, FieldsThatMatterTogether) {
   EXPECT_THAT(texts(suggested),
               testing::UnorderedElementsAre(
                   "[[unsupported]]\nkernel = \"mine/k\"\nwhere = { group = { not = [1] } }\nreason "
-                  "= \"4 query heads share a key head\"\n",
+                  "= \"2 query heads share a key head\"\n",
                   testing::AllOf(testing::HasSubstr("mask = \"causal_top_left\""),
                                  testing::HasSubstr("reason = \"is_causal is top left\""))));
   expect_explained(problems, suggested);
