@@ -221,8 +221,9 @@ void add_support(Command app, int& exit_code) {
       "for more");
   add_format(suggest_command, options->format, formats);
   suggest_command.footer(
-      "A kernel that has a contract or an entry must be refused by the table where it refuses: "
-      "else the case is a support_mismatch. An entry covers no case that ran.\n"
+      "Where a kernel that has a contract or an entry refuses a problem, an entry must say so: "
+      "else "
+      "the case is a support_mismatch. What is printed covers no case that ran.\n"
       "Exit 1 if no entry can settle every mismatch: comments say which and why.\n"
       "Examples:\n"
       "  plumbline support suggest --baselines mine --db runs.db >> mine/support.toml\n"
