@@ -6,7 +6,7 @@
 
 #include "harness/provider/plumbline_provider.h"
 
-const plumbline_provider* plumbline_get_provider(std::uint32_t abi_version, const char*) {
+const plumbline_provider* plumbline_get_provider(uint32_t abi_version, const char*) {
   void* library = ::dlopen(PLUMBLINE_CPU_LIBRARY, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return nullptr;
   const auto get = reinterpret_cast<decltype(&plumbline_get_provider)>(
