@@ -30,8 +30,8 @@ struct Field {
 double cost_of(std::string_view key) {
   // Sizes are seldom why a kernel refuses a problem, and what no kernel sees never is.
   constexpr std::pair<std::string_view, double> costs[] = {
-      {"group", 1.5}, {"scale", 2},    {"lengths", 2},  {"heads_q", 3}, {"heads_kv", 3},
-      {"batch", 4},   {"seq_q", 4},    {"seq_kv", 4},   {"fill", 16},   {"law", 16},
+      {"group", 1.5}, {"scale", 2},    {"lengths", 2},  {"seq_q", 4},    {"seq_kv", 4},
+      {"batch", 6},   {"fill", 16},    {"heads_q", 6},  {"heads_kv", 6}, {"law", 16},
       {"v_law", 16},  {"k_scale", 16}, {"v_scale", 16}, {"seed", 64}};
   for (const auto& [name, cost] : costs) {
     if (name == key) return cost;
