@@ -26,7 +26,7 @@ CREATE TABLE verdict(
   is_baseline INTEGER NOT NULL  -- an outcome with this verdict may be compared with later
 ) STRICT, WITHOUT ROWID;
 
--- Declared identity of a kind of machine: half of a series' key.
+-- Declared identity of a kind of machine: one part of a series' key.
 CREATE TABLE machine_class(
   machine_key BLOB NOT NULL PRIMARY KEY CHECK (length(machine_key) = 16),
   device_kind TEXT NOT NULL,
@@ -36,13 +36,14 @@ CREATE TABLE machine_class(
   clock_policy TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- A problem x a kernel x a device: the other half. From `inputs` on one column for each row of
--- harness/problem/problem_fields.h; kv_dtype and out_dtype are resolved.
+-- A problem x a kernel x a device: another part; the third is outcome.provider_options. From
+-- `inputs` on one column for each row of harness/problem/problem_fields.h; kv_dtype and out_dtype
+-- are resolved.
 CREATE TABLE attention_case(
   case_key BLOB NOT NULL PRIMARY KEY CHECK (length(case_key) = 16),
   case_id TEXT NOT NULL UNIQUE,
   -- Names the case without the ordinal of its device, so that cuda:0 and cuda:1 of one model share
-  -- a series: a case on a machine class.
+  -- a series: a case on a machine class, by a provider with the same options.
   series_key BLOB NOT NULL CHECK (length(series_key) = 16),
   kernel TEXT NOT NULL,
   device TEXT NOT NULL,
@@ -138,6 +139,8 @@ CREATE TABLE outcome(
   case_group TEXT NOT NULL,
   tier TEXT NOT NULL,
   problem_digest TEXT NOT NULL,
+  -- Of the kernel's provider, as given behind its file, '' for none: a part of the series' key.
+  provider_options TEXT NOT NULL,
   status TEXT NOT NULL
     CHECK (status IN ('ok', 'unsupported', 'crashed', 'timeout', 'out_of_memory', 'error')),
   reason TEXT NOT NULL,

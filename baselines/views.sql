@@ -24,7 +24,8 @@ FROM run AS r JOIN machine_class AS m USING (machine_key);
 CREATE VIEW v_history AS
 SELECT
   -- series and run
-  c.case_id, m.device_kind || ' ' || m.machine_arch || ' ' || m.model AS machine,
+  c.case_id, o.provider_options,
+  m.device_kind || ' ' || m.machine_arch || ' ' || m.model AS machine,
   lower(hex(m.machine_key)) AS machine_class,
   r.run_id, r.run_order, r.started_at, r.finished_at IS NOT NULL AS finished, r.purpose,
   r.code_commit, o.judge_version, o.reference_version, o.inputs_version,
@@ -43,7 +44,7 @@ SELECT
         JOIN run AS er ON er.run_id = e.run_id
       JOIN verdict AS ev ON ev.verdict = e.verdict
       WHERE ec.series_key = c.series_key AND e.machine_key = o.machine_key
-        AND er.run_order < r.run_order
+        AND e.provider_options = o.provider_options AND er.run_order < r.run_order
         AND er.finished_at IS NOT NULL AND ev.is_baseline AND e.status = 'ok'
           AND e.judge_version = o.judge_version
         AND e.reference_version = o.reference_version AND e.inputs_version = o.inputs_version))
@@ -132,7 +133,7 @@ WITH newest AS MATERIALIZED (
   SELECT c.case_id AS newest_case, o.run_id AS newest_run, o.suite AS newest_suite,
     max(r.run_order || ' ' || o.suite)
   FROM outcome AS o JOIN run AS r USING (run_id) JOIN attention_case AS c USING (case_key)
-  GROUP BY c.series_key, o.machine_key)
+  GROUP BY c.series_key, o.machine_key, o.provider_options)
 SELECT h.* FROM newest CROSS JOIN v_history AS h
 WHERE h.case_id = newest_case AND h.run_id = newest_run AND h.suite = newest_suite;
 
@@ -147,7 +148,8 @@ WITH failure AS (
        JOIN run AS pr ON pr.run_id = p.run_id
      JOIN verdict AS pv ON pv.verdict = p.verdict
      WHERE pc.series_key = oc.series_key AND p.machine_key = o.machine_key
-       AND pr.run_order < r.run_order AND p.status = 'ok'
+       AND p.provider_options = o.provider_options AND pr.run_order < r.run_order
+       AND p.status = 'ok'
        AND p.judge_version = o.judge_version AND p.reference_version = o.reference_version
          AND p.inputs_version = o.inputs_version
        AND (pv.is_baseline AND pr.finished_at IS NOT NULL
@@ -157,7 +159,7 @@ WITH failure AS (
             JOIN run AS er ON er.run_id = e.run_id
           JOIN verdict AS ev ON ev.verdict = e.verdict
           WHERE ec.series_key = pc.series_key AND e.machine_key = p.machine_key
-            AND er.run_order < pr.run_order
+            AND e.provider_options = p.provider_options AND er.run_order < pr.run_order
             AND er.finished_at IS NOT NULL AND ev.is_baseline AND e.status = 'ok'
               AND e.judge_version = p.judge_version
             AND e.reference_version = p.reference_version AND e.inputs_version = p.inputs_version))
@@ -168,7 +170,8 @@ WITH failure AS (
   JOIN attention_case AS oc ON oc.case_key = o.case_key
   WHERE v.is_failure)
 SELECT
-  c.case_id, m.device_kind || ' ' || m.machine_arch || ' ' || m.model AS machine,
+  c.case_id, o.provider_options,
+  m.device_kind || ' ' || m.machine_arch || ' ' || m.model AS machine,
   lower(hex(m.machine_key)) AS machine_class,
   r.run_id, r.run_order, r.started_at, r.code_commit, o.suite, o.case_group, o.tier, c.kernel,
   c.dtype, c.layout, c.mask, o.arch,
@@ -184,7 +187,8 @@ SELECT
    FROM attention_case AS fc JOIN outcome AS f ON f.case_key = fc.case_key
      JOIN run AS fr ON fr.run_id = f.run_id
    JOIN verdict AS fv ON fv.verdict = f.verdict
-   WHERE fc.series_key = c.series_key AND f.machine_key = o.machine_key AND fv.is_failure
+   WHERE fc.series_key = c.series_key AND f.machine_key = o.machine_key
+     AND f.provider_options = o.provider_options AND fv.is_failure
      AND fr.run_order <= r.run_order
      AND fr.run_order > coalesce(pr.run_order, '')) AS failing_since
 FROM failure
@@ -204,7 +208,7 @@ WITH newest AS MATERIALIZED (
   SELECT o.case_key AS newest_case, o.run_id AS newest_run, o.suite AS newest_suite,
     max(r.run_order)
   FROM outcome AS o JOIN run AS r USING (run_id)
-  GROUP BY o.case_key, o.machine_key, o.suite)
+  GROUP BY o.case_key, o.machine_key, o.provider_options, o.suite)
 SELECT
   o.suite, c.kernel, o.arch, c.dtype, c.mask, c.layout,
   count(DISTINCT o.case_key) AS cases, count(*) AS outcomes,

@@ -172,8 +172,15 @@ Result<Plan> plan_of(const AuditOptions& options, std::vector<Suite> suites,
   }
   auto plan = make_plan(suites, kernels, options.cases.filter);
   if (!plan) return plan;
-  std::erase_if(plan->cases,
-                [&](const PlannedCase& c) { return catalogue.is_breaker(c.c.kernel); });
+  const bool had_cases = !plan->cases.empty();
+  std::erase_if(plan->cases, [&](const PlannedCase& c) {
+    return catalogue.is_breaker(c.c.kernel) ||
+           (options.calibrate && catalogue.find(c.c.kernel) != nullptr);
+  });
+  if (options.calibrate && had_cases && plan->cases.empty()) {
+    return fail("--calibrate runs legal kernels, and those chosen are known bugs of a catalogue",
+                "name legal kernels with --kernel, or leave it out");
+  }
   for (PlannedCase& c : plan->cases) c.timed = false;
   return plan;
 }
@@ -290,7 +297,7 @@ void add_audit(Command app, int& exit_code) {
       .type_name("FILE")
       .allow_extra_args(false);
   command.add_flag("--calibrate", options->calibrate,
-                   "Legal kernels only: the largest statistics and their limits");
+                   "Legal kernels only, of --kernel too: the largest statistics and their limits");
   command.add_option("--seeds", options->seeds, "With --calibrate: N for seeds 1 to N, or A..B")
       .needs("--calibrate");
   add_format(command, options->format, audit_formats, "What goes to stdout");
@@ -308,7 +315,8 @@ void add_audit(Command app, int& exit_code) {
       "Examples:\n"
       "  plumbline audit\n"
       "  plumbline audit cases/pr.toml --format markdown\n"
-      "  plumbline audit --calibrate --seeds 1000..1019");
+      "  plumbline audit --calibrate --seeds 1000..1019\n"
+      "  plumbline audit --calibrate --provider ./mine.so --kernel 'mine/*'   # its legal ones");
   command.callback([options, &exit_code] { exit_code = run(*options); });
 }
 

@@ -19,6 +19,7 @@ void add_reduce(Command app, int& exit_code);
 void add_diff(Command app, int& exit_code);
 void add_history(Command app, int& exit_code);
 void add_baseline(Command app, int& exit_code);
+void add_support(Command app, int& exit_code);
 void add_resources(Command app, int& exit_code);
 void add_query(Command app, int& exit_code);
 void add_doctor(Command app, int& exit_code);

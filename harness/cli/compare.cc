@@ -36,6 +36,7 @@ struct Change {
   double time_ns_before = 0, time_ns_after = 0;
   bool same_class = true;  // of machines: times are compared
   std::string class_before, class_after;
+  std::string options_before, options_after;  // of the kernel's provider
   double time_change() const {
     return time_ratio_before > 0 && time_ratio_after > 0 ? time_ratio_after / time_ratio_before : 1;
   }
@@ -84,6 +85,7 @@ Change change_of(const StoredOutcome& a, const StoredOutcome& b, const MachineCl
   const MachineClass class_a = class_of(before, host_a), class_b = class_of(after, host_b);
   change.same_class = class_a == class_b;
   change.class_before = describe(class_a), change.class_after = describe(class_b);
+  change.options_before = before.provider_options, change.options_after = after.provider_options;
   return change;
 }
 
@@ -154,6 +156,17 @@ std::string as_text(const RunComparison& comparison, const Style& style) {
                       comparison.changes.size(), bits_equal, comparison.only_before,
                       comparison.before.substr(0, 8), comparison.only_after,
                       comparison.after.substr(0, 8));
+  const auto& changes = comparison.changes;
+  const auto has_other_options = [](const Change& c) {
+    return c.options_before != c.options_after;
+  };
+  const auto other = std::count_if(changes.begin(), changes.end(), has_other_options);
+  if (other > 0) {
+    const Change& first = *std::find_if(changes.begin(), changes.end(), has_other_options);
+    text += fmt::format("{} with other provider options: \"{}\" in {}, \"{}\" in {}\n", other,
+                        first.options_before, comparison.before.substr(0, 8), first.options_after,
+                        comparison.after.substr(0, 8));
+  }
   return text +
          fmt::format(
              "time, over that of the sentinel: {} slower and {} faster by more than {:.0f} %\n",
@@ -176,6 +189,8 @@ std::string as_json(const RunComparison& comparison) {
                      {"faster", c.is_faster()},
                      {"machine_before", c.class_before},
                      {"machine_after", c.class_after},
+                     {"provider_options_before", c.options_before},
+                     {"provider_options_after", c.options_after},
                      {"bits_equal", c.bits_equal},
                      {"build_equal", c.build_equal}});
   }

@@ -31,8 +31,10 @@ std::string sql(const HistoryOptions& options) {
   return fmt::format(
       "SELECT case_id, started_at, run_id, verdict, rms, percent_of_limit, CASE WHEN timed THEN "
       "time_ns END AS time_ns, "
-      "CASE WHEN timed THEN time_ratio END AS time_ratio, output_digest, code_commit "
-      "FROM v_history WHERE case_id GLOB {} ORDER BY case_id, run_order DESC LIMIT {}",
+      "CASE WHEN timed THEN time_ratio END AS time_ratio, output_digest, code_commit, "
+      "provider_options "
+      "FROM v_history WHERE case_id GLOB {} ORDER BY case_id, provider_options, run_order DESC "
+      "LIMIT {}",
       quoted(options.pattern), options.limit);
 }
 
@@ -45,15 +47,16 @@ std::string verdict_in_words(const std::optional<std::string>& cell) {
   return verdict ? std::string(in_words(*verdict)) : "";
 }
 
-// A table a case, its newest run first, in 80 columns: run ids and commits are cut where they are
-// still told apart, and digests are left to the JSON.
+// A table a case and options of its provider, its newest run first, in 80 columns: run ids and
+// commits are cut where they are still told apart, and digests are left to the JSON.
 std::string as_text(const Store::Table& table, const Style& style) {
   std::string text;
   for (std::size_t begin = 0; begin < table.rows.size();) {
-    const std::string& case_id = *table.rows[begin][0];
+    const auto &case_id = table.rows[begin][0], &options = table.rows[begin][10];
     std::vector<std::vector<std::string>> rows;
-    for (; begin < table.rows.size() && table.rows[begin][0] == case_id; ++begin) {
+    for (; begin < table.rows.size(); ++begin) {
       const auto& row = table.rows[begin];
+      if (row[0] != case_id || row[10] != options) break;
       const auto shown = [](const std::optional<std::string>& cell, std::size_t most) {
         return cell ? cell->substr(0, most) : "";
       };
@@ -65,7 +68,8 @@ std::string as_text(const Store::Table& table, const Style& style) {
                       row[6] ? duration(number_of(row[6])) : "",
                       row[7] ? number(number_of(row[7])) : "", shown(row[9], 7)});
     }
-    text += case_id + "\n";
+    text += *case_id + "\n";
+    if (!options->empty()) text += fmt::format("  with the provider options {}\n", *options);
     text += render_table({"started", "run", "verdict", "rms", "limit", "time", "ratio", "commit"},
                          rows, style) +
             "\n";

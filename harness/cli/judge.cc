@@ -68,8 +68,8 @@ Result<void> add_run(JudgedRuns& judged, Store& store, const std::string& text) 
   if (!diffs) return tl::unexpected(diffs.error());
   if (!invariances) return tl::unexpected(invariances.error());
   for (auto& stored : *outcomes) {
-    auto past = store.past(stored.outcome.case_id, class_of(stored.outcome, run->info.machine),
-                           *run_id, stored.outcome.timed);
+    auto past =
+        store.past(series_of(stored.outcome, run->info.machine), *run_id, stored.outcome.timed);
     if (!past) return tl::unexpected(past.error());
     judged.pasts.push_back(std::move(*past));
     judged.outcomes.push_back(std::move(stored));

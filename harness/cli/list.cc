@@ -192,6 +192,7 @@ void add_list(Command app, int& exit_code) {
       app.add_subcommand("list", "List the cases of suites, or the kernels of providers");
   auto options = std::make_shared<ListOptions>();
   options->cases.add_to(command);
+  options->cases.add_seed_to(command);
   options->providers.add_to(command);
   command.add_flag("--kernels", options->kernels, "List kernels instead");
   command.add_flag("--count", options->count, "Count cases by suite and group");

@@ -40,6 +40,7 @@ int run(int argc, char** argv) {
   plumbline::cli::add_diff(app, exit_code);
   plumbline::cli::add_history(app, exit_code);
   plumbline::cli::add_baseline(app, exit_code);
+  plumbline::cli::add_support(app, exit_code);
   plumbline::cli::add_resources(app, exit_code);
   plumbline::cli::add_query(app, exit_code);
   plumbline::cli::add_doctor(app, exit_code);

@@ -172,6 +172,7 @@ std::string selection_of(const RunOptions& options) {
   std::string text =
       fmt::format("tier={}", options.cases.tier.empty() ? "default" : options.cases.tier);
   if (!options.invariances.empty()) text += " invariances=" + options.invariances;
+  if (!options.cases.seed.empty()) text += " seed=" + options.cases.seed;
   if (options.purpose == "nightly") return text;
   for (const auto& provider : options.providers.providers) text += " provider=" + provider;
   if (options.providers.no_default_provider) text += " no-default-provider";
@@ -232,6 +233,26 @@ void tell_references_on_the_cpu(const RunOptions& options) {
   }
 }
 
+// Where a contract or an entry makes refusals mismatches, the entries that are missing can be had.
+void tell_unexplained_refusals(const RunOptions& options, const RunSession& session,
+                               const ReviewedText& text, bool is_stored) {
+  const auto& outcomes = session.outcomes();
+  const auto count = std::count_if(outcomes.begin(), outcomes.end(), [&](const StoredOutcome& o) {
+    return is_unexplained_refusal(o.outcome, text.contracts, text.support);
+  });
+  if (count == 0) return;
+  std::string command = program_name() + " support suggest";
+  if (is_stored) {
+    command += fmt::format(" {} --db {}", session.info().run_id.substr(0, 8),
+                           options.database.path.string());
+  }
+  if (const auto& directory = options.providers.baselines; !directory.empty())
+    command += fmt::format(" --baselines {}", directory.string());
+  fmt::print("{} {} no entry of support.toml says so. {} prints the entries:\n  {}\n", count,
+             count == 1 ? "case was refused, and" : "cases were refused, and",
+             is_stored ? "This" : "Of a run that is stored (--db) this", command);
+}
+
 int measure(const RunOptions& options, const Plan& plan, const Runner& runner,
             const ReviewedText& text, Session into) {
   RunSession session(into.run, runner, text, into.store.get(), into.past.get());
@@ -254,6 +275,8 @@ int measure(const RunOptions& options, const Plan& plan, const Runner& runner,
   const int code = report(options, plan, session);
   if (into.store != nullptr && options.format == "text")
     fmt::print("stored in {}\n", options.database.path.string());
+  if (options.format == "text")
+    tell_unexplained_refusals(options, session, text, into.store != nullptr);
   tell_references_on_the_cpu(options);
   if (!done) {
     Errors errors = done.error();
@@ -390,12 +413,14 @@ void add_run(Command app, int& exit_code) {
       app.add_subcommand("run", "Run suites or single cases: measure, judge, store, report");
   auto options = std::make_shared<RunOptions>();
   options->cases.add_to(command);
+  options->cases.add_seed_to(command);
   options->providers.add_to(command);
   options->database.add_to(command);
   const Option case_option =
       command.add_option("--case", options->case_ids,
                          "Run this case id (as printed after 'reproduce:'); stored only with --db");
-  for (const char* filter : {"--match", "--exclude", "--tier", "--shard", "--kernel", "--device"})
+  for (const char* filter :
+       {"--match", "--exclude", "--tier", "--shard", "--kernel", "--device", "--seed"})
     case_option.excludes(filter);
   command.add_flag("--timed", options->timed, "With --case: also time it");
   command.add_flag("--no-store", options->no_store,
@@ -433,6 +458,7 @@ void add_run(Command app, int& exit_code) {
       "  plumbline run cases/smoke.toml\n"
       "  plumbline run cases/smoke.toml --provider ./libmine.so --kernel 'mine/*'\n"
       "  plumbline run cases/pr.toml --device emulated:sm_80 --device emulated:sm_90\n"
+      "  plumbline run cases/smoke.toml --seed 20261123   # the same problems, other inputs\n"
       "  plumbline run cases/nightly.toml --match '*bf16*' --junit out/junit.xml --save-failures "
       "out/failures\n"
       "  plumbline run cases/invariances.toml --invariances\n"

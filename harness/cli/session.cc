@@ -216,6 +216,14 @@ void CaseOptions::add_to(Command command) {
       .type_name("I/N");
 }
 
+void CaseOptions::add_seed_to(Command command) {
+  command
+      .add_option("--seed", seed,
+                  "Other inputs: the seed of the cases whose ids name none, in whose ids it then "
+                  "stands; cases with a seed of their own keep it")
+      .type_name("N");
+}
+
 Result<std::vector<Suite>> CaseOptions::read(const std::vector<ProviderInfo>& providers) {
   if (Errors errors = unknown_devices(devices, providers); !errors.empty())
     return tl::unexpected(std::move(errors));
@@ -239,6 +247,12 @@ Result<std::vector<Suite>> CaseOptions::read(const std::vector<OfferedKernel>& o
                         "for example --shard 1/4"});
     }
   }
+  Problem seeded;
+  if (!seed.empty()) {
+    if (set_field(seeded, "seed", seed))
+      errors.push_back({"", 0, fmt::format("--seed \"{}\" is not a whole number in 64 bits", seed),
+                        "for example --seed 20261123"});
+  }
   std::vector<Suite> read_suites;
   std::vector<std::string> files;
   for (const auto& word : suites) {
@@ -255,6 +269,7 @@ Result<std::vector<Suite>> CaseOptions::read(const std::vector<OfferedKernel>& o
     }
   }
   if (!errors.empty()) return tl::unexpected(errors);
+  use_seed(read_suites, seeded.seed);
   if (!kernels.empty()) use_kernels(read_suites, kernels);
   if (auto moved = use_devices(read_suites, devices, offered); !moved)
     return tl::unexpected(moved.error());

@@ -65,9 +65,11 @@ struct CaseOptions {
   std::vector<std::string> devices;  // that replace the suites' own for kernels that take them
   CaseFilter filter;
   std::string tier, shard;
+  std::string seed;  // of cases whose id names none; "" = as the suites say
   void add_to(Command command);
-  // Reads the suites and parses tier and shard. --device must name what these providers can run on;
-  // their kernels that take the devices move there.
+  void add_seed_to(Command command);
+  // Reads the suites and parses tier, shard and seed. --device must name what these providers can
+  // run on; their kernels that take the devices move there.
   Result<std::vector<Suite>> read(const std::vector<ProviderInfo>& providers);
   // The same before providers are known: `unknown_devices` remains to be asked.
   Result<std::vector<Suite>> read(const std::vector<OfferedKernel>& offered = {});

@@ -9,6 +9,7 @@
 
 #include "harness/base/glob.h"
 #include "harness/base/table_reader.h"
+#include "harness/base/text.h"
 #include "harness/contract/contract.h"
 #include "harness/contract/reviewed_file.h"
 #include "harness/problem/problem.h"
@@ -22,11 +23,12 @@ constexpr std::array<std::string_view, 5> support_keys{"kernel", "device", "arch
 using Condition = SupportTable::Condition;
 
 // Beside the fields of a problem: whether it has as many keys as queries, which masks of some
-// kernels depend on.
-constexpr std::string_view square = "square";
+// kernels depend on, and how many query heads share a key head.
+constexpr std::string_view square = "square", group = "group";
 
 bool has(const Problem& problem, const std::string& field, const std::string& value) {
   if (field == square) return (problem.seq_q == problem.seq_kv) == (value == "true");
+  if (field == group) return std::to_string(problem.group()) == value;
   return has_field(problem, field, value);
 }
 
@@ -52,7 +54,7 @@ class EntryReader {
 
  private:
   std::vector<Condition> conditions(const ConfigNode& where) {
-    std::vector<std::string_view> known{square};
+    std::vector<std::string_view> known{square, group};
     for (const std::string_view name : field_names()) known.push_back(name);
     reject_unknown_keys(where, known, errors_);
     std::vector<Condition> result;
@@ -91,6 +93,12 @@ class EntryReader {
       if (node.text == "true" || node.text == "false") return std::nullopt;
       return node.error(fmt::format("{}: \"{}\" is neither true nor false", field, node.text),
                         "write square = false");
+    }
+    if (field == group) {
+      const auto number = parse_integer(node.text);
+      if (number && *number >= 1) return std::nullopt;
+      return node.error(fmt::format("{}: \"{}\" is no number of query heads", field, node.text),
+                        "write group = 1 for as many key heads as query heads");
     }
     if (!node.is_scalar()) {
       return node.error(fmt::format("{} is not a value or a list of values", field),
@@ -131,9 +139,8 @@ bool SupportTable::covers(std::string_view kernel, const Place& place) const {
                      [&](const Entry& entry) { return concerns(entry, kernel, place); });
 }
 
-std::optional<std::string> SupportTable::unsupported(std::string_view kernel,
-                                                     const Problem& problem,
-                                                     const Place& place) const {
+const SupportTable::Entry* SupportTable::entry_for(std::string_view kernel, const Problem& problem,
+                                                   const Place& place) const {
   const auto holds = [&](const Condition& condition) {
     const auto& values = condition.values;
     const bool is_one = std::any_of(values.begin(), values.end(), [&](const auto& value) {
@@ -144,9 +151,16 @@ std::optional<std::string> SupportTable::unsupported(std::string_view kernel,
   for (const Entry& entry : entries) {
     if (concerns(entry, kernel, place) &&
         std::all_of(entry.where.begin(), entry.where.end(), holds))
-      return entry.reason;
+      return &entry;
   }
-  return std::nullopt;
+  return nullptr;
+}
+
+std::optional<std::string> SupportTable::unsupported(std::string_view kernel,
+                                                     const Problem& problem,
+                                                     const Place& place) const {
+  const Entry* entry = entry_for(kernel, problem, place);
+  return entry != nullptr ? std::optional(entry->reason) : std::nullopt;
 }
 
 }  // namespace plumbline

@@ -17,8 +17,8 @@ struct Problem;
 // baselines/support.toml: what each kernel is known not to take.
 //   [[unsupported]]
 //   kernel = "cpu/flash"               # a glob, or a list of them
-//   where = { dtype = ["fp32"] }       # problem fields; all must match; a list means any of,
-//                                      # { not = […] } none of
+//   where = { dtype = ["fp32"] }       # problem fields, `square` and `group`; all must match; a
+//                                      # list means any of, { not = […] } none of
 //   device = "cuda:*"                  # optional: globs of devices it is said of;
 //                                      # arch = ["sm_80"] likewise
 //   reason = "…"
@@ -32,9 +32,10 @@ class SupportTable {
   bool covers(std::string_view kernel, const Place& place = {}) const;
 
   struct Condition {
-    std::string field;
+    std::string field;  // of a problem, or square or group
     std::vector<std::string> values;
     bool is_negated = false;
+    bool operator==(const Condition&) const = default;
   };
   struct Entry {
     // globs, globs, names; of the last two empty = all
@@ -45,6 +46,9 @@ class SupportTable {
     int line = 0;
   };
   std::vector<Entry> entries;
+  // The first entry that says unsupported, else nullptr.
+  const Entry* entry_for(std::string_view kernel, const Problem& problem,
+                         const Place& place = {}) const;
 };
 
 }  // namespace plumbline

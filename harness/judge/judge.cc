@@ -27,8 +27,7 @@ bool any_row_sees_a_key(const Problem& problem) {
   return false;
 }
 
-// A refusal that begins so is not the kernel's: a package or a device is missing
-// (docs/worker-protocol.md).
+// A refusal that begins so is not the kernel's.
 constexpr std::string_view lacking_prefix = "not measured: ";
 
 class CaseJudge {
@@ -83,8 +82,8 @@ class CaseJudge {
       if (refusal)
         builder_.note(
             fmt::format("the support table says that the kernel refuses this: {}", *refusal));
-    } else if (inputs_.support == nullptr || refusal || !is_reviewed() ||
-               outcome_.reason.starts_with(lacking_prefix)) {
+    } else if (inputs_.support == nullptr ||
+               !is_unexplained_refusal(outcome_, contracts_, *inputs_.support)) {
       builder_.at_least(Verdict::unsupported);
       builder_.note(fmt::format("unsupported: {}", outcome_.reason));
       compare_refusal();
@@ -102,12 +101,6 @@ class CaseJudge {
                      fmt::format("is refused (\"{}\"), and had a result in run {}", outcome_.reason,
                                  inputs_.baseline->run_id),
                      true});
-  }
-
-  // A kernel with neither a contract nor an entry in the support table is somebody's own: nobody
-  // has said what it takes.
-  bool is_reviewed() const {
-    return contract_ != nullptr || inputs_.support->covers(outcome_.c.kernel, place_of(outcome_));
   }
 
   void judge_spec() {
@@ -260,6 +253,22 @@ Verdict verdict_of(Status status) {
       break;
   }
   return Verdict::error;
+}
+
+bool is_lacking(const Outcome& outcome) {
+  return outcome.status == Status::unsupported && outcome.reason.starts_with(lacking_prefix);
+}
+
+// A kernel with neither a contract nor an entry in the support table is somebody's own: nobody has
+// said what it takes.
+bool is_unexplained_refusal(const Outcome& outcome, const Contracts& contracts,
+                            const SupportTable& support) {
+  if (outcome.status != Status::unsupported || is_lacking(outcome)) return false;
+  const std::string& kernel = outcome.c.kernel;
+  const Place place = place_of(outcome);
+  const bool is_reviewed =
+      contracts.find(kernel, place) != nullptr || support.covers(kernel, place);
+  return is_reviewed && !support.unsupported(kernel, outcome.c.problem, place);
 }
 
 Judgement judge(const JudgeInputs& inputs) {

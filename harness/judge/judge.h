@@ -34,6 +34,13 @@ struct JudgeInputs {
   bool refusal_accepted = false;  // as in Past
 };
 Judgement judge(const JudgeInputs& inputs);
+// Whether the kernel refused a problem, has a contract or an entry in the support table, and no
+// entry says that it refuses this: a support_mismatch.
+bool is_unexplained_refusal(const Outcome& outcome, const Contracts& contracts,
+                            const SupportTable& support);
+// Whether a refusal is not the kernel's own: it lacks a package or a device
+// (docs/worker-protocol.md).
+bool is_lacking(const Outcome& outcome);
 Judgement judge_diff(const DiffOutcome& outcome);
 Judgement judge_invariance(const InvarianceOutcome& outcome);
 // How far two ways of asking agreed, of an outcome that was compared: "bitwise", "rounding" or

@@ -21,6 +21,7 @@
 #include "harness/outcome/diff_outcome.h"
 #include "harness/problem/inputs.h"
 #include "harness/provider/client/default_providers.h"
+#include "harness/provider/client/launch.h"
 #include "harness/reference/cache.h"
 #include "harness/suite/gpu_case.h"
 
@@ -135,13 +136,18 @@ Measurer::Measurer(const MeasureOptions& options, const std::vector<ProviderInfo
                    const Contracts& contracts)
     : options_(options), providers_(providers), contracts_(contracts) {}
 
+const ProviderInfo* Measurer::provider_for(const std::string& kernel) const {
+  const auto found = std::find_if(providers_.begin(), providers_.end(), [&](const ProviderInfo& p) {
+    return p.hello.provider == provider_of(kernel);
+  });
+  return found == providers_.end() ? nullptr : &*found;
+}
+
 Result<Worker*> Measurer::worker_for(const std::string& kernel) {
   auto& worker = workers_[provider_of(kernel)];
   if (worker == nullptr) {
-    const auto provider = std::find_if(
-        providers_.begin(), providers_.end(),
-        [&](const ProviderInfo& p) { return p.hello.provider == provider_of(kernel); });
-    if (provider == providers_.end()) {
+    const ProviderInfo* provider = provider_for(kernel);
+    if (provider == nullptr) {
       return fail(fmt::format("no loaded provider is called \"{}\"", provider_of(kernel)),
                   "name its library with --provider");
     }
@@ -192,6 +198,8 @@ Measurement Measurer::measure_case(const PlannedCase& planned, ProblemState& sta
   outcome.c = planned.c;
   outcome.case_id = planned.case_id;
   outcome.expected = planned.expected;
+  if (const ProviderInfo* provider = provider_for(planned.c.kernel))
+    outcome.provider_options = split_provider(provider->library).second;
   try {
     outcome.problem_digest = problem_digest(planned.c.problem);
     if (state.geometry == nullptr)

@@ -34,6 +34,7 @@ class Measurer {
 
  private:
   struct ProblemState;
+  const ProviderInfo* provider_for(const std::string& kernel) const;  // nullptr: none is loaded
   Result<Worker*> worker_for(const std::string& kernel);
   Measurement measure_case(const PlannedCase& planned, ProblemState& state);
   void run_kernel(const PlannedCase& planned, ProblemState& state, Worker& worker, Outcome& outcome,

@@ -20,6 +20,8 @@ struct CaseRun {
   std::string suite, group, tier;
   Case c;
   std::string case_id;
+  // of the kernel's provider, as they were given behind its file; "" if none were
+  std::string provider_options;
   std::string problem_digest;
   // what happened
   Description description;

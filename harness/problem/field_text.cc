@@ -12,23 +12,6 @@
 namespace plumbline {
 namespace {
 
-// JSON's strings are TOML's basic strings, DEL excepted, which JSON leaves as it is.
-std::string toml_string(std::string_view text) {
-  std::string json = nlohmann::json(text).dump();
-  for (std::size_t at = 0; (at = json.find('\x7F', at)) != std::string::npos;)
-    json.replace(at, 1, "\\u007F");
-  return json;
-}
-
-// A field whose default is a number or a truth value is written without quotes, but for a seed
-// beyond TOML's 64-bit integers.
-std::string toml_value(std::string_view key, const std::string& text) {
-  const std::string usual = field_text(Problem{}, key);
-  const bool is_bare =
-      parse_boolean(usual) || (parse_real(usual) && (key != "seed" || parse_integer(text)));
-  return is_bare ? text : toml_string(text);
-}
-
 // Doubles as the shortest text that parses back to the same one.
 template <class T>
 std::string value_text(const Problem& problem, const ProblemField<T>& field) {
@@ -46,6 +29,23 @@ std::string value_text(const Problem& problem, const FieldPair& fields) {
 }
 
 }  // namespace
+
+// JSON's strings are TOML's basic strings, DEL excepted, which JSON leaves as it is.
+std::string toml_string(std::string_view text) {
+  std::string json = nlohmann::json(text).dump();
+  for (std::size_t at = 0; (at = json.find('\x7F', at)) != std::string::npos;)
+    json.replace(at, 1, "\\u007F");
+  return json;
+}
+
+// A field whose default is a number or a truth value is written without quotes, but for a seed
+// beyond TOML's 64-bit integers.
+std::string toml_value(std::string_view key, const std::string& text) {
+  const std::string usual = field_text(Problem{}, key);
+  const bool is_bare =
+      parse_boolean(usual) || (parse_real(usual) && (key != "seed" || parse_integer(text)));
+  return is_bare ? text : toml_string(text);
+}
 
 std::string field_text(const Problem& problem, std::string_view key) {
   std::string text;

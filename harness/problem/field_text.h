@@ -17,6 +17,11 @@ namespace plumbline {
 // one of field_names().
 std::string field_text(const Problem& problem, std::string_view key);
 
+// As a basic string of TOML, and the value of a field as TOML writes it: numbers and truth values
+// without quotes.
+std::string toml_string(std::string_view text);
+std::string toml_value(std::string_view key, const std::string& text);
+
 // Keys and values that make `problem` out of Problem{} by set_field, in this order: the dtype, the
 // shape, and every other field that does not have the value it would have without being set. Of
 // recorded inputs it reads the file's header, as set_field does.

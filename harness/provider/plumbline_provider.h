@@ -90,7 +90,8 @@ typedef enum plumbline_padding {
   PLUMBLINE_PADDING_LEFT = 1,   // the valid rows of a sample are [seq - len, seq)
 } plumbline_padding;
 
-// What a kernel does with padded query rows of a padded layout.
+// What a kernel does with the output of padded query rows of a padded layout. Their LSE is not
+// judged, whatever the policy: it may hold anything (plumbline_tensors says more).
 typedef enum plumbline_padding_policy {
   // writes zeros (FlashAttention-2 in Transformers: unpad, compute, put zeros back)
   PLUMBLINE_PADDED_ROWS_ZEROS = 0,
@@ -197,9 +198,18 @@ typedef struct plumbline_tensor {
 //   mask                 int32 [batch, seq_q, (seq_kv + 31) / 32]: bit j % 32 of word j / 32 is set
 //                        where row i sees key j. Rows and keys count a sample's valid ones.
 //
-// K and V may be views into one buffer, and V a part of K: read strides. lse is float32, natural
-// logarithm unless the kernel's description says base 2. A row that sees no key is 0 with lse
-// -infinity; with a sink that is part of the lse, its lse is the sink.
+// K and V may be views into one buffer, and V a part of K: read strides.
+//
+// lse is float32: the logarithm of the sum of exp(logit) over the keys that a row sees, natural
+// unless the kernel's description says base 2, in the same rows as out.
+//   a row that sees no key  out is 0 and lse -infinity. With a sink that is part of the LSE, lse is
+//                           the sink, up to rounding (in base 2 the sink times log2(e)).
+//   a padded query row      out follows the padding policy. lse may hold anything, NaN and what it
+//                           held before the call included: no rule looks at it. Its bytes count
+//                           where bits are compared from run to run, so a kernel that promises
+//                           equal bits leaves them alone or always writes the same. (plumbline's
+//                           own kernels: -infinity where they write zeros, nothing where they leave
+//                           rows untouched, the LSE of the row where it attends.)
 typedef struct plumbline_tensors {
   uint32_t struct_size;
   uint32_t reserved;

@@ -25,8 +25,9 @@
 //
 // Each of these functions may throw. `Refused` carries the status and the reason that plumbline is
 // given; std::bad_alloc is out of memory, and any other exception an error with its what().
-// plumbline_provider.h says when each is called; tests/sample_provider/sample_provider.cpp is a
-// whole provider.
+// plumbline_provider.h says when each is called, and what `run` writes: of a row that sees no key
+// zeros with LSE -infinity, or the sink where the LSE includes it; of a padded row what the padding
+// policy says, with any LSE. tests/sample_provider/sample_provider.cpp is a whole provider.
 #ifndef PLUMBLINE_PROVIDER_HPP_
 #define PLUMBLINE_PROVIDER_HPP_
 

@@ -141,6 +141,8 @@ std::string render_case(const StoredOutcome& stored, const std::string& reproduc
     text += "  " + wrapped(outcome.cause, 2, style) + "\n";
   text += judgement_lines(judgement, style);
   text += labelled("suite", fmt::format("{}/{}", outcome.suite, outcome.group), style);
+  if (!outcome.provider_options.empty())
+    text += labelled("options", outcome.provider_options, style);
   if (outcome.status == Status::ok) text += measured_lines(stored, style);
   if (!outcome.description.launched.empty()) text += launched_line(outcome.description, style);
   if (!outcome.reused_from.empty()) {

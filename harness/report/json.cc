@@ -126,6 +126,7 @@ Json outcome_json(const StoredOutcome& stored) {
                  {"group", outcome.group},
                  {"tier", outcome.tier},
                  {"kernel", outcome.c.kernel},
+                 {"provider_options", outcome.provider_options},
                  {"device", outcome.c.device},
                  {"problem", problem_id(outcome.c.problem)},
                  {"problem_digest", outcome.problem_digest}};

@@ -100,15 +100,15 @@ int RunSession::exit_code() const {
 }
 
 Past RunSession::past_of(const Outcome& outcome) {
-  const MachineClass machine = class_of(outcome, run_.machine);
+  const SeriesName series = series_of(outcome, run_.machine);
   Past past;
   if (store_ != nullptr) {
     const auto lock = commits_ ? commits_->lock() : std::unique_lock<std::mutex>();
-    auto own = store_->past(outcome.case_id, machine, run_.run_id, outcome.timed);
+    auto own = store_->past(series, run_.run_id, outcome.timed);
     own ? static_cast<void>(past = std::move(*own)) : keep(tl::unexpected(own.error()));
   }
   if (past_store_ != nullptr) {
-    const auto other = past_store_->past(outcome.case_id, machine, "", outcome.timed);
+    const auto other = past_store_->past(series, "", outcome.timed);
     other ? static_cast<void>(past = joined(std::move(past), *other))
           : keep(tl::unexpected(other.error()));
   }

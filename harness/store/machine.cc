@@ -29,6 +29,10 @@ MachineClass class_of(const Outcome& outcome, const MachineClass& host) {
   return machine;
 }
 
+SeriesName series_of(const Outcome& outcome, const MachineClass& host) {
+  return {outcome.case_id, class_of(outcome, host), outcome.provider_options};
+}
+
 std::string series_id(const std::string& case_id) {
   constexpr std::string_view segment = "/device=cuda:";
   const std::size_t at = case_id.rfind(segment);

@@ -212,6 +212,7 @@ void outcome_columns(Columns& columns, Row& stored) {
   columns("case_group", o.group);
   columns("tier", o.tier);
   columns("problem_digest", o.problem_digest);
+  columns("provider_options", o.provider_options);
   columns("status", o.status);
   columns("reason", o.reason);
   description_columns(columns, o.description);

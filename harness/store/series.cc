@@ -27,7 +27,7 @@ constexpr int pinned_time_runs = 5;
 // over the runs, so that the usual answer, the last run, is the first row tried. A first_seen
 // outcome that has a past is one that was measured where its past was not at hand, by a shard with
 // a file of its own: it counts once `plumbline judge` has compared it. ?1 machine_key, ?2
-// run_order, ?3 series_key, ?4 to ?6 versions.
+// run_order, ?3 series_key, ?4 to ?6 versions, ?7 provider options.
 constexpr const char* accepted_outcomes = R"(
   FROM run AS r
   CROSS JOIN attention_case AS c ON c.series_key = ?3
@@ -35,7 +35,7 @@ constexpr const char* accepted_outcomes = R"(
   JOIN verdict AS v USING (verdict)
   JOIN build AS b USING (build_key)
   JOIN rounding_spec AS js ON js.spec_key = o.judged_spec_key
-  WHERE o.machine_key = ?1 AND r.run_order < ?2 AND o.status = 'ok'
+  WHERE o.machine_key = ?1 AND o.provider_options = ?7 AND r.run_order < ?2 AND o.status = 'ok'
     AND o.judge_version = ?4 AND o.reference_version = ?5 AND o.inputs_version = ?6
     AND (v.is_baseline AND r.finished_at IS NOT NULL AND NOT (o.verdict = 'first_seen' AND EXISTS (
           SELECT 1
@@ -43,7 +43,8 @@ constexpr const char* accepted_outcomes = R"(
           JOIN outcome AS e ON e.case_key = ec.case_key
           JOIN run AS er ON er.run_id = e.run_id
           JOIN verdict AS ev ON ev.verdict = e.verdict
-          WHERE ec.series_key = ?3 AND e.machine_key = ?1 AND er.run_order < r.run_order AND er.finished_at IS NOT NULL
+          WHERE ec.series_key = ?3 AND e.machine_key = ?1 AND e.provider_options = ?7
+            AND er.run_order < r.run_order AND er.finished_at IS NOT NULL
             AND ev.is_baseline AND e.status = 'ok'
             AND e.judge_version = ?4 AND e.reference_version = ?5 AND e.inputs_version = ?6))
       OR EXISTS (SELECT 1 FROM accepted_case AS a WHERE a.run_id = o.run_id AND a.case_key = o.case_key))
@@ -76,19 +77,20 @@ std::string pin_sql() {
       "r.run_id = k.run_id "
       "JOIN build AS b USING (build_key) JOIN rounding_spec AS js ON js.spec_key = "
       "o.judged_spec_key "
-      "WHERE c.series_key = ?3 AND o.machine_key = ?1 AND r.run_order < ?2 AND o.status = 'ok' "
+      "WHERE c.series_key = ?3 AND o.machine_key = ?1 AND o.provider_options = ?7 "
+      "AND r.run_order < ?2 AND o.status = 'ok' "
       "AND o.judge_version = ?4 AND o.reference_version = ?5 AND o.inputs_version = ?6 ORDER BY "
       "p.pinned_at DESC, o.suite LIMIT 1",
       baseline_columns());
 }
 
-// A case may stand in several suites of one run: its first timed outcome counts. ?7: none before
-// this run, ?8 how many.
+// A case may stand in several suites of one run: its first timed outcome counts. ?8: none before
+// this run, ?9 how many.
 std::string times_sql() {
   return fmt::format(
-      "SELECT o.time_ratio, r.run_order {} AND o.timed AND r.run_order >= ?7 GROUP BY r.run_order "
+      "SELECT o.time_ratio, r.run_order {} AND o.timed AND r.run_order >= ?8 GROUP BY r.run_order "
       "HAVING o.suite = "
-      "min(o.suite) ORDER BY r.run_order DESC LIMIT ?8",
+      "min(o.suite) ORDER BY r.run_order DESC LIMIT ?9",
       accepted_outcomes);
 }
 
@@ -101,16 +103,19 @@ constexpr const char* restart_sql = R"(
   JOIN outcome AS o ON o.case_key = a.case_key AND o.run_id = a.run_id
   JOIN verdict AS v USING (verdict)
   JOIN run AS r ON r.run_id = o.run_id
-  WHERE c.series_key = ?3 AND o.machine_key = ?1 AND r.run_order < ?2 AND o.status = 'ok' AND NOT v.is_baseline
+  WHERE c.series_key = ?3 AND o.machine_key = ?1 AND o.provider_options = ?7
+    AND r.run_order < ?2 AND o.status = 'ok' AND NOT v.is_baseline
     AND o.judge_version = ?4 AND o.reference_version = ?5 AND o.inputs_version = ?6
 )";
 
-// Whether somebody accepted that the case has no result, in a run after ?1 and not after ?2.
+// Whether somebody accepted that the case has no result, in a run after ?1 and not after ?2. A
+// refusal with other provider options than ?4 says nothing.
 constexpr const char* refusal_sql = R"(
   SELECT EXISTS (
     SELECT 1 FROM attention_case AS c JOIN accepted_case AS a ON a.case_key = c.case_key JOIN run AS r ON r.run_id = a.run_id
     WHERE c.series_key = ?3 AND r.run_order > ?1 AND r.run_order <= ?2
-      AND NOT EXISTS (SELECT 1 FROM outcome AS o WHERE o.case_key = a.case_key AND o.run_id = a.run_id AND o.status = 'ok'))
+      AND NOT EXISTS (SELECT 1 FROM outcome AS o WHERE o.case_key = a.case_key AND o.run_id = a.run_id
+        AND (o.status = 'ok' OR o.provider_options <> ?4)))
 )";
 
 // A statement in use: it ends with this, so that it neither holds a snapshot of the database nor
@@ -130,14 +135,14 @@ void bind_key(SQLite::Statement& statement, int index, const Key& key) {
   statement.bind(index, static_cast<const void*>(key.data()), static_cast<int>(key.size()));
 }
 
-void bind_series(SQLite::Statement& statement, const MachineClass& machine,
-                 const std::string& order, const std::string& case_id) {
-  bind_key(statement, 1, machine_key(machine));
+void bind_series(SQLite::Statement& statement, const SeriesName& series, const std::string& order) {
+  bind_key(statement, 1, machine_key(series.machine));
   statement.bind(2, order);
-  bind_key(statement, 3, key_of(series_id(case_id)));
+  bind_key(statement, 3, key_of(series_id(series.case_id)));
   statement.bind(4, judge_version);
   statement.bind(5, reference_version);
   statement.bind(6, inputs_version);
+  statement.bind(7, storable_text(series.provider_options));
 }
 
 Baseline load_baseline(SQLite::Statement& row) {
@@ -266,25 +271,26 @@ Result<std::string> Series::order_before(const std::string& before_run) {
   return order_;
 }
 
-Result<std::optional<Baseline>> Series::baseline(const std::string& case_id,
-                                                 const MachineClass& machine,
+Result<std::optional<Baseline>> Series::baseline(const SeriesName& series,
                                                  const std::string& before_run) {
   const auto order = order_before(before_run);
   if (!order) return tl::unexpected(order.error());
-  return first_of(find_baseline_, {case_id, machine, *order});
+  return first_of(find_baseline_, series, *order);
 }
 
-std::optional<Baseline> Series::first_of(SQLite::Statement& statement, const Place& place) {
+std::optional<Baseline> Series::first_of(SQLite::Statement& statement, const SeriesName& series,
+                                         const std::string& order) {
   const InUse in_use(statement);
-  bind_series(statement, place.machine, place.order, place.case_id);
+  bind_series(statement, series, order);
   return statement.executeStep() ? std::optional(load_baseline(statement)) : std::nullopt;
 }
 
-TimeHistory Series::times_before(const Place& place, const std::string& from, int runs) {
+TimeHistory Series::times_before(const SeriesName& series, const std::string& order,
+                                 const std::string& from, int runs) {
   const InUse in_use(find_times_);
-  bind_series(find_times_, place.machine, place.order, place.case_id);
-  find_times_.bind(7, from);
-  find_times_.bind(8, runs);
+  bind_series(find_times_, series, order);
+  find_times_.bind(8, from);
+  find_times_.bind(9, runs);
   TimeHistory history;
   while (find_times_.executeStep()) {
     history.ratios.push_back(find_times_.getColumn(0).getDouble());
@@ -293,42 +299,40 @@ TimeHistory Series::times_before(const Place& place, const std::string& from, in
   return history;
 }
 
-Result<TimeHistory> Series::times(const std::string& case_id, const MachineClass& machine,
-                                  const std::string& before_run) {
+Result<TimeHistory> Series::times(const SeriesName& series, const std::string& before_run) {
   const auto order = order_before(before_run);
   if (!order) return tl::unexpected(order.error());
-  const Place place{case_id, machine, *order};
   std::string from;
   {
     const InUse in_use(find_restart_);
-    bind_series(find_restart_, machine, *order, case_id);
+    bind_series(find_restart_, series, *order);
     if (find_restart_.executeStep()) from = find_restart_.getColumn(0).getString();
   }
-  return times_before(place, from, time_history_runs);
+  return times_before(series, *order, from, time_history_runs);
 }
 
-Result<Past> Series::past(const std::string& case_id, const MachineClass& machine,
-                          const std::string& before_run, bool timed) {
+Result<Past> Series::past(const SeriesName& series, const std::string& before_run, bool timed) {
   const auto order = order_before(before_run);
   if (!order) return tl::unexpected(order.error());
-  const Place place{case_id, machine, *order};
   Past past;
-  past.baseline = first_of(find_baseline_, place);
+  past.baseline = first_of(find_baseline_, series, *order);
   if (timed) {
-    auto history = times(case_id, machine, before_run);
+    auto history = times(series, before_run);
     if (!history) return tl::unexpected(history.error());
     past.times = std::move(*history);
   }
-  if (auto pinned = first_of(find_pin_, place)) {
+  if (auto pinned = first_of(find_pin_, series, *order)) {
     // Text after every text that begins as it does: the pinned run itself counts.
-    const Place until{case_id, machine, pinned->run_order + "~"};
-    past.pin = Pin{*pinned, timed ? times_before(until, "", pinned_time_runs) : TimeHistory{}};
+    const std::string until = pinned->run_order + "~";
+    past.pin =
+        Pin{*pinned, timed ? times_before(series, until, "", pinned_time_runs) : TimeHistory{}};
   }
   if (past.baseline) {
     const InUse in_use(find_refusal_);
     find_refusal_.bind(1, past.baseline->run_order);
     find_refusal_.bind(2, *order);
-    bind_key(find_refusal_, 3, key_of(series_id(case_id)));
+    bind_key(find_refusal_, 3, key_of(series_id(series.case_id)));
+    find_refusal_.bind(4, storable_text(series.provider_options));
     past.refusal_accepted = find_refusal_.executeStep() && find_refusal_.getColumn(0).getInt() != 0;
   }
   return past;

@@ -18,22 +18,16 @@ class Series {
   Series(SQLite::Database& db, std::filesystem::path path);
 
   // As Store::baseline, Store::time_history and Store::past.
-  Result<std::optional<Baseline>> baseline(const std::string& case_id, const MachineClass& machine,
-                                           const std::string& before_run);
-  Result<TimeHistory> times(const std::string& case_id, const MachineClass& machine,
-                            const std::string& before_run);
-  Result<Past> past(const std::string& case_id, const MachineClass& machine,
-                    const std::string& before_run, bool timed);
+  Result<std::optional<Baseline>> baseline(const SeriesName& series, const std::string& before_run);
+  Result<TimeHistory> times(const SeriesName& series, const std::string& before_run);
+  Result<Past> past(const SeriesName& series, const std::string& before_run, bool timed);
 
  private:
-  struct Place {  // in time, of a series
-    const std::string& case_id;
-    const MachineClass& machine;
-    std::string order;
-  };
   Result<std::string> order_before(const std::string& before_run);
-  std::optional<Baseline> first_of(SQLite::Statement& statement, const Place& place);
-  TimeHistory times_before(const Place& place, const std::string& from, int runs);
+  std::optional<Baseline> first_of(SQLite::Statement& statement, const SeriesName& series,
+                                   const std::string& order);
+  TimeHistory times_before(const SeriesName& series, const std::string& order,
+                           const std::string& from, int runs);
 
   std::filesystem::path path_;
   std::string order_of_, order_;  // the run asked for last; its order never changes

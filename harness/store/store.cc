@@ -77,20 +77,18 @@ class SqliteStore final : public Store {
   Result<void> add_resources(const std::string& run_id,
                              const std::vector<JudgedResources>& rows) override;
   Result<void> finish_run(const std::string& run_id, int exit_code, bool complete) override;
-  Result<std::optional<Baseline>> baseline(const std::string& case_id, const MachineClass& machine,
+  Result<std::optional<Baseline>> baseline(const SeriesName& series,
                                            const std::string& before_run) override {
     return guarded(path_, "looking up a baseline",
-                   [&] { return series().baseline(case_id, machine, before_run); });
+                   [&] { return pasts().baseline(series, before_run); });
   }
-  Result<TimeHistory> time_history(const std::string& case_id, const MachineClass& machine,
+  Result<TimeHistory> time_history(const SeriesName& series,
                                    const std::string& before_run) override {
-    return guarded(path_, "looking up times",
-                   [&] { return series().times(case_id, machine, before_run); });
+    return guarded(path_, "looking up times", [&] { return pasts().times(series, before_run); });
   }
-  Result<Past> past(const std::string& case_id, const MachineClass& machine,
-                    const std::string& before_run, bool timed) override {
+  Result<Past> past(const SeriesName& series, const std::string& before_run, bool timed) override {
     return guarded(path_, "looking up the past",
-                   [&] { return series().past(case_id, machine, before_run, timed); });
+                   [&] { return pasts().past(series, before_run, timed); });
   }
   Result<Accepted> accept(const std::string& run_id, const std::string& case_glob,
                           const std::string& who, const std::string& why) override;
@@ -137,7 +135,7 @@ class SqliteStore final : public Store {
     return fail(error_at(path_, "was opened for reading only", "open it for writing"));
   }
   Result<void> check_run(const std::string& run_id);
-  Series& series() { return series_ ? *series_ : series_.emplace(*db_, path_); }
+  Series& pasts() { return series_ ? *series_ : series_.emplace(*db_, path_); }
   template <class Row>
   Result<std::vector<Row>> of_run(const std::string& run_id,
                                   Result<std::vector<Row>> (*read)(SQLite::Database&,

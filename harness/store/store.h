@@ -27,9 +27,9 @@ inline constexpr std::int32_t application_id = 0x706C6D62;  // "plmb"
 // Of baselines/schema.sql and its migrations.
 extern const int schema_version;
 
-// Declared identity of a kind of machine: the key of a series. A run has that of its host, an
-// outcome that of what it ran on (class_of in machine.h). What merely accompanies a run (compiler,
-// library versions) is in RunInfo.
+// Declared identity of a kind of machine: part of the key of a series. A run has that of its host,
+// an outcome that of what it ran on (class_of in machine.h). What merely accompanies a run
+// (compiler, library versions) is in RunInfo.
 struct MachineClass {
   std::string device_kind = "cpu";  // cpu (emulated devices too), cuda
   std::string arch;                 // x86-64-v3, sm_90
@@ -37,6 +37,14 @@ struct MachineClass {
   std::int64_t memory_bytes = 0;    // rounded to GiB
   std::string clock_policy;         // "" unless declared
   bool operator==(const MachineClass&) const = default;
+};
+
+// Which series an outcome belongs to: a case on a machine class, by a provider with these options
+// ("" for none), so that other options are never compared.
+struct SeriesName {
+  std::string case_id;
+  MachineClass machine;
+  std::string provider_options = {};
 };
 
 struct RunInfo {
@@ -99,20 +107,19 @@ class Store {
                                      const std::vector<JudgedResources>& rows) = 0;
   virtual Result<void> finish_run(const std::string& run_id, int exit_code, bool complete) = 0;
 
-  // The last accepted passing outcome of a case on a machine class before `before_run` ("" = now):
-  // a verdict of pass, improved, first_seen or changed in a finished run; or the outcome of status
-  // ok that an accept row names. Same judge_version, reference_version and inputs_version.
-  virtual Result<std::optional<Baseline>> baseline(const std::string& case_id,
-                                                   const MachineClass& machine,
+  // The last accepted passing outcome of a series before `before_run` ("" = now): a verdict of
+  // pass, improved, first_seen or changed in a finished run; or the outcome of status ok that an
+  // accept row names. Same judge_version, reference_version and inputs_version.
+  virtual Result<std::optional<Baseline>> baseline(const SeriesName& series,
                                                    const std::string& before_run) = 0;
   // Of runs that may serve as baselines, as above; since somebody accepted an outcome of the series
   // that had failed, where somebody did.
-  virtual Result<TimeHistory> time_history(const std::string& case_id, const MachineClass& machine,
+  virtual Result<TimeHistory> time_history(const SeriesName& series,
                                            const std::string& before_run) = 0;
 
   // Both, with what is pinned; without times unless `timed`.
-  virtual Result<Past> past(const std::string& case_id, const MachineClass& machine,
-                            const std::string& before_run, bool timed) = 0;
+  virtual Result<Past> past(const SeriesName& series, const std::string& before_run,
+                            bool timed) = 0;
 
   // An explicit re-baselining: who, when, why. Concerns, of the cases that the glob matches now,
   // the run's outcomes of status ok, and the cases that it lists as vanished or refused, which is

@@ -352,4 +352,14 @@ void use_kernels(std::vector<Suite>& suites, const std::vector<std::string>& glo
   }
 }
 
+void use_seed(std::vector<Suite>& suites, std::uint64_t seed) {
+  const auto change = [&](SuiteCase& c) {
+    if (c.problem.seed == Problem{}.seed) c.problem.seed = seed;
+  };
+  for (Suite& suite : suites) {
+    for (SuiteCase& c : suite.cases) change(c);
+    for (SuiteDiff& d : suite.diffs) change(d.a), change(d.b);
+  }
+}
+
 }  // namespace plumbline

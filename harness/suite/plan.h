@@ -1,6 +1,7 @@
 // From suites to the list of cases and diffs that a run measures.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -93,6 +94,10 @@ std::vector<std::string> absent_lines(const std::vector<AbsentCases>& absent);
 // Lets other kernels run the suites' problems: every group's kernels become `globs`, of any
 // tensor-core mode, and diffs, which name their kernels, are dropped.
 void use_kernels(std::vector<Suite>& suites, const std::vector<std::string>& globs);
+
+// Other inputs for the suites' problems: those whose id names no seed, which is that of Problem{},
+// get this one, in groups and in diffs. A suite that names a seed means those inputs.
+void use_seed(std::vector<Suite>& suites, std::uint64_t seed);
 
 // What to do where no loaded provider has a kernel that matches `pattern`.
 std::string missing_kernel_remedy(std::string_view pattern,

@@ -241,6 +241,23 @@ TEST_F(Audit, CalibrationRunsLegalKernelsOverSeeds) {
   EXPECT_EQ(same["rows"], report["rows"]) << "the same seeds give the same figures";
 }
 
+// --kernel chooses among the legal kernels: a glob over a provider brings none of its bugs.
+TEST_F(Audit, CalibrationOfChosenKernelsRunsLegalOnes) {
+  const std::string calibrate = "s.toml --calibrate --format json --no-default-provider ";
+  const auto result = audit(calibrate + "--kernel 'tiny/*'");
+  ASSERT_EQ(result.code, 0) << result.text;
+  const json report = json::parse(result.text)["data"];
+  EXPECT_EQ(report["kernels"], json::array({"tiny/correct", "tiny/legal_rounded_p"}));
+  EXPECT_EQ(report["runs"], 2 * 4);
+  EXPECT_EQ(report["false_alarms"], 0);
+  EXPECT_EQ(json::parse(audit(calibrate + "--kernel 'tiny/legal*'").text)["data"]["kernels"],
+            json::array({"tiny/legal_rounded_p"}));
+
+  const auto bugs = audit("s.toml --calibrate --kernel tiny/percent --kernel 'tiny/lse*'");
+  EXPECT_EQ(bugs.code, 2);
+  EXPECT_THAT(bugs.text, HasSubstr("those chosen are known bugs of a catalogue"));
+}
+
 TEST_F(Audit, CalibrationFailsWhereALegalKernelIsFlagged) {
   const auto result = audit("s.toml --calibrate --seeds 2", ":flagged");
   EXPECT_EQ(result.code, 1);

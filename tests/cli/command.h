@@ -27,6 +27,15 @@ inline std::string cpu_provider(const std::string& options = "") {
   return options.empty() ? library : library + ":" + options;
 }
 
+// The same kernels by another build, with no options that plumbline sees: put
+// planted("slow=20") before a command that names this provider.
+inline std::string planted_cpu_provider() {
+  return (build_directory / "tests" / "cli" / "plumbline_planted_cpu.so").string();
+}
+inline std::string planted(const std::string& options) {
+  return "PLANTED_OPTIONS='" + options + "' ";
+}
+
 // A scratch directory that is gone after the test.
 class CommandTest : public testing::Test {
  protected:
@@ -48,8 +57,8 @@ class CommandTest : public testing::Test {
     result.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     return result;
   }
-  CommandResult plumbline(const std::string& arguments) const {
-    return shell("'" + program().string() + "' " + arguments);
+  CommandResult plumbline(const std::string& arguments, const std::string& before = "") const {
+    return shell(before + "'" + program().string() + "' " + arguments);
   }
   static std::filesystem::path program() { return build_directory / "bin" / "plumbline"; }
   static std::string suite(const std::string& name) {

@@ -34,6 +34,11 @@ std::vector<BadInput> verbs() {
        {"there is no option --nothing-like-it", "plumbline run --help"}},
       {"run s.toml --format yaml", 2, {"--format", "yaml", "text"}},
       {"run s.toml --junit", 2, {"--junit", "plumbline run --help"}},
+      {"run s.toml --seed x", 2, {"--seed", "x", "for example --seed 20261123"}},
+      {"list s.toml --seed -1", 2, {"--seed"}},
+      {"run --case " + std::string(bad::case_id) + " --seed 7", 2, {"--case", "--seed"}},
+      {"support", 2, {"plumbline support: name a command", "plumbline support --help"}},
+      {"support sugest", 2, {"did you mean suggest?"}},
       {"run s.toml --resume --no-store", 2, {"--resume", "--no-store"}},
       {"run --case " + std::string(bad::case_id) + " --shard 1/2", 2, {"--case", "--shard"}},
       {"run s.toml --case " + std::string(bad::case_id),
@@ -285,6 +290,11 @@ std::vector<BadInput> databases() {
       {"baseline accept --cases 'no/such*' --why because --who me --db good.db", 2, {"no/such*"}},
       {"baseline accept --why because --who me --db missing.db", 3, {"missing.db"}},
       {"baseline list --db missing.db", 3, {"missing.db"}},
+      {"support suggest --db missing.db", 3, {"missing.db"}},
+      {"support suggest zzzz --db good.db", 2, {"zzzz"}},
+      {"support suggest --kernel 'no/*' --db good.db",
+       2,
+       {"--kernel \"no/*\"", "asked no such kernel", "plumbline show"}},
   };
 }
 

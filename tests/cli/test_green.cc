@@ -7,7 +7,6 @@
 namespace plumbline {
 namespace {
 
-using test::cpu_provider;
 using testing::AllOf;
 using testing::AnyOf;
 using testing::HasSubstr;
@@ -27,7 +26,8 @@ class Green : public test::CommandTest {
   }
   test::CommandResult run(const std::string& arguments, const std::string& options = "") const {
     return plumbline("run s.toml -q --repetitions 3 --no-default-provider --provider '" +
-                     cpu_provider(options) + "' " + arguments);
+                         test::planted_cpu_provider() + "' " + arguments,
+                     test::planted(options));
   }
   // The answer's lines without the header, "\n" at the end of each.
   std::string rows(const std::string& database, const std::string& sql) const {

@@ -39,8 +39,7 @@ class Machines : public test::CommandTest {
     value_of(store->finish_run(run_info(number).run_id, 0, true));
   }
   static Past past_of(Store& store, const StoredOutcome& stored) {
-    return value_of(
-        store.past(stored.outcome.case_id, class_of(stored.outcome, machine_of()), "", true));
+    return value_of(store.past(series_of(stored.outcome, machine_of()), "", true));
   }
 };
 

@@ -229,7 +229,7 @@ TEST_F(RunCommand, ShardsTogetherAreTheWhole) {
 
 TEST_F(RunCommand, HelpHasExamples) {
   for (const char* command : {"list", "run", "judge", "show", "compare", "history", "baseline",
-                              "resources", "query", "doctor"}) {
+                              "support", "support suggest", "resources", "query", "doctor"}) {
     const auto help = plumbline(std::string(command) + " --help");
     EXPECT_EQ(help.code, 0) << command;
     EXPECT_THAT(help.text, HasSubstr("Example")) << command;

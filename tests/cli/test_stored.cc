@@ -69,7 +69,8 @@ TEST_F(Stored, CompareTellsWhatChanged) {
 }
 
 TEST_F(Stored, NewBuildWithOtherBitsIsChangedAndCanBeAccepted) {
-  const auto changed = plumbline("run s.toml -q --provider '" + cpu_provider("tile_kv=24") + "'");
+  const auto changed = plumbline("run s.toml -q --provider '" + test::planted_cpu_provider() + "'",
+                                 test::planted("tile_kv=24"));
   EXPECT_EQ(changed.code, 0) << changed.text;
   EXPECT_THAT(plumbline("query \"SELECT verdict FROM v_latest\" --format csv").text,
               HasSubstr("changed"));

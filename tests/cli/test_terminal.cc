@@ -93,9 +93,27 @@ TEST(Help, IsBrokenUnderItsDescription) {
 class HelpCommand : public test::CommandTest {};
 
 TEST_F(HelpCommand, EveryHelpFitsEightyColumns) {
-  for (const char* command : {"", "list", "run", "check", "audit", "judge", "merge", "show",
-                              "compare", "matrix", "reduce", "diff", "history", "baseline",
-                              "baseline accept", "baseline list", "resources", "query", "doctor"}) {
+  for (const char* command : {"",
+                              "list",
+                              "run",
+                              "check",
+                              "audit",
+                              "judge",
+                              "merge",
+                              "show",
+                              "compare",
+                              "matrix",
+                              "reduce",
+                              "diff",
+                              "history",
+                              "baseline",
+                              "baseline accept",
+                              "baseline list",
+                              "support",
+                              "support suggest",
+                              "resources",
+                              "query",
+                              "doctor"}) {
     const auto help = plumbline(std::string(command) + " --help");
     EXPECT_EQ(help.code, 0) << command;
     EXPECT_LE(longest_line(help.text), 80U) << help.text;

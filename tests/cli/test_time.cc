@@ -6,8 +6,6 @@
 namespace plumbline {
 namespace {
 
-using test::cpu_provider;
-
 class TimeGate : public test::CommandTest {
  protected:
   // Ten A/A runs and one at half the speed, in a database of their own; what went wrong, or "".
@@ -18,8 +16,9 @@ class TimeGate : public test::CommandTest {
         return "A/A run " + std::to_string(i) + " exits " + std::to_string(run.code) + "\n" +
                run.text;
     }
-    const auto slow = plumbline("run s.toml -q --db " + database + " --provider '" +
-                                cpu_provider("slow=2") + "'");
+    const auto slow = plumbline(
+        "run s.toml -q --db " + database + " --provider '" + test::planted_cpu_provider() + "'",
+        test::planted("slow=2"));
     if (slow.code != 1)
       return "half the speed exits " + std::to_string(slow.code) + "\n" + slow.text;
     const auto verdict =

@@ -87,7 +87,10 @@ TEST_F(PlugInYourKernel, PyTorch) {
   execute("PyTorch");
 }
 
-TEST_F(PlugInYourKernel, CppAgainstTheBuildTree) { execute("C++"); }
+TEST_F(PlugInYourKernel, CppAgainstTheBuildTree) {
+  execute("C++");
+  execute("What your kernel refuses");
+}
 
 TEST_F(PlugInYourKernel, CppAgainstAnInstallation) {
   const auto prefix = directory_ / "prefix";

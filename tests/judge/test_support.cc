@@ -75,6 +75,22 @@ TEST(Support, ListsOfKernelsAndExcludedValues) {
   EXPECT_FALSE(table->unsupported("a/x", plain));
 }
 
+TEST(Support, HowManyQueryHeadsShareAKeyHead) {
+  const auto table = read(
+      "[[unsupported]]\nkernel = \"k\"\nreason = \"no GQA\"\nwhere = { group = { not = 1 } }\n");
+  ASSERT_TRUE(table) << to_string(table.error());
+  Problem problem;
+  problem.heads_q = problem.heads_kv = 7;
+  EXPECT_FALSE(table->unsupported("k", problem));
+  problem.heads_kv = 1;
+  EXPECT_TRUE(table->unsupported("k", problem));
+  EXPECT_EQ(table->entry_for("k", problem)->line, 1);
+  const auto wrong =
+      read("[[unsupported]]\nkernel = \"k\"\nreason = \"r\"\nwhere = { group = 0 }\n");
+  ASSERT_FALSE(wrong);
+  EXPECT_THAT(to_string(wrong.error()), HasSubstr("\"0\" is no number of query heads"));
+}
+
 TEST(Support, AllErrorsComeAtOnce) {
   const auto table = read(R"([[unsupported]]
 kernel = "k"

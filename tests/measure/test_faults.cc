@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <limits>
 
 #include "harness/measure/faults.h"
@@ -122,6 +123,28 @@ TEST(Faults, PaddedRowsGoByPolicy) {
   const float far_away = 300.0F;
   encode(DType::f16, {&far_away, 1}, filled.out.data() + offset);
   EXPECT_EQ(faults_of(filled, PaddingPolicy::attended).padded_rows, 1);
+}
+
+// plumbline_provider.h: the LSE of a padded row may hold anything.
+TEST(Faults, TheLseOfAPaddedRowIsNotLookedAt) {
+  FilledProblem filled(padded());
+  const Geometry& g = filled.geometry;
+  constexpr float anything[] = {std::numeric_limits<float>::quiet_NaN(), 1e30F,
+                                -std::numeric_limits<float>::infinity()};
+  int rows = 0;
+  for (std::int64_t b = 0; b < 4; ++b) {
+    for (std::int64_t i = 0; i < 12; ++i) {
+      if (g.padded_row_is_valid(b, i)) continue;
+      // out and lse have the same rows, head_dim_vo and one element wide
+      const std::int64_t element = g.padded_out_offset(b, i, 1) / g.problem().head_dim_vo;
+      const float value = anything[rows++ % 3];
+      std::memcpy(filled.lse.data() + static_cast<std::size_t>(element) * sizeof value, &value,
+                  sizeof value);
+    }
+  }
+  ASSERT_GT(rows, 3);
+  for (const PaddingPolicy policy : {PaddingPolicy::zeros, PaddingPolicy::attended})
+    EXPECT_EQ(faults_of(filled, policy).total(), 0);
 }
 
 TEST(Faults, RowsWithoutKeysMustBeZero) {

@@ -41,10 +41,11 @@ ANSWERS = [
     ("baseline", ["accept", "latest~1", "--why", "a test", "--who", "me", "--db", "runs.db"], 0,
      {}),
     ("baseline", ["list", "--db", "runs.db"], 0, {}),
+    ("support", ["suggest", "--db", "runs.db"], 0, {}),
     ("doctor", [], 0, {}),
 ]
 VERBS = {"run", "list", "show", "compare", "matrix", "history", "judge", "merge", "reduce", "query",
-         "check", "diff", "audit", "resources", "baseline", "doctor"}
+         "check", "diff", "audit", "resources", "baseline", "support", "doctor"}
 # A text that is a number to a person. Ids, digests and versions may be all digits; nothing else
 # may.
 NUMBER = re.compile(r"^\s*[-+]?(\d+(\.\d*)?([eE][-+]?\d+)?|nan|inf(inity)?)\s*%?\s*$",
@@ -175,6 +176,7 @@ ERRORS = [
     ("audit", ["absent.toml"], 2, "absent.toml"),
     ("resources", ["--reports", "absent"], 2, "absent"),
     ("baseline", ["accept", "zzzz", "--why", "a test", "--who", "me", "--db", "runs.db"], 2, None),
+    ("support", ["suggest", "--db", "absent.db"], 3, "absent.db"),
     ("doctor", ["--baselines", "absent"], 3, None),
 ]
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 
 #include "harness/contract/reviewed_text.h"
@@ -67,8 +68,12 @@ class Retilings : public testing::Test {
     plan_.diffs.clear();
   }
 
+  // Options that plumbline sees would be another series: these make another build of the kernel.
   static MeasureOptions measure_options(const std::string& options) {
-    MeasureOptions measure = cpu_provider(options);
+    ::setenv("PLANTED_OPTIONS", options.c_str(), 1);
+    MeasureOptions measure = cpu_provider("");
+    measure.providers = {
+        (binary_directory / "tests" / "cli" / "plumbline_planted_cpu.so").string()};
     measure.reference_cache = directory_->path() / "references";
     return measure;
   }
@@ -95,7 +100,7 @@ class Retilings : public testing::Test {
     return session;
   }
 
-  // The next night, with other options.
+  // The next night, with a build that computes by other options.
   static std::unique_ptr<RunSession> run_after_baseline(const std::string& options) {
     const auto database = directory_->path() / "next.db";
     std::filesystem::copy_file(directory_->path() / "baseline.db", database,

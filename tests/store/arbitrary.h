@@ -161,6 +161,7 @@ class Arbitrary {
     o.row_seed = integer();
     o.widening = real();
     o.spec_judged = text();
+    o.provider_options = text();
     o.output_digest = text();
     o.repeat_checked = flag();
     o.repeat_equal = flag();

@@ -140,8 +140,8 @@ TEST_F(Merge, ARunFindsItsBaselineInAnotherShard) {
   store_run(*open("a.db"), run_info(1), {passing()});
   store_run(*open("b.db"), run_info(2), {passing("fp16/b1-h4-s128-d64")});
   value_of(merge_databases(file("b.db"), {file("a.db")}));
-  const auto baseline =
-      value_of(open("b.db")->baseline(passing().outcome.case_id, machine_of(), run_info(2).run_id));
+  const auto baseline = value_of(
+      open("b.db")->baseline({passing().outcome.case_id, machine_of()}, run_info(2).run_id));
   ASSERT_TRUE(baseline.has_value());
   EXPECT_EQ(baseline->run_id, run_info(1).run_id);
 }

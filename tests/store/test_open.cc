@@ -157,7 +157,7 @@ TEST_F(Open, ViewsOfAnotherVersionAreWrittenAnewAndForeignViewsStay) {
   EXPECT_EQ(raw_sql(path_, "SELECT case_id FROM v_latest")[0][0], passing().outcome.case_id);
   EXPECT_EQ(raw_sql(path_, "SELECT two FROM mine")[0][0], "2");
   EXPECT_EQ(raw_sql(path_, "SELECT count(*) FROM sqlite_schema WHERE name = 'v_gone'")[0][0], "0");
-  EXPECT_TRUE(value_of(store->baseline(passing().outcome.case_id, machine_of(), "")).has_value());
+  EXPECT_TRUE(value_of(store->baseline({passing().outcome.case_id, machine_of()}, "")).has_value());
 }
 
 TEST_F(Open, RefusesWhatIsNotADatabase) {

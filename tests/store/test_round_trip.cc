@@ -72,16 +72,17 @@ void expect_equal(const Judgement& loaded, const Judgement& stored) {
 }
 
 void expect_equal(const StoredOutcome& loaded, const StoredOutcome& stored) {
-  const auto& [suite, group, tier, c, id, problem_digest, description, device, workspace_bytes,
-               output_digest, repeat_checked, repeat_equal, timed, time_ns, time_hot_ns,
-               time_mad_ns, time_ratio, peak_memory_bytes, wall_ms, saved_to, reused_from,
-               expected] = static_cast<const CaseRun&>(loaded.outcome);
+  const auto& [suite, group, tier, c, id, provider_options, problem_digest, description, device,
+               workspace_bytes, output_digest, repeat_checked, repeat_equal, timed, time_ns,
+               time_hot_ns, time_mad_ns, time_ratio, peak_memory_bytes, wall_ms, saved_to,
+               reused_from, expected] = static_cast<const CaseRun&>(loaded.outcome);
   const auto& [status, reason, errors, faults, worst, worst_statistic, location, cause, head_rms,
                reference_rows, rows_total, row_seed, widening, spec_judged] =
       static_cast<const ComparedOutput&>(loaded.outcome);
   const Outcome& o = stored.outcome;
-  EXPECT_EQ(std::tie(suite, group, tier, id, problem_digest, status, reason),
-            std::tie(o.suite, o.group, o.tier, o.case_id, o.problem_digest, o.status, o.reason));
+  EXPECT_EQ(std::tie(suite, group, tier, id, provider_options, problem_digest, status, reason),
+            std::tie(o.suite, o.group, o.tier, o.case_id, o.provider_options, o.problem_digest,
+                     o.status, o.reason));
   EXPECT_EQ(c, (Case{o.c.kernel, o.c.device, canonical(o.c.problem)}));
   EXPECT_EQ(fields(description), fields(o.description));
   EXPECT_EQ(device, o.device);
@@ -113,11 +114,11 @@ void expect_equal(const StoredOutcome& loaded, const StoredOutcome& stored) {
   ASSERT_EQ(judged.terms.has_value(), before.terms.has_value());
   if (judged.terms) {
     const auto& [limits, padding_policy, promises] = *judged.terms;
-    const auto& [peak, beyond_output, rms, lse, suite_limit, suite_judged] = limits;
+    const auto& [peak, beyond_output, rms, lse, suite_limit, suite_judged, elsewhere] = limits;
     const Terms& t = *before.terms;
-    EXPECT_EQ(std::tie(peak, beyond_output, rms, lse, padding_policy, promises),
+    EXPECT_EQ(std::tie(peak, beyond_output, rms, lse, elsewhere, padding_policy, promises),
               std::tie(t.limits.peak, t.limits.beyond_output, t.limits.rms, t.limits.lse,
-                       t.padding_policy, t.promises));
+                       t.limits.elsewhere, t.padding_policy, t.promises));
   }
 }
 
@@ -420,7 +421,7 @@ TEST_F(RoundTrip, WhatIsNotThereIsAnError) {
   EXPECT_THAT(error_of(store->diffs("nobody")), HasSubstr("nobody"));
   EXPECT_THAT(error_of(store->suite_scores("nobody")), HasSubstr("nobody"));
   EXPECT_THAT(error_of(store->add_suite_scores("nobody", {})), HasSubstr("nobody"));
-  EXPECT_THAT(error_of(store->baseline("case", machine_of(), "nobody")), HasSubstr("nobody"));
+  EXPECT_THAT(error_of(store->baseline({"case", machine_of()}, "nobody")), HasSubstr("nobody"));
   value_of(store->begin_run(run_info(1)));
   EXPECT_THAT(error_of(store->begin_run(run_info(1))), HasSubstr("was begun before"));
   RunInfo yesterday = run_info(2);

@@ -21,7 +21,7 @@ class Series : public StoreTest {
   }
   // The run of the baseline as seen from before `before`, "" for none.
   std::string baseline_run(const std::string& before = "", const std::string& model = "EPYC") {
-    const auto baseline = value_of(store_->baseline(case_, machine_of(model), before));
+    const auto baseline = value_of(store_->baseline({case_, machine_of(model)}, before));
     return baseline ? baseline->run_id : "";
   }
   std::string id(int number) { return run_info(number).run_id; }
@@ -32,7 +32,7 @@ class Series : public StoreTest {
 
 TEST_F(Series, NoPastNoBaseline) {
   EXPECT_EQ(baseline_run(), "");
-  EXPECT_THAT(value_of(store_->time_history(case_, machine_of(), "")).ratios, IsEmpty());
+  EXPECT_THAT(value_of(store_->time_history({case_, machine_of()}, "")).ratios, IsEmpty());
 }
 
 TEST_F(Series, TheBaselineIsTheLastPassingOutcome) {
@@ -43,7 +43,7 @@ TEST_F(Series, TheBaselineIsTheLastPassingOutcome) {
   second.outcome.description.build_id = "build-2";
   add_run(2, second);
 
-  const auto baseline = value_of(store_->baseline(case_, machine_of(), ""));
+  const auto baseline = value_of(store_->baseline({case_, machine_of()}, ""));
   ASSERT_TRUE(baseline);
   const auto& [run_id, verdict, digest, build_id, rms, elements, deterministic, run_order, timed,
                driver, runtime, spec, terms] = *baseline;
@@ -56,9 +56,52 @@ TEST_F(Series, TheBaselineIsTheLastPassingOutcome) {
   EXPECT_TRUE(deterministic);
 }
 
+// What a kernel did with other options is no past: not its bits, its times, its pins, or that
+// somebody accepted its refusal.
+TEST_F(Series, OtherProviderOptionsAreAnotherSeries) {
+  const auto past_with = [&](const std::string& options) {
+    return value_of(store_->past({case_, machine_of(), options}, "", true));
+  };
+  StoredOutcome tiled = with_verdict(passing(), Verdict::first_seen);
+  tiled.outcome.provider_options = "tile_kv=24";
+  tiled.outcome.time_ratio = 9;
+  add_run(1, passing());
+  add_run(2, tiled);
+  EXPECT_EQ(past_with("").baseline->run_id, id(1));
+  EXPECT_THAT(past_with("").times.ratios, ElementsAre(2));
+  EXPECT_EQ(past_with("tile_kv=24").baseline->run_id, id(2));
+  EXPECT_THAT(past_with("tile_kv=24").times.ratios, ElementsAre(9));
+  EXPECT_FALSE(past_with("tile_kv=32").baseline);
+  EXPECT_THAT(raw_sql(path_, "SELECT accepted FROM v_history ORDER BY run_order"),
+              ElementsAre(ElementsAre("1"), ElementsAre("1")))
+      << "the past of the second is not that of the first";
+  EXPECT_THAT(raw_sql(path_, "SELECT provider_options FROM v_latest ORDER BY 1"),
+              ElementsAre(ElementsAre(""), ElementsAre("tile_kv=24")));
+
+  EXPECT_EQ(value_of(store_->pin(id(2), "*", "Ada", "tiles of 24")), 1);
+  EXPECT_FALSE(past_with("").pin);
+  EXPECT_EQ(past_with("tile_kv=24").pin->outcome.run_id, id(2));
+
+  StoredOutcome refused =
+      not_run(Status::unsupported, Verdict::unsupported, "no bf16", "bf16/b1-h4-s128-d64");
+  refused.outcome.provider_options = "tile_kv=24";
+  add_run(3, refused);
+  value_of(store_->set_changes(
+      id(3), {{"smoke", case_, {ChangeKind::refused, 0, 0, "is refused", true}}}));
+  EXPECT_EQ(value_of(store_->accept(id(3), "*", "Ada", "no more bf16")).refused, 1);
+  EXPECT_TRUE(past_with("tile_kv=24").refusal_accepted);
+  EXPECT_FALSE(past_with("").refusal_accepted);
+
+  StoredOutcome failed = with_verdict(passing(), Verdict::fail);
+  failed.outcome.provider_options = "tile_kv=32";
+  add_run(4, failed);
+  EXPECT_THAT(raw_sql(path_, "SELECT provider_options, previous_run_id FROM v_regressions"),
+              ElementsAre(ElementsAre("tile_kv=32", "NULL")));
+}
+
 TEST_F(Series, DeterministicIsPromisedAndConfirmed) {
   const auto deterministic = [&] {
-    return value_of(store_->baseline(case_, machine_of(), ""))->deterministic;
+    return value_of(store_->baseline({case_, machine_of()}, ""))->deterministic;
   };
   StoredOutcome outcome = passing();
   outcome.outcome.description.promises.run_to_run = Promise::rounding;
@@ -118,7 +161,7 @@ TEST_F(Series, OtherMachinesCasesAndVersionsAreOtherSeries) {
   for (const char* version : {"judge_version", "reference_version", "inputs_version"}) {
     raw_sql(path_, std::string("UPDATE outcome SET ") + version + " = " + version + " + 1");
     EXPECT_EQ(baseline_run(), "") << version;
-    EXPECT_THAT(value_of(store_->time_history(case_, machine_of(), "")).ratios, IsEmpty())
+    EXPECT_THAT(value_of(store_->time_history({case_, machine_of()}, "")).ratios, IsEmpty())
         << version;
     raw_sql(path_, std::string("UPDATE outcome SET ") + version + " = " + version + " - 1");
   }
@@ -146,7 +189,7 @@ TEST_F(Series, AcceptingConcernsOnlyWhatTheGlobMatches) {
   store_run(*store_, run_info(1), {bf16, fp16});
   value_of(store_->accept(id(1), "*/fp16/*", "Ada", "known"));
   EXPECT_EQ(baseline_run(), "");
-  EXPECT_TRUE(value_of(store_->baseline(fp16.outcome.case_id, machine_of(), "")).has_value());
+  EXPECT_TRUE(value_of(store_->baseline({fp16.outcome.case_id, machine_of()}, "")).has_value());
 }
 
 TEST_F(Series, AcceptingNeedsAMatchANameAndAReason) {
@@ -183,12 +226,12 @@ TEST_F(Series, TimesOfAcceptedRunsNewestFirstAtMostThirty) {
     if (i == 33) outcome.outcome.timed = false;
     add_run(i, outcome);
   }
-  const auto ratios = value_of(store_->time_history(case_, machine_of(), "")).ratios;
+  const auto ratios = value_of(store_->time_history({case_, machine_of()}, "")).ratios;
   ASSERT_THAT(ratios, SizeIs(30));
   EXPECT_EQ(ratios[0], 35);
   EXPECT_EQ(ratios[1], 32);
   EXPECT_EQ(ratios[29], 4);
-  EXPECT_THAT(value_of(store_->time_history(case_, machine_of(), id(4))).ratios,
+  EXPECT_THAT(value_of(store_->time_history({case_, machine_of()}, id(4))).ratios,
               ElementsAre(3, 2, 1));
 }
 
@@ -198,7 +241,7 @@ TEST_F(Series, ACaseInTwoSuitesOfARunCountsOnce) {
   pr.outcome.suite = "pr";
   pr.outcome.time_ratio = 3;
   store_run(*store_, run_info(1), {smoke, pr});
-  EXPECT_THAT(value_of(store_->time_history(case_, machine_of(), "")).ratios, ElementsAre(3));
+  EXPECT_THAT(value_of(store_->time_history({case_, machine_of()}, "")).ratios, ElementsAre(3));
 }
 
 // Merged from a shard that had no past: no baseline before it was judged against the past that is
@@ -208,7 +251,7 @@ TEST_F(Series, AFirstSeenOutcomeWithAPastIsNoBaselineYet) {
   add_run(2, passing());
   add_run(3, with_verdict(passing(), Verdict::first_seen));
   EXPECT_EQ(baseline_run(), id(2));
-  EXPECT_THAT(value_of(store_->time_history(case_, machine_of(), "")).ratios, SizeIs(2));
+  EXPECT_THAT(value_of(store_->time_history({case_, machine_of()}, "")).ratios, SizeIs(2));
   EXPECT_THAT(raw_sql(path_, "SELECT accepted FROM v_history ORDER BY run_order"),
               ElementsAre(ElementsAre("1"), ElementsAre("1"), ElementsAre("0")));
   value_of(store_->update_judgement(id(3), "smoke", case_, passing().judgement));
@@ -217,7 +260,7 @@ TEST_F(Series, AFirstSeenOutcomeWithAPastIsNoBaselineYet) {
 
 TEST_F(Series, TheNewestPinIsWhatIsMeasuredAgainst) {
   const auto past = [&](const std::string& before) {
-    return value_of(store_->past(case_, machine_of(), before, true));
+    return value_of(store_->past({case_, machine_of()}, before, true));
   };
   for (int i = 1; i <= 8; ++i) {
     StoredOutcome outcome = passing();
@@ -250,10 +293,12 @@ TEST_F(Series, AcceptingAnOutcomeThatFailedRestartsItsTimes) {
     add_run(i, i == 3 ? with_verdict(outcome, Verdict::regressed) : outcome);
   }
   value_of(store_->accept(id(2), "*", "Ada", "it was fine anyway"));
-  EXPECT_THAT(value_of(store_->time_history(case_, machine_of(), "")).ratios, ElementsAre(4, 2, 1));
+  EXPECT_THAT(value_of(store_->time_history({case_, machine_of()}, "")).ratios,
+              ElementsAre(4, 2, 1));
   value_of(store_->accept(id(3), "*", "Ada", "slower, and right"));
-  EXPECT_THAT(value_of(store_->time_history(case_, machine_of(), "")).ratios, ElementsAre(4, 3));
-  EXPECT_THAT(value_of(store_->time_history(case_, machine_of(), id(3))).ratios, ElementsAre(2, 1));
+  EXPECT_THAT(value_of(store_->time_history({case_, machine_of()}, "")).ratios, ElementsAre(4, 3));
+  EXPECT_THAT(value_of(store_->time_history({case_, machine_of()}, id(3))).ratios,
+              ElementsAre(2, 1));
 }
 
 TEST_F(Series, ExpectedAreTheCasesOfTheLastCompleteRunAndWhatWasMissedThere) {
@@ -299,7 +344,7 @@ TEST_F(Series, ARefusalIsAccepted) {
   value_of(store_->set_changes(
       id(2), {{"smoke", case_, {ChangeKind::refused, 0, 0, "is refused", true}}}));
   const auto accepted = [&](const std::string& run) {
-    return value_of(store_->past(case_, machine_of(), run, false)).refusal_accepted;
+    return value_of(store_->past({case_, machine_of()}, run, false)).refusal_accepted;
   };
   EXPECT_FALSE(accepted(""));
   EXPECT_EQ(value_of(store_->accept(id(2), "*", "Ada", "no more bf16")).refused, 1);

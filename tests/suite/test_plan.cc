@@ -126,6 +126,41 @@ TEST(Plan, OtherKernelsRunTheSameProblems) {
   for (const auto& c : plan->cases) EXPECT_EQ(c.c.kernel, "mine/fast");
 }
 
+TEST(Plan, ASeedIsThatOfCasesWhichNameNone) {
+  const std::string text = R"(
+schema = 1
+name = "s"
+[[group]]
+name = "a"
+reason = "r"
+kernels = ["cpu/flash"]
+set = { seq = 8 }
+product = { seed = [1, 2, 42] }
+[[diff]]
+name = "d"
+reason = "r"
+set = { seq = 8 }
+a = { kernel = "cpu/flash" }
+b = { kernel = "mine/fast" }
+)";
+  std::vector<Suite> suites{suite_from(text)};
+  const auto ids = [&] {
+    std::vector<std::string> all;
+    const auto plan = make_plan(suites, kernels, {});
+    for (const auto& c : plan->cases) all.push_back(c.case_id);
+    for (const auto& d : plan->diffs) all.insert(all.end(), {d.a.case_id, d.b.case_id});
+    return all;
+  };
+  const auto usual = ids();
+  use_seed(suites, 1);
+  EXPECT_EQ(ids(), usual);
+  use_seed(suites, 42);
+  const std::string problem = "/bf16/b1-h1-s8-d64", flash = "cpu/flash" + problem;
+  EXPECT_THAT(ids(), testing::ElementsAre(flash + "/seed=42", flash + "/seed=2", flash + "/seed=42",
+                                          "mine/fast" + problem + "/seed=42"))
+      << "a case that comes to be another of its suite is run once";
+}
+
 std::string expecting(const std::string& kernels_of_entry, const std::string& more = "") {
   return R"(schema = 1
 name = "s"

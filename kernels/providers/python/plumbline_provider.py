@@ -209,12 +209,13 @@ def kernel(*, name: Optional[str] = None, dtypes: Sequence[str] = ("fp32", "fp16
     devices         kinds of device that it takes, "cpu" and "cuda"; default: both where the
                     framework is torch or jax
     spec            what the kernel rounds; default: the strict one
-    padding_policy  what becomes of padded query rows: "zeros", "untouched" (as case.new_out() gave
-                    them) or "attended"
+    padding_policy  what out holds in padded query rows: "zeros", "untouched" (as case.new_out()
+                    gave them) or "attended"
     promises        "none", "rounding" or "bitwise" for run_to_run, batch, layout, page, split,
                     prefill_decode and lse
     lse             True: returns (out, lse) where case.lse_wanted; False: gives none, and the
-                    output alone is judged
+                    output alone is judged. A row that sees no key has -inf, or the sink where the
+                    LSE includes it; a padded row may hold anything, NaN too: no rule looks at it
     masks           "custom": takes masks of bits, whatever they mean; case.visible() and
                     case.visible_of() know them
     kv_dtypes       with "e4m3" or "e5m2" the kernel takes fp8 K and V: the number is case.k_scale,
