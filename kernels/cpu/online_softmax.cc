@@ -140,16 +140,18 @@ class BlockKernel {
     exp2_row(s, width, m_new, 1.0F);
 
     const float exact_sum = sum_of_row(s, width);
-    // V's scales of tokens go into P: before its rounding, unless the rounded P is what l sums
+    // V's scales of tokens go into P: before its rounding, unless the rounded P is what l sums, or
+    // is near the largest number of its dtype
     const bool scales_p = attention_.scales_tokens(),
-               sums_rounded = variant_.denominator_from_rounded_p;
+               sums_rounded = variant_.denominator_from_rounded_p,
+               scales_before = scales_p && !sums_rounded && !is_fp8(variant_.p_dtype);
     const auto scale_p = [&] {
       scale_keys(s, keys, attention_.v_scale, block_.sample, block_.head_kv);
     };
-    if (scales_p && !sums_rounded) scale_p();
+    if (scales_before) scale_p();
     round_p(s, width, keys.begin, variant_.p_dtype, variant_.p_prescale, variant_.double_round_p);
     const float sum = sums_rounded ? sum_of_row(s, width) : exact_sum;
-    if (scales_p && sums_rounded) scale_p();
+    if (scales_p && !scales_before) scale_p();
 
     const float rescale = exp2(m_old - m_new);
     scratch_.l[row] = std::fma(scratch_.l[row], rescale, sum);
