@@ -55,7 +55,7 @@ double load_query(const Geometry& geometry, const InputView& inputs, const Model
                   const RowId& id, std::span<double> row) {
   const double scale = geometry.problem().softmax_scale();
   stored_query(geometry, inputs.q, model.kv_dequantized_to, id.sample, id.row, id.head, row);
-  if (model.inputs_rounded != DType::none) {
+  if (model.inputs_rounded != DType::none && !geometry.problem().has_fp8_q()) {
     for (double& value : row) value = round_to(value, model.inputs_rounded);
   }
   if (model.q_prescaled == DType::none) return scale;
