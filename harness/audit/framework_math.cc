@@ -41,26 +41,28 @@ float dot(const float* a, const float* b, std::size_t count) {
   return sum;
 }
 
-void gather(DType dtype, const void* storage, std::int64_t offset, std::size_t count, float* to) {
-  decode(dtype,
-         static_cast<const std::byte*>(storage) +
-             static_cast<std::size_t>(offset) * size_in_bytes(dtype),
-         std::span<float>(to, count));
-}
-
 // K and V of one (sample, key head), K also in the forms that the orders scale it to.
 struct Head {
   std::size_t dim_qk, dim_vo;
   Values k, k_flash, k_sdpa, v;
 };
 
-// fp8 is widened as frameworks do: scale * stored, in the dtype of Q.
-void widen(const Problem& problem, const std::vector<float>& scales, std::int64_t sample,
-           std::int64_t head_kv, Values& values) {
-  if (!problem.has_fp8_kv()) return;
-  values =
-      scaled(std::move(values),
-             scales[static_cast<std::size_t>(sample * problem.heads_kv + head_kv)], problem.dtype);
+// What frameworks compute in, and widen fp8 to: the dtype of Q, or where that is fp8 of the output.
+DType framework_dtype(const Problem& problem) {
+  return problem.has_fp8_q() ? problem.out() : problem.dtype;
+}
+
+// A vector as frameworks see it: of fp8, scale * stored.
+void gather(const Problem& problem, DType dtype, const void* storage, std::int64_t offset,
+            const std::vector<float>& scales, std::size_t scale, std::span<float> to) {
+  decode(dtype,
+         static_cast<const std::byte*>(storage) +
+             static_cast<std::size_t>(offset) * size_in_bytes(dtype),
+         to);
+  if (!is_fp8(dtype)) return;
+  for (float& value : to) {
+    value = static_cast<float>(round_to(double{value * scales[scale]}, framework_dtype(problem)));
+  }
 }
 
 Head gather_head(const Geometry& geometry, const InputView& inputs, const SideInputs& side,
@@ -77,16 +79,15 @@ Head gather_head(const Geometry& geometry, const InputView& inputs, const SideIn
   head.v.resize(keys * head.dim_vo);
   for (std::size_t key = 0; key < keys; ++key) {
     const auto at = static_cast<std::int64_t>(key);
-    gather(problem.kv(), inputs.k, geometry.k_offset(sample, at, head_kv), head.dim_qk,
-           &head.k[key * head.dim_qk]);
-    gather(problem.kv(), inputs.v, geometry.v_offset(sample, at, head_kv), head.dim_vo,
-           &head.v[key * head.dim_vo]);
+    const std::size_t scale = kv_scale_at(problem, sample, at, head_kv);
+    gather(problem, problem.kv(), inputs.k, geometry.k_offset(sample, at, head_kv), side.k_scale,
+           scale, std::span(head.k).subspan(key * head.dim_qk, head.dim_qk));
+    gather(problem, problem.kv(), inputs.v, geometry.v_offset(sample, at, head_kv), side.v_scale,
+           scale, std::span(head.v).subspan(key * head.dim_vo, head.dim_vo));
   }
-  widen(problem, side.k_scale, sample, head_kv, head.k);
-  widen(problem, side.v_scale, sample, head_kv, head.v);
   const auto scale = static_cast<float>(problem.softmax_scale());
-  head.k_flash = scaled(head.k, scale, problem.dtype);
-  head.k_sdpa = scaled(head.k, std::sqrt(scale), problem.dtype);
+  head.k_flash = scaled(head.k, scale, framework_dtype(problem));
+  head.k_sdpa = scaled(head.k, std::sqrt(scale), framework_dtype(problem));
   return head;
 }
 
@@ -102,6 +103,7 @@ class RowMath {
         head_(head),
         keys_(geometry.visible_keys(row.sample, row.row)),
         q_(q),
+        dtype_(framework_dtype(problem_)),
         scale_(static_cast<float>(problem_.softmax_scale())),
         slope_(side.alibi_slopes.empty() ? 0
                                          : side.alibi_slopes[static_cast<std::size_t>(row.head)]),
@@ -111,13 +113,13 @@ class RowMath {
   // The output row in `order`, rounded to the dtypes of Q and of the output.
   void attend(Order order, double* out) {
     probabilities(order);
-    round_all(p_, problem_.dtype);
+    round_all(p_, dtype_);
     Values o(head_.dim_vo, 0.0F);
     for (std::size_t i = 0; i < p_.size(); ++i) {
       const float* v = value(i);
       for (std::size_t j = 0; j < o.size(); ++j) o[j] += p_[i] * v[j];
     }
-    round_all(o, problem_.dtype);
+    round_all(o, dtype_);
     round_all(o, problem_.out());
     std::copy(o.begin(), o.end(), out);
   }
@@ -141,13 +143,13 @@ class RowMath {
     const Values& k = order == Order::flash_attention ? head_.k_flash
                       : order == Order::sdpa_math     ? head_.k_sdpa
                                                       : head_.k;
-    const Values q = order == Order::sdpa_math ? scaled(q_, std::sqrt(scale_), problem_.dtype) : q_;
+    const Values q = order == Order::sdpa_math ? scaled(q_, std::sqrt(scale_), dtype_) : q_;
     p_.resize(static_cast<std::size_t>(keys_.size()));
     for (std::size_t i = 0; i < p_.size(); ++i) {
       p_[i] = dot(q.data(), &k[(static_cast<std::size_t>(keys_.begin) + i) * head_.dim_qk],
                   head_.dim_qk);
     }
-    round_all(p_, problem_.dtype);
+    round_all(p_, dtype_);
     if (order == Order::flex_eager) {
       for (float& s : p_) s *= scale_;
     }
@@ -166,7 +168,7 @@ class RowMath {
     const auto softcap = static_cast<float>(problem_.softcap);
     const auto step = [&](auto&& function) {
       for (float& s : p_) s = function(s);
-      if (order != Order::flex_eager) round_all(p_, problem_.dtype);
+      if (order != Order::flex_eager) round_all(p_, dtype_);
     };
     step([&](float s) { return s / softcap; });
     step([](float s) { return std::tanh(s); });
@@ -181,9 +183,9 @@ class RowMath {
     for (std::size_t i = 0; i < p_.size(); ++i)
       bias[i] = -slope_ * static_cast<float>(std::abs(diagonal - key(i)));
     const bool rounds = order == Order::sdpa_math;
-    if (rounds) round_all(bias, problem_.dtype);
+    if (rounds) round_all(bias, dtype_);
     for (std::size_t i = 0; i < p_.size(); ++i) p_[i] += bias[i];
-    if (rounds) round_all(p_, problem_.dtype);
+    if (rounds) round_all(p_, dtype_);
   }
 
   void probabilities(Order order) {
@@ -201,6 +203,7 @@ class RowMath {
   const Head& head_;
   const KeyRange keys_;
   const Values& q_;
+  const DType dtype_;
   const float scale_, slope_, sink_;
   Values p_;
 };
@@ -221,7 +224,7 @@ FrameworkMath framework_math(const Geometry& geometry, const InputView& inputs,
   for (auto* matrix :
        {&math.flash_attention, &math.sdpa_math, &math.flex_eager, &math.weighted_magnitude})
     matrix->assign(elements, 0);
-  const SideInputs side = side_inputs(problem);
+  const SideInputs& side = geometry.side;
   Head head{};
   Values q(static_cast<std::size_t>(problem.head_dim_qk));
   for (std::size_t r = 0; r < selection.rows.size(); ++r) {
@@ -231,8 +234,8 @@ FrameworkMath framework_math(const Geometry& geometry, const InputView& inputs,
                            selection.rows[r - 1].head / problem.group() == head_kv;
     if (!same_head) head = gather_head(geometry, inputs, side, row.sample, head_kv);
     if (geometry.visible_keys(row.sample, row.row).size() == 0) continue;
-    gather(problem.dtype, inputs.q, geometry.q_offset(row.sample, row.row, row.head), q.size(),
-           q.data());
+    gather(problem, problem.dtype, inputs.q, geometry.q_offset(row.sample, row.row, row.head),
+           side.q_scale, q_scale_at(problem, row.sample, row.row, row.head), q);
     RowMath of_row(geometry, side, row, head, q);
     of_row.attend(Order::flash_attention, &math.flash_attention[r * columns]);
     of_row.attend(Order::sdpa_math, &math.sdpa_math[r * columns]);

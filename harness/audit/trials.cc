@@ -25,9 +25,16 @@ class ProblemRules {
     if (measurement.reference == nullptr || measurement.rows.empty()) return results;
     const Problem& problem = measurement.geometry->problem();
     if (!math_) prepare(measurement);
-    const RuleInputs inputs{problem.dtype,    problem.out(),     problem.seq_kv,
-                            golden_,          measurement.rows,  math_->flash_attention,
-                            math_->sdpa_math, math_->flex_eager, math_->weighted_magnitude};
+    const DType dtype = problem.has_fp8_q() ? problem.out() : problem.dtype;
+    const RuleInputs inputs{dtype,
+                            problem.out(),
+                            problem.seq_kv,
+                            golden_,
+                            measurement.rows,
+                            math_->flash_attention,
+                            math_->sdpa_math,
+                            math_->flex_eager,
+                            math_->weighted_magnitude};
     const auto rules = rules_elsewhere();
     for (std::size_t i = 0; i < rule_count; ++i) results[i] = rules[i].check(inputs);
     return results;

@@ -112,6 +112,14 @@ class Reader {
         stated.page_size.reset();
       }
     }
+    if (const std::string value = text("scale_block"); !value.empty()) {
+      stated.scale_block = parse_integer(value);
+      if (!stated.scale_block || *stated.scale_block < 1) {
+        add("scale_block", fmt::format("\"{}\" is not a number of tokens", value),
+            "for example 64");
+        stated.scale_block.reset();
+      }
+    }
     if (const std::string value = text("window"); !value.empty()) read_window(value, stated);
   }
 
@@ -185,6 +193,8 @@ const std::map<std::string, std::string>& attribute_names() {
       {"padded_rows",
        "zeros or attended: what padded query rows must hold; not looked at by default"},
       {"page_size", "tokens in a page; only needed where both paged layouts fit"},
+      {"scale_block",
+       "tokens that share an fp8 scale; only needed where scales have blocks of more than one"},
       {"dtype",
        "fp16 or bf16: what q, k, v were before they were saved as F32 or F64 (NumPy has no bf16)"},
       {"softcap", "not supported yet: must be 0"},

@@ -17,7 +17,7 @@ struct StatedAttributes {
   std::optional<int> lse_base;                       // 0 = e, 2
   std::optional<bool> lse_heads_first;               // [batch, heads, seq] or [heads, total]
   std::optional<Padding> padding;
-  std::optional<std::int64_t> page_size;
+  std::optional<std::int64_t> page_size, scale_block;
   std::optional<DType> dtype;  // what q, k, v were before they were saved in a wider dtype
   std::string spec, padded_rows;
 };

@@ -36,7 +36,7 @@ class DumpMaker {
   Result<Dump> make() {
     // Each step needs what those before it found.
     const bool ok = errors_.empty() && find_tensors() && choose_layout() && set_problem() &&
-                    find_lengths() && set_mask() && copy_data();
+                    find_lengths() && find_scales() && set_mask() && copy_data();
     for (Error& error : errors_) error.message = printable(std::move(error.message));
     if (!ok) return tl::unexpected(std::move(errors_));
     return std::move(dump_);
@@ -68,12 +68,7 @@ class DumpMaker {
       const auto dtype = float_dtype(tensor->dtype);
       if (!dtype)
         return add(fmt::format("tensor {} has dtype {}", name, tensor->dtype),
-                   "write it as F32, F16 or BF16");
-      if (size_in_bytes(*dtype) == 1) {
-        return add(
-            fmt::format("tensor {} has dtype {}: fp8 is not supported yet", name, tensor->dtype),
-            "dump a call in fp16, bf16 or fp32");
-      }
+                   "write it as F32, F16, BF16 or fp8");
     }
     const DType found = *float_dtype(q_->dtype);
     problem_.dtype = stated_.dtype.value_or(found);
@@ -86,11 +81,17 @@ class DumpMaker {
       return add("tensor q has dtype F64, which no attention kernel computes in",
                  "state the dtype that the kernel saw: dtype = fp32, fp16 or bf16");
     }
+    if (is_fp8(*float_dtype(k_->dtype)) && k_->dtype == v_->dtype) {
+      problem_.kv_dtype = *float_dtype(k_->dtype);
+      return find_output_dtype();
+    }
     for (const auto& [name, tensor] : std::array{std::pair{"k", k_}, std::pair{"v", v_}}) {
-      if (!stated_.dtype && tensor->dtype != q_->dtype) {
+      const bool narrow = problem_.has_fp8_q() || is_fp8(*float_dtype(tensor->dtype));
+      if ((!stated_.dtype || narrow) && tensor->dtype != q_->dtype) {
         return add(fmt::format("tensor {} is {}, q is {}: mixed inputs are not supported yet", name,
                                tensor->dtype, q_->dtype),
-                   "q, k and v have one dtype; state dtype = … if some were saved in a wider one");
+                   "q, k and v have one dtype, or k and v one of fp8; state dtype = … if some "
+                   "were saved in a wider one");
       }
     }
     return find_output_dtype();
@@ -101,6 +102,12 @@ class DumpMaker {
   bool find_output_dtype() {
     if (out_ == nullptr) return true;
     DType out = *float_dtype(out_->dtype);
+    if (problem_.has_fp8_q()) {
+      problem_.out_dtype = out == DType::f64 ? DType::f32 : out;
+      if (!is_fp8(out)) return true;
+      return add(fmt::format("tensor out is {}", out_->dtype),
+                 "the output of fp8 q is judged in F16, BF16 or F32");
+    }
     if (out != problem_.dtype && size_in_bytes(out) > size_in_bytes(problem_.dtype)) {
       const bool narrow =
           stated_.dtype && out_->dtype == q_->dtype && TensorSet::fits(*out_, problem_.dtype);
@@ -229,6 +236,11 @@ class DumpMaker {
     return check_problem();
   }
 
+  bool find_scales() {
+    layout_.side = read_scales(problem_, stated_.scale_block, tensors_);
+    return layout_.side.has_value() && check_problem();
+  }
+
   static std::int64_t longest(const std::vector<std::int32_t>& lengths) {
     return std::max<std::int64_t>(
         1, lengths.empty() ? 1 : *std::max_element(lengths.begin(), lengths.end()));
@@ -285,8 +297,8 @@ class DumpMaker {
 
   bool copy_data() {
     auto q = tensors_.floats("q", *q_, problem_.dtype);
-    auto k = tensors_.floats("k", *k_, problem_.dtype);
-    auto v = tensors_.floats("v", *v_, problem_.dtype);
+    auto k = tensors_.floats("k", *k_, problem_.kv());
+    auto v = tensors_.floats("v", *v_, problem_.kv());
     auto out =
         out_ != nullptr ? tensors_.floats("out", *out_, problem_.out()) : std::vector<std::byte>{};
     auto lse = problem_.lse ? read_lse(problem_, total_rows(), stated_.lse_heads_first, tensors_)

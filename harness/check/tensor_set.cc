@@ -27,14 +27,16 @@ const std::map<std::string, std::vector<std::string>>& aliases() {
       {"seqlens_kv", {"seqlens_k", "cache_seqlens"}},
       {"page_table", {"block_table"}},
       {"mask", {"attn_mask", "attention_mask"}},
+      {"q_scale", {"q_descale"}},
+      {"k_scale", {"k_descale"}},
+      {"v_scale", {"v_descale"}},
   };
   return names;
 }
 
 // Tensors that change the answer and cannot be judged yet: without them the output would look
 // wrong.
-constexpr std::array unsupported{"attn_bias", "bias",    "alibi_slopes", "sinks",
-                                 "s_aux",     "q_scale", "k_scale",      "v_scale"};
+constexpr std::array unsupported{"attn_bias", "bias", "alibi_slopes", "sinks", "s_aux"};
 
 template <class T>
 T load(const TensorData& tensor, std::size_t index) {
@@ -109,8 +111,7 @@ void TensorSet::check_sizes() {
 void TensorSet::refuse_unsupported() {
   for (const char* name : unsupported) {
     if (tensors_.count(name) == 0) continue;
-    add(fmt::format(
-            "tensor {}: biases, sinks and scales of quantised tensors are not supported yet", name),
+    add(fmt::format("tensor {}: biases and sinks are not supported yet", name),
         "dump a call without it; or leave it out of the file if the call did not use it");
   }
 }

@@ -43,9 +43,9 @@ double widened_for_few_rows(double limit, const Problem& problem) {
 }
 
 // The variance of shrink and temperature has no term for the roundings excluded here, nor for what
-// P's shared errors do beside a sink.
+// P's shared errors do beside a sink, nor for P multiplied by V's scales of tokens.
 bool suite_is_judged(const RoundingSpec& spec, const Problem& problem) {
-  return is_16_bit(spec.p_dtype) && problem.out() == problem.dtype &&
+  return is_16_bit(spec.p_dtype) && problem.out() == problem.dtype && problem.scale_tokens() == 0 &&
          spec.s_rounded == DType::none && spec.q_prescaled == DType::none && !spec.p_toward_zero &&
          !spec.out_toward_zero && spec.o_between_tiles == DType::none &&
          spec.reciprocal_rel_error == 0 &&

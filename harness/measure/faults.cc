@@ -225,7 +225,7 @@ class JudgementBuilder {
   const FaultInputs& in_;
   const Geometry& geometry_;
   const Problem& problem_;
-  const SideInputs side_ = side_inputs(problem_);
+  const SideInputs& side_ = geometry_.side;
   DType dtype_;
   Faults faults_;
   std::vector<double> got_;

@@ -42,6 +42,25 @@ RoundingSpec tf32_spec(const Problem& problem) {
   return spec;
 }
 
+// fp8 Q, K and V: sums over what is stored, or over what is widened to the output's dtype first.
+std::vector<Rung> fp8_ladder(const Problem& problem) {
+  const RoundingSpec strict = strict_spec(problem);
+  const DType wide = problem.out() == DType::f16 ? DType::f16 : DType::bf16;
+  RoundingSpec widened = strict;
+  widened.p_dtype = widened.kv_dequantized_to = wide;
+  widened.p_prescale = 1;
+  widened.qk_accumulator = widened.pv_accumulator = tensor_core_accumulator;
+  constexpr auto formulas = "docs/judging-formulas.md, \"Rounding spec\"";
+  return {{"fp32", "only the output: P and all sums stay in fp32", formulas, fp32_spec(problem)},
+          {"widened",
+           fmt::format("Q, K and V to {0} after their scales, P to {0} before P V", name(wide)),
+           formulas, widened},
+          {"FlashAttention-3",
+           fmt::format("P to {}{} before P V, sums of 13 bits", name(problem.dtype),
+                       strict.p_prescale == 1 ? "" : fmt::format(" times {}", strict.p_prescale)),
+           std::string(flash_attention) + "hopper/softmax.h", strict}};
+}
+
 std::string normalised(std::string_view text) {
   std::string word;
   for (const char c : text) {
@@ -128,6 +147,7 @@ std::vector<Rung> ladder(const Problem& problem) {
             {"TF32", "Q, K, V and P to tf32, to nearest: tensor cores with fp32 inputs",
              "docs/judging-formulas.md, \"Rounding spec\"", tf32_spec(problem)}};
   }
+  if (problem.has_fp8_q()) return fp8_ladder(problem);
   const std::string_view dtype = name(problem.dtype);
   std::vector<Rung> rungs{
       {"FlashInfer decode",
@@ -188,6 +208,7 @@ Result<Rung> find_rung(const std::string& text, const Problem& problem) {
     names.push_back(rung.name);
   }
   if (problem.dtype == DType::f32 && wanted == "flashinferdecode") return rungs.front();
+  if (problem.has_fp8_q() && wanted == "flashattention2") return rungs.back();
   return fail(
       fmt::format("spec \"{}\" is no rung of the ladder for {} inputs", text, name(problem.dtype)),
       fmt::format("{}; or state fields, as in \"p_dtype=input s_rounded=input\"",

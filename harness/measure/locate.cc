@@ -41,7 +41,7 @@ class Locator {
       : in_(inputs),
         geometry_(*inputs.geometry),
         problem_(geometry_.problem()),
-        side_(side_inputs(problem_)),
+        side_(geometry_.side),
         key_values_(geometry_, inputs.inputs.k, inputs.inputs.v, inputs.spec->kv_dequantized_to) {}
 
   Location run() {
@@ -146,8 +146,8 @@ class Locator {
 
   double logit(const RowId& id, std::int64_t key, std::int32_t kv) const {
     std::vector<double> q(static_cast<std::size_t>(problem_.head_dim_qk)), k(q.size());
-    decode(problem_.dtype,
-           at(in_.inputs.q, problem_.dtype, geometry_.q_offset(id.sample, id.row, id.head)), q);
+    stored_query(geometry_, in_.inputs.q, in_.spec->kv_dequantized_to, id.sample, id.row, id.head,
+                 q);
     key_values_.key(id.sample, key, kv, k);
     const double x =
         problem_.softmax_scale() * std::inner_product(q.begin(), q.end(), k.begin(), 0.0);
@@ -157,11 +157,6 @@ class Locator {
   void load_value(std::int32_t sample, std::int64_t key, std::int32_t kv,
                   std::vector<double>& value) const {
     key_values_.value(sample, key, kv, value);
-  }
-
-  static const void* at(const void* base, DType dtype, std::int64_t offset) {
-    return static_cast<const std::byte*>(base) +
-           static_cast<std::size_t>(offset) * size_in_bytes(dtype);
   }
 
   static void add(Fit& fit, const Fit& part) {
@@ -281,7 +276,7 @@ class Locator {
   const LocateInputs& in_;
   const Geometry& geometry_;
   const Problem& problem_;
-  const SideInputs side_;
+  const SideInputs& side_;
   const KeyValues key_values_;
   double fitted_energy_ = 0;
   Fit scale_, denominator_, last_visible_, first_visible_, beyond_last_, before_first_;

@@ -398,6 +398,7 @@ std::vector<std::size_t> telling_rows(const FailingOutput& failing, std::size_t 
 StatedLayout layout_of(const Geometry& geometry, bool keys_stated) {
   StatedLayout layout{geometry.seqlens_q,        geometry.seqlens_kv,   geometry.page_table,
                       geometry.pages_per_sample, geometry.page_count(), {}};
+  layout.side = geometry.side;
   if (!keys_stated) return layout;
   for (std::int64_t b = 0; b < geometry.problem().batch; ++b) {
     for (std::int64_t i = 0; i < geometry.length_q(b); ++i)

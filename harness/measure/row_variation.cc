@@ -60,11 +60,8 @@ class RowVariations {
   // The row in fp64; Q as stored.
   Answer answer(const RowId& id, const RowVariation& variation) const {
     std::vector<double> q(static_cast<std::size_t>(problem_.head_dim_qk)), k(q.size());
-    decode(problem_.dtype,
-           static_cast<const std::byte*>(failing_.inputs.q) +
-               static_cast<std::size_t>(geometry_.q_offset(id.sample, id.row, id.head)) *
-                   size_in_bytes(problem_.dtype),
-           q);
+    stored_query(geometry_, failing_.inputs.q, failing_.spec->kv_dequantized_to, id.sample, id.row,
+                 id.head, q);
     const LogitShape shape = logit_shape(geometry_, question_.side, id);
     const KeyRange keys = geometry_.visible_keys(id.sample, id.row);
     std::vector<std::pair<std::int64_t, double>> logits;
@@ -235,7 +232,8 @@ std::string other_key_heads(const FailingOutput& failing) {
 
 std::string other_fp8_scales(const FailingOutput& failing) {
   const Problem& problem = failing.geometry->problem();
-  if (!problem.has_fp8_kv()) return "";
+  // scales of tokens vary within a row: the locator's keys show those
+  if (!problem.has_fp8_kv() || problem.scale_tokens() > 0) return "";
   const RowVariations rows(failing);
   const auto indices = telling_rows(failing, rows_of_all, cost_limit);
   const auto scale_at = [&](const std::vector<float>& scales, std::int64_t sample,
@@ -251,7 +249,7 @@ std::string other_fp8_scales(const FailingOutput& failing) {
   const auto v = [&](std::int64_t sample, std::int64_t head) {
     return scale_at(side.v_scale, sample, head);
   };
-  const std::vector<std::pair<std::string, Scales>> others{
+  std::vector<std::pair<std::string, Scales>> others{
       {"K's fp8 scale were not applied",
        [&](const RowId& id, std::int64_t head) {
          return std::pair{1.0, v(id.sample, head)};
@@ -278,6 +276,13 @@ std::string other_fp8_scales(const FailingOutput& failing) {
          return std::pair{k(0, head), v(0, head)};
        }},
   };
+  if (problem.has_fp8_q()) {
+    others.push_back(
+        {"Q's fp8 scale were not applied", [&](const RowId& id, std::int64_t head) {
+           const std::size_t at = q_scale_at(problem, id.sample, id.row, id.head);
+           return std::pair{k(id.sample, head) / double{side.q_scale[at]}, v(id.sample, head)};
+         }});
+  }
   for (const auto& [sentence, scales] : others) {
     const auto vary = [&, &scales = scales](const RowId& id) {
       RowVariation variation = rows.stated(id);

@@ -53,6 +53,19 @@ void add_index_arrays(std::vector<NamedTensor>& tensors, const Geometry& geometr
   add_index_array(tensors, "page_table", geometry.page_table, problem.batch);
 }
 
+// Of fp8: [batch, heads, blocks of tokens].
+void add_scales(std::vector<NamedTensor>& tensors, const Geometry& geometry) {
+  const Problem& problem = geometry.problem();
+  const auto add = [&](const char* name, const std::vector<float>& values, std::int64_t heads) {
+    if (values.empty()) return;
+    const auto blocks = static_cast<std::int64_t>(values.size()) / (problem.batch * heads);
+    tensors.push_back({name, DType::f32, {problem.batch, heads, blocks}, values.data()});
+  };
+  add("q_scale", geometry.side.q_scale, problem.heads_q);
+  add("k_scale", geometry.side.k_scale, problem.heads_kv);
+  add("v_scale", geometry.side.v_scale, problem.heads_kv);
+}
+
 // What the tensors do not say, by the names that `plumbline check` reads (docs/dump-format.md), and
 // where the file comes from.
 std::map<std::string, std::string> attributes(const Outcome& outcome, const Problem& problem,
@@ -71,6 +84,10 @@ std::map<std::string, std::string> attributes(const Outcome& outcome, const Prob
       {"build_id", outcome.description.build_id},
   };
   if (!outcome.cause.empty()) metadata["cause"] = outcome.cause;
+  const std::int64_t longest =
+      problem.has_fp8_q() ? std::max(problem.seq_q, problem.seq_kv) : problem.seq_kv;
+  if (scale_blocks(problem, longest) > 1)
+    metadata["scale_block"] = fmt::format("{}", problem.scale_tokens());
   if (problem.is_paged()) metadata["page_size"] = fmt::format("{}", problem.page_size);
   if (problem.is_padded()) metadata["padding"] = name(problem.padding);
   const PaddingPolicy policy = outcome.description.padding_policy;
@@ -87,12 +104,12 @@ Result<std::string> save_failure(const std::filesystem::path& directory, const O
                                  const Geometry& geometry, const InputView& inputs,
                                  const OutputView& outputs) {
   const Problem& problem = geometry.problem();
-  bool stated = !problem.has_mask_bits() && !problem.has_fp8_kv();
+  bool stated = !problem.has_mask_bits();
   for_each_member([&](const auto& field) {
     stated = stated && (field.in_dumps || problem.*field.member == Problem{}.*field.member);
   });
   if (!stated) {
-    return fail("a dump cannot state softcap, ALiBi, sinks, fp8 scales, mask bits or views",
+    return fail("a dump cannot state softcap, ALiBi, sinks, mask bits or views",
                 "repeat the case by its id");
   }
   std::error_code error;
@@ -110,6 +127,7 @@ Result<std::string> save_failure(const std::filesystem::path& directory, const O
   if (outputs.lse != nullptr)
     tensors.push_back({"lse", geometry.lse.dtype, storage_shape(geometry.lse), outputs.lse});
   add_index_arrays(tensors, geometry);
+  add_scales(tensors, geometry);
 
   std::string kernel = outcome.c.kernel;
   std::replace(kernel.begin(), kernel.end(), '/', '-');

@@ -36,6 +36,9 @@ Accumulator tensor_core_accumulator_of(std::string_view arch, DType operands) {
     case DType::f32:
     case DType::tf32:
       return {DType::f32, true, found->fraction_bits, found->products_tf32};
+    case DType::e4m3:
+    case DType::e5m2:
+      return fp8_accumulator;
     default:
       return tensor_core_accumulator;
   }

@@ -14,7 +14,8 @@ std::span<const std::string_view> emulated_archs();
 
 // What "tensor_core" means as an accumulator: how mma.sync of that architecture sums products of
 // `operands`. fp32 operands go to tensor cores as tf32. An architecture that is not in the table
-// ("", a CPU, a newer GPU) and fp8 operands give tensor_core_accumulator.
+// ("", a CPU, a newer GPU) gives tensor_core_accumulator, and fp8 operands in the table
+// fp8_accumulator.
 //
 //   {fp32, toward zero, F, L}      fp16, bf16     tf32 (fp32)
 //   sm_80, sm_86, sm_87, sm_89     24, 8          24, 4

@@ -163,7 +163,7 @@ void widen(TensorShape& shape, std::size_t dimension, std::int64_t extra) {
   shape.elements = last + 1;
 }
 
-Geometry::Geometry(const Problem& problem) : problem_(problem) {
+Geometry::Geometry(const Problem& problem) : side(side_inputs(problem)), problem_(problem) {
   // before validate: throws where a file of recorded inputs is gone
   SampleLengths lengths = draw_lengths(problem);
   assert(validate(problem).empty());
@@ -175,7 +175,8 @@ Geometry::Geometry(const Problem& problem) : problem_(problem) {
 }
 
 Geometry::Geometry(const Problem& problem, StatedLayout stated)
-    : seqlens_q(std::move(stated.seqlens_q)),
+    : side(stated.side ? *std::move(stated.side) : side_inputs(problem)),
+      seqlens_q(std::move(stated.seqlens_q)),
       seqlens_kv(std::move(stated.seqlens_kv)),
       page_table(std::move(stated.page_table)),
       pages_per_sample(stated.pages_per_sample),

@@ -4,9 +4,11 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "harness/problem/problem.h"
+#include "harness/problem/side_inputs.h"
 
 namespace plumbline {
 
@@ -45,6 +47,7 @@ struct StatedLayout {
   // [total_q]: the keys each valid row sees, sample by sample; empty: by the problem's mask and
   // window
   std::vector<KeyRange> visible;
+  std::optional<SideInputs> side = std::nullopt;  // none: drawn
 };
 
 // Row gap and so on: a view `strided` has this many elements behind each row of a head, and one
@@ -93,6 +96,7 @@ class Geometry {
   bool sees(std::int64_t sample, std::int64_t row, std::int64_t key) const;
   bool has_hidden_keys() const { return problem_.mask == Mask::custom; }  // between visible ones
 
+  SideInputs side;                // side_inputs() of the problem, or stated
   TensorShape q, k, v, out, lse;  // lse has rank 0 where it is not asked for
   std::vector<std::int32_t> cu_seqlens_q, cu_seqlens_kv;  // batch + 1
   std::vector<std::int32_t> seqlens_q, seqlens_kv;        // batch

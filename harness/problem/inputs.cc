@@ -54,6 +54,10 @@ void quantise(std::span<float> values, float scale, DType dtype) {
   for (float& value : values) value = std::clamp(value / scale, -largest, largest);
 }
 
+float fp8_scale(const std::vector<float>& scales, std::size_t at) {
+  return scales.empty() ? 1.0F : scales[at];
+}
+
 std::vector<float> fill_pattern(Fill fill, std::uint64_t seed, Stream tensor) {
   std::vector<float> pattern(padded_dims(fill_period), 0.0F);
   if (fill == Fill::nan)
@@ -105,6 +109,7 @@ void for_each_piece(const Geometry& geometry,
 
 void fill_queries(const Geometry& geometry, const Tensor& q) {
   const Problem& problem = geometry.problem();
+  const SideInputs& side = geometry.side;
   const auto length = [&](std::int64_t sample) { return geometry.length_q(sample); };
   for_each_piece(geometry, length, [&](std::int64_t sample, std::int64_t begin, std::int64_t end) {
     std::vector<float> values(padded_dims(q.dims));
@@ -116,6 +121,8 @@ void fill_queries(const Geometry& geometry, const Tensor& q) {
         for (std::int64_t row = begin; row < end; ++row) {
           generate_row(law.q, {problem.seed, q.stream, sample, head, first_position + row}, q.scale,
                        values);
+          quantise(values, fp8_scale(side.q_scale, q_scale_at(problem, sample, row, head)),
+                   q.shape.dtype);
           q.store(values, geometry.q_offset(sample, row, head));
         }
       }
@@ -125,7 +132,7 @@ void fill_queries(const Geometry& geometry, const Tensor& q) {
 
 void fill_keys_and_values(const Geometry& geometry, const Tensor& k, const Tensor& v) {
   const Problem& problem = geometry.problem();
-  const SideInputs side = side_inputs(problem);
+  const SideInputs& side = geometry.side;
   const auto length = [&](std::int64_t sample) { return geometry.length_kv(sample); };
   for_each_piece(geometry, length, [&](std::int64_t sample, std::int64_t begin, std::int64_t end) {
     std::vector<float> key_values(padded_dims(k.dims)), values(padded_dims(v.dims));
@@ -133,18 +140,16 @@ void fill_keys_and_values(const Geometry& geometry, const Tensor& k, const Tenso
       const HeadLaw law = head_law(problem, sample, head, geometry.length_kv(sample));
       AffineRow special(law.k.noise, k.dims, 0);
       if (law.special.period > 0) special.offset = law.special.vector;
-      const auto at = static_cast<std::size_t>(sample * problem.heads_kv + head);
-      const float k_scale = side.k_scale.empty() ? 1.0F : side.k_scale[at],
-                  v_scale = side.v_scale.empty() ? 1.0F : side.v_scale[at];
       AffineRow odd_value = law.v;
       if (law.v_alternates)
         std::transform(odd_value.offset.begin(), odd_value.offset.end(), odd_value.offset.begin(),
                        std::negate<>());
       for (std::int64_t key = begin; key < end; ++key) {
+        const std::size_t at = kv_scale_at(problem, sample, key, head);
         generate_row(law.special.contains(key) ? special : law.k,
                      {problem.seed, k.stream, sample, head, key}, k.scale, key_values,
                      law.k_per_position);
-        quantise(key_values, k_scale, k.shape.dtype);
+        quantise(key_values, fp8_scale(side.k_scale, at), k.shape.dtype);
         k.store(key_values, geometry.k_offset(sample, key, head));
         if (problem.view == View::v_in_k) {
           v.store(key_values, geometry.v_offset(sample, key, head));
@@ -152,7 +157,7 @@ void fill_keys_and_values(const Geometry& geometry, const Tensor& k, const Tenso
         }
         generate_row(key % 2 != 0 ? odd_value : law.v, {problem.seed, v.stream, sample, head, key},
                      v.scale, values);
-        quantise(values, v_scale, v.shape.dtype);
+        quantise(values, fp8_scale(side.v_scale, at), v.shape.dtype);
         v.store(values, geometry.v_offset(sample, key, head));
       }
     }

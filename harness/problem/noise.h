@@ -24,6 +24,7 @@ enum class Stream : std::uint32_t {
   slopes = 11,
   sinks = 12,
   common = 13,
+  q_scale = 14,
 };
 
 // Row (stream, sample, head, position). Element d takes word d % 4 of the block with counter

@@ -168,20 +168,26 @@ void validate_ranges(const Problem& problem, std::vector<std::string>& wrong) {
 
 void validate_dtypes(const Problem& problem, std::vector<std::string>& wrong) {
   const DType dtype = problem.dtype;
-  if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16) {
-    wrong.push_back(fmt::format("dtype {}: Q is in fp32, fp16 or bf16", name(dtype)));
+  const bool fp8 = problem.has_fp8_q();
+  if (dtype != DType::f32 && size_in_bytes(dtype) != 2 && !fp8) {
+    wrong.push_back(fmt::format("dtype {}: Q is in fp32, fp16, bf16, e4m3 or e5m2", name(dtype)));
   }
-  if (problem.kv() != dtype && !(problem.has_fp8_kv() && size_in_bytes(dtype) == 2)) {
-    const auto fp8 = texts_of(fp8_dtypes, [](DType narrow) { return name(narrow); });
+  if (problem.kv() != dtype && !(problem.has_fp8_kv() && size_in_bytes(dtype) <= 2)) {
+    const auto names = texts_of(fp8_dtypes, [](DType narrow) { return name(narrow); });
     wrong.push_back(
         fmt::format("kv_dtype {} with dtype {}: K and V are in the dtype of Q, or in {} "
-                    "beside Q in fp16 or bf16",
-                    name(problem.kv()), name(dtype), fmt::join(fp8, " or ")));
+                    "beside Q in fp16, bf16 or fp8",
+                    name(problem.kv()), name(dtype), fmt::join(names, " or ")));
   }
-  if (problem.out() != dtype && problem.out() != DType::f32) {
+  const DType out = problem.out();
+  if (fp8 && size_in_bytes(out) < 2) {
+    wrong.push_back(
+        fmt::format("out_dtype {} with dtype {}: the output of fp8 Q is in fp16, bf16 or fp32",
+                    name(out), name(dtype)));
+  } else if (!fp8 && out != dtype && out != DType::f32) {
     wrong.push_back(
         fmt::format("out_dtype {} with dtype {}: the output is in the dtype of Q or in fp32",
-                    name(problem.out()), name(dtype)));
+                    name(out), name(dtype)));
   }
 }
 
@@ -253,10 +259,11 @@ Problem canonical(const Problem& problem) {
   const Problem defaults;
   Problem result = problem;
   if (problem.kv() == problem.dtype) result.kv_dtype = DType::none;
-  if (problem.out() == problem.dtype) result.out_dtype = DType::none;
+  if (problem.out() == problem.default_out()) result.out_dtype = DType::none;
   if (!problem.is_paged()) result.page_size = defaults.page_size;
   if (problem.is_causal()) result.window_right = defaults.window_right;
   if (!problem.has_fp8_kv()) result.kv_scales = defaults.kv_scales;
+  if (result.kv_scales != KvScales::block) result.scale_block = defaults.scale_block;
   // -0 equals 0 but would print differently
   for_each_member([&]<class T>(const ProblemField<T>& field) {
     if constexpr (std::is_same_v<T, double>) result.*field.member += 0.0;

@@ -86,9 +86,11 @@ enum class Alibi { none, standard, random };
 // An attention sink: one more logit per query head (natural units, no value vector) in the
 // denominator. N(0, 1), or 5 N(0, 1).
 enum class Sinks { none, normal, large };
-// fp8 K and V: one dequantisation scale for the tensor, for each key head, or for each sample and
-// key head. Drawn from U(0.5, 2), K's and V's apart.
-enum class KvScales { tensor, head, batch_head };
+// Which numbers of an fp8 tensor share a dequantisation scale: those of the tensor, of each key
+// head, of each sample and key head (the query heads of a key head share Q's), or of each sample
+// and head (Q's own heads) and token or block of `scale_block` tokens. Tokens count from a sample's
+// first valid one. Drawn from U(0.5, 2), those of Q, K and V apart.
+enum class KvScales { tensor, head, batch_head, token, block };
 // How Q, K and V lie in memory beyond their layout:
 //   strided     gaps between rows and between heads in each
 //   packed_qkv  [token, heads_q + 2 heads_kv, dim] in one buffer; padded_bshd and ragged, equal
@@ -103,7 +105,7 @@ enum class View { plain, strided, packed_qkv, packed_kv, v_in_k, far };
 struct Problem {
   DType dtype = DType::bf16;      // of Q
   DType kv_dtype = DType::none;   // none = that of Q
-  DType out_dtype = DType::none;  // none = that of Q
+  DType out_dtype = DType::none;  // none = that of Q, bf16 where Q is fp8
   std::int64_t batch = 1;
   std::int64_t heads_q = 1;
   std::int64_t heads_kv = 1;
@@ -129,7 +131,8 @@ struct Problem {
   double softcap = 0;  // 0 = off; c: logits become c tanh(logit / c)
   Alibi alibi = Alibi::none;
   Sinks sinks = Sinks::none;
-  KvScales kv_scales = KvScales::tensor;
+  KvScales kv_scales = KvScales::tensor;  // of Q, too, where it is fp8
+  std::int64_t scale_block = 64;          // tokens; only kv_scales block
   View view = View::plain;
   bool lse = true;  // whether LSE is asked for
   std::uint64_t seed = 1;
@@ -137,21 +140,28 @@ struct Problem {
   bool operator==(const Problem&) const = default;
 
   DType kv() const { return kv_dtype == DType::none ? dtype : kv_dtype; }
-  DType out() const { return out_dtype == DType::none ? dtype : out_dtype; }
+  DType out() const { return out_dtype == DType::none ? default_out() : out_dtype; }
+  DType default_out() const { return is_fp8(dtype) ? DType::bf16 : dtype; }
   double softmax_scale() const;
   bool is_padded() const { return layout == Layout::padded_bshd || layout == Layout::padded_bhsd; }
   bool has_mask_bits() const { return mask >= Mask::prefix_lm; }
   bool is_causal() const {
     return mask == Mask::causal_top_left || mask == Mask::causal_bottom_right;
   }
-  bool has_fp8_kv() const { return is_fp8(kv()); }
+  bool has_fp8_kv() const { return is_fp8(kv()); }  // true where Q is fp8
+  bool has_fp8_q() const { return is_fp8(dtype); }
+  // Tokens of a sample that share an fp8 scale; 0 = all.
+  std::int64_t scale_tokens() const {
+    if (!has_fp8_kv() || kv_scales < KvScales::token) return 0;
+    return kv_scales == KvScales::token ? 1 : scale_block;
+  }
   bool is_paged() const { return layout == Layout::paged_nhd || layout == Layout::paged_hnd; }
   std::int64_t group() const { return heads_q / heads_kv; }  // query heads per key head
 };
 
-// The one spelling of problems that ask the same: out and kv dtypes equal to that of Q become none;
-// page_size of a layout without pages and window_right under a causal mask (always 0 there) become
-// their defaults; -0 becomes 0.
+// The one spelling of problems that ask the same: a kv dtype equal to that of Q and the out dtype
+// that none stands for become none; page_size of a layout without pages, window_right under a
+// causal mask (always 0 there) and scale_block of other scales become their defaults; -0 becomes 0.
 Problem canonical(const Problem& problem);
 
 // The id of a problem, for example
@@ -159,10 +169,10 @@ Problem canonical(const Problem& problem);
 // First the dtype, then the shape (h8x8 is written h8, s128x128 s128, d64x64 d64), then key=value
 // segments in a fixed order, defaults left out. Keys: out, kv, mask, window (l,r), layout, lengths,
 // padding, page, fill, inputs, law, v, k_scale, v_scale, scale, softcap, alibi, sinks, kv_scales,
-// view, lse, seed. Problems with the same canonical form have the same id, and parsing gives that
-// form. Parsing reads no file of recorded inputs (an id can be read where the file is not);
-// validate does. Bytes of `inputs` other than letters, digits, '.', '_', '-' and '@' are written
-// %2F.
+// scale_block, view, lse, seed. Problems with the same canonical form have the same id, and parsing
+// gives that form. Parsing reads no file of recorded inputs (an id can be read where the file is
+// not); validate does. Bytes of `inputs` other than letters, digits, '.', '_', '-' and '@' are
+// written %2F.
 std::string problem_id(const Problem& problem);
 Result<Problem> parse_problem_id(std::string_view id);
 

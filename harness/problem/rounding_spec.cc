@@ -170,7 +170,10 @@ RoundingSpec strict_spec(const Problem& problem) {
   RoundingSpec spec;
   const bool fp32 = problem.dtype == DType::f32;
   spec.p_dtype = problem.dtype;
-  spec.qk_accumulator = fp32 ? fma_accumulator : tensor_core_accumulator;
+  if (problem.dtype == DType::e4m3) spec.p_prescale = 256;
+  spec.qk_accumulator = fp32                  ? fma_accumulator
+                        : problem.has_fp8_q() ? fp8_accumulator
+                                              : tensor_core_accumulator;
   spec.pv_accumulator = spec.qk_accumulator;
   spec.out_dtype = problem.out();
   return spec;

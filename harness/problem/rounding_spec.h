@@ -25,6 +25,8 @@ struct Accumulator {
 inline constexpr Accumulator fma_accumulator{DType::f32, false, 24, 1};
 // Ampere to Hopper, 16-bit inputs
 inline constexpr Accumulator tensor_core_accumulator{DType::f32, true, 24, 8};
+// fp8 inputs: Ada's mma.sync; Hopper's wgmma keeps as many bits in steps of 32
+inline constexpr Accumulator fp8_accumulator{DType::f32, true, 13, 16};
 
 // The m of P = exp(S - m), by which significands are rounded.
 enum class MaximumOfP {
@@ -53,8 +55,9 @@ struct RoundingSpec {
   double exp2_rel_error = 0;  // 0 = within 2 ulp of fp32
   double tanh_rel_error = 0;
   double reciprocal_rel_error = 0;  // of 1 / l
-  // none: fp8 K and V are widened as stored, which rounds nothing, and their scales are applied to
-  // the sums. fp16, bf16: see dequantized_to(). tf32: see inputs_rounded_to().
+  // none: fp8 Q, K and V are widened as stored, which rounds nothing, and their scales are applied
+  // to the sums (or V's to P before it is rounded, where tokens have their own). fp16, bf16: see
+  // dequantized_to(). tf32: see inputs_rounded_to().
   DType kv_dequantized_to = DType::none;
   DType out_dtype = DType::f32;
   bool out_toward_zero = false;
@@ -68,14 +71,15 @@ struct RoundingSpec {
 // kv_dequantized_to says so, else none. No term of the scales: the reference then uses the rounded
 // values, as for q_prescaled. 16-bit inputs are numbers of tf32 already.
 DType inputs_rounded_to(const RoundingSpec& spec);
-// What fp8 K and V are rounded to after their scale: the products see round(scale * stored), the
+// What fp8 Q, K and V are rounded to after their scale: the products see round(scale * stored), the
 // product in fp32, both to nearest, ties to even; and so does the reference. none: the scale is
-// applied outside the products (and to all but fp8 K and V).
+// applied outside the products (and to all but fp8).
 DType dequantized_to(const RoundingSpec& spec, const Problem& problem);
 
-// The spec a kernel without a contract is held to: P in the dtype of Q (fp32: not rounded),
-// tensor-core accumulators for 16-bit inputs (nearest fp32 for fp32), nothing else rounded (fp8 K
-// and V widened as stored, their scales applied to the sums), output in the problem's output dtype.
+// The spec a kernel without a contract is held to: P in the dtype of Q (fp32: not rounded; e4m3:
+// times 256, so that its smallest are not lost), tensor-core accumulators for 16-bit inputs
+// (nearest fp32 for fp32; 13 bits for fp8 Q), nothing else rounded (fp8 widened as stored, its
+// scales applied to the sums), output in the problem's output dtype.
 RoundingSpec strict_spec(const Problem& problem);
 
 // The fields in which `declared` permits more error than `pinned`, or means something else

@@ -1,6 +1,7 @@
 // Draws the fp8 scales, ALiBi slopes and attention sinks of a problem from its seed.
 #include "harness/problem/side_inputs.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -16,18 +17,32 @@ float draw(Noise noise, const Problem& problem, Stream stream, std::int64_t samp
   return row.front();
 }
 
-// The scale of an element: that of the first one it shares it with.
-std::vector<float> draw_scales(const Problem& problem, Stream stream) {
-  std::vector<float> scales;
+// [batch, heads, blocks]. The scale of an element is that of the first one it shares it with; the
+// query heads of a key head share theirs but where tokens have their own.
+std::vector<float> draw_scales(const Problem& problem, Stream stream, std::int64_t heads,
+                               std::int64_t seq) {
+  const bool per_sample = problem.kv_scales >= KvScales::batch_head,
+             per_head = problem.kv_scales != KvScales::tensor;
+  const std::int64_t blocks = scale_blocks(problem, seq),
+                     group = problem.scale_tokens() > 0 ? 1 : heads / problem.heads_kv;
+  std::vector<float> scales, row(padded_dims(blocks));
   for (std::int64_t sample = 0; sample < problem.batch; ++sample) {
-    for (std::int64_t head = 0; head < problem.heads_kv; ++head) {
-      const bool per_sample = problem.kv_scales == KvScales::batch_head,
-                 per_head = problem.kv_scales != KvScales::tensor;
-      scales.push_back(1.25F + 0.75F * draw(Noise::uniform, problem, stream,
-                                            per_sample ? sample : 0, per_head ? head : 0));
+    for (std::int64_t head = 0; head < heads; ++head) {
+      noise_row(Noise::uniform,
+                {problem.seed, stream, per_sample ? sample : 0, per_head ? head / group : 0, 0},
+                row);
+      for (std::size_t b = 0; b < static_cast<std::size_t>(blocks); ++b)
+        scales.push_back(1.25F + 0.75F * row[b]);
     }
   }
   return scales;
+}
+
+std::size_t scale_at(const Problem& problem, std::int64_t sample, std::int64_t token,
+                     std::int64_t head, std::int64_t heads, std::int64_t seq) {
+  const std::int64_t tokens = problem.scale_tokens();
+  return static_cast<std::size_t>((sample * heads + head) * scale_blocks(problem, seq) +
+                                  (tokens > 0 ? token / tokens : 0));
 }
 
 // 2^(-8 (i + 1) / n), n a power of two, by square roots and products: no libm.
@@ -53,9 +68,11 @@ std::vector<float> standard_slopes(std::int64_t heads) {
 
 SideInputs side_inputs(const Problem& problem) {
   SideInputs side;
+  if (problem.has_fp8_q())
+    side.q_scale = draw_scales(problem, Stream::q_scale, problem.heads_q, problem.seq_q);
   if (problem.has_fp8_kv()) {
-    side.k_scale = draw_scales(problem, Stream::k_scale);
-    side.v_scale = draw_scales(problem, Stream::v_scale);
+    side.k_scale = draw_scales(problem, Stream::k_scale, problem.heads_kv, problem.seq_kv);
+    side.v_scale = draw_scales(problem, Stream::v_scale, problem.heads_kv, problem.seq_kv);
   }
   if (problem.alibi == Alibi::standard) side.alibi_slopes = standard_slopes(problem.heads_q);
   for (std::int64_t head = 0; head < problem.heads_q; ++head) {
@@ -68,6 +85,21 @@ SideInputs side_inputs(const Problem& problem) {
     }
   }
   return side;
+}
+
+std::int64_t scale_blocks(const Problem& problem, std::int64_t seq) {
+  const std::int64_t tokens = problem.scale_tokens();
+  return tokens == 0 ? 1 : std::max<std::int64_t>(1, (seq + tokens - 1) / tokens);
+}
+
+std::size_t q_scale_at(const Problem& problem, std::int64_t sample, std::int64_t row,
+                       std::int64_t head) {
+  return scale_at(problem, sample, row, head, problem.heads_q, problem.seq_q);
+}
+
+std::size_t kv_scale_at(const Problem& problem, std::int64_t sample, std::int64_t key,
+                        std::int64_t head_kv) {
+  return scale_at(problem, sample, key, head_kv, problem.heads_kv, problem.seq_kv);
 }
 
 }  // namespace plumbline

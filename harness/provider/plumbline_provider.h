@@ -154,6 +154,9 @@ typedef struct plumbline_problem {
   // 1: each query head has one more logit, without a value vector, in the denominator;
   // tensors.sinks
   uint32_t has_sink;
+  // Tokens of a sample that share an fp8 scale; 0: one scale serves all tokens. Not 0 only for
+  // providers with PLUMBLINE_FEATURE_FP8_SCALES.
+  int64_t scale_tokens;
 } plumbline_problem;
 
 // rank 0 means absent. `data` points at element (0, 0, ...); `bytes` counts the bytes from `data`
@@ -193,7 +196,12 @@ typedef struct plumbline_tensor {
 //
 // The other tensors lie in the memory space of Q:
 //   k_scale, v_scale     float32 [batch, heads_kv], where K and V are fp8: the number is scale *
-//                        stored. A stride is 0 where one value serves all of a dimension.
+//                        stored. A stride is 0 where one value serves all of a dimension. Where
+//                        scale_tokens is not 0, [batch, heads_kv, blocks], blocks = ceil(seq_kv /
+//                        scale_tokens): key j of a sample has that of block j / scale_tokens.
+//   q_scale              likewise where Q is fp8: float32 [batch, heads_q], the query heads of a
+//                        key head sharing one, or [batch, heads_q, ceil(seq_q / scale_tokens)],
+//                        query row i of a sample having that of block i / scale_tokens
 //   alibi_slopes, sinks  float32 [heads_q], in natural units
 //   mask                 int32 [batch, seq_q, (seq_kv + 31) / 32]: bit j % 32 of word j / 32 is set
 //                        where row i sees key j. Rows and keys count a sample's valid ones.
@@ -218,7 +226,7 @@ typedef struct plumbline_tensors {
   // rank 1, bytes; as large as prepare asked, 256-byte aligned, poisoned
   plumbline_tensor workspace;
   plumbline_tensor mask, alibi_slopes, sinks;
-  plumbline_tensor q_scale;  // reserved: absent in version 1
+  plumbline_tensor q_scale;  // only for providers with PLUMBLINE_FEATURE_FP8_SCALES
   plumbline_tensor k_scale, v_scale;
 } plumbline_tensors;
 
@@ -258,9 +266,10 @@ typedef struct plumbline_rounding_spec {
   plumbline_accumulator pv_accumulator;
   double exp2_rel_error;  // relative error of exp2 beyond 2 ulp of fp32; 0 = within 2 ulp
   double tanh_rel_error;  // likewise for the softcap's tanh
-  // Of fp8 K and V. NONE: widened as stored, which rounds nothing, with the scales applied to the
-  // sums. F16, BF16: scale * stored, in fp32, is rounded to it (nearest, ties to even) before the
-  // products. For fp32 inputs TF32: Q, K and V are rounded to tf32 (likewise) before the products.
+  // Of fp8 Q, K and V. NONE: widened as stored, which rounds nothing, with the scales applied to
+  // the sums (V's also to P before its rounding, where tokens have their own). F16, BF16: scale *
+  // stored, in fp32, is rounded to it (nearest, ties to even) before the products. For fp32 inputs
+  // TF32: Q, K and V are rounded to tf32 (likewise) before the products.
   uint32_t kv_dequantized_to;
   uint32_t out_dtype;          // dtype of the output
   uint32_t lse_base;           // 0 = e, 2 = two
@@ -397,6 +406,12 @@ typedef struct plumbline_device_memory {
 
 typedef struct plumbline_plan plumbline_plan;  // the provider's own
 
+// What a provider must know of to be asked for it: its kernels may still refuse each problem.
+typedef enum plumbline_feature {
+  // fp8 Q with tensors.q_scale, and scales of fp8 Q, K and V for tokens or blocks of them
+  PLUMBLINE_FEATURE_FP8_SCALES = 1,
+} plumbline_feature;
+
 // `reason` buffers receive a NUL-terminated sentence; always filled when the status is not
 // PLUMBLINE_OK.
 typedef struct plumbline_provider {
@@ -424,6 +439,8 @@ typedef struct plumbline_provider {
   // "on", "off" or "none" for each kernel, as its description says it after a run; NULL: "none" for
   // all. Suites select by it.
   const char* (*kernel_tensor_cores)(uint32_t kernel);
+  // plumbline_feature bits. Problems that need another are unsupported, and the provider not asked.
+  uint64_t features;
 } plumbline_provider;
 
 // The symbol plumbline looks up. Returns NULL if the provider cannot serve `abi_version`. `options`

@@ -70,6 +70,11 @@ constexpr bool is_16_bit(std::uint32_t dtype) {
   return dtype == PLUMBLINE_F16 || dtype == PLUMBLINE_BF16;
 }
 
+// Whether a problem needs PLUMBLINE_FEATURE_FP8_SCALES.
+constexpr bool needs_fp8_scales(const plumbline_problem& problem) {
+  return is_fp8(problem.dtype_q) || problem.scale_tokens != 0;
+}
+
 constexpr bool is_padded(std::uint32_t layout) {
   return layout == PLUMBLINE_PADDED_BSHD || layout == PLUMBLINE_PADDED_BHSD;
 }
@@ -207,6 +212,8 @@ struct Library {
   }
   // nullptr: the host's memory.
   static const plumbline_device_memory* memory() { return nullptr; }
+  // plumbline_feature bits: what refusal() knows of beyond the first release.
+  static std::uint64_t features() { return 0; }
   // The text behind the library's name, "" if there is none; from now on it holds. What is wrong
   // with it is what every query then answers.
   static std::string set_options(std::string_view) { return ""; }
@@ -259,6 +266,7 @@ class Interface {
     provider.destroy = destroy;
     provider.memory = Author::memory();
     provider.kernel_tensor_cores = kernel_tensor_cores;
+    provider.features = Author::features();
     return provider;
   }
 

@@ -1,7 +1,40 @@
-// Decodes one key or value at a time, with its fp8 scale and the rounding that the spec states.
+// Decodes one query, key or value at a time, with its fp8 scale and the rounding that the spec
+// states.
 #include "harness/reference/key_values.h"
 
 namespace plumbline {
+namespace {
+
+void decode_vector(DType dtype, const void* tensor, std::int64_t offset, std::span<double> to) {
+  decode(dtype,
+         static_cast<const std::byte*>(tensor) +
+             static_cast<std::size_t>(offset) * size_in_bytes(dtype),
+         to);
+}
+
+// `dequantized` none: exact.
+void scale(std::span<double> values, float factor, DType dequantized) {
+  for (double& value : values) value *= double{factor};
+  if (dequantized == DType::none) return;
+  for (double& value : values) value = round_to(double{static_cast<float>(value)}, dequantized);
+}
+
+DType rounded_after_scale(const Geometry& geometry, DType kv_dequantized_to) {
+  RoundingSpec spec;
+  spec.kv_dequantized_to = kv_dequantized_to;
+  return dequantized_to(spec, geometry.problem());
+}
+
+}  // namespace
+
+void stored_query(const Geometry& geometry, const void* q, DType kv_dequantized_to,
+                  std::int64_t sample, std::int64_t row, std::int64_t head, std::span<double> to) {
+  decode_vector(geometry.q.dtype, q, geometry.q_offset(sample, row, head), to);
+  const std::vector<float>& scales = geometry.side.q_scale;
+  if (scales.empty()) return;
+  scale(to, scales[q_scale_at(geometry.problem(), sample, row, head)],
+        rounded_after_scale(geometry, kv_dequantized_to));
+}
 
 KeyValues::KeyValues(const Geometry& geometry, const void* k, const void* v,
                      DType kv_dequantized_to)
@@ -12,33 +45,27 @@ KeyValues::KeyValues(const Geometry& geometry, const void* k, const void* v,
       has_scales_(geometry.problem().has_fp8_kv()) {
   RoundingSpec spec;
   spec.kv_dequantized_to = kv_dequantized_to;
-  dequantized_ = dequantized_to(spec, geometry.problem());
   rounded_ = inputs_rounded_to(spec);
-  if (has_scales_) side_ = side_inputs(geometry.problem());
+  dequantized_ = rounded_after_scale(geometry, kv_dequantized_to);
 }
 
 void KeyValues::key(std::int64_t sample, std::int64_t key, std::int64_t head_kv,
                     std::span<double> to) const {
-  load(k_, geometry_.k_offset(sample, key, head_kv), side_.k_scale,
-       static_cast<std::size_t>(sample * geometry_.problem().heads_kv + head_kv), to);
+  load(k_, geometry_.k_offset(sample, key, head_kv), geometry_.side.k_scale,
+       kv_scale_at(geometry_.problem(), sample, key, head_kv), to);
 }
 
 void KeyValues::value(std::int64_t sample, std::int64_t key, std::int64_t head_kv,
                       std::span<double> to) const {
-  load(v_, geometry_.v_offset(sample, key, head_kv), side_.v_scale,
-       static_cast<std::size_t>(sample * geometry_.problem().heads_kv + head_kv), to);
+  load(v_, geometry_.v_offset(sample, key, head_kv), geometry_.side.v_scale,
+       kv_scale_at(geometry_.problem(), sample, key, head_kv), to);
 }
 
 void KeyValues::load(const void* tensor, std::int64_t offset, const std::vector<float>& scales,
-                     std::size_t scale, std::span<double> to) const {
-  decode(dtype_,
-         static_cast<const std::byte*>(tensor) +
-             static_cast<std::size_t>(offset) * size_in_bytes(dtype_),
-         to);
+                     std::size_t at, std::span<double> to) const {
+  decode_vector(dtype_, tensor, offset, to);
   if (has_scales_) {
-    for (double& value : to) value *= double{scales[scale]};
-    if (dequantized_ == DType::none) return;
-    for (double& value : to) value = round_to(double{static_cast<float>(value)}, dequantized_);
+    scale(to, scales[at], dequantized_);
   } else if (rounded_ != DType::none) {
     for (double& value : to) value = round_to(value, rounded_);
   }

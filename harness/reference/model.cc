@@ -58,6 +58,7 @@ Model::Model(const RoundingSpec& spec, double scale)
       q_prescaled(is_rounded(spec.q_prescaled) ? spec.q_prescaled : DType::none),
       q_base(spec.q_prescaled_without_log2e ? 1 : std::numbers::ln2),
       inputs_rounded(inputs_rounded_to(spec)),
+      kv_dequantized_to(spec.kv_dequantized_to),
       out(spec.out_dtype),
       out_toward_zero(spec.out_toward_zero && is_rounded(spec.out_dtype)),
       lse(is_rounded(spec.lse_dtype) ? spec.lse_dtype : DType::f32),

@@ -75,6 +75,7 @@ struct Model {
   DType q_prescaled = DType::none;
   double q_base = std::numbers::ln2;  // of what logits are made from a q_prescaled one
   DType inputs_rounded = DType::none;
+  DType kv_dequantized_to = DType::none;
   DType out = DType::f32;
   bool out_toward_zero = false;
   DType lse = DType::f32;

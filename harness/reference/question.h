@@ -40,13 +40,19 @@ struct Question {
       : geometry(of),
         inputs(view),
         model(spec, of.problem().softmax_scale()),
-        side(side_inputs(of.problem())),
-        key_values(of, view.k, view.v, spec.kv_dequantized_to) {}
+        side(of.side),
+        key_values(of, view.k, view.v, spec.kv_dequantized_to) {
+    // A kernel may multiply P by V's scales before it is rounded: its significands are then any.
+    if (of.problem().scale_tokens() > 0 && key_values.scales_outside()) {
+      model.p_max = MaximumOfP::free;
+      model.p_normalized = false;
+    }
+  }
 
   const Geometry& geometry;
   const InputView& inputs;
   Model model;
-  SideInputs side;
+  const SideInputs& side;
   KeyValues key_values;
 };
 

@@ -5,7 +5,7 @@
 //   sigma^2 = spre^2 + ulp_out(o_j)^2 / 12
 //   spre^2 = TP (P rounding, with ties) + TL (logit error) + TS (S rounding, tanh)
 //          + TE (exp2) + TA (accumulation) + TR (split partials)
-// q_prescaled, inputs rounded to tf32 and fp8 K and V rounded after their scale are no terms: the
+// q_prescaled, inputs rounded to tf32 and fp8 rounded after its scale are no terms: the
 // reference then uses the rounded numbers.
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace plumbline {
 
-// The stored inputs a kernel saw. Scales, slopes and sinks are side_inputs(problem).
+// The stored inputs a kernel saw. Scales, slopes and sinks are the geometry's.
 struct InputView {
   const void* q = nullptr;
   const void* k = nullptr;

@@ -53,12 +53,9 @@ double lse_without_keys(const SideInputs& side, std::int64_t head, bool lse_incl
 
 double load_query(const Geometry& geometry, const InputView& inputs, const Model& model,
                   const RowId& id, std::span<double> row) {
-  const DType dtype = geometry.q.dtype;
   const double scale = geometry.problem().softmax_scale();
-  const auto offset = static_cast<std::size_t>(geometry.q_offset(id.sample, id.row, id.head)) *
-                      size_in_bytes(dtype);
-  decode(dtype, static_cast<const std::byte*>(inputs.q) + offset, row);
-  if (model.inputs_rounded != DType::none) {
+  stored_query(geometry, inputs.q, model.kv_dequantized_to, id.sample, id.row, id.head, row);
+  if (model.inputs_rounded != DType::none && !geometry.problem().has_fp8_q()) {
     for (double& value : row) value = round_to(value, model.inputs_rounded);
   }
   if (model.q_prescaled == DType::none) return scale;

@@ -29,6 +29,9 @@ std::string problem_text(const Problem& problem, const ComparedOutput& outcome) 
   if (problem.window_left >= 0 || problem.window_right >= 0)
     text += fmt::format(", window {},{}", problem.window_left, problem.window_right);
   if (problem.lengths != Lengths::full) text += ", lengths differ";
+  if (problem.kv() != problem.dtype) text += fmt::format(", K and V {}", name(problem.kv()));
+  if (problem.scale_tokens() > 0)
+    text += fmt::format(", a scale for each {} tokens", problem.scale_tokens());
   if (problem.out() != problem.dtype) text += fmt::format(", output {}", name(problem.out()));
   text += outcome.errors.has_lse ? ", with LSE" : ", without LSE";
   return text;

@@ -61,21 +61,28 @@ constexpr std::array<Kernel, 12> make_kernels() {
 }
 constexpr std::array<Kernel, 12> all_kernels = make_kernels();
 
+constexpr const char* fp8_kernels = "; cpu/flash, cpu/flash_p32 and cpu/flash_lse2 take it";
 constexpr const char* feature_kernels = "; cpu/naive, cpu/flash and cpu/flash_p32 take it";
 
 bool is_stored(std::uint32_t dtype) { return dtype == PLUMBLINE_F32 || is_16_bit(dtype); }
 
 std::string refuse_dtypes(const Kernel& kernel, const plumbline_problem& problem) {
   const std::string got = provider::dtype_name(problem.dtype_q);
-  if (!is_stored(problem.dtype_q))
-    return "the cpu kernels support fp32, fp16 and bf16 (got " + got + ")";
+  const bool fp8 = is_fp8(problem.dtype_q);
+  if (!is_stored(problem.dtype_q) && !fp8)
+    return "the cpu kernels support fp32, fp16, bf16, e4m3 and e5m2 (got " + got + ")";
+  if (fp8 && (!kernel.all_features || kernel.variant.s_rounded))
+    return "cpu/" + std::string(kernel.name) + " does not take Q in " + got + fp8_kernels;
   if (problem.dtype_kv != problem.dtype_q && !(kernel.all_features && is_fp8(problem.dtype_kv))) {
     return "cpu/" + std::string(kernel.name) + " needs K and V in the dtype of Q (got " + got +
            " with " + provider::dtype_name(problem.dtype_kv) + ")" + feature_kernels;
   }
-  if (problem.dtype_out != problem.dtype_q && problem.dtype_out != PLUMBLINE_F32) {
-    return "the cpu kernels write the dtype of Q or fp32 (got " + got + ", asked for " +
-           provider::dtype_name(problem.dtype_out) + ")";
+  const bool written =
+      fp8 ? is_stored(problem.dtype_out)
+          : problem.dtype_out == problem.dtype_q || problem.dtype_out == PLUMBLINE_F32;
+  if (!written) {
+    return "the cpu kernels write the dtype of Q or fp32, and of fp8 Q fp16, bf16 or fp32 (got " +
+           got + ", asked for " + provider::dtype_name(problem.dtype_out) + ")";
   }
   if (kernel.why_not_fp32 != nullptr && problem.dtype_q == PLUMBLINE_F32)
     return std::string(kernel.why_not_fp32) + " (got fp32)";
@@ -105,17 +112,14 @@ std::string refuse_cpu(const CpuFeatures& cpu) {
   return missing.empty() ? "" : "the cpu kernels need an x86-64-v3 CPU; this one lacks" + missing;
 }
 
-std::uint32_t partial_dtype(const Variant& variant, const plumbline_problem& problem) {
-  if (!variant.partials_in_16_bits || variant.splits == 1) return PLUMBLINE_F32;
-  return is_16_bit(problem.dtype_out) ? problem.dtype_out : problem.dtype_q;
-}
-
 void declare_roundings(const Variant& variant, const plumbline_problem& problem,
                        plumbline_rounding_spec& spec) {
   spec.p_dtype = variant.p_dtype;
   spec.denominator_from_rounded_p = variant.denominator_from_rounded_p ? 1 : 0;
   if (variant.s_rounded) spec.s_rounded = problem.dtype_q;
-  spec.split_partial_dtype = partial_dtype(variant, problem);
+  spec.p_prescale = variant.p_prescale;
+  if (variant.partials_in_16_bits && variant.splits != 1)
+    spec.split_partial_dtype = partial_dtype(problem);
   // fp8 is widened exactly; its scales act on logits and output in fp32
   spec.kv_dequantized_to = PLUMBLINE_DTYPE_NONE;
   spec.lse_base = variant.lse_in_log2 ? 2 : 0;
@@ -161,6 +165,7 @@ Variant variant_of(const Kernel& kernel, std::string_view options,
                    const plumbline_problem& problem) {
   Variant variant = apply(kernel.variant, options);
   if (variant.p_dtype == PLUMBLINE_DTYPE_NONE) variant.p_dtype = problem.dtype_q;
+  if (is_fp8(problem.dtype_q) && variant.p_dtype == PLUMBLINE_E4M3) variant.p_prescale = 256;
   if (!kernel.algorithm->splits_kv) variant.splits = 1;
   if (kernel.padded_only) variant.padded_rows = PLUMBLINE_PADDED_ROWS_ZEROS;
   return variant;

@@ -23,7 +23,8 @@ struct Kernel {
   // nullptr: fp32 is supported. Otherwise the reason, completed by " (got fp32)"
   const char* why_not_fp32;
   bool padded_only = false;
-  // takes fp8 K and V, masks of bits, softcap, ALiBi and attention sinks
+  // takes fp8 K and V, and where S is not rounded fp8 Q, masks of bits, softcap, ALiBi and
+  // attention sinks
   bool all_features = false;
 };
 std::span<const Kernel> kernels();

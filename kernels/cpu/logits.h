@@ -6,20 +6,35 @@
 
 namespace plumbline::cpu {
 
+// s[i], of key keys.begin + i, times that key's scale.
+inline void scale_keys(float* s, Range keys, const TokenScales& scales, std::int64_t sample,
+                       std::int64_t head_kv) {
+  for (std::int64_t key = keys.begin; key < keys.end; ++key)
+    s[key - keys.begin] *= scales.at(sample, head_kv, key);
+}
+
 // logit = cap tanh(scale q.k) - slope |diagonal - key|, without cap where that is 0. `scale` holds
-// K's, and 1 / cap where there is one. Units are those of `unit`: 1 natural, log2(e) powers of two.
+// those of fp8 Q and K, but for K's where tokens have their own, and 1 / cap where there is one.
+// Units are those of `unit`: 1 natural, log2(e) powers of two.
 struct Logits {
   float scale;
   float cap;
   float slope;            // of the row's head; 0 without ALiBi
   std::int64_t diagonal;  // key at distance 0: the last query stands on the last key
+  TokenScales k_scale;
+  std::int64_t sample, head_kv, length_kv;
 
   Logits(const Attention& attention, const Variant& variant, const RowBlock& block,
-         std::int64_t row, double unit) {
+         std::int64_t row, double unit)
+      : k_scale(attention.k_scale),
+        sample(block.sample),
+        head_kv(block.head_kv),
+        length_kv(attention.lengths_kv[block.sample]) {
     const plumbline_problem& problem = attention.problem;
     const double softcap = problem.softcap,
-                 k_scale = attention.k_scale.at(block.sample, block.head_kv);
-    scale = static_cast<float>(problem.scale * variant.scale_factor * k_scale *
+                 q_scale = attention.q_scale.at(block.sample, block.head(row), block.token(row)),
+                 of_keys = attention.scales_tokens() ? 1 : k_scale.at(sample, head_kv, 0);
+    scale = static_cast<float>(problem.scale * variant.scale_factor * q_scale * of_keys *
                                (softcap != 0 ? 1 / softcap : unit));
     cap = static_cast<float>(softcap * unit);
     slope = static_cast<float>(attention.alibi_slopes.at(block.sample, block.head(row)) * unit);
@@ -30,6 +45,8 @@ struct Logits {
   // s[i] is q.k of key first_key + i, then its logit.
   void apply(float* s, std::int64_t width, std::int64_t first_key) const {
     scale_row(s, width, scale);
+    if (k_scale.tokens != 0)
+      scale_keys(s, {first_key, std::min(first_key + width, length_kv)}, k_scale, sample, head_kv);
     if (cap != 0) {
       const __m256 caps = _mm256_set1_ps(cap);
       for (std::int64_t i = 0; i < width; i += 8)

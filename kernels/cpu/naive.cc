@@ -48,8 +48,17 @@ void softmax_rows(const Attention& attention, const Variant& variant, const RowB
     const float m = max_of_row(s, width, sink);
     exp2_row(s, width, m, static_cast<float>(log2_e));
     const float exact_sum = sum_of_row(s, width);
-    round_p(s, width, 0, variant.p_dtype, variant.double_round_p);
-    const float sum = variant.denominator_from_rounded_p ? sum_of_row(s, width) : exact_sum;
+    const bool scales_p = attention.scales_tokens(),
+               sums_rounded = variant.denominator_from_rounded_p,
+               scales_before = scales_p && !sums_rounded && !is_fp8(variant.p_dtype);
+    const auto scale_p = [&] {
+      scale_keys(s, {0, attention.lengths_kv[block.sample]}, attention.v_scale, block.sample,
+                 block.head_kv);
+    };
+    if (scales_before) scale_p();
+    round_p(s, width, 0, variant.p_dtype, variant.p_prescale, variant.double_round_p);
+    const float sum = sums_rounded ? sum_of_row(s, width) : exact_sum;
+    if (scales_p && !scales_before) scale_p();
     scratch.l[row] = sum + exp2((sink - m) * static_cast<float>(log2_e));
     scratch.tiles.log2_sum[row] = m * log2_e + log2(scratch.l[row]);
   }

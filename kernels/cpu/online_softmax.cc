@@ -7,7 +7,7 @@
 //     m' = max(m, row max of S)
 //     P = 2^(S - m')
 //     l = l 2^(m - m') + row sum of P
-//     O = O 2^(m - m') + round(P) V
+//     O = O 2^(m - m') + round(P) V;  where fp8 V has scales of tokens, round(P scale) V
 //   an attention sink is one more term of l, in the first split
 //   out = O / l,  LSE = ln(2) (m + log2 l)
 //
@@ -65,8 +65,7 @@ class BlockKernel {
         scratch_(scratch),
         tiles_(scratch.tiles),
         partial_dtype_(!variant.partials_in_16_bits ? static_cast<std::uint32_t>(PLUMBLINE_F32)
-                       : is_16_bit(attention.problem.dtype_out) ? attention.problem.dtype_out
-                                                                : attention.problem.dtype_q) {}
+                                                    : partial_dtype(attention.problem)) {}
 
   void run(const RowBlock& block) {
     block_ = block;
@@ -141,9 +140,18 @@ class BlockKernel {
     exp2_row(s, width, m_new, 1.0F);
 
     const float exact_sum = sum_of_row(s, width);
-    const std::uint32_t p_dtype = variant_.p_dtype;
-    round_p(s, width, keys.begin, p_dtype, variant_.double_round_p);
-    const float sum = variant_.denominator_from_rounded_p ? sum_of_row(s, width) : exact_sum;
+    // V's scales of tokens go into P: before its rounding, unless the rounded P is what l sums, or
+    // is near the largest number of its dtype
+    const bool scales_p = attention_.scales_tokens(),
+               sums_rounded = variant_.denominator_from_rounded_p,
+               scales_before = scales_p && !sums_rounded && !is_fp8(variant_.p_dtype);
+    const auto scale_p = [&] {
+      scale_keys(s, keys, attention_.v_scale, block_.sample, block_.head_kv);
+    };
+    if (scales_before) scale_p();
+    round_p(s, width, keys.begin, variant_.p_dtype, variant_.p_prescale, variant_.double_round_p);
+    const float sum = sums_rounded ? sum_of_row(s, width) : exact_sum;
+    if (scales_p && !scales_before) scale_p();
 
     const float rescale = exp2(m_old - m_new);
     scratch_.l[row] = std::fma(scratch_.l[row], rescale, sum);

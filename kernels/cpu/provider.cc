@@ -19,6 +19,7 @@ struct Cpu : provider::Library {
 
   static const char* name() { return "cpu"; }
   static const char* version() { return PLUMBLINE_CPU_VERSION; }
+  static std::uint64_t features() { return PLUMBLINE_FEATURE_FP8_SCALES; }
   static std::span<const Kernel> kernels() { return cpu::kernels(); }
 
   static std::string set_options(std::string_view text) {

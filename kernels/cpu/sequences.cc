@@ -63,6 +63,14 @@ HeadValues map_head_values(const plumbline_tensor& tensor, float absent) {
           tensor.stride[tensor.rank - 1], absent};
 }
 
+// [samples, heads] or [samples, heads, blocks].
+TokenScales map_scales(const plumbline_tensor& tensor, std::int64_t tokens) {
+  if (tensor.rank == 0) return {{.absent = 1}};
+  return {{static_cast<const float*>(tensor.data), tensor.stride[0], tensor.stride[1], 1},
+          tokens,
+          tokens == 0 ? 0 : tensor.stride[2]};
+}
+
 MaskBits map_mask(const plumbline_tensor& tensor) {
   if (tensor.rank == 0) return {};
   return {static_cast<const std::uint32_t*>(tensor.data), tensor.stride[0], tensor.stride[1],
@@ -104,8 +112,9 @@ Attention bind(const plumbline_problem& problem, const plumbline_tensors& tensor
   attention.out = map_queries(problem, tensors, tensors.out);
   if (problem.lse_wanted != 0) attention.lse = map_queries(problem, tensors, tensors.lse);
   attention.mask = map_mask(tensors.mask);
-  attention.k_scale = map_head_values(tensors.k_scale, 1.0F);
-  attention.v_scale = map_head_values(tensors.v_scale, 1.0F);
+  attention.q_scale = map_scales(tensors.q_scale, problem.scale_tokens);
+  attention.k_scale = map_scales(tensors.k_scale, problem.scale_tokens);
+  attention.v_scale = map_scales(tensors.v_scale, problem.scale_tokens);
   attention.alibi_slopes = map_head_values(tensors.alibi_slopes, 0.0F);
   attention.sinks = map_head_values(tensors.sinks, -HUGE_VALF);
   attention.lengths_q = indices(tensors.seqlens_q);

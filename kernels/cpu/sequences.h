@@ -62,6 +62,16 @@ struct HeadValues {
   }
 };
 
+// Likewise for each block of `tokens` tokens; 0: for all of a sample.
+struct TokenScales : HeadValues {
+  std::int64_t tokens = 0;
+  std::int64_t block_stride = 0;
+  float at(std::int64_t sample, std::int64_t head, std::int64_t token) const {
+    const float* first = data + sample * sample_stride + head * head_stride;
+    return data == nullptr ? absent : first[tokens == 0 ? 0 : token / tokens * block_stride];
+  }
+};
+
 // Which keys a row sees, where the mask is one of bits; words nullptr: not so.
 struct RowBits {
   const std::uint32_t* words = nullptr;
@@ -83,12 +93,13 @@ struct Attention {
   plumbline_problem problem{};
   TokenTensor q, k, v, out, lse;
   MaskBits mask;
-  HeadValues k_scale, v_scale;               // [batch, heads_kv]; 1 where absent
+  TokenScales q_scale, k_scale, v_scale;     // of fp8; 1 where absent
   HeadValues alibi_slopes, sinks;            // [heads_q]; 0 and -infinity where absent
   const std::int32_t* lengths_q = nullptr;   // [batch]
   const std::int32_t* lengths_kv = nullptr;  // [batch]
   // query heads that share a key head
   std::int64_t group() const { return problem.heads_q / problem.heads_kv; }
+  bool scales_tokens() const { return problem.scale_tokens > 0; }
 };
 
 Attention bind(const plumbline_problem& problem, const plumbline_tensors& tensors);

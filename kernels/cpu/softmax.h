@@ -53,14 +53,17 @@ inline void exp2_row(float* s, std::int64_t width, float m, float factor) {
   }
 }
 
-// Rounds P to p_dtype. `double_round_p` then rounds every eighth key once more, to one significant
-// bit less. Half of the rounded values lie halfway there and move by a whole ulp, so the variance
-// of these keys grows from ulp^2 / 12 to 7 ulp^2 / 12, that of P's rounding by 6/8. With centred V
-// a good half of a 16-bit output's error is P's rounding (the rest is the output's): the rms of e /
-// sigma grows by about a fifth. tests/kernels asserts 10 to 30 %.
+// Rounds P to p_dtype, where `prescale`, a power of two, multiplies it. `double_round_p` then
+// rounds every eighth key once more, to one significant bit less. Half of the rounded values lie
+// halfway there and move by a whole ulp, so the variance of these keys grows from ulp^2 / 12 to 7
+// ulp^2 / 12, that of P's rounding by 6/8. With centred V a good half of a 16-bit output's error is
+// P's rounding (the rest is the output's): the rms of e / sigma grows by about a fifth.
+// tests/kernels asserts 10 to 30 %.
 inline void round_p(float* p, std::int64_t width, std::int64_t first_key, std::uint32_t p_dtype,
-                    bool double_round_p) {
+                    float prescale, bool double_round_p) {
+  if (prescale != 1) scale_row(p, width, prescale);
   round_to(p_dtype, p, width);
+  if (prescale != 1) scale_row(p, width, 1 / prescale);
   if (!double_round_p || p_dtype == PLUMBLINE_F32) return;
   Grid coarse = grid_of(p_dtype);
   coarse.bits -= 1;

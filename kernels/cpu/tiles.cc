@@ -83,8 +83,8 @@ void load_values(const Attention& attention, const RowBlock& block, Range keys,
 
 void store_rows(const Attention& attention, const Variant& variant, const RowBlock& block,
                 const Tiles& tiles) {
-  if (attention.v_scale.data != nullptr) {
-    const float scale = attention.v_scale.at(block.sample, block.head_kv);
+  if (attention.v_scale.data != nullptr && !attention.scales_tokens()) {
+    const float scale = attention.v_scale.at(block.sample, block.head_kv, 0);
     for (std::int64_t i = 0; i < block.rows * tiles.width_vo; ++i) tiles.out[i] *= scale;
   }
   for (std::int64_t row = 0; row < block.rows; ++row) {

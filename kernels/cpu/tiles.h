@@ -78,7 +78,8 @@ Range load_queries(const Attention& attention, const Variant& variant, const Row
 void load_keys(const Attention& attention, const RowBlock& block, Range keys, const Tiles& tiles);
 // V likewise into tiles.v, without its scale.
 void load_values(const Attention& attention, const RowBlock& block, Range keys, const Tiles& tiles);
-// tiles.out times V's scale, rounded to the output's dtype, and the LSE from tiles.log2_sum.
+// tiles.out times V's scale, unless tokens have their own, rounded to the output's dtype, and the
+// LSE from tiles.log2_sum.
 void store_rows(const Attention& attention, const Variant& variant, const RowBlock& block,
                 const Tiles& tiles);
 

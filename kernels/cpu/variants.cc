@@ -82,6 +82,13 @@ constexpr std::array known{
 
 }  // namespace
 
+std::uint32_t partial_dtype(const plumbline_problem& problem) {
+  for (const std::uint32_t dtype : {problem.dtype_out, problem.dtype_q}) {
+    if (provider::is_16_bit(dtype)) return dtype;
+  }
+  return PLUMBLINE_F32;
+}
+
 std::string wrong_options(std::string_view options) {
   Variant scratch;
   return provider::read_options(options, known, scratch, "of the cpu provider");

@@ -33,6 +33,8 @@ struct Variant {
   // Legal where declared: part of the rounding spec, or of the padding policy.
   // p_dtype=fp32|fp16|bf16|e4m3|e5m2: what P is rounded to; NONE = the dtype of Q.
   std::uint32_t p_dtype = PLUMBLINE_DTYPE_NONE;
+  // no option: power of two that multiplies P before its rounding; 2^8 for P in e4m3 beside fp8 Q
+  float p_prescale = 1;
   // denominator=rounded: sum P after its rounding.
   bool denominator_from_rounded_p = false;
   // partials=16: split partials stored in the 16-bit output dtype.
@@ -61,6 +63,9 @@ struct Variant {
   // undeclared=1: describe() hides what the options changed.
   bool undeclared = false;
 };
+
+// What 16-bit split partials are stored in: the 16-bit dtype of the output or else of Q.
+std::uint32_t partial_dtype(const plumbline_problem& problem);
 
 // What is wrong with an options text; "" if nothing is.
 std::string wrong_options(std::string_view options);

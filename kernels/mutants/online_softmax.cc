@@ -101,7 +101,7 @@ class Kernel {
     if (is(Change::precision_q_prescaled)) {
       for (std::int64_t d = 0; d < problem_.head_dim_qk; ++d) q[d] *= logits_.factor();
       const bool f32 = problem_.dtype_q == PLUMBLINE_F32;
-      round_row(f32 ? static_cast<std::uint32_t>(PLUMBLINE_TF32) : problem_.dtype_q, q,
+      round_row(f32 ? static_cast<std::uint32_t>(PLUMBLINE_TF32) : narrow_, q,
                 problem_.head_dim_qk);
     }
   }

@@ -33,15 +33,19 @@ std::string refuse(Mode mode, const plumbline_problem& problem, const plumbline_
     return why;
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
     return "the mutants need an x86-64-v3 CPU";
-  if (!f32 && !provider::is_16_bit(problem.dtype_q))
-    return "the mutants support fp32, fp16 and bf16 (got " + got + ")";
+  const bool fp8_q = provider::is_fp8(problem.dtype_q);
+  if (!f32 && !provider::is_16_bit(problem.dtype_q) && !(fp8_q && mode == Mode::e4m3))
+    return "the mutants support fp32, fp16 and bf16, and with mode=e4m3 e4m3 and e5m2 (got " + got +
+           ")";
   if (mode == Mode::tf32 && !f32) return "mode=tf32 takes fp32 inputs (got " + got + ")";
-  if (mode == Mode::e4m3 && f32) return "mode=e4m3 takes fp16 and bf16 inputs (got fp32)";
+  if (mode == Mode::e4m3 && f32) return "mode=e4m3 takes fp16, bf16 and fp8 inputs (got fp32)";
   const bool fp8 = provider::is_fp8(problem.dtype_kv) && !f32;
   if (problem.dtype_kv != problem.dtype_q && !fp8)
-    return "the mutants need K and V in the dtype of Q, or in fp8 beside fp16 and bf16";
-  if (problem.dtype_out != problem.dtype_q && problem.dtype_out != PLUMBLINE_F32)
-    return "the mutants write the dtype of Q or fp32";
+    return "the mutants need K and V in the dtype of Q, or in fp8 beside fp16, bf16 and fp8";
+  const bool written =
+      fp8_q ? provider::dtype_bytes(problem.dtype_out) > 1 : problem.dtype_out == problem.dtype_q;
+  if (!written && problem.dtype_out != PLUMBLINE_F32)
+    return "the mutants write the dtype of Q or fp32, and of fp8 Q fp16, bf16 or fp32";
   if (problem.mask > PLUMBLINE_MASK_CUSTOM) return "the mutants do not know this mask";
   return "";
 }
@@ -90,6 +94,7 @@ struct Mutants : provider::Library {
     return mode == Mode::tf32 ? "mutants_tf32" : mode == Mode::e4m3 ? "mutants_e4m3" : "mutants";
   }
   static const char* version() { return PLUMBLINE_MUTANTS_VERSION; }
+  static std::uint64_t features() { return PLUMBLINE_FEATURE_FP8_SCALES; }
   static std::span<const Kernel> kernels() { return changes; }
 
   static std::string refusal(const Kernel& kernel, const plumbline_problem& problem,

@@ -11,8 +11,10 @@
 namespace plumbline::mutants {
 
 std::uint32_t narrow_dtype(const plumbline_problem& problem) {
-  return problem.dtype_q == PLUMBLINE_BF16 ? static_cast<std::uint32_t>(PLUMBLINE_BF16)
-                                           : static_cast<std::uint32_t>(PLUMBLINE_F16);
+  const bool fp8_q = cpu::is_fp8(problem.dtype_q);
+  return (fp8_q ? problem.dtype_out : problem.dtype_q) == PLUMBLINE_BF16
+             ? static_cast<std::uint32_t>(PLUMBLINE_BF16)
+             : static_cast<std::uint32_t>(PLUMBLINE_F16);
 }
 
 void round_row(std::uint32_t dtype, float* row, std::int64_t count) {

@@ -1,6 +1,7 @@
 // Computes lengths, visible keys, heads and row addresses, or one of them wrongly.
 #include "kernels/mutants/sequence.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -145,25 +146,52 @@ std::int64_t Sequence::head_of_values(std::int64_t head) const {
   return is(Change::head_v_of_first) ? 0 : head_of_keys(head);
 }
 
-float Sequence::scale_at(const cpu::HeadValues& scales, std::int64_t sample,
-                         std::int64_t head) const {
+// The scale of a token; `length` counts the sample's tokens.
+float Sequence::scale_at(const cpu::TokenScales& scales, std::int64_t sample, std::int64_t head,
+                         std::int64_t token, std::int64_t length) const {
+  if (is(Change::fp8_scale_of_first_sample)) sample = 0;
+  if (is(Change::fp8_scale_as_of_tensor)) sample = head = token = 0;
+  if (scales.tokens > 0) {
+    const std::int64_t last = std::max<std::int64_t>(0, length - 1) / scales.tokens;
+    std::int64_t block = token / scales.tokens;
+    if (is(Change::fp8_scale_of_first_block)) block = 0;
+    if (is(Change::fp8_scale_of_next_block)) ++block;
+    if (is(Change::fp8_scale_block_fixed)) block = token / 64;
+    // as many blocks as are full
+    if (is(Change::fp8_scale_of_full_blocks)) block = std::min(block, length / scales.tokens - 1);
+    token = std::clamp<std::int64_t>(block, 0, last) * scales.tokens;
+  }
+  const float scale = scales.at(sample, head, token);
+  return is(Change::fp8_scale_in_16_bits) ? round_one(narrow_dtype(problem()), scale) : scale;
+}
+
+float Sequence::kv_scale_at(const cpu::TokenScales& scales, std::int64_t sample, std::int64_t head,
+                            std::int64_t key) const {
   std::int64_t head_kv = head / group();
   if (is(Change::fp8_scale_of_first_head)) head_kv = 0;
   if (is(Change::fp8_scale_of_query_head)) head_kv = head % problem().heads_kv;
-  if (is(Change::fp8_scale_of_first_sample)) sample = 0;
-  const float scale = scales.at(sample, head_kv);
-  return is(Change::fp8_scale_in_16_bits) ? round_one(problem().dtype_q, scale) : scale;
+  return scale_at(scales, sample, head_kv, key, attention_.lengths_kv[sample]);
 }
 
 float Sequence::k_scale(std::int64_t sample, std::int64_t head) const {
-  if (is(Change::legal_kv_scaled_when_loaded) || is(Change::fp8_k_scale_forgotten)) return 1;
-  return scale_at(attention_.k_scale, sample, head);
+  if (scales_when_loaded() || is(Change::fp8_k_scale_forgotten)) return 1;
+  return kv_scale_at(attention_.k_scale, sample, head, 0);
 }
 
 float Sequence::v_scale(std::int64_t sample, std::int64_t head) const {
-  if (is(Change::legal_kv_scaled_when_loaded) || is(Change::fp8_v_scale_forgotten)) return 1;
-  return scale_at(is(Change::fp8_v_scale_of_k) ? attention_.k_scale : attention_.v_scale, sample,
-                  head);
+  if (scales_when_loaded() || is(Change::fp8_v_scale_forgotten)) return 1;
+  return kv_scale_at(is(Change::fp8_v_scale_of_k) ? attention_.k_scale : attention_.v_scale, sample,
+                     head, 0);
+}
+
+float Sequence::q_scale_at(std::int64_t sample, std::int64_t token, std::int64_t head) const {
+  if (is(Change::fp8_q_scale_forgotten)) return 1;
+  if (is(Change::fp8_q_scale_of_k)) return kv_scale_at(attention_.k_scale, sample, head, 0);
+  if (is(Change::fp8_q_scale_of_next_head)) head = (head + group()) % problem().heads_q;
+  if (is(Change::fp8_q_scale_of_first_head)) head = 0;
+  if (is(Change::fp8_q_scale_of_next_row)) token = std::min(token + 1, length_q(sample) - 1);
+  const float scale = scale_at(attention_.q_scale, sample, head, token, length_q(sample));
+  return is(Change::fp8_q_scale_squared) ? scale * scale : scale;
 }
 
 // ---- Addresses ----
@@ -245,14 +273,16 @@ void Sequence::load(const Row& row, std::int64_t elements, std::uint64_t bytes, 
 void Sequence::load_query(std::int64_t sample, std::int64_t token, std::int64_t head,
                           float* to) const {
   load(query_row(sample, token, head), problem().head_dim_qk, tensors_.q.bytes, to);
+  if (attention_.q_scale.data != nullptr)
+    scale_row(to, problem().head_dim_qk, q_scale_at(sample, token, head));
 }
 
 void Sequence::load_key(std::int64_t sample, std::int64_t token, std::int64_t head,
                         float* to) const {
   load(key_row(attention_.k, sample, token, head_of_keys(head)), problem().head_dim_qk,
        tensors_.k.bytes, to);
-  if (is(Change::legal_kv_scaled_when_loaded))
-    scale_row(to, problem().head_dim_qk, scale_at(attention_.k_scale, sample, head));
+  if (scales_when_loaded() && !is(Change::fp8_k_scale_forgotten))
+    scale_row(to, problem().head_dim_qk, kv_scale_at(attention_.k_scale, sample, head, token));
 }
 
 // Whether rows of K and V have room for each other, and for Q.
@@ -287,8 +317,10 @@ void Sequence::load_value(std::int64_t sample, std::int64_t token, std::int64_t 
     load(value_row(sample, token, head_of_values(head)), problem().head_dim_vo, tensors_.v.bytes,
          to);
   }
-  if (is(Change::legal_kv_scaled_when_loaded))
-    scale_row(to, problem().head_dim_vo, scale_at(attention_.v_scale, sample, head));
+  if (scales_when_loaded() && !is(Change::fp8_v_scale_forgotten)) {
+    const auto& scales = is(Change::fp8_v_scale_of_k) ? attention_.k_scale : attention_.v_scale;
+    scale_row(to, problem().head_dim_vo, kv_scale_at(scales, sample, head, token));
+  }
 }
 
 // ---- Results ----

@@ -34,8 +34,9 @@ class Sequence {
 
   std::int64_t head_of_keys(std::int64_t head) const;
   std::int64_t head_of_values(std::int64_t head) const;
-  // What products of K and V as stored are multiplied by, for a query head; 1 where they are not
-  // fp8.
+  // What products of K and V as loaded are multiplied by, for a query head; 1 where they are not
+  // fp8, and where tokens have scales of their own: those multiply what is loaded, as Q's always
+  // do.
   float k_scale(std::int64_t sample, std::int64_t head) const;
   float v_scale(std::int64_t sample, std::int64_t head) const;
 
@@ -61,7 +62,14 @@ class Sequence {
                 std::int64_t head) const;
   std::int64_t pages_of(std::int64_t sample) const;
   Range keys_of_bits(std::int64_t sample, std::int64_t token) const;
-  float scale_at(const cpu::HeadValues& scales, std::int64_t sample, std::int64_t head) const;
+  float scale_at(const cpu::TokenScales& scales, std::int64_t sample, std::int64_t head,
+                 std::int64_t token, std::int64_t length) const;
+  float kv_scale_at(const cpu::TokenScales& scales, std::int64_t sample, std::int64_t head,
+                    std::int64_t key) const;
+  float q_scale_at(std::int64_t sample, std::int64_t token, std::int64_t head) const;
+  bool scales_when_loaded() const {
+    return attention_.scales_tokens() || is(Change::legal_kv_scaled_when_loaded);
+  }
   bool is_packed() const;
   Row value_row(std::int64_t sample, std::int64_t token, std::int64_t head) const;
   bool lies_within(const Row& row, std::int64_t elements, std::uint64_t bytes) const;

@@ -43,17 +43,17 @@ void use_stale_page_table(cpu::Attention& attention) {
 // Scales that are copied to the device beside a launch that does not wait for them.
 void use_stale_scales(cpu::Attention& attention) {
   static std::vector<float> kept_k, kept_v, used_k, used_v;
-  const auto exchange = [&](cpu::HeadValues& scales, std::vector<float>& kept,
+  const auto exchange = [&](cpu::TokenScales& scales, std::vector<float>& kept,
                             std::vector<float>& used) {
-    if (scales.data == nullptr) return;
+    if (scales.data == nullptr || scales.tokens > 0) return;
     const std::int64_t heads = attention.problem.heads_kv;
     std::vector<float> current;
     for (std::int64_t i = 0; i < attention.problem.batch * heads; ++i)
-      current.push_back(scales.at(i / heads, i % heads));
+      current.push_back(scales.at(i / heads, i % heads, 0));
     used = current;
     std::copy_n(kept.begin(), std::min(kept.size(), used.size()), used.begin());
     kept = std::move(current);
-    scales = {used.data(), heads, 1};
+    scales = {{used.data(), heads, 1, 1}};
   };
   exchange(attention.k_scale, kept_k, used_k);
   exchange(attention.v_scale, kept_v, used_v);

@@ -87,6 +87,10 @@ def check(
     mask: Optional[Array] = None,
     lse: Optional[Array] = None,
     lse_base: Union[None, str, int] = None,
+    q_scale: Union[None, float, Array] = None,
+    k_scale: Union[None, float, Array] = None,
+    v_scale: Union[None, float, Array] = None,
+    scale_block: Optional[int] = None,
     layout: Optional[str] = None,
     spec: Optional[str] = None,
     padded_rows: Optional[str] = None,
@@ -106,6 +110,9 @@ def check(
     mask: boolean array, True where a key is seen.
     lse, lse_base: log-sum-exp of each row, and its base, "e" (None is, too) or 2. With it, faults
         of the softmax's denominator can be seen.
+    q_scale, k_scale, v_scale: of fp8 arrays, the factors that turn what is stored into numbers: a
+        number, or fp32 [heads], [batch, heads] or [batch, heads, blocks], with scale_block tokens
+        in a block.
     spec: what the kernel rounds: a name of the ladder, such as "FlashAttention-2", or fields such
         as "p_dtype=bf16". None tries the ladder.
     padded_rows: "zeros" or "attended": what padded query rows must hold; not looked at otherwise.
@@ -207,9 +214,10 @@ def save(path: Union[str, "os.PathLike[str]"], *, q: Array, k: Array, v: Array,
 
 
 _LENGTHS = ("cu_seqlens", "cu_seqlens_q", "cu_seqlens_kv", "seqlens_q", "seqlens_kv")
-_TENSORS = ("q", "k", "v", "out", "lse", "mask", "page_table", *_LENGTHS)
+_SCALES = ("q_scale", "k_scale", "v_scale")
+_TENSORS = ("q", "k", "v", "out", "lse", "mask", "page_table", *_LENGTHS, *_SCALES)
 _WORDS = ("scale", "layout", "spec", "padded_rows", "padding", "page_size", "lse_layout", "dtype",
-          "softcap")
+          "softcap", "scale_block")
 _CAUSAL = {
     "top_left": ("mask", "causal_top_left"),
     "bottom_right": ("mask", "causal_bottom_right"),
@@ -225,6 +233,8 @@ def _dump(question: Mapping[str, Any], more: Mapping[str, Any]) -> Tuple[dict, d
         if value is None or key == "name" or (key == "causal" and value is False):
             continue
         if key in _TENSORS:
+            if key in _SCALES and isinstance(value, (int, float)):
+                value = numpy.float32(value)
             tensors[key] = _tensor(key, value)
         elif key in _WORDS:
             stated[key] = repr(float(value)) if key in ("scale", "softcap") else str(value)

@@ -117,20 +117,22 @@ const plumbline_device_memory memory = [] {
   return table;
 }();
 
-plumbline_provider provider{sizeof(plumbline_provider),
-                            PLUMBLINE_ABI_VERSION,
-                            "emulated",
-                            "1.0 (tests)",
-                            3,
-                            0,
-                            kernel_name,
-                            query,
-                            prepare,
-                            run,
-                            describe,
-                            destroy,
-                            nullptr,
-                            kernel_tensor_cores};
+plumbline_provider provider = [] {
+  plumbline_provider made{};
+  made.struct_size = sizeof(plumbline_provider);
+  made.abi_version = PLUMBLINE_ABI_VERSION;
+  made.name = "emulated";
+  made.version = "1.0 (tests)";
+  made.kernel_count = 3;
+  made.kernel_name = kernel_name;
+  made.query = query;
+  made.prepare = prepare;
+  made.run = run;
+  made.describe = describe;
+  made.destroy = destroy;
+  made.kernel_tensor_cores = kernel_tensor_cores;
+  return made;
+}();
 
 }  // namespace
 

@@ -126,20 +126,21 @@ plumbline_status describe(const plumbline_plan* plan, plumbline_description* d) 
 
 void destroy(plumbline_plan* plan) { delete plan; }
 
-const plumbline_provider provider{sizeof(plumbline_provider),
-                                  PLUMBLINE_ABI_VERSION,
-                                  "tiny",
-                                  "1.0 (tests)",
-                                  7,
-                                  0,
-                                  kernel_name,
-                                  query,
-                                  prepare,
-                                  run,
-                                  describe,
-                                  destroy,
-                                  nullptr,
-                                  nullptr};
+const plumbline_provider provider = [] {
+  plumbline_provider made{};
+  made.struct_size = sizeof(plumbline_provider);
+  made.abi_version = PLUMBLINE_ABI_VERSION;
+  made.name = "tiny";
+  made.version = "1.0 (tests)";
+  made.kernel_count = 7;
+  made.kernel_name = kernel_name;
+  made.query = query;
+  made.prepare = prepare;
+  made.run = run;
+  made.describe = describe;
+  made.destroy = destroy;
+  return made;
+}();
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <span>
 
 #include "harness/problem/inputs.h"
 
@@ -48,8 +49,15 @@ class Kernel {
     return round_to(static_cast<float>(value), dtype);
   }
 
-  double input(DType dtype, const std::vector<std::byte>& tensor, std::size_t at) const {
-    return round_to(decode_at(dtype, tensor.data(), at), how_.inputs);
+  double input(DType dtype, const std::vector<std::byte>& tensor, std::size_t at,
+               float scale) const {
+    return round_to(scale * decode_at(dtype, tensor.data(), at), how_.inputs);
+  }
+  static float of(const std::vector<float>& scales, std::size_t at) {
+    return scales.empty() ? 1 : scales[at];
+  }
+  double rounded_p(double p) const {
+    return rounded(p * how_.p_prescale, how_.p) / how_.p_prescale;
   }
 
   void row(std::int64_t b, std::int64_t h, std::int64_t i) {
@@ -65,16 +73,17 @@ class Kernel {
     double sum = 0;
     for (std::size_t j = 0; j < n; ++j) {
       p[j] = static_cast<float>(std::exp(s[j] - m));
-      sum += how_.rounded_denominator ? rounded(p[j], how_.p) : p[j];
+      sum += how_.rounded_denominator ? rounded_p(p[j]) : p[j];
     }
     sum *= how_.denominator_factor;
     std::vector<double> o(static_cast<std::size_t>(problem_.head_dim_vo));
     for (std::size_t j = 0; j < n; ++j) {
-      const double weight =
-          how_.normalise_first ? rounded(p[j] / sum, how_.p) : rounded(p[j], how_.p) / sum;
-      const std::int64_t at = geometry_.v_offset(b, keys.begin + static_cast<std::int64_t>(j), kv);
+      const double weight = how_.normalise_first ? rounded_p(p[j] / sum) : rounded_p(p[j]) / sum;
+      const std::int64_t key = keys.begin + static_cast<std::int64_t>(j);
+      const float scale = of(geometry_.side.v_scale, kv_scale_at(problem_, b, key, kv));
+      const std::int64_t at = geometry_.v_offset(b, key, kv);
       for (std::size_t d = 0; d < o.size(); ++d)
-        o[d] += weight * input(problem_.kv(), v_, static_cast<std::size_t>(at) + d);
+        o[d] += weight * input(problem_.kv(), v_, static_cast<std::size_t>(at) + d, scale);
     }
     write(b, h, i, o, n == 0 ? -std::numeric_limits<double>::infinity() : m + std::log(sum));
   }
@@ -83,9 +92,13 @@ class Kernel {
                std::int64_t kv) const {
     const auto q = static_cast<std::size_t>(geometry_.q_offset(b, i, h)),
                k = static_cast<std::size_t>(geometry_.k_offset(b, key, kv));
+    const float q_scale = how_.forget_q_scale
+                              ? 1
+                              : of(geometry_.side.q_scale, q_scale_at(problem_, b, i, h)),
+                k_scale = of(geometry_.side.k_scale, kv_scale_at(problem_, b, key, kv));
     double sum = 0;
     for (std::size_t d = 0; d < static_cast<std::size_t>(problem_.head_dim_qk); ++d) {
-      sum += input(problem_.dtype, q_, q + d) * input(problem_.kv(), k_, k + d);
+      sum += input(problem_.dtype, q_, q + d, q_scale) * input(problem_.kv(), k_, k + d, k_scale);
     }
     return sum * problem_.softmax_scale() * how_.scale_factor;
   }
@@ -123,6 +136,16 @@ class Kernel {
     add("v", geometry_.v, std::move(v_));
     add("out", geometry_.out, std::move(out_));
     if (problem_.lse) add("lse", geometry_.lse, std::move(lse_));
+    const auto add_scales = [&](const char* name, const std::vector<float>& scales,
+                                std::int64_t heads) {
+      if (scales.empty()) return;
+      const auto blocks = static_cast<std::int64_t>(scales.size()) / (problem_.batch * heads);
+      const auto bytes = std::as_bytes(std::span(scales));
+      result.set(name, "F32", {problem_.batch, heads, blocks}, {bytes.begin(), bytes.end()});
+    };
+    add_scales("q_scale", geometry_.side.q_scale, problem_.heads_q);
+    add_scales("k_scale", geometry_.side.k_scale, problem_.heads_kv);
+    add_scales("v_scale", geometry_.side.v_scale, problem_.heads_kv);
     if (problem_.is_padded() && problem_.lengths != Lengths::full) {
       result.set_integers("seqlens_q", {problem_.batch}, geometry_.seqlens_q);
       result.set_integers("seqlens_kv", {problem_.batch}, geometry_.seqlens_kv);

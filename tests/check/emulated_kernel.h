@@ -17,8 +17,10 @@ struct Emulated {
   DType p = DType::none;         // P = exp(s - m) rounded to, before P V; none = fp32
   DType s = DType::none;         // S rounded to
   bool normalise_first = false;  // P is divided by the denominator before it is rounded
+  double p_prescale = 1;         // of P before its rounding
   bool rounded_denominator = false;
   double scale_factor = 1;  // faults from here on
+  bool forget_q_scale = false;
   double denominator_factor = 1;
   int drop_last_keys = 0;          // of the visible ones
   bool wrong_head = false;         // the last query head of the last sample reads key head 0
@@ -52,8 +54,8 @@ class DumpTensors {
   std::map<std::string, Tensor> tensors_;
 };
 
-// q, k, v, out, lse and the index tensors of the layout. Padded rows of out are zero, their LSE
-// too.
+// q, k, v, out, lse, scales of fp8 as [batch, heads, blocks], and the index tensors of the layout.
+// Padded rows of out are zero, their LSE too.
 DumpTensors run_emulated(const Problem& problem, const Emulated& kernel);
 
 // The attributes that state the problem.

@@ -26,6 +26,12 @@ Problem padded() {
   return problem;
 }
 
+Problem fp8() {
+  Problem problem = padded();
+  problem.dtype = DType::e4m3;
+  return problem;
+}
+
 Problem of(Layout layout) {
   Problem problem = padded();
   problem.layout = layout;
@@ -127,7 +133,60 @@ const std::vector<Mistake>& mistakes() {
          t.set("k", "F8_E4M3", {2, 20, 2, 16}, std::vector<std::byte>(1280));
        },
        {},
-       {"tensor k has dtype F8_E4M3: fp8 is not supported yet"}},
+       {"tensor k is F8_E4M3, q is BF16"}},
+      {"fp8 output",
+       fp8(),
+       [](DumpTensors& t) {
+         t.set("out", "F8_E4M3", {2, 6, 4, 16}, std::vector<std::byte>(768));
+       },
+       {},
+       {"tensor out is F8_E4M3", "F16, BF16 or F32"}},
+      {"fp8 without its scale",
+       fp8(),
+       [](DumpTensors& t) { t.erase("q_scale"); },
+       {},
+       {"tensor q_scale is missing: q is fp8", "1.0 where there is none"}},
+      {"a scale of what is not fp8",
+       padded(),
+       [](DumpTensors& t) { t.set("v_scale", "F32", {1}, std::vector<std::byte>(4)); },
+       {},
+       {"tensor v_scale is there, v is not fp8", "leave it out"}},
+      {"scales of other heads",
+       fp8(),
+       [](DumpTensors& t) {
+         t.set("k_scale", "F32", {2, 3}, std::vector<std::byte>(24));
+       },
+       {},
+       {"tensor k_scale has shape [2, 3]", "one element, [2], [2, 2] or [2, 2, blocks]"}},
+      {"blocks of unknown size",
+       fp8(),
+       [](DumpTensors& t) {
+         t.set("k_scale", "F32", {2, 2, 3}, std::vector<std::byte>(48));
+       },
+       {},
+       {"tensor k_scale has 3 blocks for 20 tokens", "state scale_block"}},
+      {"too few blocks",
+       fp8(),
+       [](DumpTensors& t) {
+         t.set("k_scale", "F32", {2, 2, 3}, std::vector<std::byte>(48));
+       },
+       {{"scale_block", "5"}},
+       {"tensor k_scale has 3 blocks of 5 tokens for 20 tokens"}},
+      {"a block size without blocks",
+       fp8(),
+       nothing,
+       {{"scale_block", "5"}},
+       {"attribute scale_block: no scale has blocks"}},
+      {"a block size of 0",
+       fp8(),
+       nothing,
+       {{"scale_block", "0"}},
+       {"\"0\" is not a number of tokens"}},
+      {"a scale of 0",
+       fp8(),
+       [](DumpTensors& t) { t.set("v_scale", "F32", {1}, std::vector<std::byte>(4)); },
+       {},
+       {"tensor v_scale: element 0 is 0", "finite and above 0"}},
       {"other output dtype",
        padded(),
        [](DumpTensors& t) { t.dtype("out") = "F16"; },

@@ -108,9 +108,15 @@ plumbline_tensor side_tensor(DType dtype, const std::vector<T>& values,
   return tensor_of(shape, values.data(), 1);
 }
 
-// [batch, heads_kv]; stride 0 where one scale serves all.
-plumbline_tensor scale_tensor(const Problem& problem, const std::vector<float>& values) {
-  plumbline_tensor tensor = side_tensor(DType::f32, values, {problem.batch, problem.heads_kv});
+// [batch, heads], and blocks of tokens that have scales of their own; stride 0 where one scale
+// serves all.
+plumbline_tensor scale_tensor(const Problem& problem, const std::vector<float>& values,
+                              std::int64_t heads) {
+  if (problem.scale_tokens() > 0 && !values.empty()) {
+    const auto blocks = static_cast<std::int64_t>(values.size()) / (problem.batch * heads);
+    return side_tensor(DType::f32, values, {problem.batch, heads, blocks});
+  }
+  plumbline_tensor tensor = side_tensor(DType::f32, values, {problem.batch, heads});
   if (problem.kv_scales != KvScales::batch_head) tensor.stride[0] = 0;
   if (problem.kv_scales == KvScales::tensor) tensor.stride[1] = 0;
   return tensor;
@@ -137,8 +143,9 @@ plumbline_tensors bind_tensors(const Geometry& geometry, const Inputs& inputs, s
                              {problem.batch, problem.seq_q, geometry.mask_words});
   tensors.alibi_slopes = side_tensor(DType::f32, inputs.side.alibi_slopes, {problem.heads_q});
   tensors.sinks = side_tensor(DType::f32, inputs.side.sinks, {problem.heads_q});
-  tensors.k_scale = scale_tensor(problem, inputs.side.k_scale);
-  tensors.v_scale = scale_tensor(problem, inputs.side.v_scale);
+  tensors.q_scale = scale_tensor(problem, inputs.side.q_scale, problem.heads_q);
+  tensors.k_scale = scale_tensor(problem, inputs.side.k_scale, problem.heads_kv);
+  tensors.v_scale = scale_tensor(problem, inputs.side.v_scale, problem.heads_kv);
   return tensors;
 }
 
@@ -306,6 +313,7 @@ plumbline_problem abi_problem(const Geometry& geometry) {
   problem.softcap = p.softcap;
   problem.has_alibi = p.alibi != Alibi::none ? 1 : 0;
   problem.has_sink = p.sinks != Sinks::none ? 1 : 0;
+  problem.scale_tokens = p.scale_tokens();
   return problem;
 }
 
@@ -354,7 +362,7 @@ Answer call(const std::string& kernel, const Geometry& geometry, const Inputs& i
     const OnDevice mask(provider, device, tensors.mask),
         slopes(provider, device, tensors.alibi_slopes);
     const OnDevice sinks(provider, device, tensors.sinks),
-        k_scale(provider, device, tensors.k_scale);
+        q_scale(provider, device, tensors.q_scale), k_scale(provider, device, tensors.k_scale);
     const OnDevice v_scale(provider, device, tensors.v_scale);
     const OnDevice device_out(provider, device, tensors.out),
         device_lse(provider, device, tensors.lse);

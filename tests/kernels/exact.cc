@@ -84,8 +84,12 @@ ExactRow exact_row(const Geometry& geometry, const Inputs& inputs, std::int64_t 
                    std::int64_t head, std::int64_t row) {
   const Problem& problem = geometry.problem();
   std::vector<double> q;
+  const std::vector<float>& scales = inputs.side.q_scale;
+  const double scale =
+      scales.empty() ? 1.0 : double{scales[q_scale_at(problem, sample, row, head)]};
   for (std::int64_t d = 0; d < problem.head_dim_qk; ++d) {
-    q.push_back(decode_at(problem.dtype, inputs.q.data(),
+    q.push_back(scale *
+                decode_at(problem.dtype, inputs.q.data(),
                           static_cast<std::size_t>(geometry.q_offset(sample, row, head) + d)));
   }
   return exact_row(geometry, inputs, sample, head, row, q);
@@ -96,9 +100,9 @@ ExactRow exact_row(const Geometry& geometry, const Inputs& inputs, std::int64_t 
   const Problem& problem = geometry.problem();
   const std::int64_t head_kv = head / problem.group();
   const auto columns = static_cast<std::size_t>(problem.head_dim_vo);
-  const auto scale_at = static_cast<std::size_t>(sample * problem.heads_kv + head_kv);
-  const double k_scale = inputs.side.k_scale.empty() ? 1.0 : inputs.side.k_scale[scale_at];
-  const double v_scale = inputs.side.v_scale.empty() ? 1.0 : inputs.side.v_scale[scale_at];
+  const auto scale_at = [&](const std::vector<float>& scales, std::int64_t key) {
+    return scales.empty() ? 1.0 : double{scales[kv_scale_at(problem, sample, key, head_kv)]};
+  };
   ExactRow exact;
   std::vector<double> logits;  // of the visible keys
   std::vector<double> v;       // [visible keys, columns]
@@ -110,7 +114,7 @@ ExactRow exact_row(const Geometry& geometry, const Inputs& inputs, std::int64_t 
           q[d] * decode_at(problem.kv(), inputs.k.data(),
                            static_cast<std::size_t>(geometry.k_offset(sample, key, head_kv)) + d);
     }
-    double logit = dot * k_scale * problem.softmax_scale();
+    double logit = dot * scale_at(inputs.side.k_scale, key) * problem.softmax_scale();
     exact.largest_logit = std::max(exact.largest_logit, std::abs(logit));
     if (problem.softcap != 0) logit = problem.softcap * std::tanh(logit / problem.softcap);
     if (!inputs.side.alibi_slopes.empty()) {
@@ -121,6 +125,7 @@ ExactRow exact_row(const Geometry& geometry, const Inputs& inputs, std::int64_t 
     exact.largest_logit = std::max(exact.largest_logit, std::abs(logit));
     logits.push_back(logit);
     const auto v_offset = static_cast<std::size_t>(geometry.v_offset(sample, key, head_kv));
+    const double v_scale = scale_at(inputs.side.v_scale, key);
     for (std::size_t j = 0; j < columns; ++j)
       v.push_back(v_scale * decode_at(problem.kv(), inputs.v.data(), v_offset + j));
   }

@@ -124,6 +124,28 @@ TEST_P(Features, Fp8KeysAndValuesWithScales) {
   }
 }
 
+// Blocks of 12 end within a tile of 64 keys, and the last is not full.
+TEST_P(Features, Fp8WithScalesOfTokensAndBlocks) {
+  for (const DType q : {DType::bf16, DType::e4m3, DType::e5m2}) {
+    if (is_fp8(q) && kernel() == "naive") continue;
+    for (const KvScales scales :
+         {KvScales::tensor, KvScales::batch_head, KvScales::token, KvScales::block}) {
+      for (const Layout layout : {Layout::padded_bhsd, Layout::paged_hnd}) {
+        Problem problem = small_problem();
+        problem.dtype = q;
+        problem.kv_dtype = DType::e4m3;
+        problem.kv_scales = scales;
+        problem.scale_block = 12;
+        problem.layout = layout;
+        problem.sinks = layout == Layout::paged_hnd ? Sinks::normal : Sinks::none;
+        problem.out_dtype = scales == KvScales::token ? DType::f32 : DType::none;
+        check(problem);
+        check(problem, {.options = "tile=7x32,splits=3,denominator=rounded"});
+      }
+    }
+  }
+}
+
 TEST_P(Features, AllAtOnce) {
   Problem problem = small_problem();
   problem.kv_dtype = DType::e4m3;
@@ -197,7 +219,11 @@ TEST(FeaturesElsewhere, AreRefusedWithTheReason) {
                 HasSubstr("does not take a mask of bits"));
     EXPECT_THAT(reason(kernel, [](Problem& p) { p.kv_dtype = DType::e4m3; }),
                 HasSubstr("(got bf16 with e4m3)"));
+    EXPECT_THAT(reason(kernel, [](Problem& p) { p.dtype = DType::e4m3; }),
+                HasSubstr("does not take Q in e4m3; cpu/flash, "));
   }
+  EXPECT_THAT(reason("naive", [](Problem& p) { p.dtype = DType::e5m2; }),
+              HasSubstr("cpu/naive does not take Q in e5m2"));
 }
 
 TEST(LseInBaseTwo, IsDeclaredAndTheSameOtherwise) {

@@ -80,7 +80,9 @@ TEST(Catalogue, UsesTheWordsOfItsHeader) {
                                     "block_diagonal",
                                     "fp8",
                                     "fp8_e5m2",
+                                    "fp8_q",
                                     "scales_by_head",
+                                    "scales_by_block",
                                     "packed_kv",
                                     "packed_qkv",
                                     "v_in_k"};

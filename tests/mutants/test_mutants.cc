@@ -55,7 +55,9 @@ void add_later_feature(Problem& problem, const std::string& need) {
   if (need == "block_diagonal") problem.mask = Mask::block_diagonal, problem.seq_q = problem.seq_kv;
   if (need == "fp8") problem.kv_dtype = DType::e4m3;
   if (need == "fp8_e5m2") problem.kv_dtype = DType::e5m2;
+  if (need == "fp8_q") problem.dtype = DType::e4m3;
   if (need == "scales_by_head") problem.kv_scales = KvScales::batch_head;
+  if (need == "scales_by_block") problem.kv_scales = KvScales::block, problem.scale_block = 24;
   if (need == "packed_kv") problem.view = View::packed_kv;
   if (need == "packed_qkv") problem.view = View::packed_qkv, problem.seq_q = problem.seq_kv;
   if (need == "v_in_k") problem.view = View::v_in_k, problem.heads_kv = 1, problem.head_dim_vo = 40;
@@ -188,6 +190,21 @@ TEST_P(Mutants, LegalVariantsAgreeWithExactAttention) {
   }
 }
 
+// fp8 Q beside it, with scales of the tensor, of heads, and of blocks of which the last is not
+// full.
+TEST(Fp8Queries, LegalVariantsAgreeWithExactAttention) {
+  for (const std::string& kernel : read_catalogue().legal) {
+    for (const KvScales scales : {KvScales::tensor, KvScales::batch_head, KvScales::block}) {
+      Problem problem = with_features(DType::e4m3);
+      problem.kv_scales = scales;
+      problem.scale_block = 24;
+      const CallSetup setup{.library = &mutants_library(), .options = "mode=e4m3"};
+      if (call(kernel, problem, setup).status == PLUMBLINE_UNSUPPORTED) continue;
+      expect_exact(kernel, problem, setup);
+    }
+  }
+}
+
 TEST_P(Mutants, LegalVariantsKeepTheirBitsFromRunToRun) {
   const CallSetup setup = setup_of(GetParam());
   const Filled filled(prefill(GetParam().dtype));
@@ -213,7 +230,7 @@ TEST(Refusals, SayWhatIsNotSupported) {
   const Answer refused =
       call("legal_baseline", problem, {.library = &mutants_library(), .options = "mode=e4m3"});
   EXPECT_EQ(refused.status, PLUMBLINE_UNSUPPORTED);
-  EXPECT_EQ(refused.reason, "mode=e4m3 takes fp16 and bf16 inputs (got fp32)");
+  EXPECT_EQ(refused.reason, "mode=e4m3 takes fp16, bf16 and fp8 inputs (got fp32)");
 }
 
 }  // namespace

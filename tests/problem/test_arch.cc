@@ -33,7 +33,7 @@ TEST(Arch, WhatIsNotInTheTableIsTheDefault) {
     EXPECT_EQ(tensor_core_accumulator_of("sm_75", dtype), tensor_core_accumulator);
     EXPECT_EQ(tensor_core_accumulator_of("x86-64-v3", dtype), tensor_core_accumulator);
   }
-  EXPECT_EQ(tensor_core_accumulator_of("sm_90", DType::e4m3), tensor_core_accumulator);
+  EXPECT_EQ(tensor_core_accumulator_of("sm_90", DType::e4m3), fp8_accumulator);
 }
 
 TEST(Arch, EveryEmulatedOneIsInTheTable) {

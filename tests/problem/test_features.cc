@@ -44,6 +44,15 @@ TEST(Features, IdsSpellThemAndParseBack) {
   EXPECT_THAT(validate(parsed(id)), IsEmpty());
   EXPECT_EQ(problem_id(parsed("bf16/b1-h1-s1-d64/kv_scales=head")), "bf16/b1-h1-s1-d64")
       << "scales are of fp8 K and V";
+  const std::string fp8 =
+      "e4m3/b2-h8x2-s33-d64/out=fp16/kv=e5m2/kv_scales=block/scale_block=48/view=packed_kv";
+  EXPECT_EQ(problem_id(parsed(fp8)), fp8);
+  EXPECT_THAT(validate(parsed(fp8)), IsEmpty());
+  EXPECT_EQ(parsed("e4m3/b1-h1-s1-d64").out(), DType::bf16);
+  EXPECT_EQ(problem_id(parsed("e4m3/b1-h1-s1-d64/out=bf16")), "e4m3/b1-h1-s1-d64");
+  EXPECT_EQ(problem_id(parsed("e4m3/b1-h1-s1-d64/kv_scales=token/scale_block=48")),
+            "e4m3/b1-h1-s1-d64/kv_scales=token")
+      << "a token is no block";
 }
 
 TEST(Features, ContradictionsAreNamed) {
@@ -51,7 +60,7 @@ TEST(Features, ContradictionsAreNamed) {
     const auto wrong = validate(parsed(id));
     return wrong.empty() ? std::string() : wrong.front();
   };
-  EXPECT_THAT(first_wrong("fp32/b1-h1-s1-d64/kv=e4m3"), HasSubstr("beside Q in fp16 or bf16"));
+  EXPECT_THAT(first_wrong("fp32/b1-h1-s1-d64/kv=e4m3"), HasSubstr("beside Q in fp16, bf16 or fp8"));
   EXPECT_THAT(first_wrong("bf16/b1-h1-s9-d64/mask=custom/window=3,0"),
               HasSubstr("cannot have a window"));
   EXPECT_THAT(first_wrong("bf16/b1-h1-s1x9-d64/view=packed_qkv"),
@@ -152,6 +161,30 @@ TEST(Features, ScalesAreSharedAsAsked) {
   EXPECT_EQ(distinct("batch_head"), 12U);
 }
 
+TEST(Features, ScalesOfTokensBlocksAndQueries) {
+  // query heads of a key head share a scale, but where tokens have their own
+  for (const auto& [scales, of_q, of_k] : {std::tuple{"tensor", 1U, 1U},
+                                           {"head", 2U, 2U},
+                                           {"batch_head", 6U, 6U},
+                                           {"token", 3U * 8 * 7, 3U * 2 * 50},
+                                           {"block/scale_block=16", 3U * 8, 3U * 2 * 4}}) {
+    const Problem problem = parsed(fmt::format("e4m3/b3-h8x2-s7x50-d64/kv_scales={}", scales));
+    const SideInputs side = side_inputs(problem);
+    const auto distinct = [](const std::vector<float>& of) {
+      return std::set<float>(of.begin(), of.end()).size();
+    };
+    EXPECT_EQ(distinct(side.q_scale), of_q) << scales;
+    EXPECT_EQ(distinct(side.k_scale), of_k) << scales;
+    EXPECT_EQ(q_scale_at(problem, 2, 6, 7), side.q_scale.size() - 1) << scales;
+    EXPECT_EQ(kv_scale_at(problem, 2, 49, 1), side.k_scale.size() - 1) << scales;
+  }
+  const Problem blocks = parsed("e4m3/b1-h1-s40-d64/kv_scales=block/scale_block=16");
+  EXPECT_EQ(kv_scale_at(blocks, 0, 15, 0), 0U);
+  EXPECT_EQ(kv_scale_at(blocks, 0, 16, 0), 1U);
+  EXPECT_EQ(kv_scale_at(blocks, 0, 39, 0), 2U);
+  EXPECT_TRUE(side_inputs(parsed("bf16/b1-h1-s1-d64/kv=e4m3")).q_scale.empty());
+}
+
 TEST(Features, SidesOfASampleOrHeadDoNotDependOnTheOthers) {
   const SideInputs two = side_inputs(
       parsed("bf16/b2-h2-s1x5-d64/kv=e4m3/alibi=random/sinks=normal/kv_scales=batch_head"));
@@ -196,6 +229,26 @@ TEST(Features, Fp8KeysAreTheSameNumbersTimesTheirScale) {
                     std::max(std::fabs(expected) / 16, scale * 0x1p-10) * 1.01);
       }
     }
+  }
+}
+
+TEST(Features, Fp8QueriesAndTokensAreTheSameNumbersTimesTheirScale) {
+  const Filled wide("fp16/b2-h4x2-s20x40-d64"),
+      narrow("e4m3/b2-h4x2-s20x40-d64/kv_scales=block/scale_block=12");
+  const Problem& problem = narrow.geometry.problem();
+  const auto expect_near = [](double scale, double stored, double expected) {
+    EXPECT_NEAR(scale * stored, expected,
+                std::max(std::fabs(expected) / 16, scale * 0x1p-10) * 1.01);
+  };
+  for (std::int64_t row = 0; row < 20; ++row) {
+    const std::int64_t at = wide.geometry.q_offset(1, row, 3);
+    expect_near(narrow.geometry.side.q_scale[q_scale_at(problem, 1, row, 3)],
+                narrow.value(0, DType::e4m3, at), wide.value(0, DType::f16, at));
+  }
+  for (std::int64_t key = 0; key < 40; ++key) {
+    const std::int64_t at = wide.geometry.v_offset(1, key, 1);
+    expect_near(narrow.geometry.side.v_scale[kv_scale_at(problem, 1, key, 1)],
+                narrow.value(2, DType::e4m3, at), wide.value(2, DType::f16, at));
   }
 }
 

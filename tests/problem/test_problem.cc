@@ -83,7 +83,7 @@ Problem random_problem(std::mt19937_64& random) {
     return std::ldexp(static_cast<double>(random()), -static_cast<int>(random() % 200));
   };
   Problem p;
-  p.dtype = std::array{DType::f32, DType::f16, DType::bf16}[random() % 3];
+  p.dtype = std::array{DType::f32, DType::f16, DType::bf16, DType::e4m3}[random() % 4];
   p.out_dtype = std::array{DType::none, DType::f32, DType::f16, DType::bf16}[random() % 4];
   p.kv_dtype = random() % 4 == 0 ? p.dtype : DType::none;
   p.batch = size(9);
@@ -272,9 +272,19 @@ TEST(ValidateTest, HeadsMustDivide) {
 }
 
 TEST(ValidateTest, Dtypes) {
-  EXPECT_THAT(validate(with({{"dtype", "e4m3"}, {"out_dtype", "bf16"}})),
-              ElementsAre(HasSubstr("dtype e4m3: Q is in fp32, fp16 or bf16"),
-                          HasSubstr("out_dtype bf16 with dtype e4m3")));
+  Problem tf32;
+  tf32.dtype = DType::tf32;
+  EXPECT_THAT(validate(tf32),
+              ElementsAre(HasSubstr("dtype tf32: Q is in fp32, fp16, bf16, e4m3 or e5m2")));
+  for (const char* out : {"none", "bf16", "fp16", "fp32"}) {
+    EXPECT_THAT(validate(with({{"dtype", "e4m3"}, {"kv_dtype", "e5m2"}, {"out_dtype", out}})),
+                IsEmpty())
+        << out;
+  }
+  EXPECT_THAT(validate(with({{"dtype", "e4m3"}, {"out_dtype", "e4m3"}})),
+              ElementsAre(HasSubstr("the output of fp8 Q is in fp16, bf16 or fp32")));
+  EXPECT_THAT(validate(with({{"dtype", "e5m2"}, {"kv_dtype", "bf16"}})),
+              ElementsAre(HasSubstr("kv_dtype bf16 with dtype e5m2")));
   EXPECT_THAT(validate(with({{"kv_dtype", "e4m3"}})), IsEmpty());
   EXPECT_THAT(validate(with({{"kv_dtype", "fp16"}})),
               ElementsAre(HasSubstr("kv_dtype fp16 with dtype bf16")));

@@ -46,6 +46,27 @@ TEST(MemoryTable, OfTheFirstReleaseLoadsAndRuns) {
   EXPECT_EQ(reply.device, DeviceFacts{});
 }
 
+// It would misread scales of tokens, and knows no fp8 Q.
+TEST(Features, AProviderWithoutThemIsNotAsked) {
+  for (const std::string library : {PLUMBLINE_TEST_PROVIDER, PLUMBLINE_FIRST_RELEASE_PROVIDER}) {
+    auto worker = worker_of(library);
+    for (const bool fp8_q : {false, true}) {
+      Problem problem = mean_problem();
+      problem.kv_dtype = DType::e4m3;
+      if (fp8_q) {
+        problem.dtype = DType::e4m3;
+      } else {
+        problem.dtype = DType::bf16;
+        problem.kv_scales = KvScales::token;
+      }
+      PlacedCase c(*worker, problem);
+      const RunReply reply = c.run("test/ok");
+      EXPECT_EQ(reply.status, Status::unsupported) << reply.reason;
+      EXPECT_THAT(reply.reason, HasSubstr("PLUMBLINE_FEATURE_FP8_SCALES"));
+    }
+  }
+}
+
 TEST(MemoryTable, WithoutAnythingBeyondMemoryRuns) {
   const RunReply reply = run_on_device(*worker_of(PLUMBLINE_TEST_PROVIDER));
   EXPECT_EQ(reply.status, Status::ok) << reply.reason;

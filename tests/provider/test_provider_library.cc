@@ -430,20 +430,23 @@ plumbline_status describe(const plumbline_plan* plan, plumbline_description* d) 
 
 void destroy(plumbline_plan* plan) { delete plan; }
 
-plumbline_provider provider{sizeof(plumbline_provider),
-                            PLUMBLINE_ABI_VERSION,
-                            "test",
-                            "1.0 (tests)",
-                            sizeof kernels / sizeof *kernels,
-                            0,
-                            kernel_name,
-                            query,
-                            prepare,
-                            run,
-                            describe,
-                            destroy,
-                            &device_memory,
-                            kernel_tensor_cores};
+plumbline_provider provider = [] {
+  plumbline_provider made{};
+  made.struct_size = sizeof(plumbline_provider);
+  made.abi_version = PLUMBLINE_ABI_VERSION;
+  made.name = "test";
+  made.version = "1.0 (tests)";
+  made.kernel_count = sizeof kernels / sizeof *kernels;
+  made.kernel_name = kernel_name;
+  made.query = query;
+  made.prepare = prepare;
+  made.run = run;
+  made.describe = describe;
+  made.destroy = destroy;
+  made.memory = &device_memory;
+  made.kernel_tensor_cores = kernel_tensor_cores;
+  return made;
+}();
 
 }  // namespace
 

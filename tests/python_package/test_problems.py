@@ -64,6 +64,33 @@ def test_paged_decode(dtype):
     assert "sample 0" in report.text
 
 
+def fp8(array, block):
+    """The array in e4m3, with a scale for each sample, head and block of rows, and its numbers."""
+    rows = array.shape[1]
+    scales = np.stack([np.abs(array[:, first : first + block].astype(np.float32)).max(axis=(1, 3))
+                       for first in range(0, rows, block)], axis=-1) / np.float32(400)
+    by_row = scales.repeat(block, axis=-1)[..., :rows].transpose(0, 2, 1)[..., None]
+    stored = (array / by_row).astype(ml_dtypes.float8_e4m3fn)
+    return stored, scales, stored.astype(np.float32) * by_row
+
+
+@pytest.mark.parametrize("block", [1, 10, 24])
+def test_fp8_with_scales(block):
+    inputs = [fp8(array, block) for array in random_inputs("fp32")]
+    stored, scales = [each[0] for each in inputs], [each[1] for each in inputs]
+    out, lse = attention(*(each[2] for each in inputs), "bottom_right")
+    question = {"causal": "bottom_right", "layout": "padded_bshd", "lse": lse,
+                "k_scale": scales[1], "v_scale": scales[2]}
+    if block == 10:
+        question["scale_block"] = block
+    out = out.astype(ml_dtypes.bfloat16)
+    plumbline.assert_attention(out, *stored, q_scale=scales[0], **question)
+    assert plumbline.check(out, *stored, q_scale=1.5 * scales[0], **question).answer == "BUG"
+    assert plumbline.check(out, *stored, q_scale=0.01, **question).answer == "BUG"
+    with pytest.raises(ValueError, match="tensor q_scale is missing: q is fp8"):
+        plumbline.check(out, *stored, **question)
+
+
 def test_lengths_of_padded_samples():
     q, k, v = random_inputs("bf16", seq_q=1)
     out, _ = attention(q, k, v, keys=[24, 7])

@@ -103,6 +103,21 @@ TEST_F(PythonTest, Fp8AndItsScalesReachAKernel) {
   }
 }
 
+TEST_F(PythonTest, Fp8QueriesAndScalesOfTokensReachAKernel) {
+  for (const DType dtype : {DType::f16, DType::e4m3, DType::e5m2}) {
+    for (const KvScales scales : all<KvScales>()) {
+      Problem p = small_problem();
+      p.dtype = dtype;
+      p.kv_dtype = DType::e4m3;
+      p.kv_scales = scales;
+      p.scale_block = 5;
+      p.out_dtype = DType::f32;
+      EXPECT_LE(error("behaved.py", "behaved/attention", p), tolerance)
+          << name(dtype) << " " << name(scales);
+    }
+  }
+}
+
 TEST_F(PythonTest, WhatIsNotDeclaredOfThemIsRefused) {
   auto worker = python_worker("behaved.py");
   const auto refusal = [&](auto change) {
@@ -124,6 +139,8 @@ TEST_F(PythonTest, WhatIsNotDeclaredOfThemIsRefused) {
             "mask custom is not declared; zeros takes none");
   EXPECT_EQ(refusal([](Problem& p) { p.kv_dtype = DType::e4m3; }),
             "K and V in e4m3 is not declared; zeros takes fp16");
+  EXPECT_EQ(refusal([](Problem& p) { p.dtype = DType::e4m3; }),
+            "dtype e4m3 is not declared; zeros takes fp32, fp16, bf16");
 }
 
 // PyTorch's kernels that take some of them.

@@ -85,6 +85,39 @@ void use_all_features(Problem& p) {
   p.mask = Mask::custom;
 }
 
+// fp8 Q beside fp8 K and V, and scales of tokens and of blocks whose last is not full.
+void add_fp8_queries(std::vector<Problem>& problems) {
+  const std::vector<std::function<void(Problem&)>> features{
+      [](Problem& p) { p.dtype = DType::e4m3; },
+      [](Problem& p) {
+        p.dtype = DType::e5m2, p.kv_scales = KvScales::head, p.out_dtype = DType::f16;
+      },
+      [](Problem& p) {
+        p.dtype = DType::e4m3, p.kv_dtype = DType::e5m2, p.kv_scales = KvScales::batch_head,
+        p.out_dtype = DType::f32, p.mask = Mask::causal_bottom_right;
+      },
+      [](Problem& p) {
+        p.dtype = DType::e4m3, p.kv_scales = KvScales::token, p.law = Law::near_uniform,
+        p.lengths = Lengths::random, p.layout = Layout::ragged;
+      },
+      [](Problem& p) {
+        p.dtype = DType::e4m3, p.kv_scales = KvScales::block, p.scale_block = 16,
+        p.law = Law::near_ties, p.v_law = VLaw::constant, p.seq_kv = 70;
+      },
+      [](Problem& p) {
+        p.dtype = DType::e4m3, p.kv_scales = KvScales::block, p.scale_block = 5,
+        p.layout = Layout::paged_nhd, p.lengths = Lengths::with_zero, p.batch = 3,
+        p.sinks = Sinks::normal, p.softcap = 3, p.out_dtype = DType::f32;
+      },
+      [](Problem& p) { p.kv_dtype = DType::e4m3, p.kv_scales = KvScales::token; },
+      [](Problem& p) {
+        p.dtype = DType::f16, p.kv_dtype = DType::e5m2, p.kv_scales = KvScales::block,
+        p.scale_block = 12, p.law = Law::near_uniform, p.v_law = VLaw::band;
+      },
+  };
+  for (const auto& feature : features) problems.push_back(with(feature));
+}
+
 void add_features(std::vector<Problem>& problems) {
   const std::vector<std::function<void(Problem&)>> features{
       [](Problem& p) { p.softcap = 1.5; },
@@ -159,6 +192,7 @@ std::vector<Problem> quad_problems() {
   add_layouts(problems);
   add_laws(problems);
   add_features(problems);
+  add_fp8_queries(problems);
   return problems;
 }
 

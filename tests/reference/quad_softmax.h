@@ -61,7 +61,7 @@ class QuadSoftmax {
  protected:
   QuadSoftmax(const Geometry& geometry, const QuadInputs& inputs, const RoundingSpec& spec,
               std::int64_t sample, std::int64_t head, std::int64_t row)
-      : spec_(spec),
+      : spec_(as_computed(geometry.problem(), spec)),
         c_(spec),
         D_(geometry.problem().head_dim_qk),
         columns_(geometry.problem().head_dim_vo) {
@@ -74,11 +74,31 @@ class QuadSoftmax {
   using Label = std::pair<std::string, double>;
   using Cells = std::map<Label, std::vector<std::size_t>>;
 
+  // V's scales of tokens may be part of the P that is rounded: its largest is then any number.
+  static RoundingSpec as_computed(const Problem& problem, RoundingSpec spec) {
+    const bool of_tokens =
+        problem.kv_scales == KvScales::token || problem.kv_scales == KvScales::block;
+    if (is_fp8(problem.kv()) && of_tokens && spec.kv_dequantized_to != DType::f16 &&
+        spec.kv_dequantized_to != DType::bf16)
+      spec.p_max = MaximumOfP::free, spec.p_normalized = false;
+    return spec;
+  }
+
   // An element of Q, K or V as the products see it.
   double as_multiplied(double value) const {
     return spec_.kv_dequantized_to == DType::tf32 ? round_to(value, DType::tf32) : value;
   }
-  // An element of fp8 K or V, whose number is scale * stored.
+  // Scales lie as [sample, head, block of tokens].
+  static float scale_of(const Problem& problem, const std::vector<float>& scales,
+                        std::int64_t heads, std::int64_t seq, std::int64_t sample,
+                        std::int64_t head, std::int64_t token) {
+    const std::int64_t tokens = problem.kv_scales == KvScales::token   ? 1
+                                : problem.kv_scales == KvScales::block ? problem.scale_block
+                                                                       : seq + 1,
+                       blocks = seq / tokens + (seq % tokens != 0 ? 1 : 0);
+    return scales[static_cast<std::size_t>((sample * heads + head) * blocks + token / tokens)];
+  }
+  // An element of fp8 Q, K or V, whose number is scale * stored.
   quad scaled(double stored, float scale) const {
     if (spec_.kv_dequantized_to != DType::f16 && spec_.kv_dequantized_to != DType::bf16)
       return quad{scale} * stored;
@@ -91,10 +111,16 @@ class QuadSoftmax {
     const Problem& problem = geometry.problem();
     const double scale = problem.softmax_scale();
     a_ = scale;
+    const SideInputs side = side_inputs(problem);
     for (std::int64_t d = 0; d < D_; ++d) {
-      const double q = as_multiplied(
+      const double stored_q =
           decode_at(problem.dtype, inputs.q,
-                    static_cast<std::size_t>(geometry.q_offset(sample, row, head) + d)));
+                    static_cast<std::size_t>(geometry.q_offset(sample, row, head) + d));
+      const double q = is_fp8(problem.dtype)
+                           ? static_cast<double>(
+                                 scaled(stored_q, scale_of(problem, side.q_scale, problem.heads_q,
+                                                           problem.seq_q, sample, head, row)))
+                           : as_multiplied(stored_q);
       q_.push_back(q);
       // Q' = round(Q scale log2 e) / (scale log2 e), or without log2 e
       if (QuadConstants::rounds(spec_.q_prescaled) && spec_.q_prescaled_without_log2e)
@@ -104,8 +130,9 @@ class QuadSoftmax {
             round_to(q * (scale * M_LOG2E), spec_.q_prescaled) / (quad{scale} / logq(quad{2}));
     }
     const std::int64_t head_kv = head / problem.group();
-    const SideInputs side = side_inputs(problem);
-    const auto of_scale = static_cast<std::size_t>(sample * problem.heads_kv + head_kv);
+    const auto of_key = [&](const std::vector<float>& scales, std::int64_t key) {
+      return scale_of(problem, scales, problem.heads_kv, problem.seq_kv, sample, head_kv, key);
+    };
     const bool fp8 = problem.kv() == DType::e4m3 || problem.kv() == DType::e5m2;
     scaled_outside_ =
         fp8 && spec_.kv_dequantized_to != DType::f16 && spec_.kv_dequantized_to != DType::bf16;
@@ -117,14 +144,14 @@ class QuadSoftmax {
         const double stored =
             decode_at(problem.kv(), inputs.k,
                       static_cast<std::size_t>(geometry.k_offset(sample, key, head_kv) + d));
-        k_.back().push_back(fp8 ? scaled(stored, side.k_scale[of_scale])
+        k_.back().push_back(fp8 ? scaled(stored, of_key(side.k_scale, key))
                                 : quad{as_multiplied(stored)});
       }
       for (std::int64_t j = 0; j < columns_; ++j) {
         const double stored =
             decode_at(problem.kv(), inputs.v,
                       static_cast<std::size_t>(geometry.v_offset(sample, key, head_kv) + j));
-        v_.back().push_back(fp8 ? scaled(stored, side.v_scale[of_scale])
+        v_.back().push_back(fp8 ? scaled(stored, of_key(side.v_scale, key))
                                 : quad{as_multiplied(stored)});
       }
       has_bias_ =
@@ -281,7 +308,7 @@ class QuadSoftmax {
 
   bool is_normalized() const { return spec_.p_normalized && spec_.p_dtype != DType::f32; }
 
-  const RoundingSpec& spec_;
+  const RoundingSpec spec_;
   const QuadConstants c_;
   std::int64_t D_, columns_;
   double a_ = 0, lt_ = 0, lt_of_keys_ = 0, o_ = 0, cap_ = 0, sink_ = 0;

@@ -122,6 +122,7 @@ TEST(SmallerProblems, ShrinkEveryField) {
       {"alibi", "random"},
       {"sinks", "large"},
       {"kv_scales", "head"},
+      {"scale_block", "48"},
       {"view", "strided"},
       {"lse", "true"},
       {"seed", "7"},
@@ -133,7 +134,8 @@ TEST(SmallerProblems, ShrinkEveryField) {
     Problem problem;
     problem.heads_q = problem.heads_kv = 6;
     if (field == "page_size") problem.layout = Layout::paged_nhd;
-    if (field == "kv_scales") problem.kv_dtype = DType::e4m3;
+    if (field == "kv_scales" || field == "scale_block") problem.kv_dtype = DType::e4m3;
+    if (field == "scale_block") problem.kv_scales = KvScales::block;
     ASSERT_FALSE(set_field(problem, field, others.at(field)));
     ASSERT_THAT(validate(problem), testing::IsEmpty()) << field;
     const std::string before = field_text(canonical(problem), field);

@@ -175,8 +175,9 @@ class Kernel {
     p_.clear();
     for (std::size_t k = begin; k < end; ++k) {
       const float t = exponential(logits_[k] - m_);
-      p_.push_back(rounded_p(t));
-      sum += spec_.denominator_from_rounded_p ? p_.back() : t;
+      sum += spec_.denominator_from_rounded_p ? rounded_p(t) : t;
+      const float scale = row_.p_scale.empty() ? 1 : row_.p_scale[k];
+      p_.push_back(is_fp8(spec_.p_dtype) ? rounded_p(t) * scale : rounded_p(t * scale));
     }
     l_ = std::fma(l_, rescale, sum);
     if (spec_.pv_accumulator.toward_zero) {
@@ -313,14 +314,15 @@ void set_logit_error(double logit, double norm, double dims, const Accumulator& 
 ExactRow exact_row(const Geometry& geometry, const InputView& inputs, const RoundingSpec& spec,
                    const RowId& id) {
   const Problem& problem = geometry.problem();
-  const SideInputs side = side_inputs(problem);
+  const SideInputs& side = geometry.side;
   const auto dims = static_cast<std::size_t>(problem.head_dim_qk);
   const auto q = static_cast<std::size_t>(geometry.q_offset(id.sample, id.row, id.head));
   const std::int64_t head_kv = id.head / problem.group();
   const DType dequantized = dequantized_to(spec, problem);
-  const auto of_scales = static_cast<std::size_t>(id.sample * problem.heads_kv + head_kv);
-  const float k_scale = problem.has_fp8_kv() ? side.k_scale[of_scales] : 1,
-              v_scale = problem.has_fp8_kv() ? side.v_scale[of_scales] : 1;
+  const auto scale_of = [&](const std::vector<float>& scales, std::size_t at) {
+    return scales.empty() ? 1 : scales[at];
+  };
+  const float q_scale = scale_of(side.q_scale, q_scale_at(problem, id.sample, id.row, id.head));
   const auto as_multiplied = [&](double stored, float scale_of_fp8) {
     return dequantized == DType::none
                ? round_to(stored, inputs_rounded_to(spec))
@@ -329,17 +331,20 @@ ExactRow exact_row(const Geometry& geometry, const InputView& inputs, const Roun
   ExactRow row;
   row.softcap = problem.softcap;
   row.scale = problem.softmax_scale();
-  if (dequantized == DType::none) row.v_scale = v_scale;
+  const bool outside = dequantized == DType::none;
+  if (outside && problem.scale_tokens() == 0)
+    row.v_scale = scale_of(side.v_scale, kv_scale_at(problem, id.sample, 0, head_kv));
   if (!side.sinks.empty()) row.sink = side.sinks[static_cast<std::size_t>(id.head)];
   // q . k is exact in fp64 to more than the kernel's noise; the reference's rounded Q is the
   // kernel's, too.
-  const double scale = (spec.q_prescaled == DType::none  ? problem.softmax_scale()
-                        : spec.q_prescaled_without_log2e ? 1
-                                                         : std::numbers::ln2) *
-                       (dequantized == DType::none ? double{k_scale} : 1.0);
+  const double scale_of_product = spec.q_prescaled == DType::none  ? problem.softmax_scale()
+                                  : spec.q_prescaled_without_log2e ? 1
+                                                                   : std::numbers::ln2;
   const auto query = [&](std::size_t d) {
-    const double value =
-        round_to(decode_at(problem.dtype, inputs.q, q + d), inputs_rounded_to(spec));
+    const double stored = decode_at(problem.dtype, inputs.q, q + d),
+                 value = !problem.has_fp8_q() ? round_to(stored, inputs_rounded_to(spec))
+                         : outside            ? stored * q_scale
+                                              : as_multiplied(stored, q_scale);
     return spec.q_prescaled == DType::none
                ? value
                : round_to(value * problem.softmax_scale() *
@@ -351,6 +356,11 @@ ExactRow exact_row(const Geometry& geometry, const InputView& inputs, const Roun
     if (!geometry.sees(id.sample, id.row, key)) continue;
     const auto k = static_cast<std::size_t>(geometry.k_offset(id.sample, key, head_kv));
     const auto v = static_cast<std::size_t>(geometry.v_offset(id.sample, key, head_kv));
+    const std::size_t of_scales = kv_scale_at(problem, id.sample, key, head_kv);
+    const float k_scale = scale_of(side.k_scale, of_scales),
+                v_scale = scale_of(side.v_scale, of_scales);
+    const double scale = scale_of_product * (outside ? double{k_scale} : 1.0);
+    if (outside && problem.scale_tokens() > 0) row.p_scale.push_back(v_scale);
     std::vector<double> vector(dims);
     double raw = 0, squares = 0;
     for (std::size_t d = 0; d < dims; ++d) {

@@ -25,7 +25,10 @@ struct ExactRow {
   std::vector<std::size_t> twin;  // first key with the same K: both have the same error
   std::vector<Columns> v;         // as the products see them
   float v_scale = 1;              // multiplies the output
-  double scale = 1;               // of the softmax
+  // of V's tokens: multiplies P before its rounding, or behind it where P is near the largest
+  // number of its dtype; empty = none
+  std::vector<float> p_scale;
+  double scale = 1;  // of the softmax
   double softcap = 0;
   std::vector<float> bias;  // ALiBi; empty = none
   std::optional<double> sink;

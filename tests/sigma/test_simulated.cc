@@ -92,7 +92,7 @@ void draw_rows(const Inputs& inputs, const RoundingSpec& spec, std::vector<Outpu
 std::vector<Situation> measure(const std::string& spec_name, const std::string& shape,
                                Problem problem, RoundingSpec spec, std::uint64_t first,
                                std::uint64_t last) {
-  std::vector<DType> dtypes{problem.dtype};
+  std::vector<DType> dtypes{problem.out()};
   if (problem.dtype != DType::f32) dtypes.push_back(DType::f32);
   std::vector<MeanSquare> o(dtypes.size()), lse(dtypes.size());
   std::mt19937_64 random(1);
@@ -205,7 +205,9 @@ Problem base_problem() {
 std::vector<Situation> measure_laws(const Feature& feature, const std::string& shape,
                                     Problem problem, const std::vector<VLaw>& of_v) {
   std::vector<Situation> situations;
-  for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
+  const bool fp8 = problem.has_fp8_q();
+  for (const DType dtype :
+       fp8 ? std::vector{problem.dtype} : std::vector{DType::f16, DType::bf16, DType::f32}) {
     if (dtype == DType::f32 ? !feature.takes_fp32 : feature.only_fp32) continue;
     problem.dtype = dtype;
     RoundingSpec spec = strict_spec(problem);
@@ -457,6 +459,36 @@ const std::vector<Question> questions{
      [](Problem& p) {
        p.batch = 2, p.seq_q = 2, p.kv_dtype = DType::e4m3, p.kv_scales = KvScales::batch_head;
      }},
+    {"kv_e4m3_token", [](Problem& p) { p.kv_dtype = DType::e4m3, p.kv_scales = KvScales::token; },
+     "p_max_free"},
+    {"kv_e5m2_block",
+     [](Problem& p) {
+       p.kv_dtype = DType::e5m2, p.kv_scales = KvScales::block, p.scale_block = 24;
+     },
+     "p_max_free"},
+    {"kv_e4m3_block_dequantized",
+     [](Problem& p) {
+       p.kv_dtype = DType::e4m3, p.kv_scales = KvScales::block, p.scale_block = 24;
+     },
+     "fma", fma_and([](RoundingSpec& s, const Problem& p) { s.kv_dequantized_to = p.dtype; })},
+    {"q_e4m3", [](Problem& p) { p.dtype = DType::e4m3; }},
+    {"q_e4m3_tensor_core", [](Problem& p) { p.dtype = DType::e4m3; }, "strict",
+     [](RoundingSpec&, const Problem&) {}},
+    {"q_e5m2_batch_head",
+     [](Problem& p) {
+       p.dtype = DType::e5m2, p.batch = 2, p.seq_q = 2, p.kv_scales = KvScales::batch_head;
+     }},
+    {"q_e4m3_block",
+     [](Problem& p) { p.dtype = DType::e4m3, p.kv_scales = KvScales::block, p.scale_block = 24; },
+     "p_max_free"},
+    {"q_e4m3_p_bf16_block",
+     [](Problem& p) { p.dtype = DType::e4m3, p.kv_scales = KvScales::block, p.scale_block = 24; },
+     "p_max_free",
+     fma_and([](RoundingSpec& s, const Problem&) { s.p_dtype = DType::bf16, s.p_prescale = 1; })},
+    {"q_e4m3_dequantized", [](Problem& p) { p.dtype = DType::e4m3; }, "fma",
+     fma_and([](RoundingSpec& s, const Problem&) {
+       s.kv_dequantized_to = s.p_dtype = DType::bf16, s.p_prescale = 1;
+     })},
     {"prefix_lm", [](Problem& p) { p.mask = Mask::prefix_lm, p.seq_q = 16, p.seq_kv = 48; }},
     {"block_diagonal",
      [](Problem& p) { p.mask = Mask::block_diagonal, p.seq_q = 16, p.seq_kv = 64; }},

@@ -48,6 +48,7 @@ const std::map<std::string_view, std::vector<std::pair<std::string_view, std::st
     {"alibi", {{"alibi", "standard"}}},
     {"sinks", {{"sinks", "large"}}},
     {"kv_scales", {{"kv_dtype", "e5m2"}, {"kv_scales", "batch_head"}}},
+    {"scale_block", {{"kv_dtype", "e4m3"}, {"kv_scales", "block"}, {"scale_block", "48"}}},
     {"view", {{"view", "packed_kv"}}},
     {"lse", {{"lse", "false"}}},
     {"seed", {{"seed", "18446744073709551615"}}},

@@ -53,9 +53,11 @@ TEST(NightlyMatrix, Dtypes) {
   EXPECT_TRUE(any([](const Problem& p) { return p.dtype == DType::f16 && p.kv() == DType::e5m2; }));
   EXPECT_TRUE(
       any([](const Problem& p) { return p.dtype == DType::bf16 && p.out() == DType::f32; }));
-  EXPECT_THAT(every<KvScales>(
-                  [](const Problem& p) { return p.has_fp8_kv() ? p.kv_scales : KvScales::head; }),
-              IsSupersetOf({KvScales::tensor, KvScales::batch_head}));
+  EXPECT_THAT(
+      every<KvScales>(
+          [](const Problem& p) { return p.has_fp8_kv() ? p.kv_scales : KvScales::head; }),
+      IsSupersetOf({KvScales::tensor, KvScales::batch_head, KvScales::token, KvScales::block}));
+  EXPECT_TRUE(any([](const Problem& p) { return p.dtype == DType::e4m3; }));
 }
 
 TEST(NightlyMatrix, TensorCores) {

@@ -18,6 +18,7 @@
 #include "harness/provider/child/timing.h"
 #include "harness/provider/description_check.h"
 #include "harness/provider/pages.h"
+#include "harness/provider/plumbline_provider.hpp"
 
 namespace plumbline {
 
@@ -54,6 +55,7 @@ plumbline_tensor* field(plumbline_tensors& tensors, std::string_view name) {
   if (name == "mask") return &tensors.mask;
   if (name == "alibi_slopes") return &tensors.alibi_slopes;
   if (name == "sinks") return &tensors.sinks;
+  if (name == "q_scale") return &tensors.q_scale;
   if (name == "k_scale") return &tensors.k_scale;
   if (name == "v_scale") return &tensors.v_scale;
   throw Stop{Status::error, fmt::format("no tensor is called {}", name)};
@@ -146,6 +148,13 @@ class Execution {
   }
 
   void query() {
+    if (provider::needs_fp8_scales(problem_) &&
+        (library_.features & PLUMBLINE_FEATURE_FP8_SCALES) == 0) {
+      throw Stop{Status::unsupported,
+                 fmt::format("provider {} does not say that it knows fp8 Q and scales of tokens "
+                             "(PLUMBLINE_FEATURE_FP8_SCALES in plumbline_provider.features)",
+                             library_.name)};
+    }
     call_provider("query", [&](char* reason, std::size_t bytes) {
       return provider_.query(kernel_, &problem_, &device_, reason, bytes);
     });

@@ -135,6 +135,8 @@ ProviderLibrary load_provider(const std::string& path, const std::string& option
     return PLUMBLINE_OK;
   });
   check_names(path, library);
+  if (p.struct_size >= offsetof(plumbline_provider, features) + sizeof p.features)
+    library.features = p.features;
   if (p.memory != nullptr) {
     library.memory = whole_table(*p.memory);
     library.devices = usable_devices(*library.memory);

@@ -86,10 +86,11 @@ Result<RunRequest> place_tensors(Arena& arena, const Geometry& geometry) {
   request.seqlens_kv = placer.indices("seqlens_kv", geometry.seqlens_kv);
   if (geometry.problem().is_paged())
     request.page_table = placer.indices("page_table", geometry.page_table);
-  const SideInputs side = side_inputs(geometry.problem());
+  const SideInputs& side = geometry.side;
   request.mask = placer.filled("mask", geometry.mask_bits);
   request.alibi_slopes = placer.filled("alibi_slopes", side.alibi_slopes);
   request.sinks = placer.filled("sinks", side.sinks);
+  request.q_scale = placer.filled("q_scale", side.q_scale);
   request.k_scale = placer.filled("k_scale", side.k_scale);
   request.v_scale = placer.filled("v_scale", side.v_scale);
   if (!placer.errors.empty()) return tl::unexpected(placer.errors);

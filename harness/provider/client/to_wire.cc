@@ -39,9 +39,11 @@ TensorShape dense_shape(DType dtype, std::initializer_list<std::int64_t> extent)
   return shape;
 }
 
-// [batch, heads_kv]; stride 0 where one scale serves all.
-TensorShape scale_shape(const Problem& p) {
-  TensorShape shape = dense_shape(DType::f32, {p.batch, p.heads_kv});
+// [batch, heads], and blocks of tokens where these have scales of their own; stride 0 where one
+// scale serves all.
+TensorShape scale_shape(const Problem& p, std::int64_t heads, std::int64_t seq) {
+  if (p.scale_tokens() > 0) return dense_shape(DType::f32, {p.batch, heads, scale_blocks(p, seq)});
+  TensorShape shape = dense_shape(DType::f32, {p.batch, heads});
   if (p.kv_scales != KvScales::batch_head) shape.stride[0] = 0;
   if (p.kv_scales == KvScales::tensor) shape.stride[1] = 0;
   return shape;
@@ -80,6 +82,7 @@ plumbline_problem problem_to_wire(const Geometry& geometry) {
   wire.softcap = p.softcap;
   wire.has_alibi = p.alibi != Alibi::none ? 1 : 0;
   wire.has_sink = p.sinks != Sinks::none ? 1 : 0;
+  wire.scale_tokens = p.scale_tokens();
   return wire;
 }
 
@@ -92,7 +95,7 @@ std::vector<protocol::Tensor> tensors_to_wire(const RunRequest& request, const A
     int slot;
     TensorShape shape;
   };
-  const std::array<Named, 15> tensors{
+  const std::array<Named, 16> tensors{
       {{"q", request.q, g.q},
        {"k", request.k, g.k},
        {"v", request.v, g.v},
@@ -106,8 +109,9 @@ std::vector<protocol::Tensor> tensors_to_wire(const RunRequest& request, const A
        {"mask", request.mask, dense_shape(DType::i32, {batch, p.seq_q, g.mask_words})},
        {"alibi_slopes", request.alibi_slopes, dense_shape(DType::f32, {p.heads_q})},
        {"sinks", request.sinks, dense_shape(DType::f32, {p.heads_q})},
-       {"k_scale", request.k_scale, scale_shape(p)},
-       {"v_scale", request.v_scale, scale_shape(p)}}};
+       {"q_scale", request.q_scale, scale_shape(p, p.heads_q, p.seq_q)},
+       {"k_scale", request.k_scale, scale_shape(p, p.heads_kv, p.seq_kv)},
+       {"v_scale", request.v_scale, scale_shape(p, p.heads_kv, p.seq_kv)}}};
   std::vector<protocol::Tensor> wire;
   for (const Named& tensor : tensors) {
     if (tensor.slot >= 0)

@@ -62,7 +62,7 @@ struct RunRequest {
   // Arena slots by tensor; -1 = absent. q, k, v, out, lse and the index arrays.
   int q = -1, k = -1, v = -1, out = -1, lse = -1, cu_seqlens_q = -1, cu_seqlens_kv = -1,
       seqlens_q = -1, seqlens_kv = -1, page_table = -1;
-  int mask = -1, alibi_slopes = -1, sinks = -1, k_scale = -1, v_scale = -1;
+  int mask = -1, alibi_slopes = -1, sinks = -1, q_scale = -1, k_scale = -1, v_scale = -1;
   // 0: run once, untimed. Else: Google Benchmark measures this many repetitions
   int timed_repetitions = 0;
   std::chrono::milliseconds timeout{0};  // of this request; 0: WorkerOptions::timeout

@@ -148,6 +148,7 @@ class Kernel:
     softcap: bool
     alibi: bool
     sinks: bool
+    token_scales: bool
 
     def __post_init__(self) -> None:
         where = f"kernel {self.name!r}"
@@ -197,7 +198,7 @@ def kernel(*, name: Optional[str] = None, dtypes: Sequence[str] = ("fp32", "fp16
            spec: Union[Spec, Callable, None] = None, padding_policy: str = "zeros",
            promises: Optional[Mapping[str, str]] = None, tensor_cores: str = "none",
            lse: bool = False, window: bool = False, softcap: bool = False, alibi: bool = False,
-           sinks: bool = False) -> Callable:
+           sinks: bool = False, token_scales: bool = False) -> Callable:
     """Declares the function below as a kernel.
     What is not declared is refused, with the reason, before it is called.
 
@@ -219,7 +220,9 @@ def kernel(*, name: Optional[str] = None, dtypes: Sequence[str] = ("fp32", "fp16
     masks           "custom": takes masks of bits, whatever they mean; case.visible() and
                     case.visible_of() know them
     kv_dtypes       with "e4m3" or "e5m2" the kernel takes fp8 K and V: the number is case.k_scale,
-                    case.v_scale * stored
+                    case.v_scale * stored; in dtypes likewise fp8 Q and case.q_scale, whose output
+                    has a dtype of out_dtypes
+    token_scales    True: takes fp8 with a scale for each token or block of tokens
     window          True: takes problems with a sliding window; softcap, alibi and sinks likewise
     """
     def declare(function: Callable) -> Callable:
@@ -234,6 +237,6 @@ def kernel(*, name: Optional[str] = None, dtypes: Sequence[str] = ("fp32", "fp16
             spec=Spec() if spec is None else spec, padding_policy=padding_policy,
             promises=dict(promises or {}), tensor_cores=tensor_cores, lse=lse, window=window,
             softcap=softcap,
-            alibi=alibi, sinks=sinks))
+            alibi=alibi, sinks=sinks, token_scales=token_scales))
         return function
     return declare

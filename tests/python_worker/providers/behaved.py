@@ -45,16 +45,17 @@ def attend(q, k, v, visible, scale, softcap=0, slopes=None, sinks=None):
 
 
 @kernel(name="attention", layouts=ALL_LAYOUTS, masks=ALL_MASKS, lse=True, window=True, softcap=True,
-        alibi=True, sinks=True, kv_dtypes=("fp32", "fp16", "bf16", "e4m3", "e5m2"), spec=FP32_SPEC,
+        alibi=True, sinks=True, dtypes=("fp32", "fp16", "bf16", "e4m3", "e5m2"),
+        kv_dtypes=("fp32", "fp16", "bf16", "e4m3", "e5m2"), out_dtypes=("fp32", "fp16", "bf16"),
+        token_scales=True, spec=FP32_SPEC,
         padding_policy="untouched", promises={"run_to_run": "bitwise", "batch": "rounding"})
 def attention(case):
     group = case.heads_q // case.heads_kv
     scale = case.scale * option(case, "scale", 1)
     samples = []
     for b in range(case.batch):
-        q, k, v = (np.asarray(x, np.float32) for x in case.sample(b))
-        if case.k_scale is not None:
-            k, v = k * case.k_scale[b][:, None], v * case.v_scale[b][:, None]
+        q, k, v = (np.asarray(x, np.float32) * scale[:, :, None]
+                   for x, scale in zip(case.sample(b), case.scales(b)))
         samples.append((case.query_rows(b), q, k.repeat(group, 1), v.repeat(group, 1),
                         case.visible_of(b)))
 

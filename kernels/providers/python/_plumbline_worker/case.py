@@ -8,7 +8,8 @@ import numpy
 from .wire import problem_words
 
 INTEGER_FIELDS = ("batch", "heads_q", "heads_kv", "seq_q", "seq_kv", "head_dim_qk", "head_dim_vo",
-                  "total_q", "total_kv", "page_size", "page_count", "window_left", "window_right")
+                  "total_q", "total_kv", "page_size", "page_count", "window_left", "window_right",
+                  "scale_tokens")
 
 
 class Case:
@@ -31,9 +32,11 @@ class Case:
                  float32 NumPy arrays [heads_q], or None: -slope |row + keys - rows - key| is added
                  to the logit after scale and softcap; a sink is one more logit of the head, in
                  natural units, without a value
-    k_scale, v_scale
-                 float32 NumPy arrays [batch, heads_kv] of fp8 K and V, else None: the number is
-                 scale * stored
+    q_scale, k_scale, v_scale
+                 float32 NumPy arrays [batch, heads_q] of fp8 Q and [batch, heads_kv] of fp8 K and
+                 V, else None: the number is scale * stored. Where scale_tokens is not 0, [batch,
+                 heads, blocks]: token t of a sample has the scale of block t // scale_tokens.
+                 case.scales() has them by token
     mask_bits    uint32 NumPy array [batch, seq_q, words] where mask is "custom", else None: bit
                  j % 32 of word j // 32 is set where row i sees key j; rows and keys count a
                  sample's valid ones
@@ -56,6 +59,7 @@ class Case:
     page_count: int
     window_left: int
     window_right: int
+    scale_tokens: int
     dtype: str
     dtype_kv: str
     dtype_out: str
@@ -83,6 +87,7 @@ class Case:
         self.page_table: Optional[numpy.ndarray] = None
         self.alibi_slopes: Optional[numpy.ndarray] = None
         self.sinks: Optional[numpy.ndarray] = None
+        self.q_scale: Optional[numpy.ndarray] = None
         self.k_scale: Optional[numpy.ndarray] = None
         self.v_scale: Optional[numpy.ndarray] = None
         self.mask_bits: Optional[numpy.ndarray] = None
@@ -139,6 +144,20 @@ class Case:
         k, v = (pool[pages].reshape((-1, self.heads_kv, pool.shape[3]))[:length]
                 for pool in (self.k, self.v))
         return q, k, v
+
+    def scales(self, sample: int) -> Tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]:
+        """The scales of a sample's valid rows of q [rows, heads_q], k and v [keys, heads_kv]: 1
+        where they are not fp8."""
+        def of_tokens(scale: Optional[numpy.ndarray], tokens: int, heads: int) -> numpy.ndarray:
+            if scale is None:
+                return numpy.ones((tokens, heads), numpy.float32)
+            if self.scale_tokens == 0:
+                return numpy.broadcast_to(scale[sample], (tokens, heads))
+            return scale[sample].repeat(self.scale_tokens, axis=1)[:, :tokens].T
+        rows, keys = int(self.seqlens_q[sample]), int(self.seqlens_kv[sample])
+        return (of_tokens(self.q_scale, rows, self.heads_q),
+                of_tokens(self.k_scale, keys, self.heads_kv),
+                of_tokens(self.v_scale, keys, self.heads_kv))
 
     def visible_of(self, sample: int) -> numpy.ndarray:
         """bool [rows, keys] of a sample's valid rows: which keys a row sees, by mask and window;

@@ -43,7 +43,9 @@ def _refusal(kernel: Kernel, problem: Mapping[str, Any], words: Mapping[str, str
         return f"sliding windows are not declared by {kernel.name} (window=True)"
     for what, option, is_asked in (("softcap", "softcap", problem["softcap"] != 0),
                                    ("ALiBi", "alibi", problem["has_alibi"]),
-                                   ("an attention sink", "sinks", problem["has_sink"])):
+                                   ("an attention sink", "sinks", problem["has_sink"]),
+                                   ("an fp8 scale for each token or block", "token_scales",
+                                    problem["scale_tokens"] != 0)):
         if is_asked and not getattr(kernel, option):
             return f"{what} is not declared by {kernel.name} ({option}=True)"
     return ""
@@ -95,7 +97,7 @@ class Execution:
                 setattr(case, name, library.input(base, tensor))
             elif name == "mask":
                 case.mask_bits = index_array(base, tensor).view(numpy.uint32)
-            elif name in ("alibi_slopes", "sinks", "k_scale", "v_scale"):
+            elif name in ("alibi_slopes", "sinks", "q_scale", "k_scale", "v_scale"):
                 setattr(case, name, Numpy().host_view(base, tensor, writable=False).copy())
             elif name not in ("out", "lse"):
                 setattr(case, name, index_array(base, tensor))

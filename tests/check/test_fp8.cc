@@ -1,0 +1,116 @@
+// check on dumps of fp8 Q, K and V, whose scales lie beside them in any granularity.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <span>
+
+#include "harness/check/check.h"
+#include "tests/check/emulated_kernel.h"
+
+namespace plumbline {
+namespace {
+
+using test::attributes_of;
+using test::DumpTensors;
+using test::Emulated;
+using test::run_emulated;
+
+Problem fp8_problem(KvScales scales) {
+  Problem problem;
+  problem.dtype = DType::e4m3;
+  problem.kv_scales = scales;
+  problem.scale_block = 24;
+  problem.batch = 2;
+  problem.heads_q = 4;
+  problem.heads_kv = 2;
+  problem.seq_q = 50;
+  problem.seq_kv = 100;
+  problem.head_dim_qk = problem.head_dim_vo = 64;
+  problem.mask = Mask::causal_bottom_right;
+  return problem;
+}
+
+Emulated flash_attention_3() {
+  Emulated kernel;
+  kernel.p = DType::e4m3;
+  kernel.p_prescale = 256;
+  return kernel;
+}
+
+CheckReport judged(const DumpTensors& tensors, Attributes attributes) {
+  const auto dump = make_dump("dump", tensors.view(), attributes);
+  EXPECT_TRUE(dump) << (dump ? "" : to_string(dump.error()));
+  if (!dump) return {};
+  const auto report = check(*dump, {});
+  EXPECT_TRUE(report) << (report ? "" : to_string(report.error()));
+  return report ? *report : CheckReport{};
+}
+
+CheckReport judged(const Problem& problem, const Emulated& kernel) {
+  Attributes attributes = attributes_of(problem);
+  if (problem.kv_scales == KvScales::block) attributes["scale_block"] = "24";
+  return judged(run_emulated(problem, kernel), attributes);
+}
+
+std::string rung(const CheckReport& report) {
+  return report.trials.empty() ? "" : report.trials.at(report.judged).rung.name;
+}
+
+TEST(Fp8Dumps, AreExplainedByTheirRungInEveryGranularity) {
+  for (const KvScales scales : all<KvScales>()) {
+    const Problem problem = fp8_problem(scales);
+    const auto report = judged(problem, flash_attention_3());
+    EXPECT_EQ(report.answer, Answer::rounding) << name(scales) << ": " << report.sentence;
+    EXPECT_EQ(rung(report), "FlashAttention-3") << name(scales) << ": " << report.sentence;
+    EXPECT_EQ(rung(judged(problem, {})), "fp32") << name(scales);
+    Emulated widened;
+    widened.inputs = widened.p = DType::bf16;
+    const auto of_widened = judged(problem, widened);
+    EXPECT_EQ(of_widened.answer, Answer::rounding) << name(scales) << ": " << of_widened.sentence;
+    EXPECT_EQ(rung(of_widened), "widened") << name(scales) << ": " << of_widened.sentence;
+  }
+}
+
+TEST(Fp8Dumps, KeysAndValuesBesideBf16QueriesHaveTheirScales) {
+  Problem problem = fp8_problem(KvScales::head);
+  problem.dtype = DType::bf16;
+  problem.kv_dtype = DType::e5m2;
+  Emulated flash;
+  flash.p = DType::bf16;
+  const auto report = judged(problem, flash);
+  EXPECT_EQ(report.answer, Answer::rounding) << report.sentence;
+  EXPECT_EQ(rung(report), "FlashAttention-2") << report.sentence;
+}
+
+TEST(Fp8Dumps, AForgottenScaleIsABug) {
+  for (const KvScales scales : {KvScales::batch_head, KvScales::block}) {
+    Emulated kernel = flash_attention_3();
+    kernel.forget_q_scale = true;
+    EXPECT_EQ(judged(fp8_problem(scales), kernel).answer, Answer::bug) << name(scales);
+  }
+}
+
+// FlashAttention-3 states q_descale as [batch, heads_kv]; one number may stand for all.
+TEST(Fp8Dumps, ScalesMayHaveFewerExtents) {
+  const Problem problem = fp8_problem(KvScales::batch_head);
+  DumpTensors tensors = run_emulated(problem, flash_attention_3());
+  const std::vector<float>& of_heads = Geometry(problem).side.q_scale;
+  const float of_groups[] = {of_heads[0], of_heads[2], of_heads[4], of_heads[6]};
+  const auto bytes = std::as_bytes(std::span(of_groups));
+  tensors.erase("q_scale");
+  tensors.set("q_descale", "F32", {2, 2}, {bytes.begin(), bytes.end()});
+  const auto report = judged(tensors, attributes_of(problem));
+  EXPECT_EQ(report.answer, Answer::rounding) << report.sentence;
+
+  const Problem of_tensor = fp8_problem(KvScales::tensor);
+  DumpTensors scalar = run_emulated(of_tensor, flash_attention_3());
+  for (const char* name : {"q_scale", "k_scale", "v_scale"}) {
+    scalar.data(name).resize(sizeof(float));
+    scalar.shape(name) = {};
+  }
+  EXPECT_EQ(judged(scalar, attributes_of(of_tensor)).answer, Answer::rounding);
+}
+
+}  // namespace
+}  // namespace plumbline
