@@ -75,6 +75,7 @@ CREATE TABLE attention_case(
   sinks TEXT NOT NULL,
   kv_scales TEXT NOT NULL,
   view TEXT NOT NULL,
+  merge TEXT NOT NULL,
   lse INTEGER NOT NULL,
   seed INTEGER NOT NULL  -- the 64 bits of an unsigned number
 ) STRICT, WITHOUT ROWID;

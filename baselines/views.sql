@@ -33,7 +33,7 @@ SELECT
   c.out_dtype, c.layout, c.mask, c.window_left, c.window_right, c.lengths, c.padding, c.page_size,
   c.fill, c.law, c.v_law, c.batch, c.heads_q, c.heads_kv, c.seq_q, c.seq_kv, c.head_dim_qk,
   c.head_dim_vo, c.k_scale, c.v_scale, c.scale, c.softcap, c.alibi, c.sinks, c.kv_scales, c.view,
-  c.lse, c.seed, c.inputs, o.problem_digest,
+  c.merge, c.lse, c.seed, c.inputs, o.problem_digest,
   -- what happened, and what is concluded
   o.status, o.verdict, v.is_failure,
   o.status = 'ok' AND (v.is_baseline AND r.finished_at IS NOT NULL

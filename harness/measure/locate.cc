@@ -146,8 +146,8 @@ class Locator {
 
   double logit(const RowId& id, std::int64_t key, std::int32_t kv) const {
     std::vector<double> q(static_cast<std::size_t>(problem_.head_dim_qk)), k(q.size());
-    decode(problem_.dtype,
-           at(in_.inputs.q, problem_.dtype, geometry_.q_offset(id.sample, id.row, id.head)), q);
+    decode(geometry_.q.dtype,
+           at(in_.inputs.q, geometry_.q.dtype, geometry_.q_offset(id.sample, id.row, id.head)), q);
     key_values_.key(id.sample, key, kv, k);
     const double x =
         problem_.softmax_scale() * std::inner_product(q.begin(), q.end(), k.begin(), 0.0);

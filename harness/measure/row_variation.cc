@@ -60,10 +60,10 @@ class RowVariations {
   // The row in fp64; Q as stored.
   Answer answer(const RowId& id, const RowVariation& variation) const {
     std::vector<double> q(static_cast<std::size_t>(problem_.head_dim_qk)), k(q.size());
-    decode(problem_.dtype,
+    decode(geometry_.q.dtype,
            static_cast<const std::byte*>(failing_.inputs.q) +
                static_cast<std::size_t>(geometry_.q_offset(id.sample, id.row, id.head)) *
-                   size_in_bytes(problem_.dtype),
+                   size_in_bytes(geometry_.q.dtype),
            q);
     const LogitShape shape = logit_shape(geometry_, question_.side, id);
     const KeyRange keys = geometry_.visible_keys(id.sample, id.row);

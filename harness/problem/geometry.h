@@ -45,6 +45,8 @@ struct StatedLayout {
   // [total_q]: the keys each valid row sees, sample by sample; empty: by the problem's mask and
   // window
   std::vector<KeyRange> visible;
+  // under mask custom: as Geometry::mask_bits; empty: drawn
+  std::vector<std::uint32_t> mask_bits = {};
 };
 
 // Row gap and so on: a view `strided` has this many elements behind each row of a head, and one

@@ -76,6 +76,7 @@ DType dequantized_to(const RoundingSpec& spec, const Problem& problem);
 // The spec a kernel without a contract is held to: P in the dtype of Q (fp32: not rounded),
 // tensor-core accumulators for 16-bit inputs (nearest fp32 for fp32), nothing else rounded (fp8 K
 // and V widened as stored, their scales applied to the sums), output in the problem's output dtype.
+// Of a merge: weights and sums in fp32, an LSE of the base of those given.
 RoundingSpec strict_spec(const Problem& problem);
 
 // The fields in which `declared` permits more error than `pinned`, or means something else

@@ -41,7 +41,9 @@ struct Question {
         inputs(view),
         model(spec, of.problem().softmax_scale()),
         side(side_inputs(of.problem())),
-        key_values(of, view.k, view.v, spec.kv_dequantized_to) {}
+        key_values(of, view.k, view.v, spec.kv_dequantized_to) {
+    model.merges = of.problem().is_merge();
+  }
 
   const Geometry& geometry;
   const InputView& inputs;

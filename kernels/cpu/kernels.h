@@ -25,6 +25,7 @@ struct Kernel {
   bool padded_only = false;
   // takes fp8 K and V, masks of bits, softcap, ALiBi and attention sinks
   bool all_features = false;
+  plumbline_question question = PLUMBLINE_ATTENTION;
 };
 std::span<const Kernel> kernels();
 

@@ -146,6 +146,11 @@ class Execution {
   }
 
   void query() {
+    const std::string asked = problem_.question == PLUMBLINE_MERGE ? "merge" : "attention";
+    if (library_.questions[kernel_] != asked) {
+      throw Stop{Status::unsupported, fmt::format("the kernel is asked for {}, not for {}",
+                                                  library_.questions[kernel_], asked)};
+    }
     call_provider("query", [&](char* reason, std::size_t bytes) {
       return provider_.query(kernel_, &problem_, &device_, reason, bytes);
     });

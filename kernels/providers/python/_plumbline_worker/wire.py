@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict, Mapping, Optional
 
 from plumbline_provider import (DTYPES, LAYOUTS, MASKS, P_MAXIMA, PADDING_POLICIES,
-                                PROMISE_LEVELS, PROMISES, Kernel, Spec)
+                                PROMISE_LEVELS, PROMISES, QUESTIONS, Kernel, Spec)
 
 PADDINGS = ("right", "left")  # plumbline_padding
 MEMORY_SPACES = ("host", "cuda", "emulated")  # plumbline_memory_space
@@ -42,6 +42,18 @@ def problem_words(problem: Mapping[str, Any]) -> Dict[str, str]:
     }
 
 
+def asked_question(problem: Mapping[str, Any]) -> str:
+    """A plumbline that knows no merge sends no question."""
+    return word(QUESTIONS, problem.get("question", 0))
+
+
+def merge_lse_base(problem: Mapping[str, Any]) -> str:
+    """"e" or "2" of a merge, else ""."""
+    if asked_question(problem) != "merge":
+        return ""
+    return "2" if problem["merge_lse_base"] == 2 else "e"
+
+
 def _accumulator(value: object, default: Dict[str, int],
                  of_tensor_cores: Dict[str, int]) -> Dict[str, int]:
     if value is None:
@@ -67,15 +79,16 @@ def _rounding_step(value: Optional[str], words: Mapping[str, str]) -> int:
     return 0 if number == DTYPES.index("fp32") else number
 
 
-def spec_to_wire(spec: Spec, words: Mapping[str, str], arch: str = "") -> Dict[str, Any]:
+def spec_to_wire(spec: Spec, words: Mapping[str, str], arch: str = "",
+                 lse_base: str = "") -> Dict[str, Any]:
     """plumbline_rounding_spec.
     What the spec leaves open is as in the strict default: P in the dtype of Q, accumulators of
     tensor cores (those of `arch`, "sm_90") for 16-bit inputs and of FMA for fp32, nothing else
-    rounded."""
+    rounded. Of a merge, whose LSEs have `lse_base`: P in fp32 and FMA, an LSE of that base."""
     of_tensor_cores = tensor_core(arch, words["dtype"])
-    accumulator = FMA if words["dtype"] == "fp32" else of_tensor_cores
+    accumulator = FMA if words["dtype"] == "fp32" or lse_base else of_tensor_cores
     return {
-        "p_dtype": _dtype(spec.p_dtype or "input", words),
+        "p_dtype": _dtype(spec.p_dtype or ("fp32" if lse_base else "input"), words),
         "p_prescale": float(1 if spec.p_prescale is None else spec.p_prescale),
         "denominator_from_rounded_p": int(bool(spec.denominator_from_rounded_p)),
         "s_rounded": _rounding_step(spec.s_rounded, words),
@@ -87,7 +100,7 @@ def spec_to_wire(spec: Spec, words: Mapping[str, str], arch: str = "") -> Dict[s
         "tanh_rel_error": float(spec.tanh_rel_error or 0),
         "kv_dequantized_to": _dtype(spec.kv_dequantized_to or "none", words),
         "out_dtype": DTYPES.index(words["dtype_out"]),
-        "lse_base": 2 if str(spec.lse_base) == "2" else 0,
+        "lse_base": 2 if str(spec.lse_base or lse_base) == "2" else 0,
         "lse_excludes_sink": int(spec.lse_includes_sink is False),
     }
 
@@ -108,7 +121,7 @@ def more_roundings_to_wire(spec: Spec, words: Mapping[str, str]) -> Dict[str, An
 
 
 def description(kernel: Kernel, spec: Spec, words: Mapping[str, str], launched: str, build_id: str,
-                arch: str = "", device: str = "cpu") -> Dict[str, Any]:
+                arch: str = "", device: str = "cpu", lse_base: str = "") -> Dict[str, Any]:
     """plumbline_description.
     `arch`: of the GPU that it ran on, "" on the CPU, where a kernel for both has no tensor
     cores."""
@@ -116,7 +129,7 @@ def description(kernel: Kernel, spec: Spec, words: Mapping[str, str], launched: 
     return {
         "launched": launched, "build_id": build_id, "tensor_cores": tensor_cores,
         "padding_policy": PADDING_POLICIES.index(kernel.padding_policy),
-        "spec": spec_to_wire(spec, words, arch),
+        "spec": spec_to_wire(spec, words, arch, lse_base),
         "more_roundings": more_roundings_to_wire(spec, words),
         
             "promises": {name: PROMISE_LEVELS.index(kernel.promises.get(name, "none"))
