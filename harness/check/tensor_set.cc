@@ -27,6 +27,8 @@ const std::map<std::string, std::vector<std::string>>& aliases() {
       {"seqlens_kv", {"seqlens_k", "cache_seqlens"}},
       {"page_table", {"block_table"}},
       {"mask", {"attn_mask", "attention_mask"}},
+      {"partial_out", {}},
+      {"partial_lse", {}},
   };
   return names;
 }

@@ -126,6 +126,32 @@ TEST_F(PythonTest, WhatIsNotDeclaredOfThemIsRefused) {
             "K and V in e4m3 is not declared; zeros takes fp16");
 }
 
+// Four parts of equal weight: their mean, and an LSE of log 4. A kernel gets its own question only.
+TEST_F(PythonTest, MergesReachAKernelForMerges) {
+  auto worker = python_worker("behaved.py");
+  Problem p = small_problem();
+  p.mask = Mask::none, p.lengths = Lengths::full;
+  p.heads_kv = p.heads_q, p.seq_q = 1, p.seq_kv = 4, p.head_dim_qk = 1;
+  for (const Merge merge : {Merge::natural, Merge::base_2}) {
+    p.merge = merge;
+    PlacedCase c(*worker, p);
+    const RunReply reply = c.run("behaved/merge");
+    ASSERT_EQ(reply.status, Status::ok) << reply.reason;
+    EXPECT_LE(c.error(), tolerance);
+    EXPECT_EQ(reply.description.spec.p_dtype, DType::f32);
+    EXPECT_EQ(reply.description.spec.lse_base, merge == Merge::base_2 ? 2 : 0);
+    EXPECT_NEAR(
+        decode_at(DType::f32, worker->arena().data(static_cast<std::size_t>(c.request.lse)), 0),
+        merge == Merge::base_2 ? 2 : std::log(4.0), 1e-6);
+    EXPECT_EQ(c.run("behaved/attention").reason,
+              "attention is a kernel for attention, not for merge");
+  }
+  p.merge = Merge::none;
+  PlacedCase attention(*worker, p);
+  EXPECT_EQ(attention.run("behaved/merge").reason,
+            "merge is a kernel for merge, not for attention");
+}
+
 // PyTorch's kernels that take some of them.
 class TorchFeatures : public PythonTest {
  protected:
