@@ -84,9 +84,12 @@ std::vector<std::string> audited_libraries(const AuditOptions& options,
   std::vector<std::string> others;
   for (const char* provider : {"mma_mutants", "merge_mutants"}) {
     const auto path = library_directory() / fmt::format("plumbline_{}.so", provider);
-    if (are_named(provider) && std::filesystem::exists(path)) others.push_back(path.string());
+    const bool wanted =
+        options.calibrate ? provider == std::string_view("merge_mutants") : are_named(provider);
+    if (wanted && std::filesystem::exists(path)) others.push_back(path.string());
   }
-  if (std::filesystem::exists(mutants) && (others.empty() || are_named("mutants"))) {
+  if (std::filesystem::exists(mutants) &&
+      (others.empty() || options.calibrate || are_named("mutants"))) {
     libraries = {mutants, mutants + ":mode=tf32", mutants + ":mode=e4m3"};
   }
   libraries.insert(libraries.end(), others.begin(), others.end());

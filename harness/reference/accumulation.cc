@@ -126,7 +126,9 @@ void accumulation(const BlockSums& sums, Buffer<double>& result, Buffer<double>&
         of_column.truncated = sums.truncation.signed_sum.data()[at];
         of_column.truncated_squares = sums.truncation.square_sum.data()[at];
       }
-      result.data()[at] = of_pv.variance(of_column, least_error, of_sums);
+      // Ring attention's O -= w (O - O_i) errs by the size of the O before.
+      const double least = model.merges ? u32 * block.head->column_max.data()[j] : least_error;
+      result.data()[at] = of_pv.variance(of_column, least, of_sums);
     }
   }
 }

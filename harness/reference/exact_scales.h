@@ -116,7 +116,7 @@ inline double truncation_drift(double truncated, double range, double step_loss)
 // The relative error that a whole row of O has: V's scale multiplies its sums, or the weights of a
 // merge are exp(LSE_i - LSE) with a rounded LSE.
 inline double error_of_sums(const Model& model, bool scaled_outside, double lse) {
-  if (model.merges) return u32 * std::abs(lse) / std::sqrt(3.0);
+  if (model.merges) return u32 * std::abs(lse) / std::sqrt(2.0);
   return scaled_outside ? u32 : 0;
 }
 struct Accumulation {

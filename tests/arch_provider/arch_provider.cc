@@ -130,7 +130,8 @@ plumbline_provider provider{sizeof(plumbline_provider),
                             describe,
                             destroy,
                             nullptr,
-                            kernel_tensor_cores};
+                            kernel_tensor_cores,
+                            nullptr};
 
 }  // namespace
 

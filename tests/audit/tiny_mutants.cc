@@ -139,6 +139,7 @@ const plumbline_provider provider{sizeof(plumbline_provider),
                                   describe,
                                   destroy,
                                   nullptr,
+                                  nullptr,
                                   nullptr};
 
 }  // namespace

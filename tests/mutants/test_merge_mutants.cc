@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "harness/reference/reference.h"
 #include "tests/mutants/answers.h"
 #include "tests/mutants/catalogue.h"
 
@@ -95,6 +96,79 @@ TEST_P(MergeMutants, ChangeBitsWhereTheySayAndNowhereElse) {
     const bool says = mutant.modes.empty() || std::find(mutant.modes.begin(), mutant.modes.end(),
                                                         mode) != mutant.modes.end();
     EXPECT_EQ(changed, says) << mutant.name;
+  }
+}
+
+// The statistics that face limits (docs/judging.md), and whether there is a fault.
+struct Judged {
+  double peak = 0, beyond = 0, rms = 0, lse = 0;
+  bool is_faulty = false;
+  bool is_within_limits(DType out) const {
+    return !is_faulty && peak <= 6.5 && beyond <= 6.5 && rms <= (out == DType::f32 ? 1.8 : 1.35) &&
+           lse <= 6;
+  }
+};
+
+Judged judged(const Filled& filled, const Answer& answer) {
+  const Geometry& geometry = filled.geometry;
+  const Problem& problem = geometry.problem();
+  const Reference reference = compute_reference(
+      geometry, {filled.inputs.q.data(), filled.inputs.k.data(), filled.inputs.v.data()},
+      strict_spec(problem), select_rows(geometry, 1e18));
+  const RowIndex index(geometry);
+  const auto columns = static_cast<std::size_t>(problem.head_dim_vo);
+  const double unit = problem.merge == Merge::base_2 ? std::log(2.0) : 1;
+  Judged result;
+  double squares = 0, elements = 0;
+  for (std::size_t r = 0; r < reference.lse.size(); ++r) {
+    const RowId& id = reference.selection.rows[r];
+    const std::size_t at = index.row(id.sample, id.head, id.row);
+    const bool is_empty = reference.visible[r] == 0;
+    const double lse = answer.lse[at] * unit;
+    if (is_empty || !std::isfinite(lse)) {
+      result.is_faulty |= !(is_empty && lse == reference.lse[r]);
+    } else {
+      result.lse = std::max(result.lse, std::abs(lse - reference.lse[r]) / reference.lse_sigma[r]);
+    }
+    for (std::size_t j = 0; j < columns; ++j) {
+      const double got = answer.out[at * columns + j], o = reference.o[r * columns + j],
+                   error = std::abs(got - o);
+      if (is_empty || !std::isfinite(got)) {
+        result.is_faulty |= !(is_empty && got == 0);
+        continue;
+      }
+      const double z = error / reference.sigma[r * columns + j];
+      const double rest = std::max(0.0, error - ulp(o, problem.out()) / 2);
+      result.peak = std::max(result.peak, z);
+      result.beyond = std::max(result.beyond, rest / reference.spre[r * columns + j]);
+      squares += z * z, ++elements;
+    }
+  }
+  result.rms = std::sqrt(squares / elements);
+  return result;
+}
+
+TEST_P(MergeMutants, AreBeyondALimitAndLegalVariantsAreNot) {
+  const Catalogue catalogue = merge_catalogue();
+  std::vector<Filled> asked;
+  for (const Problem& problem : problems(GetParam())) asked.emplace_back(problem);
+  for (const std::string& kernel : catalogue.legal) {
+    for (const Filled& filled : asked) {
+      const Judged result = judged(filled, run(kernel, filled));
+      EXPECT_TRUE(result.is_within_limits(GetParam()))
+          << kernel << " " << problem_id(filled.geometry.problem()) << ": peak " << result.peak
+          << ", beyond output rounding " << result.beyond << ", rms " << result.rms << ", lse "
+          << result.lse << ", fault " << result.is_faulty;
+    }
+  }
+  const std::string mode(name(GetParam()));
+  for (const Mutant& mutant : catalogue.mutants) {
+    if (!mutant.modes.empty() &&
+        std::find(mutant.modes.begin(), mutant.modes.end(), mode) == mutant.modes.end())
+      continue;
+    EXPECT_TRUE(std::any_of(asked.begin(), asked.end(), [&](const Filled& filled) {
+      return !judged(filled, run(mutant.name, filled)).is_within_limits(GetParam());
+    })) << mutant.name;
   }
 }
 

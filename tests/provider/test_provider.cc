@@ -365,6 +365,7 @@ TEST(Worker, AnOlderProviderSaysNothingOfTensorCores) {
   const auto hello = worker->hello();
   ASSERT_TRUE(hello) << to_string(hello.error());
   EXPECT_THAT(hello->tensor_cores, Each("none"));
+  EXPECT_THAT(hello->questions, Each("attention"));
 }
 
 TEST(Worker, TheArchitectureArrives) {

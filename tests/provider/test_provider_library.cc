@@ -443,7 +443,8 @@ plumbline_provider provider{sizeof(plumbline_provider),
                             describe,
                             destroy,
                             &device_memory,
-                            kernel_tensor_cores};
+                            kernel_tensor_cores,
+                            nullptr};
 
 }  // namespace
 

@@ -123,6 +123,7 @@ TEST(SmallerProblems, ShrinkEveryField) {
       {"sinks", "large"},
       {"kv_scales", "head"},
       {"view", "strided"},
+      {"merge", "natural"},
       {"lse", "true"},
       {"seed", "7"},
   };
@@ -134,6 +135,7 @@ TEST(SmallerProblems, ShrinkEveryField) {
     problem.heads_q = problem.heads_kv = 6;
     if (field == "page_size") problem.layout = Layout::paged_nhd;
     if (field == "kv_scales") problem.kv_dtype = DType::e4m3;
+    if (field == "merge") problem.head_dim_qk = 1;
     ASSERT_FALSE(set_field(problem, field, others.at(field)));
     ASSERT_THAT(validate(problem), testing::IsEmpty()) << field;
     const std::string before = field_text(canonical(problem), field);

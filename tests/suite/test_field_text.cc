@@ -49,6 +49,7 @@ const std::map<std::string_view, std::vector<std::pair<std::string_view, std::st
     {"sinks", {{"sinks", "large"}}},
     {"kv_scales", {{"kv_dtype", "e5m2"}, {"kv_scales", "batch_head"}}},
     {"view", {{"view", "packed_kv"}}},
+    {"merge", {{"head_dim_qk", "1"}, {"merge", "base_2"}}},
     {"lse", {{"lse", "false"}}},
     {"seed", {{"seed", "18446744073709551615"}}},
 };

@@ -64,6 +64,7 @@ TEST(NightlyMatrix, TensorCores) {
   EXPECT_TRUE(runs("emulated/prefill_simt"));  // off
   EXPECT_TRUE(runs("cpu/split_kv"));           // several splits
   EXPECT_TRUE(runs("cpu/flash_lse2"));         // LSE in base 2
+  EXPECT_TRUE(runs("cpu/merge"));              // states of parts
 }
 
 TEST(NightlyMatrix, Shapes) {

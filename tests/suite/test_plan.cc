@@ -82,6 +82,14 @@ set = { merge = "base_2", seq_kv = 3, head_dim_qk = 1 }
   ASSERT_FALSE(none);
   EXPECT_THAT(to_string(none.error()),
               testing::HasSubstr("no kernel that matches \"cpu/*\" is one for merge"));
+
+  // Asked by --kernel a kernel takes of a suite what it answers.
+  std::vector<Suite> suites{suite};
+  use_kernels(suites, {"cpu/flash"});
+  const auto redirected = make_plan(suites, offered, {});
+  ASSERT_TRUE(redirected) << to_string(redirected.error());
+  ASSERT_EQ(redirected->cases.size(), 1U);
+  EXPECT_FALSE(redirected->cases[0].c.problem.is_merge());
 }
 
 TEST(Plan, AGlobOverProvidersLeavesGpuKernelsToGpus) {
