@@ -77,6 +77,7 @@ CREATE TABLE attention_case(
   kv_scales TEXT NOT NULL,
   scale_block INTEGER NOT NULL,
   view TEXT NOT NULL,
+  merge TEXT NOT NULL,
   lse INTEGER NOT NULL,
   seed INTEGER NOT NULL  -- the 64 bits of an unsigned number
 ) STRICT, WITHOUT ROWID;

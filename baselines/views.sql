@@ -34,7 +34,7 @@ SELECT
   c.out_dtype, c.layout, c.mask, c.window_left, c.window_right, c.lengths, c.padding, c.page_size,
   c.fill, c.law, c.v_law, c.batch, c.heads_q, c.heads_kv, c.seq_q, c.seq_kv, c.head_dim_qk,
   c.head_dim_vo, c.k_scale, c.v_scale, c.scale, c.softcap, c.alibi, c.sinks, c.kv_scales,
-  c.scale_block, c.view, c.lse, c.seed, c.inputs, o.problem_digest,
+  c.scale_block, c.view, c.merge, c.lse, c.seed, c.inputs, o.problem_digest,
   -- what happened, and what is concluded
   o.status, o.verdict, v.is_failure,
   o.status = 'ok' AND (v.is_baseline AND r.finished_at IS NOT NULL
@@ -56,7 +56,8 @@ SELECT
   -- errors
   o.elements, o.peak, o.beyond_output, o.rms, o.bound, o.max_abs, o.max_rel, o.mean_abs, o.max_ulp,
   o.lse_z, o.lse_max_abs, o.elsewhere, o.shrink_z, o.temperature_z, o.outside_allclose_1e3,
-  o.outside_allclose_1e2, o.reference_rows, o.rows_total, o.row_seed, o.widening, js.spec AS judged_spec,
+  o.outside_allclose_1e2, o.reference_rows, o.rows_total, o.row_seed, o.widening,
+  js.spec AS judged_spec,
   -- faults
   o.faults_total, o.faults_nan, o.faults_inf, o.faults_unwritten, o.faults_out_of_range,
   o.faults_padded_rows, o.faults_empty_rows, o.faults_inexact, o.faults_fence_bytes,

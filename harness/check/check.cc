@@ -223,6 +223,7 @@ class Checker {
   // What the dump does not state may be read in two ways; if the other one explains the output,
   // that has to be stated.
   bool explained_by_another_reading(const RungTrial& trial) {
+    if (dump_.problem().is_merge()) return false;
     const auto unstated = [&](const char* name) {
       return dump_.attributes.count(name) == 0 || dump_.attributes.at(name).empty();
     };

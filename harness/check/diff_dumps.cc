@@ -57,6 +57,7 @@ Result<void> same_shapes(const Dump& a, const Dump& b) {
   const auto word = [](DType dtype) { return std::string(name(dtype)); };
   for (const Field& field : {Field{"dtype of q", word(x.dtype), word(y.dtype)},
                              Field{"dtype of k and v", word(x.kv()), word(y.kv())},
+                             Field{"merge", std::string(name(x.merge)), std::string(name(y.merge))},
                              Field{"batch", number(x.batch), number(y.batch)},
                              Field{"heads_q", number(x.heads_q), number(y.heads_q)},
                              Field{"heads_kv", number(x.heads_kv), number(y.heads_kv)},
@@ -77,23 +78,45 @@ Result<void> same_shapes(const Dump& a, const Dump& b) {
   return {};
 }
 
+using Scales = std::vector<float> SideInputs::*;
+// Of an fp8 tensor; 1 of any other.
+float scale_of(const Dump& dump, Scales scales, std::size_t at) {
+  const std::vector<float>& values = dump.geometry->side.*scales;
+  return values.empty() ? 1.0F : values[at];
+}
+tl::unexpected<Errors> other_scale(std::string_view name, const std::string& place, float a,
+                                   float b) {
+  return other_question(fmt::format("the scale of {} differs first at {}: {:.9g} in a, {:.9g} in b",
+                                    name, place, a, b));
+}
+
 // k or v, whose offset in a dump's geometry is `offset`.
 using Offset = std::int64_t (Geometry::*)(std::int64_t, std::int64_t, std::int64_t) const;
 Result<void> same_keys(const Dump& a, const Dump& b, std::string_view name,
-                       std::vector<std::byte> Dump::*tensor, Offset offset, std::int64_t columns) {
+                       std::vector<std::byte> Dump::*tensor, Offset offset, std::int64_t columns,
+                       Scales scales) {
   const Problem& problem = a.problem();
   const Geometry &ga = *a.geometry, &gb = *b.geometry;
+  const DType dtype = name == "k" ? ga.k.dtype : ga.v.dtype;
   for (std::int64_t sample = 0; sample < problem.batch; ++sample) {
     for (std::int64_t key = 0; key < ga.length_kv(sample); ++key) {
+      if (problem.is_merge() && !ga.sees(sample, 0, key)) continue;  // its O may be anything
       for (std::int64_t head = 0; head < problem.heads_kv; ++head) {
-        const std::byte* x = element(a.*tensor, (ga.*offset)(sample, key, head), problem.kv());
-        const std::byte* y = element(b.*tensor, (gb.*offset)(sample, key, head), problem.kv());
-        const std::int64_t j = first_difference(x, y, columns, problem.kv());
+        const auto scale = [&](const Dump& dump) {
+          return scale_of(dump, scales, kv_scale_at(dump.problem(), sample, key, head));
+        };
+        if (scale(a) != scale(b)) {
+          return other_scale(name, fmt::format("sample {} key {} head {}", sample, key, head),
+                             scale(a), scale(b));
+        }
+        const std::byte* x = element(a.*tensor, (ga.*offset)(sample, key, head), dtype);
+        const std::byte* y = element(b.*tensor, (gb.*offset)(sample, key, head), dtype);
+        const std::int64_t j = first_difference(x, y, columns, dtype);
         if (j < 0) continue;
-        const auto bytes = static_cast<std::size_t>(j) * size_in_bytes(problem.kv());
+        const auto bytes = static_cast<std::size_t>(j) * size_in_bytes(dtype);
         return other_question(difference_text(
             name, fmt::format("sample {} key {} head {} column {}", sample, key, head, j),
-            x + bytes, y + bytes, problem.kv()));
+            x + bytes, y + bytes, dtype));
       }
     }
   }
@@ -117,14 +140,22 @@ Result<std::vector<RowPair>> corresponding_rows(const Dump& a, const Dump& b) {
               fmt::format("row {} of sample {} sees keys [{}, {}) in a and [{}, {}) in b", ra,
                           sample, keys_a.begin, keys_a.end, keys_b.begin, keys_b.end));
         }
-        const std::byte* x = element(a.q, ga.q_offset(sample, ra, head), problem.dtype);
-        const std::byte* y = element(b.q, gb.q_offset(sample, rb, head), problem.dtype);
-        const std::int64_t j = first_difference(x, y, problem.head_dim_qk, problem.dtype);
+        const auto scale = [&](const Dump& dump, std::int64_t row) {
+          return scale_of(dump, &SideInputs::q_scale,
+                          q_scale_at(dump.problem(), sample, row, head));
+        };
+        if (scale(a, ra) != scale(b, rb)) {
+          return other_scale("q", fmt::format("sample {} head {} row {}", sample, head, ra),
+                             scale(a, ra), scale(b, rb));
+        }
+        const std::byte* x = element(a.q, ga.q_offset(sample, ra, head), ga.q.dtype);
+        const std::byte* y = element(b.q, gb.q_offset(sample, rb, head), ga.q.dtype);
+        const std::int64_t j = first_difference(x, y, problem.head_dim_qk, ga.q.dtype);
         if (j >= 0) {
-          const auto bytes = static_cast<std::size_t>(j) * size_in_bytes(problem.dtype);
+          const auto bytes = static_cast<std::size_t>(j) * size_in_bytes(ga.q.dtype);
           return other_question(difference_text(
               "q", fmt::format("sample {} head {} row {} column {}", sample, head, ra, j),
-              x + bytes, y + bytes, problem.dtype));
+              x + bytes, y + bytes, ga.q.dtype));
         }
         if (keys_a.size() == 0) continue;
         pairs.push_back({static_cast<std::int32_t>(sample), static_cast<std::int32_t>(head),
@@ -143,9 +174,13 @@ Result<std::vector<RowPair>> same_question(const Dump& a, const Dump& b) {
   }
   if (auto same = same_shapes(a, b); !same) return tl::unexpected(same.error());
   const Problem& problem = a.problem();
-  if (auto same = same_keys(a, b, "k", &Dump::k, &Geometry::k_offset, problem.head_dim_qk); !same)
+  if (auto same = same_keys(a, b, "k", &Dump::k, &Geometry::k_offset, problem.head_dim_qk,
+                            &SideInputs::k_scale);
+      !same)
     return tl::unexpected(same.error());
-  if (auto same = same_keys(a, b, "v", &Dump::v, &Geometry::v_offset, problem.head_dim_vo); !same)
+  if (auto same = same_keys(a, b, "v", &Dump::v, &Geometry::v_offset, problem.head_dim_vo,
+                            &SideInputs::v_scale);
+      !same)
     return tl::unexpected(same.error());
   return corresponding_rows(a, b);
 }

@@ -14,6 +14,8 @@
 #include "harness/check/lengths_stated.h"
 #include "harness/check/lse_tensor.h"
 #include "harness/check/mask_tensor.h"
+#include "harness/check/merge_dump.h"
+#include "harness/check/scale_tensors.h"
 #include "harness/check/shapes.h"
 #include "harness/check/tensor_set.h"
 
@@ -354,7 +356,8 @@ class DumpMaker {
 
 Result<Dump> make_dump(const std::string& name, const std::map<std::string, TensorData>& tensors,
                        const Attributes& stated) {
-  return DumpMaker(name, tensors, stated).make();
+  return is_merge_dump(tensors) ? make_merge_dump(name, tensors, stated)
+                                : DumpMaker(name, tensors, stated).make();
 }
 
 Result<Dump> read_dump(const std::filesystem::path& path, const Attributes& stated) {

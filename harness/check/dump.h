@@ -38,9 +38,10 @@ struct Dump {
 };
 
 // Makes a dump of named tensors: q, k, v, and out, lse, cu_seqlens (or cu_seqlens_q and
-// cu_seqlens_kv), seqlens_q, seqlens_kv, page_table, mask where there are any (docs/dump-format.md
-// has their shapes and other names). `stated` wins over what the tensors imply. All errors come at
-// once; each names the tensor or attribute, what was found, and what would do.
+// cu_seqlens_kv), seqlens_q, seqlens_kv, page_table, mask where there are any; or partial_out and
+// partial_lse of a merge, and out (docs/dump-format.md has their shapes and other names). `stated`
+// wins over what the tensors imply. All errors come at once; each names the tensor or attribute,
+// what was found, and what would do.
 Result<Dump> make_dump(const std::string& name, const std::map<std::string, TensorData>& tensors,
                        const Attributes& stated);
 

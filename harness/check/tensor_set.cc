@@ -30,6 +30,8 @@ const std::map<std::string, std::vector<std::string>>& aliases() {
       {"q_scale", {"q_descale"}},
       {"k_scale", {"k_descale"}},
       {"v_scale", {"v_descale"}},
+      {"partial_out", {}},
+      {"partial_lse", {}},
   };
   return names;
 }

@@ -81,12 +81,18 @@ std::vector<std::string> audited_libraries(const AuditOptions& options,
   };
   std::vector<std::string> libraries;
   const std::string mutants = (library_directory() / "plumbline_mutants.so").string();
-  const std::string mma_mutants = (library_directory() / "plumbline_mma_mutants.so").string();
-  const bool with_mma = are_named("mma_mutants") && std::filesystem::exists(mma_mutants);
-  if (std::filesystem::exists(mutants) && (!with_mma || are_named("mutants"))) {
+  std::vector<std::string> others;
+  for (const char* provider : {"mma_mutants", "merge_mutants"}) {
+    const auto path = library_directory() / fmt::format("plumbline_{}.so", provider);
+    const bool wanted =
+        options.calibrate ? provider == std::string_view("merge_mutants") : are_named(provider);
+    if (wanted && std::filesystem::exists(path)) others.push_back(path.string());
+  }
+  if (std::filesystem::exists(mutants) &&
+      (others.empty() || options.calibrate || are_named("mutants"))) {
     libraries = {mutants, mutants + ":mode=tf32", mutants + ":mode=e4m3"};
   }
-  if (with_mma) libraries.push_back(mma_mutants);
+  libraries.insert(libraries.end(), others.begin(), others.end());
   return libraries;
 }
 
@@ -155,8 +161,10 @@ Result<std::vector<Suite>> read_suites(AuditOptions& options) {
   };
   if (options.cases.suites.empty()) {
     options.cases.suites = {standard(options.calibrate ? "calibrate.toml" : "audit.toml")};
-    if (!options.calibrate && options.providers.providers.empty())
-      options.cases.suites.push_back(standard("audit_mma.toml"));
+    if (!options.calibrate && options.providers.providers.empty()) {
+      for (const char* file : {"audit_mma.toml", "audit_merge.toml"})
+        options.cases.suites.push_back(standard(file));
+    }
   }
   return options.cases.read();
 }
@@ -310,8 +318,8 @@ void add_audit(Command app, int& exit_code) {
       "Exit 1: a bug that no case catches and nobody has reviewed (baselines/audit.toml), a legal "
       "kernel that is flagged, or a class of "
       "bugs\n"
-      "of which nothing is caught. Suites default to cases/audit.toml and cases/audit_mma.toml, "
-      "with --calibrate to cases/calibrate.toml.\n"
+      "of which nothing is caught. Suites default to cases/audit.toml, audit_mma.toml and "
+      "audit_merge.toml, with --calibrate to cases/calibrate.toml.\n"
       "Examples:\n"
       "  plumbline audit\n"
       "  plumbline audit cases/pr.toml --format markdown\n"

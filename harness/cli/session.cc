@@ -392,6 +392,11 @@ Result<PlannedCase> plan_of_id(const std::string& id, const std::vector<OfferedK
   if (kernel == kernels.end()) {
     errors.push_back({"", 0, fmt::format("{}: there is no kernel {}", id, c->kernel),
                       missing_kernel_remedy(c->kernel, kernels)});
+  } else if (kernel->question != question_of(c->problem)) {
+    errors.push_back({"", 0,
+                      fmt::format("{}: {} is a kernel for {}, and the case asks for {}", id,
+                                  c->kernel, kernel->question, question_of(c->problem)),
+                      "name another kernel, or correct merge"});
   }
   if (!errors.empty()) return tl::unexpected(errors);
   return PlannedCase{"case",      "case", "named on the command line", Tier::smoke, *c,

@@ -31,6 +31,11 @@ class JudgementBuilder {
         problem_(geometry_.problem()),
         dtype_(problem_.out()) {
     got_.resize(static_cast<std::size_t>(problem_.head_dim_vo));
+    if (!problem_.is_merge() || in_.reference == nullptr) return;
+    // Weights exp(LSE_i - LSE) with a rounded LSE.
+    for (const double lse : in_.reference->lse) {
+      if (std::isfinite(lse)) of_merge_ = std::max(of_merge_, 0x1p-23 * std::abs(lse));
+    }
   }
 
   Faults run() {
@@ -120,7 +125,7 @@ class JudgementBuilder {
     const double partial = 2 * unit_roundoff(spec.split_partial_dtype);
     const double accumulation =
         (keys + 16) * std::max(4 * u32, std::ldexp(1.0, 1 - spec.pv_accumulator.fraction_bits));
-    return p + partial + accumulation;
+    return p + partial + accumulation + of_merge_;
   }
 
   // What an output may be: a convex combination of the key head's v, up to the rounding of P
@@ -230,6 +235,7 @@ class JudgementBuilder {
   Faults faults_;
   std::vector<double> got_;
   std::vector<double> least_, most_;  // of the sample looked at
+  double of_merge_ = 0;               // by which its weights may sum to more than 1
 };
 
 }  // namespace
@@ -246,6 +252,7 @@ ValueRange value_range(const Geometry& geometry, const void* v, DType kv_dequant
     for (std::int64_t h = 0; h < problem.heads_kv; ++h) {
       const auto base = static_cast<std::size_t>(b * problem.heads_kv + h) * columns;
       for (std::int64_t key = 0; key < geometry.length_kv(b); ++key) {
+        if (problem.is_merge() && !geometry.sees(b, 0, key)) continue;  // it has no value
         values.value(b, key, h, row);
         for (std::size_t j = 0; j < columns; ++j) {
           const auto value = static_cast<float>(row[j]);

@@ -132,7 +132,7 @@ class RowCopier {
   }
   void keys(const std::byte* from_k, std::byte* to_k, const std::byte* from_v,
             std::byte* to_v) const {
-    const std::size_t size = size_in_bytes(from_.k.dtype);
+    const std::size_t size = size_in_bytes(from_.k.dtype), size_v = size_in_bytes(from_.v.dtype);
     for (std::int64_t key = 0; key < to_.length_kv(sample_); ++key) {
       for (std::int64_t head = 0; head < from_.problem().heads_kv; ++head) {
         put(source_.nan ? nullptr : from_k,
@@ -140,7 +140,7 @@ class RowCopier {
             to_.k_offset(sample_, key, head), size, from_.problem().head_dim_qk);
         put(source_.nan ? nullptr : from_v,
             source_.nan ? 0 : from_.v_offset(source_.sample, key, head), to_v,
-            to_.v_offset(sample_, key, head), size, from_.problem().head_dim_vo);
+            to_.v_offset(sample_, key, head), size_v, from_.problem().head_dim_vo);
       }
     }
   }

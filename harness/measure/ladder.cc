@@ -137,10 +137,31 @@ Result<Rung> rung_of_fields(const std::string& text, const Problem& problem) {
   return rung;
 }
 
+// Of a merge of states.
+std::vector<Rung> rungs_of_merge(const Problem& problem) {
+  const RoundingSpec strict = strict_spec(problem);
+  std::vector<Rung> rungs{
+      {"merge in fp32",
+       "only the output: weights and sums stay in fp32, as FlashInfer, vLLM, SGLang and "
+       "FlashAttention merge states",
+       "docs/judging-formulas.md, \"Merges of states\"", strict}};
+  if (problem.dtype == DType::f32) return rungs;
+  RoundingSpec spec = strict;
+  spec.p_dtype = problem.dtype;
+  spec.p_normalized = true;
+  rungs.push_back({"weights in 16 bits",
+                   fmt::format("the normalised weights to {}: framework code that merges in the "
+                               "dtype of the parts",
+                               name(problem.dtype)),
+                   "docs/judging-formulas.md, \"Merges of states\"", spec});
+  return rungs;
+}
+
 }  // namespace
 
 std::vector<Rung> ladder(const Problem& problem) {
   const RoundingSpec fp32 = fp32_spec(problem), strict = strict_spec(problem);
+  if (problem.is_merge()) return rungs_of_merge(problem);
   if (problem.dtype == DType::f32) {
     return {{"fp32", "nothing: P and all sums stay in fp32",
              "docs/judging-formulas.md, \"Rounding spec\"", fp32},

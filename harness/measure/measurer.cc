@@ -98,7 +98,8 @@ std::vector<OfferedKernel> offered_kernels(const std::vector<ProviderInfo>& prov
       std::vector<std::string> takes = hello.kernel_devices[i];
       // One that has memory on a GPU and says nothing of its kernels has them for GPUs too.
       if (takes.empty() && has_gpu && !is_gpu_kernel(hello.kernels[i])) takes = {"cpu", "cuda"};
-      kernels.push_back({hello.kernels[i], hello.tensor_cores[i], std::move(takes)});
+      kernels.push_back(
+          {hello.kernels[i], hello.tensor_cores[i], std::move(takes), hello.questions[i]});
     }
   }
   return kernels;

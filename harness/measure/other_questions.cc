@@ -46,6 +46,10 @@ class OtherQuestions {
       : geometry_(*failing.geometry),
         problem_(geometry_.problem()),
         layout_(layout_of(geometry_, failing.keys_stated)) {
+    if (problem_.is_merge()) {
+      add_of_merge();
+      return;
+    }
     const bool has_ranges = !failing.keys_stated && problem_.mask != Mask::custom;
     if (!failing.keys_stated) {
       add_masks();
@@ -61,6 +65,24 @@ class OtherQuestions {
  private:
   void add(std::string sentence, const Problem& problem) {
     found.push_back({std::move(sentence), problem, layout_});
+  }
+
+  // Another base of the LSEs given, or a part too few.
+  void add_of_merge() {
+    Problem problem = problem_;
+    problem.scale = problem_.merge == Merge::base_2 ? 1 : std::numbers::ln2;
+    add(problem_.merge == Merge::base_2 ? "if the parts' LSEs were natural logarithms, not base 2"
+                                        : "if the parts' LSEs were of base 2, not natural",
+        problem);
+    if (geometry_.has_hidden_keys()) return;
+    add_ranges("if each token's last part were left out",
+               [](std::int64_t, std::int64_t, const KeyRange& stated) {
+                 return KeyRange{stated.begin, stated.end - 1};
+               });
+    add_ranges("if each token's first part were left out",
+               [](std::int64_t, std::int64_t, const KeyRange& stated) {
+                 return KeyRange{stated.begin + 1, stated.end};
+               });
   }
 
   void add_masks() {
@@ -399,6 +421,7 @@ StatedLayout layout_of(const Geometry& geometry, bool keys_stated) {
   StatedLayout layout{geometry.seqlens_q,        geometry.seqlens_kv,   geometry.page_table,
                       geometry.pages_per_sample, geometry.page_count(), {}};
   layout.side = geometry.side;
+  if (geometry.problem().is_merge()) layout.mask_bits = geometry.mask_bits;
   if (!keys_stated) return layout;
   for (std::int64_t b = 0; b < geometry.problem().batch; ++b) {
     for (std::int64_t i = 0; i < geometry.length_q(b); ++i)

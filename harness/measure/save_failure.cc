@@ -66,6 +66,45 @@ void add_scales(std::vector<NamedTensor>& tensors, const Geometry& geometry) {
   add("v_scale", geometry.side.v_scale, problem.heads_kv);
 }
 
+std::vector<NamedTensor> tensors_of_attention(const Geometry& geometry, const InputView& inputs,
+                                              const OutputView& outputs) {
+  std::vector<NamedTensor> tensors{
+      {"q", geometry.q.dtype, storage_shape(geometry.q), inputs.q},
+      {"k", geometry.k.dtype, storage_shape(geometry.k), inputs.k},
+      {"v", geometry.v.dtype, storage_shape(geometry.v), inputs.v},
+      {"out", geometry.out.dtype, storage_shape(geometry.out), outputs.out},
+  };
+  if (outputs.lse != nullptr)
+    tensors.push_back({"lse", geometry.lse.dtype, storage_shape(geometry.lse), outputs.lse});
+  add_index_arrays(tensors, geometry);
+  add_scales(tensors, geometry);
+  return tensors;
+}
+
+// A row a token: [tokens, heads, dim].
+std::vector<NamedTensor> tensors_of_merge(const Geometry& geometry, const InputView& inputs,
+                                          const OutputView& outputs) {
+  const Problem& problem = geometry.problem();
+  std::vector<std::int64_t> of_lse = storage_shape(geometry.k);
+  of_lse.pop_back();
+  std::vector<NamedTensor> tensors{
+      {"partial_out", geometry.v.dtype, storage_shape(geometry.v), inputs.v},
+      {"partial_lse", geometry.k.dtype, std::move(of_lse), inputs.k},
+      {"out",
+       geometry.out.dtype,
+       {problem.batch, problem.heads_q, problem.head_dim_vo},
+       outputs.out},
+  };
+  if (outputs.lse != nullptr)
+    tensors.push_back({"lse", geometry.lse.dtype, {problem.batch, problem.heads_q}, outputs.lse});
+  if (problem.is_padded()) {
+    add_index_array(tensors, "seqlens_kv", geometry.seqlens_kv, 0);
+  } else {
+    add_index_array(tensors, "cu_seqlens_kv", geometry.cu_seqlens_kv, 0);
+  }
+  return tensors;
+}
+
 // What the tensors do not say, by the names that `plumbline check` reads (docs/dump-format.md), and
 // where the file comes from.
 std::map<std::string, std::string> attributes(const Outcome& outcome, const Problem& problem,
@@ -84,6 +123,10 @@ std::map<std::string, std::string> attributes(const Outcome& outcome, const Prob
       {"build_id", outcome.description.build_id},
   };
   if (!outcome.cause.empty()) metadata["cause"] = outcome.cause;
+  if (problem.is_merge()) {
+    for (const char* of_attention : {"mask", "window", "scale"}) metadata.erase(of_attention);
+    return metadata;
+  }
   const std::int64_t longest =
       problem.has_fp8_q() ? std::max(problem.seq_q, problem.seq_kv) : problem.seq_kv;
   if (scale_blocks(problem, longest) > 1)
@@ -104,13 +147,16 @@ Result<std::string> save_failure(const std::filesystem::path& directory, const O
                                  const Geometry& geometry, const InputView& inputs,
                                  const OutputView& outputs) {
   const Problem& problem = geometry.problem();
-  bool stated = !problem.has_mask_bits();
+  bool stated = !problem.has_mask_bits() || problem.is_merge();
+  if (problem.is_merge()) stated = geometry.total_q() == problem.batch;
   for_each_member([&](const auto& field) {
     stated = stated && (field.in_dumps || problem.*field.member == Problem{}.*field.member);
   });
   if (!stated) {
-    return fail("a dump cannot state softcap, ALiBi, sinks, mask bits or views",
-                "repeat the case by its id");
+    return fail(
+        "a dump cannot state softcap, ALiBi, sinks, mask bits, views or tokens "
+        "of a merge that have no row",
+        "repeat the case by its id");
   }
   std::error_code error;
   std::filesystem::create_directories(directory, error);
@@ -118,17 +164,9 @@ Result<std::string> save_failure(const std::filesystem::path& directory, const O
     return fail(Error{directory.string(), 0, "cannot create the directory: " + error.message(),
                       "choose another --save-failures"});
 
-  std::vector<NamedTensor> tensors{
-      {"q", geometry.q.dtype, storage_shape(geometry.q), inputs.q},
-      {"k", geometry.k.dtype, storage_shape(geometry.k), inputs.k},
-      {"v", geometry.v.dtype, storage_shape(geometry.v), inputs.v},
-      {"out", geometry.out.dtype, storage_shape(geometry.out), outputs.out},
-  };
-  if (outputs.lse != nullptr)
-    tensors.push_back({"lse", geometry.lse.dtype, storage_shape(geometry.lse), outputs.lse});
-  add_index_arrays(tensors, geometry);
-  add_scales(tensors, geometry);
-
+  const std::vector<NamedTensor> tensors = problem.is_merge()
+                                               ? tensors_of_merge(geometry, inputs, outputs)
+                                               : tensors_of_attention(geometry, inputs, outputs);
   std::string kernel = outcome.c.kernel;
   std::replace(kernel.begin(), kernel.end(), '/', '-');
   const auto hash = XXH3_64bits(outcome.case_id.data(), outcome.case_id.size());

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "harness/measure/variant_call.h"
@@ -356,6 +357,11 @@ Variants variants(Invariance invariance, const Geometry& geometry,
             "problems do not share"};
   }
   if (problem.view != View::plain) return {{}, "Q, K and V lie in views"};
+  constexpr std::array of_merges{Invariance::run_to_run, Invariance::solo,    Invariance::position,
+                                 Invariance::workspace,  Invariance::strides, Invariance::lse};
+  if (problem.is_merge() &&
+      std::find(of_merges.begin(), of_merges.end(), invariance) == of_merges.end())
+    return {{}, "a merge of states has nothing that it could transform"};
   switch (invariance) {
     case Invariance::run_to_run:
       return again(geometry);

@@ -183,6 +183,7 @@ Geometry::Geometry(const Problem& problem, StatedLayout stated)
       problem_(problem),
       page_count_(stated.page_count),
       visible_(std::move(stated.visible)) {
+  mask_bits = std::move(stated.mask_bits);
   lay_out_tensors();
   if (visible_.empty() && problem.has_mask_bits()) draw_mask_bits();
   assert(visible_.empty() || visible_.size() == static_cast<std::size_t>(total_q()));
@@ -192,17 +193,18 @@ void Geometry::lay_out_tensors() {
   const Problem& problem = problem_;
   cu_seqlens_q = prefix_sums(seqlens_q);
   cu_seqlens_kv = prefix_sums(seqlens_kv);
-  const DType kv = problem.kv();
+  const DType kv = problem.kv(), of_q = problem.is_merge() ? DType::f32 : problem.dtype,
+              of_k = problem.is_merge() ? DType::f32 : kv;
   if (problem.is_padded()) {
-    q = padded_shape(problem.dtype, problem, problem.seq_q, problem.heads_q, problem.head_dim_qk);
+    q = padded_shape(of_q, problem, problem.seq_q, problem.heads_q, problem.head_dim_qk);
     out = padded_shape(problem.out(), problem, problem.seq_q, problem.heads_q, problem.head_dim_vo);
-    k = padded_shape(kv, problem, problem.seq_kv, problem.heads_kv, problem.head_dim_qk);
+    k = padded_shape(of_k, problem, problem.seq_kv, problem.heads_kv, problem.head_dim_qk);
     v = padded_shape(kv, problem, problem.seq_kv, problem.heads_kv, problem.head_dim_vo);
     lse = packed(DType::f32, {problem.batch, problem.seq_q, problem.heads_q}, {0, 1, 2});
   } else {
-    q = packed(problem.dtype, {total_q(), problem.heads_q, problem.head_dim_qk}, {0, 1, 2});
+    q = packed(of_q, {total_q(), problem.heads_q, problem.head_dim_qk}, {0, 1, 2});
     out = packed(problem.out(), {total_q(), problem.heads_q, problem.head_dim_vo}, {0, 1, 2});
-    k = packed(kv, {total_kv(), problem.heads_kv, problem.head_dim_qk}, {0, 1, 2});
+    k = packed(of_k, {total_kv(), problem.heads_kv, problem.head_dim_qk}, {0, 1, 2});
     v = packed(kv, {total_kv(), problem.heads_kv, problem.head_dim_vo}, {0, 1, 2});
     lse = packed(DType::f32, {total_q(), problem.heads_q}, {0, 1});
   }
@@ -251,7 +253,8 @@ void Geometry::lay_out_view() {
 
 void Geometry::draw_mask_bits() {
   mask_words = (problem_.seq_kv + 31) / 32;
-  mask_bits.assign(static_cast<std::size_t>(problem_.batch * problem_.seq_q * mask_words), 0);
+  const bool stated = !mask_bits.empty();
+  mask_bits.resize(static_cast<std::size_t>(problem_.batch * problem_.seq_q * mask_words), 0);
   std::vector<KeyRange> visible;
   visible.reserve(static_cast<std::size_t>(total_q()));
   for (std::int64_t sample = 0; sample < problem_.batch; ++sample) {
@@ -260,10 +263,12 @@ void Geometry::draw_mask_bits() {
       const auto words = std::span(mask_bits).subspan(
           static_cast<std::size_t>((sample * problem_.seq_q + row) * mask_words),
           static_cast<std::size_t>(mask_words));
-      for (std::int64_t word = 0; word < mask_words; ++word) {
+      // Tokens of a merge are samples of one row.
+      const std::int64_t drawn = problem_.is_merge() ? sample : row;
+      for (std::int64_t word = 0; word < mask_words && !stated; ++word) {
         words[static_cast<std::size_t>(word)] =
             has_hidden_keys()
-                ? drawn_word(problem_.seed, sample, row, word) & bits_of_range(all, word)
+                ? drawn_word(problem_.seed, sample, drawn, word) & bits_of_range(all, word)
                 : bits_of_range(drawn_range(sample, row), word);
       }
       visible.push_back(hull(words));

@@ -48,6 +48,8 @@ struct StatedLayout {
   // window
   std::vector<KeyRange> visible;
   std::optional<SideInputs> side = std::nullopt;  // none: drawn
+  // under mask custom: as Geometry::mask_bits; empty: drawn
+  std::vector<std::uint32_t> mask_bits = {};
 };
 
 // Row gap and so on: a view `strided` has this many elements behind each row of a head, and one

@@ -30,6 +30,8 @@ constexpr std::int64_t rows_per_task = 64;
 // Not a multiple of any row length, so that two padding rows differ.
 constexpr std::size_t fill_period = 4093;
 
+constexpr float log2_e = 1.44269504F;
+
 struct Tensor {
   Stream stream;
   const TensorShape& shape;
@@ -145,6 +147,11 @@ void fill_keys_and_values(const Geometry& geometry, const Tensor& k, const Tenso
         std::transform(odd_value.offset.begin(), odd_value.offset.end(), odd_value.offset.begin(),
                        std::negate<>());
       for (std::int64_t key = begin; key < end; ++key) {
+        if (problem.is_merge() && !geometry.sees(sample, 0, key)) {  // its O stays as it is
+          const std::vector<float> none(key_values.size(), -std::numeric_limits<float>::infinity());
+          k.store(none, geometry.k_offset(sample, key, head));
+          continue;
+        }
         const std::size_t at = kv_scale_at(problem, sample, key, head);
         generate_row(law.special.contains(key) ? special : law.k,
                      {problem.seed, k.stream, sample, head, key}, k.scale, key_values,
@@ -193,12 +200,14 @@ void copy_recorded(const Geometry& geometry, const RecordedValues& recorded, con
 void fill_inputs(const Geometry& geometry, void* q, void* k, void* v) {
   const Problem& problem = geometry.problem();
   const Tensor query{Stream::q, geometry.q, static_cast<std::byte*>(q), problem.head_dim_qk, 1.0F};
-  const Tensor key{Stream::k, geometry.k, static_cast<std::byte*>(k), problem.head_dim_qk,
-                   static_cast<float>(problem.k_scale)};
+  const Tensor key{
+      Stream::k, geometry.k, static_cast<std::byte*>(k), problem.head_dim_qk,
+      static_cast<float>(problem.k_scale) * (problem.merge == Merge::base_2 ? log2_e : 1.0F)};
   const Tensor value{Stream::v, geometry.v, static_cast<std::byte*>(v), problem.head_dim_vo,
                      static_cast<float>(problem.v_scale)};
   const auto fill_gaps = [&](const Tensor& tensor, std::int64_t rows, std::int64_t heads) {
-    if (tensor.shape.elements != rows * heads * tensor.dims)
+    const bool has_holes = problem.is_merge() && geometry.has_hidden_keys();
+    if (has_holes || tensor.shape.elements != rows * heads * tensor.dims)
       fill_storage(tensor, problem.fill, problem.seed);
   };
   fill_gaps(query, geometry.total_q(), problem.heads_q);
@@ -215,8 +224,9 @@ void fill_inputs(const Geometry& geometry, void* q, void* k, void* v) {
 bool row_is_exact(const Problem& problem, std::int64_t visible) {
   const bool laws = problem.law == Law::exact && problem.v_law == VLaw::grid;
   const bool plain = problem.mask != Mask::custom && problem.k_scale == 1 && problem.v_scale == 1 &&
-                     problem.scale == 0 && problem.softcap == 0 && problem.alibi == Alibi::none &&
-                     problem.sinks == Sinks::none && !problem.has_fp8_kv();
+                     !problem.is_merge() && problem.scale == 0 && problem.softcap == 0 &&
+                     problem.alibi == Alibi::none && problem.sinks == Sinks::none &&
+                     !problem.has_fp8_kv();
   const std::int64_t fewest = size_in_bytes(problem.out()) < 4 ? 1 : 2;
   return laws && plain && visible >= fewest && visible <= 4096 &&
          std::has_single_bit(static_cast<std::uint64_t>(visible));

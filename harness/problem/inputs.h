@@ -28,6 +28,23 @@
 //                 deviation 4 that differ by 0.05
 // sink, needle and ramp depend on the sample's number of keys as well.
 //
+// Of a merge the laws say what the LSEs of a token's parts are, in natural units; for base 2 they
+// are multiplied by log2(e):
+//   normal        6 + z, as of parts of some hundred keys each
+//   uniform       6 + U(-1, 1)
+//   llm           6 + 4 z
+//   peaky         16 z: one part outweighs the others
+//   near_uniform  6 + 0.02 z
+//   sink          the first part has p between 0.92 and 0.97; the others are near ties
+//   needle        one part of random position has p around 0.98; the rest is 0.5 z
+//   exact         even parts 6, odd parts -4090: equal weights, and weights of 0. Nothing is
+//                 demanded to be exact, because kernels may divide by exp(LSE)
+//   negative_logits  -80 + z
+//   ramp          rises by 30 from the first part to the last, beside noise of 0.25
+//   extreme       1000 + z in even heads, -1000 + z in odd ones
+//   near_ties     4 c + 0.05 z, c one normal value for a (token, head)
+// Parts without keys (mask custom): an LSE of -infinity, and an O as the fill of padding.
+//
 // Laws of V:
 //   normal        z
 //   uniform       U(-1, 1)

@@ -157,6 +157,60 @@ AffineRow value_law(const Problem& problem, std::int64_t sample, std::int64_t he
   return law;
 }
 
+// LSEs of parts, in natural units: one dim, and a Q of 1.
+HeadLaw merge_law(const Problem& problem, std::int64_t sample, std::int64_t head,
+                  std::int64_t parts) {
+  const auto lse = [&](float gain, float offset, Noise noise = Noise::normal) {
+    return HeadLaw{{Noise::normal, 1, 0, 1},
+                   {noise, 1, gain, offset},
+                   value_law(problem, sample, head),
+                   {},
+                   {},
+                   problem.v_law == VLaw::tiny_output};
+  };
+  const auto with_special = [&](HeadLaw law, std::int64_t period, std::int64_t first, float value) {
+    law.special = {period, first, std::vector<float>(law.k.gain.size(), value)};
+    return law;
+  };
+  const std::int64_t all = std::max<std::int64_t>(1, parts);
+  switch (problem.law) {
+    case Law::normal:
+      break;
+    case Law::uniform:
+      return lse(1, 6, Noise::uniform);
+    case Law::llm:
+      return lse(4, 6);
+    case Law::peaky:
+      return lse(16, 0);
+    case Law::near_uniform:
+      return lse(0.02F, 6);
+    case Law::sink:
+      return with_special(lse(0.05F, 0), all, 0, dominant_logit(parts, 2.5F));
+    case Law::needle: {
+      RowAddress address = head_address(problem, Stream::needle, sample, head);
+      const std::uint32_t needle = random_words(address, 0)[0] % static_cast<std::uint32_t>(all);
+      return with_special(lse(0.5F, 0), all, needle, dominant_logit(parts, 4));
+    }
+    case Law::exact:
+      return with_special(lse(0, 6), 2, 1, -4090);
+    case Law::negative_logits:
+      return lse(1, -80);
+    case Law::ramp: {
+      HeadLaw law = lse(0.25F, 0);
+      law.k_per_position.resize(law.k.gain.size(), 30 / static_cast<float>(all));
+      return law;
+    }
+    case Law::extreme:
+      return lse(1, head % 2 == 0 ? 1000.0F : -1000.0F);
+    case Law::near_ties: {
+      std::vector<float> common(padded_dims(1));
+      noise_row(Noise::normal, head_address(problem, Stream::common, sample, head), common);
+      return lse(0.05F, 4 * common.front());
+    }
+  }
+  return lse(1, 6);
+}
+
 }  // namespace
 
 AffineRow::AffineRow(Noise noise_kind, std::int64_t dims, float all_gain, float all_offset)
@@ -177,6 +231,7 @@ void generate_row(const AffineRow& law, const RowAddress& address, float scale,
 
 HeadLaw head_law(const Problem& problem, std::int64_t sample, std::int64_t head_kv,
                  std::int64_t length_kv) {
+  if (problem.is_merge()) return merge_law(problem, sample, head_kv, length_kv);
   const std::int64_t dims = problem.head_dim_qk;
   const auto qk = [&](Noise noise, float q_gain, float k_gain) {
     return HeadLaw{{noise, dims, q_gain},

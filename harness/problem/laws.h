@@ -43,6 +43,7 @@ struct HeadLaw {
   std::vector<float> k_per_position;  // K of key j has j times this beside its noise; empty = 0
   bool v_alternates = false;          // V of odd keys has the offset of the other sign
 };
+// Of a merge K is one number a part, and every Q is 1 (inputs.h).
 // `length_kv` is the sample's number of keys: sink and needle set their logit by it, so that the
 // other keys keep a visible share.
 HeadLaw head_law(const Problem& problem, std::int64_t sample, std::int64_t head_kv,

@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <type_traits>
 #include <utility>
 
@@ -180,15 +181,37 @@ void validate_dtypes(const Problem& problem, std::vector<std::string>& wrong) {
                     name(problem.kv()), name(dtype), fmt::join(names, " or ")));
   }
   const DType out = problem.out();
+  // Partial outputs in fp32 may be merged into 16 bits.
+  const bool narrows = problem.is_merge() && size_in_bytes(out) == 2;
   if (fp8 && size_in_bytes(out) < 2) {
     wrong.push_back(
         fmt::format("out_dtype {} with dtype {}: the output of fp8 Q is in fp16, bf16 or fp32",
                     name(out), name(dtype)));
-  } else if (!fp8 && out != dtype && out != DType::f32) {
+  } else if (!fp8 && out != dtype && out != DType::f32 && !narrows) {
     wrong.push_back(
         fmt::format("out_dtype {} with dtype {}: the output is in the dtype of Q or in fp32",
                     name(out), name(dtype)));
   }
+}
+
+void validate_merge(const Problem& p, std::vector<std::string>& wrong) {
+  const auto needs = [&](bool fulfilled, std::string_view what) {
+    if (!fulfilled) wrong.push_back(fmt::format("merge {} needs {}", name(p.merge), what));
+  };
+  needs(p.head_dim_qk == 1, "head_dim_qk 1: the LSE of a part stands in the place of its key");
+  needs(p.seq_q == 1, "seq_q 1: batch counts the tokens, seq_kv their parts");
+  needs(p.heads_q == p.heads_kv, "heads_q equal to heads_kv");
+  needs(!p.has_fp8_q(), "dtype fp32, fp16 or bf16: that of the partial outputs");
+  needs(p.kv() == p.dtype, "no kv_dtype: dtype is that of the partial outputs");
+  needs(!p.is_paged(), "a padded or ragged layout");
+  needs(p.mask == Mask::none || p.mask == Mask::custom,
+        "mask none, or custom for parts without keys");
+  needs(p.window_left < 0 && p.window_right < 0, "no window");
+  needs(p.scale == 0, "no scale: it is that of the LSEs' base");
+  needs(p.softcap == 0 && p.alibi == Alibi::none && p.sinks == Sinks::none,
+        "no softcap, ALiBi or sinks: they are in the LSEs");
+  needs(p.view == View::plain || p.view == View::strided, "view plain or strided");
+  needs(p.inputs.empty(), "generated inputs");
 }
 
 void validate_view(const Problem& p, std::vector<std::string>& wrong) {
@@ -241,6 +264,7 @@ void validate_features(const Problem& p, std::vector<std::string>& wrong) {
     wrong.push_back(fmt::format("mask {} cannot have a window", name(p.mask)));
   }
   validate_view(p, wrong);
+  if (p.is_merge()) validate_merge(p, wrong);
 }
 
 Problem with_resolved_dtypes(Problem problem) {
@@ -252,6 +276,7 @@ Problem with_resolved_dtypes(Problem problem) {
 }  // namespace
 
 double Problem::softmax_scale() const {
+  if (is_merge() && scale == 0) return merge == Merge::base_2 ? std::numbers::ln2 : 1;
   return scale == 0 ? 1 / std::sqrt(static_cast<double>(head_dim_qk)) : scale;
 }
 

@@ -101,6 +101,12 @@ enum class KvScales { tensor, head, batch_head, token, block };
 //   far         samples (ragged: rows; paged: pages) lie so far apart that the last begins
 //               3 * 2^30 elements behind the first, beyond what 32 bits count; gaps are zero
 enum class View { plain, strided, packed_qkv, packed_kv, v_in_k, far };
+// Another question than attention: states of parts, each an O and the LSE of its logits, are merged
+// into one. Sample b is a token, whose parts are its keys: V is their O, K their LSE (fp32, with
+// head_dim_qk 1), and Q is 1, so that softmax(K) V is what is asked. The LSEs given and the one
+// returned are natural logarithms, or base 2. Under mask custom the parts that a token does not see
+// have no keys: their LSE is -infinity, and their O is what `fill` says.
+enum class Merge { none, natural, base_2 };
 
 struct Problem {
   DType dtype = DType::bf16;      // of Q
@@ -127,13 +133,14 @@ struct Problem {
   VLaw v_law = VLaw::normal;
   double k_scale = 1;  // multiplies the generated K before rounding; 0 makes K zero (S2's original)
   double v_scale = 1;  // multiplies the generated V before rounding
-  double scale = 0;    // softmax scale; 0 = 1/sqrt(head_dim_qk)
+  double scale = 0;    // softmax scale; 0 = 1/sqrt(head_dim_qk), of a merge that of its LSEs' base
   double softcap = 0;  // 0 = off; c: logits become c tanh(logit / c)
   Alibi alibi = Alibi::none;
   Sinks sinks = Sinks::none;
   KvScales kv_scales = KvScales::tensor;  // of Q, too, where it is fp8
   std::int64_t scale_block = 64;          // tokens; only kv_scales block
   View view = View::plain;
+  Merge merge = Merge::none;
   bool lse = true;  // whether LSE is asked for
   std::uint64_t seed = 1;
 
@@ -155,6 +162,7 @@ struct Problem {
     if (!has_fp8_kv() || kv_scales < KvScales::token) return 0;
     return kv_scales == KvScales::token ? 1 : scale_block;
   }
+  bool is_merge() const { return merge != Merge::none; }
   bool is_paged() const { return layout == Layout::paged_nhd || layout == Layout::paged_hnd; }
   std::int64_t group() const { return heads_q / heads_kv; }  // query heads per key head
 };
@@ -169,10 +177,10 @@ Problem canonical(const Problem& problem);
 // First the dtype, then the shape (h8x8 is written h8, s128x128 s128, d64x64 d64), then key=value
 // segments in a fixed order, defaults left out. Keys: out, kv, mask, window (l,r), layout, lengths,
 // padding, page, fill, inputs, law, v, k_scale, v_scale, scale, softcap, alibi, sinks, kv_scales,
-// scale_block, view, lse, seed. Problems with the same canonical form have the same id, and parsing
-// gives that form. Parsing reads no file of recorded inputs (an id can be read where the file is
-// not); validate does. Bytes of `inputs` other than letters, digits, '.', '_', '-' and '@' are
-// written %2F.
+// scale_block, view, merge, lse, seed. Problems with the same canonical form have the same id, and
+// parsing gives that form. Parsing reads no file of recorded inputs (an id can be read where the
+// file is not); validate does. Bytes of `inputs` other than letters, digits, '.', '_', '-' and '@'
+// are written %2F.
 std::string problem_id(const Problem& problem);
 Result<Problem> parse_problem_id(std::string_view id);
 

@@ -118,6 +118,7 @@ constexpr void for_each_field(Visit&& visit) {
   visit(field("kv_scales", "kv_scales", &Problem::kv_scales));
   visit(number("scale_block", "scale_block", &Problem::scale_block, 1, longest));
   visit(not_in_dumps(field("view", "view", &Problem::view)));
+  visit(field("merge", "merge", &Problem::merge));
   visit(field("lse", "lse", &Problem::lse, "false"));  // not to ask for it is less
   visit(field("seed", "seed", &Problem::seed));
 }

@@ -168,9 +168,10 @@ DType dequantized_to(const RoundingSpec& spec, const Problem& problem) {
 
 RoundingSpec strict_spec(const Problem& problem) {
   RoundingSpec spec;
-  const bool fp32 = problem.dtype == DType::f32;
-  spec.p_dtype = problem.dtype;
+  const bool fp32 = problem.dtype == DType::f32 || problem.is_merge();
+  spec.p_dtype = fp32 ? DType::f32 : problem.dtype;
   if (problem.dtype == DType::e4m3) spec.p_prescale = 256;
+  spec.lse_base = problem.merge == Merge::base_2 ? 2 : 0;
   spec.qk_accumulator = fp32                  ? fma_accumulator
                         : problem.has_fp8_q() ? fp8_accumulator
                                               : tensor_core_accumulator;

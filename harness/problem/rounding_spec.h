@@ -80,6 +80,7 @@ DType dequantized_to(const RoundingSpec& spec, const Problem& problem);
 // times 256, so that its smallest are not lost), tensor-core accumulators for 16-bit inputs
 // (nearest fp32 for fp32; 13 bits for fp8 Q), nothing else rounded (fp8 widened as stored, its
 // scales applied to the sums), output in the problem's output dtype.
+// Of a merge: weights and sums in fp32, an LSE of the base of those given.
 RoundingSpec strict_spec(const Problem& problem);
 
 // The fields in which `declared` permits more error than `pinned`, or means something else

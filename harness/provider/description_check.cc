@@ -168,12 +168,17 @@ std::string description_fault(const plumbline_description& d) {
 }
 
 std::string names_fault(std::string_view provider, const std::vector<std::string>& kernels,
-                        const std::vector<std::string>& tensor_cores) {
+                        const std::vector<std::string>& tensor_cores,
+                        const std::vector<std::string>& questions) {
   if (const std::string fault = name_fault(provider); !fault.empty())
     return fmt::format("the provider's name {}", fault);
   if (tensor_cores.size() != kernels.size()) {
     return fmt::format("{} kernels, and {} words that say whether they use tensor cores",
                        kernels.size(), tensor_cores.size());
+  }
+  if (questions.size() != kernels.size()) {
+    return fmt::format("{} kernels, and {} words that say what they are asked", kernels.size(),
+                       questions.size());
   }
   std::set<std::string_view> seen;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
@@ -184,6 +189,10 @@ std::string names_fault(std::string_view provider, const std::vector<std::string
     if (const std::string& word = tensor_cores[i];
         word != "on" && word != "off" && word != "none") {
       return fmt::format(R"(tensor_cores of kernel {} is "{}", not "on", "off" or "none")",
+                         kernels[i], shown(word.substr(0, 80)));
+    }
+    if (const std::string& word = questions[i]; word != "attention" && word != "merge") {
+      return fmt::format(R"(the question of kernel {} is "{}", not "attention" or "merge")",
                          kernels[i], shown(word.substr(0, 80)));
     }
   }

@@ -17,9 +17,11 @@ std::string description_fault(const plumbline_description& description);
 
 // "" or why names cannot be parts of a case id that everybody can store, print and read back: they
 // are not empty, have at most 128 bytes, are UTF-8 without control bytes and '/', are no
-// "device=…", and no two kernels have the same; one of "on", "off", "none" a kernel.
+// "device=…", and no two kernels have the same; one of "on", "off", "none" a kernel, and one of
+// "attention", "merge".
 std::string names_fault(std::string_view provider, const std::vector<std::string>& kernels,
-                        const std::vector<std::string>& tensor_cores);
+                        const std::vector<std::string>& tensor_cores,
+                        const std::vector<std::string>& questions);
 
 // Of a description without fault.
 Description to_description(const plumbline_description& description);

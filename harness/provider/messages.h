@@ -42,6 +42,8 @@ struct HelloReply {
   std::vector<std::string> kernels;  // without the provider's name
   // "on", "off" or "none" for each kernel; may be absent: "none" for all
   std::vector<std::string> tensor_cores;
+  // "attention" or "merge" for each kernel; may be absent: "attention" for all
+  std::vector<std::string> questions;
   // The kinds of device that each kernel takes, among "cpu", "cuda" and "emulated"; empty for a
   // kernel, or absent: not said.
   std::vector<std::vector<std::string>> kernel_devices;

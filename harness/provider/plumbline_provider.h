@@ -90,6 +90,14 @@ typedef enum plumbline_padding {
   PLUMBLINE_PADDING_LEFT = 1,   // the valid rows of a sample are [seq - len, seq)
 } plumbline_padding;
 
+// What a kernel is asked. An attention kernel never gets a merge, nor a merge kernel attention:
+// plumbline_provider.kernel_question says which a kernel answers.
+typedef enum plumbline_question {
+  PLUMBLINE_ATTENTION = 0,
+  // States of parts, each an output O and the LSE of its logits, are merged into one state.
+  PLUMBLINE_MERGE = 1,
+} plumbline_question;
+
 // What a kernel does with the output of padded query rows of a padded layout. Their LSE is not
 // judged, whatever the policy: it may hold anything (plumbline_tensors says more).
 typedef enum plumbline_padding_policy {
@@ -157,6 +165,9 @@ typedef struct plumbline_problem {
   // Tokens of a sample that share an fp8 scale; 0: one scale serves all tokens. Not 0 only for
   // providers with PLUMBLINE_FEATURE_FP8_SCALES.
   int64_t scale_tokens;
+  uint32_t question;  // plumbline_question
+  // of a merge: the base of the LSEs, of those given and of the one returned: 0 = e, 2 = two
+  uint32_t merge_lse_base;
 } plumbline_problem;
 
 // rank 0 means absent. `data` points at element (0, 0, ...); `bytes` counts the bytes from `data`
@@ -205,6 +216,21 @@ typedef struct plumbline_tensor {
 //   alibi_slopes, sinks  float32 [heads_q], in natural units
 //   mask                 int32 [batch, seq_q, (seq_kv + 31) / 32]: bit j % 32 of word j / 32 is set
 //                        where row i sees key j. Rows and keys count a sample's valid ones.
+//
+// A merge has the same tensors. Its tokens are the samples, and a token's parts are its keys: seq_q
+// is 1, seq_kv the most parts that a token has, heads_q equals heads_kv. dtype_q and dtype_kv are
+// both that of the parts' O.
+//   v    O of the parts, [batch, seq_kv, heads, head_dim_vo]; ragged [total_kv, …], where
+//        cu_seqlens_kv is what FlashInfer calls indptr
+//   k    float32: the LSE of each part; head_dim_qk is 1
+//   q    float32: 1 in every element; it need not be read
+//   out  sum_i w_i O_i with w_i = b^(LSE_i - LSE), b = e or 2
+//   lse  log_b sum_i b^LSE_i
+// An LSE given is finite, or -infinity where a part has no keys. The O of such a part may hold
+// anything, NaN too, and is in no sum. Where no part has keys, out is 0 and lse -infinity.
+// FlashAttention's combine keeps to this. vLLM's and SGLang's merge_attn_states and FlashInfer's
+// merge kernels multiply such an O by 0, which is 0 of finite numbers alone, and give NaN where no
+// part has keys.
 //
 // K and V may be views into one buffer, and V a part of K: read strides.
 //
@@ -441,6 +467,8 @@ typedef struct plumbline_provider {
   const char* (*kernel_tensor_cores)(uint32_t kernel);
   // plumbline_feature bits. Problems that need another are unsupported, and the provider not asked.
   uint64_t features;
+  // plumbline_question of each kernel; NULL: attention for all.
+  uint32_t (*kernel_question)(uint32_t kernel);
 } plumbline_provider;
 
 // The symbol plumbline looks up. Returns NULL if the provider cannot serve `abi_version`. `options`

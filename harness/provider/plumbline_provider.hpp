@@ -210,6 +210,11 @@ struct Library {
   static const char* tensor_cores(const Kernel&) {
     return "none";
   }
+  // What a kernel is asked: attention, or merges of states.
+  template <class Kernel>
+  static plumbline_question question(const Kernel&) {
+    return PLUMBLINE_ATTENTION;
+  }
   // nullptr: the host's memory.
   static const plumbline_device_memory* memory() { return nullptr; }
   // plumbline_feature bits: what refusal() knows of beyond the first release.
@@ -267,6 +272,7 @@ class Interface {
     provider.memory = Author::memory();
     provider.kernel_tensor_cores = kernel_tensor_cores;
     provider.features = Author::features();
+    provider.kernel_question = kernel_question;
     return provider;
   }
 
@@ -360,6 +366,9 @@ class Interface {
   }
   static const char* kernel_tensor_cores(std::uint32_t kernel) {
     return exists(kernel) ? Author::tensor_cores(Author::kernels()[kernel]) : nullptr;
+  }
+  static std::uint32_t kernel_question(std::uint32_t kernel) {
+    return exists(kernel) ? Author::question(Author::kernels()[kernel]) : PLUMBLINE_ATTENTION;
   }
 };
 

@@ -60,6 +60,7 @@ void visit_hello(Reply& r, Visit visit) {
   visit("version", r.version);
   visit("kernels", r.kernels);
   visit("tensor_cores", r.tensor_cores, may_be_absent);
+  visit("questions", r.questions, may_be_absent);
   visit("devices", r.devices, may_be_absent);
   visit("kernel_devices", r.kernel_devices, may_be_absent);
 }
@@ -118,10 +119,10 @@ void to_json(nlohmann::json& json, const plumbline_more_roundings& more) {
 }
 
 void from_json(const nlohmann::json& json, plumbline_more_roundings& more) {
-  plumbline::for_each_abi_spec_field<plumbline_more_roundings>([&](const char* name, auto,
-                                                                   auto of) {
-    if (json.contains(name)) json.at(name).get_to(of(more));
-  });
+  plumbline::for_each_abi_spec_field<plumbline_more_roundings>(
+      [&](const char* name, auto, auto of) {
+        if (json.contains(name)) json.at(name).get_to(of(more));
+      });
 }
 
 void to_json(nlohmann::json& json, const plumbline_description& d) {

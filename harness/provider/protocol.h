@@ -13,7 +13,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plumbline_problem, dtype_q, dtype_kv, dtype_o
                                    padding, lse_wanted, batch, heads_q, heads_kv, seq_q, seq_kv,
                                    head_dim_qk, head_dim_vo, total_q, total_kv, page_size,
                                    page_count, window_left, window_right, scale, softcap, has_alibi,
-                                   has_sink, scale_tokens)
+                                   has_sink, scale_tokens, question, merge_lse_base)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(plumbline_accumulator, dtype, toward_zero, fraction_bits,
                                    products_per_step)
 void to_json(nlohmann::json& json, const plumbline_rounding_spec& spec);

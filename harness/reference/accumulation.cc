@@ -112,6 +112,7 @@ void accumulation(const BlockSums& sums, Buffer<double>& result, Buffer<double>&
   const bool stores_partials = model.u_split > 0 || model.u_tile > 0;
   const bool scaled_outside = block.head->scaled_outside;
   for (std::int64_t r = 0; r < block.rows; ++r) {
+    const double of_sums = error_of_sums(model, scaled_outside, block.lse.data()[r]);
     const Accumulation of_pv(model.pv, block.count(r), repeated_in_l(sums, r),
                              model.reciprocal_error);
     for (std::int64_t j = 0; j < block.head->dim_vo; ++j) {
@@ -125,7 +126,9 @@ void accumulation(const BlockSums& sums, Buffer<double>& result, Buffer<double>&
         of_column.truncated = sums.truncation.signed_sum.data()[at];
         of_column.truncated_squares = sums.truncation.square_sum.data()[at];
       }
-      result.data()[at] = of_pv.variance(of_column, least_error, scaled_outside);
+      // Ring attention's O -= w (O - O_i) errs by the size of the O before.
+      const double least = model.merges ? u32 * block.head->column_max.data()[j] : least_error;
+      result.data()[at] = of_pv.variance(of_column, least, of_sums);
     }
   }
 }

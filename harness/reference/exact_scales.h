@@ -113,6 +113,12 @@ inline double step_loss(const AccumulationModel& pv, std::int64_t n) {
 inline double truncation_drift(double truncated, double range, double step_loss) {
   return (std::abs(truncated) + step_loss * range) / 6;
 }
+// The relative error that a whole row of O has: V's scale multiplies its sums, or the weights of a
+// merge are exp(LSE_i - LSE) with a rounded LSE.
+inline double error_of_sums(const Model& model, bool scaled_outside, double lse) {
+  if (model.merges) return u32 * std::abs(lse) / std::sqrt(2.0);
+  return scaled_outside ? u32 : 0;
+}
 struct Accumulation {
   // `repeated`: n (4 S_t - 1)+ / 3, of the addends of l.
   // `reciprocal`: the relative error of 1 / l.
@@ -125,14 +131,13 @@ struct Accumulation {
         toward_zero(pv.toward_zero) {}
 
   // u^2 (n/3 + 4)(0.3 o_j^2 + sum p_k^2 v_kj^2) + (0.3 u)^2 ((n (4 S_t S_vj - 1)+ / 3 R_j)^2
-  // + (n (4 S_t - 1)+ / 3 o_j)^2); where V's scale multiplies
-  // the sums + u32^2 o_j^2; toward zero + drift^2 + sum t_k^2 / 6
-  double variance(const ColumnSums& sums, double least, bool scaled_outside) const {
+  // + (n (4 S_t - 1)+ / 3 o_j)^2); + of_sums^2 o_j^2; toward zero + drift^2 + sum t_k^2 / 6
+  double variance(const ColumnSums& sums, double least, double of_sums) const {
     double variance = u_squared_n * (0.3 * square(sums.o) + sums.p_squared) +
                       square(of_repeated * sums.repeated * sums.range) + square(of_l * sums.o) +
                       square(least);
     variance += of_reciprocal * (square(sums.o) + sums.p_squared);  // of each split, too
-    if (scaled_outside) variance += square(u32 * sums.o);
+    variance += square(of_sums * sums.o);
     if (!toward_zero) return variance;
     return variance + (square(truncation_drift(sums.truncated, sums.range, loss)) +
                        sums.truncated_squares / 6.0);

@@ -38,11 +38,7 @@ void stored_query(const Geometry& geometry, const void* q, DType kv_dequantized_
 
 KeyValues::KeyValues(const Geometry& geometry, const void* k, const void* v,
                      DType kv_dequantized_to)
-    : geometry_(geometry),
-      k_(k),
-      v_(v),
-      dtype_(geometry.problem().kv()),
-      has_scales_(geometry.problem().has_fp8_kv()) {
+    : geometry_(geometry), k_(k), v_(v), has_scales_(geometry.problem().has_fp8_kv()) {
   RoundingSpec spec;
   spec.kv_dequantized_to = kv_dequantized_to;
   rounded_ = inputs_rounded_to(spec);
@@ -51,19 +47,19 @@ KeyValues::KeyValues(const Geometry& geometry, const void* k, const void* v,
 
 void KeyValues::key(std::int64_t sample, std::int64_t key, std::int64_t head_kv,
                     std::span<double> to) const {
-  load(k_, geometry_.k_offset(sample, key, head_kv), geometry_.side.k_scale,
+  load(k_, geometry_.k.dtype, geometry_.k_offset(sample, key, head_kv), geometry_.side.k_scale,
        kv_scale_at(geometry_.problem(), sample, key, head_kv), to);
 }
 
 void KeyValues::value(std::int64_t sample, std::int64_t key, std::int64_t head_kv,
                       std::span<double> to) const {
-  load(v_, geometry_.v_offset(sample, key, head_kv), geometry_.side.v_scale,
+  load(v_, geometry_.v.dtype, geometry_.v_offset(sample, key, head_kv), geometry_.side.v_scale,
        kv_scale_at(geometry_.problem(), sample, key, head_kv), to);
 }
 
-void KeyValues::load(const void* tensor, std::int64_t offset, const std::vector<float>& scales,
-                     std::size_t at, std::span<double> to) const {
-  decode_vector(dtype_, tensor, offset, to);
+void KeyValues::load(const void* tensor, DType dtype, std::int64_t offset,
+                     const std::vector<float>& scales, std::size_t at, std::span<double> to) const {
+  decode_vector(dtype, tensor, offset, to);
   if (has_scales_) {
     scale(to, scales[at], dequantized_);
   } else if (rounded_ != DType::none) {

@@ -27,13 +27,12 @@ class KeyValues {
   bool scales_outside() const { return has_scales_ && dequantized_ == DType::none; }
 
  private:
-  void load(const void* tensor, std::int64_t offset, const std::vector<float>& scales,
+  void load(const void* tensor, DType dtype, std::int64_t offset, const std::vector<float>& scales,
             std::size_t at, std::span<double> to) const;
 
   const Geometry& geometry_;
   const void* k_;
   const void* v_;
-  DType dtype_;
   bool has_scales_;
   // what scale * stored, and what unscaled numbers, are rounded to; none: not
   DType dequantized_, rounded_;

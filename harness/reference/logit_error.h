@@ -30,6 +30,10 @@ class LogitError {
  public:
   LogitError(const Model& model, const RowBlock& block)
       : scale_(static_cast<float>(block.scale)), of_s_(static_cast<float>(4 * model.qk.u)) {
+    if (model.merges) {
+      of_s_ = static_cast<float>(u32);
+      return;
+    }
     const AccumulationModel& qk = model.qk;
     const auto dims = static_cast<double>(block.head->dim_qk);
     nearest_ = static_cast<float>(0.5 * std::sqrt(dims) * qk.u);
@@ -67,7 +71,7 @@ class LogitError {
  private:
   static constexpr auto rounding_of_exp = static_cast<float>(u32);
 
-  float scale_, nearest_, of_s_;
+  float scale_, nearest_ = 0, of_s_;
   float drift_ = 0, drift_out_ = 0, spread_ = 0;  // where products are truncated
   float least_beta_ = 0, most_beta_ = 0;
 };

@@ -23,6 +23,14 @@ struct PlainSizes {
   float slope(std::int64_t) const { return 1; }
   float magnitude(std::int64_t k) const { return x(k); }
 };
+// A merge's logits come from memory: only their distance from the maximum is computed.
+struct SizesOfParts {
+  const double* s;
+  double m;
+  float x(std::int64_t k) const { return static_cast<float>(std::abs(s[k])); }
+  float slope(std::int64_t) const { return 1; }
+  float magnitude(std::int64_t k) const { return x(k) + static_cast<float>(std::abs(s[k] - m)); }
+};
 struct ShapedSizes {
   const RowBlock& block;
   std::int64_t first;
@@ -126,7 +134,8 @@ void LogitErrors::add_row(std::int64_t row, TiedKeys& tied) {
     std::fill(of_row, of_row + begin, 0.0F);
     std::fill(of_row + end, of_row + block_->stride, 0.0F);
   }
-  if (block_->is_plain() && model_.u_s == 0 && block_->is_long(row)) bound(row, tied);
+  if (block_->is_plain() && model_.u_s == 0 && block_->is_long(row) && !model_.merges)
+    bound(row, tied);
 }
 
 void LogitErrors::finish(std::vector<TiedKeys>& tied) {
@@ -145,8 +154,10 @@ void LogitErrors::find(std::int64_t row, TiedKeys& tied) {
     return find_row(sizes, errors, block_->keys_of(row), block_->p_of(row), p.data() + first,
                     weights.data() + first, sd_.data() + first);
   };
-  sums.data()[row] = block_->shapes.empty() ? find_sums(PlainSizes{block_->s_of(row)})
-                                            : find_sums(ShapedSizes{*block_, first});
+  sums.data()[row] = model_.merges
+                         ? find_sums(SizesOfParts{block_->s_of(row), block_->row_max.data()[row]})
+                     : block_->shapes.empty() ? find_sums(PlainSizes{block_->s_of(row)})
+                                              : find_sums(ShapedSizes{*block_, first});
   bound_excess(row, tied);
 }
 

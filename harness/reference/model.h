@@ -72,6 +72,7 @@ struct Model {
   double u_tile = 0, eta_tile = 0;  // O between tiles; 0 = fp32
   double exp2_error = 0, tanh_error = 0, reciprocal_error = 0;
   bool lse_includes_sink = true;
+  bool merges = false;  // states of parts: logits come from memory
   DType q_prescaled = DType::none;
   double q_base = std::numbers::ln2;  // of what logits are made from a q_prescaled one
   DType inputs_rounded = DType::none;

@@ -42,6 +42,7 @@ struct Question {
         model(spec, of.problem().softmax_scale()),
         side(of.side),
         key_values(of, view.k, view.v, spec.kv_dequantized_to) {
+    model.merges = of.problem().is_merge();
     // A kernel may multiply P by V's scales before it is rounded: its significands are then any.
     if (of.problem().scale_tokens() > 0 && key_values.scales_outside()) {
       model.p_max = MaximumOfP::free;

@@ -235,10 +235,11 @@ Result<std::shared_ptr<const ReferenceLibrary>> ReferenceLibrary::open(
 // What a request can ask: rows that see a range of keys, logits that are scaled products, K and V
 // as stored.
 bool ReferenceLibrary::takes(const Problem& problem, const RoundingSpec& spec) {
-  return problem.softcap == 0 && problem.alibi == Alibi::none && problem.sinks == Sinks::none &&
-         !problem.has_fp8_kv() && problem.mask != Mask::custom && !spec.p_normalized &&
-         spec.p_max == MaximumOfP::running && !spec.p_toward_zero && !spec.s_rounded_twice &&
-         spec.o_between_tiles == DType::none && spec.reciprocal_rel_error == 0;
+  return !problem.is_merge() && problem.softcap == 0 && problem.alibi == Alibi::none &&
+         problem.sinks == Sinks::none && !problem.has_fp8_kv() && problem.mask != Mask::custom &&
+         !spec.p_normalized && spec.p_max == MaximumOfP::running && !spec.p_toward_zero &&
+         !spec.s_rounded_twice && spec.o_between_tiles == DType::none &&
+         spec.reciprocal_rel_error == 0;
 }
 
 Result<Reference> ReferenceLibrary::compute(const Geometry& geometry, const InputView& inputs,

@@ -73,6 +73,15 @@ class KernelChoice {
              fmt::format("it matches {}: correct the devices or the pattern", matched));
       return found;
     }
+    // --kernel asks its kernels for what they answer, of suites that ask for both.
+    const std::string_view asked = question_of(c.problem);
+    std::erase_if(found, [&](const OfferedKernel& kernel) { return kernel.question != asked; });
+    if (found.empty()) {
+      if (c.kernel_line == 0) return found;
+      report(c, fmt::format("no kernel that matches \"{}\" is one for {}", c.kernel_pattern, asked),
+             fmt::format("it matches {}: correct the pattern or the merge", matched));
+      return found;
+    }
     if (c.tensor_cores.empty()) return found;
     const std::string all = names(found, true);
     std::erase_if(found, [&](const OfferedKernel& k) {

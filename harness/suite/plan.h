@@ -17,7 +17,12 @@ struct OfferedKernel {
   std::string tensor_cores = "none";  // on, off, none
   // kinds it takes, "cpu", "cuda", "emulated"; empty: its provider does not say
   std::vector<std::string> devices = {};
+  std::string question = "attention";  // or "merge"
 };
+// The question of a problem, as kernels name it.
+inline std::string_view question_of(const Problem& problem) {
+  return problem.is_merge() ? "merge" : "attention";
+}
 // "cpu" of "cpu/flash".
 inline std::string provider_of(std::string_view kernel) {
   return std::string(kernel.substr(0, kernel.find('/')));

@@ -1,4 +1,4 @@
-// The three algorithms of the CPU kernels: how much workspace each needs, and how it runs. A run
+// The algorithms of the CPU kernels: how much workspace each needs, and how it runs. A run
 // computes everything in one thread, with the bits depending only on the problem, the inputs and
 // the Variant.
 #pragma once
@@ -20,5 +20,9 @@ void naive(const Attention& attention, const Variant& variant, std::byte* worksp
 // and padded rows zeroed.
 std::uint64_t unpad_workspace(const plumbline_problem& problem, const Variant& variant);
 void unpad(const Attention& attention, const Variant& variant, std::byte* workspace);
+
+// Not attention: the states of a token's parts, of which `k` has the LSE and `v` the O, merged.
+std::uint64_t merge_workspace(const plumbline_problem& problem, const Variant& variant);
+void merge(const Attention& states, const Variant& variant, std::byte* workspace);
 
 }  // namespace plumbline::cpu

@@ -14,6 +14,7 @@ namespace {
 constexpr Algorithm whole_row{naive_workspace, naive, false};
 constexpr Algorithm tiled{online_softmax_workspace, online_softmax, true};
 constexpr Algorithm unpadded{unpad_workspace, unpad, true};
+constexpr Algorithm merging{merge_workspace, merge, false};
 
 constexpr const char* flash_16_bit = "FlashAttention only supports fp16 and bf16";
 constexpr const char* naive_16_bit =
@@ -21,7 +22,7 @@ constexpr const char* naive_16_bit =
 constexpr const char* partials_16_bit =
     "cpu/split_kv_16 stores split partials in 16 bits and only supports fp16 and bf16";
 
-constexpr std::array<Kernel, 12> make_kernels() {
+constexpr std::array<Kernel, 13> make_kernels() {
   Variant rounded_s;
   rounded_s.s_rounded = true;
   Variant p32;
@@ -57,9 +58,10 @@ constexpr std::array<Kernel, 12> make_kernels() {
            {"flash_tile32", &tiled, tile_32, flash_16_bit},
            {"flash_tile128", &tiled, tile_128, flash_16_bit},
            {"flash_lazy", &tiled, lazy, flash_16_bit},
-           with_all_features({"flash_lse2", &tiled, base_2, flash_16_bit})}};
+           with_all_features({"flash_lse2", &tiled, base_2, flash_16_bit}),
+           {"merge", &merging, p32, nullptr, false, false, PLUMBLINE_MERGE}}};
 }
-constexpr std::array<Kernel, 12> all_kernels = make_kernels();
+constexpr std::array<Kernel, 13> all_kernels = make_kernels();
 
 constexpr const char* fp8_kernels = "; cpu/flash, cpu/flash_p32 and cpu/flash_lse2 take it";
 constexpr const char* feature_kernels = "; cpu/naive, cpu/flash and cpu/flash_p32 take it";
@@ -77,9 +79,10 @@ std::string refuse_dtypes(const Kernel& kernel, const plumbline_problem& problem
     return "cpu/" + std::string(kernel.name) + " needs K and V in the dtype of Q (got " + got +
            " with " + provider::dtype_name(problem.dtype_kv) + ")" + feature_kernels;
   }
+  const bool narrows = kernel.question == PLUMBLINE_MERGE && is_16_bit(problem.dtype_out);
   const bool written =
       fp8 ? is_stored(problem.dtype_out)
-          : problem.dtype_out == problem.dtype_q || problem.dtype_out == PLUMBLINE_F32;
+          : problem.dtype_out == problem.dtype_q || problem.dtype_out == PLUMBLINE_F32 || narrows;
   if (!written) {
     return "the cpu kernels write the dtype of Q or fp32, and of fp8 Q fp16, bf16 or fp32 (got " +
            got + ", asked for " + provider::dtype_name(problem.dtype_out) + ")";
@@ -122,7 +125,9 @@ void declare_roundings(const Variant& variant, const plumbline_problem& problem,
     spec.split_partial_dtype = partial_dtype(problem);
   // fp8 is widened exactly; its scales act on logits and output in fp32
   spec.kv_dequantized_to = PLUMBLINE_DTYPE_NONE;
-  spec.lse_base = variant.lse_in_log2 ? 2 : 0;
+  spec.lse_base = problem.question == PLUMBLINE_MERGE ? problem.merge_lse_base
+                  : variant.lse_in_log2               ? 2
+                                                      : 0;
 }
 
 // Every sample is computed alone, in key order, from tiles that start at multiples of tile_kv: most
@@ -148,6 +153,7 @@ std::string build_id(std::string_view options) {
 }
 
 std::string launched(const Kernel& kernel, const Variant& variant, std::string_view options) {
+  if (kernel.question == PLUMBLINE_MERGE) return "cpu/merge fp32";
   std::string text = std::string("cpu/") + kernel.name + " tile " + std::to_string(variant.tile_q) +
                      "x" + std::to_string(variant.tile_kv);
   text += " fp32 accumulate";

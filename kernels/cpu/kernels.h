@@ -26,6 +26,7 @@ struct Kernel {
   // takes fp8 K and V, and where S is not rounded fp8 Q, masks of bits, softcap, ALiBi and
   // attention sinks
   bool all_features = false;
+  plumbline_question question = PLUMBLINE_ATTENTION;
 };
 std::span<const Kernel> kernels();
 

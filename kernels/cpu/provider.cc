@@ -21,6 +21,7 @@ struct Cpu : provider::Library {
   static const char* version() { return PLUMBLINE_CPU_VERSION; }
   static std::uint64_t features() { return PLUMBLINE_FEATURE_FP8_SCALES; }
   static std::span<const Kernel> kernels() { return cpu::kernels(); }
+  static plumbline_question question(const Kernel& kernel) { return kernel.question; }
 
   static std::string set_options(std::string_view text) {
     options() = text;

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     _Question = ParamSpec("_Question")
 
 __version__: str = _plumbline.version
-__all__ = ["Report", "assert_attention", "check", "diff", "save", "Spec", "Unsupported", "kernel"]
+__all__ = ["Report", "assert_attention", "assert_merge", "check", "check_merge", "diff", "save",
+           "Spec", "Unsupported", "kernel"]
 
 Array = Any
 """An array of NumPy, PyTorch, JAX or another framework; lengths may be lists of integers, too."""
@@ -156,6 +157,45 @@ def assert_attention(*arguments: Any, **question: Any) -> None:
         raise AssertionError(report.text)
 
 
+def check_merge(
+    out: Array,
+    partial_out: Array,
+    partial_lse: Array,
+    *,
+    lse: Optional[Array] = None,
+    lse_base: Union[None, str, int] = None,
+    seqlens_kv: Optional[Array] = None,
+    cu_seqlens_kv: Optional[Array] = None,
+    layout: Optional[str] = None,
+    spec: Optional[str] = None,
+    name: Optional[str] = None,
+    **attributes: Any,
+) -> Report:
+    """Judges a merge of states, `out` = sum_i exp(LSE_i - LSE) O_i, against fp64.
+
+    partial_out, partial_lse: O of the parts, [tokens, parts, heads, dim], and their LSE,
+        [tokens, parts, heads] in fp32; -infinity where a part has no keys.
+    out, lse: [tokens, heads, dim], and [tokens, heads] or [heads, tokens].
+    lse_base: of all LSEs, "e" (None is, too) or 2, as FlashInfer's are.
+    seqlens_kv: how many parts each token has; cu_seqlens_kv: ragged parts (docs/dump-format.md).
+
+        both = torch.stack([prefix, suffix], 1), torch.stack([prefix_lse.T, suffix_lse.T], 1)
+        print(plumbline.check_merge(out, *both, lse=lse).answer)
+    """
+    arguments = dict(locals())
+    tensors, stated = _dump(arguments, arguments.pop("attributes"), keep_base=True)
+    return _report(_plumbline.check(name or "merge", tensors, stated))
+
+
+@_arguments_of(check_merge)
+def assert_merge(*arguments: Any, **question: Any) -> None:
+    """As assert_attention, for check_merge."""
+    __tracebackhide__ = True
+    report = check_merge(*arguments, **question)
+    if report.answer != ROUNDING:
+        raise AssertionError(report.text)
+
+
 def diff(
     a: Array,
     b: Array,
@@ -215,7 +255,8 @@ def save(path: Union[str, "os.PathLike[str]"], *, q: Array, k: Array, v: Array,
 
 _LENGTHS = ("cu_seqlens", "cu_seqlens_q", "cu_seqlens_kv", "seqlens_q", "seqlens_kv")
 _SCALES = ("q_scale", "k_scale", "v_scale")
-_TENSORS = ("q", "k", "v", "out", "lse", "mask", "page_table", *_LENGTHS, *_SCALES)
+_TENSORS = ("q", "k", "v", "out", "lse", "mask", "page_table", "partial_out", "partial_lse",
+            *_LENGTHS, *_SCALES)
 _WORDS = ("scale", "layout", "spec", "padded_rows", "padding", "page_size", "lse_layout", "dtype",
           "softcap", "scale_block")
 _CAUSAL = {
@@ -225,9 +266,10 @@ _CAUSAL = {
 }
 
 
-def _dump(question: Mapping[str, Any], more: Mapping[str, Any]) -> Tuple[dict, dict]:
+def _dump(question: Mapping[str, Any], more: Mapping[str, Any],
+          keep_base: bool = False) -> Tuple[dict, dict]:
     """The tensors and the attributes of a dump, from keyword arguments; None and `name` are left
-    out."""
+    out, and lse_base without an LSE unless `keep_base`."""
     tensors, stated = {}, {}
     for key, value in {**question, **more}.items():
         if value is None or key == "name" or (key == "causal" and value is False):
@@ -251,7 +293,7 @@ def _dump(question: Mapping[str, Any], more: Mapping[str, Any]) -> Tuple[dict, d
         else:
             known = ", ".join((*_TENSORS, "causal", "window", "lse_base", *_WORDS))
             raise TypeError(f"unexpected keyword argument {key!r}; known are {known}")
-    if "lse" not in tensors:
+    if "lse" not in tensors and not keep_base:
         stated.pop("lse_base", None)
     return tensors, stated
 

@@ -99,6 +99,25 @@ TEST(DiffDumps, DifferentInputsAreAnErrorThatSaysWhere) {
               HasSubstr("v differs first at sample 0 key 2 head 1 column 0"));
 }
 
+TEST(DiffDumps, DifferentFp8ScalesAreAnErrorThatSaysWhere) {
+  Problem fp8 = problem();
+  fp8.dtype = DType::e4m3, fp8.kv_scales = KvScales::batch_head;
+  const Dump a = dump_of(test::FilledProblem(fp8), "a");
+  const auto changed = [&](std::vector<float> SideInputs::*scales, std::size_t at) {
+    Dump b = a;
+    Geometry geometry = *a.geometry;
+    (geometry.side.*scales)[at] *= 2;
+    b.geometry = std::make_shared<const Geometry>(geometry);
+    return error_of(a, b);
+  };
+  EXPECT_THAT(changed(&SideInputs::q_scale, 2),
+              HasSubstr("the scale of q differs first at sample 0 head 2 row 0"));
+  EXPECT_THAT(changed(&SideInputs::k_scale, 1),
+              HasSubstr("the scale of k differs first at sample 0 key 0 head 1"));
+  EXPECT_THAT(changed(&SideInputs::v_scale, 1),
+              HasSubstr("the scale of v differs first at sample 0 key 0 head 1"));
+}
+
 TEST(DiffDumps, WhatLiesInPaddingIsNoInput) {
   const test::FilledProblem exact(problem());
   Problem zeros = problem();

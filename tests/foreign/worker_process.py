@@ -59,7 +59,8 @@ class WorkerProcess:
                    "total_kv": sum(lengths), "page_size": 0, "page_count": 0, "window_left": -1,
                    "window_right": -1, "dtype_q": number, "dtype_kv": number, "dtype_out": number,
                    "layout": 0, "mask": mask, "padding": 0, "scale": 0.125, "softcap": 0,
-                   "has_alibi": 0, "has_sink": 0}
+                   "has_alibi": 0, "has_sink": 0, "scale_tokens": 0, "question": 0,
+                   "merge_lse_base": 0}
         tensors, end = [], PAGE
         starts = [0, *numpy.cumsum(lengths).tolist()]
         index = {"cu_seqlens_q": starts, "cu_seqlens_kv": starts, "seqlens_q": lengths,

@@ -139,8 +139,9 @@ plumbline_tensors bind_tensors(const Geometry& geometry, const Inputs& inputs, s
       index_tensor(geometry.page_table, std::max<std::int64_t>(1, geometry.pages_per_sample));
   if (!geometry.page_table.empty()) tensors.page_table.rank = 2;
   const Problem& problem = geometry.problem();
-  tensors.mask = side_tensor(DType::i32, geometry.mask_bits,
-                             {problem.batch, problem.seq_q, geometry.mask_words});
+  if (!problem.is_merge())
+    tensors.mask = side_tensor(DType::i32, geometry.mask_bits,
+                               {problem.batch, problem.seq_q, geometry.mask_words});
   tensors.alibi_slopes = side_tensor(DType::f32, inputs.side.alibi_slopes, {problem.heads_q});
   tensors.sinks = side_tensor(DType::f32, inputs.side.sinks, {problem.heads_q});
   tensors.q_scale = scale_tensor(problem, inputs.side.q_scale, problem.heads_q);
@@ -314,6 +315,10 @@ plumbline_problem abi_problem(const Geometry& geometry) {
   problem.has_alibi = p.alibi != Alibi::none ? 1 : 0;
   problem.has_sink = p.sinks != Sinks::none ? 1 : 0;
   problem.scale_tokens = p.scale_tokens();
+  if (!p.is_merge()) return problem;
+  problem.mask = PLUMBLINE_MASK_NONE;
+  problem.question = PLUMBLINE_MERGE;
+  problem.merge_lse_base = p.merge == Merge::base_2 ? 2 : 0;
   return problem;
 }
 

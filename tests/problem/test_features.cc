@@ -1,5 +1,6 @@
 // Masks of bits, views, and the inputs beside Q, K and V.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -53,6 +54,54 @@ TEST(Features, IdsSpellThemAndParseBack) {
   EXPECT_EQ(problem_id(parsed("e4m3/b1-h1-s1-d64/kv_scales=token/scale_block=48")),
             "e4m3/b1-h1-s1-d64/kv_scales=token")
       << "a token is no block";
+}
+
+TEST(Features, AMergeIsAProblemOfItsOwn) {
+  const std::string id = "fp32/b40-h3-s1x5-d1x64/out=bf16/mask=custom/merge=base_2";
+  const Problem problem = parsed(id);
+  EXPECT_EQ(problem_id(problem), id);
+  EXPECT_THAT(validate(problem), IsEmpty());
+  EXPECT_EQ(problem.softmax_scale(), std::log(2.0));
+  EXPECT_EQ(parsed("fp16/b4-h1-s1x2-d1x64/merge=natural").softmax_scale(), 1);
+  const auto wrong = [](const std::string& text) {
+    return fmt::to_string(fmt::join(validate(parsed(text)), "; "));
+  };
+  EXPECT_THAT(wrong("bf16/b4-h4x2-s3x5-d64/merge=natural"),
+              testing::AllOf(HasSubstr("head_dim_qk 1"), HasSubstr("seq_q 1"),
+                             HasSubstr("heads_q equal to heads_kv")));
+  EXPECT_THAT(wrong("bf16/b4-h4-s1x5-d1x64/mask=causal_top_left/merge=natural"),
+              HasSubstr("mask none, or custom"));
+  EXPECT_THAT(wrong("bf16/b4-h4-s1x5-d1x64/layout=paged_nhd/merge=natural"),
+              HasSubstr("a padded or ragged layout"));
+  EXPECT_THAT(wrong("bf16/b4-h4-s1x5-d1x64/scale=0.5/merge=natural"), HasSubstr("no scale"));
+  EXPECT_THAT(wrong("e4m3/b4-h4-s1x5-d1x64/merge=natural"), HasSubstr("dtype fp32, fp16 or bf16"));
+  EXPECT_THAT(wrong("bf16/b4-h4-s1x5-d1x64/kv=e4m3/merge=natural"), HasSubstr("no kv_dtype"));
+  EXPECT_THAT(wrong("bf16/b4-h4-s1x5-d64/out=fp16"), HasSubstr("the output is in the dtype of Q"));
+}
+
+// Token 15 of mask custom has no part with keys; LSEs are fp32 whatever the parts are in.
+TEST(Features, PartsWithoutKeysHaveAnLseOfMinusInfinity) {
+  Problem problem = parsed("bf16/b20-h2-s1x4-d1x8/mask=custom/fill=nan/merge=natural");
+  const Geometry geometry(problem);
+  std::vector<unsigned char> q(geometry.q.bytes()), k(geometry.k.bytes()), v(geometry.v.bytes());
+  fill_inputs(geometry, q.data(), k.data(), v.data());
+  EXPECT_EQ(geometry.k.dtype, DType::f32);
+  EXPECT_EQ(geometry.visible_count(15, 0), 0);
+  int empty = 0;
+  for (std::int64_t token = 0; token < 20; ++token) {
+    for (std::int64_t part = 0; part < 4; ++part) {
+      for (std::int64_t head = 0; head < 2; ++head) {
+        const auto at = static_cast<std::size_t>(geometry.k_offset(token, part, head));
+        const auto of_v = static_cast<std::size_t>(geometry.v_offset(token, part, head));
+        const bool sees = geometry.sees(token, 0, part);
+        EXPECT_EQ(decode_at(DType::f32, q.data(), 0), 1);
+        EXPECT_EQ(std::isinf(decode_at(DType::f32, k.data(), at)), !sees);
+        EXPECT_EQ(std::isnan(decode_at(DType::bf16, v.data(), of_v)), !sees);
+        empty += sees ? 0 : 1;
+      }
+    }
+  }
+  EXPECT_GT(empty, 20);
 }
 
 TEST(Features, ContradictionsAreNamed) {

@@ -116,6 +116,8 @@ TEST(Protocol, LaterFieldsMayBeAbsent) {
   hello["tensor_cores"] = {"on", "off"};
   EXPECT_EQ(hello.get<protocol::HelloReply>().tensor_cores,
             (std::vector<std::string>{"on", "off"}));
+  hello.erase("questions");
+  EXPECT_TRUE(hello.get<protocol::HelloReply>().questions.empty()) << "attention, all of them";
 }
 
 TEST(Protocol, AFractionIsNoWholeNumber) {

@@ -59,6 +59,17 @@ class Misbehaviour : public testing::Test {
   std::unique_ptr<Worker> worker_;
 };
 
+// Whose provider says nothing of questions: it is for attention.
+TEST_F(Misbehaviour, AnAttentionKernelNeverGetsAMerge) {
+  Problem problem = mean_problem();
+  problem.merge = Merge::natural;
+  problem.heads_kv = problem.heads_q, problem.seq_q = problem.head_dim_qk = 1;
+  PlacedCase c(worker(), problem);
+  const RunReply reply = c.run("test/ok");
+  EXPECT_EQ(reply.status, Status::unsupported);
+  EXPECT_EQ(reply.reason, "the kernel is asked for attention, not for merge");
+}
+
 TEST_F(Misbehaviour, NullPointer) {
   const RunReply reply = run("crash_null");
   EXPECT_EQ(reply.status, Status::crashed);
@@ -354,6 +365,7 @@ TEST(Worker, AnOlderProviderSaysNothingOfTensorCores) {
   const auto hello = worker->hello();
   ASSERT_TRUE(hello) << to_string(hello.error());
   EXPECT_THAT(hello->tensor_cores, Each("none"));
+  EXPECT_THAT(hello->questions, Each("attention"));
 }
 
 TEST(Worker, TheArchitectureArrives) {

@@ -118,6 +118,18 @@ TEST_F(PythonTest, Fp8QueriesAndScalesOfTokensReachAKernel) {
   }
 }
 
+TEST_F(PythonTest, ASpecThatSaysNothingIsTheStrictOne) {
+  auto worker = python_worker("behaved.py");
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::e4m3, DType::e5m2}) {
+    Problem p = small_problem();
+    p.mask = Mask::none, p.dtype = dtype;
+    PlacedCase c(*worker, p);
+    const RunReply reply = c.run("behaved/where_am_i");
+    ASSERT_EQ(reply.status, Status::ok) << name(dtype) << reply.reason;
+    EXPECT_EQ(reply.description.spec, strict_spec(p)) << name(dtype);
+  }
+}
+
 TEST_F(PythonTest, WhatIsNotDeclaredOfThemIsRefused) {
   auto worker = python_worker("behaved.py");
   const auto refusal = [&](auto change) {
@@ -141,6 +153,32 @@ TEST_F(PythonTest, WhatIsNotDeclaredOfThemIsRefused) {
             "K and V in e4m3 is not declared; zeros takes fp16");
   EXPECT_EQ(refusal([](Problem& p) { p.dtype = DType::e4m3; }),
             "dtype e4m3 is not declared; zeros takes fp32, fp16, bf16");
+}
+
+// Four parts of equal weight: their mean, and an LSE of log 4. A kernel gets its own question only.
+TEST_F(PythonTest, MergesReachAKernelForMerges) {
+  auto worker = python_worker("behaved.py");
+  Problem p = small_problem();
+  p.mask = Mask::none, p.lengths = Lengths::full;
+  p.heads_kv = p.heads_q, p.seq_q = 1, p.seq_kv = 4, p.head_dim_qk = 1;
+  for (const Merge merge : {Merge::natural, Merge::base_2}) {
+    p.merge = merge;
+    PlacedCase c(*worker, p);
+    const RunReply reply = c.run("behaved/merge");
+    ASSERT_EQ(reply.status, Status::ok) << reply.reason;
+    EXPECT_LE(c.error(), tolerance);
+    EXPECT_EQ(reply.description.spec.p_dtype, DType::f32);
+    EXPECT_EQ(reply.description.spec.lse_base, merge == Merge::base_2 ? 2 : 0);
+    EXPECT_NEAR(
+        decode_at(DType::f32, worker->arena().data(static_cast<std::size_t>(c.request.lse)), 0),
+        merge == Merge::base_2 ? 2 : std::log(4.0), 1e-6);
+    EXPECT_EQ(c.run("behaved/attention").reason,
+              "attention is a kernel for attention, not for merge");
+  }
+  p.merge = Merge::none;
+  PlacedCase attention(*worker, p);
+  EXPECT_EQ(attention.run("behaved/merge").reason,
+            "merge is a kernel for merge, not for attention");
 }
 
 // PyTorch's kernels that take some of them.

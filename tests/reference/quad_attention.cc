@@ -99,6 +99,11 @@ class Row : QuadRoundedP {
                 sq(0.3 * c_.u_pv * repeated(S_t) * o_) +
                 sq(spec_.reciprocal_rel_error) * (sq(o_) + p2v(v));
     if (scaled_outside_) TA += sq(c_.u32 * o_);
+    if (merges_) {
+      double largest = 0;
+      for (std::size_t k = 0; k < n_; ++k) largest = std::max(largest, std::abs(v[k]));
+      TA += sq(c_.u32 * static_cast<double>(lse_) * o_) / 2 + sq(c_.u32 * largest);
+    }
     if (!c_.pv_rz) return TA;
     const double f = std::pow(2.0, -spec_.pv_accumulator.fraction_bits);
     const double fa = std::pow(2.0, -std::min(spec_.pv_accumulator.fraction_bits, 23));

@@ -184,6 +184,41 @@ void add_features(std::vector<Problem>& problems) {
   for (const auto& feature : features) problems.push_back(with(feature));
 }
 
+Problem merge(const std::function<void(Problem&)>& change = [](Problem&) {}) {
+  return with([&](Problem& p) {
+    p.merge = Merge::natural, p.batch = 21, p.heads_q = p.heads_kv = 2;
+    p.seq_q = 1, p.seq_kv = 5, p.head_dim_qk = 1;
+    change(p);
+  });
+}
+
+void add_merges(std::vector<Problem>& problems) {
+  for (const Law law : all<Law>()) {
+    for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+      problems.push_back(merge([&](Problem& p) {
+        p.law = law, p.dtype = dtype, p.seq_kv = dtype == DType::f16 ? 2 : 7;
+        if (dtype == DType::bf16) p.merge = Merge::base_2;
+        if (dtype == DType::f32) p.out_dtype = DType::bf16;
+      }));
+    }
+  }
+  for (const VLaw v_law : {VLaw::large_mean, VLaw::constant, VLaw::grid, VLaw::tiny_output})
+    problems.push_back(merge([&](Problem& p) { p.v_law = v_law, p.out_dtype = DType::f32; }));
+  for (const Fill fill : {Fill::garbage, Fill::nan}) {
+    problems.push_back(merge([&](Problem& p) {
+      p.mask = Mask::custom, p.fill = fill, p.batch = 40, p.dtype = DType::f16;
+    }));
+  }
+  problems.push_back(merge([](Problem& p) {
+    p.layout = Layout::ragged, p.lengths = Lengths::random, p.merge = Merge::base_2, p.seq_kv = 12,
+    p.mask = Mask::custom, p.dtype = DType::f32;
+  }));
+  problems.push_back(merge([](Problem& p) {
+    p.layout = Layout::padded_bhsd, p.view = View::strided, p.k_scale = 0, p.fill = Fill::nan;
+  }));
+  problems.push_back(merge([](Problem& p) { p.seq_kv = 1100, p.batch = 1; }));
+}
+
 }  // namespace
 
 std::vector<Problem> quad_problems() {
@@ -193,6 +228,7 @@ std::vector<Problem> quad_problems() {
   add_laws(problems);
   add_features(problems);
   add_fp8_queries(problems);
+  add_merges(problems);
   return problems;
 }
 

@@ -114,9 +114,9 @@ class QuadSoftmax {
     const SideInputs side = side_inputs(problem);
     for (std::int64_t d = 0; d < D_; ++d) {
       const double stored_q =
-          decode_at(problem.dtype, inputs.q,
+          decode_at(geometry.q.dtype, inputs.q,
                     static_cast<std::size_t>(geometry.q_offset(sample, row, head) + d));
-      const double q = is_fp8(problem.dtype)
+      const double q = is_fp8(geometry.q.dtype)
                            ? static_cast<double>(
                                  scaled(stored_q, scale_of(problem, side.q_scale, problem.heads_q,
                                                            problem.seq_q, sample, head, row)))
@@ -142,7 +142,7 @@ class QuadSoftmax {
       v_.emplace_back();
       for (std::int64_t d = 0; d < D_; ++d) {
         const double stored =
-            decode_at(problem.kv(), inputs.k,
+            decode_at(geometry.k.dtype, inputs.k,
                       static_cast<std::size_t>(geometry.k_offset(sample, key, head_kv) + d));
         k_.back().push_back(fp8 ? scaled(stored, of_key(side.k_scale, key))
                                 : quad{as_multiplied(stored)});
@@ -164,6 +164,7 @@ class QuadSoftmax {
       }
     }
     cap_ = problem.softcap;
+    merges_ = problem.merge != Merge::none;
     n_ = k_.size();
     keys_ = n_;
     if (side.sinks.empty()) return;
@@ -222,6 +223,12 @@ class QuadSoftmax {
                             ? c_.u32 * (4 * std::abs(s_[k]) + 1)
                             : c_.u_qk * (0.5 * c * std::sqrt(D * n2_[k]) + 4 * largest) + c_.u32;
       double variance = sq(e0), beta = 0;
+      if (merges_) {
+        const double distance = static_cast<double>(m_) - s_[k];
+        sd_.push_back(c_.u32 * (std::abs(s_[k]) + distance + 1));
+        beta_.push_back(0);
+        continue;
+      }
       if (c_.qk_rz && n2_[k] > 0) {
         const double M = (std::abs(raw_[k]) + std::sqrt(n2_[k])) * c;
         beta =
@@ -312,7 +319,8 @@ class QuadSoftmax {
   const QuadConstants c_;
   std::int64_t D_, columns_;
   double a_ = 0, lt_ = 0, lt_of_keys_ = 0, o_ = 0, cap_ = 0, sink_ = 0;
-  bool has_sink_ = false, scaled_outside_ = false, has_bias_ = false, is_flat_ = false;
+  bool has_sink_ = false, scaled_outside_ = false, merges_ = false, has_bias_ = false,
+       is_flat_ = false;
   quad m_ = 0, m_of_keys_ = 0, lse_ = 0;
   std::size_t n_ = 0, keys_ = 0;  // with and without a sink
   std::vector<quad> q_, b_, s_exact_, by_log_scale_, p_exact_;

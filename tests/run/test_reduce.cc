@@ -124,6 +124,7 @@ TEST(SmallerProblems, ShrinkEveryField) {
       {"kv_scales", "head"},
       {"scale_block", "48"},
       {"view", "strided"},
+      {"merge", "natural"},
       {"lse", "true"},
       {"seed", "7"},
   };
@@ -136,6 +137,7 @@ TEST(SmallerProblems, ShrinkEveryField) {
     if (field == "page_size") problem.layout = Layout::paged_nhd;
     if (field == "kv_scales" || field == "scale_block") problem.kv_dtype = DType::e4m3;
     if (field == "scale_block") problem.kv_scales = KvScales::block;
+    if (field == "merge") problem.head_dim_qk = 1;
     ASSERT_FALSE(set_field(problem, field, others.at(field)));
     ASSERT_THAT(validate(problem), testing::IsEmpty()) << field;
     const std::string before = field_text(canonical(problem), field);

@@ -50,6 +50,7 @@ const std::map<std::string_view, std::vector<std::pair<std::string_view, std::st
     {"kv_scales", {{"kv_dtype", "e5m2"}, {"kv_scales", "batch_head"}}},
     {"scale_block", {{"kv_dtype", "e4m3"}, {"kv_scales", "block"}, {"scale_block", "48"}}},
     {"view", {{"view", "packed_kv"}}},
+    {"merge", {{"head_dim_qk", "1"}, {"merge", "base_2"}}},
     {"lse", {{"lse", "false"}}},
     {"seed", {{"seed", "18446744073709551615"}}},
 };

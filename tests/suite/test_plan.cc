@@ -57,6 +57,41 @@ TEST(Plan, ExpandsKernelGlobs) {
   EXPECT_EQ(plan->cases.size(), 13U);
 }
 
+TEST(Plan, KernelsGetTheirOwnQuestionOnly) {
+  const std::vector<OfferedKernel> offered{{"cpu/flash"}, {"cpu/merge", "none", {}, "merge"}};
+  const Suite suite = suite_from(R"(
+schema = 1
+name = "s"
+[[group]]
+name = "attention"
+reason = "r"
+kernels = ["cpu/*"]
+[[group]]
+name = "merges"
+reason = "r"
+kernels = ["cpu/*"]
+set = { merge = "base_2", seq_kv = 3, head_dim_qk = 1 }
+)");
+  const auto plan = make_plan({suite}, offered, {});
+  ASSERT_TRUE(plan) << to_string(plan.error());
+  ASSERT_EQ(plan->cases.size(), 2U);
+  EXPECT_EQ(plan->cases[0].c.kernel, "cpu/flash");
+  EXPECT_EQ(plan->cases[1].case_id, "cpu/merge/bf16/b1-h1-s1x3-d1x64/merge=base_2");
+
+  const auto none = make_plan({suite}, {{"cpu/flash"}}, {});
+  ASSERT_FALSE(none);
+  EXPECT_THAT(to_string(none.error()),
+              testing::HasSubstr("no kernel that matches \"cpu/*\" is one for merge"));
+
+  // Asked by --kernel a kernel takes of a suite what it answers.
+  std::vector<Suite> suites{suite};
+  use_kernels(suites, {"cpu/flash"});
+  const auto redirected = make_plan(suites, offered, {});
+  ASSERT_TRUE(redirected) << to_string(redirected.error());
+  ASSERT_EQ(redirected->cases.size(), 1U);
+  EXPECT_FALSE(redirected->cases[0].c.problem.is_merge());
+}
+
 TEST(Plan, AGlobOverProvidersLeavesGpuKernelsToGpus) {
   const std::vector<OfferedKernel> all{{"cpu/flash"}, {"emulated/flash"}, {"cuda/flash"}};
   const auto kernels_on = [&](const std::string& pattern, const std::string& device) {

@@ -148,6 +148,11 @@ class Execution {
   }
 
   void query() {
+    const std::string asked = problem_.question == PLUMBLINE_MERGE ? "merge" : "attention";
+    if (library_.questions[kernel_] != asked) {
+      throw Stop{Status::unsupported, fmt::format("the kernel is asked for {}, not for {}",
+                                                  library_.questions[kernel_], asked)};
+    }
     if (provider::needs_fp8_scales(problem_) &&
         (library_.features & PLUMBLINE_FEATURE_FP8_SCALES) == 0) {
       throw Stop{Status::unsupported,

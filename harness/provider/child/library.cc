@@ -103,8 +103,24 @@ std::vector<std::string> tensor_cores(const plumbline_provider& p) {
   return words;
 }
 
+// "" for a number that stands for none.
+std::vector<std::string> questions(const plumbline_provider& p) {
+  constexpr std::size_t needed =
+      offsetof(plumbline_provider, kernel_question) + sizeof plumbline_provider::kernel_question;
+  std::vector<std::string> words(p.kernel_count, "attention");
+  const bool present = p.struct_size >= needed && p.kernel_question != nullptr;
+  for (std::uint32_t i = 0; present && i < p.kernel_count; ++i) {
+    const std::uint32_t question = p.kernel_question(i);
+    words[i] = question == PLUMBLINE_ATTENTION ? "attention"
+               : question == PLUMBLINE_MERGE   ? "merge"
+                                               : "";
+  }
+  return words;
+}
+
 void check_names(const std::string& path, const ProviderLibrary& library) {
-  if (const std::string fault = names_fault(library.name, library.kernels, library.tensor_cores);
+  if (const std::string fault =
+          names_fault(library.name, library.kernels, library.tensor_cores, library.questions);
       !fault.empty()) {
     throw Stop{Status::error, fmt::format("{}: {}", path, fault)};
   }
@@ -132,6 +148,7 @@ ProviderLibrary load_provider(const std::string& path, const std::string& option
     library.version = text_of(p.version);
     library.kernels = kernel_names(p);
     library.tensor_cores = tensor_cores(p);
+    library.questions = questions(p);
     return PLUMBLINE_OK;
   });
   check_names(path, library);

@@ -121,6 +121,7 @@ protocol::HelloReply greet(const protocol::HelloRequest& request, ProviderLibrar
   reply.version = library.version;
   reply.kernels = library.kernels;
   reply.tensor_cores = library.tensor_cores;
+  reply.questions = library.questions;
   reply.devices = library.devices;
   return reply;
 }

@@ -87,7 +87,8 @@ Result<RunRequest> place_tensors(Arena& arena, const Geometry& geometry) {
   if (geometry.problem().is_paged())
     request.page_table = placer.indices("page_table", geometry.page_table);
   const SideInputs& side = geometry.side;
-  request.mask = placer.filled("mask", geometry.mask_bits);
+  // Parts without keys have an LSE that says so.
+  if (!geometry.problem().is_merge()) request.mask = placer.filled("mask", geometry.mask_bits);
   request.alibi_slopes = placer.filled("alibi_slopes", side.alibi_slopes);
   request.sinks = placer.filled("sinks", side.sinks);
   request.q_scale = placer.filled("q_scale", side.q_scale);

@@ -61,8 +61,9 @@ plumbline_problem problem_to_wire(const Geometry& geometry) {
   wire.dtype_kv = static_cast<std::uint32_t>(p.kv());
   wire.dtype_out = static_cast<std::uint32_t>(p.out());
   wire.layout = static_cast<std::uint32_t>(p.layout);
-  wire.mask = p.has_mask_bits() ? static_cast<std::uint32_t>(PLUMBLINE_MASK_CUSTOM)
-                                : static_cast<std::uint32_t>(p.mask);
+  wire.mask = p.is_merge()        ? static_cast<std::uint32_t>(PLUMBLINE_MASK_NONE)
+              : p.has_mask_bits() ? static_cast<std::uint32_t>(PLUMBLINE_MASK_CUSTOM)
+                                  : static_cast<std::uint32_t>(p.mask);
   wire.padding = static_cast<std::uint32_t>(p.padding);
   wire.lse_wanted = p.lse ? 1 : 0;
   wire.batch = p.batch;
@@ -83,6 +84,8 @@ plumbline_problem problem_to_wire(const Geometry& geometry) {
   wire.has_alibi = p.alibi != Alibi::none ? 1 : 0;
   wire.has_sink = p.sinks != Sinks::none ? 1 : 0;
   wire.scale_tokens = p.scale_tokens();
+  wire.question = p.is_merge() ? PLUMBLINE_MERGE : PLUMBLINE_ATTENTION;
+  wire.merge_lse_base = p.merge == Merge::base_2 ? 2 : 0;
   return wire;
 }
 

@@ -133,9 +133,11 @@ ProcessWorker::Answer<void> ProcessWorker::greet() {
         "use the plumbline-worker that was built with this plumbline"});
   }
   if (reply->tensor_cores.empty()) reply->tensor_cores.assign(reply->kernels.size(), "none");
+  if (reply->questions.empty()) reply->questions.assign(reply->kernels.size(), "attention");
   // of kernels without an entry nothing is said
   reply->kernel_devices.resize(reply->kernels.size());
-  if (const std::string fault = names_fault(reply->provider, reply->kernels, reply->tensor_cores);
+  if (const std::string fault =
+          names_fault(reply->provider, reply->kernels, reply->tensor_cores, reply->questions);
       !fault.empty()) {
     drop_process();
     return tl::unexpected(FailureReason{Status::error, fmt::format("the worker's hello: {}", fault),
@@ -146,7 +148,8 @@ ProcessWorker::Answer<void> ProcessWorker::greet() {
             {},
             std::move(reply->tensor_cores),
             std::move(reply->kernel_devices),
-            std::move(reply->devices)};
+            std::move(reply->devices),
+            std::move(reply->questions)};
   for (const std::string& kernel : reply->kernels)
     hello_.kernels.push_back(reply->provider + "/" + kernel);
   return {};

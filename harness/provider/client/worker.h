@@ -32,7 +32,8 @@ struct Hello {
   // The kinds of device that each kernel takes, among "cpu", "cuda" and "emulated"; empty for a
   // kernel: its provider does not say.
   std::vector<std::vector<std::string>> kernel_devices;
-  std::vector<std::string> devices;  // beside "cpu" those it can allocate memory on, "cuda:0"
+  std::vector<std::string> devices;    // beside "cpu" those it can allocate memory on, "cuda:0"
+  std::vector<std::string> questions;  // "attention" or "merge", one for each kernel
 };
 
 struct WorkerOptions {

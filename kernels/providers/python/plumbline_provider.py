@@ -36,6 +36,8 @@ PADDING_POLICIES = ("zeros", "untouched", "attended")
 PROMISES = ("run_to_run", "batch", "layout", "page", "split", "prefill_decode", "lse")
 PROMISE_LEVELS = ("none", "rounding", "bitwise")
 TENSOR_CORES = ("on", "off", "none")
+# attention, or states of parts merged into one
+QUESTIONS = ("attention", "merge")
 
 P_MAXIMA = ("running", "one", "ceil2", "bf16", "free")
 SPEC_DTYPES = ("input", "output", *TENSOR_DTYPES, "tf32")
@@ -149,6 +151,7 @@ class Kernel:
     alibi: bool
     sinks: bool
     token_scales: bool
+    question: str = "attention"
 
     def __post_init__(self) -> None:
         where = f"kernel {self.name!r}"
@@ -165,6 +168,7 @@ class Kernel:
         _one_of(f"{where}: framework", self.framework, FRAMEWORKS)
         _one_of(f"{where}: padding_policy", self.padding_policy, PADDING_POLICIES)
         _one_of(f"{where}: tensor_cores", self.tensor_cores, TENSOR_CORES)
+        _one_of(f"{where}: question", self.question, QUESTIONS)
         for promise, level in self.promises.items():
             _one_of(f"{where}: promises", promise, PROMISES)
             _one_of(f"{where}: promises[{promise!r}]", level, PROMISE_LEVELS)
@@ -198,7 +202,8 @@ def kernel(*, name: Optional[str] = None, dtypes: Sequence[str] = ("fp32", "fp16
            spec: Union[Spec, Callable, None] = None, padding_policy: str = "zeros",
            promises: Optional[Mapping[str, str]] = None, tensor_cores: str = "none",
            lse: bool = False, window: bool = False, softcap: bool = False, alibi: bool = False,
-           sinks: bool = False, token_scales: bool = False) -> Callable:
+           sinks: bool = False, token_scales: bool = False,
+           question: str = "attention") -> Callable:
     """Declares the function below as a kernel.
     What is not declared is refused, with the reason, before it is called.
 
@@ -224,6 +229,8 @@ def kernel(*, name: Optional[str] = None, dtypes: Sequence[str] = ("fp32", "fp16
                     has a dtype of out_dtypes
     token_scales    True: takes fp8 with a scale for each token or block of tokens
     window          True: takes problems with a sliding window; softcap, alibi and sinks likewise
+    question        "merge": merges states of parts, and gets nothing else. case.partial_out is the
+                    parts' O, case.partial_lse their LSE of base case.merge_lse_base
     """
     def declare(function: Callable) -> Callable:
         kernel_name = name if name is not None else getattr(function, "__name__", "")
@@ -237,6 +244,6 @@ def kernel(*, name: Optional[str] = None, dtypes: Sequence[str] = ("fp32", "fp16
             spec=Spec() if spec is None else spec, padding_policy=padding_policy,
             promises=dict(promises or {}), tensor_cores=tensor_cores, lse=lse, window=window,
             softcap=softcap,
-            alibi=alibi, sinks=sinks, token_scales=token_scales))
+            alibi=alibi, sinks=sinks, token_scales=token_scales, question=question))
         return function
     return declare

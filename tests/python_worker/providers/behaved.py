@@ -140,7 +140,8 @@ def narrow(case):
     raise Unsupported("head_dim 64 is not supported; use 128")
 
 
-@kernel(name="where_am_i")
+@kernel(name="where_am_i", dtypes=("fp32", "fp16", "bf16", "e4m3", "e5m2"),
+        out_dtypes=("fp32", "fp16", "bf16"))
 def where_am_i(case):
     import sys
     case.launched = (
@@ -173,4 +174,26 @@ def takes_64_mib(case):
     def run():
         np.ones(64 << 17)
         return case.new_out()
+    return run
+
+
+@kernel(name="merge", question="merge", layouts=("padded_bshd", "padded_bhsd", "ragged"), lse=True)
+def merge(case):
+    """States of parts, in fp32; parts without keys are not read."""
+    base_2 = case.merge_lse_base == "2"
+    power, log = (np.exp2, np.log2) if base_2 else (np.exp, np.log)
+
+    def run():
+        out, lse = case.new_out(), case.new_lse()
+        for b in range(case.batch):
+            lses = case.partial_lse[case.key_rows(b)]
+            parts = case.partial_out[case.key_rows(b)].astype(np.float32)
+            m = lses.max(axis=0, initial=-np.inf)
+            weights = power(lses - np.where(np.isinf(m), 0, m))
+            total = weights.sum(axis=0)
+            safe = np.where(total > 0, total, 1)
+            o = (weights[..., None] * np.where(weights[..., None] > 0, parts, 0)).sum(axis=0)
+            out[case.query_rows(b)] = (o / safe[..., None]).astype(out.dtype)
+            lse[case.query_rows(b)] = np.where(total > 0, m + log(safe), -np.inf)
+        return (out, lse) if case.lse_wanted else out
     return run

@@ -55,13 +55,14 @@ CREATE TABLE attention_case(
   kv_scales TEXT NOT NULL,
   scale_block INTEGER NOT NULL,
   view TEXT NOT NULL,
+  merge TEXT NOT NULL,
   lse INTEGER NOT NULL,
   seed INTEGER NOT NULL  -- the 64 bits of an unsigned number
 ) STRICT, WITHOUT ROWID;
-INSERT INTO "attention_case" VALUES(X'2346371FF7C9F711D847293707AA8208','cpu/flash/bf16/b1-h1-s20-d16',X'2346371FF7C9F711D847293707AA8208','cpu/flash','cpu','','bf16','bf16','bf16',1,1,1,20,20,16,16,'none',-1,-1,'padded_bshd','full','right',16,'garbage','normal','normal',1.0,1.0,0.0,0.0,'none','none','tensor',64,'plain',1,1);
-INSERT INTO "attention_case" VALUES(X'343AEFB2CEA0184FD6365BE178E51481','cpu/flash_tile32/bf16/b1-h1-s20-d16',X'343AEFB2CEA0184FD6365BE178E51481','cpu/flash_tile32','cpu','','bf16','bf16','bf16',1,1,1,20,20,16,16,'none',-1,-1,'padded_bshd','full','right',16,'garbage','normal','normal',1.0,1.0,0.0,0.0,'none','none','tensor',64,'plain',1,1);
-INSERT INTO "attention_case" VALUES(X'4DB5B780562BAD597C8D19A4AC3268D1','cpu/flash/fp32/b1-h1-s20-d16',X'4DB5B780562BAD597C8D19A4AC3268D1','cpu/flash','cpu','','fp32','fp32','fp32',1,1,1,20,20,16,16,'none',-1,-1,'padded_bshd','full','right',16,'garbage','normal','normal',1.0,1.0,0.0,0.0,'none','none','tensor',64,'plain',1,1);
-INSERT INTO "attention_case" VALUES(X'73D8768EA94E5ADED6BA86350C027FAD','cpu/flash/bf16/b1-h1-s20-d16/view=packed_qkv',X'73D8768EA94E5ADED6BA86350C027FAD','cpu/flash','cpu','','bf16','bf16','bf16',1,1,1,20,20,16,16,'none',-1,-1,'padded_bshd','full','right',16,'garbage','normal','normal',1.0,1.0,0.0,0.0,'none','none','tensor',64,'packed_qkv',1,1);
+INSERT INTO "attention_case" VALUES(X'2346371FF7C9F711D847293707AA8208','cpu/flash/bf16/b1-h1-s20-d16',X'2346371FF7C9F711D847293707AA8208','cpu/flash','cpu','','bf16','bf16','bf16',1,1,1,20,20,16,16,'none',-1,-1,'padded_bshd','full','right',16,'garbage','normal','normal',1.0,1.0,0.0,0.0,'none','none','tensor',64,'plain','none',1,1);
+INSERT INTO "attention_case" VALUES(X'343AEFB2CEA0184FD6365BE178E51481','cpu/flash_tile32/bf16/b1-h1-s20-d16',X'343AEFB2CEA0184FD6365BE178E51481','cpu/flash_tile32','cpu','','bf16','bf16','bf16',1,1,1,20,20,16,16,'none',-1,-1,'padded_bshd','full','right',16,'garbage','normal','normal',1.0,1.0,0.0,0.0,'none','none','tensor',64,'plain','none',1,1);
+INSERT INTO "attention_case" VALUES(X'4DB5B780562BAD597C8D19A4AC3268D1','cpu/flash/fp32/b1-h1-s20-d16',X'4DB5B780562BAD597C8D19A4AC3268D1','cpu/flash','cpu','','fp32','fp32','fp32',1,1,1,20,20,16,16,'none',-1,-1,'padded_bshd','full','right',16,'garbage','normal','normal',1.0,1.0,0.0,0.0,'none','none','tensor',64,'plain','none',1,1);
+INSERT INTO "attention_case" VALUES(X'73D8768EA94E5ADED6BA86350C027FAD','cpu/flash/bf16/b1-h1-s20-d16/view=packed_qkv',X'73D8768EA94E5ADED6BA86350C027FAD','cpu/flash','cpu','','bf16','bf16','bf16',1,1,1,20,20,16,16,'none',-1,-1,'padded_bshd','full','right',16,'garbage','normal','normal',1.0,1.0,0.0,0.0,'none','none','tensor',64,'packed_qkv','none',1,1);
 CREATE TABLE build(
   build_key BLOB NOT NULL PRIMARY KEY CHECK (length(build_key) = 16),
   build_kernel TEXT NOT NULL,
@@ -503,7 +504,7 @@ SELECT
   o.suite, o.case_group, o.tier, c.kernel, c.device, o.arch, o.tensor_cores, c.dtype, c.kv_dtype, c.out_dtype, c.layout, c.mask,
   c.window_left, c.window_right, c.lengths, c.padding, c.page_size, c.fill, c.law, c.v_law, c.batch, c.heads_q, c.heads_kv, c.seq_q,
   c.seq_kv, c.head_dim_qk, c.head_dim_vo, c.k_scale, c.v_scale, c.scale, c.softcap, c.alibi, c.sinks,
-  c.kv_scales, c.scale_block, c.view, c.lse, c.seed, c.inputs, o.problem_digest,
+  c.kv_scales, c.scale_block, c.view, c.merge, c.lse, c.seed, c.inputs, o.problem_digest,
   -- what happened, and what is concluded
   o.status, o.verdict, v.is_failure,
   o.status = 'ok' AND (v.is_baseline AND r.finished_at IS NOT NULL AND NOT (o.verdict = 'first_seen' AND EXISTS (

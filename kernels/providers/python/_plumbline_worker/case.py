@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 
 import numpy
 
-from .wire import problem_words
+from .wire import merge_lse_base, problem_words
 
 INTEGER_FIELDS = ("batch", "heads_q", "heads_kv", "seq_q", "seq_kv", "head_dim_qk", "head_dim_vo",
                   "total_q", "total_kv", "page_size", "page_count", "window_left", "window_right",
@@ -40,6 +40,12 @@ class Case:
     mask_bits    uint32 NumPy array [batch, seq_q, words] where mask is "custom", else None: bit
                  j % 32 of word j // 32 is set where row i sees key j; rows and keys count a
                  sample's valid ones
+    partial_out, partial_lse
+                 of a merge, else an error: O of the parts, [tokens, parts, heads, dim] (ragged
+                 [parts of all tokens, heads, dim]), and their LSE without the last dimension,
+                 fp32; -infinity of a part without keys, whose O may hold anything
+    merge_lse_base
+                 "e" or "2" of a merge: of the LSEs given and of the one to return; else ""
     lse_wanted   whether (out, lse) is to be returned
     device       "cpu", "cuda:0"
     options      the text behind --provider FILE.py:
@@ -75,6 +81,7 @@ class Case:
             setattr(self, name, value)
         self.scale = float(problem["scale"])
         self.softcap = float(problem["softcap"])
+        self.merge_lse_base = merge_lse_base(problem)
         self.lse_wanted = lse_wanted
         self.device = device
         self.options = options
@@ -101,6 +108,20 @@ class Case:
     @property
     def is_paged(self) -> bool:
         return self.layout.startswith("paged")
+
+    @property
+    def partial_out(self) -> Any:
+        self._need_merge("partial_out")
+        return self.v
+
+    @property
+    def partial_lse(self) -> Any:
+        self._need_merge("partial_lse")
+        return self.k[..., 0]
+
+    def _need_merge(self, what: str) -> None:
+        if not self.merge_lse_base:
+            raise ValueError(f"only a merge has {what}: declare the kernel with question=\"merge\"")
 
     def new_out(self) -> Any:
         """An output array of the right shape, dtype and device, filled with NaN (bytes 0xFF), for

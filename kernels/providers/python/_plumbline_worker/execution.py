@@ -15,7 +15,7 @@ from .process import MemoryLimit
 from .provider_file import Provider
 from .support import Support
 from .timing import time_in_turn
-from .wire import description, problem_words
+from .wire import asked_question, description, problem_words
 
 Tensors = Mapping[str, Mapping[str, Any]]  # the request's, by name
 LAUNCHED_BYTES = 255  # of plumbline_description::launched, without its NUL
@@ -28,6 +28,9 @@ def _refusal(kernel: Kernel, problem: Mapping[str, Any], words: Mapping[str, str
         declared = (default,) if allowed is None else allowed
         return ("" if value in declared
                 else f"{what} {value} is not declared; {kernel.name} takes {', '.join(declared)}")
+    asked = asked_question(problem)
+    if asked != kernel.question:
+        return f"{kernel.name} is a kernel for {kernel.question}, not for {asked}"
     if device.split(":")[0] not in kernel.devices:
         return f"{kernel.name} runs on {' and '.join(kernel.devices)}, not on {device}"
     for reason in (
@@ -132,7 +135,7 @@ class Execution:
         reply["lse_returned"] = lse is not None
         reply["description"] = description(kernel, spec, words, launched, self._provider.build_id,
                                            library.facts().get("arch", ""),
-                                           request["device"]["name"])
+                                           request["device"]["name"], case.merge_lse_base)
         return reply
 
     def _prepare(self, kernel: Kernel, case: Case) -> Callable[[], Any]:

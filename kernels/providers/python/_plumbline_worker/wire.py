@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, Dict, Mapping, Optional
 
 from plumbline_provider import (DTYPES, LAYOUTS, MASKS, P_MAXIMA, PADDING_POLICIES,
-                                PROMISE_LEVELS, PROMISES, Kernel, Spec)
+                                PROMISE_LEVELS, PROMISES, QUESTIONS, Kernel, Spec)
 
 PADDINGS = ("right", "left")  # plumbline_padding
 MEMORY_SPACES = ("host", "cuda", "emulated")  # plumbline_memory_space
@@ -18,11 +18,17 @@ TENSOR_CORES = {
     "sm_90": (25, 16, 8), "sm_100": (25, 16, 8), "sm_120": (25, 16, 8),
 }
 UNKNOWN_TENSOR_CORE = (24, 8, 8)
+# of fp8 inputs, on each of them
+FP8_TENSOR_CORE = {"dtype": DTYPES.index("fp32"), "toward_zero": 1, "fraction_bits": 13,
+                   "products_per_step": 16}
+FP8_DTYPES = ("e4m3", "e5m2")
 
 
 def tensor_core(arch: str, dtype: str) -> Dict[str, int]:
     """How the tensor cores of an architecture sum products of inputs in `dtype`, which take fp32 as
     tf32."""
+    if dtype in FP8_DTYPES and arch in TENSOR_CORES:
+        return FP8_TENSOR_CORE
     bits, products_16_bit, products_tf32 = TENSOR_CORES.get(arch, UNKNOWN_TENSOR_CORE)
     return {"dtype": DTYPES.index("fp32"), "toward_zero": 1, "fraction_bits": bits,
             "products_per_step": products_tf32 if dtype == "fp32" else products_16_bit}
@@ -40,6 +46,18 @@ def problem_words(problem: Mapping[str, Any]) -> Dict[str, str]:
         "dtype_out": word(DTYPES, problem["dtype_out"]), "layout": word(LAYOUTS, problem["layout"]),
         "mask": word(MASKS, problem["mask"]), "padding": word(PADDINGS, problem["padding"]),
     }
+
+
+def asked_question(problem: Mapping[str, Any]) -> str:
+    """A plumbline that knows no merge sends no question."""
+    return word(QUESTIONS, problem.get("question", 0))
+
+
+def merge_lse_base(problem: Mapping[str, Any]) -> str:
+    """"e" or "2" of a merge, else ""."""
+    if asked_question(problem) != "merge":
+        return ""
+    return "2" if problem["merge_lse_base"] == 2 else "e"
 
 
 def _accumulator(value: object, default: Dict[str, int],
@@ -67,16 +85,20 @@ def _rounding_step(value: Optional[str], words: Mapping[str, str]) -> int:
     return 0 if number == DTYPES.index("fp32") else number
 
 
-def spec_to_wire(spec: Spec, words: Mapping[str, str], arch: str = "") -> Dict[str, Any]:
+def spec_to_wire(spec: Spec, words: Mapping[str, str], arch: str = "",
+                 lse_base: str = "") -> Dict[str, Any]:
     """plumbline_rounding_spec.
-    What the spec leaves open is as in the strict default: P in the dtype of Q, accumulators of
-    tensor cores (those of `arch`, "sm_90") for 16-bit inputs and of FMA for fp32, nothing else
-    rounded."""
+    What the spec leaves open is as in the strict default: P in the dtype of Q (e4m3: times 256),
+    accumulators of tensor cores (those of `arch`, "sm_90") for 16-bit inputs, of 13 bits for fp8 Q
+    and of FMA for fp32, nothing else rounded. Of a merge, whose LSEs have `lse_base`: P in fp32 and
+    FMA, an LSE of that base."""
     of_tensor_cores = tensor_core(arch, words["dtype"])
-    accumulator = FMA if words["dtype"] == "fp32" else of_tensor_cores
+    accumulator = (FMA if words["dtype"] == "fp32" or lse_base
+                   else FP8_TENSOR_CORE if words["dtype"] in FP8_DTYPES else of_tensor_cores)
+    prescale = 256 if words["dtype"] == "e4m3" else 1
     return {
-        "p_dtype": _dtype(spec.p_dtype or "input", words),
-        "p_prescale": float(1 if spec.p_prescale is None else spec.p_prescale),
+        "p_dtype": _dtype(spec.p_dtype or ("fp32" if lse_base else "input"), words),
+        "p_prescale": float(prescale if spec.p_prescale is None else spec.p_prescale),
         "denominator_from_rounded_p": int(bool(spec.denominator_from_rounded_p)),
         "s_rounded": _rounding_step(spec.s_rounded, words),
         "q_prescaled": _rounding_step(spec.q_prescaled, words),
@@ -87,7 +109,7 @@ def spec_to_wire(spec: Spec, words: Mapping[str, str], arch: str = "") -> Dict[s
         "tanh_rel_error": float(spec.tanh_rel_error or 0),
         "kv_dequantized_to": _dtype(spec.kv_dequantized_to or "none", words),
         "out_dtype": DTYPES.index(words["dtype_out"]),
-        "lse_base": 2 if str(spec.lse_base) == "2" else 0,
+        "lse_base": 2 if str(spec.lse_base or lse_base) == "2" else 0,
         "lse_excludes_sink": int(spec.lse_includes_sink is False),
     }
 
@@ -108,7 +130,7 @@ def more_roundings_to_wire(spec: Spec, words: Mapping[str, str]) -> Dict[str, An
 
 
 def description(kernel: Kernel, spec: Spec, words: Mapping[str, str], launched: str, build_id: str,
-                arch: str = "", device: str = "cpu") -> Dict[str, Any]:
+                arch: str = "", device: str = "cpu", lse_base: str = "") -> Dict[str, Any]:
     """plumbline_description.
     `arch`: of the GPU that it ran on, "" on the CPU, where a kernel for both has no tensor
     cores."""
@@ -116,11 +138,10 @@ def description(kernel: Kernel, spec: Spec, words: Mapping[str, str], launched: 
     return {
         "launched": launched, "build_id": build_id, "tensor_cores": tensor_cores,
         "padding_policy": PADDING_POLICIES.index(kernel.padding_policy),
-        "spec": spec_to_wire(spec, words, arch),
+        "spec": spec_to_wire(spec, words, arch, lse_base),
         "more_roundings": more_roundings_to_wire(spec, words),
-        
-            "promises": {name: PROMISE_LEVELS.index(kernel.promises.get(name, "none"))
-                         for name in PROMISES},
+        "promises": {name: PROMISE_LEVELS.index(kernel.promises.get(name, "none"))
+                     for name in PROMISES},
         "registers_per_thread": -1, "spill_bytes_per_thread": -1, "shared_memory_bytes": -1,
         "stack_bytes_per_thread": -1, "device_arch": arch,
     }

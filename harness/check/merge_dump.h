@@ -1,0 +1,20 @@
+// Dumps of merges: partial_out and partial_lse of a token's parts, and the state that was made of
+// them (docs/dump-format.md).
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "harness/check/dump.h"
+
+namespace plumbline {
+
+// Whether the tensors are those of a merge.
+bool is_merge_dump(const std::map<std::string, TensorData>& tensors);
+
+// As make_dump, of such tensors.
+Result<Dump> make_merge_dump(const std::string& name,
+                             const std::map<std::string, TensorData>& tensors,
+                             const Attributes& stated);
+
+}  // namespace plumbline
