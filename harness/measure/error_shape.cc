@@ -127,11 +127,7 @@ class Factors {
     row.sigma = 1 / std::sqrt(row.expected2);
     if (has_lse()) {
       const RowId& id = reference.selection.rows[r];
-      double lse = decode_at(
-          DType::f32, failing_.outputs.lse,
-          static_cast<std::size_t>(failing_.geometry->lse_offset(id.sample, id.row, id.head)));
-      if (failing_.outputs.lse_base == 2) lse *= std::numbers::ln2;
-      row.lse_error = lse - reference.lse[r];
+      row.lse_error = lse_at(*failing_.geometry, failing_.outputs, id) - reference.lse[r];
       row.lse_sigma = double{reference.lse_sigma[r]};
     }
     rows_.emplace_back(r, row);
@@ -206,6 +202,29 @@ std::string truncation(const FailingOutput& failing) {
   return mean > -0.6 && mean < -0.4
              ? fmt::format("the output is cut off instead of rounded to {}", name(dtype))
              : "";
+}
+
+std::string narrowed(const FailingOutput& failing) {
+  const Reference& reference = *failing.reference;
+  const DType stored = failing.geometry->problem().out();
+  const std::vector<double> got = rows_of(*failing.geometry, failing.outputs, reference);
+  const auto columns = static_cast<std::size_t>(reference.columns);
+  for (const DType dtype : {DType::f16, DType::bf16, DType::tf32}) {
+    if (unit_roundoff(dtype) <= unit_roundoff(stored)) continue;
+    bool fits = !got.empty();
+    for (std::size_t at = 0; at < got.size() && fits; ++at) {
+      if (reference.visible[at / columns] == 0) continue;
+      fits =
+          round_to(got[at], dtype) == got[at] &&
+          std::abs(got[at] - reference.o[at]) <=
+              ulp(reference.o[at], dtype) / 2 + failing.limits.peak * double{reference.sigma[at]};
+    }
+    if (fits) {
+      return fmt::format("the output is rounded to {} before it is stored in {}", name(dtype),
+                         name(stored));
+    }
+  }
+  return "";
 }
 
 std::string wrong_factor(const FailingOutput& failing) {

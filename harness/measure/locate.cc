@@ -20,6 +20,9 @@ constexpr double concentrated = 0.9;
 // that parts right from wrong: an answer for other keys or another row correlates with any
 // direction along the output by a half.
 constexpr double explains = 0.75;
+// Of outputs whose error has no place, the share that is given one.
+constexpr double false_locations = 1e-3;
+constexpr std::size_t rows_of_variance = 16;  // from which it is estimated
 // mean of (e / sigma)^2 over a head, row or column
 constexpr double right_below = 4, wrong_above = 25;
 
@@ -45,18 +48,51 @@ class Locator {
         key_values_(geometry_, inputs.inputs.k, inputs.inputs.v, inputs.spec->kv_dequantized_to) {}
 
   Location run() {
+    if (const std::string kept = output_keeps_its_limits(); !kept.empty()) return none(kept);
     for (const std::size_t r : rows_by_error()) fit_row(r);
     Location location = strongest();
-    if (location.kind.empty()) return location;
+    const double by_chance = chance(location.z);
+    const bool beats_chance = std::abs(location.z) > by_chance;
     const bool is_global = location.kind == "scale" || location.kind == "denominator";
-    if (is_global && location.z * location.z < explains * fitted_energy_) {
-      if (Location parted = parting(location); !parted.kind.empty()) location = parted;
+    if (!beats_chance || (is_global && location.z * location.z < explains * fitted_energy_)) {
+      if (Location parted = parting(location); !parted.kind.empty()) {
+        location = parted;
+      } else if (!beats_chance) {
+        return none(fmt::format(
+            "the best of {} hypotheses has z = {:.1f}, and errors that have no place reach {:.1f}",
+            hypotheses(), std::abs(location.z), by_chance));
+      }
     }
     location.description += concentration();
     return location;
   }
 
  private:
+  enum class Direction { scale, denominator, last, first, beyond_last, before_first, key };
+
+  static Location none(const std::string& why) { return {"", "no location: " + why, 0}; }
+
+  // Why the output has nothing to look for; "" where it may have.
+  std::string output_keeps_its_limits() const {
+    ErrorStatistics outputs = in_.comparison->statistics;
+    const bool lse_fails = outputs.has_lse && !within(outputs.lse_z, in_.limits.lse),
+               elsewhere_fails =
+                   outputs.has_elsewhere && !within(outputs.elsewhere, in_.limits.elsewhere);
+    outputs.has_lse = outputs.has_elsewhere = false;
+    if (!within_limits(outputs, in_.limits)) return "";
+    if (elsewhere_fails) return "only a row that has no reference is beyond its limit";
+    return lse_fails ? "only the LSE is beyond its limit" : "";
+  }
+
+  std::size_t hypotheses() const { return 6 + keys_.size(); }
+
+  // What |z| of the best hypothesis, where it is `z`, would be by chance (locate.h).
+  double chance(double z) const {
+    const double left = fitted_elements_ > 0 ? (fitted_energy_ - z * z) / fitted_elements_ : 0;
+    return std::sqrt(2 * std::log(static_cast<double>(hypotheses()) / false_locations) *
+                     variance_of_best() * std::max(1.0, left));
+  }
+
   // Rows in falling order of squared error, cut where the cost limit is reached.
   std::vector<std::size_t> rows_by_error() const {
     const auto& rows = in_.reference->selection.rows;
@@ -97,6 +133,8 @@ class Locator {
     const float* z = &in_.comparison->z[r * columns];
     if (!std::all_of(z, z + columns, [](float value) { return std::isfinite(value); })) return;
     fitted_energy_ += row_energy(r);
+    fitted_elements_ += static_cast<double>(columns);
+    fitted_rows_.push_back(r);
     std::vector<double> inverse_sigma(columns), gradient(columns, 0.0), value(columns);
     for (std::size_t j = 0; j < columns; ++j)
       inverse_sigma[j] = 1.0 / in_.reference->sigma[r * columns + j];
@@ -134,14 +172,20 @@ class Locator {
   void fit_outside(const RowId& id, std::int32_t kv, const RowDetail& detail, std::int64_t key,
                    const float* z, const std::vector<double>& inverse_sigma, Fit& fit) {
     if (key < 0 || key >= geometry_.length_kv(id.sample)) return;
-    const double weight = std::exp(std::min(logit(id, key, kv) - detail.lse, 700.0));
-    const double share = weight / (1 + weight);
+    const double share = share_outside(id, kv, detail, key);
     std::vector<double> value(inverse_sigma.size());
     load_value(id.sample, key, kv, value);
     for (std::size_t j = 0; j < value.size(); ++j) {
       const double d = share * (value[j] - detail.o[j]) * inverse_sigma[j];
       add(fit, {z[j] * d, d * d});
     }
+  }
+
+  // The weight that a key would have if it were seen, too.
+  double share_outside(const RowId& id, std::int32_t kv, const RowDetail& detail,
+                       std::int64_t key) const {
+    const double weight = std::exp(std::min(logit(id, key, kv) - detail.lse, 700.0));
+    return weight / (1 + weight);
   }
 
   double logit(const RowId& id, std::int64_t key, std::int32_t kv) const {
@@ -169,39 +213,120 @@ class Locator {
     fit.dd += part.dd;
   }
 
-  Location strongest() const {
+  Location strongest() {
     Location best;
-    const auto consider = [&best](const char* kind, double z, std::string text) {
-      if (std::abs(z) > std::abs(best.z))
-        best = {kind, fmt::format("{}: {} (z = {:.1f})", kind, text, z), z};
+    const auto consider = [&](const char* kind, Direction direction, double z, std::string text) {
+      if (!(std::abs(z) > std::abs(best.z))) return;
+      best = {kind, fmt::format("{}: {} (z = {:.1f})", kind, text, z), z};
+      best_ = direction;
     };
     const auto more = [](double z) { return z > 0 ? "too much" : "too little"; };
-    consider("scale", scale_.z(),
+    consider("scale", Direction::scale, scale_.z(),
              fmt::format("the logits are {} (softmax scale, softcap or exp2)",
                          scale_.z() > 0 ? "too large" : "too small"));
-    consider("denominator", denominator_.z(),
+    consider("denominator", Direction::denominator, denominator_.z(),
              fmt::format("the outputs are {} (denominator, rescale or truncation)",
                          denominator_.z() > 0 ? "too large" : "too small"));
-    consider("edge", last_visible_.z(),
+    consider("edge", Direction::last, last_visible_.z(),
              fmt::format("the last visible key weighs {}", more(last_visible_.z())));
-    consider("edge", first_visible_.z(),
+    consider("edge", Direction::first, first_visible_.z(),
              fmt::format("the first visible key weighs {}", more(first_visible_.z())));
     if (beyond_last_.z() > 0)
-      consider("edge", beyond_last_.z(), "the key behind the last visible one is seen");
+      consider("edge", Direction::beyond_last, beyond_last_.z(),
+               "the key behind the last visible one is seen");
     if (before_first_.z() > 0)
-      consider("edge", before_first_.z(), "the key before the first visible one is seen");
+      consider("edge", Direction::before_first, before_first_.z(),
+               "the key before the first visible one is seen");
     for (const auto& [id, fit] : keys_) {
       // One key among many must beat the global hypotheses clearly: the largest of n chance fits
       // grows like sqrt(2 ln n).
-      if (std::abs(fit.z()) < 1.1 * std::abs(best.z)) continue;
+      if (!(std::abs(fit.z()) >= 1.1 * std::abs(best.z))) continue;
       const char* last =
           id.key + 1 == geometry_.length_kv(id.sample) ? ", the sample's last key," : "";
-      consider("key", fit.z(),
+      consider("key", Direction::key, fit.z(),
                fmt::format("key {}{} of key head {} in sample {} weighs {}", id.key, last,
                            id.head_kv, id.sample, more(fit.z())));
+      best_key_ = id;
     }
-    if (std::abs(best.z) < 4) return {};
     return best;
+  }
+
+  // The best hypothesis' direction in a row, in units of the output; empty where it has none there.
+  std::vector<double> direction(const RowId& id, const RowDetail& detail) const {
+    const auto kv = static_cast<std::int32_t>(id.head / problem_.group());
+    std::vector<double> along(detail.o.size(), 0.0), value(detail.o.size());
+    if (best_ == Direction::denominator) return detail.o;
+    if (best_ == Direction::scale) {
+      double mean = 0;
+      for (std::size_t n = 0; n < detail.p.size(); ++n)
+        mean += detail.p[n] > 0 ? detail.p[n] * detail.s[n] : 0;
+      for (std::size_t n = 0; n < detail.p.size(); ++n) {
+        if (!(detail.p[n] > 0)) continue;
+        load_value(id.sample, detail.keys.begin + static_cast<std::int64_t>(n), kv, value);
+        for (std::size_t j = 0; j < along.size(); ++j)
+          along[j] += detail.p[n] * (detail.s[n] - mean) * value[j];
+      }
+      return along;
+    }
+    const std::int64_t key = best_ == Direction::key           ? std::int64_t{best_key_.key}
+                             : best_ == Direction::last        ? detail.keys.end - 1
+                             : best_ == Direction::first       ? detail.keys.begin
+                             : best_ == Direction::beyond_last ? detail.keys.end
+                                                               : detail.keys.begin - 1;
+    if (key < 0 || key >= geometry_.length_kv(id.sample)) return {};
+    if (best_ == Direction::key && (id.sample != best_key_.sample || kv != best_key_.head_kv))
+      return {};
+    const bool inside = key >= detail.keys.begin && key < detail.keys.end;
+    if (inside && !geometry_.sees(id.sample, id.row, key)) return {};
+    const double p = inside ? detail.p[static_cast<std::size_t>(key - detail.keys.begin)]
+                            : share_outside(id, kv, detail, key);
+    load_value(id.sample, key, kv, value);
+    for (std::size_t j = 0; j < along.size(); ++j) along[j] = p * (value[j] - detail.o[j]);
+    return along;
+  }
+
+  // rho of locate.h, from a few of the rows that the best hypothesis is about.
+  double variance_of_best() const {
+    double variance = 0, squared = 0;
+    std::size_t rows = 0;
+    for (const std::size_t r : fitted_rows_) {
+      const RowId& id = in_.reference->selection.rows[r];
+      const auto kv = static_cast<std::int32_t>(id.head / problem_.group());
+      if (best_ == Direction::key && (id.sample != best_key_.sample || kv != best_key_.head_kv))
+        continue;
+      if (++rows > rows_of_variance) break;
+      const RowDetail detail = reference_row(geometry_, in_.inputs, *in_.spec, id);
+      add_variance(r, detail, direction(id, detail), variance, squared);
+    }
+    return squared > 0 ? variance / squared : 1;
+  }
+
+  void add_variance(std::size_t r, const RowDetail& detail, const std::vector<double>& along,
+                    double& variance, double& squared) const {
+    if (along.empty()) return;
+    const RowId& id = in_.reference->selection.rows[r];
+    const auto kv = static_cast<std::int32_t>(id.head / problem_.group());
+    const std::size_t columns = along.size();
+    std::vector<double> weighted(columns), value(columns);
+    double spre2 = 0;
+    for (std::size_t j = 0; j < columns; ++j) {
+      const double sigma = in_.reference->sigma[r * columns + j],
+                   spre = in_.reference->spre[r * columns + j];
+      weighted[j] = along[j] / (sigma * sigma);
+      squared += along[j] * weighted[j];
+      variance += std::max(0.0, sigma * sigma - spre * spre) * weighted[j] * weighted[j];
+      spre2 += spre * spre;
+    }
+    double of_keys = 0, values2 = 0;
+    for (std::size_t n = 0; n < detail.p.size(); ++n) {
+      if (!(detail.p[n] > 0)) continue;
+      load_value(id.sample, detail.keys.begin + static_cast<std::int64_t>(n), kv, value);
+      const double p2 = detail.p[n] * detail.p[n];
+      of_keys +=
+          p2 * std::pow(std::inner_product(value.begin(), value.end(), weighted.begin(), 0.0), 2);
+      values2 += p2 * std::inner_product(value.begin(), value.end(), value.begin(), 0.0);
+    }
+    if (values2 > 0) variance += spre2 / values2 * of_keys;
   }
 
   // Mean of (e / sigma)^2 by one dimension.
@@ -283,7 +408,10 @@ class Locator {
   const Problem& problem_;
   const SideInputs side_;
   const KeyValues key_values_;
-  double fitted_energy_ = 0;
+  double fitted_energy_ = 0, fitted_elements_ = 0;
+  std::vector<std::size_t> fitted_rows_;  // by falling error
+  Direction best_ = Direction::scale;     // that of strongest()
+  KeyId best_key_{};
   Fit scale_, denominator_, last_visible_, first_visible_, beyond_last_, before_first_;
   std::map<KeyId, Fit> keys_;
 };

@@ -1,0 +1,18 @@
+// Which rung of the ladder permits more than the spec judged by, and would explain all of an output.
+// Words for people; nothing here decides.
+#pragma once
+
+#include <optional>
+
+#include "harness/measure/failing_output.h"
+#include "harness/measure/ladder.h"
+
+namespace plumbline {
+
+// The likeliest of the rungs by which the output would pass: every limit of output and LSE, and the
+// tests of the scale of both (docs/judging-formulas.md, "Scale of one output"). Looks at the rows of
+// second_look(); of rows that have no reference at what is known of them. Nothing where there are
+// faults, which no rounding explains.
+std::optional<Rung> looser_rung(const FailingOutput& failing);
+
+}  // namespace plumbline
