@@ -32,6 +32,15 @@ std::string without_frame(const std::string& description) {
                             end == std::string::npos ? std::string::npos : end - begin - 2);
 }
 
+bool nothing_to_explain(const FailingOutput& failing) {
+  // Numbers that are none are explained by no other question. Rows that see no key, or that have no
+  // reference, are not compared.
+  ErrorStatistics compared = failing.comparison->statistics;
+  compared.has_elsewhere = false;
+  return compared.elements == 0 || failing.faults->nan > 0 || failing.faults->inf > 0 ||
+         failing.faults->unwritten > 0 || within_limits(compared, failing.limits);
+}
+
 void add_location(const FailingOutput& failing, std::vector<std::string>& sentences) {
   const Location& location = *failing.location;
   const std::string where = without_frame(location.description);
@@ -41,6 +50,8 @@ void add_location(const FailingOutput& failing, std::vector<std::string>& senten
                        "bits, or an exp2 that is off");
   } else if (location.kind == "denominator") {
     add(sentences, nearest_factor(failing));
+  } else if (location.kind.empty()) {
+    if (!nothing_to_explain(failing)) add(sentences, denominator_by_lse(failing));
   } else if (location.kind == "edge") {
     add(sentences, where +
                        ": the error follows the edge of the visible keys, off by one in the mask, "
@@ -49,7 +60,7 @@ void add_location(const FailingOutput& failing, std::vector<std::string>& senten
     add(sentences, where + ": off by one in a length, or a tail of keys that is cut off");
   } else if (location.kind == "key") {
     add(sentences, where + ": that key is dropped, repeated, or read from the wrong place");
-  } else if (!location.kind.empty()) {
+  } else {
     add(sentences, where);
   }
 }
@@ -84,15 +95,6 @@ std::string in_words(const Rung& rung, const RoundingSpec& judged) {
 constexpr std::array<std::string (*)(const FailingOutput&), 8> fits{
     &other_key_heads, &other_fp8_scales, &other_sinks,  &other_scale,
     &truncation,      &narrowed,         &wrong_factor, &likeliest_change};
-
-bool nothing_to_explain(const FailingOutput& failing) {
-  // Numbers that are none are explained by no other question. Rows that see no key, or that have no
-  // reference, are not compared.
-  ErrorStatistics compared = failing.comparison->statistics;
-  compared.has_elsewhere = false;
-  return compared.elements == 0 || failing.faults->nan > 0 || failing.faults->inf > 0 ||
-         failing.faults->unwritten > 0 || within_limits(compared, failing.limits);
-}
 
 }  // namespace
 

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
+#include <numeric>
 
+#include "harness/base/median.h"
+#include "harness/measure/looser_rung.h"
 #include "harness/measure/other_questions.h"
 
 namespace plumbline {
@@ -13,6 +15,10 @@ namespace {
 constexpr std::size_t most_rows = 16;  // with the largest errors, and as many spread over all
 constexpr double cost_limit = 2e6;     // multiply-adds of one explanation
 constexpr double most = 0.9;           // share of the rows that speak for what is said of all
+// Of (e / sigma)^2 by the scales of a spec: those of a kernel that does round so are a little below 1,
+// in every row. The median of chi^2 of one degree of freedom, as where one key has all weight, is
+// 0.45 of its mean.
+constexpr double least_mean = 0.25, least_median = 0.3;
 const double thousand_to_one = std::log(1000.0);
 // A row's LSE is one number of fp32: where it is off by more than 12 sigma, how much more is no
 // matter of likelihood.
@@ -87,12 +93,24 @@ std::string Contest::winner() const {
   });
   if (!beats_all) return "";
   if (!best->is_spec) return best->sentence;
-  const Limits limits = default_limits(best->spec, failing_.geometry->problem(),
-                                       failing_.comparison->statistics.elements);
-  return would_explain(*failing_.geometry, failing_.inputs, failing_.outputs, best->spec,
-                       second_look(failing_), limits)
-             ? best->sentence
-             : "";
+  return is_of_scale(best->spec) ? best->sentence : "";
+}
+
+bool Contest::is_of_scale(const RoundingSpec& spec) const {
+  const RowSelection rows = second_look(failing_);
+  Comparison comparison;
+  if (!likelihood_by(failing_, spec, rows, &comparison)) return false;
+  const std::size_t columns = comparison.z.size() / std::max<std::size_t>(1, rows.rows.size());
+  std::vector<double> of_rows;
+  for (std::size_t at = 0; at + columns <= comparison.z.size(); at += columns) {
+    const float* z = &comparison.z[at];
+    const double squared = std::inner_product(z, z + columns, z, 0.0);
+    if (squared > 0) of_rows.push_back(squared / static_cast<double>(columns));
+  }
+  if (of_rows.empty()) return false;
+  const double mean =
+      std::accumulate(of_rows.begin(), of_rows.end(), 0.0) / static_cast<double>(of_rows.size());
+  return mean >= least_mean && median(std::move(of_rows)) >= least_median * mean;
 }
 
 }  // namespace plumbline

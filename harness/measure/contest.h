@@ -24,7 +24,7 @@ class Contest {
   // with the largest errors first.
   void add(const std::string& kind, const std::string& sentence, const Vary& vary);
   // The kernel rounds more, in a way that cannot be repeated: its errors have the scales of `spec`.
-  // Wins only where these explain more rows, by all limits.
+  // Wins only where these explain more rows, by all limits, and the rows' errors are alike.
   void add(const std::string& kind, const std::string& sentence, const RoundingSpec& spec);
 
   // The winner's sentence; "" where there is none, or where it has no sentence.
@@ -40,6 +40,8 @@ class Contest {
     RoundingSpec spec;
     bool is_spec = false;
   };
+  bool is_of_scale(const RoundingSpec& spec) const;
+
   const FailingOutput& failing_;
   const RowAnswers answers_;
   std::vector<std::size_t> rows_;

@@ -237,7 +237,7 @@ std::string wrong_factor(const FailingOutput& failing) {
   return "";
 }
 
-std::string nearest_factor(const FailingOutput& failing) {
+std::string denominator_by_lse(const FailingOutput& failing) {
   const Factors factors(failing);
   if (factors.empty()) return "";
   const double common = factors.common();
@@ -247,8 +247,16 @@ std::string nearest_factor(const FailingOutput& failing) {
     return denominator_text(true, "");
   if (off > 0 && common > 1 && static_cast<double>(small) >= most * off)
     return denominator_text(false, "");
-  if (off > 0 && factors.lse_agrees()) return denominator_of(factors);
-  return common > 0 ? outputs_text(common, factors.has_lse() && off == 0) : "";
+  return off > 0 && factors.lse_agrees() ? denominator_of(factors) : "";
+}
+
+std::string nearest_factor(const FailingOutput& failing) {
+  if (std::string by_lse = denominator_by_lse(failing); !by_lse.empty()) return by_lse;
+  const Factors factors(failing);
+  if (factors.empty()) return "";
+  const double common = factors.common();
+  const auto [large, small] = factors.lse_off();
+  return common > 0 ? outputs_text(common, factors.has_lse() && large + small == 0) : "";
 }
 
 std::string wrong_heads_only(const FailingOutput& failing) {

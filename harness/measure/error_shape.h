@@ -17,6 +17,9 @@ std::string narrowed(const FailingOutput& failing);
 // nothing but rounding, and the LSE agrees where there is one; "the outputs are 0.2 % too small: …"
 // where one factor for all rows does. "" where neither does.
 std::string wrong_factor(const FailingOutput& failing);
+// The words of the denominator where most LSE that are off are so in one direction, and the outputs
+// in the other; "" else.
+std::string denominator_by_lse(const FailingOutput& failing);
 // The same words where the location says denominator and no factor explains all: what is most of
 // it.
 std::string nearest_factor(const FailingOutput& failing);

@@ -20,20 +20,30 @@ constexpr double concentrated = 0.9;
 // that parts right from wrong: an answer for other keys or another row correlates with any
 // direction along the output by a half.
 constexpr double explains = 0.75;
+// A key that is dropped or repeated explains at least this share of what rounding does not, in the
+// rows that read it. (Less than all, because a weight that is large changes by more than its share.)
+constexpr double least_share_of_key = 0.25;
 // Of outputs whose error has no place, the share that is given one.
 constexpr double false_locations = 1e-3;
 constexpr std::size_t rows_of_variance = 16;  // from which it is estimated
 // mean of (e / sigma)^2 over a head, row or column
 constexpr double right_below = 4, wrong_above = 25;
 
-// <e, d> and <d, d> of one hypothesis, in units of sigma.
+// <e, d> and <d, d> of one hypothesis, in units of sigma, and the row that has most of <d, d>.
 struct Fit {
   double ed = 0, dd = 0;
+  double top = 0;
+  std::size_t top_row = 0;
   double z() const { return dd > 0 ? ed / std::sqrt(dd) : 0; }
+  void add(double ed_of_row, double dd_of_row, std::size_t row) {
+    ed += ed_of_row, dd += dd_of_row;
+    if (dd_of_row > top) top = dd_of_row, top_row = row;
+  }
 };
 
 struct KeyId {
   std::int32_t sample, head_kv, key;
+  std::int32_t head;  // query head; -1: all that read it
   // clang-tidy 14 takes the 0 that a defaulted comparison compares with for a pointer.
   auto operator<=>(const KeyId&) const = default;  // NOLINT(modernize-use-nullptr)
 };
@@ -51,16 +61,15 @@ class Locator {
     if (const std::string kept = output_keeps_its_limits(); !kept.empty()) return none(kept);
     for (const std::size_t r : rows_by_error()) fit_row(r);
     Location location = strongest();
-    const double by_chance = chance(location.z);
-    const bool beats_chance = std::abs(location.z) > by_chance;
+    const double by_chance = chance(location.z), share = share_of(location.z);
+    const bool is_location = std::abs(location.z) > by_chance &&
+                             (best_ != Direction::key || share >= least_share_of_key);
     const bool is_global = location.kind == "scale" || location.kind == "denominator";
-    if (!beats_chance || (is_global && location.z * location.z < explains * fitted_energy_)) {
+    if (!is_location || (is_global && location.z * location.z < explains * fitted_energy_)) {
       if (Location parted = parting(location); !parted.kind.empty()) {
         location = parted;
-      } else if (!beats_chance) {
-        return none(fmt::format(
-            "the best of {} hypotheses has z = {:.1f}, and errors that have no place reach {:.1f}",
-            hypotheses(), std::abs(location.z), by_chance));
+      } else if (!is_location) {
+        return none(why_none(location, by_chance, share));
       }
     }
     location.description += concentration();
@@ -86,9 +95,47 @@ class Locator {
 
   std::size_t hypotheses() const { return 6 + keys_.size(); }
 
+  std::string why_none(const Location& best, double by_chance, double share) const {
+    if (!(std::abs(best.z) > by_chance)) {
+      return fmt::format(
+          "the best of {} hypotheses has z = {:.1f}, and errors that have no place "
+          "reach {:.1f}",
+          hypotheses(), std::abs(best.z), by_chance);
+    }
+    return fmt::format("the best of {} hypotheses, a {}, explains {:.0f} % of the squared error",
+                       hypotheses(), best.kind, 100 * share);
+  }
+
+  bool is_about(const RowId& id) const {
+    return best_ != Direction::key ||
+           (id.sample == best_key_.sample && id.head / problem_.group() == best_key_.head_kv &&
+            (best_key_.head < 0 || id.head == best_key_.head));
+  }
+
+  // Squared error of the rows that the best hypothesis is about.
+  struct Energy {
+    double squared = 0, elements = 0;
+  };
+  Energy energy_of_best() const {
+    Energy sum;
+    for (const auto& [of, energy] : energy_of_) {
+      if (!is_about({of.first, of.second, 0})) continue;
+      sum.squared += energy.squared, sum.elements += energy.elements;
+    }
+    return sum;
+  }
+
+  // Of their squared error, less what rounding may make of it.
+  double share_of(double z) const {
+    const Energy energy = energy_of_best();
+    const double left = energy.squared - z * z - std::pow(in_.limits.rms, 2) * energy.elements;
+    return left <= 0 ? 1 : z * z / (z * z + left);
+  }
+
   // What |z| of the best hypothesis, where it is `z`, would be by chance (locate.h).
   double chance(double z) const {
-    const double left = fitted_elements_ > 0 ? (fitted_energy_ - z * z) / fitted_elements_ : 0;
+    const Energy energy = energy_of_best();
+    const double left = energy.elements > 0 ? (energy.squared - z * z) / energy.elements : 0;
     return std::sqrt(2 * std::log(static_cast<double>(hypotheses()) / false_locations) *
                      variance_of_best() * std::max(1.0, left));
   }
@@ -132,8 +179,10 @@ class Locator {
     const auto columns = static_cast<std::size_t>(in_.reference->columns);
     const float* z = &in_.comparison->z[r * columns];
     if (!std::all_of(z, z + columns, [](float value) { return std::isfinite(value); })) return;
-    fitted_energy_ += row_energy(r);
-    fitted_elements_ += static_cast<double>(columns);
+    const double energy = row_energy(r);
+    fitted_energy_ += energy;
+    Energy& of_head = energy_of_[{id.sample, id.head}];
+    of_head.squared += energy, of_head.elements += static_cast<double>(columns);
     fitted_rows_.push_back(r);
     std::vector<double> inverse_sigma(columns), gradient(columns, 0.0), value(columns);
     for (std::size_t j = 0; j < columns; ++j)
@@ -146,39 +195,48 @@ class Locator {
       const auto n = static_cast<std::size_t>(key - detail.keys.begin);
       if (!geometry_.sees(id.sample, id.row, key)) continue;
       load_value(id.sample, key, kv, value);
-      Fit fit;
+      double ed = 0, dd = 0;
       for (std::size_t j = 0; j < columns; ++j) {
         const double d = detail.p[n] * (value[j] - detail.o[j]) * inverse_sigma[j];
-        fit.ed += z[j] * d;
-        fit.dd += d * d;
+        ed += z[j] * d;
+        dd += d * d;
         gradient[j] += detail.p[n] * (detail.s[n] - mean_logit) * value[j];
       }
-      add(keys_[{id.sample, kv, static_cast<std::int32_t>(key)}], fit);
-      if (key == detail.keys.end - 1) add(last_visible_, fit);
-      if (key == detail.keys.begin) add(first_visible_, fit);
+      for (const std::int32_t head : {-1, id.head}) {
+        if (head >= 0 && problem_.group() == 1) continue;  // the same
+        keys_[{id.sample, kv, static_cast<std::int32_t>(key), head}].add(ed, dd, r);
+      }
+      if (key == detail.keys.end - 1) last_visible_.add(ed, dd, r);
+      if (key == detail.keys.begin) first_visible_.add(ed, dd, r);
     }
-    for (std::size_t j = 0; j < columns; ++j) {
-      add(scale_,
-          {z[j] * gradient[j] * inverse_sigma[j], std::pow(gradient[j] * inverse_sigma[j], 2)});
-      add(denominator_,
-          {z[j] * detail.o[j] * inverse_sigma[j], std::pow(detail.o[j] * inverse_sigma[j], 2)});
+    add_along(gradient, z, inverse_sigma, r, scale_);
+    add_along(detail.o, z, inverse_sigma, r, denominator_);
+    fit_outside(r, kv, detail, detail.keys.end, z, inverse_sigma, beyond_last_);
+    fit_outside(r, kv, detail, detail.keys.begin - 1, z, inverse_sigma, before_first_);
+  }
+
+  static void add_along(const std::vector<double>& direction, const float* z,
+                        const std::vector<double>& inverse_sigma, std::size_t r, Fit& fit) {
+    double ed = 0, dd = 0;
+    for (std::size_t j = 0; j < direction.size(); ++j) {
+      const double d = direction[j] * inverse_sigma[j];
+      ed += z[j] * d;
+      dd += d * d;
     }
-    fit_outside(id, kv, detail, detail.keys.end, z, inverse_sigma, beyond_last_);
-    fit_outside(id, kv, detail, detail.keys.begin - 1, z, inverse_sigma, before_first_);
+    fit.add(ed, dd, r);
   }
 
   // A key that must not be seen: if it were, the row would move along p' (v - o), p' its weight
   // among the visible ones.
-  void fit_outside(const RowId& id, std::int32_t kv, const RowDetail& detail, std::int64_t key,
+  void fit_outside(std::size_t r, std::int32_t kv, const RowDetail& detail, std::int64_t key,
                    const float* z, const std::vector<double>& inverse_sigma, Fit& fit) {
+    const RowId& id = in_.reference->selection.rows[r];
     if (key < 0 || key >= geometry_.length_kv(id.sample)) return;
     const double share = share_outside(id, kv, detail, key);
     std::vector<double> value(inverse_sigma.size());
     load_value(id.sample, key, kv, value);
-    for (std::size_t j = 0; j < value.size(); ++j) {
-      const double d = share * (value[j] - detail.o[j]) * inverse_sigma[j];
-      add(fit, {z[j] * d, d * d});
-    }
+    for (std::size_t j = 0; j < value.size(); ++j) value[j] = share * (value[j] - detail.o[j]);
+    add_along(value, z, inverse_sigma, r, fit);
   }
 
   // The weight that a key would have if it were seen, too.
@@ -208,34 +266,32 @@ class Locator {
            static_cast<std::size_t>(offset) * size_in_bytes(dtype);
   }
 
-  static void add(Fit& fit, const Fit& part) {
-    fit.ed += part.ed;
-    fit.dd += part.dd;
-  }
-
   Location strongest() {
     Location best;
-    const auto consider = [&](const char* kind, Direction direction, double z, std::string text) {
+    const auto consider = [&](const char* kind, Direction direction, const Fit& fit,
+                              std::string text) {
+      const double z = fit.z();
       if (!(std::abs(z) > std::abs(best.z))) return;
       best = {kind, fmt::format("{}: {} (z = {:.1f})", kind, text, z), z};
       best_ = direction;
+      best_fit_ = fit;
     };
     const auto more = [](double z) { return z > 0 ? "too much" : "too little"; };
-    consider("scale", Direction::scale, scale_.z(),
+    consider("scale", Direction::scale, scale_,
              fmt::format("the logits are {} (softmax scale, softcap or exp2)",
                          scale_.z() > 0 ? "too large" : "too small"));
-    consider("denominator", Direction::denominator, denominator_.z(),
+    consider("denominator", Direction::denominator, denominator_,
              fmt::format("the outputs are {} (denominator, rescale or truncation)",
                          denominator_.z() > 0 ? "too large" : "too small"));
-    consider("edge", Direction::last, last_visible_.z(),
+    consider("edge", Direction::last, last_visible_,
              fmt::format("the last visible key weighs {}", more(last_visible_.z())));
-    consider("edge", Direction::first, first_visible_.z(),
+    consider("edge", Direction::first, first_visible_,
              fmt::format("the first visible key weighs {}", more(first_visible_.z())));
     if (beyond_last_.z() > 0)
-      consider("edge", Direction::beyond_last, beyond_last_.z(),
+      consider("edge", Direction::beyond_last, beyond_last_,
                "the key behind the last visible one is seen");
     if (before_first_.z() > 0)
-      consider("edge", Direction::before_first, before_first_.z(),
+      consider("edge", Direction::before_first, before_first_,
                "the key before the first visible one is seen");
     for (const auto& [id, fit] : keys_) {
       // One key among many must beat the global hypotheses clearly: the largest of n chance fits
@@ -243,7 +299,7 @@ class Locator {
       if (!(std::abs(fit.z()) >= 1.1 * std::abs(best.z))) continue;
       const char* last =
           id.key + 1 == geometry_.length_kv(id.sample) ? ", the sample's last key," : "";
-      consider("key", Direction::key, fit.z(),
+      consider("key", Direction::key, fit,
                fmt::format("key {}{} of key head {} in sample {} weighs {}", id.key, last,
                            id.head_kv, id.sample, more(fit.z())));
       best_key_ = id;
@@ -274,8 +330,7 @@ class Locator {
                              : best_ == Direction::beyond_last ? detail.keys.end
                                                                : detail.keys.begin - 1;
     if (key < 0 || key >= geometry_.length_kv(id.sample)) return {};
-    if (best_ == Direction::key && (id.sample != best_key_.sample || kv != best_key_.head_kv))
-      return {};
+    if (!is_about(id)) return {};
     const bool inside = key >= detail.keys.begin && key < detail.keys.end;
     if (inside && !geometry_.sees(id.sample, id.row, key)) return {};
     const double p = inside ? detail.p[static_cast<std::size_t>(key - detail.keys.begin)]
@@ -285,26 +340,28 @@ class Locator {
     return along;
   }
 
-  // rho of locate.h, from a few of the rows that the best hypothesis is about.
+  // rho of locate.h: of the row that has most of the best hypothesis, and of a few of the others.
   double variance_of_best() const {
+    if (!(best_fit_.dd > 0)) return 1;
     double variance = 0, squared = 0;
+    add_variance(best_fit_.top_row, variance, squared);
+    double of_others = 0, squared_of_others = 0;
     std::size_t rows = 0;
     for (const std::size_t r : fitted_rows_) {
       const RowId& id = in_.reference->selection.rows[r];
-      const auto kv = static_cast<std::int32_t>(id.head / problem_.group());
-      if (best_ == Direction::key && (id.sample != best_key_.sample || kv != best_key_.head_kv))
-        continue;
-      if (++rows > rows_of_variance) break;
-      const RowDetail detail = reference_row(geometry_, in_.inputs, *in_.spec, id);
-      add_variance(r, detail, direction(id, detail), variance, squared);
+      if (!is_about(id)) continue;
+      if (r != best_fit_.top_row && ++rows <= rows_of_variance)
+        add_variance(r, of_others, squared_of_others);
     }
-    return squared > 0 ? variance / squared : 1;
+    if (squared_of_others > 0) variance += of_others / squared_of_others * (best_fit_.dd - squared);
+    return variance / (squared_of_others > 0 ? best_fit_.dd : squared);
   }
 
-  void add_variance(std::size_t r, const RowDetail& detail, const std::vector<double>& along,
-                    double& variance, double& squared) const {
-    if (along.empty()) return;
+  void add_variance(std::size_t r, double& variance, double& squared) const {
     const RowId& id = in_.reference->selection.rows[r];
+    const RowDetail detail = reference_row(geometry_, in_.inputs, *in_.spec, id);
+    const std::vector<double> along = direction(id, detail);
+    if (along.empty()) return;
     const auto kv = static_cast<std::int32_t>(id.head / problem_.group());
     const std::size_t columns = along.size();
     std::vector<double> weighted(columns), value(columns);
@@ -408,10 +465,12 @@ class Locator {
   const Problem& problem_;
   const SideInputs side_;
   const KeyValues key_values_;
-  double fitted_energy_ = 0, fitted_elements_ = 0;
-  std::vector<std::size_t> fitted_rows_;  // by falling error
-  Direction best_ = Direction::scale;     // that of strongest()
+  double fitted_energy_ = 0;
+  std::map<std::pair<std::int32_t, std::int32_t>, Energy> energy_of_;  // by sample and head
+  std::vector<std::size_t> fitted_rows_;                               // by falling error
+  Direction best_ = Direction::scale;                                  // that of strongest()
   KeyId best_key_{};
+  Fit best_fit_;
   Fit scale_, denominator_, last_visible_, first_visible_, beyond_last_, before_first_;
   std::map<KeyId, Fit> keys_;
 };

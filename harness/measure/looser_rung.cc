@@ -14,13 +14,16 @@ constexpr double first_cost = 5e6;  // multiply-adds of a reference
 constexpr double rms_of_few_rows = 3;
 constexpr double scale_test_cost = 5e7;
 
-// The log-likelihood of the errors; nothing where the rung does not explain them.
-std::optional<double> likelihood(const FailingOutput& failing, const RoundingSpec& spec,
-                                 const RowSelection& rows, const Limits& limits) {
+}  // namespace
+
+std::optional<double> likelihood_by(const FailingOutput& failing, const RoundingSpec& spec,
+                                    const RowSelection& rows, Comparison* made) {
   const Geometry& geometry = *failing.geometry;
   const Reference reference = compute_reference(geometry, failing.inputs, spec, rows);
   if (!is_finite(reference)) return std::nullopt;
-  const Comparison comparison = compare(geometry, failing.outputs, reference);
+  const Limits limits =
+      default_limits(spec, geometry.problem(), failing.comparison->statistics.elements);
+  Comparison comparison = compare(geometry, failing.outputs, reference);
   ErrorStatistics statistics = comparison.statistics;
   const ErrorStatistics& judged = failing.comparison->statistics;
   statistics.has_elsewhere = judged.has_elsewhere;
@@ -41,10 +44,9 @@ std::optional<double> likelihood(const FailingOutput& failing, const RoundingSpe
   for (std::size_t i = 0; i < comparison.z.size(); ++i) add(comparison.z[i], reference.sigma[i]);
   for (std::size_t r = 0; r < of_lse.size(); ++r)
     add(of_lse[r] / reference.lse_sigma[r], reference.lse_sigma[r]);
+  if (made != nullptr) *made = std::move(comparison);
   return sum;
 }
-
-}  // namespace
 
 std::optional<Rung> looser_rung(const FailingOutput& failing) {
   if (failing.faults->total() > 0 || failing.comparison->statistics.elements == 0)
@@ -57,13 +59,11 @@ std::optional<Rung> looser_rung(const FailingOutput& failing) {
     rung.spec.lse_base = failing.spec->lse_base;
     rung.spec.lse_includes_sink = failing.spec->lse_includes_sink;
     if (looser_fields(rung.spec, *failing.spec).empty()) continue;
-    const Limits limits =
-        default_limits(rung.spec, problem, failing.comparison->statistics.elements);
-    Limits loose = limits;
+    Limits loose = default_limits(rung.spec, problem, failing.comparison->statistics.elements);
     loose.rms = std::max(loose.rms, rms_of_few_rows);
     if (!would_explain(*failing.geometry, failing.inputs, failing.outputs, rung.spec, few, loose))
       continue;
-    const auto found = likelihood(failing, rung.spec, many, limits);
+    const auto found = likelihood_by(failing, rung.spec, many);
     if (!found || (best && *found <= best_likelihood)) continue;
     best_likelihood = *found;
     best = std::move(rung);

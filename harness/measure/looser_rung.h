@@ -9,6 +9,12 @@
 
 namespace plumbline {
 
+// Whether the output would pass by a spec, on these rows: every limit of output and LSE, and the tests
+// of the scale of both. The log-likelihood of its errors, were they normal with the spec's scales;
+// nothing where it would not pass. `comparison`: with that spec's reference, if wanted.
+std::optional<double> likelihood_by(const FailingOutput& failing, const RoundingSpec& spec,
+                                    const RowSelection& rows, Comparison* comparison = nullptr);
+
 // The likeliest of the rungs by which the output would pass: every limit of output and LSE, and the
 // tests of the scale of both (docs/judging-formulas.md, "Scale of one output"). Looks at the rows of
 // second_look(); of rows that have no reference at what is known of them. Nothing where there are

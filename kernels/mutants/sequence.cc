@@ -198,6 +198,11 @@ Sequence::Row Sequence::key_row(const TokenTensor& map, std::int64_t sample, std
   return {&map, sample * map.outer_stride + in_sample + head * map.head_stride};
 }
 
+std::int64_t Sequence::longest_sample() const {
+  const std::int32_t* lengths = attention_.lengths_kv;
+  return std::max_element(lengths, lengths + problem().batch) - lengths;
+}
+
 std::int64_t Sequence::pages_of(std::int64_t sample) const {
   return cpu::round_up(attention_.lengths_kv[sample], problem().page_size) / problem().page_size;
 }
@@ -213,7 +218,7 @@ Sequence::Row Sequence::paged_row(const TokenTensor& map, std::int64_t sample, s
     in_page = 2 * in_page % page_size;
   std::int64_t table_row =
       sample * (is(Change::index_page_row_stride) ? pages : map.pages_per_sample);
-  if (is(Change::index_one_page_wrong) && sample == problem().batch - 1 && index == 1)
+  if (is(Change::index_one_page_wrong) && sample == longest_sample() && index == 1)
     table_row = index = 0;
   const auto entries = static_cast<std::int64_t>(tensors_.page_table.bytes / sizeof(std::int32_t));
   const std::int64_t page = index < map.pages_per_sample && table_row + index < entries
