@@ -21,7 +21,7 @@ constexpr double concentrated = 0.9;
 // direction along the output by a half.
 constexpr double explains = 0.75;
 // A key that is dropped or repeated explains at least this share of what rounding does not, in the
-// rows that read it. (Less than all, because a weight that is large changes by more than its share.)
+// rows that read it. Not all of it, because a large weight changes by more than its share.
 constexpr double least_share_of_key = 0.25;
 // Of outputs whose error has no place, the share that is given one.
 constexpr double false_locations = 1e-3;

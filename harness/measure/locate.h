@@ -12,9 +12,9 @@
 //
 //   |z| > sqrt(2 ln(1000 m) rho max(1, (T - z^2) / N))
 //
-// T is the squared error of the N elements looked at, so that the last factor is what the hypothesis
-// leaves of it. rho is the variance of <e, d> / |d| where the errors of P are independent from key to
-// key, which a row's columns share:
+// T is the squared error of the N elements that the hypothesis is about, so that the last factor is
+// what it leaves of it. rho is the variance of <e, d> / |d| where the errors of P, which a row's
+// columns share, are independent from key to key:
 //
 //   rho = sum over rows (lambda sum_k p_k^2 y_k^2 + sum_j (sigma_j^2 - spre_j^2) d_j^2 / sigma_j^4)
 //         / sum over rows of sum_j d_j^2 / sigma_j^2
@@ -37,8 +37,8 @@ struct LocateInputs {
   const Comparison* comparison = nullptr;
   Limits limits;
 };
-// Where only the LSE, or a row without a reference, is beyond its limit, there is no location. Looks
-// at no more rows than cost about 2e8 multiply-adds; the rows with the largest errors first.
+// Where only the LSE, or a row without a reference, is beyond its limit, there is no location.
+// Looks at no more rows than cost about 2e8 multiply-adds; the rows with the largest errors first.
 Location locate(const LocateInputs& inputs);
 
 }  // namespace plumbline

@@ -1,5 +1,5 @@
-// Does an output's error come from a rounding that its spec does not have, or from reading the right
-// keys' K or V in the wrong place? Words for people; nothing here decides.
+// Does an output's error come from a rounding that its spec does not have, or from K or V that is
+// read in the wrong place? Words for people; nothing here decides.
 #pragma once
 
 #include <string>
@@ -9,8 +9,9 @@
 namespace plumbline {
 
 // "S is rounded to bf16 after the softmax scale"; "V of the next key is multiplied by each key's
-// weight"; "page 2 of sample 0 is read where page 5 of sample 1 lies". The likeliest of all, where it
-// explains the output and beats each of another kind (contest.h); else "".
+// weight"; "a wrong page is read: K of page 2 of sample 0 where page 5 of sample 1 lies". The
+// likeliest of all, where it explains the output and beats each of another kind (contest.h); else
+// "".
 std::string likeliest_change(const FailingOutput& failing);
 
 }  // namespace plumbline

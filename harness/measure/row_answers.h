@@ -1,6 +1,6 @@
-// Single rows of a failing output's question, answered in fp64 with one thing changed: a head, where
-// a key lies, a scale, a sink, how a logit is made or what P is rounded to. Words for people; nothing
-// here decides.
+// Single rows of a failing output's question, answered in fp64 with one thing changed: a head, the
+// place of a key, a scale, a sink, how a logit is made or what P is rounded to. Words for people;
+// nothing here decides.
 #pragma once
 
 #include <functional>

@@ -300,7 +300,6 @@ class Kernel {
                    std::min(step, depth - d), tile_keys_, s);
       if (step < depth) round_row(narrow_, s, tile_keys_);
     }
-    if (is(Change::precision_raw_scores_rounded)) round_row(narrow_, s, tile_keys_);
     if (is(Change::precision_raw_scores_fp16)) round_row(PLUMBLINE_F16, s, tile_keys_);
     if (is(Change::precision_raw_scores_clamped))
       std::transform(s, s + tile_keys_, s,
@@ -408,8 +407,7 @@ class Kernel {
     float* p = scores_of(r);
     for (std::int64_t j = 0; j < tile_keys_; ++j) p[j] = std::fma(p[j], factor, -t_.m[r]);
     exp2_row(change_, p, tile_keys_);
-    if (is(Change::precision_p_rounded_twice))
-      round_weights(change_, p_dtype_, 1.0F, p, tile_keys_);
+    if (is(Change::precision_p_rounded_twice)) round_weights(change_, p_dtype_, 1, p, tile_keys_);
     for (std::int64_t j = 0; j < tile_keys_; ++j) p[j] /= t_.l[r];
     round_weights(change_, p_dtype_, 1.0F, p, tile_keys_);
     t_.rescale[r] = 1;
@@ -447,11 +445,7 @@ class Kernel {
       multiply_add(sum_, scores_of(r), t_.v, t_.width_vo, tile_keys_, t_.width_vo, t_.product);
       for (std::int64_t d = 0; d < t_.width_vo; ++d) out[d] += t_.product[d];
     } else if (is(Change::precision_output_accumulates_in_fp16) && narrow_ == PLUMBLINE_F16) {
-      for (std::int64_t j = 0; j < tile_keys_; j += 8) {
-        multiply_add(sum_, scores_of(r) + j, t_.v + j * t_.width_vo, t_.width_vo, 8, t_.width_vo,
-                     out);
-        round_row(PLUMBLINE_F16, out, t_.width_vo);
-      }
+      multiply_add_in_fp16(scores_of(r), t_.v, t_.width_vo, tile_keys_, t_.width_vo, out);
     } else {
       multiply_add(sum_, scores_of(r), t_.v, t_.width_vo, tile_keys_, t_.width_vo, out);
     }
