@@ -16,8 +16,8 @@ constexpr std::size_t most_rows = 16;  // with the largest errors, and as many s
 constexpr double cost_limit = 2e6;     // multiply-adds of one explanation
 constexpr double most = 0.9;           // share of the rows that speak for what is said of all
 // Of (e / sigma)^2 by the scales of a spec: those of a kernel that does round so are a little below
-// 1, in every row. The median of chi^2 of one degree of freedom, as where one key has all weight, is
-// 0.45 of its mean.
+// 1, in every row. The median of chi^2 of one degree of freedom, as where one key has all weight,
+// is 0.45 of its mean.
 constexpr double least_mean = 0.25, least_median = 0.3;
 const double thousand_to_one = std::log(1000.0);
 // A row's LSE is one number of fp32: where it is off by more than 12 sigma, how much more is no

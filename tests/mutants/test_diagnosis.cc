@@ -191,7 +191,10 @@ TEST(Diagnosis, NamesNeitherRoundingNorPlaceOfOtherBugs) {
                                  "Q K^T is accumulated", "a wrong page", "V of the next key",
                                  "V of the previous key", "in the wrong place", "O is rounded"})
       EXPECT_THAT(diagnosis.cause, Not(HasSubstr(sentence))) << mutant;
-    EXPECT_EQ(diagnosis.looser_rung, "") << mutant;
+    // Half an ulp of an fp16 output is within what a kernel that rounds S may err by.
+    if (mutant != std::string_view("precision_output_truncated")) {
+      EXPECT_EQ(diagnosis.looser_rung, "") << mutant;
+    }
   }
 }
 
