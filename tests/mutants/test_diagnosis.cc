@@ -95,6 +95,13 @@ Problem prefill(DType dtype) {
   return problem;
 }
 
+Problem peaky(DType dtype) {
+  Problem problem = prefill(dtype);
+  problem.law = Law::peaky;
+  problem.v_law = VLaw::uniform;
+  return problem;
+}
+
 Problem with_scale(DType dtype) {
   Problem problem = prefill(dtype);
   problem.scale = 0.15;
@@ -180,9 +187,12 @@ TEST(Diagnosis, NamesWhatAMutantRoundsOrReads) {
 TEST(Diagnosis, NamesNeitherRoundingNorPlaceOfOtherBugs) {
   const Problem plain = prefill(DType::bf16), in_fp16 = prefill(DType::f16);
   const std::pair<const char*, Problem> others[] = {
-      {"mask_drops_last_key", plain},          {"softmax_sum_misses_last_tile", plain},
-      {"precision_scale_one_percent", plain},  {"head_modulo", plain},
-      {"precision_output_truncated", in_fp16}, {"softmax_log2e_missing", in_fp16},
+      {"mask_drops_last_key", plain},
+      {"softmax_sum_misses_last_tile", plain},
+      {"precision_scale_one_percent", plain},
+      {"head_modulo", plain},
+      {"precision_output_truncated", peaky(DType::bf16)},
+      {"softmax_log2e_missing", in_fp16},
       {"softcap_ignored", capped(DType::bf16)}};
   for (const auto& [mutant, problem] : others) {
     const Diagnosis diagnosis = diagnose(mutant, problem);
@@ -191,7 +201,7 @@ TEST(Diagnosis, NamesNeitherRoundingNorPlaceOfOtherBugs) {
                                  "Q K^T is accumulated", "a wrong page", "V of the next key",
                                  "V of the previous key", "in the wrong place", "O is rounded"})
       EXPECT_THAT(diagnosis.cause, Not(HasSubstr(sentence))) << mutant;
-    // Half an ulp of an fp16 output is within what a kernel that rounds S may err by.
+    // Half an ulp of the output is within what a kernel that rounds S may err by.
     if (mutant != std::string_view("precision_output_truncated")) {
       EXPECT_EQ(diagnosis.looser_rung, "") << mutant;
     }
@@ -223,7 +233,7 @@ TEST(Diagnosis, FindsNothingInLegalKernels) {
 }
 
 TEST(Diagnosis, NamesTheLooserRungThatExplains) {
-  EXPECT_EQ(diagnose("precision_scores_rounded", prefill(DType::bf16)).looser_rung, "PyTorch math");
+  EXPECT_EQ(diagnose("precision_scores_rounded", peaky(DType::bf16)).looser_rung, "PyTorch math");
   EXPECT_EQ(diagnose("precision_sum_of_rounded_p", prefill(DType::bf16)).looser_rung,
             "FlashInfer prefill");
 }

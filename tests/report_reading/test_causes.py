@@ -77,7 +77,8 @@ def test_run_names_the_cause(cause, tmp_path):
 
 # A case that a looser rung explains, one that none does, and one of the LSE alone.
 LOOSER = [
-    ("precision_scores_rounded/bf16/b1-h6x2-s33x130-d64", "PyTorch math: S to bf16 and P to bf16"),
+    ("precision_scores_rounded/bf16/b1-h6x2-s33x130-d64/law=peaky/v=uniform",
+     "PyTorch math: S to bf16 and P to bf16"),
     ("mask_drops_first_key/bf16/b1-h6x2-s33x130-d64", ""),
     ("epilogue_lse_base_two/bf16/b1-h6x2-s33x130-d64", ""),
 ]

@@ -112,11 +112,11 @@ void expect_equal(const StoredOutcome& loaded, const StoredOutcome& stored) {
   ASSERT_EQ(judged.terms.has_value(), before.terms.has_value());
   if (judged.terms) {
     const auto& [limits, padding_policy, promises] = *judged.terms;
-    const auto& [peak, beyond_output, rms, lse, suite_limit, suite_judged] = limits;
+    const auto& [peak, beyond_output, rms, lse, suite_limit, suite_judged, elsewhere] = limits;
     const Terms& t = *before.terms;
-    EXPECT_EQ(std::tie(peak, beyond_output, rms, lse, padding_policy, promises),
+    EXPECT_EQ(std::tie(peak, beyond_output, rms, lse, elsewhere, padding_policy, promises),
               std::tie(t.limits.peak, t.limits.beyond_output, t.limits.rms, t.limits.lse,
-                       t.padding_policy, t.promises));
+                       t.limits.elsewhere, t.padding_policy, t.promises));
   }
 }
 
