@@ -109,6 +109,14 @@ void multiply_add(Sum sum, const float* a, const float* b, std::int64_t stride, 
   }
 }
 
+void multiply_add_in_fp16(const float* a, const float* b, std::int64_t stride, std::int64_t depth,
+                          std::int64_t columns, float* c) {
+  for (std::int64_t i = 0; i < depth; i += 8) {
+    multiply_add(Sum::fma, a + i, b + i * stride, stride, 8, columns, c);
+    cpu::round_to(PLUMBLINE_F16, c, columns);
+  }
+}
+
 float exp2_of(Change change, float x) {
   switch (change) {
     case Change::precision_exp2_degree_2:

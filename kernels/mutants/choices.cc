@@ -25,7 +25,9 @@ std::int64_t tile_keys(Change change) {
 
 // One split for each 128 keys, at most 4.
 std::int64_t splits_of(Change change, std::int64_t keys) {
-  if (change == Change::legal_one_split || change == Change::legal_p_normalized) return 1;
+  if (change == Change::legal_one_split || change == Change::legal_p_normalized ||
+      change == Change::precision_p_rounded_twice)
+    return 1;
   if (change == Change::legal_seven_splits) return 7;
   return std::clamp<std::int64_t>((keys + 127) / 128, 1, 4);
 }

@@ -69,6 +69,7 @@ void Logits::cap(float* s, std::int64_t count) const {
 
 void Logits::apply(const Block& block, std::int64_t row, Range keys, std::int64_t tile_keys,
                    float* s) const {
+  if (is(Change::precision_raw_scores_rounded)) round_row(narrow_dtype(problem_), s, tile_keys);
   if (is(Change::legal_scale_within_exponent) && !is_capped() && !is_biased()) return;
   const float factor = product_factor(block);
   if (factor != 1) scale_row(s, tile_keys, factor);

@@ -80,7 +80,7 @@ class Kernel {
     for (split_ = 0; split_ < splits; ++split_) {
       const Range keys = keys_of_splits[static_cast<std::size_t>(split_)];
       reset();
-      if (is(Change::legal_p_normalized)) {
+      if (is(Change::legal_p_normalized) || is(Change::precision_p_rounded_twice)) {
         visit_twice(keys);
       } else {
         visit_tiles(keys);
@@ -407,6 +407,7 @@ class Kernel {
     float* p = scores_of(r);
     for (std::int64_t j = 0; j < tile_keys_; ++j) p[j] = std::fma(p[j], factor, -t_.m[r]);
     exp2_row(change_, p, tile_keys_);
+    if (is(Change::precision_p_rounded_twice)) round_weights(change_, p_dtype_, 1, p, tile_keys_);
     for (std::int64_t j = 0; j < tile_keys_; ++j) p[j] /= t_.l[r];
     round_weights(change_, p_dtype_, 1.0F, p, tile_keys_);
     t_.rescale[r] = 1;
@@ -443,6 +444,8 @@ class Kernel {
       std::fill_n(t_.product, t_.width_vo, 0.0F);
       multiply_add(sum_, scores_of(r), t_.v, t_.width_vo, tile_keys_, t_.width_vo, t_.product);
       for (std::int64_t d = 0; d < t_.width_vo; ++d) out[d] += t_.product[d];
+    } else if (is(Change::precision_output_accumulates_in_fp16) && narrow_ == PLUMBLINE_F16) {
+      multiply_add_in_fp16(scores_of(r), t_.v, t_.width_vo, tile_keys_, t_.width_vo, out);
     } else {
       multiply_add(sum_, scores_of(r), t_.v, t_.width_vo, tile_keys_, t_.width_vo, out);
     }

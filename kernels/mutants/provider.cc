@@ -73,6 +73,12 @@ bool is_of_input_mode(Change change) {
          change == Change::legal_maximum_bf16 || change == Change::legal_maximum_shared;
 }
 
+// P is rounded twice where the default mode rounds it at all; elsewhere that is the correct kernel.
+Change applied(Mode mode, Change change, const plumbline_problem& problem) {
+  const bool rounds_p = mode == Mode::input && problem.dtype_q != PLUMBLINE_F32;
+  return change == Change::precision_p_rounded_twice && !rounds_p ? Change::legal_baseline : change;
+}
+
 // Breakers promise what the kernel that they change keeps.
 plumbline_promises promises_of(Change change) {
   plumbline_promises promises = provider::promises(PLUMBLINE_PROMISE_BITWISE);
@@ -110,7 +116,8 @@ struct Mutants : provider::Library {
   }
   static void run(Plan& plan, const plumbline_tensors& tensors, void*) {
     const cpu::DefaultRounding default_rounding;
-    mutants::run(plan.problem, tensors, mode, plan.kernel.change, plan.splits_asked);
+    mutants::run(plan.problem, tensors, mode, applied(mode, plan.kernel.change, plan.problem),
+                 plan.splits_asked);
   }
   static void describe(const Plan& plan, plumbline_description& description) {
     description.padding_policy = PLUMBLINE_PADDED_ROWS_ZEROS;

@@ -226,6 +226,11 @@ Sequence::Row Sequence::key_row(const TokenTensor& map, std::int64_t sample, std
   return {&map, sample * map.outer_stride + in_sample + head * map.head_stride};
 }
 
+std::int64_t Sequence::longest_sample() const {
+  const std::int32_t* lengths = attention_.lengths_kv;
+  return std::max_element(lengths, lengths + problem().batch) - lengths;
+}
+
 std::int64_t Sequence::pages_of(std::int64_t sample) const {
   return cpu::round_up(attention_.lengths_kv[sample], problem().page_size) / problem().page_size;
 }
@@ -239,8 +244,10 @@ Sequence::Row Sequence::paged_row(const TokenTensor& map, std::int64_t sample, s
   if (is(Change::index_v_pages_swapped) && &map == &attention_.v && (index ^ 1) < pages) index ^= 1;
   if (is(Change::index_page_offset_doubled) && index == pages - 1)
     in_page = 2 * in_page % page_size;
-  const std::int64_t table_row =
+  std::int64_t table_row =
       sample * (is(Change::index_page_row_stride) ? pages : map.pages_per_sample);
+  if (is(Change::index_one_page_wrong) && sample == longest_sample() && index == 1)
+    table_row = index = 0;
   const auto entries = static_cast<std::int64_t>(tensors_.page_table.bytes / sizeof(std::int32_t));
   const std::int64_t page = index < map.pages_per_sample && table_row + index < entries
                                 ? map.page_table[table_row + index]
@@ -306,6 +313,7 @@ Sequence::Row Sequence::value_row(std::int64_t sample, std::int64_t token,
 
 void Sequence::load_value(std::int64_t sample, std::int64_t token, std::int64_t head,
                           float* to) const {
+  if (is(Change::index_v_of_next_key) && token + 1 < length_kv(sample)) ++token;
   const std::int64_t appended_from = length_kv(sample) - length_q(sample);
   if (is(Change::stale_values_of_append) && cpu::is_paged(problem().layout) &&
       token >= appended_from) {

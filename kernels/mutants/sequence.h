@@ -60,6 +60,7 @@ class Sequence {
               std::int64_t head) const;
   Row paged_row(const cpu::TokenTensor& map, std::int64_t sample, std::int64_t token,
                 std::int64_t head) const;
+  std::int64_t longest_sample() const;
   std::int64_t pages_of(std::int64_t sample) const;
   Range keys_of_bits(std::int64_t sample, std::int64_t token) const;
   float scale_at(const cpu::TokenScales& scales, std::int64_t sample, std::int64_t head,

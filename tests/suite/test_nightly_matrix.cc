@@ -89,9 +89,9 @@ TEST(NightlyMatrix, Layouts) {
   EXPECT_THAT(every<Layout>([](const Problem& p) { return p.layout; }),
               IsSupersetOf({Layout::padded_bshd, Layout::padded_bhsd, Layout::ragged,
                             Layout::paged_nhd, Layout::paged_hnd}));
-  EXPECT_THAT(
-      every<View>([](const Problem& p) { return p.view; }),
-      IsSupersetOf({View::plain, View::strided, View::packed_qkv, View::packed_kv, View::v_in_k, View::far}));
+  EXPECT_THAT(every<View>([](const Problem& p) { return p.view; }),
+              IsSupersetOf({View::plain, View::strided, View::packed_qkv, View::packed_kv,
+                            View::v_in_k, View::far}));
   EXPECT_THAT(every<Lengths>([](const Problem& p) { return p.lengths; }),
               IsSupersetOf({Lengths::full, Lengths::random, Lengths::near_full, Lengths::third,
                             Lengths::one_long, Lengths::with_zero}));
