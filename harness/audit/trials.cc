@@ -24,6 +24,7 @@ class ProblemRules {
     results.fill(RuleResult::not_applicable);
     if (measurement.reference == nullptr || measurement.rows.empty()) return results;
     const Problem& problem = measurement.geometry->problem();
+    if (problem.view == View::far) return results;  // copies of its inputs would take gigabytes
     if (!math_) prepare(measurement);
     const RuleInputs inputs{problem.dtype,    problem.out(),     problem.seq_kv,
                             golden_,          measurement.rows,  math_->flash_attention,
