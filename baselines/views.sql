@@ -56,7 +56,8 @@ SELECT
   -- errors
   o.elements, o.peak, o.beyond_output, o.rms, o.bound, o.max_abs, o.max_rel, o.mean_abs, o.max_ulp,
   o.lse_z, o.lse_max_abs, o.elsewhere, o.shrink_z, o.temperature_z, o.outside_allclose_1e3,
-  o.outside_allclose_1e2, o.reference_rows, o.rows_total, o.row_seed, o.widening, js.spec AS judged_spec,
+  o.outside_allclose_1e2, o.reference_rows, o.rows_total, o.row_seed, o.widening,
+  js.spec AS judged_spec,
   -- faults
   o.faults_total, o.faults_nan, o.faults_inf, o.faults_unwritten, o.faults_out_of_range,
   o.faults_padded_rows, o.faults_empty_rows, o.faults_inexact, o.faults_fence_bytes,

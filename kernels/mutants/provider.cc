@@ -53,7 +53,9 @@ std::string refuse(Mode mode, const plumbline_problem& problem, const plumbline_
 // What a correct kernel declares; of the legal variants, what each does.
 void declare_roundings(Mode mode, Change change, const plumbline_problem& problem,
                        plumbline_description& description) {
-  const Change declared = is_legal(change) ? change : Change::legal_baseline;
+  const Change declared = is_legal(change)       ? change
+                          : normalises_p(change) ? Change::legal_p_normalized
+                                                 : Change::legal_baseline;
   plumbline_rounding_spec& spec = description.spec;
   spec.p_dtype = p_dtype(problem, mode, declared);
   spec.p_prescale = p_prescale(mode, declared);
@@ -69,7 +71,7 @@ void declare_roundings(Mode mode, Change change, const plumbline_problem& proble
 
 // Whose roundings have a contract of their own, for what P is by default.
 bool is_of_input_mode(Change change) {
-  return change == Change::legal_p_normalized || change == Change::legal_maximum_power_of_two ||
+  return normalises_p(change) || change == Change::legal_maximum_power_of_two ||
          change == Change::legal_maximum_bf16 || change == Change::legal_maximum_shared;
 }
 
