@@ -5,7 +5,7 @@
 #   ci/thirdparty.sh --check    say what is missing and exit 1; downloads nothing
 #   ci/thirdparty.sh --night    test where the environment is there, else say why not and exit 0
 # The tests are those of CTest's label thirdparty. Without the environment they are skipped.
-# Versions: ci/thirdparty_requirements.txt. Exit codes: 1 a test failed, 3 nothing could be installed.
+# Versions: ci/thirdparty_requirements.txt. Exit codes: those of ctest; 3: pip could not install.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 venv="$source_directory/.venv-thirdparty"
 requirements="$source_directory/ci/thirdparty_requirements.txt"
@@ -45,7 +45,7 @@ case "${1:-}" in
     [[ -z "$missing" ]] || { echo "$missing; remedy: run ci/thirdparty.sh --setup"; exit 1; } ;;
   --night)
     [[ -z "$missing" ]] || {
-      echo "skipped: MLX, Keras and OpenVINO are not judged, $missing (ci/thirdparty.sh --setup)" >&2
+      echo "skipped: MLX, Keras and OpenVINO: $missing (remedy: ci/thirdparty.sh --setup)" >&2
       exit 0
     }
     run_tests ;;
