@@ -222,6 +222,8 @@ CREATE TABLE outcome(
   location_z REAL NOT NULL,
   -- one sentence for people: what a failure is put down to; '' where nobody knows
   cause TEXT NOT NULL,
+  -- the rung of the ladder that permits more and would explain the failure; '' if none does
+  looser_rung TEXT NOT NULL,
   -- little-endian float32, (sample, head) row major
   head_rms BLOB NOT NULL CHECK (length(head_rms) % 4 = 0),
   reference_rows INTEGER NOT NULL,

@@ -67,8 +67,8 @@ SELECT
   o.worst_got_is_nan, o.worst_expected, o.worst_sigma, o.worst_ulp, o.worst_visible_keys,
   o.worst_share_p, o.worst_share_logit, o.worst_share_s, o.worst_share_exp2,
   o.worst_share_accumulation, o.worst_share_split_partials, o.worst_share_output, o.location_kind,
-  o.location_description, o.location_z, o.cause, o.head_rms_max, o.head_rms_max_sample,
-  o.head_rms_max_head,
+  o.location_description, o.location_z, o.cause, o.looser_rung, o.head_rms_max,
+  o.head_rms_max_sample, o.head_rms_max_head,
   -- bits
   o.output_digest, o.repeat_checked, o.repeat_equal,
   -- time and resources
@@ -179,7 +179,8 @@ SELECT
   o.status, o.verdict, EXISTS (SELECT 1 FROM accepted_case AS a WHERE a.run_id = o.run_id
   AND a.case_key = o.case_key) AS accepted,
   o.reason, o.findings, o.percent_of_limit, o.nearest_statistic, o.rms, o.peak, o.time_ratio,
-  o.output_digest, b.build_id, o.location_description, o.cause, pr.run_id AS previous_run_id,
+  o.output_digest, b.build_id, o.location_description, o.cause, o.looser_rung,
+  pr.run_id AS previous_run_id,
   pr.started_at AS previous_started_at, pr.code_commit AS previous_commit,
   p.verdict AS previous_verdict, p.percent_of_limit AS previous_percent_of_limit,
   p.rms AS previous_rms, p.peak AS previous_peak, p.time_ratio AS previous_time_ratio,

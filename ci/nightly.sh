@@ -16,6 +16,8 @@
 #                       --suite: none); repeat for more
 #   --strict         an ambiguous night (exit 5) fails; without it, it warns. A night with something
 #                    unconfirmed fails in any case
+# Without --suite and PLUMBLINE_BINARY it is plumbline's own night, which judges MLX, Keras and
+# OpenVINO, too (ci/thirdparty.sh --night); where their environment is absent it says so.
 # Exit codes are those of `plumbline run`; 1 also where a compiled kernel takes more than
 # baselines/resources approves.
 # Example: ci/nightly.sh --history history.db -- --provider ./libmine.so
@@ -56,10 +58,11 @@ if ((!first_night)) && [[ ! -s "$history" ]]; then
 fi
 export PLUMBLINE_COMMIT="$commit"
 ((${#suites[@]} + ${#invariances[@]})) || invariances=(cases/invariances.toml)
-((${#suites[@]})) || suites=(cases/nightly.toml cases/stories/*.toml)
+own_night=0
+((${#suites[@]})) || { own_night=1; suites=(cases/nightly.toml cases/stories/*.toml); }
 # PLUMBLINE_BINARY names a plumbline that is already built.
 if [[ -n "${PLUMBLINE_BINARY:-}" ]]; then
-  plumbline="$PLUMBLINE_BINARY"
+  plumbline="$PLUMBLINE_BINARY" own_night=0
 else
   build --target plumbline plumbline_cpu
 fi
@@ -107,6 +110,11 @@ if ((code == 0 || code == 1 || code == 5)); then
          "see $out/summary.md" >&2 ;;
     *) grep '^- ' "$work/resources.md" >&2 || true; ((code == 1)) || code=$resources ;;
   esac
+fi
+
+# Kernels that need packages of their own have no part in the history: tests judge them.
+if ((own_night)) && ((code == 0 || code == 1 || code == 5)); then
+  ci/thirdparty.sh --night || code=1
 fi
 
 # What was measured is history, whatever the verdict. The copy is complete before it replaces the

@@ -25,6 +25,7 @@ class ProblemRules {
     if (measurement.reference == nullptr || measurement.rows.empty()) return results;
     const Problem& problem = measurement.geometry->problem();
     if (problem.is_merge()) return results;  // others' rules are those of attention
+    if (problem.view == View::far) return results;  // copies of its inputs would take gigabytes
     if (!math_) prepare(measurement);
     const DType dtype = problem.has_fp8_q() ? problem.out() : problem.dtype;
     const RuleInputs inputs{dtype,

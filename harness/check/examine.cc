@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "harness/contract/contract.h"
 #include "harness/judge/judge.h"
@@ -155,7 +154,7 @@ Result<Examination> Examiner::examine(const Rung& rung) const {
     outcome.worst = elsewhere;
   }
   judge_trial(trial);
-  const std::vector<double> of_lse = lse_errors(result.reference);
+  const std::vector<double> of_lse = lse_errors(geometry, dump_.outputs(), result.reference);
   trial.fit = log_likelihood(result, of_lse);
   trial.scale =
       test_scale(geometry, dump_.inputs(), spec, result.reference, result.comparison.z, of_lse);
@@ -164,28 +163,14 @@ Result<Examination> Examiner::examine(const Rung& rung) const {
   return result;
 }
 
-// Of the LSE in natural units; empty where the dump has none.
-std::vector<double> Examiner::lse_errors(const Reference& reference) const {
-  const OutputView outputs = dump_.outputs();
-  std::vector<double> errors;
-  if (outputs.lse == nullptr) return errors;
-  for (std::size_t r = 0; r < reference.lse.size(); ++r) {
-    const RowId& id = reference.selection.rows[r];
-    const auto offset =
-        static_cast<std::size_t>(dump_.geometry->lse_offset(id.sample, id.row, id.head));
-    const double got = decode_at(DType::f32, outputs.lse, offset),
-                 unit = outputs.lse_base == 2 ? std::numbers::ln2 : 1;
-    errors.push_back(reference.visible[r] == 0 ? 0 : got * unit - reference.lse[r]);
-  }
-  return errors;
-}
-
 void Examiner::explain_failure(Examination& examination, double strict_rms) const {
   RungTrial& trial = examination.trial;
   if (strict_rms > 0) trial.outcome.widening = trial.sigma_rms / strict_rms;
   if (trial.outcome.errors.elements > 0) {
-    trial.outcome.location = locate({dump_.geometry.get(), dump_.inputs(), &trial.rung.spec,
-                                     &examination.reference, &examination.comparison});
+    trial.outcome.location =
+        locate({dump_.geometry.get(), dump_.inputs(), &trial.rung.spec, &examination.reference,
+                &examination.comparison,
+                default_limits(trial.rung.spec, dump_.problem(), trial.outcome.errors.elements)});
     judge_trial(trial);
   }
 }

@@ -35,7 +35,6 @@ class Examiner {
  private:
   Faults faults(const RoundingSpec& spec, const Reference& reference) const;
   void judge_trial(RungTrial& trial) const;
-  std::vector<double> lse_errors(const Reference& reference) const;
 
   const Dump& dump_;
   RowSelection rows_;

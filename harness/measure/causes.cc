@@ -7,7 +7,9 @@
 #include <array>
 
 #include "harness/measure/error_shape.h"
+#include "harness/measure/looser_rung.h"
 #include "harness/measure/other_questions.h"
+#include "harness/measure/other_roundings.h"
 #include "harness/measure/row_variation.h"
 
 namespace plumbline {
@@ -30,6 +32,15 @@ std::string without_frame(const std::string& description) {
                             end == std::string::npos ? std::string::npos : end - begin - 2);
 }
 
+bool nothing_to_explain(const FailingOutput& failing) {
+  // Numbers that are none are explained by no other question. Rows that see no key, or that have no
+  // reference, are not compared.
+  ErrorStatistics compared = failing.comparison->statistics;
+  compared.has_elsewhere = false;
+  return compared.elements == 0 || failing.faults->nan > 0 || failing.faults->inf > 0 ||
+         failing.faults->unwritten > 0 || within_limits(compared, failing.limits);
+}
+
 void add_location(const FailingOutput& failing, std::vector<std::string>& sentences) {
   const Location& location = *failing.location;
   const std::string where = without_frame(location.description);
@@ -39,6 +50,8 @@ void add_location(const FailingOutput& failing, std::vector<std::string>& senten
                        "bits, or an exp2 that is off");
   } else if (location.kind == "denominator") {
     add(sentences, nearest_factor(failing));
+  } else if (location.kind.empty()) {
+    if (!nothing_to_explain(failing)) add(sentences, denominator_by_lse(failing));
   } else if (location.kind == "edge") {
     add(sentences, where +
                        ": the error follows the edge of the visible keys, off by one in the mask, "
@@ -47,7 +60,7 @@ void add_location(const FailingOutput& failing, std::vector<std::string>& senten
     add(sentences, where + ": off by one in a length, or a tail of keys that is cut off");
   } else if (location.kind == "key") {
     add(sentences, where + ": that key is dropped, repeated, or read from the wrong place");
-  } else if (!location.kind.empty()) {
+  } else {
     add(sentences, where);
   }
 }
@@ -70,39 +83,18 @@ void add_pattern(const FailingOutput& failing, std::vector<std::string>& sentenc
   }
 }
 
-// A rung that permits more error than the spec judged by.
-std::string looser_rung(const FailingOutput& failing) {
-  const Problem& problem = failing.geometry->problem();
-  const RowSelection rows = second_look(failing);
-  for (const Rung& rung : ladder(problem)) {
-    RoundingSpec spec = rung.spec;
-    spec.lse_base = failing.spec->lse_base;
-    spec.lse_includes_sink = failing.spec->lse_includes_sink;
-    if (looser_fields(spec, *failing.spec).empty()) continue;
-    const Limits limits = default_limits(spec, problem, failing.comparison->statistics.elements);
-    if (!would_explain(*failing.geometry, failing.inputs, failing.outputs, spec, rows, limits))
-      continue;
-    if (spec.s_rounded != DType::none && failing.spec->s_rounded == DType::none) {
-      return fmt::format("would be explained if S were rounded to {}: MLX and eager do that",
-                         name(spec.s_rounded));
-    }
-    return fmt::format("would be explained by what {} rounds: {}", rung.name, rung.rounds);
+std::string in_words(const Rung& rung, const RoundingSpec& judged) {
+  if (rung.spec.s_rounded != DType::none && judged.s_rounded == DType::none) {
+    return fmt::format("would be explained if S were rounded to {}: MLX and eager do that",
+                       name(rung.spec.s_rounded));
   }
-  return "";
+  return fmt::format("would be explained by what {} rounds: {}", rung.name, rung.rounds);
 }
 
 // In the order in which they are looked for; each costs at most a few references of few rows.
-constexpr std::array<std::string (*)(const FailingOutput&), 7> fits{
-    &other_key_heads, &other_fp8_scales, &other_sinks, &other_scale,
-    &truncation,      &wrong_factor,     &looser_rung};
-
-bool nothing_to_explain(const FailingOutput& failing) {
-  // Numbers that are none are explained by no other question, and rows that see no key are not
-  // compared.
-  return failing.comparison->statistics.elements == 0 || failing.faults->nan > 0 ||
-         failing.faults->inf > 0 || failing.faults->unwritten > 0 ||
-         within_limits(failing.comparison->statistics, failing.limits);
-}
+constexpr std::array<std::string (*)(const FailingOutput&), 8> fits{
+    &other_key_heads, &other_fp8_scales, &other_sinks,  &other_scale,
+    &truncation,      &narrowed,         &wrong_factor, &likeliest_change};
 
 }  // namespace
 
@@ -145,30 +137,43 @@ std::vector<std::string> causes(const FailingOutput& failing) {
     for (const auto& fit : fits) {
       if (sentences.empty()) add(sentences, fit(failing));
     }
+    if (sentences.empty()) {
+      if (const auto rung = looser_rung(failing)) add(sentences, in_words(*rung, *failing.spec));
+    }
   }
   add_pattern(failing, sentences);
   return sentences;
 }
 
-std::string first_cause(const FailingOutput& failing, CauseBudget& budget) {
+FirstCause first_cause(const FailingOutput& failing, CauseBudget& budget) {
   const auto start = Clock::now();
   const bool looks = !nothing_to_explain(failing), spent = budget.spent();
   std::vector<std::string> sentences;
+  std::optional<Rung> rung;
+  if (!spent && !within_limits(failing.comparison->statistics, failing.limits))
+    rung = looser_rung(failing);
   if (looks && !spent) {
     const auto late = [&] { return Clock::now() - start > longest_look; };
     sentences = other_questions(failing, [&](std::size_t found) { return found > 0 || late(); });
     for (const auto& fit : fits) {
       if (sentences.empty() && !late()) add(sentences, fit(failing));
     }
+    if (sentences.empty() && rung) add(sentences, in_words(*rung, *failing.spec));
   }
   const bool is_pattern = sentences.empty();
   if (is_pattern) add_pattern(failing, sentences);
   budget.take(std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start));
-  if (sentences.empty())
-    return looks && spent ? "not looked for: the run's time for causes was spent" : "";
-  return looks && spent
-             ? sentences.front() + " (not looked into further: the run's time for causes was spent)"
-             : sentences.front();
+  FirstCause cause;
+  if (rung) cause.looser_rung = fmt::format("{}: {}", rung->name, rung->rounds);
+  if (looks && spent) {
+    cause.sentence =
+        sentences.empty()
+            ? "not looked for: the run's time for causes was spent"
+            : sentences.front() + " (not looked into further: the run's time for causes was spent)";
+  } else if (!sentences.empty()) {
+    cause.sentence = sentences.front();
+  }
+  return cause;
 }
 
 }  // namespace plumbline

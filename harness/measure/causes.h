@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "harness/measure/failing_output.h"
-#include "harness/measure/ladder.h"
 
 namespace plumbline {
 
@@ -29,8 +28,12 @@ class CauseBudget {
 // explains, a rung of the ladder that rounds more, the pattern of its error, its faults.
 std::vector<std::string> causes(const FailingOutput& failing);
 
-// The first of them; looks no further than that. "" if there is none.
-std::string first_cause(const FailingOutput& failing, CauseBudget& budget);
+// The first of them, for which it looks no further, and the looser rung, which stands beside it.
+struct FirstCause {
+  std::string sentence;     // "" if there is none
+  std::string looser_rung;  // "PyTorch math: S to bf16 and P to bf16 …" (looser_rung.h), or ""
+};
+FirstCause first_cause(const FailingOutput& failing, CauseBudget& budget);
 
 // What the counts of faults say, one sentence a kind.
 std::vector<std::string> causes_of_faults(const Faults& faults);

@@ -3,8 +3,8 @@
 
 #include <cmath>
 #include <cstddef>
-#include <numbers>
 
+#include "harness/measure/statistics.h"
 #include "harness/problem/problem.h"
 #include "harness/reference/rough_pass.h"
 
@@ -18,10 +18,7 @@ RowOutput rows_of(const Geometry& geometry, const OutputView& outputs) {
                         size_in_bytes(dtype);
     decode(dtype, static_cast<const std::byte*>(outputs.out) + offset, output);
     if (outputs.lse == nullptr) return std::nan("");
-    const double lse =
-        decode_at(DType::f32, outputs.lse,
-                  static_cast<std::size_t>(geometry.lse_offset(id.sample, id.row, id.head)));
-    return outputs.lse_base == 2 ? lse * std::numbers::ln2 : lse;
+    return lse_at(geometry, outputs, id);
   };
   return {read, outputs.lse != nullptr};
 }

@@ -127,11 +127,7 @@ class Factors {
     row.sigma = 1 / std::sqrt(row.expected2);
     if (has_lse()) {
       const RowId& id = reference.selection.rows[r];
-      double lse = decode_at(
-          DType::f32, failing_.outputs.lse,
-          static_cast<std::size_t>(failing_.geometry->lse_offset(id.sample, id.row, id.head)));
-      if (failing_.outputs.lse_base == 2) lse *= std::numbers::ln2;
-      row.lse_error = lse - reference.lse[r];
+      row.lse_error = lse_at(*failing_.geometry, failing_.outputs, id) - reference.lse[r];
       row.lse_sigma = double{reference.lse_sigma[r]};
     }
     rows_.emplace_back(r, row);
@@ -208,6 +204,29 @@ std::string truncation(const FailingOutput& failing) {
              : "";
 }
 
+std::string narrowed(const FailingOutput& failing) {
+  const Reference& reference = *failing.reference;
+  const DType stored = failing.geometry->problem().out();
+  const std::vector<double> got = rows_of(*failing.geometry, failing.outputs, reference);
+  const auto columns = static_cast<std::size_t>(reference.columns);
+  for (const DType dtype : {DType::f16, DType::bf16, DType::tf32}) {
+    if (unit_roundoff(dtype) <= unit_roundoff(stored)) continue;
+    bool fits = !got.empty();
+    for (std::size_t at = 0; at < got.size() && fits; ++at) {
+      if (reference.visible[at / columns] == 0) continue;
+      fits =
+          round_to(got[at], dtype) == got[at] &&
+          std::abs(got[at] - reference.o[at]) <=
+              ulp(reference.o[at], dtype) / 2 + failing.limits.peak * double{reference.sigma[at]};
+    }
+    if (fits) {
+      return fmt::format("the output is rounded to {} before it is stored in {}", name(dtype),
+                         name(stored));
+    }
+  }
+  return "";
+}
+
 std::string wrong_factor(const FailingOutput& failing) {
   const Factors factors(failing);
   if (factors.empty()) return "";
@@ -218,7 +237,7 @@ std::string wrong_factor(const FailingOutput& failing) {
   return "";
 }
 
-std::string nearest_factor(const FailingOutput& failing) {
+std::string denominator_by_lse(const FailingOutput& failing) {
   const Factors factors(failing);
   if (factors.empty()) return "";
   const double common = factors.common();
@@ -228,8 +247,16 @@ std::string nearest_factor(const FailingOutput& failing) {
     return denominator_text(true, "");
   if (off > 0 && common > 1 && static_cast<double>(small) >= most * off)
     return denominator_text(false, "");
-  if (off > 0 && factors.lse_agrees()) return denominator_of(factors);
-  return common > 0 ? outputs_text(common, factors.has_lse() && off == 0) : "";
+  return off > 0 && factors.lse_agrees() ? denominator_of(factors) : "";
+}
+
+std::string nearest_factor(const FailingOutput& failing) {
+  if (std::string by_lse = denominator_by_lse(failing); !by_lse.empty()) return by_lse;
+  const Factors factors(failing);
+  if (factors.empty()) return "";
+  const double common = factors.common();
+  const auto [large, small] = factors.lse_off();
+  return common > 0 ? outputs_text(common, factors.has_lse() && large + small == 0) : "";
 }
 
 std::string wrong_heads_only(const FailingOutput& failing) {

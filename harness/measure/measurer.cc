@@ -381,11 +381,13 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
 
   const auto strict = reference(state, strict_spec(problem), inputs, false);
   outcome.widening = rms_of(strict->sigma) > 0 ? rms_of(ref->sigma) / rms_of(strict->sigma) : 1;
-  outcome.location = locate({&geometry, inputs, &spec, ref.get(), &comparison});
+  outcome.location = locate({&geometry, inputs, &spec, ref.get(), &comparison, limits});
   if (options_.causes != nullptr) {
-    outcome.cause = first_cause({&geometry, inputs, outputs, &spec, ref.get(), &comparison, limits,
-                                 &outcome.faults, &outcome.location},
-                                *options_.causes);
+    const FirstCause cause = first_cause({&geometry, inputs, outputs, &spec, ref.get(), &comparison,
+                                          limits, &outcome.faults, &outcome.location},
+                                         *options_.causes);
+    outcome.cause = cause.sentence;
+    outcome.looser_rung = cause.looser_rung;
   }
   if (!options_.save_failures.empty()) save_to(options_.save_failures);
 }

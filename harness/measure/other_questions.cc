@@ -342,11 +342,8 @@ class ScaleFit {
                double{reference.sigma[r * columns + j]});
     }
     if (failing_.outputs.lse == nullptr) return;
-    double lse =
-        decode_at(DType::f32, failing_.outputs.lse,
-                  static_cast<std::size_t>(geometry.lse_offset(id.sample, id.row, id.head)));
-    if (failing_.outputs.lse_base == 2) lse *= std::numbers::ln2;
-    step.add(lse - detail.lse, mean, double{reference.lse_sigma[r]});
+    step.add(lse_at(geometry, failing_.outputs, id) - detail.lse, mean,
+             double{reference.lse_sigma[r]});
   }
 
   const FailingOutput& failing_;
@@ -360,7 +357,7 @@ class SecondLook {
  public:
   explicit SecondLook(const FailingOutput& failing)
       : failing_(failing),
-        few_(selection_of(failing, telling_rows(failing, first_look_rows, first_look_cost))),
+        few_(look_at(failing, first_look_rows, first_look_cost)),
         many_(second_look(failing)) {}
 
   bool explains(const Geometry& geometry) const {
@@ -428,6 +425,10 @@ StatedLayout layout_of(const Geometry& geometry, bool keys_stated) {
       layout.visible.push_back(geometry.visible_keys(b, i));
   }
   return layout;
+}
+
+RowSelection look_at(const FailingOutput& failing, std::size_t worst, double cost_limit) {
+  return selection_of(failing, telling_rows(failing, worst, cost_limit));
 }
 
 RowSelection second_look(const FailingOutput& failing) {

@@ -18,6 +18,8 @@ StatedLayout layout_of(const Geometry& geometry, bool keys_stated);
 // Faults are not looked at.
 bool would_explain(const Geometry& geometry, const InputView& inputs, const OutputView& outputs,
                    const RoundingSpec& spec, const RowSelection& rows, const Limits& limits);
+// Rows of `failing` for a first look: telling_rows() as a selection.
+RowSelection look_at(const FailingOutput& failing, std::size_t worst, double cost_limit);
 // Rows of `failing` for a second look, of at most about 5e7 multiply-adds.
 RowSelection second_look(const FailingOutput& failing);
 

@@ -5,124 +5,18 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <functional>
 #include <map>
 #include <numbers>
-#include <numeric>
 
-#include "harness/reference/question.h"
+#include "harness/measure/row_answers.h"
 
 namespace plumbline {
 namespace {
 
 constexpr double cost_limit = 2e6;  // multiply-adds of one variation
 constexpr std::size_t rows_of_a_head = 3, rows_of_all = 8;
-// A variation keeps the scales of error of the row it varies, which are not quite its own.
-constexpr double lenient = 2;
 constexpr double wrong_above = 25;  // mean of (e / sigma)^2
-
-struct RowVariation {
-  std::int64_t key_head = 0, value_head = 0;
-  double key_factor = 1, value_factor = 1;
-  double sink = 0;  // where the problem has sinks
-};
-
-class RowVariations {
- public:
-  explicit RowVariations(const FailingOutput& failing)
-      : failing_(failing),
-        geometry_(*failing.geometry),
-        problem_(geometry_.problem()),
-        question_(geometry_, failing.inputs, *failing.spec),
-        got_(rows_of(geometry_, failing.outputs, *failing.reference)) {}
-
-  const SideInputs& side() const { return question_.side; }
-  const RowId& row(std::size_t r) const { return failing_.reference->selection.rows[r]; }
-
-  RowVariation stated(const RowId& id) const {
-    const std::int64_t head = id.head / problem_.group();
-    return {head, head, 1, 1,
-            side().sinks.empty() ? 0 : double{side().sinks[static_cast<std::size_t>(id.head)]}};
-  }
-
-  bool explains(std::size_t r, const RowVariation& variation) const {
-    const auto [o, lse] = answer(row(r), variation);
-    return output_fits(r, o) && lse_fits(r, lse);
-  }
-
- private:
-  struct Answer {
-    std::vector<double> o;
-    double lse = 0;
-  };
-
-  // The row in fp64; Q as stored.
-  Answer answer(const RowId& id, const RowVariation& variation) const {
-    std::vector<double> q(static_cast<std::size_t>(problem_.head_dim_qk)), k(q.size());
-    stored_query(geometry_, failing_.inputs.q, failing_.spec->kv_dequantized_to, id.sample, id.row,
-                 id.head, q);
-    const LogitShape shape = logit_shape(geometry_, question_.side, id);
-    const KeyRange keys = geometry_.visible_keys(id.sample, id.row);
-    std::vector<std::pair<std::int64_t, double>> logits;
-    const bool has_sink = !side().sinks.empty();
-    double maximum = has_sink ? variation.sink : -std::numeric_limits<double>::infinity();
-    for (std::int64_t key = keys.begin; key < keys.end; ++key) {
-      if (!geometry_.sees(id.sample, id.row, key)) continue;
-      question_.key_values.key(id.sample, key, variation.key_head, k);
-      const double x = problem_.softmax_scale() * variation.key_factor *
-                       std::inner_product(q.begin(), q.end(), k.begin(), 0.0);
-      logits.emplace_back(key, shape.logit(x, key));
-      maximum = std::max(maximum, logits.back().second);
-    }
-    double sum = 0;
-    std::vector<double> value(static_cast<std::size_t>(problem_.head_dim_vo)), o(value.size(), 0.0);
-    for (const auto& [key, logit] : logits) {
-      const double p = std::exp(logit - maximum);
-      sum += p;
-      question_.key_values.value(id.sample, key, variation.value_head, value);
-      for (std::size_t j = 0; j < o.size(); ++j) o[j] += p * value[j];
-    }
-    const double with_sink = sum + (has_sink ? std::exp(variation.sink - maximum) : 0);
-    for (double& x : o) x *= variation.value_factor / with_sink;
-    return {o, maximum + std::log(failing_.spec->lse_includes_sink ? with_sink : sum)};
-  }
-
-  bool output_fits(std::size_t r, const std::vector<double>& o) const {
-    const std::size_t columns = o.size();
-    const float* spre = &failing_.reference->spre[r * columns];
-    const double* stated = &failing_.reference->o[r * columns];
-    const auto rms = [columns](const auto* x) {
-      return std::sqrt(std::inner_product(x, x + columns, x, 0.0) / static_cast<double>(columns));
-    };
-    const double before = rms(spre) * std::max(1.0, rms(o.data()) / std::max(rms(stated), 1e-300));
-    double squared = 0;
-    for (std::size_t j = 0; j < columns; ++j) {
-      const double z = (got_[r * columns + j] - o[j]) /
-                       std::hypot(before, ulp(o[j], problem_.out()) / std::sqrt(12.0));
-      if (!(std::abs(z) <= lenient * failing_.limits.peak)) return false;
-      squared += z * z;
-    }
-    return squared <= std::pow(lenient * failing_.limits.rms, 2) * static_cast<double>(columns);
-  }
-
-  bool lse_fits(std::size_t r, double lse) const {
-    if (failing_.outputs.lse == nullptr) return true;
-    const RowId& id = row(r);
-    double got =
-        decode_at(DType::f32, failing_.outputs.lse,
-                  static_cast<std::size_t>(geometry_.lse_offset(id.sample, id.row, id.head)));
-    if (failing_.outputs.lse_base == 2) got *= std::numbers::ln2;
-    return std::abs(got - lse) <=
-           lenient * failing_.limits.lse * double{failing_.reference->lse_sigma[r]};
-  }
-
-  const FailingOutput& failing_;
-  const Geometry& geometry_;
-  const Problem& problem_;
-  const Question question_;
-  const std::vector<double> got_;
-};
 
 // Of each query head that is wrong the rows with the largest errors.
 std::map<std::int64_t, std::vector<std::size_t>> wrong_heads(const FailingOutput& failing) {
@@ -158,7 +52,7 @@ struct OtherHead {
 enum class Reads { both, only_k, only_v };
 
 // For every head of `wrong` the key head that explains its rows; empty where one has none.
-std::vector<OtherHead> heads_read(const RowVariations& rows, const Problem& problem,
+std::vector<OtherHead> heads_read(const RowAnswers& rows, const Problem& problem,
                                   const std::map<std::int64_t, std::vector<std::size_t>>& wrong,
                                   Reads reads) {
   std::vector<OtherHead> found;
@@ -207,7 +101,7 @@ std::string in_words(const std::vector<OtherHead>& heads, const Problem& problem
 
 // Whether `vary(row)` explains all of the telling rows.
 template <class Vary>
-bool all_explained(const RowVariations& rows, const std::vector<std::size_t>& indices,
+bool all_explained(const RowAnswers& rows, const std::vector<std::size_t>& indices,
                    const Vary& vary) {
   return !indices.empty() && std::all_of(indices.begin(), indices.end(), [&](std::size_t r) {
     return rows.explains(r, vary(rows.row(r)));
@@ -221,7 +115,7 @@ std::string other_key_heads(const FailingOutput& failing) {
   if (problem.heads_kv < 2 || problem.heads_kv > 64) return "";
   const auto wrong = wrong_heads(failing);
   if (wrong.empty()) return "";
-  const RowVariations rows(failing);
+  const RowAnswers rows(failing);
   for (const auto& [reads, what] :
        {std::pair{Reads::both, ""}, {Reads::only_v, "V of "}, {Reads::only_k, "K of "}}) {
     if (const auto heads = heads_read(rows, problem, wrong, reads); !heads.empty())
@@ -234,7 +128,7 @@ std::string other_fp8_scales(const FailingOutput& failing) {
   const Problem& problem = failing.geometry->problem();
   // scales of tokens vary within a row: the locator's keys show those
   if (!problem.has_fp8_kv() || problem.scale_tokens() > 0) return "";
-  const RowVariations rows(failing);
+  const RowAnswers rows(failing);
   const auto indices = telling_rows(failing, rows_of_all, cost_limit);
   const auto scale_at = [&](const std::vector<float>& scales, std::int64_t sample,
                             std::int64_t head) {
@@ -299,7 +193,7 @@ std::string other_fp8_scales(const FailingOutput& failing) {
 std::string other_sinks(const FailingOutput& failing) {
   const Problem& problem = failing.geometry->problem();
   if (problem.sinks == Sinks::none) return "";
-  const RowVariations rows(failing);
+  const RowAnswers rows(failing);
   const auto indices = telling_rows(failing, rows_of_all, cost_limit);
   using Sink = std::function<double(double stated, std::int64_t head)>;
   const std::vector<std::pair<std::string, Sink>> others{

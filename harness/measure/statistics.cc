@@ -117,10 +117,8 @@ class Comparer {
   void compare_lse(std::int64_t r) {
     auto& s = result_.statistics;
     const auto& id = reference_.selection.rows[static_cast<std::size_t>(r)];
-    const auto offset = static_cast<std::size_t>(geometry_.lse_offset(id.sample, id.row, id.head));
-    double got = decode_at(DType::f32, outputs_.lse, offset);
-    if (outputs_.lse_base == 2) got *= std::numbers::ln2;
-    const double error = std::abs(got - reference_.lse[static_cast<std::size_t>(r)]);
+    const double error =
+        std::abs(lse_at(geometry_, outputs_, id) - reference_.lse[static_cast<std::size_t>(r)]);
     const double z = error / reference_.lse_sigma[static_cast<std::size_t>(r)];
     take(&ErrorStatistics::lse_z, &Limits::lse, z, {r, 0});
     if (!is_rotating(r) && exceeds(error, s.lse_max_abs)) s.lse_max_abs = error;
@@ -220,6 +218,26 @@ std::vector<double> rows_of(const Geometry& geometry, const OutputView& outputs,
   return rows;
 }
 
+double lse_at(const Geometry& geometry, const OutputView& outputs, const RowId& row) {
+  const double lse =
+      decode_at(DType::f32, outputs.lse,
+                static_cast<std::size_t>(geometry.lse_offset(row.sample, row.row, row.head)));
+  return outputs.lse_base == 2 ? lse * std::numbers::ln2 : lse;
+}
+
+std::vector<double> lse_errors(const Geometry& geometry, const OutputView& outputs,
+                               const Reference& reference) {
+  std::vector<double> errors;
+  if (outputs.lse == nullptr) return errors;
+  for (std::size_t r = 0; r < reference.lse.size(); ++r) {
+    errors.push_back(reference.visible[r] == 0
+                         ? 0
+                         : lse_at(geometry, outputs, reference.selection.rows[r]) -
+                               reference.lse[r]);
+  }
+  return errors;
+}
+
 WorstElement describe_worst(const Geometry& geometry, const InputView& inputs,
                             const OutputView& outputs, const RoundingSpec& spec,
                             const Reference& reference, WorstAt place, const Maximum& maximum) {
@@ -230,10 +248,7 @@ WorstElement describe_worst(const Geometry& geometry, const InputView& inputs,
   worst.visible_keys = reference.visible[r];
   if (place == WorstAt::lse) {
     worst.element.column = -1;
-    worst.got =
-        decode_at(DType::f32, outputs.lse,
-                  static_cast<std::size_t>(geometry.lse_offset(id.sample, id.row, id.head)));
-    if (outputs.lse_base == 2) worst.got *= std::numbers::ln2;
+    worst.got = lse_at(geometry, outputs, id);
     worst.expected = reference.lse[r];
     worst.sigma = reference.lse_sigma[r];
     worst.ulp = ulp(worst.expected, DType::f32);

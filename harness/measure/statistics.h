@@ -3,9 +3,9 @@
 
 #include <vector>
 
+#include "harness/base/maximum.h"
 #include "harness/contract/limits.h"
 #include "harness/measure/outputs.h"
-#include "harness/base/maximum.h"
 #include "harness/outcome/statistics_table.h"
 #include "harness/reference/reference.h"
 
@@ -52,6 +52,13 @@ ElementId element_of(const Reference& reference, const Maximum& maximum);
 // The output at the reference's rows, [R, D].
 std::vector<double> rows_of(const Geometry& geometry, const OutputView& outputs,
                             const Reference& reference);
+
+// The LSE of a row in natural units; outputs.lse must be there.
+double lse_at(const Geometry& geometry, const OutputView& outputs, const RowId& row);
+// LSE less the reference's, [R], in natural units; 0 in rows without visible keys. Empty without an
+// LSE.
+std::vector<double> lse_errors(const Geometry& geometry, const OutputView& outputs,
+                               const Reference& reference);
 
 // What the worst element of the outputs or the LSE holds, and which roundings make its sigma. For
 // the LSE the values are logarithms and column is -1.

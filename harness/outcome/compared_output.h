@@ -22,6 +22,9 @@ struct ComparedOutput {
   Location location;
   // of a failure, one sentence for people (causes.h); "" where none is known or looked for
   std::string cause;
+  // of a failure: the rung of the ladder that permits more and would explain all of it, and what it
+  // rounds; "" if none does or none was tried
+  std::string looser_rung;
   std::vector<float> head_rms;  // rms of e/sigma per (sample, head), for at most 4096 of them
   std::int64_t reference_rows = 0, rows_total = 0;
   std::int64_t row_seed = 0;  // of the rows that change from night to night; 0: none were compared

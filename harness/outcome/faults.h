@@ -57,7 +57,9 @@ inline std::int64_t Faults::total() const {
   return sum;
 }
 
-// Where a fault sits: diagnosis only. The strongest of the structure statistics.
+// Where a fault sits: diagnosis only. The strongest of the structure statistics. Of a failure that
+// has no place the kind is "" and the description says "no location" and why; an output that keeps
+// its limits has neither.
 struct Location {
   std::string kind;         // "head", "row", "column", "key", "edge", "scale", "denominator" or ""
   std::string description;  // "edge: the last visible key weighs too little (z = 57)"

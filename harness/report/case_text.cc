@@ -77,8 +77,10 @@ std::string measured_lines(const StoredOutcome& stored, const Style& style) {
     text += labelled("judged", near, style);
   if (outcome.worst && shows_failure(stored.judgement.verdict)) text += worst_lines(outcome, style);
   text += error_line(outcome, style);
-  if (!outcome.location.kind.empty())
+  if (!outcome.location.description.empty())
     text += labelled("where", outcome.location.description, style);
+  if (!outcome.looser_rung.empty())
+    text += labelled("looser", "would be explained by " + outcome.looser_rung, style);
   if (outcome.timed) {
     std::string time = fmt::format("{} (MAD {}), {} of the sentinel", duration(outcome.time_ns),
                                    duration(outcome.time_mad_ns), number(outcome.time_ratio));

@@ -96,7 +96,7 @@ void add_measurement(Json& object, const Outcome& outcome) {
   object["errors"] = errors_json(outcome.errors);
   object["faults"] = faults_json(outcome.faults);
   if (outcome.worst) object["worst"] = worst_json(outcome);
-  if (!outcome.location.kind.empty()) {
+  if (!outcome.location.description.empty()) {
     object["location"] = {{"kind", outcome.location.kind},
                           {"description", outcome.location.description},
                           {"z", json_value(outcome.location.z)}};
@@ -121,6 +121,7 @@ Json outcome_json(const StoredOutcome& stored) {
   const Outcome& outcome = stored.outcome;
   Json object = {{"verdict", name(stored.judgement.verdict)},
                  {"cause", outcome.cause},
+                 {"looser_rung", outcome.looser_rung},
                  {"case", outcome.case_id},
                  {"suite", outcome.suite},
                  {"group", outcome.group},

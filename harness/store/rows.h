@@ -226,6 +226,7 @@ void outcome_columns(Columns& columns, Row& stored) {
   columns("location_description", o.location.description);
   columns("location_z", o.location.z);
   columns("cause", o.cause);
+  columns("looser_rung", o.looser_rung);
   columns("head_rms", o.head_rms);
   columns("reference_rows", o.reference_rows);
   columns("rows_total", o.rows_total);

@@ -71,6 +71,13 @@ float exp2_in_fp64(float x) {
   return static_cast<float>(std::ldexp(sum, static_cast<int>(whole)));
 }
 
+// 2 ulp below where the fraction of x is a half or more.
+float exp2_two_ulp_low(float x) {
+  const float power = cpu::exp2(x);
+  const bool is_low = x - std::floor(x) >= 0.5F && power >= 0x1p-126F && std::isfinite(power);
+  return is_low ? std::bit_cast<float>(std::bit_cast<std::uint32_t>(power) - 2) : power;
+}
+
 float sum_in_pairs(const float* p, std::int64_t count) {
   if (count == 1) return p[0];
   return sum_in_pairs(p, count / 2) + sum_in_pairs(p + count / 2, count - count / 2);
@@ -109,6 +116,14 @@ void multiply_add(Sum sum, const float* a, const float* b, std::int64_t stride, 
   }
 }
 
+void multiply_add_in_fp16(const float* a, const float* b, std::int64_t stride, std::int64_t depth,
+                          std::int64_t columns, float* c) {
+  for (std::int64_t i = 0; i < depth; i += 8) {
+    multiply_add(Sum::fma, a + i, b + i * stride, stride, 8, columns, c);
+    cpu::round_to(PLUMBLINE_F16, c, columns);
+  }
+}
+
 float exp2_of(Change change, float x) {
   switch (change) {
     case Change::precision_exp2_degree_2:
@@ -119,6 +134,8 @@ float exp2_of(Change change, float x) {
       return exp2_by(degree_5, x);
     case Change::legal_exp2_correctly_rounded:
       return exp2_in_fp64(x);
+    case Change::precision_exp2_two_ulp_low:
+      return exp2_two_ulp_low(x);
     default:
       return cpu::exp2(x);
   }
@@ -130,7 +147,8 @@ void exp2_row(Change change, float* x, std::int64_t count) {
     return;
   }
   if (change != Change::precision_exp2_degree_2 && change != Change::precision_exp2_degree_3 &&
-      change != Change::legal_exp2_degree_5 && change != Change::legal_exp2_correctly_rounded) {
+      change != Change::precision_exp2_two_ulp_low && change != Change::legal_exp2_degree_5 &&
+      change != Change::legal_exp2_correctly_rounded) {
     for (std::int64_t i = 0; i < count; i += 8)
       _mm256_storeu_ps(x + i, cpu::exp2(_mm256_loadu_ps(x + i)));
     return;
@@ -187,6 +205,8 @@ void round_weights(Change change, std::uint32_t dtype, float prescale, float* p,
     for (std::int64_t i = 0; i < count; ++i)
       p[i] += (i % 2 != 0 ? 1.0F : -1.0F) * dither(dtype, p[i] * prescale) / prescale;
   }
+  if (change == Change::precision_p_through_fp16 && dtype == PLUMBLINE_BF16)
+    cpu::round_to(PLUMBLINE_F16, p, count);
   if (change != Change::precision_p_truncated && change != Change::precision_p_flushes_subnormals) {
     for (std::int64_t i = 0; i < count; ++i) p[i] *= prescale;
     if (dtype == PLUMBLINE_E4M3) {

@@ -26,6 +26,10 @@ enum class Sum {
 void multiply_add(Sum sum, const float* a, const float* b, std::int64_t stride, std::int64_t depth,
                   std::int64_t columns, float* c);
 
+// The same by one chain, with c rounded to fp16 after each 8 products; depth is a multiple of 8.
+void multiply_add_in_fp16(const float* a, const float* b, std::int64_t stride, std::int64_t depth,
+                          std::int64_t columns, float* c);
+
 // 2^x of each element, as this change computes it. `count` is a multiple of 8.
 void exp2_row(Change change, float* x, std::int64_t count);
 float exp2_of(Change change, float x);

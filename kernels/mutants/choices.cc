@@ -25,7 +25,7 @@ std::int64_t tile_keys(Change change) {
 
 // One split for each 128 keys, at most 4.
 std::int64_t splits_of(Change change, std::int64_t keys) {
-  if (change == Change::legal_one_split || change == Change::legal_p_normalized) return 1;
+  if (change == Change::legal_one_split || normalises_p(change)) return 1;
   if (change == Change::legal_seven_splits) return 7;
   return std::clamp<std::int64_t>((keys + 127) / 128, 1, 4);
 }
@@ -79,6 +79,7 @@ float held_maximum(Change change, float m, float shared) {
   }
   // Not so large that P became subnormal where the row's own would not be.
   if (change == Change::legal_maximum_shared) return std::max(m, std::min(shared, m + 1));
+  if (change == Change::softmax_max_of_block) return std::max(m, shared);
   return m;
 }
 

@@ -8,6 +8,12 @@
 
 namespace plumbline::mutants {
 
+// Whether P / l is rounded, of an l that a pass before summed.
+constexpr bool normalises_p(Change change) {
+  return change == Change::legal_p_normalized || change == Change::precision_p_rounded_twice ||
+         change == Change::precision_p_normalized_by_rounded_sum;
+}
+
 // Keys of a tile.
 std::int64_t tile_keys(Change change);
 // KV splits of a sample of that many keys.

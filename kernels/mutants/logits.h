@@ -20,14 +20,17 @@ class Logits {
   void apply(const Block& block, std::int64_t row, Range keys, std::int64_t tile_keys,
              float* s) const;
   float within_exponent(const Block& block) const;
+  // softcap_after_maximum: `s` is S less its maximum.
+  void cap_below_maximum(float* s, std::int64_t count) const;
 
   // what softmax_finite_sentinel has for -infinity
   float sentinel() const { return -5e4F * factor_; }
   float of_masked_key() const;
 
   float sink(const Block& block) const;  // in powers of two; -infinity without
-  // The sink as one more logit of a row: `sum` is that of P below `maximum`, `out` its O.
-  void add_sink(const Block& block, float& maximum, float& sum, float* out,
+  // The sink, 2^share of it, as one more logit of a row: `sum` is that of P below `maximum`, `out`
+  // its O.
+  void add_sink(const Block& block, float share, float& maximum, float& sum, float* out,
                 std::int64_t columns) const;
 
  private:

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "kernels/mutants/choices.h"
+#include "kernels/mutants/loads.h"
 #include "kernels/mutants/results.h"
 #include "kernels/mutants/schedule.h"
 #include "kernels/mutants/stale.h"
@@ -42,11 +43,15 @@ class Kernel {
         tile_keys_(is_breaker(change) ? schedule.tile_keys() : tile_keys(change)),
         p_dtype_(p_dtype(problem_, mode, change)),
         narrow_(narrow_dtype(problem_)),
+        loads_(sequence, scratch, mode, change, tile_keys_),
         logits_(sequence, change),
         sum_(sum_of_products(problem_, mode, change)),
         results_(sequence, logits_, scratch, mode, change) {}
 
   void run() {
+    const bool leaves_rows = is(Change::memory_padded_rows_left_over);
+    if (leaves_rows && cpu::is_padded(problem_.layout))
+      cpu::clear_padded_rows(sequence_.attention());
     for (block_.sample = 0; block_.sample < sequence_.samples(); ++block_.sample) {
       const Range tokens = sequence_.computed_tokens(block_.sample);
       const std::int64_t step = is(Change::legal_one_row_blocks) ? 1 : block_rows;
@@ -58,7 +63,7 @@ class Kernel {
       }
     }
     if (cpu::is_padded(problem_.layout) && !is(Change::memory_padded_rows_unwritten) &&
-        !is(Change::memory_padded_rows_computed)) {
+        !is(Change::memory_padded_rows_computed) && !leaves_rows) {
       cpu::clear_padded_rows(sequence_.attention());
     }
   }
@@ -76,11 +81,11 @@ class Kernel {
     for (std::int64_t r = 0; r < block_.rows; ++r) load_query(r);
     const std::vector<Range> keys_of_splits =
         is_breaker(change_) ? schedule_.splits(block_.sample) : even_splits();
-    const auto splits = static_cast<std::int64_t>(keys_of_splits.size());
-    for (split_ = 0; split_ < splits; ++split_) {
+    splits_ = static_cast<std::int64_t>(keys_of_splits.size());
+    for (split_ = 0; split_ < splits_; ++split_) {
       const Range keys = keys_of_splits[static_cast<std::size_t>(split_)];
       reset();
-      if (is(Change::legal_p_normalized)) {
+      if (normalises_p(change_)) {
         visit_twice(keys);
       } else {
         visit_tiles(keys);
@@ -89,7 +94,7 @@ class Kernel {
       results_.normalise(block_);
       results_.store_partial(block_, split_);
     }
-    if (splits > 1) results_.merge(block_, splits);
+    if (splits_ > 1) results_.merge(block_, splits_);
     results_.store(block_);
   }
 
@@ -124,13 +129,17 @@ class Kernel {
     std::vector<Range> ranges;
     for (std::int64_t split = 0; split < splits; ++split)
       ranges.push_back({split * step, std::min(keys, (split + 1) * step)});
+    for (Range& range : ranges) {
+      if (is(Change::split_last_key_lost) && range.end < keys) --range.end;
+    }
     return ranges;
   }
 
   void reset() {
-    const float start = is(Change::softmax_max_starts_at_zero) ? 0.0F
-                        : is(Change::softmax_finite_sentinel)  ? logits_.sentinel()
-                                                               : minus_infinity;
+    const float start = is(Change::softmax_max_starts_at_zero)                 ? 0.0F
+                        : is(Change::softmax_finite_sentinel)                  ? logits_.sentinel()
+                        : is(Change::softmax_max_starts_at_minus_ten_thousand) ? -1e4F
+                                                                               : minus_infinity;
     std::fill_n(t_.m, block_.rows, start);
     std::fill_n(t_.l, block_.rows, 0.0F);
     if (is(Change::legal_sink_first) && problem_.has_sink != 0 && split_ == 0) {
@@ -144,10 +153,18 @@ class Kernel {
   }
 
   void add_sinks() {
-    if (split_ > 0 && !is(Change::sink_in_each_split)) return;
+    const bool shared = is(Change::sink_shared_among_splits);
+    if (split_ > 0 && !is(Change::sink_in_each_split) && !shared) return;
     if (is(Change::legal_sink_first)) return;
-    for (std::int64_t r = 0; r < block_.rows; ++r)
-      logits_.add_sink(block_, t_.m[r], t_.l[r], t_.out + r * t_.width_vo, t_.width_vo);
+    if (is(Change::sink_needs_lse) && problem_.lse_wanted == 0) return;
+    const bool empty =
+        std::all_of(t_.m, t_.m + block_.rows, [](float m) { return m == minus_infinity; });
+    if (is(Change::sink_lost_with_empty_split) && splits_ > 1 && empty) return;
+    const float share = shared ? -std::log2(static_cast<float>(splits_)) : 0.0F;
+    for (std::int64_t r = 0; r < block_.rows; ++r) {
+      if (shared && t_.m[r] == minus_infinity) continue;
+      logits_.add_sink(block_, share, t_.m[r], t_.l[r], t_.out + r * t_.width_vo, t_.width_vo);
+    }
   }
 
   bool is_first_of_call() const {
@@ -165,6 +182,7 @@ class Kernel {
     }
     if (is(Change::mask_causal_extent_of_first_row))
       seen.end = std::max(visible(0).end, seen.begin);
+    if (is(Change::mask_causal_last_tile_lost) && problem_.mask != PLUMBLINE_MASK_NONE) --seen.end;
     return seen;
   }
 
@@ -222,68 +240,21 @@ class Kernel {
       keys.end = std::min(keys.begin + tile_keys_, sequence_.end_of_keys(block_.sample));
     keys.end = std::min(keys.end, keys.begin + tile_keys_);
     if (is(Change::mask_drops_tail) && keys.size() < tile_keys_) return;
+    if (is(Change::mask_drops_full_last_tile) && keys.size() == tile_keys_ &&
+        keys.end == sequence_.length_kv(block_.sample))
+      return;
     // 1. S = Q K^T
-    load_keys(keys);
+    loads_.keys(block_, keys, tile_);
     for (std::int64_t r = 0; r < block_.rows; ++r) scores(r, keys);
     // 2. P = 2^(c S - m), l, and the factors that O is rescaled by
-    if (is(Change::legal_maximum_shared)) find_shared_maximum(keys);
+    if (is(Change::legal_maximum_shared) || is(Change::softmax_max_of_block))
+      find_shared_maximum(keys);
     for (std::int64_t r = 0; r < block_.rows; ++r) softmax(r, keys);
     if (pass_ == Pass::statistics) return;
     // 3. O = O 2^(m - m') + P V
-    if (!is(Change::race_missing_barrier) || !is_odd_call() || tile_ != 1) load_values(keys);
+    if (!is(Change::race_missing_barrier) || !is_odd_call() || tile_ != 1)
+      loads_.values(block_, keys, tile_);
     for (std::int64_t r = 0; r < block_.rows; ++r) accumulate(r);
-  }
-
-  void load_keys(Range keys) {
-    const bool partial = keys.size() < tile_keys_;
-    const std::int64_t stale =
-        is(Change::memory_stale_key) && partial && tile_ > 0 ? keys.size() : -1;
-    for (std::int64_t j = 0; j < tile_keys_; ++j) {
-      if (j == stale) continue;
-      const bool inside = j < keys.size() || is(Change::memory_relies_on_zero_keys);
-      if (inside) {
-        sequence_.load_key(block_.sample, keys.begin + j, block_.head, t_.row_of_k);
-      } else {
-        std::fill_n(t_.row_of_k, t_.width_qk, 0.0F);
-      }
-      if (mode_ == Mode::tf32 || is(Change::precision_inputs_tf32))
-        round_row(PLUMBLINE_TF32, t_.row_of_k, problem_.head_dim_qk);
-      if (is(Change::precision_keys_e4m3))
-        round_row(PLUMBLINE_E4M3, t_.row_of_k, problem_.head_dim_qk);
-      for (std::int64_t d = 0; d < problem_.head_dim_qk; ++d)
-        t_.k_t[d * Scratch::widest_tile + j] = t_.row_of_k[d];
-    }
-  }
-
-  void load_values(Range keys) {
-    const bool partial = keys.size() < tile_keys_;
-    const std::int64_t columns =
-        problem_.head_dim_vo -
-        (is(Change::memory_stale_value_column) && partial && tile_ > 0 ? 1 : 0);
-    const std::int64_t stale =
-        is(Change::memory_stale_key) && partial && tile_ > 0 ? keys.size() : -1;
-    for (std::int64_t j = 0; j < tile_keys_; ++j) {
-      if (j == stale) continue;
-      float* row = t_.v + j * t_.width_vo;
-      const float kept = row[problem_.head_dim_vo - 1];
-      if (j < keys.size() || is(Change::memory_values_not_zero_filled) ||
-          is(Change::varies_padding) || within_last_page(keys.begin + j)) {
-        sequence_.load_value(block_.sample, keys.begin + j, block_.head, row);
-      } else {
-        std::fill_n(row, t_.width_vo, 0.0F);
-      }
-      if (columns < problem_.head_dim_vo) row[columns] = kept;
-      if (mode_ == Mode::tf32 || is(Change::precision_inputs_tf32))
-        round_row(PLUMBLINE_TF32, row, problem_.head_dim_vo);
-      if (is(Change::precision_values_e4m3)) round_row(PLUMBLINE_E4M3, row, problem_.head_dim_vo);
-      std::fill(row + problem_.head_dim_vo, row + t_.width_vo, 0.0F);
-    }
-  }
-
-  // The load predicate that asks for the page, not for the token.
-  bool within_last_page(std::int64_t key) const {
-    return is(Change::index_page_bound_by_page) && cpu::is_paged(problem_.layout) &&
-           key < cpu::round_up(sequence_.length_kv(block_.sample), problem_.page_size);
   }
 
   float* scores_of(std::int64_t r) const { return t_.s + r * Scratch::widest_tile; }
@@ -293,6 +264,7 @@ class Kernel {
     const float* q = t_.q + r * t_.width_qk;
     std::int64_t depth = problem_.head_dim_qk;
     if (is(Change::head_depth_cut) && block_.head == 1) depth -= 8;
+    if (is(Change::head_depth_of_values)) depth = std::min(depth, problem_.head_dim_vo);
     std::fill_n(s, tile_keys_, 0.0F);
     const std::int64_t step = is(Change::precision_scores_accumulate_in_16_bits) ? 16 : depth;
     for (std::int64_t d = 0; d < depth; d += step) {
@@ -392,6 +364,7 @@ class Kernel {
     } else {
       for (std::int64_t j = 0; j < tile_keys_; ++j) p[j] = std::fma(p[j], factor, -m_new);
     }
+    logits_.cap_below_maximum(p, tile_keys_);
     exp2_row(change_, p, tile_keys_);
 
     float sum = sum_row(change_, p, tile_keys_);
@@ -407,7 +380,10 @@ class Kernel {
     float* p = scores_of(r);
     for (std::int64_t j = 0; j < tile_keys_; ++j) p[j] = std::fma(p[j], factor, -t_.m[r]);
     exp2_row(change_, p, tile_keys_);
-    for (std::int64_t j = 0; j < tile_keys_; ++j) p[j] /= t_.l[r];
+    if (is(Change::precision_p_rounded_twice)) round_weights(change_, p_dtype_, 1, p, tile_keys_);
+    const bool rounds = is(Change::precision_p_normalized_by_rounded_sum);
+    const float l = rounds ? round_one(narrow_, t_.l[r]) : t_.l[r];
+    for (std::int64_t j = 0; j < tile_keys_; ++j) p[j] /= l;
     round_weights(change_, p_dtype_, 1.0F, p, tile_keys_);
     t_.rescale[r] = 1;
   }
@@ -443,8 +419,16 @@ class Kernel {
       std::fill_n(t_.product, t_.width_vo, 0.0F);
       multiply_add(sum_, scores_of(r), t_.v, t_.width_vo, tile_keys_, t_.width_vo, t_.product);
       for (std::int64_t d = 0; d < t_.width_vo; ++d) out[d] += t_.product[d];
+    } else if (is(Change::precision_output_accumulates_in_fp16) && narrow_ == PLUMBLINE_F16) {
+      multiply_add_in_fp16(scores_of(r), t_.v, t_.width_vo, tile_keys_, t_.width_vo, out);
     } else {
-      multiply_add(sum_, scores_of(r), t_.v, t_.width_vo, tile_keys_, t_.width_vo, out);
+      const bool in_fp16 = is(Change::precision_product_in_fp16);
+      const std::int64_t step = in_fp16 ? 16 : tile_keys_;
+      for (std::int64_t j = 0; j < tile_keys_; j += step) {
+        multiply_add(sum_, scores_of(r) + j, t_.v + j * t_.width_vo, t_.width_vo, step, t_.width_vo,
+                     out);
+        if (in_fp16) round_row(PLUMBLINE_F16, out, t_.width_vo);
+      }
     }
     if (is(Change::softmax_output_rescaled_a_tile_late)) scale_row(out, t_.width_vo, t_.rescale[r]);
     for (std::int64_t d = 0; d < t_.width_vo; ++d) {
@@ -468,11 +452,12 @@ class Kernel {
   const std::int64_t tile_keys_;
   const std::uint32_t p_dtype_;
   const std::uint32_t narrow_;  // 16-bit dtype of kernels that keep sums in 16 bits
+  const Loads loads_;
   const Logits logits_;
   const Sum sum_;
   const Results results_;
   Block block_;
-  std::int64_t split_ = 0, tile_ = 0;
+  std::int64_t splits_ = 1, split_ = 0, tile_ = 0;
   bool is_last_tile_ = false;
   Pass pass_ = Pass::both;
   float shared_maximum_ = 0;

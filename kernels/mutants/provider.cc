@@ -53,7 +53,9 @@ std::string refuse(Mode mode, const plumbline_problem& problem, const plumbline_
 // What a correct kernel declares; of the legal variants, what each does.
 void declare_roundings(Mode mode, Change change, const plumbline_problem& problem,
                        plumbline_description& description) {
-  const Change declared = is_legal(change) ? change : Change::legal_baseline;
+  const Change declared = is_legal(change)       ? change
+                          : normalises_p(change) ? Change::legal_p_normalized
+                                                 : Change::legal_baseline;
   plumbline_rounding_spec& spec = description.spec;
   spec.p_dtype = p_dtype(problem, mode, declared);
   spec.p_prescale = p_prescale(mode, declared);
@@ -69,8 +71,14 @@ void declare_roundings(Mode mode, Change change, const plumbline_problem& proble
 
 // Whose roundings have a contract of their own, for what P is by default.
 bool is_of_input_mode(Change change) {
-  return change == Change::legal_p_normalized || change == Change::legal_maximum_power_of_two ||
+  return normalises_p(change) || change == Change::legal_maximum_power_of_two ||
          change == Change::legal_maximum_bf16 || change == Change::legal_maximum_shared;
+}
+
+// P is rounded twice where the default mode rounds it at all; elsewhere that is the correct kernel.
+Change applied(Mode mode, Change change, const plumbline_problem& problem) {
+  const bool rounds_p = mode == Mode::input && problem.dtype_q != PLUMBLINE_F32;
+  return change == Change::precision_p_rounded_twice && !rounds_p ? Change::legal_baseline : change;
 }
 
 // Breakers promise what the kernel that they change keeps.
@@ -110,7 +118,8 @@ struct Mutants : provider::Library {
   }
   static void run(Plan& plan, const plumbline_tensors& tensors, void*) {
     const cpu::DefaultRounding default_rounding;
-    mutants::run(plan.problem, tensors, mode, plan.kernel.change, plan.splits_asked);
+    mutants::run(plan.problem, tensors, mode, applied(mode, plan.kernel.change, plan.problem),
+                 plan.splits_asked);
   }
   static void describe(const Plan& plan, plumbline_description& description) {
     description.padding_policy = PLUMBLINE_PADDED_ROWS_ZEROS;

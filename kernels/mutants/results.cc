@@ -44,6 +44,7 @@ void Results::normalise(const Block& block) const {
     if (is(Change::epilogue_lse_without_maximum) && l != 0)
       t_.lse[r] = static_cast<float>(cpu::log2(l));
     if (is(Change::softmax_sum_of_neighbour_row) && r == 5) l = t_.l[4];
+    if (is(Change::softmax_sum_of_one_row) && r > 0 && is_the_one_row(block, r)) l = t_.l[r - 1];
     if (is(Change::epilogue_lse_before_last_tile) && t_.lse_before[r] > minus_infinity)
       t_.lse[r] = t_.lse_before[r];
     if (l == 0 && !is(Change::softmax_zero_by_zero)) continue;
@@ -53,6 +54,12 @@ void Results::normalise(const Block& block) const {
     if (const float v_scale = sequence_.v_scale(block.sample, block.head); v_scale != 1)
       scale_row(row, t_.width_vo, v_scale);
   }
+}
+
+// One of all: in the middle of the last sample's last head.
+bool Results::is_the_one_row(const Block& block, std::int64_t r) const {
+  return block.sample == problem_.batch - 1 && block.head == problem_.heads_q - 1 &&
+         block.first + r == sequence_.length_q(block.sample) / 2;
 }
 
 void Results::divide(float* row, float l) const {
@@ -99,6 +106,7 @@ void Results::merge_row(std::int64_t splits, std::int64_t r) const {
   t_.lse[r] = minus_infinity;
   if (largest == minus_infinity && !is(Change::split_nan_when_all_empty)) return;
   float sum = 0;
+  std::int64_t seen = 0;  // splits
   const bool was_last_to_arrive = is(Change::varies_workspace) && *t_.arrived != 0;
   const bool reversed = is(Change::legal_merge_reversed) ||
                         (is(Change::race_merge_order) && is_odd_call()) || was_last_to_arrive;
@@ -106,17 +114,22 @@ void Results::merge_row(std::int64_t splits, std::int64_t r) const {
     const std::int64_t split = reversed ? splits - 1 - i : i;
     const float w = weight(partial_lse(split, r) - largest);
     sum += w;
+    if (partial_lse(split, r) > minus_infinity) ++seen;
     const float* partial = partial_out(split, r);
     for (std::int64_t d = 0; d < t_.width_vo; ++d) row[d] = std::fma(w, partial[d], row[d]);
   }
   for (std::int64_t d = 0; d < t_.width_vo; ++d) row[d] /= sum;
   t_.lse[r] = is(Change::split_lse_of_first) ? partial_lse(0, r)
                                              : largest + static_cast<float>(cpu::log2(sum));
+  if (is(Change::split_lse_base_two_when_alone) && seen == 1) t_.lse[r] /= static_cast<float>(ln_2);
 }
 
 float Results::weight(float below) const {
   if (is(Change::split_empty_counts) && below == minus_infinity) return 1;
-  if (is(Change::split_equal_weights)) return below == minus_infinity ? 0.0F : 1.0F;
+  if (is(Change::split_weights_in_16_bits)) return round_one(narrow_, exp2_of(change_, below));
+  if (is(Change::split_equal_weights) ||
+      (is(Change::split_weights_need_lse) && problem_.lse_wanted == 0))
+    return below == minus_infinity ? 0.0F : 1.0F;
   if (is(Change::split_natural_exp)) return exp2_of(change_, below * static_cast<float>(log2_e));
   return exp2_of(change_, below);
 }
@@ -145,7 +158,12 @@ void Results::merge_pair(std::int64_t a, std::int64_t b, std::int64_t r) const {
 // ---- Epilogue ----
 
 void Results::store(const Block& block) const {
-  for (std::int64_t r = 0; r < block.rows; ++r) store_row(block, r);
+  std::int64_t rows = block.rows;
+  if (is(Change::memory_padded_rows_left_over) && cpu::is_padded(problem_.layout)) {
+    const cpu::TokenTensor& map = sequence_.attention().out;
+    rows = std::min(block_rows, map.extent - map.first(block.sample) - block.first);
+  }
+  for (std::int64_t r = 0; r < rows; ++r) store_row(block, r);
 }
 
 void Results::store_row(const Block& block, std::int64_t r) const {
@@ -154,6 +172,8 @@ void Results::store_row(const Block& block, std::int64_t r) const {
     token = block.first + 5 - r;
   float* row = out(r);
   if (is(Change::head_columns_swapped) && block.head == 1) std::swap(row[2], row[3]);
+  if (is(Change::epilogue_one_row_doubled) && is_the_one_row(block, r))
+    scale_row(row, t_.width_vo, 2);
   for (std::int64_t d = 0; d < problem_.head_dim_vo; ++d) {
     if (is(Change::epilogue_rounded_through_bf16)) row[d] = round_one(PLUMBLINE_BF16, row[d]);
     if (is(Change::precision_output_truncated)) row[d] = truncate_one(problem_.dtype_out, row[d]);
@@ -163,7 +183,9 @@ void Results::store_row(const Block& block, std::int64_t r) const {
   const std::int64_t columns = is(Change::memory_last_columns_unwritten)
                                    ? problem_.head_dim_vo / 16 * 16
                                    : problem_.head_dim_vo;
-  if (!(is(Change::memory_empty_rows_unwritten) && empty))
+  const bool skips_empty = is(Change::memory_empty_rows_unwritten) ||
+                           (is(Change::memory_empty_rows_need_lse) && problem_.lse_wanted == 0);
+  if (!(skips_empty && empty))
     sequence_.store_output(block.sample, token, block.head, row, columns);
   if (is(Change::memory_lse_unwritten) && empty) return;
   sequence_.store_lse(block.sample, token, block.head, natural_lse(block, r));
@@ -172,13 +194,15 @@ void Results::store_row(const Block& block, std::int64_t r) const {
 float Results::natural_lse(const Block& block, std::int64_t r) const {
   if (is(Change::epilogue_lse_base_two)) return t_.lse[r];
   if (is(Change::epilogue_lse_of_empty_row) && t_.lse[r] == minus_infinity) return 0;
+  const bool merged = splits_of(change_, sequence_.length_kv(block.sample)) > 1;
   const double without_sink =
-      is(Change::sink_missing_in_lse)
+      is(Change::sink_missing_in_lse) || (is(Change::sink_missing_in_merged_lse) && merged)
           ? std::log2(1 - std::exp2(double{logits_.sink(block)} - t_.lse[r]))
           : 0;
   const auto lse = static_cast<float>((static_cast<double>(t_.lse[r]) + without_sink) * ln_2);
   const std::int64_t index =
       (block.sample * problem_.heads_q + block.head) * problem_.seq_q + block.first + r;
+  if (is(Change::epilogue_lse_in_16_bits)) return round_one(narrow_, lse);
   return is(Change::stale_lse) ? exchange_stale_lse(index, lse) : lse;
 }
 

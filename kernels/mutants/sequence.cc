@@ -23,6 +23,11 @@ Sequence::Sequence(const plumbline_problem& problem, const plumbline_tensors& te
     attention_.v.token_stride = attention_.k.token_stride;
     attention_.v.head_stride = attention_.k.head_stride;
   }
+  if (is(Change::index_k_strides_of_v)) {
+    attention_.k.outer_stride = attention_.v.outer_stride;
+    attention_.k.token_stride = attention_.v.token_stride;
+    attention_.k.head_stride = attention_.v.head_stride;
+  }
   if (is(Change::fp8_e5m2_as_e4m3) && attention_.k.dtype == PLUMBLINE_E5M2)
     attention_.k.dtype = attention_.v.dtype = PLUMBLINE_E4M3;
   if (is(Change::fp8_e4m3_as_e5m2) && attention_.k.dtype == PLUMBLINE_E4M3)
@@ -60,7 +65,34 @@ std::int64_t Sequence::end_of_keys(std::int64_t sample) const {
   if (is(Change::stale_length_before_append) && cpu::is_paged(problem().layout))
     return std::max<std::int64_t>(0, length - length_q(sample));
   if (is(Change::mask_drops_last_key)) return std::max<std::int64_t>(0, length - 1);
+  // The last page's tokens are counted by the remainder, which a full one does not have.
+  const bool full = cpu::is_paged(problem().layout) && length % problem().page_size == 0;
+  if (is(Change::index_full_last_page_lost) && full)
+    return std::max<std::int64_t>(0, length - problem().page_size);
   return length;
+}
+
+// Query heads of a group, packed into rows: the token that such a row is taken for.
+std::int64_t Sequence::token_of_packed(std::int64_t token, std::int64_t row) const {
+  const std::int64_t heads = group();
+  if (is(Change::mask_causal_packed_row)) return row;
+  if (is(Change::mask_packed_shifted_by_log2))
+    return row >> (std::bit_width(static_cast<std::uint64_t>(heads)) - 1);
+  if (is(Change::mask_packed_rounded_up)) return (row + heads - 1) / heads;
+  if (is(Change::mask_packed_by_reciprocal)) return row * (65536 / heads) >> 16;
+  if (is(Change::mask_packed_tile_divided))
+    return row / block_rows * block_rows / heads + row % block_rows / heads;
+  return token;
+}
+
+// The row on whose diagonal a window's left edge is counted.
+std::int64_t Sequence::window_row(std::int64_t sample, std::int64_t token,
+                                  std::int64_t packed) const {
+  const std::int64_t in_block = token % block_rows;
+  if (is(Change::mask_window_of_first_row)) return token - in_block;
+  if (is(Change::mask_window_of_last_row))
+    return std::min(token - in_block + block_rows, length_q(sample)) - 1;
+  return is(Change::mask_window_packed_row) ? packed : token;
 }
 
 Range Sequence::visible_keys(std::int64_t sample, std::int64_t head, std::int64_t token) const {
@@ -68,22 +100,29 @@ Range Sequence::visible_keys(std::int64_t sample, std::int64_t head, std::int64_
   const std::int64_t length = length_kv(sample);
   const std::uint32_t mask = is(Change::stale_mask) ? stale_mask(problem().mask) : problem().mask;
   const bool causal = mask != PLUMBLINE_MASK_NONE;
-  const bool has_left = problem().window_left >= 0, has_right = problem().window_right >= 0;
+  const bool ignored = is(Change::mask_window_ignored_in_decode) && problem().seq_q == 1;
+  const bool has_left = problem().window_left >= 0 && !ignored,
+             has_right = problem().window_right >= 0 && !ignored;
   // The key on the row's diagonal: its own position (top left), or with the last query on the last
   // key (bottom right).
   bool top_left = mask == PLUMBLINE_MASK_CAUSAL_TOP_LEFT;
   if (is(Change::mask_causal_top_left) && causal) top_left = true;
   if (is(Change::mask_window_top_left) && (has_left || has_right)) top_left = true;
-  const std::int64_t row =
-      is(Change::mask_causal_packed_row) ? token * group() + head % group() : token;
-  const std::int64_t diagonal = top_left ? row : row + length - length_q(sample);
+  const std::int64_t offset = top_left ? 0 : length - length_q(sample);
+  const std::int64_t packed = token * group() + head % group();
+  const std::int64_t diagonal = is(Change::mask_packed_offset_divided)
+                                    ? (packed + offset) / group()
+                                    : token_of_packed(token, packed) + offset;
 
   Range keys{0, end_of_keys(sample)};
   if (has_left) {
     std::int64_t left = problem().window_left;
     if (is(Change::mask_window_one_more)) left += 1;
-    if (is(Change::mask_window_one_less)) left = std::max<std::int64_t>(0, left - 1);
-    keys.begin = std::max<std::int64_t>(0, diagonal - left);
+    if (is(Change::mask_window_one_less) ||
+        (is(Change::sink_takes_a_place_in_window) && problem().has_sink != 0))
+      left = std::max<std::int64_t>(0, left - 1);
+    const std::int64_t beyond = window_row(sample, token, packed) - token;
+    keys.begin = std::max<std::int64_t>(0, diagonal + beyond - left);
   }
   if (has_right) {
     const std::int64_t right =
@@ -117,7 +156,17 @@ bool Sequence::sees(std::int64_t sample, std::int64_t token, std::int64_t key) c
   cpu::MaskBits mask = attention_.mask;
   if (is(Change::mask_bits_row_stride))
     mask.row_stride = cpu::round_up(length, 32) / 32 * mask.word_stride;
+  if (is(Change::mask_bits_stride_of_short_rows))
+    mask.row_stride = std::min<std::int64_t>(mask.row_stride, 8 * mask.word_stride);
   if (is(Change::mask_bits_of_first_sample)) mask.sample_stride = 0;
+  // The offset in the sample's mask wraps: in bits, or in bytes.
+  const std::int64_t wraps_at = is(Change::mask_bits_offset_16_bits)    ? (1 << 16) / 32
+                                : is(Change::mask_bytes_offset_16_bits) ? (1 << 16) / 4
+                                                                        : 0;
+  if (wraps_at != 0) {
+    const std::int64_t word = token * mask.row_stride + key / 32 * mask.word_stride;
+    return (mask.data[sample * mask.sample_stride + word % wraps_at] >> (key % 32) & 1U) != 0;
+  }
   const cpu::RowBits bits = mask.row(sample, token);
   if (is(Change::mask_bits_reversed)) return bits.sees(key ^ 7);
   if (is(Change::mask_bits_last_byte_open) && key >= length / 8 * 8) return true;
@@ -143,6 +192,7 @@ std::int64_t Sequence::head_of_keys(std::int64_t head) const {
 }
 
 std::int64_t Sequence::head_of_values(std::int64_t head) const {
+  if (is(Change::head_v_of_next)) return (head_of_keys(head) + 1) % problem().heads_kv;
   return is(Change::head_v_of_first) ? 0 : head_of_keys(head);
 }
 
@@ -170,6 +220,7 @@ float Sequence::kv_scale_at(const cpu::TokenScales& scales, std::int64_t sample,
   std::int64_t head_kv = head / group();
   if (is(Change::fp8_scale_of_first_head)) head_kv = 0;
   if (is(Change::fp8_scale_of_query_head)) head_kv = head % problem().heads_kv;
+  if (is(Change::fp8_scale_of_next_head)) head_kv = (head_kv + 1) % problem().heads_kv;
   return scale_at(scales, sample, head_kv, key, attention_.lengths_kv[sample]);
 }
 
@@ -180,8 +231,9 @@ float Sequence::k_scale(std::int64_t sample, std::int64_t head) const {
 
 float Sequence::v_scale(std::int64_t sample, std::int64_t head) const {
   if (scales_when_loaded() || is(Change::fp8_v_scale_forgotten)) return 1;
-  return kv_scale_at(is(Change::fp8_v_scale_of_k) ? attention_.k_scale : attention_.v_scale, sample,
-                     head, 0);
+  const float scale = kv_scale_at(
+      is(Change::fp8_v_scale_of_k) ? attention_.k_scale : attention_.v_scale, sample, head, 0);
+  return is(Change::fp8_v_scale_twice) ? scale * scale : scale;
 }
 
 float Sequence::q_scale_at(std::int64_t sample, std::int64_t token, std::int64_t head) const {
@@ -213,6 +265,7 @@ Sequence::Row Sequence::key_row(const TokenTensor& map, std::int64_t sample, std
     const auto* starts = is(Change::index_k_starts_at_q)
                              ? static_cast<const std::int32_t*>(tensors_.cu_seqlens_q.data)
                              : map.cu_seqlens;
+    if (is(Change::index_v_starts_at_next) && &map == &attention_.v) ++starts;
     return {&map, (starts[sample] + token) * map.token_stride + head * map.head_stride};
   }
   const std::int64_t first = is(Change::index_left_padding_ignored) ? 0 : map.first(sample);
@@ -226,6 +279,11 @@ Sequence::Row Sequence::key_row(const TokenTensor& map, std::int64_t sample, std
   return {&map, sample * map.outer_stride + in_sample + head * map.head_stride};
 }
 
+std::int64_t Sequence::longest_sample() const {
+  const std::int32_t* lengths = attention_.lengths_kv;
+  return std::max_element(lengths, lengths + problem().batch) - lengths;
+}
+
 std::int64_t Sequence::pages_of(std::int64_t sample) const {
   return cpu::round_up(attention_.lengths_kv[sample], problem().page_size) / problem().page_size;
 }
@@ -233,14 +291,20 @@ std::int64_t Sequence::pages_of(std::int64_t sample) const {
 Sequence::Row Sequence::paged_row(const TokenTensor& map, std::int64_t sample, std::int64_t token,
                                   std::int64_t head) const {
   const std::int64_t page_size = is(Change::index_page_size_fixed) ? 16 : map.page_size;
-  std::int64_t index = token / page_size;
-  std::int64_t in_page = token % page_size;
+  // The page of a tile's first token, read on beyond its end.
+  const std::int64_t in_tile = is(Change::index_tile_within_page) ? token % 32 : 0;
+  std::int64_t index = (token - in_tile) / page_size;
+  std::int64_t in_page = (token - in_tile) % page_size + in_tile;
   const std::int64_t pages = pages_of(sample);
+  if (is(Change::index_page_of_next_token)) index = std::min((token + 1) / page_size, pages - 1);
+  if (is(Change::index_last_page_of_neighbour) && index == pages - 1 && sample > 0) --sample;
   if (is(Change::index_v_pages_swapped) && &map == &attention_.v && (index ^ 1) < pages) index ^= 1;
   if (is(Change::index_page_offset_doubled) && index == pages - 1)
     in_page = 2 * in_page % page_size;
-  const std::int64_t table_row =
+  std::int64_t table_row =
       sample * (is(Change::index_page_row_stride) ? pages : map.pages_per_sample);
+  if (is(Change::index_one_page_wrong) && sample == longest_sample() && index == 1)
+    table_row = index = 0;
   const auto entries = static_cast<std::int64_t>(tensors_.page_table.bytes / sizeof(std::int32_t));
   const std::int64_t page = index < map.pages_per_sample && table_row + index < entries
                                 ? map.page_table[table_row + index]
@@ -258,7 +322,20 @@ bool Sequence::lies_within(const Row& row, std::int64_t elements, std::uint64_t 
   return row.offset >= 0 && (static_cast<std::uint64_t>(last) + 1) * size <= bytes;
 }
 
-void Sequence::load(const Row& row, std::int64_t elements, std::uint64_t bytes, float* to) const {
+// An element's number, or its byte's, in 32 bits.
+std::int64_t Sequence::narrowed(const TokenTensor& map, std::int64_t offset) const {
+  const bool paged = map.page_table != nullptr, ragged = map.cu_seqlens != nullptr;
+  if ((is(Change::index_page_offset_32_bits) && paged) ||
+      (is(Change::index_row_offset_32_bits) && ragged) ||
+      (is(Change::index_sample_offset_32_bits) && !paged && !ragged))
+    return static_cast<std::int32_t>(offset);
+  const std::int64_t size = cpu::size_in_bytes(map.dtype);
+  return is(Change::index_byte_offset_32_bits) ? static_cast<std::uint32_t>(offset * size) / size
+                                               : offset;
+}
+
+void Sequence::load(const Row& whole, std::int64_t elements, std::uint64_t bytes, float* to) const {
+  const Row row{whole.map, narrowed(*whole.map, whole.offset)};
   if (!lies_within(row, elements, bytes)) {
     std::fill_n(to, elements, 0.0F);
     return;
@@ -306,7 +383,9 @@ Sequence::Row Sequence::value_row(std::int64_t sample, std::int64_t token,
 
 void Sequence::load_value(std::int64_t sample, std::int64_t token, std::int64_t head,
                           float* to) const {
+  if (is(Change::index_v_of_next_key) && token + 1 < length_kv(sample)) ++token;
   const std::int64_t appended_from = length_kv(sample) - length_q(sample);
+  if (is(Change::index_v_one_token_late)) token = std::max<std::int64_t>(0, token - 1);
   if (is(Change::stale_values_of_append) && cpu::is_paged(problem().layout) &&
       token >= appended_from) {
     std::fill_n(to, problem().head_dim_vo, 0.0F);

@@ -60,7 +60,10 @@ class Sequence {
               std::int64_t head) const;
   Row paged_row(const cpu::TokenTensor& map, std::int64_t sample, std::int64_t token,
                 std::int64_t head) const;
+  std::int64_t longest_sample() const;
   std::int64_t pages_of(std::int64_t sample) const;
+  std::int64_t token_of_packed(std::int64_t token, std::int64_t row) const;
+  std::int64_t window_row(std::int64_t sample, std::int64_t token, std::int64_t packed) const;
   Range keys_of_bits(std::int64_t sample, std::int64_t token) const;
   float scale_at(const cpu::TokenScales& scales, std::int64_t sample, std::int64_t head,
                  std::int64_t token, std::int64_t length) const;
@@ -72,8 +75,9 @@ class Sequence {
   }
   bool is_packed() const;
   Row value_row(std::int64_t sample, std::int64_t token, std::int64_t head) const;
+  std::int64_t narrowed(const cpu::TokenTensor& map, std::int64_t offset) const;
   bool lies_within(const Row& row, std::int64_t elements, std::uint64_t bytes) const;
-  void load(const Row& row, std::int64_t elements, std::uint64_t bytes, float* to) const;
+  void load(const Row& whole, std::int64_t elements, std::uint64_t bytes, float* to) const;
 
   cpu::Attention attention_;
   const plumbline_tensors& tensors_;

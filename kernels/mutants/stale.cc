@@ -59,6 +59,18 @@ void use_stale_scales(cpu::Attention& attention) {
   exchange(attention.v_scale, kept_v, used_v);
 }
 
+// Sinks that are copied likewise.
+void use_stale_sinks(cpu::HeadValues& sinks, std::int64_t heads) {
+  static std::vector<float> kept, used;
+  if (sinks.data == nullptr) return;
+  std::vector<float> current;
+  for (std::int64_t head = 0; head < heads; ++head) current.push_back(sinks.at(0, head));
+  used = current;
+  std::copy_n(kept.begin(), std::min(kept.size(), used.size()), used.begin());
+  kept = std::move(current);
+  sinks = {used.data(), 0, 1};
+}
+
 // What plans and compiled kernels are cached by.
 using Shape = std::array<std::int64_t, 8>;
 Shape shape_of(const plumbline_problem& p) {
@@ -77,6 +89,11 @@ void keep_stale_state(cpu::Attention& attention, Change change) {
   if (change == Change::stale_lengths) use_stale_lengths(attention);
   if (change == Change::stale_page_table) use_stale_page_table(attention);
   if (change == Change::stale_kv_scales) use_stale_scales(attention);
+  if (change == Change::stale_sinks) use_stale_sinks(attention.sinks, attention.problem.heads_q);
+  if (change == Change::stale_scale_of_last_call) {
+    static double scale = attention.problem.scale;
+    attention.problem.scale = std::exchange(scale, attention.problem.scale);
+  }
   if (change == Change::stale_scale) {
     static std::optional<double> scale;
     if (!scale) scale = attention.problem.scale;

@@ -61,6 +61,7 @@ inline StoredOutcome failing_outcome() {
   outcome.worst = worst;
   outcome.location = {"head", "head: head 3 carries 81 % of the excess", 12};
   outcome.cause = "the sums are kept in bf16";
+  outcome.looser_rung = "PyTorch math: S to bf16 and P to bf16 after normalisation";
   outcome.widening = 1.5;
   outcome.saved_to = "failures/0001.safetensors";
   outcome.wall_ms = 7.5;

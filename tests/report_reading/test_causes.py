@@ -22,7 +22,9 @@ NAMED_WITHIN = 200  # characters from the start of a failure
 def drawn():
     """The draw that the head of causes_of_mutants.toml describes."""
     mutants = tomllib.loads((SOURCE / "kernels/mutants/mutants.toml").read_text())["mutant"]
-    candidates = [m for m in mutants if m["diagnosis"] in DIAGNOSES]
+    by_name = {mutant["name"]: mutant for mutant in mutants}
+    candidates = [by_name[name] for name in TABLE["candidates"]]
+    assert all(mutant["diagnosis"] in DIAGNOSES for mutant in candidates)
     random.Random(TABLE["seed"]).shuffle(candidates)
 
     def at_most(a_class):
@@ -73,3 +75,32 @@ def test_run_names_the_cause(cause, tmp_path):
     assert fnmatch.fnmatchcase(outcome["cause"], f"*{cause['expected']}*"), outcome["cause"]
     failure = raw[raw.rindex("{", 0, raw.index(f'"case": "{last}"')):]
     assert named(failure, cause["expected"]), failure
+
+
+# A case that a looser rung explains, one that none does, and one of the LSE alone.
+LOOSER = [
+    ("precision_scores_rounded/bf16/b1-h6x2-s33x130-d64/law=peaky/v=uniform",
+     "PyTorch math: S to bf16 and P to bf16"),
+    ("mask_drops_first_key/bf16/b1-h6x2-s33x130-d64", ""),
+    ("epilogue_lse_base_two/bf16/b1-h6x2-s33x130-d64", ""),
+]
+
+
+@pytest.mark.parametrize(("case", "rung"), LOOSER, ids=[case.split("/")[0] for case, _ in LOOSER])
+def test_run_names_the_looser_rung(case, rung, tmp_path):
+    printed = {}
+    for format_ in ("text", "markdown", "json"):
+        done = run(tmp_path, "run", "-q", "--provider", LIBRARIES / "plumbline_mutants.so",
+                   "--case", f"mutants/{case}", "--format", format_)
+        assert done.returncode == 1, done.stdout + done.stderr
+        printed[format_] = re.sub(r"\s+", " ", html.unescape(done.stdout))
+    outcome = json.loads(printed["json"])["data"]["outcomes"][0]
+    assert outcome["looser_rung"].startswith(rung) and bool(outcome["looser_rung"]) == bool(rung)
+    for format_ in ("text", "markdown"):
+        assert (f"looser would be explained by {rung}" in printed[format_]) == bool(rung)
+
+
+def test_run_says_no_location_for_the_lse_alone(tmp_path):
+    done = run(tmp_path, "run", "-q", "--provider", LIBRARIES / "plumbline_mutants.so",
+               "--case", f"mutants/{LOOSER[2][0]}")
+    assert "where no location: only the LSE is beyond its limit" in re.sub(r"\s+", " ", done.stdout)

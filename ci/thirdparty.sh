@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# MLX, Keras on TensorFlow and OpenVINO, judged in a virtual environment of their own.
+#   ci/thirdparty.sh            make .venv-thirdparty (1.8 GB) where it is missing or old, then test
+#   ci/thirdparty.sh --setup    make it only
+#   ci/thirdparty.sh --check    say what is missing and exit 1; downloads nothing
+#   ci/thirdparty.sh --night    test where the environment is there, else say why not and exit 0
+# The tests are those of CTest's label thirdparty. Without the environment they are skipped.
+# Versions: ci/thirdparty_requirements.txt. Exit codes: those of ctest; 3: pip could not install.
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+venv="$source_directory/.venv-thirdparty"
+requirements="$source_directory/ci/thirdparty_requirements.txt"
+# A copy of what was installed stands in the environment: other lines are another environment.
+installed="$venv/installed.txt"
+
+what_is_missing() {
+  if [[ ! -x "$venv/bin/python" ]]; then
+    echo "there is no .venv-thirdparty"
+  elif ! cmp -s "$requirements" "$installed"; then
+    echo ".venv-thirdparty is not what ci/thirdparty_requirements.txt names"
+  fi
+}
+
+setup() {
+  [[ -n "$(what_is_missing)" ]] || return 0
+  [[ -x "$venv/bin/python" ]] || python3 -m venv "$venv"
+  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
+    --requirement "$requirements" || {
+    echo "ci/thirdparty.sh: pip could not install $requirements;" \
+      "remedy: a network, or an index of yours (PIP_INDEX_URL)" >&2
+    exit 3
+  }
+  cp "$requirements" "$installed"
+}
+
+run_tests() {
+  build --target plumbline plumbline-worker plumbline_python plumbline_cpu test_thirdparty
+  exec ctest --preset "$preset" -L '^thirdparty$'
+}
+
+missing="$(what_is_missing)"
+case "${1:-}" in
+  "") setup; run_tests ;;
+  --setup) setup ;;
+  --check)
+    [[ -z "$missing" ]] || { echo "$missing; remedy: run ci/thirdparty.sh --setup"; exit 1; } ;;
+  --night)
+    [[ -z "$missing" ]] || {
+      echo "skipped: MLX, Keras and OpenVINO: $missing (remedy: ci/thirdparty.sh --setup)" >&2
+      exit 0
+    }
+    run_tests ;;
+  -h | --help) sed -n '2,8p' "${BASH_SOURCE[0]}" | cut -c3- ;;
+  *) echo "ci/thirdparty.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
+esac

@@ -1,0 +1,105 @@
+"""OpenVINO's ScaledDotProductAttention on its CPU plugin:
+https://docs.openvino.ai/2026/documentation/openvino-ir-format/operation-sets/operation-specs/sequence/scaled-dot-product-attention.html
+
+Each case is a model of one operation. `sdpa` and `sdpa_bf16` ask for INFERENCE_PRECISION_HINT f32,
+`sdpa_f16` for f16. With the provider option `raw` none does: the plugin then takes its default,
+which is bf16 where the CPU has AVX512-BF16 or AMX.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import openvino
+from openvino import opset13
+
+import foreign_case as foreign
+from plumbline_provider import Spec, kernel
+
+PROVIDER = "openvino"
+NEEDS = ("openvino",)  # without these there is nothing to measure
+ELEMENTS = {"fp32": openvino.Type.f32, "fp16": openvino.Type.f16, "bf16": openvino.Type.bf16}
+
+FMA = {"qk_accumulator": "fma", "pv_accumulator": "fma"}
+# With the hint f32 models in fp16 and fp32 compute in fp32.
+WIDENED_SPEC = Spec(p_dtype="fp32", **FMA)
+# K scale, S (where the head dimension is a multiple of 32) and the normalised P are stored in the
+# dtype of the model; s_rounded_twice stands for K scale, which no field of the spec names.
+STORED_SPEC = Spec(s_rounded="input", s_rounded_twice=True, p_dtype="input", p_normalized=True,
+                   **FMA)
+COMMON = {"layouts": foreign.PADDED, "masks": foreign.MASKS_AND_BITS, "window": True,
+          "framework": "numpy", "padding_policy": "attended"}
+
+
+def version() -> str:
+    return f"openvino {openvino.get_version()}"
+
+
+def tensor_of(array: np.ndarray, dtype: str) -> openvino.Tensor:
+    """A copy: a Tensor made of an array in NumPy's memory does not keep it."""
+    tensor = openvino.Tensor(ELEMENTS[dtype], array.shape)
+    np.copyto(tensor.data.view(array.dtype), array)  # its bf16 is not that of ml_dtypes
+    return tensor
+
+
+def heads_first(tensor: np.ndarray, group: int = 1) -> np.ndarray:
+    """[batch, seq, heads, dim] -> [batch, heads * group, seq, dim], as exporters repeat K and V:
+    the operation has one head count."""
+    return np.repeat(tensor.transpose(0, 2, 1, 3), group, axis=1)
+
+
+def sdpa_model(case, inputs: dict[str, openvino.Tensor]) -> openvino.Model:
+    """A model of one operation. Its scale is a tensor in the dtype of Q, as the operation has it,
+    so that this dtype rounds it."""
+    parameters = {name: opset13.parameter(tensor.shape, tensor.element_type, name)
+                  for name, tensor in inputs.items()}
+
+    def constant(value: float):
+        return opset13.constant(tensor_of(np.array(value, case.q.dtype), case.dtype))
+
+    result = opset13.scaled_dot_product_attention(
+        parameters["q"], parameters["k"], parameters["v"],
+        parameters.get("mask", constant(0)),  # 0: no mask
+        constant(case.scale), causal=foreign.is_top_left_causal(case))
+    return openvino.Model([result], list(parameters.values()), "sdpa")
+
+
+def attention(case, hint: str):
+    foreign.refuse_poisoned_padding(case)
+    foreign.refuse_empty_rows(
+        case, "OpenVINO adds -infinity to each logit of it, and the softmax is NaN")
+    group = case.heads_q // case.heads_kv
+    inputs = {"q": tensor_of(heads_first(case.q), case.dtype),
+              "k": tensor_of(heads_first(case.k, group), case.dtype),
+              "v": tensor_of(heads_first(case.v, group), case.dtype)}
+    if foreign.needs_mask(case) and not foreign.is_top_left_causal(case):
+        inputs["mask"] = openvino.Tensor(
+            np.ascontiguousarray(foreign.attended_mask(case)[:, None]))
+    hints = {} if "raw" in case.options else {"INFERENCE_PRECISION_HINT": hint}
+    compiled = openvino.Core().compile_model(sdpa_model(case, inputs), "CPU", hints)
+    request = compiled.create_infer_request()
+    for at, tensor in enumerate(inputs.values()):
+        request.set_input_tensor(at, tensor)
+    case.launched = f"hint {compiled.get_property('INFERENCE_PRECISION_HINT').to_string()}"
+
+    def run():
+        request.infer()
+        out = np.array(request.get_output_tensor(0).data).view(case.q.dtype)
+        return out.transpose(0, 2, 1, 3)
+
+    return run
+
+
+@kernel(name="sdpa", dtypes=("fp32", "fp16"), spec=WIDENED_SPEC, **COMMON)
+def sdpa(case):
+    return attention(case, "f32")
+
+
+@kernel(name="sdpa_bf16", dtypes=("bf16",), spec=STORED_SPEC, **COMMON)
+def sdpa_bf16(case):
+    """The hint does not hold for models in bf16, whose products stay in bf16."""
+    return attention(case, "f32")
+
+
+@kernel(name="sdpa_f16", dtypes=("fp16",), spec=STORED_SPEC, **COMMON)
+def sdpa_f16(case):
+    return attention(case, "f16")
