@@ -1,7 +1,6 @@
 // Computes what changed since earlier runs and the exit code, and joins the past of two databases.
 #include "harness/run/conclusion.h"
 
-#include <algorithm>
 #include <map>
 #include <set>
 

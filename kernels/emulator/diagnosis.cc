@@ -3,7 +3,6 @@
 
 #include <bit>
 #include <cstring>
-#include <map>
 #include <string_view>
 #include <utility>
 
