@@ -5,7 +5,7 @@
 -- released: until 0.1.0 whoever changes this file raises the number, and plumbline refuses files of
 -- an earlier one, unharmed. (1 to 9 were migrations that were folded into this text.) From 0.1.0 on
 -- this file stays as it is, and each change is one file migrations/<number>.sql.
-PRAGMA user_version = 10;
+PRAGMA user_version = 11;
 
 -- Keys of 16 bytes are XXH3-128 of a canonical text of what they name, so that shards from many
 -- machines merge in any order into the same rows. Nothing that a user sees is numbered. Tables are
@@ -184,8 +184,9 @@ CREATE TABLE outcome(
   has_lse INTEGER NOT NULL,
   lse_z REAL CHECK ((lse_z IS NOT NULL) = has_lse),
   lse_max_abs REAL CHECK ((lse_max_abs IS NOT NULL) = has_lse),
-  -- Of the rows that have no reference; NULL where all have one.
-  elsewhere REAL CHECK (elsewhere IS NULL OR status = 'ok'),
+  -- whether rows have no reference; `elsewhere` is of these
+  has_elsewhere INTEGER NOT NULL,
+  elsewhere REAL CHECK ((elsewhere IS NOT NULL) = has_elsewhere),
   has_suite_scores INTEGER NOT NULL,
   shrink_z REAL CHECK ((shrink_z IS NOT NULL) = has_suite_scores),
   temperature_z REAL CHECK ((temperature_z IS NOT NULL) = has_suite_scores),

@@ -38,6 +38,7 @@ struct OtherQuestion {
   std::string sentence;
   Problem problem;
   StatedLayout layout;
+  int lse_base = 0;  // of the LSE returned, as OutputView has it
 };
 
 class OtherQuestions {
@@ -45,7 +46,8 @@ class OtherQuestions {
   explicit OtherQuestions(const FailingOutput& failing)
       : geometry_(*failing.geometry),
         problem_(geometry_.problem()),
-        layout_(layout_of(geometry_, failing.keys_stated)) {
+        layout_(layout_of(geometry_, failing.keys_stated)),
+        lse_base_(failing.outputs.lse_base) {
     if (problem_.is_merge()) {
       add_of_merge();
       return;
@@ -64,16 +66,18 @@ class OtherQuestions {
 
  private:
   void add(std::string sentence, const Problem& problem) {
-    found.push_back({std::move(sentence), problem, layout_});
+    found.push_back({std::move(sentence), problem, layout_, lse_base_});
   }
 
-  // Another base of the LSEs given, or a part too few.
+  // Another base of the LSEs, or a part too few.
   void add_of_merge() {
     Problem problem = problem_;
-    problem.scale = problem_.merge == Merge::base_2 ? 1 : std::numbers::ln2;
-    add(problem_.merge == Merge::base_2 ? "if the parts' LSEs were natural logarithms, not base 2"
-                                        : "if the parts' LSEs were of base 2, not natural",
+    const bool is_natural = problem_.merge == Merge::natural;
+    problem.merge = is_natural ? Merge::base_2 : Merge::natural;
+    add(is_natural ? "if the parts' LSEs were of base 2, not natural"
+                   : "if the parts' LSEs were natural logarithms, not base 2",
         problem);
+    found.back().lse_base = is_natural ? 2 : 0;
     if (geometry_.has_hidden_keys()) return;
     add_ranges("if each token's last part were left out",
                [](std::int64_t, std::int64_t, const KeyRange& stated) {
@@ -158,7 +162,7 @@ class OtherQuestions {
         layout.visible.push_back(range);
       }
     }
-    if (differs) found.push_back({std::move(sentence), problem_, std::move(layout)});
+    if (differs) found.push_back({std::move(sentence), problem_, std::move(layout), lse_base_});
   }
 
   std::int64_t diagonal(std::int64_t sample, std::int64_t row) const {
@@ -265,13 +269,14 @@ class OtherQuestions {
     std::fill(layout.seqlens_kv.begin(), layout.seqlens_kv.end(),
               static_cast<std::int32_t>(problem_.seq_kv));
     if (layout.seqlens_kv != layout_.seqlens_kv)
-      found.push_back(
-          {"if padded keys were visible: the padding mask is not applied", problem_, layout});
+      found.push_back({"if padded keys were visible: the padding mask is not applied", problem_,
+                       layout, lse_base_});
   }
 
   const Geometry& geometry_;
   const Problem& problem_;
   const StatedLayout layout_;
+  const int lse_base_;
 };
 
 // Numerator and denominator of a least-squares step of log(scale).
@@ -360,12 +365,13 @@ class SecondLook {
         few_(look_at(failing, first_look_rows, first_look_cost)),
         many_(second_look(failing)) {}
 
-  bool explains(const Geometry& geometry) const {
+  bool explains(const Geometry& geometry, int lse_base) const {
+    OutputView outputs = failing_.outputs;
+    outputs.lse_base = lse_base;
     Limits loose = failing_.limits;
     loose.rms = std::max(loose.rms, rms_of_few_rows);
-    return would_explain(geometry, failing_.inputs, failing_.outputs, *failing_.spec, few_,
-                         loose) &&
-           would_explain(geometry, failing_.inputs, failing_.outputs, *failing_.spec, many_,
+    return would_explain(geometry, failing_.inputs, outputs, *failing_.spec, few_, loose) &&
+           would_explain(geometry, failing_.inputs, outputs, *failing_.spec, many_,
                          failing_.limits);
   }
 
@@ -458,7 +464,7 @@ std::vector<std::string> other_questions(const FailingOutput& failing,
   const SecondLook look(failing);
   for (OtherQuestion& other : OtherQuestions(failing).found) {
     if (enough(sentences.size())) break;
-    if (look.explains(Geometry(other.problem, std::move(other.layout))))
+    if (look.explains(Geometry(other.problem, std::move(other.layout)), other.lse_base))
       sentences.push_back("would be explained " + other.sentence);
   }
   return sentences;
@@ -468,7 +474,8 @@ std::string other_scale(const FailingOutput& failing) {
   const ScaleFit fit(failing);
   const double stated = failing.geometry->problem().softmax_scale(), scale = fit.run();
   const double change = scale / stated - 1;
-  if (!(scale > 0) || !(std::abs(change) > 1e-6) || !SecondLook(failing).explains(fit.at(scale)))
+  if (!(scale > 0) || !(std::abs(change) > 1e-6) ||
+      !SecondLook(failing).explains(fit.at(scale), failing.outputs.lse_base))
     return "";
   if (std::abs(change) < 0.5) {
     return fmt::format("the softmax scale is {:.2g} % too {}", 100 * std::abs(change),

@@ -92,13 +92,15 @@ void error_columns(Columns& columns, Row& errors, Status status) {
       if (statistic.measured == measured) columns(statistic.column, errors.*statistic.value);
     columns.measured(true);
   };
+  const auto values_if = [&](const char* column, bool ErrorStatistics::*measured) {
+    columns(column, errors.*measured);
+    columns.measured(errors.*measured);
+    values(measured);
+  };
   values(nullptr);
-  columns("has_lse", errors.has_lse);
-  columns.measured(errors.has_lse);
-  values(&ErrorStatistics::has_lse);
-  columns("has_suite_scores", errors.has_suite_scores);
-  columns.measured(errors.has_suite_scores);
-  values(&ErrorStatistics::has_suite_scores);
+  values_if("has_lse", &ErrorStatistics::has_lse);
+  values_if("has_elsewhere", &ErrorStatistics::has_elsewhere);
+  values_if("has_suite_scores", &ErrorStatistics::has_suite_scores);
 }
 
 template <class Columns, class Row>

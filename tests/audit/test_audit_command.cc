@@ -253,7 +253,7 @@ TEST_F(Audit, CalibrationOfChosenKernelsRunsLegalOnes) {
   EXPECT_EQ(json::parse(audit(calibrate + "--kernel 'tiny/legal*'").text)["data"]["kernels"],
             json::array({"tiny/legal_rounded_p"}));
 
-  const auto bugs = audit("s.toml --calibrate --kernel tiny/percent --kernel 'tiny/lse*'");
+  const auto bugs = audit("s.toml --calibrate --kernel tiny/scale_percent --kernel 'tiny/lse*'");
   EXPECT_EQ(bugs.code, 2);
   EXPECT_THAT(bugs.text, HasSubstr("those chosen are known bugs of a catalogue"));
 }

@@ -160,7 +160,7 @@ TEST(Check, AScaleOffByATenthOfAPercentIsABugInFp16) {
   kernel.scale_factor = 1.001;
   const auto report = judged(problem_of(DType::f16, Layout::padded_bshd), kernel);
   EXPECT_EQ(report.answer, Answer::bug) << report.sentence;
-  EXPECT_THAT(report.suggestions, Contains(HasSubstr("the logits are scaled")));
+  EXPECT_THAT(report.suggestions, Contains(HasSubstr("the softmax scale is 0.1 % too large")));
 }
 
 TEST(Check, AMissingScaleIsNamed) {

@@ -132,7 +132,8 @@ TEST_F(CheckCommand, DumpsOfPyTorch) {
   expect("padded", 0, "ROUNDING", "FlashAttention-2");
   expect("padded_math", 0, "ROUNDING", "FlashInfer decode");  // widened to fp32 since PyTorch 2.5
   expect("padded_as_fp32", 0, "ROUNDING", "FlashAttention-2");
-  expect("padded_eager", 0, "ROUNDING", "PyTorch math");
+  expect("padded_eager", 5, "UNDECIDED", "state spec = \"PyTorch math\"");
+  expect("padded_eager_as_math", 0, "ROUNDING", "PyTorch math");
   expect("padded_eager_stated", 5, "UNDECIDED", "PyTorch math");
   expect("padded_not_causal", 1, "BUG", "would be explained if the mask were causal");
   expect("padded_mask", 0, "ROUNDING", "lengths differ");

@@ -121,7 +121,7 @@ const std::vector<Mistake>& mistakes() {
        padded(),
        [](DumpTensors& t) { t.dtype("q") = "I16"; },
        {},
-       {"tensor q has dtype I16", "F32, F16 or BF16"}},
+       {"tensor q has dtype I16", "write it as F32, F16, BF16 or fp8"}},
       {"mixed dtypes",
        padded(),
        [](DumpTensors& t) { t.dtype("k") = "F16"; },

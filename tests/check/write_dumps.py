@@ -114,6 +114,8 @@ def write_torch():
     sharp = 4 * q
     write("padded_eager", {"q": sharp, "k": k, "v": v, "out": torch_eager(sharp, k, v)},
           layout="padded_bhsd")
+    write("padded_eager_as_math", {"q": sharp, "k": k, "v": v, "out": torch_eager(sharp, k, v)},
+          layout="padded_bhsd", spec="PyTorch math")
     write("padded_eager_stated", {"q": sharp, "k": k, "v": v, "out": torch_eager(sharp, k, v)},
           layout="padded_bhsd", spec="FlashAttention-2")
 

@@ -249,7 +249,7 @@ TEST_F(RunCommand, OneRowOfThreeThousandDoubledIsFound) {
     EXPECT_EQ(run.code, 1) << row << '\n' << run.text;
     const auto outcome = nlohmann::json::parse(run.text)["data"]["outcomes"][0];
     EXPECT_EQ(outcome["row_seed"], 20260105);
-    EXPECT_LT(outcome["reference_rows"].get<int>(), 300);
+    EXPECT_LT(outcome["reference_rows"].get<int>(), outcome["rows_total"].get<int>());
     sampled += outcome["errors"]["peak"].get<double>() > 6.5;
   }
   EXPECT_LT(sampled, 7);  // else nothing was found without a reference

@@ -11,7 +11,8 @@ namespace {
 TEST(MissingInputs, AreTheCasesOwnError) {
   const MeasureOptions options;
   const Contracts contracts;
-  Measurer measurer(options, {}, contracts);
+  const std::vector<ProviderInfo> providers;
+  Measurer measurer(options, providers, contracts);
   PlannedCase planned;
   planned.c = {"cpu/flash", "cpu", {}};
   planned.c.problem.inputs = "gone.safetensors@01234567";

@@ -238,8 +238,8 @@ TEST_F(PythonTest, WhatIsNotDeclaredIsRefusedWithTheReason) {
             "layout ragged is not declared; narrow takes padded_bshd");
   Problem wider = mean_problem(DType::bf16);
   wider.out_dtype = DType::f32;
-  EXPECT_EQ(refusal(*worker, "attention", wider),
-            "an output in fp32 is not declared; attention takes bf16");
+  EXPECT_EQ(refusal(*worker, "narrow", wider),
+            "an output in fp32 is not declared; narrow takes bf16");
 }
 
 TEST_F(PythonTest, DevicesThatAreNotServed) {

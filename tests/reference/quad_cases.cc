@@ -216,7 +216,7 @@ void add_merges(std::vector<Problem>& problems) {
   problems.push_back(merge([](Problem& p) {
     p.layout = Layout::padded_bhsd, p.view = View::strided, p.k_scale = 0, p.fill = Fill::nan;
   }));
-  problems.push_back(merge([](Problem& p) { p.seq_kv = 1100, p.batch = 1; }));
+  problems.push_back(merge([](Problem& p) { p.seq_kv = 500, p.batch = 1; }));
 }
 
 }  // namespace

@@ -139,6 +139,9 @@ std::vector<Problem> long_problems() {
     problems.push_back(problem);
     problems.back().mask = Mask::causal_bottom_right, problems.back().window_left = 1100,
     problems.back().out_dtype = DType::f32;
+    problem.merge = Merge::natural, problem.head_dim_qk = 1;
+    problems.push_back(problem);
+    problem.merge = Merge::none, problem.head_dim_qk = 16;
   }
   return problems;
 }

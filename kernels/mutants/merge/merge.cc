@@ -81,7 +81,7 @@ class Token {
 
   float largest_lse() const {
     if (is(Change::softmax_max_not_subtracted)) return 0;
-    float m = is(Change::softmax_max_starts_at_zero) ? 0 : minus_infinity;
+    float m = is(Change::softmax_largest_starts_at_zero) ? 0 : minus_infinity;
     for (std::int64_t i = first_; i < last_; ++i) m = std::max(m, lse_at(i));
     return m;
   }
