@@ -57,7 +57,7 @@ class Comparer {
       const double expected = reference_.o[at];
       const double error = got_[static_cast<std::size_t>(j)] - expected;
       const double sigma = reference_.sigma[at];
-      element(r, j, at, expected, error, sigma, dtype);
+      element({r, j}, at, expected, error, sigma, dtype, rotating);
       if (rotating || !result_.statistics.has_suite_scores) continue;
       shrink += error * expected / (sigma * sigma);
       temperature += error * reference_.gradient[at] / (sigma * sigma);
@@ -75,8 +75,8 @@ class Comparer {
     ++head_rows_[head];
   }
 
-  void element(std::int64_t r, std::int64_t j, std::size_t at, double expected, double error,
-               double sigma, DType dtype) {
+  void element(Maximum element, std::size_t at, double expected, double error, double sigma,
+               DType dtype, bool rotating) {
     auto& s = result_.statistics;
     const double magnitude = std::abs(error);
     const double unit = ulp(expected * (1 + 2 * unit_roundoff(dtype)), dtype);
@@ -85,10 +85,10 @@ class Comparer {
     const double excess =
         magnitude - unit / 2 <= 0 ? 0 : (magnitude - unit / 2) / reference_.spre[at];
     result_.z[at] = static_cast<float>(error / sigma);
-    take(&ErrorStatistics::peak, &Limits::peak, z, {r, j});
-    take(&ErrorStatistics::beyond_output, &Limits::beyond_output, excess, {r, j});
+    take(&ErrorStatistics::peak, &Limits::peak, z, element);
+    take(&ErrorStatistics::beyond_output, &Limits::beyond_output, excess, element);
     ++s.elements;
-    if (is_rotating(r)) return;
+    if (rotating) return;
     const double bound = magnitude / reference_.bound[at];
     if (exceeds(bound, s.bound)) s.bound = bound;
     if (exceeds(magnitude, s.max_abs)) s.max_abs = magnitude;

@@ -11,16 +11,22 @@ namespace {
 // As negligible_share, for the bounds of R_j in long rows: 0.5 % of spre.
 constexpr double negligible_range_share = 1e-2;
 
-// Of the addends of a column, or of l: those that repeat an error.
-double repeated_in(const BlockSums& sums, std::int64_t row, std::int64_t column) {
-  const double of_p = sums.repeated_p.data()[row];
-  return of_p == 0 ? 0
-                   : repeated_addends(static_cast<double>(sums.block->count(row)),
-                                      of_p * sums.repeated_v.data()[row].data()[column]);
-}
-double repeated_in_l(const BlockSums& sums, std::int64_t row) {
-  return repeated_addends(static_cast<double>(sums.block->count(row)), sums.repeated_p.data()[row]);
-}
+// Of a row's addends of a column, or of l: those that repeat an error.
+class Repeated {
+ public:
+  Repeated(const BlockSums& sums, std::int64_t row)
+      : n_(static_cast<double>(sums.block->count(row))),
+        share_(sums.repeated_p.data()[row]),
+        of_columns_(share_ == 0 ? nullptr : sums.repeated_v.data()[row].data()) {}
+  double in_column(std::int64_t column) const {
+    return of_columns_ == nullptr ? 0 : repeated_addends(n_, share_ * of_columns_[column]);
+  }
+  double in_l() const { return repeated_addends(n_, share_); }
+
+ private:
+  double n_, share_;
+  const double* of_columns_;
+};
 
 // Whether TA stays near that of t = f R_j for all keys, with t of small keys anywhere between that
 // and 0.
@@ -61,16 +67,16 @@ bool range_bounds_suffice(const BlockSums& sums, const Buffer<double>& p_varianc
   const AccumulationModel& pv = sums.model.pv;
   const double share = block.count(row) < long_row ? negligible_share : negligible_range_share;
   const auto n = static_cast<double>(block.count(row));
-  const double loss = step_loss(pv, block.count(row));
+  const double loss = step_loss(pv, block.count(row)),
+               of_partials = kappa * square(sums.model.u_split) +
+                             std::ceil(n / smallest_tile) * kappa / 2 * square(sums.model.u_tile);
+  const Repeated repeated(sums, row);
   for (std::int64_t j = 0; j < block.head->dim_vo; ++j) {
     const std::int64_t at = row * block.head->ld + j;
     const double range = sums.range.data()[at], high = block.prefixes.range(row, j),
                  low = block.prefixes.edge_range(row, j);
     const double squares = (square(high) - square(low)) / 2;
-    double change =
-        (square(0.3 * pv.u * repeated_in(sums, row, j)) + kappa * square(sums.model.u_split) +
-         std::ceil(n / smallest_tile) * kappa / 2 * square(sums.model.u_tile)) *
-        squares;
+    double change = (square(0.3 * pv.u * repeated.in_column(j)) + of_partials) * squares;
     if (truncation && pv.toward_zero) {
       const double signed_sum = std::abs(sums.truncation.signed_sum.data()[at]);
       const double small = 2 * pv.f * static_cast<double>(sums.truncation.small_keys.data()[row]);
@@ -113,12 +119,13 @@ void accumulation(const BlockSums& sums, Buffer<double>& result, Buffer<double>&
   const bool scaled_outside = block.head->scaled_outside;
   for (std::int64_t r = 0; r < block.rows; ++r) {
     const double of_sums = error_of_sums(model, scaled_outside, block.lse.data()[r]);
-    const Accumulation of_pv(model.pv, block.count(r), repeated_in_l(sums, r),
-                             model.reciprocal_error);
+    const Repeated repeated(sums, r);
+    const Accumulation of_pv(model.pv, block.count(r), repeated.in_l(), model.reciprocal_error,
+                             of_sums);
     for (std::int64_t j = 0; j < block.head->dim_vo; ++j) {
       const std::int64_t at = r * block.head->ld + j;
       ColumnSums of_column{block.o_of(r, j), sums.p_squared.data()[at], sums.range.data()[at]};
-      of_column.repeated = repeated_in(sums, r, j);
+      of_column.repeated = repeated.in_column(j);
       if (stores_partials) {
         partials.data()[at] = stored_partials(model, block.head->v_unit, block.count(r), of_column);
       }
@@ -128,7 +135,7 @@ void accumulation(const BlockSums& sums, Buffer<double>& result, Buffer<double>&
       }
       // Ring attention's O -= w (O - O_i) errs by the size of the O before.
       const double least = model.merges ? u32 * block.head->column_max.data()[j] : least_error;
-      result.data()[at] = of_pv.variance(of_column, least, of_sums);
+      result.data()[at] = of_pv.variance(of_column, least);
     }
   }
 }

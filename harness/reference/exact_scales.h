@@ -37,6 +37,9 @@ struct PWeights {
   double independent(double p) const {
     return kappa_of(p) * p * p + near_zero(p) * near_zero(p) / 3;
   }
+  // The same where every P has kappa_p.
+  bool is_plain() const { return row == nullptr && u_one == 0; }
+  double plain(double p) const { return kappa_p * p * p + near_zero(p) * near_zero(p) / 3; }
   double coherent(double p) const {
     const double of_key = std::max(kappa_shared, row == nullptr ? 0 : row->kappa_of(p * t_of_p));
     return std::sqrt(u_one == 0 ? of_key : std::min(of_key, largest_kappa(p))) *
@@ -121,29 +124,27 @@ inline double error_of_sums(const Model& model, bool scaled_outside, double lse)
 }
 struct Accumulation {
   // `repeated`: n (4 S_t - 1)+ / 3, of the addends of l.
-  // `reciprocal`: the relative error of 1 / l.
-  Accumulation(const AccumulationModel& pv, std::int64_t n, double repeated, double reciprocal)
-      : u_squared_n(square(pv.u) * (static_cast<double>(n) / 3 + 4)),
-        of_repeated(0.3 * pv.u),
-        of_l(of_repeated * repeated),
-        of_reciprocal(square(reciprocal)),
+  // `reciprocal`: the relative error of 1 / l, of each split, too. `of_sums`: error_of_sums().
+  Accumulation(const AccumulationModel& pv, std::int64_t n, double repeated, double reciprocal,
+               double of_sums)
+      : of_repeated(0.3 * pv.u),
+        of_o(0.3 * square(pv.u) * (static_cast<double>(n) / 3 + 4) +
+             square(of_repeated * repeated) + square(reciprocal) + square(of_sums)),
+        of_p_squared(square(pv.u) * (static_cast<double>(n) / 3 + 4) + square(reciprocal)),
         loss(step_loss(pv, n)),
         toward_zero(pv.toward_zero) {}
 
   // u^2 (n/3 + 4)(0.3 o_j^2 + sum p_k^2 v_kj^2) + (0.3 u)^2 ((n (4 S_t S_vj - 1)+ / 3 R_j)^2
   // + (n (4 S_t - 1)+ / 3 o_j)^2); + of_sums^2 o_j^2; toward zero + drift^2 + sum t_k^2 / 6
-  double variance(const ColumnSums& sums, double least, double of_sums) const {
-    double variance = u_squared_n * (0.3 * square(sums.o) + sums.p_squared) +
-                      square(of_repeated * sums.repeated * sums.range) + square(of_l * sums.o) +
-                      square(least);
-    variance += of_reciprocal * (square(sums.o) + sums.p_squared);  // of each split, too
-    variance += square(of_sums * sums.o);
+  double variance(const ColumnSums& sums, double least) const {
+    const double variance = of_o * square(sums.o) + of_p_squared * sums.p_squared +
+                            square(of_repeated * sums.repeated * sums.range) + square(least);
     if (!toward_zero) return variance;
     return variance + (square(truncation_drift(sums.truncated, sums.range, loss)) +
                        sums.truncated_squares / 6.0);
   }
 
-  double u_squared_n, of_repeated, of_l, of_reciprocal, loss;
+  double of_repeated, of_o, of_p_squared, loss;
   bool toward_zero;
 };
 // TR: kappa u_sp^2 max(R_j^2, o_j^2 + sum p_k^2 v_kj^2) + eta_sp^2 / 3, and where O is rounded

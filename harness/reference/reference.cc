@@ -223,16 +223,13 @@ Reference without_keys(const Question& question, const RowSelection& selection, 
   return result;
 }
 
-double with_output_rounding(const Model& model, double o, double unit, double variance,
-                            std::optional<double> shared_error) {
-  // Truncation errs between 0 and a unit, and where o is a number of the dtype by either.
-  const double sigma_squared = variance + square(unit) / (model.out_toward_zero ? 2 : 12);
-  if (!shared_error) return sigma_squared;
+double with_shared_error(const Model& model, double o, double unit, double sigma_squared,
+                         double shared_error) {
   // Either of two neighbours where it falls between them, a little aside of which fp64 cannot tell.
   const double aside = unit / 1024;
   const auto stored = [&](double error) { return model.rounded_out(o + error) - o; };
-  return at_least_shared(at_least_shared(sigma_squared, stored(*shared_error - aside)),
-                         stored(*shared_error + aside));
+  return at_least_shared(at_least_shared(sigma_squared, stored(shared_error - aside)),
+                         stored(shared_error + aside));
 }
 
 double store_element(Reference& result, std::size_t row, std::int64_t column, double o,
@@ -245,7 +242,7 @@ double store_element(Reference& result, std::size_t row, std::int64_t column, do
   result.o[at] = o;
   result.spre[at] = static_cast<float>(std::sqrt(variance));
   result.sigma[at] = static_cast<float>(std::sqrt(with_output));
-  result.bound[at] = static_cast<float>(bound + unit / (model.out_toward_zero ? 1 : 2));
+  result.bound[at] = static_cast<float>(bound + unit * (model.out_toward_zero ? 1 : 0.5));
   return with_output;
 }
 

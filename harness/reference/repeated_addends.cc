@@ -18,29 +18,31 @@ std::int64_t sampled_key(std::int64_t i, std::int64_t n) {
   return static_cast<std::int64_t>((fraction * static_cast<std::uint64_t>(n)) >> 32);
 }
 
-// False where no window of a width that values from 16 widths on are wide against can hold a
-// quarter of the values: no eighth of a binade, nor what lies below, then holds an eighth.
-bool may_repeat(std::span<const double> values, double width) {
-  constexpr std::size_t binades = 64, of_binade = 8;
-  std::array<std::uint16_t, binades * of_binade + 1> counts{};
-  for (const double value : values) {
-    std::size_t bin = binades * of_binade;
-    if (value >= 16 * width) {
-      const auto eighth = static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(value) >> 49);
-      bin = std::min<std::size_t>(bin, static_cast<std::size_t>(std::max<std::int64_t>(
-                                           0, 1024 * std::int64_t{of_binade} - 1 - eighth)));
-    }
-    if (++counts[bin] * std::size_t{8} >= values.size()) return true;
-  }
-  return false;
+constexpr double two_steps = 8 * u32;  // of p, whose sum is 1
+
+// False where no window of two steps can hold a quarter of the values, which are at most 1: no two
+// neighbours of the eighths of binades from 16 windows on, and of what lies below, then hold one.
+bool may_repeat(std::span<const double> values) {
+  constexpr auto eighth_of = [](double value) {
+    return static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(value) >> 49);
+  };
+  constexpr std::int64_t below = eighth_of(16 * two_steps) - 1, bins = eighth_of(1) - below + 1;
+  static_assert(most_sampled_keys < 256);
+  std::array<std::uint8_t, static_cast<std::size_t>(bins) + 1> counts{};
+  for (const double value : values)
+    ++counts.data()[std::clamp<std::int64_t>(eighth_of(value) - below, 0, bins - 1)];
+  unsigned most = 0;
+  for (std::size_t bin = 0; bin + 1 < counts.size(); ++bin)
+    most = std::max<unsigned>(most, std::uint8_t(counts[bin] + counts[bin + 1]));
+  return 4 * most >= values.size();
 }
 
-// The largest share of values within `width`; sorts them.
-double largest_share(std::span<double> values, double width) {
+// The largest share of values within two steps; sorts them.
+double largest_share(std::span<double> values) {
   std::sort(values.begin(), values.end());
   std::size_t most = 0;
   for (std::size_t first = 0, last = 0; last < values.size(); ++last) {
-    while (values[last] - values[first] > width) ++first;
+    while (values[last] - values[first] > two_steps) ++first;
     most = std::max(most, last - first + 1);
   }
   return static_cast<double>(most) / static_cast<double>(values.size());
@@ -78,9 +80,8 @@ double repeated_share(const RowBlock& block, std::int64_t row) {
     count += p[k] >= u32 ? 1 : 0;
   }
   const std::span<double> values = std::span(buffer).first(count);
-  constexpr double two_steps = 8 * u32;  // of p, whose sum is 1
-  if (values.size() * 4 <= sampled.count || !may_repeat(values, two_steps)) return 0;
-  const double share = largest_share(values, two_steps) * static_cast<double>(values.size()) /
+  if (values.size() * 4 <= sampled.count || !may_repeat(values)) return 0;
+  const double share = largest_share(values) * static_cast<double>(values.size()) /
                        static_cast<double>(sampled.count);
   return share > 0.25 ? share : 0;
 }

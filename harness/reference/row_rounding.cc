@@ -63,32 +63,35 @@ void sum_octaves(std::span<const double> p, double t_of_p, OctaveSums& sums) {
 }
 
 // Faster, where all octaves but the first eight have too little together: their sums are then 0.
-// Else false.
+// Else false. In fp32, which is enough for what the sums decide.
 bool sum_first_octaves(std::span<const double> p, double t_of_p, OctaveSums& sums) {
-  constexpr std::size_t first = 8, lanes = 4;
-  using Lanes [[gnu::vector_size(lanes * sizeof(double))]] = double;
+  constexpr std::size_t first = 8, lanes = 8;
+  using Wide [[gnu::vector_size(lanes * sizeof(double))]] = double;
+  using Lanes [[gnu::vector_size(lanes * sizeof(float))]] = float;
   std::array<Lanes, first> above{};  // sums over keys with t >= 2^-g
-  std::array<double, first> least;
+  std::array<float, first> least;    // a power of two is not to be rounded below it
   for (std::size_t g = 0; g < first; ++g)
-    least[g] = std::ldexp(1.0, -static_cast<int>(g)) / (t_of_p * (1 + 1e-12));
+    least[g] = static_cast<float>(std::ldexp(1 - 1e-6, -static_cast<int>(g)) / t_of_p);
   Lanes all{};
-  const auto add = [&](Lanes of_keys) {
-    const Lanes squares = of_keys * of_keys;
+  const auto add = [&](const double* of_eight) {
+    Wide wide;
+    std::memcpy(&wide, of_eight, sizeof wide);
+    const Lanes of_keys = __builtin_convertvector(wide, Lanes), squares = of_keys * of_keys;
     all += squares;
 #pragma GCC unroll 8
     for (std::size_t g = 0; g < first; ++g) above[g] += of_keys >= least[g] ? squares : Lanes{};
   };
   std::size_t k = 0;
-  for (; k + lanes <= p.size(); k += lanes) {
-    Lanes of_keys;
-    std::memcpy(&of_keys, p.data() + k, sizeof of_keys);
-    add(of_keys);
-  }
-  Lanes rest{};
-  for (std::size_t lane = 0; k < p.size(); ++k, ++lane) rest[lane] = p[k];
-  add(rest);
+  for (; k + lanes <= p.size(); k += lanes) add(p.data() + k);
+  std::array<double, lanes> rest{};
+  std::copy(p.begin() + static_cast<std::ptrdiff_t>(k), p.end(), rest.begin());
+  add(rest.data());
 
-  const auto sum = [](Lanes of) { return (of[0] + of[1]) + (of[2] + of[3]); };
+  const auto sum = [](Lanes of) {
+    double total = 0;
+    for (std::size_t lane = 0; lane < lanes; ++lane) total += double{of[lane]};
+    return total;
+  };
   sums.fill(0);
   double before = 0;
   for (std::size_t g = 0; g < first; ++g) {
@@ -109,14 +112,12 @@ bool RowRoundings::find_octaves(const Model& model, const RowBlock& block, std::
   // Where m is not the largest logit, the few significands that it makes are of single keys, too.
   const Sink* sink = block.sink(row);
   const bool of_all_cells = (sink != nullptr && sink->s > m) || model.p_max != MaximumOfP::running;
+  few_.fill(false);
+  if (!of_all_cells && cells.empty()) return false;
   octaves_.of_cells.fill(0);
   const auto octave_of = [p, t_of_p = result.t_of_p](std::int64_t k) {
     return static_cast<std::size_t>(RowRounding::octave(p[k] * t_of_p));
   };
-  const std::span<const double> of_keys(p + begin, static_cast<std::size_t>(end - begin));
-  if (!sum_first_octaves(of_keys, result.t_of_p, octaves_.squares))
-    sum_octaves(of_keys, result.t_of_p, octaves_.squares);
-  const double total = std::accumulate(octaves_.squares.begin(), octaves_.squares.end(), 0.0);
   if (of_all_cells) {  // as if each key were a cell
     for (std::int64_t key = begin; key < end; ++key)
       octaves_.of_cells[octave_of(key)] += square(square(p[key]));
@@ -133,10 +134,24 @@ bool RowRoundings::find_octaves(const Model& model, const RowBlock& block, std::
     }
     octaves_.of_cells[octave_of(key)] += square((last - first) * square(p[key]));
   }
+  const std::span<const double> of_keys(p + begin, static_cast<std::size_t>(end - begin));
+  // Of an octave with as much as `least`.
+  const auto is_few = [this](std::size_t g, double least) {
+    return octaves_.of_cells[g] > few_significands * square(std::max(octaves_.squares[g], least));
+  };
+  if (of_keys.size() >= 256) {  // the sums over a part of the keys are no larger than over all
+    sum_first_octaves(of_keys.first(of_keys.size() / 4), result.t_of_p, octaves_.squares);
+    const double least = least_octave * octaves_.total();
+    std::size_t g = 0;
+    while (g < few_.size() && !is_few(g, least)) ++g;
+    if (g == few_.size()) return false;
+  }
+  if (!sum_first_octaves(of_keys, result.t_of_p, octaves_.squares))
+    sum_octaves(of_keys, result.t_of_p, octaves_.squares);
+  const double least = least_octave * octaves_.total();
   bool some = false;
   for (std::size_t g = 0; g < few_.size(); ++g) {
-    few_[g] = octaves_.squares[g] >= least_octave * total &&
-              octaves_.of_cells[g] > few_significands * square(octaves_.squares[g]);
+    few_[g] = octaves_.squares[g] >= least && is_few(g, least);
     some |= few_[g];
   }
   return some;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "harness/reference/cells.h"
@@ -73,6 +74,7 @@ class RowRoundings {
   // Sums by octave of p_k^2, and over its cells of (sum p_k^2)^2.
   struct Octaves {
     std::array<double, RowRounding::octaves> squares, of_cells;
+    double total() const { return std::accumulate(squares.begin(), squares.end(), 0.0); }
   };
 
   // `m`: the largest logit of the keys.

@@ -225,19 +225,29 @@ SuiteScores::BothVariances SuiteScores::p_rounding_variances(std::int64_t row,
   const float* errors = model.p_normalized ? rounding.errors.data() : nullptr;
   const std::int64_t begin = block_->keys_of(row).begin, end = block_->keys_of(row).end;
   double sum_o = 0, sum_gradient = 0, mean_o = 0, mean_gradient = 0;
-#pragma omp simd reduction(+ : sum_o, sum_gradient, mean_o, mean_gradient)
-  for (std::int64_t k = begin; k < end; ++k) {
-    const double weight = errors == nullptr
-                              ? weights.independent(p[k])
-                              : normalized_variance(model, p[k], errors[k]) / unit_squared,
-                 x = on_o[k] + offset_o, y = on_gradient[k] + offset_gradient;
-    sum_o += weight * (x * x);
-    sum_gradient += weight * (y * y);
-    mean_o += p[k] * x;
-    mean_gradient += p[k] * y;
+  const auto add_up = [&](auto weight_of) {
+#pragma omp simd reduction(+ : sum_o, sum_gradient)
+    for (std::int64_t k = begin; k < end; ++k) {
+      const double weight = weight_of(k), x = on_o[k] + offset_o,
+                   y = on_gradient[k] + offset_gradient;
+      sum_o += weight * (x * x);
+      sum_gradient += weight * (y * y);
+    }
+  };
+  if (errors != nullptr) {
+    add_up(
+        [&](std::int64_t k) { return normalized_variance(model, p[k], errors[k]) / unit_squared; });
+  } else if (weights.is_plain()) {
+    add_up([p, weights](std::int64_t k) { return weights.plain(p[k]); });
+  } else {
+    add_up([&](std::int64_t k) { return weights.independent(p[k]); });
   }
   // of o_j^2: what P lose that are truncated, or sum to beyond 1
   const double of_all = square(truncated_share(model)) + rounding.sum_variance;
+  for (std::int64_t k = begin; of_all > 0 && k < end; ++k) {
+    mean_o += p[k] * (on_o[k] + offset_o);
+    mean_gradient += p[k] * (on_gradient[k] + offset_gradient);
+  }
   const Cells& cells = scales_->p_cells(row);
   for (auto* tied : {&tied_of_o_, &tied_of_gradient_}) tied->resize(cells.keys.size());
   for (std::size_t i = 0; i < cells.keys.size(); ++i) {

@@ -235,9 +235,9 @@ std::array<double, rounding_count> exact_variances(const SingleRow& row, std::si
   const auto n = static_cast<double>(row.keys);
   sums.repeated = repeated_addends(n, row.repeated_p * row.repeated_v[column]);
   const Accumulation of_pv(row.model.pv, static_cast<std::int64_t>(row.keys),
-                           repeated_addends(n, row.repeated_p), row.model.reciprocal_error);
-  of(Rounding::accumulation) = of_pv.variance(
-      sums, least_error * row.v_unit, error_of_sums(row.model, row.scaled_outside, row.lse));
+                           repeated_addends(n, row.repeated_p), row.model.reciprocal_error,
+                           error_of_sums(row.model, row.scaled_outside, row.lse));
+  of(Rounding::accumulation) = of_pv.variance(sums, least_error * row.v_unit);
   if (row.model.u_split > 0 || row.model.u_tile > 0) {
     of(Rounding::split_partials) =
         stored_partials(row.model, 1, static_cast<std::int64_t>(row.keys), sums);
