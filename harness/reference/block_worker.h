@@ -32,7 +32,8 @@ double with_shared_error(const Model& model, double o, double unit, double sigma
 inline double with_output_rounding(const Model& model, double o, double unit, double variance,
                                    std::optional<double> shared_error) {
   // Truncation errs between 0 and a unit, and where o is a number of the dtype by either.
-  const double sigma_squared = variance + square(unit) * (model.out_toward_zero ? 1.0 / 2 : 1.0 / 12);
+  const double sigma_squared =
+      variance + square(unit) * (model.out_toward_zero ? 1.0 / 2 : 1.0 / 12);
   return shared_error ? with_shared_error(model, o, unit, sigma_squared, *shared_error)
                       : sigma_squared;
 }

@@ -36,9 +36,11 @@ TEST_F(Installed, RunsBundledSuitesAndProvidersFromAnEmptyFolder) {
   EXPECT_EQ(planted.code, 1) << planted.text;
   EXPECT_THAT(planted.text, HasSubstr("--provider 'cpu:drop_last_key=1'"));
   EXPECT_EQ(installed("list --kernels --no-default-provider --provider mutants").code, 0);
-  EXPECT_EQ(
-      installed("list --kernels --no-default-provider --provider plumbline_mma_mutants.so").code,
-      0);
+  for (const char* library : {"plumbline_mma_mutants.so", "plumbline_merge_mutants.so"}) {
+    const auto listed =
+        installed(std::string("list --kernels --no-default-provider --provider ") + library);
+    EXPECT_EQ(listed.code, 0) << listed.text;
+  }
 }
 
 TEST_F(Installed, RunsPythonKernels) {

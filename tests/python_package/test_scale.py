@@ -60,16 +60,17 @@ def test_a_wrong_scale_is_never_rounding(dtype, percent):
 @pytest.mark.parametrize("factor", [0.998, 0.996])
 def test_an_output_that_is_too_small_is_never_rounding(dtype, factor):
     q, k, v = inputs(dtype)
-    out = (math(*(x.double() for x in (q, k, v))) * factor).to(q.dtype)
-    report = answer(out, q, k, v)
-    assert report.answer != "ROUNDING", report.text
+    exact, lse = flash_with_lse(*(x.double() for x in (q, k, v)), DIM ** -0.5)
+    for question in ({}, {"lse": lse.float(), "lse_layout": "heads_first"}):
+        report = answer((exact * factor).to(q.dtype), q, k, v, **question)
+        assert report.answer != "ROUNDING", report.text
 
 
 def test_a_scale_rounded_to_bf16_is_never_rounding():
     q, k, v = inputs("bf16", dim=59)
     scale = torch.tensor(59 ** -0.5).to(torch.bfloat16).item()
-    for out, question in ((flash(q, k, v, scale=scale), {}),
-                          (flash(q, k, v, scale=scale), {"spec": "FlashAttention-2"})):
+    out, lse = flash_with_lse(q, k, v, scale)
+    for question in ({}, {"spec": "FlashAttention-2"}, {"lse": lse, "lse_layout": "heads_first"}):
         report = answer(out, q, k, v, **question)
         assert report.answer != "ROUNDING", report.text
 
@@ -82,6 +83,7 @@ LEGAL = {
     "flash_rectangular": (flash, {"seq_q": 40, "seq_kv": 200}, "FlashAttention-2"),
     "flash_d59": (flash, {"dim": 59}, "FlashAttention-2"),
     "flex": (flex_attention, {}, "FlexAttention"),
+    "flex_compiled": (torch.compile(flex_attention), {}, "FlashAttention-2"),  # tiled, unlike eager
     "flex_flat": (flex_attention, {"seq_kv": 60}, "FlexAttention"),
     "eager": (eager, {}, "PyTorch math"),
     "eager_d59": (eager, {"dim": 59}, "PyTorch math"),
