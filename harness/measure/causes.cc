@@ -71,11 +71,7 @@ void add_pattern(const FailingOutput& failing, std::vector<std::string>& sentenc
   const std::string heads = wrong_heads_only(failing);
   add(sentences, heads);
   if (heads.empty()) add_location(failing, sentences);
-  const ErrorStatistics& errors = failing.comparison->statistics;
-  ErrorStatistics outputs = errors;
-  outputs.has_lse = false;
-  if (errors.has_lse && within_limits(outputs, failing.limits) &&
-      !within_limits(errors, failing.limits)) {
+  if (only_lse_fails(failing)) {
     add(sentences,
         "only the LSE is beyond its limit: another base or scale of the LSE, or an error too small "
         "to show in the output");
@@ -91,9 +87,9 @@ std::string in_words(const Rung& rung, const RoundingSpec& judged) {
 }
 
 // In the order in which they are looked for; each costs at most a few references of few rows.
-constexpr std::array<std::string (*)(const FailingOutput&), 8> fits{
-    &other_key_heads, &other_fp8_scales, &other_sinks,  &other_scale,
-    &truncation,      &narrowed,         &wrong_factor, &likeliest_change};
+constexpr std::array<std::string (*)(const FailingOutput&), 9> fits{
+    &other_key_heads, &other_fp8_scales, &other_sinks,  &other_scale,     &truncation,
+    &narrowed,        &narrowed_lse,     &wrong_factor, &likeliest_change};
 
 }  // namespace
 

@@ -227,13 +227,40 @@ std::string narrowed(const FailingOutput& failing) {
   return "";
 }
 
+std::string narrowed_lse(const FailingOutput& failing) {
+  if (failing.outputs.lse == nullptr) return "";
+  const Reference& reference = *failing.reference;
+  const double unit = failing.outputs.lse_base == 2 ? std::numbers::ln2 : 1;
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    bool fits = true;
+    for (std::size_t r = 0; r < reference.lse.size() && fits; ++r) {
+      if (reference.visible[r] == 0) continue;
+      const double lse = lse_at(*failing.geometry, failing.outputs, reference.selection.rows[r]),
+                   stored = lse / unit, half = ulp(stored, dtype) / 2 * unit;
+      fits = std::abs(round_to(stored, dtype) - stored) <= 1e-12 * std::abs(stored) &&
+             std::abs(lse - reference.lse[r]) <=
+                 half + failing.limits.lse * double{reference.lse_sigma[r]};
+    }
+    if (fits) return fmt::format("the LSE is rounded to {} before it is stored", name(dtype));
+  }
+  return "";
+}
+
+bool only_lse_fails(const FailingOutput& failing) {
+  ErrorStatistics outputs = failing.comparison->statistics;
+  const bool fails = !within_limits(outputs, failing.limits);
+  outputs.has_lse = false;
+  return fails && within_limits(outputs, failing.limits);
+}
+
 std::string wrong_factor(const FailingOutput& failing) {
   const Factors factors(failing);
   if (factors.empty()) return "";
   const double common = factors.common();
   if (factors.has_lse() && factors.lse_agrees() && factors.explains(std::nullopt))
     return denominator_of(factors);
-  if (common > 0 && factors.explains(common)) return outputs_text(common, factors.has_lse());
+  if (common > 0 && !only_lse_fails(failing) && factors.explains(common))
+    return outputs_text(common, factors.has_lse());
   return "";
 }
 

@@ -13,6 +13,11 @@ std::string truncation(const FailingOutput& failing);
 // "the output is rounded to bf16 before it is stored in fp32" where it holds numbers of a narrower
 // dtype only and nothing but that rounding is wrong with it; "" else.
 std::string narrowed(const FailingOutput& failing);
+// "the LSE is rounded to bf16 before it is stored" where each is such a number, and right but for
+// that; "" else.
+std::string narrowed_lse(const FailingOutput& failing);
+// Whether outputs are within their limits, and LSEs are not.
+bool only_lse_fails(const FailingOutput& failing);
 // "the softmax denominator is too small, by up to 12 %: …" where a factor for each row leaves
 // nothing but rounding, and the LSE agrees where there is one; "the outputs are 0.2 % too small: …"
 // where one factor for all rows does. "" where neither does.

@@ -178,8 +178,8 @@ class JudgementBuilder {
       const double value = got_[static_cast<std::size_t>(j)];
       if (!padded_value_is_legal(h, j, value, offset + j)) {
         report(faults_.padded_rows, b, h, i, j,
-               fmt::format("{} in a padded row, where the policy is \"{}\"", value,
-                           name(*in_.policy)));
+               fmt::format("{} in a padded row, where the policy is \"{}\"",
+                           std::isnan(value) ? "NaN" : fmt::to_string(value), name(*in_.policy)));
       }
     }
   }

@@ -40,6 +40,7 @@ def case_on(torch, place, device="cuda:0", dtype="bf16", layout="padded_bshd", m
         "dtype_out": wire.DTYPES.index(dtype),
         "layout": LAYOUTS.index(layout), "mask": MASKS.index(mask), "padding": 0, "scale": 0.125,
         "softcap": 0,
+        "question": 0, "scale_tokens": 0, "features": 0,
     }
     case = Case(problem, device, "", lse_wanted=True, launched="")
     shapes = {

@@ -240,6 +240,7 @@ bool far_below_zero_or_above(const Situation& s) {
   return s.law == Law::negative_logits || s.law == Law::extreme;
 }
 bool has_softcap(const Situation& s) { return s.shape.starts_with("softcap"); }
+bool has_fp8_q(const Situation& s) { return s.shape.starts_with("q_e"); }
 
 const std::vector<Wide> wide{
     {"*", [](const Situation& s) { return s.v_law == VLaw::constant && rounds_output(s); }, 0,
@@ -262,6 +263,15 @@ const std::vector<Wide> wide{
      0.15,
      "keys that round alike, where V alternates in sign: their errors cancel, which sigma does not "
      "rely on"},
+    {"*", [](const Situation& s) { return has_fp8_q(s) && one_sign(s); }, 0.55,
+     "P in fp8: of 160 keys many lie within one of its rounding intervals, a sawtooth likewise",
+     "q_e4m3_tensor_core"},
+    {"*",
+     [](const Situation& s) {
+       return has_fp8_q(s) && s.law == Law::near_uniform && s.v_law == VLaw::tiny_output;
+     },
+     0.07, "P in fp8: all keys lie within one or two of its rounding intervals, and cancel",
+     "q_e4m3_block"},
     {"*",
      [](const Situation& s) {
        return has_softcap(s) && (s.law == Law::peaky || s.law == Law::ramp) && one_sign(s);

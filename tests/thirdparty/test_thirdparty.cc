@@ -32,7 +32,7 @@ class Thirdparty : public test::CommandTest {
                  "' run " + arguments + " --no-default-provider -q --timeout 300");
   }
   test::CommandResult passes_its_suite(const std::string& name) const {
-    return run(suite("thirdparty.toml") + " --kernel '" + name + "/*' --db a.db --provider " +
+    return run(suite("thirdparty.toml") + " --match '" + name + "/*' --db a.db --provider " +
                name);
   }
   std::string kernels_that_ran() const {
@@ -90,13 +90,20 @@ TEST_F(Thirdparty, MlxRoundsTheScale) {
   }
 }
 
+TEST_F(Thirdparty, OpenVinoRoundsTheScaleToFp16) {
+  const auto result =
+      run("--case openvino/sdpa/fp16/b1-h8x2-s17x100-d59 --provider openvino --format json");
+  EXPECT_EQ(result.code, 1) << result.text;
+  EXPECT_THAT(result.text, ContainsRegex("the softmax scale is 0\\.04[0-9]* % too large"));
+}
+
 TEST_F(Thirdparty, OpenVinoComputesBf16InBf16WhateverTheHint) {
   const auto result =
       run("--case openvino/sdpa_bf16/bf16/b1-h8x2-s1x33-d64/law=peaky --provider "
           "openvino --format json" +
           strict());
   EXPECT_EQ(result.code, 1);
-  EXPECT_THAT(result.text, AllOf(HasSubstr("s_rounded: bf16"), HasSubstr("hint f32")));
+  EXPECT_THAT(result.text, AllOf(HasSubstr("s_rounded: rounded to bf16"), HasSubstr("hint f32")));
 }
 
 TEST_F(Thirdparty, OpenVinoWithTheHintF16IsNanInPaddedRows) {
