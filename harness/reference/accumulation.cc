@@ -134,7 +134,8 @@ void accumulation(const BlockSums& sums, Buffer<double>& result, Buffer<double>&
         of_column.truncated_squares = sums.truncation.square_sum.data()[at];
       }
       // Ring attention's O -= w (O - O_i) errs by the size of the O before.
-      const double least = model.merges ? u32 * block.head->column_max.data()[j] : least_error;
+      const double least =
+          std::max(least_error, model.merges ? u32 * block.head->column_max.data()[j] : 0);
       result.data()[at] = of_pv.variance(of_column, least);
     }
   }

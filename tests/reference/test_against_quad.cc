@@ -35,6 +35,11 @@ void compare_row(const Reference& reference, std::size_t r, const QuadRow& expec
   for (std::size_t j = 0; j < expected.o.size(); ++j) {
     const std::size_t at = r * expected.o.size() + j;
     raise(worst.o, std::abs(reference.o[at] - expected.o[j]) / expected.largest_v);
+    if (expected.spre[j] == 0) {  // all zeros
+      EXPECT_GT(reference.sigma[at], 0) << "column " << j << " of row " << r;
+      EXPECT_LE(reference.sigma[at], 0x1p-47 * expected.largest_v);
+      continue;
+    }
     raise(worst.spre, relative(reference.spre[at], expected.spre[j]));
     raise(worst.sigma, relative(reference.sigma[at], expected.sigma[j]));
     if (largest_gradient > 1e-12 * expected.largest_v) {  // else equal logits
