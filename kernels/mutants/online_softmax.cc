@@ -354,7 +354,7 @@ class Kernel {
     float m_old = t_.m[r];
     if (is(Change::memory_lse_gates_maximum) && problem_.lse_wanted == 0 && tile_ > 0) m_old = 0;
     if (pass_ == Pass::weights) return normalised_weights(r, factor);
-    float m_new = held_maximum(change_, std::max(m_old, tile_max * factor), shared_maximum_);
+    float m_new = std::max(m_old, held_maximum(change_, tile_max * factor, shared_maximum_));
     const float measured_from =
         is(Change::softmax_lazy_by_step) && t_.l[r] > 0 ? t_.step[r] : m_old;
     if (lazy_limit() > 0 && m_new - measured_from <= lazy_limit()) m_new = m_old;
