@@ -24,7 +24,7 @@ class ProblemRules {
     results.fill(RuleResult::not_applicable);
     if (measurement.reference == nullptr || measurement.rows.empty()) return results;
     const Problem& problem = measurement.geometry->problem();
-    if (problem.is_merge()) return results;  // others' rules are those of attention
+    if (problem.is_merge()) return results;         // others' rules are those of attention
     if (problem.view == View::far) return results;  // copies of its inputs would take gigabytes
     if (!math_) prepare(measurement);
     const DType dtype = problem.has_fp8_q() ? problem.out() : problem.dtype;

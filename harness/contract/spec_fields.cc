@@ -106,8 +106,7 @@ Complaint set(spec_kind::Flag, bool& field, std::string_view text, const Context
 
 Complaint set(spec_kind::Maximum, MaximumOfP& field, std::string_view text, const Context&) {
   const auto maximum = parse<MaximumOfP>(text);
-  if (!maximum)
-    return not_allowed(text, fmt::format("{}", fmt::join(names_of<MaximumOfP>, ", ")));
+  if (!maximum) return not_allowed(text, fmt::format("{}", fmt::join(names_of<MaximumOfP>, ", ")));
   field = *maximum;
   return std::nullopt;
 }

@@ -18,7 +18,7 @@ struct Limits {
   double beyond_output = 6.5;
   double rms = 1.35;
   double lse = 6;
-  double suite = 3.5;       // shrink and temperature, summed over a suite
+  double suite = 3.5;  // shrink and temperature, summed over a suite
   bool suite_judged = true;
   double elsewhere = 19.5;  // three times that of the peak
   bool operator==(const Limits&) const = default;

@@ -92,7 +92,7 @@ void store_rows(const Attention& attention, const Variant& variant, const RowBlo
     const std::int64_t head = block.head(row);
     if (token >= 0 &&  // no row of the output that padding holds
         variant.doubled_row ==
-        (block.sample * attention.problem.seq_q + token) * attention.problem.heads_q + head) {
+            (block.sample * attention.problem.seq_q + token) * attention.problem.heads_q + head) {
       for (std::int64_t d = 0; d < tiles.width_vo; ++d) tiles.out[row * tiles.width_vo + d] *= 2;
     }
     encode_row(attention.out.dtype, tiles.out + row * tiles.width_vo, attention.problem.head_dim_vo,

@@ -217,9 +217,8 @@ void add_merges(std::vector<Problem>& problems) {
     p.layout = Layout::padded_bhsd, p.view = View::strided, p.k_scale = 0, p.fill = Fill::nan;
   }));
   // columns in which both parts are 0
-  problems.push_back(merge([](Problem& p) {
-    p.v_law = VLaw::grid, p.dtype = DType::f32, p.seq_kv = 2, p.batch = 64;
-  }));
+  problems.push_back(merge(
+      [](Problem& p) { p.v_law = VLaw::grid, p.dtype = DType::f32, p.seq_kv = 2, p.batch = 64; }));
   problems.push_back(merge([](Problem& p) { p.seq_kv = 500, p.batch = 1; }));
 }
 

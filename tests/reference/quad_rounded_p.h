@@ -25,7 +25,6 @@ class QuadRoundedP : public QuadSoftmax {
   }
 
  protected:
-
   double e(std::size_t k) const { return std::min(c_.eta_P / lt_, p_[k]); }
   double w(std::size_t k) const {
     const double of_key = std::max(c_.kappa_t, kappas_.empty() ? 0 : kappas_[k]);
