@@ -232,11 +232,15 @@ class Checker {
       report_.sentence = std::move(sentence);
       return true;
     };
-    const auto& findings = trial.judgement.findings;
-    const Statistic* only =
-        findings.size() == 1 ? find_statistic(findings.front().statistic) : nullptr;
-    const bool only_lse =
-        trial.outcome.faults.total() == 0 && only != nullptr && only->worst == WorstAt::lse;
+    // Of the LSE, and of the rows without a reference, whose statistic is of both.
+    std::size_t of_lse = 0, others = 0;
+    for (const auto& finding : trial.judgement.findings) {
+      const Statistic* statistic = find_statistic(finding.statistic);
+      const WorstAt at = statistic == nullptr ? WorstAt::nowhere : statistic->worst;
+      of_lse += at == WorstAt::lse ? 1 : 0;
+      others += at == WorstAt::lse || at == WorstAt::elsewhere ? 0 : 1;
+    }
+    const bool only_lse = trial.outcome.faults.total() == 0 && of_lse > 0 && others == 0;
     if (only_lse && unstated("lse_base")) {
       Dump other = dump_;
       other.lse_base = 2;

@@ -149,7 +149,7 @@ Result<Examination> Examiner::examine(const Rung& rung) const {
     outcome.worst_statistic = nearest.name;
     outcome.worst = describe_worst(geometry, dump_.inputs(), dump_.outputs(), spec,
                                    result.reference, nearest.worst, maximum);
-  } else if (nearest.limit == &Limits::elsewhere) {
+  } else if (nearest.worst == WorstAt::elsewhere) {
     outcome.worst_statistic = nearest.name;
     outcome.worst = elsewhere;
   }

@@ -48,8 +48,10 @@ std::optional<std::vector<std::byte>> read_lse(const Problem& problem, std::int6
                                                TensorSet& tensors) {
   const TensorData& tensor = *tensors.need("lse");
   if (tensor.dtype != "F32" && tensor.dtype != "F64") {
-    tensors.add(fmt::format("tensor lse has dtype {}", tensor.dtype),
-                "write it as F32: a rounded LSE cannot be judged");
+    tensors.add(
+        fmt::format("tensor lse has dtype {}", tensor.dtype),
+        fmt::format("write it as F32; where the kernel rounds it, state spec = \"lse_dtype={}\"",
+                    tensor.dtype == "BF16" ? "bf16" : "fp16"));
     return std::nullopt;
   }
   const Sizes sizes{problem.is_padded() ? problem.batch : 1, rows, problem.heads_q};

@@ -55,7 +55,9 @@ class MergeDumpMaker {
          {std::pair{"mask", stated_.mask.has_value() || stated_.causal},
           std::pair{"window", stated_.window_left >= 0 || stated_.window_right >= 0},
           std::pair{"scale", stated_.scale != 0},
-          std::pair{"scale_block", stated_.scale_block.has_value()}}) {
+          std::pair{"scale_block", stated_.scale_block.has_value()},
+          std::pair{"padding", stated_.padding.has_value()},
+          std::pair{"page_size", stated_.page_size.has_value()}}) {
       if (is_stated)
         add(fmt::format("attribute {}: a merge of states has none", what), "leave it out");
     }

@@ -92,7 +92,10 @@ class ScaleReader {
       }
       problem_.kv_scales = KvScales::block;
       problem_.scale_block = scale_block_.value_or(1);
-      if (blocks < scale_blocks(problem_, scale.seq)) {
+      // A saved failure's have room for the longer of queries and keys.
+      const std::int64_t longest = std::max(problem_.seq_q, problem_.seq_kv);
+      if (blocks != scale_blocks(problem_, scale.seq) &&
+          blocks != scale_blocks(problem_, longest)) {
         return refuse(scale,
                       fmt::format(" has {} blocks of {} tokens for {} tokens", blocks,
                                   problem_.scale_block, scale.seq),

@@ -173,8 +173,11 @@ Complaint set_spec_field(RoundingSpec& spec, std::string_view field, std::string
 }
 
 bool needs_proof(std::string_view field, std::string_view text) {
-  if (field == "s_rounded" || field == "q_prescaled" || field == "o_between_tiles")
+  if (field == "s_rounded" || field == "q_prescaled" || field == "o_between_tiles" ||
+      field == "lse_dtype")
     return text != "none";
+  if (field == "reciprocal_rel_error")
+    return std::strtod(std::string(text).c_str(), nullptr) > 0x1p-11;
   if (field == "p_max") return text == "free" || text == "ceil2" || text == "bf16";
   if (field == "p_toward_zero" || field == "out_toward_zero" || field == "s_rounded_twice")
     return text == "true";

@@ -50,7 +50,7 @@ void Contest::add(const std::string& kind, const std::string& sentence, const Va
     entry.log_likelihood -=
         draws_[n] * (misfit.squared / 2 + misfit.log_sigmas) + part_of_lse(misfit.lse);
   }
-  entries_.push_back(std::move(entry));
+  if (std::isfinite(entry.log_likelihood)) entries_.push_back(std::move(entry));
 }
 
 void Contest::add(const std::string& kind, const std::string& sentence, const RoundingSpec& spec) {

@@ -108,7 +108,10 @@ class JudgementBuilder {
     constexpr double u32 = 0x1p-24;
     const double expected = lse_without_keys(side_, h, in_.spec->lse_includes_sink);
     const double natural = in_.outputs.lse_base == 2 ? value * std::numbers::ln2 : value;
-    const double slack = std::isinf(expected) ? 0 : 16 * u32 * (1 + std::abs(expected));
+    const double stored = in_.spec->lse_dtype == DType::none
+                              ? 0
+                              : unit_roundoff(in_.spec->lse_dtype) * std::abs(expected);
+    const double slack = std::isinf(expected) ? 0 : 16 * u32 * (1 + std::abs(expected)) + stored;
     if (natural == expected || std::abs(natural - expected) <= slack) return;
     report(faults_.empty_rows, b, h, i, -1,
            fmt::format("LSE {} in a row without visible keys", value));
@@ -125,7 +128,8 @@ class JudgementBuilder {
     const double partial = 2 * unit_roundoff(spec.split_partial_dtype);
     const double accumulation =
         (keys + 16) * std::max(4 * u32, std::ldexp(1.0, 1 - spec.pv_accumulator.fraction_bits));
-    return p + partial + accumulation + of_merge_;
+    const double tiles = std::ceil(keys / 16) * unit_roundoff(spec.o_between_tiles);
+    return p + partial + accumulation + tiles + spec.reciprocal_rel_error + of_merge_;
   }
 
   // What an output may be: a convex combination of the key head's v, up to the rounding of P

@@ -89,8 +89,8 @@ class Locator {
                    outputs.has_elsewhere && !within(outputs.elsewhere, in_.limits.elsewhere);
     outputs.has_lse = outputs.has_elsewhere = false;
     if (!within_limits(outputs, in_.limits)) return "";
-    if (elsewhere_fails) return "only a row that has no reference is beyond its limit";
-    return lse_fails ? "only the LSE is beyond its limit" : "";
+    if (lse_fails) return "only the LSE is beyond its limit";
+    return elsewhere_fails ? "only a row that has no reference is beyond its limit" : "";
   }
 
   std::size_t hypotheses() const { return 6 + keys_.size(); }

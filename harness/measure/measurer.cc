@@ -368,7 +368,7 @@ void Measurer::judge_outputs(ProblemState& state, Worker& worker, const RunReque
   if (const Maximum& maximum = comparison.worst[nearest]; maximum.row >= 0) {
     outcome.worst_statistic = nearest.name;
     outcome.worst = describe_worst(geometry, inputs, outputs, spec, *ref, nearest.worst, maximum);
-  } else if (nearest.limit == &Limits::elsewhere) {
+  } else if (nearest.worst == WorstAt::elsewhere) {
     outcome.worst_statistic = nearest.name;
     outcome.worst = elsewhere;
   }

@@ -82,8 +82,8 @@ class Comparer {
     const double unit = ulp(expected * (1 + 2 * unit_roundoff(dtype)), dtype);
     const double z = magnitude / sigma;
     // NaN - unit/2 stays NaN; std::max(0, NaN) would not.
-    const double excess =
-        magnitude - unit / 2 <= 0 ? 0 : (magnitude - unit / 2) / reference_.spre[at];
+    const double beyond = magnitude - reference_.output_units * unit,
+                 excess = beyond <= 0 ? 0 : beyond / reference_.spre[at];
     result_.z[at] = static_cast<float>(error / sigma);
     take(&ErrorStatistics::peak, &Limits::peak, z, element);
     take(&ErrorStatistics::beyond_output, &Limits::beyond_output, excess, element);
@@ -188,6 +188,7 @@ const Statistic& nearest_to_limit(const Comparison& comparison, const Limits& li
   };
   look_at(WorstAt::output);
   if (within(best, 1)) look_at(WorstAt::lse);
+  if (within(best, 1)) look_at(WorstAt::elsewhere);
   return *nearest;
 }
 

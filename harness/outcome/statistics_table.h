@@ -25,7 +25,7 @@ struct Limits {
 };
 
 // Where a person finds the element that a statistic is the maximum of.
-enum class WorstAt { nowhere, output, lse };
+enum class WorstAt { nowhere, output, lse, elsewhere };
 
 struct Statistic {
   const char* column;  // of the database, and key in JSON: "beyond_output"
@@ -94,7 +94,8 @@ inline constexpr std::array error_statistics{
               .name = "rows without a reference",
               .key = "elsewhere",
               .heading = "elsewhere",
-              .limit_column = "limit_elsewhere"},
+              .limit_column = "limit_elsewhere",
+              .worst = WorstAt::elsewhere},
     Statistic{"lse_max_abs", &ErrorStatistics::lse_max_abs, &ErrorStatistics::has_lse},
     Statistic{"shrink_z", &ErrorStatistics::shrink_z, &ErrorStatistics::has_suite_scores},
     Statistic{"temperature_z", &ErrorStatistics::temperature_z, &ErrorStatistics::has_suite_scores},

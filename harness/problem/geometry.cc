@@ -183,6 +183,9 @@ Geometry::Geometry(const Problem& problem, StatedLayout stated)
       problem_(problem),
       page_count_(stated.page_count),
       visible_(std::move(stated.visible)) {
+  // Another question about the same tensors may leave them out.
+  if (problem.alibi == Alibi::none) side.alibi_slopes.clear();
+  if (problem.sinks == Sinks::none) side.sinks.clear();
   mask_bits = std::move(stated.mask_bits);
   lay_out_tensors();
   if (visible_.empty() && problem.has_mask_bits()) draw_mask_bits();

@@ -198,6 +198,7 @@ void validate_merge(const Problem& p, std::vector<std::string>& wrong) {
   const auto needs = [&](bool fulfilled, std::string_view what) {
     if (!fulfilled) wrong.push_back(fmt::format("merge {} needs {}", name(p.merge), what));
   };
+  needs(p.padding == Padding::right, "padding right: a token's parts come first");
   needs(p.head_dim_qk == 1, "head_dim_qk 1: the LSE of a part stands in the place of its key");
   needs(p.seq_q == 1, "seq_q 1: batch counts the tokens, seq_kv their parts");
   needs(p.heads_q == p.heads_kv, "heads_q equal to heads_kv");

@@ -298,7 +298,7 @@ typedef struct plumbline_rounding_spec {
   // TF32: Q, K and V are rounded to tf32 (likewise) before the products.
   uint32_t kv_dequantized_to;
   uint32_t out_dtype;          // dtype of the output
-  uint32_t lse_base;           // 0 = e, 2 = two
+  uint32_t lse_base;           // 0 = e, 2 = two; of a merge that of its problem, merge_lse_base
   uint32_t lse_excludes_sink;  // 1: an attention sink is not part of the LSE
 } plumbline_rounding_spec;
 

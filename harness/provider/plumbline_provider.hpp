@@ -243,7 +243,7 @@ class Interface {
   // What a plumbline_plan is.
   struct Planned {
     std::uint32_t kernel;
-    std::uint32_t dtype_out;
+    std::uint32_t dtype_out, lse_base;
     typename Author::Plan plan;
   };
   static Planned* planned(plumbline_plan* plan) { return reinterpret_cast<Planned*>(plan); }
@@ -330,7 +330,7 @@ class Interface {
       require_size(tensors->struct_size, sizeof *tensors);
       std::uint64_t bytes = 0;
       auto made = std::make_unique<Planned>(
-          Planned{kernel, problem->dtype_out,
+          Planned{kernel, problem->dtype_out, problem->merge_lse_base,
                   Author::prepare(Author::kernels()[kernel], *problem, *tensors, *device, bytes)});
       *workspace_bytes = bytes;
       *plan = reinterpret_cast<plumbline_plan*>(made.release());
@@ -351,6 +351,7 @@ class Interface {
       require_size(description->struct_size, sizeof *description);
       copy_text(kernel_tensor_cores(planned(plan)->kernel), description->tensor_cores);
       description->spec = unrounded(planned(plan)->dtype_out);
+      description->spec.lse_base = planned(plan)->lse_base;
       description->promises = promises(PLUMBLINE_PROMISE_NONE);
       description->registers_per_thread = description->spill_bytes_per_thread = -1;
       description->shared_memory_bytes = description->stack_bytes_per_thread = -1;

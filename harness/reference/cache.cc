@@ -81,9 +81,10 @@ void for_arrays(R& reference, Visit visit) {
 }
 
 // Arrays of the sizes that the request implies.
-Reference empty_reference(const Geometry& geometry, const RowSelection& rows,
-                          const ReferenceOptions& options) {
+Reference empty_reference(const Geometry& geometry, const RoundingSpec& spec,
+                          const RowSelection& rows, const ReferenceOptions& options) {
   Reference reference;
+  reference.output_units = spec.out_toward_zero ? 1 : 0.5;
   reference.selection = rows;
   reference.columns = geometry.problem().head_dim_vo;
   const std::size_t count = rows.rows.size(),
@@ -173,7 +174,8 @@ Reference cached_reference(const std::filesystem::path& directory, const Geometr
   const XXH128_hash_t key = cache_key(geometry, inputs, spec, rows, options);
   const std::filesystem::path path =
       directory / fmt::format("{:016x}{:016x}.ref", key.high64, key.low64);
-  if (auto hit = read(path, key, empty_reference(geometry, rows, options))) return std::move(*hit);
+  if (auto hit = read(path, key, empty_reference(geometry, spec, rows, options)))
+    return std::move(*hit);
   Reference computed = compute_reference(geometry, inputs, spec, rows, options);
   write(path, key, computed);
   return computed;

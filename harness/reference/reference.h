@@ -50,6 +50,7 @@ struct RowSelection {
   // By row, whether it was taken for the rotation: it may decide by a maximum, but has no part in a
   // mean that is compared with earlier nights. Empty: none was.
   std::vector<bool> rotating = {};
+  std::int64_t rotation = 0;  // that select_rows was given
 };
 RowSelection select_rows(const Geometry& geometry, double cost_limit, std::int64_t rotation = 0);
 
@@ -63,6 +64,7 @@ struct Reference {
   std::vector<float> spre;            // [R, D] standard deviation before output rounding
   std::vector<float> sigma;           // [R, D] with output rounding
   std::vector<float> bound;           // [R, D] worst-case bound (informs, never decides)
+  double output_units = 0.5;          // ulp that output rounding errs by at most: 1 if truncated
   std::vector<double> lse;            // [R] natural logarithm
   std::vector<float> lse_sigma;       // [R]
   std::vector<std::int32_t> visible;  // [R] number of visible keys

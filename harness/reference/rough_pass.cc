@@ -2,10 +2,13 @@
 // docs/judging-formulas.md, "Rows without a reference".
 #include "harness/reference/rough_pass.h"
 
+#include <tbb/task_arena.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -17,7 +20,8 @@
 namespace plumbline {
 namespace {
 
-constexpr std::size_t rows_together = 64;
+// Of |LSE error| / sigma to that of |e| / sigma (harness/outcome/statistics_table.h).
+constexpr double lse_limit_over_peak = 6 / 6.5;
 
 // The largest error, and sigma where there is a reference, both in units of tau: what P's rounding
 // alone could make of the output at most, and of the LSE what its sum in fp32 does.
@@ -63,8 +67,12 @@ class Rough {
     }
     RoughPass pass;
     const auto take = [&](const RowId& id, const Excess& excess, double unit) {
-      if (!(unit > 0) || !exceeds(excess.error / unit, pass.largest)) return;
-      pass.largest = excess.error / unit;
+      // Nothing was compared that could say what is much: then nothing may differ.
+      const double error = unit > 0            ? excess.error / unit
+                           : excess.error == 0 ? 0
+                                               : std::numeric_limits<double>::infinity();
+      if (!exceeds(error, pass.largest)) return;
+      pass.largest = error;
       pass.row = id;
       pass.column = excess.column, pass.got = excess.got, pass.expected = excess.expected;
     };
@@ -72,7 +80,7 @@ class Rough {
       if (!of_rows_[i].looked_at || compared_.count(key_of(all_[i])) > 0) continue;
       ++pass.rows;
       take(all_[i], of_rows_[i].output, widest);
-      take(all_[i], of_rows_[i].lse, widest_lse);
+      take(all_[i], of_rows_[i].lse, widest_lse * lse_limit_over_peak);
     }
     return pass;
   }
@@ -81,7 +89,7 @@ class Rough {
   using Key = std::tuple<std::int32_t, std::int32_t, std::int32_t>;
   static Key key_of(const RowId& id) { return {id.sample, id.head, id.row}; }
 
-  // Evenly spaced, and those with a reference.
+  // Each, or evenly spaced ones and those with a reference.
   void choose_rows(double cost_limit) {
     const Problem& problem = geometry_.problem();
     const auto dims = static_cast<double>(problem.head_dim_qk + problem.head_dim_vo);
@@ -93,7 +101,7 @@ class Rough {
     cost *= static_cast<double>(problem.heads_q);
     const auto step = static_cast<std::int64_t>(std::max(1.0, std::ceil(cost / cost_limit)));
     std::map<std::pair<std::int64_t, std::int64_t>, Head> heads;
-    std::int64_t number = 0;
+    std::int64_t number = std::abs(reference_.selection.rotation) % step;
     for (std::int32_t sample = 0; sample < problem.batch; ++sample) {
       for (std::int32_t head = 0; head < problem.heads_q; ++head) {
         for (std::int32_t row = 0; row < geometry_.length_q(sample); ++row) {
@@ -113,19 +121,35 @@ class Rough {
 
   void run_head(const Head& of) {
     const HeadData head = gather_head(question_, of.sample, of.head_kv, of.keys);
-    if (!head.finite) return;
-    parallel_for(
-        static_cast<std::int64_t>((of.rows.size() + rows_together - 1) / rows_together),
-        [&](std::int64_t b) {
-          const std::size_t first = static_cast<std::size_t>(b) * rows_together;
-          std::vector<RowId> ids;
-          for (std::size_t i = first; i < std::min(first + rows_together, of.rows.size()); ++i)
-            ids.push_back(all_[of.rows[i]]);
-          RowBlock block;
-          block.compute(question_, head, ids);
-          for (std::size_t i = 0; i < ids.size(); ++i)
-            of_rows_[of.rows[first + i]] = look_at(block, static_cast<std::int64_t>(i), ids[i]);
-        });
+    if (!head.finite) {  // what some rows do not see is infinite: each has keys of its own
+      for (const std::size_t i : of.rows) {
+        const HeadData of_row = gather_for_row(question_, all_[i]);
+        if (of_row.finite) look_at_rows(of_row, {&i, 1});
+      }
+      return;
+    }
+    // A matrix of all S is not to be larger than that of a reference.
+    const std::size_t rows_together = std::clamp<std::size_t>(
+        (std::size_t{1} << 19) / static_cast<std::size_t>(of.keys.size()), 16, 64);
+    const auto blocks =
+        static_cast<std::int64_t>((of.rows.size() + rows_together - 1) / rows_together);
+    // A thread that waits here must not gather another head meanwhile.
+    tbb::this_task_arena::isolate([&] {
+      parallel_for(blocks, [&](std::int64_t b) {
+        const std::size_t first = static_cast<std::size_t>(b) * rows_together,
+                          count = std::min(rows_together, of.rows.size() - first);
+        look_at_rows(head, std::span(of.rows).subspan(first, count));
+      });
+    });
+  }
+
+  void look_at_rows(const HeadData& head, std::span<const std::size_t> rows) {
+    std::vector<RowId> ids;
+    for (const std::size_t i : rows) ids.push_back(all_[i]);
+    RowBlock block;
+    block.compute(question_, head, ids);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      of_rows_[rows[i]] = look_at(block, static_cast<std::int64_t>(i), ids[i]);
   }
 
   OfRow look_at(const RowBlock& block, std::int64_t r, const RowId& id) const {

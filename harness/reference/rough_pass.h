@@ -29,10 +29,11 @@ struct RowOutput {
   bool has_lse = false;
 };
 
-// `reference`: of some rows, by the same spec. Runs in the calling oneTBB arena. Takes evenly
-// spaced rows where all would cost (visible keys times both head dims) more than `cost_limit`.
+// `reference`: of some rows, by the same spec. Runs in the calling oneTBB arena. Where all rows
+// would cost (visible keys times both head dims) more than `cost_limit`, every n-th is taken, and
+// others with another rotation of the reference's rows.
 RoughPass look_at_other_rows(const Geometry& geometry, const InputView& inputs,
                              const RoundingSpec& spec, const Reference& reference,
-                             const RowOutput& output, double cost_limit = 1e11);
+                             const RowOutput& output, double cost_limit = 2e12);
 
 }  // namespace plumbline

@@ -29,6 +29,7 @@ class Sampler {
   RowSelection run() {
     RowSelection selection;
     selection.rows_total = geometry_.total_q() * problem_.heads_q;
+    selection.rotation = rotation_;
     selection.sampled = !(total_cost() <= cost_limit_);
     if (!selection.sampled) {
       selection.rows = all_rows();

@@ -143,8 +143,9 @@ def _arguments_of(judge: Callable[_Question, Report]
 def assert_attention(*arguments: Any, **question: Any) -> None:
     """Raises AssertionError, with the text of `plumbline check`, unless the answer is ROUNDING.
 
-    UNDECIDED raises, too: the stated `spec` does not explain the output, and the text names the
-    looser one that does. The arguments are those of `check`.
+    UNDECIDED raises, too: only a looser spec than the stated one explains the output, or, where
+    none is stated, only a kernel that rounds S, or a limit kept by less than a tenth. The text says
+    what would decide it. The arguments are those of `check`.
 
         def test_decode():
             out, lse = my_decode(q, k_cache, v_cache, seqlens)

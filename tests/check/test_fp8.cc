@@ -91,6 +91,18 @@ TEST(Fp8Dumps, AForgottenScaleIsABug) {
   }
 }
 
+TEST(Fp8Dumps, BlocksHaveToBeThoseOfTheTokens) {
+  const Problem problem = fp8_problem(KvScales::block);
+  Attributes attributes = attributes_of(problem);
+  attributes["scale_block"] = "48";  // those of K and V are of 24
+  const DumpTensors tensors = run_emulated(problem, flash_attention_3());
+  const auto dump = make_dump("dump", tensors.view(), attributes);
+  ASSERT_FALSE(dump);
+  EXPECT_NE(to_string(dump.error()).find("state the scale_block that the kernel had"),
+            std::string::npos)
+      << to_string(dump.error());
+}
+
 // FlashAttention-3 states q_descale as [batch, heads_kv]; one number may stand for all.
 TEST(Fp8Dumps, ScalesMayHaveFewerExtents) {
   const Problem problem = fp8_problem(KvScales::batch_head);

@@ -18,8 +18,15 @@ Problem problem_of(DType dtype) {
 }
 
 TEST(Ladder, EveryRungDiffersIsNamedAndHasASource) {
-  for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
-    const Problem problem = problem_of(dtype);
+  std::vector<Problem> problems;
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::e4m3, DType::e5m2})
+    problems.push_back(problem_of(dtype));
+  problems.push_back(problem_of(DType::bf16));
+  problems.back().merge = Merge::natural, problems.back().head_dim_qk = 1;
+  for (const Problem& problem : problems) {
+    if (problem.dtype != DType::f32) {
+      EXPECT_TRUE(find_rung("strict", problem)) << problem_id(problem);
+    }
     std::set<std::string> specs, names;
     for (const Rung& rung : ladder(problem)) {
       EXPECT_TRUE(specs.insert(spec_text(rung.spec)).second) << rung.name;

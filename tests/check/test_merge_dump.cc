@@ -149,7 +149,9 @@ TEST(MergeDump, WhatCannotBeJudgedIsRefused) {
   const float infinity = std::numeric_limits<float>::infinity();
   std::memcpy(tensors.data("partial_lse").data() + 5 * sizeof(float), &infinity, sizeof infinity);
   EXPECT_THAT(error_of(tensors), HasSubstr("partial_lse is inf at token 0, part 1, head 1"));
-  EXPECT_THAT(error_of(good, {{"causal", "true"}}), HasSubstr("a merge of states has none"));
+  for (const auto& [attribute, value] :
+       {std::pair{"causal", "true"}, std::pair{"padding", "left"}, std::pair{"page_size", "16"}})
+    EXPECT_THAT(error_of(good, {{attribute, value}}), HasSubstr("a merge of states has none"));
   tensors = good;
   tensors.set("q", "F16", {1}, std::vector<std::byte>(2));
   EXPECT_THAT(error_of(tensors), HasSubstr("tensor q stands beside partial_out"));

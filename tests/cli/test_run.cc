@@ -250,7 +250,15 @@ TEST_F(RunCommand, OneRowOfThreeThousandDoubledIsFound) {
     const auto outcome = nlohmann::json::parse(run.text)["data"]["outcomes"][0];
     EXPECT_EQ(outcome["row_seed"], 20260105);
     EXPECT_LT(outcome["reference_rows"].get<int>(), outcome["rows_total"].get<int>());
-    sampled += outcome["errors"]["peak"].get<double>() > 6.5;
+    if (outcome["errors"]["peak"].get<double>() > 6.5) {
+      ++sampled;
+    } else {
+      EXPECT_EQ(outcome["worst"]["statistic"], "rows without a reference") << row;
+    }
+    const auto& worst = outcome["worst"]["element"];
+    EXPECT_EQ(
+        (worst["sample"].get<int>() * 750 + worst["row"].get<int>()) * 2 + worst["head"].get<int>(),
+        row);
   }
   EXPECT_LT(sampled, 7);  // else nothing was found without a reference
   const auto text = plumbline(command + " --provider '" + cpu_provider("double_row=1203") + "'");

@@ -251,7 +251,7 @@ TEST(Contracts, WhatWidensSigmaByOrdersNeedsAProof) {
        R"(kv_dequantized_to = "tensor_core")", R"(p_max = "free")", R"(p_max = "ceil2")",
        R"(p_max = "bf16")", R"(o_between_tiles = "input")", "p_toward_zero = true",
        "out_toward_zero = true", "s_rounded_twice = true",
-       R"(qk_accumulator = "fp32/toward_zero/22/8")",
+       R"(qk_accumulator = "fp32/toward_zero/22/8")", R"(lse_dtype = "input")",
        R"(pv_accumulator = { dtype = "fp16", toward_zero = false, fraction_bits = 24, products_per_step = 8 })"}) {
     EXPECT_EQ(count(spec, ""), 1U) << spec;
     EXPECT_EQ(count(spec, "proof = \"\""), 1U) << spec;
@@ -260,7 +260,7 @@ TEST(Contracts, WhatWidensSigmaByOrdersNeedsAProof) {
   for (const char* spec :
        {R"(s_rounded = "none")", R"(p_dtype = "e4m3")", R"(p_dtype = "tensor_core")",
         R"(kv_dequantized_to = "bf16")", R"(qk_accumulator = "fp32/toward_zero/23/8")",
-        R"(p_max = "one")", R"(p_max = "running")", "p_normalized = true", R"(lse_dtype = "input")",
+        R"(p_max = "one")", R"(p_max = "running")", "p_normalized = true", R"(lse_dtype = "none")",
         "denominator_from_rounded_p = true"}) {
     EXPECT_EQ(count(spec, ""), 0U) << spec;
   }

@@ -100,6 +100,13 @@ TEST(Faults, RowsWithoutKeysHaveTheSinkAsLse) {
   filled.set_lse({0, 1, 1}, side_inputs(problem).sinks[1] + 1e-4);
   filled.set({0, 2, 1}, 3, 1e-3);
   EXPECT_EQ(faults_of(filled).empty_rows, 3);
+  filled.spec.lse_dtype = DType::bf16;
+  filled.set_lse({0, 0, 1}, round_to(side_inputs(problem).sinks[0], DType::bf16));
+  filled.set_lse({0, 1, 1}, round_to(side_inputs(problem).sinks[1], DType::bf16));
+  EXPECT_EQ(faults_of(filled).empty_rows, 1) << "a sink in bf16 is one";
+  filled.spec.lse_dtype = DType::none;
+  EXPECT_EQ(faults_of(filled).empty_rows, 3) << "and is none in fp32";
+  filled.set_lse({0, 0, 1}, -std::numeric_limits<double>::infinity());
   filled.spec.lse_includes_sink = false;
   EXPECT_EQ(faults_of(filled).empty_rows, 2 * 4 * 6);  // all but the one at -inf, and the element
 }

@@ -25,6 +25,27 @@ TEST(Statistics, TheRoundedAnswerIsWithinHalfAnUlp) {
   EXPECT_LT(comparison.statistics.lse_z, 1);
 }
 
+TEST(Statistics, ATruncatedOutputIsWithinAnUlpOfItsOwnSpec) {
+  FilledProblem filled(small_problem());
+  filled.spec.out_toward_zero = true;
+  filled.reference =
+      compute_reference(filled.geometry, filled.inputs(), filled.spec, filled.reference.selection);
+  for (std::size_t r = 0; r < filled.reference.selection.rows.size(); ++r) {
+    for (std::size_t j = 0; j < 16; ++j) {
+      const double exact = filled.expected(r, j), nearest = round_to(exact, DType::f16);
+      const bool grew = std::abs(nearest) > std::abs(exact);
+      filled.set(filled.reference.selection.rows[r], static_cast<std::int64_t>(j),
+                 grew ? nearest - std::copysign(ulp(exact, DType::f16), exact) : nearest);
+    }
+  }
+  const auto truncated = compare(filled.geometry, filled.outputs(), filled.reference);
+  EXPECT_GT(truncated.statistics.max_ulp, 0.9);
+  EXPECT_EQ(truncated.statistics.beyond_output, 0);
+  const FilledProblem nearest(small_problem());
+  EXPECT_GT(compare(filled.geometry, filled.outputs(), nearest.reference).statistics.beyond_output,
+            0.5);
+}
+
 TEST(Statistics, FindsThePlantedElement) {
   FilledProblem filled(small_problem());
   const std::size_t row = 17;

@@ -56,11 +56,13 @@ struct Stored {
   std::vector<std::byte> out, lse;
 };
 
-// By the strict spec, as a run without a contract judges.
-Diagnosis diagnose(const std::string& kernel, const Problem& problem) {
+// By the strict spec, as a run without a contract judges. `asked`: what the kernel takes the problem
+// for.
+Diagnosis diagnose(const std::string& kernel, const Problem& problem, const Problem& asked) {
   const Filled filled(problem);
   const Geometry& geometry = filled.geometry;
-  const Answer answer = call(kernel, geometry, filled.inputs, {.library = &mutants_library()});
+  const Answer answer =
+      call(kernel, Geometry(asked), filled.inputs, {.library = &mutants_library()});
   EXPECT_EQ(answer.status, PLUMBLINE_OK) << answer.reason;
   const Stored stored(geometry, answer);
   const InputView inputs{filled.inputs.q.data(), filled.inputs.k.data(), filled.inputs.v.data()};
@@ -83,6 +85,10 @@ Diagnosis diagnose(const std::string& kernel, const Problem& problem) {
   if (const auto rung = looser_rung(failing); diagnosis.fails && rung)
     diagnosis.looser_rung = rung->name;
   return diagnosis;
+}
+
+Diagnosis diagnose(const std::string& kernel, const Problem& problem) {
+  return diagnose(kernel, problem, problem);
 }
 
 Problem prefill(DType dtype) {
@@ -230,6 +236,16 @@ TEST(Diagnosis, FindsNothingInLegalKernels) {
           << kernel << " " << name(law) << " " << diagnosis.location.description;
     }
   }
+}
+
+TEST(Diagnosis, FeaturesThatAreLeftOutAreNamed) {
+  Problem with_alibi = prefill(DType::bf16), with_sinks = with_alibi;
+  with_alibi.alibi = Alibi::standard;
+  with_sinks.sinks = Sinks::large;
+  EXPECT_EQ(diagnose("legal_baseline", with_alibi, prefill(DType::bf16)).cause,
+            "would be explained if ALiBi were not applied");
+  EXPECT_EQ(diagnose("legal_baseline", with_sinks, prefill(DType::bf16)).cause,
+            "would be explained if the attention sinks were left out");
 }
 
 TEST(Diagnosis, NamesTheLooserRungThatExplains) {

@@ -297,6 +297,8 @@ TEST(ValidateTest, PaddingNeedsAPaddedLayout) {
   EXPECT_THAT(validate(with({{"padding", "left"}, {"layout", "ragged"}})),
               ElementsAre("padding left needs a padded layout, not ragged"));
   EXPECT_THAT(validate(with({{"padding", "left"}, {"layout", "padded_bhsd"}})), IsEmpty());
+  EXPECT_THAT(validate(with({{"padding", "left"}, {"merge", "natural"}, {"head_dim_qk", "1"}})),
+              ElementsAre("merge natural needs padding right: a token's parts come first"));
 }
 
 TEST(ValidateTest, ProblemsBuiltInCode) {

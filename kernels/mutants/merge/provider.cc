@@ -43,7 +43,6 @@ struct MergeMutants : provider::Library {
     description.padding_policy = PLUMBLINE_PADDED_ROWS_ZEROS;
     provider::copy_text(std::string("merge, ") + plan.kernel.name, description.launched);
     provider::copy_text(PLUMBLINE_MERGE_MUTANTS_SOURCE_HASH, description.build_id);
-    description.spec.lse_base = plan.problem.merge_lse_base;
     description.promises = provider::promises(PLUMBLINE_PROMISE_BITWISE);
   }
 };
