@@ -61,8 +61,10 @@ struct Stored {
 Diagnosis diagnose(const std::string& kernel, const Problem& problem, const Problem& asked) {
   const Filled filled(problem);
   const Geometry& geometry = filled.geometry;
-  const Answer answer =
-      call(kernel, Geometry(asked), filled.inputs, {.library = &mutants_library()});
+  const Geometry as_asked(asked);
+  Inputs given = filled.inputs;
+  given.side = as_asked.side;
+  const Answer answer = call(kernel, as_asked, given, {.library = &mutants_library()});
   EXPECT_EQ(answer.status, PLUMBLINE_OK) << answer.reason;
   const Stored stored(geometry, answer);
   const InputView inputs{filled.inputs.q.data(), filled.inputs.k.data(), filled.inputs.v.data()};
