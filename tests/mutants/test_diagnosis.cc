@@ -56,8 +56,7 @@ struct Stored {
   std::vector<std::byte> out, lse;
 };
 
-// By the strict spec, as a run without a contract judges. `asked`: what the kernel takes the problem
-// for.
+// By the strict spec, as a run without a contract judges. `asked`: what the kernel is asked.
 Diagnosis diagnose(const std::string& kernel, const Problem& problem, const Problem& asked) {
   const Filled filled(problem);
   const Geometry& geometry = filled.geometry;
