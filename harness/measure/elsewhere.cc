@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "harness/measure/statistics.h"
+#include "harness/outcome/statistics_table.h"
 #include "harness/problem/problem.h"
 #include "harness/reference/rough_pass.h"
 
@@ -20,7 +21,8 @@ RowOutput rows_of(const Geometry& geometry, const OutputView& outputs) {
     if (outputs.lse == nullptr) return std::nan("");
     return lse_at(geometry, outputs, id);
   };
-  return {read, outputs.lse != nullptr};
+  const Limits limits;
+  return {read, outputs.lse != nullptr, limits.lse / limits.peak};
 }
 
 }  // namespace

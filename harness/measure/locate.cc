@@ -261,11 +261,6 @@ class Locator {
     key_values_.value(sample, key, kv, value);
   }
 
-  static void add(Fit& fit, const Fit& part) {
-    fit.ed += part.ed;
-    fit.dd += part.dd;
-  }
-
   Location strongest() {
     Location best;
     const auto consider = [&](const char* kind, Direction direction, const Fit& fit,

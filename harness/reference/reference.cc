@@ -243,7 +243,7 @@ double store_element(Reference& result, std::size_t row, std::int64_t column, do
   result.o[at] = o;
   result.spre[at] = static_cast<float>(std::sqrt(variance));
   result.sigma[at] = static_cast<float>(std::sqrt(with_output));
-  result.bound[at] = static_cast<float>(bound + unit * (model.out_toward_zero ? 1 : 0.5));
+  result.bound[at] = static_cast<float>(bound + unit * result.output_units);
   return with_output;
 }
 

@@ -20,9 +20,6 @@
 namespace plumbline {
 namespace {
 
-// Of |LSE error| / sigma to that of |e| / sigma (harness/outcome/statistics_table.h).
-constexpr double lse_limit_over_peak = 6 / 6.5;
-
 // The largest error, and sigma where there is a reference, both in units of tau: what P's rounding
 // alone could make of the output at most, and of the LSE what its sum in fp32 does.
 struct Excess {
@@ -80,7 +77,7 @@ class Rough {
       if (!of_rows_[i].looked_at || compared_.count(key_of(all_[i])) > 0) continue;
       ++pass.rows;
       take(all_[i], of_rows_[i].output, widest);
-      take(all_[i], of_rows_[i].lse, widest_lse * lse_limit_over_peak);
+      take(all_[i], of_rows_[i].lse, widest_lse * output_.lse_unit);
     }
     return pass;
   }

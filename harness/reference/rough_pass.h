@@ -27,6 +27,7 @@ struct RowOutput {
   // several threads.
   std::function<double(const RowId& row, std::span<double> output)> read;
   bool has_lse = false;
+  double lse_unit = 1;  // an LSE may err by this where an output may err by 1, both in sigma
 };
 
 // `reference`: of some rows, by the same spec. Runs in the calling oneTBB arena. Where all rows

@@ -125,9 +125,7 @@ void declare_roundings(const Variant& variant, const plumbline_problem& problem,
     spec.split_partial_dtype = partial_dtype(problem);
   // fp8 is widened exactly; its scales act on logits and output in fp32
   spec.kv_dequantized_to = PLUMBLINE_DTYPE_NONE;
-  spec.lse_base = problem.question == PLUMBLINE_MERGE ? problem.merge_lse_base
-                  : variant.lse_in_log2               ? 2
-                                                      : 0;
+  if (problem.question == PLUMBLINE_ATTENTION && variant.lse_in_log2) spec.lse_base = 2;
 }
 
 // Every sample is computed alone, in key order, from tiles that start at multiples of tile_kv: most
