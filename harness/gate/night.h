@@ -1,0 +1,23 @@
+// A look at the night as a whole: where all series move together, the machine moved.
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace plumbline {
+
+struct NightLook {
+  double common_shift = 0;  // ln, median of the series' changes
+  double deviation = 0;     // median of the series' deviations, in their own spreads
+  double spread = 0;        // of the deviations about their median; about 1 on a usual night
+  double limit = 0;         // of the size of `deviation`
+  bool suspect = false;     // nothing of tonight is a finding or a baseline: measure it again
+  int series = 0;
+  std::string why;  // one sentence, of a suspect night and of one with too few series to tell
+};
+
+// `changes`: ln tonight - level, one of each series that has enough nights; `deviations`: the same
+// in the spread of the series (Screening::deviation of pool 1). At least 5 series are needed.
+NightLook look_at_night(std::span<const double> changes, std::span<const double> deviations);
+
+}  // namespace plumbline

@@ -1,0 +1,232 @@
+// Screening of a night, and the answer of fresh processes.
+#include "harness/gate/time_gate.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace plumbline {
+namespace {
+
+constexpr std::array<int, 4> pools{1, 3, 7, 14};
+
+// In standard deviations. tests/gate/simulation.cc measures what they let through, and what they
+// find; docs/nights.md has the table.
+constexpr double screens_at = 3.0;        // tonight alone
+constexpr double fresh_agrees_at = 2.5;   // each fresh process
+constexpr double fresh_mean_at = 2.75;    // their mean
+constexpr double pool_screens_at = 3.5;   // a pool of nights
+constexpr double pool_confirms_at = 4.0;  // the same with what fresh processes gave for tonight
+// A night's part in a pool, in spreads: a spike is no step.
+constexpr double most_of_a_night = 3.0;
+// ln 1.25: what is found after any number of nights.
+constexpr double huge_change = 0.2231;
+// ln 1.08: what may add up since the pin in steps that were accepted or not found.
+constexpr double most_drift = 0.07696;
+constexpr double drift_beyond_noise = 3.0;  // standard deviations
+// A pinned value is the level of a few nights: judge takes up to 5.
+constexpr double nights_of_a_pin = 5;
+
+// n times the variance of the mean of n nights, over that of one night.
+double correlated(int n, double persistence) {
+  double sum = 1, power = 1;
+  for (int lag = 1; lag < n; ++lag) {
+    power *= persistence;
+    if (power < 1e-4) break;
+    sum += 2 * (1 - static_cast<double>(lag) / n) * power;
+  }
+  return sum;
+}
+
+double variance_of_mean(int n, double persistence) {
+  return n == 0 ? 1 : correlated(n, persistence) / n;
+}
+
+double mean_of(std::span<const double> values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+// A night that was screened stands for what its fresh processes gave: its own value is why it was.
+double value_of(const GateNight& night) {
+  return night.fresh.empty() ? night.value : mean_of(night.fresh);
+}
+
+struct Pool {
+  int nights = 1;
+  GateLevel level;   // before the pooled nights
+  double noise = 0;  // standard deviation of `change`
+  double change = 0, limit = 0;
+  bool usable = false;
+};
+
+// `tonight`: the value of the night's own process, or the mean of its fresh ones.
+Pool pool_of(int nights, std::span<const GateNight> past, double tonight,
+             const GateOptions& options) {
+  Pool pool;
+  pool.nights = nights;
+  const auto earlier = static_cast<std::size_t>(nights - 1);
+  if (past.size() < earlier + least_nights) return pool;
+  const auto pooled = past.last(earlier);
+  for (const GateNight& night : pooled) {
+    if (night.starts_level) return pool;  // a known change is no finding
+  }
+  pool.level = level_of(past.first(past.size() - earlier), options);
+  const double most = nights == 1 ? HUGE_VAL : most_of_a_night * pool.level.spread;
+  double sum = std::clamp(tonight - pool.level.level, -most, most);
+  for (const GateNight& night : pooled)
+    sum += std::clamp(value_of(night) - pool.level.level, -most, most);
+  pool.change = sum / nights;
+  pool.noise =
+      pool.level.spread * std::sqrt(variance_of_mean(nights, pool.level.persistence) +
+                                    variance_of_mean(pool.level.nights, pool.level.persistence));
+  pool.limit = (nights == 1 ? screens_at : pool_screens_at) * pool.noise;
+  pool.usable = true;
+  return pool;
+}
+
+void take(Screening& screening, const Pool& pool, GateFinding finding) {
+  screening.finding = finding;
+  screening.pool = pool.nights;
+  screening.change = pool.change;
+  screening.limit = pool.limit;
+  screening.deviation = pool.noise > 0 ? pool.change / pool.noise : 0;
+  screening.level = pool.level;
+}
+
+GateFinding direction(double change) {
+  return change > 0 ? GateFinding::slower : GateFinding::faster;
+}
+
+// Too few nights for a limit of the series' own.
+Screening screen_young(std::span<const GateNight> past, double tonight,
+                       const GateOptions& options) {
+  Screening result;
+  result.level = level_of(past, options);
+  result.limit = huge_change;
+  if (past.empty()) return result;
+  result.change = tonight - result.level.level;
+  result.deviation = result.change / result.level.spread;
+  result.change_tonight = result.change;
+  result.deviation_tonight = result.deviation;
+  if (std::abs(result.change) > huge_change) result.finding = direction(result.change);
+  return result;
+}
+
+// The level of now, tonight included, from the pin.
+Pool drift_of(std::span<const GateNight> past, double tonight, double pinned,
+              const GateOptions& options) {
+  std::vector<GateNight> nights(past.begin(), past.end());
+  nights.push_back({tonight, {}, false});
+  Pool pool;
+  pool.level = level_of(nights, options);
+  pool.nights = 1;
+  pool.change = pool.level.level - pinned;
+  pool.noise = pool.level.spread *
+               std::sqrt(variance_of_mean(pool.level.nights, pool.level.persistence) +
+                         correlated(static_cast<int>(nights_of_a_pin), pool.level.persistence) /
+                             nights_of_a_pin);
+  pool.limit = std::max(most_drift, drift_beyond_noise * pool.noise);
+  pool.usable = true;
+  return pool;
+}
+
+double known_beyond(const GateLevel& level, double sign) {
+  return sign > 0 ? level.high - level.level : level.level - level.low;
+}
+
+Confirmation confirm_tonight(const GateLevel& level, double change, double size_of_one,
+                             double size_of_mean, std::span<const double> fresh) {
+  const double sign = change > 0 ? 1 : -1;
+  const double least = std::max(size_of_one, known_beyond(level, sign));
+  std::size_t agree = 0;
+  for (const double value : fresh) agree += sign * (value - level.level) > least ? 1 : 0;
+  const double mean = sign * (mean_of(fresh) - level.level);
+  if (agree == fresh.size() && mean > size_of_mean) return Confirmation::confirmed;
+  return 2 * agree >= fresh.size() ? Confirmation::disagree : Confirmation::refuted;
+}
+
+// A small step: the pool with what fresh processes gave stands on its own, and the fresh processes,
+// which did not choose the pool, show at least half of it.
+Confirmation confirm_pool(const Pool& pool, std::span<const GateNight> past,
+                          std::span<const double> fresh, const GateOptions& options) {
+  const double sign = pool.change > 0 ? 1 : -1;
+  const double shown = mean_of(fresh);
+  const Pool with = pool_of(pool.nights, past, shown, options);
+  const double mean = sign * (shown - pool.level.level);
+  bool all = true;
+  for (const double value : fresh) all = all && sign * (value - pool.level.level) > 0;
+  const bool half = mean > sign * pool.change / 2;
+  if (all && half && sign * with.change > pool_confirms_at * with.noise)
+    return Confirmation::confirmed;
+  return half ? Confirmation::disagree : Confirmation::refuted;
+}
+
+Confirmation confirm_drift(const Pool& drift, double pinned, std::span<const double> fresh) {
+  std::size_t agree = 0;
+  for (const double value : fresh) agree += value - pinned > drift.limit / 2 ? 1 : 0;
+  if (agree == fresh.size() && mean_of(fresh) - pinned > 0.9 * drift.limit)
+    return Confirmation::confirmed;
+  return 2 * agree >= fresh.size() ? Confirmation::disagree : Confirmation::refuted;
+}
+
+Confirmation stronger(Confirmation a, Confirmation b) {
+  if (a == Confirmation::confirmed || b == Confirmation::confirmed) return Confirmation::confirmed;
+  if (a == Confirmation::disagree || b == Confirmation::disagree) return Confirmation::disagree;
+  return Confirmation::refuted;
+}
+
+}  // namespace
+
+Screening screen(std::span<const GateNight> past, double tonight, std::optional<double> pinned,
+                 const GateOptions& options) {
+  if (past.size() < least_nights) return screen_young(past, tonight, options);
+  Screening result;
+  for (const int nights : pools) {
+    const Pool pool = pool_of(nights, past, tonight, options);
+    if (!pool.usable) continue;
+    if (nights == 1) {
+      take(result, pool, GateFinding::quiet);
+      result.change_tonight = result.change;
+      result.deviation_tonight = result.deviation;
+    }
+    if (std::abs(pool.change) > pool.limit) {
+      take(result, pool, direction(pool.change));
+      return result;
+    }
+  }
+  if (pinned) {
+    const Pool drift = drift_of(past, tonight, *pinned, options);
+    if (drift.change > drift.limit) take(result, drift, GateFinding::drifted);
+  }
+  return result;
+}
+
+Confirmation confirm(const Screening& screening, std::span<const GateNight> past, double tonight,
+                     std::span<const double> fresh, std::optional<double> pinned,
+                     const GateOptions& options) {
+  if (fresh.empty()) return Confirmation::disagree;
+  if (screening.finding == GateFinding::drifted) {
+    if (!pinned) return Confirmation::disagree;
+    return confirm_drift(drift_of(past, tonight, *pinned, options), *pinned, fresh);
+  }
+  if (past.size() < least_nights) {
+    return confirm_tonight(screening.level, screening.change, huge_change, huge_change, fresh);
+  }
+  // A pool may confirm what tonight alone leaves open.
+  Confirmation result = Confirmation::refuted;
+  for (const int nights : pools) {
+    const Pool pool = pool_of(nights, past, tonight, options);
+    if (!pool.usable || std::abs(pool.change) <= pool.limit ||
+        direction(pool.change) != screening.finding)
+      continue;
+    result = stronger(
+        result, nights == 1 ? confirm_tonight(pool.level, pool.change, fresh_agrees_at * pool.noise,
+                                              fresh_mean_at * pool.noise, fresh)
+                            : confirm_pool(pool, past, fresh, options));
+  }
+  return result;
+}
+
+}  // namespace plumbline
