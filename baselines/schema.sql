@@ -5,7 +5,7 @@
 -- released: until 0.1.0 whoever changes this file raises the number, and plumbline refuses files of
 -- an earlier one, unharmed. (1 to 9 were migrations that were folded into this text.) From 0.1.0 on
 -- this file stays as it is, and each change is one file migrations/<number>.sql.
-PRAGMA user_version = 11;
+PRAGMA user_version = 12;
 
 -- Keys of 16 bytes are XXH3-128 of a canonical text of what they name, so that shards from many
 -- machines merge in any order into the same rows. Nothing that a user sees is numbered. Tables are
@@ -113,8 +113,11 @@ CREATE TABLE run(
   purpose TEXT NOT NULL,
   -- What of the suites' cases the run was asked for: runs of one selection should hold the same
   -- cases.
-  selection TEXT NOT NULL
+  selection TEXT NOT NULL,
+  -- Shared by all runs of one night, over all machines; '' where a run is no part of one.
+  night_id TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX run_by_night ON run(night_id) WHERE night_id <> '';
 CREATE UNIQUE INDEX run_by_order ON run(run_order);
 CREATE INDEX run_by_machine ON run(machine_key, run_order);
 
@@ -240,6 +243,17 @@ CREATE TABLE outcome(
   time_mad_ns REAL CHECK ((time_mad_ns IS NOT NULL) = timed),
   time_ratio REAL CHECK ((time_ratio IS NOT NULL) = timed),
   time_hot_ns REAL,           -- NULL unless timed on a GPU
+  -- Every sample: [{"kernel_ns": […], …}, …], one object a worker process (harness/outcome/times.h)
+  time_rounds TEXT NOT NULL CHECK (json_valid(time_rounds)),
+  -- Ratios of the fresh processes that were asked about a candidate.
+  fresh_ratios TEXT NOT NULL CHECK (json_valid(fresh_ratios)),
+  time_cpu_ns REAL,
+  time_sentinel_ns REAL,
+  flops_per_second REAL,
+  bytes_per_second REAL,
+  flops_share REAL,
+  bytes_share REAL,
+  second_ratio REAL,  -- of a second measurement in the same night
   peak_memory_bytes INTEGER,  -- NULL unless timed
   wall_ms REAL NOT NULL,
   saved_to TEXT NOT NULL,
@@ -271,6 +285,16 @@ CREATE TABLE outcome(
   -- Whether fresh processes were asked about a regression: 'confirmed', 'refuted' or 'disagree'; ''
   -- where nobody could be asked.
   confirmation TEXT NOT NULL,
+  -- What the gate concluded of the time, '' where it did not look; level and limit are ratios to the
+  -- sentinel, spread and change relative.
+  gate_finding TEXT NOT NULL,
+  gate_nights INTEGER CHECK ((gate_nights IS NOT NULL) = (gate_finding <> '')),
+  gate_pool INTEGER,
+  gate_level REAL,
+  gate_spread REAL,
+  gate_limit REAL,
+  gate_change REAL,
+  gate_deviation REAL,
 
   faults_total INTEGER NOT NULL AS (
     faults_nan + faults_inf + faults_unwritten + faults_out_of_range + faults_padded_rows +
@@ -279,6 +303,53 @@ CREATE TABLE outcome(
 ) STRICT;
 CREATE INDEX outcome_by_run ON outcome(run_id);
 CREATE INDEX outcome_by_verdict ON outcome(verdict);
+CREATE INDEX outcome_timed ON outcome(case_key, run_id) WHERE timed;
+
+-- The newest outcome of every series, kept by whoever writes outcomes: a copy of what v_history
+-- tells, so that asking for it reads one row a series.
+CREATE TABLE latest_outcome(
+  series_key BLOB NOT NULL CHECK (length(series_key) = 16),
+  machine_key BLOB NOT NULL REFERENCES machine_class(machine_key),
+  provider_options TEXT NOT NULL,
+  run_order TEXT NOT NULL,
+  suite TEXT NOT NULL,
+  run_id TEXT NOT NULL REFERENCES run(run_id),
+  case_key BLOB NOT NULL REFERENCES attention_case(case_key),
+  PRIMARY KEY (series_key, machine_key, provider_options)
+) STRICT, WITHOUT ROWID;
+
+-- What happened to a night, append-only: opened, closed, suspect, measured again, set aside.
+CREATE TABLE night_event(
+  event_key BLOB NOT NULL PRIMARY KEY CHECK (length(event_key) = 16),
+  night_id TEXT NOT NULL CHECK (night_id <> ''),
+  kind TEXT NOT NULL
+    CHECK (kind IN ('opened', 'closed', 'suspect', 'measured again', 'set aside')),
+  happened_at TEXT NOT NULL,
+  who TEXT NOT NULL,
+  detail TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX night_event_by_night ON night_event(night_id);
+CREATE TRIGGER night_event_is_never_changed BEFORE UPDATE ON night_event
+BEGIN SELECT RAISE(ABORT, 'night_event rows are append-only'); END;
+
+-- How the times of one run on one machine class stood together, and what was expected by chance.
+CREATE TABLE night_times(
+  run_id TEXT NOT NULL REFERENCES run(run_id),
+  machine_key BLOB NOT NULL REFERENCES machine_class(machine_key),
+  series INTEGER NOT NULL,       -- timed series with enough of a past to be gated
+  common_shift REAL NOT NULL,    -- relative, of all series together
+  shift_limit REAL NOT NULL,
+  suspect INTEGER NOT NULL,      -- none of the run's times is a baseline
+  why TEXT NOT NULL,
+  fresh INTEGER NOT NULL,        -- fresh processes asked about a candidate
+  candidates INTEGER NOT NULL,
+  confirmed INTEGER NOT NULL,
+  expected_false_alerts REAL NOT NULL,
+  second_pairs INTEGER NOT NULL,   -- cases measured twice
+  second_alarms INTEGER NOT NULL,  -- of those, how many would have been a candidate
+  load REAL NOT NULL,              -- the largest load average seen while timing
+  UNIQUE (run_id, machine_key)
+) STRICT;
 
 CREATE TABLE diff(
   run_id TEXT NOT NULL REFERENCES run(run_id),
@@ -479,3 +550,29 @@ CREATE TRIGGER pinned_case_is_never_changed BEFORE UPDATE ON pinned_case
 BEGIN SELECT RAISE(ABORT, 'pin rows are append-only'); END;
 CREATE TRIGGER pinned_case_is_never_deleted BEFORE DELETE ON pinned_case
 BEGIN SELECT RAISE(ABORT, 'pin rows are append-only'); END;
+
+-- Somebody has seen a regression and says why it stays for now: it is listed and fails no run until
+-- it gets worse or the day comes. Append-only; the outcome is no baseline.
+CREATE TABLE acknowledgement(
+  acknowledgement_key BLOB NOT NULL PRIMARY KEY CHECK (length(acknowledgement_key) = 16),
+  run_id TEXT NOT NULL REFERENCES run(run_id),
+  case_glob TEXT NOT NULL,
+  acknowledged_by TEXT NOT NULL CHECK (acknowledged_by <> ''),
+  reason TEXT NOT NULL CHECK (reason <> ''),
+  acknowledged_at TEXT NOT NULL,
+  until TEXT NOT NULL  -- "2027-01-30"; '' = without an end
+) STRICT, WITHOUT ROWID;
+CREATE TABLE acknowledged_case(
+  run_id TEXT NOT NULL,
+  case_key BLOB NOT NULL REFERENCES attention_case(case_key),
+  acknowledgement_key BLOB NOT NULL REFERENCES acknowledgement(acknowledgement_key),
+  PRIMARY KEY (case_key, run_id, acknowledgement_key)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER acknowledgement_is_never_changed BEFORE UPDATE ON acknowledgement
+BEGIN SELECT RAISE(ABORT, 'acknowledgement rows are append-only'); END;
+CREATE TRIGGER acknowledgement_is_never_deleted BEFORE DELETE ON acknowledgement
+BEGIN SELECT RAISE(ABORT, 'acknowledgement rows are append-only'); END;
+CREATE TRIGGER acknowledged_case_is_never_changed BEFORE UPDATE ON acknowledged_case
+BEGIN SELECT RAISE(ABORT, 'acknowledgement rows are append-only'); END;
+CREATE TRIGGER acknowledged_case_is_never_deleted BEFORE DELETE ON acknowledged_case
+BEGIN SELECT RAISE(ABORT, 'acknowledgement rows are append-only'); END;

@@ -26,11 +26,23 @@ struct Baseline {
   std::string spec_judged;      // as in Outcome
   std::optional<Terms> terms;   // absent: an older plumbline judged it
 };
-// Recent accepted runs, newest first, at most 30; since the last accept or pin of the case, where
+// Recent accepted runs, newest first, at most 60; since the last accept or pin of the case, where
 // there is one.
 struct TimeHistory {
   std::vector<double> ratios;                // time_ratio
   std::vector<std::string> run_orders = {};  // of each
+  // ratios of the fresh processes that were asked then, of each; empty where none was
+  std::vector<std::vector<double>> fresh = {};
+};
+// Somebody has seen a regression of the case, and says why it stays for now. The outcome is no
+// baseline.
+struct Acknowledgement {
+  std::string who, why;
+  std::string until;      // "2027-01-30"; "" = without an end
+  std::string run_order;  // of the run that was acknowledged
+  double time_ratio = 0;  // of that run; 0 = not timed
+  double rms = 0;         // likewise
+  std::string output_digest;
 };
 // What somebody has said that the case is to be measured against.
 struct Pin {
@@ -42,6 +54,7 @@ struct Past {
   std::optional<Baseline> baseline;
   TimeHistory times;
   std::optional<Pin> pin;
+  std::optional<Acknowledgement> acknowledged;  // the newest since the baseline
   bool refusal_accepted = false;  // since the baseline somebody accepted that the kernel refuses it
 };
 

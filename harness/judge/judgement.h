@@ -24,6 +24,18 @@ struct TimeAgainstPast {
   bool operator==(const TimeAgainstPast&) const = default;
 };
 
+// What the gate of times concluded of a night's time (harness/gate). Level, spread and limit are
+// ratios to the sentinel, as time_ratio is.
+struct GatedTime {
+  std::string finding;  // "too few", "quiet", "slower", "faster", "drifted", "set aside"
+  int nights = 0;       // of the level: since its last change
+  int pool = 1;         // nights that were pooled for the finding
+  double level = 0, spread = 0, limit = 0;  // spread: relative, between nights
+  double change = 0;                        // relative to the level, of the pooled nights
+  double deviation = 0;                     // in spreads
+  bool operator==(const GatedTime&) const = default;
+};
+
 struct Judgement {
   Verdict verdict = Verdict::error;
   std::vector<Finding> findings;  // why; empty for a plain pass
@@ -34,6 +46,7 @@ struct Judgement {
   std::vector<Change> changes;  // stored with the run
   std::optional<Terms> terms;   // what it was held to; absent: an older plumbline judged it
   std::optional<TimeAgainstPast> time_against_past;  // of a timed case with a past
+  std::optional<GatedTime> gated_time;               // of a timed case that was gated
   // what fresh processes said of a regression: "confirmed", "refuted", "disagree"; "" = nobody was
   // asked
   std::string confirmation;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "harness/outcome/compared_output.h"
+#include "harness/outcome/times.h"
 #include "harness/problem/problem.h"
 #include "harness/provider/description.h"
 #include "harness/provider/device_facts.h"
@@ -35,7 +36,9 @@ struct CaseRun {
   double time_ns = 0;      // median over repetitions; on a GPU with a flushed L2
   double time_hot_ns = 0;  // likewise with what the call before left in the L2; 0 = not a GPU
   double time_mad_ns = 0;
-  double time_ratio = 0;  // median kernel / median sentinel
+  // What gates: kernel over sentinel, by processor time, on a GPU by its clock; median of the rounds.
+  double time_ratio = 0;
+  Times times;
   // by which the worker's resident memory rose during one call, workspace included; -1 = unknown
   std::int64_t peak_memory_bytes = -1;
   double wall_ms = 0;    // of the whole measurement

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
 
 #include "harness/base/json.h"
 #include "harness/store/text.h"
@@ -34,6 +36,19 @@ std::int64_t whole_number(const json& value) {
                                    &value);
   return value.get<std::int64_t>();
 }
+
+// The members of a round by their keys, written once for both directions.
+constexpr std::pair<std::string_view, std::vector<double> TimeRound::*> round_samples[] = {
+    {"kernel_ns", &TimeRound::kernel_ns},
+    {"sentinel_ns", &TimeRound::sentinel_ns},
+    {"kernel_cpu_ns", &TimeRound::kernel_cpu_ns},
+    {"sentinel_cpu_ns", &TimeRound::sentinel_cpu_ns},
+    {"hot_ns", &TimeRound::hot_ns}};
+constexpr std::pair<std::string_view, double TimeRound::*> round_numbers[] = {
+    {"load", &TimeRound::load},
+    {"mhz", &TimeRound::mhz},
+    {"plan_ns", &TimeRound::plan_ns},
+    {"ratio", &TimeRound::ratio}};
 
 }  // namespace
 
@@ -85,6 +100,55 @@ std::vector<DiffHead> parse_per_head(const std::string& text) {
                      parse_number(item.at(3)), item.at(4).get<bool>()});
   }
   return heads;
+}
+
+std::string numbers_text(const std::vector<double>& numbers) {
+  if (numbers.empty()) return "[]";
+  json list = json::array();
+  for (const double value : numbers) list.push_back(number(value));
+  return write_json(list);
+}
+
+std::vector<double> parse_numbers(const std::string& text) {
+  std::vector<double> numbers;
+  for (const json& value : json::parse(text)) numbers.push_back(parse_number(value));
+  return numbers;
+}
+
+std::string rounds_text(const std::vector<TimeRound>& rounds) {
+  if (rounds.empty()) return "[]";
+  json list = json::array();
+  for (const TimeRound& round : rounds) {
+    json object = json::object();
+    for (const auto& [key, member] : round_samples) {
+      if ((round.*member).empty()) continue;
+      json& samples = object[std::string(key)] = json::array();
+      for (const double ns : round.*member) samples.push_back(number(ns));
+    }
+    for (const auto& [key, member] : round_numbers)
+      if (round.*member != 0) object[std::string(key)] = number(round.*member);
+    if (!round.throttled.empty()) object["throttled"] = storable_text(round.throttled);
+    list.push_back(std::move(object));
+  }
+  return write_json(list);
+}
+
+std::vector<TimeRound> parse_rounds(const std::string& text) {
+  std::vector<TimeRound> rounds;
+  for (const json& object : json::parse(text)) {
+    TimeRound& round = rounds.emplace_back();
+    for (const auto& [key, member] : round_samples) {
+      const auto found = object.find(std::string(key));
+      if (found == object.end()) continue;
+      for (const json& value : *found) (round.*member).push_back(parse_number(value));
+    }
+    for (const auto& [key, member] : round_numbers) {
+      if (const auto found = object.find(std::string(key)); found != object.end())
+        round.*member = parse_number(*found);
+    }
+    round.throttled = object.value("throttled", "");
+  }
+  return rounds;
 }
 
 }  // namespace plumbline

@@ -8,6 +8,7 @@
 
 #include "harness/judge/judgement.h"
 #include "harness/outcome/diff_outcome.h"
+#include "harness/outcome/times.h"
 
 namespace plumbline {
 
@@ -19,5 +20,11 @@ std::vector<std::string> parse_notes(const std::string& text);
 // [[sample, head, mean_abs, max_abs, bit_equal], …]
 std::string per_head_text(const std::vector<DiffHead>& heads);
 std::vector<DiffHead> parse_per_head(const std::string& text);
+// [1.25, …]
+std::string numbers_text(const std::vector<double>& numbers);
+std::vector<double> parse_numbers(const std::string& text);
+// [{"kernel_ns": [1.25, …], "load": 0.5, …}, …]; what is empty or 0 is left out
+std::string rounds_text(const std::vector<TimeRound>& rounds);
+std::vector<TimeRound> parse_rounds(const std::string& text);
 
 }  // namespace plumbline

@@ -47,11 +47,15 @@ const std::vector<Table>& tables_after_run() {
       {"suite_score", {"run_id", "suite", "kernel", "dtype", "statistic"}, Part::of_run},
       {"invariance", {"run_id", "suite", "case_key", "invariance"}, Part::of_run},
       {"run_change", {"run_id", "suite", "case_id", "kind"}, Part::of_run},
+      {"night_times", {"run_id", "machine_key"}, Part::of_run},
+      {"night_event", {"event_key"}, Part::appended},
       {"kernel_resources", {"run_id", "source", "kernel", "launch", "arch"}, Part::appended},
       {"accept", {"accept_key"}, Part::appended},
       {"accepted_case", {"run_id", "case_key", "accept_key"}, Part::appended},
       {"pin", {"pin_key"}, Part::appended},
-      {"pinned_case", {"case_key", "run_id", "pin_key"}, Part::appended}};
+      {"pinned_case", {"case_key", "run_id", "pin_key"}, Part::appended},
+      {"acknowledgement", {"acknowledgement_key"}, Part::appended},
+      {"acknowledged_case", {"case_key", "run_id", "acknowledgement_key"}, Part::appended}};
   return tables;
 }
 

@@ -39,6 +39,7 @@ void run_columns(Columns& columns, Row& run) {
   columns("shard", run.shard);
   columns("purpose", run.purpose);
   columns("selection", run.selection);
+  columns("night_id", run.night_id);
 }
 
 template <class Columns, class Row>
@@ -188,8 +189,20 @@ void case_judgement_columns(Columns& columns, Row& judgement) {
   columns("time_over_past", times.ratio);
   columns.measured(true);
   columns("confirmation", judgement.confirmation);
+  GatedTime gated = judgement.gated_time.value_or(GatedTime{});
+  columns("gate_finding", gated.finding);
+  columns.measured(judgement.gated_time.has_value());
+  columns("gate_nights", gated.nights);
+  columns("gate_pool", gated.pool);
+  columns("gate_level", gated.level);
+  columns("gate_spread", gated.spread);
+  columns("gate_limit", gated.limit);
+  columns("gate_change", gated.change);
+  columns("gate_deviation", gated.deviation);
+  columns.measured(true);
   if constexpr (Columns::loading) {
     if (times.runs >= 0) judgement.time_against_past = times;
+    if (!gated.finding.empty()) judgement.gated_time = gated;
   }
 }
 
@@ -203,6 +216,30 @@ void expected_columns(Columns& columns, Row& expected) {
   if constexpr (Columns::loading) {
     if (!e.issue.empty()) expected = e;
   }
+}
+
+// Zero stands for "not measured": NULL.
+template <class Columns, class Row>
+void times_columns(Columns& columns, Row& times) {
+  std::string rounds = rounds_text(times.rounds), fresh = numbers_text(times.fresh_ratios);
+  columns("time_rounds", rounds);
+  columns("fresh_ratios", fresh);
+  if constexpr (Columns::loading) {
+    times.rounds = parse_rounds(rounds);
+    times.fresh_ratios = parse_numbers(fresh);
+  }
+  const auto unless_zero = [&](const char* column, auto& value) {
+    columns.measured(value != 0);
+    columns(column, value);
+    columns.measured(true);
+  };
+  unless_zero("time_cpu_ns", times.cpu_ns);
+  unless_zero("time_sentinel_ns", times.sentinel_ns);
+  unless_zero("flops_per_second", times.flops_per_second);
+  unless_zero("bytes_per_second", times.bytes_per_second);
+  unless_zero("flops_share", times.flops_share);
+  unless_zero("bytes_share", times.bytes_share);
+  unless_zero("second_ratio", times.second_ratio);
 }
 
 // Everything of an outcome that is a column of its own row: not the case, the build and the specs,
@@ -245,6 +282,7 @@ void outcome_columns(Columns& columns, Row& stored) {
   columns.measured(o.timed && o.time_hot_ns > 0);
   columns("time_hot_ns", o.time_hot_ns);
   columns.measured(true);
+  times_columns(columns, o.times);
   columns.unless_minus_one("peak_memory_bytes", o.peak_memory_bytes);
   columns("wall_ms", o.wall_ms);
   columns("saved_to", o.saved_to);

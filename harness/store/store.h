@@ -57,6 +57,8 @@ struct RunInfo {
   std::string command_line;
   std::string shard = "1/1";
   std::string purpose = "run";  // run, nightly, confirm, test, gpu, resources
+  // Names the night that all runs of it share, over all machines; "" = no part of one.
+  std::string night_id = {};
   // What of its suites' cases it was asked for; runs of one selection should hold the same cases.
   // "" = an older plumbline's.
   std::string selection = {};

@@ -167,6 +167,7 @@ class Arbitrary {
     o.repeat_equal = flag();
     if ((o.timed = flag())) o.time_ns = real(), o.time_mad_ns = real(), o.time_ratio = real();
     if (o.timed && flag()) o.time_hot_ns = static_cast<double>(1 + below(1000));
+    if (o.timed) o.times = times();
     o.device = {text(), flag() ? 1 + below(1'000'000) : 0, text(), text(), text()};
     if (flag()) o.peak_memory_bytes = below(1'000'000);
     o.wall_ms = real();
@@ -178,7 +179,30 @@ class Arbitrary {
     if (flag())
       stored.judgement.time_against_past = TimeAgainstPast{static_cast<int>(below(31)), real()};
     stored.judgement.confirmation = text();
+    if (flag())
+      stored.judgement.gated_time =
+          GatedTime{"quiet", static_cast<int>(below(60)), 3, 1.5, 0.01, 1.6, 0.02, 2.5};
     return stored;
+  }
+
+  std::vector<double> numbers() {
+    std::vector<double> values;
+    for (std::int64_t i = below(4); i > 0; --i)
+      values.push_back(static_cast<double>(1 + below(1'000'000)) / 7);
+    return values;
+  }
+
+  Times times() {
+    Times t;
+    for (std::int64_t i = below(4); i > 0; --i) {
+      t.rounds.push_back({numbers(), numbers(), numbers(), numbers(), numbers(), 0.5, 2400, 1e6,
+                          flag() ? "power cap" : "", 1.25});
+    }
+    t.fresh_ratios = numbers();
+    for (double* value : {&t.cpu_ns, &t.sentinel_ns, &t.flops_per_second, &t.bytes_per_second,
+                          &t.flops_share, &t.bytes_share, &t.second_ratio})
+      *value = flag() ? 0 : static_cast<double>(1 + below(1'000'000)) / 7;
+    return t;
   }
 
   Terms terms() {

@@ -50,9 +50,11 @@ TEST_F(Open, Tables) {
               "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND "
               "name <> 'sqlite_schema' ORDER BY name"),
       ElementsAre(ElementsAre("accept"), ElementsAre("accepted_case"),
+                  ElementsAre("acknowledged_case"), ElementsAre("acknowledgement"),
                   ElementsAre("attention_case"), ElementsAre("build"), ElementsAre("diff"),
                   ElementsAre("invariance"), ElementsAre("kernel_resources"),
-                  ElementsAre("machine_class"), ElementsAre("meta"), ElementsAre("outcome"),
+                  ElementsAre("latest_outcome"), ElementsAre("machine_class"), ElementsAre("meta"),
+                  ElementsAre("night_event"), ElementsAre("night_times"), ElementsAre("outcome"),
                   ElementsAre("pin"), ElementsAre("pinned_case"), ElementsAre("rounding_spec"),
                   ElementsAre("run"), ElementsAre("run_change"), ElementsAre("suite_score"),
                   ElementsAre("verdict")));

@@ -61,8 +61,8 @@ auto fields(const Finding& finding) {
 
 void expect_equal(const Judgement& loaded, const Judgement& stored) {
   // Changes are stored with the run; terms, times and the confirmation with a case alone (below).
-  const auto& [verdict, findings, percent, nearest, notes, changes, terms, times, confirmation] =
-      loaded;
+  const auto& [verdict, findings, percent, nearest, notes, changes, terms, times, gated_time,
+               confirmation] = loaded;
   EXPECT_EQ(
       std::tie(verdict, percent, nearest, notes),
       std::tie(stored.verdict, stored.percent_of_limit, stored.nearest_statistic, stored.notes));
@@ -74,7 +74,7 @@ void expect_equal(const Judgement& loaded, const Judgement& stored) {
 void expect_equal(const StoredOutcome& loaded, const StoredOutcome& stored) {
   const auto& [suite, group, tier, c, id, provider_options, problem_digest, description, device,
                workspace_bytes, output_digest, repeat_checked, repeat_equal, timed, time_ns,
-               time_hot_ns, time_mad_ns, time_ratio, peak_memory_bytes, wall_ms, saved_to,
+               time_hot_ns, time_mad_ns, time_ratio, times, peak_memory_bytes, wall_ms, saved_to,
                reused_from, expected] = static_cast<const CaseRun&>(loaded.outcome);
   const auto& [status, reason, errors, faults, worst, worst_statistic, location, cause, looser_rung,
                head_rms, reference_rows, rows_total, row_seed, widening, spec_judged] =
@@ -106,11 +106,12 @@ void expect_equal(const StoredOutcome& loaded, const StoredOutcome& stored) {
                      wall_ms, saved_to, reused_from),
             std::tie(o.timed, o.time_ns, o.time_hot_ns, o.time_mad_ns, o.time_ratio,
                      o.peak_memory_bytes, o.wall_ms, o.saved_to, o.reused_from));
+  EXPECT_EQ(times, o.times);
   EXPECT_EQ(expected, o.expected);
   expect_equal(loaded.judgement, stored.judgement);
   const Judgement &judged = loaded.judgement, &before = stored.judgement;
-  EXPECT_EQ(std::tie(judged.time_against_past, judged.confirmation),
-            std::tie(before.time_against_past, before.confirmation));
+  EXPECT_EQ(std::tie(judged.time_against_past, judged.confirmation, judged.gated_time),
+            std::tie(before.time_against_past, before.confirmation, before.gated_time));
   ASSERT_EQ(judged.terms.has_value(), before.terms.has_value());
   if (judged.terms) {
     const auto& [limits, padding_policy, promises] = *judged.terms;
@@ -187,16 +188,17 @@ TEST_F(RoundTrip, EveryFieldOfARunAndItsMachine) {
   stored.shard = "2/3";
   stored.purpose = "nightly";
   stored.selection = "tier=nightly";
+  stored.night_id = "2026-11-22";
   value_of(open()->begin_run(stored));
   const auto runs = value_of(open()->runs(10));
   ASSERT_EQ(runs.size(), 1u);
   const auto& [run_id, started_at, machine, commit, host, compiler, flags, versions_json,
-               command_line, shard, purpose, selection] = runs[0];
+               command_line, shard, purpose, night_id, selection] = runs[0];
   EXPECT_EQ(std::tie(run_id, started_at, commit, host, compiler, flags, versions_json, command_line,
-                     shard, purpose, selection),
+                     shard, purpose, selection, night_id),
             std::tie(stored.run_id, stored.started_at, stored.commit, stored.host, stored.compiler,
                      stored.flags, stored.versions_json, stored.command_line, stored.shard,
-                     stored.purpose, stored.selection));
+                     stored.purpose, stored.selection, stored.night_id));
   const auto& [device_kind, arch, model, memory_bytes, clock_policy] = machine;
   EXPECT_EQ(std::tie(device_kind, arch, model, memory_bytes, clock_policy),
             std::tie(stored.machine.device_kind, stored.machine.arch, stored.machine.model,
