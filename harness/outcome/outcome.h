@@ -36,7 +36,7 @@ struct CaseRun {
   double time_ns = 0;      // median over repetitions; on a GPU with a flushed L2
   double time_hot_ns = 0;  // likewise with what the call before left in the L2; 0 = not a GPU
   double time_mad_ns = 0;
-  // What gates: kernel over sentinel, by processor time, on a GPU by its clock; median of the rounds.
+  // What gates: kernel over sentinel, by processor time or the clock of a GPU; median of rounds.
   double time_ratio = 0;
   Times times;
   // by which the worker's resident memory rose during one call, workspace included; -1 = unknown
