@@ -30,7 +30,7 @@ inline std::string cpu_provider(const std::string& options = "") {
 // The same kernels by another build, with no options that plumbline sees: put
 // planted("slow=20") before a command that names this provider.
 inline std::string planted_cpu_provider() {
-  return (build_directory / "tests" / "cli" / "plumbline_planted_cpu.so").string();
+  return (build_directory / "tests" / "planted" / "plumbline_planted_cpu.so").string();
 }
 inline std::string planted(const std::string& options) {
   return "PLANTED_OPTIONS='" + options + "' ";

@@ -73,7 +73,7 @@ class Retilings : public testing::Test {
     ::setenv("PLANTED_OPTIONS", options.c_str(), 1);
     MeasureOptions measure = cpu_provider("");
     measure.providers = {
-        (binary_directory / "tests" / "cli" / "plumbline_planted_cpu.so").string()};
+        (binary_directory / "tests" / "planted" / "plumbline_planted_cpu.so").string()};
     measure.reference_cache = directory_->path() / "references";
     return measure;
   }

@@ -1,0 +1,250 @@
+// plumbline_planted_cpu.so: the provider "cpu" as another build of it would be, with a regression
+// planted in some of its calls. Kernels and provider have cpu's names, so that they continue its
+// series. What is planted stands in the variable PLANTED_OPTIONS, which plumbline does not see
+// (options behind a provider's file would begin a series of their own), or behind the file:
+//
+//   PLANTED_OPTIONS=slow=0.05,part=3/8 plumbline run … --provider …/plumbline_planted_cpu.so
+//
+//   slow=0.05        takes so much more of the CPU time of its thread (below 1; from 1 on it is
+//                    cpu's own option, which computes everything that often)
+//   flip=0.03        moves this share of the elements of the output by one ulp, up or down
+//   bit=1            changes the lowest bit of one element of the output
+//   only=cpu/flash*  plants in the kernels of this name alone
+//   part=3/8         plants in the problems of part 3 of 8 (from 0) alone, by a hash of the problem
+//   same_build=1     keeps cpu's build id: as memory or a driver would go wrong, not a new build
+//
+// All other options are cpu's (kernels/cpu/variants.h) and are set for the same calls alone:
+// partials=16,undeclared=1 stores split partials in 16 bits and does not say so. The text of what
+// was launched ends with "planted" where something was.
+#include <dlfcn.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "harness/provider/plumbline_provider.hpp"
+
+namespace {
+
+using plumbline::provider::set_number;
+
+struct Planted {
+  double slow = 0, flip = 0;
+  bool bit = false, same_build = false;
+  std::string only;
+  int part = 0, parts = 1;
+  std::string of_cpu;  // the options that cpu reads
+  std::string text;    // all of them
+
+  bool changes_output() const { return flip > 0 || bit; }
+};
+
+const plumbline_provider* (*get_cpu)(std::uint32_t, const char*) = nullptr;
+const plumbline_provider* cpu = nullptr;
+std::uint32_t abi = 0;
+Planted planted;
+
+bool set(Planted& to, std::string_view key, std::string_view value) {
+  int flag = 0;
+  if (key == "slow" && set_number(to.slow, value, 0, 0.999)) return true;
+  if (key == "flip") return set_number(to.flip, value, 0, 1);
+  if (key == "bit") return set_number(flag, value, 0, 1) && (to.bit = flag != 0, true);
+  if (key == "same_build")
+    return set_number(flag, value, 0, 1) && (to.same_build = flag != 0, true);
+  if (key == "only") return to.only = value, !value.empty();
+  if (key == "part") {
+    const std::size_t slash = value.find('/');
+    return slash != value.npos && set_number(to.parts, value.substr(slash + 1), 1, 1'000'000) &&
+           set_number(to.part, value.substr(0, slash), 0, to.parts - 1);
+  }
+  to.of_cpu += (to.of_cpu.empty() ? "" : ",") + std::string(key) + "=" + std::string(value);
+  return true;
+}
+
+bool read(std::string_view text, Planted& to) {
+  to.text = text;
+  while (!text.empty()) {
+    const std::string_view item = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), item.size() + 1));
+    const std::size_t equals = item.find('=');
+    const std::string_view value =
+        equals == item.npos ? std::string_view() : item.substr(equals + 1);
+    if (!set(to, item.substr(0, equals), value)) {
+      std::fprintf(stderr, "PLANTED_OPTIONS: %.*s is not understood; tests/planted/planted_cpu.cc "
+                   "lists what is\n", static_cast<int>(item.size()), item.data());
+      return false;
+    }
+  }
+  return true;
+}
+
+std::uint64_t mixed(std::uint64_t x) {  // the finaliser of MurmurHash3
+  x = (x ^ (x >> 33)) * 0xff51afd7ed558ccdU;
+  x = (x ^ (x >> 33)) * 0xc4ceb9fe1a85ec53U;
+  return x ^ (x >> 33);
+}
+
+std::uint64_t hash(std::string_view kernel, const plumbline_problem& p) {
+  std::uint64_t value = 0;
+  const auto add = [&](auto field) {
+    value = mixed(value * 31 + static_cast<std::uint64_t>(field) + 1);
+  };
+  for (const char c : kernel) add(c);
+  for (const auto field : {p.dtype_q, p.dtype_kv, p.dtype_out, p.layout, p.mask, p.padding})
+    add(field);
+  for (const auto field : {p.batch, p.heads_q, p.heads_kv, p.seq_q, p.seq_kv, p.head_dim_qk,
+                           p.head_dim_vo, p.total_q, p.total_kv, p.page_size, p.window_left,
+                           p.window_right})
+    add(field);
+  return value;
+}
+
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+// One ulp up or down keeps a number finite and of one sign: elements that are 0 (padding among
+// them), infinite or NaN are left alone.
+template <class Bits>
+bool may_change(Bits bits, std::uint32_t dtype) {
+  const Bits exponent = dtype == PLUMBLINE_F32   ? static_cast<Bits>(0x7f800000U)
+                        : dtype == PLUMBLINE_F16 ? static_cast<Bits>(0x7c00U)
+                                                 : static_cast<Bits>(0x7f80U);
+  return (bits & exponent) != exponent && (bits & exponent) != 0;
+}
+
+// Calls change(bits, number of the element) for each element of a tensor.
+template <class Bits, class Change>
+void for_each_element(const plumbline_tensor& tensor, const Change& change) {
+  std::array<std::int64_t, 4> extent{1, 1, 1, 1}, stride{0, 0, 0, 0};
+  for (std::uint32_t i = 0; i < tensor.rank && i < 4; ++i) {
+    extent.at(i) = tensor.extent[i];
+    stride.at(i) = tensor.stride[i];
+  }
+  auto* data = static_cast<Bits*>(tensor.data);
+  std::uint64_t number = 0;
+  for (std::int64_t a = 0; a < extent[0]; ++a) {
+    for (std::int64_t b = 0; b < extent[1]; ++b) {
+      for (std::int64_t c = 0; c < extent[2]; ++c) {
+        for (std::int64_t d = 0; d < extent[3]; ++d)
+          change(data[a * stride[0] + b * stride[1] + c * stride[2] + d * stride[3]], number++);
+      }
+    }
+  }
+}
+
+template <class Bits>
+void change_output(const plumbline_tensor& out) {
+  constexpr std::uint64_t middle = 100;  // not the first, which is easily looked at by chance
+  const auto below =
+      static_cast<std::uint64_t>(planted.flip * static_cast<double>(std::uint64_t{1} << 53));
+  bool to_change = planted.bit;
+  for_each_element<Bits>(out, [&](Bits& bits, std::uint64_t number) {
+    if (!may_change(bits, out.dtype)) return;
+    const std::uint64_t drawn = mixed(number + 1);
+    if (drawn >> 11 < below) bits = static_cast<Bits>((drawn & 1) != 0 ? bits + 1 : bits - 1);
+    if (to_change && number >= middle) bits ^= 1, to_change = false;
+  });
+}
+
+// What plumbline holds: cpu's own plan, and whether something is planted there.
+struct Plan {
+  plumbline_plan* inner;
+  bool is_planted;
+};
+Plan& of(plumbline_plan* plan) { return *reinterpret_cast<Plan*>(plan); }
+const Plan& of(const plumbline_plan* plan) { return *reinterpret_cast<const Plan*>(plan); }
+
+bool is_planted(std::uint32_t kernel, const plumbline_problem& problem) {
+  const std::string name = std::string("cpu/") + cpu->kernel_name(kernel);
+  if (!planted.only.empty() && ::fnmatch(planted.only.c_str(), name.c_str(), 0) != 0) return false;
+  return hash(name, problem) % static_cast<std::uint64_t>(planted.parts) ==
+         static_cast<std::uint64_t>(planted.part);
+}
+
+plumbline_status prepare(std::uint32_t kernel, const plumbline_problem* problem,
+                         const plumbline_tensors* tensors, const plumbline_device* device,
+                         plumbline_plan** plan, std::uint64_t* workspace_bytes, char* reason,
+                         std::size_t reason_bytes) {
+  const bool here = is_planted(kernel, *problem);
+  get_cpu(abi, here ? planted.of_cpu.c_str() : "");  // a plan keeps the options of its time
+  plumbline_plan* inner = nullptr;
+  const plumbline_status status = cpu->prepare(kernel, problem, tensors, device, &inner,
+                                               workspace_bytes, reason, reason_bytes);
+  if (status == PLUMBLINE_OK) *plan = reinterpret_cast<plumbline_plan*>(new Plan{inner, here});
+  return status;
+}
+
+plumbline_status run(plumbline_plan* plan, const plumbline_tensors* tensors, void* stream,
+                     char* reason, std::size_t reason_bytes) {
+  const double begun = cpu_seconds();
+  const plumbline_status status = cpu->run(of(plan).inner, tensors, stream, reason, reason_bytes);
+  if (!of(plan).is_planted || status != PLUMBLINE_OK) return status;
+  if (planted.changes_output()) {
+    if (tensors->out.dtype == PLUMBLINE_F32) {
+      change_output<std::uint32_t>(tensors->out);
+    } else {
+      change_output<std::uint16_t>(tensors->out);
+    }
+  }
+  if (planted.slow > 0) {
+    const double end = begun + (cpu_seconds() - begun) * (1 + planted.slow);
+    while (cpu_seconds() < end) {
+    }
+  }
+  return status;
+}
+
+plumbline_status describe(const plumbline_plan* plan, plumbline_description* description) {
+  const plumbline_status status = cpu->describe(of(plan).inner, description);
+  if (!of(plan).is_planted || planted.text.empty()) return status;
+  const auto append = [](auto& field, const std::string& text) {
+    const std::size_t used = ::strnlen(field, sizeof field);
+    std::snprintf(field + used, sizeof field - used, "%s", text.c_str());
+  };
+  append(description->launched, ", planted " + planted.text);
+  if (planted.same_build || planted.text == planted.of_cpu) return status;  // cpu hashes its own
+  std::uint64_t value = 0;
+  for (const char c : planted.text) value = mixed(value * 31 + static_cast<unsigned char>(c));
+  append(description->build_id, "+" + std::to_string(value % 1'000'000'007));
+  return status;
+}
+
+void destroy(plumbline_plan* plan) {
+  cpu->destroy(of(plan).inner);
+  delete &of(plan);
+}
+
+}  // namespace
+
+const plumbline_provider* plumbline_get_provider(std::uint32_t abi_version, const char* options) {
+  void* library = ::dlopen(PLUMBLINE_CPU_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return nullptr;
+  get_cpu = reinterpret_cast<decltype(get_cpu)>(::dlsym(library, "plumbline_get_provider"));
+  const char* variable = std::getenv("PLANTED_OPTIONS");
+  std::string text = options == nullptr ? "" : options;
+  if (variable != nullptr && *variable != '\0') text += (text.empty() ? "" : ",") + std::string(variable);
+  planted = {};
+  if (get_cpu == nullptr || !read(text, planted)) return nullptr;
+  abi = abi_version;
+  // Asked with cpu's options, so that wrong ones are refused at once.
+  cpu = get_cpu(abi_version, planted.of_cpu.c_str());
+  if (cpu == nullptr) return nullptr;
+  static plumbline_provider mine;
+  mine = *cpu;
+  mine.prepare = prepare;
+  mine.run = run;
+  mine.describe = describe;
+  mine.destroy = destroy;
+  return &mine;
+}
