@@ -11,7 +11,8 @@
 #   --out DIR        junit.xml, invariances.xml, summary.md, failures/ (default: out/nightly)
 #   --reports DIR    what nvcc said of the CUDA kernels (default: those of the build; without any
 #                    this is said and the night goes on)
-#   --suite FILE     instead of cases/nightly.toml and the stories; repeat for more
+#   --suite FILE     instead of cases/nightly.toml, cases/timed.toml and the stories; repeat for
+#                    more
 #   --invariances FILE  suite whose invariances are measured (default: cases/invariances.toml; with
 #                       --suite: none); repeat for more
 #   --strict         an ambiguous night (exit 5) fails; without it, it warns. A night with something
@@ -59,7 +60,8 @@ fi
 export PLUMBLINE_COMMIT="$commit"
 ((${#suites[@]} + ${#invariances[@]})) || invariances=(cases/invariances.toml)
 own_night=0
-((${#suites[@]})) || { own_night=1; suites=(cases/nightly.toml cases/stories/*.toml); }
+((${#suites[@]})) ||
+  { own_night=1; suites=(cases/nightly.toml cases/timed.toml cases/stories/*.toml); }
 # PLUMBLINE_BINARY names a plumbline that is already built.
 if [[ -n "${PLUMBLINE_BINARY:-}" ]]; then
   plumbline="$PLUMBLINE_BINARY" own_night=0

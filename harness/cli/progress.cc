@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "harness/measure/time_limit.h"
+#include "harness/measure/time_rounds.h"
 
 namespace plumbline::cli {
 namespace {
@@ -16,9 +17,9 @@ double seconds(std::chrono::steady_clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-// Seconds that a timed case takes on a machine like those of docs/performance.md: 15 ms of kernel
-// and of sentinel a repetition, the reference, and calls at 5e9 multiply-adds a second (5e7
-// emulated). Only their ratios bear on an estimate once one is done.
+// Seconds that a round of a timed case takes on a machine like those of docs/performance.md: 15 ms
+// of kernel and of sentinel a repetition, the reference, and calls at 5e9 multiply-adds a second
+// (5e7 emulated). Only their ratios bear on an estimate once one is done.
 double expected_seconds(const PlannedCase& planned, int repetitions) {
   constexpr double host = 5e9, emulated = 5e7;
   const double calls = multiply_adds(planned.c.problem) /
@@ -53,21 +54,29 @@ double RemainingTime::seconds_left() const {
 
 RemainingTime remaining_time(const Plan& plan, int repetitions) {
   std::size_t alike = 0;
-  std::vector<double> timed;
+  // Every step once, then every step again.
+  std::vector<double> round;
+  const auto add_rounds = [&](const PlannedCase& c, const PlannedCase* other) {
+    const int of_round = repetitions_of_round(repetitions);
+    round.push_back(expected_seconds(c, of_round) +
+                    (other == nullptr ? 0 : expected_seconds(*other, of_round)));
+  };
   for (const PlannedCase& c : plan.cases) {
     if (c.timed) {
-      timed.push_back(expected_seconds(c, repetitions));
+      add_rounds(c, nullptr);
     } else {
       ++alike;
     }
   }
   for (const PlannedDiff& d : plan.diffs) {
     if (d.a.timed || d.b.timed) {
-      timed.push_back(expected_seconds(d.a, repetitions) + expected_seconds(d.b, repetitions));
+      add_rounds(d.a, &d.b);
     } else {
       ++alike;
     }
   }
+  std::vector<double> timed;
+  for (int i = 0; i < time_rounds; ++i) timed.insert(timed.end(), round.begin(), round.end());
   return RemainingTime(alike, std::move(timed));
 }
 

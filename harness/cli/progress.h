@@ -28,8 +28,8 @@ class RemainingTime {
   double alike_seconds_ = 0, seconds_ = 0;
 };
 
-// How many steps a plan has that is not timed, and the expected seconds of those that are:
-// repetitions, and the calls' multiply-adds.
+// How many steps a plan has that is not timed, and the expected seconds of those that are, a step
+// for each of their rounds: repetitions, and the calls' multiply-adds.
 RemainingTime remaining_time(const Plan& plan, int repetitions);
 
 class Progress {

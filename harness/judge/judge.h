@@ -20,7 +20,7 @@ struct InvarianceOutcome;
 struct Outcome;
 
 // Verdicts of different versions are not compared.
-inline constexpr int judge_version = 3;
+inline constexpr int judge_version = 4;
 
 struct JudgeInputs {
   const Outcome* outcome = nullptr;

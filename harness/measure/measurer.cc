@@ -8,7 +8,6 @@
 #include <cmath>
 #include <set>
 
-#include "harness/base/median.h"
 #include "harness/contract/contract.h"
 #include "harness/measure/causes.h"
 #include "harness/measure/elsewhere.h"
@@ -18,6 +17,7 @@
 #include "harness/measure/reuse.h"
 #include "harness/measure/save_failure.h"
 #include "harness/measure/time_limit.h"
+#include "harness/measure/time_rounds.h"
 #include "harness/outcome/diff_outcome.h"
 #include "harness/problem/inputs.h"
 #include "harness/provider/client/default_providers.h"
@@ -29,20 +29,6 @@ namespace plumbline {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-void summarise(const Timing& timing, Outcome& outcome) {
-  if (timing.kernel_ns.empty()) return;
-  outcome.timed = true;
-  outcome.time_ns = median(timing.kernel_ns);
-  std::vector<double> deviation;
-  for (const double ns : timing.kernel_ns) deviation.push_back(std::abs(ns - outcome.time_ns));
-  outcome.time_mad_ns = median(std::move(deviation));
-  if (!timing.hot_ns.empty()) outcome.time_hot_ns = median(timing.hot_ns);
-  if (timing.sentinel_ns.empty()) return;
-  // Of the fastest repetitions: what else runs on the machine only ever adds time.
-  outcome.time_ratio = *std::min_element(timing.kernel_ns.begin(), timing.kernel_ns.end()) /
-                       *std::min_element(timing.sentinel_ns.begin(), timing.sentinel_ns.end());
-}
 
 // XXH3-128 of the whole out and lse storage (poison included, which is the same in every run).
 std::string output_digest(const Arena& arena, const RunRequest& request) {
@@ -159,6 +145,13 @@ Result<Worker*> Measurer::worker_for(const std::string& kernel) {
   return worker.get();
 }
 
+void Measurer::start_afresh(const std::string& kernel, ProblemState& state) {
+  const auto worker = workers_.find(provider_of(kernel));
+  if (worker == workers_.end()) return;
+  state.requests.erase(worker->second.get());
+  workers_.erase(worker);
+}
+
 void Measurer::measure(const std::vector<const PlannedCase*>& cases,
                        const std::function<void(Measurement)>& done) {
   if (cases.empty()) return;
@@ -206,6 +199,7 @@ Measurement Measurer::measure_case(const PlannedCase& planned, ProblemState& sta
     if (state.geometry == nullptr)
       state.geometry = std::make_shared<const Geometry>(planned.c.problem);
     measurement.geometry = state.geometry;
+    if (planned.timed) start_afresh(planned.c.kernel, state);
     if (auto worker = worker_for(planned.c.kernel)) {
       run_kernel(planned, state, **worker, outcome, measurement);
     } else {
@@ -222,27 +216,68 @@ Measurement Measurer::measure_case(const PlannedCase& planned, ProblemState& sta
   return measurement;
 }
 
+Result<RunRequest> Measurer::place_inputs(ProblemState& state, Worker& worker) const {
+  const auto at = state.requests.find(&worker);
+  if (at != state.requests.end()) return at->second;
+  auto request = place_tensors(worker.arena(), *state.geometry);
+  if (!request) return request;
+  Arena& arena = worker.arena();
+  const Geometry& g = *state.geometry;
+  fill_inputs(g, arena.data(request->q, g.q), arena.data(request->k, g.k),
+              arena.data(request->v, g.v));
+  state.requests.emplace(&worker, *request);
+  return request;
+}
+
+RunRequest Measurer::request_for(const PlannedCase& planned, RunRequest placed) const {
+  placed.kernel = planned.c.kernel;
+  placed.device = planned.c.device;
+  placed.timed_repetitions = planned.timed ? repetitions_of_round(options_.time_repetitions) : 0;
+  placed.timeout = timeout_of(options_, planned.c, placed.timed_repetitions);
+  return placed;
+}
+
+RoundAlone Measurer::time_alone(const PlannedCase& planned) {
+  RoundAlone alone;
+  try {
+    ProblemState state;
+    start_afresh(planned.c.kernel, state);
+    state.geometry = std::make_shared<const Geometry>(planned.c.problem);
+    const auto worker = worker_for(planned.c.kernel);
+    const auto placed = worker ? place_inputs(state, **worker) : tl::unexpected(worker.error());
+    if (!placed) {
+      alone.status = worker ? Status::out_of_memory : Status::error;
+      alone.reason = to_string(placed.error());
+      return alone;
+    }
+    const RunRequest request = request_for(planned, *placed);
+    for (const int slot : {request.out, request.lse}) {
+      if (slot >= 0) (*worker)->arena().poison(static_cast<std::size_t>(slot));
+    }
+    const double load = load_average();
+    RunReply reply = (*worker)->run(request);
+    alone.status = reply.status;
+    alone.reason = std::move(reply.reason);
+    if (reply.status == Status::ok) alone.round = round_of(std::move(reply.timing), load);
+  } catch (const std::bad_alloc&) {
+    alone.status = Status::out_of_memory;
+    alone.reason = "plumbline itself: no memory for this problem's inputs";
+  } catch (const std::exception& e) {  // such as recorded inputs that are gone or have changed
+    alone.status = Status::error;
+    alone.reason = e.what();
+  }
+  return alone;
+}
+
 void Measurer::run_kernel(const PlannedCase& planned, ProblemState& state, Worker& worker,
                           Outcome& outcome, Measurement& measurement) {
-  auto at = state.requests.find(&worker);
-  if (at == state.requests.end()) {
-    auto request = place_tensors(worker.arena(), *state.geometry);
-    if (!request) {
-      outcome.status = Status::out_of_memory;
-      outcome.reason = to_string(request.error());
-      return;
-    }
-    Arena& arena = worker.arena();
-    const Geometry& g = *state.geometry;
-    fill_inputs(g, arena.data(request->q, g.q), arena.data(request->k, g.k),
-                arena.data(request->v, g.v));
-    at = state.requests.emplace(&worker, *request).first;
+  const auto placed = place_inputs(state, worker);
+  if (!placed) {
+    outcome.status = Status::out_of_memory;
+    outcome.reason = to_string(placed.error());
+    return;
   }
-  RunRequest request = at->second;
-  request.kernel = planned.c.kernel;
-  request.device = planned.c.device;
-  request.timed_repetitions = planned.timed ? options_.time_repetitions : 0;
-  request.timeout = timeout_of(options_, planned.c, request.timed_repetitions);
+  RunRequest request = request_for(planned, *placed);
   const auto poison = [&] {
     for (const int slot : {request.out, request.lse}) {
       if (slot >= 0) worker.arena().poison(static_cast<std::size_t>(slot));
@@ -250,14 +285,18 @@ void Measurer::run_kernel(const PlannedCase& planned, ProblemState& state, Worke
   };
 
   poison();
-  const RunReply reply = worker.run(request);
+  const double load = load_average();
+  RunReply reply = worker.run(request);
   outcome.status = reply.status;
   outcome.reason = reply.reason;
   outcome.device = reply.device;
   outcome.description = reply.description;
   outcome.workspace_bytes = reply.workspace_bytes;
   if (reply.status != Status::ok) return;
-  summarise(reply.timing, outcome);
+  if (request.timed_repetitions > 0) {
+    outcome.times.rounds = {round_of(std::move(reply.timing), load)};
+    summarise_rounds(outcome);
+  }
   // by declaration; a kernel that forgets it leaves poison
   if (!reply.lse_returned) request.lse = -1;
   outcome.peak_memory_bytes = reply.peak_memory_bytes;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/measure/providers.h"
+#include "harness/outcome/times.h"
 
 namespace plumbline {
 
@@ -19,6 +20,13 @@ struct Measurement;
 struct Outcome;
 struct Reference;
 
+// A round of times without a judgement of the output.
+struct RoundAlone {
+  Status status = Status::error;
+  std::string reason;  // always filled unless ok
+  TimeRound round;     // only where ok
+};
+
 class Measurer {
  public:
   Measurer(const MeasureOptions& options, const std::vector<ProviderInfo>& providers,
@@ -26,16 +34,24 @@ class Measurer {
 
   // Measures cases that share one problem; inputs and references are made once. Calls `done` after
   // each. A kernel without tensor cores is measured on two emulated architectures, which must
-  // agree, and not on the others (reuse.h).
+  // agree, and not on the others (reuse.h). A timed case gets a fresh worker process, and one round
+  // of times (time_rounds.h).
   void measure(const std::vector<const PlannedCase*>& cases,
                const std::function<void(Measurement)>& done);
   // Both sides, then their difference.
   DiffOutcome measure(const PlannedDiff& diff, const std::function<void(Measurement)>& done);
+  // Another round of times of a case, in a fresh worker process. Never fails: what happens is the
+  // status.
+  RoundAlone time_alone(const PlannedCase& planned);
 
  private:
   struct ProblemState;
   const ProviderInfo* provider_for(const std::string& kernel) const;  // nullptr: none is loaded
   Result<Worker*> worker_for(const std::string& kernel);
+  // The kernel's next request meets a process that has done nothing yet.
+  void start_afresh(const std::string& kernel, ProblemState& state);
+  Result<RunRequest> place_inputs(ProblemState& state, Worker& worker) const;
+  RunRequest request_for(const PlannedCase& planned, RunRequest placed) const;
   Measurement measure_case(const PlannedCase& planned, ProblemState& state);
   void run_kernel(const PlannedCase& planned, ProblemState& state, Worker& worker, Outcome& outcome,
                   Measurement& measurement);

@@ -92,6 +92,11 @@ struct RunReply {
   std::vector<double> kernel_ns, sentinel_ns;
   // may be absent: on a GPU, with what the call before left in the L2; kernel_ns is then cold
   std::vector<double> hot_ns;
+  // may be absent: processor time of the whole process; empty on a GPU
+  std::vector<double> kernel_cpu_ns, sentinel_cpu_ns;
+  double plan_ns = 0;                   // may be absent: of prepare; 0 = not measured
+  double mhz = 0;                       // may be absent: clock while it was timed; 0 = unknown
+  std::string throttled;                // may be absent: why a GPU's clocks were held back
   DeviceFacts device;                   // may be absent: of a GPU that the call ran on
   bool lse_returned = true;             // may be absent
   std::int64_t peak_memory_bytes = -1;  // may be absent: not every worker can tell

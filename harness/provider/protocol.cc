@@ -91,6 +91,11 @@ void visit_reply(Reply& r, Visit visit) {
   visit("kernel_ns", r.kernel_ns);
   visit("sentinel_ns", r.sentinel_ns);
   visit("hot_ns", r.hot_ns, may_be_absent);
+  visit("kernel_cpu_ns", r.kernel_cpu_ns, may_be_absent);
+  visit("sentinel_cpu_ns", r.sentinel_cpu_ns, may_be_absent);
+  visit("plan_ns", r.plan_ns, may_be_absent);
+  visit("mhz", r.mhz, may_be_absent);
+  visit("throttled", r.throttled, may_be_absent);
   visit("device", r.device, may_be_absent);
   visit("lse_returned", r.lse_returned, may_be_absent);
   visit("peak_memory_bytes", r.peak_memory_bytes, may_be_absent);

@@ -11,6 +11,21 @@
 namespace plumbline {
 namespace {
 
+Json times_json(const Times& times) {
+  Json rounds = Json::array();
+  for (const TimeRound& round : times.rounds) {
+    Json object{{"ratio", json_value(round.ratio)},
+                {"load", json_value(round.load)},
+                {"mhz", json_value(round.mhz)},
+                {"plan_ns", json_value(round.plan_ns)}};
+    if (!round.throttled.empty()) object["throttled"] = round.throttled;
+    rounds.push_back(std::move(object));
+  }
+  return {{"cpu_ns", json_value(times.cpu_ns)},
+          {"sentinel_ns", json_value(times.sentinel_ns)},
+          {"rounds", std::move(rounds)}};
+}
+
 Json run_json(const RunInfo& run) {
   return {{"run_id", run.run_id},
           {"started_at", run.started_at},
@@ -112,6 +127,7 @@ void add_measurement(Json& object, const Outcome& outcome) {
     object["time_ns"] = json_value(outcome.time_ns);
     object["time_mad_ns"] = json_value(outcome.time_mad_ns);
     object["time_ratio"] = json_value(outcome.time_ratio);
+    object["times"] = times_json(outcome.times);
     if (outcome.time_hot_ns > 0) object["time_hot_ns"] = json_value(outcome.time_hot_ns);
     if (outcome.peak_memory_bytes >= 0) object["peak_memory_bytes"] = outcome.peak_memory_bytes;
   }

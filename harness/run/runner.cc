@@ -1,4 +1,4 @@
-// Spreads the untimed tasks of a plan over threads, then runs the timed ones alone, one by one.
+// Spreads the untimed tasks of a plan over threads; the timed ones follow alone.
 #include "harness/run/runner.h"
 
 #include <algorithm>
@@ -10,8 +10,10 @@
 #include "harness/measure/invariance.h"
 #include "harness/measure/measurement.h"
 #include "harness/measure/measurer.h"
+#include "harness/measure/time_rounds.h"
 #include "harness/outcome/diff_outcome.h"
 #include "harness/outcome/invariance_outcome.h"
+#include "harness/run/timed_rounds.h"
 
 namespace plumbline {
 namespace {
@@ -37,17 +39,6 @@ std::vector<Task> untimed_tasks(const Plan& plan) {
   return tasks;
 }
 
-std::vector<Task> timed_tasks(const Plan& plan) {
-  std::vector<Task> tasks;
-  for (const auto& planned : plan.cases) {
-    if (planned.timed) tasks.push_back({{&planned}, nullptr});
-  }
-  for (const auto& diff : plan.diffs) {
-    if (diff.a.timed || diff.b.timed) tasks.push_back({{}, &diff});
-  }
-  return tasks;
-}
-
 }  // namespace
 
 void Runner::run(const Plan& plan, const RunSinks& sinks) const {
@@ -56,11 +47,19 @@ void Runner::run(const Plan& plan, const RunSinks& sinks) const {
     return (stop != nullptr && stop->load(std::memory_order_relaxed)) ||
            (sinks.full != nullptr && sinks.full->load(std::memory_order_relaxed));
   };
+  const auto take_invariance = [&](InvarianceOutcome outcome) {
+    const std::lock_guard lock(mutex);
+    sinks.invariance(std::move(outcome));
+  };
   const auto run_tasks = [&](const std::vector<Task>& tasks, int threads) {
     std::atomic<std::size_t> next{0};
     const auto work = [&] {
       Measurer measurer(options, providers, contracts);
       InvarianceMeasurer invariance_measurer(options, providers, contracts);
+      const auto measure_invariances = [&](const PlannedCase& planned) {
+        if (invariances.empty() || stopped()) return;
+        invariance_measurer.measure(planned, invariances, take_invariance);
+      };
       for (std::size_t t = next++; t < tasks.size() && !stopped(); t = next++) {
         std::set<std::string> ran;
         const auto emit = [&](Measurement m) {
@@ -73,11 +72,7 @@ void Runner::run(const Plan& plan, const RunSinks& sinks) const {
         if (tasks[t].diff == nullptr) {
           measurer.measure(tasks[t].cases, emit);
           for (const PlannedCase* planned : tasks[t].cases) {
-            if (invariances.empty() || !ran.contains(planned->case_id) || stopped()) continue;
-            invariance_measurer.measure(*planned, invariances, [&](InvarianceOutcome outcome) {
-              const std::lock_guard lock(mutex);
-              sinks.invariance(std::move(outcome));
-            });
+            if (ran.contains(planned->case_id)) measure_invariances(*planned);
           }
           continue;
         }
@@ -94,14 +89,42 @@ void Runner::run(const Plan& plan, const RunSinks& sinks) const {
   };
   const auto untimed = untimed_tasks(plan);
   run_tasks(untimed, std::clamp(jobs, 1, std::max(1, static_cast<int>(untimed.size()))));
-  run_tasks(timed_tasks(plan), 1);
+  InvarianceMeasurer invariance_measurer(options, providers, contracts);
+  run_timed(*this, plan, sinks, stopped, [&](const PlannedCase& planned) {
+    if (invariances.empty() || stopped()) return;
+    invariance_measurer.measure(planned, invariances, take_invariance);
+  });
 }
 
 Outcome Runner::run_fresh(const PlannedCase& planned) const {
+  Outcome outcome;
+  const auto take = [&](Outcome o) { outcome = std::move(o); };
+  if (planned.timed) {
+    Plan plan;
+    plan.cases = {planned};
+    run_timed(
+        *this, plan, {take, [](DiffOutcome) {}, [] {}}, [] { return false; },
+        [](const PlannedCase&) {});
+  } else {
+    Measurer(options, providers, contracts).measure({&planned}, [&](Measurement m) {
+      take(std::move(m.outcome));
+    });
+  }
+  return outcome;
+}
+
+double Runner::time_fresh(const PlannedCase& planned) const {
+  PlannedCase timed = planned;
+  timed.timed = true;
   Measurer measurer(options, providers, contracts);
   Outcome outcome;
-  measurer.measure({&planned}, [&](Measurement m) { outcome = std::move(m.outcome); });
-  return outcome;
+  for (int round = 0; round < time_rounds; ++round) {
+    RoundAlone alone = measurer.time_alone(timed);
+    if (alone.status != Status::ok) return 0;
+    outcome.times.rounds.push_back(std::move(alone.round));
+  }
+  summarise_rounds(outcome);
+  return outcome.time_ratio;
 }
 
 }  // namespace plumbline

@@ -1,5 +1,5 @@
-// Runs a plan: untimed work on several threads, then timed cases one at a time. Nothing else of the
-// run is then at work.
+// Runs a plan: untimed work on several threads, then timed cases one at a time and in rounds
+// (timed_rounds.h). Nothing else of the run is then at work.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ struct RunSinks {
   // Called from one thread at a time, in the order in which work is finished.
   std::function<void(Outcome)> outcome;
   std::function<void(DiffOutcome)> diff;
-  // After each case or diff of the plan.
+  // After each case or diff of the plan, of timed ones after each of their rounds.
   std::function<void()> progress;
   std::function<void(InvarianceOutcome)> invariance = nullptr;
   // Set by a sink that can take no more: no new work is started.
@@ -38,8 +38,12 @@ struct Runner {
   std::vector<Invariance> invariances = {};
 
   void run(const Plan& plan, const RunSinks& sinks) const;
-  // One case in a fresh worker process: confirmation of a regression.
+  // One case in fresh worker processes: confirmation of a regression.
   Outcome run_fresh(const PlannedCase& planned) const;
+  // The time ratio of one case, measured as a plan measures it: in all rounds, each in a fresh
+  // worker process, and their median. 0 where a round failed. For the confirmation of a finding of
+  // time, and for second measurements.
+  double time_fresh(const PlannedCase& planned) const;
 };
 
 }  // namespace plumbline

@@ -418,6 +418,11 @@ TEST(Worker, TimesKernelAndSentinelInTurn) {
       ASSERT_EQ(reply.status, Status::ok) << reply.reason;
       EXPECT_THAT(reply.timing.kernel_ns, AllOf(SizeIs(3), Each(Gt(0))));
       EXPECT_THAT(reply.timing.sentinel_ns, AllOf(SizeIs(3), Each(Gt(0))));
+      EXPECT_GT(reply.timing.plan_ns, 0);
+      // of a device's work the host's processors know nothing
+      const bool on_host = c.request.device == "cpu";
+      for (const auto& times : {reply.timing.kernel_cpu_ns, reply.timing.sentinel_cpu_ns})
+        EXPECT_THAT(times, AllOf(SizeIs(on_host ? 3 : 0), Each(Gt(0))));
       EXPECT_LE(c.error(), 1e-5);
     }
   }

@@ -38,6 +38,10 @@ TEST_F(PythonTest, EverySampleIsReported) {
                 AllOf(SizeIs(static_cast<std::size_t>(repetitions)), Each(Gt(0))));
     EXPECT_THAT(reply.timing.sentinel_ns,
                 AllOf(SizeIs(static_cast<std::size_t>(repetitions)), Each(Gt(0))));
+    EXPECT_THAT(reply.timing.kernel_cpu_ns, SizeIs(static_cast<std::size_t>(repetitions)));
+    EXPECT_THAT(reply.timing.sentinel_cpu_ns,
+                AllOf(SizeIs(static_cast<std::size_t>(repetitions)), Each(Gt(0))));
+    EXPECT_GT(reply.timing.plan_ns, 0);
     EXPECT_LE(c.error(), 1e-5) << "the outputs are there as well";
   }
   PlacedCase c(*worker, mean_problem());
@@ -59,6 +63,13 @@ double ratio_of_fastest(const std::function<double()>& a, const std::function<do
     fastest_b = std::min(fastest_b, b());
   }
   return fastest_a / fastest_b;
+}
+
+TEST_F(PythonTest, ASleepingKernelTakesNoProcessorTime) {
+  auto worker = python_worker("behaved.py");
+  const RunReply reply = time(*worker, "behaved/sleeps", 3);
+  EXPECT_GE(fastest(reply.timing.kernel_ns), 20e6) << "it sleeps for 20 ms";
+  EXPECT_LT(fastest(reply.timing.kernel_cpu_ns), 10e6);
 }
 
 TEST_F(PythonTest, TwiceTheWorkTakesTwiceTheTime) {

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -15,6 +16,7 @@
 #include "harness/provider/child/device_buffer.h"
 #include "harness/provider/child/ordered_call.h"
 #include "harness/provider/child/peak_memory.h"
+#include "harness/provider/child/processor_clock.h"
 #include "harness/provider/child/timing.h"
 #include "harness/provider/description_check.h"
 #include "harness/provider/pages.h"
@@ -226,10 +228,13 @@ class Execution {
 
   std::uint64_t prepare() {
     std::uint64_t workspace_bytes = 0;
+    const auto start = std::chrono::steady_clock::now();
     call_provider("prepare", [&](char* reason, std::size_t bytes) {
       return provider_.prepare(kernel_, &problem_, &tensors_, &device_, &plan_, &workspace_bytes,
                                reason, bytes);
     });
+    plan_ns_ =
+        std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
     if (plan_ == nullptr) throw Stop{Status::error, "prepare gave no plan"};
     return workspace_bytes;
   }
@@ -288,6 +293,13 @@ class Execution {
     reply.kernel_ns = std::move(times.kernel_ns);
     reply.hot_ns = std::move(times.hot_ns);
     reply.sentinel_ns = std::move(times.sentinel_ns);
+    reply.plan_ns = plan_ns_;
+    if (!on_device()) {
+      // of a device's work the host's processors know nothing
+      reply.kernel_cpu_ns = std::move(times.kernel_cpu_ns);
+      reply.sentinel_cpu_ns = std::move(times.sentinel_cpu_ns);
+      reply.mhz = processor_mhz();
+    }
     const std::int64_t peak = on_device() ? -1 : measure_peak_memory([this] { run(1); });
     if (peak >= 0)
       reply.peak_memory_bytes = peak + static_cast<std::int64_t>(reply.workspace_bytes);
@@ -363,6 +375,7 @@ class Execution {
   // that kernels run on; none: the default one. Ends before the memory that it uses
   std::optional<DeviceStream> stream_;
   plumbline_plan* plan_ = nullptr;
+  double plan_ns_ = 0;
 };
 
 }  // namespace

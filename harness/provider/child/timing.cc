@@ -23,8 +23,9 @@ constexpr double calibration_ns = 1e6;
 struct Work {
   std::string name;
   std::function<double(std::int64_t calls)> run;
-  std::vector<double>* times_ns;  // per call, an entry for each repetition
-  std::int64_t calls = 0;         // of one repetition
+  std::vector<double>* times_ns;          // per call, an entry for each repetition
+  std::int64_t calls = 0;                 // of one repetition
+  std::vector<double>* cpu_ns = nullptr;  // likewise, processor time of the process
 };
 
 double host_ns(const std::function<void()>& run) {
@@ -60,6 +61,9 @@ class TimeReporter : public benchmark::BenchmarkReporter {
         return w.name == run.run_name.function_name;
       });
       work->times_ns->push_back(ns);
+      if (work->cpu_ns != nullptr)
+        work->cpu_ns->push_back(run.cpu_accumulated_time * 1e9 /
+                                static_cast<double>(run.iterations));
     }
   }
 
@@ -84,6 +88,7 @@ void register_repetition(const Work& work, std::exception_ptr& failure) {
                                  }
                                })
       ->Iterations(work.calls)
+      ->MeasureProcessCPUTime()
       ->UseManualTime();
 }
 
@@ -127,9 +132,10 @@ TimesInTurn time_in_turn(const std::function<void(std::int64_t calls)>& run, int
   static const std::int64_t sentinel_calls =
       calls_per_repetition({"sentinel", time_sentinel, nullptr});
   const auto time_kernel = [&run](std::int64_t calls) { return host_ns([&] { run(calls); }); };
-  repeat_in_turn({{"kernel", time_kernel, &times.kernel_ns},
-                  {"sentinel", time_sentinel, &times.sentinel_ns, sentinel_calls}},
-                 repetitions);
+  repeat_in_turn(
+      {{"kernel", time_kernel, &times.kernel_ns, 0, &times.kernel_cpu_ns},
+       {"sentinel", time_sentinel, &times.sentinel_ns, sentinel_calls, &times.sentinel_cpu_ns}},
+      repetitions);
   return times;
 }
 

@@ -13,12 +13,14 @@ namespace plumbline {
 // One repetition of each lasts about 15 ms, or one call where that takes longer. Entry i of each
 // was measured one after the other.
 struct TimesInTurn {
-  std::vector<double> kernel_ns, sentinel_ns;  // per call
-  std::vector<double> hot_ns;                  // only time_on_device
+  std::vector<double> kernel_ns, sentinel_ns;          // per call
+  std::vector<double> kernel_cpu_ns, sentinel_cpu_ns;  // only time_in_turn: of the whole process
+  std::vector<double> hot_ns;                          // only time_on_device
 };
 
-// `run` makes that many calls and waits for them; it may throw. By the host's clock, beside
-// run_sentinel().
+// `run` makes that many calls and waits for them; it may throw. By the host's clock and by the
+// processor time of all threads of this process (CLOCK_PROCESS_CPUTIME_ID), beside run_sentinel().
+// What other processes do leaves processor time alone, but for the caches that are shared.
 TimesInTurn time_in_turn(const std::function<void(std::int64_t calls)>& run, int repetitions);
 
 // By the device's clock (memory.has_clock()), on `stream`, where `call` enqueues one call; it may

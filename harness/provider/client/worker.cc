@@ -204,7 +204,14 @@ ProcessWorker::Answer<RunReply> ProcessWorker::to_reply(protocol::RunReply&& wir
   reply.device = wire.device;
   reply.lse_returned = wire.lse_returned;
   reply.workspace_fault = std::move(wire.workspace_fault);
-  reply.timing = {std::move(wire.kernel_ns), std::move(wire.sentinel_ns), std::move(wire.hot_ns)};
+  reply.timing = {std::move(wire.kernel_ns),
+                  std::move(wire.sentinel_ns),
+                  std::move(wire.hot_ns),
+                  std::move(wire.kernel_cpu_ns),
+                  std::move(wire.sentinel_cpu_ns),
+                  wire.plan_ns,
+                  wire.mhz,
+                  std::move(wire.throttled)};
   if (reply.status != Status::ok) {
     if (reply.reason.empty()) reply.reason = "the worker gave no reason";
     return reply;

@@ -54,6 +54,11 @@ struct Timing {
   // on a GPU, with what the call before left in its L2; kernel_ns is then with a flushed L2. Else
   // empty
   std::vector<double> hot_ns;
+  // processor time of the whole worker process; empty on a GPU, or where the worker does not say
+  std::vector<double> kernel_cpu_ns, sentinel_cpu_ns;
+  double plan_ns = 0;     // of `prepare`, which no call contains; 0 = not said
+  double mhz = 0;         // clock of the processor or the GPU at the end; 0 = not said
+  std::string throttled;  // why a GPU ran slower than it could; "" = it did not, or is no GPU
 };
 
 struct RunRequest {

@@ -1,6 +1,7 @@
 """Kernels that behave, in NumPy, PyTorch and JAX.
 Options: `scale=X` multiplies the softmax scale; `version=X` is what version() says."""
 import os
+import time
 
 import ml_dtypes  # noqa: F401, bf16 in NumPy: where it is absent the tests skip
 import numpy as np
@@ -167,6 +168,14 @@ def work_20(case):
 @kernel(name="work_40")
 def work_40(case):
     return work(case, 40)
+
+
+@kernel(name="sleeps")
+def sleeps(case):
+    def run():
+        time.sleep(0.02)
+        return case.new_out()
+    return run
 
 
 @kernel(name="takes_64_mib")

@@ -445,8 +445,8 @@ CREATE TABLE outcome(
   -- Whether fresh processes were asked about a regression: 'confirmed', 'refuted' or 'disagree'; ''
   -- where nobody could be asked.
   confirmation TEXT NOT NULL,
-  -- What the gate concluded of the time, '' where it did not look; level and limit are ratios to the
-  -- sentinel, spread and change relative.
+  -- What the gate concluded of the time, '' where it did not look; level and limit are ratios to
+  -- the sentinel, spread and change relative.
   gate_finding TEXT NOT NULL,
   gate_nights INTEGER CHECK ((gate_nights IS NOT NULL) = (gate_finding <> '')),
   gate_pool INTEGER,

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+from time import perf_counter_ns
 from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 
 import numpy
@@ -14,7 +15,7 @@ from .frameworks import Numpy, framework, index_array
 from .process import MemoryLimit
 from .provider_file import Provider
 from .support import Support
-from .timing import time_in_turn
+from .timing import processor_mhz, time_in_turn
 from .wire import asked_question, description, problem_words
 
 Tensors = Mapping[str, Mapping[str, Any]]  # the request's, by name
@@ -112,14 +113,16 @@ class Execution:
              words: Mapping[str, str]) -> Dict[str, Any]:
         tensors = {tensor["name"]: tensor for tensor in request["tensors"]}
         case = self._case(kernel, library, base, request, tensors)
+        start = perf_counter_ns()
         call = self._prepare(kernel, case)
+        plan_ns = perf_counter_ns() - start
         self._support.set_phase("run")
         result = library.first_run(call)
         out, lse = self._checked(kernel, library, case, tensors, result)
         reply: Dict[str, Any] = {"workspace_bytes": 0, "kernel_ns": [], "sentinel_ns": []}
         if request["timed_repetitions"] > 0:
             del result, out, lse
-            reply.update(self._timed(library, call, request))
+            reply.update(self._timed(library, call, request), plan_ns=float(plan_ns))
             out, lse = self._checked(kernel, library, case, tensors, library.first_run(call))
         self._support.set_phase("collect")
         library.copy_out(out, base, tensors["out"])
@@ -161,7 +164,10 @@ class Execution:
         times: Dict[str, Any] = time_in_turn(calls, self._support.run_sentinel,
                                              request["timed_repetitions"])
         if request["device"]["name"] == "cpu":
+            times["mhz"] = processor_mhz()
             times["peak_memory_bytes"] = self._support.peak_memory(lambda: calls(1))
+        else:  # of a device's work the host's processors know nothing
+            del times["kernel_cpu_ns"], times["sentinel_cpu_ns"]
         return times
 
     @staticmethod

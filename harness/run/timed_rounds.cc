@@ -1,0 +1,167 @@
+// Keeps the outcomes of the first round until every further round has added its times.
+#include "harness/run/timed_rounds.h"
+
+#include <fmt/format.h>
+
+#include <deque>
+#include <map>
+#include <optional>
+
+#include "harness/measure/measurement.h"
+#include "harness/measure/measurer.h"
+#include "harness/measure/time_rounds.h"
+#include "harness/outcome/diff_outcome.h"
+
+namespace plumbline {
+namespace {
+
+// A case of the plan, or one side of a diff.
+struct TimedCase {
+  PlannedCase planned;
+  std::optional<Outcome> outcome;   // while it waits for further rounds
+  const TimedCase* same = nullptr;  // that is measured earlier in each round: times are its own
+};
+
+// What is reported together.
+struct TimedStep {
+  std::vector<TimedCase*> cases;
+  const PlannedDiff* diff = nullptr;
+  std::optional<DiffOutcome> diff_outcome;
+};
+
+class TimedRounds {
+ public:
+  TimedRounds(const Runner& runner, const Plan& plan, const RunSinks& sinks,
+              const std::function<bool()>& stopped)
+      : sinks_(sinks),
+        stopped_(stopped),
+        measurer_(runner.options, runner.providers, runner.contracts) {
+    for (const PlannedCase& planned : plan.cases) {
+      if (planned.timed) steps_.push_back({{add(planned)}, nullptr, std::nullopt});
+    }
+    for (const PlannedDiff& diff : plan.diffs) {
+      if (diff.a.timed || diff.b.timed)
+        steps_.push_back({{add(diff.a), add(diff.b)}, &diff, std::nullopt});
+    }
+  }
+
+  // false: it was stopped, and nothing was handed on but what failed.
+  bool measure() {
+    for (TimedStep& step : steps_) {
+      if (stopped_()) return false;
+      judge_and_time(step);
+      sinks_.progress();
+    }
+    for (int round = 2; round <= time_rounds; ++round) {
+      for (TimedStep& step : steps_) {
+        if (stopped_()) return false;
+        for (TimedCase* c : step.cases) time_again(*c, round);
+        sinks_.progress();
+      }
+    }
+    return true;
+  }
+
+  void hand_on() {
+    for (TimedStep& step : steps_) {
+      for (TimedCase* c : step.cases) take_over_times(*c);
+      if (step.diff_outcome) {
+        step.diff_outcome->time_ns_a = step.cases[0]->outcome ? step.cases[0]->outcome->time_ns : 0;
+        step.diff_outcome->time_ns_b = step.cases[1]->outcome ? step.cases[1]->outcome->time_ns : 0;
+      }
+    }
+    for (TimedStep& step : steps_) {
+      for (TimedCase* c : step.cases) {
+        if (c->outcome) sinks_.outcome(std::move(*c->outcome));
+      }
+      if (step.diff_outcome) sinks_.diff(std::move(*step.diff_outcome));
+    }
+  }
+
+  // Cases of the plan that ran well themselves; asked before they are handed on.
+  std::vector<const PlannedCase*> well() const {
+    std::vector<const PlannedCase*> cases;
+    for (const TimedStep& step : steps_) {
+      if (step.diff == nullptr && step.cases[0]->outcome &&
+          step.cases[0]->outcome->status == Status::ok)
+        cases.push_back(&step.cases[0]->planned);
+    }
+    return cases;
+  }
+
+ private:
+  TimedCase* add(const PlannedCase& planned) {
+    TimedCase* added = &cases_.emplace_back(TimedCase{planned, std::nullopt, nullptr});
+    if (!planned.timed) return added;
+    const auto [at, fresh] = first_.try_emplace(planned.case_id, added);
+    if (!fresh) {
+      added->same = at->second;
+      added->planned.timed = false;
+    }
+    return added;
+  }
+
+  void keep(TimedCase& c, Measurement measurement) {
+    if (measurement.outcome.status == Status::ok) {
+      c.outcome = std::move(measurement.outcome);
+    } else {
+      sinks_.outcome(std::move(measurement.outcome));
+    }
+  }
+
+  void judge_and_time(TimedStep& step) {
+    if (step.diff == nullptr) {
+      measurer_.measure({&step.cases[0]->planned},
+                        [&](Measurement m) { keep(*step.cases[0], std::move(m)); });
+      return;
+    }
+    PlannedDiff diff = *step.diff;
+    diff.a = step.cases[0]->planned;
+    diff.b = step.cases[1]->planned;
+    std::size_t side = 0;
+    step.diff_outcome =
+        measurer_.measure(diff, [&](Measurement m) { keep(*step.cases[side++], std::move(m)); });
+  }
+
+  void time_again(TimedCase& c, int round) {
+    if (!c.planned.timed || !c.outcome || c.outcome->status != Status::ok) return;
+    RoundAlone again = measurer_.time_alone(c.planned);
+    if (again.status == Status::ok) {
+      c.outcome->times.rounds.push_back(std::move(again.round));
+      summarise_rounds(*c.outcome);
+      return;
+    }
+    c.outcome->status = again.status;
+    c.outcome->reason = fmt::format("in round {} of its times: {}", round, again.reason);
+    sinks_.outcome(std::move(*c.outcome));
+    c.outcome.reset();
+  }
+
+  static void take_over_times(TimedCase& c) {
+    if (c.same == nullptr || !c.outcome || !c.same->outcome) return;
+    c.outcome->times = c.same->outcome->times;
+    c.outcome->peak_memory_bytes = c.same->outcome->peak_memory_bytes;
+    summarise_rounds(*c.outcome);
+  }
+
+  const RunSinks& sinks_;
+  const std::function<bool()>& stopped_;
+  Measurer measurer_;
+  std::deque<TimedCase> cases_;                    // stay where they are
+  std::map<std::string, const TimedCase*> first_;  // by case id
+  std::vector<TimedStep> steps_;
+};
+
+}  // namespace
+
+void run_timed(const Runner& runner, const Plan& plan, const RunSinks& sinks,
+               const std::function<bool()>& stopped,
+               const std::function<void(const PlannedCase&)>& invariances_of) {
+  TimedRounds rounds(runner, plan, sinks, stopped);
+  if (!rounds.measure()) return;
+  const auto well = rounds.well();
+  rounds.hand_on();
+  for (const PlannedCase* planned : well) invariances_of(*planned);
+}
+
+}  // namespace plumbline

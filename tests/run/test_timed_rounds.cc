@@ -1,0 +1,196 @@
+// Timed cases are measured in rounds that interleave, each in a process of its own.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "harness/contract/contract.h"
+#include "harness/measure/time_rounds.h"
+#include "harness/outcome/diff_outcome.h"
+#include "harness/outcome/invariance_outcome.h"
+#include "harness/outcome/outcome.h"
+#include "harness/run/runner.h"
+
+namespace plumbline {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::ElementsAre;
+using testing::Gt;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+PlannedCase timed(const std::string& kernel, std::int64_t seq) {
+  PlannedCase planned;
+  planned.suite = "s";
+  planned.group = "g";
+  planned.c.kernel = "timing/" + kernel;
+  planned.c.problem.dtype = DType::f32;
+  planned.c.problem.seq_q = planned.c.problem.seq_kv = seq;
+  planned.c.problem.head_dim_qk = planned.c.problem.head_dim_vo = 16;
+  planned.case_id = case_id(planned.c);
+  planned.timed = true;
+  return planned;
+}
+
+class TimedRounds : public testing::Test {
+ protected:
+  void SetUp() override {
+    runs_ = std::filesystem::temp_directory_path() /
+            ("timed_rounds_" + std::to_string(::getpid()) + ".txt");
+    std::filesystem::remove(runs_);
+    ::setenv("PLUMBLINE_TEST_RUNS", runs_.c_str(), 1);
+    options_.providers = {PLUMBLINE_TIMING_PROVIDER};
+    options_.worker_executable = PLUMBLINE_WORKER_PATH;
+    options_.time_repetitions = 6;
+    auto found = discover(options_);
+    ASSERT_TRUE(found) << to_string(found.error());
+    providers_ = *found;
+  }
+  void TearDown() override {
+    ::unsetenv("PLUMBLINE_TEST_RUNS");
+    std::filesystem::remove(runs_);
+  }
+
+  void run(const Plan& plan) {
+    runner().run(plan, {[&](Outcome o) { outcomes_.push_back(std::move(o)); },
+                        [&](DiffOutcome d) { diffs_.push_back(std::move(d)); },
+                        [&] {
+                          ++steps_;
+                          if (on_step_) on_step_();
+                        },
+                        [](InvarianceOutcome) {}});
+  }
+  Runner runner() { return {options_, providers_, contracts_, 1, &stop_}; }
+
+  struct Call {
+    int process = 0;
+    std::string kernel;
+    int seq = 0;
+  };
+  // Of every process those to be timed, which is the first that each is asked for.
+  std::vector<Call> processes() const {
+    std::ifstream file(runs_);
+    std::vector<Call> calls;
+    std::set<int> seen;
+    Call call;
+    while (file >> call.process >> call.kernel >> call.seq) {
+      if (seen.insert(call.process).second) calls.push_back(call);
+    }
+    return calls;
+  }
+  std::vector<int> lengths_in_order() const {
+    std::vector<int> lengths;
+    for (const Call& call : processes()) lengths.push_back(call.seq);
+    return lengths;
+  }
+
+  std::filesystem::path runs_;
+  MeasureOptions options_;
+  std::vector<ProviderInfo> providers_;
+  Contracts contracts_;
+  std::atomic<bool> stop_ = false;
+  std::function<void()> on_step_;
+  std::vector<Outcome> outcomes_;
+  std::vector<DiffOutcome> diffs_;
+  int steps_ = 0;
+};
+
+TEST_F(TimedRounds, EveryCaseIsTimedOnceBeforeAnyIsTimedAgain_EachInAFreshProcess) {
+  Plan plan;
+  plan.cases = {timed("plain", 31), timed("plain", 32), timed("plain", 33)};
+  run(plan);
+  EXPECT_THAT(lengths_in_order(), ElementsAre(31, 32, 33, 31, 32, 33, 31, 32, 33));
+  EXPECT_EQ(steps_, 9);
+  ASSERT_THAT(outcomes_, SizeIs(3));
+  for (const Outcome& outcome : outcomes_) {
+    ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+    EXPECT_TRUE(outcome.timed);
+    EXPECT_GT(outcome.errors.elements, 0) << "the output is judged, too";
+    ASSERT_THAT(outcome.times.rounds, SizeIs(3));
+    std::vector<double> ratios;
+    for (const TimeRound& round : outcome.times.rounds) {
+      for (const auto& samples :
+           {round.kernel_ns, round.sentinel_ns, round.kernel_cpu_ns, round.sentinel_cpu_ns})
+        EXPECT_THAT(samples, AllOf(SizeIs(2), Each(Gt(0)))) << "6 repetitions in 3 rounds";
+      EXPECT_THAT(round.hot_ns, IsEmpty());
+      EXPECT_GT(round.plan_ns, 0);
+      ratios.push_back(round.ratio);
+    }
+    std::sort(ratios.begin(), ratios.end());
+    EXPECT_EQ(outcome.time_ratio, ratios[1]);
+    EXPECT_GT(outcome.time_ratio, 0);
+  }
+}
+
+TEST_F(TimedRounds, TheSidesOfADiffAreTimedAsTheCasesThatTheyAre) {
+  PlannedDiff diff;
+  diff.suite = "s";
+  diff.name = "two_lengths";
+  diff.expect = DiffExpect::report;
+  diff.a = timed("plain", 32);
+  diff.b = timed("sleeps", 32);
+  Plan plan;
+  plan.cases = {timed("plain", 32)};
+  plan.diffs = {diff};
+  run(plan);
+  ASSERT_THAT(outcomes_, SizeIs(3));
+  EXPECT_EQ(outcomes_[0].case_id, outcomes_[1].case_id);
+  EXPECT_EQ(outcomes_[0].times, outcomes_[1].times) << "the same case is timed once";
+  ASSERT_THAT(outcomes_[2].times.rounds, SizeIs(3));
+  ASSERT_THAT(diffs_, SizeIs(1));
+  EXPECT_EQ(diffs_[0].time_ns_a, outcomes_[1].time_ns);
+  EXPECT_EQ(diffs_[0].time_ns_b, outcomes_[2].time_ns);
+  EXPECT_GT(diffs_[0].time_ns_b, 5e6);
+}
+
+TEST_F(TimedRounds, ProcessorTimeIsBlindToSleep) {
+  Plan plan;
+  plan.cases = {timed("plain", 16), timed("sleeps", 16)};
+  run(plan);
+  ASSERT_THAT(outcomes_, SizeIs(2));
+  EXPECT_GE(outcomes_[1].time_ns, 5e6) << "5 ms on the wall";
+  EXPECT_LT(outcomes_[1].times.cpu_ns, 0.5 * outcomes_[1].time_ns);
+  EXPECT_LT(outcomes_[1].time_ratio,
+            0.5 * outcomes_[1].time_ns / std::max(outcomes_[1].times.sentinel_ns, 1.0))
+      << "processor time gates, not the wall";
+}
+
+TEST_F(TimedRounds, AStoppedPlanHandsOnNothingThatLacksARound) {
+  Plan plan;
+  plan.cases = {timed("plain", 31), timed("plain", 32)};
+  on_step_ = [&] { stop_ = steps_ == 3; };
+  run(plan);
+  EXPECT_THAT(outcomes_, IsEmpty());
+  EXPECT_THAT(lengths_in_order(), ElementsAre(31, 32, 31));
+}
+
+TEST_F(TimedRounds, WhatFailsIsHandedOnAtOnceAndTimedNoMore) {
+  Plan plan;
+  plan.cases = {timed("plain", 31), timed("absent", 32)};
+  run(plan);
+  ASSERT_THAT(outcomes_, SizeIs(2));
+  EXPECT_EQ(outcomes_[0].status, Status::error);
+  EXPECT_EQ(outcomes_[1].status, Status::ok);
+  EXPECT_EQ(steps_, 6);
+}
+
+TEST_F(TimedRounds, ASecondMeasurementIsMadeAsTheFirst) {
+  const double ratio = runner().time_fresh(timed("plain", 64));
+  EXPECT_GT(ratio, 0);
+  EXPECT_THAT(processes(), SizeIs(3));
+  EXPECT_EQ(runner().time_fresh(timed("absent", 64)), 0);
+  const Outcome again = runner().run_fresh(timed("plain", 64));
+  ASSERT_EQ(again.status, Status::ok) << again.reason;
+  EXPECT_THAT(again.times.rounds, SizeIs(3));
+  EXPECT_LT(std::max(ratio, again.time_ratio) / std::min(ratio, again.time_ratio), 20);
+}
+
+}  // namespace
+}  // namespace plumbline
