@@ -7,7 +7,9 @@
 #   ci/setup.sh --python            also what Python kernels and the Python package need: .venv,
 #                                   pinned by ci/requirements.txt
 #   ci/setup.sh --fuzz              also what ci/fuzz.sh needs: clang with libFuzzer
-#   ci/setup.sh --check [--numpy] [--python] [--fuzz]
+#   ci/setup.sh --slurm             also what tests/fleet needs: Slurm and munge, whose services are
+#                                   not started
+#   ci/setup.sh --check [--numpy] [--python] [--fuzz] [--slurm]
 #        list what is missing and exit 1; needs no root
 set -euo pipefail
 ci="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -22,22 +24,25 @@ packages=(
 )
 numpy_packages=(python3-venv)
 python_packages=(python3-venv python3-dev)
+slurm_packages=(slurmctld slurmd slurm-client munge)
 fuzz_packages=(clang libclang-rt-14-dev)  # of one version: that of Debian 12's clang
 
-check=0 numpy=0 python=0 fuzz=0
+check=0 numpy=0 python=0 fuzz=0 slurm=0
 for option in "$@"; do
   case "$option" in
-    -h | --help) sed -n '2,11p' "$0" | cut -c3-; exit 0 ;;
+    -h | --help) sed -n '2,13p' "$0" | cut -c3-; exit 0 ;;
     --check) check=1 ;;
     --numpy) numpy=1 ;;
     --python) python=1 ;;
     --fuzz) fuzz=1 ;;
+    --slurm) slurm=1 ;;
     *) echo "ci/setup.sh: unknown option $option (see --help)" >&2; exit 2 ;;
   esac
 done
 ((numpy)) && packages+=("${numpy_packages[@]}")
 ((python)) && packages+=("${python_packages[@]}")
 ((fuzz)) && packages+=("${fuzz_packages[@]}")
+((slurm)) && packages+=("${slurm_packages[@]}")
 
 missing=()
 for package in "${packages[@]}"; do
@@ -85,6 +90,7 @@ if ((check)); then
     ((!numpy)) || options+=" --numpy"
     ((!python)) || options+=" --python"
     ((!fuzz)) || options+=" --fuzz"
+    ((!slurm)) || options+=" --slurm"
     echo "remedy: run ci/setup.sh$options as root, or apt-get install ${missing[*]}"
   fi
   if ((${#requirements[@]})); then
@@ -110,6 +116,13 @@ if ((${#missing[@]})); then
   fi
   echo "installing: ${missing[*]}"
   export DEBIAN_FRONTEND=noninteractive
+  # A test starts the daemons that it needs and ends them: none runs because it was installed.
+  policy=/usr/sbin/policy-rc.d
+  if ((slurm)) && [[ ! -e $policy ]]; then
+    printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee $policy >/dev/null
+    "${as_root[@]}" chmod +x $policy
+    trap '"${as_root[@]}" rm -f $policy' EXIT
+  fi
   "${as_root[@]}" apt-get update -qq
   "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi

@@ -7,4 +7,8 @@ ci/setup.sh
 ci/setup.sh --python ||
   echo "ci/test.sh: the Python packages are not there (see above): tests of Python kernels and of" \
     "the Python package are left out or skipped" >&2
+# A night on a real Slurm is tested where continuous integration runs, and where Slurm is installed.
+if [[ -n "${CI:-}" ]]; then
+  ci/setup.sh --slurm || echo "ci/test.sh: Slurm is not there: its test is skipped" >&2
+fi
 exec cmake --workflow --preset "$preset"

@@ -23,6 +23,7 @@
 #include "harness/contract/reviewed_text.h"
 #include "harness/provider/client/default_providers.h"
 #include "harness/report/audit_text.h"
+#include "harness/run/shards.h"
 
 namespace plumbline::cli {
 namespace {
@@ -260,6 +261,8 @@ int run(AuditOptions& options) {
     return report_errors({{"", 0, "the filters leave no case", "see `plumbline list`"}},
                          exit_nothing);
 
+  const CaseFilter& filter = options.cases.filter;
+  *plan = part_of(*plan, filter.shard, filter.shards);
   const std::vector<std::string> names = suite_names(*plan);
   const bool complete = !plan->partial && options.cases.filter.shards == 1;
   if (options.calibrate) *plan = with_seeds(*plan, seeds->first, seeds->last);

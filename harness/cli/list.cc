@@ -10,6 +10,7 @@
 #include "harness/cli/formats.h"
 #include "harness/cli/session.h"
 #include "harness/report/json_value.h"
+#include "harness/run/shards.h"
 
 namespace plumbline::cli {
 namespace {
@@ -171,6 +172,8 @@ int list(ListOptions& options) {
   auto plan = make_plan(*suites, kernels, options.cases.filter,
                         {std::nullopt, surroundings(*providers).lacking});
   if (!plan) return report_errors(plan.error(), exit_usage);
+  const CaseFilter& filter = options.cases.filter;
+  *plan = part_of(*plan, filter.shard, filter.shards);
   if (options.format == "json") {
     print_json(options.expected ? expected_as_json(expected_failures(*plan))
                : options.count  ? counts_as_json(*plan)

@@ -14,10 +14,12 @@
 #include "harness/cli/outputs.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/session.h"
+#include "harness/cli/shards.h"
 #include "harness/contract/reviewed_text.h"
 #include "harness/measure/causes.h"
 #include "harness/measure/invariance.h"
 #include "harness/report/invariance_text.h"
+#include "harness/run/open_cases.h"
 #include "harness/run/resume.h"
 #include "harness/run/run_session.h"
 
@@ -42,9 +44,10 @@ struct RunOptions {
   std::string purpose = "run", format = "text";
   std::string invariances;  // "": none
   std::filesystem::path junit, markdown;
-  std::filesystem::path past;  // "": none
-  std::string commit;          // "": of the environment
-  std::string reproduce;       // start of the lines that repeat a case
+  std::filesystem::path past;   // "": none
+  std::filesystem::path costs;  // "": past
+  std::string commit;           // "": of the environment
+  std::string reproduce;        // start of the lines that repeat a case
   bool database_given = false;
 };
 
@@ -181,7 +184,8 @@ std::string selection_of(const RunOptions& options) {
   return text;
 }
 
-Result<Session> open_session(const RunOptions& options, const Plan& plan, const Runner& runner) {
+Result<Session> open_session(const RunOptions& options, const Plan& plan, const Runner& runner,
+                             const ShardFacts& shard) {
   Session session{
       nullptr,
       nullptr,
@@ -190,6 +194,10 @@ Result<Session> open_session(const RunOptions& options, const Plan& plan, const 
       {}};
   session.run.command_line = command_line();
   session.run.selection = selection_of(options);
+  session.run.versions_json =
+      with_measured(session.run.versions_json, measured_with(options.providers, options.measure));
+  if (!shard.partition.empty())
+    session.run.versions_json = with_shard_facts(session.run.versions_json, shard);
   if (!options.commit.empty()) session.run.commit = options.commit;
   if (!options.past.empty()) {
     auto past = Store::open(options.past, true);
@@ -341,11 +349,20 @@ int run(RunOptions& options) {
   if (!providers) return report_errors(providers.error(), exit_infrastructure);
   auto plan = make_plan(options, *providers);
   if (!plan) return report_errors(plan.error(), exit_usage);
+  const bool is_anything_planned = plan->size() > 0;
+  const auto shard =
+      take_part(options.cases.filter, options.costs.empty() ? options.past : options.costs,
+                options.measure.time_repetitions, *plan);
+  if (!shard) return report_errors(shard.error(), exit_infrastructure);
+  if (options.jobs == 0) options.jobs = default_jobs(*plan);
+  const Runner runner{options.measure, *providers,         text->contracts,
+                      options.jobs,    &stop_on_signals(), invariances};
+  if (plan->size() == 0 && is_anything_planned) {
+    auto session = open_session(options, *plan, runner, *shard);
+    if (!session) return report_errors(session.error(), exit_infrastructure);
+    return finish_empty_shard(session->store.get(), session->run);
+  }
   if (plan->size() == 0) {
-    if (!plan->partial && options.cases.filter.shards > 1 && plan->absent.empty()) {
-      fmt::print("shard {} has no case\n", options.cases.shard);
-      return exit_fine;
-    }
     if (!plan->absent.empty()) {
       return report_errors(
           {{"", 0, fmt::format("nothing measured: {}", fmt::join(absent_lines(plan->absent), "; ")),
@@ -362,10 +379,7 @@ int run(RunOptions& options) {
         exit_nothing);
   }
   tell_absent(*plan);
-  if (options.jobs == 0) options.jobs = default_jobs(*plan);
-  const Runner runner{options.measure, *providers,         text->contracts,
-                      options.jobs,    &stop_on_signals(), invariances};
-  auto session = open_session(options, *plan, runner);
+  auto session = open_session(options, *plan, runner, *shard);
   if (!session) return report_errors(session.error(), exit_infrastructure);
   return measure(options, *plan, runner, *text, std::move(*session));
 }
@@ -429,6 +443,12 @@ void add_run(Command app, int& exit_code) {
       .add_option("--past", options->past,
                   "Also compare with the runs of this database, which is only read: the past of a "
                   "shard with a file of its own")
+      .type_name("FILE");
+  command
+      .add_option("--costs", options->costs,
+                  "With --shard: make the shards even by what the cases took in the runs of this "
+                  "database, which is only read; all shards of a night must be given the same "
+                  "(default: --past, else an estimate)")
       .type_name("FILE");
   command
       .add_option("--commit", options->commit,

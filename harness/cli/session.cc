@@ -28,6 +28,7 @@
 #include "harness/contract/reviewed_text.h"
 #include "harness/provider/client/default_providers.h"
 #include "harness/report/format.h"
+#include "harness/run/open_cases.h"
 #include "harness/run/plan_devices.h"
 
 namespace plumbline::cli {
@@ -212,7 +213,9 @@ void CaseOptions::add_to(Command command) {
   command.add_option("--exclude", filter.exclude, "No cases that match this glob");
   command.add_option("--tier", tier,
                      "Only cases of this tier and lower ones: smoke, pr, nightly, full");
-  command.add_option("--shard", shard, "Part I of N of the cases, by a hash of their ids")
+  command
+      .add_option("--shard", shard,
+                  "Part I of N of the cases: whole problems, spread by what they cost")
       .type_name("I/N");
 }
 
@@ -371,6 +374,19 @@ std::string command_line() {
     text += (text.empty() ? "" : " ") + (plain ? word : shell_quoted(word));
   }
   return text;
+}
+
+MeasuredWith measured_with(const ProviderOptions& providers, const MeasureOptions& measure) {
+  MeasuredWith with;
+  with.providers = providers.providers;
+  with.no_default_provider = providers.no_default_provider;
+  with.baselines = providers.baselines.string();
+  if (measure.timeout) with.timeout_ms = measure.timeout->count();
+  with.memory_limit_mib = measure.memory_limit_bytes >> 20;
+  with.reference_cost = measure.reference_cost_limit;
+  with.row_seed = measure.row_seed;
+  with.repetitions = measure.time_repetitions;
+  return with;
 }
 
 std::string today() { return fmt::format("{:%F}", fmt::gmtime(std::time(nullptr))); }

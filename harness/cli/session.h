@@ -16,8 +16,9 @@
 #include "harness/store/store.h"
 
 namespace plumbline {
+struct MeasuredWith;
 struct ReviewedText;
-}
+}  // namespace plumbline
 
 namespace plumbline::cli {
 
@@ -112,6 +113,8 @@ Result<PlannedCase> plan_of_id(const std::string& id, const std::vector<OfferedK
 // that repeat a case; it is stored, so that a later `show` prints lines that work.
 RunInfo this_run(const std::string& purpose, const std::string& shard, const std::string& reproduce,
                  const std::vector<std::string>& suites);
+// What of a command line another process needs to measure a case as this one does.
+MeasuredWith measured_with(const ProviderOptions& providers, const MeasureOptions& measure);
 // This day in UTC, "2027-01-31".
 std::string today();
 // What this_run stored of it.

@@ -325,6 +325,7 @@ std::shared_ptr<const Reference> Measurer::reference(ProblemState& state, const 
                                                      const InputView& inputs, bool suite_scores) {
   auto& entry = state.references[spec_text(spec) + (suite_scores ? "+scores" : "")];
   if (entry == nullptr) {
+    if (options_.references_computed != nullptr) ++*options_.references_computed;
     const ReferenceOptions options{suite_scores, options_.reference_library.get()};
     entry = std::make_shared<const Reference>(
         // Of other rows tomorrow, it would be of no use.

@@ -1,6 +1,7 @@
 // How cases are measured, and the providers that offer kernels.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -32,6 +33,8 @@ struct MeasureOptions {
   std::shared_ptr<CauseBudget> causes;  // of failures are looked for within it; null: none are
   std::filesystem::path save_outputs;   // of every measured case; empty: none
   int time_repetitions = 10;
+  // Counts the references that are computed; null: nobody wants to know.
+  std::shared_ptr<std::atomic<std::int64_t>> references_computed;
 };
 
 // The providers of a run and the kernels each offers.

@@ -204,10 +204,8 @@ class Absence {
   void count(const SuiteCase& c, const std::string& suite, const std::string& group,
              const std::string& why) {
     const std::string id = case_id({c.kernel_pattern, c.device, c.problem});
-    const bool is_selected =
-        selects_tier(filter_, c.tier) &&
-        selects_name(filter_, {fmt::format("{}/{}/{}", suite, group, id), id}) &&
-        selects_shard(filter_, id);
+    const bool is_selected = selects_tier(filter_, c.tier) &&
+                             selects_name(filter_, {fmt::format("{}/{}/{}", suite, group, id), id});
     if (!is_selected) return;
     auto at = std::find_if(list.begin(), list.end(), [&](const AbsentCases& a) {
       return a.suite == suite && a.group == group && a.why == why;
@@ -311,7 +309,7 @@ Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<Offer
         if (!seen.insert({p.suite, p.case_id}).second || !selects_tier(filter, p.tier)) continue;
         if (!selects_name(filter, {p.suite + "/" + p.group + "/" + p.case_id, p.case_id})) {
           plan.partial = true;
-        } else if (selects_shard(filter, p.case_id)) {
+        } else {
           plan.cases.push_back(std::move(p));
         }
       }
@@ -332,7 +330,7 @@ Result<Plan> make_plan(const std::vector<Suite>& suites, const std::vector<Offer
       if (!selects_tier(filter, p.tier)) continue;
       if (!selects_name(filter, {p.suite + "/" + p.name, p.a.case_id, p.b.case_id})) {
         plan.partial = true;
-      } else if (selects_shard(filter, p.a.case_id)) {
+      } else {
         plan.diffs.push_back(std::move(p));
       }
     }

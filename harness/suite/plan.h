@@ -78,12 +78,13 @@ struct Surroundings {
 
 // Expands kernel globs against `kernels`, keeps those with the tensor-core modes that the case asks
 // for, and applies the filter to "suite/group/case id" and to the bare case id (a diff is matched
-// by "suite/name" and by both of its case ids, and sharded by its first case). On the CPU a pattern
+// by "suite/name" and by both of its case ids), but for its shard: part_of (harness/run/shards.h)
+// takes that of the whole. On the CPU a pattern
 // matches kernels of `emulated/` and `cuda/` only where it names that provider: "*/*" does not mean
 // kernels that refuse the CPU. A pattern that matches no kernel is an error that names its line and
 // the kernels that come nearest, or how to get those of `emulated/` and `cuda/`. So is an expected
 // failure for a kernel that its provider does not have or that no case asks for, unless the suites
-// were redirected. A shard or a filter may leave nothing: an empty plan.
+// were redirected. A filter may leave nothing: an empty plan.
 //
 // Cases are absent where their provider lacks what it needs, and those on cuda:N also where that
 // device is not here, and where the provider that they name is not loaded. Kernels that say that

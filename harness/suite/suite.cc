@@ -1,4 +1,4 @@
-// Decides by tier, glob and shard which cases a filter selects.
+// Decides by tier and glob which cases a filter selects.
 #include "harness/suite/suite.h"
 
 #include <algorithm>
@@ -22,10 +22,6 @@ bool selects_tier(const CaseFilter& filter, Tier tier) {
 bool selects_name(const CaseFilter& filter, const std::vector<std::string>& texts) {
   return (filter.match.empty() || any_matches(filter.match, texts)) &&
          !any_matches(filter.exclude, texts);
-}
-
-bool selects_shard(const CaseFilter& filter, std::string_view case_id) {
-  return filter.shards == 1 || shard_of(case_id, filter.shards) == filter.shard;
 }
 
 }  // namespace plumbline

@@ -140,10 +140,9 @@ struct CaseFilter {
   std::optional<Tier> tier;          // keeps cases of this tier and lower ones
   int shard = 1, shards = 1;         // 1-based
 };
-// The three parts of the filter. `texts`: what patterns are compared with, such as a case id and
-// "suite/group/" + case id.
+// The parts of the filter that a case by itself is selected by. `texts`: what patterns are compared
+// with, such as a case id and "suite/group/" + case id.
 bool selects_tier(const CaseFilter& filter, Tier tier);
 bool selects_name(const CaseFilter& filter, const std::vector<std::string>& texts);
-bool selects_shard(const CaseFilter& filter, std::string_view case_id);
 
 }  // namespace plumbline

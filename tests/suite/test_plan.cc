@@ -1,4 +1,4 @@
-// Kernel globs, shards, filters and expected failures select exactly the cases that they should.
+// Kernel globs, filters and expected failures select exactly the cases that they should.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -112,23 +112,6 @@ TEST(Plan, AGlobOverProvidersLeavesGpuKernelsToGpus) {
   EXPECT_EQ(kernels_on("emulated/*", "cpu"), Names{"emulated/flash"})
       << "named: it refuses with its reason";
   EXPECT_EQ(kernels_on("*/flash", "emulated:sm_90").size(), 3U);
-}
-
-TEST(Plan, ShardsPartitionTheCases) {
-  std::set<std::string> seen;
-  std::size_t total = 0;
-  for (int shard = 1; shard <= 3; ++shard) {
-    CaseFilter filter;
-    filter.shard = shard;
-    filter.shards = 3;
-    const auto plan = make_plan({two_groups()}, kernels, filter);
-    ASSERT_TRUE(plan);
-    EXPECT_FALSE(plan->partial);
-    for (const auto& c : plan->cases) seen.insert(c.case_id);
-    total += plan->cases.size();
-  }
-  EXPECT_EQ(total, 13U);
-  EXPECT_EQ(seen.size(), 13U);
 }
 
 TEST(Plan, FiltersByTierAndGlob) {

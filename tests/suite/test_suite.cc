@@ -267,14 +267,5 @@ TEST(FilterTest, TierKeepsLowerOnes) {
   EXPECT_TRUE(selects_tier({}, Tier::full));
 }
 
-TEST(FilterTest, ShardsPartition) {
-  for (int i = 0; i < 100; ++i) {
-    int shards_with_it = 0;
-    for (int shard = 1; shard <= 3; ++shard)
-      shards_with_it += selects_shard({{}, {}, {}, shard, 3}, std::to_string(i)) ? 1 : 0;
-    EXPECT_EQ(shards_with_it, 1) << i;
-  }
-}
-
 }  // namespace
 }  // namespace plumbline

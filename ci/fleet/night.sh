@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# One step of a night that a job queue measures in shards (docs/fleet.md). The steps meet in a
+# directory that all machines of the queue see; databases are worked on in a directory of the
+# machine's own, since SQLite does not write over network file systems.
+#   ci/fleet/night.sh [options] shard I N SUITE… [-- more options of `plumbline run`]
+#   ci/fleet/night.sh [options] wait N     until all N shards are there, or a shard has failed
+#   ci/fleet/night.sh [options] merge      into the history, judged together
+#   ci/fleet/night.sh [options] confirm    asks fresh processes about what is open
+#   ci/fleet/night.sh [options] settle     judges again with their answers
+#   --directory DIR   where the shards of this night lie: one a night
+#   --history FILE    database of the nights before; replaced by `merge` and `settle`, never half
+#                     written. Without --first-night it must exist
+#   --first-night     there is no night before
+#   --night ID        names the night (default: the name of DIR)
+#   --plumbline FILE  the program (default: plumbline on the PATH)
+# Exit codes: `shard`, `merge` and `confirm` end with 0 where the next step can go on, whatever they
+# found; `settle` ends with the night's: 0, 1 a confirmed regression, 5 unconfirmed or ambiguous.
+# Everything else (2, 3, 4) is that of plumbline, and the night stops.
+# Example: ci/fleet/night.sh --directory night-1 --history history.db shard 3 20 cases/nightly.toml
+set -euo pipefail
+
+directory="" history="" night="" plumbline=plumbline first_night=0
+while (($#)); do
+  case "$1" in
+    --directory) directory="${2:?--directory needs a directory}"; shift 2 ;;
+    --history) history="${2:?--history needs a file}"; shift 2 ;;
+    --first-night) first_night=1; shift ;;
+    --night) night="${2:?--night needs a name}"; shift 2 ;;
+    --plumbline) plumbline="${2:?--plumbline needs a file}"; shift 2 ;;
+    -h | --help) sed -n '2,/^# Example/p' "${BASH_SOURCE[0]}" | cut -c3-; exit 0 ;;
+    -*) echo "ci/fleet/night.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
+    *) break ;;
+  esac
+done
+step="${1:-}"
+if [[ -z "$directory" || -z "$history" || -z "$step" ]]; then
+  echo "ci/fleet/night.sh: --directory, --history and a step are needed (see --help)" >&2
+  exit 2
+fi
+shift
+night="${night:-$(basename "$(realpath -m "$directory")")}"
+mkdir -p "$directory"
+if ((!first_night)) && [[ ! -s "$history" ]]; then
+  echo "ci/fleet/night.sh: $history is missing: without the nights before nothing can be" \
+    "compared; remedy: restore it, or say --first-night where there was none" >&2
+  exit 3
+fi
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
+
+# What the steps before left, copied here; what this one leaves, moved in one step. No -wal is left
+# beside a database that was closed.
+fetch_history() { [[ ! -s "$history" ]] || cp "$history" "$work/history.db"; }
+hand_over() {  # FILE TO
+  cp "$1" "$2.new.$$"
+  mv "$2.new.$$" "$2"
+}
+
+# Runs the program; 1 and 5 say what was found, and the night goes on.
+found=0
+goes_on() {
+  found=0
+  "$plumbline" "$@" || found=$?
+  ((found == 0 || found == 1 || found == 5)) && return
+  echo "ci/fleet/night.sh: $step ended with exit code $found" >&2
+  exit "$found"
+}
+
+case "$step" in
+  shard)
+    shard="${1:?shard needs I}" shards="${2:?shard needs N}"
+    shift 2
+    suites=()
+    while (($#)) && [[ "$1" != -- ]]; do suites+=("$1"); shift; done
+    (($# == 0)) || shift
+    trap 'rm -rf "$work"; touch "$directory/failed-$shard"' EXIT
+    rm -f "$directory/failed-$shard"
+    fetch_history
+    costs=()
+    [[ ! -s "$work/history.db" ]] || costs=(--costs "$work/history.db")
+    goes_on run "${suites[@]}" --purpose nightly --night "$night" --shard "$shard/$shards" \
+      "${costs[@]}" --db "$work/shard.db" --quiet "$@"
+    hand_over "$work/shard.db" "$directory/shard-$shard.db"
+    trap 'rm -rf "$work"' EXIT
+    ;;
+  wait)
+    shards="${1:?wait needs N}"
+    while true; do
+      there=0
+      for ((i = 1; i <= shards; ++i)); do
+        if [[ -e "$directory/shard-$i.db" ]]; then
+          there=$((there + 1))
+        elif [[ -e "$directory/failed-$i" ]]; then
+          echo "ci/fleet/night.sh: shard $i of $shards has failed" >&2
+          exit 3
+        fi
+      done
+      ((there < shards)) || break
+      sleep 5
+    done
+    ;;
+  merge)
+    fetch_history
+    goes_on merge "$work/history.db" "$directory"/shard-*.db --judge \
+      --confirmations "$directory/open.json"
+    hand_over "$work/history.db" "$history"
+    echo "$found" >"$directory/merged"
+    ;;
+  confirm)
+    fetch_history
+    goes_on confirm "$directory/open.json" --db "$work/confirm.db" --past "$work/history.db" "$@"
+    hand_over "$work/confirm.db" "$directory/confirm.db"
+    ;;
+  settle)
+    fetch_history
+    goes_on merge "$work/history.db" "$directory"/shard-*.db "$directory/confirm.db" --judge \
+      --confirmations "$directory/still-open.json"
+    hand_over "$work/history.db" "$history"
+    echo "$found" >"$directory/settled"
+    exit "$found"
+    ;;
+  *) echo "ci/fleet/night.sh: unknown step $step (see --help)" >&2; exit 2 ;;
+esac
