@@ -139,14 +139,15 @@ Result<void> judge_outcomes(JudgedRuns& judged, Store& store, const ReviewedText
 
 std::vector<SuiteScore> scores_of(const JudgedRuns& judged, const Contracts& contracts) {
   std::vector<const Outcome*> outcomes;
-  std::vector<const Baseline*> past;
+  std::vector<const Baseline*> past, pins;
   for (std::size_t i = 0; i < judged.outcomes.size(); ++i) {
     if (judged.outcomes[i].judgement.verdict == Verdict::expected_failure) continue;
     outcomes.push_back(&judged.outcomes[i].outcome);
     past.push_back(judged.pasts[i].baseline ? &*judged.pasts[i].baseline : nullptr);
+    pins.push_back(judged.pasts[i].pin ? &judged.pasts[i].pin->outcome : nullptr);
   }
   return judge_suites(outcomes, contracts, past,
-                      judged.complete && shards_make_the_whole(judged.runs));
+                      judged.complete && shards_make_the_whole(judged.runs), pins);
 }
 
 Result<int> judge_runs(const JudgeOptions& options, Store& store, const ReviewedText& text) {

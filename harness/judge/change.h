@@ -16,6 +16,8 @@ enum class ChangeKind {
   faster,           // by more than noise
   smaller_error,    // likewise
   other_driver,     // measured with another driver or CUDA runtime than before
+  // faster by more than noise, and its error grew by more than legal retilings' mostly do
+  faster_less_accurate,
 };
 struct Change {
   ChangeKind kind = ChangeKind::vanished;

@@ -273,6 +273,7 @@ bool is_unexplained_refusal(const Outcome& outcome, const Contracts& contracts,
 
 Judgement judge(const JudgeInputs& inputs) {
   Judgement judgement = CaseJudge(inputs).run();
+  compare_speed_with_error(*inputs.outcome, inputs.baseline, judgement);
   const auto& expected = inputs.outcome->expected;
   if (!expected || inputs.today.empty()) return judgement;
   judgement = judge_expected(std::move(judgement), *expected, inputs.today);

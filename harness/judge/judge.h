@@ -53,16 +53,19 @@ struct SuiteScore {
   // "*" in suite and dtype: over all of the kernel's cases. "cuda/naive/device=cuda:0": not on the
   // CPU
   std::string suite, kernel, dtype;
-  std::string statistic;  // "shrink", "temperature", "drift of the median"
+  // "shrink", "temperature", "drift of the median", "drift of the lower quartile"; " from the pin"
+  // behind the latter two, where somebody pinned outcomes
+  std::string statistic;
   int cases = 0;
   double value = 0, limit = 0;
-  std::string status;  // "pass", "fail", "not judged: …"
+  std::string status;  // "pass", "improved", "fail", "not judged: …"
 };
 // Leave out outcomes of verdict expected_failure: their errors are known to be no rounding.
 // `complete` false: a filter, a shard or an interruption left cases out, and nothing is judged.
-// `baselines[i]` belongs to `outcomes[i]` (nullptr = none).
+// `baselines[i]` and `pins[i]`, what somebody pinned, belong to `outcomes[i]` (nullptr = none).
 std::vector<SuiteScore> judge_suites(const std::vector<const Outcome*>& outcomes,
                                      const Contracts& contracts,
-                                     const std::vector<const Baseline*>& baselines, bool complete);
+                                     const std::vector<const Baseline*>& baselines, bool complete,
+                                     const std::vector<const Baseline*>& pins = {});
 
 }  // namespace plumbline

@@ -102,6 +102,10 @@ void judge_bits(const PastInputs& past, JudgementBuilder& builder) {
   }
 }
 
+// 95 % of 4,600 ratios of legal retilings of cpu/split_kv are below 1.22, of cpu/flash 1.16:
+// docs/judging-evidence.md, "Drift".
+constexpr double least_loss = 1.25;
+
 double deviation_of(const std::vector<double>& ratios, double usual) {
   std::vector<double> distances;
   distances.reserve(ratios.size());
@@ -210,6 +214,27 @@ double drift_ratio(double rms, double baseline_rms) {
 void judge_past(const PastInputs& past, JudgementBuilder& builder) {
   judge_output(past, builder);
   if (past.outcome.timed) judge_time(past, builder);
+}
+
+void compare_speed_with_error(const Outcome& outcome, const Baseline* baseline,
+                              Judgement& judgement) {
+  const auto of_kind = [&](ChangeKind kind) {
+    return std::find_if(judgement.changes.begin(), judgement.changes.end(),
+                        [&](const Change& change) { return change.kind == kind; });
+  };
+  const auto faster = of_kind(ChangeKind::faster);
+  if (baseline == nullptr || faster == judgement.changes.end() || outcome.errors.elements == 0 ||
+      baseline->elements == 0 || outcome.output_digest == baseline->output_digest ||
+      of_kind(ChangeKind::faster_less_accurate) != judgement.changes.end())
+    return;
+  const double ratio = drift_ratio(outcome.errors.rms, baseline->rms);
+  if (within(ratio, least_loss)) return;
+  judgement.changes.push_back(
+      {ChangeKind::faster_less_accurate, ratio, least_loss,
+       fmt::format("takes {:.3g} of its usual time, and its rms error grew by {:.3g} since run {}: "
+                   "it may round more, or do less",
+                   faster->value, ratio, baseline->run_id),
+       false});
 }
 
 void compare_terms(const Outcome& outcome, const Terms& now, const Baseline& baseline,

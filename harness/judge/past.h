@@ -25,6 +25,12 @@ void judge_past(const PastInputs& past, JudgementBuilder& builder);
 void compare_terms(const Outcome& outcome, const Terms& now, const Baseline& baseline,
                    JudgementBuilder& builder);
 
+// Lists a case that is faster by more than noise (ChangeKind::faster) and whose error grew by more
+// than that of 19 in 20 legal retilings: it may do less work. Fails nothing. To be called again by
+// whoever adds ChangeKind::faster to a judgement that is made; says it once.
+void compare_speed_with_error(const Outcome& outcome, const Baseline* baseline,
+                              Judgement& judgement);
+
 // max(rms, 0.3) of now over that of the past: below 0.3 of the legal error, ratios are noise. NaN
 // stays NaN.
 double drift_ratio(double rms, double baseline_rms);

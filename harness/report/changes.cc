@@ -27,6 +27,8 @@ std::string_view in_words(ChangeKind kind) {
       return "smaller error";
     case ChangeKind::other_driver:
       return "other driver";
+    case ChangeKind::faster_less_accurate:
+      return "faster, less accurate";
   }
   return "";
 }

@@ -162,7 +162,8 @@ std::vector<TestCase> test_cases(const RunReport& report) {
     const std::string message = fmt::format(
         "{}: {} of {}, {} over {}", score.status, number(score.value), number(score.limit),
         score.statistic, plural(static_cast<std::size_t>(score.cases), "case"));
-    const Kind kind = score.status == "pass"   ? Kind::passed
+    const bool is_fine = score.status == "pass" || score.status == "improved";
+    const Kind kind = is_fine                  ? Kind::passed
                       : score.status == "fail" ? Kind::failure
                                                : Kind::skipped;
     cases.push_back({score.suite, score.suite + ".statistics",

@@ -64,17 +64,18 @@ void RunSession::measure(const Plan& plan, const std::function<void()>& progress
 void RunSession::judge_run(bool complete) {
   find_changes(complete && !stopped());
   std::vector<const Outcome*> outcomes;
-  std::vector<const Baseline*> baselines;
+  std::vector<const Baseline*> baselines, pins;
   for (const auto& stored : outcomes_) {
     if (stored.judgement.verdict == Verdict::expected_failure) continue;
     outcomes.push_back(&stored.outcome);
     const auto& past = past_[stored.outcome.case_id];
     baselines.push_back(past.baseline ? &*past.baseline : nullptr);
+    pins.push_back(past.pin ? &past.pin->outcome : nullptr);
   }
   // A shard is complete in itself, and judged over its suites only together with the others
   // (plumbline judge RUN RUN…).
   scores_ = judge_suites(outcomes, text_.contracts, baselines,
-                         complete && !stopped() && run_.shard == "1/1");
+                         complete && !stopped() && run_.shard == "1/1", pins);
   if (store_ == nullptr || stopped()) return;
   keep(store_->add_suite_scores(run_.run_id, scores_));
   keep(store_->set_changes(run_.run_id, changes_));

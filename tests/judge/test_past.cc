@@ -1,4 +1,5 @@
 // Other bits, drift of the error, slower times, pins and looser contracts each get their verdict.
+#include "harness/judge/past.h"
 #include "tests/judge/outcomes.h"
 
 namespace plumbline {
@@ -188,6 +189,44 @@ TEST(Time, FasterBeyondNoiseIsAnImprovement) {
   EXPECT_EQ(judge_times(1.24, {2.25, 1.75, 2, 1.5, 2.5}).verdict, Verdict::pass)
       << "within five deviations";
   EXPECT_EQ(judge_times(1.23, {2.25, 1.75, 2, 1.5, 2.5}).verdict, Verdict::improved);
+}
+
+// It may round more, or do less: said, and nothing fails.
+TEST(FasterButLessAccurate, IsAChangeOfItsOwn) {
+  const auto said = [](double rms, ChangeKind kind, bool other_bits) {
+    Outcome outcome = other_bits ? changed() : passing();
+    outcome.errors.rms = rms;
+    const Baseline baseline = past_of(passing());  // rms 0.6
+    Judgement judgement;
+    judgement.changes.push_back({kind, 0.5, 0.8, "half its time", false});
+    compare_speed_with_error(outcome, &baseline, judgement);
+    return judgement.changes;
+  };
+  const auto changes = said(0.78, ChangeKind::faster, true);
+  ASSERT_EQ(changes.size(), 2U);
+  EXPECT_EQ(changes[1].kind, ChangeKind::faster_less_accurate);
+  EXPECT_NEAR(changes[1].value, 1.3, 1e-12);
+  EXPECT_EQ(changes[1].limit, 1.25);
+  EXPECT_FALSE(changes[1].is_failure);
+  EXPECT_THAT(changes[1].text,
+              HasSubstr("takes 0.5 of its usual time, and its rms error grew by 1.3"));
+  EXPECT_EQ(said(0.74, ChangeKind::faster, true).size(), 1U) << "as retilings do";
+  EXPECT_EQ(said(0.78, ChangeKind::smaller_error, true).size(), 1U) << "not faster";
+  EXPECT_EQ(said(0.78, ChangeKind::faster, false).size(), 1U) << "the same bits";
+}
+
+// Whoever finds a case faster in a judgement that is made asks again, and it is said once.
+TEST(FasterButLessAccurate, IsSaidOnce) {
+  Outcome outcome = changed();
+  outcome.errors.rms = 0.9;
+  const Baseline baseline = past_of(passing());
+  Judgement judgement;
+  compare_speed_with_error(outcome, &baseline, judgement);
+  EXPECT_THAT(judgement.changes, IsEmpty());
+  judgement.changes.push_back({ChangeKind::faster, 0.5, 0.8, "faster", false});
+  for (int i = 0; i < 2; ++i) compare_speed_with_error(outcome, &baseline, judgement);
+  compare_speed_with_error(outcome, nullptr, judgement);
+  EXPECT_EQ(kinds(judgement), (std::vector{ChangeKind::faster, ChangeKind::faster_less_accurate}));
 }
 
 // Forty nights, each 1.2 % slower than the one before: within noise of the last thirty, always.

@@ -9,6 +9,8 @@
 //                    cpu's own option, which computes everything that often)
 //   flip=0.03        moves this share of the elements of the output by one ulp, up or down
 //   bit=1            changes the lowest bit of one element of the output
+//   mix=0.2          takes cpu's own options for this share of the elements alone: what rounds more
+//                    then rounds a little more; a larger share holds the elements of a smaller one
 //   only=cpu/flash*  plants in the kernels of this name alone
 //   part=3/8         plants in the problems of part 3 of 8 (from 0) alone, by a hash of the problem
 //   same_build=1     keeps cpu's build id: as memory or a driver would go wrong, not a new build
@@ -29,6 +31,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "harness/provider/plumbline_provider.hpp"
 
@@ -37,7 +40,7 @@ namespace {
 using plumbline::provider::set_number;
 
 struct Planted {
-  double slow = 0, flip = 0;
+  double slow = 0, flip = 0, mix = 0;
   bool bit = false, same_build = false;
   std::string only;
   int part = 0, parts = 1;
@@ -56,6 +59,7 @@ bool set(Planted& to, std::string_view key, std::string_view value) {
   int flag = 0;
   if (key == "slow" && set_number(to.slow, value, 0, 0.999)) return true;
   if (key == "flip") return set_number(to.flip, value, 0, 1);
+  if (key == "mix") return set_number(to.mix, value, 0, 1);
   if (key == "bit") return set_number(flag, value, 0, 1) && (to.bit = flag != 0, true);
   if (key == "same_build")
     return set_number(flag, value, 0, 1) && (to.same_build = flag != 0, true);
@@ -78,8 +82,10 @@ bool read(std::string_view text, Planted& to) {
     const std::string_view value =
         equals == item.npos ? std::string_view() : item.substr(equals + 1);
     if (!set(to, item.substr(0, equals), value)) {
-      std::fprintf(stderr, "PLANTED_OPTIONS: %.*s is not understood; tests/planted/planted_cpu.cc "
-                   "lists what is\n", static_cast<int>(item.size()), item.data());
+      std::fprintf(stderr,
+                   "PLANTED_OPTIONS: %.*s is not understood; tests/planted/planted_cpu.cc "
+                   "lists what is\n",
+                   static_cast<int>(item.size()), item.data());
       return false;
     }
   }
@@ -100,9 +106,9 @@ std::uint64_t hash(std::string_view kernel, const plumbline_problem& p) {
   for (const char c : kernel) add(c);
   for (const auto field : {p.dtype_q, p.dtype_kv, p.dtype_out, p.layout, p.mask, p.padding})
     add(field);
-  for (const auto field : {p.batch, p.heads_q, p.heads_kv, p.seq_q, p.seq_kv, p.head_dim_qk,
-                           p.head_dim_vo, p.total_q, p.total_kv, p.page_size, p.window_left,
-                           p.window_right})
+  for (const auto field :
+       {p.batch, p.heads_q, p.heads_kv, p.seq_q, p.seq_kv, p.head_dim_qk, p.head_dim_vo, p.total_q,
+        p.total_kv, p.page_size, p.window_left, p.window_right})
     add(field);
   return value;
 }
@@ -157,10 +163,12 @@ void change_output(const plumbline_tensor& out) {
   });
 }
 
-// What plumbline holds: cpu's own plan, and whether something is planted there.
+// What plumbline holds: cpu's own plan, and whether something is planted there. Of a mix the plan
+// of the other elements, too.
 struct Plan {
   plumbline_plan* inner;
   bool is_planted;
+  plumbline_plan* mixed_in = nullptr;
 };
 Plan& of(plumbline_plan* plan) { return *reinterpret_cast<Plan*>(plan); }
 const Plan& of(const plumbline_plan* plan) { return *reinterpret_cast<const Plan*>(plan); }
@@ -176,27 +184,56 @@ plumbline_status prepare(std::uint32_t kernel, const plumbline_problem* problem,
                          const plumbline_tensors* tensors, const plumbline_device* device,
                          plumbline_plan** plan, std::uint64_t* workspace_bytes, char* reason,
                          std::size_t reason_bytes) {
-  const bool here = is_planted(kernel, *problem);
-  get_cpu(abi, here ? planted.of_cpu.c_str() : "");  // a plan keeps the options of its time
-  plumbline_plan* inner = nullptr;
-  const plumbline_status status = cpu->prepare(kernel, problem, tensors, device, &inner,
-                                               workspace_bytes, reason, reason_bytes);
-  if (status == PLUMBLINE_OK) *plan = reinterpret_cast<plumbline_plan*>(new Plan{inner, here});
+  // A plan of cpu keeps the options that hold when it is made.
+  const auto plan_of_cpu = [&](const std::string& options, plumbline_plan** made) {
+    get_cpu(abi, options.c_str());
+    std::uint64_t bytes = 0;
+    const plumbline_status status =
+        cpu->prepare(kernel, problem, tensors, device, made, &bytes, reason, reason_bytes);
+    if (status == PLUMBLINE_OK) *workspace_bytes = std::max(*workspace_bytes, bytes);
+    return status;
+  };
+  const bool here = is_planted(kernel, *problem), mixes = here && planted.mix > 0;
+  Plan made{nullptr, here};
+  *workspace_bytes = 0;
+  plumbline_status status = plan_of_cpu(here && !mixes ? planted.of_cpu : "", &made.inner);
+  if (status == PLUMBLINE_OK && mixes) status = plan_of_cpu(planted.of_cpu, &made.mixed_in);
+  if (status == PLUMBLINE_OK) *plan = reinterpret_cast<plumbline_plan*>(new Plan(made));
+  return status;
+}
+
+// Replaces a share of the elements of an output by those of another plan.
+template <class Bits>
+plumbline_status mix_in(plumbline_plan* other, plumbline_tensors tensors, void* stream,
+                        char* reason, std::size_t reason_bytes) {
+  const plumbline_tensor out = tensors.out;
+  const auto* bytes = static_cast<const char*>(out.data);
+  std::vector<char> others(bytes, bytes + out.bytes), lse(tensors.lse.bytes);
+  tensors.out.data = others.data();
+  if (tensors.lse.data != nullptr) tensors.lse.data = lse.data();
+  const plumbline_status status = cpu->run(other, &tensors, stream, reason, reason_bytes);
+  const auto below =
+      static_cast<std::uint64_t>(planted.mix * static_cast<double>(std::uint64_t{1} << 53));
+  for_each_element<Bits>(out, [&](Bits& bits, std::uint64_t number) {
+    if (mixed(number + 1) >> 11 >= below) return;
+    std::memcpy(&bits, others.data() + (reinterpret_cast<const char*>(&bits) - bytes), sizeof bits);
+  });
   return status;
 }
 
 plumbline_status run(plumbline_plan* plan, const plumbline_tensors* tensors, void* stream,
                      char* reason, std::size_t reason_bytes) {
   const double begun = cpu_seconds();
-  const plumbline_status status = cpu->run(of(plan).inner, tensors, stream, reason, reason_bytes);
+  plumbline_status status = cpu->run(of(plan).inner, tensors, stream, reason, reason_bytes);
   if (!of(plan).is_planted || status != PLUMBLINE_OK) return status;
-  if (planted.changes_output()) {
-    if (tensors->out.dtype == PLUMBLINE_F32) {
-      change_output<std::uint32_t>(tensors->out);
-    } else {
-      change_output<std::uint16_t>(tensors->out);
-    }
+  const bool is_f32 = tensors->out.dtype == PLUMBLINE_F32;
+  if (plumbline_plan* other = of(plan).mixed_in; other != nullptr) {
+    const auto mix = is_f32 ? mix_in<std::uint32_t> : mix_in<std::uint16_t>;
+    status = mix(other, *tensors, stream, reason, reason_bytes);
   }
+  if (planted.changes_output())
+    is_f32 ? change_output<std::uint32_t>(tensors->out)
+           : change_output<std::uint16_t>(tensors->out);
   if (planted.slow > 0) {
     const double end = begun + (cpu_seconds() - begun) * (1 + planted.slow);
     while (cpu_seconds() < end) {
@@ -222,6 +259,7 @@ plumbline_status describe(const plumbline_plan* plan, plumbline_description* des
 
 void destroy(plumbline_plan* plan) {
   cpu->destroy(of(plan).inner);
+  if (of(plan).mixed_in != nullptr) cpu->destroy(of(plan).mixed_in);
   delete &of(plan);
 }
 
@@ -233,7 +271,8 @@ const plumbline_provider* plumbline_get_provider(std::uint32_t abi_version, cons
   get_cpu = reinterpret_cast<decltype(get_cpu)>(::dlsym(library, "plumbline_get_provider"));
   const char* variable = std::getenv("PLANTED_OPTIONS");
   std::string text = options == nullptr ? "" : options;
-  if (variable != nullptr && *variable != '\0') text += (text.empty() ? "" : ",") + std::string(variable);
+  if (variable != nullptr && *variable != '\0')
+    text += (text.empty() ? "" : ",") + std::string(variable);
   planted = {};
   if (get_cpu == nullptr || !read(text, planted)) return nullptr;
   abi = abi_version;

@@ -1,5 +1,5 @@
-// Runs kernels through the whole harness in process, for the tests of this folder. The CPU provider
-// is in worker processes.
+// Runs kernels through the whole harness in process, for tests. The CPU provider is in worker
+// processes.
 #pragma once
 
 #include <gtest/gtest.h>
