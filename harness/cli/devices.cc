@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "harness/base/text.h"
 #include "harness/problem/arch.h"
@@ -80,6 +81,17 @@ bool runs_on(const std::vector<Suite>& suites, const std::vector<std::string>& d
            std::any_of(suite.diffs.begin(), suite.diffs.end(),
                        [&](const SuiteDiff& d) { return is_here(d.a) || is_here(d.b); });
   });
+}
+
+int default_jobs(const Plan& plan) {
+  constexpr int most_on_a_gpu = 4;
+  const int processors = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const auto is_on_gpu = [](const PlannedCase& c) { return c.c.device.starts_with("cuda"); };
+  const bool any = std::any_of(plan.cases.begin(), plan.cases.end(), is_on_gpu) ||
+                   std::any_of(plan.diffs.begin(), plan.diffs.end(), [&](const PlannedDiff& d) {
+                     return is_on_gpu(d.a) || is_on_gpu(d.b);
+                   });
+  return any ? std::min(processors, most_on_a_gpu) : processors;
 }
 
 }  // namespace plumbline::cli

@@ -1,4 +1,5 @@
-// Does the device that --device or a suite names exist on this machine?
+// Does the device that --device or a suite names exist on this machine, and how much runs on it at
+// once?
 #pragma once
 
 #include <string>
@@ -22,5 +23,9 @@ Errors unknown_devices(const std::vector<std::string>& devices,
 
 // Whether any case or diff of the suites is for one of these devices.
 bool runs_on(const std::vector<Suite>& suites, const std::vector<std::string>& devices);
+
+// One case a processor. On a GPU fewer: each worker holds a context there and, in Python, a
+// framework, and imports it when it starts.
+int default_jobs(const Plan& plan);
 
 }  // namespace plumbline::cli

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <thread>
 
 #include "harness/cli/commands.h"
 #include "harness/cli/devices.h"
@@ -298,19 +297,6 @@ int measure(const RunOptions& options, const Plan& plan, const Runner& runner,
       into.store == nullptr ? "run it again" : resume_remedy(session, plan, into);
   return report_errors({{"", 0, "stopped by a signal: the run is incomplete", remedy}},
                        exit_infrastructure);
-}
-
-// One case a processor. On a GPU fewer: each worker holds a context there and, in Python, a
-// framework, and imports it when it starts.
-int default_jobs(const Plan& plan) {
-  constexpr int most_on_a_gpu = 4;
-  const int processors = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  const auto is_on_gpu = [](const PlannedCase& c) { return c.c.device.starts_with("cuda"); };
-  const bool any = std::any_of(plan.cases.begin(), plan.cases.end(), is_on_gpu) ||
-                   std::any_of(plan.diffs.begin(), plan.diffs.end(), [&](const PlannedDiff& d) {
-                     return is_on_gpu(d.a) || is_on_gpu(d.b);
-                   });
-  return any ? std::min(processors, most_on_a_gpu) : processors;
 }
 
 // What a suite wants and this run cannot ask is said, whatever else the run does.
