@@ -15,6 +15,10 @@ constexpr double sd_of_mad = 1.4826, sd_of_trimmed = 1.15;
 constexpr std::size_t nights_a_spike = 20;
 // One night of 30 may be farther than any other, and is no known value of the series.
 constexpr std::size_t nights_a_stray = 30;
+// Series that tell the persistence of a machine class, within 0.15 / sqrt(20) = 0.03 of 60 nights;
+// and what is left to chance.
+constexpr std::size_t least_series = 20;
+constexpr double least_persistence = 0.05;
 // A night's part in the level, in spreads.
 constexpr double most_of_a_night = 2.5;
 
@@ -72,8 +76,7 @@ double take_levels(Levels& levels, std::span<const double> values, double limit)
   return last;
 }
 
-// Correlation of neighbours. Of white noise it is estimated within 1 / sqrt(n) of 0, which is added
-// by half: too small a value would let pools of nights through.
+// Correlation of neighbours, without the bias of a short series (Kendall 1954: -(1 + 3 r) / n).
 double persistence_of(const Levels& levels, double limit) {
   double products = 0, squares = 0;
   const auto& residuals = levels.residuals;
@@ -88,7 +91,7 @@ double persistence_of(const Levels& levels, double limit) {
     }
   }
   const double measured = squares > 0 ? products / squares : 0;
-  return std::clamp(measured + 0.5 / std::sqrt(static_cast<double>(residuals.size())), 0.1, 0.9);
+  return std::min(0.9, measured + (1 + 3 * measured) / static_cast<double>(residuals.size()));
 }
 
 // Where only rare residuals are beyond, on both sides.
@@ -101,7 +104,25 @@ void add_known_values(GateLevel& level, std::vector<double> residuals) {
   level.high = level.level + residuals[residuals.size() - 1 - strays];
 }
 
+// Of what was shown, not only of what a single process gave: as pools take it.
+double shown_level(std::span<const GateNight> nights, double limit) {
+  std::vector<double> values;
+  values.reserve(nights.size());
+  for (const GateNight& night : nights) values.push_back(shown(night));
+  const double middle = median_in_place(values);
+  double sum = 0;
+  for (const double value : values) sum += std::clamp(value - middle, -limit, limit);
+  return middle + sum / static_cast<double>(values.size());
+}
+
 }  // namespace
+
+double shown(const GateNight& night) {
+  if (night.fresh.empty()) return night.value;
+  double sum = 0;
+  for (const double value : night.fresh) sum += value;
+  return sum / static_cast<double>(night.fresh.size());
+}
 
 GateLevel level_of(std::span<const GateNight> past, const GateOptions& options) {
   GateLevel result;
@@ -114,25 +135,40 @@ GateLevel level_of(std::span<const GateNight> past, const GateOptions& options) 
   for (const GateNight& night : past) values.push_back(night.value);
 
   Levels levels{{0}, std::vector<double>(values.size())};
+  const bool settled = past.size() >= static_cast<std::size_t>(std::max(0, options.changes_from));
   std::size_t begin = 0;  // of what is known to have one level
   for (std::size_t i = 0; i <= past.size(); ++i) {
     if (i < past.size() && (i == 0 || !past[i].starts_level)) continue;
-    for (const std::size_t change : level_changes(std::span(values).subspan(begin, i - begin)))
-      levels.begins.push_back(begin + change);
+    if (settled) {
+      for (const auto change : level_changes(std::span(values).subspan(begin, i - begin)))
+        levels.begins.push_back(begin + change);
+    }
     if (i < past.size()) levels.begins.push_back(i);
     begin = i;
   }
   take_levels(levels, values, 0);
   result.spread = spread_of(levels.residuals, levels.begins.size(), options);
-  result.level = take_levels(levels, values, most_of_a_night * result.spread);
+  take_levels(levels, values, most_of_a_night * result.spread);
   result.spread = spread_of(levels.residuals, levels.begins.size(), options);
   result.persistence = persistence_of(levels, most_of_a_night * result.spread);
   result.nights = static_cast<int>(values.size() - levels.begins.back());
   result.nights_in_all = static_cast<int>(values.size());
   add_known_values(result, levels.residuals);
+  result.level = shown_level(past.subspan(levels.begins.back()), most_of_a_night * result.spread);
   for (std::size_t i = 1; i < levels.begins.size(); ++i)
     result.changes.push_back(before + levels.begins[i]);
   return result;
+}
+
+double persistence_of(std::span<const GateLevel> levels) {
+  std::vector<double> measured;
+  measured.reserve(levels.size());
+  for (const GateLevel& level : levels) {
+    if (level.nights_in_all >= static_cast<int>(least_nights))
+      measured.push_back(level.persistence);
+  }
+  if (measured.size() < least_series) return GateOptions().persistence;
+  return std::clamp(median_in_place(measured), least_persistence, 0.9);
 }
 
 }  // namespace plumbline

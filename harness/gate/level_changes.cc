@@ -50,7 +50,8 @@ class Segmentation {
     for (std::size_t k = begin + shortest_level; k + last <= end; ++k) {
       if (const double now = difference(begin, k, end); now > best) best = now, at = k;
     }
-    if (best < least_difference) return;
+    const double unsure = 1 + 10 / static_cast<double>(end - begin);  // of the noise
+    if (best < least_difference * std::sqrt(unsure)) return;
     split(begin, at, changes);
     changes.push_back(at);
     split(at, end, changes);

@@ -12,11 +12,17 @@ constexpr std::array<int, 4> pools{1, 3, 7, 14};
 
 // In standard deviations. tests/gate/simulation.cc measures what they let through, and what they
 // find; docs/nights.md has the table.
-constexpr double screens_at = 3.0;        // tonight alone
-constexpr double fresh_agrees_at = 2.5;   // each fresh process
-constexpr double fresh_mean_at = 2.75;    // their mean
+constexpr double screens_at = 2.8;        // tonight alone
+constexpr double fresh_agrees_at = 2.45;  // each fresh process
+constexpr double beyond_known = 0.5;      // each fresh process, above the known values
+constexpr double fresh_mean_at = 3.0;     // their mean
 constexpr double pool_screens_at = 3.5;   // a pool of nights
-constexpr double pool_confirms_at = 4.0;  // the same with what fresh processes gave for tonight
+constexpr double pool_confirms_at = 4.2;  // the same with what fresh processes gave for tonight
+// What persists is shared by the fresh processes, which then refute less.
+constexpr double persistence_doubt = 0.5;
+constexpr int nights_beside_a_pool = 10;
+constexpr double fresh_share_at = 0.9;   // of the pool's change, the mean of fresh processes
+constexpr double fresh_least_at = 0.85;  // each of them, over the root of the pool's nights
 // A night's part in a pool, in spreads: a spike is no step.
 constexpr double most_of_a_night = 3.0;
 // ln 1.25: what is found after any number of nights.
@@ -25,7 +31,10 @@ constexpr double huge_change = 0.2231;
 constexpr double most_drift = 0.07696;
 constexpr double drift_beyond_noise = 3.0;  // standard deviations
 // A pinned value is the level of a few nights: judge takes up to 5.
-constexpr double nights_of_a_pin = 5;
+constexpr int nights_of_a_pin = 5;
+
+// By n^3 for n nights: 58 % wider limits at 10 nights, 9 % at 20.
+constexpr double doubtful_spread = 1500;
 
 // n times the variance of the mean of n nights, over that of one night.
 double correlated(int n, double persistence) {
@@ -42,15 +51,20 @@ double variance_of_mean(int n, double persistence) {
   return n == 0 ? 1 : correlated(n, persistence) / n;
 }
 
+// Standard deviation of the difference of two means. A spread of few nights is a guess: limits of
+// Student's t at 3 sigma are as far out.
+double noise_of(const GateLevel& level, int nights, int others, const GateOptions& options) {
+  const double persistence = std::max(options.persistence, level.persistence);
+  const double n = level.nights_in_all;
+  return level.spread *
+         std::sqrt((1 + doubtful_spread / (n * n * n)) *
+                   (variance_of_mean(nights, persistence) + variance_of_mean(others, persistence)));
+}
+
 double mean_of(std::span<const double> values) {
   double sum = 0;
   for (const double value : values) sum += value;
   return sum / static_cast<double>(values.size());
-}
-
-// A night that was screened stands for what its fresh processes gave: its own value is why it was.
-double value_of(const GateNight& night) {
-  return night.fresh.empty() ? night.value : mean_of(night.fresh);
 }
 
 struct Pool {
@@ -58,6 +72,7 @@ struct Pool {
   GateLevel level;   // before the pooled nights
   double noise = 0;  // standard deviation of `change`
   double change = 0, limit = 0;
+  double doubt = 1;  // by which the limits of a pool are wider
   bool usable = false;
 };
 
@@ -73,15 +88,18 @@ Pool pool_of(int nights, std::span<const GateNight> past, double tonight,
     if (night.starts_level) return pool;  // a known change is no finding
   }
   pool.level = level_of(past.first(past.size() - earlier), options);
+  // A level of few nights is a bad judge of small steps: its cut may be one itself.
+  if (nights > 1 && pool.level.nights < nights + nights_beside_a_pool) return pool;
   const double most = nights == 1 ? HUGE_VAL : most_of_a_night * pool.level.spread;
   double sum = std::clamp(tonight - pool.level.level, -most, most);
   for (const GateNight& night : pooled)
-    sum += std::clamp(value_of(night) - pool.level.level, -most, most);
+    sum += std::clamp(shown(night) - pool.level.level, -most, most);
   pool.change = sum / nights;
   pool.noise =
       pool.level.spread * std::sqrt(variance_of_mean(nights, pool.level.persistence) +
                                     variance_of_mean(pool.level.nights, pool.level.persistence));
-  pool.limit = (nights == 1 ? screens_at : pool_screens_at) * pool.noise;
+  pool.doubt = 1 + std::max(options.persistence, pool.level.persistence) * persistence_doubt;
+  pool.limit = (nights == 1 ? screens_at : pool_screens_at * pool.doubt) * pool.noise;
   pool.usable = true;
   return pool;
 }
@@ -120,13 +138,13 @@ Pool drift_of(std::span<const GateNight> past, double tonight, double pinned,
   std::vector<GateNight> nights(past.begin(), past.end());
   nights.push_back({tonight, {}, false});
   Pool pool;
-  pool.level = level_of(nights, options);
+  GateOptions accepted = options;
+  accepted.changes_from =
+      static_cast<int>(gate_window) + 1;  // the level of nobody's choice is noise
+  pool.level = level_of(nights, accepted);
   pool.nights = 1;
   pool.change = pool.level.level - pinned;
-  pool.noise = pool.level.spread *
-               std::sqrt(variance_of_mean(pool.level.nights, pool.level.persistence) +
-                         correlated(static_cast<int>(nights_of_a_pin), pool.level.persistence) /
-                             nights_of_a_pin);
+  pool.noise = noise_of(pool.level, nights_of_a_pin, pool.level.nights, options);
   pool.limit = std::max(most_drift, drift_beyond_noise * pool.noise);
   pool.usable = true;
   return pool;
@@ -139,7 +157,8 @@ double known_beyond(const GateLevel& level, double sign) {
 Confirmation confirm_tonight(const GateLevel& level, double change, double size_of_one,
                              double size_of_mean, std::span<const double> fresh) {
   const double sign = change > 0 ? 1 : -1;
-  const double least = std::max(size_of_one, known_beyond(level, sign));
+  const double least =
+      std::max(size_of_one, known_beyond(level, sign) + beyond_known * level.spread);
   std::size_t agree = 0;
   for (const double value : fresh) agree += sign * (value - level.level) > least ? 1 : 0;
   const double mean = sign * (mean_of(fresh) - level.level);
@@ -156,9 +175,10 @@ Confirmation confirm_pool(const Pool& pool, std::span<const GateNight> past,
   const Pool with = pool_of(pool.nights, past, shown, options);
   const double mean = sign * (shown - pool.level.level);
   bool all = true;
-  for (const double value : fresh) all = all && sign * (value - pool.level.level) > 0;
-  const bool half = mean > sign * pool.change / 2;
-  if (all && half && sign * with.change > pool_confirms_at * with.noise)
+  const double least = fresh_least_at / std::sqrt(pool.nights) * sign * pool.change;
+  for (const double value : fresh) all = all && sign * (value - pool.level.level) > least;
+  const bool half = mean > fresh_share_at * sign * pool.change;
+  if (all && half && sign * with.change > pool_confirms_at * with.doubt * with.noise)
     return Confirmation::confirmed;
   return half ? Confirmation::disagree : Confirmation::refuted;
 }

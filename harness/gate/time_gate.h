@@ -22,13 +22,21 @@ struct GateNight {
   bool starts_level = false;
 };
 
+// What the night says of the level: the mean of its fresh processes where they were asked, because
+// the night's own value is why they were.
+double shown(const GateNight& night);
+
 struct GateOptions {
   int fresh = 3;  // fresh processes that a finding takes: fresh_processes() of the night's series
   // The spread between nights that no series of this machine class falls short of: measured A/A.
   double least_spread = 0.002;
-  // Nights from which on single outliers are spikes. Before, they may be a second mode of the
-  // series, as which they count.
-  int spikes_from = 20;
+  // Correlation of one night with the next that no series falls short of: persistence_of() the
+  // machine class. Pools of nights tell less where nights are alike. 0.4 where it is unknown.
+  double persistence = 0.4;
+  // Nights from which on single outliers are spikes, and those from which on a step that nobody
+  // accepted is a change of level. Before, both may be a second mode of the series, and count as
+  // noise.
+  int spikes_from = 20, changes_from = 30;
 };
 
 // Nights that are looked at: what `plumbline prune` keeps.
@@ -37,11 +45,11 @@ inline constexpr std::size_t gate_window = 60;
 inline constexpr std::size_t least_nights = 10;
 
 struct GateLevel {
-  double level = 0;        // since the last change
-  double spread = 0;       // standard deviation of one night about its level, floored
-  double persistence = 0;  // correlation of one night with the next, rounded up for what is unknown
-  int nights = 0;          // that `level` rests on
-  int nights_in_all = 0;   // that `spread` rests on
+  double level = 0;          // since the last change
+  double spread = 0;         // standard deviation of one night about its level, floored
+  double persistence = 0;    // measured correlation of one night with the next
+  int nights = 0;            // that `level` rests on
+  int nights_in_all = 0;     // that `spread` rests on
   double low = 0, high = 0;  // only rare nights of this level were beyond these: its known values
   std::vector<std::size_t> changes;  // nights of the past from which on another level held
 };
@@ -49,6 +57,10 @@ struct GateLevel {
 // Robust: spikes count only up to a limit, and the noise is that about each level between changes.
 // Without a night, everything is 0 and the spread is the floor.
 GateLevel level_of(std::span<const GateNight> past, const GateOptions& options);
+
+// The median of the series of a machine class, for GateOptions::persistence; 0.4 where fewer than
+// 20 have enough nights.
+double persistence_of(std::span<const GateLevel> levels);
 
 enum class GateFinding {
   too_few,  // nights to tell, and no change of more than 25 %
