@@ -74,7 +74,7 @@ SELECT
   -- time and resources
   o.timed, o.time_ns, o.time_mad_ns, o.time_ratio, o.time_hot_ns, o.time_cpu_ns,
   o.time_sentinel_ns, o.time_rounds, o.flops_per_second, o.bytes_per_second, o.flops_share,
-  o.bytes_share, o.past_times, o.time_over_past,
+  o.bytes_share, o.time_physics, o.past_times, o.time_over_past,
   o.wall_ms, o.workspace_bytes, o.peak_memory_bytes, o.registers_per_thread,
   o.spill_bytes_per_thread, o.shared_memory_bytes, o.stack_bytes_per_thread,
   -- what ran
