@@ -119,6 +119,7 @@ CREATE TABLE run(
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX run_by_night ON run(night_id) WHERE night_id <> '';
 CREATE UNIQUE INDEX run_by_order ON run(run_order);
+CREATE INDEX run_unfinished ON run(run_order) WHERE finished_at IS NULL;
 CREATE INDEX run_by_machine ON run(machine_key, run_order);
 
 -- One wide row an outcome: 20,000 in 0.13 s where a row per metric takes 1.6 s. Groups of columns
@@ -127,6 +128,10 @@ CREATE TABLE outcome(
   run_id TEXT NOT NULL REFERENCES run(run_id),
   case_key BLOB NOT NULL REFERENCES attention_case(case_key),
   suite TEXT NOT NULL,
+  -- Copies of attention_case.series_key and run.run_order, so that one index holds each series in
+  -- the order of time.
+  series_key BLOB NOT NULL CHECK (length(series_key) = 16),
+  run_order TEXT NOT NULL,
   build_key BLOB NOT NULL REFERENCES build(build_key),
   -- Of what the case ran on: a GPU is a machine class of its own (run.machine_key is that of the
   -- host).
@@ -253,7 +258,6 @@ CREATE TABLE outcome(
   bytes_per_second REAL,
   flops_share REAL,
   bytes_share REAL,
-  time_physics REAL,  -- the least time that any kernel needs over the one taken
   second_ratio REAL,  -- of a second measurement in the same night
   peak_memory_bytes INTEGER,  -- NULL unless timed
   wall_ms REAL NOT NULL,
@@ -302,22 +306,71 @@ CREATE TABLE outcome(
     faults_empty_rows + faults_inexact + faults_fence_bytes),
   UNIQUE (case_key, run_id, suite)
 ) STRICT;
-CREATE INDEX outcome_by_run ON outcome(run_id);
+CREATE INDEX outcome_by_run ON outcome(run_id, verdict, suite);
 CREATE INDEX outcome_by_verdict ON outcome(verdict);
-CREATE INDEX outcome_timed ON outcome(case_key, run_id) WHERE timed;
+CREATE INDEX outcome_in_time ON outcome(
+  series_key, machine_key, provider_options, run_order DESC, suite, verdict);
+-- Everything that the time gate asks of the past stands in the index itself: a series' sixty nights
+-- are a few neighbouring pages, where its outcomes are sixty.
+CREATE INDEX outcome_timed ON outcome(
+  series_key, machine_key, provider_options, run_order DESC, suite, verdict, status, judge_version,
+  reference_version, inputs_version, time_ratio, fresh_ratios, run_id, case_key) WHERE timed;
 
--- The newest outcome of every series, kept by whoever writes outcomes: a copy of what v_history
--- tells, so that asking for it reads one row a series.
+-- The newest outcome of every series in each suite and under each name of the case (cuda:0 and
+-- cuda:1 share a series), so that asking for the newest reads a row or two a series. The triggers
+-- keep it, whoever stores, merges or deletes outcomes.
 CREATE TABLE latest_outcome(
   series_key BLOB NOT NULL CHECK (length(series_key) = 16),
   machine_key BLOB NOT NULL REFERENCES machine_class(machine_key),
   provider_options TEXT NOT NULL,
-  run_order TEXT NOT NULL,
   suite TEXT NOT NULL,
-  run_id TEXT NOT NULL REFERENCES run(run_id),
   case_key BLOB NOT NULL REFERENCES attention_case(case_key),
-  PRIMARY KEY (series_key, machine_key, provider_options)
+  run_order TEXT NOT NULL,
+  run_id TEXT NOT NULL REFERENCES run(run_id),
+  PRIMARY KEY (series_key, machine_key, provider_options, suite, case_key)
 ) STRICT, WITHOUT ROWID;
+CREATE TRIGGER latest_outcome_is_stored AFTER INSERT ON outcome
+BEGIN
+  INSERT INTO latest_outcome VALUES (
+    NEW.series_key, NEW.machine_key, NEW.provider_options, NEW.suite, NEW.case_key, NEW.run_order,
+    NEW.run_id)
+  ON CONFLICT (series_key, machine_key, provider_options, suite, case_key) DO UPDATE SET
+    run_order = excluded.run_order, run_id = excluded.run_id
+  WHERE excluded.run_order > latest_outcome.run_order;
+END;
+CREATE TRIGGER latest_outcome_is_deleted AFTER DELETE ON outcome
+WHEN EXISTS (
+  SELECT 1 FROM latest_outcome AS l
+  WHERE l.series_key = OLD.series_key AND l.machine_key = OLD.machine_key
+    AND l.provider_options = OLD.provider_options AND l.suite = OLD.suite
+    AND l.case_key = OLD.case_key AND l.run_order = OLD.run_order)
+BEGIN
+  DELETE FROM latest_outcome
+  WHERE series_key = OLD.series_key AND machine_key = OLD.machine_key
+    AND provider_options = OLD.provider_options AND suite = OLD.suite AND case_key = OLD.case_key;
+  INSERT INTO latest_outcome
+  SELECT series_key, machine_key, provider_options, suite, case_key, run_order, run_id
+  FROM outcome
+  WHERE series_key = OLD.series_key AND machine_key = OLD.machine_key
+    AND provider_options = OLD.provider_options AND suite = OLD.suite AND case_key = OLD.case_key
+  ORDER BY run_order DESC LIMIT 1;
+END;
+-- A case of a run that is stored again may have moved to another series.
+CREATE TRIGGER latest_outcome_has_moved
+AFTER UPDATE OF series_key, machine_key, provider_options, run_order ON outcome
+WHEN (OLD.series_key, OLD.machine_key, OLD.provider_options, OLD.run_order)
+  IS NOT (NEW.series_key, NEW.machine_key, NEW.provider_options, NEW.run_order)
+BEGIN
+  DELETE FROM latest_outcome
+  WHERE series_key IN (OLD.series_key, NEW.series_key) AND suite = NEW.suite
+    AND case_key = NEW.case_key;
+  INSERT INTO latest_outcome
+  SELECT series_key, machine_key, provider_options, suite, case_key, max(run_order), run_id
+  FROM outcome
+  WHERE series_key IN (OLD.series_key, NEW.series_key) AND suite = NEW.suite
+    AND case_key = NEW.case_key
+  GROUP BY series_key, machine_key, provider_options;
+END;
 
 -- What happened to a night, append-only: opened, closed, suspect, measured again, set aside.
 CREATE TABLE night_event(
@@ -351,6 +404,7 @@ CREATE TABLE night_times(
   load REAL NOT NULL,              -- the largest load average seen while timing
   UNIQUE (run_id, machine_key)
 ) STRICT;
+CREATE INDEX night_times_suspect ON night_times(run_id, machine_key) WHERE suspect;
 
 CREATE TABLE diff(
   run_id TEXT NOT NULL REFERENCES run(run_id),

@@ -6,14 +6,14 @@
 CREATE VIEW v_runs AS
 SELECT
   r.run_id, r.run_order, r.started_at, r.finished_at, r.finished_at IS NOT NULL AS finished,
-  r.complete, r.exit_code, r.purpose, r.shard, r.selection, r.code_commit, r.host,
+  r.complete, r.exit_code, r.purpose, r.shard, r.selection, r.night_id, r.code_commit, r.host,
   m.device_kind || ' ' || m.machine_arch || ' ' || m.model AS machine,
   lower(hex(m.machine_key)) AS machine_class,
   m.device_kind, m.machine_arch, m.model, m.memory_bytes, m.clock_policy, r.compiler, r.flags,
   r.versions_json, r.command_line,
   (SELECT count(*) FROM outcome AS o WHERE o.run_id = r.run_id) AS outcomes,
-  (SELECT count(*) FROM outcome AS o JOIN verdict AS v USING (verdict) WHERE o.run_id = r.run_id
-    AND v.is_failure) AS failures,
+  (SELECT count(*) FROM verdict AS v CROSS JOIN outcome AS o
+   WHERE v.is_failure AND o.run_id = r.run_id AND o.verdict = v.verdict) AS failures,
   (SELECT count(*) FROM diff AS d WHERE d.run_id = r.run_id) AS diffs,
   (SELECT count(*) FROM diff AS d JOIN verdict AS v USING (verdict) WHERE d.run_id = r.run_id
     AND v.is_failure) AS diff_failures
@@ -21,14 +21,17 @@ FROM run AS r JOIN machine_class AS m USING (machine_key);
 
 -- Every outcome with its run, case, build and verdict. A first_seen outcome that has a past was
 -- measured where its past was not at hand: it is accepted once `plumbline judge` has compared it.
+-- What a query does not ask for costs nothing: of the tables only those of runs and cases are
+-- joined, the others are looked up where their columns are named.
 CREATE VIEW v_history AS
 SELECT
   -- series and run
   c.case_id, o.provider_options,
-  m.device_kind || ' ' || m.machine_arch || ' ' || m.model AS machine,
-  lower(hex(m.machine_key)) AS machine_class,
+  (SELECT m.device_kind || ' ' || m.machine_arch || ' ' || m.model FROM machine_class AS m
+   WHERE m.machine_key = o.machine_key) AS machine,
+  lower(hex(o.machine_key)) AS machine_class,
   r.run_id, r.run_order, r.started_at, r.finished_at IS NOT NULL AS finished, r.purpose,
-  r.code_commit, o.judge_version, o.reference_version, o.inputs_version,
+  r.night_id, r.code_commit, o.judge_version, o.reference_version, o.inputs_version,
   -- case
   o.suite, o.case_group, o.tier, c.kernel, c.device, o.arch, o.tensor_cores, c.dtype, c.kv_dtype,
   c.out_dtype, c.layout, c.mask, c.window_left, c.window_right, c.lengths, c.padding, c.page_size,
@@ -36,18 +39,18 @@ SELECT
   c.head_dim_vo, c.k_scale, c.v_scale, c.scale, c.softcap, c.alibi, c.sinks, c.kv_scales,
   c.scale_block, c.view, c.merge, c.lse, c.seed, c.inputs, o.problem_digest,
   -- what happened, and what is concluded
-  o.status, o.verdict, v.is_failure,
-  o.status = 'ok' AND (v.is_baseline AND r.finished_at IS NOT NULL
+  o.status, o.verdict, o.verdict IN (SELECT verdict FROM verdict WHERE is_failure) AS is_failure,
+  o.status = 'ok' AND (
+    o.verdict IN (SELECT verdict FROM verdict WHERE is_baseline) AND r.finished_at IS NOT NULL
     AND NOT (o.verdict = 'first_seen' AND EXISTS (
-      SELECT 1
-      FROM attention_case AS ec JOIN outcome AS e ON e.case_key = ec.case_key
-        JOIN run AS er ON er.run_id = e.run_id
-      JOIN verdict AS ev ON ev.verdict = e.verdict
-      WHERE ec.series_key = c.series_key AND e.machine_key = o.machine_key
-        AND e.provider_options = o.provider_options AND er.run_order < r.run_order
-        AND er.finished_at IS NOT NULL AND ev.is_baseline AND e.status = 'ok'
-          AND e.judge_version = o.judge_version
-        AND e.reference_version = o.reference_version AND e.inputs_version = o.inputs_version))
+      SELECT 1 FROM outcome AS e
+      WHERE e.series_key = o.series_key AND e.machine_key = o.machine_key
+        AND e.provider_options = o.provider_options AND e.run_order < o.run_order
+        AND e.verdict IN (SELECT verdict FROM verdict WHERE is_baseline) AND e.status = 'ok'
+        AND e.judge_version = o.judge_version AND e.reference_version = o.reference_version
+        AND e.inputs_version = o.inputs_version
+        AND NOT EXISTS (SELECT 1 FROM run AS u INDEXED BY run_unfinished
+          WHERE u.run_order = e.run_order AND u.finished_at IS NULL)))
     OR EXISTS (SELECT 1 FROM accepted_case AS a WHERE a.run_id = o.run_id
       AND a.case_key = o.case_key)) AS accepted,
   o.reason, o.percent_of_limit, o.nearest_statistic, o.findings, o.notes, o.confirmation,
@@ -57,7 +60,7 @@ SELECT
   o.elements, o.peak, o.beyond_output, o.rms, o.bound, o.max_abs, o.max_rel, o.mean_abs, o.max_ulp,
   o.lse_z, o.lse_max_abs, o.elsewhere, o.shrink_z, o.temperature_z, o.outside_allclose_1e3,
   o.outside_allclose_1e2, o.reference_rows, o.rows_total, o.row_seed, o.widening,
-  js.spec AS judged_spec,
+  (SELECT spec FROM rounding_spec WHERE spec_key = o.judged_spec_key) AS judged_spec,
   -- faults
   o.faults_total, o.faults_nan, o.faults_inf, o.faults_unwritten, o.faults_out_of_range,
   o.faults_padded_rows, o.faults_empty_rows, o.faults_inexact, o.faults_fence_bytes,
@@ -73,24 +76,64 @@ SELECT
   o.output_digest, o.repeat_checked, o.repeat_equal,
   -- time and resources
   o.timed, o.time_ns, o.time_mad_ns, o.time_ratio, o.time_hot_ns, o.time_cpu_ns,
-  o.time_sentinel_ns, o.time_rounds, o.flops_per_second, o.bytes_per_second, o.flops_share,
-  o.bytes_share, o.time_physics, o.past_times, o.time_over_past,
+  o.time_sentinel_ns, o.time_rounds, o.second_ratio, o.fresh_ratios, o.flops_per_second,
+  o.bytes_per_second, o.flops_share, o.bytes_share, o.past_times, o.time_over_past,
+  nullif(o.gate_finding, '') AS gate_finding, o.gate_nights, o.gate_pool, o.gate_level,
+  o.gate_spread, o.gate_limit, o.gate_change, o.gate_deviation,
   o.wall_ms, o.workspace_bytes, o.peak_memory_bytes, o.registers_per_thread,
   o.spill_bytes_per_thread, o.shared_memory_bytes, o.stack_bytes_per_thread,
   -- what ran
-  b.build_id, b.launched, ds.spec AS declared_spec, o.padding_policy, o.promise_run_to_run,
+  (SELECT build_id FROM build WHERE build_key = o.build_key) AS build_id,
+  (SELECT launched FROM build WHERE build_key = o.build_key) AS launched,
+  (SELECT spec FROM rounding_spec WHERE spec_key = o.declared_spec_key) AS declared_spec,
+  o.padding_policy, o.promise_run_to_run,
   o.promise_batch, o.promise_layout, o.promise_page, o.promise_split, o.promise_prefill_decode,
   o.promise_lse, o.saved_to, o.reused_from, o.device_model, o.device_memory_bytes, o.device_driver,
   o.device_runtime,
   o.expected_issue, o.expected_expires, o.expected_reason
-FROM outcome AS o
-JOIN run AS r USING (run_id)
-JOIN machine_class AS m ON m.machine_key = o.machine_key
-JOIN attention_case AS c USING (case_key)
-JOIN build AS b USING (build_key)
-JOIN rounding_spec AS ds ON ds.spec_key = o.declared_spec_key
-JOIN rounding_spec AS js ON js.spec_key = o.judged_spec_key
-JOIN verdict AS v USING (verdict);
+FROM outcome AS o JOIN run AS r USING (run_id) JOIN attention_case AS c USING (case_key);
+
+-- Every timed outcome: its samples, and where its series stood.
+CREATE VIEW v_times AS
+SELECT
+  c.case_id, o.provider_options,
+  (SELECT m.device_kind || ' ' || m.machine_arch || ' ' || m.model FROM machine_class AS m
+   WHERE m.machine_key = o.machine_key) AS machine,
+  lower(hex(o.machine_key)) AS machine_class,
+  r.run_id, r.run_order, r.started_at, r.night_id, r.code_commit, o.suite, c.kernel, o.arch,
+  c.dtype, o.status, o.verdict, o.confirmation, o.time_ratio, o.time_ns, o.time_mad_ns,
+  o.time_cpu_ns, o.time_sentinel_ns, o.time_hot_ns, o.second_ratio, o.fresh_ratios, o.time_rounds,
+  nullif(o.gate_finding, '') AS gate_finding, o.gate_nights, o.gate_level, o.gate_limit,
+  o.gate_change,
+  EXISTS (SELECT 1 FROM night_times AS n WHERE n.run_id = o.run_id
+    AND n.machine_key = o.machine_key AND n.suspect) AS suspect
+FROM outcome AS o JOIN run AS r USING (run_id) JOIN attention_case AS c USING (case_key)
+WHERE o.timed;
+
+-- Every timed series with its first and its last times: each the mean of at most three runs.
+CREATE VIEW v_timed_series AS
+WITH series AS MATERIALIZED (
+  SELECT DISTINCT l.series_key, l.machine_key, l.provider_options,
+    (SELECT c.case_id FROM attention_case AS c WHERE c.series_key = l.series_key
+     ORDER BY c.case_id LIMIT 1) AS case_id
+  FROM latest_outcome AS l
+  WHERE EXISTS (SELECT 1 FROM outcome AS o WHERE o.timed AND o.series_key = l.series_key
+    AND o.machine_key = l.machine_key AND o.provider_options = l.provider_options))
+SELECT
+  s.case_id, s.provider_options,
+  (SELECT m.device_kind || ' ' || m.machine_arch || ' ' || m.model FROM machine_class AS m
+   WHERE m.machine_key = s.machine_key) AS machine,
+  lower(hex(s.machine_key)) AS machine_class,
+  (SELECT count(DISTINCT o.run_order) FROM outcome AS o WHERE o.timed
+     AND o.series_key = s.series_key AND o.machine_key = s.machine_key
+     AND o.provider_options = s.provider_options) AS runs,
+  (SELECT avg(time_ratio) FROM (SELECT o.time_ratio FROM outcome AS o WHERE o.timed
+     AND o.series_key = s.series_key AND o.machine_key = s.machine_key
+     AND o.provider_options = s.provider_options ORDER BY o.run_order LIMIT 3)) AS first_ratio,
+  (SELECT avg(time_ratio) FROM (SELECT o.time_ratio FROM outcome AS o WHERE o.timed
+     AND o.series_key = s.series_key AND o.machine_key = s.machine_key
+     AND o.provider_options = s.provider_options ORDER BY o.run_order DESC LIMIT 3)) AS last_ratio
+FROM series AS s;
 
 -- The rms error of every (sample, head) of an outcome, as JSON: [0.97, 1.02, …], sample by sample;
 -- null for NaN, -1 never. Stored as little-endian float32, which SQL has to take apart: bytes as
@@ -129,49 +172,22 @@ FROM outcome AS o
 JOIN run AS r USING (run_id)
 JOIN attention_case AS c USING (case_key);
 
--- The newest outcome of every series; columns of v_history. (max() makes SQLite take the other
--- columns from its row.)
+-- The newest outcome of every series; columns of v_history.
 CREATE VIEW v_latest AS
-WITH newest AS MATERIALIZED (
-  SELECT c.case_id AS newest_case, o.run_id AS newest_run, o.suite AS newest_suite,
-    max(r.run_order || ' ' || o.suite)
-  FROM outcome AS o JOIN run AS r USING (run_id) JOIN attention_case AS c USING (case_key)
-  GROUP BY c.series_key, o.machine_key, o.provider_options)
-SELECT h.* FROM newest CROSS JOIN v_history AS h
-WHERE h.case_id = newest_case AND h.run_id = newest_run AND h.suite = newest_suite;
+SELECT h.*
+FROM attention_case AS lc
+JOIN latest_outcome AS l ON l.series_key = lc.series_key AND l.case_key = lc.case_key
+CROSS JOIN v_history AS h
+WHERE h.case_id = lc.case_id AND h.run_id = l.run_id AND h.suite = l.suite
+  AND NOT EXISTS (
+    SELECT 1 FROM latest_outcome AS n
+    WHERE n.series_key = l.series_key AND n.machine_key = l.machine_key
+      AND n.provider_options = l.provider_options
+      AND (n.run_order, n.suite, n.case_key) > (l.run_order, l.suite, l.case_key));
 
 -- Every failure, with the accepted outcome of the same series that came before it and the first
 -- failure since then.
 CREATE VIEW v_regressions AS
-WITH failure AS (
-  SELECT
-    o.rowid AS failed,
-    (SELECT p.rowid
-     FROM attention_case AS pc JOIN outcome AS p ON p.case_key = pc.case_key
-       JOIN run AS pr ON pr.run_id = p.run_id
-     JOIN verdict AS pv ON pv.verdict = p.verdict
-     WHERE pc.series_key = oc.series_key AND p.machine_key = o.machine_key
-       AND p.provider_options = o.provider_options AND pr.run_order < r.run_order
-       AND p.status = 'ok'
-       AND p.judge_version = o.judge_version AND p.reference_version = o.reference_version
-         AND p.inputs_version = o.inputs_version
-       AND (pv.is_baseline AND pr.finished_at IS NOT NULL
-         AND NOT (p.verdict = 'first_seen' AND EXISTS (
-          SELECT 1
-          FROM attention_case AS ec JOIN outcome AS e ON e.case_key = ec.case_key
-            JOIN run AS er ON er.run_id = e.run_id
-          JOIN verdict AS ev ON ev.verdict = e.verdict
-          WHERE ec.series_key = pc.series_key AND e.machine_key = p.machine_key
-            AND e.provider_options = p.provider_options AND er.run_order < pr.run_order
-            AND er.finished_at IS NOT NULL AND ev.is_baseline AND e.status = 'ok'
-              AND e.judge_version = p.judge_version
-            AND e.reference_version = p.reference_version AND e.inputs_version = p.inputs_version))
-         OR EXISTS (SELECT 1 FROM accepted_case AS a WHERE a.run_id = p.run_id
-           AND a.case_key = p.case_key))
-     ORDER BY pr.run_order DESC, p.suite LIMIT 1) AS previous
-  FROM outcome AS o JOIN run AS r USING (run_id) JOIN verdict AS v ON v.verdict = o.verdict
-  JOIN attention_case AS oc ON oc.case_key = o.case_key
-  WHERE v.is_failure)
 SELECT
   c.case_id, o.provider_options,
   m.device_kind || ' ' || m.machine_arch || ' ' || m.model AS machine,
@@ -182,37 +198,57 @@ SELECT
   AND a.case_key = o.case_key) AS accepted,
   o.reason, o.findings, o.percent_of_limit, o.nearest_statistic, o.rms, o.peak, o.time_ratio,
   o.output_digest, b.build_id, o.location_description, o.cause, o.looser_rung,
-  pr.run_id AS previous_run_id,
+  p.run_id AS previous_run_id,
   pr.started_at AS previous_started_at, pr.code_commit AS previous_commit,
   p.verdict AS previous_verdict, p.percent_of_limit AS previous_percent_of_limit,
   p.rms AS previous_rms, p.peak AS previous_peak, p.time_ratio AS previous_time_ratio,
   p.output_digest AS previous_output_digest, pb.build_id AS previous_build_id,
-  (SELECT min(fr.run_order)
-   FROM attention_case AS fc JOIN outcome AS f ON f.case_key = fc.case_key
-     JOIN run AS fr ON fr.run_id = f.run_id
-   JOIN verdict AS fv ON fv.verdict = f.verdict
-   WHERE fc.series_key = c.series_key AND f.machine_key = o.machine_key
-     AND f.provider_options = o.provider_options AND fv.is_failure
-     AND fr.run_order <= r.run_order
-     AND fr.run_order > coalesce(pr.run_order, '')) AS failing_since
-FROM failure
-JOIN outcome AS o ON o.rowid = failed
+  (SELECT f.run_order FROM outcome AS f
+   WHERE f.series_key = o.series_key AND f.machine_key = o.machine_key
+     AND f.provider_options = o.provider_options AND f.run_order <= o.run_order
+     AND f.run_order > coalesce(p.run_order, '')
+     AND f.verdict IN (SELECT verdict FROM verdict WHERE is_failure)
+   ORDER BY f.run_order LIMIT 1) AS failing_since
+FROM outcome AS o
 JOIN run AS r ON r.run_id = o.run_id
 JOIN machine_class AS m ON m.machine_key = o.machine_key
 JOIN attention_case AS c ON c.case_key = o.case_key
 JOIN build AS b ON b.build_key = o.build_key
-LEFT JOIN outcome AS p ON p.rowid = previous
+LEFT JOIN outcome AS p ON p.rowid = (
+  SELECT x.rowid FROM outcome AS x
+  WHERE x.series_key = o.series_key AND x.machine_key = o.machine_key
+    AND x.provider_options = o.provider_options AND x.run_order < o.run_order
+    AND (x.verdict IN (SELECT verdict FROM verdict WHERE is_baseline)
+      OR x.run_order IN (
+        SELECT ar.run_order FROM attention_case AS ac
+        JOIN accepted_case AS a ON a.case_key = ac.case_key
+        JOIN run AS ar ON ar.run_id = a.run_id
+        WHERE ac.series_key = o.series_key))
+    AND x.status = 'ok'
+    AND x.judge_version = o.judge_version AND x.reference_version = o.reference_version
+    AND x.inputs_version = o.inputs_version
+    AND (x.verdict IN (SELECT verdict FROM verdict WHERE is_baseline)
+      AND NOT EXISTS (SELECT 1 FROM run AS u INDEXED BY run_unfinished
+        WHERE u.run_order = x.run_order AND u.finished_at IS NULL)
+      AND NOT (x.verdict = 'first_seen' AND EXISTS (
+        SELECT 1 FROM outcome AS e
+        WHERE e.series_key = x.series_key AND e.machine_key = x.machine_key
+          AND e.provider_options = x.provider_options AND e.run_order < x.run_order
+          AND e.verdict IN (SELECT verdict FROM verdict WHERE is_baseline) AND e.status = 'ok'
+          AND e.judge_version = x.judge_version AND e.reference_version = x.reference_version
+          AND e.inputs_version = x.inputs_version
+          AND NOT EXISTS (SELECT 1 FROM run AS u INDEXED BY run_unfinished
+            WHERE u.run_order = e.run_order AND u.finished_at IS NULL)))
+      OR EXISTS (SELECT 1 FROM accepted_case AS a WHERE a.run_id = x.run_id
+        AND a.case_key = x.case_key))
+  ORDER BY x.run_order DESC, x.suite LIMIT 1)
 LEFT JOIN run AS pr ON pr.run_id = p.run_id
-LEFT JOIN build AS pb ON pb.build_key = p.build_key;
+LEFT JOIN build AS pb ON pb.build_key = p.build_key
+WHERE o.verdict IN (SELECT verdict FROM verdict WHERE is_failure);
 
 -- What has been run: cases by suite, kernel and dimension, with the verdicts of their newest
 -- outcomes.
 CREATE VIEW v_coverage AS
-WITH newest AS MATERIALIZED (
-  SELECT o.case_key AS newest_case, o.run_id AS newest_run, o.suite AS newest_suite,
-    max(r.run_order)
-  FROM outcome AS o JOIN run AS r USING (run_id)
-  GROUP BY o.case_key, o.machine_key, o.provider_options, o.suite)
 SELECT
   o.suite, c.kernel, o.arch, c.dtype, c.mask, c.layout,
   count(DISTINCT o.case_key) AS cases, count(*) AS outcomes,
@@ -223,12 +259,11 @@ SELECT
   sum(o.verdict = 'unconfirmed') AS unconfirmed,
   sum(o.timed) AS timed,
   max(r.started_at) AS last_started_at
-FROM newest
-CROSS JOIN outcome AS o ON o.case_key = newest_case AND o.run_id = newest_run
-  AND o.suite = newest_suite
-JOIN run AS r ON r.run_id = o.run_id
-JOIN attention_case AS c ON c.case_key = o.case_key
-JOIN verdict AS v ON v.verdict = o.verdict
+FROM latest_outcome AS l
+CROSS JOIN outcome AS o ON o.case_key = l.case_key AND o.run_id = l.run_id AND o.suite = l.suite
+CROSS JOIN run AS r ON r.run_id = o.run_id
+CROSS JOIN attention_case AS c ON c.case_key = o.case_key
+CROSS JOIN verdict AS v ON v.verdict = o.verdict
 GROUP BY o.suite, c.kernel, o.arch, c.dtype, c.mask, c.layout;
 
 -- What each kernel takes, by the newest outcomes. A kernel that crashes on a problem has not
@@ -369,3 +404,24 @@ SELECT
   1.0 * k.active_warps / k.most_warps AS occupancy, k.limited_by, k.tensor_cores,
   k.predicted_registers, k.predicted_shared_bytes, k.verdict, k.why
 FROM kernel_resources AS k JOIN run AS r USING (run_id);
+
+-- Who has seen which regressions, and why they stay for now.
+CREATE VIEW v_acknowledged AS
+SELECT a.run_id, a.case_glob, a.acknowledged_by, a.reason, a.acknowledged_at, a.until, c.case_id
+FROM acknowledgement AS a JOIN acknowledged_case AS k USING (acknowledgement_key)
+  JOIN attention_case AS c USING (case_key);
+
+-- What happened to each night.
+CREATE VIEW v_night_events AS
+SELECT night_id, kind, happened_at, who, detail FROM night_event;
+
+-- How the times of each run stood together on each machine class.
+CREATE VIEW v_night_times AS
+SELECT
+  t.run_id, r.run_order, r.started_at, r.night_id, r.code_commit,
+  m.device_kind || ' ' || m.machine_arch || ' ' || m.model AS machine,
+  lower(hex(m.machine_key)) AS machine_class, t.series, t.common_shift, t.shift_limit, t.suspect,
+  t.why, t.fresh, t.candidates, t.confirmed, t.expected_false_alerts, t.second_pairs,
+  t.second_alarms, t.load
+FROM night_times AS t JOIN run AS r USING (run_id)
+JOIN machine_class AS m ON m.machine_key = t.machine_key;

@@ -1,10 +1,14 @@
 -- Which kernels need more registers, spills or shared memory than one build earlier?
+-- Builds of the last 30 days.
 WITH build AS (
   SELECT kernel, arch, launched, build_id, min(run_order) AS since,
     max(registers_per_thread) AS registers, max(spill_bytes_per_thread) AS spills,
     max(shared_memory_bytes) AS shared_memory
   FROM v_history
   WHERE status = 'ok' AND registers_per_thread IS NOT NULL
+    AND run_id IN (
+      SELECT run_id FROM v_runs
+      WHERE started_at >= (SELECT date(max(started_at), '-30 days') FROM v_runs))
   GROUP BY kernel, arch, launched, build_id),
 change AS (
   SELECT *, lag(registers) OVER builds AS registers_before,

@@ -1,5 +1,5 @@
 -- Which compiled kernels spill more, or keep fewer warps resident, than in the run before?
--- Needs no GPU; a run of another toolkit counts.
+-- Needs no GPU; a run of another toolkit counts. Runs of the last 30 days.
 SELECT kernel, launch, arch, started_at, code_commit, toolkit, registers_before, registers,
   spill_bytes_before, spill_bytes, shared_bytes_before, shared_bytes, occupancy_before, occupancy,
   verdict
@@ -10,6 +10,9 @@ FROM (
     lag(occupancy) OVER series AS occupancy_before
   FROM v_resources
   WHERE verdict <> 'missing'
+    AND run_id IN (
+      SELECT run_id FROM v_runs
+      WHERE started_at >= (SELECT date(max(started_at), '-30 days') FROM v_runs))
   WINDOW series AS (PARTITION BY source, kernel, launch, arch ORDER BY run_order))
 WHERE spill_bytes > spill_bytes_before OR occupancy < occupancy_before
   OR shared_bytes > shared_bytes_before

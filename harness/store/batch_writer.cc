@@ -31,6 +31,8 @@ constexpr std::size_t most_spec_texts = 64;
 // Columns that are not part of a row's own description, in the order in which write() binds them.
 const std::vector<std::string> outcome_keys{"run_id",
                                             "case_key",
+                                            "series_key",
+                                            "run_order",
                                             "build_key",
                                             "machine_key",
                                             "declared_spec_key",
@@ -133,7 +135,7 @@ struct BatchWriter::PendingOutcome {
   const Run* run = nullptr;
   StoredOutcome stored;
   std::string declared_spec;  // as text
-  Key case_key{}, build_key{}, machine_key{}, declared_spec_key{}, judged_spec_key{};
+  Key case_key{}, series_key{}, build_key{}, machine_key{}, declared_spec_key{}, judged_spec_key{};
 };
 
 struct BatchWriter::PendingDiff {
@@ -177,8 +179,9 @@ Result<void> BatchWriter::add(const std::string& run_id, const StoredOutcome& ou
   pending.stored = outcome;
   pending.declared_spec = spec.text;
   pending.case_key = key_of(o.case_id);
+  pending.series_key = key_of(series_id(o.case_id));
   pending.build_key = build_key(o);
-  pending.machine_key = machine_key(class_of(o, (*run)->second));
+  pending.machine_key = machine_key(class_of(o, (*run)->second.host));
   pending.declared_spec_key = spec.key;
   pending.judged_spec_key = o.spec_judged == spec.text ? spec.key : spec_key(o.spec_judged);
   ++waiting_;
@@ -223,20 +226,21 @@ Result<void> BatchWriter::flush_if_due() {
 }
 
 Result<const BatchWriter::Run*> BatchWriter::known_run(const std::string& run_id) {
-  if (const auto known = host_of_run_.find(run_id); known != host_of_run_.end()) return &*known;
+  if (const auto known = known_runs_.find(run_id); known != known_runs_.end()) return &*known;
   return guarded(path_, "looking up the run", [&]() -> Result<const Run*> {
     SQLite::Statement find(
-        db_,
-        fmt::format("SELECT {} FROM run JOIN machine_class USING (machine_key) WHERE run_id = ?",
-                    fmt::join(column_names<MachineClass>(machine_columns), ", ")));
+        db_, fmt::format("SELECT {}, run_order FROM run JOIN machine_class USING (machine_key) "
+                         "WHERE run_id = ?",
+                         fmt::join(column_names<MachineClass>(machine_columns), ", ")));
     find.bind(1, run_id);
     if (!find.executeStep())
       return fail(error_at(path_, fmt::format("run '{}' was not begun", storable_text(run_id)),
                            "call begin_run first"));
-    MachineClass host;
+    RunFacts facts;
     Loader load(find);
-    machine_columns(load, host);
-    return &*host_of_run_.emplace(run_id, std::move(host)).first;
+    machine_columns(load, facts.host);
+    load("run_order", facts.order);
+    return &*known_runs_.emplace(run_id, std::move(facts)).first;
   });
 }
 
@@ -293,11 +297,13 @@ Errors BatchWriter::write_all() {
   return refused;
 }
 
-void BatchWriter::write_case(const Key& key, const Outcome& outcome) {
+void BatchWriter::write_case(const PendingOutcome& pending) {
+  const Key& key = pending.case_key;
+  const Outcome& outcome = pending.stored.outcome;
   if (known_.contains(key)) return;
   bind_key(insert_case_, 1, key);
   insert_case_.bind(2, outcome.case_id);
-  bind_key(insert_case_, 3, key_of(series_id(outcome.case_id)));
+  bind_key(insert_case_, 3, pending.series_key);
   Binder binder(insert_case_, 4);
   // one id, one row, whoever stores it first
   const Case c{outcome.c.kernel, outcome.c.device, canonical(outcome.c.problem)};
@@ -339,20 +345,22 @@ void BatchWriter::write(SQLite::Statement& insert, std::span<const PendingOutcom
   int first = 1;
   for (const PendingOutcome& pending : rows) {
     const Outcome& outcome = pending.stored.outcome;
-    write_case(pending.case_key, outcome);
+    write_case(pending);
     write_build(pending.build_key, outcome);
-    write_machine(pending.machine_key, class_of(outcome, pending.run->second));
+    write_machine(pending.machine_key, class_of(outcome, pending.run->second.host));
     write_spec(pending.declared_spec_key, pending.declared_spec);
     write_spec(pending.judged_spec_key, outcome.spec_judged);
     insert.bind(first, pending.run->first);
     bind_key(insert, first + 1, pending.case_key);
-    bind_key(insert, first + 2, pending.build_key);
-    bind_key(insert, first + 3, pending.machine_key);
-    bind_key(insert, first + 4, pending.declared_spec_key);
-    bind_key(insert, first + 5, pending.judged_spec_key);
-    insert.bind(first + 6, arch_of(outcome, pending.run->second.arch));
-    bind_versions(insert, first + 7);
-    bind_largest_head(insert, first + 10, outcome);
+    bind_key(insert, first + 2, pending.series_key);
+    insert.bind(first + 3, pending.run->second.order);
+    bind_key(insert, first + 4, pending.build_key);
+    bind_key(insert, first + 5, pending.machine_key);
+    bind_key(insert, first + 6, pending.declared_spec_key);
+    bind_key(insert, first + 7, pending.judged_spec_key);
+    insert.bind(first + 8, arch_of(outcome, pending.run->second.host.arch));
+    bind_versions(insert, first + 9);
+    bind_largest_head(insert, first + 12, outcome);
     Binder binder(insert, first + static_cast<int>(outcome_keys.size()));
     outcome_columns(binder, pending.stored);
     first = binder.next();

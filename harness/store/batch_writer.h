@@ -36,7 +36,11 @@ class BatchWriter {
   Result<void> flush();
 
  private:
-  using Run = std::pair<const std::string, MachineClass>;  // its id and its host
+  struct RunFacts {
+    MachineClass host;
+    std::string order;  // run.run_order
+  };
+  using Run = std::pair<const std::string, RunFacts>;  // under its id
   struct SpecText {
     RoundingSpec declared;
     std::string text;
@@ -53,7 +57,7 @@ class BatchWriter {
   Errors write_all();
   void write(SQLite::Statement& insert, std::span<const PendingOutcome> rows);
   void write(const PendingDiff& pending);
-  void write_case(const Key& key, const Outcome& outcome);
+  void write_case(const PendingOutcome& pending);
   void write_build(const Key& key, const Outcome& outcome);
   void write_machine(const Key& key, const MachineClass& machine);
   void write_spec(const Key& key, const std::string& spec);
@@ -62,7 +66,7 @@ class BatchWriter {
   std::filesystem::path path_;
   SQLite::Statement insert_outcome_, insert_outcomes_, insert_diff_, insert_case_, insert_build_,
       insert_machine_, insert_spec_;
-  std::map<std::string, MachineClass> host_of_run_;
+  std::map<std::string, RunFacts> known_runs_;
   std::unordered_set<Key, KeyHash> known_;  // dimension rows that are certainly stored
   std::vector<SpecText> spec_texts_;        // of the specs declared of late: a night has few
   // the first `waiting_`; the others keep their memory for what comes

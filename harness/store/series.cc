@@ -13,6 +13,7 @@
 #include "harness/problem/inputs.h"
 #include "harness/reference/version.h"
 #include "harness/store/connection.h"
+#include "harness/store/json_text.h"
 #include "harness/store/keys.h"
 #include "harness/store/machine.h"
 #include "harness/store/rows.h"
@@ -20,33 +21,28 @@
 namespace plumbline {
 namespace {
 
-constexpr int time_history_runs = 30;
-constexpr int pinned_time_runs = 5;
+constexpr std::size_t time_history_runs = 60;  // what the gate looks at, and what `prune` keeps
+constexpr std::size_t pinned_time_runs = 5;
 
-// Accepted outcomes of a series before a run, newest first. CROSS JOIN keeps SQLite walking back
-// over the runs, so that the usual answer, the last run, is the first row tried. A first_seen
-// outcome that has a past is one that was measured where its past was not at hand, by a shard with
-// a file of its own: it counts once `plumbline judge` has compared it. ?1 machine_key, ?2
-// run_order, ?3 series_key, ?4 to ?6 versions, ?7 provider options.
+// Accepted outcomes of a series before a run; the index of a series' outcomes in time gives them
+// newest first. A first_seen outcome that has a past is one that was measured where its past was
+// not at hand, by a shard with a file of its own: it counts once `plumbline judge` has compared it.
+// ?1 machine_key, ?2 run_order, ?3 series_key, ?4 to ?6 versions, ?7 provider options.
 constexpr const char* accepted_outcomes = R"(
-  FROM run AS r
-  CROSS JOIN attention_case AS c ON c.series_key = ?3
-  CROSS JOIN outcome AS o ON o.case_key = c.case_key AND o.run_id = r.run_id
-  JOIN verdict AS v USING (verdict)
-  JOIN build AS b USING (build_key)
-  JOIN rounding_spec AS js ON js.spec_key = o.judged_spec_key
-  WHERE o.machine_key = ?1 AND o.provider_options = ?7 AND r.run_order < ?2 AND o.status = 'ok'
+  WHERE o.series_key = ?3 AND o.machine_key = ?1 AND o.provider_options = ?7 AND o.run_order < ?2
+    AND o.status = 'ok'
     AND o.judge_version = ?4 AND o.reference_version = ?5 AND o.inputs_version = ?6
-    AND (v.is_baseline AND r.finished_at IS NOT NULL AND NOT (o.verdict = 'first_seen' AND EXISTS (
-          SELECT 1
-          FROM attention_case AS ec
-          JOIN outcome AS e ON e.case_key = ec.case_key
-          JOIN run AS er ON er.run_id = e.run_id
-          JOIN verdict AS ev ON ev.verdict = e.verdict
-          WHERE ec.series_key = ?3 AND e.machine_key = ?1 AND e.provider_options = ?7
-            AND er.run_order < r.run_order AND er.finished_at IS NOT NULL
-            AND ev.is_baseline AND e.status = 'ok'
-            AND e.judge_version = ?4 AND e.reference_version = ?5 AND e.inputs_version = ?6))
+    AND (o.verdict IN (SELECT verdict FROM verdict WHERE is_baseline)
+      AND NOT EXISTS (SELECT 1 FROM run AS u INDEXED BY run_unfinished
+        WHERE u.run_order = o.run_order AND u.finished_at IS NULL)
+      AND NOT (o.verdict = 'first_seen' AND EXISTS (
+        SELECT 1 FROM outcome AS e
+        WHERE e.series_key = ?3 AND e.machine_key = ?1 AND e.provider_options = ?7
+          AND e.run_order < o.run_order
+          AND e.verdict IN (SELECT verdict FROM verdict WHERE is_baseline) AND e.status = 'ok'
+          AND e.judge_version = ?4 AND e.reference_version = ?5 AND e.inputs_version = ?6
+          AND NOT EXISTS (SELECT 1 FROM run AS u INDEXED BY run_unfinished
+            WHERE u.run_order = e.run_order AND u.finished_at IS NULL)))
       OR EXISTS (SELECT 1 FROM accepted_case AS a WHERE a.run_id = o.run_id AND a.case_key = o.case_key))
 )";
 
@@ -55,56 +51,61 @@ std::string baseline_columns() {
   for (const std::string& column : column_names<std::optional<Terms>>(terms_columns))
     terms.push_back("o." + column);
   return fmt::format(
-      "r.run_id, o.verdict, o.output_digest, b.build_id, o.rms, o.elements, "
-      "o.promise_run_to_run = '{}' AND o.repeat_checked AND o.repeat_equal, r.run_order, o.timed, "
+      "o.run_id, o.verdict, o.output_digest, b.build_id, o.rms, o.elements, "
+      "o.promise_run_to_run = '{}' AND o.repeat_checked AND o.repeat_equal, o.run_order, o.timed, "
       "o.device_driver, "
       "o.device_runtime, js.spec, {}",
       name(Promise::bitwise), fmt::join(terms, ", "));
 }
 
 std::string baseline_sql() {
-  return fmt::format("SELECT {} {} ORDER BY r.run_order DESC, o.suite LIMIT 1", baseline_columns(),
-                     accepted_outcomes);
+  return fmt::format(
+      "SELECT {} FROM outcome AS o CROSS JOIN build AS b USING (build_key) "
+      "CROSS JOIN rounding_spec AS js ON js.spec_key = o.judged_spec_key {} "
+      "ORDER BY o.run_order DESC, o.suite LIMIT 1",
+      baseline_columns(), accepted_outcomes);
 }
+
+// CROSS JOIN, here and below: from what people decided, of which there is little, to the outcomes
+// and never the other way round.
 
 // The outcome of the newest pin. A pinned outcome was accepted when it was pinned; what is thought
 // of its run later changes nothing.
 std::string pin_sql() {
   return fmt::format(
-      "SELECT {} FROM attention_case AS c JOIN pinned_case AS k ON k.case_key = c.case_key JOIN "
-      "pin AS p USING (pin_key) "
-      "JOIN outcome AS o ON o.case_key = c.case_key AND o.run_id = k.run_id JOIN run AS r ON "
-      "r.run_id = k.run_id "
-      "JOIN build AS b USING (build_key) JOIN rounding_spec AS js ON js.spec_key = "
-      "o.judged_spec_key "
+      "SELECT {} FROM attention_case AS c CROSS JOIN pinned_case AS k ON k.case_key = c.case_key "
+      "CROSS JOIN pin AS p USING (pin_key) "
+      "CROSS JOIN outcome AS o ON o.case_key = c.case_key AND o.run_id = k.run_id "
+      "CROSS JOIN build AS b USING (build_key) "
+      "CROSS JOIN rounding_spec AS js ON js.spec_key = o.judged_spec_key "
       "WHERE c.series_key = ?3 AND o.machine_key = ?1 AND o.provider_options = ?7 "
-      "AND r.run_order < ?2 AND o.status = 'ok' "
+      "AND o.run_order < ?2 AND o.status = 'ok' "
       "AND o.judge_version = ?4 AND o.reference_version = ?5 AND o.inputs_version = ?6 ORDER BY "
       "p.pinned_at DESC, o.suite LIMIT 1",
       baseline_columns());
 }
 
-// A case may stand in several suites of one run: its first timed outcome counts. ?8: none before
-// this run, ?9 how many.
+// Times that count, newest first; of a run in several suites the first one does, which comes first
+// here. None of a run that was suspect on that machine class. ?8: none before this run.
 std::string times_sql() {
   return fmt::format(
-      "SELECT o.time_ratio, r.run_order {} AND o.timed AND r.run_order >= ?8 GROUP BY r.run_order "
-      "HAVING o.suite = "
-      "min(o.suite) ORDER BY r.run_order DESC LIMIT ?9",
+      "SELECT o.time_ratio, o.run_order, o.fresh_ratios FROM outcome AS o INDEXED BY outcome_timed "
+      "{} AND o.timed AND o.run_order >= ?8 AND NOT EXISTS (SELECT 1 FROM night_times AS n INDEXED "
+      "BY night_times_suspect WHERE n.run_id = o.run_id AND n.machine_key = ?1 AND n.suspect) "
+      "ORDER BY o.run_order DESC, o.suite",
       accepted_outcomes);
 }
 
 // The run from which on times are compared: whoever accepts an outcome that failed, for being
 // slower say, makes its time the usual one.
 constexpr const char* restart_sql = R"(
-  SELECT coalesce(max(r.run_order), '')
+  SELECT coalesce(max(o.run_order), '')
   FROM attention_case AS c
-  JOIN accepted_case AS a ON a.case_key = c.case_key
-  JOIN outcome AS o ON o.case_key = a.case_key AND o.run_id = a.run_id
-  JOIN verdict AS v USING (verdict)
-  JOIN run AS r ON r.run_id = o.run_id
+  CROSS JOIN accepted_case AS a ON a.case_key = c.case_key
+  CROSS JOIN outcome AS o ON o.case_key = a.case_key AND o.run_id = a.run_id
+  CROSS JOIN verdict AS v USING (verdict)
   WHERE c.series_key = ?3 AND o.machine_key = ?1 AND o.provider_options = ?7
-    AND r.run_order < ?2 AND o.status = 'ok' AND NOT v.is_baseline
+    AND o.run_order < ?2 AND o.status = 'ok' AND NOT v.is_baseline
     AND o.judge_version = ?4 AND o.reference_version = ?5 AND o.inputs_version = ?6
 )";
 
@@ -286,15 +287,18 @@ std::optional<Baseline> Series::first_of(SQLite::Statement& statement, const Ser
 }
 
 TimeHistory Series::times_before(const SeriesName& series, const std::string& order,
-                                 const std::string& from, int runs) {
+                                 const std::string& from, std::size_t runs) {
   const InUse in_use(find_times_);
   bind_series(find_times_, series, order);
   find_times_.bind(8, from);
-  find_times_.bind(9, runs);
   TimeHistory history;
-  while (find_times_.executeStep()) {
+  while (history.ratios.size() < runs && find_times_.executeStep()) {
+    std::string run_order = find_times_.getColumn(1).getString();
+    if (!history.run_orders.empty() && run_order == history.run_orders.back()) continue;
     history.ratios.push_back(find_times_.getColumn(0).getDouble());
-    history.run_orders.push_back(find_times_.getColumn(1).getString());
+    history.run_orders.push_back(std::move(run_order));
+    const std::string fresh = find_times_.getColumn(2).getString();
+    history.fresh.push_back(fresh == "[]" ? std::vector<double>{} : parse_numbers(fresh));
   }
   return history;
 }

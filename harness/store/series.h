@@ -27,7 +27,7 @@ class Series {
   std::optional<Baseline> first_of(SQLite::Statement& statement, const SeriesName& series,
                                    const std::string& order);
   TimeHistory times_before(const SeriesName& series, const std::string& order,
-                           const std::string& from, int runs);
+                           const std::string& from, std::size_t runs);
 
   std::filesystem::path path_;
   std::string order_of_, order_;  // the run asked for last; its order never changes

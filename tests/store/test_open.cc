@@ -79,9 +79,10 @@ TEST_F(Open, ColumnsOfTheWideTablesAreThoseThatAreStored) {
   };
   EXPECT_EQ(stored_columns("outcome"),
             with(column_names<StoredOutcome>(outcome_columns),
-                 {"run_id", "case_key", "build_key", "machine_key", "declared_spec_key",
-                  "judged_spec_key", "arch", "judge_version", "reference_version", "inputs_version",
-                  "head_rms_max", "head_rms_max_sample", "head_rms_max_head", "faults_total"}));
+                 {"run_id", "case_key", "series_key", "run_order", "build_key", "machine_key",
+                  "declared_spec_key", "judged_spec_key", "arch", "judge_version",
+                  "reference_version", "inputs_version", "head_rms_max", "head_rms_max_sample",
+                  "head_rms_max_head", "faults_total"}));
   EXPECT_EQ(stored_columns("diff"),
             with(column_names<StoredDiff>(diff_columns),
                  {"run_id", "judge_version", "reference_version", "inputs_version"}));

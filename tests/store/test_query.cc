@@ -144,6 +144,7 @@ class Query : public StoreTest {
     rebuilt.outcome.description.registers_per_thread = day < 4 ? 66 : 182;
     rebuilt.outcome.output_digest = std::string(32, day < 4 ? 'd' : 'f');
     rebuilt.outcome.widening = 2.5;
+    rebuilt.outcome.errors.rms = day < 4 ? 0.8 : 0.9;
     rebuilt.judgement.percent_of_limit = 90;
     return {slower,   breaks,
             accepted, flips,
@@ -366,6 +367,31 @@ TEST_F(Query, ExamplesAnswerTheirQuestions) {
               ElementsAre(ElementsAre("prefill<64>", "two stages", "sm_90a", "2026-01-06T00:00:00Z",
                                       testing::_, "nvcc 13.0.88", "168", "168", "0", "24", "41984",
                                       "41984", "0.1875", "0.1875", "regressed")));
+}
+
+// What a night's reader asks next.
+TEST_F(Query, ExamplesAnswerWhatIsAskedOfNights) {
+  const std::string epyc = "cpu x86-64-v3 EPYC", last = "c0001c20";
+  EXPECT_THAT(example("19-lost-accuracy.sql"),
+              ElementsAre(ElementsAre("cpu/split_kv", "fp16", "1", "1", "0.8", "0.9", "1.125",
+                                      "cpu/split_kv/fp16/b1-h4-s128-d64")));
+  EXPECT_THAT(example("20-flaky.sql"), ElementsAre(ElementsAre("cpu/flash/bf16/b1-h4-s128-d128", "",
+                                                               epyc, "5", "1", "0", "2")));
+  const auto slower = example("21-when-slower.sql").at(0);
+  EXPECT_EQ(slower[0], "cpu/flash/bf16/b1-h4-s128-d64");
+  EXPECT_EQ(slower[4], "c0001680") << "the first night that has three before it";
+  const auto differs = example("22-two-commits.sql");
+  ASSERT_EQ(differs.size(), 1u);
+  EXPECT_THAT(differs[0], ElementsAre("cpu/flash/fp16/b1-h4-s128-d64", "", epyc, "c0001680", last,
+                                      "pass", "pass", "1", "1.0", "1.0"));
+  EXPECT_THAT(example("23-across-machines.sql").at(0),
+              ElementsAre("cpu/flash", "bf16", epyc, "3", "1", "0", testing::_, "60.0", "1", "1.5",
+                          "NULL", "NULL"));
+  EXPECT_THAT(example("24-achieved.sql").at(0),
+              AllOf(testing::Contains(epyc), testing::Contains("1.5")));
+  EXPECT_THAT(example("25-alerts-of-the-night.sql"),
+              ElementsAre(ElementsAre("fail", HasSubstr("causal_bottom_right"), "", epyc, "NULL",
+                                      "", "NULL", "2.0", "60.0", "NULL")));
 }
 
 TEST_F(Query, InvariancesSayWhatWasPromisedAndFound) {

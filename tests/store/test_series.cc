@@ -218,19 +218,23 @@ TEST_F(Series, AcceptsAreAppendOnly) {
   }
 }
 
-TEST_F(Series, TimesOfAcceptedRunsNewestFirstAtMostThirty) {
-  for (int i = 1; i <= 35; ++i) {
+TEST_F(Series, TimesOfAcceptedRunsNewestFirstAtMostSixty) {
+  for (int i = 1; i <= 65; ++i) {
     StoredOutcome outcome = passing();
     outcome.outcome.time_ratio = i;
-    if (i == 34) outcome.judgement.verdict = Verdict::regressed;
-    if (i == 33) outcome.outcome.timed = false;
+    if (i == 63) outcome.outcome.times.fresh_ratios = {63.5, 64.5};
+    if (i == 64) outcome.judgement.verdict = Verdict::regressed;
+    if (i == 62) outcome.outcome.timed = false;
     add_run(i, outcome);
   }
-  const auto ratios = value_of(store_->time_history({case_, machine_of()}, "")).ratios;
-  ASSERT_THAT(ratios, SizeIs(30));
-  EXPECT_EQ(ratios[0], 35);
-  EXPECT_EQ(ratios[1], 32);
-  EXPECT_EQ(ratios[29], 4);
+  const auto [ratios, run_orders, fresh] =
+      value_of(store_->time_history({case_, machine_of()}, ""));
+  ASSERT_THAT(ratios, SizeIs(60));
+  EXPECT_EQ(ratios[0], 65);
+  EXPECT_EQ(ratios[1], 63);
+  EXPECT_EQ(ratios[59], 4);
+  EXPECT_THAT(fresh.at(1), ElementsAre(63.5, 64.5));
+  EXPECT_THAT(fresh.at(0), IsEmpty());
   EXPECT_THAT(value_of(store_->time_history({case_, machine_of()}, id(4))).ratios,
               ElementsAre(3, 2, 1));
 }
@@ -354,16 +358,32 @@ TEST_F(Series, ARefusalIsAccepted) {
   EXPECT_FALSE(accepted("")) << "it has a result again";
 }
 
-// The lookup must not read the whole past: a night asks once for every case.
-TEST_F(Series, ABaselineIsFoundThroughIndexes) {
+// A night whose times are suspect on a machine class lends that class no times.
+TEST_F(Series, TimesOfASuspectNightDoNotCount) {
+  for (int i = 1; i <= 3; ++i) {
+    StoredOutcome outcome = passing();
+    outcome.outcome.time_ratio = i;
+    add_run(i, outcome);
+  }
+  raw_sql(path_,
+          "INSERT INTO night_times SELECT run_id, machine_key, 40, 0.05, 0.01, 1, 'all', 3, "
+          "0, 0, 0.01, 2, 0, 0.5 FROM run ORDER BY run_order LIMIT 1 OFFSET 1");
+  EXPECT_THAT(value_of(store_->time_history({case_, machine_of()}, "")).ratios, ElementsAre(3, 1));
+  EXPECT_EQ(baseline_run(id(3)), id(2)) << "its bits still count";
+}
+
+// The lookups must not read the whole past: a night asks for every case.
+TEST_F(Series, ThePastIsFoundThroughIndexes) {
   add_run(1, passing());
-  const auto plan = raw_sql(
-      path_,
-      "EXPLAIN QUERY PLAN SELECT o.rms FROM run AS r CROSS JOIN attention_case AS c ON "
-      "c.series_key = x'00' "
-      "CROSS JOIN outcome AS o ON o.case_key = c.case_key AND o.run_id = r.run_id "
-      "WHERE o.machine_key = x'00' AND r.run_order < '~' ORDER BY r.run_order DESC LIMIT 1");
-  for (const auto& step : plan) EXPECT_THAT(step[3], testing::StartsWith("SEARCH"));
+  for (const char* more : {"", " AND o.timed"}) {
+    const auto plan = raw_sql(
+        path_, std::string("EXPLAIN QUERY PLAN SELECT o.time_ratio FROM outcome AS o WHERE "
+                           "o.series_key = x'00' AND o.machine_key = x'00' AND o.provider_options "
+                           "= '' AND o.run_order < '~'") +
+                   more + " ORDER BY o.run_order DESC, o.suite LIMIT 1");
+    ASSERT_THAT(plan, SizeIs(1)) << "no sorting";
+    EXPECT_THAT(plan[0][3], testing::StartsWith("SEARCH"));
+  }
 }
 
 }  // namespace

@@ -16,15 +16,18 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 VALUES = {"time_rounds": '[{"kernel_ns":[2.0],"sentinel_ns":[1.0],"ratio":2.0}]',
           "fresh_ratios": "[2.0]", "night_id": "2026-11-22"}
 KEY = bytes(range(16))
+# What outcomes copy from elsewhere; triggers fill latest_outcome.
+COPIES = {"series_key": "SELECT series_key FROM attention_case WHERE case_key = :case_key",
+          "run_order": "SELECT run_order FROM run WHERE run_id = :run_id"}
+# What outcomes copy from elsewhere; triggers fill latest_outcome.
+COPIES = {"series_key": "SELECT series_key FROM attention_case WHERE case_key = :case_key",
+          "run_order": "SELECT run_order FROM run WHERE run_id = :run_id"}
 
 
 def new_rows(db: sqlite3.Connection) -> dict:
     run, machine = db.execute("SELECT run_id, machine_key FROM run LIMIT 1").fetchone()
-    case, series, suite, options, order = db.execute(
-        "SELECT case_key, series_key, suite, provider_options, run_order FROM outcome"
-        " JOIN attention_case USING (case_key) JOIN run USING (run_id) LIMIT 1").fetchone()
+    case = db.execute("SELECT case_key FROM outcome LIMIT 1").fetchone()[0]
     return {
-        "latest_outcome": (series, machine, options, order, suite, run, case),
         "night_event": (KEY, "2026-11-22", "opened", "2026-11-22T00:00:00Z", "me", ""),
         "night_times": (run, machine, 1, 0.0, 0.01, 0, "", 3, 0, 0, 0.0, 0, 0, 0.5),
         "acknowledgement": (KEY, run, "*", "me", "known", "2026-11-22T00:00:00Z", ""),
@@ -45,7 +48,7 @@ def main() -> None:
     tables = [row[0] for row in db.execute(
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")]
     for table in tables:
-        if table not in known:
+        if table not in known or table == "latest_outcome":
             continue
         columns = [(row[1], row[3]) for row in db.execute(f"PRAGMA table_info({table})")]
         there = {row[1] for row in old.execute(f"PRAGMA table_info({table})")}
@@ -54,6 +57,12 @@ def main() -> None:
         kept = [name for name, _ in columns if name in there]
         for row in old.execute(f"SELECT {', '.join(kept)} FROM {table}"):
             values = dict(zip(kept, row)) | {name: defaults[name] for name in lacking}
+            if table == "outcome":
+                values |= {name: old.execute(sql, values).fetchone()[0]
+                           for name, sql in COPIES.items()}
+            if table == "outcome":
+                values |= {name: old.execute(sql, values).fetchone()[0]
+                           for name, sql in COPIES.items()}
             names = [name for name, _ in columns]
             db.execute(f"INSERT INTO {table}({', '.join(names)})"
                        f" VALUES ({', '.join('?' * len(names))})", [values[n] for n in names])
