@@ -117,6 +117,8 @@ Judgement settled(Judgement now, const Judgement& before, bool has_past) {
 
 Result<void> judge_outcomes(JudgedRuns& judged, Store& store, const ReviewedText& text) {
   const std::string day = today();
+  std::vector<JudgedCase> cases;
+  cases.reserve(judged.outcomes.size());
   for (std::size_t i = 0; i < judged.outcomes.size(); ++i) {
     auto& stored = judged.outcomes[i];
     const Past& past = judged.pasts[i];
@@ -130,11 +132,10 @@ Result<void> judge_outcomes(JudgedRuns& judged, Store& store, const ReviewedText
                             .refusal_accepted = past.refusal_accepted});
     const bool has_past = past.baseline || past.pin || !past.times.ratios.empty();
     stored.judgement = settled(std::move(judgement), stored.judgement, has_past);
-    auto updated = store.update_judgement(judged.run_of[i], stored.outcome.suite,
-                                          stored.outcome.case_id, stored.judgement);
-    if (!updated) return updated;
+    cases.push_back(
+        {judged.run_of[i], stored.outcome.suite, stored.outcome.case_id, &stored.judgement});
   }
-  return {};
+  return store.update_judgements(cases);
 }
 
 std::vector<SuiteScore> scores_of(const JudgedRuns& judged, const Contracts& contracts) {

@@ -32,7 +32,8 @@ Result<std::unique_ptr<SQLite::Database>> open_copy(const std::filesystem::path&
 // nobody can open any more.
 Result<void> check_in_place(SQLite::Database& db, const std::filesystem::path& path);
 
-// An error unless SQLite's integrity_check finds nothing.
+// An error unless SQLite's quick_check finds nothing: every page and row is read, and indexes are
+// not held against their tables.
 Result<void> check_integrity(SQLite::Database& db, const std::filesystem::path& path);
 
 // Whether a later outcome may be compared with one of this verdict.

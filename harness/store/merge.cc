@@ -99,6 +99,11 @@ class Merger {
       : db_(db), from_(from), to_(to) {}
 
   Result<void> run() {
+    // Runs that both hold, none of them later: only their rows can contradict each other.
+    db_.exec(
+        "DROP TABLE IF EXISTS temp.merge_both; CREATE TEMP TABLE merge_both AS SELECT m.run_id "
+        "FROM more.run AS m JOIN main.run AS r USING (run_id) "
+        "WHERE coalesce(m.finished_at, '') = coalesce(r.finished_at, '')");
     // A run that is not finished was never later; text of ISO 8601 sorts as time does.
     for (const auto& [name, order] :
          {std::pair{"merge_newer", ">"}, std::pair{"merge_older", "<"}}) {
@@ -129,14 +134,15 @@ class Merger {
       if (compared) differs.push_back(fmt::format("m.{0} IS NOT r.{0}", column));
     }
     const bool of_run = std::find(table.key.begin(), table.key.end(), "run_id") != table.key.end();
+    // CROSS JOIN: the few rows that come in are looked up among the many that are there.
     SQLite::Statement find(
         db_,
-        fmt::format("SELECT {} FROM more.{} AS m JOIN main.{} AS r USING ({}) WHERE ({}){} LIMIT 1",
+        fmt::format("SELECT {} FROM more.{} AS m CROSS JOIN main.{} AS r USING ({}) WHERE ({}){} "
+                    "LIMIT 1",
                     of_run ? "m.run_id" : "''", table.name, table.name, fmt::join(table.key, ", "),
                     fmt::join(differs, " OR "),
                     of_run && table.part == Part::of_run
-                        ? " AND m.run_id NOT IN (SELECT run_id FROM merge_newer UNION ALL SELECT "
-                          "run_id FROM merge_older)"
+                        ? " AND m.run_id IN (SELECT run_id FROM merge_both)"
                         : ""));
     if (!find.executeStep()) return {};
     const std::string run_id = find.getColumn(0).getString();
@@ -225,7 +231,6 @@ Result<MergeReport> merge_into(const fs::path& out, SQLite::Database& staged,
                                const fs::path& staged_path, const fs::path& last_shard) {
   auto db = open_database(out, false);
   if (!db) return tl::unexpected(db.error());
-  if (auto sound = check_integrity(**db, out); !sound) return tl::unexpected(sound.error());
   return guarded(out, "merging", [&]() -> Result<MergeReport> {
     MergeReport report;
     const auto before = finish_times(**db), more = finish_times(staged);

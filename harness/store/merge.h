@@ -28,8 +28,10 @@ struct MergeReport {
 // at all, give each what the other lacks. Accepted baselines and resources are joined.
 //
 // Errors name the shard and leave `out` as it was: what Store::open refuses, damage that SQLite's
-// integrity_check finds, a shard that is `out` itself, and two copies of one run that contradict
-// each other. Shards are only read; they may be of older schemas, and in use.
+// quick_check finds in a shard, a shard that is `out` itself, and two copies of one run that
+// contradict each other. Of `out` only what comes together with the shards is looked at, so that a
+// night costs what a night holds, however long the history is. Shards are only read; they may be of
+// older schemas, and in use.
 Result<MergeReport> merge_databases(const std::filesystem::path& out,
                                     const std::vector<std::filesystem::path>& shards);
 

@@ -8,6 +8,8 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
+#include <string_view>
 
 #include "harness/base/json.h"
 #include "harness/store/batch_writer.h"
@@ -123,8 +125,7 @@ class SqliteStore final : public Store {
   Result<std::vector<StoredInvariance>> invariances(const std::string& run_id) override {
     return of_run(run_id, read_invariances);
   }
-  Result<void> update_judgement(const std::string& run_id, const std::string& suite,
-                                const std::string& case_id, const Judgement& judgement) override;
+  Result<void> update_judgements(const std::vector<JudgedCase>& cases) override;
   Result<Table> query(const std::string& sql) override {
     if (auto flushed = flush(); !flushed) return tl::unexpected(flushed.error());
     return read_query(path_, sql);
@@ -275,31 +276,42 @@ Result<void> SqliteStore::set_changes(const std::string& run_id,
   return store_changes(*db_, path_, run_id, changes);
 }
 
-Result<void> SqliteStore::update_judgement(const std::string& run_id, const std::string& suite,
-                                           const std::string& case_id, const Judgement& judgement) {
+Result<void> SqliteStore::update_judgements(const std::vector<JudgedCase>& cases) {
   if (!writer_) return read_only();
-  if (auto known = check_run(run_id); !known) return known;
-  return guarded(path_, "storing a judgement", [&]() -> Result<void> {
+  std::set<std::string_view> runs;
+  for (const JudgedCase& judged : cases) {
+    if (!runs.insert(judged.run_id).second) continue;
+    if (auto known = check_run(judged.run_id); !known) return known;
+  }
+  return guarded(path_, "storing judgements", [&]() -> Result<void> {
     auto names = column_names<Judgement>(judgement_columns);
     for (std::string& column : column_names<Judgement>(case_judgement_columns))
       names.push_back(std::move(column));
+    SQLite::Transaction transaction(*db_, SQLite::TransactionBehavior::IMMEDIATE);
     SQLite::Statement update(
         *db_,
         fmt::format("UPDATE outcome SET {} = ? WHERE run_id = ? AND suite = ? AND case_key = ?",
                     fmt::join(names, " = ?, ")));
-    Binder binder(update);
-    judgement_columns(binder, judgement);
-    case_judgement_columns(binder, judgement);
     const int next = static_cast<int>(names.size()) + 1;
-    const Key key = key_of(case_id);
-    update.bind(next, run_id);
-    update.bind(next + 1, suite);
-    update.bind(next + 2, static_cast<const void*>(key.data()), static_cast<int>(key.size()));
-    if (update.exec() == 1) return {};
-    return fail(error_at(path_,
-                         fmt::format("run '{}' has no outcome of case '{}' in suite '{}'", run_id,
-                                     storable_text(case_id), storable_text(suite)),
-                         "see v_history"));
+    for (const JudgedCase& judged : cases) {
+      Binder binder(update);
+      judgement_columns(binder, *judged.judgement);
+      case_judgement_columns(binder, *judged.judgement);
+      const Key key = key_of(judged.case_id);
+      update.bind(next, judged.run_id);
+      update.bind(next + 1, judged.suite);
+      update.bind(next + 2, static_cast<const void*>(key.data()), static_cast<int>(key.size()));
+      if (update.exec() != 1) {
+        return fail(error_at(
+            path_,
+            fmt::format("run '{}' has no outcome of case '{}' in suite '{}'", judged.run_id,
+                        storable_text(judged.case_id), storable_text(judged.suite)),
+            "see v_history"));
+      }
+      update.reset();
+    }
+    transaction.commit();
+    return {};
   });
 }
 

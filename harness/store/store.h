@@ -70,6 +70,12 @@ struct StoredRun {
   bool complete = false;  // and measured all of its suites, or its shard's part
 };
 
+// The new judgement of an outcome.
+struct JudgedCase {
+  std::string run_id, suite, case_id;
+  const Judgement* judgement = nullptr;
+};
+
 // What was accepted.
 struct Accepted {
   int outcomes = 0, refused = 0, vanished = 0;
@@ -154,9 +160,12 @@ class Store {
   virtual Result<std::vector<StoredDiff>> diffs(const std::string& run_id) = 0;
   virtual Result<std::vector<SuiteScore>> suite_scores(const std::string& run_id) = 0;
   virtual Result<std::vector<StoredInvariance>> invariances(const std::string& run_id) = 0;
-  // Replaces judgements of a stored run (plumbline judge).
-  virtual Result<void> update_judgement(const std::string& run_id, const std::string& suite,
-                                        const std::string& case_id, const Judgement& judgement) = 0;
+  // Replaces judgements of stored runs (plumbline judge), all of them or, with an error, none.
+  virtual Result<void> update_judgements(const std::vector<JudgedCase>& cases) = 0;
+  Result<void> update_judgement(const std::string& run_id, const std::string& suite,
+                                const std::string& case_id, const Judgement& judgement) {
+    return update_judgements({{run_id, suite, case_id, &judgement}});
+  }
 
   // Read-only SQL for `plumbline query`: rows as text, with the type that SQLite gives each cell.
   // Anything that writes is refused.

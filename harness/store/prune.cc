@@ -1,0 +1,337 @@
+// Walks every series in the order of time, marks what stays, and deletes the rest.
+#include "harness/store/prune.h"
+
+#include <SQLiteCpp/Statement.h>
+#include <SQLiteCpp/Transaction.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "harness/gate/level_changes.h"
+#include "harness/store/connection.h"
+
+namespace plumbline {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t nights_before_a_pin = 14;  // the most that the gate pools, and a pin's level
+
+struct RunFacts {
+  std::string night;
+  bool is_finished = false, is_recent = false, is_kept_whole = false;
+};
+
+struct Row {
+  std::int64_t rowid = 0;
+  const RunFacts* run = nullptr;
+  std::string run_id, case_key, place;  // place: suite and case, within the series
+  // Bits, verdict, versions, and whether the run was finished: what may change.
+  std::string state;
+  std::optional<double> log_time;  // of a timed outcome that did not fail
+  bool is_failure = false;
+  std::optional<KeptFor> kept;
+};
+
+std::int64_t bytes_of(const fs::path& path) {
+  std::int64_t bytes = 0;
+  for (const char* end : {"", "-wal"}) {
+    std::error_code error;
+    const auto size = fs::file_size(path.string() + end, error);
+    if (!error) bytes += static_cast<std::int64_t>(size);
+  }
+  return bytes;
+}
+
+void keep(Row& row, KeptFor reason) {
+  if (!row.kept) row.kept = reason;
+}
+
+class Pruner {
+ public:
+  Pruner(SQLite::Database& db, const PruneOptions& options) : db_(db), options_(options) {}
+
+  PruneReport run() {
+    read_runs();
+    read_decisions();
+    mark_outcomes();
+    if (!options_.dry_run) {
+      delete_outcomes();
+      delete_of_runs();
+    }
+    return report_;
+  }
+
+ private:
+  void read_runs() {
+    const auto whole = static_cast<std::size_t>(options_.nights);
+    std::set<std::string> nights, recent;
+    SQLite::Statement runs(db_,
+                           "SELECT run_id, iif(night_id <> '', night_id, "
+                           "substr(started_at, 1, 10)), finished_at IS NOT NULL FROM run "
+                           "ORDER BY run_order DESC");
+    while (runs.executeStep()) {
+      RunFacts& run = runs_[runs.getColumn(0).getString()];
+      run.night = runs.getColumn(1).getString();
+      run.is_finished = runs.getColumn(2).getInt() != 0;
+      if (recent.size() < whole && recent.insert(run.night).second) report_.since = run.night;
+      run.is_recent = recent.contains(run.night);
+      nights.insert(run.night);
+      ++report_.runs_before;
+    }
+    report_.nights_before = static_cast<int>(nights.size());
+    report_.nights_whole = static_cast<int>(recent.size());
+  }
+
+  void read_decisions() {
+    const auto read = [&](const char* sql, auto&& take) {
+      SQLite::Statement select(db_, sql);
+      while (select.executeStep())
+        take(select.getColumn(0).getString() + select.getColumn(1).getString());
+    };
+    read("SELECT run_id, case_key FROM pinned_case", [&](auto key) { pinned_.insert(key); });
+    read(
+        "SELECT run_id, case_key FROM accepted_case UNION SELECT run_id, case_key FROM "
+        "acknowledged_case",
+        [&](auto key) { accepted_.insert(key); });
+    SQLite::Statement complete(
+        db_,
+        "SELECT r.run_id, max(r.run_order) FROM run AS r "
+        "JOIN (SELECT DISTINCT run_id, suite FROM outcome) AS s USING (run_id) WHERE r.complete "
+        "GROUP BY r.machine_key, r.purpose, r.shard, r.selection, s.suite");
+    while (complete.executeStep()) runs_.at(complete.getColumn(0).getString()).is_kept_whole = true;
+  }
+
+  void mark_outcomes() {
+    SQLite::Statement select(
+        db_,
+        "SELECT o.series_key || o.machine_key || o.provider_options, o.rowid, o.run_id, "
+        "o.case_key, o.suite, o.output_digest || ' ' || o.verdict || ' ' || o.status || ' ' || "
+        "o.judge_version || ' ' || o.reference_version || ' ' || o.inputs_version, "
+        "o.time_ratio, o.verdict IN (SELECT verdict FROM verdict WHERE is_failure) "
+        "FROM outcome AS o INDEXED BY outcome_in_time "
+        "ORDER BY o.series_key, o.machine_key, o.provider_options, o.run_order DESC, o.suite");
+    std::string series;
+    std::vector<Row> rows;
+    while (select.executeStep()) {
+      std::string next = select.getColumn(0).getString();
+      if (next != series) mark_series(rows);
+      series = std::move(next);
+      Row& row = rows.emplace_back();
+      row.rowid = select.getColumn(1).getInt64();
+      row.run_id = select.getColumn(2).getString();
+      row.run = &runs_.at(row.run_id);
+      row.case_key = select.getColumn(3).getString();
+      row.place = row.case_key + select.getColumn(4).getString();
+      row.state = select.getColumn(5).getString() + (row.run->is_finished ? " finished" : "");
+      row.is_failure = select.getColumn(7).getInt() != 0;
+      const double ratio = select.getColumn(6).getDouble();  // NULL gives 0
+      if (ratio > 0 && std::isfinite(ratio) && !row.is_failure) row.log_time = std::log(ratio);
+    }
+    mark_series(rows);
+  }
+
+  // Rows of one series, newest first; leaves none.
+  void mark_series(std::vector<Row>& rows) {
+    std::reverse(rows.begin(), rows.end());
+    report_.outcomes_before += static_cast<std::int64_t>(rows.size());
+    const bool has_old =
+        !rows.empty() &&
+        !std::all_of(rows.begin(), rows.end(), [](const Row& row) { return row.run->is_recent; });
+    if (has_old) {
+      for (Row& row : rows) mark_decided(row);
+      mark_before_pins(rows);
+      mark_changes(rows);
+      mark_levels(rows);
+      for (Row& row : rows) {
+        if (row.run->is_kept_whole) keep(row, KeptFor::complete_run);
+      }
+      for (const Row& row : rows) {
+        if (row.run->is_recent) continue;
+        if (row.kept) {
+          ++report_.kept[static_cast<std::size_t>(*row.kept)];
+        } else {
+          doomed_.push_back(row.rowid);
+        }
+      }
+    }
+    report_.outcomes_deleted = static_cast<std::int64_t>(doomed_.size());
+    rows.clear();
+  }
+
+  void mark_decided(Row& row) const {
+    const std::string key = row.run_id + row.case_key;
+    if (row.is_failure) keep(row, KeptFor::failure);
+    if (accepted_.contains(key)) keep(row, KeptFor::accepted);
+    if (pinned_.contains(key)) keep(row, KeptFor::pinned);
+  }
+
+  void mark_before_pins(std::vector<Row>& rows) const {
+    if (pinned_.empty()) return;
+    for (std::size_t pin = 0; pin < rows.size(); ++pin) {
+      if (!pinned_.contains(rows[pin].run_id + rows[pin].case_key)) continue;
+      std::set<std::string> nights;
+      for (std::size_t i = pin; i-- > 0;) {
+        nights.insert(rows[i].run->night);
+        if (nights.size() > nights_before_a_pin) break;
+        keep(rows[i], KeptFor::before_a_pin);
+      }
+    }
+  }
+
+  // Also the first and the newest outcome: with the changes they tell of every outcome in between
+  // whether it could be a baseline, and so of a later first_seen one whether it has a past.
+  static void mark_changes(std::vector<Row>& rows) {
+    std::map<std::string, Row*> before;
+    for (Row& row : rows) {
+      Row*& last = before[row.place];
+      if (last == nullptr) {
+        keep(row, KeptFor::end_of_series);
+      } else if (last->state != row.state) {
+        keep(*last, KeptFor::change);
+        keep(row, KeptFor::change);
+      }
+      last = &row;
+    }
+    for (const auto& [place, last] : before) keep(*last, KeptFor::end_of_series);
+  }
+
+  static void mark_levels(std::vector<Row>& rows) {
+    std::vector<double> times;
+    std::vector<Row*> timed;
+    for (Row& row : rows) {
+      if (!row.log_time) continue;
+      times.push_back(*row.log_time);
+      timed.push_back(&row);
+    }
+    for (const std::size_t from : level_changes(times)) {
+      keep(*timed[from - 1], KeptFor::level);
+      keep(*timed[from], KeptFor::level);
+    }
+  }
+
+  // Where much is deleted, the indexes are made anew of what stays: row by row their pages, which
+  // lie in another order than the rows, would be written to the log again and again.
+  void delete_outcomes() {
+    std::vector<std::pair<std::string, std::string>> indexes;  // name and statement
+    if (4 * report_.outcomes_deleted > report_.outcomes_before) {
+      SQLite::Statement select(db_,
+                               "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND "
+                               "tbl_name = 'outcome' AND sql IS NOT NULL ORDER BY name");
+      while (select.executeStep())
+        indexes.emplace_back(select.getColumn(0).getString(), select.getColumn(1).getString());
+    }
+    for (const auto& [name, sql] : indexes) db_.exec(fmt::format("DROP INDEX \"{}\"", name));
+    std::sort(doomed_.begin(), doomed_.end());
+    {
+      SQLite::Statement remove(db_, "DELETE FROM outcome WHERE rowid = ?");
+      for (const std::int64_t rowid : doomed_) {
+        remove.bind(1, rowid);
+        remove.exec();
+        remove.reset();
+      }
+    }
+    for (const auto& [name, sql] : indexes) db_.exec(sql);
+  }
+
+  void delete_of_runs() {
+    db_.exec("DROP TABLE IF EXISTS temp.pruned; CREATE TEMP TABLE pruned(run_id TEXT PRIMARY KEY)");
+    SQLite::Statement insert(db_, "INSERT INTO temp.pruned VALUES (?)");
+    for (const auto& [run_id, run] : runs_) {
+      if (run.is_recent || run.is_kept_whole) continue;
+      insert.bind(1, run_id);
+      insert.exec();
+      insert.reset();
+    }
+    constexpr const char* fails = "verdict IN (SELECT verdict FROM verdict WHERE is_failure)";
+    const std::pair<const char*, std::string> kept_rows[] = {
+        {"diff", fails},
+        {"invariance", fails},
+        {"suite_score", "status = 'fail'"},
+        {"run_change", "is_failure"},
+        {"night_times", "suspect"},
+        {"kernel_resources", "verdict <> 'pass'"}};
+    std::string is_left;
+    for (const auto& [table, kept] : kept_rows) {
+      report_.other_rows_deleted += db_.exec(fmt::format(
+          "DELETE FROM {} WHERE run_id IN (SELECT run_id FROM temp.pruned) AND NOT ({})", table,
+          kept));
+      is_left +=
+          fmt::format(" AND NOT EXISTS (SELECT 1 FROM {} AS x WHERE x.run_id = run.run_id)", table);
+    }
+    for (const char* table : {"outcome", "accept", "pin", "acknowledgement"})
+      is_left +=
+          fmt::format(" AND NOT EXISTS (SELECT 1 FROM {} AS x WHERE x.run_id = run.run_id)", table);
+    report_.runs_deleted =
+        db_.exec("DELETE FROM run WHERE run_id IN (SELECT run_id FROM temp.pruned)" + is_left);
+    db_.exec("DROP TABLE temp.pruned");
+  }
+
+  SQLite::Database& db_;
+  const PruneOptions& options_;
+  PruneReport report_;
+  std::unordered_map<std::string, RunFacts> runs_;
+  std::unordered_set<std::string> pinned_, accepted_;  // run id and case key
+  std::vector<std::int64_t> doomed_;                   // rowids
+};
+
+}  // namespace
+
+std::string_view words(KeptFor reason) {
+  switch (reason) {
+    case KeptFor::failure:
+      return "failures";
+    case KeptFor::accepted:
+      return "accepted or acknowledged";
+    case KeptFor::pinned:
+      return "pinned";
+    case KeptFor::before_a_pin:
+      return "of the 14 nights before a pinned one";
+    case KeptFor::change:
+      return "beside a change of bits, verdict or judging";
+    case KeptFor::end_of_series:
+      return "the first or the newest of their series";
+    case KeptFor::level:
+      return "beside a change of the time";
+    case KeptFor::complete_run:
+      return "of the newest complete run of its kind";
+  }
+  return "";
+}
+
+Result<PruneReport> prune_database(const fs::path& path, const PruneOptions& options) {
+  if (options.nights < 1)
+    return fail(fmt::format("{} nights cannot stay", options.nights),
+                "name at least 1; 60 is what the gate of times looks at");
+  // A file that is not there is not created.
+  if (auto there = open_database(path, true); !there) return tl::unexpected(there.error());
+  auto db = open_database(path, false);
+  if (!db) return tl::unexpected(db.error());
+  return guarded(path, "pruning", [&]() -> Result<PruneReport> {
+    const std::int64_t bytes_before = bytes_of(path);
+    (*db)->exec("PRAGMA cache_size = -262144");  // the largest index of a year
+    PruneReport report;
+    {
+      SQLite::Transaction transaction(**db, SQLite::TransactionBehavior::IMMEDIATE);
+      report = Pruner(**db, options).run();
+      if (options.dry_run) return report;
+      if (auto in_place = check_in_place(**db, path); !in_place)
+        return tl::unexpected(in_place.error());
+      transaction.commit();
+    }
+    if (options.vacuum) (*db)->exec("VACUUM");
+    (*db)->exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    report.bytes_before = bytes_before;
+    report.bytes = bytes_of(path);
+    return report;
+  });
+}
+
+}  // namespace plumbline
