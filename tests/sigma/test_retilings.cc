@@ -1,6 +1,6 @@
 // A hundred legal retilings are no regression, and a kernel with one more rounding is one. The
-// judge compares cpu/flash with its past over smoke, and cpu/split_kv over problems in which partial
-// results of splits show. The roundings are a second one of P, and one of partial results
+// judge compares cpu/flash with its past over smoke, and cpu/split_kv over problems in which
+// partial results of splits show. The roundings are a second one of P, and one of partial results
 // to 16 bits that the kernel does not declare.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
