@@ -106,7 +106,7 @@ Judgement settled(Judgement now, const Judgement& before, bool has_past) {
           "a reason");
     }
   } else if (!is_failure(now.verdict) && before.verdict == Verdict::unconfirmed &&
-             now.verdict != Verdict::expected_failure) {
+             now.verdict != Verdict::expected_failure && now.verdict != Verdict::acknowledged) {
     keep(now, before,
          "found unconfirmed before, and that stays until the case is measured again or accepted");
   } else if (!is_failure(now.verdict) && !has_past && is_found_in_the_past(before)) {
@@ -129,7 +129,8 @@ Result<void> judge_outcomes(JudgedRuns& judged, Store& store, const ReviewedText
                             .times = &past.times,
                             .today = day,
                             .pin = past.pin ? &*past.pin : nullptr,
-                            .refusal_accepted = past.refusal_accepted});
+                            .refusal_accepted = past.refusal_accepted,
+                            .acknowledged = past.acknowledged ? &*past.acknowledged : nullptr});
     const bool has_past = past.baseline || past.pin || !past.times.ratios.empty();
     stored.judgement = settled(std::move(judgement), stored.judgement, has_past);
     cases.push_back(

@@ -9,6 +9,7 @@
 
 #include "harness/contract/contract.h"
 #include "harness/contract/support.h"
+#include "harness/judge/acknowledged.h"
 #include "harness/judge/judgement_builder.h"
 #include "harness/judge/past.h"
 #include "harness/outcome/outcome.h"
@@ -289,6 +290,10 @@ bool is_unexplained_refusal(const Outcome& outcome, const Contracts& contracts,
 Judgement judge(const JudgeInputs& inputs) {
   Judgement judgement = CaseJudge(inputs).run();
   compare_speed_with_error(*inputs.outcome, inputs.baseline, judgement);
+  if (inputs.acknowledged != nullptr) {
+    judgement = judge_acknowledged(std::move(judgement), *inputs.outcome, *inputs.acknowledged,
+                                   inputs.today);
+  }
   const auto& expected = inputs.outcome->expected;
   if (!expected || inputs.today.empty()) return judgement;
   judgement = judge_expected(std::move(judgement), *expected, inputs.today);

@@ -30,8 +30,9 @@ struct JudgeInputs {
   const TimeHistory* times = nullptr;
   // "2027-01-30", in UTC: which expected failures have expired; "": none is looked at
   std::string_view today = {};
-  const Pin* pin = nullptr;       // nullptr: the case is not pinned
-  bool refusal_accepted = false;  // as in Past
+  const Pin* pin = nullptr;                       // nullptr: the case is not pinned
+  bool refusal_accepted = false;                  // as in Past
+  const Acknowledgement* acknowledged = nullptr;  // nullptr: nobody has seen a regression of it
 };
 Judgement judge(const JudgeInputs& inputs);
 // Whether the kernel refused a problem, has a contract or an entry in the support table, and no

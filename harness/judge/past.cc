@@ -211,6 +211,8 @@ double drift_ratio(double rms, double baseline_rms) {
   return floored(rms) / floored(baseline_rms);
 }
 
+double drift_noise(const Outcome& outcome) { return drift_limit(outcome); }
+
 void judge_past(const PastInputs& past, JudgementBuilder& builder) {
   judge_output(past, builder);
   if (past.outcome.timed) judge_time(past, builder);

@@ -34,5 +34,7 @@ void compare_speed_with_error(const Outcome& outcome, const Baseline* baseline,
 // max(rms, 0.3) of now over that of the past: below 0.3 of the legal error, ratios are noise. NaN
 // stays NaN.
 double drift_ratio(double rms, double baseline_rms);
+// The drift_ratio() beyond which an outcome's error is no noise, if its digest is another.
+double drift_noise(const Outcome& outcome);
 
 }  // namespace plumbline

@@ -16,9 +16,9 @@ constexpr std::array worst_first{Verdict::crashed,       Verdict::timeout,
                                  Verdict::mistrusted,    Verdict::unexpected_pass,
                                  Verdict::regressed,     Verdict::unconfirmed,
                                  Verdict::ambiguous,     Verdict::expected_failure,
-                                 Verdict::changed,       Verdict::improved,
-                                 Verdict::first_seen,    Verdict::unsupported,
-                                 Verdict::pass};
+                                 Verdict::acknowledged,  Verdict::changed,
+                                 Verdict::improved,      Verdict::first_seen,
+                                 Verdict::unsupported,   Verdict::pass};
 static_assert(worst_first.size() == all<Verdict>().size());
 
 auto place(Verdict verdict) { return std::find(worst_first.begin(), worst_first.end(), verdict); }

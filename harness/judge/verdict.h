@@ -14,6 +14,7 @@ enum class Verdict {
   unsupported,       // fine: the kernel does not take the problem
   changed,           // fine: other bits than before, with another build or driver
   expected_failure,  // fine: would be a failure, and its suite says so
+  acknowledged,      // fine for now: a regression that somebody has seen, and not worse than then
   fail,              // exit 1: beyond a limit, a fault, or less than the contract pins
   regressed,         // exit 1: worse or slower than before, by more than noise
   crashed,           // exit 1: the worker died
@@ -30,8 +31,8 @@ enum class Verdict {
 std::string_view in_words(Verdict verdict);
 bool is_failure(Verdict verdict);  // counts as exit 1
 // The one that stands when both apply: how a case ended, fail, support_mismatch, mistrusted,
-// unexpected_pass, regressed, unconfirmed, ambiguous, expected_failure, changed, improved,
-// first_seen, unsupported, pass; the first of this order wins.
+// unexpected_pass, regressed, unconfirmed, ambiguous, expected_failure, acknowledged, changed,
+// improved, first_seen, unsupported, pass; the first of this order wins.
 Verdict worse_of(Verdict a, Verdict b);
 
 }  // namespace plumbline

@@ -11,9 +11,10 @@
 namespace plumbline {
 namespace {
 
-// An expected failure is no bad news, but who looks at it wants to know what fails.
+// An expected or acknowledged failure is no bad news, but who looks at it wants to know what fails.
 bool shows_failure(Verdict verdict) {
-  return is_failure(verdict) || verdict == Verdict::expected_failure;
+  return is_failure(verdict) || verdict == Verdict::expected_failure ||
+         verdict == Verdict::acknowledged;
 }
 
 std::string nearest(const Judgement& judgement) {

@@ -47,7 +47,9 @@ std::size_t display_width(std::string_view text) {
 std::string coloured(std::string_view text, Verdict verdict, const Style& style) {
   if (!style.colour) return std::string(text);
   const bool wants_a_look = verdict == Verdict::ambiguous || verdict == Verdict::changed ||
-                            verdict == Verdict::unsupported || verdict == Verdict::expected_failure;
+                            verdict == Verdict::unsupported ||
+                            verdict == Verdict::expected_failure ||
+                            verdict == Verdict::acknowledged;
   const auto colour = is_failure(verdict) ? fmt::terminal_color::red
                       : wants_a_look      ? fmt::terminal_color::yellow
                                           : fmt::terminal_color::green;

@@ -88,6 +88,7 @@ Kind kind_of(Verdict verdict) {
       return Kind::error;
     case Verdict::unsupported:
     case Verdict::expected_failure:
+    case Verdict::acknowledged:
     case Verdict::ambiguous:
       return Kind::skipped;
     case Verdict::unconfirmed:

@@ -232,6 +232,13 @@ std::string expected_failures(const RunReport& report) {
   return text.empty() ? "" : "Expected failures: " + cut(text, 2'000) + ".\n\n";
 }
 
+std::string acknowledged(const RunReport& report) {
+  std::string text;
+  for (const auto& row : acknowledged_table(*report.outcomes).rows)
+    text += fmt::format("- {}: {}\n", markdown_cell(row[0]), markdown_cell(row[1]));
+  return text.empty() ? "" : "### Acknowledged regressions\n\n" + cut(text, 4'000) + "\n";
+}
+
 std::string failed_scores(const RunReport& report) {
   std::vector<std::vector<std::string>> rows;
   for (const SuiteScore& score : *report.scores) {
@@ -271,6 +278,7 @@ std::string render_markdown(const RunReport& report) {
   page.add_or_name(scores, "suite statistics");
   page.add_or_name(since, "what changed since the last run");
   page.add_or_name(expected_failures(report), "expected failures");
+  page.add_or_name(acknowledged(report), "acknowledged regressions");
   page.add_or_name(changed(report), "changed kernels");
   // Who asks for invariances asks for their table.
   page.add_or_name(invariances(report), "the table of invariances");

@@ -156,6 +156,12 @@ std::string expected_section(const std::vector<StoredOutcome>& outcomes, const S
              : "expected failures\n" + render_table(table.columns, table.rows, style) + "\n";
 }
 
+// Listed for as long as they are there.
+std::string acknowledged_section(const std::vector<StoredOutcome>& outcomes, const Style& style) {
+  const TallyTable table = acknowledged_table(outcomes);
+  return table.rows.empty() ? "" : render_table(table.columns, table.rows, style) + "\n";
+}
+
 std::string changes_section(const RunReport& report, const Style& style) {
   if (report.changes == nullptr) return "";
   const TallyTable table = changes_table(*report.changes, most_full_failures);
@@ -196,7 +202,8 @@ std::string render_text(const RunReport& report, const Style& style) {
                      timed_section(*report.outcomes, style) + score_section(*report.scores, style);
   if (report.invariances != nullptr)
     text += render_invariances(*report.invariances, report.reproduce_command, style);
-  text += expected_section(*report.outcomes, style) + changes_section(report, style);
+  text += expected_section(*report.outcomes, style) +
+          acknowledged_section(*report.outcomes, style) + changes_section(report, style);
   text += tally_section(*report.outcomes, style);
   return text + changed_section(*report.outcomes) + totals(report, style);
 }

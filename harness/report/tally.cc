@@ -97,6 +97,15 @@ TallyTable expected_failures_table(const std::vector<StoredOutcome>& outcomes) {
   return table;
 }
 
+TallyTable acknowledged_table(const std::vector<StoredOutcome>& outcomes) {
+  TallyTable table{{"acknowledged case", "by whom, and why"}, {}};
+  for (const auto& [outcome, judgement] : outcomes) {
+    if (judgement.verdict != Verdict::acknowledged) continue;
+    table.rows.push_back({outcome.case_id, judgement.notes.empty() ? "" : judgement.notes.back()});
+  }
+  return table;
+}
+
 std::string counts_text(const std::map<Verdict, std::size_t>& counts) {
   std::string text;
   for (const auto& [verdict, count] : counts)

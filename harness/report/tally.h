@@ -38,6 +38,8 @@ struct TallyTable {
 };
 // Cases that failed as expected, a row an entry of the suites; no rows where there are none.
 TallyTable expected_failures_table(const std::vector<StoredOutcome>& outcomes);
+// Regressions that somebody has acknowledged, a row a case: what was said of it is its last note.
+TallyTable acknowledged_table(const std::vector<StoredOutcome>& outcomes);
 // Table of the tallies of one suite, a row a kernel.
 TallyTable tally_table(const std::vector<Tally>& tallies);
 

@@ -127,7 +127,8 @@ Judgement RunSession::judge_with_past(const Outcome& outcome, const Past& past) 
                 .times = &past.times,
                 .today = day,
                 .pin = past.pin ? &*past.pin : nullptr,
-                .refusal_accepted = past.refusal_accepted});
+                .refusal_accepted = past.refusal_accepted,
+                .acknowledged = past.acknowledged ? &*past.acknowledged : nullptr});
 }
 
 // A worker that crashed or refused does not say what GPU it would have run on: it is the one that

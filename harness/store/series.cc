@@ -1,14 +1,10 @@
-// Finds a case's baseline, pin and past times in SQL, and stores what people accept and pin.
+// Finds a case's baseline, pin, acknowledgement and past times in SQL.
 #include "harness/store/series.h"
 
 #include <SQLiteCpp/Statement.h>
-#include <SQLiteCpp/Transaction.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <chrono>
-
-#include "harness/base/glob.h"
 #include "harness/contract/place.h"
 #include "harness/problem/inputs.h"
 #include "harness/reference/version.h"
@@ -119,6 +115,22 @@ constexpr const char* refusal_sql = R"(
         AND (o.status = 'ok' OR o.provider_options <> ?4)))
 )";
 
+// The newest acknowledgement of an outcome after the baseline's run (?8): an outcome that was
+// accepted since needs none.
+constexpr const char* acknowledgement_sql = R"(
+  SELECT a.acknowledged_by, a.reason, a.until, r.run_order,
+    CASE WHEN o.timed THEN o.time_ratio ELSE 0.0 END, coalesce(o.rms, 0.0), o.output_digest
+  FROM attention_case AS c
+  JOIN acknowledged_case AS k ON k.case_key = c.case_key
+  JOIN acknowledgement AS a USING (acknowledgement_key)
+  JOIN outcome AS o ON o.case_key = k.case_key AND o.run_id = k.run_id
+  JOIN run AS r ON r.run_id = o.run_id
+  WHERE c.series_key = ?3 AND o.machine_key = ?1 AND o.provider_options = ?7
+    AND r.run_order < ?2 AND r.run_order > ?8
+    AND o.judge_version = ?4 AND o.reference_version = ?5 AND o.inputs_version = ?6
+  ORDER BY a.acknowledged_at DESC, r.run_order DESC, o.suite LIMIT 1
+)";
+
 // A statement in use: it ends with this, so that it neither holds a snapshot of the database nor
 // what was bound.
 class InUse {
@@ -165,88 +177,6 @@ Baseline load_baseline(SQLite::Statement& row) {
   return baseline;
 }
 
-// Keys of cases that `sql`, bound to a run, gives as (case_key, case_id), and that the glob
-// matches.
-std::vector<std::string> matching_case_keys(SQLite::Database& db, const std::string& sql,
-                                            const Decision& decision) {
-  std::vector<std::string> keys;
-  SQLite::Statement cases(db, sql);
-  cases.bind(1, decision.run_id);
-  while (cases.executeStep()) {
-    if (glob_match(decision.case_glob, cases.getColumn(1).getString()))
-      keys.push_back(cases.getColumn(0).getString());
-  }
-  return keys;
-}
-
-constexpr const char* cases_with_a_result =
-    "SELECT DISTINCT case_key, case_id FROM outcome JOIN attention_case USING (case_key) WHERE "
-    "run_id = ? AND status = 'ok'";
-
-std::string cases_with_a_change(ChangeKind kind) {
-  return fmt::format(
-      "SELECT DISTINCT c.case_key, c.case_id FROM run_change AS x JOIN attention_case AS c USING "
-      "(case_id) "
-      "WHERE x.run_id = ? AND x.kind = '{}'",
-      name(kind));
-}
-
-std::string cases_that_may_be_baselines() {
-  return fmt::format(
-      "{} AND ((SELECT is_baseline FROM verdict AS v WHERE v.verdict = outcome.verdict) OR EXISTS "
-      "(SELECT 1 FROM "
-      "accepted_case AS a WHERE a.run_id = outcome.run_id AND a.case_key = outcome.case_key))",
-      cases_with_a_result);
-}
-
-// The tables in which decisions of one kind are kept: what was decided, and of which cases.
-struct DecisionTables {
-  const char* word;
-  const char* decision;
-  const char* cases;
-};
-constexpr DecisionTables accepts{
-    "accept", "accept(accept_key, run_id, case_glob, accepted_by, reason, accepted_at)",
-    "accepted_case(accept_key, run_id, case_key)"};
-constexpr DecisionTables pins{"pin",
-                              "pin(pin_key, run_id, case_glob, pinned_by, reason, pinned_at)",
-                              "pinned_case(pin_key, run_id, case_key)"};
-
-void store_decision(SQLite::Database& db, const DecisionTables& tables, const Decision& decision,
-                    const std::vector<std::string>& keys) {
-  const auto& [run_id, case_glob, who, why] = decision;
-  const std::string when = iso_time(std::chrono::system_clock::now());
-  const Key key = key_of(canonical_text({tables.word, run_id, case_glob, who, why, when}));
-  SQLite::Statement insert(
-      db, fmt::format("INSERT INTO {} VALUES (?, ?, ?, ?, ?, ?)", tables.decision));
-  bind_key(insert, 1, key);
-  int index = 2;
-  for (const std::string& text : {run_id, case_glob, who, why, when})
-    insert.bind(index++, storable_text(text));
-  insert.exec();
-  SQLite::Statement insert_case(
-      db, fmt::format("INSERT OR IGNORE INTO {} VALUES (?, ?, ?)", tables.cases));
-  for (const std::string& case_key : keys) {
-    bind_key(insert_case, 1, key);
-    insert_case.bind(2, run_id);
-    insert_case.bind(3, static_cast<const void*>(case_key.data()),
-                     static_cast<int>(case_key.size()));
-    insert_case.exec();
-    insert_case.reset();
-  }
-}
-
-Errors check_decision(const Decision& decision, std::string_view verb) {
-  Errors errors;
-  for (const auto& [what, text] :
-       {std::pair{std::string("case glob"), decision.case_glob},
-        std::pair{fmt::format("name of who {}s", verb), decision.who},
-        std::pair{fmt::format("reason for {}ing", verb == "pin" ? "pinn" : verb), decision.why}}) {
-    if (auto error = check_id(what, text)) errors.push_back(std::move(*error));
-  }
-  return errors;
-}
-
 }  // namespace
 
 Series::Series(SQLite::Database& db, std::filesystem::path path)
@@ -256,7 +186,8 @@ Series::Series(SQLite::Database& db, std::filesystem::path path)
       find_pin_(db, pin_sql()),
       find_times_(db, times_sql()),
       find_restart_(db, restart_sql),
-      find_refusal_(db, refusal_sql) {}
+      find_refusal_(db, refusal_sql),
+      find_acknowledgement_(db, acknowledgement_sql) {}
 
 Result<std::string> Series::order_before(const std::string& before_run) {
   if (before_run.empty()) return std::string("~");  // after every time
@@ -315,6 +246,18 @@ Result<TimeHistory> Series::times(const SeriesName& series, const std::string& b
   return times_before(series, *order, from, time_history_runs);
 }
 
+std::optional<Acknowledgement> Series::acknowledgement(const SeriesName& series,
+                                                       const std::string& order,
+                                                       const std::string& after) {
+  const InUse in_use(find_acknowledgement_);
+  bind_series(find_acknowledgement_, series, order);
+  find_acknowledgement_.bind(8, after);
+  if (!find_acknowledgement_.executeStep()) return std::nullopt;
+  const auto text = [&](int column) { return find_acknowledgement_.getColumn(column).getString(); };
+  const auto real = [&](int column) { return find_acknowledgement_.getColumn(column).getDouble(); };
+  return Acknowledgement{text(0), text(1), text(2), text(3), real(4), real(5), text(6)};
+}
+
 Result<Past> Series::past(const SeriesName& series, const std::string& before_run, bool timed) {
   const auto order = order_before(before_run);
   if (!order) return tl::unexpected(order.error());
@@ -331,6 +274,8 @@ Result<Past> Series::past(const SeriesName& series, const std::string& before_ru
     past.pin =
         Pin{*pinned, timed ? times_before(series, until, "", pinned_time_runs) : TimeHistory{}};
   }
+  past.acknowledged =
+      acknowledgement(series, *order, past.baseline ? past.baseline->run_order : "");
   if (past.baseline) {
     const InUse in_use(find_refusal_);
     find_refusal_.bind(1, past.baseline->run_order);
@@ -340,52 +285,6 @@ Result<Past> Series::past(const SeriesName& series, const std::string& before_ru
     past.refusal_accepted = find_refusal_.executeStep() && find_refusal_.getColumn(0).getInt() != 0;
   }
   return past;
-}
-
-Result<Accepted> accept_outcomes(SQLite::Database& db, const std::filesystem::path& path,
-                                 const Decision& decision) {
-  if (Errors errors = check_decision(decision, "accept"); !errors.empty())
-    return tl::unexpected(std::move(errors));
-  return guarded(path, "accepting outcomes", [&]() -> Result<Accepted> {
-    SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
-    auto keys = matching_case_keys(db, cases_with_a_result, decision);
-    const auto refused = matching_case_keys(db, cases_with_a_change(ChangeKind::refused), decision);
-    const auto vanished =
-        matching_case_keys(db, cases_with_a_change(ChangeKind::vanished), decision);
-    const Accepted accepted{static_cast<int>(keys.size()), static_cast<int>(refused.size()),
-                            static_cast<int>(vanished.size())};
-    keys.insert(keys.end(), refused.begin(), refused.end());
-    keys.insert(keys.end(), vanished.begin(), vanished.end());
-    if (keys.empty()) {
-      return fail(error_at(path,
-                           fmt::format("run '{}' has no outcome with a result that '{}' matches",
-                                       storable_text(decision.run_id), decision.case_glob),
-                           "only outcomes of status ok can become baselines; see v_history"));
-    }
-    store_decision(db, accepts, decision, keys);
-    transaction.commit();
-    return accepted;
-  });
-}
-
-Result<int> pin_outcomes(SQLite::Database& db, const std::filesystem::path& path,
-                         const Decision& decision) {
-  if (Errors errors = check_decision(decision, "pin"); !errors.empty())
-    return tl::unexpected(std::move(errors));
-  return guarded(path, "pinning outcomes", [&]() -> Result<int> {
-    SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
-    const auto keys = matching_case_keys(db, cases_that_may_be_baselines(), decision);
-    if (keys.empty()) {
-      return fail(error_at(
-          path,
-          fmt::format("run '{}' has no outcome that may serve as a baseline and that '{}' matches",
-                      storable_text(decision.run_id), decision.case_glob),
-          "accept an outcome that failed before it is pinned: plumbline baseline accept"));
-    }
-    store_decision(db, pins, decision, keys);
-    transaction.commit();
-    return static_cast<int>(keys.size());
-  });
 }
 
 }  // namespace plumbline

@@ -1,4 +1,4 @@
-// The past of a case on a machine class: baseline, pin and earlier times.
+// The past of a case on a machine class: baseline, pin, acknowledgement and earlier times.
 #pragma once
 
 #include <SQLiteCpp/Database.h>
@@ -29,20 +29,13 @@ class Series {
   TimeHistory times_before(const SeriesName& series, const std::string& order,
                            const std::string& from, std::size_t runs);
 
+  std::optional<Acknowledgement> acknowledgement(const SeriesName& series, const std::string& order,
+                                                 const std::string& after);
+
   std::filesystem::path path_;
   std::string order_of_, order_;  // the run asked for last; its order never changes
   SQLite::Statement find_order_, find_baseline_, find_pin_, find_times_, find_restart_,
-      find_refusal_;
+      find_refusal_, find_acknowledgement_;
 };
-
-// Who says what of which cases of a run, and why.
-struct Decision {
-  std::string run_id, case_glob, who, why;
-};
-// As Store::accept and Store::pin.
-Result<Accepted> accept_outcomes(SQLite::Database& db, const std::filesystem::path& path,
-                                 const Decision& decision);
-Result<int> pin_outcomes(SQLite::Database& db, const std::filesystem::path& path,
-                         const Decision& decision);
 
 }  // namespace plumbline

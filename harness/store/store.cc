@@ -15,6 +15,8 @@
 #include "harness/store/batch_writer.h"
 #include "harness/store/change_rows.h"
 #include "harness/store/connection.h"
+#include "harness/store/decisions.h"
+#include "harness/store/find_runs.h"
 #include "harness/store/invariance_rows.h"
 #include "harness/store/keys.h"
 #include "harness/store/read_query.h"
@@ -96,6 +98,9 @@ class SqliteStore final : public Store {
                           const std::string& who, const std::string& why) override;
   Result<int> pin(const std::string& run_id, const std::string& case_glob, const std::string& who,
                   const std::string& why) override;
+  Result<int> acknowledge(const std::string& run_id, const std::string& case_glob,
+                          const std::string& who, const std::string& why,
+                          const std::string& until) override;
   Result<void> set_changes(const std::string& run_id,
                            const std::vector<RunChange>& changes) override;
   Result<std::vector<RunChange>> changes(const std::string& run_id) override {
@@ -112,6 +117,10 @@ class SqliteStore final : public Store {
   Result<std::vector<RunInfo>> runs(int limit) override { return read_runs(*db_, path_, limit); }
   Result<std::string> resolve_run(const std::string& text) override {
     return find_run(*db_, path_, text);
+  }
+  Result<RunSelection> resolve_runs(const std::string& text) override {
+    if (auto flushed = flush(); !flushed) return tl::unexpected(flushed.error());
+    return find_runs(*db_, path_, text);
   }
   Result<std::vector<StoredOutcome>> outcomes(const std::string& run_id) override {
     return of_run(run_id, read_outcomes);
@@ -267,6 +276,14 @@ Result<int> SqliteStore::pin(const std::string& run_id, const std::string& case_
   if (!writer_) return read_only();
   if (auto known = check_run(run_id); !known) return tl::unexpected(known.error());
   return pin_outcomes(*db_, path_, {run_id, case_glob, who, why});
+}
+
+Result<int> SqliteStore::acknowledge(const std::string& run_id, const std::string& case_glob,
+                                     const std::string& who, const std::string& why,
+                                     const std::string& until) {
+  if (!writer_) return read_only();
+  if (auto known = check_run(run_id); !known) return tl::unexpected(known.error());
+  return acknowledge_outcomes(*db_, path_, {run_id, case_glob, who, why}, until);
 }
 
 Result<void> SqliteStore::set_changes(const std::string& run_id,

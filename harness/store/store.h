@@ -76,6 +76,12 @@ struct JudgedCase {
   const Judgement* judgement = nullptr;
 };
 
+// Runs that somebody named together.
+struct RunSelection {
+  std::string label;                 // "run 3f2a01bc", "night 2027-01-30", "commit 3f2a01b"
+  std::vector<std::string> run_ids;  // at least one, the oldest first
+};
+
 // What was accepted.
 struct Accepted {
   int outcomes = 0, refused = 0, vanished = 0;
@@ -140,6 +146,13 @@ class Store {
   virtual Result<int> pin(const std::string& run_id, const std::string& case_glob,
                           const std::string& who, const std::string& why) = 0;
 
+  // Somebody has seen the run's regressions and failures that the glob matches now, and says why
+  // they stay: until they are worse than in that run, or the day `until` comes ("2027-01-30", "" =
+  // without an end). No baseline. How many; an error if there is none.
+  virtual Result<int> acknowledge(const std::string& run_id, const std::string& case_glob,
+                                  const std::string& who, const std::string& why,
+                                  const std::string& until) = 0;
+
   // What is different about the cases of a run beside their verdicts; setting it replaces what was
   // set before.
   virtual Result<void> set_changes(const std::string& run_id,
@@ -156,6 +169,11 @@ class Store {
   virtual Result<StoredRun> run(const std::string& run_id) = 0;  // an error if there is none
   // "latest", "latest~1", a unique prefix of a run id
   virtual Result<std::string> resolve_run(const std::string& text) = 0;
+  // Of one run, as above; or of a night: "latest-night", "latest-night~1", "night:" and its id or a
+  // unique prefix; or of a commit: "commit:" and a unique prefix of at least 4 digits, or such a
+  // prefix alone where no run's id begins with it. Runs without cases (purpose resources) are left
+  // out. Errors: there is none, or the prefix is not unique.
+  virtual Result<RunSelection> resolve_runs(const std::string& text) = 0;
   virtual Result<std::vector<StoredOutcome>> outcomes(const std::string& run_id) = 0;
   virtual Result<std::vector<StoredDiff>> diffs(const std::string& run_id) = 0;
   virtual Result<std::vector<SuiteScore>> suite_scores(const std::string& run_id) = 0;

@@ -22,9 +22,9 @@ TEST(Verdicts, TheWorseOneStands) {
                                      Verdict::mistrusted,    Verdict::unexpected_pass,
                                      Verdict::regressed,     Verdict::unconfirmed,
                                      Verdict::ambiguous,     Verdict::expected_failure,
-                                     Verdict::changed,       Verdict::improved,
-                                     Verdict::first_seen,    Verdict::unsupported,
-                                     Verdict::pass};
+                                     Verdict::acknowledged,  Verdict::changed,
+                                     Verdict::improved,      Verdict::first_seen,
+                                     Verdict::unsupported,   Verdict::pass};
   for (std::size_t i = 0; i < std::size(worst_first); ++i) {
     for (std::size_t j = i; j < std::size(worst_first); ++j) {
       EXPECT_EQ(worse_of(worst_first[i], worst_first[j]), worst_first[i]);
@@ -36,7 +36,7 @@ TEST(Verdicts, TheWorseOneStands) {
 TEST(ExitCode, OfEachVerdictAlone) {
   const auto of = [](Verdict verdict) { return exit_code({verdict}, {}); };
   for (const Verdict fine : {Verdict::pass, Verdict::improved, Verdict::first_seen,
-                             Verdict::changed, Verdict::expected_failure})
+                             Verdict::changed, Verdict::expected_failure, Verdict::acknowledged})
     EXPECT_EQ(of(fine), 0) << fine;
   for (const Verdict failure :
        {Verdict::fail, Verdict::regressed, Verdict::crashed, Verdict::timeout,

@@ -1,0 +1,25 @@
+// What people decide of the outcomes of a run: accept, pin, acknowledge. Rows are only added.
+#pragma once
+
+#include <SQLiteCpp/Database.h>
+
+#include <filesystem>
+#include <string>
+
+#include "harness/store/store.h"
+
+namespace plumbline {
+
+// Who says what of which cases of a run, and why.
+struct Decision {
+  std::string run_id, case_glob, who, why;
+};
+// As Store::accept, Store::pin and Store::acknowledge.
+Result<Accepted> accept_outcomes(SQLite::Database& db, const std::filesystem::path& path,
+                                 const Decision& decision);
+Result<int> pin_outcomes(SQLite::Database& db, const std::filesystem::path& path,
+                         const Decision& decision);
+Result<int> acknowledge_outcomes(SQLite::Database& db, const std::filesystem::path& path,
+                                 const Decision& decision, const std::string& until);
+
+}  // namespace plumbline

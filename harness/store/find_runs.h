@@ -1,0 +1,17 @@
+// Which runs a person means: of a night, of a commit, or one run.
+#pragma once
+
+#include <SQLiteCpp/Database.h>
+
+#include <filesystem>
+#include <string>
+
+#include "harness/store/store.h"
+
+namespace plumbline {
+
+// As Store::resolve_runs.
+Result<RunSelection> find_runs(SQLite::Database& db, const std::filesystem::path& path,
+                               const std::string& text);
+
+}  // namespace plumbline
