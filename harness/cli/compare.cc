@@ -1,17 +1,18 @@
-// plumbline compare: two runs, case by case.
+// plumbline compare: two runs, nights or commits, case by case.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
+#include <tuple>
 
+#include "harness/base/median.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/formats.h"
 #include "harness/cli/session.h"
-#include "harness/report/format.h"
-#include "harness/report/json_value.h"
+#include "harness/judge/acknowledged.h"
+#include "harness/report/comparison.h"
 #include "harness/store/machine.h"
 #include "harness/store/stored.h"
 
@@ -24,244 +25,198 @@ struct CompareOptions {
   bool all = false, any_machine = false;
 };
 
-// A time that differs by more than this is named; what noise is, the judge says by the case's
-// history.
-constexpr double named_time_change = 1.25;
+// Where the gate knows no spread between nights: by processor time, a dozen runs on a busy machine
+// scattered by 3.5 %, and a quiet one has less (docs/nights.md, "Measuring").
+constexpr double noise_without_spread = 1.10;
 
-struct Change {
-  std::string case_id, verdict_before, verdict_after;
-  double rms_before = 0, rms_after = 0, time_ratio_before = 0, time_ratio_after = 0;
-  bool bits_equal = false, build_equal = false;
-  bool measured = false;  // both sides have an output
-  double time_ns_before = 0, time_ns_after = 0;
-  bool same_class = true;  // of machines: times are compared
-  std::string class_before, class_after;
-  std::string options_before, options_after;  // of the kernel's provider
-  double time_change() const {
-    return time_ratio_before > 0 && time_ratio_after > 0 ? time_ratio_after / time_ratio_before : 1;
-  }
-  bool is_slower() const { return same_class && time_change() > named_time_change; }
-  bool is_faster() const { return same_class && time_change() < 1 / named_time_change; }
-  bool differs() const {
-    return verdict_before != verdict_after || (measured && !bits_equal) || is_slower() ||
-           is_faster();
+// What a side measured of a suite's case by a provider with its options on a class of machines. The
+// ordinal of a device is no part of it.
+struct Series {
+  std::string suite, series_id, machine, options;
+  bool operator<(const Series& other) const {
+    return std::tie(suite, series_id, machine, options) <
+           std::tie(other.suite, other.series_id, other.machine, other.options);
   }
 };
 
-struct RunComparison {
-  std::string before, after;
-  std::vector<Change> changes;
-  std::size_t only_before = 0, only_after = 0;
-  bool all = false;  // shows also cases that did not change
+struct Measured {
+  std::string case_id;
+  ComparedSide side;  // of the newest run, but for its times
+  std::vector<double> ratios, times;
+  std::optional<double> noise;  // that the gate knew
 };
 
-// suite, case id without the ordinal of its device
-using Key = std::pair<std::string, std::string>;
+using Side = std::map<Series, Measured>;
 
-Result<std::map<Key, StoredOutcome>> outcomes_by_case(Store& store, const std::string& run_id) {
-  auto outcomes = store.outcomes(run_id);
-  if (!outcomes) return tl::unexpected(outcomes.error());
-  std::map<Key, StoredOutcome> by_case;
-  for (auto& stored : *outcomes) {
-    Key key{stored.outcome.suite, series_id(stored.outcome.case_id)};
-    by_case.emplace(std::move(key), std::move(stored));
+void add(Side& side, const StoredOutcome& stored, const MachineClass& host) {
+  const auto& [outcome, judgement] = stored;
+  const MachineClass machine = class_of(outcome, host);
+  const std::string words = describe(machine);
+  Measured& measured =
+      side[{outcome.suite, series_id(outcome.case_id), words, outcome.provider_options}];
+  measured.case_id = outcome.case_id;
+  measured.side = {
+      judgement.verdict,     outcome.errors.rms,           0,     0,
+      outcome.output_digest, outcome.description.build_id, words, outcome.provider_options};
+  if (outcome.timed && outcome.time_ratio > 0) {
+    measured.ratios.push_back(outcome.time_ratio);
+    measured.times.push_back(outcome.time_ns);
   }
-  return by_case;
+  if (judgement.gated_time && judgement.gated_time->spread > 0)
+    measured.noise = time_noise(judgement);
 }
 
-Change change_of(const StoredOutcome& a, const StoredOutcome& b, const MachineClass& host_a,
-                 const MachineClass& host_b) {
-  const Outcome &before = a.outcome, &after = b.outcome;
-  Change change;
-  change.case_id = after.case_id;
-  change.verdict_before = name(a.judgement.verdict),
-  change.verdict_after = name(b.judgement.verdict);
-  change.rms_before = before.errors.rms, change.rms_after = after.errors.rms;
-  change.time_ratio_before = before.time_ratio, change.time_ratio_after = after.time_ratio;
-  change.bits_equal = !before.output_digest.empty() && before.output_digest == after.output_digest;
-  change.build_equal = before.description.build_id == after.description.build_id;
-  change.measured = !before.output_digest.empty() && !after.output_digest.empty();
-  change.time_ns_before = before.time_ns, change.time_ns_after = after.time_ns;
-  const MachineClass class_a = class_of(before, host_a), class_b = class_of(after, host_b);
-  change.same_class = class_a == class_b;
-  change.class_before = describe(class_a), change.class_after = describe(class_b);
-  change.options_before = before.provider_options, change.options_after = after.provider_options;
-  return change;
+Result<Side> side_of(Store& store, const RunSelection& selection) {
+  Side side;
+  for (const std::string& run_id : selection.run_ids) {
+    const auto run = store.run(run_id);
+    if (!run) return tl::unexpected(run.error());
+    const auto outcomes = store.outcomes(run_id);
+    if (!outcomes) return tl::unexpected(outcomes.error());
+    for (const StoredOutcome& stored : *outcomes) add(side, stored, run->info.machine);
+  }
+  for (auto& [series, measured] : side) {
+    if (measured.ratios.empty()) continue;
+    measured.side.time_ratio = median(measured.ratios);
+    measured.side.time_ns = median(measured.times);
+  }
+  return side;
 }
 
-Result<RunComparison> compare_runs(const CompareOptions& options, Store& store) {
-  auto before_id = store.resolve_run(options.before), after_id = store.resolve_run(options.after);
-  if (!before_id) return tl::unexpected(before_id.error());
-  if (!after_id) return tl::unexpected(after_id.error());
-  auto before = outcomes_by_case(store, *before_id), after = outcomes_by_case(store, *after_id);
-  if (!before) return tl::unexpected(before.error());
-  if (!after) return tl::unexpected(after.error());
-  const auto run_before = store.run(*before_id), run_after = store.run(*after_id);
-  if (!run_before) return tl::unexpected(run_before.error());
-  if (!run_after) return tl::unexpected(run_after.error());
-  RunComparison result{*before_id, *after_id, {}, before->size(), 0};
-  for (const auto& [key, b] : *after) {
-    const auto found = before->find(key);
-    if (found == before->end()) {
-      ++result.only_after;
+// Takes the pairs whose series agree in what `part` leaves of them from both sides.
+template <class Part>
+void join(Side& before, Side& after, Part part, std::vector<ComparedCase>& cases) {
+  std::map<Series, Side::iterator> left;
+  for (auto it = before.begin(); it != before.end(); ++it) left.emplace(part(it->first), it);
+  for (auto it = after.begin(); it != after.end();) {
+    const auto found = left.find(part(it->first));
+    if (found == left.end()) {
+      ++it;
       continue;
     }
-    --result.only_before;
-    const auto& a = found->second;
-    result.changes.push_back(change_of(a, b, run_before->info.machine, run_after->info.machine));
+    const auto& [series, b] = *it;
+    const auto& [series_before, a] = *found->second;
+    ComparedCase c{series.suite, b.case_id, a.side, b.side,
+                   series.machine == series_before.machine};
+    c.time_noise = b.noise ? *b.noise : a.noise ? *a.noise : noise_without_spread;
+    cases.push_back(std::move(c));
+    before.erase(found->second);
+    left.erase(found);
+    it = after.erase(it);
   }
+}
+
+// Of one class and the same options first; what has no such partner is compared with other options,
+// then across classes. A series whose case has a partner on another class has none across.
+RunComparison joined(Side before, Side after) {
+  RunComparison result;
+  join(
+      before, after, [](const Series& s) { return s; }, result.cases);
+  const auto without_options = [](Series s) {
+    s.options.clear();
+    return s;
+  };
+  join(before, after, without_options, result.cases);
+  std::map<Series, bool> has_partner;
+  const auto case_alone = [](const Series& s) { return Series{s.suite, s.series_id, "", ""}; };
+  for (const ComparedCase& c : result.cases)
+    has_partner[{c.suite, series_id(c.case_id), "", ""}] = true;
+  Side lonely_before, lonely_after;
+  for (const auto& [from, to] :
+       {std::pair{&before, &lonely_before}, std::pair{&after, &lonely_after}}) {
+    for (const auto& [series, measured] : *from)
+      if (!has_partner.contains(case_alone(series))) to->emplace(series, measured);
+  }
+  const std::size_t asked_before = lonely_before.size(), asked_after = lonely_after.size();
+  join(lonely_before, lonely_after, case_alone, result.cases);
+  result.only_before = before.size() - (asked_before - lonely_before.size());
+  result.only_after = after.size() - (asked_after - lonely_after.size());
   return result;
 }
 
-std::string ratio(double before, double after) {
-  return before > 0 && after > 0 ? fmt::format("{:.3f}", after / before) : "";
+Result<RunComparison> compare(const CompareOptions& options, Store& store) {
+  const auto runs_before = store.resolve_runs(options.before),
+             runs_after = store.resolve_runs(options.after);
+  if (!runs_before) return tl::unexpected(runs_before.error());
+  if (!runs_after) return tl::unexpected(runs_after.error());
+  auto before = side_of(store, *runs_before), after = side_of(store, *runs_after);
+  if (!before) return tl::unexpected(before.error());
+  if (!after) return tl::unexpected(after.error());
+  RunComparison result = joined(std::move(*before), std::move(*after));
+  result.before = runs_before->label, result.after = runs_after->label;
+  result.runs_before = runs_before->run_ids, result.runs_after = runs_after->run_ids;
+  result.all = options.all;
+  return result;
 }
 
-std::string spoken(const std::string& verdict) {
-  const auto parsed = parse<Verdict>(verdict);
-  return parsed ? std::string(in_words(*parsed)) : verdict;
-}
-
-std::string verdicts(const Change& change) {
-  const std::string before = spoken(change.verdict_before), after = spoken(change.verdict_after);
-  return before == after ? after : before + " -> " + after;
-}
-
-std::string times(const Change& change) {
-  if (!change.same_class || !(change.time_ns_before > 0) || !(change.time_ns_after > 0)) return "";
-  return fmt::format("{} -> {}", duration(change.time_ns_before), duration(change.time_ns_after));
-}
-
-std::string as_text(const RunComparison& comparison, const Style& style) {
-  std::vector<std::vector<std::string>> rows;
-  std::size_t bits_equal = 0, slower = 0, faster = 0;
-  for (const auto& change : comparison.changes) {
-    bits_equal += change.bits_equal;
-    slower += change.is_slower();
-    faster += change.is_faster();
-    if (!comparison.all && !change.differs()) continue;
-    rows.push_back(
-        {change.case_id, verdicts(change),
-         !change.measured    ? ""
-         : change.bits_equal ? "equal"
-                             : "differ",
-         ratio(change.rms_before, change.rms_after), times(change),
-         change.same_class ? ratio(change.time_ratio_before, change.time_ratio_after) : ""});
-  }
-  std::string text;
-  if (!rows.empty())
-    text =
-        render_table({"case", "verdict", "bits", "rms ratio", "time", "time ratio"}, rows, style);
-  text += fmt::format("{} cases in both runs, {} with equal bits; {} only in {}, {} only in {}\n",
-                      comparison.changes.size(), bits_equal, comparison.only_before,
-                      comparison.before.substr(0, 8), comparison.only_after,
-                      comparison.after.substr(0, 8));
-  const auto& changes = comparison.changes;
-  const auto has_other_options = [](const Change& c) {
-    return c.options_before != c.options_after;
-  };
-  const auto other = std::count_if(changes.begin(), changes.end(), has_other_options);
-  if (other > 0) {
-    const Change& first = *std::find_if(changes.begin(), changes.end(), has_other_options);
-    text += fmt::format("{} with other provider options: \"{}\" in {}, \"{}\" in {}\n", other,
-                        first.options_before, comparison.before.substr(0, 8), first.options_after,
-                        comparison.after.substr(0, 8));
-  }
-  return text +
-         fmt::format(
-             "time, over that of the sentinel: {} slower and {} faster by more than {:.0f} %\n",
-             slower, faster, 100 * (named_time_change - 1));
-}
-
-std::string as_json(const RunComparison& comparison) {
-  Json cases = Json::array();
-  for (const auto& c : comparison.changes) {
-    cases.push_back({{"case", c.case_id},
-                     {"verdict_before", c.verdict_before},
-                     {"verdict_after", c.verdict_after},
-                     {"rms_before", json_value(c.rms_before)},
-                     {"rms_after", json_value(c.rms_after)},
-                     {"time_ratio_before", json_value(c.time_ratio_before)},
-                     {"time_ratio_after", json_value(c.time_ratio_after)},
-                     {"time_ns_before", json_value(c.time_ns_before)},
-                     {"time_ns_after", json_value(c.time_ns_after)},
-                     {"slower", c.is_slower()},
-                     {"faster", c.is_faster()},
-                     {"machine_before", c.class_before},
-                     {"machine_after", c.class_after},
-                     {"provider_options_before", c.options_before},
-                     {"provider_options_after", c.options_after},
-                     {"bits_equal", c.bits_equal},
-                     {"build_equal", c.build_equal}});
-  }
-  return json_text({{"before", comparison.before},
-                    {"after", comparison.after},
-                    {"only_before", comparison.only_before},
-                    {"only_after", comparison.only_after},
-                    {"cases", std::move(cases)}});
-}
-
-constexpr std::array formats{Format<RunComparison>{"text", as_text},
-                             Format<RunComparison>{"json", nullptr, as_json}};
+constexpr std::array formats{Format<RunComparison>{"text", render_comparison},
+                             Format<RunComparison>{"json", nullptr, json_of_comparison}};
 
 // Times of two kinds of machines say nothing of a kernel, and bits may differ by right.
 std::optional<int> refuse_other_classes(const CompareOptions& options,
                                         const RunComparison& comparison) {
   if (options.any_machine) return std::nullopt;
-  const auto other = [](const Change& change) { return !change.same_class; };
-  const auto count = std::count_if(comparison.changes.begin(), comparison.changes.end(), other);
+  const auto other = [](const ComparedCase& c) { return !c.same_class; };
+  const auto count = std::count_if(comparison.cases.begin(), comparison.cases.end(), other);
   if (count == 0) return std::nullopt;
-  const auto& first = *std::find_if(comparison.changes.begin(), comparison.changes.end(), other);
+  const auto& first = *std::find_if(comparison.cases.begin(), comparison.cases.end(), other);
   return report_errors(
       {{"", 0,
         fmt::format("{} of {} cases ran on another machine class: \"{}\" in {}, \"{}\" in {}",
-                    count, comparison.changes.size(), first.class_before,
-                    comparison.before.substr(0, 8), first.class_after,
-                    comparison.after.substr(0, 8)),
-        "compare runs of one class; --any-machine compares verdicts, bits and errors all the same, "
-        "and no times"}},
+                    count, comparison.cases.size(), first.before.machine, comparison.before,
+                    first.after.machine, comparison.after),
+        "compare what ran on one class; --any-machine compares verdicts, bits and errors all the "
+        "same, and no times"}},
       exit_not_comparable);
 }
 
 int compare_command(const CompareOptions& options) {
   auto store = options.database.open(true);
   if (!store) return report_errors(store.error(), exit_infrastructure);
-  auto comparison = compare_runs(options, **store);
+  auto comparison = compare(options, **store);
   if (!comparison) return report_errors(comparison.error(), exit_usage);
-  if (comparison->changes.empty()) {
-    return report_errors({{"", 0, "the two runs have no case in common",
-                           "choose runs of the same suites: `plumbline query runs`"}},
-                         exit_not_comparable);
+  if (comparison->cases.empty()) {
+    return report_errors(
+        {{"", 0,
+          fmt::format("{} and {} have no case in common", comparison->before, comparison->after),
+          "choose runs of the same suites: `plumbline query runs`"}},
+        exit_not_comparable);
   }
   if (auto refused = refuse_other_classes(options, *comparison)) return *refused;
-  comparison->all = options.all;
   write_as(formats, options.format, *comparison);
-  for (const auto& change : comparison->changes) {
-    const auto verdict = parse<Verdict>(change.verdict_after);
-    const auto before = parse<Verdict>(change.verdict_before);
-    if (verdict && is_failure(*verdict) && !(before && is_failure(*before))) return exit_failure;
-  }
-  return exit_fine;
+  const bool any_worse =
+      std::any_of(comparison->cases.begin(), comparison->cases.end(), [](const ComparedCase& c) {
+        return is_failure(c.after.verdict) && !is_failure(c.before.verdict);
+      });
+  return any_worse ? exit_failure : exit_fine;
 }
 
 }  // namespace
 
 void add_compare(Command app, int& exit_code) {
-  const Command command = app.add_subcommand("compare", "Compare two stored runs case by case");
+  const Command command =
+      app.add_subcommand("compare", "Compare two stored runs, nights or commits case by case");
   auto options = std::make_shared<CompareOptions>();
-  command.add_option("before", options->before, "Run id, unique prefix, latest or latest~N")
+  command
+      .add_option("before", options->before,
+                  "Run id, unique prefix, latest, latest~N; latest-night, latest-night~N, "
+                  "night:ID; commit:SHA or the beginning of a commit")
       .capture_default_str();
-  command.add_option("after", options->after, "The later run").capture_default_str();
+  command.add_option("after", options->after, "The later one, likewise").capture_default_str();
   options->database.add_to(command);
   command.add_flag("--all", options->all, "Also cases that did not change");
   command.add_flag("--any-machine", options->any_machine,
                    "Also cases that ran on other machine classes; their times are not compared");
   add_format(command, options->format, formats);
   command.footer(
-      "Example:\n  plumbline compare latest~1 latest\nExit 1 if a case that was fine fails now, 6 "
-      "if the runs share no case,\nor if cases "
-      "ran on other "
-      "machine classes.");
+      "Of several runs of a night or commit the newest outcome of each case counts, and of its "
+      "times the median. A time is listed where it changed by more than noise, which is three "
+      "standard deviations between nights, or 10 % where those are not known yet.\n"
+      "Exit 1 if a case that was fine fails now, 6 if the two share no case, or if cases ran on "
+      "other machine classes.\n"
+      "Examples:\n  plumbline compare latest~1 latest\n"
+      "  plumbline compare latest-night~1 latest-night\n"
+      "  plumbline compare 3f2a01b 9c2e3fc --all");
   command.callback([options, &exit_code] { exit_code = compare_command(*options); });
 }
 

@@ -1,0 +1,168 @@
+// What changed between two runs, nights or commits.
+#include "harness/report/comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "harness/report/format.h"
+#include "harness/report/json_value.h"
+
+namespace plumbline {
+namespace {
+
+using Cases = std::vector<const ComparedCase*>;
+using Rows = std::vector<std::vector<std::string>>;
+
+// A new build may change the bits of every case: the largest changes tell.
+constexpr std::size_t most_errors = 20;
+
+template <class Keep>
+Cases cases_that(const RunComparison& comparison, Keep keep) {
+  Cases found;
+  for (const ComparedCase& c : comparison.cases)
+    if (keep(c)) found.push_back(&c);
+  return found;
+}
+
+// The largest first; what is no number is largest of all.
+template <class Size>
+void sort_by(Cases& cases, Size size) {
+  const auto known = [&](const ComparedCase* c) {
+    const double value = size(*c);
+    return std::isnan(value) ? HUGE_VAL : value;
+  };
+  std::stable_sort(cases.begin(), cases.end(), [&](const ComparedCase* a, const ComparedCase* b) {
+    return known(a) > known(b);
+  });
+}
+
+double rms_change(const ComparedCase& c) {
+  return c.before.rms == c.after.rms ? 0 : std::abs(std::log(c.after.rms / c.before.rms));
+}
+
+std::string ratio(double before, double after) {
+  return before > 0 && after > 0 ? fmt::format("{:.3f}", after / before) : "";
+}
+
+std::string verdict_section(const RunComparison& comparison, const Style& style) {
+  const Cases changed =
+      cases_that(comparison, [&](const auto& c) { return c.before.verdict != c.after.verdict; });
+  if (changed.empty()) return "";
+  Rows rows;
+  for (const ComparedCase* c : changed) {
+    rows.push_back({c->case_id, fmt::format("{} -> {}", in_words(c->before.verdict),
+                                            in_words(c->after.verdict))});
+  }
+  return render_table({"case", "verdict before and after"}, rows, style) + "\n";
+}
+
+std::string time_section(const RunComparison& comparison, const Style& style) {
+  Cases changed = cases_that(comparison, [&](const ComparedCase& c) {
+    const bool timed = c.same_class && c.before.time_ratio > 0 && c.after.time_ratio > 0;
+    return timed && (comparison.all || c.is_slower() || c.is_faster());
+  });
+  if (changed.empty()) return "";
+  sort_by(changed, [](const ComparedCase& c) { return std::abs(std::log(c.time_change())); });
+  Rows rows;
+  for (const ComparedCase* c : changed) {
+    rows.push_back({c->case_id, duration(c->before.time_ns), duration(c->after.time_ns),
+                    fmt::format("{:.3f}", c->time_change()), fmt::format("{:.3f}", c->time_noise)});
+  }
+  return render_table({"case", "time before", "after", "ratio", "noise"}, rows, style) + "\n";
+}
+
+std::string error_section(const RunComparison& comparison, const Style& style) {
+  Cases changed = cases_that(comparison, [&](const ComparedCase& c) {
+    return c.measured() && (comparison.all || !c.bits_equal());
+  });
+  if (changed.empty()) return "";
+  sort_by(changed, rms_change);
+  const std::size_t shown = comparison.all ? changed.size() : std::min(changed.size(), most_errors);
+  Rows rows;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const ComparedCase& c = *changed[i];
+    rows.push_back({c.case_id, number(c.before.rms), number(c.after.rms),
+                    ratio(c.before.rms, c.after.rms), c.bits_equal() ? "equal" : "differ"});
+  }
+  std::string text = render_table({"case", "rms before", "after", "ratio", "bits"}, rows, style);
+  if (shown < changed.size())
+    text += fmt::format("and {} more with other bits: --all shows them\n",
+                        plural(changed.size() - shown, "case"));
+  return text + "\n";
+}
+
+std::string options_line(const RunComparison& comparison) {
+  const Cases other = cases_that(comparison, [](const ComparedCase& c) {
+    return c.before.provider_options != c.after.provider_options;
+  });
+  if (other.empty()) return "";
+  return fmt::format("{} with other provider options: \"{}\" in {}, \"{}\" in {}\n", other.size(),
+                     other.front()->before.provider_options, comparison.before,
+                     other.front()->after.provider_options, comparison.after);
+}
+
+}  // namespace
+
+double ComparedCase::time_change() const {
+  return same_class && before.time_ratio > 0 && after.time_ratio > 0
+             ? after.time_ratio / before.time_ratio
+             : 1;
+}
+
+std::string render_comparison(const RunComparison& comparison, const Style& style) {
+  const auto count = [&](auto&& is) { return cases_that(comparison, is).size(); };
+  std::string text = verdict_section(comparison, style) + time_section(comparison, style) +
+                     error_section(comparison, style);
+  text += wrapped(fmt::format("{} cases in both, {} with equal bits; {} only in {}, {} only in {}",
+                              comparison.cases.size(),
+                              count([](const auto& c) { return c.bits_equal(); }),
+                              comparison.only_before, comparison.before, comparison.only_after,
+                              comparison.after),
+                  0, style) +
+          "\n" + options_line(comparison);
+  return text + fmt::format(
+                    "time, over that of the sentinel: {} slower and {} faster by more than "
+                    "noise\n",
+                    count([](const auto& c) { return c.is_slower(); }),
+                    count([](const auto& c) { return c.is_faster(); }));
+}
+
+std::string json_of_comparison(const RunComparison& comparison) {
+  Json cases = Json::array();
+  for (const ComparedCase& c : comparison.cases) {
+    cases.push_back({{"suite", c.suite},
+                     {"case", c.case_id},
+                     {"verdict_before", name(c.before.verdict)},
+                     {"verdict_after", name(c.after.verdict)},
+                     {"rms_before", json_value(c.before.rms)},
+                     {"rms_after", json_value(c.after.rms)},
+                     {"time_ratio_before", json_value(c.before.time_ratio)},
+                     {"time_ratio_after", json_value(c.after.time_ratio)},
+                     {"time_ns_before", json_value(c.before.time_ns)},
+                     {"time_ns_after", json_value(c.after.time_ns)},
+                     {"time_noise", json_value(c.time_noise)},
+                     {"slower", c.is_slower()},
+                     {"faster", c.is_faster()},
+                     {"machine_before", c.before.machine},
+                     {"machine_after", c.after.machine},
+                     {"provider_options_before", c.before.provider_options},
+                     {"provider_options_after", c.after.provider_options},
+                     {"bits_equal", c.bits_equal()},
+                     {"build_equal", c.before.build_id == c.after.build_id}});
+  }
+  // Of one run its id, as before there were nights.
+  const auto named = [](const std::string& label, const std::vector<std::string>& runs) {
+    return runs.size() == 1 ? runs.front() : label;
+  };
+  return json_text({{"before", named(comparison.before, comparison.runs_before)},
+                    {"after", named(comparison.after, comparison.runs_after)},
+                    {"runs_before", comparison.runs_before},
+                    {"runs_after", comparison.runs_after},
+                    {"only_before", comparison.only_before},
+                    {"only_after", comparison.only_after},
+                    {"cases", std::move(cases)}});
+}
+
+}  // namespace plumbline
