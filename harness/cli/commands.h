@@ -20,6 +20,8 @@ void add_matrix(Command app, int& exit_code);
 void add_reduce(Command app, int& exit_code);
 void add_diff(Command app, int& exit_code);
 void add_history(Command app, int& exit_code);
+void add_bisect(Command app, int& exit_code);
+void add_export(Command app, int& exit_code);
 void add_baseline(Command app, int& exit_code);
 void add_support(Command app, int& exit_code);
 void add_resources(Command app, int& exit_code);

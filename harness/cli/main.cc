@@ -41,6 +41,8 @@ int run(int argc, char** argv) {
   plumbline::cli::add_reduce(app, exit_code);
   plumbline::cli::add_diff(app, exit_code);
   plumbline::cli::add_history(app, exit_code);
+  plumbline::cli::add_bisect(app, exit_code);
+  plumbline::cli::add_export(app, exit_code);
   plumbline::cli::add_baseline(app, exit_code);
   plumbline::cli::add_support(app, exit_code);
   plumbline::cli::add_resources(app, exit_code);

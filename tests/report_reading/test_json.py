@@ -26,6 +26,9 @@ ANSWERS = [
      {"rows": ["cases"], "bits": ["common", "equal"]}),
     ("history", ["*", "--db", "runs.db"], 0,
      {"rows": ["rms", "percent_of_limit", "time_ns", "time_ratio"]}),
+    ("bisect", ["--case", "cpu/flash/bf16/b1-h4x2-s17x70-d64", "--build", "true", "--good", "a1b2",
+                "--bad", "c3d4", "--by", "verdict", "--db", "runs.db"], 0, {}),
+    ("export", ["--parquet", "runs.parquet", "--db", "runs.db"], 0, {}),
     ("judge", ["latest", "--db", "runs.db"], 1, OUTCOMES),
     ("merge", ["all.db", "runs.db"], 0, {}),
     ("reduce", ["{failing}", "-q", "--provider", "{broken}"], 0, {}),
@@ -44,8 +47,9 @@ ANSWERS = [
     ("support", ["suggest", "--db", "runs.db"], 0, {}),
     ("doctor", [], 0, {}),
 ]
-VERBS = {"run", "list", "show", "compare", "matrix", "history", "judge", "merge", "reduce", "query",
-         "check", "diff", "audit", "resources", "baseline", "support", "doctor"}
+VERBS = {"run", "list", "show", "compare", "matrix", "history", "bisect", "export", "judge",
+         "merge", "reduce", "query", "check", "diff", "audit", "resources", "baseline", "support",
+         "doctor"}
 # A text that is a number to a person. Ids, digests and versions may be all digits; nothing else
 # may.
 NUMBER = re.compile(r"^\s*[-+]?(\d+(\.\d*)?([eE][-+]?\d+)?|nan|inf(inity)?)\s*%?\s*$",
@@ -167,6 +171,8 @@ ERRORS = [
     ("compare", ["zzzz", "latest", "--db", "runs.db"], 2, None),
     ("matrix", ["latest", "--db", "runs.db"], 4, None),
     ("history", ["nothing*", "--db", "runs.db"], 4, None),
+    ("bisect", ["--case", "no/such", "--build", "true", "--db", "runs.db"], 4, None),
+    ("export", ["--parquet", "x.parquet", "--night", "none", "--db", "runs.db"], 2, None),
     ("judge", ["zzzz", "--db", "runs.db"], None, None),
     ("merge", ["out.db", "absent.db"], 3, "absent.db"),
     ("reduce", ["no/such/case", "-q"], 2, None),

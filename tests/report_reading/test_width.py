@@ -1,4 +1,4 @@
-"""`show` and `history` on a terminal of 80 columns: no table or sentence is wider.
+"""`show`, `history` and `compare` on a terminal of 80 columns: no table or sentence is wider.
 Case ids and the lines that repeat a case may be."""
 import fcntl
 import os
@@ -33,7 +33,7 @@ def on_a_terminal(folder, *arguments):
 
 @pytest.mark.parametrize("arguments",
                          [("show", "latest"), ("show", "latest~1"), ("show", "latest", "*s17x70*"),
-                          ("history", "*")], ids=" ".join)
+                          ("history", "*"), ("compare", "latest~1", "latest")], ids=" ".join)
 def test_no_line_is_wider(folder, arguments):
     text = on_a_terminal(folder, *arguments, "--db", "runs.db")
     assert text.count("\n") > 10, text

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Writes views of a database of runs as Parquet, for DuckDB, Spark, ClickHouse or pandas.
+
+`plumbline export` calls it; it needs pyarrow and no other file. A file is written beside its place
+and moved there when it is whole, so that whoever reads it sees the old one or the new one.
+Prints one line of JSON: {"rows": …, "runs": …, "bytes": …} or {"error": …, "remedy": …}.
+"""
+
+import argparse
+import json
+import os
+import sqlite3
+import sys
+
+# Of columns that are expressions, SQLite does not know the type, or says one of its own.
+EXPRESSIONS = {"machine": "TEXT", "machine_class": "TEXT", "build_id": "TEXT", "launched": "TEXT",
+               "judged_spec": "TEXT", "declared_spec": "TEXT", "gate_finding": "TEXT",
+               "finished": "INTEGER", "accepted": "INTEGER", "is_failure": "INTEGER"}
+ROWS_AT_ONCE = 65536  # in memory, and in a row group of the file
+
+
+class Refused(Exception):
+    """What a person can mend: a message and a remedy."""
+
+
+def columns_of(database, view):
+    """(name, type) of each column of a view; the type is one of INTEGER, REAL and TEXT."""
+    columns = []
+    for _, name, declared, *_ in database.execute(f"PRAGMA table_info({view})"):
+        kind = EXPRESSIONS.get(name) or declared.upper()
+        if kind not in ("INTEGER", "REAL", "TEXT"):
+            raise Refused(f"column {name} of {view} has no type",
+                          "name it in EXPRESSIONS of export_parquet.py")
+        columns.append((name, kind))
+    return columns
+
+
+def run_ids(database, arguments):
+    """Of the runs that were asked for, the oldest first."""
+    if arguments.runs:
+        return arguments.runs.split(",")
+    query = "SELECT run_id FROM v_runs WHERE started_at >= ? ORDER BY run_order"
+    return [row[0] for row in database.execute(query, (arguments.since,))]
+
+
+class ParquetFile:
+    """A Parquet file that is there once it is whole."""
+
+    def __init__(self, path, columns, metadata):
+        import pyarrow
+        import pyarrow.parquet
+        self._arrow = pyarrow
+        kinds = {"INTEGER": pyarrow.int64(), "REAL": pyarrow.float64(), "TEXT": pyarrow.string()}
+        self._schema = pyarrow.schema([(name, kinds[kind]) for name, kind in columns], metadata)
+        self._path, self._partial = path, f"{path}.partial-{os.getpid()}"
+        self._writer = pyarrow.parquet.ParquetWriter(self._partial, self._schema,
+                                                     compression="zstd")
+        self._waiting, self.rows = [], 0
+
+    def add(self, rows):
+        """Adds rows, which are tuples in the order of the columns."""
+        self._waiting += rows
+        while len(self._waiting) >= ROWS_AT_ONCE:
+            self._write(self._waiting[:ROWS_AT_ONCE])
+            del self._waiting[:ROWS_AT_ONCE]
+
+    def _write(self, rows):
+        columns = [self._arrow.array(values, field.type)
+                   for field, values in zip(self._schema, zip(*rows))]
+        self._writer.write_table(self._arrow.Table.from_arrays(columns, schema=self._schema))
+        self.rows += len(rows)
+
+    def finish(self):
+        """Puts the file in its place and returns its size in bytes."""
+        if self._waiting:
+            self._write(self._waiting)
+        self._writer.close()
+        with open(self._partial, "rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(self._partial, self._path)
+        return os.path.getsize(self._path)
+
+    def discard(self):
+        """Leaves what was there before."""
+        if os.path.exists(self._partial):
+            os.remove(self._partial)
+
+
+def export_view(database, view, runs, path, metadata):
+    """Writes the rows of a view that belong to the runs; returns how many, and their bytes."""
+    columns = columns_of(database, view)
+    names = ", ".join(f'"{name}"' for name, _ in columns)
+    order = "suite, case_id" if view == "v_history" else "machine_class"
+    try:
+        file = ParquetFile(path, columns, metadata)
+    except OSError as error:
+        raise Refused(f"{path}: {error.strerror or error}", "name a file in a folder with room")
+    try:
+        for run in runs:
+            file.add(database.execute(
+                f"SELECT {names} FROM {view} WHERE run_id = ? ORDER BY {order}", (run,)).fetchall())
+        size = file.finish()
+    except OSError as error:
+        file.discard()
+        raise Refused(f"{path}: {error.strerror or error}", "name a file in a folder with room")
+    except BaseException:
+        file.discard()
+        raise
+    return file.rows, size
+
+
+def export(arguments):
+    """Does what was asked for and returns what there is to tell."""
+    try:
+        import pyarrow.parquet  # noqa: F401
+    except ImportError:
+        raise Refused(f"{sys.executable} has no pyarrow, which writes Parquet",
+                      "run ci/setup.sh --python, or set PLUMBLINE_PYTHON to an interpreter that "
+                      "has it (pip install pyarrow)")
+    database = sqlite3.connect(f"file:{arguments.db}?mode=ro", uri=True)
+    runs = run_ids(database, arguments)
+    if not runs:
+        raise Refused(f"no run of the database began at or after {arguments.since}",
+                      "see `plumbline query runs`")
+    version = database.execute("PRAGMA user_version").fetchone()[0]
+    metadata = {"plumbline.schema": str(version), "plumbline.view": "v_history"}
+    rows, size = export_view(database, "v_history", runs, arguments.parquet, metadata)
+    told = {"rows": rows, "runs": len(runs), "bytes": size}
+    if arguments.nights:
+        metadata = {**metadata, "plumbline.view": "v_night_times"}
+        told["night_rows"], _ = export_view(database, "v_night_times", runs, arguments.nights,
+                                            metadata)
+    return told
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--db", required=True, help="a database of runs; only read")
+    parser.add_argument("--parquet", required=True, help="file for the rows of v_history")
+    parser.add_argument("--nights", help="file for the rows of v_night_times")
+    parser.add_argument("--runs", help="run ids, separated by commas")
+    parser.add_argument("--since", default="", help="runs that began then or later: 2027-01-31")
+    try:
+        told, code = export(parser.parse_args()), 0
+    except Refused as refused:
+        told, code = {"error": refused.args[0], "remedy": refused.args[1]}, 3
+    except sqlite3.Error as error:
+        told, code = {"error": f"reading the database: {error}",
+                      "remedy": "use a Python whose sqlite3 is 3.38 or newer"}, 3
+    print(json.dumps(told))
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,101 @@
+"""`plumbline export`: what it writes is what the views tell, row by row."""
+import math
+import os
+import sqlite3
+import subprocess
+
+import pyarrow.parquet
+from conftest import PROGRAM, run
+
+
+def rows_of(database, sql, *arguments):
+    connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
+    cursor = connection.execute(sql, arguments)
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row)) for row in cursor.fetchall()]
+
+
+def key(row):
+    return row["run_order"], row["suite"], row["case_id"]
+
+
+def is_same(a, b):
+    return a == b or (isinstance(a, float) and isinstance(b, float) and math.isnan(a)
+                      and math.isnan(b))
+
+
+def test_every_row_and_column_is_there(folder):
+    done = run(folder, "export", "--db", "runs.db", "--parquet", "all.parquet")
+    assert done.returncode == 0, done.stderr
+    table = pyarrow.parquet.read_table(folder / "all.parquet")
+    expected = sorted(rows_of(folder / "runs.db", "SELECT * FROM v_history"), key=key)
+    read = sorted(table.to_pylist(), key=key)
+    assert len(read) == len(expected) > 0
+    assert f"{len(expected)} outcomes of 3 runs" in done.stdout
+    for row, wanted in zip(read, expected):
+        assert set(row) == set(wanted)
+        assert all(is_same(row[name], wanted[name]) for name in wanted), row["case_id"]
+
+
+def test_columns_have_one_type_whatever_is_in_them(folder):
+    run(folder, "export", "--db", "runs.db", "--parquet", "types.parquet")
+    types = {field.name: str(field.type)
+             for field in pyarrow.parquet.read_schema(folder / "types.parquet")}
+    assert types["rms"] == types["time_ns"] == types["gate_level"] == "double"
+    assert types["seed"] == types["is_failure"] == types["finished"] == "int64"
+    assert types["case_id"] == types["machine"] == types["findings"] == "string"
+
+
+def test_chosen_runs(folder):
+    newest = rows_of(folder / "runs.db", "SELECT run_id FROM v_runs ORDER BY run_order DESC")[0]
+    assert run(folder, "export", "--db", "runs.db", "--run", "latest", "--parquet",
+               "one.parquet").returncode == 0
+    column = pyarrow.parquet.read_table(folder / "one.parquet")["run_id"]
+    assert set(column.to_pylist()) == {newest["run_id"]}
+    for arguments in (["--since", "2099-01-01"], ["--night", "none"], ["--since", "yesterday"],
+                      ["--run", "latest", "--since", "2026"]):
+        done = run(folder, "export", "--db", "runs.db", "--parquet", "none.parquet", *arguments)
+        assert done.returncode in (2, 3), arguments
+        assert "remedy" in done.stderr or "needs" in done.stderr or "--" in done.stderr
+        assert not (folder / "none.parquet").exists()
+
+
+def test_nights(folder):
+    subprocess.run(["cp", "runs.db", "nights.db"], cwd=folder, check=True)
+    connection = sqlite3.connect(folder / "nights.db")
+    connection.execute("UPDATE run SET night_id = '2027-01-30'")
+    connection.execute(
+        "INSERT INTO night_times SELECT run_id, machine_key, 30, 0.001, 0.02, 0, '', 3, 1, 0, 0.05,"
+        " 4, 0, 0.3 FROM run")
+    connection.commit()
+    connection.close()
+    done = run(folder, "export", "--db", "nights.db", "--night", "latest-night", "--parquet",
+               "night.parquet", "--nights", "times.parquet")
+    assert done.returncode == 0, done.stderr
+    nights = pyarrow.parquet.read_table(folder / "times.parquet").to_pylist()
+    assert len(nights) == 3
+    assert nights[0]["night_id"] == "2027-01-30" and nights[0]["expected_false_alerts"] == 0.05
+    history = pyarrow.parquet.read_table(folder / "night.parquet")
+    assert set(history["night_id"].to_pylist()) == {"2027-01-30"}
+
+
+def test_what_fails_leaves_the_old_file(folder):
+    (folder / "old.parquet").write_bytes(b"old")
+    done = run(folder, "export", "--db", "runs.db", "--since", "2099", "--parquet", "old.parquet")
+    assert done.returncode == 3
+    assert (folder / "old.parquet").read_bytes() == b"old"
+    assert not list(folder.glob("*.partial-*"))
+    assert run(folder, "export", "--db", "runs.db", "--parquet", "old.parquet").returncode == 0
+    assert pyarrow.parquet.read_table(folder / "old.parquet").num_rows > 0
+
+
+def test_without_pyarrow_the_remedy_is_said(folder):
+    bare = folder / "bare-python"
+    bare.write_text("#!/bin/sh\nexec python3 -I -S \"$@\"\n")
+    bare.chmod(0o755)
+    done = subprocess.run([PROGRAM, "export", "--db", "runs.db", "--parquet", "no.parquet"],
+                          cwd=folder, capture_output=True, text=True, check=False,
+                          env={**os.environ, "PLUMBLINE_PYTHON": str(bare)})
+    assert done.returncode == 3
+    assert "has no pyarrow" in done.stderr and "ci/setup.sh --python" in done.stderr
+    assert not (folder / "no.parquet").exists()
