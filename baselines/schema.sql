@@ -258,7 +258,6 @@ CREATE TABLE outcome(
   bytes_per_second REAL,
   flops_share REAL,
   bytes_share REAL,
-  time_physics REAL,  -- the least time that any kernel needs over the one taken
   second_ratio REAL,  -- of a second measurement in the same night
   peak_memory_bytes INTEGER,  -- NULL unless timed
   wall_ms REAL NOT NULL,
@@ -405,7 +404,6 @@ CREATE TABLE night_times(
   load REAL NOT NULL,              -- the largest load average seen while timing
   UNIQUE (run_id, machine_key)
 ) STRICT;
-CREATE INDEX night_times_suspect ON night_times(run_id, machine_key) WHERE suspect;
 
 CREATE TABLE diff(
   run_id TEXT NOT NULL REFERENCES run(run_id),

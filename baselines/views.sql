@@ -77,9 +77,9 @@ SELECT
   -- time and resources
   o.timed, o.time_ns, o.time_mad_ns, o.time_ratio, o.time_hot_ns, o.time_cpu_ns,
   o.time_sentinel_ns, o.time_rounds, o.second_ratio, o.fresh_ratios, o.flops_per_second,
-  o.bytes_per_second, o.flops_share, o.bytes_share, o.time_physics, o.past_times,
-  o.time_over_past, nullif(o.gate_finding, '') AS gate_finding, o.gate_nights, o.gate_pool,
-  o.gate_level, o.gate_spread, o.gate_limit, o.gate_change, o.gate_deviation,
+  o.bytes_per_second, o.flops_share, o.bytes_share, o.past_times, o.time_over_past,
+  nullif(o.gate_finding, '') AS gate_finding, o.gate_nights, o.gate_pool, o.gate_level,
+  o.gate_spread, o.gate_limit, o.gate_change, o.gate_deviation,
   o.wall_ms, o.workspace_bytes, o.peak_memory_bytes, o.registers_per_thread,
   o.spill_bytes_per_thread, o.shared_memory_bytes, o.stack_bytes_per_thread,
   -- what ran
@@ -425,3 +425,36 @@ SELECT
   t.second_alarms, t.load
 FROM night_times AS t JOIN run AS r USING (run_id)
 JOIN machine_class AS m ON m.machine_key = t.machine_key;
+
+-- Nights: what their runs have in common, newest last by began. A night that was only opened has no
+-- run. expected_false_alerts is of times; suspect counts runs whose times were set aside.
+CREATE VIEW v_nights AS
+WITH ids AS (
+  SELECT night_id FROM run WHERE night_id <> '' UNION SELECT night_id FROM night_event)
+SELECT
+  i.night_id,
+  (SELECT min(happened_at) FROM night_event AS e WHERE e.night_id = i.night_id
+    AND e.kind = 'opened') AS opened_at,
+  (SELECT max(happened_at) FROM night_event AS e WHERE e.night_id = i.night_id
+    AND e.kind = 'closed') AS closed_at,
+  coalesce(
+    (SELECT min(started_at) FROM run AS r WHERE r.night_id = i.night_id),
+    (SELECT min(happened_at) FROM night_event AS e WHERE e.night_id = i.night_id)) AS began,
+  (SELECT count(*) FROM run AS r WHERE r.night_id = i.night_id) AS runs,
+  (SELECT count(*) FROM run AS r WHERE r.night_id = i.night_id AND r.finished_at IS NULL)
+    AS unfinished_runs,
+  (SELECT count(*) FROM run AS r WHERE r.night_id = i.night_id AND r.exit_code = 1) AS failing_runs,
+  (SELECT count(DISTINCT r.machine_key) FROM run AS r WHERE r.night_id = i.night_id) AS machines,
+  (SELECT group_concat(code_commit, ' ') FROM (SELECT DISTINCT code_commit FROM run AS r
+    WHERE r.night_id = i.night_id)) AS code_commit,
+  t.series AS gated_series, t.candidates, t.confirmed, t.expected_false_alerts, t.second_pairs,
+  t.second_alarms, t.suspect, t.largest_shift
+FROM ids AS i
+LEFT JOIN (
+  SELECT r.night_id, sum(n.series) AS series, sum(n.candidates) AS candidates,
+    sum(n.confirmed) AS confirmed, sum(n.expected_false_alerts) AS expected_false_alerts,
+    sum(n.second_pairs) AS second_pairs, sum(n.second_alarms) AS second_alarms,
+    sum(n.suspect) AS suspect, max(abs(n.common_shift)) AS largest_shift
+  FROM night_times AS n JOIN run AS r USING (run_id)
+  WHERE r.night_id <> ''
+  GROUP BY r.night_id) AS t USING (night_id);

@@ -17,6 +17,7 @@ void add_prune(Command app, int& exit_code);
 void add_show(Command app, int& exit_code);
 void add_compare(Command app, int& exit_code);
 void add_matrix(Command app, int& exit_code);
+void add_night(Command app, int& exit_code);
 void add_reduce(Command app, int& exit_code);
 void add_diff(Command app, int& exit_code);
 void add_history(Command app, int& exit_code);

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "harness/cli/commands.h"
@@ -13,6 +15,7 @@
 #include "harness/cli/session.h"
 #include "harness/contract/reviewed_text.h"
 #include "harness/run/conclusion.h"
+#include "harness/run/night_times.h"
 #include "harness/store/machine.h"
 #include "harness/store/stored.h"
 
@@ -34,6 +37,8 @@ struct JudgedRuns {
   std::vector<Past> pasts;          // as before its run
   std::vector<StoredDiff> diffs;
   std::vector<StoredInvariance> invariances;
+  std::vector<Judgement> before;  // of each outcome, as it was stored
+  std::vector<NightTimes> night_times;
   bool complete = true;  // every run measured all of its part, and the parts make the whole
 };
 
@@ -82,6 +87,19 @@ Result<void> add_run(JudgedRuns& judged, Store& store, const std::string& text) 
   return {};
 }
 
+bool is_of_time(const Finding& finding) { return finding.statistic.starts_with("time"); }
+
+// What was found of the time follows from what is stored, and is found again; the rest does not.
+Judgement without_time(Judgement judgement) {
+  if (!judgement.gated_time || judgement.findings.empty() ||
+      !std::all_of(judgement.findings.begin(), judgement.findings.end(), is_of_time))
+    return judgement;
+  judgement.verdict = Verdict::pass;
+  judgement.findings.clear();
+  judgement.confirmation.clear();
+  return judgement;
+}
+
 bool is_found_in_the_past(const Judgement& judgement) {
   return judgement.verdict == Verdict::regressed || judgement.verdict == Verdict::unconfirmed;
 }
@@ -115,6 +133,60 @@ Judgement settled(Judgement now, const Judgement& before, bool has_past) {
   return now;
 }
 
+// Times are concluded from what is stored of them, fresh processes included. What was found where
+// the nights before were at hand stays where they are not.
+Result<void> judge_times(JudgedRuns& judged, Store& store) {
+  Result<void> floors;
+  NightTimesInput input;
+  input.today = today();
+  for (std::size_t i = 0; i < judged.outcomes.size(); ++i) {
+    auto& stored = judged.outcomes[i];
+    const auto of_run = [&](const RunInfo& run) { return run.run_id == judged.run_of[i]; };
+    const auto run = std::find_if(judged.runs.begin(), judged.runs.end(), of_run);
+    input.cases.push_back(
+        {&stored, &judged.pasts[i], series_of(stored.outcome, run->machine).machine, nullptr});
+  }
+  input.least_spread = [&](const MachineClass& machine) {
+    auto ratios = store.second_ratios(machine);
+    if (!ratios) floors = tl::unexpected(ratios.error());
+    return ratios ? floor_of_spread(*ratios) : 0.0;
+  };
+  judged.night_times = judge_night_times(input);
+  for (std::size_t i = 0; i < judged.outcomes.size(); ++i) {
+    Judgement& now = judged.outcomes[i].judgement;
+    const Judgement& before = judged.before[i];
+    const bool is_open = before.verdict == Verdict::ambiguous || is_found_in_the_past(before);
+    if (!now.gated_time || now.gated_time->finding != "too few" || !is_open ||
+        std::none_of(before.findings.begin(), before.findings.end(), is_of_time))
+      continue;
+    now.gated_time = before.gated_time;
+    now.verdict = worse_of(now.verdict, before.verdict);
+    std::copy_if(before.findings.begin(), before.findings.end(), std::back_inserter(now.findings),
+                 is_of_time);
+    now.confirmation = before.confirmation;
+    now.notes.emplace_back(
+        "the nights before are not in this database: what was found against them stays");
+  }
+  return floors;
+}
+
+// A machine class's row is stored with the first of the runs that has outcomes of it.
+std::vector<NightTimes> rows_of(const JudgedRuns& judged, std::size_t run) {
+  std::vector<NightTimes> rows;
+  for (const NightTimes& row : judged.night_times) {
+    for (std::size_t i = 0; i < judged.outcomes.size(); ++i) {
+      const auto& outcome = judged.outcomes[i].outcome;
+      const auto at = std::find_if(judged.runs.begin(), judged.runs.end(), [&](const RunInfo& r) {
+        return r.run_id == judged.run_of[i];
+      });
+      if (!outcome.timed || series_of(outcome, at->machine).machine != row.machine) continue;
+      if (static_cast<std::size_t>(at - judged.runs.begin()) == run) rows.push_back(row);
+      break;
+    }
+  }
+  return rows;
+}
+
 Result<void> judge_outcomes(JudgedRuns& judged, Store& store, const ReviewedText& text) {
   const std::string day = today();
   std::vector<JudgedCase> cases;
@@ -126,13 +198,18 @@ Result<void> judge_outcomes(JudgedRuns& judged, Store& store, const ReviewedText
                             .contracts = &text.contracts,
                             .support = &text.support,
                             .baseline = past.baseline ? &*past.baseline : nullptr,
-                            .times = &past.times,
                             .today = day,
                             .pin = past.pin ? &*past.pin : nullptr,
                             .refusal_accepted = past.refusal_accepted,
                             .acknowledged = past.acknowledged ? &*past.acknowledged : nullptr});
-    const bool has_past = past.baseline || past.pin || !past.times.ratios.empty();
-    stored.judgement = settled(std::move(judgement), stored.judgement, has_past);
+    const bool has_past = past.baseline || past.pin;
+    judged.before.push_back(stored.judgement);
+    stored.judgement =
+        settled(std::move(judgement), without_time(std::move(stored.judgement)), has_past);
+  }
+  if (auto done = judge_times(judged, store); !done) return done;
+  for (std::size_t i = 0; i < judged.outcomes.size(); ++i) {
+    const auto& stored = judged.outcomes[i];
     cases.push_back(
         {judged.run_of[i], stored.outcome.suite, stored.outcome.case_id, &stored.judgement});
   }
@@ -170,12 +247,15 @@ Result<int> judge_runs(const JudgeOptions& options, Store& store, const Reviewed
   for (const auto& of_run : *changes)
     all_changes.insert(all_changes.end(), of_run.begin(), of_run.end());
   const int code =
-      exit_code_of({judged.outcomes, judged.diffs, judged.invariances, scores, all_changes});
+      exit_code_of({judged.outcomes, judged.diffs, judged.invariances, scores, all_changes,
+                    judged.night_times});
   for (std::size_t i = 0; i < judged.runs.size(); ++i) {
     const std::string& run_id = judged.runs[i].run_id;
     if (auto kept = store.add_suite_scores(run_id, scores); !kept)
       return tl::unexpected(kept.error());
     if (auto kept = store.set_changes(run_id, (*changes)[i]); !kept)
+      return tl::unexpected(kept.error());
+    if (auto kept = store.set_night_times(run_id, rows_of(judged, i)); !kept)
       return tl::unexpected(kept.error());
     if (auto finished = store.finish_run(run_id, code, judged.complete); !finished)
       return tl::unexpected(finished.error());
@@ -187,6 +267,7 @@ Result<int> judge_runs(const JudgeOptions& options, Store& store, const Reviewed
                     code,
                     reproduce_command(judged.runs.front())};
   content.changes = &all_changes;
+  content.night_times = &judged.night_times;
   if (!judged.invariances.empty()) content.invariances = &judged.invariances;
   write_as(run_formats, options.format, content);
   return code;

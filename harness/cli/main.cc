@@ -38,6 +38,7 @@ int run(int argc, char** argv) {
   plumbline::cli::add_show(app, exit_code);
   plumbline::cli::add_compare(app, exit_code);
   plumbline::cli::add_matrix(app, exit_code);
+  plumbline::cli::add_night(app, exit_code);
   plumbline::cli::add_reduce(app, exit_code);
   plumbline::cli::add_diff(app, exit_code);
   plumbline::cli::add_history(app, exit_code);

@@ -41,6 +41,8 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void step();
+  // Says what is measured beyond the plan.
+  void tell(const std::string& what);
 
  private:
   void print();

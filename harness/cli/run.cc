@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 
 #include "harness/cli/commands.h"
@@ -40,7 +41,7 @@ struct RunOptions {
   bool timed = false, no_store = false, quiet = false, resume = false;
   int jobs = 0;  // 0: by default_jobs
   std::uint64_t memory_limit_mib = 8192;
-  std::string purpose = "run", format = "text";
+  std::string purpose = "run", format = "text", night;
   std::string invariances;  // "": none
   std::filesystem::path junit, markdown;
   std::filesystem::path past;   // "": none
@@ -133,7 +134,8 @@ int report(const RunOptions& options, const Plan& plan, const RunSession& sessio
                           options.reproduce,
                           options.invariances.empty() ? nullptr : &session.invariances(),
                           &session.changes(),
-                          absent_lines(plan.absent)};
+                          absent_lines(plan.absent),
+                          &session.night_times()};
   if (!options.junit.empty()) write(options.junit, render_junit(content));
   if (!options.markdown.empty()) write(options.markdown, render_markdown(content));
   write_as(formats, options.format, content);
@@ -197,6 +199,7 @@ Result<Session> open_session(const RunOptions& options, const Plan& plan, const 
       with_measured(session.run.versions_json, measured_with(options.providers, options.measure));
   if (!shard.partition.empty())
     session.run.versions_json = with_shard_facts(session.run.versions_json, shard);
+  session.run.night_id = options.night;
   if (!options.commit.empty()) session.run.commit = options.commit;
   if (!options.past.empty()) {
     auto past = Store::open(options.past, true);
@@ -271,11 +274,12 @@ int measure(const RunOptions& options, const Plan& plan, const Runner& runner,
                  rest.size(), plan.size());
     }
     session.resume(std::move(into.stored.outcomes), std::move(into.stored.diffs),
-                   std::move(into.stored.invariances));
+                   std::move(into.stored.invariances), plan);
   }
   Result<void> done;
   {
     Progress progress(remaining_time(rest, options.measure.time_repetitions), options.quiet);
+    session.on_more([&progress](const std::string& what) { progress.tell(what); });
     done = session.execute(rest, !plan.partial && options.case_ids.empty(),
                            [&progress] { progress.step(); });
   }
@@ -384,8 +388,7 @@ void add_measuring(Command command, RunOptions& options) {
       .capture_default_str()
       .check(from_to(0, 1e9));
   command
-      .add_option("--repetitions", options.measure.time_repetitions,
-                  "Repetitions of a timed case in three rounds; fewer of long calls")
+      .add_option("--repetitions", options.measure.time_repetitions, "Repetitions of a timed case")
       .capture_default_str()
       .check(from_to(3, 1000));
   add_reference_cost(command, options.measure.reference_cost_limit);
@@ -459,6 +462,12 @@ void add_run(Command app, int& exit_code) {
   command.add_option("--purpose", options->purpose, "Stored with the run")
       .one_of({"run", "nightly", "confirm", "test", "gpu"})
       .capture_default_str();
+  if (const char* night = std::getenv("PLUMBLINE_NIGHT"); night != nullptr) options->night = night;
+  command
+      .add_option("--night", options->night,
+                  "The night that this run is part of, over all machines: `plumbline night` "
+                  "(default: PLUMBLINE_NIGHT)")
+      .type_name("ID");
   command.add_flag("--quiet,-q", options->quiet, "No progress");
   command.footer(
       "Examples:\n"
@@ -471,6 +480,7 @@ void add_run(Command app, int& exit_code) {
       "  plumbline run cases/invariances.toml --invariances\n"
       "  plumbline run cases/nightly.toml --db night.db --resume   # after a crash, with the "
       "arguments of then\n"
+      "  plumbline run cases/nightly.toml --night $(plumbline night open)   # several runs, one night\n"
       "  plumbline run cases/nightly.toml --shard 1/4 --db shard-1.db --past history.db   # then "
       "plumbline merge, plumbline judge\n"
       "  plumbline run --case 'cpu/flash/bf16/b2-h4-s128-d64/mask=causal_top_left'");

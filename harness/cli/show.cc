@@ -14,6 +14,7 @@
 #include "harness/report/invariance_text.h"
 #include "harness/run/conclusion.h"
 #include "harness/store/machine.h"
+#include "harness/store/night.h"
 #include "harness/store/stored.h"
 
 namespace plumbline::cli {
@@ -35,6 +36,7 @@ struct StoredRuns {
   std::vector<SuiteScore> scores;
   std::vector<StoredInvariance> invariances;
   std::vector<RunChange> changes;
+  std::vector<NightTimes> night_times;
 };
 
 template <class Row>
@@ -72,6 +74,8 @@ Result<StoredRuns> read_runs(Store& store, const RunSelection& selection) {
       return tl::unexpected(added.error());
     if (auto added = append(store.changes(run_id), all.changes); !added)
       return tl::unexpected(added.error());
+    if (auto added = append(store.night_times(run_id), all.night_times); !added)
+      return tl::unexpected(added.error());
   }
   return all;
 }
@@ -81,7 +85,7 @@ Result<void> show(const ShowOptions& options, Store& store) {
   if (!selection) return tl::unexpected(selection.error());
   auto stored_runs = read_runs(store, *selection);
   if (!stored_runs) return tl::unexpected(stored_runs.error());
-  auto& [run, runs, outcomes, diffs, scores, invariances, changes] = *stored_runs;
+  auto& [run, runs, outcomes, diffs, scores, invariances, changes, night_times] = *stored_runs;
   if (!options.cases.empty()) {
     std::erase_if(outcomes, [&](const StoredOutcome& stored) {
       return std::none_of(options.cases.begin(), options.cases.end(), [&](const auto& glob) {
@@ -110,8 +114,8 @@ Result<void> show(const ShowOptions& options, Store& store) {
       return {};
     }
   }
-  const int code = exit_code_of({outcomes, diffs, invariances, scores, changes});
-  const RunReport content{&run,
+  const int code = exit_code_of({outcomes, diffs, invariances, scores, changes, night_times});
+  RunReport content{&run,
                           &outcomes,
                           &diffs,
                           &scores,
@@ -119,6 +123,7 @@ Result<void> show(const ShowOptions& options, Store& store) {
                           reproduce_command(run),
                           invariances.empty() ? nullptr : &invariances,
                           &changes};
+  content.night_times = &night_times;
   if (runs > 1 && options.format == "text")
     fmt::print("{}: {}, the newest outcome of each case\n\n", selection->label,
                plural(runs, "run"));

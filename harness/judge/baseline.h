@@ -26,13 +26,16 @@ struct Baseline {
   std::string spec_judged;      // as in Outcome
   std::optional<Terms> terms;   // absent: an older plumbline judged it
 };
-// Recent accepted runs, newest first, at most 60; since the last accept or pin of the case, where
-// there is one.
+// Recent runs whose times are known and were not set aside, newest first, at most 60. A regression
+// that was confirmed and not accepted is not among them.
 struct TimeHistory {
   std::vector<double> ratios;                // time_ratio
   std::vector<std::string> run_orders = {};  // of each
   // ratios of the fresh processes that were asked then, of each; empty where none was
   std::vector<std::vector<double>> fresh = {};
+  // another level is known to hold from then on: an improvement was confirmed, or somebody accepted
+  // that the case is slower
+  std::vector<bool> starts_level = {};
 };
 // Somebody has seen a regression of the case, and says why it stays for now. The outcome is no
 // baseline.

@@ -8,7 +8,7 @@
 namespace plumbline {
 
 int exit_code(const std::vector<Verdict>& verdicts_of_run, const std::vector<SuiteScore>& scores,
-              bool measured, const std::vector<RunChange>& changes) {
+              bool measured, const std::vector<RunChange>& changes, bool suspect) {
   if (!measured) return exit_nothing;
   const bool score_failed = std::any_of(
       scores.begin(), scores.end(), [](const SuiteScore& score) { return score.status == "fail"; });
@@ -20,8 +20,9 @@ int exit_code(const std::vector<Verdict>& verdicts_of_run, const std::vector<Sui
   const auto is_open = [](Verdict verdict) {
     return verdict == Verdict::ambiguous || verdict == Verdict::unconfirmed;
   };
-  return std::any_of(verdicts_of_run.begin(), verdicts_of_run.end(), is_open) ? exit_ambiguous
-                                                                              : exit_fine;
+  return suspect || std::any_of(verdicts_of_run.begin(), verdicts_of_run.end(), is_open)
+             ? exit_ambiguous
+             : exit_fine;
 }
 
 int exit_code(const std::vector<Verdict>& verdicts_of_run, const std::vector<SuiteScore>& scores) {

@@ -55,7 +55,6 @@ class CaseJudge {
     judge_faults();
     judge_errors();
     judge_promises();
-    judge_physics();
     judge_history();
     add_notes();
   }
@@ -202,24 +201,9 @@ class CaseJudge {
     }
   }
 
-  // Right, and faster than anybody can compute it: the output stems from an earlier call, or from
-  // another process, whose time nobody counts.
-  void judge_physics() {
-    const Times& times = outcome_.times;
-    if (within(times.physics, most_of_physics)) return;
-    builder_.find(
-        Verdict::mistrusted,
-        {"physics", times.physics, most_of_physics,
-         fmt::format(
-             "a call took {:.4g} ms of processor time, and any kernel needs {:.4g} ms here: "
-             "it did not do the work, or another process did it",
-             times.cpu_ns * 1e-6, times.physics * times.cpu_ns * 1e-6)});
-  }
-
   void judge_history() {
     judge_past({.outcome = outcome_,
                 .baseline = inputs_.baseline,
-                .times = inputs_.times,
                 .pin = inputs_.pin,
                 .determinism_promised = determinism_promised()},
                builder_);
@@ -289,7 +273,6 @@ bool is_unexplained_refusal(const Outcome& outcome, const Contracts& contracts,
 
 Judgement judge(const JudgeInputs& inputs) {
   Judgement judgement = CaseJudge(inputs).run();
-  compare_speed_with_error(*inputs.outcome, inputs.baseline, judgement);
   if (inputs.acknowledged != nullptr) {
     judgement = judge_acknowledged(std::move(judgement), *inputs.outcome, *inputs.acknowledged,
                                    inputs.today);

@@ -27,7 +27,6 @@ struct JudgeInputs {
   const Contracts* contracts = nullptr;
   const SupportTable* support = nullptr;  // nullptr: support is not judged
   const Baseline* baseline = nullptr;     // nullptr: no past
-  const TimeHistory* times = nullptr;
   // "2027-01-30", in UTC: which expected failures have expired; "": none is looked at
   std::string_view today = {};
   const Pin* pin = nullptr;                       // nullptr: the case is not pinned

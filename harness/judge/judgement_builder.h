@@ -29,7 +29,7 @@ class JudgementBuilder {
 
   void time_against_past(TimeAgainstPast times) { judgement_.time_against_past = times; }
 
-  void note(std::string text) { judgement_.notes.push_back(std::move(text)); }
+  void note(std::string_view text) { judgement_.notes.emplace_back(text); }
 
   // Records how near a statistic is to its limit; true if it is within.
   bool measure(const std::string& statistic, double value, double limit) {

@@ -1,4 +1,4 @@
-// Judges an outcome against earlier ones: the same bits, drift of the error, slower or faster.
+// Judges an outcome against earlier ones: the same bits, and drift of the error.
 #include "harness/judge/past.h"
 
 #include <fmt/format.h>
@@ -8,7 +8,6 @@
 #include <cmath>
 #include <vector>
 
-#include "harness/base/median.h"
 #include "harness/outcome/outcome.h"
 
 namespace plumbline {
@@ -21,10 +20,6 @@ double drift_limit(const Outcome& outcome) {
   if (outcome.c.problem.out() == DType::f32) return 2.5;
   return outcome.errors.elements < few_elements ? 1.7 : 1.5;
 }
-
-constexpr std::size_t least_times = 5;
-constexpr double least_slowdown = 1.25;
-constexpr double deviations = 5;
 
 void judge_drift(const Outcome& outcome, const Baseline& baseline, JudgementBuilder& builder) {
   if (outcome.errors.elements == 0 || baseline.elements == 0) return;
@@ -81,7 +76,7 @@ void compare_driver(const Outcome& outcome, const Baseline& baseline, JudgementB
 }
 
 void judge_bits(const PastInputs& past, JudgementBuilder& builder) {
-  const auto& [outcome, baseline, times, pin, determinism_promised] = past;
+  const auto& [outcome, baseline, pin, determinism_promised] = past;
   const bool confirmed =
       baseline->deterministic || (outcome.repeat_checked && outcome.repeat_equal);
   const bool same_build =
@@ -106,70 +101,8 @@ void judge_bits(const PastInputs& past, JudgementBuilder& builder) {
 // docs/judging-evidence.md, "Drift".
 constexpr double least_loss = 1.25;
 
-double deviation_of(const std::vector<double>& ratios, double usual) {
-  std::vector<double> distances;
-  distances.reserve(ratios.size());
-  for (const double ratio : ratios) distances.push_back(std::abs(ratio - usual));
-  return median(std::move(distances));
-}
-
-// Too few runs to know the noise: a strong difference is said, and fails nothing.
-void compare_time(const Outcome& outcome, const TimeHistory& times, JudgementBuilder& builder) {
-  if (times.ratios.empty())
-    return builder.note(fmt::format("time not judged yet (0 of {} runs)", least_times));
-  const double ratio = outcome.time_ratio / median(times.ratios);
-  const std::string text =
-      fmt::format("time not judged yet ({} of {} runs): {:.3g} times its median so far",
-                  times.ratios.size(), least_times, ratio);
-  builder.note(text);
-  if (ratio > least_slowdown)
-    builder.change({ChangeKind::slower, ratio, least_slowdown, text, false});
-  if (ratio < 1 / least_slowdown)
-    builder.change({ChangeKind::faster, ratio, 1 / least_slowdown, text, false});
-}
-
-void judge_enough_times(const Outcome& outcome, const TimeHistory& times,
-                        JudgementBuilder& builder) {
-  const double usual = median(times.ratios),
-               spread = deviations * deviation_of(times.ratios, usual);
-  const double limit = std::max(least_slowdown * usual, usual + spread);
-  const double fast_limit = usual * usual / limit;  // by the factor by which slower is found
-  const std::string takes =
-      fmt::format("takes {:.3g} times the sentinel's time, usually {:.3g} (median of {} runs)",
-                  outcome.time_ratio, usual, times.ratios.size());
-  if (!within(outcome.time_ratio, limit)) {
-    builder.find(Verdict::regressed,
-                 {"time", outcome.time_ratio, limit,
-                  fmt::format("{}; slower than {:.3g} is no noise", takes, limit)});
-  } else if (outcome.time_ratio < fast_limit) {
-    const std::string text = fmt::format("{}: {:.3g} times faster; faster than {:.3g} is no noise",
-                                         takes, usual / outcome.time_ratio, fast_limit);
-    builder.find(Verdict::improved, {"time", outcome.time_ratio, fast_limit, text});
-    builder.change(
-        {ChangeKind::faster, outcome.time_ratio / usual, fast_limit / usual, text, false});
-  }
-}
-
-// The usual time is that of the pinned run and those just before it. So is the noise, where they
-// are enough: that of the recent runs grows with the very drift that is looked for.
-void judge_pinned_time(const Outcome& outcome, const TimeHistory& times, const Pin& pin,
-                       JudgementBuilder& builder) {
-  if (times.ratios.size() < least_times || pin.times.ratios.empty()) return;
-  const double usual = median(pin.times.ratios);
-  const auto& noisy = pin.times.ratios.size() < least_times ? times.ratios : pin.times.ratios;
-  const double spread = deviations * deviation_of(noisy, median(noisy));
-  const double limit = std::max(least_slowdown * usual, usual + spread);
-  if (within(outcome.time_ratio, limit)) return;
-  builder.find(
-      Verdict::regressed,
-      {"time from the pin", outcome.time_ratio, limit,
-       fmt::format("takes {:.3g} times the sentinel's time, {:.3g} when run {} was pinned; "
-                   "slower than {:.3g} is no noise",
-                   outcome.time_ratio, usual, pin.outcome.run_id, limit)});
-}
-
 void judge_output(const PastInputs& past, JudgementBuilder& builder) {
-  const auto& [outcome, baseline, times, pin, determinism_promised] = past;
+  const auto& [outcome, baseline, pin, determinism_promised] = past;
   if (pin != nullptr && !outcome.output_digest.empty())
     judge_pinned_drift(outcome, pin->outcome, builder);
   if (baseline == nullptr) return builder.at_least(Verdict::first_seen);
@@ -186,20 +119,10 @@ void judge_output(const PastInputs& past, JudgementBuilder& builder) {
   judge_drift(outcome, *baseline, builder);
 }
 
-void judge_time(const PastInputs& past, JudgementBuilder& builder) {
-  const auto& [outcome, baseline, times, pin, determinism_promised] = past;
-  if (!(outcome.time_ratio > 0) || std::isinf(outcome.time_ratio)) {
-    return builder.find(Verdict::mistrusted,
-                        {"time", 0, 0, "timed, but without a ratio to the sentinel"});
-  }
-  if (times == nullptr) return;
-  if (!times->ratios.empty()) {
-    builder.time_against_past(
-        {static_cast<int>(times->ratios.size()), outcome.time_ratio / median(times->ratios)});
-  }
-  if (times->ratios.size() < least_times) return compare_time(outcome, *times, builder);
-  judge_enough_times(outcome, *times, builder);
-  if (pin != nullptr) judge_pinned_time(outcome, *times, *pin, builder);
+// What takes no time that can be compared. Times themselves are judged night by night (times.h).
+void judge_time(const Outcome& outcome, JudgementBuilder& builder) {
+  if (!(outcome.time_ratio > 0) || std::isinf(outcome.time_ratio))
+    builder.find(Verdict::mistrusted, {"time", 0, 0, "timed, but without a ratio to the sentinel"});
 }
 
 }  // namespace
@@ -215,7 +138,7 @@ double drift_noise(const Outcome& outcome) { return drift_limit(outcome); }
 
 void judge_past(const PastInputs& past, JudgementBuilder& builder) {
   judge_output(past, builder);
-  if (past.outcome.timed) judge_time(past, builder);
+  if (past.outcome.timed) judge_time(past.outcome, builder);
 }
 
 void compare_speed_with_error(const Outcome& outcome, const Baseline* baseline,

@@ -1,4 +1,5 @@
-// Judges an outcome against the past of its case: digest, drift of the error, time.
+// Judges an outcome against the past of its case: digest and drift of the error. Times are judged
+// by times.h.
 // docs/judging-comparisons.md, "Against the past".
 #pragma once
 
@@ -15,11 +16,10 @@ struct Outcome;
 struct PastInputs {
   const Outcome& outcome;
   const Baseline* baseline;   // nullptr: none
-  const TimeHistory* times;   // nullptr: not looked up
   const Pin* pin;             // nullptr: none
   bool determinism_promised;  // by the kernel or by its contract
 };
-// Digest, drift, time and driver of an outcome of status ok.
+// Digest, drift and driver of an outcome of status ok, and that a timed one has a time.
 void judge_past(const PastInputs& past, JudgementBuilder& builder);
 // What asks less of an outcome than of its baseline: no verdict, but listed.
 void compare_terms(const Outcome& outcome, const Terms& now, const Baseline& baseline,

@@ -6,6 +6,8 @@
 #include "harness/report/json_value.h"
 #include "harness/report/report.h"
 #include "harness/report/summary.h"
+#include "harness/store/machine.h"
+#include "harness/store/night.h"
 #include "harness/store/stored.h"
 
 namespace plumbline {
@@ -23,11 +25,6 @@ Json times_json(const Times& times) {
   }
   return {{"cpu_ns", json_value(times.cpu_ns)},
           {"sentinel_ns", json_value(times.sentinel_ns)},
-          {"flops_per_second", json_value(times.flops_per_second)},
-          {"bytes_per_second", json_value(times.bytes_per_second)},
-          {"flops_share", json_value(times.flops_share)},
-          {"bytes_share", json_value(times.bytes_share)},
-          {"physics", json_value(times.physics)},
           {"rounds", std::move(rounds)}};
 }
 
@@ -46,7 +43,8 @@ Json run_json(const RunInfo& run) {
           {"command_line", run.command_line},
           {"shard", run.shard},
           {"purpose", run.purpose},
-          {"selection", run.selection}};
+          {"selection", run.selection},
+          {"night_id", run.night_id}};
 }
 
 void add_judgement(Json& object, const Judgement& judgement) {
@@ -163,6 +161,16 @@ Json outcome_json(const StoredOutcome& stored) {
     object["time_against_past"] = {
         {"runs", stored.judgement.time_against_past->runs},
         {"ratio", json_value(stored.judgement.time_against_past->ratio)}};
+  }
+  if (const auto& gated = stored.judgement.gated_time) {
+    object["gate"] = {{"finding", gated->finding},
+                      {"nights", gated->nights},
+                      {"pool", gated->pool},
+                      {"level", json_value(gated->level)},
+                      {"spread", json_value(gated->spread)},
+                      {"limit", json_value(gated->limit)},
+                      {"change", json_value(gated->change)},
+                      {"deviation", json_value(gated->deviation)}};
   }
   if (!stored.judgement.confirmation.empty())
     object["confirmation"] = stored.judgement.confirmation;
@@ -285,6 +293,21 @@ Json change_json(const RunChange& row) {
           {"is_failure", row.change.is_failure}};
 }
 
+Json night_times_json(const NightTimes& row) {
+  return {{"machine", describe(row.machine)},
+          {"series", row.series},
+          {"common_shift", json_value(row.common_shift)},
+          {"suspect", row.suspect},
+          {"why", row.why},
+          {"fresh", row.fresh},
+          {"candidates", row.candidates},
+          {"confirmed", row.confirmed},
+          {"expected_false_alerts", json_value(row.expected_false_alerts)},
+          {"second_pairs", row.second_pairs},
+          {"second_alarms", row.second_alarms},
+          {"load", json_value(row.load)}};
+}
+
 }  // namespace
 
 std::string json_of_run(const RunReport& report) {
@@ -305,6 +328,10 @@ std::string json_of_run(const RunReport& report) {
   for (const RunChange& row :
        report.changes != nullptr ? *report.changes : std::vector<RunChange>{})
     root["changes"].push_back(change_json(row));
+  root["night_times"] = Json::array();
+  for (const NightTimes& row :
+       report.night_times != nullptr ? *report.night_times : std::vector<NightTimes>{})
+    root["night_times"].push_back(night_times_json(row));
   if (report.invariances != nullptr) {
     root["invariances"] = Json::array();
     for (const StoredInvariance& stored : *report.invariances)

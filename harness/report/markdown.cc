@@ -14,6 +14,7 @@
 #include "harness/report/markdown_table.h"
 #include "harness/report/summary.h"
 #include "harness/report/tally.h"
+#include "harness/store/night.h"
 #include "harness/store/stored.h"
 
 namespace plumbline {
@@ -257,6 +258,14 @@ std::string invariances(const RunReport& report) {
   return "### Invariances\n\n" + render_invariances_markdown(*report.invariances);
 }
 
+std::string gated_times(const RunReport& report) {
+  if (report.night_times == nullptr) return "";
+  std::string text;
+  for (const NightTimes& row : *report.night_times)
+    text += fmt::format("- {}\n", markdown_cell(night_times_sentence(row)));
+  return text.empty() ? "" : "### Times\n\n" + text + "\n";
+}
+
 // Where the run has more than one architecture.
 std::string architectures(const RunReport& report) {
   const ArchMatrix matrix = arch_matrix(*report.outcomes);
@@ -272,7 +281,11 @@ std::string render_markdown(const RunReport& report) {
   const auto groups = failure_groups(report);
   const std::string scores = failed_scores(report);
   const std::string since = changes(report);
-  const bool is_well = groups.empty() && scores.empty() && since.empty();
+  const bool is_suspect =
+      report.night_times != nullptr &&
+      std::any_of(report.night_times->begin(), report.night_times->end(),
+                  [](const NightTimes& row) { return row.suspect; });
+  const bool is_well = groups.empty() && scores.empty() && since.empty() && !is_suspect;
   page.add_or_name(absent(report), "what was not measured");
   add_failures(page, groups);
   page.add_or_name(scores, "suite statistics");
@@ -283,6 +296,7 @@ std::string render_markdown(const RunReport& report) {
   // Who asks for invariances asks for their table.
   page.add_or_name(invariances(report), "the table of invariances");
   if (is_well) return std::move(page).text();
+  page.add_or_name(gated_times(report), "the gate of times");
   page.add_or_name(suites(report), "the tables of suites");
   page.add_or_name(architectures(report), "the matrix of architectures");
   return std::move(page).text();

@@ -15,8 +15,8 @@ struct Style {
   int width = 120;  // of a line in columns; 0 = unlimited
 };
 
-// A run with all that was concluded from it. The pointers are not owned and, but for the last two,
-// never null.
+// A run with all that was concluded from it. The pointers are not owned; only those that say so may
+// be null.
 struct RunReport {
   const RunInfo* run = nullptr;
   const std::vector<StoredOutcome>* outcomes = nullptr;
@@ -29,6 +29,7 @@ struct RunReport {
   const std::vector<RunChange>* changes = nullptr;             // null: none
   // what its suites want and this machine cannot ask, a sentence each
   std::vector<std::string> absent = {};
+  const std::vector<NightTimes>* night_times = nullptr;  // null or empty: nothing was gated
 };
 
 // One --format of a command: its name, and what writes it, a text or the text of a JSON document

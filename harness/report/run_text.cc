@@ -10,6 +10,7 @@
 #include "harness/report/invariance_text.h"
 #include "harness/report/summary.h"
 #include "harness/report/tally.h"
+#include "harness/store/night.h"
 #include "harness/store/stored.h"
 
 namespace plumbline {
@@ -185,6 +186,14 @@ std::string tally_section(const std::vector<StoredOutcome>& outcomes, const Styl
   return text;
 }
 
+std::string gated_section(const RunReport& report, const Style& style) {
+  if (report.night_times == nullptr) return "";
+  std::string text;
+  for (const NightTimes& row : *report.night_times)
+    text += wrapped(night_times_sentence(row), 2, style) + "\n";
+  return text;
+}
+
 std::string totals(const RunReport& report, const Style& style) {
   double wall_ms = 0;
   for (const StoredOutcome& stored : *report.outcomes) wall_ms += stored.outcome.wall_ms;
@@ -205,7 +214,8 @@ std::string render_text(const RunReport& report, const Style& style) {
   text += expected_section(*report.outcomes, style) +
           acknowledged_section(*report.outcomes, style) + changes_section(report, style);
   text += tally_section(*report.outcomes, style);
-  return text + changed_section(*report.outcomes) + totals(report, style);
+  return text + gated_section(report, style) + changed_section(*report.outcomes) +
+         totals(report, style);
 }
 
 }  // namespace plumbline

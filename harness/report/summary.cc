@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include "harness/report/format.h"
+#include "harness/store/machine.h"
+#include "harness/store/night.h"
 
 namespace plumbline {
 namespace {
@@ -53,6 +55,24 @@ std::string verdicts_text(const RunCounts& counts) {
   if (counts.changes_failed > 0)
     add(text, "; ", fmt::format("since the last run: {} fail", counts.changes_failed));
   return text.empty() ? "nothing measured" : text;
+}
+
+std::string night_times_sentence(const NightTimes& row) {
+  std::string text = fmt::format("times on {}: ", describe(row.machine));
+  if (row.suspect)
+    return text + fmt::format("the night is suspect, and they were set aside: {}", row.why);
+  text += fmt::format("{} gated", row.series == 1 ? "1 series" : std::to_string(row.series) + " series");
+  if (row.candidates > 0) {
+    text += fmt::format(", {} asked in {} fresh processes each, {} confirmed as slower",
+                        plural(static_cast<std::size_t>(row.candidates), "candidate"), row.fresh,
+                        row.confirmed);
+  }
+  text += fmt::format("; {:.2g} false alerts expected", row.expected_false_alerts);
+  if (row.second_pairs > 0) {
+    text += fmt::format("; measured twice: {}, of which {} would have been {}", row.second_pairs,
+                        row.second_alarms, row.second_alarms == 1 ? "a candidate" : "candidates");
+  }
+  return text;
 }
 
 }  // namespace plumbline

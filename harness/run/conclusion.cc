@@ -1,9 +1,11 @@
 // Computes what changed since earlier runs and the exit code, and joins the past of two databases.
 #include "harness/run/conclusion.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
+#include "harness/gate/time_gate.h"
 #include "harness/judge/exit_code.h"
 #include "harness/judge/judge.h"
 #include "harness/store/stored.h"
@@ -13,20 +15,27 @@ namespace {
 
 using CaseName = std::pair<std::string, std::string>;  // suite, case id
 
-constexpr std::size_t most_times = 30;
-
 // Merges two lists that are sorted newest first; of two entries of one run the first list's stays.
 TimeHistory joined(const TimeHistory& own, const TimeHistory& other) {
-  std::map<std::string, double, std::greater<>> by_order;
+  struct Entry {
+    double ratio;
+    std::vector<double> fresh;
+    bool starts_level;
+  };
+  std::map<std::string, Entry, std::greater<>> by_order;
   for (const auto* history : {&own, &other}) {
-    for (std::size_t i = 0; i < history->ratios.size(); ++i)
-      by_order.emplace(history->run_orders.at(i), history->ratios[i]);
+    for (std::size_t i = 0; i < history->ratios.size(); ++i) {
+      by_order.emplace(history->run_orders.at(i),
+                       Entry{history->ratios[i], history->fresh.at(i), history->starts_level.at(i)});
+    }
   }
   TimeHistory result;
-  for (const auto& [order, ratio] : by_order) {
-    if (result.ratios.size() == most_times) break;
-    result.ratios.push_back(ratio);
+  for (auto& [order, entry] : by_order) {
+    if (result.ratios.size() == gate_window) break;
+    result.ratios.push_back(entry.ratio);
     result.run_orders.push_back(order);
+    result.fresh.push_back(std::move(entry.fresh));
+    result.starts_level.push_back(entry.starts_level);
   }
   return result;
 }
@@ -56,7 +65,9 @@ int exit_code_of(const RunParts& parts) {
   for (const auto& [outcome, judgement] : parts.outcomes) add(outcome.status, judgement);
   for (const auto& [outcome, judgement] : parts.diffs) add(outcome.status, judgement);
   for (const auto& [outcome, judgement] : parts.invariances) add(outcome.status, judgement);
-  return exit_code(verdicts, parts.scores, measured, parts.changes);
+  const bool suspect = std::any_of(parts.night_times.begin(), parts.night_times.end(),
+                                   [](const NightTimes& of_class) { return of_class.suspect; });
+  return exit_code(verdicts, parts.scores, measured, parts.changes, suspect);
 }
 
 Past joined(Past own, const Past& other) {

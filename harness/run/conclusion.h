@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/store/night.h"
 #include "harness/store/store.h"
 
 namespace plumbline {
@@ -17,6 +18,7 @@ struct RunParts {
   const std::vector<StoredInvariance>& invariances;
   const std::vector<SuiteScore>& scores;
   const std::vector<RunChange>& changes;
+  const std::vector<NightTimes>& night_times;
 };
 int exit_code_of(const RunParts& parts);
 

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 
 #include "harness/contract/reviewed_text.h"
 #include "harness/run/conclusion.h"
 #include "harness/store/machine.h"
+#include "harness/store/text.h"
 
 namespace plumbline {
 namespace {
@@ -19,6 +21,23 @@ std::array<std::string, 3> invariance_name(const InvarianceOutcome& outcome) {
   return {outcome.suite, outcome.case_id, std::string(name(outcome.invariance))};
 }
 
+// What a fresh process gave takes the place of what was measured, but for the time: that of the
+// night was taken among all others.
+void replace(StoredOutcome& stored, StoredOutcome fresh) {
+  take_times(fresh.outcome, stored.outcome);
+  stored = std::move(fresh);
+}
+
+// The cases of a plan, sides of diffs among them, by suite and case id.
+std::map<std::pair<std::string, std::string>, const PlannedCase*> by_name(const Plan& plan) {
+  std::map<std::pair<std::string, std::string>, const PlannedCase*> planned;
+  for (const auto& c : plan.cases) planned[{c.suite, c.case_id}] = &c;
+  for (const auto& d : plan.diffs) {
+    for (const auto* side : {&d.a, &d.b}) planned.try_emplace({side->suite, side->case_id}, side);
+  }
+  return planned;
+}
+
 }  // namespace
 
 RunSession::RunSession(RunInfo run, const Runner& runner, const ReviewedText& text, Store* store,
@@ -26,8 +45,9 @@ RunSession::RunSession(RunInfo run, const Runner& runner, const ReviewedText& te
     : run_(std::move(run)), runner_(runner), text_(text), store_(store), past_store_(past) {}
 
 void RunSession::resume(std::vector<StoredOutcome> outcomes, std::vector<StoredDiff> diffs,
-                        std::vector<StoredInvariance> invariances) {
+                        std::vector<StoredInvariance> invariances, Plan whole) {
   resumed_ = true;
+  whole_ = std::move(whole);
   outcomes_ = std::move(outcomes);
   diffs_ = std::move(diffs);
   invariances_ = std::move(invariances);
@@ -57,7 +77,8 @@ void RunSession::measure(const Plan& plan, const std::function<void()>& progress
                      [this](DiffOutcome d) { take(std::move(d)); }, progress,
                      [this](InvarianceOutcome i) { take(std::move(i)); }, &store_failed_});
   place_on_devices();
-  confirm_regressions(plan);
+  confirm_regressions(resumed_ ? whole_ : plan);
+  judge_times(resumed_ ? whole_ : plan);
   commits_.reset();
 }
 
@@ -79,6 +100,7 @@ void RunSession::judge_run(bool complete) {
   if (store_ == nullptr || stopped()) return;
   keep(store_->add_suite_scores(run_.run_id, scores_));
   keep(store_->set_changes(run_.run_id, changes_));
+  keep(store_->set_night_times(run_.run_id, night_times_));
   if (!store_failed_) keep(store_->finish_run(run_.run_id, exit_code(), complete));
 }
 
@@ -97,7 +119,7 @@ void RunSession::find_changes(bool complete) {
 }
 
 int RunSession::exit_code() const {
-  return exit_code_of({outcomes_, diffs_, invariances_, scores_, changes_});
+  return exit_code_of({outcomes_, diffs_, invariances_, scores_, changes_, night_times_});
 }
 
 Past RunSession::past_of(const Outcome& outcome) {
@@ -124,7 +146,6 @@ Judgement RunSession::judge_with_past(const Outcome& outcome, const Past& past) 
                 .contracts = &text_.contracts,
                 .support = &text_.support,
                 .baseline = past.baseline ? &*past.baseline : nullptr,
-                .times = &past.times,
                 .today = day,
                 .pin = past.pin ? &*past.pin : nullptr,
                 .refusal_accepted = past.refusal_accepted,
@@ -201,11 +222,7 @@ void RunSession::take(InvarianceOutcome outcome) {
 // asked: if both agree that there is none, the first was noise; if they disagree, the case is
 // ambiguous. Any other failure there is what the case is.
 void RunSession::confirm_regressions(const Plan& plan) {
-  std::map<std::pair<std::string, std::string>, const PlannedCase*> planned;
-  for (const auto& c : plan.cases) planned[{c.suite, c.case_id}] = &c;
-  for (const auto& d : plan.diffs) {
-    for (const auto* side : {&d.a, &d.b}) planned.try_emplace({side->suite, side->case_id}, side);
-  }
+  const auto planned = by_name(plan);
   for (auto& stored : outcomes_) {
     if (stored.judgement.verdict != Verdict::regressed ||
         stored.judgement.confirmation == confirmed || stopped())
@@ -222,11 +239,11 @@ void RunSession::confirm_regressions(const Plan& plan) {
       return is_failure(fresh.judgement.verdict);
     });
     if (failures == 2) {
-      if (again[0].judgement.verdict != Verdict::regressed) stored = std::move(again[0]);
+      if (again[0].judgement.verdict != Verdict::regressed) replace(stored, std::move(again[0]));
       stored.judgement.notes.emplace_back("confirmed in two fresh processes");
       stored.judgement.confirmation = confirmed;
     } else if (failures == 0) {
-      stored = std::move(again[0]);
+      replace(stored, std::move(again[0]));
       stored.judgement.notes.push_back(
           "looked like a regression at first; two fresh processes say it is none");
       stored.judgement.confirmation = refuted;
@@ -237,6 +254,55 @@ void RunSession::confirm_regressions(const Plan& plan) {
     }
     store(stored);
   }
+}
+
+// The spread between two measurements of one night, of this machine class and by both databases.
+double RunSession::least_spread(const MachineClass& machine) {
+  std::vector<double> ratios;
+  for (Store* store : {store_, past_store_}) {
+    if (store == nullptr) continue;
+    const auto lock = commits_ && store == store_ ? commits_->lock() : std::unique_lock<std::mutex>();
+    auto known = store->second_ratios(machine);
+    if (!known) {
+      keep(tl::unexpected(known.error()));
+      continue;
+    }
+    ratios.insert(ratios.end(), known->begin(), known->end());
+  }
+  return floor_of_spread(ratios);
+}
+
+void RunSession::judge_times(const Plan& plan) {
+  if (stopped()) return;
+  const auto planned = by_name(plan);
+  NightTimesInput input;
+  for (auto& stored : outcomes_) {
+    const Past& past = past_[stored.outcome.case_id];
+    const auto at = planned.find({stored.outcome.suite, stored.outcome.case_id});
+    input.cases.push_back({&stored, &past, series_of(stored.outcome, run_.machine).machine,
+                           at == planned.end() ? nullptr : at->second});
+    // Taken over from an interrupted run, it may have been concluded before.
+    if (resumed_ && stored.outcome.timed && stored.judgement.gated_time)
+      stored.judgement = judge_with_past(stored.outcome, past);
+  }
+  input.today = run_.started_at.substr(0, 10);
+  input.draw = run_.night_id.empty() ? run_.run_id : run_.night_id;
+  input.least_spread = [this](const MachineClass& machine) { return least_spread(machine); };
+  input.measure = [this](const PlannedCase& c) -> std::optional<Outcome> {
+    if (stopped()) return std::nullopt;
+    Outcome outcome = runner_.time_fresh(c);
+    return outcome.status == Status::ok ? std::optional(std::move(outcome)) : std::nullopt;
+  };
+  input.settled = [this](const TimedCase& timed) { store(*timed.stored); };
+  input.progress = tell_more_;
+  if (store_ != nullptr && !run_.night_id.empty()) {
+    input.event = [this](NightEventKind kind, const std::string& detail) {
+      const auto lock = commits_ ? commits_->lock() : std::unique_lock<std::mutex>();
+      keep(store_->add(NightEvent{run_.night_id, kind, iso_time(std::chrono::system_clock::now()),
+                                  run_.host, detail}));
+    };
+  }
+  night_times_ = judge_night_times(input);
 }
 
 void RunSession::keep(Result<void> result) {

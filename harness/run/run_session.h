@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "harness/judge/judge.h"
+#include "harness/run/night_times.h"
 #include "harness/run/runner.h"
 #include "harness/store/prompt_commits.h"
 #include "harness/store/store.h"
@@ -29,9 +30,10 @@ class RunSession {
              Store* past = nullptr);
 
   // Takes up a run that the store holds and whose measuring was interrupted: what was stored of it
-  // is not asked for again, and `execute` gets the rest of its plan.
+  // is not asked for again, and `execute` gets the rest of its plan. `whole` is all of it: a case
+  // that was stored may be asked again, about its time.
   void resume(std::vector<StoredOutcome> outcomes, std::vector<StoredDiff> diffs,
-              std::vector<StoredInvariance> invariances);
+              std::vector<StoredInvariance> invariances, Plan whole);
 
   // Measures, judges and stores the plan. What is measured is committed at once, or within 20 ms
   // where cases follow each other faster, so that a process that is killed loses nothing else. The
@@ -39,12 +41,15 @@ class RunSession {
   // and can be resumed. `complete`: the plan is all of its suites (or of the shard's part of them).
   // Suite statistics are judged where it is, and the run no shard.
   Result<void> execute(const Plan& plan, bool complete, const std::function<void()>& progress);
+  // Told before something is measured beyond the plan: a candidate asked again, say.
+  void on_more(std::function<void(const std::string&)> tell) { tell_more_ = std::move(tell); }
 
   const std::vector<StoredOutcome>& outcomes() const { return outcomes_; }
   const std::vector<StoredDiff>& diffs() const { return diffs_; }
   const std::vector<SuiteScore>& scores() const { return scores_; }
   const std::vector<StoredInvariance>& invariances() const { return invariances_; }
   const std::vector<RunChange>& changes() const { return changes_; }
+  const std::vector<NightTimes>& night_times() const { return night_times_; }
   const RunInfo& info() const { return run_; }
   // measuring ended early, since nothing could be stored any more
   bool interrupted() const { return store_failed_; }
@@ -60,6 +65,8 @@ class RunSession {
   void take(DiffOutcome outcome);
   void take(InvarianceOutcome outcome);
   void confirm_regressions(const Plan& plan);
+  void judge_times(const Plan& plan);
+  double least_spread(const MachineClass& machine);
   void keep(Result<void> result);
   void measure(const Plan& plan, const std::function<void()>& progress);
   void judge_run(bool complete);
@@ -79,6 +86,9 @@ class RunSession {
   std::vector<SuiteScore> scores_;
   std::vector<StoredInvariance> invariances_;
   std::vector<RunChange> changes_;
+  std::vector<NightTimes> night_times_;
+  std::function<void(const std::string&)> tell_more_;
+  Plan whole_;  // of a run that is resumed
   std::map<std::string, Past> past_;  // by case id
   struct KnownDevice {
     DeviceFacts facts;

@@ -113,18 +113,20 @@ Outcome Runner::run_fresh(const PlannedCase& planned) const {
   return outcome;
 }
 
-double Runner::time_fresh(const PlannedCase& planned) const {
+Outcome Runner::time_fresh(const PlannedCase& planned) const {
   PlannedCase timed = planned;
   timed.timed = true;
   Measurer measurer(options, providers, contracts);
   Outcome outcome;
   for (int round = 0; round < time_rounds; ++round) {
     RoundAlone alone = measurer.time_alone(timed);
-    if (alone.status != Status::ok) return 0;
+    outcome.status = alone.status;
+    outcome.reason = alone.reason;
+    if (alone.status != Status::ok) return outcome;
     outcome.times.rounds.push_back(std::move(alone.round));
   }
   summarise_rounds(outcome);
-  return outcome.time_ratio;
+  return outcome;
 }
 
 }  // namespace plumbline

@@ -40,10 +40,10 @@ struct Runner {
   void run(const Plan& plan, const RunSinks& sinks) const;
   // One case in fresh worker processes: confirmation of a regression.
   Outcome run_fresh(const PlannedCase& planned) const;
-  // The time ratio of one case, measured as a plan measures it: in all rounds, each in a fresh
-  // worker process, and their median. 0 where a round failed. For the confirmation of a finding of
-  // time, and for second measurements.
-  double time_fresh(const PlannedCase& planned) const;
+  // The times of one case, measured as a plan measures them: in all rounds, each in a fresh worker
+  // process. Of the outcome only status, reason and times are filled. For the confirmation of a
+  // finding of time, and for second measurements.
+  Outcome time_fresh(const PlannedCase& planned) const;
 };
 
 }  // namespace plumbline

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/contract/place.h"
+#include "harness/gate/time_gate.h"
 #include "harness/problem/inputs.h"
 #include "harness/reference/version.h"
 #include "harness/store/connection.h"
@@ -17,18 +18,18 @@
 namespace plumbline {
 namespace {
 
-constexpr std::size_t time_history_runs = 60;  // what the gate looks at, and what `prune` keeps
+constexpr std::size_t time_history_runs = gate_window;  // and what `prune` keeps
 constexpr std::size_t pinned_time_runs = 5;
 
 // Accepted outcomes of a series before a run; the index of a series' outcomes in time gives them
 // newest first. A first_seen outcome that has a past is one that was measured where its past was
 // not at hand, by a shard with a file of its own: it counts once `plumbline judge` has compared it.
 // ?1 machine_key, ?2 run_order, ?3 series_key, ?4 to ?6 versions, ?7 provider options.
-constexpr const char* accepted_outcomes = R"(
+constexpr std::string_view accepted_outcomes = R"(
   WHERE o.series_key = ?3 AND o.machine_key = ?1 AND o.provider_options = ?7 AND o.run_order < ?2
     AND o.status = 'ok'
     AND o.judge_version = ?4 AND o.reference_version = ?5 AND o.inputs_version = ?6
-    AND (o.verdict IN (SELECT verdict FROM verdict WHERE is_baseline)
+    AND (({}o.verdict IN (SELECT verdict FROM verdict WHERE is_baseline))
       AND NOT EXISTS (SELECT 1 FROM run AS u INDEXED BY run_unfinished
         WHERE u.run_order = o.run_order AND u.finished_at IS NULL)
       AND NOT (o.verdict = 'first_seen' AND EXISTS (
@@ -59,7 +60,7 @@ std::string baseline_sql() {
       "SELECT {} FROM outcome AS o CROSS JOIN build AS b USING (build_key) "
       "CROSS JOIN rounding_spec AS js ON js.spec_key = o.judged_spec_key {} "
       "ORDER BY o.run_order DESC, o.suite LIMIT 1",
-      baseline_columns(), accepted_outcomes);
+      baseline_columns(), fmt::format(fmt::runtime(accepted_outcomes), ""));
 }
 
 // CROSS JOIN, here and below: from what people decided, of which there is little, to the outcomes
@@ -82,28 +83,17 @@ std::string pin_sql() {
 }
 
 // Times that count, newest first; of a run in several suites the first one does, which comes first
-// here. None of a run that was suspect on that machine class. ?8: none before this run.
+// here. A time about which fresh processes disagreed is a time all the same; one that was set aside
+// with its night is none. What was accepted although it had failed begins a level, and so does a
+// confirmed improvement.
 std::string times_sql() {
   return fmt::format(
-      "SELECT o.time_ratio, o.run_order, o.fresh_ratios FROM outcome AS o INDEXED BY outcome_timed "
-      "{} AND o.timed AND o.run_order >= ?8 AND NOT EXISTS (SELECT 1 FROM night_times AS n INDEXED "
-      "BY night_times_suspect WHERE n.run_id = o.run_id AND n.machine_key = ?1 AND n.suspect) "
-      "ORDER BY o.run_order DESC, o.suite",
-      accepted_outcomes);
+      "SELECT o.time_ratio, o.run_order, o.fresh_ratios, (o.gate_finding = 'faster' AND "
+      "o.confirmation = 'confirmed') OR (o.verdict <> 'ambiguous' AND o.verdict NOT IN (SELECT "
+      "verdict FROM verdict WHERE is_baseline)) FROM outcome AS o INDEXED BY outcome_timed "
+      "{} AND o.timed AND o.gate_finding <> 'set aside' ORDER BY o.run_order DESC, o.suite",
+      fmt::format(fmt::runtime(accepted_outcomes), "o.verdict = 'ambiguous' OR "));
 }
-
-// The run from which on times are compared: whoever accepts an outcome that failed, for being
-// slower say, makes its time the usual one.
-constexpr const char* restart_sql = R"(
-  SELECT coalesce(max(o.run_order), '')
-  FROM attention_case AS c
-  CROSS JOIN accepted_case AS a ON a.case_key = c.case_key
-  CROSS JOIN outcome AS o ON o.case_key = a.case_key AND o.run_id = a.run_id
-  CROSS JOIN verdict AS v USING (verdict)
-  WHERE c.series_key = ?3 AND o.machine_key = ?1 AND o.provider_options = ?7
-    AND o.run_order < ?2 AND o.status = 'ok' AND NOT v.is_baseline
-    AND o.judge_version = ?4 AND o.reference_version = ?5 AND o.inputs_version = ?6
-)";
 
 // Whether somebody accepted that the case has no result, in a run after ?1 and not after ?2. A
 // refusal with other provider options than ?4 says nothing.
@@ -185,7 +175,6 @@ Series::Series(SQLite::Database& db, std::filesystem::path path)
       find_baseline_(db, baseline_sql()),
       find_pin_(db, pin_sql()),
       find_times_(db, times_sql()),
-      find_restart_(db, restart_sql),
       find_refusal_(db, refusal_sql),
       find_acknowledgement_(db, acknowledgement_sql) {}
 
@@ -218,10 +207,9 @@ std::optional<Baseline> Series::first_of(SQLite::Statement& statement, const Ser
 }
 
 TimeHistory Series::times_before(const SeriesName& series, const std::string& order,
-                                 const std::string& from, std::size_t runs) {
+                                 std::size_t runs) {
   const InUse in_use(find_times_);
   bind_series(find_times_, series, order);
-  find_times_.bind(8, from);
   TimeHistory history;
   while (history.ratios.size() < runs && find_times_.executeStep()) {
     std::string run_order = find_times_.getColumn(1).getString();
@@ -230,6 +218,7 @@ TimeHistory Series::times_before(const SeriesName& series, const std::string& or
     history.run_orders.push_back(std::move(run_order));
     const std::string fresh = find_times_.getColumn(2).getString();
     history.fresh.push_back(fresh == "[]" ? std::vector<double>{} : parse_numbers(fresh));
+    history.starts_level.push_back(find_times_.getColumn(3).getInt() != 0);
   }
   return history;
 }
@@ -237,13 +226,7 @@ TimeHistory Series::times_before(const SeriesName& series, const std::string& or
 Result<TimeHistory> Series::times(const SeriesName& series, const std::string& before_run) {
   const auto order = order_before(before_run);
   if (!order) return tl::unexpected(order.error());
-  std::string from;
-  {
-    const InUse in_use(find_restart_);
-    bind_series(find_restart_, series, *order);
-    if (find_restart_.executeStep()) from = find_restart_.getColumn(0).getString();
-  }
-  return times_before(series, *order, from, time_history_runs);
+  return times_before(series, *order, time_history_runs);
 }
 
 std::optional<Acknowledgement> Series::acknowledgement(const SeriesName& series,
@@ -272,7 +255,7 @@ Result<Past> Series::past(const SeriesName& series, const std::string& before_ru
     // Text after every text that begins as it does: the pinned run itself counts.
     const std::string until = pinned->run_order + "~";
     past.pin =
-        Pin{*pinned, timed ? times_before(series, until, "", pinned_time_runs) : TimeHistory{}};
+        Pin{*pinned, timed ? times_before(series, until, pinned_time_runs) : TimeHistory{}};
   }
   past.acknowledged =
       acknowledgement(series, *order, past.baseline ? past.baseline->run_order : "");

@@ -26,15 +26,14 @@ class Series {
   Result<std::string> order_before(const std::string& before_run);
   std::optional<Baseline> first_of(SQLite::Statement& statement, const SeriesName& series,
                                    const std::string& order);
-  TimeHistory times_before(const SeriesName& series, const std::string& order,
-                           const std::string& from, std::size_t runs);
+  TimeHistory times_before(const SeriesName& series, const std::string& order, std::size_t runs);
 
   std::optional<Acknowledgement> acknowledgement(const SeriesName& series, const std::string& order,
                                                  const std::string& after);
 
   std::filesystem::path path_;
   std::string order_of_, order_;  // the run asked for last; its order never changes
-  SQLite::Statement find_order_, find_baseline_, find_pin_, find_times_, find_restart_,
+  SQLite::Statement find_order_, find_baseline_, find_pin_, find_times_,
       find_refusal_, find_acknowledgement_;
 };
 

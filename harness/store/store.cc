@@ -19,6 +19,7 @@
 #include "harness/store/find_runs.h"
 #include "harness/store/invariance_rows.h"
 #include "harness/store/keys.h"
+#include "harness/store/night_rows.h"
 #include "harness/store/read_query.h"
 #include "harness/store/read_rows.h"
 #include "harness/store/resource_rows.h"
@@ -105,6 +106,32 @@ class SqliteStore final : public Store {
                            const std::vector<RunChange>& changes) override;
   Result<std::vector<RunChange>> changes(const std::string& run_id) override {
     return of_run(run_id, read_changes);
+  }
+  Result<void> set_night_times(const std::string& run_id,
+                               const std::vector<NightTimes>& rows) override {
+    if (!writer_) return read_only();
+    if (auto known = check_run(run_id); !known) return known;
+    return store_night_times(*db_, path_, run_id, rows);
+  }
+  Result<std::vector<NightTimes>> night_times(const std::string& run_id) override {
+    return of_run(run_id, read_night_times);
+  }
+  Result<void> add(const NightEvent& event) override {
+    if (!writer_) return read_only();
+    return store_night_event(*db_, path_, event);
+  }
+  Result<std::vector<std::string>> nights(int limit) override {
+    return read_nights(*db_, path_, limit);
+  }
+  Result<StoredNight> night(const std::string& night_id) override {
+    return read_night(*db_, path_, night_id);
+  }
+  Result<std::string> resolve_night(const std::string& text) override {
+    return find_night(*db_, path_, text);
+  }
+  Result<std::vector<double>> second_ratios(const MachineClass& machine) override {
+    if (auto flushed = flush(); !flushed) return tl::unexpected(flushed.error());
+    return read_second_differences(*db_, path_, machine);
   }
   Result<std::vector<std::pair<std::string, std::string>>> expected_cases(
       const RunInfo& run, const std::vector<std::string>& suites) override {

@@ -17,9 +17,12 @@ namespace plumbline {
 
 struct JudgedResources;
 struct Judgement;
+struct NightEvent;
+struct NightTimes;
 struct RunChange;
 struct StoredDiff;
 struct StoredInvariance;
+struct StoredNight;
 struct StoredOutcome;
 struct SuiteScore;
 
@@ -164,6 +167,21 @@ class Store {
   // database: then all runs of the database are earlier.
   virtual Result<std::vector<std::pair<std::string, std::string>>> expected_cases(
       const RunInfo& run, const std::vector<std::string>& suites) = 0;
+
+  // How the times of a run stood together, a row a machine class (night.h); setting it replaces what
+  // was set before.
+  virtual Result<void> set_night_times(const std::string& run_id,
+                                       const std::vector<NightTimes>& rows) = 0;
+  virtual Result<std::vector<NightTimes>> night_times(const std::string& run_id) = 0;
+  virtual Result<void> add(const NightEvent& event) = 0;
+  // Ids of nights, newest first; all if limit <= 0.
+  virtual Result<std::vector<std::string>> nights(int limit) = 0;
+  virtual Result<StoredNight> night(const std::string& night_id) = 0;  // an error if there is none
+  // "latest", "latest~1", an id
+  virtual Result<std::string> resolve_night(const std::string& text) = 0;
+  // Second over first ratio of the cases that were measured twice in a night, on this machine
+  // class: at most 400, of the last 60 runs that were part of a night.
+  virtual Result<std::vector<double>> second_ratios(const MachineClass& machine) = 0;
 
   virtual Result<std::vector<RunInfo>> runs(int limit) = 0;      // newest first; all if limit <= 0
   virtual Result<StoredRun> run(const std::string& run_id) = 0;  // an error if there is none

@@ -1,4 +1,4 @@
-// Other bits, drift of the error, slower times, pins and looser contracts each get their verdict.
+// Other bits, drift of the error, pins and looser contracts each get their verdict.
 #include "harness/judge/past.h"
 #include "tests/judge/outcomes.h"
 
@@ -141,56 +141,6 @@ TEST(DriftOfOneCase, FailBeatsRegressed) {
   EXPECT_THAT(statistics(judgement), ElementsAre("rms", "digest", "drift"));
 }
 
-Judgement judge_times(double ratio, std::vector<double> past) {
-  Outcome outcome = passing();
-  outcome.timed = true;
-  outcome.time_ratio = ratio;
-  const Baseline baseline = past_of(outcome);
-  const TimeHistory times{std::move(past)};
-  return judge({.outcome = &outcome, .baseline = &baseline, .times = &times});
-}
-
-TEST(Time, RegressesByAQuarter) {
-  EXPECT_EQ(judge_times(2.5, {2, 2, 2, 2, 2}).verdict, Verdict::pass);
-  const Judgement judgement = judge_times(2.5001, {2, 2, 2, 2, 2});
-  EXPECT_EQ(judgement.verdict, Verdict::regressed);
-  ASSERT_THAT(statistics(judgement), ElementsAre("time"));
-  EXPECT_EQ(judgement.findings[0].limit, 2.5);
-}
-
-TEST(Time, RegressesByFiveDeviations) {
-  // median 2, median absolute deviation 0.25: the limit is 3.25
-  const std::vector<double> noisy = {2.25, 1.75, 2, 1.5, 2.5};
-  EXPECT_EQ(judge_times(3.25, noisy).verdict, Verdict::pass);
-  EXPECT_EQ(judge_times(3.2501, noisy).verdict, Verdict::regressed);
-}
-
-TEST(Time, IsNotJudgedByFourRuns) {
-  const Judgement judgement = judge_times(9, {2, 2, 2, 2});
-  EXPECT_EQ(judgement.verdict, Verdict::pass);
-  EXPECT_THAT(judgement.notes,
-              Contains("time not judged yet (4 of 5 runs): 4.5 times its median so far"));
-  EXPECT_EQ(kinds(judgement), std::vector{ChangeKind::slower});
-  EXPECT_FALSE(judgement.changes[0].is_failure);
-  EXPECT_EQ(judgement.time_against_past, (TimeAgainstPast{4, 4.5}));
-  EXPECT_THAT(kinds(judge_times(2.2, {2, 2, 2, 2})), IsEmpty());
-  EXPECT_THAT(judge_times(2, {}).notes, Contains("time not judged yet (0 of 5 runs)"));
-}
-
-// By the factor by which slower is found, deviations included: 3.25 / 2 here.
-TEST(Time, FasterBeyondNoiseIsAnImprovement) {
-  EXPECT_EQ(judge_times(1.6, {2, 2, 2, 2, 2}).verdict, Verdict::pass);
-  const Judgement judgement = judge_times(0.25, {2, 2, 2, 2, 2});
-  EXPECT_EQ(judgement.verdict, Verdict::improved);
-  EXPECT_THAT(statistics(judgement), ElementsAre("time"));
-  ASSERT_EQ(kinds(judgement), std::vector{ChangeKind::faster});
-  EXPECT_EQ(judgement.changes[0].value, 0.125);
-  EXPECT_THAT(judgement.changes[0].text, HasSubstr("8 times faster"));
-  EXPECT_EQ(judge_times(1.24, {2.25, 1.75, 2, 1.5, 2.5}).verdict, Verdict::pass)
-      << "within five deviations";
-  EXPECT_EQ(judge_times(1.23, {2.25, 1.75, 2, 1.5, 2.5}).verdict, Verdict::improved);
-}
-
 // It may round more, or do less: said, and nothing fails.
 TEST(FasterButLessAccurate, IsAChangeOfItsOwn) {
   const auto said = [](double rms, ChangeKind kind, bool other_bits) {
@@ -227,29 +177,6 @@ TEST(FasterButLessAccurate, IsSaidOnce) {
   for (int i = 0; i < 2; ++i) compare_speed_with_error(outcome, &baseline, judgement);
   compare_speed_with_error(outcome, nullptr, judgement);
   EXPECT_EQ(kinds(judgement), (std::vector{ChangeKind::faster, ChangeKind::faster_less_accurate}));
-}
-
-// Forty nights, each 1.2 % slower than the one before: within noise of the last thirty, always.
-TEST(Pin, SmallStepsInTimeDoNotAddUp) {
-  Outcome outcome = passing();
-  outcome.timed = true;
-  const Baseline baseline = past_of(outcome);
-  std::vector<double> past{2, 2, 2, 2, 2};
-  const Pin pin{baseline, {past}};
-  int found = 0;
-  for (int step = 1; step <= 40; ++step) {
-    outcome.time_ratio = 2 * std::pow(1.012, step);
-    const TimeHistory times{past};
-    EXPECT_EQ(judge({.outcome = &outcome, .baseline = &baseline, .times = &times}).verdict,
-              Verdict::pass)
-        << step;
-    const Judgement pinned =
-        judge({.outcome = &outcome, .baseline = &baseline, .times = &times, .pin = &pin});
-    if (pinned.verdict == Verdict::regressed && found == 0) found = step;
-    past.insert(past.begin(), outcome.time_ratio);
-    if (past.size() > 30) past.pop_back();
-  }
-  EXPECT_EQ(found, 19) << "1.012^19 is the first above 1.25";
 }
 
 TEST(Pin, SmallStepsOfTheErrorDoNotAddUp) {
@@ -331,17 +258,11 @@ TEST(Changes, AnotherDriverIsNamedAndExplainsOtherBits) {
 
 TEST(Time, MissingIsMistrusted) {
   for (const double ratio : {0.0, nan_value, infinity, -1.0}) {
-    EXPECT_EQ(judge_times(ratio, {2, 2, 2, 2, 2}).verdict, Verdict::mistrusted) << ratio;
+    Outcome outcome = passing();
+    outcome.timed = true;
+    outcome.time_ratio = ratio;
+    EXPECT_EQ(judge({.outcome = &outcome}).verdict, Verdict::mistrusted) << ratio;
   }
-}
-
-TEST(Time, OfUntimedCasesIsNotLookedAt) {
-  const Outcome outcome = passing();
-  const Baseline baseline = past_of(outcome);
-  const TimeHistory times{{2, 2, 2, 2, 2}};
-  const Judgement judgement = judge({.outcome = &outcome, .baseline = &baseline, .times = &times});
-  EXPECT_EQ(judgement.verdict, Verdict::pass);
-  EXPECT_THAT(judgement.notes, IsEmpty());
 }
 
 }  // namespace

@@ -191,7 +191,6 @@ TEST_F(ExactNights, AThousandRepeatedNightsRaiseNoAlarm) {
                                 .contracts = &text_->contracts,
                                 .support = &text_->support,
                                 .baseline = &*past->baseline,
-                                .times = &past->times,
                                 .today = "2027-01-30"});
       ++judged;
       alarms += stored.judgement.verdict != Verdict::pass || !stored.judgement.changes.empty();

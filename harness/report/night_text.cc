@@ -1,0 +1,198 @@
+// Words a night: its runs, its alerts with their leads, and its expected false alerts.
+#include "harness/report/night_text.h"
+
+#include <fmt/format.h>
+
+#include "harness/judge/exit_code.h"
+#include "harness/report/format.h"
+#include "harness/report/json_value.h"
+#include "harness/report/summary.h"
+#include "harness/run/night.h"
+
+namespace plumbline {
+namespace {
+
+// Beyond these, groups are counted and not told.
+constexpr std::size_t most_groups = 30;
+
+std::string what_it_means(int exit_code) {
+  switch (exit_code) {
+    case exit_fine:
+      return "no alert";
+    case exit_failure:
+      return "something fails or regressed";
+    case exit_infrastructure:
+      return "a run is unfinished";
+    case exit_nothing:
+      return "nothing was measured";
+    case exit_ambiguous:
+      return "nothing fails; something is unconfirmed, ambiguous or suspect";
+    default:
+      return "";
+  }
+}
+
+std::string short_commit(const std::string& commit) {
+  return commit.empty() ? "unknown" : commit.substr(0, 9);
+}
+
+std::string range(const AlertGroup& group) {
+  if (group.alerts.front().has_past)
+    return fmt::format("commits {}..{}", short_commit(group.since), short_commit(group.commit));
+  return fmt::format("commit {}, without a past", short_commit(group.commit));
+}
+
+std::string title(const AlertGroup& group) {
+  return fmt::format("{}: {} {} {}, {}, {}", in_words(group.verdict), group.kernel, group.dtype,
+                     group.arch, plural(group.alerts.size(), "case"), range(group));
+}
+
+std::string why(const Alert& alert) {
+  return alert.judgement.findings.empty() ? "" : alert.judgement.findings.front().text;
+}
+
+std::string head(const NightSummary& summary) {
+  std::string state = "not opened or closed by `plumbline night`";
+  for (const NightEvent& event : summary.night.events) {
+    if (event.kind == NightEventKind::opened) state = "opened " + event.at;
+    if (event.kind == NightEventKind::closed) state = "closed " + event.at;
+  }
+  return fmt::format("night {}: {} in {}, {}; exit code {}: {}", summary.night.night_id,
+                     plural(summary.cases, "case"), plural(summary.night.runs.size(), "run"), state,
+                     summary.exit_code, what_it_means(summary.exit_code));
+}
+
+std::size_t alerts(const NightSummary& summary) {
+  std::size_t count = 0;
+  for (const AlertGroup& group : summary.groups) count += group.alerts.size();
+  return count;
+}
+
+std::string chance(const NightSummary& summary) {
+  std::string text =
+      fmt::format("{} in {}; of times, {:.2g} false alerts are expected by chance",
+                  plural(alerts(summary), "alert"), plural(summary.groups.size(), "group"),
+                  summary.expected_false_alerts);
+  if (summary.second_pairs > 0) {
+    text += fmt::format(
+        "; of {} cases measured twice in the last 30 nights, {} ({:.2g} %) would have been asked "
+        "about for nothing",
+        summary.second_pairs, summary.second_alarms,
+        100.0 * summary.second_alarms / summary.second_pairs);
+  }
+  return text;
+}
+
+std::string event_line(const NightEvent& event) {
+  constexpr std::string_view words[] = {"opened", "closed", "suspect", "measured again",
+                                        "set aside"};
+  return fmt::format("{}  {} ({}){}", event.at, words[static_cast<std::size_t>(event.kind)],
+                     event.who, event.detail.empty() ? "" : ": " + event.detail);
+}
+
+}  // namespace
+
+std::string render_night(const NightSummary& summary, const Style& style) {
+  std::string text = wrapped(head(summary), 0, style) + "\n";
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t i = 0; i < summary.night.runs.size(); ++i) {
+    const RunInfo& run = summary.night.runs[i].info;
+    rows.push_back({run.run_id.substr(0, 8), run.started_at, run.purpose, run.shard, run.host,
+                    summary.exit_codes[i] < 0 ? "unfinished" : fmt::format("{}", summary.exit_codes[i])});
+  }
+  if (!rows.empty())
+    text += render_table({"run", "started", "purpose", "shard", "host", "exit"}, rows, style);
+  for (const NightEvent& event : summary.night.events)
+    text += "  " + wrapped(event_line(event), 4, style) + "\n";
+  for (const NightTimes& row : summary.times)
+    text += "  " + wrapped(night_times_sentence(row), 4, style) + "\n";
+  text += "\n";
+  std::size_t shown = 0;
+  for (const AlertGroup& group : summary.groups) {
+    if (++shown > most_groups) break;
+    const Alert& lead = group.alerts.front();
+    text += wrapped(title(group), 2, style) + "\n";
+    text += "  lead " + lead.case_id + "\n";
+    if (const std::string reason = why(lead); !reason.empty())
+      text += "       " + wrapped(reason, 7, style) + "\n";
+  }
+  if (summary.groups.size() > most_groups)
+    text += fmt::format("and {} more groups\n", summary.groups.size() - most_groups);
+  for (const auto& [run, score] : summary.failing_scores) {
+    text += wrapped(fmt::format("fail: {} of {} {} over suite {}: {:.4g}, its limit {:.4g}",
+                                score.statistic, score.kernel, score.dtype, score.suite,
+                                score.value, score.limit),
+                    2, style) +
+            "\n";
+  }
+  for (const RunChange& change : summary.failing_changes) {
+    text += wrapped(fmt::format("{}: {} {}", name(change.change.kind), change.case_id,
+                                change.change.text),
+                    2, style) +
+            "\n";
+  }
+  return text + wrapped(chance(summary), 2, style) + "\n";
+}
+
+std::string render_night_markdown(const NightSummary& summary) {
+  std::string text = "## " + head(summary) + "\n\n";
+  for (const NightEvent& event : summary.night.events) text += "- " + event_line(event) + "\n";
+  for (const NightTimes& row : summary.times) text += "- " + night_times_sentence(row) + "\n";
+  text += "- " + chance(summary) + "\n\n";
+  for (const AlertGroup& group : summary.groups) {
+    text += fmt::format("### {}\n\n`{}`: {}\n\n", title(group), group.alerts.front().case_id,
+                        why(group.alerts.front()));
+  }
+  return text;
+}
+
+std::string json_of_night(const NightSummary& summary) {
+  Json root = {{"night_id", summary.night.night_id},
+               {"exit_code", summary.exit_code},
+               {"cases", summary.cases},
+               {"timed", summary.timed},
+               {"expected_false_alerts", json_value(summary.expected_false_alerts)},
+               {"second_pairs", summary.second_pairs},
+               {"second_alarms", summary.second_alarms},
+               {"events", Json::array()},
+               {"runs", Json::array()},
+               {"groups", Json::array()}};
+  for (const NightEvent& event : summary.night.events) {
+    root["events"].push_back({{"kind", name(event.kind)},
+                              {"at", event.at},
+                              {"who", event.who},
+                              {"detail", event.detail}});
+  }
+  for (std::size_t i = 0; i < summary.night.runs.size(); ++i) {
+    const RunInfo& run = summary.night.runs[i].info;
+    root["runs"].push_back({{"run_id", run.run_id},
+                            {"started_at", run.started_at},
+                            {"purpose", run.purpose},
+                            {"shard", run.shard},
+                            {"host", run.host},
+                            {"finished", summary.night.runs[i].finished},
+                            {"exit_code", summary.exit_codes[i] < 0
+                                              ? Json(nullptr)
+                                              : Json(summary.exit_codes[i])}});
+  }
+  for (const AlertGroup& group : summary.groups) {
+    Json cases = Json::array();
+    for (const Alert& alert : group.alerts) {
+      cases.push_back({{"suite", alert.suite},
+                       {"case", alert.case_id},
+                       {"run_id", alert.run_id},
+                       {"machine", alert.machine},
+                       {"text", why(alert)}});
+    }
+    root["groups"].push_back({{"kernel", group.kernel},
+                              {"dtype", group.dtype},
+                              {"arch", group.arch},
+                              {"verdict", name(group.verdict)},
+                              {"since", group.since},
+                              {"commit", group.commit},
+                              {"cases", std::move(cases)}});
+  }
+  return json_text(root);
+}
+
+}  // namespace plumbline

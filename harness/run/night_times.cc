@@ -1,0 +1,217 @@
+// Screens, looks at the night as a whole, measures again, asks fresh processes, concludes.
+#include "harness/run/night_times.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "harness/base/median.h"
+#include "harness/gate/night.h"
+#include "harness/judge/acknowledged.h"
+#include "harness/judge/times.h"
+#include "harness/store/keys.h"
+
+namespace plumbline {
+namespace {
+
+struct Gated {
+  TimedCase of;
+  Judgement untimed;  // everything but the time
+  Screening screening;
+};
+
+// By a hash of night and case, so that nobody chooses, and that a resumed night draws the same.
+Key lot(const std::string& draw, const Outcome& outcome) {
+  return key_of(canonical_text({"second", draw, outcome.suite, outcome.case_id}));
+}
+
+// The times of one machine class.
+class ClassOfNight {
+ public:
+  ClassOfNight(const NightTimesInput& input, const MachineClass& machine, std::size_t series)
+      : input_(input) {
+    row_.machine = machine;
+    options_.fresh = fresh_processes(series);
+    options_.least_spread = std::max(options_.least_spread, input.least_spread(machine));
+  }
+
+  void add(const TimedCase& timed) { cases_.push_back({timed, timed.stored->judgement, {}}); }
+  const MachineClass& machine() const { return row_.machine; }
+
+  NightTimes run() {
+    screen_all();
+    if (row_.suspect && can_ask()) measure_again();
+    measure_second_times();
+    if (!row_.suspect) ask_fresh_processes();
+    conclude();
+    return row_;
+  }
+
+ private:
+  bool can_ask() const { return static_cast<bool>(input_.measure); }
+
+  std::optional<Outcome> measure(const Gated& gated, std::string_view why) {
+    if (!can_ask() || gated.of.planned == nullptr) return std::nullopt;
+    if (input_.progress)
+      input_.progress(fmt::format("{}: {}", why, gated.of.stored->outcome.case_id));
+    auto outcome = input_.measure(*gated.of.planned);
+    if (!outcome || !(outcome->time_ratio > 0) || std::isinf(outcome->time_ratio))
+      return std::nullopt;
+    return outcome;
+  }
+
+  void screen_all() {
+    std::vector<double> changes, deviations;
+    for (Gated& gated : cases_) {
+      gated.screening = screen_time(gated.of.stored->outcome, *gated.of.past, options_);
+      if (gated.screening.level.nights_in_all < static_cast<int>(least_nights)) continue;
+      changes.push_back(gated.screening.change_tonight);
+      deviations.push_back(gated.screening.deviation_tonight);
+    }
+    const NightLook look = look_at_night(changes, deviations);
+    row_.series = static_cast<int>(changes.size());
+    row_.common_shift = std::expm1(look.common_shift);
+    row_.shift_limit = look.limit;
+    row_.suspect = look.suspect;
+    row_.why = look.suspect ? look.why : "";
+  }
+
+  void event(NightEventKind kind, const std::string& detail) const {
+    if (input_.event) input_.event(kind, detail);
+  }
+
+  // Everything once more, in processes of its own: what moved for a while may have passed.
+  void measure_again() {
+    event(NightEventKind::suspect, row_.why);
+    std::vector<std::pair<Gated*, Outcome>> again;
+    for (Gated& gated : cases_) {
+      if (auto outcome = measure(gated, "the night is suspect, measured again"))
+        again.emplace_back(&gated, std::move(*outcome));
+    }
+    if (again.size() < cases_.size()) return;
+    for (auto& [gated, outcome] : again)
+      take_times(gated->of.stored->outcome, std::move(outcome));
+    screen_all();
+    event(row_.suspect ? NightEventKind::set_aside : NightEventKind::measured_again,
+          row_.suspect ? row_.why : "the second measurement is like the nights before");
+  }
+
+  void measure_second_times() {
+    for (const std::size_t drawn : drawn_cases()) {
+      Outcome& outcome = cases_[drawn].of.stored->outcome;
+      if (outcome.times.second_ratio > 0) continue;
+      if (const auto second = measure(cases_[drawn], "measured twice, as drawn"))
+        outcome.times.second_ratio = second->time_ratio;
+    }
+    for (const Gated& gated : cases_) {
+      const Outcome& outcome = gated.of.stored->outcome;
+      if (!(outcome.times.second_ratio > 0) ||
+          gated.screening.finding == GateFinding::too_few || is_candidate(gated.screening))
+        continue;
+      ++row_.second_pairs;
+      if (would_be_candidate(outcome.times.second_ratio, *gated.of.past, options_))
+        ++row_.second_alarms;
+    }
+  }
+
+  std::vector<std::size_t> drawn_cases() const {
+    std::vector<std::size_t> order(cases_.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::vector<Key> lots;
+    for (const Gated& gated : cases_) lots.push_back(lot(input_.draw, gated.of.stored->outcome));
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return lots[a] < lots[b]; });
+    order.resize((order.size() + one_in_second - 1) / one_in_second);
+    return order;
+  }
+
+  // In rounds over all candidates, so that what disturbs the machine for a while meets each once.
+  void ask_fresh_processes() {
+    for (std::size_t round = 0; round < static_cast<std::size_t>(options_.fresh); ++round) {
+      for (Gated& gated : cases_) {
+        std::vector<double>& fresh = gated.of.stored->outcome.times.fresh_ratios;
+        if (!is_candidate(gated.screening) || fresh.size() > round) continue;
+        if (const auto outcome = measure(gated, "asking a fresh process"))
+          fresh.push_back(outcome->time_ratio);
+      }
+    }
+  }
+
+  void conclude() {
+    row_.fresh = options_.fresh;
+    row_.expected_false_alerts =
+        row_.suspect ? 0 : expected_false_alerts(static_cast<std::size_t>(row_.series), row_.fresh);
+    for (Gated& gated : cases_) {
+      StoredOutcome& stored = *gated.of.stored;
+      for (const TimeRound& round : stored.outcome.times.rounds)
+        row_.load = std::max(row_.load, round.load);
+      stored.judgement = gated.untimed;
+      if (row_.suspect) {
+        set_time_aside(stored.outcome, *gated.of.past, gated.screening, row_.why, stored.judgement);
+      } else {
+        conclude_time(stored.outcome, *gated.of.past, gated.screening, options_, stored.judgement);
+        if (const auto& acknowledged = gated.of.past->acknowledged) {
+          stored.judgement = judge_acknowledged(std::move(stored.judgement), stored.outcome,
+                                                *acknowledged, input_.today);
+        }
+        row_.candidates += is_candidate(gated.screening);
+        row_.confirmed += is_candidate(gated.screening) &&
+                          gated.screening.finding != GateFinding::faster &&
+                          stored.judgement.confirmation == "confirmed";
+      }
+      if (input_.settled) input_.settled(gated.of);
+    }
+  }
+
+  const NightTimesInput& input_;
+  NightTimes row_;
+  GateOptions options_;
+  std::vector<Gated> cases_;
+};
+
+}  // namespace
+
+std::vector<NightTimes> judge_night_times(const NightTimesInput& input) {
+  std::vector<TimedCase> gated;
+  for (const TimedCase& timed : input.cases) {
+    if (is_gated(timed.stored->outcome, timed.stored->judgement)) gated.push_back(timed);
+  }
+  std::vector<ClassOfNight> classes;
+  for (const TimedCase& timed : gated) {
+    auto at = std::find_if(classes.begin(), classes.end(), [&](const ClassOfNight& known) {
+      return known.machine() == timed.machine;
+    });
+    if (at == classes.end()) {
+      classes.emplace_back(input, timed.machine, gated.size());
+      at = std::prev(classes.end());
+    }
+    at->add(timed);
+  }
+  std::vector<NightTimes> rows;
+  for (ClassOfNight& of_class : classes) rows.push_back(of_class.run());
+  return rows;
+}
+
+void take_times(Outcome& to, Outcome from) {
+  to.time_ns = from.time_ns;
+  to.time_mad_ns = from.time_mad_ns;
+  to.time_hot_ns = from.time_hot_ns;
+  to.time_ratio = from.time_ratio;
+  from.times.second_ratio = to.times.second_ratio;
+  from.times.fresh_ratios = std::move(to.times.fresh_ratios);
+  to.times = std::move(from.times);
+  to.timed = from.timed;
+}
+
+double floor_of_spread(const std::vector<double>& second_ratios) {
+  constexpr std::size_t least_pairs = 20;
+  // of the median of |x| to the standard deviation, and of a difference to one of its sides
+  constexpr double to_deviation = 1.4826, of_a_difference = 1.4142135623730951;
+  if (second_ratios.size() < least_pairs) return 0;
+  std::vector<double> distances;
+  for (const double ratio : second_ratios) distances.push_back(std::abs(std::log(ratio)));
+  return to_deviation * median(std::move(distances)) / of_a_difference;
+}
+
+}  // namespace plumbline

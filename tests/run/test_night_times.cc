@@ -1,0 +1,170 @@
+// The times of a night together: who is asked again, and what happens where everything moved.
+#include "harness/run/night_times.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+namespace plumbline {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+// Twenty series with twenty quiet nights each, and what their kernels take tonight.
+class NightOfTwenty : public testing::Test {
+ protected:
+  static constexpr int series = 20;
+
+  NightOfTwenty() : stored_(series), pasts_(series), planned_(series) {
+    for (int i = 0; i < series; ++i) {
+      Outcome& outcome = stored_[i].outcome;
+      outcome.status = Status::ok;
+      outcome.suite = "s";
+      outcome.case_id = planned_[i].case_id = "case " + std::to_string(i);
+      outcome.timed = true;
+      outcome.time_ratio = usual(i, 0);
+      outcome.times.rounds.push_back({});
+      outcome.times.rounds.back().load = 0.25;
+      stored_[i].judgement.verdict = Verdict::pass;
+      for (int night = 1; night <= 20; ++night) {
+        pasts_[i].times.ratios.push_back(usual(i, night));
+        pasts_[i].times.run_orders.push_back(std::to_string(99 - night));
+        pasts_[i].times.fresh.emplace_back();
+        pasts_[i].times.starts_level.push_back(false);
+      }
+      takes_[outcome.case_id] = outcome.time_ratio;
+    }
+  }
+
+  static double usual(int i, int night) {
+    return (1 + i) * (1 + 0.01 * std::sin(2.4 * night + 1.7 * i));
+  }
+
+  NightTimes judge(bool can_ask = true) {
+    NightTimesInput input;
+    for (int i = 0; i < series; ++i)
+      input.cases.push_back({&stored_[i], &pasts_[i], {}, &planned_[i]});
+    input.draw = "night";
+    input.least_spread = [](const MachineClass&) { return 0.005; };
+    if (can_ask) {
+      input.measure = [this](const PlannedCase& c) -> std::optional<Outcome> {
+        asked_.push_back(c.case_id);
+        Outcome outcome;
+        outcome.timed = true;
+        outcome.time_ratio = takes_.at(c.case_id);
+        return outcome;
+      };
+    }
+    input.event = [this](NightEventKind kind, const std::string&) { events_.push_back(kind); };
+    input.settled = [this](const TimedCase&) { ++settled_; };
+    const auto rows = judge_night_times(input);
+    EXPECT_THAT(rows, SizeIs(1));
+    return rows.front();
+  }
+  // Tonight, and in every process that is asked again.
+  void slow_down(int i, double factor) {
+    stored_[i].outcome.time_ratio *= factor;
+    takes_[stored_[i].outcome.case_id] *= factor;
+  }
+
+  std::vector<StoredOutcome> stored_;
+  std::vector<Past> pasts_;
+  std::vector<PlannedCase> planned_;
+  std::map<std::string, double> takes_;
+  std::vector<std::string> asked_;
+  std::vector<NightEventKind> events_;
+  int settled_ = 0;
+};
+
+TEST_F(NightOfTwenty, QuietOnesAreMeasuredTwiceAsDrawnAndNoMore) {
+  const NightTimes row = judge();
+  EXPECT_EQ(row.series, series);
+  EXPECT_FALSE(row.suspect);
+  EXPECT_EQ(row.candidates, 0);
+  EXPECT_THAT(asked_, SizeIs(series / one_in_second));
+  EXPECT_EQ(row.second_pairs, series / static_cast<int>(one_in_second));
+  EXPECT_EQ(row.second_alarms, 0);
+  EXPECT_EQ(row.load, 0.25);
+  EXPECT_EQ(settled_, series);
+  EXPECT_THAT(events_, IsEmpty());
+  const auto once = asked_;
+  asked_.clear();
+  for (StoredOutcome& stored : stored_) stored.outcome.times.second_ratio = 0;
+  judge();
+  EXPECT_EQ(asked_, once) << "the same night draws the same cases";
+}
+
+TEST_F(NightOfTwenty, ASlowerOneIsAskedInFreshProcessesAndConfirmed) {
+  slow_down(7, 1.1);
+  const NightTimes row = judge();
+  EXPECT_EQ(row.candidates, 1);
+  EXPECT_EQ(row.confirmed, 1);
+  EXPECT_EQ(stored_[7].judgement.verdict, Verdict::regressed);
+  EXPECT_THAT(stored_[7].outcome.times.fresh_ratios,
+              SizeIs(static_cast<std::size_t>(row.fresh)));
+  for (int i = 0; i < series; ++i) {
+    if (i != 7) {
+      EXPECT_EQ(stored_[i].judgement.verdict, Verdict::pass) << i;
+    }
+  }
+}
+
+TEST_F(NightOfTwenty, ATransientOneIsRefuted) {
+  stored_[7].outcome.time_ratio *= 1.1;
+  const NightTimes row = judge();
+  EXPECT_EQ(row.candidates, 1);
+  EXPECT_EQ(row.confirmed, 0);
+  EXPECT_EQ(stored_[7].judgement.verdict, Verdict::pass);
+  EXPECT_EQ(stored_[7].judgement.confirmation, "refuted");
+}
+
+TEST_F(NightOfTwenty, WhereNobodyCanBeAskedItIsUnconfirmed) {
+  slow_down(7, 1.1);
+  const NightTimes row = judge(false);
+  EXPECT_EQ(row.confirmed, 0);
+  EXPECT_EQ(stored_[7].judgement.verdict, Verdict::unconfirmed);
+  // A second job has asked: what it stored is enough.
+  stored_[7].judgement = {};
+  stored_[7].judgement.verdict = Verdict::pass;
+  stored_[7].outcome.times.fresh_ratios.assign(5, stored_[7].outcome.time_ratio);
+  judge(false);
+  EXPECT_EQ(stored_[7].judgement.verdict, Verdict::regressed);
+}
+
+TEST_F(NightOfTwenty, WhereEverythingMovedForAWhileItIsMeasuredAgain) {
+  for (StoredOutcome& stored : stored_) stored.outcome.time_ratio *= 1.08;
+  const NightTimes row = judge();
+  EXPECT_FALSE(row.suspect);
+  EXPECT_THAT(events_, ElementsAre(NightEventKind::suspect, NightEventKind::measured_again));
+  EXPECT_EQ(row.candidates, 0);
+  EXPECT_NEAR(stored_[3].outcome.time_ratio, usual(3, 0), 1e-9);
+}
+
+TEST_F(NightOfTwenty, WhereEverythingStaysMovedTheNightIsSetAside) {
+  for (int i = 0; i < series; ++i) slow_down(i, 1.08);
+  const NightTimes row = judge();
+  EXPECT_TRUE(row.suspect);
+  EXPECT_THAT(row.why, HasSubstr("series"));
+  EXPECT_THAT(events_, ElementsAre(NightEventKind::suspect, NightEventKind::set_aside));
+  EXPECT_EQ(row.expected_false_alerts, 0);
+  for (const StoredOutcome& stored : stored_) {
+    EXPECT_EQ(stored.judgement.verdict, Verdict::pass);
+    EXPECT_EQ(stored.judgement.gated_time->finding, "set aside");
+  }
+}
+
+TEST(FloorOfSpread, IsThatOfOneOfThePair) {
+  EXPECT_EQ(floor_of_spread(std::vector<double>(19, 1.5)), 0) << "too few";
+  // |ln| = 0.02 in the median: 0.02 * 1.4826 / sqrt(2)
+  std::vector<double> ratios;
+  for (int i = 0; i < 40; ++i) ratios.push_back(std::exp(i % 2 == 0 ? 0.02 : -0.02));
+  EXPECT_NEAR(floor_of_spread(ratios), 0.020967, 1e-5);
+}
+
+}  // namespace
+}  // namespace plumbline
