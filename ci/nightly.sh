@@ -19,8 +19,8 @@
 # Without --suite and PLUMBLINE_BINARY it is plumbline's own night, which judges MLX, Keras and
 # OpenVINO, too (ci/thirdparty.sh --night); where their environment is absent it says so.
 # Exit codes are those of `plumbline night close`: 1 something fails or a regression is confirmed, 5
-# something is unconfirmed, ambiguous or suspect, and nothing of it is green; 1 also where a compiled
-# kernel takes more than baselines/resources approves.
+# something is unconfirmed, ambiguous or suspect, and nothing of it is green; 1 also where a
+# compiled kernel takes more than baselines/resources approves.
 # Example: ci/nightly.sh --history history.db -- --provider ./libmine.so
 
 # The caller's repository holds the kernels under test: this script then changes into plumbline's

@@ -176,9 +176,8 @@ std::vector<NightTimes> rows_of(const JudgedRuns& judged, std::size_t run) {
   for (const NightTimes& row : judged.night_times) {
     for (std::size_t i = 0; i < judged.outcomes.size(); ++i) {
       const auto& outcome = judged.outcomes[i].outcome;
-      const auto at = std::find_if(judged.runs.begin(), judged.runs.end(), [&](const RunInfo& r) {
-        return r.run_id == judged.run_of[i];
-      });
+      const auto at = std::find_if(judged.runs.begin(), judged.runs.end(),
+                                   [&](const RunInfo& r) { return r.run_id == judged.run_of[i]; });
       if (!outcome.timed || series_of(outcome, at->machine).machine != row.machine) continue;
       if (static_cast<std::size_t>(at - judged.runs.begin()) == run) rows.push_back(row);
       break;
@@ -246,9 +245,8 @@ Result<int> judge_runs(const JudgeOptions& options, Store& store, const Reviewed
   std::vector<RunChange> all_changes;
   for (const auto& of_run : *changes)
     all_changes.insert(all_changes.end(), of_run.begin(), of_run.end());
-  const int code =
-      exit_code_of({judged.outcomes, judged.diffs, judged.invariances, scores, all_changes,
-                    judged.night_times});
+  const int code = exit_code_of(
+      {judged.outcomes, judged.diffs, judged.invariances, scores, all_changes, judged.night_times});
   for (std::size_t i = 0; i < judged.runs.size(); ++i) {
     const std::string& run_id = judged.runs[i].run_id;
     if (auto kept = store.add_suite_scores(run_id, scores); !kept)

@@ -1,4 +1,6 @@
 // plumbline night: opens, closes, lists and shows nights: all runs of one night over all machines.
+#include "harness/run/night.h"
+
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -14,7 +16,6 @@
 #include "harness/cli/session.h"
 #include "harness/report/json_value.h"
 #include "harness/report/night_text.h"
-#include "harness/run/night.h"
 #include "harness/store/text.h"
 
 namespace plumbline::cli {
@@ -29,7 +30,8 @@ struct NightOptions {
 };
 
 constexpr std::array night_formats{
-    Format<NightSummary>{"text", render_night}, Format<NightSummary>{"json", nullptr, json_of_night},
+    Format<NightSummary>{"text", render_night},
+    Format<NightSummary>{"json", nullptr, json_of_night},
     Format<NightSummary>{"markdown", [](const NightSummary& summary, const Style&) {
                            return render_night_markdown(summary);
                          }}};
@@ -93,9 +95,9 @@ int show_command(const NightOptions& options, bool close) {
         exit_infrastructure);
   }
   if (close) {
-    const NightEvent event{*id, NightEventKind::closed, now(), options.who,
-                           options.note.empty() ? fmt::format("exit code {}", summary->exit_code)
-                                                : options.note};
+    const NightEvent event{
+        *id, NightEventKind::closed, now(), options.who,
+        options.note.empty() ? fmt::format("exit code {}", summary->exit_code) : options.note};
     if (auto added = (*store)->add(event); !added)
       return report_errors(added.error(), exit_infrastructure);
     summary->night.events.push_back(event);
@@ -180,8 +182,9 @@ void add_night(Command app, int& exit_code) {
   add(
       "list", "Nights, newest first",
       [](Command command, NightOptions& options) {
-        command.add_option("--limit", options.limit, "How many").capture_default_str().check(
-            from_to(1, 1e6));
+        command.add_option("--limit", options.limit, "How many")
+            .capture_default_str()
+            .check(from_to(1, 1e6));
         add_format(command, options.format, {"text", "json"});
       },
       list_command);

@@ -480,7 +480,8 @@ void add_run(Command app, int& exit_code) {
       "  plumbline run cases/invariances.toml --invariances\n"
       "  plumbline run cases/nightly.toml --db night.db --resume   # after a crash, with the "
       "arguments of then\n"
-      "  plumbline run cases/nightly.toml --night $(plumbline night open)   # several runs, one night\n"
+      "  plumbline run cases/nightly.toml --night $(plumbline night open)   # several runs, one "
+      "night\n"
       "  plumbline run cases/nightly.toml --shard 1/4 --db shard-1.db --past history.db   # then "
       "plumbline merge, plumbline judge\n"
       "  plumbline run --case 'cpu/flash/bf16/b2-h4-s128-d64/mask=causal_top_left'");

@@ -116,13 +116,13 @@ Result<void> show(const ShowOptions& options, Store& store) {
   }
   const int code = exit_code_of({outcomes, diffs, invariances, scores, changes, night_times});
   RunReport content{&run,
-                          &outcomes,
-                          &diffs,
-                          &scores,
-                          code,
-                          reproduce_command(run),
-                          invariances.empty() ? nullptr : &invariances,
-                          &changes};
+                    &outcomes,
+                    &diffs,
+                    &scores,
+                    code,
+                    reproduce_command(run),
+                    invariances.empty() ? nullptr : &invariances,
+                    &changes};
   content.night_times = &night_times;
   if (runs > 1 && options.format == "text")
     fmt::print("{}: {}, the newest outcome of each case\n\n", selection->label,

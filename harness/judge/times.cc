@@ -95,8 +95,7 @@ std::string sentence(const Outcome& outcome, const Past& past, const Screening& 
                         percent_of(screening.level.spread));
   return fmt::format(
       "takes {:.4g} times the sentinel's time{}, {} than {}; {:.2g} % is within noise",
-      outcome.time_ratio, pooled, by_how_much(screening.change), from,
-      std::abs(percent_of(limit)));
+      outcome.time_ratio, pooled, by_how_much(screening.change), from, std::abs(percent_of(limit)));
 }
 
 std::string fresh_sentence(const Outcome& outcome) {
@@ -152,8 +151,7 @@ Screening screen_time(const Outcome& outcome, const Past& past, const GateOption
 }
 
 bool would_be_candidate(double ratio, const Past& past, const GateOptions& options) {
-  return is_candidate(
-      screen(nights_of(past.times), std::log(ratio), pinned_value(past), options));
+  return is_candidate(screen(nights_of(past.times), std::log(ratio), pinned_value(past), options));
 }
 
 bool is_candidate(const Screening& screening) {

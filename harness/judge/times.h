@@ -1,5 +1,5 @@
 // Judges the time of an outcome against the nights before it, by the gate of harness/gate. An
-// outcome is screened first, together with all others of its night; what is a candidate is concluded
+// outcome is screened first, together with all others of its night; a candidate is concluded
 // once fresh processes have been asked. docs/nights.md, "The verdict on a time".
 #pragma once
 

@@ -281,10 +281,9 @@ std::string render_markdown(const RunReport& report) {
   const auto groups = failure_groups(report);
   const std::string scores = failed_scores(report);
   const std::string since = changes(report);
-  const bool is_suspect =
-      report.night_times != nullptr &&
-      std::any_of(report.night_times->begin(), report.night_times->end(),
-                  [](const NightTimes& row) { return row.suspect; });
+  const bool is_suspect = report.night_times != nullptr &&
+                          std::any_of(report.night_times->begin(), report.night_times->end(),
+                                      [](const NightTimes& row) { return row.suspect; });
   const bool is_well = groups.empty() && scores.empty() && since.empty() && !is_suspect;
   page.add_or_name(absent(report), "what was not measured");
   add_failures(page, groups);

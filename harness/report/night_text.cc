@@ -97,8 +97,9 @@ std::string render_night(const NightSummary& summary, const Style& style) {
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < summary.night.runs.size(); ++i) {
     const RunInfo& run = summary.night.runs[i].info;
-    rows.push_back({run.run_id.substr(0, 8), run.started_at, run.purpose, run.shard, run.host,
-                    summary.exit_codes[i] < 0 ? "unfinished" : fmt::format("{}", summary.exit_codes[i])});
+    rows.push_back(
+        {run.run_id.substr(0, 8), run.started_at, run.purpose, run.shard, run.host,
+         summary.exit_codes[i] < 0 ? "unfinished" : fmt::format("{}", summary.exit_codes[i])});
   }
   if (!rows.empty())
     text += render_table({"run", "started", "purpose", "shard", "host", "exit"}, rows, style);
@@ -165,15 +166,14 @@ std::string json_of_night(const NightSummary& summary) {
   }
   for (std::size_t i = 0; i < summary.night.runs.size(); ++i) {
     const RunInfo& run = summary.night.runs[i].info;
-    root["runs"].push_back({{"run_id", run.run_id},
-                            {"started_at", run.started_at},
-                            {"purpose", run.purpose},
-                            {"shard", run.shard},
-                            {"host", run.host},
-                            {"finished", summary.night.runs[i].finished},
-                            {"exit_code", summary.exit_codes[i] < 0
-                                              ? Json(nullptr)
-                                              : Json(summary.exit_codes[i])}});
+    root["runs"].push_back(
+        {{"run_id", run.run_id},
+         {"started_at", run.started_at},
+         {"purpose", run.purpose},
+         {"shard", run.shard},
+         {"host", run.host},
+         {"finished", summary.night.runs[i].finished},
+         {"exit_code", summary.exit_codes[i] < 0 ? Json(nullptr) : Json(summary.exit_codes[i])}});
   }
   for (const AlertGroup& group : summary.groups) {
     Json cases = Json::array();

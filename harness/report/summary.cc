@@ -61,7 +61,8 @@ std::string night_times_sentence(const NightTimes& row) {
   std::string text = fmt::format("times on {}: ", describe(row.machine));
   if (row.suspect)
     return text + fmt::format("the night is suspect, and they were set aside: {}", row.why);
-  text += fmt::format("{} gated", row.series == 1 ? "1 series" : std::to_string(row.series) + " series");
+  text += fmt::format("{} gated",
+                      row.series == 1 ? "1 series" : std::to_string(row.series) + " series");
   if (row.candidates > 0) {
     text += fmt::format(", {} asked in {} fresh processes each, {} confirmed as slower",
                         plural(static_cast<std::size_t>(row.candidates), "candidate"), row.fresh,

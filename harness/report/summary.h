@@ -16,7 +16,7 @@ std::string headline(const RunReport& report);
 // the run lacks are left out.
 std::string verdicts_text(const RunCounts& counts);
 // "times on cpu x86-64-v3 AMD EPYC: 37 series gated, 1 candidate asked in 3 fresh processes, 0
-// confirmed; 0.0004 false alerts expected; measured twice: 4, of which 0 would have been candidates"
+// confirmed; 0.0004 false alerts expected; measured twice: 4, 0 would have been candidates"
 std::string night_times_sentence(const NightTimes& row);
 
 }  // namespace plumbline

@@ -25,8 +25,8 @@ TimeHistory joined(const TimeHistory& own, const TimeHistory& other) {
   std::map<std::string, Entry, std::greater<>> by_order;
   for (const auto* history : {&own, &other}) {
     for (std::size_t i = 0; i < history->ratios.size(); ++i) {
-      by_order.emplace(history->run_orders.at(i),
-                       Entry{history->ratios[i], history->fresh.at(i), history->starts_level.at(i)});
+      by_order.emplace(history->run_orders.at(i), Entry{history->ratios[i], history->fresh.at(i),
+                                                        history->starts_level.at(i)});
     }
   }
   TimeHistory result;

@@ -146,8 +146,8 @@ std::vector<AlertGroup> group_alerts(const std::vector<AlertInput>& inputs) {
     const std::string dtype(name(outcome.c.problem.dtype));
     std::string arch = arch_of(outcome);
     if (arch.empty()) arch = input.run->machine.arch;
-    AlertGroup& group = by_key[{outcome.c.kernel, dtype, arch, verdict, input.since,
-                                input.run->commit}];
+    AlertGroup& group =
+        by_key[{outcome.c.kernel, dtype, arch, verdict, input.since, input.run->commit}];
     group.kernel = outcome.c.kernel;
     group.dtype = dtype;
     group.arch = arch;

@@ -90,8 +90,7 @@ class ClassOfNight {
         again.emplace_back(&gated, std::move(*outcome));
     }
     if (again.size() < cases_.size()) return;
-    for (auto& [gated, outcome] : again)
-      take_times(gated->of.stored->outcome, std::move(outcome));
+    for (auto& [gated, outcome] : again) take_times(gated->of.stored->outcome, std::move(outcome));
     screen_all();
     event(row_.suspect ? NightEventKind::set_aside : NightEventKind::measured_again,
           row_.suspect ? row_.why : "the second measurement is like the nights before");
@@ -106,8 +105,8 @@ class ClassOfNight {
     }
     for (const Gated& gated : cases_) {
       const Outcome& outcome = gated.of.stored->outcome;
-      if (!(outcome.times.second_ratio > 0) ||
-          gated.screening.finding == GateFinding::too_few || is_candidate(gated.screening))
+      if (!(outcome.times.second_ratio > 0) || gated.screening.finding == GateFinding::too_few ||
+          is_candidate(gated.screening))
         continue;
       ++row_.second_pairs;
       if (would_be_candidate(outcome.times.second_ratio, *gated.of.past, options_))

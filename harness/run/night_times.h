@@ -42,8 +42,8 @@ struct NightTimesInput {
 // One row a machine class.
 std::vector<NightTimes> judge_night_times(const NightTimesInput& input);
 
-// Everything about time in `to` becomes that of `from`, but for what was measured beyond the night's
-// own rounds: the second ratio and the fresh ones.
+// Everything about time in `to` becomes that of `from`, but for what was measured beyond the
+// night's own rounds: the second ratio and the fresh ones.
 void take_times(Outcome& to, Outcome from);
 
 // From the ratios of second measurements to first ones on one machine class: the spread of one of

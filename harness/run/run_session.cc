@@ -261,7 +261,8 @@ double RunSession::least_spread(const MachineClass& machine) {
   std::vector<double> ratios;
   for (Store* store : {store_, past_store_}) {
     if (store == nullptr) continue;
-    const auto lock = commits_ && store == store_ ? commits_->lock() : std::unique_lock<std::mutex>();
+    const auto lock =
+        commits_ && store == store_ ? commits_->lock() : std::unique_lock<std::mutex>();
     auto known = store->second_ratios(machine);
     if (!known) {
       keep(tl::unexpected(known.error()));

@@ -88,7 +88,7 @@ class RunSession {
   std::vector<RunChange> changes_;
   std::vector<NightTimes> night_times_;
   std::function<void(const std::string&)> tell_more_;
-  Plan whole_;  // of a run that is resumed
+  Plan whole_;                        // of a run that is resumed
   std::map<std::string, Past> past_;  // by case id
   struct KnownDevice {
     DeviceFacts facts;

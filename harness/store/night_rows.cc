@@ -84,23 +84,23 @@ Result<void> store_night_times(SQLite::Database& db, const fs::path& path,
 
 Result<std::vector<NightTimes>> read_night_times(SQLite::Database& db, const fs::path& path,
                                                  const std::string& run_id) {
-  return guarded(path, "reading how the night's times stood",
-                 [&]() -> Result<std::vector<NightTimes>> {
-                   SQLite::Statement select(
-                       db, fmt::format("SELECT {}, {} FROM night_times JOIN machine_class USING "
-                                       "(machine_key) WHERE run_id = ? ORDER BY machine_key",
-                                       fmt::join(column_names<NightTimes>(night_times_columns), ", "),
-                                       fmt::join(column_names<MachineClass>(machine_columns), ", ")));
-                   select.bind(1, run_id);
-                   std::vector<NightTimes> rows;
-                   while (select.executeStep()) {
-                     NightTimes& row = rows.emplace_back();
-                     Loader load(select);
-                     night_times_columns(load, row);
-                     machine_columns(load, row.machine);
-                   }
-                   return rows;
-                 });
+  return guarded(
+      path, "reading how the night's times stood", [&]() -> Result<std::vector<NightTimes>> {
+        SQLite::Statement select(
+            db, fmt::format("SELECT {}, {} FROM night_times JOIN machine_class USING "
+                            "(machine_key) WHERE run_id = ? ORDER BY machine_key",
+                            fmt::join(column_names<NightTimes>(night_times_columns), ", "),
+                            fmt::join(column_names<MachineClass>(machine_columns), ", ")));
+        select.bind(1, run_id);
+        std::vector<NightTimes> rows;
+        while (select.executeStep()) {
+          NightTimes& row = rows.emplace_back();
+          Loader load(select);
+          night_times_columns(load, row);
+          machine_columns(load, row.machine);
+        }
+        return rows;
+      });
 }
 
 Result<void> store_night_event(SQLite::Database& db, const fs::path& path,
@@ -108,11 +108,12 @@ Result<void> store_night_event(SQLite::Database& db, const fs::path& path,
   if (auto error = check_id("night id", event.night_id)) return fail(std::move(*error));
   return guarded(path, "storing an event of the night", [&]() -> Result<void> {
     const std::string word(event_words[static_cast<std::size_t>(event.kind)]);
-    const Key key = key_of(canonical_text(
-        {"night_event", event.night_id, word, event.at, event.who, event.detail}));
+    const Key key = key_of(
+        canonical_text({"night_event", event.night_id, word, event.at, event.who, event.detail}));
     SQLite::Statement insert(
-        db, "INSERT OR IGNORE INTO night_event(event_key, night_id, kind, happened_at, who, detail) "
-            "VALUES (?, ?, ?, ?, ?, ?)");
+        db,
+        "INSERT OR IGNORE INTO night_event(event_key, night_id, kind, happened_at, who, detail) "
+        "VALUES (?, ?, ?, ?, ?, ?)");
     bind_key(insert, 1, key);
     int index = 2;
     for (const std::string& text : {event.night_id, word, event.at, event.who, event.detail})
@@ -178,9 +179,10 @@ Result<std::string> find_night(SQLite::Database& db, const fs::path& path,
     select.bind(1, 1);
     select.bind(2, *back);
     if (*back >= 0 && select.executeStep()) return select.getColumn(0).getString();
-    return fail(error_at(path, fmt::format("'{}' goes back further than the nights of the database",
-                                           storable_text(text)),
-                         "`plumbline night list` names them; `plumbline night open` begins one"));
+    return fail(error_at(
+        path,
+        fmt::format("'{}' goes back further than the nights of the database", storable_text(text)),
+        "`plumbline night list` names them; `plumbline night open` begins one"));
   });
 }
 

@@ -254,8 +254,7 @@ Result<Past> Series::past(const SeriesName& series, const std::string& before_ru
   if (auto pinned = first_of(find_pin_, series, *order)) {
     // Text after every text that begins as it does: the pinned run itself counts.
     const std::string until = pinned->run_order + "~";
-    past.pin =
-        Pin{*pinned, timed ? times_before(series, until, pinned_time_runs) : TimeHistory{}};
+    past.pin = Pin{*pinned, timed ? times_before(series, until, pinned_time_runs) : TimeHistory{}};
   }
   past.acknowledged =
       acknowledgement(series, *order, past.baseline ? past.baseline->run_order : "");

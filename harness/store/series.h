@@ -33,8 +33,8 @@ class Series {
 
   std::filesystem::path path_;
   std::string order_of_, order_;  // the run asked for last; its order never changes
-  SQLite::Statement find_order_, find_baseline_, find_pin_, find_times_,
-      find_refusal_, find_acknowledgement_;
+  SQLite::Statement find_order_, find_baseline_, find_pin_, find_times_, find_refusal_,
+      find_acknowledgement_;
 };
 
 }  // namespace plumbline

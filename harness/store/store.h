@@ -168,7 +168,7 @@ class Store {
   virtual Result<std::vector<std::pair<std::string, std::string>>> expected_cases(
       const RunInfo& run, const std::vector<std::string>& suites) = 0;
 
-  // How the times of a run stood together, a row a machine class (night.h); setting it replaces what
+  // How the times of a run stood together, a row a machine class (night.h); it replaces what
   // was set before.
   virtual Result<void> set_night_times(const std::string& run_id,
                                        const std::vector<NightTimes>& rows) = 0;

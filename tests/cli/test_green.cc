@@ -35,7 +35,8 @@ class Green : public test::CommandTest {
     std::erase(text, '\r');
     return text.substr(text.find('\n') + 1);
   }
-  void write_history(const std::string& options, int runs = 11, const std::string& more = "") const {
+  void write_history(const std::string& options, int runs = 11,
+                     const std::string& more = "") const {
     for (int i = 0; i < runs; ++i) {
       const auto done = run("--db h.db " + more, options);
       // what else runs on this machine may look like a regression

@@ -31,8 +31,8 @@ TEST_F(Night, OfTwoRunsIsShownClosedAndListed) {
   const std::string night = opened();
   EXPECT_THAT(opened(), StartsWith(night + ".2")) << "another night of the same day";
   for (const char* seq : {"s40", "s48"}) {
-    EXPECT_EQ(plumbline("run s.toml -q --db h.db --night " + night + " --match '*" + seq + "*'").code,
-              0);
+    EXPECT_EQ(
+        plumbline("run s.toml -q --db h.db --night " + night + " --match '*" + seq + "*'").code, 0);
   }
   const auto shown = plumbline("night show " + night + " --db h.db");
   EXPECT_EQ(shown.code, 0);
@@ -55,8 +55,9 @@ TEST_F(Night, WithAFailureExitsWithItAndNamesTheLead) {
             1);
   const auto closed = plumbline("night close --db h.db");
   EXPECT_EQ(closed.code, 1) << closed.text;
-  EXPECT_THAT(closed.text, AllOf(HasSubstr("fail: cpu/flash bf16"), HasSubstr("2 cases"),
-                                 HasSubstr("lead cpu/flash/bf16"), HasSubstr("2 alerts in 1 group")));
+  EXPECT_THAT(closed.text,
+              AllOf(HasSubstr("fail: cpu/flash bf16"), HasSubstr("2 cases"),
+                    HasSubstr("lead cpu/flash/bf16"), HasSubstr("2 alerts in 1 group")));
   EXPECT_THAT(plumbline("night show n7 --db h.db --format markdown").text,
               HasSubstr("### fail: cpu/flash bf16"));
 }

@@ -1,8 +1,7 @@
 // A time against the nights before it: what is a candidate, and what fresh processes make of it.
-#include "harness/judge/times.h"
-
 #include <cmath>
 
+#include "harness/judge/times.h"
 #include "tests/judge/outcomes.h"
 
 namespace plumbline {
@@ -110,9 +109,8 @@ TEST(Times, AFewNightsAreSaidAndNotJudged) {
   past.times = {{2, 2, 2}, {"c", "b", "a"}, {{}, {}, {}}, {false, false, false}};
   const Judgement judgement = concluded(timed(2.2), past);
   EXPECT_EQ(judgement.verdict, Verdict::pass);
-  EXPECT_THAT(
-      judgement.notes,
-      Contains("time not judged yet (3 of 10 nights): 1.1 times its usual time so far"));
+  EXPECT_THAT(judgement.notes,
+              Contains("time not judged yet (3 of 10 nights): 1.1 times its usual time so far"));
   EXPECT_THAT(concluded(timed(2.2), Past{}).notes,
               Contains("time not judged yet (0 of 10 nights)"));
 }

@@ -1,10 +1,10 @@
 // Alerts of a night in groups: by kernel, dtype, architecture and range of commits, with a lead.
-#include "harness/run/night.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <deque>
+
+#include "harness/run/night.h"
 
 namespace plumbline {
 namespace {

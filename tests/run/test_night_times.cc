@@ -1,11 +1,11 @@
 // The times of a night together: who is asked again, and what happens where everything moved.
-#include "harness/run/night_times.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <map>
+
+#include "harness/run/night_times.h"
 
 namespace plumbline {
 namespace {
@@ -105,8 +105,7 @@ TEST_F(NightOfTwenty, ASlowerOneIsAskedInFreshProcessesAndConfirmed) {
   EXPECT_EQ(row.candidates, 1);
   EXPECT_EQ(row.confirmed, 1);
   EXPECT_EQ(stored_[7].judgement.verdict, Verdict::regressed);
-  EXPECT_THAT(stored_[7].outcome.times.fresh_ratios,
-              SizeIs(static_cast<std::size_t>(row.fresh)));
+  EXPECT_THAT(stored_[7].outcome.times.fresh_ratios, SizeIs(static_cast<std::size_t>(row.fresh)));
   for (int i = 0; i < series; ++i) {
     if (i != 7) {
       EXPECT_EQ(stored_[i].judgement.verdict, Verdict::pass) << i;

@@ -1,6 +1,5 @@
 // Nights in the database: events, runs, how their times stood, and the times of a series.
 #include "harness/store/night.h"
-
 #include "harness/store/stored.h"
 #include "tests/store/fixture.h"
 
