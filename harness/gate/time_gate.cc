@@ -13,13 +13,14 @@ constexpr std::array<int, 4> pools{1, 3, 7, 14};
 // In standard deviations. tests/gate/simulation.cc measures what they let through, and what they
 // find; docs/nights.md has the table.
 constexpr double screens_at = 2.8;        // tonight alone
-constexpr double fresh_agrees_at = 2.45;  // each fresh process
+constexpr double fresh_agrees_at = 2.6;   // each fresh process
 constexpr double beyond_known = 0.5;      // each fresh process, above the known values
+constexpr double nights_to_know = 20;     // of n nights, by (1 + (20 / n)^2) as far above them
 constexpr double fresh_mean_at = 3.0;     // their mean
 constexpr double pool_screens_at = 3.5;   // a pool of nights
 constexpr double pool_confirms_at = 4.2;  // the same with what fresh processes gave for tonight
 // What persists is shared by the fresh processes, which then refute less.
-constexpr double persistence_doubt = 0.5;
+constexpr double persistence_doubt = 0.65;
 constexpr int nights_beside_a_pool = 10;
 constexpr double fresh_share_at = 0.9;   // of the pool's change, the mean of fresh processes
 constexpr double fresh_least_at = 0.85;  // each of them, over the root of the pool's nights
@@ -33,8 +34,8 @@ constexpr double drift_beyond_noise = 3.0;  // standard deviations
 // A pinned value is the level of a few nights: judge takes up to 5.
 constexpr int nights_of_a_pin = 5;
 
-// By n^3 for n nights: 58 % wider limits at 10 nights, 9 % at 20.
-constexpr double doubtful_spread = 1500;
+// By n^3 for n nights: twice as wide limits at 10 nights, 17 % wider at 20.
+constexpr double doubtful_spread = 3000;
 
 // n times the variance of the mean of n nights, over that of one night.
 double correlated(int n, double persistence) {
@@ -51,10 +52,16 @@ double variance_of_mean(int n, double persistence) {
   return n == 0 ? 1 : correlated(n, persistence) / n;
 }
 
+// That of the class, or half the way to what the series' own nights show where that is more: 60
+// nights know it within 0.13.
+double persistence_of(const GateLevel& level, const GateOptions& options) {
+  return options.persistence + std::max(0.0, level.persistence - options.persistence) / 2;
+}
+
 // Standard deviation of the difference of two means. A spread of few nights is a guess: limits of
 // Student's t at 3 sigma are as far out.
 double noise_of(const GateLevel& level, int nights, int others, const GateOptions& options) {
-  const double persistence = std::max(options.persistence, level.persistence);
+  const double persistence = persistence_of(level, options);
   const double n = level.nights_in_all;
   return level.spread *
          std::sqrt((1 + doubtful_spread / (n * n * n)) *
@@ -98,7 +105,7 @@ Pool pool_of(int nights, std::span<const GateNight> past, double tonight,
   pool.noise =
       pool.level.spread * std::sqrt(variance_of_mean(nights, pool.level.persistence) +
                                     variance_of_mean(pool.level.nights, pool.level.persistence));
-  pool.doubt = 1 + std::max(options.persistence, pool.level.persistence) * persistence_doubt;
+  pool.doubt = 1 + persistence_of(pool.level, options) * persistence_doubt;
   pool.limit = (nights == 1 ? screens_at : pool_screens_at * pool.doubt) * pool.noise;
   pool.usable = true;
   return pool;
@@ -151,14 +158,16 @@ Pool drift_of(std::span<const GateNight> past, double tonight, double pinned,
 }
 
 double known_beyond(const GateLevel& level, double sign) {
-  return sign > 0 ? level.high - level.level : level.level - level.low;
+  if (level.nights_in_all < static_cast<int>(least_nights)) return 0;
+  const double young = nights_to_know / level.nights_in_all;
+  return (sign > 0 ? level.high - level.level : level.level - level.low) +
+         beyond_known * (1 + young * young) * level.spread;
 }
 
 Confirmation confirm_tonight(const GateLevel& level, double change, double size_of_one,
                              double size_of_mean, std::span<const double> fresh) {
   const double sign = change > 0 ? 1 : -1;
-  const double least =
-      std::max(size_of_one, known_beyond(level, sign) + beyond_known * level.spread);
+  const double least = std::max(size_of_one, known_beyond(level, sign));
   std::size_t agree = 0;
   for (const double value : fresh) agree += sign * (value - level.level) > least ? 1 : 0;
   const double mean = sign * (mean_of(fresh) - level.level);

@@ -212,4 +212,17 @@ Power power(Noise noise, double sigmas, const SimulationOptions& options) {
   return result;
 }
 
+std::vector<std::vector<double>> times_of(Noise noise, double sigmas,
+                                          const SimulationOptions& options) {
+  std::vector<std::vector<double>> times;
+  for (Series& series : series_of(noise, options)) {
+    std::vector<double>& values = times.emplace_back();
+    for (int night = 0; night < nights_before_step + nights_of_power; ++night) {
+      const double step = night >= nights_before_step ? sigmas * sigma_of(noise) : 0;
+      values.push_back(std::exp(series.source.night(0, step)));
+    }
+  }
+  return times;
+}
+
 }  // namespace plumbline::testing

@@ -68,4 +68,8 @@ struct Power {
 };
 Power power(Noise noise, double sigmas, const SimulationOptions& options);
 
+// The times of such series as power() draws them, without fresh processes: for other programs.
+std::vector<std::vector<double>> times_of(Noise noise, double sigmas,
+                                          const SimulationOptions& options);
+
 }  // namespace plumbline::testing

@@ -1,10 +1,12 @@
 // plumbline_gate_simulation: the figures of docs/nights.md, "The gate".
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +27,8 @@ constexpr const char* help =
     "  --seed N     of all random numbers (1)\n"
     "  --noise M    one model alone: white, ar1, spikes, bimodal, skewed, drift\n"
     "  --power N    series of each step of the power table, 0 for none (2000)\n"
+    "  --write DIR  writes series of white noise for other programs, one a line, with steps\n"
+    "               from night 41 on: step_0.csv, step_2.csv, step_3.csv, ...; no table\n"
     "\n"
     "Exit code 1 where a model has more than 0.1 confirmed false alerts a night, scaled to\n"
     "10,000 series.\n"
@@ -36,6 +40,7 @@ constexpr const char* help =
 constexpr double budget = 0.1, series_of_budget = 10'000;
 
 struct Arguments {
+  std::string write;           // a folder, instead of a table
   std::optional<Noise> noise;  // all
   SimulationOptions simulation;
   int power_series = 2000;
@@ -76,6 +81,8 @@ Arguments read(int argc, char** argv) {
     } else if (name == "--noise") {
       result.noise = parse<Noise>(value);
       if (!result.noise) refuse(fmt::format("--noise {}: no such model", value));
+    } else if (name == "--write") {
+      result.write = value;
     } else if (name == "--power") {
       result.power_series = static_cast<int>(whole_number(name, value, 0));
     } else {
@@ -123,10 +130,23 @@ void print_power(const Arguments& arguments) {
   }
 }
 
+int write_series(const Arguments& arguments) {
+  for (const int sigmas : {0, 2, 3, 5, 10}) {
+    const std::string path = fmt::format("{}/step_{}.csv", arguments.write, sigmas);
+    std::ofstream out(path);
+    out << "night 1, night 2, ...\n";
+    for (const auto& times : times_of(Noise::white, sigmas, arguments.simulation))
+      out << fmt::format("{:.9g}\n", fmt::join(times, ","));
+    if (!out.flush()) refuse(fmt::format("{} cannot be written", path));
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const Arguments arguments = read(argc, argv);
+  if (!arguments.write.empty()) return write_series(arguments);
   const bool fine = print_false_alerts(arguments);
   if (arguments.power_series > 0) print_power(arguments);
   return fine ? 0 : 1;
