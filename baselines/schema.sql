@@ -258,6 +258,7 @@ CREATE TABLE outcome(
   bytes_per_second REAL,
   flops_share REAL,
   bytes_share REAL,
+  time_physics REAL,  -- the least time that any kernel needs over the one taken
   second_ratio REAL,  -- of a second measurement in the same night
   peak_memory_bytes INTEGER,  -- NULL unless timed
   wall_ms REAL NOT NULL,

@@ -77,9 +77,9 @@ SELECT
   -- time and resources
   o.timed, o.time_ns, o.time_mad_ns, o.time_ratio, o.time_hot_ns, o.time_cpu_ns,
   o.time_sentinel_ns, o.time_rounds, o.second_ratio, o.fresh_ratios, o.flops_per_second,
-  o.bytes_per_second, o.flops_share, o.bytes_share, o.past_times, o.time_over_past,
-  nullif(o.gate_finding, '') AS gate_finding, o.gate_nights, o.gate_pool, o.gate_level,
-  o.gate_spread, o.gate_limit, o.gate_change, o.gate_deviation,
+  o.bytes_per_second, o.flops_share, o.bytes_share, o.time_physics, o.past_times,
+  o.time_over_past, nullif(o.gate_finding, '') AS gate_finding, o.gate_nights, o.gate_pool,
+  o.gate_level, o.gate_spread, o.gate_limit, o.gate_change, o.gate_deviation,
   o.wall_ms, o.workspace_bytes, o.peak_memory_bytes, o.registers_per_thread,
   o.spill_bytes_per_thread, o.shared_memory_bytes, o.stack_bytes_per_thread,
   -- what ran

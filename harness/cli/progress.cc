@@ -17,14 +17,16 @@ double seconds(std::chrono::steady_clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-// Seconds that a round of a timed case takes on a machine like those of docs/performance.md: 15 ms
-// of kernel and of sentinel a repetition, the reference, and calls at 5e9 multiply-adds a second
-// (5e7 emulated). Only their ratios bear on an estimate once one is done.
+// Seconds that a round of a timed case takes on a machine like those of docs/performance.md: 100 ms
+// of kernel and of sentinel, or four calls of each where they are longer, the reference, and calls
+// at 5e9 multiply-adds a second (5e7 emulated). Only their ratios bear on an estimate once one is
+// done.
 double expected_seconds(const PlannedCase& planned, int repetitions) {
   constexpr double host = 5e9, emulated = 5e7;
   const double calls = multiply_adds(planned.c.problem) /
                        (planned.c.device.starts_with("emulated:") ? emulated : host);
-  return 0.3 + repetitions * (0.015 + std::max(0.015, calls)) + 4 * calls;
+  const double least = std::max(0.002, calls) * std::min(4, repetitions);
+  return 0.3 + 2 * std::max(std::min(0.1, 0.002 * repetitions), least) + 4 * calls;
 }
 
 }  // namespace

@@ -388,7 +388,8 @@ void add_measuring(Command command, RunOptions& options) {
       .capture_default_str()
       .check(from_to(0, 1e9));
   command
-      .add_option("--repetitions", options.measure.time_repetitions, "Repetitions of a timed case")
+      .add_option("--repetitions", options.measure.time_repetitions,
+                  "Repetitions of a timed case in three rounds; fewer of long calls")
       .capture_default_str()
       .check(from_to(3, 1000));
   add_reference_cost(command, options.measure.reference_cost_limit);

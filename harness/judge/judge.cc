@@ -55,6 +55,7 @@ class CaseJudge {
     judge_faults();
     judge_errors();
     judge_promises();
+    judge_physics();
     judge_history();
     add_notes();
   }
@@ -199,6 +200,20 @@ class CaseJudge {
     } else {
       builder_.note("a second run gave other bits; the kernel does not promise the same");
     }
+  }
+
+  // Right, and faster than anybody can compute it: the output stems from an earlier call, or from
+  // another process, whose time nobody counts.
+  void judge_physics() {
+    const Times& times = outcome_.times;
+    if (within(times.physics, most_of_physics)) return;
+    builder_.find(
+        Verdict::mistrusted,
+        {"physics", times.physics, most_of_physics,
+         fmt::format(
+             "a call took {:.4g} ms of processor time, and any kernel needs {:.4g} ms here: "
+             "it did not do the work, or another process did it",
+             times.cpu_ns * 1e-6, times.physics * times.cpu_ns * 1e-6)});
   }
 
   void judge_history() {

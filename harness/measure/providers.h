@@ -32,7 +32,7 @@ struct MeasureOptions {
   std::filesystem::path save_failures;                        // empty: none
   std::shared_ptr<CauseBudget> causes;  // of failures are looked for within it; null: none are
   std::filesystem::path save_outputs;   // of every measured case; empty: none
-  int time_repetitions = 10;
+  int time_repetitions = 60;            // of all rounds together, at most
   // Counts the references that are computed; null: nobody wants to know.
   std::shared_ptr<std::atomic<std::int64_t>> references_computed;
 };

@@ -62,6 +62,10 @@ TimeRound round_of(Timing timing, double load) {
   round.kernel_cpu_ns = std::move(timing.kernel_cpu_ns);
   round.sentinel_cpu_ns = std::move(timing.sentinel_cpu_ns);
   round.hot_ns = std::move(timing.hot_ns);
+  round.kernel_mhz = std::move(timing.kernel_mhz);
+  round.hot_mhz = std::move(timing.hot_mhz);
+  round.kernel_throttle = std::move(timing.kernel_throttle);
+  round.hot_throttle = std::move(timing.hot_throttle);
   round.load = load;
   round.mhz = timing.mhz;
   round.plan_ns = timing.plan_ns;

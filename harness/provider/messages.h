@@ -94,6 +94,8 @@ struct RunReply {
   std::vector<double> hot_ns;
   // may be absent: processor time of the whole process; empty on a GPU
   std::vector<double> kernel_cpu_ns, sentinel_cpu_ns;
+  // may be absent: clocks and throttle reasons of the repetitions of kernel_ns and hot_ns on a GPU
+  std::vector<double> kernel_mhz, hot_mhz, kernel_throttle, hot_throttle;
   double plan_ns = 0;                   // may be absent: of prepare; 0 = not measured
   double mhz = 0;                       // may be absent: clock while it was timed; 0 = unknown
   std::string throttled;                // may be absent: why a GPU's clocks were held back

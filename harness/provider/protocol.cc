@@ -93,6 +93,10 @@ void visit_reply(Reply& r, Visit visit) {
   visit("hot_ns", r.hot_ns, may_be_absent);
   visit("kernel_cpu_ns", r.kernel_cpu_ns, may_be_absent);
   visit("sentinel_cpu_ns", r.sentinel_cpu_ns, may_be_absent);
+  visit("kernel_mhz", r.kernel_mhz, may_be_absent);
+  visit("hot_mhz", r.hot_mhz, may_be_absent);
+  visit("kernel_throttle", r.kernel_throttle, may_be_absent);
+  visit("hot_throttle", r.hot_throttle, may_be_absent);
   visit("plan_ns", r.plan_ns, may_be_absent);
   visit("mhz", r.mhz, may_be_absent);
   visit("throttled", r.throttled, may_be_absent);

@@ -85,6 +85,10 @@ std::string measured_lines(const StoredOutcome& stored, const Style& style) {
   if (outcome.timed) {
     std::string time = fmt::format("{} (MAD {}), {} of the sentinel", duration(outcome.time_ns),
                                    duration(outcome.time_mad_ns), number(outcome.time_ratio));
+    if (outcome.times.flops_per_second > 0)
+      time += fmt::format("; {} GFLOP/s", number(outcome.times.flops_per_second / 1e9));
+    if (outcome.times.flops_share > 0)
+      time += fmt::format(" ({:.3g} % of a thread's peak)", 100 * outcome.times.flops_share);
     if (outcome.peak_memory_bytes >= 0)
       time += fmt::format("; {:.2f} MB of memory",
                           static_cast<double>(outcome.peak_memory_bytes) / 1e6);

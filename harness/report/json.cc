@@ -25,6 +25,11 @@ Json times_json(const Times& times) {
   }
   return {{"cpu_ns", json_value(times.cpu_ns)},
           {"sentinel_ns", json_value(times.sentinel_ns)},
+          {"flops_per_second", json_value(times.flops_per_second)},
+          {"bytes_per_second", json_value(times.bytes_per_second)},
+          {"flops_share", json_value(times.flops_share)},
+          {"bytes_share", json_value(times.bytes_share)},
+          {"physics", json_value(times.physics)},
           {"rounds", std::move(rounds)}};
 }
 

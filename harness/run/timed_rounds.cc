@@ -5,8 +5,10 @@
 
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 
+#include "harness/measure/achieved.h"
 #include "harness/measure/measurement.h"
 #include "harness/measure/measurer.h"
 #include "harness/measure/time_rounds.h"
@@ -18,7 +20,8 @@ namespace {
 // A case of the plan, or one side of a diff.
 struct TimedCase {
   PlannedCase planned;
-  std::optional<Outcome> outcome;   // while it waits for further rounds
+  std::optional<Outcome> outcome;  // while it waits for further rounds
+  std::shared_ptr<const Geometry> geometry = nullptr;
   const TimedCase* same = nullptr;  // that is measured earlier in each round: times are its own
 };
 
@@ -64,7 +67,10 @@ class TimedRounds {
 
   void hand_on() {
     for (TimedStep& step : steps_) {
-      for (TimedCase* c : step.cases) take_over_times(*c);
+      for (TimedCase* c : step.cases) {
+        if (c->outcome && c->same == nullptr) fill_achieved(*c->geometry, *c->outcome);
+        take_over_times(*c);
+      }
       if (step.diff_outcome) {
         step.diff_outcome->time_ns_a = step.cases[0]->outcome ? step.cases[0]->outcome->time_ns : 0;
         step.diff_outcome->time_ns_b = step.cases[1]->outcome ? step.cases[1]->outcome->time_ns : 0;
@@ -91,7 +97,7 @@ class TimedRounds {
 
  private:
   TimedCase* add(const PlannedCase& planned) {
-    TimedCase* added = &cases_.emplace_back(TimedCase{planned, std::nullopt, nullptr});
+    TimedCase* added = &cases_.emplace_back(TimedCase{planned, std::nullopt, nullptr, nullptr});
     if (!planned.timed) return added;
     const auto [at, fresh] = first_.try_emplace(planned.case_id, added);
     if (!fresh) {
@@ -104,6 +110,7 @@ class TimedRounds {
   void keep(TimedCase& c, Measurement measurement) {
     if (measurement.outcome.status == Status::ok) {
       c.outcome = std::move(measurement.outcome);
+      c.geometry = std::move(measurement.geometry);
     } else {
       sinks_.outcome(std::move(measurement.outcome));
     }

@@ -43,7 +43,11 @@ constexpr std::pair<std::string_view, std::vector<double> TimeRound::*> round_sa
     {"sentinel_ns", &TimeRound::sentinel_ns},
     {"kernel_cpu_ns", &TimeRound::kernel_cpu_ns},
     {"sentinel_cpu_ns", &TimeRound::sentinel_cpu_ns},
-    {"hot_ns", &TimeRound::hot_ns}};
+    {"hot_ns", &TimeRound::hot_ns},
+    {"kernel_mhz", &TimeRound::kernel_mhz},
+    {"hot_mhz", &TimeRound::hot_mhz},
+    {"kernel_throttle", &TimeRound::kernel_throttle},
+    {"hot_throttle", &TimeRound::hot_throttle}};
 constexpr std::pair<std::string_view, double TimeRound::*> round_numbers[] = {
     {"load", &TimeRound::load},
     {"mhz", &TimeRound::mhz},

@@ -239,6 +239,7 @@ void times_columns(Columns& columns, Row& times) {
   unless_zero("bytes_per_second", times.bytes_per_second);
   unless_zero("flops_share", times.flops_share);
   unless_zero("bytes_share", times.bytes_share);
+  unless_zero("time_physics", times.physics);
   unless_zero("second_ratio", times.second_ratio);
 }
 

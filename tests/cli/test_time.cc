@@ -1,4 +1,5 @@
-// Time gating: a planted 2x slowdown is a regression, the same kernel again is not.
+// Time gating: a planted 2x slowdown is a regression, the same kernel again is not. The spread of
+// times by ci/time_statistics.py.
 #include <gmock/gmock.h>
 
 #include "tests/cli/command.h"
@@ -47,6 +48,48 @@ set = { dtype = "bf16", heads = 2, seq = 96, mask = "causal_bottom_right" }
     trouble += result + "\n";
   }
   FAIL() << trouble;
+}
+
+class TimeStatistics : public test::CommandTest {
+ protected:
+  test::CommandResult statistics(const std::string& arguments) const {
+    return shell("python3 '" + (test::source_directory / "ci" / "time_statistics.py").string() +
+                 "' " + arguments);
+  }
+};
+
+TEST_F(TimeStatistics, OneLineASeriesByEachClock) {
+  write("s.toml", R"(
+schema = 1
+name = "timed"
+[[group]]
+name = "g"
+reason = "two timed shapes"
+kernels = ["cpu/flash"]
+timed = true
+set = { dtype = "bf16", heads = 2 }
+product = { seq = [32, 48] }
+)");
+  for (int i = 0; i < 2; ++i)
+    plumbline("run s.toml -q --repetitions 3 --db h.db --provider '" + test::cpu_provider() + "'");
+  for (const char* clock : {"ratio", "cpu", "wall"}) {
+    const auto text = statistics(std::string("h.db --least-runs 2 --format csv --clock ") + clock);
+    EXPECT_EQ(text.code, 0) << text.text;
+    EXPECT_THAT(text.text,
+                testing::StartsWith("case,runs,median,between_runs,between_rounds,robust\n"));
+    EXPECT_THAT(text.text, testing::HasSubstr("cpu/flash/bf16/b1-h2-s32-d64,2,"));
+    EXPECT_THAT(text.text, testing::HasSubstr("cpu/flash/bf16/b1-h2-s48-d64,2,"));
+  }
+  EXPECT_THAT(statistics("h.db --least-runs 2").text, testing::HasSubstr("2 series by ratio"));
+}
+
+TEST_F(TimeStatistics, SaysWhatIsWrongWithAFile) {
+  const auto missing = statistics("h.db");
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_THAT(missing.text, testing::HasSubstr("there is no file h.db; remedy: "));
+  write("t.db", "no database");
+  EXPECT_EQ(statistics("t.db").code, 2);
+  EXPECT_THAT(statistics("t.db").text, testing::HasSubstr("file is not a database; remedy: "));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "harness/contract/contract.h"
+#include "harness/judge/judge.h"
 #include "harness/measure/time_rounds.h"
 #include "harness/outcome/diff_outcome.h"
 #include "harness/outcome/invariance_outcome.h"
@@ -160,6 +161,31 @@ TEST_F(TimedRounds, ProcessorTimeIsBlindToSleep) {
   EXPECT_LT(outcomes_[1].time_ratio,
             0.5 * outcomes_[1].time_ns / std::max(outcomes_[1].times.sentinel_ns, 1.0))
       << "processor time gates, not the wall";
+}
+
+TEST_F(TimedRounds, WhoCopiesAnEarlierResultIsFasterThanPhysics) {
+  Plan plan;
+  plan.cases = {timed("plain", 192), timed("remembers", 192)};
+  run(plan);
+  ASSERT_THAT(outcomes_, SizeIs(2));
+  for (const Outcome& outcome : outcomes_) {
+    ASSERT_EQ(outcome.status, Status::ok) << outcome.reason;
+    const Judgement judgement = judge({.outcome = &outcome, .contracts = &contracts_});
+    EXPECT_GT(outcome.times.flops_per_second, 0);
+    EXPECT_GT(outcome.times.bytes_per_second, 0);
+    EXPECT_GT(outcome.times.bytes_share, 0);
+    const auto found = std::count_if(judgement.findings.begin(), judgement.findings.end(),
+                                     [](const Finding& f) { return f.statistic == "physics"; });
+    if (outcome.c.kernel == "timing/plain") {
+      EXPECT_GT(outcome.times.flops_share, 0);
+      EXPECT_LT(outcome.times.flops_share, 1);
+      EXPECT_EQ(found, 0);
+    } else {
+      EXPECT_GT(outcome.times.physics, most_of_physics);
+      EXPECT_EQ(found, 1);
+      EXPECT_EQ(judgement.verdict, Verdict::mistrusted) << "its output is right";
+    }
+  }
 }
 
 TEST_F(TimedRounds, AStoppedPlanHandsOnNothingThatLacksARound) {

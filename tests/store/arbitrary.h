@@ -195,12 +195,13 @@ class Arbitrary {
   Times times() {
     Times t;
     for (std::int64_t i = below(4); i > 0; --i) {
-      t.rounds.push_back({numbers(), numbers(), numbers(), numbers(), numbers(), 0.5, 2400, 1e6,
+      t.rounds.push_back({numbers(), numbers(), numbers(), numbers(), numbers(), numbers(),
+                          numbers(), numbers(), numbers(), 0.5, 2400, 1e6,
                           flag() ? "power cap" : "", 1.25});
     }
     t.fresh_ratios = numbers();
     for (double* value : {&t.cpu_ns, &t.sentinel_ns, &t.flops_per_second, &t.bytes_per_second,
-                          &t.flops_share, &t.bytes_share, &t.second_ratio})
+                          &t.flops_share, &t.bytes_share, &t.physics, &t.second_ratio})
       *value = flag() ? 0 : static_cast<double>(1 + below(1'000'000)) / 7;
     return t;
   }

@@ -287,14 +287,16 @@ class Execution {
     TimesInTurn times =
         on_device() && memory().has_clock()
             ? time_on_device(
-                  memory(), stream(), facts().l2_bytes, [this] { call(); },
-                  request_.timed_repetitions)
+                  memory(), stream(), facts().l2_bytes, GpuClocks(device_.ordinal, facts().model),
+                  [this] { call(); }, request_.timed_repetitions)
             : time_in_turn([this](std::int64_t calls) { run(calls); }, request_.timed_repetitions);
     reply.kernel_ns = std::move(times.kernel_ns);
     reply.hot_ns = std::move(times.hot_ns);
     reply.sentinel_ns = std::move(times.sentinel_ns);
     reply.plan_ns = plan_ns_;
-    if (!on_device()) {
+    if (on_device()) {
+      keep_clocks(times, reply);
+    } else {
       // of a device's work the host's processors know nothing
       reply.kernel_cpu_ns = std::move(times.kernel_cpu_ns);
       reply.sentinel_cpu_ns = std::move(times.sentinel_cpu_ns);
@@ -303,6 +305,23 @@ class Execution {
     const std::int64_t peak = on_device() ? -1 : measure_peak_memory([this] { run(1); });
     if (peak >= 0)
       reply.peak_memory_bytes = peak + static_cast<std::int64_t>(reply.workspace_bytes);
+  }
+
+  static void keep_clocks(TimesInTurn& times, protocol::RunReply& reply) {
+    std::uint64_t reasons = 0;
+    for (const auto* samples : {&times.kernel_throttle, &times.hot_throttle}) {
+      for (const double bits : *samples) reasons |= static_cast<std::uint64_t>(bits);
+    }
+    reply.throttled = throttle_words(reasons);
+    if (!times.kernel_mhz.empty()) {
+      std::vector<double> sorted = times.kernel_mhz;
+      std::sort(sorted.begin(), sorted.end());
+      reply.mhz = sorted[sorted.size() / 2];
+    }
+    reply.kernel_mhz = std::move(times.kernel_mhz);
+    reply.hot_mhz = std::move(times.hot_mhz);
+    reply.kernel_throttle = std::move(times.kernel_throttle);
+    reply.hot_throttle = std::move(times.hot_throttle);
   }
 
   DeviceFacts device_facts() {

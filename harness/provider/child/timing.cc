@@ -2,6 +2,7 @@
 #include "harness/provider/child/timing.h"
 
 #include <benchmark/benchmark.h>
+#include <time.h>
 
 #include <algorithm>
 #include <chrono>
@@ -15,8 +16,15 @@ namespace plumbline {
 
 namespace {
 
-constexpr double repetition_ns = 15e6;
+// A repetition that is short is sooner undisturbed from its begin to its end, and the least of many
+// short ones repeats better than that of few long ones.
+constexpr double repetition_ns = 2e6;
+constexpr double longest_sentinel_ns = 15e6;
+constexpr double device_repetition_ns = 5e6;
 constexpr double calibration_ns = 1e6;
+// Of a kernel's repetitions together, beyond the first few.
+constexpr double all_repetitions_ns = 100e6;
+constexpr int least_repetitions = 4;
 
 // What is timed: makes that many calls, waits for them, and says how many nanoseconds all of them
 // took.
@@ -28,22 +36,33 @@ struct Work {
   std::vector<double>* cpu_ns = nullptr;  // likewise, processor time of the process
 };
 
+double process_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
+}
+
 double host_ns(const std::function<void()>& run) {
   const auto start = std::chrono::steady_clock::now();
   run();
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Calls that fill one repetition: doubles a batch until it is long enough to be timed by the host's
-// clock, which counts what is not part of the measurement, too.
-std::int64_t calls_per_repetition(const Work& work) {
+// Nanoseconds of one call: doubles a batch until it is long enough for the host's clocks,
+// which count what is not part of the measurement, too. Processor time counts, unless nearly all is
+// waited for: on a busy machine the wall would say several times too much.
+double ns_per_call(const Work& work) {
   for (std::int64_t calls = 1;; calls *= 2) {
-    const double elapsed_ns = host_ns([&] { work.run(calls); });
+    const double start_ns = process_ns();
+    const double wall_ns = host_ns([&] { work.run(calls); });
+    const double elapsed_ns = std::max(process_ns() - start_ns, wall_ns / 8);
     if (elapsed_ns < calibration_ns && calls < (std::int64_t{1} << 30)) continue;
-    return std::max<std::int64_t>(
-        1, static_cast<std::int64_t>(repetition_ns * static_cast<double>(calls) /
-                                     std::max(elapsed_ns, 1.0)));
+    return std::max(elapsed_ns, 1.0) / static_cast<double>(calls);
   }
+}
+
+std::int64_t calls_in(double ns, double ns_per_call) {
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(ns / ns_per_call));
 }
 
 // Keeps the times and prints nothing; the library's own reporters also crash when benchmarks are
@@ -103,11 +122,8 @@ void initialize_once() {
   benchmark::DoNotOptimize(done);
 }
 
-void repeat_in_turn(std::vector<Work> works, int repetitions) {
+void repeat_in_turn(const std::vector<Work>& works, int repetitions) {
   initialize_once();
-  for (Work& work : works) {
-    if (work.calls == 0) work.calls = calls_per_repetition(work);
-  }
   std::exception_ptr failure;
   benchmark::ClearRegisteredBenchmarks();
   for (int i = 0; i < repetitions; ++i) {
@@ -129,27 +145,63 @@ double time_sentinel(std::int64_t calls) {
 
 TimesInTurn time_in_turn(const std::function<void(std::int64_t calls)>& run, int repetitions) {
   TimesInTurn times;
-  static const std::int64_t sentinel_calls =
-      calls_per_repetition({"sentinel", time_sentinel, nullptr});
+  static const double sentinel_call_ns = ns_per_call({"sentinel", time_sentinel, nullptr});
   const auto time_kernel = [&run](std::int64_t calls) { return host_ns([&] { run(calls); }); };
+  const double call_ns = ns_per_call({"kernel", time_kernel, nullptr});
+  const std::int64_t calls = calls_in(repetition_ns, call_ns);
+  const double kernel_ns = call_ns * static_cast<double>(calls);
+  // As long as the kernel's: the least of both is then found with equal luck.
+  const std::int64_t sentinel_calls =
+      calls_in(std::clamp(kernel_ns, repetition_ns, longest_sentinel_ns), sentinel_call_ns);
+  const int most = static_cast<int>(std::min(1e6, all_repetitions_ns / kernel_ns));
   repeat_in_turn(
-      {{"kernel", time_kernel, &times.kernel_ns, 0, &times.kernel_cpu_ns},
+      {{"kernel", time_kernel, &times.kernel_ns, calls, &times.kernel_cpu_ns},
        {"sentinel", time_sentinel, &times.sentinel_ns, sentinel_calls, &times.sentinel_cpu_ns}},
-      repetitions);
+      std::min(repetitions, std::max(most, least_repetitions)));
   return times;
 }
 
 TimesInTurn time_on_device(const DeviceMemory& memory, void* stream, std::uint64_t l2_bytes,
-                           const std::function<void()>& call, int repetitions) {
+                           const GpuClocks& clocks, const std::function<void()>& call,
+                           int repetitions) {
   TimesInTurn times;
   DeviceClock clock(memory, stream, l2_bytes);
-  const auto cold = [&](std::int64_t calls) { return clock.cold_ns(call, calls); };
-  const auto hot = [&](std::int64_t calls) { return clock.hot_ns(call, calls); };
+  const auto note = [&clocks](std::vector<double>& mhz, std::vector<double>& throttle) {
+    const GpuClocks::Sample now = clocks.now();
+    if (now.mhz == 0) return;
+    mhz.push_back(now.mhz);
+    throttle.push_back(static_cast<double>(now.reasons));
+  };
+  const auto cold = [&](std::int64_t calls) {
+    const double ns = clock.cold_ns(call, calls);
+    note(times.kernel_mhz, times.kernel_throttle);
+    return ns;
+  };
+  const auto hot = [&](std::int64_t calls) {
+    const double ns = clock.hot_ns(call, calls);
+    note(times.hot_mhz, times.hot_throttle);
+    return ns;
+  };
   const auto sentinel = [&](std::int64_t calls) { return clock.sentinel_ns(calls); };
-  repeat_in_turn({{"cold", cold, &times.kernel_ns},
-                  {"hot", hot, &times.hot_ns},
-                  {"sentinel", sentinel, &times.sentinel_ns}},
-                 repetitions);
+  std::vector<Work> works{{"cold", cold, &times.kernel_ns},
+                          {"hot", hot, &times.hot_ns},
+                          {"sentinel", sentinel, &times.sentinel_ns}};
+  for (Work& work : works) {
+    // by the wall: the host may sleep while a device works
+    std::int64_t count = 1;
+    double ns = 0;
+    for (; (ns = host_ns([&] { work.run(count); })) < calibration_ns; count *= 2) continue;
+    work.calls = calls_in(device_repetition_ns, ns / static_cast<double>(count));
+  }
+  repeat_in_turn(works, repetitions);
+  // what was noted while the calls of a repetition were found out
+  const auto keep_last = [&](std::vector<double>& samples) {
+    const auto kept = std::min(samples.size(), static_cast<std::size_t>(repetitions));
+    samples.erase(samples.begin(), samples.end() - static_cast<std::ptrdiff_t>(kept));
+  };
+  for (auto* samples :
+       {&times.kernel_mhz, &times.hot_mhz, &times.kernel_throttle, &times.hot_throttle})
+    keep_last(*samples);
   return times;
 }
 

@@ -209,6 +209,10 @@ ProcessWorker::Answer<RunReply> ProcessWorker::to_reply(protocol::RunReply&& wir
                   std::move(wire.hot_ns),
                   std::move(wire.kernel_cpu_ns),
                   std::move(wire.sentinel_cpu_ns),
+                  std::move(wire.kernel_mhz),
+                  std::move(wire.hot_mhz),
+                  std::move(wire.kernel_throttle),
+                  std::move(wire.hot_throttle),
                   wire.plan_ns,
                   wire.mhz,
                   std::move(wire.throttled)};

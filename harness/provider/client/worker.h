@@ -56,6 +56,9 @@ struct Timing {
   std::vector<double> hot_ns;
   // processor time of the whole worker process; empty on a GPU, or where the worker does not say
   std::vector<double> kernel_cpu_ns, sentinel_cpu_ns;
+  // on a GPU whose driver tells: when repetition i of kernel_ns and of hot_ns ended, the clock in
+  // MHz and the bits of nvmlClocksThrottleReason…
+  std::vector<double> kernel_mhz, hot_mhz, kernel_throttle, hot_throttle;
   double plan_ns = 0;     // of `prepare`, which no call contains; 0 = not said
   double mhz = 0;         // clock of the processor or the GPU at the end; 0 = not said
   std::string throttled;  // why a GPU ran slower than it could; "" = it did not, or is no GPU

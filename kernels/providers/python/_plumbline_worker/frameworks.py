@@ -109,7 +109,7 @@ class Numpy:
         return result
 
     def device_times(self, call: Callable[[], Any],
-                     repetitions: int) -> Optional[Dict[str, List[float]]]:
+                     repetitions: int) -> Optional[Dict[str, Any]]:
         """kernel_ns with a flushed L2, hot_ns and sentinel_ns by the device's clock; None: the
         host's is to be used."""
         return None
@@ -224,7 +224,7 @@ class Torch(Numpy):
             upload.copy_(content)
 
     def device_times(self, call: Callable[[], Any],
-                     repetitions: int) -> Optional[Dict[str, List[float]]]:
+                     repetitions: int) -> Optional[Dict[str, Any]]:
         if self.device == "cpu":
             return None
         return TorchTimer(self.torch, self.device,

@@ -4,8 +4,11 @@ With a flushed L2, and with what the call before left there.
 """
 from __future__ import annotations
 
+from statistics import median
 from time import perf_counter_ns
 from typing import Any, Callable, Dict, List
+
+from .nvml import GpuClocks, throttle_words
 
 REPETITION_MS = 5.0  # of kernel time, in each repetition of each kind
 MOST_CALLS = 1000
@@ -13,27 +16,43 @@ CYCLES_PER_NS = 2.0  # no GPU runs faster: a wait of so many cycles is at least 
 
 
 class TorchTimer:
-    """kernel_ns (cold), hot_ns and sentinel_ns, nanoseconds per call.
+    """kernel_ns (cold), hot_ns and sentinel_ns, nanoseconds per call; where the driver tells,
+    clocks and throttle reasons when a repetition of the first two ended.
     Everything is enqueued on `stream`."""
 
     def __init__(self, torch: Any, device: str, stream: Any) -> None:
         self._torch, self._device, self._stream = torch, device, stream
         properties = torch.cuda.get_device_properties(device)
         l2_bytes = int(getattr(properties, "L2_cache_size", 0)) or 64 << 20
+        self._clocks = GpuClocks(torch.device(device).index or 0, str(properties.name))
         self._flushed = torch.empty(2 * l2_bytes, dtype=torch.int8, device=device)
         self._quarters = self._flushed[: l2_bytes // 4], self._flushed[l2_bytes // 4: l2_bytes // 2]
 
-    def times(self, call: Callable[[], Any], repetitions: int) -> Dict[str, List[float]]:
+    def times(self, call: Callable[[], Any], repetitions: int) -> Dict[str, Any]:
         with self._torch.cuda.stream(self._stream):
             count, enqueue_ns = self._calls_per_repetition(call)
             sentinel_count, sentinel_enqueue_ns = self._calls_per_repetition(self._sentinel)
-            times: Dict[str, List[float]] = {"kernel_ns": [], "hot_ns": [], "sentinel_ns": []}
+            times: Dict[str, Any] = {"kernel_ns": [], "hot_ns": [], "sentinel_ns": []}
+            clocks: Dict[str, List[float]] = {"kernel_mhz": [], "hot_mhz": [],
+                                              "kernel_throttle": [], "hot_throttle": []}
             for _ in range(repetitions):
                 times["kernel_ns"].append(self._cold(call, count, enqueue_ns))
+                self._note(clocks, "kernel")
                 times["hot_ns"].append(self._hot(call, count, enqueue_ns))
+                self._note(clocks, "hot")
                 times["sentinel_ns"].append(self._hot(self._sentinel, sentinel_count,
                                                       sentinel_enqueue_ns))
+        if clocks["kernel_mhz"]:
+            times.update(clocks, mhz=median(clocks["kernel_mhz"]),
+                         throttled=throttle_words(clocks["kernel_throttle"]
+                                                  + clocks["hot_throttle"]))
         return times
+
+    def _note(self, clocks: Dict[str, List[float]], kind: str) -> None:
+        now = self._clocks.now()
+        if now is not None:
+            clocks[f"{kind}_mhz"].append(now[0])
+            clocks[f"{kind}_throttle"].append(now[1])
 
     def _sentinel(self) -> None:
         """The work of DeviceClock::sentinel_ns (harness/provider/child/device_clock.h), to which

@@ -5,8 +5,11 @@ import gc
 from time import perf_counter_ns, process_time_ns
 from typing import Callable, Dict, List, Tuple
 
-REPETITION_NS = 15e6
+REPETITION_NS = 2e6
+LONGEST_SENTINEL_NS = 15e6
 CALIBRATION_NS = 1e6
+ALL_REPETITIONS_NS = 100e6  # of the kernel, beyond the first few
+LEAST_REPETITIONS = 4
 
 Calls = Callable[[int], object]  # makes that many calls and waits for them
 
@@ -20,27 +23,38 @@ def _time(calls: Calls, count: int) -> Tuple[int, int]:
     return elapsed, process_time_ns() - cpu_start
 
 
-def _calls_per_repetition(calls: Calls) -> int:
-    """Calls that fill one repetition: doubles a batch until it is long enough to be timed by the
-    clock."""
+def _ns_per_call(calls: Calls) -> float:
+    """Doubles a batch until it is long enough to be timed. Processor time counts, unless nearly all
+    is waited for: on a busy machine the wall would say several times too much."""
     count = 1
     while True:
-        elapsed, _ = _time(calls, count)
+        wall_ns, cpu_ns = _time(calls, count)
+        elapsed = max(cpu_ns, wall_ns / 8)
         if elapsed >= CALIBRATION_NS or count >= 1 << 30:
-            return max(1, int(REPETITION_NS * count / max(elapsed, 1)))
+            return max(elapsed, 1) / count
         count *= 2
 
 
-_sentinel_calls: Dict[Calls, int] = {}  # calibrated once
+def _calls_in(time_ns: float, ns_per_call: float) -> int:
+    return max(1, int(time_ns / ns_per_call))
+
+
+_sentinel_call_ns: Dict[Calls, float] = {}  # found once
 
 
 def time_in_turn(kernel: Calls, sentinel: Calls, repetitions: int) -> Dict[str, List[float]]:
     """kernel_ns and sentinel_ns, and kernel_cpu_ns and sentinel_cpu_ns, which are processor time of
     the process; nanoseconds per call, one entry a repetition; entry i of all was measured one after
-    the other."""
-    if sentinel not in _sentinel_calls:
-        _sentinel_calls[sentinel] = _calls_per_repetition(sentinel)
-    counts = {"kernel": _calls_per_repetition(kernel), "sentinel": _sentinel_calls[sentinel]}
+    the other. A kernel of long calls gets fewer repetitions, but LEAST_REPETITIONS."""
+    if sentinel not in _sentinel_call_ns:
+        _sentinel_call_ns[sentinel] = _ns_per_call(sentinel)
+    call_ns = _ns_per_call(kernel)
+    counts = {"kernel": _calls_in(REPETITION_NS, call_ns)}
+    kernel_ns = call_ns * counts["kernel"]
+    # as long as the kernel's: the least of both is then found with equal luck
+    counts["sentinel"] = _calls_in(min(max(kernel_ns, REPETITION_NS), LONGEST_SENTINEL_NS),
+                                   _sentinel_call_ns[sentinel])
+    repetitions = min(repetitions, max(LEAST_REPETITIONS, int(ALL_REPETITIONS_NS / kernel_ns)))
     times: Dict[str, List[float]] = {f"{name}{clock}": []
                                      for clock in ("_ns", "_cpu_ns") for name in counts}
     gc.collect()
