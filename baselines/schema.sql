@@ -311,11 +311,13 @@ CREATE INDEX outcome_by_run ON outcome(run_id, verdict, suite);
 CREATE INDEX outcome_by_verdict ON outcome(verdict);
 CREATE INDEX outcome_in_time ON outcome(
   series_key, machine_key, provider_options, run_order DESC, suite, verdict);
--- Everything that the time gate asks of the past stands in the index itself: a series' sixty nights
--- are a few neighbouring pages, where its outcomes are sixty.
+-- Everything that the time gate asks of the past stands in the index itself, also its condition
+-- (which SQLite would otherwise look up in the row): a series' sixty nights are a few neighbouring
+-- pages, where its outcomes are sixty.
 CREATE INDEX outcome_timed ON outcome(
   series_key, machine_key, provider_options, run_order DESC, suite, verdict, status, judge_version,
-  reference_version, inputs_version, time_ratio, fresh_ratios, run_id, case_key) WHERE timed;
+  reference_version, inputs_version, time_ratio, fresh_ratios, gate_finding, confirmation, run_id,
+  case_key, timed) WHERE timed;
 
 -- The newest outcome of every series in each suite and under each name of the case (cuda:0 and
 -- cuda:1 share a series), so that asking for the newest reads a row or two a series. The triggers

@@ -21,27 +21,43 @@ namespace {
 constexpr std::size_t time_history_runs = gate_window;  // and what `prune` keeps
 constexpr std::size_t pinned_time_runs = 5;
 
+// Whether the verdict of this row can be a baseline's, as text of SQL: comparisons cost less than a
+// look into a table, and this is asked of sixty rows a case.
+std::string may_be_baseline(std::string_view row) {
+  std::vector<std::string> verdicts;
+  for (const Verdict verdict : all<Verdict>()) {
+    if (can_be_baseline(verdict))
+      verdicts.push_back(fmt::format("{}.verdict = '{}'", row, name(verdict)));
+  }
+  return fmt::format("({})", fmt::join(verdicts, " OR "));
+}
+
 // Accepted outcomes of a series before a run; the index of a series' outcomes in time gives them
 // newest first. A first_seen outcome that has a past is one that was measured where its past was
 // not at hand, by a shard with a file of its own: it counts once `plumbline judge` has compared it.
-// ?1 machine_key, ?2 run_order, ?3 series_key, ?4 to ?6 versions, ?7 provider options.
-constexpr std::string_view accepted_outcomes = R"(
+// ?1 machine_key, ?2 run_order, ?3 series_key, ?4 to ?6 versions, ?7 provider options. `more` joins
+// further tables; `counts` tells of a row of outcome AS o whether its verdict does.
+std::string accepted_outcomes(std::string_view more, std::string_view counts) {
+  constexpr const char* text = R"(
+  {more}
+  LEFT JOIN run AS unfinished INDEXED BY run_unfinished
+    ON unfinished.run_order = o.run_order AND unfinished.finished_at IS NULL
   WHERE o.series_key = ?3 AND o.machine_key = ?1 AND o.provider_options = ?7 AND o.run_order < ?2
     AND o.status = 'ok'
     AND o.judge_version = ?4 AND o.reference_version = ?5 AND o.inputs_version = ?6
-    AND (({}o.verdict IN (SELECT verdict FROM verdict WHERE is_baseline))
-      AND NOT EXISTS (SELECT 1 FROM run AS u INDEXED BY run_unfinished
-        WHERE u.run_order = o.run_order AND u.finished_at IS NULL)
+    AND ({counts} AND unfinished.run_order IS NULL
       AND NOT (o.verdict = 'first_seen' AND EXISTS (
         SELECT 1 FROM outcome AS e
         WHERE e.series_key = ?3 AND e.machine_key = ?1 AND e.provider_options = ?7
-          AND e.run_order < o.run_order
-          AND e.verdict IN (SELECT verdict FROM verdict WHERE is_baseline) AND e.status = 'ok'
+          AND e.run_order < o.run_order AND {earlier} AND e.status = 'ok'
           AND e.judge_version = ?4 AND e.reference_version = ?5 AND e.inputs_version = ?6
           AND NOT EXISTS (SELECT 1 FROM run AS u INDEXED BY run_unfinished
             WHERE u.run_order = e.run_order AND u.finished_at IS NULL)))
       OR EXISTS (SELECT 1 FROM accepted_case AS a WHERE a.run_id = o.run_id AND a.case_key = o.case_key))
 )";
+  return fmt::format(fmt::runtime(text), fmt::arg("more", more), fmt::arg("counts", counts),
+                     fmt::arg("earlier", may_be_baseline("e")));
+}
 
 std::string baseline_columns() {
   std::vector<std::string> terms;
@@ -57,10 +73,11 @@ std::string baseline_columns() {
 
 std::string baseline_sql() {
   return fmt::format(
-      "SELECT {} FROM outcome AS o CROSS JOIN build AS b USING (build_key) "
-      "CROSS JOIN rounding_spec AS js ON js.spec_key = o.judged_spec_key {} "
-      "ORDER BY o.run_order DESC, o.suite LIMIT 1",
-      baseline_columns(), fmt::format(fmt::runtime(accepted_outcomes), ""));
+      "SELECT {} FROM outcome AS o {} ORDER BY o.run_order DESC, o.suite LIMIT 1",
+      baseline_columns(),
+      accepted_outcomes("CROSS JOIN build AS b USING (build_key) CROSS JOIN rounding_spec AS js ON "
+                        "js.spec_key = o.judged_spec_key",
+                        may_be_baseline("o")));
 }
 
 // CROSS JOIN, here and below: from what people decided, of which there is little, to the outcomes
@@ -87,12 +104,13 @@ std::string pin_sql() {
 // with its night is none. What was accepted although it had failed begins a level, and so does a
 // confirmed improvement.
 std::string times_sql() {
+  const std::string may = may_be_baseline("o");
   return fmt::format(
       "SELECT o.time_ratio, o.run_order, o.fresh_ratios, (o.gate_finding = 'faster' AND "
-      "o.confirmation = 'confirmed') OR (o.verdict <> 'ambiguous' AND o.verdict NOT IN (SELECT "
-      "verdict FROM verdict WHERE is_baseline)) FROM outcome AS o INDEXED BY outcome_timed "
-      "{} AND o.timed AND o.gate_finding <> 'set aside' ORDER BY o.run_order DESC, o.suite",
-      fmt::format(fmt::runtime(accepted_outcomes), "o.verdict = 'ambiguous' OR "));
+      "o.confirmation = 'confirmed') OR (o.verdict <> 'ambiguous' AND NOT {}) "
+      "FROM outcome AS o INDEXED BY outcome_timed {} AND o.timed AND o.gate_finding <> 'set aside' "
+      "ORDER BY o.run_order DESC, o.suite",
+      may, accepted_outcomes("", fmt::format("(o.verdict = 'ambiguous' OR {})", may)));
 }
 
 // Whether somebody accepted that the case has no result, in a run after ?1 and not after ?2. A
@@ -108,17 +126,16 @@ constexpr const char* refusal_sql = R"(
 // The newest acknowledgement of an outcome after the baseline's run (?8): an outcome that was
 // accepted since needs none.
 constexpr const char* acknowledgement_sql = R"(
-  SELECT a.acknowledged_by, a.reason, a.until, r.run_order,
+  SELECT a.acknowledged_by, a.reason, a.until, o.run_order,
     CASE WHEN o.timed THEN o.time_ratio ELSE 0.0 END, coalesce(o.rms, 0.0), o.output_digest
   FROM attention_case AS c
-  JOIN acknowledged_case AS k ON k.case_key = c.case_key
-  JOIN acknowledgement AS a USING (acknowledgement_key)
-  JOIN outcome AS o ON o.case_key = k.case_key AND o.run_id = k.run_id
-  JOIN run AS r ON r.run_id = o.run_id
+  CROSS JOIN acknowledged_case AS k ON k.case_key = c.case_key
+  CROSS JOIN acknowledgement AS a USING (acknowledgement_key)
+  CROSS JOIN outcome AS o ON o.case_key = k.case_key AND o.run_id = k.run_id
   WHERE c.series_key = ?3 AND o.machine_key = ?1 AND o.provider_options = ?7
-    AND r.run_order < ?2 AND r.run_order > ?8
+    AND o.run_order < ?2 AND o.run_order > ?8
     AND o.judge_version = ?4 AND o.reference_version = ?5 AND o.inputs_version = ?6
-  ORDER BY a.acknowledged_at DESC, r.run_order DESC, o.suite LIMIT 1
+  ORDER BY a.acknowledged_at DESC, o.run_order DESC, o.suite LIMIT 1
 )";
 
 // A statement in use: it ends with this, so that it neither holds a snapshot of the database nor

@@ -5,6 +5,7 @@
 #include <SQLiteCpp/Transaction.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -331,28 +332,42 @@ Result<void> SqliteStore::update_judgements(const std::vector<JudgedCase>& cases
     auto names = column_names<Judgement>(judgement_columns);
     for (std::string& column : column_names<Judgement>(case_judgement_columns))
       names.push_back(std::move(column));
-    SQLite::Transaction transaction(*db_, SQLite::TransactionBehavior::IMMEDIATE);
-    SQLite::Statement update(
-        *db_,
-        fmt::format("UPDATE outcome SET {} = ? WHERE run_id = ? AND suite = ? AND case_key = ?",
-                    fmt::join(names, " = ?, ")));
     const int next = static_cast<int>(names.size()) + 1;
+    // Mostly the verdict is what it was. It stands in four indexes, which are then left alone.
+    std::vector<std::string> values;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (names[i] != "verdict") values.push_back(fmt::format("{} = ?{}", names[i], i + 1));
+    }
+    const auto verdict = std::find(names.begin(), names.end(), "verdict") - names.begin() + 1;
+    const auto text = [&](std::string_view condition) {
+      return fmt::format(
+          "UPDATE outcome SET {}{} WHERE run_id = ?{} AND suite = ?{} AND case_key = ?{}{}",
+          fmt::join(values, ", "), condition.empty() ? fmt::format(", verdict = ?{}", verdict) : "",
+          next, next + 1, next + 2, condition);
+    };
+    SQLite::Transaction transaction(*db_, SQLite::TransactionBehavior::IMMEDIATE);
+    SQLite::Statement same(*db_, text(fmt::format(" AND verdict = ?{}", verdict)));
+    SQLite::Statement other(*db_, text(""));
     for (const JudgedCase& judged : cases) {
-      Binder binder(update);
-      judgement_columns(binder, *judged.judgement);
-      case_judgement_columns(binder, *judged.judgement);
-      const Key key = key_of(judged.case_id);
-      update.bind(next, judged.run_id);
-      update.bind(next + 1, judged.suite);
-      update.bind(next + 2, static_cast<const void*>(key.data()), static_cast<int>(key.size()));
-      if (update.exec() != 1) {
+      const auto updated = [&](SQLite::Statement& update) {
+        Binder binder(update);
+        judgement_columns(binder, *judged.judgement);
+        case_judgement_columns(binder, *judged.judgement);
+        const Key key = key_of(judged.case_id);
+        update.bind(next, judged.run_id);
+        update.bind(next + 1, judged.suite);
+        update.bind(next + 2, static_cast<const void*>(key.data()), static_cast<int>(key.size()));
+        const int rows = update.exec();
+        update.reset();
+        return rows == 1;
+      };
+      if (!updated(same) && !updated(other)) {
         return fail(error_at(
             path_,
             fmt::format("run '{}' has no outcome of case '{}' in suite '{}'", judged.run_id,
                         storable_text(judged.case_id), storable_text(judged.suite)),
             "see v_history"));
       }
-      update.reset();
     }
     transaction.commit();
     return {};

@@ -66,6 +66,18 @@ class Merge : public StoreTest {
     value_of(store->add_invariances(run_id, {invariance}));
     value_of(store->add_resources(run_id, {JudgedResources{}}));
     value_of(store->accept(run_id, "*", "me", "reviewed"));
+    for (const char* shard : {"b.db", "c.db"}) {  // one night, told of by two shards
+      raw_sql(
+          file(shard),
+          "INSERT INTO night_event VALUES (zeroblob(16), 'n', 'opened', '2026-01-01T00:00:00Z', "
+          "'me', '')");
+    }
+    raw_sql(
+        file("c.db"),
+        "INSERT INTO night_times SELECT run_id, machine_key, 9, 0, 0.01, 1, 'all', 3, 0, 0, "
+        "0.01, 0, 0, 0.5 FROM run; INSERT INTO acknowledgement SELECT zeroblob(16), run_id, '*', "
+        "'me', 'seen', '2026-01-01T00:00:00Z', '' FROM run; INSERT INTO acknowledged_case SELECT "
+        "run_id, case_key, zeroblob(16) FROM outcome LIMIT 1");
 
     std::filesystem::copy_file(file("a.db"), file("d.db"));
     const auto judged = open("d.db");
@@ -111,7 +123,8 @@ TEST_F(Merge, TenRandomOrdersGiveTheSameViews) {
       raw_sql(file("out0.db"), "SELECT count(*) FROM v_history WHERE verdict = 'changed'")[0][0],
       "1")
       << "the copy judged last";
-  for (const char* table : {"diff", "suite_score", "invariance", "kernel_resources", "accept"}) {
+  for (const char* table : {"diff", "suite_score", "invariance", "kernel_resources", "accept",
+                            "night_event", "night_times", "acknowledged_case"}) {
     EXPECT_EQ(raw_sql(file("out0.db"), std::string("SELECT count(*) FROM ") + table)[0][0], "1")
         << table;
   }

@@ -623,7 +623,8 @@ CREATE INDEX outcome_in_time ON outcome(
   series_key, machine_key, provider_options, run_order DESC, suite, verdict);
 CREATE INDEX outcome_timed ON outcome(
   series_key, machine_key, provider_options, run_order DESC, suite, verdict, status, judge_version,
-  reference_version, inputs_version, time_ratio, fresh_ratios, run_id, case_key) WHERE timed;
+  reference_version, inputs_version, time_ratio, fresh_ratios, gate_finding, confirmation, run_id,
+  case_key, timed) WHERE timed;
 CREATE TRIGGER latest_outcome_is_stored AFTER INSERT ON outcome
 BEGIN
   INSERT INTO latest_outcome VALUES (
