@@ -227,7 +227,7 @@ TEST_F(Series, TimesOfAcceptedRunsNewestFirstAtMostSixty) {
     if (i == 62) outcome.outcome.timed = false;
     add_run(i, outcome);
   }
-  const auto [ratios, run_orders, fresh] =
+  const auto [ratios, run_orders, fresh, starts_level] =
       value_of(store_->time_history({case_, machine_of()}, ""));
   ASSERT_THAT(ratios, SizeIs(60));
   EXPECT_EQ(ratios[0], 65);
@@ -290,7 +290,7 @@ TEST_F(Series, TheNewestPinIsWhatIsMeasuredAgainst) {
     EXPECT_NONFATAL_FAILURE(raw_sql(path_, change), "append-only");
 }
 
-TEST_F(Series, AcceptingAnOutcomeThatFailedRestartsItsTimes) {
+TEST_F(Series, AcceptingAnOutcomeThatFailedBeginsALevel) {
   for (int i = 1; i <= 4; ++i) {
     StoredOutcome outcome = passing();
     outcome.outcome.time_ratio = i;
@@ -300,7 +300,9 @@ TEST_F(Series, AcceptingAnOutcomeThatFailedRestartsItsTimes) {
   EXPECT_THAT(value_of(store_->time_history({case_, machine_of()}, "")).ratios,
               ElementsAre(4, 2, 1));
   value_of(store_->accept(id(3), "*", "Ada", "slower, and right"));
-  EXPECT_THAT(value_of(store_->time_history({case_, machine_of()}, "")).ratios, ElementsAre(4, 3));
+  const auto history = value_of(store_->time_history({case_, machine_of()}, ""));
+  EXPECT_THAT(history.ratios, ElementsAre(4, 3, 2, 1));
+  EXPECT_THAT(history.starts_level, ElementsAre(false, true, false, false));
   EXPECT_THAT(value_of(store_->time_history({case_, machine_of()}, id(3))).ratios,
               ElementsAre(2, 1));
 }
@@ -358,16 +360,15 @@ TEST_F(Series, ARefusalIsAccepted) {
   EXPECT_FALSE(accepted("")) << "it has a result again";
 }
 
-// A night whose times are suspect on a machine class lends that class no times.
-TEST_F(Series, TimesOfASuspectNightDoNotCount) {
+// A night whose times were set aside lends no times.
+TEST_F(Series, TimesThatWereSetAsideDoNotCount) {
   for (int i = 1; i <= 3; ++i) {
     StoredOutcome outcome = passing();
     outcome.outcome.time_ratio = i;
+    outcome.judgement.gated_time = GatedTime{};
+    outcome.judgement.gated_time->finding = i == 2 ? "set aside" : "quiet";
     add_run(i, outcome);
   }
-  raw_sql(path_,
-          "INSERT INTO night_times SELECT run_id, machine_key, 40, 0.05, 0.01, 1, 'all', 3, "
-          "0, 0, 0.01, 2, 0, 0.5 FROM run ORDER BY run_order LIMIT 1 OFFSET 1");
   EXPECT_THAT(value_of(store_->time_history({case_, machine_of()}, "")).ratios, ElementsAre(3, 1));
   EXPECT_EQ(baseline_run(id(3)), id(2)) << "its bits still count";
 }
