@@ -89,9 +89,8 @@ void know_device(const OpenCase& open, Outcome& outcome) {
 // case once.
 class Confirmation {
  public:
-  Confirmation(const ConfirmOptions& options, Store& store, Store& past, Batch& batch,
-               const OpenCases& open)
-      : options_(options), store_(store), past_(past), batch_(batch), open_(open) {}
+  Confirmation(const ConfirmOptions& options, Store& store, Store& past, Batch& batch)
+      : options_(options), store_(store), past_(past), batch_(batch) {}
 
   Result<void> run() {
     ProviderOptions providers;
@@ -105,7 +104,7 @@ class Confirmation {
     const MeasureOptions measure = measure_options(batch_.measured, providers);
     auto known = discover(measure);
     if (!known) return tl::unexpected(known.error());
-    const Runner runner{measure, *known, text->contracts, 1, &stop_on_signals(), {}};
+    const Runner runner{measure, *known, text->contracts, 1, &stop_, {}};
     reproduce_ = providers.command_line();
     int rounds = 0;
     for (const Asked& asked : batch_.cases) rounds = std::max(rounds, asked.open->processes);
@@ -119,13 +118,16 @@ class Confirmation {
   Result<void> ask_round(int round, const Runner& runner, const ReviewedText& text) {
     RunInfo run = this_run("confirm", "", reproduce_, {});
     run.command_line = command_line();
-    run.night_id = open_.night_id;
+    // No part of the night: its cases would count twice. It names the runs that it asks about.
     if (run.commit.empty()) run.commit = batch_.commit;
     run.versions_json = with_confirmed_runs(run.versions_json, batch_.judged_runs);
     if (auto begun = store_.begin_run(run); !begun) return begun;
     const auto kernels = offered_kernels(runner.providers);
     for (Asked& asked : batch_.cases) {
-      if (stop_on_signals()) return fail("stopped by a signal: some cases were not asked", "");
+      if (stop_) {
+        return fail("stopped by a signal: not all cases were asked",
+                    "confirm them again, into another file");
+      }
       if (round >= asked.open->processes || !asked.left_out.empty()) continue;
       if (auto done = ask(asked, run, runner, kernels, text); !done) return done;
       if (!asked.left_out.empty()) continue;
@@ -177,7 +179,8 @@ class Confirmation {
                              .baseline = past->baseline ? &*past->baseline : nullptr,
                              .today = std::string_view(run.started_at).substr(0, 10),
                              .pin = past->pin ? &*past->pin : nullptr,
-                             .refusal_accepted = past->refusal_accepted});
+                             .refusal_accepted = past->refusal_accepted,
+                             .acknowledged = past->acknowledged ? &*past->acknowledged : nullptr});
     asked.fresh.push_back(std::move(fresh));
     return {};
   }
@@ -186,8 +189,8 @@ class Confirmation {
   Store& store_;
   Store& past_;
   Batch& batch_;
-  const OpenCases& open_;
   std::string reproduce_;
+  const std::atomic<bool>& stop_ = stop_on_signals();
 };
 
 std::string answer(const StoredOutcome& fresh) {
@@ -242,7 +245,7 @@ int confirm(const ConfirmOptions& options) {
   if (!store) return report_errors(store.error(), exit_infrastructure);
   auto batches = batches_of(*open);
   for (Batch& batch : batches) {
-    if (auto done = Confirmation(options, **store, **past, batch, *open).run(); !done)
+    if (auto done = Confirmation(options, **store, **past, batch).run(); !done)
       return report_errors(done.error(), exit_infrastructure);
   }
   std::size_t asked = 0, left_out = 0;

@@ -28,6 +28,7 @@
 #include "harness/contract/reviewed_text.h"
 #include "harness/provider/client/default_providers.h"
 #include "harness/report/format.h"
+#include "harness/run/judge_runs.h"
 #include "harness/run/open_cases.h"
 #include "harness/run/plan_devices.h"
 
@@ -394,6 +395,15 @@ std::string today() { return fmt::format("{:%F}", fmt::gmtime(std::time(nullptr)
 std::string reproduce_command(const RunInfo& run) {
   const auto versions = parse_json_if_valid(run.versions_json);
   return versions.is_object() ? versions.value("reproduce", "plumbline run") : "plumbline run";
+}
+
+RunReport report_of(const JudgedRuns& judged) {
+  RunReport report{&judged.runs.front(), &judged.outcomes, &judged.diffs,
+                   &judged.scores,       judged.exit_code, reproduce_command(judged.runs.front())};
+  report.changes = &judged.changes;
+  report.night_times = &judged.night_times;
+  if (!judged.invariances.empty()) report.invariances = &judged.invariances;
+  return report;
 }
 
 Result<PlannedCase> plan_of_id(const std::string& id, const std::vector<OfferedKernel>& kernels,

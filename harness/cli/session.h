@@ -16,6 +16,7 @@
 #include "harness/store/store.h"
 
 namespace plumbline {
+struct JudgedRuns;
 struct MeasuredWith;
 struct ReviewedText;
 }  // namespace plumbline
@@ -119,6 +120,8 @@ MeasuredWith measured_with(const ProviderOptions& providers, const MeasureOption
 std::string today();
 // What this_run stored of it.
 std::string reproduce_command(const RunInfo& run);
+// What was judged, as a report; it points into `judged`.
+RunReport report_of(const JudgedRuns& judged);
 // "plumbline", or the path it was called by where that is needed to find it.
 std::string program_name();
 // This process's arguments as a shell would take them again, without --resume.

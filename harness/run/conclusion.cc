@@ -86,7 +86,6 @@ Result<std::vector<std::vector<RunChange>>> changes_of(const ChangesInput& input
     held.insert({stored.outcome.suite, stored.outcome.case_id});
   const auto suites = suites_of(input.outcomes);
   std::vector<std::vector<RunChange>> result;
-  std::set<CaseName> named;  // shards of one run name what is missing once
   for (const RunInfo* run : input.runs) {
     auto& changes = result.emplace_back();
     for (std::size_t i = 0; i < input.outcomes.size(); ++i) {
@@ -95,14 +94,20 @@ Result<std::vector<std::vector<RunChange>>> changes_of(const ChangesInput& input
       for (const Change& change : judgement.changes)
         changes.push_back({outcome.suite, outcome.case_id, change});
     }
-    if (!input.complete) continue;
-    for (Store* store : input.stores) {
-      auto expected = store->expected_cases(*run, {suites.begin(), suites.end()});
-      if (!expected) return tl::unexpected(expected.error());
-      for (const CaseName& name : *expected) {
-        if (!held.contains(name) && named.insert(name).second)
-          changes.push_back(vanished(name, run->purpose == "nightly"));
-      }
+  }
+  // What a shard does not hold may be in another one.
+  const bool is_whole = input.runs.size() > 1 || input.runs.front()->shard == "1/1";
+  if (!input.complete || !is_whole) return result;
+  std::vector<std::string> together;
+  for (const RunInfo* run : input.runs) together.push_back(run->run_id);
+  std::set<CaseName> named;
+  for (Store* store : input.stores) {
+    const RunInfo* run = input.runs.front();
+    auto expected = store->expected_cases(*run, {suites.begin(), suites.end()}, together);
+    if (!expected) return tl::unexpected(expected.error());
+    for (const CaseName& name : *expected) {
+      if (!held.contains(name) && named.insert(name).second)
+        result.front().push_back(vanished(name, run->purpose == "nightly"));
     }
   }
   return result;

@@ -29,7 +29,7 @@ Past joined(Past own, const Past& other);
 // What is different about the cases of `runs`, which are judged together: a run, or the shards of
 // one. Its cases' own changes, and the cases that their suites held before and that are missing
 // now; those fail a night, and are no failure elsewhere, where suites are edited. Looked for in
-// each of the databases; vanished cases only where `complete`.
+// each of the databases; vanished cases only where `complete`, and not for a shard by itself.
 struct ChangesInput {
   const std::vector<const RunInfo*>& runs;
   const std::vector<StoredOutcome>& outcomes;  // of all runs

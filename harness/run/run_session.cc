@@ -9,23 +9,15 @@
 
 #include "harness/contract/reviewed_text.h"
 #include "harness/run/conclusion.h"
+#include "harness/run/settle.h"
 #include "harness/store/machine.h"
 #include "harness/store/text.h"
 
 namespace plumbline {
 namespace {
 
-constexpr std::string_view confirmed = "confirmed", refuted = "refuted", disagree = "disagree";
-
 std::array<std::string, 3> invariance_name(const InvarianceOutcome& outcome) {
   return {outcome.suite, outcome.case_id, std::string(name(outcome.invariance))};
-}
-
-// What a fresh process gave takes the place of what was measured, but for the time: that of the
-// night was taken among all others.
-void replace(StoredOutcome& stored, StoredOutcome fresh) {
-  take_times(fresh.outcome, stored.outcome);
-  stored = std::move(fresh);
 }
 
 // The cases of a plan, sides of diffs among them, by suite and case id.
@@ -104,8 +96,7 @@ void RunSession::judge_run(bool complete) {
   if (!store_failed_) keep(store_->finish_run(run_.run_id, exit_code(), complete));
 }
 
-// A shard is compared with the same shard of the past; what another shard took over is known when
-// all are judged together.
+// What a shard does not hold may be in another one: that is known when all are judged together.
 void RunSession::find_changes(bool complete) {
   std::vector<Store*> stores;
   for (Store* store : {store_, past_store_}) {
@@ -235,23 +226,7 @@ void RunSession::confirm_regressions(const Plan& plan) {
       know_device(fresh.outcome);
       fresh.judgement = judge_with_past(fresh.outcome, past_[stored.outcome.case_id]);
     }
-    const auto failures = std::count_if(again.begin(), again.end(), [](const auto& fresh) {
-      return is_failure(fresh.judgement.verdict);
-    });
-    if (failures == 2) {
-      if (again[0].judgement.verdict != Verdict::regressed) replace(stored, std::move(again[0]));
-      stored.judgement.notes.emplace_back("confirmed in two fresh processes");
-      stored.judgement.confirmation = confirmed;
-    } else if (failures == 0) {
-      replace(stored, std::move(again[0]));
-      stored.judgement.notes.push_back(
-          "looked like a regression at first; two fresh processes say it is none");
-      stored.judgement.confirmation = refuted;
-    } else {
-      stored.judgement.verdict = Verdict::ambiguous;
-      stored.judgement.notes.push_back("two fresh processes disagree");
-      stored.judgement.confirmation = disagree;
-    }
+    settle(stored, std::move(again));
     store(stored);
   }
 }

@@ -6,6 +6,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "harness/base/json.h"
 #include "harness/store/batch_writer.h"
 #include "harness/store/connection.h"
 #include "harness/store/keys.h"
@@ -25,15 +29,37 @@ void change_columns(Columns& columns, Row& row) {
   columns("is_failure", row.change.is_failure);
 }
 
-// The newest run that held the suite as this one should. ?1 its host's class, ?2 its place in time,
-// ?3 suite, ?4 shard, ?5 purpose, ?6 selection.
-constexpr const char* earlier_run = R"(
+// Whether run w is another shard of run r's whole.
+constexpr const char* is_shard_with = R"(
+  r.shard <> '1/1' AND w.night_id = r.night_id AND w.complete
+    AND CASE WHEN json_valid(w.versions_json) THEN json_extract(w.versions_json, '$.shard.partition') END
+      = CASE WHEN json_valid(r.versions_json) THEN json_extract(r.versions_json, '$.shard.partition') END
+)";
+
+// The newest run that held the suite as this one should: all of it, or as one of all shards. ?1 its
+// host's class, ?2 its place in time, ?3 suite, ?4 purpose, ?5 selection, ?6 runs that are judged
+// with it.
+std::string earlier_run() {
+  return fmt::format(R"(
   SELECT r.run_id FROM run AS r
-  WHERE r.machine_key = ?1 AND r.run_order < ?2 AND r.shard = ?4 AND r.purpose = ?5 AND r.selection = ?6 AND r.complete
+  WHERE r.machine_key = ?1 AND r.run_order < ?2 AND r.purpose = ?4 AND r.selection = ?5 AND r.complete
+    AND r.run_id NOT IN (SELECT value FROM json_each(?6))
     AND (EXISTS (SELECT 1 FROM outcome AS o WHERE o.run_id = r.run_id AND o.suite = ?3)
       OR EXISTS (SELECT 1 FROM run_change AS x WHERE x.run_id = r.run_id AND x.suite = ?3))
+    AND (r.shard = '1/1' OR CAST(substr(r.shard, instr(r.shard, '/') + 1) AS INTEGER)
+      = (SELECT count(DISTINCT w.shard) FROM run AS w WHERE {}))
   ORDER BY r.run_order DESC LIMIT 1
-)";
+)",
+                     is_shard_with);
+}
+
+// That run, or all shards of its whole. ?1 the run.
+std::string runs_with_it() {
+  return fmt::format(
+      "SELECT w.run_id FROM run AS r JOIN run AS w ON w.run_id = r.run_id OR ({}) WHERE r.run_id = "
+      "?1",
+      is_shard_with);
+}
 
 constexpr const char* cases_of_run = R"(
   SELECT c.case_id FROM outcome AS o JOIN attention_case AS c USING (case_key) WHERE o.run_id = ?1 AND o.suite = ?2
@@ -86,28 +112,33 @@ Result<std::vector<RunChange>> read_changes(SQLite::Database& db, const std::fil
 
 Result<std::vector<std::pair<std::string, std::string>>> find_expected_cases(
     SQLite::Database& db, const std::filesystem::path& path, const RunInfo& run,
-    const std::vector<std::string>& suites) {
+    const std::vector<std::string>& suites, const std::vector<std::string>& judged_with) {
   using Cases = std::vector<std::pair<std::string, std::string>>;
   return guarded(path, "looking up what was measured before", [&]() -> Result<Cases> {
-    Cases cases;
+    std::set<std::pair<std::string, std::string>> cases;
     std::string order = "~";  // after every run
     SQLite::Statement find_order(db, "SELECT run_order FROM run WHERE run_id = ?");
     find_order.bind(1, run.run_id);
     if (find_order.executeStep()) order = find_order.getColumn(0).getString();
     const Key host = machine_key(run.machine);
+    const std::string together = write_json(nlohmann::json(judged_with));
     for (const std::string& suite : suites) {
-      SQLite::Statement find_run(db, earlier_run);
+      SQLite::Statement find_run(db, earlier_run());
       find_run.bind(1, static_cast<const void*>(host.data()), static_cast<int>(host.size()));
       int index = 2;
-      for (const std::string& text : {order, suite, run.shard, run.purpose, run.selection})
+      for (const std::string& text : {order, suite, run.purpose, run.selection, together})
         find_run.bind(index++, text);
       if (!find_run.executeStep()) continue;
-      SQLite::Statement select(db, cases_of_run);
-      select.bind(1, find_run.getColumn(0).getString());
-      select.bind(2, suite);
-      while (select.executeStep()) cases.emplace_back(suite, select.getColumn(0).getString());
+      SQLite::Statement find_shards(db, runs_with_it());
+      find_shards.bind(1, find_run.getColumn(0).getString());
+      while (find_shards.executeStep()) {
+        SQLite::Statement select(db, cases_of_run);
+        select.bind(1, find_shards.getColumn(0).getString());
+        select.bind(2, suite);
+        while (select.executeStep()) cases.emplace(suite, select.getColumn(0).getString());
+      }
     }
-    return cases;
+    return Cases(cases.begin(), cases.end());
   });
 }
 

@@ -19,6 +19,6 @@ Result<std::vector<RunChange>> read_changes(SQLite::Database& db, const std::fil
                                             const std::string& run_id);
 Result<std::vector<std::pair<std::string, std::string>>> find_expected_cases(
     SQLite::Database& db, const std::filesystem::path& path, const RunInfo& run,
-    const std::vector<std::string>& suites);
+    const std::vector<std::string>& suites, const std::vector<std::string>& judged_with);
 
 }  // namespace plumbline

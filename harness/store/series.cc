@@ -35,6 +35,7 @@ std::string may_be_baseline(std::string_view row) {
 // Accepted outcomes of a series before a run; the index of a series' outcomes in time gives them
 // newest first. A first_seen outcome that has a past is one that was measured where its past was
 // not at hand, by a shard with a file of its own: it counts once `plumbline judge` has compared it.
+// What was measured to confirm another outcome is no baseline of its own.
 // ?1 machine_key, ?2 run_order, ?3 series_key, ?4 to ?6 versions, ?7 provider options. `more` joins
 // further tables; `counts` tells of a row of outcome AS o whether its verdict does.
 std::string accepted_outcomes(std::string_view more, std::string_view counts) {
@@ -42,10 +43,12 @@ std::string accepted_outcomes(std::string_view more, std::string_view counts) {
   {more}
   LEFT JOIN run AS unfinished INDEXED BY run_unfinished
     ON unfinished.run_order = o.run_order AND unfinished.finished_at IS NULL
+  LEFT JOIN run AS confirming INDEXED BY run_that_confirms
+    ON confirming.run_order = o.run_order AND confirming.purpose = 'confirm'
   WHERE o.series_key = ?3 AND o.machine_key = ?1 AND o.provider_options = ?7 AND o.run_order < ?2
     AND o.status = 'ok'
     AND o.judge_version = ?4 AND o.reference_version = ?5 AND o.inputs_version = ?6
-    AND ({counts} AND unfinished.run_order IS NULL
+    AND ({counts} AND unfinished.run_order IS NULL AND confirming.run_order IS NULL
       AND NOT (o.verdict = 'first_seen' AND EXISTS (
         SELECT 1 FROM outcome AS e
         WHERE e.series_key = ?3 AND e.machine_key = ?1 AND e.provider_options = ?7

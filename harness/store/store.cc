@@ -135,9 +135,10 @@ class SqliteStore final : public Store {
     return read_second_differences(*db_, path_, machine);
   }
   Result<std::vector<std::pair<std::string, std::string>>> expected_cases(
-      const RunInfo& run, const std::vector<std::string>& suites) override {
+      const RunInfo& run, const std::vector<std::string>& suites,
+      const std::vector<std::string>& judged_with) override {
     if (auto flushed = flush(); !flushed) return tl::unexpected(flushed.error());
-    return find_expected_cases(*db_, path_, run, suites);
+    return find_expected_cases(*db_, path_, run, suites, judged_with);
   }
   Result<StoredRun> run(const std::string& run_id) override {
     return read_run(*db_, path_, run_id);

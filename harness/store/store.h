@@ -162,11 +162,13 @@ class Store {
                                    const std::vector<RunChange>& changes) = 0;
   virtual Result<std::vector<RunChange>> changes(const std::string& run_id) = 0;
   // The cases, as (suite, case id), that a run of these suites should hold: those of each suite in
-  // the newest earlier run that was complete, of the same host class, shard, purpose and selection,
-  // and those that had vanished from that one and were not accepted. `run` need not be in this
-  // database: then all runs of the database are earlier.
+  // the newest earlier run that was complete, of the same host class, purpose and selection (with
+  // the other shards of its night, where it was one), and those that had vanished from that one and
+  // were not accepted. `run` need not be in this database: then all runs of the database are
+  // earlier. `judged_with`: runs that are no earlier ones, the other shards of `run`.
   virtual Result<std::vector<std::pair<std::string, std::string>>> expected_cases(
-      const RunInfo& run, const std::vector<std::string>& suites) = 0;
+      const RunInfo& run, const std::vector<std::string>& suites,
+      const std::vector<std::string>& judged_with = {}) = 0;
 
   // How the times of a run stood together, a row a machine class (night.h); it replaces what
   // was set before.

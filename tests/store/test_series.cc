@@ -307,6 +307,28 @@ TEST_F(Series, AcceptingAnOutcomeThatFailedBeginsALevel) {
               ElementsAre(2, 1));
 }
 
+// Shards of another division, or none, are compared with all shards of the night before.
+TEST_F(Series, ExpectedOfShardsAreTheCasesOfAllShardsOfANight) {
+  const StoredOutcome bf16 = passing(), fp16 = passing("fp16/b1-h4-s128-d64");
+  const auto shard_of_night = [](int number, const char* shard, const char* partition) {
+    RunInfo run = run_info(number);
+    run.shard = shard;
+    run.night_id = std::string("night of ") + partition;
+    run.versions_json = std::string(R"({"shard": {"partition": ")") + partition + R"("}})";
+    return run;
+  };
+  store_run(*store_, shard_of_night(1, "1/2", "a"), {bf16});
+  const auto expected = [&](const RunInfo& run, const std::vector<std::string>& with) {
+    return value_of(store_->expected_cases(run, {"smoke"}, with)).size();
+  };
+  EXPECT_EQ(expected(run_info(3), {}), 0U) << "the other shard of that night is missing";
+  store_run(*store_, shard_of_night(2, "2/2", "a"), {fp16});
+  EXPECT_EQ(expected(run_info(3), {}), 2U);
+  const RunInfo third = shard_of_night(3, "1/3", "b");
+  store_run(*store_, third, {bf16});
+  EXPECT_EQ(expected(third, {id(3), id(4), id(5)}), 2U) << "divided otherwise";
+}
+
 TEST_F(Series, ExpectedAreTheCasesOfTheLastCompleteRunAndWhatWasMissedThere) {
   const StoredOutcome bf16 = passing(), fp16 = passing("fp16/b1-h4-s128-d64");
   const auto expected = [&](const RunInfo& run) {

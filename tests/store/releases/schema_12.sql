@@ -616,6 +616,7 @@ CREATE INDEX attention_case_by_series ON attention_case(series_key);
 CREATE INDEX run_by_night ON run(night_id) WHERE night_id <> '';
 CREATE UNIQUE INDEX run_by_order ON run(run_order);
 CREATE INDEX run_unfinished ON run(run_order) WHERE finished_at IS NULL;
+CREATE INDEX run_that_confirms ON run(run_order) WHERE purpose = 'confirm';
 CREATE INDEX run_by_machine ON run(machine_key, run_order);
 CREATE INDEX outcome_by_run ON outcome(run_id, verdict, suite);
 CREATE INDEX outcome_by_verdict ON outcome(verdict);

@@ -1,0 +1,362 @@
+// Judges stored outcomes against the past of their database, with what fresh processes said.
+#include "harness/run/judge_runs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <set>
+
+#include "harness/contract/reviewed_text.h"
+#include "harness/run/conclusion.h"
+#include "harness/run/night_times.h"
+#include "harness/run/open_cases.h"
+#include "harness/run/settle.h"
+#include "harness/run/shards.h"
+#include "harness/store/machine.h"
+
+namespace plumbline {
+namespace {
+
+// "1/3", "2/3", "3/3" in any order make the whole; a single "1/1" does.
+bool shards_make_the_whole(const std::vector<RunInfo>& runs) {
+  std::set<int> parts;
+  for (const auto& run : runs) {
+    const ShardNumber shard = read_shard(run.shard);
+    if (shard.parts != static_cast<int>(runs.size())) return false;
+    parts.insert(shard.part);
+  }
+  return parts.size() == runs.size();
+}
+
+// Shards of two partitions may both have measured a case, and none another.
+Result<void> check_partitions(const std::vector<RunInfo>& runs) {
+  for (const RunInfo& run : runs) {
+    const RunInfo& first = runs.front();
+    const std::string one = read_shard_facts(first.versions_json).partition;
+    const std::string other = read_shard_facts(run.versions_json).partition;
+    if (one == other) continue;
+    const auto words = [](const RunInfo& r, const std::string& partition) {
+      return fmt::format("run {} is shard {} of {}", r.run_id.substr(0, 8), r.shard,
+                         partition.empty() ? "no partition" : "partition " + partition);
+    };
+    return fail(fmt::format("{}, and {}: they are no parts of one whole", words(first, one),
+                            words(run, other)),
+                "measure the shards with the same suites, options and --costs file, or judge each "
+                "run by itself");
+  }
+  return {};
+}
+
+bool is_of_time(const Finding& finding) { return finding.statistic.starts_with("time"); }
+
+bool has_finding_of_time(const Judgement& judgement) {
+  return std::any_of(judgement.findings.begin(), judgement.findings.end(), is_of_time);
+}
+
+// What was found of the time follows from what is stored, and is found again; the rest does not.
+Judgement without_time(Judgement judgement) {
+  if (!judgement.gated_time || judgement.findings.empty() ||
+      !std::all_of(judgement.findings.begin(), judgement.findings.end(), is_of_time))
+    return judgement;
+  judgement.verdict = Verdict::pass;
+  judgement.findings.clear();
+  judgement.confirmation.clear();
+  return judgement;
+}
+
+bool is_found_in_the_past(const Judgement& judgement) {
+  return judgement.verdict == Verdict::regressed || judgement.verdict == Verdict::unconfirmed;
+}
+
+void keep(Judgement& now, const Judgement& before, std::string_view why) {
+  now.verdict = before.verdict;
+  now.findings.insert(now.findings.end(), before.findings.begin(), before.findings.end());
+  now.notes.emplace_back(why);
+}
+
+// A regression is a regression once fresh processes have shown it again. What is found here for the
+// first time is `unconfirmed`. And what was found where its past was at hand does not become fine
+// where it is not.
+Judgement settled(Judgement now, const Judgement& before, bool has_past) {
+  now.confirmation = before.confirmation;
+  if (now.verdict == Verdict::regressed && before.confirmation != confirmed) {
+    // Fresh processes have been asked, and the case is what they said.
+    now.verdict = before.confirmation == disagree ? Verdict::ambiguous : Verdict::unconfirmed;
+    if (now.verdict == Verdict::unconfirmed) {
+      now.notes.emplace_back(
+          "unconfirmed: no fresh process could be asked; measure the case again, or accept it with "
+          "a reason");
+    }
+  } else if (!is_failure(now.verdict) && before.verdict == Verdict::unconfirmed &&
+             now.verdict != Verdict::expected_failure && now.verdict != Verdict::acknowledged) {
+    keep(now, before,
+         "found unconfirmed before, and that stays until the case is measured again or accepted");
+  } else if (!is_failure(now.verdict) && !has_past && is_found_in_the_past(before)) {
+    keep(now, before, "its past is not in this database: what was found against it stays");
+  }
+  return now;
+}
+
+class Judging {
+ public:
+  Judging(Store& store, const ReviewedText& text, const std::string& today)
+      : store_(store), text_(text), today_(today) {}
+  JudgedRuns judged;
+
+  Result<void> read(const std::vector<std::string>& run_ids) {
+    for (const std::string& run_id : run_ids) {
+      if (auto added = add_run(run_id); !added) return added;
+    }
+    if (auto same = check_partitions(judged.runs); !same) return same;
+    judged.complete = judged.complete && shards_make_the_whole(judged.runs);
+    auto fresh = fresh_outcomes(store_, run_ids);
+    if (!fresh) return tl::unexpected(fresh.error());
+    fresh_ = std::move(*fresh);
+    return {};
+  }
+
+  Result<void> judge_all() {
+    is_changed_.assign(judged.outcomes.size(), false);
+    for (std::size_t i = 0; i < judged.outcomes.size(); ++i) judge_errors(i);
+    if (auto done = judge_times(); !done) return done;
+    std::vector<JudgedCase> cases;
+    for (std::size_t i = 0; i < judged.outcomes.size(); ++i) {
+      const StoredOutcome& stored = judged.outcomes[i];
+      cases.push_back(
+          {judged.run_of[i], stored.outcome.suite, stored.outcome.case_id, &stored.judgement});
+      if (!is_changed_[i]) continue;
+      if (auto kept = store_.add(judged.run_of[i], stored); !kept) return kept;
+    }
+    if (auto kept = store_.update_judgements(cases); !kept) return kept;
+    for (auto& diff : judged.diffs) diff.judgement = judge_diff(diff.outcome);
+    return conclude();
+  }
+
+ private:
+  Result<void> add_run(const std::string& run_id) {
+    auto run = store_.run(run_id);
+    auto outcomes = store_.outcomes(run_id);
+    auto diffs = store_.diffs(run_id);
+    auto invariances = store_.invariances(run_id);
+    if (!run) return tl::unexpected(run.error());
+    if (!run->finished) {
+      return fail(
+          fmt::format("run {} was interrupted: there is no verdict on part of it",
+                      run_id.substr(0, 8)),
+          fmt::format("`{} --resume` in its database measures the rest", run->info.command_line));
+    }
+    if (!outcomes) return tl::unexpected(outcomes.error());
+    if (!diffs) return tl::unexpected(diffs.error());
+    if (!invariances) return tl::unexpected(invariances.error());
+    for (auto& stored : *outcomes) {
+      auto past =
+          store_.past(series_of(stored.outcome, run->info.machine), run_id, stored.outcome.timed);
+      if (!past) return tl::unexpected(past.error());
+      pasts_.push_back(std::move(*past));
+      judged.outcomes.push_back(std::move(stored));
+      judged.run_of.push_back(run_id);
+    }
+    judged.diffs.insert(judged.diffs.end(), diffs->begin(), diffs->end());
+    judged.invariances.insert(judged.invariances.end(), invariances->begin(), invariances->end());
+    judged.complete = judged.complete && run->complete;
+    is_complete_.push_back(run->complete);
+    judged.runs.push_back(std::move(run->info));
+    return {};
+  }
+
+  const RunInfo& run_of(std::size_t i) const {
+    return *std::find_if(judged.runs.begin(), judged.runs.end(),
+                         [&](const RunInfo& run) { return run.run_id == judged.run_of[i]; });
+  }
+
+  Judgement judged_with_past(const Outcome& outcome, std::size_t i) const {
+    const Past& past = pasts_[i];
+    const std::string day = today_.empty() ? run_of(i).started_at.substr(0, 10) : today_;
+    return judge({.outcome = &outcome,
+                  .contracts = &text_.contracts,
+                  .support = &text_.support,
+                  .baseline = past.baseline ? &*past.baseline : nullptr,
+                  .today = day,
+                  .pin = past.pin ? &*past.pin : nullptr,
+                  .refusal_accepted = past.refusal_accepted,
+                  .acknowledged = past.acknowledged ? &*past.acknowledged : nullptr});
+  }
+
+  const std::vector<StoredOutcome>& fresh_of(const Outcome& outcome) const {
+    static const std::vector<StoredOutcome> none;
+    const auto found = fresh_.find({outcome.suite, outcome.case_id});
+    return found == fresh_.end() ? none : found->second;
+  }
+
+  // Everything but the time.
+  void judge_errors(std::size_t i) {
+    StoredOutcome& stored = judged.outcomes[i];
+    const Past& past = pasts_[i];
+    Judgement now = judged_with_past(stored.outcome, i);
+    before_.push_back(stored.judgement);
+    const Judgement before = without_time(std::move(stored.judgement));
+    const auto& fresh = fresh_of(stored.outcome);
+    if (now.verdict == Verdict::regressed && before.confirmation.empty() && fresh.size() >= 2) {
+      stored.judgement = std::move(now);
+      std::array<StoredOutcome, 2> again{fresh[0], fresh[1]};
+      for (StoredOutcome& answer : again) answer.judgement = judged_with_past(answer.outcome, i);
+      settle(stored, std::move(again));
+      is_changed_[i] = true;
+      return;
+    }
+    stored.judgement = settled(std::move(now), before, past.baseline || past.pin);
+    if (!has_finding_of_time(before_[i]) || before_[i].verdict != Verdict::unconfirmed) return;
+    add_fresh_ratios(i, fresh);
+  }
+
+  // The times of the processes that were asked about a candidate are part of its outcome.
+  void add_fresh_ratios(std::size_t i, const std::vector<StoredOutcome>& fresh) {
+    auto& ratios = judged.outcomes[i].outcome.times.fresh_ratios;
+    if (!ratios.empty()) return;
+    for (const StoredOutcome& answer : fresh) {
+      if (answer.outcome.status == Status::ok && answer.outcome.time_ratio > 0)
+        ratios.push_back(answer.outcome.time_ratio);
+    }
+    is_changed_[i] = !ratios.empty();
+  }
+
+  // Times are concluded from what is stored of them, fresh processes included. What was found where
+  // the nights before were at hand stays where they are not.
+  Result<void> judge_times() {
+    Result<void> floors;
+    NightTimesInput input;
+    input.today = today_.empty() ? judged.runs.front().started_at.substr(0, 10) : today_;
+    for (std::size_t i = 0; i < judged.outcomes.size(); ++i) {
+      auto& stored = judged.outcomes[i];
+      input.cases.push_back(
+          {&stored, &pasts_[i], series_of(stored.outcome, run_of(i).machine).machine, nullptr});
+    }
+    input.least_spread = [&](const MachineClass& machine) {
+      auto ratios = store_.second_ratios(machine);
+      if (!ratios) floors = tl::unexpected(ratios.error());
+      return ratios ? floor_of_spread(*ratios) : 0.0;
+    };
+    judged.night_times = judge_night_times(input);
+    for (std::size_t i = 0; i < judged.outcomes.size(); ++i) keep_what_was_found_of_time(i);
+    return floors;
+  }
+
+  void keep_what_was_found_of_time(std::size_t i) {
+    Judgement& now = judged.outcomes[i].judgement;
+    const Judgement& before = before_[i];
+    const bool is_open = before.verdict == Verdict::ambiguous || is_found_in_the_past(before);
+    if (!now.gated_time || now.gated_time->finding != "too few" || !is_open ||
+        !has_finding_of_time(before))
+      return;
+    now.gated_time = before.gated_time;
+    now.verdict = worse_of(now.verdict, before.verdict);
+    std::copy_if(before.findings.begin(), before.findings.end(), std::back_inserter(now.findings),
+                 is_of_time);
+    now.confirmation = before.confirmation;
+    now.notes.emplace_back(
+        "the nights before are not in this database: what was found against them stays");
+  }
+
+  std::vector<SuiteScore> scores() const {
+    std::vector<const Outcome*> outcomes;
+    std::vector<const Baseline*> past, pins;
+    for (std::size_t i = 0; i < judged.outcomes.size(); ++i) {
+      if (judged.outcomes[i].judgement.verdict == Verdict::expected_failure) continue;
+      outcomes.push_back(&judged.outcomes[i].outcome);
+      past.push_back(pasts_[i].baseline ? &*pasts_[i].baseline : nullptr);
+      pins.push_back(pasts_[i].pin ? &pasts_[i].pin->outcome : nullptr);
+    }
+    return judge_suites(outcomes, text_.contracts, past, judged.complete, pins);
+  }
+
+  // A machine class's row is stored with the first of the runs that has outcomes of it.
+  std::vector<NightTimes> night_times_of(const RunInfo& run) const {
+    std::vector<NightTimes> rows;
+    for (const NightTimes& row : judged.night_times) {
+      for (std::size_t i = 0; i < judged.outcomes.size(); ++i) {
+        const auto& outcome = judged.outcomes[i].outcome;
+        if (!outcome.timed || series_of(outcome, run_of(i).machine).machine != row.machine)
+          continue;
+        if (judged.run_of[i] == run.run_id) rows.push_back(row);
+        break;
+      }
+    }
+    return rows;
+  }
+
+  Result<void> conclude() {
+    judged.scores = scores();
+    std::vector<const RunInfo*> runs;
+    for (const auto& run : judged.runs) runs.push_back(&run);
+    const std::vector<Store*> stores{&store_};
+    auto changes = changes_of({runs, judged.outcomes, judged.run_of, stores, judged.complete});
+    if (!changes) return tl::unexpected(changes.error());
+    for (const auto& of_run : *changes)
+      judged.changes.insert(judged.changes.end(), of_run.begin(), of_run.end());
+    judged.exit_code = exit_code_of({judged.outcomes, judged.diffs, judged.invariances,
+                                     judged.scores, judged.changes, judged.night_times});
+    for (std::size_t i = 0; i < judged.runs.size(); ++i) {
+      const std::string& run_id = judged.runs[i].run_id;
+      auto kept = store_.add_suite_scores(run_id, judged.scores);
+      if (kept) kept = store_.set_changes(run_id, (*changes)[i]);
+      if (kept) kept = store_.set_night_times(run_id, night_times_of(judged.runs[i]));
+      if (kept) kept = store_.finish_run(run_id, judged.exit_code, is_complete_[i]);
+      if (!kept) return kept;
+    }
+    return {};
+  }
+
+  Store& store_;
+  const ReviewedText& text_;
+  const std::string& today_;
+  std::vector<Past> pasts_;        // of each outcome, as before its run
+  std::vector<Judgement> before_;  // of each outcome, as it was stored
+  std::vector<bool> is_changed_;   // of each outcome: more than its judgement
+  std::vector<bool> is_complete_;  // of each run
+  FreshOutcomes fresh_;
+};
+
+}  // namespace
+
+Result<JudgedRuns> judge_runs(Store& store, const std::vector<std::string>& run_ids,
+                              const ReviewedText& text, const std::string& today) {
+  Judging judging(store, text, today);
+  if (auto read = judging.read(run_ids); !read) return tl::unexpected(read.error());
+  if (auto done = judging.judge_all(); !done) return tl::unexpected(done.error());
+  return std::move(judging.judged);
+}
+
+std::vector<OpenCase> open_cases_of(const JudgedRuns& judged) {
+  std::vector<OpenCase> open;
+  for (std::size_t i = 0; i < judged.outcomes.size(); ++i) {
+    const auto& [outcome, judgement] = judged.outcomes[i];
+    if (judgement.verdict != Verdict::unconfirmed) continue;
+    const auto run = std::find_if(judged.runs.begin(), judged.runs.end(),
+                                  [&](const RunInfo& r) { return r.run_id == judged.run_of[i]; });
+    OpenCase c;
+    c.run_id = judged.run_of[i];
+    c.suite = outcome.suite;
+    c.group = outcome.group;
+    c.tier = outcome.tier;
+    c.case_id = outcome.case_id;
+    c.timed = outcome.timed;
+    c.expected = outcome.expected;
+    c.machine = series_of(outcome, run->machine).machine;
+    c.provider_options = outcome.provider_options;
+    if (!judgement.findings.empty()) {
+      c.statistic = judgement.findings.front().statistic;
+      c.text = judgement.findings.front().text;
+    }
+    if (has_finding_of_time(judgement)) {
+      for (const NightTimes& row : judged.night_times) {
+        if (row.machine == c.machine) c.processes = std::max(c.processes, row.fresh);
+      }
+    }
+    open.push_back(std::move(c));
+  }
+  return open;
+}
+
+}  // namespace plumbline

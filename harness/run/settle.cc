@@ -1,0 +1,38 @@
+// Lets two fresh processes decide about one outcome.
+#include "harness/run/settle.h"
+
+#include <algorithm>
+
+#include "harness/run/night_times.h"
+
+namespace plumbline {
+namespace {
+
+void replace(StoredOutcome& stored, StoredOutcome fresh) {
+  take_times(fresh.outcome, stored.outcome);
+  stored = std::move(fresh);
+}
+
+}  // namespace
+
+void settle(StoredOutcome& stored, std::array<StoredOutcome, 2> again) {
+  const auto failures = std::count_if(again.begin(), again.end(), [](const auto& fresh) {
+    return is_failure(fresh.judgement.verdict);
+  });
+  if (failures == 2) {
+    if (again[0].judgement.verdict != Verdict::regressed) replace(stored, std::move(again[0]));
+    stored.judgement.notes.emplace_back("confirmed in two fresh processes");
+    stored.judgement.confirmation = confirmed;
+  } else if (failures == 0) {
+    replace(stored, std::move(again[0]));
+    stored.judgement.notes.emplace_back(
+        "looked like a regression at first; two fresh processes say it is none");
+    stored.judgement.confirmation = refuted;
+  } else {
+    stored.judgement.verdict = Verdict::ambiguous;
+    stored.judgement.notes.emplace_back("two fresh processes disagree");
+    stored.judgement.confirmation = disagree;
+  }
+}
+
+}  // namespace plumbline

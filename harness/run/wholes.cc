@@ -1,0 +1,124 @@
+// Finds the runs of a database that are shards of one whole.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "harness/run/judge_runs.h"
+#include "harness/run/open_cases.h"
+#include "harness/run/shards.h"
+#include "harness/store/machine.h"
+
+namespace plumbline {
+namespace {
+
+// What the shards of one whole have in common.
+struct WholeName {
+  std::string night_id, partition;
+  int parts = 1;
+  auto operator<=>(const WholeName&) const = default;
+};
+WholeName whole_of(const RunInfo& run) {
+  return {run.night_id, read_shard_facts(run.versions_json).partition,
+          std::max(1, read_shard(run.shard).parts)};
+}
+
+// What was asked for, however it was divided: two partitions of it in one night are a mistake.
+using Question =
+    std::tuple<std::string, std::string, std::string, std::string, std::vector<std::string>, int>;
+Question question_of_run(const RunInfo& run) {
+  return {run.night_id,
+          describe(run.machine),
+          run.purpose,
+          run.selection,
+          read_shard_facts(run.versions_json).suites,
+          read_shard(run.shard).parts};
+}
+
+bool is_of_a_night(const RunInfo& run) {
+  return run.purpose != "confirm" && run.purpose != "resources";
+}
+
+struct Part {
+  std::string run_id;
+  bool finished = false;
+};
+struct Parts {
+  const RunInfo* first = nullptr;
+  std::map<int, Part> of;  // by number of the shard: the newest finished run, else the newest
+
+  Whole whole(int parts) const {
+    Whole whole;
+    for (int i = 1; i <= parts; ++i) {
+      const auto found = of.find(i);
+      if (found != of.end() && found->second.finished) {
+        whole.run_ids.push_back(found->second.run_id);
+      } else {
+        whole.missing.push_back(fmt::format("{}/{}", i, parts));
+      }
+    }
+    return whole;
+  }
+};
+
+}  // namespace
+
+Result<std::vector<Whole>> wholes_of(Store& store, const std::vector<RunInfo>& given) {
+  std::set<std::string> wanted;
+  for (const RunInfo& run : given) {
+    if (is_of_a_night(run)) wanted.insert(run.run_id);
+    if (run.purpose != "confirm") continue;
+    for (const std::string& id : read_confirmed_runs(run.versions_json)) wanted.insert(id);
+  }
+  auto known = store.runs(0);  // newest first
+  if (!known) return tl::unexpected(known.error());
+
+  std::set<WholeName> named;
+  for (const RunInfo& run : *known) {
+    if (wanted.contains(run.run_id) && read_shard(run.shard).parts > 1) named.insert(whole_of(run));
+  }
+  std::vector<Whole> wholes;
+  std::map<WholeName, Parts> shards;
+  for (const RunInfo& run : *known) {
+    const ShardNumber shard = read_shard(run.shard);
+    const bool is_wanted = wanted.contains(run.run_id);
+    // Without a night to name them, the shards of yesterday could be those of today.
+    const bool belongs = is_wanted || (!run.night_id.empty() && is_of_a_night(run) &&
+                                       shard.parts > 1 && named.contains(whole_of(run)));
+    if (!belongs) continue;
+    const auto stored = store.run(run.run_id);
+    if (!stored) return tl::unexpected(stored.error());
+    if (shard.parts <= 1) {
+      wholes.push_back(stored->finished ? Whole{{run.run_id}, {}} : Whole{{}, {run.shard}});
+      continue;
+    }
+    Parts& parts = shards[whole_of(run)];
+    if (parts.first == nullptr) parts.first = &run;
+    Part& part = parts.of[shard.part];
+    if (part.run_id.empty() || (stored->finished && !part.finished))
+      part = {run.run_id, stored->finished};
+  }
+  std::map<Question, std::pair<std::string, const RunInfo*>> incomplete;
+  for (const auto& [name, parts] : shards) {
+    Whole whole = parts.whole(name.parts);
+    if (!whole.missing.empty()) {
+      const auto [other, fresh] =
+          incomplete.try_emplace(question_of_run(*parts.first), name.partition, parts.first);
+      if (!fresh) {
+        return fail(
+            fmt::format("shards of one night were divided differently: run {} is shard {} of "
+                        "partition {}, run {} is shard {} of partition {}",
+                        other->second.second->run_id.substr(0, 8), other->second.second->shard,
+                        other->second.first, parts.first->run_id.substr(0, 8), parts.first->shard,
+                        name.partition),
+            "measure the shards again with the same suites, options and --costs file");
+      }
+    }
+    wholes.push_back(std::move(whole));
+  }
+  return wholes;
+}
+
+}  // namespace plumbline
