@@ -3,6 +3,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/formats.h"
+#include "harness/cli/replay.h"
 #include "harness/cli/session.h"
 #include "harness/contract/reviewed_text.h"
 #include "harness/run/judge_runs.h"
@@ -15,9 +16,13 @@ struct JudgeOptions {
   DatabaseOption database;
   std::vector<std::string> runs{"latest"};
   std::string format = "text";
+  std::string replay;  // a file of another program, instead of runs
+  bool higher_is_better = false;
 };
 
 int judge_command(const JudgeOptions& options) {
+  if (!options.replay.empty())
+    return replay_command(options.replay, options.higher_is_better, options.format);
   auto text = options.providers.reviewed_text();
   if (!text) return report_errors(text.error(), exit_usage);
   auto store = options.database.open_existing();
@@ -50,11 +55,22 @@ void add_judge(Command app, int& exit_code) {
                   "Directory with contracts.toml and support.toml")
       .type_name("DIR");
   add_format(command, options->format, run_formats, "What goes to stdout");
+  command
+      .add_option("--replay", options->replay,
+                  "Runs the time gate over a series of another program, without a database")
+      .type_name("FILE.csv")
+      .excludes("runs")
+      .excludes("--db");
+  command
+      .add_flag("--higher-is-better", options->higher_is_better,
+                "The series of --replay is a throughput, not a time")
+      .needs("--replay");
   command.footer(
       "Examples:\n  plumbline judge latest --db nightly.db\n  plumbline judge latest~1 latest   # "
       "two shards of one run\n"
       "  plumbline merge all.db shard-1.db shard-2.db && plumbline judge latest~1 latest --db "
-      "all.db");
+      "all.db\n"
+      "  plumbline judge --replay throughput.csv --higher-is-better");
   command.callback([options, &exit_code] { exit_code = judge_command(*options); });
 }
 
