@@ -57,12 +57,6 @@ class Counting(unittest.TestCase):
         self.assertEqual([kept(180, 200), kept(179, 200), kept(199, 199)], [True, False, None])
 
 
-def knows_nights():
-    program = BUILD / "bin" / "plumbline"
-    return "--night" in subprocess.run([program, "run", "--help"], text=True, capture_output=True,
-                                       check=False).stdout
-
-
 class SmallTrials(unittest.TestCase):
     def setUp(self):
         self.directory = tempfile.TemporaryDirectory(prefix="plumbline-trials-")
@@ -78,7 +72,6 @@ class SmallTrials(unittest.TestCase):
         path = pathlib.Path(self.directory.name) / "trials.csv"
         return gate_trials.Table(path, gate_trials.ROW).rows
 
-    @unittest.skipUnless(knows_nights(), "plumbline run has no --night")
     def test_nights_are_measured_once_and_reported(self):
         planned = self.trials("--plan", "--nights", "2", "aa")
         self.assertIn("aa           2 nights", planned.stdout)
