@@ -93,14 +93,17 @@ std::string error_section(const RunComparison& comparison, const Style& style) {
   return text + "\n";
 }
 
-std::string options_line(const RunComparison& comparison) {
+std::string options_line(const RunComparison& comparison, const Style& style) {
   const Cases other = cases_that(comparison, [](const ComparedCase& c) {
     return c.before.provider_options != c.after.provider_options;
   });
   if (other.empty()) return "";
-  return fmt::format("{} with other provider options: \"{}\" in {}, \"{}\" in {}\n", other.size(),
-                     other.front()->before.provider_options, comparison.before,
-                     other.front()->after.provider_options, comparison.after);
+  return wrapped(
+             fmt::format("{} with other provider options: \"{}\" in {}, \"{}\" in {}", other.size(),
+                         other.front()->before.provider_options, comparison.before,
+                         other.front()->after.provider_options, comparison.after),
+             0, style) +
+         "\n";
 }
 
 }  // namespace
@@ -121,7 +124,7 @@ std::string render_comparison(const RunComparison& comparison, const Style& styl
                               comparison.only_before, comparison.before, comparison.only_after,
                               comparison.after),
                   0, style) +
-          "\n" + options_line(comparison);
+          "\n" + options_line(comparison, style);
   return text + fmt::format(
                     "time, over that of the sentinel: {} slower and {} faster by more than "
                     "noise\n",

@@ -29,6 +29,8 @@ ANSWERS = [
     ("bisect", ["--case", "cpu/flash/bf16/b1-h4x2-s17x70-d64", "--build", "true", "--good", "a1b2",
                 "--bad", "c3d4", "--by", "verdict", "--db", "runs.db"], 0, {}),
     ("export", ["--parquet", "runs.parquet", "--db", "runs.db"], 0, {}),
+    ("night", ["open", "--id", "n1", "--who", "me", "--db", "runs.db"], 0, {}),
+    ("prune", ["runs.db", "--dry-run"], 0, {}),
     ("judge", ["latest", "--db", "runs.db"], 1, OUTCOMES),
     ("merge", ["all.db", "runs.db"], 0, {}),
     ("reduce", ["{failing}", "-q", "--provider", "{broken}"], 0, {}),
@@ -48,8 +50,8 @@ ANSWERS = [
     ("doctor", [], 0, {}),
 ]
 VERBS = {"run", "list", "show", "compare", "matrix", "history", "bisect", "export", "judge",
-         "merge", "reduce", "query", "check", "diff", "audit", "resources", "baseline", "support",
-         "doctor"}
+         "merge", "confirm", "night", "prune", "reduce", "query", "check", "diff", "audit",
+         "resources", "baseline", "support", "doctor"}
 # A text that is a number to a person. Ids, digests and versions may be all digits; nothing else
 # may.
 NUMBER = re.compile(r"^\s*[-+]?(\d+(\.\d*)?([eE][-+]?\d+)?|nan|inf(inity)?)\s*%?\s*$",
@@ -159,7 +161,8 @@ def test_every_verb_is_asked():
     listed = run(SOURCE, "--help").stdout
     offered = set(re.findall(r"^  ([a-z]+) {2,}", listed, re.MULTILINE)) - {"help"}
     assert offered == VERBS
-    assert {verb for verb, *_ in ANSWERS} | {"resources"} == VERBS
+    # confirm asks about what a merge left open, which tests/fleet has
+    assert {verb for verb, *_ in ANSWERS} | {"resources", "confirm"} == VERBS
 
 
 ERRORS = [
@@ -173,6 +176,9 @@ ERRORS = [
     ("history", ["nothing*", "--db", "runs.db"], 4, None),
     ("bisect", ["--case", "no/such", "--build", "true", "--db", "runs.db"], 4, None),
     ("export", ["--parquet", "x.parquet", "--night", "none", "--db", "runs.db"], 2, None),
+    ("night", ["show", "none", "--db", "runs.db"], None, None),
+    ("prune", ["absent.db"], 3, None),
+    ("confirm", ["absent.json", "--past", "runs.db", "--db", "c.db"], 2, None),
     ("judge", ["zzzz", "--db", "runs.db"], None, None),
     ("merge", ["out.db", "absent.db"], 3, "absent.db"),
     ("reduce", ["no/such/case", "-q"], 2, None),

@@ -65,8 +65,8 @@ def test_nights(folder):
     connection = sqlite3.connect(folder / "nights.db")
     connection.execute("UPDATE run SET night_id = '2027-01-30'")
     connection.execute(
-        "INSERT INTO night_times SELECT run_id, machine_key, 30, 0.001, 0.02, 0, '', 3, 1, 0, 0.05,"
-        " 4, 0, 0.3 FROM run")
+        "INSERT OR REPLACE INTO night_times SELECT run_id, machine_key, 30, 0.001, 0.02, 0, '', 3,"
+        " 1, 0, 0.05, 4, 0, 0.3 FROM run")
     connection.commit()
     connection.close()
     done = run(folder, "export", "--db", "nights.db", "--night", "latest-night", "--parquet",
