@@ -62,6 +62,10 @@ class ClassOfNight {
   }
 
   void screen_all() {
+    std::vector<GateLevel> levels;
+    for (const Gated& gated : cases_)
+      levels.push_back(level_of(nights_of(gated.of.past->times), options_));
+    options_.persistence = persistence_of(levels);
     std::vector<double> changes, deviations;
     for (Gated& gated : cases_) {
       gated.screening = screen_time(gated.of.stored->outcome, *gated.of.past, options_);

@@ -62,6 +62,25 @@ TEST_F(Night, WithAFailureExitsWithItAndNamesTheLead) {
               HasSubstr("### fail: cpu/flash bf16"));
 }
 
+// Twenty nights about 100 and ten at 120: an alert soon after point 20, and none by later points.
+TEST_F(Night, GateRunsOverTheSeriesOfAnotherProgram) {
+  std::string csv = "point,value\n";
+  for (int i = 0; i < 30; ++i)
+    csv += std::to_string(i) + "," + std::to_string((i < 20 ? 100 : 120) + i % 3) + "\n";
+  write("times.csv", csv);
+  const auto slower = plumbline("judge --replay times.csv");
+  EXPECT_EQ(slower.code, 0) << slower.text;
+  EXPECT_THAT(slower.text, AllOf(HasSubstr("worse"), HasSubstr("since point 20"),
+                                 HasSubstr("1 alert in 30 points of column \"value\"")));
+  EXPECT_THAT(plumbline("judge --replay times.csv --higher-is-better --format json").text,
+              AllOf(HasSubstr("\"worse\": false"), HasSubstr("\"begin\": 20")));
+  write("broken.csv", "point,value\n0,1\n1,many\n");
+  const auto broken = plumbline("judge --replay broken.csv");
+  EXPECT_EQ(broken.code, 2) << broken.text;
+  EXPECT_THAT(broken.text, AllOf(HasSubstr("broken.csv"), HasSubstr("3")));
+  EXPECT_EQ(plumbline("judge --replay missing.csv").code, 2);
+}
+
 TEST_F(Night, ThatIsUnknownOrTakenIsAnErrorWithARemedy) {
   opened("--id n1");
   const auto again = plumbline("night open --id n1 --db h.db");
