@@ -118,7 +118,8 @@ def numbers_as_texts(value, key=""):
 
 
 def is_number(value):
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    """Not NaN, which pandas puts where a row lacks the column."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
 
 
 @pytest.mark.parametrize(("verb", "arguments", "code", "columns"), ANSWERS,
