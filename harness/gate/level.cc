@@ -153,8 +153,8 @@ GateLevel level_of(std::span<const GateNight> past, const GateOptions& options) 
   result.persistence = persistence_of(levels, most_of_a_night * result.spread);
   result.nights = static_cast<int>(values.size() - levels.begins.back());
   result.nights_in_all = static_cast<int>(values.size());
-  add_known_values(result, levels.residuals);
   result.level = shown_level(past.subspan(levels.begins.back()), most_of_a_night * result.spread);
+  add_known_values(result, levels.residuals);
   for (std::size_t i = 1; i < levels.begins.size(); ++i)
     result.changes.push_back(before + levels.begins[i]);
   return result;

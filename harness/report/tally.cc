@@ -101,7 +101,10 @@ TallyTable acknowledged_table(const std::vector<StoredOutcome>& outcomes) {
   TallyTable table{{"acknowledged case", "by whom, and why"}, {}};
   for (const auto& [outcome, judgement] : outcomes) {
     if (judgement.verdict != Verdict::acknowledged) continue;
-    table.rows.push_back({outcome.case_id, judgement.notes.empty() ? "" : judgement.notes.back()});
+    const auto said =
+        std::find_if(judgement.notes.rbegin(), judgement.notes.rend(),
+                     [](const std::string& note) { return note.starts_with("acknowledged by "); });
+    table.rows.push_back({outcome.case_id, said == judgement.notes.rend() ? "" : *said});
   }
   return table;
 }

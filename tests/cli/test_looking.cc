@@ -49,9 +49,9 @@ class Looking : public test::CommandTest {
 };
 
 TEST_F(Looking, HistoryShowsEveryCaseWithLevelAndChange) {
-  for (int night = 1; night <= 24; ++night) {
+  for (int night = 1; night <= 40; ++night) {
     const double noise = 0.002 * (night % 3);
-    add_run(run_of(10 * night), {timed((night < 15 ? 4.0 : 4.6) * (1 + noise)),
+    add_run(run_of(10 * night), {timed((night < 25 ? 4.0 : 4.6) * (1 + noise)),
                                  passing("fp16/b1-h4-s128-d64", "mine/flash")});
   }
   const auto text = plumbline("history 'mine/*' --db h.db --limit 2", "LC_ALL=C ");

@@ -65,6 +65,28 @@ TEST(Screening, IsNoFindingBeforeFreshProcessesAgree) {
   EXPECT_EQ(confirmed(past, 0.05, {-0.05, -0.05, -0.05}), Confirmation::refuted);
 }
 
+// A kernel that takes a tenth of the sentinel's time, or ten times it, is gated alike.
+TEST(Screening, DoesNotDependOnWhereTheLevelIs) {
+  const GateOptions options;
+  for (const double level : {-2.3, 0.0, 2.3}) {
+    const auto past = testing::quiet_nights(40, level);
+    const GateLevel known = level_of(past, options);
+    EXPECT_LT(known.low, level) << level;
+    EXPECT_GT(known.low, level - 0.03) << level;
+    EXPECT_GT(known.high, level) << level;
+    EXPECT_LT(known.high, level + 0.03) << level;
+    for (const double change : {0.1, -0.1, -2.0}) {
+      const double tonight = level + change;
+      const Screening screening = screen(past, tonight, std::nullopt, options);
+      ASSERT_EQ(screening.finding, change > 0 ? GateFinding::slower : GateFinding::faster);
+      EXPECT_EQ(
+          confirm(screening, past, tonight, std::vector<double>(3, tonight), std::nullopt, options),
+          Confirmation::confirmed)
+          << level << " " << change;
+    }
+  }
+}
+
 TEST(Screening, ANotANumberIsNoAgreement) {
   const auto past = quiet_nights(40);
   EXPECT_NE(confirmed(past, 0.05, {0.05, NAN, 0.05}), Confirmation::confirmed);
