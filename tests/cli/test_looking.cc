@@ -58,7 +58,7 @@ TEST_F(Looking, HistoryShowsEveryCaseWithLevelAndChange) {
   EXPECT_EQ(text.code, 0);
   EXPECT_THAT(text.text,
               AllOf(HasSubstr("mine/flash/bf16/"), HasSubstr("mine/flash/fp16/"),
-                    HasSubstr("slower by 15 %"), HasSubstr("at c0ffee1"), HasSubstr("; level 4.6"),
+                    HasSubstr("slower by 15 %"), HasSubstr("at c0ffee2"), HasSubstr("; level 4.6"),
                     HasSubstr(", limit "), HasSubstr(" ms, ratio 4."), Not(HasSubstr("▁"))));
   EXPECT_THAT(plumbline("history 'mine/*' --db h.db", "LC_ALL=C.UTF-8 ").text, HasSubstr("▁"));
   EXPECT_THAT(plumbline("history 'mine/*' --db h.db --cases 1").text,
