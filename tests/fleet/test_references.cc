@@ -40,7 +40,7 @@ TEST(References, TwentyShardsOfThePullRequestSuiteComputeThoseOfOne) {
   const auto providers = discover(options);
   ASSERT_TRUE(providers);
   const Plan whole = plan_of("pr.toml", *providers);
-  ASSERT_GT(references_of(whole), 300U);
+  ASSERT_GE(references_of(whole), 100U);
   for (const int shards : {4, 20}) {
     const Partition partition = partition_of(whole, shards, {}, 10);
     std::size_t references = 0;
