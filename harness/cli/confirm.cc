@@ -173,14 +173,8 @@ class Confirmation {
     }
     const auto past = past_.past(series, open.run_id, false);
     if (!past) return tl::unexpected(past.error());
-    fresh.judgement = judge({.outcome = &fresh.outcome,
-                             .contracts = &text.contracts,
-                             .support = &text.support,
-                             .baseline = past->baseline ? &*past->baseline : nullptr,
-                             .today = std::string_view(run.started_at).substr(0, 10),
-                             .pin = past->pin ? &*past->pin : nullptr,
-                             .refusal_accepted = past->refusal_accepted,
-                             .acknowledged = past->acknowledged ? &*past->acknowledged : nullptr});
+    fresh.judgement = judge(inputs_of(fresh.outcome, *past, text.contracts, text.support,
+                                      std::string_view(run.started_at).substr(0, 10)));
     asked.fresh.push_back(std::move(fresh));
     return {};
   }

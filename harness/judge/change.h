@@ -12,7 +12,7 @@ enum class ChangeKind {
   excused,          // it was fine, and fails now as its suite expects
   untimed,          // it was timed before
   looser_contract,  // it passes terms that ask less than before
-  slower,           // by more than noise, and not judged: too few runs
+  slower,           // by more than noise, and not judged; of older versions' runs alone
   faster,           // by more than noise
   smaller_error,    // likewise
   other_driver,     // measured with another driver or CUDA runtime than before

@@ -286,6 +286,18 @@ bool is_unexplained_refusal(const Outcome& outcome, const Contracts& contracts,
   return is_reviewed && !support.unsupported(kernel, outcome.c.problem, place);
 }
 
+JudgeInputs inputs_of(const Outcome& outcome, const Past& past, const Contracts& contracts,
+                      const SupportTable& support, std::string_view today) {
+  return {.outcome = &outcome,
+          .contracts = &contracts,
+          .support = &support,
+          .baseline = past.baseline ? &*past.baseline : nullptr,
+          .today = today,
+          .pin = past.pin ? &*past.pin : nullptr,
+          .refusal_accepted = past.refusal_accepted,
+          .acknowledged = past.acknowledged ? &*past.acknowledged : nullptr};
+}
+
 Judgement judge(const JudgeInputs& inputs) {
   Judgement judgement = CaseJudge(inputs).run();
   if (inputs.acknowledged != nullptr) {

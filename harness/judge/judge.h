@@ -33,6 +33,9 @@ struct JudgeInputs {
   bool refusal_accepted = false;                  // as in Past
   const Acknowledgement* acknowledged = nullptr;  // nullptr: nobody has seen a regression of it
 };
+// With everything that the past of the case holds, which must outlive them as the rest must.
+JudgeInputs inputs_of(const Outcome& outcome, const Past& past, const Contracts& contracts,
+                      const SupportTable& support, std::string_view today);
 Judgement judge(const JudgeInputs& inputs);
 // Whether the kernel refused a problem, has a contract or an entry in the support table, and no
 // entry says that it refuses this: a support_mismatch.

@@ -214,7 +214,5 @@ struct Case {
 };
 std::string case_id(const Case& c);
 Result<Case> parse_case_id(std::string_view id);
-// 1-based shard of n that a case id belongs to; by a hash of the id, so it depends on nothing else.
-int shard_of(std::string_view case_id, int n);
 
 }  // namespace plumbline

@@ -1,11 +1,9 @@
-// Writes problems and cases as readable ids, parses them back, and assigns a case to its shard.
+// Writes problems and cases as readable ids, and parses them back.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <charconv>
 
 #include "harness/base/text.h"
@@ -218,12 +216,6 @@ Result<Case> parse_case_id(std::string_view id) {
   if (!problem) return tl::unexpected(problem.error());
   result.problem = *problem;
   return result;
-}
-
-int shard_of(std::string_view case_id, int n) {
-  assert(n >= 1);
-  return 1 + static_cast<int>(XXH3_64bits(case_id.data(), case_id.size()) %
-                              static_cast<std::uint64_t>(n));
 }
 
 }  // namespace plumbline

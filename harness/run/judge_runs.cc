@@ -150,14 +150,15 @@ class Judging {
     if (!outcomes) return tl::unexpected(outcomes.error());
     if (!diffs) return tl::unexpected(diffs.error());
     if (!invariances) return tl::unexpected(invariances.error());
-    for (auto& stored : *outcomes) {
-      auto past =
-          store_.past(series_of(stored.outcome, run->info.machine), run_id, stored.outcome.timed);
-      if (!past) return tl::unexpected(past.error());
-      pasts_.push_back(std::move(*past));
-      judged.outcomes.push_back(std::move(stored));
-      judged.run_of.push_back(run_id);
-    }
+    std::vector<AskedPast> asked;
+    for (const auto& stored : *outcomes)
+      asked.push_back({series_of(stored.outcome, run->info.machine), stored.outcome.timed});
+    auto pasts = store_.pasts(asked, run_id);
+    if (!pasts) return tl::unexpected(pasts.error());
+    std::move(pasts->begin(), pasts->end(), std::back_inserter(pasts_));
+    std::move(outcomes->begin(), outcomes->end(), std::back_inserter(judged.outcomes));
+    judged.run_of.insert(judged.run_of.end(), outcomes->size(), run_id);
+    for (const AskedPast& of : asked) machine_of_.push_back(of.series.machine);
     judged.diffs.insert(judged.diffs.end(), diffs->begin(), diffs->end());
     judged.invariances.insert(judged.invariances.end(), invariances->begin(), invariances->end());
     judged.complete = judged.complete && run->complete;
@@ -174,14 +175,7 @@ class Judging {
   Judgement judged_with_past(const Outcome& outcome, std::size_t i) const {
     const Past& past = pasts_[i];
     const std::string day = today_.empty() ? run_of(i).started_at.substr(0, 10) : today_;
-    return judge({.outcome = &outcome,
-                  .contracts = &text_.contracts,
-                  .support = &text_.support,
-                  .baseline = past.baseline ? &*past.baseline : nullptr,
-                  .today = day,
-                  .pin = past.pin ? &*past.pin : nullptr,
-                  .refusal_accepted = past.refusal_accepted,
-                  .acknowledged = past.acknowledged ? &*past.acknowledged : nullptr});
+    return judge(inputs_of(outcome, past, text_.contracts, text_.support, day));
   }
 
   const std::vector<StoredOutcome>& fresh_of(const Outcome& outcome) const {
@@ -230,8 +224,7 @@ class Judging {
     input.today = today_.empty() ? judged.runs.front().started_at.substr(0, 10) : today_;
     for (std::size_t i = 0; i < judged.outcomes.size(); ++i) {
       auto& stored = judged.outcomes[i];
-      input.cases.push_back(
-          {&stored, &pasts_[i], series_of(stored.outcome, run_of(i).machine).machine, nullptr});
+      input.cases.push_back({&stored, &pasts_[i], machine_of_[i], nullptr});
     }
     input.least_spread = [&](const MachineClass& machine) {
       auto ratios = store_.second_ratios(machine);
@@ -277,8 +270,7 @@ class Judging {
     for (const NightTimes& row : judged.night_times) {
       for (std::size_t i = 0; i < judged.outcomes.size(); ++i) {
         const auto& outcome = judged.outcomes[i].outcome;
-        if (!outcome.timed || series_of(outcome, run_of(i).machine).machine != row.machine)
-          continue;
+        if (!outcome.timed || machine_of_[i] != row.machine) continue;
         if (judged.run_of[i] == run.run_id) rows.push_back(row);
         break;
       }
@@ -311,10 +303,11 @@ class Judging {
   Store& store_;
   const ReviewedText& text_;
   const std::string& today_;
-  std::vector<Past> pasts_;        // of each outcome, as before its run
-  std::vector<Judgement> before_;  // of each outcome, as it was stored
-  std::vector<bool> is_changed_;   // of each outcome: more than its judgement
-  std::vector<bool> is_complete_;  // of each run
+  std::vector<Past> pasts_;               // of each outcome, as before its run
+  std::vector<MachineClass> machine_of_;  // of each outcome
+  std::vector<Judgement> before_;         // of each outcome, as it was stored
+  std::vector<bool> is_changed_;          // of each outcome: more than its judgement
+  std::vector<bool> is_complete_;         // of each run
   FreshOutcomes fresh_;
 };
 

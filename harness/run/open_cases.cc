@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <concepts>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <type_traits>
+#include <utility>
 
 #include "harness/base/json.h"
 #include "harness/suite/expected_failure.h"
@@ -19,80 +22,104 @@ using Json = nlohmann::json;
 constexpr const char* format_name = "plumbline.open_cases";
 constexpr int format_version = 1;
 
-Json json_of(const MeasuredWith& m) {
-  return {{"providers", m.providers},
-          {"no_default_provider", m.no_default_provider},
-          {"baselines", m.baselines},
-          {"timeout_ms", m.timeout_ms ? Json(*m.timeout_ms) : Json(nullptr)},
-          {"memory_limit_mib", m.memory_limit_mib},
-          {"reference_cost", m.reference_cost},
-          {"row_seed", m.row_seed},
-          {"repetitions", m.repetitions}};
+// Each object's fields once, for writing and reading: `fields` is Writer or Reader.
+template <class Row, class Of>
+concept Is = std::same_as<std::remove_const_t<Row>, Of>;
+
+template <class Fields, Is<MeasuredWith> Row>
+void each_field(Fields& fields, Row& m) {
+  fields("providers", m.providers);
+  fields("no_default_provider", m.no_default_provider);
+  fields("baselines", m.baselines);
+  fields("timeout_ms", m.timeout_ms);
+  fields("memory_limit_mib", m.memory_limit_mib);
+  fields("reference_cost", m.reference_cost);
+  fields("row_seed", m.row_seed);
+  fields("repetitions", m.repetitions);
 }
 
-MeasuredWith measured_from(const Json& json) {
-  MeasuredWith m;
-  json.at("providers").get_to(m.providers);
-  json.at("no_default_provider").get_to(m.no_default_provider);
-  json.at("baselines").get_to(m.baselines);
-  if (!json.at("timeout_ms").is_null()) m.timeout_ms = json.at("timeout_ms").get<std::int64_t>();
-  json.at("memory_limit_mib").get_to(m.memory_limit_mib);
-  json.at("reference_cost").get_to(m.reference_cost);
-  json.at("row_seed").get_to(m.row_seed);
-  json.at("repetitions").get_to(m.repetitions);
-  return m;
+template <class Fields, Is<ExpectedFailure> Row>
+void each_field(Fields& fields, Row& expected) {
+  fields("issue", expected.issue);
+  fields("expires", expected.expires);
+  fields("reason", expected.reason);
 }
 
-Json json_of(const OpenCase& c) {
-  Json expected;
-  if (c.expected)
-    expected = {{"issue", c.expected->issue},
-                {"expires", c.expected->expires},
-                {"reason", c.expected->reason}};
-  return {{"run_id", c.run_id},
-          {"suite", c.suite},
-          {"group", c.group},
-          {"tier", c.tier},
-          {"case_id", c.case_id},
-          {"timed", c.timed},
-          {"expected", expected},
-          {"machine",
-           {{"device_kind", c.machine.device_kind},
-            {"arch", c.machine.arch},
-            {"model", c.machine.model},
-            {"memory_bytes", c.machine.memory_bytes},
-            {"clock_policy", c.machine.clock_policy}}},
-          {"provider_options", c.provider_options},
-          {"statistic", c.statistic},
-          {"text", c.text},
-          {"processes", c.processes}};
+template <class Fields, Is<MachineClass> Row>
+void each_field(Fields& fields, Row& machine) {
+  fields("device_kind", machine.device_kind);
+  fields("arch", machine.arch);
+  fields("model", machine.model);
+  fields("memory_bytes", machine.memory_bytes);
+  fields("clock_policy", machine.clock_policy);
 }
 
-OpenCase open_case_from(const Json& json) {
-  OpenCase c;
-  json.at("run_id").get_to(c.run_id);
-  json.at("suite").get_to(c.suite);
-  json.at("group").get_to(c.group);
-  json.at("tier").get_to(c.tier);
-  json.at("case_id").get_to(c.case_id);
-  json.at("timed").get_to(c.timed);
-  if (const auto& expected = json.at("expected"); !expected.is_null()) {
-    c.expected.emplace();
-    expected.at("issue").get_to(c.expected->issue);
-    expected.at("expires").get_to(c.expected->expires);
-    expected.at("reason").get_to(c.expected->reason);
+template <class Fields, Is<OpenCase> Row>
+void each_field(Fields& fields, Row& c) {
+  fields("run_id", c.run_id);
+  fields("suite", c.suite);
+  fields("group", c.group);
+  fields("tier", c.tier);
+  fields("case_id", c.case_id);
+  fields("timed", c.timed);
+  fields("expected", c.expected);
+  fields("machine", c.machine);
+  fields("provider_options", c.provider_options);
+  fields("statistic", c.statistic);
+  fields("text", c.text);
+  fields("processes", c.processes);
+}
+
+struct Writer {
+  Json json = Json::object();
+
+  template <class T>
+  void operator()(const char* key, const T& value) {
+    json[key] = json_of(value);
   }
-  const auto& machine = json.at("machine");
-  machine.at("device_kind").get_to(c.machine.device_kind);
-  machine.at("arch").get_to(c.machine.arch);
-  machine.at("model").get_to(c.machine.model);
-  machine.at("memory_bytes").get_to(c.machine.memory_bytes);
-  machine.at("clock_policy").get_to(c.machine.clock_policy);
-  json.at("provider_options").get_to(c.provider_options);
-  json.at("statistic").get_to(c.statistic);
-  json.at("text").get_to(c.text);
-  json.at("processes").get_to(c.processes);
-  return c;
+  template <class T>
+  static Json json_of(const T& value) {
+    if constexpr (requires(Writer & fields) { each_field(fields, value); }) {
+      Writer writer;
+      each_field(writer, value);
+      return std::move(writer.json);
+    } else {
+      return value;
+    }
+  }
+  template <class T>
+  static Json json_of(const std::optional<T>& value) {
+    return value ? json_of(*value) : Json();
+  }
+};
+
+struct Reader {
+  const Json& json;
+
+  template <class T>
+  void operator()(const char* key, T& value) {
+    read(json.at(key), value);
+  }
+  template <class T>
+  static void read(const Json& from, T& value) {
+    if constexpr (requires(Reader & fields) { each_field(fields, value); }) {
+      Reader reader{from};
+      each_field(reader, value);
+    } else {
+      from.get_to(value);
+    }
+  }
+  template <class T>
+  static void read(const Json& from, std::optional<T>& value) {
+    if (!from.is_null()) read(from, value.emplace());
+  }
+};
+
+template <class Row>
+Row read_from(const Json& json) {
+  Row row;
+  Reader::read(json, row);
+  return row;
 }
 
 OpenCases open_cases_from(const Json& json) {
@@ -100,9 +127,10 @@ OpenCases open_cases_from(const Json& json) {
   json.at("night_id").get_to(open.night_id);
   for (const auto& run : json.at("runs")) {
     open.runs.push_back({run.at("run_id").get<std::string>(), run.at("commit").get<std::string>(),
-                         measured_from(run.at("measured_with")), run.at("judged_with").get<int>()});
+                         read_from<MeasuredWith>(run.at("measured_with")),
+                         run.at("judged_with").get<int>()});
   }
-  for (const auto& c : json.at("cases")) open.cases.push_back(open_case_from(c));
+  for (const auto& c : json.at("cases")) open.cases.push_back(read_from<OpenCase>(c));
   return open;
 }
 
@@ -115,7 +143,7 @@ Json versions_of(const std::string& versions_json) {
 
 std::string with_measured(const std::string& versions_json, const MeasuredWith& measured) {
   Json versions = versions_of(versions_json);
-  versions["measured_with"] = json_of(measured);
+  versions["measured_with"] = Writer::json_of(measured);
   return write_json(versions);
 }
 
@@ -123,7 +151,7 @@ std::optional<MeasuredWith> read_measured(const std::string& versions_json) {
   const Json versions = versions_of(versions_json);
   if (!versions.contains("measured_with")) return std::nullopt;
   try {
-    return measured_from(versions["measured_with"]);
+    return read_from<MeasuredWith>(versions["measured_with"]);
   } catch (const Json::exception&) {
     return std::nullopt;
   }
@@ -134,9 +162,9 @@ std::string json_text_of(const OpenCases& open) {
   for (const OpenRun& run : open.runs)
     runs.push_back({{"run_id", run.run_id},
                     {"commit", run.commit},
-                    {"measured_with", json_of(run.measured)},
+                    {"measured_with", Writer::json_of(run.measured)},
                     {"judged_with", run.judged_with}});
-  for (const OpenCase& c : open.cases) cases.push_back(json_of(c));
+  for (const OpenCase& c : open.cases) cases.push_back(Writer::json_of(c));
   const Json json{{"format", {{"name", format_name}, {"version", format_version}}},
                   {"night_id", open.night_id},
                   {"runs", std::move(runs)},

@@ -133,14 +133,7 @@ Judgement RunSession::judge_with_past(const Outcome& outcome, const Past& past) 
   // By the day on which it was begun: a run that is resumed after midnight is judged as an
   // undisturbed one.
   const std::string_view day = std::string_view(run_.started_at).substr(0, 10);
-  return judge({.outcome = &outcome,
-                .contracts = &text_.contracts,
-                .support = &text_.support,
-                .baseline = past.baseline ? &*past.baseline : nullptr,
-                .today = day,
-                .pin = past.pin ? &*past.pin : nullptr,
-                .refusal_accepted = past.refusal_accepted,
-                .acknowledged = past.acknowledged ? &*past.acknowledged : nullptr});
+  return judge(inputs_of(outcome, past, text_.contracts, text_.support, day));
 }
 
 // A worker that crashed or refused does not say what GPU it would have run on: it is the one that

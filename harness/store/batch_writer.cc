@@ -11,6 +11,7 @@
 
 #include "harness/problem/inputs.h"
 #include "harness/reference/version.h"
+#include "harness/store/bind_key.h"
 #include "harness/store/connection.h"
 #include "harness/store/machine.h"
 #include "harness/store/rows.h"
@@ -51,10 +52,6 @@ std::vector<std::string> joined(std::vector<std::string> first,
                                 const std::vector<std::string>& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
-}
-
-void bind_key(SQLite::Statement& statement, int index, const Key& key) {
-  statement.bind(index, static_cast<const void*>(key.data()), static_cast<int>(key.size()));
 }
 
 void bind_versions(SQLite::Statement& statement, int first) {

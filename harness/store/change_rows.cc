@@ -11,6 +11,7 @@
 
 #include "harness/base/json.h"
 #include "harness/store/batch_writer.h"
+#include "harness/store/bind_key.h"
 #include "harness/store/connection.h"
 #include "harness/store/keys.h"
 #include "harness/store/rows.h"
@@ -124,7 +125,7 @@ Result<std::vector<std::pair<std::string, std::string>>> find_expected_cases(
     const std::string together = write_json(nlohmann::json(judged_with));
     for (const std::string& suite : suites) {
       SQLite::Statement find_run(db, earlier_run());
-      find_run.bind(1, static_cast<const void*>(host.data()), static_cast<int>(host.size()));
+      bind_key(find_run, 1, host);
       int index = 2;
       for (const std::string& text : {order, suite, run.purpose, run.selection, together})
         find_run.bind(index++, text);

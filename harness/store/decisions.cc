@@ -13,16 +13,13 @@
 #include "harness/base/glob.h"
 #include "harness/judge/change.h"
 #include "harness/judge/verdict.h"
+#include "harness/store/bind_key.h"
 #include "harness/store/connection.h"
 #include "harness/store/keys.h"
 #include "harness/store/text.h"
 
 namespace plumbline {
 namespace {
-
-void bind_key(SQLite::Statement& statement, int index, const Key& key) {
-  statement.bind(index, static_cast<const void*>(key.data()), static_cast<int>(key.size()));
-}
 
 // Keys of cases that `sql`, bound to a run, gives as (case_key, case_id), and that the glob
 // matches.
@@ -109,8 +106,7 @@ void store_decision(SQLite::Database& db, const DecisionTables& tables, const De
   for (const std::string& case_key : keys) {
     bind_key(insert_case, 1, key);
     insert_case.bind(2, run_id);
-    insert_case.bind(3, static_cast<const void*>(case_key.data()),
-                     static_cast<int>(case_key.size()));
+    bind_key(insert_case, 3, case_key);
     insert_case.exec();
     insert_case.reset();
   }

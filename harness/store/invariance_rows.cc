@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/store/batch_writer.h"
+#include "harness/store/bind_key.h"
 #include "harness/store/connection.h"
 #include "harness/store/keys.h"
 #include "harness/store/rows.h"
@@ -62,7 +63,7 @@ Result<void> store_invariances(SQLite::Database& db, const std::filesystem::path
     for (const StoredInvariance& row : rows) {
       const Key key = key_of(row.outcome.case_id);
       insert.bind(1, run_id);
-      insert.bind(2, static_cast<const void*>(key.data()), static_cast<int>(key.size()));
+      bind_key(insert, 2, key);
       insert.bind(3, judge_version);
       Binder binder(insert, 4);
       invariance_columns(binder, row);

@@ -8,6 +8,7 @@
 
 #include "harness/base/text.h"
 #include "harness/store/batch_writer.h"
+#include "harness/store/bind_key.h"
 #include "harness/store/connection.h"
 #include "harness/store/keys.h"
 #include "harness/store/machine.h"
@@ -33,10 +34,6 @@ void night_times_columns(Columns& columns, Row& row) {
   columns("second_pairs", row.second_pairs);
   columns("second_alarms", row.second_alarms);
   columns("load", row.load);
-}
-
-void bind_key(SQLite::Statement& statement, int index, const Key& key) {
-  statement.bind(index, static_cast<const void*>(key.data()), static_cast<int>(key.size()));
 }
 
 // The words of the database, in the order of the enumerators.

@@ -2,6 +2,7 @@
 #include "harness/store/series.h"
 
 #include <SQLiteCpp/Statement.h>
+#include <SQLiteCpp/Transaction.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,6 +10,7 @@
 #include "harness/gate/time_gate.h"
 #include "harness/problem/inputs.h"
 #include "harness/reference/version.h"
+#include "harness/store/bind_key.h"
 #include "harness/store/connection.h"
 #include "harness/store/json_text.h"
 #include "harness/store/keys.h"
@@ -154,10 +156,6 @@ class InUse {
   SQLite::Statement& statement_;
 };
 
-void bind_key(SQLite::Statement& statement, int index, const Key& key) {
-  statement.bind(index, static_cast<const void*>(key.data()), static_cast<int>(key.size()));
-}
-
 void bind_series(SQLite::Statement& statement, const SeriesName& series, const std::string& order) {
   bind_key(statement, 1, machine_key(series.machine));
   statement.bind(2, order);
@@ -191,6 +189,7 @@ Baseline load_baseline(SQLite::Statement& row) {
 
 Series::Series(SQLite::Database& db, std::filesystem::path path)
     : path_(std::move(path)),
+      db_(db),
       find_order_(db, "SELECT run_order FROM run WHERE run_id = ?"),
       find_baseline_(db, baseline_sql()),
       find_pin_(db, pin_sql()),
@@ -261,32 +260,51 @@ std::optional<Acknowledgement> Series::acknowledgement(const SeriesName& series,
   return Acknowledgement{text(0), text(1), text(2), text(3), real(4), real(5), text(6)};
 }
 
-Result<Past> Series::past(const SeriesName& series, const std::string& before_run, bool timed) {
-  const auto order = order_before(before_run);
-  if (!order) return tl::unexpected(order.error());
+Past Series::past_of(const SeriesName& series, const std::string& order, bool timed,
+                     const Decided& decided) {
   Past past;
-  past.baseline = first_of(find_baseline_, series, *order);
-  if (timed) {
-    auto history = times(series, before_run);
-    if (!history) return tl::unexpected(history.error());
-    past.times = std::move(*history);
-  }
-  if (auto pinned = first_of(find_pin_, series, *order)) {
+  past.baseline = first_of(find_baseline_, series, order);
+  if (timed) past.times = times_before(series, order, time_history_runs);
+  if (auto pinned = decided.pins ? first_of(find_pin_, series, order) : std::nullopt) {
     // Text after every text that begins as it does: the pinned run itself counts.
     const std::string until = pinned->run_order + "~";
     past.pin = Pin{*pinned, timed ? times_before(series, until, pinned_time_runs) : TimeHistory{}};
   }
-  past.acknowledged =
-      acknowledgement(series, *order, past.baseline ? past.baseline->run_order : "");
-  if (past.baseline) {
+  if (decided.acknowledgements) {
+    past.acknowledged =
+        acknowledgement(series, order, past.baseline ? past.baseline->run_order : "");
+  }
+  if (past.baseline && decided.accepts) {
     const InUse in_use(find_refusal_);
     find_refusal_.bind(1, past.baseline->run_order);
-    find_refusal_.bind(2, *order);
+    find_refusal_.bind(2, order);
     bind_key(find_refusal_, 3, key_of(series_id(series.case_id)));
     find_refusal_.bind(4, storable_text(series.provider_options));
     past.refusal_accepted = find_refusal_.executeStep() && find_refusal_.getColumn(0).getInt() != 0;
   }
   return past;
+}
+
+Result<Past> Series::past(const SeriesName& series, const std::string& before_run, bool timed) {
+  const auto order = order_before(before_run);
+  if (!order) return tl::unexpected(order.error());
+  return past_of(series, *order, timed, {});
+}
+
+Result<std::vector<Past>> Series::pasts(const std::vector<AskedPast>& asked,
+                                        const std::string& before_run) {
+  const auto order = order_before(before_run);
+  if (!order) return tl::unexpected(order.error());
+  const SQLite::Transaction one_snapshot(db_);
+  const auto is_any = [&](const char* table) {
+    return db_.execAndGet(fmt::format("SELECT EXISTS (SELECT 1 FROM {})", table)).getInt() != 0;
+  };
+  const Decided decided{is_any("pin"), is_any("acknowledgement"), is_any("accepted_case")};
+  std::vector<Past> pasts;
+  pasts.reserve(asked.size());
+  for (const auto& [series, timed] : asked)
+    pasts.push_back(past_of(series, *order, timed, decided));
+  return pasts;
 }
 
 }  // namespace plumbline

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "harness/store/store.h"
 
@@ -17,12 +18,20 @@ class Series {
  public:
   Series(SQLite::Database& db, std::filesystem::path path);
 
-  // As Store::baseline, Store::time_history and Store::past.
+  // As Store::baseline, Store::time_history, Store::past and Store::pasts.
   Result<std::optional<Baseline>> baseline(const SeriesName& series, const std::string& before_run);
   Result<TimeHistory> times(const SeriesName& series, const std::string& before_run);
   Result<Past> past(const SeriesName& series, const std::string& before_run, bool timed);
+  Result<std::vector<Past>> pasts(const std::vector<AskedPast>& asked,
+                                  const std::string& before_run);
 
  private:
+  // What anybody has decided; what nobody has need not be looked for in each series.
+  struct Decided {
+    bool pins = true, acknowledgements = true, accepts = true;
+  };
+  Past past_of(const SeriesName& series, const std::string& order, bool timed,
+               const Decided& decided);
   Result<std::string> order_before(const std::string& before_run);
   std::optional<Baseline> first_of(SQLite::Statement& statement, const SeriesName& series,
                                    const std::string& order);
@@ -33,6 +42,7 @@ class Series {
 
   std::filesystem::path path_;
   std::string order_of_, order_;  // the run asked for last; its order never changes
+  SQLite::Database& db_;
   SQLite::Statement find_order_, find_baseline_, find_pin_, find_times_, find_refusal_,
       find_acknowledgement_;
 };

@@ -14,6 +14,7 @@
 
 #include "harness/base/json.h"
 #include "harness/store/batch_writer.h"
+#include "harness/store/bind_key.h"
 #include "harness/store/change_rows.h"
 #include "harness/store/connection.h"
 #include "harness/store/decisions.h"
@@ -83,18 +84,25 @@ class SqliteStore final : public Store {
   Result<void> add_resources(const std::string& run_id,
                              const std::vector<JudgedResources>& rows) override;
   Result<void> finish_run(const std::string& run_id, int exit_code, bool complete) override;
-  Result<std::optional<Baseline>> baseline(const SeriesName& series,
+  Result<std::optional<Baseline>> baseline(const SeriesName& of_series,
                                            const std::string& before_run) override {
     return guarded(path_, "looking up a baseline",
-                   [&] { return pasts().baseline(series, before_run); });
+                   [&] { return series().baseline(of_series, before_run); });
   }
-  Result<TimeHistory> time_history(const SeriesName& series,
+  Result<TimeHistory> time_history(const SeriesName& of_series,
                                    const std::string& before_run) override {
-    return guarded(path_, "looking up times", [&] { return pasts().times(series, before_run); });
+    return guarded(path_, "looking up times",
+                   [&] { return series().times(of_series, before_run); });
   }
-  Result<Past> past(const SeriesName& series, const std::string& before_run, bool timed) override {
+  Result<Past> past(const SeriesName& of_series, const std::string& before_run,
+                    bool timed) override {
     return guarded(path_, "looking up the past",
-                   [&] { return pasts().past(series, before_run, timed); });
+                   [&] { return series().past(of_series, before_run, timed); });
+  }
+  Result<std::vector<Past>> pasts(const std::vector<AskedPast>& asked,
+                                  const std::string& before_run) override {
+    if (auto flushed = flush(); !flushed) return tl::unexpected(flushed.error());
+    return guarded(path_, "looking up the past", [&] { return series().pasts(asked, before_run); });
   }
   Result<Accepted> accept(const std::string& run_id, const std::string& case_glob,
                           const std::string& who, const std::string& why) override;
@@ -174,7 +182,7 @@ class SqliteStore final : public Store {
     return fail(error_at(path_, "was opened for reading only", "open it for writing"));
   }
   Result<void> check_run(const std::string& run_id);
-  Series& pasts() { return series_ ? *series_ : series_.emplace(*db_, path_); }
+  Series& series() { return series_ ? *series_ : series_.emplace(*db_, path_); }
   template <class Row>
   Result<std::vector<Row>> of_run(const std::string& run_id,
                                   Result<std::vector<Row>> (*read)(SQLite::Database&,
@@ -222,7 +230,7 @@ Result<void> SqliteStore::begin_run(const RunInfo& run) {
         *db_, fmt::format(
                   "INSERT OR IGNORE INTO machine_class(machine_key, {}) VALUES (?, ?, ?, ?, ?, ?)",
                   fmt::join(machine_names, ", ")));
-    machine.bind(1, static_cast<const void*>(key.data()), static_cast<int>(key.size()));
+    bind_key(machine, 1, key);
     Binder bind_machine(machine, 2);
     machine_columns(bind_machine, run.machine);
     machine.exec();
@@ -230,7 +238,7 @@ Result<void> SqliteStore::begin_run(const RunInfo& run) {
     std::vector<std::string> names{"machine_key", "run_order"};
     for (const std::string& column : column_names<RunInfo>(run_columns)) names.push_back(column);
     SQLite::Statement insert(*db_, insert_sql("run", names, {"run_id"}, false));
-    insert.bind(1, static_cast<const void*>(key.data()), static_cast<int>(key.size()));
+    bind_key(insert, 1, key);
     insert.bind(2, run_order(run));
     Binder bind_run(insert, 3);
     run_columns(bind_run, run);
@@ -357,7 +365,7 @@ Result<void> SqliteStore::update_judgements(const std::vector<JudgedCase>& cases
         const Key key = key_of(judged.case_id);
         update.bind(next, judged.run_id);
         update.bind(next + 1, judged.suite);
-        update.bind(next + 2, static_cast<const void*>(key.data()), static_cast<int>(key.size()));
+        bind_key(update, next + 2, key);
         const int rows = update.exec();
         update.reset();
         return rows == 1;

@@ -79,6 +79,12 @@ struct JudgedCase {
   const Judgement* judgement = nullptr;
 };
 
+// A series of which the past is looked up.
+struct AskedPast {
+  SeriesName series;
+  bool timed = false;  // with its times
+};
+
 // Runs that somebody named together.
 struct RunSelection {
   std::string label;                 // "run 3f2a01bc", "night 2027-01-30", "commit 3f2a01b"
@@ -137,6 +143,9 @@ class Store {
   // Both, with what is pinned; without times unless `timed`.
   virtual Result<Past> past(const SeriesName& series, const std::string& before_run,
                             bool timed) = 0;
+  // The same of many series, as they are at one moment, and sooner than one by one.
+  virtual Result<std::vector<Past>> pasts(const std::vector<AskedPast>& asked,
+                                          const std::string& before_run) = 0;
 
   // An explicit re-baselining: who, when, why. Concerns, of the cases that the glob matches now,
   // the run's outcomes of status ok, and the cases that it lists as vanished or refused, which is

@@ -31,7 +31,6 @@ void whole_case(std::string_view input) {
   const auto back = parse_case_id(id);
   require(back.has_value() && *back == *parsed && case_id(*back) == id,
           "the id of a case gives the case: " + id);
-  require(shard_of(id, 7) >= 1 && shard_of(id, 7) <= 7, "a case belongs to a shard");
 }
 
 // "key=value", as segments of ids and options have it.

@@ -39,6 +39,13 @@ class Counting(unittest.TestCase):
         self.assertEqual(gate_trials.found_by(rows, "idle", "three", 7), (1, 1))
         self.assertEqual(gate_trials.found_by(rows, "idle", "three", 1), (0, 2))
 
+    def test_accepted_steps_are_found_against_the_pin_alone(self):
+        rows = [case("accepted", 0, 6, "a", "regressed", gate_finding="drifted"),
+                case("accepted", 0, 6, "b", "regressed", gate_finding="slower"),
+                case("accepted", 0, 6, "c", "unconfirmed", gate_finding="drifted")]
+        found = gate_trials.found_by(rows, "idle", "accepted", 6, gate_trials.is_away_from_pin)
+        self.assertEqual(found, (1, 3))
+
     def test_the_limits_of_nights_without_a_plant(self):
         def kept(failed, opened, nights):
             rows = [night("aa", 0, n + 1, 1 if n < failed else 5 if n < failed + opened else 0)
@@ -80,20 +87,21 @@ class SmallTrials(unittest.TestCase):
         self.assertEqual([row["trial"] for row in self.rows()], ["history", "history", "aa"])
 
         # gone on with: the nights that are there stay, those that are missing are measured
-        done = self.trials("--nights", "2", "--sequences", "1", "aa", "five", "faster")
+        done = self.trials("--nights", "2", "--sequences", "1", "aa", "five", "faster", "accepted")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         rows = self.rows()
         self.assertEqual([row["trial"] for row in rows],
-                         ["history", "history", "aa", "aa", "five", "slowed", "slowed", "faster"])
+                         ["history", "history", "aa", "aa", "five", "slowed", "slowed", "faster",
+                          *["accepted"] * 6])
         self.assertEqual({row["cases"] for row in rows}, {"6"})
         for row in rows:
             planted = int(row["planted_cases"])
-            if row["trial"] in ("five", "slowed"):
+            if row["trial"] in ("five", "slowed", "accepted"):
                 self.assertTrue(0 < planted < 6, row)
             else:
                 self.assertEqual(planted, 0, row)
             self.assertIn(row["exit_code"], ("0", "1", "5"))
-        again = self.trials("--nights", "2", "--sequences", "1", "aa", "five", "faster")
+        again = self.trials("--nights", "2", "--sequences", "1", "aa", "five", "faster", "accepted")
         self.assertEqual((again.returncode, again.stdout), (0, ""))
 
         # the planted nights left the history alone

@@ -192,18 +192,6 @@ TEST(CaseIdTest, Malformed) {
   }
 }
 
-TEST(ShardTest, ShardsPartitionTheCases) {
-  std::vector<int> counts(4, 0);
-  for (int i = 0; i < 1000; ++i) {
-    const int shard = shard_of("cpu/flash/bf16/b1-h1-s1-d64/seed=" + std::to_string(i), 4);
-    ASSERT_GE(shard, 1);
-    ASSERT_LE(shard, 4);
-    ++counts[static_cast<std::size_t>(shard - 1)];
-  }
-  for (const int count : counts) EXPECT_GT(count, 180);
-  EXPECT_EQ(shard_of("anything", 1), 1);
-}
-
 TEST(SetFieldTest, PairKeysSetBoth) {
   const Problem problem =
       with({{"heads", "8"}, {"heads_kv", "2"}, {"seq", "100"}, {"head_dim", "128"}});

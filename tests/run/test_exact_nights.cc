@@ -187,11 +187,8 @@ TEST_F(ExactNights, AThousandRepeatedNightsRaiseNoAlarm) {
       auto past = store.past(series_of(stored.outcome, run.machine), run.run_id, false);
       ASSERT_TRUE(past) << to_string(past.error());
       ASSERT_TRUE(past->baseline) << stored.outcome.case_id;
-      stored.judgement = judge({.outcome = &stored.outcome,
-                                .contracts = &text_->contracts,
-                                .support = &text_->support,
-                                .baseline = &*past->baseline,
-                                .today = "2027-01-30"});
+      stored.judgement =
+          judge(inputs_of(stored.outcome, *past, text_->contracts, text_->support, "2027-01-30"));
       ++judged;
       alarms += stored.judgement.verdict != Verdict::pass || !stored.judgement.changes.empty();
       measured.push_back(&stored.outcome);

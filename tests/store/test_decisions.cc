@@ -93,6 +93,8 @@ TEST_F(Nights, AnAcknowledgementIsPartOfThePastUntilTheCaseIsFine) {
   EXPECT_EQ(past.baseline->run_id, id(1));
   EXPECT_EQ(value_of(store->acknowledge(id(3), "*", "bob", "longer", "")), 1) << "and again";
   EXPECT_EQ(value_of(store->past(series, "", true)).acknowledged->who, "bob");
+  EXPECT_EQ(value_of(store->pasts({{series, true}, {series, false}}, "")).at(1).acknowledged->who,
+            "bob");
 
   store_run(*store, run_info(4), {passing()});
   EXPECT_FALSE(value_of(store->past(series, "", true)).acknowledged) << "it was fine since";

@@ -60,7 +60,7 @@ TEST_F(Series, TheBaselineIsTheLastPassingOutcome) {
 // somebody accepted its refusal.
 TEST_F(Series, OtherProviderOptionsAreAnotherSeries) {
   const auto past_with = [&](const std::string& options) {
-    return value_of(store_->past({case_, machine_of(), options}, "", true));
+    return value_of(store_->pasts({{{case_, machine_of(), options}, true}}, "")).at(0);
   };
   StoredOutcome tiled = with_verdict(passing(), Verdict::first_seen);
   tiled.outcome.provider_options = "tile_kv=24";
@@ -372,7 +372,7 @@ TEST_F(Series, ARefusalIsAccepted) {
   value_of(store_->set_changes(
       id(2), {{"smoke", case_, {ChangeKind::refused, 0, 0, "is refused", true}}}));
   const auto accepted = [&](const std::string& run) {
-    return value_of(store_->past({case_, machine_of()}, run, false)).refusal_accepted;
+    return value_of(store_->pasts({{{case_, machine_of()}, false}}, run)).at(0).refusal_accepted;
   };
   EXPECT_FALSE(accepted(""));
   EXPECT_EQ(value_of(store_->accept(id(2), "*", "Ada", "no more bf16")).refused, 1);
