@@ -74,6 +74,7 @@ MeasureOptions measure_options(const MeasuredWith& measured, const ProviderOptio
   options.reference_cost_limit = measured.reference_cost;
   options.row_seed = measured.row_seed;
   options.time_repetitions = measured.repetitions;
+  options.extra_time_rounds = extra_rounds_of_night;
   return options;
 }
 

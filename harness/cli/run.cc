@@ -345,6 +345,8 @@ int run(RunOptions& options) {
                 options.measure.time_repetitions, *plan);
   if (!shard) return report_errors(shard.error(), exit_infrastructure);
   if (options.jobs == 0) options.jobs = default_jobs(*plan);
+  if (options.purpose == "nightly" || !options.night.empty())
+    options.measure.extra_time_rounds = extra_rounds_of_night;
   const Runner runner{options.measure, *providers,         text->contracts,
                       options.jobs,    &stop_on_signals(), invariances};
   if (plan->size() == 0 && is_anything_planned) {

@@ -12,15 +12,16 @@ constexpr std::array<int, 4> pools{1, 3, 7, 14};
 
 // In standard deviations. tests/gate/simulation.cc measures what they let through, and what they
 // find; docs/nights.md has the table.
-constexpr double screens_at = 2.8;        // tonight alone
-constexpr double fresh_agrees_at = 2.6;   // each fresh process
-constexpr double beyond_known = 0.5;      // each fresh process, above the known values
-constexpr double nights_to_know = 20;     // of n nights, by (1 + (20 / n)^2) as far above them
-constexpr double fresh_mean_at = 3.0;     // their mean
-constexpr double pool_screens_at = 3.5;   // a pool of nights
-constexpr double pool_confirms_at = 4.2;  // the same with what fresh processes gave for tonight
-// What persists is shared by the fresh processes, which then refute less.
-constexpr double persistence_doubt = 0.65;
+constexpr double screens_at = 2.8;         // tonight alone
+constexpr double fresh_agrees_at = 2.2;    // each fresh process
+constexpr double beyond_known = 0.35;      // each fresh process, above the known values
+constexpr double nights_to_know = 20;      // of n nights, by (1 + (20 / n)^2) as far above them
+constexpr double fresh_mean_at = 2.8;      // their mean
+constexpr double pool_screens_at = 3.15;   // a pool of nights
+constexpr double pool_confirms_at = 3.65;  // the same with what fresh processes gave for tonight
+// What persists is shared by the fresh processes, which then refute less: of a pool, and of tonight
+// alone.
+constexpr double persistence_doubt = 0.5, persistence_doubt_tonight = 0.2;
 constexpr int nights_beside_a_pool = 10;
 constexpr double fresh_share_at = 0.9;   // of the pool's change, the mean of fresh processes
 constexpr double fresh_least_at = 0.85;  // each of them, over the root of the pool's nights
@@ -83,9 +84,10 @@ struct Pool {
   bool usable = false;
 };
 
-// `tonight`: the value of the night's own process, or the mean of its fresh ones.
+// `tonight`: the value of the night's own process, or the mean of its fresh ones. `level`: that of
+// `past`, where it is known.
 Pool pool_of(int nights, std::span<const GateNight> past, double tonight,
-             const GateOptions& options) {
+             const GateOptions& options, const GateLevel* level = nullptr) {
   Pool pool;
   pool.nights = nights;
   const auto earlier = static_cast<std::size_t>(nights - 1);
@@ -94,7 +96,9 @@ Pool pool_of(int nights, std::span<const GateNight> past, double tonight,
   for (const GateNight& night : pooled) {
     if (night.starts_level) return pool;  // a known change is no finding
   }
-  pool.level = level_of(past.first(past.size() - earlier), options);
+  pool.level = level != nullptr && earlier == 0
+                   ? *level
+                   : level_of(past.first(past.size() - earlier), options);
   // A level of few nights is a bad judge of small steps: its cut may be one itself.
   if (nights > 1 && pool.level.nights < nights + nights_beside_a_pool) return pool;
   const double most = nights == 1 ? HUGE_VAL : most_of_a_night * pool.level.spread;
@@ -102,9 +106,7 @@ Pool pool_of(int nights, std::span<const GateNight> past, double tonight,
   for (const GateNight& night : pooled)
     sum += std::clamp(shown(night) - pool.level.level, -most, most);
   pool.change = sum / nights;
-  pool.noise =
-      pool.level.spread * std::sqrt(variance_of_mean(nights, pool.level.persistence) +
-                                    variance_of_mean(pool.level.nights, pool.level.persistence));
+  pool.noise = noise_of(pool.level, nights, pool.level.nights, options);
   pool.doubt = 1 + persistence_of(pool.level, options) * persistence_doubt;
   pool.limit = (nights == 1 ? screens_at : pool_screens_at * pool.doubt) * pool.noise;
   pool.usable = true;
@@ -209,11 +211,11 @@ Confirmation stronger(Confirmation a, Confirmation b) {
 }  // namespace
 
 Screening screen(std::span<const GateNight> past, double tonight, std::optional<double> pinned,
-                 const GateOptions& options) {
+                 const GateOptions& options, const GateLevel* level) {
   if (past.size() < least_nights) return screen_young(past, tonight, options);
   Screening result;
   for (const int nights : pools) {
-    const Pool pool = pool_of(nights, past, tonight, options);
+    const Pool pool = pool_of(nights, past, tonight, options, level);
     if (!pool.usable) continue;
     if (nights == 1) {
       take(result, pool, GateFinding::quiet);
@@ -250,9 +252,11 @@ Confirmation confirm(const Screening& screening, std::span<const GateNight> past
     if (!pool.usable || std::abs(pool.change) <= pool.limit ||
         direction(pool.change) != screening.finding)
       continue;
+    const double unsure =
+        pool.noise * (1 + persistence_of(pool.level, options) * persistence_doubt_tonight);
     result = stronger(
-        result, nights == 1 ? confirm_tonight(pool.level, pool.change, fresh_agrees_at * pool.noise,
-                                              fresh_mean_at * pool.noise, fresh)
+        result, nights == 1 ? confirm_tonight(pool.level, pool.change, fresh_agrees_at * unsure,
+                                              fresh_mean_at * unsure, fresh)
                             : confirm_pool(pool, past, fresh, options));
   }
   return result;

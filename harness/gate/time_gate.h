@@ -84,8 +84,9 @@ struct Screening {
 // Whether tonight is worth asking fresh processes. `past` leaves out the nights in which this
 // series had a confirmed and unaccepted regression, and suspect nights. The finding is that of the
 // fewest nights that show it; a quiet one has the figures of tonight alone.
+// `level`: level_of(past), where the caller has it.
 Screening screen(std::span<const GateNight> past, double tonight, std::optional<double> pinned,
-                 const GateOptions& options);
+                 const GateOptions& options, const GateLevel* level = nullptr);
 
 enum class Confirmation {
   confirmed,

@@ -146,8 +146,10 @@ bool is_gated(const Outcome& outcome, const Judgement& judgement) {
          judgement.verdict != Verdict::expected_failure;
 }
 
-Screening screen_time(const Outcome& outcome, const Past& past, const GateOptions& options) {
-  return screen(nights_of(past.times), std::log(outcome.time_ratio), pinned_value(past), options);
+Screening screen_time(const Outcome& outcome, const Past& past, const GateOptions& options,
+                      const GateLevel* level) {
+  return screen(nights_of(past.times), std::log(outcome.time_ratio), pinned_value(past), options,
+                level);
 }
 
 bool would_be_candidate(double ratio, const Past& past, const GateOptions& options) {

@@ -21,7 +21,9 @@ std::vector<GateNight> nights_of(const TimeHistory& times);
 // Whether the gate looks at it: timed, with a ratio, measured itself, and not expected to fail.
 bool is_gated(const Outcome& outcome, const Judgement& judgement);
 
-Screening screen_time(const Outcome& outcome, const Past& past, const GateOptions& options);
+// `level`: level_of(nights_of(past.times)), where the caller has it.
+Screening screen_time(const Outcome& outcome, const Past& past, const GateOptions& options,
+                      const GateLevel* level = nullptr);
 // Whether a second measurement of the same night, had it been the first, would have been a
 // candidate.
 bool would_be_candidate(double ratio, const Past& past, const GateOptions& options);

@@ -26,6 +26,40 @@ const std::vector<double>& gating_sentinel(const TimeRound& round) {
   return has_processor_time(round) ? round.sentinel_cpu_ns : round.sentinel_ns;
 }
 
+// Whether repetition i lies between two sentinels that nobody disturbed.
+bool is_quiet(const TimeRound& round, std::size_t i, double pace_ns) {
+  const auto undisturbed = [&](std::size_t at) {
+    return round.sentinel_cpu_ns[at] <= most_of_pace * pace_ns;
+  };
+  return undisturbed(i) && (i == 0 || undisturbed(i - 1));
+}
+
+// The least times of quiet repetitions.
+struct Quiet {
+  double kernel_ns = HUGE_VAL, sentinel_ns = HUGE_VAL;
+
+  double ratio() const { return kernel_ns / sentinel_ns; }
+  bool any() const { return kernel_ns < HUGE_VAL && sentinel_ns > 0; }
+  void add(const Quiet& other) {
+    kernel_ns = std::min(kernel_ns, other.kernel_ns);
+    sentinel_ns = std::min(sentinel_ns, other.sentinel_ns);
+  }
+};
+
+// Also counts them.
+Quiet quiet_of(TimeRound& round, double pace_ns) {
+  Quiet quiet;
+  round.quiet = 0;
+  const std::size_t count = std::min(round.kernel_cpu_ns.size(), round.sentinel_cpu_ns.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!is_quiet(round, i, pace_ns)) continue;
+    quiet.add({round.kernel_cpu_ns[i], round.sentinel_cpu_ns[i]});
+    ++round.quiet;
+  }
+  if (quiet.any()) round.ratio = quiet.ratio();
+  return quiet;
+}
+
 // Median over rounds of what `of` gives; 0 where it gives nothing but zeros.
 template <class Of>
 double median_of_rounds(const std::vector<TimeRound>& rounds, Of of) {
@@ -76,8 +110,34 @@ TimeRound round_of(Timing timing, double load) {
   return round;
 }
 
-void summarise_rounds(CaseRun& run) {
-  const std::vector<TimeRound>& rounds = run.times.rounds;
+void SentinelPace::add(const TimeRound& round) {
+  if (has_processor_time(round)) least_ns_.push_back(least(round.sentinel_cpu_ns));
+}
+
+double SentinelPace::ns() const {
+  if (least_ns_.empty()) return 0;
+  std::vector<double> sorted = least_ns_;
+  const auto fast = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 10);
+  std::nth_element(sorted.begin(), fast, sorted.end());
+  return *fast;
+}
+
+bool has_quiet_repetitions(const std::vector<TimeRound>& rounds, double pace_ns) {
+  int quiet = 0;
+  for (const TimeRound& round : rounds) {
+    if (!has_processor_time(round)) return true;
+    for (std::size_t i = 0; i < round.sentinel_cpu_ns.size(); ++i)
+      quiet += is_quiet(round, i, pace_ns) ? 1 : 0;
+  }
+  return quiet >= quiet_repetitions_wanted;
+}
+
+void summarise_rounds(CaseRun& run, double pace_ns) {
+  std::vector<TimeRound>& rounds = run.times.rounds;
+  Quiet quiet;
+  for (TimeRound& round : rounds) {
+    if (pace_ns > 0 && has_processor_time(round)) quiet.add(quiet_of(round, pace_ns));
+  }
   const std::vector<double> kernel_ns = all_of(rounds, &TimeRound::kernel_ns);
   if (kernel_ns.empty()) return;
   run.timed = true;
@@ -87,6 +147,12 @@ void summarise_rounds(CaseRun& run) {
   run.time_mad_ns = median(std::move(deviation));
   if (const auto hot_ns = all_of(rounds, &TimeRound::hot_ns); !hot_ns.empty())
     run.time_hot_ns = median(hot_ns);
+  if (quiet.any()) {
+    run.time_ratio = quiet.ratio();
+    run.times.cpu_ns = quiet.kernel_ns;
+    run.times.sentinel_ns = quiet.sentinel_ns;
+    return;
+  }
   run.time_ratio = median_of_rounds(rounds, [](const TimeRound& r) { return r.ratio; });
   run.times.cpu_ns =
       median_of_rounds(rounds, [](const TimeRound& r) { return least(r.kernel_cpu_ns); });

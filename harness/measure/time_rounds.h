@@ -24,9 +24,36 @@ double load_average();
 // not tell) by the clock that there is. What else runs on the machine only ever adds time.
 TimeRound round_of(Timing timing, double load);
 
+// How fast the sentinel runs on this machine while nobody disturbs it. On a virtual machine the core
+// may be shared with somebody whom no load average shows: there the sentinel takes 1.4 times as
+// long, and a kernel that waits for memory 1.2 times, so that their ratio moves, too.
+class SentinelPace {
+ public:
+  // A round by processor time; others are left out.
+  void add(const TimeRound& round);
+  // The tenth of all rounds that is fastest begins here; 0 = no round yet.
+  double ns() const;
+
+ private:
+  std::vector<double> least_ns_;  // of each round
+};
+// A repetition is quiet where the sentinel before it and the one behind it took at most so many
+// times the pace.
+inline constexpr double most_of_pace = 1.03;
+// Quiet repetitions that a case should have over its rounds, and the rounds beyond the usual ones
+// that a night spends on it.
+inline constexpr int quiet_repetitions_wanted = 6;
+inline constexpr int extra_rounds_of_night = 6;
+
+// Whether a further round would tell nothing: enough repetitions are quiet, or there is no processor
+// time to tell by.
+bool has_quiet_repetitions(const std::vector<TimeRound>& rounds, double pace_ns);
+
 // Fills what an outcome says of its rounds beside them. time_ns and time_mad_ns are the median and
-// the median deviation of all repetitions; time_ratio is the median of the rounds' ratios, and so
-// are cpu_ns and sentinel_ns of their least times. Without a round nothing is timed.
-void summarise_rounds(CaseRun& run);
+// the median deviation of all repetitions. Where the pace of the sentinel is known and repetitions
+// of some rounds are quiet, time_ratio, cpu_ns and sentinel_ns are by the least times of all quiet
+// repetitions; else they are the medians over rounds of what round_of() says. Without a round
+// nothing is timed.
+void summarise_rounds(CaseRun& run, double pace_ns = 0);
 
 }  // namespace plumbline

@@ -22,7 +22,9 @@ struct TimeRound {
   double mhz = 0;         // clock of the processor, or of the GPU's multiprocessors; 0 = unknown
   double plan_ns = 0;     // of preparing the kernel once, which no call contains; 0 = unknown
   std::string throttled;  // why a GPU ran slower than it could, "" = it did not, or unknown
-  double ratio = 0;       // of this round: what gates, 0 = none
+  // Repetitions that nobody disturbed (SentinelPace); 0 = none, or nobody looked.
+  double quiet = 0;
+  double ratio = 0;  // of this round: what gates, 0 = none
   bool operator==(const TimeRound&) const = default;
 };
 

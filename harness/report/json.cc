@@ -19,7 +19,8 @@ Json times_json(const Times& times) {
     Json object{{"ratio", json_value(round.ratio)},
                 {"load", json_value(round.load)},
                 {"mhz", json_value(round.mhz)},
-                {"plan_ns", json_value(round.plan_ns)}};
+                {"plan_ns", json_value(round.plan_ns)},
+                {"quiet", json_value(round.quiet)}};
     if (!round.throttled.empty()) object["throttled"] = round.throttled;
     rounds.push_back(std::move(object));
   }

@@ -67,8 +67,9 @@ class ClassOfNight {
       levels.push_back(level_of(nights_of(gated.of.past->times), options_));
     options_.persistence = persistence_of(levels);
     std::vector<double> changes, deviations;
-    for (Gated& gated : cases_) {
-      gated.screening = screen_time(gated.of.stored->outcome, *gated.of.past, options_);
+    for (std::size_t i = 0; i < cases_.size(); ++i) {
+      Gated& gated = cases_[i];
+      gated.screening = screen_time(gated.of.stored->outcome, *gated.of.past, options_, &levels[i]);
       if (gated.screening.level.nights_in_all < static_cast<int>(least_nights)) continue;
       changes.push_back(gated.screening.change_tonight);
       deviations.push_back(gated.screening.deviation_tonight);

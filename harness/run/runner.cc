@@ -118,14 +118,16 @@ Outcome Runner::time_fresh(const PlannedCase& planned) const {
   timed.timed = true;
   Measurer measurer(options, providers, contracts);
   Outcome outcome;
-  for (int round = 0; round < time_rounds; ++round) {
+  for (int round = 0; round < time_rounds + options.extra_time_rounds; ++round) {
+    if (round >= time_rounds && has_quiet_repetitions(outcome.times.rounds, pace->ns())) break;
     RoundAlone alone = measurer.time_alone(timed);
     outcome.status = alone.status;
     outcome.reason = alone.reason;
     if (alone.status != Status::ok) return outcome;
+    pace->add(alone.round);
     outcome.times.rounds.push_back(std::move(alone.round));
   }
-  summarise_rounds(outcome);
+  summarise_rounds(outcome, pace->ns());
   return outcome;
 }
 

@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 
 #include "harness/measure/providers.h"
+#include "harness/measure/time_rounds.h"
 #include "harness/outcome/invariance.h"
 
 namespace plumbline {
@@ -36,6 +38,8 @@ struct Runner {
   // Measured of every case that ran well itself, on this machine and not taken over from another
   // architecture; the sides of a diff excepted.
   std::vector<Invariance> invariances = {};
+  // What the timed cases of the run have shown so far, for time_fresh too.
+  std::shared_ptr<SentinelPace> pace = std::make_shared<SentinelPace>();
 
   void run(const Plan& plan, const RunSinks& sinks) const;
   // One case in fresh worker processes: confirmation of a regression.

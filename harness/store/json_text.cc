@@ -52,6 +52,7 @@ constexpr std::pair<std::string_view, double TimeRound::*> round_numbers[] = {
     {"load", &TimeRound::load},
     {"mhz", &TimeRound::mhz},
     {"plan_ns", &TimeRound::plan_ns},
+    {"quiet", &TimeRound::quiet},
     {"ratio", &TimeRound::ratio}};
 
 }  // namespace

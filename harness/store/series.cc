@@ -38,19 +38,17 @@ std::string may_be_baseline(std::string_view row) {
 // newest first. A first_seen outcome that has a past is one that was measured where its past was
 // not at hand, by a shard with a file of its own: it counts once `plumbline judge` has compared it.
 // What was measured to confirm another outcome is no baseline of its own.
-// ?1 machine_key, ?2 run_order, ?3 series_key, ?4 to ?6 versions, ?7 provider options. `more` joins
-// further tables; `counts` tells of a row of outcome AS o whether its verdict does.
+// ?1 machine_key, ?2 run_order, ?3 series_key, ?4 to ?6 versions, ?7 provider options, ?8 the
+// run_orders of runs that do not count, as JSON (which there mostly are none of, and a look into a
+// table for each of sixty rows costs more than all else). `more` joins further tables; `counts`
+// tells of a row of outcome AS o whether its verdict does.
 std::string accepted_outcomes(std::string_view more, std::string_view counts) {
   constexpr const char* text = R"(
   {more}
-  LEFT JOIN run AS unfinished INDEXED BY run_unfinished
-    ON unfinished.run_order = o.run_order AND unfinished.finished_at IS NULL
-  LEFT JOIN run AS confirming INDEXED BY run_that_confirms
-    ON confirming.run_order = o.run_order AND confirming.purpose = 'confirm'
   WHERE o.series_key = ?3 AND o.machine_key = ?1 AND o.provider_options = ?7 AND o.run_order < ?2
     AND o.status = 'ok'
     AND o.judge_version = ?4 AND o.reference_version = ?5 AND o.inputs_version = ?6
-    AND ({counts} AND unfinished.run_order IS NULL AND confirming.run_order IS NULL
+    AND ({counts} AND (?8 = '[]' OR o.run_order NOT IN (SELECT value FROM json_each(?8)))
       AND NOT (o.verdict = 'first_seen' AND EXISTS (
         SELECT 1 FROM outcome AS e
         WHERE e.series_key = ?3 AND e.machine_key = ?1 AND e.provider_options = ?7
@@ -87,6 +85,12 @@ std::string baseline_sql() {
 
 // CROSS JOIN, here and below: from what people decided, of which there is little, to the outcomes
 // and never the other way round.
+
+constexpr const char* uncounted_runs_sql = R"(
+  SELECT json_group_array(run_order) FROM (
+    SELECT run_order FROM run INDEXED BY run_unfinished WHERE finished_at IS NULL
+    UNION SELECT run_order FROM run INDEXED BY run_that_confirms WHERE purpose = 'confirm')
+)";
 
 // The outcome of the newest pin. A pinned outcome was accepted when it was pinned; what is thought
 // of its run later changes nothing.
@@ -156,14 +160,19 @@ class InUse {
   SQLite::Statement& statement_;
 };
 
-void bind_series(SQLite::Statement& statement, const SeriesName& series, const std::string& order) {
-  bind_key(statement, 1, machine_key(series.machine));
+void bind_series(SQLite::Statement& statement, const SeriesKeys& series, const std::string& order) {
+  bind_key(statement, 1, series.machine);
   statement.bind(2, order);
-  bind_key(statement, 3, key_of(series_id(series.case_id)));
+  bind_key(statement, 3, series.series);
   statement.bind(4, judge_version);
   statement.bind(5, reference_version);
   statement.bind(6, inputs_version);
-  statement.bind(7, storable_text(series.provider_options));
+  statement.bind(7, series.provider_options);
+}
+
+SeriesKeys keys_of(const SeriesName& series) {
+  return {machine_key(series.machine), key_of(series_id(series.case_id)),
+          storable_text(series.provider_options)};
 }
 
 Baseline load_baseline(SQLite::Statement& row) {
@@ -195,7 +204,8 @@ Series::Series(SQLite::Database& db, std::filesystem::path path)
       find_pin_(db, pin_sql()),
       find_times_(db, times_sql()),
       find_refusal_(db, refusal_sql),
-      find_acknowledgement_(db, acknowledgement_sql) {}
+      find_acknowledgement_(db, acknowledgement_sql),
+      find_uncounted_(db, uncounted_runs_sql) {}
 
 Result<std::string> Series::order_before(const std::string& before_run) {
   if (before_run.empty()) return std::string("~");  // after every time
@@ -211,24 +221,28 @@ Result<std::string> Series::order_before(const std::string& before_run) {
   return order_;
 }
 
-Result<std::optional<Baseline>> Series::baseline(const SeriesName& series,
-                                                 const std::string& before_run) {
-  const auto order = order_before(before_run);
-  if (!order) return tl::unexpected(order.error());
-  return first_of(find_baseline_, series, *order);
+std::string Series::uncounted_runs() {
+  const InUse in_use(find_uncounted_);
+  return find_uncounted_.executeStep() ? find_uncounted_.getColumn(0).getString() : "[]";
 }
 
-std::optional<Baseline> Series::first_of(SQLite::Statement& statement, const SeriesName& series,
-                                         const std::string& order) {
+std::optional<Baseline> Series::first_of(SQLite::Statement& statement) {
   const InUse in_use(statement);
-  bind_series(statement, series, order);
   return statement.executeStep() ? std::optional(load_baseline(statement)) : std::nullopt;
 }
 
-TimeHistory Series::times_before(const SeriesName& series, const std::string& order,
-                                 std::size_t runs) {
+std::optional<Baseline> Series::baseline_of(const SeriesKeys& series, const std::string& order,
+                                            const std::string& uncounted) {
+  bind_series(find_baseline_, series, order);
+  find_baseline_.bind(8, uncounted);
+  return first_of(find_baseline_);
+}
+
+TimeHistory Series::times_before(const SeriesKeys& series, const std::string& order,
+                                 std::size_t runs, const std::string& uncounted) {
   const InUse in_use(find_times_);
   bind_series(find_times_, series, order);
+  find_times_.bind(8, uncounted);
   TimeHistory history;
   while (history.ratios.size() < runs && find_times_.executeStep()) {
     std::string run_order = find_times_.getColumn(1).getString();
@@ -242,13 +256,7 @@ TimeHistory Series::times_before(const SeriesName& series, const std::string& or
   return history;
 }
 
-Result<TimeHistory> Series::times(const SeriesName& series, const std::string& before_run) {
-  const auto order = order_before(before_run);
-  if (!order) return tl::unexpected(order.error());
-  return times_before(series, *order, time_history_runs);
-}
-
-std::optional<Acknowledgement> Series::acknowledgement(const SeriesName& series,
+std::optional<Acknowledgement> Series::acknowledgement(const SeriesKeys& series,
                                                        const std::string& order,
                                                        const std::string& after) {
   const InUse in_use(find_acknowledgement_);
@@ -260,15 +268,19 @@ std::optional<Acknowledgement> Series::acknowledgement(const SeriesName& series,
   return Acknowledgement{text(0), text(1), text(2), text(3), real(4), real(5), text(6)};
 }
 
-Past Series::past_of(const SeriesName& series, const std::string& order, bool timed,
-                     const Decided& decided) {
+Past Series::past_of(const SeriesKeys& series, const std::string& order, bool timed,
+                     const Decided& decided, const std::string& uncounted) {
   Past past;
-  past.baseline = first_of(find_baseline_, series, order);
-  if (timed) past.times = times_before(series, order, time_history_runs);
-  if (auto pinned = decided.pins ? first_of(find_pin_, series, order) : std::nullopt) {
-    // Text after every text that begins as it does: the pinned run itself counts.
-    const std::string until = pinned->run_order + "~";
-    past.pin = Pin{*pinned, timed ? times_before(series, until, pinned_time_runs) : TimeHistory{}};
+  past.baseline = baseline_of(series, order, uncounted);
+  if (timed) past.times = times_before(series, order, time_history_runs, uncounted);
+  if (decided.pins) {
+    bind_series(find_pin_, series, order);
+    if (auto pinned = first_of(find_pin_)) {
+      // Text after every text that begins as it does: the pinned run itself counts.
+      const std::string until = pinned->run_order + "~";
+      past.pin = Pin{*pinned, timed ? times_before(series, until, pinned_time_runs, uncounted)
+                                    : TimeHistory{}};
+    }
   }
   if (decided.acknowledgements) {
     past.acknowledged =
@@ -278,17 +290,30 @@ Past Series::past_of(const SeriesName& series, const std::string& order, bool ti
     const InUse in_use(find_refusal_);
     find_refusal_.bind(1, past.baseline->run_order);
     find_refusal_.bind(2, order);
-    bind_key(find_refusal_, 3, key_of(series_id(series.case_id)));
-    find_refusal_.bind(4, storable_text(series.provider_options));
+    bind_key(find_refusal_, 3, series.series);
+    find_refusal_.bind(4, series.provider_options);
     past.refusal_accepted = find_refusal_.executeStep() && find_refusal_.getColumn(0).getInt() != 0;
   }
   return past;
 }
 
+Result<std::optional<Baseline>> Series::baseline(const SeriesName& series,
+                                                 const std::string& before_run) {
+  const auto order = order_before(before_run);
+  if (!order) return tl::unexpected(order.error());
+  return baseline_of(keys_of(series), *order, uncounted_runs());
+}
+
+Result<TimeHistory> Series::times(const SeriesName& series, const std::string& before_run) {
+  const auto order = order_before(before_run);
+  if (!order) return tl::unexpected(order.error());
+  return times_before(keys_of(series), *order, time_history_runs, uncounted_runs());
+}
+
 Result<Past> Series::past(const SeriesName& series, const std::string& before_run, bool timed) {
   const auto order = order_before(before_run);
   if (!order) return tl::unexpected(order.error());
-  return past_of(series, *order, timed, {});
+  return past_of(keys_of(series), *order, timed, {}, uncounted_runs());
 }
 
 Result<std::vector<Past>> Series::pasts(const std::vector<AskedPast>& asked,
@@ -300,10 +325,11 @@ Result<std::vector<Past>> Series::pasts(const std::vector<AskedPast>& asked,
     return db_.execAndGet(fmt::format("SELECT EXISTS (SELECT 1 FROM {})", table)).getInt() != 0;
   };
   const Decided decided{is_any("pin"), is_any("acknowledgement"), is_any("accepted_case")};
+  const std::string uncounted = uncounted_runs();
   std::vector<Past> pasts;
   pasts.reserve(asked.size());
   for (const auto& [series, timed] : asked)
-    pasts.push_back(past_of(series, *order, timed, decided));
+    pasts.push_back(past_of(keys_of(series), *order, timed, decided, uncounted));
   return pasts;
 }
 

@@ -9,9 +9,16 @@
 #include <string>
 #include <vector>
 
+#include "harness/store/keys.h"
 #include "harness/store/store.h"
 
 namespace plumbline {
+
+// What a series is stored under.
+struct SeriesKeys {
+  Key machine, series;
+  std::string provider_options;
+};
 
 // Its queries, prepared once: a run asks for each of its cases. What SQLite throws leaves them.
 class Series {
@@ -30,21 +37,25 @@ class Series {
   struct Decided {
     bool pins = true, acknowledgements = true, accepts = true;
   };
-  Past past_of(const SeriesName& series, const std::string& order, bool timed,
-               const Decided& decided);
-  Result<std::string> order_before(const std::string& before_run);
-  std::optional<Baseline> first_of(SQLite::Statement& statement, const SeriesName& series,
-                                   const std::string& order);
-  TimeHistory times_before(const SeriesName& series, const std::string& order, std::size_t runs);
 
-  std::optional<Acknowledgement> acknowledgement(const SeriesName& series, const std::string& order,
+  Result<std::string> order_before(const std::string& before_run);
+  // As JSON, the run_orders of runs of which nothing is a baseline.
+  std::string uncounted_runs();
+  static std::optional<Baseline> first_of(SQLite::Statement& bound);
+  std::optional<Baseline> baseline_of(const SeriesKeys& series, const std::string& order,
+                                      const std::string& uncounted);
+  TimeHistory times_before(const SeriesKeys& series, const std::string& order, std::size_t runs,
+                           const std::string& uncounted);
+  std::optional<Acknowledgement> acknowledgement(const SeriesKeys& series, const std::string& order,
                                                  const std::string& after);
+  Past past_of(const SeriesKeys& series, const std::string& order, bool timed,
+               const Decided& decided, const std::string& uncounted);
 
   std::filesystem::path path_;
   std::string order_of_, order_;  // the run asked for last; its order never changes
   SQLite::Database& db_;
   SQLite::Statement find_order_, find_baseline_, find_pin_, find_times_, find_refusal_,
-      find_acknowledgement_;
+      find_acknowledgement_, find_uncounted_;
 };
 
 }  // namespace plumbline

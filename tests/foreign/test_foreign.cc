@@ -114,20 +114,22 @@ TEST_F(Foreign, StoriesProblemsPassOnAllOfThem) {
   }
 }
 
-// The stories' pairs on foreign kernels; S3's times and memory over lengths are in v_crossover.
+// The stories' pairs on foreign kernels; S3's times and memory over lengths are in v_crossover. Each
+// timed side starts three processes that import PyTorch and Transformers: two lengths of four.
 TEST_F(Foreign, StoriesPairsAndTheCrossover) {
-  const auto result =
-      run(suite("foreign.toml") + " --tier smoke --match 'foreign/s?_*' --db a.db " +
-          provider("torch") + " " + provider("transformers") + " " + provider("jax") + " " +
-          provider("onnxruntime"));
+  const auto result = run(suite("foreign.toml") +
+                          " --tier smoke --match 'foreign/s?_*' --exclude '*/b4-h4-s128-d64/*' "
+                          "--exclude '*/b4-h4-s512-d64/*' --db a.db " +
+                          provider("torch") + " " + provider("transformers") + " " +
+                          provider("jax") + " " + provider("onnxruntime"));
   if (is_absent(result)) GTEST_SKIP() << result.text;
   EXPECT_EQ(result.code, 0) << result.text;
   const auto rows = plumbline(
       "query \"SELECT name, count(*) AS lengths, count(peak_memory_bytes_a) AS with_memory, "
       "count(crossover_seq) AS with_crossover FROM "
       "v_crossover WHERE name LIKE 's3%' GROUP BY name ORDER BY name\" --db a.db --format csv");
-  EXPECT_THAT(rows.text, ContainsRegex("s3_eager_valid_rows,4,[04],4"));
-  EXPECT_THAT(rows.text, ContainsRegex("s3_valid_rows,4,[04],4"));
+  EXPECT_THAT(rows.text, ContainsRegex("s3_eager_valid_rows,2,[02],2"));
+  EXPECT_THAT(rows.text, ContainsRegex("s3_valid_rows,2,[02],2"));
 }
 
 TEST_F(Foreign, WithoutAGpuItsLibrariesAreUnsupportedWithTheReason) {

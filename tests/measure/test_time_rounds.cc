@@ -66,6 +66,55 @@ TEST(TimeRounds, TheMedianRoundStands) {
   EXPECT_EQ(outcome.time_hot_ns, 0);
 }
 
+TimeRound round_of_times(std::vector<double> kernel, std::vector<double> sentinel) {
+  Timing timing;
+  timing.kernel_ns = timing.kernel_cpu_ns = std::move(kernel);
+  timing.sentinel_ns = timing.sentinel_cpu_ns = std::move(sentinel);
+  return round_of(timing, 0);
+}
+
+TEST(TimeRounds, OnlyWhatNobodyDisturbedCountsWhereThereIsAny) {
+  // A neighbour costs the sentinel 40 % and the kernel 20 %.
+  const TimeRound quiet_at_last = round_of_times({120, 120, 100, 101}, {14, 14, 10, 10});
+  const TimeRound disturbed = round_of_times({120, 121}, {14, 14});
+  Outcome outcome;
+  outcome.times.rounds = {quiet_at_last, disturbed, disturbed};
+  SentinelPace pace;
+  EXPECT_EQ(pace.ns(), 0) << "nothing is known yet";
+  for (const TimeRound& round : outcome.times.rounds) pace.add(round);
+  EXPECT_EQ(pace.ns(), 10);
+  EXPECT_FALSE(has_quiet_repetitions(outcome.times.rounds, pace.ns()));
+  EXPECT_TRUE(has_quiet_repetitions(std::vector(6, quiet_at_last), pace.ns()));
+  summarise_rounds(outcome, pace.ns());
+  EXPECT_NEAR(outcome.time_ratio, 10.1, 1e-9)
+      << "the third repetition still had a disturbed sentinel before it";
+  EXPECT_EQ(outcome.times.rounds[0].quiet, 1);
+  EXPECT_EQ(outcome.times.rounds[1].quiet, 0);
+  EXPECT_EQ(outcome.times.sentinel_ns, 10);
+
+  outcome.times.rounds = {disturbed, disturbed};
+  EXPECT_FALSE(has_quiet_repetitions(outcome.times.rounds, pace.ns()));
+  summarise_rounds(outcome, pace.ns());
+  EXPECT_NEAR(outcome.time_ratio, 120 / 14.0, 1e-9) << "there is nothing better";
+}
+
+TEST(TimeRounds, WithoutProcessorTimeNobodyCanTell) {
+  Timing timing;
+  timing.kernel_ns = {5, 5};
+  timing.sentinel_ns = {1, 9};
+  const std::vector<TimeRound> rounds(3, round_of(timing, 0));
+  SentinelPace pace;
+  pace.add(rounds[0]);
+  EXPECT_EQ(pace.ns(), 0);
+  EXPECT_TRUE(has_quiet_repetitions(rounds, 1)) << "no round more is asked for";
+}
+
+TEST(TimeRounds, ThePaceIsThatOfTheFastestTenth) {
+  SentinelPace pace;
+  for (int i = 0; i < 20; ++i) pace.add(round_of_times({1}, {i == 7 ? 8.0 : i < 10 ? 10.0 : 14.0}));
+  EXPECT_EQ(pace.ns(), 10) << "one stray is none";
+}
+
 TEST(TimeRounds, WithoutARoundNothingIsTimed) {
   Outcome outcome;
   summarise_rounds(outcome);
