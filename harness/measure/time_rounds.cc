@@ -123,6 +123,7 @@ double SentinelPace::ns() const {
 }
 
 bool has_quiet_repetitions(const std::vector<TimeRound>& rounds, double pace_ns) {
+  if (rounds.empty()) return true;
   int quiet = 0;
   for (const TimeRound& round : rounds) {
     if (!has_processor_time(round)) return true;

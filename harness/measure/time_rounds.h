@@ -24,9 +24,9 @@ double load_average();
 // not tell) by the clock that there is. What else runs on the machine only ever adds time.
 TimeRound round_of(Timing timing, double load);
 
-// How fast the sentinel runs on this machine while nobody disturbs it. On a virtual machine the core
-// may be shared with somebody whom no load average shows: there the sentinel takes 1.4 times as
-// long, and a kernel that waits for memory 1.2 times, so that their ratio moves, too.
+// How fast the sentinel runs on this machine while nobody disturbs it. On a virtual machine the
+// core may be shared with somebody whom no load average shows: there the sentinel takes 1.4 times
+// as long, and a kernel that waits for memory 1.2 times, so that their ratio moves, too.
 class SentinelPace {
  public:
   // A round by processor time; others are left out.
@@ -39,14 +39,14 @@ class SentinelPace {
 };
 // A repetition is quiet where the sentinel before it and the one behind it took at most so many
 // times the pace.
-inline constexpr double most_of_pace = 1.03;
+inline constexpr double most_of_pace = 1.06;
 // Quiet repetitions that a case should have over its rounds, and the rounds beyond the usual ones
 // that a night spends on it.
-inline constexpr int quiet_repetitions_wanted = 6;
+inline constexpr int quiet_repetitions_wanted = 12;
 inline constexpr int extra_rounds_of_night = 6;
 
-// Whether a further round would tell nothing: enough repetitions are quiet, or there is no processor
-// time to tell by.
+// Whether a further round would tell nothing: enough repetitions are quiet, or there is no
+// processor time to tell by, or no time at all.
 bool has_quiet_repetitions(const std::vector<TimeRound>& rounds, double pace_ns);
 
 // Fills what an outcome says of its rounds beside them. time_ns and time_mad_ns are the median and

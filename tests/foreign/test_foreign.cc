@@ -114,8 +114,8 @@ TEST_F(Foreign, StoriesProblemsPassOnAllOfThem) {
   }
 }
 
-// The stories' pairs on foreign kernels; S3's times and memory over lengths are in v_crossover. Each
-// timed side starts three processes that import PyTorch and Transformers: two lengths of four.
+// The stories' pairs on foreign kernels; S3's times and memory over lengths are in v_crossover.
+// Each timed side starts three processes that import PyTorch and Transformers: two lengths of four.
 TEST_F(Foreign, StoriesPairsAndTheCrossover) {
   const auto result = run(suite("foreign.toml") +
                           " --tier smoke --match 'foreign/s?_*' --exclude '*/b4-h4-s128-d64/*' "

@@ -84,7 +84,7 @@ TEST(TimeRounds, OnlyWhatNobodyDisturbedCountsWhereThereIsAny) {
   for (const TimeRound& round : outcome.times.rounds) pace.add(round);
   EXPECT_EQ(pace.ns(), 10);
   EXPECT_FALSE(has_quiet_repetitions(outcome.times.rounds, pace.ns()));
-  EXPECT_TRUE(has_quiet_repetitions(std::vector(6, quiet_at_last), pace.ns()));
+  EXPECT_TRUE(has_quiet_repetitions(std::vector(12, quiet_at_last), pace.ns()));
   summarise_rounds(outcome, pace.ns());
   EXPECT_NEAR(outcome.time_ratio, 10.1, 1e-9)
       << "the third repetition still had a disturbed sentinel before it";
