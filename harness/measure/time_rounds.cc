@@ -133,6 +133,18 @@ bool has_quiet_repetitions(const std::vector<TimeRound>& rounds, double pace_ns)
   return quiet >= quiet_repetitions_wanted;
 }
 
+bool is_disturbed(const std::vector<TimeRound>& rounds) {
+  constexpr double quiet_needed = 3;
+  constexpr std::size_t repetitions_needed = 40, all_rounds = time_rounds + extra_rounds_of_night;
+  double quiet = 0;
+  std::size_t repetitions = 0;
+  for (const TimeRound& round : rounds) {
+    quiet += round.quiet;
+    repetitions += round.kernel_cpu_ns.size();
+  }
+  return rounds.size() >= all_rounds && repetitions >= repetitions_needed && quiet < quiet_needed;
+}
+
 void summarise_rounds(CaseRun& run, double pace_ns) {
   std::vector<TimeRound>& rounds = run.times.rounds;
   Quiet quiet;

@@ -49,6 +49,11 @@ inline constexpr int extra_rounds_of_night = 6;
 // processor time to tell by, or no time at all.
 bool has_quiet_repetitions(const std::vector<TimeRound>& rounds, double pace_ns);
 
+// Whether a case was disturbed in all rounds that a night spends on it, so that its time cannot be
+// compared: fewer than 3 of 40 repetitions or more were quiet, and the least of so few is too slow
+// by up to 6 %. Never where rounds are left, or repetitions are few.
+bool is_disturbed(const std::vector<TimeRound>& rounds);
+
 // Fills what an outcome says of its rounds beside them. time_ns and time_mad_ns are the median and
 // the median deviation of all repetitions. Where the pace of the sentinel is known and repetitions
 // of some rounds are quiet, time_ratio, cpu_ns and sentinel_ns are by the least times of all quiet

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "harness/contract/reviewed_text.h"
+#include "harness/measure/time_rounds.h"
 #include "harness/run/conclusion.h"
 #include "harness/run/night_times.h"
 #include "harness/run/open_cases.h"
@@ -210,7 +211,8 @@ class Judging {
     auto& ratios = judged.outcomes[i].outcome.times.fresh_ratios;
     if (!ratios.empty()) return;
     for (const StoredOutcome& answer : fresh) {
-      if (answer.outcome.status == Status::ok && answer.outcome.time_ratio > 0)
+      if (answer.outcome.status == Status::ok && answer.outcome.time_ratio > 0 &&
+          !is_disturbed(answer.outcome.times.rounds))
         ratios.push_back(answer.outcome.time_ratio);
     }
     is_changed_[i] = !ratios.empty();

@@ -10,15 +10,20 @@
 #include "harness/gate/night.h"
 #include "harness/judge/acknowledged.h"
 #include "harness/judge/times.h"
+#include "harness/measure/time_rounds.h"
 #include "harness/store/keys.h"
 
 namespace plumbline {
 namespace {
 
+constexpr const char* disturbed_in_words =
+    "something else used this core during all but one or two of its repetitions, in every round";
+
 struct Gated {
   TimedCase of;
   Judgement untimed;  // everything but the time
   Screening screening;
+  bool disturbed = false;  // in all of its rounds: its time is compared with nothing
 };
 
 // By a hash of night and case, so that nobody chooses, and that a resumed night draws the same.
@@ -70,7 +75,9 @@ class ClassOfNight {
     for (std::size_t i = 0; i < cases_.size(); ++i) {
       Gated& gated = cases_[i];
       gated.screening = screen_time(gated.of.stored->outcome, *gated.of.past, options_, &levels[i]);
-      if (gated.screening.level.nights_in_all < static_cast<int>(least_nights)) continue;
+      gated.disturbed = is_disturbed(gated.of.stored->outcome.times.rounds);
+      if (gated.disturbed || gated.screening.level.nights_in_all < static_cast<int>(least_nights))
+        continue;
       changes.push_back(gated.screening.change_tonight);
       deviations.push_back(gated.screening.deviation_tonight);
     }
@@ -105,7 +112,8 @@ class ClassOfNight {
     for (const std::size_t drawn : drawn_cases()) {
       Outcome& outcome = cases_[drawn].of.stored->outcome;
       if (outcome.times.second_ratio > 0) continue;
-      if (const auto second = measure(cases_[drawn], "measured twice, as drawn"))
+      const auto second = measure(cases_[drawn], "measured twice, as drawn");
+      if (second && !cases_[drawn].disturbed && !is_disturbed(second->times.rounds))
         outcome.times.second_ratio = second->time_ratio;
     }
     for (const Gated& gated : cases_) {
@@ -135,9 +143,9 @@ class ClassOfNight {
     for (std::size_t round = 0; round < static_cast<std::size_t>(options_.fresh); ++round) {
       for (Gated& gated : cases_) {
         std::vector<double>& fresh = gated.of.stored->outcome.times.fresh_ratios;
-        if (!is_candidate(gated.screening) || fresh.size() > round) continue;
-        if (const auto outcome = measure(gated, "asking a fresh process"))
-          fresh.push_back(outcome->time_ratio);
+        if (!is_candidate(gated.screening) || gated.disturbed || fresh.size() > round) continue;
+        const auto outcome = measure(gated, "asking a fresh process");
+        if (outcome && !is_disturbed(outcome->times.rounds)) fresh.push_back(outcome->time_ratio);
       }
     }
   }
@@ -153,6 +161,9 @@ class ClassOfNight {
       stored.judgement = gated.untimed;
       if (row_.suspect) {
         set_time_aside(stored.outcome, *gated.of.past, gated.screening, row_.why, stored.judgement);
+      } else if (gated.disturbed) {
+        set_time_aside(stored.outcome, *gated.of.past, gated.screening, disturbed_in_words,
+                       stored.judgement);
       } else {
         conclude_time(stored.outcome, *gated.of.past, gated.screening, options_, stored.judgement);
         if (const auto& acknowledged = gated.of.past->acknowledged) {

@@ -98,6 +98,20 @@ TEST(TimeRounds, OnlyWhatNobodyDisturbedCountsWhereThereIsAny) {
   EXPECT_NEAR(outcome.time_ratio, 120 / 14.0, 1e-9) << "there is nothing better";
 }
 
+TEST(TimeRounds, DisturbedIsWhatHadAllRoundsAndHardlyAQuietRepetition) {
+  TimeRound round = round_of_times(std::vector<double>(20, 7), std::vector<double>(20, 1));
+  const auto rounds = [&](std::size_t count, double quiet_in_one) {
+    std::vector<TimeRound> all(count, round);
+    all.front().quiet = quiet_in_one;
+    return all;
+  };
+  EXPECT_TRUE(is_disturbed(rounds(9, 2)));
+  EXPECT_FALSE(is_disturbed(rounds(9, 3)));
+  EXPECT_FALSE(is_disturbed(rounds(3, 0))) << "nobody has tried again";
+  round = round_of_times({7, 7}, {1, 1});
+  EXPECT_FALSE(is_disturbed(rounds(9, 0))) << "18 repetitions are few";
+}
+
 TEST(TimeRounds, WithoutProcessorTimeNobodyCanTell) {
   Timing timing;
   timing.kernel_ns = {5, 5};

@@ -135,6 +135,22 @@ TEST_F(NightOfTwenty, WhereNobodyCanBeAskedItIsUnconfirmed) {
   EXPECT_EQ(stored_[7].judgement.verdict, Verdict::regressed);
 }
 
+TEST_F(NightOfTwenty, OneThatWasDisturbedInAllRoundsIsSetAsideAlone) {
+  TimeRound round;
+  round.kernel_cpu_ns.assign(20, 1);
+  stored_[7].outcome.times.rounds.assign(9, round);
+  slow_down(7, 1.3);
+  slow_down(8, 1.1);
+  const NightTimes row = judge();
+  EXPECT_FALSE(row.suspect);
+  EXPECT_EQ(row.series, series - 1);
+  EXPECT_EQ(row.confirmed, 1) << "the other one";
+  EXPECT_EQ(stored_[7].judgement.verdict, Verdict::pass);
+  EXPECT_EQ(stored_[7].judgement.gated_time->finding, "set aside");
+  EXPECT_THAT(stored_[7].judgement.notes, testing::Contains(HasSubstr("used this core")));
+  EXPECT_THAT(stored_[7].outcome.times.fresh_ratios, IsEmpty());
+}
+
 TEST_F(NightOfTwenty, WhereEverythingMovedForAWhileItIsMeasuredAgain) {
   for (StoredOutcome& stored : stored_) stored.outcome.time_ratio *= 1.08;
   const NightTimes row = judge();
